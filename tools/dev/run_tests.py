@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Builds and runs the tests that Meson knows, and counts single GoogleTest cases.
+
+The last line is always `N passed, N failed, N skipped`; the exit status is 0 only if none failed.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+
+SKIP_STATUS = 77  # what a plain program returns to say that it was skipped
+
+
+@dataclass
+class Outcome:
+    name: str
+    passed: int = 0
+    failures: list = field(default_factory=list)
+    skips: list = field(default_factory=list)
+    seconds: float = 0.0
+    output: str = ""
+
+
+def introspect(build, what):
+    text = subprocess.run(["meson", "introspect", str(build), f"--{what}"], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(text)
+
+
+def select(tests, name, suite):
+    """The tests to run and the GoogleTest filter to give them."""
+    if suite:
+        tests = [t for t in tests if any(s.split(":")[-1] == suite for s in t["suite"])]
+    if not name:
+        return tests, None
+    by_program = [t for t in tests if name.lower() in t["name"].lower()]
+    if by_program:
+        return by_program, None
+    return tests, name if any(c in name for c in "*?:") else f"*{name}*"
+
+
+def build_programs(build, tests, jobs):
+    targets = {t["id"]: t["filename"] for t in introspect(build, "targets")}
+    wanted = {f for t in tests for dep in t["depends"] for f in targets.get(dep, [])}
+    paths = sorted(os.path.relpath(f, build) for f in wanted)
+    if subprocess.run(["ninja", "-C", str(build), "-j", str(jobs), "--quiet", *paths]).returncode:
+        sys.exit("error: the build failed (see above); no test was run")
+
+
+def count_cases(report, outcome):
+    for suite in json.loads(report.read_text())["testsuites"]:
+        for case in suite["testsuite"]:
+            name = f"{suite['name']}.{case['name']}"
+            if case.get("failures"):
+                outcome.failures.append(name)
+            elif case.get("result") == "SKIPPED":
+                reason = case.get("skipped", [{}])[0].get("message", "")
+                outcome.skips.append((name, reason.strip().splitlines()[-1] if reason.strip() else ""))
+            elif case.get("status") == "RUN":
+                outcome.passed += 1
+
+
+def count_lines(output, outcome):
+    """A program that died wrote no report: what it printed tells how far it came."""
+    outcome.passed += len(re.findall(r"^\[       OK \] ", output, re.M))
+    outcome.failures += re.findall(r"^\[  FAILED  \] (\S+?),? .*\(\d+ ms\)$", output, re.M)
+    running = re.findall(r"^\[ RUN      \] (\S+)", output, re.M)
+    outcome.failures.append(f"{running[-1] if running else outcome.name} (the program ended there)")
+
+
+def run_one(test, pattern, slow):
+    outcome = Outcome(test["name"])
+    start = time.monotonic()
+    gtest = test["protocol"] == "gtest"
+    with tempfile.TemporaryDirectory(prefix="tenon-test-") as folder:
+        report = pathlib.Path(folder) / "report.json"
+        command = list(test["cmd"])
+        if gtest:
+            command += [f"--gtest_output=json:{report}", "--gtest_color=no"]
+            command += [f"--gtest_filter={pattern}"] if pattern else []
+        # Two programs side by side: threads that spin while they wait would steal the other's core.
+        env = {"OMP_WAIT_POLICY": "passive", **os.environ, **test["env"], "TMPDIR": folder}
+        try:
+            done = subprocess.run(command, cwd=test["workdir"] or folder, env=env, text=True, errors="replace",
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                  timeout=test["timeout"] * slow)
+            status, outcome.output = done.returncode, done.stdout
+        except subprocess.TimeoutExpired as expired:
+            text = expired.stdout or b""
+            status, outcome.output = -1, text if isinstance(text, str) else text.decode(errors="replace")
+            outcome.output += f"\n(stopped after {test['timeout'] * slow} s)"
+        if gtest and report.exists():
+            count_cases(report, outcome)
+            if status and not outcome.failures:
+                outcome.failures.append(f"{outcome.name} (all cases passed, then exit status {status})")
+        elif gtest:
+            count_lines(outcome.output, outcome)
+        elif status == SKIP_STATUS:
+            outcome.skips.append((outcome.name, outcome.output.strip().splitlines()[-1]))
+        elif status:
+            outcome.failures.append(outcome.name)
+        else:
+            outcome.passed = 1
+    outcome.seconds = time.monotonic() - start
+    return outcome
+
+
+def run_all(tests, pattern, jobs, slow):
+    outcomes = []
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        # The longest allowed first, so that no core waits at the end.
+        ordered = sorted(tests, key=lambda t: -t["timeout"])
+        for future in concurrent.futures.as_completed([pool.submit(run_one, t, pattern, slow) for t in ordered]):
+            outcome = future.result()
+            outcomes.append(outcome)
+            if outcome.failures:
+                print(outcome.output)
+            if outcome.passed or outcome.failures or outcome.skips:
+                word = "FAILED" if outcome.failures else "ok"
+                print(f"{word:6} {outcome.name:32} {outcome.passed:6} cases {outcome.seconds:7.1f} s", flush=True)
+    return outcomes
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev test", description=__doc__)
+    parser.add_argument("name", nargs="?", help="part of a program's name, or a GoogleTest filter")
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--slow", type=float, default=1.0, help="factor on every time limit (sanitizers)")
+    parser.add_argument("--suite", help="only tests of this Meson suite")
+    options = parser.parse_args()
+
+    tests, pattern = select(introspect(options.build, "tests"), options.name, options.suite)
+    build_programs(options.build, tests, options.jobs)
+    outcomes = run_all(tests, pattern, options.jobs, options.slow)
+
+    for outcome in outcomes:
+        for name, reason in outcome.skips:
+            print(f"skipped {name}: {reason or 'no reason given'}")
+    for outcome in outcomes:
+        for name in outcome.failures:
+            print(f"failed  {name}")
+    passed = sum(o.passed for o in outcomes)
+    failed = sum(len(o.failures) for o in outcomes)
+    skipped = sum(len(o.skips) for o in outcomes)
+    if passed + failed + skipped == 0:
+        print(f"error: no test matches '{options.name or ''}'", file=sys.stderr)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    sys.exit(1 if failed or passed + skipped == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Checks the architecture's doors by reading includes and names; prints every breach as FILE:LINE: reason."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CORE_LIMIT = 12_000
+SOURCE = {".c", ".h", ".cpp", ".hpp"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+
+# What must not be included, by the room that includes: patterns on the include and the reason.
+FORBIDDEN = {
+    "core": [(r"^(tenon/)?(nn|optim|data|io|graph|onnx|distributed)(/|\.hpp)", "the core never includes libs/"),
+             (r"(^|/)(plugins|libs|sdk)/", "the core includes neither plugins, libs nor the SDK")],
+    "core/include": [(r"\.hpp$", "a C header includes no C++ header")],
+    "plugins": [(r"^(tensor|dispatch|plugin|memory|autograd|shape|composite)/", "core internals"),
+                (r"^tenon/(tensor|ops|tenon)\.hpp$", "a plugin does not use the host's C++ API"),
+                (r"(^|/)core/", "a plugin sees public headers by <tenon/...> only"),
+                (r"(^|/)libs/", "a plugin does not use libs/")],
+    "sdk": [(r"^(tensor|dispatch|plugin|memory|autograd|shape|composite)/", "core internals"),
+            (r"(^|/)core/", "the SDK sees public headers by <tenon/...> only")],
+    "libs": [(r"^(tensor|dispatch|plugin|memory|autograd|shape|composite)/", "core internals"),
+             (r"(^|/)core/", "libs see public headers by <tenon/...> only")],
+    "examples": [(r"(^|/)core/", "examples use public headers only")],
+}
+BACKENDS = re.compile(r"\b(cuda|rocm|hip|vulkan|metal|dnnl|onednn|cublas|cudnn)\b|__CUDA|__HIP", re.I)
+VENDORED_HEADERS = re.compile(r"\b(fmt|nlohmann|boost|spdlog|hwy|dnnl)[/.]")
+
+
+def tracked(*folders):
+    names = subprocess.run(["git", "ls-files", "--", *folders], cwd=ROOT, check=True,
+                           stdout=subprocess.PIPE, text=True).stdout.split()
+    return [ROOT / n for n in names if pathlib.Path(n).suffix in SOURCE and (ROOT / n).is_file()]
+
+
+def own_headers(folder):
+    return {p.name for p in (ROOT / folder).rglob("*.h*")}
+
+
+def code_only(text):
+    """The text without comments and string contents, with its line breaks."""
+    keep = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+    return keep.sub(lambda m: "\n" * m.group().count("\n"), text)
+
+
+def check_includes(breaches):
+    for folder, rules in FORBIDDEN.items():
+        for path in tracked(folder):
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                found = INCLUDE.match(line)
+                # A plugin's own folders may be named like the core's.
+                if not found or (path.parent / found[1]).exists() or local(path, found[1]):
+                    continue
+                for pattern, reason in rules:
+                    if re.search(pattern, found[1]):
+                        breaches.append(f"{path.relative_to(ROOT)}:{number}: includes {found[1]}: {reason}")
+
+
+def local(path, include):
+    """True if the include is found below the includer's own plugin folder."""
+    parts = path.relative_to(ROOT).parts
+    return parts[0] == "plugins" and (ROOT / parts[0] / parts[1] / include).exists()
+
+
+def check_backend_names(breaches):
+    for path in tracked("core"):
+        for number, line in enumerate(code_only(path.read_text()).splitlines(), 1):
+            if found := BACKENDS.search(line):
+                breaches.append(f"{path.relative_to(ROOT)}:{number}: the core names a backend: {found[0]}")
+
+
+def check_public_headers(breaches):
+    for path in tracked("core/include", "sdk/include", "core/cpp", "libs"):
+        if path.suffix not in {".h", ".hpp"}:
+            continue
+        allowed = re.compile(r"nlohmann") if path.parts[len(ROOT.parts)] == "libs" else None
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            found = INCLUDE.match(line)
+            if found and VENDORED_HEADERS.match(found[1]) and not (allowed and allowed.match(found[1])):
+                breaches.append(f"{path.relative_to(ROOT)}:{number}: a public header includes {found[1]}")
+
+
+def check_alone(breaches):
+    """Each C header, alone, as strict C11 and as C++20."""
+    include = ROOT / "core/include"
+    for path in tracked("core/include"):
+        for compiler, options in (("gcc", ["-x", "c", "-std=c11"]), ("g++", ["-x", "c++", "-std=c++20"])):
+            command = [compiler, *options, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", f"-I{include}", "-"]
+            text = f'#include "{path.relative_to(include)}"\n'
+            done = subprocess.run(command, input=text, text=True, stderr=subprocess.PIPE)
+            if done.returncode:
+                first = next(iter(done.stderr.splitlines()), "")
+                breaches.append(f"{path.relative_to(ROOT)}:1: does not compile alone with {compiler} {options[-1]}: {first}")
+
+
+def core_lines():
+    files = tracked("core") + [p for p in [ROOT / "core/ops.def"] if p.exists()]
+    return sum(1 for p in files for line in code_only(p.read_text()).splitlines() if line.strip())
+
+
+def main():
+    breaches = []
+    check_includes(breaches)
+    check_backend_names(breaches)
+    check_public_headers(breaches)
+    check_alone(breaches)
+    lines = core_lines()
+    if lines > CORE_LIMIT:
+        breaches.append(f"core:1: {lines} lines of code; at most {CORE_LIMIT}")
+    for breach in breaches:
+        print(breach)
+    print(f"core: {lines} lines of code (at most {CORE_LIMIT})")
+    print("doors: " + (f"{len(breaches)} breaches" if breaches else "shut"))
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
