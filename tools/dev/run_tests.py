@@ -44,7 +44,8 @@ def select(tests, name, suite):
     by_program = [t for t in tests if name.lower() in t["name"].lower()]
     if by_program:
         return by_program, None
-    return tests, name if any(c in name for c in "*?:") else f"*{name}*"
+    cases = [t for t in tests if t["protocol"] == "gtest"]
+    return cases, name if any(c in name for c in "*?:") else f"*{name}*"
 
 
 def build_programs(build, tests, jobs):
@@ -62,10 +63,15 @@ def count_cases(report, outcome):
             if case.get("failures"):
                 outcome.failures.append(name)
             elif case.get("result") == "SKIPPED":
-                reason = case.get("skipped", [{}])[0].get("message", "")
-                outcome.skips.append((name, reason.strip().splitlines()[-1] if reason.strip() else ""))
+                outcome.skips.append((name, skip_reason(outcome.output, name)))
             elif case.get("status") == "RUN":
                 outcome.passed += 1
+
+
+def skip_reason(output, name):
+    """The report does not hold the message of GTEST_SKIP; it is printed before the result."""
+    found = re.search(rf": Skipped\n((?:(?!\[ RUN ).*\n)*?)\[  SKIPPED \] {re.escape(name)}\b", output)
+    return " ".join(found[1].split()) if found else ""
 
 
 def count_lines(output, outcome):
