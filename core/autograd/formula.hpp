@@ -1,0 +1,79 @@
+// Gradient formulas: what ops.def's last field names. Written in public ops, so that gradients of gradients follow.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tenon/ops.hpp"
+#include "tenon/tensor.hpp"
+
+namespace tenon::core {
+
+struct Node;
+
+// What a formula reads and sets. Indices of arguments are positions in the schema.
+class GradCall {
+ public:
+  virtual ~GradCall() = default;
+  virtual Tensor grad(uint32_t result = 0) const = 0;  // undefined when no gradient arrived
+  virtual Tensor in(uint32_t arg) const = 0;           // a saved argument; undefined when it was absent
+  virtual std::vector<Tensor> ins(uint32_t arg) const = 0;
+  virtual Tensor out(uint32_t result = 0) const = 0;  // a saved result
+  virtual bool needs(uint32_t arg) const = 0;         // the argument requires a gradient (for a list: an entry does)
+  virtual bool needs(uint32_t arg, uint32_t entry) const = 0;
+  // Metadata of arguments, saved or not.
+  virtual std::span<const int64_t> shape(uint32_t arg) const = 0;
+  virtual std::span<const int64_t> shape(uint32_t arg, uint32_t entry) const = 0;
+  virtual tn_dtype dtype(uint32_t arg) const = 0;
+  virtual uint32_t count(uint32_t arg) const = 0;  // entries of a tensor list
+  virtual std::span<const int64_t> result_shape(uint32_t result = 0) const = 0;
+  // Attributes, defaults filled in.
+  virtual bool has(uint32_t arg) const = 0;
+  virtual int64_t integer(uint32_t arg) const = 0;
+  virtual double real(uint32_t arg) const = 0;  // of a Float or Scalar, or of a number given for a Tensor
+  virtual bool is_number(uint32_t arg) const = 0;  // a number was given where the schema says Tensor
+  bool flag(uint32_t arg) const { return integer(arg) != 0; }
+  virtual std::string_view str(uint32_t arg) const = 0;
+  virtual std::span<const int64_t> ints(uint32_t arg) const = 0;
+  virtual Device device(uint32_t arg) const = 0;  // of a tensor argument
+  // Sets the gradient of an argument. The engine sums it over broadcast dimensions and casts it to the argument's dtype, so a
+  // formula need not. Undefined means zero.
+  virtual void set(uint32_t arg, Tensor gradient) = 0;
+  virtual void set(uint32_t arg, uint32_t entry, Tensor gradient) = 0;
+};
+
+// Masks of what a formula reads: in_(0) | in_(1) | out_(0). `always`, and more when an argument requires a gradient.
+constexpr uint32_t in_(uint32_t arg) { return 1u << arg; }
+constexpr uint32_t out_(uint32_t result) { return 1u << (16 + result); }
+
+struct GradFormula {
+  const char* name;
+  void (*apply)(GradCall& call);
+  uint32_t always = 0;
+  uint32_t if_needs[3] = {0, 0, 0};  // what is also read when argument 0, 1, 2 needs a gradient
+};
+
+// Formulas by the names in ops.def. `none` and `through` have none.
+#define OP(name, schema, rule, gradient) extern const GradFormula grad_##gradient;
+#include "ops.def"
+#undef OP
+
+// d(x·y) = y·dx + x·dy
+// TN_GRADIENT(mul, {.if_needs = {in_(1), in_(0)}}) { … c.set(0, c.grad() * c.in(1)); }
+struct Saves {
+  uint32_t always = 0;
+  uint32_t if_needs[3] = {0, 0, 0};
+};
+#define TN_GRADIENT(name, ...)                                                                          \
+  static void grad_body_##name(::tenon::core::GradCall& c);                                             \
+  static constexpr ::tenon::core::Saves grad_saves_##name __VA_ARGS__;                                  \
+  extern const ::tenon::core::GradFormula tenon::core::grad_##name{                                     \
+      #name,                                                                                            \
+      &grad_body_##name,                                                                                \
+      grad_saves_##name.always,                                                                         \
+      {grad_saves_##name.if_needs[0], grad_saves_##name.if_needs[1], grad_saves_##name.if_needs[2]}};   \
+  static void grad_body_##name(::tenon::core::GradCall& c)
+
+}  // namespace tenon::core

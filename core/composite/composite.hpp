@@ -1,0 +1,44 @@
+// Decompositions: ops written in other ops, with the public C++ API. One file a family; the list is decompositions.def.
+#pragma once
+
+#include "dispatch/frame.hpp"
+#include "tenon/ops.hpp"
+#include "tenon/tensor.hpp"
+
+// TN_DECOMPOSE(lerp) { out[0] = in.tensor(0) + …; }
+#define TN_DECOMPOSE(name)                                                                              \
+  static void decompose_body_##name(const ::tenon::core::CompositeArgs& in, ::tenon::Tensor* out);       \
+  void ::tenon::core::decompose_##name(Frame& frame, tn_tensor** outs) {                                 \
+    ::tenon::core::run_composite(frame, outs, &decompose_body_##name);                                   \
+  }                                                                                                     \
+  static void decompose_body_##name([[maybe_unused]] const ::tenon::core::CompositeArgs& in, ::tenon::Tensor* out)
+
+namespace tenon::core {
+
+// A frame's arguments as the C++ API has them.
+class CompositeArgs {
+ public:
+  explicit CompositeArgs(Frame& frame) : frame_(frame) {}
+  bool has(uint32_t i) const { return frame_.has(i); }
+  Tensor tensor(uint32_t i) const;  // a number becomes a rank-0 tensor; absent: an undefined Tensor
+  std::vector<Tensor> tensors(uint32_t i) const;
+  Frame& frame() const { return frame_; }
+  int64_t integer(uint32_t i) const { return frame_.integer(i); }
+  double real(uint32_t i) const { return frame_.real(i); }
+  bool flag(uint32_t i) const { return frame_.flag(i); }
+  std::string_view str(uint32_t i) const { return frame_.str(i); }
+  std::span<const int64_t> ints(uint32_t i) const { return frame_.ints(i); }
+  Generator generator(uint32_t i) const;
+
+ private:
+  Frame& frame_;
+};
+
+// Runs a body and moves its results into outs.
+void run_composite(Frame& frame, tn_tensor** outs, void (*body)(const CompositeArgs&, Tensor*));
+
+#define DECOMPOSITION(name) void decompose_##name(Frame& frame, tn_tensor** outs);
+#include "composite/decompositions.def"
+#undef DECOMPOSITION
+
+}  // namespace tenon::core

@@ -1,0 +1,121 @@
+// One call while the core works on it: checked arguments, what the shape rule says of results, the canonical form.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <span>
+#include <string_view>
+
+#include "dispatch/op.hpp"
+#include "status.hpp"
+#include "tensor/tensor.hpp"
+
+namespace tenon::core {
+
+constexpr uint32_t kMaxArgs = 16;
+constexpr uint32_t kMaxResults = 4;
+constexpr uint32_t kNoCast = TN_DTYPE_COUNT;
+
+struct ResultSpec {
+  tn_dtype dtype = TN_DTYPE_F32;
+  Dims shape;
+  bool dynamic = false;  // the kernel allocates it through make_output
+};
+
+// How the operands are brought into canonical form before the kernel runs.
+enum class Form : uint8_t {
+  Plain,        // inputs contiguous unless the kernel takes strides; outputs contiguous
+  Elementwise,  // a loop over the broadcast shape of result 0; inputs of any strides
+  Reduce,       // a loop over input 0, reduced dimensions last
+  AlongDim,     // the dimension `dim` moved last on all full-rank tensors, inputs contiguous; the `dim` argument is rewritten
+};
+
+// What a shape rule sees and fills. Argument indices are positions in the schema.
+class Frame {
+ public:
+  // Checks `args` against the schema and fills in defaults. Throws Error.
+  Frame(const tn_op& op, const tn_value* args, uint32_t nargs);
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  const tn_op& op() const { return op_; }
+  uint32_t nargs() const { return nargs_; }
+
+  // ---- arguments
+  const tn_value& arg(uint32_t i) const { return args_[i]; }
+  bool has(uint32_t i) const { return args_[i].tag != TN_VALUE_NONE; }
+  bool is_tensor(uint32_t i) const { return args_[i].tag == TN_VALUE_TENSOR; }  // not a number standing in for one
+  tn_tensor& tensor(uint32_t i) const { return *args_[i].as.tensor; }           // is_tensor(i) must hold
+  tn_tensor* tensor_or_null(uint32_t i) const { return is_tensor(i) ? args_[i].as.tensor : nullptr; }
+  std::span<tn_tensor* const> tensors(uint32_t i) const { return {args_[i].as.tensors, args_[i].count}; }
+  int64_t integer(uint32_t i) const { return args_[i].as.i; }
+  bool flag(uint32_t i) const { return args_[i].as.i != 0; }
+  double real(uint32_t i) const;  // of Float and Scalar arguments, whatever number was given
+  std::string_view str(uint32_t i) const { return {args_[i].as.str, args_[i].count}; }
+  std::span<const int64_t> ints(uint32_t i) const { return {args_[i].as.ints, args_[i].count}; }
+  tn_dtype dtype_or(uint32_t i, tn_dtype otherwise) const {
+    return has(i) ? static_cast<tn_dtype>(args_[i].as.i) : otherwise;
+  }
+  // A list of one value stands for `n` equal ones (stride, padding, …); throws when it has neither 1 nor n entries.
+  Dims ints_for(uint32_t i, uint32_t n) const;
+  // Wraps a negative dimension; throws "[op] dim 3 out of range for a tensor of rank 2".
+  uint32_t wrap_dim(int64_t dim, uint32_t rank) const;
+  // The dimensions of an `int[]?` argument as a bit mask; absent: all of them. Throws on repetition.
+  uint32_t dim_mask(uint32_t i, uint32_t rank) const;
+  // Replaces an argument (attributes only); `ints` are copied.
+  void set_integer(uint32_t i, int64_t value);
+  void set_ints(uint32_t i, std::span<const int64_t> values);
+
+  // ---- errors: "[op] …"
+  template <class... A>
+  [[noreturn]] void fail(uint32_t code, fmt::format_string<A...> format, A&&... args) const {
+    core::fail(code, "[{}] {}", op_.name(), fmt::format(format, std::forward<A>(args)...));
+  }
+  template <class... A>
+  void require(bool condition, fmt::format_string<A...> format, A&&... args) const {
+    if (!condition) [[unlikely]]
+      fail(TN_INVALID_ARGUMENT, format, std::forward<A>(args)...);
+  }
+  void require_rank(uint32_t i, uint32_t low, uint32_t high) const;
+  void require_dtype(uint32_t i, uint64_t mask, std::string_view what) const;  // what: "an integer dtype"
+  // All tensor arguments are on this device; rank-0 host tensors may join. Set before the rule runs.
+  tn_device& device() const { return *device_; }
+
+  // ---- what a rule says
+  Form form = Form::Plain;
+  void cast(uint32_t i, tn_dtype dtype) { casts_[i] = dtype; }  // input i is converted before the kernel runs
+  void cast_all(tn_dtype dtype);                                // every tensor argument, entries of lists as well
+  void result(uint32_t k, tn_dtype dtype, std::span<const int64_t> shape);
+  void dynamic_result(uint32_t k, tn_dtype dtype);
+  void elementwise(tn_dtype dtype);  // Form::Elementwise: result 0 has the broadcast shape of the tensor arguments
+  void reduce(tn_dtype dtype, uint32_t mask, bool keepdim);  // Form::Reduce over argument 0
+  void along(uint32_t dim_arg, uint32_t dim);  // Form::AlongDim; results must be declared with the original dimension order
+
+  uint32_t nresults() const { return nresults_; }
+  const ResultSpec& result(uint32_t k) const { return results_[k]; }
+  tn_dtype cast_of(uint32_t i) const { return casts_[i]; }
+  uint32_t reduced_mask() const { return reduced_; }
+  uint32_t along_dim() const { return along_; }
+  const tn_value* args() const { return args_; }
+
+ private:
+  void check_arg(uint32_t i, const tn_value& value);
+  void find_device();
+
+  const tn_op& op_;
+  uint32_t nargs_;
+  uint32_t nresults_;
+  tn_device* device_ = nullptr;
+  uint32_t reduced_ = 0;
+  uint32_t along_ = 0;
+  uint32_t nstored_ = 0;
+  tn_value args_[kMaxArgs];
+  tn_dtype casts_[kMaxArgs];
+  ResultSpec results_[kMaxResults];
+  int64_t stored_[4][TN_MAX_DIMS];  // rewritten lists
+};
+
+// Broadcast shape of two shapes; throws "[op] shapes (2, 3) and (4) do not broadcast".
+Dims broadcast_shapes(const Frame& frame, std::span<const int64_t> a, std::span<const int64_t> b);
+
+}  // namespace tenon::core

@@ -1,0 +1,107 @@
+// Ops, their parsed schemas, and the kernels registered for them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "memory/device.hpp"
+#include "tenon/op.h"
+#include "tenon/plugin.h"
+
+namespace tenon::core {
+
+class Frame;
+struct GradFormula;
+
+enum class ArgType : uint8_t { Tensor, Int, Float, Bool, Str, Scalar, Dtype, Device, Generator };
+
+// One argument of a schema.
+struct ArgSpec {
+  std::string name;
+  ArgType type = ArgType::Tensor;
+  bool list = false;
+  bool optional = false;          // the argument itself: "Tensor?", "int[]?"
+  bool optional_entries = false;  // "Tensor?[]"
+  bool written = false;           // "Tensor!"
+  bool has_default = false;
+  tn_value default_value{};       // points into default_storage
+  std::vector<int64_t> default_ints;
+  std::string default_text;
+};
+
+struct Schema {
+  std::string text;  // "add(Tensor x, Tensor y) -> Tensor @1"
+  std::string name;
+  std::vector<ArgSpec> args;
+  std::vector<std::string> results;  // names, empty where the schema gives none
+  uint32_t revision = 1;
+};
+// Throws Error(TN_INVALID_ARGUMENT) that points at the place.
+Schema parse_schema(std::string_view text);
+
+// How an op runs.
+enum class OpKind : uint8_t {
+  Kernel,     // shape rule, then a kernel, a decomposition or the host's kernel
+  View,       // in the core, on metadata
+  Composite,  // always its decomposition
+};
+
+using RuleFn = void (*)(Frame& frame);
+// Computes results with other ops; fills outs with new references. Throws Error.
+using DecomposeFn = void (*)(Frame& frame, tn_tensor** outs);
+
+// Kernels of one op for one device type and dtype, best first. Immutable once published.
+struct KernelEntry {
+  tn_kernel table;     // completed
+  std::string plugin;  // id
+  uint64_t serial;     // of the registration; part of the plan cache's key
+};
+struct Candidates {
+  std::vector<const KernelEntry*> entries;
+};
+using KernelTable = std::array<Candidates, TN_DTYPE_COUNT>;
+
+}  // namespace tenon::core
+
+struct tn_op {
+  tenon::core::Schema schema;
+  uint32_t id = 0;
+  tenon::core::OpKind kind = tenon::core::OpKind::Kernel;
+  tenon::core::RuleFn rule = nullptr;
+  tenon::core::DecomposeFn decompose = nullptr;
+  const tenon::core::GradFormula* gradient = nullptr;  // NULL: none
+  bool through = false;                                // the decomposition is differentiated
+  bool elementwise = false;                            // has a loop without reduced dimensions: in place is safe
+  uint8_t fast_operands = 0;                           // 1 or 2: the short path may be tried
+  uint64_t fast_dtypes = 0;                            // dtypes the rule leaves as they are
+  const tn_op_def* foreign = nullptr;                  // registered by a plugin or host
+  std::array<std::atomic<const tenon::core::KernelTable*>, tenon::core::kMaxDeviceTypes> kernels{};
+
+  std::string_view name() const { return schema.name; }
+};
+
+namespace tenon::core {
+
+// Finds an op; NULL when there is none.
+const tn_op* find_op(std::string_view name);
+// Throws Error(TN_NOT_FOUND) that suggests the nearest name.
+const tn_op& require_op(std::string_view name);
+const std::vector<const tn_op*>& all_ops();
+// The op of core/ops.def of that name, for use inside the core: `static const tn_op& op = builtin("add");`
+const tn_op& builtin(std::string_view name);
+// Adds an op that a plugin or host defines; the definition must live as long as the process. Throws Error.
+void register_op(const tn_op_def& def, std::string_view plugin_id);
+// All or nothing; throws Error that names the kernel.
+void register_kernels(std::string_view plugin_id, std::string_view device_type, const tn_kernel* kernels, uint32_t count,
+                      uint32_t stride);
+// Takes a plugin's kernels out again and drops their plans.
+void unregister_kernels(std::string_view plugin_id);
+uint32_t count_kernels(std::string_view plugin_id);
+
+// "nearest" for error messages: the candidate with the smallest edit distance, empty when none is near.
+std::string nearest_name(std::string_view wanted, const std::vector<std::string_view>& names);
+
+}  // namespace tenon::core

@@ -1,0 +1,77 @@
+// Device types, devices, and the allocation interface the rest of the core uses.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenon/plugin.h"
+
+namespace tenon::core {
+
+constexpr uint32_t kMaxDeviceTypes = 32;
+constexpr uint32_t kHostType = 0;  // the host's memory is the core's own device type
+
+class CachingAllocator;
+
+// A kind of device ("cpu", "vulkan"), with the tables its plugin registered, completed with thunks.
+struct DeviceType {
+  uint32_t id = 0;  // index in the registry; kernels are looked up by it
+  std::string name;
+  std::string plugin;  // id of the owner; "core" for the host
+  void* self = nullptr;
+  tn_device_table device{};
+  tn_memory_table memory{};
+  tn_stream_table stream{};
+  bool has_streams = false;
+  bool live = true;  // false once its plugin was quiesced
+};
+
+// A block of device memory; `buffer` and `data` as tn_view has them.
+struct Block {
+  void* buffer = nullptr;
+  void* data = nullptr;
+  uint64_t bytes = 0;  // rounded up to the size class
+  uint32_t bin = 0;    // the allocator's own
+};
+
+}  // namespace tenon::core
+
+// One device. Never freed.
+struct tn_device {
+  tenon::core::DeviceType* type = nullptr;
+  uint32_t index = 0;        // within the type
+  std::string id;            // "cpu:0"
+  void* stream = nullptr;    // default stream; NULL on the host
+  bool addressable = false;  // the host may touch its memory
+  std::unique_ptr<tenon::core::CachingAllocator> allocator;
+  std::atomic<int64_t> live_storages{0};  // quiesce refuses while tensors live
+  bool is_host() const { return type->id == tenon::core::kHostType; }
+};
+
+namespace tenon::core {
+
+// The host device: always there, first of all devices.
+tn_device& host_device();
+// All devices, after discovery. The vector only grows.
+std::vector<tn_device*> devices();
+// A device by "cpu", "cpu:0" or "auto"; throws Error with what there is.
+tn_device& find_device(std::string_view name);
+// The type of that name (NULL when there is none).
+DeviceType* find_device_type(std::string_view name);
+// Adds a type and its devices; completes the tables. Used by the loader. Throws Error.
+DeviceType& add_device_type(std::string_view plugin_id, const tn_device_type& type);
+
+// Memory from the caching allocator of a device, at least 64-byte aligned. Throws Error(TN_OUT_OF_MEMORY) with size, free and held
+// bytes, after having returned cached blocks and tried again. bytes may be 0.
+Block allocate(tn_device& device, uint64_t bytes);
+void deallocate(tn_device& device, const Block& block) noexcept;
+
+// Copies bytes between any two devices, through host memory when there is no direct way. Synchronous with respect to the host
+// unless both ends are on one device.
+void copy_bytes(tn_device& dst_device, void* dst_buffer, uint64_t dst_offset, tn_device& src_device, void* src_buffer,
+                uint64_t src_offset, uint64_t bytes);
+
+}  // namespace tenon::core

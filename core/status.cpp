@@ -1,0 +1,57 @@
+#include "status.hpp"
+
+#include <cstring>
+
+struct tn_status {
+  uint32_t code;
+  std::string message;
+};
+
+namespace tenon::core {
+namespace {
+// What is handed out when not even a status can be allocated; never freed.
+tn_status* out_of_memory() {
+  static tn_status status{TN_OUT_OF_MEMORY, "out of host memory"};
+  return &status;
+}
+}  // namespace
+
+tn_status* make_status(uint32_t code, std::string_view message) noexcept {
+  try {
+    return new tn_status{code == TN_OK ? TN_INTERNAL : code, std::string(message)};
+  } catch (...) {
+    return out_of_memory();
+  }
+}
+
+tn_status* status_of_current_exception() noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return make_status(error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  } catch (const std::exception& error) {
+    return make_status(TN_INTERNAL, error.what());
+  } catch (...) {
+    return make_status(TN_INTERNAL, "unknown exception");
+  }
+}
+
+}  // namespace tenon::core
+
+using namespace tenon::core;
+
+tn_status* tn_status_make(uint32_t code, tn_str message) { return make_status(code, to_view(message)); }
+uint32_t tn_status_code(const tn_status* status) { return status == nullptr ? TN_OK : status->code; }
+tn_str tn_status_message(const tn_status* status) {
+  return status == nullptr ? tn_str{"", 0} : to_str(status->message);
+}
+void tn_status_release(tn_status* status) {
+  if (status != out_of_memory()) delete status;
+}
+void tn_version(uint32_t* abi_major, uint32_t* abi_minor, tn_str* version) {
+  if (abi_major != nullptr) *abi_major = TN_ABI_MAJOR;
+  if (abi_minor != nullptr) *abi_minor = TN_ABI_MINOR;
+  if (version != nullptr) *version = to_str(TN_VERSION_STRING);
+}

@@ -1,0 +1,37 @@
+// Errors inside the core are exceptions of type tenon::Error; guarded() is the barrier where they become statuses.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <new>
+
+#include "cpp/tenon/error.hpp"
+#include "tenon/base.h"
+
+namespace tenon::core {
+
+template <class... Args>
+[[noreturn]] void fail(uint32_t code, fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+}
+
+tn_status* make_status(uint32_t code, std::string_view message) noexcept;
+// The status of the exception being handled; only inside a catch block.
+tn_status* status_of_current_exception() noexcept;
+
+// Runs `body` and turns whatever it throws into a status.
+template <class Body>
+tn_status* guarded(Body&& body) noexcept {
+  try {
+    body();
+    return nullptr;
+  } catch (...) {
+    return status_of_current_exception();
+  }
+}
+
+using detail::check;
+using detail::to_str;
+using detail::to_view;
+
+}  // namespace tenon::core

@@ -1,0 +1,147 @@
+// The tensor header, its storage, and what the core does with them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "memory/device.hpp"
+#include "tenon/tensor.h"
+
+namespace tenon::core {
+
+struct Node;
+struct AutogradMeta;
+
+// Bytes that tensors may share. Fresh tensors carry their storage, and small ones their bytes, in the header's block.
+struct Storage {
+  std::atomic<uint32_t> refs;
+  std::atomic<uint32_t> version;  // counts in-place writes
+  tn_device* device;
+  Block block;                      // unused for wrapped and inline bytes
+  void (*release)(void* ctx);       // of wrapped memory
+  void* release_ctx;
+  uint8_t inlined;                  // lies in the block of the header that made it
+  uint8_t read_only;
+};
+
+// A list of up to TN_MAX_DIMS sizes.
+struct Dims {
+  uint32_t n = 0;
+  int64_t v[TN_MAX_DIMS];
+  Dims() = default;
+  Dims(std::span<const int64_t> from);  // throws Error when there are too many
+  int64_t& operator[](size_t i) { return v[i]; }
+  int64_t operator[](size_t i) const { return v[i]; }
+  void push(int64_t size);
+  size_t size() const { return n; }
+  int64_t* begin() { return v; }
+  int64_t* end() { return v + n; }
+  const int64_t* begin() const { return v; }
+  const int64_t* end() const { return v + n; }
+  operator std::span<const int64_t>() const { return {v, n}; }
+  bool operator==(const Dims& other) const;
+};
+
+// tn_tensor.flags
+constexpr uint8_t kRequiresGrad = 1;  // leaf that collects a gradient, or has a grad_fn
+constexpr uint8_t kInference = 2;     // made in inference mode: can never join a graph
+constexpr uint8_t kIsView = 4;        // differentiable view; its base is in `meta`
+constexpr uint32_t kInlineDims = 6;
+
+}  // namespace tenon::core
+
+// view.shape and view.strides point to `dims`, or to a heap array beyond kInlineDims dimensions.
+struct tn_tensor {
+  tn_view view;  // first: kernels get it as it is
+  std::atomic<uint32_t> refs;
+  uint8_t flags;
+  uint8_t block_class;  // which free list its memory goes back to
+  uint16_t output_nr;   // which result of grad_fn it is
+  int64_t numel;
+  tenon::core::Storage* storage;
+  tn_device* device;
+  tenon::core::Node* grad_fn;       // owned reference; NULL for leaves
+  tenon::core::AutogradMeta* meta;  // gradient, hooks, base of a view; NULL until needed
+  int64_t dims[2 * tenon::core::kInlineDims];
+
+  uint32_t ndim() const { return view.ndim; }
+  tn_dtype dtype() const { return view.dtype; }
+  const int64_t* shape() const { return view.shape; }
+  const int64_t* strides() const { return view.strides; }
+  std::span<const int64_t> sizes() const { return {view.shape, view.ndim}; }
+  bool contiguous() const { return (view.flags & TN_VIEW_CONTIGUOUS) != 0; }
+  bool requires_grad() const { return (flags & tenon::core::kRequiresGrad) != 0; }
+};
+
+namespace tenon::core {
+
+inline uint64_t dtype_size(tn_dtype dtype) {
+  constexpr uint8_t kSizes[TN_DTYPE_COUNT] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+  return dtype < TN_DTYPE_COUNT ? kSizes[dtype] : 0;
+}
+inline bool is_floating(tn_dtype dtype) { return (TN_MASK(dtype) & TN_MASK_FLOAT) != 0; }
+inline bool is_complex(tn_dtype dtype) { return (TN_MASK(dtype) & TN_MASK_COMPLEX) != 0; }
+inline bool is_integral(tn_dtype dtype) { return (TN_MASK(dtype) & TN_MASK_INT) != 0; }
+inline bool is_differentiable(tn_dtype dtype) { return is_floating(dtype) || is_complex(dtype); }
+// Array API promotion; throws Error where the standard leaves it open.
+tn_dtype promote(tn_dtype a, tn_dtype b);
+std::string_view dtype_name(tn_dtype dtype);
+
+// "(2, 3)", as errors print shapes; "f32(2, 3)@cpu:0" for a tensor.
+std::string format_shape(std::span<const int64_t> shape);
+std::string describe(const tn_tensor& tensor);
+
+// A fresh row-major tensor. Throws Error. The caller owns the reference.
+tn_tensor* make_tensor(tn_dtype dtype, std::span<const int64_t> shape, tn_device& device);
+// Like `like` in dtype, shape and device, which must be contiguous: the quick way on the hot path.
+tn_tensor* make_like(const tn_tensor& like);
+// A tensor over the storage of `base`; `offset` in elements from base's first element. No autograd.
+tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape, std::span<const int64_t> strides, int64_t offset);
+// The same, as another header over the same elements: no grad_fn, no meta.
+tn_tensor* make_alias(const tn_tensor& tensor);
+// Called by the last release; pushes what it frees on a list rather than recursing.
+void destroy_tensor(tn_tensor* tensor) noexcept;
+
+inline void retain(tn_tensor* tensor) noexcept { tensor->refs.fetch_add(1, std::memory_order_relaxed); }
+inline void release(tn_tensor* tensor) noexcept {
+  if (tensor != nullptr && tensor->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy_tensor(tensor);
+}
+
+// Row-major strides of a shape.
+Dims contiguous_strides(std::span<const int64_t> shape);
+// Elements of a shape; throws Error on a negative size or overflow.
+int64_t count_elements(std::span<const int64_t> shape);
+// 1 when two index tuples can reach one element (broadcast strides), so that writing is refused.
+bool has_overlap(const tn_tensor& tensor);
+// Copies elements, any strides, between two tensors of one dtype and shape on addressable memory; serial. For loading and saving
+// without a plugin.
+void copy_strided_host(const tn_view& src, const tn_view& dst);
+
+// An owning pointer to a tensor.
+class Ref {
+ public:
+  Ref() = default;
+  explicit Ref(tn_tensor* adopted) noexcept : tensor_(adopted) {}
+  static Ref share(tn_tensor* tensor) noexcept {
+    if (tensor != nullptr) retain(tensor);
+    return Ref(tensor);
+  }
+  Ref(const Ref& other) noexcept : Ref(share(other.tensor_)) {}
+  Ref(Ref&& other) noexcept : tensor_(other.take()) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(tensor_, other.tensor_);
+    return *this;
+  }
+  ~Ref() { release(tensor_); }
+  tn_tensor* get() const noexcept { return tensor_; }
+  tn_tensor* take() noexcept { return std::exchange(tensor_, nullptr); }
+  tn_tensor* operator->() const noexcept { return tensor_; }
+  tn_tensor& operator*() const noexcept { return *tensor_; }
+  explicit operator bool() const noexcept { return tensor_ != nullptr; }
+
+ private:
+  tn_tensor* tensor_ = nullptr;
+};
+
+}  // namespace tenon::core
