@@ -29,10 +29,12 @@ class Outcome:
     output: str = ""
 
 
+def ninja(build, jobs, *targets):
+    return subprocess.run(["ninja", "-C", str(build), "-j", str(jobs), "--quiet", *targets]).returncode == 0
+
+
 def introspect(build, what):
-    text = subprocess.run(["meson", "introspect", str(build), f"--{what}"], check=True,
-                          stdout=subprocess.PIPE, text=True).stdout
-    return json.loads(text)
+    return json.loads((build / "meson-info" / f"intro-{what}.json").read_text())
 
 
 def select(tests, name, suite):
@@ -52,7 +54,7 @@ def build_programs(build, tests, jobs):
     targets = {t["id"]: t["filename"] for t in introspect(build, "targets")}
     wanted = {f for t in tests for dep in t["depends"] for f in targets.get(dep, [])}
     paths = sorted(os.path.relpath(f, build) for f in wanted)
-    if subprocess.run(["ninja", "-C", str(build), "-j", str(jobs), "--quiet", *paths]).returncode:
+    if not ninja(build, jobs, *paths):
         sys.exit("error: the build failed (see above); no test was run")
 
 
@@ -82,7 +84,7 @@ def count_lines(output, outcome):
     outcome.failures.append(f"{running[-1] if running else outcome.name} (the program ended there)")
 
 
-def run_one(test, pattern, slow):
+def run_one(build, test, pattern, slow):
     outcome = Outcome(test["name"])
     start = time.monotonic()
     gtest = test["protocol"] == "gtest"
@@ -95,7 +97,7 @@ def run_one(test, pattern, slow):
         # Two programs side by side: threads that spin while they wait would steal the other's core.
         env = {"OMP_WAIT_POLICY": "passive", **os.environ, **test["env"], "TMPDIR": folder}
         try:
-            done = subprocess.run(command, cwd=test["workdir"] or folder, env=env, text=True, errors="replace",
+            done = subprocess.run(command, cwd=test["workdir"] or build, env=env, text=True, errors="replace",
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                   timeout=test["timeout"] * slow)
             status, outcome.output = done.returncode, done.stdout
@@ -119,12 +121,12 @@ def run_one(test, pattern, slow):
     return outcome
 
 
-def run_all(tests, pattern, jobs, slow):
+def run_all(build, tests, pattern, jobs, slow):
     outcomes = []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         # The longest allowed first, so that no core waits at the end.
         ordered = sorted(tests, key=lambda t: -t["timeout"])
-        for future in concurrent.futures.as_completed([pool.submit(run_one, t, pattern, slow) for t in ordered]):
+        for future in concurrent.futures.as_completed([pool.submit(run_one, build, t, pattern, slow) for t in ordered]):
             outcome = future.result()
             outcomes.append(outcome)
             if outcome.failures:
@@ -144,9 +146,11 @@ def main():
     parser.add_argument("--suite", help="only tests of this Meson suite")
     options = parser.parse_args()
 
+    if not ninja(options.build, options.jobs, "build.ninja"):
+        sys.exit("error: the build could not be configured (see above)")
     tests, pattern = select(introspect(options.build, "tests"), options.name, options.suite)
     build_programs(options.build, tests, options.jobs)
-    outcomes = run_all(tests, pattern, options.jobs, options.slow)
+    outcomes = run_all(options.build, tests, pattern, options.jobs, options.slow)
 
     for outcome in outcomes:
         for name, reason in outcome.skips:

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""Writes a plugin's identity card, which the loader reads before it opens the library.
+
+usage: identity_card.py LIBRARY --id cpu --version 0.1.0 --header core/include/tenon/base.h --out tenon_cpu.tenon.json
+"""
+
+import argparse
+import hashlib
+import json
+import pathlib
+import re
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("library", type=pathlib.Path)
+    parser.add_argument("--id", required=True)
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--header", type=pathlib.Path, required=True, help="base.h that the plugin was built with")
+    parser.add_argument("--min-host-minor", type=int, default=0)
+    parser.add_argument("--cpu-features", nargs="*", default=[], help="without which the library must not be opened")
+    parser.add_argument("--needs", nargs="*", default=[], help="native libraries, for the message when one is missing")
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    options = parser.parse_args()
+
+    header = options.header.read_text()
+    major, minor = (int(re.search(rf"TN_ABI_{part}\s+(\d+)", header)[1]) for part in ("MAJOR", "MINOR"))
+    card = {
+        "id": options.id,
+        "version": options.version,
+        "abi": {"major": major, "minor": minor, "min_host_minor": options.min_host_minor},
+        "library": options.library.name,
+        "cpu_features": options.cpu_features,
+        "needs": options.needs,
+        "sha256": hashlib.sha256(options.library.read_bytes()).hexdigest(),
+    }
+    options.out.write_text(json.dumps(card, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
