@@ -1,0 +1,75 @@
+// How the families of kernels hand in what they have. To add a family: a file in ops/ that defines
+// `void add_NAME_kernels(KernelList& list)`, and its name in families.def and meson.build.
+//
+// A SIMD family is compiled once for each instruction set, and registers straight the functions of the best one:
+//   #undef HWY_TARGET_INCLUDE
+//   #define HWY_TARGET_INCLUDE "ops/NAME.cpp"
+//   #include <hwy/foreach_target.h>   // before highway.h; other headers above it, so that they are compiled for the baseline
+//   #include <hwy/highway.h>
+//   HWY_BEFORE_NAMESPACE();
+//   namespace tenon::cpu::HWY_NAMESPACE { … void add_kernels(KernelList& list) { … } }
+//   HWY_AFTER_NAMESPACE();
+//   #if HWY_ONCE
+//   namespace tenon::cpu {
+//   HWY_EXPORT(add_kernels);
+//   void add_NAME_kernels(KernelList& list) { HWY_DYNAMIC_DISPATCH(add_kernels)(list); }
+//   }
+//   #endif
+// A template that lies outside HWY_NAMESPACE is compiled for the baseline, and calls of it are not inlined.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "barrier.hpp"
+#include "tenon/plugin.h"
+
+namespace tenon::cpu {
+
+struct KernelSpec {
+  std::string_view schema;  // TN_SCHEMA_… of tenon/schemas.h
+  uint64_t dtypes;          // mask over the first tensor input after promotion
+  tn_status* (*run)(void* self, void* plan, const tn_call* call);
+  uint32_t flags = 0;    // TN_KERNEL_…
+  int32_t priority = 0;  // the highest that supports the call wins
+  tn_status* (*supports)(void* self, const tn_call* call, uint32_t* yes) = nullptr;
+  tn_status* (*prepare)(void* self, const tn_call* call, void** plan) = nullptr;
+  void (*release)(void* self, void* plan) = nullptr;
+  uint64_t (*scratch_size)(void* self, const tn_call* call, void* plan) = nullptr;
+  void* self = nullptr;
+};
+
+class KernelList {
+ public:
+  void add(const KernelSpec& spec);
+  const std::vector<tn_kernel>& kernels() const { return kernels_; }
+
+ private:
+  std::vector<tn_kernel> kernels_;
+};
+
+#define FAMILY(name) void add_##name##_kernels(KernelList& list);
+#include "families.def"
+#undef FAMILY
+
+// Every kernel of the plugin, for the best instruction set of this processor.
+KernelList all_kernels();
+
+// Short hands for reading a call.
+using sdk::numel;
+inline const tn_view& input(const tn_call& call, uint32_t arg) { return *call.args[arg].as.view; }
+inline const tn_view* input_or_null(const tn_call& call, uint32_t arg) {
+  return call.args[arg].tag == TN_VALUE_VIEW ? call.args[arg].as.view : nullptr;
+}
+inline const tn_view& output(const tn_call& call, uint32_t k = 0) { return *call.outs[k]; }
+template <class T>
+T* data_of(const tn_view& view) {
+  return static_cast<T*>(view.data);
+}
+inline std::string_view text_arg(const tn_call& call, uint32_t arg) {
+  return {call.args[arg].as.str, call.args[arg].count};
+}
+// A Scalar or float argument, whatever number was given.
+inline double real_arg(const tn_call& call, uint32_t arg) { return sdk::Call(call).real(arg); }
+
+}  // namespace tenon::cpu

@@ -1,0 +1,86 @@
+#include "threads.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+
+namespace tenon::cpu {
+
+namespace {
+// One parallel loop at a time: host threads that compute at once run serially rather than fight for the cores.
+std::atomic<bool> g_busy{false};
+
+class Team {
+ public:
+  Team() : owner_(omp_get_max_threads() > 1 && !omp_in_parallel() && !g_busy.exchange(true, std::memory_order_acquire)) {}
+  ~Team() {
+    if (owner_) g_busy.store(false, std::memory_order_release);
+  }
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+  explicit operator bool() const { return owner_; }
+
+ private:
+  bool owner_;
+};
+
+// Keeps the first exception of a team, for the thread that called.
+class Failure {
+ public:
+  template <class Body>
+  void guard(Body&& body) noexcept {
+    try {
+      body();
+    } catch (...) {
+      if (!failed_.exchange(true)) error_ = std::current_exception();
+    }
+  }
+  void rethrow() {
+    if (failed_.load()) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::atomic<bool> failed_{false};
+  std::exception_ptr error_;
+};
+}  // namespace
+
+int max_threads() { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
+
+namespace detail {
+
+void parallel_ranges(int64_t n, int64_t grain, void* context, RangeFn body) {
+  Team team;
+  if (!team) return body(context, 0, n);
+  const int64_t pieces = std::min<int64_t>(omp_get_max_threads(), (n + grain - 1) / std::max<int64_t>(grain, 1));
+  Failure failure;
+#pragma omp parallel num_threads(static_cast<int>(pieces))
+  {
+    const int64_t count = omp_get_num_threads();
+    const int64_t i = omp_get_thread_num();
+    // Multiples of 64 elements, so that threads share no cache line and vectors stay whole; long ranges only.
+    const int64_t unit = n >= 64 * 64 ? 64 : 1;
+    const int64_t units = (n + unit - 1) / unit;
+    const int64_t begin = std::min(n, units * i / count * unit);
+    const int64_t end = std::min(n, units * (i + 1) / count * unit);
+    if (begin < end) failure.guard([&] { body(context, begin, end); });
+  }
+  failure.rethrow();
+}
+
+void parallel_items(int64_t n, void* context, RangeFn body) {
+  Team team;
+  if (!team || n < 2) {
+    for (int64_t i = 0; i < n; ++i) body(context, i, i + 1);
+    return;
+  }
+  Failure failure;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(static_cast<int>(std::min<int64_t>(omp_get_max_threads(), n)))
+  for (int64_t i = 0; i < n; ++i) failure.guard([&] { body(context, i, i + 1); });
+  failure.rethrow();
+}
+
+}  // namespace detail
+}  // namespace tenon::cpu
