@@ -11,6 +11,7 @@
 
 namespace tenon::core {
 
+class Frame;
 struct Node;
 
 // What a formula reads and sets. Indices of arguments are positions in the schema.
@@ -34,6 +35,7 @@ class GradCall {
   virtual int64_t integer(uint32_t arg) const = 0;
   virtual double real(uint32_t arg) const = 0;  // of a Float or Scalar, or of a number given for a Tensor
   virtual bool is_number(uint32_t arg) const = 0;  // a number was given where the schema says Tensor
+  virtual Scalar number(uint32_t arg) const { return real(arg); }  // that number; complex where it was
   bool flag(uint32_t arg) const { return integer(arg) != 0; }
   virtual std::string_view str(uint32_t arg) const = 0;
   virtual std::span<const int64_t> ints(uint32_t arg) const = 0;
@@ -53,6 +55,7 @@ struct GradFormula {
   void (*apply)(GradCall& call);
   uint32_t always = 0;
   uint32_t if_needs[3] = {0, 0, 0};  // what is also read when argument 0, 1, 2 needs a gradient
+  uint32_t (*unread)(const Frame& frame) = nullptr;  // what the attributes of a call make needless after all
 };
 
 // Formulas by the names in ops.def. `none` and `through` have none.
@@ -65,6 +68,7 @@ struct GradFormula {
 struct Saves {
   uint32_t always = 0;
   uint32_t if_needs[3] = {0, 0, 0};
+  uint32_t (*unread)(const Frame& frame) = nullptr;
 };
 #define TN_GRADIENT(name, ...)                                                                          \
   static void grad_body_##name(::tenon::core::GradCall& c);                                             \
@@ -73,7 +77,8 @@ struct Saves {
       #name,                                                                                            \
       &grad_body_##name,                                                                                \
       grad_saves_##name.always,                                                                         \
-      {grad_saves_##name.if_needs[0], grad_saves_##name.if_needs[1], grad_saves_##name.if_needs[2]}};   \
+      {grad_saves_##name.if_needs[0], grad_saves_##name.if_needs[1], grad_saves_##name.if_needs[2]},    \
+      grad_saves_##name.unread};                                                                        \
   static void grad_body_##name(::tenon::core::GradCall& c)
 
 }  // namespace tenon::core
