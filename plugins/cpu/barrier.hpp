@@ -1,4 +1,5 @@
-// Kernels throw sdk::Error (through fail); the adapters here are the barrier where that becomes a status.
+// Kernels throw sdk::Error (through fail); the adapters here are the barrier where that becomes a
+// status.
 #pragma once
 
 #include "tenon/plugin.hpp"
@@ -14,7 +15,8 @@ tn_status* run_of(void*, void*, const tn_call* call) {
   return sdk::guard([&] { Body(*call); });
 }
 
-// tn_kernel.prepare, run and release of a kernel with a plan, which `std::unique_ptr<Plan> make(const tn_call&)` makes.
+// tn_kernel.prepare, run and release of a kernel with a plan, which `std::unique_ptr<Plan>
+// make(const tn_call&)` makes.
 template <auto Make>
 tn_status* prepare_of(void*, const tn_call* call, void** plan) {
   return sdk::guard([&] { *plan = Make(*call).release(); });

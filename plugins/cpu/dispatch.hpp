@@ -19,12 +19,13 @@ struct Tag {
 // The code of a C++ type.
 template <class T>
 inline constexpr tn_dtype kDtype = TN_DTYPE_COUNT;
-#define TENON_CPU_DTYPES(X)                                                                      \
-  X(TN_DTYPE_BOOL, bool) X(TN_DTYPE_U8, uint8_t) X(TN_DTYPE_U16, uint16_t)                        \
-  X(TN_DTYPE_U32, uint32_t) X(TN_DTYPE_U64, uint64_t) X(TN_DTYPE_I8, int8_t)                      \
-  X(TN_DTYPE_I16, int16_t) X(TN_DTYPE_I32, int32_t) X(TN_DTYPE_I64, int64_t) X(TN_DTYPE_F16, F16) \
-  X(TN_DTYPE_BF16, BF16) X(TN_DTYPE_F32, float) X(TN_DTYPE_F64, double)                           \
-  X(TN_DTYPE_C64, std::complex<float>) X(TN_DTYPE_C128, std::complex<double>)
+#define TENON_CPU_DTYPES(X)                                                         \
+  X(TN_DTYPE_BOOL, bool)                                                            \
+  X(TN_DTYPE_U8, uint8_t) X(TN_DTYPE_U16, uint16_t) X(TN_DTYPE_U32, uint32_t)       \
+      X(TN_DTYPE_U64, uint64_t) X(TN_DTYPE_I8, int8_t) X(TN_DTYPE_I16, int16_t)     \
+          X(TN_DTYPE_I32, int32_t) X(TN_DTYPE_I64, int64_t) X(TN_DTYPE_F16, F16)    \
+              X(TN_DTYPE_BF16, BF16) X(TN_DTYPE_F32, float) X(TN_DTYPE_F64, double) \
+                  X(TN_DTYPE_C64, std::complex<float>) X(TN_DTYPE_C128, std::complex<double>)
 #define TENON_CPU_CODE(code, T) \
   template <>                   \
   inline constexpr tn_dtype kDtype<T> = code;
@@ -46,22 +47,23 @@ template <class T>
 using Compute = std::conditional_t<is_half_v<T>, float, T>;
 // What a long sum over T is kept in.
 template <class T>
-using Accumulator =
-    std::conditional_t<is_half_v<T>, float,
-                       std::conditional_t<std::is_same_v<T, bool> || (is_int_v<T> && std::is_signed_v<T>), int64_t,
-                                          std::conditional_t<is_int_v<T>, uint64_t, T>>>;
+using Accumulator = std::conditional_t<
+    is_half_v<T>, float,
+    std::conditional_t<std::is_same_v<T, bool> || (is_int_v<T> && std::is_signed_v<T>), int64_t,
+                       std::conditional_t<is_int_v<T>, uint64_t, T>>>;
 
 // visit(Tag<T>{}) for the C++ type of `dtype`, among those of Mask; throws for others.
 template <uint64_t Mask = TN_MASK_ALL, class Visit>
 inline auto visit_dtype(tn_dtype dtype, Visit&& visit) {
   switch (dtype) {
-#define TENON_CPU_CASE(code, T)                                      \
-  case code:                                                         \
+#define TENON_CPU_CASE(code, T)                                        \
+  case code:                                                           \
     if constexpr ((Mask & TN_MASK(code)) != 0) return visit(Tag<T>{}); \
     break;
     TENON_CPU_DTYPES(TENON_CPU_CASE)
 #undef TENON_CPU_CASE
-    default: break;
+    default:
+      break;
   }
   fail(TN_INTERNAL, "the CPU plugin has no code for dtype %u here", dtype);
 }
@@ -73,12 +75,19 @@ struct Bytes16 {
 template <class Visit>
 inline auto visit_size(uint64_t size, Visit&& visit) {
   switch (size) {
-    case 1: return visit(Tag<uint8_t>{});
-    case 2: return visit(Tag<uint16_t>{});
-    case 4: return visit(Tag<uint32_t>{});
-    case 8: return visit(Tag<uint64_t>{});
-    case 16: return visit(Tag<Bytes16>{});
-    default: fail(TN_INTERNAL, "the CPU plugin has no code for elements of %u bytes", static_cast<unsigned>(size));
+    case 1:
+      return visit(Tag<uint8_t>{});
+    case 2:
+      return visit(Tag<uint16_t>{});
+    case 4:
+      return visit(Tag<uint32_t>{});
+    case 8:
+      return visit(Tag<uint64_t>{});
+    case 16:
+      return visit(Tag<Bytes16>{});
+    default:
+      fail(TN_INTERNAL, "the CPU plugin has no code for elements of %u bytes",
+           static_cast<unsigned>(size));
   }
 }
 

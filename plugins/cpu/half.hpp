@@ -9,9 +9,11 @@ namespace tenon::cpu {
 inline float half_to_float(uint16_t bits) {
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
   const uint32_t rest = static_cast<uint32_t>(bits & 0x7fffu) << 13;
-  // Scaling by 2^112 moves the exponent's bias and makes subnormals right without a branch; infinity and NaN keep theirs.
+  // Scaling by 2^112 moves the exponent's bias and makes subnormals right without a branch;
+  // infinity and NaN keep theirs.
   const float scaled = std::bit_cast<float>(rest) * 0x1p112f;
-  const uint32_t magnitude = rest >= 0x0f800000u ? (rest | 0x7f800000u) : std::bit_cast<uint32_t>(scaled);
+  const uint32_t magnitude =
+      rest >= 0x0f800000u ? (rest | 0x7f800000u) : std::bit_cast<uint32_t>(scaled);
   return std::bit_cast<float>(sign | magnitude);
 }
 
@@ -19,9 +21,10 @@ inline uint16_t float_to_half(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000u;
   const uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);  // NaN
+  if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);   // NaN
   if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // rounds to infinity
-  if (magnitude < 0x38800000u) {  // subnormal: adding 0.5 lets the hardware round at the right place
+  if (magnitude <
+      0x38800000u) {  // subnormal: adding 0.5 lets the hardware round at the right place
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
   }

@@ -1,21 +1,21 @@
 // How the families of kernels hand in what they have. To add a family: a file in ops/ that defines
 // `void add_NAME_kernels(KernelList& list)`, and its name in families.def and meson.build.
 //
-// A SIMD family is compiled once for each instruction set, and registers straight the functions of the best one:
+// A SIMD family is compiled once for each instruction set, and registers straight the functions of
+// the best one:
 //   #undef HWY_TARGET_INCLUDE
 //   #define HWY_TARGET_INCLUDE "ops/NAME.cpp"
-//   #include <hwy/foreach_target.h>   // before highway.h; other headers above it, so that they are compiled for the baseline
-//   #include <hwy/highway.h>
-//   HWY_BEFORE_NAMESPACE();
-//   namespace tenon::cpu::HWY_NAMESPACE { … void add_kernels(KernelList& list) { … } }
-//   HWY_AFTER_NAMESPACE();
+//   #include <hwy/foreach_target.h>   // before highway.h; other headers above it, so that they are
+//   compiled for the baseline #include <hwy/highway.h> HWY_BEFORE_NAMESPACE(); namespace
+//   tenon::cpu::HWY_NAMESPACE { … void add_kernels(KernelList& list) { … } } HWY_AFTER_NAMESPACE();
 //   #if HWY_ONCE
 //   namespace tenon::cpu {
 //   HWY_EXPORT(add_kernels);
 //   void add_NAME_kernels(KernelList& list) { HWY_DYNAMIC_DISPATCH(add_kernels)(list); }
 //   }
 //   #endif
-// A template that lies outside HWY_NAMESPACE is compiled for the baseline, and calls of it are not inlined.
+// A template that lies outside HWY_NAMESPACE is compiled for the baseline, and calls of it are not
+// inlined.
 #pragma once
 
 #include <string_view>

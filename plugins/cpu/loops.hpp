@@ -1,5 +1,5 @@
-// Walks the canonical loop of an elementwise call row by row: a row is a stretch of the innermost dimension, with one byte
-// step an operand.
+// Walks the canonical loop of an elementwise call row by row: a row is a stretch of the innermost
+// dimension, with one byte step an operand.
 #pragma once
 
 #include <algorithm>
@@ -36,9 +36,11 @@ inline int64_t loop_count(const tn_loop& loop) {
   return n;
 }
 
-// row(n, data, steps) for each piece of a row in [begin, end) of the loop's flat index; steps in bytes.
+// row(n, data, steps) for each piece of a row in [begin, end) of the loop's flat index; steps in
+// bytes.
 template <size_t K, class Row>
-inline void walk_rows(const tn_loop& loop, const Operands<K>& operands, int64_t begin, int64_t end, Row&& row) {
+inline void walk_rows(const tn_loop& loop, const Operands<K>& operands, int64_t begin, int64_t end,
+                      Row&& row) {
   std::array<int64_t, K> step{};
   const uint32_t last = loop.ndim - 1;  // ndim > 0
   for (size_t k = 0; k < K; ++k) step[k] = loop.strides[k][last] * operands.size[k];
@@ -61,7 +63,8 @@ inline void walk_rows(const tn_loop& loop, const Operands<K>& operands, int64_t 
     for (uint32_t d = last; d-- > 0;) {
       for (size_t k = 0; k < K; ++k) data[k] += loop.strides[k][d] * operands.size[k];
       if (++index[d] < loop.shape[d]) break;
-      for (size_t k = 0; k < K; ++k) data[k] -= loop.shape[d] * loop.strides[k][d] * operands.size[k];
+      for (size_t k = 0; k < K; ++k)
+        data[k] -= loop.shape[d] * loop.strides[k][d] * operands.size[k];
       index[d] = 0;
     }
   }
@@ -69,7 +72,8 @@ inline void walk_rows(const tn_loop& loop, const Operands<K>& operands, int64_t 
 
 // The whole loop, over threads from `grain` elements on.
 template <size_t K, class Row>
-inline void for_each_row(const tn_loop& loop, const Operands<K>& operands, int64_t grain, Row&& row) {
+inline void for_each_row(const tn_loop& loop, const Operands<K>& operands, int64_t grain,
+                         Row&& row) {
   if (loop.ndim == 0) {
     row(int64_t{1}, operands.data, std::array<int64_t, K>{});
     return;

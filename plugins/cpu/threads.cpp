@@ -9,12 +9,15 @@
 namespace tenon::cpu {
 
 namespace {
-// One parallel loop at a time: host threads that compute at once run serially rather than fight for the cores.
+// One parallel loop at a time: host threads that compute at once run serially rather than fight for
+// the cores.
 std::atomic<bool> g_busy{false};
 
 class Team {
  public:
-  Team() : owner_(omp_get_max_threads() > 1 && !omp_in_parallel() && !g_busy.exchange(true, std::memory_order_acquire)) {}
+  Team()
+      : owner_(omp_get_max_threads() > 1 && !omp_in_parallel() &&
+               !g_busy.exchange(true, std::memory_order_acquire)) {}
   ~Team() {
     if (owner_) g_busy.store(false, std::memory_order_release);
   }
@@ -54,13 +57,15 @@ namespace detail {
 void parallel_ranges(int64_t n, int64_t grain, void* context, RangeFn body) {
   Team team;
   if (!team) return body(context, 0, n);
-  const int64_t pieces = std::min<int64_t>(omp_get_max_threads(), (n + grain - 1) / std::max<int64_t>(grain, 1));
+  const int64_t pieces =
+      std::min<int64_t>(omp_get_max_threads(), (n + grain - 1) / std::max<int64_t>(grain, 1));
   Failure failure;
-#pragma omp parallel num_threads(static_cast<int>(pieces))
+#pragma omp parallel num_threads(static_cast <int>(pieces))
   {
     const int64_t count = omp_get_num_threads();
     const int64_t i = omp_get_thread_num();
-    // Multiples of 64 elements, so that threads share no cache line and vectors stay whole; long ranges only.
+    // Multiples of 64 elements, so that threads share no cache line and vectors stay whole; long
+    // ranges only.
     const int64_t unit = n >= 64 * 64 ? 64 : 1;
     const int64_t units = (n + unit - 1) / unit;
     const int64_t begin = std::min(n, units * i / count * unit);
@@ -77,7 +82,8 @@ void parallel_items(int64_t n, void* context, RangeFn body) {
     return;
   }
   Failure failure;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(static_cast<int>(std::min<int64_t>(omp_get_max_threads(), n)))
+#pragma omp parallel for schedule(dynamic, 1) \
+    num_threads(static_cast <int>(std::min <int64_t>(omp_get_max_threads(), n)))
   for (int64_t i = 0; i < n; ++i) failure.guard([&] { body(context, i, i + 1); });
   failure.rethrow();
 }

@@ -1,5 +1,5 @@
-// Loops over OpenMP threads. The caller says how many elements are worth a thread; below that, and inside another parallel
-// loop, the body runs on the calling thread.
+// Loops over OpenMP threads. The caller says how many elements are worth a thread; below that, and
+// inside another parallel loop, the body runs on the calling thread.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace tenon::cpu {
 
-// What pays for a fork and join: elements for one thread of a loop that streams memory, of one with a few dozen instructions
-// an element, and of one with a few hundred.
+// What pays for a fork and join: elements for one thread of a loop that streams memory, of one with
+// a few dozen instructions an element, and of one with a few hundred.
 constexpr int64_t kGrainCopy = 65536;
 constexpr int64_t kGrainMath = 16384;
 constexpr int64_t kGrainHeavy = 2048;
@@ -22,7 +22,8 @@ void parallel_ranges(int64_t n, int64_t grain, void* context, RangeFn body);
 void parallel_items(int64_t n, void* context, RangeFn body);
 }  // namespace detail
 
-// body(begin, end) over [0, n) in at most one piece a thread, each at least `grain` long. Exceptions reach the caller.
+// body(begin, end) over [0, n) in at most one piece a thread, each at least `grain` long.
+// Exceptions reach the caller.
 template <class Body>
 inline void parallel_for(int64_t n, int64_t grain, Body&& body) {
   if (n <= grain) {
@@ -34,8 +35,8 @@ inline void parallel_for(int64_t n, int64_t grain, Body&& body) {
   });
 }
 
-// body(i) for each i in [0, n), handed out one by one as threads come free: for a few unequal pieces of work. Results must not
-// depend on which thread does which.
+// body(i) for each i in [0, n), handed out one by one as threads come free: for a few unequal
+// pieces of work. Results must not depend on which thread does which.
 template <class Body>
 inline void parallel_each(int64_t n, Body&& body) {
   detail::parallel_items(n, &body, [](void* context, int64_t i, int64_t) {

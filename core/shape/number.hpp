@@ -1,0 +1,104 @@
+// Numbers among operands: they are weak, so `x_f16 * 2.0` stays f16 and `x_u8 + 1` stays u8.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "shape/operands.hpp"
+
+namespace tenon::core {
+
+enum class Kind : uint8_t { Bool, Int, Float, Complex };
+
+inline Kind kind_of(tn_dtype dtype) {
+  if (dtype == TN_DTYPE_BOOL) return Kind::Bool;
+  if (is_integral(dtype)) return Kind::Int;
+  return is_complex(dtype) ? Kind::Complex : Kind::Float;
+}
+inline Kind kind_of(const tn_value& number) {
+  switch (number.tag) {
+    case TN_VALUE_BOOL:
+      return Kind::Bool;
+    case TN_VALUE_INT:
+      return Kind::Int;
+    case TN_VALUE_COMPLEX:
+      return Kind::Complex;
+    default:
+      return Kind::Float;
+  }
+}
+
+// The dtype a number has when nothing else decides.
+inline tn_dtype default_dtype(Kind kind) {
+  constexpr tn_dtype kDefaults[] = {TN_DTYPE_BOOL, TN_DTYPE_I64, TN_DTYPE_F32, TN_DTYPE_C64};
+  return kDefaults[static_cast<size_t>(kind)];
+}
+
+// `dtype` where it can hold numbers of that kind, otherwise the nearest that can.
+inline tn_dtype raised(tn_dtype dtype, Kind kind) {
+  if (kind_of(dtype) >= kind) return dtype;
+  if (kind == Kind::Complex) return dtype == TN_DTYPE_F64 ? TN_DTYPE_C128 : TN_DTYPE_C64;
+  return default_dtype(kind);
+}
+
+// Whether an integer can be written in the dtype; others than integer dtypes take any.
+inline bool holds(tn_dtype dtype, int64_t value) {
+  switch (dtype) {
+    case TN_DTYPE_U8:
+      return value >= 0 && value <= std::numeric_limits<uint8_t>::max();
+    case TN_DTYPE_U16:
+      return value >= 0 && value <= std::numeric_limits<uint16_t>::max();
+    case TN_DTYPE_U32:
+      return value >= 0 && value <= std::numeric_limits<uint32_t>::max();
+    case TN_DTYPE_U64:
+      return value >= 0;
+    case TN_DTYPE_I8:
+      return value >= std::numeric_limits<int8_t>::min() &&
+             value <= std::numeric_limits<int8_t>::max();
+    case TN_DTYPE_I16:
+      return value >= std::numeric_limits<int16_t>::min() &&
+             value <= std::numeric_limits<int16_t>::max();
+    case TN_DTYPE_I32:
+      return value >= std::numeric_limits<int32_t>::min() &&
+             value <= std::numeric_limits<int32_t>::max();
+    default:
+      return true;
+  }
+}
+
+inline void require_holds(const Frame& frame, tn_dtype dtype, const tn_value& number) {
+  if (number.tag == TN_VALUE_INT && !holds(dtype, number.as.i)) [[unlikely]]
+    frame.fail(TN_OUT_OF_RANGE, "number {} does not fit {}", number.as.i, dtype_name(dtype));
+}
+
+// The common dtype of arguments [first, last): tensors are promoted, then numbers raise the kind
+// where they must.
+inline tn_dtype common_dtype(const Frame& frame, uint32_t first, uint32_t last) {
+  tn_dtype dtype = kNoCast;
+  Kind kind = Kind::Bool;
+  bool numbers = false;
+  for (uint32_t i = first; i < last; ++i) {
+    if (const tn_tensor* tensor = frame.tensor_or_null(i)) {
+      dtype = dtype == kNoCast || dtype == tensor->dtype() ? tensor->dtype()
+                                                           : promote(dtype, tensor->dtype());
+    } else if (frame.has(i)) {
+      kind = std::max(kind, kind_of(frame.arg(i)));
+      numbers = true;
+    }
+  }
+  if (!numbers) return dtype;
+  dtype = dtype == kNoCast ? default_dtype(kind) : raised(dtype, kind);
+  for (uint32_t i = first; i < last; ++i)
+    if (!frame.is_tensor(i)) require_holds(frame, dtype, frame.arg(i));
+  return dtype;
+}
+
+inline bool in_mask(tn_dtype dtype, uint64_t mask) { return (mask & TN_MASK(dtype)) != 0; }
+
+// The real dtype of a complex one's parts; others stay.
+inline tn_dtype real_part(tn_dtype dtype) {
+  return dtype == TN_DTYPE_C64 ? TN_DTYPE_F32 : dtype == TN_DTYPE_C128 ? TN_DTYPE_F64 : dtype;
+}
+
+}  // namespace tenon::core
