@@ -1,0 +1,151 @@
+// Element types, and the C++ types that hold them.
+#ifndef TENON_DTYPE_HPP
+#define TENON_DTYPE_HPP
+
+#include <bit>
+#include <complex>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "tenon/dtype.h"
+#include "tenon/error.hpp"
+
+namespace tenon {
+
+enum class DType : uint32_t {
+  Bool = TN_DTYPE_BOOL,
+  U8 = TN_DTYPE_U8,
+  U16 = TN_DTYPE_U16,
+  U32 = TN_DTYPE_U32,
+  U64 = TN_DTYPE_U64,
+  I8 = TN_DTYPE_I8,
+  I16 = TN_DTYPE_I16,
+  I32 = TN_DTYPE_I32,
+  I64 = TN_DTYPE_I64,
+  F16 = TN_DTYPE_F16,
+  BF16 = TN_DTYPE_BF16,
+  F32 = TN_DTYPE_F32,
+  F64 = TN_DTYPE_F64,
+  C64 = TN_DTYPE_C64,
+  C128 = TN_DTYPE_C128,
+};
+
+inline uint64_t size_of(DType dtype) { return tn_dtype_size(static_cast<tn_dtype>(dtype)); }
+inline std::string_view name_of(DType dtype) {
+  return detail::to_view(tn_dtype_name(static_cast<tn_dtype>(dtype)));
+}
+// The dtype of a name ("f32", "float32"); throws Error(TN_NOT_FOUND).
+inline DType find_dtype(std::string_view name) {
+  tn_dtype dtype = 0;
+  detail::check(tn_dtype_find(detail::to_str(name), &dtype));
+  return static_cast<DType>(dtype);
+}
+// The common dtype of two by the Array API's table; throws where the standard leaves it open.
+inline DType promote(DType a, DType b) {
+  tn_dtype dtype = 0;
+  detail::check(tn_dtype_promote(static_cast<tn_dtype>(a), static_cast<tn_dtype>(b), &dtype));
+  return static_cast<DType>(dtype);
+}
+constexpr bool is_floating(DType dtype) {
+  return (TN_MASK(static_cast<uint32_t>(dtype)) & TN_MASK_FLOAT) != 0;
+}
+constexpr bool is_complex(DType dtype) {
+  return (TN_MASK(static_cast<uint32_t>(dtype)) & TN_MASK_COMPLEX) != 0;
+}
+constexpr bool is_integral(DType dtype) {
+  return (TN_MASK(static_cast<uint32_t>(dtype)) & TN_MASK_INT) != 0;
+}
+constexpr bool is_signed(DType dtype) {
+  return !(TN_MASK(static_cast<uint32_t>(dtype)) & (TN_MASK_UNSIGNED | TN_MASK_BOOL));
+}
+
+// IEEE 754 binary16: storage with conversions, rounded to nearest even.
+struct F16 {
+  uint16_t bits = 0;
+  F16() = default;
+  explicit F16(float value) : bits(encode(value)) {}
+  operator float() const {
+    const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
+    const uint32_t magnitude = bits & 0x7fffu;
+    if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+    // The exponent's bias differs by 112; the product is exact, subnormals included.
+    const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
+    return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(scaled));
+  }
+
+ private:
+  static uint16_t encode(float value) {
+    const uint32_t all = std::bit_cast<uint32_t>(value);
+    const uint16_t sign = static_cast<uint16_t>(all >> 16 & 0x8000u);
+    const uint32_t magnitude = all & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
+    if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);
+    if (magnitude < 0x38800000u) {  // subnormal: adding 0.5 aligns and rounds the last bit
+      const float aligned = std::bit_cast<float>(magnitude) + 0.5f;
+      return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(aligned) - 0x3f000000u));
+    }
+    const uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u) - 0x38000000u;
+    return static_cast<uint16_t>(sign | rounded >> 13);
+  }
+};
+
+// The upper half of binary32.
+struct BF16 {
+  uint16_t bits = 0;
+  BF16() = default;
+  explicit BF16(float value) {
+    const uint32_t all = std::bit_cast<uint32_t>(value);
+    bits = (all & 0x7fffffffu) > 0x7f800000u ? static_cast<uint16_t>(all >> 16 | 0x40u)
+                                             : static_cast<uint16_t>((all + 0x7fffu + (all >> 16 & 1u)) >> 16);
+  }
+  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+};
+
+namespace detail {
+template <class T>
+constexpr DType dtype_of_impl() {
+  if constexpr (std::is_same_v<T, bool>) return DType::Bool;
+  else if constexpr (std::is_same_v<T, F16>) return DType::F16;
+  else if constexpr (std::is_same_v<T, BF16>) return DType::BF16;
+  else if constexpr (std::is_same_v<T, float>) return DType::F32;
+  else if constexpr (std::is_same_v<T, double>) return DType::F64;
+  else if constexpr (std::is_same_v<T, std::complex<float>>) return DType::C64;
+  else if constexpr (std::is_same_v<T, std::complex<double>>) return DType::C128;
+  else {
+    static_assert(std::is_integral_v<T>, "no dtype holds this type");
+    constexpr uint32_t step = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+    return static_cast<DType>((std::is_signed_v<T> ? TN_DTYPE_I8 : TN_DTYPE_U8) + step);
+  }
+}
+}  // namespace detail
+
+// The dtype whose elements are T.
+template <class T>
+inline constexpr DType dtype_of = detail::dtype_of_impl<std::remove_cv_t<T>>();
+
+// Calls fn with a value of the C++ type of a dtype: visit(dtype, [&]<class T>(T) { … }).
+template <class Fn>
+decltype(auto) visit(DType dtype, Fn&& fn) {
+  switch (dtype) {
+    case DType::Bool: return fn(bool{});
+    case DType::U8: return fn(uint8_t{});
+    case DType::U16: return fn(uint16_t{});
+    case DType::U32: return fn(uint32_t{});
+    case DType::U64: return fn(uint64_t{});
+    case DType::I8: return fn(int8_t{});
+    case DType::I16: return fn(int16_t{});
+    case DType::I32: return fn(int32_t{});
+    case DType::I64: return fn(int64_t{});
+    case DType::F16: return fn(F16{});
+    case DType::BF16: return fn(BF16{});
+    case DType::F32: return fn(float{});
+    case DType::F64: return fn(double{});
+    case DType::C64: return fn(std::complex<float>{});
+    case DType::C128: return fn(std::complex<double>{});
+  }
+  throw Error(TN_INVALID_ARGUMENT, "unknown dtype code " + std::to_string(static_cast<uint32_t>(dtype)));
+}
+
+}  // namespace tenon
+#endif
