@@ -5,24 +5,51 @@
 
 namespace tenon::core {
 
-// Thread-local modes (TN_MODE_*); read on every call.
-extern thread_local constinit uint32_t t_modes;
+// Thread-local modes (TN_MODE_*, and internal bits above them); read on every call.
+extern thread_local constinit uint32_t t_modes __attribute__((tls_model("initial-exec")));
+
+inline bool recording() { return (t_modes & (TN_MODE_GRAD | TN_MODE_INFERENCE)) == TN_MODE_GRAD; }
+
+// A view's history follows its base: brings it up to date, then tells whether it requires a gradient.
+bool view_requires_grad(tn_tensor& view);
+inline bool requires_grad(tn_tensor& tensor) {
+  return (tensor.flags & kIsView) ? view_requires_grad(tensor) : tensor.requires_grad();
+}
+bool list_requires_grad(const tn_value& list);
 
 // True when the call must be recorded: recording is on and some tensor argument requires a gradient.
-bool wants_record(const Frame& frame);
-// Ties fresh results to the arguments of the frame through the op's formula. Results of integer dtype stay as they are.
-void record(Frame& frame, tn_tensor* const* outs, uint32_t nouts);
+inline bool wants_record(const tn_value* args, uint32_t nargs) {
+  if (!recording()) return false;
+  for (uint32_t i = 0; i < nargs; ++i) {
+    if (args[i].tag == TN_VALUE_TENSOR) {
+      tn_tensor& tensor = *args[i].as.tensor;
+      if ((tensor.flags & (kRequiresGrad | kIsView)) != 0 && requires_grad(tensor)) return true;
+    } else if (args[i].tag == TN_VALUE_TENSORS && list_requires_grad(args[i])) {
+      return true;
+    }
+  }
+  return false;
+}
+inline bool wants_record(const Frame& frame) { return wants_record(frame.args(), frame.nargs()); }
+
+// Ties fresh results to the arguments of the frame through the op's formula. Results of integer dtype stay as they are, and so
+// do all of them when the op has no gradient.
+void record(const Frame& frame, tn_tensor* const* outs, uint32_t nouts);
+// The same for a short path without a frame; `args` are complete (defaults filled in).
+void record(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint32_t nouts);
 // The same for a view op: `out` also remembers its base, so that in-place writes to either reach the other's history.
-// Called for views of any tensor that joins a graph or may do so later (grad mode on); plain views need no history.
-void record_view(Frame& frame, tn_tensor* out);
-// Before an in-place op writes `target`: throws for leaves that require a gradient, inference tensors in a graph, read-only
-// storage, overlapping elements.
+// To be called for every view made while recording() holds, whether the argument requires a gradient or not: it may later.
+void record_view(const Frame& frame, tn_tensor* out);
+// Before an in-place op writes `target`: throws for leaves that require a gradient and their views, views made with recording
+// off, inference tensors in a graph, read-only storage, overlapping elements.
 void check_inplace(const Frame& frame, const tn_tensor& target);
-// After it: bumps the version, and rebases the history of `target` (and of its base, when it is a view).
-// `target_arg` is the argument that `target` is, or -1 when it is only an output.
-void record_inplace(Frame& frame, tn_tensor* target, int target_arg);
+// After it wrote all its `outs`: bumps versions, and rebases the history of each (and of its base, when it is a view).
+void record_inplace(const Frame& frame, tn_tensor* const* outs, uint32_t nouts);
 // After an op wrote to a tensor outside the tape (optimizer steps, to-host reads into a tensor).
-void bump_version(tn_tensor& tensor);
+inline void bump_version(tn_tensor& tensor) {
+  std::atomic<uint32_t>& version = tensor.storage->version;  // writers are ordered by the caller
+  version.store(version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
 
 // Frees what autograd holds for a tensor: gradient, hooks, history. Iterative.
 void release_autograd(tn_tensor* tensor) noexcept;

@@ -47,6 +47,7 @@ struct Dims {
 constexpr uint8_t kRequiresGrad = 1;  // leaf that collects a gradient, or has a grad_fn
 constexpr uint8_t kInference = 2;     // made in inference mode: can never join a graph
 constexpr uint8_t kIsView = 4;        // differentiable view; its base is in `meta`
+constexpr uint8_t kUntracked = 8;     // view made with recording off: a recorded write to it would miss its base
 constexpr uint32_t kInlineDims = 6;
 
 }  // namespace tenon::core
