@@ -26,7 +26,9 @@ struct DeviceType {
   tn_memory_table memory{};
   tn_stream_table stream{};
   bool has_streams = false;
-  bool live = true;  // false once its plugin was quiesced
+  bool retired = false;           // its plugin was quiesced, or failed to start
+  std::atomic<bool> live{false};  // seen by programs: its plugin has started
+  std::string reason;             // why it offers no device
 };
 
 // A block of device memory; `buffer` and `data` as tn_view has them.
@@ -59,10 +61,15 @@ tn_device& host_device();
 std::vector<tn_device*> devices();
 // A device by "cpu", "cpu:0" or "auto"; throws Error with what there is.
 tn_device& find_device(std::string_view name);
-// The type of that name (NULL when there is none).
+// The type of that name (NULL when there is none), also while its plugin starts.
 DeviceType* find_device_type(std::string_view name);
-// Adds a type and its devices; completes the tables. Used by the loader. Throws Error.
+
+// For the loader. Adds a type and its devices, hidden until they are published; completes the tables. Throws Error.
 DeviceType& add_device_type(std::string_view plugin_id, const tn_device_type& type);
+void publish_device_types(std::string_view plugin_id) noexcept;
+// Takes the types out again. Throws Error(TN_FAILED_PRECONDITION) while tensors live on their devices, then nothing changes.
+void retire_device_types(std::string_view plugin_id);
+uint32_t count_devices(std::string_view plugin_id);
 
 // Memory from the caching allocator of a device, at least 64-byte aligned. Throws Error(TN_OUT_OF_MEMORY) with size, free and held
 // bytes, after having returned cached blocks and tried again. bytes may be 0.

@@ -1,0 +1,373 @@
+#include "memory/allocator.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "memory/thread_lists.hpp"
+#include "status.hpp"
+
+namespace tenon::core {
+
+constexpr uint64_t kSlack = 64 << 20;   // cached bytes that are never given back unasked
+constexpr uint32_t kWindow = 4096;      // central calls over which a peak of use is remembered
+constexpr uint32_t kSpareClasses = 2;   // a request may take a block two classes larger: 25 %
+
+std::string format_bytes(uint64_t bytes) {
+  constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  auto value = static_cast<double>(bytes);
+  int unit = 0;
+  for (; value >= 1024 && unit < 6; ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+CachingAllocator::CachingAllocator(tn_device& device, bool caching) : device_(device), caching_(caching) {
+  heads_.fill(kNone);
+}
+
+// ---- The central bins; the lock is held -----------------------------------------------------------------------------------
+
+void CachingAllocator::keep(const Block& block) {
+  uint32_t index = free_nodes_;
+  if (index == kNone) {
+    index = static_cast<uint32_t>(nodes_.size());
+    nodes_.emplace_back();
+  } else {
+    free_nodes_ = nodes_[index].class_next;
+  }
+  const uint32_t head = heads_[block.bin];
+  nodes_[index] = {block, kNone, head, newest_, kNone};
+  if (head != kNone) nodes_[head].class_prev = index;
+  heads_[block.bin] = index;
+  if (newest_ != kNone) nodes_[newest_].newer = index;
+  newest_ = index;
+  if (oldest_ == kNone) oldest_ = index;
+  cached_ += block.bytes;
+}
+
+void CachingAllocator::unlink(uint32_t index) {
+  const Node& node = nodes_[index];
+  (node.class_prev == kNone ? heads_[node.block.bin] : nodes_[node.class_prev].class_next) = node.class_next;
+  if (node.class_next != kNone) nodes_[node.class_next].class_prev = node.class_prev;
+  (node.older == kNone ? oldest_ : nodes_[node.older].newer) = node.newer;
+  (node.newer == kNone ? newest_ : nodes_[node.newer].older) = node.older;
+  cached_ -= node.block.bytes;
+  nodes_[index].class_next = free_nodes_;
+  free_nodes_ = index;
+}
+
+Block CachingAllocator::take_cached(uint32_t index) {
+  // Thread lists hold blocks of exactly their class, so small host blocks are never taken for another.
+  const bool exact = index < kSmallClasses;
+  const uint32_t last = exact ? index : std::min(index + kSpareClasses, kClasses - 1);
+  for (uint32_t i = index; i <= last; ++i) {
+    if (const uint32_t node = heads_[i]; node != kNone) {
+      const Block block = nodes_[node].block;
+      unlink(node);
+      return block;
+    }
+  }
+  return {};
+}
+
+void CachingAllocator::to_device(const Block& block) noexcept {
+  device_.type->memory.free(device_.type->self, device_.index, block.buffer);
+  held_ -= block.bytes;
+}
+
+void CachingAllocator::synchronize_stream() noexcept {
+  if (device_.stream != nullptr)
+    tn_status_release(device_.type->stream.synchronize(device_.type->self, device_.stream));
+}
+
+void CachingAllocator::evict_down_to(uint64_t cached) {
+  if (cached_ <= cached) return;
+  synchronize_stream();
+  while (cached_ > cached && oldest_ != kNone) {
+    const Block block = nodes_[oldest_].block;
+    unlink(oldest_);
+    to_device(block);
+  }
+}
+
+void CachingAllocator::shrink_if_large() {
+  const int64_t peak = std::max(window_peak_, last_window_peak_);
+  const auto bound = static_cast<uint64_t>(peak + peak / 4) + kSlack;
+  const auto used = static_cast<uint64_t>(std::max<int64_t>(used_, 0));
+  if (used + cached_ > bound) evict_down_to(bound > used ? bound - used : 0);
+}
+
+void CachingAllocator::count_use(int64_t bytes) {
+  used_ += bytes;
+  used_peak_ = std::max(used_peak_, used_);
+  window_peak_ = std::max(window_peak_, used_);
+  if (++window_calls_ >= kWindow) {
+    window_calls_ = 0;
+    last_window_peak_ = window_peak_;
+    window_peak_ = std::max<int64_t>(used_, 0);
+  }
+}
+
+void CachingAllocator::out_of_memory(uint64_t wanted, const std::string& reason) {
+  tn_device_info info{};
+  info.struct_size = sizeof info;
+  tn_status_release(device_.type->device.info(device_.type->self, device_.index, &info));
+  const uint64_t cached = held_ - std::min(held_, static_cast<uint64_t>(std::max<int64_t>(used_, 0)));
+  fail(TN_OUT_OF_MEMORY,
+       "out of memory on {}: {} wanted ({} bytes), {} free ({} bytes), {} held by Tenon ({} bytes; {} cached){}{}", device_.id,
+       format_bytes(wanted), wanted, format_bytes(info.memory_free), info.memory_free, format_bytes(held_), held_,
+       format_bytes(cached), reason.empty() ? "" : ": ", reason);
+}
+
+Block CachingAllocator::from_device(uint32_t index, uint64_t wanted) {
+  const uint64_t bytes = caching_ ? class_bytes(index) : std::max<uint64_t>((wanted + 63) / 64 * 64, 64);
+  if (limit_ != 0 && held_ + bytes > limit_) {
+    const uint64_t excess = held_ + bytes - limit_;
+    evict_down_to(cached_ > excess ? cached_ - excess : 0);
+    if (held_ + bytes > limit_) {
+      ++retries_;
+      out_of_memory(wanted, fmt::format("the limit is {} ({} bytes)", format_bytes(limit_), limit_));
+    }
+  }
+  Block block{nullptr, nullptr, bytes, index};
+  const auto ask = [&] {
+    ++device_allocations_;
+    return device_.type->memory.allocate(device_.type->self, device_.index, bytes, &block.buffer, &block.data);
+  };
+  tn_status* status = ask();
+  if (tn_status_code(status) == TN_OUT_OF_MEMORY) {
+    ++retries_;
+    if (cached_ > 0) {
+      tn_status_release(status);
+      evict_down_to(0);
+      status = ask();
+    }
+  }
+  if (status != nullptr) {
+    const uint32_t code = tn_status_code(status);
+    const std::string reason(to_view(tn_status_message(status)));
+    tn_status_release(status);
+    if (code == TN_OUT_OF_MEMORY) out_of_memory(wanted, reason);
+    fail(code, "{}: allocating {}: {}", device_.id, format_bytes(bytes), reason);
+  }
+  held_ += bytes;
+  held_peak_ = std::max(held_peak_, held_);
+  return block;
+}
+
+// ---- Thread lists -----------------------------------------------------------------------------------------------------------
+
+thread_local constinit ThreadLists* t_lists = nullptr;
+
+namespace {
+thread_local constinit bool t_ended = false;
+std::atomic<uint64_t> g_trims{0};   // tells threads to empty their lists at their next slow call
+ThreadLists* g_threads = nullptr;   // under the lock of the host's allocator
+}  // namespace
+
+// What the slow paths do with the calling thread's lists; the lock of the host's allocator is held.
+struct ListsAccess {
+  CachingAllocator& central;
+
+  void report(ThreadLists& lists) {
+    central.count_use(lists.used.exchange(0, std::memory_order_relaxed));
+    central.allocations_ += lists.allocations.exchange(0, std::memory_order_relaxed);
+  }
+  void spill(ThreadLists& lists, uint32_t index, uint32_t down_to) {
+    ThreadLists::List& list = lists.lists[index];
+    while (list.count > down_to) {
+      void* block = list.head;
+      list.head = *static_cast<void**>(block);
+      --list.count;
+      central.keep({block, block, class_bytes(index), index});
+    }
+  }
+  void spill_all(ThreadLists& lists) {
+    for (uint32_t i = 0; i < kSmallClasses; ++i) spill(lists, i, 0);
+  }
+  // Takes some blocks of the class out of the bins, so that the next calls need no lock.
+  void refill(ThreadLists& lists, uint32_t index) {
+    ThreadLists::List& list = lists.lists[index];
+    while (list.count < list.capacity / 2 && central.heads_[index] != CachingAllocator::kNone)
+      ThreadLists::push(list, central.take_cached(index).data);
+  }
+  void obey_trim(ThreadLists& lists) {
+    const uint64_t trims = g_trims.load(std::memory_order_relaxed);
+    if (lists.trims_seen == trims) return;
+    lists.trims_seen = trims;
+    spill_all(lists);
+    central.evict_down_to(0);
+  }
+};
+
+namespace {
+// Lives from a thread's first slow call to its end, when its blocks go to the central bins.
+struct ListsOwner {
+  CachingAllocator* central = nullptr;
+  std::unique_ptr<ThreadLists> lists;
+  std::mutex* mutex = nullptr;
+  ~ListsOwner() {
+    t_ended = true;
+    t_lists = nullptr;
+    if (lists == nullptr) return;
+    const std::lock_guard lock(*mutex);
+    try {
+      ListsAccess access{*central};
+      access.report(*lists);
+      access.spill_all(*lists);
+    } catch (...) {  // no memory for the bins' nodes: the blocks are lost with the thread
+    }
+    (lists->previous != nullptr ? lists->previous->next : g_threads) = lists->next;
+    if (lists->next != nullptr) lists->next->previous = lists->previous;
+  }
+};
+
+// The calling thread's lists; made at the first call. The lock of the host's allocator is held.
+ThreadLists* thread_lists(CachingAllocator& central, std::mutex& mutex) {
+  if (t_lists != nullptr || t_ended) return t_lists;
+  static thread_local ListsOwner owner;
+  owner.central = &central;
+  owner.mutex = &mutex;
+  owner.lists = std::make_unique<ThreadLists>();
+  owner.lists->trims_seen = g_trims.load(std::memory_order_relaxed);
+  owner.lists->next = g_threads;
+  if (g_threads != nullptr) g_threads->previous = owner.lists.get();
+  g_threads = owner.lists.get();
+  return t_lists = owner.lists.get();
+}
+}  // namespace
+
+// ---- The calls --------------------------------------------------------------------------------------------------------------
+
+Block CachingAllocator::allocate(uint64_t bytes) {
+  if (!device_.type->live) fail(TN_FAILED_PRECONDITION, "{} is gone: its plugin was quiesced", device_.id);
+  const std::lock_guard lock(mutex_);
+  if (bytes > kLargestBlock) out_of_memory(bytes, "no block can be that large");
+  const uint32_t index = size_class(bytes);
+  ThreadLists* lists =
+      caching_ && device_.is_host() && index < kSmallClasses ? thread_lists(*this, mutex_) : nullptr;
+  ListsAccess access{*this};
+  if (lists != nullptr) {
+    access.report(*lists);
+    access.obey_trim(*lists);
+  }
+  Block block = take_cached(index);
+  if (block.buffer == nullptr) {
+    try {
+      block = from_device(index, bytes);
+    } catch (const Error& error) {
+      // What this thread keeps to itself may be what is missing.
+      if (t_lists == nullptr || !device_.is_host() || error.code() != TN_OUT_OF_MEMORY) throw;
+      access.spill_all(*t_lists);
+      evict_down_to(0);
+      block = from_device(index, bytes);
+    }
+  }
+  if (lists != nullptr) access.refill(*lists, index);
+  ++allocations_;
+  ++live_;
+  count_use(static_cast<int64_t>(block.bytes));
+  return block;
+}
+
+void CachingAllocator::deallocate(const Block& block) noexcept {
+  const std::lock_guard lock(mutex_);
+  --live_;
+  count_use(-static_cast<int64_t>(block.bytes));
+  if (!caching_) {
+    synchronize_stream();
+    return to_device(block);
+  }
+  try {
+    if (device_.is_host() && block.bin < kSmallClasses) {
+      if (ThreadLists* lists = thread_lists(*this, mutex_)) {
+        ListsAccess access{*this};
+        access.report(*lists);
+        access.obey_trim(*lists);
+        access.spill(*lists, block.bin, lists->lists[block.bin].capacity / 2);
+      }
+    }
+    keep(block);
+  } catch (...) {  // no memory to remember it by
+    return to_device(block);
+  }
+  shrink_if_large();
+}
+
+void CachingAllocator::stats(tn_memory_stats& out) {
+  const std::lock_guard lock(mutex_);
+  int64_t used = used_;
+  uint64_t allocations = allocations_;
+  if (device_.is_host()) {
+    for (const ThreadLists* lists = g_threads; lists != nullptr; lists = lists->next) {
+      used += lists->used.load(std::memory_order_relaxed);
+      allocations += lists->allocations.load(std::memory_order_relaxed);
+    }
+  }
+  used_peak_ = std::max(used_peak_, used);
+  out.used = static_cast<uint64_t>(std::max<int64_t>(used, 0));
+  out.used_peak = static_cast<uint64_t>(used_peak_);
+  out.held = held_;
+  out.held_peak = held_peak_;
+  out.allocations = allocations;
+  out.device_allocations = device_allocations_;
+  out.retries = retries_;
+  out.limit = limit_;
+}
+
+void CachingAllocator::reset_peak() {
+  tn_memory_stats now{};
+  stats(now);
+  const std::lock_guard lock(mutex_);
+  used_peak_ = static_cast<int64_t>(now.used);
+  held_peak_ = held_;
+}
+
+void CachingAllocator::set_limit(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  limit_ = bytes;
+  if (limit_ != 0 && held_ > limit_) evict_down_to(cached_ > held_ - limit_ ? cached_ - (held_ - limit_) : 0);
+}
+
+void CachingAllocator::trim() noexcept {
+  const std::lock_guard lock(mutex_);
+  try {
+    if (device_.is_host()) {
+      const uint64_t trims = g_trims.fetch_add(1, std::memory_order_relaxed) + 1;
+      if (t_lists != nullptr) {
+        t_lists->trims_seen = trims;
+        ListsAccess{*this}.spill_all(*t_lists);
+      }
+    }
+  } catch (...) {  // no memory for the bins' nodes: what could be moved, was
+  }
+  evict_down_to(0);
+}
+
+uint64_t CachingAllocator::live_blocks() {
+  const std::lock_guard lock(mutex_);
+  return static_cast<uint64_t>(std::max<int64_t>(live_, 0));
+}
+
+// ---- What the core calls ------------------------------------------------------------------------------------------------------
+
+Block allocate(tn_device& device, uint64_t bytes) {
+  ThreadLists* lists = t_lists;
+  if (lists != nullptr && bytes <= kSmallBytes && device.is_host()) [[likely]] {
+    const uint32_t index = size_class(bytes);
+    const uint64_t size = class_bytes(index);
+    if (void* block = lists->take(index, size)) [[likely]]
+      return {block, block, size, index};
+  }
+  return device.allocator->allocate(bytes);
+}
+
+void deallocate(tn_device& device, const Block& block) noexcept {
+  ThreadLists* lists = t_lists;
+  if (lists != nullptr && block.bin < kSmallClasses && device.is_host()) [[likely]] {
+    if (lists->give(block.bin, block.data, block.bytes)) [[likely]]
+      return;
+  }
+  device.allocator->deallocate(block);
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,95 @@
+// The caching allocator that every device shares.
+//
+// Sizes are rounded up to classes, eight to a doubling, so at most 12.5 % is lost. Freed blocks are kept:
+//  - host blocks of at most 64 KiB in lists of the freeing thread, without a lock; full lists spill to central ones,
+//  - all others in central bins under a mutex, where a request takes the smallest block that fits with at most 25 % to spare.
+// What is kept is bounded: used and cached bytes together stay below 1.25 × the recent peak of use + 64 MiB; the blocks unused
+// for longest go back to the device. A training run of varying sizes therefore settles at its own peak.
+//
+// Streams: a freed block may be handed out again at once. That is right because all work on a device is enqueued on its default
+// stream, in order; before blocks go back to the device that stream is synchronised.
+#pragma once
+
+#include <array>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "memory/device.hpp"
+
+namespace tenon::core {
+
+constexpr uint64_t kSmallBytes = 64 << 10;  // largest block of the thread lists
+constexpr uint32_t kSmallClasses = 64;
+constexpr uint32_t kClasses = 8 + 8 * 45;
+constexpr uint64_t kLargestBlock = uint64_t{1} << 50;
+
+// Index of the smallest class that holds `bytes`, and the size of a class.
+constexpr uint32_t size_class(uint64_t bytes) {
+  const uint64_t units = (bytes + 63) / 64;
+  if (units <= 8) return units == 0 ? 0 : static_cast<uint32_t>(units - 1);
+  const auto exponent = static_cast<uint32_t>(63 - __builtin_clzll(units - 1));
+  return 8 * (exponent - 3) + static_cast<uint32_t>((units - 1) >> (exponent - 3));
+}
+constexpr uint64_t class_bytes(uint32_t index) {
+  if (index < 8) return 64 * (index + uint64_t{1});
+  return 64 * ((index % 8 + uint64_t{9}) << (index / 8 - 1));
+}
+static_assert(size_class(kSmallBytes) == kSmallClasses - 1 && class_bytes(kSmallClasses - 1) == kSmallBytes);
+
+class CachingAllocator {
+ public:
+  // `caching` off: every call goes to the device, so that a sanitizer sees each use after free.
+  CachingAllocator(tn_device& device, bool caching);
+
+  Block allocate(uint64_t bytes);
+  void deallocate(const Block& block) noexcept;
+
+  void stats(tn_memory_stats& out);
+  void reset_peak();
+  void set_limit(uint64_t bytes);
+  void trim() noexcept;
+  // Blocks that have not come back; exact for devices other than the host.
+  uint64_t live_blocks();
+
+ private:
+  friend struct ListsAccess;
+  // A cached block: in the list of its class (latest first) and in the order of release.
+  struct Node {
+    Block block;
+    uint32_t class_prev, class_next, older, newer;
+  };
+  static constexpr uint32_t kNone = ~0u;
+
+  Block take_cached(uint32_t index);      // the following need the lock
+  Block from_device(uint32_t index, uint64_t wanted);
+  void keep(const Block& block);
+  void unlink(uint32_t node);
+  void evict_down_to(uint64_t cached);
+  void to_device(const Block& block) noexcept;
+  void synchronize_stream() noexcept;
+  void shrink_if_large();
+  void count_use(int64_t bytes);
+  [[noreturn]] void out_of_memory(uint64_t wanted, const std::string& reason);
+
+  tn_device& device_;
+  const bool caching_;
+  std::mutex mutex_;
+  std::array<uint32_t, kClasses> heads_;
+  std::vector<Node> nodes_;
+  uint32_t free_nodes_ = kNone;
+  uint32_t oldest_ = kNone, newest_ = kNone;
+  uint64_t cached_ = 0;  // in the central bins
+  uint64_t held_ = 0, held_peak_ = 0;
+  int64_t used_ = 0;  // without what the threads have not reported yet
+  int64_t used_peak_ = 0;
+  int64_t live_ = 0;
+  int64_t window_peak_ = 0, last_window_peak_ = 0;  // of use, over some thousand calls
+  uint32_t window_calls_ = 0;
+  uint64_t allocations_ = 0, device_allocations_ = 0, retries_ = 0, limit_ = 0;
+};
+
+// "4.0 GiB"
+std::string format_bytes(uint64_t bytes);
+
+}  // namespace tenon::core
