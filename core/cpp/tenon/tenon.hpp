@@ -1,0 +1,11 @@
+// Tenon's C++ API.
+#ifndef TENON_TENON_HPP
+#define TENON_TENON_HPP
+
+#include "tenon/autograd.hpp"
+#include "tenon/creation.hpp"
+#include "tenon/plugins.hpp"
+#include "tenon/print.hpp"
+#include "tenon/tensor.hpp"
+
+#endif
