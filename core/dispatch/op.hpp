@@ -75,6 +75,7 @@ struct tn_op {
   const tenon::core::GradFormula* gradient = nullptr;  // NULL: none
   bool through = false;                                // the decomposition is differentiated
   bool elementwise = false;                            // has a loop without reduced dimensions: in place is safe
+  bool ordered = false;                                // a reduction that counts positions: dimensions keep their order
   uint8_t fast_operands = 0;                           // 1 or 2: the short path may be tried
   uint64_t fast_dtypes = 0;                            // dtypes the rule leaves as they are
   const tn_op_def* foreign = nullptr;                  // registered by a plugin or host
@@ -89,7 +90,7 @@ namespace tenon::core {
 const tn_op* find_op(std::string_view name);
 // Throws Error(TN_NOT_FOUND) that suggests the nearest name.
 const tn_op& require_op(std::string_view name);
-const std::vector<const tn_op*>& all_ops();
+std::vector<const tn_op*> all_ops();
 // The op of core/ops.def of that name, for use inside the core: `static const tn_op& op = builtin("add");`
 const tn_op& builtin(std::string_view name);
 // Adds an op that a plugin or host defines; the definition must live as long as the process. Throws Error.

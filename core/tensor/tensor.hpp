@@ -97,6 +97,9 @@ std::string describe(const tn_tensor& tensor);
 tn_tensor* make_tensor(tn_dtype dtype, std::span<const int64_t> shape, tn_device& device);
 // Like `like` in dtype, shape and device, which must be contiguous: the quick way on the hot path.
 tn_tensor* make_like(const tn_tensor& like);
+// A tensor over host memory that belongs to somebody else; `release` may be NULL.
+tn_tensor* make_wrapped(void* data, tn_dtype dtype, std::span<const int64_t> shape, std::span<const int64_t> strides,
+                        void (*release)(void*), void* ctx, bool read_only);
 // A tensor over the storage of `base`; `offset` in elements from base's first element. No autograd.
 tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape, std::span<const int64_t> strides, int64_t offset);
 // The same, as another header over the same elements: no grad_fn, no meta.

@@ -1,0 +1,36 @@
+// Running ops from inside the core.
+#pragma once
+
+#include "dispatch/frame.hpp"
+
+namespace tenon::core {
+
+// Internal bits of t_modes, beside TN_MODE_*.
+constexpr uint32_t kModeHooks = 1u << 16;  // this thread has call hooks
+
+// What tn_op_call does, with exceptions. `outs` get new references.
+void call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts);
+// What tn_op_call_into does.
+void call_into(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor* const* outs,
+               uint32_t nouts);
+// Computes results of a frame whose rule has not run yet: kernel, decomposition or host fallback. Nothing is recorded.
+// `into` holds the destinations of an in-place call, or is NULL. Returns who computed it.
+std::string_view compute(Frame& frame, tn_tensor* const* into, tn_tensor** outs);
+
+// A row-major version of the tensor, itself when it is one. Not recorded.
+Ref make_contiguous(const tn_tensor& tensor);
+// A converted copy. Not recorded.
+Ref cast_tensor(const tn_tensor& tensor, tn_dtype dtype);
+
+inline tn_value tensor_value(const tn_tensor* tensor) {
+  tn_value value{TN_VALUE_TENSOR, 0, {}};
+  value.as.tensor = const_cast<tn_tensor*>(tensor);
+  return value;
+}
+inline tn_value int_value(uint32_t tag, int64_t i) {
+  tn_value value{tag, 0, {}};
+  value.as.i = i;
+  return value;
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,231 @@
+#include "dispatch/frame.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "memory/generator.hpp"
+
+namespace tenon::core {
+namespace {
+
+bool is_number(const tn_value& value) {
+  return value.tag == TN_VALUE_INT || value.tag == TN_VALUE_FLOAT || value.tag == TN_VALUE_BOOL ||
+         value.tag == TN_VALUE_COMPLEX;
+}
+
+// Whether a value's tag fits an argument of this kind (optional absence is checked by the caller).
+bool fits(const ArgSpec& spec, const tn_value& value, bool takes_numbers) {
+  if (spec.list)
+    return spec.type == ArgType::Tensor ? value.tag == TN_VALUE_TENSORS : value.tag == TN_VALUE_INTS;
+  switch (spec.type) {
+    case ArgType::Tensor: return value.tag == TN_VALUE_TENSOR || (takes_numbers && is_number(value));
+    case ArgType::Int: return value.tag == TN_VALUE_INT;
+    case ArgType::Float: return value.tag == TN_VALUE_FLOAT || value.tag == TN_VALUE_INT;
+    case ArgType::Bool: return value.tag == TN_VALUE_BOOL;
+    case ArgType::Str: return value.tag == TN_VALUE_STR;
+    case ArgType::Scalar: return is_number(value);
+    case ArgType::Dtype: return value.tag == TN_VALUE_DTYPE;
+    case ArgType::Device: return value.tag == TN_VALUE_DEVICE;
+    case ArgType::Generator: return value.tag == TN_VALUE_GENERATOR;
+  }
+  return false;
+}
+
+std::string_view type_name(const ArgSpec& spec) {
+  if (spec.list) return spec.type == ArgType::Tensor ? "a list of tensors" : "a list of integers";
+  constexpr std::string_view kNames[] = {"a tensor", "an integer", "a number", "a bool",     "a string",
+                                         "a number", "a dtype",    "a device", "a generator"};
+  return kNames[static_cast<size_t>(spec.type)];
+}
+
+}  // namespace
+
+Frame::Frame(const tn_op& op, const tn_value* args, uint32_t nargs)
+    : op_(op),
+      nargs_(static_cast<uint32_t>(op.schema.args.size())),
+      nresults_(static_cast<uint32_t>(op.schema.results.size())) {
+  if (nargs > nargs_) fail(TN_INVALID_ARGUMENT, "{} arguments given, at most {} taken", nargs, nargs_);
+  for (uint32_t i = 0; i < nargs_; ++i) {
+    casts_[i] = kNoCast;
+    const ArgSpec& spec = op.schema.args[i];
+    if (i < nargs && args[i].tag != TN_VALUE_NONE) {
+      args_[i] = args[i];
+      check_arg(i, args[i]);
+    } else if (spec.has_default) {
+      args_[i] = spec.default_value;
+    } else if (spec.optional) {
+      args_[i] = tn_value{};
+    } else {
+      fail(TN_INVALID_ARGUMENT, "argument '{}' is missing: {}", spec.name, op.schema.text);
+    }
+  }
+  find_device();
+}
+
+void Frame::check_arg(uint32_t i, const tn_value& value) {
+  const ArgSpec& spec = op_.schema.args[i];
+  bool takes_numbers = op_.elementwise || op_.kind == OpKind::Composite;
+  if (!fits(spec, value, takes_numbers)) [[unlikely]]
+    fail(TN_INVALID_ARGUMENT, "argument '{}' must be {}: {}", spec.name, type_name(spec), op_.schema.text);
+  if (spec.type == ArgType::Float && value.tag == TN_VALUE_INT) {
+    args_[i].tag = TN_VALUE_FLOAT;
+    args_[i].as.f = static_cast<double>(value.as.i);
+  }
+  if (value.tag == TN_VALUE_DTYPE)
+    require(value.as.i >= 0 && value.as.i < TN_DTYPE_COUNT, "unknown dtype code {}", value.as.i);
+  bool null = (value.tag == TN_VALUE_TENSOR || value.tag == TN_VALUE_DEVICE || value.tag == TN_VALUE_GENERATOR) &&
+              value.as.pointer == nullptr;
+  require(!null, "argument '{}' is a null handle", spec.name);
+  if (value.tag == TN_VALUE_TENSORS && !spec.optional_entries)
+    for (tn_tensor* tensor : tensors(i)) require(tensor != nullptr, "argument '{}' has a null entry", spec.name);
+}
+
+void Frame::find_device() {
+  tn_device* scalar_device = nullptr;  // of a rank-0 host tensor, which may join any device
+  auto visit = [&](tn_tensor* tensor) {
+    if (tensor == nullptr || tensor->device == device_) return;
+    if (tensor->ndim() == 0 && tensor->device->is_host()) {
+      scalar_device = tensor->device;
+    } else if (device_ == nullptr) {
+      device_ = tensor->device;
+    } else {
+      fail(TN_INVALID_ARGUMENT, "operands on {} and {}; move one with to()", device_->id, tensor->device->id);
+    }
+  };
+  for (uint32_t i = 0; i < nargs_; ++i) {
+    const tn_value& value = args_[i];
+    if (value.tag == TN_VALUE_TENSOR) visit(value.as.tensor);
+    if (value.tag == TN_VALUE_TENSORS)
+      for (tn_tensor* tensor : tensors(i)) visit(tensor);
+    // A factory's device; `to` names its destination, which is not where it runs.
+    if (value.tag == TN_VALUE_DEVICE && op_.schema.args[0].type != ArgType::Tensor) device_ = value.as.device;
+  }
+  if (device_ == nullptr) device_ = scalar_device != nullptr ? scalar_device : &host_device();
+}
+
+double Frame::real(uint32_t i) const {
+  const tn_value& value = args_[i];
+  if (value.tag == TN_VALUE_FLOAT) return value.as.f;
+  if (value.tag == TN_VALUE_COMPLEX) return value.as.floats[0];
+  return static_cast<double>(value.as.i);
+}
+
+Dims Frame::ints_for(uint32_t i, uint32_t n) const {
+  auto given = ints(i);
+  require(given.size() == n || given.size() == 1, "'{}' has {} entries, {} or 1 wanted", op_.schema.args[i].name,
+          given.size(), n);
+  Dims dims;
+  for (uint32_t k = 0; k < n; ++k) dims.push(given.size() == 1 ? given[0] : given[k]);
+  return dims;
+}
+
+uint32_t Frame::wrap_dim(int64_t dim, uint32_t rank) const {
+  int64_t bound = std::max<int64_t>(rank, 1);
+  if (dim < -bound || dim >= bound) [[unlikely]]
+    fail(TN_OUT_OF_RANGE, "dim {} out of range for a tensor of rank {}", dim, rank);
+  return static_cast<uint32_t>(dim < 0 ? dim + bound : dim);
+}
+
+uint32_t Frame::dim_mask(uint32_t i, uint32_t rank) const {
+  if (!has(i)) return (1u << rank) - 1;
+  uint32_t mask = 0;
+  for (int64_t dim : ints(i)) {
+    uint32_t bit = 1u << wrap_dim(dim, rank);
+    require((mask & bit) == 0, "dim {} is given twice", dim);
+    mask |= bit;
+  }
+  return rank == 0 ? 0 : mask;
+}
+
+void Frame::set_integer(uint32_t i, int64_t value) {
+  args_[i] = tn_value{TN_VALUE_INT, 0, {}};
+  args_[i].as.i = value;
+}
+
+void Frame::set_ints(uint32_t i, std::span<const int64_t> values) {
+  if (nstored_ == std::size(stored_) || values.size() > TN_MAX_DIMS)
+    fail(TN_INTERNAL, "no room to rewrite '{}'", op_.schema.args[i].name);
+  int64_t* kept = stored_[nstored_++];
+  std::copy(values.begin(), values.end(), kept);
+  args_[i] = tn_value{TN_VALUE_INTS, static_cast<uint32_t>(values.size()), {}};
+  args_[i].as.ints = kept;
+}
+
+void Frame::require_rank(uint32_t i, uint32_t low, uint32_t high) const {
+  uint32_t rank = tensor(i).ndim();
+  if (rank >= low && rank <= high) return;
+  std::string wanted = low == high ? std::to_string(low) : fmt::format("{} to {}", low, high);
+  fail(TN_INVALID_ARGUMENT, "'{}' has shape {}, rank {} wanted", op_.schema.args[i].name,
+       format_shape(tensor(i).sizes()), wanted);
+}
+
+void Frame::require_dtype(uint32_t i, uint64_t mask, std::string_view what) const {
+  if (mask & TN_MASK(tensor(i).dtype())) return;
+  fail(TN_INVALID_ARGUMENT, "'{}' has dtype {}, {} wanted", op_.schema.args[i].name,
+       dtype_name(tensor(i).dtype()), what);
+}
+
+void Frame::cast_all(tn_dtype dtype) {
+  for (uint32_t i = 0; i < nargs_; ++i)
+    if (op_.schema.args[i].type == ArgType::Tensor) casts_[i] = dtype;
+}
+
+void Frame::result(uint32_t k, tn_dtype dtype, std::span<const int64_t> shape) {
+  results_[k].dtype = dtype;
+  results_[k].shape = Dims(shape);
+  results_[k].dynamic = false;
+}
+
+void Frame::dynamic_result(uint32_t k, tn_dtype dtype) {
+  results_[k].dtype = dtype;
+  results_[k].shape = Dims();
+  results_[k].dynamic = true;
+}
+
+void Frame::elementwise(tn_dtype dtype) {
+  form = Form::Elementwise;
+  Dims shape;
+  bool first = true;
+  for (uint32_t i = 0; i < nargs_; ++i) {
+    const tn_tensor* tensor = tensor_or_null(i);
+    if (tensor == nullptr) continue;
+    shape = first ? Dims(tensor->sizes()) : broadcast_shapes(*this, shape, tensor->sizes());
+    first = false;
+  }
+  result(0, dtype, shape);
+}
+
+void Frame::reduce(tn_dtype dtype, uint32_t mask, bool keepdim) {
+  form = Form::Reduce;
+  reduced_ = mask;
+  Dims shape;
+  const tn_tensor& x = tensor(0);
+  for (uint32_t d = 0; d < x.ndim(); ++d) {
+    if ((mask >> d & 1) == 0) shape.push(x.shape()[d]);
+    else if (keepdim) shape.push(1);
+  }
+  for (uint32_t k = 0; k < nresults_; ++k) result(k, dtype, shape);
+}
+
+void Frame::along(uint32_t dim_arg, uint32_t dim) {
+  form = Form::AlongDim;
+  along_ = dim;
+  uint32_t rank = tensor(0).ndim();
+  set_integer(dim_arg, rank == 0 ? 0 : rank - 1);
+}
+
+Dims broadcast_shapes(const Frame& frame, std::span<const int64_t> a, std::span<const int64_t> b) {
+  if (a.size() < b.size()) std::swap(a, b);
+  Dims shape(a);
+  size_t skip = a.size() - b.size();
+  for (size_t d = 0; d < b.size(); ++d) {
+    int64_t& size = shape[skip + d];
+    if (size == b[d] || b[d] == 1) continue;
+    if (size != 1)
+      frame.fail(TN_INVALID_ARGUMENT, "shapes {} and {} do not broadcast", format_shape(a), format_shape(b));
+    size = b[d];
+  }
+  return shape;
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,176 @@
+// The grammar of schemas: name(Type arg=default, …) -> Type result, … @revision
+#include <cctype>
+#include <charconv>
+
+#include "dispatch/op.hpp"
+#include "status.hpp"
+
+namespace tenon::core {
+namespace {
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  Schema parse() {
+    Schema schema;
+    schema.text = std::string(text_);
+    schema.name = std::string(word());
+    expect("(");
+    if (!accept(")")) {
+      do schema.args.push_back(argument());
+      while (accept(","));
+      expect(")");
+    }
+    expect("->");
+    if (accept("(")) {
+      expect(")");
+    } else {
+      do schema.results.push_back(result());
+      while (accept(","));
+    }
+    if (accept("@")) schema.revision = static_cast<uint32_t>(integer());
+    skip();
+    if (at_ != text_.size()) error("the end");
+    return schema;
+  }
+
+ private:
+  [[noreturn]] void error(std::string_view wanted) {
+    fail(TN_INVALID_ARGUMENT, "schema \"{}\": {} expected at position {}", text_, wanted, at_);
+  }
+  void skip() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
+  }
+  bool accept(std::string_view token) {
+    skip();
+    if (text_.substr(at_, token.size()) != token) return false;
+    at_ += token.size();
+    return true;
+  }
+  void expect(std::string_view token) {
+    if (!accept(token)) error("\"" + std::string(token) + "\"");
+  }
+  std::string_view word() {
+    skip();
+    size_t start = at_;
+    auto part = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; };
+    while (at_ < text_.size() && part(static_cast<unsigned char>(text_[at_]))) ++at_;
+    if (at_ == start) error("a name");
+    return text_.substr(start, at_ - start);
+  }
+  int64_t integer() {
+    skip();
+    int64_t value = 0;
+    auto [end, code] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    if (code != std::errc()) error("a number");
+    at_ = static_cast<size_t>(end - text_.data());
+    return value;
+  }
+
+  ArgType type() {
+    std::string_view name = word();
+    constexpr std::pair<std::string_view, ArgType> kTypes[] = {
+        {"Tensor", ArgType::Tensor}, {"int", ArgType::Int},       {"float", ArgType::Float},
+        {"bool", ArgType::Bool},     {"str", ArgType::Str},       {"Scalar", ArgType::Scalar},
+        {"dtype", ArgType::Dtype},   {"device", ArgType::Device}, {"generator", ArgType::Generator}};
+    for (auto [text, type] : kTypes)
+      if (name == text) return type;
+    at_ -= name.size();
+    error("a type");
+  }
+
+  ArgSpec argument() {
+    ArgSpec arg;
+    arg.type = type();
+    arg.written = accept("!");
+    bool question = accept("?");
+    arg.list = accept("[");
+    if (arg.list) {
+      expect("]");
+      arg.optional_entries = question;
+      arg.optional = accept("?");
+    } else {
+      arg.optional = question;
+    }
+    arg.name = std::string(word());
+    if (accept("=")) parse_default(arg);
+    return arg;
+  }
+
+  void parse_default(ArgSpec& arg) {
+    arg.has_default = true;
+    tn_value& value = arg.default_value;
+    value = tn_value{};
+    if (accept("none")) return;
+    if (arg.list) {
+      value.tag = TN_VALUE_INTS;
+      expect("[");
+      while (!accept("]")) {
+        arg.default_ints.push_back(integer());
+        accept(",");
+      }
+      return;
+    }
+    switch (arg.type) {
+      case ArgType::Bool:
+        value.tag = TN_VALUE_BOOL;
+        value.as.i = accept("true");
+        if (value.as.i == 0) expect("false");
+        return;
+      case ArgType::Str: {
+        expect("\"");
+        size_t end = text_.find('"', at_);
+        if (end == std::string_view::npos) error("\"");
+        value.tag = TN_VALUE_STR;
+        arg.default_text = std::string(text_.substr(at_, end - at_));
+        at_ = end + 1;
+        return;
+      }
+      case ArgType::Int:
+        value.tag = TN_VALUE_INT;
+        value.as.i = integer();
+        return;
+      case ArgType::Float: {
+        skip();
+        value.tag = TN_VALUE_FLOAT;
+        auto [end, code] =
+            std::from_chars(text_.data() + at_, text_.data() + text_.size(), value.as.f);
+        if (code != std::errc()) error("a number");
+        at_ = static_cast<size_t>(end - text_.data());
+        return;
+      }
+      default: error("none");
+    }
+  }
+
+  std::string result() {
+    if (type() != ArgType::Tensor) error("Tensor");
+    skip();
+    bool named = at_ < text_.size() && std::isalpha(static_cast<unsigned char>(text_[at_]));
+    return named ? std::string(word()) : std::string();
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+Schema parse_schema(std::string_view text) {
+  Schema schema = Parser(text).parse();
+  // Defaults that own memory point into their ArgSpec, which has reached its place only now.
+  for (ArgSpec& arg : schema.args) {
+    tn_value& value = arg.default_value;
+    if (value.tag == TN_VALUE_INTS) {
+      value.as.ints = arg.default_ints.data();
+      value.count = static_cast<uint32_t>(arg.default_ints.size());
+    } else if (value.tag == TN_VALUE_STR) {
+      value.as.str = arg.default_text.data();
+      value.count = static_cast<uint32_t>(arg.default_text.size());
+    }
+  }
+  return schema;
+}
+
+}  // namespace tenon::core

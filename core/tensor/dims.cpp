@@ -1,0 +1,79 @@
+// Sizes and strides, and how errors print them.
+#include <algorithm>
+#include <cstring>
+
+#include "status.hpp"
+#include "tensor/tensor.hpp"
+
+namespace tenon::core {
+
+Dims::Dims(std::span<const int64_t> from) : n(static_cast<uint32_t>(from.size())) {
+  if (from.size() > TN_MAX_DIMS)
+    fail(TN_INVALID_ARGUMENT, "{} dimensions, at most {} are possible", from.size(), TN_MAX_DIMS);
+  std::copy(from.begin(), from.end(), v);
+}
+
+void Dims::push(int64_t size) {
+  if (n == TN_MAX_DIMS) fail(TN_INVALID_ARGUMENT, "more than {} dimensions", TN_MAX_DIMS);
+  v[n++] = size;
+}
+
+bool Dims::operator==(const Dims& other) const {
+  return n == other.n && std::equal(v, v + n, other.v);
+}
+
+Dims contiguous_strides(std::span<const int64_t> shape) {
+  Dims strides(shape);
+  int64_t step = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    strides[d] = step;
+    step *= std::max<int64_t>(shape[d], 1);
+  }
+  return strides;
+}
+
+int64_t count_elements(std::span<const int64_t> shape) {
+  int64_t count = 1;
+  bool empty = false, overflow = false;
+  for (int64_t size : shape) {
+    if (size < 0) fail(TN_INVALID_ARGUMENT, "negative size in shape {}", format_shape(shape));
+    empty |= size == 0;
+    overflow |= __builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count);
+  }
+  // 16 bytes an element is the widest dtype: byte counts then fit as well.
+  if (overflow || count > INT64_MAX / 16)
+    fail(TN_INVALID_ARGUMENT, "shape {} has more elements than memory can address",
+         format_shape(shape));
+  return empty ? 0 : count;
+}
+
+bool has_overlap(const tn_tensor& tensor) {
+  if (tensor.contiguous() || tensor.numel <= 1) return false;
+  // Sorted by stride, each dimension must step over everything the smaller ones reach.
+  uint32_t order[TN_MAX_DIMS], n = 0;
+  for (uint32_t d = 0; d < tensor.ndim(); ++d)
+    if (tensor.shape()[d] > 1) order[n++] = d;
+  const int64_t* strides = tensor.strides();
+  std::sort(order, order + n,
+            [&](uint32_t a, uint32_t b) { return std::abs(strides[a]) < std::abs(strides[b]); });
+  int64_t reach = 1;
+  for (uint32_t k = 0; k < n; ++k) {
+    int64_t stride = std::abs(strides[order[k]]);
+    if (stride < reach) return true;
+    reach += (tensor.shape()[order[k]] - 1) * stride;
+  }
+  return false;
+}
+
+std::string format_shape(std::span<const int64_t> shape) {
+  std::string text = "(";
+  for (size_t d = 0; d < shape.size(); ++d) text += fmt::format("{}{}", d ? ", " : "", shape[d]);
+  return text + (shape.size() == 1 ? ",)" : ")");
+}
+
+std::string describe(const tn_tensor& tensor) {
+  return fmt::format("{}{}@{}", dtype_name(tensor.dtype()), format_shape(tensor.sizes()),
+                     tensor.device->id);
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,256 @@
+// Where tensor headers come from and how they go: blocks of three sizes on thread-local free lists.
+//   view block   header                       shares another tensor's storage
+//   own block    header + storage             bytes from the caching allocator, or wrapped
+//   small block  header + storage + bytes     up to kInlineBytes on the host, one allocation for all
+#include <cstdlib>
+#include <cstring>
+
+#include "autograd/record.hpp"
+#include "status.hpp"
+#include "tensor/free_list.hpp"
+#include "tensor/tensor.hpp"
+
+namespace tenon::core {
+namespace {
+
+constexpr uint64_t kInlineBytes = 128;
+constexpr uint8_t kViewBlock = 0, kOwnBlock = 1, kSmallBlock = 2;
+
+struct OwnBlock {
+  tn_tensor header;
+  Storage storage;
+};
+struct SmallBlock {
+  tn_tensor header;
+  Storage storage;
+  alignas(64) unsigned char bytes[kInlineBytes];
+};
+
+FreeList<sizeof(tn_tensor)>& view_blocks() {
+  static thread_local constinit FreeList<sizeof(tn_tensor)> list TN_TLS;
+  return list;
+}
+FreeList<sizeof(OwnBlock)>& own_blocks() {
+  static thread_local constinit FreeList<sizeof(OwnBlock)> list TN_TLS;
+  return list;
+}
+FreeList<sizeof(SmallBlock)>& small_blocks() {
+  static thread_local constinit FreeList<sizeof(SmallBlock)> list TN_TLS;
+  return list;
+}
+
+tn_tensor* take_block(uint8_t block_class) {
+  void* memory = block_class == kViewBlock  ? view_blocks().take()
+                 : block_class == kOwnBlock ? own_blocks().take()
+                                            : small_blocks().take();
+  auto* tensor = static_cast<tn_tensor*>(memory);
+  tensor->view.struct_size = sizeof(tn_view);
+  new (&tensor->refs) std::atomic<uint32_t>(1);
+  tensor->flags = 0;
+  tensor->block_class = block_class;
+  tensor->output_nr = 0;
+  tensor->grad_fn = nullptr;
+  tensor->meta = nullptr;
+  return tensor;
+}
+
+void give_block(tn_tensor* tensor) noexcept {
+  switch (tensor->block_class) {
+    case kViewBlock: return view_blocks().give(tensor);
+    case kOwnBlock: return own_blocks().give(tensor);
+    default: return small_blocks().give(tensor);
+  }
+}
+
+// Points view.shape and view.strides at room for n dimensions.
+void place_dims(tn_tensor* tensor, uint32_t n) {
+  int64_t* dims = tensor->dims;
+  if (n > kInlineDims) {
+    dims = static_cast<int64_t*>(std::malloc(2 * n * sizeof(int64_t)));
+    if (dims == nullptr) throw std::bad_alloc();
+  }
+  tensor->view.ndim = n;
+  tensor->view.shape = dims;
+  tensor->view.strides = dims + (n > kInlineDims ? n : kInlineDims);
+}
+
+void free_dims(tn_tensor* tensor) noexcept {
+  if (tensor->view.shape != tensor->dims) std::free(const_cast<int64_t*>(tensor->view.shape));
+}
+
+int64_t* shape_of(tn_tensor* tensor) { return const_cast<int64_t*>(tensor->view.shape); }
+int64_t* strides_of(tn_tensor* tensor) { return const_cast<int64_t*>(tensor->view.strides); }
+
+// The header whose block a storage lies in.
+tn_tensor* header_of(Storage* storage) {
+  return reinterpret_cast<tn_tensor*>(reinterpret_cast<char*>(storage) -
+                                      offsetof(OwnBlock, storage));
+}
+Storage* storage_in(tn_tensor* header) { return &reinterpret_cast<OwnBlock*>(header)->storage; }
+
+Storage* init_storage(tn_tensor* header, tn_device& device) {
+  Storage* storage = storage_in(header);
+  new (&storage->refs) std::atomic<uint32_t>(1);
+  new (&storage->version) std::atomic<uint32_t>(0);
+  storage->device = &device;
+  storage->block = Block{};
+  storage->release = nullptr;
+  storage->release_ctx = nullptr;
+  storage->inlined = header->block_class == kSmallBlock;
+  storage->read_only = 0;
+  header->storage = storage;
+  header->device = &device;
+  return storage;
+}
+
+void release_storage(Storage* storage) noexcept {
+  // The only owner needs no atomic write.
+  if (storage->refs.load(std::memory_order_acquire) != 1 &&
+      storage->refs.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return;
+  tn_device& device = *storage->device;
+  if (storage->release != nullptr) {
+    storage->release(storage->release_ctx);
+  } else if (!storage->inlined) {
+    deallocate(device, storage->block);
+    if (!device.is_host()) device.live_storages.fetch_sub(1, std::memory_order_relaxed);
+  }
+  give_block(header_of(storage));
+}
+
+// Header, dims undefined, with memory for `numel` elements.
+tn_tensor* make_raw(tn_dtype dtype, uint32_t ndim, int64_t numel, tn_device& device) {
+  uint64_t bytes = static_cast<uint64_t>(numel) * dtype_size(dtype);
+  bool small = bytes <= kInlineBytes && device.is_host();
+  tn_tensor* tensor = take_block(small ? kSmallBlock : kOwnBlock);
+  Storage* storage = init_storage(tensor, device);
+  tensor->view.dtype = dtype;
+  tensor->view.offset = 0;
+  tensor->numel = numel;
+  try {
+    place_dims(tensor, ndim);
+    if (small) {
+      tensor->view.data = tensor->view.buffer = reinterpret_cast<SmallBlock*>(tensor)->bytes;
+    } else {
+      storage->block = allocate(device, bytes);
+      tensor->view.data = storage->block.data;
+      tensor->view.buffer = storage->block.buffer;
+      if (!device.is_host()) device.live_storages.fetch_add(1, std::memory_order_relaxed);
+    }
+  } catch (...) {
+    free_dims(tensor);
+    give_block(tensor);
+    throw;
+  }
+  return tensor;
+}
+
+bool is_contiguous(std::span<const int64_t> shape, std::span<const int64_t> strides) {
+  int64_t step = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    if (shape[d] == 0) return true;
+    if (shape[d] != 1 && strides[d] != step) return false;
+    step *= shape[d];
+  }
+  return true;
+}
+
+}  // namespace
+
+tn_tensor* make_tensor(tn_dtype dtype, std::span<const int64_t> shape, tn_device& device) {
+  if (shape.size() > TN_MAX_DIMS) Dims{shape};  // throws
+  if (dtype >= TN_DTYPE_COUNT) fail(TN_INVALID_ARGUMENT, "unknown dtype code {}", dtype);
+  int64_t numel = count_elements(shape);
+  tn_tensor* tensor = make_raw(dtype, static_cast<uint32_t>(shape.size()), numel, device);
+  tensor->view.flags = TN_VIEW_CONTIGUOUS;
+  int64_t step = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    shape_of(tensor)[d] = shape[d];
+    strides_of(tensor)[d] = step;
+    step *= shape[d] > 1 ? shape[d] : 1;
+  }
+  return tensor;
+}
+
+tn_tensor* make_like(const tn_tensor& like) {
+  tn_tensor* tensor = make_raw(like.dtype(), like.ndim(), like.numel, *like.device);
+  tensor->view.flags = TN_VIEW_CONTIGUOUS;
+  for (uint32_t d = 0; d < like.ndim(); ++d) {
+    shape_of(tensor)[d] = like.shape()[d];
+    strides_of(tensor)[d] = like.strides()[d];
+  }
+  return tensor;
+}
+
+tn_tensor* make_wrapped(void* data, tn_dtype dtype, std::span<const int64_t> shape,
+                        std::span<const int64_t> strides, void (*release)(void*), void* ctx,
+                        bool read_only) {
+  if (dtype >= TN_DTYPE_COUNT) fail(TN_INVALID_ARGUMENT, "unknown dtype code {}", dtype);
+  int64_t numel = count_elements(shape);
+  if (data == nullptr && numel != 0)
+    fail(TN_INVALID_ARGUMENT, "no data for shape {}", format_shape(shape));
+  tn_tensor* tensor = take_block(kOwnBlock);
+  Storage* storage = init_storage(tensor, host_device());
+  storage->inlined = release == nullptr;  // nothing to free
+  storage->release = release;
+  storage->release_ctx = ctx;
+  storage->read_only = read_only;
+  try {
+    place_dims(tensor, static_cast<uint32_t>(shape.size()));
+  } catch (...) {
+    give_block(tensor);
+    throw;
+  }
+  tensor->view.dtype = dtype;
+  tensor->view.data = tensor->view.buffer = data;
+  tensor->view.offset = 0;
+  tensor->numel = numel;
+  std::memcpy(shape_of(tensor), shape.data(), shape.size_bytes());
+  std::memcpy(strides_of(tensor), strides.data(), strides.size_bytes());
+  tensor->view.flags = is_contiguous(shape, strides) ? TN_VIEW_CONTIGUOUS : 0;
+  return tensor;
+}
+
+tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape,
+                     std::span<const int64_t> strides, int64_t offset) {
+  if (shape.size() > TN_MAX_DIMS) Dims{shape};  // throws
+  tn_tensor* view = take_block(kViewBlock);
+  try {
+    place_dims(view, static_cast<uint32_t>(shape.size()));
+  } catch (...) {
+    give_block(view);
+    throw;
+  }
+  int64_t numel = 1;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    shape_of(view)[d] = shape[d];
+    strides_of(view)[d] = strides[d];
+    numel *= shape[d];
+  }
+  int64_t bytes = offset * static_cast<int64_t>(dtype_size(base.dtype()));
+  view->view.dtype = base.dtype();
+  view->view.data = base.view.data == nullptr ? nullptr : static_cast<char*>(base.view.data) + bytes;
+  view->view.buffer = base.view.buffer;
+  view->view.offset = base.view.offset + bytes;
+  view->view.flags = is_contiguous(shape, strides) ? TN_VIEW_CONTIGUOUS : 0;
+  view->numel = numel;
+  view->device = base.device;
+  view->storage = base.storage;
+  base.storage->refs.fetch_add(1, std::memory_order_relaxed);
+  return view;
+}
+
+tn_tensor* make_alias(const tn_tensor& tensor) {
+  return make_view(tensor, tensor.sizes(), {tensor.strides(), tensor.ndim()}, 0);
+}
+
+void destroy_tensor(tn_tensor* tensor) noexcept {
+  if (tensor->grad_fn != nullptr || tensor->meta != nullptr) release_autograd(tensor);
+  free_dims(tensor);
+  Storage* storage = tensor->storage;
+  // An own block goes when its storage does, which views may keep alive.
+  if (tensor->block_class == kViewBlock) give_block(tensor);
+  release_storage(storage);
+}
+
+}  // namespace tenon::core
