@@ -210,8 +210,7 @@ void Frame::reduce(tn_dtype dtype, uint32_t mask, bool keepdim) {
 void Frame::along(uint32_t dim_arg, uint32_t dim) {
   form = Form::AlongDim;
   along_ = dim;
-  uint32_t rank = tensor(0).ndim();
-  set_integer(dim_arg, rank == 0 ? 0 : rank - 1);
+  along_arg_ = dim_arg;
 }
 
 Dims broadcast_shapes(const Frame& frame, std::span<const int64_t> a, std::span<const int64_t> b) {

@@ -27,7 +27,7 @@ enum class Form : uint8_t {
   Plain,        // inputs contiguous unless the kernel takes strides; outputs contiguous
   Elementwise,  // a loop over the broadcast shape of result 0; inputs of any strides
   Reduce,       // a loop over input 0, reduced dimensions last
-  AlongDim,     // the dimension `dim` moved last on all full-rank tensors, inputs contiguous; the `dim` argument is rewritten
+  AlongDim,     // the dimension `dim` moved last on all full-rank tensors, inputs contiguous; the kernel's `dim` is the last
 };
 
 // What a shape rule sees and fills. Argument indices are positions in the schema.
@@ -96,6 +96,7 @@ class Frame {
   tn_dtype cast_of(uint32_t i) const { return casts_[i]; }
   uint32_t reduced_mask() const { return reduced_; }
   uint32_t along_dim() const { return along_; }
+  uint32_t along_arg() const { return along_arg_; }
   const tn_value* args() const { return args_; }
 
  private:
@@ -108,6 +109,7 @@ class Frame {
   tn_device* device_ = nullptr;
   uint32_t reduced_ = 0;
   uint32_t along_ = 0;
+  uint32_t along_arg_ = 0;
   uint32_t nstored_ = 0;
   tn_value args_[kMaxArgs];
   tn_dtype casts_[kMaxArgs];

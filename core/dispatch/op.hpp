@@ -47,6 +47,7 @@ enum class OpKind : uint8_t {
   Kernel,     // shape rule, then a kernel, a decomposition or the host's kernel
   View,       // in the core, on metadata
   Composite,  // always its decomposition
+  Core,       // a function of the core (`contiguous`, `to`)
 };
 
 using RuleFn = void (*)(Frame& frame);
@@ -72,6 +73,7 @@ struct tn_op {
   tenon::core::OpKind kind = tenon::core::OpKind::Kernel;
   tenon::core::RuleFn rule = nullptr;
   tenon::core::DecomposeFn decompose = nullptr;
+  tenon::core::DecomposeFn run = nullptr;  // of OpKind::Core
   const tenon::core::GradFormula* gradient = nullptr;  // NULL: none
   bool through = false;                                // the decomposition is differentiated
   bool elementwise = false;                            // has a loop without reduced dimensions: in place is safe

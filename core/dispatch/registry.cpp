@@ -7,7 +7,7 @@
 
 #include "autograd/formula.hpp"
 #include "composite/composite.hpp"
-#include "dispatch/call.hpp"
+#include "dispatch/core_ops.hpp"
 #include "dispatch/foreign.hpp"
 #include "dispatch/op.hpp"
 #include "plugin/discover.hpp"
@@ -86,6 +86,8 @@ struct Registry {
     op.kind = entry.rule_name == "view"sv        ? OpKind::View
               : entry.rule_name == "composite"sv ? OpKind::Composite
                                                  : OpKind::Kernel;
+    for (const CoreOp& core_op : kCoreOps)
+      if (op.name() == core_op.name) op.kind = OpKind::Core, op.run = core_op.run;
     op.through = entry.gradient_name == "through"sv;
     if (!op.through && entry.gradient_name != "none"sv) op.gradient = entry.gradient;
     op.elementwise = is_elementwise(entry.rule_name);

@@ -1,0 +1,226 @@
+// The path of a call: a short one for small elementwise ops with nothing to convert, and the general one.
+#include "dispatch/call.hpp"
+
+#include "autograd/record.hpp"
+#include "dispatch/execution.hpp"
+#include "dispatch/fallback.hpp"
+#include "plugin/discover.hpp"
+#include "shape/view.hpp"
+#include "tensor/free_list.hpp"
+
+namespace tenon::core {
+namespace {
+
+// Call hooks of this thread; t_modes has kModeHooks while they are set.
+thread_local constinit const tn_call_hooks* t_hooks TN_TLS = nullptr;
+
+// Recording off, for what the core computes on behalf of an op.
+class Unrecorded {
+ public:
+  Unrecorded() : before_(t_modes) { t_modes = before_ & ~(TN_MODE_GRAD | kModeHooks); }
+  ~Unrecorded() { t_modes = before_; }
+
+ private:
+  uint32_t before_;
+};
+
+const KernelTable* kernels_on(const tn_op& op, const tn_device& device) {
+  return op.kernels[device.type->id].load(std::memory_order_acquire);
+}
+
+void move_into(tn_tensor* const* into, tn_tensor* const* results, uint32_t count) {
+  static const tn_op& clone = builtin("clone");
+  for (uint32_t k = 0; k < count; ++k) {
+    Ref result(results[k]);
+    tn_value arg = tensor_value(result.get());
+    call_into(clone, &arg, 1, &into[k], 1);
+  }
+}
+
+// Results of a decomposition are recorded op by op when recording is on.
+void decompose(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
+  if (into == nullptr) return frame.op().decompose(frame, outs);
+  tn_tensor* results[kMaxResults] = {};
+  frame.op().decompose(frame, results);
+  move_into(into, results, frame.nresults());
+}
+
+// Without any plugin tensors can still be copied on the host.
+bool copy_without_kernel(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
+  static const tn_op& clone = builtin("clone");
+  if (&frame.op() != &clone || !frame.device().addressable) return false;
+  tn_tensor& x = frame.tensor(0);
+  Ref made(into != nullptr ? nullptr : make_tensor(x.dtype(), x.sizes(), frame.device()));
+  tn_tensor& target = into != nullptr ? *into[0] : *made;
+  if (into != nullptr && (target.dtype() != x.dtype() || !std::ranges::equal(target.sizes(), x.sizes())))
+    return false;
+  copy_strided_host(x.view, target.view);
+  if (into == nullptr) outs[0] = made.take();
+  return true;
+}
+
+}  // namespace
+
+std::string_view compute(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
+  const tn_op& op = frame.op();
+  if (kernels_on(op, frame.device()) == nullptr) ensure_discovered();
+  op.rule(frame);
+  {
+    Execution execution(frame, into);
+    std::string_view provider = "core";
+    if (execution.run(provider)) {
+      execution.finish(outs);
+      return provider;
+    }
+    if (op.decompose == nullptr && frame.device().is_host()) {
+      if (copy_without_kernel(frame, into, outs)) return "core";
+      fail_no_kernel(frame, execution.key_dtype());
+    }
+  }
+  Unrecorded quiet;
+  if (op.decompose != nullptr) {
+    decompose(frame, into, outs);
+    return kDecomposition;
+  }
+  run_on_host(frame, into, outs);
+  return kHostFallback;
+}
+
+namespace {
+
+// Computes and records; who did it. Outputs are new, or `into`.
+std::string_view run_frame(Frame& frame, tn_tensor** outs) {
+  const tn_op& op = frame.op();
+  switch (op.kind) {
+    case OpKind::View: {
+      outs[0] = run_view(frame);
+      tn_tensor& x = frame.tensor(0);
+      if (outs[0]->storage == x.storage) {
+        if (t_modes & TN_MODE_GRAD) record_view(frame, outs[0]);
+      } else if (wants_record(frame)) {
+        record(frame, outs, 1);
+      }
+      return "core";
+    }
+    case OpKind::Composite: op.decompose(frame, outs); return kDecomposition;
+    case OpKind::Core: op.run(frame, outs); return "core";
+    case OpKind::Kernel: break;
+  }
+  bool recorded = wants_record(frame);
+  if (recorded && op.through) {
+    op.decompose(frame, outs);
+    return kDecomposition;
+  }
+  std::string_view provider = compute(frame, nullptr, outs);
+  if (recorded) record(frame, outs, frame.nresults());
+  return provider;
+}
+
+void check_nouts(const Frame& frame, uint32_t nouts) {
+  if (nouts != frame.nresults())
+    frame.fail(TN_INVALID_ARGUMENT, "{} results asked for, the op has {}", nouts, frame.nresults());
+}
+
+void bump_written(const Frame& frame) {
+  for (uint32_t i = 0; i < frame.nargs(); ++i) {
+    if (!frame.op().schema.args[i].written) continue;
+    if (frame.is_tensor(i)) bump_version(frame.tensor(i));
+    if (frame.arg(i).tag == TN_VALUE_TENSORS)
+      for (tn_tensor* tensor : frame.tensors(i))
+        if (tensor != nullptr) bump_version(*tensor);
+  }
+}
+
+[[gnu::noinline]] void watched_call(Frame& frame, tn_tensor** outs) {
+  const tn_call_hooks* hooks = (t_modes & kModeHooks) != 0 ? t_hooks : nullptr;
+  if (hooks != nullptr && hooks->before != nullptr)
+    check(hooks->before(hooks->ctx, &frame.op(), frame.args(), frame.nargs()));
+  std::string_view provider = run_frame(frame, outs);
+  if (g_count_placement.load(std::memory_order_relaxed)) count_placement(frame.op(), provider);
+  if (hooks != nullptr && hooks->after != nullptr)
+    hooks->after(hooks->ctx, &frame.op(), frame.args(), frame.nargs(), outs, frame.nresults(), to_str(provider));
+}
+
+bool watched() { return (t_modes & kModeHooks) != 0 || g_count_placement.load(std::memory_order_relaxed); }
+
+}  // namespace
+
+void call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts) {
+  Frame frame(op, args, nargs);
+  check_nouts(frame, nouts);
+  tn_tensor* results[kMaxResults] = {};
+  if (watched()) [[unlikely]]
+    watched_call(frame, results);
+  else
+    run_frame(frame, results);
+  if (nouts == 0) bump_written(frame);
+  for (uint32_t k = 0; k < nouts; ++k) outs[k] = results[k];
+}
+
+void call_into(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor* const* outs, uint32_t nouts) {
+  Frame frame(op, args, nargs);
+  check_nouts(frame, nouts);
+  if (op.kind == OpKind::View) frame.fail(TN_INVALID_ARGUMENT, "a view has no place of its own to be written to");
+  for (uint32_t k = 0; k < nouts; ++k) {
+    frame.require(outs[k] != nullptr, "output {} is a null handle", k);
+    check_inplace(frame, *outs[k]);
+  }
+  if (op.kind != OpKind::Kernel || (op.through && wants_record(frame))) {
+    tn_tensor* results[kMaxResults] = {};
+    run_frame(frame, results);
+    return move_into(outs, results, nouts);
+  }
+  std::string_view provider = compute(frame, outs, nullptr);
+  if (g_count_placement.load(std::memory_order_relaxed)) [[unlikely]]
+    count_placement(op, provider);
+  for (uint32_t k = 0; k < nouts; ++k) {
+    int target = -1;
+    for (uint32_t i = 0; i < frame.nargs() && target < 0; ++i)
+      if (frame.tensor_or_null(i) == outs[k]) target = static_cast<int>(i);
+    record_inplace(frame, outs[k], target);
+  }
+}
+
+Ref make_contiguous(const tn_tensor& tensor) {
+  if (tensor.contiguous()) return Ref::share(const_cast<tn_tensor*>(&tensor));
+  static const tn_op& clone = builtin("clone");
+  tn_value arg = tensor_value(&tensor);
+  Frame frame(clone, &arg, 1);
+  tn_tensor* out = nullptr;
+  compute(frame, nullptr, &out);
+  return Ref(out);
+}
+
+Ref cast_tensor(const tn_tensor& tensor, tn_dtype dtype) {
+  static const tn_op& cast = builtin("cast");
+  tn_value args[2] = {tensor_value(&tensor), int_value(TN_VALUE_DTYPE, dtype)};
+  Frame frame(cast, args, 2);
+  tn_tensor* out = nullptr;
+  compute(frame, nullptr, &out);
+  return Ref(out);
+}
+
+}  // namespace tenon::core
+
+using namespace tenon::core;
+
+tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts) {
+  return guarded([&] {
+    if (op == nullptr) fail(TN_INVALID_ARGUMENT, "no op given");
+    if (op->fast_operands != 0 && !watched() && fast_call(*op, args, nargs, outs, nouts)) return;
+    call(*op, args, nargs, outs, nouts);
+  });
+}
+
+tn_status* tn_op_call_into(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor* const* outs,
+                           uint32_t nouts) {
+  return guarded([&] {
+    if (op == nullptr) fail(TN_INVALID_ARGUMENT, "no op given");
+    call_into(*op, args, nargs, outs, nouts);
+  });
+}
+
+void tn_call_hooks_set(const tn_call_hooks* hooks) {
+  t_hooks = hooks;
+  t_modes = hooks != nullptr ? t_modes | kModeHooks : t_modes & ~kModeHooks;
+}

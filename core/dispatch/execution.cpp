@@ -1,0 +1,337 @@
+#include "dispatch/execution.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "dispatch/call.hpp"
+#include "dispatch/scalar.hpp"
+#include "memory/generator.hpp"
+
+namespace tenon::core {
+namespace {
+
+// Copies `source` into the elements of `target`: any strides, one dtype and shape.
+void copy_into(tn_tensor* target, const tn_tensor& source) {
+  static const tn_op& op = builtin("clone");
+  tn_value arg = tensor_value(&source);
+  Frame frame(op, &arg, 1);
+  compute(frame, &target, nullptr);
+}
+
+// Ops whose kernels skip the copy of their first argument when the result is to lie in the same place.
+bool updates_first(const tn_op& op) {
+  static const tn_op* const kOps[] = {&builtin("scatter"),       &builtin("scatter_add"),
+                                      &builtin("index_add"),     &builtin("index_put"),
+                                      &builtin("slice_scatter"), &builtin("as_strided_scatter")};
+  for (const tn_op* known : kOps)
+    if (known == &op) return true;
+  return false;
+}
+
+bool same_elements(const tn_tensor& a, const tn_tensor& b) {
+  return a.storage == b.storage && a.view.offset == b.view.offset && a.dtype() == b.dtype() &&
+         std::ranges::equal(a.sizes(), b.sizes()) &&
+         std::equal(a.strides(), a.strides() + a.ndim(), b.strides());
+}
+
+}  // namespace
+
+Execution::Execution(Frame& frame, tn_tensor* const* into)
+    : frame_(frame), into_(into), nouts_(frame.nresults()) {
+  for (uint32_t i = 0; i < frame.nargs(); ++i) take_argument(i);
+  make_outputs();
+}
+
+// ---- inputs ---------------------------------------------------------------------------------------------------------------
+
+void Execution::take_argument(uint32_t i) {
+  const tn_value& value = frame_.arg(i);
+  args_[i] = value;
+  if (value.tag == TN_VALUE_TENSORS) return take_list(i);
+  const tn_view* view = nullptr;
+  if (value.tag == TN_VALUE_TENSOR) {
+    view = take_tensor(i, *value.as.tensor);
+  } else if (frame_.op().schema.args[i].type == ArgType::Tensor && value.tag != TN_VALUE_NONE) {
+    view = number(i);
+  } else {
+    return;
+  }
+  args_[i].tag = TN_VALUE_VIEW;
+  args_[i].as.view = view;
+}
+
+void Execution::take_list(uint32_t i) {
+  auto& list = lists_.emplace_back();
+  for (tn_tensor* tensor : frame_.tensors(i))
+    list.push_back(tensor == nullptr ? nullptr : take_tensor(i, *tensor));
+  args_[i].tag = TN_VALUE_VIEWS;
+}
+
+const tn_view* Execution::take_tensor(uint32_t i, tn_tensor& tensor) {
+  tn_dtype dtype = frame_.cast_of(i) == kNoCast ? tensor.dtype() : frame_.cast_of(i);
+  if (tensor.device != &frame_.device()) {  // a rank-0 host tensor that joined
+    if (nscalars_ < std::size(scalars_)) return scalar(dtype, tensor.view.data, tensor.dtype());
+    frame_.fail(TN_INVALID_ARGUMENT, "more than {} host scalars", std::size(scalars_));
+  }
+  if (dtype == tensor.dtype()) return &tensor.view;
+  kept_.push_back(cast_tensor(tensor, dtype));
+  return &kept_.back()->view;
+}
+
+const tn_view* Execution::scalar(tn_dtype dtype, const void* bytes, tn_dtype from) {
+  tn_view& view = scalars_[nscalars_++];
+  make_scalar_view(view, dtype, bytes, from);
+  has_scalars_ = true;
+  return &view;
+}
+
+const tn_view* Execution::number(uint32_t i) {
+  const tn_value& value = frame_.arg(i);
+  if (nscalars_ == std::size(scalars_))
+    frame_.fail(TN_INVALID_ARGUMENT, "more than {} numbers among the operands", std::size(scalars_));
+  tn_view& view = scalars_[nscalars_++];
+  tn_dtype dtype = frame_.cast_of(i) == kNoCast ? default_dtype(value) : frame_.cast_of(i);
+  make_scalar_view(view, dtype, value);
+  has_scalars_ = true;
+  return &view;
+}
+
+// ---- outputs --------------------------------------------------------------------------------------------------------------
+
+// The dimension the op works along moved last, as a view.
+Ref Execution::move_last(const tn_tensor& tensor) const {
+  if (tensor.ndim() == 0) {
+    int64_t one = 1;
+    return Ref(make_view(tensor, {&one, 1}, {&one, 1}, 0));
+  }
+  Dims shape(tensor.sizes()), strides({tensor.strides(), tensor.ndim()});
+  uint32_t dim = frame_.along_dim();
+  std::rotate(shape.begin() + dim, shape.begin() + dim + 1, shape.end());
+  std::rotate(strides.begin() + dim, strides.begin() + dim + 1, strides.end());
+  return Ref(make_view(tensor, shape, strides, 0));
+}
+
+// Whether the caller's destination can be written by the kernel itself.
+bool Execution::writes_directly(uint32_t k) const {
+  const tn_tensor& target = *into_[k];
+  if (frame_.form == Form::AlongDim || (frame_.form != Form::Elementwise && !target.contiguous())) return false;
+  for (uint32_t i = 0; i < frame_.nargs(); ++i) {
+    const tn_value& value = frame_.arg(i);
+    auto clashes = [&](const tn_tensor* input) {
+      if (input == nullptr || input->storage != target.storage) return false;
+      bool in_place = frame_.form == Form::Elementwise || (i == 0 && updates_first(frame_.op()));
+      return !(in_place && same_elements(*input, target));
+    };
+    if (value.tag == TN_VALUE_TENSOR && clashes(value.as.tensor)) return false;
+    if (value.tag == TN_VALUE_TENSORS)
+      for (tn_tensor* input : frame_.tensors(i))
+        if (clashes(input)) return false;
+  }
+  return true;
+}
+
+void Execution::make_outputs() {
+  for (uint32_t k = 0; k < nouts_; ++k) {
+    const ResultSpec& spec = frame_.result(k);
+    direct_[k] = false;
+    targets_[k] = nullptr;
+    out_views_[k] = nullptr;
+    if (spec.dynamic) continue;
+    if (into_ != nullptr) {
+      const tn_tensor& given = *into_[k];
+      frame_.require(given.dtype() == spec.dtype && Dims(given.sizes()) == spec.shape,
+                     "the result is {}{}, but the output is {}", dtype_name(spec.dtype),
+                     format_shape(spec.shape), describe(given));
+      frame_.require(given.device == &frame_.device(), "the result is on {}, but the output on {}",
+                     frame_.device().id, given.device->id);
+      direct_[k] = writes_directly(k);
+    }
+    if (direct_[k]) {
+      targets_[k] = into_[k];
+    } else if (frame_.form == Form::AlongDim && frame_.along_dim() + 1 < spec.shape.size()) {
+      // Memory in the order the kernel writes; the caller gets a view with the dimension back in its place.
+      Dims moved(spec.shape);
+      uint32_t dim = frame_.along_dim();
+      std::rotate(moved.begin() + dim, moved.begin() + dim + 1, moved.end());
+      kept_.emplace_back(make_tensor(spec.dtype, moved, frame_.device()));
+      targets_[k] = kept_.back().get();
+      Dims strides({targets_[k]->strides(), targets_[k]->ndim()});
+      std::rotate(strides.begin() + dim, strides.end() - 1, strides.end());
+      outs_[k] = Ref(make_view(*targets_[k], spec.shape, strides, 0));
+    } else {
+      outs_[k] = Ref(make_tensor(spec.dtype, spec.shape, frame_.device()));
+      targets_[k] = outs_[k].get();
+      if (frame_.form == Form::AlongDim && spec.shape.size() == 0) {
+        kept_.push_back(move_last(*targets_[k]));
+        targets_[k] = kept_.back().get();
+      }
+    }
+    out_views_[k] = &targets_[k]->view;
+  }
+}
+
+const tn_view* Execution::make_output(uint32_t index, std::span<const int64_t> shape) {
+  if (index >= nouts_ || !frame_.result(index).dynamic)
+    frame_.fail(TN_INTERNAL, "the kernel asked for output {}, which it may not allocate", index);
+  outs_[index] = Ref(make_tensor(frame_.result(index).dtype, shape, frame_.device()));
+  targets_[index] = outs_[index].get();
+  return out_views_[index] = &targets_[index]->view;
+}
+
+// ---- the call -------------------------------------------------------------------------------------------------------------
+
+// Kernels are found by the dtype of the first tensor, or of the result where there is none.
+tn_dtype Execution::key_dtype() const {
+  for (uint32_t i = 0; i < frame_.nargs(); ++i) {
+    if (args_[i].tag == TN_VALUE_VIEW) return args_[i].as.view->dtype;
+    if (args_[i].tag != TN_VALUE_VIEWS) continue;
+    for (uint32_t k = 0; k < args_[i].count; ++k)
+      if (args_[i].as.views[k] != nullptr) return args_[i].as.views[k]->dtype;
+  }
+  return nouts_ > 0 ? frame_.result(0).dtype : static_cast<tn_dtype>(TN_DTYPE_F32);
+}
+
+void Execution::build_loop() {
+  const tn_view* operands[kMaxOperands];
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < nouts_; ++k) operands[n++] = out_views_[k];
+  if (frame_.form == Form::Reduce) {
+    operands[n++] = args_[0].as.view;
+    loop_.reduce({operands, n}, frame_.reduced_mask(), frame_.op().ordered);
+  } else {
+    for (uint32_t i = 0; i < frame_.nargs(); ++i)
+      if (args_[i].tag == TN_VALUE_VIEW) operands[n++] = args_[i].as.view;
+    loop_.elementwise(frame_.result(0).shape, {operands, n}, into_ != nullptr);
+  }
+  call_.loop = loop_.get();
+  call_.flags = loop_.contiguous() ? TN_CALL_CONTIGUOUS : 0;
+}
+
+void Execution::build_call() {
+  call_ = tn_call{};
+  call_.struct_size = sizeof(tn_call);
+  call_.args = args_;
+  call_.nargs = frame_.nargs();
+  call_.nouts = nouts_;
+  call_.outs = out_views_;
+  call_.stream = frame_.device().stream;
+  call_.device_index = frame_.device().index;
+  call_.context = this;
+  for (uint32_t i = 0, list = 0; i < frame_.nargs(); ++i) {
+    if (args_[i].tag == TN_VALUE_VIEWS) {
+      args_[i].as.views = lists_[list].data();
+      args_[i].count = static_cast<uint32_t>(lists_[list++].size());
+    } else if (frame_.op().schema.args[i].type == ArgType::Generator && args_[i].tag != TN_VALUE_INTS) {
+      uint64_t elements = nouts_ > 0 && targets_[0] != nullptr ? static_cast<uint64_t>(targets_[0]->numel) : 0;
+      Draws draws = reserve_draws(frame_.has(i) ? args_[i].as.generator : nullptr, elements);
+      draws_[0] = static_cast<int64_t>(draws.seed);
+      draws_[1] = static_cast<int64_t>(draws.offset);
+      args_[i] = tn_value{TN_VALUE_INTS, 2, {}};
+      args_[i].as.ints = draws_;
+    }
+  }
+  if (frame_.form == Form::AlongDim) {
+    uint32_t rank = frame_.tensor(0).ndim();
+    args_[frame_.along_arg()] = int_value(TN_VALUE_INT, rank == 0 ? 0 : rank - 1);
+  }
+  if (frame_.form == Form::Elementwise || frame_.form == Form::Reduce) build_loop();
+}
+
+void Execution::make_inputs_contiguous() {
+  contiguous_done_ = true;
+  const bool along = frame_.form == Form::AlongDim;
+  const uint32_t rank = along ? frame_.tensor(0).ndim() : 0;
+  // The tensor behind a view: an argument's own, a temporary, or NULL for a scalar.
+  auto dense = [&](const tn_view* view, bool written) -> const tn_view* {
+    if (view == nullptr || (view->flags & TN_VIEW_SCALAR) != 0) return view;
+    bool move = along && view->ndim == rank;
+    if (!move && (view->flags & TN_VIEW_CONTIGUOUS) != 0) return view;
+    // tn_tensor begins with its view.
+    auto* tensor = reinterpret_cast<tn_tensor*>(const_cast<tn_view*>(view));
+    Ref moved = move ? move_last(*tensor) : Ref::share(tensor);
+    Ref copy = make_contiguous(*moved);
+    if (written) copy_back_.push_back({tensor, copy});
+    kept_.push_back(copy);
+    return &copy->view;
+  };
+  for (uint32_t i = 0; i < frame_.nargs(); ++i) {
+    bool written = frame_.op().schema.args[i].written;
+    if (args_[i].tag == TN_VALUE_VIEW) args_[i].as.view = dense(args_[i].as.view, written);
+    if (args_[i].tag == TN_VALUE_VIEWS)
+      for (auto& list : lists_)
+        if (list.data() == args_[i].as.views)
+          for (const tn_view*& view : list) view = dense(view, written);
+  }
+}
+
+void Execution::put_scalars_on_device() {
+  scalars_done_ = true;
+  for (uint32_t i = 0; i < frame_.nargs(); ++i) {
+    if (args_[i].tag != TN_VALUE_VIEW || (args_[i].as.view->flags & TN_VIEW_SCALAR) == 0) continue;
+    const tn_view& host = *args_[i].as.view;
+    Ref tensor(make_tensor(host.dtype, {}, frame_.device()));
+    copy_bytes(frame_.device(), tensor->view.buffer, 0, host_device(), host.data, 0, dtype_size(host.dtype));
+    args_[i].as.view = &tensor->view;
+    kept_.push_back(std::move(tensor));
+  }
+  if (call_.loop != nullptr) build_loop();
+}
+
+bool Execution::try_kernel(const KernelEntry& entry) {
+  const tn_kernel& kernel = entry.table;
+  if (has_scalars_ && !scalars_done_ && (kernel.flags & TN_KERNEL_HOST_SCALARS) == 0) put_scalars_on_device();
+  bool strided = (kernel.flags & TN_KERNEL_STRIDED) != 0 && frame_.form != Form::AlongDim;
+  if (call_.loop == nullptr && !strided && !contiguous_done_) make_inputs_contiguous();
+  if (kernel.supports != nullptr) {
+    uint32_t yes = 0;
+    check(kernel.supports(kernel.self, &call_, &yes));
+    if (yes == 0) return false;
+  }
+  std::shared_ptr<Plan> plan;
+  void* handle = nullptr;
+  if (kernel.prepare != nullptr) {
+    plan = find_plan(entry, call_);
+    handle = plan->handle;
+  }
+  Block scratch;
+  uint64_t bytes = kernel.scratch_size != nullptr ? kernel.scratch_size(kernel.self, &call_, handle) : 0;
+  if (bytes != 0) scratch = allocate(frame_.device(), bytes);
+  call_.scratch = scratch.data;
+  call_.scratch_buffer = scratch.buffer;
+  tn_status* status = kernel.run(kernel.self, handle, &call_);
+  if (bytes != 0) deallocate(frame_.device(), scratch);
+  check(status);
+  return true;
+}
+
+bool Execution::run(std::string_view& provider) {
+  build_call();
+  bool nothing_to_do = frame_.form == Form::Elementwise || frame_.form == Form::Reduce;
+  for (uint32_t k = 0; k < nouts_; ++k) nothing_to_do &= targets_[k] != nullptr && targets_[k]->numel == 0;
+  if (nothing_to_do && nouts_ > 0) return true;
+
+  const auto& slot = frame_.op().kernels[frame_.device().type->id];
+  const KernelTable* table = slot.load(std::memory_order_acquire);
+  if (table == nullptr) return false;
+  for (const KernelEntry* entry : (*table)[key_dtype()].entries)
+    if (try_kernel(*entry)) {
+      provider = entry->plugin;
+      return true;
+    }
+  return false;
+}
+
+void Execution::finish(tn_tensor** outs) {
+  for (CopyBack& back : copy_back_) copy_into(back.original, *back.copy);
+  for (uint32_t k = 0; k < nouts_; ++k) {
+    if (targets_[k] == nullptr)
+      frame_.fail(TN_INTERNAL, "the kernel left result {} without an output", k);
+    if (into_ == nullptr) {
+      outs[k] = outs_[k].take();
+    } else if (!direct_[k]) {
+      copy_into(into_[k], *outs_[k]);
+    }
+  }
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,68 @@
+// Computing the results of one frame: operands made canonical, a kernel chosen and run.
+#pragma once
+
+#include <vector>
+
+#include "dispatch/frame.hpp"
+#include "dispatch/loop.hpp"
+#include "dispatch/plan_cache.hpp"
+
+namespace tenon::core {
+
+class Execution {
+ public:
+  // The frame's rule has run. `into`: destinations given by the caller, or NULL.
+  Execution(Frame& frame, tn_tensor* const* into);
+
+  // Runs the best kernel on the frame's device; false when there is none for these operands.
+  bool run(std::string_view& provider);
+  // After run: results as new references (none for destinations given by the caller, which are filled).
+  void finish(tn_tensor** outs);
+
+  tn_dtype key_dtype() const;
+  // tn_host.make_output.
+  const tn_view* make_output(uint32_t index, std::span<const int64_t> shape);
+
+ private:
+  void take_argument(uint32_t i);
+  void take_list(uint32_t i);
+  const tn_view* take_tensor(uint32_t i, tn_tensor& tensor);
+  const tn_view* scalar(tn_dtype dtype, const void* bytes, tn_dtype from);
+  const tn_view* number(uint32_t i);
+  void make_outputs();
+  bool writes_directly(uint32_t k) const;
+  void build_call();
+  void build_loop();
+  void make_inputs_contiguous();
+  void put_scalars_on_device();
+  tn_view* keep_view(const tn_tensor& tensor);
+  Ref move_last(const tn_tensor& tensor) const;
+  bool try_kernel(const KernelEntry& entry);
+
+  struct CopyBack {  // a written argument that had to be made contiguous
+    tn_tensor* original;
+    Ref copy;
+  };
+
+  Frame& frame_;
+  tn_tensor* const* into_;
+  tn_call call_;
+  Loop loop_;
+  uint32_t nouts_;
+  bool contiguous_done_ = false;
+  bool has_scalars_ = false;
+  bool scalars_done_ = false;
+  uint32_t nscalars_ = 0;
+  int64_t draws_[2];  // what a kernel gets for a generator
+  tn_value args_[kMaxArgs];
+  tn_view scalars_[4];
+  const tn_view* out_views_[kMaxResults];
+  tn_tensor* targets_[kMaxResults];  // what the kernel writes to
+  Ref outs_[kMaxResults];            // what the caller gets: targets, or views of them
+  bool direct_[kMaxResults];         // the caller's destination is the target
+  std::vector<Ref> kept_;            // temporaries, alive until the end
+  std::vector<std::vector<const tn_view*>> lists_;
+  std::vector<CopyBack> copy_back_;
+};
+
+}  // namespace tenon::core

@@ -1,0 +1,76 @@
+// Who would run an op, and why.
+#include "dispatch/call.hpp"
+#include "dispatch/fallback.hpp"
+#include "plugin/discover.hpp"
+
+namespace tenon::core {
+namespace {
+
+const std::vector<const KernelEntry*>* candidates(const tn_op& op, const tn_device& device, tn_dtype dtype) {
+  const KernelTable* table = op.kernels[device.type->id].load(std::memory_order_acquire);
+  return table == nullptr || (*table)[dtype].entries.empty() ? nullptr : &(*table)[dtype].entries;
+}
+
+std::string_view provider(const tn_op& op, const tn_device& device, tn_dtype dtype) {
+  if (op.kind == OpKind::View || op.kind == OpKind::Core) return "core";
+  if (op.kind == OpKind::Composite) return kDecomposition;
+  if (const auto* list = candidates(op, device, dtype)) return list->front()->plugin;
+  if (op.decompose != nullptr) return kDecomposition;
+  return device.is_host() || candidates(op, host_device(), dtype) == nullptr ? "" : kHostFallback;
+}
+
+void explain_kernels(std::string& text, const std::vector<const KernelEntry*>& list) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    const tn_kernel& kernel = list[i]->table;
+    text += fmt::format("  {}. kernel of plugin '{}', priority {}", i + 1, list[i]->plugin, kernel.priority);
+    if (kernel.supports != nullptr) text += ", for calls it says it supports";
+    if (kernel.prepare != nullptr) text += ", with a plan cached by shape";
+    if (kernel.flags & TN_KERNEL_STRIDED) text += ", any strides";
+    text += '\n';
+  }
+}
+
+std::string explain(const tn_op& op, tn_device& device, tn_dtype dtype) {
+  std::string text = fmt::format("{}\non {} for {}:\n", op.schema.text, device.id, dtype_name(dtype));
+  switch (op.kind) {
+    case OpKind::View: return text + "  runs in the core on metadata; no kernel is needed\n";
+    case OpKind::Core: return text + "  runs in the core, which copies only where it must\n";
+    case OpKind::Composite: return text + "  is made of other ops only; explain those to see their kernels\n";
+    case OpKind::Kernel: break;
+  }
+  const auto* list = candidates(op, device, dtype);
+  if (list != nullptr) explain_kernels(text, *list);
+  else text += "  no kernel is registered\n";
+  if (op.decompose != nullptr) text += list ? "  then its decomposition into other ops\n" : "  its decomposition runs\n";
+  if (list == nullptr && op.decompose == nullptr)
+    text += provider(op, device, dtype) == kHostFallback
+                ? "  the host's kernel runs, with copies there and back\n"
+                : "  nothing can run it; install a plugin that has it (`tenon devices` lists what was found)\n";
+  if (op.through) text += "  gradient: through the decomposition\n";
+  else text += fmt::format("  gradient: {}\n", tn_op_is_differentiable(&op) ? "yes" : "none");
+  return text;
+}
+
+void check_arguments(const tn_op* op, const tn_device* device, tn_dtype dtype) {
+  if (op == nullptr || device == nullptr) fail(TN_INVALID_ARGUMENT, "no op or no device given");
+  if (dtype >= TN_DTYPE_COUNT) fail(TN_INVALID_ARGUMENT, "unknown dtype code {}", dtype);
+}
+
+}  // namespace
+}  // namespace tenon::core
+
+using namespace tenon::core;
+
+tn_status* tn_op_explain(const tn_op* op, tn_device* device, tn_dtype dtype, tn_write_fn write, void* ctx) {
+  return guarded([&] {
+    check_arguments(op, device, dtype);
+    ensure_discovered();
+    write(ctx, to_str(explain(*op, *device, dtype)));
+  });
+}
+
+tn_str tn_op_provider(const tn_op* op, tn_device* device, tn_dtype dtype) {
+  if (op == nullptr || device == nullptr || dtype >= TN_DTYPE_COUNT) return tn_str{"", 0};
+  if (guarded([] { ensure_discovered(); }) != nullptr) return tn_str{"", 0};
+  return to_str(provider(*op, *device, dtype));
+}

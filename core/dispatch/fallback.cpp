@@ -1,0 +1,174 @@
+#include "dispatch/fallback.hpp"
+
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "dispatch/call.hpp"
+#include "plugin/discover.hpp"
+
+namespace tenon::core {
+namespace {
+
+std::atomic<uint32_t> g_policy{TN_FALLBACK_WARN};
+
+// Once per op and device type, for the life of the process.
+void warn_once(const Frame& frame) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& seen = *new std::set<std::pair<const tn_op*, const DeviceType*>>;
+  {
+    std::lock_guard lock(mutex);
+    if (!seen.emplace(&frame.op(), frame.device().type).second) return;
+  }
+  std::fprintf(stderr,
+               "tenon: [%s] has no kernel on %s and runs on the host, with copies there and back "
+               "(tn_fallback_set allows or forbids this)\n",
+               frame.op().schema.name.c_str(), frame.device().id.c_str());
+}
+
+// A tensor's copy on the host (itself when it is there).
+Ref to_host(tn_tensor& tensor) {
+  if (tensor.device->is_host()) return Ref::share(&tensor);
+  Ref copy(make_tensor(tensor.dtype(), tensor.sizes(), host_device()));
+  check(tn_tensor_to_host(&tensor, copy->view.data, static_cast<uint64_t>(tensor.numel) * dtype_size(tensor.dtype())));
+  return copy;
+}
+
+Ref to_device(tn_tensor& tensor, tn_device& device) {
+  Ref copy(make_tensor(tensor.dtype(), tensor.sizes(), device));
+  Ref dense = make_contiguous(tensor);
+  uint64_t bytes = static_cast<uint64_t>(tensor.numel) * dtype_size(tensor.dtype());
+  if (bytes != 0)
+    copy_bytes(device, copy->view.buffer, 0, host_device(), dense->view.buffer,
+               static_cast<uint64_t>(dense->view.offset), bytes);
+  return copy;
+}
+
+// Writes `source`, on the host, to where `target` lies. The target's layout must be row-major; others go through a copy.
+void write_back(tn_tensor& target, tn_tensor& source) {
+  Ref there = to_device(source, *target.device);
+  if (target.contiguous()) {
+    uint64_t bytes = static_cast<uint64_t>(target.numel) * dtype_size(target.dtype());
+    if (bytes != 0)
+      copy_bytes(*target.device, target.view.buffer, static_cast<uint64_t>(target.view.offset), *target.device,
+                 there->view.buffer, 0, bytes);
+    return;
+  }
+  // Read the whole storage, change the elements on the host, write it back.
+  uint64_t bytes = target.storage->block.bytes;
+  Ref bytes_on_host(make_tensor(TN_DTYPE_U8, Dims{{{static_cast<int64_t>(bytes)}}}, host_device()));
+  char* base = static_cast<char*>(bytes_on_host->view.data);
+  copy_bytes(host_device(), base, 0, *target.device, target.view.buffer, 0, bytes);
+  tn_view elements = target.view;
+  elements.data = base + target.view.offset;
+  copy_strided_host(source.view, elements);
+  copy_bytes(*target.device, target.view.buffer, 0, host_device(), base, 0, bytes);
+}
+
+// The frame's arguments with every tensor on the host.
+struct HostArgs {
+  std::vector<tn_value> values;
+  std::vector<Ref> kept;
+  std::vector<std::vector<tn_tensor*>> lists;
+  std::vector<std::pair<tn_tensor*, tn_tensor*>> written;  // original, host copy
+
+  tn_tensor* host(tn_tensor* tensor, bool is_written) {
+    if (tensor == nullptr) return nullptr;
+    kept.push_back(to_host(*tensor));
+    if (is_written) written.emplace_back(tensor, kept.back().get());
+    return kept.back().get();
+  }
+
+  explicit HostArgs(const Frame& frame) : values(frame.args(), frame.args() + frame.nargs()) {
+    for (uint32_t i = 0; i < frame.nargs(); ++i) {
+      bool is_written = frame.op().schema.args[i].written;
+      if (values[i].tag == TN_VALUE_TENSOR) values[i].as.tensor = host(values[i].as.tensor, is_written);
+      if (values[i].tag == TN_VALUE_DEVICE) values[i].as.device = &host_device();
+      if (values[i].tag == TN_VALUE_TENSORS) {
+        auto& list = lists.emplace_back();
+        for (tn_tensor* tensor : frame.tensors(i)) list.push_back(host(tensor, is_written));
+      }
+    }
+    for (uint32_t i = 0, list = 0; i < frame.nargs(); ++i)
+      if (values[i].tag == TN_VALUE_TENSORS) values[i].as.tensors = lists[list++].data();
+  }
+};
+
+}  // namespace
+
+void run_on_host(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
+  uint32_t policy = g_policy.load(std::memory_order_relaxed);
+  if (policy == TN_FALLBACK_DENY)
+    frame.fail(TN_UNIMPLEMENTED, "no kernel on {}, and falling back to the host is denied", frame.device().id);
+  if (policy == TN_FALLBACK_WARN) warn_once(frame);
+  HostArgs args(frame);
+  // A factory without tensors gets the host as its device even where the caller left it to a default.
+  tn_tensor* results[kMaxResults] = {};
+  Frame on_host(frame.op(), args.values.data(), frame.nargs());
+  compute(on_host, nullptr, results);
+  for (auto& [original, copy] : args.written) write_back(*original, *copy);
+  for (uint32_t k = 0; k < frame.nresults(); ++k) {
+    Ref result(results[k]);
+    if (into != nullptr) write_back(*into[k], *result);
+    else outs[k] = to_device(*result, frame.device()).take();
+  }
+}
+
+void fail_no_kernel(const Frame& frame, tn_dtype dtype) {
+  const KernelTable* table = frame.op().kernels[frame.device().type->id].load(std::memory_order_acquire);
+  std::string dtypes;
+  for (tn_dtype d = 0; table != nullptr && d < TN_DTYPE_COUNT; ++d)
+    if (!(*table)[d].entries.empty()) dtypes += fmt::format("{}{}", dtypes.empty() ? "" : ", ", dtype_name(d));
+  if (dtypes.empty())
+    frame.fail(TN_UNIMPLEMENTED,
+               "no kernel on {}: no plugin that is loaded has this op; install the CPU plugin or set "
+               "TENON_PLUGIN_PATH to its directory (`tenon devices` lists what was found)",
+               frame.device().id);
+  frame.fail(TN_UNIMPLEMENTED, "no kernel for {} on {} (there are kernels for {}); convert with cast()",
+             dtype_name(dtype), frame.device().id, dtypes);
+}
+
+// ---- placement ------------------------------------------------------------------------------------------------------------
+
+std::atomic<bool> g_count_placement{false};
+
+namespace {
+struct Placement {
+  std::mutex mutex;
+  std::map<std::pair<std::string, std::string>, uint64_t> calls;
+};
+Placement& placement() {
+  static Placement& instance = *new Placement;
+  return instance;
+}
+}  // namespace
+
+void count_placement(const tn_op& op, std::string_view provider) {
+  Placement& p = placement();
+  std::lock_guard lock(p.mutex);
+  ++p.calls[{op.schema.name, std::string(provider)}];
+}
+
+}  // namespace tenon::core
+
+using namespace tenon::core;
+
+void tn_fallback_set(uint32_t policy) {
+  if (policy <= TN_FALLBACK_DENY) g_policy.store(policy, std::memory_order_relaxed);
+}
+uint32_t tn_fallback_get(void) { return g_policy.load(std::memory_order_relaxed); }
+
+void tn_placement_enable(uint32_t on) {
+  if (on != 0) {
+    std::lock_guard lock(placement().mutex);
+    placement().calls.clear();
+  }
+  g_count_placement.store(on != 0, std::memory_order_relaxed);
+}
+
+void tn_placement_report(tn_write_fn write, void* ctx) {
+  std::lock_guard lock(placement().mutex);
+  for (const auto& [key, count] : placement().calls)
+    write(ctx, to_str(fmt::format("{} {} {}\n", key.first, key.second, count)));
+}

@@ -1,0 +1,100 @@
+// The short path: one or two operands of one floating dtype, shape and device, contiguous, or one of them a number; a kernel that
+// needs neither plan nor scratch memory. Anything else takes the general path.
+#include "autograd/record.hpp"
+#include "dispatch/call.hpp"
+#include "dispatch/scalar.hpp"
+
+namespace tenon::core {
+namespace {
+
+constexpr int64_t kOne = 1, kZero = 0;
+
+bool is_plain(const tn_tensor& x, const tn_op& op) {
+  return x.contiguous() && x.numel != 0 && (op.fast_dtypes & TN_MASK(x.dtype())) != 0;
+}
+
+bool same_shape(const tn_tensor& x, const tn_tensor& y) {
+  if (x.ndim() != y.ndim() || x.dtype() != y.dtype() || x.device != y.device) return false;
+  for (uint32_t d = 0; d < x.ndim(); ++d)
+    if (x.shape()[d] != y.shape()[d]) return false;
+  return true;
+}
+
+const tn_kernel* plain_kernel(const tn_op& op, const tn_tensor& x) {
+  const KernelTable* table = op.kernels[x.device->type->id].load(std::memory_order_acquire);
+  if (table == nullptr || (*table)[x.dtype()].entries.empty()) return nullptr;
+  const tn_kernel& kernel = (*table)[x.dtype()].entries.front()->table;
+  bool plain = kernel.supports == nullptr && kernel.prepare == nullptr && kernel.scratch_size == nullptr &&
+               (kernel.flags & TN_KERNEL_HOST_SCALARS) != 0;
+  return plain ? &kernel : nullptr;
+}
+
+// Integers fit every float; a float number would promote nothing but itself.
+bool is_plain_number(const tn_value& value) {
+  return value.tag == TN_VALUE_FLOAT || value.tag == TN_VALUE_INT || value.tag == TN_VALUE_BOOL;
+}
+
+}  // namespace
+
+bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts) {
+  if (nargs != op.fast_operands || nouts != 1) return false;
+  const tn_tensor* like = nullptr;
+  for (uint32_t i = 0; i < nargs; ++i) {
+    if (args[i].tag == TN_VALUE_TENSOR) {
+      const tn_tensor* x = args[i].as.tensor;
+      if (x == nullptr || !is_plain(*x, op) || (like != nullptr && !same_shape(*like, *x))) return false;
+      if (like == nullptr) like = x;
+    } else if (!is_plain_number(args[i])) {
+      return false;
+    }
+  }
+  if (like == nullptr) return false;
+  const tn_kernel* kernel = plain_kernel(op, *like);
+  if (kernel == nullptr) return false;
+
+  tn_view scalar;
+  tn_value views[2];
+  int64_t numel = like->numel;
+  const int64_t* strides[3] = {&kOne, &kOne, &kOne};
+  for (uint32_t i = 0; i < nargs; ++i) {
+    views[i].tag = TN_VALUE_VIEW;
+    views[i].count = 0;
+    if (args[i].tag == TN_VALUE_TENSOR) {
+      views[i].as.view = &args[i].as.tensor->view;
+    } else {
+      make_scalar_view(scalar, like->dtype(), args[i]);
+      views[i].as.view = &scalar;
+      strides[i + 1] = &kZero;
+    }
+  }
+  Ref out(make_like(*like));
+  const tn_view* out_view = &out->view;
+  tn_loop loop{sizeof(tn_loop), 1, 0, nargs + 1, &numel, strides};
+  tn_call call;
+  call.struct_size = sizeof(tn_call);
+  call.flags = TN_CALL_CONTIGUOUS;
+  call.args = views;
+  call.nargs = nargs;
+  call.nouts = 1;
+  call.outs = &out_view;
+  call.loop = &loop;
+  call.stream = like->device->stream;
+  call.device_index = like->device->index;
+  call.reserved = 0;
+  call.scratch = nullptr;
+  call.scratch_buffer = nullptr;
+  call.context = nullptr;
+  check(kernel->run(kernel->self, nullptr, &call));
+
+  outs[0] = out.take();
+  bool needs_grad = false;
+  for (uint32_t i = 0; i < nargs; ++i)
+    needs_grad |= args[i].tag == TN_VALUE_TENSOR && args[i].as.tensor->requires_grad();
+  if (needs_grad || (t_modes & TN_MODE_INFERENCE) != 0) {
+    Frame frame(op, args, nargs);
+    if (wants_record(frame)) record(frame, outs, 1);
+  }
+  return true;
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,132 @@
+// Kernels by op, device type and dtype. Tables are immutable once published, so that a call reads them without a lock.
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "dispatch/op.hpp"
+#include "dispatch/plan_cache.hpp"
+#include "status.hpp"
+
+namespace tenon::core {
+namespace {
+
+struct Store {
+  std::mutex mutex;
+  std::deque<KernelEntry> entries;                         // stable addresses, kept for good
+  std::deque<std::unique_ptr<const KernelTable>> tables;   // a running call may still read an old one
+  uint64_t next_serial = 1;
+};
+
+Store& store() {
+  static Store& instance = *new Store;
+  return instance;
+}
+
+// A full-size copy of a plugin's table; what an older plugin does not know stays zero.
+tn_kernel complete(const tn_kernel& given) {
+  tn_kernel kernel{};
+  std::memcpy(&kernel, &given, std::min<size_t>(given.struct_size, sizeof(tn_kernel)));
+  kernel.struct_size = sizeof(tn_kernel);
+  return kernel;
+}
+
+const tn_op& check_kernel(std::string_view plugin, const tn_kernel& kernel) {
+  if (kernel.struct_size < offsetof(tn_kernel, dtypes))
+    fail(TN_INVALID_ARGUMENT, "plugin '{}': a kernel table of {} bytes", plugin, kernel.struct_size);
+  std::string_view text = to_view(kernel.op);
+  std::string_view name = text.substr(0, text.find('('));
+  const tn_op* op = find_op(name);
+  if (op == nullptr) fail(TN_NOT_FOUND, "plugin '{}': kernel for unknown op '{}'", plugin, name);
+  if (text != op->schema.text)
+    fail(TN_INVALID_ARGUMENT, "plugin '{}': kernel for '{}', but this core has '{}'", plugin, text, op->schema.text);
+  if (kernel.run == nullptr) fail(TN_INVALID_ARGUMENT, "plugin '{}': kernel for '{}' has no run", plugin, name);
+  if ((kernel.prepare == nullptr) != (kernel.release == nullptr))
+    fail(TN_INVALID_ARGUMENT, "plugin '{}': kernel for '{}' needs both prepare and release", plugin, name);
+  return *op;
+}
+
+void insert(KernelTable& table, const KernelEntry& entry) {
+  for (tn_dtype dtype = 0; dtype < TN_DTYPE_COUNT; ++dtype) {
+    if ((entry.table.dtypes & TN_MASK(dtype)) == 0) continue;
+    auto& list = table[dtype].entries;
+    auto better = [&](const KernelEntry* other) { return other->table.priority < entry.table.priority; };
+    list.insert(std::find_if(list.begin(), list.end(), better), &entry);
+  }
+}
+
+void publish(Store& s, const tn_op& op, uint32_t type, std::unique_ptr<const KernelTable> table) {
+  const_cast<tn_op&>(op).kernels[type].store(table.get(), std::memory_order_release);
+  s.tables.push_back(std::move(table));
+}
+
+std::unique_ptr<KernelTable> copy_table(const tn_op& op, uint32_t type) {
+  const KernelTable* current = op.kernels[type].load(std::memory_order_acquire);
+  return current == nullptr ? std::make_unique<KernelTable>() : std::make_unique<KernelTable>(*current);
+}
+
+}  // namespace
+
+void register_kernels(std::string_view plugin_id, std::string_view device_type, const tn_kernel* kernels,
+                      uint32_t count, uint32_t stride) {
+  const DeviceType* type = find_device_type(device_type);
+  if (type == nullptr)
+    fail(TN_NOT_FOUND, "plugin '{}': kernels for unknown device type '{}'", plugin_id, device_type);
+  if (count != 0 && (kernels == nullptr || stride < offsetof(tn_kernel, dtypes)))
+    fail(TN_INVALID_ARGUMENT, "plugin '{}': {} kernels with a stride of {} bytes", plugin_id, count, stride);
+  auto at = [&](uint32_t i) -> const tn_kernel& {
+    return *reinterpret_cast<const tn_kernel*>(reinterpret_cast<const char*>(kernels) + uint64_t{i} * stride);
+  };
+  std::vector<const tn_op*> ops;
+  std::vector<tn_kernel> completed;
+  for (uint32_t i = 0; i < count; ++i) {
+    completed.push_back(complete(at(i)));
+    ops.push_back(&check_kernel(plugin_id, completed.back()));
+  }
+
+  // Nothing can be refused from here on.
+  Store& s = store();
+  std::lock_guard lock(s.mutex);
+  std::map<const tn_op*, std::unique_ptr<KernelTable>> changed;
+  for (uint32_t i = 0; i < count; ++i) {
+    s.entries.push_back({completed[i], std::string(plugin_id), s.next_serial++});
+    auto& table = changed[ops[i]];
+    if (table == nullptr) table = copy_table(*ops[i], type->id);
+    insert(*table, s.entries.back());
+  }
+  for (auto& [op, table] : changed) publish(s, *op, type->id, std::move(table));
+}
+
+void unregister_kernels(std::string_view plugin_id) {
+  Store& s = store();
+  {
+    std::lock_guard lock(s.mutex);
+    for (const tn_op* op : all_ops())
+      for (uint32_t type = 0; type < kMaxDeviceTypes; ++type) {
+        if (op->kernels[type].load(std::memory_order_acquire) == nullptr) continue;
+        auto table = copy_table(*op, type);
+        size_t removed = 0;
+        for (Candidates& list : *table)
+          removed += std::erase_if(list.entries, [&](const KernelEntry* e) { return e->plugin == plugin_id; });
+        if (removed != 0) publish(s, *op, type, std::move(table));
+      }
+  }
+  drop_plans(plugin_id);
+}
+
+uint32_t count_kernels(std::string_view plugin_id) {
+  // Entries are kept for good, so count what the tables still hold.
+  std::vector<const KernelEntry*> seen;
+  for (const tn_op* op : all_ops())
+    for (const auto& slot : op->kernels)
+      if (const KernelTable* table = slot.load(std::memory_order_acquire))
+        for (const Candidates& list : *table)
+          for (const KernelEntry* entry : list.entries)
+            if (entry->plugin == plugin_id) seen.push_back(entry);
+  std::sort(seen.begin(), seen.end());
+  return static_cast<uint32_t>(std::unique(seen.begin(), seen.end()) - seen.begin());
+}
+
+}  // namespace tenon::core
