@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dispatch/frame.hpp"
+#include "tenon/autograd.h"
 
 namespace tenon::core {
 

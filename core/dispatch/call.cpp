@@ -1,6 +1,8 @@
 // The path of a call: a short one for small elementwise ops with nothing to convert, and the general one.
 #include "dispatch/call.hpp"
 
+#include <algorithm>
+
 #include "autograd/record.hpp"
 #include "dispatch/execution.hpp"
 #include "dispatch/fallback.hpp"
@@ -33,7 +35,7 @@ void move_into(tn_tensor* const* into, tn_tensor* const* results, uint32_t count
   for (uint32_t k = 0; k < count; ++k) {
     Ref result(results[k]);
     tn_value arg = tensor_value(result.get());
-    call_into(clone, &arg, 1, &into[k], 1);
+    call_into(clone, &arg, 1, into + k, 1);
   }
 }
 
@@ -173,12 +175,7 @@ void call_into(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
   std::string_view provider = compute(frame, outs, nullptr);
   if (g_count_placement.load(std::memory_order_relaxed)) [[unlikely]]
     count_placement(op, provider);
-  for (uint32_t k = 0; k < nouts; ++k) {
-    int target = -1;
-    for (uint32_t i = 0; i < frame.nargs() && target < 0; ++i)
-      if (frame.tensor_or_null(i) == outs[k]) target = static_cast<int>(i);
-    record_inplace(frame, outs[k], target);
-  }
+  record_inplace(frame, outs, nouts);
 }
 
 Ref make_contiguous(const tn_tensor& tensor) {

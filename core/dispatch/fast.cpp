@@ -87,13 +87,7 @@ bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
   check(kernel->run(kernel->self, nullptr, &call));
 
   outs[0] = out.take();
-  bool needs_grad = false;
-  for (uint32_t i = 0; i < nargs; ++i)
-    needs_grad |= args[i].tag == TN_VALUE_TENSOR && args[i].as.tensor->requires_grad();
-  if (needs_grad || (t_modes & TN_MODE_INFERENCE) != 0) {
-    Frame frame(op, args, nargs);
-    if (wants_record(frame)) record(frame, outs, 1);
-  }
+  if (wants_record(args, nargs)) record(op, args, outs, 1);
   return true;
 }
 

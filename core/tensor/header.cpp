@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "autograd/record.hpp"
+#include "tenon/autograd.h"
 #include "status.hpp"
 #include "tensor/free_list.hpp"
 #include "tensor/tensor.hpp"
@@ -46,7 +47,7 @@ tn_tensor* take_block(uint8_t block_class) {
   auto* tensor = static_cast<tn_tensor*>(memory);
   tensor->view.struct_size = sizeof(tn_view);
   new (&tensor->refs) std::atomic<uint32_t>(1);
-  tensor->flags = 0;
+  tensor->flags = (t_modes & TN_MODE_INFERENCE) != 0 ? kInference : 0;
   tensor->block_class = block_class;
   tensor->output_nr = 0;
   tensor->grad_fn = nullptr;

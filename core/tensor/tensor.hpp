@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <utility>
 
 #include "memory/device.hpp"
 #include "tenon/tensor.h"
