@@ -11,7 +11,6 @@
 
 namespace tenon::core {
 
-class Frame;
 struct Node;
 
 // What a formula reads and sets. Indices of arguments are positions in the schema.
@@ -55,7 +54,7 @@ struct GradFormula {
   void (*apply)(GradCall& call);
   uint32_t always = 0;
   uint32_t if_needs[3] = {0, 0, 0};  // what is also read when argument 0, 1, 2 needs a gradient
-  uint32_t (*unread)(const Frame& frame) = nullptr;  // what the attributes of a call make needless after all
+  uint32_t (*unread)(const tn_value* args) = nullptr;  // what a call (defaults filled in) does not need after all
 };
 
 // Formulas by the names in ops.def. `none` and `through` have none.
@@ -68,7 +67,7 @@ struct GradFormula {
 struct Saves {
   uint32_t always = 0;
   uint32_t if_needs[3] = {0, 0, 0};
-  uint32_t (*unread)(const Frame& frame) = nullptr;
+  uint32_t (*unread)(const tn_value* args) = nullptr;
 };
 #define TN_GRADIENT(name, ...)                                                                          \
   static void grad_body_##name(::tenon::core::GradCall& c);                                             \

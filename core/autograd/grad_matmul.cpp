@@ -1,6 +1,6 @@
 // Gradients of matrix products.
 #include "autograd/grad_tools.hpp"
-#include "dispatch/frame.hpp"
+#include "autograd/record.hpp"
 
 using namespace tenon;
 using namespace tenon::core;
@@ -19,12 +19,12 @@ Tensor rows(const Tensor& x) {
 
 // What no activation, or this one, needs: gelu and silu start from x·weightᵀ + bias, which is
 // computed again.
-uint32_t linear_unread(const Frame& frame) {
-  const std::string_view activation = frame.str(3);
+uint32_t linear_unread(const tn_value* args) {
+  const std::string_view activation{args[3].as.str, args[3].count};
   if (activation == "gelu" || activation == "silu") return out_(0);
   uint32_t unread = in_(2) | (activation == "none" ? out_(0) : 0);
-  if (!frame.tensor(1).requires_grad()) unread |= in_(0);
-  if (!frame.tensor(0).requires_grad()) unread |= in_(1);
+  if (!requires_grad(*args[1].as.tensor)) unread |= in_(0);
+  if (!requires_grad(*args[0].as.tensor)) unread |= in_(1);
   return unread;
 }
 

@@ -2,18 +2,18 @@
 #include <numbers>
 
 #include "autograd/grad_tools.hpp"
-#include "dispatch/frame.hpp"
+#include "tensor/tensor.hpp"
 
 using namespace tenon;
 using namespace tenon::core;
 
 namespace {
 
-uint32_t result_unless_complex(const Frame& frame) {
-  return is_complex(frame.tensor(0).dtype()) ? 0 : out_(0);
+uint32_t result_unless_complex(const tn_value* args) {
+  return is_complex(args[0].as.tensor->dtype()) ? 0 : out_(0);
 }
-uint32_t all_unless_complex(const Frame& frame) {
-  return is_complex(frame.tensor(0).dtype()) ? 0 : in_(0) | out_(0);
+uint32_t all_unless_complex(const tn_value* args) {
+  return is_complex(args[0].as.tensor->dtype()) ? 0 : in_(0) | out_(0);
 }
 
 }  // namespace
