@@ -1,0 +1,171 @@
+// matmul and linear for the dtypes without a kernel of their own: integers and complex by plain
+// loops, halves through f32.
+#include <algorithm>
+
+#include "dispatch.hpp"
+#include "ops/activation.hpp"
+#include "ops/gemm.hpp"
+#include "ops/product.hpp"
+#include "tenon/schemas.h"
+#include "threads.hpp"
+
+namespace tenon::cpu {
+namespace {
+
+// Sums of integers wrap around, which is undefined for signed ones.
+template <class T>
+struct Sum {
+  using type = T;
+};
+template <class T>
+requires is_int_v<T>
+struct Sum<T> {
+  using type = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
+};
+
+template <class S, class T>
+void add_product(S& sum, T x, T y) {
+  if constexpr (is_complex_v<T>)  // without the standard's rescue of infinities, which is a call
+    sum += T(x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real());
+  else
+    sum += static_cast<S>(x) * static_cast<S>(y);
+}
+
+constexpr int64_t kColumns = 64;
+
+// Row i of a batch, by stretches of columns that stay in registers and L1.
+template <class T>
+void product_row(const Product& p, int64_t batch, int64_t i, bool relu) {
+  using S = typename Sum<T>::type;
+  const Product::Offsets at = p.offsets(batch);
+  const T* a = static_cast<const T*>(p.a) + at.a + i * p.a_row;
+  const T* b = static_cast<const T*>(p.b) + at.b;
+  const T* bias = p.bias == nullptr ? nullptr : static_cast<const T*>(p.bias->data);
+  T* c = static_cast<T*>(p.c) + (batch * p.m + i) * p.n;
+  for (int64_t j = 0; j < p.n; j += kColumns) {
+    const int64_t cols = std::min(kColumns, p.n - j);
+    S sum[kColumns];
+    for (int64_t q = 0; q < cols; ++q)
+      sum[q] = bias == nullptr ? S(0) : static_cast<S>(bias[(j + q) * p.bias->strides[0]]);
+    for (int64_t r = 0; r < p.k; ++r) {
+      const T x = a[r * p.a_col];
+      const T* y = b + r * p.b_row + j * p.b_col;
+      if (p.b_col == 1)
+        for (int64_t q = 0; q < cols; ++q) add_product(sum[q], x, y[q]);
+      else
+        for (int64_t q = 0; q < cols; ++q) add_product(sum[q], x, y[q * p.b_col]);
+    }
+    for (int64_t q = 0; q < cols; ++q) {
+      T value = static_cast<T>(sum[q]);
+      if constexpr (!is_complex_v<T>)
+        if (relu && value < T(0)) value = T(0);
+      c[j + q] = value;
+    }
+  }
+}
+
+constexpr uint64_t kPlain = TN_MASK_INT | TN_MASK_COMPLEX;
+
+void run_plain(const tn_call& call, const Product& p, bool relu) {
+  if (p.empty()) return;
+  visit_dtype<kPlain>(output(call).dtype, [&]<class T>(Tag<T>) {
+    const int64_t work = p.n * std::max<int64_t>(p.k, 1);
+    parallel_for(p.batches * p.m, std::max<int64_t>(1, kGrainMath / work),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t row = begin; row < end; ++row)
+                     product_row<T>(p, row / p.m, row % p.m, relu);
+                 });
+  });
+}
+
+void matmul(const tn_call& call) { run_plain(call, read_matmul(call), false); }
+void linear(const tn_call& call) {
+  run_plain(call, read_linear(call), text_arg(call, 3) == "relu");
+}
+
+// ---- halves: operands arrive contiguous and are widened into scratch memory
+
+uint64_t half_scratch(const tn_call& call) {
+  uint64_t count = static_cast<uint64_t>(numel(output(call)));
+  for (uint32_t i = 0; i < call.nargs; ++i)
+    if (const tn_view* view = input_or_null(call, i))
+      count += static_cast<uint64_t>(numel(*view)) + 16;
+  return count * sizeof(float);
+}
+
+// Runs `body` on f32 copies of a, b and bias, and rounds what it wrote.
+template <class T>
+void run_half(const tn_call& call, Product p, Activation activation) {
+  if (p.empty()) return;
+  float* next = static_cast<float*>(call.scratch);
+  const auto widen = [&](const tn_view& view) {
+    float* to = next;
+    const T* from = data_of<const T>(view);
+    const int64_t n = numel(view);
+    parallel_for(n, kGrainCopy, [&](int64_t begin, int64_t end) {
+      std::copy(from + begin, from + end, to + begin);
+    });
+    next += (n + 15) / 16 * 16;
+    return to;
+  };
+  const float *x = widen(input(call, 0)), *y = widen(input(call, 1));
+  const float* bias = p.bias == nullptr ? nullptr : widen(*p.bias);
+  for (int64_t batch = 0; batch < p.batches; ++batch) {
+    const Product::Offsets at = p.offsets(batch);
+    Gemm<float> g{p.m,
+                  p.n,
+                  p.k,
+                  (p.swapped ? y : x) + at.a,
+                  p.a_row,
+                  p.a_col,
+                  (p.swapped ? x : y) + at.b,
+                  p.b_row,
+                  p.b_col,
+                  next + batch * p.m * p.n,
+                  p.c_row};
+    g.column_bias = bias;
+    g.relu = activation == Activation::Relu;
+    parallel_gemm(g);
+  }
+  const int64_t n = p.batches * p.m * p.n;
+  if (activation != Activation::None && activation != Activation::Relu)
+    activate(activation, next, n);
+  T* out = static_cast<T*>(p.c);
+  parallel_for(n, kGrainCopy, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = T(next[i]);
+  });
+}
+
+template <class T>
+void half_matmul(const tn_call& call) {
+  run_half<T>(call, read_matmul(call), Activation::None);
+}
+template <class T>
+void half_linear(const tn_call& call) {
+  run_half<T>(call, read_linear(call), activation_of(text_arg(call, 3)));
+}
+
+}  // namespace
+
+void add_matmul_any_kernels(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_MATMUL,
+            .dtypes = kPlain,
+            .run = run_of<matmul>,
+            .flags = TN_KERNEL_STRIDED});
+  list.add({.schema = TN_SCHEMA_LINEAR,
+            .dtypes = kPlain,
+            .run = run_of<linear>,
+            .flags = TN_KERNEL_STRIDED});
+  const auto half = [&](std::string_view schema, tn_dtype dtype, auto* run) {
+    list.add({.schema = schema,
+              .dtypes = TN_MASK(dtype),
+              .run = run,
+              .scratch_size = scratch_of<half_scratch>});
+  };
+  half(TN_SCHEMA_MATMUL, TN_DTYPE_F16, run_of<half_matmul<F16>>);
+  half(TN_SCHEMA_MATMUL, TN_DTYPE_BF16, run_of<half_matmul<BF16>>);
+  half(TN_SCHEMA_LINEAR, TN_DTYPE_F16, run_of<half_linear<F16>>);
+  half(TN_SCHEMA_LINEAR, TN_DTYPE_BF16, run_of<half_linear<BF16>>);
+}
+
+}  // namespace tenon::cpu
