@@ -14,6 +14,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -51,6 +52,17 @@ def check_python():
             print(f"{name}:{error.lineno}: {error.msg}")
             fine = False
     return fine
+
+
+def check_docs():
+    """docs/ops.md is generated; the committed one must be the table's."""
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = pathlib.Path(folder) / "ops.md"
+        subprocess.run([sys.executable, "tools/generate_ops.py", "core/ops.def", "--docs", str(fresh)], cwd=ROOT, check=True)
+        if fresh.read_text() == (ROOT / "docs/ops.md").read_text():
+            return True
+    print("docs/ops.md is not what core/ops.def says: ./dev docs writes it anew")
+    return False
 
 
 def check_format():
@@ -138,7 +150,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
 
-    results = {"doors": check_doors(), "python": check_python(), "format": check_format()}
+    results = {"doors": check_doors(), "python": check_python(), "docs": check_docs(),
+               "format": check_format()}
     if not options.fast:
         generate(options.build)
         results["clang-tidy"] = check_tidy(options.build.resolve(), options.jobs, options.all)
