@@ -2,7 +2,9 @@
 #ifndef TENON_INDEX_HPP
 #define TENON_INDEX_HPP
 
-#include "tenon/ops.hpp"
+#include <memory>
+
+#include "tenon/tensor.hpp"
 
 namespace tenon {
 
