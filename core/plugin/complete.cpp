@@ -95,8 +95,9 @@ tn_plugin complete(const tn_plugin* from) {
 
 tn_kernel complete(const tn_kernel* kernels, uint32_t index, uint32_t stride) {
   const auto* kernel = reinterpret_cast<const tn_kernel*>(reinterpret_cast<const char*>(kernels) + size_t{index} * stride);
-  tn_kernel table = copy_known(kernel, std::min(kernel->struct_size, stride));
-  fill<"kernel.run">(table.run);
+  const uint32_t size = std::min(kernel->struct_size, stride);
+  tn_kernel table = copy_known(kernel, size);
+  table.struct_size = size < offsetof(tn_kernel, self) ? size : sizeof table;  // registration refuses short ones
   return table;
 }
 

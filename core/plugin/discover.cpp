@@ -1,9 +1,279 @@
+// Scanning directories for plugins, and the C API over what was found.
 #include "plugin/discover.hpp"
 
-namespace tenon::core::plugins {
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <set>
+
+#include "dispatch/op.hpp"
+#include "memory/device.hpp"
+#include "plugin/elf.hpp"
+#include "plugin/plugin.hpp"
+#include "plugin/search.hpp"
+#include "status.hpp"
+
+namespace tenon::core {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kCardSuffix = ".tenon.json";
+
+struct List {
+  std::mutex mutex;
+  std::deque<Plugin> plugins;
+  std::set<std::string, std::less<>> strings;  // what infos point at, for good
+  std::set<std::string> scanned;               // directories
+};
+List& list() {
+  static auto& made = *new List;
+  return made;
+}
+
+// The list's lock is held.
+tn_str intern(std::string_view text) { return to_str(*list().strings.emplace(text).first); }
+
+}  // namespace
+
+Plugin& plugin_at(const std::string& path) {
+  const std::lock_guard lock(list().mutex);
+  for (Plugin& plugin : list().plugins)
+    if (plugin.path == path) return plugin;
+  Plugin& plugin = list().plugins.emplace_back();
+  plugin.path = plugin.library = path;
+  plugin.info = {sizeof(tn_plugin_info), TN_PLUGIN_REFUSED, intern(""), intern(""), intern(path), intern(""), 0, 0};
+  return plugin;
+}
+
+Plugin* find_loaded(std::string_view id) {
+  const std::lock_guard lock(list().mutex);
+  for (Plugin& plugin : list().plugins)
+    if (plugin.state == TN_PLUGIN_LOADED && plugin.id == id) return &plugin;
+  return nullptr;
+}
+
+void set_outcome(Plugin& plugin, uint32_t state, std::string_view id, std::string_view version, std::string_view reason) {
+  const std::lock_guard lock(list().mutex);
+  plugin.state = plugin.info.state = state;
+  plugin.info.id = intern(id);
+  plugin.info.version = intern(version);
+  plugin.info.reason = intern(reason);
+}
+
+namespace {
+
+void refuse(Plugin& plugin, std::string_view reason) {
+  set_outcome(plugin, TN_PLUGIN_REFUSED, to_view(plugin.info.id), to_view(plugin.info.version), reason);
+}
+
+// Loads, and keeps the reason when that fails.
+tn_status* try_load(Plugin& plugin, const Card* card) {
+  tn_status* status = guarded([&] { load(plugin, card); });
+  if (status != nullptr) refuse(plugin, to_view(tn_status_message(status)));
+  return status;
+}
+
+// The card that lies beside a library and speaks of it; false when there is none.
+bool card_beside(const fs::path& library, Card& card) {
+  const fs::path path = library.parent_path() / (library.stem().string() + std::string(kCardSuffix));
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return false;
+  card = read_card(path.string());
+  return fs::path(card.library).filename() == library.filename();
+}
+
+void load_explicitly(std::string_view given) {
+  std::error_code error;
+  const fs::path path = fs::canonical(fs::path(given), error);
+  if (error) fail(TN_NOT_FOUND, "no plugin \"{}\": {}", given, error.message());
+  if (fs::is_directory(path, error))
+    fail(TN_INVALID_ARGUMENT, "\"{}\" is a directory; put it into TENON_PLUGIN_PATH, or name a library", given);
+  Plugin& plugin = plugin_at(path.string());
+  if (plugin.state == TN_PLUGIN_LOADED) return;
+  Card card;
+  bool has_card = path.string().ends_with(kCardSuffix);
+  tn_status* status = guarded([&] {
+    if (has_card) {
+      card = read_card(path.string());
+    } else {
+      has_card = card_beside(path, card);
+    }
+  });
+  if (status != nullptr) {
+    refuse(plugin, to_view(tn_status_message(status)));
+  } else {
+    // The same library by its card or by its own path is one plugin.
+    if (const Plugin* other = has_card ? find_loaded(card.id) : nullptr; other != nullptr && other->library == card.library)
+      return;
+    status = try_load(plugin, has_card ? &card : nullptr);
+  }
+  if (status == nullptr) return;
+  const uint32_t code = tn_status_code(status);
+  const std::string reason(to_view(tn_status_message(status)));
+  tn_status_release(status);
+  fail(code, "plugin {}: {}", plugin.path, reason);
+}
+
+// ---- Scanning -----------------------------------------------------------------------------------------------------------------
+
+struct Candidate {
+  Plugin* plugin;
+  Card card;
+};
+
+bool is_world_writable(const fs::path& path) {
+  std::error_code error;
+  return (fs::status(path, error).permissions() & fs::perms::others_write) != fs::perms::none;
+}
+
+// A library that no card speaks of is not opened: what it is, only running it would tell.
+void note_unclaimed(const fs::path& path) {
+  tn_status* status = guarded([&] { check_library_file(path.string()); });
+  if (status == nullptr)
+    refuse(plugin_at(path.string()), "has no identity card (NAME.tenon.json beside it); load it by its path");
+  tn_status_release(status);
+}
+
+// Cards of one directory, in the order of their names.
+void collect(const Place& place, std::vector<Candidate>& found) {
+  std::vector<fs::path> cards, libraries;
+  std::error_code error;
+  for (fs::directory_iterator entry(place.path, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.ends_with(kCardSuffix)) cards.push_back(entry->path());
+    if (name.ends_with(".so")) libraries.push_back(entry->path());
+  }
+  std::sort(cards.begin(), cards.end());
+  std::set<std::string> claimed;
+  for (const fs::path& path : cards) {
+    Plugin& plugin = plugin_at(path.string());
+    if (plugin.state == TN_PLUGIN_LOADED) continue;
+    Candidate candidate{&plugin, {}};
+    tn_status* status = guarded([&] {
+      candidate.card = read_card(path.string());
+      claimed.insert(candidate.card.library);
+      if (is_world_writable(path) || is_world_writable(candidate.card.library))
+        fail(TN_INVALID_ARGUMENT, "card or library is world-writable: anybody could have put it there");
+    });
+    if (status == nullptr) {
+      found.push_back(std::move(candidate));
+    } else {
+      refuse(plugin, to_view(tn_status_message(status)));
+      tn_status_release(status);
+    }
+  }
+  for (const fs::path& path : libraries)
+    if (!claimed.contains(path.string())) note_unclaimed(path);
+}
+
+// Of several builds of one id in a directory the one that uses most of this CPU comes first.
+void order_builds(std::vector<Candidate>& found, size_t first) {
+  const auto begin = found.begin() + static_cast<std::ptrdiff_t>(first);
+  std::stable_sort(begin, found.end(), [](const auto& a, const auto& b) {
+    if (a.card.id != b.card.id) return a.card.id < b.card.id;
+    return a.card.cpu_features.size() > b.card.cpu_features.size();
+  });
+}
+
+void scan() {
+  std::vector<Candidate> waiting;
+  for (const Place& place : search_places()) {
+    if (!list().scanned.insert(place.path).second) continue;
+    if (!place.refusal.empty()) {
+      refuse(plugin_at(place.path), place.refusal);
+      continue;
+    }
+    const size_t first = waiting.size();
+    collect(place, waiting);
+    order_builds(waiting, first);
+  }
+  // A plugin may add kernels to a device that another one brings: try again for as long as something new was loaded.
+  for (bool progress = true; progress && !waiting.empty();) {
+    progress = false;
+    std::vector<Candidate> again;
+    for (Candidate& candidate : waiting) {
+      tn_status* status = try_load(*candidate.plugin, &candidate.card);
+      progress = progress || status == nullptr;
+      if (status != nullptr && candidate.plugin->wants_device_type) again.push_back(std::move(candidate));
+      tn_status_release(status);
+    }
+    waiting = std::move(again);
+  }
+}
+
+template <class Body>
+tn_status* with_loader(const char* function, Body&& body) {
+  return guarded([&] {
+    if (is_loading_here()) fail(TN_FAILED_PRECONDITION, "{}: called from within a plugin's start or quiesce", function);
+    const std::lock_guard lock(loader_mutex());
+    body();
+  });
+}
+
+}  // namespace
+
+namespace plugins {
 
 std::atomic<bool> g_discovered{false};
 
-void discover_now() { g_discovered.store(true, std::memory_order_release); }
+void discover_now() {
+  if (is_loading_here()) return;
+  tn_status_release(with_loader("discovery", [] {
+    if (g_discovered.load(std::memory_order_acquire)) return;
+    tn_status* status = guarded(scan);
+    g_discovered.store(true, std::memory_order_release);
+    tn_status_release(status);
+  }));
+}
 
-}  // namespace tenon::core::plugins
+}  // namespace plugins
+}  // namespace tenon::core
+
+using namespace tenon::core;
+
+tn_status* tn_plugins_discover(void) {
+  return with_loader("tn_plugins_discover", [] {
+    scan();
+    plugins::g_discovered.store(true, std::memory_order_release);
+  });
+}
+
+tn_status* tn_plugin_load(tn_str path) {
+  if (path.data == nullptr || path.size == 0)
+    return make_status(TN_INVALID_ARGUMENT, "tn_plugin_load: the path is empty");
+  return with_loader("tn_plugin_load", [&] { load_explicitly(to_view(path)); });
+}
+
+tn_status* tn_plugin_quiesce(tn_str id) {
+  if (id.data == nullptr) return make_status(TN_INVALID_ARGUMENT, "tn_plugin_quiesce: NULL id");
+  return with_loader("tn_plugin_quiesce", [&] {
+    Plugin* plugin = find_loaded(to_view(id));
+    if (plugin == nullptr) fail(TN_NOT_FOUND, "no plugin \"{}\" is loaded", to_view(id));
+    quiesce(*plugin);
+  });
+}
+
+uint32_t tn_plugin_count(void) {
+  const std::lock_guard lock(list().mutex);
+  return static_cast<uint32_t>(list().plugins.size());
+}
+
+tn_status* tn_plugin_get_info(uint32_t index, tn_plugin_info* out) {
+  return guarded([&] {
+    if (out == nullptr) fail(TN_INVALID_ARGUMENT, "tn_plugin_get_info: NULL argument");
+    tn_plugin_info info;
+    {
+      const std::lock_guard lock(list().mutex);
+      const size_t count = list().plugins.size();
+      if (index >= count) fail(TN_OUT_OF_RANGE, "plugin {} of {}", index, count);
+      info = list().plugins[index].info;
+    }
+    if (info.state == TN_PLUGIN_LOADED) {
+      info.kernel_count = count_kernels(to_view(info.id));
+      info.device_count = count_devices(to_view(info.id));
+    }
+    info.struct_size = out->struct_size;
+    std::memcpy(out, &info, std::min<size_t>(out->struct_size, sizeof info));
+  });
+}

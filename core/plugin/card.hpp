@@ -1,0 +1,25 @@
+// Identity cards: what a plugin says of itself without being opened.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tenon::core {
+
+struct Card {
+  std::string path;     // of the card
+  std::string library;  // full path
+  std::string id, version;
+  uint32_t abi_major = 0;
+  uint32_t min_host_minor = 0;
+  std::vector<std::string> cpu_features;  // without which the library must not be opened
+  std::vector<std::string> needs;         // native libraries, for the message when one is missing
+};
+
+// Throws Error(TN_DATA_LOSS) that names the field.
+Card read_card(const std::string& path);
+// The reason why this process must not open the card's library; empty when it may.
+std::string why_unfit(const Card& card);
+
+}  // namespace tenon::core

@@ -1,0 +1,12 @@
+// What this CPU can execute and the operating system saves.
+#pragma once
+
+#include <string_view>
+
+namespace tenon::core {
+
+// "avx2", "avx512f", "neon", … as identity cards name them. A feature counts only when the registers it uses are saved at a
+// context switch (XSAVE). An unknown name is a feature that is not there.
+bool cpu_has(std::string_view feature);
+
+}  // namespace tenon::core

@@ -1,0 +1,246 @@
+// The table of functions that plugins get, and registration through it.
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+
+#include "autograd/foreign.hpp"
+#include "dispatch/execution.hpp"
+#include "memory/device.hpp"
+#include "plugin/complete.hpp"
+#include "plugin/plugin.hpp"
+#include "status.hpp"
+#include "tenon/op.h"
+#include "tenon/tensor.h"
+
+namespace tenon::core {
+
+Plugin* g_starting = nullptr;
+
+namespace {
+
+Plugin& starting(void* token, const char* what) {
+  if (token == nullptr || token != g_starting || !is_loading_here())
+    fail(TN_FAILED_PRECONDITION, "{}: registration is for a plugin's start", what);
+  return *g_starting;
+}
+
+std::string_view text_of(tn_str text) { return text.data == nullptr ? std::string_view() : to_view(text); }
+
+// ---- Ops that plugins define ------------------------------------------------------------------------------------------------
+
+// What the core calls: the plugin's callbacks behind a check that the plugin is in service.
+struct ForeignOp {
+  std::string schema;
+  std::string plugin;
+  tn_op_def given{};
+  std::atomic<bool> live{false};
+
+  tn_status* gone() const {
+    return make_status(TN_FAILED_PRECONDITION,
+                       fmt::format("[{}] plugin \"{}\" was quiesced", schema.substr(0, schema.find('(')), plugin));
+  }
+};
+
+std::mutex g_ops_mutex;
+std::deque<ForeignOp>& foreign_ops() {
+  static auto& ops = *new std::deque<ForeignOp>;
+  return ops;
+}
+
+tn_status* infer(void* self, const tn_value* args, uint32_t nargs, tn_result* results, uint32_t nresults) {
+  const auto& op = *static_cast<const ForeignOp*>(self);
+  return op.live ? op.given.infer(op.given.self, args, nargs, results, nresults) : op.gone();
+}
+tn_status* decompose(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts) {
+  const auto& op = *static_cast<const ForeignOp*>(self);
+  return op.live ? op.given.decompose(op.given.self, args, nargs, outs, nouts) : op.gone();
+}
+tn_status* gradient(void* self, tn_grad_call* call) {
+  const auto& op = *static_cast<const ForeignOp*>(self);
+  return op.live ? op.given.gradient(op.given.self, call) : op.gone();
+}
+
+bool same_callbacks(const tn_op_def& a, const tn_op_def& b) {
+  return (a.infer == nullptr) == (b.infer == nullptr) && (a.decompose == nullptr) == (b.decompose == nullptr) &&
+         (a.gradient == nullptr) == (b.gradient == nullptr) && a.saved_inputs == b.saved_inputs &&
+         a.saved_outputs == b.saved_outputs;
+}
+
+// An op that an earlier life of the plugin defined in the same way.
+ForeignOp* find_retired(std::string_view plugin, const tn_op_def& def) {
+  for (ForeignOp& op : foreign_ops())
+    if (!op.live && op.plugin == plugin && op.schema == to_view(def.schema) && same_callbacks(op.given, def)) return &op;
+  return nullptr;
+}
+
+void commit_op(const Plugin& plugin, const tn_op_def& def) {
+  const std::lock_guard lock(g_ops_mutex);
+  ForeignOp* op = find_retired(plugin.id, def);
+  const bool revived = op != nullptr;
+  if (!revived) {
+    op = &foreign_ops().emplace_back();
+    op->schema = to_view(def.schema);
+    op->plugin = plugin.id;
+  }
+  op->given = def;
+  op->given.schema = to_str(op->schema);
+  tn_op_def published = op->given;
+  published.self = op;
+  if (def.infer != nullptr) published.infer = infer;
+  if (def.decompose != nullptr) published.decompose = decompose;
+  if (def.gradient != nullptr) published.gradient = gradient;
+  if (!revived) {
+    try {
+      register_op(published, plugin.id);
+    } catch (...) {
+      foreign_ops().pop_back();
+      throw;
+    }
+  }
+  op->live = true;
+}
+
+tn_status* slot_register_op(void* token, const tn_op_def* def) {
+  return guarded([&] {
+    Plugin& plugin = starting(token, "register_op");
+    if (def == nullptr || def->struct_size < offsetof(tn_op_def, self))
+      fail(TN_INVALID_ARGUMENT, "register_op: the definition is NULL or too short");
+    tn_op_def staged = complete(def);
+    const Schema schema = parse_schema(text_of(staged.schema));
+    if (schema.name.find('.') == schema.name.npos)
+      fail(TN_INVALID_ARGUMENT, "op \"{}\": names without a dot are the core's own", schema.name);
+    {
+      const std::lock_guard lock(g_ops_mutex);
+      if (find_op(schema.name) != nullptr && find_retired(plugin.id, staged) == nullptr)
+        fail(TN_ALREADY_EXISTS, "op \"{}\" exists already", schema.name);
+    }
+    plugin.staged_ops.push_back(staged);
+  });
+}
+
+// ---- Kernels and devices ------------------------------------------------------------------------------------------------------
+
+bool is_staged_op(const Plugin& plugin, std::string_view schema) {
+  const std::string_view name = schema.substr(0, schema.find('('));
+  for (const tn_op_def& def : plugin.staged_ops) {
+    const std::string_view other = to_view(def.schema);
+    if (other.substr(0, other.find('(')) == name) return true;
+  }
+  return false;
+}
+
+tn_status* slot_register_kernels(void* token, tn_str device, const tn_kernel* kernels, uint32_t count, uint32_t stride) {
+  return guarded([&] {
+    Plugin& plugin = starting(token, "register_kernels");
+    constexpr uint32_t kLeast = offsetof(tn_kernel, run) + sizeof(tn_kernel::run);
+    if (count == 0) return;
+    if (kernels == nullptr || stride < kLeast)
+      fail(TN_INVALID_ARGUMENT, "register_kernels: the kernels are NULL, or {} bytes apart", stride);
+    if (find_device_type(text_of(device)) == nullptr) {
+      plugin.wants_device_type = true;
+      fail(TN_NOT_FOUND, "kernels for device type \"{}\", which nobody has registered", text_of(device));
+    }
+    std::vector<tn_kernel> now;
+    StagedKernels later{std::string(text_of(device)), {}, {}};
+    for (uint32_t i = 0; i < count; ++i) {
+      const tn_kernel kernel = complete(kernels, i, stride);
+      if (kernel.struct_size < kLeast || kernel.op.data == nullptr)
+        fail(TN_INVALID_ARGUMENT, "kernel {} of {}: its table has {} bytes, or no op", i, count, kernel.struct_size);
+      if (is_staged_op(plugin, to_view(kernel.op))) {
+        later.kernels.push_back(kernel);
+        later.schemas.emplace_back(to_view(kernel.op));
+      } else {
+        now.push_back(kernel);
+      }
+    }
+    const auto n = static_cast<uint32_t>(now.size());
+    if (n != 0) register_kernels(plugin.id, text_of(device), now.data(), n, sizeof(tn_kernel));
+    if (!later.kernels.empty()) plugin.staged_kernels.push_back(std::move(later));
+  });
+}
+
+tn_status* slot_register_device_type(void* token, const tn_device_type* type) {
+  return guarded([&] {
+    Plugin& plugin = starting(token, "register_device_type");
+    if (type == nullptr || type->struct_size < offsetof(tn_device_type, memory))
+      fail(TN_INVALID_ARGUMENT, "register_device_type: the type is NULL or too short");
+    add_device_type(plugin.id, *type);
+  });
+}
+
+// ---- The rest -------------------------------------------------------------------------------------------------------------------
+
+void log_line(uint32_t level, tn_str message) {
+  static constexpr const char* kNames[] = {"debug", "info", "warning", "error"};
+  static const uint32_t least = [] {
+    const char* wanted = std::getenv("TENON_LOG");
+    for (uint32_t i = 0; wanted != nullptr && i < 4; ++i)
+      if (std::string_view(wanted) == kNames[i]) return i;
+    return 2u;
+  }();
+  const uint32_t shown = level > 3 ? 3 : level;
+  if (shown < least || message.data == nullptr) return;
+  std::fprintf(stderr, "tenon: %s: %.*s\n", kNames[shown], static_cast<int>(message.size), message.data);
+}
+
+tn_status* make_output(const tn_call* call, uint32_t index, uint32_t ndim, const int64_t* shape, const tn_view** out) {
+  return guarded([&] {
+    if (call == nullptr || call->context == nullptr || out == nullptr || (shape == nullptr && ndim != 0))
+      fail(TN_INVALID_ARGUMENT, "make_output: NULL argument");
+    *out = static_cast<Execution*>(call->context)->make_output(index, {shape, ndim});
+  });
+}
+
+const tn_op* op_find(tn_str name) { return name.data == nullptr ? nullptr : tn_op_find(name); }
+
+}  // namespace
+
+void commit_ops(Plugin& plugin) {
+  for (const tn_op_def& def : plugin.staged_ops) commit_op(plugin, def);
+  plugin.staged_ops.clear();
+  for (StagedKernels& staged : plugin.staged_kernels) {
+    for (size_t i = 0; i < staged.kernels.size(); ++i) staged.kernels[i].op = to_str(staged.schemas[i]);
+    register_kernels(plugin.id, staged.device, staged.kernels.data(), static_cast<uint32_t>(staged.kernels.size()),
+                     sizeof(tn_kernel));
+  }
+}
+
+void retire_ops(const Plugin& plugin) noexcept {
+  const std::lock_guard lock(g_ops_mutex);
+  for (ForeignOp& op : foreign_ops())
+    if (op.plugin == plugin.id) op.live = false;
+}
+
+const tn_host& host_table() {
+  static const tn_host table = {
+      .struct_size = sizeof(tn_host),
+      .flags = 0,
+      .abi_major = TN_ABI_MAJOR,
+      .abi_minor = TN_ABI_MINOR,
+      .make_status = tn_status_make,
+      .status_code = tn_status_code,
+      .status_message = tn_status_message,
+      .status_release = tn_status_release,
+      .log = log_line,
+      .register_device_type = slot_register_device_type,
+      .register_kernels = slot_register_kernels,
+      .register_op = slot_register_op,
+      .make_output = make_output,
+      .op_find = op_find,
+      .op_call = tn_op_call,
+      .tensor_retain = tn_tensor_retain,
+      .tensor_release = tn_tensor_release,
+      .tensor_view = tn_tensor_view,
+      .grad_output = grad_output,
+      .grad_saved_input = grad_saved_input,
+      .grad_saved_output = grad_saved_output,
+      .grad_arg = grad_arg,
+      .grad_needed = grad_needed,
+      .grad_set = grad_set,
+      .get_interface = [](tn_str, uint32_t) -> const void* { return nullptr; },
+  };
+  return table;
+}
+
+}  // namespace tenon::core

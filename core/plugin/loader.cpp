@@ -1,0 +1,154 @@
+// One library: checked, opened, asked, started; and taken out of service.
+#include <boost/dll/shared_library.hpp>
+#include <exception>
+#include <filesystem>
+
+#include "dispatch/op.hpp"
+#include "memory/device.hpp"
+#include "plugin/complete.hpp"
+#include "plugin/elf.hpp"
+#include "plugin/plugin.hpp"
+#include "status.hpp"
+
+namespace tenon::core {
+namespace {
+
+thread_local constinit bool t_loading = false;
+
+struct LoadingHere {
+  LoadingHere() { t_loading = true; }
+  ~LoadingHere() { t_loading = false; }
+};
+struct Starting {
+  explicit Starting(Plugin& plugin) { g_starting = &plugin; }
+  ~Starting() { g_starting = nullptr; }
+};
+
+// Calls into a plugin. An exception that gets out is its defect, and a refusal.
+template <class Call>
+void call_plugin(const char* what, Call&& call) {
+  try {
+    check(call());
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& problem) {
+    fail(TN_INTERNAL, "an exception left its {}: {}", what, problem.what());
+  } catch (...) {
+    fail(TN_INTERNAL, "an exception left its {}", what);
+  }
+}
+
+// The mapping is kept for good: statuses, tables and handles may point into it.
+tn_plugin_query_fn open_library(const std::string& path, const Card* card) {
+  auto library = std::make_unique<boost::dll::shared_library>();
+  try {
+    library->load(path, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+  } catch (const std::exception& problem) {
+    std::string needs;
+    if (card != nullptr)
+      for (const std::string& need : card->needs) needs += (needs.empty() ? "; it needs " : ", ") + need;
+    fail(TN_IO, "cannot be opened: {}{}", problem.what(), needs);
+  }
+  if (!library->has("tn_plugin_query")) fail(TN_INVALID_ARGUMENT, "does not export tn_plugin_query: not a Tenon plugin");
+  return &library.release()->get<tn_status*(uint32_t, uint32_t, const tn_plugin**)>("tn_plugin_query");
+}
+
+std::string text_of(tn_str text, const char* what) {
+  if (text.data == nullptr || text.size == 0 || text.size > 256) fail(TN_INVALID_ARGUMENT, "its {} is missing", what);
+  return std::string(to_view(text));
+}
+
+// The plugin's table at full size, when it is one that this core can run.
+tn_plugin ask(tn_plugin_query_fn query) {
+  const tn_plugin* table = nullptr;
+  call_plugin("query", [&] { return query(TN_ABI_MAJOR, TN_ABI_MINOR, &table); });
+  if (table == nullptr) fail(TN_INVALID_ARGUMENT, "its tn_plugin_query gave no table");
+  constexpr uint32_t kLeast = offsetof(tn_plugin, start) + sizeof(tn_plugin::start);
+  if (table->struct_size < kLeast)
+    fail(TN_INVALID_ARGUMENT, "its table has {} bytes; at least {} are needed", table->struct_size, kLeast);
+  if (table->abi_major != TN_ABI_MAJOR)
+    fail(TN_INVALID_ARGUMENT, "built for ABI {}.{}; this core has {}.{}", table->abi_major, table->abi_minor, TN_ABI_MAJOR,
+         TN_ABI_MINOR);
+  if (table->min_host_minor > TN_ABI_MINOR)
+    fail(TN_INVALID_ARGUMENT, "needs a core of ABI {}.{} or later; this one has {}.{}", table->abi_major,
+         table->min_host_minor, TN_ABI_MAJOR, TN_ABI_MINOR);
+  return complete(table);
+}
+
+void roll_back(Plugin& plugin) noexcept {
+  plugin.staged_ops.clear();
+  plugin.staged_kernels.clear();
+  tn_status_release(guarded([&] { unregister_kernels(plugin.id); }));
+  tn_status_release(guarded([&] { retire_device_types(plugin.id); }));
+  retire_ops(plugin);
+}
+
+// All or nothing.
+void start(Plugin& plugin) {
+  const std::string directory = std::filesystem::path(plugin.library).parent_path().string();
+  bool started = false;
+  try {
+    const Starting now(plugin);
+    call_plugin("start", [&] {
+      return plugin.table.start(&host_table(), &plugin, to_str(directory), &plugin.instance);
+    });
+    started = true;
+    commit_ops(plugin);
+    publish_device_types(plugin.id);
+  } catch (...) {
+    roll_back(plugin);
+    if (started) plugin.table.stop(plugin.instance);
+    plugin.instance = nullptr;
+    throw;
+  }
+}
+
+}  // namespace
+
+std::mutex& loader_mutex() {
+  static auto& mutex = *new std::mutex;
+  return mutex;
+}
+bool is_loading_here() { return t_loading; }
+
+void load(Plugin& plugin, const Card* card) {
+  const LoadingHere here;
+  plugin.wants_device_type = false;
+  if (card != nullptr) {
+    plugin.library = card->library;
+    set_outcome(plugin, TN_PLUGIN_REFUSED, card->id, card->version, "");
+    if (const std::string reason = why_unfit(*card); !reason.empty()) fail(TN_INVALID_ARGUMENT, "{}", reason);
+    if (const Plugin* other = find_loaded(card->id); other != nullptr && other != &plugin)
+      fail(TN_ALREADY_EXISTS, "a plugin \"{}\" is loaded already, from {}", card->id, other->path);
+  }
+  check_library_file(plugin.library);
+  plugin.table = ask(open_library(plugin.library, card));
+  const std::string id = text_of(plugin.table.id, "id");
+  const std::string version = text_of(plugin.table.version, "version");
+  set_outcome(plugin, TN_PLUGIN_REFUSED, id, version, "");
+  if (card != nullptr && id != card->id)
+    fail(TN_INVALID_ARGUMENT, "its identity card says \"{}\", the library says \"{}\"", card->id, id);
+  if (id == "core") fail(TN_INVALID_ARGUMENT, "the id \"core\" is the core's own");
+  if (const Plugin* other = find_loaded(id); other != nullptr && other != &plugin)
+    fail(TN_ALREADY_EXISTS, "a plugin \"{}\" is loaded already, from {}", id, other->path);
+  plugin.id = id;
+  start(plugin);
+  set_outcome(plugin, TN_PLUGIN_LOADED, id, version, "");
+}
+
+void quiesce(Plugin& plugin) {
+  const LoadingHere here;
+  retire_device_types(plugin.id);  // drains its streams; refuses while tensors live
+  unregister_kernels(plugin.id);
+  retire_ops(plugin);
+  tn_status* status = guarded([&] {
+    call_plugin("quiesce", [&] { return plugin.table.quiesce(plugin.instance); });
+  });
+  const std::string problem(to_view(tn_status_message(status)));
+  set_outcome(plugin, TN_PLUGIN_QUIESCED, plugin.id, to_view(plugin.info.version), problem);
+  if (status == nullptr) plugin.table.stop(plugin.instance);  // otherwise something may still run in it
+  plugin.instance = nullptr;
+  check(status);
+}
+
+}  // namespace tenon::core

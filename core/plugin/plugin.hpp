@@ -1,0 +1,60 @@
+// Plugins that were seen, and what the loader does with one. Everything here wants the loader's lock, except where it says so.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugin/card.hpp"
+#include "tenon/plugin.h"
+#include "tenon/plugins.h"
+
+namespace tenon::core {
+
+// A kernel or op whose registration waits until start has succeeded.
+struct StagedKernels {
+  std::string device;
+  std::vector<tn_kernel> kernels;
+  std::vector<std::string> schemas;
+};
+
+// A library that was seen. Never freed; its address is the token a plugin gets for registration.
+struct Plugin {
+  std::string path;     // as shown: of the library or its card
+  std::string library;  // of the file to open
+  std::string id;       // owner of device types and kernels; set once
+  uint32_t state = TN_PLUGIN_REFUSED;
+  tn_plugin table{};
+  void* instance = nullptr;
+  bool wants_device_type = false;  // failed for want of one that another plugin may bring
+  std::vector<tn_op_def> staged_ops;
+  std::vector<StagedKernels> staged_kernels;
+  tn_plugin_info info{};  // strings are interned; under the list's own lock
+};
+
+// Serialises loading, discovery and quiescing. A thread inside a plugin's start holds it.
+std::mutex& loader_mutex();
+// True while this thread runs a plugin's start or quiesce.
+bool is_loading_here();
+
+// The plugin of a path, made when it is new. [any thread]
+Plugin& plugin_at(const std::string& path);
+// The loaded plugin of an id, or NULL. [any thread]
+Plugin* find_loaded(std::string_view id);
+void set_outcome(Plugin& plugin, uint32_t state, std::string_view id, std::string_view version, std::string_view reason);
+
+// Opens and starts the library; `card` may be NULL. Throws Error with the reason, and leaves nothing registered then.
+void load(Plugin& plugin, const Card* card);
+// Throws Error(TN_FAILED_PRECONDITION) while tensors live on its devices.
+void quiesce(Plugin& plugin);
+
+// The host's table that plugins get. [any thread]
+const tn_host& host_table();
+// The plugin whose start is running, or NULL; registration is for it alone.
+extern Plugin* g_starting;
+// Puts the plugin's ops in or out of service. Ops stay known for good: out of service, they answer with an error.
+void commit_ops(Plugin& plugin);
+void retire_ops(const Plugin& plugin) noexcept;
+
+}  // namespace tenon::core

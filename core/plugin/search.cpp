@@ -1,0 +1,93 @@
+#include "plugin/search.hpp"
+
+#include <dlfcn.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string_view>
+
+namespace tenon::core {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* environment(const char* name) { return is_privileged() ? nullptr : std::getenv(name); }
+
+class Places {
+ public:
+  // A directory and its subdirectories; what does not exist is passed over.
+  void add(const fs::path& directory) {
+    if (!add_one(directory)) return;
+    std::error_code error;
+    std::vector<fs::path> below;
+    for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
+      if (std::error_code ignored; entry->is_directory(ignored)) below.push_back(entry->path());
+    std::sort(below.begin(), below.end());
+    for (const fs::path& each : below) add_one(each);
+  }
+  std::vector<Place> take() { return std::move(places_); }
+
+ private:
+  // False when there is no such directory, it was seen before, or it is not to be read.
+  bool add_one(const fs::path& directory) {
+    struct stat about{};
+    if (stat(directory.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) return false;
+    if (!seen_.emplace(about.st_dev, about.st_ino).second) return false;
+    const bool writable = (about.st_mode & S_IWOTH) != 0;
+    std::error_code error;
+    const fs::path absolute = fs::absolute(directory, error).lexically_normal();
+    places_.push_back({error ? directory.string() : absolute.string(),
+                       writable ? "the directory is world-writable: anybody could put a library there" : ""});
+    return !writable;
+  }
+
+  std::vector<Place> places_;
+  std::set<std::pair<dev_t, ino_t>> seen_;
+};
+
+// The directory of libtenon, however it was found.
+fs::path own_directory() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&own_directory), &info) == 0 || info.dli_fname == nullptr) return {};
+  std::error_code error;
+  const fs::path file = fs::canonical(info.dli_fname, error);
+  return error ? fs::path() : file.parent_path();
+}
+
+}  // namespace
+
+bool is_privileged() {
+  static const bool privileged = getauxval(AT_SECURE) != 0;
+  return privileged;
+}
+
+std::vector<Place> search_places() {
+  Places places;
+  if (const char* path = environment("TENON_PLUGIN_PATH")) {
+    std::string_view rest(path);
+    while (!rest.empty()) {
+      const size_t colon = rest.find(':');
+      if (const std::string_view one = rest.substr(0, colon); !one.empty()) places.add(one);
+      rest = colon == rest.npos ? std::string_view() : rest.substr(colon + 1);
+    }
+  }
+  if (const char* data = environment("XDG_DATA_HOME"); data != nullptr && *data == '/')
+    places.add(fs::path(data) / "tenon/plugins");
+  if (const char* home = environment("HOME"); home != nullptr && *home == '/')
+    places.add(fs::path(home) / ".local/lib/tenon/plugins");
+  if (const fs::path own = own_directory(); !own.empty()) {
+    places.add(own / "tenon/plugins");
+    places.add(own / "plugins");
+    if (own.filename() == "core") places.add(own.parent_path() / "plugins");  // a build tree
+  }
+  places.add("/usr/local/lib/tenon/plugins");
+  places.add("/usr/lib/tenon/plugins");
+  return places.take();
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,21 @@
+// Where plugins are looked for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tenon::core {
+
+struct Place {
+  std::string path;
+  std::string refusal;  // why it is not trusted; empty when it is
+};
+
+// Existing directories in order of precedence, each once: TENON_PLUGIN_PATH, the user's, those next to libtenon, the system's.
+// The first level of subdirectories belongs to a place.
+std::vector<Place> search_places();
+
+// True when the process runs with rights its user does not have, so that the environment is not to be trusted.
+bool is_privileged();
+
+}  // namespace tenon::core
