@@ -21,7 +21,10 @@ class CompositeArgs {
   explicit CompositeArgs(Frame& frame) : frame_(frame) {}
   bool has(uint32_t i) const { return frame_.has(i); }
   Tensor tensor(uint32_t i) const;  // a number becomes a rank-0 tensor; absent: an undefined Tensor
+  Operand operand(uint32_t i) const;  // a tensor or a number, as it was given; borrows
   std::vector<Tensor> tensors(uint32_t i) const;
+  std::optional<int64_t> integer_or_none(uint32_t i) const { return has(i) ? std::optional(integer(i)) : std::nullopt; }
+  OptionalInts ints_or_none(uint32_t i) const { return has(i) ? OptionalInts(ints(i)) : OptionalInts(); }
   Frame& frame() const { return frame_; }
   int64_t integer(uint32_t i) const { return frame_.integer(i); }
   double real(uint32_t i) const { return frame_.real(i); }

@@ -1,0 +1,56 @@
+// Products and convolutions made of others.
+#include "composite/composite.hpp"
+
+using namespace tenon;
+using namespace tenon::core;
+
+// x·weightᵀ + bias, then the activation
+TN_DECOMPOSE(linear) {
+  Tensor y = matmul(in.tensor(0), transpose(in.tensor(1), 0, 1));
+  if (in.has(2)) y = y + in.tensor(2);
+  const std::string_view activation = in.str(3);
+  out[0] = activation == "none"      ? y
+           : activation == "relu"    ? relu(y)
+           : activation == "gelu"    ? gelu(y)
+           : activation == "silu"    ? silu(y)
+           : activation == "sigmoid" ? sigmoid(y)
+                                     : tanh(y);
+}
+
+// The adjoint of a convolution with the same weight (C, O/groups, kernel…): what
+// conv_backward_input computes.
+TN_DECOMPOSE(conv_transpose) {
+  const Frame& frame = in.frame();
+  const Tensor x = in.tensor(0), weight = in.tensor(1);
+  frame.require(x.ndim() >= 3 && x.ndim() <= 5 && weight.ndim() == x.ndim(),
+                "x (N, C, spatial…) and weight (C, O/groups, kernel…) do not fit: shapes {} and {}",
+                format_shape(x.shape()), format_shape(weight.shape()));
+  const auto n = static_cast<uint32_t>(x.ndim() - 2);
+  const Dims stride = frame.ints_for(3, n), padding = frame.ints_for(4, n),
+             extra = frame.ints_for(5, n), dilation = frame.ints_for(6, n);
+  const int64_t groups = in.integer(7);
+  frame.require(groups >= 1 && weight.shape(0) == x.shape(1) && x.shape(1) % groups == 0,
+                "{} groups, {} channels of x, {} of the weight", groups, x.shape(1),
+                weight.shape(0));
+  std::vector<int64_t> shape = {x.shape(0), weight.shape(1) * groups};
+  for (uint32_t d = 0; d < n; ++d) {
+    frame.require(extra[d] >= 0 && extra[d] < stride[d],
+                  "output_padding {} must be smaller than the stride {}", format_shape(extra),
+                  format_shape(stride));
+    shape.push_back((x.shape(d + 2) - 1) * stride[d] - 2 * padding[d] +
+                    dilation[d] * (weight.shape(d + 2) - 1) + extra[d] + 1);
+    frame.require(shape.back() > 0, "the result would have shape {}", format_shape(shape));
+  }
+  Tensor y = conv_backward_input(x, weight, shape, std::span<const int64_t>(stride),
+                                 std::span<const int64_t>(padding),
+                                 std::span<const int64_t>(dilation), groups);
+  if (in.has(2)) {
+    std::vector<int64_t> channels(n + 1, 1);
+    channels[0] = in.tensor(2).numel();
+    frame.require(in.tensor(2).ndim() == 1 && channels[0] == shape[1],
+                  "bias must have shape ({}), got {}", shape[1],
+                  format_shape(in.tensor(2).shape()));
+    y = y + reshape(in.tensor(2), channels);
+  }
+  out[0] = y;
+}

@@ -1,0 +1,297 @@
+// Einstein summation with NumPy's syntax: labels become permutations, products of matrices and
+// sums.
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "composite/composite.hpp"
+
+using namespace tenon;
+using namespace tenon::core;
+
+namespace {
+
+// Labels are letters; dimension k of the ellipsis, counted from the right, is kEllipsis + k.
+constexpr int kEllipsis = 256;
+using Labels = std::vector<int>;
+using List = std::vector<int64_t>;
+
+bool has(const Labels& labels, int label) {
+  return std::ranges::find(labels, label) != labels.end();
+}
+
+// An operand with distinct labels, one a dimension.
+struct Term {
+  Tensor x;
+  Labels labels;
+};
+
+class Einsum {
+ public:
+  explicit Einsum(const CompositeArgs& in) : frame_(in.frame()), equation_(in.str(0)) {
+    for (const char c : equation_)
+      if (c != ' ') text_ += c;
+    parse(in.tensors(1));
+    find_sizes();
+  }
+
+  Tensor run() {
+    for (Term& term : terms_) drop_ones(term);
+    for (size_t k = 0; k < terms_.size(); ++k) sum_alone(k);
+    while (terms_.size() > 1) contract_best();
+    return arranged();
+  }
+
+ private:
+  // "ij,jk->ik": the operands' labels, then those of the result, given or implied.
+  void parse(const std::vector<Tensor>& xs) {
+    const size_t arrow = text_.find("->");
+    const std::string inputs = text_.substr(0, arrow);
+    std::vector<std::string> parts(1);
+    for (const char c : inputs) {
+      if (c == ',')
+        parts.emplace_back();
+      else
+        parts.back() += c;
+    }
+    frame_.require(!xs.empty() && parts.size() == xs.size(), "\"{}\" names {} operands, {} given",
+                   equation_, parts.size(), xs.size());
+    for (size_t k = 0; k < xs.size(); ++k)
+      terms_.push_back(without_repetition(xs[k], labels_of(parts[k], xs[k].ndim(), k)));
+    if (arrow == std::string::npos)
+      imply_result(inputs);
+    else
+      read_result(text_.substr(arrow + 2));
+  }
+
+  // One label a dimension; an ellipsis stands for the dimensions that letters leave over.
+  Labels labels_of(const std::string& part, int64_t rank, size_t operand) {
+    Labels labels;
+    const size_t dots = part.find('.');
+    const auto letters = static_cast<int64_t>(
+        std::ranges::count_if(part, [](unsigned char c) { return std::isalpha(c) != 0; }));
+    const bool ellipsis = dots != std::string::npos;
+    const bool legal = letters + (ellipsis ? 3 : 0) == static_cast<int64_t>(part.size()) &&
+                       (!ellipsis || part.compare(dots, 3, "...") == 0);
+    frame_.require(legal, "\"{}\" in \"{}\" is no list of letters with at most one ellipsis", part,
+                   equation_);
+    frame_.require(ellipsis ? letters <= rank : letters == rank,
+                   "\"{}\" labels {} dims, operand {} has rank {}", part, letters, operand, rank);
+    const int64_t spread = rank - letters;
+    for (size_t i = 0; i < part.size(); ++i) {
+      if (i == dots) {
+        for (int64_t k = spread; k-- > 0;) labels.push_back(kEllipsis + static_cast<int>(k));
+        widest_ = std::max(widest_, spread);
+        i += 2;
+      } else {
+        labels.push_back(static_cast<unsigned char>(part[i]));
+      }
+    }
+    return labels;
+  }
+
+  // "ii" is the diagonal, which moves to the end.
+  Term without_repetition(Tensor x, Labels labels) const {
+    for (size_t b = 1; b < labels.size(); ++b) {
+      const auto a = static_cast<size_t>(std::ranges::find(labels, labels[b]) - labels.begin());
+      if (a == b) continue;
+      frame_.require(x.shape()[a] == x.shape()[b],
+                     "label {} names dims of sizes {} and {} of one operand", name(labels[b]),
+                     x.shape()[a], x.shape()[b]);
+      x = diagonal(x, 0, static_cast<int64_t>(a), static_cast<int64_t>(b));
+      const int label = labels[b];
+      labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(b));
+      labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(a));
+      labels.push_back(label);
+      b = 0;
+    }
+    return {x, labels};
+  }
+
+  // Without an arrow: the ellipsis, then the letters that occur once, in alphabetical order.
+  void imply_result(const std::string& inputs) {
+    for (int64_t k = widest_; k-- > 0;) result_.push_back(kEllipsis + static_cast<int>(k));
+    for (int letter = 'A'; letter <= 'z'; ++letter)
+      if (std::isalpha(letter) != 0 && std::ranges::count(inputs, static_cast<char>(letter)) == 1)
+        result_.push_back(letter);
+  }
+
+  void read_result(const std::string& part) {
+    const bool ellipsis = part.find('.') != std::string::npos;
+    const auto letters = static_cast<int64_t>(part.size()) - (ellipsis ? 3 : 0);
+    frame_.require(ellipsis || widest_ == 0, "the result in \"{}\" leaves the ellipsis out",
+                   equation_);
+    result_ = labels_of(part, letters + (ellipsis ? widest_ : 0), terms_.size());
+    for (size_t i = 0; i < result_.size(); ++i) {
+      const bool known = std::ranges::any_of(
+          terms_, [&](const Term& term) { return has(term.labels, result_[i]); });
+      frame_.require(known, "label {} of the result is in no operand: \"{}\"", name(result_[i]),
+                     equation_);
+      frame_.require(std::ranges::count(result_, result_[i]) == 1,
+                     "label {} is twice in the result: \"{}\"", name(result_[i]), equation_);
+    }
+  }
+
+  static std::string name(int label) {
+    return label < kEllipsis ? std::string(1, static_cast<char>(label)) : "...";
+  }
+
+  void find_sizes() {
+    for (const Term& term : terms_)
+      for (size_t d = 0; d < term.labels.size(); ++d) {
+        const int64_t size = term.x.shape()[d];
+        const auto [at, fresh] = sizes_.try_emplace(term.labels[d], size);
+        frame_.require(fresh || at->second == size || at->second == 1 || size == 1,
+                       "label {} has sizes {} and {}", name(term.labels[d]), at->second, size);
+        if (at->second == 1) at->second = size;
+      }
+  }
+
+  // A dimension of 1 whose label is larger elsewhere broadcasts: it may go.
+  void drop_ones(Term& term) {
+    List gone;
+    Labels kept;
+    for (size_t d = 0; d < term.labels.size(); ++d) {
+      if (term.x.shape()[d] == 1 && sizes_[term.labels[d]] != 1)
+        gone.push_back(static_cast<int64_t>(d));
+      else
+        kept.push_back(term.labels[d]);
+    }
+    if (!gone.empty()) term = {squeeze(term.x, gone), kept};
+  }
+
+  bool needed_outside(int label, size_t a, size_t b) const {
+    if (has(result_, label)) return true;
+    for (size_t k = 0; k < terms_.size(); ++k)
+      if (k != a && k != b && has(terms_[k].labels, label)) return true;
+    return false;
+  }
+
+  // Sums over the labels that only operand k has.
+  void sum_alone(size_t k) {
+    Term& term = terms_[k];
+    List gone;
+    Labels kept;
+    for (size_t d = 0; d < term.labels.size(); ++d) {
+      if (needed_outside(term.labels[d], k, k))
+        kept.push_back(term.labels[d]);
+      else
+        gone.push_back(static_cast<int64_t>(d));
+    }
+    if (!gone.empty()) term = {sum(term.x, gone, false, term.x.dtype()), kept};
+  }
+
+  double volume(const Labels& labels) const {
+    double n = 1;
+    for (const int label : labels) n *= static_cast<double>(sizes_.at(label));
+    return n;
+  }
+
+  Labels joined(size_t a, size_t b) const {
+    Labels labels;
+    for (const size_t k : {a, b})
+      for (const int label : terms_[k].labels)
+        if (!has(labels, label) && needed_outside(label, a, b)) labels.push_back(label);
+    return labels;
+  }
+
+  // The pair whose product is smallest beside its operands; Daniel and Gray 2018.
+  void contract_best() {
+    size_t best_a = 0, best_b = 1;
+    double best = 0;
+    for (size_t a = 0; a < terms_.size(); ++a)
+      for (size_t b = a + 1; b < terms_.size(); ++b) {
+        const double cost =
+            volume(joined(a, b)) - volume(terms_[a].labels) - volume(terms_[b].labels);
+        if ((a == 0 && b == 1) || cost < best) {
+          best = cost;
+          best_a = a;
+          best_b = b;
+        }
+      }
+    terms_[best_a] = contract(best_a, best_b);
+    terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(best_b));
+  }
+
+  // Both operands as batches of matrices: (kept by both, of a, summed) times (kept by both, summed,
+  // of b).
+  Term contract(size_t a, size_t b) const {
+    const Labels &left = terms_[a].labels, &right = terms_[b].labels;
+    Labels batch, rows, inner, columns;
+    for (const int label : left)
+      (!has(right, label) ? rows : needed_outside(label, a, b) ? batch : inner).push_back(label);
+    for (const int label : right)
+      if (!has(left, label)) columns.push_back(label);
+    if (inner.empty()) {
+      const Labels all = join({batch, rows, columns});
+      return {spread(terms_[a], all) * spread(terms_[b], all), all};
+    }
+    const Tensor x = grouped(terms_[a], {batch, rows, inner}),
+                 y = grouped(terms_[b], {batch, inner, columns});
+    const Labels all = join({batch, rows, columns});
+    return {reshape(matmul(x, y), sizes_of(all)), all};
+  }
+
+  static Labels join(std::initializer_list<Labels> groups) {
+    Labels all;
+    for (const Labels& group : groups) all.insert(all.end(), group.begin(), group.end());
+    return all;
+  }
+
+  List sizes_of(const Labels& labels) const {
+    List sizes;
+    for (const int label : labels) sizes.push_back(sizes_.at(label));
+    return sizes;
+  }
+
+  static Tensor ordered(const Term& term, const Labels& order) {
+    List dims;
+    for (const int label : order)
+      dims.push_back(std::ranges::find(term.labels, label) - term.labels.begin());
+    return std::ranges::is_sorted(dims) ? term.x : permute(term.x, dims);
+  }
+
+  // One dimension a group; without a batch a plain matrix.
+  Tensor grouped(const Term& term, std::initializer_list<Labels> groups) const {
+    const Labels order = join(groups);
+    List shape;
+    for (const Labels& group : groups) {
+      int64_t n = 1;
+      for (const int label : group) n *= sizes_.at(label);
+      shape.push_back(n);
+    }
+    if (groups.begin()->empty()) shape.erase(shape.begin());
+    return reshape(ordered(term, order), shape);
+  }
+
+  // The labels of `all`, with 1 for those that the term lacks.
+  static Tensor spread(const Term& term, const Labels& all) {
+    Labels order;
+    for (const int label : all)
+      if (has(term.labels, label)) order.push_back(label);
+    const Tensor x = ordered(term, order);
+    List shape;
+    size_t next = 0;
+    for (const int label : all) shape.push_back(has(order, label) ? x.shape()[next++] : 1);
+    return reshape(x, shape);
+  }
+
+  // The one term left, in the result's order.
+  Tensor arranged() {
+    sum_alone(0);
+    const Tensor x = ordered(terms_[0], result_);
+    return x.get() == terms_[0].x.get() ? alias(x) : x;
+  }
+
+  const Frame& frame_;
+  std::string_view equation_;
+  std::string text_;
+  int64_t widest_ = 0;  // dimensions of the longest ellipsis
+  std::vector<Term> terms_;
+  Labels result_;
+  std::map<int, int64_t> sizes_;
+};
+
+}  // namespace
+
+TN_DECOMPOSE(einsum) { out[0] = Einsum(in).run(); }
