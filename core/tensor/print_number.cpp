@@ -70,7 +70,7 @@ Parts positional(Real x, bool plus, int precision) {
     out.whole = rounded.substr(0, point);
     if (point != std::string_view::npos) out.fraction = rounded.substr(point + 1);
   } else if (d.exponent < 0) {
-    out.whole = "0";
+    out.whole.assign(1, '0');
     out.fraction = std::string(static_cast<size_t>(-d.exponent - 1), '0') + d.digits;
   } else {
     const size_t whole = static_cast<size_t>(d.exponent) + 1;
@@ -100,6 +100,16 @@ std::string not_finite(double x, bool plus) {
   return sign_of(x, plus) + "inf";
 }
 
+// NumPy decides in the array's own type: 0.0001 and ratios rounded to it, and as many digits as it holds.
+double rounded(double x, tn_dtype type) {
+  if (type == TN_DTYPE_F16) return F16(static_cast<float>(x));
+  if (type == TN_DTYPE_BF16) return BF16(static_cast<float>(x));
+  return type == TN_DTYPE_F32 ? static_cast<double>(static_cast<float>(x)) : x;
+}
+double most_of(tn_dtype type) {
+  return type == TN_DTYPE_F64 ? 1e8 : type == TN_DTYPE_F32 ? 1e6 : type == TN_DTYPE_F16 ? 1e3 : 1e2;
+}
+
 int length(const std::string& text) { return static_cast<int>(text.size()); }
 std::string spaces(int n) { return std::string(static_cast<size_t>(std::max(n, 0)), ' '); }
 
@@ -118,10 +128,8 @@ RealFormat::RealFormat(const std::vector<Real>& numbers, bool plus) : plus_(plus
     low = std::min(low, magnitude);
     high = std::max(high, magnitude);
   }
-  // NumPy compares in the array's own type; the ratio matters at 1000 exactly.
-  const bool single = !finite.empty() && finite[0].type != TN_DTYPE_F64;
-  const double ratio = high == 0 ? 0 : single ? static_cast<double>(static_cast<float>(high) / static_cast<float>(low)) : high / low;
-  scientific_ = high != 0 && (high >= 1e8 || low < 0.0001 || ratio > 1000);
+  const tn_dtype type = finite.empty() ? TN_DTYPE_F64 : finite[0].type;
+  scientific_ = high != 0 && (high >= most_of(type) || low < rounded(0.0001, type) || rounded(high / low, type) > 1000);
   if (!finite.empty()) scientific_ ? fit_scientific(finite) : fit_positional(finite);
   if (finite.size() != numbers.size()) {
     const int offset = pad_right_ + 1;
@@ -160,8 +168,12 @@ std::string RealFormat::operator()(Real x) const {
     return spaces(pad_left_ - length(parts.whole)) + parts.whole + '.' + parts.fraction +
            spaces(pad_right_ - length(parts.fraction));
   }
+  // All get as many digits as the longest needs, of their exact value.
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*e", precision_, std::fabs(x.value));
   Parts parts = scientific(x, plus_, precision_);
-  parts.fraction.append(static_cast<size_t>(std::max(precision_ - length(parts.fraction), 0)), '0');
+  parts.whole = sign_of(x.value, plus_) + text[0];
+  parts.fraction = precision_ > 0 ? std::string(text + 2, static_cast<size_t>(precision_)) : "";
   const int missing = exponent_digits_ + 1 - length(parts.exponent);
   parts.exponent.insert(1, static_cast<size_t>(std::max(missing, 0)), '0');
   return spaces(pad_left_ - length(parts.whole)) + parts.whole + '.' + parts.fraction + 'e' + parts.exponent;
@@ -170,7 +182,7 @@ std::string RealFormat::operator()(Real x) const {
 std::string format_alone(Real x, bool plus) {
   if (!std::isfinite(x.value)) return not_finite(x.value, plus);
   const double magnitude = std::fabs(x.value);
-  if (magnitude == 0 || (magnitude >= 1e-4 && magnitude < 1e16)) {
+  if (magnitude == 0 || (magnitude >= 1e-4 && magnitude < (x.type == TN_DTYPE_F64 ? 1e16 : most_of(x.type)))) {
     const Parts parts = positional(x, plus, 400);
     return parts.whole + '.' + (parts.fraction.empty() ? "0" : parts.fraction);
   }
@@ -185,9 +197,8 @@ std::string format_alone(Real real, Real imag) {
     if (text.ends_with(".0")) text.resize(text.size() - 2);
     return text;
   };
-  const std::string i = part(imag, true);
-  if (real.value == 0 && !std::signbit(real.value)) return part(imag, false) + (std::isfinite(imag.value) ? "j" : "*j");
-  return '(' + part(real, false) + i + (std::isfinite(imag.value) ? "j)" : "*j)");
+  if (real.value == 0 && !std::signbit(real.value)) return part(imag, false) + 'j';
+  return '(' + part(real, false) + part(imag, true) + "j)";
 }
 
 }  // namespace tenon::core
