@@ -73,7 +73,7 @@ class File {
       fail(TN_DATA_LOSS, "truncated or malformed: its {} reaches beyond the file's {} bytes", what, size_);
     std::vector<Record> records(count);
     const size_t bytes = count * sizeof(Record);
-    if (bytes != 0 && pread(descriptor_, records.data(), bytes, static_cast<off_t>(offset)) != static_cast<ssize_t>(bytes))
+    if (records.data() != nullptr && pread(descriptor_, records.data(), bytes, static_cast<off_t>(offset)) != static_cast<ssize_t>(bytes))
       fail(TN_IO, "cannot read its {}", what);
     return records;
   }
