@@ -1,0 +1,212 @@
+// Calls through kernels registered by the test itself: resolution, priorities, plans, scratch memory, promotion, errors.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "dispatch/call.hpp"
+#include "dispatch/plan_cache.hpp"
+
+namespace tenon::core {
+namespace {
+
+struct Counters {
+  int runs = 0, prepared = 0, released = 0, asked = 0;
+  uint32_t flags = 0, ndim = 0;
+  bool scalar = false;
+};
+Counters g_count;
+
+const char kAdd[] = "logaddexp(Tensor x, Tensor y) -> Tensor @1";  // stands in for any binary op
+
+tn_kernel kernel(int32_t priority, uint64_t dtypes = TN_MASK_ALL) {
+  tn_kernel k{};
+  k.struct_size = sizeof(k);
+  k.op = to_str(kAdd);
+  k.dtypes = dtypes;
+  k.priority = priority;
+  k.flags = TN_KERNEL_HOST_SCALARS;
+  k.run = [](void*, void*, const tn_call* call) -> tn_status* {
+    ++g_count.runs;
+    g_count.flags = call->flags;
+    g_count.ndim = call->loop->ndim;
+    g_count.scalar = (call->args[1].as.view->flags & TN_VIEW_SCALAR) != 0;
+    std::memset(call->outs[0]->data, 0, static_cast<size_t>(call->loop->ndim == 1 ? call->loop->shape[0] * 4 : 4));
+    return nullptr;
+  };
+  return k;
+}
+
+class Calls : public testing::Test {
+ protected:
+  void SetUp() override { g_count = {}; }
+  void TearDown() override {
+    for (const char* id : {"test.a", "test.b"}) unregister_kernels(id);
+  }
+  Ref add(const tn_value& x, const tn_value& y) {
+    tn_value args[2] = {x, y};
+    tn_tensor* out = nullptr;
+    call(require_op("logaddexp"), args, 2, &out, 1);
+    return Ref(out);
+  }
+  Ref floats(std::vector<int64_t> shape, tn_dtype dtype = TN_DTYPE_F32) {
+    return Ref(make_tensor(dtype, shape, host_device()));
+  }
+  std::string error_of(auto&& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+};
+
+TEST_F(Calls, HighestPriorityWinsAndLeavesAgain) {
+  tn_kernel low = kernel(1000), high = kernel(2000);
+  register_kernels("test.a", "cpu", &low, 1, sizeof(low));
+  register_kernels("test.b", "cpu", &high, 1, sizeof(high));
+  const tn_op& op = require_op("logaddexp");
+  EXPECT_EQ(to_view(tn_op_provider(&op, &host_device(), TN_DTYPE_F32)), "test.b");
+  EXPECT_EQ(count_kernels("test.b"), 1u);
+  unregister_kernels("test.b");
+  EXPECT_EQ(to_view(tn_op_provider(&op, &host_device(), TN_DTYPE_F32)), "test.a");
+}
+
+TEST_F(Calls, ContiguousOperandsAndNumbersAreOneLoop) {
+  tn_kernel k = kernel(3000);
+  register_kernels("test.a", "cpu", &k, 1, sizeof(k));
+  Ref x = floats({4, 5});
+  add(tensor_value(x.get()), tensor_value(x.get()));
+  EXPECT_EQ(g_count.flags, TN_CALL_CONTIGUOUS);
+  tn_value number{TN_VALUE_FLOAT, 0, {}};
+  number.as.f = 2;
+  Ref y = add(tensor_value(x.get()), number);
+  EXPECT_TRUE(g_count.scalar);
+  EXPECT_EQ(y->dtype(), uint32_t{TN_DTYPE_F32});
+}
+
+TEST_F(Calls, SupportsIsAskedInOrder) {
+  static auto refuse = [](void*, const tn_call*, uint32_t* yes) -> tn_status* {
+    ++g_count.asked;
+    *yes = 0;
+    return nullptr;
+  };
+  tn_kernel picky = kernel(5000), plain = kernel(4000);
+  picky.supports = refuse;
+  register_kernels("test.a", "cpu", &picky, 1, sizeof(picky));
+  register_kernels("test.b", "cpu", &plain, 1, sizeof(plain));
+  Ref x = floats({3});
+  add(tensor_value(x.get()), tensor_value(x.get()));
+  EXPECT_EQ(g_count.asked, 1);
+  EXPECT_EQ(g_count.runs, 1);
+}
+
+TEST_F(Calls, PlansAreMadeOnceAShapeAndReleasedWithTheKernel) {
+  tn_kernel k = kernel(6000);
+  k.prepare = [](void*, const tn_call*, void** plan) -> tn_status* {
+    ++g_count.prepared;
+    *plan = &g_count;
+    return nullptr;
+  };
+  k.release = [](void*, void* plan) { g_count.released += plan == &g_count; };
+  register_kernels("test.a", "cpu", &k, 1, sizeof(k));
+  Ref x = floats({3}), y = floats({4});
+  for (int i = 0; i < 3; ++i) add(tensor_value(x.get()), tensor_value(x.get()));
+  add(tensor_value(y.get()), tensor_value(y.get()));
+  EXPECT_EQ(g_count.prepared, 2);
+  EXPECT_EQ(g_count.released, 0);
+  unregister_kernels("test.a");
+  EXPECT_EQ(g_count.released, 2);
+}
+
+TEST_F(Calls, ScratchMemoryIsThereAndAligned) {
+  tn_kernel k = kernel(6000);
+  k.scratch_size = [](void*, const tn_call*, void*) -> uint64_t { return 100; };
+  k.run = [](void*, void*, const tn_call* call) -> tn_status* {
+    g_count.runs += call->scratch != nullptr && reinterpret_cast<uintptr_t>(call->scratch) % 64 == 0;
+    return nullptr;
+  };
+  register_kernels("test.a", "cpu", &k, 1, sizeof(k));
+  Ref x = floats({3});
+  add(tensor_value(x.get()), tensor_value(x.get()));
+  EXPECT_EQ(g_count.runs, 1);
+}
+
+TEST_F(Calls, AKernelsErrorReachesTheCaller) {
+  tn_kernel k = kernel(6000);
+  k.run = [](void*, void*, const tn_call*) { return tn_status_make(TN_DEVICE_LOST, to_str("gone")); };
+  register_kernels("test.a", "cpu", &k, 1, sizeof(k));
+  Ref x = floats({3});
+  EXPECT_EQ(error_of([&] { add(tensor_value(x.get()), tensor_value(x.get())); }), "gone");
+}
+
+TEST_F(Calls, RegistrationIsAllOrNothing) {
+  tn_kernel two[2] = {kernel(7000), kernel(7000)};
+  two[1].op = to_str("logaddexp(Tensor x, Tensor y) -> Tensor @2");
+  std::string error = error_of([&] { register_kernels("test.a", "cpu", two, 2, sizeof(tn_kernel)); });
+  EXPECT_NE(error.find("@2"), std::string::npos) << error;
+  EXPECT_EQ(count_kernels("test.a"), 0u);
+  two[1].op = to_str("no_such_op(Tensor x) -> Tensor @1");
+  error = error_of([&] { register_kernels("test.a", "cpu", two, 2, sizeof(tn_kernel)); });
+  EXPECT_NE(error.find("unknown op 'no_such_op'"), std::string::npos) << error;
+  two[1] = kernel(1);
+  two[1].run = nullptr;
+  EXPECT_NE(error_of([&] { register_kernels("test.a", "cpu", two, 2, sizeof(tn_kernel)); }).find("no run"), std::string::npos);
+}
+
+TEST_F(Calls, ErrorsNameOpAndValues) {
+  Ref x = floats({2, 3}), y = floats({4});
+  std::string error = error_of([&] { add(tensor_value(x.get()), tensor_value(y.get())); });
+  EXPECT_EQ(error, "[logaddexp] shapes (2, 3) and (4,) do not broadcast");
+  error = error_of([&] {
+    tn_value arg = tensor_value(x.get());
+    tn_tensor* out = nullptr;
+    call(require_op("logaddexp"), &arg, 1, &out, 1);
+  });
+  EXPECT_EQ(error, "[logaddexp] argument 'y' is missing: logaddexp(Tensor x, Tensor y) -> Tensor @1");
+  error = error_of([&] { add(tensor_value(x.get()), int_value(TN_VALUE_STR, 0)); });
+  EXPECT_NE(error.find("argument 'y' must be a tensor"), std::string::npos) << error;
+  EXPECT_NE(error_of([] { require_op("sofmax"); }).find("did you mean 'softmax'"), std::string::npos);
+}
+
+TEST_F(Calls, HooksSeeEveryCallAndMayStopIt) {
+  tn_kernel k = kernel(6000);
+  register_kernels("test.a", "cpu", &k, 1, sizeof(k));
+  static std::string log;
+  log.clear();
+  tn_call_hooks hooks{};
+  hooks.struct_size = sizeof(hooks);
+  hooks.before = [](void*, const tn_op* op, const tn_value*, uint32_t) -> tn_status* {
+    log += std::string(op->name()) + " ";
+    return nullptr;
+  };
+  hooks.after = [](void*, const tn_op*, const tn_value*, uint32_t, tn_tensor* const*, uint32_t, tn_str provider) {
+    log += std::string(to_view(provider)) + ";";
+  };
+  Ref x = floats({3});
+  tn_call_hooks_set(&hooks);
+  add(tensor_value(x.get()), tensor_value(x.get()));
+  hooks.before = [](void*, const tn_op*, const tn_value*, uint32_t) { return tn_status_make(TN_CANCELLED, to_str("stop")); };
+  std::string error = error_of([&] { add(tensor_value(x.get()), tensor_value(x.get())); });
+  tn_call_hooks_set(nullptr);
+  add(tensor_value(x.get()), tensor_value(x.get()));
+  EXPECT_EQ(log, "logaddexp test.a;");
+  EXPECT_EQ(error, "stop");
+}
+
+TEST_F(Calls, PlacementCountsCalls) {
+  tn_kernel k = kernel(6000);
+  register_kernels("test.a", "cpu", &k, 1, sizeof(k));
+  Ref x = floats({3});
+  tn_placement_enable(1);
+  for (int i = 0; i < 3; ++i) add(tensor_value(x.get()), tensor_value(x.get()));
+  tn_placement_enable(0);
+  std::string text;
+  tn_placement_report([](void* ctx, tn_str chunk) { *static_cast<std::string*>(ctx) += to_view(chunk); }, &text);
+  EXPECT_EQ(text, "logaddexp test.a 3\n");
+}
+
+}  // namespace
+}  // namespace tenon::core
