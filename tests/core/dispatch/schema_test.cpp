@@ -50,8 +50,12 @@ TEST(Schema, EveryOpOfTheTableHasAParsedSchemaAndARule) {
     if (op->foreign != nullptr) continue;
     EXPECT_EQ(op->schema.revision, 1u) << op->name();
     EXPECT_EQ(parse_schema(op->schema.text).name, op->name());
-    if (op->kind == OpKind::Kernel) EXPECT_NE(op->rule, nullptr) << op->name();
-    if (op->kind == OpKind::Composite || op->through) EXPECT_NE(op->decompose, nullptr) << op->name();
+    if (op->kind == OpKind::Kernel) {
+      EXPECT_NE(op->rule, nullptr) << op->name();
+    }
+    if (op->kind == OpKind::Composite || op->through) {
+      EXPECT_NE(op->decompose, nullptr) << op->name();
+    }
   }
 }
 
