@@ -58,7 +58,7 @@ struct GradFormula {
 };
 
 // Formulas by the names in ops.def. `none` and `through` have none.
-#define OP(name, schema, rule, gradient) __attribute__((weak)) extern const GradFormula grad_##gradient;
+#define OP(name, schema, rule, gradient) extern const GradFormula grad_##gradient;
 #include "ops.def"
 #undef OP
 

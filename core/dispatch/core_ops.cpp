@@ -4,8 +4,7 @@
 #include "dispatch/call.hpp"
 #include "shape/rules.hpp"
 
-// Both are run by the core and infer nothing.
-TN_RULE(contiguous) { frame.fail(TN_INTERNAL, "run by the core"); }
+// Run by the core, which infers nothing.
 TN_RULE(to_device) { frame.fail(TN_INTERNAL, "run by the core"); }
 
 namespace tenon::core {

@@ -7,7 +7,7 @@
 #define TN_RULE(name) void tenon::core::rule_##name([[maybe_unused]] ::tenon::core::Frame& frame)
 
 namespace tenon::core {
-#define OP(name, schema, rule, gradient) __attribute__((weak)) void rule_##rule(Frame& frame);
+#define OP(name, schema, rule, gradient) void rule_##rule(Frame& frame);
 #include "ops.def"
 #undef OP
 }  // namespace tenon::core
