@@ -1,0 +1,136 @@
+#include "elementwise.hpp"
+
+#include <cstring>
+
+#include "convert.hpp"
+#include "dispatch.hpp"
+#include "loops.hpp"
+
+namespace tenon::cpu {
+namespace {
+
+constexpr int64_t kBlock = 512;
+
+// Moves n elements between a strided and a contiguous place.
+template <class T>
+void gather_as(const char* from, int64_t step, char* to, int64_t n) {
+  T* out = reinterpret_cast<T*>(to);
+  for (int64_t i = 0; i < n; ++i) out[i] = *reinterpret_cast<const T*>(from + i * step);
+}
+template <class T>
+void scatter_as(const char* from, char* to, int64_t step, int64_t n) {
+  const T* in = reinterpret_cast<const T*>(from);
+  for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(to + i * step) = in[i];
+}
+void gather(const char* from, int64_t step, char* to, int64_t n, int64_t size) {
+  visit_size(static_cast<uint64_t>(size), [&]<class T>(Tag<T>) { gather_as<T>(from, step, to, n); });
+}
+void scatter(const char* from, char* to, int64_t step, int64_t n, int64_t size) {
+  visit_size(static_cast<uint64_t>(size), [&]<class T>(Tag<T>) { scatter_as<T>(from, to, step, n); });
+}
+
+// Computes stretches of the element types that memory has; the half types go through f32.
+struct Direct {
+  static constexpr int64_t size_in_memory(int64_t size) { return size; }
+  static void stretch(const Elementwise& self, const void* params, uint32_t ones, char* out,
+                      const char* const* in, int64_t n) {
+    self.fn[ones](params, out, reinterpret_cast<const void* const*>(in), n);
+  }
+};
+
+template <auto From, auto To>
+struct Half {
+  static constexpr int64_t size_in_memory(int64_t size) { return size == 4 ? 2 : size; }
+  static void stretch(const Elementwise& self, const void* params, uint32_t ones, char* out,
+                      const char* const* in, int64_t n) {
+    const HalfConversions& convert = half_conversions();
+    alignas(64) float wide[kMaxInputs + 1][kBlock];
+    for (int64_t done = 0; done < n; done += kBlock) {
+      const int64_t m = std::min(kBlock, n - done);
+      const void* source[kMaxInputs];
+      for (uint32_t k = 0; k < self.inputs; ++k) {
+        const bool one = (ones >> k & 1) != 0;
+        source[k] = wide[k];
+        if (self.in_size[k] != 4)
+          source[k] = in[k] + (one ? 0 : done * self.in_size[k]);
+        else if (!one || done == 0)
+          (convert.*From)(reinterpret_cast<const uint16_t*>(in[k]) + (one ? 0 : done), wide[k], one ? 1 : m);
+      }
+      if (self.out_size == 4) {
+        self.fn[ones](params, wide[kMaxInputs], source, m);
+        (convert.*To)(wide[kMaxInputs], reinterpret_cast<uint16_t*>(out) + done, m);
+      } else {
+        self.fn[ones](params, out + done * self.out_size, source, m);
+      }
+    }
+  }
+};
+using F16Path = Half<&HalfConversions::from_f16, &HalfConversions::to_f16>;
+using BF16Path = Half<&HalfConversions::from_bf16, &HalfConversions::to_bf16>;
+
+// A row of any strides: what is neither contiguous nor one value is brought into contiguous blocks first.
+template <class Path, size_t K>
+void row(const Elementwise& self, const void* params, int64_t n, const std::array<char*, K>& data,
+         const std::array<int64_t, K>& step) {
+  constexpr size_t kInputs = K - 1;
+  const int64_t out_size = Path::size_in_memory(self.out_size);
+  uint32_t ones = 0;
+  bool direct = step[0] == out_size;
+  for (size_t k = 0; k < kInputs; ++k) {
+    if (step[k + 1] == 0) ones |= 1u << k;
+    else direct &= step[k + 1] == Path::size_in_memory(self.in_size[k]);
+  }
+  const bool known = ones < 4 && self.fn[ones] != nullptr;
+  const char* in[kInputs];
+  if (direct && known) {
+    for (size_t k = 0; k < kInputs; ++k) in[k] = data[k + 1];
+    return Path::stretch(self, params, ones, data[0], in, n);
+  }
+  if (!known) ones = 0;
+  alignas(64) char staged[K][kBlock * 16];
+  for (int64_t done = 0; done < n; done += kBlock) {
+    const int64_t m = std::min(kBlock, n - done);
+    for (size_t k = 0; k < kInputs; ++k) {
+      const int64_t size = Path::size_in_memory(self.in_size[k]), s = step[k + 1];
+      if (s == size || (ones >> k & 1) != 0) {
+        in[k] = data[k + 1] + done * s;
+        continue;
+      }
+      in[k] = staged[k + 1];
+      if (s != 0 || done == 0) gather(data[k + 1] + done * s, s, staged[k + 1], m, size);
+    }
+    char* out = step[0] == out_size ? data[0] + done * out_size : staged[0];
+    Path::stretch(self, params, ones, out, in, m);
+    if (out == staged[0]) scatter(staged[0], data[0] + done * step[0], step[0], m, out_size);
+  }
+}
+
+template <class Path, size_t K>
+void run_loop(const Elementwise& self, const void* params, const tn_call& call) {
+  const Operands<K> operands = operands_of<K>(call);
+  for_each_row<K>(*call.loop, operands, self.grain, [&](int64_t n, const auto& data, const auto& step) {
+    row<Path, K>(self, params, n, data, step);
+  });
+}
+
+template <class Path>
+tn_status* run(void* self_pointer, const tn_call* call) {
+  return sdk::guard([&] {
+    const Elementwise& self = *static_cast<const Elementwise*>(self_pointer);
+    alignas(16) unsigned char params[kParamBytes];
+    if (self.read != nullptr) self.read(*call, params);
+    switch (self.inputs) {
+      case 1: return run_loop<Path, 2>(self, params, *call);
+      case 2: return run_loop<Path, 3>(self, params, *call);
+      default: return run_loop<Path, 4>(self, params, *call);
+    }
+  });
+}
+
+}  // namespace
+
+tn_status* run_elementwise(void* self, void*, const tn_call* call) { return run<Direct>(self, call); }
+tn_status* run_elementwise_f16(void* self, void*, const tn_call* call) { return run<F16Path>(self, call); }
+tn_status* run_elementwise_bf16(void* self, void*, const tn_call* call) { return run<BF16Path>(self, call); }
+
+}  // namespace tenon::cpu

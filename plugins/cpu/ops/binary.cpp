@@ -1,0 +1,100 @@
+// Arithmetic of floats, two operands.
+#include <cmath>
+
+#include "kernels.hpp"
+#include "tenon/schemas.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/binary.cpp"
+#include <hwy/foreach_target.h>
+
+#include "simd/map-inl.hpp"
+#include "simd/math-inl.hpp"
+#include "simd/wide-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::cpu::HWY_NAMESPACE {
+namespace {
+
+#define TENON_CPU_OP2(Name, expression)                             \
+  struct Name {                                                     \
+    template <class D, class V>                                     \
+    HWY_INLINE V operator()([[maybe_unused]] D d, V x, V y) const { \
+      return expression;                                            \
+    }                                                               \
+  };
+
+TENON_CPU_OP2(AddOp, hn::Add(x, y))
+TENON_CPU_OP2(SubOp, hn::Sub(x, y))
+TENON_CPU_OP2(MulOp, hn::Mul(x, y))
+TENON_CPU_OP2(DivOp, hn::Div(x, y))
+TENON_CPU_OP2(CopysignOp, hn::CopySign(x, y))
+// NaN wins.
+TENON_CPU_OP2(MaximumOp, hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(hn::Gt(x, y), x, y)))
+TENON_CPU_OP2(MinimumOp, hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(hn::Lt(x, y), x, y)))
+
+// The sign of the divisor, as in Python.
+template <class T>
+HWY_INLINE T python_remainder(T a, T b) {
+  T r = std::fmod(a, b);
+  if (r != 0 && (r < 0) != (b < 0)) r += b;
+  return r == 0 ? std::copysign(T{0}, b) : r;
+}
+template <class T>
+HWY_INLINE T python_floor_divide(T a, T b) {
+  if (b == 0) return a / b;
+  const T r = std::fmod(a, b);
+  T quotient = (a - r) / b;
+  if (r != 0 && (r < 0) != (b < 0)) quotient -= 1;
+  if (quotient == 0) return std::copysign(T{0}, a / b);
+  const T floored = std::floor(quotient);
+  return quotient - floored > T{0.5} ? floored + 1 : floored;
+}
+struct RemainderOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V y) const {
+    return each_lane(d, x, y, [](auto a, auto b) { return python_remainder(a, b); });
+  }
+};
+struct FloorDivideOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V y) const {
+    return each_lane(d, x, y, [](auto a, auto b) { return python_floor_divide(a, b); });
+  }
+};
+// log(exp x + exp y), by the larger of the two.
+struct LogaddexpOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V y) const {
+    const V larger = MaximumOp()(d, x, y);
+    const V gap = hn::IfThenZeroElse(hn::Eq(x, y), hn::Abs(hn::Sub(x, y)));  // of two infinities as well
+    V rest;
+    if constexpr (sizeof(hn::TFromD<D>) == 4) rest = log1p_unit_f32(d, exp_f32(d, hn::Neg(gap)));
+    else rest = each_lane(d, gap, [](double v) { return std::log1p(std::exp(-v)); });
+    return hn::Add(larger, rest);
+  }
+};
+
+void add_kernels(KernelList& list) {
+  add_binary<AddOp, kGrainCopy>(list, TN_SCHEMA_ADD);
+  add_binary<SubOp, kGrainCopy>(list, TN_SCHEMA_SUB);
+  add_binary<MulOp, kGrainCopy>(list, TN_SCHEMA_MUL);
+  add_binary<DivOp, kGrainCopy>(list, TN_SCHEMA_DIV);
+  add_binary<MaximumOp, kGrainCopy>(list, TN_SCHEMA_MAXIMUM);
+  add_binary<MinimumOp, kGrainCopy>(list, TN_SCHEMA_MINIMUM);
+  add_binary<CopysignOp, kGrainCopy>(list, TN_SCHEMA_COPYSIGN);
+  add_binary<RemainderOp, kGrainHeavy>(list, TN_SCHEMA_REMAINDER);
+  add_binary<FloorDivideOp, kGrainHeavy>(list, TN_SCHEMA_FLOOR_DIVIDE);
+  add_binary<LogaddexpOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_LOGADDEXP);
+}
+
+}  // namespace
+}  // namespace tenon::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::cpu {
+HWY_EXPORT(add_kernels);
+void add_binary_kernels(KernelList& list) { HWY_DYNAMIC_DISPATCH(add_kernels)(list); }
+}  // namespace tenon::cpu
+#endif

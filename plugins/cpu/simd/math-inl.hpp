@@ -1,0 +1,230 @@
+// Vector mathematics on f32. Errors against the exact value in units in the last place, as tests/plugins/cpu measures them, stand
+// at each function. Polynomials without a source are Chebyshev fits on the interval named, rounded to f32.
+#if defined(TENON_CPU_MATH_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENON_CPU_MATH_INL
+#undef TENON_CPU_MATH_INL
+#else
+#define TENON_CPU_MATH_INL
+#endif
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The coefficients from the highest power down.
+template <class D, class V, class... C>
+HWY_INLINE V poly(D d, V x, double first, C... rest) {
+  V sum = hn::Set(d, static_cast<hn::TFromD<D>>(first));
+  ((sum = hn::MulAdd(sum, x, hn::Set(d, static_cast<hn::TFromD<D>>(rest)))), ...);
+  return sum;
+}
+
+// x between low and high; NaN stays NaN.
+template <class D, class V>
+HWY_INLINE V clamp_keep_nan(D d, V x, double low, double high) {
+  using T = hn::TFromD<D>;
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2  // minps returns its second operand when one is NaN
+  return hn::Min(hn::Set(d, static_cast<T>(high)), hn::Max(hn::Set(d, static_cast<T>(low)), x));
+#else
+  const V limited = hn::Min(hn::Set(d, static_cast<T>(high)), hn::Max(hn::Set(d, static_cast<T>(low)), x));
+  return hn::IfThenElse(hn::IsNaN(x), x, limited);
+#endif
+}
+
+// x * 2^n for whole n in [-252, 254].
+template <class D, class V>
+HWY_INLINE V scale_by_power(D d, V x, V n) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (sizeof(V) == 64) return V{_mm512_scalef_ps(x.raw, n.raw)};
+#endif
+  const hn::RebindToSigned<D> di;
+  const auto bias = hn::Set(di, 127);
+  const auto whole = hn::ConvertTo(di, n);
+  const auto half = hn::ShiftRight<1>(whole);
+  const auto rest = hn::Sub(whole, half);
+  const V first = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
+  const V second = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(rest, bias)));
+  return hn::Mul(hn::Mul(x, first), second);
+}
+
+// e^r - 1 for |r| <= ln 2 / 2.
+template <class D, class V>
+HWY_INLINE V expm1_reduced(D d, V r) {
+  const V q = poly(d, r, 0.0013927684631198645, 0.008364380337297916, 0.04166654497385025, 0.1666657030582428, 0.5);
+  return hn::MulAdd(hn::Mul(r, r), q, r);
+}
+
+// Splits x into n ln 2 + r; the upper part of ln 2 has few bits, so that n times it is exact (Cephes expf).
+template <class D, class V>
+HWY_INLINE V reduce_exp(D d, V x, V& n) {
+  n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
+  const V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
+  return hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+}
+
+// 1 ulp.
+template <class D, class V>
+HWY_INLINE V exp_f32(D d, V x) {
+  V n;
+  const V r = reduce_exp(d, clamp_keep_nan(d, x, -104.0, 89.0), n);
+  return scale_by_power(d, hn::Add(expm1_reduced(d, r), hn::Set(d, 1.0f)), n);
+}
+
+// 1 ulp.
+template <class D, class V>
+HWY_INLINE V exp2_f32(D d, V x) {
+  const V limited = clamp_keep_nan(d, x, -151.0, 129.0);
+  const V n = hn::Round(limited);
+  const V r = hn::Mul(hn::Sub(limited, n), hn::Set(d, 0.693147181f));
+  return scale_by_power(d, hn::Add(expm1_reduced(d, r), hn::Set(d, 1.0f)), n);
+}
+
+// e^x - 1. 2 ulp.
+template <class D, class V>
+HWY_INLINE V expm1_f32(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  V n;
+  const V r = reduce_exp(d, clamp_keep_nan(d, x, -20.0, 89.0), n);
+  const V p = expm1_reduced(d, r);
+  const V power = scale_by_power(d, one, hn::Min(n, hn::Set(d, 127.0f)));
+  const V small = hn::MulAdd(p, power, hn::Sub(power, one));
+  const V large = scale_by_power(d, hn::Add(p, one), n);
+  const V result = hn::IfThenElse(hn::Gt(x, hn::Set(d, 32.0f)), large, small);
+  return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, result);
+}
+
+// log(1 + f) for 1 + f between the roots of 1/2 and 2, plus n ln 2 (the splitting is that of Cephes logf).
+template <class D, class V>
+HWY_INLINE V log1p_reduced(D d, V f, V n) {
+  const V p = poly(d, f, 0.06971611827611923, -0.11479733884334564, 0.11685419827699661, -0.12425687164068222,
+                   0.14249058067798615, -0.1666780263185501, 0.20000715553760529, -0.2499999701976776,
+                   0.3333333134651184);
+  const V square = hn::Mul(f, f);
+  V y = hn::Mul(hn::Mul(square, f), p);
+  y = hn::MulAdd(n, hn::Set(d, -2.12194440e-4f), y);
+  y = hn::NegMulAdd(square, hn::Set(d, 0.5f), y);
+  return hn::MulAdd(n, hn::Set(d, 0.693359375f), hn::Add(f, y));
+}
+
+// 1 ulp.
+template <class D, class V>
+HWY_INLINE V log_f32(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V zero = hn::Zero(d), infinity = hn::Set(d, __builtin_inff());
+  const auto tiny = hn::Lt(x, hn::Set(d, 1.17549435e-38f));
+  const V normal = hn::IfThenElse(tiny, hn::Mul(x, hn::Set(d, 0x1p23f)), x);
+  const auto bits = hn::BitCast(di, normal);
+  const auto exponent = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3f3504f3)));  // of the root of 1/2
+  const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(exponent)));
+  const V n = hn::Sub(hn::ConvertTo(d, exponent), hn::IfThenElseZero(tiny, hn::Set(d, 23.0f)));
+  V result = log1p_reduced(d, hn::Sub(m, hn::Set(d, 1.0f)), n);
+  result = hn::IfThenElse(hn::Lt(x, infinity), result, x);  // infinity and NaN
+  result = hn::IfThenElse(hn::Lt(x, zero), hn::Set(d, __builtin_nanf("")), result);
+  return hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), result);
+}
+
+// log(1 + e) for e in [0, 1]. 1 ulp.
+template <class D, class V>
+HWY_INLINE V log1p_unit_f32(D d, V e) {
+  const V one = hn::Set(d, 1.0f);
+  const auto upper = hn::Gt(e, hn::Set(d, 0.41421356f));
+  const V f = hn::IfThenElse(upper, hn::Mul(hn::Sub(e, one), hn::Set(d, 0.5f)), e);
+  return log1p_reduced(d, f, hn::IfThenElseZero(upper, one));
+}
+
+// 2 ulp.
+template <class D, class V>
+HWY_INLINE V tanh_f32(D d, V x) {
+  const V one = hn::Set(d, 1.0f), magnitude = hn::Abs(x), square = hn::Mul(x, x);
+  const V power = exp_f32(d, hn::Add(magnitude, magnitude));
+  const V large = hn::Sub(one, hn::Div(hn::Set(d, 2.0f), hn::Add(power, one)));
+  const V p = poly(d, square, -0.006096714176237583, 0.020997179672122, -0.05385090783238411, 0.1333276927471161,
+                   -0.333333283662796);
+  const V small = hn::MulAdd(hn::Mul(square, p), x, x);
+  return hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.625f)), small, hn::CopySign(large, x));
+}
+
+// 2 ulp, results below the normal range included.
+template <class D, class V>
+HWY_INLINE V sigmoid_f32(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  const V e = exp_f32(d, hn::Neg(hn::Abs(x)));
+  const V r = hn::Div(one, hn::Add(one, e));
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(e, r), r);
+}
+
+// 1.5 ulp. Both polynomials: N. Juffa, "erff with max ulp error < 1", stackoverflow.com/q/35148198.
+template <class D, class V>
+HWY_INLINE V erf_f32(D d, V x) {
+  const V t = hn::Abs(x), s = hn::Mul(x, x);
+  V r = hn::MulAdd(hn::Set(d, -1.72853470e-5f), t, hn::Set(d, 3.83197126e-4f));
+  const V u = hn::MulAdd(hn::Set(d, -3.88396438e-3f), t, hn::Set(d, 2.42546219e-2f));
+  r = hn::MulAdd(r, s, u);
+  r = hn::MulAdd(r, t, hn::Set(d, -1.06777877e-1f));
+  r = hn::MulAdd(r, t, hn::Set(d, -6.34846687e-1f));
+  r = hn::MulAdd(r, t, hn::Set(d, -1.28717512e-1f));
+  r = hn::MulAdd(r, t, hn::Neg(t));
+  const V large = hn::CopySign(hn::Sub(hn::Set(d, 1.0f), exp_f32(d, r)), x);
+  const V p = poly(d, s, -5.96761703e-4, 4.99119423e-3, -2.67681349e-2, 1.12819925e-1, -3.76125336e-1,
+                   1.28379166e-1);
+  const V small = hn::MulAdd(p, x, x);
+  const V beyond = hn::CopySign(hn::Set(d, 1.0f), x);
+  const V result = hn::IfThenElse(hn::Gt(t, hn::Set(d, 0.927734375f)), large, small);
+  return hn::IfThenElse(hn::Gt(t, hn::Set(d, 4.0f)), beyond, result);
+}
+
+// The upper tail of the normal distribution over its density's exponential, for u >= 0:
+// erfc(u / sqrt 2) / 2 * exp(u^2 / 2), fitted on [0, 14] as a polynomial in (u - 4) / (u + 4) over u + 4.
+template <class D, class V>
+HWY_INLINE V scaled_tail(D d, V u) {
+  const V four = hn::Set(d, 4.0f);
+  const V r = hn::Div(hn::Set(d, 1.0f), hn::Add(u, four));
+  const V p = poly(d, hn::Mul(hn::Sub(u, four), r), -0.00012018439883831888, 0.0002012617333093658,
+                   0.001572317909449339, -0.0035261837765574455, -0.0075292508117854595, 0.06040668860077858,
+                   -0.1865226775407791, 0.38713669776916504, -0.607896625995636, 0.7552851438522339);
+  return hn::Mul(p, r);
+}
+
+// exp(-x^2 s) with the rounding error of the square made good; s is 1 or 1/2.
+template <class D, class V>
+HWY_INLINE V exp_minus_square(D d, V x, float s) {
+  const V scale = hn::Set(d, -s);
+  const V square = hn::Mul(x, x);
+#if HWY_NATIVE_FMA
+  const V error = hn::MulSub(x, x, square);
+#else  // Dekker's product
+  const V split = hn::Mul(x, hn::Set(d, 4097.0f));
+  const V high = hn::Sub(split, hn::Sub(split, x));
+  const V low = hn::Sub(x, high);
+  const V cross = hn::Mul(hn::Add(high, high), low);
+  const V error = hn::Add(hn::Add(hn::Sub(hn::Mul(high, high), square), cross), hn::Mul(low, low));
+#endif
+  const V e = exp_f32(d, hn::Mul(square, scale));
+  return hn::MulAdd(e, hn::Mul(error, scale), e);
+}
+
+// The normal distribution function of x, and exp(-x^2 / 2) by the way. 3 ulp, the lower tail included.
+template <class D, class V>
+HWY_INLINE V normal_cdf_f32(D d, V x, V& density) {
+  // Beyond 15 both are 0; the limit keeps the square finite.
+  const V u = hn::Min(hn::Abs(x), hn::Set(d, 15.0f));
+  density = exp_minus_square(d, u, 0.5f);
+  const V tail = hn::Mul(scaled_tail(d, u), density);
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail));
+}
+
+// 4 ulp.
+template <class D, class V>
+HWY_INLINE V erfc_f32(D d, V x) {
+  const V z = hn::Min(hn::Abs(x), hn::Set(d, 10.5f)), two = hn::Set(d, 2.0f);
+  const V tail = hn::Mul(hn::Mul(two, scaled_tail(d, hn::Mul(z, hn::Set(d, 1.41421356f)))),
+                         exp_minus_square(d, z, 1.0f));
+  const V result = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(two, tail), tail);
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
+}
+
+}  // namespace tenon::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
