@@ -6,6 +6,11 @@
 
 namespace tenon::core {
 
+class OpGradCall;
+
+// Runs the callback of a foreign op. Throws Error.
+void apply_foreign(OpGradCall& call);
+
 tn_tensor* grad_output(tn_grad_call* call, uint32_t result) noexcept;
 tn_tensor* grad_saved_input(tn_grad_call* call, uint32_t arg) noexcept;
 tn_tensor* grad_saved_output(tn_grad_call* call, uint32_t result) noexcept;

@@ -98,7 +98,8 @@ std::string_view run_frame(Frame& frame, tn_tensor** outs) {
       outs[0] = run_view(frame);
       tn_tensor& x = frame.tensor(0);
       if (outs[0]->storage == x.storage) {
-        if (t_modes & TN_MODE_GRAD) record_view(frame, outs[0]);
+        if (recording()) record_view(frame, outs[0]);
+        else outs[0]->flags |= kUntracked;
       } else if (wants_record(frame)) {
         record(frame, outs, 1);
       }

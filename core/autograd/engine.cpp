@@ -1,0 +1,250 @@
+#include "autograd/engine.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "autograd/record.hpp"
+
+namespace tenon::core {
+namespace {
+
+constexpr size_t kKeepCells = 1u << 14;  // what a thread keeps of its scratch memory between runs
+
+// One for each level of nesting.
+thread_local std::vector<std::unique_ptr<Scratch>> t_scratch;
+
+Scratch* take_scratch() {
+  if (t_scratch.empty()) return new Scratch;
+  Scratch* scratch = t_scratch.back().release();
+  t_scratch.pop_back();
+  return scratch;
+}
+
+void drop(Pending& arrived, uint32_t nresults) noexcept {
+  tn_tensor** grads = arrived.grads();
+  const uint32_t n = arrived.many != nullptr ? nresults : kFewResults;
+  for (uint32_t k = 0; k < n; ++k) release(std::exchange(grads[k], nullptr));
+  delete[] std::exchange(arrived.many, nullptr);
+}
+
+// What a node gave for its edges, until it is delivered.
+class Results {
+ public:
+  explicit Results(uint32_t n) : n_(n), data_(n > std::size(few_) ? new tn_tensor* [n] {} : few_) {}
+  ~Results() {
+    for (uint32_t e = 0; e < n_; ++e) release(data_[e]);
+    if (data_ != few_) delete[] data_;
+  }
+  Results(const Results&) = delete;
+  Results& operator=(const Results&) = delete;
+  tn_tensor** data() { return data_; }
+  Ref take(uint32_t e) { return Ref(std::exchange(data_[e], nullptr)); }
+
+ private:
+  uint32_t n_;
+  tn_tensor* few_[8] = {};
+  tn_tensor** data_;
+};
+
+}  // namespace
+
+void Scratch::clear() {
+  pending.clear(kKeepCells);
+  marks.clear(kKeepCells);
+  heap.clear();
+  visits.clear();
+  if (heap.capacity() > kKeepCells) heap = {};
+  if (visits.capacity() > kKeepCells) visits = {};
+}
+
+Run::Run(uint32_t flags) : flags_(flags), outer_modes_(t_modes), scratch_(take_scratch()) {
+  t_modes = (outer_modes_ & ~(TN_MODE_GRAD | TN_MODE_INFERENCE)) | (create_graph() ? TN_MODE_GRAD : 0);
+}
+
+Run::~Run() {
+  t_modes = outer_modes_;
+  if (front_node_ != nullptr) drop(front_, front_node_->nresults);
+  for (const Scratch::Aged& aged : scratch_->heap) drop(*scratch_->pending.find(aged.node), aged.node->nresults);
+  scratch_->clear();
+  t_scratch.emplace_back(scratch_);
+  for (Root& root : roots_) release(root.edge.node);
+  for (Capture& capture : captures_) release(capture.edge.node);
+}
+
+bool Run::wants(const Node* node) const {
+  if (captures_.empty()) return true;
+  const Mark* mark = scratch_->marks.find(node);
+  return mark != nullptr && (mark->execute || mark->capture != 0);
+}
+
+void Run::add_root(tn_tensor& output, Ref gradient) {
+  roots_.push_back({{}, std::move(gradient)});
+  roots_.back().edge = gradient_edge(output);
+}
+
+void Run::capture(tn_tensor& input) {
+  captures_.push_back({{}, Ref(), &input, 0});
+  captures_.back().edge = gradient_edge(input);
+}
+
+// ---- Which nodes gradient() needs ---------------------------------------------------------------------------------------
+
+// Depth first, without recursion. Nodes older than every captured one can't lead to any.
+void Run::visit_from(Node* root, uint64_t oldest) {
+  auto& marks = scratch_->marks;
+  auto& visits = scratch_->visits;
+  bool fresh;
+  Mark& root_mark = marks.insert(root, fresh);
+  const bool visited = std::exchange(root_mark.reached, true);
+  if (visited || root->sequence < oldest) return;
+  visits.push_back({root, 0});
+  while (!visits.empty()) {
+    auto& [node, edge] = visits.back();
+    if (edge == node->nedges) {
+      visits.pop_back();
+      continue;
+    }
+    Node* next = node->edges[edge].node;
+    if (next == nullptr || next->sequence < oldest) {
+      ++edge;
+      continue;
+    }
+    Mark& mark = marks.insert(next, fresh);
+    if (!std::exchange(mark.reached, true) && next->nedges != 0) {
+      visits.push_back({next, 0});  // and then looks at this edge again
+      continue;
+    }
+    if (mark.execute || mark.capture != 0) marks.find(node)->execute = true;
+    ++edge;
+  }
+}
+
+void Run::mark() {
+  auto& marks = scratch_->marks;
+  uint64_t oldest = ~uint64_t{0};
+  for (uint32_t i = 0; i < captures_.size(); ++i) {
+    bool fresh;
+    Mark& mark = marks.insert(captures_[i].edge.node, fresh);
+    captures_[i].next = std::exchange(mark.capture, i + 1);
+    oldest = std::min(oldest, captures_[i].edge.node->sequence);
+  }
+  for (const Root& root : roots_) visit_from(root.edge.node, oldest);
+}
+
+// ---- The loop -----------------------------------------------------------------------------------------------------------
+
+void Run::deliver(Edge edge, Ref gradient) {
+  Pending* arrived = nullptr;
+  if (front_node_ == edge.node) {
+    arrived = &front_;
+  } else {
+    if (scratch_->pending.size() != 0) arrived = scratch_->pending.find(edge.node);
+    if (arrived == nullptr) {
+      if (front_node_ == nullptr) {
+        front_node_ = edge.node;
+        front_ = {};
+        arrived = &front_;
+      } else {
+        bool fresh;
+        arrived = &scratch_->pending.insert(edge.node, fresh);
+        scratch_->heap.push_back({edge.node->sequence, edge.node});
+        std::push_heap(scratch_->heap.begin(), scratch_->heap.end());
+      }
+    }
+  }
+  if (edge.node->nresults > kFewResults && arrived->many == nullptr)
+    arrived->many = new tn_tensor* [edge.node->nresults] {};
+  tn_tensor*& there = arrived->grads()[edge.nr];
+  if (there != nullptr) gradient = sum(Ref(std::exchange(there, nullptr)), std::move(gradient));
+  there = gradient.take();
+}
+
+bool Run::take_next(Node*& node, Pending& arrived) {
+  auto& heap = scratch_->heap;
+  if (front_node_ != nullptr && (heap.empty() || front_node_->sequence >= heap.front().sequence)) {
+    node = std::exchange(front_node_, nullptr);
+    arrived = front_;
+    return true;
+  }
+  if (heap.empty()) return false;
+  std::pop_heap(heap.begin(), heap.end());
+  node = heap.back().node;
+  heap.pop_back();
+  arrived = scratch_->pending.take(node);
+  return true;
+}
+
+void Run::execute() {
+  if (!captures_.empty()) mark();
+  for (Root& root : roots_)
+    if (wants(root.edge.node)) deliver(root.edge, std::move(root.gradient));
+  Node* node;
+  Pending arrived;
+  while (take_next(node, arrived)) {
+    struct Guard {
+      Pending& arrived;
+      uint32_t nresults;
+      ~Guard() { drop(arrived, nresults); }
+    } guard{arrived, node->nresults};
+    process(*node, arrived);
+  }
+}
+
+void Run::process(Node& node, Pending& arrived) {
+  tn_tensor** grads = arrived.grads();
+  if (node.hooks.load(std::memory_order_acquire) != nullptr) run_hooks(node, grads);
+  if (captures_.empty()) {
+    if (!node.is_leaf) return apply(node, grads);
+    if (grads[0] != nullptr) accumulate(static_cast<LeafNode&>(node), Ref(std::exchange(grads[0], nullptr)));
+    return;
+  }
+  const Mark mark = *scratch_->marks.find(&node);
+  if (mark.capture != 0) keep_captured(mark, node, grads);
+  if (mark.execute) apply(node, grads);
+}
+
+void Run::keep_captured(const Mark& mark, Node&, tn_tensor** grads) {
+  for (uint32_t i = mark.capture; i != 0; i = captures_[i - 1].next) {
+    Capture& capture = captures_[i - 1];
+    capture.gradient = Ref::share(grads[capture.edge.nr]);
+  }
+}
+
+void Run::run_hooks(Node& node, tn_tensor** grads) {
+  for (const auto& hook : hooks_of(node).all()) {
+    tn_tensor*& grad = grads[hook->nr];
+    if (grad == nullptr) continue;
+    tn_tensor* replacement = nullptr;
+    tn_status* status = hook->run(hook->ctx, grad, &replacement);
+    Ref fresh(replacement);
+    check(status);
+    if (!fresh) continue;
+    fresh = conform(std::move(fresh), meta_of_tensor(*grad), node.name(), "from a hook");
+    release(std::exchange(grad, fresh.take()));
+  }
+}
+
+void Run::apply(Node& node, tn_tensor** grads) {
+  Results results(node.nedges);
+  node.apply(*this, grads, results.data());
+  const bool anomaly = (t_modes & TN_MODE_ANOMALY) != 0;
+  for (uint32_t e = 0; e < node.nedges; ++e) {
+    Ref gradient = results.take(e);
+    const Edge edge = node.edges[e];
+    if (!gradient || edge.node == nullptr || !wants(edge.node)) continue;
+    if (anomaly && has_nan(*gradient))
+      fail(TN_FAILED_PRECONDITION, "[{}] its gradient is NaN: of input {} with shape {}, made by the forward op number {}",
+           node.name(), e, format_shape(gradient->sizes()), node.sequence);
+    deliver(edge, std::move(gradient));
+  }
+}
+
+Ref Run::captured(uint32_t input) {
+  Capture& capture = captures_[input];
+  if (capture.gradient) return std::move(capture.gradient);
+  const Mark* mark = scratch_->marks.find(capture.edge.node);
+  if (!mark->reached) return Ref();
+  return constant_like(meta_of_tensor(*capture.input), 0);
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,82 @@
+#include "autograd/foreign.hpp"
+
+#include "autograd/op_node.hpp"
+
+// Keeps what the callback borrows until it returns.
+struct tn_grad_call {
+  tenon::core::OpGradCall& call;
+  std::vector<tenon::Tensor> lent;
+
+  tn_tensor* lend(tenon::Tensor tensor) {
+    if (!tensor.defined()) return nullptr;
+    lent.push_back(std::move(tensor));
+    return lent.back().get();
+  }
+};
+
+namespace tenon::core {
+namespace {
+
+// The table's getters have no status: an error is kept and reported when the callback returns.
+thread_local std::exception_ptr t_error;
+
+template <class Fn>
+auto lending(tn_grad_call* call, Fn&& fn) noexcept -> decltype(fn()) {
+  try {
+    if (call != nullptr) return fn();
+  } catch (...) {
+    if (!t_error) t_error = std::current_exception();
+  }
+  return {};
+}
+
+}  // namespace
+
+void apply_foreign(OpGradCall& call) {
+  const tn_op_def& def = *call.node().op.foreign;
+  tn_grad_call lent{call, {}};
+  const std::exception_ptr outer = std::exchange(t_error, nullptr);
+  tn_status* status = def.gradient(def.self, &lent);
+  const std::exception_ptr error = std::exchange(t_error, outer);
+  if (error) {
+    tn_status_release(status);
+    std::rethrow_exception(error);
+  }
+  check(status);
+}
+
+tn_tensor* grad_output(tn_grad_call* call, uint32_t result) noexcept {
+  return lending(call, [&] { return call->lend(call->call.grad(result)); });
+}
+
+tn_tensor* grad_saved_input(tn_grad_call* call, uint32_t arg) noexcept {
+  return lending(call, [&]() -> tn_tensor* {
+    return arg < call->call.node().nargs ? call->lend(call->call.in(arg)) : nullptr;
+  });
+}
+
+tn_tensor* grad_saved_output(tn_grad_call* call, uint32_t result) noexcept {
+  return lending(call, [&]() -> tn_tensor* {
+    return result < call->call.node().nresults ? call->lend(call->call.out(result)) : nullptr;
+  });
+}
+
+const tn_value* grad_arg(tn_grad_call* call, uint32_t arg) noexcept {
+  return lending(call, [&]() -> const tn_value* {
+    if (arg >= call->call.node().nargs || call->call.is_tensor(arg) || !call->call.has(arg)) return nullptr;
+    return &call->call.value(arg);
+  });
+}
+
+uint32_t grad_needed(tn_grad_call* call, uint32_t arg) noexcept {
+  return lending(call, [&] { return uint32_t{arg < call->call.node().nargs && call->call.needs(arg)}; });
+}
+
+tn_status* grad_set(tn_grad_call* call, uint32_t arg, tn_tensor* grad) noexcept {
+  return guarded([&] {
+    if (call == nullptr) fail(TN_INVALID_ARGUMENT, "[grad_set] no call given");
+    call->call.set(arg, Tensor::share(grad));
+  });
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,132 @@
+// Custom functions: a node whose gradient is a callback.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "autograd/engine.hpp"
+#include "autograd/record.hpp"
+
+namespace tenon::core {
+namespace {
+
+// The callback and its context; the graph and a run that uses it hold it.
+class Callback {
+ public:
+  explicit Callback(const tn_function& function) {
+    std::memcpy(&function_, &function, std::min<size_t>(function.struct_size, sizeof function_));
+  }
+  ~Callback() {
+    if (function_.destroy != nullptr) function_.destroy(function_.ctx);
+  }
+  Callback(const Callback&) = delete;
+  Callback& operator=(const Callback&) = delete;
+  const tn_function& get() const { return function_; }
+
+ private:
+  tn_function function_{};
+};
+
+struct FunctionNode final : Node {
+  std::shared_ptr<Callback> callback;
+  std::string title;
+  TensorMeta* inputs;
+
+  FunctionNode(uint32_t nres, uint32_t edge_count, Edge* edge_memory, uint8_t memory_class)
+      : Node(nres, edge_count, edge_memory, memory_class) {}
+  std::string_view name() const override { return title; }
+
+  void apply(Run& run, tn_tensor* const* grads, tn_tensor** results) override {
+    std::shared_ptr<Callback> held;
+    {
+      std::lock_guard guard(lock);
+      held = run.keeps_graph() ? callback : std::move(callback);
+    }
+    if (!held)
+      fail(TN_FAILED_PRECONDITION,
+           "[{}] what its gradient needs was freed by an earlier backward through this graph; pass retain_graph to that one",
+           title);
+    const tn_function& function = held->get();
+    check(function.backward(function.ctx, grads, nresults, results, nedges));
+    for (uint32_t e = 0; e < nedges; ++e) {
+      Ref gradient(std::exchange(results[e], nullptr));
+      if (!gradient || edges[e].node == nullptr) continue;
+      results[e] = conform(std::move(gradient), inputs[e], title, fmt::format("of input {}", e)).take();
+    }
+  }
+};
+
+NodeRef make_node(std::shared_ptr<Callback> callback, tn_tensor* const* inputs, uint32_t ninputs, uint32_t noutputs) {
+  size_t dims = 0;
+  for (uint32_t i = 0; i < ninputs; ++i)
+    if (inputs[i] != nullptr) dims += inputs[i]->ndim();
+  const size_t bytes =
+      sizeof(FunctionNode) + ninputs * (sizeof(Edge) + sizeof(TensorMeta)) + dims * sizeof(int64_t);
+  uint8_t block_class;
+  char* memory = static_cast<char*>(take_node_memory(bytes, block_class));
+  auto* edges = reinterpret_cast<Edge*>(memory + sizeof(FunctionNode));
+  auto* metas = reinterpret_cast<TensorMeta*>(edges + ninputs);
+  auto* shapes = reinterpret_cast<int64_t*>(metas + ninputs);
+  auto* node = new (memory) FunctionNode(noutputs, 0, edges, block_class);
+  NodeRef owner(node);
+  node->title = detail::to_view(callback->get().name);
+  node->callback = std::move(callback);
+  node->inputs = metas;
+  for (uint32_t i = 0; i < ninputs; ++i) {
+    metas[i] = {};
+    edges[i] = {};
+    if (inputs[i] != nullptr) {
+      metas[i] = meta_of_tensor(*inputs[i]);
+      metas[i].shape = shapes;
+      shapes = std::copy_n(inputs[i]->shape(), inputs[i]->ndim(), shapes);
+      edges[i] = gradient_edge(*inputs[i]);
+    }
+    node->nedges = i + 1;
+  }
+  number_node(*node);
+  return owner;
+}
+
+void record_function(const tn_function& function, tn_tensor* const* inputs, uint32_t ninputs, tn_tensor* const* outputs,
+                     uint32_t noutputs) {
+  auto callback = std::make_shared<Callback>(function);
+  const std::string_view name = to_view(callback->get().name);
+  if (callback->get().backward == nullptr) fail(TN_INVALID_ARGUMENT, "[{}] a function without backward", name);
+  if ((ninputs != 0 && inputs == nullptr) || (noutputs != 0 && outputs == nullptr))
+    fail(TN_INVALID_ARGUMENT, "[{}] no inputs or outputs given", name);
+  for (uint32_t k = 0; k < noutputs; ++k) {
+    if (outputs[k] == nullptr) fail(TN_INVALID_ARGUMENT, "[{}] output {} is a null handle", name, k);
+    if (requires_grad(*outputs[k]))
+      fail(TN_FAILED_PRECONDITION, "[{}] output {} already has a history; compute it with recording off", name, k);
+  }
+  const bool needed = std::any_of(inputs, inputs + ninputs, [](tn_tensor* x) { return x != nullptr && requires_grad(*x); });
+  if (!recording() || !needed) return;
+  uint32_t tied = 0;
+  for (uint32_t k = 0; k < noutputs; ++k) {
+    tied += is_differentiable(outputs[k]->dtype());
+    if (outputs[k]->flags & kInference)
+      fail(TN_FAILED_PRECONDITION, "[{}] output {} was made in inference mode and cannot join a graph", name, k);
+  }
+  if (tied == 0) return;
+  Node* node = make_node(std::move(callback), inputs, ninputs, noutputs).release();
+  node->refs.store(tied, std::memory_order_relaxed);
+  for (uint32_t k = 0; k < noutputs; ++k) {
+    if (!is_differentiable(outputs[k]->dtype())) continue;
+    outputs[k]->grad_fn = node;
+    outputs[k]->output_nr = static_cast<uint16_t>(k);
+    outputs[k]->flags |= kRequiresGrad;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::core
+
+using namespace tenon::core;
+
+tn_status* tn_function_record(const tn_function* function, tn_tensor* const* inputs, uint32_t ninputs,
+                              tn_tensor* const* outputs, uint32_t noutputs) {
+  return guarded([&] {
+    if (function == nullptr) fail(TN_INVALID_ARGUMENT, "[function] no function given");
+    record_function(*function, inputs, ninputs, outputs, noutputs);
+  });
+}

@@ -1,0 +1,208 @@
+#include "autograd/node.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "autograd/record.hpp"
+
+namespace tenon::core {
+
+thread_local constinit Tape t_tape TN_TLS = {};
+
+// ---- Memory -------------------------------------------------------------------------------------------------------------
+namespace {
+
+constexpr size_t kClassBytes[] = {64, 192, 256, 320, 448, 640, 1024};
+constexpr uint8_t kLarge = std::size(kClassBytes);
+constexpr uint32_t kKeep = 4096;  // blocks of a class that a thread keeps
+
+template <size_t kBytes>
+FreeList<kBytes, kKeep>& blocks() {
+  static thread_local constinit FreeList<kBytes, kKeep> list TN_TLS;
+  return list;
+}
+
+}  // namespace
+
+void* take_node_memory(size_t bytes, uint8_t& block_class) {
+  block_class = 0;
+  while (block_class < kLarge && kClassBytes[block_class] < bytes) ++block_class;
+  switch (block_class) {
+    case 0: return blocks<kClassBytes[0]>().take();
+    case 1: return blocks<kClassBytes[1]>().take();
+    case 2: return blocks<kClassBytes[2]>().take();
+    case 3: return blocks<kClassBytes[3]>().take();
+    case 4: return blocks<kClassBytes[4]>().take();
+    case 5: return blocks<kClassBytes[5]>().take();
+    case 6: return blocks<kClassBytes[6]>().take();
+    default: return ::operator new(bytes);
+  }
+}
+
+void give_node_memory(void* memory, uint8_t block_class) noexcept {
+  switch (block_class) {
+    case 0: return blocks<kClassBytes[0]>().give(memory);
+    case 1: return blocks<kClassBytes[1]>().give(memory);
+    case 2: return blocks<kClassBytes[2]>().give(memory);
+    case 3: return blocks<kClassBytes[3]>().give(memory);
+    case 4: return blocks<kClassBytes[4]>().give(memory);
+    case 5: return blocks<kClassBytes[5]>().give(memory);
+    case 6: return blocks<kClassBytes[6]>().give(memory);
+    default: return ::operator delete(memory);
+  }
+}
+
+// ---- Life ---------------------------------------------------------------------------------------------------------------
+
+Node::~Node() { delete hooks.load(std::memory_order_relaxed); }
+
+void bury(Node* node) noexcept {
+  Tape& tape = t_tape;
+  node->next_dead = tape.dead;
+  tape.dead = node;
+  if (tape.freeing) return;  // the loop below, further up the stack, gets to it
+  tape.freeing = true;
+  while (tape.dead != nullptr) {
+    Node* dead = tape.dead;
+    tape.dead = dead->next_dead;
+    for (uint32_t e = 0; e < dead->nedges; ++e) release(dead->edges[e].node);
+    const uint8_t block_class = dead->block_class;
+    dead->~Node();
+    give_node_memory(dead, block_class);
+  }
+  tape.freeing = false;
+}
+
+void number_node(Node& node) noexcept {
+  uint64_t youngest = t_tape.sequence;
+  for (uint32_t e = 0; e < node.nedges; ++e)
+    if (const Node* next = node.edges[e].node) youngest = std::max(youngest, next->sequence);
+  node.sequence = t_tape.sequence = youngest + 1;
+}
+
+// ---- Hooks --------------------------------------------------------------------------------------------------------------
+
+void HookList::add(std::shared_ptr<Hook> hook) {
+  std::lock_guard guard(lock_);
+  hooks_.push_back(std::move(hook));
+}
+
+bool HookList::remove(uint64_t id) {
+  std::shared_ptr<Hook> removed;  // destroyed after the lock is gone
+  std::lock_guard guard(lock_);
+  const auto found = std::find_if(hooks_.begin(), hooks_.end(), [&](const auto& hook) { return hook->id == id; });
+  if (found == hooks_.end()) return false;
+  removed = std::move(*found);
+  hooks_.erase(found);
+  return true;
+}
+
+std::vector<std::shared_ptr<Hook>> HookList::all() {
+  std::lock_guard guard(lock_);
+  return hooks_;
+}
+
+HookList& hooks_of(Node& node) {
+  HookList* list = node.hooks.load(std::memory_order_acquire);
+  if (list != nullptr) return *list;
+  auto fresh = std::make_unique<HookList>();
+  if (node.hooks.compare_exchange_strong(list, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();
+  return *list;
+}
+
+// ---- Leaves -------------------------------------------------------------------------------------------------------------
+namespace {
+
+// Set in `refs` while a leaf gets a new number.
+constexpr uint32_t kBusy = 1u << 31;
+
+// A leaf that no graph uses gets a fresh number, so that its gradient is complete, and its hooks run, as early as can be.
+void join_graph(LeafNode& leaf) noexcept {
+  uint32_t unused = 1;
+  if (leaf.refs.load(std::memory_order_relaxed) == 1 &&
+      leaf.refs.compare_exchange_strong(unused, kBusy | 2, std::memory_order_acquire, std::memory_order_relaxed)) {
+    leaf.sequence = ++t_tape.sequence;
+    leaf.refs.fetch_and(~kBusy, std::memory_order_release);
+    return;
+  }
+  uint32_t before = leaf.refs.fetch_add(1, std::memory_order_acquire);
+  while ((before & kBusy) != 0) before = leaf.refs.load(std::memory_order_acquire);
+}
+
+int64_t* trailing_shape(LeafNode* node) { return reinterpret_cast<int64_t*>(node + 1); }
+
+}  // namespace
+
+LeafNode::LeafNode(const tn_tensor& leaf, uint8_t memory_class) : Node(1, 0, nullptr, memory_class) {
+  is_leaf = true;
+  int64_t* shape = trailing_shape(this);
+  std::copy_n(leaf.shape(), leaf.ndim(), shape);
+  meta = {shape, leaf.device, static_cast<uint8_t>(leaf.ndim()), static_cast<uint8_t>(leaf.dtype()), true};
+}
+
+LeafNode::~LeafNode() { tenon::core::release(grad); }
+
+Ref LeafNode::get_grad() {
+  std::lock_guard guard(grad_lock);
+  return Ref::share(grad);
+}
+
+void LeafNode::set_grad(Ref fresh) {
+  Ref old;  // released after the lock is gone
+  std::lock_guard guard(grad_lock);
+  old = Ref(std::exchange(grad, fresh.take()));
+}
+
+void LeafNode::abandon() noexcept {
+  Ref old;
+  std::lock_guard guard(grad_lock);
+  abandoned = true;
+  old = Ref(std::exchange(grad, nullptr));
+}
+
+AutogradMeta& meta_of(tn_tensor& tensor) {
+  if (tensor.meta == nullptr) {
+    uint8_t block_class;
+    void* memory = take_node_memory(sizeof(AutogradMeta), block_class);
+    tensor.meta = new (memory) AutogradMeta(block_class);
+  }
+  return *tensor.meta;
+}
+
+LeafNode& leaf_of(tn_tensor& tensor) {
+  AutogradMeta& meta = meta_of(tensor);
+  if (meta.leaf == nullptr) {
+    uint8_t block_class;
+    void* memory = take_node_memory(sizeof(LeafNode) + tensor.ndim() * sizeof(int64_t), block_class);
+    meta.leaf = new (memory) LeafNode(tensor, block_class);
+  }
+  return *meta.leaf;
+}
+
+Edge gradient_edge(tn_tensor& tensor) {
+  if ((tensor.flags & (kRequiresGrad | kIsView)) == 0 || !requires_grad(tensor)) return {};
+  if (tensor.grad_fn != nullptr) {
+    retain(tensor.grad_fn);
+    return {tensor.grad_fn, tensor.output_nr};
+  }
+  LeafNode* leaf = tensor.meta->leaf;
+  join_graph(*leaf);
+  return {leaf, 0};
+}
+
+void release_autograd(tn_tensor* tensor) noexcept {
+  release(std::exchange(tensor->grad_fn, nullptr));
+  AutogradMeta* meta = std::exchange(tensor->meta, nullptr);
+  if (meta == nullptr) return;
+  if (meta->leaf != nullptr) {
+    meta->leaf->abandon();
+    release(static_cast<Node*>(meta->leaf));
+  }
+  tn_tensor* base = meta->base;
+  const uint8_t block_class = meta->block_class;
+  meta->~AutogradMeta();
+  give_node_memory(meta, block_class);
+  release(base);
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,207 @@
+#include "autograd/op_node.hpp"
+
+#include <complex>
+#include <mutex>
+
+#include "autograd/foreign.hpp"
+#include "autograd/record.hpp"
+
+namespace tenon::core {
+namespace {
+
+bool is_number_tag(uint32_t tag) {
+  return tag == TN_VALUE_BOOL || tag == TN_VALUE_INT || tag == TN_VALUE_FLOAT || tag == TN_VALUE_COMPLEX;
+}
+
+}  // namespace
+
+OpNode::~OpNode() {
+  for (uint32_t i = 0; i < nsaved; ++i) tenon::core::release(saved[i].alias);
+}
+
+void OpNode::apply(Run& run, tn_tensor* const* grads, tn_tensor** outputs) {
+  Unpacked values(*this, run.keeps_graph());
+  OpGradCall call(*this, run, values, grads, outputs);
+  try {
+    if (op.gradient != nullptr) op.gradient->apply(call);
+    else apply_foreign(call);
+  } catch (const Error& error) {
+    const std::string place = fmt::format("[{}]", op.name());
+    if (std::string_view(error.what()).starts_with(place)) throw;
+    throw Error(error.code(), fmt::format("{} in its gradient: {}", place, error.what()));
+  }
+}
+
+// ---- Saved values -------------------------------------------------------------------------------------------------------
+
+Unpacked::Unpacked(OpNode& node, bool keep) : n_(0) {
+  saved_ = few_;
+  if (node.nsaved == 0 && !node.freed) return;
+  bool gone;
+  {
+    std::lock_guard guard(node.lock);
+    gone = node.freed;
+    if (!gone) {
+      if (node.nsaved > std::size(few_)) {
+        many_.resize(node.nsaved);
+        saved_ = many_.data();
+      }
+      n_ = node.nsaved;
+      std::copy_n(node.saved, n_, saved_);
+      if (keep) {
+        for (uint32_t i = 0; i < n_; ++i) retain(saved_[i].alias);
+      } else {
+        node.nsaved = 0;
+        node.freed = true;
+      }
+    }
+  }
+  if (gone)
+    fail(TN_FAILED_PRECONDITION,
+         "[{}] what its gradient needs was freed by an earlier backward through this graph; pass retain_graph to that one",
+         node.name());
+}
+
+Unpacked::~Unpacked() {
+  for (uint32_t i = 0; i < n_; ++i) release(saved_[i].alias);
+}
+
+const Saved* Unpacked::find(uint32_t place) const {
+  for (uint32_t i = 0; i < n_; ++i)
+    if (saved_[i].place == place) return &saved_[i];
+  return nullptr;
+}
+
+Tensor OpGradCall::unpack(const Saved& saved) const {
+  const uint32_t version = saved.alias->storage->version.load(std::memory_order_acquire);
+  if (version != saved.version)
+    fail(TN_FAILED_PRECONDITION,
+         "[{}] a tensor needed for the gradient was changed in place after it was saved (version {}, saved at {})",
+         node_.name(), version, saved.version);
+  if (!run_.create_graph()) return Tensor::share(saved.alias);
+  // With history again: a result is tied to the node itself, an argument to where its gradient goes.
+  const bool result = (saved.place & kResultBit) != 0;
+  const uint32_t index = saved.place & ~kResultBit;
+  const Edge edge = result ? Edge{&node_, index} : node_.edges[index];
+  if (edge.node == nullptr || !is_differentiable(saved.alias->dtype())) return Tensor::share(saved.alias);
+  Ref tied(make_alias(*saved.alias));
+  retain(edge.node);
+  tied->grad_fn = edge.node;
+  tied->output_nr = static_cast<uint16_t>(edge.nr);
+  tied->flags |= kRequiresGrad;
+  return Tensor::adopt(tied.take());
+}
+
+// ---- What formulas ask --------------------------------------------------------------------------------------------------
+
+const tn_value& OpGradCall::value(uint32_t arg) const {
+  if (arg >= node_.nargs) fail(TN_INTERNAL, "[{}] its gradient asks for argument {} of {}", node_.name(), arg, node_.nargs);
+  return node_.args[arg];
+}
+
+bool OpGradCall::is_tensor(uint32_t arg) const {
+  const uint32_t tag = value(arg).tag;
+  return tag == TN_VALUE_TENSOR || tag == TN_VALUE_TENSORS;
+}
+
+const TensorMeta* OpGradCall::input(uint32_t arg, uint32_t entry) const {
+  const tn_value& v = value(arg);
+  if (!is_tensor(arg) || entry >= v.count) return nullptr;
+  const TensorMeta& meta = node_.inputs[static_cast<uint32_t>(v.as.i) + entry];
+  return meta.present ? &meta : nullptr;
+}
+
+Tensor OpGradCall::grad(uint32_t result) const {
+  return result < node_.nresults ? Tensor::share(grads_[result]) : Tensor();
+}
+
+Tensor OpGradCall::in(uint32_t arg) const {
+  if (input(arg, 0) == nullptr) return Tensor();
+  const Saved* saved = saved_.find(static_cast<uint32_t>(value(arg).as.i));
+  if (saved == nullptr) fail(TN_INTERNAL, "[{}] its gradient did not save argument '{}'", node_.name(), arg_name(arg));
+  return unpack(*saved);
+}
+
+std::vector<Tensor> OpGradCall::ins(uint32_t arg) const {
+  std::vector<Tensor> entries(count(arg));
+  for (uint32_t e = 0; e < entries.size(); ++e) {
+    if (input(arg, e) == nullptr) continue;
+    const Saved* saved = saved_.find(static_cast<uint32_t>(value(arg).as.i) + e);
+    if (saved == nullptr) fail(TN_INTERNAL, "[{}] its gradient did not save argument '{}'", node_.name(), arg_name(arg));
+    entries[e] = unpack(*saved);
+  }
+  return entries;
+}
+
+Tensor OpGradCall::out(uint32_t result) const {
+  const Saved* saved = saved_.find(result | kResultBit);
+  if (saved == nullptr) fail(TN_INTERNAL, "[{}] its gradient did not save result {}", node_.name(), result);
+  return unpack(*saved);
+}
+
+bool OpGradCall::needs(uint32_t arg) const {
+  for (uint32_t e = 0; e < count(arg); ++e)
+    if (needs(arg, e)) return true;
+  return false;
+}
+
+bool OpGradCall::needs(uint32_t arg, uint32_t entry) const {
+  if (input(arg, entry) == nullptr) return false;
+  const Node* next = node_.edges[static_cast<uint32_t>(value(arg).as.i) + entry].node;
+  return next != nullptr && run_.wants(next);
+}
+
+std::span<const int64_t> OpGradCall::shape(uint32_t arg, uint32_t entry) const {
+  const TensorMeta* meta = input(arg, entry);
+  return meta != nullptr ? meta->sizes() : std::span<const int64_t>();
+}
+
+tn_dtype OpGradCall::dtype(uint32_t arg) const {
+  const TensorMeta* meta = input(arg, 0);
+  if (meta == nullptr) fail(TN_INTERNAL, "[{}] its gradient asks for the dtype of '{}'", node_.name(), arg_name(arg));
+  return meta->dtype;
+}
+
+uint32_t OpGradCall::count(uint32_t arg) const { return is_tensor(arg) ? value(arg).count : 0; }
+
+std::span<const int64_t> OpGradCall::result_shape(uint32_t result) const { return node_.results[result].sizes(); }
+
+bool OpGradCall::has(uint32_t arg) const { return value(arg).tag != TN_VALUE_NONE; }
+
+double OpGradCall::real(uint32_t arg) const {
+  const tn_value& v = value(arg);
+  if (v.tag == TN_VALUE_FLOAT) return v.as.f;
+  if (v.tag == TN_VALUE_COMPLEX) return v.as.floats[0];
+  return static_cast<double>(v.as.i);
+}
+
+bool OpGradCall::is_number(uint32_t arg) const {
+  return node_.op.schema.args[arg].type == ArgType::Tensor && is_number_tag(value(arg).tag);
+}
+
+Scalar OpGradCall::number(uint32_t arg) const {
+  const tn_value& v = value(arg);
+  switch (v.tag) {
+    case TN_VALUE_BOOL: return v.as.i != 0;
+    case TN_VALUE_INT: return v.as.i;
+    case TN_VALUE_COMPLEX: return std::complex<double>(v.as.floats[0], v.as.floats[1]);
+    default: return v.as.f;
+  }
+}
+
+Device OpGradCall::device(uint32_t arg) const {
+  const TensorMeta* meta = input(arg, 0);
+  if (meta == nullptr) fail(TN_INTERNAL, "[{}] its gradient asks for the device of '{}'", node_.name(), arg_name(arg));
+  return Device(meta->device);
+}
+
+void OpGradCall::set(uint32_t arg, uint32_t entry, Tensor gradient) {
+  if (!needs(arg, entry)) return;
+  const uint32_t edge = static_cast<uint32_t>(value(arg).as.i) + entry;
+  Ref fitted;
+  if (gradient.defined())
+    fitted = conform(Ref(gradient.take()), node_.inputs[edge], node_.name(), arg_name(arg));
+  release(std::exchange(outputs_[edge], fitted.take()));
+}
+
+}  // namespace tenon::core
