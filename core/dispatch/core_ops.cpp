@@ -6,6 +6,8 @@
 
 // Run by the core, which infers nothing.
 TN_RULE(to_device) { frame.fail(TN_INTERNAL, "run by the core"); }
+TN_RULE(view) { frame.fail(TN_INTERNAL, "run by the core"); }
+TN_RULE(composite) { frame.fail(TN_INTERNAL, "run by its decomposition"); }
 
 namespace tenon::core {
 
