@@ -10,16 +10,20 @@ struct Free {
 };
 }  // namespace
 
-void* workspace(size_t bytes) {
-  thread_local std::unique_ptr<void, Free> memory;
-  thread_local size_t size = 0;
-  if (bytes > size) {
-    memory.reset();
-    size = 0;
-    memory.reset(::operator new (bytes, std::align_val_t{64}));
-    size = bytes;
+void* workspace(Workspace purpose, size_t bytes) {
+  struct Slot {
+    std::unique_ptr<void, Free> memory;
+    size_t size = 0;
+  };
+  thread_local Slot slots[3];
+  Slot& slot = slots[static_cast<size_t>(purpose)];
+  if (bytes > slot.size) {
+    slot.size = 0;
+    slot.memory.reset();
+    slot.memory.reset(::operator new (bytes, std::align_val_t{64}));
+    slot.size = bytes;
   }
-  return memory.get();
+  return slot.memory.get();
 }
 
 }  // namespace tenon::cpu

@@ -5,8 +5,10 @@
 
 namespace tenon::cpu {
 
-// At least `bytes`, 64-byte aligned, valid until the next call on this thread. Throws
-// std::bad_alloc.
-void* workspace(size_t bytes);
+enum class Workspace { Gemm, Columns, Sums };
+
+// At least `bytes`, 64-byte aligned, valid until the next call on this thread for the same purpose.
+// Throws std::bad_alloc.
+void* workspace(Workspace purpose, size_t bytes);
 
 }  // namespace tenon::cpu

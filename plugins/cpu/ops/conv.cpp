@@ -1,0 +1,131 @@
+// conv, conv_backward_input and conv_backward_weight: f32 and f64 straight, halves through f32
+// copies, other dtypes by plain loops.
+#include "ops/conv.hpp"
+
+#include <algorithm>
+
+#include "dispatch.hpp"
+#include "ops/conv_any.hpp"
+#include "tenon/schemas.h"
+#include "threads.hpp"
+
+namespace tenon::cpu {
+namespace {
+
+ConvGeometry forward_geometry(const tn_call& call) {
+  const tn_view& x = input(call, 0);
+  return conv_geometry({x.shape, input(call, 1).shape, output(call).shape, x.ndim}, call, 3);
+}
+ConvGeometry input_geometry(const tn_call& call) {
+  const tn_view& gx = output(call);
+  return conv_geometry({gx.shape, input(call, 1).shape, input(call, 0).shape, gx.ndim}, call, 3);
+}
+ConvGeometry weight_geometry(const tn_call& call) {
+  const tn_view& x = input(call, 1);
+  return conv_geometry({x.shape, output(call).shape, input(call, 0).shape, x.ndim}, call, 3);
+}
+
+enum class Pass { Forward, Input, Weight };
+
+template <Pass P>
+ConvGeometry geometry(const tn_call& call) {
+  return P == Pass::Forward ? forward_geometry(call)
+         : P == Pass::Input ? input_geometry(call)
+                            : weight_geometry(call);
+}
+
+template <Pass P, class T>
+void compute(const ConvGeometry& g, const T* first, const T* second, const T* bias, T* out) {
+  if constexpr (P == Pass::Forward)
+    conv_forward(g, first, second, bias, out);
+  else if constexpr (P == Pass::Input)
+    conv_backward_input(g, first, second, out);
+  else
+    conv_backward_weight(g, first, second, out);
+}
+
+// Only the forward pass has a bias.
+template <Pass P>
+const tn_view* bias_of(const tn_call& call) {
+  return P == Pass::Forward ? input_or_null(call, 2) : nullptr;
+}
+
+template <Pass P, class T>
+void run(const tn_call& call) {
+  const tn_view* bias = bias_of<P>(call);
+  compute<P, T>(geometry<P>(call), data_of<const T>(input(call, 0)),
+                data_of<const T>(input(call, 1)),
+                bias == nullptr ? nullptr : data_of<const T>(*bias), data_of<T>(output(call)));
+}
+
+int64_t padded(const tn_view& view) { return (numel(view) + 15) / 16 * 16; }
+
+template <Pass P>
+uint64_t half_scratch(const tn_call& call) {
+  int64_t count = padded(output(call)) + padded(input(call, 0)) + padded(input(call, 1));
+  if (const tn_view* bias = bias_of<P>(call)) count += padded(*bias);
+  return static_cast<uint64_t>(count) * sizeof(float);
+}
+
+template <Pass P, class T>
+void run_half(const tn_call& call) {
+  float* next = static_cast<float*>(call.scratch);
+  const auto widen = [&](const tn_view& view) {
+    float* to = next;
+    const T* from = data_of<const T>(view);
+    parallel_for(numel(view), kGrainCopy, [&](int64_t begin, int64_t end) {
+      std::copy(from + begin, from + end, to + begin);
+    });
+    next += padded(view);
+    return to;
+  };
+  const tn_view* bias = bias_of<P>(call);
+  const float *first = widen(input(call, 0)), *second = widen(input(call, 1));
+  const float* offset = bias == nullptr ? nullptr : widen(*bias);
+  compute<P, float>(geometry<P>(call), first, second, offset, next);
+  T* out = data_of<T>(output(call));
+  parallel_for(numel(output(call)), kGrainCopy, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = T(next[i]);
+  });
+}
+
+template <Pass P>
+void run_any(const tn_call& call) {
+  visit_dtype<kConvAny>(output(call).dtype, [&]<class T>(Tag<T>) {
+    const tn_view* bias = bias_of<P>(call);
+    const ConvGeometry g = geometry<P>(call);
+    const T *first = data_of<const T>(input(call, 0)), *second = data_of<const T>(input(call, 1));
+    T* out = data_of<T>(output(call));
+    if constexpr (P == Pass::Forward)
+      conv_forward_any(g, first, second, bias == nullptr ? nullptr : data_of<const T>(*bias), out);
+    else if constexpr (P == Pass::Input)
+      conv_backward_input_any(g, first, second, out);
+    else
+      conv_backward_weight_any(g, first, second, out);
+  });
+}
+
+template <Pass P>
+void add_pass(KernelList& list, std::string_view schema) {
+  list.add({.schema = schema, .dtypes = TN_MASK(TN_DTYPE_F32), .run = run_of<run<P, float>>});
+  list.add({.schema = schema, .dtypes = TN_MASK(TN_DTYPE_F64), .run = run_of<run<P, double>>});
+  list.add({.schema = schema,
+            .dtypes = TN_MASK(TN_DTYPE_F16),
+            .run = run_of<run_half<P, F16>>,
+            .scratch_size = scratch_of<half_scratch<P>>});
+  list.add({.schema = schema,
+            .dtypes = TN_MASK(TN_DTYPE_BF16),
+            .run = run_of<run_half<P, BF16>>,
+            .scratch_size = scratch_of<half_scratch<P>>});
+  list.add({.schema = schema, .dtypes = kConvAny, .run = run_of<run_any<P>>});
+}
+
+}  // namespace
+
+void add_conv_kernels(KernelList& list) {
+  add_pass<Pass::Forward>(list, TN_SCHEMA_CONV);
+  add_pass<Pass::Input>(list, TN_SCHEMA_CONV_BACKWARD_INPUT);
+  add_pass<Pass::Weight>(list, TN_SCHEMA_CONV_BACKWARD_WEIGHT);
+}
+
+}  // namespace tenon::cpu

@@ -1,0 +1,61 @@
+// Pooling windows, brought to three spatial dimensions and clipped to the input.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "kernels.hpp"
+#include "threads.hpp"
+
+namespace tenon::cpu {
+
+// The inputs begin, begin + step, … below end that one output reads along a dimension; `size`
+// counts for averages.
+struct Window {
+  int64_t begin, end, size;
+};
+
+struct Pooling {
+  int64_t planes = 1;  // N·C
+  std::array<int64_t, 3> in{1, 1, 1}, out{1, 1, 1}, step{1, 1, 1};
+  std::array<std::vector<Window>, 3> windows;
+
+  int64_t in_plane() const { return in[0] * in[1] * in[2]; }
+  int64_t out_plane() const { return out[0] * out[1] * out[2]; }
+};
+
+struct PoolShapes {
+  const int64_t *x, *out;
+  uint32_t ndim;
+};
+// kernel, stride and padding from argument `at` on; dilation at `dilation_arg`, or 0 where there is
+// none.
+Pooling sliding_windows(const PoolShapes& shapes, const tn_call& call, uint32_t at,
+                        uint32_t dilation_arg, bool include_pad);
+// Windows of the adaptive ops, which cover the input evenly.
+Pooling adaptive_windows(const PoolShapes& shapes);
+
+// visit(plane) over threads; `cost` is about the elements that a plane touches.
+template <class Visit>
+void for_planes(const Pooling& pool, int64_t cost, Visit&& visit) {
+  parallel_for(pool.planes, std::max<int64_t>(1, kGrainMath / std::max<int64_t>(cost, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t plane = begin; plane < end; ++plane) visit(plane);
+               });
+}
+
+// visit(output position, window z, window y, window x) for each output of a plane.
+template <class Visit>
+void for_outputs(const Pooling& pool, Visit&& visit) {
+  int64_t p = 0;
+  for (const Window& z : pool.windows[0])
+    for (const Window& y : pool.windows[1])
+      for (const Window& x : pool.windows[2]) visit(p++, z, y, x);
+}
+
+// The quick path of max_pool for f32 planes with one or two spatial dimensions and strides of 1 or
+// 2; false where it does not fit.
+bool max_pool_rows(const Pooling& pool, const float* x, float* values, int64_t* indices);
+
+}  // namespace tenon::cpu
