@@ -281,9 +281,13 @@ tn_tensor* view_as_strided(Frame& frame, tn_tensor& x) {
   const int64_t offset = frame.integer(3);
   frame.require(shape.size() == strides.size() && shape.size() <= TN_MAX_DIMS,
                 "{} sizes and {} strides", shape.size(), strides.size());
-  for (const int64_t size : shape)
+  int64_t count = 1;
+  for (const int64_t size : shape) {
     frame.require(size >= 0, "shape {} has a negative size", format_shape(shape));
-  const bool empty = count_elements(shape) == 0;
+    frame.require(!__builtin_mul_overflow(count, size, &count), "shape {} is too large",
+                  format_shape(shape));
+  }
+  const bool empty = count == 0;
   __int128 low = offset, high = offset;
   for (size_t d = 0; d < shape.size(); ++d) {
     const __int128 reach = static_cast<__int128>(shape[d] - 1) * strides[d];

@@ -183,11 +183,11 @@ TEST(View, Expand) {
   EXPECT_EQ(message_of([] {
               tenon::expand(counting({2, 3}), {3});
             }),
-            "[expand] shape (2, 3) does not expand to (3)");
+            "[expand] shape (2, 3) does not expand to (3,)");
   EXPECT_EQ(message_of([] {
               tenon::expand(counting({3}), {-1, 3});
             }),
-            "[expand] shape (3) does not expand to (-1, 3)");
+            "[expand] shape (3,) does not expand to (-1, 3)");
 }
 
 TEST(View, SqueezeAndUnsqueeze) {
