@@ -1,0 +1,109 @@
+// tenon bench: table, JSON and HTML.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "bench.hpp"
+#include "command.hpp"
+
+namespace tenon::tool {
+namespace {
+
+std::string format_seconds(double seconds) {
+  if (seconds < 1e-6) return fmt::format("{:.0f} ns", seconds * 1e9);
+  if (seconds < 1e-3) return fmt::format("{:.2f} µs", seconds * 1e6);
+  return seconds < 1 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.2f} s", seconds);
+}
+
+std::string format_rate(const Measurement& m, const Work& work) {
+  return m.rate >= 100000 ? fmt::format("{:.2e} {}", m.rate, work.unit) : fmt::format("{:.4g} {}", m.rate, work.unit);
+}
+
+// Bytes and characters differ for µ and ³; pads to columns of characters.
+size_t width(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+std::string pad(const std::string& text, size_t columns) {
+  return text + std::string(columns > width(text) ? columns - width(text) : 1, ' ');
+}
+
+std::string escape(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '<') out += "&lt;";
+    else if (c == '>') out += "&gt;";
+    else if (c == '&') out += "&amp;";
+    else out += c;
+  }
+  return out;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) throw Error(TN_IO, fmt::format("cannot write {}", path));
+}
+
+// Bars of one work: longer is faster, relative to the fastest device.
+std::string bars(const Row& row) {
+  double best = 0;
+  for (const Measurement& m : row.measurements) best = std::max(best, m.rate);
+  std::string text;
+  for (const Measurement& m : row.measurements) {
+    std::string label = m.error.empty() ? format_seconds(m.median) + " · " + format_rate(m, *row.work) : m.error;
+    text += fmt::format(
+        "<div class=bar><span class=device>{}</span><span class=track><span class=fill style=\"width:{:.1f}%\"></span></span>"
+        "<span>{}{}</span></div>\n",
+        escape(m.device), best > 0 ? 100 * m.rate / best : 0, escape(label),
+        m.agrees ? "" : " <b>results differ</b>");
+  }
+  return text;
+}
+
+constexpr const char* kStyle =
+    "body{font:15px system-ui;margin:2em auto;max-width:60em;color:#222}h2{font-size:1em;margin:1.4em 0 .3em}"
+    ".bar{display:grid;grid-template-columns:8em 1fr 18em;gap:1em;align-items:center;margin:.2em 0}"
+    ".track{background:#eee;height:1em}.fill{display:block;background:#3b7dd8;height:1em}";
+
+}  // namespace
+
+void print_report(const std::vector<Row>& rows) {
+  fmt::print("{}{}{}{}{}{}\n", pad("WORK", 40), pad("DEVICE", 12), pad("MEDIAN", 12), pad("LOW … HIGH", 26),
+             pad("RATE", 20), "RESULTS");
+  for (const Row& row : rows)
+    for (const Measurement& m : row.measurements) {
+      if (!m.error.empty()) {
+        fmt::print("{}{}{}\n", pad(row.work->name, 40), pad(m.device, 12), m.error);
+        continue;
+      }
+      std::string agreement = row.measurements.size() == 1 ? "one device"
+                              : m.agrees ? fmt::format("agree ({:.0e})", m.difference)
+                                         : fmt::format("DIFFER ({:.0e})", m.difference);
+      fmt::print("{}{}{}{}{}{}\n", pad(row.work->name, 40), pad(m.device, 12), pad(format_seconds(m.median), 12),
+                 pad(format_seconds(m.low) + " … " + format_seconds(m.high), 26), pad(format_rate(m, *row.work), 20),
+                 agreement);
+    }
+}
+
+void write_json(const std::vector<Row>& rows, const std::string& path) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Row& row : rows)
+    for (const Measurement& m : row.measurements)
+      list.push_back({{"work", row.work->name}, {"device", m.device}, {"median_s", m.median}, {"seconds", m.seconds},
+                      {"rate", m.rate}, {"unit", row.work->unit}, {"difference", m.difference}, {"agrees", m.agrees},
+                      {"error", m.error}});
+  write_file(path, list.dump(2) + "\n");
+}
+
+void write_html(const std::vector<Row>& rows, const std::string& path) {
+  std::string page = fmt::format(
+      "<!doctype html><meta charset=utf-8><title>tenon bench</title><style>{}</style>\n<h1>tenon bench</h1>\n"
+      "<p>Longer is faster, relative to the fastest device of each work. Medians of the rounds.</p>\n",
+      kStyle);
+  for (const Row& row : rows) page += fmt::format("<h2>{}</h2>\n{}", escape(row.work->name), bars(row));
+  write_file(path, page);
+}
+
+}  // namespace tenon::tool

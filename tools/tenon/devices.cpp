@@ -1,0 +1,100 @@
+// tenon devices: plugins and devices, or why there are none.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "tenon/tenon.hpp"
+
+namespace tenon::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using detail::to_view;
+
+std::string_view kind_name(uint32_t kind) {
+  constexpr std::string_view kNames[] = {"cpu", "gpu", "integrated gpu", "software", "other"};
+  return kind < std::size(kNames) ? kNames[kind] : "other";
+}
+
+std::string_view state_name(uint32_t state) {
+  constexpr std::string_view kNames[] = {"ok", "refused", "quiesced"};
+  return state < std::size(kNames) ? kNames[state] : "?";
+}
+
+std::vector<tn_plugin_info> plugin_infos() {
+  detail::check(tn_plugins_discover());
+  std::vector<tn_plugin_info> infos(tn_plugin_count());
+  for (uint32_t i = 0; i < infos.size(); ++i) {
+    infos[i].struct_size = sizeof(tn_plugin_info);
+    detail::check(tn_plugin_get_info(i, &infos[i]));
+  }
+  return infos;
+}
+
+// One row a device, and one for each plugin that brought none.
+std::vector<Json> collect() {
+  std::vector<Json> rows;
+  auto plugins = plugin_infos();
+  for (const Device& device : devices()) {
+    tn_device_info info = device.info();
+    std::string plugin(device.plugin());
+    Json row = {{"plugin", plugin}, {"version", ""}, {"path", ""}, {"device", std::string(device.id())},
+                {"name", std::string(to_view(info.name))}, {"kind", std::string(kind_name(info.kind))},
+                {"memory_total", info.memory_total}, {"memory_free", info.memory_free},
+                {"status", "ok"}, {"reason", ""}};
+    for (const tn_plugin_info& found : plugins)
+      if (to_view(found.id) == plugin) {
+        row["version"] = to_view(found.version);
+        row["path"] = to_view(found.path);
+      }
+    rows.push_back(std::move(row));
+  }
+  for (const tn_plugin_info& found : plugins) {
+    if (found.device_count > 0 && found.state == TN_PLUGIN_LOADED) continue;
+    std::string reason(to_view(found.reason));
+    if (reason.empty() && found.kernel_count > 0)
+      reason = fmt::format("{} kernels for devices of others", found.kernel_count);
+    rows.push_back({{"plugin", to_view(found.id)}, {"version", to_view(found.version)}, {"path", to_view(found.path)},
+                    {"device", ""}, {"name", ""}, {"kind", ""}, {"memory_total", 0}, {"memory_free", 0},
+                    {"status", state_name(found.state)}, {"reason", reason}});
+  }
+  return rows;
+}
+
+std::string memory(const Json& row) {
+  double total = row["memory_total"].get<double>();
+  if (total == 0) return "";
+  return format_bytes(row["memory_free"].get<double>()) + " of " + format_bytes(total) + " free";
+}
+
+int run(const po::variables_map& given) {
+  std::vector<Json> found = collect();
+  if (given["json"].as<bool>()) {
+    std::cout << Json(found).dump(2) << '\n';
+    return kOk;
+  }
+  std::vector<std::vector<std::string>> rows = {{"PLUGIN", "VERSION", "DEVICE", "KIND", "MEMORY", "STATUS", "NAME OR REASON"}};
+  for (const Json& row : found) {
+    std::string note = row["reason"].get<std::string>().empty() ? row["name"] : row["reason"];
+    rows.push_back({row["plugin"], row["version"], row["device"], row["kind"], memory(row), row["status"], note});
+  }
+  print_table(rows);
+  for (const Json& row : found)
+    if (!row["path"].get<std::string>().empty())
+      fmt::print("{}: {}\n", row["plugin"].get<std::string>(), row["path"].get<std::string>());
+  return kOk;
+}
+
+}  // namespace
+
+Command devices_command() {
+  Command command{"devices", "plugins and devices that were found, or why not",
+                  "  tenon devices\n  tenon devices --json | python3 -m json.tool\n", {}, {}, &run};
+  command.options.add_options()("help,h", "show this help")(
+      "json", po::bool_switch(), "machine-readable: plugin, version, path, device, kind, memory, status, reason");
+  return command;
+}
+
+}  // namespace tenon::tool
