@@ -40,7 +40,7 @@ class CompositeArgs {
 // Runs a body and moves its results into outs.
 void run_composite(Frame& frame, tn_tensor** outs, void (*body)(const CompositeArgs&, Tensor*));
 
-#define DECOMPOSITION(name) __attribute__((weak)) void decompose_##name(Frame& frame, tn_tensor** outs);
+#define DECOMPOSITION(name) void decompose_##name(Frame& frame, tn_tensor** outs);
 #include "composite/decompositions.def"
 #undef DECOMPOSITION
 

@@ -4,7 +4,9 @@
 #include "dispatch/call.hpp"
 #include "shape/rules.hpp"
 
-// Run by the core, which infers nothing.
+// These infer nothing: their ops are run by the core or by other ops.
+TN_RULE(view) { frame.fail(TN_INTERNAL, "a view has no shape rule"); }
+TN_RULE(composite) { frame.fail(TN_INTERNAL, "a composite op has no shape rule"); }
 TN_RULE(to_device) { frame.fail(TN_INTERNAL, "run by the core"); }
 TN_RULE(view) { frame.fail(TN_INTERNAL, "run by the core"); }
 TN_RULE(composite) { frame.fail(TN_INTERNAL, "run by its decomposition"); }
