@@ -1,0 +1,257 @@
+// A network, or a part of one: named parameters, buffers and parts.
+#ifndef TENON_NN_MODULE_HPP
+#define TENON_NN_MODULE_HPP
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenon/tenon.hpp"
+
+namespace tenon::nn {
+
+class Module;
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+using StateDict = std::map<std::string, Tensor>;
+
+namespace detail {
+struct Slot {
+  std::string name;
+  Tensor tensor;
+  bool buffer = false;
+};
+// What a module has; it stays where it is when the module is moved.
+struct Node {
+  std::vector<std::unique_ptr<Slot>> slots;
+  std::vector<std::pair<std::string, Node*>> parts;
+  Module* self = nullptr;
+  bool training = true;
+};
+}  // namespace detail
+
+// A registered tensor of a module: a field that is used like a Tensor, and that to() and load_state_dict() reach.
+class Parameter {
+ public:
+  Parameter() = default;
+  operator const Tensor&() const { return get(); }
+  const Tensor& operator*() const { return get(); }
+  Tensor* operator->() const { return &slot().tensor; }
+  bool defined() const { return slot_ != nullptr && slot_->tensor.defined(); }
+  const Tensor& get() const { return slot().tensor; }
+  // Puts another tensor in its place. Optimizers hold the old one.
+  void set(Tensor tensor) const { slot().tensor = std::move(tensor); }
+
+ private:
+  friend class Module;
+  explicit Parameter(detail::Slot* slot) : slot_(slot) {}
+  detail::Slot& slot() const {
+    if (slot_ == nullptr) throw Error(TN_FAILED_PRECONDITION, "[nn] a parameter that was not registered");
+    return *slot_;
+  }
+  detail::Slot* slot_ = nullptr;
+};
+
+// Derive, register parts where they are declared, and write forward:
+//
+//   struct Net : nn::Module {
+//     nn::Linear hidden = add("hidden", nn::Linear(784, 128));
+//     nn::Linear out = add("out", nn::Linear(128, 10));
+//     Tensor forward(const Tensor& x) override { return out(hidden(x.flatten(1)).relu()); }
+//   };
+//
+// Modules move but do not copy. Make optimizers after to().
+class Module {
+ public:
+  Module() : node_(std::make_unique<detail::Node>()) { node_->self = this; }
+  Module(Module&& other) noexcept : node_(std::move(other.node_)) { node_->self = this; }
+  Module& operator=(Module&& other) noexcept {
+    node_ = std::move(other.node_);
+    node_->self = this;
+    return *this;
+  }
+  virtual ~Module() = default;
+
+  virtual Tensor forward(const Tensor&) {
+    throw Error(TN_UNIMPLEMENTED, "[nn] " + describe() + " has no forward of one tensor");
+  }
+  Tensor operator()(const Tensor& x) { return forward(x); }
+  // One line for people: "Linear(784, 10)".
+  virtual std::string describe() const { return "Module"; }
+
+  // Names are paths: "hidden.weight".
+  NamedTensors named_parameters() const { return named(false); }
+  NamedTensors named_buffers() const { return named(true); }
+  std::vector<Tensor> parameters() const { return tensors(named_parameters()); }
+  std::vector<Tensor> buffers() const { return tensors(named_buffers()); }
+  int64_t parameter_count() const {
+    int64_t count = 0;
+    for (const auto& [name, tensor] : named_parameters()) count += tensor.numel();
+    return count;
+  }
+  // Parts of this module by name, without their parts.
+  std::vector<std::pair<std::string, Module*>> named_parts() const {
+    std::vector<std::pair<std::string, Module*>> found;
+    for (const auto& [name, part] : node_->parts) found.emplace_back(name, part->self);
+    return found;
+  }
+
+  Module& train(bool on = true) {
+    visit("", *node_, [on](const std::string&, detail::Node& node) { node.training = on; });
+    return *this;
+  }
+  Module& eval() { return train(false); }
+  bool training() const { return node_->training; }
+  // Calls fn for the parts, innermost first, then for this module.
+  Module& apply(const std::function<void(Module&)>& fn) {
+    for (const auto& [name, part] : node_->parts) part->self->apply(fn);
+    fn(*this);
+    return *this;
+  }
+  Module& to(Device device) {
+    return replace([device](const Tensor& x) { return x.device() == device ? x : x.to(device); });
+  }
+  // Floating-point tensors only.
+  Module& to(DType dtype) {
+    return replace([dtype](const Tensor& x) { return tenon::is_floating(x.dtype()) ? x.to(dtype) : x; });
+  }
+  void zero_grad() {
+    for (auto& [name, tensor] : named_parameters()) tensor.zero_grad();
+  }
+  Module& requires_grad_(bool on = true) {
+    for (auto& [name, tensor] : named_parameters()) tensor.requires_grad_(on);
+    return *this;
+  }
+
+  // Parameters and buffers by path, sharing their elements.
+  StateDict state_dict() const {
+    StateDict state;
+    visit("", *node_, [&](const std::string& prefix, detail::Node& node) {
+      for (const auto& slot : node.slots)
+        if (slot->tensor.defined()) state[prefix + slot->name] = slot->tensor.detach();
+    });
+    return state;
+  }
+  // Copies into the parameters and buffers. Everything is checked first. `strict`: names must be the same.
+  void load_state_dict(const StateDict& state, bool strict = true);
+
+ protected:
+  // Registers a tensor that is trained; undefined: the name is kept for none.
+  Parameter add_parameter(const std::string& name, Tensor tensor) {
+    if (tensor.defined() && !tensor.requires_grad()) tensor.requires_grad_();
+    return add_slot(name, std::move(tensor), false);
+  }
+  // Registers a tensor that is saved and moved, but not trained.
+  Parameter add_buffer(const std::string& name, Tensor tensor) { return add_slot(name, std::move(tensor), true); }
+  // Registers a part and gives it back, to initialise the field that holds it.
+  template <class M>
+  M add(const std::string& name, M part) {
+    add_part(name, part);
+    return part;
+  }
+  void add_part(const std::string& name, Module& part) {
+    check_name(name);
+    node_->parts.emplace_back(name, part.node_.get());
+  }
+
+ private:
+  using Visitor = std::function<void(const std::string& prefix, detail::Node& node)>;
+  static void visit(const std::string& prefix, detail::Node& node, const Visitor& visitor) {
+    visitor(prefix, node);
+    for (const auto& [name, part] : node.parts) visit(prefix + name + '.', *part, visitor);
+  }
+  void check_name(const std::string& name) const {
+    const bool taken = std::ranges::any_of(node_->slots, [&](const auto& slot) { return slot->name == name; }) ||
+                       std::ranges::any_of(node_->parts, [&](const auto& part) { return part.first == name; });
+    if (name.empty() || name.find('.') != std::string::npos || taken)
+      throw Error(taken ? TN_ALREADY_EXISTS : TN_INVALID_ARGUMENT,
+                  "[nn] \"" + name + "\" " + (taken ? "is registered already" : "is no name: it is empty or has a dot"));
+  }
+  Parameter add_slot(const std::string& name, Tensor tensor, bool buffer) {
+    check_name(name);
+    node_->slots.push_back(std::make_unique<detail::Slot>(detail::Slot{name, std::move(tensor), buffer}));
+    return Parameter(node_->slots.back().get());
+  }
+  // A tensor registered twice is listed once.
+  NamedTensors named(bool buffers) const {
+    NamedTensors found;
+    std::set<tn_tensor*> seen;
+    visit("", *node_, [&](const std::string& prefix, detail::Node& node) {
+      for (const auto& slot : node.slots)
+        if (slot->buffer == buffers && slot->tensor.defined() && seen.insert(slot->tensor.get()).second)
+          found.emplace_back(prefix + slot->name, slot->tensor);
+    });
+    return found;
+  }
+  static std::vector<Tensor> tensors(NamedTensors named) {
+    std::vector<Tensor> found;
+    for (auto& [name, tensor] : named) found.push_back(std::move(tensor));
+    return found;
+  }
+  Module& replace(const std::function<Tensor(const Tensor&)>& fn);
+
+  std::unique_ptr<detail::Node> node_;
+};
+
+inline Module& Module::replace(const std::function<Tensor(const Tensor&)>& fn) {
+  NoGrad guard;
+  std::map<tn_tensor*, Tensor> done;  // shared tensors stay shared
+  visit("", *node_, [&](const std::string&, detail::Node& node) {
+    for (const auto& slot : node.slots) {
+      Tensor& x = slot->tensor;
+      if (!x.defined()) continue;
+      Tensor& moved = done[x.get()];
+      if (!moved.defined()) {
+        moved = fn(x);
+        if (moved.get() != x.get() && x.requires_grad()) {
+          moved = moved.detach().requires_grad_();
+          if (const Tensor grad = x.grad(); grad.defined()) moved.set_grad(fn(grad));
+        }
+      }
+      x = moved;
+    }
+  });
+  return *this;
+}
+
+inline void Module::load_state_dict(const StateDict& state, bool strict) {
+  const StateDict own = state_dict();
+  std::string problems;
+  for (const auto& [name, tensor] : own) {
+    const auto given = state.find(name);
+    if (given == state.end()) {
+      if (strict) problems += "; \"" + name + "\" is missing";
+    } else if (!std::ranges::equal(given->second.shape(), tensor.shape())) {
+      const auto text = [](const Tensor& x) {
+        std::string out;
+        for (int64_t size : x.shape()) out += (out.empty() ? "" : ", ") + std::to_string(size);
+        return '(' + out + ')';
+      };
+      problems += "; \"" + name + "\" has shape " + text(given->second) + ", expected " + text(tensor);
+    }
+  }
+  for (const auto& [name, tensor] : state)
+    if (strict && !own.contains(name)) problems += "; \"" + name + "\" is unknown";
+  if (!problems.empty()) throw Error(TN_INVALID_ARGUMENT, "[load_state_dict] " + problems.substr(2));
+  NoGrad guard;
+  for (const auto& [name, tensor] : own)
+    if (const auto given = state.find(name); given != state.end()) Tensor(tensor).copy_(given->second);
+}
+
+// The structure of a network as an indented list.
+inline std::string to_string(const Module& module, const std::string& indent = "") {
+  std::string out = module.describe();
+  const auto parts = module.named_parts();
+  if (parts.empty()) return out;
+  out += " {\n";
+  for (const auto& [name, part] : parts) out += indent + "  " + name + ": " + to_string(*part, indent + "  ") + '\n';
+  return out + indent + '}';
+}
+inline std::ostream& operator<<(std::ostream& out, const Module& module) { return out << to_string(module); }
+
+}  // namespace tenon::nn
+#endif
