@@ -72,7 +72,10 @@ Ref sum_to(const Ref& gradient, std::span<const int64_t> want) {
 }
 
 bool same(std::span<const int64_t> a, std::span<const int64_t> b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+  if (a.size() != b.size()) return false;
+  for (size_t d = 0; d < a.size(); ++d)
+    if (a[d] != b[d]) return false;
+  return true;
 }
 
 }  // namespace

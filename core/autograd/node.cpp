@@ -116,12 +116,16 @@ namespace {
 // Set in `refs` while a leaf gets a new number.
 constexpr uint32_t kBusy = 1u << 31;
 
-// A leaf that no graph uses gets a fresh number, so that its gradient is complete, and its hooks run, as early as can be.
+// A leaf that no graph uses gets a fresh number, so that its gradient is complete, and its hooks run, as early as can be. In a
+// graph of a few nodes that makes no difference.
+constexpr uint64_t kFewNodes = 64;
+
 void join_graph(LeafNode& leaf) noexcept {
   uint32_t unused = 1;
-  if (leaf.refs.load(std::memory_order_relaxed) == 1 &&
+  if (leaf.refs.load(std::memory_order_acquire) == 1 &&
+      t_tape.sequence - std::atomic_ref(leaf.sequence).load(std::memory_order_relaxed) > kFewNodes &&
       leaf.refs.compare_exchange_strong(unused, kBusy | 2, std::memory_order_acquire, std::memory_order_relaxed)) {
-    leaf.sequence = ++t_tape.sequence;
+    std::atomic_ref(leaf.sequence).store(++t_tape.sequence, std::memory_order_relaxed);
     leaf.refs.fetch_and(~kBusy, std::memory_order_release);
     return;
   }

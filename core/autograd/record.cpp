@@ -51,6 +51,21 @@ bool is_default(const tn_op& op, uint32_t arg, const tn_value& value) {
   return value.as.pointer == op.schema.args[arg].default_value.as.pointer;
 }
 
+// Few dimensions are quicker than a call of memcmp or memcpy.
+bool same_dims(std::span<const int64_t> a, std::span<const int64_t> b) {
+  if (a.size() != b.size()) return false;
+  for (size_t d = 0; d < a.size(); ++d)
+    if (a[d] != b[d]) return false;
+  return true;
+}
+void copy_dims(std::span<const int64_t> from, int64_t* to) {
+  if (from.size() > 4) return static_cast<void>(std::memcpy(to, from.data(), from.size_bytes()));
+  if (from.size() > 0) to[0] = from[0];
+  if (from.size() > 1) to[1] = from[1];
+  if (from.size() > 2) to[2] = from[2];
+  if (from.size() > 3) to[3] = from[3];
+}
+
 size_t padded(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
 
 Extent measure(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor* const* outs, uint32_t nouts) {
@@ -129,11 +144,11 @@ class Builder {
 
   TensorMeta describe(const tn_tensor& tensor, const TensorMeta* like) {
     const int64_t* shape;
-    if (like != nullptr && like->ndim == tensor.ndim() && std::equal(like->shape, like->shape + like->ndim, tensor.shape())) {
+    if (like != nullptr && same_dims(like->sizes(), tensor.sizes())) {
       shape = like->shape;
     } else {
       int64_t* copy = take<int64_t>(tensor.ndim());
-      std::copy_n(tensor.shape(), tensor.ndim(), copy);
+      copy_dims(tensor.sizes(), copy);
       shape = copy;
     }
     return {shape, tensor.device, static_cast<uint8_t>(tensor.ndim()), static_cast<uint8_t>(tensor.dtype()), true};
