@@ -1,0 +1,203 @@
+// What every optimizer has: groups of parameters with options of their own, state, saving and restoring.
+#ifndef TENON_OPTIM_OPTIMIZER_HPP
+#define TENON_OPTIM_OPTIMIZER_HPP
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tenon/tenon.hpp"
+
+namespace tenon::optim {
+
+using StateDict = std::map<std::string, Tensor>;
+
+// The side of an optimizer that schedules and training loops use.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  // One step with the gradients there are; parameters without one stay as they are.
+  virtual void step() = 0;
+  virtual void zero_grad() = 0;
+  virtual size_t group_count() const = 0;
+  virtual double lr(size_t group = 0) const = 0;
+  virtual void set_lr(double lr) = 0;  // of all groups
+  virtual void set_lr(size_t group, double lr) = 0;
+  // Options and state as tensors, fit for a safetensors file. Parameters are numbered in their order.
+  virtual StateDict state_dict() const = 0;
+  virtual void load_state_dict(const StateDict& state) = 0;
+};
+
+namespace detail {
+
+// Parameters of one dtype, device and age, with their gradients and state: what one multi-tensor op takes.
+struct Bucket {
+  DType dtype;
+  Device device;
+  int64_t step;
+  std::vector<Tensor> params, grads;
+  std::vector<std::vector<Tensor>> state;
+};
+
+struct ParamState {
+  int64_t step = 0;
+  std::vector<Tensor> tensors;
+};
+
+}  // namespace detail
+
+// Derived names its state (state_names), says which it needs, and runs one op on a bucket.
+template <class Derived, class Options>
+class OptimizerOf : public Optimizer {
+ public:
+  struct Group {
+    std::vector<Tensor> params;
+    Options options;
+    std::vector<detail::ParamState> state = {};  // one per parameter
+  };
+
+  OptimizerOf(std::vector<Tensor> params, Options options) { add_group(std::move(params), std::move(options)); }
+  void add_group(std::vector<Tensor> params, Options options) {
+    if (params.empty()) throw Error(TN_INVALID_ARGUMENT, "[optim] a group without parameters");
+    for (const Tensor& param : params) {
+      if (!param.defined() || !param.is_leaf()) throw Error(TN_INVALID_ARGUMENT, "[optim] a parameter that is no leaf");
+      for (const Group& group : groups_)
+        if (std::ranges::any_of(group.params, [&](const Tensor& x) { return x.get() == param.get(); }))
+          throw Error(TN_INVALID_ARGUMENT, "[optim] a parameter in two groups");
+    }
+    const size_t count = params.size();
+    groups_.push_back({std::move(params), std::move(options), std::vector<detail::ParamState>(count)});
+  }
+
+  void step() override {
+    NoGrad guard;
+    for (Group& group : groups_) {
+      size_t used = 0;
+      for (size_t i = 0; i < group.params.size(); ++i) place(group, i, used);
+      for (size_t k = 0; k < used; ++k) static_cast<Derived*>(this)->run(group.options, buckets_[k]);
+      for (size_t k = 0; k < used; ++k) clear(buckets_[k]);
+    }
+  }
+  void zero_grad() override {
+    for (Group& group : groups_)
+      for (Tensor& param : group.params) param.zero_grad();
+  }
+
+  std::vector<Group>& groups() { return groups_; }
+  size_t group_count() const override { return groups_.size(); }
+  double lr(size_t group = 0) const override { return groups_.at(group).options.lr; }
+  void set_lr(double lr) override {
+    for (Group& group : groups_) group.options.lr = lr;
+  }
+  void set_lr(size_t group, double lr) override { groups_.at(group).options.lr = lr; }
+
+  StateDict state_dict() const override;
+  void load_state_dict(const StateDict& state) override;
+
+ private:
+  // Puts a parameter with a gradient into the bucket it fits; the lists keep their memory from step to step.
+  void place(Group& group, size_t i, size_t& used) {
+    const Tensor& param = group.params[i];
+    Tensor grad = param.grad();
+    if (!grad.defined()) return;
+    detail::ParamState& own = group.state[i];
+    const size_t slots = Derived::state_names().size();
+    if (own.tensors.empty()) {
+      own.tensors.resize(slots);
+      for (size_t s = 0; s < slots; ++s)
+        if (Derived::needs_state(group.options, s)) own.tensors[s] = Derived::first_state(group.options, s, param);
+    }
+    ++own.step;
+    const DType dtype = param.dtype();
+    const Device device = param.device();
+    size_t k = 0;
+    while (k < used && !(buckets_[k].dtype == dtype && buckets_[k].device == device && buckets_[k].step == own.step)) ++k;
+    if (k == used) {
+      if (++used > buckets_.size()) buckets_.emplace_back();
+      buckets_[k].dtype = dtype;
+      buckets_[k].device = device;
+      buckets_[k].step = own.step;
+      buckets_[k].state.resize(slots);
+    }
+    buckets_[k].params.push_back(param);
+    buckets_[k].grads.push_back(std::move(grad));
+    for (size_t s = 0; s < slots; ++s)
+      if (own.tensors[s].defined()) buckets_[k].state[s].push_back(own.tensors[s]);
+  }
+  static void clear(detail::Bucket& bucket) {
+    bucket.params.clear();
+    bucket.grads.clear();
+    for (auto& list : bucket.state) list.clear();
+  }
+
+  std::vector<Group> groups_;
+  std::vector<detail::Bucket> buckets_;
+};
+
+template <class Derived, class Options>
+StateDict OptimizerOf<Derived, Options>::state_dict() const {
+  StateDict dict;
+  size_t number = 0;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const Group& group = groups_[g];
+    Options::each(group.options, [&](const char* name, auto value) {
+      dict["group." + std::to_string(g) + '.' + name] = tensor(static_cast<double>(value));
+    });
+    for (const detail::ParamState& own : group.state) {
+      const std::string prefix = "state." + std::to_string(number++) + '.';
+      if (own.tensors.empty()) continue;
+      dict[prefix + "step"] = tensor(own.step);
+      for (size_t s = 0; s < own.tensors.size(); ++s)
+        if (own.tensors[s].defined()) dict[prefix + Derived::state_names()[s]] = own.tensors[s].detach();
+    }
+  }
+  return dict;
+}
+
+template <class Derived, class Options>
+void OptimizerOf<Derived, Options>::load_state_dict(const StateDict& dict) {
+  NoGrad guard;
+  std::vector<Group> loaded = groups_;
+  size_t number = 0, used = 0;
+  const auto find = [&](const std::string& name) -> const Tensor* {
+    const auto found = dict.find(name);
+    used += found != dict.end();
+    return found == dict.end() ? nullptr : &found->second;
+  };
+  for (size_t g = 0; g < loaded.size(); ++g) {
+    Group& group = loaded[g];
+    Options::each(group.options, [&](const char* name, auto& value) {
+      const std::string key = "group." + std::to_string(g) + '.' + name;
+      const Tensor* given = find(key);
+      if (given == nullptr) throw Error(TN_INVALID_ARGUMENT, "[optim] the state lacks \"" + key + '"');
+      value = static_cast<std::remove_reference_t<decltype(value)>>(given->item<double>());
+    });
+    for (size_t i = 0; i < group.params.size(); ++i) {
+      const std::string prefix = "state." + std::to_string(number++) + '.';
+      detail::ParamState own;
+      if (const Tensor* step = find(prefix + "step")) {
+        own.step = step->item<int64_t>();
+        for (size_t s = 0; s < Derived::state_names().size(); ++s) {
+          own.tensors.emplace_back();
+          if (!Derived::needs_state(group.options, s)) continue;
+          const std::string key = prefix + Derived::state_names()[s];
+          const Tensor* given = find(key);
+          const Tensor& param = group.params[i];
+          if (given == nullptr || !std::ranges::equal(given->shape(), param.shape()))
+            throw Error(TN_INVALID_ARGUMENT, "[optim] \"" + key + (given == nullptr ? "\" is missing" : "\" has another shape than its parameter"));
+          own.tensors[s] = empty_like(param).copy_(*given);
+        }
+      }
+      group.state[i] = std::move(own);
+    }
+  }
+  if (used != dict.size())
+    throw Error(TN_INVALID_ARGUMENT, "[optim] the state has " + std::to_string(dict.size() - used) +
+                                         " entries that this optimizer does not know: other groups, parameters or kind");
+  groups_ = std::move(loaded);
+}
+
+}  // namespace tenon::optim
+#endif
