@@ -31,12 +31,14 @@ class SGD : public OptimizerOf<SGD, SGDOptions> {
   }
 };
 
-struct AdamOptions {
+// Decoupled: the weight decay of AdamW (Loshchilov & Hutter 2019).
+template <bool Decoupled>
+struct AdamOptionsOf {
   double lr = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
-  double weight_decay = 0;
+  double weight_decay = Decoupled ? 1e-2 : 0;
   bool amsgrad = false;
 
   template <class Self, class Fn>
@@ -46,16 +48,19 @@ struct AdamOptions {
   }
 };
 
+using AdamOptions = AdamOptionsOf<false>;
+using AdamWOptions = AdamOptionsOf<true>;
+
 namespace detail {
-// Decoupled: the weight decay of AdamW (Loshchilov & Hutter 2019).
 template <bool Decoupled>
-class AdamBase : public OptimizerOf<AdamBase<Decoupled>, AdamOptions> {
+class AdamBase : public OptimizerOf<AdamBase<Decoupled>, AdamOptionsOf<Decoupled>> {
  public:
-  using OptimizerOf<AdamBase<Decoupled>, AdamOptions>::OptimizerOf;
+  using Options = AdamOptionsOf<Decoupled>;
+  using OptimizerOf<AdamBase<Decoupled>, Options>::OptimizerOf;
   static std::array<const char*, 3> state_names() { return {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}; }
-  static bool needs_state(const AdamOptions& o, size_t s) { return s < 2 || o.amsgrad; }
-  static Tensor first_state(const AdamOptions&, size_t, const Tensor& param) { return zeros_like(param); }
-  void run(const AdamOptions& o, Bucket& b) {
+  static bool needs_state(const Options& o, size_t s) { return s < 2 || o.amsgrad; }
+  static Tensor first_state(const Options&, size_t, const Tensor& param) { return zeros_like(param); }
+  void run(const Options& o, Bucket& b) {
     adam_step(b.params, b.grads, b.state[0], b.state[1], b.state[2], b.step, o.lr, o.beta1, o.beta2, o.eps, o.weight_decay,
               Decoupled);
   }
@@ -69,8 +74,7 @@ class Adam : public detail::AdamBase<false> {
 
 class AdamW : public detail::AdamBase<true> {
  public:
-  explicit AdamW(std::vector<Tensor> params, AdamOptions options = {.weight_decay = 1e-2})
-      : AdamBase(std::move(params), options) {}
+  explicit AdamW(std::vector<Tensor> params, AdamWOptions options = {}) : AdamBase(std::move(params), options) {}
 };
 
 struct RMSpropOptions {
