@@ -8,8 +8,6 @@
 TN_RULE(view) { frame.fail(TN_INTERNAL, "a view has no shape rule"); }
 TN_RULE(composite) { frame.fail(TN_INTERNAL, "a composite op has no shape rule"); }
 TN_RULE(to_device) { frame.fail(TN_INTERNAL, "run by the core"); }
-TN_RULE(view) { frame.fail(TN_INTERNAL, "run by the core"); }
-TN_RULE(composite) { frame.fail(TN_INTERNAL, "run by its decomposition"); }
 
 namespace tenon::core {
 
