@@ -1,0 +1,44 @@
+// A progress bar on standard error; where that is no terminal, a line for every tenth of the way.
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+class Progress {
+ public:
+  Progress(std::string title, int64_t total) : title_(std::move(title)), total_(std::max<int64_t>(total, 1)) {}
+  ~Progress() {
+    if (terminal_ && drawn_) std::fputc('\n', stderr);
+  }
+
+  // `items` have been worked on so far.
+  void update(int64_t done, int64_t items, double loss) {
+    const auto now = Clock::now();
+    const bool last = done >= total_;
+    const int64_t tenth = done * 10 / total_;
+    if (!last && (terminal_ ? now - shown_ < std::chrono::milliseconds(100) : tenth == tenth_)) return;
+    shown_ = now;
+    tenth_ = tenth;
+    drawn_ = true;
+    const double rate = static_cast<double>(items) / std::max(seconds(), 1e-9);
+    const int width = 30, filled = static_cast<int>(done * width / total_);
+    const std::string bar = std::string(static_cast<size_t>(filled), '#') + std::string(static_cast<size_t>(width - filled), '.');
+    std::fprintf(stderr, "%s%s [%s] %3d %%  loss %.4f  %.0f images/s%s", terminal_ ? "\r" : "", title_.c_str(), bar.c_str(),
+                 static_cast<int>(done * 100 / total_), loss, rate, terminal_ ? "  " : "\n");
+    std::fflush(stderr);
+  }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string title_;
+  int64_t total_;
+  Clock::time_point start_ = Clock::now(), shown_{};
+  int64_t tenth_ = -1;
+  bool terminal_ = ::isatty(STDERR_FILENO) != 0, drawn_ = false;
+};
