@@ -53,8 +53,8 @@ TN_RULE(step) {
   } else if (rmsprop) {
     require_match(frame, 3, true);
     require_match(frame, 4, true);
-    frame.require(frame.real(8) == 0 || !frame.tensors(4).empty(), "momentum {} needs momenta",
-                  frame.real(8));
+    frame.require(frame.real(9) == 0 || !frame.tensors(4).empty(), "momentum {} needs momenta",
+                  frame.real(9));
   } else if (sgd) {
     frame.require(frame.real(4) == 0 || !frame.tensors(2).empty(), "momentum {} needs momenta",
                   frame.real(4));

@@ -21,7 +21,8 @@ void from_f16(const uint16_t* in, float* out, int64_t n) {
   const int64_t step = static_cast<int64_t>(hn::Lanes(F()));
   int64_t i = 0;
   for (; i + step <= n; i += step)
-    hn::StoreU(hn::PromoteTo(F(), hn::LoadU(H(), reinterpret_cast<const hwy::float16_t*>(in + i))), F(), out + i);
+    hn::StoreU(hn::PromoteTo(F(), hn::LoadU(H(), reinterpret_cast<const hwy::float16_t*>(in + i))),
+               F(), out + i);
   for (; i < n; ++i) out[i] = half_to_float(in[i]);
 }
 
@@ -30,7 +31,8 @@ void to_f16(const float* in, uint16_t* out, int64_t n) {
   int64_t i = 0;
 #if HWY_TARGET != HWY_EMU128  // its emulation truncates
   for (; i + step <= n; i += step)
-    hn::StoreU(hn::DemoteTo(H(), hn::LoadU(F(), in + i)), H(), reinterpret_cast<hwy::float16_t*>(out + i));
+    hn::StoreU(hn::DemoteTo(H(), hn::LoadU(F(), in + i)), H(),
+               reinterpret_cast<hwy::float16_t*>(out + i));
 #else
   (void)step;
 #endif

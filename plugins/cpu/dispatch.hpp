@@ -19,13 +19,14 @@ struct Tag {
 // The code of a C++ type.
 template <class T>
 inline constexpr tn_dtype kDtype = TN_DTYPE_COUNT;
-#define TENON_CPU_DTYPES(X)                                                         \
-  X(TN_DTYPE_BOOL, bool)                                                            \
-  X(TN_DTYPE_U8, uint8_t) X(TN_DTYPE_U16, uint16_t) X(TN_DTYPE_U32, uint32_t)       \
-      X(TN_DTYPE_U64, uint64_t) X(TN_DTYPE_I8, int8_t) X(TN_DTYPE_I16, int16_t)     \
-          X(TN_DTYPE_I32, int32_t) X(TN_DTYPE_I64, int64_t) X(TN_DTYPE_F16, F16)    \
-              X(TN_DTYPE_BF16, BF16) X(TN_DTYPE_F32, float) X(TN_DTYPE_F64, double) \
-                  X(TN_DTYPE_C64, std::complex<float>) X(TN_DTYPE_C128, std::complex<double>)
+#define TENON_CPU_DTYPES(X)                                                                       \
+  X(TN_DTYPE_BOOL, bool)                                                                          \
+  X(TN_DTYPE_U8, uint8_t)                                                                         \
+  X(TN_DTYPE_U16, uint16_t) X(TN_DTYPE_U32, uint32_t) X(TN_DTYPE_U64, uint64_t)                   \
+      X(TN_DTYPE_I8, int8_t) X(TN_DTYPE_I16, int16_t) X(TN_DTYPE_I32, int32_t)                    \
+          X(TN_DTYPE_I64, int64_t) X(TN_DTYPE_F16, F16) X(TN_DTYPE_BF16, BF16)                    \
+              X(TN_DTYPE_F32, float) X(TN_DTYPE_F64, double) X(TN_DTYPE_C64, std::complex<float>) \
+                  X(TN_DTYPE_C128, std::complex<double>)
 #define TENON_CPU_CODE(code, T) \
   template <>                   \
   inline constexpr tn_dtype kDtype<T> = code;

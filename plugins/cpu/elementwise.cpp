@@ -23,10 +23,12 @@ void scatter_as(const char* from, char* to, int64_t step, int64_t n) {
   for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(to + i * step) = in[i];
 }
 void gather(const char* from, int64_t step, char* to, int64_t n, int64_t size) {
-  visit_size(static_cast<uint64_t>(size), [&]<class T>(Tag<T>) { gather_as<T>(from, step, to, n); });
+  visit_size(static_cast<uint64_t>(size),
+             [&]<class T>(Tag<T>) { gather_as<T>(from, step, to, n); });
 }
 void scatter(const char* from, char* to, int64_t step, int64_t n, int64_t size) {
-  visit_size(static_cast<uint64_t>(size), [&]<class T>(Tag<T>) { scatter_as<T>(from, to, step, n); });
+  visit_size(static_cast<uint64_t>(size),
+             [&]<class T>(Tag<T>) { scatter_as<T>(from, to, step, n); });
 }
 
 // Computes stretches of the element types that memory has; the half types go through f32.
@@ -54,7 +56,8 @@ struct Half {
         if (self.in_size[k] != 4)
           source[k] = in[k] + (one ? 0 : done * self.in_size[k]);
         else if (!one || done == 0)
-          (convert.*From)(reinterpret_cast<const uint16_t*>(in[k]) + (one ? 0 : done), wide[k], one ? 1 : m);
+          (convert.*From)(reinterpret_cast<const uint16_t*>(in[k]) + (one ? 0 : done), wide[k],
+                          one ? 1 : m);
       }
       if (self.out_size == 4) {
         self.fn[ones](params, wide[kMaxInputs], source, m);
@@ -68,7 +71,8 @@ struct Half {
 using F16Path = Half<&HalfConversions::from_f16, &HalfConversions::to_f16>;
 using BF16Path = Half<&HalfConversions::from_bf16, &HalfConversions::to_bf16>;
 
-// A row of any strides: what is neither contiguous nor one value is brought into contiguous blocks first.
+// A row of any strides: what is neither contiguous nor one value is brought into contiguous blocks
+// first.
 template <class Path, size_t K>
 void row(const Elementwise& self, const void* params, int64_t n, const std::array<char*, K>& data,
          const std::array<int64_t, K>& step) {
@@ -77,8 +81,10 @@ void row(const Elementwise& self, const void* params, int64_t n, const std::arra
   uint32_t ones = 0;
   bool direct = step[0] == out_size;
   for (size_t k = 0; k < kInputs; ++k) {
-    if (step[k + 1] == 0) ones |= 1u << k;
-    else direct &= step[k + 1] == Path::size_in_memory(self.in_size[k]);
+    if (step[k + 1] == 0)
+      ones |= 1u << k;
+    else
+      direct &= step[k + 1] == Path::size_in_memory(self.in_size[k]);
   }
   const bool known = ones < 4 && self.fn[ones] != nullptr;
   const char* in[kInputs];
@@ -108,9 +114,10 @@ void row(const Elementwise& self, const void* params, int64_t n, const std::arra
 template <class Path, size_t K>
 void run_loop(const Elementwise& self, const void* params, const tn_call& call) {
   const Operands<K> operands = operands_of<K>(call);
-  for_each_row<K>(*call.loop, operands, self.grain, [&](int64_t n, const auto& data, const auto& step) {
-    row<Path, K>(self, params, n, data, step);
-  });
+  for_each_row<K>(*call.loop, operands, self.grain,
+                  [&](int64_t n, const auto& data, const auto& step) {
+                    row<Path, K>(self, params, n, data, step);
+                  });
 }
 
 template <class Path>
@@ -120,17 +127,26 @@ tn_status* run(void* self_pointer, const tn_call* call) {
     alignas(16) unsigned char params[kParamBytes];
     if (self.read != nullptr) self.read(*call, params);
     switch (self.inputs) {
-      case 1: return run_loop<Path, 2>(self, params, *call);
-      case 2: return run_loop<Path, 3>(self, params, *call);
-      default: return run_loop<Path, 4>(self, params, *call);
+      case 1:
+        return run_loop<Path, 2>(self, params, *call);
+      case 2:
+        return run_loop<Path, 3>(self, params, *call);
+      default:
+        return run_loop<Path, 4>(self, params, *call);
     }
   });
 }
 
 }  // namespace
 
-tn_status* run_elementwise(void* self, void*, const tn_call* call) { return run<Direct>(self, call); }
-tn_status* run_elementwise_f16(void* self, void*, const tn_call* call) { return run<F16Path>(self, call); }
-tn_status* run_elementwise_bf16(void* self, void*, const tn_call* call) { return run<BF16Path>(self, call); }
+tn_status* run_elementwise(void* self, void*, const tn_call* call) {
+  return run<Direct>(self, call);
+}
+tn_status* run_elementwise_f16(void* self, void*, const tn_call* call) {
+  return run<F16Path>(self, call);
+}
+tn_status* run_elementwise_bf16(void* self, void*, const tn_call* call) {
+  return run<BF16Path>(self, call);
+}
 
 }  // namespace tenon::cpu

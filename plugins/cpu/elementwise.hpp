@@ -1,4 +1,5 @@
-// Elementwise kernels: a descriptor says how to compute a contiguous stretch; the walk over layouts and threads is shared.
+// Elementwise kernels: a descriptor says how to compute a contiguous stretch; the walk over layouts
+// and threads is shared.
 #pragma once
 
 #include "kernels.hpp"
@@ -13,20 +14,20 @@ using StretchFn = void (*)(const void* params, void* out, const void* const* in,
 
 // What a kernel's `self` points at. Static.
 struct Elementwise {
-  StretchFn fn[4];         // by which inputs are one value for the whole stretch (bit k: input k); fn[0] is all contiguous.
-                           // A NULL entry: such inputs are written out first.
-  uint8_t inputs;          // views among args[0..inputs)
-  uint8_t out_size;        // bytes of an element
+  StretchFn fn[4];  // by which inputs are one value for the whole stretch (bit k: input k); fn[0]
+                    // is all contiguous. A NULL entry: such inputs are written out first.
+  uint8_t inputs;    // views among args[0..inputs)
+  uint8_t out_size;  // bytes of an element
   uint8_t in_size[kMaxInputs];
-  int64_t grain;           // elements worth a thread
+  int64_t grain;                                              // elements worth a thread
   void (*read)(const tn_call& call, void* params) = nullptr;  // attributes into at most kParamBytes
 };
 constexpr size_t kParamBytes = 64;
 
 // tn_kernel.run with self = Elementwise.
 tn_status* run_elementwise(void* self, void* plan, const tn_call* call);
-// The same for f16 and bf16 inputs where `self` computes on f32; a result of 2 bytes is rounded, others stay as they are.
-// `self` says in_size 4, and out_size 4 where the result is a half.
+// The same for f16 and bf16 inputs where `self` computes on f32; a result of 2 bytes is rounded,
+// others stay as they are. `self` says in_size 4, and out_size 4 where the result is a half.
 tn_status* run_elementwise_f16(void* self, void* plan, const tn_call* call);
 tn_status* run_elementwise_bf16(void* self, void* plan, const tn_call* call);
 

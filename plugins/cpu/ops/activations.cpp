@@ -26,21 +26,27 @@ HWY_INLINE hn::Vec<D> number(D d, double value) {
 
 template <class D, class V>
 HWY_INLINE V any_sigmoid(D d, V x) {
-  if constexpr (kSingle<D>) return sigmoid_f32(d, x);
-  else return each_lane(d, x, [](double v) {
+  if constexpr (kSingle<D>)
+    return sigmoid_f32(d, x);
+  else
+    return each_lane(d, x, [](double v) {
       const double e = std::exp(-std::abs(v));
       return v < 0 ? e / (1 + e) : 1 / (1 + e);
     });
 }
 template <class D, class V>
 HWY_INLINE V any_tanh(D d, V x) {
-  if constexpr (kSingle<D>) return tanh_f32(d, x);
-  else return each_lane(d, x, [](double v) { return std::tanh(v); });
+  if constexpr (kSingle<D>)
+    return tanh_f32(d, x);
+  else
+    return each_lane(d, x, [](double v) { return std::tanh(v); });
 }
 template <class D, class V>
 HWY_INLINE V any_expm1(D d, V x) {
-  if constexpr (kSingle<D>) return expm1_f32(d, x);
-  else return each_lane(d, x, [](double v) { return std::expm1(v); });
+  if constexpr (kSingle<D>)
+    return expm1_f32(d, x);
+  else
+    return each_lane(d, x, [](double v) { return std::expm1(v); });
 }
 // The normal distribution function, and exp(-x^2 / 2).
 template <class D, class V>
@@ -74,7 +80,8 @@ struct GeluOp {
     return hn::IfThenZeroElse(hn::Eq(x, number(d, -HUGE_VAL)), hn::Mul(x, cdf));
   }
 };
-// x s(2u) with u = sqrt(2 / pi) (x + 0.044715 x^3): the same as x (1 + tanh u) / 2, without its cancellation.
+// x s(2u) with u = sqrt(2 / pi) (x + 0.044715 x^3): the same as x (1 + tanh u) / 2, without its
+// cancellation.
 struct GeluTanhOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
@@ -102,13 +109,16 @@ struct LeakyReluOp {
 // log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold.
 struct SoftplusOp {
   double beta, threshold;
-  explicit SoftplusOp(const tn_call& call) : beta(real_arg(call, 1)), threshold(real_arg(call, 2)) {}
+  explicit SoftplusOp(const tn_call& call)
+      : beta(real_arg(call, 1)), threshold(real_arg(call, 2)) {}
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     const V scaled = hn::Mul(x, number(d, beta));
     V small;
-    if constexpr (kSingle<D>) small = log1p_unit_f32(d, exp_f32(d, hn::Neg(hn::Abs(scaled))));
-    else small = each_lane(d, scaled, [](double v) { return std::log1p(std::exp(-std::abs(v))); });
+    if constexpr (kSingle<D>)
+      small = log1p_unit_f32(d, exp_f32(d, hn::Neg(hn::Abs(scaled))));
+    else
+      small = each_lane(d, scaled, [](double v) { return std::log1p(std::exp(-std::abs(v))); });
     const V positive = hn::IfThenZeroElse(hn::Lt(scaled, hn::Zero(d)), scaled);
     const V soft = hn::Div(hn::Add(positive, small), number(d, beta));
     return hn::IfThenElse(hn::Gt(scaled, number(d, threshold)), x, soft);
@@ -179,7 +189,8 @@ tn_status* run_gelu(void* self, void* plan, const tn_call* call) {
 template <const Elementwise& Exact, const Elementwise& Tanh>
 inline constexpr const Elementwise* kPair[2] = {&Exact, &Tanh};
 
-template <uint32_t Arg, auto Exact, auto Tanh, const Elementwise& ExactSelf, const Elementwise& TanhSelf>
+template <uint32_t Arg, auto Exact, auto Tanh, const Elementwise& ExactSelf,
+          const Elementwise& TanhSelf>
 void add_gelu(KernelList& list, std::string_view schema, tn_dtype dtype) {
   list.add({.schema = schema,
             .dtypes = TN_MASK(dtype),
@@ -191,15 +202,17 @@ template <class T, int64_t Grain>
 void add_gelu_of(KernelList& list) {
   add_gelu<1, run1<GeluOp, T, Grain>, run1<GeluTanhOp, T, Grain>, kUnary<GeluOp, T, Grain>,
            kUnary<GeluTanhOp, T, Grain>>(list, TN_SCHEMA_GELU, kDtype<T>);
-  add_gelu<2, run2<GeluBackwardOp, T, Grain>, run2<GeluTanhBackwardOp, T, Grain>, kBinary<GeluBackwardOp, T, Grain>,
-           kBinary<GeluTanhBackwardOp, T, Grain>>(list, TN_SCHEMA_GELU_BACKWARD, kDtype<T>);
+  add_gelu<2, run2<GeluBackwardOp, T, Grain>, run2<GeluTanhBackwardOp, T, Grain>,
+           kBinary<GeluBackwardOp, T, Grain>, kBinary<GeluTanhBackwardOp, T, Grain>>(
+      list, TN_SCHEMA_GELU_BACKWARD, kDtype<T>);
 }
 template <auto Run>
 void add_gelu_half(KernelList& list, tn_dtype dtype) {
   constexpr int64_t kGrain = kGrainMath;
-  add_gelu<1, Run, Run, kUnary<GeluOp, float, kGrain>, kUnary<GeluTanhOp, float, kGrain>>(list, TN_SCHEMA_GELU, dtype);
-  add_gelu<2, Run, Run, kBinary<GeluBackwardOp, float, kGrain>, kBinary<GeluTanhBackwardOp, float, kGrain>>(
-      list, TN_SCHEMA_GELU_BACKWARD, dtype);
+  add_gelu<1, Run, Run, kUnary<GeluOp, float, kGrain>, kUnary<GeluTanhOp, float, kGrain>>(
+      list, TN_SCHEMA_GELU, dtype);
+  add_gelu<2, Run, Run, kBinary<GeluBackwardOp, float, kGrain>,
+           kBinary<GeluTanhBackwardOp, float, kGrain>>(list, TN_SCHEMA_GELU_BACKWARD, dtype);
 }
 
 void add_kernels(KernelList& list) {

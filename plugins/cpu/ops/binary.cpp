@@ -67,10 +67,13 @@ struct LogaddexpOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x, V y) const {
     const V larger = MaximumOp()(d, x, y);
-    const V gap = hn::IfThenZeroElse(hn::Eq(x, y), hn::Abs(hn::Sub(x, y)));  // of two infinities as well
+    const V gap =
+        hn::IfThenZeroElse(hn::Eq(x, y), hn::Abs(hn::Sub(x, y)));  // of two infinities as well
     V rest;
-    if constexpr (sizeof(hn::TFromD<D>) == 4) rest = log1p_unit_f32(d, exp_f32(d, hn::Neg(gap)));
-    else rest = each_lane(d, gap, [](double v) { return std::log1p(std::exp(-v)); });
+    if constexpr (sizeof(hn::TFromD<D>) == 4)
+      rest = log1p_unit_f32(d, exp_f32(d, hn::Neg(gap)));
+    else
+      rest = each_lane(d, gap, [](double v) { return std::log1p(std::exp(-v)); });
     return hn::Add(larger, rest);
   }
 };

@@ -50,16 +50,20 @@ TENON_CPU_TEST1(AlwaysOp, (x == x))
 template <class F, class T>
 void add_test2(KernelList& list, std::string_view schema, uint64_t dtypes) {
   if constexpr (std::is_same_v<T, float>) {
-    add_elementwise(list, schema, TN_MASK(TN_DTYPE_F16), kLoop<F, kGrainMath, bool, T, T>, run_elementwise_f16);
-    add_elementwise(list, schema, TN_MASK(TN_DTYPE_BF16), kLoop<F, kGrainMath, bool, T, T>, run_elementwise_bf16);
+    add_elementwise(list, schema, TN_MASK(TN_DTYPE_F16), kLoop<F, kGrainMath, bool, T, T>,
+                    run_elementwise_f16);
+    add_elementwise(list, schema, TN_MASK(TN_DTYPE_BF16), kLoop<F, kGrainMath, bool, T, T>,
+                    run_elementwise_bf16);
   }
   add_loop<F, bool, T, T>(list, schema, dtypes);
 }
 template <class F, class T>
 void add_test1(KernelList& list, std::string_view schema, uint64_t dtypes) {
   if constexpr (std::is_same_v<T, float>) {
-    add_elementwise(list, schema, TN_MASK(TN_DTYPE_F16), kLoop<F, kGrainMath, bool, T>, run_elementwise_f16);
-    add_elementwise(list, schema, TN_MASK(TN_DTYPE_BF16), kLoop<F, kGrainMath, bool, T>, run_elementwise_bf16);
+    add_elementwise(list, schema, TN_MASK(TN_DTYPE_F16), kLoop<F, kGrainMath, bool, T>,
+                    run_elementwise_f16);
+    add_elementwise(list, schema, TN_MASK(TN_DTYPE_BF16), kLoop<F, kGrainMath, bool, T>,
+                    run_elementwise_bf16);
   }
   add_loop<F, bool, T>(list, schema, dtypes);
 }
@@ -92,7 +96,8 @@ void add_float_tests(KernelList& list) {
 template <class T>
 void add_integer_tests(KernelList& list) {
   using S = std::make_signed_t<T>;
-  const uint64_t both = TN_MASK(kDtype<T>) | TN_MASK(kDtype<S>) | (sizeof(T) == 1 ? TN_MASK_BOOL : 0);
+  const uint64_t both =
+      TN_MASK(kDtype<T>) | TN_MASK(kDtype<S>) | (sizeof(T) == 1 ? TN_MASK_BOOL : 0);
   const uint64_t unsigned_ones = both & ~TN_MASK(kDtype<S>);
   add_logic<T>(list, both);
   add_order<T>(list, unsigned_ones);

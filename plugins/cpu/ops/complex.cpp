@@ -32,7 +32,10 @@ C<R> quotient(C<R> x, C<R> y) {
 template <class R>
 C<R> power(C<R> x, C<R> y) {
   if (y == C<R>(0)) return C<R>(1);
-  if (x == C<R>(0)) return y.real() > 0 ? C<R>(0) : C<R>(std::numeric_limits<R>::quiet_NaN(), std::numeric_limits<R>::quiet_NaN());
+  if (x == C<R>(0))
+    return y.real() > 0
+               ? C<R>(0)
+               : C<R>(std::numeric_limits<R>::quiet_NaN(), std::numeric_limits<R>::quiet_NaN());
   // A small whole exponent is exact by products.
   if (y.imag() == 0 && y.real() == std::floor(y.real()) && std::abs(y.real()) <= 64) {
     C<R> base = x, result(1);
@@ -46,7 +49,8 @@ C<R> power(C<R> x, C<R> y) {
 template <class R>
 C<R> minus_one_exp(C<R> z) {
   const R s = std::sin(z.imag() / 2);
-  return {std::expm1(z.real()) * std::cos(z.imag()) - 2 * s * s, std::exp(z.real()) * std::sin(z.imag())};
+  return {std::expm1(z.real()) * std::cos(z.imag()) - 2 * s * s,
+          std::exp(z.real()) * std::sin(z.imag())};
 }
 // log(1 + z): the real part by log1p of |1 + z|^2 - 1, which keeps small z.
 template <class R>
@@ -66,11 +70,15 @@ void stretch(const void*, void* out_bytes, const void* const* in, int64_t n) {
   Out* out = static_cast<Out*>(out_bytes);
   [&]<size_t... K>(std::index_sequence<K...>) {
     for (int64_t i = 0; i < n; ++i) out[i] = F()(static_cast<const In*>(in[K])[i]...);
-  }(std::index_sequence_for<In...>());
+  }
+  (std::index_sequence_for<In...>());
 }
 template <class F, class Out, class... In>
-constexpr Elementwise kSelf = {
-    {stretch<F, Out, In...>, nullptr, nullptr, nullptr}, sizeof...(In), sizeof(Out), {sizeof(In)...}, kGrainHeavy};
+constexpr Elementwise kSelf = {{stretch<F, Out, In...>, nullptr, nullptr, nullptr},
+                               sizeof...(In),
+                               sizeof(Out),
+                               {sizeof(In)...},
+                               kGrainHeavy};
 
 template <class R>
 class Family {
@@ -119,7 +127,8 @@ class Family {
   void tests() {
     test1(TN_SCHEMA_ISNAN, [](C<R> z) { return std::isnan(z.real()) || std::isnan(z.imag()); });
     test1(TN_SCHEMA_ISINF, [](C<R> z) { return std::isinf(z.real()) || std::isinf(z.imag()); });
-    test1(TN_SCHEMA_ISFINITE, [](C<R> z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); });
+    test1(TN_SCHEMA_ISFINITE,
+          [](C<R> z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); });
     test1(TN_SCHEMA_LOGICAL_NOT, [](C<R> z) { return z == C<R>(0); });
     test2(TN_SCHEMA_EQUAL, [](C<R> x, C<R> y) { return x == y; });
     test2(TN_SCHEMA_NOT_EQUAL, [](C<R> x, C<R> y) { return x != y; });
@@ -134,17 +143,29 @@ class Family {
     add_elementwise(list_, schema, TN_MASK(dtype), kSelf<F, Out, In...>);
   }
   template <class F>
-  void unary(const char* schema, F f) { add<F, C<R>, C<R>>(schema, f, kDtype<C<R>>); }
+  void unary(const char* schema, F f) {
+    add<F, C<R>, C<R>>(schema, f, kDtype<C<R>>);
+  }
   template <class F>
-  void to_real(const char* schema, F f) { add<F, R, C<R>>(schema, f, kDtype<C<R>>); }
+  void to_real(const char* schema, F f) {
+    add<F, R, C<R>>(schema, f, kDtype<C<R>>);
+  }
   template <class F>
-  void binary(const char* schema, F f) { add<F, C<R>, C<R>, C<R>>(schema, f, kDtype<C<R>>); }
+  void binary(const char* schema, F f) {
+    add<F, C<R>, C<R>, C<R>>(schema, f, kDtype<C<R>>);
+  }
   template <class F>
-  void from_parts(const char* schema, F f) { add<F, C<R>, R, R>(schema, f, kDtype<R>); }
+  void from_parts(const char* schema, F f) {
+    add<F, C<R>, R, R>(schema, f, kDtype<R>);
+  }
   template <class F>
-  void test1(const char* schema, F f) { add<F, bool, C<R>>(schema, f, kDtype<C<R>>); }
+  void test1(const char* schema, F f) {
+    add<F, bool, C<R>>(schema, f, kDtype<C<R>>);
+  }
   template <class F>
-  void test2(const char* schema, F f) { add<F, bool, C<R>, C<R>>(schema, f, kDtype<C<R>>); }
+  void test2(const char* schema, F f) {
+    add<F, bool, C<R>, C<R>>(schema, f, kDtype<C<R>>);
+  }
 
   KernelList& list_;
 };

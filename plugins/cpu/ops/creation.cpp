@@ -13,9 +13,11 @@ namespace {
 template <class T>
 T number_as(const tn_value& value) {
   if (value.tag == TN_VALUE_COMPLEX) {
-    if constexpr (is_complex_v<T>) return T(static_cast<typename T::value_type>(value.as.floats[0]),
-                                            static_cast<typename T::value_type>(value.as.floats[1]));
-    else return static_cast<T>(static_cast<Compute<T>>(value.as.floats[0]));
+    if constexpr (is_complex_v<T>)
+      return T(static_cast<typename T::value_type>(value.as.floats[0]),
+               static_cast<typename T::value_type>(value.as.floats[1]));
+    else
+      return static_cast<T>(static_cast<Compute<T>>(value.as.floats[0]));
   }
   if constexpr (is_complex_v<T>) {
     using R = typename T::value_type;
@@ -25,13 +27,15 @@ T number_as(const tn_value& value) {
     if constexpr (is_int_v<T>) {
       if (value.tag == TN_VALUE_FLOAT) return static_cast<T>(static_cast<int64_t>(value.as.f));
     }
-    return static_cast<T>(value.tag == TN_VALUE_FLOAT ? static_cast<C>(value.as.f) : static_cast<C>(value.as.i));
+    return static_cast<T>(value.tag == TN_VALUE_FLOAT ? static_cast<C>(value.as.f)
+                                                      : static_cast<C>(value.as.i));
   }
 }
 
 template <class T>
 void fill(T* out, int64_t n, T value) {
-  parallel_for(n, kGrainCopy, [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
+  parallel_for(n, kGrainCopy,
+               [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
 }
 
 template <uint32_t ValueArg>
@@ -47,19 +51,23 @@ void full(const tn_call& call) {
   });
 }
 
-// start + i step, each by itself, so that errors don't add up: exact for integers, one rounding of f64 otherwise.
+// start + i step, each by itself, so that errors don't add up: exact for integers, one rounding of
+// f64 otherwise.
 void arange(const tn_call& call) {
   const tn_view& out = output(call);
   const bool whole = call.args[0].tag != TN_VALUE_FLOAT && call.args[2].tag != TN_VALUE_FLOAT;
   visit_dtype<TN_MASK_REAL>(out.dtype, [&]<class T>(Tag<T>) {
     T* to = data_of<T>(out);
     if (whole) {
-      const uint64_t start = static_cast<uint64_t>(call.args[0].as.i), step = static_cast<uint64_t>(call.args[2].as.i);
+      const uint64_t start = static_cast<uint64_t>(call.args[0].as.i),
+                     step = static_cast<uint64_t>(call.args[2].as.i);
       parallel_for(numel(out), kGrainMath, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const int64_t value = static_cast<int64_t>(start + static_cast<uint64_t>(i) * step);
-          if constexpr (is_int_v<T>) to[i] = static_cast<T>(value);
-          else to[i] = static_cast<T>(static_cast<Compute<T>>(value));
+          if constexpr (is_int_v<T>)
+            to[i] = static_cast<T>(value);
+          else
+            to[i] = static_cast<T>(static_cast<Compute<T>>(value));
         }
       });
       return;
@@ -68,8 +76,10 @@ void arange(const tn_call& call) {
     parallel_for(numel(out), kGrainMath, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const double value = start + static_cast<double>(i) * step;
-        if constexpr (is_int_v<T>) to[i] = static_cast<T>(static_cast<int64_t>(value));
-        else to[i] = static_cast<T>(static_cast<Compute<T>>(value));
+        if constexpr (is_int_v<T>)
+          to[i] = static_cast<T>(static_cast<int64_t>(value));
+        else
+          to[i] = static_cast<T>(static_cast<Compute<T>>(value));
       }
     });
   });
@@ -88,7 +98,8 @@ void linspace(const tn_call& call) {
     parallel_for(n, kGrainMath, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
         const bool upper = endpoint && n > 1 && i >= n / 2;
-        const double value = upper ? end - static_cast<double>(n - 1 - i) * step : start + static_cast<double>(i) * step;
+        const double value = upper ? end - static_cast<double>(n - 1 - i) * step
+                                   : start + static_cast<double>(i) * step;
         to[i] = static_cast<T>(static_cast<Compute<T>>(value));
       }
     });
@@ -101,12 +112,14 @@ void eye(const tn_call& call) {
   const uint64_t row_bytes = static_cast<uint64_t>(columns) * size_of(out.dtype);
   visit_dtype(out.dtype, [&]<class T>(Tag<T>) {
     T* to = data_of<T>(out);
-    parallel_for(rows, std::max<int64_t>(1, kGrainCopy / std::max<int64_t>(columns, 1)), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        std::memset(static_cast<void*>(to + i * columns), 0, row_bytes);
-        if (k > -rows - 1 && k < columns + 1 && i + k >= 0 && i + k < columns) to[i * columns + i + k] = T(1);
-      }
-    });
+    parallel_for(rows, std::max<int64_t>(1, kGrainCopy / std::max<int64_t>(columns, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     std::memset(static_cast<void*>(to + i * columns), 0, row_bytes);
+                     if (k > -rows - 1 && k < columns + 1 && i + k >= 0 && i + k < columns)
+                       to[i * columns + i + k] = T(1);
+                   }
+                 });
   });
 }
 
@@ -121,17 +134,21 @@ void triangle(const tn_call& call) {
   visit_size(size_of(out.dtype), [&]<class T>(Tag<T>) {
     const T* from = data_of<const T>(x);
     T* to = data_of<T>(out);
-    parallel_for(all_rows, std::max<int64_t>(1, kGrainCopy / std::max<int64_t>(columns, 1)), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        // Lower keeps columns [0, split), upper [split, columns).
-        const int64_t split = std::clamp(r % rows + k + (Lower ? 1 : 0), int64_t{0}, columns);
-        const int64_t first = Lower ? 0 : split, last = Lower ? split : columns;
-        T* row = to + r * columns;
-        std::memset(static_cast<void*>(row), 0, static_cast<size_t>(first) * sizeof(T));
-        std::memcpy(static_cast<void*>(row + first), from + r * columns + first, static_cast<size_t>(last - first) * sizeof(T));
-        std::memset(static_cast<void*>(row + last), 0, static_cast<size_t>(columns - last) * sizeof(T));
-      }
-    });
+    parallel_for(
+        all_rows, std::max<int64_t>(1, kGrainCopy / std::max<int64_t>(columns, 1)),
+        [&](int64_t begin, int64_t end) {
+          for (int64_t r = begin; r < end; ++r) {
+            // Lower keeps columns [0, split), upper [split, columns).
+            const int64_t split = std::clamp(r % rows + k + (Lower ? 1 : 0), int64_t{0}, columns);
+            const int64_t first = Lower ? 0 : split, last = Lower ? split : columns;
+            T* row = to + r * columns;
+            std::memset(static_cast<void*>(row), 0, static_cast<size_t>(first) * sizeof(T));
+            std::memcpy(static_cast<void*>(row + first), from + r * columns + first,
+                        static_cast<size_t>(last - first) * sizeof(T));
+            std::memset(static_cast<void*>(row + last), 0,
+                        static_cast<size_t>(columns - last) * sizeof(T));
+          }
+        });
   });
 }
 
@@ -139,7 +156,10 @@ void triangle(const tn_call& call) {
 
 void add_creation_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_FULL, .dtypes = TN_MASK_ALL, .run = run_of<full<1>>});
-  list.add({.schema = TN_SCHEMA_FULL_LIKE, .dtypes = TN_MASK_ALL, .run = run_of<full<1>>, .flags = TN_KERNEL_STRIDED});
+  list.add({.schema = TN_SCHEMA_FULL_LIKE,
+            .dtypes = TN_MASK_ALL,
+            .run = run_of<full<1>>,
+            .flags = TN_KERNEL_STRIDED});
   list.add({.schema = TN_SCHEMA_ARANGE, .dtypes = TN_MASK_REAL, .run = run_of<arange>});
   list.add({.schema = TN_SCHEMA_LINSPACE, .dtypes = TN_MASK_FLOAT, .run = run_of<linspace>});
   list.add({.schema = TN_SCHEMA_EYE, .dtypes = TN_MASK_ALL, .run = run_of<eye>});

@@ -1,5 +1,5 @@
-// Arithmetic of integers and bools. Signed results wrap, division by zero gives 0, shifts by the width or more shift everything
-// out; all without traps.
+// Arithmetic of integers and bools. Signed results wrap, division by zero gives 0, shifts by the
+// width or more shift everything out; all without traps.
 #include <bit>
 #include <limits>
 
@@ -18,7 +18,8 @@ namespace {
 
 template <class T>
 using Unsigned = std::make_unsigned_t<T>;
-// Arithmetic that wraps: on unsigned numbers of at least 32 bits, since narrower ones are promoted to int.
+// Arithmetic that wraps: on unsigned numbers of at least 32 bits, since narrower ones are promoted
+// to int.
 template <class T>
 using Wrapping = std::conditional_t<(sizeof(T) < 4), uint32_t, Unsigned<T>>;
 template <class T>
@@ -56,7 +57,7 @@ TENON_CPU_INT2(SubInt, w(x) - w(y))
 TENON_CPU_INT2(MulInt, w(x) * w(y))
 TENON_CPU_INT2(MaximumInt, x > y ? x : y)
 TENON_CPU_INT2(MinimumInt, x < y ? x : y)
-TENON_CPU_INT2(AndInt, x & y)
+TENON_CPU_INT2(AndInt, x& y)
 TENON_CPU_INT2(OrInt, x | y)
 TENON_CPU_INT2(XorInt, x ^ y)
 TENON_CPU_INT2(ReluBackwardInt, y > 0 ? x : T{0})
@@ -64,12 +65,15 @@ TENON_CPU_INT2(ReluBackwardInt, y > 0 ? x : T{0})
 template <class T>
 constexpr int kBits = std::numeric_limits<Unsigned<T>>::digits;
 // A negative count is as good as a large one.
-TENON_CPU_INT2(LeftShift, static_cast<Unsigned<T>>(y) < static_cast<Unsigned<T>>(kBits<T>) ? w(x) << (y & (kBits<T> - 1)) : 0)
-TENON_CPU_INT2(RightShift, static_cast<Unsigned<T>>(y) < static_cast<Unsigned<T>>(kBits<T>) ? x >> (y & (kBits<T> - 1))
-                                                                                           : (x < 0 ? -1 : 0))
+TENON_CPU_INT2(LeftShift, static_cast<Unsigned<T>>(y) < static_cast<Unsigned<T>>(kBits<T>)
+                              ? w(x) << (y & (kBits<T> - 1))
+                              : 0)
+TENON_CPU_INT2(RightShift, static_cast<Unsigned<T>>(y) < static_cast<Unsigned<T>>(kBits<T>)
+                               ? x >> (y & (kBits<T> - 1))
+                               : (x < 0 ? -1 : 0))
 
-// Quotient rounded down and remainder with the divisor's sign, as in Python. Dividing by -1 is a negation: the hardware traps at
-// the smallest number.
+// Quotient rounded down and remainder with the divisor's sign, as in Python. Dividing by -1 is a
+// negation: the hardware traps at the smallest number.
 struct FloorDivideInt {
   template <class T>
   HWY_INLINE T operator()(T x, T y) const {
@@ -104,7 +108,8 @@ struct PowInt {
       if (y < 0) return x == 1 ? T{1} : x == -1 ? static_cast<T>((y & 1) != 0 ? -1 : 1) : T{0};
     }
     Wrapping<T> base = w(x), result = 1;
-    for (Unsigned<T> n = static_cast<Unsigned<T>>(y); n != 0; n = static_cast<Unsigned<T>>(n >> 1)) {
+    for (Unsigned<T> n = static_cast<Unsigned<T>>(y); n != 0;
+         n = static_cast<Unsigned<T>>(n >> 1)) {
       if ((n & 1) != 0) result *= base;
       base *= base;
     }
@@ -123,11 +128,13 @@ void add2(KernelList& list, std::string_view schema) {
 // Where signs don't matter one kernel serves the signed and the unsigned type.
 template <class F, class... T>
 void add1_unsigned(KernelList& list, std::string_view schema) {
-  (add_loop<F, T, T>(list, schema, TN_MASK(kDtype<T>) | TN_MASK(kDtype<std::make_signed_t<T>>)), ...);
+  (add_loop<F, T, T>(list, schema, TN_MASK(kDtype<T>) | TN_MASK(kDtype<std::make_signed_t<T>>)),
+   ...);
 }
 template <class F, class... T>
 void add2_unsigned(KernelList& list, std::string_view schema) {
-  (add_loop<F, T, T, T>(list, schema, TN_MASK(kDtype<T>) | TN_MASK(kDtype<std::make_signed_t<T>>)), ...);
+  (add_loop<F, T, T, T>(list, schema, TN_MASK(kDtype<T>) | TN_MASK(kDtype<std::make_signed_t<T>>)),
+   ...);
 }
 
 template <class T>
@@ -145,7 +152,8 @@ void add_ordered(KernelList& list) {
 }
 template <class... T>
 void add_signless(KernelList& list) {
-  for (const char* schema : {TN_SCHEMA_FLOOR, TN_SCHEMA_CEIL, TN_SCHEMA_ROUND, TN_SCHEMA_TRUNC, TN_SCHEMA_CONJ, TN_SCHEMA_REAL})
+  for (const char* schema : {TN_SCHEMA_FLOOR, TN_SCHEMA_CEIL, TN_SCHEMA_ROUND, TN_SCHEMA_TRUNC,
+                             TN_SCHEMA_CONJ, TN_SCHEMA_REAL})
     add1_unsigned<CopyInt, T...>(list, schema);
   add1_unsigned<ZeroInt, T...>(list, TN_SCHEMA_IMAG);
   add1_unsigned<NegInt, T...>(list, TN_SCHEMA_NEG);
@@ -162,8 +170,9 @@ void add_signless(KernelList& list) {
 // A bool is a byte of 0 or 1.
 void add_bool(KernelList& list) {
   const uint64_t mask = TN_MASK_BOOL;
-  for (const char* schema : {TN_SCHEMA_ABS, TN_SCHEMA_SIGN, TN_SCHEMA_SQUARE, TN_SCHEMA_FLOOR, TN_SCHEMA_CEIL, TN_SCHEMA_ROUND,
-                             TN_SCHEMA_TRUNC, TN_SCHEMA_CONJ, TN_SCHEMA_REAL})
+  for (const char* schema :
+       {TN_SCHEMA_ABS, TN_SCHEMA_SIGN, TN_SCHEMA_SQUARE, TN_SCHEMA_FLOOR, TN_SCHEMA_CEIL,
+        TN_SCHEMA_ROUND, TN_SCHEMA_TRUNC, TN_SCHEMA_CONJ, TN_SCHEMA_REAL})
     add_loop<CopyInt, uint8_t, uint8_t>(list, schema, mask);
   add_loop<ZeroInt, uint8_t, uint8_t>(list, TN_SCHEMA_IMAG, mask);
   add_loop<NotBool, uint8_t, uint8_t>(list, TN_SCHEMA_BITWISE_NOT, mask);
@@ -175,8 +184,10 @@ void add_bool(KernelList& list) {
 }
 
 void add_kernels(KernelList& list) {
-  add_ordered<uint8_t>(list), add_ordered<uint16_t>(list), add_ordered<uint32_t>(list), add_ordered<uint64_t>(list);
-  add_ordered<int8_t>(list), add_ordered<int16_t>(list), add_ordered<int32_t>(list), add_ordered<int64_t>(list);
+  add_ordered<uint8_t>(list), add_ordered<uint16_t>(list), add_ordered<uint32_t>(list),
+      add_ordered<uint64_t>(list);
+  add_ordered<int8_t>(list), add_ordered<int16_t>(list), add_ordered<int32_t>(list),
+      add_ordered<int64_t>(list);
   add_signless<uint8_t, uint16_t, uint32_t, uint64_t>(list);
   add_bool(list);
 }

@@ -28,11 +28,21 @@ constexpr const Elementwise& kChoose = kLoop<Choose, kGrainCopy, T, uint8_t, T, 
 tn_status* run_where(void*, void* plan, const tn_call* call) {
   const Elementwise* self = nullptr;
   switch (size_of(call->outs[0]->dtype)) {
-    case 1: self = &kChoose<uint8_t>; break;
-    case 2: self = &kChoose<uint16_t>; break;
-    case 4: self = &kChoose<uint32_t>; break;
-    case 8: self = &kChoose<uint64_t>; break;
-    default: self = &kChoose<Bytes16>; break;
+    case 1:
+      self = &kChoose<uint8_t>;
+      break;
+    case 2:
+      self = &kChoose<uint16_t>;
+      break;
+    case 4:
+      self = &kChoose<uint32_t>;
+      break;
+    case 8:
+      self = &kChoose<uint64_t>;
+      break;
+    default:
+      self = &kChoose<Bytes16>;
+      break;
   }
   return run_elementwise(const_cast<Elementwise*>(self), plan, call);
 }
@@ -49,7 +59,8 @@ struct ClampFloat {
     const V lower = hn::Set(d, static_cast<T>(low)), upper = hn::Set(d, static_cast<T>(high));
     const V raised = hn::IfThenElse(hn::Lt(x, lower), lower, x);
     const V result = hn::IfThenElse(hn::Gt(raised, upper), upper, raised);
-    return hn::IfThenElse(hn::Eq(lower, lower), hn::IfThenElse(hn::Eq(upper, upper), result, upper), lower);
+    return hn::IfThenElse(hn::Eq(lower, lower), hn::IfThenElse(hn::Eq(upper, upper), result, upper),
+                          lower);
   }
 };
 // A bound outside the dtype's range is the range's end.
@@ -61,10 +72,13 @@ struct ClampInt {
     if (call.args[2].tag != TN_VALUE_NONE) high = limited(call.args[2].as.i);
   }
   static T limited(int64_t value) {
-    if constexpr (std::is_same_v<T, uint64_t>) return value < 0 ? 0 : static_cast<T>(value);
-    else return static_cast<T>(value < int64_t{std::numeric_limits<T>::min()}   ? std::numeric_limits<T>::min()
-                               : value > int64_t{std::numeric_limits<T>::max()} ? std::numeric_limits<T>::max()
-                                                                                : value);
+    if constexpr (std::is_same_v<T, uint64_t>)
+      return value < 0 ? 0 : static_cast<T>(value);
+    else
+      return static_cast<T>(
+          value < int64_t{std::numeric_limits<T>::min()}   ? std::numeric_limits<T>::min()
+          : value > int64_t{std::numeric_limits<T>::max()} ? std::numeric_limits<T>::max()
+                                                           : value);
   }
   HWY_INLINE T operator()(T x) const {
     const T raised = x < low ? low : x;
@@ -77,10 +91,15 @@ void add_clamp(KernelList& list) {
 }
 
 void add_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_WHERE, .dtypes = TN_MASK_BOOL, .run = run_where, .flags = kElementwiseFlags});
+  list.add({.schema = TN_SCHEMA_WHERE,
+            .dtypes = TN_MASK_BOOL,
+            .run = run_where,
+            .flags = kElementwiseFlags});
   add_unary<ClampFloat, kGrainCopy>(list, TN_SCHEMA_CLAMP);
-  add_clamp<uint8_t>(list), add_clamp<uint16_t>(list), add_clamp<uint32_t>(list), add_clamp<uint64_t>(list);
-  add_clamp<int8_t>(list), add_clamp<int16_t>(list), add_clamp<int32_t>(list), add_clamp<int64_t>(list);
+  add_clamp<uint8_t>(list), add_clamp<uint16_t>(list), add_clamp<uint32_t>(list),
+      add_clamp<uint64_t>(list);
+  add_clamp<int8_t>(list), add_clamp<int16_t>(list), add_clamp<int32_t>(list),
+      add_clamp<int64_t>(list);
 }
 
 }  // namespace

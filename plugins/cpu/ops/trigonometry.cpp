@@ -16,30 +16,37 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
 namespace {
 
-#define TENON_CPU_TRIG1(Name, Wide, scalar)                                                      \
-  struct Name {                                                                                  \
-    template <class D, class V>                                                                  \
-    HWY_INLINE V operator()(D d, V x) const {                                                    \
-      const auto by_library = [](double v) { return static_cast<double>(scalar(v)); };           \
-      if constexpr (sizeof(hn::TFromD<D>) == 4) return trig_f32<Wide>(d, x, by_library);         \
-      else return each_lane(d, x, by_library);                                                   \
-    }                                                                                            \
+#define TENON_CPU_TRIG1(Name, Wide, scalar)                                            \
+  struct Name {                                                                        \
+    template <class D, class V>                                                        \
+    HWY_INLINE V operator()(D d, V x) const {                                          \
+      const auto by_library = [](double v) { return static_cast<double>(scalar(v)); }; \
+      if constexpr (sizeof(hn::TFromD<D>) == 4)                                        \
+        return trig_f32<Wide>(d, x, by_library);                                       \
+      else                                                                             \
+        return each_lane(d, x, by_library);                                            \
+    }                                                                                  \
   };
-#define TENON_CPU_ANGLE1(Name, Wide, scalar)                                                     \
-  struct Name {                                                                                  \
-    template <class D, class V>                                                                  \
-    HWY_INLINE V operator()(D d, V x) const {                                                    \
-      if constexpr (sizeof(hn::TFromD<D>) == 4) return in_f64<Wide>(d, x);                       \
-      else return each_lane(d, x, [](double v) { return static_cast<double>(scalar(v)); });      \
-    }                                                                                            \
+#define TENON_CPU_ANGLE1(Name, Wide, scalar)                                             \
+  struct Name {                                                                          \
+    template <class D, class V>                                                          \
+    HWY_INLINE V operator()(D d, V x) const {                                            \
+      if constexpr (sizeof(hn::TFromD<D>) == 4)                                          \
+        return in_f64<Wide>(d, x);                                                       \
+      else                                                                               \
+        return each_lane(d, x, [](double v) { return static_cast<double>(scalar(v)); }); \
+    }                                                                                    \
   };
-#define TENON_CPU_ANGLE2(Name, Wide, scalar)                                                     \
-  struct Name {                                                                                  \
-    template <class D, class V>                                                                  \
-    HWY_INLINE V operator()(D d, V x, V y) const {                                               \
-      if constexpr (sizeof(hn::TFromD<D>) == 4) return in_f64<Wide>(d, x, y);                    \
-      else return each_lane(d, x, y, [](double a, double b) { return static_cast<double>(scalar(a, b)); }); \
-    }                                                                                            \
+#define TENON_CPU_ANGLE2(Name, Wide, scalar)                                                    \
+  struct Name {                                                                                 \
+    template <class D, class V>                                                                 \
+    HWY_INLINE V operator()(D d, V x, V y) const {                                              \
+      if constexpr (sizeof(hn::TFromD<D>) == 4)                                                 \
+        return in_f64<Wide>(d, x, y);                                                           \
+      else                                                                                      \
+        return each_lane(d, x, y,                                                               \
+                         [](double a, double b) { return static_cast<double>(scalar(a, b)); }); \
+    }                                                                                           \
   };
 
 TENON_CPU_TRIG1(SinOp, WideSin, std::sin)
@@ -56,8 +63,10 @@ struct PowOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x, V y) const {
     if (hn::AllTrue(d, hn::Eq(y, hn::Set(d, 2)))) return hn::Mul(x, x);
-    if constexpr (sizeof(hn::TFromD<D>) == 4) return in_f64<WidePow>(d, x, y);
-    else return each_lane(d, x, y, [](double a, double b) { return std::pow(a, b); });
+    if constexpr (sizeof(hn::TFromD<D>) == 4)
+      return in_f64<WidePow>(d, x, y);
+    else
+      return each_lane(d, x, y, [](double a, double b) { return std::pow(a, b); });
   }
 };
 

@@ -14,12 +14,12 @@ namespace tenon::cpu::HWY_NAMESPACE {
 namespace {
 
 // A functor over vectors: TENON_CPU_OP1(Neg, hn::Neg(x)).
-#define TENON_CPU_OP1(Name, expression)                        \
-  struct Name {                                                \
-    template <class D, class V>                                \
+#define TENON_CPU_OP1(Name, expression)                                         \
+  struct Name {                                                                 \
+    template <class D, class V>                                                 \
     HWY_INLINE V operator()([[maybe_unused]] D d, [[maybe_unused]] V x) const { \
-      return expression;                                       \
-    }                                                          \
+      return expression;                                                        \
+    }                                                                           \
   };
 
 TENON_CPU_OP1(NegOp, hn::Neg(x))

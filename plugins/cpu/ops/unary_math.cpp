@@ -17,13 +17,15 @@ namespace tenon::cpu::HWY_NAMESPACE {
 namespace {
 
 // f32 by a vector expression, f64 lane by lane.
-#define TENON_CPU_MATH1(Name, expression32, scalar64)                                        \
-  struct Name {                                                                              \
-    template <class D, class V>                                                              \
-    HWY_INLINE V operator()(D d, V x) const {                                                \
-      if constexpr (sizeof(hn::TFromD<D>) == 4) return expression32;                         \
-      else return each_lane(d, x, [](double v) { return static_cast<double>(scalar64(v)); }); \
-    }                                                                                        \
+#define TENON_CPU_MATH1(Name, expression32, scalar64)                                      \
+  struct Name {                                                                            \
+    template <class D, class V>                                                            \
+    HWY_INLINE V operator()(D d, V x) const {                                              \
+      if constexpr (sizeof(hn::TFromD<D>) == 4)                                            \
+        return expression32;                                                               \
+      else                                                                                 \
+        return each_lane(d, x, [](double v) { return static_cast<double>(scalar64(v)); }); \
+    }                                                                                      \
   };
 
 TENON_CPU_MATH1(ExpOp, exp_f32(d, x), std::exp)

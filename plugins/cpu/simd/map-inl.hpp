@@ -1,5 +1,5 @@
-// Elementwise kernels from functors over vectors of f32 and f64. An Op is a functor op(d, x) or op(d, x, y); one with attributes
-// is made from the call: explicit Op(const tn_call&).
+// Elementwise kernels from functors over vectors of f32 and f64. An Op is a functor op(d, x) or
+// op(d, x, y); one with attributes is made from the call: explicit Op(const tn_call&).
 #if defined(TENON_CPU_MAP_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_MAP_INL
 #undef TENON_CPU_MAP_INL
@@ -44,8 +44,10 @@ HWY_INLINE void store_some(V v, D d, T* to, int64_t n) {
 
 template <class Op>
 HWY_INLINE Op op_of(const void* params) {
-  if constexpr (std::is_empty_v<Op>) return Op();
-  else return *static_cast<const Op*>(params);
+  if constexpr (std::is_empty_v<Op>)
+    return Op();
+  else
+    return *static_cast<const Op*>(params);
 }
 template <class Op>
 void read_op(const tn_call& call, void* params) {
@@ -54,13 +56,17 @@ void read_op(const tn_call& call, void* params) {
 }
 template <class Op>
 HWY_INLINE Op op_from(const tn_call& call) {
-  if constexpr (std::is_empty_v<Op>) return Op();
-  else return Op(call);
+  if constexpr (std::is_empty_v<Op>)
+    return Op();
+  else
+    return Op(call);
 }
 template <class Op>
 constexpr auto reader_of() -> void (*)(const tn_call&, void*) {
-  if constexpr (std::is_empty_v<Op>) return nullptr;
-  else return read_op<Op>;
+  if constexpr (std::is_empty_v<Op>)
+    return nullptr;
+  else
+    return read_op<Op>;
 }
 
 template <class Op, class T>
@@ -99,8 +105,12 @@ void stretch2(const void* params, void* out_bytes, const void* const* in_bytes, 
 }
 
 template <class Op, class T, int64_t Grain>
-inline constexpr Elementwise kUnary = {
-    {stretch1<Op, T>, nullptr, nullptr, nullptr}, 1, sizeof(T), {sizeof(T)}, Grain, reader_of<Op>()};
+inline constexpr Elementwise kUnary = {{stretch1<Op, T>, nullptr, nullptr, nullptr},
+                                       1,
+                                       sizeof(T),
+                                       {sizeof(T)},
+                                       Grain,
+                                       reader_of<Op>()};
 template <class Op, class T, int64_t Grain>
 inline constexpr Elementwise kBinary = {
     {stretch2<Op, T, 0>, stretch2<Op, T, 1>, stretch2<Op, T, 2>, nullptr},
@@ -133,7 +143,8 @@ tn_status* run2(void* self, void* plan, const tn_call* call) {
       const void* in[] = {call->args[0].as.view->data, call->args[1].as.view->data};
       void* out = call->outs[0]->data;
       const bool x_is_one = is_one_value(*call, 1), y_is_one = is_one_value(*call, 2);
-      if (!x_is_one && !y_is_one) [[likely]] return stretch2<Op, T, 0>(&op, out, in, n), nullptr;
+      if (!x_is_one && !y_is_one) [[likely]]
+        return stretch2<Op, T, 0>(&op, out, in, n), nullptr;
       if (!x_is_one) return stretch2<Op, T, 2>(&op, out, in, n), nullptr;
       if (!y_is_one) return stretch2<Op, T, 1>(&op, out, in, n), nullptr;
       if (n == 1) return stretch2<Op, T, 3>(&op, out, in, n), nullptr;
@@ -145,17 +156,25 @@ tn_status* run2(void* self, void* plan, const tn_call* call) {
 // Registers an op for f32, f64 and, through f32, the half types.
 template <class Op, int64_t Grain, int64_t Grain64 = Grain>
 void add_unary(KernelList& list, std::string_view schema) {
-  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F32), kUnary<Op, float, Grain>, run1<Op, float, Grain>);
-  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F64), kUnary<Op, double, Grain64>, run1<Op, double, Grain64>);
-  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F16), kUnary<Op, float, Grain>, run_elementwise_f16);
-  add_elementwise(list, schema, TN_MASK(TN_DTYPE_BF16), kUnary<Op, float, Grain>, run_elementwise_bf16);
+  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F32), kUnary<Op, float, Grain>,
+                  run1<Op, float, Grain>);
+  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F64), kUnary<Op, double, Grain64>,
+                  run1<Op, double, Grain64>);
+  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F16), kUnary<Op, float, Grain>,
+                  run_elementwise_f16);
+  add_elementwise(list, schema, TN_MASK(TN_DTYPE_BF16), kUnary<Op, float, Grain>,
+                  run_elementwise_bf16);
 }
 template <class Op, int64_t Grain, int64_t Grain64 = Grain>
 void add_binary(KernelList& list, std::string_view schema) {
-  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F32), kBinary<Op, float, Grain>, run2<Op, float, Grain>);
-  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F64), kBinary<Op, double, Grain64>, run2<Op, double, Grain64>);
-  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F16), kBinary<Op, float, Grain>, run_elementwise_f16);
-  add_elementwise(list, schema, TN_MASK(TN_DTYPE_BF16), kBinary<Op, float, Grain>, run_elementwise_bf16);
+  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F32), kBinary<Op, float, Grain>,
+                  run2<Op, float, Grain>);
+  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F64), kBinary<Op, double, Grain64>,
+                  run2<Op, double, Grain64>);
+  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F16), kBinary<Op, float, Grain>,
+                  run_elementwise_f16);
+  add_elementwise(list, schema, TN_MASK(TN_DTYPE_BF16), kBinary<Op, float, Grain>,
+                  run_elementwise_bf16);
 }
 
 // Kernels from scalar functors, which the compiler vectorises where it can: F(In...) -> Out.
@@ -164,8 +183,10 @@ void loop_stretch(const void* params, void* out_bytes, const void* const* in, in
   const F f = op_of<F>(params);
   Out* __restrict out = static_cast<Out*>(out_bytes);
   [&]<size_t... K>(std::index_sequence<K...>) HWY_ATTR {
-    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<Out>(f(static_cast<const In*>(in[K])[i]...));
-  }(std::index_sequence_for<In...>());
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = static_cast<Out>(f(static_cast<const In*>(in[K])[i]...));
+  }
+  (std::index_sequence_for<In...>());
 }
 template <class F, int64_t Grain, class Out, class... In>
 inline constexpr Elementwise kLoop = {{loop_stretch<F, Out, In...>, nullptr, nullptr, nullptr},

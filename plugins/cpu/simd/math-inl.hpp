@@ -1,5 +1,6 @@
-// Vector mathematics on f32. Errors against the exact value in units in the last place, as tests/plugins/cpu measures them, stand
-// at each function. Polynomials without a source are Chebyshev fits on the interval named, rounded to f32.
+// Vector mathematics on f32. Errors against the exact value in units in the last place, as
+// tests/plugins/cpu measures them, stand at each function. Polynomials without a source are
+// Chebyshev fits on the interval named, rounded to f32.
 #if defined(TENON_CPU_MATH_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_MATH_INL
 #undef TENON_CPU_MATH_INL
@@ -25,10 +26,12 @@ HWY_INLINE V poly(D d, V x, double first, C... rest) {
 template <class D, class V>
 HWY_INLINE V clamp_keep_nan(D d, V x, double low, double high) {
   using T = hn::TFromD<D>;
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2  // minps returns its second operand when one is NaN
+#if HWY_TARGET == HWY_AVX3 || \
+    HWY_TARGET == HWY_AVX2  // minps returns its second operand when one is NaN
   return hn::Min(hn::Set(d, static_cast<T>(high)), hn::Max(hn::Set(d, static_cast<T>(low)), x));
 #else
-  const V limited = hn::Min(hn::Set(d, static_cast<T>(high)), hn::Max(hn::Set(d, static_cast<T>(low)), x));
+  const V limited =
+      hn::Min(hn::Set(d, static_cast<T>(high)), hn::Max(hn::Set(d, static_cast<T>(low)), x));
   return hn::IfThenElse(hn::IsNaN(x), x, limited);
 #endif
 }
@@ -52,11 +55,13 @@ HWY_INLINE V scale_by_power(D d, V x, V n) {
 // e^r - 1 for |r| <= ln 2 / 2.
 template <class D, class V>
 HWY_INLINE V expm1_reduced(D d, V r) {
-  const V q = poly(d, r, 0.0013927684631198645, 0.008364380337297916, 0.04166654497385025, 0.1666657030582428, 0.5);
+  const V q = poly(d, r, 0.0013927684631198645, 0.008364380337297916, 0.04166654497385025,
+                   0.1666657030582428, 0.5);
   return hn::MulAdd(hn::Mul(r, r), q, r);
 }
 
-// Splits x into n ln 2 + r; the upper part of ln 2 has few bits, so that n times it is exact (Cephes expf).
+// Splits x into n ln 2 + r; the upper part of ln 2 has few bits, so that n times it is exact
+// (Cephes expf).
 template <class D, class V>
 HWY_INLINE V reduce_exp(D d, V x, V& n) {
   n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
@@ -95,12 +100,13 @@ HWY_INLINE V expm1_f32(D d, V x) {
   return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, result);
 }
 
-// log(1 + f) for 1 + f between the roots of 1/2 and 2, plus n ln 2 (the splitting is that of Cephes logf).
+// log(1 + f) for 1 + f between the roots of 1/2 and 2, plus n ln 2 (the splitting is that of Cephes
+// logf).
 template <class D, class V>
 HWY_INLINE V log1p_reduced(D d, V f, V n) {
-  const V p = poly(d, f, 0.06971611827611923, -0.11479733884334564, 0.11685419827699661, -0.12425687164068222,
-                   0.14249058067798615, -0.1666780263185501, 0.20000715553760529, -0.2499999701976776,
-                   0.3333333134651184);
+  const V p = poly(d, f, 0.06971611827611923, -0.11479733884334564, 0.11685419827699661,
+                   -0.12425687164068222, 0.14249058067798615, -0.1666780263185501,
+                   0.20000715553760529, -0.2499999701976776, 0.3333333134651184);
   const V square = hn::Mul(f, f);
   V y = hn::Mul(hn::Mul(square, f), p);
   y = hn::MulAdd(n, hn::Set(d, -2.12194440e-4f), y);
@@ -116,7 +122,8 @@ HWY_INLINE V log_f32(D d, V x) {
   const auto tiny = hn::Lt(x, hn::Set(d, 1.17549435e-38f));
   const V normal = hn::IfThenElse(tiny, hn::Mul(x, hn::Set(d, 0x1p23f)), x);
   const auto bits = hn::BitCast(di, normal);
-  const auto exponent = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3f3504f3)));  // of the root of 1/2
+  const auto exponent =
+      hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3f3504f3)));  // of the root of 1/2
   const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(exponent)));
   const V n = hn::Sub(hn::ConvertTo(d, exponent), hn::IfThenElseZero(tiny, hn::Set(d, 23.0f)));
   V result = log1p_reduced(d, hn::Sub(m, hn::Set(d, 1.0f)), n);
@@ -140,8 +147,8 @@ HWY_INLINE V tanh_f32(D d, V x) {
   const V one = hn::Set(d, 1.0f), magnitude = hn::Abs(x), square = hn::Mul(x, x);
   const V power = exp_f32(d, hn::Add(magnitude, magnitude));
   const V large = hn::Sub(one, hn::Div(hn::Set(d, 2.0f), hn::Add(power, one)));
-  const V p = poly(d, square, -0.006096714176237583, 0.020997179672122, -0.05385090783238411, 0.1333276927471161,
-                   -0.333333283662796);
+  const V p = poly(d, square, -0.006096714176237583, 0.020997179672122, -0.05385090783238411,
+                   0.1333276927471161, -0.333333283662796);
   const V small = hn::MulAdd(hn::Mul(square, p), x, x);
   return hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.625f)), small, hn::CopySign(large, x));
 }
@@ -167,8 +174,8 @@ HWY_INLINE V erf_f32(D d, V x) {
   r = hn::MulAdd(r, t, hn::Set(d, -1.28717512e-1f));
   r = hn::MulAdd(r, t, hn::Neg(t));
   const V large = hn::CopySign(hn::Sub(hn::Set(d, 1.0f), exp_f32(d, r)), x);
-  const V p = poly(d, s, -5.96761703e-4, 4.99119423e-3, -2.67681349e-2, 1.12819925e-1, -3.76125336e-1,
-                   1.28379166e-1);
+  const V p = poly(d, s, -5.96761703e-4, 4.99119423e-3, -2.67681349e-2, 1.12819925e-1,
+                   -3.76125336e-1, 1.28379166e-1);
   const V small = hn::MulAdd(p, x, x);
   const V beyond = hn::CopySign(hn::Set(d, 1.0f), x);
   const V result = hn::IfThenElse(hn::Gt(t, hn::Set(d, 0.927734375f)), large, small);
@@ -176,14 +183,16 @@ HWY_INLINE V erf_f32(D d, V x) {
 }
 
 // The upper tail of the normal distribution over its density's exponential, for u >= 0:
-// erfc(u / sqrt 2) / 2 * exp(u^2 / 2), fitted on [0, 14] as a polynomial in (u - 4) / (u + 4) over u + 4.
+// erfc(u / sqrt 2) / 2 * exp(u^2 / 2), fitted on [0, 14] as a polynomial in (u - 4) / (u + 4) over
+// u + 4.
 template <class D, class V>
 HWY_INLINE V scaled_tail(D d, V u) {
   const V four = hn::Set(d, 4.0f);
   const V r = hn::Div(hn::Set(d, 1.0f), hn::Add(u, four));
   const V p = poly(d, hn::Mul(hn::Sub(u, four), r), -0.00012018439883831888, 0.0002012617333093658,
-                   0.001572317909449339, -0.0035261837765574455, -0.0075292508117854595, 0.06040668860077858,
-                   -0.1865226775407791, 0.38713669776916504, -0.607896625995636, 0.7552851438522339);
+                   0.001572317909449339, -0.0035261837765574455, -0.0075292508117854595,
+                   0.06040668860077858, -0.1865226775407791, 0.38713669776916504,
+                   -0.607896625995636, 0.7552851438522339);
   return hn::Mul(p, r);
 }
 
@@ -205,7 +214,8 @@ HWY_INLINE V exp_minus_square(D d, V x, float s) {
   return hn::MulAdd(e, hn::Mul(error, scale), e);
 }
 
-// The normal distribution function of x, and exp(-x^2 / 2) by the way. 3 ulp, the lower tail included.
+// The normal distribution function of x, and exp(-x^2 / 2) by the way. 3 ulp, the lower tail
+// included.
 template <class D, class V>
 HWY_INLINE V normal_cdf_f32(D d, V x, V& density) {
   // Beyond 15 both are 0; the limit keeps the square finite.

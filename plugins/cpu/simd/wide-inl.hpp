@@ -1,5 +1,6 @@
-// Functions of f32 that are computed in f64 lanes, where textbook formulas are exact enough to give 1 ulp, and functions of f64 by
-// the C library. Thresholds: below them the first terms of the series are exact to f32.
+// Functions of f32 that are computed in f64 lanes, where textbook formulas are exact enough to give
+// 1 ulp, and functions of f64 by the C library. Thresholds: below them the first terms of the
+// series are exact to f32.
 #if defined(TENON_CPU_WIDE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_WIDE_INL
 #undef TENON_CPU_WIDE_INL
@@ -67,7 +68,8 @@ struct WideLog1p {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     const V small = hn::NegMulAdd(hn::Mul(x, x), hn::Set(d, 0.5), x);
-    return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 1e-5)), small, log_f64(d, hn::Add(x, hn::Set(d, 1.0))));
+    return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 1e-5)), small,
+                          log_f64(d, hn::Add(x, hn::Set(d, 1.0))));
   }
 };
 struct WideLog2 {
@@ -85,7 +87,8 @@ struct WideLog10 {
 struct WideSinh {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    const V e = exp_f64(d, x), large = hn::Mul(hn::Set(d, 0.5), hn::Sub(e, hn::Div(hn::Set(d, 1.0), e)));
+    const V e = exp_f64(d, x),
+            large = hn::Mul(hn::Set(d, 0.5), hn::Sub(e, hn::Div(hn::Set(d, 1.0), e)));
     const V small = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, 1.0 / 6), x);
     return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 1e-3)), small, large);
   }
@@ -142,8 +145,8 @@ struct WideAcos {
   }
 };
 
-// Sine and cosine for |x| <= kTrigLimit: x less the nearest multiple of pi/2, in two parts (fdlibm's pio2_1 and pio2_1t), then
-// fdlibm's __kernel_sin and __kernel_cos.
+// Sine and cosine for |x| <= kTrigLimit: x less the nearest multiple of pi/2, in two parts
+// (fdlibm's pio2_1 and pio2_1t), then fdlibm's __kernel_sin and __kernel_cos.
 constexpr double kTrigLimit = 1e5;
 template <class D, class V>
 HWY_INLINE void sincos_f64(D d, V x, V& sine, V& cosine) {
@@ -152,18 +155,23 @@ HWY_INLINE void sincos_f64(D d, V x, V& sine, V& cosine) {
   const V r = hn::NegMulAdd(n, hn::Set(d, 6.07710050650619224932e-11),
                             hn::NegMulAdd(n, hn::Set(d, 1.57079632673412561417), x));
   const V z = hn::Mul(r, r);
-  const V sp = poly(d, z, 1.58969099521155010221e-10, -2.50507602534068634195e-08, 2.75573137070700676789e-06,
-                    -1.98412698298579493134e-04, 8.33333333332248946124e-03, -1.66666666666666324348e-01);
-  const V cp = poly(d, z, -1.13596475577881948265e-11, 2.08757232129817482790e-09, -2.75573143513906633035e-07,
-                    2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02, -0.5);
+  const V sp = poly(d, z, 1.58969099521155010221e-10, -2.50507602534068634195e-08,
+                    2.75573137070700676789e-06, -1.98412698298579493134e-04,
+                    8.33333333332248946124e-03, -1.66666666666666324348e-01);
+  const V cp = poly(d, z, -1.13596475577881948265e-11, 2.08757232129817482790e-09,
+                    -2.75573143513906633035e-07, 2.48015872894767294178e-05,
+                    -1.38888888888741095749e-03, 4.16666666666666019037e-02, -0.5);
   const V s = hn::MulAdd(hn::Mul(z, r), sp, r);
   const V c = hn::MulAdd(z, cp, hn::Set(d, 1.0));
   // The two lowest bits of n lie at the bottom of n + 1.5 * 2^52.
   const auto quadrant = hn::BitCast(du, hn::Add(n, hn::Set(d, 0x1.8p52)));
-  const auto odd = hn::RebindMask(d, hn::Ne(hn::And(quadrant, hn::Set(du, uint64_t{1})), hn::Zero(du)));
-  const auto sine_sign = hn::BitCast(d, hn::ShiftLeft<62>(hn::And(quadrant, hn::Set(du, uint64_t{2}))));
+  const auto odd =
+      hn::RebindMask(d, hn::Ne(hn::And(quadrant, hn::Set(du, uint64_t{1})), hn::Zero(du)));
+  const auto sine_sign =
+      hn::BitCast(d, hn::ShiftLeft<62>(hn::And(quadrant, hn::Set(du, uint64_t{2}))));
   const auto next = hn::Add(quadrant, hn::Set(du, uint64_t{1}));
-  const auto cosine_sign = hn::BitCast(d, hn::ShiftLeft<62>(hn::And(next, hn::Set(du, uint64_t{2}))));
+  const auto cosine_sign =
+      hn::BitCast(d, hn::ShiftLeft<62>(hn::And(next, hn::Set(du, uint64_t{2}))));
   sine = hn::Xor(hn::IfThenElse(odd, c, s), sine_sign);
   cosine = hn::Xor(hn::IfThenElse(odd, s, c), cosine_sign);
 }
@@ -196,7 +204,8 @@ template <class Op, class D, class V, class F>
 HWY_INLINE V trig_f32(D d, V x, F scalar) {
   const auto fine = hn::Le(hn::Abs(x), hn::Set(d, static_cast<float>(kTrigLimit)));
   if (HWY_LIKELY(hn::AllTrue(d, fine))) return in_f64<Op>(d, x);
-  return each_lane(d, x, [scalar](float v) { return static_cast<float>(scalar(static_cast<double>(v))); });
+  return each_lane(
+      d, x, [scalar](float v) { return static_cast<float>(scalar(static_cast<double>(v))); });
 }
 
 // Angle of (x, y) by the quotient of the smaller to the larger magnitude.
@@ -211,7 +220,8 @@ struct WideAtan2 {
     V angle = hn::Atan(d, hn::IfThenElse(hn::Eq(ax, ay), equal, q));
     angle = hn::IfThenElse(steep, hn::Sub(hn::Set(d, 1.57079632679489661923), angle), angle);
     const V sign = hn::CopySign(hn::Set(d, 1.0), x);
-    angle = hn::IfThenElse(hn::Lt(sign, zero), hn::Sub(hn::Set(d, 3.14159265358979323846), angle), angle);
+    angle = hn::IfThenElse(hn::Lt(sign, zero), hn::Sub(hn::Set(d, 3.14159265358979323846), angle),
+                           angle);
     const V both = hn::Add(x, y);
     const auto nan = hn::Or(hn::IsNaN(x), hn::IsNaN(y));
     return hn::IfThenElse(nan, both, hn::CopySign(angle, y));
@@ -222,13 +232,15 @@ struct WideAtan2 {
 struct WidePow {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x, V y) const {
-    const V one = hn::Set(d, 1.0), zero = hn::Zero(d), half = hn::Set(d, 0.5), magnitude = hn::Abs(x);
+    const V one = hn::Set(d, 1.0), zero = hn::Zero(d), half = hn::Set(d, 0.5),
+            magnitude = hn::Abs(x);
     V power = exp_f64(d, hn::Mul(y, log_f64(d, magnitude)));
     const auto whole = hn::Eq(hn::Round(y), y);
     const V halved = hn::Mul(y, half);
     const auto odd = hn::And(whole, hn::Ne(hn::Round(halved), halved));
     power = hn::IfThenElse(odd, hn::CopySign(power, x), power);
-    const auto lost = hn::And(hn::And(hn::Lt(x, zero), hn::Lt(hn::Neg(hn::Set(d, __builtin_inf())), x)), hn::Not(whole));
+    const auto lost = hn::And(
+        hn::And(hn::Lt(x, zero), hn::Lt(hn::Neg(hn::Set(d, __builtin_inf())), x)), hn::Not(whole));
     power = hn::IfThenElse(lost, hn::Set(d, __builtin_nan("")), power);
     const auto infinite = hn::Eq(hn::Abs(y), hn::Set(d, __builtin_inf()));
     auto unit = hn::Or(hn::Eq(y, zero), hn::Eq(x, one));

@@ -1,0 +1,82 @@
+#include "ops/step_lists.hpp"
+
+#include <cstring>
+
+namespace tenon::cpu {
+namespace {
+
+// Elements without gaps and overlaps in some order of the dimensions.
+bool is_dense(const tn_view& view) {
+  int64_t stride = 1;
+  uint32_t seen = 0;
+  for (uint32_t round = 0; round < view.ndim; ++round) {
+    bool found = false;
+    for (uint32_t d = 0; d < view.ndim && !found; ++d) {
+      if ((seen >> d & 1) != 0 || (view.shape[d] != 1 && view.strides[d] != stride)) continue;
+      seen |= 1u << d;
+      stride *= view.shape[d];
+      found = true;
+    }
+    if (!found) return false;
+  }
+  return true;
+}
+bool same_layout(const tn_view& a, const tn_view& b) {
+  for (uint32_t d = 0; d < a.ndim; ++d)
+    if (a.shape[d] != 1 && a.strides[d] != b.strides[d]) return false;
+  return true;
+}
+
+// Between a view and row-major bytes.
+template <bool ToView>
+void move_elements(const tn_view& view, char* bytes) {
+  const int64_t size = size_of(view.dtype), n = numel(view);
+  int64_t index[TN_MAX_DIMS] = {};
+  char* at = static_cast<char*>(view.data);
+  for (int64_t i = 0; i < n; ++i) {
+    std::memcpy(ToView ? at : bytes + i * size, ToView ? bytes + i * size : at,
+                static_cast<size_t>(size));
+    for (uint32_t d = view.ndim; d-- > 0;) {
+      at += view.strides[d] * size;
+      if (++index[d] < view.shape[d]) break;
+      at -= view.shape[d] * view.strides[d] * size;
+      index[d] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+StepLists::StepLists(const tn_call& call, std::vector<uint32_t> lists) {
+  const tn_value& first = call.args[lists[0]];
+  parameters_.reserve(first.count);
+  for (uint32_t k = 0; k < first.count; ++k) {
+    const tn_view& param = *first.as.views[k];
+    Parameter parameter{param.dtype, numel(param), {}};
+    bool flat = (param.flags & TN_VIEW_CONTIGUOUS) != 0 || is_dense(param);
+    for (uint32_t l : lists) {
+      const tn_view& view = *call.args[l].as.views[k];
+      flat = flat &&
+             (((view.flags & param.flags) & TN_VIEW_CONTIGUOUS) != 0 || same_layout(param, view));
+    }
+    for (size_t l = 0; l < lists.size(); ++l) {
+      const tn_view& view = *call.args[lists[l]].as.views[k];
+      parameter.data[l] = static_cast<char*>(view.data);
+      if (flat) continue;
+      Copy copy{&view, std::vector<char>(static_cast<size_t>(parameter.n * size_of(view.dtype))),
+                lists[l] != 1};
+      move_elements<false>(view, copy.bytes.data());
+      parameter.data[l] = copy.bytes.data();
+      copies_.push_back(std::move(copy));
+    }
+    total_ += parameter.n;
+    parameters_.push_back(parameter);
+  }
+}
+
+void StepLists::finish() {
+  for (Copy& copy : copies_)
+    if (copy.written) move_elements<true>(*copy.view, copy.bytes.data());
+}
+
+}  // namespace tenon::cpu
