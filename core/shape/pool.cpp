@@ -14,9 +14,10 @@ struct PoolArgs {
 Dims pool_shape(Frame& frame, std::span<const int64_t> x, PoolArgs at) {
   const uint32_t n = spatial_rank(frame, x, "x");
   const Dims kernel = window_list(frame, at.kernel, n, 1);
-  if (!frame.has(at.stride) || frame.ints(at.stride).empty()) frame.set_ints(at.stride, kernel);
-  const Dims stride = window_list(frame, at.stride, n, 1),
-             padding = window_list(frame, at.padding, n, 0);
+  const bool as_kernel = !frame.has(at.stride) || frame.ints(at.stride).empty();
+  if (as_kernel) frame.set_ints(at.stride, kernel);
+  const Dims stride = as_kernel ? kernel : window_list(frame, at.stride, n, 1);
+  const Dims padding = window_list(frame, at.padding, n, 0);
   Dims dilation;
   if (at.dilation != 0)
     dilation = window_list(frame, at.dilation, n, 1);
@@ -81,7 +82,7 @@ Dims padded(const Frame& frame, std::span<const int64_t> shape, std::span<const 
   for (size_t k = 0; k < pads.size() / 2; ++k) {
     const size_t d = shape.size() - 1 - k;
     const int64_t before = pads[2 * k], after = pads[2 * k + 1];
-    frame.require(std::max(std::abs(before), std::abs(after)) <= INT32_MAX, "pads out of range: {}",
+    frame.require(std::min(before, after) >= -INT32_MAX && std::max(before, after) <= INT32_MAX, "pads out of range: {}",
                   format_shape(pads));
     out[d] = shape[d] + sign * (before + after);
     const int64_t inner = sign > 0 ? shape[d] : out[d], outer = sign > 0 ? out[d] : shape[d];

@@ -36,7 +36,7 @@ inline Dims window_list(Frame& frame, uint32_t i, uint32_t n, int64_t low) {
   for (const int64_t value : list)
     frame.require(value >= low && value <= INT32_MAX, "{} must be {} or more, got {}",
                   frame.op().schema.args[i].name, low, format_shape(list));
-  frame.set_ints(i, list);
+  if (frame.ints(i).size() != n) frame.set_ints(i, list);
   return list;
 }
 

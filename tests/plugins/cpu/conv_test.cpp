@@ -1,0 +1,179 @@
+// Convolution and its two backward ops against plain loops in double precision.
+#include "reference.hpp"
+
+namespace {
+
+using namespace reference;
+using tenon::DType;
+using tenon::Tensor;
+
+struct Case {
+  Shape x, weight;
+  Shape stride, padding, dilation;
+  int64_t groups = 1;
+};
+
+std::string name(const Case& c) {
+  std::string text;
+  for (const Shape* s : {&c.x, &c.weight, &c.stride, &c.padding, &c.dilation}) {
+    text += "(";
+    for (const int64_t size : *s) text += std::to_string(size) + " ";
+    text += ") ";
+  }
+  return text + "groups " + std::to_string(c.groups);
+}
+
+int64_t entry(const Shape& list, size_t d) { return list.size() == 1 ? list[0] : list[d]; }
+
+Shape output_shape(const Case& c) {
+  Shape out = {c.x[0], c.weight[0]};
+  for (size_t d = 0; d + 2 < c.x.size(); ++d)
+    out.push_back(
+        (c.x[d + 2] + 2 * entry(c.padding, d) - entry(c.dilation, d) * (c.weight[d + 2] - 1) - 1) /
+            entry(c.stride, d) +
+        1);
+  return out;
+}
+
+// visit(index of out, of x, of weight) for each product of the convolution.
+template <class Visit>
+void for_products(const Case& c, Visit&& visit) {
+  const Shape out = output_shape(c);
+  const size_t n = c.x.size() - 2;
+  const int64_t places = count(out) / std::max<int64_t>(1, out[0] * out[1]),
+                taps = count(c.weight) / (c.weight[0] * c.weight[1]);
+  const int64_t plane = count(Shape(c.x.begin() + 2, c.x.end())), filters = c.weight[0] / c.groups;
+  for (int64_t b = 0; b < c.x[0]; ++b)
+    for (int64_t o = 0; o < c.weight[0]; ++o)
+      for (int64_t p = 0; p < places; ++p)
+        for (int64_t t = 0; t < taps; ++t) {
+          int64_t rest_p = p, rest_t = t, at = 0, step = 1;
+          bool inside = true;
+          for (size_t d = n; d-- > 0;) {
+            const int64_t i = rest_p % out[d + 2] * entry(c.stride, d) - entry(c.padding, d) +
+                              rest_t % c.weight[d + 2] * entry(c.dilation, d);
+            inside = inside && i >= 0 && i < c.x[d + 2];
+            at += i * step;
+            step *= c.x[d + 2];
+            rest_p /= out[d + 2];
+            rest_t /= c.weight[d + 2];
+          }
+          if (!inside) continue;
+          for (int64_t q = 0; q < c.weight[1]; ++q)
+            visit((b * c.weight[0] + o) * places + p,
+                  (b * c.x[1] + o / filters * c.weight[1] + q) * plane + at,
+                  (o * c.weight[1] + q) * taps + t);
+        }
+}
+
+void check(const Case& c, DType dtype, uint32_t seed) {
+  const Array x = whole_numbers(c.x, seed), w = whole_numbers(c.weight, seed + 1),
+              b = whole_numbers({c.weight[0]}, seed + 2),
+              g = whole_numbers(output_shape(c), seed + 3);
+  Array out(output_shape(c)), gx(c.x), gw(c.weight);
+  const int64_t places = out.v.empty() ? 1 : count(out.shape) / (out.shape[0] * out.shape[1]);
+  for (int64_t i = 0; i < count(out.shape); ++i) out[i] = b[i / places % c.weight[0]];
+  for_products(c, [&](int64_t o, int64_t i, int64_t k) {
+    out[o] += x[i] * w[k];
+    gx[i] += g[o] * w[k];
+    gw[k] += g[o] * x[i];
+  });
+  const Tensor tx = to_tensor(x, dtype), tw = to_tensor(w, dtype), tb = to_tensor(b, dtype),
+               tg = to_tensor(g, dtype);
+  const double tolerance = dtype == DType::BF16 || dtype == DType::F16 ? tolerance_of(dtype) : 0;
+  const std::string what = std::string(tenon::name_of(dtype)) + " " + name(c);
+  expect_close(conv(tx, tw, tb, c.stride, c.padding, c.dilation, c.groups), out, tolerance,
+               "conv " + what);
+  expect_close(conv_backward_input(tg, tw, c.x, c.stride, c.padding, c.dilation, c.groups), gx,
+               tolerance, "input " + what);
+  expect_close(conv_backward_weight(tg, tx, c.weight, c.stride, c.padding, c.dilation, c.groups),
+               gw, tolerance, "weight " + what);
+}
+
+const Case kCases[] = {
+    {{2, 3, 10}, {4, 3, 3}, {1}, {0}, {1}},
+    {{2, 4, 11}, {6, 2, 3}, {2}, {1}, {2}, 2},
+    {{1, 2, 40}, {3, 2, 5}, {3}, {4}, {1}},
+    {{2, 3, 7, 9}, {4, 3, 3, 3}, {1}, {1}, {1}},
+    {{2, 3, 7, 9}, {4, 3, 1, 1}, {1}, {0}, {1}},
+    {{2, 3, 8, 9}, {4, 3, 1, 1}, {2}, {0}, {1}},
+    {{3, 4, 9, 8}, {4, 1, 3, 2}, {2, 1}, {1, 0}, {1, 2}, 4},
+    {{1, 6, 12, 13}, {9, 2, 3, 5}, {1, 2}, {2, 3}, {2, 1}, 3},
+    {{2, 1, 28, 28}, {16, 1, 3, 3}, {1}, {1}, {1}},
+    {{2, 3, 5, 5}, {2, 3, 5, 5}, {1}, {4}, {1}},
+    {{1, 2, 2, 2}, {2, 2, 3, 3}, {1}, {5}, {2}},
+    {{2, 2, 4, 5, 6}, {4, 2, 2, 3, 3}, {1}, {1}, {1}},
+    {{1, 4, 5, 4, 6}, {6, 2, 3, 2, 1}, {2, 1, 2}, {1, 0, 0}, {1, 2, 1}, 2},
+};
+
+TEST(Conv, EveryDtype) {
+  uint32_t seed = 1;
+  for (const Case& c : kCases)
+    for (const DType dtype :
+         {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::I64, DType::I16})
+      check(c, dtype, seed += 5);
+}
+
+TEST(Conv, LargeEnoughForThreads) {
+  check({{5, 16, 30, 31}, {33, 16, 3, 3}, {1}, {1}, {1}}, DType::F32, 100);
+  check({{5, 16, 30, 31}, {33, 16, 3, 3}, {2}, {1}, {1}}, DType::F32, 101);
+  check({{1, 16, 50, 64}, {32, 16, 3, 3}, {1}, {1}, {1}}, DType::F32, 102);
+  check({{1, 24, 33, 34}, {130, 24, 3, 3}, {1}, {1}, {1}}, DType::F64, 103);
+  check({{9, 48, 14, 14}, {20, 48, 1, 1}, {1}, {0}, {1}}, DType::F32, 104);
+}
+
+TEST(Conv, Complex) {
+  const Case c{{2, 3, 6, 5}, {4, 3, 3, 2}, {1}, {1}, {1}};
+  const auto pair = [](const Shape& s, uint32_t seed) {
+    return complex(to_tensor(whole_numbers(s, seed), DType::F64),
+                   to_tensor(whole_numbers(s, seed + 1), DType::F64));
+  };
+  const Tensor x = pair(c.x, 1), w = pair(c.weight, 3);
+  const Tensor y = conv(x, w, {}, c.stride, c.padding, c.dilation), re = real(x).contiguous(),
+               im = imag(x).contiguous(), wr = real(w).contiguous(), wi = imag(w).contiguous();
+  const auto f = [&](const Tensor& a, const Tensor& b) {
+    return conv(a, b, {}, c.stride, c.padding, c.dilation);
+  };
+  EXPECT_EQ(values(real(y)), values(f(re, wr) - f(im, wi)));
+  EXPECT_EQ(values(imag(y)), values(f(re, wi) + f(im, wr)));
+}
+
+TEST(Conv, EmptyAndViews) {
+  const Tensor w = to_tensor(whole_numbers({4, 3, 3, 3}, 1), DType::F32);
+  EXPECT_EQ(shape_of(conv(tenon::zeros({0, 3, 8, 8}), w)), (Shape{0, 4, 6, 6}));
+  expect_close(
+      conv_backward_weight(tenon::zeros({0, 4, 6, 6}), tenon::zeros({0, 3, 8, 8}), {4, 3, 3, 3}),
+      Array({4, 3, 3, 3}), 0, "no image");
+  EXPECT_EQ(shape_of(conv_backward_input(tenon::zeros({0, 4, 6, 6}), w, {0, 3, 8, 8})),
+            (Shape{0, 3, 8, 8}));
+  const Tensor x = to_tensor(whole_numbers({2, 3, 9, 8}, 2), DType::F32);
+  const Tensor turned = x.transpose(2, 3).contiguous().transpose(2, 3);
+  EXPECT_EQ(values(conv(turned, w)), values(conv(x, w)));
+}
+
+TEST(Conv, Errors) {
+  const Tensor x = tenon::zeros({2, 3, 8, 8}), w = tenon::zeros({4, 3, 3, 3});
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(has(error_of([&] {
+                    conv(x, tenon::zeros({4, 2, 3, 3}));
+                  }),
+                  "[conv] weight of shape (4, 2, 3, 3) takes 2 channels"));
+  EXPECT_TRUE(has(error_of([&] { conv(x, tenon::zeros({4, 3, 3})); }), "ranks differ"));
+  EXPECT_TRUE(has(error_of([&] { conv(x, tenon::zeros({4, 3, 9, 9})); }), "exceeds"));
+  EXPECT_TRUE(has(error_of([&] { conv(x, w, {}, {0}); }), "stride must be 1 or more"));
+  EXPECT_TRUE(has(error_of([&] { conv(x, w, {}, {1, 1, 1}); }), "[conv]"));
+  EXPECT_TRUE(has(error_of([&] { conv(x, w, {}, {1}, {0}, {1}, 2); }), "groups 2 must divide"));
+  EXPECT_TRUE(has(error_of([&] { conv(x, w, tenon::zeros({3})); }), "bias must have shape (4)"));
+  EXPECT_TRUE(has(error_of([&] {
+                    conv(tenon::zeros({3, 8}), tenon::zeros({3, 8}));
+                  }),
+                  "1 to 3 spatial dimensions"));
+  EXPECT_TRUE(has(error_of([&] {
+                    conv_backward_input(tenon::zeros({2, 4, 5, 6}), w, {2, 3, 8, 8});
+                  }),
+                  "the convolution gives (2, 4, 6, 6)"));
+}
+
+}  // namespace
