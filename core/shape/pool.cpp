@@ -82,8 +82,8 @@ Dims padded(const Frame& frame, std::span<const int64_t> shape, std::span<const 
   for (size_t k = 0; k < pads.size() / 2; ++k) {
     const size_t d = shape.size() - 1 - k;
     const int64_t before = pads[2 * k], after = pads[2 * k + 1];
-    frame.require(std::min(before, after) >= -INT32_MAX && std::max(before, after) <= INT32_MAX, "pads out of range: {}",
-                  format_shape(pads));
+    frame.require(std::min(before, after) >= -INT32_MAX && std::max(before, after) <= INT32_MAX,
+                  "pads out of range: {}", format_shape(pads));
     out[d] = shape[d] + sign * (before + after);
     const int64_t inner = sign > 0 ? shape[d] : out[d], outer = sign > 0 ? out[d] : shape[d];
     frame.require(inner >= 0 && outer >= 0 &&

@@ -85,7 +85,7 @@ HWY_NOINLINE void run_tile(const Tile<T>& t) {
 #pragma GCC unroll 3
     for (int j = 0; j < NV; ++j) {
       V v = sum[i][j];
-      if (t.relu) v = hn::Max(hn::Zero(d), v);  // in this order a NaN stays
+      if (t.relu) v = hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v);  // a NaN stays
       T* p = t.c + i * t.c_row + j * lanes;
       if (kMasks && j + 1 == NV)
         hn::BlendedStore(v, mask, d, p);

@@ -165,7 +165,7 @@ TEST(Conv, Errors) {
   EXPECT_TRUE(has(error_of([&] { conv(x, w, {}, {0}); }), "stride must be 1 or more"));
   EXPECT_TRUE(has(error_of([&] { conv(x, w, {}, {1, 1, 1}); }), "[conv]"));
   EXPECT_TRUE(has(error_of([&] { conv(x, w, {}, {1}, {0}, {1}, 2); }), "groups 2 must divide"));
-  EXPECT_TRUE(has(error_of([&] { conv(x, w, tenon::zeros({3})); }), "bias must have shape (4)"));
+  EXPECT_TRUE(has(error_of([&] { conv(x, w, tenon::zeros({3})); }), "bias must have shape (4,)"));
   EXPECT_TRUE(has(error_of([&] {
                     conv(tenon::zeros({3, 8}), tenon::zeros({3, 8}));
                   }),

@@ -289,7 +289,7 @@ TEST(Linear, Errors) {
             }).find("(3 and 5 features)"),
             std::string::npos);
   EXPECT_NE(
-      error_of([&] { linear(x, w, tenon::zeros({3})); }).find("bias must have shape (4), got (3)"),
+      error_of([&] { linear(x, w, tenon::zeros({3})); }).find("bias must have shape (4,), got (3,)"),
       std::string::npos);
   EXPECT_NE(error_of([&] { linear(x, w, {}, "swish"); }).find("unknown activation \"swish\""),
             std::string::npos);
