@@ -1,0 +1,116 @@
+// Making tensors from C++ values.
+#include <gtest/gtest.h>
+
+#include "tenon/tenon.hpp"
+
+namespace tenon {
+namespace {
+
+std::vector<int64_t> shape_of(const Tensor& x) { return {x.shape().begin(), x.shape().end()}; }
+using Shape = std::vector<int64_t>;
+
+template <class Fn>
+std::string error_of(Fn&& fn) {
+  try {
+    fn();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Creation, NestedLists) {
+  const Tensor flat = tensor({1.f, 2.f, 3.f});
+  EXPECT_EQ(shape_of(flat), Shape{3});
+  EXPECT_EQ(flat.dtype(), DType::F32);
+  const Tensor cube = tensor({{{1, 2}, {3, 4}, {5, 6}}, {{7, 8}, {9, 10}, {11, 12}}});
+  EXPECT_EQ(shape_of(cube), (Shape{2, 3, 2}));
+  EXPECT_EQ(cube.to_vector<int>(), (std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+  const Tensor four = tensor({{{{1.0}, {2.0}}}});
+  EXPECT_EQ(shape_of(four), (Shape{1, 1, 2, 1}));
+  EXPECT_EQ(four.dtype(), DType::F64);
+  EXPECT_NE(error_of([] { tensor({{1, 2}, {3}}); }).find("different lengths"), std::string::npos);
+}
+
+TEST(Creation, DtypeIsConvertedOnTheHost) {
+  EXPECT_EQ(tensor({1, 2}, DType::F64).to_vector<double>(), (std::vector<double>{1, 2}));
+  EXPECT_EQ(tensor({1.5, -2.0}, DType::BF16).to_vector<BF16>()[0], 1.5f);
+  EXPECT_EQ(tensor({true, false}, DType::I64).to_vector<int64_t>(), (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(tensor(2.5f, DType::C64).item<std::complex<float>>(), std::complex<float>(2.5f));
+  EXPECT_NE(error_of([] { tensor({std::complex<float>(1, 2)}, DType::F32); }), "");
+}
+
+TEST(Creation, VectorsAndShapes) {
+  EXPECT_EQ(shape_of(tensor(std::vector<float>{1, 2, 3, 4}, {2, 2})), (Shape{2, 2}));
+  EXPECT_EQ(tensor(std::vector<bool>{true, false}).to_vector<bool>(), (std::vector<bool>{true, false}));
+  EXPECT_EQ(shape_of(tensor(std::vector<double>{}, {0, 3})), (Shape{0, 3}));
+  EXPECT_NE(error_of([] { tensor(std::vector<float>{1, 2, 3}, {2, 2}); }), "");
+  EXPECT_EQ(tensor(7).ndim(), 0);
+}
+
+TEST(Creation, WrappedMemoryIsSharedAndReleasedOnce) {
+  std::vector<float> memory{1, 2, 3, 4, 5, 6};
+  int released = 0;
+  {
+    Tensor x = from_blob(memory.data(), DType::F32, {2, 3}, {}, [&] { ++released; });
+    const Tensor view = x.t();
+    memory[1] = 20;
+    EXPECT_EQ(view[{1, 0}].item<float>(), 20);
+    x = Tensor();
+    EXPECT_EQ(released, 0);
+  }
+  EXPECT_EQ(released, 1);
+  const Tensor strided = from_blob(memory.data(), DType::F32, {3}, {2});
+  EXPECT_EQ(strided.to_vector<float>(), (std::vector<float>{1, 3, 5}));
+  EXPECT_NE(error_of([&] { from_blob(memory.data(), DType::F32, {3}, {2, 1}); }), "");
+}
+
+TEST(Creation, Filled) {
+  EXPECT_EQ(zeros({2}).to_vector<float>(), (std::vector<float>{0, 0}));
+  EXPECT_EQ(ones({2}, DType::I32).to_vector<int32_t>(), (std::vector<int32_t>{1, 1}));
+  EXPECT_EQ(full({2}, 2.5, DType::F64).to_vector<double>(), (std::vector<double>{2.5, 2.5}));
+  EXPECT_EQ(zeros_like(ones({3})).to_vector<float>(), (std::vector<float>{0, 0, 0}));
+  EXPECT_EQ(arange(4).to_vector<int64_t>(), (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(arange(1, 2, 0.25).to_vector<float>(), (std::vector<float>{1, 1.25, 1.5, 1.75}));
+  EXPECT_EQ(zeros({}).numel(), 1);
+  EXPECT_EQ(zeros({0, 5}).numel(), 0);
+  EXPECT_NE(error_of([] { empty({-1}); }), "");
+}
+
+TEST(Creation, GeneratorsRepeat) {
+  Generator a(42), b(42);
+  const auto first = rand({100}, DType::F32, {}, a).to_vector<float>();
+  EXPECT_EQ(first, rand({100}, DType::F32, {}, b).to_vector<float>());
+  const Generator::State state = a.state();
+  const auto next = randn({50}, DType::F32, {}, a).to_vector<float>();
+  a.set_state(state);
+  EXPECT_EQ(next, randn({50}, DType::F32, {}, a).to_vector<float>());
+  manual_seed(3);
+  const auto global = rand({10}).to_vector<float>();
+  manual_seed(3);
+  EXPECT_EQ(global, rand({10}).to_vector<float>());
+}
+
+TEST(Creation, HalvesRoundToNearestEven) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    F16 half;
+    half.bits = static_cast<uint16_t>(bits);
+    const float value = half;
+    if (value != value) continue;
+    EXPECT_EQ(F16(value).bits, half.bits);
+    BF16 brain;
+    brain.bits = static_cast<uint16_t>(bits);
+    if (const float wide = brain; wide == wide) EXPECT_EQ(BF16(wide).bits, brain.bits);
+  }
+  EXPECT_EQ(F16(65519.f).bits, F16(65504.f).bits);
+  EXPECT_TRUE(std::isinf(static_cast<float>(F16(65520.f))));
+  EXPECT_EQ(static_cast<float>(F16(1 + 0x1p-11f)), 1.f);
+  EXPECT_EQ(static_cast<float>(F16(1 + 3 * 0x1p-11f)), 1 + 0x1p-9f);
+  EXPECT_EQ(static_cast<float>(F16(0x1p-25f)), 0.f);
+  EXPECT_EQ(static_cast<float>(F16(0x1.8p-25f)), 0x1p-24f);
+  EXPECT_TRUE(std::isnan(static_cast<float>(F16(NAN))));
+  EXPECT_TRUE(std::isnan(static_cast<float>(BF16(NAN))));
+}
+
+}  // namespace
+}  // namespace tenon
