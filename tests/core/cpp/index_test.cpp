@@ -25,16 +25,16 @@ TEST(Index, IntegersAndSlicesAreViews) {
   const Tensor x = grid();
   EXPECT_EQ(shape_of(x[0]), (Ints{3, 4}));
   EXPECT_TRUE(x[0].shares_storage(x));
-  EXPECT_EQ(x[{1, 2, 3}].item<int>(), 23);
-  EXPECT_EQ(x[{-1, -1, -1}].item<int>(), 23);
-  EXPECT_EQ(values(x[{0, Slice(1, 3), 2}]), (Ints{6, 10}));
-  EXPECT_EQ(values(x[{0, 0, Slice(None, None, 2)}]), (Ints{0, 2}));
-  EXPECT_EQ(values(x[{0, 0, Slice(-2, None)}]), (Ints{2, 3}));
-  EXPECT_EQ(values(x[{0, 0, Slice(2)}]), (Ints{0, 1}));
-  EXPECT_EQ(shape_of(x[{Slice(), Slice(5, 2)}]), (Ints{2, 0, 4}));
-  EXPECT_EQ(values(x[{Ellipsis, 0}]), (Ints{0, 4, 8, 12, 16, 20}));
-  EXPECT_EQ(shape_of(x[{None, Ellipsis, None}]), (Ints{1, 2, 3, 4, 1}));
-  EXPECT_EQ(shape_of(x[{Slice(), NewAxis, 0}]), (Ints{2, 1, 4}));
+  EXPECT_EQ((x[{1, 2, 3}].item<int>()), 23);
+  EXPECT_EQ((x[{-1, -1, -1}].item<int>()), 23);
+  EXPECT_EQ((values(x[{0, Slice(1, 3), 2}])), (Ints{6, 10}));
+  EXPECT_EQ((values(x[{0, 0, Slice(None, None, 2)}])), (Ints{0, 2}));
+  EXPECT_EQ((values(x[{0, 0, Slice(-2, None)}])), (Ints{2, 3}));
+  EXPECT_EQ((values(x[{0, 0, Slice(2)}])), (Ints{0, 1}));
+  EXPECT_EQ((shape_of(x[{Slice(), Slice(5, 2)}])), (Ints{2, 0, 4}));
+  EXPECT_EQ((values(x[{Ellipsis, 0}])), (Ints{0, 4, 8, 12, 16, 20}));
+  EXPECT_EQ((shape_of(x[{None, Ellipsis, None}])), (Ints{1, 2, 3, 4, 1}));
+  EXPECT_EQ((shape_of(x[{Slice(), NewAxis, 0}])), (Ints{2, 1, 4}));
   EXPECT_EQ(shape_of(x[Ellipsis]), (Ints{2, 3, 4}));
 }
 
@@ -50,31 +50,31 @@ TEST(Index, Errors) {
 TEST(Index, TensorsPick) {
   const Tensor x = grid();
   EXPECT_EQ(shape_of(x[tensor({1, 0, 1})]), (Ints{3, 3, 4}));
-  EXPECT_EQ(values(x[{tensor({0, 1}), tensor({2, 0}), tensor({3, 1})}]), (Ints{11, 13}));
-  EXPECT_EQ(values(x[{0, tensor({2, 0}), 1}]), (Ints{9, 1}));
-  EXPECT_EQ(shape_of(x[{Slice(), tensor({{0, 1}, {2, 2}}), Slice(0, 1)}]), (Ints{2, 2, 2, 1}));
+  EXPECT_EQ((values(x[{tensor({0, 1}), tensor({2, 0}), tensor({3, 1})}])), (Ints{11, 13}));
+  EXPECT_EQ((values(x[{0, tensor({2, 0}), 1}])), (Ints{9, 1}));
+  EXPECT_EQ((shape_of(x[{Slice(), tensor({{0, 1}, {2, 2}}), Slice(0, 1)}])), (Ints{2, 2, 2, 1}));
   EXPECT_EQ(values(x[x > 20]), (Ints{21, 22, 23}));
-  EXPECT_EQ(shape_of(x[{Slice(), tensor({true, false, true})}]), (Ints{2, 2, 4}));
-  EXPECT_EQ(values(x[{1, x[1] % 5 == 0}]), (Ints{15, 20}));
-  EXPECT_EQ(shape_of(x[{tensor({0, 1}), Slice(), tensor({0, 1})}]), (Ints{2, 3}));
+  EXPECT_EQ((shape_of(x[{Slice(), tensor({true, false, true})}])), (Ints{2, 2, 4}));
+  EXPECT_EQ((values(x[{1, x[1] % 5 == 0}])), (Ints{15, 20}));
+  EXPECT_EQ((shape_of(x[{tensor({0, 1}), Slice(), tensor({0, 1})}])), (Ints{2, 3}));
 }
 
 TEST(Index, AssigningWritesIntoTheTensor) {
   Tensor x = grid();
   x[{Slice(), 0}] = 100;
-  EXPECT_EQ(values(x[{1, 0}]), (Ints{100, 100, 100, 100}));
+  EXPECT_EQ((values(x[{1, 0}])), (Ints{100, 100, 100, 100}));
   x[{0, Slice(1, 3), 2}] = tensor({-1, -2});
-  EXPECT_EQ(x[{0, 2, 2}].item<int>(), -2);
+  EXPECT_EQ((x[{0, 2, 2}].item<int>()), -2);
   x[{1, 1}] = x[{1, 2}];
-  EXPECT_EQ(values(x[{1, 1}]), (Ints{20, 21, 22, 23}));
+  EXPECT_EQ((values(x[{1, 1}])), (Ints{20, 21, 22, 23}));
   x[{1, 1, 1}] += tensor(5);
-  EXPECT_EQ(x[{1, 1, 1}].item<int>(), 26);
+  EXPECT_EQ((x[{1, 1, 1}].item<int>()), 26);
   x[x >= 100] = 0;
   EXPECT_EQ(x.max().item<int>(), 26);
   x[tensor({1})] = 7;
-  EXPECT_EQ(x[{1, 2, 3}].item<int>(), 7);
+  EXPECT_EQ((x[{1, 2, 3}].item<int>()), 7);
   x[{1, tensor({0, 2})}] *= tensor(2);
-  EXPECT_EQ(values(x[{1, Slice(), 0}]), (Ints{14, 7, 14}));
+  EXPECT_EQ((values(x[{1, Slice(), 0}])), (Ints{14, 7, 14}));
 }
 
 TEST(Index, PutAccumulates) {
