@@ -50,7 +50,7 @@ bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
   }
   if (like == nullptr) return false;
   const tn_kernel* kernel = plain_kernel(op, *like);
-  if (kernel == nullptr) return false;
+  if (kernel == nullptr || (op.through && wants_record(args, nargs))) return false;
 
   tn_view scalar;
   tn_value views[2];

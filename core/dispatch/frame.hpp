@@ -114,7 +114,7 @@ class Frame {
   tn_value args_[kMaxArgs];
   tn_dtype casts_[kMaxArgs];
   ResultSpec results_[kMaxResults];
-  int64_t stored_[4][TN_MAX_DIMS];  // rewritten lists
+  int64_t stored_[6][TN_MAX_DIMS];  // rewritten lists
 };
 
 // Broadcast shape of two shapes; throws "[op] shapes (2, 3) and (4) do not broadcast".
