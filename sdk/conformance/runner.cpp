@@ -1,0 +1,221 @@
+#include "runner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <sstream>
+
+#include "bridge.hpp"
+#include "gradcheck.hpp"
+
+namespace tenon::conformance {
+namespace {
+
+uint64_t mask_of(DType dtype) { return TN_MASK(static_cast<uint32_t>(dtype)); }
+
+// How far a result may be from the reference, relative to its magnitude.
+double relative_tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::F16: return 2e-3;
+    case DType::BF16: return 1.6e-2;
+    case DType::F32:
+    case DType::C64: return 4e-6;
+    case DType::F64:
+    case DType::C128: return 1e-13;
+    default: return 0;
+  }
+}
+
+bool near(Complex got, Complex wanted, double tolerance) {
+  auto part = [&](double g, double w) {
+    if (std::isnan(w)) return std::isnan(g);
+    if (std::isinf(w) || std::isinf(g)) return g == w;
+    return std::abs(g - w) <= tolerance * std::max(1.0, std::abs(wanted));
+  };
+  return part(got.real(), wanted.real()) && part(got.imag(), wanted.imag());
+}
+
+std::string format(const Shape& shape) {
+  std::ostringstream out;
+  out << '(';
+  for (size_t d = 0; d < shape.size(); ++d) out << (d ? ", " : "") << shape[d];
+  out << ')';
+  return out.str();
+}
+
+// Empty when they agree. `precision`: the widest rounding on the way, which is the inputs' dtype when it is coarser.
+std::string compare(const Array& got, Array wanted, double factor, DType precision) {
+  std::ostringstream out;
+  if (got.dtype != wanted.dtype) out << "dtype " << name_of(got.dtype) << ", wanted " << name_of(wanted.dtype) << "; ";
+  if (got.shape != wanted.shape) out << "shape " << format(got.shape) << ", wanted " << format(wanted.shape) << "; ";
+  if (!out.str().empty()) return out.str();
+  round_to_dtype(wanted);
+  double tolerance = factor * std::max(relative_tolerance(got.dtype),
+                                       is_integral(got.dtype) || got.dtype == DType::Bool ? 0 : relative_tolerance(precision));
+  for (size_t i = 0; i < got.size(); ++i)
+    if (!near(got.v[i], wanted.v[i], tolerance)) {
+      out.precision(10);
+      out << "element " << i << " of " << format(got.shape) << ": " << got.v[i] << ", wanted " << wanted.v[i];
+      return out.str();
+    }
+  return {};
+}
+
+struct Case {
+  const Sample& sample;
+  DType dtype;
+  Layout layout;
+  const Options& options;
+
+  Rng rng() const {
+    uint64_t seed = options.seed * 1000003 + static_cast<uint64_t>(dtype) * 101;
+    for (char c : sample.op + sample.label) seed = seed * 31 + static_cast<unsigned char>(c);
+    return Rng(seed);
+  }
+  std::string name() const {
+    std::ostringstream out;
+    out << sample.op << '/' << sample.label << '/' << name_of(dtype) << '/' << name_of(layout) << " (seed " << options.seed << ")";
+    return out.str();
+  }
+  Args make(Rng& rng) const {
+    Args args = sample.make(dtype, rng);
+    if (layout == Layout::Broadcast)
+      for (Arg& arg : args)
+        if (auto* given = std::get_if<Array>(&arg)) repeat_for_broadcast(*given);
+    return args;
+  }
+};
+
+bool has_tensor_of_rank(const Args& args) {
+  return std::any_of(args.begin(), args.end(), [](const Arg& arg) {
+    if (auto* given = std::get_if<Array>(&arg)) return given->rank() > 0;
+    return std::holds_alternative<std::vector<Array>>(arg);
+  });
+}
+
+std::string compare_all(const Case& c, const Args& args, const std::vector<Tensor>& results) {
+  std::vector<Array> got;
+  for (const Tensor& result : results) got.push_back(to_array(result));
+  if (c.sample.check) return c.sample.check(args, got);
+  std::vector<Array> wanted = c.sample.reference(args);
+  if (got.size() != wanted.size())
+    return std::to_string(got.size()) + " results, wanted " + std::to_string(wanted.size());
+  for (size_t k = 0; k < got.size(); ++k) {
+    std::string problem = compare(got[k], wanted[k], c.sample.tolerance, c.dtype);
+    if (!problem.empty()) return "result " + std::to_string(k) + ": " + problem;
+  }
+  return {};
+}
+
+// x.op_(…): the first tensor takes the result, where dtype and shape allow it.
+std::string check_in_place(const Call& call, const Args& args, const std::vector<Tensor>& results) {
+  const auto* first = args.empty() ? nullptr : std::get_if<Array>(&args[0]);
+  if (first == nullptr || results.size() != 1 || first->rank() == 0) return {};
+  Array wanted = to_array(results[0]);
+  if (wanted.dtype != first->dtype || wanted.shape != first->shape) return {};
+  std::vector<Tensor> tensors = call.tensors();
+  tensors[0] = tensors[0].clone();
+  call.run_in_place(tensors);
+  Array got = to_array(tensors[0]);
+  std::string problem = compare(got, wanted, 1, got.dtype);
+  return problem.empty() ? problem : "in place: " + problem;
+}
+
+bool is_random(const tn_op* op) { return detail::to_view(tn_op_schema(op)).find("generator") != std::string_view::npos; }
+bool is_view(const tn_op* op) {
+  constexpr std::string_view kViews[] = {"reshape", "permute", "transpose", "expand", "squeeze", "unsqueeze", "flatten",
+                                         "slice", "select", "flip", "diagonal", "as_strided", "alias"};
+  return std::find(std::begin(kViews), std::end(kViews), detail::to_view(tn_op_name(op))) != std::end(kViews);
+}
+
+void check_case(const tn_op* op, const Case& c, Report& report) {
+  Rng rng = c.rng();
+  Args args = c.make(rng);
+  if (c.layout != Layout::Contiguous && (!c.sample.layouts || !has_tensor_of_rank(args))) return;
+  ++report.cases;
+  try {
+    NoGrad off;
+    Call call(op, args, c.options.device, c.layout, rng);
+    std::vector<Tensor> results = call.run();
+    std::string problem = compare_all(c, args, results);
+    if (problem.empty() && !is_random(op) && !is_view(op)) problem = check_in_place(call, args, results);
+    if (!problem.empty()) report.failures.push_back(c.name() + ": " + problem);
+  } catch (const Error& error) {
+    report.failures.push_back(c.name() + ": " + error.what());
+  }
+}
+
+// Differences are taken for whatever tensors the sample has in f64 or c128.
+void check_gradient_case(const tn_op* op, const Case& c, Report& report) {
+  Rng rng = c.rng();
+  Args args = c.make(rng);
+  ++report.cases;
+  try {
+    Call call(op, args, c.options.device, c.layout, rng);
+    auto fn = [&](const std::vector<Tensor>& tensors) { return call.run(tensors); };
+    testing::GradcheckOptions options;
+    std::string problem = testing::gradcheck(fn, call.tensors(), options);
+    if (problem.empty()) {
+      options.tolerance = 1e-4;
+      problem = testing::gradgradcheck(fn, call.tensors(), options);
+    }
+    if (!problem.empty()) report.failures.push_back(c.name() + ": " + problem);
+  } catch (const Error& error) {
+    report.failures.push_back(c.name() + ": " + error.what());
+  }
+}
+
+const tn_op* find(const std::string& name) {
+  const tn_op* op = nullptr;
+  detail::check(tn_op_require(detail::to_str(name), &op));
+  return op;
+}
+
+}  // namespace
+
+Report check_values(const std::string& name, const Options& options) {
+  Report report;
+  const tn_op* op = find(name);
+  uint64_t offered = options.device.info().dtypes;
+  for (const Sample* sample : table().of(name))
+    for (uint32_t code = 0; code < TN_DTYPE_COUNT; ++code) {
+      DType dtype = static_cast<DType>(code);
+      if ((sample->dtypes & mask_of(dtype)) == 0) continue;
+      if ((offered & mask_of(dtype)) == 0) {
+        report.skipped.push_back(name + "/" + sample->label + ": the device has no " + std::string(name_of(dtype)));
+        continue;
+      }
+      for (Layout layout : kLayouts) check_case(op, Case{*sample, dtype, layout, options}, report);
+    }
+  return report;
+}
+
+Report check_gradients(const std::string& name, const Options& options) {
+  Report report;
+  const tn_op* op = find(name);
+  if (tn_op_is_differentiable(op) == 0) return report;
+  for (const Sample* sample : table().of(name)) {
+    if (!sample->gradient || sample->check) continue;
+    for (DType dtype : {DType::F64, DType::C128}) {
+      if ((sample->dtypes & mask_of(dtype)) == 0 || (dtype == DType::C128 && !sample->complex_gradient)) continue;
+      for (Layout layout : {Layout::Contiguous, Layout::Mixed}) {
+        if (layout == Layout::Mixed && !sample->layouts) continue;
+        check_gradient_case(op, Case{*sample, dtype, layout, options}, report);
+      }
+    }
+  }
+  return report;
+}
+
+std::vector<std::string> ops_without_samples() {
+  std::set<std::string> known;
+  for (const Sample& sample : table().samples()) known.insert(sample.op);
+  std::vector<std::string> missing;
+  for (uint32_t i = 0; i < tn_op_count(); ++i) {
+    std::string name(detail::to_view(tn_op_name(tn_op_at(i))));
+    if (!known.contains(name)) missing.push_back(name);
+  }
+  return missing;
+}
+
+}  // namespace tenon::conformance

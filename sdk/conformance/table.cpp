@@ -1,0 +1,23 @@
+#include "sample.hpp"
+
+namespace tenon::conformance {
+
+std::vector<const Sample*> Table::of(std::string_view op) const {
+  std::vector<const Sample*> found;
+  for (const Sample& sample : samples_)
+    if (sample.op == op) found.push_back(&sample);
+  return found;
+}
+
+const Table& table() {
+  static const Table all = [] {
+    Table table;
+#define FAMILY(name) add_##name##_samples(table);
+#include "samples/families.def"
+#undef FAMILY
+    return table;
+  }();
+  return all;
+}
+
+}  // namespace tenon::conformance
