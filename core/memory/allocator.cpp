@@ -266,6 +266,7 @@ Block CachingAllocator::allocate(uint64_t bytes) {
   ++allocations_;
   ++live_;
   count_use(static_cast<int64_t>(block.bytes));
+  shrink_if_large();
   return block;
 }
 

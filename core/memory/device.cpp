@@ -230,6 +230,15 @@ void retire_device_types(std::string_view plugin_id) {
   }
 }
 
+std::string why_no_device(std::string_view plugin_id) {
+  const std::lock_guard lock(registry().mutex);
+  std::string reasons;
+  for (const DeviceType* type : registry().types)
+    if (type->live && type->plugin == plugin_id && !type->reason.empty())
+      reasons += (reasons.empty() ? "" : "; ") + type->reason;
+  return reasons;
+}
+
 uint32_t count_devices(std::string_view plugin_id) {
   const std::lock_guard lock(registry().mutex);
   return static_cast<uint32_t>(std::count_if(registry().devices.begin(), registry().devices.end(), [&](tn_device* device) {

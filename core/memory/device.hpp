@@ -70,6 +70,8 @@ void publish_device_types(std::string_view plugin_id) noexcept;
 // Takes the types out again. Throws Error(TN_FAILED_PRECONDITION) while tensors live on their devices, then nothing changes.
 void retire_device_types(std::string_view plugin_id);
 uint32_t count_devices(std::string_view plugin_id);
+// What the plugin's types gave as reason for having no devices; empty when they have some.
+std::string why_no_device(std::string_view plugin_id);
 
 // Memory from the caching allocator of a device, at least 64-byte aligned. Throws Error(TN_OUT_OF_MEMORY) with size, free and held
 // bytes, after having returned cached blocks and tried again. bytes may be 0.

@@ -124,7 +124,8 @@ struct Candidate {
 
 bool is_world_writable(const fs::path& path) {
   std::error_code error;
-  return (fs::status(path, error).permissions() & fs::perms::others_write) != fs::perms::none;
+  const fs::perms allowed = fs::status(path, error).permissions();
+  return allowed != fs::perms::unknown && (allowed & fs::perms::others_write) != fs::perms::none;
 }
 
 // A library that no card speaks of is not opened: what it is, only running it would tell.

@@ -133,7 +133,7 @@ void load(Plugin& plugin, const Card* card) {
     fail(TN_ALREADY_EXISTS, "a plugin \"{}\" is loaded already, from {}", id, other->path);
   plugin.id = id;
   start(plugin);
-  set_outcome(plugin, TN_PLUGIN_LOADED, id, version, "");
+  set_outcome(plugin, TN_PLUGIN_LOADED, id, version, why_no_device(id));
 }
 
 void quiesce(Plugin& plugin) {

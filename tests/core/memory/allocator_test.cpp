@@ -1,0 +1,257 @@
+#include "memory/allocator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "fake_device.hpp"
+
+namespace tenon::test {
+namespace {
+
+using namespace tenon::core;
+
+constexpr uint64_t kMiB = 1 << 20;
+
+// Under ASan, or with TENON_ALLOCATOR=plain, nothing is cached.
+bool caching() {
+  static const bool on = [] {
+    FakeDevice fake("caching_probe");
+    tn_device& device = fake.add();
+    deallocate(device, allocate(device, 1000));
+    const bool kept = stats_of(device).held != 0;
+    fake.remove();
+    return kept;
+  }();
+  return on;
+}
+#define NEEDS_CACHING() \
+  if (!caching()) GTEST_SKIP() << "the allocator is plain here: nothing is cached"
+
+TEST(SizeClass, HoldsTheRequestAndWastesAnEighthAtMost) {
+  for (uint64_t bytes = 1; bytes < 4 * kMiB; bytes += bytes < 70000 ? 1 : 61) {
+    const uint32_t index = size_class(bytes);
+    const uint64_t size = class_bytes(index);
+    ASSERT_GE(size, bytes);
+    ASSERT_EQ(size % 64, 0u);
+    if (bytes > 512) {
+      ASSERT_LE(size - bytes, bytes / 8) << bytes;
+    }
+    if (index > 0) {
+      ASSERT_LT(class_bytes(index - 1), bytes);
+    }
+  }
+  EXPECT_LT(size_class(kLargestBlock), kClasses);
+}
+
+TEST(Allocator, BlocksAreAlignedAndLargeEnough) {
+  for (uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{64}, uint64_t{65}, uint64_t{5000}, kMiB, 5 * kMiB + 3}) {
+    const Block block = allocate(host_device(), bytes);
+    ASSERT_NE(block.data, nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block.data) % 64, 0u);
+    EXPECT_GE(block.bytes, bytes);
+    std::memset(block.data, 1, block.bytes);
+    deallocate(host_device(), block);
+  }
+}
+
+TEST(Allocator, FreedBlocksAreReused) {
+  NEEDS_CACHING();
+  for (uint64_t bytes : {uint64_t{100}, 64 * uint64_t{1024}, 3 * kMiB}) {
+    const Block first = allocate(host_device(), bytes);
+    deallocate(host_device(), first);
+    const uint64_t asked = stats_of(host_device()).device_allocations;
+    const Block second = allocate(host_device(), bytes);
+    EXPECT_EQ(first.data, second.data);
+    EXPECT_EQ(stats_of(host_device()).device_allocations, asked);
+    deallocate(host_device(), second);
+  }
+}
+
+TEST(Allocator, ALargerBlockServesWhenItIsNotMuchLarger) {
+  NEEDS_CACHING();
+  FakeDevice fake("reuse");
+  tn_device& device = fake.add();
+  const Block block = allocate(device, 10 * kMiB);
+  deallocate(device, block);
+  const Block near = allocate(device, 9 * kMiB);
+  EXPECT_EQ(near.buffer, block.buffer);
+  const Block far = allocate(device, kMiB);
+  EXPECT_EQ(fake.calls, 2u);
+  deallocate(device, near);
+  deallocate(device, far);
+  fake.remove();
+}
+
+TEST(Allocator, StatisticsAddUp) {
+  FakeDevice fake("stats");
+  tn_device& device = fake.add();
+  const Block a = allocate(device, kMiB);
+  const Block b = allocate(device, 2 * kMiB);
+  tn_memory_stats stats = stats_of(device);
+  EXPECT_EQ(stats.used, 3 * kMiB);
+  EXPECT_EQ(stats.held, 3 * kMiB);
+  EXPECT_EQ(stats.allocations, 2u);
+  EXPECT_EQ(stats.device_allocations, 2u);
+  deallocate(device, b);
+  stats = stats_of(device);
+  EXPECT_EQ(stats.used, kMiB);
+  EXPECT_EQ(stats.used_peak, 3 * kMiB);
+  tn_memory_reset_peak(&device);
+  EXPECT_EQ(stats_of(device).used_peak, kMiB);
+  deallocate(device, a);
+  core::check(tn_memory_trim(&device));
+  EXPECT_EQ(stats_of(device).held, 0u);
+  EXPECT_EQ(stats_of(device).used, 0u);
+  EXPECT_TRUE(fake.blocks.empty());
+  fake.remove();
+}
+
+TEST(Allocator, SmallHostBlocksAreCounted) {
+  const tn_memory_stats before = stats_of(host_device());
+  std::vector<Block> blocks;
+  for (int i = 0; i < 1000; ++i) blocks.push_back(allocate(host_device(), 100));
+  const tn_memory_stats during = stats_of(host_device());
+  EXPECT_EQ(during.used - before.used, 1000u * 128);
+  EXPECT_EQ(during.allocations - before.allocations, 1000u);
+  for (const Block& block : blocks) deallocate(host_device(), block);
+  EXPECT_EQ(stats_of(host_device()).used, before.used);
+}
+
+TEST(Allocator, CachedBlocksAreGivenUpBeforeItFails) {
+  FakeDevice fake("retry");
+  fake.capacity = 10 * kMiB;
+  tn_device& device = fake.add();
+  const Block kept = allocate(device, kMiB);
+  deallocate(device, allocate(device, 8 * kMiB));
+  const Block large = allocate(device, 9 * kMiB);  // fits only without the cached 8 MiB
+  EXPECT_EQ(stats_of(device).retries, caching() ? 1u : 0u);
+  EXPECT_EQ(stats_of(device).held, 10 * kMiB);
+  deallocate(device, large);
+  deallocate(device, kept);
+  fake.remove();
+}
+
+TEST(Allocator, TheErrorTellsSizeFreeAndHeld) {
+  FakeDevice fake("full");
+  fake.capacity = 10 * kMiB;
+  tn_device& device = fake.add();
+  const Block kept = allocate(device, 4 * kMiB);
+  const std::string message = error_of([&] { allocate(device, 7 * kMiB); }, TN_OUT_OF_MEMORY);
+  EXPECT_EQ(message,
+            "out of memory on full:0: 7.0 MiB wanted (7340032 bytes), 6.0 MiB free (6291456 bytes), 4.0 MiB held by Tenon "
+            "(4194304 bytes; 0 bytes cached): the fake is full");
+  deallocate(device, allocate(device, 6 * kMiB));  // it goes on working
+  deallocate(device, kept);
+  fake.remove();
+}
+
+TEST(Allocator, AbsurdSizesAreAnError) {
+  for (uint64_t bytes : {~uint64_t{0}, uint64_t{1} << 60, uint64_t{1} << 45})
+    EXPECT_NE(error_of([&] { allocate(host_device(), bytes); }, TN_OUT_OF_MEMORY).find("out of memory on cpu:0"),
+              std::string::npos);
+}
+
+TEST(Allocator, TheLimitHolds) {
+  FakeDevice fake("limit");
+  tn_device& device = fake.add();
+  tn_memory_set_limit(&device, 8 * kMiB);
+  deallocate(device, allocate(device, 6 * kMiB));
+  const Block block = allocate(device, 3 * kMiB);  // the cached 6 MiB make room
+  EXPECT_LE(stats_of(device).held, 8 * kMiB);
+  const std::string message = error_of([&] { allocate(device, 6 * kMiB); }, TN_OUT_OF_MEMORY);
+  EXPECT_NE(message.find("the limit is 8.0 MiB (8388608 bytes)"), std::string::npos) << message;
+  EXPECT_EQ(stats_of(device).limit, 8 * kMiB);
+  tn_memory_set_limit(&device, 0);
+  deallocate(device, allocate(device, 6 * kMiB));
+  deallocate(device, block);
+  fake.remove();
+}
+
+TEST(Allocator, VaryingSizesDoNotGrowWithoutEnd) {
+  FakeDevice fake("varying");
+  tn_device& device = fake.add();
+  std::mt19937 random(7);
+  uint64_t peak = 0;
+  for (int step = 0; step < 300; ++step) {
+    std::vector<Block> blocks;
+    for (int i = 0; i < 20; ++i) blocks.push_back(allocate(device, kMiB + random() % (16 * kMiB)));
+    peak = std::max(peak, stats_of(device).used);
+    for (const Block& block : blocks) deallocate(device, block);
+  }
+  EXPECT_LE(stats_of(device).held, peak + peak / 4 + 64 * kMiB);
+  EXPECT_LE(stats_of(device).held_peak, peak + peak / 4 + 64 * kMiB + 20 * kMiB);
+  fake.remove();
+  EXPECT_EQ(fake.taken, 0u);
+}
+
+TEST(Allocator, TheStreamIsDrainedBeforeBlocksGoBack) {
+  FakeDevice fake("streams", true);
+  tn_device& device = fake.add();
+  deallocate(device, allocate(device, kMiB));
+  core::check(tn_memory_trim(&device));
+  EXPECT_GE(fake.synchronized_before_free, 1u);
+  fake.remove();
+}
+
+TEST(Allocator, ThreadsShareAndHandOver) {
+  const uint64_t used = stats_of(host_device()).used;
+  constexpr int kThreads = 4;
+  std::mutex mutex;
+  std::vector<std::pair<Block, unsigned char>> handed;
+  std::atomic<int> wrong{0};
+  const auto work = [&](int id) {
+    std::mt19937 random(static_cast<unsigned>(id));
+    for (int i = 0; i < 4000; ++i) {
+      const uint64_t bytes = uint64_t{1} << (random() % 18);
+      const Block block = allocate(host_device(), bytes);
+      const auto mark = static_cast<unsigned char>(random());
+      std::memset(block.data, mark, bytes);
+      std::pair<Block, unsigned char> other{};
+      {
+        const std::lock_guard lock(mutex);
+        handed.emplace_back(block, mark);
+        if (handed.size() > 64) {
+          const size_t pick = random() % handed.size();
+          other = handed[pick];
+          handed[pick] = handed.back();
+          handed.pop_back();
+        }
+      }
+      if (other.first.data == nullptr) continue;
+      if (*static_cast<unsigned char*>(other.first.data) != other.second) ++wrong;
+      deallocate(host_device(), other.first);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int id = 0; id < kThreads; ++id) threads.emplace_back(work, id);
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& [block, mark] : handed) deallocate(host_device(), block);
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(stats_of(host_device()).used, used);
+}
+
+TEST(Allocator, TrimReachesWhatEndedThreadsLeft) {
+  std::thread([] {
+    for (int i = 0; i < 100; ++i) deallocate(host_device(), allocate(host_device(), 512));
+  }).join();
+  core::check(tn_memory_trim(&host_device()));
+  const tn_memory_stats stats = stats_of(host_device());
+  EXPECT_EQ(stats.held, stats.used);
+}
+
+TEST(Allocator, NullDevicesAreErrors) {
+  tn_status* status = tn_memory_trim(nullptr);
+  EXPECT_EQ(tn_status_code(status), TN_INVALID_ARGUMENT);
+  tn_status_release(status);
+  status = tn_memory_get_stats(nullptr, nullptr);
+  EXPECT_EQ(tn_status_code(status), TN_INVALID_ARGUMENT);
+  tn_status_release(status);
+  tn_memory_set_limit(nullptr, 1);
+  tn_memory_reset_peak(nullptr);
+}
+
+}  // namespace
+}  // namespace tenon::test

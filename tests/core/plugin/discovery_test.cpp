@@ -1,0 +1,123 @@
+// Directories: which are searched, in which order, and what is done with what lies there.
+#include "plugins.hpp"
+
+namespace tenon::test {
+namespace {
+
+// Puts a plugin and its card into a directory.
+void install(const Directory& directory, std::string_view plugin, std::string_view id, std::string_view more = "") {
+  const std::string library = std::string(plugin) + ".so";
+  directory.copy(plugin, library);
+  directory.write(std::string(plugin) + ".tenon.json", card(id, library, more));
+}
+
+TEST(Discovery, FindsWhatHasACardAndFits) {
+  quiesce("test.older_table");
+  const Directory here;
+  install(here, "older_table", "test.older_table");
+  discover(here.path());
+  EXPECT_EQ(reason_of((here.path() / "older_table.tenon.json").string()), "loaded");
+  EXPECT_TRUE(has_device("test.older_table"));
+  EXPECT_EQ(quiesce("test.older_table").code, TN_OK);
+}
+
+TEST(Discovery, OneBadPluginHidesNoOther) {
+  const Directory here;
+  here.write("aaa.tenon.json", "{");
+  install(here, "start_fails", "test.start_fails");
+  install(here, "wrong_major", "test.wrong_major");
+  here.write("bbb.so", "not a library");
+  here.write("bbb.tenon.json", card("test.bbb", "bbb.so"));
+  install(here, "newer_table", "test.newer_table");
+  discover(here.path());
+  const auto reason = [&](const char* name) { return reason_of((here.path() / name).string()); };
+  EXPECT_NE(reason("aaa.tenon.json").find("not JSON"), std::string::npos);
+  EXPECT_NE(reason("start_fails.tenon.json").find("changed its mind"), std::string::npos);
+  EXPECT_NE(reason("wrong_major.tenon.json").find("ABI 2.0"), std::string::npos);
+  EXPECT_NE(reason("bbb.tenon.json").find("not an ELF file"), std::string::npos);
+  EXPECT_EQ(reason("newer_table.tenon.json"), "loaded");
+  EXPECT_EQ(quiesce("test.newer_table").code, TN_OK);
+}
+
+TEST(Discovery, EarlierDirectoriesWin) {
+  const Directory first, second;
+  install(first, "older_table", "test.older_table");
+  install(second, "older_table", "test.older_table");
+  discover(first.path().string() + ":/no/such/directory::" + second.path().string());
+  EXPECT_EQ(reason_of((first.path() / "older_table.tenon.json").string()), "loaded");
+  EXPECT_NE(reason_of((second.path() / "older_table.tenon.json").string()).find("is loaded already"), std::string::npos);
+  EXPECT_EQ(quiesce("test.older_table").code, TN_OK);
+}
+
+TEST(Discovery, OfSeveralBuildsTheBestThatFitsWins) {
+  const Directory here;
+  install(here, "build_a", "test.builds");
+  install(here, "build_b", "test.builds", R"("cpu_features": ["sse2"])");
+  here.copy("build_a", "build_c.so");
+  here.write("build_c.tenon.json", card("test.builds", "build_c.so", R"("cpu_features": ["sse2", "warp_drive"])"));
+  discover(here.path());
+#if defined(__x86_64__)
+  EXPECT_EQ(reason_of((here.path() / "build_b.tenon.json").string()), "loaded");
+  EXPECT_NE(reason_of((here.path() / "build_a.tenon.json").string()).find("is loaded already"), std::string::npos);
+#else
+  EXPECT_EQ(reason_of((here.path() / "build_a.tenon.json").string()), "loaded");
+#endif
+  EXPECT_NE(reason_of((here.path() / "build_c.tenon.json").string()).find("lacks warp_drive"), std::string::npos);
+  EXPECT_EQ(quiesce("test.builds").code, TN_OK);
+}
+
+TEST(Discovery, SubdirectoriesBelongToAPlace) {
+  const Directory here;
+  fs::create_directory(here.path() / "vendor");
+  fs::copy_file(built("older_table"), here.path() / "vendor/older_table.so");
+  here.write("vendor/older_table.tenon.json", card("test.older_table", "older_table.so"));
+  discover(here.path());
+  EXPECT_EQ(reason_of((here.path() / "vendor/older_table.tenon.json").string()), "loaded");
+  EXPECT_EQ(quiesce("test.older_table").code, TN_OK);
+}
+
+TEST(Discovery, WorldWritablePlacesAreRefused) {
+  const Directory open, half;
+  install(open, "older_table", "test.older_table");
+  fs::permissions(open.path(), fs::perms::others_write, fs::perm_options::add);
+  install(half, "newer_table", "test.newer_table");
+  fs::permissions(half.path() / "newer_table.so", fs::perms::others_write, fs::perm_options::add);
+  discover(open.path().string() + ":" + half.path().string());
+  EXPECT_NE(reason_of(open.path().string()).find("the directory is world-writable"), std::string::npos);
+  EXPECT_EQ(reason_of((open.path() / "older_table.tenon.json").string()), "never seen");
+  EXPECT_NE(reason_of((half.path() / "newer_table.tenon.json").string()).find("world-writable"), std::string::npos);
+  EXPECT_FALSE(has_device("test.older_table"));
+  EXPECT_FALSE(has_device("test.newer_table"));
+}
+
+TEST(Discovery, LibrariesWithoutACardAreNotOpened) {
+  const Directory here;
+  const fs::path plugin = here.copy("older_table", "cardless.so");
+  const fs::path other = here.copy("no_symbol", "other.so");
+  discover(here.path());
+  EXPECT_NE(reason_of(plugin.string()).find("has no identity card"), std::string::npos);
+  EXPECT_EQ(reason_of(other.string()), "never seen");  // no plugin, nobody's concern
+}
+
+TEST(Discovery, APlaceIsScannedOnce) {
+  const Directory here;
+  discover(here.path());
+  install(here, "older_table", "test.older_table");
+  discover(here.path());
+  EXPECT_EQ(reason_of((here.path() / "older_table.tenon.json").string()), "never seen");
+}
+
+TEST(Discovery, KernelsForAnotherPluginsDeviceWaitForIt) {
+  quiesce("test.good");
+  const Directory here;
+  install(here, "adds", "test.adds");  // comes first, needs the device of the next one
+  install(here, "good", "test.good");
+  discover(here.path());
+  EXPECT_EQ(reason_of((here.path() / "adds.tenon.json").string()), "loaded");
+  EXPECT_EQ(reason_of((here.path() / "good.tenon.json").string()), "loaded");
+  EXPECT_EQ(quiesce("test.adds").code, TN_OK);
+  EXPECT_EQ(quiesce("test.good").code, TN_OK);
+}
+
+}  // namespace
+}  // namespace tenon::test

@@ -1,0 +1,112 @@
+// Helpers of the loader's tests: statuses as values, infos by path, temporary directories, forged files.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tenon/tenon.h"
+
+namespace tenon::test {
+
+namespace fs = std::filesystem;
+
+inline tn_str str(std::string_view text) { return {text.data(), text.size()}; }
+inline std::string text(tn_str value) { return {value.data, value.size}; }
+
+struct Outcome {
+  uint32_t code = TN_OK;
+  std::string message;
+};
+inline Outcome take(tn_status* status) {
+  Outcome outcome{tn_status_code(status), text(tn_status_message(status))};
+  tn_status_release(status);
+  return outcome;
+}
+inline std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
+  return out << "code " << outcome.code << ": " << outcome.message;
+}
+
+inline fs::path built(std::string_view name) {
+  return fs::path(TEST_PLUGINS) / ("broken_" + std::string(name) + ".so");
+}
+inline Outcome load(const fs::path& path) { return take(tn_plugin_load(str(path.string()))); }
+inline Outcome quiesce(std::string_view id) { return take(tn_plugin_quiesce(str(id))); }
+
+// What is known of the plugin whose path ends with `name`.
+inline std::optional<tn_plugin_info> info_of(std::string_view name) {
+  for (uint32_t i = 0; i < tn_plugin_count(); ++i) {
+    tn_plugin_info info{};
+    info.struct_size = sizeof info;
+    EXPECT_EQ(take(tn_plugin_get_info(i, &info)).code, TN_OK);
+    if (text(info.path).ends_with(name)) return info;
+  }
+  return std::nullopt;
+}
+inline std::string reason_of(std::string_view name) {
+  const auto info = info_of(name);
+  return !info ? "never seen" : info->state == TN_PLUGIN_LOADED ? "loaded" : text(info->reason);
+}
+
+inline bool has_device(std::string_view name) {
+  tn_device* device = nullptr;
+  return take(tn_device_find(str(name), &device)).code == TN_OK;
+}
+
+// A directory that is gone afterwards.
+class Directory {
+ public:
+  Directory() {
+    std::string name = (fs::temp_directory_path() / "tenon_plugins_XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  ~Directory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+  fs::path write(std::string_view name, std::string_view content) const {
+    std::ofstream(path_ / name, std::ios::binary) << content;
+    return path_ / name;
+  }
+  fs::path copy(std::string_view plugin, std::string_view name) const {
+    fs::copy_file(built(plugin), path_ / name, fs::copy_options::overwrite_existing);
+    return path_ / name;
+  }
+
+ private:
+  fs::path path_;
+};
+
+inline std::string content_of(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// An identity card; `more` holds further fields.
+inline std::string card(std::string_view id, std::string_view library, std::string_view more = "") {
+  return R"({"id": ")" + std::string(id) + R"(", "version": "1.2.3", "abi": {"major": 1, "minor": 0}, "library": ")" +
+         std::string(library) + "\"" + std::string(more.empty() ? "" : ", ") + std::string(more) + "}";
+}
+
+// Scans the directory as part of TENON_PLUGIN_PATH.
+inline void discover(const std::string& path) {
+  setenv("TENON_PLUGIN_PATH", path.c_str(), 1);
+  EXPECT_EQ(take(tn_plugins_discover()).code, TN_OK);
+  unsetenv("TENON_PLUGIN_PATH");
+}
+
+// test.good still loads and computes: whatever was refused did no harm.
+void expect_good_works();
+
+}  // namespace tenon::test
