@@ -6,6 +6,7 @@
 
 #include "dispatch.hpp"
 #include "ops/conv_any.hpp"
+#include "ops/halves.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
 
@@ -74,7 +75,7 @@ void run_half(const tn_call& call) {
     float* to = next;
     const T* from = data_of<const T>(view);
     parallel_for(numel(view), kGrainCopy, [&](int64_t begin, int64_t end) {
-      std::copy(from + begin, from + end, to + begin);
+      widen_range<T>(from + begin, to + begin, end - begin);
     });
     next += padded(view);
     return to;
@@ -85,7 +86,7 @@ void run_half(const tn_call& call) {
   compute<P, float>(geometry<P>(call), first, second, offset, next);
   T* out = data_of<T>(output(call));
   parallel_for(numel(output(call)), kGrainCopy, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = T(next[i]);
+    round_range<T>(next + begin, out + begin, end - begin);
   });
 }
 

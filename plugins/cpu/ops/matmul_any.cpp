@@ -5,6 +5,7 @@
 #include "dispatch.hpp"
 #include "ops/activation.hpp"
 #include "ops/gemm.hpp"
+#include "ops/halves.hpp"
 #include "ops/product.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
@@ -103,7 +104,7 @@ void run_half(const tn_call& call, Product p, Activation activation) {
     const T* from = data_of<const T>(view);
     const int64_t n = numel(view);
     parallel_for(n, kGrainCopy, [&](int64_t begin, int64_t end) {
-      std::copy(from + begin, from + end, to + begin);
+      widen_range<T>(from + begin, to + begin, end - begin);
     });
     next += (n + 15) / 16 * 16;
     return to;
@@ -132,7 +133,7 @@ void run_half(const tn_call& call, Product p, Activation activation) {
     activate(activation, next, n);
   T* out = static_cast<T*>(p.c);
   parallel_for(n, kGrainCopy, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = T(next[i]);
+    round_range<T>(next + begin, out + begin, end - begin);
   });
 }
 

@@ -125,6 +125,29 @@ TEST(Matmul, LargeEnoughForThreadsAndCacheBlocks) {
     }
 }
 
+// Products of halves large enough for oneDNN.
+TEST(Matmul, LargeHalves) {
+  for (const DType dtype : {DType::BF16, DType::F16})
+    for (int layouts = 0; layouts < 16; ++layouts) {
+      const Array x = whole_numbers({90, 110}, 30), y = whole_numbers({110, 100}, 31),
+                  b = whole_numbers({100}, 32);
+      const Tensor tx = lay_out(x, dtype, layouts & 3), ty = lay_out(y, dtype, layouts >> 2);
+      const Array want = product(x, y);
+      expect_close(matmul(tx, ty), want, tolerance_of(dtype), "layouts " + std::to_string(layouts));
+      Array biased = want;
+      for (int64_t i = 0; i < count(want.shape); ++i)
+        biased[i] = std::max(0.0, want[i] + b[i % 100]);
+      expect_close(linear(tx, ty.transpose(0, 1), to_tensor(b, dtype), "relu"), biased,
+                   tolerance_of(dtype), "linear");
+    }
+  const Array x = whole_numbers({2, 1, 60, 70}, 33), y = whole_numbers({3, 70, 80}, 34);
+  expect_close(matmul(to_tensor(x, DType::BF16), to_tensor(y, DType::BF16)), product(x, y),
+               tolerance_of(DType::BF16), "batches");
+  expect_close(matmul(to_tensor(x, DType::BF16).permute({1, 0, 2, 3}).transpose(0, 1),
+                      to_tensor(y, DType::BF16)),
+               product(x, y), tolerance_of(DType::BF16), "permuted batches");
+}
+
 TEST(Matmul, BatchesBroadcast) {
   const std::pair<Shape, Shape> shapes[] = {
       {{3, 4, 5}, {5, 6}},          {{3, 4, 5}, {3, 5, 6}},       {{4, 5}, {3, 5, 6}},
@@ -288,9 +311,10 @@ TEST(Linear, Errors) {
               linear(x, tenon::zeros({4, 5}));
             }).find("(3 and 5 features)"),
             std::string::npos);
-  EXPECT_NE(
-      error_of([&] { linear(x, w, tenon::zeros({3})); }).find("bias must have shape (4,), got (3,)"),
-      std::string::npos);
+  EXPECT_NE(error_of([&] {
+              linear(x, w, tenon::zeros({3}));
+            }).find("bias must have shape (4,), got (3,)"),
+            std::string::npos);
   EXPECT_NE(error_of([&] { linear(x, w, {}, "swish"); }).find("unknown activation \"swish\""),
             std::string::npos);
   EXPECT_NE(error_of([&] { linear(x, tenon::zeros({3})); }).find("weight must be (out, in)"),
