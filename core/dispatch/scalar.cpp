@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "status.hpp"
+#include "tensor/half.hpp"
 
 namespace tenon::core {
 namespace {
@@ -14,11 +15,6 @@ uint16_t to_bf16(float value) {
   auto bits = std::bit_cast<uint32_t>(value);
   if (value != value) return static_cast<uint16_t>((bits >> 16) | 0x40);
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-uint16_t to_f16(float value) {
-  auto half = static_cast<_Float16>(value);
-  return std::bit_cast<uint16_t>(half);
 }
 
 template <class T>
@@ -47,7 +43,7 @@ int64_t to_integer(double value) {
 
 void store_real(tn_view& view, double value) {
   switch (view.dtype) {
-    case TN_DTYPE_F16: return store(view, to_f16(static_cast<float>(value)));
+    case TN_DTYPE_F16: return store(view, float_to_half(static_cast<float>(value)));
     case TN_DTYPE_BF16: return store(view, to_bf16(static_cast<float>(value)));
     case TN_DTYPE_F32: return store(view, static_cast<float>(value));
     case TN_DTYPE_F64: return store(view, value);
@@ -104,7 +100,7 @@ tn_value load_element(const void* element, tn_dtype dtype, double (&pair)[2]) {
     case TN_DTYPE_I8: value.as.i = load<int8_t>(element); break;
     case TN_DTYPE_I16: value.as.i = load<int16_t>(element); break;
     case TN_DTYPE_I32: value.as.i = load<int32_t>(element); break;
-    case TN_DTYPE_F16: real(static_cast<float>(load<_Float16>(element))); break;
+    case TN_DTYPE_F16: real(half_to_float(load<uint16_t>(element))); break;
     case TN_DTYPE_BF16: real(std::bit_cast<float>(uint32_t{load<uint16_t>(element)} << 16)); break;
     case TN_DTYPE_F32: real(load<float>(element)); break;
     case TN_DTYPE_F64: real(load<double>(element)); break;

@@ -31,7 +31,8 @@ TEST(Tensor, HandlesShareAndMove) {
   tn_tensor* raw = d.take();
   EXPECT_FALSE(d.defined());
   EXPECT_EQ(Tensor::adopt(raw).get(), c.get());
-  d = d;  // NOLINT: assigning an undefined tensor to itself must do nothing
+  Tensor& same = d;
+  d = same;  // assigning an undefined tensor to itself must do nothing
   EXPECT_FALSE(d.defined());
 }
 

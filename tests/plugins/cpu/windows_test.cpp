@@ -141,8 +141,9 @@ TEST(AvgPool, EveryDtype) {
 TEST(AdaptivePool, EveryDtype) {
   const std::pair<Shape, Shape> cases[] = {
       {{2, 3, 10}, {4}}, {{2, 3, 7, 9}, {1}}, {{2, 3, 7, 9}, {3, 5}}, {{1, 2, 3, 4, 5}, {2, 4, 7}}};
-  for (const auto& [shape, size] : cases)
+  for (const auto& each : cases)
     for (const DType dtype : kFloats) {
+      const Shape &shape = each.first, &size = each.second;
       const Array x = whole_numbers(shape, 7);
       const size_t n = shape.size() - 2;
       Shape out = {shape[0], shape[1]};
@@ -262,9 +263,10 @@ TEST(Pad, ModesDtypesBackward) {
                                            {{2, 3, 4}, {0, 0, 1, 1}},
                                            {{2, 3, 4}, {1, 1, 1, 1, 1, 1}}};
   for (const std::string mode : {"constant", "reflect", "replicate", "circular"})
-    for (const auto& [shape, pads] : cases)
+    for (const auto& each : cases)
       for (const DType dtype :
            {DType::U8, DType::I32, DType::F16, DType::BF16, DType::F32, DType::F64}) {
+        const Shape &shape = each.first, &pads = each.second;
         const Array x = whole_numbers(shape, 11, dtype != DType::U8);
         Shape out = shape;
         for (size_t k = 0; k < pads.size() / 2; ++k)
