@@ -30,18 +30,20 @@ inline void parallel_for(int64_t n, int64_t grain, Body&& body) {
     if (n > 0) body(int64_t{0}, n);
     return;
   }
-  detail::parallel_ranges(n, grain, &body, [](void* context, int64_t begin, int64_t end) {
-    (*static_cast<std::remove_reference_t<Body>*>(context))(begin, end);
-  });
+  detail::parallel_ranges(n, grain, const_cast<void*>(static_cast<const void*>(&body)),
+                          [](void* context, int64_t begin, int64_t end) {
+                            (*static_cast<std::remove_reference_t<Body>*>(context))(begin, end);
+                          });
 }
 
 // body(i) for each i in [0, n), handed out one by one as threads come free: for a few unequal
 // pieces of work. Results must not depend on which thread does which.
 template <class Body>
 inline void parallel_each(int64_t n, Body&& body) {
-  detail::parallel_items(n, &body, [](void* context, int64_t i, int64_t) {
-    (*static_cast<std::remove_reference_t<Body>*>(context))(i);
-  });
+  detail::parallel_items(n, const_cast<void*>(static_cast<const void*>(&body)),
+                         [](void* context, int64_t i, int64_t) {
+                           (*static_cast<std::remove_reference_t<Body>*>(context))(i);
+                         });
 }
 
 }  // namespace tenon::cpu
