@@ -1,0 +1,216 @@
+// The engine of reductions. A reducer R says how a short contiguous run becomes a state and how
+// states merge; the engine finds the runs, converts elements, and spreads the work over threads.
+// Pieces are of fixed size and merged in order, so results don't depend on the number of threads.
+// It is compiled once a reducer: elements come in and results go out through functions.
+//
+// struct R {
+//   using Elem = …;   // what runs are made of
+//   using State = …;  // of any number of elements
+//   State start() const;
+//   State run(const Elem* x, int64_t n, int64_t at) const;  // 0 < n <= kChunk; `at`: position of
+//   x[0] among the reduced void columns(const Elem* x, int64_t step, int64_t rows, int64_t cols,
+//   int64_t at, State* s) const;  // s[c] merges column c void merge(State& into, const State&
+//   other) const;      // `other` stands behind `into` static constexpr bool ordered = false; //
+//   positions count
+// };
+#include <memory>
+
+#include "lanes-inl.hpp"
+#include "reduce_plan.hpp"
+#include "threads.hpp"
+
+#if defined(TENON_CPU_REDUCE_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENON_CPU_REDUCE_INL
+#undef TENON_CPU_REDUCE_INL
+#else
+#define TENON_CPU_REDUCE_INL
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::cpu::HWY_NAMESPACE {
+
+constexpr int64_t kChunk = 4096;
+constexpr int64_t kPiece = 65536;
+constexpr int64_t kColumns = 256;
+constexpr int64_t kColumnRows = 64;
+constexpr int64_t kBufferRows = 16;  // converted at a time
+
+// How elements of a tensor become those of a reducer.
+template <class Elem>
+struct Source {
+  int64_t size;  // bytes of an element in the tensor
+  bool direct;   // they are Elem already
+  void (*load)(const char* x, int64_t step, int64_t n, Elem* y);  // step in elements
+};
+
+template <class T, class Elem>
+HWY_INLINE Elem convert(T x) {
+  if constexpr (is_complex_v<T> && !is_complex_v<Elem>) {
+    return static_cast<Elem>(std::abs(x));
+  } else if constexpr (std::is_same_v<T, uint64_t> && std::is_same_v<Elem, int64_t>) {
+    return static_cast<int64_t>(x ^ (uint64_t{1} << 63));  // keeps the order
+  } else {
+    return static_cast<Elem>(x);
+  }
+}
+template <class T, class Elem>
+void load_run(const char* from, int64_t step, int64_t n, Elem* y) {
+  const T* x = reinterpret_cast<const T*>(from);
+  if (step != 1) {
+    for (int64_t i = 0; i < n; ++i) y[i] = convert<T, Elem>(x[i * step]);
+  } else if constexpr (is_half_v<T> && std::is_same_v<Elem, float>) {
+    map_row(x, y, static_cast<size_t>(n), [](auto v) HWY_ATTR { return v; });
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i] = convert<T, Elem>(x[i]);
+  }
+}
+template <class Elem, uint64_t Mask>
+Source<Elem> source_of(tn_dtype dtype) {
+  return visit_dtype<Mask>(dtype, [&]<class T>(Tag<T>) {
+    return Source<Elem>{sizeof(T), std::is_same_v<T, Elem>, &load_run<T, Elem>};
+  });
+}
+
+template <class R>
+struct Reduction {
+  const R& r;
+  const ReducePlan& plan;
+  Source<typename R::Elem> source;
+  // Writes the result at offset `at` of the output.
+  void (*put)(const R& r, char* out, int64_t at, const typename R::State& state, int64_t count);
+
+  using Elem = typename R::Elem;
+  using State = typename R::State;
+
+  // The state of the reduced elements [begin, end), x being the result's first element.
+  State range(const char* x, int64_t begin, int64_t end) const {
+    State state = r.start();
+    const int64_t inner = plan.nreduced == 0 ? 1 : plan.shape[plan.nreduced - 1];
+    const int64_t step = plan.nreduced == 0 ? 1 : plan.step[plan.nreduced - 1];
+    // Long runs are taken where they lie; short ones and other layouts are gathered first.
+    const bool direct = source.direct && step == 1 && (plan.nreduced <= 1 || inner >= 512);
+    HWY_ALIGN Elem buffer[kChunk];
+    for (int64_t at = begin; at < end;) {
+      int64_t n = std::min(kChunk, end - at);
+      if (direct) {
+        n = std::min(n, inner - at % inner);
+        r.merge(state, r.run(reinterpret_cast<const Elem*>(x) + plan.reduced_offset(at), n, at));
+        at += n;
+        continue;
+      }
+      for (int64_t done = 0; done < n;) {
+        const int64_t m = std::min(n - done, inner - (at + done) % inner);
+        source.load(x + plan.reduced_offset(at + done) * source.size, step, m, buffer + done);
+        done += m;
+      }
+      r.merge(state, r.run(buffer, n, at));
+      at += n;
+    }
+    return state;
+  }
+
+  State one(const char* x) const {
+    const int64_t pieces = (plan.count + kPiece - 1) / kPiece;
+    if (pieces <= 1) return range(x, 0, plan.count);
+    const auto states = std::make_unique<State[]>(static_cast<size_t>(pieces));
+    parallel_for(pieces, 2, [&](int64_t first, int64_t last) {
+      for (int64_t p = first; p < last; ++p)
+        states[p] = range(x, p * kPiece, std::min(plan.count, (p + 1) * kPiece));
+    });
+    for (int64_t p = 1; p < pieces; ++p) r.merge(states[0], states[p]);
+    return states[0];
+  }
+
+  // Rows [begin, end) of the reduced elements into the states of `cols` columns from x on.
+  void add_columns(const char* x, int64_t cols, int64_t begin, int64_t end, State* states) const {
+    const int64_t inner = plan.nreduced == 0 ? 1 : plan.shape[plan.nreduced - 1];
+    const int64_t step = plan.nreduced == 0 ? 0 : plan.step[plan.nreduced - 1];
+    HWY_ALIGN Elem buffer[kBufferRows * kColumns];
+    for (int64_t at = begin; at < end;) {
+      int64_t rows = std::min({kColumnRows, end - at, inner - at % inner});
+      const char* from = x + plan.reduced_offset(at) * source.size;
+      if (source.direct) {
+        r.columns(reinterpret_cast<const Elem*>(from), step, rows, cols, at, states);
+      } else {
+        rows = std::min(rows, kBufferRows);
+        for (int64_t i = 0; i < rows; ++i)
+          source.load(from + i * step * source.size, 1, cols, buffer + i * kColumns);
+        r.columns(buffer, kColumns, rows, cols, at, states);
+      }
+      at += rows;
+    }
+  }
+
+  // A block of columns, its row pieces over threads when nothing else is.
+  void column_block(int64_t task) const {
+    const int64_t width = plan.kept_shape[plan.nkept - 1], out_step = plan.out_step[plan.nkept - 1];
+    const int64_t blocks = (width + kColumns - 1) / kColumns;
+    const int64_t c = task % blocks * kColumns, cols = std::min(kColumns, width - c);
+    const int64_t piece = std::max(kColumnRows, kPiece / std::min(width, kColumns));
+    const int64_t pieces = (plan.count + piece - 1) / piece;
+    int64_t from, to;
+    plan.locate(task / blocks * width + c, from, to);
+    const auto states = std::make_unique<State[]>(static_cast<size_t>(pieces * cols));
+    parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        std::fill_n(states.get() + p * cols, cols, r.start());
+        add_columns(plan.x + from * source.size, cols, p * piece,
+                    std::min(plan.count, (p + 1) * piece), states.get() + p * cols);
+      }
+    });
+    for (int64_t p = 1; p < pieces; ++p) {
+      for (int64_t i = 0; i < cols; ++i) r.merge(states[i], states[p * cols + i]);
+    }
+    for (int64_t i = 0; i < cols; ++i) put(r, plan.out, to + i * out_step, states[i], plan.count);
+  }
+
+  void all() const {
+    if (plan.kept == 0) return;
+    if (plan.count > 0 && plan.by_columns()) {
+      const int64_t width = plan.kept_shape[plan.nkept - 1];
+      const int64_t tasks = plan.kept / width * ((width + kColumns - 1) / kColumns);
+      const int64_t grain = std::max<int64_t>(1, kPiece / (plan.count * std::min(width, kColumns)));
+      const bool spread = tasks >= 2 * max_threads();
+      const auto work = [&](int64_t begin, int64_t end) {
+        for (int64_t t = begin; t < end; ++t) column_block(t);
+      };
+      return spread ? parallel_for(tasks, grain, work) : work(0, tasks);
+    }
+    const auto work = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        int64_t from, to;
+        plan.locate(i, from, to);
+        put(r, plan.out, to, plan.count == 0 ? r.start() : one(plan.x + from * source.size),
+            plan.count);
+      }
+    };
+    const bool spread = plan.kept >= 2 * max_threads() || plan.count <= kPiece;
+    spread ? parallel_for(plan.kept,
+                          std::max<int64_t>(1, kPiece / 2 / std::max<int64_t>(1, plan.count)), work)
+           : work(0, plan.kept);
+  }
+};
+
+template <class R>
+using PutFn = void (*)(const R& r, char* out, int64_t at, const typename R::State& state,
+                       int64_t count);
+
+// A whole kernel.
+template <class R>
+HWY_INLINE void reduce_call(const tn_call& call, const R& r, const Source<typename R::Elem>& source,
+                            PutFn<R> put) {
+  const tn_loop& loop = *call.loop;
+  const bool row = loop.ndim == 1 && loop.reduced == 1 && loop.strides[1][0] == 1;
+  if (row && source.direct && loop.shape[0] <= kChunk &&
+      loop.shape[0] > 0) {  // a short row needs no plan
+    const auto state = r.run(data_of<const typename R::Elem>(input(call, 0)), loop.shape[0], 0);
+    return put(r, data_of<char>(output(call)), 0, state, loop.shape[0]);
+  }
+  const ReducePlan plan = plan_reduction(call, R::ordered);
+  Reduction<R>{r, plan, source, put}.all();
+}
+
+}  // namespace tenon::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
