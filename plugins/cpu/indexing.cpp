@@ -1,0 +1,121 @@
+#include "indexing.hpp"
+
+#include <cstring>
+#include <vector>
+
+#include "threads.hpp"
+
+namespace tenon::cpu {
+namespace {
+
+// walk(offset, n, step) for each innermost row; repeated dimensions (stride 0) are looked at once
+// unless `all`.
+template <class Walk>
+void for_index_rows(const tn_view& index, bool all, Walk&& walk) {
+  int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS];
+  uint32_t n = 0;
+  int64_t rows = 1;
+  for (uint32_t d = 0; d < index.ndim; ++d) {
+    if (index.shape[d] == 0) return;
+    if (!all && index.strides[d] == 0) continue;
+    shape[n] = index.shape[d];
+    strides[n++] = index.strides[d];
+  }
+  if (n == 0) return walk(int64_t{0}, int64_t{1}, int64_t{0});
+  while (!all && n > 1 && strides[n - 2] == shape[n - 1] * strides[n - 1]) {
+    shape[n - 2] *= shape[n - 1];
+    strides[n - 2] = strides[n - 1];
+    --n;
+  }
+  for (uint32_t d = 0; d + 1 < n; ++d) rows *= shape[d];
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t rest = r, offset = 0;
+    for (uint32_t d = n - 1; d-- > 0; rest /= shape[d]) offset += rest % shape[d] * strides[d];
+    walk(offset, shape[n - 1], strides[n - 1]);
+  }
+}
+
+}  // namespace
+
+void check_indices(const char* op, const tn_view& index, int64_t dim, int64_t size, bool wrap) {
+  const int64_t* const data = data_of<const int64_t>(index);
+  const uint64_t shift = wrap ? static_cast<uint64_t>(size) : 0;
+  const uint64_t range = static_cast<uint64_t>(size) + shift;
+  bool bad = false;
+  for_index_rows(index, false, [&](int64_t offset, int64_t n, int64_t step) {
+    const int64_t* const row = data + offset;
+    if (step == 1) {
+      for (int64_t i = 0; i < n; ++i) bad |= static_cast<uint64_t>(row[i]) + shift >= range;
+    } else {
+      for (int64_t i = 0; i < n; ++i) bad |= static_cast<uint64_t>(row[i * step]) + shift >= range;
+    }
+  });
+  if (!bad) return;
+  int64_t position = 0;
+  for_index_rows(index, true, [&](int64_t offset, int64_t n, int64_t step) {
+    for (int64_t i = 0; i < n; ++i, ++position) {
+      const int64_t at = data[offset + i * step];
+      if (static_cast<uint64_t>(at) + shift >= range)
+        fail(TN_OUT_OF_RANGE, "[", op, "] index ", at, " at position ", position,
+             " out of range for dimension ", dim, " of size ", size);
+    }
+  });
+}
+
+void start_as(const tn_view& x, const tn_view& out) {
+  const int64_t bytes = numel(out) * size_of(out.dtype);
+  if (x.data == out.data || bytes == 0) return;
+  parallel_for(bytes, kGrainCopy * 4, [&](int64_t begin, int64_t end) {
+    std::memcpy(data_of<char>(out) + begin, data_of<char>(x) + begin,
+                static_cast<size_t>(end - begin));
+  });
+}
+
+namespace {
+
+template <class Sum, class T>
+void add_row_range(Sum* to, const T* from, const int64_t* at, int64_t count, int64_t width,
+                   int64_t first_row, int64_t last_row, int64_t first_column, int64_t last_column) {
+  for (int64_t j = 0; j < count; ++j) {
+    if (at[j] < first_row || at[j] >= last_row) continue;
+    Sum* const a = to + at[j] * width;
+    const T* const b = from + j * width;
+    for (int64_t c = first_column; c < last_column; ++c)
+      a[c] = add_values(a[c], static_cast<Sum>(b[c]));
+  }
+}
+
+template <class Sum, class T>
+void add_rows_of(Sum* to, int64_t rows, const T* from, const int64_t* at, int64_t count,
+                 int64_t width) {
+  const int64_t work = std::max<int64_t>(1, count * width);
+  if (width >= 128) {
+    parallel_for(width, std::max<int64_t>(64, kGrainMath * width / work),
+                 [&](int64_t begin, int64_t end) {
+                   add_row_range(to, from, at, count, width, 0, rows, begin, end);
+                 });
+  } else {
+    parallel_for(rows, std::max<int64_t>(1, kGrainMath * rows / work),
+                 [&](int64_t begin, int64_t end) {
+                   add_row_range(to, from, at, count, width, begin, end, 0, width);
+                 });
+  }
+}
+
+}  // namespace
+
+void add_rows(tn_dtype dtype, void* to, int64_t rows, const void* from, const int64_t* at,
+              int64_t count, int64_t width) {
+  visit_dtype(dtype, [&]<class T>(Tag<T>) {
+    T* const out = static_cast<T*>(to);
+    if constexpr (is_half_v<T>) {
+      std::vector<float> sums(out, out + rows * width);
+      add_rows_of(sums.data(), rows, static_cast<const T*>(from), at, count, width);
+      std::copy(sums.begin(), sums.end(), out);
+    } else {
+      add_rows_of(out, rows, static_cast<const T*>(from), at, count, width);
+    }
+  });
+}
+
+}  // namespace tenon::cpu

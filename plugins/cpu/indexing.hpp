@@ -1,0 +1,49 @@
+// What the indexing ops share. Indices are checked before anything is read or written through them.
+#pragma once
+
+#include "dispatch.hpp"
+#include "kernels.hpp"
+
+namespace tenon::cpu {
+
+// Throws "[op] index 7 at position 12 out of range for dimension 1 of size 5"; positions are
+// row-major. Any strides. `wrap` lets negative indices count from the end.
+void check_indices(const char* op, const tn_view& index, int64_t dim, int64_t size, bool wrap);
+
+inline int64_t wrapped(int64_t index, int64_t size) { return index < 0 ? index + size : index; }
+
+// The output starts as x, unless it is x (a call in place). Both are contiguous.
+void start_as(const tn_view& x, const tn_view& out);
+
+// Integers wrap around, bool is "or".
+template <class T>
+inline T add_values(T a, T b) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return a || b;
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  } else {
+    return a + b;
+  }
+}
+
+// A dense array seen as outer × size × inner around one dimension.
+struct Around {
+  int64_t outer = 1, size = 1, inner = 1;
+};
+inline Around around(const tn_view& x, int64_t dim) {
+  Around a;
+  for (uint32_t d = 0; d < x.ndim; ++d) {
+    int64_t& part = d < dim ? a.outer : d == dim ? a.size : a.inner;
+    part *= x.shape[d];
+  }
+  return a;
+}
+
+// to[at[j]] += from[j] for rows of `width` elements, j in order; rows with a negative `at` are left
+// out. Halves are summed in f32. Threads share columns or destinations, so the number of threads
+// changes nothing.
+void add_rows(tn_dtype dtype, void* to, int64_t rows, const void* from, const int64_t* at,
+              int64_t count, int64_t width);
+
+}  // namespace tenon::cpu

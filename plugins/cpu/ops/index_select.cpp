@@ -1,0 +1,105 @@
+// index_select, index_add, embedding, embedding_backward: whole rows by one list of indices.
+#include <cstring>
+#include <vector>
+
+#include "indexing.hpp"
+#include "tenon/schemas.h"
+#include "threads.hpp"
+
+namespace tenon::cpu {
+namespace {
+
+// to[o][j] = from[o][at[j]] for rows of `width` elements of T.
+template <class T>
+void copy_rows(T* to, const T* from, const int64_t* at, int64_t outer, int64_t count, int64_t size,
+               int64_t width) {
+  parallel_for(outer * count, std::max<int64_t>(1, kGrainCopy / width),
+               [=](int64_t begin, int64_t end) {
+                 int64_t o = begin / count, j = begin % count;
+                 for (int64_t i = begin; i < end; ++i) {
+                   const T* const row = from + (o * size + wrapped(at[j], size)) * width;
+                   if (width == 1) {
+                     to[i] = *row;
+                   } else {
+                     std::memcpy(to + i * width, row, static_cast<size_t>(width) * sizeof(T));
+                   }
+                   if (++j == count) j = 0, ++o;
+                 }
+               });
+}
+
+void select_rows(const tn_view& x, const tn_view& index, const tn_view& out, int64_t dim) {
+  const Around a = around(x, dim);
+  if (numel(out) == 0) return;
+  visit_size(size_of(x.dtype), [&]<class T>(Tag<T>) {
+    copy_rows(data_of<T>(out), data_of<const T>(x), data_of<const int64_t>(index), a.outer,
+              numel(index), a.size, a.inner);
+  });
+}
+
+void index_select(const tn_call& call) {
+  const int64_t dim = call.args[1].as.i;
+  check_indices("index_select", input(call, 2), dim, input(call, 0).shape[dim], true);
+  select_rows(input(call, 0), input(call, 2), output(call), dim);
+}
+
+void embedding(const tn_call& call) {
+  check_indices("embedding", input(call, 1), 0, input(call, 0).shape[0], false);
+  select_rows(input(call, 0), input(call, 1), output(call), 0);
+}
+
+void index_add(const tn_call& call) {
+  const tn_view& out = output(call);
+  const tn_view& index = input(call, 2);
+  const int64_t dim = call.args[1].as.i;
+  const Around a = around(out, dim);
+  check_indices("index_add", index, dim, a.size, true);
+  start_as(input(call, 0), out);
+  if (numel(out) == 0) return;
+  const int64_t count = numel(index), size = size_of(out.dtype);
+  std::vector<int64_t> at(data_of<const int64_t>(index), data_of<const int64_t>(index) + count);
+  for (int64_t& i : at) i = wrapped(i, a.size);
+  const char* const src = data_of<const char>(input(call, 3));
+  const auto one = [&](int64_t o) {
+    add_rows(out.dtype, data_of<char>(out) + o * a.size * a.inner * size, a.size,
+             src + o * count * a.inner * size, at.data(), count, a.inner);
+  };
+  if (a.outer >= 2 * max_threads()) {
+    parallel_for(a.outer, std::max<int64_t>(1, kGrainMath / std::max<int64_t>(1, count * a.inner)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t o = begin; o < end; ++o) one(o);
+                 });
+  } else {
+    for (int64_t o = 0; o < a.outer; ++o) one(o);
+  }
+}
+
+// args: g, index, rows, padding_idx
+void embedding_backward(const tn_call& call) {
+  const tn_view& out = output(call);
+  const tn_view& index = input(call, 1);
+  const int64_t rows = out.shape[0], width = out.shape[1], count = numel(index);
+  check_indices("embedding_backward", index, 0, rows, false);
+  std::vector<int64_t> at(data_of<const int64_t>(index), data_of<const int64_t>(index) + count);
+  if (call.args[3].tag == TN_VALUE_INT) {
+    for (int64_t& i : at) i = i == call.args[3].as.i ? -1 : i;
+  }
+  const int64_t bytes = rows * width * size_of(out.dtype);
+  parallel_for(bytes, kGrainCopy * 4, [&](int64_t begin, int64_t end) {
+    std::memset(data_of<char>(out) + begin, 0, static_cast<size_t>(end - begin));
+  });
+  if (bytes > 0) add_rows(out.dtype, out.data, rows, input(call, 0).data, at.data(), count, width);
+}
+
+}  // namespace
+
+void add_index_select_kernels(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_INDEX_SELECT, .dtypes = TN_MASK_ALL, .run = run_of<index_select>});
+  list.add({.schema = TN_SCHEMA_INDEX_ADD, .dtypes = TN_MASK_ALL, .run = run_of<index_add>});
+  list.add({.schema = TN_SCHEMA_EMBEDDING, .dtypes = TN_MASK_ALL, .run = run_of<embedding>});
+  list.add({.schema = TN_SCHEMA_EMBEDDING_BACKWARD,
+            .dtypes = TN_MASK_ALL,
+            .run = run_of<embedding_backward>});
+}
+
+}  // namespace tenon::cpu
