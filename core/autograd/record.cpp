@@ -103,12 +103,25 @@ Extent measure(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
   return extent;
 }
 
+// What is saved when `needs(arg)` tells which arguments require a gradient.
+template <class Needs>
+Masks saves(const tn_op& op, const tn_value* args, Needs&& needs) {
+  if (op.gradient == nullptr) return widest(op);
+  const GradFormula& f = *op.gradient;
+  uint32_t mask = f.always;
+  for (uint32_t a = 0; a < std::size(f.if_needs) && a < op.schema.args.size(); ++a)
+    if (f.if_needs[a] != 0 && needs(a)) mask |= f.if_needs[a];
+  if (f.unread != nullptr) mask &= ~f.unread(args);
+  return split(mask);
+}
+
 // Fills one node; what it holds is copied behind it, in one block.
 class Builder {
  public:
-  Builder(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint32_t nouts, bool in_place)
+  // `originals`: of a call in place, by output, what it overwrote; NULL entries where nobody needs that.
+  Builder(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint32_t nouts, const Ref* originals)
       : op_(op), args_(args), nargs_(static_cast<uint32_t>(op.schema.args.size())), outs_(outs), nouts_(nouts),
-        in_place_(in_place) {
+        originals_(originals) {
     const Extent extent = measure(op, args, nargs_, outs, nouts);
     const size_t arrays = extent.edges * (sizeof(Edge) + sizeof(TensorMeta)) + nouts * sizeof(TensorMeta) +
                           extent.saved * sizeof(Saved) + nargs_ * sizeof(tn_value);
@@ -205,18 +218,8 @@ class Builder {
     return false;
   }
 
-  Masks masks() const {
-    if (op_.gradient == nullptr) return widest(op_);
-    const GradFormula& f = *op_.gradient;
-    uint32_t mask = f.always;
-    for (uint32_t a = 0; a < std::size(f.if_needs) && a < nargs_; ++a)
-      if (f.if_needs[a] != 0 && arg_needs(a)) mask |= f.if_needs[a];
-    if (f.unread != nullptr) mask &= ~f.unread(args_);
-    return split(mask);
-  }
-
   void save() {
-    const Masks which = masks();
+    const Masks which = saves(op_, args_, [&](uint32_t arg) { return arg_needs(arg); });
     for (uint32_t i = 0; i < nargs_ && which.in >> i != 0; ++i) {
       if ((which.in >> i & 1) == 0) continue;
       const uint32_t first = static_cast<uint32_t>(node_->args[i].as.i);
@@ -234,15 +237,17 @@ class Builder {
       fail(TN_FAILED_PRECONDITION,
            "[{}] a tensor made in inference mode cannot be saved for the gradient; clone it outside of that mode",
            op_.name());
-    uint32_t version = tensor.storage->version.load(std::memory_order_relaxed);
-    // An argument that the op has overwritten is gone: an older version makes that an error when it is asked for.
-    if (in_place_ && (place & kResultBit) == 0 && is_written(tensor)) --version;
-    node_->saved[node_->nsaved] = {make_alias(tensor), version, place};
+    const tn_tensor* source = &tensor;
+    bool overwritten = false;
+    if (originals_ != nullptr && (place & kResultBit) == 0) {
+      for (uint32_t k = 0; k < nouts_; ++k)
+        if (outs_[k] == &tensor && originals_[k]) source = originals_[k].get();
+      for (uint32_t k = 0; k < nouts_; ++k) overwritten |= source->storage == outs_[k]->storage;
+    }
+    // What the op has overwritten by way of another view is gone: an older version makes that an error when it is asked for.
+    const uint32_t version = source->storage->version.load(std::memory_order_relaxed) - overwritten;
+    node_->saved[node_->nsaved] = {make_alias(*source), version, place};
     ++node_->nsaved;
-  }
-
-  bool is_written(const tn_tensor& tensor) const {
-    return std::any_of(outs_, outs_ + nouts_, [&](const tn_tensor* out) { return out->storage == tensor.storage; });
   }
 
   const tn_op& op_;
@@ -250,7 +255,7 @@ class Builder {
   uint32_t nargs_;
   tn_tensor* const* outs_;
   uint32_t nouts_;
-  bool in_place_;
+  const Ref* originals_;
   char* tail_;
   OpNode* node_;
   NodeRef owner_;
@@ -262,12 +267,13 @@ void forget_history(tn_tensor& tensor) {
 }
 
 // Puts the op on the tape; results of no differentiable dtype stay as they are. False when there is nothing to record.
-bool put_on_tape(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint32_t nouts, bool in_place) {
+bool put_on_tape(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint32_t nouts,
+                 const Ref* originals = nullptr) {
   if (!has_gradient(op)) return false;
   uint32_t tied = 0;
   for (uint32_t k = 0; k < nouts; ++k) tied += is_differentiable(outs[k]->dtype());
   if (tied == 0) return false;
-  Node* node = Builder(op, args, outs, nouts, in_place).build().release();
+  Node* node = Builder(op, args, outs, nouts, originals).build().release();
   node->refs.store(tied, std::memory_order_relaxed);
   for (uint32_t k = 0; k < nouts; ++k) {
     tn_tensor& out = *outs[k];
@@ -283,11 +289,11 @@ bool put_on_tape(const tn_op& op, const tn_value* args, tn_tensor* const* outs, 
 }  // namespace
 
 void record(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
-  put_on_tape(frame.op(), frame.args(), outs, nouts, false);
+  put_on_tape(frame.op(), frame.args(), outs, nouts);
 }
 
 void record(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint32_t nouts) {
-  put_on_tape(op, args, outs, nouts, false);
+  put_on_tape(op, args, outs, nouts);
 }
 
 // ---- Views --------------------------------------------------------------------------------------------------------------
@@ -344,7 +350,7 @@ void tie_part(tn_tensor& out, tn_tensor& x, const Geometry& part) {
   static const tn_op& op = builtin("as_strided");
   const tn_value args[] = {as_value(x), ints_value(part.shape), ints_value(part.strides), as_value(part.offset)};
   tn_tensor* const outs[] = {&out};
-  put_on_tape(op, args, outs, 1, false);
+  put_on_tape(op, args, outs, 1);
 }
 
 // Gives `out` the history of `x` with `src` put into a part of it.
@@ -353,7 +359,7 @@ void tie_scattered(tn_tensor& out, tn_tensor& x, tn_tensor& src, const Geometry&
   const tn_value args[] = {as_value(x), as_value(src), ints_value(part.shape), ints_value(part.strides),
                            as_value(part.offset)};
   tn_tensor* const outs[] = {&out};
-  put_on_tape(op, args, outs, 1, false);
+  put_on_tape(op, args, outs, 1);
 }
 
 // A header of a buffer's shape, for history alone: its elements are those of `base`, and not to be read.
@@ -415,7 +421,7 @@ bool view_requires_grad(tn_tensor& view) {
 void record_view(const Frame& frame, tn_tensor* out) {
   tn_tensor& x = frame.tensor(0);
   if (!is_differentiable(x.dtype()) || ((x.flags | out->flags) & kInference) != 0) return;
-  if (requires_grad(x)) put_on_tape(frame.op(), frame.args(), &out, 1, false);
+  if (requires_grad(x)) put_on_tape(frame.op(), frame.args(), &out, 1);
   out->flags |= x.flags & kUntracked;
   tn_tensor* base = (x.flags & kIsView) ? x.meta->base : &x;
   AutogradMeta& meta = meta_of(*out);
@@ -427,7 +433,9 @@ void record_view(const Frame& frame, tn_tensor* out) {
 
 // ---- In place -----------------------------------------------------------------------------------------------------------
 
-void check_inplace(const Frame& frame, const tn_tensor& target) {
+namespace {
+
+void check_target(const Frame& frame, const tn_tensor& target, bool recorded) {
   if (target.storage->read_only) frame.fail(TN_FAILED_PRECONDITION, "the tensor to write to is read-only");
   if (!target.contiguous() && has_overlap(target))
     frame.fail(TN_INVALID_ARGUMENT, "elements of the tensor to write to, {}, share memory; clone() it", describe(target));
@@ -437,20 +445,51 @@ void check_inplace(const Frame& frame, const tn_tensor& target) {
   if (owner.requires_grad() && owner.grad_fn == nullptr)
     frame.fail(TN_FAILED_PRECONDITION, "{} that requires a gradient cannot be changed in place; use no_grad or a copy",
                view ? "a view of a leaf" : "a leaf");
-  if ((target.flags & (kInference | kUntracked)) == 0 || !wants_record(frame)) return;
+  if (!recorded) return;
   if (target.flags & kInference)
     frame.fail(TN_FAILED_PRECONDITION, "a tensor made in inference mode cannot join a graph; clone it outside of that mode");
-  if (target.storage->refs.load(std::memory_order_acquire) == 1) return;  // nobody else sees these elements
-  frame.fail(TN_FAILED_PRECONDITION,
-             "a view made with recording off cannot be changed in place with recording on: the tensor it shows would miss it");
+  // When nobody else sees these elements, nobody misses the write.
+  if ((target.flags & kUntracked) && target.storage->refs.load(std::memory_order_acquire) != 1)
+    frame.fail(TN_FAILED_PRECONDITION,
+               "a view made with recording off cannot be changed in place with recording on: the tensor it shows would miss it");
 }
 
-void record_inplace(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
-  for (uint32_t k = 0; k < nouts; ++k) bump_version(*outs[k]);
+}  // namespace
+
+InPlace::InPlace(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) : frame_(frame), outs_(outs), nouts_(nouts) {
+  recorded_ = wants_record(frame);
+  for (uint32_t k = 0; k < nouts; ++k) check_target(frame, *outs[k], recorded_);
+  if (recorded_ && has_gradient(frame.op())) keep_originals();
+}
+
+void InPlace::keep_originals() {
+  static const tn_op& clone = builtin("clone");
+  const auto needs = [&](uint32_t arg) {
+    const tn_value& value = frame_.arg(arg);
+    return value.tag == TN_VALUE_TENSOR && requires_grad(*value.as.tensor);
+  };
+  const Masks which = saves(frame_.op(), frame_.args(), needs);
+  for (uint32_t i = 0; i < frame_.nargs() && which.in >> i != 0; ++i) {
+    if ((which.in >> i & 1) == 0 || !frame_.is_tensor(i)) continue;
+    for (uint32_t k = 0; k < nouts_; ++k) {
+      if (&frame_.tensor(i) != outs_[k] || originals_[k]) continue;
+      const uint32_t modes = std::exchange(t_modes, t_modes & ~TN_MODE_GRAD);
+      const tn_value arg = frame_.arg(i);
+      tn_tensor* copy = nullptr;
+      tn_status* status = tn_op_call(&clone, &arg, 1, &copy, 1);
+      t_modes = modes;
+      check(status);
+      originals_[k] = Ref(copy);
+    }
+  }
+}
+
+void InPlace::record() {
+  for (uint32_t k = 0; k < nouts_; ++k) bump_version(*outs_[k]);
   if (!recording()) return;
-  const bool tied = wants_record(frame) && put_on_tape(frame.op(), frame.args(), outs, nouts, true);
-  for (uint32_t k = 0; k < nouts; ++k) {
-    tn_tensor& out = *outs[k];
+  const bool tied = recorded_ && put_on_tape(frame_.op(), frame_.args(), outs_, nouts_, originals_);
+  for (uint32_t k = 0; k < nouts_; ++k) {
+    tn_tensor& out = *outs_[k];
     if (!tied && out.grad_fn != nullptr) forget_history(out);
     if (out.flags & kIsView) rebase(out);
   }

@@ -41,11 +41,24 @@ void record(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint3
 // The same for a view op: `out` also remembers its base, so that in-place writes to either reach the other's history.
 // To be called for every view made while recording() holds, whether the argument requires a gradient or not: it may later.
 void record_view(const Frame& frame, tn_tensor* out);
-// Before an in-place op writes `target`: throws for leaves that require a gradient and their views, views made with recording
-// off, inference tensors in a graph, read-only storage, overlapping elements.
-void check_inplace(const Frame& frame, const tn_tensor& target);
-// After it wrote all its `outs`: bumps versions, and rebases the history of each (and of its base, when it is a view).
-void record_inplace(const Frame& frame, tn_tensor* const* outs, uint32_t nouts);
+// A call in place, from before it writes to `outs` until it has. Throws for leaves that require a gradient and their views,
+// views made with recording off, inference tensors in a graph, read-only storage, overlapping elements. What the op overwrites
+// and its gradient reads is copied before.
+class InPlace {
+ public:
+  InPlace(const Frame& frame, tn_tensor* const* outs, uint32_t nouts);
+  // When all is written: bumps versions, and rebases the history of each output (and of its base, when it is a view).
+  void record();
+
+ private:
+  void keep_originals();
+
+  const Frame& frame_;
+  tn_tensor* const* outs_;
+  uint32_t nouts_;
+  bool recorded_ = false;
+  Ref originals_[kMaxResults];
+};
 // After an op wrote to a tensor outside the tape (optimizer steps, to-host reads into a tensor).
 inline void bump_version(tn_tensor& tensor) {
   std::atomic<uint32_t>& version = tensor.storage->version;  // writers are ordered by the caller

@@ -160,23 +160,37 @@ void call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** out
   for (uint32_t k = 0; k < nouts; ++k) outs[k] = results[k];
 }
 
+// In place by way of other ops. Their gradients may read an argument after it was overwritten, so they get a copy of it.
+void write_through(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
+  static const tn_op& clone = builtin("clone");
+  tn_value args[kMaxArgs];
+  Ref copies[kMaxArgs];
+  const bool recorded = wants_record(frame);
+  for (uint32_t i = 0; i < frame.nargs(); ++i) {
+    args[i] = frame.arg(i);
+    if (!recorded || !frame.is_tensor(i) || std::find(outs, outs + nouts, args[i].as.tensor) == outs + nouts) continue;
+    tn_tensor* copy = nullptr;
+    call(clone, &args[i], 1, &copy, 1);
+    copies[i] = Ref(copy);
+    args[i] = tensor_value(copy);
+  }
+  Frame again(frame.op(), args, frame.nargs());
+  tn_tensor* results[kMaxResults] = {};
+  run_frame(again, results);
+  move_into(outs, results, nouts);
+}
+
 void call_into(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor* const* outs, uint32_t nouts) {
   Frame frame(op, args, nargs);
   check_nouts(frame, nouts);
   if (op.kind == OpKind::View) frame.fail(TN_INVALID_ARGUMENT, "a view has no place of its own to be written to");
-  for (uint32_t k = 0; k < nouts; ++k) {
-    frame.require(outs[k] != nullptr, "output {} is a null handle", k);
-    check_inplace(frame, *outs[k]);
-  }
-  if (op.kind != OpKind::Kernel || (op.through && wants_record(frame))) {
-    tn_tensor* results[kMaxResults] = {};
-    run_frame(frame, results);
-    return move_into(outs, results, nouts);
-  }
+  for (uint32_t k = 0; k < nouts; ++k) frame.require(outs[k] != nullptr, "output {} is a null handle", k);
+  InPlace written(frame, outs, nouts);
+  if (op.kind != OpKind::Kernel || (op.through && wants_record(frame))) return write_through(frame, outs, nouts);
   std::string_view provider = compute(frame, outs, nullptr);
   if (g_count_placement.load(std::memory_order_relaxed)) [[unlikely]]
     count_placement(op, provider);
-  record_inplace(frame, outs, nouts);
+  written.record();
 }
 
 Ref make_contiguous(const tn_tensor& tensor) {

@@ -8,10 +8,12 @@ TEST(InPlace, TheHistoryGoesOn) {
   Tensor x = leaf({1, 2});
   Tensor y = x * 3;
   const uint32_t version = y.version();
-  y.mul_(x);  // 3x²
+  y.mul_(x);  // 3x², whose gradient needs the 3x of before
   EXPECT_GT(y.version(), version);
   EXPECT_EQ(y.grad_fn_name(), "mul");
-  EXPECT_ERROR(y.sum().backward(), "[mul]", "changed in place");  // needs the y of before
+  y.sum().backward();
+  EXPECT_EQ(grad_of(x), (Values{6, 12})) << "what was overwritten was kept";
+  x.zero_grad();
   y = x * 3;
   y.add_(x);
   y.mul_(2);
@@ -56,6 +58,30 @@ TEST(InPlace, SavedTensorsAreWatched) {
   unsaved.mul_(3);  // a product with a number saves nothing
   unsaved.sum().backward();
   EXPECT_EQ(grad_of(x), (Values{6, 6}));
+}
+
+TEST(InPlace, OpsMadeOfOthers) {
+  Tensor x = leaf({1, 2});
+  Tensor y = x * 2;
+  const tn_value args[] = {detail::value(y), detail::value(x), detail::value(x)};
+  tn_tensor* const outs[] = {y.get()};
+  detail::check(tn_op_call_into(tn_op_find({"lerp", 4}), args, 3, outs, 1));  // 2x + x·(x − 2x) = 2x − x²
+  EXPECT_EQ(values(y), (Values{1, 0}));
+  y.sum().backward();
+  EXPECT_EQ(grad_of(x), (Values{0, -2}));
+  x.zero_grad();
+  y = x * 2;
+  y.masked_fill_(tensor({true, false}), 7.f);
+  y.sum().backward();
+  EXPECT_EQ(grad_of(x), (Values{0, 2}));
+}
+
+TEST(InPlace, WhatAnotherViewOverwroteIsGone) {
+  Tensor x = leaf({1, 2, 3});
+  Tensor y = x * 1;
+  Tensor head = y.slice(0, 0, 2);
+  head.mul_(y.slice(0, 1, 3));
+  EXPECT_ERROR(y.sum().backward(), "[mul]", "changed in place");
 }
 
 TEST(InPlace, ResultsOfInPlaceOpsAreSavedAfterwards) {
