@@ -25,14 +25,22 @@ HWY_INLINE hn::Vec<D> number(D d, double value) {
 }
 
 template <class D, class V>
-HWY_INLINE V any_sigmoid(D d, V x) {
-  if constexpr (kSingle<D>)
-    return sigmoid_f32(d, x);
-  else
-    return each_lane(d, x, [](double v) {
+HWY_INLINE V any_sigmoid(D d, V x, V& complement) {
+  if constexpr (kSingle<D>) {
+    return sigmoid_f32(d, x, complement);
+  } else {
+    const auto sigmoid = [](double v) {
       const double e = std::exp(-std::abs(v));
       return v < 0 ? e / (1 + e) : 1 / (1 + e);
-    });
+    };
+    complement = each_lane(d, hn::Neg(x), sigmoid);
+    return each_lane(d, x, sigmoid);
+  }
+}
+template <class D, class V>
+HWY_INLINE V any_sigmoid(D d, V x) {
+  V unused;
+  return any_sigmoid(d, x, unused);
 }
 template <class D, class V>
 HWY_INLINE V any_tanh(D d, V x) {
@@ -48,14 +56,16 @@ HWY_INLINE V any_expm1(D d, V x) {
   else
     return each_lane(d, x, [](double v) { return std::expm1(v); });
 }
-// The normal distribution function, and exp(-x^2 / 2).
+// The normal distribution function times a factor, and exp(-x^2 / 2).
 template <class D, class V>
-HWY_INLINE V any_cdf(D d, V x, V& density) {
+HWY_INLINE V any_scaled_cdf(D d, V x, V factor, V& density) {
   if constexpr (kSingle<D>) {
-    return normal_cdf_f32(d, x, density);
+    return scaled_cdf_f32(d, x, factor, density);
   } else {
     density = each_lane(d, x, [](double v) { return std::exp(-0.5 * v * v); });
-    return each_lane(d, x, [](double v) { return 0.5 * std::erfc(-v * 0.70710678118654752440); });
+    return hn::Mul(factor, each_lane(d, x, [](double v) {
+                     return 0.5 * std::erfc(-v * 0.70710678118654752440);
+                   }));
   }
 }
 
@@ -65,10 +75,14 @@ struct SigmoidOp {
     return any_sigmoid(d, x);
   }
 };
+// Minus infinity gives 0 like its limit.
 struct SiluOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    return hn::Mul(x, any_sigmoid(d, x));
+    if constexpr (kSingle<D>)
+      return silu_f32(d, x);
+    else
+      return hn::IfThenZeroElse(hn::Eq(x, number(d, -HUGE_VAL)), hn::Mul(x, any_sigmoid(d, x)));
   }
 };
 // x Phi(x); minus infinity gives 0 like its limit.
@@ -76,8 +90,8 @@ struct GeluOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     V density;
-    const V cdf = any_cdf(d, x, density);
-    return hn::IfThenZeroElse(hn::Eq(x, number(d, -HUGE_VAL)), hn::Mul(x, cdf));
+    const V result = any_scaled_cdf(d, x, x, density);
+    return hn::IfThenZeroElse(hn::Eq(x, number(d, -HUGE_VAL)), result);
   }
 };
 // x s(2u) with u = sqrt(2 / pi) (x + 0.044715 x^3): the same as x (1 + tanh u) / 2, without its
@@ -130,7 +144,7 @@ struct GeluBackwardOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V g, V x) const {
     V density;
-    const V cdf = any_cdf(d, x, density);
+    const V cdf = any_scaled_cdf(d, x, number(d, 1), density);
     const V slope = hn::MulAdd(hn::Mul(x, number(d, 0.39894228040143267794)), density, cdf);
     const V flat = hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), number(d, 1));
     return hn::Mul(g, hn::IfThenElse(hn::Gt(hn::Abs(x), number(d, 40)), flat, slope));
@@ -141,9 +155,11 @@ struct GeluTanhBackwardOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V g, V x) const {
     const V square = hn::Mul(x, x), one = number(d, 1), c = number(d, 1.5957691216057308);
-    const V s = any_sigmoid(d, hn::Mul(hn::MulAdd(hn::Mul(square, x), number(d, 0.044715), x), c));
+    V rest;
+    const V s =
+        any_sigmoid(d, hn::Mul(hn::MulAdd(hn::Mul(square, x), number(d, 0.044715), x), c), rest);
     const V inner = hn::Mul(hn::MulAdd(square, number(d, 3 * 0.044715), one), c);
-    const V slope = hn::MulAdd(hn::Mul(hn::Mul(x, s), hn::Sub(one, s)), inner, s);
+    const V slope = hn::MulAdd(hn::Mul(hn::Mul(x, s), rest), inner, s);
     const V flat = hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), one);
     return hn::Mul(g, hn::IfThenElse(hn::Gt(hn::Abs(x), number(d, 40)), flat, slope));
   }
@@ -152,8 +168,9 @@ struct GeluTanhBackwardOp {
 struct SiluBackwardOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V g, V x) const {
-    const V s = any_sigmoid(d, x), one = number(d, 1);
-    return hn::Mul(hn::Mul(g, s), hn::MulAdd(x, hn::Sub(one, s), one));
+    V rest;
+    const V s = any_sigmoid(d, x, rest);
+    return hn::Mul(hn::Mul(g, s), hn::MulAdd(x, rest, number(d, 1)));
   }
 };
 // g y (1 - y)

@@ -69,12 +69,19 @@ HWY_INLINE V reduce_exp(D d, V x, V& n) {
   return hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
 }
 
+// e^x as m 2^n, m near 1, so that a factor can join before the result leaves the normal range.
+template <class D, class V>
+HWY_INLINE V exp_parts_f32(D d, V x, V& n) {
+  const V r = reduce_exp(d, clamp_keep_nan(d, x, -150.0, 89.0), n);
+  return hn::Add(expm1_reduced(d, r), hn::Set(d, 1.0f));
+}
+
 // 1 ulp.
 template <class D, class V>
 HWY_INLINE V exp_f32(D d, V x) {
   V n;
-  const V r = reduce_exp(d, clamp_keep_nan(d, x, -104.0, 89.0), n);
-  return scale_by_power(d, hn::Add(expm1_reduced(d, r), hn::Set(d, 1.0f)), n);
+  const V m = exp_parts_f32(d, x, n);
+  return scale_by_power(d, m, n);
 }
 
 // 1 ulp.
@@ -153,16 +160,39 @@ HWY_INLINE V tanh_f32(D d, V x) {
   return hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.625f)), small, hn::CopySign(large, x));
 }
 
-// 2 ulp, results below the normal range included.
+// s = 1 / (1 + e^-x), and 1 - s. 2 ulp each.
 template <class D, class V>
-HWY_INLINE V sigmoid_f32(D d, V x) {
+HWY_INLINE V sigmoid_f32(D d, V x, V& complement) {
   const V one = hn::Set(d, 1.0f);
   const V e = exp_f32(d, hn::Neg(hn::Abs(x)));
-  const V r = hn::Div(one, hn::Add(one, e));
-  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(e, r), r);
+  const V r = hn::Div(one, hn::Add(one, e)), er = hn::Mul(e, r);
+  const auto negative = hn::Lt(x, hn::Zero(d));
+  complement = hn::IfThenElse(negative, r, er);
+  return hn::IfThenElse(negative, er, r);
 }
 
-// 1.5 ulp. Both polynomials: N. Juffa, "erff with max ulp error < 1", stackoverflow.com/q/35148198.
+// x / (1 + e^-x). 2 ulp.
+template <class D, class V>
+HWY_INLINE V silu_f32(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  V n;
+  const V m = exp_parts_f32(d, hn::Neg(hn::Abs(x)), n);
+  const V lowest = hn::Set(d, -150.0f);  // below it the result is 0
+  const V limited = hn::IfThenElse(hn::Lt(x, lowest), lowest, x);
+  const V xr = hn::Div(limited, hn::Add(one, scale_by_power(d, m, n)));
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), scale_by_power(d, hn::Mul(xr, m), n), xr);
+}
+
+// erf for |x| <= 475/512. Both polynomials of erf: N. Juffa, "erff with max ulp error < 1",
+// stackoverflow.com/q/35148198.
+template <class D, class V>
+HWY_INLINE V erf_small(D d, V x) {
+  const V p = poly(d, hn::Mul(x, x), -5.96761703e-4, 4.99119423e-3, -2.67681349e-2, 1.12819925e-1,
+                   -3.76125336e-1, 1.28379166e-1);
+  return hn::MulAdd(p, x, x);
+}
+
+// 1 ulp.
 template <class D, class V>
 HWY_INLINE V erf_f32(D d, V x) {
   const V t = hn::Abs(x), s = hn::Mul(x, x);
@@ -174,11 +204,8 @@ HWY_INLINE V erf_f32(D d, V x) {
   r = hn::MulAdd(r, t, hn::Set(d, -1.28717512e-1f));
   r = hn::MulAdd(r, t, hn::Neg(t));
   const V large = hn::CopySign(hn::Sub(hn::Set(d, 1.0f), exp_f32(d, r)), x);
-  const V p = poly(d, s, -5.96761703e-4, 4.99119423e-3, -2.67681349e-2, 1.12819925e-1,
-                   -3.76125336e-1, 1.28379166e-1);
-  const V small = hn::MulAdd(p, x, x);
   const V beyond = hn::CopySign(hn::Set(d, 1.0f), x);
-  const V result = hn::IfThenElse(hn::Gt(t, hn::Set(d, 0.927734375f)), large, small);
+  const V result = hn::IfThenElse(hn::Gt(t, hn::Set(d, 0.927734375f)), large, erf_small(d, x));
   return hn::IfThenElse(hn::Gt(t, hn::Set(d, 4.0f)), beyond, result);
 }
 
@@ -214,24 +241,29 @@ HWY_INLINE V exp_minus_square(D d, V x, float s) {
   return hn::MulAdd(e, hn::Mul(error, scale), e);
 }
 
-// The normal distribution function of x, and exp(-x^2 / 2) by the way. 3 ulp, the lower tail
-// included.
+// The normal distribution function of x times `factor`, and exp(-x^2 / 2) by the way. 5 ulp, the
+// lower tail included.
 template <class D, class V>
-HWY_INLINE V normal_cdf_f32(D d, V x, V& density) {
+HWY_INLINE V scaled_cdf_f32(D d, V x, V factor, V& density) {
   // Beyond 15 both are 0; the limit keeps the square finite.
   const V u = hn::Min(hn::Abs(x), hn::Set(d, 15.0f));
   density = exp_minus_square(d, u, 0.5f);
-  const V tail = hn::Mul(scaled_tail(d, u), density);
-  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail));
+  const V tail = scaled_tail(d, u);
+  const V lower =
+      hn::Mul(hn::Mul(factor, tail), density);  // in this order, since the tail itself may be tiny
+  const V upper = hn::Mul(factor, hn::NegMulAdd(tail, density, hn::Set(d, 1.0f)));
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), lower, upper);
 }
 
-// 4 ulp.
+// 5 ulp.
 template <class D, class V>
 HWY_INLINE V erfc_f32(D d, V x) {
   const V z = hn::Min(hn::Abs(x), hn::Set(d, 10.5f)), two = hn::Set(d, 2.0f);
   const V tail = hn::Mul(hn::Mul(two, scaled_tail(d, hn::Mul(z, hn::Set(d, 1.41421356f)))),
                          exp_minus_square(d, z, 1.0f));
-  const V result = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(two, tail), tail);
+  const V outer = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(two, tail), tail);
+  const auto middle = hn::Lt(hn::Abs(x), hn::Set(d, 0.5f));
+  const V result = hn::IfThenElse(middle, hn::Sub(hn::Set(d, 1.0f), erf_small(d, x)), outer);
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 

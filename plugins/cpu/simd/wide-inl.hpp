@@ -39,7 +39,8 @@ template <class Op, class D, class... V>
 HWY_INLINE hn::Vec<D> in_f64(D d, V... x) {
 #if HWY_TARGET == HWY_SCALAR  // has no halves
   const hn::Rebind<double, D> dw;
-  return hn::DemoteTo(d, Op()(dw, hn::PromoteTo(dw, x)...));
+  // Its DemoteTo limits infinities to the largest number.
+  return hn::Set(d, static_cast<float>(hn::GetLane(Op()(dw, hn::PromoteTo(dw, x)...))));
 #else
   const hn::Half<D> dh;
   const hn::Rebind<double, hn::Half<D>> dw;
@@ -113,7 +114,8 @@ struct WideAcosh {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     const V one = hn::Set(d, 1.0);
-    return log_f64(d, hn::Add(x, hn::Sqrt(hn::Mul(hn::Sub(x, one), hn::Add(x, one)))));
+    const V result = log_f64(d, hn::Add(x, hn::Sqrt(hn::Mul(hn::Sub(x, one), hn::Add(x, one)))));
+    return hn::IfThenElse(hn::Lt(x, one), hn::Set(d, __builtin_nan("")), result);
   }
 };
 struct WideAtanh {
