@@ -142,7 +142,8 @@ class OneCycleLR : public Scheduler {
  private:
   double rate(double, int64_t steps) const override {
     const double first = highest_ / options_.start_divisor, last = first / options_.final_divisor;
-    const double total = static_cast<double>(length_ - 1), top = options_.warm_up * total;
+    const double total = static_cast<double>(length_ - 1);
+    const double top = std::max(options_.warm_up * static_cast<double>(length_) - 1, 1e-9);
     const double at = std::min(static_cast<double>(steps), total);
     return at <= top ? between(first, highest_, at / top) : between(highest_, last, (at - top) / (total - top));
   }

@@ -1,0 +1,160 @@
+// Modules: names, state, moves, training mode.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "../scratch.hpp"
+#include "tenon/nn.hpp"
+
+namespace tenon::nn {
+namespace {
+
+struct Net : Module {
+  Linear hidden = add("hidden", Linear(3, 4));
+  BatchNorm norm = add("norm", BatchNorm(4));
+  Sequential tail = add("tail", Sequential(ReLU(), Dropout(0.5), Linear(4, 2)));
+  Parameter scale = add_parameter("scale", tensor({2.f}));
+  Tensor forward(const Tensor& x) override { return tail(norm(hidden(x))) * scale; }
+  std::string describe() const override { return "Net"; }
+};
+
+std::vector<std::string> names(const NamedTensors& named) {
+  std::vector<std::string> found;
+  for (const auto& [name, tensor] : named) found.push_back(name);
+  return found;
+}
+
+TEST(Module, NamesArePaths) {
+  const Net net;
+  EXPECT_EQ(names(net.named_parameters()),
+            (std::vector<std::string>{"scale", "hidden.weight", "hidden.bias", "norm.weight", "norm.bias", "tail.2.weight", "tail.2.bias"}));
+  EXPECT_EQ(names(net.named_buffers()), (std::vector<std::string>{"norm.running_mean", "norm.running_var"}));
+  EXPECT_EQ(net.parameter_count(), 1 + 12 + 4 + 8 + 8 + 2);
+  for (const Tensor& x : net.parameters()) EXPECT_TRUE(x.requires_grad() && x.is_leaf());
+  for (const Tensor& x : net.buffers()) EXPECT_FALSE(x.requires_grad());
+  std::ostringstream text;
+  text << net;
+  EXPECT_EQ(text.str(),
+            "Net {\n  hidden: Linear(3, 4)\n  norm: BatchNorm\n  tail: Sequential {\n    0: ReLU\n    1: Dropout(0.500000)\n"
+            "    2: Linear(4, 2)\n  }\n}");
+}
+
+TEST(Module, MovesKeepWhatIsRegistered) {
+  Net first;
+  const Tensor weight = first.hidden.weight;
+  Net net = std::move(first);
+  EXPECT_EQ(net.named_parameters()[1].second.get(), weight.get());
+  net.to(DType::F64);
+  EXPECT_EQ(net.hidden.weight->dtype(), DType::F64);
+  EXPECT_EQ(net.norm.running_mean->dtype(), DType::F64);
+  EXPECT_TRUE(net.hidden.weight->requires_grad());
+  EXPECT_EQ(net(ones({5, 3}, DType::F64)).dtype(), DType::F64);
+  std::vector<std::string> visited;
+  net.apply([&](Module& module) { visited.push_back(module.describe()); });
+  EXPECT_EQ(visited.back(), "Net");
+  EXPECT_EQ(visited.size(), 7u);
+}
+
+TEST(Module, TrainingMode) {
+  Net net;
+  EXPECT_TRUE(net.training() && net.tail[1].training());
+  net.eval();
+  EXPECT_FALSE(net.training() || net.tail[1].training() || net.norm.training());
+  const Tensor x = rand({6, 3});
+  EXPECT_EQ(net(x).to_vector<float>(), net(x).to_vector<float>());
+  const auto before = net.norm.running_mean->to_vector<float>();
+  net.train();
+  net(x);
+  EXPECT_NE(net.norm.running_mean->to_vector<float>(), before);
+}
+
+TEST(Module, StateIsSavedAndLoaded) {
+  Net a, b;
+  a(rand({6, 3}));
+  b.load_state_dict(a.state_dict());
+  const Tensor x = rand({2, 3});
+  a.eval();
+  b.eval();
+  EXPECT_EQ(a(x).to_vector<float>(), b(x).to_vector<float>());
+  StateDict state = a.state_dict();
+  state.erase("scale");
+  state["more"] = tensor(1.f);
+  state["hidden.bias"] = tensor({1.f});
+  const std::string message = error_of([&] { b.load_state_dict(state); });
+  EXPECT_NE(message.find("\"scale\" is missing"), std::string::npos) << message;
+  EXPECT_NE(message.find("\"more\" is unknown"), std::string::npos) << message;
+  EXPECT_NE(message.find("\"hidden.bias\" has shape (1), expected (4)"), std::string::npos) << message;
+  state["hidden.bias"] = tensor({1.f, 2.f, 3.f, 4.f});
+  b.load_state_dict(state, false);
+  EXPECT_EQ(b.hidden.bias->detach().to_vector<float>(), (std::vector<float>{1, 2, 3, 4}));
+}
+
+TEST(Module, GradientsReachEveryParameter) {
+  Net net;
+  net(rand({6, 3})).sum().backward();
+  for (const auto& [name, x] : net.named_parameters()) EXPECT_TRUE(x.grad().defined()) << name;
+  net.zero_grad();
+  for (const auto& [name, x] : net.named_parameters()) EXPECT_FALSE(x.grad().defined()) << name;
+  net.requires_grad_(false);
+  EXPECT_FALSE(net(rand({6, 3})).requires_grad());
+}
+
+TEST(Module, SharedParametersAreListedOnceAndStayShared) {
+  struct Tied : Module {
+    Linear first = add("first", Linear(3, 3, false));
+    Linear second = add("second", Linear(3, 3, false));
+    Tied() { second.weight.set(first.weight); }
+  };
+  Tied tied;
+  EXPECT_EQ(tied.parameters().size(), 1u);
+  tied.to(DType::F64);
+  EXPECT_EQ(tied.first.weight->get(), tied.second.weight->get());
+}
+
+TEST(Module, Mistakes) {
+  struct Twice : Module {
+    Twice() {
+      add_parameter("x", tensor({1.f}));
+      add_buffer("x", tensor({1.f}));
+    }
+  };
+  struct Dotted : Module {
+    Linear part = add("a.b", Linear(1, 1));
+  };
+  EXPECT_NE(error_of([] { Twice(); }).find("registered already"), std::string::npos);
+  EXPECT_NE(error_of([] { Dotted(); }).find("no name"), std::string::npos);
+  EXPECT_NE(error_of([] { Module()(tensor(1.f)); }).find("no forward"), std::string::npos);
+  EXPECT_NE(error_of([] { Dropout(2); }), "");
+  EXPECT_NE(error_of([] { Conv2d(3, 4, 3, {.groups = 2}); }).find("groups"), std::string::npos);
+  EXPECT_NE(error_of([] { GroupNorm(3, 4); }), "");
+  EXPECT_NE(error_of([] { Linear(3, 4)(rand({2, 5})); }), "");
+  EXPECT_NE(error_of([] { *Parameter(); }), "");
+}
+
+TEST(Init, Distributions) {
+  manual_seed(1);
+  Tensor x = empty({200, 100, 3});
+  const auto bounds = [&] { return std::pair(x.min().item<double>(), x.max().item<double>()); };
+  init::kaiming_uniform_(x, std::sqrt(5.0));
+  const double bound = 1 / std::sqrt(300.0);
+  EXPECT_GT(bounds().first, -bound - 1e-6);
+  EXPECT_LT(bounds().first, -bound * 0.99);
+  EXPECT_GT(bounds().second, bound * 0.99);
+  init::xavier_uniform_(x);
+  EXPECT_NEAR(bounds().second, std::sqrt(6.0 / 900), 1e-3);
+  init::kaiming_normal_(x, 0, "relu", true);
+  EXPECT_NEAR(x.stddev().item<double>(), std::sqrt(2.0 / 600), 1e-3);
+  init::xavier_normal_(x, init::gain("tanh"));
+  EXPECT_NEAR(x.stddev().item<double>(), 5.0 / 3 * std::sqrt(2.0 / 900), 1e-3);
+  init::constant_(x, 3);
+  EXPECT_EQ(bounds(), std::pair(3.0, 3.0));
+  EXPECT_NE(error_of([] { Tensor v = empty({3}); init::xavier_uniform_(v); }), "");
+  EXPECT_NE(error_of([] { init::gain("nonesuch"); }), "");
+  Tensor leaf = zeros({2, 2}).requires_grad_();
+  init::ones_(leaf);
+  EXPECT_TRUE(leaf.is_leaf());
+}
+
+}  // namespace
+}  // namespace tenon::nn
