@@ -19,7 +19,7 @@ void scatter_back(GradCall& c, int64_t dim) {
   const Tensor g = c.grad();
   if (!g.defined()) return;
   const auto shape = c.shape(0);
-  c.set(0, shape.empty() ? g : scatter(zeros(shape, g), dim, c.out(1), g));
+  c.set(0, shape.empty() ? g : put(detail::op_scatter, zeros(shape, g), dim, c.out(1), g));
 }
 
 }  // namespace
@@ -75,5 +75,6 @@ TN_GRADIENT(masked_select, {.always = in_(1)}) {
       if (size == 1) size = other[d];
     }
   const Tensor places = reshape(nonzero(reshape(expand(mask, shape), -1)), -1);
-  c.set(0, reshape(scatter(zeros(product(shape), g), 0, places, g), shape));
+  c.set(0,
+        reshape(put(detail::op_scatter, zeros(product(shape), g), int64_t{0}, places, g), shape));
 }

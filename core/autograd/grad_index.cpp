@@ -32,7 +32,7 @@ void set_source(GradCall& c, const Tensor& g, const Tensor& index) {
 // g added up at the places that were read
 TN_GRADIENT(gather, {.always = in_(2)}) {
   const Tensor g = c.grad();
-  c.set(0, scatter_add(zeros(c.shape(0), g), c.integer(1), c.in(2), g));
+  c.set(0, put(detail::op_scatter_add, zeros(c.shape(0), g), c.integer(1), c.in(2), g));
 }
 
 // x: g but where src was put; src: g at those places
@@ -52,7 +52,9 @@ TN_GRADIENT(scatter_add, {.always = in_(2)}) {
 TN_GRADIENT(index_select, {.always = in_(2)}) {
   const Tensor g = c.grad();
   const Tensor row = c.shape(0).empty() ? reshape(g, c.shape(0)) : Tensor();
-  c.set(0, row.defined() ? row : index_add(zeros(c.shape(0), g), c.integer(1), c.in(2), g));
+  c.set(0, row.defined()
+               ? row
+               : put(detail::op_index_add, zeros(c.shape(0), g), c.integer(1), c.in(2), g));
 }
 
 // x: g; src: g at the places it was added to
@@ -64,7 +66,8 @@ TN_GRADIENT(index_add, {.always = in_(2)}) {
 // g added up at the places that were read
 TN_GRADIENT(index, {.always = in_(1)}) {
   const Tensor g = c.grad();
-  c.set(0, index_put(zeros(c.shape(0), g), c.ins(1), g, true));
+  const auto indices = c.ins(1);
+  c.set(0, put(detail::op_index_put, zeros(c.shape(0), g), TensorList(indices), g, true));
 }
 
 // x: g but where values were put (where they were added: all of g); values: g at those places

@@ -4,6 +4,8 @@
 #include <complex>
 
 #include "autograd/formula.hpp"
+#include "autograd/record.hpp"
+#include "dispatch/call.hpp"
 
 namespace tenon::core {
 
@@ -16,6 +18,18 @@ inline Tensor zeros(IntList shape, const Tensor& like) {
 }
 inline Tensor ones(IntList shape, const Tensor& like) {
   return full(shape, 1, like.dtype(), like.device());
+}
+
+// An op that puts something into its first argument, done in place on a fresh tensor, which saves the
+// copy; not while calls are watched, so that a captured graph has no writes.
+template <class... Rest>
+Tensor put(detail::OpHandle& op, const Tensor& fresh, const Rest&... rest) {
+  const tn_value args[] = {detail::value(fresh), detail::value(rest)...};
+  constexpr uint32_t kArgs = sizeof...(rest) + 1;
+  if ((t_modes & kModeHooks) != 0) [[unlikely]]
+    return detail::call(op, args, kArgs);
+  detail::call_into(op, args, kArgs, fresh);
+  return fresh;
 }
 
 // An argument of an elementwise op: a tensor, or the number that stands for one.

@@ -61,13 +61,16 @@ TN_GRADIENT(slice, {}) {
   const auto bound = [&](uint32_t arg) {
     return c.has(arg) ? std::optional(c.integer(arg)) : std::nullopt;
   };
-  if (step > 0) return c.set(0, slice_scatter(zeros(shape, g), g, dim, bound(2), bound(3), step));
+  if (step > 0)
+    return c.set(0,
+                 put(detail::op_slice_scatter, zeros(shape, g), g, dim, bound(2), bound(3), step));
   if (count == 0) return;
   // Backwards from `first`: the same elements forwards, reversed.
   const int64_t start = bound(2).value_or(n - 1);
   const int64_t first = std::min(start < 0 ? start + n : start, n - 1),
                 last = first + (count - 1) * step;
-  c.set(0, slice_scatter(zeros(shape, g), flip(g, dim), dim, last, first + 1, -step));
+  c.set(0,
+        put(detail::op_slice_scatter, zeros(shape, g), flip(g, dim), dim, last, first + 1, -step));
 }
 
 // g at the index, 0 elsewhere
@@ -75,7 +78,7 @@ TN_GRADIENT(select, {}) {
   const Tensor g = c.grad();
   const auto shape = c.shape(0);
   const int64_t dim = wrapped(c.integer(1), shape.size()), at = wrapped(c.integer(2), shape[dim]);
-  c.set(0, slice_scatter(zeros(shape, g), unsqueeze(g, dim), dim, at, at + 1));
+  c.set(0, put(detail::op_slice_scatter, zeros(shape, g), unsqueeze(g, dim), dim, at, at + 1));
 }
 
 // its own inverse
@@ -94,7 +97,8 @@ TN_GRADIENT(diagonal, {}) {
     if (d != a && d != b) kept.push(strides[d]);
   kept.push(strides[a] + strides[b]);
   const int64_t offset = k >= 0 ? k * strides[b] : -k * strides[a];
-  c.set(0, as_strided_scatter(zeros(shape, g), g, g.shape(), kept, offset));
+  c.set(0, put(detail::op_as_strided_scatter, zeros(shape, g), g, IntList(g.shape()), IntList(kept),
+               offset));
 }
 
 // g where the view reaches, summed where it reaches more than once
@@ -103,9 +107,11 @@ TN_GRADIENT(as_strided, {}) {
   const auto shape = c.shape(0);
   if (g.numel() == 0) return;
   if (!overlaps(c.ints(1), c.ints(2)))
-    return c.set(0, as_strided_scatter(zeros(shape, g), g, c.ints(1), c.ints(2), c.integer(3)));
+    return c.set(0, put(detail::op_as_strided_scatter, zeros(shape, g), g, IntList(c.ints(1)),
+                        IntList(c.ints(2)), c.integer(3)));
   const int64_t n = product(shape);
   const Tensor places = arange(0, n, 1, DType::I64, g.device());
   const Tensor index = reshape(as_strided(places, c.ints(1), c.ints(2), c.integer(3)), -1);
-  c.set(0, reshape(scatter_add(zeros(n, g), 0, index, reshape(g, -1)), shape));
+  c.set(0, reshape(put(detail::op_scatter_add, zeros(n, g), int64_t{0}, index, reshape(g, -1)),
+                   shape));
 }
