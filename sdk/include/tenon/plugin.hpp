@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "tenon/call.hpp"
+#include "tenon/kernel_call.hpp"
 #include "tenon/plugin.h"
 
 namespace tenon {
