@@ -1,4 +1,4 @@
-// The geometry of a convolution, brought to three spatial dimensions, and its unfolded form.
+// The geometry of a convolution, brought to three spatial dimensions, and its passes.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ struct ConvGeometry {
   int64_t out_plane() const { return out[0] * out[1] * out[2]; }
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t depth() const { return channels * taps(); }  // of one product
-  bool pointwise() const;                              // the unfolded form is x itself
+  bool pointwise() const;                              // every output reads one place of x
 };
 
 // From (x or its shape), weight, the output and the attributes stride, padding, dilation, groups
@@ -26,20 +26,6 @@ struct ConvShapes {
   uint32_t ndim;
 };
 ConvGeometry conv_geometry(const ConvShapes& shapes, const tn_call& call, uint32_t at);
-
-// Output positions [p0, p1) of channels [c0, c1) of one image: rows of `columns` are (channel,
-// tap), p1 - p0 apart.
-template <class T>
-void unfold(const ConvGeometry& g, const T* x, int64_t c0, int64_t c1, int64_t p0, int64_t p1,
-            T* columns);
-// The other way: adds `columns` to x.
-template <class T>
-void fold(const ConvGeometry& g, const T* columns, int64_t c0, int64_t c1, int64_t p0, int64_t p1,
-          T* x);
-
-// Output positions that are unfolded at once: whole rows where they fit, so that the columns stay
-// in L2.
-int64_t unfold_step(const ConvGeometry& g, int64_t depth, size_t element);
 
 // The forward and backward passes on contiguous arrays.
 template <class T>

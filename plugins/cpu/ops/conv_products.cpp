@@ -1,7 +1,9 @@
-// Convolution as products of unfolded images, for f32 and f64.
+// Convolution as products, for f32 and f64. A 1×1 kernel multiplies the image as it lies; others
+// read a padded copy tap by tap.
 #include <algorithm>
 
 #include "ops/conv.hpp"
+#include "ops/conv_taps.hpp"
 #include "ops/gemm.hpp"
 #include "ops/workspace.hpp"
 #include "threads.hpp"
@@ -9,119 +11,154 @@
 namespace tenon::cpu {
 namespace {
 
-template <class T>
-T* columns_of(int64_t count) {
-  return static_cast<T*>(workspace(Workspace::Columns, static_cast<size_t>(count) * sizeof(T)));
-}
-
 // Runs body(item) for each item, on threads when there is enough work.
 template <class Body>
 void for_items(int64_t items, int64_t work_each, Body&& body) {
-  parallel_for(items, std::max<int64_t>(1, kGemmGrain / 2 / std::max<int64_t>(work_each, 1)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i) body(i);
-               });
+  const int64_t grain = std::max<int64_t>(1, kGemmGrain / 2 / std::max<int64_t>(work_each, 1));
+  parallel_for(items, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) body(i);
+  });
+}
+
+// The outputs of an image in slices of depth and stretches of rows, each with its own copy of the
+// rows it reads.
+struct Pieces {
+  TapSource source;
+  int64_t planes;  // of the copy: channels × taps in depth
+  int64_t step;    // rows of outputs in a piece
+  int64_t per_slice, per_image;
+  std::vector<int32_t> at;  // of each product of a filter
+
+  // Where a piece lies.
+  struct Piece {
+    int64_t image, slice, y0, rows;
+  };
+  Piece piece(const ConvGeometry& g, int64_t item) const {
+    const int64_t image = item / per_image, rest = item % per_image, y0 = rest % per_slice * step;
+    return {image, rest / per_slice, y0, std::min(step, g.out[1] - y0)};
+  }
+};
+
+constexpr int64_t kCopyBytes = 256 * 1024;
+
+Pieces pieces_of(const ConvGeometry& g, size_t element, int64_t most_positions) {
+  Pieces p;
+  TapSource& s = p.source;
+  int64_t reach[2];
+  for (int d = 0; d < 2; ++d) {
+    reach[d] = g.dilation[d + 1] * (g.kernel[d + 1] - 1);
+    s.in[d] = g.in[d + 1];
+    s.stride[d] = g.stride[d + 1];
+    s.offset[d] = -g.padding[d + 1];
+    s.phases[d] = std::min(s.stride[d], reach[d] + 1);
+  }
+  s.pitch = g.out[2] + reach[1] / s.stride[1];
+  p.planes = g.channels * g.kernel[0];
+  const int64_t line = std::max<int64_t>(
+      1, p.planes * s.phases[0] * s.phases[1] * s.pitch * static_cast<int64_t>(element));
+  const int64_t images = std::max<int64_t>(1, g.batch * g.groups * g.out[0]),
+                threads = max_threads();
+  p.step = std::min({g.out[1], std::max<int64_t>(4, kCopyBytes / line - reach[0] / s.stride[0]),
+                     std::max<int64_t>(1, most_positions / g.out[2])});
+  // Few images: more pieces, so that each thread gets some.
+  if (images < threads)
+    p.step = std::min(p.step, std::max<int64_t>(1, (g.out[1] * images + threads - 1) / threads));
+  p.per_slice = (g.out[1] + p.step - 1) / p.step;
+  p.per_image = p.per_slice * g.out[0];
+  s.rows = p.step + reach[0] / s.stride[0];
+  for (int64_t plane = 0; plane < p.planes; ++plane)
+    for (int64_t ky = 0; ky < g.kernel[1]; ++ky)
+      for (int64_t kx = 0; kx < g.kernel[2]; ++kx) {
+        const int64_t y = ky * g.dilation[1], x = kx * g.dilation[2];
+        const int64_t phase = y % s.stride[0] * s.phases[1] + x % s.stride[1];
+        p.at.push_back(static_cast<int32_t>(plane * s.plane() + phase * s.rows * s.pitch +
+                                            y / s.stride[0] * s.pitch + x / s.stride[1]));
+      }
+  return p;
+}
+
+// The copy for one piece, in this thread's workspace. Tiles read up to three vectors behind its
+// end.
+template <class T>
+T* copy_piece(const ConvGeometry& g, const Pieces& p, const Pieces::Piece& piece, const T* image) {
+  T* copy = static_cast<T*>(workspace(
+      Workspace::Columns, static_cast<size_t>(p.planes * p.source.plane() + 64) * sizeof(T)));
+  for (int64_t plane = 0; plane < p.planes; ++plane) {
+    const int64_t c = plane / g.kernel[0], kz = plane % g.kernel[0];
+    const int64_t z = piece.slice * g.stride[0] - g.padding[0] + kz * g.dilation[0];
+    const T* from = z < 0 || z >= g.in[0] ? nullptr : image + (c * g.in[0] + z) * g.in[1] * g.in[2];
+    copy_plane(p.source, from, piece.y0, copy + plane * p.source.plane());
+  }
+  return copy;
+}
+
+// out (filters × positions) = weight (filters × channels) · x
+template <class T>
+void pointwise_forward(const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* out) {
+  const int64_t plane = g.out_plane(), images = g.batch * g.groups, threads = max_threads();
+  const int64_t pieces = images >= threads ? 1 : std::clamp<int64_t>(plane / 64, 1, threads);
+  for_items(images * pieces, g.filters * g.channels * plane / pieces, [&](int64_t item) {
+    const int64_t image = item / pieces, group = image % g.groups, part = item % pieces;
+    Gemm<T> product{g.filters,
+                    plane,
+                    g.channels,
+                    weight + group * g.filters * g.channels,
+                    g.channels,
+                    1,
+                    x + image * g.channels * plane,
+                    plane,
+                    1,
+                    out + image * g.filters * plane,
+                    plane};
+    if (bias != nullptr) product.row_bias = bias + group * g.filters;
+    gemm(product, {0, g.filters, plane * part / pieces, plane * (part + 1) / pieces});
+  });
 }
 
 }  // namespace
 
-// out (filters × positions) = weight (filters × depth) · columns (depth × positions), for each
-// image and group.
 template <class T>
 void conv_forward(const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* out) {
-  const int64_t plane = g.out_plane(), depth = g.depth(), images = g.batch * g.groups;
-  if (images * g.filters * plane == 0) return;
-  int64_t step = g.pointwise() ? plane : unfold_step(g, depth, sizeof(T));
-  // Few images: more pieces, so that each thread gets some.
-  const int64_t wanted = (max_threads() + images - 1) / images;
-  if (wanted > 1) step = std::min(step, std::max<int64_t>(16, (plane + wanted - 1) / wanted));
-  const int64_t pieces = (plane + step - 1) / step;
-  for_items(images * pieces, g.filters * depth * step, [&](int64_t item) {
-    const int64_t image = item / pieces, p0 = item % pieces * step, p1 = std::min(plane, p0 + step),
-                  group = image % g.groups;
-    const T* from = x + image * g.channels * g.in_plane();
-    Gemm<T> product{g.filters, p1 - p0, depth, weight + group * g.filters * depth,   depth, 1,
-                    from + p0, plane,   1,     out + image * g.filters * plane + p0, plane};
-    if (!g.pointwise()) {
-      T* columns = columns_of<T>(depth * (p1 - p0));
-      unfold(g, from, 0, g.channels, p0, p1, columns);
-      product.b = columns;
-      product.b_row = p1 - p0;
-    }
-    if (bias != nullptr) product.row_bias = bias + group * g.filters;
-    gemm(product, {0, product.m, 0, product.n});
-  });
+  const int64_t plane = g.out_plane(), depth = g.depth();
+  if (g.batch * g.groups * g.filters * plane == 0) return;
+  if (g.pointwise()) return pointwise_forward(g, x, weight, bias, out);
+  const Pieces p = pieces_of(g, sizeof(T), INT32_MAX);
+  for_items(
+      g.batch * g.groups * p.per_image, g.filters * depth * p.step * g.out[2], [&](int64_t item) {
+        const Pieces::Piece piece = p.piece(g, item);
+        const int64_t group = piece.image % g.groups;
+        const T* copy = copy_piece(g, p, piece, x + piece.image * g.channels * g.in_plane());
+        tap_product(
+            {g.filters, depth, weight + group * g.filters * depth,
+             bias == nullptr ? nullptr : bias + group * g.filters, copy, p.at.data(), piece.rows,
+             g.out[2], p.source.pitch,
+             out + piece.image * g.filters * plane + (piece.slice * g.out[1] + piece.y0) * g.out[2],
+             plane, g.out[2], 1});
+      });
 }
 
-// columns (depth × positions) = weightᵀ · g, folded onto the image; pieces of channels keep threads
-// apart.
-template <class T>
-void conv_backward_input(const ConvGeometry& g, const T* grad, const T* weight, T* gx) {
-  const int64_t plane = g.out_plane(), depth = g.depth(), taps = g.taps(),
-                images = g.batch * g.groups;
-  if (images * g.channels * g.in_plane() == 0) return;
-  const int64_t wanted = std::min(g.channels, (max_threads() + images - 1) / images);
-  const int64_t share = (g.channels + wanted - 1) / wanted,
-                pieces = (g.channels + share - 1) / share;
-  const bool direct = g.pointwise();
-  const int64_t step =
-      direct ? std::max<int64_t>(plane, 1) : unfold_step(g, share * taps, sizeof(T));
-  for_items(images * pieces, g.filters * share * taps * plane, [&](int64_t item) {
-    const int64_t image = item / pieces, c0 = item % pieces * share,
-                  c1 = std::min(g.channels, c0 + share);
-    T* to = gx + image * g.channels * g.in_plane();
-    const T* filters = weight + image % g.groups * g.filters * depth + c0 * taps;
-    if (!direct) std::fill(to + c0 * g.in_plane(), to + c1 * g.in_plane(), T(0));
-    for (int64_t p0 = 0; p0 < plane; p0 += step) {
-      const int64_t p1 = std::min(plane, p0 + step), rows = (c1 - c0) * taps;
-      T* columns = direct ? to + c0 * plane : columns_of<T>(rows * (p1 - p0));
-      gemm(Gemm<T>{rows, p1 - p0, g.filters, filters, 1, depth,
-                   grad + image * g.filters * plane + p0, plane, 1, columns, p1 - p0},
-           {0, rows, 0, p1 - p0});
-      if (!direct) fold(g, columns, c0, c1, p0, p1, to);
-    }
-  });
-}
-
-// gweightᵀ (depth × filters) = sum over images of columns (depth × positions) · gᵀ. Each thread
-// sums a stretch of the images; the sums are added in their order.
+// gweightᵀ (depth × filters) = sum of source · gᵀ. Each thread sums a stretch of the pieces; the
+// sums are added in their order.
 template <class T>
 void conv_backward_weight(const ConvGeometry& g, const T* grad, const T* x, T* gweight) {
   const int64_t plane = g.out_plane(), depth = g.depth(), count = g.groups * depth * g.filters;
   if (count == 0) return;
-  const int64_t parts = std::max<int64_t>(1, std::min<int64_t>(max_threads(), g.batch));
-  const int64_t step =
-      g.pointwise() ? std::max<int64_t>(plane, 1) : unfold_step(g, depth, sizeof(T));
+  const Pieces p = pieces_of(g, sizeof(T), 768);
+  const int64_t items = g.batch * g.groups * p.per_image,
+                parts = std::clamp<int64_t>(max_threads(), 1, std::max<int64_t>(items, 1));
   T* sums =
       static_cast<T*>(workspace(Workspace::Sums, static_cast<size_t>(parts * count) * sizeof(T)));
-  for_items(parts, count * plane * g.batch / parts, [&](int64_t part) {
-    T* sum = sums + part * count;
-    std::fill(sum, sum + count, T(0));
-    for (int64_t image = g.batch * part / parts * g.groups;
-         image < g.batch * (part + 1) / parts * g.groups; ++image) {
-      const T* from = x + image * g.channels * g.in_plane();
-      for (int64_t p0 = 0; p0 < plane; p0 += step) {
-        const int64_t n = std::min(plane, p0 + step) - p0;
-        Gemm<T> product{depth,
-                        g.filters,
-                        n,
-                        from + p0,
-                        plane,
-                        1,
-                        grad + image * g.filters * plane + p0,
-                        1,
-                        plane,
-                        sum + image % g.groups * depth * g.filters,
-                        g.filters};
-        product.accumulate = true;
-        if (!g.pointwise()) {
-          T* columns = columns_of<T>(depth * n);
-          unfold(g, from, 0, g.channels, p0, p0 + n, columns);
-          product.a = columns;
-          product.a_row = n;
-        }
-        gemm(product, {0, product.m, 0, product.n});
-      }
+  for_items(parts, count / g.groups * p.step * g.out[2] * items / parts, [&](int64_t part) {
+    std::fill(sums + part * count, sums + (part + 1) * count, T(0));
+    for (int64_t item = items * part / parts; item < items * (part + 1) / parts; ++item) {
+      const Pieces::Piece piece = p.piece(g, item);
+      const T* copy = copy_piece(g, p, piece, x + piece.image * g.channels * g.in_plane());
+      T* packed = static_cast<T*>(workspace(
+          Workspace::Packed, static_cast<size_t>(piece.rows * g.out[2] * kTapPanel) * sizeof(T)));
+      tap_gradient(
+          {g.filters, depth, copy, p.at.data(), piece.rows, g.out[2], p.source.pitch,
+           grad + piece.image * g.filters * plane + (piece.slice * g.out[1] + piece.y0) * g.out[2],
+           plane, packed, sums + part * count + piece.image % g.groups * depth * g.filters});
     }
   });
   parallel_for(g.groups * g.filters, std::max<int64_t>(1, kGrainCopy / depth),
@@ -141,7 +178,6 @@ void conv_backward_weight(const ConvGeometry& g, const T* grad, const T* x, T* g
 
 #define TENON_CPU_CONV(T)                                                            \
   template void conv_forward(const ConvGeometry&, const T*, const T*, const T*, T*); \
-  template void conv_backward_input(const ConvGeometry&, const T*, const T*, T*);    \
   template void conv_backward_weight(const ConvGeometry&, const T*, const T*, T*);
 TENON_CPU_CONV(float)
 TENON_CPU_CONV(double)

@@ -85,7 +85,7 @@ HWY_NOINLINE void pack_panel(const T* b, int64_t b_row, int64_t b_col, int64_t k
 
 // A panel whose last vector is not whole, for instruction sets without masks: tiles go through a
 // buffer.
-template <class T>
+template <Walk W = Walk::Strides, class T>
 HWY_NOINLINE void run_ragged(const Tile<T>& t, int vectors, int64_t rows, int64_t cols,
                              int64_t panel) {
   alignas(64) T buffer[12 * 3 * HWY_MAX_BYTES / sizeof(T)];
@@ -93,7 +93,10 @@ HWY_NOINLINE void run_ragged(const Tile<T>& t, int vectors, int64_t rows, int64_
   for (int64_t i = 0; i < rows; i += 12) {
     const int64_t n = rows - i < 12 ? rows - i : 12;
     Tile<T> part = t;
-    part.a += i * t.a_row;
+    if constexpr (W == Walk::TapsOfA)
+      part.a_at += i;
+    else
+      part.a += i * t.a_row;
     part.c = buffer;
     part.c_row = panel;
     if (t.init != nullptr) {
@@ -105,7 +108,7 @@ HWY_NOINLINE void run_ragged(const Tile<T>& t, int vectors, int64_t rows, int64_
         part.init_row = panel;
       }
     }
-    run_panel(part, vectors, n);
+    run_panel<W>(part, vectors, n);
     for (int64_t r = 0; r < n; ++r) std::memcpy(t.c + (i + r) * t.c_row, buffer + r * panel, bytes);
   }
 }

@@ -23,6 +23,13 @@ constexpr int max_rows(int vectors) {
   return rows >= 12 ? 12 : rows >= 8 ? 8 : rows >= 6 ? 6 : 4;
 }
 
+// How a tile walks its operands.
+enum class Walk {
+  Strides,  // both by strides
+  TapsOfB,  // product p reads b at b_at[p]: an unfolded image that was never written out
+  TapsOfA,  // row i reads a at a_at[i], `lines` stretches of k products that are k + a_skip apart
+};
+
 template <class T>
 struct Tile {
   int64_t k;
@@ -36,9 +43,12 @@ struct Tile {
   int64_t init_row, init_step;
   int64_t last;  // columns of the last vector
   bool relu;
+  const int32_t* b_at = nullptr;
+  const int32_t* a_at = nullptr;
+  int64_t lines = 1, a_skip = 0;
 };
 
-template <class T, int R, int NV>
+template <class T, int R, int NV, Walk W>
 HWY_NOINLINE void run_tile(const Tile<T>& t) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
@@ -67,18 +77,26 @@ HWY_NOINLINE void run_tile(const Tile<T>& t) {
   const T* HWY_RESTRICT a = t.a;
   const T* HWY_RESTRICT b = t.b;
   const int64_t a_row = t.a_row, a_col = t.a_col, b_row = t.b_row;
-  for (int64_t p = t.k; p > 0; --p) {
-    V right[NV];
-#pragma GCC unroll 3
-    for (int j = 0; j < NV; ++j) right[j] = load(b, j);
+  int64_t at[R];
 #pragma GCC unroll 12
-    for (int i = 0; i < R; ++i) {
-      const V left = hn::Set(d, a[i * a_row]);
+  for (int i = 0; i < R; ++i) at[i] = W == Walk::TapsOfA ? t.a_at[i] : i * a_row;
+  const int64_t lines = W == Walk::TapsOfA ? t.lines : 1;
+  for (int64_t line = 0; line < lines; ++line) {
+    for (int64_t p = 0; p < t.k; ++p) {
+      const T* HWY_RESTRICT from = W == Walk::TapsOfB ? b + t.b_at[p] : b;
+      V right[NV];
 #pragma GCC unroll 3
-      for (int j = 0; j < NV; ++j) sum[i][j] = hn::MulAdd(left, right[j], sum[i][j]);
+      for (int j = 0; j < NV; ++j) right[j] = load(from, j);
+#pragma GCC unroll 12
+      for (int i = 0; i < R; ++i) {
+        const V left = hn::Set(d, a[W == Walk::TapsOfA ? at[i] : i * a_row]);
+#pragma GCC unroll 3
+        for (int j = 0; j < NV; ++j) sum[i][j] = hn::MulAdd(left, right[j], sum[i][j]);
+      }
+      a += W == Walk::Strides ? a_col : 1;
+      if (W != Walk::TapsOfB) b += b_row;
     }
-    a += a_col;
-    b += b_row;
+    if (W == Walk::TapsOfA) a += t.a_skip;
   }
 #pragma GCC unroll 12
   for (int i = 0; i < R; ++i)
@@ -94,29 +112,33 @@ HWY_NOINLINE void run_tile(const Tile<T>& t) {
     }
 }
 
-template <class T, int NV>
+// Row pointers of taps take registers of their own.
+template <class T, int NV, Walk W>
 HWY_INLINE int64_t run_rows(const Tile<T>& t, int64_t rows) {
-  constexpr int kMost = max_rows(NV);
+  constexpr int kMost = W == Walk::TapsOfA && max_rows(NV) > 8 ? 8 : max_rows(NV);
   if constexpr (kMost >= 12)
-    if (rows >= 12) return run_tile<T, 12, NV>(t), 12;
+    if (rows >= 12) return run_tile<T, 12, NV, W>(t), 12;
   if constexpr (kMost >= 8)
-    if (rows >= 8) return run_tile<T, 8, NV>(t), 8;
+    if (rows >= 8) return run_tile<T, 8, NV, W>(t), 8;
   if constexpr (kMost >= 6)
-    if (rows >= 6) return run_tile<T, 6, NV>(t), 6;
-  if (rows >= 4) return run_tile<T, 4, NV>(t), 4;
-  if (rows >= 2) return run_tile<T, 2, NV>(t), 2;
-  return run_tile<T, 1, NV>(t), 1;
+    if (rows >= 6) return run_tile<T, 6, NV, W>(t), 6;
+  if (rows >= 4) return run_tile<T, 4, NV, W>(t), 4;
+  if (rows >= 2) return run_tile<T, 2, NV, W>(t), 2;
+  return run_tile<T, 1, NV, W>(t), 1;
 }
 
 // All rows of a panel of columns; `t` is moved down tile by tile.
-template <class T>
+template <Walk W = Walk::Strides, class T>
 HWY_INLINE void run_panel(Tile<T> t, int vectors, int64_t rows) {
   while (rows > 0) {
-    const int64_t done = vectors == 1   ? run_rows<T, 1>(t, rows)
-                         : vectors == 2 ? run_rows<T, 2>(t, rows)
-                                        : run_rows<T, 3>(t, rows);
+    const int64_t done = vectors == 1   ? run_rows<T, 1, W>(t, rows)
+                         : vectors == 2 ? run_rows<T, 2, W>(t, rows)
+                                        : run_rows<T, 3, W>(t, rows);
     rows -= done;
-    t.a += done * t.a_row;
+    if constexpr (W == Walk::TapsOfA)
+      t.a_at += done;
+    else
+      t.a += done * t.a_row;
     t.c += done * t.c_row;
     if (t.init != nullptr) t.init += done * t.init_row;
   }

@@ -5,7 +5,7 @@
 
 namespace tenon::cpu {
 
-enum class Workspace { Gemm, Columns, Sums };
+enum class Workspace { Gemm, Columns, Packed, Sums, Weights };
 
 // At least `bytes`, 64-byte aligned, valid until the next call on this thread for the same purpose.
 // Throws std::bad_alloc.
