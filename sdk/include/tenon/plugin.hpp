@@ -93,14 +93,18 @@ inline void check(const tn_host* host, Status status) {
 
 // ---- The host's table ---------------------------------------------------------------------------------------------------
 
+// The host's table as this plugin's headers know it. Filled by adopt_host at start; the same for the life of the process.
+inline tn_host g_host{};
+
 // A slot that an older host does not have: says so instead of crashing.
 template <class Result, class... Args>
 Result missing_slot(Args...) noexcept {
-  return Result();
+  if constexpr (std::is_same_v<Result, Status>) {
+    return g_host.make_status(TN_UNIMPLEMENTED, str_of("the host is older and has no such function"));
+  } else {
+    return Result();
+  }
 }
-
-// The host's table as this plugin's headers know it. Filled by adopt_host at start; the same for the life of the process.
-inline tn_host g_host{};
 
 template <class Result, class... Args>
 void complete_slot(Result (*&slot)(Args...)) {
@@ -112,6 +116,7 @@ inline const tn_host* adopt_host(const tn_host* from) {
   std::memset(static_cast<void*>(&g_host), 0, sizeof g_host);
   std::memcpy(static_cast<void*>(&g_host), from, from->struct_size < sizeof g_host ? from->struct_size : sizeof g_host);
   complete_slot(g_host.log);
+  complete_slot(g_host.register_op);
   complete_slot(g_host.make_output);
   complete_slot(g_host.op_find);
   complete_slot(g_host.op_call);

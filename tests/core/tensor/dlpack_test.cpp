@@ -1,0 +1,153 @@
+#include <dlpack/dlpack.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tenon/tenon.h"
+
+namespace tenon::test {
+namespace {
+
+struct Outcome {
+  uint32_t code;
+  std::string message;
+};
+Outcome take(tn_status* status) {
+  const tn_str text = tn_status_message(status);
+  Outcome outcome{tn_status_code(status), std::string(text.data, text.size)};
+  tn_status_release(status);
+  return outcome;
+}
+
+// A foreign tensor that counts how often it was given back.
+struct Foreign {
+  std::vector<float> data = {0, 1, 2, 3, 4, 5};
+  int64_t shape[2] = {2, 3};
+  int64_t strides[2] = {1, 2};
+  int released = 0;
+  DLManagedTensorVersioned managed{};
+  Foreign() {
+    managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+    managed.manager_ctx = this;
+    managed.deleter = [](DLManagedTensorVersioned* self) { ++static_cast<Foreign*>(self->manager_ctx)->released; };
+    managed.dl_tensor = {data.data(), {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, strides, 0};
+  }
+};
+
+TEST(Dlpack, ExportSharesMemoryAndKeepsItAlive) {
+  const int64_t shape[] = {2, 3};
+  for (tn_dtype dtype = 0; dtype < TN_DTYPE_COUNT; ++dtype) {
+    tn_tensor* tensor = nullptr;
+    ASSERT_EQ(tn_tensor_empty(dtype, 2, shape, nullptr, &tensor), nullptr);
+    DLManagedTensorVersioned* managed = nullptr;
+    ASSERT_EQ(tn_tensor_to_dlpack(tensor, &managed), nullptr);
+    const DLTensor& exported = managed->dl_tensor;
+    EXPECT_EQ(managed->version.major, 1u);
+    EXPECT_EQ(exported.data, tn_tensor_data(tensor));
+    EXPECT_EQ(exported.device.device_type, kDLCPU);
+    EXPECT_EQ(exported.ndim, 2);
+    EXPECT_EQ(exported.shape[1], 3);
+    EXPECT_EQ(exported.strides[0], 3);
+    EXPECT_EQ(exported.dtype.bits, 8 * tn_dtype_size(dtype));
+    EXPECT_EQ(managed->flags, 0u);
+    tn_tensor_release(tensor);  // the export lives on
+    std::memset(exported.data, 1, 6 * tn_dtype_size(dtype));
+    tn_tensor* back = nullptr;
+    ASSERT_EQ(tn_tensor_from_dlpack(managed, &back), nullptr);
+    EXPECT_EQ(tn_tensor_dtype(back), dtype);
+    EXPECT_EQ(tn_tensor_data(back), exported.data);
+    tn_tensor_release(back);
+  }
+}
+
+TEST(Dlpack, ImportTakesStridesAndOffset) {
+  Foreign foreign;
+  foreign.managed.dl_tensor.byte_offset = 4;
+  foreign.shape[0] = 1;
+  tn_tensor* tensor = nullptr;
+  ASSERT_EQ(tn_tensor_from_dlpack(&foreign.managed, &tensor), nullptr);
+  EXPECT_EQ(tn_tensor_data(tensor), foreign.data.data() + 1);
+  EXPECT_EQ(tn_tensor_strides(tensor)[1], 2);
+  float values[3];
+  ASSERT_EQ(tn_tensor_to_host(tensor, values, sizeof values), nullptr);
+  EXPECT_EQ(values[2], 5);
+  EXPECT_EQ(foreign.released, 0);
+  tn_tensor_release(tensor);
+  EXPECT_EQ(foreign.released, 1);
+}
+
+TEST(Dlpack, ScalarsAndEmptyTensors) {
+  Foreign scalar;
+  scalar.managed.dl_tensor.ndim = 0;
+  scalar.managed.dl_tensor.shape = scalar.managed.dl_tensor.strides = nullptr;
+  tn_tensor* tensor = nullptr;
+  ASSERT_EQ(tn_tensor_from_dlpack(&scalar.managed, &tensor), nullptr);
+  EXPECT_EQ(tn_tensor_numel(tensor), 1);
+  DLManagedTensorVersioned* managed = nullptr;
+  ASSERT_EQ(tn_tensor_to_dlpack(tensor, &managed), nullptr);
+  EXPECT_EQ(managed->dl_tensor.ndim, 0);
+  managed->deleter(managed);
+  tn_tensor_release(tensor);
+
+  Foreign empty;
+  empty.shape[0] = 0;
+  empty.managed.dl_tensor.data = nullptr;
+  ASSERT_EQ(tn_tensor_from_dlpack(&empty.managed, &tensor), nullptr);
+  EXPECT_EQ(tn_tensor_numel(tensor), 0);
+  tn_tensor_release(tensor);
+  EXPECT_EQ(empty.released, 1);
+}
+
+TEST(Dlpack, ReadOnlyStaysReadOnly) {
+  Foreign foreign;
+  foreign.managed.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  tn_tensor* tensor = nullptr;
+  ASSERT_EQ(tn_tensor_from_dlpack(&foreign.managed, &tensor), nullptr);
+  DLManagedTensorVersioned* managed = nullptr;
+  ASSERT_EQ(tn_tensor_to_dlpack(tensor, &managed), nullptr);
+  EXPECT_EQ(managed->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
+  managed->deleter(managed);
+  tn_tensor_release(tensor);
+}
+
+TEST(Dlpack, BadInputIsRefusedAndStaysWithItsOwner) {
+  const auto refused = [](auto change, uint32_t code, const char* reason) {
+    Foreign foreign;
+    change(foreign);
+    tn_tensor* tensor = nullptr;
+    const Outcome outcome = take(tn_tensor_from_dlpack(&foreign.managed, &tensor));
+    EXPECT_EQ(outcome.code, code) << outcome.message;
+    EXPECT_NE(outcome.message.find(reason), std::string::npos) << outcome.message;
+    EXPECT_TRUE(outcome.message.starts_with("[from_dlpack]")) << outcome.message;
+    EXPECT_EQ(foreign.released, 0);
+  };
+  refused([](Foreign& f) { f.managed.version.major = 2; }, TN_INVALID_ARGUMENT, "DLPack 2.");
+  refused([](Foreign& f) { f.managed.dl_tensor.device.device_type = kDLMetal; }, TN_UNIMPLEMENTED, "copy to the host");
+  refused([](Foreign& f) { f.managed.dl_tensor.dtype.lanes = 4; }, TN_INVALID_ARGUMENT, "4 lanes");
+  refused([](Foreign& f) { f.managed.dl_tensor.dtype.bits = 4; }, TN_INVALID_ARGUMENT, "of 4 bits");
+  refused([](Foreign& f) { f.managed.dl_tensor.dtype.code = 99; }, TN_INVALID_ARGUMENT, "code 99");
+  refused([](Foreign& f) { f.managed.dl_tensor.ndim = 17; }, TN_INVALID_ARGUMENT, "17 dimensions");
+  refused([](Foreign& f) { f.managed.dl_tensor.ndim = -1; }, TN_INVALID_ARGUMENT, "-1 dimensions");
+  refused([](Foreign& f) { f.managed.dl_tensor.shape = nullptr; }, TN_INVALID_ARGUMENT, "no shape");
+  refused([](Foreign& f) { f.managed.dl_tensor.data = nullptr; }, TN_INVALID_ARGUMENT, "no data");
+  refused([](Foreign& f) { f.managed.dl_tensor.byte_offset = 1; }, TN_INVALID_ARGUMENT, "not aligned");
+  EXPECT_EQ(take(tn_tensor_from_dlpack(nullptr, nullptr)).code, TN_INVALID_ARGUMENT);
+  EXPECT_EQ(take(tn_tensor_to_dlpack(nullptr, nullptr)).code, TN_INVALID_ARGUMENT);
+}
+
+TEST(Dlpack, ATensorThatNeedsAGradientIsNotExported) {
+  const int64_t shape[] = {2};
+  tn_tensor* tensor = nullptr;
+  ASSERT_EQ(tn_tensor_empty(TN_DTYPE_F32, 1, shape, nullptr, &tensor), nullptr);
+  ASSERT_EQ(tn_tensor_set_requires_grad(tensor, 1), nullptr);
+  DLManagedTensorVersioned* managed = nullptr;
+  const Outcome outcome = take(tn_tensor_to_dlpack(tensor, &managed));
+  EXPECT_EQ(outcome.code, TN_FAILED_PRECONDITION);
+  EXPECT_NE(outcome.message.find("detach"), std::string::npos);
+  tn_tensor_release(tensor);
+}
+
+}  // namespace
+}  // namespace tenon::test
