@@ -80,10 +80,13 @@ TN_GRADIENT(maximum, {.always = in_(0) | in_(1)}) { share_extremum(c, true); }
 // the smaller operand takes dx, equal ones half each
 TN_GRADIENT(minimum, {.always = in_(0) | in_(1)}) { share_extremum(c, false); }
 
-// d(atan2(y, x)) = (x·dy − y·dx)/(x²+y²)
+// d(atan2(y, x)) = (x·dy − y·dx)/(x²+y²); 0 at 0
 TN_GRADIENT(atan2, {.always = in_(0) | in_(1)}) {
   const Value y(c, 0), x(c, 1);
-  const Tensor scaled = c.grad() / add(mul(x, x), mul(y, y));
+  const Tensor squared = x.is_number()   ? square(y.tensor()) + std::norm(x.complex())
+                         : y.is_number() ? square(x.tensor()) + std::norm(y.complex())
+                                         : square(x.tensor()) + square(y.tensor());
+  const Tensor scaled = c.grad() / where(squared == 0, 1, squared);
   if (c.needs(0)) c.set(0, mul(scaled, x));
   if (c.needs(1)) c.set(1, -mul(scaled, y));
 }
@@ -120,11 +123,10 @@ TN_GRADIENT(where, {.always = in_(0)}) {
   if (c.needs(2)) c.set(2, where(c.in(0), 0, c.grad()));
 }
 
-// dx between the bounds and at them, 0 outside
+// dx between the bounds, 0 outside and at them
 TN_GRADIENT(clamp, {.always = in_(0)}) {
-  const Tensor x = c.in(0), g = c.grad();
-  if (!c.has(1) && !c.has(2)) return c.set(0, g);
-  Tensor inside = c.has(1) ? greater_equal(x, c.real(1)) : less_equal(x, c.real(2));
-  if (c.has(1) && c.has(2)) inside = logical_and(inside, less_equal(x, c.real(2)));
-  c.set(0, where(inside, g, 0));
+  const Tensor x = c.in(0);
+  Tensor inside = c.has(1) ? x > c.number(1) : x < c.number(2);
+  if (c.has(1) && c.has(2)) inside = logical_and(inside, x < c.number(2));
+  c.set(0, where(inside, c.grad(), 0));
 }
