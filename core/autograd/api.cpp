@@ -27,15 +27,18 @@ void leave_base(tn_tensor& tensor) {
 void set_requires_grad(tn_tensor& tensor, bool on) {
   constexpr std::string_view kName = "requires_grad";
   if (on && !is_differentiable(tensor.dtype()))
-    fail(TN_INVALID_ARGUMENT, "[{}] a tensor of dtype {} has no gradient; a float or complex dtype has", kName,
+    fail(TN_INVALID_ARGUMENT,
+         "[{}] a tensor of dtype {} has no gradient; a float or complex dtype has", kName,
          dtype_name(tensor.dtype()));
   if (!is_leaf(tensor)) {
     if (on) return;
-    fail(TN_FAILED_PRECONDITION, "[{}] the result of '{}' cannot stop requiring a gradient; detach() it", kName,
+    fail(TN_FAILED_PRECONDITION,
+         "[{}] the result of '{}' cannot stop requiring a gradient; detach() it", kName,
          tensor.grad_fn->name());
   }
   if (on && (tensor.flags & kInference))
-    fail(TN_FAILED_PRECONDITION, "[{}] a tensor made in inference mode cannot join a graph; clone it outside of that mode",
+    fail(TN_FAILED_PRECONDITION,
+         "[{}] a tensor made in inference mode cannot join a graph; clone it outside of that mode",
          kName);
   if (on) {
     leave_base(tensor);
@@ -48,14 +51,16 @@ void set_requires_grad(tn_tensor& tensor, bool on) {
 
 void set_grad(tn_tensor& tensor, tn_tensor* grad) {
   if (!is_leaf(tensor))
-    fail(TN_FAILED_PRECONDITION, "[set_grad] the result of '{}' is no leaf and keeps no gradient", tensor.grad_fn->name());
+    fail(TN_FAILED_PRECONDITION, "[set_grad] the result of '{}' is no leaf and keeps no gradient",
+         tensor.grad_fn->name());
   if (grad == nullptr) {
     if (tensor.meta != nullptr && tensor.meta->leaf != nullptr) tensor.meta->leaf->set_grad(Ref());
     return;
   }
   if (grad->device != tensor.device || grad->dtype() != tensor.dtype() ||
       !std::ranges::equal(grad->sizes(), tensor.sizes()))
-    fail(TN_INVALID_ARGUMENT, "[set_grad] the gradient is {}, expected {}", describe(*grad), describe(tensor));
+    fail(TN_INVALID_ARGUMENT, "[set_grad] the gradient is {}, expected {}", describe(*grad),
+         describe(tensor));
   if (grad == &tensor) fail(TN_INVALID_ARGUMENT, "[set_grad] a tensor cannot be its own gradient");
   leaf_of(tensor).set_grad(Ref::share(grad));
 }
@@ -72,7 +77,8 @@ uint64_t add_hook(tn_tensor& tensor, tn_grad_hook_fn run, void* ctx, void (*dest
     retain(node);
     meta.hooked.push_back({id, NodeRef(node)});
   }
-  auto hook = std::make_shared<Hook>(id, tensor.grad_fn != nullptr ? tensor.output_nr : 0u, run, ctx, nullptr);
+  auto hook = std::make_shared<Hook>(id, tensor.grad_fn != nullptr ? tensor.output_nr : 0u, run,
+                                     ctx, nullptr);
   hooks.add(hook);
   hook->destroy = destroy;  // from here on the hook owns its context
   return id;
@@ -82,8 +88,8 @@ void remove_hook(tn_tensor& tensor, uint64_t id) {
   AutogradMeta* meta = tensor.meta;
   if (meta != nullptr && meta->leaf != nullptr && hooks_of(*meta->leaf).remove(id)) return;
   if (meta != nullptr) {
-    const auto found =
-        std::find_if(meta->hooked.begin(), meta->hooked.end(), [&](const auto& entry) { return entry.id == id; });
+    const auto found = std::find_if(meta->hooked.begin(), meta->hooked.end(),
+                                    [&](const auto& entry) { return entry.id == id; });
     if (found != meta->hooked.end()) {
       const NodeRef node = std::move(found->node);
       meta->hooked.erase(found);
@@ -94,48 +100,57 @@ void remove_hook(tn_tensor& tensor, uint64_t id) {
   fail(TN_NOT_FOUND, "[remove_hook] the tensor has no hook {}", id);
 }
 
-// ---- Backward -----------------------------------------------------------------------------------------------------------
+// ---- Backward ----------------------------------------------------------------------------------
 
 Ref first_gradient(tn_tensor& output, tn_tensor* given, uint32_t i, std::string_view name) {
   if (given == nullptr) {
     if (output.numel != 1)
-      fail(TN_INVALID_ARGUMENT, "[{}] output {} has shape {}: a gradient must be given unless there is one element", name, i,
-           format_shape(output.sizes()));
+      fail(TN_INVALID_ARGUMENT,
+           "[{}] output {} has shape {}: a gradient must be given unless there is one element",
+           name, i, format_shape(output.sizes()));
     if (is_complex(output.dtype()))
       fail(TN_INVALID_ARGUMENT, "[{}] output {} is complex: its gradient must be given", name, i);
     return constant_like(meta_of_tensor(output), 1);
   }
   if (given->device != output.device || given->dtype() != output.dtype() ||
       !std::ranges::equal(given->sizes(), output.sizes()))
-    fail(TN_INVALID_ARGUMENT, "[{}] the gradient of output {} is {}, expected {}", name, i, describe(*given),
-         describe(output));
+    fail(TN_INVALID_ARGUMENT, "[{}] the gradient of output {} is {}, expected {}", name, i,
+         describe(*given), describe(output));
   if ((t_modes & TN_MODE_ANOMALY) && has_nan(*given))
     fail(TN_FAILED_PRECONDITION, "[{}] the gradient given for output {} is NaN", name, i);
   return Ref::share(given);
 }
 
-void add_roots(Run& run, tn_tensor* const* outputs, uint32_t count, tn_tensor* const* grads, std::string_view name) {
+void add_roots(Run& run, tn_tensor* const* outputs, uint32_t count, tn_tensor* const* grads,
+               std::string_view name) {
   if (count != 0 && outputs == nullptr) fail(TN_INVALID_ARGUMENT, "[{}] no outputs given", name);
   for (uint32_t i = 0; i < count; ++i) {
-    if (outputs[i] == nullptr) fail(TN_INVALID_ARGUMENT, "[{}] output {} is a null handle", name, i);
+    if (outputs[i] == nullptr)
+      fail(TN_INVALID_ARGUMENT, "[{}] output {} is a null handle", name, i);
     if (!requires_grad(*outputs[i]))
       fail(TN_FAILED_PRECONDITION,
-           "[{}] output {} requires no gradient: nothing it was computed from does, or recording was off", name, i);
-    run.add_root(*outputs[i], first_gradient(*outputs[i], grads == nullptr ? nullptr : grads[i], i, name));
+           "[{}] output {} requires no gradient: nothing it was computed from does, or recording "
+           "was off",
+           name, i);
+    run.add_root(*outputs[i],
+                 first_gradient(*outputs[i], grads == nullptr ? nullptr : grads[i], i, name));
   }
 }
 
-void compute_gradients(tn_tensor* const* outputs, uint32_t noutputs, tn_tensor* const* grads, tn_tensor* const* inputs,
-                       uint32_t ninputs, uint32_t flags, tn_tensor** results) {
+void compute_gradients(tn_tensor* const* outputs, uint32_t noutputs, tn_tensor* const* grads,
+                       tn_tensor* const* inputs, uint32_t ninputs, uint32_t flags,
+                       tn_tensor** results) {
   constexpr std::string_view kName = "gradient";
   if (ninputs == 0) return;
-  if (inputs == nullptr || results == nullptr) fail(TN_INVALID_ARGUMENT, "[{}] no inputs or no room for results", kName);
+  if (inputs == nullptr || results == nullptr)
+    fail(TN_INVALID_ARGUMENT, "[{}] no inputs or no room for results", kName);
   std::fill_n(results, ninputs, nullptr);
   Run run(flags);
   add_roots(run, outputs, noutputs, grads, kName);
   for (uint32_t i = 0; i < ninputs; ++i) {
     if (inputs[i] == nullptr) fail(TN_INVALID_ARGUMENT, "[{}] input {} is a null handle", kName, i);
-    if (!requires_grad(*inputs[i])) fail(TN_FAILED_PRECONDITION, "[{}] input {} requires no gradient", kName, i);
+    if (!requires_grad(*inputs[i]))
+      fail(TN_FAILED_PRECONDITION, "[{}] input {} requires no gradient", kName, i);
     run.capture(*inputs[i]);
   }
   run.execute();
@@ -143,7 +158,9 @@ void compute_gradients(tn_tensor* const* outputs, uint32_t noutputs, tn_tensor* 
   for (uint32_t i = 0; i < ninputs; ++i) {
     found[i] = run.captured(i);
     if (!found[i] && (flags & TN_BACKWARD_ALLOW_UNUSED) == 0)
-      fail(TN_FAILED_PRECONDITION, "[{}] the outputs do not depend on input {}; allow_unused gives an absent gradient instead",
+      fail(TN_FAILED_PRECONDITION,
+           "[{}] the outputs do not depend on input {}; allow_unused gives an absent gradient "
+           "instead",
            kName, i);
   }
   for (uint32_t i = 0; i < ninputs; ++i) results[i] = found[i].take();
@@ -161,7 +178,8 @@ uint32_t tn_mode_set(uint32_t modes) {
 
 uint32_t tn_tensor_requires_grad(const tn_tensor* tensor) {
   uint32_t answer = 0;
-  tn_status_release(guarded([&] { answer = tensor != nullptr && requires_grad(const_cast<tn_tensor&>(*tensor)); }));
+  tn_status_release(guarded(
+      [&] { answer = tensor != nullptr && requires_grad(const_cast<tn_tensor&>(*tensor)); }));
   return answer;
 }
 
@@ -174,12 +192,14 @@ tn_status* tn_tensor_set_requires_grad(tn_tensor* tensor, uint32_t on) {
 
 uint32_t tn_tensor_is_leaf(const tn_tensor* tensor) {
   uint32_t answer = 0;
-  tn_status_release(guarded([&] { answer = tensor != nullptr && is_leaf(const_cast<tn_tensor&>(*tensor)); }));
+  tn_status_release(
+      guarded([&] { answer = tensor != nullptr && is_leaf(const_cast<tn_tensor&>(*tensor)); }));
   return answer;
 }
 
 tn_tensor* tn_tensor_grad(const tn_tensor* tensor) {
-  if (tensor == nullptr || tensor->meta == nullptr || tensor->meta->leaf == nullptr || tensor->grad_fn != nullptr)
+  if (tensor == nullptr || tensor->meta == nullptr || tensor->meta->leaf == nullptr ||
+      tensor->grad_fn != nullptr)
     return nullptr;
   return tensor->meta->leaf->get_grad().take();
 }
@@ -203,13 +223,16 @@ tn_status* tn_tensor_detach(tn_tensor* tensor, tn_tensor** out) {
 tn_str tn_tensor_grad_fn_name(const tn_tensor* tensor) {
   tn_str name{"", 0};
   tn_status_release(guarded([&] {
-    if (tensor == nullptr || !requires_grad(const_cast<tn_tensor&>(*tensor)) || tensor->grad_fn == nullptr) return;
+    if (tensor == nullptr || !requires_grad(const_cast<tn_tensor&>(*tensor)) ||
+        tensor->grad_fn == nullptr)
+      return;
     name = to_str(tensor->grad_fn->name());
   }));
   return name;
 }
 
-tn_status* tn_backward(tn_tensor* const* outputs, uint32_t count, tn_tensor* const* grads, uint32_t flags) {
+tn_status* tn_backward(tn_tensor* const* outputs, uint32_t count, tn_tensor* const* grads,
+                       uint32_t flags) {
   return guarded([&] {
     Run run(flags);
     add_roots(run, outputs, count, grads, "backward");
@@ -217,12 +240,15 @@ tn_status* tn_backward(tn_tensor* const* outputs, uint32_t count, tn_tensor* con
   });
 }
 
-tn_status* tn_gradient(tn_tensor* const* outputs, uint32_t noutputs, tn_tensor* const* grads, tn_tensor* const* inputs,
-                       uint32_t ninputs, uint32_t flags, tn_tensor** results) {
-  return guarded([&] { compute_gradients(outputs, noutputs, grads, inputs, ninputs, flags, results); });
+tn_status* tn_gradient(tn_tensor* const* outputs, uint32_t noutputs, tn_tensor* const* grads,
+                       tn_tensor* const* inputs, uint32_t ninputs, uint32_t flags,
+                       tn_tensor** results) {
+  return guarded(
+      [&] { compute_gradients(outputs, noutputs, grads, inputs, ninputs, flags, results); });
 }
 
-tn_status* tn_tensor_add_hook(tn_tensor* tensor, tn_grad_hook_fn hook, void* ctx, void (*destroy)(void* ctx), uint64_t* id) {
+tn_status* tn_tensor_add_hook(tn_tensor* tensor, tn_grad_hook_fn hook, void* ctx,
+                              void (*destroy)(void* ctx), uint64_t* id) {
   return guarded([&] {
     require_handle(tensor, "hook");
     if (hook == nullptr) fail(TN_INVALID_ARGUMENT, "[hook] no function given");

@@ -49,6 +49,10 @@ class Results {
 }  // namespace
 
 void Scratch::clear() {
+  for (Root& root : roots) release(root.edge.node);
+  for (Capture& capture : captures) release(capture.edge.node);
+  roots.clear();
+  captures.clear();
   pending.clear(kKeepCells);
   marks.clear(kKeepCells);
   heap.clear();
@@ -58,36 +62,36 @@ void Scratch::clear() {
 }
 
 Run::Run(uint32_t flags) : flags_(flags), outer_modes_(t_modes), scratch_(take_scratch()) {
-  t_modes = (outer_modes_ & ~(TN_MODE_GRAD | TN_MODE_INFERENCE)) | (create_graph() ? TN_MODE_GRAD : 0);
+  t_modes =
+      (outer_modes_ & ~(TN_MODE_GRAD | TN_MODE_INFERENCE)) | (create_graph() ? TN_MODE_GRAD : 0);
 }
 
 Run::~Run() {
   t_modes = outer_modes_;
   if (front_node_ != nullptr) drop(front_, front_node_->nresults);
-  for (const Scratch::Aged& aged : scratch_->heap) drop(*scratch_->pending.find(aged.node), aged.node->nresults);
+  for (const Scratch::Aged& aged : scratch_->heap)
+    drop(*scratch_->pending.find(aged.node), aged.node->nresults);
   scratch_->clear();
   t_scratch.emplace_back(scratch_);
-  for (Root& root : roots_) release(root.edge.node);
-  for (Capture& capture : captures_) release(capture.edge.node);
 }
 
 bool Run::wants(const Node* node) const {
-  if (captures_.empty()) return true;
+  if (scratch_->captures.empty()) return true;
   const Mark* mark = scratch_->marks.find(node);
   return mark != nullptr && (mark->execute || mark->capture != 0);
 }
 
 void Run::add_root(tn_tensor& output, Ref gradient) {
-  roots_.push_back({{}, std::move(gradient)});
-  roots_.back().edge = gradient_edge(output);
+  scratch_->roots.push_back({{}, std::move(gradient)});
+  scratch_->roots.back().edge = gradient_edge(output);
 }
 
 void Run::capture(tn_tensor& input) {
-  captures_.push_back({{}, Ref(), &input, 0});
-  captures_.back().edge = gradient_edge(input);
+  scratch_->captures.push_back({{}, Ref(), &input, 0});
+  scratch_->captures.back().edge = gradient_edge(input);
 }
 
-// ---- Which nodes gradient() needs ---------------------------------------------------------------------------------------
+// ---- Which nodes gradient() needs --------------------------------------------------------------
 
 // Depth first, without recursion. Nodes older than every captured one can't lead to any.
 void Run::visit_from(Node* root, uint64_t oldest) {
@@ -122,16 +126,16 @@ void Run::visit_from(Node* root, uint64_t oldest) {
 void Run::mark() {
   auto& marks = scratch_->marks;
   uint64_t oldest = ~uint64_t{0};
-  for (uint32_t i = 0; i < captures_.size(); ++i) {
+  for (uint32_t i = 0; i < scratch_->captures.size(); ++i) {
     bool fresh;
-    Mark& mark = marks.insert(captures_[i].edge.node, fresh);
-    captures_[i].next = std::exchange(mark.capture, i + 1);
-    oldest = std::min(oldest, captures_[i].edge.node->sequence);
+    Mark& mark = marks.insert(scratch_->captures[i].edge.node, fresh);
+    scratch_->captures[i].next = std::exchange(mark.capture, i + 1);
+    oldest = std::min(oldest, scratch_->captures[i].edge.node->sequence);
   }
-  for (const Root& root : roots_) visit_from(root.edge.node, oldest);
+  for (const Scratch::Root& root : scratch_->roots) visit_from(root.edge.node, oldest);
 }
 
-// ---- The loop -----------------------------------------------------------------------------------------------------------
+// ---- The loop ----------------------------------------------------------------------------------
 
 void Run::deliver(Edge edge, Ref gradient) {
   Pending* arrived = nullptr;
@@ -175,8 +179,8 @@ bool Run::take_next(Node*& node, Pending& arrived) {
 }
 
 void Run::execute() {
-  if (!captures_.empty()) mark();
-  for (Root& root : roots_)
+  if (!scratch_->captures.empty()) mark();
+  for (Scratch::Root& root : scratch_->roots)
     if (wants(root.edge.node)) deliver(root.edge, std::move(root.gradient));
   Node* node;
   Pending arrived;
@@ -193,19 +197,20 @@ void Run::execute() {
 void Run::process(Node& node, Pending& arrived) {
   tn_tensor** grads = arrived.grads();
   if (node.hooks.load(std::memory_order_acquire) != nullptr) run_hooks(node, grads);
-  if (captures_.empty()) {
+  if (scratch_->captures.empty()) {
     if (!node.is_leaf) return apply(node, grads);
-    if (grads[0] != nullptr) accumulate(static_cast<LeafNode&>(node), Ref(std::exchange(grads[0], nullptr)));
+    if (grads[0] != nullptr)
+      accumulate(static_cast<LeafNode&>(node), Ref(std::exchange(grads[0], nullptr)));
     return;
   }
   const Mark mark = *scratch_->marks.find(&node);
-  if (mark.capture != 0) keep_captured(mark, node, grads);
+  if (mark.capture != 0) keep_captured(mark, grads);
   if (mark.execute) apply(node, grads);
 }
 
-void Run::keep_captured(const Mark& mark, Node&, tn_tensor** grads) {
-  for (uint32_t i = mark.capture; i != 0; i = captures_[i - 1].next) {
-    Capture& capture = captures_[i - 1];
+void Run::keep_captured(const Mark& mark, tn_tensor** grads) {
+  for (uint32_t i = mark.capture; i != 0; i = scratch_->captures[i - 1].next) {
+    Scratch::Capture& capture = scratch_->captures[i - 1];
     capture.gradient = Ref::share(grads[capture.edge.nr]);
   }
 }
@@ -233,14 +238,15 @@ void Run::apply(Node& node, tn_tensor** grads) {
     const Edge edge = node.edges[e];
     if (!gradient || edge.node == nullptr || !wants(edge.node)) continue;
     if (anomaly && has_nan(*gradient))
-      fail(TN_FAILED_PRECONDITION, "[{}] its gradient is NaN: of input {} with shape {}, made by the forward op number {}",
+      fail(TN_FAILED_PRECONDITION,
+           "[{}] its gradient is NaN: of input {} with shape {}, made by the forward op number {}",
            node.name(), e, format_shape(gradient->sizes()), node.sequence);
     deliver(edge, std::move(gradient));
   }
 }
 
 Ref Run::captured(uint32_t input) {
-  Capture& capture = captures_[input];
+  Scratch::Capture& capture = scratch_->captures[input];
   if (capture.gradient) return std::move(capture.gradient);
   const Mark* mark = scratch_->marks.find(capture.edge.node);
   if (!mark->reached) return Ref();

@@ -1,4 +1,5 @@
-// One backward pass, on the calling thread: nodes in the order of their age, youngest first, each when its gradient is complete.
+// One backward pass, on the calling thread: nodes in the order of their age, youngest first, each
+// when its gradient is complete.
 #pragma once
 
 #include <optional>
@@ -38,10 +39,22 @@ struct Scratch {
     Node* node;
     uint32_t edge;
   };
+  struct Root {
+    Edge edge;
+    Ref gradient;
+  };
+  struct Capture {
+    Edge edge;
+    Ref gradient;
+    tn_tensor* input;
+    uint32_t next;  // index + 1 of the next at the same node
+  };
   NodeMap<Pending> pending;
   std::vector<Aged> heap;
   NodeMap<Mark> marks;
   std::vector<Visit> visits;
+  std::vector<Root> roots;
+  std::vector<Capture> captures;
   void clear();
 };
 
@@ -53,16 +66,20 @@ class Run {
   Run& operator=(const Run&) = delete;
 
   bool create_graph() const { return (flags_ & TN_BACKWARD_CREATE_GRAPH) != 0; }
-  bool keeps_graph() const { return (flags_ & (TN_BACKWARD_CREATE_GRAPH | TN_BACKWARD_RETAIN_GRAPH)) != 0; }
+  bool keeps_graph() const {
+    return (flags_ & (TN_BACKWARD_CREATE_GRAPH | TN_BACKWARD_RETAIN_GRAPH)) != 0;
+  }
   // Whether a gradient for the node is of use.
   bool wants(const Node* node) const;
 
   // An output and its gradient.
   void add_root(tn_tensor& output, Ref gradient);
-  // Makes it a run of gradient(): only what leads to these is computed, and leaves keep what they have.
+  // Makes it a run of gradient(): only what leads to these is computed, and leaves keep what they
+  // have.
   void capture(tn_tensor& input);
   void execute();
-  // After execute(): the gradient of an input; zeros when it is reached by undefined ones only, null when it is not reached.
+  // After execute(): the gradient of an input; zeros when it is reached by undefined ones only,
+  // null when it is not reached.
   Ref captured(uint32_t input);
 
   // Adds two gradients, in place where one is nobody else's.
@@ -70,37 +87,26 @@ class Run {
   void accumulate(LeafNode& leaf, Ref gradient);
 
  private:
-  struct Root {
-    Edge edge;
-    Ref gradient;
-  };
-  struct Capture {
-    Edge edge;
-    Ref gradient;
-    tn_tensor* input;
-    uint32_t next;  // index + 1 of the next at the same node
-  };
-
   void mark();
   void visit_from(Node* root, uint64_t oldest);
   void deliver(Edge edge, Ref gradient);
   bool take_next(Node*& node, Pending& arrived);
   void process(Node& node, Pending& arrived);
   void run_hooks(Node& node, tn_tensor** grads);
-  void keep_captured(const Mark& mark, Node& node, tn_tensor** grads);
+  void keep_captured(const Mark& mark, tn_tensor** grads);
   void apply(Node& node, tn_tensor** grads);
 
   uint32_t flags_;
   uint32_t outer_modes_;
   Scratch* scratch_;
-  Node* front_node_ = nullptr;  // a pending node outside the map: all there is while the graph is a chain
+  Node* front_node_ =
+      nullptr;  // a pending node outside the map: all there is while the graph is a chain
   Pending front_{};
-  std::vector<Root> roots_;
-  std::vector<Capture> captures_;
 };
 
-// Gives a gradient the shape, dtype and device of what it belongs to: sums over broadcast dimensions, takes the real part, casts.
-// Throws where that can't be. `name` and `what` are for the error.
+// Gives a gradient the shape, dtype and device of what it belongs to: sums over broadcast
+// dimensions, takes the real part, casts. Throws where that can't be. `name` and `what` are for the
+// error.
 Ref conform(Ref gradient, const TensorMeta& want, std::string_view name, std::string_view what);
 bool has_nan(tn_tensor& gradient);
 // Zeros or ones of a tensor's shape, dtype and device.

@@ -63,13 +63,15 @@ tn_tensor* grad_saved_output(tn_grad_call* call, uint32_t result) noexcept {
 
 const tn_value* grad_arg(tn_grad_call* call, uint32_t arg) noexcept {
   return lending(call, [&]() -> const tn_value* {
-    if (arg >= call->call.node().nargs || call->call.is_tensor(arg) || !call->call.has(arg)) return nullptr;
+    if (arg >= call->call.node().nargs || call->call.is_tensor(arg) || !call->call.has(arg))
+      return nullptr;
     return &call->call.value(arg);
   });
 }
 
 uint32_t grad_needed(tn_grad_call* call, uint32_t arg) noexcept {
-  return lending(call, [&] { return uint32_t{arg < call->call.node().nargs && call->call.needs(arg)}; });
+  return lending(call,
+                 [&] { return uint32_t{arg < call->call.node().nargs && call->call.needs(arg)}; });
 }
 
 tn_status* grad_set(tn_grad_call* call, uint32_t arg, tn_tensor* grad) noexcept {

@@ -1,5 +1,5 @@
-// What a plugin's tn_op_def.gradient reads and sets through the host's table. Arguments and results as in tn_host.grad_*; NULL
-// and out-of-range indices give NULL, 0 or an error.
+// What a plugin's tn_op_def.gradient reads and sets through the host's table. Arguments and results
+// as in tn_host.grad_*; NULL and out-of-range indices give NULL, 0 or an error.
 #pragma once
 
 #include "tenon/plugin.h"

@@ -44,19 +44,22 @@ struct FunctionNode final : Node {
     }
     if (!held)
       fail(TN_FAILED_PRECONDITION,
-           "[{}] what its gradient needs was freed by an earlier backward through this graph; pass retain_graph to that one",
+           "[{}] what its gradient needs was freed by an earlier backward through this graph; pass "
+           "retain_graph to that one",
            title);
     const tn_function& function = held->get();
     check(function.backward(function.ctx, grads, nresults, results, nedges));
     for (uint32_t e = 0; e < nedges; ++e) {
       Ref gradient(std::exchange(results[e], nullptr));
       if (!gradient || edges[e].node == nullptr) continue;
-      results[e] = conform(std::move(gradient), inputs[e], title, fmt::format("of input {}", e)).take();
+      results[e] =
+          conform(std::move(gradient), inputs[e], title, fmt::format("of input {}", e)).take();
     }
   }
 };
 
-NodeRef make_node(std::shared_ptr<Callback> callback, tn_tensor* const* inputs, uint32_t ninputs, uint32_t noutputs) {
+NodeRef make_node(std::shared_ptr<Callback> callback, tn_tensor* const* inputs, uint32_t ninputs,
+                  uint32_t noutputs) {
   size_t dims = 0;
   for (uint32_t i = 0; i < ninputs; ++i)
     if (inputs[i] != nullptr) dims += inputs[i]->ndim();
@@ -87,25 +90,30 @@ NodeRef make_node(std::shared_ptr<Callback> callback, tn_tensor* const* inputs, 
   return owner;
 }
 
-void record_function(const tn_function& function, tn_tensor* const* inputs, uint32_t ninputs, tn_tensor* const* outputs,
-                     uint32_t noutputs) {
+void record_function(const tn_function& function, tn_tensor* const* inputs, uint32_t ninputs,
+                     tn_tensor* const* outputs, uint32_t noutputs) {
   auto callback = std::make_shared<Callback>(function);
   const std::string_view name = to_view(callback->get().name);
-  if (callback->get().backward == nullptr) fail(TN_INVALID_ARGUMENT, "[{}] a function without backward", name);
+  if (callback->get().backward == nullptr)
+    fail(TN_INVALID_ARGUMENT, "[{}] a function without backward", name);
   if ((ninputs != 0 && inputs == nullptr) || (noutputs != 0 && outputs == nullptr))
     fail(TN_INVALID_ARGUMENT, "[{}] no inputs or outputs given", name);
   for (uint32_t k = 0; k < noutputs; ++k) {
-    if (outputs[k] == nullptr) fail(TN_INVALID_ARGUMENT, "[{}] output {} is a null handle", name, k);
+    if (outputs[k] == nullptr)
+      fail(TN_INVALID_ARGUMENT, "[{}] output {} is a null handle", name, k);
     if (requires_grad(*outputs[k]))
-      fail(TN_FAILED_PRECONDITION, "[{}] output {} already has a history; compute it with recording off", name, k);
+      fail(TN_FAILED_PRECONDITION,
+           "[{}] output {} already has a history; compute it with recording off", name, k);
   }
-  const bool needed = std::any_of(inputs, inputs + ninputs, [](tn_tensor* x) { return x != nullptr && requires_grad(*x); });
+  const bool needed = std::any_of(inputs, inputs + ninputs,
+                                  [](tn_tensor* x) { return x != nullptr && requires_grad(*x); });
   if (!recording() || !needed) return;
   uint32_t tied = 0;
   for (uint32_t k = 0; k < noutputs; ++k) {
     tied += is_differentiable(outputs[k]->dtype());
     if (outputs[k]->flags & kInference)
-      fail(TN_FAILED_PRECONDITION, "[{}] output {} was made in inference mode and cannot join a graph", name, k);
+      fail(TN_FAILED_PRECONDITION,
+           "[{}] output {} was made in inference mode and cannot join a graph", name, k);
   }
   if (tied == 0) return;
   Node* node = make_node(std::move(callback), inputs, ninputs, noutputs).release();
@@ -123,8 +131,8 @@ void record_function(const tn_function& function, tn_tensor* const* inputs, uint
 
 using namespace tenon::core;
 
-tn_status* tn_function_record(const tn_function* function, tn_tensor* const* inputs, uint32_t ninputs,
-                              tn_tensor* const* outputs, uint32_t noutputs) {
+tn_status* tn_function_record(const tn_function* function, tn_tensor* const* inputs,
+                              uint32_t ninputs, tn_tensor* const* outputs, uint32_t noutputs) {
   return guarded([&] {
     if (function == nullptr) fail(TN_INVALID_ARGUMENT, "[function] no function given");
     record_function(*function, inputs, ninputs, outputs, noutputs);

@@ -1,4 +1,5 @@
-// What the engine does with single gradients: sums, leaf accumulation, fitting to the tensor they belong to.
+// What the engine does with single gradients: sums, leaf accumulation, fitting to the tensor they
+// belong to.
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -37,15 +38,17 @@ void add_into(tn_tensor& sum, tn_tensor& term) {
   call_into(add_op(), args, 2, outs, 1);
 }
 
-// A leaf's gradient is a tensor of its own: the one that came when nobody else has it, else a copy.
-Ref own(Ref gradient) {
-  const Storage& storage = *gradient->storage;
-  const bool whole = gradient->view.offset == 0;  // not a part that keeps more memory alive
-  if (gradient->refs.load(std::memory_order_acquire) == 1 && storage.refs.load(std::memory_order_acquire) == 1 &&
-      gradient->contiguous() && storage.release == nullptr && storage.read_only == 0 && whole)
-    return gradient;
+// Fit to be a leaf's gradient: a tensor of its own, not a part that keeps more memory alive.
+bool is_own(const tn_tensor& gradient) {
+  const Storage& storage = *gradient.storage;
+  return gradient.refs.load(std::memory_order_acquire) == 1 &&
+         storage.refs.load(std::memory_order_acquire) == 1 && gradient.contiguous() &&
+         storage.release == nullptr && storage.read_only == 0 && gradient.view.offset == 0;
+}
+
+Ref copy_of(const tn_tensor& gradient) {
   static const tn_op& op = builtin("clone");
-  const tn_value arg = tensor_value(gradient.get());
+  const tn_value arg = tensor_value(&gradient);
   tn_tensor* out = nullptr;
   call(op, &arg, 1, &out, 1);
   return Ref(out);
@@ -53,7 +56,8 @@ Ref own(Ref gradient) {
 
 Tensor share(const Ref& ref) { return Tensor::share(ref.get()); }
 
-// Sums over the dimensions along which `want` was broadcast; undefined when that does not lead to it.
+// Sums over the dimensions along which `want` was broadcast; undefined when that does not lead to
+// it.
 Ref sum_to(const Ref& gradient, std::span<const int64_t> want) {
   const auto have = gradient->sizes();
   if (have.size() < want.size()) return Ref();
@@ -81,17 +85,18 @@ bool same(std::span<const int64_t> a, std::span<const int64_t> b) {
 }  // namespace
 
 TensorMeta meta_of_tensor(const tn_tensor& tensor) {
-  return {tensor.shape(), tensor.device, static_cast<uint8_t>(tensor.ndim()), static_cast<uint8_t>(tensor.dtype()), true};
+  return {tensor.shape(), tensor.device, static_cast<uint8_t>(tensor.ndim()),
+          static_cast<uint8_t>(tensor.dtype()), true};
 }
 
 Ref conform(Ref gradient, const TensorMeta& want, std::string_view name, std::string_view what) {
-  if (same(gradient->sizes(), want.sizes()) && gradient->dtype() == want.dtype && gradient->device == want.device)
-      [[likely]]
+  if (same(gradient->sizes(), want.sizes()) && gradient->dtype() == want.dtype &&
+      gradient->device == want.device) [[likely]]
     return gradient;
   const std::string found = describe(*gradient);
   const auto refuse = [&] {
-    fail(TN_INVALID_ARGUMENT, "[{}] the gradient {} is {}, expected {}{}@{}", name, what, found, dtype_name(want.dtype),
-         format_shape(want.sizes()), want.device->id);
+    fail(TN_INVALID_ARGUMENT, "[{}] the gradient {} is {}, expected {}{}@{}", name, what, found,
+         dtype_name(want.dtype), format_shape(want.sizes()), want.device->id);
   };
   // A number on the host may have joined a device's tensor.
   const bool joined = want.ndim == 0 && want.device->is_host();
@@ -104,7 +109,8 @@ Ref conform(Ref gradient, const TensorMeta& want, std::string_view name, std::st
   if (fitted.device().get() != want.device) fitted = fitted.to(Device(want.device));
   if (static_cast<tn_dtype>(fitted.dtype()) != want.dtype) {
     if (!is_differentiable(static_cast<tn_dtype>(fitted.dtype()))) refuse();
-    if (is_complex(static_cast<tn_dtype>(fitted.dtype())) && !is_complex(want.dtype)) fitted = tenon::real(fitted);
+    if (is_complex(static_cast<tn_dtype>(fitted.dtype())) && !is_complex(want.dtype))
+      fitted = tenon::real(fitted);
     fitted = fitted.to(static_cast<DType>(want.dtype));
   }
   return Ref(fitted.take());
@@ -121,27 +127,29 @@ Ref Run::sum(Ref a, Ref b) {
   return add(*a, *b);
 }
 
-// No lock is held while an op runs: what is there is taken out, added to, and put back; what another thread put there meanwhile
-// is added as well.
+// No lock is held while an op runs: what is there is taken out, added to, and put back; what
+// another thread put there meanwhile is added as well.
 void Run::accumulate(LeafNode& leaf, Ref gradient) {
   Ref sum = std::move(gradient);
-  for (bool ours = false;; ours = true) {
+  bool owned = is_own(*sum), held = false;
+  while (true) {
     Ref there;
     {
       std::lock_guard guard(leaf.grad_lock);
       if (leaf.abandoned) return;
       there = Ref(std::exchange(leaf.grad, nullptr));
-      if (!there && ours) {
+      if (!there && owned) {
         leaf.grad = sum.take();
         return;
       }
     }
     if (!there) {
-      sum = own(std::move(sum));
+      sum = copy_of(*sum);
+      owned = true;
       continue;
     }
-    if (ours) std::swap(there, sum);
     // The tensor that the user may hold stays the gradient, unless a graph needs its old value.
+    if (held) std::swap(there, sum);
     if (create_graph() || there->requires_grad()) {
       sum = add(*there, *sum);
     } else {
@@ -153,6 +161,7 @@ void Run::accumulate(LeafNode& leaf, Ref gradient) {
       }
       sum = std::move(there);
     }
+    owned = held = true;
   }
 }
 
@@ -164,14 +173,18 @@ bool has_nan(tn_tensor& gradient) {
 Ref constant_like(const TensorMeta& like, double value) {
   tn_device& device = *like.device;
   Ref out;
-  if (device.is_host() && like.ndim == 0 && (like.dtype == TN_DTYPE_F32 || like.dtype == TN_DTYPE_F64)) {
+  if (device.is_host() && like.ndim == 0 &&
+      (like.dtype == TN_DTYPE_F32 || like.dtype == TN_DTYPE_F64)) {
     out = Ref(make_tensor(like.dtype, {}, device));
     const float single = static_cast<float>(value);
-    if (like.dtype == TN_DTYPE_F32) std::memcpy(out->view.data, &single, sizeof single);
-    else std::memcpy(out->view.data, &value, sizeof value);
+    if (like.dtype == TN_DTYPE_F32)
+      std::memcpy(out->view.data, &single, sizeof single);
+    else
+      std::memcpy(out->view.data, &value, sizeof value);
     return out;
   }
-  return Ref(tenon::full(like.sizes(), value, static_cast<DType>(like.dtype), Device(&device)).take());
+  return Ref(
+      tenon::full(like.sizes(), value, static_cast<DType>(like.dtype), Device(&device)).take());
 }
 
 }  // namespace tenon::core

@@ -9,7 +9,7 @@ namespace tenon::core {
 
 thread_local constinit Tape t_tape TN_TLS = {};
 
-// ---- Memory -------------------------------------------------------------------------------------------------------------
+// ---- Memory ------------------------------------------------------------------------------------
 namespace {
 
 constexpr size_t kClassBytes[] = {64, 192, 256, 320, 448, 640, 1024};
@@ -28,31 +28,47 @@ void* take_node_memory(size_t bytes, uint8_t& block_class) {
   block_class = 0;
   while (block_class < kLarge && kClassBytes[block_class] < bytes) ++block_class;
   switch (block_class) {
-    case 0: return blocks<kClassBytes[0]>().take();
-    case 1: return blocks<kClassBytes[1]>().take();
-    case 2: return blocks<kClassBytes[2]>().take();
-    case 3: return blocks<kClassBytes[3]>().take();
-    case 4: return blocks<kClassBytes[4]>().take();
-    case 5: return blocks<kClassBytes[5]>().take();
-    case 6: return blocks<kClassBytes[6]>().take();
-    default: return ::operator new(bytes);
+    case 0:
+      return blocks<kClassBytes[0]>().take();
+    case 1:
+      return blocks<kClassBytes[1]>().take();
+    case 2:
+      return blocks<kClassBytes[2]>().take();
+    case 3:
+      return blocks<kClassBytes[3]>().take();
+    case 4:
+      return blocks<kClassBytes[4]>().take();
+    case 5:
+      return blocks<kClassBytes[5]>().take();
+    case 6:
+      return blocks<kClassBytes[6]>().take();
+    default:
+      return ::operator new(bytes);
   }
 }
 
 void give_node_memory(void* memory, uint8_t block_class) noexcept {
   switch (block_class) {
-    case 0: return blocks<kClassBytes[0]>().give(memory);
-    case 1: return blocks<kClassBytes[1]>().give(memory);
-    case 2: return blocks<kClassBytes[2]>().give(memory);
-    case 3: return blocks<kClassBytes[3]>().give(memory);
-    case 4: return blocks<kClassBytes[4]>().give(memory);
-    case 5: return blocks<kClassBytes[5]>().give(memory);
-    case 6: return blocks<kClassBytes[6]>().give(memory);
-    default: return ::operator delete(memory);
+    case 0:
+      return blocks<kClassBytes[0]>().give(memory);
+    case 1:
+      return blocks<kClassBytes[1]>().give(memory);
+    case 2:
+      return blocks<kClassBytes[2]>().give(memory);
+    case 3:
+      return blocks<kClassBytes[3]>().give(memory);
+    case 4:
+      return blocks<kClassBytes[4]>().give(memory);
+    case 5:
+      return blocks<kClassBytes[5]>().give(memory);
+    case 6:
+      return blocks<kClassBytes[6]>().give(memory);
+    default:
+      return ::operator delete(memory);
   }
 }
 
-// ---- Life ---------------------------------------------------------------------------------------------------------------
+// ---- Life --------------------------------------------------------------------------------------
 
 Node::~Node() { delete hooks.load(std::memory_order_relaxed); }
 
@@ -80,7 +96,7 @@ void number_node(Node& node) noexcept {
   node.sequence = t_tape.sequence = youngest + 1;
 }
 
-// ---- Hooks --------------------------------------------------------------------------------------------------------------
+// ---- Hooks -------------------------------------------------------------------------------------
 
 void HookList::add(std::shared_ptr<Hook> hook) {
   std::lock_guard guard(lock_);
@@ -90,7 +106,8 @@ void HookList::add(std::shared_ptr<Hook> hook) {
 bool HookList::remove(uint64_t id) {
   std::shared_ptr<Hook> removed;  // destroyed after the lock is gone
   std::lock_guard guard(lock_);
-  const auto found = std::find_if(hooks_.begin(), hooks_.end(), [&](const auto& hook) { return hook->id == id; });
+  const auto found =
+      std::find_if(hooks_.begin(), hooks_.end(), [&](const auto& hook) { return hook->id == id; });
   if (found == hooks_.end()) return false;
   removed = std::move(*found);
   hooks_.erase(found);
@@ -106,25 +123,28 @@ HookList& hooks_of(Node& node) {
   HookList* list = node.hooks.load(std::memory_order_acquire);
   if (list != nullptr) return *list;
   auto fresh = std::make_unique<HookList>();
-  if (node.hooks.compare_exchange_strong(list, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();
+  if (node.hooks.compare_exchange_strong(list, fresh.get(), std::memory_order_acq_rel))
+    return *fresh.release();
   return *list;
 }
 
-// ---- Leaves -------------------------------------------------------------------------------------------------------------
+// ---- Leaves ------------------------------------------------------------------------------------
 namespace {
 
 // Set in `refs` while a leaf gets a new number.
 constexpr uint32_t kBusy = 1u << 31;
 
-// A leaf that no graph uses gets a fresh number, so that its gradient is complete, and its hooks run, as early as can be. In a
-// graph of a few nodes that makes no difference.
+// A leaf that no graph uses gets a fresh number, so that its gradient is complete, and its hooks
+// run, as early as can be. In a graph of a few nodes that makes no difference.
 constexpr uint64_t kFewNodes = 64;
 
 void join_graph(LeafNode& leaf) noexcept {
   uint32_t unused = 1;
   if (leaf.refs.load(std::memory_order_acquire) == 1 &&
-      t_tape.sequence - std::atomic_ref(leaf.sequence).load(std::memory_order_relaxed) > kFewNodes &&
-      leaf.refs.compare_exchange_strong(unused, kBusy | 2, std::memory_order_acquire, std::memory_order_relaxed)) {
+      t_tape.sequence - std::atomic_ref(leaf.sequence).load(std::memory_order_relaxed) >
+          kFewNodes &&
+      leaf.refs.compare_exchange_strong(unused, kBusy | 2, std::memory_order_acquire,
+                                        std::memory_order_relaxed)) {
     std::atomic_ref(leaf.sequence).store(++t_tape.sequence, std::memory_order_relaxed);
     leaf.refs.fetch_and(~kBusy, std::memory_order_release);
     return;
@@ -137,11 +157,13 @@ int64_t* trailing_shape(LeafNode* node) { return reinterpret_cast<int64_t*>(node
 
 }  // namespace
 
-LeafNode::LeafNode(const tn_tensor& leaf, uint8_t memory_class) : Node(1, 0, nullptr, memory_class) {
+LeafNode::LeafNode(const tn_tensor& leaf, uint8_t memory_class)
+    : Node(1, 0, nullptr, memory_class) {
   is_leaf = true;
   int64_t* shape = trailing_shape(this);
   std::copy_n(leaf.shape(), leaf.ndim(), shape);
-  meta = {shape, leaf.device, static_cast<uint8_t>(leaf.ndim()), static_cast<uint8_t>(leaf.dtype()), true};
+  meta = {shape, leaf.device, static_cast<uint8_t>(leaf.ndim()), static_cast<uint8_t>(leaf.dtype()),
+          true};
 }
 
 LeafNode::~LeafNode() { tenon::core::release(grad); }
@@ -177,7 +199,8 @@ LeafNode& leaf_of(tn_tensor& tensor) {
   AutogradMeta& meta = meta_of(tensor);
   if (meta.leaf == nullptr) {
     uint8_t block_class;
-    void* memory = take_node_memory(sizeof(LeafNode) + tensor.ndim() * sizeof(int64_t), block_class);
+    void* memory =
+        take_node_memory(sizeof(LeafNode) + tensor.ndim() * sizeof(int64_t), block_class);
     meta.leaf = new (memory) LeafNode(tensor, block_class);
   }
   return *meta.leaf;

@@ -46,16 +46,15 @@ class SpinLock {
   std::atomic<bool> held_{false};
 };
 
-// A node lives while a tensor it made or a later node refers to it. Memory comes from thread-local free lists, one block for the
-// node with its edges and all it copied.
+// A node lives while a tensor it made or a later node refers to it. Memory comes from thread-local
+// free lists, one block for the node with its edges and all it copied.
 struct Node {
   std::atomic<uint32_t> refs{1};
   uint32_t nresults;  // of the forward op: that many gradients come in
   uint32_t nedges;    // that many go out
   uint8_t block_class;
   bool is_leaf = false;
-  SpinLock lock;      // of what a run may take out
-  bool freed = false; // a run took out what the gradient needs
+  SpinLock lock;  // of what a run may take out
   union {
     uint64_t sequence;  // greater than those of all nodes its edges lead to
     Node* next_dead;
@@ -64,13 +63,18 @@ struct Node {
   std::atomic<HookList*> hooks{nullptr};
 
   Node(uint32_t results, uint32_t edge_count, Edge* edge_memory, uint8_t memory_class)
-      : nresults(results), nedges(edge_count), block_class(memory_class), sequence(0), edges(edge_memory) {}
+      : nresults(results),
+        nedges(edge_count),
+        block_class(memory_class),
+        sequence(0),
+        edges(edge_memory) {}
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
   virtual ~Node();  // frees what is saved and the hooks; bury() lets go of the edges
 
   virtual std::string_view name() const = 0;
-  // Fills results[e] for edge e with a new reference, or leaves it NULL. grads[k] is NULL where none arrived. Throws Error.
+  // Fills results[e] for edge e with a new reference, or leaves it NULL. grads[k] is NULL where
+  // none arrived. Throws Error.
   virtual void apply(Run& run, tn_tensor* const* grads, tn_tensor** results) = 0;
 };
 
@@ -104,14 +108,15 @@ using NodeRef = std::unique_ptr<Node, NodeRelease>;
 // After its edges are set: makes the node younger than all it leads to.
 void number_node(Node& node) noexcept;
 
-// ---- Hooks --------------------------------------------------------------------------------------------------------------
+// ---- Hooks -------------------------------------------------------------------------------------
 struct Hook {
   uint64_t id;
   uint32_t nr;  // of the result whose gradient it sees
   tn_grad_hook_fn run;
   void* ctx;
   void (*destroy)(void* ctx);
-  Hook(uint64_t hook_id, uint32_t result, tn_grad_hook_fn fn, void* context, void (*destructor)(void*))
+  Hook(uint64_t hook_id, uint32_t result, tn_grad_hook_fn fn, void* context,
+       void (*destructor)(void*))
       : id(hook_id), nr(result), run(fn), ctx(context), destroy(destructor) {}
   Hook(const Hook&) = delete;
   Hook& operator=(const Hook&) = delete;
@@ -134,10 +139,10 @@ class HookList {
 // The list of a node, made when there is none.
 HookList& hooks_of(Node& node);
 
-// ---- What hangs on a tensor ---------------------------------------------------------------------------------------------
+// ---- What hangs on a tensor --------------------------------------------------------------------
 
-// Collects the gradient of one leaf. Shared by the leaf and the graphs that use it; the gradient goes when the leaf does, so
-// that a gradient with a history keeps nothing alive.
+// Collects the gradient of one leaf. Shared by the leaf and the graphs that use it; the gradient
+// goes when the leaf does, so that a gradient with a history keeps nothing alive.
 struct LeafNode final : Node {
   SpinLock grad_lock;
   bool abandoned = false;  // the leaf is gone
@@ -147,17 +152,18 @@ struct LeafNode final : Node {
   LeafNode(const tn_tensor& leaf, uint8_t memory_class);
   ~LeafNode() override;
   std::string_view name() const override { return "leaf"; }
-  void apply(Run&, tn_tensor* const*, tn_tensor**) override {}  // Run::accumulate takes the gradient over instead
+  void apply(Run&, tn_tensor* const*, tn_tensor**) override {
+  }  // Run::accumulate takes the gradient over instead
   Ref get_grad();
   void set_grad(Ref grad);
   void abandon() noexcept;
 };
 
 struct AutogradMeta {
-  LeafNode* leaf = nullptr;   // of a leaf; an owned reference
-  tn_tensor* base = nullptr;  // of a view; an owned reference, never itself a view
+  LeafNode* leaf = nullptr;                   // of a leaf; an owned reference
+  tn_tensor* base = nullptr;                  // of a view; an owned reference, never itself a view
   std::atomic<const Node*> base_fn{nullptr};  // the base's history when the view's was made
-  SpinLock lock;              // while the view's history is made anew
+  SpinLock lock;                              // while the view's history is made anew
   uint8_t block_class;
   struct Hooked {
     uint64_t id;

@@ -10,12 +10,14 @@ namespace tenon::core {
 namespace {
 
 bool is_number_tag(uint32_t tag) {
-  return tag == TN_VALUE_BOOL || tag == TN_VALUE_INT || tag == TN_VALUE_FLOAT || tag == TN_VALUE_COMPLEX;
+  return tag == TN_VALUE_BOOL || tag == TN_VALUE_INT || tag == TN_VALUE_FLOAT ||
+         tag == TN_VALUE_COMPLEX;
 }
 
 }  // namespace
 
 OpNode::~OpNode() {
+  if (freed) return;
   for (uint32_t i = 0; i < nsaved; ++i) tenon::core::release(saved[i].alias);
 }
 
@@ -23,8 +25,10 @@ void OpNode::apply(Run& run, tn_tensor* const* grads, tn_tensor** outputs) {
   Unpacked values(*this, run.keeps_graph());
   OpGradCall call(*this, run, values, grads, outputs);
   try {
-    if (op.gradient != nullptr) op.gradient->apply(call);
-    else apply_foreign(call);
+    if (op.gradient != nullptr)
+      op.gradient->apply(call);
+    else
+      apply_foreign(call);
   } catch (const Error& error) {
     const std::string place = fmt::format("[{}]", op.name());
     if (std::string_view(error.what()).starts_with(place)) throw;
@@ -32,11 +36,11 @@ void OpNode::apply(Run& run, tn_tensor* const* grads, tn_tensor** outputs) {
   }
 }
 
-// ---- Saved values -------------------------------------------------------------------------------------------------------
+// ---- Saved values ------------------------------------------------------------------------------
 
 Unpacked::Unpacked(OpNode& node, bool keep) : n_(0) {
   saved_ = few_;
-  if (node.nsaved == 0 && !node.freed) return;
+  if (node.nsaved == 0) return;
   bool gone;
   {
     std::lock_guard guard(node.lock);
@@ -51,14 +55,14 @@ Unpacked::Unpacked(OpNode& node, bool keep) : n_(0) {
       if (keep) {
         for (uint32_t i = 0; i < n_; ++i) retain(saved_[i].alias);
       } else {
-        node.nsaved = 0;
         node.freed = true;
       }
     }
   }
   if (gone)
     fail(TN_FAILED_PRECONDITION,
-         "[{}] what its gradient needs was freed by an earlier backward through this graph; pass retain_graph to that one",
+         "[{}] what its gradient needs was freed by an earlier backward through this graph; pass "
+         "retain_graph to that one",
          node.name());
 }
 
@@ -76,14 +80,17 @@ Tensor OpGradCall::unpack(const Saved& saved) const {
   const uint32_t version = saved.alias->storage->version.load(std::memory_order_acquire);
   if (version != saved.version)
     fail(TN_FAILED_PRECONDITION,
-         "[{}] a tensor needed for the gradient was changed in place after it was saved (version {}, saved at {})",
+         "[{}] a tensor needed for the gradient was changed in place after it was saved (version "
+         "{}, saved at {})",
          node_.name(), version, saved.version);
   if (!run_.create_graph()) return Tensor::share(saved.alias);
-  // With history again: a result is tied to the node itself, an argument to where its gradient goes.
+  // With history again: a result is tied to the node itself, an argument to where its gradient
+  // goes.
   const bool result = (saved.place & kResultBit) != 0;
   const uint32_t index = saved.place & ~kResultBit;
   const Edge edge = result ? Edge{&node_, index} : node_.edges[index];
-  if (edge.node == nullptr || !is_differentiable(saved.alias->dtype())) return Tensor::share(saved.alias);
+  if (edge.node == nullptr || !is_differentiable(saved.alias->dtype()))
+    return Tensor::share(saved.alias);
   Ref tied(make_alias(*saved.alias));
   retain(edge.node);
   tied->grad_fn = edge.node;
@@ -92,10 +99,12 @@ Tensor OpGradCall::unpack(const Saved& saved) const {
   return Tensor::adopt(tied.take());
 }
 
-// ---- What formulas ask --------------------------------------------------------------------------------------------------
+// ---- What formulas ask -------------------------------------------------------------------------
 
 const tn_value& OpGradCall::value(uint32_t arg) const {
-  if (arg >= node_.nargs) fail(TN_INTERNAL, "[{}] its gradient asks for argument {} of {}", node_.name(), arg, node_.nargs);
+  if (arg >= node_.nargs)
+    fail(TN_INTERNAL, "[{}] its gradient asks for argument {} of {}", node_.name(), arg,
+         node_.nargs);
   return node_.args[arg];
 }
 
@@ -118,7 +127,8 @@ Tensor OpGradCall::grad(uint32_t result) const {
 Tensor OpGradCall::in(uint32_t arg) const {
   if (input(arg, 0) == nullptr) return Tensor();
   const Saved* saved = saved_.find(static_cast<uint32_t>(value(arg).as.i));
-  if (saved == nullptr) fail(TN_INTERNAL, "[{}] its gradient did not save argument '{}'", node_.name(), arg_name(arg));
+  if (saved == nullptr)
+    fail(TN_INTERNAL, "[{}] its gradient did not save argument '{}'", node_.name(), arg_name(arg));
   return unpack(*saved);
 }
 
@@ -127,7 +137,9 @@ std::vector<Tensor> OpGradCall::ins(uint32_t arg) const {
   for (uint32_t e = 0; e < entries.size(); ++e) {
     if (input(arg, e) == nullptr) continue;
     const Saved* saved = saved_.find(static_cast<uint32_t>(value(arg).as.i) + e);
-    if (saved == nullptr) fail(TN_INTERNAL, "[{}] its gradient did not save argument '{}'", node_.name(), arg_name(arg));
+    if (saved == nullptr)
+      fail(TN_INTERNAL, "[{}] its gradient did not save argument '{}'", node_.name(),
+           arg_name(arg));
     entries[e] = unpack(*saved);
   }
   return entries;
@@ -135,7 +147,8 @@ std::vector<Tensor> OpGradCall::ins(uint32_t arg) const {
 
 Tensor OpGradCall::out(uint32_t result) const {
   const Saved* saved = saved_.find(result | kResultBit);
-  if (saved == nullptr) fail(TN_INTERNAL, "[{}] its gradient did not save result {}", node_.name(), result);
+  if (saved == nullptr)
+    fail(TN_INTERNAL, "[{}] its gradient did not save result {}", node_.name(), result);
   return unpack(*saved);
 }
 
@@ -158,13 +171,16 @@ std::span<const int64_t> OpGradCall::shape(uint32_t arg, uint32_t entry) const {
 
 tn_dtype OpGradCall::dtype(uint32_t arg) const {
   const TensorMeta* meta = input(arg, 0);
-  if (meta == nullptr) fail(TN_INTERNAL, "[{}] its gradient asks for the dtype of '{}'", node_.name(), arg_name(arg));
+  if (meta == nullptr)
+    fail(TN_INTERNAL, "[{}] its gradient asks for the dtype of '{}'", node_.name(), arg_name(arg));
   return meta->dtype;
 }
 
 uint32_t OpGradCall::count(uint32_t arg) const { return is_tensor(arg) ? value(arg).count : 0; }
 
-std::span<const int64_t> OpGradCall::result_shape(uint32_t result) const { return node_.results[result].sizes(); }
+std::span<const int64_t> OpGradCall::result_shape(uint32_t result) const {
+  return node_.results[result].sizes();
+}
 
 bool OpGradCall::has(uint32_t arg) const { return value(arg).tag != TN_VALUE_NONE; }
 
@@ -182,16 +198,21 @@ bool OpGradCall::is_number(uint32_t arg) const {
 Scalar OpGradCall::number(uint32_t arg) const {
   const tn_value& v = value(arg);
   switch (v.tag) {
-    case TN_VALUE_BOOL: return v.as.i != 0;
-    case TN_VALUE_INT: return v.as.i;
-    case TN_VALUE_COMPLEX: return std::complex<double>(v.as.floats[0], v.as.floats[1]);
-    default: return v.as.f;
+    case TN_VALUE_BOOL:
+      return v.as.i != 0;
+    case TN_VALUE_INT:
+      return v.as.i;
+    case TN_VALUE_COMPLEX:
+      return std::complex<double>(v.as.floats[0], v.as.floats[1]);
+    default:
+      return v.as.f;
   }
 }
 
 Device OpGradCall::device(uint32_t arg) const {
   const TensorMeta* meta = input(arg, 0);
-  if (meta == nullptr) fail(TN_INTERNAL, "[{}] its gradient asks for the device of '{}'", node_.name(), arg_name(arg));
+  if (meta == nullptr)
+    fail(TN_INTERNAL, "[{}] its gradient asks for the device of '{}'", node_.name(), arg_name(arg));
   return Device(meta->device);
 }
 

@@ -9,7 +9,8 @@ namespace tenon::core {
 
 constexpr uint32_t kResultBit = 1u << 31;
 
-// A tensor as it was: an alias of its elements without history, so that no cycle arises when the tensor is changed in place.
+// A tensor as it was: an alias of its elements without history, so that no cycle arises when the
+// tensor is changed in place.
 struct Saved {
   tn_tensor* alias;
   uint32_t version;  // of the storage, when it was saved
@@ -20,19 +21,23 @@ struct OpNode final : Node {
   const tn_op& op;
   uint32_t nargs;
   uint32_t nsaved = 0;
-  tn_value* args;       // as the call had them; a tensor (list) holds the index of its first edge in as.i and their count
-  TensorMeta* inputs;   // by edge
+  bool freed = false;  // a run took the saved tensors out
+  tn_value* args;      // as the call had them; a tensor (list) holds the index of its first edge in
+                       // as.i and their count
+  TensorMeta* inputs;  // by edge
   TensorMeta* results;
   Saved* saved;
 
-  OpNode(const tn_op& forward, uint32_t nres, uint32_t edge_count, Edge* edge_memory, uint8_t memory_class)
+  OpNode(const tn_op& forward, uint32_t nres, uint32_t edge_count, Edge* edge_memory,
+         uint8_t memory_class)
       : Node(nres, edge_count, edge_memory, memory_class), op(forward) {}
   ~OpNode() override;
   std::string_view name() const override { return op.name(); }
   void apply(Run& run, tn_tensor* const* grads, tn_tensor** outputs) override;
 };
 
-// What an op node saved, taken out of it for one run: shared when the graph is kept, moved otherwise.
+// What an op node saved, taken out of it for one run: shared when the graph is kept, moved
+// otherwise.
 class Unpacked {
  public:
   Unpacked(OpNode& node, bool keep);
@@ -51,7 +56,8 @@ class Unpacked {
 // A node under evaluation, as formulas see it.
 class OpGradCall final : public GradCall {
  public:
-  OpGradCall(OpNode& node, Run& run, const Unpacked& saved, tn_tensor* const* grads, tn_tensor** outputs)
+  OpGradCall(OpNode& node, Run& run, const Unpacked& saved, tn_tensor* const* grads,
+             tn_tensor** outputs)
       : node_(node), run_(run), saved_(saved), grads_(grads), outputs_(outputs) {}
 
   const OpNode& node() const { return node_; }
@@ -71,8 +77,12 @@ class OpGradCall final : public GradCall {
   double real(uint32_t arg) const override;
   bool is_number(uint32_t arg) const override;
   Scalar number(uint32_t arg) const override;
-  std::string_view str(uint32_t arg) const override { return {value(arg).as.str, value(arg).count}; }
-  std::span<const int64_t> ints(uint32_t arg) const override { return {value(arg).as.ints, value(arg).count}; }
+  std::string_view str(uint32_t arg) const override {
+    return {value(arg).as.str, value(arg).count};
+  }
+  std::span<const int64_t> ints(uint32_t arg) const override {
+    return {value(arg).as.ints, value(arg).count};
+  }
   Device device(uint32_t arg) const override;
   void set(uint32_t arg, Tensor gradient) override { set(arg, 0, std::move(gradient)); }
   void set(uint32_t arg, uint32_t entry, Tensor gradient) override;

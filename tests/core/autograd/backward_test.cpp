@@ -41,7 +41,8 @@ TEST(Backward, ManyGradientsOfOneTensorAreSummed) {
 }
 
 TEST(Backward, SumsOverBroadcastDimensions) {
-  Tensor row = leaf({1, 2, 3}), column = tensor({{10.f}, {20.f}}).requires_grad_(), scalar = tensor(2.f).requires_grad_();
+  Tensor row = leaf({1, 2, 3}), column = tensor({{10.f}, {20.f}}).requires_grad_(),
+         scalar = tensor(2.f).requires_grad_();
   (row * column * scalar).sum().backward();
   EXPECT_EQ(grad_of(row), (Values{60, 60, 60}));
   EXPECT_EQ(grad_of(column), (Values{12, 12}));
@@ -113,7 +114,8 @@ TEST(Backward, ZeroGradientsLeaveTheLeafAlone) {
   Tensor x = leaf({1, -2});
   sign(x).sum().backward();
   EXPECT_FALSE(x.grad().defined());
-  EXPECT_EQ(values(gradient(sign(x).sum(), x)), (Values{0, 0})) << "reached, so zero rather than unused";
+  EXPECT_EQ(values(gradient(sign(x).sum(), x)), (Values{0, 0}))
+      << "reached, so zero rather than unused";
 }
 
 TEST(Backward, TheLeafDoesNotShareTheGivenGradient) {
@@ -167,7 +169,7 @@ TEST(Backward, AFailedRunLeavesNothingBehind) {
   EXPECT_EQ(grad_of(x), (Values{2, 2}));
 }
 
-// ---- gradient() ---------------------------------------------------------------------------------------------------------
+// ---- gradient() --------------------------------------------------------------------------------
 
 TEST(Gradient, OfLeavesAndOfWhatLiesBetween) {
   Tensor x = leaf({1, 2});
@@ -201,7 +203,8 @@ TEST(Gradient, ComputesOnlyWhatIsAsked) {
 TEST(Gradient, UnusedInputs) {
   Tensor x = leaf({1}), other = leaf({1});
   const Tensor y = (x * 2).sum();
-  EXPECT_ERROR(gradient({y}, {x, other}, {}, {.retain_graph = true}), "[gradient]", "input 1", "allow_unused");
+  EXPECT_ERROR(gradient({y}, {x, other}, {}, {.retain_graph = true}), "[gradient]", "input 1",
+               "allow_unused");
   const auto found = gradient({y}, {x, other}, {}, {.allow_unused = true});
   EXPECT_EQ(values(found[0]), (Values{2}));
   EXPECT_FALSE(found[1].defined());
@@ -248,10 +251,11 @@ TEST(Gradient, OfGradientsAccumulateInLeaves) {
 TEST(Gradient, OfAGivenGradient) {
   Tensor x = leaf({1, 2}), g = leaf({3, 4});
   const auto found = gradient({x * x}, {x}, {g}, {.create_graph = true});
-  EXPECT_EQ(values(gradient(found[0].sum(), g)), (Values{2, 4})) << "linear in the gradient that was given";
+  EXPECT_EQ(values(gradient(found[0].sum(), g)), (Values{2, 4}))
+      << "linear in the gradient that was given";
 }
 
-// ---- Leaves and modes ---------------------------------------------------------------------------------------------------
+// ---- Leaves and modes --------------------------------------------------------------------------
 
 TEST(Leaves, WhoIsOne) {
   Tensor x = tensor({1.f, 2.f});

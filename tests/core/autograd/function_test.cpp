@@ -4,7 +4,7 @@
 namespace tenon::testing {
 namespace {
 
-// ---- Hooks --------------------------------------------------------------------------------------------------------------
+// ---- Hooks -------------------------------------------------------------------------------------
 
 TEST(Hooks, SeeTheCompleteGradientOnce) {
   Tensor x = leaf({1, 2});
@@ -94,8 +94,10 @@ TEST(Hooks, MayRunBackwardThemselves) {
 
 TEST(Hooks, Errors) {
   Tensor x = leaf({1, 2});
-  EXPECT_ERROR(tensor({1.f}).register_hook([](const Tensor& g) { return g; }), "[hook]", "requires no gradient");
-  EXPECT_ERROR(detail::check(tn_tensor_add_hook(x.get(), nullptr, nullptr, nullptr, nullptr)), "[hook]");
+  EXPECT_ERROR(tensor({1.f}).register_hook([](const Tensor& g) { return g; }), "[hook]",
+               "requires no gradient");
+  EXPECT_ERROR(detail::check(tn_tensor_add_hook(x.get(), nullptr, nullptr, nullptr, nullptr)),
+               "[hook]");
   Tensor y = x * 2;
   y.register_hook([](const Tensor&) { return zeros({3}); });
   EXPECT_ERROR(y.sum().backward(), "[mul]", "from a hook", "(3,)", "(2,)");
@@ -127,7 +129,7 @@ TEST(Hooks, LeavesOfALargeGraphAreReadyEarly) {
   EXPECT_TRUE(early) << "the last layer's gradient is complete before the first layer's";
 }
 
-// ---- Custom functions ---------------------------------------------------------------------------------------------------
+// ---- Custom functions --------------------------------------------------------------------------
 
 struct Cube : Function<Cube> {
   static constexpr std::string_view name = "cube";
@@ -212,7 +214,7 @@ TEST(Functions, NestedCheckpointsRunBackwardInsideBackward) {
   EXPECT_EQ(grad_of(x), (Values{0.5f, 4}));
 }
 
-// ---- Anomaly mode -------------------------------------------------------------------------------------------------------
+// ---- Anomaly mode ------------------------------------------------------------------------------
 
 TEST(AnomalyMode, NamesTheOpWhoseGradientIsNaN) {
   Tensor x = leaf({0, 1});
@@ -231,7 +233,7 @@ TEST(AnomalyMode, IsQuietWhereAllIsWell) {
   EXPECT_ERROR((x * 1).backward(tensor({NAN, 1.f})), "[backward]", "NaN");
 }
 
-// ---- Ops of plugins -----------------------------------------------------------------------------------------------------
+// ---- Ops of plugins ----------------------------------------------------------------------------
 
 tn_tensor* call_op(std::string_view name, std::vector<tn_value> args) {
   const tn_op* op = tn_op_find({name.data(), name.size()});
@@ -246,7 +248,9 @@ class ForeignOps : public ::testing::Test {
   static Tensor scaled_square(const Tensor& x, double scale) {
     return Tensor::adopt(call_op("test.scaled_square", {detail::value(x), detail::value(scale)}));
   }
-  static Tensor twice(const Tensor& x) { return Tensor::adopt(call_op("test.twice", {detail::value(x)})); }
+  static Tensor twice(const Tensor& x) {
+    return Tensor::adopt(call_op("test.twice", {detail::value(x)}));
+  }
 };
 
 TEST_F(ForeignOps, AreDifferentiatedByTheirCallback) {

@@ -59,7 +59,7 @@ TEST(Deep, ThroughGradientsOfGradients) {
   EXPECT_EQ(values(gradient(first.sum(), x)), (Values{2}));
 }
 
-// ---- Nothing outlives its last tensor -----------------------------------------------------------------------------------
+// ---- Nothing outlives its last tensor ----------------------------------------------------------
 
 TEST(Freed, SavedTensorsGoWithTheGraph) {
   Watched watched({1, 2});
@@ -162,7 +162,7 @@ TEST(Freed, FunctionsGoWithTheGraphOrItsRun) {
   EXPECT_EQ(*identity.destroyed, 2);
 }
 
-// ---- Threads ------------------------------------------------------------------------------------------------------------
+// ---- Threads -----------------------------------------------------------------------------------
 
 template <class Fn>
 void on_threads(int n, Fn&& fn) {
@@ -186,7 +186,8 @@ TEST(Threads, OneGraphRunOnSeveral) {
 TEST(Threads, OneLeafInGraphsOfSeveral) {
   Tensor w = leaf({1, 2});
   std::atomic<int> partial{0};
-  // A complete gradient is 3 each time: a smaller one would mean that the leaf ran before all had arrived.
+  // A complete gradient is 3 each time: a smaller one would mean that the leaf ran before all had
+  // arrived.
   w.register_hook([&](const Tensor& grad) {
     if (values(grad) != (Values{3, 3})) ++partial;
     return Tensor();
@@ -228,8 +229,10 @@ TEST(Threads, AConsumedGraphIsAnErrorNotACrash) {
     std::atomic<int> done{0};
     on_threads(3, [&](int) {
       const std::string error = error_of([&] { y.backward(); });
-      if (error == "no error") ++done;
-      else EXPECT_NE(error.find("retain_graph"), std::string::npos) << error;
+      if (error == "no error")
+        ++done;
+      else
+        EXPECT_NE(error.find("retain_graph"), std::string::npos) << error;
     });
     EXPECT_LE(done, 1);
   }

@@ -49,8 +49,10 @@ TEST(InPlace, SavedTensorsAreWatched) {
   const uint32_t saved_at = w.version();
   w.add_(1);
   w.add_(1);
-  EXPECT_ERROR(y.backward(), "[mul] a tensor needed for the gradient was changed in place after it was saved",
-               ("version " + std::to_string(saved_at + 2)).c_str(), ("saved at " + std::to_string(saved_at)).c_str());
+  EXPECT_ERROR(y.backward(),
+               "[mul] a tensor needed for the gradient was changed in place after it was saved",
+               ("version " + std::to_string(saved_at + 2)).c_str(),
+               ("saved at " + std::to_string(saved_at)).c_str());
   const Tensor e = exp(x);
   e.detach().zero_();
   EXPECT_ERROR(e.sum().backward(), "[exp]", "changed in place");
@@ -65,7 +67,8 @@ TEST(InPlace, OpsMadeOfOthers) {
   Tensor y = x * 2;
   const tn_value args[] = {detail::value(y), detail::value(x), detail::value(x)};
   tn_tensor* const outs[] = {y.get()};
-  detail::check(tn_op_call_into(tn_op_find({"lerp", 4}), args, 3, outs, 1));  // 2x + x·(x − 2x) = 2x − x²
+  detail::check(
+      tn_op_call_into(tn_op_find({"lerp", 4}), args, 3, outs, 1));  // 2x + x·(x − 2x) = 2x − x²
   EXPECT_EQ(values(y), (Values{1, 0}));
   y.sum().backward();
   EXPECT_EQ(grad_of(x), (Values{0, -2}));
@@ -112,7 +115,7 @@ TEST(InPlace, OverlappingElementsAreRefused) {
   EXPECT_ERROR(x.add_(1), "[add]", "share memory");
 }
 
-// ---- Views --------------------------------------------------------------------------------------------------------------
+// ---- Views -------------------------------------------------------------------------------------
 
 TEST(Views, GradientsReachTheBase) {
   Tensor x = tensor({{1.f, 2.f, 3.f}, {4.f, 5.f, 6.f}}).requires_grad_();
@@ -127,9 +130,9 @@ TEST(Views, GradientsReachTheBase) {
 
 TEST(Views, AWriteToAViewReachesTheBase) {
   Tensor x = leaf({1, 2, 3, 4});
-  Tensor y = x * 2;                // 2, 4, 6, 8
+  Tensor y = x * 2;  // 2, 4, 6, 8
   Tensor middle = y.slice(0, 1, 3);
-  middle.mul_(10);                 // 2, 40, 60, 8
+  middle.mul_(10);  // 2, 40, 60, 8
   EXPECT_EQ(values(y), (Values{2, 40, 60, 8}));
   (y * tensor({1.f, 2.f, 3.f, 4.f})).sum().backward();
   EXPECT_EQ(grad_of(x), (Values{2, 40, 60, 8}));
@@ -152,12 +155,15 @@ TEST(Views, AWriteToAViewKeepsItsOwnHistory) {
 TEST(Views, AWriteToTheBaseReachesItsViews) {
   Tensor x = leaf({1, 2, 3, 4});
   Tensor y = x * 1;
-  const Tensor first = y.slice(0, 0, 2), reversed = y.flip({0}), wide = y.reshape({4, 1}).expand({4, 3});
+  const Tensor first = y.slice(0, 0, 2), reversed = y.flip({0}),
+               wide = y.reshape({4, 1}).expand({4, 3});
   y.mul_(5);
   EXPECT_EQ(values(first), (Values{5, 10}));
-  EXPECT_EQ(values(gradient((first * tensor({1.f, 2.f})).sum(), x, {.retain_graph = true})), (Values{5, 10, 0, 0}));
-  EXPECT_EQ(values(gradient((reversed * tensor({1.f, 2.f, 3.f, 4.f})).sum(), x, {.retain_graph = true})),
-            (Values{20, 15, 10, 5}));
+  EXPECT_EQ(values(gradient((first * tensor({1.f, 2.f})).sum(), x, {.retain_graph = true})),
+            (Values{5, 10, 0, 0}));
+  EXPECT_EQ(
+      values(gradient((reversed * tensor({1.f, 2.f, 3.f, 4.f})).sum(), x, {.retain_graph = true})),
+      (Values{20, 15, 10, 5}));
   EXPECT_EQ(values(gradient(wide.sum(), x)), (Values{15, 15, 15, 15}));
 }
 
@@ -213,8 +219,9 @@ TEST(Views, OfABaseThatIsNotRowMajor) {
   row.mul_(x);  // the second row, times x
   EXPECT_EQ(values(base), (Values{1, 4, 2, 10}));
   const Tensor column = base.select(1, 1);
-  EXPECT_EQ(values(gradient((base * tensor({{1.f, 2.f}, {3.f, 4.f}})).sum(), x, {.retain_graph = true})),
-            (Values{3 * 2, 4 * 5}));
+  EXPECT_EQ(
+      values(gradient((base * tensor({{1.f, 2.f}, {3.f, 4.f}})).sum(), x, {.retain_graph = true})),
+      (Values{3 * 2, 4 * 5}));
   base.mul_(10);
   EXPECT_EQ(values(gradient(column.sum(), x)), (Values{0, 50}));
 }
@@ -222,7 +229,7 @@ TEST(Views, OfABaseThatIsNotRowMajor) {
 TEST(Views, SecondGradientsGoThrough) {
   Tensor x = leaf({1, 2, 3});
   Tensor y = x * x;
-  y.slice(0, 0, 2).mul_(3);  // 3x², 3x², x²
+  y.slice(0, 0, 2).mul_(3);                                                 // 3x², 3x², x²
   const Tensor first = gradient((y * y).sum(), x, {.create_graph = true});  // 36x³, 36x³, 4x³
   EXPECT_EQ(values(first), (Values{36, 288, 108}));
   EXPECT_EQ(values(gradient(first.sum(), x)), (Values{108, 432, 108}));

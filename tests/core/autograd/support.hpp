@@ -15,7 +15,9 @@ namespace tenon::testing {
 using Values = std::vector<float>;
 
 inline Tensor leaf(std::initializer_list<float> values) { return tensor(values).requires_grad_(); }
-inline Values values(const Tensor& x) { return x.defined() ? x.detach().to_vector<float>() : Values{}; }
+inline Values values(const Tensor& x) {
+  return x.defined() ? x.detach().to_vector<float>() : Values{};
+}
 inline Values grad_of(const Tensor& x) { return values(x.grad()); }
 
 template <class Fn>
@@ -28,10 +30,10 @@ std::string error_of(Fn&& fn) {
   return "no error";
 }
 
-#define EXPECT_ERROR(statement, ...)                                            \
-  do {                                                                          \
-    const std::string error = ::tenon::testing::error_of([&] { statement; });   \
-    for (const char* part : {__VA_ARGS__})                                      \
+#define EXPECT_ERROR(statement, ...)                                                 \
+  do {                                                                               \
+    const std::string error = ::tenon::testing::error_of([&] { statement; });        \
+    for (const char* part : {__VA_ARGS__})                                           \
       EXPECT_NE(error.find(part), std::string::npos) << error << "\nlacks " << part; \
   } while (false)
 
@@ -39,7 +41,8 @@ std::string error_of(Fn&& fn) {
 class Watched {
  public:
   explicit Watched(Values elements)
-      : elements_(std::make_shared<Values>(std::move(elements))), tensor_(make(elements_, alive_)) {}
+      : elements_(std::make_shared<Values>(std::move(elements))),
+        tensor_(make(elements_, alive_)) {}
   Tensor take() { return std::move(tensor_); }
   bool alive() const { return *alive_; }
 
@@ -64,7 +67,8 @@ struct Lambda {
     function.struct_size = sizeof(function);
     function.name = {name.data(), name.size()};
     function.ctx = new Lambda(*this);
-    function.backward = [](void* ctx, tn_tensor* const* grads, uint32_t, tn_tensor** results, uint32_t) -> tn_status* {
+    function.backward = [](void* ctx, tn_tensor* const* grads, uint32_t, tn_tensor** results,
+                           uint32_t) -> tn_status* {
       return detail::guarded("lambda", [&] {
         results[0] = static_cast<Lambda*>(ctx)->backward(Tensor::share(grads[0])).take();
       });

@@ -1,0 +1,220 @@
+// Views and writes in place.
+// A view shares elements with its base, so a write to either changes the other's history. When a
+// view is written, its base gets the history of as_strided_scatter(base, view); when anything else
+// changes a base, its other views take as_strided(base) the next time they are asked. Both are
+// ordinary ops, so gradients of gradients follow.
+#include <mutex>
+#include <utility>
+
+#include "autograd/engine.hpp"
+#include "autograd/record.hpp"
+#include "autograd/tape.hpp"
+
+namespace tenon::core {
+namespace {
+
+struct Geometry {
+  Dims shape, strides;
+  int64_t offset;  // elements from the first of the base's buffer
+};
+
+// The base's elements as a row-major buffer: itself when it is row-major, else the span it covers.
+struct Buffer {
+  int64_t low = 0, size = 0;  // elements before the base's first one; elements in all
+};
+
+Buffer buffer_of(const tn_tensor& base) {
+  if (base.contiguous()) return {0, base.numel};
+  int64_t low = 0, high = 0;
+  for (uint32_t d = 0; d < base.ndim(); ++d) {
+    const int64_t reach = (base.shape()[d] - 1) * base.strides()[d];
+    (reach < 0 ? low : high) += reach;
+  }
+  return {-low, base.numel == 0 ? 0 : high - low + 1};
+}
+
+Geometry geometry_in(const tn_tensor& base, const Buffer& buffer, const tn_tensor& tensor) {
+  const int64_t bytes = tensor.view.offset - base.view.offset;
+  return {Dims(tensor.sizes()), Dims(std::span(tensor.strides(), tensor.ndim())),
+          buffer.low + bytes / static_cast<int64_t>(dtype_size(base.dtype()))};
+}
+
+tn_value ints_value(const Dims& dims) {
+  tn_value value{TN_VALUE_INTS, dims.n, {}};
+  value.as.ints = dims.v;
+  return value;
+}
+tn_value as_value(int64_t i) {
+  tn_value value{TN_VALUE_INT, 0, {}};
+  value.as.i = i;
+  return value;
+}
+tn_value as_value(tn_tensor& tensor) {
+  tn_value value{TN_VALUE_TENSOR, 0, {}};
+  value.as.tensor = &tensor;
+  return value;
+}
+
+// Gives `out` the history of a part of `x`, without computing it.
+void tie_part(tn_tensor& out, tn_tensor& x, const Geometry& part) {
+  static const tn_op& op = builtin("as_strided");
+  const tn_value args[] = {as_value(x), ints_value(part.shape), ints_value(part.strides),
+                           as_value(part.offset)};
+  tn_tensor* const outs[] = {&out};
+  put_on_tape(op, args, outs, 1, nullptr);
+}
+
+// Gives `out` the history of `x` with `src` put into a part of it.
+void tie_scattered(tn_tensor& out, tn_tensor& x, tn_tensor& src, const Geometry& part) {
+  static const tn_op& op = builtin("as_strided_scatter");
+  const tn_value args[] = {as_value(x), as_value(src), ints_value(part.shape),
+                           ints_value(part.strides), as_value(part.offset)};
+  tn_tensor* const outs[] = {&out};
+  put_on_tape(op, args, outs, 1, nullptr);
+}
+
+// A header of a buffer's shape, for history alone: its elements are those of `base`, and not to be
+// read.
+Ref placeholder(const tn_tensor& base, const Buffer& buffer) {
+  const int64_t shape[] = {buffer.size}, strides[] = {0};
+  return Ref(make_view(base, shape, strides, 0));
+}
+
+// The base as its buffer, with its history.
+Ref as_buffer(tn_tensor& base, const Buffer& buffer) {
+  Ref empty = placeholder(base, buffer), filled = placeholder(base, buffer);
+  if (requires_grad(base)) tie_scattered(*filled, *empty, base, geometry_in(base, buffer, base));
+  return filled;
+}
+
+void renew_view(tn_tensor& view) {
+  tn_tensor& base = *view.meta->base;
+  if (!base.requires_grad()) return forget_history(view);
+  const Buffer buffer = buffer_of(base);
+  const Geometry part = geometry_in(base, buffer, view);
+  if (base.contiguous())
+    tie_part(view, base, part);
+  else
+    tie_part(view, *as_buffer(base, buffer), part);
+}
+
+// After `view` got the history of what was written to it: its base takes that over.
+void rebase(tn_tensor& view) {
+  AutogradMeta& meta = *view.meta;
+  tn_tensor& base = *meta.base;
+  meta.base_fn.store(base.grad_fn,
+                     std::memory_order_relaxed);  // the view's history is right as it is
+  if (view.requires_grad() || base.requires_grad()) {
+    const Buffer buffer = buffer_of(base);
+    const Geometry part = geometry_in(base, buffer, view);
+    if (base.contiguous()) {
+      tie_scattered(base, base, view, part);
+    } else {
+      Ref before = as_buffer(base, buffer), after = placeholder(base, buffer);
+      tie_scattered(*after, *before, view, part);
+      tie_part(base, *after, geometry_in(base, buffer, base));
+    }
+  }
+  meta.base_fn.store(base.grad_fn, std::memory_order_release);
+}
+
+}  // namespace
+
+bool view_requires_grad(tn_tensor& view) {
+  AutogradMeta& meta = *view.meta;
+  const Node* base_fn = meta.base->grad_fn;
+  if (meta.base_fn.load(std::memory_order_acquire) != base_fn) [[unlikely]] {
+    std::lock_guard guard(meta.lock);
+    if (meta.base_fn.load(std::memory_order_relaxed) != base_fn) {
+      renew_view(view);
+      meta.base_fn.store(base_fn, std::memory_order_release);
+    }
+  }
+  return view.requires_grad();
+}
+
+void record_view(const Frame& frame, tn_tensor* out) {
+  tn_tensor& x = frame.tensor(0);
+  if (!is_differentiable(x.dtype()) || ((x.flags | out->flags) & kInference) != 0) return;
+  if (requires_grad(x)) put_on_tape(frame.op(), frame.args(), &out, 1, nullptr);
+  out->flags |= x.flags & kUntracked;
+  tn_tensor* base = (x.flags & kIsView) ? x.meta->base : &x;
+  AutogradMeta& meta = meta_of(*out);
+  retain(base);
+  meta.base = base;
+  meta.base_fn.store(base->grad_fn, std::memory_order_relaxed);
+  out->flags |= kIsView;
+}
+
+// ---- In place ----------------------------------------------------------------------------------
+
+namespace {
+
+void check_target(const Frame& frame, const tn_tensor& target, bool recorded) {
+  if (target.storage->read_only)
+    frame.fail(TN_FAILED_PRECONDITION, "the tensor to write to is read-only");
+  if (!target.contiguous() && has_overlap(target))
+    frame.fail(TN_INVALID_ARGUMENT,
+               "elements of the tensor to write to, {}, share memory; clone() it",
+               describe(target));
+  if (!recording()) return;
+  const bool view = (target.flags & kIsView) != 0;
+  const tn_tensor& owner = view ? *target.meta->base : target;
+  if (owner.requires_grad() && owner.grad_fn == nullptr)
+    frame.fail(TN_FAILED_PRECONDITION,
+               "{} that requires a gradient cannot be changed in place; use no_grad or a copy",
+               view ? "a view of a leaf" : "a leaf");
+  if (!recorded) return;
+  if (target.flags & kInference)
+    frame.fail(
+        TN_FAILED_PRECONDITION,
+        "a tensor made in inference mode cannot join a graph; clone it outside of that mode");
+  // When nobody else sees these elements, nobody misses the write.
+  if ((target.flags & kUntracked) && target.storage->refs.load(std::memory_order_acquire) != 1)
+    frame.fail(TN_FAILED_PRECONDITION,
+               "a view made with recording off cannot be changed in place with recording on: the "
+               "tensor it shows would miss it");
+}
+
+}  // namespace
+
+InPlace::InPlace(const Frame& frame, tn_tensor* const* outs, uint32_t nouts)
+    : frame_(frame), outs_(outs), nouts_(nouts) {
+  recorded_ = wants_record(frame);
+  for (uint32_t k = 0; k < nouts; ++k) check_target(frame, *outs[k], recorded_);
+  if (recorded_ && has_gradient(frame.op())) keep_originals();
+}
+
+void InPlace::keep_originals() {
+  static const tn_op& clone = builtin("clone");
+  uint32_t needed = 0;
+  for (uint32_t i = 0; i < frame_.nargs(); ++i)
+    if (frame_.is_tensor(i) && requires_grad(frame_.tensor(i))) needed |= 1u << i;
+  const Masks which = saves(frame_.op(), frame_.args(), needed);
+  for (uint32_t i = 0; i < frame_.nargs() && which.in >> i != 0; ++i) {
+    if ((which.in >> i & 1) == 0 || !frame_.is_tensor(i)) continue;
+    for (uint32_t k = 0; k < nouts_; ++k) {
+      if (&frame_.tensor(i) != outs_[k] || originals_[k]) continue;
+      const uint32_t modes = std::exchange(t_modes, t_modes & ~TN_MODE_GRAD);
+      const tn_value arg = frame_.arg(i);
+      tn_tensor* copy = nullptr;
+      tn_status* status = tn_op_call(&clone, &arg, 1, &copy, 1);
+      t_modes = modes;
+      check(status);
+      originals_[k] = Ref(copy);
+    }
+  }
+}
+
+void InPlace::record() {
+  for (uint32_t k = 0; k < nouts_; ++k) bump_version(*outs_[k]);
+  if (!recording()) return;
+  const bool tied = recorded_ && put_on_tape(frame_.op(), frame_.args(), outs_, nouts_, originals_);
+  for (uint32_t k = 0; k < nouts_; ++k) {
+    tn_tensor& out = *outs_[k];
+    if (!tied && out.grad_fn != nullptr) forget_history(out);
+    if (out.flags & kIsView) rebase(out);
+  }
+}
+
+}  // namespace tenon::core
