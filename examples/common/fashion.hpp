@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <filesystem>
 #include <string>
 
 #include "tenon/data.hpp"
@@ -18,7 +19,10 @@ struct Images {
 
 // part: "train" or "t10k"
 inline Images load(const std::string& directory, const std::string& part) {
-  Images images{tenon::data::read_idx(directory + '/' + part + "-images-idx3-ubyte.gz"),
+  const std::string first = directory + '/' + part + "-images-idx3-ubyte.gz";
+  if (!std::filesystem::exists(first))
+    throw tenon::Error(TN_NOT_FOUND, first + " is not there: install Debian's dataset-fashion-mnist, or name a folder with --data");
+  Images images{tenon::data::read_idx(first),
                 tenon::data::read_idx(directory + '/' + part + "-labels-idx1-ubyte.gz")};
   if (images.pixels.ndim() != 3 || images.labels.ndim() != 1 || images.pixels.shape(0) != images.labels.shape(0))
     throw tenon::Error(TN_DATA_LOSS, directory + ": images and labels do not match");

@@ -27,14 +27,14 @@ inline std::optional<Options> parse_options(int argc, char** argv, Options defau
   po::options_description all("Options");
   auto add = all.add_options();
   add("help,h", "this text");
-  add("device", po::value(&o.device)->default_value(o.device), "auto, or one of `tenon devices`: cpu, vulkan:0, …");
-  add("data", po::value(&o.data)->default_value(o.data), "folder of the four .gz files of Fashion-MNIST");
-  add("epochs", po::value(&o.epochs)->default_value(o.epochs), "how often all images are seen");
-  add("batch-size", po::value(&o.batch_size)->default_value(o.batch_size), "images in one step");
-  add("lr", po::value(&o.lr)->default_value(o.lr, "as fits"), "highest learning rate");
-  add("seed", po::value(&o.seed)->default_value(o.seed), "of weights, dropout and the order of images");
-  add("workers", po::value(&o.workers)->default_value(o.workers), "threads that prepare batches");
-  if (!o.output.empty()) add("output,o", po::value(&o.output)->default_value(o.output), "where the weights are saved");
+  add("device", po::value(&o.device)->value_name("NAME")->default_value(o.device), "auto, or one that `tenon devices` lists");
+  add("data", po::value(&o.data)->value_name("DIR")->default_value(o.data), "folder of the four .gz files of Fashion-MNIST");
+  add("epochs", po::value(&o.epochs)->value_name("N")->default_value(o.epochs), "how often all images are seen");
+  add("batch-size", po::value(&o.batch_size)->value_name("N")->default_value(o.batch_size), "images in one step");
+  add("lr", po::value(&o.lr)->value_name("RATE")->default_value(o.lr, "as fits"), "highest learning rate");
+  add("seed", po::value(&o.seed)->value_name("N")->default_value(o.seed), "of weights, dropout and the order of images");
+  add("workers", po::value(&o.workers)->value_name("N")->default_value(o.workers), "threads that prepare batches");
+  if (!o.output.empty()) add("output,o", po::value(&o.output)->value_name("FILE")->default_value(o.output), "where the weights are saved");
   try {
     po::variables_map given;
     po::store(po::command_line_parser(argc, argv).options(all).positional({}).run(), given);
@@ -71,9 +71,13 @@ inline tenon::Device choose_device(const std::string& name) {
     }
     std::cout << '\n';
   }
-  std::string why = "asked for";
-  const tenon::Device device = name == "auto" ? tenon::best_device(&why) : tenon::Device(name);
-  const tn_device_info info = device.info();
-  std::cout << "device  " << device.id() << " (" << tenon::detail::to_view(info.name) << "): " << why << std::endl;
+  std::string why;
+  if (name != "auto") {
+    const tenon::Device device(name);
+    std::cout << "device  " << device.id() << " (" << tenon::detail::to_view(device.info().name) << "): asked for" << std::endl;
+    return device;
+  }
+  const tenon::Device device = tenon::best_device(&why);
+  std::cout << "device  " << why << std::endl;
   return device;
 }
