@@ -42,8 +42,12 @@ tn_status* status_of_current_exception() noexcept {
 
 using namespace tenon::core;
 
-tn_status* tn_status_make(uint32_t code, tn_str message) { return make_status(code, to_view(message)); }
-uint32_t tn_status_code(const tn_status* status) { return status == nullptr ? TN_OK : status->code; }
+tn_status* tn_status_make(uint32_t code, tn_str message) {
+  return make_status(code, to_view(message));
+}
+uint32_t tn_status_code(const tn_status* status) {
+  return status == nullptr ? TN_OK : status->code;
+}
 tn_str tn_status_message(const tn_status* status) {
   return status == nullptr ? tn_str{"", 0} : to_str(status->message);
 }

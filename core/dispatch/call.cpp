@@ -1,4 +1,5 @@
-// The path of a call: a short one for small elementwise ops with nothing to convert, and the general one.
+// The path of a call: a short one for small elementwise ops with nothing to convert, and the
+// general one.
 #include "dispatch/call.hpp"
 
 #include <algorithm>
@@ -54,7 +55,8 @@ bool copy_without_kernel(Frame& frame, tn_tensor* const* into, tn_tensor** outs)
   tn_tensor& x = frame.tensor(0);
   Ref made(into != nullptr ? nullptr : make_tensor(x.dtype(), x.sizes(), frame.device()));
   tn_tensor& target = into != nullptr ? *into[0] : *made;
-  if (into != nullptr && (target.dtype() != x.dtype() || !std::ranges::equal(target.sizes(), x.sizes())))
+  if (into != nullptr &&
+      (target.dtype() != x.dtype() || !std::ranges::equal(target.sizes(), x.sizes())))
     return false;
   copy_strided_host(x.view, target.view);
   if (into == nullptr) outs[0] = made.take();
@@ -98,16 +100,23 @@ std::string_view run_frame(Frame& frame, tn_tensor** outs) {
       outs[0] = run_view(frame);
       tn_tensor& x = frame.tensor(0);
       if (outs[0]->storage == x.storage) {
-        if (recording()) record_view(frame, outs[0]);
-        else outs[0]->flags |= kUntracked;
+        if (recording())
+          record_view(frame, outs[0]);
+        else
+          outs[0]->flags |= kUntracked;
       } else if (wants_record(frame)) {
         record(frame, outs, 1);
       }
       return "core";
     }
-    case OpKind::Composite: op.decompose(frame, outs); return kDecomposition;
-    case OpKind::Core: op.run(frame, outs); return "core";
-    case OpKind::Kernel: break;
+    case OpKind::Composite:
+      op.decompose(frame, outs);
+      return kDecomposition;
+    case OpKind::Core:
+      op.run(frame, outs);
+      return "core";
+    case OpKind::Kernel:
+      break;
   }
   bool recorded = wants_record(frame);
   if (recorded && op.through) {
@@ -141,10 +150,13 @@ void bump_written(const Frame& frame) {
   std::string_view provider = run_frame(frame, outs);
   if (g_count_placement.load(std::memory_order_relaxed)) count_placement(frame.op(), provider);
   if (hooks != nullptr && hooks->after != nullptr)
-    hooks->after(hooks->ctx, &frame.op(), frame.args(), frame.nargs(), outs, frame.nresults(), to_str(provider));
+    hooks->after(hooks->ctx, &frame.op(), frame.args(), frame.nargs(), outs, frame.nresults(),
+                 to_str(provider));
 }
 
-bool watched() { return (t_modes & kModeHooks) != 0 || g_count_placement.load(std::memory_order_relaxed); }
+bool watched() {
+  return (t_modes & kModeHooks) != 0 || g_count_placement.load(std::memory_order_relaxed);
+}
 
 }  // namespace
 
@@ -160,7 +172,8 @@ void call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** out
   for (uint32_t k = 0; k < nouts; ++k) outs[k] = results[k];
 }
 
-// In place by way of other ops. Their gradients may read an argument after it was overwritten, so they get a copy of it.
+// In place by way of other ops. Their gradients may read an argument after it was overwritten, so
+// they get a copy of it.
 void write_through(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
   static const tn_op& clone = builtin("clone");
   tn_value args[kMaxArgs];
@@ -168,7 +181,9 @@ void write_through(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
   const bool recorded = wants_record(frame);
   for (uint32_t i = 0; i < frame.nargs(); ++i) {
     args[i] = frame.arg(i);
-    if (!recorded || !frame.is_tensor(i) || std::find(outs, outs + nouts, args[i].as.tensor) == outs + nouts) continue;
+    if (!recorded || !frame.is_tensor(i) ||
+        std::find(outs, outs + nouts, args[i].as.tensor) == outs + nouts)
+      continue;
     tn_tensor* copy = nullptr;
     call(clone, &args[i], 1, &copy, 1);
     copies[i] = Ref(copy);
@@ -180,13 +195,17 @@ void write_through(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
   move_into(outs, results, nouts);
 }
 
-void call_into(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor* const* outs, uint32_t nouts) {
+void call_into(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor* const* outs,
+               uint32_t nouts) {
   Frame frame(op, args, nargs);
   check_nouts(frame, nouts);
-  if (op.kind == OpKind::View) frame.fail(TN_INVALID_ARGUMENT, "a view has no place of its own to be written to");
-  for (uint32_t k = 0; k < nouts; ++k) frame.require(outs[k] != nullptr, "output {} is a null handle", k);
+  if (op.kind == OpKind::View)
+    frame.fail(TN_INVALID_ARGUMENT, "a view has no place of its own to be written to");
+  for (uint32_t k = 0; k < nouts; ++k)
+    frame.require(outs[k] != nullptr, "output {} is a null handle", k);
   InPlace written(frame, outs, nouts);
-  if (op.kind != OpKind::Kernel || (op.through && wants_record(frame))) return write_through(frame, outs, nouts);
+  if (op.kind != OpKind::Kernel || (op.through && wants_record(frame)))
+    return write_through(frame, outs, nouts);
   std::string_view provider = compute(frame, outs, nullptr);
   if (g_count_placement.load(std::memory_order_relaxed)) [[unlikely]]
     count_placement(op, provider);
@@ -216,7 +235,8 @@ Ref cast_tensor(const tn_tensor& tensor, tn_dtype dtype) {
 
 using namespace tenon::core;
 
-tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts) {
+tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
+                      uint32_t nouts) {
   return guarded([&] {
     if (op == nullptr) fail(TN_INVALID_ARGUMENT, "no op given");
     if (op->fast_operands != 0 && !watched() && fast_call(*op, args, nargs, outs, nouts)) return;
@@ -224,8 +244,8 @@ tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_
   });
 }
 
-tn_status* tn_op_call_into(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor* const* outs,
-                           uint32_t nouts) {
+tn_status* tn_op_call_into(const tn_op* op, const tn_value* args, uint32_t nargs,
+                           tn_tensor* const* outs, uint32_t nouts) {
   return guarded([&] {
     if (op == nullptr) fail(TN_INVALID_ARGUMENT, "no op given");
     call_into(*op, args, nargs, outs, nouts);

@@ -18,7 +18,8 @@ void copy_into(tn_tensor* target, const tn_tensor& source) {
   compute(frame, &target, nullptr);
 }
 
-// Ops whose kernels skip the copy of their first argument when the result is to lie in the same place.
+// Ops whose kernels skip the copy of their first argument when the result is to lie in the same
+// place.
 bool updates_first(const tn_op& op) {
   static const tn_op* const kOps[] = {&builtin("scatter"),       &builtin("scatter_add"),
                                       &builtin("index_add"),     &builtin("index_put"),
@@ -42,7 +43,8 @@ Execution::Execution(Frame& frame, tn_tensor* const* into)
   make_outputs();
 }
 
-// ---- inputs ---------------------------------------------------------------------------------------------------------------
+// ---- inputs
+// ---------------------------------------------------------------------------------------------------------------
 
 void Execution::take_argument(uint32_t i) {
   const tn_value& value = frame_.arg(i);
@@ -88,7 +90,8 @@ const tn_view* Execution::scalar(tn_dtype dtype, const void* bytes, tn_dtype fro
 const tn_view* Execution::number(uint32_t i) {
   const tn_value& value = frame_.arg(i);
   if (nscalars_ == std::size(scalars_))
-    frame_.fail(TN_INVALID_ARGUMENT, "more than {} numbers among the operands", std::size(scalars_));
+    frame_.fail(TN_INVALID_ARGUMENT, "more than {} numbers among the operands",
+                std::size(scalars_));
   tn_view& view = scalars_[nscalars_++];
   tn_dtype dtype = frame_.cast_of(i) == kNoCast ? default_dtype(value) : frame_.cast_of(i);
   make_scalar_view(view, dtype, value);
@@ -96,7 +99,8 @@ const tn_view* Execution::number(uint32_t i) {
   return &view;
 }
 
-// ---- outputs --------------------------------------------------------------------------------------------------------------
+// ---- outputs
+// --------------------------------------------------------------------------------------------------------------
 
 // The dimension the op works along moved last, as a view.
 Ref Execution::move_last(const tn_tensor& tensor) const {
@@ -114,7 +118,8 @@ Ref Execution::move_last(const tn_tensor& tensor) const {
 // Whether the caller's destination can be written by the kernel itself.
 bool Execution::writes_directly(uint32_t k) const {
   const tn_tensor& target = *into_[k];
-  if (frame_.form == Form::AlongDim || (frame_.form != Form::Elementwise && !target.contiguous())) return false;
+  if (frame_.form == Form::AlongDim || (frame_.form != Form::Elementwise && !target.contiguous()))
+    return false;
   for (uint32_t i = 0; i < frame_.nargs(); ++i) {
     const tn_value& value = frame_.arg(i);
     auto clashes = [&](const tn_tensor* input) {
@@ -149,7 +154,8 @@ void Execution::make_outputs() {
     if (direct_[k]) {
       targets_[k] = into_[k];
     } else if (frame_.form == Form::AlongDim && frame_.along_dim() + 1 < spec.shape.size()) {
-      // Memory in the order the kernel writes; the caller gets a view with the dimension back in its place.
+      // Memory in the order the kernel writes; the caller gets a view with the dimension back in
+      // its place.
       Dims moved(spec.shape);
       uint32_t dim = frame_.along_dim();
       std::rotate(moved.begin() + dim, moved.begin() + dim + 1, moved.end());
@@ -178,7 +184,8 @@ const tn_view* Execution::make_output(uint32_t index, std::span<const int64_t> s
   return out_views_[index] = &targets_[index]->view;
 }
 
-// ---- the call -------------------------------------------------------------------------------------------------------------
+// ---- the call
+// -------------------------------------------------------------------------------------------------------------
 
 // Kernels are found by the dtype of the first tensor, or of the result where there is none.
 tn_dtype Execution::key_dtype() const {
@@ -221,8 +228,10 @@ void Execution::build_call() {
     if (args_[i].tag == TN_VALUE_VIEWS) {
       args_[i].as.views = lists_[list].data();
       args_[i].count = static_cast<uint32_t>(lists_[list++].size());
-    } else if (frame_.op().schema.args[i].type == ArgType::Generator && args_[i].tag != TN_VALUE_INTS) {
-      uint64_t elements = nouts_ > 0 && targets_[0] != nullptr ? static_cast<uint64_t>(targets_[0]->numel) : 0;
+    } else if (frame_.op().schema.args[i].type == ArgType::Generator &&
+               args_[i].tag != TN_VALUE_INTS) {
+      uint64_t elements =
+          nouts_ > 0 && targets_[0] != nullptr ? static_cast<uint64_t>(targets_[0]->numel) : 0;
       Draws draws = reserve_draws(frame_.has(i) ? args_[i].as.generator : nullptr, elements);
       draws_[0] = static_cast<int64_t>(draws.seed);
       draws_[1] = static_cast<int64_t>(draws.offset);
@@ -270,7 +279,8 @@ void Execution::put_scalars_on_device() {
     if (args_[i].tag != TN_VALUE_VIEW || (args_[i].as.view->flags & TN_VIEW_SCALAR) == 0) continue;
     const tn_view& host = *args_[i].as.view;
     Ref tensor(make_tensor(host.dtype, {}, frame_.device()));
-    copy_bytes(frame_.device(), tensor->view.buffer, 0, host_device(), host.data, 0, dtype_size(host.dtype));
+    copy_bytes(frame_.device(), tensor->view.buffer, 0, host_device(), host.data, 0,
+               dtype_size(host.dtype));
     args_[i].as.view = &tensor->view;
     kept_.push_back(std::move(tensor));
   }
@@ -279,7 +289,8 @@ void Execution::put_scalars_on_device() {
 
 bool Execution::try_kernel(const KernelEntry& entry) {
   const tn_kernel& kernel = entry.table;
-  if (has_scalars_ && !scalars_done_ && (kernel.flags & TN_KERNEL_HOST_SCALARS) == 0) put_scalars_on_device();
+  if (has_scalars_ && !scalars_done_ && (kernel.flags & TN_KERNEL_HOST_SCALARS) == 0)
+    put_scalars_on_device();
   bool strided = (kernel.flags & TN_KERNEL_STRIDED) != 0 && frame_.form != Form::AlongDim;
   if (call_.loop == nullptr && !strided && !contiguous_done_) make_inputs_contiguous();
   if (kernel.supports != nullptr) {
@@ -294,7 +305,8 @@ bool Execution::try_kernel(const KernelEntry& entry) {
     handle = plan->handle;
   }
   Block scratch;
-  uint64_t bytes = kernel.scratch_size != nullptr ? kernel.scratch_size(kernel.self, &call_, handle) : 0;
+  uint64_t bytes =
+      kernel.scratch_size != nullptr ? kernel.scratch_size(kernel.self, &call_, handle) : 0;
   if (bytes != 0) scratch = allocate(frame_.device(), bytes);
   call_.scratch = scratch.data;
   call_.scratch_buffer = scratch.buffer;
@@ -307,7 +319,8 @@ bool Execution::try_kernel(const KernelEntry& entry) {
 bool Execution::run(std::string_view& provider) {
   build_call();
   bool nothing_to_do = frame_.form == Form::Elementwise || frame_.form == Form::Reduce;
-  for (uint32_t k = 0; k < nouts_; ++k) nothing_to_do &= targets_[k] != nullptr && targets_[k]->numel == 0;
+  for (uint32_t k = 0; k < nouts_; ++k)
+    nothing_to_do &= targets_[k] != nullptr && targets_[k]->numel == 0;
   if (nothing_to_do && nouts_ > 0) return true;
 
   const auto& slot = frame_.op().kernels[frame_.device().type->id];

@@ -6,7 +6,8 @@
 namespace tenon::core {
 namespace {
 
-const std::vector<const KernelEntry*>* candidates(const tn_op& op, const tn_device& device, tn_dtype dtype) {
+const std::vector<const KernelEntry*>* candidates(const tn_op& op, const tn_device& device,
+                                                  tn_dtype dtype) {
   const KernelTable* table = op.kernels[device.type->id].load(std::memory_order_acquire);
   return table == nullptr || (*table)[dtype].entries.empty() ? nullptr : &(*table)[dtype].entries;
 }
@@ -22,7 +23,8 @@ std::string_view provider(const tn_op& op, const tn_device& device, tn_dtype dty
 void explain_kernels(std::string& text, const std::vector<const KernelEntry*>& list) {
   for (size_t i = 0; i < list.size(); ++i) {
     const tn_kernel& kernel = list[i]->table;
-    text += fmt::format("  {}. kernel of plugin '{}', priority {}", i + 1, list[i]->plugin, kernel.priority);
+    text += fmt::format("  {}. kernel of plugin '{}', priority {}", i + 1, list[i]->plugin,
+                        kernel.priority);
     if (kernel.supports != nullptr) text += ", for calls it says it supports";
     if (kernel.prepare != nullptr) text += ", with a plan cached by shape";
     if (kernel.flags & TN_KERNEL_STRIDED) text += ", any strides";
@@ -31,23 +33,34 @@ void explain_kernels(std::string& text, const std::vector<const KernelEntry*>& l
 }
 
 std::string explain(const tn_op& op, tn_device& device, tn_dtype dtype) {
-  std::string text = fmt::format("{}\non {} for {}:\n", op.schema.text, device.id, dtype_name(dtype));
+  std::string text =
+      fmt::format("{}\non {} for {}:\n", op.schema.text, device.id, dtype_name(dtype));
   switch (op.kind) {
-    case OpKind::View: return text + "  runs in the core on metadata; no kernel is needed\n";
-    case OpKind::Core: return text + "  runs in the core, which copies only where it must\n";
-    case OpKind::Composite: return text + "  is made of other ops only; explain those to see their kernels\n";
-    case OpKind::Kernel: break;
+    case OpKind::View:
+      return text + "  runs in the core on metadata; no kernel is needed\n";
+    case OpKind::Core:
+      return text + "  runs in the core, which copies only where it must\n";
+    case OpKind::Composite:
+      return text + "  is made of other ops only; explain those to see their kernels\n";
+    case OpKind::Kernel:
+      break;
   }
   const auto* list = candidates(op, device, dtype);
-  if (list != nullptr) explain_kernels(text, *list);
-  else text += "  no kernel is registered\n";
-  if (op.decompose != nullptr) text += list ? "  then its decomposition into other ops\n" : "  its decomposition runs\n";
+  if (list != nullptr)
+    explain_kernels(text, *list);
+  else
+    text += "  no kernel is registered\n";
+  if (op.decompose != nullptr)
+    text += list ? "  then its decomposition into other ops\n" : "  its decomposition runs\n";
   if (list == nullptr && op.decompose == nullptr)
     text += provider(op, device, dtype) == kHostFallback
                 ? "  the host's kernel runs, with copies there and back\n"
-                : "  nothing can run it; install a plugin that has it (`tenon devices` lists what was found)\n";
-  if (op.through) text += "  gradient: through the decomposition\n";
-  else text += fmt::format("  gradient: {}\n", tn_op_is_differentiable(&op) ? "yes" : "none");
+                : "  nothing can run it; install a plugin that has it (`tenon devices` lists what "
+                  "was found)\n";
+  if (op.through)
+    text += "  gradient: through the decomposition\n";
+  else
+    text += fmt::format("  gradient: {}\n", tn_op_is_differentiable(&op) ? "yes" : "none");
   return text;
 }
 
@@ -61,7 +74,8 @@ void check_arguments(const tn_op* op, const tn_device* device, tn_dtype dtype) {
 
 using namespace tenon::core;
 
-tn_status* tn_op_explain(const tn_op* op, tn_device* device, tn_dtype dtype, tn_write_fn write, void* ctx) {
+tn_status* tn_op_explain(const tn_op* op, tn_device* device, tn_dtype dtype, tn_write_fn write,
+                         void* ctx) {
   return guarded([&] {
     check_arguments(op, device, dtype);
     ensure_discovered();

@@ -31,7 +31,8 @@ void warn_once(const Frame& frame) {
 Ref to_host(tn_tensor& tensor) {
   if (tensor.device->is_host()) return Ref::share(&tensor);
   Ref copy(make_tensor(tensor.dtype(), tensor.sizes(), host_device()));
-  check(tn_tensor_to_host(&tensor, copy->view.data, static_cast<uint64_t>(tensor.numel) * dtype_size(tensor.dtype())));
+  check(tn_tensor_to_host(&tensor, copy->view.data,
+                          static_cast<uint64_t>(tensor.numel) * dtype_size(tensor.dtype())));
   return copy;
 }
 
@@ -45,14 +46,15 @@ Ref to_device(tn_tensor& tensor, tn_device& device) {
   return copy;
 }
 
-// Writes `source`, on the host, to where `target` lies. The target's layout must be row-major; others go through a copy.
+// Writes `source`, on the host, to where `target` lies. The target's layout must be row-major;
+// others go through a copy.
 void write_back(tn_tensor& target, tn_tensor& source) {
   Ref there = to_device(source, *target.device);
   if (target.contiguous()) {
     uint64_t bytes = static_cast<uint64_t>(target.numel) * dtype_size(target.dtype());
     if (bytes != 0)
-      copy_bytes(*target.device, target.view.buffer, static_cast<uint64_t>(target.view.offset), *target.device,
-                 there->view.buffer, 0, bytes);
+      copy_bytes(*target.device, target.view.buffer, static_cast<uint64_t>(target.view.offset),
+                 *target.device, there->view.buffer, 0, bytes);
     return;
   }
   // Read the whole storage, change the elements on the host, write it back.
@@ -83,7 +85,8 @@ struct HostArgs {
   explicit HostArgs(const Frame& frame) : values(frame.args(), frame.args() + frame.nargs()) {
     for (uint32_t i = 0; i < frame.nargs(); ++i) {
       bool is_written = frame.op().schema.args[i].written;
-      if (values[i].tag == TN_VALUE_TENSOR) values[i].as.tensor = host(values[i].as.tensor, is_written);
+      if (values[i].tag == TN_VALUE_TENSOR)
+        values[i].as.tensor = host(values[i].as.tensor, is_written);
       if (values[i].tag == TN_VALUE_DEVICE) values[i].as.device = &host_device();
       if (values[i].tag == TN_VALUE_TENSORS) {
         auto& list = lists.emplace_back();
@@ -100,36 +103,45 @@ struct HostArgs {
 void run_on_host(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
   uint32_t policy = g_policy.load(std::memory_order_relaxed);
   if (policy == TN_FALLBACK_DENY)
-    frame.fail(TN_UNIMPLEMENTED, "no kernel on {}, and falling back to the host is denied", frame.device().id);
+    frame.fail(TN_UNIMPLEMENTED, "no kernel on {}, and falling back to the host is denied",
+               frame.device().id);
   if (policy == TN_FALLBACK_WARN) warn_once(frame);
   HostArgs args(frame);
-  // A factory without tensors gets the host as its device even where the caller left it to a default.
+  // A factory without tensors gets the host as its device even where the caller left it to a
+  // default.
   tn_tensor* results[kMaxResults] = {};
   Frame on_host(frame.op(), args.values.data(), frame.nargs());
   compute(on_host, nullptr, results);
   for (auto& [original, copy] : args.written) write_back(*original, *copy);
   for (uint32_t k = 0; k < frame.nresults(); ++k) {
     Ref result(results[k]);
-    if (into != nullptr) write_back(*into[k], *result);
-    else outs[k] = to_device(*result, frame.device()).take();
+    if (into != nullptr)
+      write_back(*into[k], *result);
+    else
+      outs[k] = to_device(*result, frame.device()).take();
   }
 }
 
 void fail_no_kernel(const Frame& frame, tn_dtype dtype) {
-  const KernelTable* table = frame.op().kernels[frame.device().type->id].load(std::memory_order_acquire);
+  const KernelTable* table =
+      frame.op().kernels[frame.device().type->id].load(std::memory_order_acquire);
   std::string dtypes;
   for (tn_dtype d = 0; table != nullptr && d < TN_DTYPE_COUNT; ++d)
-    if (!(*table)[d].entries.empty()) dtypes += fmt::format("{}{}", dtypes.empty() ? "" : ", ", dtype_name(d));
+    if (!(*table)[d].entries.empty())
+      dtypes += fmt::format("{}{}", dtypes.empty() ? "" : ", ", dtype_name(d));
   if (dtypes.empty())
-    frame.fail(TN_UNIMPLEMENTED,
-               "no kernel on {}: no plugin that is loaded has this op; install the CPU plugin or set "
-               "TENON_PLUGIN_PATH to its directory (`tenon devices` lists what was found)",
-               frame.device().id);
-  frame.fail(TN_UNIMPLEMENTED, "no kernel for {} on {} (there are kernels for {}); convert with cast()",
+    frame.fail(
+        TN_UNIMPLEMENTED,
+        "no kernel on {}: no plugin that is loaded has this op; install the CPU plugin or set "
+        "TENON_PLUGIN_PATH to its directory (`tenon devices` lists what was found)",
+        frame.device().id);
+  frame.fail(TN_UNIMPLEMENTED,
+             "no kernel for {} on {} (there are kernels for {}); convert with cast()",
              dtype_name(dtype), frame.device().id, dtypes);
 }
 
-// ---- placement ------------------------------------------------------------------------------------------------------------
+// ---- placement
+// ------------------------------------------------------------------------------------------------------------
 
 std::atomic<bool> g_count_placement{false};
 

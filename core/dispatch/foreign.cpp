@@ -47,7 +47,8 @@ void rule_foreign(Frame& frame) {
   check(def.infer(def.self, args.values, frame.nargs(), results, frame.nresults()));
   for (uint32_t k = 0; k < frame.nresults(); ++k) {
     frame.require(results[k].ndim <= TN_MAX_DIMS && results[k].dtype < TN_DTYPE_COUNT,
-                  "the shape rule gave rank {} and dtype code {}", results[k].ndim, results[k].dtype);
+                  "the shape rule gave rank {} and dtype code {}", results[k].ndim,
+                  results[k].dtype);
     frame.result(k, results[k].dtype, {results[k].shape, results[k].ndim});
   }
 }

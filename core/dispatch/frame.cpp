@@ -16,25 +16,36 @@ bool is_number(const tn_value& value) {
 // Whether a value's tag fits an argument of this kind (optional absence is checked by the caller).
 bool fits(const ArgSpec& spec, const tn_value& value, bool takes_numbers) {
   if (spec.list)
-    return spec.type == ArgType::Tensor ? value.tag == TN_VALUE_TENSORS : value.tag == TN_VALUE_INTS;
+    return spec.type == ArgType::Tensor ? value.tag == TN_VALUE_TENSORS
+                                        : value.tag == TN_VALUE_INTS;
   switch (spec.type) {
-    case ArgType::Tensor: return value.tag == TN_VALUE_TENSOR || (takes_numbers && is_number(value));
-    case ArgType::Int: return value.tag == TN_VALUE_INT;
-    case ArgType::Float: return value.tag == TN_VALUE_FLOAT || value.tag == TN_VALUE_INT;
-    case ArgType::Bool: return value.tag == TN_VALUE_BOOL;
-    case ArgType::Str: return value.tag == TN_VALUE_STR;
-    case ArgType::Scalar: return is_number(value);
-    case ArgType::Dtype: return value.tag == TN_VALUE_DTYPE;
-    case ArgType::Device: return value.tag == TN_VALUE_DEVICE;
-    case ArgType::Generator: return value.tag == TN_VALUE_GENERATOR;
+    case ArgType::Tensor:
+      return value.tag == TN_VALUE_TENSOR || (takes_numbers && is_number(value));
+    case ArgType::Int:
+      return value.tag == TN_VALUE_INT;
+    case ArgType::Float:
+      return value.tag == TN_VALUE_FLOAT || value.tag == TN_VALUE_INT;
+    case ArgType::Bool:
+      return value.tag == TN_VALUE_BOOL;
+    case ArgType::Str:
+      return value.tag == TN_VALUE_STR;
+    case ArgType::Scalar:
+      return is_number(value);
+    case ArgType::Dtype:
+      return value.tag == TN_VALUE_DTYPE;
+    case ArgType::Device:
+      return value.tag == TN_VALUE_DEVICE;
+    case ArgType::Generator:
+      return value.tag == TN_VALUE_GENERATOR;
   }
   return false;
 }
 
 std::string_view type_name(const ArgSpec& spec) {
   if (spec.list) return spec.type == ArgType::Tensor ? "a list of tensors" : "a list of integers";
-  constexpr std::string_view kNames[] = {"a tensor", "an integer", "a number", "a bool",     "a string",
-                                         "a number", "a dtype",    "a device", "a generator"};
+  constexpr std::string_view kNames[] = {"a tensor", "an integer", "a number",
+                                         "a bool",   "a string",   "a number",
+                                         "a dtype",  "a device",   "a generator"};
   return kNames[static_cast<size_t>(spec.type)];
 }
 
@@ -44,7 +55,8 @@ Frame::Frame(const tn_op& op, const tn_value* args, uint32_t nargs)
     : op_(op),
       nargs_(static_cast<uint32_t>(op.schema.args.size())),
       nresults_(static_cast<uint32_t>(op.schema.results.size())) {
-  if (nargs > nargs_) fail(TN_INVALID_ARGUMENT, "{} arguments given, at most {} taken", nargs, nargs_);
+  if (nargs > nargs_)
+    fail(TN_INVALID_ARGUMENT, "{} arguments given, at most {} taken", nargs, nargs_);
   for (uint32_t i = 0; i < nargs_; ++i) {
     casts_[i] = kNoCast;
     const ArgSpec& spec = op.schema.args[i];
@@ -66,18 +78,21 @@ void Frame::check_arg(uint32_t i, const tn_value& value) {
   const ArgSpec& spec = op_.schema.args[i];
   bool takes_numbers = op_.elementwise || op_.kind == OpKind::Composite;
   if (!fits(spec, value, takes_numbers)) [[unlikely]]
-    fail(TN_INVALID_ARGUMENT, "argument '{}' must be {}: {}", spec.name, type_name(spec), op_.schema.text);
+    fail(TN_INVALID_ARGUMENT, "argument '{}' must be {}: {}", spec.name, type_name(spec),
+         op_.schema.text);
   if (spec.type == ArgType::Float && value.tag == TN_VALUE_INT) {
     args_[i].tag = TN_VALUE_FLOAT;
     args_[i].as.f = static_cast<double>(value.as.i);
   }
   if (value.tag == TN_VALUE_DTYPE)
     require(value.as.i >= 0 && value.as.i < TN_DTYPE_COUNT, "unknown dtype code {}", value.as.i);
-  bool null = (value.tag == TN_VALUE_TENSOR || value.tag == TN_VALUE_DEVICE || value.tag == TN_VALUE_GENERATOR) &&
+  bool null = (value.tag == TN_VALUE_TENSOR || value.tag == TN_VALUE_DEVICE ||
+               value.tag == TN_VALUE_GENERATOR) &&
               value.as.pointer == nullptr;
   require(!null, "argument '{}' is a null handle", spec.name);
   if (value.tag == TN_VALUE_TENSORS && !spec.optional_entries)
-    for (tn_tensor* tensor : tensors(i)) require(tensor != nullptr, "argument '{}' has a null entry", spec.name);
+    for (tn_tensor* tensor : tensors(i))
+      require(tensor != nullptr, "argument '{}' has a null entry", spec.name);
 }
 
 void Frame::find_device() {
@@ -89,7 +104,8 @@ void Frame::find_device() {
     } else if (device_ == nullptr) {
       device_ = tensor->device;
     } else {
-      fail(TN_INVALID_ARGUMENT, "operands on {} and {}; move one with to()", device_->id, tensor->device->id);
+      fail(TN_INVALID_ARGUMENT, "operands on {} and {}; move one with to()", device_->id,
+           tensor->device->id);
     }
   };
   for (uint32_t i = 0; i < nargs_; ++i) {
@@ -98,7 +114,8 @@ void Frame::find_device() {
     if (value.tag == TN_VALUE_TENSORS)
       for (tn_tensor* tensor : tensors(i)) visit(tensor);
     // A factory's device; `to` names its destination, which is not where it runs.
-    if (value.tag == TN_VALUE_DEVICE && op_.schema.args[0].type != ArgType::Tensor) device_ = value.as.device;
+    if (value.tag == TN_VALUE_DEVICE && op_.schema.args[0].type != ArgType::Tensor)
+      device_ = value.as.device;
   }
   if (device_ == nullptr) device_ = scalar_device != nullptr ? scalar_device : &host_device();
 }
@@ -112,8 +129,8 @@ double Frame::real(uint32_t i) const {
 
 Dims Frame::ints_for(uint32_t i, uint32_t n) const {
   auto given = ints(i);
-  require(given.size() == n || given.size() == 1, "'{}' has {} entries, {} or 1 wanted", op_.schema.args[i].name,
-          given.size(), n);
+  require(given.size() == n || given.size() == 1, "'{}' has {} entries, {} or 1 wanted",
+          op_.schema.args[i].name, given.size(), n);
   Dims dims;
   for (uint32_t k = 0; k < n; ++k) dims.push(given.size() == 1 ? given[0] : given[k]);
   return dims;
@@ -201,8 +218,10 @@ void Frame::reduce(tn_dtype dtype, uint32_t mask, bool keepdim) {
   Dims shape;
   const tn_tensor& x = tensor(0);
   for (uint32_t d = 0; d < x.ndim(); ++d) {
-    if ((mask >> d & 1) == 0) shape.push(x.shape()[d]);
-    else if (keepdim) shape.push(1);
+    if ((mask >> d & 1) == 0)
+      shape.push(x.shape()[d]);
+    else if (keepdim)
+      shape.push(1);
   }
   for (uint32_t k = 0; k < nresults_; ++k) result(k, dtype, shape);
 }
@@ -221,7 +240,8 @@ Dims broadcast_shapes(const Frame& frame, std::span<const int64_t> a, std::span<
     int64_t& size = shape[skip + d];
     if (size == b[d] || b[d] == 1) continue;
     if (size != 1)
-      frame.fail(TN_INVALID_ARGUMENT, "shapes {} and {} do not broadcast", format_shape(a), format_shape(b));
+      frame.fail(TN_INVALID_ARGUMENT, "shapes {} and {} do not broadcast", format_shape(a),
+                 format_shape(b));
     size = b[d];
   }
   return shape;

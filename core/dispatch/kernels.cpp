@@ -1,4 +1,5 @@
-// Kernels by op, device type and dtype. Tables are immutable once published, so that a call reads them without a lock.
+// Kernels by op, device type and dtype. Tables are immutable once published, so that a call reads
+// them without a lock.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -15,8 +16,9 @@ namespace {
 
 struct Store {
   std::mutex mutex;
-  std::deque<KernelEntry> entries;                         // stable addresses, kept for good
-  std::deque<std::unique_ptr<const KernelTable>> tables;   // a running call may still read an old one
+  std::deque<KernelEntry> entries;  // stable addresses, kept for good
+  std::deque<std::unique_ptr<const KernelTable>>
+      tables;  // a running call may still read an old one
   uint64_t next_serial = 1;
 };
 
@@ -35,16 +37,20 @@ tn_kernel complete(const tn_kernel& given) {
 
 const tn_op& check_kernel(std::string_view plugin, const tn_kernel& kernel) {
   if (kernel.struct_size < offsetof(tn_kernel, dtypes))
-    fail(TN_INVALID_ARGUMENT, "plugin '{}': a kernel table of {} bytes", plugin, kernel.struct_size);
+    fail(TN_INVALID_ARGUMENT, "plugin '{}': a kernel table of {} bytes", plugin,
+         kernel.struct_size);
   std::string_view text = to_view(kernel.op);
   std::string_view name = text.substr(0, text.find('('));
   const tn_op* op = find_op(name);
   if (op == nullptr) fail(TN_NOT_FOUND, "plugin '{}': kernel for unknown op '{}'", plugin, name);
   if (text != op->schema.text)
-    fail(TN_INVALID_ARGUMENT, "plugin '{}': kernel for '{}', but this core has '{}'", plugin, text, op->schema.text);
-  if (kernel.run == nullptr) fail(TN_INVALID_ARGUMENT, "plugin '{}': kernel for '{}' has no run", plugin, name);
+    fail(TN_INVALID_ARGUMENT, "plugin '{}': kernel for '{}', but this core has '{}'", plugin, text,
+         op->schema.text);
+  if (kernel.run == nullptr)
+    fail(TN_INVALID_ARGUMENT, "plugin '{}': kernel for '{}' has no run", plugin, name);
   if ((kernel.prepare == nullptr) != (kernel.release == nullptr))
-    fail(TN_INVALID_ARGUMENT, "plugin '{}': kernel for '{}' needs both prepare and release", plugin, name);
+    fail(TN_INVALID_ARGUMENT, "plugin '{}': kernel for '{}' needs both prepare and release", plugin,
+         name);
   return *op;
 }
 
@@ -52,7 +58,9 @@ void insert(KernelTable& table, const KernelEntry& entry) {
   for (tn_dtype dtype = 0; dtype < TN_DTYPE_COUNT; ++dtype) {
     if ((entry.table.dtypes & TN_MASK(dtype)) == 0) continue;
     auto& list = table[dtype].entries;
-    auto better = [&](const KernelEntry* other) { return other->table.priority < entry.table.priority; };
+    auto better = [&](const KernelEntry* other) {
+      return other->table.priority < entry.table.priority;
+    };
     list.insert(std::find_if(list.begin(), list.end(), better), &entry);
   }
 }
@@ -64,20 +72,23 @@ void publish(Store& s, const tn_op& op, uint32_t type, std::unique_ptr<const Ker
 
 std::unique_ptr<KernelTable> copy_table(const tn_op& op, uint32_t type) {
   const KernelTable* current = op.kernels[type].load(std::memory_order_acquire);
-  return current == nullptr ? std::make_unique<KernelTable>() : std::make_unique<KernelTable>(*current);
+  return current == nullptr ? std::make_unique<KernelTable>()
+                            : std::make_unique<KernelTable>(*current);
 }
 
 }  // namespace
 
-void register_kernels(std::string_view plugin_id, std::string_view device_type, const tn_kernel* kernels,
-                      uint32_t count, uint32_t stride) {
+void register_kernels(std::string_view plugin_id, std::string_view device_type,
+                      const tn_kernel* kernels, uint32_t count, uint32_t stride) {
   const DeviceType* type = find_device_type(device_type);
   if (type == nullptr)
     fail(TN_NOT_FOUND, "plugin '{}': kernels for unknown device type '{}'", plugin_id, device_type);
   if (count != 0 && (kernels == nullptr || stride < offsetof(tn_kernel, dtypes)))
-    fail(TN_INVALID_ARGUMENT, "plugin '{}': {} kernels with a stride of {} bytes", plugin_id, count, stride);
+    fail(TN_INVALID_ARGUMENT, "plugin '{}': {} kernels with a stride of {} bytes", plugin_id, count,
+         stride);
   auto at = [&](uint32_t i) -> const tn_kernel& {
-    return *reinterpret_cast<const tn_kernel*>(reinterpret_cast<const char*>(kernels) + uint64_t{i} * stride);
+    return *reinterpret_cast<const tn_kernel*>(reinterpret_cast<const char*>(kernels) +
+                                               uint64_t{i} * stride);
   };
   std::vector<const tn_op*> ops;
   std::vector<tn_kernel> completed;
@@ -109,7 +120,8 @@ void unregister_kernels(std::string_view plugin_id) {
         auto table = copy_table(*op, type);
         size_t removed = 0;
         for (Candidates& list : *table)
-          removed += std::erase_if(list.entries, [&](const KernelEntry* e) { return e->plugin == plugin_id; });
+          removed += std::erase_if(list.entries,
+                                   [&](const KernelEntry* e) { return e->plugin == plugin_id; });
         if (removed != 0) publish(s, *op, type, std::move(table));
       }
   }

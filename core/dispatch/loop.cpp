@@ -29,7 +29,8 @@ void Loop::begin(uint32_t noperands) {
   contiguous_ = false;
 }
 
-bool Loop::try_contiguous(std::span<const int64_t> shape, std::span<const tn_view* const> operands) {
+bool Loop::try_contiguous(std::span<const int64_t> shape,
+                          std::span<const tn_view* const> operands) {
   int64_t numel = 1;
   for (int64_t size : shape) numel *= size;
   for (const tn_view* view : operands) {
@@ -46,16 +47,19 @@ bool Loop::try_contiguous(std::span<const int64_t> shape, std::span<const tn_vie
   return true;
 }
 
-// Largest strides outermost; a stable insertion sort, since there are few dimensions and they are nearly sorted.
+// Largest strides outermost; a stable insertion sort, since there are few dimensions and they are
+// nearly sorted.
 void Loop::sort(uint32_t from, uint32_t to, uint32_t operand) {
   for (uint32_t i = from + 1; i < to; ++i)
-    for (uint32_t j = i; j > from && std::abs(strides_[operand][j - 1]) < std::abs(strides_[operand][j]); --j) {
+    for (uint32_t j = i;
+         j > from && std::abs(strides_[operand][j - 1]) < std::abs(strides_[operand][j]); --j) {
       std::swap(shape_[j - 1], shape_[j]);
       for (uint32_t k = 0; k < loop_.noperands; ++k) std::swap(strides_[k][j - 1], strides_[k][j]);
     }
 }
 
-// Merges neighbours in [from, to) that every operand walks as one, packs them from `at` on and returns the end.
+// Merges neighbours in [from, to) that every operand walks as one, packs them from `at` on and
+// returns the end.
 uint32_t Loop::merge(uint32_t from, uint32_t to, uint32_t at) {
   uint32_t first = at;
   for (uint32_t d = from; d < to; ++d) {
@@ -78,7 +82,8 @@ void Loop::elementwise(std::span<const int64_t> shape, std::span<const tn_view* 
   for (uint32_t d = 0; d < rank; ++d) {
     if (shape[d] == 1) continue;
     shape_[n] = shape[d];
-    for (size_t k = 0; k < operands.size(); ++k) strides_[k][n] = broadcast_stride(*operands[k], rank, d);
+    for (size_t k = 0; k < operands.size(); ++k)
+      strides_[k][n] = broadcast_stride(*operands[k], rank, d);
     ++n;
   }
   if (order_by_output) sort(0, n, 0);

@@ -28,7 +28,9 @@ class KeyBuilder {
   void put(const T& value) {
     put_bytes(&value, sizeof(value));
   }
-  void put_bytes(const void* data, size_t size) { key_.append(static_cast<const char*>(data), size); }
+  void put_bytes(const void* data, size_t size) {
+    key_.append(static_cast<const char*>(data), size);
+  }
   void put_view(const tn_view* view) {
     put(view == nullptr ? UINT32_MAX : view->dtype);
     if (view == nullptr) return;
@@ -39,8 +41,10 @@ class KeyBuilder {
   void put_value(const tn_value& value) {
     put(value.tag);
     switch (value.tag) {
-      case TN_VALUE_NONE: return;
-      case TN_VALUE_VIEW: return put_view(value.as.view);
+      case TN_VALUE_NONE:
+        return;
+      case TN_VALUE_VIEW:
+        return put_view(value.as.view);
       case TN_VALUE_VIEWS:
         put(value.count);
         for (uint32_t i = 0; i < value.count; ++i) put_view(value.as.views[i]);
@@ -52,8 +56,10 @@ class KeyBuilder {
       case TN_VALUE_FLOATS:
         put(value.count);
         return put_bytes(value.as.ints, value.count * sizeof(int64_t));
-      case TN_VALUE_COMPLEX: return put_bytes(value.as.floats, 2 * sizeof(double));
-      default: return put(value.as.i);
+      case TN_VALUE_COMPLEX:
+        return put_bytes(value.as.floats, 2 * sizeof(double));
+      default:
+        return put(value.as.i);
     }
   }
   std::string key_;

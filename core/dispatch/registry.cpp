@@ -45,16 +45,19 @@ constexpr NamedDecomposition kDecompositions[] = {
 
 // Rules whose results have the broadcast shape of the operands, computed element by element.
 bool is_elementwise(std::string_view rule) {
-  for (std::string_view prefix : {"unary_"sv, "binary_"sv, "compare"sv, "where"sv, "clamp"sv, "cast"sv})
+  for (std::string_view prefix :
+       {"unary_"sv, "binary_"sv, "compare"sv, "where"sv, "clamp"sv, "cast"sv})
     if (rule.starts_with(prefix)) return true;
   return false;
 }
 
-// dtypes that a rule hands to the kernel as they are, so that a call with nothing to promote can skip it.
+// dtypes that a rule hands to the kernel as they are, so that a call with nothing to promote can
+// skip it.
 uint64_t unchanged_dtypes(std::string_view rule) {
   constexpr uint64_t kFloat = TN_MASK_FLOAT;
   if (rule == "unary_arith" || rule == "binary_arith" || rule == "unary_real" ||
-      rule == "binary_real" || rule == "unary_float" || rule == "binary_float" || rule == "unary_round")
+      rule == "binary_real" || rule == "unary_float" || rule == "binary_float" ||
+      rule == "unary_round")
     return kFloat;
   return 0;
 }
@@ -93,7 +96,8 @@ struct Registry {
     op.elementwise = is_elementwise(entry.rule_name);
     op.ordered = entry.rule_name == "reduce_arg"sv;
     uint64_t unchanged = unchanged_dtypes(entry.rule_name);
-    if (unchanged != 0 && op.schema.args.size() == (entry.rule_name.starts_with("binary") ? 2 : 1)) {
+    if (unchanged != 0 &&
+        op.schema.args.size() == (entry.rule_name.starts_with("binary") ? 2 : 1)) {
       op.fast_operands = static_cast<uint8_t>(op.schema.args.size());
       op.fast_dtypes = unchanged;
     }
@@ -101,7 +105,8 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Registry& instance = *new Registry;  // never destroyed: ops outlive static objects of the host
+  static Registry& instance =
+      *new Registry;  // never destroyed: ops outlive static objects of the host
   return instance;
 }
 
@@ -161,7 +166,8 @@ const tn_op& builtin(std::string_view name) {
 
 void register_op(const tn_op_def& def, std::string_view plugin_id) {
   Schema schema = parse_schema(to_view(def.schema));
-  if (schema.args.size() > kMaxArgs || schema.results.empty() || schema.results.size() > kMaxResults)
+  if (schema.args.size() > kMaxArgs || schema.results.empty() ||
+      schema.results.size() > kMaxResults)
     fail(TN_INVALID_ARGUMENT, "op '{}' of plugin '{}': at most {} arguments and 1 to {} results",
          schema.name, plugin_id, kMaxArgs, kMaxResults);
   Registry& r = registry();
@@ -191,5 +197,6 @@ const tn_op* tn_op_at(uint32_t index) {
 tn_str tn_op_name(const tn_op* op) { return to_str(op->schema.name); }
 tn_str tn_op_schema(const tn_op* op) { return to_str(op->schema.text); }
 uint32_t tn_op_is_differentiable(const tn_op* op) {
-  return op->gradient != nullptr || op->through || (op->foreign != nullptr && op->foreign->gradient != nullptr);
+  return op->gradient != nullptr || op->through ||
+         (op->foreign != nullptr && op->foreign->gradient != nullptr);
 }

@@ -70,10 +70,15 @@ class Parser {
 
   ArgType type() {
     std::string_view name = word();
-    constexpr std::pair<std::string_view, ArgType> kTypes[] = {
-        {"Tensor", ArgType::Tensor}, {"int", ArgType::Int},       {"float", ArgType::Float},
-        {"bool", ArgType::Bool},     {"str", ArgType::Str},       {"Scalar", ArgType::Scalar},
-        {"dtype", ArgType::Dtype},   {"device", ArgType::Device}, {"generator", ArgType::Generator}};
+    constexpr std::pair<std::string_view, ArgType> kTypes[] = {{"Tensor", ArgType::Tensor},
+                                                               {"int", ArgType::Int},
+                                                               {"float", ArgType::Float},
+                                                               {"bool", ArgType::Bool},
+                                                               {"str", ArgType::Str},
+                                                               {"Scalar", ArgType::Scalar},
+                                                               {"dtype", ArgType::Dtype},
+                                                               {"device", ArgType::Device},
+                                                               {"generator", ArgType::Generator}};
     for (auto [text, type] : kTypes)
       if (name == text) return type;
     at_ -= name.size();
@@ -140,7 +145,8 @@ class Parser {
         at_ = static_cast<size_t>(end - text_.data());
         return;
       }
-      default: error("none");
+      default:
+        error("none");
     }
   }
 

@@ -8,9 +8,9 @@
 
 namespace tenon::core {
 
-constexpr uint64_t kSlack = 64 << 20;   // cached bytes that are never given back unasked
-constexpr uint32_t kWindow = 4096;      // central calls over which a peak of use is remembered
-constexpr uint32_t kSpareClasses = 2;   // a request may take a block two classes larger: 25 %
+constexpr uint64_t kSlack = 64 << 20;  // cached bytes that are never given back unasked
+constexpr uint32_t kWindow = 4096;     // central calls over which a peak of use is remembered
+constexpr uint32_t kSpareClasses = 2;  // a request may take a block two classes larger: 25 %
 
 std::string format_bytes(uint64_t bytes) {
   constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -20,11 +20,13 @@ std::string format_bytes(uint64_t bytes) {
   return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
-CachingAllocator::CachingAllocator(tn_device& device, bool caching) : device_(device), caching_(caching) {
+CachingAllocator::CachingAllocator(tn_device& device, bool caching)
+    : device_(device), caching_(caching) {
   heads_.fill(kNone);
 }
 
-// ---- The central bins; the lock is held -----------------------------------------------------------------------------------
+// ---- The central bins; the lock is held
+// -----------------------------------------------------------------------------------
 
 void CachingAllocator::keep(const Block& block) {
   uint32_t index = free_nodes_;
@@ -46,7 +48,8 @@ void CachingAllocator::keep(const Block& block) {
 
 void CachingAllocator::unlink(uint32_t index) {
   const Node& node = nodes_[index];
-  (node.class_prev == kNone ? heads_[node.block.bin] : nodes_[node.class_prev].class_next) = node.class_next;
+  (node.class_prev == kNone ? heads_[node.block.bin] : nodes_[node.class_prev].class_next) =
+      node.class_next;
   if (node.class_next != kNone) nodes_[node.class_next].class_prev = node.class_prev;
   (node.older == kNone ? oldest_ : nodes_[node.older].newer) = node.newer;
   (node.newer == kNone ? newest_ : nodes_[node.newer].older) = node.older;
@@ -56,7 +59,8 @@ void CachingAllocator::unlink(uint32_t index) {
 }
 
 Block CachingAllocator::take_cached(uint32_t index) {
-  // Thread lists hold blocks of exactly their class, so small host blocks are never taken for another.
+  // Thread lists hold blocks of exactly their class, so small host blocks are never taken for
+  // another.
   const bool exact = index < kSmallClasses;
   const uint32_t last = exact ? index : std::min(index + kSpareClasses, kClasses - 1);
   for (uint32_t i = index; i <= last; ++i) {
@@ -111,27 +115,32 @@ void CachingAllocator::out_of_memory(uint64_t wanted, const std::string& reason)
   tn_device_info info{};
   info.struct_size = sizeof info;
   tn_status_release(device_.type->device.info(device_.type->self, device_.index, &info));
-  const uint64_t cached = held_ - std::min(held_, static_cast<uint64_t>(std::max<int64_t>(used_, 0)));
+  const uint64_t cached =
+      held_ - std::min(held_, static_cast<uint64_t>(std::max<int64_t>(used_, 0)));
   fail(TN_OUT_OF_MEMORY,
-       "out of memory on {}: {} wanted ({} bytes), {} free ({} bytes), {} held by Tenon ({} bytes; {} cached){}{}", device_.id,
-       format_bytes(wanted), wanted, format_bytes(info.memory_free), info.memory_free, format_bytes(held_), held_,
-       format_bytes(cached), reason.empty() ? "" : ": ", reason);
+       "out of memory on {}: {} wanted ({} bytes), {} free ({} bytes), {} held by Tenon ({} bytes; "
+       "{} cached){}{}",
+       device_.id, format_bytes(wanted), wanted, format_bytes(info.memory_free), info.memory_free,
+       format_bytes(held_), held_, format_bytes(cached), reason.empty() ? "" : ": ", reason);
 }
 
 Block CachingAllocator::from_device(uint32_t index, uint64_t wanted) {
-  const uint64_t bytes = caching_ ? class_bytes(index) : std::max<uint64_t>((wanted + 63) / 64 * 64, 64);
+  const uint64_t bytes =
+      caching_ ? class_bytes(index) : std::max<uint64_t>((wanted + 63) / 64 * 64, 64);
   if (limit_ != 0 && held_ + bytes > limit_) {
     const uint64_t excess = held_ + bytes - limit_;
     evict_down_to(cached_ > excess ? cached_ - excess : 0);
     if (held_ + bytes > limit_) {
       ++retries_;
-      out_of_memory(wanted, fmt::format("the limit is {} ({} bytes)", format_bytes(limit_), limit_));
+      out_of_memory(wanted,
+                    fmt::format("the limit is {} ({} bytes)", format_bytes(limit_), limit_));
     }
   }
   Block block{nullptr, nullptr, bytes, index};
   const auto ask = [&] {
     ++device_allocations_;
-    return device_.type->memory.allocate(device_.type->self, device_.index, bytes, &block.buffer, &block.data);
+    return device_.type->memory.allocate(device_.type->self, device_.index, bytes, &block.buffer,
+                                         &block.data);
   };
   tn_status* status = ask();
   if (tn_status_code(status) == TN_OUT_OF_MEMORY) {
@@ -154,14 +163,15 @@ Block CachingAllocator::from_device(uint32_t index, uint64_t wanted) {
   return block;
 }
 
-// ---- Thread lists -----------------------------------------------------------------------------------------------------------
+// ---- Thread lists
+// -----------------------------------------------------------------------------------------------------------
 
 thread_local constinit ThreadLists* t_lists = nullptr;
 
 namespace {
 thread_local constinit bool t_ended = false;
-std::atomic<uint64_t> g_trims{0};   // tells threads to empty their lists at their next slow call
-ThreadLists* g_threads = nullptr;   // under the lock of the host's allocator
+std::atomic<uint64_t> g_trims{0};  // tells threads to empty their lists at their next slow call
+ThreadLists* g_threads = nullptr;  // under the lock of the host's allocator
 }  // namespace
 
 // What the slow paths do with the calling thread's lists; the lock of the host's allocator is held.
@@ -236,15 +246,18 @@ ThreadLists* thread_lists(CachingAllocator& central, std::mutex& mutex) {
 }
 }  // namespace
 
-// ---- The calls --------------------------------------------------------------------------------------------------------------
+// ---- The calls
+// --------------------------------------------------------------------------------------------------------------
 
 Block CachingAllocator::allocate(uint64_t bytes) {
-  if (!device_.type->live) fail(TN_FAILED_PRECONDITION, "{} is gone: its plugin was quiesced", device_.id);
+  if (!device_.type->live)
+    fail(TN_FAILED_PRECONDITION, "{} is gone: its plugin was quiesced", device_.id);
   const std::lock_guard lock(mutex_);
   if (bytes > kLargestBlock) out_of_memory(bytes, "no block can be that large");
   const uint32_t index = size_class(bytes);
-  ThreadLists* lists =
-      caching_ && device_.is_host() && index < kSmallClasses ? thread_lists(*this, mutex_) : nullptr;
+  ThreadLists* lists = caching_ && device_.is_host() && index < kSmallClasses
+                           ? thread_lists(*this, mutex_)
+                           : nullptr;
   ListsAccess access{*this};
   if (lists != nullptr) {
     access.report(*lists);
@@ -326,7 +339,8 @@ void CachingAllocator::reset_peak() {
 void CachingAllocator::set_limit(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   limit_ = bytes;
-  if (limit_ != 0 && held_ > limit_) evict_down_to(cached_ > held_ - limit_ ? cached_ - (held_ - limit_) : 0);
+  if (limit_ != 0 && held_ > limit_)
+    evict_down_to(cached_ > held_ - limit_ ? cached_ - (held_ - limit_) : 0);
 }
 
 void CachingAllocator::trim() noexcept {
@@ -349,7 +363,8 @@ uint64_t CachingAllocator::live_blocks() {
   return static_cast<uint64_t>(std::max<int64_t>(live_, 0));
 }
 
-// ---- What the core calls ------------------------------------------------------------------------------------------------------
+// ---- What the core calls
+// ------------------------------------------------------------------------------------------------------
 
 Block allocate(tn_device& device, uint64_t bytes) {
   ThreadLists* lists = t_lists;

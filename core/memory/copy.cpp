@@ -22,7 +22,8 @@ struct End {
 void checked(tn_status* status, const End& from, const End& to) {
   if (status == nullptr) return;
   const uint32_t code = tn_status_code(status);
-  const std::string message = fmt::format("[copy] {} to {}: {}", from.device.id, to.device.id, to_view(tn_status_message(status)));
+  const std::string message = fmt::format("[copy] {} to {}: {}", from.device.id, to.device.id,
+                                          to_view(tn_status_message(status)));
   tn_status_release(status);
   throw Error(code, message);
 }
@@ -46,12 +47,12 @@ void through_host(const End& from, const End& to, uint64_t bytes) {
   const auto staging = std::make_unique_for_overwrite<char[]>(std::min(bytes, kStaging));
   for (uint64_t done = 0; done < bytes;) {
     const uint64_t piece = std::min(bytes - done, kStaging);
-    checked(from.memory().copy_out(from.self(), from.device.index, from.device.stream, from.buffer, from.offset + done,
-                                   staging.get(), piece),
+    checked(from.memory().copy_out(from.self(), from.device.index, from.device.stream, from.buffer,
+                                   from.offset + done, staging.get(), piece),
             from, to);
     wait_for(from, from, to);
-    checked(to.memory().copy_in(to.self(), to.device.index, to.device.stream, staging.get(), to.buffer, to.offset + done,
-                                piece),
+    checked(to.memory().copy_in(to.self(), to.device.index, to.device.stream, staging.get(),
+                                to.buffer, to.offset + done, piece),
             from, to);
     done += piece;
   }
@@ -60,34 +61,36 @@ void through_host(const End& from, const End& to, uint64_t bytes) {
 
 }  // namespace
 
-void copy_bytes(tn_device& dst_device, void* dst_buffer, uint64_t dst_offset, tn_device& src_device, void* src_buffer,
-                uint64_t src_offset, uint64_t bytes) {
+void copy_bytes(tn_device& dst_device, void* dst_buffer, uint64_t dst_offset, tn_device& src_device,
+                void* src_buffer, uint64_t src_offset, uint64_t bytes) {
   if (bytes == 0) return;
   const End from{src_device, src_buffer, src_offset};
   const End to{dst_device, dst_buffer, dst_offset};
   if (&src_device == &dst_device) {
-    if (!offered(from.memory().copy_within(from.self(), src_device.index, src_device.stream, src_buffer, src_offset,
-                                           dst_buffer, dst_offset, bytes),
+    if (!offered(from.memory().copy_within(from.self(), src_device.index, src_device.stream,
+                                           src_buffer, src_offset, dst_buffer, dst_offset, bytes),
                  from, to))
       through_host(from, to, bytes);
     return;
   }
   if (src_device.is_host()) {
     checked(to.memory().copy_in(to.self(), dst_device.index, dst_device.stream,
-                                static_cast<const char*>(src_buffer) + src_offset, dst_buffer, dst_offset, bytes),
+                                static_cast<const char*>(src_buffer) + src_offset, dst_buffer,
+                                dst_offset, bytes),
             from, to);
     return wait_for(to, from, to);
   }
   if (dst_device.is_host()) {
-    checked(from.memory().copy_out(from.self(), src_device.index, src_device.stream, src_buffer, src_offset,
-                                   static_cast<char*>(dst_buffer) + dst_offset, bytes),
+    checked(from.memory().copy_out(from.self(), src_device.index, src_device.stream, src_buffer,
+                                   src_offset, static_cast<char*>(dst_buffer) + dst_offset, bytes),
             from, to);
     return wait_for(from, from, to);
   }
   if (src_device.type == dst_device.type) {
     wait_for(to, from, to);  // what still uses the target, on its own stream
-    if (offered(from.memory().copy_peer(from.self(), src_device.index, src_buffer, src_offset, dst_device.index, dst_buffer,
-                                        dst_offset, bytes, src_device.stream),
+    if (offered(from.memory().copy_peer(from.self(), src_device.index, src_buffer, src_offset,
+                                        dst_device.index, dst_buffer, dst_offset, bytes,
+                                        src_device.stream),
                 from, to))
       return wait_for(from, from, to);
   }

@@ -67,11 +67,13 @@ void add_device(Registry& registry, DeviceType& type, uint32_t index) {
 }
 
 void check_name(std::string_view name) {
-  const bool plain = !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
-  });
+  const bool plain =
+      !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+      });
   if (!plain || name == "auto")
-    fail(TN_INVALID_ARGUMENT, "device type \"{}\": a name has lower-case letters, digits, '_', '-' and '.'", name);
+    fail(TN_INVALID_ARGUMENT,
+         "device type \"{}\": a name has lower-case letters, digits, '_', '-' and '.'", name);
 }
 
 // The slot for a type: a retired one of the same plugin and name, or a new one.
@@ -79,7 +81,8 @@ DeviceType& claim_type(Registry& registry, std::string_view plugin_id, std::stri
   for (DeviceType* type : registry.types) {
     if (type->name != name) continue;
     if (!type->retired)
-      fail(TN_ALREADY_EXISTS, "device type \"{}\" belongs to plugin \"{}\" already", name, type->plugin);
+      fail(TN_ALREADY_EXISTS, "device type \"{}\" belongs to plugin \"{}\" already", name,
+           type->plugin);
     if (type->plugin == plugin_id) return *type;
   }
   if (registry.types.size() == kMaxDeviceTypes)
@@ -147,7 +150,8 @@ tn_device_info info_of(tn_device& device) {
   const std::lock_guard lock(registry().mutex);
   for (const DeviceType* type : registry().types)
     if (type->live && !type->reason.empty())
-      reasons += fmt::format("; plugin \"{}\" offers no {}: {}", type->plugin, type->name, type->reason);
+      reasons +=
+          fmt::format("; plugin \"{}\" offers no {}: {}", type->plugin, type->name, type->reason);
   fail(TN_NOT_FOUND, "no device \"{}\"; there are {}{}", name, there, reasons);
 }
 
@@ -209,13 +213,17 @@ void publish_device_types(std::string_view plugin_id) noexcept {
 
 void retire_device_types(std::string_view plugin_id) {
   const std::lock_guard lock(registry().mutex);
-  const auto owned = [&](const tn_device* device) { return !device->type->retired && device->type->plugin == plugin_id; };
+  const auto owned = [&](const tn_device* device) {
+    return !device->type->retired && device->type->plugin == plugin_id;
+  };
   for (const tn_device* device : registry().devices) {
     if (!owned(device)) continue;
     const uint64_t blocks = device->allocator->live_blocks();
     if (blocks != 0 || device->live_storages.load() > 0)
-      fail(TN_FAILED_PRECONDITION, "plugin \"{}\" cannot go: {} blocks of memory live on {}", plugin_id,
-           std::max<uint64_t>(blocks, static_cast<uint64_t>(device->live_storages.load())), device->id);
+      fail(TN_FAILED_PRECONDITION, "plugin \"{}\" cannot go: {} blocks of memory live on {}",
+           plugin_id,
+           std::max<uint64_t>(blocks, static_cast<uint64_t>(device->live_storages.load())),
+           device->id);
   }
   for (tn_device* device : registry().devices) {
     if (!owned(device)) continue;
@@ -241,9 +249,9 @@ std::string why_no_device(std::string_view plugin_id) {
 
 uint32_t count_devices(std::string_view plugin_id) {
   const std::lock_guard lock(registry().mutex);
-  return static_cast<uint32_t>(std::count_if(registry().devices.begin(), registry().devices.end(), [&](tn_device* device) {
-    return device->type->live && device->type->plugin == plugin_id;
-  }));
+  return static_cast<uint32_t>(std::count_if(
+      registry().devices.begin(), registry().devices.end(),
+      [&](tn_device* device) { return device->type->live && device->type->plugin == plugin_id; }));
 }
 
 }  // namespace tenon::core
@@ -267,20 +275,25 @@ tn_device* tn_device_at(uint32_t index) {
 
 tn_status* tn_device_find(tn_str name, tn_device** out) {
   return guarded([&] {
-    if (out == nullptr || name.data == nullptr) fail(TN_INVALID_ARGUMENT, "tn_device_find: NULL argument");
+    if (out == nullptr || name.data == nullptr)
+      fail(TN_INVALID_ARGUMENT, "tn_device_find: NULL argument");
     *out = &find_device(to_view(name));
   });
 }
 
-tn_str tn_device_id(const tn_device* device) { return device == nullptr ? tn_str{"", 0} : to_str(device->id); }
+tn_str tn_device_id(const tn_device* device) {
+  return device == nullptr ? tn_str{"", 0} : to_str(device->id);
+}
 tn_str tn_device_plugin(const tn_device* device) {
   return device == nullptr ? tn_str{"", 0} : to_str(device->type->plugin);
 }
 
 tn_status* tn_device_get_info(tn_device* device, tn_device_info* out) {
   return guarded([&] {
-    if (device == nullptr || out == nullptr) fail(TN_INVALID_ARGUMENT, "tn_device_get_info: NULL argument");
-    if (!device->type->live) fail(TN_FAILED_PRECONDITION, "{} is gone: its plugin was quiesced", device->id);
+    if (device == nullptr || out == nullptr)
+      fail(TN_INVALID_ARGUMENT, "tn_device_get_info: NULL argument");
+    if (!device->type->live)
+      fail(TN_FAILED_PRECONDITION, "{} is gone: its plugin was quiesced", device->id);
     tn_device_info info = info_of(*device);
     info.struct_size = out->struct_size;
     std::memcpy(out, &info, std::min<size_t>(out->struct_size, sizeof info));
@@ -290,15 +303,18 @@ tn_status* tn_device_get_info(tn_device* device, tn_device_info* out) {
 tn_status* tn_device_synchronize(tn_device* device) {
   return guarded([&] {
     if (device == nullptr) fail(TN_INVALID_ARGUMENT, "tn_device_synchronize: NULL argument");
-    if (!device->type->live) fail(TN_FAILED_PRECONDITION, "{} is gone: its plugin was quiesced", device->id);
-    if (device->stream != nullptr) check(device->type->stream.synchronize(device->type->self, device->stream));
+    if (!device->type->live)
+      fail(TN_FAILED_PRECONDITION, "{} is gone: its plugin was quiesced", device->id);
+    if (device->stream != nullptr)
+      check(device->type->stream.synchronize(device->type->self, device->stream));
     check(device->type->device.synchronize(device->type->self, device->index));
   });
 }
 
 namespace {
 
-tn_status* memory_call(tn_device* device, const char* function, void (*body)(CachingAllocator&, void*), void* argument) {
+tn_status* memory_call(tn_device* device, const char* function,
+                       void (*body)(CachingAllocator&, void*), void* argument) {
   return guarded([&] {
     if (device == nullptr) fail(TN_INVALID_ARGUMENT, "{}: NULL device", function);
     body(*device->allocator, argument);
@@ -312,7 +328,10 @@ tn_status* tn_memory_get_stats(tn_device* device, tn_memory_stats* out) {
   tn_memory_stats stats{};
   tn_status* status = memory_call(
       device, "tn_memory_get_stats",
-      [](CachingAllocator& allocator, void* to) { allocator.stats(*static_cast<tn_memory_stats*>(to)); }, &stats);
+      [](CachingAllocator& allocator, void* to) {
+        allocator.stats(*static_cast<tn_memory_stats*>(to));
+      },
+      &stats);
   if (status != nullptr) return status;
   stats.struct_size = out->struct_size;
   std::memcpy(out, &stats, std::min<size_t>(out->struct_size, sizeof stats));
@@ -328,5 +347,7 @@ void tn_memory_set_limit(tn_device* device, uint64_t bytes) {
 }
 
 tn_status* tn_memory_trim(tn_device* device) {
-  return memory_call(device, "tn_memory_trim", [](CachingAllocator& allocator, void*) { allocator.trim(); }, nullptr);
+  return memory_call(
+      device, "tn_memory_trim", [](CachingAllocator& allocator, void*) { allocator.trim(); },
+      nullptr);
 }

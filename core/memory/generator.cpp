@@ -36,7 +36,8 @@ tn_generator* tn_generator_retain(tn_generator* generator) {
 }
 
 void tn_generator_release(tn_generator* generator) {
-  if (generator != nullptr && generator->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete generator;
+  if (generator != nullptr && generator->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    delete generator;
 }
 
 tn_generator* tn_generator_default(void) {
@@ -44,7 +45,9 @@ tn_generator* tn_generator_default(void) {
   return &generator;
 }
 
-void tn_generator_seed(tn_generator* generator, uint64_t seed) { tn_generator_set_state(generator, seed, 0); }
+void tn_generator_seed(tn_generator* generator, uint64_t seed) {
+  tn_generator_set_state(generator, seed, 0);
+}
 
 void tn_generator_get_state(const tn_generator* generator, uint64_t* seed, uint64_t* offset) {
   if (generator == nullptr) generator = tn_generator_default();

@@ -17,7 +17,8 @@ namespace {
 
 constexpr uint64_t kHugePage = 2 << 20;
 
-// The value of `key` in a file of "key: value" lines such as /proc/meminfo; empty when there is none.
+// The value of `key` in a file of "key: value" lines such as /proc/meminfo; empty when there is
+// none.
 std::string value_of(const char* file, std::string_view key) {
   std::FILE* stream = std::fopen(file, "re");
   if (stream == nullptr) return {};
@@ -50,7 +51,8 @@ uint64_t number_in(const char* file, uint64_t otherwise) {
 
 // A container may have less than the machine.
 uint64_t memory_total() {
-  static const uint64_t total = std::min(meminfo("MemTotal"), number_in("/sys/fs/cgroup/memory.max", ~uint64_t{0}));
+  static const uint64_t total =
+      std::min(meminfo("MemTotal"), number_in("/sys/fs/cgroup/memory.max", ~uint64_t{0}));
   return total;
 }
 uint64_t memory_free() {
@@ -100,7 +102,8 @@ tn_status* allocate_host(void*, uint32_t, uint64_t bytes, void** buffer, void** 
   if (bytes > (uint64_t{1} << 30) && bytes > memory_total())
     return make_status(TN_OUT_OF_MEMORY, "more than the machine has");
   const bool huge = bytes >= kHugePage;
-  void* block = std::aligned_alloc(huge ? kHugePage : 64, huge ? (bytes + kHugePage - 1) / kHugePage * kHugePage : bytes);
+  void* block = std::aligned_alloc(huge ? kHugePage : 64,
+                                   huge ? (bytes + kHugePage - 1) / kHugePage * kHugePage : bytes);
   if (block == nullptr) return make_status(TN_OUT_OF_MEMORY, "the system refused");
 #ifdef MADV_HUGEPAGE
   if (huge) madvise(block, bytes, MADV_HUGEPAGE);  // fewer page faults and TLB misses; advice only
@@ -116,47 +119,62 @@ tn_status* host_allocate(void* self, uint32_t index, uint64_t bytes, void** addr
   return allocate_host(self, index, (bytes + 63) / 64 * 64, &buffer, address);
 }
 
-char* at(const void* buffer, uint64_t offset) { return static_cast<char*>(const_cast<void*>(buffer)) + offset; }
+char* at(const void* buffer, uint64_t offset) {
+  return static_cast<char*>(const_cast<void*>(buffer)) + offset;
+}
 
-tn_status* copy_in(void*, uint32_t, void*, const void* src, void* buffer, uint64_t offset, uint64_t bytes) {
+tn_status* copy_in(void*, uint32_t, void*, const void* src, void* buffer, uint64_t offset,
+                   uint64_t bytes) {
   std::memcpy(at(buffer, offset), src, bytes);
   return nullptr;
 }
-tn_status* copy_out(void*, uint32_t, void*, void* buffer, uint64_t offset, void* dst, uint64_t bytes) {
+tn_status* copy_out(void*, uint32_t, void*, void* buffer, uint64_t offset, void* dst,
+                    uint64_t bytes) {
   std::memcpy(dst, at(buffer, offset), bytes);
   return nullptr;
 }
-tn_status* copy_within(void*, uint32_t, void*, void* src, uint64_t src_offset, void* dst, uint64_t dst_offset,
-                       uint64_t bytes) {
+tn_status* copy_within(void*, uint32_t, void*, void* src, uint64_t src_offset, void* dst,
+                       uint64_t dst_offset, uint64_t bytes) {
   std::memmove(at(dst, dst_offset), at(src, src_offset), bytes);
   return nullptr;
 }
-tn_status* copy_peer(void*, uint32_t, void* src, uint64_t src_offset, uint32_t, void* dst, uint64_t dst_offset,
-                     uint64_t bytes, void*) {
+tn_status* copy_peer(void*, uint32_t, void* src, uint64_t src_offset, uint32_t, void* dst,
+                     uint64_t dst_offset, uint64_t bytes, void*) {
   std::memmove(at(dst, dst_offset), at(src, src_offset), bytes);
   return nullptr;
 }
 
-tn_status* fill(void*, uint32_t, void*, void* buffer, uint64_t offset, uint64_t bytes, const void* pattern,
-                uint32_t pattern_size) {
+tn_status* fill(void*, uint32_t, void*, void* buffer, uint64_t offset, uint64_t bytes,
+                const void* pattern, uint32_t pattern_size) {
   char* to = at(buffer, offset);
   if (pattern_size == 1) {
     std::memset(to, *static_cast<const unsigned char*>(pattern), bytes);
     return nullptr;
   }
   if ((pattern_size != 2 && pattern_size != 4 && pattern_size != 8) || bytes % pattern_size != 0)
-    return make_status(TN_INVALID_ARGUMENT, fmt::format("a pattern of {} bytes over {} bytes", pattern_size, bytes));
+    return make_status(TN_INVALID_ARGUMENT,
+                       fmt::format("a pattern of {} bytes over {} bytes", pattern_size, bytes));
   if (bytes == 0) return nullptr;
   std::memcpy(to, pattern, pattern_size);
-  for (uint64_t done = pattern_size; done < bytes; done *= 2) std::memcpy(to + done, to, std::min(done, bytes - done));
+  for (uint64_t done = pattern_size; done < bytes; done *= 2)
+    std::memcpy(to + done, to, std::min(done, bytes - done));
   return nullptr;
 }
 
 constexpr tn_device_table kDevice = {sizeof(tn_device_table), 0, count, info, synchronize};
-constexpr tn_memory_table kMemory = {sizeof(tn_memory_table), TN_MEMORY_ADDRESSABLE, allocate_host, free_host, host_allocate,
-                                     [](void*, uint32_t, void* address) { std::free(address); }, copy_in, copy_out,
-                                     copy_within, copy_peer, fill};
-constexpr tn_device_type kHost = {sizeof(tn_device_type), 0, {"cpu", 3}, nullptr, &kDevice, &kMemory, nullptr};
+constexpr tn_memory_table kMemory = {sizeof(tn_memory_table),
+                                     TN_MEMORY_ADDRESSABLE,
+                                     allocate_host,
+                                     free_host,
+                                     host_allocate,
+                                     [](void*, uint32_t, void* address) { std::free(address); },
+                                     copy_in,
+                                     copy_out,
+                                     copy_within,
+                                     copy_peer,
+                                     fill};
+constexpr tn_device_type kHost = {
+    sizeof(tn_device_type), 0, {"cpu", 3}, nullptr, &kDevice, &kMemory, nullptr};
 
 }  // namespace
 

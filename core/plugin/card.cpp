@@ -16,17 +16,20 @@ constexpr uint64_t kMostBytes = 1 << 20;
 const json& field(const json& card, const char* name, json::value_t type, const char* what) {
   const auto found = card.find(name);
   if (found == card.end()) fail(TN_DATA_LOSS, "the identity card has no \"{}\"", name);
-  const bool fits = found->type() == type || (type == json::value_t::number_unsigned && found->is_number_unsigned());
+  const bool fits = found->type() == type ||
+                    (type == json::value_t::number_unsigned && found->is_number_unsigned());
   if (!fits) fail(TN_DATA_LOSS, "the identity card's \"{}\" is not {}", name, what);
   return *found;
 }
 std::string text(const json& card, const char* name) {
   std::string value = field(card, name, json::value_t::string, "a string").get<std::string>();
-  if (value.empty() || value.size() > 256) fail(TN_DATA_LOSS, "the identity card's \"{}\" has {} bytes", name, value.size());
+  if (value.empty() || value.size() > 256)
+    fail(TN_DATA_LOSS, "the identity card's \"{}\" has {} bytes", name, value.size());
   return value;
 }
 uint32_t number(const json& card, const char* name) {
-  const auto value = field(card, name, json::value_t::number_unsigned, "a number from 0").get<uint64_t>();
+  const auto value =
+      field(card, name, json::value_t::number_unsigned, "a number from 0").get<uint64_t>();
   if (value > 0xffff) fail(TN_DATA_LOSS, "the identity card's \"{}\" is {}", name, value);
   return static_cast<uint32_t>(value);
 }
@@ -34,7 +37,8 @@ std::vector<std::string> list(const json& card, const char* name) {
   std::vector<std::string> values;
   if (!card.contains(name)) return values;
   for (const json& entry : field(card, name, json::value_t::array, "a list")) {
-    if (!entry.is_string()) fail(TN_DATA_LOSS, "the identity card's \"{}\" has an entry that is not a string", name);
+    if (!entry.is_string())
+      fail(TN_DATA_LOSS, "the identity card's \"{}\" has an entry that is not a string", name);
     values.push_back(entry.get<std::string>());
   }
   return values;
@@ -48,7 +52,8 @@ Card read_card(const std::string& path) {
   if (error) fail(TN_IO, "cannot read the identity card: {}", error.message());
   if (bytes > kMostBytes) fail(TN_DATA_LOSS, "the identity card has {} bytes", bytes);
   std::string content(bytes, '\0');
-  if (!std::ifstream(path, std::ios::binary).read(content.data(), static_cast<std::streamsize>(bytes)))
+  if (!std::ifstream(path, std::ios::binary)
+           .read(content.data(), static_cast<std::streamsize>(bytes)))
     fail(TN_IO, "cannot read the identity card");
   try {
     const json parsed = json::parse(content);
@@ -64,7 +69,8 @@ Card read_card(const std::string& path) {
     card.needs = list(parsed, "needs");
     const std::string library = text(parsed, "library");
     if (library.find('/') != library.npos)
-      fail(TN_DATA_LOSS, "the identity card's \"library\" is a path; a file name beside the card is expected");
+      fail(TN_DATA_LOSS,
+           "the identity card's \"library\" is a path; a file name beside the card is expected");
     card.library = (std::filesystem::path(path).parent_path() / library).string();
     return card;
   } catch (const json::exception& problem) {
@@ -74,10 +80,11 @@ Card read_card(const std::string& path) {
 
 std::string why_unfit(const Card& card) {
   if (card.abi_major != TN_ABI_MAJOR)
-    return fmt::format("built for ABI {}; this core has {}.{}", card.abi_major, TN_ABI_MAJOR, TN_ABI_MINOR);
+    return fmt::format("built for ABI {}; this core has {}.{}", card.abi_major, TN_ABI_MAJOR,
+                       TN_ABI_MINOR);
   if (card.min_host_minor > TN_ABI_MINOR)
-    return fmt::format("needs a core of ABI {}.{} or later; this one has {}.{}", card.abi_major, card.min_host_minor,
-                       TN_ABI_MAJOR, TN_ABI_MINOR);
+    return fmt::format("needs a core of ABI {}.{} or later; this one has {}.{}", card.abi_major,
+                       card.min_host_minor, TN_ABI_MAJOR, TN_ABI_MINOR);
   std::string missing;
   for (const std::string& feature : card.cpu_features)
     if (!cpu_has(feature)) missing += (missing.empty() ? "" : ", ") + feature;

@@ -35,7 +35,8 @@ void fill(Result (*&pointer)(Args...)) {
 template <class Table>
 Table copy_known(const Table* from, uint32_t size) {
   Table table{};
-  if (from != nullptr) std::memcpy(static_cast<void*>(&table), from, std::min<size_t>(size, sizeof table));
+  if (from != nullptr)
+    std::memcpy(static_cast<void*>(&table), from, std::min<size_t>(size, sizeof table));
   table.struct_size = sizeof table;
   return table;
 }
@@ -94,10 +95,12 @@ tn_plugin complete(const tn_plugin* from) {
 }
 
 tn_kernel complete(const tn_kernel* kernels, uint32_t index, uint32_t stride) {
-  const auto* kernel = reinterpret_cast<const tn_kernel*>(reinterpret_cast<const char*>(kernels) + size_t{index} * stride);
+  const auto* kernel = reinterpret_cast<const tn_kernel*>(reinterpret_cast<const char*>(kernels) +
+                                                          size_t{index} * stride);
   const uint32_t size = std::min(kernel->struct_size, stride);
   tn_kernel table = copy_known(kernel, size);
-  table.struct_size = size < offsetof(tn_kernel, self) ? size : sizeof table;  // registration refuses short ones
+  table.struct_size =
+      size < offsetof(tn_kernel, self) ? size : sizeof table;  // registration refuses short ones
   return table;
 }
 

@@ -42,7 +42,8 @@ Plugin& plugin_at(const std::string& path) {
     if (plugin.path == path) return plugin;
   Plugin& plugin = list().plugins.emplace_back();
   plugin.path = plugin.library = path;
-  plugin.info = {sizeof(tn_plugin_info), TN_PLUGIN_REFUSED, intern(""), intern(""), intern(path), intern(""), 0, 0};
+  plugin.info = {sizeof(tn_plugin_info), TN_PLUGIN_REFUSED, intern(""), intern(""),
+                 intern(path),           intern(""),        0,          0};
   return plugin;
 }
 
@@ -53,7 +54,8 @@ Plugin* find_loaded(std::string_view id) {
   return nullptr;
 }
 
-void set_outcome(Plugin& plugin, uint32_t state, std::string_view id, std::string_view version, std::string_view reason) {
+void set_outcome(Plugin& plugin, uint32_t state, std::string_view id, std::string_view version,
+                 std::string_view reason) {
   const std::lock_guard lock(list().mutex);
   plugin.state = plugin.info.state = state;
   plugin.info.id = intern(id);
@@ -64,7 +66,8 @@ void set_outcome(Plugin& plugin, uint32_t state, std::string_view id, std::strin
 namespace {
 
 void refuse(Plugin& plugin, std::string_view reason) {
-  set_outcome(plugin, TN_PLUGIN_REFUSED, to_view(plugin.info.id), to_view(plugin.info.version), reason);
+  set_outcome(plugin, TN_PLUGIN_REFUSED, to_view(plugin.info.id), to_view(plugin.info.version),
+              reason);
 }
 
 // Loads, and keeps the reason when that fails.
@@ -76,7 +79,8 @@ tn_status* try_load(Plugin& plugin, const Card* card) {
 
 // The card that lies beside a library and speaks of it; false when there is none.
 bool card_beside(const fs::path& library, Card& card) {
-  const fs::path path = library.parent_path() / (library.stem().string() + std::string(kCardSuffix));
+  const fs::path path =
+      library.parent_path() / (library.stem().string() + std::string(kCardSuffix));
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return false;
   card = read_card(path.string());
@@ -88,7 +92,8 @@ void load_explicitly(std::string_view given) {
   const fs::path path = fs::canonical(fs::path(given), error);
   if (error) fail(TN_NOT_FOUND, "no plugin \"{}\": {}", given, error.message());
   if (fs::is_directory(path, error))
-    fail(TN_INVALID_ARGUMENT, "\"{}\" is a directory; put it into TENON_PLUGIN_PATH, or name a library", given);
+    fail(TN_INVALID_ARGUMENT,
+         "\"{}\" is a directory; put it into TENON_PLUGIN_PATH, or name a library", given);
   Plugin& plugin = plugin_at(path.string());
   if (plugin.state == TN_PLUGIN_LOADED) return;
   Card card;
@@ -104,7 +109,8 @@ void load_explicitly(std::string_view given) {
     refuse(plugin, to_view(tn_status_message(status)));
   } else {
     // The same library by its card or by its own path is one plugin.
-    if (const Plugin* other = has_card ? find_loaded(card.id) : nullptr; other != nullptr && other->library == card.library)
+    if (const Plugin* other = has_card ? find_loaded(card.id) : nullptr;
+        other != nullptr && other->library == card.library)
       return;
     status = try_load(plugin, has_card ? &card : nullptr);
   }
@@ -115,7 +121,8 @@ void load_explicitly(std::string_view given) {
   fail(code, "plugin {}: {}", plugin.path, reason);
 }
 
-// ---- Scanning -----------------------------------------------------------------------------------------------------------------
+// ---- Scanning
+// -----------------------------------------------------------------------------------------------------------------
 
 struct Candidate {
   Plugin* plugin;
@@ -132,7 +139,8 @@ bool is_world_writable(const fs::path& path) {
 void note_unclaimed(const fs::path& path) {
   tn_status* status = guarded([&] { check_library_file(path.string()); });
   if (status == nullptr)
-    refuse(plugin_at(path.string()), "has no identity card (NAME.tenon.json beside it); load it by its path");
+    refuse(plugin_at(path.string()),
+           "has no identity card (NAME.tenon.json beside it); load it by its path");
   tn_status_release(status);
 }
 
@@ -140,7 +148,8 @@ void note_unclaimed(const fs::path& path) {
 void collect(const Place& place, std::vector<Candidate>& found) {
   std::vector<fs::path> cards, libraries;
   std::error_code error;
-  for (fs::directory_iterator entry(place.path, error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::directory_iterator entry(place.path, error), end; !error && entry != end;
+       entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     if (name.ends_with(kCardSuffix)) cards.push_back(entry->path());
     if (name.ends_with(".so")) libraries.push_back(entry->path());
@@ -155,7 +164,8 @@ void collect(const Place& place, std::vector<Candidate>& found) {
       candidate.card = read_card(path.string());
       claimed.insert(candidate.card.library);
       if (is_world_writable(path) || is_world_writable(candidate.card.library))
-        fail(TN_INVALID_ARGUMENT, "card or library is world-writable: anybody could have put it there");
+        fail(TN_INVALID_ARGUMENT,
+             "card or library is world-writable: anybody could have put it there");
     });
     if (status == nullptr) {
       found.push_back(std::move(candidate));
@@ -189,14 +199,16 @@ void scan() {
     collect(place, waiting);
     order_builds(waiting, first);
   }
-  // A plugin may add kernels to a device that another one brings: try again for as long as something new was loaded.
+  // A plugin may add kernels to a device that another one brings: try again for as long as
+  // something new was loaded.
   for (bool progress = true; progress && !waiting.empty();) {
     progress = false;
     std::vector<Candidate> again;
     for (Candidate& candidate : waiting) {
       tn_status* status = try_load(*candidate.plugin, &candidate.card);
       progress = progress || status == nullptr;
-      if (status != nullptr && candidate.plugin->wants_device_type) again.push_back(std::move(candidate));
+      if (status != nullptr && candidate.plugin->wants_device_type)
+        again.push_back(std::move(candidate));
       tn_status_release(status);
     }
     waiting = std::move(again);
@@ -206,7 +218,8 @@ void scan() {
 template <class Body>
 tn_status* with_loader(const char* function, Body&& body) {
   return guarded([&] {
-    if (is_loading_here()) fail(TN_FAILED_PRECONDITION, "{}: called from within a plugin's start or quiesce", function);
+    if (is_loading_here())
+      fail(TN_FAILED_PRECONDITION, "{}: called from within a plugin's start or quiesce", function);
     const std::lock_guard lock(loader_mutex());
     body();
   });

@@ -30,29 +30,39 @@ constexpr uint16_t kMachine = EM_PPC64;
 #else
 constexpr uint16_t kMachine = EM_NONE;  // not checked
 #endif
-constexpr unsigned char kData = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+constexpr unsigned char kData =
+    std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
 
 std::string machine_name(uint16_t machine) {
   switch (machine) {
-    case EM_386: return "x86 (32 bit)";
-    case EM_X86_64: return "x86-64";
-    case EM_ARM: return "ARM (32 bit)";
-    case EM_AARCH64: return "AArch64";
-    case EM_RISCV: return "RISC-V";
-    case EM_PPC64: return "POWER";
-    case EM_S390: return "S/390";
-    default: return fmt::format("machine {}", machine);
+    case EM_386:
+      return "x86 (32 bit)";
+    case EM_X86_64:
+      return "x86-64";
+    case EM_ARM:
+      return "ARM (32 bit)";
+    case EM_AARCH64:
+      return "AArch64";
+    case EM_RISCV:
+      return "RISC-V";
+    case EM_PPC64:
+      return "POWER";
+    case EM_S390:
+      return "S/390";
+    default:
+      return fmt::format("machine {}", machine);
   }
 }
 
 class File {
  public:
-  explicit File(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  explicit File(const std::string& path)
+      : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0) {
       const int error = errno;
       fail(error == ENOENT ? TN_NOT_FOUND : TN_IO, "{}", std::strerror(error));
     }
-    struct stat about{};
+    struct stat about {};
     const bool regular = fstat(descriptor_, &about) == 0 && S_ISREG(about.st_mode);
     size_ = static_cast<uint64_t>(about.st_size);
     if (!regular) {
@@ -64,16 +74,21 @@ class File {
   File& operator=(const File&) = delete;
   ~File() { close(descriptor_); }
   uint64_t size() const { return size_; }
-  bool contains(uint64_t offset, uint64_t bytes) const { return offset <= size_ && bytes <= size_ - offset; }
+  bool contains(uint64_t offset, uint64_t bytes) const {
+    return offset <= size_ && bytes <= size_ - offset;
+  }
 
   // `count` records of a table; throws when the file ends before.
   template <class Record>
   std::vector<Record> read(uint64_t offset, uint64_t count, const char* what) const {
     if (count > kMostTable / sizeof(Record) || !contains(offset, count * sizeof(Record)))
-      fail(TN_DATA_LOSS, "truncated or malformed: its {} reaches beyond the file's {} bytes", what, size_);
+      fail(TN_DATA_LOSS, "truncated or malformed: its {} reaches beyond the file's {} bytes", what,
+           size_);
     std::vector<Record> records(count);
     const size_t bytes = count * sizeof(Record);
-    if (records.data() != nullptr && pread(descriptor_, records.data(), bytes, static_cast<off_t>(offset)) != static_cast<ssize_t>(bytes))
+    if (records.data() != nullptr &&
+        pread(descriptor_, records.data(), bytes, static_cast<off_t>(offset)) !=
+            static_cast<ssize_t>(bytes))
       fail(TN_IO, "cannot read its {}", what);
     return records;
   }
@@ -89,44 +104,52 @@ Elf64_Ehdr read_header(const File& file) {
   std::memcpy(magic, file.read<unsigned char>(0, EI_NIDENT, "header").data(), EI_NIDENT);
   if (std::memcmp(magic, ELFMAG, SELFMAG) != 0) fail(TN_DATA_LOSS, "not an ELF file");
   if (magic[EI_CLASS] != ELFCLASS64 || magic[EI_DATA] != kData)
-    fail(TN_INVALID_ARGUMENT, "built for another architecture ({} bit, {} endian)", magic[EI_CLASS] == ELFCLASS64 ? 64 : 32,
-         magic[EI_DATA] == ELFDATA2LSB ? "little" : "big");
+    fail(TN_INVALID_ARGUMENT, "built for another architecture ({} bit, {} endian)",
+         magic[EI_CLASS] == ELFCLASS64 ? 64 : 32, magic[EI_DATA] == ELFDATA2LSB ? "little" : "big");
   const Elf64_Ehdr header = file.read<Elf64_Ehdr>(0, 1, "header").front();
   if (kMachine != EM_NONE && header.e_machine != kMachine)
-    fail(TN_INVALID_ARGUMENT, "built for another architecture: {}, this process is {}", machine_name(header.e_machine),
-         machine_name(kMachine));
-  if (header.e_type != ET_DYN) fail(TN_INVALID_ARGUMENT, "not a shared library (ELF type {})", header.e_type);
+    fail(TN_INVALID_ARGUMENT, "built for another architecture: {}, this process is {}",
+         machine_name(header.e_machine), machine_name(kMachine));
+  if (header.e_type != ET_DYN)
+    fail(TN_INVALID_ARGUMENT, "not a shared library (ELF type {})", header.e_type);
   return header;
 }
 
 void check_segments(const File& file, const Elf64_Ehdr& header) {
   if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0)
     fail(TN_DATA_LOSS, "malformed: no program headers");
-  for (const Elf64_Phdr& segment : file.read<Elf64_Phdr>(header.e_phoff, header.e_phnum, "program headers"))
+  for (const Elf64_Phdr& segment :
+       file.read<Elf64_Phdr>(header.e_phoff, header.e_phnum, "program headers"))
     if (segment.p_type == PT_LOAD && !file.contains(segment.p_offset, segment.p_filesz))
       fail(TN_DATA_LOSS, "truncated: a segment reaches beyond the file's {} bytes", file.size());
 }
 
-// Whether tn_plugin_query is among the dynamic symbols; nothing when the file has no section headers to tell by.
+// Whether tn_plugin_query is among the dynamic symbols; nothing when the file has no section
+// headers to tell by.
 std::optional<bool> exports_entry(const File& file, const Elf64_Ehdr& header) {
   if (header.e_shoff == 0 || header.e_shnum == 0) return std::nullopt;
-  if (header.e_shentsize != sizeof(Elf64_Shdr)) fail(TN_DATA_LOSS, "malformed: section headers of {} bytes", header.e_shentsize);
+  if (header.e_shentsize != sizeof(Elf64_Shdr))
+    fail(TN_DATA_LOSS, "malformed: section headers of {} bytes", header.e_shentsize);
   const auto sections = file.read<Elf64_Shdr>(header.e_shoff, header.e_shnum, "section table");
   for (const Elf64_Shdr& section : sections) {
     if (section.sh_type != SHT_DYNSYM) continue;
-    if (section.sh_link >= sections.size()) fail(TN_DATA_LOSS, "malformed: its symbols have no names");
+    if (section.sh_link >= sections.size())
+      fail(TN_DATA_LOSS, "malformed: its symbols have no names");
     const Elf64_Shdr& strings = sections[section.sh_link];
     const auto names = file.read<char>(strings.sh_offset, strings.sh_size, "symbol names");
     bool found = false;
-    for (const Elf64_Sym& symbol :
-         file.read<Elf64_Sym>(section.sh_offset, section.sh_size / sizeof(Elf64_Sym), "symbol table")) {
-      if (symbol.st_name >= names.size()) fail(TN_DATA_LOSS, "malformed: a symbol's name lies outside its table");
+    for (const Elf64_Sym& symbol : file.read<Elf64_Sym>(
+             section.sh_offset, section.sh_size / sizeof(Elf64_Sym), "symbol table")) {
+      if (symbol.st_name >= names.size())
+        fail(TN_DATA_LOSS, "malformed: a symbol's name lies outside its table");
       const char* name = names.data() + symbol.st_name;
       const std::string_view text(name, strnlen(name, names.size() - symbol.st_name));
       if (symbol.st_shndx != SHN_UNDEF) {
         found = found || (text == kEntry && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL);
       } else if (text.starts_with("tn_") && ELF64_ST_BIND(symbol.st_info) != STB_WEAK) {
-        fail(TN_INVALID_ARGUMENT, "needs the symbol {}: a plugin uses the host's table and links nothing of the core", text);
+        fail(TN_INVALID_ARGUMENT,
+             "needs the symbol {}: a plugin uses the host's table and links nothing of the core",
+             text);
       }
     }
     return found;

@@ -25,9 +25,12 @@ Plugin& starting(void* token, const char* what) {
   return *g_starting;
 }
 
-std::string_view text_of(tn_str text) { return text.data == nullptr ? std::string_view() : to_view(text); }
+std::string_view text_of(tn_str text) {
+  return text.data == nullptr ? std::string_view() : to_view(text);
+}
 
-// ---- Ops that plugins define ------------------------------------------------------------------------------------------------
+// ---- Ops that plugins define
+// ------------------------------------------------------------------------------------------------
 
 // What the core calls: the plugin's callbacks behind a check that the plugin is in service.
 struct ForeignOp {
@@ -37,8 +40,9 @@ struct ForeignOp {
   std::atomic<bool> live{false};
 
   tn_status* gone() const {
-    return make_status(TN_FAILED_PRECONDITION,
-                       fmt::format("[{}] plugin \"{}\" was quiesced", schema.substr(0, schema.find('(')), plugin));
+    return make_status(
+        TN_FAILED_PRECONDITION,
+        fmt::format("[{}] plugin \"{}\" was quiesced", schema.substr(0, schema.find('(')), plugin));
   }
 };
 
@@ -48,11 +52,13 @@ std::deque<ForeignOp>& foreign_ops() {
   return ops;
 }
 
-tn_status* infer(void* self, const tn_value* args, uint32_t nargs, tn_result* results, uint32_t nresults) {
+tn_status* infer(void* self, const tn_value* args, uint32_t nargs, tn_result* results,
+                 uint32_t nresults) {
   const auto& op = *static_cast<const ForeignOp*>(self);
   return op.live ? op.given.infer(op.given.self, args, nargs, results, nresults) : op.gone();
 }
-tn_status* decompose(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts) {
+tn_status* decompose(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs,
+                     uint32_t nouts) {
   const auto& op = *static_cast<const ForeignOp*>(self);
   return op.live ? op.given.decompose(op.given.self, args, nargs, outs, nouts) : op.gone();
 }
@@ -62,7 +68,8 @@ tn_status* gradient(void* self, tn_grad_call* call) {
 }
 
 bool same_callbacks(const tn_op_def& a, const tn_op_def& b) {
-  return (a.infer == nullptr) == (b.infer == nullptr) && (a.decompose == nullptr) == (b.decompose == nullptr) &&
+  return (a.infer == nullptr) == (b.infer == nullptr) &&
+         (a.decompose == nullptr) == (b.decompose == nullptr) &&
          (a.gradient == nullptr) == (b.gradient == nullptr) && a.saved_inputs == b.saved_inputs &&
          a.saved_outputs == b.saved_outputs;
 }
@@ -70,7 +77,9 @@ bool same_callbacks(const tn_op_def& a, const tn_op_def& b) {
 // An op that an earlier life of the plugin defined in the same way.
 ForeignOp* find_retired(std::string_view plugin, const tn_op_def& def) {
   for (ForeignOp& op : foreign_ops())
-    if (!op.live && op.plugin == plugin && op.schema == to_view(def.schema) && same_callbacks(op.given, def)) return &op;
+    if (!op.live && op.plugin == plugin && op.schema == to_view(def.schema) &&
+        same_callbacks(op.given, def))
+      return &op;
   return nullptr;
 }
 
@@ -119,7 +128,8 @@ tn_status* slot_register_op(void* token, const tn_op_def* def) {
   });
 }
 
-// ---- Kernels and devices ------------------------------------------------------------------------------------------------------
+// ---- Kernels and devices
+// ------------------------------------------------------------------------------------------------------
 
 bool is_staged_op(const Plugin& plugin, std::string_view schema) {
   const std::string_view name = schema.substr(0, schema.find('('));
@@ -130,23 +140,27 @@ bool is_staged_op(const Plugin& plugin, std::string_view schema) {
   return false;
 }
 
-tn_status* slot_register_kernels(void* token, tn_str device, const tn_kernel* kernels, uint32_t count, uint32_t stride) {
+tn_status* slot_register_kernels(void* token, tn_str device, const tn_kernel* kernels,
+                                 uint32_t count, uint32_t stride) {
   return guarded([&] {
     Plugin& plugin = starting(token, "register_kernels");
     constexpr uint32_t kLeast = offsetof(tn_kernel, run) + sizeof(tn_kernel::run);
     if (count == 0) return;
     if (kernels == nullptr || stride < kLeast)
-      fail(TN_INVALID_ARGUMENT, "register_kernels: the kernels are NULL, or {} bytes apart", stride);
+      fail(TN_INVALID_ARGUMENT, "register_kernels: the kernels are NULL, or {} bytes apart",
+           stride);
     if (find_device_type(text_of(device)) == nullptr) {
       plugin.wants_device_type = true;
-      fail(TN_NOT_FOUND, "kernels for device type \"{}\", which nobody has registered", text_of(device));
+      fail(TN_NOT_FOUND, "kernels for device type \"{}\", which nobody has registered",
+           text_of(device));
     }
     std::vector<tn_kernel> now;
     StagedKernels later{std::string(text_of(device)), {}, {}};
     for (uint32_t i = 0; i < count; ++i) {
       const tn_kernel kernel = complete(kernels, i, stride);
       if (kernel.struct_size < kLeast || kernel.op.data == nullptr)
-        fail(TN_INVALID_ARGUMENT, "kernel {} of {}: its table has {} bytes, or no op", i, count, kernel.struct_size);
+        fail(TN_INVALID_ARGUMENT, "kernel {} of {}: its table has {} bytes, or no op", i, count,
+             kernel.struct_size);
       if (is_staged_op(plugin, to_view(kernel.op))) {
         later.kernels.push_back(kernel);
         later.schemas.emplace_back(to_view(kernel.op));
@@ -169,7 +183,8 @@ tn_status* slot_register_device_type(void* token, const tn_device_type* type) {
   });
 }
 
-// ---- The rest -------------------------------------------------------------------------------------------------------------------
+// ---- The rest
+// -------------------------------------------------------------------------------------------------------------------
 
 void log_line(uint32_t level, tn_str message) {
   static constexpr const char* kNames[] = {"debug", "info", "warning", "error"};
@@ -181,12 +196,15 @@ void log_line(uint32_t level, tn_str message) {
   }();
   const uint32_t shown = level > 3 ? 3 : level;
   if (shown < least || message.data == nullptr) return;
-  std::fprintf(stderr, "tenon: %s: %.*s\n", kNames[shown], static_cast<int>(message.size), message.data);
+  std::fprintf(stderr, "tenon: %s: %.*s\n", kNames[shown], static_cast<int>(message.size),
+               message.data);
 }
 
-tn_status* make_output(const tn_call* call, uint32_t index, uint32_t ndim, const int64_t* shape, const tn_view** out) {
+tn_status* make_output(const tn_call* call, uint32_t index, uint32_t ndim, const int64_t* shape,
+                       const tn_view** out) {
   return guarded([&] {
-    if (call == nullptr || call->context == nullptr || out == nullptr || (shape == nullptr && ndim != 0))
+    if (call == nullptr || call->context == nullptr || out == nullptr ||
+        (shape == nullptr && ndim != 0))
       fail(TN_INVALID_ARGUMENT, "make_output: NULL argument");
     *out = static_cast<Execution*>(call->context)->make_output(index, {shape, ndim});
   });
@@ -200,9 +218,10 @@ void commit_ops(Plugin& plugin) {
   for (const tn_op_def& def : plugin.staged_ops) commit_op(plugin, def);
   plugin.staged_ops.clear();
   for (StagedKernels& staged : plugin.staged_kernels) {
-    for (size_t i = 0; i < staged.kernels.size(); ++i) staged.kernels[i].op = to_str(staged.schemas[i]);
-    register_kernels(plugin.id, staged.device, staged.kernels.data(), static_cast<uint32_t>(staged.kernels.size()),
-                     sizeof(tn_kernel));
+    for (size_t i = 0; i < staged.kernels.size(); ++i)
+      staged.kernels[i].op = to_str(staged.schemas[i]);
+    register_kernels(plugin.id, staged.device, staged.kernels.data(),
+                     static_cast<uint32_t>(staged.kernels.size()), sizeof(tn_kernel));
   }
 }
 

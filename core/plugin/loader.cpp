@@ -46,15 +46,19 @@ tn_plugin_query_fn open_library(const std::string& path, const Card* card) {
   } catch (const std::exception& problem) {
     std::string needs;
     if (card != nullptr)
-      for (const std::string& need : card->needs) needs += (needs.empty() ? "; it needs " : ", ") + need;
+      for (const std::string& need : card->needs)
+        needs += (needs.empty() ? "; it needs " : ", ") + need;
     fail(TN_IO, "cannot be opened: {}{}", problem.what(), needs);
   }
-  if (!library->has("tn_plugin_query")) fail(TN_INVALID_ARGUMENT, "does not export tn_plugin_query: not a Tenon plugin");
-  return &library.release()->get<tn_status*(uint32_t, uint32_t, const tn_plugin**)>("tn_plugin_query");
+  if (!library->has("tn_plugin_query"))
+    fail(TN_INVALID_ARGUMENT, "does not export tn_plugin_query: not a Tenon plugin");
+  return &library.release()->get<tn_status*(uint32_t, uint32_t, const tn_plugin**)>(
+      "tn_plugin_query");
 }
 
 std::string text_of(tn_str text, const char* what) {
-  if (text.data == nullptr || text.size == 0 || text.size > 256) fail(TN_INVALID_ARGUMENT, "its {} is missing", what);
+  if (text.data == nullptr || text.size == 0 || text.size > 256)
+    fail(TN_INVALID_ARGUMENT, "its {} is missing", what);
   return std::string(to_view(text));
 }
 
@@ -65,13 +69,14 @@ tn_plugin ask(tn_plugin_query_fn query) {
   if (table == nullptr) fail(TN_INVALID_ARGUMENT, "its tn_plugin_query gave no table");
   constexpr uint32_t kLeast = offsetof(tn_plugin, start) + sizeof(tn_plugin::start);
   if (table->struct_size < kLeast)
-    fail(TN_INVALID_ARGUMENT, "its table has {} bytes; at least {} are needed", table->struct_size, kLeast);
+    fail(TN_INVALID_ARGUMENT, "its table has {} bytes; at least {} are needed", table->struct_size,
+         kLeast);
   if (table->abi_major != TN_ABI_MAJOR)
-    fail(TN_INVALID_ARGUMENT, "built for ABI {}.{}; this core has {}.{}", table->abi_major, table->abi_minor, TN_ABI_MAJOR,
-         TN_ABI_MINOR);
+    fail(TN_INVALID_ARGUMENT, "built for ABI {}.{}; this core has {}.{}", table->abi_major,
+         table->abi_minor, TN_ABI_MAJOR, TN_ABI_MINOR);
   if (table->min_host_minor > TN_ABI_MINOR)
-    fail(TN_INVALID_ARGUMENT, "needs a core of ABI {}.{} or later; this one has {}.{}", table->abi_major,
-         table->min_host_minor, TN_ABI_MAJOR, TN_ABI_MINOR);
+    fail(TN_INVALID_ARGUMENT, "needs a core of ABI {}.{} or later; this one has {}.{}",
+         table->abi_major, table->min_host_minor, TN_ABI_MAJOR, TN_ABI_MINOR);
   return complete(table);
 }
 
@@ -117,7 +122,8 @@ void load(Plugin& plugin, const Card* card) {
   if (card != nullptr) {
     plugin.library = card->library;
     set_outcome(plugin, TN_PLUGIN_REFUSED, card->id, card->version, "");
-    if (const std::string reason = why_unfit(*card); !reason.empty()) fail(TN_INVALID_ARGUMENT, "{}", reason);
+    if (const std::string reason = why_unfit(*card); !reason.empty())
+      fail(TN_INVALID_ARGUMENT, "{}", reason);
     if (const Plugin* other = find_loaded(card->id); other != nullptr && other != &plugin)
       fail(TN_ALREADY_EXISTS, "a plugin \"{}\" is loaded already, from {}", card->id, other->path);
   }
@@ -127,7 +133,8 @@ void load(Plugin& plugin, const Card* card) {
   const std::string version = text_of(plugin.table.version, "version");
   set_outcome(plugin, TN_PLUGIN_REFUSED, id, version, "");
   if (card != nullptr && id != card->id)
-    fail(TN_INVALID_ARGUMENT, "its identity card says \"{}\", the library says \"{}\"", card->id, id);
+    fail(TN_INVALID_ARGUMENT, "its identity card says \"{}\", the library says \"{}\"", card->id,
+         id);
   if (id == "core") fail(TN_INVALID_ARGUMENT, "the id \"core\" is the core's own");
   if (const Plugin* other = find_loaded(id); other != nullptr && other != &plugin)
     fail(TN_ALREADY_EXISTS, "a plugin \"{}\" is loaded already, from {}", id, other->path);
@@ -141,12 +148,12 @@ void quiesce(Plugin& plugin) {
   retire_device_types(plugin.id);  // drains its streams; refuses while tensors live
   unregister_kernels(plugin.id);
   retire_ops(plugin);
-  tn_status* status = guarded([&] {
-    call_plugin("quiesce", [&] { return plugin.table.quiesce(plugin.instance); });
-  });
+  tn_status* status = guarded(
+      [&] { call_plugin("quiesce", [&] { return plugin.table.quiesce(plugin.instance); }); });
   const std::string problem(to_view(tn_status_message(status)));
   set_outcome(plugin, TN_PLUGIN_QUIESCED, plugin.id, to_view(plugin.info.version), problem);
-  if (status == nullptr) plugin.table.stop(plugin.instance);  // otherwise something may still run in it
+  if (status == nullptr)
+    plugin.table.stop(plugin.instance);  // otherwise something may still run in it
   plugin.instance = nullptr;
   check(status);
 }

@@ -25,7 +25,8 @@ class Places {
     if (!add_one(directory)) return;
     std::error_code error;
     std::vector<fs::path> below;
-    for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
+    for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+         entry.increment(error))
       if (std::error_code ignored; entry->is_directory(ignored)) below.push_back(entry->path());
     std::sort(below.begin(), below.end());
     for (const fs::path& each : below) add_one(each);
@@ -35,14 +36,15 @@ class Places {
  private:
   // False when there is no such directory, it was seen before, or it is not to be read.
   bool add_one(const fs::path& directory) {
-    struct stat about{};
+    struct stat about {};
     if (stat(directory.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) return false;
     if (!seen_.emplace(about.st_dev, about.st_ino).second) return false;
     const bool writable = (about.st_mode & S_IWOTH) != 0;
     std::error_code error;
     const fs::path absolute = fs::absolute(directory, error).lexically_normal();
-    places_.push_back({error ? directory.string() : absolute.string(),
-                       writable ? "the directory is world-writable: anybody could put a library there" : ""});
+    places_.push_back(
+        {error ? directory.string() : absolute.string(),
+         writable ? "the directory is world-writable: anybody could put a library there" : ""});
     return !writable;
   }
 
@@ -53,7 +55,9 @@ class Places {
 // The directory of libtenon, however it was found.
 fs::path own_directory() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&own_directory), &info) == 0 || info.dli_fname == nullptr) return {};
+  if (dladdr(reinterpret_cast<const void*>(&own_directory), &info) == 0 ||
+      info.dli_fname == nullptr)
+    return {};
   std::error_code error;
   const fs::path file = fs::canonical(info.dli_fname, error);
   return error ? fs::path() : file.parent_path();

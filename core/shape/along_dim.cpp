@@ -27,10 +27,11 @@ TN_RULE(along_dim) {
 TN_RULE(along_dim2) {
   tn_tensor& g = operand(frame, 0);
   tn_tensor& y = operand(frame, 1);
-  frame.require(same_shape(g.sizes(), y.sizes()), "shapes {} and {} differ", format_shape(g.sizes()),
-                format_shape(y.sizes()));
+  frame.require(same_shape(g.sizes(), y.sizes()), "shapes {} and {} differ",
+                format_shape(g.sizes()), format_shape(y.sizes()));
   const tn_dtype out = promote(g.dtype(), y.dtype());
-  frame.require((TN_MASK(out) & TN_MASK_FLOAT) != 0, "wants a floating dtype, got {}", dtype_name(out));
+  frame.require((TN_MASK(out) & TN_MASK_FLOAT) != 0, "wants a floating dtype, got {}",
+                dtype_name(out));
   frame.cast_all(out);
   const uint32_t dim = frame.wrap_dim(frame.integer(2), y.ndim());
   frame.result(0, out, y.sizes());
@@ -53,7 +54,8 @@ TN_RULE(topk) {
   frame.require_dtype(0, TN_MASK_REAL | TN_MASK_BOOL, "an ordered dtype");
   const uint32_t dim = frame.wrap_dim(frame.integer(2), x.ndim());
   const int64_t k = frame.integer(1);
-  frame.require(k >= 0 && k <= x.shape()[dim], "k {} out of range for dimension {} of size {}", k, dim, x.shape()[dim]);
+  frame.require(k >= 0 && k <= x.shape()[dim], "k {} out of range for dimension {} of size {}", k,
+                dim, x.shape()[dim]);
   Dims shape(x.sizes());
   shape[dim] = k;
   frame.result(0, x.dtype(), shape);
@@ -61,7 +63,8 @@ TN_RULE(topk) {
   frame.along(2, dim);
 }
 
-// searchsorted(sorted, values, right): one sorted row for all values, or a row for each row of values
+// searchsorted(sorted, values, right): one sorted row for all values, or a row for each row of
+// values
 TN_RULE(searchsorted) {
   tn_tensor& sorted = operand(frame, 0);
   tn_tensor& values = operand(frame, 1);

@@ -1,4 +1,5 @@
-// Indexing, joining and rolling. Indices are read as i64; kernels check their values before they write anything.
+// Indexing, joining and rolling. Indices are read as i64; kernels check their values before they
+// write anything.
 #include "shape/operands.hpp"
 
 using namespace tenon::core;
@@ -17,20 +18,24 @@ void take_dtype(Frame& frame, uint32_t i, tn_dtype dtype) {
 }
 
 // index is not larger than `other` but along `dim`.
-void require_within(const Frame& frame, const tn_tensor& index, std::span<const int64_t> other, int64_t dim,
-                    std::string_view what) {
+void require_within(const Frame& frame, const tn_tensor& index, std::span<const int64_t> other,
+                    int64_t dim, std::string_view what) {
   bool fits = index.ndim() == other.size();
-  for (uint32_t d = 0; fits && d < index.ndim(); ++d) fits = d == dim || index.shape()[d] <= other[d];
-  frame.require(fits, "index {} reaches beyond {} {}", format_shape(index.sizes()), what, format_shape(other));
+  for (uint32_t d = 0; fits && d < index.ndim(); ++d)
+    fits = d == dim || index.shape()[d] <= other[d];
+  frame.require(fits, "index {} reaches beyond {} {}", format_shape(index.sizes()), what,
+                format_shape(other));
 }
 
 struct Advanced {
-  Dims shape;           // of the result; without the masks' sizes when dynamic
-  bool dynamic = false; // a mask decides the shape
+  Dims shape;            // of the result; without the masks' sizes when dynamic
+  bool dynamic = false;  // a mask decides the shape
 };
 
-// NumPy's rules: index tensors broadcast to one shape, which stands where they do, or first when a slice parts them.
-Advanced advanced_shape(const Frame& frame, const tn_tensor& x, std::span<tn_tensor* const> indices) {
+// NumPy's rules: index tensors broadcast to one shape, which stands where they do, or first when a
+// slice parts them.
+Advanced advanced_shape(const Frame& frame, const tn_tensor& x,
+                        std::span<tn_tensor* const> indices) {
   Advanced out;
   Dims broadcast;
   uint32_t dim = 0, runs = 0, place = 0;
@@ -49,11 +54,12 @@ Advanced advanced_shape(const Frame& frame, const tn_tensor& x, std::span<tn_ten
     inside = any = true;
     if (mask) {
       frame.require(same_shape(index->sizes(), x.sizes().subspan(dim, consumed)),
-                    "mask {} does not have the shape of dimensions {} to {} of {}", format_shape(index->sizes()), dim,
-                    dim + consumed, format_shape(x.sizes()));
+                    "mask {} does not have the shape of dimensions {} to {} of {}",
+                    format_shape(index->sizes()), dim, dim + consumed, format_shape(x.sizes()));
       out.dynamic = true;
     } else {
-      frame.require(is_integral(index->dtype()), "an index must be an integer or bool tensor, got {}",
+      frame.require(is_integral(index->dtype()),
+                    "an index must be an integer or bool tensor, got {}",
                     dtype_name(index->dtype()));
       broadcast = broadcast_shapes(frame, broadcast, index->sizes());
     }
@@ -132,14 +138,15 @@ TN_RULE(index_put) {
   const auto values = sizes_of(frame, 2);
   if (!out.dynamic) {
     const bool fits = same_shape(broadcast_shapes(frame, out.shape, values), out.shape);
-    frame.require(fits, "values {} do not broadcast to {}", format_shape(values), format_shape(out.shape));
+    frame.require(fits, "values {} do not broadcast to {}", format_shape(values),
+                  format_shape(out.shape));
   }
   take_dtype(frame, 2, x.dtype());
   frame.result(0, x.dtype(), x.sizes());
 }
 
-// slice_scatter(x, src, dim, start, end, step), as_strided_scatter(x, src, shape, strides, offset): x with src put into a part.
-// Bounds arrive filled in.
+// slice_scatter(x, src, dim, start, end, step), as_strided_scatter(x, src, shape, strides, offset):
+// x with src put into a part. Bounds arrive filled in.
 TN_RULE(like_first) {
   tn_tensor& x = operand(frame, 0);
   Dims expected;
@@ -160,7 +167,8 @@ TN_RULE(like_first) {
     expected[dim] = (end - start + step - 1) / step;
   } else {
     expected = Dims(frame.ints(2));
-    frame.require(frame.ints(3).size() == expected.n, "{} strides for {} dimensions", frame.ints(3).size(), expected.n);
+    frame.require(frame.ints(3).size() == expected.n, "{} strides for {} dimensions",
+                  frame.ints(3).size(), expected.n);
     int64_t low = frame.integer(4), high = low;
     for (uint32_t d = 0; d < expected.n; ++d) {
       const int64_t reach = frame.ints(3)[d] * std::max<int64_t>(expected[d] - 1, 0);
@@ -170,7 +178,8 @@ TN_RULE(like_first) {
                   "elements {} to {} lie outside a tensor of {} elements", low, high, x.numel);
   }
   const auto src = sizes_of(frame, 1);
-  frame.require(same_shape(src, expected), "src has shape {}, expected {}", format_shape(src), format_shape(expected));
+  frame.require(same_shape(src, expected), "src has shape {}, expected {}", format_shape(src),
+                format_shape(expected));
   take_dtype(frame, 1, x.dtype());
   frame.result(0, x.dtype(), x.sizes());
 }
@@ -189,9 +198,10 @@ TN_RULE(embedding) {
 TN_RULE(embedding_backward) {
   tn_tensor& g = operand(frame, 0);
   tn_tensor& index = index_operand(frame, 1);
-  const bool fits = g.ndim() == index.ndim() + 1 && same_shape(g.sizes().first(index.ndim()), index.sizes());
-  frame.require(fits, "gradient {} does not have the shape of index {} and a row", format_shape(g.sizes()),
-                format_shape(index.sizes()));
+  const bool fits =
+      g.ndim() == index.ndim() + 1 && same_shape(g.sizes().first(index.ndim()), index.sizes());
+  frame.require(fits, "gradient {} does not have the shape of index {} and a row",
+                format_shape(g.sizes()), format_shape(index.sizes()));
   const int64_t rows = frame.integer(2);
   frame.require(rows >= 0, "rows must not be negative, got {}", rows);
   if (frame.has(3) && frame.integer(3) < 0) frame.set_integer(3, frame.integer(3) + rows);
@@ -204,12 +214,14 @@ TN_RULE(roll) {
   tn_tensor& x = operand(frame, 0);
   if (frame.has(2)) {
     const auto dims = frame.ints(2);
-    frame.require(frame.ints(1).size() == dims.size(), "{} shifts for {} dims", frame.ints(1).size(), dims.size());
+    frame.require(frame.ints(1).size() == dims.size(), "{} shifts for {} dims",
+                  frame.ints(1).size(), dims.size());
     Dims wrapped;
     for (int64_t dim : dims) wrapped.push(frame.wrap_dim(dim, x.ndim()));
     frame.set_ints(2, wrapped);
   } else {
-    frame.require(frame.ints(1).size() == 1, "{} shifts without dims; one expected", frame.ints(1).size());
+    frame.require(frame.ints(1).size() == 1, "{} shifts without dims; one expected",
+                  frame.ints(1).size());
   }
   frame.result(0, x.dtype(), x.sizes());
 }

@@ -1,4 +1,5 @@
-// Normalisations. Statistics, affine parameters and their gradients are f32 where x is f16 or bf16, of x's dtype otherwise.
+// Normalisations. Statistics, affine parameters and their gradients are f32 where x is f16 or bf16,
+// of x's dtype otherwise.
 #include "shape/operands.hpp"
 
 using namespace tenon::core;
@@ -18,16 +19,18 @@ tn_dtype float_operand(Frame& frame, uint32_t i) {
 void parameter(Frame& frame, uint32_t i, std::span<const int64_t> shape, tn_dtype dtype) {
   if (!frame.has(i)) return;
   tn_tensor& p = operand(frame, i);
-  frame.require(same_shape(p.sizes(), shape), "{} has shape {}, expected {}", frame.op().schema.args[i].name,
-                format_shape(p.sizes()), format_shape(shape));
+  frame.require(same_shape(p.sizes(), shape), "{} has shape {}, expected {}",
+                frame.op().schema.args[i].name, format_shape(p.sizes()), format_shape(shape));
   if (p.dtype() != dtype) frame.cast(i, dtype);
 }
 
 // x's sizes with the normalised ones, given by argument `arg`, made 1: the shape of the statistics.
 Dims outer_shape(const Frame& frame, const tn_tensor& x, uint32_t arg) {
   const auto shape = frame.ints(arg);
-  const bool fits = !shape.empty() && shape.size() <= x.ndim() && same_shape(x.sizes().last(shape.size()), shape);
-  frame.require(fits, "normalized shape {} is not the end of {}", format_shape(shape), format_shape(x.sizes()));
+  const bool fits =
+      !shape.empty() && shape.size() <= x.ndim() && same_shape(x.sizes().last(shape.size()), shape);
+  frame.require(fits, "normalized shape {} is not the end of {}", format_shape(shape),
+                format_shape(x.sizes()));
   Dims outer(x.sizes());
   std::fill(outer.end() - shape.size(), outer.end(), 1);
   return outer;
@@ -36,19 +39,21 @@ Dims outer_shape(const Frame& frame, const tn_tensor& x, uint32_t arg) {
 // The gradient that comes in has x's shape and takes its dtype.
 void gradient(Frame& frame, const tn_tensor& x, tn_dtype dtype) {
   tn_tensor& g = operand(frame, 0);
-  frame.require(same_shape(g.sizes(), x.sizes()), "gradient {} does not have the shape {}", format_shape(g.sizes()),
-                format_shape(x.sizes()));
+  frame.require(same_shape(g.sizes(), x.sizes()), "gradient {} does not have the shape {}",
+                format_shape(g.sizes()), format_shape(x.sizes()));
   if (g.dtype() != dtype) frame.cast(0, dtype);
 }
 
 Dims channels(const Frame& frame, const tn_tensor& x) {
-  frame.require(x.ndim() >= 2, "wants (N, C, …), got a tensor of shape {}", format_shape(x.sizes()));
+  frame.require(x.ndim() >= 2, "wants (N, C, …), got a tensor of shape {}",
+                format_shape(x.sizes()));
   return Dims(x.sizes().subspan(1, 1));
 }
 
 Dims group_shape(const Frame& frame, const tn_tensor& x, int64_t groups) {
   const int64_t c = channels(frame, x)[0];
-  frame.require(groups > 0 && c % groups == 0, "{} channels do not divide into {} groups", c, groups);
+  frame.require(groups > 0 && c % groups == 0, "{} channels do not divide into {} groups", c,
+                groups);
   const int64_t shape[] = {x.shape()[0], groups};
   return Dims(shape);
 }
@@ -128,17 +133,19 @@ TN_RULE(group_norm_backward) {
   frame.result(2, statistic(dtype), channels(frame, x));
 }
 
-// batch_norm(x, weight, bias, running_mean, running_var, training, eps) -> y, mean, rstd; statistics are (C)
+// batch_norm(x, weight, bias, running_mean, running_var, training, eps) -> y, mean, rstd;
+// statistics are (C)
 TN_RULE(batch_norm) {
   const tn_dtype dtype = float_operand(frame, 0);
   tn_tensor& x = frame.tensor(0);
   const Dims c = channels(frame, x);
   for (uint32_t i = 1; i <= 4; ++i) parameter(frame, i, c, statistic(dtype));
   const bool training = frame.flag(5);
-  frame.require(training || (frame.has(3) && frame.has(4)), "evaluation needs running_mean and running_var");
+  frame.require(training || (frame.has(3) && frame.has(4)),
+                "evaluation needs running_mean and running_var");
   const int64_t values = c[0] == 0 ? 0 : x.numel / c[0];
-  frame.require(!training || values > 0 || c[0] == 0, "no values to take statistics of in a tensor of shape {}",
-                format_shape(x.sizes()));
+  frame.require(!training || values > 0 || c[0] == 0,
+                "no values to take statistics of in a tensor of shape {}", format_shape(x.sizes()));
   frame.result(0, dtype, x.sizes());
   frame.result(1, statistic(dtype), c);
   frame.result(2, statistic(dtype), c);

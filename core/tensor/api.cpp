@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "status.hpp"
 #include "dispatch/call.hpp"
+#include "status.hpp"
 #include "tensor/tensor.hpp"
 
 using namespace tenon::core;
@@ -80,7 +80,8 @@ tn_status* tn_tensor_wrap_host(void* data, tn_dtype dtype, uint32_t ndim, const 
   return guarded([&] {
     auto sizes = shape_span(ndim, shape);
     Dims dense = contiguous_strides(sizes);
-    std::span<const int64_t> steps = strides ? std::span(strides, ndim) : std::span<const int64_t>(dense);
+    std::span<const int64_t> steps =
+        strides ? std::span(strides, ndim) : std::span<const int64_t>(dense);
     *out = make_wrapped(data, dtype, sizes, steps, release, ctx, false);
   });
 }

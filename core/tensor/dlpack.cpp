@@ -27,7 +27,8 @@ tn_dtype from_dl(DLDataType type) {
     const DLDataType known = to_dl(dtype);
     if (known.code == type.code && known.bits == type.bits) return dtype;
   }
-  fail(TN_INVALID_ARGUMENT, "[from_dlpack] no dtype for DLPack's type code {} of {} bits", type.code, type.bits);
+  fail(TN_INVALID_ARGUMENT, "[from_dlpack] no dtype for DLPack's type code {} of {} bits",
+       type.code, type.bits);
 }
 
 // What an export keeps alive.
@@ -45,26 +46,31 @@ void release_import(void* ctx) {
 
 std::span<const int64_t> sizes_of(const DLTensor& tensor) {
   if (tensor.ndim < 0 || tensor.ndim > TN_MAX_DIMS)
-    fail(TN_INVALID_ARGUMENT, "[from_dlpack] {} dimensions; at most {} are possible", tensor.ndim, TN_MAX_DIMS);
-  if (tensor.ndim > 0 && tensor.shape == nullptr) fail(TN_INVALID_ARGUMENT, "[from_dlpack] no shape");
+    fail(TN_INVALID_ARGUMENT, "[from_dlpack] {} dimensions; at most {} are possible", tensor.ndim,
+         TN_MAX_DIMS);
+  if (tensor.ndim > 0 && tensor.shape == nullptr)
+    fail(TN_INVALID_ARGUMENT, "[from_dlpack] no shape");
   return {tensor.shape, static_cast<size_t>(tensor.ndim)};
 }
 
 tn_tensor* import(DLManagedTensorVersioned& managed) {
   if (managed.version.major != DLPACK_MAJOR_VERSION)
-    fail(TN_INVALID_ARGUMENT, "[from_dlpack] DLPack {}.{}; version {} is understood", managed.version.major,
-         managed.version.minor, DLPACK_MAJOR_VERSION);
+    fail(TN_INVALID_ARGUMENT, "[from_dlpack] DLPack {}.{}; version {} is understood",
+         managed.version.major, managed.version.minor, DLPACK_MAJOR_VERSION);
   const DLTensor& from = managed.dl_tensor;
   if (from.device.device_type != kDLCPU)
-    fail(TN_UNIMPLEMENTED, "[from_dlpack] device type {}: only host memory can be imported; copy to the host first",
+    fail(TN_UNIMPLEMENTED,
+         "[from_dlpack] device type {}: only host memory can be imported; copy to the host first",
          static_cast<int>(from.device.device_type));
   const tn_dtype dtype = from_dl(from.dtype);
   const std::span<const int64_t> shape = sizes_of(from);
   const int64_t count = count_elements(shape);
   const Dims dense = contiguous_strides(shape);
-  const std::span<const int64_t> strides =
-      from.strides == nullptr ? std::span<const int64_t>(dense) : std::span(from.strides, shape.size());
-  if (from.data == nullptr && count != 0) fail(TN_INVALID_ARGUMENT, "[from_dlpack] no data for {} elements", count);
+  const std::span<const int64_t> strides = from.strides == nullptr
+                                               ? std::span<const int64_t>(dense)
+                                               : std::span(from.strides, shape.size());
+  if (from.data == nullptr && count != 0)
+    fail(TN_INVALID_ARGUMENT, "[from_dlpack] no data for {} elements", count);
   char* data = from.data == nullptr ? nullptr : static_cast<char*>(from.data) + from.byte_offset;
   const uint64_t alignment = is_complex(dtype) ? dtype_size(dtype) / 2 : dtype_size(dtype);
   if (reinterpret_cast<uintptr_t>(data) % alignment != 0)
@@ -85,7 +91,8 @@ tn_status* tn_tensor_to_dlpack(tn_tensor* tensor, DLManagedTensorVersioned** out
       fail(TN_FAILED_PRECONDITION, "[to_dlpack] the tensor requires a gradient; detach it first");
     // A code for other devices is theirs to tell: the core names no backend.
     if (!tensor->device->is_host())
-      fail(TN_UNIMPLEMENTED, "[to_dlpack] {} has no DLPack code; copy to the host first", tensor->device->id);
+      fail(TN_UNIMPLEMENTED, "[to_dlpack] {} has no DLPack code; copy to the host first",
+           tensor->device->id);
     auto made = std::make_unique<Export>();
     made->shape = Dims(tensor->sizes());
     made->strides = Dims({tensor->strides(), tensor->ndim()});
@@ -93,16 +100,24 @@ tn_status* tn_tensor_to_dlpack(tn_tensor* tensor, DLManagedTensorVersioned** out
     made->managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
     made->managed.flags = tensor->storage->read_only != 0 ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
     made->managed.manager_ctx = made.get();
-    made->managed.deleter = [](DLManagedTensorVersioned* self) { delete static_cast<Export*>(self->manager_ctx); };
-    made->managed.dl_tensor = {tensor->view.data,      {kDLCPU, 0},     static_cast<int32_t>(tensor->ndim()),
-                               to_dl(tensor->dtype()), made->shape.v, made->strides.v, 0};
+    made->managed.deleter = [](DLManagedTensorVersioned* self) {
+      delete static_cast<Export*>(self->manager_ctx);
+    };
+    made->managed.dl_tensor = {tensor->view.data,
+                               {kDLCPU, 0},
+                               static_cast<int32_t>(tensor->ndim()),
+                               to_dl(tensor->dtype()),
+                               made->shape.v,
+                               made->strides.v,
+                               0};
     *out = &made.release()->managed;
   });
 }
 
 tn_status* tn_tensor_from_dlpack(DLManagedTensorVersioned* managed, tn_tensor** out) {
   return guarded([&] {
-    if (managed == nullptr || out == nullptr) fail(TN_INVALID_ARGUMENT, "[from_dlpack] NULL argument");
+    if (managed == nullptr || out == nullptr)
+      fail(TN_INVALID_ARGUMENT, "[from_dlpack] NULL argument");
     *out = import(*managed);
   });
 }

@@ -9,9 +9,9 @@
 namespace tenon::core {
 namespace {
 
-constexpr std::string_view kNames[TN_DTYPE_COUNT] = {"bool", "u8",  "u16",  "u32", "u64",
-                                                     "i8",   "i16", "i32",  "i64", "f16",
-                                                     "bf16", "f32", "f64",  "c64", "c128"};
+constexpr std::string_view kNames[TN_DTYPE_COUNT] = {"bool", "u8",  "u16", "u32", "u64",
+                                                     "i8",   "i16", "i32", "i64", "f16",
+                                                     "bf16", "f32", "f64", "c64", "c128"};
 constexpr std::string_view kLongNames[TN_DTYPE_COUNT] = {
     "bool",  "uint8",   "uint16",   "uint32",  "uint64",  "int8",      "int16",     "int32",
     "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
@@ -44,7 +44,8 @@ tn_dtype promote_complex(tn_dtype a, tn_dtype b) {
 
 }  // namespace
 
-// Array API 2024.12, "Type promotion rules". Mixed kinds, which it leaves open, go to the higher kind.
+// Array API 2024.12, "Type promotion rules". Mixed kinds, which it leaves open, go to the higher
+// kind.
 tn_dtype promote(tn_dtype a, tn_dtype b) {
   if (a >= TN_DTYPE_COUNT || b >= TN_DTYPE_COUNT)
     fail(TN_INVALID_ARGUMENT, "unknown dtype code {}", std::max(a, b));

@@ -1,13 +1,14 @@
 // Where tensor headers come from and how they go: blocks of three sizes on thread-local free lists.
 //   view block   header                       shares another tensor's storage
 //   own block    header + storage             bytes from the caching allocator, or wrapped
-//   small block  header + storage + bytes     up to kInlineBytes on the host, one allocation for all
+//   small block  header + storage + bytes     up to kInlineBytes on the host, one allocation for
+//   all
 #include <cstdlib>
 #include <cstring>
 
 #include "autograd/record.hpp"
-#include "tenon/autograd.h"
 #include "status.hpp"
+#include "tenon/autograd.h"
 #include "tensor/free_list.hpp"
 #include "tensor/tensor.hpp"
 
@@ -57,9 +58,12 @@ tn_tensor* take_block(uint8_t block_class) {
 
 void give_block(tn_tensor* tensor) noexcept {
   switch (tensor->block_class) {
-    case kViewBlock: return view_blocks().give(tensor);
-    case kOwnBlock: return own_blocks().give(tensor);
-    default: return small_blocks().give(tensor);
+    case kViewBlock:
+      return view_blocks().give(tensor);
+    case kOwnBlock:
+      return own_blocks().give(tensor);
+    default:
+      return small_blocks().give(tensor);
   }
 }
 
@@ -230,7 +234,8 @@ tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape,
   }
   int64_t bytes = offset * static_cast<int64_t>(dtype_size(base.dtype()));
   view->view.dtype = base.dtype();
-  view->view.data = base.view.data == nullptr ? nullptr : static_cast<char*>(base.view.data) + bytes;
+  view->view.data =
+      base.view.data == nullptr ? nullptr : static_cast<char*>(base.view.data) + bytes;
   view->view.buffer = base.view.buffer;
   view->view.offset = base.view.offset + bytes;
   view->view.flags = is_contiguous(shape, strides) ? TN_VIEW_CONTIGUOUS : 0;

@@ -1,4 +1,5 @@
-// Tensors as NumPy prints them: precision 8, lines of 75, three edge items of each dimension beyond 1000 elements.
+// Tensors as NumPy prints them: precision 8, lines of 75, three edge items of each dimension beyond
+// 1000 elements.
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -6,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tenon/dtype.hpp"
 #include "status.hpp"
+#include "tenon/dtype.hpp"
 #include "tensor/print_number.hpp"
 #include "tensor/tensor.hpp"
 
@@ -33,17 +34,23 @@ struct HostArray {
   Real real(int64_t offset, bool imaginary = false) const {
     const int64_t at = is_complex(dtype) ? 2 * offset + imaginary : offset;
     switch (dtype) {
-      case TN_DTYPE_F16: return {read<F16>(at), dtype};
-      case TN_DTYPE_BF16: return {read<BF16>(at), dtype};
+      case TN_DTYPE_F16:
+        return {read<F16>(at), dtype};
+      case TN_DTYPE_BF16:
+        return {read<BF16>(at), dtype};
       case TN_DTYPE_F32:
-      case TN_DTYPE_C64: return {read<float>(at), TN_DTYPE_F32};
-      default: return {read<double>(at), TN_DTYPE_F64};
+      case TN_DTYPE_C64:
+        return {read<float>(at), TN_DTYPE_F32};
+      default:
+        return {read<double>(at), TN_DTYPE_F64};
     }
   }
   std::string integer(int64_t offset) const {
     return visit(static_cast<DType>(dtype), [&]<class T>(T) -> std::string {
-      if constexpr (std::is_integral_v<T>) return std::to_string(read<T>(offset));
-      else return {};
+      if constexpr (std::is_integral_v<T>)
+        return std::to_string(read<T>(offset));
+      else
+        return {};
     });
   }
 };
@@ -54,7 +61,8 @@ class ElementFormat {
   ElementFormat(const HostArray& array, const std::vector<int64_t>& offsets) : array_(array) {
     if (is_floating(array.dtype) || core::is_complex(array.dtype)) {
       real_ = std::make_unique<RealFormat>(collect(offsets, false), false);
-      if (core::is_complex(array.dtype)) imag_ = std::make_unique<RealFormat>(collect(offsets, true), true);
+      if (core::is_complex(array.dtype))
+        imag_ = std::make_unique<RealFormat>(collect(offsets, true), true);
     } else if (array.dtype != TN_DTYPE_BOOL) {
       for (int64_t offset : offsets) width_ = std::max(width_, array.integer(offset).size());
     }
@@ -117,7 +125,8 @@ class Printer {
 
   std::string nested(size_t dim, int64_t offset, const std::string& indent, size_t width) const {
     const size_t left = array_.shape.size() - dim;
-    const std::string body = left == 1 ? row(dim, offset, indent, width - 1) : rows(dim, offset, indent, width);
+    const std::string body =
+        left == 1 ? row(dim, offset, indent, width - 1) : rows(dim, offset, indent, width);
     return '[' + body.substr(indent.size()) + ']';
   }
 
@@ -125,7 +134,8 @@ class Printer {
     std::string done, line = indent;
     const auto positions = shown(array_.shape[dim], summarise_);
     for (size_t k = 0; k < positions.size(); ++k) {
-      const std::string word = positions[k] < 0 ? "..." : format_(offset + positions[k] * array_.strides[dim]);
+      const std::string word =
+          positions[k] < 0 ? "..." : format_(offset + positions[k] * array_.strides[dim]);
       // A line that holds nothing yet is not broken: that would not help.
       if (line.size() + word.size() > width && line.size() > indent.size()) {
         line.erase(line.find_last_not_of(' ') + 1);
@@ -144,9 +154,9 @@ class Printer {
     const std::string separator(array_.shape.size() - dim - 1, '\n');
     for (size_t k = 0; k < positions.size(); ++k) {
       out += indent;
-      out += positions[k] < 0
-                 ? "..."
-                 : nested(dim + 1, offset + positions[k] * array_.strides[dim], indent + ' ', width - 1);
+      out += positions[k] < 0 ? "..."
+                              : nested(dim + 1, offset + positions[k] * array_.strides[dim],
+                                       indent + ' ', width - 1);
       if (k + 1 < positions.size()) out += separator;
     }
     return out;
@@ -166,7 +176,9 @@ std::string print_one(const HostArray& array) {
 
 std::string print(const tn_tensor& tensor) {
   if (tensor.numel == 0) return "[]";
-  HostArray array{static_cast<const char*>(tensor.view.data), tensor.dtype(), tensor.sizes(),
+  HostArray array{static_cast<const char*>(tensor.view.data),
+                  tensor.dtype(),
+                  tensor.sizes(),
                   {tensor.strides(), tensor.ndim()}};
   std::vector<char> copy;
   Dims row_major;
@@ -189,7 +201,8 @@ using namespace tenon::core;
 
 tn_status* tn_tensor_print(const tn_tensor* tensor, tn_write_fn write, void* ctx) {
   return guarded([&] {
-    if (tensor == nullptr || write == nullptr) fail(TN_INVALID_ARGUMENT, "[tensor_print] NULL argument");
+    if (tensor == nullptr || write == nullptr)
+      fail(TN_INVALID_ARGUMENT, "[tensor_print] NULL argument");
     write(ctx, to_str(print(*tensor)));
   });
 }

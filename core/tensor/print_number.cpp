@@ -44,9 +44,11 @@ Decimal shortest(Real x) {
   if (x.type == TN_DTYPE_F16) return shortest_narrow<F16>(x.value);
   if (x.type == TN_DTYPE_BF16) return shortest_narrow<BF16>(x.value);
   char text[40];
-  const auto end = x.type == TN_DTYPE_F32
-                       ? std::to_chars(text, text + sizeof text - 1, static_cast<float>(x.value), std::chars_format::scientific)
-                       : std::to_chars(text, text + sizeof text - 1, x.value, std::chars_format::scientific);
+  const auto end =
+      x.type == TN_DTYPE_F32
+          ? std::to_chars(text, text + sizeof text - 1, static_cast<float>(x.value),
+                          std::chars_format::scientific)
+          : std::to_chars(text, text + sizeof text - 1, x.value, std::chars_format::scientific);
   *end.ptr = '\0';
   return parse_scientific(text);
 }
@@ -100,7 +102,8 @@ std::string not_finite(double x, bool plus) {
   return sign_of(x, plus) + "inf";
 }
 
-// NumPy decides in the array's own type: 0.0001 and ratios rounded to it, and as many digits as it holds.
+// NumPy decides in the array's own type: 0.0001 and ratios rounded to it, and as many digits as it
+// holds.
 double rounded(double x, tn_dtype type) {
   if (type == TN_DTYPE_F16) return F16(static_cast<float>(x));
   if (type == TN_DTYPE_BF16) return BF16(static_cast<float>(x));
@@ -129,7 +132,8 @@ RealFormat::RealFormat(const std::vector<Real>& numbers, bool plus) : plus_(plus
     high = std::max(high, magnitude);
   }
   const tn_dtype type = finite.empty() ? TN_DTYPE_F64 : finite[0].type;
-  scientific_ = high != 0 && (high >= most_of(type) || low < rounded(0.0001, type) || rounded(high / low, type) > 1000);
+  scientific_ = high != 0 && (high >= most_of(type) || low < rounded(0.0001, type) ||
+                              rounded(high / low, type) > 1000);
   if (!finite.empty()) scientific_ ? fit_scientific(finite) : fit_positional(finite);
   if (finite.size() != numbers.size()) {
     const int offset = pad_right_ + 1;
@@ -176,13 +180,15 @@ std::string RealFormat::operator()(Real x) const {
   parts.fraction = precision_ > 0 ? std::string(text + 2, static_cast<size_t>(precision_)) : "";
   const int missing = exponent_digits_ + 1 - length(parts.exponent);
   parts.exponent.insert(1, static_cast<size_t>(std::max(missing, 0)), '0');
-  return spaces(pad_left_ - length(parts.whole)) + parts.whole + '.' + parts.fraction + 'e' + parts.exponent;
+  return spaces(pad_left_ - length(parts.whole)) + parts.whole + '.' + parts.fraction + 'e' +
+         parts.exponent;
 }
 
 std::string format_alone(Real x, bool plus) {
   if (!std::isfinite(x.value)) return not_finite(x.value, plus);
   const double magnitude = std::fabs(x.value);
-  if (magnitude == 0 || (magnitude >= 1e-4 && magnitude < (x.type == TN_DTYPE_F64 ? 1e16 : most_of(x.type)))) {
+  if (magnitude == 0 ||
+      (magnitude >= 1e-4 && magnitude < (x.type == TN_DTYPE_F64 ? 1e16 : most_of(x.type)))) {
     const Parts parts = positional(x, plus, 400);
     return parts.whole + '.' + (parts.fraction.empty() ? "0" : parts.fraction);
   }

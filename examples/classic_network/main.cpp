@@ -1,4 +1,5 @@
-// The classic network (three layers of perceptrons with ReLU between) on eight kinds of clothing, 32×32 pixels.
+// The classic network (three layers of perceptrons with ReLU between) on eight kinds of clothing,
+// 32×32 pixels.
 #include <iomanip>
 #include <iostream>
 
@@ -12,7 +13,8 @@ using namespace tenon;
 
 namespace {
 
-constexpr const char* kAbout = R"(Trains Flatten, Linear(1024, 256), ReLU, Linear(256, 256), ReLU, Linear(256, 8)
+constexpr const char* kAbout =
+    R"(Trains Flatten, Linear(1024, 256), ReLU, Linear(256, 256), ReLU, Linear(256, 8)
 on the first eight classes of Fashion-MNIST.
 
   classic_network                          on the best device there is
@@ -24,7 +26,8 @@ data::TensorDataset eight_classes(const std::string& directory, const std::strin
   const fashion::Images all = fashion::load(directory, part);
   const Tensor kept = nonzero(all.labels < 8).select(1, 0);
   const Tensor pixels = fashion::normalise(all.pixels.index_select(0, kept)).unsqueeze(1);
-  return data::TensorDataset({pad(pixels, {2, 2, 2, 2}, "constant", -0.2860 / 0.3530), all.labels.index_select(0, kept)});
+  return data::TensorDataset(
+      {pad(pixels, {2, 2, 2, 2}, "constant", -0.2860 / 0.3530), all.labels.index_select(0, kept)});
 }
 
 double accuracy(nn::Module& net, const data::Dataset& images, Device device) {
@@ -41,20 +44,24 @@ void run(const Options& options) {
   manual_seed(options.seed);
   const data::TensorDataset train_set = eight_classes(options.data, "train");
   const data::TensorDataset test_set = eight_classes(options.data, "t10k");
-  nn::Sequential net(nn::Flatten(), nn::Linear(32 * 32, 256), nn::ReLU(), nn::Linear(256, 256), nn::ReLU(),
-                     nn::Linear(256, 8));
+  nn::Sequential net(nn::Flatten(), nn::Linear(32 * 32, 256), nn::ReLU(), nn::Linear(256, 256),
+                     nn::ReLU(), nn::Linear(256, 8));
   net.to(device);
-  std::cout << "network " << net << '\n' << train_set.size() << " images to learn from" << std::endl;
+  std::cout << "network " << net << '\n'
+            << train_set.size() << " images to learn from" << std::endl;
 
   const double lr = options.lr > 0 ? options.lr : 0.1;
   optim::SGD optimizer(net.parameters(), {.lr = lr});
-  data::DataLoader loader(train_set, {.batch_size = options.batch_size, .shuffle = true, .seed = options.seed,
+  data::DataLoader loader(train_set, {.batch_size = options.batch_size,
+                                      .shuffle = true,
+                                      .seed = options.seed,
                                       .workers = options.workers});
   optim::CosineAnnealingLR schedule(optimizer, options.epochs * loader.size());
   for (int64_t epoch = 1; epoch <= options.epochs; ++epoch) {
     double recent = 0;
     {
-      Progress progress("epoch " + std::to_string(epoch) + '/' + std::to_string(options.epochs), loader.size());
+      Progress progress("epoch " + std::to_string(epoch) + '/' + std::to_string(options.epochs),
+                        loader.size());
       int64_t step = 0, images = 0;
       for (data::Example& batch : loader) {
         const Tensor loss = cross_entropy(net(batch[0].to(device)), batch[1].to(device));
@@ -67,8 +74,9 @@ void run(const Options& options) {
         progress.update(++step, images, recent);
       }
     }
-    std::cout << "epoch " << epoch << ": loss " << std::fixed << std::setprecision(4) << recent << ", test accuracy "
-              << std::setprecision(2) << 100 * accuracy(net, test_set, device) << " %" << std::endl;
+    std::cout << "epoch " << epoch << ": loss " << std::fixed << std::setprecision(4) << recent
+              << ", test accuracy " << std::setprecision(2) << 100 * accuracy(net, test_set, device)
+              << " %" << std::endl;
   }
 }
 

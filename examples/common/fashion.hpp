@@ -9,8 +9,9 @@
 
 namespace fashion {
 
-inline constexpr std::array<const char*, 10> names = {"T-shirt/top", "trouser", "pullover", "dress", "coat",
-                                                      "sandal",      "shirt",   "sneaker",  "bag",   "ankle boot"};
+inline constexpr std::array<const char*, 10> names = {
+    "T-shirt/top", "trouser", "pullover", "dress", "coat",
+    "sandal",      "shirt",   "sneaker",  "bag",   "ankle boot"};
 
 struct Images {
   tenon::Tensor pixels;  // u8 (N, 28, 28)
@@ -21,10 +22,14 @@ struct Images {
 inline Images load(const std::string& directory, const std::string& part) {
   const std::string first = directory + '/' + part + "-images-idx3-ubyte.gz";
   if (!std::filesystem::exists(first))
-    throw tenon::Error(TN_NOT_FOUND, first + " is not there: install Debian's dataset-fashion-mnist, or name a folder with --data");
+    throw tenon::Error(
+        TN_NOT_FOUND,
+        first +
+            " is not there: install Debian's dataset-fashion-mnist, or name a folder with --data");
   Images images{tenon::data::read_idx(first),
                 tenon::data::read_idx(directory + '/' + part + "-labels-idx1-ubyte.gz")};
-  if (images.pixels.ndim() != 3 || images.labels.ndim() != 1 || images.pixels.shape(0) != images.labels.shape(0))
+  if (images.pixels.ndim() != 3 || images.labels.ndim() != 1 ||
+      images.pixels.shape(0) != images.labels.shape(0))
     throw tenon::Error(TN_DATA_LOSS, directory + ": images and labels do not match");
   images.labels = images.labels.to(tenon::DType::I64);
   return images;

@@ -21,20 +21,30 @@ struct Options {
 };
 
 // Nothing when the program shall end at once; *code is its exit code then.
-inline std::optional<Options> parse_options(int argc, char** argv, Options defaults, const char* about, int* code) {
+inline std::optional<Options> parse_options(int argc, char** argv, Options defaults,
+                                            const char* about, int* code) {
   namespace po = boost::program_options;
   Options o = defaults;
   po::options_description all("Options");
   auto add = all.add_options();
   add("help,h", "this text");
-  add("device", po::value(&o.device)->value_name("NAME")->default_value(o.device), "auto, or one that `tenon devices` lists");
-  add("data", po::value(&o.data)->value_name("DIR")->default_value(o.data), "folder of the four .gz files of Fashion-MNIST");
-  add("epochs", po::value(&o.epochs)->value_name("N")->default_value(o.epochs), "how often all images are seen");
-  add("batch-size", po::value(&o.batch_size)->value_name("N")->default_value(o.batch_size), "images in one step");
-  add("lr", po::value(&o.lr)->value_name("RATE")->default_value(o.lr, "as fits"), "highest learning rate");
-  add("seed", po::value(&o.seed)->value_name("N")->default_value(o.seed), "of weights, dropout and the order of images");
-  add("workers", po::value(&o.workers)->value_name("N")->default_value(o.workers), "threads that prepare batches");
-  if (!o.output.empty()) add("output,o", po::value(&o.output)->value_name("FILE")->default_value(o.output), "where the weights are saved");
+  add("device", po::value(&o.device)->value_name("NAME")->default_value(o.device),
+      "auto, or one that `tenon devices` lists");
+  add("data", po::value(&o.data)->value_name("DIR")->default_value(o.data),
+      "folder of the four .gz files of Fashion-MNIST");
+  add("epochs", po::value(&o.epochs)->value_name("N")->default_value(o.epochs),
+      "how often all images are seen");
+  add("batch-size", po::value(&o.batch_size)->value_name("N")->default_value(o.batch_size),
+      "images in one step");
+  add("lr", po::value(&o.lr)->value_name("RATE")->default_value(o.lr, "as fits"),
+      "highest learning rate");
+  add("seed", po::value(&o.seed)->value_name("N")->default_value(o.seed),
+      "of weights, dropout and the order of images");
+  add("workers", po::value(&o.workers)->value_name("N")->default_value(o.workers),
+      "threads that prepare batches");
+  if (!o.output.empty())
+    add("output,o", po::value(&o.output)->value_name("FILE")->default_value(o.output),
+        "where the weights are saved");
   try {
     po::variables_map given;
     po::store(po::command_line_parser(argc, argv).options(all).positional({}).run(), given);
@@ -50,7 +60,8 @@ inline std::optional<Options> parse_options(int argc, char** argv, Options defau
     return {};
   }
   if (o.epochs < 1 || o.batch_size < 1 || o.workers < 0 || o.lr < 0) {
-    std::cerr << argv[0] << ": epochs and batch-size must be at least 1, workers and lr not negative\n";
+    std::cerr << argv[0]
+              << ": epochs and batch-size must be at least 1, workers and lr not negative\n";
     *code = 2;
     return {};
   }
@@ -74,7 +85,8 @@ inline tenon::Device choose_device(const std::string& name) {
   std::string why;
   if (name != "auto") {
     const tenon::Device device(name);
-    std::cout << "device  " << device.id() << " (" << tenon::detail::to_view(device.info().name) << "): asked for" << std::endl;
+    std::cout << "device  " << device.id() << " (" << tenon::detail::to_view(device.info().name)
+              << "): asked for" << std::endl;
     return device;
   }
   const tenon::Device device = tenon::best_device(&why);

@@ -11,7 +11,8 @@
 
 class Progress {
  public:
-  Progress(std::string title, int64_t total) : title_(std::move(title)), total_(std::max<int64_t>(total, 1)) {}
+  Progress(std::string title, int64_t total)
+      : title_(std::move(title)), total_(std::max<int64_t>(total, 1)) {}
   ~Progress() {
     if (terminal_ && drawn_) std::fputc('\n', stderr);
   }
@@ -21,15 +22,18 @@ class Progress {
     const auto now = Clock::now();
     const bool last = done >= total_;
     const int64_t tenth = done * 10 / total_;
-    if (!last && (terminal_ ? now - shown_ < std::chrono::milliseconds(100) : tenth == tenth_)) return;
+    if (!last && (terminal_ ? now - shown_ < std::chrono::milliseconds(100) : tenth == tenth_))
+      return;
     shown_ = now;
     tenth_ = tenth;
     drawn_ = true;
     const double rate = static_cast<double>(items) / std::max(seconds(), 1e-9);
     const int width = 30, filled = static_cast<int>(done * width / total_);
-    const std::string bar = std::string(static_cast<size_t>(filled), '#') + std::string(static_cast<size_t>(width - filled), '.');
-    std::fprintf(stderr, "%s%s [%s] %3d %%  loss %.4f  %.0f images/s%s", terminal_ ? "\r" : "", title_.c_str(), bar.c_str(),
-                 static_cast<int>(done * 100 / total_), loss, rate, terminal_ ? "  " : "\n");
+    const std::string bar = std::string(static_cast<size_t>(filled), '#') +
+                            std::string(static_cast<size_t>(width - filled), '.');
+    std::fprintf(stderr, "%s%s [%s] %3d %%  loss %.4f  %.0f images/s%s", terminal_ ? "\r" : "",
+                 title_.c_str(), bar.c_str(), static_cast<int>(done * 100 / total_), loss, rate,
+                 terminal_ ? "  " : "\n");
     std::fflush(stderr);
   }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }

@@ -17,9 +17,13 @@ struct Known {
 // Random123's kat_vectors, "philox4x32 10".
 constexpr Known kKnown[] = {
     {{{0, 0, 0, 0}}, 0, 0, {{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}}},
-    {{{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}}, 0xffffffff, 0xffffffff,
+    {{{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}},
+     0xffffffff,
+     0xffffffff,
      {{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}}},
-    {{{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}, 0xa4093822, 0x299f31d0,
+    {{{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}},
+     0xa4093822,
+     0x299f31d0,
      {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}},
 };
 
@@ -48,7 +52,8 @@ TEST(Uniform, StaysBelowOneInEveryPrecision) {
   EXPECT_EQ(uniform_bf16(~0u), 1.0f - 0x1p-8f);
   EXPECT_EQ(uniform_f64(~uint64_t{0}), 1.0 - 0x1p-53);
   EXPECT_EQ(uniform_between(0.25, -2.0, 2.0), -1.0);
-  EXPECT_EQ(uniform_between(1.0f - 0x1p-24f, 1e8f, 1e8f + 8), 1e8f);  // rounded up to high, which is not in the range
+  EXPECT_EQ(uniform_between(1.0f - 0x1p-24f, 1e8f, 1e8f + 8),
+            1e8f);  // rounded up to high, which is not in the range
   EXPECT_EQ(uniform_between(0.5f, 3.0f, 3.0f), 3.0f);
 }
 
@@ -80,7 +85,8 @@ void check_normal(Draw (*draw)(uint64_t, uint64_t, uint64_t)) {
 }
 TEST(Normal, HasTheMomentsOfOne) {
   check_normal<float, uint32_t>([](uint64_t s, uint64_t o, uint64_t i) { return draw32(s, o, i); });
-  check_normal<double, uint64_t>([](uint64_t s, uint64_t o, uint64_t i) { return draw64(s, o, i); });
+  check_normal<double, uint64_t>(
+      [](uint64_t s, uint64_t o, uint64_t i) { return draw64(s, o, i); });
 }
 TEST(Normal, IsFiniteAtTheEnds) {
   for (uint32_t first : {0u, ~0u})
@@ -89,7 +95,8 @@ TEST(Normal, IsFiniteAtTheEnds) {
       normal_pair(first, second, even, odd);
       EXPECT_TRUE(std::isfinite(even) && std::isfinite(odd));
       double wide_even = 0, wide_odd = 0;
-      normal_pair(first == 0 ? uint64_t{0} : ~uint64_t{0}, second == 0 ? uint64_t{0} : ~uint64_t{0}, wide_even, wide_odd);
+      normal_pair(first == 0 ? uint64_t{0} : ~uint64_t{0}, second == 0 ? uint64_t{0} : ~uint64_t{0},
+                  wide_even, wide_odd);
       EXPECT_TRUE(std::isfinite(wide_even) && std::isfinite(wide_odd));
     }
 }
@@ -97,7 +104,8 @@ TEST(Normal, IsFiniteAtTheEnds) {
 TEST(Integers, CoverTheirRange) {
   EXPECT_EQ(randint(0, -3, 4), -3);
   EXPECT_EQ(randint(~uint64_t{0}, -3, 4), 3);
-  constexpr int64_t kLow = std::numeric_limits<int64_t>::min(), kHigh = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kLow = std::numeric_limits<int64_t>::min(),
+                    kHigh = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(randint(0, kLow, kHigh), kLow);
   EXPECT_EQ(randint(~uint64_t{0}, kLow, kHigh), kHigh - 1);
   int counts[7] = {};

@@ -47,7 +47,8 @@ struct Sugar : testing::Test {
 TEST_F(Sugar, TheBarrierTurnsExceptionsIntoStatuses) {
   EXPECT_EQ(guard([] {}), nullptr);
   EXPECT_EQ(guard([]() -> Status { return nullptr; }), nullptr);
-  expect(guard([] { fail(TN_OUT_OF_RANGE, "[pad] size ", 3, " of ", std::string("x")); }), TN_OUT_OF_RANGE, "[pad] size 3 of x");
+  expect(guard([] { fail(TN_OUT_OF_RANGE, "[pad] size ", 3, " of ", std::string("x")); }),
+         TN_OUT_OF_RANGE, "[pad] size 3 of x");
   expect(guard([] { throw std::runtime_error("broke"); }), TN_INTERNAL, "broke");
   expect(guard([] { throw std::bad_alloc(); }), TN_OUT_OF_MEMORY, "out of host memory");
   expect(guard([] { throw 5; }), TN_INTERNAL, "unknown exception");
@@ -71,7 +72,8 @@ TEST_F(Sugar, AnOlderHostsMissingSlotsAreCallable) {
   EXPECT_EQ(host()->get_interface(str_of("tn.graph"), 1), nullptr);
   EXPECT_EQ(host()->grad_needed(nullptr, 0), 0u);
   host()->tensor_release(nullptr);
-  expect(host()->grad_set(nullptr, 0, nullptr), TN_UNIMPLEMENTED, "the host is older and has no such function");
+  expect(host()->grad_set(nullptr, 0, nullptr), TN_UNIMPLEMENTED,
+         "the host is older and has no such function");
   EXPECT_EQ(host()->struct_size, sizeof(tn_host));
 }
 
@@ -83,7 +85,8 @@ void throws(const Call&) { fail(TN_INVALID_ARGUMENT, "[add] no"); }
 TEST_F(Sugar, MapFollowsTheLoop) {
   // out[i][j] = a[i][j] + b[j], `a` transposed in memory.
   float a[6] = {0, 3, 1, 4, 2, 5}, b[3] = {10, 20, 30}, out[6] = {};
-  const int64_t shape[2] = {2, 3}, out_strides[2] = {3, 1}, a_strides[2] = {1, 2}, b_strides[2] = {0, 1};
+  const int64_t shape[2] = {2, 3}, out_strides[2] = {3, 1}, a_strides[2] = {1, 2},
+                b_strides[2] = {0, 1};
   const auto view = [&](void* data, const int64_t* strides) {
     tn_view made{};
     made.struct_size = sizeof made;
@@ -108,8 +111,9 @@ TEST_F(Sugar, MapFollowsTheLoop) {
   call.nouts = 1;
   call.outs = outs;
   call.loop = &loop;
-  for (const tn_kernel& kernel : {make_kernel<add_floats>("add(Tensor x, Tensor y) -> Tensor @1", TN_MASK_FLOAT),
-                                  make_kernel("add(Tensor x, Tensor y) -> Tensor @1", TN_MASK_FLOAT, add_floats)}) {
+  for (const tn_kernel& kernel :
+       {make_kernel<add_floats>("add(Tensor x, Tensor y) -> Tensor @1", TN_MASK_FLOAT),
+        make_kernel("add(Tensor x, Tensor y) -> Tensor @1", TN_MASK_FLOAT, add_floats)}) {
     std::fill(std::begin(out), std::end(out), 0.0f);
     EXPECT_EQ(kernel.struct_size, sizeof(tn_kernel));
     EXPECT_EQ(kernel.run(kernel.self, nullptr, &call), nullptr);

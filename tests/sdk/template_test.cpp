@@ -12,7 +12,8 @@ namespace {
 
 tn_str str(std::string_view text) { return {text.data(), text.size()}; }
 void ok(tn_status* status) {
-  EXPECT_EQ(status, nullptr) << std::string(tn_status_message(status).data, tn_status_message(status).size);
+  EXPECT_EQ(status, nullptr) << std::string(tn_status_message(status).data,
+                                            tn_status_message(status).size);
   tn_status_release(status);
 }
 
@@ -28,7 +29,8 @@ struct Template : testing::Test {
   tn_tensor* make(const std::vector<float>& values) const {
     const int64_t shape[] = {static_cast<int64_t>(values.size())};
     tn_tensor* tensor = nullptr;
-    ok(tn_tensor_from_host(values.data(), values.size() * sizeof(float), TN_DTYPE_F32, 1, shape, device, &tensor));
+    ok(tn_tensor_from_host(values.data(), values.size() * sizeof(float), TN_DTYPE_F32, 1, shape,
+                           device, &tensor));
     return tensor;
   }
 };
@@ -51,7 +53,8 @@ TEST_F(Template, OpsRunOnTheHostAndComeBack) {
   const tn_op* add = tn_op_find(str("add"));
   tn_device* cpu = nullptr;
   ok(tn_device_find(str("cpu"), &cpu));
-  if (tn_op_provider(add, cpu, TN_DTYPE_F32).size == 0) GTEST_SKIP() << "no plugin computes on the host here";
+  if (tn_op_provider(add, cpu, TN_DTYPE_F32).size == 0)
+    GTEST_SKIP() << "no plugin computes on the host here";
   const tn_str provider = tn_op_provider(add, device, TN_DTYPE_F32);
   EXPECT_EQ(std::string(provider.data, provider.size), "host fallback");
   tn_tensor* x = make({1, 2, 3});

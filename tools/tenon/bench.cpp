@@ -14,9 +14,12 @@ namespace tenon::tool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr double kRoundSeconds = 0.02;  // long enough that the clock and the first call do not count
+constexpr double kRoundSeconds =
+    0.02;  // long enough that the clock and the first call do not count
 
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 // A line on stderr that is overwritten, where somebody is looking.
 class Progress {
@@ -54,7 +57,8 @@ double time_round(Candidate& candidate) {
 // Repeats that fill a round, found by doubling; warms caches and plans on the way.
 void calibrate(Candidate& candidate) {
   candidate.repeats = 1;
-  while (time_round(candidate) * static_cast<double>(candidate.repeats) < kRoundSeconds && candidate.repeats < (1u << 20))
+  while (time_round(candidate) * static_cast<double>(candidate.repeats) < kRoundSeconds &&
+         candidate.repeats < (1u << 20))
     candidate.repeats *= 2;
 }
 
@@ -134,7 +138,8 @@ std::vector<Device> chosen_devices(const po::variables_map& given) {
 int run(const po::variables_map& given) {
   std::string suite = given["suite"].as<std::string>();
   if (suite != "ops" && suite != "models" && suite != "all")
-    throw UsageError(fmt::format("unknown suite '{}'{} (ops, models or all)", suite, suggestion(suite, {"ops", "models", "all"})));
+    throw UsageError(fmt::format("unknown suite '{}'{} (ops, models or all)", suite,
+                                 suggestion(suite, {"ops", "models", "all"})));
   int rounds = given["rounds"].as<int>();
   if (rounds < 1) throw UsageError("--rounds must be at least 1");
   std::vector<Device> on = chosen_devices(given);
@@ -146,14 +151,16 @@ int run(const po::variables_map& given) {
   if (given.contains("json")) write_json(rows, given["json"].as<std::string>());
   if (given.contains("html")) write_html(rows, given["html"].as<std::string>());
   bool good = std::all_of(rows.begin(), rows.end(), [](const Row& row) {
-    return std::all_of(row.measurements.begin(), row.measurements.end(), [](const Measurement& m) { return m.agrees; });
+    return std::all_of(row.measurements.begin(), row.measurements.end(),
+                       [](const Measurement& m) { return m.agrees; });
   });
   return good ? kOk : kFailed;
 }
 
 }  // namespace
 
-std::vector<Row> measure(const std::vector<Work>& works, const std::vector<Device>& devices, uint32_t rounds) {
+std::vector<Row> measure(const std::vector<Work>& works, const std::vector<Device>& devices,
+                         uint32_t rounds) {
   Progress progress(works.size());
   std::vector<Row> rows;
   for (const Work& work : works) {
@@ -164,15 +171,20 @@ std::vector<Row> measure(const std::vector<Work>& works, const std::vector<Devic
 }
 
 Command bench_command() {
-  Command command{"bench", "the same work on each device side by side",
+  Command command{"bench",
+                  "the same work on each device side by side",
                   "  tenon bench\n"
                   "  tenon bench --devices cpu --suite models\n"
                   "  tenon bench --json bench.json --html bench.html\n",
-                  {}, {}, &run};
+                  {},
+                  {},
+                  &run};
   command.options.add_options()("help,h", "show this help")(
-      "devices", po::value<std::vector<std::string>>()->composing(), "devices, separated by commas (default: every one)")(
+      "devices", po::value<std::vector<std::string>>()->composing(),
+      "devices, separated by commas (default: every one)")(
       "suite", po::value<std::string>()->default_value("all"), "ops, models or all")(
-      "rounds", po::value<int>()->default_value(7), "rounds of each measurement; medians are shown")(
+      "rounds", po::value<int>()->default_value(7),
+      "rounds of each measurement; medians are shown")(
       "json", po::value<std::string>(), "write the figures of every round to a file")(
       "html", po::value<std::string>(), "write a page with a chart");
   return command;

@@ -9,7 +9,8 @@
 
 namespace tenon::tool {
 
-// One piece of work. `prepare` makes its data on a device and returns what is timed; the result is compared between devices.
+// One piece of work. `prepare` makes its data on a device and returns what is timed; the result is
+// compared between devices.
 struct Work {
   std::string name;
   std::string unit;  // of the rate: "GB/s", "GFLOP/s", "samples/s"
@@ -37,8 +38,10 @@ struct Row {
   std::vector<Measurement> measurements;  // in the order of the devices
 };
 
-// Runs each work on the devices in turn, round by round, so that drift of the machine hits all alike.
-std::vector<Row> measure(const std::vector<Work>& works, const std::vector<Device>& devices, uint32_t rounds);
+// Runs each work on the devices in turn, round by round, so that drift of the machine hits all
+// alike.
+std::vector<Row> measure(const std::vector<Work>& works, const std::vector<Device>& devices,
+                         uint32_t rounds);
 
 void print_report(const std::vector<Row>& rows);
 void write_json(const std::vector<Row>& rows, const std::string& path);

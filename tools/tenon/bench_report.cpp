@@ -17,12 +17,14 @@ std::string format_seconds(double seconds) {
 }
 
 std::string format_rate(const Measurement& m, const Work& work) {
-  return m.rate >= 100000 ? fmt::format("{:.2e} {}", m.rate, work.unit) : fmt::format("{:.4g} {}", m.rate, work.unit);
+  return m.rate >= 100000 ? fmt::format("{:.2e} {}", m.rate, work.unit)
+                          : fmt::format("{:.4g} {}", m.rate, work.unit);
 }
 
 // Bytes and characters differ for µ and ³; pads to columns of characters.
 size_t width(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 std::string pad(const std::string& text, size_t columns) {
   return text + std::string(columns > width(text) ? columns - width(text) : 1, ' ');
@@ -31,10 +33,14 @@ std::string pad(const std::string& text, size_t columns) {
 std::string escape(std::string_view text) {
   std::string out;
   for (char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else out += c;
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else
+      out += c;
   }
   return out;
 }
@@ -52,9 +58,11 @@ std::string bars(const Row& row) {
   for (const Measurement& m : row.measurements) best = std::max(best, m.rate);
   std::string text;
   for (const Measurement& m : row.measurements) {
-    std::string label = m.error.empty() ? format_seconds(m.median) + " · " + format_rate(m, *row.work) : m.error;
+    std::string label =
+        m.error.empty() ? format_seconds(m.median) + " · " + format_rate(m, *row.work) : m.error;
     text += fmt::format(
-        "<div class=bar><span class=device>{}</span><span class=track><span class=fill style=\"width:{:.1f}%\"></span></span>"
+        "<div class=bar><span class=device>{}</span><span class=track><span class=fill "
+        "style=\"width:{:.1f}%\"></span></span>"
         "<span>{}{}</span></div>\n",
         escape(m.device), best > 0 ? 100 * m.rate / best : 0, escape(label),
         m.agrees ? "" : " <b>results differ</b>");
@@ -63,15 +71,16 @@ std::string bars(const Row& row) {
 }
 
 constexpr const char* kStyle =
-    "body{font:15px system-ui;margin:2em auto;max-width:60em;color:#222}h2{font-size:1em;margin:1.4em 0 .3em}"
+    "body{font:15px system-ui;margin:2em "
+    "auto;max-width:60em;color:#222}h2{font-size:1em;margin:1.4em 0 .3em}"
     ".bar{display:grid;grid-template-columns:8em 1fr 18em;gap:1em;align-items:center;margin:.2em 0}"
     ".track{background:#eee;height:1em}.fill{display:block;background:#3b7dd8;height:1em}";
 
 }  // namespace
 
 void print_report(const std::vector<Row>& rows) {
-  fmt::print("{}{}{}{}{}{}\n", pad("WORK", 40), pad("DEVICE", 12), pad("MEDIAN", 12), pad("LOW … HIGH", 26),
-             pad("RATE", 20), "RESULTS");
+  fmt::print("{}{}{}{}{}{}\n", pad("WORK", 40), pad("DEVICE", 12), pad("MEDIAN", 12),
+             pad("LOW … HIGH", 26), pad("RATE", 20), "RESULTS");
   for (const Row& row : rows)
     for (const Measurement& m : row.measurements) {
       if (!m.error.empty()) {
@@ -81,9 +90,10 @@ void print_report(const std::vector<Row>& rows) {
       std::string agreement = row.measurements.size() == 1 ? "one device"
                               : m.agrees ? fmt::format("agree ({:.0e})", m.difference)
                                          : fmt::format("DIFFER ({:.0e})", m.difference);
-      fmt::print("{}{}{}{}{}{}\n", pad(row.work->name, 40), pad(m.device, 12), pad(format_seconds(m.median), 12),
-                 pad(format_seconds(m.low) + " … " + format_seconds(m.high), 26), pad(format_rate(m, *row.work), 20),
-                 agreement);
+      fmt::print("{}{}{}{}{}{}\n", pad(row.work->name, 40), pad(m.device, 12),
+                 pad(format_seconds(m.median), 12),
+                 pad(format_seconds(m.low) + " … " + format_seconds(m.high), 26),
+                 pad(format_rate(m, *row.work), 20), agreement);
     }
 }
 
@@ -91,18 +101,27 @@ void write_json(const std::vector<Row>& rows, const std::string& path) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Row& row : rows)
     for (const Measurement& m : row.measurements)
-      list.push_back({{"work", row.work->name}, {"device", m.device}, {"median_s", m.median}, {"seconds", m.seconds},
-                      {"rate", m.rate}, {"unit", row.work->unit}, {"difference", m.difference}, {"agrees", m.agrees},
+      list.push_back({{"work", row.work->name},
+                      {"device", m.device},
+                      {"median_s", m.median},
+                      {"seconds", m.seconds},
+                      {"rate", m.rate},
+                      {"unit", row.work->unit},
+                      {"difference", m.difference},
+                      {"agrees", m.agrees},
                       {"error", m.error}});
   write_file(path, list.dump(2) + "\n");
 }
 
 void write_html(const std::vector<Row>& rows, const std::string& path) {
   std::string page = fmt::format(
-      "<!doctype html><meta charset=utf-8><title>tenon bench</title><style>{}</style>\n<h1>tenon bench</h1>\n"
-      "<p>Longer is faster, relative to the fastest device of each work. Medians of the rounds.</p>\n",
+      "<!doctype html><meta charset=utf-8><title>tenon bench</title><style>{}</style>\n<h1>tenon "
+      "bench</h1>\n"
+      "<p>Longer is faster, relative to the fastest device of each work. Medians of the "
+      "rounds.</p>\n",
       kStyle);
-  for (const Row& row : rows) page += fmt::format("<h2>{}</h2>\n{}", escape(row.work->name), bars(row));
+  for (const Row& row : rows)
+    page += fmt::format("<h2>{}</h2>\n{}", escape(row.work->name), bars(row));
   write_file(path, page);
 }
 

@@ -40,10 +40,16 @@ std::vector<Json> collect() {
   for (const Device& device : devices()) {
     tn_device_info info = device.info();
     std::string plugin(device.plugin());
-    Json row = {{"plugin", plugin}, {"version", ""}, {"path", ""}, {"device", std::string(device.id())},
-                {"name", std::string(to_view(info.name))}, {"kind", std::string(kind_name(info.kind))},
-                {"memory_total", info.memory_total}, {"memory_free", info.memory_free},
-                {"status", "ok"}, {"reason", ""}};
+    Json row = {{"plugin", plugin},
+                {"version", ""},
+                {"path", ""},
+                {"device", std::string(device.id())},
+                {"name", std::string(to_view(info.name))},
+                {"kind", std::string(kind_name(info.kind))},
+                {"memory_total", info.memory_total},
+                {"memory_free", info.memory_free},
+                {"status", "ok"},
+                {"reason", ""}};
     for (const tn_plugin_info& found : plugins)
       if (to_view(found.id) == plugin) {
         row["version"] = to_view(found.version);
@@ -56,9 +62,16 @@ std::vector<Json> collect() {
     std::string reason(to_view(found.reason));
     if (reason.empty() && found.kernel_count > 0)
       reason = fmt::format("{} kernels for devices of others", found.kernel_count);
-    rows.push_back({{"plugin", to_view(found.id)}, {"version", to_view(found.version)}, {"path", to_view(found.path)},
-                    {"device", ""}, {"name", ""}, {"kind", ""}, {"memory_total", 0}, {"memory_free", 0},
-                    {"status", state_name(found.state)}, {"reason", reason}});
+    rows.push_back({{"plugin", to_view(found.id)},
+                    {"version", to_view(found.version)},
+                    {"path", to_view(found.path)},
+                    {"device", ""},
+                    {"name", ""},
+                    {"kind", ""},
+                    {"memory_total", 0},
+                    {"memory_free", 0},
+                    {"status", state_name(found.state)},
+                    {"reason", reason}});
   }
   return rows;
 }
@@ -75,10 +88,12 @@ int run(const po::variables_map& given) {
     std::cout << Json(found).dump(2) << '\n';
     return kOk;
   }
-  std::vector<std::vector<std::string>> rows = {{"PLUGIN", "VERSION", "DEVICE", "KIND", "MEMORY", "STATUS", "NAME OR REASON"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"PLUGIN", "VERSION", "DEVICE", "KIND", "MEMORY", "STATUS", "NAME OR REASON"}};
   for (const Json& row : found) {
     std::string note = row["reason"].get<std::string>().empty() ? row["name"] : row["reason"];
-    rows.push_back({row["plugin"], row["version"], row["device"], row["kind"], memory(row), row["status"], note});
+    rows.push_back({row["plugin"], row["version"], row["device"], row["kind"], memory(row),
+                    row["status"], note});
   }
   print_table(rows);
   for (const Json& row : found)
@@ -90,10 +105,15 @@ int run(const po::variables_map& given) {
 }  // namespace
 
 Command devices_command() {
-  Command command{"devices", "plugins and devices that were found, or why not",
-                  "  tenon devices\n  tenon devices --json | python3 -m json.tool\n", {}, {}, &run};
+  Command command{"devices",
+                  "plugins and devices that were found, or why not",
+                  "  tenon devices\n  tenon devices --json | python3 -m json.tool\n",
+                  {},
+                  {},
+                  &run};
   command.options.add_options()("help,h", "show this help")(
-      "json", po::bool_switch(), "machine-readable: plugin, version, path, device, kind, memory, status, reason");
+      "json", po::bool_switch(),
+      "machine-readable: plugin, version, path, device, kind, memory, status, reason");
   return command;
 }
 

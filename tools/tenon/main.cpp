@@ -22,8 +22,10 @@ constexpr const char* kClosing =
     "  tenon explain softmax --device cpu  what would run, and why\n"
     "  tenon bench --html bench.html       the same work on every device, with a chart\n"
     "\n"
-    "Plugins are looked for in TENON_PLUGIN_PATH, the user's directory, next to libtenon, and the system's directory.\n"
-    "exit codes: 0 done, 1 a device failed or results disagree, 2 wrong command line, 3 no such op, device or file\n";
+    "Plugins are looked for in TENON_PLUGIN_PATH, the user's directory, next to libtenon, and the "
+    "system's directory.\n"
+    "exit codes: 0 done, 1 a device failed or results disagree, 2 wrong command line, 3 no such "
+    "op, device or file\n";
 
 std::vector<Command> all_commands() {
   std::vector<Command> commands;
@@ -36,15 +38,16 @@ std::vector<Command> all_commands() {
 
 void print_help(const std::vector<Command>& commands) {
   std::fputs(kIntroduction, stdout);
-  for (const Command& command : commands)
-    fmt::print("  {:<9} {}\n", command.name, command.summary);
+  for (const Command& command : commands) fmt::print("  {:<9} {}\n", command.name, command.summary);
   std::fputs(kClosing, stdout);
 }
 
 void print_command_help(const Command& command) {
-  fmt::print("tenon {}: {}\n\nexamples:\n{}\noptions:\n", command.name, command.summary, command.examples);
+  fmt::print("tenon {}: {}\n\nexamples:\n{}\noptions:\n", command.name, command.summary,
+             command.examples);
   for (const auto& option : command.options.options())
-    fmt::print("  {:<22} {}\n", option->format_name() + " " + option->format_parameter(), option->description());
+    fmt::print("  {:<22} {}\n", option->format_name() + " " + option->format_parameter(),
+               option->description());
 }
 
 std::vector<std::string> option_names(const Command& command) {
@@ -98,7 +101,8 @@ int run(const std::vector<std::string>& words) {
     if (command.name == words[0]) return run_command(command, {words.begin() + 1, words.end()});
     names.emplace_back(command.name);
   }
-  throw UsageError(fmt::format("unknown command '{}'{} (tenon --help lists them)", words[0], suggestion(words[0], names)));
+  throw UsageError(fmt::format("unknown command '{}'{} (tenon --help lists them)", words[0],
+                               suggestion(words[0], names)));
 }
 
 }  // namespace

@@ -29,28 +29,35 @@ int run_ops(const po::variables_map& given) {
     const tn_op* op = tn_op_at(i);
     bool differentiable = tn_op_is_differentiable(op) != 0;
     Json providers = Json::object();
-    std::vector<std::string> row = {std::string(to_view(tn_op_name(op))), differentiable ? "yes" : "no"};
+    std::vector<std::string> row = {std::string(to_view(tn_op_name(op))),
+                                    differentiable ? "yes" : "no"};
     for (const Device& device : found) {
       std::string provider(to_view(tn_op_provider(op, device.get(), dtype)));
       providers[std::string(device.id())] = provider;
       row.push_back(provider.empty() ? "-" : provider);
     }
-    list.push_back({{"name", row[0]}, {"schema", to_view(tn_op_schema(op))}, {"differentiable", differentiable},
+    list.push_back({{"name", row[0]},
+                    {"schema", to_view(tn_op_schema(op))},
+                    {"differentiable", differentiable},
                     {"providers", providers}});
     rows.push_back(std::move(row));
   }
-  if (given["json"].as<bool>()) std::cout << list.dump(2) << '\n';
-  else print_table(rows);
+  if (given["json"].as<bool>())
+    std::cout << list.dump(2) << '\n';
+  else
+    print_table(rows);
   return kOk;
 }
 
 int run_explain(const po::variables_map& given) {
-  if (!given.contains("op")) throw UsageError("explain needs an op, as in: tenon explain softmax --device cpu");
+  if (!given.contains("op"))
+    throw UsageError("explain needs an op, as in: tenon explain softmax --device cpu");
   const tn_op* op = nullptr;
   detail::check(tn_op_require(detail::to_str(given["op"].as<std::string>()), &op));
   Device device(given["device"].as<std::string>());
   std::string text;
-  detail::check(tn_op_explain(op, device.get(), find_dtype(given["dtype"].as<std::string>()), &detail::append_text, &text));
+  detail::check(tn_op_explain(op, device.get(), find_dtype(given["dtype"].as<std::string>()),
+                              &detail::append_text, &text));
   fmt::print("{}", text);
   return kOk;
 }
@@ -58,8 +65,12 @@ int run_explain(const po::variables_map& given) {
 }  // namespace
 
 Command ops_command() {
-  Command command{"ops", "every op, and which backend has a kernel for it",
-                  "  tenon ops\n  tenon ops --dtype bf16\n  tenon ops --json\n", {}, {}, &run_ops};
+  Command command{"ops",
+                  "every op, and which backend has a kernel for it",
+                  "  tenon ops\n  tenon ops --dtype bf16\n  tenon ops --json\n",
+                  {},
+                  {},
+                  &run_ops};
   command.options.add_options()("help,h", "show this help")(
       "dtype", po::value<std::string>()->default_value("f32"), "dtype that is asked for")(
       "json", po::bool_switch(), "machine-readable: name, schema, differentiable, providers");
@@ -67,9 +78,14 @@ Command ops_command() {
 }
 
 Command explain_command() {
-  Command command{"explain", "what would run an op on a device, and why",
-                  "  tenon explain softmax\n  tenon explain conv --device cpu --dtype bf16\n", {}, {}, &run_explain};
-  command.options.add_options()("help,h", "show this help")("op", po::value<std::string>(), "the op's name")(
+  Command command{"explain",
+                  "what would run an op on a device, and why",
+                  "  tenon explain softmax\n  tenon explain conv --device cpu --dtype bf16\n",
+                  {},
+                  {},
+                  &run_explain};
+  command.options.add_options()("help,h", "show this help")("op", po::value<std::string>(),
+                                                            "the op's name")(
       "device", po::value<std::string>()->default_value("cpu"), "cpu, cpu:0, auto")(
       "dtype", po::value<std::string>()->default_value("f32"), "dtype of the operands");
   command.positional.add("op", 1);

@@ -51,7 +51,8 @@ void activate_range(Activation activation, T* x, int64_t n) {
         x[i] = T(0.5) * x[i] * (T(1) + std::erf(x[i] * T(0.70710678118654752440)));
       return;
     default:
-      return apply([d](V v) HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
+      return apply([d](V v)
+                       HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
   }
 }
 

@@ -1,4 +1,5 @@
-/* A plugin with two ops for the autograd tests: one with a gradient callback, one that is only a decomposition. */
+/* A plugin with two ops for the autograd tests: one with a gradient callback, one that is only a
+ * decomposition. */
 #include <string.h>
 
 #include "tenon/plugin.h"
@@ -22,7 +23,8 @@ static tn_status* multiply(tn_value x, tn_value y, tn_tensor** out) {
 }
 
 /* s·x² by mul */
-static tn_status* square_decompose(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts) {
+static tn_status* square_decompose(void* self, const tn_value* args, uint32_t nargs,
+                                   tn_tensor** outs, uint32_t nouts) {
   (void)self, (void)nargs, (void)nouts;
   tn_tensor* square = NULL;
   tn_status* status = multiply(args[0], args[0], &square);
@@ -36,7 +38,8 @@ static tn_status* square_decompose(void* self, const tn_value* args, uint32_t na
 static tn_status* square_gradient(void* self, tn_grad_call* call) {
   (void)self;
   const tn_value* scale = g_host->grad_arg(call, 1);
-  if (scale->as.f < 0) return g_host->make_status(TN_INVALID_ARGUMENT, text("[test.scaled_square] scale is negative"));
+  if (scale->as.f < 0)
+    return g_host->make_status(TN_INVALID_ARGUMENT, text("[test.scaled_square] scale is negative"));
   if (!g_host->grad_needed(call, 0)) return NULL;
   tn_value factor = {TN_VALUE_FLOAT, 0, {0}};
   factor.as.f = 2 * scale->as.f;
@@ -51,7 +54,8 @@ static tn_status* square_gradient(void* self, tn_grad_call* call) {
   return status;
 }
 
-static tn_status* twice_decompose(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts) {
+static tn_status* twice_decompose(void* self, const tn_value* args, uint32_t nargs,
+                                  tn_tensor** outs, uint32_t nouts) {
   (void)self, (void)nargs, (void)nouts;
   tn_value two = {TN_VALUE_INT, 0, {0}};
   two.as.i = 2;
@@ -81,8 +85,10 @@ static tn_status* quiesce(void* state) {
 }
 static void stop(void* state) { (void)state; }
 
-TN_EXPORT tn_status* tn_plugin_query(uint32_t host_major, uint32_t host_minor, const tn_plugin** out);
-TN_EXPORT tn_status* tn_plugin_query(uint32_t host_major, uint32_t host_minor, const tn_plugin** out) {
+TN_EXPORT tn_status* tn_plugin_query(uint32_t host_major, uint32_t host_minor,
+                                     const tn_plugin** out);
+TN_EXPORT tn_status* tn_plugin_query(uint32_t host_major, uint32_t host_minor,
+                                     const tn_plugin** out) {
   (void)host_major, (void)host_minor;
   static tn_plugin plugin;
   plugin.struct_size = sizeof(plugin);

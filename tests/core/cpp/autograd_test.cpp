@@ -103,7 +103,8 @@ TEST(Function, SavedResultsDoNotKeepTheGraphAlive) {
     const Tensor first = gradient(y, x, {.create_graph = true});
     const Tensor second = gradient(first, x, {.create_graph = true});
     const Tensor third = gradient(second, x);
-    for (const Tensor& d : {first, second, third}) EXPECT_NEAR(d.item<double>(), std::exp(0.5), 1e-12);
+    for (const Tensor& d : {first, second, third})
+      EXPECT_NEAR(d.item<double>(), std::exp(0.5), 1e-12);
   }
   EXPECT_EQ(Exp::alive, 0);
 }
@@ -138,7 +139,8 @@ struct Wrong : Function<Wrong> {
 
 TEST(Function, MistakesAreErrors) {
   const Tensor x = tensor(2.f).requires_grad_(), y = tensor(1.f);
-  EXPECT_NE(error_of([&] { Wrong::apply(x, y).backward(); }).find("1 gradients for 2"), std::string::npos);
+  EXPECT_NE(error_of([&] { Wrong::apply(x, y).backward(); }).find("1 gradients for 2"),
+            std::string::npos);
   Tensor z = tensor(2.f).requires_grad_() * 1;
   const Tensor cube = Cube::apply(z);
   z += 1;
@@ -165,7 +167,8 @@ TEST(Checkpoint, SameGradientsAndRandomNumbers) {
   const auto found = gradient({checked}, {x, w});
   EXPECT_EQ(runs, 2);
   EXPECT_EQ(default_generator().state().offset, before.offset);
-  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(found[i].to_vector<float>(), expected[i].to_vector<float>());
+  for (size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(found[i].to_vector<float>(), expected[i].to_vector<float>());
 }
 
 TEST(Checkpoint, SecondGradient) {

@@ -44,7 +44,8 @@ TEST(Creation, DtypeIsConvertedOnTheHost) {
 
 TEST(Creation, VectorsAndShapes) {
   EXPECT_EQ(shape_of(tensor(std::vector<float>{1, 2, 3, 4}, {2, 2})), (Shape{2, 2}));
-  EXPECT_EQ(tensor(std::vector<bool>{true, false}).to_vector<bool>(), (std::vector<bool>{true, false}));
+  EXPECT_EQ(tensor(std::vector<bool>{true, false}).to_vector<bool>(),
+            (std::vector<bool>{true, false}));
   EXPECT_EQ(shape_of(tensor(std::vector<double>{}, {0, 3})), (Shape{0, 3}));
   EXPECT_NE(error_of([] { tensor(std::vector<float>{1, 2, 3}, {2, 2}); }), "");
   EXPECT_EQ(tensor(7).ndim(), 0);

@@ -1,4 +1,5 @@
-// Calls through kernels registered by the test itself: resolution, priorities, plans, scratch memory, promotion, errors.
+// Calls through kernels registered by the test itself: resolution, priorities, plans, scratch
+// memory, promotion, errors.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -32,7 +33,8 @@ tn_kernel kernel(int32_t priority, uint64_t dtypes = TN_MASK_ALL) {
     g_count.flags = call->flags;
     g_count.ndim = call->loop->ndim;
     g_count.scalar = (call->args[1].as.view->flags & TN_VIEW_SCALAR) != 0;
-    std::memset(call->outs[0]->data, 0, static_cast<size_t>(call->loop->ndim == 1 ? call->loop->shape[0] * 4 : 4));
+    std::memset(call->outs[0]->data, 0,
+                static_cast<size_t>(call->loop->ndim == 1 ? call->loop->shape[0] * 4 : 4));
     return nullptr;
   };
   return k;
@@ -125,7 +127,8 @@ TEST_F(Calls, ScratchMemoryIsThereAndAligned) {
   tn_kernel k = kernel(6000);
   k.scratch_size = [](void*, const tn_call*, void*) -> uint64_t { return 100; };
   k.run = [](void*, void*, const tn_call* call) -> tn_status* {
-    g_count.runs += call->scratch != nullptr && reinterpret_cast<uintptr_t>(call->scratch) % 64 == 0;
+    g_count.runs +=
+        call->scratch != nullptr && reinterpret_cast<uintptr_t>(call->scratch) % 64 == 0;
     return nullptr;
   };
   register_kernels("test.a", "cpu", &k, 1, sizeof(k));
@@ -136,7 +139,9 @@ TEST_F(Calls, ScratchMemoryIsThereAndAligned) {
 
 TEST_F(Calls, AKernelsErrorReachesTheCaller) {
   tn_kernel k = kernel(6000);
-  k.run = [](void*, void*, const tn_call*) { return tn_status_make(TN_DEVICE_LOST, to_str("gone")); };
+  k.run = [](void*, void*, const tn_call*) {
+    return tn_status_make(TN_DEVICE_LOST, to_str("gone"));
+  };
   register_kernels("test.a", "cpu", &k, 1, sizeof(k));
   Ref x = floats({3});
   EXPECT_EQ(error_of([&] { add(tensor_value(x.get()), tensor_value(x.get())); }), "gone");
@@ -145,7 +150,8 @@ TEST_F(Calls, AKernelsErrorReachesTheCaller) {
 TEST_F(Calls, RegistrationIsAllOrNothing) {
   tn_kernel two[2] = {kernel(7000), kernel(7000)};
   two[1].op = to_str("logaddexp(Tensor x, Tensor y) -> Tensor @2");
-  std::string error = error_of([&] { register_kernels("test.a", "cpu", two, 2, sizeof(tn_kernel)); });
+  std::string error =
+      error_of([&] { register_kernels("test.a", "cpu", two, 2, sizeof(tn_kernel)); });
   EXPECT_NE(error.find("@2"), std::string::npos) << error;
   EXPECT_EQ(count_kernels("test.a"), 0u);
   two[1].op = to_str("no_such_op(Tensor x) -> Tensor @1");
@@ -153,7 +159,10 @@ TEST_F(Calls, RegistrationIsAllOrNothing) {
   EXPECT_NE(error.find("unknown op 'no_such_op'"), std::string::npos) << error;
   two[1] = kernel(1);
   two[1].run = nullptr;
-  EXPECT_NE(error_of([&] { register_kernels("test.a", "cpu", two, 2, sizeof(tn_kernel)); }).find("no run"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              register_kernels("test.a", "cpu", two, 2, sizeof(tn_kernel));
+            }).find("no run"),
+            std::string::npos);
 }
 
 TEST_F(Calls, ErrorsNameOpAndValues) {
@@ -165,10 +174,12 @@ TEST_F(Calls, ErrorsNameOpAndValues) {
     tn_tensor* out = nullptr;
     call(require_op("logaddexp"), &arg, 1, &out, 1);
   });
-  EXPECT_EQ(error, "[logaddexp] argument 'y' is missing: logaddexp(Tensor x, Tensor y) -> Tensor @1");
+  EXPECT_EQ(error,
+            "[logaddexp] argument 'y' is missing: logaddexp(Tensor x, Tensor y) -> Tensor @1");
   error = error_of([&] { add(tensor_value(x.get()), int_value(TN_VALUE_STR, 0)); });
   EXPECT_NE(error.find("argument 'y' must be a tensor"), std::string::npos) << error;
-  EXPECT_NE(error_of([] { require_op("sofmax"); }).find("did you mean 'softmax'"), std::string::npos);
+  EXPECT_NE(error_of([] { require_op("sofmax"); }).find("did you mean 'softmax'"),
+            std::string::npos);
 }
 
 TEST_F(Calls, HooksSeeEveryCallAndMayStopIt) {
@@ -182,13 +193,14 @@ TEST_F(Calls, HooksSeeEveryCallAndMayStopIt) {
     log += std::string(op->name()) + " ";
     return nullptr;
   };
-  hooks.after = [](void*, const tn_op*, const tn_value*, uint32_t, tn_tensor* const*, uint32_t, tn_str provider) {
-    log += std::string(to_view(provider)) + ";";
-  };
+  hooks.after = [](void*, const tn_op*, const tn_value*, uint32_t, tn_tensor* const*, uint32_t,
+                   tn_str provider) { log += std::string(to_view(provider)) + ";"; };
   Ref x = floats({3});
   tn_call_hooks_set(&hooks);
   add(tensor_value(x.get()), tensor_value(x.get()));
-  hooks.before = [](void*, const tn_op*, const tn_value*, uint32_t) { return tn_status_make(TN_CANCELLED, to_str("stop")); };
+  hooks.before = [](void*, const tn_op*, const tn_value*, uint32_t) {
+    return tn_status_make(TN_CANCELLED, to_str("stop"));
+  };
   std::string error = error_of([&] { add(tensor_value(x.get()), tensor_value(x.get())); });
   tn_call_hooks_set(nullptr);
   add(tensor_value(x.get()), tensor_value(x.get()));
@@ -204,7 +216,8 @@ TEST_F(Calls, PlacementCountsCalls) {
   for (int i = 0; i < 3; ++i) add(tensor_value(x.get()), tensor_value(x.get()));
   tn_placement_enable(0);
   std::string text;
-  tn_placement_report([](void* ctx, tn_str chunk) { *static_cast<std::string*>(ctx) += to_view(chunk); }, &text);
+  tn_placement_report(
+      [](void* ctx, tn_str chunk) { *static_cast<std::string*>(ctx) += to_view(chunk); }, &text);
   EXPECT_EQ(text, "logaddexp test.a 3\n");
 }
 

@@ -11,7 +11,8 @@ namespace {
 struct View {
   std::vector<int64_t> shape, strides;
   tn_view view{};
-  View(std::vector<int64_t> s, std::vector<int64_t> t, uint32_t flags = 0) : shape(std::move(s)), strides(std::move(t)) {
+  View(std::vector<int64_t> s, std::vector<int64_t> t, uint32_t flags = 0)
+      : shape(std::move(s)), strides(std::move(t)) {
     view.ndim = static_cast<uint32_t>(shape.size());
     view.shape = shape.data();
     view.strides = strides.data();
@@ -19,7 +20,9 @@ struct View {
   }
 };
 
-std::vector<int64_t> sizes(const Loop& loop) { return {loop.get()->shape, loop.get()->shape + loop.get()->ndim}; }
+std::vector<int64_t> sizes(const Loop& loop) {
+  return {loop.get()->shape, loop.get()->shape + loop.get()->ndim};
+}
 std::vector<int64_t> strides(const Loop& loop, int k) {
   return {loop.get()->strides[k], loop.get()->strides[k] + loop.get()->ndim};
 }

@@ -9,7 +9,8 @@ namespace {
 
 TEST(Schema, ReadsArgumentsDefaultsAndResults) {
   Schema schema = parse_schema(
-      "f(Tensor x, Tensor? w=none, int[] stride=[1, 2], float eps=1e-5, bool on=true, str mode=\"a b\", "
+      "f(Tensor x, Tensor? w=none, int[] stride=[1, 2], float eps=1e-5, bool on=true, str mode=\"a "
+      "b\", "
       "Tensor?[] ts=none, Tensor![] ps) -> Tensor y, Tensor @3");
   EXPECT_EQ(schema.name, "f");
   EXPECT_EQ(schema.revision, 3u);
@@ -19,7 +20,9 @@ TEST(Schema, ReadsArgumentsDefaultsAndResults) {
   EXPECT_EQ(schema.args[2].default_value.as.ints[1], 2);
   EXPECT_DOUBLE_EQ(schema.args[3].default_value.as.f, 1e-5);
   EXPECT_EQ(schema.args[4].default_value.as.i, 1);
-  EXPECT_EQ(std::string_view(schema.args[5].default_value.as.str, schema.args[5].default_value.count), "a b");
+  EXPECT_EQ(
+      std::string_view(schema.args[5].default_value.as.str, schema.args[5].default_value.count),
+      "a b");
   EXPECT_TRUE(schema.args[6].optional_entries && schema.args[6].list);
   EXPECT_TRUE(schema.args[7].written && schema.args[7].list && !schema.args[7].has_default);
   EXPECT_EQ(schema.results, (std::vector<std::string>{"y", ""}));
@@ -31,16 +34,28 @@ TEST(Schema, ReadsAnOpWithoutResults) {
 }
 
 TEST(Schema, ErrorsPointAtThePlace) {
-  const char* bad[] = {"",          "f",           "f(",           "f(Tensor)",      "f(Tensor x) ->", "f(Tenso x) -> Tensor",
-                       "f() -> int", "f(int x=a) -> Tensor", "f(str s=\"a) -> Tensor", "f() -> Tensor @", "f() -> Tensor @1 x",
-                       "f(Tensor x,) -> Tensor", "f(int[ x) -> Tensor", "f(bool b=1) -> Tensor"};
+  const char* bad[] = {"",
+                       "f",
+                       "f(",
+                       "f(Tensor)",
+                       "f(Tensor x) ->",
+                       "f(Tenso x) -> Tensor",
+                       "f() -> int",
+                       "f(int x=a) -> Tensor",
+                       "f(str s=\"a) -> Tensor",
+                       "f() -> Tensor @",
+                       "f() -> Tensor @1 x",
+                       "f(Tensor x,) -> Tensor",
+                       "f(int[ x) -> Tensor",
+                       "f(bool b=1) -> Tensor"};
   for (const char* text : bad) {
     try {
       parse_schema(text);
       ADD_FAILURE() << text;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), TN_INVALID_ARGUMENT);
-      EXPECT_NE(std::string(error.what()).find("expected at position"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("expected at position"), std::string::npos)
+          << error.what();
     }
   }
 }

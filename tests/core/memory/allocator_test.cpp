@@ -47,7 +47,8 @@ TEST(SizeClass, HoldsTheRequestAndWastesAnEighthAtMost) {
 }
 
 TEST(Allocator, BlocksAreAlignedAndLargeEnough) {
-  for (uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{64}, uint64_t{65}, uint64_t{5000}, kMiB, 5 * kMiB + 3}) {
+  for (uint64_t bytes :
+       {uint64_t{0}, uint64_t{1}, uint64_t{64}, uint64_t{65}, uint64_t{5000}, kMiB, 5 * kMiB + 3}) {
     const Block block = allocate(host_device(), bytes);
     ASSERT_NE(block.data, nullptr);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(block.data) % 64, 0u);
@@ -141,7 +142,8 @@ TEST(Allocator, TheErrorTellsSizeFreeAndHeld) {
   const Block kept = allocate(device, 4 * kMiB);
   const std::string message = error_of([&] { allocate(device, 7 * kMiB); }, TN_OUT_OF_MEMORY);
   EXPECT_EQ(message,
-            "out of memory on full:0: 7.0 MiB wanted (7340032 bytes), 6.0 MiB free (6291456 bytes), 4.0 MiB held by Tenon "
+            "out of memory on full:0: 7.0 MiB wanted (7340032 bytes), 6.0 MiB free (6291456 "
+            "bytes), 4.0 MiB held by Tenon "
             "(4194304 bytes; 0 bytes cached): the fake is full");
   deallocate(device, allocate(device, 6 * kMiB));  // it goes on working
   deallocate(device, kept);
@@ -150,7 +152,8 @@ TEST(Allocator, TheErrorTellsSizeFreeAndHeld) {
 
 TEST(Allocator, AbsurdSizesAreAnError) {
   for (uint64_t bytes : {~uint64_t{0}, uint64_t{1} << 60, uint64_t{1} << 45})
-    EXPECT_NE(error_of([&] { allocate(host_device(), bytes); }, TN_OUT_OF_MEMORY).find("out of memory on cpu:0"),
+    EXPECT_NE(error_of([&] { allocate(host_device(), bytes); }, TN_OUT_OF_MEMORY)
+                  .find("out of memory on cpu:0"),
               std::string::npos);
 }
 

@@ -51,13 +51,15 @@ TEST(Copy, BetweenDevicesOfATypeWithoutPeerAccess) {
 
 TEST(Copy, AFailureNamesBothEnds) {
   FakeDevice fake("copy_fails");
-  fake.memory.copy_out = [](void*, uint32_t, void*, void*, uint64_t, void*, uint64_t) -> tn_status* {
+  fake.memory.copy_out = [](void*, uint32_t, void*, void*, uint64_t, void*,
+                            uint64_t) -> tn_status* {
     return make_status(TN_DEVICE_LOST, "unplugged");
   };
   tn_device& device = fake.add();
   const Block block = allocate(device, 64);
   char byte = 0;
-  EXPECT_EQ(error_of([&] { copy_bytes(host_device(), &byte, 0, device, block.buffer, 0, 1); }, TN_DEVICE_LOST),
+  EXPECT_EQ(error_of([&] { copy_bytes(host_device(), &byte, 0, device, block.buffer, 0, 1); },
+                     TN_DEVICE_LOST),
             "[copy] copy_fails:0 to cpu:0: unplugged");
   copy_bytes(host_device(), &byte, 0, device, block.buffer, 0, 0);  // nothing to do is no failure
   deallocate(device, block);

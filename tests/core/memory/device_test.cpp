@@ -56,7 +56,8 @@ TEST(Device, AnUnknownNameListsWhatThereIs) {
     tn_status* status = tn_device_find(str(name), &found);
     EXPECT_EQ(tn_status_code(status), TN_NOT_FOUND) << name;
     const std::string message = text(tn_status_message(status));
-    EXPECT_NE(message.find("no device \"" + std::string(name) + "\""), std::string::npos) << message;
+    EXPECT_NE(message.find("no device \"" + std::string(name) + "\""), std::string::npos)
+        << message;
     EXPECT_NE(message.find("cpu:0"), std::string::npos) << message;
     EXPECT_NE(message.find("found:0"), std::string::npos) << message;
     tn_status_release(status);
@@ -66,7 +67,8 @@ TEST(Device, AnUnknownNameListsWhatThereIs) {
 
 TEST(Device, AutoSaysWhy) {
   std::string line;
-  tn_device* best = tn_device_best([](void* to, tn_str chunk) { *static_cast<std::string*>(to) += text(chunk); }, &line);
+  tn_device* best = tn_device_best(
+      [](void* to, tn_str chunk) { *static_cast<std::string*>(to) += text(chunk); }, &line);
   ASSERT_NE(best, nullptr);
   EXPECT_TRUE(line.starts_with(best->id + " (")) << line;
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1) << line;
@@ -79,7 +81,8 @@ TEST(Device, ADeviceWithoutKernelsIsNotChosen) {
   FakeDevice fake("kernelless");
   fake.add();
   std::string line;
-  tn_device* best = tn_device_best([](void* to, tn_str chunk) { *static_cast<std::string*>(to) += text(chunk); }, &line);
+  tn_device* best = tn_device_best(
+      [](void* to, tn_str chunk) { *static_cast<std::string*>(to) += text(chunk); }, &line);
   EXPECT_EQ(best, &host_device());
   EXPECT_NE(line.find("has no kernels of its own"), std::string::npos) << line;
   fake.remove();
@@ -87,7 +90,8 @@ TEST(Device, ADeviceWithoutKernelsIsNotChosen) {
 
 TEST(DeviceType, NamesAreCheckedAndUnique) {
   for (const char* name : {"", "auto", "Big", "a:b", "a b"})
-    EXPECT_NE(error_of([&] { FakeDevice(name).add(); }, TN_INVALID_ARGUMENT).find("device type"), std::string::npos);
+    EXPECT_NE(error_of([&] { FakeDevice(name).add(); }, TN_INVALID_ARGUMENT).find("device type"),
+              std::string::npos);
   EXPECT_EQ(error_of([] { FakeDevice("cpu").add(); }, TN_ALREADY_EXISTS),
             "device type \"cpu\" belongs to plugin \"core\" already");
 }
@@ -96,11 +100,13 @@ TEST(DeviceType, MissingTablesAreAnswersNotCrashes) {
   FakeDevice fake("tableless");
   fake.type.memory = nullptr;
   tn_device& device = fake.add();
-  EXPECT_NE(error_of([&] { allocate(device, 64); }, TN_UNIMPLEMENTED).find("memory.allocate"), std::string::npos);
+  EXPECT_NE(error_of([&] { allocate(device, 64); }, TN_UNIMPLEMENTED).find("memory.allocate"),
+            std::string::npos);
   fake.remove();
   FakeDevice none("deviceless");
   none.type.device = nullptr;
-  EXPECT_NE(error_of([&] { none.add(); }, TN_UNIMPLEMENTED).find("device.count"), std::string::npos);
+  EXPECT_NE(error_of([&] { none.add(); }, TN_UNIMPLEMENTED).find("device.count"),
+            std::string::npos);
 }
 
 TEST(DeviceType, ComesBackWithTheSameHandle) {
@@ -109,8 +115,8 @@ TEST(DeviceType, ComesBackWithTheSameHandle) {
   const uint32_t id = first->type->id;
   for (int cycle = 0; cycle < 40; ++cycle) {  // more often than there are ids
     fake.remove();
-    EXPECT_EQ(tn_status_code(std::unique_ptr<tn_status, void (*)(tn_status*)>(tn_device_synchronize(first),
-                                                                              tn_status_release)
+    EXPECT_EQ(tn_status_code(std::unique_ptr<tn_status, void (*)(tn_status*)>(
+                                 tn_device_synchronize(first), tn_status_release)
                                  .get()),
               TN_FAILED_PRECONDITION);
     tn_device* again = &fake.add();

@@ -27,7 +27,9 @@ struct FakeDevice {
 
   explicit FakeDevice(std::string_view name, bool with_streams = false) {
     device.struct_size = sizeof device;
-    device.count = [](void* self, uint32_t* n, tn_str*) -> tn_status* { return *n = of(self).count, nullptr; };
+    device.count = [](void* self, uint32_t* n, tn_str*) -> tn_status* {
+      return *n = of(self).count, nullptr;
+    };
     device.info = [](void* self, uint32_t, tn_device_info* out) -> tn_status* {
       out->kind = TN_DEVICE_KIND_OTHER;
       out->name = {"Fake", 4};
@@ -36,11 +38,13 @@ struct FakeDevice {
       return nullptr;
     };
     memory.struct_size = sizeof memory;
-    memory.allocate = [](void* self, uint32_t, uint64_t bytes, void** buffer, void** address) -> tn_status* {
+    memory.allocate = [](void* self, uint32_t, uint64_t bytes, void** buffer,
+                         void** address) -> tn_status* {
       FakeDevice& fake = of(self);
       ++fake.calls;
       *address = nullptr;
-      if (bytes > fake.capacity - fake.taken) return core::make_status(TN_OUT_OF_MEMORY, "the fake is full");
+      if (bytes > fake.capacity - fake.taken)
+        return core::make_status(TN_OUT_OF_MEMORY, "the fake is full");
       *buffer = std::malloc(bytes);
       fake.blocks[*buffer] = bytes;
       fake.taken += bytes;
@@ -64,10 +68,15 @@ struct FakeDevice {
       return nullptr;
     };
     stream.struct_size = sizeof stream;
-    stream.create = [](void* self, uint32_t, void** out) -> tn_status* { return *out = self, nullptr; };
+    stream.create = [](void* self, uint32_t, void** out) -> tn_status* {
+      return *out = self, nullptr;
+    };
     stream.destroy = [](void*, void*) {};
-    stream.synchronize = [](void* self, void*) -> tn_status* { return ++of(self).synchronized, nullptr; };
-    type = {sizeof type, 0, {name.data(), name.size()}, this, &device, &memory, with_streams ? &stream : nullptr};
+    stream.synchronize = [](void* self, void*) -> tn_status* {
+      return ++of(self).synchronized, nullptr;
+    };
+    type = {sizeof type, 0,       {name.data(), name.size()},      this,
+            &device,     &memory, with_streams ? &stream : nullptr};
   }
 
   // Registers the type and gives its first device.
@@ -96,7 +105,8 @@ std::string error_of(Body&& body, uint32_t code) {
   try {
     body();
   } catch (const Error& error) {
-    return error.code() == code ? error.what() : "code " + std::to_string(error.code()) + ": " + error.what();
+    return error.code() == code ? error.what()
+                                : "code " + std::to_string(error.code()) + ": " + error.what();
   }
   return {};
 }

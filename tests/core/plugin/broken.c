@@ -1,10 +1,12 @@
-/* One plugin with many ways to be wrong: each CASE_… is built into a library of its own. ID is the plugin's id. */
+/* One plugin with many ways to be wrong: each CASE_… is built into a library of its own. ID is the
+ * plugin's id. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tenon/plugin.h"
 
-#define STR(text) {text, sizeof(text) - 1}
+#define STR(text) \
+  { text, sizeof(text) - 1 }
 #define ADD "add(Tensor x, Tensor y) -> Tensor @1"
 #ifndef TYPE
 #define TYPE ID
@@ -32,12 +34,15 @@ static tn_status* info(void* self, uint32_t index, tn_device_info* out) {
   out->kind = TN_DEVICE_KIND_OTHER; /* strings stay NULL, which is in order */
   return NULL;
 }
-static tn_status* allocate(void* self, uint32_t index, uint64_t bytes, void** buffer, void** address) {
+static tn_status* allocate(void* self, uint32_t index, uint64_t bytes, void** buffer,
+                           void** address) {
   (void)self, (void)index;
   *address = *buffer = malloc(bytes);
   return NULL;
 }
-static void release(void* self, uint32_t index, void* buffer) { (void)self, (void)index, free(buffer); }
+static void release(void* self, uint32_t index, void* buffer) {
+  (void)self, (void)index, free(buffer);
+}
 static tn_status* run(void* self, void* plan, const tn_call* call) {
   (void)self, (void)plan;
   float* out = (float*)call->outs[0]->data;
@@ -45,12 +50,16 @@ static tn_status* run(void* self, void* plan, const tn_call* call) {
   return NULL;
 }
 
-static const tn_device_table devices = {.struct_size = sizeof devices, .count = count, .info = info};
-static const tn_memory_table memory = {
-    .struct_size = sizeof memory, .flags = TN_MEMORY_ADDRESSABLE, .allocate = allocate, .free = release};
+static const tn_device_table devices = {
+    .struct_size = sizeof devices, .count = count, .info = info};
+static const tn_memory_table memory = {.struct_size = sizeof memory,
+                                       .flags = TN_MEMORY_ADDRESSABLE,
+                                       .allocate = allocate,
+                                       .free = release};
 
 static tn_status* register_type(void* plugin) {
-  tn_device_type type = {.struct_size = sizeof type, .name = STR(TYPE), .device = &devices, .memory = &memory};
+  tn_device_type type = {
+      .struct_size = sizeof type, .name = STR(TYPE), .device = &devices, .memory = &memory};
 #if defined(CASE_TYPE_TAKEN)
   type.name = (tn_str)STR("cpu");
 #elif defined(CASE_TYPE_NAME)
@@ -94,16 +103,19 @@ static tn_status* register_add(void* plugin, const char* device) {
   return host->register_kernels(plugin, (tn_str){device, strlen(device)}, &kernel, 1, stride);
 }
 
-#if defined(CASE_OP) || defined(CASE_OP_NO_DOT) || defined(CASE_OP_TAKEN) || defined(CASE_OP_MALFORMED) || \
-    defined(CASE_OP_THEN_FAILS)
-static tn_status* twice(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts) {
+#if defined(CASE_OP) || defined(CASE_OP_NO_DOT) || defined(CASE_OP_TAKEN) || \
+    defined(CASE_OP_MALFORMED) || defined(CASE_OP_THEN_FAILS)
+static tn_status* twice(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs,
+                        uint32_t nouts) {
   (void)self, (void)nargs;
   const tn_str name = STR("add");
   const tn_value both[2] = {args[0], args[0]};
   return host->op_call(host->op_find(name), both, 2, outs, nouts);
 }
 static tn_status* register_twice(void* plugin) {
-  tn_op_def def = {.struct_size = sizeof def, .schema = STR("test.twice(Tensor x) -> Tensor @1"), .decompose = twice};
+  tn_op_def def = {.struct_size = sizeof def,
+                   .schema = STR("test.twice(Tensor x) -> Tensor @1"),
+                   .decompose = twice};
 #if defined(CASE_OP_NO_DOT)
   def.schema = (tn_str)STR("twice(Tensor x) -> Tensor @1");
 #elif defined(CASE_OP_TAKEN)
@@ -197,7 +209,8 @@ extern uint32_t tn_plugin_count(void);
 TN_EXPORT int some_other_library(void);
 int some_other_library(void) { return table.struct_size != 0; }
 #else
-TN_EXPORT tn_status* tn_plugin_query(uint32_t host_major, uint32_t host_minor, const tn_plugin** out);
+TN_EXPORT tn_status* tn_plugin_query(uint32_t host_major, uint32_t host_minor,
+                                     const tn_plugin** out);
 tn_status* tn_plugin_query(uint32_t host_major, uint32_t host_minor, const tn_plugin** out) {
   (void)host_major, (void)host_minor;
 #if defined(CASE_CORE_SYMBOL)

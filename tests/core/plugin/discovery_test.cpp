@@ -5,7 +5,8 @@ namespace tenon::test {
 namespace {
 
 // Puts a plugin and its card into a directory.
-void install(const Directory& directory, std::string_view plugin, std::string_view id, std::string_view more = "") {
+void install(const Directory& directory, std::string_view plugin, std::string_view id,
+             std::string_view more = "") {
   const std::string library = std::string(plugin) + ".so";
   directory.copy(plugin, library);
   directory.write(std::string(plugin) + ".tenon.json", card(id, library, more));
@@ -45,7 +46,9 @@ TEST(Discovery, EarlierDirectoriesWin) {
   install(second, "older_table", "test.older_table");
   discover(first.path().string() + ":/no/such/directory::" + second.path().string());
   EXPECT_EQ(reason_of((first.path() / "older_table.tenon.json").string()), "loaded");
-  EXPECT_NE(reason_of((second.path() / "older_table.tenon.json").string()).find("is loaded already"), std::string::npos);
+  EXPECT_NE(
+      reason_of((second.path() / "older_table.tenon.json").string()).find("is loaded already"),
+      std::string::npos);
   EXPECT_EQ(quiesce("test.older_table").code, TN_OK);
 }
 
@@ -54,15 +57,18 @@ TEST(Discovery, OfSeveralBuildsTheBestThatFitsWins) {
   install(here, "build_a", "test.builds");
   install(here, "build_b", "test.builds", R"("cpu_features": ["sse2"])");
   here.copy("build_a", "build_c.so");
-  here.write("build_c.tenon.json", card("test.builds", "build_c.so", R"("cpu_features": ["sse2", "warp_drive"])"));
+  here.write("build_c.tenon.json",
+             card("test.builds", "build_c.so", R"("cpu_features": ["sse2", "warp_drive"])"));
   discover(here.path());
 #if defined(__x86_64__)
   EXPECT_EQ(reason_of((here.path() / "build_b.tenon.json").string()), "loaded");
-  EXPECT_NE(reason_of((here.path() / "build_a.tenon.json").string()).find("is loaded already"), std::string::npos);
+  EXPECT_NE(reason_of((here.path() / "build_a.tenon.json").string()).find("is loaded already"),
+            std::string::npos);
 #else
   EXPECT_EQ(reason_of((here.path() / "build_a.tenon.json").string()), "loaded");
 #endif
-  EXPECT_NE(reason_of((here.path() / "build_c.tenon.json").string()).find("lacks warp_drive"), std::string::npos);
+  EXPECT_NE(reason_of((here.path() / "build_c.tenon.json").string()).find("lacks warp_drive"),
+            std::string::npos);
   EXPECT_EQ(quiesce("test.builds").code, TN_OK);
 }
 
@@ -83,9 +89,11 @@ TEST(Discovery, WorldWritablePlacesAreRefused) {
   install(half, "newer_table", "test.newer_table");
   fs::permissions(half.path() / "newer_table.so", fs::perms::others_write, fs::perm_options::add);
   discover(open.path().string() + ":" + half.path().string());
-  EXPECT_NE(reason_of(open.path().string()).find("the directory is world-writable"), std::string::npos);
+  EXPECT_NE(reason_of(open.path().string()).find("the directory is world-writable"),
+            std::string::npos);
   EXPECT_EQ(reason_of((open.path() / "older_table.tenon.json").string()), "never seen");
-  EXPECT_NE(reason_of((half.path() / "newer_table.tenon.json").string()).find("world-writable"), std::string::npos);
+  EXPECT_NE(reason_of((half.path() / "newer_table.tenon.json").string()).find("world-writable"),
+            std::string::npos);
   EXPECT_FALSE(has_device("test.older_table"));
   EXPECT_FALSE(has_device("test.newer_table"));
 }

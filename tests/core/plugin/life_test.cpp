@@ -57,7 +57,8 @@ TEST(Life, ASecondPluginOfAnIdIsRefused) {
   ASSERT_EQ(load(built("good")).code, TN_OK);
   const Outcome outcome = load(built("twin"));
   EXPECT_EQ(outcome.code, TN_ALREADY_EXISTS);
-  EXPECT_NE(outcome.message.find("\"test.good\" is loaded already, from " + built("good").string()), std::string::npos)
+  EXPECT_NE(outcome.message.find("\"test.good\" is loaded already, from " + built("good").string()),
+            std::string::npos)
       << outcome;
   EXPECT_FALSE(has_device("test.twin"));
 }
@@ -148,7 +149,8 @@ TEST(Life, AnOpGoesWithItsPluginAndComesBack) {
     x = empty_on("cpu");
     const Outcome gone = call("test.twice", x, &twice);
     EXPECT_EQ(gone.code, TN_FAILED_PRECONDITION) << gone;
-    EXPECT_NE(gone.message.find("[test.twice] plugin \"test.op\" was quiesced"), std::string::npos) << gone;
+    EXPECT_NE(gone.message.find("[test.twice] plugin \"test.op\" was quiesced"), std::string::npos)
+        << gone;
     tn_tensor_release(x);
   }
   EXPECT_EQ(tn_op_find(str("test.left_behind")), nullptr);

@@ -1,4 +1,5 @@
-// Helpers of the loader's tests: statuses as values, infos by path, temporary directories, forged files.
+// Helpers of the loader's tests: statuses as values, infos by path, temporary directories, forged
+// files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -95,8 +96,10 @@ inline std::string content_of(const fs::path& path) {
 
 // An identity card; `more` holds further fields.
 inline std::string card(std::string_view id, std::string_view library, std::string_view more = "") {
-  return R"({"id": ")" + std::string(id) + R"(", "version": "1.2.3", "abi": {"major": 1, "minor": 0}, "library": ")" +
-         std::string(library) + "\"" + std::string(more.empty() ? "" : ", ") + std::string(more) + "}";
+  return R"({"id": ")" + std::string(id) +
+         R"(", "version": "1.2.3", "abi": {"major": 1, "minor": 0}, "library": ")" +
+         std::string(library) + "\"" + std::string(more.empty() ? "" : ", ") + std::string(more) +
+         "}";
 }
 
 // Scans the directory as part of TENON_PLUGIN_PATH.

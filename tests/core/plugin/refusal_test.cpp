@@ -19,7 +19,8 @@ TEST_P(Refused, WithItsReason) {
   const uint32_t devices = tn_device_count();
   const uint32_t ops = tn_op_count();
   const std::string path = built(name).string();
-  for (int attempt = 0; attempt < 2; ++attempt) {  // again: nothing of the first attempt is in the way
+  for (int attempt = 0; attempt < 2;
+       ++attempt) {  // again: nothing of the first attempt is in the way
     const Outcome outcome = load(path);
     EXPECT_EQ(outcome.code, code) << outcome;
     EXPECT_NE(outcome.message.find(reason), std::string::npos) << outcome;
@@ -49,29 +50,31 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Registration, Refused,
-    testing::Values(Case{"start_fails", TN_DEVICE_LOST, "changed its mind"},
-                    Case{"throws", TN_INTERNAL, "an exception left its start: no barrier here"},
-                    Case{"unknown_op", TN_NOT_FOUND, "no_such_op"},
-                    Case{"other_revision", TN_INVALID_ARGUMENT, "add(Tensor x, Tensor y) -> Tensor @99"},
-                    Case{"no_run", TN_INVALID_ARGUMENT, "has no run"},
-                    Case{"short_kernel", TN_INVALID_ARGUMENT, "its table has 12 bytes"},
-                    Case{"short_stride", TN_INVALID_ARGUMENT, "16 bytes apart"},
-                    Case{"null_op", TN_INVALID_ARGUMENT, "or no op"},
-                    Case{"foreign_token", TN_FAILED_PRECONDITION, "registration is for a plugin's start"},
-                    Case{"absent_type", TN_NOT_FOUND, "no_such_type"},
-                    Case{"type_taken", TN_ALREADY_EXISTS, "\"cpu\" belongs to plugin \"core\""},
-                    Case{"type_name", TN_INVALID_ARGUMENT, "No Such:Name"},
-                    Case{"null_tables", TN_UNIMPLEMENTED, "device.count"},
-                    Case{"short_type", TN_INVALID_ARGUMENT, "too short"},
-                    Case{"count_fails", TN_DEVICE_LOST, "the driver crashed"},
-                    Case{"many_devices", TN_OUT_OF_RANGE, "4294967295 devices"},
-                    Case{"op_no_dot", TN_INVALID_ARGUMENT, "names without a dot"},
-                    Case{"op_taken", TN_INVALID_ARGUMENT, "names without a dot"},
-                    Case{"op_malformed", TN_INVALID_ARGUMENT, "test.malformed"},
-                    Case{"op_then_fails", TN_DEVICE_LOST, "changed its mind"}),
+    testing::Values(
+        Case{"start_fails", TN_DEVICE_LOST, "changed its mind"},
+        Case{"throws", TN_INTERNAL, "an exception left its start: no barrier here"},
+        Case{"unknown_op", TN_NOT_FOUND, "no_such_op"},
+        Case{"other_revision", TN_INVALID_ARGUMENT, "add(Tensor x, Tensor y) -> Tensor @99"},
+        Case{"no_run", TN_INVALID_ARGUMENT, "has no run"},
+        Case{"short_kernel", TN_INVALID_ARGUMENT, "its table has 12 bytes"},
+        Case{"short_stride", TN_INVALID_ARGUMENT, "16 bytes apart"},
+        Case{"null_op", TN_INVALID_ARGUMENT, "or no op"},
+        Case{"foreign_token", TN_FAILED_PRECONDITION, "registration is for a plugin's start"},
+        Case{"absent_type", TN_NOT_FOUND, "no_such_type"},
+        Case{"type_taken", TN_ALREADY_EXISTS, "\"cpu\" belongs to plugin \"core\""},
+        Case{"type_name", TN_INVALID_ARGUMENT, "No Such:Name"},
+        Case{"null_tables", TN_UNIMPLEMENTED, "device.count"},
+        Case{"short_type", TN_INVALID_ARGUMENT, "too short"},
+        Case{"count_fails", TN_DEVICE_LOST, "the driver crashed"},
+        Case{"many_devices", TN_OUT_OF_RANGE, "4294967295 devices"},
+        Case{"op_no_dot", TN_INVALID_ARGUMENT, "names without a dot"},
+        Case{"op_taken", TN_INVALID_ARGUMENT, "names without a dot"},
+        Case{"op_malformed", TN_INVALID_ARGUMENT, "test.malformed"},
+        Case{"op_then_fails", TN_DEVICE_LOST, "changed its mind"}),
     [](const auto& one) { return one.param.name; });
 
-// ---- Forged files ---------------------------------------------------------------------------------------------------------
+// ---- Forged files
+// ---------------------------------------------------------------------------------------------------------
 
 void expect_refused(const fs::path& path, uint32_t code, std::string_view reason) {
   const Outcome outcome = load(path);
@@ -92,17 +95,23 @@ TEST(Forged, NoFile) {
 
 TEST(Forged, NotElf) {
   const Directory here;
-  expect_refused(here.write("text.so", "this is a text, and longer than a header"), TN_DATA_LOSS, "not an ELF file");
+  expect_refused(here.write("text.so", "this is a text, and longer than a header"), TN_DATA_LOSS,
+                 "not an ELF file");
   expect_refused(here.write("empty.so", ""), TN_DATA_LOSS, "not an ELF file (0 bytes)");
-  expect_refused(here.write("magic.so", "\x7f" "ELF"), TN_DATA_LOSS, "not an ELF file (4 bytes)");
+  expect_refused(here.write("magic.so",
+                            "\x7f"
+                            "ELF"),
+                 TN_DATA_LOSS, "not an ELF file (4 bytes)");
 }
 
 TEST(Forged, TruncatedAnywhere) {
   const Directory here;
   const std::string whole = content_of(built("good"));
   ASSERT_GT(whole.size(), 4096u);
-  for (size_t length : {size_t{17}, size_t{64}, size_t{100}, size_t{1000}, whole.size() / 2, whole.size() - 1}) {
-    const Outcome outcome = load(here.write("short" + std::to_string(length) + ".so", whole.substr(0, length)));
+  for (size_t length :
+       {size_t{17}, size_t{64}, size_t{100}, size_t{1000}, whole.size() / 2, whole.size() - 1}) {
+    const Outcome outcome =
+        load(here.write("short" + std::to_string(length) + ".so", whole.substr(0, length)));
     EXPECT_EQ(outcome.code, TN_DATA_LOSS) << length << " bytes: " << outcome;
   }
   expect_good_works();
@@ -116,15 +125,18 @@ TEST(Forged, AnotherArchitecture) {
     changed[at] = value;
     return changed;
   };
-  expect_refused(here.write("class.so", with(4, 1)), TN_INVALID_ARGUMENT, "another architecture (32 bit");
-  expect_refused(here.write("endian.so", with(5, static_cast<char>(3 - bytes[5]))), TN_INVALID_ARGUMENT,
-                 "another architecture");
-  expect_refused(here.write("machine.so", with(18, 20)), TN_INVALID_ARGUMENT, "another architecture: machine");
-  expect_refused(here.write("program.so", with(16, 2)), TN_INVALID_ARGUMENT, "not a shared library");
+  expect_refused(here.write("class.so", with(4, 1)), TN_INVALID_ARGUMENT,
+                 "another architecture (32 bit");
+  expect_refused(here.write("endian.so", with(5, static_cast<char>(3 - bytes[5]))),
+                 TN_INVALID_ARGUMENT, "another architecture");
+  expect_refused(here.write("machine.so", with(18, 20)), TN_INVALID_ARGUMENT,
+                 "another architecture: machine");
+  expect_refused(here.write("program.so", with(16, 2)), TN_INVALID_ARGUMENT,
+                 "not a shared library");
 }
 
-// Whatever a byte of the tables says, the answer is a status. Only files that the checks refuse are tried: what they let through
-// would be opened here.
+// Whatever a byte of the tables says, the answer is a status. Only files that the checks refuse are
+// tried: what they let through would be opened here.
 TEST(Forged, HeadersOfGarbage) {
   const Directory here;
   const std::string whole = content_of(built("good"));

@@ -31,7 +31,9 @@ struct Foreign {
   Foreign() {
     managed.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
     managed.manager_ctx = this;
-    managed.deleter = [](DLManagedTensorVersioned* self) { ++static_cast<Foreign*>(self->manager_ctx)->released; };
+    managed.deleter = [](DLManagedTensorVersioned* self) {
+      ++static_cast<Foreign*>(self->manager_ctx)->released;
+    };
     managed.dl_tensor = {data.data(), {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, strides, 0};
   }
 };
@@ -124,7 +126,8 @@ TEST(Dlpack, BadInputIsRefusedAndStaysWithItsOwner) {
     EXPECT_EQ(foreign.released, 0);
   };
   refused([](Foreign& f) { f.managed.version.major = 2; }, TN_INVALID_ARGUMENT, "DLPack 2.");
-  refused([](Foreign& f) { f.managed.dl_tensor.device.device_type = kDLMetal; }, TN_UNIMPLEMENTED, "copy to the host");
+  refused([](Foreign& f) { f.managed.dl_tensor.device.device_type = kDLMetal; }, TN_UNIMPLEMENTED,
+          "copy to the host");
   refused([](Foreign& f) { f.managed.dl_tensor.dtype.lanes = 4; }, TN_INVALID_ARGUMENT, "4 lanes");
   refused([](Foreign& f) { f.managed.dl_tensor.dtype.bits = 4; }, TN_INVALID_ARGUMENT, "of 4 bits");
   refused([](Foreign& f) { f.managed.dl_tensor.dtype.code = 99; }, TN_INVALID_ARGUMENT, "code 99");
@@ -132,7 +135,8 @@ TEST(Dlpack, BadInputIsRefusedAndStaysWithItsOwner) {
   refused([](Foreign& f) { f.managed.dl_tensor.ndim = -1; }, TN_INVALID_ARGUMENT, "-1 dimensions");
   refused([](Foreign& f) { f.managed.dl_tensor.shape = nullptr; }, TN_INVALID_ARGUMENT, "no shape");
   refused([](Foreign& f) { f.managed.dl_tensor.data = nullptr; }, TN_INVALID_ARGUMENT, "no data");
-  refused([](Foreign& f) { f.managed.dl_tensor.byte_offset = 1; }, TN_INVALID_ARGUMENT, "not aligned");
+  refused([](Foreign& f) { f.managed.dl_tensor.byte_offset = 1; }, TN_INVALID_ARGUMENT,
+          "not aligned");
   EXPECT_EQ(take(tn_tensor_from_dlpack(nullptr, nullptr)).code, TN_INVALID_ARGUMENT);
   EXPECT_EQ(take(tn_tensor_to_dlpack(nullptr, nullptr)).code, TN_INVALID_ARGUMENT);
 }

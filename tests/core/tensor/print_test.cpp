@@ -29,10 +29,12 @@ Tensor make(const Case& recorded) {
   if (c.integers.empty() && c.reals.empty()) {
     int64_t n = 1;
     for (int64_t size : c.shape) n *= size;
-    for (int64_t i = 0; i < n; ++i) is_floating(c.dtype) ? c.reals.push_back(static_cast<double>(i)) : c.integers.push_back(i);
+    for (int64_t i = 0; i < n; ++i)
+      is_floating(c.dtype) ? c.reals.push_back(static_cast<double>(i)) : c.integers.push_back(i);
   }
   return visit(c.dtype, [&]<class T>(T) -> Tensor {
-    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+    if constexpr (std::is_same_v<T, std::complex<float>> ||
+                  std::is_same_v<T, std::complex<double>>) {
       std::vector<T> values;
       for (size_t i = 0; i + 1 < c.reals.size(); i += 2)
         values.emplace_back(static_cast<typename T::value_type>(c.reals[i]),
@@ -65,7 +67,8 @@ TEST(Print, ViewsAndBrokenCalls) {
   const Tensor x = tensor({{1, 2, 3}, {4, 5, 6}});
   EXPECT_EQ(to_string(x.t()), "[[1 4]\n [2 5]\n [3 6]]");
   EXPECT_EQ(to_string(x[{1, Slice(None, None, 2)}]), "[4 6]");
-  EXPECT_EQ(to_string(x.unsqueeze(0).expand({2, 2, 3})), "[[[1 2 3]\n  [4 5 6]]\n\n [[1 2 3]\n  [4 5 6]]]");
+  EXPECT_EQ(to_string(x.unsqueeze(0).expand({2, 2, 3})),
+            "[[[1 2 3]\n  [4 5 6]]\n\n [[1 2 3]\n  [4 5 6]]]");
   EXPECT_EQ(to_string(Tensor()), "undefined");
   tn_status* status = tn_tensor_print(nullptr, nullptr, nullptr);
   EXPECT_EQ(tn_status_code(status), TN_INVALID_ARGUMENT);

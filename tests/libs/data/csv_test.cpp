@@ -11,8 +11,9 @@ namespace {
 
 TEST(Csv, NumbersNamesAndText) {
   const Scratch scratch;
-  const std::string path = scratch.write(
-      "iris.csv", "\xef\xbb\xbflength,\"width, cm\",kind\r\n5.1, 3.5 ,setosa\r\n\r\n-4e1,+.25,\"a \"\"b\"\"\nc\"\n7,0,");
+  const std::string path = scratch.write("iris.csv",
+                                         "\xef\xbb\xbflength,\"width, cm\",kind\r\n5.1, 3.5 "
+                                         ",setosa\r\n\r\n-4e1,+.25,\"a \"\"b\"\"\nc\"\n7,0,");
   const CsvTable table = read_csv(path, {.text = {2}, .dtype = DType::F64});
   EXPECT_EQ(table.names, (std::vector<std::string>{"length", "width, cm", "kind"}));
   EXPECT_EQ(table.rows, 3);
@@ -23,7 +24,8 @@ TEST(Csv, NumbersNamesAndText) {
 
 TEST(Csv, WithoutHeaderAndWithGaps) {
   const Scratch scratch;
-  const CsvTable table = read_csv(scratch.write("x", "1;;3\n"), {.delimiter = ';', .header = false, .empty_is_nan = true});
+  const CsvTable table = read_csv(scratch.write("x", "1;;3\n"),
+                                  {.delimiter = ';', .header = false, .empty_is_nan = true});
   EXPECT_TRUE(table.names.empty());
   EXPECT_TRUE(std::isnan(table.numbers.to_vector<float>()[1]));
   EXPECT_EQ(read_csv(scratch.write("empty", "")).rows, 0);
@@ -50,10 +52,12 @@ TEST(Csv, BrokenFilesAreNamedWithByteAndReason) {
   for (const Bad& bad : all) {
     const std::string path = scratch.write("bad", bad.content);
     const std::string message = error_of([&] { read_csv(path); });
-    EXPECT_NE(message.find(path + ": " + bad.reason), std::string::npos) << bad.content << " gives " << message;
+    EXPECT_NE(message.find(path + ": " + bad.reason), std::string::npos)
+        << bad.content << " gives " << message;
   }
   EXPECT_NE(error_of([&] { read_csv(scratch.write("x", "a,b\n1,2\n"), {.text = {2}}); }), "");
-  EXPECT_NE(error_of([&] { read_csv(scratch.path("missing")); }).find("No such file"), std::string::npos);
+  EXPECT_NE(error_of([&] { read_csv(scratch.path("missing")); }).find("No such file"),
+            std::string::npos);
 }
 
 }  // namespace

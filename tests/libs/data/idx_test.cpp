@@ -23,16 +23,28 @@ std::string gzip(const Scratch& scratch, const std::string& name, const std::str
 
 TEST(Idx, ReadsEveryTypeBigEndian) {
   const Scratch scratch;
-  const Tensor u8 = read_idx(scratch.write("u8", bytes({0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 255})));
+  const Tensor u8 = read_idx(
+      scratch.write("u8", bytes({0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 255})));
   EXPECT_EQ(u8.shape(1), 3);
   EXPECT_EQ(u8.to_vector<uint8_t>(), (std::vector<uint8_t>{1, 2, 3, 4, 5, 255}));
-  EXPECT_EQ(read_idx(scratch.write("i8", bytes({0, 0, 9, 1, 0, 0, 0, 1, 255}))).to_vector<int8_t>()[0], -1);
-  EXPECT_EQ(read_idx(scratch.write("i16", bytes({0, 0, 11, 1, 0, 0, 0, 2, 1, 2, 255, 254}))).to_vector<int16_t>(),
+  EXPECT_EQ(
+      read_idx(scratch.write("i8", bytes({0, 0, 9, 1, 0, 0, 0, 1, 255}))).to_vector<int8_t>()[0],
+      -1);
+  EXPECT_EQ(read_idx(scratch.write("i16", bytes({0, 0, 11, 1, 0, 0, 0, 2, 1, 2, 255, 254})))
+                .to_vector<int16_t>(),
             (std::vector<int16_t>{258, -2}));
-  EXPECT_EQ(read_idx(scratch.write("i32", bytes({0, 0, 12, 1, 0, 0, 0, 1, 0, 1, 0, 2}))).to_vector<int32_t>()[0], 65538);
-  EXPECT_EQ(read_idx(scratch.write("f32", bytes({0, 0, 13, 1, 0, 0, 0, 1, 0x3f, 0xc0, 0, 0}))).to_vector<float>()[0], 1.5f);
-  EXPECT_EQ(read_idx(scratch.write("f64", bytes({0, 0, 14, 1, 0, 0, 0, 1, 0xc0, 4, 0, 0, 0, 0, 0, 0}))).to_vector<double>()[0], -2.5);
-  EXPECT_EQ(read_idx(scratch.write("none", bytes({0, 0, 8, 2, 0, 0, 0, 0, 0, 0, 0, 3}))).numel(), 0);
+  EXPECT_EQ(read_idx(scratch.write("i32", bytes({0, 0, 12, 1, 0, 0, 0, 1, 0, 1, 0, 2})))
+                .to_vector<int32_t>()[0],
+            65538);
+  EXPECT_EQ(read_idx(scratch.write("f32", bytes({0, 0, 13, 1, 0, 0, 0, 1, 0x3f, 0xc0, 0, 0})))
+                .to_vector<float>()[0],
+            1.5f);
+  EXPECT_EQ(
+      read_idx(scratch.write("f64", bytes({0, 0, 14, 1, 0, 0, 0, 1, 0xc0, 4, 0, 0, 0, 0, 0, 0})))
+          .to_vector<double>()[0],
+      -2.5);
+  EXPECT_EQ(read_idx(scratch.write("none", bytes({0, 0, 8, 2, 0, 0, 0, 0, 0, 0, 0, 3}))).numel(),
+            0);
 }
 
 TEST(Idx, ReadsGzip) {
@@ -67,7 +79,8 @@ TEST(Idx, BrokenFilesAreNamedWithByteAndReason) {
       {bytes({0, 0, 8, 1, 0, 0, 0, 3, 1, 2}), "more than the file can hold"},
       {bytes({0, 0, 8, 1, 0, 0, 0, 1, 1, 2}), "byte 10: bytes behind the elements"},
       {bytes({0, 0, 8, 2, 255, 255, 255, 255, 255, 255, 255, 255}), "more than the file can hold"},
-      {bytes({0, 0, 14, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}), "overflow"},
+      {bytes({0, 0, 14, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}),
+       "overflow"},
   };
   for (const Bad& bad : all) {
     const std::string path = scratch.write("bad", bad.content);
@@ -75,7 +88,8 @@ TEST(Idx, BrokenFilesAreNamedWithByteAndReason) {
     EXPECT_NE(message.find(bad.reason), std::string::npos) << message;
     EXPECT_NE(message.find(path), std::string::npos) << message;
   }
-  EXPECT_NE(error_of([&] { read_idx(scratch.path("missing")); }).find("No such file"), std::string::npos);
+  EXPECT_NE(error_of([&] { read_idx(scratch.path("missing")); }).find("No such file"),
+            std::string::npos);
   EXPECT_NE(error_of([&] { read_idx(scratch.path("")); }).find("regular file"), std::string::npos);
 }
 

@@ -1,4 +1,5 @@
-// Datasets and the loader: every example once, in an order the seed decides, whatever the number of workers.
+// Datasets and the loader: every example once, in an order the seed decides, whatever the number of
+// workers.
 #include "tenon/data.hpp"
 
 #include <gtest/gtest.h>
@@ -40,7 +41,9 @@ TEST(Loader, KeepsOrderWithAnyNumberOfWorkers) {
   EXPECT_NE(first, second);
   for (int64_t workers : {1, 2, 5}) {
     for (int64_t prefetch : {1, 4}) {
-      DataLoader loader(dataset, {.batch_size = 10, .shuffle = true, .seed = 5, .workers = workers, .prefetch = prefetch});
+      DataLoader loader(
+          dataset,
+          {.batch_size = 10, .shuffle = true, .seed = 5, .workers = workers, .prefetch = prefetch});
       EXPECT_EQ(labels(loader), first);
       EXPECT_EQ(labels(loader), second);
       loader.set_epoch(0);

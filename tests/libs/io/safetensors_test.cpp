@@ -1,4 +1,5 @@
-// Safetensors: round trips, files of the reference implementation, every malformed header, atomic saving.
+// Safetensors: round trips, files of the reference implementation, every malformed header, atomic
+// saving.
 #include "tenon/io.hpp"
 
 #include <gtest/gtest.h>
@@ -49,7 +50,8 @@ TEST(SafeTensors, RoundTripOfEveryDtype) {
 TEST(SafeTensors, ElementsAreAligned) {
   const Scratch scratch;
   const std::string path = scratch.path("x");
-  save_safetensors(path, {{"a", tensor({1}, DType::U8)}, {"b", tensor({1.0})}, {"c", tensor({1.f})}});
+  save_safetensors(path,
+                   {{"a", tensor({1}, DType::U8)}, {"b", tensor({1.0})}, {"c", tensor({1.f})}});
   const std::string bytes = Scratch::read(path);
   uint64_t length = 0;
   std::memcpy(&length, bytes.data(), 8);
@@ -80,7 +82,9 @@ TEST(SafeTensors, MalformedFilesAreNamedWithByteAndReason) {
     std::string content;
     const char* reason;
   };
-  const auto one = [](const std::string& fields, size_t data = 2) { return file_of("{\"x\":{" + fields + "}}", data); };
+  const auto one = [](const std::string& fields, size_t data = 2) {
+    return file_of("{\"x\":{" + fields + "}}", data);
+  };
   const std::vector<Bad> all = {
       {"", "has no header"},
       {"1234567", "has no header"},
@@ -118,10 +122,12 @@ TEST(SafeTensors, MalformedFilesAreNamedWithByteAndReason) {
       {one(R"("dtype":"U8","shape":[-2],"data_offsets":[0,2])"), "not negative"},
       {one(R"("dtype":"U8","shape":[2.0],"data_offsets":[0,2])"), "whole number"},
       {one(R"("dtype":"U8","shape":[02],"data_offsets":[0,2])"), "leading zero"},
-      {one(R"("dtype":"U8","shape":[99999999999999999999],"data_offsets":[0,2])"), "beyond 64 bits"},
+      {one(R"("dtype":"U8","shape":[99999999999999999999],"data_offsets":[0,2])"),
+       "beyond 64 bits"},
       {one(R"("dtype":"U8","shape":[9223372036854775808],"data_offsets":[0,2])"), "beyond 63 bits"},
       {one(R"("dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,2])"), "overflow"},
-      {one(R"("dtype":"U8","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,2],"data_offsets":[0,2])"), "dimensions"},
+      {one(R"("dtype":"U8","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,2],"data_offsets":[0,2])"),
+       "dimensions"},
       {one(R"("dtype":"U8","shape":[2],"data_offsets":[0])"), "not two numbers"},
       {one(R"("dtype":"U8","shape":[2],"data_offsets":[2,0])"), "reaches from"},
       {one(R"("dtype":"U8","shape":[4],"data_offsets":[0,4])"), "reaches from"},
@@ -129,13 +135,18 @@ TEST(SafeTensors, MalformedFilesAreNamedWithByteAndReason) {
       {one(R"("dtype":"U16","shape":[2],"data_offsets":[0,2])"), "needs 4 bytes"},
       {one(R"("dtype":"U8","shape":[1],"data_offsets":[1,2])"), "behind a hole"},
       {one(R"("dtype":"U8","shape":[2],"data_offsets":[0,2])", 3), "belong to none"},
-      {file_of(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", 3), "inside another"},
-      {file_of(R"({"x":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", 0) + "\1\2", "neither 0 nor 1"},
+      {file_of(
+           R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
+           3),
+       "inside another"},
+      {file_of(R"({"x":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", 0) + "\1\2",
+       "neither 0 nor 1"},
   };
   for (const Bad& bad : all) {
     const std::string path = scratch.write("bad", bad.content);
     const std::string message = error_of([&] { load_safetensors(path); });
-    EXPECT_NE(message.find(bad.reason), std::string::npos) << bad.content << "\n gives: " << message;
+    EXPECT_NE(message.find(bad.reason), std::string::npos)
+        << bad.content << "\n gives: " << message;
     EXPECT_NE(message.find(path + ": byte "), std::string::npos) << message;
   }
 }
@@ -160,8 +171,10 @@ TEST(SafeTensors, AnyChangedByteIsHarmless) {
 
 TEST(SafeTensors, MissingFilesAndFolders) {
   const Scratch scratch;
-  EXPECT_NE(error_of([&] { load_safetensors(scratch.path("none")); }).find("No such file"), std::string::npos);
-  EXPECT_NE(error_of([&] { load_safetensors(scratch.path("")); }).find("regular file"), std::string::npos);
+  EXPECT_NE(error_of([&] { load_safetensors(scratch.path("none")); }).find("No such file"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { load_safetensors(scratch.path("")); }).find("regular file"),
+            std::string::npos);
   EXPECT_NE(error_of([&] { save_safetensors(scratch.path("no/folder"), {}); }), "");
   save_safetensors(scratch.path("nothing"), {});
   EXPECT_TRUE(load_safetensors(scratch.path("nothing")).tensors.empty());
@@ -172,8 +185,14 @@ TEST(SafeTensors, AFailedSaveLeavesTheOldFile) {
   const std::string path = scratch.path("weights");
   save_safetensors(path, {{"x", tensor({1})}});
   ::chmod(path.c_str(), 0640);
-  EXPECT_NE(error_of([&] { save_safetensors(path, {{"x", Tensor()}}); }).find("undefined"), std::string::npos);
-  EXPECT_NE(error_of([&] { save_safetensors(path, {{"\xff", tensor({1})}}); }).find("UTF-8"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              save_safetensors(path, {{"x", Tensor()}});
+            }).find("undefined"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              save_safetensors(path, {{"\xff", tensor({1})}});
+            }).find("UTF-8"),
+            std::string::npos);
   EXPECT_NE(error_of([&] { save_safetensors(path, {{"__metadata__", tensor({1})}}); }), "");
   EXPECT_EQ(load_safetensors(path).tensors.at("x").item<int>(), 1);
   save_safetensors(path, {{"x", tensor({2})}});

@@ -28,15 +28,18 @@ std::vector<std::string> names(const NamedTensors& named) {
 TEST(Module, NamesArePaths) {
   const Net net;
   EXPECT_EQ(names(net.named_parameters()),
-            (std::vector<std::string>{"scale", "hidden.weight", "hidden.bias", "norm.weight", "norm.bias", "tail.2.weight", "tail.2.bias"}));
-  EXPECT_EQ(names(net.named_buffers()), (std::vector<std::string>{"norm.running_mean", "norm.running_var"}));
+            (std::vector<std::string>{"scale", "hidden.weight", "hidden.bias", "norm.weight",
+                                      "norm.bias", "tail.2.weight", "tail.2.bias"}));
+  EXPECT_EQ(names(net.named_buffers()),
+            (std::vector<std::string>{"norm.running_mean", "norm.running_var"}));
   EXPECT_EQ(net.parameter_count(), 1 + 12 + 4 + 8 + 8 + 2);
   for (const Tensor& x : net.parameters()) EXPECT_TRUE(x.requires_grad() && x.is_leaf());
   for (const Tensor& x : net.buffers()) EXPECT_FALSE(x.requires_grad());
   std::ostringstream text;
   text << net;
   EXPECT_EQ(text.str(),
-            "Net {\n  hidden: Linear(3, 4)\n  norm: BatchNorm\n  tail: Sequential {\n    0: ReLU\n    1: Dropout(0.500000)\n"
+            "Net {\n  hidden: Linear(3, 4)\n  norm: BatchNorm\n  tail: Sequential {\n    0: ReLU\n "
+            "   1: Dropout(0.500000)\n"
             "    2: Linear(4, 2)\n  }\n}");
 }
 
@@ -84,7 +87,8 @@ TEST(Module, StateIsSavedAndLoaded) {
   const std::string message = error_of([&] { b.load_state_dict(state); });
   EXPECT_NE(message.find("\"scale\" is missing"), std::string::npos) << message;
   EXPECT_NE(message.find("\"more\" is unknown"), std::string::npos) << message;
-  EXPECT_NE(message.find("\"hidden.bias\" has shape (1), expected (4)"), std::string::npos) << message;
+  EXPECT_NE(message.find("\"hidden.bias\" has shape (1), expected (4)"), std::string::npos)
+      << message;
   state["hidden.bias"] = tensor({1.f, 2.f, 3.f, 4.f});
   b.load_state_dict(state, false);
   EXPECT_EQ(b.hidden.bias->detach().to_vector<float>(), (std::vector<float>{1, 2, 3, 4}));
@@ -149,7 +153,11 @@ TEST(Init, Distributions) {
   EXPECT_NEAR(x.stddev().item<double>(), 5.0 / 3 * std::sqrt(2.0 / 900), 1e-3);
   init::constant_(x, 3);
   EXPECT_EQ(bounds(), std::pair(3.0, 3.0));
-  EXPECT_NE(error_of([] { Tensor v = empty({3}); init::xavier_uniform_(v); }), "");
+  EXPECT_NE(error_of([] {
+              Tensor v = empty({3});
+              init::xavier_uniform_(v);
+            }),
+            "");
   EXPECT_NE(error_of([] { init::gain("nonesuch"); }), "");
   Tensor leaf = zeros({2, 2}).requires_grad_();
   init::ones_(leaf);

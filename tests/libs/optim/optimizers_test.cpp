@@ -31,7 +31,8 @@ void check(const Options& options, const std::vector<double>& wanted, const char
   O optimizer(problem.params(), options);
   for (int t = 1; t <= 4; ++t) problem.step(optimizer, t);
   const auto found = problem.values();
-  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-8) << what << " parameter " << i;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_NEAR(found[i], wanted[i], 1e-8) << what << " parameter " << i;
 
   // The same, saved to a file and restored between.
   const Scratch scratch;
@@ -57,7 +58,8 @@ void check(const Options& options, const std::vector<double>& wanted, const char
 TEST(Optimizers, StepsAndStateOfSGD) {
   check<SGD, SGDOptions>({.lr = 0.1}, {0.9, -1.92, 2.94, 0.6108333333333332}, "plain");
   check<SGD, SGDOptions>({.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01},
-                         {0.805571046311, -1.8012261126219997, 2.8130251989330004, 0.7484414695}, "momentum");
+                         {0.805571046311, -1.8012261126219997, 2.8130251989330004, 0.7484414695},
+                         "momentum");
   check<SGD, SGDOptions>({.lr = 0.1, .momentum = 0.9, .dampening = 0.5},
                          {0.89001, -1.87512, 2.86833, 0.7206166666666666}, "dampening");
   check<SGD, SGDOptions>({.lr = 0.1, .momentum = 0.9, .nesterov = true},
@@ -65,30 +67,40 @@ TEST(Optimizers, StepsAndStateOfSGD) {
 }
 
 TEST(Optimizers, StepsAndStateOfAdam) {
-  check<Adam, AdamOptions>({.lr = 0.1}, {0.6116406721264176, -1.6000000200000004, 2.684188065769565, 0.7673742584712407},
-                           "plain");
-  check<Adam, AdamOptions>({.lr = 0.1, .beta1 = 0.8, .weight_decay = 0.1, .amsgrad = true},
-                           {0.595472387207902, -1.6012976903152283, 2.623052435643554, 0.7499680797008386}, "amsgrad");
-  check<AdamW, AdamWOptions>({.lr = 0.1}, {0.6082351081901851, -1.5926116120720202, 2.6727214987943166, 0.7655887515806938},
-                             "decoupled");
+  check<Adam, AdamOptions>(
+      {.lr = 0.1}, {0.6116406721264176, -1.6000000200000004, 2.684188065769565, 0.7673742584712407},
+      "plain");
+  check<Adam, AdamOptions>(
+      {.lr = 0.1, .beta1 = 0.8, .weight_decay = 0.1, .amsgrad = true},
+      {0.595472387207902, -1.6012976903152283, 2.623052435643554, 0.7499680797008386}, "amsgrad");
+  check<AdamW, AdamWOptions>(
+      {.lr = 0.1},
+      {0.6082351081901851, -1.5926116120720202, 2.6727214987943166, 0.7655887515806938},
+      "decoupled");
 }
 
 TEST(Optimizers, StepsAndStateOfRMSprop) {
-  check<RMSprop, RMSpropOptions>({.lr = 0.1}, {-2.4315604176902856, 0.7928964577777099, 1.2893493926646422, 2.050523366019805},
-                                 "plain");
-  check<RMSprop, RMSpropOptions>({.lr = 0.1, .alpha = 0.9, .weight_decay = 0.1, .momentum = 0.5, .centered = true},
-                                 {-0.7767533507700812, -0.47065935242761703, 1.6595829223325518, 1.2416184886744988}, "centered");
+  check<RMSprop, RMSpropOptions>(
+      {.lr = 0.1}, {-2.4315604176902856, 0.7928964577777099, 1.2893493926646422, 2.050523366019805},
+      "plain");
+  check<RMSprop, RMSpropOptions>(
+      {.lr = 0.1, .alpha = 0.9, .weight_decay = 0.1, .momentum = 0.5, .centered = true},
+      {-0.7767533507700812, -0.47065935242761703, 1.6595829223325518, 1.2416184886744988},
+      "centered");
 }
 
 TEST(Optimizers, StepsAndStateOfAdagrad) {
-  check<Adagrad, AdagradOptions>({.lr = 0.1}, {0.6573492341670207, -1.7215542950665492, 2.8292893219313453, 0.6546996996569924},
-                                 "plain");
-  check<Adagrad, AdagradOptions>({.lr = 0.1, .lr_decay = 0.1, .weight_decay = 0.1, .initial_sum = 0.5},
-                                 {0.8643454538172446, -1.8497036820347275, 2.845830881284344, 0.5939907102015309}, "decay");
+  check<Adagrad, AdagradOptions>(
+      {.lr = 0.1},
+      {0.6573492341670207, -1.7215542950665492, 2.8292893219313453, 0.6546996996569924}, "plain");
+  check<Adagrad, AdagradOptions>(
+      {.lr = 0.1, .lr_decay = 0.1, .weight_decay = 0.1, .initial_sum = 0.5},
+      {0.8643454538172446, -1.8497036820347275, 2.845830881284344, 0.5939907102015309}, "decay");
 }
 
 TEST(Optimizers, GroupsHaveOptionsOfTheirOwn) {
-  Tensor a = tensor({1.f}).requires_grad_(), b = tensor({1.f}).requires_grad_(), half = tensor({F16(1.f)}).requires_grad_();
+  Tensor a = tensor({1.f}).requires_grad_(), b = tensor({1.f}).requires_grad_(),
+         half = tensor({F16(1.f)}).requires_grad_();
   SGD optimizer({a, half}, {.lr = 0.5});
   optimizer.add_group({b}, {.lr = 0.25});
   for (Tensor* x : {&a, &b, &half}) x->set_grad(ones_like(x->detach()));
@@ -106,21 +118,26 @@ TEST(Optimizers, Mistakes) {
   const Tensor x = tensor({1.f}).requires_grad_(), y = tensor({1.f, 2.f}).requires_grad_();
   EXPECT_NE(error_of([&] { SGD({}, {}); }), "");
   EXPECT_NE(error_of([&] { SGD({x * 2}, {}); }).find("no leaf"), std::string::npos);
-  EXPECT_NE(error_of([&] { SGD({x}, {}).add_group({x}, {}); }).find("two groups"), std::string::npos);
+  EXPECT_NE(error_of([&] { SGD({x}, {}).add_group({x}, {}); }).find("two groups"),
+            std::string::npos);
   Adam adam({x}, {});
-  EXPECT_NE(error_of([&] { adam.load_state_dict({}); }).find("lacks \"group.0.lr\""), std::string::npos);
+  EXPECT_NE(error_of([&] { adam.load_state_dict({}); }).find("lacks \"group.0.lr\""),
+            std::string::npos);
   EXPECT_NE(error_of([&] { adam.load_state_dict(SGD({x}, {}).state_dict()); }), "");
   Tensor(y).set_grad(tensor({1.f, 1.f}));
   Adam other({y}, {});
   other.step();
-  EXPECT_NE(error_of([&] { adam.load_state_dict(other.state_dict()); }).find("another shape"), std::string::npos);
+  EXPECT_NE(error_of([&] { adam.load_state_dict(other.state_dict()); }).find("another shape"),
+            std::string::npos);
   auto state = adam.state_dict();
   state["state.5.step"] = tensor(1);
-  EXPECT_NE(error_of([&] { adam.load_state_dict(state); }).find("does not know"), std::string::npos);
+  EXPECT_NE(error_of([&] { adam.load_state_dict(state); }).find("does not know"),
+            std::string::npos);
 }
 
 TEST(Clip, NormAndValue) {
-  Tensor a = tensor({1.f, 2.f}).requires_grad_(), b = tensor({3.f}).requires_grad_(), none = tensor({1.f}).requires_grad_();
+  Tensor a = tensor({1.f, 2.f}).requires_grad_(), b = tensor({3.f}).requires_grad_(),
+         none = tensor({1.f}).requires_grad_();
   a.set_grad(tensor({3.f, 0.f}));
   b.set_grad(tensor({4.f}));
   EXPECT_NEAR(clip_grad_norm({a, b, none}, 1).item<double>(), 5, 1e-6);

@@ -8,15 +8,19 @@ namespace {
 
 std::vector<std::string> ops() {
   std::vector<std::string> names;
-  for (uint32_t i = 0; i < tn_op_count(); ++i) names.emplace_back(detail::to_view(tn_op_name(tn_op_at(i))));
+  for (uint32_t i = 0; i < tn_op_count(); ++i)
+    names.emplace_back(detail::to_view(tn_op_name(tn_op_at(i))));
   return names;
 }
 
 class Conformance : public testing::TestWithParam<std::string> {
  protected:
   void expect_clean(const Report& report) {
-    for (size_t i = 0; i < std::min<size_t>(report.failures.size(), 8); ++i) ADD_FAILURE() << report.failures[i];
-    if (report.failures.size() > 8) ADD_FAILURE() << "and " << report.failures.size() - 8 << " more of " << report.cases << " cases";
+    for (size_t i = 0; i < std::min<size_t>(report.failures.size(), 8); ++i)
+      ADD_FAILURE() << report.failures[i];
+    if (report.failures.size() > 8)
+      ADD_FAILURE() << "and " << report.failures.size() - 8 << " more of " << report.cases
+                    << " cases";
   }
   Options options{Device("cpu"), 1};
 };
@@ -24,12 +28,14 @@ class Conformance : public testing::TestWithParam<std::string> {
 TEST_P(Conformance, Values) {
   Report report = check_values(GetParam(), options);
   expect_clean(report);
-  EXPECT_GT(report.cases, 0u) << GetParam() << " has no samples: add them in sdk/conformance/samples";
+  EXPECT_GT(report.cases, 0u) << GetParam()
+                              << " has no samples: add them in sdk/conformance/samples";
 }
 
 TEST_P(Conformance, Gradients) { expect_clean(check_gradients(GetParam(), options)); }
 
-INSTANTIATE_TEST_SUITE_P(Ops, Conformance, testing::ValuesIn(ops()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Ops, Conformance, testing::ValuesIn(ops()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace tenon::conformance

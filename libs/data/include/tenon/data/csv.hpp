@@ -13,16 +13,16 @@ namespace tenon::data {
 
 struct CsvOptions {
   char delimiter = ',';
-  bool header = true;               // the first row holds names
-  std::vector<int64_t> text = {};   // columns that are kept as text; all others are numbers
-  bool empty_is_nan = false;        // otherwise an empty number is an error
-  DType dtype = DType::F32;         // of the numbers
+  bool header = true;              // the first row holds names
+  std::vector<int64_t> text = {};  // columns that are kept as text; all others are numbers
+  bool empty_is_nan = false;       // otherwise an empty number is an error
+  DType dtype = DType::F32;        // of the numbers
 };
 
 struct CsvTable {
-  std::vector<std::string> names;               // of all columns; empty without a header
-  Tensor numbers;                               // rows × numeric columns
-  std::vector<std::vector<std::string>> text;   // of each text column, in the order of the options
+  std::vector<std::string> names;              // of all columns; empty without a header
+  Tensor numbers;                              // rows × numeric columns
+  std::vector<std::vector<std::string>> text;  // of each text column, in the order of the options
   int64_t rows = 0;
 };
 
@@ -41,7 +41,8 @@ class CsvReader {
     if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;
   }
   [[noreturn]] void fail(size_t at, const std::string& reason) const {
-    throw Error(TN_DATA_LOSS, "[read_csv] " + path_ + ": byte " + std::to_string(at) + ": " + reason);
+    throw Error(TN_DATA_LOSS,
+                "[read_csv] " + path_ + ": byte " + std::to_string(at) + ": " + reason);
   }
   // False at the end. Empty lines are skipped.
   bool row(std::vector<Field>& fields) {
@@ -65,7 +66,8 @@ class CsvReader {
       quoted(out);
       return out;
     }
-    while (at_ < text_.size() && text_[at_] != delimiter_ && text_[at_] != '\n' && text_[at_] != '\r') {
+    while (at_ < text_.size() && text_[at_] != delimiter_ && text_[at_] != '\n' &&
+           text_[at_] != '\r') {
       if (text_[at_] == '"') fail(at_, "a quote inside a field that does not begin with one");
       out.text += text_[at_++];
     }
@@ -92,7 +94,8 @@ class CsvReader {
   size_t at_ = 0;
 };
 
-inline double parse_number(const CsvReader& reader, const CsvReader::Field& field, const CsvOptions& options) {
+inline double parse_number(const CsvReader& reader, const CsvReader::Field& field,
+                           const CsvOptions& options) {
   std::string_view text = field.text;
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
@@ -103,8 +106,10 @@ inline double parse_number(const CsvReader& reader, const CsvReader::Field& fiel
   if (text.front() == '+') text.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc::result_out_of_range) reader.fail(field.at, "\"" + field.text + "\" is beyond the range of numbers");
-  if (error != std::errc() || end != text.data() + text.size()) reader.fail(field.at, "\"" + field.text + "\" is no number");
+  if (error == std::errc::result_out_of_range)
+    reader.fail(field.at, "\"" + field.text + "\" is beyond the range of numbers");
+  if (error != std::errc() || end != text.data() + text.size())
+    reader.fail(field.at, "\"" + field.text + "\" is no number");
   return value;
 }
 
@@ -137,20 +142,23 @@ inline CsvTable read_csv(const std::string& path, const CsvOptions& options = {}
       width = fields.size();
       for (int64_t column : options.text)
         if (column < 0 || column >= static_cast<int64_t>(width))
-          throw Error(TN_OUT_OF_RANGE, "[read_csv] " + path + ": text column " + std::to_string(column) + " of " + std::to_string(width));
+          throw Error(TN_OUT_OF_RANGE, "[read_csv] " + path + ": text column " +
+                                           std::to_string(column) + " of " + std::to_string(width));
       if (options.header) {
         for (auto& field : fields) table.names.push_back(std::move(field.text));
         continue;
       }
     }
     if (fields.size() != width)
-      reader.fail(fields[0].at, "a row of " + std::to_string(fields.size()) + " fields, expected " + std::to_string(width));
+      reader.fail(fields[0].at, "a row of " + std::to_string(fields.size()) + " fields, expected " +
+                                    std::to_string(width));
     for (size_t c = 0; c < width; ++c) {
       const auto kept = std::ranges::find(options.text, static_cast<int64_t>(c));
       if (kept == options.text.end()) {
         numbers.push_back(detail::parse_number(reader, fields[c], options));
       } else {
-        table.text[static_cast<size_t>(kept - options.text.begin())].push_back(std::move(fields[c].text));
+        table.text[static_cast<size_t>(kept - options.text.begin())].push_back(
+            std::move(fields[c].text));
       }
     }
     ++table.rows;

@@ -21,15 +21,18 @@ inline Tensor take_rows(const Tensor& x, std::span<const int64_t> rows) {
   std::vector<int64_t> shape(x.shape().begin(), x.shape().end());
   shape[0] = static_cast<int64_t>(rows.size());
   Tensor out = empty(shape, x.dtype());
-  const size_t bytes = x.shape(0) == 0 ? 0 : static_cast<size_t>(x.nbytes()) / static_cast<size_t>(x.shape(0));
+  const size_t bytes =
+      x.shape(0) == 0 ? 0 : static_cast<size_t>(x.nbytes()) / static_cast<size_t>(x.shape(0));
   const char* from = static_cast<const char*>(tn_tensor_data(x.get()));
   char* to = static_cast<char*>(tn_tensor_data(out.get()));
-  for (size_t i = 0; i < rows.size() && bytes > 0; ++i) std::memcpy(to + i * bytes, from + static_cast<size_t>(rows[i]) * bytes, bytes);
+  for (size_t i = 0; i < rows.size() && bytes > 0; ++i)
+    std::memcpy(to + i * bytes, from + static_cast<size_t>(rows[i]) * bytes, bytes);
   return out;
 }
 
 [[noreturn]] inline void fail_index(int64_t index, int64_t size) {
-  throw Error(TN_OUT_OF_RANGE, "[dataset] example " + std::to_string(index) + " of " + std::to_string(size));
+  throw Error(TN_OUT_OF_RANGE,
+              "[dataset] example " + std::to_string(index) + " of " + std::to_string(size));
 }
 
 // Examples of equal shapes as one tensor per field.
@@ -39,8 +42,9 @@ inline Example collate(const std::vector<Example>& examples) {
     std::vector<Tensor> column;
     for (const Example& example : examples) {
       if (example.size() != examples[0].size())
-        throw Error(TN_INVALID_ARGUMENT, "[dataset] examples of " + std::to_string(example.size()) + " and " +
-                                             std::to_string(examples[0].size()) + " fields in one batch");
+        throw Error(TN_INVALID_ARGUMENT, "[dataset] examples of " + std::to_string(example.size()) +
+                                             " and " + std::to_string(examples[0].size()) +
+                                             " fields in one batch");
       column.push_back(example[field]);
     }
     batch.push_back(stack(column));
@@ -50,7 +54,8 @@ inline Example collate(const std::vector<Example>& examples) {
 
 }  // namespace detail
 
-// Derive and write size() and get(); batch() too where many examples come cheaper than one by one. Called from several threads.
+// Derive and write size() and get(); batch() too where many examples come cheaper than one by one.
+// Called from several threads.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -98,7 +103,8 @@ class TensorDataset : public Dataset {
 // Some examples of another dataset, which must outlive it.
 class Subset : public Dataset {
  public:
-  Subset(const Dataset& whole, std::vector<int64_t> indices) : whole_(whole), indices_(std::move(indices)) {
+  Subset(const Dataset& whole, std::vector<int64_t> indices)
+      : whole_(whole), indices_(std::move(indices)) {
     for (int64_t index : indices_)
       if (index < 0 || index >= whole.size()) detail::fail_index(index, whole.size());
   }

@@ -18,13 +18,15 @@ namespace detail {
 // A file that may be compressed; zlib reads plain ones as they are.
 class GzipReader {
  public:
-  GzipReader(const std::string& path, std::string reader) : path_(path), reader_(std::move(reader)) {
+  GzipReader(const std::string& path, std::string reader)
+      : path_(path), reader_(std::move(reader)) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) {
       const uint32_t code = errno == ENOENT ? TN_NOT_FOUND : TN_IO;
       throw Error(code, "[" + reader_ + "] " + path + ": " + std::strerror(errno));
     }
-    if (!S_ISREG(info.st_mode)) throw Error(TN_IO, "[" + reader_ + "] " + path + ": not a regular file");
+    if (!S_ISREG(info.st_mode))
+      throw Error(TN_IO, "[" + reader_ + "] " + path + ": not a regular file");
     file_size_ = static_cast<uint64_t>(info.st_size);
     file_.reset(::gzopen(path.c_str(), "rbe"));
     if (!file_) throw Error(TN_IO, "[" + reader_ + "] " + path + ": " + std::strerror(errno));
@@ -33,10 +35,13 @@ class GzipReader {
   }
   uint64_t position() const { return position_; }
   // No more bytes than this can follow: deflate never gives more than 1032 for one.
-  uint64_t most() const { return (compressed_ ? 1032 * file_size_ : file_size_) - std::min(position_, file_size_); }
+  uint64_t most() const {
+    return (compressed_ ? 1032 * file_size_ : file_size_) - std::min(position_, file_size_);
+  }
 
   [[noreturn]] void fail(const std::string& reason) const {
-    throw Error(TN_DATA_LOSS, "[" + reader_ + "] " + path_ + ": byte " + std::to_string(position_) + ": " + reason);
+    throw Error(TN_DATA_LOSS, "[" + reader_ + "] " + path_ + ": byte " + std::to_string(position_) +
+                                  ": " + reason);
   }
   // As many bytes as there are, up to `bytes`.
   uint64_t read_some(void* destination, uint64_t bytes) {
@@ -57,7 +62,8 @@ class GzipReader {
   }
   void read(void* destination, uint64_t bytes, const char* what) {
     if (const uint64_t done = read_some(destination, bytes); done != bytes)
-      fail("the file ends within " + std::string(what) + ", " + std::to_string(bytes - done) + " bytes early");
+      fail("the file ends within " + std::string(what) + ", " + std::to_string(bytes - done) +
+           " bytes early");
   }
 
  private:
@@ -72,13 +78,20 @@ class GzipReader {
 
 inline DType idx_dtype(const GzipReader& file, uint8_t code) {
   switch (code) {
-    case 0x08: return DType::U8;
-    case 0x09: return DType::I8;
-    case 0x0b: return DType::I16;
-    case 0x0c: return DType::I32;
-    case 0x0d: return DType::F32;
-    case 0x0e: return DType::F64;
-    default: file.fail("unknown element type " + std::to_string(code));
+    case 0x08:
+      return DType::U8;
+    case 0x09:
+      return DType::I8;
+    case 0x0b:
+      return DType::I16;
+    case 0x0c:
+      return DType::I32;
+    case 0x0d:
+      return DType::F32;
+    case 0x0e:
+      return DType::F64;
+    default:
+      file.fail("unknown element type " + std::to_string(code));
   }
 }
 
@@ -90,7 +103,8 @@ inline void swap_bytes(char* data, uint64_t count, uint64_t size) {
 
 }  // namespace detail
 
-// The tensor of an IDX file. Errors name the file, the byte (of the uncompressed data) and the reason.
+// The tensor of an IDX file. Errors name the file, the byte (of the uncompressed data) and the
+// reason.
 inline Tensor read_idx(const std::string& path) {
   detail::GzipReader file(path, "read_idx");
   uint8_t head[4];
@@ -104,9 +118,11 @@ inline Tensor read_idx(const std::string& path) {
   for (int d = 0; d < head[3]; ++d) {
     uint8_t size[4];
     file.read(size, 4, "the sizes");
-    shape.push_back(int64_t{size[0]} << 24 | int64_t{size[1]} << 16 | int64_t{size[2]} << 8 | size[3]);
+    shape.push_back(int64_t{size[0]} << 24 | int64_t{size[1]} << 16 | int64_t{size[2]} << 8 |
+                    size[3]);
     empty_shape |= shape.back() == 0;
-    if (__builtin_mul_overflow(bytes, std::max<uint64_t>(static_cast<uint64_t>(shape.back()), 1), &bytes))
+    if (__builtin_mul_overflow(bytes, std::max<uint64_t>(static_cast<uint64_t>(shape.back()), 1),
+                               &bytes))
       file.fail("the sizes overflow");
   }
   if (empty_shape) bytes = 0;

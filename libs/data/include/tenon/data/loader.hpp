@@ -54,7 +54,8 @@ class Epoch {
     batches_ = options.drop_last ? n / size : (n + size - 1) / size;
     ahead_ = std::max<int64_t>(1, options.workers * std::max<int64_t>(options.prefetch, 1));
     ready_.resize(static_cast<size_t>(ahead_));
-    for (int64_t w = 0; w < std::min(options.workers, batches_); ++w) workers_.emplace_back([this] { work(); });
+    for (int64_t w = 0; w < std::min(options.workers, batches_); ++w)
+      workers_.emplace_back([this] { work(); });
   }
   ~Epoch() {
     {
@@ -67,7 +68,8 @@ class Epoch {
   Epoch(const Epoch&) = delete;
   Epoch& operator=(const Epoch&) = delete;
 
-  // The next batch, or false at the end. Rethrows what a worker threw, at the batch where it happened.
+  // The next batch, or false at the end. Rethrows what a worker threw, at the batch where it
+  // happened.
   bool next(Example& out) {
     if (taken_ == batches_) return false;
     if (workers_.empty()) {
@@ -107,7 +109,8 @@ class Epoch {
       int64_t number;
       {
         std::unique_lock lock(mutex_);
-        room_.wait(lock, [&] { return stopping_ || started_ == batches_ || started_ < taken_ + ahead_; });
+        room_.wait(lock,
+                   [&] { return stopping_ || started_ == batches_ || started_ < taken_ + ahead_; });
         if (stopping_ || started_ == batches_) return;
         number = started_++;
       }
@@ -144,11 +147,14 @@ class Epoch {
 // The dataset must outlive it. Every loop is an epoch; leaving one early is fine.
 class DataLoader {
  public:
-  DataLoader(const Dataset& dataset, LoaderOptions options) : dataset_(dataset), options_(std::move(options)) {
+  DataLoader(const Dataset& dataset, LoaderOptions options)
+      : dataset_(dataset), options_(std::move(options)) {
     if (options_.batch_size <= 0)
-      throw Error(TN_INVALID_ARGUMENT, "[DataLoader] batch_size is " + std::to_string(options_.batch_size));
+      throw Error(TN_INVALID_ARGUMENT,
+                  "[DataLoader] batch_size is " + std::to_string(options_.batch_size));
     if (options_.workers < 0 || options_.workers > 256)
-      throw Error(TN_INVALID_ARGUMENT, "[DataLoader] " + std::to_string(options_.workers) + " workers");
+      throw Error(TN_INVALID_ARGUMENT,
+                  "[DataLoader] " + std::to_string(options_.workers) + " workers");
   }
   DataLoader(const Dataset&&, LoaderOptions) = delete;
   DataLoader(const DataLoader&) = delete;

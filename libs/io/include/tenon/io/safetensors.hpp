@@ -1,4 +1,5 @@
-// Weights in safetensors files (https://huggingface.co/docs/safetensors): a JSON header, then the elements, row-major.
+// Weights in safetensors files (https://huggingface.co/docs/safetensors): a JSON header, then the
+// elements, row-major.
 #ifndef TENON_IO_SAFETENSORS_HPP
 #define TENON_IO_SAFETENSORS_HPP
 
@@ -32,9 +33,10 @@ struct DTypeName {
 };
 // C128 is an extension; other readers refuse it by name.
 inline constexpr DTypeName kDTypeNames[] = {
-    {"BOOL", DType::Bool}, {"U8", DType::U8},   {"I8", DType::I8},     {"U16", DType::U16}, {"I16", DType::I16},
-    {"F16", DType::F16},   {"BF16", DType::BF16}, {"U32", DType::U32}, {"I32", DType::I32}, {"F32", DType::F32},
-    {"U64", DType::U64},   {"I64", DType::I64}, {"F64", DType::F64},   {"C64", DType::C64}, {"C128", DType::C128}};
+    {"BOOL", DType::Bool}, {"U8", DType::U8},   {"I8", DType::I8},     {"U16", DType::U16},
+    {"I16", DType::I16},   {"F16", DType::F16}, {"BF16", DType::BF16}, {"U32", DType::U32},
+    {"I32", DType::I32},   {"F32", DType::F32}, {"U64", DType::U64},   {"I64", DType::I64},
+    {"F64", DType::F64},   {"C64", DType::C64}, {"C128", DType::C128}};
 
 struct Entry {
   std::string name;
@@ -55,22 +57,26 @@ inline Entry read_entry(JsonReader& json, const std::string& name, size_t at) {
     if (key == "dtype") {
       once(has_dtype);
       const std::string text = json.string();
-      const auto* known = std::ranges::find_if(kDTypeNames, [&](const DTypeName& d) { return text == d.name; });
-      if (known == std::end(kDTypeNames)) json.fail_at(key_at, "tensor \"" + name + "\" has the unknown dtype \"" + text + "\"");
+      const auto* known =
+          std::ranges::find_if(kDTypeNames, [&](const DTypeName& d) { return text == d.name; });
+      if (known == std::end(kDTypeNames))
+        json.fail_at(key_at, "tensor \"" + name + "\" has the unknown dtype \"" + text + "\"");
       entry.dtype = known->dtype;
     } else if (key == "shape") {
       once(has_shape);
       for (uint64_t size : json.numbers()) {
-        if (size > INT64_MAX) json.fail_at(key_at, "tensor \"" + name + "\" has a size beyond 63 bits");
+        if (size > INT64_MAX)
+          json.fail_at(key_at, "tensor \"" + name + "\" has a size beyond 63 bits");
         entry.shape.push_back(static_cast<int64_t>(size));
       }
       if (entry.shape.size() > TN_MAX_DIMS)
-        json.fail_at(key_at, "tensor \"" + name + "\" has " + std::to_string(entry.shape.size()) + " dimensions, more than " +
-                                 std::to_string(TN_MAX_DIMS));
+        json.fail_at(key_at, "tensor \"" + name + "\" has " + std::to_string(entry.shape.size()) +
+                                 " dimensions, more than " + std::to_string(TN_MAX_DIMS));
     } else if (key == "data_offsets") {
       once(has_offsets);
       const auto offsets = json.numbers();
-      if (offsets.size() != 2) json.fail_at(key_at, "data_offsets of tensor \"" + name + "\" are not two numbers");
+      if (offsets.size() != 2)
+        json.fail_at(key_at, "data_offsets of tensor \"" + name + "\" are not two numbers");
       entry.begin = offsets[0];
       entry.end = offsets[1];
     } else {
@@ -78,7 +84,10 @@ inline Entry read_entry(JsonReader& json, const std::string& name, size_t at) {
     }
   });
   if (!has_dtype || !has_shape || !has_offsets)
-    json.fail_at(at, "tensor \"" + name + "\" lacks " + (!has_dtype ? "dtype" : !has_shape ? "shape" : "data_offsets"));
+    json.fail_at(at, "tensor \"" + name + "\" lacks " +
+                         (!has_dtype   ? "dtype"
+                          : !has_shape ? "shape"
+                                       : "data_offsets"));
   return entry;
 }
 
@@ -94,26 +103,32 @@ inline uint64_t bytes_of(const JsonReader& json, const Entry& entry) {
   return bytes;
 }
 
-// Every entry inside the file and as long as its shape says; together they cover the elements without holes or overlaps.
+// Every entry inside the file and as long as its shape says; together they cover the elements
+// without holes or overlaps.
 inline void check_layout(const JsonReader& json, std::vector<Entry>& entries, uint64_t available) {
   for (const Entry& e : entries) {
     if (e.begin > e.end || e.end > available)
-      json.fail_at(e.at, "tensor \"" + e.name + "\" reaches from " + std::to_string(e.begin) + " to " + std::to_string(e.end) +
-                             ", but there are " + std::to_string(available) + " bytes of elements");
+      json.fail_at(e.at, "tensor \"" + e.name + "\" reaches from " + std::to_string(e.begin) +
+                             " to " + std::to_string(e.end) + ", but there are " +
+                             std::to_string(available) + " bytes of elements");
     if (const uint64_t wanted = bytes_of(json, e); wanted != e.end - e.begin)
-      json.fail_at(e.at, "tensor \"" + e.name + "\" needs " + std::to_string(wanted) + " bytes for its shape, but has " +
-                             std::to_string(e.end - e.begin));
+      json.fail_at(e.at, "tensor \"" + e.name + "\" needs " + std::to_string(wanted) +
+                             " bytes for its shape, but has " + std::to_string(e.end - e.begin));
   }
-  std::ranges::sort(entries, [](const Entry& a, const Entry& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+  std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
   uint64_t covered = 0;
   for (const Entry& e : entries) {
     if (e.begin != covered)
-      json.fail_at(e.at, "tensor \"" + e.name + "\" begins at " + std::to_string(e.begin) + (e.begin < covered ? " inside another" : " behind a hole") +
+      json.fail_at(e.at, "tensor \"" + e.name + "\" begins at " + std::to_string(e.begin) +
+                             (e.begin < covered ? " inside another" : " behind a hole") +
                              ", expected " + std::to_string(covered));
     covered = e.end;
   }
   if (covered != available)
-    json.fail_at(0, std::to_string(available - covered) + " bytes behind the last tensor belong to none");
+    json.fail_at(
+        0, std::to_string(available - covered) + " bytes behind the last tensor belong to none");
 }
 
 inline void check_name(const std::string& what, const std::string& text) {
@@ -127,10 +142,12 @@ inline Tensor read_tensor(const InputFile& file, const Entry& entry, uint64_t ba
   if (bytes > 0) file.read(tn_tensor_data(host.get()), bytes, base + entry.begin);
   if (entry.dtype == DType::Bool && bytes > 0) {
     const auto* flags = static_cast<const uint8_t*>(tn_tensor_data(host.get()));
-    if (const auto* bad = std::find_if(flags, flags + bytes, [](uint8_t b) { return b > 1; }); bad != flags + bytes)
-      throw Error(TN_DATA_LOSS, "[load_safetensors] " + file.path() + ": byte " +
-                                    std::to_string(base + entry.begin + static_cast<uint64_t>(bad - flags)) +
-                                    ": a bool that is neither 0 nor 1");
+    if (const auto* bad = std::find_if(flags, flags + bytes, [](uint8_t b) { return b > 1; });
+        bad != flags + bytes)
+      throw Error(TN_DATA_LOSS,
+                  "[load_safetensors] " + file.path() + ": byte " +
+                      std::to_string(base + entry.begin + static_cast<uint64_t>(bad - flags)) +
+                      ": a bool that is neither 0 nor 1");
   }
   return device.defined() && device != host.device() ? host.to(device) : host;
 }
@@ -144,19 +161,24 @@ inline uint64_t little_endian(uint64_t value) {
 
 }  // namespace detail
 
-// Reads all tensors onto `device` (undefined: the host). Sizes are checked before anything is allocated; errors name the
-// file, the byte and the reason.
+// Reads all tensors onto `device` (undefined: the host). Sizes are checked before anything is
+// allocated; errors name the file, the byte and the reason.
 inline SafeTensors load_safetensors(const std::string& path, Device device = {}) {
   const detail::InputFile file(path);
   const std::string where = "[load_safetensors] " + path;
-  const auto fail = [&](const std::string& reason) { throw Error(TN_DATA_LOSS, where + ": byte 0: " + reason); };
+  const auto fail = [&](const std::string& reason) {
+    throw Error(TN_DATA_LOSS, where + ": byte 0: " + reason);
+  };
   if (file.size() < 8) fail("a file of " + std::to_string(file.size()) + " bytes has no header");
   uint64_t length = 0;
   file.read(&length, 8, 0);
   length = detail::little_endian(length);
-  if (length > detail::kMaxHeader) fail("a header of " + std::to_string(length) + " bytes is more than " + std::to_string(detail::kMaxHeader));
+  if (length > detail::kMaxHeader)
+    fail("a header of " + std::to_string(length) + " bytes is more than " +
+         std::to_string(detail::kMaxHeader));
   if (length > file.size() - 8)
-    fail("a header of " + std::to_string(length) + " bytes in a file of " + std::to_string(file.size()));
+    fail("a header of " + std::to_string(length) + " bytes in a file of " +
+         std::to_string(file.size()));
   std::string header(length, '\0');
   file.read(header.data(), length, 8);
   detail::JsonReader json(header, where, 8);
@@ -169,10 +191,12 @@ inline SafeTensors load_safetensors(const std::string& path, Device device = {})
     if (key == "__metadata__") {
       if (std::exchange(has_metadata, true)) json.fail_at(at, "__metadata__ appears twice");
       json.object([&](const std::string& name, size_t name_at) {
-        if (!found.metadata.emplace(name, json.string()).second) json.fail_at(name_at, "\"" + name + "\" appears twice");
+        if (!found.metadata.emplace(name, json.string()).second)
+          json.fail_at(name_at, "\"" + name + "\" appears twice");
       });
     } else {
-      if (!found.tensors.emplace(key, Tensor()).second) json.fail_at(at, "tensor \"" + key + "\" appears twice");
+      if (!found.tensors.emplace(key, Tensor()).second)
+        json.fail_at(at, "tensor \"" + key + "\" appears twice");
       entries.push_back(detail::read_entry(json, key, at));
     }
   });
@@ -184,17 +208,22 @@ inline SafeTensors load_safetensors(const std::string& path, Device device = {})
 }
 
 // Writes all tensors. The file is replaced at once, or not at all.
-inline void save_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata = {}) {
+inline void save_safetensors(const std::string& path, const TensorMap& tensors,
+                             const Metadata& metadata = {}) {
   std::vector<const TensorMap::value_type*> order;
   for (const auto& entry : tensors) {
     if (!entry.second.defined())
-      throw Error(TN_INVALID_ARGUMENT, "[save_safetensors] tensor \"" + entry.first + "\" is undefined");
-    if (entry.first == "__metadata__") throw Error(TN_INVALID_ARGUMENT, "[save_safetensors] no tensor can be called __metadata__");
+      throw Error(TN_INVALID_ARGUMENT,
+                  "[save_safetensors] tensor \"" + entry.first + "\" is undefined");
+    if (entry.first == "__metadata__")
+      throw Error(TN_INVALID_ARGUMENT, "[save_safetensors] no tensor can be called __metadata__");
     detail::check_name("the name of a tensor", entry.first);
     order.push_back(&entry);
   }
   // Wide elements first, so that all are aligned.
-  std::ranges::stable_sort(order, [](auto* a, auto* b) { return size_of(a->second.dtype()) > size_of(b->second.dtype()); });
+  std::ranges::stable_sort(order, [](auto* a, auto* b) {
+    return size_of(a->second.dtype()) > size_of(b->second.dtype());
+  });
   std::string header = "{";
   const auto comma = [&] { return header.size() > 1 ? "," : ""; };
   if (!metadata.empty()) {
@@ -210,16 +239,19 @@ inline void save_safetensors(const std::string& path, const TensorMap& tensors, 
   uint64_t at = 0;
   for (const auto* entry : order) {
     const Tensor& x = entry->second;
-    const auto* named = std::ranges::find(detail::kDTypeNames, x.dtype(), &detail::DTypeName::dtype);
+    const auto* named =
+        std::ranges::find(detail::kDTypeNames, x.dtype(), &detail::DTypeName::dtype);
     std::string shape;
     for (int64_t size : x.shape()) shape += (shape.empty() ? "" : ",") + std::to_string(size);
-    header += comma() + detail::json_quote(entry->first) + ":{\"dtype\":\"" + named->name + "\",\"shape\":[" + shape +
-              "],\"data_offsets\":[" + std::to_string(at) + ',' + std::to_string(at + x.nbytes()) + "]}";
+    header += comma() + detail::json_quote(entry->first) + ":{\"dtype\":\"" + named->name +
+              "\",\"shape\":[" + shape + "],\"data_offsets\":[" + std::to_string(at) + ',' +
+              std::to_string(at + x.nbytes()) + "]}";
     at += x.nbytes();
   }
   header += '}';
   header.append((8 - header.size() % 8) % 8, ' ');
-  if (header.size() > detail::kMaxHeader) throw Error(TN_INVALID_ARGUMENT, "[save_safetensors] the header is too long");
+  if (header.size() > detail::kMaxHeader)
+    throw Error(TN_INVALID_ARGUMENT, "[save_safetensors] the header is too long");
 
   detail::AtomicFile file(path);
   const uint64_t length = detail::little_endian(header.size());

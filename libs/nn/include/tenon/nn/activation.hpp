@@ -6,11 +6,11 @@
 
 namespace tenon::nn {
 
-#define TENON_ACTIVATION(Name, function)                                      \
-  class Name : public Module {                                                \
-   public:                                                                    \
-    Tensor forward(const Tensor& x) override { return tenon::function(x); }   \
-    std::string describe() const override { return #Name; }                   \
+#define TENON_ACTIVATION(Name, function)                                    \
+  class Name : public Module {                                              \
+   public:                                                                  \
+    Tensor forward(const Tensor& x) override { return tenon::function(x); } \
+    std::string describe() const override { return #Name; }                 \
   };
 TENON_ACTIVATION(ReLU, relu)
 TENON_ACTIVATION(Sigmoid, sigmoid)

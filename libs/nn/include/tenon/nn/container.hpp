@@ -6,12 +6,12 @@
 
 namespace tenon::nn {
 
-// One after another: Sequential(Flatten(), Linear(784, 10)). Parts are named "0", "1", … or as push() says.
+// One after another: Sequential(Flatten(), Linear(784, 10)). Parts are named "0", "1", … or as
+// push() says.
 class Sequential : public Module {
  public:
   template <class... Parts>
-    requires(std::derived_from<Parts, Module> && ...)
-  explicit Sequential(Parts... parts) {
+  requires(std::derived_from<Parts, Module>&&...) explicit Sequential(Parts... parts) {
     (push(std::move(parts)), ...);
   }
   Sequential(Sequential&&) = default;

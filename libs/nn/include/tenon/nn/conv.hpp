@@ -12,7 +12,8 @@ class Sizes {
  public:
   constexpr Sizes(std::integral auto all) : values_{static_cast<int64_t>(all)}, count_(1) {}
   constexpr Sizes(std::initializer_list<int64_t> each) : count_(each.size()) {
-    if (each.size() > 3 || each.size() == 0) throw Error(TN_INVALID_ARGUMENT, "[nn] sizes of one to three dimensions");
+    if (each.size() > 3 || each.size() == 0)
+      throw Error(TN_INVALID_ARGUMENT, "[nn] sizes of one to three dimensions");
     std::copy(each.begin(), each.end(), values_.begin());
   }
   IntList list() const { return std::span<const int64_t>(values_.data(), count_); }
@@ -40,14 +41,16 @@ class ConvBase : public Module {
   Parameter weight, bias;
 
  protected:
-  ConvBase(size_t dims, int64_t in, int64_t out, Sizes kernel, const ConvOptions& options, bool transposed)
+  ConvBase(size_t dims, int64_t in, int64_t out, Sizes kernel, const ConvOptions& options,
+           bool transposed)
       : options_(options), dims_(dims) {
     if (options.groups <= 0 || in % options.groups != 0 || out % options.groups != 0)
-      throw Error(TN_INVALID_ARGUMENT, "[Conv] " + std::to_string(in) + " and " + std::to_string(out) +
-                                           " channels do not divide into " + std::to_string(options.groups) + " groups");
+      throw Error(TN_INVALID_ARGUMENT, "[Conv] " + std::to_string(in) + " and " +
+                                           std::to_string(out) + " channels do not divide into " +
+                                           std::to_string(options.groups) + " groups");
     if (kernel.count() != 1 && kernel.count() != dims)
-      throw Error(TN_INVALID_ARGUMENT, "[Conv] a kernel of " + std::to_string(kernel.count()) + " sizes for " +
-                                           std::to_string(dims) + " dimensions");
+      throw Error(TN_INVALID_ARGUMENT, "[Conv] a kernel of " + std::to_string(kernel.count()) +
+                                           " sizes for " + std::to_string(dims) + " dimensions");
     std::vector<int64_t> shape{transposed ? in : out, (transposed ? out : in) / options.groups};
     double fan_in = static_cast<double>(shape[1]);
     for (size_t d = 0; d < dims; ++d) {
@@ -55,13 +58,16 @@ class ConvBase : public Module {
       fan_in *= static_cast<double>(kernel[d]);
     }
     weight = add_parameter("weight", init::detail::layer_default(shape, fan_in));
-    bias = add_parameter("bias", options.bias ? init::detail::layer_default({out}, fan_in) : Tensor());
+    bias =
+        add_parameter("bias", options.bias ? init::detail::layer_default({out}, fan_in) : Tensor());
   }
   // "Conv2d(1, 16, kernel 3x3)"
   std::string title(const char* name, bool transposed) const {
     const auto shape = weight->shape();
-    std::string text = name + std::to_string(dims_) + "d(" + std::to_string(shape[1 - transposed] * (transposed ? 1 : options_.groups)) +
-                       ", " + std::to_string(shape[transposed] * (transposed ? options_.groups : 1)) + ", kernel ";
+    std::string text =
+        name + std::to_string(dims_) + "d(" +
+        std::to_string(shape[1 - transposed] * (transposed ? 1 : options_.groups)) + ", " +
+        std::to_string(shape[transposed] * (transposed ? options_.groups : 1)) + ", kernel ";
     for (size_t d = 2; d < shape.size(); ++d) text += (d > 2 ? "x" : "") + std::to_string(shape[d]);
     return text + ')';
   }
@@ -77,7 +83,8 @@ class Conv : public detail::ConvBase {
   Conv(int64_t in, int64_t out, Sizes kernel, const ConvOptions& options = {})
       : ConvBase(Dims, in, out, kernel, options, false) {}
   Tensor forward(const Tensor& x) override {
-    return conv(x, weight, bias, options_.stride.list(), options_.padding.list(), options_.dilation.list(), options_.groups);
+    return conv(x, weight, bias, options_.stride.list(), options_.padding.list(),
+                options_.dilation.list(), options_.groups);
   }
   std::string describe() const override { return title("Conv", false); }
 };
@@ -92,7 +99,8 @@ class ConvTranspose : public detail::ConvBase {
       : ConvBase(Dims, in, out, kernel, options, true) {}
   Tensor forward(const Tensor& x) override {
     return conv_transpose(x, weight, bias, options_.stride.list(), options_.padding.list(),
-                          options_.output_padding.list(), options_.dilation.list(), options_.groups);
+                          options_.output_padding.list(), options_.dilation.list(),
+                          options_.groups);
   }
   std::string describe() const override { return title("ConvTranspose", true); }
 };

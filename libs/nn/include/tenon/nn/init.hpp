@@ -15,10 +15,12 @@ struct Fans {
 // Inputs and outputs of one element of a weight (out, in, kernel…).
 inline Fans fans(const Tensor& weight) {
   if (weight.ndim() < 2)
-    throw Error(TN_INVALID_ARGUMENT, "[init] a tensor of rank " + std::to_string(weight.ndim()) + " has no fan-in and fan-out");
+    throw Error(TN_INVALID_ARGUMENT, "[init] a tensor of rank " + std::to_string(weight.ndim()) +
+                                         " has no fan-in and fan-out");
   double kernel = 1;
   for (int64_t d = 2; d < weight.ndim(); ++d) kernel *= static_cast<double>(weight.shape(d));
-  return {static_cast<double>(weight.shape(1)) * kernel, static_cast<double>(weight.shape(0)) * kernel};
+  return {static_cast<double>(weight.shape(1)) * kernel,
+          static_cast<double>(weight.shape(0)) * kernel};
 }
 
 // The factor that keeps the variance through a nonlinearity; `slope` is leaky_relu's.
@@ -38,11 +40,13 @@ inline Tensor& constant_(Tensor& x, double value) {
 }
 inline Tensor& zeros_(Tensor& x) { return constant_(x, 0); }
 inline Tensor& ones_(Tensor& x) { return constant_(x, 1); }
-inline Tensor& uniform_(Tensor& x, double low = 0, double high = 1, const Generator& generator = {}) {
+inline Tensor& uniform_(Tensor& x, double low = 0, double high = 1,
+                        const Generator& generator = {}) {
   NoGrad guard;
   return x.uniform_(low, high, generator);
 }
-inline Tensor& normal_(Tensor& x, double mean = 0, double std = 1, const Generator& generator = {}) {
+inline Tensor& normal_(Tensor& x, double mean = 0, double std = 1,
+                       const Generator& generator = {}) {
   NoGrad guard;
   return x.normal_(mean, std, generator);
 }
@@ -55,14 +59,16 @@ inline Tensor& xavier_normal_(Tensor& x, double gain = 1, const Generator& gener
   const Fans f = fans(x);
   return normal_(x, 0, gain * std::sqrt(2 / (f.in + f.out)), generator);
 }
-inline Tensor& kaiming_uniform_(Tensor& x, double slope = 0, std::string_view nonlinearity = "leaky_relu",
-                                bool fan_out = false, const Generator& generator = {}) {
+inline Tensor& kaiming_uniform_(Tensor& x, double slope = 0,
+                                std::string_view nonlinearity = "leaky_relu", bool fan_out = false,
+                                const Generator& generator = {}) {
   const Fans f = fans(x);
   const double bound = gain(nonlinearity, slope) * std::sqrt(3 / (fan_out ? f.out : f.in));
   return uniform_(x, -bound, bound, generator);
 }
-inline Tensor& kaiming_normal_(Tensor& x, double slope = 0, std::string_view nonlinearity = "leaky_relu",
-                               bool fan_out = false, const Generator& generator = {}) {
+inline Tensor& kaiming_normal_(Tensor& x, double slope = 0,
+                               std::string_view nonlinearity = "leaky_relu", bool fan_out = false,
+                               const Generator& generator = {}) {
   const Fans f = fans(x);
   return normal_(x, 0, gain(nonlinearity, slope) / std::sqrt(fan_out ? f.out : f.in), generator);
 }

@@ -11,8 +11,11 @@ namespace tenon::nn {
 class Linear : public Module {
  public:
   Linear(int64_t in, int64_t out, bool with_bias = true)
-      : weight(add_parameter("weight", init::detail::layer_default({out, in}, static_cast<double>(in)))),
-        bias(add_parameter("bias", with_bias ? init::detail::layer_default({out}, static_cast<double>(in)) : Tensor())) {}
+      : weight(add_parameter("weight",
+                             init::detail::layer_default({out, in}, static_cast<double>(in)))),
+        bias(add_parameter("bias", with_bias
+                                       ? init::detail::layer_default({out}, static_cast<double>(in))
+                                       : Tensor())) {}
   Tensor forward(const Tensor& x) override { return linear(x, weight, bias); }
   std::string describe() const override {
     return "Linear(" + std::to_string(weight->shape(1)) + ", " + std::to_string(weight->shape(0)) +
@@ -26,10 +29,12 @@ class Linear : public Module {
 class Embedding : public Module {
  public:
   Embedding(int64_t rows, int64_t width, std::optional<int64_t> padding_index = {})
-      : weight(add_parameter("weight", first_values(rows, width, padding_index))), padding_index_(padding_index) {}
+      : weight(add_parameter("weight", first_values(rows, width, padding_index))),
+        padding_index_(padding_index) {}
   Tensor forward(const Tensor& index) override { return embedding(weight, index, padding_index_); }
   std::string describe() const override {
-    return "Embedding(" + std::to_string(weight->shape(0)) + ", " + std::to_string(weight->shape(1)) + ')';
+    return "Embedding(" + std::to_string(weight->shape(0)) + ", " +
+           std::to_string(weight->shape(1)) + ')';
   }
 
   Parameter weight;
@@ -83,9 +88,12 @@ class Unflatten : public Module {
 class Dropout : public Module {
  public:
   explicit Dropout(double p = 0.5) : p_(p) {
-    if (!(p >= 0 && p <= 1)) throw Error(TN_INVALID_ARGUMENT, "[Dropout] p is " + std::to_string(p) + ", must be 0 to 1");
+    if (!(p >= 0 && p <= 1))
+      throw Error(TN_INVALID_ARGUMENT, "[Dropout] p is " + std::to_string(p) + ", must be 0 to 1");
   }
-  Tensor forward(const Tensor& x) override { return training() && p_ > 0 ? dropout(x, p_, true) : x; }
+  Tensor forward(const Tensor& x) override {
+    return training() && p_ > 0 ? dropout(x, p_, true) : x;
+  }
   std::string describe() const override { return "Dropout(" + std::to_string(p_) + ')'; }
 
  private:

@@ -18,7 +18,8 @@ class CrossEntropyLoss {
  public:
   explicit CrossEntropyLoss(CrossEntropyOptions options = {}) : options_(std::move(options)) {}
   Tensor operator()(const Tensor& logits, const Tensor& target) const {
-    return cross_entropy(logits, target, options_.weight, options_.reduction, options_.ignore_index, options_.smoothing);
+    return cross_entropy(logits, target, options_.weight, options_.reduction, options_.ignore_index,
+                         options_.smoothing);
   }
 
  private:
@@ -30,21 +31,24 @@ class NLLLoss {
  public:
   explicit NLLLoss(CrossEntropyOptions options = {}) : options_(std::move(options)) {}
   Tensor operator()(const Tensor& log_probs, const Tensor& target) const {
-    return nll_loss(log_probs, target, options_.weight, options_.reduction, options_.ignore_index).loss;
+    return nll_loss(log_probs, target, options_.weight, options_.reduction, options_.ignore_index)
+        .loss;
   }
 
  private:
   CrossEntropyOptions options_;
 };
 
-#define TENON_LOSS(Name, function)                                                                            \
-  class Name {                                                                                                \
-   public:                                                                                                    \
-    explicit Name(std::string reduction = "mean") : reduction_(std::move(reduction)) {}                       \
-    Tensor operator()(const Tensor& x, const Tensor& target) const { return function(x, target, reduction_); } \
-                                                                                                              \
-   private:                                                                                                   \
-    std::string reduction_;                                                                                   \
+#define TENON_LOSS(Name, function)                                                      \
+  class Name {                                                                          \
+   public:                                                                              \
+    explicit Name(std::string reduction = "mean") : reduction_(std::move(reduction)) {} \
+    Tensor operator()(const Tensor& x, const Tensor& target) const {                    \
+      return function(x, target, reduction_);                                           \
+    }                                                                                   \
+                                                                                        \
+   private:                                                                             \
+    std::string reduction_;                                                             \
   };
 TENON_LOSS(MSELoss, mse_loss)
 TENON_LOSS(L1Loss, l1_loss)
@@ -52,8 +56,11 @@ TENON_LOSS(L1Loss, l1_loss)
 
 class SmoothL1Loss {
  public:
-  explicit SmoothL1Loss(double beta = 1, std::string reduction = "mean") : beta_(beta), reduction_(std::move(reduction)) {}
-  Tensor operator()(const Tensor& x, const Tensor& target) const { return smooth_l1_loss(x, target, reduction_, beta_); }
+  explicit SmoothL1Loss(double beta = 1, std::string reduction = "mean")
+      : beta_(beta), reduction_(std::move(reduction)) {}
+  Tensor operator()(const Tensor& x, const Tensor& target) const {
+    return smooth_l1_loss(x, target, reduction_, beta_);
+  }
 
  private:
   double beta_;
@@ -65,7 +72,9 @@ class BCELoss {
  public:
   explicit BCELoss(Tensor weight = {}, std::string reduction = "mean")
       : weight_(std::move(weight)), reduction_(std::move(reduction)) {}
-  Tensor operator()(const Tensor& x, const Tensor& target) const { return bce_loss(x, target, weight_, reduction_); }
+  Tensor operator()(const Tensor& x, const Tensor& target) const {
+    return bce_loss(x, target, weight_, reduction_);
+  }
 
  private:
   Tensor weight_;
@@ -75,8 +84,11 @@ class BCELoss {
 // Of logits.
 class BCEWithLogitsLoss {
  public:
-  explicit BCEWithLogitsLoss(Tensor weight = {}, Tensor pos_weight = {}, std::string reduction = "mean")
-      : weight_(std::move(weight)), pos_weight_(std::move(pos_weight)), reduction_(std::move(reduction)) {}
+  explicit BCEWithLogitsLoss(Tensor weight = {}, Tensor pos_weight = {},
+                             std::string reduction = "mean")
+      : weight_(std::move(weight)),
+        pos_weight_(std::move(pos_weight)),
+        reduction_(std::move(reduction)) {}
   Tensor operator()(const Tensor& x, const Tensor& target) const {
     return bce_with_logits_loss(x, target, weight_, pos_weight_, reduction_);
   }
@@ -91,7 +103,9 @@ class KLDivLoss {
  public:
   explicit KLDivLoss(std::string reduction = "mean", bool log_target = false)
       : reduction_(std::move(reduction)), log_target_(log_target) {}
-  Tensor operator()(const Tensor& x, const Tensor& target) const { return kl_div_loss(x, target, reduction_, log_target_); }
+  Tensor operator()(const Tensor& x, const Tensor& target) const {
+    return kl_div_loss(x, target, reduction_, log_target_);
+  }
 
  private:
   std::string reduction_;

@@ -34,7 +34,8 @@ struct Node {
 };
 }  // namespace detail
 
-// A registered tensor of a module: a field that is used like a Tensor, and that to() and load_state_dict() reach.
+// A registered tensor of a module: a field that is used like a Tensor, and that to() and
+// load_state_dict() reach.
 class Parameter {
  public:
   Parameter() = default;
@@ -50,7 +51,8 @@ class Parameter {
   friend class Module;
   explicit Parameter(detail::Slot* slot) : slot_(slot) {}
   detail::Slot& slot() const {
-    if (slot_ == nullptr) throw Error(TN_FAILED_PRECONDITION, "[nn] a parameter that was not registered");
+    if (slot_ == nullptr)
+      throw Error(TN_FAILED_PRECONDITION, "[nn] a parameter that was not registered");
     return *slot_;
   }
   detail::Slot* slot_ = nullptr;
@@ -117,7 +119,8 @@ class Module {
   }
   // Floating-point tensors only.
   Module& to(DType dtype) {
-    return replace([dtype](const Tensor& x) { return tenon::is_floating(x.dtype()) ? x.to(dtype) : x; });
+    return replace(
+        [dtype](const Tensor& x) { return tenon::is_floating(x.dtype()) ? x.to(dtype) : x; });
   }
   void zero_grad() {
     for (auto& [name, tensor] : named_parameters()) tensor.zero_grad();
@@ -136,7 +139,8 @@ class Module {
     });
     return state;
   }
-  // Copies into the parameters and buffers. Everything is checked first. `strict`: names must be the same.
+  // Copies into the parameters and buffers. Everything is checked first. `strict`: names must be
+  // the same.
   void load_state_dict(const StateDict& state, bool strict = true);
 
  protected:
@@ -146,7 +150,9 @@ class Module {
     return add_slot(name, std::move(tensor), false);
   }
   // Registers a tensor that is saved and moved, but not trained.
-  Parameter add_buffer(const std::string& name, Tensor tensor) { return add_slot(name, std::move(tensor), true); }
+  Parameter add_buffer(const std::string& name, Tensor tensor) {
+    return add_slot(name, std::move(tensor), true);
+  }
   // Registers a part and gives it back, to initialise the field that holds it.
   template <class M>
   M add(const std::string& name, M part) {
@@ -165,15 +171,18 @@ class Module {
     for (const auto& [name, part] : node.parts) visit(prefix + name + '.', *part, visitor);
   }
   void check_name(const std::string& name) const {
-    const bool taken = std::ranges::any_of(node_->slots, [&](const auto& slot) { return slot->name == name; }) ||
-                       std::ranges::any_of(node_->parts, [&](const auto& part) { return part.first == name; });
+    const bool taken =
+        std::ranges::any_of(node_->slots, [&](const auto& slot) { return slot->name == name; }) ||
+        std::ranges::any_of(node_->parts, [&](const auto& part) { return part.first == name; });
     if (name.empty() || name.find('.') != std::string::npos || taken)
       throw Error(taken ? TN_ALREADY_EXISTS : TN_INVALID_ARGUMENT,
-                  "[nn] \"" + name + "\" " + (taken ? "is registered already" : "is no name: it is empty or has a dot"));
+                  "[nn] \"" + name + "\" " +
+                      (taken ? "is registered already" : "is no name: it is empty or has a dot"));
   }
   Parameter add_slot(const std::string& name, Tensor tensor, bool buffer) {
     check_name(name);
-    node_->slots.push_back(std::make_unique<detail::Slot>(detail::Slot{name, std::move(tensor), buffer}));
+    node_->slots.push_back(
+        std::make_unique<detail::Slot>(detail::Slot{name, std::move(tensor), buffer}));
     return Parameter(node_->slots.back().get());
   }
   // A tensor registered twice is listed once.
@@ -182,7 +191,8 @@ class Module {
     std::set<tn_tensor*> seen;
     visit("", *node_, [&](const std::string& prefix, detail::Node& node) {
       for (const auto& slot : node.slots)
-        if (slot->buffer == buffers && slot->tensor.defined() && seen.insert(slot->tensor.get()).second)
+        if (slot->buffer == buffers && slot->tensor.defined() &&
+            seen.insert(slot->tensor.get()).second)
           found.emplace_back(prefix + slot->name, slot->tensor);
     });
     return found;
@@ -231,15 +241,18 @@ inline void Module::load_state_dict(const StateDict& state, bool strict) {
         for (int64_t size : x.shape()) out += (out.empty() ? "" : ", ") + std::to_string(size);
         return '(' + out + ')';
       };
-      problems += "; \"" + name + "\" has shape " + text(given->second) + ", expected " + text(tensor);
+      problems +=
+          "; \"" + name + "\" has shape " + text(given->second) + ", expected " + text(tensor);
     }
   }
   for (const auto& [name, tensor] : state)
     if (strict && !own.contains(name)) problems += "; \"" + name + "\" is unknown";
-  if (!problems.empty()) throw Error(TN_INVALID_ARGUMENT, "[load_state_dict] " + problems.substr(2));
+  if (!problems.empty())
+    throw Error(TN_INVALID_ARGUMENT, "[load_state_dict] " + problems.substr(2));
   NoGrad guard;
   for (const auto& [name, tensor] : own)
-    if (const auto given = state.find(name); given != state.end()) Tensor(tensor).copy_(given->second);
+    if (const auto given = state.find(name); given != state.end())
+      Tensor(tensor).copy_(given->second);
 }
 
 // The structure of a network as an indented list.
@@ -248,10 +261,13 @@ inline std::string to_string(const Module& module, const std::string& indent = "
   const auto parts = module.named_parts();
   if (parts.empty()) return out;
   out += " {\n";
-  for (const auto& [name, part] : parts) out += indent + "  " + name + ": " + to_string(*part, indent + "  ") + '\n';
+  for (const auto& [name, part] : parts)
+    out += indent + "  " + name + ": " + to_string(*part, indent + "  ") + '\n';
   return out + indent + '}';
 }
-inline std::ostream& operator<<(std::ostream& out, const Module& module) { return out << to_string(module); }
+inline std::ostream& operator<<(std::ostream& out, const Module& module) {
+  return out << to_string(module);
+}
 
 }  // namespace tenon::nn
 #endif

@@ -25,7 +25,8 @@ class BatchNorm : public Module {
 
   Tensor forward(const Tensor& x) override {
     const bool use_batch = training() || !options_.track;
-    auto [y, mean, rstd] = batch_norm(x, weight, bias, running_mean, running_var, use_batch, options_.eps);
+    auto [y, mean, rstd] =
+        batch_norm(x, weight, bias, running_mean, running_var, use_batch, options_.eps);
     if (training() && options_.track) update(x, mean, rstd);
     return y;
   }
@@ -36,7 +37,8 @@ class BatchNorm : public Module {
  private:
   void update(const Tensor& x, const Tensor& mean, const Tensor& rstd) {
     NoGrad guard;
-    const double n = static_cast<double>(x.numel()) / static_cast<double>(std::max<int64_t>(x.shape(1), 1));
+    const double n =
+        static_cast<double>(x.numel()) / static_cast<double>(std::max<int64_t>(x.shape(1), 1));
     const double m = options_.momentum;
     // The running variance is the unbiased one.
     const Tensor variance = rstd.pow(-2) - options_.eps;
@@ -62,7 +64,8 @@ class LayerNorm : public Module {
         bias(add_parameter("bias", options.affine ? zeros(shape) : Tensor())),
         shape_(shape.vec()),
         eps_(options.eps) {}
-  explicit LayerNorm(std::initializer_list<int64_t> shape, const NormOptions& options = {}) : LayerNorm(IntList(shape), options) {}
+  explicit LayerNorm(std::initializer_list<int64_t> shape, const NormOptions& options = {})
+      : LayerNorm(IntList(shape), options) {}
   Tensor forward(const Tensor& x) override { return layer_norm(x, shape_, weight, bias, eps_).y; }
   std::string describe() const override { return "LayerNorm"; }
 
@@ -77,8 +80,11 @@ class LayerNorm : public Module {
 class RMSNorm : public Module {
  public:
   explicit RMSNorm(IntList shape, const NormOptions& options = {})
-      : weight(add_parameter("weight", options.affine ? ones(shape) : Tensor())), shape_(shape.vec()), eps_(options.eps) {}
-  explicit RMSNorm(std::initializer_list<int64_t> shape, const NormOptions& options = {}) : RMSNorm(IntList(shape), options) {}
+      : weight(add_parameter("weight", options.affine ? ones(shape) : Tensor())),
+        shape_(shape.vec()),
+        eps_(options.eps) {}
+  explicit RMSNorm(std::initializer_list<int64_t> shape, const NormOptions& options = {})
+      : RMSNorm(IntList(shape), options) {}
   Tensor forward(const Tensor& x) override { return rms_norm(x, shape_, weight, eps_).y; }
   std::string describe() const override { return "RMSNorm"; }
 
@@ -98,7 +104,8 @@ class GroupNorm : public Module {
         groups_(groups),
         eps_(options.eps) {
     if (groups <= 0 || channels % groups != 0)
-      throw Error(TN_INVALID_ARGUMENT, "[GroupNorm] " + std::to_string(channels) + " channels do not divide into " +
+      throw Error(TN_INVALID_ARGUMENT, "[GroupNorm] " + std::to_string(channels) +
+                                           " channels do not divide into " +
                                            std::to_string(groups) + " groups");
   }
   Tensor forward(const Tensor& x) override { return group_norm(x, groups_, weight, bias, eps_).y; }

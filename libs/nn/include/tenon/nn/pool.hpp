@@ -16,10 +16,11 @@ struct PoolOptions {
 
 class MaxPool : public Module {
  public:
-  explicit MaxPool(Sizes kernel, const PoolOptions& options = {}) : kernel_(kernel), options_(options) {}
+  explicit MaxPool(Sizes kernel, const PoolOptions& options = {})
+      : kernel_(kernel), options_(options) {}
   Tensor forward(const Tensor& x) override {
-    return max_pool(x, kernel_.list(), options_.stride.value_or(kernel_).list(), options_.padding.list(),
-                    options_.dilation.list(), options_.ceil_mode)
+    return max_pool(x, kernel_.list(), options_.stride.value_or(kernel_).list(),
+                    options_.padding.list(), options_.dilation.list(), options_.ceil_mode)
         .values;
   }
   std::string describe() const override { return "MaxPool"; }
@@ -31,10 +32,11 @@ class MaxPool : public Module {
 
 class AvgPool : public Module {
  public:
-  explicit AvgPool(Sizes kernel, const PoolOptions& options = {}) : kernel_(kernel), options_(options) {}
+  explicit AvgPool(Sizes kernel, const PoolOptions& options = {})
+      : kernel_(kernel), options_(options) {}
   Tensor forward(const Tensor& x) override {
-    return avg_pool(x, kernel_.list(), options_.stride.value_or(kernel_).list(), options_.padding.list(),
-                    options_.ceil_mode, options_.count_include_pad);
+    return avg_pool(x, kernel_.list(), options_.stride.value_or(kernel_).list(),
+                    options_.padding.list(), options_.ceil_mode, options_.count_include_pad);
   }
   std::string describe() const override { return "AvgPool"; }
 
@@ -70,7 +72,8 @@ class Upsample : public Module {
       : factor_(factor), mode_(std::move(mode)), align_corners_(align_corners) {}
   Tensor forward(const Tensor& x) override {
     std::vector<int64_t> size;
-    for (int64_t d = 2; d < x.ndim(); ++d) size.push_back(x.shape(d) * factor_[static_cast<size_t>(d - 2)]);
+    for (int64_t d = 2; d < x.ndim(); ++d)
+      size.push_back(x.shape(d) * factor_[static_cast<size_t>(d - 2)]);
     return interpolate(x, size, mode_, align_corners_);
   }
   std::string describe() const override { return "Upsample"; }

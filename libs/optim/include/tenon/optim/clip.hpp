@@ -6,8 +6,8 @@
 
 namespace tenon::optim {
 
-// Scales the gradients of all parameters down together so that their norm is at most `max_norm`. Gives the norm before,
-// without waiting for the device.
+// Scales the gradients of all parameters down together so that their norm is at most `max_norm`.
+// Gives the norm before, without waiting for the device.
 inline Tensor clip_grad_norm(const std::vector<Tensor>& params, double max_norm, double p = 2) {
   NoGrad guard;
   std::vector<Tensor> grads;

@@ -1,4 +1,5 @@
-// What every optimizer has: groups of parameters with options of their own, state, saving and restoring.
+// What every optimizer has: groups of parameters with options of their own, state, saving and
+// restoring.
 #ifndef TENON_OPTIM_OPTIMIZER_HPP
 #define TENON_OPTIM_OPTIMIZER_HPP
 
@@ -25,14 +26,16 @@ class Optimizer {
   virtual double lr(size_t group = 0) const = 0;
   virtual void set_lr(double lr) = 0;  // of all groups
   virtual void set_lr(size_t group, double lr) = 0;
-  // Options and state as tensors, fit for a safetensors file. Parameters are numbered in their order.
+  // Options and state as tensors, fit for a safetensors file. Parameters are numbered in their
+  // order.
   virtual StateDict state_dict() const = 0;
   virtual void load_state_dict(const StateDict& state) = 0;
 };
 
 namespace detail {
 
-// Parameters of one dtype, device and age, with their gradients and state: what one multi-tensor op takes.
+// Parameters of one dtype, device and age, with their gradients and state: what one multi-tensor op
+// takes.
 struct Bucket {
   DType dtype;
   Device device;
@@ -58,17 +61,22 @@ class OptimizerOf : public Optimizer {
     std::vector<detail::ParamState> state = {};  // one per parameter
   };
 
-  OptimizerOf(std::vector<Tensor> params, Options options) { add_group(std::move(params), std::move(options)); }
+  OptimizerOf(std::vector<Tensor> params, Options options) {
+    add_group(std::move(params), std::move(options));
+  }
   void add_group(std::vector<Tensor> params, Options options) {
     if (params.empty()) throw Error(TN_INVALID_ARGUMENT, "[optim] a group without parameters");
     for (const Tensor& param : params) {
-      if (!param.defined() || !param.is_leaf()) throw Error(TN_INVALID_ARGUMENT, "[optim] a parameter that is no leaf");
+      if (!param.defined() || !param.is_leaf())
+        throw Error(TN_INVALID_ARGUMENT, "[optim] a parameter that is no leaf");
       for (const Group& group : groups_)
-        if (std::ranges::any_of(group.params, [&](const Tensor& x) { return x.get() == param.get(); }))
+        if (std::ranges::any_of(group.params,
+                                [&](const Tensor& x) { return x.get() == param.get(); }))
           throw Error(TN_INVALID_ARGUMENT, "[optim] a parameter in two groups");
     }
     const size_t count = params.size();
-    groups_.push_back({std::move(params), std::move(options), std::vector<detail::ParamState>(count)});
+    groups_.push_back(
+        {std::move(params), std::move(options), std::vector<detail::ParamState>(count)});
   }
 
   void step() override {
@@ -76,7 +84,8 @@ class OptimizerOf : public Optimizer {
     for (Group& group : groups_) {
       size_t used = 0;
       for (size_t i = 0; i < group.params.size(); ++i) place(group, i, used);
-      for (size_t k = 0; k < used; ++k) static_cast<Derived*>(this)->run(group.options, buckets_[k]);
+      for (size_t k = 0; k < used; ++k)
+        static_cast<Derived*>(this)->run(group.options, buckets_[k]);
       for (size_t k = 0; k < used; ++k) clear(buckets_[k]);
     }
   }
@@ -97,7 +106,8 @@ class OptimizerOf : public Optimizer {
   void load_state_dict(const StateDict& state) override;
 
  private:
-  // Puts a parameter with a gradient into the bucket it fits; the lists keep their memory from step to step.
+  // Puts a parameter with a gradient into the bucket it fits; the lists keep their memory from step
+  // to step.
   void place(Group& group, size_t i, size_t& used) {
     const Tensor& param = group.params[i];
     Tensor grad = param.grad();
@@ -107,13 +117,16 @@ class OptimizerOf : public Optimizer {
     if (own.tensors.empty()) {
       own.tensors.resize(slots);
       for (size_t s = 0; s < slots; ++s)
-        if (Derived::needs_state(group.options, s)) own.tensors[s] = Derived::first_state(group.options, s, param);
+        if (Derived::needs_state(group.options, s))
+          own.tensors[s] = Derived::first_state(group.options, s, param);
     }
     ++own.step;
     const DType dtype = param.dtype();
     const Device device = param.device();
     size_t k = 0;
-    while (k < used && !(buckets_[k].dtype == dtype && buckets_[k].device == device && buckets_[k].step == own.step)) ++k;
+    while (k < used && !(buckets_[k].dtype == dtype && buckets_[k].device == device &&
+                         buckets_[k].step == own.step))
+      ++k;
     if (k == used) {
       if (++used > buckets_.size()) buckets_.emplace_back();
       buckets_[k].dtype = dtype;
@@ -150,7 +163,8 @@ StateDict OptimizerOf<Derived, Options>::state_dict() const {
       if (own.tensors.empty()) continue;
       dict[prefix + "step"] = tensor(own.step);
       for (size_t s = 0; s < own.tensors.size(); ++s)
-        if (own.tensors[s].defined()) dict[prefix + Derived::state_names()[s]] = own.tensors[s].detach();
+        if (own.tensors[s].defined())
+          dict[prefix + Derived::state_names()[s]] = own.tensors[s].detach();
     }
   }
   return dict;
@@ -171,7 +185,8 @@ void OptimizerOf<Derived, Options>::load_state_dict(const StateDict& dict) {
     Options::each(group.options, [&](const char* name, auto& value) {
       const std::string key = "group." + std::to_string(g) + '.' + name;
       const Tensor* given = find(key);
-      if (given == nullptr) throw Error(TN_INVALID_ARGUMENT, "[optim] the state lacks \"" + key + '"');
+      if (given == nullptr)
+        throw Error(TN_INVALID_ARGUMENT, "[optim] the state lacks \"" + key + '"');
       value = static_cast<std::remove_reference_t<decltype(value)>>(given->item<double>());
     });
     for (size_t i = 0; i < group.params.size(); ++i) {
@@ -186,7 +201,10 @@ void OptimizerOf<Derived, Options>::load_state_dict(const StateDict& dict) {
           const Tensor* given = find(key);
           const Tensor& param = group.params[i];
           if (given == nullptr || !std::ranges::equal(given->shape(), param.shape()))
-            throw Error(TN_INVALID_ARGUMENT, "[optim] \"" + key + (given == nullptr ? "\" is missing" : "\" has another shape than its parameter"));
+            throw Error(TN_INVALID_ARGUMENT,
+                        "[optim] \"" + key +
+                            (given == nullptr ? "\" is missing"
+                                              : "\" has another shape than its parameter"));
           own.tensors[s] = empty_like(param).copy_(*given);
         }
       }
@@ -194,8 +212,9 @@ void OptimizerOf<Derived, Options>::load_state_dict(const StateDict& dict) {
     }
   }
   if (used != dict.size())
-    throw Error(TN_INVALID_ARGUMENT, "[optim] the state has " + std::to_string(dict.size() - used) +
-                                         " entries that this optimizer does not know: other groups, parameters or kind");
+    throw Error(TN_INVALID_ARGUMENT,
+                "[optim] the state has " + std::to_string(dict.size() - used) +
+                    " entries that this optimizer does not know: other groups, parameters or kind");
   groups_ = std::move(loaded);
 }
 

@@ -44,7 +44,8 @@ class Scheduler {
  private:
   static double at(const std::map<std::string, double>& state, const std::string& key) {
     const auto found = state.find(key);
-    if (found == state.end()) throw Error(TN_INVALID_ARGUMENT, "[scheduler] the state lacks \"" + key + '"');
+    if (found == state.end())
+      throw Error(TN_INVALID_ARGUMENT, "[scheduler] the state lacks \"" + key + '"');
     return found->second;
   }
   Optimizer& optimizer_;
@@ -55,12 +56,15 @@ class Scheduler {
 // Times gamma every `period` steps.
 class StepLR : public Scheduler {
  public:
-  StepLR(Optimizer& optimizer, int64_t period, double gamma = 0.1) : Scheduler(optimizer), period_(period), gamma_(gamma) {
+  StepLR(Optimizer& optimizer, int64_t period, double gamma = 0.1)
+      : Scheduler(optimizer), period_(period), gamma_(gamma) {
     require(period > 0, "period must be positive");
   }
 
  private:
-  double rate(double base, int64_t steps) const override { return base * std::pow(gamma_, static_cast<double>(steps / period_)); }
+  double rate(double base, int64_t steps) const override {
+    return base * std::pow(gamma_, static_cast<double>(steps / period_));
+  }
   int64_t period_;
   double gamma_;
 };
@@ -73,7 +77,8 @@ class MultiStepLR : public Scheduler {
 
  private:
   double rate(double base, int64_t steps) const override {
-    return base * std::pow(gamma_, static_cast<double>(std::ranges::count_if(milestones_, [&](int64_t m) { return m <= steps; })));
+    return base * std::pow(gamma_, static_cast<double>(std::ranges::count_if(
+                                       milestones_, [&](int64_t m) { return m <= steps; })));
   }
   std::vector<int64_t> milestones_;
   double gamma_;
@@ -85,20 +90,24 @@ class ExponentialLR : public Scheduler {
   ExponentialLR(Optimizer& optimizer, double gamma) : Scheduler(optimizer), gamma_(gamma) {}
 
  private:
-  double rate(double base, int64_t steps) const override { return base * std::pow(gamma_, static_cast<double>(steps)); }
+  double rate(double base, int64_t steps) const override {
+    return base * std::pow(gamma_, static_cast<double>(steps));
+  }
   double gamma_;
 };
 
 // Half a cosine from the first rate to `low` over `period` steps, and back.
 class CosineAnnealingLR : public Scheduler {
  public:
-  CosineAnnealingLR(Optimizer& optimizer, int64_t period, double low = 0) : Scheduler(optimizer), period_(period), low_(low) {
+  CosineAnnealingLR(Optimizer& optimizer, int64_t period, double low = 0)
+      : Scheduler(optimizer), period_(period), low_(low) {
     require(period > 0, "period must be positive");
   }
 
  private:
   double rate(double base, int64_t steps) const override {
-    const double phase = std::numbers::pi * static_cast<double>(steps) / static_cast<double>(period_);
+    const double phase =
+        std::numbers::pi * static_cast<double>(steps) / static_cast<double>(period_);
     return low_ + (base - low_) * (1 + std::cos(phase)) / 2;
   }
   int64_t period_;
@@ -116,7 +125,8 @@ class LinearLR : public Scheduler {
 
  private:
   double rate(double base, int64_t steps) const override {
-    const double done = static_cast<double>(std::min(steps, length_)) / static_cast<double>(length_);
+    const double done =
+        static_cast<double>(std::min(steps, length_)) / static_cast<double>(length_);
     return base * (start_ + (end_ - start_) * done);
   }
   double start_, end_;
@@ -145,7 +155,8 @@ class OneCycleLR : public Scheduler {
     const double total = static_cast<double>(length_ - 1);
     const double top = std::max(options_.warm_up * static_cast<double>(length_) - 1, 1e-9);
     const double at = std::min(static_cast<double>(steps), total);
-    return at <= top ? between(first, highest_, at / top) : between(highest_, last, (at - top) / (total - top));
+    return at <= top ? between(first, highest_, at / top)
+                     : between(highest_, last, (at - top) / (total - top));
   }
   static double between(double from, double to, double part) {
     return to + (from - to) * (1 + std::cos(std::numbers::pi * part)) / 2;
@@ -157,17 +168,18 @@ class OneCycleLR : public Scheduler {
 
 struct PlateauOptions {
   double factor = 0.1;
-  int64_t patience = 10;     // steps without a better value before the rate falls
-  double threshold = 1e-4;   // how much better, relative to the best
-  int64_t cooldown = 0;      // steps after a fall in which nothing is counted
+  int64_t patience = 10;    // steps without a better value before the rate falls
+  double threshold = 1e-4;  // how much better, relative to the best
+  int64_t cooldown = 0;     // steps after a fall in which nothing is counted
   double lowest = 0;
-  bool maximise = false;     // the value is better when larger
+  bool maximise = false;  // the value is better when larger
 };
 
 // Lowers the rate when a value stops getting better.
 class ReduceOnPlateau {
  public:
-  explicit ReduceOnPlateau(Optimizer& optimizer, PlateauOptions options = {}) : optimizer_(optimizer), options_(options) {
+  explicit ReduceOnPlateau(Optimizer& optimizer, PlateauOptions options = {})
+      : optimizer_(optimizer), options_(options) {
     if (!(options.factor > 0 && options.factor < 1))
       throw Error(TN_INVALID_ARGUMENT, "[scheduler] factor must lie between 0 and 1");
     best_ = worst();
@@ -192,11 +204,14 @@ class ReduceOnPlateau {
   }
   double best() const { return best_; }
   std::map<std::string, double> state_dict() const {
-    return {{"best", best_}, {"bad", static_cast<double>(bad_)}, {"cooling", static_cast<double>(cooling_)}};
+    return {{"best", best_},
+            {"bad", static_cast<double>(bad_)},
+            {"cooling", static_cast<double>(cooling_)}};
   }
   void load_state_dict(const std::map<std::string, double>& state) {
     for (const char* key : {"best", "bad", "cooling"})
-      if (!state.contains(key)) throw Error(TN_INVALID_ARGUMENT, std::string("[scheduler] the state lacks \"") + key + '"');
+      if (!state.contains(key))
+        throw Error(TN_INVALID_ARGUMENT, std::string("[scheduler] the state lacks \"") + key + '"');
     best_ = state.at("best");
     bad_ = static_cast<int64_t>(state.at("bad"));
     cooling_ = static_cast<int64_t>(state.at("cooling"));
@@ -204,7 +219,8 @@ class ReduceOnPlateau {
 
  private:
   double worst() const {
-    return options_.maximise ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+    return options_.maximise ? -std::numeric_limits<double>::infinity()
+                             : std::numeric_limits<double>::infinity();
   }
   bool better(double value) const {
     if (best_ == worst()) return value != worst() && !std::isnan(value);

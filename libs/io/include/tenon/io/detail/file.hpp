@@ -1,4 +1,5 @@
-// Files by descriptor: reading at an offset, and writing that replaces a file at once or not at all.
+// Files by descriptor: reading at an offset, and writing that replaces a file at once or not at
+// all.
 #ifndef TENON_IO_DETAIL_FILE_HPP
 #define TENON_IO_DETAIL_FILE_HPP
 
@@ -16,7 +17,8 @@
 namespace tenon::io::detail {
 
 [[noreturn]] inline void fail_system(const std::string& what, const std::string& path) {
-  throw Error(errno == ENOENT ? TN_NOT_FOUND : TN_IO, "[io] " + path + ": " + what + ": " + std::strerror(errno));
+  throw Error(errno == ENOENT ? TN_NOT_FOUND : TN_IO,
+              "[io] " + path + ": " + what + ": " + std::strerror(errno));
 }
 
 // An open file, closed at the end of its scope.
@@ -37,7 +39,8 @@ class Descriptor {
 
 class InputFile {
  public:
-  explicit InputFile(const std::string& path) : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit InputFile(const std::string& path)
+      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (fd_.get() < 0) fail_system("cannot be opened", path_);
     struct stat info {};
     if (::fstat(fd_.get(), &info) != 0) fail_system("cannot be examined", path_);
@@ -50,11 +53,13 @@ class InputFile {
   void read(void* destination, uint64_t bytes, uint64_t offset) const {
     char* to = static_cast<char*>(destination);
     while (bytes > 0) {
-      const ssize_t n = ::pread(fd_.get(), to, std::min<uint64_t>(bytes, 1u << 30), static_cast<off_t>(offset));
+      const ssize_t n =
+          ::pread(fd_.get(), to, std::min<uint64_t>(bytes, 1u << 30), static_cast<off_t>(offset));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) fail_system("cannot be read", path_);
       if (n == 0)
-        throw Error(TN_DATA_LOSS, "[io] " + path_ + ": byte " + std::to_string(offset) + ": the file ends here");
+        throw Error(TN_DATA_LOSS,
+                    "[io] " + path_ + ": byte " + std::to_string(offset) + ": the file ends here");
       to += n;
       bytes -= static_cast<uint64_t>(n);
       offset += static_cast<uint64_t>(n);
@@ -67,10 +72,12 @@ class InputFile {
   uint64_t size_ = 0;
 };
 
-// Writes into a temporary file beside `path`; commit() puts it in its place. Without it nothing stays.
+// Writes into a temporary file beside `path`; commit() puts it in its place. Without it nothing
+// stays.
 class AtomicFile {
  public:
-  explicit AtomicFile(const std::string& path) : path_(path), temporary_(path + ".XXXXXX"), fd_(make(temporary_)) {
+  explicit AtomicFile(const std::string& path)
+      : path_(path), temporary_(path + ".XXXXXX"), fd_(make(temporary_)) {
     if (fd_.get() < 0) fail_system("no temporary file can be made beside it", path_);
   }
   ~AtomicFile() {
@@ -98,11 +105,13 @@ class AtomicFile {
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_system("cannot be replaced", path_);
     committed_ = true;
     const size_t slash = path_.rfind('/');
-    const std::string directory = slash == std::string::npos ? "." : path_.substr(0, std::max<size_t>(slash, 1));
+    const std::string directory =
+        slash == std::string::npos ? "." : path_.substr(0, std::max<size_t>(slash, 1));
     const Descriptor dir(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (dir.get() < 0) fail_system("cannot be opened", directory);
     // Some file systems have no fsync for directories; the data itself is safe by then.
-    if (::fsync(dir.get()) != 0 && errno != EINVAL && errno != ENOTSUP) fail_system("cannot be flushed", directory);
+    if (::fsync(dir.get()) != 0 && errno != EINVAL && errno != ENOTSUP)
+      fail_system("cannot be flushed", directory);
   }
 
  private:

@@ -1,4 +1,5 @@
-// As much of JSON as a safetensors header holds, read strictly: objects, strings, arrays of whole numbers.
+// As much of JSON as a safetensors header holds, read strictly: objects, strings, arrays of whole
+// numbers.
 #ifndef TENON_IO_DETAIL_JSON_HPP
 #define TENON_IO_DETAIL_JSON_HPP
 
@@ -20,7 +21,8 @@ class JsonReader {
 
   [[noreturn]] void fail(const std::string& reason) const { fail_at(at_, reason); }
   [[noreturn]] void fail_at(size_t position, const std::string& reason) const {
-    throw Error(TN_DATA_LOSS, where_ + ": byte " + std::to_string(base_ + position) + ": " + reason);
+    throw Error(TN_DATA_LOSS,
+                where_ + ": byte " + std::to_string(base_ + position) + ": " + reason);
   }
   size_t position() const { return at_; }
 
@@ -79,7 +81,8 @@ class JsonReader {
 
  private:
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
       ++at_;
   }
   bool accept(char c) {
@@ -113,7 +116,10 @@ class JsonReader {
     uint32_t value = 0;
     for (int i = 0; i < 4; ++i, ++at_) {
       const char c = at_ < text_.size() ? text_[at_] : '\0';
-      const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      const int digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
       if (digit < 0) fail("expected four hexadecimal digits");
       value = value << 4 | static_cast<uint32_t>(digit);
     }
@@ -123,7 +129,8 @@ class JsonReader {
   void escape(std::string& out) {
     const char c = at_ < text_.size() ? text_[at_++] : '\0';
     static constexpr std::string_view from = "\"\\/bfnrt", to = "\"\\/\b\f\n\r\t";
-    if (const size_t k = c == '\0' ? std::string_view::npos : from.find(c); k != std::string_view::npos) {
+    if (const size_t k = c == '\0' ? std::string_view::npos : from.find(c);
+        k != std::string_view::npos) {
       out += to[k];
       return;
     }
@@ -161,16 +168,22 @@ class JsonReader {
   }
 
   void utf8(std::string& out) {
-    const auto byte = [&](size_t i) { return at_ + i < text_.size() ? static_cast<unsigned char>(text_[at_ + i]) : 0u; };
+    const auto byte = [&](size_t i) {
+      return at_ + i < text_.size() ? static_cast<unsigned char>(text_[at_ + i]) : 0u;
+    };
     const uint32_t first = byte(0);
-    const size_t length = first >= 0xf0 && first < 0xf5 ? 4 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xc2 && first < 0xe0 ? 2 : 0;
+    const size_t length = first >= 0xf0 && first < 0xf5   ? 4
+                          : first >= 0xe0 && first < 0xf0 ? 3
+                          : first >= 0xc2 && first < 0xe0 ? 2
+                                                          : 0;
     uint32_t code = length == 4 ? first & 7 : length == 3 ? first & 15 : first & 31;
     for (size_t i = 1; i < length; ++i) {
       if ((byte(i) & 0xc0) != 0x80) fail("text that is not UTF-8");
       code = code << 6 | (byte(i) & 0x3f);
     }
     const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-    if (length == 0 || overlong || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) fail("text that is not UTF-8");
+    if (length == 0 || overlong || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+      fail("text that is not UTF-8");
     out.append(text_.substr(at_, length));
     at_ += length;
   }
