@@ -20,16 +20,20 @@ using S = hn::Rebind<uint16_t, F>;
 void from_f16(const uint16_t* in, float* out, int64_t n) {
   const int64_t step = static_cast<int64_t>(hn::Lanes(F()));
   int64_t i = 0;
+#if HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR  // which know no infinity and no NaN
   for (; i + step <= n; i += step)
     hn::StoreU(hn::PromoteTo(F(), hn::LoadU(H(), reinterpret_cast<const hwy::float16_t*>(in + i))),
                F(), out + i);
+#else
+  (void)step;
+#endif
   for (; i < n; ++i) out[i] = half_to_float(in[i]);
 }
 
 void to_f16(const float* in, uint16_t* out, int64_t n) {
   const int64_t step = static_cast<int64_t>(hn::Lanes(F()));
   int64_t i = 0;
-#if HWY_TARGET != HWY_EMU128  // its emulation truncates
+#if HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR  // which truncate
   for (; i + step <= n; i += step)
     hn::StoreU(hn::DemoteTo(H(), hn::LoadU(F(), in + i)), H(),
                reinterpret_cast<hwy::float16_t*>(out + i));

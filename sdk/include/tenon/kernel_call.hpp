@@ -1,6 +1,6 @@
 // Typed access to the arguments of a kernel's call, and a loop for elementwise kernels.
-#ifndef TENON_SDK_CALL_HPP
-#define TENON_SDK_CALL_HPP
+#ifndef TENON_SDK_KERNEL_CALL_HPP
+#define TENON_SDK_KERNEL_CALL_HPP
 
 #include <cstdint>
 #include <span>
