@@ -97,8 +97,13 @@ def check_alone(breaches):
 
 
 def core_lines():
-    files = tracked("core") + [p for p in [ROOT / "core/ops.def"] if p.exists()]
-    return sum(1 for p in files for line in code_only(p.read_text()).splitlines() if line.strip())
+    """Lines of code of libtenon itself (its tables are data), and of the public headers, which are its contract and built by others."""
+    public = {"include", "cpp"}
+    counts = {"libtenon": 0, "public headers": 0}
+    for path in tracked("core"):
+        part = "public headers" if path.relative_to(ROOT).parts[1] in public else "libtenon"
+        counts[part] += sum(1 for line in code_only(path.read_text()).splitlines() if line.strip())
+    return counts
 
 
 def main():
@@ -108,11 +113,12 @@ def main():
     check_public_headers(breaches)
     check_alone(breaches)
     lines = core_lines()
-    if lines > CORE_LIMIT:
-        breaches.append(f"core:1: {lines} lines of code; at most {CORE_LIMIT}")
+    if lines["libtenon"] > CORE_LIMIT:
+        breaches.append(f"core:1: {lines['libtenon']} lines of code; at most {CORE_LIMIT}")
     for breach in breaches:
         print(breach)
-    print(f"core: {lines} lines of code (at most {CORE_LIMIT})")
+    print(f"core: {lines['libtenon']} lines of code (at most {CORE_LIMIT}), "
+          f"and {lines['public headers']} of public headers")
     print("doors: " + (f"{len(breaches)} breaches" if breaches else "shut"))
     return 1 if breaches else 0
 
