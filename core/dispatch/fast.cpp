@@ -48,7 +48,7 @@ bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
       return false;
     }
   }
-  if (like == nullptr || (op.through && wants_record(args, nargs))) return false;
+  if (like == nullptr) return false;
   const tn_kernel* kernel = plain_kernel(op, *like);
   if (kernel == nullptr || (op.through && wants_record(args, nargs))) return false;
 

@@ -2,6 +2,7 @@
 // add samples for it there: an op without any is a failure of the suite.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -42,7 +43,6 @@ struct Sample {
   bool complex_gradient = true;
   bool layouts = true;    // other layouts than row-major are tried
   double tolerance = 1;   // times the dtype's own
-  double low = 0, high = 0;  // not used by the runner
   // Checks results that a reference cannot give (random numbers); empty when they are right.
   std::function<std::string(const Args& args, const std::vector<Array>& results)> check;
 };
@@ -56,11 +56,11 @@ class Table {
     sample.make = std::move(make), sample.reference = std::move(reference);
     return add(std::move(sample));
   }
-  const std::vector<Sample>& samples() const { return samples_; }
+  const std::deque<Sample>& samples() const { return samples_; }
   std::vector<const Sample*> of(std::string_view op) const;
 
  private:
-  std::vector<Sample> samples_;
+  std::deque<Sample> samples_;  // references stay valid while it grows
 };
 
 // Every family, once.

@@ -18,6 +18,7 @@ const std::vector<Axes>& axes() {
                                          {{}, {}, false},                  {{40, 37}, Shape{1}, false},  {{2, 3, 2, 5}, Shape{1, 2}, false}};
   return list;
 }
+using conformance::label_of;
 std::string label_of(const Axes& a) {
   std::string text = conformance::label_of(a.shape) + (a.dims ? " over " + conformance::label_of(*a.dims) : " over all");
   return a.keepdim ? text + " kept" : text;
