@@ -143,6 +143,8 @@ Call::Call(const tn_op* op, const Args& args, Device device, Layout layout, Rng&
             value.tag = TN_VALUE_INTS, value.count = static_cast<uint32_t>(given.size()), value.as.ints = given.data();
           } else if constexpr (std::is_same_v<T, DType>) {
             value.tag = TN_VALUE_DTYPE, value.as.i = static_cast<int64_t>(given);
+          } else if constexpr (std::is_same_v<T, Device>) {
+            value.tag = TN_VALUE_DEVICE, value.as.device = given.get();
           }
         },
         args_[i]);
@@ -181,6 +183,13 @@ void Call::run_in_place(const std::vector<Tensor>& tensors) const {
   std::vector<tn_value> filled = values(tensors, lists);
   tn_tensor* out = tensors[0].get();
   detail::check(tn_op_call_into(op_, filled.data(), static_cast<uint32_t>(filled.size()), &out, 1));
+}
+
+bool Call::belongs_to(size_t tensor, const std::vector<size_t>& args) const {
+  for (const Slot& slot : slots_)
+    if (tensor >= slot.first && tensor < slot.first + slot.count)
+      return std::find(args.begin(), args.end(), slot.value) != args.end();
+  return false;
 }
 
 std::vector<Tensor> Call::written() const {

@@ -28,6 +28,8 @@ class Call {
   std::vector<Tensor> run(const std::vector<Tensor>& tensors) const;
   // Into the first tensor argument; throws Error where that is not possible.
   void run_in_place(const std::vector<Tensor>& tensors) const;
+  // Whether a tensor is part of one of these arguments.
+  bool belongs_to(size_t tensor, const std::vector<size_t>& args) const;
   // Tensors of "Tensor!" arguments.
   std::vector<Tensor> written() const;
 

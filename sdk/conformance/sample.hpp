@@ -17,7 +17,7 @@ struct Number {  // where the schema says Scalar, or Tensor of an elementwise op
   Scalar value;
   double real;
 };
-using Arg = std::variant<std::monostate, Array, std::vector<Array>, Number, int64_t, double, bool, std::string, Shape, DType>;
+using Arg = std::variant<std::monostate, Array, std::vector<Array>, Number, int64_t, double, bool, std::string, Shape, DType, Device>;
 using Args = std::vector<Arg>;
 
 inline const Array& array(const Args& args, size_t i) { return std::get<Array>(args[i]); }
@@ -41,6 +41,7 @@ struct Sample {
   Reference reference;
   bool gradient = true;   // checked in f64 when the op is differentiable
   bool complex_gradient = true;
+  std::vector<size_t> fixed;  // arguments that no gradient goes to
   bool layouts = true;    // other layouts than row-major are tried
   double tolerance = 1;   // times the dtype's own
   // Checks results that a reference cannot give (random numbers); empty when they are right.

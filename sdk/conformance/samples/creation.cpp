@@ -173,6 +173,8 @@ void add_views(Table& t) {
   view(t, "select", "(3,4)", {3, 4}, {3}, {int64_t{1}, int64_t{-1}}, [](const Shape& i) { return Shape{i[0], 3}; });
   view(t, "flip", "(3,4)", {3, 4}, {3, 4}, {Shape{1}}, [](const Shape& i) { return Shape{i[0], 3 - i[1]}; });
   view(t, "diagonal", "(3,4) offset 1", {3, 4}, {3}, {int64_t{1}}, [](const Shape& i) { return Shape{i[0], i[0] + 1}; });
+  t.add("to", "where it is", kAll, [](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, {2, 3}), Device("cpu")}; },
+        [](const Args& a) { return one(array(a, 0)); });
   view(t, "alias", "(2,3)", {2, 3}, {2, 3}, {}, [](const Shape& i) { return i; });
   t.add("as_strided", "(4,4) diagonal", kAll, [](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, {4, 4}), Shape{4}, Shape{5}}; },
         [](const Args& a) {

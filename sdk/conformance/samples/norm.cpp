@@ -22,6 +22,7 @@ Grouping trailing(const Shape& x, size_t n) {
   Grouping g;
   g.stats = Shape(x.begin(), x.end() - static_cast<std::ptrdiff_t>(n));
   g.groups = static_cast<size_t>(Array::count(g.stats));
+  g.stats.insert(g.stats.end(), n, 1);  // kept, so that they broadcast against x
   g.channels = static_cast<size_t>(Array::count(Shape(x.end() - static_cast<std::ptrdiff_t>(n), x.end())));
   for (size_t i = 0; i < g.groups * g.channels; ++i) g.group.push_back(i / g.channels), g.channel.push_back(i % g.channels);
   return g;
@@ -78,7 +79,7 @@ Array normalized(const Array& x, const Grouping& g, const Statistics& s, const A
 std::vector<Array> backward(const Array& grad, const Array& x, const Grouping& g, const std::vector<double>& mean,
                             const std::vector<double>& rstd, const Array* weight, bool centred, bool fixed) {
   std::vector<double> count(g.groups), first(g.groups), second(g.groups);
-  Array gx(x.dtype, x.shape), gw(x.dtype, {static_cast<int64_t>(g.channels)}), gb = gw;
+  Array gx(x.dtype, x.shape), gw(statistics_dtype(x.dtype), {static_cast<int64_t>(g.channels)}), gb = gw;
   auto hat = [&](size_t i) { return (x.re(i) - mean[g.group[i]]) * rstd[g.group[i]]; };
   auto scaled = [&](size_t i) { return grad.re(i) * (weight ? weight->re(g.channel[i]) : 1.0); };
   for (size_t i = 0; i < x.size(); ++i) {
@@ -336,11 +337,13 @@ void add_classification(Table& t) {
                            return nll(array(a, 0), array(a, 1), has(a, 2) ? &array(a, 2) : nullptr, n);
                          });
     loss.tolerance = 20, loss.layouts = false;
+    loss.fixed = {2};  // class weights have no gradient, as elsewhere
     Sample& entropy = t.add("cross_entropy", label, kFloats, [=](DType dtype, Rng& rng) { return make(dtype, rng, false); },
                             [=](const Args& a) {
                               return one(nll(log_softmax_rows(array(a, 0)), array(a, 1), has(a, 2) ? &array(a, 2) : nullptr, n)[0]);
                             });
     entropy.tolerance = 20, entropy.layouts = false;
+    entropy.fixed = {2};
     loss.gradient = entropy.gradient = n.shape[0] < 10;
     Sample& back = t.add("nll_loss_backward", label, kFloats,
                          [=](DType dtype, Rng& rng) {

@@ -63,7 +63,6 @@ struct Reduction {
   DType (*result)(DType);
   std::function<Complex(const Group&)> fold;
   Args before, after;  // arguments between x and dims, and behind keepdim
-  bool dims_then_extra = false;
   double low = -2, high = 2, tolerance = 4;
   bool distinct = false;
 };
@@ -96,16 +95,16 @@ void add_folds(Table& t) {
   reduction(t, {"sum", kReals | kBool | kComplex, sum_dtype, sum_of, {}, {}});
   reduction(t, {"prod", kDouble | TN_MASK(TN_DTYPE_F32) | TN_MASK(TN_DTYPE_I32), sum_dtype,
                 [](const Group& g) { return std::accumulate(g.begin(), g.end(), Complex(1), std::multiplies<>()); },
-                {}, {}, false, 0.9, 1.15, 40});
+                {}, {}, 0.9, 1.15, 40});
   reduction(t, {"max", kReals, same, [](const Group& g) {
-    return *std::max_element(g.begin(), g.end(), [](Complex a, Complex b) { return a.real() < b.real(); }); }, {}, {}, false, -2, 2, 1, true});
+    return *std::max_element(g.begin(), g.end(), [](Complex a, Complex b) { return a.real() < b.real(); }); }, {}, {}, -2, 2, 1, true});
   reduction(t, {"min", kReals, same, [](const Group& g) {
-    return *std::min_element(g.begin(), g.end(), [](Complex a, Complex b) { return a.real() < b.real(); }); }, {}, {}, false, -2, 2, 1, true});
+    return *std::min_element(g.begin(), g.end(), [](Complex a, Complex b) { return a.real() < b.real(); }); }, {}, {}, -2, 2, 1, true});
   reduction(t, {"mean", kReals | kComplex, fractional, mean_of, {}, {}});
   reduction(t, {"any", kReals | kBool, boolean, [](const Group& g) {
-    return Complex(std::any_of(g.begin(), g.end(), [](Complex v) { return v != 0.0; })); }, {}, {}, false, 0, 1});
+    return Complex(std::any_of(g.begin(), g.end(), [](Complex v) { return v != 0.0; })); }, {}, {}, 0, 1});
   reduction(t, {"all", kReals | kBool, boolean, [](const Group& g) {
-    return Complex(std::all_of(g.begin(), g.end(), [](Complex v) { return v != 0.0; })); }, {}, {}, false, 0, 1});
+    return Complex(std::all_of(g.begin(), g.end(), [](Complex v) { return v != 0.0; })); }, {}, {}, 0, 1});
   reduction(t, {"logsumexp", kFloats, fractional, [](const Group& g) {
     double top = -kInf, total = 0;
     for (Complex v : g) top = std::max(top, v.real());
@@ -115,7 +114,7 @@ void add_folds(Table& t) {
     reduction(t, {"norm", kFloats, real_fraction, [p](const Group& g) {
       double total = 0;
       for (Complex v : g) total = std::isinf(p) ? std::max(total, std::abs(v)) : total + std::pow(std::abs(v), p);
-      return Complex(std::isinf(p) ? total : std::pow(total, 1 / p)); }, {p}, {}, false, 0.2, 2, 8, std::isinf(p)});
+      return Complex(std::isinf(p) ? total : std::pow(total, 1 / p)); }, {p}, {}, 0.2, 2, 8});
   for (Axes a : axes()) {
     if (a.keepdim) continue;
     t.add("count_nonzero", label_of(a), kReals | kBool,
