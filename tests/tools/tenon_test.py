@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""The `tenon` command as a person uses it: what it prints, what it writes, how it fails.
+
+usage: tenon_test.py PROGRAM [unittest arguments]
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
+
+
+def tenon(*words):
+    done = subprocess.run([str(PROGRAM), *words], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Help(unittest.TestCase):
+    def test_every_command_teaches_by_example(self):
+        for command in ("devices", "ops", "explain", "bench"):
+            code, out, _ = tenon(command, "--help")
+            self.assertEqual(code, 0)
+            self.assertIn(f"tenon {command}", out)
+            self.assertIn("examples:", out)
+
+    def test_nothing_asked_shows_help_and_is_a_usage_error(self):
+        code, out, _ = tenon()
+        self.assertEqual(code, 2)
+        self.assertIn("usage: tenon COMMAND", out)
+        self.assertEqual(tenon("--help")[0], 0)
+
+    def test_version(self):
+        self.assertRegex(tenon("--version")[1], r"^tenon \d+\.\d+\.\d+\n$")
+
+
+class Errors(unittest.TestCase):
+    def expect(self, code, text, *words):
+        got, _, err = tenon(*words)
+        self.assertEqual(got, code, err)
+        self.assertIn(text, err)
+
+    def test_unknown_names_suggest_the_nearest(self):
+        self.expect(2, "did you mean 'devices'?", "device")
+        self.expect(2, "did you mean '--json'?", "devices", "--jsn")
+        self.expect(3, "did you mean 'softmax'?", "explain", "sofmax")
+        self.expect(3, "cpu", "explain", "softmax", "--device", "cqu")
+        self.expect(3, "did you mean 'f32'?", "ops", "--dtype", "f33")
+        self.expect(2, "did you mean 'models'?", "bench", "--suite", "model")
+
+    def test_missing_and_superfluous_arguments(self):
+        self.expect(2, "explain needs an op", "explain")
+        self.expect(2, "too many arguments", "explain", "add", "mul")
+        self.expect(2, "--rounds must be at least 1", "bench", "--rounds", "0")
+        self.expect(2, "tenon bench --help", "bench", "--rounds", "many")
+
+    def test_a_file_that_cannot_be_written(self):
+        self.expect(1, "cannot write", "bench", "--suite", "models", "--rounds", "1", "--json", "/nowhere/at/all.json")
+
+
+class Output(unittest.TestCase):
+    def test_devices(self):
+        code, out, _ = tenon("devices", "--json")
+        self.assertEqual(code, 0)
+        rows = json.loads(out)
+        fields = {"plugin", "version", "path", "device", "kind", "memory_total", "memory_free", "status", "reason"}
+        for row in rows:
+            self.assertLessEqual(fields, set(row))
+        self.assertEqual([row["device"] for row in rows if row["plugin"] == "core"], ["cpu:0"])
+        self.assertIn("cpu:0", tenon("devices")[1])
+
+    def test_ops_have_schema_and_provider(self):
+        ops = {row["name"]: row for row in json.loads(tenon("ops", "--json")[1])}
+        self.assertEqual(ops["add"]["schema"], "add(Tensor x, Tensor y) -> Tensor @1")
+        self.assertEqual(ops["add"]["providers"]["cpu:0"], "cpu")
+        self.assertEqual(ops["reshape"]["providers"]["cpu:0"], "core")
+        self.assertEqual(ops["einsum"]["providers"]["cpu:0"], "decomposition")
+        self.assertTrue(ops["add"]["differentiable"])
+        self.assertFalse(ops["argmax"]["differentiable"])
+
+    def test_every_op_has_a_provider_on_the_host(self):
+        missing = [row["name"] for row in json.loads(tenon("ops", "--json")[1]) if not row["providers"]["cpu:0"]]
+        self.assertEqual(missing, [])
+
+    def test_explain_says_who_and_why(self):
+        code, out, _ = tenon("explain", "matmul", "--device", "cpu")
+        self.assertEqual(code, 0)
+        self.assertIn("matmul(Tensor x, Tensor y) -> Tensor @1", out)
+        self.assertIn("kernel of plugin 'cpu', priority", out)
+
+    def test_bench_writes_figures_and_a_chart(self):
+        with tempfile.TemporaryDirectory() as folder:
+            figures, page = pathlib.Path(folder) / "b.json", pathlib.Path(folder) / "b.html"
+            code, out, err = tenon("bench", "--suite", "models", "--rounds", "2", "--json", str(figures), "--html", str(page))
+            self.assertEqual(code, 0, err)
+            self.assertIn("MLP 64-64-10", out)
+            rows = json.loads(figures.read_text())
+            self.assertTrue(all(row["agrees"] and len(row["seconds"]) == 2 and row["median_s"] > 0 for row in rows))
+            self.assertIn("class=fill", page.read_text())
+
+
+if __name__ == "__main__":
+    if PROGRAM is None:
+        sys.exit(__doc__)
+    unittest.main()
