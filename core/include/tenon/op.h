@@ -52,9 +52,9 @@ typedef struct tn_call_hooks {
   uint32_t struct_size;
   uint32_t flags;
   void* ctx;
-  /* After results are known and before the kernel runs; non-NULL stops the call with that error. May be NULL. */
+  /* Before the call runs; non-NULL stops it with that error. Calls that a composite op makes are seen as well. May be NULL. */
   tn_status* (*before)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs);
-  /* After the kernel was enqueued. `provider` is the plugin's id. May be NULL. */
+  /* After the kernel was enqueued. `provider` is as tn_op_provider says, "core" for views. May be NULL. */
   void (*after)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor* const* outs,
                 uint32_t nouts, tn_str provider);
 } tn_call_hooks;
