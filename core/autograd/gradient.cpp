@@ -93,22 +93,22 @@ Ref conform(Ref gradient, const TensorMeta& want, std::string_view name, std::st
   if (same(gradient->sizes(), want.sizes()) && gradient->dtype() == want.dtype &&
       gradient->device == want.device) [[likely]]
     return gradient;
-  const std::string found = describe(*gradient);
-  const auto refuse = [&] {
-    fail(TN_INVALID_ARGUMENT, "[{}] the gradient {} is {}, expected {}{}@{}", name, what, found,
-         dtype_name(want.dtype), format_shape(want.sizes()), want.device->id);
+  const auto refuse = [&](const tn_tensor& found) {
+    fail(TN_INVALID_ARGUMENT, "[{}] the gradient {} is {}, expected {}{}@{}", name, what,
+         describe(found), dtype_name(want.dtype), format_shape(want.sizes()), want.device->id);
   };
   // A number on the host may have joined a device's tensor.
   const bool joined = want.ndim == 0 && want.device->is_host();
-  if (gradient->device != want.device && !joined && gradient->ndim() != 0) refuse();
+  if (gradient->device != want.device && !joined && gradient->ndim() != 0) refuse(*gradient);
   if (!same(gradient->sizes(), want.sizes())) {
-    gradient = sum_to(gradient, want.sizes());
-    if (!gradient) refuse();
+    Ref summed = sum_to(gradient, want.sizes());
+    if (!summed) refuse(*gradient);
+    gradient = std::move(summed);
   }
   Tensor fitted = Tensor::adopt(gradient.take());
   if (fitted.device().get() != want.device) fitted = fitted.to(Device(want.device));
   if (static_cast<tn_dtype>(fitted.dtype()) != want.dtype) {
-    if (!is_differentiable(static_cast<tn_dtype>(fitted.dtype()))) refuse();
+    if (!is_differentiable(static_cast<tn_dtype>(fitted.dtype()))) refuse(*fitted.get());
     if (is_complex(static_cast<tn_dtype>(fitted.dtype())) && !is_complex(want.dtype))
       fitted = tenon::real(fitted);
     fitted = fitted.to(static_cast<DType>(want.dtype));

@@ -144,9 +144,9 @@ void Execution::make_outputs() {
     if (spec.dynamic) continue;
     if (into_ != nullptr) {
       const tn_tensor& given = *into_[k];
-      frame_.require(given.dtype() == spec.dtype && Dims(given.sizes()) == spec.shape,
-                     "the result is {}{}, but the output is {}", dtype_name(spec.dtype),
-                     format_shape(spec.shape), describe(given));
+      if (given.dtype() != spec.dtype || !std::ranges::equal(given.sizes(), spec.shape))
+        frame_.fail(TN_INVALID_ARGUMENT, "the result is {}{}, but the output is {}",
+                    dtype_name(spec.dtype), format_shape(spec.shape), describe(given));
       frame_.require(given.device == &frame_.device(), "the result is on {}, but the output on {}",
                      frame_.device().id, given.device->id);
       direct_[k] = writes_directly(k);

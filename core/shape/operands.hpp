@@ -18,7 +18,9 @@ inline std::span<const int64_t> sizes_of(const Frame& frame, uint32_t i) {
   return frame.is_tensor(i) ? frame.tensor(i).sizes() : std::span<const int64_t>{};
 }
 
-inline bool same_shape(std::span<const int64_t> a, std::span<const int64_t> b) { return std::ranges::equal(a, b); }
+inline bool same_shape(std::span<const int64_t> a, std::span<const int64_t> b) {
+  return std::ranges::equal(a, b);
+}
 
 // Integers and bool compute in f32 where the result is a fraction.
 inline tn_dtype fractional(tn_dtype dtype) {
@@ -33,9 +35,12 @@ inline tn_dtype widened(tn_dtype dtype) {
 }
 
 // What statistics and affine parameters of a normalisation are kept in.
-inline tn_dtype statistic(tn_dtype dtype) { return (TN_MASK(dtype) & TN_MASK_HALF) != 0 ? TN_DTYPE_F32 : dtype; }
+inline tn_dtype statistic(tn_dtype dtype) {
+  return (TN_MASK(dtype) & TN_MASK_HALF) != 0 ? TN_DTYPE_F32 : dtype;
+}
 
-// The sum of integers is taken in 64 bits whatever comes out, so only a change of kind needs a conversion first.
+// The sum of integers is taken in 64 bits whatever comes out, so only a change of kind needs a
+// conversion first.
 inline tn_dtype sum_result(Frame& frame, uint32_t dtype_arg) {
   const tn_dtype in = operand(frame, 0).dtype();
   const tn_dtype out = frame.dtype_or(dtype_arg, widened(in));

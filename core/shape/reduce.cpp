@@ -1,5 +1,6 @@
 // Reductions: the loop's last dimensions are reduced, `dims` absent means all of them.
 #include "shape/operands.hpp"
+#include "shape/text.hpp"
 
 using namespace tenon::core;
 
@@ -10,7 +11,7 @@ void require_elements(const Frame& frame, const tn_tensor& x, uint32_t mask) {
   int64_t kept = 1, reduced = 1;
   for (uint32_t d = 0; d < x.ndim(); ++d) ((mask >> d & 1) != 0 ? reduced : kept) *= x.shape()[d];
   frame.require(reduced != 0 || kept == 0, "nothing to reduce in a tensor of shape {}",
-                format_shape(x.sizes()));
+                shown(x.sizes()));
 }
 
 }  // namespace

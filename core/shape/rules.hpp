@@ -1,4 +1,5 @@
-// Every shape rule that ops.def names, declared from the table itself; the definitions lie in one file a family.
+// Every shape rule that ops.def names, declared from the table itself; the definitions lie in one
+// file a family.
 #pragma once
 
 #include "dispatch/frame.hpp"
