@@ -65,13 +65,13 @@ bool has_overlap(const tn_tensor& tensor) {
   return false;
 }
 
-std::string format_shape(std::span<const int64_t> shape) {
+ShapeText::operator std::string() const {
   std::string text = "(";
   for (size_t d = 0; d < shape.size(); ++d) text += fmt::format("{}{}", d ? ", " : "", shape[d]);
   return text + (shape.size() == 1 ? ",)" : ")");
 }
 
-std::string describe(const tn_tensor& tensor) {
+TensorText::operator std::string() const {
   return fmt::format("{}{}@{}", dtype_name(tensor.dtype()), format_shape(tensor.sizes()),
                      tensor.device->id);
 }

@@ -1,6 +1,8 @@
 // The tensor header, its storage, and what the core does with them.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <cstdint>
 #include <span>
@@ -91,9 +93,17 @@ inline bool is_differentiable(tn_dtype dtype) { return is_floating(dtype) || is_
 tn_dtype promote(tn_dtype a, tn_dtype b);
 std::string_view dtype_name(tn_dtype dtype);
 
-// "(2, 3)", as errors print shapes; "f32(2, 3)@cpu:0" for a tensor.
-std::string format_shape(std::span<const int64_t> shape);
-std::string describe(const tn_tensor& tensor);
+// "(2, 3)", as errors print shapes; "f32(2, 3)@cpu:0" for a tensor. Arguments of checks that hold: text is only made for errors.
+struct ShapeText {
+  std::span<const int64_t> shape;
+  operator std::string() const;
+};
+struct TensorText {
+  const tn_tensor& tensor;
+  operator std::string() const;
+};
+inline ShapeText format_shape(std::span<const int64_t> shape) { return {shape}; }
+inline TensorText describe(const tn_tensor& tensor) { return {tensor}; }
 
 // A fresh row-major tensor. Throws Error. The caller owns the reference.
 tn_tensor* make_tensor(tn_dtype dtype, std::span<const int64_t> shape, tn_device& device);
@@ -151,3 +161,16 @@ class Ref {
 };
 
 }  // namespace tenon::core
+
+template <>
+struct fmt::formatter<tenon::core::ShapeText> : fmt::formatter<std::string> {
+  auto format(const tenon::core::ShapeText& text, format_context& context) const {
+    return fmt::formatter<std::string>::format(text, context);
+  }
+};
+template <>
+struct fmt::formatter<tenon::core::TensorText> : fmt::formatter<std::string> {
+  auto format(const tenon::core::TensorText& text, format_context& context) const {
+    return fmt::formatter<std::string>::format(text, context);
+  }
+};
