@@ -5,17 +5,19 @@
 // the best one:
 //   #undef HWY_TARGET_INCLUDE
 //   #define HWY_TARGET_INCLUDE "ops/NAME.cpp"
-//   #include <hwy/foreach_target.h>   // before highway.h; other headers above it, so that they are
-//   compiled for the baseline #include <hwy/highway.h> HWY_BEFORE_NAMESPACE(); namespace
-//   tenon::cpu::HWY_NAMESPACE { … void add_kernels(KernelList& list) { … } } HWY_AFTER_NAMESPACE();
+//   #include <hwy/foreach_target.h>
+//   #include <hwy/highway.h>
+//   HWY_BEFORE_NAMESPACE();
+//   namespace tenon::cpu::HWY_NAMESPACE { … void add_kernels(KernelList& list) { … } }
+//   HWY_AFTER_NAMESPACE();
 //   #if HWY_ONCE
 //   namespace tenon::cpu {
 //   HWY_EXPORT(add_kernels);
 //   void add_NAME_kernels(KernelList& list) { HWY_DYNAMIC_DISPATCH(add_kernels)(list); }
 //   }
 //   #endif
-// A template that lies outside HWY_NAMESPACE is compiled for the baseline, and calls of it are not
-// inlined.
+// Other headers come above foreach_target.h: what they hold is compiled for the baseline. A template
+// that lies outside HWY_NAMESPACE is as well, and calls of it are not inlined.
 #pragma once
 
 #include <string_view>
