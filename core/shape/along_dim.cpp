@@ -1,6 +1,5 @@
 // Ops along one dimension, which kernels get as the last and contiguous one.
 #include "shape/operands.hpp"
-#include "shape/text.hpp"
 
 using namespace tenon::core;
 
@@ -28,8 +27,8 @@ TN_RULE(along_dim) {
 TN_RULE(along_dim2) {
   tn_tensor& g = operand(frame, 0);
   tn_tensor& y = operand(frame, 1);
-  frame.require(same_shape(g.sizes(), y.sizes()), "shapes {} and {} differ", shown(g.sizes()),
-                shown(y.sizes()));
+  frame.require(same_shape(g.sizes(), y.sizes()), "shapes {} and {} differ",
+                format_shape(g.sizes()), format_shape(y.sizes()));
   const tn_dtype out = promote(g.dtype(), y.dtype());
   frame.require((TN_MASK(out) & TN_MASK_FLOAT) != 0, "wants a floating dtype, got {}",
                 dtype_name(out));
@@ -73,7 +72,7 @@ TN_RULE(searchsorted) {
   const bool rows = rank == values.ndim() && rank > 0 &&
                     same_shape(sorted.sizes().first(rank - 1), values.sizes().first(rank - 1));
   frame.require(rank == 1 || rows, "sorted {} fits values {} neither as one row nor row by row",
-                shown(sorted.sizes()), shown(values.sizes()));
+                format_shape(sorted.sizes()), format_shape(values.sizes()));
   const tn_dtype common = promote(sorted.dtype(), values.dtype());
   frame.require(!is_complex(common), "wants an ordered dtype, got {}", dtype_name(common));
   frame.cast_all(common);

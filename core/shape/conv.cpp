@@ -1,6 +1,5 @@
 // Shape rules of convolution and its two backward ops.
 #include "shape/rules.hpp"
-#include "shape/text.hpp"
 #include "shape/window.hpp"
 
 namespace tenon::core {
@@ -16,8 +15,8 @@ Dims conv_shape(Frame& frame, ConvSizes sizes, uint32_t at) {
   const auto [x, weight] = sizes;
   const uint32_t n = spatial_rank(frame, x, "x");
   frame.require(weight.size() == x.size(),
-                "weight of shape {} does not fit x of shape {}: ranks differ", shown(weight),
-                shown(x));
+                "weight of shape {} does not fit x of shape {}: ranks differ", format_shape(weight),
+                format_shape(x));
   const Dims stride = window_list(frame, at, n, 1), padding = window_list(frame, at + 1, n, 0),
              dilation = window_list(frame, at + 2, n, 1);
   const int64_t groups = frame.integer(at + 3);
@@ -26,18 +25,19 @@ Dims conv_shape(Frame& frame, ConvSizes sizes, uint32_t at) {
                 "groups {} must divide the channels of x {} and of the output {}", groups, x[1],
                 weight[0]);
   frame.require(weight[1] == x[1] / groups,
-                "weight of shape {} takes {} channels a group, x of shape {} has {}", shown(weight),
-                weight[1], shown(x), x[1] / groups);
+                "weight of shape {} takes {} channels a group, x of shape {} has {}",
+                format_shape(weight), weight[1], format_shape(x), x[1] / groups);
   Dims out;
   out.push(x[0]);
   out.push(weight[0]);
   for (uint32_t d = 0; d < n; ++d) {
     const int64_t kernel = weight[d + 2], padded = x[d + 2] + 2 * padding[d],
                   reach = dilation[d] * (kernel - 1) + 1;
-    frame.require(kernel >= 1, "weight of shape {} has an empty kernel", shown(weight));
+    frame.require(kernel >= 1, "weight of shape {} has an empty kernel", format_shape(weight));
     frame.require(reach <= padded,
                   "kernel of shape {} with dilation {} exceeds x of shape {} with padding {}",
-                  shown(weight.subspan(2)), shown(dilation), shown(x), shown(padding));
+                  format_shape(weight.subspan(2)), format_shape(dilation), format_shape(x),
+                  format_shape(padding));
     out.push((padded - reach) / stride[d] + 1);
   }
   return out;
@@ -55,8 +55,8 @@ tn_dtype common_dtype(Frame& frame) {
 
 void require_output(const Frame& frame, std::span<const int64_t> expected) {
   frame.require(Dims(frame.tensor(0).sizes()) == Dims(expected),
-                "g has shape {}, the convolution gives {}", shown(frame.tensor(0).sizes()),
-                shown(expected));
+                "g has shape {}, the convolution gives {}", format_shape(frame.tensor(0).sizes()),
+                format_shape(expected));
 }
 
 }  // namespace

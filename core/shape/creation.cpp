@@ -1,6 +1,5 @@
 // Ops that make tensors from numbers, and triangles of matrices.
 #include "shape/number.hpp"
-#include "shape/text.hpp"
 
 using namespace tenon::core;
 
@@ -9,7 +8,8 @@ namespace {
 void require_sizes(const Frame& frame, std::span<const int64_t> shape) {
   frame.require(shape.size() <= TN_MAX_DIMS, "{} dimensions, at most {} possible", shape.size(),
                 TN_MAX_DIMS);
-  for (int64_t size : shape) frame.require(size >= 0, "negative size in shape {}", shown(shape));
+  for (int64_t size : shape)
+    frame.require(size >= 0, "negative size in shape {}", format_shape(shape));
 }
 
 // Steps from `start` below `end`; exact for integers.

@@ -1,7 +1,6 @@
 // Indexing, joining and rolling. Indices are read as i64; kernels check their values before they
 // write anything.
 #include "shape/operands.hpp"
-#include "shape/text.hpp"
 
 using namespace tenon::core;
 
@@ -24,7 +23,8 @@ void require_within(const Frame& frame, const tn_tensor& index, std::span<const 
   bool fits = index.ndim() == other.size();
   for (uint32_t d = 0; fits && d < index.ndim(); ++d)
     fits = d == dim || index.shape()[d] <= other[d];
-  frame.require(fits, "index {} reaches beyond {} {}", shown(index.sizes()), what, shown(other));
+  frame.require(fits, "index {} reaches beyond {} {}", format_shape(index.sizes()), what,
+                format_shape(other));
 }
 
 struct Advanced {
@@ -55,7 +55,7 @@ Advanced advanced_shape(const Frame& frame, const tn_tensor& x,
     if (mask) {
       frame.require(same_shape(index->sizes(), x.sizes().subspan(dim, consumed)),
                     "mask {} does not have the shape of dimensions {} to {} of {}",
-                    shown(index->sizes()), dim, dim + consumed, shown(x.sizes()));
+                    format_shape(index->sizes()), dim, dim + consumed, format_shape(x.sizes()));
       out.dynamic = true;
     } else {
       frame.require(is_integral(index->dtype()),
@@ -115,7 +115,7 @@ TN_RULE(index_add) {
   Dims expected(x.sizes());
   expected[dim] = index.numel;
   frame.require(same_shape(operand(frame, 3).sizes(), expected), "src has shape {}, expected {}",
-                shown(frame.tensor(3).sizes()), shown(expected));
+                format_shape(frame.tensor(3).sizes()), format_shape(expected));
   take_dtype(frame, 3, x.dtype());
   frame.result(0, x.dtype(), x.sizes());
 }
@@ -138,7 +138,8 @@ TN_RULE(index_put) {
   const auto values = sizes_of(frame, 2);
   if (!out.dynamic) {
     const bool fits = same_shape(broadcast_shapes(frame, out.shape, values), out.shape);
-    frame.require(fits, "values {} do not broadcast to {}", shown(values), shown(out.shape));
+    frame.require(fits, "values {} do not broadcast to {}", format_shape(values),
+                  format_shape(out.shape));
   }
   take_dtype(frame, 2, x.dtype());
   frame.result(0, x.dtype(), x.sizes());
@@ -177,8 +178,8 @@ TN_RULE(like_first) {
                   "elements {} to {} lie outside a tensor of {} elements", low, high, x.numel);
   }
   const auto src = sizes_of(frame, 1);
-  frame.require(same_shape(src, expected), "src has shape {}, expected {}", shown(src),
-                shown(expected));
+  frame.require(same_shape(src, expected), "src has shape {}, expected {}", format_shape(src),
+                format_shape(expected));
   take_dtype(frame, 1, x.dtype());
   frame.result(0, x.dtype(), x.sizes());
 }
@@ -199,8 +200,8 @@ TN_RULE(embedding_backward) {
   tn_tensor& index = index_operand(frame, 1);
   const bool fits =
       g.ndim() == index.ndim() + 1 && same_shape(g.sizes().first(index.ndim()), index.sizes());
-  frame.require(fits, "gradient {} does not have the shape of index {} and a row", shown(g.sizes()),
-                shown(index.sizes()));
+  frame.require(fits, "gradient {} does not have the shape of index {} and a row",
+                format_shape(g.sizes()), format_shape(index.sizes()));
   const int64_t rows = frame.integer(2);
   frame.require(rows >= 0, "rows must not be negative, got {}", rows);
   if (frame.has(3) && frame.integer(3) < 0) frame.set_integer(3, frame.integer(3) + rows);
@@ -237,7 +238,7 @@ TN_RULE(concat) {
     bool fits = xs[k]->ndim() == shape.n;
     for (uint32_t d = 0; fits && d < shape.n; ++d) fits = d == dim || xs[k]->shape()[d] == shape[d];
     frame.require(fits, "tensor {} of shape {} does not join with {} along dimension {}", k,
-                  shown(xs[k]->sizes()), shown(xs[0]->sizes()), dim);
+                  format_shape(xs[k]->sizes()), format_shape(xs[0]->sizes()), dim);
     shape[dim] += xs[k]->shape()[dim];
     if (xs[k]->dtype() != dtype) dtype = promote(dtype, xs[k]->dtype());
   }

@@ -1,6 +1,5 @@
 // Negative log-likelihood; log_probs is (C) or (N, C, …), target the same without C.
 #include "shape/operands.hpp"
-#include "shape/text.hpp"
 
 using namespace tenon::core;
 
@@ -17,12 +16,13 @@ void check_nll(Frame& frame, uint32_t first, uint32_t reduction) {
     if (d != channel) expected.push(x.shape()[d]);
   }
   frame.require(same_shape(target.sizes(), expected),
-                "target has shape {}, expected {} for log_probs of shape {}", shown(target.sizes()),
-                shown(expected), shown(x.sizes()));
+                "target has shape {}, expected {} for log_probs of shape {}",
+                format_shape(target.sizes()), format_shape(expected), format_shape(x.sizes()));
   if (frame.has(first + 2)) {
     tn_tensor& weight = operand(frame, first + 2);
     frame.require(weight.ndim() == 1 && weight.shape()[0] == x.shape()[channel],
-                  "weight has shape {}, expected ({})", shown(weight.sizes()), x.shape()[channel]);
+                  "weight has shape {}, expected ({})", format_shape(weight.sizes()),
+                  x.shape()[channel]);
     if (weight.dtype() != x.dtype()) frame.cast(first + 2, x.dtype());
   }
   const auto how = frame.str(reduction);
@@ -48,8 +48,8 @@ TN_RULE(nll_loss_backward) {
   const auto expected =
       frame.str(5) == "none" ? frame.tensor(2).sizes() : std::span<const int64_t>{};
   frame.require(same_shape(operand(frame, 0).sizes(), expected),
-                "gradient has shape {}, expected {}", shown(frame.tensor(0).sizes()),
-                shown(expected));
+                "gradient has shape {}, expected {}", format_shape(frame.tensor(0).sizes()),
+                format_shape(expected));
   frame.require(operand(frame, 4).numel == 1, "total_weight must hold one element");
   frame.cast(0, dtype);
   frame.cast(4, dtype);

@@ -1,6 +1,5 @@
 // Shape rules of matrix products.
 #include "shape/rules.hpp"
-#include "shape/text.hpp"
 #include "shape/window.hpp"
 
 namespace tenon::core {
@@ -18,11 +17,12 @@ TN_RULE(matmul) {
   frame.require_dtype(1, kNumbers, "a numeric dtype");
   const auto x = frame.tensor(0).sizes(), y = frame.tensor(1).sizes();
   frame.require(!x.empty() && !y.empty(),
-                "operands need at least one dimension, got shapes {} and {}", shown(x), shown(y));
+                "operands need at least one dimension, got shapes {} and {}", format_shape(x),
+                format_shape(y));
   const int64_t inner = x.back();
   const int64_t rows = y.size() == 1 ? y[0] : y[y.size() - 2];
-  frame.require(inner == rows, "inner sizes differ: shapes {} and {} ({} and {})", shown(x),
-                shown(y), inner, rows);
+  frame.require(inner == rows, "inner sizes differ: shapes {} and {} ({} and {})", format_shape(x),
+                format_shape(y), inner, rows);
   const auto batch = [](std::span<const int64_t> shape) {
     return shape.first(shape.size() < 2 ? 0 : shape.size() - 2);
   };
@@ -44,10 +44,10 @@ TN_RULE(linear) {
   frame.require_dtype(1, kNumbers, "a numeric dtype");
   const auto x = frame.tensor(0).sizes(), weight = frame.tensor(1).sizes();
   frame.require(!x.empty(), "x needs at least one dimension");
-  frame.require(weight.size() == 2, "weight must be (out, in), got shape {}", shown(weight));
+  frame.require(weight.size() == 2, "weight must be (out, in), got shape {}", format_shape(weight));
   frame.require(x.back() == weight[1],
-                "x of shape {} does not fit weight of shape {} ({} and {} features)", shown(x),
-                shown(weight), x.back(), weight[1]);
+                "x of shape {} does not fit weight of shape {} ({} and {} features)",
+                format_shape(x), format_shape(weight), x.back(), weight[1]);
   tn_dtype dtype = promote(frame.tensor(0).dtype(), frame.tensor(1).dtype());
   if (frame.has(2)) dtype = promote(dtype, bias_dtype(frame, 2, weight[0]));
   const std::string_view activation = frame.str(3);

@@ -1,7 +1,6 @@
 // Normalisations. Statistics, affine parameters and their gradients are f32 where x is f16 or bf16,
 // of x's dtype otherwise.
 #include "shape/operands.hpp"
-#include "shape/text.hpp"
 
 using namespace tenon::core;
 
@@ -21,7 +20,7 @@ void parameter(Frame& frame, uint32_t i, std::span<const int64_t> shape, tn_dtyp
   if (!frame.has(i)) return;
   tn_tensor& p = operand(frame, i);
   frame.require(same_shape(p.sizes(), shape), "{} has shape {}, expected {}",
-                frame.op().schema.args[i].name, shown(p.sizes()), shown(shape));
+                frame.op().schema.args[i].name, format_shape(p.sizes()), format_shape(shape));
   if (p.dtype() != dtype) frame.cast(i, dtype);
 }
 
@@ -30,7 +29,8 @@ Dims outer_shape(const Frame& frame, const tn_tensor& x, uint32_t arg) {
   const auto shape = frame.ints(arg);
   const bool fits =
       !shape.empty() && shape.size() <= x.ndim() && same_shape(x.sizes().last(shape.size()), shape);
-  frame.require(fits, "normalized shape {} is not the end of {}", shown(shape), shown(x.sizes()));
+  frame.require(fits, "normalized shape {} is not the end of {}", format_shape(shape),
+                format_shape(x.sizes()));
   Dims outer(x.sizes());
   std::fill(outer.end() - shape.size(), outer.end(), 1);
   return outer;
@@ -40,12 +40,13 @@ Dims outer_shape(const Frame& frame, const tn_tensor& x, uint32_t arg) {
 void gradient(Frame& frame, const tn_tensor& x, tn_dtype dtype) {
   tn_tensor& g = operand(frame, 0);
   frame.require(same_shape(g.sizes(), x.sizes()), "gradient {} does not have the shape {}",
-                shown(g.sizes()), shown(x.sizes()));
+                format_shape(g.sizes()), format_shape(x.sizes()));
   if (g.dtype() != dtype) frame.cast(0, dtype);
 }
 
 Dims channels(const Frame& frame, const tn_tensor& x) {
-  frame.require(x.ndim() >= 2, "wants (N, C, …), got a tensor of shape {}", shown(x.sizes()));
+  frame.require(x.ndim() >= 2, "wants (N, C, …), got a tensor of shape {}",
+                format_shape(x.sizes()));
   return Dims(x.sizes().subspan(1, 1));
 }
 
@@ -144,7 +145,7 @@ TN_RULE(batch_norm) {
                 "evaluation needs running_mean and running_var");
   const int64_t values = c[0] == 0 ? 0 : x.numel / c[0];
   frame.require(!training || values > 0 || c[0] == 0,
-                "no values to take statistics of in a tensor of shape {}", shown(x.sizes()));
+                "no values to take statistics of in a tensor of shape {}", format_shape(x.sizes()));
   frame.result(0, dtype, x.sizes());
   frame.result(1, statistic(dtype), c);
   frame.result(2, statistic(dtype), c);

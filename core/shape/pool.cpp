@@ -1,6 +1,5 @@
 // Shape rules of pooling, resampling and padding.
 #include "shape/rules.hpp"
-#include "shape/text.hpp"
 #include "shape/window.hpp"
 
 namespace tenon::core {
@@ -27,7 +26,7 @@ Dims pool_shape(Frame& frame, std::span<const int64_t> x, PoolArgs at) {
   Dims out(x.first(2));
   for (uint32_t d = 0; d < n; ++d) {
     frame.require(2 * padding[d] <= kernel[d], "padding {} exceeds half of the kernel {}",
-                  shown(padding), shown(kernel));
+                  format_shape(padding), format_shape(kernel));
     const int64_t reach = dilation[d] * (kernel[d] - 1) + 1,
                   room = x[d + 2] + 2 * padding[d] - reach;
     const bool up = frame.flag(at.ceil_mode);
@@ -35,8 +34,8 @@ Dims pool_shape(Frame& frame, std::span<const int64_t> x, PoolArgs at) {
     int64_t size = room < 0 ? (up && room > -stride[d] ? 1 : 0)
                             : (room + (up ? stride[d] - 1 : 0)) / stride[d] + 1;
     if (up && size > 0 && (size - 1) * stride[d] >= x[d + 2] + padding[d]) --size;
-    frame.require(size >= 1, "kernel {} exceeds x of shape {} with padding {}", shown(kernel),
-                  shown(x), shown(padding));
+    frame.require(size >= 1, "kernel {} exceeds x of shape {} with padding {}",
+                  format_shape(kernel), format_shape(x), format_shape(padding));
     out.push(size);
   }
   return out;
@@ -48,7 +47,7 @@ Dims resized(Frame& frame, uint32_t size_arg) {
   const Dims size = window_list(frame, size_arg, spatial_rank(frame, x, "x"), 1);
   Dims out(x.first(2));
   for (uint32_t d = 0; d < size.n; ++d) {
-    frame.require(x[d + 2] > 0, "x of shape {} has an empty spatial dimension", shown(x));
+    frame.require(x[d + 2] > 0, "x of shape {} has an empty spatial dimension", format_shape(x));
     out.push(size[d]);
   }
   return out;
@@ -65,8 +64,8 @@ void require_mode(const Frame& frame, std::string_view mode, uint32_t spatial) {
 
 void require_grad_shape(const Frame& frame, std::span<const int64_t> expected) {
   frame.require(Dims(frame.tensor(0).sizes()) == Dims(expected),
-                "g has shape {}, the forward op gives {}", shown(frame.tensor(0).sizes()),
-                shown(expected));
+                "g has shape {}, the forward op gives {}", format_shape(frame.tensor(0).sizes()),
+                format_shape(expected));
 }
 
 // Sizes after padding, or before it when `sign` is -1. pads: (before, after) of the last dimension
@@ -74,8 +73,8 @@ void require_grad_shape(const Frame& frame, std::span<const int64_t> expected) {
 Dims padded(const Frame& frame, std::span<const int64_t> shape, std::span<const int64_t> pads,
             std::string_view mode, int64_t sign) {
   frame.require(pads.size() % 2 == 0 && pads.size() / 2 <= shape.size(),
-                "pads {} must be pairs for at most {} dimensions, the last one first", shown(pads),
-                shape.size());
+                "pads {} must be pairs for at most {} dimensions, the last one first",
+                format_shape(pads), shape.size());
   bool known = mode == "constant";
   for (const char* name : {"reflect", "replicate", "circular"}) known |= mode == name;
   frame.require(known, "unknown mode \"{}\": constant, reflect, replicate or circular", mode);
@@ -84,22 +83,23 @@ Dims padded(const Frame& frame, std::span<const int64_t> shape, std::span<const 
     const size_t d = shape.size() - 1 - k;
     const int64_t before = pads[2 * k], after = pads[2 * k + 1];
     frame.require(std::min(before, after) >= -INT32_MAX && std::max(before, after) <= INT32_MAX,
-                  "pads out of range: {}", shown(pads));
+                  "pads out of range: {}", format_shape(pads));
     out[d] = shape[d] + sign * (before + after);
     const int64_t inner = sign > 0 ? shape[d] : out[d], outer = sign > 0 ? out[d] : shape[d];
     frame.require(inner >= 0 && outer >= 0 &&
                       inner + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0) >= 0,
-                  "pads {} leave a negative size of shape {}", shown(pads), shown(shape));
+                  "pads {} leave a negative size of shape {}", format_shape(pads),
+                  format_shape(shape));
     if (mode == "constant" || (before == 0 && after == 0)) continue;
     frame.require(before >= 0 && after >= 0, "mode \"{}\" takes no negative pads, got {}", mode,
-                  shown(pads));
+                  format_shape(pads));
     const int64_t most = mode == "reflect"    ? inner - 1
                          : mode == "circular" ? inner
                          : inner > 0          ? INT32_MAX
                                               : 0;
     frame.require(std::max(before, after) <= most,
-                  "mode \"{}\": pads {} too large for dimension {} of size {}", mode, shown(pads),
-                  d, inner);
+                  "mode \"{}\": pads {} too large for dimension {} of size {}", mode,
+                  format_shape(pads), d, inner);
   }
   return out;
 }
@@ -145,10 +145,11 @@ TN_RULE(pool_backward_indices) {
   const auto g = frame.tensor(0).sizes(), shape = shape_argument(frame, 2);
   spatial_rank(frame, shape, "shape");
   frame.require(Dims(g) == Dims(frame.tensor(1).sizes()),
-                "g and indices differ in shape: {} and {}", shown(g),
-                shown(frame.tensor(1).sizes()));
+                "g and indices differ in shape: {} and {}", format_shape(g),
+                format_shape(frame.tensor(1).sizes()));
   frame.require(g.size() == shape.size() && g[0] == shape[0] && g[1] == shape[1],
-                "g of shape {} does not belong to an input of shape {}", shown(g), shown(shape));
+                "g of shape {} does not belong to an input of shape {}", format_shape(g),
+                format_shape(shape));
   frame.result(0, frame.tensor(0).dtype(), shape);
 }
 
@@ -159,13 +160,14 @@ TN_RULE(pool_backward) {
   const auto g = frame.tensor(0).sizes(), shape = shape_argument(frame, 1);
   const uint32_t n = spatial_rank(frame, shape, "shape");
   frame.require(g.size() == shape.size() && g[0] == shape[0] && g[1] == shape[1],
-                "g of shape {} does not belong to an input of shape {}", shown(g), shown(shape));
+                "g of shape {} does not belong to an input of shape {}", format_shape(g),
+                format_shape(shape));
   if (frame.op().name() == "avg_pool_backward") {
     require_grad_shape(frame, pool_shape(frame, shape, {2, 3, 4, 0, 5}));
   } else {
     for (uint32_t d = 0; d < n; ++d)
       frame.require(shape[d + 2] > 0 && g[d + 2] > 0, "empty spatial dimension: g {}, shape {}",
-                    shown(g), shown(shape));
+                    format_shape(g), format_shape(shape));
     if (frame.op().name() == "interpolate_backward") require_mode(frame, frame.str(2), n);
   }
   frame.result(0, frame.tensor(0).dtype(), shape);

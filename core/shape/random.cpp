@@ -1,14 +1,14 @@
 // Random tensors. Elements are numbered in row-major order, so these are no loops: see
 // sdk/include/tenon/philox.hpp.
 #include "shape/number.hpp"
-#include "shape/text.hpp"
 
 using namespace tenon::core;
 
 namespace {
 
 void require_sizes(const Frame& frame, std::span<const int64_t> shape) {
-  for (int64_t size : shape) frame.require(size >= 0, "negative size in shape {}", shown(shape));
+  for (int64_t size : shape)
+    frame.require(size >= 0, "negative size in shape {}", format_shape(shape));
 }
 
 }  // namespace

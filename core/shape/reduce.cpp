@@ -1,6 +1,5 @@
 // Reductions: the loop's last dimensions are reduced, `dims` absent means all of them.
 #include "shape/operands.hpp"
-#include "shape/text.hpp"
 
 using namespace tenon::core;
 
@@ -11,7 +10,7 @@ void require_elements(const Frame& frame, const tn_tensor& x, uint32_t mask) {
   int64_t kept = 1, reduced = 1;
   for (uint32_t d = 0; d < x.ndim(); ++d) ((mask >> d & 1) != 0 ? reduced : kept) *= x.shape()[d];
   frame.require(reduced != 0 || kept == 0, "nothing to reduce in a tensor of shape {}",
-                shown(x.sizes()));
+                format_shape(x.sizes()));
 }
 
 }  // namespace

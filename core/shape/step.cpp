@@ -1,6 +1,5 @@
 // Optimizer steps over lists: parameters and state are written in place, nothing is returned.
 #include "shape/number.hpp"
-#include "shape/text.hpp"
 
 using namespace tenon::core;
 
@@ -38,7 +37,7 @@ TN_RULE(step) {
   if (op == "multi_scale") {
     const tn_tensor& factor = operand(frame, 1);
     frame.require(factor.numel == 1, "factor must have one element, got shape {}",
-                  shown(factor.sizes()));
+                  format_shape(factor.sizes()));
     frame.require(is_floating(factor.dtype()), "factor must have a float dtype, got {}",
                   dtype_name(factor.dtype()));
     return;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "autograd/record.hpp"
-#include "shape/text.hpp"
 #include "tenon/autograd.h"
 
 namespace tenon::core {
@@ -80,12 +79,12 @@ Dims complete_shape(const Frame& frame, const tn_tensor& x, std::span<const int6
   int unknown = -1;
   for (uint32_t d = 0; d < shape.n; ++d) {
     if (shape[d] == -1) {
-      frame.require(unknown < 0, "shape {} has more than one -1", shown(wanted));
+      frame.require(unknown < 0, "shape {} has more than one -1", format_shape(wanted));
       unknown = static_cast<int>(d);
     } else {
-      frame.require(shape[d] >= 0, "shape {} has a negative size", shown(wanted));
+      frame.require(shape[d] >= 0, "shape {} has a negative size", format_shape(wanted));
       frame.require(!__builtin_mul_overflow(known, shape[d], &known), "shape {} is too large",
-                    shown(wanted));
+                    format_shape(wanted));
     }
   }
   if (unknown >= 0 && known > 0) {
@@ -93,10 +92,11 @@ Dims complete_shape(const Frame& frame, const tn_tensor& x, std::span<const int6
     known *= shape[unknown];
   } else if (unknown >= 0) {
     frame.fail(TN_INVALID_ARGUMENT,
-               "the -1 in {} could be any size, as the other sizes hold no element", shown(wanted));
+               "the -1 in {} could be any size, as the other sizes hold no element",
+               format_shape(wanted));
   }
   frame.require(known == x.numel, "a tensor of shape {} ({} elements) has no shape {}",
-                shown(x.sizes()), x.numel, shown(wanted));
+                format_shape(x.sizes()), x.numel, format_shape(wanted));
   return shape;
 }
 
@@ -154,7 +154,7 @@ tn_tensor* view_transpose(Frame& frame, tn_tensor& x) {
 tn_tensor* view_expand(Frame& frame, tn_tensor& x) {
   const auto wanted = frame.ints(1);
   frame.require(wanted.size() >= x.ndim() && wanted.size() <= TN_MAX_DIMS,
-                "shape {} does not expand to {}", shown(x.sizes()), shown(wanted));
+                "shape {} does not expand to {}", format_shape(x.sizes()), format_shape(wanted));
   const size_t added = wanted.size() - x.ndim();
   Dims shape, strides;
   for (size_t d = 0; d < wanted.size(); ++d) {
@@ -162,7 +162,7 @@ tn_tensor* view_expand(Frame& frame, tn_tensor& x) {
     const int64_t have = fresh ? 1 : x.shape()[d - added];
     const int64_t size = !fresh && wanted[d] == -1 ? have : wanted[d];
     frame.require(size >= 0 && (size == have || have == 1), "shape {} does not expand to {}",
-                  shown(x.sizes()), shown(wanted));
+                  format_shape(x.sizes()), format_shape(wanted));
     shape.push(size);
     strides.push(fresh || (have == 1 && size != 1) ? 0 : x.strides()[d - added]);
   }
@@ -283,9 +283,9 @@ tn_tensor* view_as_strided(Frame& frame, tn_tensor& x) {
                 "{} sizes and {} strides", shape.size(), strides.size());
   int64_t count = 1;
   for (const int64_t size : shape) {
-    frame.require(size >= 0, "shape {} has a negative size", shown(shape));
+    frame.require(size >= 0, "shape {} has a negative size", format_shape(shape));
     frame.require(!__builtin_mul_overflow(count, size, &count), "shape {} is too large",
-                  shown(shape));
+                  format_shape(shape));
   }
   const bool empty = count == 0;
   __int128 low = offset, high = offset;
@@ -297,7 +297,7 @@ tn_tensor* view_as_strided(Frame& frame, tn_tensor& x) {
     frame.fail(
         TN_OUT_OF_RANGE,
         "shape {} with strides {} and offset {} reaches outside the {} elements of the tensor",
-        shown(shape), shown(strides), offset, x.numel);
+        format_shape(shape), format_shape(strides), offset, x.numel);
   const int64_t start = empty ? 0 : offset;
   if (x.contiguous()) return with_dims(x, Dims(shape), Dims(strides), start);
   const Ref copy = contiguous_copy(x);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "dispatch/frame.hpp"
-#include "shape/text.hpp"
 
 namespace tenon::core {
 
@@ -17,7 +16,7 @@ inline tn_dtype bias_dtype(const Frame& frame, uint32_t i, int64_t size) {
   frame.require_dtype(i, TN_MASK_REAL | TN_MASK_COMPLEX, "a numeric dtype");
   const auto shape = frame.tensor(i).sizes();
   frame.require(shape.size() == 1 && shape[0] == size, "bias must have shape {}, got {}",
-                shown(std::span(&size, 1)), shown(shape));
+                format_shape(std::span(&size, 1)), format_shape(shape));
   return frame.tensor(i).dtype();
 }
 
@@ -26,7 +25,7 @@ inline uint32_t spatial_rank(const Frame& frame, std::span<const int64_t> shape,
                              std::string_view what) {
   frame.require(shape.size() >= 3 && shape.size() <= 5,
                 "{} must be (N, C, spatial…) with 1 to 3 spatial dimensions, got shape {}", what,
-                shown(shape));
+                format_shape(shape));
   return static_cast<uint32_t>(shape.size() - 2);
 }
 
@@ -36,7 +35,7 @@ inline Dims window_list(Frame& frame, uint32_t i, uint32_t n, int64_t low) {
   const Dims list = frame.ints_for(i, n);
   for (const int64_t value : list)
     frame.require(value >= low && value <= INT32_MAX, "{} must be {} or more, got {}",
-                  frame.op().schema.args[i].name, low, shown(list));
+                  frame.op().schema.args[i].name, low, format_shape(list));
   if (frame.ints(i).size() != n) frame.set_ints(i, list);
   return list;
 }
@@ -46,7 +45,7 @@ inline std::span<const int64_t> shape_argument(const Frame& frame, uint32_t i) {
   const auto shape = frame.ints(i);
   for (const int64_t size : shape)
     frame.require(size >= 0, "{} has a negative size: {}", frame.op().schema.args[i].name,
-                  shown(shape));
+                  format_shape(shape));
   return shape;
 }
 
