@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace tenon::cpu {
 namespace {
@@ -17,25 +18,25 @@ struct Entry<uint64_t> {
   uint64_t index;
 };
 
-// By digits of 11 bits from the lowest up (8 for short keys); digits that are all equal are passed
-// over.
-template <class K>
+// By digits of Bits bits from the lowest up; digits that are all equal are passed over.
+template <unsigned Bits, class K>
 void radix_sort(Entry<K>* entries, Entry<K>* other, int64_t n) {
-  constexpr unsigned kBits = sizeof(K) == 1 ? 8 : 11, kDigits = (8 * sizeof(K) + kBits - 1) / kBits;
-  constexpr size_t kValues = size_t{1} << kBits;
-  const auto counts = std::make_unique<int64_t[]>(kValues * kDigits);
+  constexpr unsigned kDigits = (8 * sizeof(K) + Bits - 1) / Bits;
+  constexpr size_t kValues = size_t{1} << Bits;
+  using Count = std::conditional_t<Bits == 8, uint32_t, int64_t>;
+  Count counts[kValues * kDigits] = {};
   for (int64_t i = 0; i < n; ++i) {
     for (unsigned d = 0; d < kDigits; ++d)
-      ++counts[d * kValues + ((entries[i].key >> (d * kBits)) & (kValues - 1))];
+      ++counts[d * kValues + ((entries[i].key >> (d * Bits)) & (kValues - 1))];
   }
   Entry<K>* const home = entries;
   for (unsigned d = 0; d < kDigits; ++d) {
-    int64_t* const count = counts.get() + d * kValues;
-    if (count[(entries[0].key >> (d * kBits)) & (kValues - 1)] == n) continue;
-    int64_t at = 0;
+    Count* const count = counts + d * kValues;
+    if (static_cast<int64_t>(count[(entries[0].key >> (d * Bits)) & (kValues - 1)]) == n) continue;
+    Count at = 0;
     for (size_t v = 0; v < kValues; ++v) at += std::exchange(count[v], at);
     for (int64_t i = 0; i < n; ++i)
-      other[count[(entries[i].key >> (d * kBits)) & (kValues - 1)]++] = entries[i];
+      other[count[(entries[i].key >> (d * Bits)) & (kValues - 1)]++] = entries[i];
     std::swap(entries, other);
   }
   if (entries != home) std::copy_n(entries, n, home);
@@ -59,8 +60,10 @@ void sort_row(const T* row, int64_t n, bool descending, int64_t* indices) {
     std::sort(entries, entries + n, [](const E& a, const E& b) {
       return a.key < b.key || (a.key == b.key && a.index < b.index);
     });
+  } else if (sizeof(K) == 1 || n < 16384) {  // fewer counters for short rows
+    radix_sort<8>(entries, entries + n, n);
   } else {
-    radix_sort(entries, entries + n, n);
+    radix_sort<11>(entries, entries + n, n);
   }
   for (int64_t i = 0; i < n; ++i) indices[i] = static_cast<int64_t>(entries[i].index);
 }

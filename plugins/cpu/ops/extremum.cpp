@@ -77,15 +77,33 @@ struct Position {
     while (!same(x[i], value)) ++i;
     return {value, at + i};
   }
+  // Row numbers are kept in lanes beside the values.
   void columns(const T* x, int64_t stride, int64_t rows, int64_t cols, int64_t at, State* s) const {
-    T best[kColumns];
-    std::fill_n(best, cols, Value::start());
-    Value().columns(x, stride, rows, cols, at, best);
-    for (int64_t c = 0; c < cols; ++c) {
-      if (s[c].index >= 0 && !Value::better(best[c], s[c].value)) continue;
-      int64_t r = 0;
-      while (!same(x[r * stride + c], best[c])) ++r;
-      s[c] = {best[c], at + r};
+    const hn::ScalableTag<T> d;
+    const hn::RebindToSigned<decltype(d)> di;
+    using Row = hn::TFromD<decltype(di)>;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    HWY_ALIGN T best[hn::MaxLanes(d)];
+    HWY_ALIGN Row where[hn::MaxLanes(d)];
+    for (int64_t c = 0; c < cols; c += lanes) {
+      const int64_t n = std::min(lanes, cols - c);
+      const auto row = [&](int64_t r) HWY_ATTR {
+        const T* const from = x + r * stride + c;
+        return n == lanes ? hn::LoadU(d, from) : load_first(d, from, static_cast<size_t>(n), 0);
+      };
+      auto value = row(0);
+      auto index = hn::Zero(di);
+      for (int64_t r = 1; r < rows; ++r) {
+        const auto v = row(r);
+        auto wins = Max ? hn::Gt(v, value) : hn::Lt(v, value);
+        if constexpr (std::is_floating_point_v<T>)
+          wins = hn::Or(wins, hn::AndNot(hn::IsNaN(value), hn::IsNaN(v)));
+        value = hn::IfThenElse(wins, v, value);
+        index = hn::IfThenElse(hn::RebindMask(di, wins), hn::Set(di, static_cast<Row>(r)), index);
+      }
+      hn::Store(value, d, best);
+      hn::Store(index, di, where);
+      for (int64_t i = 0; i < n; ++i) merge(s[c + i], {best[i], at + where[i]});
     }
   }
 };

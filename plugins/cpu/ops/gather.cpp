@@ -38,26 +38,25 @@ struct IndexLoop {
 
   // body(loop, operands) on parts of the largest other dimension.
   template <class Body>
-  void over_parts(const Operands<3>& operands, int64_t grain, Body&& body) {
+  void over_parts(const Operands<3>& operands, Body&& body) {
+    const int64_t total = loop_count(loop);
+    if (total == 0) return;
     uint32_t split = dim == 0 && loop.ndim > 1 ? 1 : 0;
     for (uint32_t k = 0; k < loop.ndim; ++k) {
       if (k != dim && shape[k] > shape[split]) split = k;
     }
-    const int64_t total = loop_count(loop);
-    if (total == 0) return;
     if (split == dim) return body(loop, operands);
-    parallel_for(shape[split], std::max<int64_t>(1, grain * shape[split] / total),
-                 [&](int64_t begin, int64_t end) {
-                   int64_t sizes[TN_MAX_DIMS];
-                   std::copy_n(shape, loop.ndim, sizes);
-                   sizes[split] = end - begin;
-                   tn_loop part = loop;
-                   part.shape = sizes;
-                   Operands<3> moved = operands;
-                   for (size_t k = 0; k < 3; ++k)
-                     moved.data[k] += begin * strides[k][split] * operands.size[k];
-                   body(part, moved);
-                 });
+    const int64_t grain = std::max<int64_t>(1, kGrainMath * shape[split] / total);
+    parallel_for(shape[split], grain, [&](int64_t begin, int64_t end) {
+      int64_t sizes[TN_MAX_DIMS];
+      std::copy_n(shape, loop.ndim, sizes);
+      sizes[split] = end - begin;
+      tn_loop part = loop;
+      part.shape = sizes;
+      Operands<3> moved = operands;
+      for (size_t k = 0; k < 3; ++k) moved.data[k] += begin * strides[k][split] * operands.size[k];
+      body(part, moved);
+    });
   }
 };
 
@@ -66,7 +65,7 @@ constexpr int64_t kZeros[TN_MAX_DIMS] = {};
 // f(tensor element, dense element) for every index.
 template <class T, class D, class F>
 void for_each_index(IndexLoop& plan, const Operands<3>& operands, F&& f) {
-  plan.over_parts(operands, kGrainMath, [&](const tn_loop& loop, const Operands<3>& part) {
+  plan.over_parts(operands, [&](const tn_loop& loop, const Operands<3>& part) {
     walk_rows<3>(loop, part, 0, loop_count(loop),
                  [&](int64_t n, const auto& data, const auto& step) {
                    T* const base = reinterpret_cast<T*>(data[0]);

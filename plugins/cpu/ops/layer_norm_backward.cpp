@@ -17,53 +17,63 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
 namespace {
 
-// One row: gx, and its share of gweight and gbias.
-template <bool Rms, class T, class S>
-HWY_INLINE void backward_row(const T* g, const T* x, T* gx, size_t n, S mean, S rstd,
-                             const S* weight, S* gweight, S* gbias) {
+// R rows at once, so that sums have independent chains and parameter gradients are touched once:
+// gx, and the rows' share of gweight and gbias.
+template <bool Rms, int R, class T, class S>
+HWY_INLINE void backward_rows(const T* g, const T* x, T* gx, int64_t n, const S* means,
+                              const S* rstds, const S* weight, S* gweight, S* gbias) {
   const LaneTag<T> d;
-  const auto m = hn::Set(d, mean), r = hn::Set(d, rstd);
-  auto sum = hn::Zero(d), dot = sum;
-  const auto add = [&](auto gv, auto xv, auto w, auto gw, auto gb, auto&& put) HWY_ATTR {
-    const auto hat = hn::Mul(hn::Sub(xv, m), r), gh = hn::Mul(gv, w);
-    sum = hn::Add(sum, gh);
-    dot = hn::MulAdd(gh, hat, dot);
-    put(hn::MulAdd(gv, hat, gw), hn::Add(gv, gb));
-  };
-  for_lanes(
-      d, n,
-      [&](size_t i) HWY_ATTR {
-        add(load(d, g + i), load(d, x + i), hn::LoadU(d, weight + i), hn::LoadU(d, gweight + i),
-            hn::LoadU(d, gbias + i), [&](auto gw, auto gb) HWY_ATTR {
-              hn::StoreU(gw, d, gweight + i);
-              hn::StoreU(gb, d, gbias + i);
-            });
-      },
-      [&](size_t i, size_t k) HWY_ATTR {
-        add(load_first(d, g + i, k, 0), load_first(d, x + i, k, mean),
-            load_first(d, weight + i, k, 0), load_first(d, gweight + i, k, 0),
-            load_first(d, gbias + i, k, 0), [&](auto gw, auto gb) HWY_ATTR {
-              store_first(gw, d, gweight + i, k);
-              store_first(gb, d, gbias + i, k);
-            });
-      });
+  using V = hn::Vec<decltype(d)>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  V mean[R], rstd[R], sum[R], dot[R];
+  for (int k = 0; k < R; ++k) {
+    mean[k] = hn::Set(d, Rms ? S{0} : means[k]);
+    rstd[k] = hn::Set(d, rstds[k]);
+    sum[k] = dot[k] = hn::Zero(d);
+  }
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const V w = hn::LoadU(d, weight + i);
+    V gw = hn::LoadU(d, gweight + i), gb = hn::LoadU(d, gbias + i);
+    for (int k = 0; k < R; ++k) {
+      const V gv = load(d, g + k * n + i),
+              hat = hn::Mul(hn::Sub(load(d, x + k * n + i), mean[k]), rstd[k]);
+      const V gh = hn::Mul(gv, w);
+      sum[k] = hn::Add(sum[k], gh);
+      dot[k] = hn::MulAdd(gh, hat, dot[k]);
+      gw = hn::MulAdd(gv, hat, gw);
+      gb = hn::Add(gb, gv);
+    }
+    hn::StoreU(gw, d, gweight + i);
+    hn::StoreU(gb, d, gbias + i);
+  }
+  S a[R], b[R];
   const S over = 1 / static_cast<S>(n);
-  const auto a = hn::Set(d, Rms ? S{0} : hn::GetLane(hn::SumOfLanes(d, sum)) * over);
-  const auto b = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, dot)) * over);
-  const auto f = [&](auto gv, auto xv, auto w) HWY_ATTR {
-    const auto hat = hn::Mul(hn::Sub(xv, m), r);
-    return hn::Mul(r, hn::NegMulAdd(hat, b, hn::Sub(hn::Mul(gv, w), a)));
-  };
-  for_lanes(
-      d, n,
-      [&](size_t i) HWY_ATTR {
-        store(f(load(d, g + i), load(d, x + i), hn::LoadU(d, weight + i)), d, gx + i);
-      },
-      [&](size_t i, size_t k) HWY_ATTR {
-        store_first(f(load_first(d, g + i, k, 0), load_first(d, x + i, k, 0),
-                      load_first(d, weight + i, k, 0)),
-                    d, gx + i, k);
-      });
+  for (int k = 0; k < R; ++k) {
+    S s = hn::GetLane(hn::SumOfLanes(d, sum[k])), t = hn::GetLane(hn::SumOfLanes(d, dot[k]));
+    for (int64_t j = i; j < n; ++j) {
+      const S gv = g[k * n + j],
+              hat = (static_cast<S>(x[k * n + j]) - (Rms ? S{0} : means[k])) * rstds[k];
+      s += gv * weight[j];
+      t += gv * weight[j] * hat;
+      gweight[j] += gv * hat;
+      gbias[j] += gv;
+    }
+    a[k] = Rms ? S{0} : s * over;
+    b[k] = t * over;
+  }
+  for (int k = 0; k < R; ++k) {
+    const V av = hn::Set(d, a[k]), bv = hn::Set(d, b[k]);
+    for (int64_t j = 0; j < i; j += lanes) {
+      const V hat = hn::Mul(hn::Sub(load(d, x + k * n + j), mean[k]), rstd[k]);
+      const V gh = hn::Mul(load(d, g + k * n + j), hn::LoadU(d, weight + j));
+      store(hn::Mul(rstd[k], hn::NegMulAdd(hat, bv, hn::Sub(gh, av))), d, gx + k * n + j);
+    }
+    for (int64_t j = i; j < n; ++j) {
+      const S hat = (static_cast<S>(x[k * n + j]) - (Rms ? S{0} : means[k])) * rstds[k];
+      gx[k * n + j] = rstds[k] * (static_cast<S>(g[k * n + j]) * weight[j] - a[k] - hat * b[k]);
+    }
+  }
 }
 
 // args: g, x, mean (layer_norm), rstd, weight, shape
@@ -89,9 +99,15 @@ void backward(const tn_call& call) {
   parallel_for(pieces, grain, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       S* const mine = partial.data() + 2 * n * p;
-      for (int64_t r = p * piece; r < std::min(rows, (p + 1) * piece); ++r)
-        backward_row<Rms, T, S>(g + r * n, x + r * n, gx + r * n, static_cast<size_t>(n),
-                                Rms ? S{0} : mean[r], rstd[r], weight, mine, mine + n);
+      const int64_t last = std::min(rows, (p + 1) * piece);
+      int64_t r = p * piece;
+      const S* const m = Rms ? rstd : mean;
+      for (; r + 4 <= last; r += 4)
+        backward_rows<Rms, 4, T, S>(g + r * n, x + r * n, gx + r * n, n, m + r, rstd + r, weight,
+                                    mine, mine + n);
+      for (; r < last; ++r)
+        backward_rows<Rms, 1, T, S>(g + r * n, x + r * n, gx + r * n, n, m + r, rstd + r, weight,
+                                    mine, mine + n);
     }
   });
   const auto merge = [&](S* out, int64_t which) {

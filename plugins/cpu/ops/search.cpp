@@ -39,8 +39,8 @@ void searchsorted(const tn_call& call) {
 
 constexpr int64_t kStretch = 16384;
 
-// count(begin, end) per stretch, then write(begin, end, how many lie before); alloc(total) comes
-// between.
+// count(begin, end) per stretch, then write(begin, end, from, to), the range of what it found;
+// alloc(total) comes between.
 template <class Count, class Alloc, class Write>
 void two_passes(int64_t n, Count&& count, Alloc&& alloc, Write&& write) {
   const int64_t stretches = (n + kStretch - 1) / kStretch;
@@ -54,10 +54,11 @@ void two_passes(int64_t n, Count&& count, Alloc&& alloc, Write&& write) {
     found[static_cast<size_t>(s)] = count(begin, end);
   });
   int64_t total = 0;
-  for (int64_t& f : found) total += std::exchange(f, total);
+  for (int64_t& f : found)
+    total += std::exchange(f, total);  // the last entry, 0 so far, becomes the total
   alloc(total);
   each([&](int64_t s, int64_t begin, int64_t end) {
-    write(begin, end, found[static_cast<size_t>(s)]);
+    write(begin, end, found[static_cast<size_t>(s)], found[static_cast<size_t>(s) + 1]);
   });
 }
 
@@ -79,7 +80,7 @@ void nonzero(const tn_call& call) {
           const int64_t shape[] = {total, x.ndim};
           out = data_of<int64_t>(sdk::make_output(sdk::Call(call), 0, shape));
         },
-        [&](int64_t begin, int64_t end, int64_t at) {
+        [&](int64_t begin, int64_t end, int64_t at, int64_t) {
           for (int64_t i = begin; i < end; ++i) {
             if (!set(i)) continue;
             int64_t rest = i;
@@ -129,7 +130,11 @@ void masked_select(const tn_call& call) {
           int64_t found = 0;
           walk_rows<2>(loop, operands, begin, end,
                        [&](int64_t n, const auto& data, const auto& step) {
-                         for (int64_t i = 0; i < n; ++i) found += data[0][i * step[0]] != 0;
+                         if (step[0] == 1) {
+                           for (int64_t i = 0; i < n; ++i) found += data[0][i] != 0;
+                         } else {
+                           for (int64_t i = 0; i < n; ++i) found += data[0][i * step[0]] != 0;
+                         }
                        });
           return found;
         },
@@ -137,12 +142,14 @@ void masked_select(const tn_call& call) {
           out =
               data_of<T>(sdk::make_output(sdk::Call(call), 0, std::span<const int64_t>(&total, 1)));
         },
-        [&](int64_t begin, int64_t end, int64_t at) {
+        [&](int64_t begin, int64_t end, int64_t at, int64_t stop) {
           walk_rows<2>(loop, operands, begin, end,
                        [&](int64_t n, const auto& data, const auto& step) {
-                         for (int64_t i = 0; i < n; ++i) {
-                           if (data[0][i * step[0]] != 0)
-                             out[at++] = *reinterpret_cast<const T*>(data[1] + i * step[1]);
+                         // Without a branch an element: what is not selected is overwritten by the
+                         // next.
+                         for (int64_t i = 0; i < n && at < stop; ++i) {
+                           out[at] = *reinterpret_cast<const T*>(data[1] + i * step[1]);
+                           at += data[0][i * step[0]] != 0;
                          }
                        });
         });
