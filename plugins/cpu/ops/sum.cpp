@@ -1,6 +1,7 @@
 // sum, mean, prod. f32 is summed in blocks of 4096, each in interleaved f32 partial sums, and
 // blocks in f64: the error is at most 64 roundings of the sum of magnitudes with AVX-512, 128 with
-// AVX2, 1024 without. Products of f32 are taken in f64, integers wrap around in 64 bits.
+// AVX2; without SIMD f64 is used all through. Products of f32 are taken in f64, integers wrap
+// around in 64 bits.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/sum.cpp"
 #include <hwy/foreach_target.h>
@@ -20,7 +21,9 @@ struct Sum {
   State start() const { return 0; }
   void merge(State& into, State other) const { into += other; }
   HWY_INLINE State run(const T* x, int64_t n, int64_t) const {
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (std::is_floating_point_v<T> && hn::MaxLanes(LaneTag<T>()) == 1) {
+      return sum_of(hn::ScalableTag<double>(), x, static_cast<size_t>(n));
+    } else if constexpr (std::is_floating_point_v<T>) {
       return sum_of(LaneTag<T>(), x, static_cast<size_t>(n));
     } else {
       State sum = 0;
@@ -55,10 +58,13 @@ struct Sum<std::complex<T>> {
     const LaneTag<T> d;
     const auto add = [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); };
     HWY_ALIGN T lanes[hn::MaxLanes(d)];
-    hn::Store(fold(d, reinterpret_cast<const T*>(x), static_cast<size_t>(2 * n), hn::Zero(d), 0,
-                   add, add),
-              d, lanes);
+    const T* const reals = reinterpret_cast<const T*>(x);
     double sum[2] = {0, 0};
+    if (hn::Lanes(d) == 1) {  // no lanes to tell the parts apart
+      for (int64_t i = 0; i < n; ++i) sum[0] += x[i].real(), sum[1] += x[i].imag();
+      return {sum[0], sum[1]};
+    }
+    hn::Store(fold(d, reals, static_cast<size_t>(2 * n), hn::Zero(d), 0, add, add), d, lanes);
     for (size_t i = 0; i < hn::Lanes(d); ++i) sum[i % 2] += lanes[i];
     return {sum[0], sum[1]};
   }
