@@ -4,7 +4,7 @@
 
 #include "convert.hpp"
 #include "dispatch.hpp"
-#include "loops.hpp"
+#include "tiles.hpp"
 
 namespace tenon::cpu {
 namespace {
@@ -111,9 +111,33 @@ void row(const Elementwise& self, const void* params, int64_t n, const std::arra
   }
 }
 
+// A loop over a transposed input: in tiles that are packed first.
+template <class Path, size_t K>
+void run_tiles(const Elementwise& self, const void* params, const tn_loop& loop,
+               const Operands<K>& operands, uint32_t across) {
+  constexpr int64_t kRows = 16, kColumns = kBlock / kRows;
+  each_tile<K>(loop, operands, across, kRows, kColumns, self.grain, [&](const Tile<K>& tile) {
+    alignas(64) char packed[K][kBlock * 16];
+    const char* in[K - 1];
+    for (size_t k = 1; k < K; ++k) {
+      visit_size(static_cast<uint64_t>(operands.size[k]),
+                 [&]<class T>(Tag<T>) { pack_tile<T>(tile, k, reinterpret_cast<T*>(packed[k])); });
+      in[k - 1] = packed[k];
+    }
+    Path::stretch(self, params, 0, packed[0], in, tile.rows * tile.columns);
+    const int64_t row_bytes = tile.columns * operands.size[0];
+    for (int64_t i = 0; i < tile.rows; ++i)
+      std::memcpy(tile.data[0] + i * tile.row_step[0], packed[0] + i * row_bytes,
+                  static_cast<size_t>(row_bytes));
+  });
+}
+
 template <class Path, size_t K>
 void run_loop(const Elementwise& self, const void* params, const tn_call& call) {
   const Operands<K> operands = operands_of<K>(call);
+  const int across = transposed_dim<K>(*call.loop);
+  if (across >= 0)
+    return run_tiles<Path, K>(self, params, *call.loop, operands, static_cast<uint32_t>(across));
   for_each_row<K>(*call.loop, operands, self.grain,
                   [&](int64_t n, const auto& data, const auto& step) {
                     row<Path, K>(self, params, n, data, step);

@@ -7,10 +7,10 @@
 
 namespace tenon::cpu {
 
-// What pays for a fork and join: elements for one thread of a loop that streams memory, of one with
-// a few dozen instructions an element, and of one with a few hundred.
-constexpr int64_t kGrainCopy = 65536;
-constexpr int64_t kGrainMath = 16384;
+// What pays for a fork and join of 1 to 3 us: elements for one thread of a loop that streams memory
+// (12 us), of vector maths (4 to 12 us), and of scalar code of a few dozen ns an element.
+constexpr int64_t kGrainCopy = 131072;
+constexpr int64_t kGrainMath = 32768;
 constexpr int64_t kGrainHeavy = 2048;
 
 // How many threads a parallel loop may use here and now.

@@ -1,6 +1,7 @@
 // Tensors from numbers: full, arange, linspace, eye, and triangles of matrices.
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "dispatch.hpp"
 #include "loops.hpp"
@@ -8,6 +9,15 @@
 
 namespace tenon::cpu {
 namespace {
+
+// A float as an integer: limited to the range, NaN gives 0, as cast has it.
+template <class T>
+T whole_number(double value) {
+  constexpr double kEnd = static_cast<double>(std::numeric_limits<T>::max() / 2 + 1) * 2;
+  if (!(value > static_cast<double>(std::numeric_limits<T>::min())))
+    return value == value ? std::numeric_limits<T>::min() : T{0};
+  return value < kEnd ? static_cast<T>(value) : std::numeric_limits<T>::max();
+}
 
 // A number of any kind in the dtype of the output.
 template <class T>
@@ -25,7 +35,7 @@ T number_as(const tn_value& value) {
   } else {
     using C = Compute<T>;
     if constexpr (is_int_v<T>) {
-      if (value.tag == TN_VALUE_FLOAT) return static_cast<T>(static_cast<int64_t>(value.as.f));
+      if (value.tag == TN_VALUE_FLOAT) return whole_number<T>(value.as.f);
     }
     return static_cast<T>(value.tag == TN_VALUE_FLOAT ? static_cast<C>(value.as.f)
                                                       : static_cast<C>(value.as.i));
@@ -77,7 +87,7 @@ void arange(const tn_call& call) {
       for (int64_t i = begin; i < end; ++i) {
         const double value = start + static_cast<double>(i) * step;
         if constexpr (is_int_v<T>)
-          to[i] = static_cast<T>(static_cast<int64_t>(value));
+          to[i] = whole_number<T>(value);
         else
           to[i] = static_cast<T>(static_cast<Compute<T>>(value));
       }

@@ -63,6 +63,8 @@ struct PowOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x, V y) const {
     if (hn::AllTrue(d, hn::Eq(y, hn::Set(d, 2)))) return hn::Mul(x, x);
+    if (hn::AllTrue(d, hn::Eq(y, hn::Set(d, 3)))) return hn::Mul(hn::Mul(x, x), x);
+    if (hn::AllTrue(d, hn::Eq(y, hn::Set(d, -1)))) return hn::Div(hn::Set(d, 1), x);
     if constexpr (sizeof(hn::TFromD<D>) == 4)
       return in_f64<WidePow>(d, x, y);
     else

@@ -20,6 +20,8 @@ TEST(Creation, Full) {
     EXPECT_EQ(floats(x), std::vector<float>(6, 1));
   }
   EXPECT_EQ(tenon::full({}, 2.5).item<float>(), 2.5f);
+  EXPECT_EQ(floats(tenon::full({3}, -2.7, DType::I32)), std::vector<float>(3, -2));
+  EXPECT_EQ(floats(tenon::full({1}, 1e30, DType::U8)), std::vector<float>(1, 255));
   EXPECT_EQ(tenon::full({0, 4}, 7).numel(), 0);
   EXPECT_EQ(tenon::full_like(tenon::transpose(tenon::full({2, 3}, 1.0), 0, 1), 4).shape(0), 3);
   EXPECT_THROW(tenon::full({2}, -1, DType::U8), tenon::Error);

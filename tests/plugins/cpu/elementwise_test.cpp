@@ -76,6 +76,19 @@ TEST(Layouts, ManyDimensions) {
   }
 }
 
+TEST(Layouts, TilesOfTransposedInputs) {
+  const Tensor x = tenon::tensor(ramp(3 * 45 * 70), {3, 45, 70}),
+               y = tenon::tensor(ramp(3 * 70 * 45), {3, 70, 45});
+  const Tensor turned = tenon::transpose(x, 1, 2);
+  check_layout(turned, y);
+  check_layout(y, turned);
+  check_layout(tenon::permute(y, {2, 0, 1}), tenon::permute(y, {2, 0, 1}));
+  const Tensor skewed = tenon::permute(x, {2, 0, 1});
+  expect_same(skewed + tenon::tensor(ramp(45)), packed(skewed) + tenon::tensor(ramp(45)));
+  expect_same(tenon::where(turned > 0.0, turned, y),
+              tenon::where(packed(turned) > 0.0, packed(turned), y));
+}
+
 TEST(Layouts, EmptyAndRankZero) {
   const Tensor none = tenon::tensor(std::vector<float>{}, {0, 3});
   EXPECT_EQ((none + none).numel(), 0);

@@ -1,0 +1,90 @@
+// Walks a loop in tiles over two dimensions, for operands that are contiguous along different ones:
+// whole cache lines are used on both sides.
+#pragma once
+
+#include "loops.hpp"
+
+namespace tenon::cpu {
+
+// The outer dimension along which some input is contiguous while the output is along the last; -1
+// when rows do as well.
+template <size_t K>
+inline int transposed_dim(const tn_loop& loop) {
+  constexpr int64_t kWorthwhile = 8;
+  if (loop.ndim < 2 || loop.strides[0][loop.ndim - 1] != 1) return -1;
+  const uint32_t last = loop.ndim - 1;
+  if (loop.shape[last] < kWorthwhile) return -1;
+  for (size_t k = 1; k < K; ++k) {
+    if (loop.strides[k][last] == 1 || loop.strides[k][last] == 0) continue;
+    for (uint32_t d = 0; d < last; ++d)
+      if (loop.strides[k][d] == 1 && loop.shape[d] >= kWorthwhile) return static_cast<int>(d);
+  }
+  return -1;
+}
+
+// A tile of dimension `across` (rows) and the last one (columns). Steps in bytes.
+template <size_t K>
+struct Tile {
+  int64_t rows, columns;
+  std::array<char*, K> data;
+  std::array<int64_t, K> row_step, column_step;
+};
+
+template <size_t K, class Visit>
+inline void each_tile(const tn_loop& loop, const Operands<K>& operands, uint32_t across,
+                      int64_t tile_rows, int64_t tile_columns, int64_t grain, Visit&& visit) {
+  const uint32_t last = loop.ndim - 1;
+  const int64_t rows = loop.shape[across], columns = loop.shape[last];
+  const int64_t row_tiles = (rows + tile_rows - 1) / tile_rows;
+  int64_t planes = 1;
+  for (uint32_t d = 0; d < last; ++d)
+    if (d != across) planes *= loop.shape[d];
+  if (columns == 0) return;
+  Tile<K> first;
+  for (size_t k = 0; k < K; ++k) {
+    first.row_step[k] = loop.strides[k][across] * operands.size[k];
+    first.column_step[k] = loop.strides[k][last] * operands.size[k];
+  }
+  const int64_t items_worth_a_thread = std::max<int64_t>(1, grain / (tile_rows * columns));
+  parallel_for(planes * row_tiles, items_worth_a_thread, [&](int64_t begin, int64_t end) {
+    Tile<K> tile = first;
+    for (int64_t item = begin; item < end; ++item) {
+      std::array<char*, K> start = operands.data;
+      int64_t plane = item / row_tiles;
+      for (uint32_t d = last; d-- > 0;) {
+        if (d == across) continue;
+        for (size_t k = 0; k < K; ++k)
+          start[k] += plane % loop.shape[d] * loop.strides[k][d] * operands.size[k];
+        plane /= loop.shape[d];
+      }
+      const int64_t row = item % row_tiles * tile_rows;
+      tile.rows = std::min(tile_rows, rows - row);
+      for (int64_t column = 0; column < columns; column += tile_columns) {
+        tile.columns = std::min(tile_columns, columns - column);
+        for (size_t k = 0; k < K; ++k)
+          tile.data[k] = start[k] + row * tile.row_step[k] + column * tile.column_step[k];
+        visit(tile);
+      }
+    }
+  });
+}
+
+// A tile of operand k into packed rows.
+template <class T, size_t K>
+inline void pack_tile(const Tile<K>& tile, size_t k, T* to) {
+  const char* from = tile.data[k];
+  const int64_t row_step = tile.row_step[k], column_step = tile.column_step[k];
+  constexpr int64_t kSize = sizeof(T);
+  if (row_step == kSize) {  // reads run along columns of the packed tile
+    for (int64_t j = 0; j < tile.columns; ++j) {
+      const T* line = reinterpret_cast<const T*>(from + j * column_step);
+      for (int64_t i = 0; i < tile.rows; ++i) to[i * tile.columns + j] = line[i];
+    }
+    return;
+  }
+  for (int64_t i = 0; i < tile.rows; ++i)
+    for (int64_t j = 0; j < tile.columns; ++j)
+      to[i * tile.columns + j] = *reinterpret_cast<const T*>(from + i * row_step + j * column_step);
+}
+
+}  // namespace tenon::cpu
