@@ -25,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using tenon::cpu::workspace;
 
 constexpr int64_t kPanelBytes = 32768;  // a packed panel of b: most of an L1 cache
-constexpr int64_t kRowBlock = 240;      // rows of a that stay in L2 while the panels pass
+constexpr int64_t kRowBlock = 480;      // rows of a that stay in L2 while the panels pass
 
 // Few rows: dots cost a sum over lanes for each result, packing a pass over b.
 template <class T>
@@ -101,6 +101,7 @@ void gemm_panel(const Gemm<T>& g, int64_t i, int64_t rows, int64_t j, int64_t co
             1,
             cols - (vectors - 1) * lanes,
             g.relu && last};
+  t.fetch = rows > 12 && t.k >= 64;  // long enough to hide it
   if (!first || g.accumulate)
     t.init = t.c, t.init_row = g.c_row;
   else if (g.column_bias != nullptr)
@@ -124,7 +125,9 @@ void gemm_block(const Gemm<T>& g, const GemmBlock& block) {
                 n = block.j1 - block.j0;
   const int64_t panel = (m <= 8 ? 3 : 2) * lanes;
   alignas(64) T buffer[kPanelBytes / sizeof(T)];
-  const int64_t depth = kPanelBytes / (panel * static_cast<int64_t>(sizeof(T)));
+  // With few rows b is read once: in slices of some lines, so that each line is read on and on.
+  const bool by_lines = m <= 4 && g.b_col == 1 && g.b_row * static_cast<int64_t>(sizeof(T)) >= 1024;
+  const int64_t depth = by_lines ? 16 : kPanelBytes / (panel * static_cast<int64_t>(sizeof(T)));
   const int64_t slices = std::max<int64_t>(1, (g.k + depth - 1) / depth);
   const int64_t step = rows_at_once(g, m, n);
   const bool compact = m >= 96 && n >= 128 && far_apart(g);

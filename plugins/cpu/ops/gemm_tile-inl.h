@@ -46,6 +46,7 @@ struct Tile {
   const int32_t* b_at = nullptr;
   const int32_t* a_at = nullptr;
   int64_t lines = 1, a_skip = 0;
+  bool fetch = false;  // c is far away: bring the next rows
 };
 
 template <class T, int R, int NV, Walk W>
@@ -112,25 +113,31 @@ HWY_NOINLINE void run_tile(const Tile<T>& t) {
     }
 }
 
-// Row pointers of taps take registers of their own.
+// The tallest tile that fits and leaves more than one row, which would have too few sums to hide
+// the latency of a product. Row pointers of taps take registers of their own.
 template <class T, int NV, Walk W>
 HWY_INLINE int64_t run_rows(const Tile<T>& t, int64_t rows) {
   constexpr int kMost = W == Walk::TapsOfA && max_rows(NV) > 8 ? 8 : max_rows(NV);
+  const auto fits = [rows](int tile) { return rows >= tile && (rows != tile + 1 || tile <= 2); };
   if constexpr (kMost >= 12)
-    if (rows >= 12) return run_tile<T, 12, NV, W>(t), 12;
+    if (fits(12)) return run_tile<T, 12, NV, W>(t), 12;
   if constexpr (kMost >= 8)
-    if (rows >= 8) return run_tile<T, 8, NV, W>(t), 8;
+    if (fits(8)) return run_tile<T, 8, NV, W>(t), 8;
   if constexpr (kMost >= 6)
-    if (rows >= 6) return run_tile<T, 6, NV, W>(t), 6;
-  if (rows >= 4) return run_tile<T, 4, NV, W>(t), 4;
+    if (fits(6)) return run_tile<T, 6, NV, W>(t), 6;
+  if (fits(4)) return run_tile<T, 4, NV, W>(t), 4;
+  if (fits(3)) return run_tile<T, 3, NV, W>(t), 3;
   if (rows >= 2) return run_tile<T, 2, NV, W>(t), 2;
   return run_tile<T, 1, NV, W>(t), 1;
 }
 
 // All rows of a panel of columns; `t` is moved down tile by tile.
 template <Walk W = Walk::Strides, class T>
-HWY_INLINE void run_panel(Tile<T> t, int vectors, int64_t rows) {
+HWY_INLINE void run_panel(Tile<T>& t, int vectors, int64_t rows) {
   while (rows > 0) {
+    if (t.fetch)
+      for (int64_t i = 12; i < 24 && i < rows; ++i)
+        for (int j = 0; j < vectors; ++j) hwy::Prefetch(t.c + i * t.c_row + j * 16);
     const int64_t done = vectors == 1   ? run_rows<T, 1, W>(t, rows)
                          : vectors == 2 ? run_rows<T, 2, W>(t, rows)
                                         : run_rows<T, 3, W>(t, rows);
