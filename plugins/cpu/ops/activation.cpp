@@ -9,55 +9,72 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/activation.cpp"
 #include <hwy/foreach_target.h>
-#include <hwy/highway.h>
 
-#include <hwy/contrib/math/math-inl.h>
+#include "simd/math-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 1 / (1 + e^-x); e^-x overflows to infinity, which gives the 0 it should.
-template <class D, class V>
-HWY_INLINE V sigmoid(D d, V x) {
-  const V one = hn::Set(d, 1);
-  return hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(x))));
-}
-
-template <class T>
-void activate_range(Activation activation, T* x, int64_t n) {
-  const hn::ScalableTag<T> d;
+void activate_range(Activation activation, float* x, int64_t n) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto apply = [&](auto f) HWY_ATTR {
     int64_t i = 0;
     for (; i + lanes <= n; i += lanes) hn::StoreU(f(hn::LoadU(d, x + i)), d, x + i);
     if (i < n) {
-      alignas(64) T rest[HWY_MAX_BYTES / sizeof(T)] = {};
+      alignas(64) float rest[HWY_MAX_BYTES / sizeof(float)] = {};
       std::copy(x + i, x + n, rest);
       hn::Store(f(hn::Load(d, rest)), d, rest);
       std::copy(rest, rest + (n - i), x + i);
     }
   };
-  using V = hn::Vec<decltype(d)>;
   switch (activation) {
     case Activation::Sigmoid:
-      return apply([d](V v) HWY_ATTR { return sigmoid(d, v); });
+      return apply([d](V v) HWY_ATTR {
+        V complement;
+        return sigmoid_f32(d, v, complement);
+      });
     case Activation::Silu:
-      return apply([d](V v) HWY_ATTR { return hn::Mul(v, sigmoid(d, v)); });
+      return apply([d](V v) HWY_ATTR { return silu_f32(d, v); });
     case Activation::Tanh:
-      return apply([d](V v) HWY_ATTR { return hn::Tanh(d, v); });
+      return apply([d](V v) HWY_ATTR { return tanh_f32(d, v); });
     case Activation::Gelu:
-      for (int64_t i = 0; i < n; ++i)
-        x[i] = T(0.5) * x[i] * (T(1) + std::erf(x[i] * T(0.70710678118654752440)));
-      return;
+      return apply([d](V v) HWY_ATTR {
+        V density;
+        const V y = scaled_cdf_f32(d, v, v, density);
+        return hn::IfThenZeroElse(hn::Eq(v, hn::Set(d, -HUGE_VALF)), y);
+      });
     default:
       return apply([d](V v)
                        HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
   }
 }
 
+double activate_one(Activation activation, double x) {
+  const auto sigmoid = [](double v) {
+    const double e = std::exp(-std::abs(v));
+    return v < 0 ? e / (1 + e) : 1 / (1 + e);
+  };
+  switch (activation) {
+    case Activation::Sigmoid:
+      return sigmoid(x);
+    case Activation::Silu:
+      return x == -HUGE_VAL ? 0 : x * sigmoid(x);
+    case Activation::Tanh:
+      return std::tanh(x);
+    case Activation::Gelu:
+      return x == -HUGE_VAL ? 0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440);
+    default:
+      return x < 0 ? 0 : x;
+  }
+}
+
 void activate_f32(Activation activation, float* x, int64_t n) { activate_range(activation, x, n); }
-void activate_f64(Activation activation, double* x, int64_t n) { activate_range(activation, x, n); }
+void activate_f64(Activation activation, double* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = activate_one(activation, x[i]);
+}
 
 }  // namespace tenon::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -7,6 +7,8 @@
 #define TENON_CPU_GEMM_DOT_TOGGLE
 #endif
 
+#include <hwy/cache_control.h>
+
 #include "ops/gemm.hpp"
 
 HWY_BEFORE_NAMESPACE();

@@ -6,6 +6,8 @@
 #define TENON_CPU_GEMM_TILE_TOGGLE
 #endif
 
+#include <hwy/cache_control.h>
+
 #include "ops/gemm.hpp"
 
 HWY_BEFORE_NAMESPACE();
