@@ -187,9 +187,10 @@ def parameter(op, arg):
     else:
         plain = {'int': 'int64_t', 'float': 'double', 'bool': 'bool', 'str': 'std::string_view', 'Scalar': 'const Scalar&',
                  'dtype': 'DType'}[arg.type]
-        kind = f'std::optional<{plain.removeprefix("const ").removesuffix("&")}>' if arg.optional else plain
-        if arg.optional and arg.type == 'Scalar':
-            kind = f'const {kind}&'
+        if arg.optional:
+            kind = 'const OptionalScalar&' if arg.type == 'Scalar' else f'std::optional<{plain}>'
+        else:
+            kind = plain
     if default is None:
         return f'{kind} {name}', value
     return f'{kind} {name} = {"{}" if none else default}', value

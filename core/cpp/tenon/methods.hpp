@@ -117,7 +117,7 @@ inline Tensor Tensor::conj() const { return tenon::conj(*this); }
 inline Tensor Tensor::pow(Operand exponent) const { return tenon::pow(*this, exponent); }
 inline Tensor Tensor::maximum(Operand other) const { return tenon::maximum(*this, other); }
 inline Tensor Tensor::minimum(Operand other) const { return tenon::minimum(*this, other); }
-inline Tensor Tensor::clamp(const std::optional<Scalar>& min, const std::optional<Scalar>& max) const {
+inline Tensor Tensor::clamp(const OptionalScalar& min, const OptionalScalar& max) const {
   return tenon::clamp(*this, min, max);
 }
 inline Tensor Tensor::masked_fill(const Tensor& mask, Operand value) const {
@@ -133,7 +133,7 @@ inline Tensor& Tensor::add_(Operand other) { return *this += other; }
 inline Tensor& Tensor::sub_(Operand other) { return *this -= other; }
 inline Tensor& Tensor::mul_(Operand other) { return *this *= other; }
 inline Tensor& Tensor::div_(Operand other) { return *this /= other; }
-inline Tensor& Tensor::clamp_(const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+inline Tensor& Tensor::clamp_(const OptionalScalar& min, const OptionalScalar& max) {
   const tn_value args[] = {detail::value(*this), detail::value(min), detail::value(max)};
   detail::call_into(detail::op_clamp, args, 3, *this);
   return *this;

@@ -162,7 +162,7 @@ class Tensor {
   Tensor pow(Operand exponent) const;
   Tensor maximum(Operand other) const;
   Tensor minimum(Operand other) const;
-  Tensor clamp(const std::optional<Scalar>& min = {}, const std::optional<Scalar>& max = {}) const;
+  Tensor clamp(const OptionalScalar& min = {}, const OptionalScalar& max = {}) const;
   Tensor masked_fill(const Tensor& mask, Operand value) const;
   Tensor matmul(const Tensor& other) const;
   Tensor gather(int64_t dim, const Tensor& index) const;
@@ -173,7 +173,7 @@ class Tensor {
   Tensor& sub_(Operand other);
   Tensor& mul_(Operand other);
   Tensor& div_(Operand other);
-  Tensor& clamp_(const std::optional<Scalar>& min = {}, const std::optional<Scalar>& max = {});
+  Tensor& clamp_(const OptionalScalar& min = {}, const OptionalScalar& max = {});
   Tensor& relu_();
   Tensor& masked_fill_(const Tensor& mask, Operand value);
   Tensor& copy_(const Tensor& source);  // broadcasts, casts, crosses devices

@@ -45,12 +45,25 @@ class Scalar {
     return v;
   }
 
+ protected:
+  Scalar() noexcept : tag_(TN_VALUE_NONE), integer_(0) {}
+
  private:
   uint32_t tag_;
   union {
     int64_t integer_;
     double real_[2];
   };
+};
+
+// A number, or none: {} and std::nullopt mean "not given".
+class OptionalScalar : public Scalar {
+ public:
+  OptionalScalar() noexcept = default;
+  OptionalScalar(std::nullopt_t) noexcept {}
+  template <class T>
+    requires std::convertible_to<T, Scalar>
+  OptionalScalar(T value) noexcept : Scalar(value) {}
 };
 
 // A borrowed list of integers: write {2, 3}, a vector, an array, a span, or one number for a list of one.
