@@ -34,7 +34,8 @@ inline Tensor call(OpHandle& op, const tn_value* args, uint32_t nargs) {
   check(tn_op_call(op.get(), args, nargs, &out, 1));
   return Tensor::adopt(out);
 }
-inline void call_many(OpHandle& op, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts) {
+inline void call_many(OpHandle& op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
+                      uint32_t nouts) {
   check(tn_op_call(op.get(), args, nargs, outs, nouts));
 }
 inline void call_void(OpHandle& op, const tn_value* args, uint32_t nargs) {

@@ -1,4 +1,5 @@
-// Making tensors. full, linspace, eye, uniform, normal, randint and randperm are ops: see tenon/ops.hpp.
+// Making tensors. full, linspace, eye, uniform, normal, randint and randperm are ops: see
+// tenon/ops.hpp.
 #ifndef TENON_CREATION_HPP
 #define TENON_CREATION_HPP
 
@@ -20,20 +21,24 @@ namespace detail {
 
 template <class To, class From>
 To convert(const From& from) {
-  if constexpr (std::is_convertible_v<From, To>) return static_cast<To>(from);
+  if constexpr (std::is_convertible_v<From, To>)
+    return static_cast<To>(from);
   else if constexpr (std::is_constructible_v<To, float> && std::is_convertible_v<From, float>)
     return To(static_cast<float>(from));
-  else throw Error(TN_INVALID_ARGUMENT, "[tensor] complex numbers do not fit a real dtype");
+  else
+    throw Error(TN_INVALID_ARGUMENT, "[tensor] complex numbers do not fit a real dtype");
 }
 
-// Row-major elements of host memory as a tensor; converted on the host when another dtype is asked for.
+// Row-major elements of host memory as a tensor; converted on the host when another dtype is asked
+// for.
 template <class T>
 Tensor from_elements(const T* elements, size_t count, IntList shape, const TensorOptions& options) {
   const DType dtype = options.dtype.value_or(dtype_of<T>);
   tn_tensor* out = nullptr;
   const auto make = [&](const void* data, uint64_t bytes) {
-    check(tn_tensor_from_host(data, bytes, static_cast<tn_dtype>(dtype), static_cast<uint32_t>(shape.size()),
-                              shape.data(), options.device.get(), &out));
+    check(tn_tensor_from_host(data, bytes, static_cast<tn_dtype>(dtype),
+                              static_cast<uint32_t>(shape.size()), shape.data(),
+                              options.device.get(), &out));
   };
   if (dtype == dtype_of<T>) {
     make(elements, count * sizeof(T));
@@ -61,13 +66,14 @@ struct NestedShape {
   }
 };
 template <class T>
-void gather_elements(std::initializer_list<T> list, size_t depth, std::vector<T>& out, NestedShape& shape) {
+void gather_elements(std::initializer_list<T> list, size_t depth, std::vector<T>& out,
+                     NestedShape& shape) {
   shape.note(depth, list.size());
   out.insert(out.end(), list.begin(), list.end());
 }
 template <class T, class U>
-void gather_elements(std::initializer_list<std::initializer_list<U>> list, size_t depth, std::vector<T>& out,
-                     NestedShape& shape) {
+void gather_elements(std::initializer_list<std::initializer_list<U>> list, size_t depth,
+                     std::vector<T>& out, NestedShape& shape) {
   shape.note(depth, list.size());
   for (const auto& inner : list) gather_elements(inner, depth + 1, out, shape);
 }
@@ -76,11 +82,12 @@ Tensor from_nested(const List& list, const TensorOptions& options) {
   std::vector<T> elements;
   NestedShape shape;
   gather_elements(list, 0, elements, shape);
-  return from_elements(elements.data(), elements.size(), std::span<const int64_t>(shape.sizes, shape.rank), options);
+  return from_elements(elements.data(), elements.size(),
+                       std::span<const int64_t>(shape.sizes, shape.rank), options);
 }
 template <class T>
 concept Element = std::is_arithmetic_v<T> || std::same_as<T, F16> || std::same_as<T, BF16> ||
-                  std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>;
+    std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>;
 
 }  // namespace detail
 
@@ -92,10 +99,12 @@ Tensor tensor(T value, const TensorOptions& options = {}) {
 // Nested lists: tensor({{1.f, 2.f}, {3.f, 4.f}}). The dtype is that of the C++ type.
 template <detail::Element T>
 Tensor tensor(std::initializer_list<T> list, const TensorOptions& options = {}) {
-  return detail::from_elements(list.begin(), list.size(), {static_cast<int64_t>(list.size())}, options);
+  return detail::from_elements(list.begin(), list.size(), {static_cast<int64_t>(list.size())},
+                               options);
 }
 template <detail::Element T>
-Tensor tensor(std::initializer_list<std::initializer_list<T>> list, const TensorOptions& options = {}) {
+Tensor tensor(std::initializer_list<std::initializer_list<T>> list,
+              const TensorOptions& options = {}) {
   return detail::from_nested<T>(list, options);
 }
 template <detail::Element T>
@@ -104,18 +113,23 @@ Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<
   return detail::from_nested<T>(list, options);
 }
 template <detail::Element T>
-Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>> list,
-              const TensorOptions& options = {}) {
+Tensor tensor(
+    std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>>
+        list,
+    const TensorOptions& options = {}) {
   return detail::from_nested<T>(list, options);
 }
 // Copies row-major elements; `shape` absent: one dimension.
 template <detail::Element T>
-Tensor tensor(std::span<const T> elements, OptionalInts shape = {}, const TensorOptions& options = {}) {
+Tensor tensor(std::span<const T> elements, OptionalInts shape = {},
+              const TensorOptions& options = {}) {
   const IntList flat(static_cast<int64_t>(elements.size()));
-  return detail::from_elements(elements.data(), elements.size(), shape.has_value() ? shape : flat, options);
+  return detail::from_elements(elements.data(), elements.size(), shape.has_value() ? shape : flat,
+                               options);
 }
 template <detail::Element T>
-Tensor tensor(const std::vector<T>& elements, OptionalInts shape = {}, const TensorOptions& options = {}) {
+Tensor tensor(const std::vector<T>& elements, OptionalInts shape = {},
+              const TensorOptions& options = {}) {
   if constexpr (std::is_same_v<T, bool>) {
     const auto bytes = std::make_unique<bool[]>(elements.size());
     std::copy(elements.begin(), elements.end(), bytes.get());
@@ -125,12 +139,14 @@ Tensor tensor(const std::vector<T>& elements, OptionalInts shape = {}, const Ten
   }
 }
 
-// Wraps host memory without a copy; `release` runs once, when nothing uses it any more. Strides in elements.
+// Wraps host memory without a copy; `release` runs once, when nothing uses it any more. Strides in
+// elements.
 inline Tensor from_blob(void* data, DType dtype, IntList shape, OptionalInts strides = {},
                         std::function<void()> release = {}) {
   if (strides.has_value() && strides.size() != shape.size())
-    throw Error(TN_INVALID_ARGUMENT, "[from_blob] " + std::to_string(strides.size()) + " strides for " +
-                                         std::to_string(shape.size()) + " dimensions");
+    throw Error(TN_INVALID_ARGUMENT, "[from_blob] " + std::to_string(strides.size()) +
+                                         " strides for " + std::to_string(shape.size()) +
+                                         " dimensions");
   using Release = std::function<void()>;
   auto owned = release ? std::make_unique<Release>(std::move(release)) : nullptr;
   const auto run = [](void* ctx) {
@@ -138,17 +154,17 @@ inline Tensor from_blob(void* data, DType dtype, IntList shape, OptionalInts str
     (*last)();
   };
   tn_tensor* out = nullptr;
-  detail::check(tn_tensor_wrap_host(data, static_cast<tn_dtype>(dtype), static_cast<uint32_t>(shape.size()),
-                                    shape.data(), strides.has_value() ? strides.data() : nullptr,
-                                    owned ? +run : nullptr, owned.get(), &out));
-  owned.release();
+  detail::check(tn_tensor_wrap_host(
+      data, static_cast<tn_dtype>(dtype), static_cast<uint32_t>(shape.size()), shape.data(),
+      strides.has_value() ? strides.data() : nullptr, owned ? +run : nullptr, owned.get(), &out));
+  static_cast<void>(owned.release());  // the storage owns it now
   return Tensor::adopt(out);
 }
 
 inline Tensor empty(IntList shape, DType dtype = DType::F32, Device device = {}) {
   tn_tensor* out = nullptr;
-  detail::check(tn_tensor_empty(static_cast<tn_dtype>(dtype), static_cast<uint32_t>(shape.size()), shape.data(),
-                                device.get(), &out));
+  detail::check(tn_tensor_empty(static_cast<tn_dtype>(dtype), static_cast<uint32_t>(shape.size()),
+                                shape.data(), device.get(), &out));
   return Tensor::adopt(out);
 }
 inline Tensor zeros(IntList shape, DType dtype = DType::F32, Device device = {}) {
@@ -164,10 +180,12 @@ inline Tensor ones_like(const Tensor& x) { return full_like(x, 1); }
 inline Tensor arange(const Scalar& end) { return arange(0, end, 1); }
 inline Tensor arange(const Scalar& start, const Scalar& end) { return arange(start, end, 1); }
 // Uniform in [0, 1), and standard normal.
-inline Tensor rand(IntList shape, DType dtype = DType::F32, Device device = {}, const Generator& generator = {}) {
+inline Tensor rand(IntList shape, DType dtype = DType::F32, Device device = {},
+                   const Generator& generator = {}) {
   return uniform(shape, 0, 1, dtype, device, generator);
 }
-inline Tensor randn(IntList shape, DType dtype = DType::F32, Device device = {}, const Generator& generator = {}) {
+inline Tensor randn(IntList shape, DType dtype = DType::F32, Device device = {},
+                    const Generator& generator = {}) {
   return normal(shape, 0, 1, dtype, device, generator);
 }
 

@@ -11,7 +11,8 @@
 
 namespace tenon {
 
-// A borrowed handle; devices live as long as the process. Undefined stands for "the default" where an argument is optional.
+// A borrowed handle; devices live as long as the process. Undefined stands for "the default" where
+// an argument is optional.
 class Device {
  public:
   constexpr Device() noexcept = default;
@@ -26,7 +27,9 @@ class Device {
   bool operator==(const Device&) const noexcept = default;
 
   // "cpu:0"
-  std::string_view id() const { return handle_ ? detail::to_view(tn_device_id(handle_)) : "default"; }
+  std::string_view id() const {
+    return handle_ ? detail::to_view(tn_device_id(handle_)) : "default";
+  }
   std::string_view plugin() const {
     return handle_ ? detail::to_view(tn_device_plugin(handle_)) : std::string_view();
   }
@@ -67,7 +70,9 @@ inline std::vector<Device> devices() {
 }
 
 namespace detail {
-inline void append_text(void* text, tn_str chunk) { static_cast<std::string*>(text)->append(to_view(chunk)); }
+inline void append_text(void* text, tn_str chunk) {
+  static_cast<std::string*>(text)->append(to_view(chunk));
+}
 }  // namespace detail
 
 // The device "auto" stands for; *why receives one line that gives the reason.

@@ -68,7 +68,8 @@ struct F16 {
   operator float() const {
     const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
     const uint32_t magnitude = bits & 0x7fffu;
-    if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+    if (magnitude >= 0x7c00u)
+      return std::bit_cast<float>(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
     // The exponent's bias differs by 112; the product is exact, subnormals included.
     const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
     return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(scaled));
@@ -79,7 +80,8 @@ struct F16 {
     const uint32_t all = std::bit_cast<uint32_t>(value);
     const uint16_t sign = static_cast<uint16_t>(all >> 16 & 0x8000u);
     const uint32_t magnitude = all & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
+    if (magnitude > 0x7f800000u)
+      return static_cast<uint16_t>(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
     if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);
     if (magnitude < 0x38800000u) {  // subnormal: adding 0.5 aligns and rounds the last bit
       const float aligned = std::bit_cast<float>(magnitude) + 0.5f;
@@ -96,8 +98,9 @@ struct BF16 {
   BF16() = default;
   explicit BF16(float value) {
     const uint32_t all = std::bit_cast<uint32_t>(value);
-    bits = (all & 0x7fffffffu) > 0x7f800000u ? static_cast<uint16_t>(all >> 16 | 0x40u)
-                                             : static_cast<uint16_t>((all + 0x7fffu + (all >> 16 & 1u)) >> 16);
+    bits = (all & 0x7fffffffu) > 0x7f800000u
+               ? static_cast<uint16_t>(all >> 16 | 0x40u)
+               : static_cast<uint16_t>((all + 0x7fffu + (all >> 16 & 1u)) >> 16);
   }
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
@@ -105,13 +108,20 @@ struct BF16 {
 namespace detail {
 template <class T>
 constexpr DType dtype_of_impl() {
-  if constexpr (std::is_same_v<T, bool>) return DType::Bool;
-  else if constexpr (std::is_same_v<T, F16>) return DType::F16;
-  else if constexpr (std::is_same_v<T, BF16>) return DType::BF16;
-  else if constexpr (std::is_same_v<T, float>) return DType::F32;
-  else if constexpr (std::is_same_v<T, double>) return DType::F64;
-  else if constexpr (std::is_same_v<T, std::complex<float>>) return DType::C64;
-  else if constexpr (std::is_same_v<T, std::complex<double>>) return DType::C128;
+  if constexpr (std::is_same_v<T, bool>)
+    return DType::Bool;
+  else if constexpr (std::is_same_v<T, F16>)
+    return DType::F16;
+  else if constexpr (std::is_same_v<T, BF16>)
+    return DType::BF16;
+  else if constexpr (std::is_same_v<T, float>)
+    return DType::F32;
+  else if constexpr (std::is_same_v<T, double>)
+    return DType::F64;
+  else if constexpr (std::is_same_v<T, std::complex<float>>)
+    return DType::C64;
+  else if constexpr (std::is_same_v<T, std::complex<double>>)
+    return DType::C128;
   else {
     static_assert(std::is_integral_v<T>, "no dtype holds this type");
     constexpr uint32_t step = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
@@ -128,23 +138,39 @@ inline constexpr DType dtype_of = detail::dtype_of_impl<std::remove_cv_t<T>>();
 template <class Fn>
 decltype(auto) visit(DType dtype, Fn&& fn) {
   switch (dtype) {
-    case DType::Bool: return fn(bool{});
-    case DType::U8: return fn(uint8_t{});
-    case DType::U16: return fn(uint16_t{});
-    case DType::U32: return fn(uint32_t{});
-    case DType::U64: return fn(uint64_t{});
-    case DType::I8: return fn(int8_t{});
-    case DType::I16: return fn(int16_t{});
-    case DType::I32: return fn(int32_t{});
-    case DType::I64: return fn(int64_t{});
-    case DType::F16: return fn(F16{});
-    case DType::BF16: return fn(BF16{});
-    case DType::F32: return fn(float{});
-    case DType::F64: return fn(double{});
-    case DType::C64: return fn(std::complex<float>{});
-    case DType::C128: return fn(std::complex<double>{});
+    case DType::Bool:
+      return fn(bool{});
+    case DType::U8:
+      return fn(uint8_t{});
+    case DType::U16:
+      return fn(uint16_t{});
+    case DType::U32:
+      return fn(uint32_t{});
+    case DType::U64:
+      return fn(uint64_t{});
+    case DType::I8:
+      return fn(int8_t{});
+    case DType::I16:
+      return fn(int16_t{});
+    case DType::I32:
+      return fn(int32_t{});
+    case DType::I64:
+      return fn(int64_t{});
+    case DType::F16:
+      return fn(F16{});
+    case DType::BF16:
+      return fn(BF16{});
+    case DType::F32:
+      return fn(float{});
+    case DType::F64:
+      return fn(double{});
+    case DType::C64:
+      return fn(std::complex<float>{});
+    case DType::C128:
+      return fn(std::complex<double>{});
   }
-  throw Error(TN_INVALID_ARGUMENT, "unknown dtype code " + std::to_string(static_cast<uint32_t>(dtype)));
+  throw Error(TN_INVALID_ARGUMENT,
+              "unknown dtype code " + std::to_string(static_cast<uint32_t>(dtype)));
 }
 
 }  // namespace tenon

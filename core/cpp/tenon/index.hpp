@@ -1,4 +1,5 @@
-// Indexing as NumPy's: integers, slices, None, Ellipsis, integer and bool tensors; and writing through an index.
+// Indexing as NumPy's: integers, slices, None, Ellipsis, integer and bool tensors; and writing
+// through an index.
 #ifndef TENON_INDEX_HPP
 #define TENON_INDEX_HPP
 
@@ -34,7 +35,9 @@ struct Slice {
 class Index {
  public:
   enum class Kind : uint8_t { Integer, Slice, None, Ellipsis, Tensor };
-  Index(std::integral auto position) : kind_(Kind::Integer) { slice_.start = static_cast<int64_t>(position); }
+  Index(std::integral auto position) : kind_(Kind::Integer) {
+    slice_.start = static_cast<int64_t>(position);
+  }
   Index(bool) = delete;  // a mask of rank 0 is a bool tensor
   Index(Slice slice) : kind_(Kind::Slice), slice_(slice) {}
   Index(NoneType) : kind_(Kind::None) {}
@@ -63,9 +66,12 @@ struct ResolvedIndex {
 inline int64_t consumed_dims(const Index& index) {
   switch (index.kind()) {
     case Index::Kind::None:
-    case Index::Kind::Ellipsis: return 0;
-    case Index::Kind::Tensor: return index.tensor().dtype() == DType::Bool ? index.tensor().ndim() : 1;
-    default: return 1;
+    case Index::Kind::Ellipsis:
+      return 0;
+    case Index::Kind::Tensor:
+      return index.tensor().dtype() == DType::Bool ? index.tensor().ndim() : 1;
+    default:
+      return 1;
   }
 }
 
@@ -81,7 +87,8 @@ inline void add_picks(ResolvedIndex& out, const Tensor& index, int64_t& dim) {
   for (int64_t d = 0; d < rank; ++d) {
     if (index.shape(d) != out.view.shape(dim + d))
       throw Error(TN_INVALID_ARGUMENT, "[index] a mask of size " + std::to_string(index.shape(d)) +
-                                           " in dim " + std::to_string(dim + d) + " does not fit size " +
+                                           " in dim " + std::to_string(dim + d) +
+                                           " does not fit size " +
                                            std::to_string(out.view.shape(dim + d)));
   }
   const Tensor positions = nonzero(index);
@@ -97,21 +104,28 @@ inline ResolvedIndex resolve_index(const Tensor& x, std::span<const Index> indic
   }
   if (ellipses > 1) throw Error(TN_INVALID_ARGUMENT, "[index] more than one Ellipsis");
   if (consumed > x.ndim())
-    throw Error(TN_OUT_OF_RANGE, "[index] " + std::to_string(consumed) + " indices for a tensor of rank " +
-                                     std::to_string(x.ndim()));
+    throw Error(TN_OUT_OF_RANGE, "[index] " + std::to_string(consumed) +
+                                     " indices for a tensor of rank " + std::to_string(x.ndim()));
   ResolvedIndex out{x, {}};
   int64_t dim = 0;
   for (const Index& index : indices) {
     switch (index.kind()) {
-      case Index::Kind::Integer: out.view = select(out.view, dim, index.integer()); break;
+      case Index::Kind::Integer:
+        out.view = select(out.view, dim, index.integer());
+        break;
       case Index::Kind::Slice: {
         const Slice& s = index.slice();
-        if (s.start || s.stop || s.step != 1) out.view = slice(out.view, dim, s.start, s.stop, s.step);
+        if (s.start || s.stop || s.step != 1)
+          out.view = slice(out.view, dim, s.start, s.stop, s.step);
         ++dim;
         break;
       }
-      case Index::Kind::None: out.view = unsqueeze(out.view, dim++); break;
-      case Index::Kind::Ellipsis: dim += x.ndim() - consumed; break;
+      case Index::Kind::None:
+        out.view = unsqueeze(out.view, dim++);
+        break;
+      case Index::Kind::Ellipsis:
+        dim += x.ndim() - consumed;
+        break;
       case Index::Kind::Tensor: {
         // A mask of rank 0 picks all or nothing along a new dimension.
         if (index.tensor().dtype() == DType::Bool && index.tensor().ndim() == 0) {
@@ -127,14 +141,15 @@ inline ResolvedIndex resolve_index(const Tensor& x, std::span<const Index> indic
   return out;
 }
 
-
 // Writes into what an index names; values broadcast to it and take x's dtype and device.
-inline void put(const Tensor& x, const ResolvedIndex& where, const Tensor& values, bool accumulate) {
+inline void put(const Tensor& x, const ResolvedIndex& where, const Tensor& values,
+                bool accumulate) {
   Tensor v = values.dtype() == x.dtype() ? values : cast(values, x.dtype());
   if (v.device() != x.device() && v.ndim() > 0) v = tenon::to(v, x.device());
   Tensor target = where.view;
   if (!where.picks.empty()) {
-    const tn_value args[] = {value(target), value(TensorList(where.picks)), value(v), value(accumulate)};
+    const tn_value args[] = {value(target), value(TensorList(where.picks)), value(v),
+                             value(accumulate)};
     call_into(op_index_put, args, 4, target);
   } else if (accumulate) {
     target.add_(v);
@@ -145,23 +160,33 @@ inline void put(const Tensor& x, const ResolvedIndex& where, const Tensor& value
 
 }  // namespace detail
 
-// What x[…] gives: a tensor, and a place to assign to. With tensors as indices the elements are a copy, but assigning
-// still writes into x.
+// What x[…] gives: a tensor, and a place to assign to. With tensors as indices the elements are a
+// copy, but assigning still writes into x.
 class Indexed : public Tensor {
  public:
   Indexed(const Tensor& source, detail::ResolvedIndex&& where)
-      : Tensor(where.picks.empty() ? where.view : tenon::index(where.view, where.picks)), source_(source) {
+      : Tensor(where.picks.empty() ? where.view : tenon::index(where.view, where.picks)),
+        source_(source) {
     if (!where.picks.empty()) where_ = std::make_shared<detail::ResolvedIndex>(std::move(where));
   }
   Indexed(const Indexed&) = default;
 
   void operator=(const Tensor& values) && { write(values, false); }
+  // Writing an element onto itself is harmless. NOLINTNEXTLINE(bugprone-unhandled-self-assignment)
   void operator=(const Indexed& values) && { write(values, false); }
   void operator=(const Scalar& value) && { write(full({}, value, dtype(), device()), false); }
-  void operator+=(const Tensor& values) && { write(static_cast<const Tensor&>(*this) + values, false); }
-  void operator-=(const Tensor& values) && { write(static_cast<const Tensor&>(*this) - values, false); }
-  void operator*=(const Tensor& values) && { write(static_cast<const Tensor&>(*this) * values, false); }
-  void operator/=(const Tensor& values) && { write(static_cast<const Tensor&>(*this) / values, false); }
+  void operator+=(const Tensor& values) && {
+    write(static_cast<const Tensor&>(*this) + values, false);
+  }
+  void operator-=(const Tensor& values) && {
+    write(static_cast<const Tensor&>(*this) - values, false);
+  }
+  void operator*=(const Tensor& values) && {
+    write(static_cast<const Tensor&>(*this) * values, false);
+  }
+  void operator/=(const Tensor& values) && {
+    write(static_cast<const Tensor&>(*this) / values, false);
+  }
 
  private:
   void write(const Tensor& values, bool accumulate) const {
@@ -178,11 +203,13 @@ inline Indexed Tensor::operator[](const Index& index) const { return at({&index,
 inline Indexed Tensor::operator[](std::initializer_list<Index> indices) const {
   return at({indices.begin(), indices.size()});
 }
-inline Tensor& Tensor::index_put_(std::span<const Index> indices, const Tensor& values, bool accumulate) {
+inline Tensor& Tensor::index_put_(std::span<const Index> indices, const Tensor& values,
+                                  bool accumulate) {
   detail::put(*this, detail::resolve_index(*this, indices), values, accumulate);
   return *this;
 }
-inline Tensor& Tensor::index_put_(std::initializer_list<Index> indices, const Tensor& values, bool accumulate) {
+inline Tensor& Tensor::index_put_(std::initializer_list<Index> indices, const Tensor& values,
+                                  bool accumulate) {
   return index_put_(std::span<const Index>(indices.begin(), indices.size()), values, accumulate);
 }
 

@@ -9,45 +9,60 @@
 namespace tenon {
 
 inline Tensor Tensor::to(Device device) const { return tenon::to(*this, device); }
-inline Tensor Tensor::to(DType dtype) const { return dtype == this->dtype() ? *this : cast(*this, dtype); }
+inline Tensor Tensor::to(DType dtype) const {
+  return dtype == this->dtype() ? *this : cast(*this, dtype);
+}
 inline Tensor Tensor::to(Device device, DType dtype) const { return to(device).to(dtype); }
 inline Tensor Tensor::cpu() const { return tenon::to(*this, Device("cpu")); }
 inline Tensor Tensor::clone() const { return tenon::clone(*this); }
-inline Tensor Tensor::contiguous() const { return is_contiguous() ? *this : tenon::contiguous(*this); }
+inline Tensor Tensor::contiguous() const {
+  return is_contiguous() ? *this : tenon::contiguous(*this);
+}
 inline Tensor Tensor::reshape(IntList shape) const { return tenon::reshape(*this, shape); }
 inline Tensor Tensor::view(IntList shape) const {
   Tensor out = tenon::reshape(*this, shape);
   if (!out.shares_storage(*this) && numel() != 0)
-    throw Error(TN_INVALID_ARGUMENT, "[view] the strides do not allow this shape without a copy: use reshape");
+    throw Error(TN_INVALID_ARGUMENT,
+                "[view] the strides do not allow this shape without a copy: use reshape");
   return out;
 }
 inline Tensor Tensor::permute(IntList dims) const { return tenon::permute(*this, dims); }
-inline Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { return tenon::transpose(*this, dim0, dim1); }
+inline Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
+  return tenon::transpose(*this, dim0, dim1);
+}
 inline Tensor Tensor::t() const {
   if (ndim() != 2)
-    throw Error(TN_INVALID_ARGUMENT, "[t] needs a matrix, not a tensor of rank " + std::to_string(ndim()));
+    throw Error(TN_INVALID_ARGUMENT,
+                "[t] needs a matrix, not a tensor of rank " + std::to_string(ndim()));
   return tenon::transpose(*this, 0, 1);
 }
 inline Tensor Tensor::mt() const { return tenon::transpose(*this, -2, -1); }
 inline Tensor Tensor::expand(IntList shape) const { return tenon::expand(*this, shape); }
 inline Tensor Tensor::squeeze(OptionalInts dims) const { return tenon::squeeze(*this, dims); }
 inline Tensor Tensor::unsqueeze(int64_t dim) const { return tenon::unsqueeze(*this, dim); }
-inline Tensor Tensor::flatten(int64_t start, int64_t end) const { return tenon::flatten(*this, start, end); }
-inline Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) const {
+inline Tensor Tensor::flatten(int64_t start, int64_t end) const {
+  return tenon::flatten(*this, start, end);
+}
+inline Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+                            int64_t step) const {
   return tenon::slice(*this, dim, start, end, step);
 }
-inline Tensor Tensor::select(int64_t dim, int64_t index) const { return tenon::select(*this, dim, index); }
+inline Tensor Tensor::select(int64_t dim, int64_t index) const {
+  return tenon::select(*this, dim, index);
+}
 inline Tensor Tensor::flip(OptionalInts dims) const { return tenon::flip(*this, dims); }
 inline Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const {
   const int64_t size = shape(dim);
   const int64_t first = start < 0 ? start + size : start;
   if (first < 0 || length < 0 || length > size - first)
-    throw Error(TN_OUT_OF_RANGE, "[narrow] " + std::to_string(length) + " elements from " + std::to_string(start) +
-                                     " do not fit into size " + std::to_string(size));
+    throw Error(TN_OUT_OF_RANGE, "[narrow] " + std::to_string(length) + " elements from " +
+                                     std::to_string(start) + " do not fit into size " +
+                                     std::to_string(size));
   return tenon::slice(*this, dim, first, first + length);
 }
 inline std::vector<Tensor> Tensor::split(int64_t size, int64_t dim) const {
-  if (size <= 0) throw Error(TN_INVALID_ARGUMENT, "[split] size " + std::to_string(size) + " is not positive");
+  if (size <= 0)
+    throw Error(TN_INVALID_ARGUMENT, "[split] size " + std::to_string(size) + " is not positive");
   std::vector<Tensor> parts;
   const int64_t total = shape(dim);
   for (int64_t at = 0; at < total; at += size)
@@ -56,7 +71,8 @@ inline std::vector<Tensor> Tensor::split(int64_t size, int64_t dim) const {
   return parts;
 }
 inline std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const {
-  if (chunks <= 0) throw Error(TN_INVALID_ARGUMENT, "[chunk] " + std::to_string(chunks) + " chunks");
+  if (chunks <= 0)
+    throw Error(TN_INVALID_ARGUMENT, "[chunk] " + std::to_string(chunks) + " chunks");
   return split(std::max<int64_t>(1, (shape(dim) + chunks - 1) / chunks), dim);
 }
 inline std::vector<Tensor> Tensor::unbind(int64_t dim) const {
@@ -66,19 +82,33 @@ inline std::vector<Tensor> Tensor::unbind(int64_t dim) const {
 }
 inline Tensor Tensor::repeat(IntList repeats) const { return tenon::repeat(*this, repeats); }
 
-inline Tensor Tensor::sum(OptionalInts dims, bool keepdim) const { return tenon::sum(*this, dims, keepdim); }
-inline Tensor Tensor::prod(OptionalInts dims, bool keepdim) const { return tenon::prod(*this, dims, keepdim); }
-inline Tensor Tensor::mean(OptionalInts dims, bool keepdim) const { return tenon::mean(*this, dims, keepdim); }
+inline Tensor Tensor::sum(OptionalInts dims, bool keepdim) const {
+  return tenon::sum(*this, dims, keepdim);
+}
+inline Tensor Tensor::prod(OptionalInts dims, bool keepdim) const {
+  return tenon::prod(*this, dims, keepdim);
+}
+inline Tensor Tensor::mean(OptionalInts dims, bool keepdim) const {
+  return tenon::mean(*this, dims, keepdim);
+}
 inline Tensor Tensor::var(OptionalInts dims, double correction, bool keepdim) const {
   return tenon::var(*this, dims, correction, keepdim);
 }
 inline Tensor Tensor::stddev(OptionalInts dims, double correction, bool keepdim) const {
   return tenon::std(*this, dims, correction, keepdim);
 }
-inline Tensor Tensor::min(OptionalInts dims, bool keepdim) const { return tenon::min(*this, dims, keepdim); }
-inline Tensor Tensor::max(OptionalInts dims, bool keepdim) const { return tenon::max(*this, dims, keepdim); }
-inline Tensor Tensor::any(OptionalInts dims, bool keepdim) const { return tenon::any(*this, dims, keepdim); }
-inline Tensor Tensor::all(OptionalInts dims, bool keepdim) const { return tenon::all(*this, dims, keepdim); }
+inline Tensor Tensor::min(OptionalInts dims, bool keepdim) const {
+  return tenon::min(*this, dims, keepdim);
+}
+inline Tensor Tensor::max(OptionalInts dims, bool keepdim) const {
+  return tenon::max(*this, dims, keepdim);
+}
+inline Tensor Tensor::any(OptionalInts dims, bool keepdim) const {
+  return tenon::any(*this, dims, keepdim);
+}
+inline Tensor Tensor::all(OptionalInts dims, bool keepdim) const {
+  return tenon::all(*this, dims, keepdim);
+}
 inline Tensor Tensor::argmin(std::optional<int64_t> dim, bool keepdim) const {
   return tenon::argmin(*this, dim, keepdim);
 }
@@ -124,7 +154,9 @@ inline Tensor Tensor::masked_fill(const Tensor& mask, Operand value) const {
   return tenon::masked_fill(*this, mask, value);
 }
 inline Tensor Tensor::matmul(const Tensor& other) const { return tenon::matmul(*this, other); }
-inline Tensor Tensor::gather(int64_t dim, const Tensor& index) const { return tenon::gather(*this, dim, index); }
+inline Tensor Tensor::gather(int64_t dim, const Tensor& index) const {
+  return tenon::gather(*this, dim, index);
+}
 inline Tensor Tensor::index_select(int64_t dim, const Tensor& index) const {
   return tenon::index_select(*this, dim, index);
 }
@@ -163,14 +195,16 @@ inline Tensor& Tensor::fill_(const Scalar& value) {
 }
 inline Tensor& Tensor::zero_() { return fill_(0); }
 inline Tensor& Tensor::uniform_(double low, double high, const Generator& generator) {
-  const tn_value args[] = {detail::value(IntList(shape())), detail::value(low),      detail::value(high),
-                           detail::value(dtype()),          detail::value(device()), detail::value(generator)};
+  const tn_value args[] = {
+      detail::value(IntList(shape())), detail::value(low),      detail::value(high),
+      detail::value(dtype()),          detail::value(device()), detail::value(generator)};
   detail::call_into(detail::op_uniform, args, 6, *this);
   return *this;
 }
 inline Tensor& Tensor::normal_(double mean, double std, const Generator& generator) {
-  const tn_value args[] = {detail::value(IntList(shape())), detail::value(mean),     detail::value(std),
-                           detail::value(dtype()),          detail::value(device()), detail::value(generator)};
+  const tn_value args[] = {
+      detail::value(IntList(shape())), detail::value(mean),     detail::value(std),
+      detail::value(dtype()),          detail::value(device()), detail::value(generator)};
   detail::call_into(detail::op_normal, args, 6, *this);
   return *this;
 }

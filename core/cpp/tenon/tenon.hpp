@@ -3,7 +3,9 @@
 #define TENON_TENON_HPP
 
 #include "tenon/autograd.hpp"
+#include "tenon/checkpoint.hpp"
 #include "tenon/creation.hpp"
+#include "tenon/function.hpp"
 #include "tenon/plugins.hpp"
 #include "tenon/print.hpp"
 #include "tenon/tensor.hpp"

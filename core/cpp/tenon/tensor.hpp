@@ -9,17 +9,22 @@
 
 namespace tenon {
 
-// ---- Operators; a number may stand on either side ---------------------------------------------------------------------
+// ---- Operators; a number may stand on either side
+// ---------------------------------------------------------------------
 namespace detail {
 template <class T>
 concept Number = std::integral<T> || std::floating_point<T> || std::same_as<T, Scalar> ||
-                 std::same_as<T, std::complex<double>>;
+    std::same_as<T, std::complex<double>>;
 }  // namespace detail
 
-#define TENON_OPERATOR(symbol, name)                                                                     \
-  inline Tensor operator symbol(const Tensor& x, const Tensor& y) { return name(x, y); }                 \
-  inline Tensor operator symbol(const Tensor& x, const detail::Number auto& y) { return name(x, y); }    \
-  inline Tensor operator symbol(const detail::Number auto& x, const Tensor& y) { return name(x, y); }
+#define TENON_OPERATOR(symbol, name)                                                     \
+  inline Tensor operator symbol(const Tensor& x, const Tensor& y) { return name(x, y); } \
+  inline Tensor operator symbol(const Tensor& x, const detail::Number auto& y) {         \
+    return name(x, y);                                                                   \
+  }                                                                                      \
+  inline Tensor operator symbol(const detail::Number auto& x, const Tensor& y) {         \
+    return name(x, y);                                                                   \
+  }
 TENON_OPERATOR(+, add)
 TENON_OPERATOR(-, sub)
 TENON_OPERATOR(*, mul)
@@ -54,20 +59,30 @@ inline Tensor& operator+=(Tensor& x, Operand y) { return detail::in_place(detail
 inline Tensor& operator-=(Tensor& x, Operand y) { return detail::in_place(detail::op_sub, x, y); }
 inline Tensor& operator*=(Tensor& x, Operand y) { return detail::in_place(detail::op_mul, x, y); }
 inline Tensor& operator/=(Tensor& x, Operand y) { return detail::in_place(detail::op_div, x, y); }
-inline Tensor& operator%=(Tensor& x, Operand y) { return detail::in_place(detail::op_remainder, x, y); }
-inline Tensor& operator&=(Tensor& x, Operand y) { return detail::in_place(detail::op_bitwise_and, x, y); }
-inline Tensor& operator|=(Tensor& x, Operand y) { return detail::in_place(detail::op_bitwise_or, x, y); }
-inline Tensor& operator^=(Tensor& x, Operand y) { return detail::in_place(detail::op_bitwise_xor, x, y); }
+inline Tensor& operator%=(Tensor& x, Operand y) {
+  return detail::in_place(detail::op_remainder, x, y);
+}
+inline Tensor& operator&=(Tensor& x, Operand y) {
+  return detail::in_place(detail::op_bitwise_and, x, y);
+}
+inline Tensor& operator|=(Tensor& x, Operand y) {
+  return detail::in_place(detail::op_bitwise_or, x, y);
+}
+inline Tensor& operator^=(Tensor& x, Operand y) {
+  return detail::in_place(detail::op_bitwise_xor, x, y);
+}
 
-// ---- Elements ---------------------------------------------------------------------------------------------------------
+// ---- Elements
+// ---------------------------------------------------------------------------------------------------------
 template <class T>
 T* Tensor::data() const {
   if (dtype() != dtype_of<T>) [[unlikely]]
-    throw Error(TN_INVALID_ARGUMENT, "[data] a tensor of " + std::string(name_of(dtype())) + " read as " +
-                                         std::string(name_of(dtype_of<T>)));
+    throw Error(TN_INVALID_ARGUMENT, "[data] a tensor of " + std::string(name_of(dtype())) +
+                                         " read as " + std::string(name_of(dtype_of<T>)));
   void* elements = tn_tensor_data(handle_);
   if (elements == nullptr && numel() != 0) [[unlikely]]
-    throw Error(TN_FAILED_PRECONDITION, "[data] the host cannot address memory of " + std::string(device().id()) +
+    throw Error(TN_FAILED_PRECONDITION, "[data] the host cannot address memory of " +
+                                            std::string(device().id()) +
                                             ": copy the tensor with .cpu()");
   return static_cast<T*>(elements);
 }
@@ -75,7 +90,8 @@ T* Tensor::data() const {
 template <class T>
 T Tensor::item() const {
   if (numel() != 1)
-    throw Error(TN_INVALID_ARGUMENT, "[item] a tensor of " + std::to_string(numel()) + " elements is not one number");
+    throw Error(TN_INVALID_ARGUMENT,
+                "[item] a tensor of " + std::to_string(numel()) + " elements is not one number");
   alignas(16) unsigned char bytes[16];
   to_host(bytes, size_of(dtype()));
   return visit(dtype(), [&]<class From>(From from) -> T {
@@ -85,7 +101,8 @@ T Tensor::item() const {
     } else if constexpr (std::is_constructible_v<T, float> && std::is_convertible_v<From, float>) {
       return T(static_cast<float>(from));
     } else {
-      throw Error(TN_INVALID_ARGUMENT, "[item] a complex number read as a real one: take real() first");
+      throw Error(TN_INVALID_ARGUMENT,
+                  "[item] a complex number read as a real one: take real() first");
     }
   });
 }
@@ -93,8 +110,9 @@ T Tensor::item() const {
 template <class T>
 std::vector<T> Tensor::to_vector() const {
   if (dtype() != dtype_of<T>)
-    throw Error(TN_INVALID_ARGUMENT, "[to_vector] a tensor of " + std::string(name_of(dtype())) + " read as " +
-                                         std::string(name_of(dtype_of<T>)) + ": cast it with .to(dtype)");
+    throw Error(TN_INVALID_ARGUMENT, "[to_vector] a tensor of " + std::string(name_of(dtype())) +
+                                         " read as " + std::string(name_of(dtype_of<T>)) +
+                                         ": cast it with .to(dtype)");
   const size_t n = static_cast<size_t>(numel());
   if constexpr (std::is_same_v<T, bool>) {
     std::vector<uint8_t> bytes(n);
@@ -107,7 +125,8 @@ std::vector<T> Tensor::to_vector() const {
   }
 }
 
-// ---- Autograd ---------------------------------------------------------------------------------------------------------
+// ---- Autograd
+// ---------------------------------------------------------------------------------------------------------
 inline void Tensor::backward(const Tensor& grad, bool retain_graph, bool create_graph) const {
   tn_tensor* const outputs[] = {handle()};
   tn_tensor* const grads[] = {grad.handle_};
@@ -128,8 +147,10 @@ tn_status* guarded(const char* where, Fn&& fn) noexcept {
   } catch (const std::exception& error) {
     const std::string_view what = error.what();
     char text[512];
-    const int n = std::snprintf(text, sizeof text, "[%s] %.*s", where, static_cast<int>(what.size()), what.data());
-    return tn_status_make(TN_INTERNAL, {text, static_cast<uint64_t>(std::min<int>(n, sizeof text - 1))});
+    const int n = std::snprintf(text, sizeof text, "[%s] %.*s", where,
+                                static_cast<int>(what.size()), what.data());
+    return tn_status_make(TN_INTERNAL,
+                          {text, static_cast<uint64_t>(std::min<int>(n, sizeof text - 1))});
   } catch (...) {
     return tn_status_make(TN_INTERNAL, to_str("an exception of unknown type"));
   }
@@ -139,12 +160,14 @@ tn_status* guarded(const char* where, Fn&& fn) noexcept {
 inline uint64_t Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) {
   using Hook = std::function<Tensor(const Tensor&)>;
   const auto run = [](void* ctx, tn_tensor* grad, tn_tensor** replacement) -> tn_status* {
-    return detail::guarded("hook", [&] { *replacement = (*static_cast<Hook*>(ctx))(share(grad)).take(); });
+    return detail::guarded("hook",
+                           [&] { *replacement = (*static_cast<Hook*>(ctx))(share(grad)).take(); });
   };
   uint64_t id = 0;
   auto owned = std::make_unique<Hook>(std::move(hook));
-  detail::check(tn_tensor_add_hook(handle(), run, owned.get(), [](void* ctx) { delete static_cast<Hook*>(ctx); }, &id));
-  owned.release();
+  detail::check(tn_tensor_add_hook(
+      handle(), run, owned.get(), [](void* ctx) { delete static_cast<Hook*>(ctx); }, &id));
+  static_cast<void>(owned.release());  // the tensor owns it now
   return id;
 }
 

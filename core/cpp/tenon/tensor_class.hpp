@@ -17,7 +17,8 @@ class Indexed;
 class Operand;
 class TensorList;
 
-// A shared handle to a strided n-d array on a device. Copies share elements, gradient and history; clone() copies elements.
+// A shared handle to a strided n-d array on a device. Copies share elements, gradient and history;
+// clone() copies elements.
 class Tensor {
  public:
   Tensor() noexcept : handle_(nullptr) {}
@@ -32,7 +33,8 @@ class Tensor {
     if (handle_ != nullptr) tn_tensor_release(handle_);
   }
 
-  // From and to handles of the C ABI: adopt takes over a reference, share adds one, take gives it away.
+  // From and to handles of the C ABI: adopt takes over a reference, share adds one, take gives it
+  // away.
   static Tensor adopt(tn_tensor* handle) noexcept {
     Tensor tensor;
     tensor.handle_ = handle;
@@ -44,11 +46,16 @@ class Tensor {
 
   // What it is. All but defined() need a defined tensor.
   bool defined() const noexcept { return handle_ != nullptr; }
-  explicit operator bool() const = delete;  // of the handle or of the element? say defined() or item<bool>()
+  explicit operator bool() const =
+      delete;  // of the handle or of the element? say defined() or item<bool>()
   int64_t ndim() const { return tn_tensor_ndim(handle()); }
-  std::span<const int64_t> shape() const { return {tn_tensor_shape(handle()), tn_tensor_ndim(handle_)}; }
+  std::span<const int64_t> shape() const {
+    return {tn_tensor_shape(handle()), tn_tensor_ndim(handle_)};
+  }
   int64_t shape(int64_t dim) const { return shape()[wrap(dim)]; }
-  std::span<const int64_t> strides() const { return {tn_tensor_strides(handle()), tn_tensor_ndim(handle_)}; }
+  std::span<const int64_t> strides() const {
+    return {tn_tensor_strides(handle()), tn_tensor_ndim(handle_)};
+  }
   int64_t numel() const { return tn_tensor_numel(handle()); }
   uint64_t nbytes() const { return static_cast<uint64_t>(numel()) * size_of(dtype()); }
   DType dtype() const { return static_cast<DType>(tn_tensor_dtype(handle())); }
@@ -85,14 +92,19 @@ class Tensor {
     detail::check(tn_tensor_detach(handle(), &out));
     return adopt(out);
   }
-  std::string_view grad_fn_name() const { return detail::to_view(tn_tensor_grad_fn_name(handle())); }
+  std::string_view grad_fn_name() const {
+    return detail::to_view(tn_tensor_grad_fn_name(handle()));
+  }
   // Accumulates gradients into the leaves; `grad` may be left out for one element.
-  void backward(const Tensor& grad = {}, bool retain_graph = false, bool create_graph = false) const;
-  // Called with the gradient when it is complete; a defined result replaces it. The id removes it again.
+  void backward(const Tensor& grad = {}, bool retain_graph = false,
+                bool create_graph = false) const;
+  // Called with the gradient when it is complete; a defined result replaces it. The id removes it
+  // again.
   uint64_t register_hook(std::function<Tensor(const Tensor&)> hook);
   void remove_hook(uint64_t id) { detail::check(tn_tensor_remove_hook(handle(), id)); }
 
-  // Indexing as NumPy's: x[0], x[{Slice(0, 4), 2}], x[mask], x[{None, Ellipsis, rows}]. Assigning to it writes into x.
+  // Indexing as NumPy's: x[0], x[{Slice(0, 4), 2}], x[mask], x[{None, Ellipsis, rows}]. Assigning
+  // to it writes into x.
   Indexed operator[](const Index& index) const;
   Indexed operator[](std::initializer_list<Index> indices) const;
   Indexed at(std::span<const Index> indices) const;
@@ -108,13 +120,14 @@ class Tensor {
   Tensor view(IntList shape) const;  // as reshape, but never copies
   Tensor permute(IntList dims) const;
   Tensor transpose(int64_t dim0, int64_t dim1) const;
-  Tensor t() const;  // of a matrix
+  Tensor t() const;   // of a matrix
   Tensor mt() const;  // the last two dimensions exchanged
   Tensor expand(IntList shape) const;
   Tensor squeeze(OptionalInts dims = {}) const;
   Tensor unsqueeze(int64_t dim) const;
   Tensor flatten(int64_t start = 0, int64_t end = -1) const;
-  Tensor slice(int64_t dim, std::optional<int64_t> start = {}, std::optional<int64_t> end = {}, int64_t step = 1) const;
+  Tensor slice(int64_t dim, std::optional<int64_t> start = {}, std::optional<int64_t> end = {},
+               int64_t step = 1) const;
   Tensor select(int64_t dim, int64_t index) const;
   Tensor flip(OptionalInts dims = {}) const;
   Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
@@ -182,7 +195,8 @@ class Tensor {
   Tensor& uniform_(double low = 0, double high = 1, const Generator& generator = {});
   Tensor& normal_(double mean = 0, double std = 1, const Generator& generator = {});
   Tensor& index_put_(std::span<const Index> indices, const Tensor& values, bool accumulate = false);
-  Tensor& index_put_(std::initializer_list<Index> indices, const Tensor& values, bool accumulate = false);
+  Tensor& index_put_(std::initializer_list<Index> indices, const Tensor& values,
+                     bool accumulate = false);
 
  protected:
   tn_tensor* handle() const {
@@ -201,7 +215,8 @@ class Tensor {
   size_t wrap(int64_t dim) const {
     const int64_t rank = ndim();
     if (dim < -rank || dim >= rank) [[unlikely]]
-      throw Error(TN_OUT_OF_RANGE, "[shape] dim " + std::to_string(dim) + " out of range for a tensor of rank " +
+      throw Error(TN_OUT_OF_RANGE, "[shape] dim " + std::to_string(dim) +
+                                       " out of range for a tensor of rank " +
                                        std::to_string(rank));
     return static_cast<size_t>(dim < 0 ? dim + rank : dim);
   }
@@ -243,7 +258,9 @@ class Operand {
 class TensorList {
  public:
   TensorList() noexcept = default;
-  TensorList(std::initializer_list<Tensor> list) noexcept : size_(list.size()) { data_ = list.begin(); }
+  TensorList(std::initializer_list<Tensor> list) noexcept : size_(list.size()) {
+    data_ = list.begin();
+  }
   TensorList(std::span<const Tensor> list) noexcept : data_(list.data()), size_(list.size()) {}
   TensorList(const std::vector<Tensor>& list) noexcept : data_(list.data()), size_(list.size()) {}
   template <size_t N>

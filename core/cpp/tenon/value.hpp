@@ -28,7 +28,8 @@ class Scalar {
   template <std::floating_point T>
   Scalar(T value) noexcept : tag_(TN_VALUE_FLOAT), real_{static_cast<double>(value), 0} {}
   template <class T>
-  Scalar(std::complex<T> value) noexcept : tag_(TN_VALUE_COMPLEX), real_{value.real(), value.imag()} {}
+  Scalar(std::complex<T> value) noexcept
+      : tag_(TN_VALUE_COMPLEX), real_{value.real(), value.imag()} {}
 
   // Borrows from this object.
   tn_value value() const noexcept {
@@ -62,17 +63,22 @@ class OptionalScalar : public Scalar {
   OptionalScalar() noexcept = default;
   OptionalScalar(std::nullopt_t) noexcept {}
   template <class T>
-    requires std::convertible_to<T, Scalar>
-  OptionalScalar(T value) noexcept : Scalar(value) {}
+  requires std::convertible_to<T, Scalar> OptionalScalar(T value)
+  noexcept : Scalar(value) {}
 };
 
-// A borrowed list of integers: write {2, 3}, a vector, an array, a span, or one number for a list of one.
+// A borrowed list of integers: write {2, 3}, a vector, an array, a span, or one number for a list
+// of one.
 class IntList {
  public:
   constexpr IntList() noexcept = default;
-  constexpr IntList(std::integral auto value) noexcept : size_(1), single_(static_cast<int64_t>(value)) {}
-  constexpr IntList(std::initializer_list<int64_t> list) noexcept : size_(list.size()) { data_ = list.begin(); }
-  constexpr IntList(std::span<const int64_t> list) noexcept : data_(list.data()), size_(list.size()) {}
+  constexpr IntList(std::integral auto value) noexcept
+      : size_(1), single_(static_cast<int64_t>(value)) {}
+  constexpr IntList(std::initializer_list<int64_t> list) noexcept : size_(list.size()) {
+    data_ = list.begin();
+  }
+  constexpr IntList(std::span<const int64_t> list) noexcept
+      : data_(list.data()), size_(list.size()) {}
   IntList(const std::vector<int64_t>& list) noexcept : data_(list.data()), size_(list.size()) {}
   template <size_t N>
   constexpr IntList(const std::array<int64_t, N>& list) noexcept : data_(list.data()), size_(N) {}
@@ -98,7 +104,8 @@ class OptionalInts : public IntList {
   constexpr OptionalInts() noexcept = default;
   constexpr OptionalInts(std::nullopt_t) noexcept {}
   constexpr OptionalInts(std::integral auto value) noexcept : IntList(value), given_(true) {}
-  constexpr OptionalInts(std::initializer_list<int64_t> list) noexcept : IntList(list), given_(true) {}
+  constexpr OptionalInts(std::initializer_list<int64_t> list) noexcept
+      : IntList(list), given_(true) {}
   constexpr OptionalInts(std::span<const int64_t> list) noexcept : IntList(list), given_(true) {}
   OptionalInts(const std::vector<int64_t>& list) noexcept : IntList(list), given_(true) {}
   constexpr OptionalInts(const IntList& list) noexcept : IntList(list), given_(true) {}

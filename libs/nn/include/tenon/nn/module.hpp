@@ -197,9 +197,9 @@ class Module {
     });
     return found;
   }
-  static std::vector<Tensor> tensors(NamedTensors named) {
+  static std::vector<Tensor> tensors(const NamedTensors& named) {
     std::vector<Tensor> found;
-    for (auto& [name, tensor] : named) found.push_back(std::move(tensor));
+    for (const auto& [name, tensor] : named) found.push_back(tensor);
     return found;
   }
   Module& replace(const std::function<Tensor(const Tensor&)>& fn);
@@ -262,7 +262,12 @@ inline std::string to_string(const Module& module, const std::string& indent = "
   if (parts.empty()) return out;
   out += " {\n";
   for (const auto& [name, part] : parts)
-    out += indent + "  " + name + ": " + to_string(*part, indent + "  ") + '\n';
+    out.append(indent)
+        .append("  ")
+        .append(name)
+        .append(": ")
+        .append(to_string(*part, indent + "  "))
+        .append("\n");
   return out + indent + '}';
 }
 inline std::ostream& operator<<(std::ostream& out, const Module& module) {

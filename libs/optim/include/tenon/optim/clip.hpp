@@ -14,7 +14,7 @@ inline Tensor clip_grad_norm(const std::vector<Tensor>& params, double max_norm,
   for (const Tensor& param : params)
     if (Tensor grad = param.grad(); grad.defined()) grads.push_back(std::move(grad));
   if (grads.empty()) return tensor(0.f);
-  const Tensor norm = multi_norm(grads, p);
+  Tensor norm = multi_norm(grads, p);
   multi_scale(grads, clamp(max_norm / (norm + 1e-6), {}, 1.0));
   return norm;
 }

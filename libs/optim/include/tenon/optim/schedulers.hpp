@@ -63,7 +63,8 @@ class StepLR : public Scheduler {
 
  private:
   double rate(double base, int64_t steps) const override {
-    return base * std::pow(gamma_, static_cast<double>(steps / period_));
+    const int64_t falls = steps / period_;
+    return base * std::pow(gamma_, static_cast<double>(falls));
   }
   int64_t period_;
   double gamma_;
