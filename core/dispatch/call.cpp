@@ -3,6 +3,7 @@
 #include "dispatch/call.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "autograd/record.hpp"
 #include "dispatch/execution.hpp"
@@ -31,11 +32,18 @@ const KernelTable* kernels_on(const tn_op& op, const tn_device& device) {
   return op.kernels[device.type->id].load(std::memory_order_acquire);
 }
 
-void move_into(tn_tensor* const* into, tn_tensor* const* results, uint32_t count) {
+// Results on their way to the caller; what an error leaves there is freed.
+struct Results {
+  tn_tensor* at[kMaxResults] = {};
+  ~Results() {
+    for (tn_tensor* tensor : at) release(tensor);
+  }
+};
+
+void move_into(tn_tensor* const* into, const Results& results, uint32_t count) {
   static const tn_op& clone = builtin("clone");
   for (uint32_t k = 0; k < count; ++k) {
-    Ref result(results[k]);
-    tn_value arg = tensor_value(result.get());
+    tn_value arg = tensor_value(results.at[k]);
     call_into(clone, &arg, 1, into + k, 1);
   }
 }
@@ -43,8 +51,8 @@ void move_into(tn_tensor* const* into, tn_tensor* const* results, uint32_t count
 // Results of a decomposition are recorded op by op when recording is on.
 void decompose(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
   if (into == nullptr) return frame.op().decompose(frame, outs);
-  tn_tensor* results[kMaxResults] = {};
-  frame.op().decompose(frame, results);
+  Results results;
+  frame.op().decompose(frame, results.at);
   move_into(into, results, frame.nresults());
 }
 
@@ -163,13 +171,13 @@ bool watched() {
 void call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts) {
   Frame frame(op, args, nargs);
   check_nouts(frame, nouts);
-  tn_tensor* results[kMaxResults] = {};
+  Results results;
   if (watched()) [[unlikely]]
-    watched_call(frame, results);
+    watched_call(frame, results.at);
   else
-    run_frame(frame, results);
+    run_frame(frame, results.at);
   if (nouts == 0) bump_written(frame);
-  for (uint32_t k = 0; k < nouts; ++k) outs[k] = results[k];
+  for (uint32_t k = 0; k < nouts; ++k) outs[k] = std::exchange(results.at[k], nullptr);
 }
 
 // In place by way of other ops. Their gradients may read an argument after it was overwritten, so
@@ -190,8 +198,8 @@ void write_through(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
     args[i] = tensor_value(copy);
   }
   Frame again(frame.op(), args, frame.nargs());
-  tn_tensor* results[kMaxResults] = {};
-  run_frame(again, results);
+  Results results;
+  run_frame(again, results.at);
   move_into(outs, results, nouts);
 }
 

@@ -24,8 +24,8 @@ const tn_kernel* plain_kernel(const tn_op& op, const tn_tensor& x) {
   const KernelTable* table = op.kernels[x.device->type->id].load(std::memory_order_acquire);
   if (table == nullptr || (*table)[x.dtype()].entries.empty()) return nullptr;
   const tn_kernel& kernel = (*table)[x.dtype()].entries.front()->table;
-  bool plain = kernel.supports == nullptr && kernel.prepare == nullptr && kernel.scratch_size == nullptr &&
-               (kernel.flags & TN_KERNEL_HOST_SCALARS) != 0;
+  bool plain = kernel.supports == nullptr && kernel.prepare == nullptr &&
+               kernel.scratch_size == nullptr && (kernel.flags & TN_KERNEL_HOST_SCALARS) != 0;
   return plain ? &kernel : nullptr;
 }
 
@@ -36,13 +36,15 @@ bool is_plain_number(const tn_value& value) {
 
 }  // namespace
 
-bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts) {
+bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
+               uint32_t nouts) {
   if (nargs != op.fast_operands || nouts != 1) return false;
   const tn_tensor* like = nullptr;
   for (uint32_t i = 0; i < nargs; ++i) {
     if (args[i].tag == TN_VALUE_TENSOR) {
       const tn_tensor* x = args[i].as.tensor;
-      if (x == nullptr || !is_plain(*x, op) || (like != nullptr && !same_shape(*like, *x))) return false;
+      if (x == nullptr || !is_plain(*x, op) || (like != nullptr && !same_shape(*like, *x)))
+        return false;
       if (like == nullptr) like = x;
     } else if (!is_plain_number(args[i])) {
       return false;
@@ -86,8 +88,9 @@ bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
   call.context = nullptr;
   check(kernel->run(kernel->self, nullptr, &call));
 
+  tn_tensor* const fresh[] = {out.get()};
+  if (wants_record(args, nargs)) record(op, args, fresh, 1);
   outs[0] = out.take();
-  if (wants_record(args, nargs)) record(op, args, outs, 1);
   return true;
 }
 
