@@ -159,18 +159,18 @@ TEST(ReduceSizes, RowsAndColumns) {
       const std::string what =
           std::to_string(rows) + "x" + std::to_string(cols) + " over " + std::to_string(dim);
       const auto want = [&](const Fold& f) { return reduced(a, 1u << dim, false, f); };
-      expect_close(tenon::sum(x, {{dim}}), want(total), 2e-5, "sum " + what);
-      expect_close(tenon::var(x, {{dim}}, 0.0),
+      expect_close(tenon::sum(x, {dim}), want(total), 2e-5, "sum " + what);
+      expect_close(tenon::var(x, {dim}, 0.0),
                    want([](const V& v) { return v.size() > 1000 ? 0 : variance(v, 0); }),
                    (dim == 0 ? rows : cols) > 1000 ? 2 : 2e-6, "var " + what);
-      expect_close(tenon::max(x, {{dim}}),
+      expect_close(tenon::max(x, {dim}),
                    want([](const V& v) { return *std::max_element(v.begin(), v.end()); }), 0,
                    "max " + what);
       expect_close(tenon::argmin(x, dim), want([](const V& v) { return position(v, false); }), 0,
                    "argmin " + what);
-      expect_close(tenon::norm(x, 2.0, {{dim}}), want([](const V& v) { return p_norm(v, 2); }),
+      expect_close(tenon::norm(x, 2.0, {dim}), want([](const V& v) { return p_norm(v, 2); }),
                    2e-6, "norm " + what);
-      expect_close(tenon::logsumexp(x, {{dim}}), want(log_sum_exp), 2e-6, "logsumexp " + what);
+      expect_close(tenon::logsumexp(x, {dim}), want(log_sum_exp), 2e-6, "logsumexp " + what);
     }
     expect_close(tenon::sum(x), reduced(a, 3, false, total), 1e-4, "sum of all");
   }
@@ -221,11 +221,11 @@ TEST(ReduceEdges, EmptyAndRankZero) {
   EXPECT_EQ(tenon::logsumexp(none).item<float>(), -INFINITY);
   EXPECT_EQ(tenon::any(none).item<bool>(), false);
   EXPECT_EQ(tenon::all(none).item<bool>(), true);
-  expect_close(tenon::sum(row, {{1}}), Array({3}, 0), 0, "rows of nothing");
-  EXPECT_EQ(tenon::sum(row, {{0}}).numel(), 0);
+  expect_close(tenon::sum(row, {1}), Array({3}, 0), 0, "rows of nothing");
+  EXPECT_EQ(tenon::sum(row, {0}).numel(), 0);
   EXPECT_NE(error_of([&] { tenon::max(none); }).find("[max] nothing to reduce"), std::string::npos);
   EXPECT_NE(error_of([&] { tenon::argmin(row, 1); }).find("[argmin]"), std::string::npos);
-  EXPECT_EQ(tenon::max(row, {{0}}).numel(), 0);
+  EXPECT_EQ(tenon::max(row, {0}).numel(), 0);
   const Tensor one = tenon::tensor(4.f);
   EXPECT_EQ(tenon::sum(one).item<float>(), 4);
   EXPECT_EQ(tenon::var(one, {}, 0.0).item<float>(), 0);
@@ -250,7 +250,7 @@ TEST(ReduceComplex, SumsAndNorms) {
   EXPECT_LT(std::abs(tenon::mean(x.reshape({25, 4}), {{0, 1}}).to_vector<C>()[0] - sum / 100.f),
             1e-5);
   EXPECT_NEAR(tenon::norm(x).item<float>(), std::sqrt(squares), 1e-4);
-  const std::vector<C> columns = tenon::sum(x.reshape({20, 5}), {{0}}).to_vector<C>();
+  const std::vector<C> columns = tenon::sum(x.reshape({20, 5}), {0}).to_vector<C>();
   C first = 0;
   for (size_t i = 0; i < 100; i += 5) first += v[i];
   EXPECT_LT(std::abs(columns[0] - first), 1e-4);
