@@ -66,14 +66,22 @@ constexpr int64_t kZeros[TN_MAX_DIMS] = {};
 template <class T, class D, class F>
 void for_each_index(IndexLoop& plan, const Operands<3>& operands, F&& f) {
   plan.over_parts(operands, [&](const tn_loop& loop, const Operands<3>& part) {
+    const int64_t along = plan.step;
     walk_rows<3>(loop, part, 0, loop_count(loop),
-                 [&](int64_t n, const auto& data, const auto& step) {
-                   T* const base = reinterpret_cast<T*>(data[0]);
-                   for (int64_t i = 0; i < n; ++i) {
-                     const int64_t at = *reinterpret_cast<const int64_t*>(data[1] + i * step[1]);
-                     f(*reinterpret_cast<T*>(reinterpret_cast<char*>(base) + i * step[0] +
-                                             at * plan.step * static_cast<int64_t>(sizeof(T))),
-                       *reinterpret_cast<D*>(data[2] + i * step[2]));
+                 [=](int64_t n, const auto& data, const auto& step) {
+                   // Held in locals: a write through f could change them otherwise.
+                   T* const tensor = reinterpret_cast<T*>(data[0]);
+                   const int64_t* const index = reinterpret_cast<const int64_t*>(data[1]);
+                   D* const dense = reinterpret_cast<D*>(data[2]);
+                   const int64_t across = step[0] / static_cast<int64_t>(sizeof(T)),
+                                 index_step = step[1] / 8;
+                   const int64_t dense_step = step[2] / static_cast<int64_t>(sizeof(D));
+                   if (index_step == 1 && dense_step == 1) {
+                     for (int64_t i = 0; i < n; ++i)
+                       f(tensor[i * across + index[i] * along], dense[i]);
+                   } else {
+                     for (int64_t i = 0; i < n; ++i)
+                       f(tensor[i * across + index[i * index_step] * along], dense[i * dense_step]);
                    }
                  });
   });

@@ -46,6 +46,15 @@ HWY_INLINE Compute<T> exp_sum(const T* x, T* y, size_t n, Compute<T> max) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
 }
 
+// The greatest element, not minding NaN: one makes the sum NaN, and with it the whole row.
+template <class T>
+HWY_INLINE Compute<T> greatest(const T* x, size_t n) {
+  const LaneTag<T> d;
+  const auto lowest = -std::numeric_limits<Compute<T>>::infinity();
+  const auto step = [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); };
+  return hn::GetLane(hn::MaxOfLanes(d, fold(d, x, n, hn::Set(d, lowest), lowest, step, step)));
+}
+
 // From the terms, or from x, to the result.
 template <bool Log, bool Keep, class T>
 HWY_INLINE void finish(const T* x, T* y, size_t n, Compute<T> max, double sum) {
@@ -71,9 +80,8 @@ template <bool Log, class T>
 void row(const T* x, T* y, size_t n) {
   constexpr bool kKeep = !Log && !is_half_v<T>;
   using C = Compute<T>;
-  const LaneTag<T> d;
   if (n <= kBlock) {
-    const C max = max_of(d, x, n);
+    const C max = greatest(x, n);
     return finish<Log, kKeep>(x, y, n, max, exp_sum<kKeep>(x, y, n, max));
   }
   const int64_t blocks = static_cast<int64_t>((n + kBlock - 1) / kBlock);
@@ -85,8 +93,8 @@ void row(const T* x, T* y, size_t n) {
     });
   };
   const auto size = [&](size_t at) { return std::min(kBlock, n - at); };
-  each([&](size_t b, size_t at) { partial[b] = max_of(d, x + at, size(at)); });
-  const C max = max_of(d, partial.data(), partial.size());
+  each([&](size_t b, size_t at) { partial[b] = greatest(x + at, size(at)); });
+  const C max = greatest(partial.data(), partial.size());
   each([&](size_t b, size_t at) { partial[b] = exp_sum<kKeep>(x + at, y + at, size(at), max); });
   double sum = 0;
   for (const C part : partial) sum += part;
