@@ -12,16 +12,17 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// One tap of outputs whose inputs lie `Stride` apart; columns where the tap falls outside are left
-// alone.
+// One tap of outputs whose inputs lie `Stride` apart; columns where the tap falls outside are left alone. `best` and `best_at` are
+// readable and writable a vector beyond n; `room` elements of
+// the input are readable.
 template <int Stride>
-void tap_row(const float* line, int32_t at, int64_t n, float* best, int32_t* best_at) {
+void tap_row(const float* line, int64_t room, int32_t at, int64_t n, float* best,
+             int32_t* best_at) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t o = 0;
-  // The last vector of a row with stride 2 would read one element too many.
-  for (; o + lanes <= (Stride == 1 ? n : n - 1); o += lanes) {
+  for (; o < n && Stride * (o + lanes) <= room; o += lanes) {
     auto value = hn::Zero(d);
     if constexpr (Stride == 1) {
       value = hn::LoadU(d, line + o);
@@ -30,7 +31,8 @@ void tap_row(const float* line, int32_t at, int64_t n, float* best, int32_t* bes
       hn::LoadInterleaved2(d, line + 2 * o, value, odd);
     }
     const auto old = hn::LoadU(d, best + o);
-    const auto wins = hn::Or(hn::Gt(value, old), hn::IsNaN(value));
+    auto wins = hn::Or(hn::Gt(value, old), hn::IsNaN(value));
+    if (o + lanes > n) wins = hn::And(wins, hn::FirstN(d, static_cast<size_t>(n - o)));
     const auto index = hn::Iota(di, at + static_cast<int32_t>(o) * Stride);
     const auto places = Stride == 1 ? index : hn::Add(index, hn::Iota(di, 0));
     hn::StoreU(hn::IfThenElse(wins, value, old), d, best + o);
@@ -48,15 +50,16 @@ void widen_row(const int32_t* from, int64_t n, int64_t* to) {
   for (int64_t i = 0; i < n; ++i) to[i] = from[i];
 }
 
-void max_rows(const Pooling& pool, int64_t stride, int64_t shift, const float* x, float* values,
-              int64_t* indices) {
+void max_rows(const Pooling& pool, int64_t stride, int64_t shift, const float* x, int64_t room,
+              float* values, int64_t* indices) {
   const int64_t width = pool.in[2], out = pool.out[2];
   const int64_t kernel = pool.windows[2][static_cast<size_t>(out / 2)].end -
                          pool.windows[2][static_cast<size_t>(out / 2)].begin;
-  std::vector<int32_t> best_at(static_cast<size_t>(out));
+  std::vector<float> best(static_cast<size_t>(out) + hn::MaxLanes(hn::ScalableTag<float>()));
+  std::vector<int32_t> best_at(best.size());
   for (const Window& rows : pool.windows[1]) {
     for (int64_t o = 0; o < out; ++o) {
-      values[o] = -std::numeric_limits<float>::infinity();
+      best[static_cast<size_t>(o)] = -std::numeric_limits<float>::infinity();
       best_at[static_cast<size_t>(o)] =
           static_cast<int32_t>(rows.begin * width + pool.windows[2][static_cast<size_t>(o)].begin);
     }
@@ -68,12 +71,13 @@ void max_rows(const Pooling& pool, int64_t stride, int64_t shift, const float* x
         if (first >= last) continue;
         const int64_t at = y * width + first * stride + k - shift;
         if (stride == 1)
-          tap_row<1>(x + at, static_cast<int32_t>(at), last - first, values + first,
+          tap_row<1>(x + at, room - at, static_cast<int32_t>(at), last - first, best.data() + first,
                      best_at.data() + first);
         else
-          tap_row<2>(x + at, static_cast<int32_t>(at), last - first, values + first,
+          tap_row<2>(x + at, room - at, static_cast<int32_t>(at), last - first, best.data() + first,
                      best_at.data() + first);
       }
+    std::copy_n(best.data(), out, values);
     widen_row(best_at.data(), out, indices);
     values += out;
     indices += out;
@@ -104,9 +108,10 @@ bool max_pool_rows(const Pooling& pool, const float* x, float* values, int64_t* 
     if (at(o).begin != std::max<int64_t>(0, o * stride - shift) ||
         at(o).end != std::min(pool.in[2], o * stride - shift + kernel))
       return false;
-  for_planes(pool, pool.in_plane() + pool.out_plane(), [&](int64_t plane) {
+  const int64_t in = pool.in_plane(), all = pool.planes * in;
+  for_planes(pool, in + pool.out_plane(), [&](int64_t plane) {
     HWY_DYNAMIC_DISPATCH(max_rows)
-    (pool, stride, shift, x + plane * pool.in_plane(), values + plane * pool.out_plane(),
+    (pool, stride, shift, x + plane * in, all - plane * in, values + plane * pool.out_plane(),
      indices + plane * pool.out_plane());
   });
   return true;
