@@ -168,8 +168,8 @@ TEST(ReduceSizes, RowsAndColumns) {
                    "max " + what);
       expect_close(tenon::argmin(x, dim), want([](const V& v) { return position(v, false); }), 0,
                    "argmin " + what);
-      expect_close(tenon::norm(x, 2.0, {dim}), want([](const V& v) { return p_norm(v, 2); }),
-                   2e-6, "norm " + what);
+      expect_close(tenon::norm(x, 2.0, {dim}), want([](const V& v) { return p_norm(v, 2); }), 2e-6,
+                   "norm " + what);
       expect_close(tenon::logsumexp(x, {dim}), want(log_sum_exp), 2e-6, "logsumexp " + what);
     }
     expect_close(tenon::sum(x), reduced(a, 3, false, total), 1e-4, "sum of all");
