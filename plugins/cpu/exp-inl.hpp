@@ -19,8 +19,11 @@ HWY_INLINE V exp_below(D d, V x) {
   if constexpr (std::is_same_v<hn::TFromD<D>, float>) {
     const hn::RebindToSigned<D> di;
     const auto low = hn::Lt(x, hn::Set(d, -87.3f));
-    // x = q·ln 2 + r, the multiple of ln 2 taken off in two parts
-    const auto q = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
+    // x = q·ln 2 + r, the multiple of ln 2 taken off in two parts. Adding 1.5·2^23 rounds to a whole
+    // number in the low bits, with 127 on top the exponent of 2^q.
+    const auto whole = hn::Set(d, 12582912.0f + 127);
+    const auto t = hn::MulAdd(x, hn::Set(d, 1.44269504f), whole);
+    const auto q = hn::Sub(t, whole);
     auto r = hn::NegMulAdd(q, hn::Set(d, 0.693359375f), x);
     r = hn::NegMulAdd(q, hn::Set(d, -2.12194440e-4f), r);
     auto p = hn::Set(d, 1.9875691500e-4f);
@@ -30,7 +33,7 @@ HWY_INLINE V exp_below(D d, V x) {
     p = hn::MulAdd(p, r, hn::Set(d, 1.6666665459e-1f));
     p = hn::MulAdd(p, r, hn::Set(d, 5.0000001201e-1f));
     p = hn::MulAdd(hn::Mul(r, r), p, hn::Add(r, hn::Set(d, 1.0f)));
-    const auto scale = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, q), hn::Set(di, 127)));
+    const auto scale = hn::ShiftLeft<23>(hn::BitCast(di, t));
     return hn::IfThenZeroElse(low, hn::Mul(p, hn::BitCast(d, scale)));
   } else {
     return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));

@@ -1,5 +1,6 @@
 #include "indexing.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <vector>
 
@@ -41,14 +42,19 @@ void check_indices(const char* op, const tn_view& index, int64_t dim, int64_t si
   const int64_t* const data = data_of<const int64_t>(index);
   const uint64_t shift = wrap ? static_cast<uint64_t>(size) : 0;
   const uint64_t range = static_cast<uint64_t>(size) + shift;
-  bool bad = false;
+  std::atomic<bool> bad = false;
   for_index_rows(index, false, [&](int64_t offset, int64_t n, int64_t step) {
     const int64_t* const row = data + offset;
-    if (step == 1) {
-      for (int64_t i = 0; i < n; ++i) bad |= static_cast<uint64_t>(row[i]) + shift >= range;
-    } else {
-      for (int64_t i = 0; i < n; ++i) bad |= static_cast<uint64_t>(row[i * step]) + shift >= range;
-    }
+    parallel_for(n, kGrainCopy, [&](int64_t begin, int64_t end) {
+      bool any = false;
+      if (step == 1) {
+        for (int64_t i = begin; i < end; ++i) any |= static_cast<uint64_t>(row[i]) + shift >= range;
+      } else {
+        for (int64_t i = begin; i < end; ++i)
+          any |= static_cast<uint64_t>(row[i * step]) + shift >= range;
+      }
+      if (any) bad = true;
+    });
   });
   if (!bad) return;
   int64_t position = 0;

@@ -41,23 +41,25 @@ struct MomentsOf {
     const size_t n = static_cast<size_t>(count), lanes = hn::Lanes(d);
     const T shift = sum_of(d, x, n) / static_cast<T>(n);
     const auto centre = hn::Set(d, shift);
-    auto a1 = hn::Zero(d), a2 = a1, b1 = a1, b2 = a1;
+    auto a1 = hn::Zero(d), a2 = a1, b1 = a1, b2 = a1, c1 = a1, c2 = a1, e1 = a1, e2 = a1;
+    const auto add = [centre](auto v, auto& s1, auto& s2) HWY_ATTR {
+      const auto u = hn::Sub(v, centre);
+      s1 = hn::Add(s1, u);
+      s2 = hn::MulAdd(u, u, s2);
+    };
     size_t i = 0;
-    for (; i + 2 * lanes <= n; i += 2 * lanes) {
-      const auto u = hn::Sub(load(d, x + i), centre), v = hn::Sub(load(d, x + i + lanes), centre);
-      a1 = hn::Add(a1, u);
-      a2 = hn::MulAdd(u, u, a2);
-      b1 = hn::Add(b1, v);
-      b2 = hn::MulAdd(v, v, b2);
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+      add(load(d, x + i), a1, a2);
+      add(load(d, x + i + lanes), b1, b2);
+      add(load(d, x + i + 2 * lanes), c1, c2);
+      add(load(d, x + i + 3 * lanes), e1, e2);
     }
-    for (; i < n; i += lanes) {
-      const auto u =
-          hn::Sub(n - i < lanes ? load_first(d, x + i, n - i, shift) : load(d, x + i), centre);
-      a1 = hn::Add(a1, u);
-      a2 = hn::MulAdd(u, u, a2);
-    }
-    const double s1 = hn::GetLane(hn::SumOfLanes(d, hn::Add(a1, b1)));
-    const double s2 = hn::GetLane(hn::SumOfLanes(d, hn::Add(a2, b2)));
+    for (; i < n; i += lanes)
+      add(n - i < lanes ? load_first(d, x + i, n - i, shift) : load(d, x + i), a1, a2);
+    a1 = hn::Add(hn::Add(a1, b1), hn::Add(c1, e1));
+    a2 = hn::Add(hn::Add(a2, b2), hn::Add(c2, e2));
+    const double s1 = hn::GetLane(hn::SumOfLanes(d, a1));
+    const double s2 = hn::GetLane(hn::SumOfLanes(d, a2));
     return centred(static_cast<double>(n), shift, s1, s2);
   }
   Moments run(const T* x, int64_t n, int64_t) const { return of(x, n); }
