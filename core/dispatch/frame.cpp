@@ -74,6 +74,10 @@ Frame::Frame(const tn_op& op, const tn_value* args, uint32_t nargs)
   find_device();
 }
 
+void Frame::fail_no_tensor(uint32_t i) const {
+  fail(TN_INVALID_ARGUMENT, "argument '{}' must be a tensor: {}", op_.schema.args[i].name, op_.schema.text);
+}
+
 void Frame::check_arg(uint32_t i, const tn_value& value) {
   const ArgSpec& spec = op_.schema.args[i];
   bool takes_numbers = op_.elementwise || op_.kind == OpKind::Composite;

@@ -45,7 +45,11 @@ class Frame {
   const tn_value& arg(uint32_t i) const { return args_[i]; }
   bool has(uint32_t i) const { return args_[i].tag != TN_VALUE_NONE; }
   bool is_tensor(uint32_t i) const { return args_[i].tag == TN_VALUE_TENSOR; }  // not a number standing in for one
-  tn_tensor& tensor(uint32_t i) const { return *args_[i].as.tensor; }           // is_tensor(i) must hold
+  // Throws where a number or nothing was given.
+  tn_tensor& tensor(uint32_t i) const {
+    if (!is_tensor(i)) [[unlikely]] fail_no_tensor(i);
+    return *args_[i].as.tensor;
+  }
   tn_tensor* tensor_or_null(uint32_t i) const { return is_tensor(i) ? args_[i].as.tensor : nullptr; }
   std::span<tn_tensor* const> tensors(uint32_t i) const { return {args_[i].as.tensors, args_[i].count}; }
   int64_t integer(uint32_t i) const { return args_[i].as.i; }
@@ -100,6 +104,7 @@ class Frame {
   const tn_value* args() const { return args_; }
 
  private:
+  [[noreturn]] void fail_no_tensor(uint32_t i) const;
   void check_arg(uint32_t i, const tn_value& value);
   void find_device();
 

@@ -117,8 +117,8 @@ Call::Call(const tn_op* op, const Args& args, Device device, Layout layout, Rng&
   nresults_ = static_cast<uint32_t>(results.find("()") != std::string::npos ? 0 : 1 + std::count(results.begin(), results.end(), ','));
   size_t from = schema.find('(');
   for (size_t i = 0; i < args_.size(); ++i) {
-    size_t end = schema.find(", ", from + 1);
-    bool is_written = schema.substr(from, (end == std::string::npos ? schema.size() : end) - from).find('!') != std::string::npos;
+    size_t end = from == std::string::npos ? from : schema.find(", ", from + 1);
+    bool is_written = from != std::string::npos && schema.substr(from, end == std::string::npos ? end : end - from).find('!') != std::string::npos;
     from = end;
     tn_value value{};
     std::visit(
