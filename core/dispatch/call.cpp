@@ -243,9 +243,27 @@ Ref cast_tensor(const tn_tensor& tensor, tn_dtype dtype) {
 
 using namespace tenon::core;
 
+namespace {
+
+// The barrier of a call: errors from below the op (sizes, memory) get its name.
+template <class Body>
+tn_status* guarded_call(const tn_op* op, Body&& body) noexcept {
+  return guarded([&] {
+    try {
+      body();
+    } catch (const tenon::Error& error) {
+      std::string_view message = error.what();
+      if (op == nullptr || message.starts_with('[')) throw;
+      fail(error.code(), "[{}] {}", op->name(), message);
+    }
+  });
+}
+
+}  // namespace
+
 tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
                       uint32_t nouts) {
-  return guarded([&] {
+  return guarded_call(op, [&] {
     if (op == nullptr) fail(TN_INVALID_ARGUMENT, "no op given");
     if (op->fast_operands != 0 && !watched() && fast_call(*op, args, nargs, outs, nouts)) return;
     call(*op, args, nargs, outs, nouts);
@@ -254,7 +272,7 @@ tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_
 
 tn_status* tn_op_call_into(const tn_op* op, const tn_value* args, uint32_t nargs,
                            tn_tensor* const* outs, uint32_t nouts) {
-  return guarded([&] {
+  return guarded_call(op, [&] {
     if (op == nullptr) fail(TN_INVALID_ARGUMENT, "no op given");
     call_into(*op, args, nargs, outs, nouts);
   });

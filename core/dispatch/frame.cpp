@@ -90,9 +90,10 @@ void Frame::check_arg(uint32_t i, const tn_value& value) {
   }
   if (value.tag == TN_VALUE_DTYPE)
     require(value.as.i >= 0 && value.as.i < TN_DTYPE_COUNT, "unknown dtype code {}", value.as.i);
-  bool null = (value.tag == TN_VALUE_TENSOR || value.tag == TN_VALUE_DEVICE ||
-               value.tag == TN_VALUE_GENERATOR) &&
-              value.as.pointer == nullptr;
+  bool handle = value.tag == TN_VALUE_TENSOR || value.tag == TN_VALUE_DEVICE ||
+                value.tag == TN_VALUE_GENERATOR || value.tag == TN_VALUE_COMPLEX;
+  bool list = value.tag == TN_VALUE_INTS || value.tag == TN_VALUE_TENSORS || value.tag == TN_VALUE_STR;
+  bool null = value.as.pointer == nullptr && (handle || (list && value.count != 0));
   require(!null, "argument '{}' is a null handle", spec.name);
   if (value.tag == TN_VALUE_TENSORS && !spec.optional_entries)
     for (tn_tensor* tensor : tensors(i))

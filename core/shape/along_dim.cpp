@@ -54,10 +54,12 @@ TN_RULE(topk) {
   frame.require_dtype(0, TN_MASK_REAL | TN_MASK_BOOL, "an ordered dtype");
   const uint32_t dim = frame.wrap_dim(frame.integer(2), x.ndim());
   const int64_t k = frame.integer(1);
-  frame.require(k >= 0 && k <= x.shape()[dim], "k {} out of range for dimension {} of size {}", k,
-                dim, x.shape()[dim]);
+  const int64_t size = x.ndim() == 0 ? 1 : x.shape()[dim];
+  const int64_t least = x.ndim() == 0 ? 1 : 0;  // a rank-0 result has one element
+  frame.require(k >= least && k <= size, "k {} out of range for dimension {} of size {}", k, dim,
+                size);
   Dims shape(x.sizes());
-  shape[dim] = k;
+  if (x.ndim() > 0) shape[dim] = k;
   frame.result(0, x.dtype(), shape);
   frame.result(1, TN_DTYPE_I64, shape);
   frame.along(2, dim);

@@ -34,6 +34,7 @@ void sort(const tn_call& call) {
 // The k best of a row in order, of equal ones the first. A heap of k for few, selection for many.
 template <class T>
 void top_row(const T* row, int64_t n, int64_t k, bool largest, T* values, int64_t* indices) {
+  if (k == 0) return;
   struct Entry {
     Key<T> key;
     int64_t index;
