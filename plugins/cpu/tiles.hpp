@@ -69,22 +69,27 @@ inline void each_tile(const tn_loop& loop, const Operands<K>& operands, uint32_t
   });
 }
 
-// A tile of operand k into packed rows.
-template <class T, size_t K>
+template <class T>
+inline void pack_columns(const char* from, int64_t step, T* to, int64_t rows, int64_t columns, int64_t pitch) {
+  for (int64_t j = 0; j < columns; ++j) {
+    const T* line = reinterpret_cast<const T*>(from + j * step);
+    for (int64_t i = 0; i < rows; ++i) to[i * pitch + j] = line[i];
+  }
+}
+
+// A tile of operand k into packed rows; whole tiles have kRows by kColumns, which the compiler then knows.
+template <int64_t kRows, int64_t kColumns, class T, size_t K>
 inline void pack_tile(const Tile<K>& tile, size_t k, T* to) {
   const char* from = tile.data[k];
   const int64_t row_step = tile.row_step[k], column_step = tile.column_step[k];
-  constexpr int64_t kSize = sizeof(T);
-  if (row_step == kSize) {  // reads run along columns of the packed tile
-    for (int64_t j = 0; j < tile.columns; ++j) {
-      const T* line = reinterpret_cast<const T*>(from + j * column_step);
-      for (int64_t i = 0; i < tile.rows; ++i) to[i * tile.columns + j] = line[i];
-    }
-    return;
+  const int64_t rows = tile.rows, columns = tile.columns;
+  if (row_step == static_cast<int64_t>(sizeof(T))) {  // each line that is read becomes a column
+    if (rows == kRows && columns == kColumns) return pack_columns(from, column_step, to, kRows, kColumns, kColumns);
+    return pack_columns(from, column_step, to, rows, columns, columns);
   }
-  for (int64_t i = 0; i < tile.rows; ++i)
-    for (int64_t j = 0; j < tile.columns; ++j)
-      to[i * tile.columns + j] = *reinterpret_cast<const T*>(from + i * row_step + j * column_step);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      to[i * columns + j] = *reinterpret_cast<const T*>(from + i * row_step + j * column_step);
 }
 
 }  // namespace tenon::cpu

@@ -89,9 +89,13 @@ struct SiluOp {
 struct GeluOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    V density;
-    const V result = any_scaled_cdf(d, x, x, density);
-    return hn::IfThenZeroElse(hn::Eq(x, number(d, -HUGE_VAL)), result);
+    if constexpr (kSingle<D>) {
+      return gelu_f32(d, x);
+    } else {
+      V density;
+      const V result = any_scaled_cdf(d, x, x, density);
+      return hn::IfThenZeroElse(hn::Eq(x, number(d, -HUGE_VAL)), result);
+    }
   }
 };
 // x s(2u) with u = sqrt(2 / pi) (x + 0.044715 x^3): the same as x (1 + tanh u) / 2, without its

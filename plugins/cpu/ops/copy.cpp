@@ -15,7 +15,7 @@ template <class T>
 void copy_transposed(const tn_loop& loop, const Operands<2>& operands, uint32_t across) {
   each_tile<2>(loop, operands, across, kTile, kTile, kGrainCopy, [](const Tile<2>& tile) {
     T packed[kTile * kTile];
-    pack_tile<T>(tile, 1, packed);
+    pack_tile<kTile, kTile, T>(tile, 1, packed);
     for (int64_t i = 0; i < tile.rows; ++i)
       std::memcpy(tile.data[0] + i * tile.row_step[0], packed + i * tile.columns,
                   static_cast<size_t>(tile.columns) * sizeof(T));

@@ -223,11 +223,10 @@ HWY_INLINE V scaled_tail(D d, V u) {
   return hn::Mul(p, r);
 }
 
-// exp(-x^2 s) with the rounding error of the square made good; s is 1 or 1/2.
+// exp(-s x^2) for 0 <= x <= 15, the rounding error of the square made good; s is 1 or 1/2.
 template <class D, class V>
 HWY_INLINE V exp_minus_square(D d, V x, float s) {
-  const V scale = hn::Set(d, -s);
-  const V square = hn::Mul(x, x);
+  const V square = hn::Mul(x, x), scale = hn::Set(d, -s);
 #if HWY_NATIVE_FMA
   const V error = hn::MulSub(x, x, square);
 #else  // Dekker's product
@@ -237,8 +236,17 @@ HWY_INLINE V exp_minus_square(D d, V x, float s) {
   const V cross = hn::Mul(hn::Add(high, high), low);
   const V error = hn::Add(hn::Add(hn::Sub(hn::Mul(high, high), square), cross), hn::Mul(low, low));
 #endif
-  const V e = exp_f32(d, hn::Mul(square, scale));
-  return hn::MulAdd(e, hn::Mul(error, scale), e);
+  V n;
+  const V r = hn::MulAdd(error, scale, reduce_exp(d, hn::Mul(square, scale), n));
+  return scale_by_power(d, hn::Add(expm1_reduced(d, r), hn::Set(d, 1.0f)), n);
+}
+
+// x Phi(x), as max(x, 0) less |x| times the upper tail at |x|. 5 ulp, the lower tail included.
+template <class D, class V>
+HWY_INLINE V gelu_f32(D d, V x) {
+  const V u = hn::Min(hn::Set(d, 15.0f), hn::Abs(x));
+  const V beyond = hn::Mul(hn::Mul(u, scaled_tail(d, u)), exp_minus_square(d, u, 0.5f));
+  return hn::Sub(hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x), beyond);
 }
 
 // The normal distribution function of x times `factor`, and exp(-x^2 / 2) by the way. 5 ulp, the
