@@ -19,8 +19,19 @@ tn_dtype find_dtype(const std::string& name) {
   return dtype;
 }
 
+// The dtype asked for. When none is named: f32, or for ops of other operands (bitwise_and, where) the first that has a provider.
+tn_dtype dtype_for(const po::variables_map& given, const tn_op* op, const Device& device) {
+  if (given.contains("dtype")) return find_dtype(given["dtype"].as<std::string>());
+  for (uint32_t step = 0; step < TN_DTYPE_COUNT; ++step) {
+    const tn_dtype dtype = (TN_DTYPE_F32 + step) % TN_DTYPE_COUNT;
+    if (tn_op_provider(op, device.get(), dtype).size != 0) return dtype;
+  }
+  return TN_DTYPE_F32;
+}
+
 int run_ops(const po::variables_map& given) {
-  tn_dtype dtype = find_dtype(given["dtype"].as<std::string>());
+  if (given.contains("dtype"))
+    find_dtype(given["dtype"].as<std::string>());  // an unknown one is an error
   std::vector<Device> found = devices();
   Json list = Json::array();
   std::vector<std::vector<std::string>> rows = {{"OP", "GRADIENT"}};
@@ -32,7 +43,7 @@ int run_ops(const po::variables_map& given) {
     std::vector<std::string> row = {std::string(to_view(tn_op_name(op))),
                                     differentiable ? "yes" : "no"};
     for (const Device& device : found) {
-      std::string provider(to_view(tn_op_provider(op, device.get(), dtype)));
+      std::string provider(to_view(tn_op_provider(op, device.get(), dtype_for(given, op, device))));
       providers[std::string(device.id())] = provider;
       row.push_back(provider.empty() ? "-" : provider);
     }
@@ -56,8 +67,8 @@ int run_explain(const po::variables_map& given) {
   detail::check(tn_op_require(detail::to_str(given["op"].as<std::string>()), &op));
   Device device(given["device"].as<std::string>());
   std::string text;
-  detail::check(tn_op_explain(op, device.get(), find_dtype(given["dtype"].as<std::string>()),
-                              &detail::append_text, &text));
+  detail::check(
+      tn_op_explain(op, device.get(), dtype_for(given, op, device), &detail::append_text, &text));
   fmt::print("{}", text);
   return kOk;
 }
@@ -72,7 +83,8 @@ Command ops_command() {
                   {},
                   &run_ops};
   command.options.add_options()("help,h", "show this help")(
-      "dtype", po::value<std::string>()->default_value("f32"), "dtype that is asked for")(
+      "dtype", po::value<std::string>(),
+      "dtype of the first operand; default: f32, or what the op takes")(
       "json", po::bool_switch(), "machine-readable: name, schema, differentiable, providers");
   return command;
 }
@@ -87,7 +99,8 @@ Command explain_command() {
   command.options.add_options()("help,h", "show this help")("op", po::value<std::string>(),
                                                             "the op's name")(
       "device", po::value<std::string>()->default_value("cpu"), "cpu, cpu:0, auto")(
-      "dtype", po::value<std::string>()->default_value("f32"), "dtype of the operands");
+      "dtype", po::value<std::string>(),
+      "dtype of the first operand; default: f32, or what the op takes");
   command.positional.add("op", 1);
   return command;
 }
