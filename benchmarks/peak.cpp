@@ -17,13 +17,15 @@ void peak_flops(benchmark::State& state) {
 #pragma omp parallel
     {
       Floats sums[kChains], x = Floats{} + 0.999f, y = Floats{} + 1e-3f;
-      for (int k = 0; k < kChains; ++k) sums[k] = Floats{} + static_cast<float>(k);  // equal chains would be one
+      for (int k = 0; k < kChains; ++k)
+        sums[k] = Floats{} + static_cast<float>(k);  // equal chains would be one
       for (int i = 0; i < kSteps; ++i)
         for (Floats& sum : sums) sum = sum * x + y;
       for (Floats& sum : sums) benchmark::DoNotOptimize(sum);
     }
   }
-  state.counters["rate"] = benchmark::Counter(2.0 * 16 * kChains * kSteps * threads, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["rate"] = benchmark::Counter(2.0 * 16 * kChains * kSteps * threads,
+                                              benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void peak_bandwidth(benchmark::State& state) {
@@ -39,7 +41,8 @@ void peak_bandwidth(benchmark::State& state) {
       for (Floats& sum : sums) benchmark::DoNotOptimize(sum);
     }
   }
-  state.counters["rate"] = benchmark::Counter(64.0 * static_cast<double>(n), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["rate"] = benchmark::Counter(64.0 * static_cast<double>(n),
+                                              benchmark::Counter::kIsIterationInvariantRate);
 }
 
 BENCHMARK(peak_flops)->UseRealTime();

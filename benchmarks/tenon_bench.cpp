@@ -111,7 +111,8 @@ BENCHMARK(add_1m);
 BENCHMARK_CAPTURE(million, exp, [](const Tensor& x) { return exp(x); });
 BENCHMARK_CAPTURE(million, gelu, [](const Tensor& x) { return gelu(x); });
 BENCHMARK_CAPTURE(million, softmax, [](const Tensor& x) { return softmax(x, 1); });
-BENCHMARK_CAPTURE(million, layer_norm, [](const Tensor& x) { return layer_norm(x, {x.shape()[1]}).y; });
+BENCHMARK_CAPTURE(million, layer_norm,
+                  [](const Tensor& x) { return layer_norm(x, {x.shape()[1]}).y; });
 BENCHMARK_CAPTURE(matmul_1024, f32, DType::F32);
 BENCHMARK_CAPTURE(matmul_1024, bf16, DType::BF16);
 BENCHMARK(conv_3x3);

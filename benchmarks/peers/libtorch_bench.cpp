@@ -38,7 +38,9 @@ struct Perceptron {
     return net;
   }
   Perceptron(const std::vector<int64_t>& widths, int64_t batch)
-      : net(make(widths)), optimizer(net->parameters(), 1e-3), x(torch::randn({batch, widths.front()})),
+      : net(make(widths)),
+        optimizer(net->parameters(), 1e-3),
+        x(torch::randn({batch, widths.front()})),
         target(torch::randint(widths.back(), {batch})) {}
 
   void step() {
@@ -97,7 +99,8 @@ BENCHMARK(add_1m);
 BENCHMARK_CAPTURE(million, exp, [](const torch::Tensor& x) { return x.exp(); });
 BENCHMARK_CAPTURE(million, gelu, [](const torch::Tensor& x) { return torch::gelu(x); });
 BENCHMARK_CAPTURE(million, softmax, [](const torch::Tensor& x) { return x.softmax(1); });
-BENCHMARK_CAPTURE(million, layer_norm, [](const torch::Tensor& x) { return torch::layer_norm(x, {x.size(1)}); });
+BENCHMARK_CAPTURE(million, layer_norm,
+                  [](const torch::Tensor& x) { return torch::layer_norm(x, {x.size(1)}); });
 BENCHMARK_CAPTURE(matmul_1024, f32, torch::kFloat);
 BENCHMARK_CAPTURE(matmul_1024, bf16, torch::kBFloat16);
 BENCHMARK(conv_3x3);

@@ -18,10 +18,11 @@ class GradCall {
  public:
   virtual ~GradCall() = default;
   virtual Tensor grad(uint32_t result = 0) const = 0;  // undefined when no gradient arrived
-  virtual Tensor in(uint32_t arg) const = 0;           // a saved argument; undefined when it was absent
+  virtual Tensor in(uint32_t arg) const = 0;  // a saved argument; undefined when it was absent
   virtual std::vector<Tensor> ins(uint32_t arg) const = 0;
   virtual Tensor out(uint32_t result = 0) const = 0;  // a saved result
-  virtual bool needs(uint32_t arg) const = 0;         // the argument requires a gradient (for a list: an entry does)
+  virtual bool needs(
+      uint32_t arg) const = 0;  // the argument requires a gradient (for a list: an entry does)
   virtual bool needs(uint32_t arg, uint32_t entry) const = 0;
   // Metadata of arguments, saved or not.
   virtual std::span<const int64_t> shape(uint32_t arg) const = 0;
@@ -32,9 +33,13 @@ class GradCall {
   // Attributes, defaults filled in.
   virtual bool has(uint32_t arg) const = 0;
   virtual int64_t integer(uint32_t arg) const = 0;
-  virtual double real(uint32_t arg) const = 0;  // of a Float or Scalar, or of a number given for a Tensor
-  virtual bool is_number(uint32_t arg) const = 0;  // a number was given where the schema says Tensor
-  virtual Scalar number(uint32_t arg) const { return real(arg); }  // that number; complex where it was
+  virtual double real(
+      uint32_t arg) const = 0;  // of a Float or Scalar, or of a number given for a Tensor
+  virtual bool is_number(
+      uint32_t arg) const = 0;  // a number was given where the schema says Tensor
+  virtual Scalar number(uint32_t arg) const {
+    return real(arg);
+  }  // that number; complex where it was
   bool flag(uint32_t arg) const { return integer(arg) != 0; }
   virtual std::string_view str(uint32_t arg) const = 0;
   virtual std::span<const int64_t> ints(uint32_t arg) const = 0;
@@ -54,7 +59,8 @@ struct GradFormula {
   void (*apply)(GradCall& call);
   uint32_t always = 0;
   uint32_t if_needs[3] = {0, 0, 0};  // what is also read when argument 0, 1, 2 needs a gradient
-  uint32_t (*unread)(const tn_value* args) = nullptr;  // what a call (defaults filled in) does not need after all
+  uint32_t (*unread)(const tn_value* args) =
+      nullptr;  // what a call (defaults filled in) does not need after all
 };
 
 // Formulas by the names in ops.def. `none` and `through` have none.
@@ -69,15 +75,16 @@ struct Saves {
   uint32_t if_needs[3] = {0, 0, 0};
   uint32_t (*unread)(const tn_value* args) = nullptr;
 };
-#define TN_GRADIENT(name, ...)                                                                          \
-  static void grad_body_##name(::tenon::core::GradCall& c);                                             \
-  static constexpr ::tenon::core::Saves grad_saves_##name __VA_ARGS__;                                  \
-  extern const ::tenon::core::GradFormula tenon::core::grad_##name{                                     \
-      #name,                                                                                            \
-      &grad_body_##name,                                                                                \
-      grad_saves_##name.always,                                                                         \
-      {grad_saves_##name.if_needs[0], grad_saves_##name.if_needs[1], grad_saves_##name.if_needs[2]},    \
-      grad_saves_##name.unread};                                                                        \
+#define TN_GRADIENT(name, ...)                                         \
+  static void grad_body_##name(::tenon::core::GradCall& c);            \
+  static constexpr ::tenon::core::Saves grad_saves_##name __VA_ARGS__; \
+  extern const ::tenon::core::GradFormula tenon::core::grad_##name{    \
+      #name,                                                           \
+      &grad_body_##name,                                               \
+      grad_saves_##name.always,                                        \
+      {grad_saves_##name.if_needs[0], grad_saves_##name.if_needs[1],   \
+       grad_saves_##name.if_needs[2]},                                 \
+      grad_saves_##name.unread};                                       \
   static void grad_body_##name(::tenon::core::GradCall& c)
 
 }  // namespace tenon::core

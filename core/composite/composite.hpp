@@ -6,12 +6,13 @@
 #include "tenon/tensor.hpp"
 
 // TN_DECOMPOSE(lerp) { out[0] = in.tensor(0) + …; }
-#define TN_DECOMPOSE(name)                                                                              \
-  static void decompose_body_##name(const ::tenon::core::CompositeArgs& in, ::tenon::Tensor* out);       \
-  void ::tenon::core::decompose_##name(Frame& frame, tn_tensor** outs) {                                 \
-    ::tenon::core::run_composite(frame, outs, &decompose_body_##name);                                   \
-  }                                                                                                     \
-  static void decompose_body_##name([[maybe_unused]] const ::tenon::core::CompositeArgs& in, ::tenon::Tensor* out)
+#define TN_DECOMPOSE(name)                                                                         \
+  static void decompose_body_##name(const ::tenon::core::CompositeArgs& in, ::tenon::Tensor* out); \
+  void ::tenon::core::decompose_##name(Frame& frame, tn_tensor** outs) {                           \
+    ::tenon::core::run_composite(frame, outs, &decompose_body_##name);                             \
+  }                                                                                                \
+  static void decompose_body_##name([[maybe_unused]] const ::tenon::core::CompositeArgs& in,       \
+                                    ::tenon::Tensor* out)
 
 namespace tenon::core {
 
@@ -23,8 +24,12 @@ class CompositeArgs {
   Tensor tensor(uint32_t i) const;  // a number becomes a rank-0 tensor; absent: an undefined Tensor
   Operand operand(uint32_t i) const;  // a tensor or a number, as it was given; borrows
   std::vector<Tensor> tensors(uint32_t i) const;
-  std::optional<int64_t> integer_or_none(uint32_t i) const { return has(i) ? std::optional(integer(i)) : std::nullopt; }
-  OptionalInts ints_or_none(uint32_t i) const { return has(i) ? OptionalInts(ints(i)) : OptionalInts(); }
+  std::optional<int64_t> integer_or_none(uint32_t i) const {
+    return has(i) ? std::optional(integer(i)) : std::nullopt;
+  }
+  OptionalInts ints_or_none(uint32_t i) const {
+    return has(i) ? OptionalInts(ints(i)) : OptionalInts();
+  }
   Frame& frame() const { return frame_; }
   int64_t integer(uint32_t i) const { return frame_.integer(i); }
   double real(uint32_t i) const { return frame_.real(i); }

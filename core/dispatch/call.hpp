@@ -14,7 +14,8 @@ void call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** out
 void call_into(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor* const* outs,
                uint32_t nouts);
 // The short path; false when the call does not qualify and nothing was done.
-bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts);
+bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
+               uint32_t nouts);
 // Computes results of a frame whose rule has not run yet: kernel, decomposition or host fallback. Nothing is recorded.
 // `into` holds the destinations of an in-place call, or is NULL. Returns who computed it.
 std::string_view compute(Frame& frame, tn_tensor* const* into, tn_tensor** outs);

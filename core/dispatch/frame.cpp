@@ -75,7 +75,8 @@ Frame::Frame(const tn_op& op, const tn_value* args, uint32_t nargs)
 }
 
 void Frame::fail_no_tensor(uint32_t i) const {
-  fail(TN_INVALID_ARGUMENT, "argument '{}' must be a tensor: {}", op_.schema.args[i].name, op_.schema.text);
+  fail(TN_INVALID_ARGUMENT, "argument '{}' must be a tensor: {}", op_.schema.args[i].name,
+       op_.schema.text);
 }
 
 void Frame::check_arg(uint32_t i, const tn_value& value) {
@@ -92,7 +93,8 @@ void Frame::check_arg(uint32_t i, const tn_value& value) {
     require(value.as.i >= 0 && value.as.i < TN_DTYPE_COUNT, "unknown dtype code {}", value.as.i);
   bool handle = value.tag == TN_VALUE_TENSOR || value.tag == TN_VALUE_DEVICE ||
                 value.tag == TN_VALUE_GENERATOR || value.tag == TN_VALUE_COMPLEX;
-  bool list = value.tag == TN_VALUE_INTS || value.tag == TN_VALUE_TENSORS || value.tag == TN_VALUE_STR;
+  bool list =
+      value.tag == TN_VALUE_INTS || value.tag == TN_VALUE_TENSORS || value.tag == TN_VALUE_STR;
   bool null = value.as.pointer == nullptr && (handle || (list && value.count != 0));
   require(!null, "argument '{}' is a null handle", spec.name);
   if (value.tag == TN_VALUE_TENSORS && !spec.optional_entries)

@@ -27,7 +27,7 @@ enum class Form : uint8_t {
   Plain,        // inputs contiguous unless the kernel takes strides; outputs contiguous
   Elementwise,  // a loop over the broadcast shape of result 0; inputs of any strides
   Reduce,       // a loop over input 0, reduced dimensions last
-  AlongDim,     // the dimension `dim` moved last on all full-rank tensors, inputs contiguous; the kernel's `dim` is the last
+  AlongDim,  // the dimension `dim` moved last on all full-rank tensors, inputs contiguous; the kernel's `dim` is the last
 };
 
 // What a shape rule sees and fills. Argument indices are positions in the schema.
@@ -44,14 +44,21 @@ class Frame {
   // ---- arguments
   const tn_value& arg(uint32_t i) const { return args_[i]; }
   bool has(uint32_t i) const { return args_[i].tag != TN_VALUE_NONE; }
-  bool is_tensor(uint32_t i) const { return args_[i].tag == TN_VALUE_TENSOR; }  // not a number standing in for one
+  bool is_tensor(uint32_t i) const {
+    return args_[i].tag == TN_VALUE_TENSOR;
+  }  // not a number standing in for one
   // Throws where a number or nothing was given.
   tn_tensor& tensor(uint32_t i) const {
-    if (!is_tensor(i)) [[unlikely]] fail_no_tensor(i);
+    if (!is_tensor(i)) [[unlikely]]
+      fail_no_tensor(i);
     return *args_[i].as.tensor;
   }
-  tn_tensor* tensor_or_null(uint32_t i) const { return is_tensor(i) ? args_[i].as.tensor : nullptr; }
-  std::span<tn_tensor* const> tensors(uint32_t i) const { return {args_[i].as.tensors, args_[i].count}; }
+  tn_tensor* tensor_or_null(uint32_t i) const {
+    return is_tensor(i) ? args_[i].as.tensor : nullptr;
+  }
+  std::span<tn_tensor* const> tensors(uint32_t i) const {
+    return {args_[i].as.tensors, args_[i].count};
+  }
   int64_t integer(uint32_t i) const { return args_[i].as.i; }
   bool flag(uint32_t i) const { return args_[i].as.i != 0; }
   double real(uint32_t i) const;  // of Float and Scalar arguments, whatever number was given
@@ -81,19 +88,26 @@ class Frame {
       fail(TN_INVALID_ARGUMENT, format, std::forward<A>(args)...);
   }
   void require_rank(uint32_t i, uint32_t low, uint32_t high) const;
-  void require_dtype(uint32_t i, uint64_t mask, std::string_view what) const;  // what: "an integer dtype"
+  void require_dtype(uint32_t i, uint64_t mask,
+                     std::string_view what) const;  // what: "an integer dtype"
   // All tensor arguments are on this device; rank-0 host tensors may join. Set before the rule runs.
   tn_device& device() const { return *device_; }
 
   // ---- what a rule says
   Form form = Form::Plain;
-  void cast(uint32_t i, tn_dtype dtype) { casts_[i] = dtype; }  // input i is converted before the kernel runs
-  void cast_all(tn_dtype dtype);                                // every tensor argument, entries of lists as well
+  void cast(uint32_t i, tn_dtype dtype) {
+    casts_[i] = dtype;
+  }                               // input i is converted before the kernel runs
+  void cast_all(tn_dtype dtype);  // every tensor argument, entries of lists as well
   void result(uint32_t k, tn_dtype dtype, std::span<const int64_t> shape);
   void dynamic_result(uint32_t k, tn_dtype dtype);
-  void elementwise(tn_dtype dtype);  // Form::Elementwise: result 0 has the broadcast shape of the tensor arguments
+  void elementwise(
+      tn_dtype
+          dtype);  // Form::Elementwise: result 0 has the broadcast shape of the tensor arguments
   void reduce(tn_dtype dtype, uint32_t mask, bool keepdim);  // Form::Reduce over argument 0
-  void along(uint32_t dim_arg, uint32_t dim);  // Form::AlongDim; results must be declared with the original dimension order
+  void along(
+      uint32_t dim_arg,
+      uint32_t dim);  // Form::AlongDim; results must be declared with the original dimension order
 
   uint32_t nresults() const { return nresults_; }
   const ResultSpec& result(uint32_t k) const { return results_[k]; }

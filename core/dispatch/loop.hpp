@@ -12,7 +12,8 @@ constexpr uint32_t kMaxOperands = 8;
 class Loop {
  public:
   // Operands: outputs first, then inputs, each broadcast to `shape`. `order_by_output` visits memory in the order of operand 0.
-  void elementwise(std::span<const int64_t> shape, std::span<const tn_view* const> operands, bool order_by_output);
+  void elementwise(std::span<const int64_t> shape, std::span<const tn_view* const> operands,
+                   bool order_by_output);
   // Operand 0 to n-2 are outputs whose elements run over the kept dimensions of the last operand in order, the last one is reduced
   // over the dimensions of `mask`. `ordered` keeps the order of reduced dimensions.
   void reduce(std::span<const tn_view* const> operands, uint32_t mask, bool ordered);

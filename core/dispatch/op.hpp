@@ -27,7 +27,7 @@ struct ArgSpec {
   bool optional_entries = false;  // "Tensor?[]"
   bool written = false;           // "Tensor!"
   bool has_default = false;
-  tn_value default_value{};       // points into default_storage
+  tn_value default_value{};  // points into default_storage
   std::vector<int64_t> default_ints;
   std::string default_text;
 };
@@ -73,14 +73,14 @@ struct tn_op {
   tenon::core::OpKind kind = tenon::core::OpKind::Kernel;
   tenon::core::RuleFn rule = nullptr;
   tenon::core::DecomposeFn decompose = nullptr;
-  tenon::core::DecomposeFn run = nullptr;  // of OpKind::Core
+  tenon::core::DecomposeFn run = nullptr;              // of OpKind::Core
   const tenon::core::GradFormula* gradient = nullptr;  // NULL: none
   bool through = false;                                // the decomposition is differentiated
-  bool elementwise = false;                            // has a loop without reduced dimensions: in place is safe
-  bool ordered = false;                                // a reduction that counts positions: dimensions keep their order
-  uint8_t fast_operands = 0;                           // 1 or 2: the short path may be tried
-  uint64_t fast_dtypes = 0;                            // dtypes the rule leaves as they are
-  const tn_op_def* foreign = nullptr;                  // registered by a plugin or host
+  bool elementwise = false;   // has a loop without reduced dimensions: in place is safe
+  bool ordered = false;       // a reduction that counts positions: dimensions keep their order
+  uint8_t fast_operands = 0;  // 1 or 2: the short path may be tried
+  uint64_t fast_dtypes = 0;   // dtypes the rule leaves as they are
+  const tn_op_def* foreign = nullptr;  // registered by a plugin or host
   std::array<std::atomic<const tenon::core::KernelTable*>, tenon::core::kMaxDeviceTypes> kernels{};
 
   std::string_view name() const { return schema.name; }
@@ -98,8 +98,8 @@ const tn_op& builtin(std::string_view name);
 // Adds an op that a plugin or host defines; the definition must live as long as the process. Throws Error.
 void register_op(const tn_op_def& def, std::string_view plugin_id);
 // All or nothing; throws Error that names the kernel.
-void register_kernels(std::string_view plugin_id, std::string_view device_type, const tn_kernel* kernels, uint32_t count,
-                      uint32_t stride);
+void register_kernels(std::string_view plugin_id, std::string_view device_type,
+                      const tn_kernel* kernels, uint32_t count, uint32_t stride);
 // Takes a plugin's kernels out again and drops their plans.
 void unregister_kernels(std::string_view plugin_id);
 uint32_t count_kernels(std::string_view plugin_id);

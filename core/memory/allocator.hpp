@@ -35,7 +35,8 @@ constexpr uint64_t class_bytes(uint32_t index) {
   if (index < 8) return 64 * (index + uint64_t{1});
   return 64 * ((index % 8 + uint64_t{9}) << (index / 8 - 1));
 }
-static_assert(size_class(kSmallBytes) == kSmallClasses - 1 && class_bytes(kSmallClasses - 1) == kSmallBytes);
+static_assert(size_class(kSmallBytes) == kSmallClasses - 1 &&
+              class_bytes(kSmallClasses - 1) == kSmallBytes);
 
 class CachingAllocator {
  public:
@@ -61,7 +62,7 @@ class CachingAllocator {
   };
   static constexpr uint32_t kNone = ~0u;
 
-  Block take_cached(uint32_t index);      // the following need the lock
+  Block take_cached(uint32_t index);  // the following need the lock
   Block from_device(uint32_t index, uint64_t wanted);
   void keep(const Block& block);
   void unlink(uint32_t node);

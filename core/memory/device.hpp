@@ -80,7 +80,7 @@ void deallocate(tn_device& device, const Block& block) noexcept;
 
 // Copies bytes between any two devices, through host memory when there is no direct way. Synchronous with respect to the host
 // unless both ends are on one device.
-void copy_bytes(tn_device& dst_device, void* dst_buffer, uint64_t dst_offset, tn_device& src_device, void* src_buffer,
-                uint64_t src_offset, uint64_t bytes);
+void copy_bytes(tn_device& dst_device, void* dst_buffer, uint64_t dst_offset, tn_device& src_device,
+                void* src_buffer, uint64_t src_offset, uint64_t bytes);
 
 }  // namespace tenon::core

@@ -42,7 +42,8 @@ bool is_loading_here();
 Plugin& plugin_at(const std::string& path);
 // The loaded plugin of an id, or NULL. [any thread]
 Plugin* find_loaded(std::string_view id);
-void set_outcome(Plugin& plugin, uint32_t state, std::string_view id, std::string_view version, std::string_view reason);
+void set_outcome(Plugin& plugin, uint32_t state, std::string_view id, std::string_view version,
+                 std::string_view reason);
 
 // Opens and starts the library; `card` may be NULL. Throws Error with the reason, and leaves nothing registered then.
 void load(Plugin& plugin, const Card* card);

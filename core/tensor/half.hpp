@@ -20,11 +20,13 @@ inline uint16_t float_to_half(float value) {
   const uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);
   if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);
-  if (magnitude < 0x38800000u) {  // subnormal: adding 0.5 lets the hardware round at the right place
+  if (magnitude <
+      0x38800000u) {  // subnormal: adding 0.5 lets the hardware round at the right place
     const auto shifted = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f);
     return static_cast<uint16_t>(sign | (shifted - 0x3f000000u));
   }
-  return static_cast<uint16_t>(sign | (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13);
+  return static_cast<uint16_t>(sign |
+                               (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13);
 }
 
 }  // namespace tenon::core

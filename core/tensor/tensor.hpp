@@ -22,10 +22,10 @@ struct Storage {
   std::atomic<uint32_t> refs;
   std::atomic<uint32_t> version;  // counts in-place writes
   tn_device* device;
-  Block block;                      // unused for wrapped and inline bytes
-  void (*release)(void* ctx);       // of wrapped memory
+  Block block;                 // unused for wrapped and inline bytes
+  void (*release)(void* ctx);  // of wrapped memory
   void* release_ctx;
-  uint8_t inlined;                  // lies in the block of the header that made it
+  uint8_t inlined;  // lies in the block of the header that made it
   uint8_t read_only;
 };
 
@@ -51,7 +51,8 @@ struct Dims {
 constexpr uint8_t kRequiresGrad = 1;  // leaf that collects a gradient, or has a grad_fn
 constexpr uint8_t kInference = 2;     // made in inference mode: can never join a graph
 constexpr uint8_t kIsView = 4;        // differentiable view; its base is in `meta`
-constexpr uint8_t kUntracked = 8;     // view made with recording off: a recorded write to it would miss its base
+constexpr uint8_t kUntracked =
+    8;  // view made with recording off: a recorded write to it would miss its base
 constexpr uint32_t kInlineDims = 6;
 
 }  // namespace tenon::core
@@ -110,18 +111,23 @@ tn_tensor* make_tensor(tn_dtype dtype, std::span<const int64_t> shape, tn_device
 // Like `like` in dtype, shape and device, which must be contiguous: the quick way on the hot path.
 tn_tensor* make_like(const tn_tensor& like);
 // A tensor over host memory that belongs to somebody else; `release` may be NULL.
-tn_tensor* make_wrapped(void* data, tn_dtype dtype, std::span<const int64_t> shape, std::span<const int64_t> strides,
-                        void (*release)(void*), void* ctx, bool read_only);
+tn_tensor* make_wrapped(void* data, tn_dtype dtype, std::span<const int64_t> shape,
+                        std::span<const int64_t> strides, void (*release)(void*), void* ctx,
+                        bool read_only);
 // A tensor over the storage of `base`; `offset` in elements from base's first element. No autograd.
-tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape, std::span<const int64_t> strides, int64_t offset);
+tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape,
+                     std::span<const int64_t> strides, int64_t offset);
 // The same, as another header over the same elements: no grad_fn, no meta.
 tn_tensor* make_alias(const tn_tensor& tensor);
 // Called by the last release; pushes what it frees on a list rather than recursing.
 void destroy_tensor(tn_tensor* tensor) noexcept;
 
-inline void retain(tn_tensor* tensor) noexcept { tensor->refs.fetch_add(1, std::memory_order_relaxed); }
+inline void retain(tn_tensor* tensor) noexcept {
+  tensor->refs.fetch_add(1, std::memory_order_relaxed);
+}
 inline void release(tn_tensor* tensor) noexcept {
-  if (tensor != nullptr && tensor->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy_tensor(tensor);
+  if (tensor != nullptr && tensor->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    destroy_tensor(tensor);
 }
 
 // Row-major strides of a shape.

@@ -19,6 +19,7 @@ struct Tag {
 // The code of a C++ type.
 template <class T>
 inline constexpr tn_dtype kDtype = TN_DTYPE_COUNT;
+// clang-format off
 #define TENON_CPU_DTYPES(X)                                                                       \
   X(TN_DTYPE_BOOL, bool)                                                                          \
   X(TN_DTYPE_U8, uint8_t)                                                                         \
@@ -27,6 +28,7 @@ inline constexpr tn_dtype kDtype = TN_DTYPE_COUNT;
           X(TN_DTYPE_I64, int64_t) X(TN_DTYPE_F16, F16) X(TN_DTYPE_BF16, BF16)                    \
               X(TN_DTYPE_F32, float) X(TN_DTYPE_F64, double) X(TN_DTYPE_C64, std::complex<float>) \
                   X(TN_DTYPE_C128, std::complex<double>)
+// clang-format on
 #define TENON_CPU_CODE(code, T) \
   template <>                   \
   inline constexpr tn_dtype kDtype<T> = code;

@@ -120,8 +120,9 @@ void run_tiles(const Elementwise& self, const void* params, const tn_loop& loop,
     alignas(64) char packed[K][kBlock * 16];
     const char* in[K - 1];
     for (size_t k = 1; k < K; ++k) {
-      visit_size(static_cast<uint64_t>(operands.size[k]),
-                 [&]<class T>(Tag<T>) { pack_tile<kRows, kColumns, T>(tile, k, reinterpret_cast<T*>(packed[k])); });
+      visit_size(static_cast<uint64_t>(operands.size[k]), [&]<class T>(Tag<T>) {
+        pack_tile<kRows, kColumns, T>(tile, k, reinterpret_cast<T*>(packed[k]));
+      });
       in[k - 1] = packed[k];
     }
     Path::stretch(self, params, 0, packed[0], in, tile.rows * tile.columns);

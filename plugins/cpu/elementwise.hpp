@@ -14,8 +14,8 @@ using StretchFn = void (*)(const void* params, void* out, const void* const* in,
 
 // What a kernel's `self` points at. Static.
 struct Elementwise {
-  StretchFn fn[4];  // by which inputs are one value for the whole stretch (bit k: input k); fn[0]
-                    // is all contiguous. A NULL entry: such inputs are written out first.
+  StretchFn fn[4];   // by which inputs are one value for the whole stretch (bit k: input k); fn[0]
+                     // is all contiguous. A NULL entry: such inputs are written out first.
   uint8_t inputs;    // views among args[0..inputs)
   uint8_t out_size;  // bytes of an element
   uint8_t in_size[kMaxInputs];

@@ -70,7 +70,8 @@ inline void each_tile(const tn_loop& loop, const Operands<K>& operands, uint32_t
 }
 
 template <class T>
-inline void pack_columns(const char* from, int64_t step, T* to, int64_t rows, int64_t columns, int64_t pitch) {
+inline void pack_columns(const char* from, int64_t step, T* to, int64_t rows, int64_t columns,
+                         int64_t pitch) {
   for (int64_t j = 0; j < columns; ++j) {
     const T* line = reinterpret_cast<const T*>(from + j * step);
     for (int64_t i = 0; i < rows; ++i) to[i * pitch + j] = line[i];
@@ -84,7 +85,8 @@ inline void pack_tile(const Tile<K>& tile, size_t k, T* to) {
   const int64_t row_step = tile.row_step[k], column_step = tile.column_step[k];
   const int64_t rows = tile.rows, columns = tile.columns;
   if (row_step == static_cast<int64_t>(sizeof(T))) {  // each line that is read becomes a column
-    if (rows == kRows && columns == kColumns) return pack_columns(from, column_step, to, kRows, kColumns, kColumns);
+    if (rows == kRows && columns == kColumns)
+      return pack_columns(from, column_step, to, kRows, kColumns, kColumns);
     return pack_columns(from, column_step, to, rows, columns, columns);
   }
   for (int64_t i = 0; i < rows; ++i)

@@ -29,11 +29,14 @@ struct Array {
   size_t size() const { return v.size(); }
   size_t rank() const { return shape.size(); }
   double re(size_t i) const { return v[i].real(); }
-  int64_t dim(int64_t d) const { return shape[static_cast<size_t>(d < 0 ? d + static_cast<int64_t>(rank()) : d)]; }
+  int64_t dim(int64_t d) const {
+    return shape[static_cast<size_t>(d < 0 ? d + static_cast<int64_t>(rank()) : d)];
+  }
   // Row-major position of an index.
   size_t at(const Shape& index) const {
     size_t position = 0;
-    for (size_t d = 0; d < index.size(); ++d) position = position * static_cast<size_t>(shape[d]) + static_cast<size_t>(index[d]);
+    for (size_t d = 0; d < index.size(); ++d)
+      position = position * static_cast<size_t>(shape[d]) + static_cast<size_t>(index[d]);
     return position;
   }
 };
@@ -49,8 +52,12 @@ void round_to_dtype(Array& array);
 class Rng {
  public:
   explicit Rng(uint64_t seed) : engine_(seed) {}
-  double uniform(double low, double high) { return low + (high - low) * std::uniform_real_distribution<double>()(engine_); }
-  int64_t integer(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high - 1)(engine_); }
+  double uniform(double low, double high) {
+    return low + (high - low) * std::uniform_real_distribution<double>()(engine_);
+  }
+  int64_t integer(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high - 1)(engine_);
+  }
   std::mt19937_64& engine() { return engine_; }
 
  private:

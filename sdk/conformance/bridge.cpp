@@ -11,10 +11,15 @@ Tensor row_major(const Array& array, Device device) {
   return visit(array.dtype, [&]<class T>(T) -> Tensor {
     std::vector<T> elements(array.size());
     for (size_t i = 0; i < array.size(); ++i) {
-      if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) elements[i] = T(array.v[i]);
-      else if constexpr (std::is_same_v<T, F16> || std::is_same_v<T, BF16>) elements[i] = T(static_cast<float>(array.re(i)));
-      else if constexpr (std::is_same_v<T, uint64_t>) elements[i] = static_cast<uint64_t>(array.re(i));
-      else elements[i] = static_cast<T>(array.re(i));
+      if constexpr (std::is_same_v<T, std::complex<float>> ||
+                    std::is_same_v<T, std::complex<double>>)
+        elements[i] = T(array.v[i]);
+      else if constexpr (std::is_same_v<T, F16> || std::is_same_v<T, BF16>)
+        elements[i] = T(static_cast<float>(array.re(i)));
+      else if constexpr (std::is_same_v<T, uint64_t>)
+        elements[i] = static_cast<uint64_t>(array.re(i));
+      else
+        elements[i] = static_cast<T>(array.re(i));
     }
     return tensor(elements, array.shape, TensorOptions(device));
   });
@@ -66,12 +71,15 @@ Tensor stretched(const Array& array, Device device) {
   return expand(row_major(row, device), array.shape);
 }
 
-bool can_stretch(const Array& array) { return array.rank() > 0 && array.shape[0] > 1 && array.size() > 0; }
+bool can_stretch(const Array& array) {
+  return array.rank() > 0 && array.shape[0] > 1 && array.size() > 0;
+}
 
 }  // namespace
 
 std::string_view name_of(Layout layout) {
-  constexpr std::string_view kNames[] = {"contiguous", "transposed", "sliced", "flipped", "broadcast", "mixed"};
+  constexpr std::string_view kNames[] = {"contiguous", "transposed", "sliced",
+                                         "flipped",    "broadcast",  "mixed"};
   return kNames[static_cast<size_t>(layout)];
 }
 
@@ -90,10 +98,14 @@ Tensor to_tensor(const Array& array, Device device, Layout layout, Rng& rng) {
       for (size_t d = 0; d < dims.size(); ++d) dims[d] = static_cast<int64_t>(dims.size() - 1 - d);
       return permute(row_major(reversed(array), device), dims);
     }
-    case Layout::Sliced: return sliced(array, device);
-    case Layout::Flipped: return flip(row_major(mirrored(array), device));
-    case Layout::Broadcast: return can_stretch(array) ? stretched(array, device) : row_major(array, device);
-    default: return row_major(array, device);
+    case Layout::Sliced:
+      return sliced(array, device);
+    case Layout::Flipped:
+      return flip(row_major(mirrored(array), device));
+    case Layout::Broadcast:
+      return can_stretch(array) ? stretched(array, device) : row_major(array, device);
+    default:
+      return row_major(array, device);
   }
 }
 
@@ -103,22 +115,31 @@ Array to_array(const Tensor& tensor) {
   visit(out.dtype, [&]<class T>(T) {
     const auto elements = host.to_vector<T>();
     for (size_t i = 0; i < out.size(); ++i) {
-      if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) out.v[i] = Complex(elements[i]);
-      else if constexpr (std::is_same_v<T, F16> || std::is_same_v<T, BF16>) out.v[i] = static_cast<float>(elements[i]);
-      else out.v[i] = static_cast<double>(elements[i]);
+      if constexpr (std::is_same_v<T, std::complex<float>> ||
+                    std::is_same_v<T, std::complex<double>>)
+        out.v[i] = Complex(elements[i]);
+      else if constexpr (std::is_same_v<T, F16> || std::is_same_v<T, BF16>)
+        out.v[i] = static_cast<float>(elements[i]);
+      else
+        out.v[i] = static_cast<double>(elements[i]);
     }
   });
   return out;
 }
 
-Call::Call(const tn_op* op, const Args& args, Device device, Layout layout, Rng& rng) : op_(op), args_(args) {
+Call::Call(const tn_op* op, const Args& args, Device device, Layout layout, Rng& rng)
+    : op_(op), args_(args) {
   std::string schema(detail::to_view(tn_op_schema(op)));
   std::string results = schema.substr(schema.find("->") + 2);
-  nresults_ = static_cast<uint32_t>(results.find("()") != std::string::npos ? 0 : 1 + std::count(results.begin(), results.end(), ','));
+  nresults_ = static_cast<uint32_t>(results.find("()") != std::string::npos
+                                        ? 0
+                                        : 1 + std::count(results.begin(), results.end(), ','));
   size_t from = schema.find('(');
   for (size_t i = 0; i < args_.size(); ++i) {
     size_t end = from == std::string::npos ? from : schema.find(", ", from + 1);
-    bool is_written = from != std::string::npos && schema.substr(from, end == std::string::npos ? end : end - from).find('!') != std::string::npos;
+    bool is_written = from != std::string::npos &&
+                      schema.substr(from, end == std::string::npos ? end : end - from).find('!') !=
+                          std::string::npos;
     from = end;
     tn_value value{};
     std::visit(
@@ -128,7 +149,9 @@ Call::Call(const tn_op* op, const Args& args, Device device, Layout layout, Rng&
             tensors_.push_back(to_tensor(given, device, layout, rng));
           } else if constexpr (std::is_same_v<T, std::vector<Array>>) {
             slots_.push_back({i, tensors_.size(), given.size(), true, is_written});
-            for (const Array& each : given) tensors_.push_back(to_tensor(each, device, is_written ? Layout::Contiguous : layout, rng));
+            for (const Array& each : given)
+              tensors_.push_back(
+                  to_tensor(each, device, is_written ? Layout::Contiguous : layout, rng));
           } else if constexpr (std::is_same_v<T, Number>) {
             value = given.value.value();
           } else if constexpr (std::is_same_v<T, bool>) {
@@ -138,9 +161,11 @@ Call::Call(const tn_op* op, const Args& args, Device device, Layout layout, Rng&
           } else if constexpr (std::is_same_v<T, double>) {
             value.tag = TN_VALUE_FLOAT, value.as.f = given;
           } else if constexpr (std::is_same_v<T, std::string>) {
-            value.tag = TN_VALUE_STR, value.count = static_cast<uint32_t>(given.size()), value.as.str = given.data();
+            value.tag = TN_VALUE_STR, value.count = static_cast<uint32_t>(given.size()),
+            value.as.str = given.data();
           } else if constexpr (std::is_same_v<T, Shape>) {
-            value.tag = TN_VALUE_INTS, value.count = static_cast<uint32_t>(given.size()), value.as.ints = given.data();
+            value.tag = TN_VALUE_INTS, value.count = static_cast<uint32_t>(given.size()),
+            value.as.ints = given.data();
           } else if constexpr (std::is_same_v<T, DType>) {
             value.tag = TN_VALUE_DTYPE, value.as.i = static_cast<int64_t>(given);
           } else if constexpr (std::is_same_v<T, Device>) {
@@ -152,7 +177,8 @@ Call::Call(const tn_op* op, const Args& args, Device device, Layout layout, Rng&
   }
 }
 
-std::vector<tn_value> Call::values(const std::vector<Tensor>& tensors, std::deque<std::vector<tn_tensor*>>& lists) const {
+std::vector<tn_value> Call::values(const std::vector<Tensor>& tensors,
+                                   std::deque<std::vector<tn_tensor*>>& lists) const {
   std::vector<tn_value> filled = values_;
   for (const Slot& slot : slots_) {
     tn_value& value = filled[slot.value];
@@ -162,7 +188,8 @@ std::vector<tn_value> Call::values(const std::vector<Tensor>& tensors, std::dequ
     }
     auto& list = lists.emplace_back();
     for (size_t k = 0; k < slot.count; ++k) list.push_back(tensors[slot.first + k].get());
-    value.tag = TN_VALUE_TENSORS, value.count = static_cast<uint32_t>(slot.count), value.as.tensors = list.data();
+    value.tag = TN_VALUE_TENSORS, value.count = static_cast<uint32_t>(slot.count),
+    value.as.tensors = list.data();
   }
   return filled;
 }
@@ -171,7 +198,8 @@ std::vector<Tensor> Call::run(const std::vector<Tensor>& tensors) const {
   std::deque<std::vector<tn_tensor*>> lists;
   std::vector<tn_value> filled = values(tensors, lists);
   std::vector<tn_tensor*> outs(nresults_ + 1, nullptr);
-  detail::check(tn_op_call(op_, filled.data(), static_cast<uint32_t>(filled.size()), outs.data(), nresults_));
+  detail::check(
+      tn_op_call(op_, filled.data(), static_cast<uint32_t>(filled.size()), outs.data(), nresults_));
   if (nresults_ == 0) return written();
   std::vector<Tensor> results;
   for (uint32_t k = 0; k < nresults_; ++k) results.push_back(Tensor::adopt(outs[k]));
@@ -195,8 +223,9 @@ bool Call::belongs_to(size_t tensor, const std::vector<size_t>& args) const {
 std::vector<Tensor> Call::written() const {
   std::vector<Tensor> found;
   for (const Slot& slot : slots_)
-    if (slot.written) found.insert(found.end(), tensors_.begin() + static_cast<std::ptrdiff_t>(slot.first),
-                                   tensors_.begin() + static_cast<std::ptrdiff_t>(slot.first + slot.count));
+    if (slot.written)
+      found.insert(found.end(), tensors_.begin() + static_cast<std::ptrdiff_t>(slot.first),
+                   tensors_.begin() + static_cast<std::ptrdiff_t>(slot.first + slot.count));
   return found;
 }
 

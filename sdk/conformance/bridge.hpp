@@ -40,7 +40,8 @@ class Call {
     bool list;
     bool written;
   };
-  std::vector<tn_value> values(const std::vector<Tensor>& tensors, std::deque<std::vector<tn_tensor*>>& lists) const;
+  std::vector<tn_value> values(const std::vector<Tensor>& tensors,
+                               std::deque<std::vector<tn_tensor*>>& lists) const;
 
   const tn_op* op_;
   Args args_;

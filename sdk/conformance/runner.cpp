@@ -16,13 +16,18 @@ uint64_t mask_of(DType dtype) { return TN_MASK(static_cast<uint32_t>(dtype)); }
 // How far a result may be from the reference, relative to its magnitude.
 double relative_tolerance(DType dtype) {
   switch (dtype) {
-    case DType::F16: return 2e-3;
-    case DType::BF16: return 1.6e-2;
+    case DType::F16:
+      return 2e-3;
+    case DType::BF16:
+      return 1.6e-2;
     case DType::F32:
-    case DType::C64: return 4e-6;
+    case DType::C64:
+      return 4e-6;
     case DType::F64:
-    case DType::C128: return 1e-13;
-    default: return 0;
+    case DType::C128:
+      return 1e-13;
+    default:
+      return 0;
   }
 }
 
@@ -46,16 +51,21 @@ std::string format(const Shape& shape) {
 // Empty when they agree. `precision`: the widest rounding on the way, which is the inputs' dtype when it is coarser.
 std::string compare(const Array& got, Array wanted, double factor, DType precision) {
   std::ostringstream out;
-  if (got.dtype != wanted.dtype) out << "dtype " << name_of(got.dtype) << ", wanted " << name_of(wanted.dtype) << "; ";
-  if (got.shape != wanted.shape) out << "shape " << format(got.shape) << ", wanted " << format(wanted.shape) << "; ";
+  if (got.dtype != wanted.dtype)
+    out << "dtype " << name_of(got.dtype) << ", wanted " << name_of(wanted.dtype) << "; ";
+  if (got.shape != wanted.shape)
+    out << "shape " << format(got.shape) << ", wanted " << format(wanted.shape) << "; ";
   if (!out.str().empty()) return out.str();
   round_to_dtype(wanted);
   double tolerance = factor * std::max(relative_tolerance(got.dtype),
-                                       is_integral(got.dtype) || got.dtype == DType::Bool ? 0 : relative_tolerance(precision));
+                                       is_integral(got.dtype) || got.dtype == DType::Bool
+                                           ? 0
+                                           : relative_tolerance(precision));
   for (size_t i = 0; i < got.size(); ++i)
     if (!near(got.v[i], wanted.v[i], tolerance)) {
       out.precision(10);
-      out << "element " << i << " of " << format(got.shape) << ": " << got.v[i] << ", wanted " << wanted.v[i];
+      out << "element " << i << " of " << format(got.shape) << ": " << got.v[i] << ", wanted "
+          << wanted.v[i];
       return out.str();
     }
   return {};
@@ -74,7 +84,8 @@ struct Case {
   }
   std::string name() const {
     std::ostringstream out;
-    out << sample.op << '/' << sample.label << '/' << name_of(dtype) << '/' << name_of(layout) << " (seed " << options.seed << ")";
+    out << sample.op << '/' << sample.label << '/' << name_of(dtype) << '/' << name_of(layout)
+        << " (seed " << options.seed << ")";
     return out.str();
   }
   Args make(Rng& rng) const {
@@ -124,11 +135,15 @@ std::string check_in_place(const Call& call, const Args& args, const std::vector
   return problem.empty() ? problem : "in place: " + problem;
 }
 
-bool is_random(const tn_op* op) { return detail::to_view(tn_op_schema(op)).find("generator") != std::string_view::npos; }
+bool is_random(const tn_op* op) {
+  return detail::to_view(tn_op_schema(op)).find("generator") != std::string_view::npos;
+}
 bool is_view(const tn_op* op) {
-  constexpr std::string_view kViews[] = {"reshape", "permute", "transpose", "expand", "squeeze", "unsqueeze", "flatten",
-                                         "slice", "select", "flip", "diagonal", "as_strided", "alias"};
-  return std::find(std::begin(kViews), std::end(kViews), detail::to_view(tn_op_name(op))) != std::end(kViews);
+  constexpr std::string_view kViews[] = {
+      "reshape", "permute", "transpose", "expand",   "squeeze",    "unsqueeze", "flatten",
+      "slice",   "select",  "flip",      "diagonal", "as_strided", "alias"};
+  return std::find(std::begin(kViews), std::end(kViews), detail::to_view(tn_op_name(op))) !=
+         std::end(kViews);
 }
 
 void check_case(const tn_op* op, const Case& c, Report& report) {
@@ -141,7 +156,8 @@ void check_case(const tn_op* op, const Case& c, Report& report) {
     Call call(op, args, c.options.device, c.layout, rng);
     std::vector<Tensor> results = call.run();
     std::string problem = compare_all(c, args, results);
-    if (problem.empty() && !is_random(op) && !is_view(op)) problem = check_in_place(call, args, results);
+    if (problem.empty() && !is_random(op) && !is_view(op))
+      problem = check_in_place(call, args, results);
     if (!problem.empty()) report.failures.push_back(c.name() + ": " + problem);
   } catch (const Error& error) {
     report.failures.push_back(c.name() + ": " + error.what());
@@ -158,7 +174,8 @@ void check_gradient_case(const tn_op* op, const Case& c, Report& report) {
     std::vector<size_t> free;  // tensors that gradients go to
     std::vector<Tensor> inputs;
     for (size_t i = 0; i < call.tensors().size(); ++i)
-      if (!call.belongs_to(i, c.sample.fixed)) free.push_back(i), inputs.push_back(call.tensors()[i]);
+      if (!call.belongs_to(i, c.sample.fixed))
+        free.push_back(i), inputs.push_back(call.tensors()[i]);
     auto fn = [&](const std::vector<Tensor>& given) {
       std::vector<Tensor> tensors = call.tensors();
       for (size_t k = 0; k < free.size(); ++k) tensors[free[k]] = given[k];
@@ -193,7 +210,8 @@ Report check_values(const std::string& name, const Options& options) {
       DType dtype = static_cast<DType>(code);
       if ((sample->dtypes & mask_of(dtype)) == 0) continue;
       if ((offered & mask_of(dtype)) == 0) {
-        report.skipped.push_back(name + "/" + sample->label + ": the device has no " + std::string(name_of(dtype)));
+        report.skipped.push_back(name + "/" + sample->label + ": the device has no " +
+                                 std::string(name_of(dtype)));
         continue;
       }
       for (Layout layout : kLayouts) check_case(op, Case{*sample, dtype, layout, options}, report);
@@ -208,7 +226,9 @@ Report check_gradients(const std::string& name, const Options& options) {
   for (const Sample* sample : table().of(name)) {
     if (!sample->gradient || sample->check) continue;
     for (DType dtype : {DType::F64, DType::C128}) {
-      if ((sample->dtypes & mask_of(dtype)) == 0 || (dtype == DType::C128 && !sample->complex_gradient)) continue;
+      if ((sample->dtypes & mask_of(dtype)) == 0 ||
+          (dtype == DType::C128 && !sample->complex_gradient))
+        continue;
       for (Layout layout : {Layout::Contiguous, Layout::Mixed}) {
         if (layout == Layout::Mixed && !sample->layouts) continue;
         check_gradient_case(op, Case{*sample, dtype, layout, options}, report);

@@ -17,16 +17,23 @@ struct Number {  // where the schema says Scalar, or Tensor of an elementwise op
   Scalar value;
   double real;
 };
-using Arg = std::variant<std::monostate, Array, std::vector<Array>, Number, int64_t, double, bool, std::string, Shape, DType, Device>;
+using Arg = std::variant<std::monostate, Array, std::vector<Array>, Number, int64_t, double, bool,
+                         std::string, Shape, DType, Device>;
 using Args = std::vector<Arg>;
 
 inline const Array& array(const Args& args, size_t i) { return std::get<Array>(args[i]); }
-inline const std::vector<Array>& arrays(const Args& args, size_t i) { return std::get<std::vector<Array>>(args[i]); }
-inline bool has(const Args& args, size_t i) { return i < args.size() && !std::holds_alternative<std::monostate>(args[i]); }
+inline const std::vector<Array>& arrays(const Args& args, size_t i) {
+  return std::get<std::vector<Array>>(args[i]);
+}
+inline bool has(const Args& args, size_t i) {
+  return i < args.size() && !std::holds_alternative<std::monostate>(args[i]);
+}
 inline int64_t integer(const Args& args, size_t i) { return std::get<int64_t>(args[i]); }
 inline double real(const Args& args, size_t i) { return std::get<double>(args[i]); }
 inline bool flag(const Args& args, size_t i) { return std::get<bool>(args[i]); }
-inline const std::string& text(const Args& args, size_t i) { return std::get<std::string>(args[i]); }
+inline const std::string& text(const Args& args, size_t i) {
+  return std::get<std::string>(args[i]);
+}
 inline const Shape& ints(const Args& args, size_t i) { return std::get<Shape>(args[i]); }
 
 // What the results must be: in double precision, each with the dtype and shape that is wanted. Written arguments ("Tensor!") of
@@ -35,15 +42,15 @@ using Reference = std::function<std::vector<Array>(const Args& args)>;
 
 struct Sample {
   std::string op;
-  std::string label;      // tells the samples of an op apart
-  uint64_t dtypes = 0;    // dtypes that `make` is called with
+  std::string label;    // tells the samples of an op apart
+  uint64_t dtypes = 0;  // dtypes that `make` is called with
   std::function<Args(DType dtype, Rng& rng)> make;
   Reference reference;
-  bool gradient = true;   // checked in f64 when the op is differentiable
+  bool gradient = true;  // checked in f64 when the op is differentiable
   bool complex_gradient = true;
   std::vector<size_t> fixed;  // arguments that no gradient goes to
-  bool layouts = true;    // other layouts than row-major are tried
-  double tolerance = 1;   // times the dtype's own
+  bool layouts = true;        // other layouts than row-major are tried
+  double tolerance = 1;       // times the dtype's own
   // Checks results that a reference cannot give (random numbers); empty when they are right.
   std::function<std::string(const Args& args, const std::vector<Array>& results)> check;
 };
@@ -51,7 +58,8 @@ struct Sample {
 class Table {
  public:
   Sample& add(Sample sample) { return samples_.emplace_back(std::move(sample)); }
-  Sample& add(std::string op, std::string label, uint64_t dtypes, std::function<Args(DType, Rng&)> make, Reference reference) {
+  Sample& add(std::string op, std::string label, uint64_t dtypes,
+              std::function<Args(DType, Rng&)> make, Reference reference) {
     Sample sample;
     sample.op = std::move(op), sample.label = std::move(label), sample.dtypes = dtypes;
     sample.make = std::move(make), sample.reference = std::move(reference);

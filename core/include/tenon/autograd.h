@@ -29,19 +29,22 @@ TN_API tn_str tn_tensor_grad_fn_name(const tn_tensor* tensor);
 
 #define TN_BACKWARD_RETAIN_GRAPH 1u
 #define TN_BACKWARD_CREATE_GRAPH 2u /* implies retain: gradients of gradients */
-#define TN_BACKWARD_ALLOW_UNUSED 4u /* gradient(): an input that was not used gets NULL instead of an error */
+#define TN_BACKWARD_ALLOW_UNUSED \
+  4u /* gradient(): an input that was not used gets NULL instead of an error */
 /* Accumulates gradients of the outputs into the leaves. `grads` may be NULL when every output has one element; an entry may be
    NULL likewise. Errors name the op. [thread-safe] */
-TN_API tn_status* tn_backward(tn_tensor* const* outputs, uint32_t count, tn_tensor* const* grads, uint32_t flags);
+TN_API tn_status* tn_backward(tn_tensor* const* outputs, uint32_t count, tn_tensor* const* grads,
+                              uint32_t flags);
 /* Gradients with respect to `inputs` as new references in `results`; leaves' own gradients stay as they are. [thread-safe] */
 TN_API tn_status* tn_gradient(tn_tensor* const* outputs, uint32_t noutputs, tn_tensor* const* grads,
-                              tn_tensor* const* inputs, uint32_t ninputs, uint32_t flags, tn_tensor** results);
+                              tn_tensor* const* inputs, uint32_t ninputs, uint32_t flags,
+                              tn_tensor** results);
 
 /* Called with the gradient when it is complete; may store a replacement (a new reference) in *replacement. */
 typedef tn_status* (*tn_grad_hook_fn)(void* ctx, tn_tensor* grad, tn_tensor** replacement);
 /* `destroy(ctx)` runs when the hook goes away; it may be NULL. *id removes it again. */
-TN_API tn_status* tn_tensor_add_hook(tn_tensor* tensor, tn_grad_hook_fn hook, void* ctx, void (*destroy)(void* ctx),
-                                     uint64_t* id);
+TN_API tn_status* tn_tensor_add_hook(tn_tensor* tensor, tn_grad_hook_fn hook, void* ctx,
+                                     void (*destroy)(void* ctx), uint64_t* id);
 TN_API tn_status* tn_tensor_remove_hook(tn_tensor* tensor, uint64_t id);
 
 /* A custom function. The library copies the struct; `destroy(ctx)` runs when the graph no longer needs it. */
@@ -58,8 +61,9 @@ typedef struct tn_function {
 } tn_function;
 /* Ties `outputs` (computed by the caller with recording off) to `inputs` through `function`. Outputs that require no gradient
    because no input does are left as they are. Errors: an output that already has a history. `destroy` is called on error, too. */
-TN_API tn_status* tn_function_record(const tn_function* function, tn_tensor* const* inputs, uint32_t ninputs,
-                                     tn_tensor* const* outputs, uint32_t noutputs);
+TN_API tn_status* tn_function_record(const tn_function* function, tn_tensor* const* inputs,
+                                     uint32_t ninputs, tn_tensor* const* outputs,
+                                     uint32_t noutputs);
 
 TN_EXTERN_C_END
 #endif

@@ -47,14 +47,14 @@ TN_API tn_status* tn_device_synchronize(tn_device* device);
 typedef struct tn_memory_stats {
   uint32_t struct_size;
   uint32_t flags;
-  uint64_t used;            /* in live tensors */
+  uint64_t used; /* in live tensors */
   uint64_t used_peak;
-  uint64_t held;            /* taken from the device, cached blocks included */
+  uint64_t held; /* taken from the device, cached blocks included */
   uint64_t held_peak;
-  uint64_t allocations;     /* calls since the start */
+  uint64_t allocations;        /* calls since the start */
   uint64_t device_allocations; /* of those, calls that went to the device */
-  uint64_t retries;         /* after out of memory */
-  uint64_t limit;           /* 0: none */
+  uint64_t retries;            /* after out of memory */
+  uint64_t limit;              /* 0: none */
 } tn_memory_stats;
 TN_API tn_status* tn_memory_get_stats(tn_device* device, tn_memory_stats* out);
 TN_API void tn_memory_reset_peak(tn_device* device);

@@ -23,16 +23,17 @@ TN_API uint32_t tn_op_is_differentiable(const tn_op* op);
    An elementwise op takes a number where the schema says Tensor: it joins with the dtype of the other operand.
    Fills outs[0..nouts) with new references. nouts must be the schema's number of results.
    Errors name the op and the values. [thread-safe] */
-TN_API tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
-                             uint32_t nouts);
+TN_API tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs,
+                             tn_tensor** outs, uint32_t nouts);
 /* The same, but results are written into the given tensors, which keep their references. An output that is also an input
    makes the call in place, and gradients are recorded for it. Errors: also a shape or dtype that does not match, an output
    with overlapping elements, a leaf that requires a gradient. [thread-safe] */
-TN_API tn_status* tn_op_call_into(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor* const* outs,
-                                  uint32_t nouts);
+TN_API tn_status* tn_op_call_into(const tn_op* op, const tn_value* args, uint32_t nargs,
+                                  tn_tensor* const* outs, uint32_t nouts);
 
 /* Tells, line by line, what would run `op` on `device` for `dtype` and why. Errors: none but NULL arguments. [thread-safe] */
-TN_API tn_status* tn_op_explain(const tn_op* op, tn_device* device, tn_dtype dtype, tn_write_fn write, void* ctx);
+TN_API tn_status* tn_op_explain(const tn_op* op, tn_device* device, tn_dtype dtype,
+                                tn_write_fn write, void* ctx);
 /* The plugin whose kernel would run: its id; "decomposition", "host fallback" or "" for none. Static storage. [thread-safe] */
 TN_API tn_str tn_op_provider(const tn_op* op, tn_device* device, tn_dtype dtype);
 
@@ -55,8 +56,8 @@ typedef struct tn_call_hooks {
   /* Before the call runs; non-NULL stops it with that error. Calls that a composite op makes are seen as well. May be NULL. */
   tn_status* (*before)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs);
   /* After the kernel was enqueued. `provider` is as tn_op_provider says, "core" for views. May be NULL. */
-  void (*after)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor* const* outs,
-                uint32_t nouts, tn_str provider);
+  void (*after)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs,
+                tn_tensor* const* outs, uint32_t nouts, tn_str provider);
 } tn_call_hooks;
 /* Installs hooks for the calling thread (NULL removes them); `hooks` must stay valid until then. Used by profiler and capture. */
 TN_API void tn_call_hooks_set(const tn_call_hooks* hooks);

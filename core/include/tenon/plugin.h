@@ -19,21 +19,24 @@ typedef struct tn_grad_call tn_grad_call;
    are merged, so contiguous operands give one dimension. Operand order: outputs, then tensor inputs in schema order. */
 typedef struct tn_loop {
   uint32_t struct_size;
-  uint32_t ndim;                 /* 0 to TN_MAX_DIMS; 0 means one element */
-  uint32_t reduced;              /* the last `reduced` dimensions are reduced; 0 for elementwise ops */
+  uint32_t ndim;    /* 0 to TN_MAX_DIMS; 0 means one element */
+  uint32_t reduced; /* the last `reduced` dimensions are reduced; 0 for elementwise ops */
   uint32_t noperands;
-  const int64_t* shape;          /* ndim sizes, outermost first */
-  const int64_t* const* strides; /* strides[k][d] in elements; 0 broadcasts (for an output: a reduced dimension) */
+  const int64_t* shape; /* ndim sizes, outermost first */
+  const int64_t* const*
+      strides; /* strides[k][d] in elements; 0 broadcasts (for an output: a reduced dimension) */
 } tn_loop;
 
 /* tn_call.flags */
-#define TN_CALL_CONTIGUOUS 1u /* elementwise: every operand is contiguous, or a scalar; loop->ndim is 1 */
+#define TN_CALL_CONTIGUOUS \
+  1u /* elementwise: every operand is contiguous, or a scalar; loop->ndim is 1 */
 
 /* One call of a kernel, already canonical: dtypes promoted, shapes broadcast, defaults filled, outputs allocated. */
 struct tn_call {
   uint32_t struct_size;
   uint32_t flags;
-  const tn_value* args; /* schema order; tensors as TN_VALUE_VIEW, lists as TN_VALUE_VIEWS, absent ones as TN_VALUE_NONE */
+  const tn_value*
+      args; /* schema order; tensors as TN_VALUE_VIEW, lists as TN_VALUE_VIEWS, absent ones as TN_VALUE_NONE */
   uint32_t nargs;
   uint32_t nouts;
   const tn_view* const* outs;
@@ -41,20 +44,23 @@ struct tn_call {
   void* stream;          /* the plugin's stream; NULL on the host device */
   uint32_t device_index; /* within the device type */
   uint32_t reserved;
-  void* scratch;         /* scratch_size bytes, 64-byte aligned, or NULL */
-  void* scratch_buffer;  /* its buffer handle */
-  void* context;         /* the core's; pass it to tn_host.make_output */
+  void* scratch;        /* scratch_size bytes, 64-byte aligned, or NULL */
+  void* scratch_buffer; /* its buffer handle */
+  void* context;        /* the core's; pass it to tn_host.make_output */
 };
 
 /* tn_kernel.flags. Without STRIDED every input that is not part of a loop arrives contiguous. */
-#define TN_KERNEL_STRIDED 1u      /* takes inputs with any strides */
-#define TN_KERNEL_HOST_SCALARS 2u /* takes TN_VIEW_SCALAR operands; otherwise they are put on the device first */
+#define TN_KERNEL_STRIDED 1u /* takes inputs with any strides */
+#define TN_KERNEL_HOST_SCALARS \
+  2u /* takes TN_VIEW_SCALAR operands; otherwise they are put on the device first */
 
 typedef struct tn_kernel {
   uint32_t struct_size;
   uint32_t flags;
-  tn_str op;        /* schema with revision, as in the op table: "softmax(Tensor x, int dim) -> Tensor @1" */
-  uint64_t dtypes;  /* mask over the dtype of the first tensor input (after promotion), or of the output where there is none */
+  tn_str
+      op; /* schema with revision, as in the op table: "softmax(Tensor x, int dim) -> Tensor @1" */
+  uint64_t
+      dtypes; /* mask over the dtype of the first tensor input (after promotion), or of the output where there is none */
   int32_t priority; /* the highest that supports the call wins */
   uint32_t reserved;
   /* Optional. Metadata only, pure and truthful. [thread-safe] */
@@ -96,18 +102,19 @@ typedef struct tn_memory_table {
   void (*host_free)(void* self, uint32_t index, void* address);
   /* Copies of bytes. Host memory may be reused by the caller when copy_in returns; copy_out is complete after synchronize.
      [stream-ordered] */
-  tn_status* (*copy_in)(void* self, uint32_t index, void* stream, const void* src, void* buffer, uint64_t offset,
-                        uint64_t bytes);
-  tn_status* (*copy_out)(void* self, uint32_t index, void* stream, void* buffer, uint64_t offset, void* dst,
-                         uint64_t bytes);
-  tn_status* (*copy_within)(void* self, uint32_t index, void* stream, void* src, uint64_t src_offset, void* dst,
-                            uint64_t dst_offset, uint64_t bytes);
+  tn_status* (*copy_in)(void* self, uint32_t index, void* stream, const void* src, void* buffer,
+                        uint64_t offset, uint64_t bytes);
+  tn_status* (*copy_out)(void* self, uint32_t index, void* stream, void* buffer, uint64_t offset,
+                         void* dst, uint64_t bytes);
+  tn_status* (*copy_within)(void* self, uint32_t index, void* stream, void* src,
+                            uint64_t src_offset, void* dst, uint64_t dst_offset, uint64_t bytes);
   /* Between two devices of this type; optional. */
-  tn_status* (*copy_peer)(void* self, uint32_t src_index, void* src, uint64_t src_offset, uint32_t dst_index, void* dst,
-                          uint64_t dst_offset, uint64_t bytes, void* stream);
+  tn_status* (*copy_peer)(void* self, uint32_t src_index, void* src, uint64_t src_offset,
+                          uint32_t dst_index, void* dst, uint64_t dst_offset, uint64_t bytes,
+                          void* stream);
   /* Repeats a pattern of 1, 2, 4 or 8 bytes. [stream-ordered] */
-  tn_status* (*fill)(void* self, uint32_t index, void* stream, void* buffer, uint64_t offset, uint64_t bytes,
-                     const void* pattern, uint32_t pattern_size);
+  tn_status* (*fill)(void* self, uint32_t index, void* stream, void* buffer, uint64_t offset,
+                     uint64_t bytes, const void* pattern, uint32_t pattern_size);
 } tn_memory_table;
 
 typedef struct tn_stream_table {
@@ -149,12 +156,15 @@ typedef struct tn_result {
 typedef struct tn_op_def {
   uint32_t struct_size;
   uint32_t flags;
-  tn_str schema; /* "name(Tensor x, float a=1.0) -> Tensor @1"; names with a dot are kept for third parties: "acme.swish" */
+  tn_str
+      schema; /* "name(Tensor x, float a=1.0) -> Tensor @1"; names with a dot are kept for third parties: "acme.swish" */
   void* self;
   /* Fills results[0..n) from the arguments' metadata (views without data). NULL: like the first tensor. [thread-safe] */
-  tn_status* (*infer)(void* self, const tn_value* args, uint32_t nargs, tn_result* results, uint32_t nresults);
+  tn_status* (*infer)(void* self, const tn_value* args, uint32_t nargs, tn_result* results,
+                      uint32_t nresults);
   /* Computes the op with other ops; the core differentiates it when there is no gradient. Optional. [thread-safe] */
-  tn_status* (*decompose)(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts);
+  tn_status* (*decompose)(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs,
+                          uint32_t nouts);
   /* Sets gradients through the host's grad_* functions, computed with other ops. Optional. [thread-safe] */
   tn_status* (*gradient)(void* self, tn_grad_call* call);
   uint64_t saved_inputs;  /* mask of arguments that gradient reads */
@@ -179,15 +189,18 @@ struct tn_host {
   tn_status* (*register_device_type)(void* plugin, const tn_device_type* type);
   /* Kernels for the devices named `device` ("cpu" for the host's). `stride` is sizeof(tn_kernel). All or nothing; the error
      names the kernel. */
-  tn_status* (*register_kernels)(void* plugin, tn_str device, const tn_kernel* kernels, uint32_t count, uint32_t stride);
+  tn_status* (*register_kernels)(void* plugin, tn_str device, const tn_kernel* kernels,
+                                 uint32_t count, uint32_t stride);
   tn_status* (*register_op)(void* plugin, const tn_op_def* op);
 
   /* For a kernel whose output shape depends on data: allocates output `index`; *out lives as long as the call. [thread-safe] */
-  tn_status* (*make_output)(const tn_call* call, uint32_t index, uint32_t ndim, const int64_t* shape, const tn_view** out);
+  tn_status* (*make_output)(const tn_call* call, uint32_t index, uint32_t ndim,
+                            const int64_t* shape, const tn_view** out);
 
   /* Ops and tensors, for decompositions and gradients. As in op.h and tensor.h. [thread-safe] */
   const tn_op* (*op_find)(tn_str name);
-  tn_status* (*op_call)(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts);
+  tn_status* (*op_call)(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
+                        uint32_t nouts);
   tn_tensor* (*tensor_retain)(tn_tensor* tensor);
   void (*tensor_release)(tn_tensor* tensor);
   const tn_view* (*tensor_view)(const tn_tensor* tensor);
@@ -198,7 +211,8 @@ struct tn_host {
   tn_tensor* (*grad_saved_output)(tn_grad_call* call, uint32_t result);
   const tn_value* (*grad_arg)(tn_grad_call* call, uint32_t arg); /* attributes */
   uint32_t (*grad_needed)(tn_grad_call* call, uint32_t arg);
-  tn_status* (*grad_set)(tn_grad_call* call, uint32_t arg, tn_tensor* grad); /* takes its own reference */
+  tn_status* (*grad_set)(tn_grad_call* call, uint32_t arg,
+                         tn_tensor* grad); /* takes its own reference */
 
   /* Optional interfaces of the host by name and revision; NULL when there is none. [thread-safe] */
   const void* (*get_interface)(tn_str name, uint32_t revision);
@@ -222,6 +236,7 @@ typedef struct tn_plugin {
 } tn_plugin;
 
 /* The only exported symbol: pure, repeatable, callable before anything is started. *out has static storage. */
-typedef tn_status* (*tn_plugin_query_fn)(uint32_t host_major, uint32_t host_minor, const tn_plugin** out);
+typedef tn_status* (*tn_plugin_query_fn)(uint32_t host_major, uint32_t host_minor,
+                                         const tn_plugin** out);
 
 #endif

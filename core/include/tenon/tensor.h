@@ -14,16 +14,17 @@ TN_API void tn_tensor_release(tn_tensor* tensor);
 
 /* A tensor with undefined elements on `device` (NULL: the host). The caller owns *out.
    Errors: TN_INVALID_ARGUMENT (negative size, ndim > TN_MAX_DIMS, overflow), TN_OUT_OF_MEMORY. [thread-safe] */
-TN_API tn_status* tn_tensor_empty(tn_dtype dtype, uint32_t ndim, const int64_t* shape, tn_device* device,
-                                  tn_tensor** out);
+TN_API tn_status* tn_tensor_empty(tn_dtype dtype, uint32_t ndim, const int64_t* shape,
+                                  tn_device* device, tn_tensor** out);
 /* Copies `bytes` row-major bytes from host memory into a new tensor. Errors: also when bytes ≠ the tensor's size. [thread-safe] */
-TN_API tn_status* tn_tensor_from_host(const void* data, uint64_t bytes, tn_dtype dtype, uint32_t ndim,
-                                      const int64_t* shape, tn_device* device, tn_tensor** out);
+TN_API tn_status* tn_tensor_from_host(const void* data, uint64_t bytes, tn_dtype dtype,
+                                      uint32_t ndim, const int64_t* shape, tn_device* device,
+                                      tn_tensor** out);
 /* Wraps host memory without a copy; `strides` in elements, NULL for row-major. `release(ctx)` runs once, when the storage is
    freed, on the thread that frees it; it may be NULL. On error it is not called. [thread-safe] */
-TN_API tn_status* tn_tensor_wrap_host(void* data, tn_dtype dtype, uint32_t ndim, const int64_t* shape,
-                                      const int64_t* strides, void (*release)(void* ctx), void* ctx,
-                                      tn_tensor** out);
+TN_API tn_status* tn_tensor_wrap_host(void* data, tn_dtype dtype, uint32_t ndim,
+                                      const int64_t* shape, const int64_t* strides,
+                                      void (*release)(void* ctx), void* ctx, tn_tensor** out);
 /* Copies the elements row-major to host memory, after waiting for the device. Errors: bytes ≠ the tensor's size. [thread-safe] */
 TN_API tn_status* tn_tensor_to_host(const tn_tensor* tensor, void* data, uint64_t bytes);
 

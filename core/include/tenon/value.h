@@ -12,7 +12,8 @@ typedef struct tn_generator tn_generator;
 typedef struct tn_op tn_op;
 
 /* tn_view.flags */
-#define TN_VIEW_SCALAR 1u     /* one host value in `scalar`: `data` points at it, every stride is 0, `buffer` is NULL */
+#define TN_VIEW_SCALAR \
+  1u /* one host value in `scalar`: `data` points at it, every stride is 0, `buffer` is NULL */
 #define TN_VIEW_CONTIGUOUS 2u /* row-major without gaps */
 
 /* A strided array in device memory, as a kernel sees it. */
@@ -31,20 +32,22 @@ typedef struct tn_view {
 
 /* Tags of tn_value. Frozen. */
 #define TN_VALUE_NONE 0u
-#define TN_VALUE_BOOL 1u      /* i: 0 or 1 */
-#define TN_VALUE_INT 2u       /* i */
-#define TN_VALUE_FLOAT 3u     /* f */
-#define TN_VALUE_STR 4u       /* str, count bytes */
-#define TN_VALUE_INTS 5u      /* ints, count of them */
-#define TN_VALUE_FLOATS 6u    /* floats, count of them; a complex scalar is two */
-#define TN_VALUE_TENSOR 7u    /* tensor (host side) */
-#define TN_VALUE_TENSORS 8u   /* tensors, count of them; an entry may be NULL where the schema says Tensor?[] */
-#define TN_VALUE_VIEW 9u      /* view (kernel side) */
-#define TN_VALUE_VIEWS 10u    /* views, count of them (kernel side) */
-#define TN_VALUE_DTYPE 11u    /* i: a tn_dtype */
-#define TN_VALUE_DEVICE 12u   /* device (host side) */
-#define TN_VALUE_GENERATOR 13u /* generator (host side); a kernel gets TN_VALUE_INTS {seed, offset} in its place */
-#define TN_VALUE_COMPLEX 14u  /* floats: real, imaginary */
+#define TN_VALUE_BOOL 1u   /* i: 0 or 1 */
+#define TN_VALUE_INT 2u    /* i */
+#define TN_VALUE_FLOAT 3u  /* f */
+#define TN_VALUE_STR 4u    /* str, count bytes */
+#define TN_VALUE_INTS 5u   /* ints, count of them */
+#define TN_VALUE_FLOATS 6u /* floats, count of them; a complex scalar is two */
+#define TN_VALUE_TENSOR 7u /* tensor (host side) */
+#define TN_VALUE_TENSORS \
+  8u /* tensors, count of them; an entry may be NULL where the schema says Tensor?[] */
+#define TN_VALUE_VIEW 9u    /* view (kernel side) */
+#define TN_VALUE_VIEWS 10u  /* views, count of them (kernel side) */
+#define TN_VALUE_DTYPE 11u  /* i: a tn_dtype */
+#define TN_VALUE_DEVICE 12u /* device (host side) */
+#define TN_VALUE_GENERATOR \
+  13u /* generator (host side); a kernel gets TN_VALUE_INTS {seed, offset} in its place */
+#define TN_VALUE_COMPLEX 14u /* floats: real, imaginary */
 
 /* One argument: 16 bytes, frozen. What it points at is borrowed for the call. */
 typedef struct tn_value {

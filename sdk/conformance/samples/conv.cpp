@@ -14,7 +14,8 @@ struct Conv {
   size_t rank() const { return x.size() - 2; }
   int64_t of(const Shape& list, size_t d) const { return list.size() == 1 ? list[0] : list[d]; }
   int64_t out(size_t d) const {
-    return (x[2 + d] + 2 * of(padding, d) - of(dilation, d) * (w[2 + d] - 1) - 1) / of(stride, d) + 1;
+    return (x[2 + d] + 2 * of(padding, d) - of(dilation, d) * (w[2 + d] - 1) - 1) / of(stride, d) +
+           1;
   }
   Shape result() const {
     Shape shape = {x[0], w[0]};
@@ -53,7 +54,8 @@ void for_each_product(const Conv& c, Fn fn) {
     for_each_index(window, [&](const Shape& k) {
       Shape from = {at[0], group * c.w[1] + k[0]};
       for (size_t d = 0; d < c.rank(); ++d) {
-        int64_t p = at[2 + d] * c.of(c.stride, d) - c.of(c.padding, d) + k[1 + d] * c.of(c.dilation, d);
+        int64_t p =
+            at[2 + d] * c.of(c.stride, d) - c.of(c.padding, d) + k[1 + d] * c.of(c.dilation, d);
         if (p < 0 || p >= c.x[2 + d]) return;
         from.push_back(p);
       }
@@ -72,38 +74,50 @@ Args with_attributes(Args args, const Conv& c) {
 
 void add_conv(Table& t, const Conv& c) {
   bool small = Array::count(c.x) * Array::count(c.w) < 20000;
-  Sample& forward = t.add("conv", c.label, kFloats,
-                          [=](DType dtype, Rng& rng) {
-                            Arg bias;
-                            if (c.bias) bias = random_array(rng, dtype, {c.w[0]});
-                            return with_attributes({random_array(rng, dtype, c.x), random_array(rng, dtype, c.w), bias}, c);
-                          },
-                          [=](const Args& a) {
-                            Array out(array(a, 0).dtype, c.result());
-                            for_each_product(c, [&](size_t x, size_t w, size_t y) { out.v[y] += array(a, 0).v[x] * array(a, 1).v[w]; });
-                            int64_t inner = Array::count(out.shape) / std::max<int64_t>(1, out.shape[0] * out.shape[1]);
-                            for (size_t i = 0; c.bias && i < out.size(); ++i)
-                              out.v[i] += array(a, 2).v[i / static_cast<size_t>(inner) % static_cast<size_t>(c.w[0])];
-                            return one(out);
-                          });
-  Sample& input = t.add("conv_backward_input", c.label, kFloats,
-                        [=](DType dtype, Rng& rng) {
-                          return with_attributes({random_array(rng, dtype, c.result()), random_array(rng, dtype, c.w), c.x}, c);
-                        },
-                        [=](const Args& a) {
-                          Array out(array(a, 0).dtype, c.x);
-                          for_each_product(c, [&](size_t x, size_t w, size_t y) { out.v[x] += array(a, 0).v[y] * array(a, 1).v[w]; });
-                          return one(out);
-                        });
-  Sample& weight = t.add("conv_backward_weight", c.label, kFloats,
-                         [=](DType dtype, Rng& rng) {
-                           return with_attributes({random_array(rng, dtype, c.result()), random_array(rng, dtype, c.x), c.w}, c);
-                         },
-                         [=](const Args& a) {
-                           Array out(array(a, 0).dtype, c.w);
-                           for_each_product(c, [&](size_t x, size_t w, size_t y) { out.v[w] += array(a, 0).v[y] * array(a, 1).v[x]; });
-                           return one(out);
-                         });
+  Sample& forward = t.add(
+      "conv", c.label, kFloats,
+      [=](DType dtype, Rng& rng) {
+        Arg bias;
+        if (c.bias) bias = random_array(rng, dtype, {c.w[0]});
+        return with_attributes({random_array(rng, dtype, c.x), random_array(rng, dtype, c.w), bias},
+                               c);
+      },
+      [=](const Args& a) {
+        Array out(array(a, 0).dtype, c.result());
+        for_each_product(c, [&](size_t x, size_t w, size_t y) {
+          out.v[y] += array(a, 0).v[x] * array(a, 1).v[w];
+        });
+        int64_t inner = Array::count(out.shape) / std::max<int64_t>(1, out.shape[0] * out.shape[1]);
+        for (size_t i = 0; c.bias && i < out.size(); ++i)
+          out.v[i] += array(a, 2).v[i / static_cast<size_t>(inner) % static_cast<size_t>(c.w[0])];
+        return one(out);
+      });
+  Sample& input = t.add(
+      "conv_backward_input", c.label, kFloats,
+      [=](DType dtype, Rng& rng) {
+        return with_attributes(
+            {random_array(rng, dtype, c.result()), random_array(rng, dtype, c.w), c.x}, c);
+      },
+      [=](const Args& a) {
+        Array out(array(a, 0).dtype, c.x);
+        for_each_product(c, [&](size_t x, size_t w, size_t y) {
+          out.v[x] += array(a, 0).v[y] * array(a, 1).v[w];
+        });
+        return one(out);
+      });
+  Sample& weight = t.add(
+      "conv_backward_weight", c.label, kFloats,
+      [=](DType dtype, Rng& rng) {
+        return with_attributes(
+            {random_array(rng, dtype, c.result()), random_array(rng, dtype, c.x), c.w}, c);
+      },
+      [=](const Args& a) {
+        Array out(array(a, 0).dtype, c.w);
+        for_each_product(c, [&](size_t x, size_t w, size_t y) {
+          out.v[w] += array(a, 0).v[y] * array(a, 1).v[x];
+        });
+        return one(out);
+      });
   for (Sample* s : {&forward, &input, &weight}) {
     s->tolerance = 60;
     s->gradient = small && c.x[0] > 0;
@@ -126,19 +140,30 @@ void add_transposed(Table& t) {
   };
   for (const Transposed& each : list) {
     const Conv c = each.conv;
-    t.add("conv_transpose", each.label, kFloats,
-          [=, pad = each.output_padding](DType dtype, Rng& rng) {
-            Arg bias;
-            if (c.bias) bias = random_array(rng, dtype, {c.x[1]});
-            return Args{random_array(rng, dtype, c.result()), random_array(rng, dtype, c.w), bias, c.stride, c.padding, pad, c.dilation, c.groups};
-          },
-          [=](const Args& a) {
-            Array out(array(a, 0).dtype, c.x);
-            for_each_product(c, [&](size_t x, size_t w, size_t y) { out.v[x] += array(a, 0).v[y] * array(a, 1).v[w]; });
-            size_t inner = out.size() / static_cast<size_t>(c.x[0] * c.x[1]);
-            for (size_t i = 0; c.bias && i < out.size(); ++i) out.v[i] += array(a, 2).v[i / inner % static_cast<size_t>(c.x[1])];
-            return one(out);
-          })
+    t.add(
+         "conv_transpose", each.label, kFloats,
+         [=, pad = each.output_padding](DType dtype, Rng& rng) {
+           Arg bias;
+           if (c.bias) bias = random_array(rng, dtype, {c.x[1]});
+           return Args{random_array(rng, dtype, c.result()),
+                       random_array(rng, dtype, c.w),
+                       bias,
+                       c.stride,
+                       c.padding,
+                       pad,
+                       c.dilation,
+                       c.groups};
+         },
+         [=](const Args& a) {
+           Array out(array(a, 0).dtype, c.x);
+           for_each_product(c, [&](size_t x, size_t w, size_t y) {
+             out.v[x] += array(a, 0).v[y] * array(a, 1).v[w];
+           });
+           size_t inner = out.size() / static_cast<size_t>(c.x[0] * c.x[1]);
+           for (size_t i = 0; c.bias && i < out.size(); ++i)
+             out.v[i] += array(a, 2).v[i / inner % static_cast<size_t>(c.x[1])];
+           return one(out);
+         })
         .tolerance = 60;
   }
 }

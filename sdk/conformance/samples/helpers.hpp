@@ -44,7 +44,9 @@ template <class Fn>
 Array zip(const Array& x, const Array& y, DType dtype, Fn fn) {
   Array out(dtype, broadcast(x.shape, y.shape));
   size_t i = 0;
-  for_each_index(out.shape, [&](const Shape& index) { out.v[i++] = fn(broadcast_at(x, index), broadcast_at(y, index)); });
+  for_each_index(out.shape, [&](const Shape& index) {
+    out.v[i++] = fn(broadcast_at(x, index), broadcast_at(y, index));
+  });
   return out;
 }
 

@@ -29,7 +29,9 @@ struct Along {
 };
 
 void add_gathers(Table& t) {
-  for (const Along& g : {Along{{4, 5}, {2, 5}, 0}, Along{{4, 5}, {4, 3}, 1}, Along{{2, 3, 4}, {2, 2, 4}, -2}, Along{{6}, {9}, 0}, Along{{3, 4}, {2, 2}, 1}}) {
+  for (const Along& g :
+       {Along{{4, 5}, {2, 5}, 0}, Along{{4, 5}, {4, 3}, 1}, Along{{2, 3, 4}, {2, 2, 4}, -2},
+        Along{{6}, {9}, 0}, Along{{3, 4}, {2, 2}, 1}}) {
     size_t d = static_cast<size_t>(g.dim < 0 ? g.dim + static_cast<int64_t>(g.x.size()) : g.dim);
     auto moved = [=](const Shape& at, const Array& index) {
       Shape to = at;
@@ -37,40 +39,55 @@ void add_gathers(Table& t) {
       return to;
     };
     std::string label = label_of(g.x) + label_of(g.index) + " dim " + std::to_string(g.dim);
-    t.add("gather", label, kAll,
-          [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, g.x), g.dim, random_indices(rng, g.index, 0, g.x[d])}; },
-          [=](const Args& a) {
-            const Array &x = array(a, 0), &index = array(a, 2);
-            Array out(x.dtype, g.index);
-            for_each_index(g.index, [&](const Shape& at) { out.v[out.at(at)] = x.v[x.at(moved(at, index))]; });
-            return one(out);
-          });
+    t.add(
+        "gather", label, kAll,
+        [=](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, g.x), g.dim,
+                      random_indices(rng, g.index, 0, g.x[d])};
+        },
+        [=](const Args& a) {
+          const Array &x = array(a, 0), &index = array(a, 2);
+          Array out(x.dtype, g.index);
+          for_each_index(g.index,
+                         [&](const Shape& at) { out.v[out.at(at)] = x.v[x.at(moved(at, index))]; });
+          return one(out);
+        });
     if (g.index[d] <= g.x[d])
-      t.add("scatter", label, kAll,
-            [=](DType dtype, Rng& rng) {
-              return Args{random_array(rng, dtype, g.x), g.dim, permuted_indices(rng, g.index, d, g.x[d]), random_array(rng, dtype, g.index)};
-            },
-            [=](const Args& a) {
-              Array out = array(a, 0);
-              for_each_index(g.index, [&](const Shape& at) { out.v[out.at(moved(at, array(a, 2)))] = array(a, 3).v[array(a, 3).at(at)]; });
-              return one(out);
-            })
+      t.add(
+           "scatter", label, kAll,
+           [=](DType dtype, Rng& rng) {
+             return Args{random_array(rng, dtype, g.x), g.dim,
+                         permuted_indices(rng, g.index, d, g.x[d]),
+                         random_array(rng, dtype, g.index)};
+           },
+           [=](const Args& a) {
+             Array out = array(a, 0);
+             for_each_index(g.index, [&](const Shape& at) {
+               out.v[out.at(moved(at, array(a, 2)))] = array(a, 3).v[array(a, 3).at(at)];
+             });
+             return one(out);
+           })
           .layouts = false;
-    t.add("scatter_add", label, kReals | kComplex,
-          [=](DType dtype, Rng& rng) {
-            return Args{random_array(rng, dtype, g.x), g.dim, random_indices(rng, g.index, 0, g.x[d]), random_array(rng, dtype, g.index)};
-          },
-          [=](const Args& a) {
-            Array out = array(a, 0);
-            for_each_index(g.index, [&](const Shape& at) { out.v[out.at(moved(at, array(a, 2)))] += array(a, 3).v[array(a, 3).at(at)]; });
-            return one(out);
-          })
+    t.add(
+         "scatter_add", label, kReals | kComplex,
+         [=](DType dtype, Rng& rng) {
+           return Args{random_array(rng, dtype, g.x), g.dim,
+                       random_indices(rng, g.index, 0, g.x[d]), random_array(rng, dtype, g.index)};
+         },
+         [=](const Args& a) {
+           Array out = array(a, 0);
+           for_each_index(g.index, [&](const Shape& at) {
+             out.v[out.at(moved(at, array(a, 2)))] += array(a, 3).v[array(a, 3).at(at)];
+           });
+           return one(out);
+         })
         .tolerance = 8;
   }
 }
 
 void add_rows(Table& t) {
-  for (const auto& [shape, dim] : {std::pair<Shape, int64_t>{{5, 3}, 0}, {{3, 5}, 1}, {{2, 4, 3}, -2}, {{7}, 0}}) {
+  for (const auto& [shape, dim] :
+       {std::pair<Shape, int64_t>{{5, 3}, 0}, {{3, 5}, 1}, {{2, 4, 3}, -2}, {{7}, 0}}) {
     size_t d = static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(shape.size()) : dim);
     Shape picked = shape;
     picked[d] = 6;
@@ -78,200 +95,282 @@ void add_rows(Table& t) {
       at[d] = static_cast<int64_t>(index.re(static_cast<size_t>(at[d])));
       return at;
     };
-    t.add("index_select", label_of(shape) + " dim " + std::to_string(dim), kAll,
-          [=, shape = shape, dim = dim](DType dtype, Rng& rng) {
-            return Args{random_array(rng, dtype, shape), dim, random_indices(rng, {6}, 0, shape[d])};
-          },
-          [=](const Args& a) {
-            const Array& x = array(a, 0);
-            Array out(x.dtype, picked);
-            for_each_index(picked, [&](const Shape& at) { out.v[out.at(at)] = x.v[x.at(moved(at, array(a, 2)))]; });
-            return one(out);
+    t.add(
+        "index_select", label_of(shape) + " dim " + std::to_string(dim), kAll,
+        [=, shape = shape, dim = dim](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, shape), dim, random_indices(rng, {6}, 0, shape[d])};
+        },
+        [=](const Args& a) {
+          const Array& x = array(a, 0);
+          Array out(x.dtype, picked);
+          for_each_index(picked, [&](const Shape& at) {
+            out.v[out.at(at)] = x.v[x.at(moved(at, array(a, 2)))];
           });
-    t.add("index_add", label_of(shape) + " dim " + std::to_string(dim), kReals | kComplex,
-          [=, shape = shape, dim = dim](DType dtype, Rng& rng) {
-            return Args{random_array(rng, dtype, shape), dim, random_indices(rng, {6}, 0, shape[d]), random_array(rng, dtype, picked)};
-          },
-          [=](const Args& a) {
-            Array out = array(a, 0);
-            for_each_index(picked, [&](const Shape& at) { out.v[out.at(moved(at, array(a, 2)))] += array(a, 3).v[array(a, 3).at(at)]; });
-            return one(out);
-          })
+          return one(out);
+        });
+    t.add(
+         "index_add", label_of(shape) + " dim " + std::to_string(dim), kReals | kComplex,
+         [=, shape = shape, dim = dim](DType dtype, Rng& rng) {
+           return Args{random_array(rng, dtype, shape), dim, random_indices(rng, {6}, 0, shape[d]),
+                       random_array(rng, dtype, picked)};
+         },
+         [=](const Args& a) {
+           Array out = array(a, 0);
+           for_each_index(picked, [&](const Shape& at) {
+             out.v[out.at(moved(at, array(a, 2)))] += array(a, 3).v[array(a, 3).at(at)];
+           });
+           return one(out);
+         })
         .tolerance = 8;
   }
   for (bool padded : {false, true}) {
     Arg padding = padded ? Arg(int64_t{2}) : Arg();
     std::string label = padded ? "padding" : "plain";
-    t.add("embedding", label, kFloats,
-          [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, {5, 4}), random_indices(rng, {2, 3}, 0, 5), padding}; },
-          [](const Args& a) {
-            Array out(array(a, 0).dtype, {2, 3, 4});
-            for (size_t i = 0; i < out.size(); ++i) out.v[i] = array(a, 0).v[static_cast<size_t>(array(a, 1).re(i / 4)) * 4 + i % 4];
-            return one(out);
-          })
+    t.add(
+         "embedding", label, kFloats,
+         [=](DType dtype, Rng& rng) {
+           return Args{random_array(rng, dtype, {5, 4}), random_indices(rng, {2, 3}, 0, 5),
+                       padding};
+         },
+         [](const Args& a) {
+           Array out(array(a, 0).dtype, {2, 3, 4});
+           for (size_t i = 0; i < out.size(); ++i)
+             out.v[i] = array(a, 0).v[static_cast<size_t>(array(a, 1).re(i / 4)) * 4 + i % 4];
+           return one(out);
+         })
         .gradient = !padded;  // the gradient leaves the padding row out on purpose
-    t.add("embedding_backward", label, kFloats,
-          [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, {2, 3, 4}), random_indices(rng, {2, 3}, 0, 5), int64_t{5}, padding}; },
-          [=](const Args& a) {
-            Array out(array(a, 0).dtype, {5, 4});
-            for (size_t i = 0; i < array(a, 0).size(); ++i) {
-              auto row = static_cast<size_t>(array(a, 1).re(i / 4));
-              if (!padded || row != 2) out.v[row * 4 + i % 4] += array(a, 0).v[i];
-            }
-            return one(out);
-          })
+    t.add(
+         "embedding_backward", label, kFloats,
+         [=](DType dtype, Rng& rng) {
+           return Args{random_array(rng, dtype, {2, 3, 4}), random_indices(rng, {2, 3}, 0, 5),
+                       int64_t{5}, padding};
+         },
+         [=](const Args& a) {
+           Array out(array(a, 0).dtype, {5, 4});
+           for (size_t i = 0; i < array(a, 0).size(); ++i) {
+             auto row = static_cast<size_t>(array(a, 1).re(i / 4));
+             if (!padded || row != 2) out.v[row * 4 + i % 4] += array(a, 0).v[i];
+           }
+           return one(out);
+         })
         .tolerance = 4;
   }
-  t.add("take", "flat", kReals,
-        [](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, {3, 4}), random_indices(rng, {2, 3}, -12, 12)}; },
-        [](const Args& a) {
-          Array out(array(a, 0).dtype, {2, 3});
-          for (size_t i = 0; i < 6; ++i) {
-            double at = array(a, 1).re(i);
-            out.v[i] = array(a, 0).v[static_cast<size_t>(at < 0 ? at + 12 : at)];
-          }
-          return one(out);
-        });
-  t.add("one_hot", "classes", TN_MASK(TN_DTYPE_I64) | TN_MASK(TN_DTYPE_I32),
-        [](DType dtype, Rng& rng) { return Args{random_indices(rng, {2, 3}, 0, 4, dtype), int64_t{4}}; },
-        [](const Args& a) {
-          Array out(DType::I64, {2, 3, 4});
-          for (size_t i = 0; i < 24; ++i) out.v[i] = array(a, 0).re(i / 4) == static_cast<double>(i % 4);
-          return one(out);
-        });
+  t.add(
+      "take", "flat", kReals,
+      [](DType dtype, Rng& rng) {
+        return Args{random_array(rng, dtype, {3, 4}), random_indices(rng, {2, 3}, -12, 12)};
+      },
+      [](const Args& a) {
+        Array out(array(a, 0).dtype, {2, 3});
+        for (size_t i = 0; i < 6; ++i) {
+          double at = array(a, 1).re(i);
+          out.v[i] = array(a, 0).v[static_cast<size_t>(at < 0 ? at + 12 : at)];
+        }
+        return one(out);
+      });
+  t.add(
+      "one_hot", "classes", TN_MASK(TN_DTYPE_I64) | TN_MASK(TN_DTYPE_I32),
+      [](DType dtype, Rng& rng) {
+        return Args{random_indices(rng, {2, 3}, 0, 4, dtype), int64_t{4}};
+      },
+      [](const Args& a) {
+        Array out(DType::I64, {2, 3, 4});
+        for (size_t i = 0; i < 24; ++i)
+          out.v[i] = array(a, 0).re(i / 4) == static_cast<double>(i % 4);
+        return one(out);
+      });
 }
 
 // x[i0, i1] with integer arrays of both dimensions, or of one.
 void add_advanced(Table& t) {
-  auto wrap = [](double i, int64_t n) { return static_cast<int64_t>(i < 0 ? i + static_cast<double>(n) : i); };
+  auto wrap = [](double i, int64_t n) {
+    return static_cast<int64_t>(i < 0 ? i + static_cast<double>(n) : i);
+  };
   auto pick = [wrap](const Array& x, const std::vector<Array>& index, const Shape& at) {
-    Shape from = {wrap(broadcast_at(index[0], at).real(), x.shape[0]), wrap(broadcast_at(index[1], at).real(), x.shape[1])};
+    Shape from = {wrap(broadcast_at(index[0], at).real(), x.shape[0]),
+                  wrap(broadcast_at(index[1], at).real(), x.shape[1])};
     return x.at(from);
   };
-  t.add("index", "pairs", kAll,
-        [](DType dtype, Rng& rng) {
-          return Args{random_array(rng, dtype, {4, 5}), std::vector<Array>{random_indices(rng, {2, 3}, -4, 4), random_indices(rng, {3}, -5, 5)}};
-        },
-        [pick](const Args& a) {
-          Array out(array(a, 0).dtype, {2, 3});
-          for_each_index(out.shape, [&](const Shape& at) { out.v[out.at(at)] = array(a, 0).v[pick(array(a, 0), arrays(a, 1), at)]; });
-          return one(out);
+  t.add(
+      "index", "pairs", kAll,
+      [](DType dtype, Rng& rng) {
+        return Args{random_array(rng, dtype, {4, 5}),
+                    std::vector<Array>{random_indices(rng, {2, 3}, -4, 4),
+                                       random_indices(rng, {3}, -5, 5)}};
+      },
+      [pick](const Args& a) {
+        Array out(array(a, 0).dtype, {2, 3});
+        for_each_index(out.shape, [&](const Shape& at) {
+          out.v[out.at(at)] = array(a, 0).v[pick(array(a, 0), arrays(a, 1), at)];
         });
-  t.add("index", "rows", kAll,
-        [](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, {4, 5}), std::vector<Array>{random_indices(rng, {3}, -4, 4)}}; },
-        [wrap](const Args& a) {
-          Array out(array(a, 0).dtype, {3, 5});
-          for_each_index(out.shape, [&](const Shape& at) {
-            out.v[out.at(at)] = array(a, 0).v[array(a, 0).at({wrap(arrays(a, 1)[0].re(static_cast<size_t>(at[0])), 4), at[1]})];
-          });
-          return one(out);
+        return one(out);
+      });
+  t.add(
+      "index", "rows", kAll,
+      [](DType dtype, Rng& rng) {
+        return Args{random_array(rng, dtype, {4, 5}),
+                    std::vector<Array>{random_indices(rng, {3}, -4, 4)}};
+      },
+      [wrap](const Args& a) {
+        Array out(array(a, 0).dtype, {3, 5});
+        for_each_index(out.shape, [&](const Shape& at) {
+          out.v[out.at(at)] = array(a, 0).v[array(a, 0).at(
+              {wrap(arrays(a, 1)[0].re(static_cast<size_t>(at[0])), 4), at[1]})];
         });
+        return one(out);
+      });
   for (bool accumulate : {false, true})
-    t.add("index_put", accumulate ? "accumulate" : "replace", kReals,
-          [=](DType dtype, Rng& rng) {
-            Array rows = accumulate ? random_indices(rng, {6}, 0, 4) : permuted_indices(rng, {4}, 0, 4);
-            int64_t n = rows.shape[0];
-            return Args{random_array(rng, dtype, {4, 5}), std::vector<Array>{rows, random_indices(rng, {n}, 0, 5)}, random_array(rng, dtype, {n}), accumulate};
-          },
-          [=](const Args& a) {
-            Array out = array(a, 0);
-            for (size_t i = 0; i < array(a, 2).size(); ++i) {
-              size_t at = out.at({static_cast<int64_t>(arrays(a, 1)[0].re(i)), static_cast<int64_t>(arrays(a, 1)[1].re(i))});
-              out.v[at] = accumulate ? out.v[at] + array(a, 2).v[i] : array(a, 2).v[i];
-            }
-            return one(out);
-          })
+    t.add(
+         "index_put", accumulate ? "accumulate" : "replace", kReals,
+         [=](DType dtype, Rng& rng) {
+           Array rows =
+               accumulate ? random_indices(rng, {6}, 0, 4) : permuted_indices(rng, {4}, 0, 4);
+           int64_t n = rows.shape[0];
+           return Args{random_array(rng, dtype, {4, 5}),
+                       std::vector<Array>{rows, random_indices(rng, {n}, 0, 5)},
+                       random_array(rng, dtype, {n}), accumulate};
+         },
+         [=](const Args& a) {
+           Array out = array(a, 0);
+           for (size_t i = 0; i < array(a, 2).size(); ++i) {
+             size_t at = out.at({static_cast<int64_t>(arrays(a, 1)[0].re(i)),
+                                 static_cast<int64_t>(arrays(a, 1)[1].re(i))});
+             out.v[at] = accumulate ? out.v[at] + array(a, 2).v[i] : array(a, 2).v[i];
+           }
+           return one(out);
+         })
         .tolerance = 8;
 }
 
 void add_rearranged(Table& t) {
-  t.add("slice_scatter", "dim 1", kAll,
-        [](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, {3, 7}), random_array(rng, dtype, {3, 3}), int64_t{1}, int64_t{1}, int64_t{6}, int64_t{2}}; },
-        [](const Args& a) {
-          Array out = array(a, 0);
-          for_each_index({3, 3}, [&](const Shape& at) { out.v[out.at({at[0], 1 + 2 * at[1]})] = array(a, 1).v[array(a, 1).at(at)]; });
-          return one(out);
+  t.add(
+      "slice_scatter", "dim 1", kAll,
+      [](DType dtype, Rng& rng) {
+        return Args{random_array(rng, dtype, {3, 7}),
+                    random_array(rng, dtype, {3, 3}),
+                    int64_t{1},
+                    int64_t{1},
+                    int64_t{6},
+                    int64_t{2}};
+      },
+      [](const Args& a) {
+        Array out = array(a, 0);
+        for_each_index({3, 3}, [&](const Shape& at) {
+          out.v[out.at({at[0], 1 + 2 * at[1]})] = array(a, 1).v[array(a, 1).at(at)];
         });
-  t.add("as_strided_scatter", "diagonal", kAll,
-        [](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, {4, 4}), random_array(rng, dtype, {4}), Shape{4}, Shape{5}, int64_t{0}}; },
-        [](const Args& a) {
-          Array out = array(a, 0);
-          for (int64_t i = 0; i < 4; ++i) out.v[out.at({i, i})] = array(a, 1).v[static_cast<size_t>(i)];
-          return one(out);
-        })
+        return one(out);
+      });
+  t.add(
+       "as_strided_scatter", "diagonal", kAll,
+       [](DType dtype, Rng& rng) {
+         return Args{random_array(rng, dtype, {4, 4}), random_array(rng, dtype, {4}), Shape{4},
+                     Shape{5}, int64_t{0}};
+       },
+       [](const Args& a) {
+         Array out = array(a, 0);
+         for (int64_t i = 0; i < 4; ++i)
+           out.v[out.at({i, i})] = array(a, 1).v[static_cast<size_t>(i)];
+         return one(out);
+       })
       .layouts = false;
-  for (const auto& [shape, shifts, dims] : {std::tuple<Shape, Shape, Shape>{{3, 4}, {1}, {1}}, {{3, 4}, {-1, 2}, {0, 1}}, {{5}, {7}, {0}}})
-    t.add("roll", label_of(shape) + label_of(shifts), kAll,
-          [shape = shape, shifts = shifts, dims = dims](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, shape), shifts, dims}; },
-          [shape = shape, shifts = shifts, dims = dims](const Args& a) {
-            Array out = array(a, 0);
-            for_each_index(shape, [&](const Shape& at) {
-              Shape to = at;
-              for (size_t k = 0; k < dims.size(); ++k) {
-                auto d = static_cast<size_t>(dims[k]);
-                to[d] = ((at[d] + shifts[k]) % shape[d] + shape[d]) % shape[d];
-              }
-              out.v[out.at(to)] = array(a, 0).v[out.at(at)];
-            });
-            return one(out);
-          });
-  t.add("roll", "flat", kReals, [](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, {2, 3}), Shape{2}, {}}; },
-        [](const Args& a) {
+  for (const auto& [shape, shifts, dims] : {std::tuple<Shape, Shape, Shape>{{3, 4}, {1}, {1}},
+                                            {{3, 4}, {-1, 2}, {0, 1}},
+                                            {{5}, {7}, {0}}})
+    t.add(
+        "roll", label_of(shape) + label_of(shifts), kAll,
+        [shape = shape, shifts = shifts, dims = dims](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, shape), shifts, dims};
+        },
+        [shape = shape, shifts = shifts, dims = dims](const Args& a) {
           Array out = array(a, 0);
-          for (size_t i = 0; i < 6; ++i) out.v[(i + 2) % 6] = array(a, 0).v[i];
+          for_each_index(shape, [&](const Shape& at) {
+            Shape to = at;
+            for (size_t k = 0; k < dims.size(); ++k) {
+              auto d = static_cast<size_t>(dims[k]);
+              to[d] = ((at[d] + shifts[k]) % shape[d] + shape[d]) % shape[d];
+            }
+            out.v[out.at(to)] = array(a, 0).v[out.at(at)];
+          });
           return one(out);
         });
+  t.add(
+      "roll", "flat", kReals,
+      [](DType dtype, Rng& rng) {
+        return Args{random_array(rng, dtype, {2, 3}), Shape{2}, {}};
+      },
+      [](const Args& a) {
+        Array out = array(a, 0);
+        for (size_t i = 0; i < 6; ++i) out.v[(i + 2) % 6] = array(a, 0).v[i];
+        return one(out);
+      });
   for (int64_t dim : {0, 1, -1})
-    t.add("concat", "dim " + std::to_string(dim), kAll,
-          [=](DType dtype, Rng& rng) {
-            std::vector<Array> xs;
-            for (int64_t n : {2, 0, 3}) {
-              Shape shape = {2, 3, 4};
-              shape[dim < 0 ? 2 : static_cast<size_t>(dim)] = n;
-              xs.push_back(random_array(rng, dtype, shape));
-            }
-            return Args{xs, dim};
-          },
-          [=](const Args& a) {
-            size_t d = dim < 0 ? 2 : static_cast<size_t>(dim);
+    t.add(
+        "concat", "dim " + std::to_string(dim), kAll,
+        [=](DType dtype, Rng& rng) {
+          std::vector<Array> xs;
+          for (int64_t n : {2, 0, 3}) {
             Shape shape = {2, 3, 4};
-            shape[d] = 5;
-            Array out(arrays(a, 0)[0].dtype, shape);
-            int64_t start = 0;
-            for (const Array& x : arrays(a, 0)) {
-              for_each_index(x.shape, [&](Shape at) {
-                Complex value = x.v[x.at(at)];
-                at[d] += start;
-                out.v[out.at(at)] = value;
-              });
-              start += x.shape[d];
-            }
-            return one(out);
-          });
-  t.add("stack", "dim 1", kAll,
-        [](DType dtype, Rng& rng) { return Args{std::vector<Array>{random_array(rng, dtype, {2, 3}), random_array(rng, dtype, {2, 3})}, int64_t{1}}; },
-        [](const Args& a) {
-          Array out(arrays(a, 0)[0].dtype, {2, 2, 3});
-          for_each_index(out.shape, [&](const Shape& at) {
-            const Array& x = arrays(a, 0)[static_cast<size_t>(at[1])];
-            out.v[out.at(at)] = x.v[x.at({at[0], at[2]})];
-          });
+            shape[dim < 0 ? 2 : static_cast<size_t>(dim)] = n;
+            xs.push_back(random_array(rng, dtype, shape));
+          }
+          return Args{xs, dim};
+        },
+        [=](const Args& a) {
+          size_t d = dim < 0 ? 2 : static_cast<size_t>(dim);
+          Shape shape = {2, 3, 4};
+          shape[d] = 5;
+          Array out(arrays(a, 0)[0].dtype, shape);
+          int64_t start = 0;
+          for (const Array& x : arrays(a, 0)) {
+            for_each_index(x.shape, [&](Shape at) {
+              Complex value = x.v[x.at(at)];
+              at[d] += start;
+              out.v[out.at(at)] = value;
+            });
+            start += x.shape[d];
+          }
           return one(out);
         });
+  t.add(
+      "stack", "dim 1", kAll,
+      [](DType dtype, Rng& rng) {
+        return Args{
+            std::vector<Array>{random_array(rng, dtype, {2, 3}), random_array(rng, dtype, {2, 3})},
+            int64_t{1}};
+      },
+      [](const Args& a) {
+        Array out(arrays(a, 0)[0].dtype, {2, 2, 3});
+        for_each_index(out.shape, [&](const Shape& at) {
+          const Array& x = arrays(a, 0)[static_cast<size_t>(at[1])];
+          out.v[out.at(at)] = x.v[x.at({at[0], at[2]})];
+        });
+        return one(out);
+      });
   for (const std::string op : {"repeat", "tile"})
-    t.add(op, "(2,3) by (2,1,2)", kReals, [](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, {2, 3}), Shape{2, 1, 2}}; },
-          [](const Args& a) {
-            Array out(array(a, 0).dtype, {2, 2, 6});
-            for_each_index(out.shape, [&](const Shape& at) { out.v[out.at(at)] = array(a, 0).v[array(a, 0).at({at[1], at[2] % 3})]; });
-            return one(out);
-          });
-  t.add("tile", "fewer repeats than dimensions", kReals,
-        [](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, {2, 3}), Shape{2}}; },
+    t.add(
+        op, "(2,3) by (2,1,2)", kReals,
+        [](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, {2, 3}), Shape{2, 1, 2}};
+        },
         [](const Args& a) {
-          Array out(array(a, 0).dtype, {2, 6});
-          for_each_index(out.shape, [&](const Shape& at) { out.v[out.at(at)] = array(a, 0).v[array(a, 0).at({at[0], at[1] % 3})]; });
+          Array out(array(a, 0).dtype, {2, 2, 6});
+          for_each_index(out.shape, [&](const Shape& at) {
+            out.v[out.at(at)] = array(a, 0).v[array(a, 0).at({at[1], at[2] % 3})];
+          });
           return one(out);
         });
+  t.add(
+      "tile", "fewer repeats than dimensions", kReals,
+      [](DType dtype, Rng& rng) {
+        return Args{random_array(rng, dtype, {2, 3}), Shape{2}};
+      },
+      [](const Args& a) {
+        Array out(array(a, 0).dtype, {2, 6});
+        for_each_index(out.shape, [&](const Shape& at) {
+          out.v[out.at(at)] = array(a, 0).v[array(a, 0).at({at[0], at[1] % 3})];
+        });
+        return one(out);
+      });
 }
 
 }  // namespace

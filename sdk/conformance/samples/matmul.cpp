@@ -26,7 +26,8 @@ Array product(Array x, Array y) {
     for (int64_t i = 0; i < n; ++i)
       for (int64_t j = 0; j < m; ++j) {
         Complex total = 0;
-        for (int64_t p = 0; p < k; ++p) total += x.v[place(batch, x, i, p)] * y.v[place(batch, y, p, j)];
+        for (int64_t p = 0; p < k; ++p)
+          total += x.v[place(batch, x, i, p)] * y.v[place(batch, y, p, j)];
         Shape at = batch;
         at.insert(at.end(), {i, j});
         out.v[out.at(at)] = total;
@@ -38,14 +39,28 @@ Array product(Array x, Array y) {
 }
 
 void add_products(Table& t) {
-  const std::pair<Shape, Shape> shapes[] = {
-      {{3, 4}, {4, 5}},       {{1, 1}, {1, 1}},          {{4}, {4}},           {{4}, {4, 3}},        {{3, 4}, {4}},
-      {{2, 3, 4}, {4, 5}},    {{2, 3, 4}, {2, 4, 5}},    {{2, 1, 3, 4}, {5, 4, 2}}, {{4}, {2, 4, 3}},  {{2, 3, 4}, {4}},
-      {{0, 4}, {4, 3}},       {{3, 0}, {0, 4}},          {{33, 65}, {65, 47}}, {{8, 130}, {130, 70}}, {{70, 3}, {3, 129}}};
+  const std::pair<Shape, Shape> shapes[] = {{{3, 4}, {4, 5}},
+                                            {{1, 1}, {1, 1}},
+                                            {{4}, {4}},
+                                            {{4}, {4, 3}},
+                                            {{3, 4}, {4}},
+                                            {{2, 3, 4}, {4, 5}},
+                                            {{2, 3, 4}, {2, 4, 5}},
+                                            {{2, 1, 3, 4}, {5, 4, 2}},
+                                            {{4}, {2, 4, 3}},
+                                            {{2, 3, 4}, {4}},
+                                            {{0, 4}, {4, 3}},
+                                            {{3, 0}, {0, 4}},
+                                            {{33, 65}, {65, 47}},
+                                            {{8, 130}, {130, 70}},
+                                            {{70, 3}, {3, 129}}};
   for (const auto& [a, b] : shapes) {
-    Sample& s = t.add("matmul", label_of(a) + label_of(b), kReals | kComplex,
-                      [a = a, b = b](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, a), random_array(rng, dtype, b)}; },
-                      [](const Args& args) { return one(product(array(args, 0), array(args, 1))); });
+    Sample& s = t.add(
+        "matmul", label_of(a) + label_of(b), kReals | kComplex,
+        [a = a, b = b](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, a), random_array(rng, dtype, b)};
+        },
+        [](const Args& args) { return one(product(array(args, 0), array(args, 1))); });
     s.tolerance = a.back() > 20 ? 40 : 12;
     s.gradient = Array::count(a) < 50 && Array::count(b) < 50;
   }
@@ -65,34 +80,40 @@ void add_linears(Table& t) {
     Shape x, w;
     bool bias;
   };
-  for (const Linear& l : {Linear{{3, 4}, {5, 4}, true}, Linear{{3, 4}, {5, 4}, false}, Linear{{2, 3, 4}, {5, 4}, true},
-                          Linear{{4}, {5, 4}, true}, Linear{{0, 4}, {5, 4}, true}, Linear{{17, 70}, {33, 70}, true}})
+  for (const Linear& l : {Linear{{3, 4}, {5, 4}, true}, Linear{{3, 4}, {5, 4}, false},
+                          Linear{{2, 3, 4}, {5, 4}, true}, Linear{{4}, {5, 4}, true},
+                          Linear{{0, 4}, {5, 4}, true}, Linear{{17, 70}, {33, 70}, true}})
     for (const std::string kind : {"none", "relu", "gelu", "silu", "sigmoid", "tanh"}) {
       if (kind != "none" && l.x.size() != 2) continue;
-      Sample& s = t.add("linear", label_of(l.x) + label_of(l.w) + (l.bias ? " bias " : " ") + kind, kind == "none" ? kReals | kComplex : kFloats,
-                        [=](DType dtype, Rng& rng) {
-                          Arg bias;
-                          if (l.bias) bias = random_array(rng, dtype, {l.w[0]});
-                          return Args{random_array(rng, dtype, l.x), random_array(rng, dtype, l.w), bias, kind};
-                        },
-                        [=](const Args& args) {
-                          const Array& w = array(args, 1);
-                          Array transposed(w.dtype, {w.shape[1], w.shape[0]});
-                          for_each_index(w.shape, [&](const Shape& i) { transposed.v[transposed.at({i[1], i[0]})] = w.v[w.at(i)]; });
-                          Array out = product(array(args, 0), transposed);
-                          for (size_t i = 0; i < out.size(); ++i) {
-                            if (l.bias) out.v[i] += array(args, 2).v[i % static_cast<size_t>(w.shape[0])];
-                            if (kind != "none") out.v[i] = activate(kind, out.re(i));
-                          }
-                          return one(out);
-                        });
+      Sample& s = t.add(
+          "linear", label_of(l.x) + label_of(l.w) + (l.bias ? " bias " : " ") + kind,
+          kind == "none" ? kReals | kComplex : kFloats,
+          [=](DType dtype, Rng& rng) {
+            Arg bias;
+            if (l.bias) bias = random_array(rng, dtype, {l.w[0]});
+            return Args{random_array(rng, dtype, l.x), random_array(rng, dtype, l.w), bias, kind};
+          },
+          [=](const Args& args) {
+            const Array& w = array(args, 1);
+            Array transposed(w.dtype, {w.shape[1], w.shape[0]});
+            for_each_index(w.shape, [&](const Shape& i) {
+              transposed.v[transposed.at({i[1], i[0]})] = w.v[w.at(i)];
+            });
+            Array out = product(array(args, 0), transposed);
+            for (size_t i = 0; i < out.size(); ++i) {
+              if (l.bias) out.v[i] += array(args, 2).v[i % static_cast<size_t>(w.shape[0])];
+              if (kind != "none") out.v[i] = activate(kind, out.re(i));
+            }
+            return one(out);
+          });
       s.tolerance = l.x.back() > 20 ? 60 : 16;
       s.gradient = Array::count(l.x) < 50;
     }
 }
 
 // einsum by the definition: a loop over all labels.
-Array by_definition(const std::vector<std::string>& terms, const std::string& result, const std::vector<Array>& xs) {
+Array by_definition(const std::vector<std::string>& terms, const std::string& result,
+                    const std::vector<Array>& xs) {
   std::map<char, int64_t> sizes;
   for (size_t k = 0; k < xs.size(); ++k)
     for (size_t d = 0; d < terms[k].size(); ++d) sizes[terms[k][d]] = xs[k].shape[d];
@@ -122,21 +143,28 @@ void add_einsums(Table& t) {
     std::vector<Shape> shapes;
   };
   const std::vector<Equation> list = {
-      {"ij,jk->ik", {"ij", "jk"}, "ik", {{2, 3}, {3, 4}}},        {"ij,jk", {"ij", "jk"}, "ik", {{2, 3}, {3, 4}}},
-      {"bij,bjk->bik", {"bij", "bjk"}, "bik", {{2, 2, 3}, {2, 3, 2}}}, {"ij->ji", {"ij"}, "ji", {{2, 3}}},
-      {"ii->i", {"ii"}, "i", {{3, 3}}},                           {"ii", {"ii"}, "", {{3, 3}}},
-      {"ij->", {"ij"}, "", {{2, 3}}},                             {"i,j->ij", {"i", "j"}, "ij", {{3}, {4}}},
-      {"i,i", {"i", "i"}, "", {{5}, {5}}},                        {"ij,jk,kl->il", {"ij", "jk", "kl"}, "il", {{2, 3}, {3, 2}, {2, 4}}},
-      {"ijk,ikl->jl", {"ijk", "ikl"}, "jl", {{2, 3, 2}, {2, 2, 3}}}, {"bhqd,bhkd->bhqk", {"bhqd", "bhkd"}, "bhqk", {{1, 2, 3, 2}, {1, 2, 2, 2}}},
+      {"ij,jk->ik", {"ij", "jk"}, "ik", {{2, 3}, {3, 4}}},
+      {"ij,jk", {"ij", "jk"}, "ik", {{2, 3}, {3, 4}}},
+      {"bij,bjk->bik", {"bij", "bjk"}, "bik", {{2, 2, 3}, {2, 3, 2}}},
+      {"ij->ji", {"ij"}, "ji", {{2, 3}}},
+      {"ii->i", {"ii"}, "i", {{3, 3}}},
+      {"ii", {"ii"}, "", {{3, 3}}},
+      {"ij->", {"ij"}, "", {{2, 3}}},
+      {"i,j->ij", {"i", "j"}, "ij", {{3}, {4}}},
+      {"i,i", {"i", "i"}, "", {{5}, {5}}},
+      {"ij,jk,kl->il", {"ij", "jk", "kl"}, "il", {{2, 3}, {3, 2}, {2, 4}}},
+      {"ijk,ikl->jl", {"ijk", "ikl"}, "jl", {{2, 3, 2}, {2, 2, 3}}},
+      {"bhqd,bhkd->bhqk", {"bhqd", "bhkd"}, "bhqk", {{1, 2, 3, 2}, {1, 2, 2, 2}}},
       {"...ij,...jk->...ik", {"abij", "abjk"}, "abik", {{2, 1, 2, 3}, {2, 1, 3, 2}}}};
   for (const Equation& e : list)
-    t.add("einsum", e.text, kFloats | kComplex,
-          [=](DType dtype, Rng& rng) {
-            std::vector<Array> xs;
-            for (const Shape& shape : e.shapes) xs.push_back(random_array(rng, dtype, shape));
-            return Args{e.text, xs};
-          },
-          [=](const Args& args) { return one(by_definition(e.terms, e.result, arrays(args, 1))); })
+    t.add(
+         "einsum", e.text, kFloats | kComplex,
+         [=](DType dtype, Rng& rng) {
+           std::vector<Array> xs;
+           for (const Shape& shape : e.shapes) xs.push_back(random_array(rng, dtype, shape));
+           return Args{e.text, xs};
+         },
+         [=](const Args& args) { return one(by_definition(e.terms, e.result, arrays(args, 1))); })
         .tolerance = 20;
 }
 

@@ -23,8 +23,10 @@ Grouping trailing(const Shape& x, size_t n) {
   g.stats = Shape(x.begin(), x.end() - static_cast<std::ptrdiff_t>(n));
   g.groups = static_cast<size_t>(Array::count(g.stats));
   g.stats.insert(g.stats.end(), n, 1);  // kept, so that they broadcast against x
-  g.channels = static_cast<size_t>(Array::count(Shape(x.end() - static_cast<std::ptrdiff_t>(n), x.end())));
-  for (size_t i = 0; i < g.groups * g.channels; ++i) g.group.push_back(i / g.channels), g.channel.push_back(i % g.channels);
+  g.channels =
+      static_cast<size_t>(Array::count(Shape(x.end() - static_cast<std::ptrdiff_t>(n), x.end())));
+  for (size_t i = 0; i < g.groups * g.channels; ++i)
+    g.group.push_back(i / g.channels), g.channel.push_back(i % g.channels);
   return g;
 }
 
@@ -37,7 +39,8 @@ Grouping channelwise(const Shape& x, int64_t groups, bool batch) {
   g.groups = static_cast<size_t>(Array::count(g.stats));
   for_each_index(x, [&](const Shape& at) {
     g.channel.push_back(static_cast<size_t>(at[1]));
-    g.group.push_back(static_cast<size_t>(batch ? at[1] : at[0] * groups + at[1] / (x[1] / groups)));
+    g.group.push_back(
+        static_cast<size_t>(batch ? at[1] : at[0] * groups + at[1] / (x[1] / groups)));
   });
   return g;
 }
@@ -50,8 +53,10 @@ Statistics statistics(const Array& x, const Grouping& g, bool centred = true) {
   Statistics s{std::vector<double>(g.groups), std::vector<double>(g.groups)};
   std::vector<double> count(g.groups);
   for (size_t i = 0; i < x.size(); ++i) count[g.group[i]] += 1;
-  for (size_t i = 0; centred && i < x.size(); ++i) s.mean[g.group[i]] += x.re(i) / count[g.group[i]];
-  for (size_t i = 0; i < x.size(); ++i) s.rstd[g.group[i]] += std::pow(x.re(i) - s.mean[g.group[i]], 2) / count[g.group[i]];
+  for (size_t i = 0; centred && i < x.size(); ++i)
+    s.mean[g.group[i]] += x.re(i) / count[g.group[i]];
+  for (size_t i = 0; i < x.size(); ++i)
+    s.rstd[g.group[i]] += std::pow(x.re(i) - s.mean[g.group[i]], 2) / count[g.group[i]];
   for (double& value : s.rstd) value = 1 / std::sqrt(value + kEps);
   return s;
 }
@@ -64,7 +69,8 @@ Array from_reals(DType dtype, Shape shape, const std::vector<double>& values) {
   return out;
 }
 
-Array normalized(const Array& x, const Grouping& g, const Statistics& s, const Args& args, size_t weight, size_t bias) {
+Array normalized(const Array& x, const Grouping& g, const Statistics& s, const Args& args,
+                 size_t weight, size_t bias) {
   Array y(x.dtype, x.shape);
   for (size_t i = 0; i < x.size(); ++i) {
     double value = (x.re(i) - s.mean[g.group[i]]) * s.rstd[g.group[i]];
@@ -76,10 +82,12 @@ Array normalized(const Array& x, const Grouping& g, const Statistics& s, const A
 }
 
 // ∂L/∂x = rstd·(ĝ − mean(ĝ) − x̂·mean(ĝ·x̂)) with ĝ = g·weight (Ba et al. 2016; without the mean for rms_norm).
-std::vector<Array> backward(const Array& grad, const Array& x, const Grouping& g, const std::vector<double>& mean,
-                            const std::vector<double>& rstd, const Array* weight, bool centred, bool fixed) {
+std::vector<Array> backward(const Array& grad, const Array& x, const Grouping& g,
+                            const std::vector<double>& mean, const std::vector<double>& rstd,
+                            const Array* weight, bool centred, bool fixed) {
   std::vector<double> count(g.groups), first(g.groups), second(g.groups);
-  Array gx(x.dtype, x.shape), gw(statistics_dtype(x.dtype), {static_cast<int64_t>(g.channels)}), gb = gw;
+  Array gx(x.dtype, x.shape), gw(statistics_dtype(x.dtype), {static_cast<int64_t>(g.channels)}),
+      gb = gw;
   auto hat = [&](size_t i) { return (x.re(i) - mean[g.group[i]]) * rstd[g.group[i]]; };
   auto scaled = [&](size_t i) { return grad.re(i) * (weight ? weight->re(g.channel[i]) : 1.0); };
   for (size_t i = 0; i < x.size(); ++i) {
@@ -104,58 +112,80 @@ std::vector<double> reals(const Array& a) {
 }
 
 void add_layer_norms(Table& t) {
-  for (const auto& [x, n] : {std::pair<Shape, size_t>{{3, 5}, 1}, {{2, 3, 4}, 2}, {{2, 3, 4}, 1}, {{4, 130}, 1}, {{7}, 1}})
+  for (const auto& [x, n] : {std::pair<Shape, size_t>{{3, 5}, 1},
+                             {{2, 3, 4}, 2},
+                             {{2, 3, 4}, 1},
+                             {{4, 130}, 1},
+                             {{7}, 1}})
     for (bool affine : {true, false}) {
       Shape inner(x.end() - static_cast<std::ptrdiff_t>(n), x.end());
       std::string label = label_of(x) + label_of(inner) + (affine ? " affine" : "");
       Grouping g = trailing(x, n);
-      Sample& layer = t.add("layer_norm", label, kFloats,
-                            [=, x = x](DType dtype, Rng& rng) {
-                              return Args{random_array(rng, dtype, x), inner, maybe(affine, random_array(rng, dtype, inner)),
-                                          maybe(affine, random_array(rng, dtype, inner)), kEps};
-                            },
-                            [=](const Args& a) {
-                              Statistics s = statistics(array(a, 0), g);
-                              DType d = statistics_dtype(array(a, 0).dtype);
-                              return std::vector<Array>{normalized(array(a, 0), g, s, a, 2, 3), from_reals(d, g.stats, s.mean), from_reals(d, g.stats, s.rstd)};
-                            });
-      Sample& rms = t.add("rms_norm", label, kFloats,
-                          [=, x = x](DType dtype, Rng& rng) {
-                            return Args{random_array(rng, dtype, x), inner, maybe(affine, random_array(rng, dtype, inner)), kEps};
-                          },
-                          [=](const Args& a) {
-                            Statistics s = statistics(array(a, 0), g, false);
-                            return std::vector<Array>{normalized(array(a, 0), g, s, a, 2, 0), from_reals(statistics_dtype(array(a, 0).dtype), g.stats, s.rstd)};
-                          });
-      Sample& layer_back = t.add("layer_norm_backward", label, kFloats,
-                                 [=, x = x](DType dtype, Rng& rng) {
-                                   Array in = random_array(rng, dtype, x);
-                                   Statistics s = statistics(in, g);
-                                   DType d = statistics_dtype(dtype);
-                                   Array mean = from_reals(d, g.stats, s.mean), rstd = from_reals(d, g.stats, s.rstd);
-                                   round_to_dtype(mean), round_to_dtype(rstd);
-                                   return Args{random_array(rng, dtype, x), in, mean, rstd, maybe(affine, random_array(rng, dtype, inner)), inner};
-                                 },
-                                 [=](const Args& a) {
-                                   auto out = backward(array(a, 0), array(a, 1), g, reals(array(a, 2)), reals(array(a, 3)),
-                                                       has(a, 4) ? &array(a, 4) : nullptr, true, false);
-                                   out[1].shape = out[2].shape = inner;
-                                   return out;
-                                 });
-      Sample& rms_back = t.add("rms_norm_backward", label, kFloats,
-                               [=, x = x](DType dtype, Rng& rng) {
-                                 Array in = random_array(rng, dtype, x);
-                                 Array rstd = from_reals(statistics_dtype(dtype), g.stats, statistics(in, g, false).rstd);
-                                 round_to_dtype(rstd);
-                                 return Args{random_array(rng, dtype, x), in, rstd, maybe(affine, random_array(rng, dtype, inner)), inner};
-                               },
-                               [=](const Args& a) {
-                                 auto out = backward(array(a, 0), array(a, 1), g, std::vector<double>(g.groups), reals(array(a, 2)),
-                                                     has(a, 3) ? &array(a, 3) : nullptr, false, false);
-                                 out[1].shape = inner;
-                                 out.pop_back();
-                                 return out;
-                               });
+      Sample& layer = t.add(
+          "layer_norm", label, kFloats,
+          [=, x = x](DType dtype, Rng& rng) {
+            return Args{random_array(rng, dtype, x), inner,
+                        maybe(affine, random_array(rng, dtype, inner)),
+                        maybe(affine, random_array(rng, dtype, inner)), kEps};
+          },
+          [=](const Args& a) {
+            Statistics s = statistics(array(a, 0), g);
+            DType d = statistics_dtype(array(a, 0).dtype);
+            return std::vector<Array>{normalized(array(a, 0), g, s, a, 2, 3),
+                                      from_reals(d, g.stats, s.mean),
+                                      from_reals(d, g.stats, s.rstd)};
+          });
+      Sample& rms = t.add(
+          "rms_norm", label, kFloats,
+          [=, x = x](DType dtype, Rng& rng) {
+            return Args{random_array(rng, dtype, x), inner,
+                        maybe(affine, random_array(rng, dtype, inner)), kEps};
+          },
+          [=](const Args& a) {
+            Statistics s = statistics(array(a, 0), g, false);
+            return std::vector<Array>{
+                normalized(array(a, 0), g, s, a, 2, 0),
+                from_reals(statistics_dtype(array(a, 0).dtype), g.stats, s.rstd)};
+          });
+      Sample& layer_back = t.add(
+          "layer_norm_backward", label, kFloats,
+          [=, x = x](DType dtype, Rng& rng) {
+            Array in = random_array(rng, dtype, x);
+            Statistics s = statistics(in, g);
+            DType d = statistics_dtype(dtype);
+            Array mean = from_reals(d, g.stats, s.mean), rstd = from_reals(d, g.stats, s.rstd);
+            round_to_dtype(mean), round_to_dtype(rstd);
+            return Args{random_array(rng, dtype, x),
+                        in,
+                        mean,
+                        rstd,
+                        maybe(affine, random_array(rng, dtype, inner)),
+                        inner};
+          },
+          [=](const Args& a) {
+            auto out = backward(array(a, 0), array(a, 1), g, reals(array(a, 2)), reals(array(a, 3)),
+                                has(a, 4) ? &array(a, 4) : nullptr, true, false);
+            out[1].shape = out[2].shape = inner;
+            return out;
+          });
+      Sample& rms_back = t.add(
+          "rms_norm_backward", label, kFloats,
+          [=, x = x](DType dtype, Rng& rng) {
+            Array in = random_array(rng, dtype, x);
+            Array rstd =
+                from_reals(statistics_dtype(dtype), g.stats, statistics(in, g, false).rstd);
+            round_to_dtype(rstd);
+            return Args{random_array(rng, dtype, x), in, rstd,
+                        maybe(affine, random_array(rng, dtype, inner)), inner};
+          },
+          [=](const Args& a) {
+            auto out =
+                backward(array(a, 0), array(a, 1), g, std::vector<double>(g.groups),
+                         reals(array(a, 2)), has(a, 3) ? &array(a, 3) : nullptr, false, false);
+            out[1].shape = inner;
+            out.pop_back();
+            return out;
+          });
       for (Sample* s : {&layer, &rms, &layer_back, &rms_back}) {
         s->tolerance = 40;
         s->gradient = Array::count(x) < 60;
@@ -167,30 +197,40 @@ void add_layer_norms(Table& t) {
 }
 
 void add_channel_norms(Table& t) {
-  for (const auto& [x, groups] : {std::pair<Shape, int64_t>{{2, 4, 5}, 2}, {{2, 4, 3, 3}, 4}, {{2, 6, 2, 2}, 1}, {{3, 4}, 2}}) {
+  for (const auto& [x, groups] : {std::pair<Shape, int64_t>{{2, 4, 5}, 2},
+                                  {{2, 4, 3, 3}, 4},
+                                  {{2, 6, 2, 2}, 1},
+                                  {{3, 4}, 2}}) {
     Grouping g = channelwise(x, groups, false);
     std::string label = label_of(x) + " groups " + std::to_string(groups);
-    Sample& group = t.add("group_norm", label, kFloats,
-                          [=, x = x, groups = groups](DType dtype, Rng& rng) {
-                            return Args{random_array(rng, dtype, x), groups, random_array(rng, dtype, {x[1]}), random_array(rng, dtype, {x[1]}), kEps};
-                          },
-                          [=](const Args& a) {
-                            Statistics s = statistics(array(a, 0), g);
-                            DType d = statistics_dtype(array(a, 0).dtype);
-                            return std::vector<Array>{normalized(array(a, 0), g, s, a, 2, 3), from_reals(d, g.stats, s.mean), from_reals(d, g.stats, s.rstd)};
-                          });
+    Sample& group = t.add(
+        "group_norm", label, kFloats,
+        [=, x = x, groups = groups](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, x), groups, random_array(rng, dtype, {x[1]}),
+                      random_array(rng, dtype, {x[1]}), kEps};
+        },
+        [=](const Args& a) {
+          Statistics s = statistics(array(a, 0), g);
+          DType d = statistics_dtype(array(a, 0).dtype);
+          return std::vector<Array>{normalized(array(a, 0), g, s, a, 2, 3),
+                                    from_reals(d, g.stats, s.mean), from_reals(d, g.stats, s.rstd)};
+        });
     group.tolerance = 40;
-    Sample& back = t.add("group_norm_backward", label, kFloats,
-                         [=, x = x, groups = groups](DType dtype, Rng& rng) {
-                           Array in = random_array(rng, dtype, x);
-                           Statistics s = statistics(in, g);
-                           Array mean = from_reals(statistics_dtype(dtype), g.stats, s.mean), rstd = from_reals(statistics_dtype(dtype), g.stats, s.rstd);
-                           round_to_dtype(mean), round_to_dtype(rstd);
-                           return Args{random_array(rng, dtype, x), in, mean, rstd, random_array(rng, dtype, {x[1]}), groups};
-                         },
-                         [=](const Args& a) {
-                           return backward(array(a, 0), array(a, 1), g, reals(array(a, 2)), reals(array(a, 3)), &array(a, 4), true, false);
-                         });
+    Sample& back = t.add(
+        "group_norm_backward", label, kFloats,
+        [=, x = x, groups = groups](DType dtype, Rng& rng) {
+          Array in = random_array(rng, dtype, x);
+          Statistics s = statistics(in, g);
+          Array mean = from_reals(statistics_dtype(dtype), g.stats, s.mean),
+                rstd = from_reals(statistics_dtype(dtype), g.stats, s.rstd);
+          round_to_dtype(mean), round_to_dtype(rstd);
+          return Args{random_array(rng, dtype, x),      in,    mean, rstd,
+                      random_array(rng, dtype, {x[1]}), groups};
+        },
+        [=](const Args& a) {
+          return backward(array(a, 0), array(a, 1), g, reals(array(a, 2)), reals(array(a, 3)),
+                          &array(a, 4), true, false);
+        });
     back.tolerance = 60, back.gradient = back.layouts = false;
   }
   for (const Shape& x : {Shape{4, 3, 5}, Shape{6, 3}, Shape{2, 3, 4, 4}})
@@ -203,29 +243,41 @@ void add_channel_norms(Table& t) {
         for (double& value : s.rstd) value = 1 / std::sqrt(value + kEps);
         return s;
       };
-      Sample& batch = t.add("batch_norm", label, kFloats,
-                            [=](DType dtype, Rng& rng) {
-                              DType d = statistics_dtype(dtype);
-                              return Args{random_array(rng, dtype, x), random_array(rng, dtype, {x[1]}), random_array(rng, dtype, {x[1]}),
-                                          maybe(!training, random_array(rng, d, {x[1]})), maybe(!training, random_array(rng, d, {x[1]}, 0.5, 2)), training, kEps};
-                            },
-                            [=](const Args& a) {
-                              Statistics s = given(a);
-                              DType d = statistics_dtype(array(a, 0).dtype);
-                              return std::vector<Array>{normalized(array(a, 0), g, s, a, 1, 2), from_reals(d, g.stats, s.mean), from_reals(d, g.stats, s.rstd)};
-                            });
+      Sample& batch = t.add(
+          "batch_norm", label, kFloats,
+          [=](DType dtype, Rng& rng) {
+            DType d = statistics_dtype(dtype);
+            return Args{random_array(rng, dtype, x),
+                        random_array(rng, dtype, {x[1]}),
+                        random_array(rng, dtype, {x[1]}),
+                        maybe(!training, random_array(rng, d, {x[1]})),
+                        maybe(!training, random_array(rng, d, {x[1]}, 0.5, 2)),
+                        training,
+                        kEps};
+          },
+          [=](const Args& a) {
+            Statistics s = given(a);
+            DType d = statistics_dtype(array(a, 0).dtype);
+            return std::vector<Array>{normalized(array(a, 0), g, s, a, 1, 2),
+                                      from_reals(d, g.stats, s.mean),
+                                      from_reals(d, g.stats, s.rstd)};
+          });
       batch.tolerance = 40, batch.gradient = training, batch.layouts = training;
-      Sample& back = t.add("batch_norm_backward", label, kFloats,
-                           [=](DType dtype, Rng& rng) {
-                             Array in = random_array(rng, dtype, x);
-                             Statistics s = statistics(in, g);
-                             Array mean = from_reals(statistics_dtype(dtype), g.stats, s.mean), rstd = from_reals(statistics_dtype(dtype), g.stats, s.rstd);
-                             round_to_dtype(mean), round_to_dtype(rstd);
-                             return Args{random_array(rng, dtype, x), in, mean, rstd, random_array(rng, dtype, {x[1]}), training};
-                           },
-                           [=](const Args& a) {
-                             return backward(array(a, 0), array(a, 1), g, reals(array(a, 2)), reals(array(a, 3)), &array(a, 4), true, !training);
-                           });
+      Sample& back = t.add(
+          "batch_norm_backward", label, kFloats,
+          [=](DType dtype, Rng& rng) {
+            Array in = random_array(rng, dtype, x);
+            Statistics s = statistics(in, g);
+            Array mean = from_reals(statistics_dtype(dtype), g.stats, s.mean),
+                  rstd = from_reals(statistics_dtype(dtype), g.stats, s.rstd);
+            round_to_dtype(mean), round_to_dtype(rstd);
+            return Args{random_array(rng, dtype, x),      in,      mean, rstd,
+                        random_array(rng, dtype, {x[1]}), training};
+          },
+          [=](const Args& a) {
+            return backward(array(a, 0), array(a, 1), g, reals(array(a, 2)), reals(array(a, 3)),
+                            &array(a, 4), true, !training);
+          });
       back.tolerance = 60, back.gradient = back.layouts = false;
     }
 }
@@ -241,35 +293,53 @@ Array reduced(const Array& each, const std::string& reduction, double divisor = 
 }
 
 template <class Fn>
-void pointwise(Table& t, const std::string& op, Fn loss, double low, double high, double target_low, double target_high, Args rest = {}) {
+void pointwise(Table& t, const std::string& op, Fn loss, double low, double high, double target_low,
+               double target_high, Args rest = {}) {
   for (const std::string reduction : {"mean", "sum", "none"}) {
-    Sample& s = t.add(op, reduction + " " + std::to_string(rest.size()), kFloats,
-                      [=](DType dtype, Rng& rng) {
-                        Args args = {random_array(rng, dtype, {3, 4}, low, high), random_array(rng, dtype, {3, 4}, target_low, target_high)};
-                        if (op.starts_with("bce")) args.emplace_back();
-                        if (op == "bce_with_logits_loss") args.emplace_back();
-                        args.push_back(reduction);
-                        args.insert(args.end(), rest.begin(), rest.end());
-                        return args;
-                      },
-                      [=](const Args& a) {
-                        return one(reduced(zip(array(a, 0), array(a, 1), array(a, 0).dtype,
-                                               [&](Complex x, Complex y) { return Complex(loss(x.real(), y.real())); }), reduction));
-                      });
+    Sample& s = t.add(
+        op, reduction + " " + std::to_string(rest.size()), kFloats,
+        [=](DType dtype, Rng& rng) {
+          Args args = {random_array(rng, dtype, {3, 4}, low, high),
+                       random_array(rng, dtype, {3, 4}, target_low, target_high)};
+          if (op.starts_with("bce")) args.emplace_back();
+          if (op == "bce_with_logits_loss") args.emplace_back();
+          args.push_back(reduction);
+          args.insert(args.end(), rest.begin(), rest.end());
+          return args;
+        },
+        [=](const Args& a) {
+          return one(
+              reduced(zip(array(a, 0), array(a, 1), array(a, 0).dtype,
+                          [&](Complex x, Complex y) { return Complex(loss(x.real(), y.real())); }),
+                      reduction));
+        });
     s.tolerance = 40;
   }
 }
 
 void add_pointwise_losses(Table& t) {
-  pointwise(t, "mse_loss", [](double x, double y) { return (x - y) * (x - y); }, -2, 2, -2, 2);
-  pointwise(t, "l1_loss", [](double x, double y) { return std::abs(x - y); }, -2, 2, -2, 2);
-  pointwise(t, "smooth_l1_loss", [](double x, double y) {
-    double d = std::abs(x - y);
-    return d < 0.5 ? d * d / 1.0 : d - 0.25;
-  }, -2, 2, -2, 2, {0.5});
-  pointwise(t, "bce_loss", [](double x, double y) { return -(y * std::log(x) + (1 - y) * std::log(1 - x)); }, 0.1, 0.9, 0.1, 0.9);
-  pointwise(t, "bce_with_logits_loss", [](double x, double y) { return std::log1p(std::exp(-std::abs(x))) + std::max(x, 0.0) - x * y; }, -3, 3, 0.1, 0.9);
-  pointwise(t, "kl_div_loss", [](double x, double y) { return y * (std::log(y) - x); }, -3, -0.1, 0.1, 0.9, {false});
+  pointwise(
+      t, "mse_loss", [](double x, double y) { return (x - y) * (x - y); }, -2, 2, -2, 2);
+  pointwise(
+      t, "l1_loss", [](double x, double y) { return std::abs(x - y); }, -2, 2, -2, 2);
+  pointwise(t, "smooth_l1_loss",
+            [](double x, double y) {
+              double d = std::abs(x - y);
+              return d < 0.5 ? d * d / 1.0 : d - 0.25;
+            },
+            -2, 2, -2, 2, {0.5});
+  pointwise(
+      t, "bce_loss",
+      [](double x, double y) { return -(y * std::log(x) + (1 - y) * std::log(1 - x)); }, 0.1, 0.9,
+      0.1, 0.9);
+  pointwise(
+      t, "bce_with_logits_loss",
+      [](double x, double y) {
+        return std::log1p(std::exp(-std::abs(x))) + std::max(x, 0.0) - x * y;
+      },
+      -3, 3, 0.1, 0.9);
+  pointwise(t, "kl_div_loss", [](double x, double y) { return y * (std::log(y) - x); }, -3, -0.1,
+            0.1, 0.9, {false});
 }
 
 struct Nll {
@@ -324,69 +394,97 @@ Array log_softmax_rows(const Array& x) {
 }
 
 void add_classification(Table& t) {
-  for (const Nll& n : {Nll{{4, 3}, false, -100, "mean"}, Nll{{4, 3}, true, -100, "mean"}, Nll{{4, 3}, true, 1, "sum"}, Nll{{4, 3}, false, 2, "none"},
-                       Nll{{2, 3, 2, 2}, true, -100, "mean"}, Nll{{2, 3, 5}, false, 0, "mean"}, Nll{{64, 10}, false, -100, "mean"}}) {
-    std::string label = label_of(n.shape) + (n.weighted ? " weights " : " ") + n.reduction + " ignore " + std::to_string(n.ignore);
+  for (const Nll& n : {Nll{{4, 3}, false, -100, "mean"}, Nll{{4, 3}, true, -100, "mean"},
+                       Nll{{4, 3}, true, 1, "sum"}, Nll{{4, 3}, false, 2, "none"},
+                       Nll{{2, 3, 2, 2}, true, -100, "mean"}, Nll{{2, 3, 5}, false, 0, "mean"},
+                       Nll{{64, 10}, false, -100, "mean"}}) {
+    std::string label = label_of(n.shape) + (n.weighted ? " weights " : " ") + n.reduction +
+                        " ignore " + std::to_string(n.ignore);
     auto make = [=](DType dtype, Rng& rng, bool logs) {
       Array x = random_array(rng, dtype, n.shape);
       if (logs) x = log_softmax_rows(x), round_to_dtype(x);
-      return Args{x, random_indices(rng, target_shape(n.shape), 0, n.shape[1]), maybe(n.weighted, random_array(rng, dtype, {n.shape[1]}, 0.5, 2)), n.reduction, n.ignore};
+      return Args{x, random_indices(rng, target_shape(n.shape), 0, n.shape[1]),
+                  maybe(n.weighted, random_array(rng, dtype, {n.shape[1]}, 0.5, 2)), n.reduction,
+                  n.ignore};
     };
-    Sample& loss = t.add("nll_loss", label, kFloats, [=](DType dtype, Rng& rng) { return make(dtype, rng, true); },
-                         [=](const Args& a) {
-                           return nll(array(a, 0), array(a, 1), has(a, 2) ? &array(a, 2) : nullptr, n);
-                         });
+    Sample& loss = t.add(
+        "nll_loss", label, kFloats, [=](DType dtype, Rng& rng) { return make(dtype, rng, true); },
+        [=](const Args& a) {
+          return nll(array(a, 0), array(a, 1), has(a, 2) ? &array(a, 2) : nullptr, n);
+        });
     loss.tolerance = 20, loss.layouts = false;
     loss.fixed = {2};  // class weights have no gradient, as elsewhere
-    Sample& entropy = t.add("cross_entropy", label, kFloats, [=](DType dtype, Rng& rng) { return make(dtype, rng, false); },
-                            [=](const Args& a) {
-                              return one(nll(log_softmax_rows(array(a, 0)), array(a, 1), has(a, 2) ? &array(a, 2) : nullptr, n)[0]);
-                            });
+    Sample& entropy = t.add(
+        "cross_entropy", label, kFloats,
+        [=](DType dtype, Rng& rng) { return make(dtype, rng, false); },
+        [=](const Args& a) {
+          return one(nll(log_softmax_rows(array(a, 0)), array(a, 1),
+                         has(a, 2) ? &array(a, 2) : nullptr, n)[0]);
+        });
     entropy.tolerance = 20, entropy.layouts = false;
     entropy.fixed = {2};
     loss.gradient = entropy.gradient = n.shape[0] < 10;
-    Sample& back = t.add("nll_loss_backward", label, kFloats,
-                         [=](DType dtype, Rng& rng) {
-                           Args a = make(dtype, rng, true);
-                           auto results = nll(array(a, 0), array(a, 1), has(a, 2) ? &array(a, 2) : nullptr, n);
-                           round_to_dtype(results[1]);
-                           return Args{random_array(rng, dtype, results[0].shape), a[0], a[1], a[2], results[1], n.reduction, n.ignore};
-                         },
-                         [=](const Args& a) {
-                           Array out(array(a, 1).dtype, n.shape);
-                           for (size_t i = 0; i < array(a, 2).size(); ++i) {
-                             auto label = static_cast<int64_t>(array(a, 2).re(i));
-                             if (label == n.ignore) continue;
-                             double w = has(a, 3) ? array(a, 3).re(static_cast<size_t>(label)) : 1;
-                             double g = array(a, 0).re(n.reduction == "none" ? i : 0);
-                             out.v[class_position(n.shape, i, label)] = -w * g / (n.reduction == "mean" ? array(a, 4).re(0) : 1);
-                           }
-                           return one(out);
-                         });
-    back.tolerance = 20, back.layouts = false, back.gradient = false;
-  }
-  t.add("cross_entropy", "probabilities", kFloats,
-        [](DType dtype, Rng& rng) {
-          return Args{random_array(rng, dtype, {3, 4}), random_array(rng, dtype, {3, 4}, 0.1, 0.4), {}, std::string("mean")};
+    Sample& back = t.add(
+        "nll_loss_backward", label, kFloats,
+        [=](DType dtype, Rng& rng) {
+          Args a = make(dtype, rng, true);
+          auto results = nll(array(a, 0), array(a, 1), has(a, 2) ? &array(a, 2) : nullptr, n);
+          round_to_dtype(results[1]);
+          return Args{random_array(rng, dtype, results[0].shape),
+                      a[0],
+                      a[1],
+                      a[2],
+                      results[1],
+                      n.reduction,
+                      n.ignore};
         },
-        [](const Args& a) {
-          Array logs = log_softmax_rows(array(a, 0)), out(logs.dtype, {});
-          for (size_t i = 0; i < logs.size(); ++i) out.v[0] -= logs.v[i] * array(a, 1).v[i] / 3.0;
-          return one(out);
-        })
-      .tolerance = 20;
-  t.add("cross_entropy", "smoothing", kFloats,
-        [](DType dtype, Rng& rng) {
-          return Args{random_array(rng, dtype, {3, 4}), random_indices(rng, {3}, 0, 4), {}, std::string("mean"), int64_t{-100}, 0.2};
-        },
-        [](const Args& a) {
-          Array logs = log_softmax_rows(array(a, 0)), out(logs.dtype, {});
-          for (size_t i = 0; i < logs.size(); ++i) {
-            double target = 0.2 / 4 + (array(a, 1).re(i / 4) == static_cast<double>(i % 4) ? 0.8 : 0);
-            out.v[0] -= logs.v[i] * target / 3.0;
+        [=](const Args& a) {
+          Array out(array(a, 1).dtype, n.shape);
+          for (size_t i = 0; i < array(a, 2).size(); ++i) {
+            auto label = static_cast<int64_t>(array(a, 2).re(i));
+            if (label == n.ignore) continue;
+            double w = has(a, 3) ? array(a, 3).re(static_cast<size_t>(label)) : 1;
+            double g = array(a, 0).re(n.reduction == "none" ? i : 0);
+            out.v[class_position(n.shape, i, label)] =
+                -w * g / (n.reduction == "mean" ? array(a, 4).re(0) : 1);
           }
           return one(out);
-        })
+        });
+    back.tolerance = 20, back.layouts = false, back.gradient = false;
+  }
+  t.add(
+       "cross_entropy", "probabilities", kFloats,
+       [](DType dtype, Rng& rng) {
+         return Args{random_array(rng, dtype, {3, 4}),
+                     random_array(rng, dtype, {3, 4}, 0.1, 0.4),
+                     {},
+                     std::string("mean")};
+       },
+       [](const Args& a) {
+         Array logs = log_softmax_rows(array(a, 0)), out(logs.dtype, {});
+         for (size_t i = 0; i < logs.size(); ++i) out.v[0] -= logs.v[i] * array(a, 1).v[i] / 3.0;
+         return one(out);
+       })
+      .tolerance = 20;
+  t.add(
+       "cross_entropy", "smoothing", kFloats,
+       [](DType dtype, Rng& rng) {
+         return Args{random_array(rng, dtype, {3, 4}),
+                     random_indices(rng, {3}, 0, 4),
+                     {},
+                     std::string("mean"),
+                     int64_t{-100},
+                     0.2};
+       },
+       [](const Args& a) {
+         Array logs = log_softmax_rows(array(a, 0)), out(logs.dtype, {});
+         for (size_t i = 0; i < logs.size(); ++i) {
+           double target =
+               0.2 / 4 + (array(a, 1).re(i / 4) == static_cast<double>(i % 4) ? 0.8 : 0);
+           out.v[0] -= logs.v[i] * target / 3.0;
+         }
+         return one(out);
+       })
       .tolerance = 20;
 }
 

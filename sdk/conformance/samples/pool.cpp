@@ -54,7 +54,8 @@ void for_each_tap(const Window& w, Fn fn) {
     for_each_index(kernel, [&](const Shape& k) {
       Shape from = {at[0], at[1]};
       for (size_t d = 0; d < w.rank(); ++d) {
-        int64_t p = at[2 + d] * w.s(d) - Window::of(w.padding, d) + k[d] * Window::of(w.dilation, d);
+        int64_t p =
+            at[2 + d] * w.s(d) - Window::of(w.padding, d) + k[d] * Window::of(w.dilation, d);
         if (p < 0 || p >= w.x[2 + d]) return;
         from.push_back(p);
       }
@@ -89,7 +90,8 @@ std::vector<Array> max_pooled(const Array& x, const Window& w) {
   size_t plane = 1;
   for (size_t d = 0; d < w.rank(); ++d) plane *= static_cast<size_t>(w.x[2 + d]);
   for_each_tap(w, [&](size_t to, size_t from) {
-    if (x.re(from) > values.re(to)) values.v[to] = x.v[from], indices.v[to] = static_cast<double>(from % plane);
+    if (x.re(from) > values.re(to))
+      values.v[to] = x.v[from], indices.v[to] = static_cast<double>(from % plane);
   });
   return {values, indices};
 }
@@ -98,50 +100,74 @@ void add_windows(Table& t) {
   std::vector<Window> all = windows();
   all.push_back({"2d dilation", {1, 2, 8, 8}, {2}, Shape{1}, {0}, {2}});
   for (const Window& w : all) {
-    t.add("max_pool", w.label, kFloats,
-          [=](DType dtype, Rng& rng) {
-            return Args{distinct_array(rng, dtype, w.x), w.kernel, w.stride_arg(), w.padding, w.dilation, w.ceil};
-          },
-          [=](const Args& a) { return max_pooled(array(a, 0), w); })
+    t.add(
+         "max_pool", w.label, kFloats,
+         [=](DType dtype, Rng& rng) {
+           return Args{distinct_array(rng, dtype, w.x),
+                       w.kernel,
+                       w.stride_arg(),
+                       w.padding,
+                       w.dilation,
+                       w.ceil};
+         },
+         [=](const Args& a) { return max_pooled(array(a, 0), w); })
         .gradient = w.x[0] > 0;
-    t.add("max_pool_backward", w.label, kFloats,
-          [=](DType dtype, Rng& rng) {
-            return Args{random_array(rng, dtype, w.result()), max_pooled(distinct_array(rng, DType::F64, w.x), w)[1], w.x};
-          },
-          [=](const Args& a) {
-            Array out(array(a, 0).dtype, w.x);
-            size_t plane = 1, small = 1;
-            for (size_t d = 0; d < w.rank(); ++d) plane *= static_cast<size_t>(w.x[2 + d]), small *= static_cast<size_t>(w.out(d));
-            for (size_t i = 0; i < array(a, 0).size(); ++i)
-              out.v[i / small * plane + static_cast<size_t>(array(a, 1).re(i))] += array(a, 0).v[i];
-            return one(out);
-          })
+    t.add(
+         "max_pool_backward", w.label, kFloats,
+         [=](DType dtype, Rng& rng) {
+           return Args{random_array(rng, dtype, w.result()),
+                       max_pooled(distinct_array(rng, DType::F64, w.x), w)[1], w.x};
+         },
+         [=](const Args& a) {
+           Array out(array(a, 0).dtype, w.x);
+           size_t plane = 1, small = 1;
+           for (size_t d = 0; d < w.rank(); ++d)
+             plane *= static_cast<size_t>(w.x[2 + d]), small *= static_cast<size_t>(w.out(d));
+           for (size_t i = 0; i < array(a, 0).size(); ++i)
+             out.v[i / small * plane + static_cast<size_t>(array(a, 1).re(i))] += array(a, 0).v[i];
+           return one(out);
+         })
         .tolerance = 4;
   }
   for (const Window& w : windows())
     for (bool include : {true, false}) {
       if (!include && w.padding == Shape{0}) continue;
       std::string label = w.label + (include ? "" : " without padding");
-      Sample& forward = t.add("avg_pool", label, kFloats,
-                              [=](DType dtype, Rng& rng) {
-                                return Args{random_array(rng, dtype, w.x), w.kernel, w.stride_arg(), w.padding, w.ceil, include};
-                              },
-                              [=](const Args& a) {
-                                Array out(array(a, 0).dtype, w.result());
-                                auto counts = divisors(w, include);
-                                for_each_tap(w, [&](size_t to, size_t from) { out.v[to] += array(a, 0).v[from] / counts[to]; });
-                                return one(out);
-                              });
-      Sample& backward = t.add("avg_pool_backward", label, kFloats,
-                               [=](DType dtype, Rng& rng) {
-                                 return Args{random_array(rng, dtype, w.result()), w.x, w.kernel, w.stride_arg(), w.padding, w.ceil, include};
-                               },
-                               [=](const Args& a) {
-                                 Array out(array(a, 0).dtype, w.x);
-                                 auto counts = divisors(w, include);
-                                 for_each_tap(w, [&](size_t to, size_t from) { out.v[from] += array(a, 0).v[to] / counts[to]; });
-                                 return one(out);
-                               });
+      Sample& forward = t.add(
+          "avg_pool", label, kFloats,
+          [=](DType dtype, Rng& rng) {
+            return Args{random_array(rng, dtype, w.x),
+                        w.kernel,
+                        w.stride_arg(),
+                        w.padding,
+                        w.ceil,
+                        include};
+          },
+          [=](const Args& a) {
+            Array out(array(a, 0).dtype, w.result());
+            auto counts = divisors(w, include);
+            for_each_tap(
+                w, [&](size_t to, size_t from) { out.v[to] += array(a, 0).v[from] / counts[to]; });
+            return one(out);
+          });
+      Sample& backward = t.add(
+          "avg_pool_backward", label, kFloats,
+          [=](DType dtype, Rng& rng) {
+            return Args{random_array(rng, dtype, w.result()),
+                        w.x,
+                        w.kernel,
+                        w.stride_arg(),
+                        w.padding,
+                        w.ceil,
+                        include};
+          },
+          [=](const Args& a) {
+            Array out(array(a, 0).dtype, w.x);
+            auto counts = divisors(w, include);
+            for_each_tap(
+                w, [&](size_t to, size_t from) { out.v[from] += array(a, 0).v[to] / counts[to]; });
+            return one(out);
+          });
       for (Sample* s : {&forward, &backward}) s->tolerance = 8, s->gradient = w.x[0] > 0;
     }
 }
@@ -169,46 +195,67 @@ void for_each_bin(const Shape& x, const Shape& size, Fn fn) {
 }
 
 void add_adaptive(Table& t) {
-  const std::pair<Shape, Shape> shapes[] = {{{2, 3, 7}, {3}}, {{2, 2, 6, 5}, {2, 3}}, {{1, 2, 5, 4}, {1, 1}}, {{1, 1, 3, 4, 5}, {2, 2, 2}}};
+  const std::pair<Shape, Shape> shapes[] = {{{2, 3, 7}, {3}},
+                                            {{2, 2, 6, 5}, {2, 3}},
+                                            {{1, 2, 5, 4}, {1, 1}},
+                                            {{1, 1, 3, 4, 5}, {2, 2, 2}}};
   for (const auto& [x, size] : shapes) {
     Shape result = {x[0], x[1]};
     result.insert(result.end(), size.begin(), size.end());
-    Sample& forward = t.add("adaptive_avg_pool", label_of(x) + label_of(size), kFloats,
-                            [x = x, size = size](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, x), size}; },
-                            [=, x = x, size = size](const Args& a) {
-                              Array out(array(a, 0).dtype, result);
-                              for_each_bin(x, size, [&](size_t to, size_t from, double n) { out.v[to] += array(a, 0).v[from] / n; });
-                              return one(out);
-                            });
-    Sample& backward = t.add("adaptive_avg_pool_backward", label_of(x) + label_of(size), kFloats,
-                             [=, x = x](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, result), x}; },
-                             [=, x = x, size = size](const Args& a) {
-                               Array out(array(a, 0).dtype, x);
-                               for_each_bin(x, size, [&](size_t to, size_t from, double n) { out.v[from] += array(a, 0).v[to] / n; });
-                               return one(out);
-                             });
-    for (Sample* s : {&forward, &backward}) s->tolerance = 8;
-    t.add("adaptive_max_pool", label_of(x) + label_of(size), kFloats,
-          [x = x, size = size](DType dtype, Rng& rng) { return Args{distinct_array(rng, dtype, x), size}; },
-          [=, x = x, size = size](const Args& a) {
-            Array values(array(a, 0).dtype, result), indices(DType::I64, result);
-            std::fill(values.v.begin(), values.v.end(), Complex(-kInf));
-            size_t plane = 1;
-            for (size_t d = 2; d < x.size(); ++d) plane *= static_cast<size_t>(x[d]);
-            for_each_bin(x, size, [&](size_t to, size_t from, double) {
-              if (array(a, 0).re(from) > values.re(to)) values.v[to] = array(a, 0).v[from], indices.v[to] = static_cast<double>(from % plane);
-            });
-            return std::vector<Array>{values, indices};
+    Sample& forward = t.add(
+        "adaptive_avg_pool", label_of(x) + label_of(size), kFloats,
+        [x = x, size = size](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, x), size};
+        },
+        [=, x = x, size = size](const Args& a) {
+          Array out(array(a, 0).dtype, result);
+          for_each_bin(x, size, [&](size_t to, size_t from, double n) {
+            out.v[to] += array(a, 0).v[from] / n;
           });
+          return one(out);
+        });
+    Sample& backward = t.add(
+        "adaptive_avg_pool_backward", label_of(x) + label_of(size), kFloats,
+        [=, x = x](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, result), x};
+        },
+        [=, x = x, size = size](const Args& a) {
+          Array out(array(a, 0).dtype, x);
+          for_each_bin(x, size, [&](size_t to, size_t from, double n) {
+            out.v[from] += array(a, 0).v[to] / n;
+          });
+          return one(out);
+        });
+    for (Sample* s : {&forward, &backward}) s->tolerance = 8;
+    t.add(
+        "adaptive_max_pool", label_of(x) + label_of(size), kFloats,
+        [x = x, size = size](DType dtype, Rng& rng) {
+          return Args{distinct_array(rng, dtype, x), size};
+        },
+        [=, x = x, size = size](const Args& a) {
+          Array values(array(a, 0).dtype, result), indices(DType::I64, result);
+          std::fill(values.v.begin(), values.v.end(), Complex(-kInf));
+          size_t plane = 1;
+          for (size_t d = 2; d < x.size(); ++d) plane *= static_cast<size_t>(x[d]);
+          for_each_bin(x, size, [&](size_t to, size_t from, double) {
+            if (array(a, 0).re(from) > values.re(to))
+              values.v[to] = array(a, 0).v[from], indices.v[to] = static_cast<double>(from % plane);
+          });
+          return std::vector<Array>{values, indices};
+        });
   }
 }
 
 // Weights of the input positions that make up one output position along one dimension.
-std::vector<std::pair<int64_t, double>> taps(const std::string& mode, bool align, int64_t n, int64_t m, int64_t i) {
+std::vector<std::pair<int64_t, double>> taps(const std::string& mode, bool align, int64_t n,
+                                             int64_t m, int64_t i) {
   double scale = align ? (m > 1 ? static_cast<double>(n - 1) / static_cast<double>(m - 1) : 0.0)
                        : static_cast<double>(n) / static_cast<double>(m);
   if (mode == "nearest")
-    return {{std::min(n - 1, static_cast<int64_t>(std::floor(static_cast<double>(i) * static_cast<double>(n) / static_cast<double>(m)))), 1.0}};
+    return {{std::min(n - 1, static_cast<int64_t>(
+                                 std::floor(static_cast<double>(i) * static_cast<double>(n) /
+                                            static_cast<double>(m)))),
+             1.0}};
   double p = align ? static_cast<double>(i) * scale : (static_cast<double>(i) + 0.5) * scale - 0.5;
   auto clip = [&](int64_t at) { return std::clamp<int64_t>(at, 0, n - 1); };
   if (mode != "bicubic") {
@@ -223,12 +270,16 @@ std::vector<std::pair<int64_t, double>> taps(const std::string& mode, bool align
   auto far = [](double x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
   auto low = static_cast<int64_t>(std::floor(p));
   double f = p - static_cast<double>(low);
-  return {{clip(low - 1), far(1 + f)}, {clip(low), near(f)}, {clip(low + 1), near(1 - f)}, {clip(low + 2), far(2 - f)}};
+  return {{clip(low - 1), far(1 + f)},
+          {clip(low), near(f)},
+          {clip(low + 1), near(1 - f)},
+          {clip(low + 2), far(2 - f)}};
 }
 
 // Calls fn(output position, input position, weight).
 template <class Fn>
-void for_each_weight(const std::string& mode, bool align, const Shape& x, const Shape& size, Fn fn) {
+void for_each_weight(const std::string& mode, bool align, const Shape& x, const Shape& size,
+                     Fn fn) {
   Array in(DType::F64, x);
   Shape result = {x[0], x[1]};
   result.insert(result.end(), size.begin(), size.end());
@@ -252,28 +303,44 @@ void add_interpolations(Table& t) {
     bool align;
     Shape x, size;
   };
-  const Resize list[] = {{"nearest", false, {2, 2, 5}, {8}},       {"nearest", false, {1, 2, 4, 5}, {6, 3}}, {"nearest", false, {1, 1, 2, 3, 2}, {4, 2, 3}},
-                         {"linear", false, {2, 2, 5}, {8}},        {"linear", true, {2, 2, 5}, {3}},         {"bilinear", false, {1, 2, 4, 5}, {7, 3}},
-                         {"bilinear", true, {1, 2, 4, 5}, {7, 3}}, {"trilinear", false, {1, 1, 2, 3, 2}, {4, 2, 3}}, {"bicubic", false, {1, 2, 4, 5}, {7, 3}},
+  const Resize list[] = {{"nearest", false, {2, 2, 5}, {8}},
+                         {"nearest", false, {1, 2, 4, 5}, {6, 3}},
+                         {"nearest", false, {1, 1, 2, 3, 2}, {4, 2, 3}},
+                         {"linear", false, {2, 2, 5}, {8}},
+                         {"linear", true, {2, 2, 5}, {3}},
+                         {"bilinear", false, {1, 2, 4, 5}, {7, 3}},
+                         {"bilinear", true, {1, 2, 4, 5}, {7, 3}},
+                         {"trilinear", false, {1, 1, 2, 3, 2}, {4, 2, 3}},
+                         {"bicubic", false, {1, 2, 4, 5}, {7, 3}},
                          {"bicubic", true, {1, 2, 4, 5}, {7, 3}}};
   for (const Resize& r : list) {
     std::string label = r.mode + (r.align ? " aligned " : " ") + label_of(r.x) + label_of(r.size);
     Shape result = {r.x[0], r.x[1]};
     result.insert(result.end(), r.size.begin(), r.size.end());
-    Sample& forward = t.add("interpolate", label, kFloats,
-                            [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, r.x), r.size, r.mode, r.align}; },
-                            [=](const Args& a) {
-                              Array out(array(a, 0).dtype, result);
-                              for_each_weight(r.mode, r.align, r.x, r.size, [&](size_t to, size_t from, double w) { out.v[to] += w * array(a, 0).v[from]; });
-                              return one(out);
-                            });
-    Sample& backward = t.add("interpolate_backward", label, kFloats,
-                             [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, result), r.x, r.mode, r.align}; },
-                             [=](const Args& a) {
-                               Array out(array(a, 0).dtype, r.x);
-                               for_each_weight(r.mode, r.align, r.x, r.size, [&](size_t to, size_t from, double w) { out.v[from] += w * array(a, 0).v[to]; });
-                               return one(out);
-                             });
+    Sample& forward = t.add(
+        "interpolate", label, kFloats,
+        [=](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, r.x), r.size, r.mode, r.align};
+        },
+        [=](const Args& a) {
+          Array out(array(a, 0).dtype, result);
+          for_each_weight(r.mode, r.align, r.x, r.size, [&](size_t to, size_t from, double w) {
+            out.v[to] += w * array(a, 0).v[from];
+          });
+          return one(out);
+        });
+    Sample& backward = t.add(
+        "interpolate_backward", label, kFloats,
+        [=](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, result), r.x, r.mode, r.align};
+        },
+        [=](const Args& a) {
+          Array out(array(a, 0).dtype, r.x);
+          for_each_weight(r.mode, r.align, r.x, r.size, [&](size_t to, size_t from, double w) {
+            out.v[from] += w * array(a, 0).v[to];
+          });
+          return one(out);
+        });
     for (Sample* s : {&forward, &backward}) s->tolerance = 20;
   }
 }
@@ -315,29 +382,38 @@ void add_pads(Table& t) {
     std::string mode;
     Shape x, pads;
   };
-  for (const Pad& p : {Pad{"constant", {2, 3}, {1, 2}}, Pad{"constant", {2, 2, 4, 5}, {1, 0, 2, 1}}, Pad{"constant", {5}, {0, 3}},
-                       Pad{"constant", {3, 4}, {-1, 1}}, Pad{"reflect", {1, 2, 4, 5}, {2, 1, 1, 3}}, Pad{"replicate", {1, 2, 4, 5}, {2, 1, 1, 3}},
-                       Pad{"circular", {1, 2, 4, 5}, {2, 1, 1, 3}}, Pad{"reflect", {2, 3, 6}, {3, 2}}}) {
+  for (const Pad& p :
+       {Pad{"constant", {2, 3}, {1, 2}}, Pad{"constant", {2, 2, 4, 5}, {1, 0, 2, 1}},
+        Pad{"constant", {5}, {0, 3}}, Pad{"constant", {3, 4}, {-1, 1}},
+        Pad{"reflect", {1, 2, 4, 5}, {2, 1, 1, 3}}, Pad{"replicate", {1, 2, 4, 5}, {2, 1, 1, 3}},
+        Pad{"circular", {1, 2, 4, 5}, {2, 1, 1, 3}}, Pad{"reflect", {2, 3, 6}, {3, 2}}}) {
     Shape padded = p.x;
-    for (size_t k = 0; k < p.pads.size() / 2; ++k) padded[p.x.size() - 1 - k] += p.pads[2 * k] + p.pads[2 * k + 1];
-    t.add("pad", p.mode + label_of(p.x) + label_of(p.pads), kReals,
-          [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, p.x), p.pads, p.mode, 2.0}; },
-          [=](const Args& a) {
-            Array result(array(a, 0).dtype, padded);
-            for_each_padded(p.mode, p.x, p.pads, [&](const Array&, size_t to, int64_t from) {
-              result.v[to] = from < 0 ? Complex(2.0) : array(a, 0).v[static_cast<size_t>(from)];
-            });
-            return one(result);
+    for (size_t k = 0; k < p.pads.size() / 2; ++k)
+      padded[p.x.size() - 1 - k] += p.pads[2 * k] + p.pads[2 * k + 1];
+    t.add(
+        "pad", p.mode + label_of(p.x) + label_of(p.pads), kReals,
+        [=](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, p.x), p.pads, p.mode, 2.0};
+        },
+        [=](const Args& a) {
+          Array result(array(a, 0).dtype, padded);
+          for_each_padded(p.mode, p.x, p.pads, [&](const Array&, size_t to, int64_t from) {
+            result.v[to] = from < 0 ? Complex(2.0) : array(a, 0).v[static_cast<size_t>(from)];
           });
-    t.add("pad_backward", p.mode + label_of(p.x) + label_of(p.pads), kFloats,
-          [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, padded), p.pads, p.mode}; },
-          [=](const Args& a) {
-            Array result(array(a, 0).dtype, p.x);
-            for_each_padded(p.mode, p.x, p.pads, [&](const Array&, size_t to, int64_t from) {
-              if (from >= 0) result.v[static_cast<size_t>(from)] += array(a, 0).v[to];
-            });
-            return one(result);
-          })
+          return one(result);
+        });
+    t.add(
+         "pad_backward", p.mode + label_of(p.x) + label_of(p.pads), kFloats,
+         [=](DType dtype, Rng& rng) {
+           return Args{random_array(rng, dtype, padded), p.pads, p.mode};
+         },
+         [=](const Args& a) {
+           Array result(array(a, 0).dtype, p.x);
+           for_each_padded(p.mode, p.x, p.pads, [&](const Array&, size_t to, int64_t from) {
+             if (from >= 0) result.v[static_cast<size_t>(from)] += array(a, 0).v[to];
+           });
+           return one(result);
+         })
         .tolerance = 8;
   }
 }

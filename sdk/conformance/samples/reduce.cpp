@@ -13,14 +13,21 @@ struct Axes {
   bool keepdim = false;
 };
 const std::vector<Axes>& axes() {
-  static const std::vector<Axes> list = {{{2, 3, 4}, {}, false},           {{2, 3, 4}, Shape{2}, false}, {{2, 3, 4}, Shape{0}, true},
-                                         {{2, 3, 4}, Shape{1}, false},     {{3, 4, 5}, Shape{0, -1}, true}, {{130}, Shape{0}, false},
-                                         {{}, {}, false},                  {{40, 37}, Shape{1}, false},  {{2, 3, 2, 5}, Shape{1, 2}, false}};
+  static const std::vector<Axes> list = {{{2, 3, 4}, {}, false},
+                                         {{2, 3, 4}, Shape{2}, false},
+                                         {{2, 3, 4}, Shape{0}, true},
+                                         {{2, 3, 4}, Shape{1}, false},
+                                         {{3, 4, 5}, Shape{0, -1}, true},
+                                         {{130}, Shape{0}, false},
+                                         {{}, {}, false},
+                                         {{40, 37}, Shape{1}, false},
+                                         {{2, 3, 2, 5}, Shape{1, 2}, false}};
   return list;
 }
 using conformance::label_of;
 std::string label_of(const Axes& a) {
-  std::string text = conformance::label_of(a.shape) + (a.dims ? " over " + conformance::label_of(*a.dims) : " over all");
+  std::string text = conformance::label_of(a.shape) +
+                     (a.dims ? " over " + conformance::label_of(*a.dims) : " over all");
   return a.keepdim ? text + " kept" : text;
 }
 Arg dims_arg(const Axes& a) { return a.dims ? Arg(*a.dims) : Arg(); }
@@ -38,14 +45,17 @@ Array gather_groups(const Array& x, const Axes& a, DType dtype, Fn fold) {
   Shape kept, shown;
   for (size_t d = 0; d < x.rank(); ++d) {
     kept.push_back(is_reduced(a, d) ? 1 : x.shape[d]);
-    if (!is_reduced(a, d)) shown.push_back(x.shape[d]);
-    else if (a.keepdim) shown.push_back(1);
+    if (!is_reduced(a, d))
+      shown.push_back(x.shape[d]);
+    else if (a.keepdim)
+      shown.push_back(1);
   }
   Array frame(dtype, kept);
   std::vector<std::vector<Complex>> groups(frame.size());
   for_each_index(x.shape, [&](const Shape& index) {
     Shape to = index;
-    for (size_t d = 0; d < to.size(); ++d) if (is_reduced(a, d)) to[d] = 0;
+    for (size_t d = 0; d < to.size(); ++d)
+      if (is_reduced(a, d)) to[d] = 0;
     groups[frame.at(to)].push_back(x.v[x.at(index)]);
   });
   for (size_t i = 0; i < groups.size(); ++i) frame.v[i] = fold(groups[i]);
@@ -69,19 +79,24 @@ struct Reduction {
 
 void reduction(Table& t, const Reduction& r) {
   for (const Axes& a : axes()) {
-    Sample& s = t.add(r.op, label_of(a) + (r.before.empty() ? "" : " p" + std::to_string(std::get<double>(r.before[0]))), r.dtypes,
-                      [=](DType dtype, Rng& rng) {
-                        Args args = {r.distinct ? distinct_array(rng, dtype, a.shape) : random_array(rng, dtype, a.shape, r.low, r.high)};
-                        args.insert(args.end(), r.before.begin(), r.before.end());
-                        args.push_back(dims_arg(a));
-                        args.insert(args.end(), r.after.begin(), r.after.end());
-                        args.push_back(a.keepdim);
-                        return args;
-                      },
-                      [=](const Args& args) {
-                        const Array& x = array(args, 0);
-                        return one(gather_groups(x, a, r.result(x.dtype), r.fold));
-                      });
+    Sample& s = t.add(
+        r.op,
+        label_of(a) +
+            (r.before.empty() ? "" : " p" + std::to_string(std::get<double>(r.before[0]))),
+        r.dtypes,
+        [=](DType dtype, Rng& rng) {
+          Args args = {r.distinct ? distinct_array(rng, dtype, a.shape)
+                                  : random_array(rng, dtype, a.shape, r.low, r.high)};
+          args.insert(args.end(), r.before.begin(), r.before.end());
+          args.push_back(dims_arg(a));
+          args.insert(args.end(), r.after.begin(), r.after.end());
+          args.push_back(a.keepdim);
+          return args;
+        },
+        [=](const Args& args) {
+          const Array& x = array(args, 0);
+          return one(gather_groups(x, a, r.result(x.dtype), r.fold));
+        });
     s.tolerance = r.tolerance * (a.shape.size() == 1 ? 8 : 2);
     s.gradient = a.shape != Shape{40, 37};
   }
@@ -93,37 +108,106 @@ DType real_fraction(DType d) { return real_of(fractional(d)); }
 
 void add_folds(Table& t) {
   reduction(t, {"sum", kReals | kBool | kComplex, sum_dtype, sum_of, {}, {}});
-  reduction(t, {"prod", kDouble | TN_MASK(TN_DTYPE_F32) | TN_MASK(TN_DTYPE_I32), sum_dtype,
-                [](const Group& g) { return std::accumulate(g.begin(), g.end(), Complex(1), std::multiplies<>()); },
-                {}, {}, 0.9, 1.15, 40});
-  reduction(t, {"max", kReals, same, [](const Group& g) {
-    return *std::max_element(g.begin(), g.end(), [](Complex a, Complex b) { return a.real() < b.real(); }); }, {}, {}, -2, 2, 1, true});
-  reduction(t, {"min", kReals, same, [](const Group& g) {
-    return *std::min_element(g.begin(), g.end(), [](Complex a, Complex b) { return a.real() < b.real(); }); }, {}, {}, -2, 2, 1, true});
+  reduction(t, {"prod",
+                kDouble | TN_MASK(TN_DTYPE_F32) | TN_MASK(TN_DTYPE_I32),
+                sum_dtype,
+                [](const Group& g) {
+                  return std::accumulate(g.begin(), g.end(), Complex(1), std::multiplies<>());
+                },
+                {},
+                {},
+                0.9,
+                1.15,
+                40});
+  reduction(t, {"max",
+                kReals,
+                same,
+                [](const Group& g) {
+                  return *std::max_element(
+                      g.begin(), g.end(), [](Complex a, Complex b) { return a.real() < b.real(); });
+                },
+                {},
+                {},
+                -2,
+                2,
+                1,
+                true});
+  reduction(t, {"min",
+                kReals,
+                same,
+                [](const Group& g) {
+                  return *std::min_element(
+                      g.begin(), g.end(), [](Complex a, Complex b) { return a.real() < b.real(); });
+                },
+                {},
+                {},
+                -2,
+                2,
+                1,
+                true});
   reduction(t, {"mean", kReals | kComplex, fractional, mean_of, {}, {}});
-  reduction(t, {"any", kReals | kBool, boolean, [](const Group& g) {
-    return Complex(std::any_of(g.begin(), g.end(), [](Complex v) { return v != 0.0; })); }, {}, {}, 0, 1});
-  reduction(t, {"all", kReals | kBool, boolean, [](const Group& g) {
-    return Complex(std::all_of(g.begin(), g.end(), [](Complex v) { return v != 0.0; })); }, {}, {}, 0, 1});
-  reduction(t, {"logsumexp", kFloats, fractional, [](const Group& g) {
-    double top = -kInf, total = 0;
-    for (Complex v : g) top = std::max(top, v.real());
-    for (Complex v : g) total += std::exp(v.real() - top);
-    return Complex(top + std::log(total)); }, {}, {}});
+  reduction(t,
+            {"any",
+             kReals | kBool,
+             boolean,
+             [](const Group& g) {
+               return Complex(std::any_of(g.begin(), g.end(), [](Complex v) { return v != 0.0; }));
+             },
+             {},
+             {},
+             0,
+             1});
+  reduction(t,
+            {"all",
+             kReals | kBool,
+             boolean,
+             [](const Group& g) {
+               return Complex(std::all_of(g.begin(), g.end(), [](Complex v) { return v != 0.0; }));
+             },
+             {},
+             {},
+             0,
+             1});
+  reduction(t, {"logsumexp",
+                kFloats,
+                fractional,
+                [](const Group& g) {
+                  double top = -kInf, total = 0;
+                  for (Complex v : g) top = std::max(top, v.real());
+                  for (Complex v : g) total += std::exp(v.real() - top);
+                  return Complex(top + std::log(total));
+                },
+                {},
+                {}});
   for (double p : {2.0, 1.0, 3.0, kInf})
-    reduction(t, {"norm", kFloats, real_fraction, [p](const Group& g) {
-      double total = 0;
-      for (Complex v : g) total = std::isinf(p) ? std::max(total, std::abs(v)) : total + std::pow(std::abs(v), p);
-      return Complex(std::isinf(p) ? total : std::pow(total, 1 / p)); }, {p}, {}, 0.2, 2, 8});
+    reduction(t, {"norm",
+                  kFloats,
+                  real_fraction,
+                  [p](const Group& g) {
+                    double total = 0;
+                    for (Complex v : g)
+                      total = std::isinf(p) ? std::max(total, std::abs(v))
+                                            : total + std::pow(std::abs(v), p);
+                    return Complex(std::isinf(p) ? total : std::pow(total, 1 / p));
+                  },
+                  {p},
+                  {},
+                  0.2,
+                  2,
+                  8});
   for (Axes a : axes()) {
     if (a.keepdim) continue;
-    t.add("count_nonzero", label_of(a), kReals | kBool,
-          [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, a.shape, 0, 2), dims_arg(a), false}; },
-          [=](const Args& args) {
-            return one(gather_groups(array(args, 0), a, DType::I64, [](const Group& g) {
-              return Complex(static_cast<double>(std::count_if(g.begin(), g.end(), [](Complex v) { return v != 0.0; })));
-            }));
-          });
+    t.add(
+        "count_nonzero", label_of(a), kReals | kBool,
+        [=](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, a.shape, 0, 2), dims_arg(a), false};
+        },
+        [=](const Args& args) {
+          return one(gather_groups(array(args, 0), a, DType::I64, [](const Group& g) {
+            return Complex(static_cast<double>(
+                std::count_if(g.begin(), g.end(), [](Complex v) { return v != 0.0; })));
+          }));
+        });
   }
 }
 
@@ -132,36 +216,42 @@ void add_variances(Table& t) {
     for (double correction : {1.0, 0.0})
       for (const Axes& a : axes()) {
         if (a.shape.empty()) continue;
-        Sample& s = t.add(op, label_of(a) + " correction " + std::to_string(correction), kFloats,
-                          [=](DType dtype, Rng& rng) {
-                            return Args{random_array(rng, dtype, a.shape), dims_arg(a), correction, a.keepdim};
-                          },
-                          [=](const Args& args) {
-                            return one(gather_groups(array(args, 0), a, array(args, 0).dtype, [&](const Group& g) {
-                              double mean = mean_of(g).real(), total = 0;
-                              for (Complex v : g) total += (v.real() - mean) * (v.real() - mean);
-                              double variance = total / std::max(0.0, static_cast<double>(g.size()) - correction);
-                              return Complex(op == "var" ? variance : std::sqrt(variance));
-                            }));
-                          });
+        Sample& s = t.add(
+            op, label_of(a) + " correction " + std::to_string(correction), kFloats,
+            [=](DType dtype, Rng& rng) {
+              return Args{random_array(rng, dtype, a.shape), dims_arg(a), correction, a.keepdim};
+            },
+            [=](const Args& args) {
+              return one(
+                  gather_groups(array(args, 0), a, array(args, 0).dtype, [&](const Group& g) {
+                    double mean = mean_of(g).real(), total = 0;
+                    for (Complex v : g) total += (v.real() - mean) * (v.real() - mean);
+                    double variance =
+                        total / std::max(0.0, static_cast<double>(g.size()) - correction);
+                    return Complex(op == "var" ? variance : std::sqrt(variance));
+                  }));
+            });
         s.tolerance = 8;
         s.layouts = a.shape != Shape{2, 3, 4} || op == "var";
         s.gradient = a.shape != Shape{40, 37};
       }
   for (const std::string op : {"argmin", "argmax"})
-    for (const std::optional<int64_t> dim : {std::optional<int64_t>(), std::optional<int64_t>(1), std::optional<int64_t>(-1)})
-      t.add(op, dim ? "dim " + std::to_string(*dim) : "flat", kReals,
-            [=](DType dtype, Rng& rng) {
-              return Args{distinct_array(rng, dtype, {3, 4, 5}), dim ? Arg(*dim) : Arg(), false};
-            },
-            [=](const Args& args) {
-              Axes a{{3, 4, 5}, dim ? std::optional<Shape>(Shape{*dim}) : std::nullopt, false};
-              return one(gather_groups(array(args, 0), a, DType::I64, [&](const Group& g) {
-                auto less = [](Complex x, Complex y) { return x.real() < y.real(); };
-                auto found = op == "argmin" ? std::min_element(g.begin(), g.end(), less) : std::max_element(g.begin(), g.end(), less);
-                return Complex(static_cast<double>(found - g.begin()));
-              }));
-            });
+    for (const std::optional<int64_t> dim :
+         {std::optional<int64_t>(), std::optional<int64_t>(1), std::optional<int64_t>(-1)})
+      t.add(
+          op, dim ? "dim " + std::to_string(*dim) : "flat", kReals,
+          [=](DType dtype, Rng& rng) {
+            return Args{distinct_array(rng, dtype, {3, 4, 5}), dim ? Arg(*dim) : Arg(), false};
+          },
+          [=](const Args& args) {
+            Axes a{{3, 4, 5}, dim ? std::optional<Shape>(Shape{*dim}) : std::nullopt, false};
+            return one(gather_groups(array(args, 0), a, DType::I64, [&](const Group& g) {
+              auto less = [](Complex x, Complex y) { return x.real() < y.real(); };
+              auto found = op == "argmin" ? std::min_element(g.begin(), g.end(), less)
+                                          : std::max_element(g.begin(), g.end(), less);
+              return Complex(static_cast<double>(found - g.begin()));
+            }));
+          });
 }
 
 // Calls fn with the positions of each row along `dim`.
@@ -182,20 +272,25 @@ void for_each_row(const Array& x, int64_t dim, Fn fn) {
 }
 
 const std::vector<std::pair<Shape, int64_t>>& rows() {
-  static const std::vector<std::pair<Shape, int64_t>> list = {{{3, 5}, 1}, {{3, 5}, 0}, {{2, 3, 4}, -2}, {{70}, 0}, {{}, 0}, {{0, 3}, 1}, {{2, 130}, -1}};
+  static const std::vector<std::pair<Shape, int64_t>> list = {
+      {{3, 5}, 1}, {{3, 5}, 0}, {{2, 3, 4}, -2}, {{70}, 0}, {{}, 0}, {{0, 3}, 1}, {{2, 130}, -1}};
   return list;
 }
 
 template <class Fn>
-Sample& along(Table& t, const std::string& op, const Shape& shape, int64_t dim, uint64_t dtypes, DType (*result)(DType), Fn fill) {
-  return t.add(op, label_of(shape) + " dim " + std::to_string(dim), dtypes,
-               [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, shape, 0.4, 2), dim}; },
-               [=](const Args& args) {
-                 const Array& x = array(args, 0);
-                 Array out(result(x.dtype), x.shape);
-                 for_each_row(x, dim, [&](const std::vector<size_t>& row) { fill(x, row, out); });
-                 return one(out);
-               });
+Sample& along(Table& t, const std::string& op, const Shape& shape, int64_t dim, uint64_t dtypes,
+              DType (*result)(DType), Fn fill) {
+  return t.add(
+      op, label_of(shape) + " dim " + std::to_string(dim), dtypes,
+      [=](DType dtype, Rng& rng) {
+        return Args{random_array(rng, dtype, shape, 0.4, 2), dim};
+      },
+      [=](const Args& args) {
+        const Array& x = array(args, 0);
+        Array out(result(x.dtype), x.shape);
+        for_each_row(x, dim, [&](const std::vector<size_t>& row) { fill(x, row, out); });
+        return one(out);
+      });
 }
 
 void add_rows(Table& t) {
@@ -211,74 +306,85 @@ void add_rows(Table& t) {
   };
   for (const auto& [shape, dim] : rows()) {
     bool checked = Array::count(shape) < 40;
-    auto& sum = along(t, "cumsum", shape, dim, kReals | kComplex, sum_dtype, [](const Array& x, const std::vector<size_t>& row, Array& out) {
-      Complex total = 0;
-      for (size_t i : row) out.v[i] = total += x.v[i];
-    });
+    auto& sum = along(t, "cumsum", shape, dim, kReals | kComplex, sum_dtype,
+                      [](const Array& x, const std::vector<size_t>& row, Array& out) {
+                        Complex total = 0;
+                        for (size_t i : row) out.v[i] = total += x.v[i];
+                      });
     sum.tolerance = 40, sum.gradient = checked;
-    auto& prod = along(t, "cumprod", shape, dim, kDouble, sum_dtype, [](const Array& x, const std::vector<size_t>& row, Array& out) {
-      Complex total = 1;
-      for (size_t i : row) out.v[i] = total *= x.v[i];
-    });
+    auto& prod = along(t, "cumprod", shape, dim, kDouble, sum_dtype,
+                       [](const Array& x, const std::vector<size_t>& row, Array& out) {
+                         Complex total = 1;
+                         for (size_t i : row) out.v[i] = total *= x.v[i];
+                       });
     prod.tolerance = 200, prod.gradient = Array::count(shape) <= 24;
     auto& soft = along(t, "softmax", shape, dim, kFloats, same, softmax);
     soft.tolerance = 4, soft.gradient = checked;
     auto& logs = along(t, "log_softmax", shape, dim, kFloats, same, log_softmax);
     logs.tolerance = 4, logs.gradient = checked;
     for (const std::string op : {"softmax_backward", "log_softmax_backward"}) {
-      Sample& s = t.add(op, label_of(shape) + " dim " + std::to_string(dim), kFloats,
-                        [shape = shape, dim = dim](DType dtype, Rng& rng) {
-                          return Args{random_array(rng, dtype, shape), random_array(rng, dtype, shape, -1, -0.1), dim};
-                        },
-                        [=, dim = dim](const Args& args) {
-                          const Array &g = array(args, 0), &y = array(args, 1);
-                          Array out(y.dtype, y.shape);
-                          for_each_row(y, dim, [&](const std::vector<size_t>& row) {
-                            Complex total = 0;
-                            for (size_t i : row) total += op[0] == 's' ? g.v[i] * y.v[i] : g.v[i];
-                            for (size_t i : row) out.v[i] = op[0] == 's' ? y.v[i] * (g.v[i] - total) : g.v[i] - std::exp(y.v[i]) * total;
-                          });
-                          return one(out);
-                        });
+      Sample& s = t.add(
+          op, label_of(shape) + " dim " + std::to_string(dim), kFloats,
+          [shape = shape, dim = dim](DType dtype, Rng& rng) {
+            return Args{random_array(rng, dtype, shape), random_array(rng, dtype, shape, -1, -0.1),
+                        dim};
+          },
+          [=, dim = dim](const Args& args) {
+            const Array &g = array(args, 0), &y = array(args, 1);
+            Array out(y.dtype, y.shape);
+            for_each_row(y, dim, [&](const std::vector<size_t>& row) {
+              Complex total = 0;
+              for (size_t i : row) total += op[0] == 's' ? g.v[i] * y.v[i] : g.v[i];
+              for (size_t i : row)
+                out.v[i] =
+                    op[0] == 's' ? y.v[i] * (g.v[i] - total) : g.v[i] - std::exp(y.v[i]) * total;
+            });
+            return one(out);
+          });
       s.tolerance = 20, s.gradient = checked;
     }
   }
   // A product with zeros: its gradient must not divide by them.
   for (const std::string op : {"prod", "cumprod"}) {
     for (int zeros : {1, 2}) {
-      t.add(op, std::to_string(zeros) + " zeros", kDouble,
-            [=](DType dtype, Rng& rng) {
-              Array x = random_array(rng, dtype, {5}, 0.5, 2);
-              for (int z = 0; z < zeros; ++z) x.v[static_cast<size_t>(1 + 2 * z)] = 0;
-              return op == "prod" ? Args{x, Shape{0}, false} : Args{x, int64_t{0}};
-            },
-            [=](const Args& args) {
-              const Array& x = array(args, 0);
-              Array out(x.dtype, op == "prod" ? Shape{} : x.shape);
-              Complex total = 1;
-              for (size_t i = 0; i < x.size(); ++i) total *= x.v[i], out.v[op == "prod" ? 0 : i] = total;
-              return one(out);
-            })
+      t.add(
+           op, std::to_string(zeros) + " zeros", kDouble,
+           [=](DType dtype, Rng& rng) {
+             Array x = random_array(rng, dtype, {5}, 0.5, 2);
+             for (int z = 0; z < zeros; ++z) x.v[static_cast<size_t>(1 + 2 * z)] = 0;
+             return op == "prod" ? Args{x, Shape{0}, false} : Args{x, int64_t{0}};
+           },
+           [=](const Args& args) {
+             const Array& x = array(args, 0);
+             Array out(x.dtype, op == "prod" ? Shape{} : x.shape);
+             Complex total = 1;
+             for (size_t i = 0; i < x.size(); ++i)
+               total *= x.v[i], out.v[op == "prod" ? 0 : i] = total;
+             return one(out);
+           })
           .layouts = false;
     }
   }
 }
 
 void add_special(Table& t) {
-  auto special = [&](const std::string& op, std::vector<double> values, Args rest, DType result, std::vector<double> wanted) {
-    Sample& s = t.add(op, "special " + std::to_string(values.size()), kDouble | TN_MASK(TN_DTYPE_F32),
-                      [=](DType dtype, Rng&) {
-                        Array x(dtype, {static_cast<int64_t>(values.size())});
-                        std::copy(values.begin(), values.end(), x.v.begin());
-                        Args args = {x};
-                        args.insert(args.end(), rest.begin(), rest.end());
-                        return args;
-                      },
-                      [=](const Args& args) {
-                        Array out(result == DType::F64 ? array(args, 0).dtype : result, wanted.size() == 1 ? Shape{} : Shape{static_cast<int64_t>(wanted.size())});
-                        std::copy(wanted.begin(), wanted.end(), out.v.begin());
-                        return one(out);
-                      });
+  auto special = [&](const std::string& op, std::vector<double> values, Args rest, DType result,
+                     std::vector<double> wanted) {
+    Sample& s = t.add(
+        op, "special " + std::to_string(values.size()), kDouble | TN_MASK(TN_DTYPE_F32),
+        [=](DType dtype, Rng&) {
+          Array x(dtype, {static_cast<int64_t>(values.size())});
+          std::copy(values.begin(), values.end(), x.v.begin());
+          Args args = {x};
+          args.insert(args.end(), rest.begin(), rest.end());
+          return args;
+        },
+        [=](const Args& args) {
+          Array out(result == DType::F64 ? array(args, 0).dtype : result,
+                    wanted.size() == 1 ? Shape{} : Shape{static_cast<int64_t>(wanted.size())});
+          std::copy(wanted.begin(), wanted.end(), out.v.begin());
+          return one(out);
+        });
     s.gradient = s.layouts = false;
   };
   special("max", {1, kNan, 3}, {}, DType::F64, {kNan});

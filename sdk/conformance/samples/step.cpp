@@ -16,7 +16,8 @@ std::vector<Array> list(Rng& rng, DType dtype, double low = -1, double high = 1)
 
 // Calls fn with references to the elements at one place of all lists, and gives the first `written` lists back.
 template <class Fn>
-std::vector<Array> each_element(std::vector<std::vector<Array>> lists, const std::vector<size_t>& written, Fn fn) {
+std::vector<Array> each_element(std::vector<std::vector<Array>> lists,
+                                const std::vector<size_t>& written, Fn fn) {
   for (size_t k = 0; k < lists[0].size(); ++k)
     for (size_t i = 0; i < lists[0][k].size(); ++i) {
       std::vector<double> values;
@@ -30,7 +31,8 @@ std::vector<Array> each_element(std::vector<std::vector<Array>> lists, const std
   return results;
 }
 
-Sample& step(Table& t, const std::string& op, const std::string& label, std::function<Args(DType, Rng&)> make, Reference reference) {
+Sample& step(Table& t, const std::string& op, const std::string& label,
+             std::function<Args(DType, Rng&)> make, Reference reference) {
   Sample& s = t.add(op, label, kFloats, std::move(make), std::move(reference));
   s.tolerance = 12, s.layouts = s.gradient = false;
   return s;
@@ -42,23 +44,35 @@ void add_sgd(Table& t) {
     double momentum, dampening, decay;
     bool nesterov, first;
   };
-  for (const Sgd& o : {Sgd{0, 0, 0, false, false}, Sgd{0, 0, 0.1, false, false}, Sgd{0.9, 0, 0, false, false},
-                       Sgd{0.9, 0, 0.1, true, false}, Sgd{0.9, 0.5, 0, false, true}})
-    step(t, "sgd_step", std::to_string(o.momentum) + (o.nesterov ? " nesterov" : "") + (o.first ? " first" : "") + (o.decay > 0 ? " decay" : ""),
-         [=](DType dtype, Rng& rng) {
-           return Args{list(rng, dtype), list(rng, dtype), o.momentum != 0 ? list(rng, dtype) : std::vector<Array>{}, 0.1, o.momentum,
-                       o.dampening, o.decay, o.nesterov, o.first};
-         },
-         [=](const Args& a) {
-           return each_element({arrays(a, 0), arrays(a, 1), arrays(a, 2)}, {0, 2}, [&](std::vector<double>& v) {
-             double g = v[1] + o.decay * v[0];
-             if (o.momentum != 0) {
-               v[2] = o.first ? g : o.momentum * v[2] + (1 - o.dampening) * g;
-               g = o.nesterov ? g + o.momentum * v[2] : v[2];
-             }
-             v[0] -= 0.1 * g;
-           });
-         });
+  for (const Sgd& o :
+       {Sgd{0, 0, 0, false, false}, Sgd{0, 0, 0.1, false, false}, Sgd{0.9, 0, 0, false, false},
+        Sgd{0.9, 0, 0.1, true, false}, Sgd{0.9, 0.5, 0, false, true}})
+    step(
+        t, "sgd_step",
+        std::to_string(o.momentum) + (o.nesterov ? " nesterov" : "") + (o.first ? " first" : "") +
+            (o.decay > 0 ? " decay" : ""),
+        [=](DType dtype, Rng& rng) {
+          return Args{list(rng, dtype),
+                      list(rng, dtype),
+                      o.momentum != 0 ? list(rng, dtype) : std::vector<Array>{},
+                      0.1,
+                      o.momentum,
+                      o.dampening,
+                      o.decay,
+                      o.nesterov,
+                      o.first};
+        },
+        [=](const Args& a) {
+          return each_element({arrays(a, 0), arrays(a, 1), arrays(a, 2)}, {0, 2},
+                              [&](std::vector<double>& v) {
+                                double g = v[1] + o.decay * v[0];
+                                if (o.momentum != 0) {
+                                  v[2] = o.first ? g : o.momentum * v[2] + (1 - o.dampening) * g;
+                                  g = o.nesterov ? g + o.momentum * v[2] : v[2];
+                                }
+                                v[0] -= 0.1 * g;
+                              });
+        });
 }
 
 // Kingma & Ba 2015, algorithm 1; decoupled decay of Loshchilov & Hutter 2019; AMSGrad of Reddi et al. 2018.
@@ -67,76 +81,122 @@ void add_adam(Table& t) {
     double decay;
     bool decoupled, amsgrad;
   };
-  for (const Adam& o : {Adam{0, false, false}, Adam{0.1, false, false}, Adam{0.1, true, false}, Adam{0, false, true}})
-    step(t, "adam_step", std::string(o.decoupled ? "decoupled " : "") + (o.amsgrad ? "amsgrad " : "") + std::to_string(o.decay),
-         [=](DType dtype, Rng& rng) {
-           return Args{list(rng, dtype), list(rng, dtype), list(rng, dtype), list(rng, dtype, 0.1, 1),
-                       o.amsgrad ? list(rng, dtype, 0.1, 1) : std::vector<Array>{}, int64_t{3}, 0.01, 0.9, 0.99, 1e-6, o.decay, o.decoupled};
-         },
-         [=](const Args& a) {
-           return each_element({arrays(a, 0), arrays(a, 1), arrays(a, 2), arrays(a, 3), arrays(a, 4)}, {0, 2, 3, 4}, [&](std::vector<double>& v) {
-             double g = v[1];
-             if (o.decoupled) v[0] *= 1 - 0.01 * o.decay;
-             else g += o.decay * v[0];
-             v[2] = 0.9 * v[2] + 0.1 * g;
-             v[3] = 0.99 * v[3] + 0.01 * g * g;
-             double second = v[3];
-             if (o.amsgrad) second = v[4] = std::max(v[4], v[3]);
-             double m = v[2] / (1 - std::pow(0.9, 3)), s = second / (1 - std::pow(0.99, 3));
-             v[0] -= 0.01 * m / (std::sqrt(s) + 1e-6);
-           });
-         });
+  for (const Adam& o : {Adam{0, false, false}, Adam{0.1, false, false}, Adam{0.1, true, false},
+                        Adam{0, false, true}})
+    step(
+        t, "adam_step",
+        std::string(o.decoupled ? "decoupled " : "") + (o.amsgrad ? "amsgrad " : "") +
+            std::to_string(o.decay),
+        [=](DType dtype, Rng& rng) {
+          return Args{list(rng, dtype),
+                      list(rng, dtype),
+                      list(rng, dtype),
+                      list(rng, dtype, 0.1, 1),
+                      o.amsgrad ? list(rng, dtype, 0.1, 1) : std::vector<Array>{},
+                      int64_t{3},
+                      0.01,
+                      0.9,
+                      0.99,
+                      1e-6,
+                      o.decay,
+                      o.decoupled};
+        },
+        [=](const Args& a) {
+          return each_element(
+              {arrays(a, 0), arrays(a, 1), arrays(a, 2), arrays(a, 3), arrays(a, 4)}, {0, 2, 3, 4},
+              [&](std::vector<double>& v) {
+                double g = v[1];
+                if (o.decoupled)
+                  v[0] *= 1 - 0.01 * o.decay;
+                else
+                  g += o.decay * v[0];
+                v[2] = 0.9 * v[2] + 0.1 * g;
+                v[3] = 0.99 * v[3] + 0.01 * g * g;
+                double second = v[3];
+                if (o.amsgrad) second = v[4] = std::max(v[4], v[3]);
+                double m = v[2] / (1 - std::pow(0.9, 3)), s = second / (1 - std::pow(0.99, 3));
+                v[0] -= 0.01 * m / (std::sqrt(s) + 1e-6);
+              });
+        });
 }
 
 void add_others(Table& t) {
   for (bool centred : {false, true})
     for (double momentum : {0.0, 0.9})
-      step(t, "rmsprop_step", std::string(centred ? "centred " : "") + std::to_string(momentum),
-           [=](DType dtype, Rng& rng) {
-             return Args{list(rng, dtype), list(rng, dtype), list(rng, dtype, 1.1, 2), centred ? list(rng, dtype, -0.2, 0.2) : std::vector<Array>{},
-                         momentum != 0 ? list(rng, dtype) : std::vector<Array>{}, 0.01, 0.9, 1e-4, 0.1, momentum};
-           },
-           [=](const Args& a) {
-             return each_element({arrays(a, 0), arrays(a, 1), arrays(a, 2), arrays(a, 3), arrays(a, 4)}, {0, 2, 3, 4}, [&](std::vector<double>& v) {
-               double g = v[1] + 0.1 * v[0];
-               v[2] = 0.9 * v[2] + 0.1 * g * g;
-               double mean = v[2];
-               if (centred) v[3] = 0.9 * v[3] + 0.1 * g, mean -= v[3] * v[3];
-               double change = g / (std::sqrt(mean) + 1e-4);
-               if (momentum != 0) change = v[4] = momentum * v[4] + change;
-               v[0] -= 0.01 * change;
-             });
-           });
-  step(t, "adagrad_step", "decay",  // Duchi et al. 2011
-       [](DType dtype, Rng& rng) { return Args{list(rng, dtype), list(rng, dtype), list(rng, dtype, 0.1, 1), int64_t{3}, 0.1, 0.05, 1e-6, 0.1}; },
-       [](const Args& a) {
-         return each_element({arrays(a, 0), arrays(a, 1), arrays(a, 2)}, {0, 2}, [&](std::vector<double>& v) {
-           double g = v[1] + 0.1 * v[0];
-           v[2] += g * g;
-           v[0] -= 0.1 / (1 + 2 * 0.05) * g / (std::sqrt(v[2]) + 1e-6);
-         });
-       });
+      step(
+          t, "rmsprop_step", std::string(centred ? "centred " : "") + std::to_string(momentum),
+          [=](DType dtype, Rng& rng) {
+            return Args{list(rng, dtype),
+                        list(rng, dtype),
+                        list(rng, dtype, 1.1, 2),
+                        centred ? list(rng, dtype, -0.2, 0.2) : std::vector<Array>{},
+                        momentum != 0 ? list(rng, dtype) : std::vector<Array>{},
+                        0.01,
+                        0.9,
+                        1e-4,
+                        0.1,
+                        momentum};
+          },
+          [=](const Args& a) {
+            return each_element(
+                {arrays(a, 0), arrays(a, 1), arrays(a, 2), arrays(a, 3), arrays(a, 4)},
+                {0, 2, 3, 4}, [&](std::vector<double>& v) {
+                  double g = v[1] + 0.1 * v[0];
+                  v[2] = 0.9 * v[2] + 0.1 * g * g;
+                  double mean = v[2];
+                  if (centred) v[3] = 0.9 * v[3] + 0.1 * g, mean -= v[3] * v[3];
+                  double change = g / (std::sqrt(mean) + 1e-4);
+                  if (momentum != 0) change = v[4] = momentum * v[4] + change;
+                  v[0] -= 0.01 * change;
+                });
+          });
+  step(
+      t, "adagrad_step", "decay",  // Duchi et al. 2011
+      [](DType dtype, Rng& rng) {
+        return Args{list(rng, dtype),
+                    list(rng, dtype),
+                    list(rng, dtype, 0.1, 1),
+                    int64_t{3},
+                    0.1,
+                    0.05,
+                    1e-6,
+                    0.1};
+      },
+      [](const Args& a) {
+        return each_element({arrays(a, 0), arrays(a, 1), arrays(a, 2)}, {0, 2},
+                            [&](std::vector<double>& v) {
+                              double g = v[1] + 0.1 * v[0];
+                              v[2] += g * g;
+                              v[0] -= 0.1 / (1 + 2 * 0.05) * g / (std::sqrt(v[2]) + 1e-6);
+                            });
+      });
   for (double p : {2.0, 1.0, kInf})
-    step(t, "multi_norm", "p " + std::to_string(p), [=](DType dtype, Rng& rng) { return Args{list(rng, dtype), p}; },
-         [=](const Args& a) {
-           double total = 0;
-           for (const Array& x : arrays(a, 0))
-             for (size_t i = 0; i < x.size(); ++i)
-               total = std::isinf(p) ? std::max(total, std::abs(x.re(i))) : total + std::pow(std::abs(x.re(i)), p);
-           Array out(arrays(a, 0)[0].dtype, {});
-           if (out.dtype == DType::F16 || out.dtype == DType::BF16) out.dtype = DType::F32;
-           out.v[0] = std::isinf(p) ? total : std::pow(total, 1 / p);
-           return one(out);
-         });
-  step(t, "multi_scale", "half",
-       [](DType dtype, Rng& rng) {
-         Array factor(dtype, {});
-         factor.v[0] = 0.5;
-         return Args{list(rng, dtype), factor};
-       },
-       [](const Args& a) {
-         return each_element({arrays(a, 0)}, {0}, [](std::vector<double>& v) { v[0] *= 0.5; });
-       });
+    step(
+        t, "multi_norm", "p " + std::to_string(p),
+        [=](DType dtype, Rng& rng) {
+          return Args{list(rng, dtype), p};
+        },
+        [=](const Args& a) {
+          double total = 0;
+          for (const Array& x : arrays(a, 0))
+            for (size_t i = 0; i < x.size(); ++i)
+              total = std::isinf(p) ? std::max(total, std::abs(x.re(i)))
+                                    : total + std::pow(std::abs(x.re(i)), p);
+          Array out(arrays(a, 0)[0].dtype, {});
+          if (out.dtype == DType::F16 || out.dtype == DType::BF16) out.dtype = DType::F32;
+          out.v[0] = std::isinf(p) ? total : std::pow(total, 1 / p);
+          return one(out);
+        });
+  step(
+      t, "multi_scale", "half",
+      [](DType dtype, Rng& rng) {
+        Array factor(dtype, {});
+        factor.v[0] = 0.5;
+        return Args{list(rng, dtype), factor};
+      },
+      [](const Args& a) {
+        return each_element({arrays(a, 0)}, {0}, [](std::vector<double>& v) { v[0] *= 0.5; });
+      });
 }
 
 }  // namespace

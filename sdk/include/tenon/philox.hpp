@@ -28,83 +28,94 @@
 namespace tenon {
 namespace philox __attribute__((visibility("hidden"))) {
 
-struct Block {
-  uint32_t lane[4];
-};
+  struct Block {
+    uint32_t lane[4];
+  };
 
-TENON_PHILOX_FN constexpr Block philox4x32_10(Block counter, uint32_t key0, uint32_t key1) {
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t a = uint64_t{0xD2511F53u} * counter.lane[0];
-    const uint64_t b = uint64_t{0xCD9E8D57u} * counter.lane[2];
-    counter = {{static_cast<uint32_t>(b >> 32) ^ counter.lane[1] ^ key0, static_cast<uint32_t>(b),
-                static_cast<uint32_t>(a >> 32) ^ counter.lane[3] ^ key1, static_cast<uint32_t>(a)}};
-    key0 += 0x9E3779B9u;
-    key1 += 0xBB67AE85u;
+  TENON_PHILOX_FN constexpr Block philox4x32_10(Block counter, uint32_t key0, uint32_t key1) {
+    for (int round = 0; round < 10; ++round) {
+      const uint64_t a = uint64_t{0xD2511F53u} * counter.lane[0];
+      const uint64_t b = uint64_t{0xCD9E8D57u} * counter.lane[2];
+      counter = {{static_cast<uint32_t>(b >> 32) ^ counter.lane[1] ^ key0, static_cast<uint32_t>(b),
+                  static_cast<uint32_t>(a >> 32) ^ counter.lane[3] ^ key1,
+                  static_cast<uint32_t>(a)}};
+      key0 += 0x9E3779B9u;
+      key1 += 0xBB67AE85u;
+    }
+    return counter;
   }
-  return counter;
-}
 
-TENON_PHILOX_FN constexpr Block block(uint64_t seed, uint64_t index) {
-  return philox4x32_10({{static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), 0, 0}},
-                       static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32));
-}
+  TENON_PHILOX_FN constexpr Block block(uint64_t seed, uint64_t index) {
+    return philox4x32_10({{static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), 0, 0}},
+                         static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32));
+  }
 
-// Blocks that an op over n elements owns.
-TENON_PHILOX_FN constexpr uint64_t blocks_for(uint64_t n) { return n / 2 + n % 2; }
+  // Blocks that an op over n elements owns.
+  TENON_PHILOX_FN constexpr uint64_t blocks_for(uint64_t n) { return n / 2 + n % 2; }
 
-TENON_PHILOX_FN constexpr uint32_t draw32(uint64_t seed, uint64_t offset, uint64_t i) {
-  return block(seed, offset + i / 4).lane[i % 4];
-}
-// Of element i in a block that was computed already.
-TENON_PHILOX_FN constexpr uint64_t draw64(const Block& from, uint64_t i) {
-  const unsigned j = 2 * static_cast<unsigned>(i % 2);
-  return from.lane[j] | static_cast<uint64_t>(from.lane[j + 1]) << 32;
-}
-TENON_PHILOX_FN constexpr uint64_t draw64(uint64_t seed, uint64_t offset, uint64_t i) {
-  return draw64(block(seed, offset + i / 2), i);
-}
+  TENON_PHILOX_FN constexpr uint32_t draw32(uint64_t seed, uint64_t offset, uint64_t i) {
+    return block(seed, offset + i / 4).lane[i % 4];
+  }
+  // Of element i in a block that was computed already.
+  TENON_PHILOX_FN constexpr uint64_t draw64(const Block& from, uint64_t i) {
+    const unsigned j = 2 * static_cast<unsigned>(i % 2);
+    return from.lane[j] | static_cast<uint64_t>(from.lane[j + 1]) << 32;
+  }
+  TENON_PHILOX_FN constexpr uint64_t draw64(uint64_t seed, uint64_t offset, uint64_t i) {
+    return draw64(block(seed, offset + i / 2), i);
+  }
 
-// In [0, 1), with as many bits as the dtype holds exactly.
-TENON_PHILOX_FN constexpr float uniform_f32(uint32_t draw) { return static_cast<float>(draw >> 8) * 0x1p-24f; }
-TENON_PHILOX_FN constexpr float uniform_f16(uint32_t draw) { return static_cast<float>(draw >> 21) * 0x1p-11f; }
-TENON_PHILOX_FN constexpr float uniform_bf16(uint32_t draw) { return static_cast<float>(draw >> 24) * 0x1p-8f; }
-TENON_PHILOX_FN constexpr double uniform_f64(uint64_t draw) { return static_cast<double>(draw >> 11) * 0x1p-53; }
+  // In [0, 1), with as many bits as the dtype holds exactly.
+  TENON_PHILOX_FN constexpr float uniform_f32(uint32_t draw) {
+    return static_cast<float>(draw >> 8) * 0x1p-24f;
+  }
+  TENON_PHILOX_FN constexpr float uniform_f16(uint32_t draw) {
+    return static_cast<float>(draw >> 21) * 0x1p-11f;
+  }
+  TENON_PHILOX_FN constexpr float uniform_bf16(uint32_t draw) {
+    return static_cast<float>(draw >> 24) * 0x1p-8f;
+  }
+  TENON_PHILOX_FN constexpr double uniform_f64(uint64_t draw) {
+    return static_cast<double>(draw >> 11) * 0x1p-53;
+  }
 
-// To [low, high); an empty range gives low.
-template <class T>
-TENON_PHILOX_FN inline T uniform_between(T u, T low, T high) {
-  const T value = std::fma(u, high - low, low);
-  return value < high ? value : low;
-}
+  // To [low, high); an empty range gives low.
+  template <class T>
+  TENON_PHILOX_FN inline T uniform_between(T u, T low, T high) {
+    const T value = std::fma(u, high - low, low);
+    return value < high ? value : low;
+  }
 
-// Two standard normal numbers from the draws of a pair of elements.
-template <class T, class Draw>
-TENON_PHILOX_FN inline void normal_pair(Draw first, Draw second, T& even, T& odd) {
-  constexpr bool kWide = sizeof(Draw) == 8;
-  constexpr T kUnit = kWide ? static_cast<T>(0x1p-53) : static_cast<T>(0x1p-24);
-  constexpr int kShift = kWide ? 11 : 8;
-  const T u = static_cast<T>((first >> kShift) + 1) * kUnit;
-  const T angle = static_cast<T>(6.283185307179586476925) * (static_cast<T>(second >> kShift) * kUnit);
-  const T radius = std::sqrt(static_cast<T>(-2) * std::log(u));
-  even = radius * std::cos(angle);
-  odd = radius * std::sin(angle);
-}
+  // Two standard normal numbers from the draws of a pair of elements.
+  template <class T, class Draw>
+  TENON_PHILOX_FN inline void normal_pair(Draw first, Draw second, T & even, T & odd) {
+    constexpr bool kWide = sizeof(Draw) == 8;
+    constexpr T kUnit = kWide ? static_cast<T>(0x1p-53) : static_cast<T>(0x1p-24);
+    constexpr int kShift = kWide ? 11 : 8;
+    const T u = static_cast<T>((first >> kShift) + 1) * kUnit;
+    const T angle =
+        static_cast<T>(6.283185307179586476925) * (static_cast<T>(second >> kShift) * kUnit);
+    const T radius = std::sqrt(static_cast<T>(-2) * std::log(u));
+    even = radius * std::cos(angle);
+    odd = radius * std::sin(angle);
+  }
 
-// Upper half of the 128-bit product, without a 128-bit type.
-TENON_PHILOX_FN constexpr uint64_t multiply_high(uint64_t a, uint64_t b) {
-  const uint64_t a0 = static_cast<uint32_t>(a), a1 = a >> 32, b0 = static_cast<uint32_t>(b), b1 = b >> 32;
-  const uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
-  return a1 * b1 + (middle >> 32) + ((a0 * b1 + static_cast<uint32_t>(middle)) >> 32);
-}
-TENON_PHILOX_FN constexpr int64_t randint(uint64_t draw, int64_t low, int64_t high) {
-  const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  return static_cast<int64_t>(static_cast<uint64_t>(low) + multiply_high(draw, range));
-}
+  // Upper half of the 128-bit product, without a 128-bit type.
+  TENON_PHILOX_FN constexpr uint64_t multiply_high(uint64_t a, uint64_t b) {
+    const uint64_t a0 = static_cast<uint32_t>(a), a1 = a >> 32, b0 = static_cast<uint32_t>(b),
+                   b1 = b >> 32;
+    const uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
+    return a1 * b1 + (middle >> 32) + ((a0 * b1 + static_cast<uint32_t>(middle)) >> 32);
+  }
+  TENON_PHILOX_FN constexpr int64_t randint(uint64_t draw, int64_t low, int64_t high) {
+    const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+    return static_cast<int64_t>(static_cast<uint64_t>(low) + multiply_high(draw, range));
+  }
 
-// (draw >> 8) < threshold happens with probability p.
-inline uint32_t bernoulli_threshold(double p) {
-  return p <= 0 ? 0u : p >= 1 ? 1u << 24 : static_cast<uint32_t>(std::ceil(p * 0x1p24));
-}
+  // (draw >> 8) < threshold happens with probability p.
+  inline uint32_t bernoulli_threshold(double p) {
+    return p <= 0 ? 0u : p >= 1 ? 1u << 24 : static_cast<uint32_t>(std::ceil(p * 0x1p24));
+  }
 
 }  // namespace philox
 }  // namespace tenon

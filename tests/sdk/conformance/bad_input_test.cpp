@@ -10,7 +10,8 @@
 namespace tenon::conformance {
 namespace {
 
-constexpr int64_t kLargest = std::numeric_limits<int64_t>::max(), kSmallest = std::numeric_limits<int64_t>::min();
+constexpr int64_t kLargest = std::numeric_limits<int64_t>::max(),
+                  kSmallest = std::numeric_limits<int64_t>::min();
 constexpr uint64_t kMemoryLimit = 256 << 20;
 
 Array filled(DType dtype, Shape shape, double value) {
@@ -28,31 +29,41 @@ std::vector<Arg> wrong_tensors(const Array& given) {
     round_to_dtype(other);
     wrong.emplace_back(other);
   }
-  for (const Shape& shape : {Shape{}, Shape{0}, Shape{1}, Shape{7}, Shape{3, 0}, Shape{2, 3}, Shape{1, 2, 3, 4, 5, 6}})
+  for (const Shape& shape :
+       {Shape{}, Shape{0}, Shape{1}, Shape{7}, Shape{3, 0}, Shape{2, 3}, Shape{1, 2, 3, 4, 5, 6}})
     wrong.emplace_back(filled(given.dtype, shape, 1));
   for (double value : {-1e9, 1e9, -1.0, 1000.0, std::nan("")})
-    if (!std::isnan(value) || is_floating(given.dtype)) wrong.emplace_back(filled(given.dtype, given.shape, value));
+    if (!std::isnan(value) || is_floating(given.dtype))
+      wrong.emplace_back(filled(given.dtype, given.shape, value));
   return wrong;
 }
 
 // Values of the argument's own kind that are out of place, and values of other kinds.
 std::vector<Arg> wrong_values(const Arg& given) {
-  std::vector<Arg> wrong = {std::monostate{}, int64_t{3}, 0.5, true, std::string("nonsense"), std::string(), Shape{1}};
+  std::vector<Arg> wrong = {std::monostate{},        int64_t{3},    0.5,     true,
+                            std::string("nonsense"), std::string(), Shape{1}};
   auto add = [&](std::vector<Arg> more) { wrong.insert(wrong.end(), more.begin(), more.end()); };
-  if (std::holds_alternative<Array>(given)) add(wrong_tensors(std::get<Array>(given)));
-  else wrong.emplace_back(filled(DType::F32, {2, 2}, 1));
+  if (std::holds_alternative<Array>(given))
+    add(wrong_tensors(std::get<Array>(given)));
+  else
+    wrong.emplace_back(filled(DType::F32, {2, 2}, 1));
   if (auto* list = std::get_if<std::vector<Array>>(&given)) {
-    add({std::vector<Array>{}, std::vector<Array>(1, filled(DType::F32, {}, 1)), std::vector<Array>(1, filled(DType::I64, {9, 9}, 1e6))});
+    add({std::vector<Array>{}, std::vector<Array>(1, filled(DType::F32, {}, 1)),
+         std::vector<Array>(1, filled(DType::I64, {9, 9}, 1e6))});
     if (!list->empty()) {
       auto mixed = *list;
       mixed.back() = filled(DType::I32, {5, 1, 2}, 1);
       wrong.emplace_back(mixed);
     }
   }
-  for (int64_t value : {int64_t{0}, int64_t{-1}, int64_t{-1000}, int64_t{1000}, kLargest, kSmallest}) wrong.emplace_back(value);
-  for (double value : {-1.0, std::nan(""), 1e300, static_cast<double>(INFINITY)}) wrong.emplace_back(value);
+  for (int64_t value :
+       {int64_t{0}, int64_t{-1}, int64_t{-1000}, int64_t{1000}, kLargest, kSmallest})
+    wrong.emplace_back(value);
+  for (double value : {-1.0, std::nan(""), 1e300, static_cast<double>(INFINITY)})
+    wrong.emplace_back(value);
   if (auto* list = std::get_if<Shape>(&given)) {
-    add({Shape{}, Shape{0}, Shape{-1}, Shape{-5, 3}, Shape{kLargest}, Shape{kSmallest}, Shape{kLargest, kLargest}, Shape(17, 1), Shape(3, 1 << 30)});
+    add({Shape{}, Shape{0}, Shape{-1}, Shape{-5, 3}, Shape{kLargest}, Shape{kSmallest},
+         Shape{kLargest, kLargest}, Shape(17, 1), Shape(3, 1 << 30)});
     for (int64_t value : {int64_t{0}, int64_t{-3}, int64_t{1} << 40, kLargest})
       if (!list->empty()) {
         Shape changed = *list;
@@ -65,7 +76,8 @@ std::vector<Arg> wrong_values(const Arg& given) {
 }
 
 std::string describe(const std::string& op, const std::string& label, size_t arg, size_t variant) {
-  return op + "/" + label + " argument " + std::to_string(arg) + " variant " + std::to_string(variant);
+  return op + "/" + label + " argument " + std::to_string(arg) + " variant " +
+         std::to_string(variant);
 }
 
 void expect_answer(const tn_op* op, const Args& args, const std::string& what) {
@@ -75,7 +87,8 @@ void expect_answer(const tn_op* op, const Args& args, const std::string& what) {
   } catch (const Error& error) {
     std::string message = error.what();
     EXPECT_NE(error.code(), TN_INTERNAL) << what << ": " << message;
-    EXPECT_TRUE(message.starts_with("[") || error.code() == TN_OUT_OF_MEMORY) << what << ": " << message;
+    EXPECT_TRUE(message.starts_with("[") || error.code() == TN_OUT_OF_MEMORY)
+        << what << ": " << message;
   }
 }
 
@@ -105,7 +118,9 @@ TEST_P(BadInput, IsAnsweredWithAnError) {
       }
     }
     // Arguments missing, and one too many.
-    for (size_t n = 0; n < good.size(); ++n) expect_answer(op, Args(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n)), GetParam() + " cut");
+    for (size_t n = 0; n < good.size(); ++n)
+      expect_answer(op, Args(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n)),
+                    GetParam() + " cut");
     Args more = good;
     more.resize(20);
     expect_answer(op, more, GetParam() + " with too many arguments");
@@ -131,10 +146,12 @@ TEST_P(BadInput, NullHandlesAndCounts) {
 
 std::vector<std::string> ops() {
   std::vector<std::string> names;
-  for (uint32_t i = 0; i < tn_op_count(); ++i) names.emplace_back(detail::to_view(tn_op_name(tn_op_at(i))));
+  for (uint32_t i = 0; i < tn_op_count(); ++i)
+    names.emplace_back(detail::to_view(tn_op_name(tn_op_at(i))));
   return names;
 }
-INSTANTIATE_TEST_SUITE_P(Ops, BadInput, testing::ValuesIn(ops()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Ops, BadInput, testing::ValuesIn(ops()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace tenon::conformance
