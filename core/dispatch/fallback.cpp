@@ -27,12 +27,37 @@ void warn_once(const Frame& frame) {
                frame.op().schema.name.c_str(), frame.device().id.c_str());
 }
 
+// The bytes that a tensor's elements span, on the host. Strided elements are reached without a
+// kernel: the one that would make them contiguous may be what falls back.
+struct HostSpan {
+  uint64_t offset = 0;  // of the span in the tensor's buffer
+  Ref bytes;
+  tn_view elements;  // the tensor, in the bytes on the host
+
+  explicit HostSpan(const tn_tensor& tensor) : elements(tensor.view) {
+    const auto size = static_cast<int64_t>(dtype_size(tensor.dtype()));
+    int64_t low = 0, high = size;
+    for (uint32_t d = 0; d < tensor.ndim(); ++d) {
+      const int64_t reach = (tensor.shape()[d] - 1) * tensor.strides()[d] * size;
+      (reach < 0 ? low : high) += reach;
+    }
+    offset = static_cast<uint64_t>(tensor.view.offset + low);
+    bytes = Ref(make_tensor(TN_DTYPE_U8, Dims{{{high - low}}}, host_device()));
+    copy_bytes(host_device(), bytes->view.buffer, 0, *tensor.device, tensor.view.buffer, offset,
+               static_cast<uint64_t>(high - low));
+    elements.data = static_cast<char*>(bytes->view.data) - low;
+  }
+};
+
 // A tensor's copy on the host (itself when it is there).
 Ref to_host(tn_tensor& tensor) {
   if (tensor.device->is_host()) return Ref::share(&tensor);
   Ref copy(make_tensor(tensor.dtype(), tensor.sizes(), host_device()));
-  check(tn_tensor_to_host(&tensor, copy->view.data,
-                          static_cast<uint64_t>(tensor.numel) * dtype_size(tensor.dtype())));
+  if (tensor.contiguous() || tensor.device->addressable)
+    check(tn_tensor_to_host(&tensor, copy->view.data,
+                            static_cast<uint64_t>(tensor.numel) * dtype_size(tensor.dtype())));
+  else if (tensor.numel != 0)
+    copy_strided_host(HostSpan(tensor).elements, copy->view);
   return copy;
 }
 
@@ -46,26 +71,20 @@ Ref to_device(tn_tensor& tensor, tn_device& device) {
   return copy;
 }
 
-// Writes `source`, on the host, to where `target` lies. The target's layout must be row-major;
-// others go through a copy.
+// Writes `source`, on the host, to where `target` lies.
 void write_back(tn_tensor& target, tn_tensor& source) {
-  Ref there = to_device(source, *target.device);
-  if (target.contiguous()) {
-    uint64_t bytes = static_cast<uint64_t>(target.numel) * dtype_size(target.dtype());
-    if (bytes != 0)
-      copy_bytes(*target.device, target.view.buffer, static_cast<uint64_t>(target.view.offset),
-                 *target.device, there->view.buffer, 0, bytes);
+  if (target.numel == 0) return;
+  if (!target.contiguous()) {  // the elements are changed on the host, among the bytes they span
+    const HostSpan span(target);
+    copy_strided_host(source.view, span.elements);
+    copy_bytes(*target.device, target.view.buffer, span.offset, host_device(),
+               span.bytes->view.buffer, 0, static_cast<uint64_t>(span.bytes->numel));
     return;
   }
-  // Read the whole storage, change the elements on the host, write it back.
-  uint64_t bytes = target.storage->block.bytes;
-  Ref bytes_on_host(make_tensor(TN_DTYPE_U8, Dims{{{static_cast<int64_t>(bytes)}}}, host_device()));
-  char* base = static_cast<char*>(bytes_on_host->view.data);
-  copy_bytes(host_device(), base, 0, *target.device, target.view.buffer, 0, bytes);
-  tn_view elements = target.view;
-  elements.data = base + target.view.offset;
-  copy_strided_host(source.view, elements);
-  copy_bytes(*target.device, target.view.buffer, 0, host_device(), base, 0, bytes);
+  Ref dense = make_contiguous(source);
+  copy_bytes(*target.device, target.view.buffer, static_cast<uint64_t>(target.view.offset),
+             host_device(), dense->view.buffer, static_cast<uint64_t>(dense->view.offset),
+             static_cast<uint64_t>(target.numel) * dtype_size(target.dtype()));
 }
 
 // The frame's arguments with every tensor on the host.

@@ -99,7 +99,9 @@ const int64_t* tn_tensor_shape(const tn_tensor* tensor) { return tensor->shape()
 const int64_t* tn_tensor_strides(const tn_tensor* tensor) { return tensor->strides(); }
 int64_t tn_tensor_numel(const tn_tensor* tensor) { return tensor->numel; }
 tn_device* tn_tensor_device(const tn_tensor* tensor) { return tensor->device; }
-void* tn_tensor_data(const tn_tensor* tensor) { return tensor->view.data; }
+void* tn_tensor_data(const tn_tensor* tensor) {
+  return tensor->device->addressable ? tensor->view.data : nullptr;
+}
 uint32_t tn_tensor_is_contiguous(const tn_tensor* tensor) { return tensor->contiguous(); }
 uint32_t tn_tensor_shares_storage(const tn_tensor* a, const tn_tensor* b) {
   return a->storage == b->storage;

@@ -4,45 +4,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include "tenon/plugin.hpp"
-
-struct tn_status {
-  uint32_t code;
-  std::string message;
-};
+#include "fake_host.hpp"
 
 namespace tenon::sdk {
 namespace {
-
-int g_live = 0;  // statuses made and not released
-
-tn_host make_host() {
-  tn_host host{};
-  host.struct_size = sizeof host;
-  host.make_status = [](uint32_t code, tn_str message) {
-    ++g_live;
-    return new tn_status{code, std::string(view_of(message))};
-  };
-  host.status_code = [](const tn_status* status) { return status == nullptr ? 0u : status->code; };
-  host.status_message = [](const tn_status* status) { return str_of(status->message); };
-  host.status_release = [](tn_status* status) {
-    g_live -= status != nullptr;
-    delete status;
-  };
-  return host;
-}
-
-struct Sugar : testing::Test {
-  tn_host own = make_host();
-  void SetUp() override { adopt_host(&own); }
-  void TearDown() override { EXPECT_EQ(g_live, 0); }
-  static void expect(Status status, uint32_t code, std::string_view message) {
-    ASSERT_NE(status, nullptr);
-    EXPECT_EQ(status->code, code);
-    EXPECT_EQ(status->message, message);
-    host()->status_release(status);
-  }
-};
 
 TEST_F(Sugar, TheBarrierTurnsExceptionsIntoStatuses) {
   EXPECT_EQ(guard([] {}), nullptr);

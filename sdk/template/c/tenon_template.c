@@ -1,55 +1,44 @@
-/* A backend that owns memory and computes nothing: each op runs on the host, on copies. Copy it,
-   give it a name, and replace the bodies below by calls to your device; then add kernels, and each
-   one makes it faster. */
+/* A backend that owns memory and computes nothing: each op runs on the host, on copies. Replace
+ * the bodies below by calls to your device; then add kernels, and each one makes it faster. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "tenon/plugin.h"
-
-#define STR(text) \
-  { text, sizeof(text) - 1 }
+#include "tenon/kernel.h"
 
 static const tn_host* host;
+static const tn_str device_name = TN_STR("template");
 
-static tn_status* error(uint32_t code, const char* message) {
-  const tn_str text = {message, strlen(message)};
-  return host->make_status(code, text);
-}
-
-/* ---- Devices: how many there are, and what they are */
+/* ---- Devices: how many there are, and what they are. [any thread] */
 
 static tn_status* count(void* self, uint32_t* devices, tn_str* reason) {
-  (void)self;
+  (void)self, (void)reason;
   *devices = 1; /* 0 with a reason where the hardware or its driver is missing */
-  *reason = (tn_str){"", 0};
   return NULL;
 }
 
 static tn_status* info(void* self, uint32_t index, tn_device_info* out) {
   (void)self, (void)index;
   out->kind = TN_DEVICE_KIND_OTHER;
-  out->name = (tn_str)STR("Template device");
+  out->name = (tn_str)TN_STR("Template device");
   out->memory_total = out->memory_free = (uint64_t)1 << 30;
-  out->compute_units = 1;
-  out->subgroup_size = 1;
+  out->compute_units = out->subgroup_size = 1;
   out->dtypes = TN_MASK_ALL;
   return NULL;
 }
 
 static tn_status* synchronize(void* self, uint32_t index) {
-  (void)self, (void)index;
+  (void)self, (void)index; /* wait here, if work goes on after a call has returned */
   return NULL;
 }
 
-/* ---- Memory: raw blocks, and copies of bytes. Its addresses mean nothing to the host, so *address
- * is NULL. */
+/* ---- Memory: raw blocks, which the core caches, and copies of bytes. The host never touches the
+ * address; kernels get it as view->data. Leave it NULL where memory has no address. */
 
 static tn_status* allocate(void* self, uint32_t index, uint64_t bytes, void** buffer,
                            void** address) {
   (void)self, (void)index;
-  *buffer = malloc(bytes);
-  *address = NULL;
-  return *buffer != NULL ? NULL : error(TN_OUT_OF_MEMORY, "malloc failed");
+  *buffer = *address = aligned_alloc(64, (bytes + 63) / 64 * 64);
+  return *buffer != NULL ? NULL : tn_error(host, TN_OUT_OF_MEMORY, "the device is out of memory");
 }
 
 static void release(void* self, uint32_t index, void* buffer) {
@@ -57,24 +46,24 @@ static void release(void* self, uint32_t index, void* buffer) {
   free(buffer);
 }
 
-static tn_status* copy_in(void* self, uint32_t index, void* stream, const void* src, void* buffer,
+static tn_status* copy_in(void* self, uint32_t index, void* stream, const void* from, void* buffer,
                           uint64_t offset, uint64_t bytes) {
   (void)self, (void)index, (void)stream;
-  memcpy((char*)buffer + offset, src, bytes);
+  memcpy((char*)buffer + offset, from, bytes);
   return NULL;
 }
 
 static tn_status* copy_out(void* self, uint32_t index, void* stream, void* buffer, uint64_t offset,
-                           void* dst, uint64_t bytes) {
+                           void* to, uint64_t bytes) {
   (void)self, (void)index, (void)stream;
-  memcpy(dst, (const char*)buffer + offset, bytes);
+  memcpy(to, (const char*)buffer + offset, bytes);
   return NULL;
 }
 
-static tn_status* copy_within(void* self, uint32_t index, void* stream, void* src,
-                              uint64_t src_offset, void* dst, uint64_t dst_offset, uint64_t bytes) {
+static tn_status* copy_within(void* self, uint32_t index, void* stream, void* from,
+                              uint64_t from_offset, void* to, uint64_t to_offset, uint64_t bytes) {
   (void)self, (void)index, (void)stream;
-  memmove((char*)dst + dst_offset, (const char*)src + src_offset, bytes);
+  memmove((char*)to + to_offset, (const char*)from + from_offset, bytes);
   return NULL;
 }
 
@@ -88,24 +77,36 @@ static const tn_memory_table memory_table = {.struct_size = sizeof(tn_memory_tab
                                              .copy_in = copy_in,
                                              .copy_out = copy_out,
                                              .copy_within = copy_within};
-static const tn_device_type device_type = {.struct_size = sizeof(tn_device_type),
-                                           .name = STR("template"),
-                                           .device = &device_table,
-                                           .memory = &memory_table};
+
+/* ---- Kernels. The lines that start with "//+" are your first one: take the marks away. */
+
+//+ static tn_status* relu(void* self, void* plan, const tn_call* call) {
+//+   const float* x = call->args[0].as.view->data;
+//+   float* y = call->outs[0]->data;
+//+   for (int64_t i = 0; i < call->loop->shape[0]; ++i) y[i] = x[i] > 0 ? x[i] : 0;
+//+   return (void)self, (void)plan, NULL;
+//+ }
+//+ static const tn_kernel relu_kernel = {
+//+     .struct_size = sizeof(tn_kernel), .op = TN_STR("relu(Tensor x) -> Tensor @1"),
+//+     .dtypes = TN_MASK(TN_DTYPE_F32), .supports = tn_supports_dense, .run = relu};
 
 /* ---- Entry. What a table leaves out, the core fills with answers of its own. */
 
 static tn_status* start(const tn_host* from, void* plugin, tn_str directory, void** state) {
   (void)directory, (void)state;
   host = from;
-  return host->register_device_type(plugin, &device_type);
+  const tn_device_type type = {sizeof type,   0,   device_name, NULL, &device_table,
+                               &memory_table, NULL};
+  tn_status* status = host->register_device_type(plugin, &type);
+  //+ if (status == NULL) status = host->register_kernels(plugin, device_name, &relu_kernel, 1, sizeof relu_kernel);
+  return status;
 }
 
 static const tn_plugin plugin_table = {.struct_size = sizeof(tn_plugin),
                                        .abi_major = TN_ABI_MAJOR,
                                        .abi_minor = TN_ABI_MINOR,
-                                       .id = STR("template"),
-                                       .version = STR("0.1.0"),
+                                       .id = TN_STR("org.example.template"),
+                                       .version = TN_STR("0.1.0"),
                                        .start = start};
 
 TN_EXPORT tn_status* tn_plugin_query(uint32_t host_major, uint32_t host_minor,
