@@ -6,6 +6,7 @@
 #include "tenon/checkpoint.hpp"
 #include "tenon/creation.hpp"
 #include "tenon/function.hpp"
+#include "tenon/op.hpp"
 #include "tenon/plugins.hpp"
 #include "tenon/print.hpp"
 #include "tenon/tensor.hpp"
