@@ -47,7 +47,7 @@ void matmul(Array<const float> x, Array<const float> y, Array<float> z) {
 }
 
 void relu(std::span<const float> x, std::span<float> y) {
-  for (size_t i = 0; i < y.size(); ++i) y[i] = x[i] > 0 ? x[i] : 0;
+  for (size_t i = 0; i < y.size(); ++i) y[i] = x[i] < 0 ? 0 : x[i];
 }
 void relu_backward(std::span<const float> g, std::span<const float> y, std::span<float> dx) {
   for (size_t i = 0; i < dx.size(); ++i) dx[i] = y[i] > 0 ? g[i] : 0;

@@ -83,7 +83,7 @@ static const tn_memory_table memory_table = {.struct_size = sizeof(tn_memory_tab
 //+ static tn_status* relu(void* self, void* plan, const tn_call* call) {
 //+   const float* x = call->args[0].as.view->data;
 //+   float* y = call->outs[0]->data;
-//+   for (int64_t i = 0; i < call->loop->shape[0]; ++i) y[i] = x[i] > 0 ? x[i] : 0;
+//+   for (int64_t i = 0; i < call->loop->shape[0]; ++i) y[i] = x[i] < 0 ? 0 : x[i];
 //+   return (void)self, (void)plan, NULL;
 //+ }
 //+ static const tn_kernel relu_kernel = {

@@ -47,7 +47,7 @@ struct TemplateDevice {
 // ---- Kernels: functions over typed spans. The lines that start with "//+" are your first one: take the marks away.
 
 //+ void relu(std::span<const float> x, std::span<float> y) {
-//+   for (size_t i = 0; i < y.size(); ++i) y[i] = x[i] > 0 ? x[i] : 0;
+//+   for (size_t i = 0; i < y.size(); ++i) y[i] = x[i] < 0 ? 0 : x[i];
 //+ }
 
 // ---- Entry.
