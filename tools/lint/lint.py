@@ -55,14 +55,18 @@ def check_python():
 
 
 def check_docs():
-    """docs/ops.md is generated; the committed one must be the table's."""
-    with tempfile.TemporaryDirectory() as folder:
-        fresh = pathlib.Path(folder) / "ops.md"
-        subprocess.run([sys.executable, "tools/generate_ops.py", "core/ops.def", "--docs", str(fresh)], cwd=ROOT, check=True)
-        if fresh.read_text() == (ROOT / "docs/ops.md").read_text():
-            return True
-    print("docs/ops.md is not what core/ops.def says: ./dev docs writes it anew")
-    return False
+    """Generated pages: the committed ones must be what their sources say."""
+    pages = {"docs/ops.md": ["tools/generate_ops.py", "core/ops.def", "--docs"],
+             "docs/sdk/reference.md": ["tools/generate_reference.py"]}
+    fine = True
+    for page, command in pages.items():
+        with tempfile.TemporaryDirectory() as folder:
+            fresh = pathlib.Path(folder) / "page.md"
+            subprocess.run([sys.executable, *command, str(fresh)], cwd=ROOT, check=True)
+            if fresh.read_text() != (ROOT / page).read_text():
+                print(f"{page} is not what its sources say: ./dev docs writes it anew")
+                fine = False
+    return fine
 
 
 def check_format():
