@@ -90,7 +90,7 @@ TN_RULE(scatter) {
   tn_tensor& index = index_operand(frame, 2);
   const uint32_t dim = fix_dim(frame, 1, x.ndim());
   require_within(frame, index, x.sizes(), dim, "x");
-  if (sizes_of(frame, 3).size() != 0) require_within(frame, index, sizes_of(frame, 3), -1, "src");
+  if (!sizes_of(frame, 3).empty()) require_within(frame, index, sizes_of(frame, 3), -1, "src");
   take_dtype(frame, 3, x.dtype());
   frame.result(0, x.dtype(), x.sizes());
 }

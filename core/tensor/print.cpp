@@ -74,7 +74,7 @@ class ElementFormat {
       const std::string text = array_.integer(offset);
       return std::string(width_ - std::min(width_, text.size()), ' ') + text;
     }
-    const std::string text = (*real_)(array_.real(offset));
+    std::string text = (*real_)(array_.real(offset));
     if (imag_ == nullptr) return text;
     std::string imag = (*imag_)(array_.real(offset, true));
     imag.insert(imag.find_last_not_of(' ') + 1, 1, 'j');
