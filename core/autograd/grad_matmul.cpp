@@ -31,7 +31,7 @@ uint32_t linear_unread(const tn_value* args) {
 // The gradient in front of the activation.
 Tensor before_activation(const GradCall& c) {
   const std::string_view activation = c.str(3);
-  const Tensor g = c.grad();
+  Tensor g = c.grad();
   if (activation == "none") return g;
   if (activation == "relu") return relu_backward(g, c.out());
   if (activation == "sigmoid") return sigmoid_backward(g, c.out());

@@ -70,7 +70,7 @@ bool same_dims(std::span<const int64_t> a, std::span<const int64_t> b) {
 }
 void copy_dims(std::span<const int64_t> from, int64_t* to) {
   if (from.size() > 4) return static_cast<void>(std::memcpy(to, from.data(), from.size_bytes()));
-  if (from.size() > 0) to[0] = from[0];
+  if (!from.empty()) to[0] = from[0];
   if (from.size() > 1) to[1] = from[1];
   if (from.size() > 2) to[2] = from[2];
   if (from.size() > 3) to[3] = from[3];

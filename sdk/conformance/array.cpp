@@ -67,9 +67,9 @@ Array random_indices(Rng& rng, Shape shape, int64_t low, int64_t high, DType dty
 
 Array distinct_array(Rng& rng, DType dtype, Shape shape, double gap) {
   Array array(dtype, std::move(shape));
+  if (is_integral(dtype)) gap = 1;
   double start = is_signed(dtype) ? -gap * static_cast<double>(array.size()) / 2 : 0;
-  if (is_integral(dtype))
-    gap = 1, start = is_signed(dtype) ? -static_cast<double>(array.size() / 2) : 0;
+  if (is_integral(dtype)) start = std::ceil(start);
   for (size_t i = 0; i < array.size(); ++i) array.v[i] = start + gap * static_cast<double>(i);
   std::shuffle(array.v.begin(), array.v.end(), rng.engine());
   round_to_dtype(array);
