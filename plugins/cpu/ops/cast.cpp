@@ -25,7 +25,8 @@ HWY_INLINE To convert(From x) {
     return x != From{0};
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     // Both ends as the nearest float inside or just outside the range.
-    constexpr From kEnd = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
+    constexpr From kEnd =
+        From{2} * static_cast<From>(uint64_t{1} << (std::numeric_limits<To>::digits - 1));
     constexpr From kLow = static_cast<From>(std::numeric_limits<To>::min());
     const bool inside = x > kLow && x < kEnd;
     const To value = static_cast<To>(inside ? x : From{0});

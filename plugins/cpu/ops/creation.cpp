@@ -13,7 +13,8 @@ namespace {
 // A float as an integer: limited to the range, NaN gives 0, as cast has it.
 template <class T>
 T whole_number(double value) {
-  constexpr double kEnd = static_cast<double>(std::numeric_limits<T>::max() / 2 + 1) * 2;
+  constexpr double kEnd =
+      2.0 * static_cast<double>(uint64_t{1} << (std::numeric_limits<T>::digits - 1));
   if (!(value > static_cast<double>(std::numeric_limits<T>::min())))
     return value == value ? std::numeric_limits<T>::min() : T{0};
   return value < kEnd ? static_cast<T>(value) : std::numeric_limits<T>::max();

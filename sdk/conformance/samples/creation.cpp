@@ -185,8 +185,8 @@ void add_random(Table& t) {
 
 // A view takes elements of x: fn maps an index of the result to one of x.
 template <class Fn>
-void view(Table& t, const std::string& op, const std::string& label, Shape x, Shape result,
-          Args rest, Fn fn) {
+void view(Table& t, const std::string& op, const std::string& label, const Shape& x,
+          const Shape& result, const Args& rest, Fn fn) {
   t.add(
       op, label, kAll,
       [=](DType dtype, Rng& rng) {
@@ -204,7 +204,7 @@ void view(Table& t, const std::string& op, const std::string& label, Shape x, Sh
 }
 
 // The index with the same row-major position.
-auto same_position(Shape from, Shape to) {
+auto same_position(const Shape& from, const Shape& to) {
   return [=](const Shape& at) {
     size_t position = Array(DType::Bool, from).at(at);
     Shape index(to.size());

@@ -294,7 +294,7 @@ Array reduced(const Array& each, const std::string& reduction, double divisor = 
 
 template <class Fn>
 void pointwise(Table& t, const std::string& op, Fn loss, double low, double high, double target_low,
-               double target_high, Args rest = {}) {
+               double target_high, const Args& rest = {}) {
   for (const std::string reduction : {"mean", "sum", "none"}) {
     Sample& s = t.add(
         op, reduction + " " + std::to_string(rest.size()), kFloats,

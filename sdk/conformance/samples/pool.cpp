@@ -285,7 +285,8 @@ void for_each_weight(const std::string& mode, bool align, const Shape& x, const 
   result.insert(result.end(), size.begin(), size.end());
   Array out(DType::F64, result);
   for_each_index(result, [&](const Shape& at) {
-    std::function<void(size_t, Shape, double)> walk = [&](size_t d, Shape from, double weight) {
+    std::function<void(size_t, const Shape&, double)> walk = [&](size_t d, const Shape& from,
+                                                                 double weight) {
       if (d == size.size()) return fn(out.at(at), in.at(from), weight);
       for (auto [p, w] : taps(mode, align, x[2 + d], size[d], at[2 + d])) {
         Shape next = from;

@@ -195,7 +195,7 @@ void add_folds(Table& t) {
                   0.2,
                   2,
                   8});
-  for (Axes a : axes()) {
+  for (const Axes& a : axes()) {
     if (a.keepdim) continue;
     t.add(
         "count_nonzero", label_of(a), kReals | kBool,
@@ -351,7 +351,7 @@ void add_rows(Table& t) {
            op, std::to_string(zeros) + " zeros", kDouble,
            [=](DType dtype, Rng& rng) {
              Array x = random_array(rng, dtype, {5}, 0.5, 2);
-             for (int z = 0; z < zeros; ++z) x.v[static_cast<size_t>(1 + 2 * z)] = 0;
+             for (int z = 0; z < zeros; ++z) x.v[1 + 2 * static_cast<size_t>(z)] = 0;
              return op == "prod" ? Args{x, Shape{0}, false} : Args{x, int64_t{0}};
            },
            [=](const Args& args) {
@@ -368,8 +368,8 @@ void add_rows(Table& t) {
 }
 
 void add_special(Table& t) {
-  auto special = [&](const std::string& op, std::vector<double> values, Args rest, DType result,
-                     std::vector<double> wanted) {
+  auto special = [&](const std::string& op, const std::vector<double>& values, const Args& rest,
+                     DType result, const std::vector<double>& wanted) {
     Sample& s = t.add(
         op, "special " + std::to_string(values.size()), kDouble | TN_MASK(TN_DTYPE_F32),
         [=](DType dtype, Rng&) {

@@ -156,7 +156,7 @@ void add_dynamic(Table& t) {
           for_each_index(x.shape, [&](const Shape& index) {
             if (x.v[x.at(index)] == 0.0) return;
             ++count;
-            for (int64_t i : index) found.push_back(static_cast<double>(i));
+            for (int64_t i : index) found.emplace_back(static_cast<double>(i));
           });
           Array out(DType::I64, {count, static_cast<int64_t>(x.rank())});
           out.v = found;
