@@ -120,7 +120,7 @@ tn_value load_element(const void* element, tn_dtype dtype, double (&pair)[2]) {
       value.as.i = load<int64_t>(element);
       break;
     case TN_DTYPE_I8:
-      value.as.i = int{load<int8_t>(element)};
+      value.as.i = load<int8_t>(element);
       break;
     case TN_DTYPE_I16:
       value.as.i = load<int16_t>(element);

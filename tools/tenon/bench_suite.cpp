@@ -37,7 +37,7 @@ Work convolution() {
 }
 
 // One step of a perceptron: forward, loss, backward, SGD. Returns the loss.
-Work perceptron(std::string name, std::vector<int64_t> widths, int64_t batch) {
+Work perceptron(std::string name, const std::vector<int64_t>& widths, int64_t batch) {
   return {std::move(name), "samples/s", static_cast<double>(batch), 1e-3,
           [widths, batch](Device device) {
             std::vector<Tensor> weights, biases, all;

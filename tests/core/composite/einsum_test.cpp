@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(EinsumErrors, NameTheCause) {
   const Tensor x = random({2, 3}, 1), y = random({4, 5}, 2);
-  const auto message = [&](std::string_view equation, std::vector<Tensor> xs) {
+  const auto message = [&](std::string_view equation, const std::vector<Tensor>& xs) {
     try {
       tenon::einsum(equation, xs);
     } catch (const tenon::Error& error) {

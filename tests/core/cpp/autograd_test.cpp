@@ -89,7 +89,7 @@ struct Exp : Function<Exp> {
   Exp() { ++alive; }
   ~Exp() override { --alive; }
   Tensor forward(const Tensor& x) {
-    const Tensor y = x.exp();
+    Tensor y = x.exp();
     save({y});
     return y;
   }
