@@ -128,10 +128,12 @@ def check_tidy(build, jobs, everything):
     cache.mkdir(exist_ok=True)
     bad = 0
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for path, fine, text in pool.map(lambda e: tidy_one(build, e, cache), entries.values()):
+        for done, (path, fine, text) in enumerate(pool.map(lambda e: tidy_one(build, e, cache), entries.values()), 1):
             if not fine:
                 bad += 1
-                print(f"-- {path.relative_to(ROOT)}\n{text}")
+                print(f"-- {path.relative_to(ROOT)}\n{text}", flush=True)
+            if sys.stderr.isatty():
+                print(f"\rclang-tidy: {done}/{len(entries)}", end="\n" if done == len(entries) else "", file=sys.stderr, flush=True)
     print(f"clang-tidy: {len(entries)} sources, {bad} with findings")
     return bad == 0
 
