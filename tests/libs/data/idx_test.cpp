@@ -14,7 +14,7 @@ std::string bytes(std::initializer_list<int> list) {
 }
 
 std::string gzip(const Scratch& scratch, const std::string& name, const std::string& content) {
-  const std::string path = scratch.path(name);
+  std::string path = scratch.path(name);
   const gzFile file = gzopen(path.c_str(), "wb");
   gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
   gzclose(file);

@@ -103,7 +103,7 @@ TEST_P(Rows, LayerAndRmsNorm) {
                    b = to_tensor(random_array(norm, 34), stat);
       const Array one(norm, 1), zero(norm, 0), aw = array_of(w), ab = array_of(b);
       const std::string what = std::to_string(shape[0]) + "…" + std::to_string(count(norm));
-      const double rows = static_cast<double>(count(shape) / count(norm));
+      const double rows = static_cast<double>(count(shape)) / static_cast<double>(count(norm));
       for (bool affine : {true, false}) {
         const Array& rw = affine ? aw : one;
         const Array& rb = affine ? ab : zero;
@@ -180,7 +180,7 @@ void check_channels(DType dtype, const Shape& shape, int64_t groups, bool batch,
     gx[i] = (own - rest) / std::sqrt(var[k] + 1e-5);
   }
   const double tol = 8 * tolerance(dtype),
-               wide = 4e-6 * (20 + static_cast<double>(count(shape) / c));
+               wide = 4e-6 * (20 + static_cast<double>(count(shape)) / static_cast<double>(c));
   const std::string what = std::string(batch ? "batch " : "group ") + std::to_string(n) + " " +
                            std::to_string(c) + " " + std::to_string(s);
   if (batch) {
@@ -225,7 +225,7 @@ TEST_P(Rows, NllLoss) {
     outer.erase(outer.begin() + static_cast<int64_t>(channel));
     std::vector<int64_t> target;
     for (int64_t i = 0; i < count(outer); ++i)
-      target.push_back(i % 3 == 2 && outer.size() > 0 ? -100 : i * 7 % c);
+      target.push_back(i % 3 == 2 && !outer.empty() ? -100 : i * 7 % c);
     const Tensor t = tenon::tensor(target, outer),
                  w = to_tensor(random_array({c}, 52, 0.5, 2), dtype);
     for (bool weighted : {false, true}) {
