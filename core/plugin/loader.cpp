@@ -2,6 +2,8 @@
 #include <boost/dll/shared_library.hpp>
 #include <exception>
 #include <filesystem>
+#include <memory>
+#include <vector>
 
 #include "dispatch/op.hpp"
 #include "memory/device.hpp"
@@ -52,8 +54,9 @@ tn_plugin_query_fn open_library(const std::string& path, const Card* card) {
   }
   if (!library->has("tn_plugin_query"))
     fail(TN_INVALID_ARGUMENT, "does not export tn_plugin_query: not a Tenon plugin");
-  return &library.release()->get<tn_status*(uint32_t, uint32_t, const tn_plugin**)>(
-      "tn_plugin_query");
+  static auto& kept = *new std::vector<std::unique_ptr<boost::dll::shared_library>>;
+  return &kept.emplace_back(std::move(library))
+              ->get<tn_status*(uint32_t, uint32_t, const tn_plugin**)>("tn_plugin_query");
 }
 
 std::string text_of(tn_str text, const char* what) {

@@ -166,6 +166,7 @@ tn_tensor* view_expand(Frame& frame, tn_tensor& x) {
     shape.push(size);
     strides.push(fresh || (have == 1 && size != 1) ? 0 : x.strides()[d - added]);
   }
+  count_elements(shape);  // throws when there are too many
   return with_dims(x, shape, strides);
 }
 

@@ -3,8 +3,8 @@
 //   own block    header + storage             bytes from the caching allocator, or wrapped
 //   small block  header + storage + bytes     up to kInlineBytes on the host, one allocation for
 //   all
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 
 #include "autograd/record.hpp"
 #include "status.hpp"
@@ -210,8 +210,8 @@ tn_tensor* make_wrapped(void* data, tn_dtype dtype, std::span<const int64_t> sha
   tensor->view.data = tensor->view.buffer = data;
   tensor->view.offset = 0;
   tensor->numel = numel;
-  std::memcpy(shape_of(tensor), shape.data(), shape.size_bytes());
-  std::memcpy(strides_of(tensor), strides.data(), strides.size_bytes());
+  std::copy(shape.begin(), shape.end(), shape_of(tensor));
+  std::copy(strides.begin(), strides.end(), strides_of(tensor));
   tensor->view.flags = is_contiguous(shape, strides) ? TN_VIEW_CONTIGUOUS : 0;
   return tensor;
 }

@@ -33,7 +33,8 @@ std::string error_of(Fn&& fn) {
 #define EXPECT_ERROR(statement, ...)                                                 \
   do {                                                                               \
     const std::string error = ::tenon::testing::error_of([&] { statement; });        \
-    for (const char* part : {__VA_ARGS__})                                           \
+    const std::vector<std::string> parts{__VA_ARGS__};                               \
+    for (const std::string& part : parts)                                            \
       EXPECT_NE(error.find(part), std::string::npos) << error << "\nlacks " << part; \
   } while (false)
 
