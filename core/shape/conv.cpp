@@ -31,9 +31,11 @@ Dims conv_shape(Frame& frame, ConvSizes sizes, uint32_t at) {
   out.push(x[0]);
   out.push(weight[0]);
   for (uint32_t d = 0; d < n; ++d) {
-    const int64_t kernel = weight[d + 2], padded = x[d + 2] + 2 * padding[d],
-                  reach = dilation[d] * (kernel - 1) + 1;
-    frame.require(kernel >= 1, "weight of shape {} has an empty kernel", format_shape(weight));
+    const int64_t kernel = weight[d + 2];
+    frame.require(kernel >= 1 && kernel <= INT32_MAX,
+                  "weight of shape {} has an empty kernel, or one beyond 2147483647",
+                  format_shape(weight));
+    const int64_t padded = x[d + 2] + 2 * padding[d], reach = dilation[d] * (kernel - 1) + 1;
     frame.require(reach <= padded,
                   "kernel of shape {} with dilation {} exceeds x of shape {} with padding {}",
                   format_shape(weight.subspan(2)), format_shape(dilation), format_shape(x),

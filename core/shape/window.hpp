@@ -40,12 +40,13 @@ inline Dims window_list(Frame& frame, uint32_t i, uint32_t n, int64_t low) {
   return list;
 }
 
-// A shape given as an attribute: no negative sizes.
+// A shape given as an attribute: no negative sizes, and no more elements than there can be.
 inline std::span<const int64_t> shape_argument(const Frame& frame, uint32_t i) {
   const auto shape = frame.ints(i);
   for (const int64_t size : shape)
     frame.require(size >= 0, "{} has a negative size: {}", frame.op().schema.args[i].name,
                   format_shape(shape));
+  count_elements(shape);
   return shape;
 }
 
