@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <new>
 
 #include "cpp/tenon/error.hpp"
@@ -28,6 +30,14 @@ tn_status* guarded(Body&& body) noexcept {
   } catch (...) {
     return status_of_current_exception();
   }
+}
+
+// Fills a caller's struct up to the size that it sets.
+template <class Info>
+void give(Info info, Info* out, const char* function) {
+  if (out == nullptr) fail(TN_INVALID_ARGUMENT, "{}: NULL argument", function);
+  info.struct_size = out->struct_size;
+  std::memcpy(out, &info, std::min<size_t>(out->struct_size, sizeof info));
 }
 
 using detail::check;

@@ -5,17 +5,29 @@
 using namespace tenon;
 using namespace tenon::core;
 
+namespace {
+
+// The attributes behind the operands: stride, padding, dilation, groups.
+struct Window {
+  const GradCall& c;
+  Tensor forward(const Tensor& x, const Tensor& w) const {
+    return conv(x, w, {}, c.ints(3), c.ints(4), c.ints(5), c.integer(6));
+  }
+  Tensor to_input(const Tensor& g, const Tensor& w, uint32_t like) const {
+    return conv_backward_input(g, w, c.shape(like), c.ints(3), c.ints(4), c.ints(5), c.integer(6));
+  }
+  Tensor to_weight(const Tensor& g, const Tensor& x, uint32_t like) const {
+    return conv_backward_weight(g, x, c.shape(like), c.ints(3), c.ints(4), c.ints(5), c.integer(6));
+  }
+};
+
+}  // namespace
+
 // y = x ⋆ w + b
 TN_GRADIENT(conv, {.if_needs = {in_(1), in_(0)}}) {
   const Tensor g = c.grad();
-  const auto stride = c.ints(3), padding = c.ints(4), dilation = c.ints(5);
-  const int64_t groups = c.integer(6);
-  if (c.needs(0))
-    c.set(0,
-          conv_backward_input(g, conj_of(c.in(1)), c.shape(0), stride, padding, dilation, groups));
-  if (c.needs(1))
-    c.set(1,
-          conv_backward_weight(g, conj_of(c.in(0)), c.shape(1), stride, padding, dilation, groups));
+  if (c.needs(0)) c.set(0, Window{c}.to_input(g, conj_of(c.in(1)), 0));
+  if (c.needs(1)) c.set(1, Window{c}.to_weight(g, conj_of(c.in(0)), 1));
   if (!c.needs(2)) return;
   Sizes others;
   others.push(0);
@@ -27,22 +39,14 @@ TN_GRADIENT(conv, {.if_needs = {in_(1), in_(0)}}) {
 // gradient for input u
 TN_GRADIENT(conv_backward_input, {.if_needs = {in_(1), in_(0)}}) {
   const Tensor u = c.grad();
-  const auto stride = c.ints(3), padding = c.ints(4), dilation = c.ints(5);
-  const int64_t groups = c.integer(6);
-  if (c.needs(0)) c.set(0, conv(u, conj_of(c.in(1)), {}, stride, padding, dilation, groups));
-  if (c.needs(1))
-    c.set(1,
-          conv_backward_weight(conj_of(c.in(0)), u, c.shape(1), stride, padding, dilation, groups));
+  if (c.needs(0)) c.set(0, Window{c}.forward(u, conj_of(c.in(1))));
+  if (c.needs(1)) c.set(1, Window{c}.to_weight(conj_of(c.in(0)), u, 1));
 }
 
 // h = adjoint of (w ↦ x ⋆ w) at g: h's gradient u has w's shape; x ⋆ u, and as the input's gradient
 // for weight u
 TN_GRADIENT(conv_backward_weight, {.if_needs = {in_(1), in_(0)}}) {
   const Tensor u = c.grad();
-  const auto stride = c.ints(3), padding = c.ints(4), dilation = c.ints(5);
-  const int64_t groups = c.integer(6);
-  if (c.needs(0)) c.set(0, conv(conj_of(c.in(1)), u, {}, stride, padding, dilation, groups));
-  if (c.needs(1))
-    c.set(1,
-          conv_backward_input(conj_of(c.in(0)), u, c.shape(1), stride, padding, dilation, groups));
+  if (c.needs(0)) c.set(0, Window{c}.forward(conj_of(c.in(1)), u));
+  if (c.needs(1)) c.set(1, Window{c}.to_input(conj_of(c.in(0)), u, 1));
 }

@@ -26,6 +26,18 @@ Tensor plus(const Tensor& a, const Tensor& b) {
   return !a.defined() ? b : !b.defined() ? a : a + b;
 }
 
+// What the fused op gives: parameters' gradients are set from argument `at` on, x's is returned; undefined where no gradient
+// of y arrived.
+template <class Fused>
+Tensor through_y(GradCall& c, uint32_t at, Fused&& fused) {
+  if (!c.grad().defined()) return {};
+  const auto grads = fused(c.grad());
+  if (c.needs(at)) c.set(at, grads.gweight);
+  if constexpr (requires { grads.gbias; })
+    if (c.needs(at + 1)) c.set(at + 1, grads.gbias);
+  return grads.gx;
+}
+
 // A result in another shape, when there is one.
 Tensor shaped(const Tensor& t, IntList shape) { return t.defined() ? reshape(t, shape) : t; }
 
@@ -33,15 +45,10 @@ Tensor shaped(const Tensor& t, IntList shape) { return t.defined() ? reshape(t, 
 
 // y = (x−x̄)·rstd·w + b over the last dimensions, Ba et al. 2016
 TN_GRADIENT(layer_norm, {.always = in_(0) | in_(2) | out_(1) | out_(2)}) {
-  const Tensor x = c.in(0), mean = c.out(1), rstd = c.out(2), g = c.grad();
+  const Tensor x = c.in(0), mean = c.out(1), rstd = c.out(2);
   const auto shape = c.ints(1);
-  Tensor gx;
-  if (g.defined()) {
-    const auto grads = layer_norm_backward(g, x, mean, rstd, c.in(2), shape);
-    gx = grads.gx;
-    if (c.needs(2)) c.set(2, grads.gweight);
-    if (c.needs(3)) c.set(3, grads.gbias);
-  }
+  const Tensor gx = through_y(
+      c, 2, [&](const Tensor& g) { return layer_norm_backward(g, x, mean, rstd, c.in(2), shape); });
   if (!c.needs(0)) return;
   c.set(0, plus(gx, through_statistics(x, mean, rstd, c.grad(1), c.grad(2),
                                        static_cast<double>(product(shape)))));
@@ -49,14 +56,10 @@ TN_GRADIENT(layer_norm, {.always = in_(0) | in_(2) | out_(1) | out_(2)}) {
 
 // y = x·rstd·w with rstd = (mean x² + ε)^−½, Zhang and Sennrich 2019
 TN_GRADIENT(rms_norm, {.always = in_(0) | in_(2) | out_(1)}) {
-  const Tensor x = c.in(0), rstd = c.out(1), g = c.grad();
+  const Tensor x = c.in(0), rstd = c.out(1);
   const auto shape = c.ints(1);
-  Tensor gx;
-  if (g.defined()) {
-    const auto grads = rms_norm_backward(g, x, rstd, c.in(2), shape);
-    gx = grads.gx;
-    if (c.needs(2)) c.set(2, grads.gweight);
-  }
+  const Tensor gx = through_y(
+      c, 2, [&](const Tensor& g) { return rms_norm_backward(g, x, rstd, c.in(2), shape); });
   if (!c.needs(0)) return;
   c.set(0, plus(gx, through_statistics(x, {}, rstd, {}, c.grad(1),
                                        static_cast<double>(product(shape)))));
@@ -64,15 +67,11 @@ TN_GRADIENT(rms_norm, {.always = in_(0) | in_(2) | out_(1)}) {
 
 // layer_norm within each of `groups` groups of channels, Wu and He 2018
 TN_GRADIENT(group_norm, {.always = in_(0) | in_(2) | out_(1) | out_(2)}) {
-  const Tensor x = c.in(0), mean = c.out(1), rstd = c.out(2), g = c.grad();
+  const Tensor x = c.in(0), mean = c.out(1), rstd = c.out(2);
   const int64_t groups = c.integer(1);
-  Tensor gx;
-  if (g.defined()) {
-    const auto grads = group_norm_backward(g, x, mean, rstd, c.in(2), groups);
-    gx = grads.gx;
-    if (c.needs(2)) c.set(2, grads.gweight);
-    if (c.needs(3)) c.set(3, grads.gbias);
-  }
+  Tensor gx = through_y(c, 2, [&](const Tensor& g) {
+    return group_norm_backward(g, x, mean, rstd, c.in(2), groups);
+  });
   if (!c.needs(0)) return;
   if (c.grad(1).defined() || c.grad(2).defined()) {
     const int64_t n = x.shape(0), each = x.numel() / std::max<int64_t>(n * groups, 1);
@@ -88,15 +87,11 @@ TN_GRADIENT(group_norm, {.always = in_(0) | in_(2) | out_(1) | out_(2)}) {
 // y = (x−x̄)·rstd·w + b for each channel, Ioffe and Szegedy 2015; outside training x̄ and rstd are
 // constants
 TN_GRADIENT(batch_norm, {.always = in_(0) | in_(1) | out_(1) | out_(2)}) {
-  const Tensor x = c.in(0), mean = c.out(1), rstd = c.out(2), g = c.grad();
+  const Tensor x = c.in(0), mean = c.out(1), rstd = c.out(2);
   const bool training = c.flag(5);
-  Tensor gx;
-  if (g.defined()) {
-    const auto grads = batch_norm_backward(g, x, mean, rstd, c.in(1), training);
-    gx = grads.gx;
-    if (c.needs(1)) c.set(1, grads.gweight);
-    if (c.needs(2)) c.set(2, grads.gbias);
-  }
+  Tensor gx = through_y(c, 1, [&](const Tensor& g) {
+    return batch_norm_backward(g, x, mean, rstd, c.in(1), training);
+  });
   if (!c.needs(0)) return;
   if (training && (c.grad(1).defined() || c.grad(2).defined())) {
     Sizes channels;

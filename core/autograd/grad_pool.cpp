@@ -7,10 +7,6 @@ using namespace tenon::core;
 
 namespace {
 
-OptionalInts list(const GradCall& c, uint32_t arg) {
-  return c.has(arg) ? OptionalInts(c.ints(arg)) : OptionalInts();
-}
-
 // (N, C, spatial…) with the spatial dimensions as one
 Tensor planes(const Tensor& x) {
   const auto shape = x.shape();
@@ -32,13 +28,13 @@ TN_GRADIENT(max_pool_backward, {.always = in_(1)}) {
 
 // g/window to every element of each window
 TN_GRADIENT(avg_pool, {}) {
-  c.set(0, avg_pool_backward(c.grad(), c.shape(0), c.ints(1), list(c, 2), c.ints(3), c.flag(4),
-                             c.flag(5)));
+  c.set(0, avg_pool_backward(c.grad(), c.shape(0), c.ints(1), optional_ints(c, 2), c.ints(3),
+                             c.flag(4), c.flag(5)));
 }
 
 // linear in g: its adjoint is avg_pool
 TN_GRADIENT(avg_pool_backward, {}) {
-  c.set(0, avg_pool(c.grad(), c.ints(2), list(c, 3), c.ints(4), c.flag(5), c.flag(6)));
+  c.set(0, avg_pool(c.grad(), c.ints(2), optional_ints(c, 3), c.ints(4), c.flag(5), c.flag(6)));
 }
 
 // g/window to every element of each window

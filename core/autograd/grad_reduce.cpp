@@ -28,10 +28,6 @@ int64_t reduced_count(const GradCall& c, uint32_t dims_arg) {
   return n;
 }
 
-OptionalInts dims_of(const GradCall& c, uint32_t arg) {
-  return c.has(arg) ? OptionalInts(c.ints(arg)) : OptionalInts();
-}
-
 // Products of all elements before each one along the last dimension.
 Tensor products_before(const Tensor& x) {
   Sizes shape(x.shape());
@@ -81,14 +77,14 @@ TN_GRADIENT(prod, {.always = in_(0)}) {
 TN_GRADIENT(extremum, {.always = in_(0) | out_(0)}) {
   const Tensor g = keep_dims(c, c.grad(), 1, 2), y = keep_dims(c, c.out(), 1, 2);
   const Tensor hit = cast(equal(c.in(0), y), g.dtype());
-  c.set(0, hit * (g / sum(hit, dims_of(c, 1), true)));
+  c.set(0, hit * (g / sum(hit, optional_ints(c, 1), true)));
 }
 
 // d(Σ(x−x̄)²/(n−correction)) = 2(x−x̄)/(n−correction)·dx
 TN_GRADIENT(var, {.always = in_(0)}) {
   const Tensor x = c.in(0), g = keep_dims(c, c.grad(), 1, 3);
   const double free = std::max(static_cast<double>(reduced_count(c, 1)) - c.real(2), 0.0);
-  c.set(0, (x - mean(x, dims_of(c, 1), true)) * (g * (2 / free)));
+  c.set(0, (x - mean(x, optional_ints(c, 1), true)) * (g * (2 / free)));
 }
 
 // g·e^(x−y), the softmax; 0 where all elements are −∞
@@ -109,7 +105,7 @@ TN_GRADIENT(norm, {.always = in_(0) | out_(0)}) {
   const Tensor size = abs(x);
   if (std::isinf(p)) {
     const Tensor hit = cast(equal(size, y), g.dtype());
-    return c.set(0, sign(x) * (hit * (g / sum(hit, dims_of(c, 2), true))));
+    return c.set(0, sign(x) * (hit * (g / sum(hit, optional_ints(c, 2), true))));
   }
   c.set(0, sign(x) * pow(where(equal(size, 0), 1, size), p - 1) * (g * pow(safe, 1 - p)));
 }

@@ -82,6 +82,9 @@ class Sizes {
   size_t n_ = 0;
 };
 
+inline OptionalInts optional_ints(const GradCall& c, uint32_t arg) {
+  return c.has(arg) ? OptionalInts(c.ints(arg)) : OptionalInts();
+}
 inline int64_t wrapped(int64_t dim, size_t rank) {
   return dim < 0 ? dim + static_cast<int64_t>(rank) : dim;
 }

@@ -12,13 +12,15 @@
 namespace tenon::core {
 namespace {
 
-// Nobody else sees these elements, and writing them is cheap.
-bool is_ours(const tn_tensor& gradient) {
+// Nobody else sees these elements, which lie in memory of their own.
+bool is_sole(const tn_tensor& gradient) {
   const Storage& storage = *gradient.storage;
   return gradient.refs.load(std::memory_order_acquire) == 1 &&
          storage.refs.load(std::memory_order_acquire) == 1 && gradient.contiguous() &&
-         storage.release == nullptr && storage.read_only == 0 && gradient.grad_fn == nullptr;
+         storage.release == nullptr && storage.read_only == 0;
 }
+// Sole, and writing them is cheap.
+bool is_ours(const tn_tensor& gradient) { return is_sole(gradient) && gradient.grad_fn == nullptr; }
 
 const tn_op& add_op() {
   static const tn_op& op = builtin("add");
@@ -27,9 +29,7 @@ const tn_op& add_op() {
 
 Ref add(tn_tensor& a, tn_tensor& b) {
   const tn_value args[] = {tensor_value(&a), tensor_value(&b)};
-  tn_tensor* out = nullptr;
-  call(add_op(), args, 2, &out, 1);
-  return Ref(out);
+  return call_one(add_op(), args, 2);
 }
 
 void add_into(tn_tensor& sum, tn_tensor& term) {
@@ -39,19 +39,12 @@ void add_into(tn_tensor& sum, tn_tensor& term) {
 }
 
 // Fit to be a leaf's gradient: a tensor of its own, not a part that keeps more memory alive.
-bool is_own(const tn_tensor& gradient) {
-  const Storage& storage = *gradient.storage;
-  return gradient.refs.load(std::memory_order_acquire) == 1 &&
-         storage.refs.load(std::memory_order_acquire) == 1 && gradient.contiguous() &&
-         storage.release == nullptr && storage.read_only == 0 && gradient.view.offset == 0;
-}
+bool is_own(const tn_tensor& gradient) { return is_sole(gradient) && gradient.view.offset == 0; }
 
 Ref copy_of(const tn_tensor& gradient) {
   static const tn_op& op = builtin("clone");
   const tn_value arg = tensor_value(&gradient);
-  tn_tensor* out = nullptr;
-  call(op, &arg, 1, &out, 1);
-  return Ref(out);
+  return call_one(op, &arg, 1);
 }
 
 Tensor share(const Ref& ref) { return Tensor::share(ref.get()); }
@@ -75,13 +68,6 @@ Ref sum_to(const Ref& gradient, std::span<const int64_t> want) {
   return Ref(summed.take());
 }
 
-bool same(std::span<const int64_t> a, std::span<const int64_t> b) {
-  if (a.size() != b.size()) return false;
-  for (size_t d = 0; d < a.size(); ++d)
-    if (a[d] != b[d]) return false;
-  return true;
-}
-
 }  // namespace
 
 TensorMeta meta_of_tensor(const tn_tensor& tensor) {
@@ -90,7 +76,7 @@ TensorMeta meta_of_tensor(const tn_tensor& tensor) {
 }
 
 Ref conform(Ref gradient, const TensorMeta& want, std::string_view name, std::string_view what) {
-  if (same(gradient->sizes(), want.sizes()) && gradient->dtype() == want.dtype &&
+  if (same_dims(gradient->sizes(), want.sizes()) && gradient->dtype() == want.dtype &&
       gradient->device == want.device) [[likely]]
     return gradient;
   const auto refuse = [&](const tn_tensor& found) {
@@ -100,7 +86,7 @@ Ref conform(Ref gradient, const TensorMeta& want, std::string_view name, std::st
   // A number on the host may have joined a device's tensor.
   const bool joined = want.ndim == 0 && want.device->is_host();
   if (gradient->device != want.device && !joined && gradient->ndim() != 0) refuse(*gradient);
-  if (!same(gradient->sizes(), want.sizes())) {
+  if (!same_dims(gradient->sizes(), want.sizes())) {
     Ref summed = sum_to(gradient, want.sizes());
     if (!summed) refuse(*gradient);
     gradient = std::move(summed);

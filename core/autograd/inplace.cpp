@@ -9,6 +9,7 @@
 #include "autograd/engine.hpp"
 #include "autograd/record.hpp"
 #include "autograd/tape.hpp"
+#include "dispatch/call.hpp"
 
 namespace tenon::core {
 namespace {
@@ -44,22 +45,12 @@ tn_value ints_value(const Dims& dims) {
   value.as.ints = dims.v;
   return value;
 }
-tn_value as_value(int64_t i) {
-  tn_value value{TN_VALUE_INT, 0, {}};
-  value.as.i = i;
-  return value;
-}
-tn_value as_value(tn_tensor& tensor) {
-  tn_value value{TN_VALUE_TENSOR, 0, {}};
-  value.as.tensor = &tensor;
-  return value;
-}
 
 // Gives `out` the history of a part of `x`, without computing it.
 void tie_part(tn_tensor& out, tn_tensor& x, const Geometry& part) {
   static const tn_op& op = builtin("as_strided");
-  const tn_value args[] = {as_value(x), ints_value(part.shape), ints_value(part.strides),
-                           as_value(part.offset)};
+  const tn_value args[] = {tensor_value(&x), ints_value(part.shape), ints_value(part.strides),
+                           int_value(TN_VALUE_INT, part.offset)};
   tn_tensor* const outs[] = {&out};
   put_on_tape(op, args, outs, 1, nullptr);
 }
@@ -67,8 +58,8 @@ void tie_part(tn_tensor& out, tn_tensor& x, const Geometry& part) {
 // Gives `out` the history of `x` with `src` put into a part of it.
 void tie_scattered(tn_tensor& out, tn_tensor& x, tn_tensor& src, const Geometry& part) {
   static const tn_op& op = builtin("as_strided_scatter");
-  const tn_value args[] = {as_value(x), as_value(src), ints_value(part.shape),
-                           ints_value(part.strides), as_value(part.offset)};
+  const tn_value args[] = {tensor_value(&x), tensor_value(&src), ints_value(part.shape),
+                           ints_value(part.strides), int_value(TN_VALUE_INT, part.offset)};
   tn_tensor* const outs[] = {&out};
   put_on_tape(op, args, outs, 1, nullptr);
 }
@@ -195,13 +186,8 @@ void InPlace::keep_originals() {
     if ((which.in >> i & 1) == 0 || !frame_.is_tensor(i)) continue;
     for (uint32_t k = 0; k < nouts_; ++k) {
       if (&frame_.tensor(i) != outs_[k] || originals_[k]) continue;
-      const uint32_t modes = std::exchange(t_modes, t_modes & ~TN_MODE_GRAD);
-      const tn_value arg = frame_.arg(i);
-      tn_tensor* copy = nullptr;
-      tn_status* status = tn_op_call(&clone, &arg, 1, &copy, 1);
-      t_modes = modes;
-      check(status);
-      originals_[k] = Ref(copy);
+      const Without quiet(TN_MODE_GRAD);
+      originals_[k] = call_one(clone, frame_.args() + i, 1);
     }
   }
 }

@@ -124,24 +124,19 @@ Tensor OpGradCall::grad(uint32_t result) const {
   return result < node_.nresults ? Tensor::share(grads_[result]) : Tensor();
 }
 
-Tensor OpGradCall::in(uint32_t arg) const {
-  if (input(arg, 0) == nullptr) return Tensor();
-  const Saved* saved = saved_.find(static_cast<uint32_t>(value(arg).as.i));
+Tensor OpGradCall::saved_entry(uint32_t arg, uint32_t entry) const {
+  if (input(arg, entry) == nullptr) return Tensor();
+  const Saved* saved = saved_.find(static_cast<uint32_t>(value(arg).as.i) + entry);
   if (saved == nullptr)
     fail(TN_INTERNAL, "[{}] its gradient did not save argument '{}'", node_.name(), arg_name(arg));
   return unpack(*saved);
 }
 
+Tensor OpGradCall::in(uint32_t arg) const { return saved_entry(arg, 0); }
+
 std::vector<Tensor> OpGradCall::ins(uint32_t arg) const {
   std::vector<Tensor> entries(count(arg));
-  for (uint32_t e = 0; e < entries.size(); ++e) {
-    if (input(arg, e) == nullptr) continue;
-    const Saved* saved = saved_.find(static_cast<uint32_t>(value(arg).as.i) + e);
-    if (saved == nullptr)
-      fail(TN_INTERNAL, "[{}] its gradient did not save argument '{}'", node_.name(),
-           arg_name(arg));
-    entries[e] = unpack(*saved);
-  }
+  for (uint32_t e = 0; e < entries.size(); ++e) entries[e] = saved_entry(arg, e);
   return entries;
 }
 

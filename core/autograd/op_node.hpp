@@ -93,6 +93,7 @@ class OpGradCall final : public GradCall {
  private:
   const TensorMeta* input(uint32_t arg, uint32_t entry) const;  // NULL where there is no tensor
   Tensor unpack(const Saved& saved) const;
+  Tensor saved_entry(uint32_t arg, uint32_t entry) const;
   std::string_view arg_name(uint32_t arg) const { return node_.op.schema.args[arg].name; }
 
   OpNode& node_;

@@ -61,13 +61,7 @@ bool is_default(const tn_op& op, uint32_t arg, const tn_value& value) {
   return value.as.pointer == op.schema.args[arg].default_value.as.pointer;
 }
 
-// Few dimensions are quicker than a call of memcmp or memcpy.
-bool same_dims(std::span<const int64_t> a, std::span<const int64_t> b) {
-  if (a.size() != b.size()) return false;
-  for (size_t d = 0; d < a.size(); ++d)
-    if (a[d] != b[d]) return false;
-  return true;
-}
+// Few dimensions are quicker than a call of memcpy.
 void copy_dims(std::span<const int64_t> from, int64_t* to) {
   if (from.size() > 4) return static_cast<void>(std::memcpy(to, from.data(), from.size_bytes()));
   if (!from.empty()) to[0] = from[0];

@@ -18,16 +18,6 @@ namespace {
 // Call hooks of this thread; t_modes has kModeHooks while they are set.
 thread_local constinit const tn_call_hooks* t_hooks TN_TLS = nullptr;
 
-// Recording off, for what the core computes on behalf of an op.
-class Unrecorded {
- public:
-  Unrecorded() : before_(t_modes) { t_modes = before_ & ~(TN_MODE_GRAD | kModeHooks); }
-  ~Unrecorded() { t_modes = before_; }
-
- private:
-  uint32_t before_;
-};
-
 const KernelTable* kernels_on(const tn_op& op, const tn_device& device) {
   return op.kernels[device.type->id].load(std::memory_order_acquire);
 }
@@ -89,7 +79,7 @@ std::string_view compute(Frame& frame, tn_tensor* const* into, tn_tensor** outs)
       fail_no_kernel(frame, execution.key_dtype());
     }
   }
-  Unrecorded quiet;
+  const Without quiet(TN_MODE_GRAD | kModeHooks);
   if (op.decompose != nullptr) {
     decompose(frame, into, outs);
     return kDecomposition;
@@ -180,6 +170,12 @@ void call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** out
   for (uint32_t k = 0; k < nouts; ++k) outs[k] = std::exchange(results.at[k], nullptr);
 }
 
+Ref call_one(const tn_op& op, const tn_value* args, uint32_t nargs) {
+  tn_tensor* out = nullptr;
+  call(op, args, nargs, &out, 1);
+  return Ref(out);
+}
+
 // In place by way of other ops. Their gradients may read an argument after it was overwritten, so
 // they get a copy of it.
 void write_through(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
@@ -192,10 +188,8 @@ void write_through(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
     if (!recorded || !frame.is_tensor(i) ||
         std::find(outs, outs + nouts, args[i].as.tensor) == outs + nouts)
       continue;
-    tn_tensor* copy = nullptr;
-    call(clone, &args[i], 1, &copy, 1);
-    copies[i] = Ref(copy);
-    args[i] = tensor_value(copy);
+    copies[i] = call_one(clone, &args[i], 1);
+    args[i] = tensor_value(copies[i].get());
   }
   Frame again(frame.op(), args, frame.nargs());
   Results results;
@@ -220,23 +214,28 @@ void call_into(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
   written.record();
 }
 
-Ref make_contiguous(const tn_tensor& tensor) {
-  if (tensor.contiguous()) return Ref::share(const_cast<tn_tensor*>(&tensor));
-  static const tn_op& clone = builtin("clone");
-  tn_value arg = tensor_value(&tensor);
-  Frame frame(clone, &arg, 1);
+namespace {
+
+Ref compute_one(const tn_op& op, const tn_value* args, uint32_t nargs) {
+  Frame frame(op, args, nargs);
   tn_tensor* out = nullptr;
   compute(frame, nullptr, &out);
   return Ref(out);
 }
 
+}  // namespace
+
+Ref make_contiguous(const tn_tensor& tensor) {
+  if (tensor.contiguous()) return Ref::share(const_cast<tn_tensor*>(&tensor));
+  static const tn_op& clone = builtin("clone");
+  const tn_value arg = tensor_value(&tensor);
+  return compute_one(clone, &arg, 1);
+}
+
 Ref cast_tensor(const tn_tensor& tensor, tn_dtype dtype) {
   static const tn_op& cast = builtin("cast");
-  tn_value args[2] = {tensor_value(&tensor), int_value(TN_VALUE_DTYPE, dtype)};
-  Frame frame(cast, args, 2);
-  tn_tensor* out = nullptr;
-  compute(frame, nullptr, &out);
-  return Ref(out);
+  const tn_value args[] = {tensor_value(&tensor), int_value(TN_VALUE_DTYPE, dtype)};
+  return compute_one(cast, args, 2);
 }
 
 }  // namespace tenon::core

@@ -13,6 +13,8 @@ void call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** out
 // What tn_op_call_into does.
 void call_into(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor* const* outs,
                uint32_t nouts);
+// The only result of an op.
+Ref call_one(const tn_op& op, const tn_value* args, uint32_t nargs);
 // The short path; false when the call does not qualify and nothing was done.
 bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
                uint32_t nouts);

@@ -1,7 +1,6 @@
 // Kernels by op, device type and dtype. Tables are immutable once published, so that a call reads
 // them without a lock.
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -27,18 +26,7 @@ Store& store() {
   return instance;
 }
 
-// A full-size copy of a plugin's table; what an older plugin does not know stays zero.
-tn_kernel complete(const tn_kernel& given) {
-  tn_kernel kernel{};
-  std::memcpy(&kernel, &given, std::min<size_t>(given.struct_size, sizeof(tn_kernel)));
-  kernel.struct_size = sizeof(tn_kernel);
-  return kernel;
-}
-
 const tn_op& check_kernel(std::string_view plugin, const tn_kernel& kernel) {
-  if (kernel.struct_size < offsetof(tn_kernel, dtypes))
-    fail(TN_INVALID_ARGUMENT, "plugin '{}': a kernel table of {} bytes", plugin,
-         kernel.struct_size);
   std::string_view text = to_view(kernel.op);
   std::string_view name = text.substr(0, text.find('('));
   const tn_op* op = find_op(name);
@@ -79,30 +67,19 @@ std::unique_ptr<KernelTable> copy_table(const tn_op& op, uint32_t type) {
 }  // namespace
 
 void register_kernels(std::string_view plugin_id, std::string_view device_type,
-                      const tn_kernel* kernels, uint32_t count, uint32_t stride) {
+                      std::span<const tn_kernel> kernels) {
   const DeviceType* type = find_device_type(device_type);
   if (type == nullptr)
     fail(TN_NOT_FOUND, "plugin '{}': kernels for unknown device type '{}'", plugin_id, device_type);
-  if (count != 0 && (kernels == nullptr || stride < offsetof(tn_kernel, dtypes)))
-    fail(TN_INVALID_ARGUMENT, "plugin '{}': {} kernels with a stride of {} bytes", plugin_id, count,
-         stride);
-  auto at = [&](uint32_t i) -> const tn_kernel& {
-    return *reinterpret_cast<const tn_kernel*>(reinterpret_cast<const char*>(kernels) +
-                                               uint64_t{i} * stride);
-  };
   std::vector<const tn_op*> ops;
-  std::vector<tn_kernel> completed;
-  for (uint32_t i = 0; i < count; ++i) {
-    completed.push_back(complete(at(i)));
-    ops.push_back(&check_kernel(plugin_id, completed.back()));
-  }
+  for (const tn_kernel& kernel : kernels) ops.push_back(&check_kernel(plugin_id, kernel));
 
   // Nothing can be refused from here on.
   Store& s = store();
   std::lock_guard lock(s.mutex);
   std::map<const tn_op*, std::unique_ptr<KernelTable>> changed;
-  for (uint32_t i = 0; i < count; ++i) {
-    s.entries.push_back({completed[i], std::string(plugin_id), s.next_serial++});
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    s.entries.push_back({kernels[i], std::string(plugin_id), s.next_serial++});
     auto& table = changed[ops[i]];
     if (table == nullptr) table = copy_table(*ops[i], type->id);
     insert(*table, s.entries.back());

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,9 +98,9 @@ std::vector<const tn_op*> all_ops();
 const tn_op& builtin(std::string_view name);
 // Adds an op that a plugin or host defines; the definition must live as long as the process. Throws Error.
 void register_op(const tn_op_def& def, std::string_view plugin_id);
-// All or nothing; throws Error that names the kernel.
+// Tables of full size. All or nothing; throws Error that names the kernel.
 void register_kernels(std::string_view plugin_id, std::string_view device_type,
-                      const tn_kernel* kernels, uint32_t count, uint32_t stride);
+                      std::span<const tn_kernel> kernels);
 // Takes a plugin's kernels out again and drops their plans.
 void unregister_kernels(std::string_view plugin_id);
 uint32_t count_kernels(std::string_view plugin_id);

@@ -144,6 +144,14 @@ tn_device_info info_of(tn_device& device) {
   return info;
 }
 
+// A device that the function `name` can work on.
+tn_device& live(tn_device* device, const char* name) {
+  if (device == nullptr) fail(TN_INVALID_ARGUMENT, "{}: NULL device", name);
+  if (!device->type->live)
+    fail(TN_FAILED_PRECONDITION, "{} is gone: its plugin was quiesced", device->id);
+  return *device;
+}
+
 [[noreturn]] void no_such_device(std::string_view name) {
   std::string there, reasons;
   for (const tn_device* device : devices()) there += (there.empty() ? "" : ", ") + device->id;
@@ -289,53 +297,26 @@ tn_str tn_device_plugin(const tn_device* device) {
 }
 
 tn_status* tn_device_get_info(tn_device* device, tn_device_info* out) {
-  return guarded([&] {
-    if (device == nullptr || out == nullptr)
-      fail(TN_INVALID_ARGUMENT, "tn_device_get_info: NULL argument");
-    if (!device->type->live)
-      fail(TN_FAILED_PRECONDITION, "{} is gone: its plugin was quiesced", device->id);
-    tn_device_info info = info_of(*device);
-    info.struct_size = out->struct_size;
-    std::memcpy(out, &info, std::min<size_t>(out->struct_size, sizeof info));
-  });
+  return guarded(
+      [&] { give(info_of(live(device, "tn_device_get_info")), out, "tn_device_get_info"); });
 }
 
 tn_status* tn_device_synchronize(tn_device* device) {
   return guarded([&] {
-    if (device == nullptr) fail(TN_INVALID_ARGUMENT, "tn_device_synchronize: NULL argument");
-    if (!device->type->live)
-      fail(TN_FAILED_PRECONDITION, "{} is gone: its plugin was quiesced", device->id);
+    live(device, "tn_device_synchronize");
     if (device->stream != nullptr)
       check(device->type->stream.synchronize(device->type->self, device->stream));
     check(device->type->device.synchronize(device->type->self, device->index));
   });
 }
 
-namespace {
-
-tn_status* memory_call(tn_device* device, const char* function,
-                       void (*body)(CachingAllocator&, void*), void* argument) {
-  return guarded([&] {
-    if (device == nullptr) fail(TN_INVALID_ARGUMENT, "{}: NULL device", function);
-    body(*device->allocator, argument);
-  });
-}
-
-}  // namespace
-
 tn_status* tn_memory_get_stats(tn_device* device, tn_memory_stats* out) {
-  if (out == nullptr) return make_status(TN_INVALID_ARGUMENT, "tn_memory_get_stats: NULL argument");
-  tn_memory_stats stats{};
-  tn_status* status = memory_call(
-      device, "tn_memory_get_stats",
-      [](CachingAllocator& allocator, void* to) {
-        allocator.stats(*static_cast<tn_memory_stats*>(to));
-      },
-      &stats);
-  if (status != nullptr) return status;
-  stats.struct_size = out->struct_size;
-  std::memcpy(out, &stats, std::min<size_t>(out->struct_size, sizeof stats));
-  return nullptr;
+  return guarded([&] {
+    if (device == nullptr) fail(TN_INVALID_ARGUMENT, "tn_memory_get_stats: NULL device");
+    tn_memory_stats stats{};
+    device->allocator->stats(stats);
+    give(stats, out, "tn_memory_get_stats");
+  });
 }
 
 void tn_memory_reset_peak(tn_device* device) {
@@ -347,7 +328,8 @@ void tn_memory_set_limit(tn_device* device, uint64_t bytes) {
 }
 
 tn_status* tn_memory_trim(tn_device* device) {
-  return memory_call(
-      device, "tn_memory_trim", [](CachingAllocator& allocator, void*) { allocator.trim(); },
-      nullptr);
+  return guarded([&] {
+    if (device == nullptr) fail(TN_INVALID_ARGUMENT, "tn_memory_trim: NULL device");
+    device->allocator->trim();
+  });
 }

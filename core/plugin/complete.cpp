@@ -27,8 +27,14 @@ Result missing(Args...) noexcept {
 }
 
 template <Slot slot, class Result, class... Args>
-void fill(Result (*&pointer)(Args...)) {
+void fill_one(Result (*&pointer)(Args...)) {
   if (pointer == nullptr) pointer = &missing<slot, Result, Args...>;
+}
+
+// fill<"a.x", "a.y">(a.x, a.y)
+template <Slot... names, class... Pointers>
+void fill(Pointers&... pointers) {
+  (fill_one<names>(pointers), ...);
 }
 
 // As much of the plugin's struct as both sides know, zeros beyond it.
@@ -49,38 +55,30 @@ Table copy_known(const Table* from) {
 
 tn_device_table complete(const tn_device_table* from) {
   tn_device_table table = copy_known(from);
-  fill<"device.count">(table.count);
-  fill<"device.info">(table.info);
-  fill<"device.synchronize">(table.synchronize);
+  fill<"device.count", "device.info", "device.synchronize">(table.count, table.info,
+                                                            table.synchronize);
   return table;
 }
 
 tn_memory_table complete(const tn_memory_table* from) {
   tn_memory_table table = copy_known(from);
-  fill<"memory.allocate">(table.allocate);
-  fill<"memory.free">(table.free);
-  fill<"memory.host_allocate">(table.host_allocate);
-  fill<"memory.host_free">(table.host_free);
-  fill<"memory.copy_in">(table.copy_in);
-  fill<"memory.copy_out">(table.copy_out);
-  fill<"memory.copy_within">(table.copy_within);
-  fill<"memory.copy_peer">(table.copy_peer);
-  fill<"memory.fill">(table.fill);
+  fill<"memory.allocate", "memory.free", "memory.host_allocate", "memory.host_free">(
+      table.allocate, table.free, table.host_allocate, table.host_free);
+  fill<"memory.copy_in", "memory.copy_out", "memory.copy_within", "memory.copy_peer",
+       "memory.fill">(table.copy_in, table.copy_out, table.copy_within, table.copy_peer,
+                      table.fill);
   return table;
 }
 
 tn_stream_table complete(const tn_stream_table* from) {
   tn_stream_table table = copy_known(from);
-  fill<"stream.create">(table.create);
-  fill<"stream.destroy">(table.destroy);
-  fill<"stream.synchronize">(table.synchronize);
-  fill<"stream.event_create">(table.event_create);
-  fill<"stream.event_destroy">(table.event_destroy);
-  fill<"stream.event_record">(table.event_record);
-  fill<"stream.event_wait">(table.event_wait);
-  fill<"stream.event_query">(table.event_query);
-  fill<"stream.event_synchronize">(table.event_synchronize);
-  fill<"stream.event_elapsed">(table.event_elapsed);
+  fill<"stream.create", "stream.destroy", "stream.synchronize">(table.create, table.destroy,
+                                                                table.synchronize);
+  fill<"stream.event_create", "stream.event_destroy", "stream.event_record">(
+      table.event_create, table.event_destroy, table.event_record);
+  fill<"stream.event_wait", "stream.event_query", "stream.event_synchronize",
+       "stream.event_elapsed">(table.event_wait, table.event_query, table.event_synchronize,
+                               table.event_elapsed);
   return table;
 }
 

@@ -2,7 +2,6 @@
 #include "plugin/discover.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <set>
@@ -275,7 +274,6 @@ uint32_t tn_plugin_count(void) {
 
 tn_status* tn_plugin_get_info(uint32_t index, tn_plugin_info* out) {
   return guarded([&] {
-    if (out == nullptr) fail(TN_INVALID_ARGUMENT, "tn_plugin_get_info: NULL argument");
     tn_plugin_info info;
     {
       const std::lock_guard lock(list().mutex);
@@ -287,7 +285,6 @@ tn_status* tn_plugin_get_info(uint32_t index, tn_plugin_info* out) {
       info.kernel_count = count_kernels(to_view(info.id));
       info.device_count = count_devices(to_view(info.id));
     }
-    info.struct_size = out->struct_size;
-    std::memcpy(out, &info, std::min<size_t>(out->struct_size, sizeof info));
+    give(info, out, "tn_plugin_get_info");
   });
 }

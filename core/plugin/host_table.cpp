@@ -168,8 +168,7 @@ tn_status* slot_register_kernels(void* token, tn_str device, const tn_kernel* ke
         now.push_back(kernel);
       }
     }
-    const auto n = static_cast<uint32_t>(now.size());
-    if (n != 0) register_kernels(plugin.id, text_of(device), now.data(), n, sizeof(tn_kernel));
+    register_kernels(plugin.id, text_of(device), now);
     if (!later.kernels.empty()) plugin.staged_kernels.push_back(std::move(later));
   });
 }
@@ -220,8 +219,7 @@ void commit_ops(Plugin& plugin) {
   for (StagedKernels& staged : plugin.staged_kernels) {
     for (size_t i = 0; i < staged.kernels.size(); ++i)
       staged.kernels[i].op = to_str(staged.schemas[i]);
-    register_kernels(plugin.id, staged.device, staged.kernels.data(),
-                     static_cast<uint32_t>(staged.kernels.size()), sizeof(tn_kernel));
+    register_kernels(plugin.id, staged.device, staged.kernels);
   }
 }
 

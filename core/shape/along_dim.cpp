@@ -3,24 +3,33 @@
 
 using namespace tenon::core;
 
+namespace {
+
+// The dimension that argument `arg` names becomes the last one; after the results.
+uint32_t along(Frame& frame, uint32_t arg) {
+  const uint32_t dim = frame.wrap_dim(frame.integer(arg), frame.tensor(0).ndim());
+  frame.along(arg, dim);
+  return dim;
+}
+
+tn_tensor& ordered(const Frame& frame) {
+  return operand(frame, 0, TN_MASK_REAL | TN_MASK_BOOL, "an ordered dtype");
+}
+
+}  // namespace
+
 // cumsum(x, dim, dtype), cumprod
 TN_RULE(scan) {
-  tn_tensor& x = operand(frame, 0);
   const tn_dtype out = sum_result(frame, 2);
-  const uint32_t dim = frame.wrap_dim(frame.integer(1), x.ndim());
-  frame.result(0, out, x.sizes());
-  frame.along(1, dim);
+  frame.result(0, out, frame.tensor(0).sizes());
+  along(frame, 1);
 }
 
 // softmax(x, dim), log_softmax
 TN_RULE(along_dim) {
-  tn_tensor& x = operand(frame, 0);
-  frame.require_dtype(0, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype");
-  const tn_dtype out = fractional(x.dtype());
-  if (out != x.dtype()) frame.cast(0, out);
-  const uint32_t dim = frame.wrap_dim(frame.integer(1), x.ndim());
-  frame.result(0, out, x.sizes());
-  frame.along(1, dim);
+  const tn_tensor& x = float_operand(frame, 0);
+  frame.result(0, fractional(x.dtype()), x.sizes());
+  along(frame, 1);
 }
 
 // softmax_backward(g, y, dim), log_softmax_backward
@@ -33,26 +42,22 @@ TN_RULE(along_dim2) {
   frame.require((TN_MASK(out) & TN_MASK_FLOAT) != 0, "wants a floating dtype, got {}",
                 dtype_name(out));
   frame.cast_all(out);
-  const uint32_t dim = frame.wrap_dim(frame.integer(2), y.ndim());
   frame.result(0, out, y.sizes());
-  frame.along(2, dim);
+  along(frame, 2);
 }
 
 // sort(x, dim, descending, stable) -> values, indices
 TN_RULE(sort) {
-  tn_tensor& x = operand(frame, 0);
-  frame.require_dtype(0, TN_MASK_REAL | TN_MASK_BOOL, "an ordered dtype");
-  const uint32_t dim = frame.wrap_dim(frame.integer(1), x.ndim());
+  const tn_tensor& x = ordered(frame);
   frame.result(0, x.dtype(), x.sizes());
   frame.result(1, TN_DTYPE_I64, x.sizes());
-  frame.along(1, dim);
+  along(frame, 1);
 }
 
 // topk(x, k, dim, largest, sorted) -> values, indices
 TN_RULE(topk) {
-  tn_tensor& x = operand(frame, 0);
-  frame.require_dtype(0, TN_MASK_REAL | TN_MASK_BOOL, "an ordered dtype");
-  const uint32_t dim = frame.wrap_dim(frame.integer(2), x.ndim());
+  const tn_tensor& x = ordered(frame);
+  const uint32_t dim = along(frame, 2);
   const int64_t k = frame.integer(1);
   const int64_t size = x.ndim() == 0 ? 1 : x.shape()[dim];
   const int64_t least = x.ndim() == 0 ? 1 : 0;  // a rank-0 result has one element
@@ -62,7 +67,6 @@ TN_RULE(topk) {
   if (x.ndim() > 0) shape[dim] = k;
   frame.result(0, x.dtype(), shape);
   frame.result(1, TN_DTYPE_I64, shape);
-  frame.along(2, dim);
 }
 
 // searchsorted(sorted, values, right): one sorted row for all values, or a row for each row of
@@ -85,12 +89,10 @@ TN_RULE(searchsorted) {
 TN_RULE(dynamic) {
   tn_tensor& x = operand(frame, 0);
   if (frame.nargs() == 2) {
-    tn_tensor& mask = operand(frame, 1);
-    frame.require_dtype(1, TN_MASK_BOOL, "a bool mask");
-    broadcast_shapes(frame, x.sizes(), mask.sizes());
+    broadcast_shapes(frame, x.sizes(), operand(frame, 1, TN_MASK_BOOL, "a bool mask").sizes());
     frame.dynamic_result(0, x.dtype());
   } else if (frame.op().schema.results.size() == 4) {
-    frame.require_dtype(0, TN_MASK_REAL | TN_MASK_BOOL, "an ordered dtype");
+    ordered(frame);
     frame.dynamic_result(0, x.dtype());
     frame.dynamic_result(1, TN_DTYPE_I64);
     frame.result(2, TN_DTYPE_I64, x.sizes());

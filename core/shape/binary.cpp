@@ -38,9 +38,7 @@ TN_RULE(binary_float) {
     if (op != "div" && op != "tanh_backward" && op != "sigmoid_backward")
       refuse(frame, dtype, "a real dtype");
   }
-  if (frame.nargs() > 2 && frame.arg(2).tag == TN_VALUE_STR)
-    frame.require(frame.str(2) == "none" || frame.str(2) == "tanh",
-                  "approximate is \"none\" or \"tanh\", got \"{}\"", frame.str(2));
+  require_approximation(frame, 2);
   binary(frame, dtype, dtype);
 }
 

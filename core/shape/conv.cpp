@@ -1,5 +1,4 @@
 // Shape rules of convolution and its two backward ops.
-#include "shape/rules.hpp"
 #include "shape/window.hpp"
 
 namespace tenon::core {
@@ -45,27 +44,25 @@ Dims conv_shape(Frame& frame, ConvSizes sizes, uint32_t at) {
   return out;
 }
 
-constexpr uint64_t kNumbers = TN_MASK_REAL | TN_MASK_COMPLEX;
-
-tn_dtype common_dtype(Frame& frame) {
-  for (const uint32_t i : {0u, 1u}) {
-    require_tensor(frame, i);
-    frame.require_dtype(i, kNumbers, "a numeric dtype");
-  }
-  return promote(frame.tensor(0).dtype(), frame.tensor(1).dtype());
-}
-
-void require_output(const Frame& frame, std::span<const int64_t> expected) {
-  frame.require(Dims(frame.tensor(0).sizes()) == Dims(expected),
+// A backward op: argument 2 is the shape of the result, which is x or the weight of the convolution that gives g; argument 1 is
+// the other of them.
+void conv_backward(Frame& frame, bool to_input) {
+  const tn_dtype dtype = numeric_pair(frame);
+  const auto shape = shape_argument(frame, 2), other = frame.tensor(1).sizes();
+  const Dims expected =
+      conv_shape(frame, to_input ? ConvSizes{shape, other} : ConvSizes{other, shape}, 3);
+  frame.require(Dims(frame.tensor(0).sizes()) == expected,
                 "g has shape {}, the convolution gives {}", format_shape(frame.tensor(0).sizes()),
                 format_shape(expected));
+  frame.cast_all(dtype);
+  frame.result(0, dtype, shape);
 }
 
 }  // namespace
 }  // namespace tenon::core
 
 TN_RULE(conv) {
-  tn_dtype dtype = common_dtype(frame);
+  tn_dtype dtype = numeric_pair(frame);
   const auto weight = frame.tensor(1).sizes();
   const Dims out = conv_shape(frame, {frame.tensor(0).sizes(), weight}, 3);
   if (frame.has(2)) dtype = promote(dtype, bias_dtype(frame, 2, weight[0]));
@@ -74,19 +71,7 @@ TN_RULE(conv) {
 }
 
 // shape: of x
-TN_RULE(conv_backward_input) {
-  const tn_dtype dtype = common_dtype(frame);
-  const auto shape = shape_argument(frame, 2);
-  require_output(frame, conv_shape(frame, {shape, frame.tensor(1).sizes()}, 3));
-  frame.cast_all(dtype);
-  frame.result(0, dtype, shape);
-}
+TN_RULE(conv_backward_input) { conv_backward(frame, true); }
 
 // shape: of the weight
-TN_RULE(conv_backward_weight) {
-  const tn_dtype dtype = common_dtype(frame);
-  const auto shape = shape_argument(frame, 2);
-  require_output(frame, conv_shape(frame, {frame.tensor(1).sizes(), shape}, 3));
-  frame.cast_all(dtype);
-  frame.result(0, dtype, shape);
-}
+TN_RULE(conv_backward_weight) { conv_backward(frame, false); }

@@ -5,13 +5,6 @@ using namespace tenon::core;
 
 namespace {
 
-void require_sizes(const Frame& frame, std::span<const int64_t> shape) {
-  frame.require(shape.size() <= TN_MAX_DIMS, "{} dimensions, at most {} possible", shape.size(),
-                TN_MAX_DIMS);
-  for (int64_t size : shape)
-    frame.require(size >= 0, "negative size in shape {}", format_shape(shape));
-}
-
 // Steps from `start` below `end`; exact for integers.
 int64_t count_steps(const Frame& frame) {
   const auto whole = [&](uint32_t i) { return kind_of(frame.arg(i)) <= Kind::Int; };

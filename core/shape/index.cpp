@@ -12,6 +12,21 @@ uint32_t fix_dim(Frame& frame, uint32_t arg, uint32_t rank) {
   return dim;
 }
 
+// What (x, dim, index, …) have in common; `dim` comes back wrapped.
+struct IndexedDim {
+  tn_tensor &x, &index;
+  uint32_t dim;
+  explicit IndexedDim(Frame& frame)
+      : x(operand(frame, 0)), index(index_operand(frame, 2)), dim(fix_dim(frame, 1, x.ndim())) {}
+  // x's sizes, with as many places along dim as the index, a vector, has elements.
+  Dims selected(const Frame& frame) const {
+    frame.require_rank(2, 0, 1);
+    Dims shape(x.sizes());
+    shape[dim] = index.numel;
+    return shape;
+  }
+};
+
 // A source of values takes the dtype of what it is put into.
 void take_dtype(Frame& frame, uint32_t i, tn_dtype dtype) {
   if (!frame.is_tensor(i) || frame.tensor(i).dtype() != dtype) frame.cast(i, dtype);
@@ -77,18 +92,14 @@ Advanced advanced_shape(const Frame& frame, const tn_tensor& x,
 
 // gather(x, dim, index)
 TN_RULE(gather) {
-  tn_tensor& x = operand(frame, 0);
-  tn_tensor& index = index_operand(frame, 2);
-  const uint32_t dim = fix_dim(frame, 1, x.ndim());
+  const auto [x, index, dim] = IndexedDim(frame);
   require_within(frame, index, x.sizes(), dim, "x");
   frame.result(0, x.dtype(), index.sizes());
 }
 
 // scatter(x, dim, index, src), scatter_add; one number may stand for src
 TN_RULE(scatter) {
-  tn_tensor& x = operand(frame, 0);
-  tn_tensor& index = index_operand(frame, 2);
-  const uint32_t dim = fix_dim(frame, 1, x.ndim());
+  const auto [x, index, dim] = IndexedDim(frame);
   require_within(frame, index, x.sizes(), dim, "x");
   if (!sizes_of(frame, 3).empty()) require_within(frame, index, sizes_of(frame, 3), -1, "src");
   take_dtype(frame, 3, x.dtype());
@@ -97,23 +108,15 @@ TN_RULE(scatter) {
 
 // index_select(x, dim, index)
 TN_RULE(index_select) {
-  tn_tensor& x = operand(frame, 0);
-  tn_tensor& index = index_operand(frame, 2);
-  const uint32_t dim = fix_dim(frame, 1, x.ndim());
-  frame.require_rank(2, 0, 1);
-  Dims shape(x.sizes());
-  shape[dim] = index.numel;
-  frame.result(0, x.dtype(), shape);
+  const IndexedDim at(frame);
+  frame.result(0, at.x.dtype(), at.selected(frame));
 }
 
 // index_add(x, dim, index, src)
 TN_RULE(index_add) {
-  tn_tensor& x = operand(frame, 0);
-  tn_tensor& index = index_operand(frame, 2);
-  const uint32_t dim = fix_dim(frame, 1, x.ndim());
-  frame.require_rank(2, 0, 1);
-  Dims expected(x.sizes());
-  expected[dim] = index.numel;
+  const IndexedDim at(frame);
+  const tn_tensor& x = at.x;
+  const Dims expected = at.selected(frame);
   frame.require(same_shape(operand(frame, 3).sizes(), expected), "src has shape {}, expected {}",
                 format_shape(frame.tensor(3).sizes()), format_shape(expected));
   take_dtype(frame, 3, x.dtype());

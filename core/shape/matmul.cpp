@@ -1,20 +1,10 @@
 // Shape rules of matrix products.
-#include "shape/rules.hpp"
 #include "shape/window.hpp"
-
-namespace tenon::core {
-namespace {
-constexpr uint64_t kNumbers = TN_MASK_REAL | TN_MASK_COMPLEX;
-}  // namespace
-}  // namespace tenon::core
 
 // NumPy's rules: a vector on the left is a row, on the right a column; leading dimensions
 // broadcast.
 TN_RULE(matmul) {
-  require_tensor(frame, 0);
-  require_tensor(frame, 1);
-  frame.require_dtype(0, kNumbers, "a numeric dtype");
-  frame.require_dtype(1, kNumbers, "a numeric dtype");
+  const tn_dtype dtype = numeric_pair(frame);
   const auto x = frame.tensor(0).sizes(), y = frame.tensor(1).sizes();
   frame.require(!x.empty() && !y.empty(),
                 "operands need at least one dimension, got shapes {} and {}", format_shape(x),
@@ -31,24 +21,19 @@ TN_RULE(matmul) {
                              : broadcast_shapes(frame, batch(x), batch(y));
   if (x.size() > 1) out.push(x[x.size() - 2]);
   if (y.size() > 1) out.push(y.back());
-  const tn_dtype dtype = promote(frame.tensor(0).dtype(), frame.tensor(1).dtype());
   frame.cast_all(dtype);
   frame.result(0, dtype, out);
 }
 
 // x (…, in) with weight (out, in): x·weightᵀ + bias, then the activation.
 TN_RULE(linear) {
-  require_tensor(frame, 0);
-  require_tensor(frame, 1);
-  frame.require_dtype(0, kNumbers, "a numeric dtype");
-  frame.require_dtype(1, kNumbers, "a numeric dtype");
+  tn_dtype dtype = numeric_pair(frame);
   const auto x = frame.tensor(0).sizes(), weight = frame.tensor(1).sizes();
   frame.require(!x.empty(), "x needs at least one dimension");
   frame.require(weight.size() == 2, "weight must be (out, in), got shape {}", format_shape(weight));
   frame.require(x.back() == weight[1],
                 "x of shape {} does not fit weight of shape {} ({} and {} features)",
                 format_shape(x), format_shape(weight), x.back(), weight[1]);
-  tn_dtype dtype = promote(frame.tensor(0).dtype(), frame.tensor(1).dtype());
   if (frame.has(2)) dtype = promote(dtype, bias_dtype(frame, 2, weight[0]));
   const std::string_view activation = frame.str(3);
   bool known = activation == "none";

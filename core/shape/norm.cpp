@@ -6,15 +6,6 @@ using namespace tenon::core;
 
 namespace {
 
-// x's dtype, integers made f32.
-tn_dtype float_operand(Frame& frame, uint32_t i) {
-  tn_tensor& x = operand(frame, i);
-  frame.require_dtype(i, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype");
-  const tn_dtype dtype = fractional(x.dtype());
-  if (dtype != x.dtype()) frame.cast(i, dtype);
-  return dtype;
-}
-
 // A parameter or statistic, which may be absent.
 void parameter(Frame& frame, uint32_t i, std::span<const int64_t> shape, tn_dtype dtype) {
   if (!frame.has(i)) return;
@@ -58,107 +49,85 @@ Dims group_shape(const Frame& frame, const tn_tensor& x, int64_t groups) {
   return Dims(shape);
 }
 
+// Results behind the first have one shape: statistics, or gradients of parameters.
+void results(Frame& frame, const tn_tensor& x, std::span<const int64_t> others) {
+  const tn_dtype dtype = fractional(x.dtype());
+  frame.result(0, dtype, x.sizes());
+  for (uint32_t k = 1; k < frame.nresults(); ++k) frame.result(k, statistic(dtype), others);
+}
+
+bool takes_tensor(const Frame& frame, uint32_t i) {
+  return frame.op().schema.args[i].type == ArgType::Tensor;
+}
+
+// A rule over x, argument 0: parameters of shape `inner` from argument `at` on, statistics of shape
+// `outer`.
+void forward(Frame& frame, std::span<const int64_t> outer, std::span<const int64_t> inner,
+             uint32_t at) {
+  const tn_tensor& x = frame.tensor(0);
+  for (; takes_tensor(frame, at); ++at)
+    parameter(frame, at, inner, statistic(fractional(x.dtype())));
+  results(frame, x, outer);
+}
+
+// A rule over (g, x, statistics…, weight, …) -> gx, gradients of the parameters.
+void backward(Frame& frame, std::span<const int64_t> outer, std::span<const int64_t> inner) {
+  const tn_tensor& x = frame.tensor(1);
+  const tn_dtype dtype = fractional(x.dtype());
+  gradient(frame, x, dtype);
+  for (uint32_t i = 2; takes_tensor(frame, i); ++i)
+    parameter(frame, i, takes_tensor(frame, i + 1) ? outer : inner, statistic(dtype));
+  results(frame, x, inner);
+}
+
 }  // namespace
 
-// layer_norm(x, shape, weight, bias, eps) -> y, mean, rstd
+// layer_norm(x, shape, weight, bias, eps) -> y, mean, rstd; rms_norm(x, shape, weight, eps) -> y, rstd
 TN_RULE(layer_norm) {
-  const tn_dtype dtype = float_operand(frame, 0);
-  tn_tensor& x = frame.tensor(0);
-  const Dims outer = outer_shape(frame, x, 1);
-  parameter(frame, 2, frame.ints(1), statistic(dtype));
-  parameter(frame, 3, frame.ints(1), statistic(dtype));
-  frame.result(0, dtype, x.sizes());
-  frame.result(1, statistic(dtype), outer);
-  frame.result(2, statistic(dtype), outer);
+  const tn_tensor& x = float_operand(frame, 0);
+  forward(frame, outer_shape(frame, x, 1), frame.ints(1), 2);
 }
 
 // layer_norm_backward(g, x, mean, rstd, weight, shape) -> gx, gweight, gbias
 TN_RULE(layer_norm_backward) {
-  const tn_dtype dtype = float_operand(frame, 1);
-  tn_tensor& x = frame.tensor(1);
-  gradient(frame, x, dtype);
-  const Dims outer = outer_shape(frame, x, 5);
-  parameter(frame, 2, outer, statistic(dtype));
-  parameter(frame, 3, outer, statistic(dtype));
-  parameter(frame, 4, frame.ints(5), statistic(dtype));
-  frame.result(0, dtype, x.sizes());
-  frame.result(1, statistic(dtype), frame.ints(5));
-  frame.result(2, statistic(dtype), frame.ints(5));
-}
-
-// rms_norm(x, shape, weight, eps) -> y, rstd
-TN_RULE(rms_norm) {
-  const tn_dtype dtype = float_operand(frame, 0);
-  tn_tensor& x = frame.tensor(0);
-  const Dims outer = outer_shape(frame, x, 1);
-  parameter(frame, 2, frame.ints(1), statistic(dtype));
-  frame.result(0, dtype, x.sizes());
-  frame.result(1, statistic(dtype), outer);
+  const tn_tensor& x = float_operand(frame, 1);
+  backward(frame, outer_shape(frame, x, 5), frame.ints(5));
 }
 
 // rms_norm_backward(g, x, rstd, weight, shape) -> gx, gweight
 TN_RULE(rms_norm_backward) {
-  const tn_dtype dtype = float_operand(frame, 1);
-  tn_tensor& x = frame.tensor(1);
-  gradient(frame, x, dtype);
-  parameter(frame, 2, outer_shape(frame, x, 4), statistic(dtype));
-  parameter(frame, 3, frame.ints(4), statistic(dtype));
-  frame.result(0, dtype, x.sizes());
-  frame.result(1, statistic(dtype), frame.ints(4));
+  const tn_tensor& x = float_operand(frame, 1);
+  backward(frame, outer_shape(frame, x, 4), frame.ints(4));
 }
 
 // group_norm(x, groups, weight, bias, eps) -> y, mean, rstd; statistics are (N, groups)
 TN_RULE(group_norm) {
-  const tn_dtype dtype = float_operand(frame, 0);
-  tn_tensor& x = frame.tensor(0);
-  const Dims groups = group_shape(frame, x, frame.integer(1));
-  parameter(frame, 2, channels(frame, x), statistic(dtype));
-  parameter(frame, 3, channels(frame, x), statistic(dtype));
-  frame.result(0, dtype, x.sizes());
-  frame.result(1, statistic(dtype), groups);
-  frame.result(2, statistic(dtype), groups);
+  const tn_tensor& x = float_operand(frame, 0);
+  forward(frame, group_shape(frame, x, frame.integer(1)), channels(frame, x), 2);
 }
 
 // group_norm_backward(g, x, mean, rstd, weight, groups) -> gx, gweight, gbias
 TN_RULE(group_norm_backward) {
-  const tn_dtype dtype = float_operand(frame, 1);
-  tn_tensor& x = frame.tensor(1);
-  gradient(frame, x, dtype);
-  const Dims groups = group_shape(frame, x, frame.integer(5));
-  parameter(frame, 2, groups, statistic(dtype));
-  parameter(frame, 3, groups, statistic(dtype));
-  parameter(frame, 4, channels(frame, x), statistic(dtype));
-  frame.result(0, dtype, x.sizes());
-  frame.result(1, statistic(dtype), channels(frame, x));
-  frame.result(2, statistic(dtype), channels(frame, x));
+  const tn_tensor& x = float_operand(frame, 1);
+  backward(frame, group_shape(frame, x, frame.integer(5)), channels(frame, x));
 }
 
 // batch_norm(x, weight, bias, running_mean, running_var, training, eps) -> y, mean, rstd;
 // statistics are (C)
 TN_RULE(batch_norm) {
-  const tn_dtype dtype = float_operand(frame, 0);
-  tn_tensor& x = frame.tensor(0);
+  const tn_tensor& x = float_operand(frame, 0);
   const Dims c = channels(frame, x);
-  for (uint32_t i = 1; i <= 4; ++i) parameter(frame, i, c, statistic(dtype));
   const bool training = frame.flag(5);
   frame.require(training || (frame.has(3) && frame.has(4)),
                 "evaluation needs running_mean and running_var");
   const int64_t values = c[0] == 0 ? 0 : x.numel / c[0];
   frame.require(!training || values > 0 || c[0] == 0,
                 "no values to take statistics of in a tensor of shape {}", format_shape(x.sizes()));
-  frame.result(0, dtype, x.sizes());
-  frame.result(1, statistic(dtype), c);
-  frame.result(2, statistic(dtype), c);
+  forward(frame, c, c, 1);
 }
 
 // batch_norm_backward(g, x, mean, rstd, weight, training) -> gx, gweight, gbias
 TN_RULE(batch_norm_backward) {
-  const tn_dtype dtype = float_operand(frame, 1);
-  tn_tensor& x = frame.tensor(1);
-  gradient(frame, x, dtype);
-  const Dims c = channels(frame, x);
-  for (uint32_t i = 2; i <= 4; ++i) parameter(frame, i, c, statistic(dtype));
-  frame.result(0, dtype, x.sizes());
-  frame.result(1, statistic(dtype), c);
-  frame.result(2, statistic(dtype), c);
+  const Dims c = channels(frame, float_operand(frame, 1));
+  backward(frame, c, c);
 }

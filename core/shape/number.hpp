@@ -44,27 +44,12 @@ inline tn_dtype raised(tn_dtype dtype, Kind kind) {
 
 // Whether an integer can be written in the dtype; others than integer dtypes take any.
 inline bool holds(tn_dtype dtype, int64_t value) {
-  switch (dtype) {
-    case TN_DTYPE_U8:
-      return value >= 0 && value <= std::numeric_limits<uint8_t>::max();
-    case TN_DTYPE_U16:
-      return value >= 0 && value <= std::numeric_limits<uint16_t>::max();
-    case TN_DTYPE_U32:
-      return value >= 0 && value <= std::numeric_limits<uint32_t>::max();
-    case TN_DTYPE_U64:
-      return value >= 0;
-    case TN_DTYPE_I8:
-      return value >= std::numeric_limits<int8_t>::min() &&
-             value <= std::numeric_limits<int8_t>::max();
-    case TN_DTYPE_I16:
-      return value >= std::numeric_limits<int16_t>::min() &&
-             value <= std::numeric_limits<int16_t>::max();
-    case TN_DTYPE_I32:
-      return value >= std::numeric_limits<int32_t>::min() &&
-             value <= std::numeric_limits<int32_t>::max();
-    default:
-      return true;
-  }
+  const bool is_signed = (TN_MASK(dtype) & TN_MASK_SIGNED) != 0;
+  if (!is_integral(dtype)) return true;
+  const auto bits = static_cast<uint32_t>(8 * dtype_size(dtype));
+  if (bits == 64) return is_signed || value >= 0;
+  const int64_t above = int64_t{1} << (is_signed ? bits - 1 : bits);
+  return value >= (is_signed ? -above : 0) && value < above;
 }
 
 inline void require_holds(const Frame& frame, tn_dtype dtype, const tn_value& number) {

@@ -13,6 +13,13 @@ inline tn_tensor& operand(const Frame& frame, uint32_t i) {
   return frame.tensor(i);
 }
 
+// The same, of a dtype within `mask`.
+inline tn_tensor& operand(const Frame& frame, uint32_t i, uint64_t mask, std::string_view what) {
+  tn_tensor& x = operand(frame, i);
+  frame.require_dtype(i, mask, what);
+  return x;
+}
+
 // Sizes of a tensor argument; a number has none.
 inline std::span<const int64_t> sizes_of(const Frame& frame, uint32_t i) {
   return frame.is_tensor(i) ? frame.tensor(i).sizes() : std::span<const int64_t>{};
@@ -25,6 +32,14 @@ inline bool same_shape(std::span<const int64_t> a, std::span<const int64_t> b) {
 // Integers and bool compute in f32 where the result is a fraction.
 inline tn_dtype fractional(tn_dtype dtype) {
   return (TN_MASK(dtype) & (TN_MASK_INT | TN_MASK_BOOL)) != 0 ? TN_DTYPE_F32 : dtype;
+}
+
+// A real operand, integers made f32; the kernel sees fractional(x.dtype()).
+inline tn_tensor& float_operand(Frame& frame, uint32_t i,
+                                uint64_t mask = TN_MASK_REAL | TN_MASK_BOOL) {
+  tn_tensor& x = operand(frame, i, mask, "a real dtype");
+  if (const tn_dtype dtype = fractional(x.dtype()); dtype != x.dtype()) frame.cast(i, dtype);
+  return x;
 }
 
 // What sums of a dtype are kept in.
@@ -50,10 +65,31 @@ inline tn_dtype sum_result(Frame& frame, uint32_t dtype_arg) {
   return out;
 }
 
+// The common dtype of operands 0 and 1, which are numeric tensors.
+inline tn_dtype numeric_pair(const Frame& frame) {
+  constexpr uint64_t kNumbers = TN_MASK_REAL | TN_MASK_COMPLEX;
+  const tn_tensor& x = operand(frame, 0, kNumbers, "a numeric dtype");
+  return promote(x.dtype(), operand(frame, 1, kNumbers, "a numeric dtype").dtype());
+}
+
+// A shape: no negative sizes, and not too many.
+inline void require_sizes(const Frame& frame, std::span<const int64_t> shape) {
+  frame.require(shape.size() <= TN_MAX_DIMS, "{} dimensions, at most {} possible", shape.size(),
+                TN_MAX_DIMS);
+  for (const int64_t size : shape)
+    frame.require(size >= 0, "negative size in shape {}", format_shape(shape));
+}
+
+// How gelu is computed, where the op has that argument.
+inline void require_approximation(const Frame& frame, uint32_t i) {
+  if (frame.nargs() > i && frame.arg(i).tag == TN_VALUE_STR)
+    frame.require(frame.str(i) == "none" || frame.str(i) == "tanh",
+                  "approximate is \"none\" or \"tanh\", got \"{}\"", frame.str(i));
+}
+
 // An index tensor: any integer dtype, read as i64.
 inline tn_tensor& index_operand(Frame& frame, uint32_t i) {
-  tn_tensor& index = operand(frame, i);
-  frame.require_dtype(i, TN_MASK_INT, "an integer dtype");
+  tn_tensor& index = operand(frame, i, TN_MASK_INT, "an integer dtype");
   frame.cast(i, TN_DTYPE_I64);
   return index;
 }

@@ -1,5 +1,4 @@
 // Shape rules of pooling, resampling and padding.
-#include "shape/rules.hpp"
 #include "shape/window.hpp"
 
 namespace tenon::core {
@@ -62,6 +61,14 @@ void require_mode(const Frame& frame, std::string_view mode, uint32_t spatial) {
                 spatial);
 }
 
+// g, argument 0, can come from an input of that shape: the same (N, C).
+void require_planes(const Frame& frame, std::span<const int64_t> g,
+                    std::span<const int64_t> shape) {
+  frame.require(g.size() == shape.size() && g[0] == shape[0] && g[1] == shape[1],
+                "g of shape {} does not belong to an input of shape {}", format_shape(g),
+                format_shape(shape));
+}
+
 void require_grad_shape(const Frame& frame, std::span<const int64_t> expected) {
   frame.require(Dims(frame.tensor(0).sizes()) == Dims(expected),
                 "g has shape {}, the forward op gives {}", format_shape(frame.tensor(0).sizes()),
@@ -108,60 +115,47 @@ Dims padded(const Frame& frame, std::span<const int64_t> shape, std::span<const 
 }  // namespace tenon::core
 
 TN_RULE(max_pool) {
-  require_tensor(frame, 0);
-  frame.require_dtype(0, TN_MASK_REAL, "a real dtype");
-  const Dims out = pool_shape(frame, frame.tensor(0).sizes(), {1, 2, 3, 4, 5});
-  frame.result(0, frame.tensor(0).dtype(), out);
+  const tn_tensor& x = operand(frame, 0, TN_MASK_REAL, "a real dtype");
+  const Dims out = pool_shape(frame, x.sizes(), {1, 2, 3, 4, 5});
+  frame.result(0, x.dtype(), out);
   frame.result(1, TN_DTYPE_I64, out);
 }
 
 TN_RULE(avg_pool) {
-  require_tensor(frame, 0);
-  frame.require_dtype(0, TN_MASK_FLOAT, "a floating-point dtype");
-  frame.result(0, frame.tensor(0).dtype(),
-               pool_shape(frame, frame.tensor(0).sizes(), {1, 2, 3, 0, 4}));
+  const tn_tensor& x = operand(frame, 0, TN_MASK_FLOAT, "a floating-point dtype");
+  frame.result(0, x.dtype(), pool_shape(frame, x.sizes(), {1, 2, 3, 0, 4}));
 }
 
 TN_RULE(adaptive_pool) {
-  require_tensor(frame, 0);
-  frame.require_dtype(0, TN_MASK_FLOAT, "a floating-point dtype");
-  frame.result(0, frame.tensor(0).dtype(), resized(frame, 1));
+  const tn_tensor& x = operand(frame, 0, TN_MASK_FLOAT, "a floating-point dtype");
+  frame.result(0, x.dtype(), resized(frame, 1));
 }
 
 TN_RULE(adaptive_max_pool) {
-  require_tensor(frame, 0);
-  frame.require_dtype(0, TN_MASK_REAL, "a real dtype");
+  const tn_tensor& x = operand(frame, 0, TN_MASK_REAL, "a real dtype");
   const Dims out = resized(frame, 1);
-  frame.result(0, frame.tensor(0).dtype(), out);
+  frame.result(0, x.dtype(), out);
   frame.result(1, TN_DTYPE_I64, out);
 }
 
 // shape: of x; indices are places in a plane of x
 TN_RULE(pool_backward_indices) {
-  require_tensor(frame, 0);
-  require_tensor(frame, 1);
-  frame.require_dtype(0, TN_MASK_REAL, "a real dtype");
-  frame.require_dtype(1, TN_MASK(TN_DTYPE_I64), "dtype i64");
-  const auto g = frame.tensor(0).sizes(), shape = shape_argument(frame, 2);
+  const tn_tensor& gradient = operand(frame, 0, TN_MASK_REAL, "a real dtype");
+  const tn_tensor& indices = operand(frame, 1, TN_MASK(TN_DTYPE_I64), "dtype i64");
+  const auto g = gradient.sizes(), shape = shape_argument(frame, 2);
   spatial_rank(frame, shape, "shape");
-  frame.require(Dims(g) == Dims(frame.tensor(1).sizes()),
-                "g and indices differ in shape: {} and {}", format_shape(g),
-                format_shape(frame.tensor(1).sizes()));
-  frame.require(g.size() == shape.size() && g[0] == shape[0] && g[1] == shape[1],
-                "g of shape {} does not belong to an input of shape {}", format_shape(g),
-                format_shape(shape));
-  frame.result(0, frame.tensor(0).dtype(), shape);
+  frame.require(Dims(g) == Dims(indices.sizes()), "g and indices differ in shape: {} and {}",
+                format_shape(g), format_shape(indices.sizes()));
+  require_planes(frame, g, shape);
+  frame.result(0, gradient.dtype(), shape);
 }
 
 // avg_pool_backward, adaptive_avg_pool_backward and interpolate_backward; shape: of x
 TN_RULE(pool_backward) {
-  require_tensor(frame, 0);
-  frame.require_dtype(0, TN_MASK_FLOAT, "a floating-point dtype");
-  const auto g = frame.tensor(0).sizes(), shape = shape_argument(frame, 1);
+  const tn_tensor& gradient = operand(frame, 0, TN_MASK_FLOAT, "a floating-point dtype");
+  const auto g = gradient.sizes(), shape = shape_argument(frame, 1);
   const uint32_t n = spatial_rank(frame, shape, "shape");
-  frame.require(g.size() == shape.size() && g[0] == shape[0] && g[1] == shape[1],
-                "g of shape {} does not belong to an input of shape {}", format_shape(g),
-                format_shape(shape));
+  require_planes(frame, g, shape);
   if (frame.op().name() == "avg_pool_backward") {
     require_grad_shape(frame, pool_shape(frame, shape, {2, 3, 4, 0, 5}));
   } else {
@@ -170,25 +164,22 @@ TN_RULE(pool_backward) {
                     format_shape(g), format_shape(shape));
     if (frame.op().name() == "interpolate_backward") require_mode(frame, frame.str(2), n);
   }
-  frame.result(0, frame.tensor(0).dtype(), shape);
+  frame.result(0, gradient.dtype(), shape);
 }
 
 TN_RULE(interpolate) {
-  require_tensor(frame, 0);
-  frame.require_dtype(0, TN_MASK_FLOAT, "a floating-point dtype");
+  const tn_tensor& x = operand(frame, 0, TN_MASK_FLOAT, "a floating-point dtype");
   const Dims out = resized(frame, 1);
   require_mode(frame, frame.str(2), out.n - 2);
-  frame.result(0, frame.tensor(0).dtype(), out);
+  frame.result(0, x.dtype(), out);
 }
 
 TN_RULE(pad) {
-  require_tensor(frame, 0);
-  frame.result(0, frame.tensor(0).dtype(),
-               padded(frame, frame.tensor(0).sizes(), frame.ints(1), frame.str(2), 1));
+  const tn_tensor& x = operand(frame, 0);
+  frame.result(0, x.dtype(), padded(frame, x.sizes(), frame.ints(1), frame.str(2), 1));
 }
 
 TN_RULE(pad_backward) {
-  require_tensor(frame, 0);
-  frame.result(0, frame.tensor(0).dtype(),
-               padded(frame, frame.tensor(0).sizes(), frame.ints(1), frame.str(2), -1));
+  const tn_tensor& x = operand(frame, 0);
+  frame.result(0, x.dtype(), padded(frame, x.sizes(), frame.ints(1), frame.str(2), -1));
 }

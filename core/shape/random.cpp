@@ -6,9 +6,11 @@ using namespace tenon::core;
 
 namespace {
 
-void require_sizes(const Frame& frame, std::span<const int64_t> shape) {
-  for (int64_t size : shape)
-    frame.require(size >= 0, "negative size in shape {}", format_shape(shape));
+// The integer dtype that argument `i` asks for.
+tn_dtype integer_dtype(const Frame& frame, uint32_t i) {
+  const tn_dtype dtype = frame.dtype_or(i, TN_DTYPE_I64);
+  frame.require(is_integral(dtype), "dtype must be an integer dtype, got {}", dtype_name(dtype));
+  return dtype;
 }
 
 }  // namespace
@@ -29,8 +31,7 @@ TN_RULE(random_real) {
 
 // randint(shape, low, high, dtype, device, generator)
 TN_RULE(random_int) {
-  const tn_dtype dtype = frame.dtype_or(3, TN_DTYPE_I64);
-  frame.require(is_integral(dtype), "dtype must be an integer dtype, got {}", dtype_name(dtype));
+  const tn_dtype dtype = integer_dtype(frame, 3);
   require_sizes(frame, frame.ints(0));
   const int64_t low = frame.integer(1), high = frame.integer(2);
   frame.require(low < high, "nothing in the range from {} to below {}", low, high);
@@ -41,8 +42,7 @@ TN_RULE(random_int) {
 
 // randperm(n, dtype, device, generator)
 TN_RULE(randperm) {
-  const tn_dtype dtype = frame.dtype_or(1, TN_DTYPE_I64);
-  frame.require(is_integral(dtype), "dtype must be an integer dtype, got {}", dtype_name(dtype));
+  const tn_dtype dtype = integer_dtype(frame, 1);
   const int64_t n = frame.integer(0);
   frame.require(n >= 0, "n is {}, must not be negative", n);
   frame.require(n == 0 || holds(dtype, n - 1), "{} does not fit {}", n - 1, dtype_name(dtype));
@@ -51,17 +51,13 @@ TN_RULE(randperm) {
 
 // bernoulli(p, generator): 0 or 1 in p's dtype
 TN_RULE(bernoulli) {
-  const tn_tensor& p = operand(frame, 0);
-  const tn_dtype dtype = fractional(p.dtype());
-  frame.require_dtype(0, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype");
-  if (dtype != p.dtype()) frame.cast(0, dtype);
-  frame.result(0, dtype, p.sizes());
+  const tn_tensor& p = float_operand(frame, 0);
+  frame.result(0, fractional(p.dtype()), p.sizes());
 }
 
 // dropout_mask(x, p, generator): 0 with probability p, 1 / (1 - p) otherwise, in x's dtype
 TN_RULE(dropout_mask) {
-  const tn_tensor& x = operand(frame, 0);
-  frame.require_dtype(0, TN_MASK_FLOAT, "a float dtype");
+  const tn_tensor& x = operand(frame, 0, TN_MASK_FLOAT, "a float dtype");
   const double p = frame.real(1);
   frame.require(p >= 0 && p <= 1, "p is {}, must lie in [0, 1]", p);
   frame.result(0, x.dtype(), x.sizes());

@@ -1,9 +1,11 @@
 // Reductions: the loop's last dimensions are reduced, `dims` absent means all of them.
-#include "shape/operands.hpp"
+#include "shape/number.hpp"
 
 using namespace tenon::core;
 
 namespace {
+
+constexpr uint64_t kReal = TN_MASK_REAL | TN_MASK_BOOL;
 
 // Without an identity every result needs at least one element.
 void require_elements(const Frame& frame, const tn_tensor& x, uint32_t mask) {
@@ -23,8 +25,7 @@ TN_RULE(reduce_sum) {
 
 // min(x, dims, keepdim), max
 TN_RULE(reduce_order) {
-  tn_tensor& x = operand(frame, 0);
-  frame.require_dtype(0, TN_MASK_REAL | TN_MASK_BOOL, "an ordered dtype");
+  tn_tensor& x = operand(frame, 0, TN_MASK_REAL | TN_MASK_BOOL, "an ordered dtype");
   const uint32_t mask = frame.dim_mask(1, x.ndim());
   require_elements(frame, x, mask);
   frame.reduce(x.dtype(), mask, frame.flag(2));
@@ -32,23 +33,17 @@ TN_RULE(reduce_order) {
 
 // mean(x, dims, keepdim), var(x, dims, correction, keepdim)
 TN_RULE(reduce_float) {
-  tn_tensor& x = operand(frame, 0);
   const bool var = frame.nargs() == 4;
-  if (var) frame.require_dtype(0, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype");
-  const tn_dtype out = fractional(x.dtype());
-  if (out != x.dtype()) frame.cast(0, out);
-  frame.reduce(out, frame.dim_mask(1, x.ndim()), frame.flag(var ? 3 : 2));
+  const tn_tensor& x = float_operand(frame, 0, var ? kReal : TN_MASK_ALL);
+  frame.reduce(fractional(x.dtype()), frame.dim_mask(1, x.ndim()), frame.flag(var ? 3 : 2));
 }
 
 // logsumexp(x, dims, keepdim), norm(x, p, dims, keepdim); the norm of complex numbers is real
 TN_RULE(reduce_real) {
-  tn_tensor& x = operand(frame, 0);
   const uint32_t dims = frame.nargs() == 4 ? 2 : 1;
-  if (dims == 1) frame.require_dtype(0, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype");
-  const tn_dtype in = fractional(x.dtype());
-  if (in != x.dtype()) frame.cast(0, in);
-  const tn_dtype out = in == TN_DTYPE_C64 ? TN_DTYPE_F32 : in == TN_DTYPE_C128 ? TN_DTYPE_F64 : in;
-  frame.reduce(out, frame.dim_mask(dims, x.ndim()), frame.flag(dims + 1));
+  const tn_tensor& x = float_operand(frame, 0, dims == 1 ? kReal : TN_MASK_ALL);
+  frame.reduce(real_part(fractional(x.dtype())), frame.dim_mask(dims, x.ndim()),
+               frame.flag(dims + 1));
 }
 
 // any(x, dims, keepdim), all
@@ -59,8 +54,7 @@ TN_RULE(reduce_bool) {
 
 // argmin(x, dim, keepdim), argmax; dim absent: the position in row-major order
 TN_RULE(reduce_arg) {
-  tn_tensor& x = operand(frame, 0);
-  frame.require_dtype(0, TN_MASK_REAL | TN_MASK_BOOL, "an ordered dtype");
+  tn_tensor& x = operand(frame, 0, TN_MASK_REAL | TN_MASK_BOOL, "an ordered dtype");
   const uint32_t all = (1u << x.ndim()) - 1;
   const uint32_t mask = frame.has(1) ? 1u << frame.wrap_dim(frame.integer(1), x.ndim()) : all;
   require_elements(frame, x, mask);

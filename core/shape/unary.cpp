@@ -24,14 +24,12 @@ TN_RULE(unary_arith) {
   frame.elementwise(dtype);
 }
 
-// abs: of complex numbers real
+// abs, real, imag: of complex numbers real
 TN_RULE(unary_abs) { frame.elementwise(real_part(operand(frame, 0).dtype())); }
 
 // floor, ceil, round, trunc: integers stay as they are
 TN_RULE(unary_round) {
-  const tn_dtype dtype = operand(frame, 0).dtype();
-  frame.require_dtype(0, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype");
-  frame.elementwise(dtype);
+  frame.elementwise(operand(frame, 0, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype").dtype());
 }
 
 // exp, log, sin, …: integers give f32
@@ -39,16 +37,10 @@ TN_RULE(unary_float) { unary(frame, fractional(operand(frame, 0).dtype())); }
 
 // erf, sigmoid, …: the same, without complex numbers
 TN_RULE(unary_real) {
-  const tn_dtype dtype = fractional(operand(frame, 0).dtype());
-  frame.require_dtype(0, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype");
-  if (frame.nargs() > 1 && frame.arg(1).tag == TN_VALUE_STR)
-    frame.require(frame.str(1) == "none" || frame.str(1) == "tanh",
-                  "approximate is \"none\" or \"tanh\", got \"{}\"", frame.str(1));
+  const tn_dtype dtype = fractional(float_operand(frame, 0).dtype());
+  require_approximation(frame, 1);
   unary(frame, dtype);
 }
-
-// real, imag
-TN_RULE(unary_part) { frame.elementwise(real_part(operand(frame, 0).dtype())); }
 
 // isnan, signbit, logical_not, …: bool
 TN_RULE(unary_test) {
@@ -60,15 +52,12 @@ TN_RULE(unary_test) {
 
 // bitwise_not
 TN_RULE(unary_bits) {
-  const tn_dtype dtype = operand(frame, 0).dtype();
-  frame.require_dtype(0, TN_MASK_INT | TN_MASK_BOOL, "an integer dtype or bool");
-  frame.elementwise(dtype);
+  frame.elementwise(
+      operand(frame, 0, TN_MASK_INT | TN_MASK_BOOL, "an integer dtype or bool").dtype());
 }
 
-// clone
+// clone, contiguous
 TN_RULE(unary_copy) { frame.elementwise(operand(frame, 0).dtype()); }
-
-TN_RULE(contiguous) { frame.elementwise(operand(frame, 0).dtype()); }
 
 // cast(x, dtype): the kernel converts
 TN_RULE(cast) {
@@ -80,8 +69,7 @@ TN_RULE(cast) {
 
 // clamp(x, min, max): integers clamped by a fraction give f32
 TN_RULE(clamp) {
-  const tn_dtype x = operand(frame, 0).dtype();
-  frame.require_dtype(0, TN_MASK_REAL, "a real dtype");
+  const tn_dtype x = operand(frame, 0, TN_MASK_REAL, "a real dtype").dtype();
   frame.require(frame.has(1) || frame.has(2), "min or max must be given");
   tn_dtype dtype = x;
   for (uint32_t i = 1; i < 3; ++i) {

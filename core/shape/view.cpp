@@ -6,32 +6,32 @@
 #include <vector>
 
 #include "autograd/record.hpp"
+#include "dispatch/call.hpp"
 #include "tenon/autograd.h"
 
 namespace tenon::core {
 namespace {
 
-// Records nothing while it lives.
-struct NoRecord {
-  uint32_t before = t_modes;
-  NoRecord() { t_modes = before & ~TN_MODE_GRAD; }
-  ~NoRecord() { t_modes = before; }
-};
-
 Ref contiguous_copy(tn_tensor& x) {
   static const tn_op& op = builtin("contiguous");
-  NoRecord quiet;
-  tn_value arg{};
-  arg.tag = TN_VALUE_TENSOR;
-  arg.as.tensor = &x;
-  tn_tensor* out = nullptr;
-  check(tn_op_call(&op, &arg, 1, &out, 1));
-  return Ref(out);
+  const Without quiet(TN_MODE_GRAD);
+  const tn_value arg = tensor_value(&x);
+  return call_one(op, &arg, 1);
 }
 
 tn_tensor* with_dims(const tn_tensor& x, const Dims& shape, const Dims& strides,
                      int64_t offset = 0) {
   return make_view(x, shape, strides, offset);
+}
+
+// Sizes and strides of the dimensions that `keep` says yes to.
+template <class Keep>
+void kept_dims(const tn_tensor& x, Keep&& keep, Dims& shape, Dims& strides) {
+  for (uint32_t d = 0; d < x.ndim(); ++d) {
+    if (!keep(d)) continue;
+    shape.push(x.shape()[d]);
+    strides.push(x.strides()[d]);
+  }
 }
 
 // Strides that give `x` the shape `shape` over the same elements; false when there are none. Walks
@@ -112,12 +112,9 @@ tn_tensor* view_flatten(Frame& frame, tn_tensor& x) {
   const uint32_t start = frame.wrap_dim(frame.integer(1), x.ndim());
   const uint32_t end = frame.wrap_dim(frame.integer(2), x.ndim());
   frame.require(start <= end, "start {} lies behind end {}", start, end);
-  Dims shape;
-  for (uint32_t d = 0; d < start; ++d) shape.push(x.shape()[d]);
-  int64_t merged = 1;
-  for (uint32_t d = start; d <= end; ++d) merged *= x.shape()[d];
-  shape.push(merged);
-  for (uint32_t d = end + 1; d < x.ndim(); ++d) shape.push(x.shape()[d]);
+  Dims shape(x.sizes().first(start + 1));
+  for (uint32_t d = start + 1; d < x.ndim(); ++d)
+    d <= end ? static_cast<void>(shape[start] *= x.shape()[d]) : shape.push(x.shape()[d]);
   return reshaped(x, shape);
 }
 
@@ -174,14 +171,12 @@ tn_tensor* view_squeeze(Frame& frame, tn_tensor& x) {
   const bool named = frame.has(1);
   const uint32_t mask = frame.dim_mask(1, x.ndim());
   Dims shape, strides;
-  for (uint32_t d = 0; d < x.ndim(); ++d) {
-    const bool drop = (mask >> d & 1u) != 0 && x.shape()[d] == 1;
-    frame.require(drop || !named || (mask >> d & 1u) == 0, "dim {} has size {}, not 1", d,
-                  x.shape()[d]);
-    if (drop) continue;
-    shape.push(x.shape()[d]);
-    strides.push(x.strides()[d]);
-  }
+  const auto stays = [&](uint32_t d) {
+    const bool meant = (mask >> d & 1u) != 0, drop = meant && x.shape()[d] == 1;
+    frame.require(drop || !named || !meant, "dim {} has size {}, not 1", d, x.shape()[d]);
+    return !drop;
+  };
+  kept_dims(x, stays, shape, strides);
   return with_dims(x, shape, strides);
 }
 
@@ -233,11 +228,8 @@ tn_tensor* view_select(Frame& frame, tn_tensor& x) {
   if (index < 0 || index >= n)
     frame.fail(TN_OUT_OF_RANGE, "index {} out of range for dim {} of size {}", wanted, at, n);
   Dims shape, strides;
-  for (uint32_t d = 0; d < x.ndim(); ++d) {
-    if (d == at) continue;
-    shape.push(x.shape()[d]);
-    strides.push(x.strides()[d]);
-  }
+  kept_dims(
+      x, [&](uint32_t d) { return d != at; }, shape, strides);
   return with_dims(x, shape, strides, index * x.strides()[at]);
 }
 
@@ -264,11 +256,8 @@ tn_tensor* view_diagonal(Frame& frame, tn_tensor& x) {
   if (k >= 0 && k < cols) count = std::min(rows, cols - k);
   if (k < 0 && k > -rows) count = std::min(rows + k, cols);
   Dims shape, strides;
-  for (uint32_t d = 0; d < x.ndim(); ++d) {
-    if (d == a || d == b) continue;
-    shape.push(x.shape()[d]);
-    strides.push(x.strides()[d]);
-  }
+  kept_dims(
+      x, [&](uint32_t d) { return d != a && d != b; }, shape, strides);
   shape.push(count);
   strides.push(x.strides()[a] + x.strides()[b]);
   const int64_t offset = count == 0 ? 0 : k >= 0 ? k * x.strides()[b] : -k * x.strides()[a];

@@ -1,23 +1,17 @@
 // What the rules of products, convolution and pooling share.
 #pragma once
 
-#include "dispatch/frame.hpp"
+#include "shape/operands.hpp"
 
 namespace tenon::core {
 
-// Throws unless argument i is a tensor rather than a number.
-inline void require_tensor(const Frame& frame, uint32_t i) {
-  frame.require(frame.is_tensor(i), "{} must be a tensor", frame.op().schema.args[i].name);
-}
-
 // The dtype of a bias, which must be a vector of `size` elements.
 inline tn_dtype bias_dtype(const Frame& frame, uint32_t i, int64_t size) {
-  require_tensor(frame, i);
-  frame.require_dtype(i, TN_MASK_REAL | TN_MASK_COMPLEX, "a numeric dtype");
-  const auto shape = frame.tensor(i).sizes();
+  const tn_tensor& bias = operand(frame, i, TN_MASK_REAL | TN_MASK_COMPLEX, "a numeric dtype");
+  const auto shape = bias.sizes();
   frame.require(shape.size() == 1 && shape[0] == size, "bias must have shape {}, got {}",
                 format_shape(std::span(&size, 1)), format_shape(shape));
-  return frame.tensor(i).dtype();
+  return bias.dtype();
 }
 
 // Number of dimensions behind (N, C), which must be 1 to 3.

@@ -101,7 +101,7 @@ Storage* init_storage(tn_tensor* header, tn_device& device) {
   storage->block = Block{};
   storage->release = nullptr;
   storage->release_ctx = nullptr;
-  storage->inlined = header->block_class == kSmallBlock;
+  storage->unowned = header->block_class == kSmallBlock;
   storage->read_only = 0;
   header->storage = storage;
   header->device = &device;
@@ -116,7 +116,7 @@ void release_storage(Storage* storage) noexcept {
   tn_device& device = *storage->device;
   if (storage->release != nullptr) {
     storage->release(storage->release_ctx);
-  } else if (!storage->inlined) {
+  } else if (!storage->unowned) {
     deallocate(device, storage->block);
     if (!device.is_host()) device.live_storages.fetch_sub(1, std::memory_order_relaxed);
   }
@@ -196,7 +196,7 @@ tn_tensor* make_wrapped(void* data, tn_dtype dtype, std::span<const int64_t> sha
     fail(TN_INVALID_ARGUMENT, "no data for shape {}", format_shape(shape));
   tn_tensor* tensor = take_block(kOwnBlock);
   Storage* storage = init_storage(tensor, host_device());
-  storage->inlined = release == nullptr;  // nothing to free
+  storage->unowned = release == nullptr;
   storage->release = release;
   storage->release_ctx = ctx;
   storage->read_only = read_only;

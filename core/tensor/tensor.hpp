@@ -25,7 +25,8 @@ struct Storage {
   Block block;                 // unused for wrapped and inline bytes
   void (*release)(void* ctx);  // of wrapped memory
   void* release_ctx;
-  uint8_t inlined;  // lies in the block of the header that made it
+  uint8_t
+      unowned;  // no block to give back: the bytes lie in the header's, or belong to somebody else
   uint8_t read_only;
 };
 
@@ -46,6 +47,14 @@ struct Dims {
   operator std::span<const int64_t>() const { return {v, n}; }
   bool operator==(const Dims& other) const;
 };
+
+// Few dimensions are quicker than a call of memcmp.
+inline bool same_dims(std::span<const int64_t> a, std::span<const int64_t> b) {
+  if (a.size() != b.size()) return false;
+  for (size_t d = 0; d < a.size(); ++d)
+    if (a[d] != b[d]) return false;
+  return true;
+}
 
 // tn_tensor.flags
 constexpr uint8_t kRequiresGrad = 1;  // leaf that collects a gradient, or has a grad_fn

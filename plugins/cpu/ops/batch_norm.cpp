@@ -104,19 +104,17 @@ void batch_norm(const tn_call& call) {
   });
 }
 
+template <class T>
+void add_of(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_BATCH_NORM,
+            .dtypes = TN_MASK(kDtype<T>),
+            .run = run_of<batch_norm<T>>});
+}
 void add_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_BATCH_NORM,
-            .dtypes = TN_MASK(TN_DTYPE_F32),
-            .run = run_of<batch_norm<float>>});
-  list.add({.schema = TN_SCHEMA_BATCH_NORM,
-            .dtypes = TN_MASK(TN_DTYPE_F64),
-            .run = run_of<batch_norm<double>>});
-  list.add({.schema = TN_SCHEMA_BATCH_NORM,
-            .dtypes = TN_MASK(TN_DTYPE_F16),
-            .run = run_of<batch_norm<F16>>});
-  list.add({.schema = TN_SCHEMA_BATCH_NORM,
-            .dtypes = TN_MASK(TN_DTYPE_BF16),
-            .run = run_of<batch_norm<BF16>>});
+  add_of<float>(list);
+  add_of<double>(list);
+  add_of<F16>(list);
+  add_of<BF16>(list);
 }
 
 }  // namespace

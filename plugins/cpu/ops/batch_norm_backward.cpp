@@ -113,19 +113,17 @@ void backward(const tn_call& call) {
       });
 }
 
+template <class T>
+void add_of(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_BATCH_NORM_BACKWARD,
+            .dtypes = TN_MASK(kDtype<T>),
+            .run = run_of<backward<T>>});
+}
 void add_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_BATCH_NORM_BACKWARD,
-            .dtypes = TN_MASK(TN_DTYPE_F32),
-            .run = run_of<backward<float>>});
-  list.add({.schema = TN_SCHEMA_BATCH_NORM_BACKWARD,
-            .dtypes = TN_MASK(TN_DTYPE_F64),
-            .run = run_of<backward<double>>});
-  list.add({.schema = TN_SCHEMA_BATCH_NORM_BACKWARD,
-            .dtypes = TN_MASK(TN_DTYPE_F16),
-            .run = run_of<backward<F16>>});
-  list.add({.schema = TN_SCHEMA_BATCH_NORM_BACKWARD,
-            .dtypes = TN_MASK(TN_DTYPE_BF16),
-            .run = run_of<backward<BF16>>});
+  add_of<float>(list);
+  add_of<double>(list);
+  add_of<F16>(list);
+  add_of<BF16>(list);
 }
 
 }  // namespace

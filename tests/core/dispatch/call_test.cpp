@@ -67,8 +67,8 @@ class Calls : public testing::Test {
 
 TEST_F(Calls, HighestPriorityWinsAndLeavesAgain) {
   tn_kernel low = kernel(1000), high = kernel(2000);
-  register_kernels("test.a", "cpu", &low, 1, sizeof(low));
-  register_kernels("test.b", "cpu", &high, 1, sizeof(high));
+  register_kernels("test.a", "cpu", {&low, 1});
+  register_kernels("test.b", "cpu", {&high, 1});
   const tn_op& op = require_op("logaddexp");
   EXPECT_EQ(to_view(tn_op_provider(&op, &host_device(), TN_DTYPE_F32)), "test.b");
   EXPECT_EQ(count_kernels("test.b"), 1u);
@@ -78,7 +78,7 @@ TEST_F(Calls, HighestPriorityWinsAndLeavesAgain) {
 
 TEST_F(Calls, ContiguousOperandsAndNumbersAreOneLoop) {
   tn_kernel k = kernel(3000);
-  register_kernels("test.a", "cpu", &k, 1, sizeof(k));
+  register_kernels("test.a", "cpu", {&k, 1});
   Ref x = floats({4, 5});
   add(tensor_value(x.get()), tensor_value(x.get()));
   EXPECT_EQ(g_count.flags, TN_CALL_CONTIGUOUS);
@@ -97,8 +97,8 @@ TEST_F(Calls, SupportsIsAskedInOrder) {
   };
   tn_kernel picky = kernel(5000), plain = kernel(4000);
   picky.supports = refuse;
-  register_kernels("test.a", "cpu", &picky, 1, sizeof(picky));
-  register_kernels("test.b", "cpu", &plain, 1, sizeof(plain));
+  register_kernels("test.a", "cpu", {&picky, 1});
+  register_kernels("test.b", "cpu", {&plain, 1});
   Ref x = floats({3});
   add(tensor_value(x.get()), tensor_value(x.get()));
   EXPECT_EQ(g_count.asked, 1);
@@ -113,7 +113,7 @@ TEST_F(Calls, PlansAreMadeOnceAShapeAndReleasedWithTheKernel) {
     return nullptr;
   };
   k.release = [](void*, void* plan) { g_count.released += plan == &g_count; };
-  register_kernels("test.a", "cpu", &k, 1, sizeof(k));
+  register_kernels("test.a", "cpu", {&k, 1});
   Ref x = floats({3}), y = floats({4});
   for (int i = 0; i < 3; ++i) add(tensor_value(x.get()), tensor_value(x.get()));
   add(tensor_value(y.get()), tensor_value(y.get()));
@@ -131,7 +131,7 @@ TEST_F(Calls, ScratchMemoryIsThereAndAligned) {
         call->scratch != nullptr && reinterpret_cast<uintptr_t>(call->scratch) % 64 == 0;
     return nullptr;
   };
-  register_kernels("test.a", "cpu", &k, 1, sizeof(k));
+  register_kernels("test.a", "cpu", {&k, 1});
   Ref x = floats({3});
   add(tensor_value(x.get()), tensor_value(x.get()));
   EXPECT_EQ(g_count.runs, 1);
@@ -142,7 +142,7 @@ TEST_F(Calls, AKernelsErrorReachesTheCaller) {
   k.run = [](void*, void*, const tn_call*) {
     return tn_status_make(TN_DEVICE_LOST, to_str("gone"));
   };
-  register_kernels("test.a", "cpu", &k, 1, sizeof(k));
+  register_kernels("test.a", "cpu", {&k, 1});
   Ref x = floats({3});
   EXPECT_EQ(error_of([&] { add(tensor_value(x.get()), tensor_value(x.get())); }), "gone");
 }
@@ -150,18 +150,15 @@ TEST_F(Calls, AKernelsErrorReachesTheCaller) {
 TEST_F(Calls, RegistrationIsAllOrNothing) {
   tn_kernel two[2] = {kernel(7000), kernel(7000)};
   two[1].op = to_str("logaddexp(Tensor x, Tensor y) -> Tensor @2");
-  std::string error =
-      error_of([&] { register_kernels("test.a", "cpu", two, 2, sizeof(tn_kernel)); });
+  std::string error = error_of([&] { register_kernels("test.a", "cpu", two); });
   EXPECT_NE(error.find("@2"), std::string::npos) << error;
   EXPECT_EQ(count_kernels("test.a"), 0u);
   two[1].op = to_str("no_such_op(Tensor x) -> Tensor @1");
-  error = error_of([&] { register_kernels("test.a", "cpu", two, 2, sizeof(tn_kernel)); });
+  error = error_of([&] { register_kernels("test.a", "cpu", two); });
   EXPECT_NE(error.find("unknown op 'no_such_op'"), std::string::npos) << error;
   two[1] = kernel(1);
   two[1].run = nullptr;
-  EXPECT_NE(error_of([&] {
-              register_kernels("test.a", "cpu", two, 2, sizeof(tn_kernel));
-            }).find("no run"),
+  EXPECT_NE(error_of([&] { register_kernels("test.a", "cpu", two); }).find("no run"),
             std::string::npos);
 }
 
@@ -184,7 +181,7 @@ TEST_F(Calls, ErrorsNameOpAndValues) {
 
 TEST_F(Calls, HooksSeeEveryCallAndMayStopIt) {
   tn_kernel k = kernel(6000);
-  register_kernels("test.a", "cpu", &k, 1, sizeof(k));
+  register_kernels("test.a", "cpu", {&k, 1});
   static std::string log;
   log.clear();
   tn_call_hooks hooks{};
@@ -210,7 +207,7 @@ TEST_F(Calls, HooksSeeEveryCallAndMayStopIt) {
 
 TEST_F(Calls, PlacementCountsCalls) {
   tn_kernel k = kernel(6000);
-  register_kernels("test.a", "cpu", &k, 1, sizeof(k));
+  register_kernels("test.a", "cpu", {&k, 1});
   Ref x = floats({3});
   tn_placement_enable(1);
   for (int i = 0; i < 3; ++i) add(tensor_value(x.get()), tensor_value(x.get()));
