@@ -61,9 +61,18 @@ bool copy_without_kernel(Frame& frame, tn_tensor* const* into, tn_tensor** outs)
   return true;
 }
 
-}  // namespace
+// Errors from below an op (sizes, memory, the device) get its name.
+template <class Body>
+auto named(const tn_op& op, Body&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).starts_with('[')) throw;
+    fail(error.code(), "[{}] {}", op.name(), error.what());
+  }
+}
 
-std::string_view compute(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
+std::string_view compute_unnamed(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
   const tn_op& op = frame.op();
   if (kernels_on(op, frame.device()) == nullptr) ensure_discovered();
   op.rule(frame);
@@ -86,6 +95,12 @@ std::string_view compute(Frame& frame, tn_tensor* const* into, tn_tensor** outs)
   }
   run_on_host(frame, into, outs);
   return kHostFallback;
+}
+
+}  // namespace
+
+std::string_view compute(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
+  return named(frame.op(), [&] { return compute_unnamed(frame, into, outs); });
 }
 
 namespace {
@@ -244,17 +259,12 @@ using namespace tenon::core;
 
 namespace {
 
-// The barrier of a call: errors from below the op (sizes, memory) get its name.
+// The barrier of a call.
 template <class Body>
 tn_status* guarded_call(const tn_op* op, Body&& body) noexcept {
   return guarded([&] {
-    try {
-      body();
-    } catch (const tenon::Error& error) {
-      std::string_view message = error.what();
-      if (op == nullptr || message.starts_with('[')) throw;
-      fail(error.code(), "[{}] {}", op->name(), message);
-    }
+    if (op == nullptr) fail(TN_INVALID_ARGUMENT, "no op given");
+    named(*op, body);
   });
 }
 
@@ -263,7 +273,6 @@ tn_status* guarded_call(const tn_op* op, Body&& body) noexcept {
 tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
                       uint32_t nouts) {
   return guarded_call(op, [&] {
-    if (op == nullptr) fail(TN_INVALID_ARGUMENT, "no op given");
     if (op->fast_operands != 0 && !watched() && fast_call(*op, args, nargs, outs, nouts)) return;
     call(*op, args, nargs, outs, nouts);
   });
@@ -271,10 +280,7 @@ tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_
 
 tn_status* tn_op_call_into(const tn_op* op, const tn_value* args, uint32_t nargs,
                            tn_tensor* const* outs, uint32_t nouts) {
-  return guarded_call(op, [&] {
-    if (op == nullptr) fail(TN_INVALID_ARGUMENT, "no op given");
-    call_into(*op, args, nargs, outs, nouts);
-  });
+  return guarded_call(op, [&] { call_into(*op, args, nargs, outs, nouts); });
 }
 
 void tn_call_hooks_set(const tn_call_hooks* hooks) {
