@@ -310,7 +310,11 @@ bool Execution::try_kernel(const KernelEntry& entry) {
   if (bytes != 0) scratch = allocate(frame_.device(), bytes);
   call_.scratch = scratch.data;
   call_.scratch_buffer = scratch.buffer;
-  tn_status* status = kernel.run(kernel.self, handle, &call_);
+  tn_status* status = nullptr;
+  {
+    const InOrder order(frame_.device());
+    status = kernel.run(kernel.self, handle, &call_);
+  }
   if (bytes != 0) deallocate(frame_.device(), scratch);
   check(status);
   return true;

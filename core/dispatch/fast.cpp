@@ -86,7 +86,10 @@ bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
   call.scratch = nullptr;
   call.scratch_buffer = nullptr;
   call.context = nullptr;
-  check(kernel->run(kernel->self, nullptr, &call));
+  {
+    const InOrder order(*like->device);
+    check(kernel->run(kernel->self, nullptr, &call));
+  }
 
   tn_tensor* const fresh[] = {out.get()};
   if (wants_record(args, nargs)) record(op, args, fresh, 1);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "memory/thread_lists.hpp"
+#include "plugin/layer.hpp"
 #include "status.hpp"
 
 namespace tenon::core {
@@ -79,8 +80,8 @@ void CachingAllocator::to_device(const Block& block) noexcept {
 }
 
 void CachingAllocator::synchronize_stream() noexcept {
-  if (device_.stream != nullptr)
-    tn_status_release(device_.type->stream.synchronize(device_.type->self, device_.stream));
+  if (tn_status* status = synchronize(device_); status != nullptr)
+    tn_status_release(device_.deferred.exchange(status));
 }
 
 void CachingAllocator::evict_down_to(uint64_t cached) {
@@ -125,8 +126,9 @@ void CachingAllocator::out_of_memory(uint64_t wanted, const std::string& reason)
 }
 
 Block CachingAllocator::from_device(uint32_t index, uint64_t wanted) {
-  const uint64_t bytes =
-      caching_ ? class_bytes(index) : std::max<uint64_t>((wanted + 63) / 64 * 64, 64);
+  const uint64_t bytes = caching_             ? class_bytes(index)
+                         : layer() != nullptr ? std::max<uint64_t>(wanted, 1)
+                                              : std::max<uint64_t>((wanted + 63) / 64 * 64, 64);
   if (limit_ != 0 && held_ + bytes > limit_) {
     const uint64_t excess = held_ + bytes - limit_;
     evict_down_to(cached_ > excess ? cached_ - excess : 0);

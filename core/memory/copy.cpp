@@ -16,6 +16,15 @@ struct End {
   uint64_t offset;
   const tn_memory_table& memory() const { return device.type->memory; }
   void* self() const { return device.type->self; }
+  // Bytes from the host or to it, `at` bytes behind the offset.
+  tn_status* read(const void* src, uint64_t at, uint64_t bytes) const {
+    const InOrder order(device);
+    return memory().copy_in(self(), device.index, device.stream, src, buffer, offset + at, bytes);
+  }
+  tn_status* write(void* dst, uint64_t at, uint64_t bytes) const {
+    const InOrder order(device);
+    return memory().copy_out(self(), device.index, device.stream, buffer, offset + at, dst, bytes);
+  }
 };
 
 // Throws with both ends in the message.
@@ -39,21 +48,16 @@ bool offered(tn_status* status, const End& from, const End& to) {
 }
 
 void wait_for(const End& end, const End& from, const End& to) {
-  if (end.device.stream != nullptr)
-    checked(end.device.type->stream.synchronize(end.self(), end.device.stream), from, to);
+  checked(synchronize(end.device), from, to);
 }
 
 void through_host(const End& from, const End& to, uint64_t bytes) {
   const auto staging = std::make_unique_for_overwrite<char[]>(std::min(bytes, kStaging));
   for (uint64_t done = 0; done < bytes;) {
     const uint64_t piece = std::min(bytes - done, kStaging);
-    checked(from.memory().copy_out(from.self(), from.device.index, from.device.stream, from.buffer,
-                                   from.offset + done, staging.get(), piece),
-            from, to);
+    checked(from.write(staging.get(), done, piece), from, to);
     wait_for(from, from, to);
-    checked(to.memory().copy_in(to.self(), to.device.index, to.device.stream, staging.get(),
-                                to.buffer, to.offset + done, piece),
-            from, to);
+    checked(to.read(staging.get(), done, piece), from, to);
     done += piece;
   }
   wait_for(to, from, to);
@@ -67,6 +71,7 @@ void copy_bytes(tn_device& dst_device, void* dst_buffer, uint64_t dst_offset, tn
   const End from{src_device, src_buffer, src_offset};
   const End to{dst_device, dst_buffer, dst_offset};
   if (&src_device == &dst_device) {
+    const InOrder order(src_device);
     if (!offered(from.memory().copy_within(from.self(), src_device.index, src_device.stream,
                                            src_buffer, src_offset, dst_buffer, dst_offset, bytes),
                  from, to))
@@ -74,19 +79,15 @@ void copy_bytes(tn_device& dst_device, void* dst_buffer, uint64_t dst_offset, tn
     return;
   }
   if (src_device.is_host()) {
-    checked(to.memory().copy_in(to.self(), dst_device.index, dst_device.stream,
-                                static_cast<const char*>(src_buffer) + src_offset, dst_buffer,
-                                dst_offset, bytes),
-            from, to);
+    checked(to.read(static_cast<const char*>(src_buffer) + src_offset, 0, bytes), from, to);
     return wait_for(to, from, to);
   }
   if (dst_device.is_host()) {
-    checked(from.memory().copy_out(from.self(), src_device.index, src_device.stream, src_buffer,
-                                   src_offset, static_cast<char*>(dst_buffer) + dst_offset, bytes),
-            from, to);
+    checked(from.write(static_cast<char*>(dst_buffer) + dst_offset, 0, bytes), from, to);
     return wait_for(from, from, to);
   }
   if (src_device.type == dst_device.type) {
+    const InOrder order(src_device);
     wait_for(to, from, to);  // what still uses the target, on its own stream
     if (offered(from.memory().copy_peer(from.self(), src_device.index, src_buffer, src_offset,
                                         dst_device.index, dst_buffer, dst_offset, bytes,

@@ -10,6 +10,7 @@
 #include "memory/host.hpp"
 #include "plugin/complete.hpp"
 #include "plugin/discover.hpp"
+#include "plugin/layer.hpp"
 #include "status.hpp"
 
 namespace tenon::core {
@@ -27,6 +28,7 @@ struct Registry {
 
 bool caching_allowed() {
   const char* choice = std::getenv("TENON_ALLOCATOR");
+  if (layer() != nullptr) return false;
   if (choice != nullptr) return std::strcmp(choice, "plain") != 0;
 #if defined(__SANITIZE_ADDRESS__)
   return false;
@@ -97,7 +99,9 @@ DeviceType& claim_type(Registry& registry, std::string_view plugin_id, std::stri
 }
 
 DeviceType& add_type(Registry& registry, std::string_view plugin_id, const tn_device_type& raw) {
-  const tn_device_type from = complete(&raw);
+  tn_device_type from = complete(&raw);
+  if (layer() != nullptr && layer()->device_type != nullptr)
+    layer()->device_type(to_str(plugin_id), &from);
   const std::string_view name = from.name.data == nullptr ? std::string_view() : to_view(from.name);
   check_name(name);
   const std::lock_guard lock(registry.mutex);
@@ -126,6 +130,7 @@ DeviceType& add_type(Registry& registry, std::string_view plugin_id, const tn_de
 Registry& registry() {
   static Registry& made = [&]() -> Registry& {
     auto* fresh = new Registry;
+    if (layer() != nullptr) g_inline_bytes = 0;
     DeviceType& host = add_type(*fresh, "core", host_device_type());
     host.live = true;
     fresh->host = fresh->devices.front();
@@ -179,6 +184,16 @@ tn_device* find_exact(std::string_view name) {
 }
 
 }  // namespace
+
+tn_status* synchronize(tn_device& device) {
+  tn_status* status = device.stream == nullptr
+                          ? nullptr
+                          : device.type->stream.synchronize(device.type->self, device.stream);
+  tn_status* earlier = device.deferred.exchange(nullptr);
+  if (earlier == nullptr) return status;
+  tn_status_release(status);
+  return earlier;
+}
 
 tn_device& host_device() { return *registry().host; }
 
@@ -303,9 +318,7 @@ tn_status* tn_device_get_info(tn_device* device, tn_device_info* out) {
 
 tn_status* tn_device_synchronize(tn_device* device) {
   return guarded([&] {
-    live(device, "tn_device_synchronize");
-    if (device->stream != nullptr)
-      check(device->type->stream.synchronize(device->type->self, device->stream));
+    check(synchronize(live(device, "tn_device_synchronize")));
     check(device->type->device.synchronize(device->type->self, device->index));
   });
 }

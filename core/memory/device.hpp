@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct DeviceType {
   std::string reason;             // why it offers no device
 };
 
+// Host tensors of at most so many bytes lie in their header's block; none with a layer, which is to see them all.
+extern uint64_t g_inline_bytes;
+
 // A block of device memory; `buffer` and `data` as tn_view has them.
 struct Block {
   void* buffer = nullptr;
@@ -44,16 +48,33 @@ struct Block {
 // One device. Never freed.
 struct tn_device {
   tenon::core::DeviceType* type = nullptr;
-  uint32_t index = 0;        // within the type
-  std::string id;            // "cpu:0"
-  void* stream = nullptr;    // default stream; NULL on the host
-  bool addressable = false;  // the host may touch its memory
+  uint32_t index = 0;          // within the type
+  std::string id;              // "cpu:0"
+  void* stream = nullptr;      // default stream; NULL on the host
+  bool addressable = false;    // the host may touch its memory
+  std::recursive_mutex order;  // what enqueues on its stream
+  std::atomic<tn_status*>
+      deferred{};  // what a wait inside the allocator met: the next synchronise tells
   std::unique_ptr<tenon::core::CachingAllocator> allocator;
   std::atomic<int64_t> live_storages{0};  // quiesce refuses while tensors live
   bool is_host() const { return type->id == tenon::core::kHostType; }
 };
 
 namespace tenon::core {
+
+// Held around calls that enqueue on a device's stream, which come from one thread at a time.
+class InOrder {
+ public:
+  explicit InOrder(tn_device& device) : lock_(device.order, std::defer_lock) {
+    if (device.stream != nullptr) lock_.lock();
+  }
+
+ private:
+  std::unique_lock<std::recursive_mutex> lock_;
+};
+
+// Waits for a device's stream. The error, when there is one, is of work enqueued before.
+tn_status* synchronize(tn_device& device);
 
 // The host device: always there, first of all devices.
 tn_device& host_device();

@@ -8,6 +8,7 @@
 #include "dispatch/execution.hpp"
 #include "memory/device.hpp"
 #include "plugin/complete.hpp"
+#include "plugin/layer.hpp"
 #include "plugin/plugin.hpp"
 #include "status.hpp"
 #include "tenon/op.h"
@@ -124,6 +125,7 @@ tn_status* slot_register_op(void* token, const tn_op_def* def) {
       if (find_op(schema.name) != nullptr && find_retired(plugin.id, staged) == nullptr)
         fail(TN_ALREADY_EXISTS, "op \"{}\" exists already", schema.name);
     }
+    if (layer() != nullptr && layer()->op != nullptr) layer()->op(to_str(plugin.id), &staged);
     plugin.staged_ops.push_back(staged);
   });
 }
@@ -157,10 +159,12 @@ tn_status* slot_register_kernels(void* token, tn_str device, const tn_kernel* ke
     std::vector<tn_kernel> now;
     StagedKernels later{std::string(text_of(device)), {}, {}};
     for (uint32_t i = 0; i < count; ++i) {
-      const tn_kernel kernel = complete(kernels, i, stride);
+      tn_kernel kernel = complete(kernels, i, stride);
       if (kernel.struct_size < kLeast || kernel.op.data == nullptr)
         fail(TN_INVALID_ARGUMENT, "kernel {} of {}: its table has {} bytes, or no op", i, count,
              kernel.struct_size);
+      if (layer() != nullptr && layer()->kernel != nullptr)
+        layer()->kernel(to_str(plugin.id), device, &kernel);
       if (is_staged_op(plugin, to_view(kernel.op))) {
         later.kernels.push_back(kernel);
         later.schemas.emplace_back(to_view(kernel.op));

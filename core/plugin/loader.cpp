@@ -9,6 +9,7 @@
 #include "memory/device.hpp"
 #include "plugin/complete.hpp"
 #include "plugin/elf.hpp"
+#include "plugin/layer.hpp"
 #include "plugin/plugin.hpp"
 #include "status.hpp"
 
@@ -22,8 +23,23 @@ struct LoadingHere {
   ~LoadingHere() { t_loading = false; }
 };
 struct Starting {
-  explicit Starting(Plugin& plugin) { g_starting = &plugin; }
-  ~Starting() { g_starting = nullptr; }
+  explicit Starting(Plugin& plugin) {
+    g_starting = &plugin;
+    enter_phase(plugin.id, TN_LAYER_STARTING);
+  }
+  ~Starting() {
+    enter_phase(g_starting->id, TN_LAYER_STARTED);
+    g_starting = nullptr;
+  }
+};
+// Ends as STARTED when the plugin stays in service after all.
+struct Quiescing {
+  const std::string& id;
+  uint32_t outcome = TN_LAYER_STARTED;
+  explicit Quiescing(const std::string& plugin) : id(plugin) {
+    enter_phase(id, TN_LAYER_QUIESCING);
+  }
+  ~Quiescing() { enter_phase(id, outcome); }
 };
 
 // Calls into a plugin. An exception that gets out is its defect, and a refusal.
@@ -98,7 +114,7 @@ void start(Plugin& plugin) {
   try {
     const Starting now(plugin);
     call_plugin("start", [&] {
-      return plugin.table.start(&host_table(), &plugin, to_str(directory), &plugin.instance);
+      return plugin.table.start(&layered_host(), &plugin, to_str(directory), &plugin.instance);
     });
     started = true;
     commit_ops(plugin);
@@ -148,7 +164,9 @@ void load(Plugin& plugin, const Card* card) {
 
 void quiesce(Plugin& plugin) {
   const LoadingHere here;
+  Quiescing now(plugin.id);
   retire_device_types(plugin.id);  // drains its streams; refuses while tensors live
+  now.outcome = TN_LAYER_GONE;
   unregister_kernels(plugin.id);
   retire_ops(plugin);
   tn_status* status = guarded(

@@ -52,18 +52,17 @@ class Places {
   std::set<std::pair<dev_t, ino_t>> seen_;
 };
 
-// The directory of libtenon, however it was found.
-fs::path own_directory() {
+}  // namespace
+
+std::string own_directory() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&own_directory), &info) == 0 ||
       info.dli_fname == nullptr)
     return {};
   std::error_code error;
   const fs::path file = fs::canonical(info.dli_fname, error);
-  return error ? fs::path() : file.parent_path();
+  return error ? std::string() : file.parent_path().string();
 }
-
-}  // namespace
 
 bool is_privileged() {
   static const bool privileged = getauxval(AT_SECURE) != 0;

@@ -14,6 +14,8 @@ struct Place {
 // Existing directories in order of precedence, each once: TENON_PLUGIN_PATH, the user's, those next to libtenon, the system's.
 // The first level of subdirectories belongs to a place.
 std::vector<Place> search_places();
+// The directory of libtenon, however it was found; empty when it cannot be told.
+std::string own_directory();
 
 // True when the process runs with rights its user does not have, so that the environment is not to be trusted.
 bool is_privileged();

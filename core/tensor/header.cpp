@@ -13,9 +13,12 @@
 #include "tensor/tensor.hpp"
 
 namespace tenon::core {
-namespace {
 
 constexpr uint64_t kInlineBytes = 128;
+constinit uint64_t g_inline_bytes = kInlineBytes;
+
+namespace {
+
 constexpr uint8_t kViewBlock = 0, kOwnBlock = 1, kSmallBlock = 2;
 
 struct OwnBlock {
@@ -126,7 +129,7 @@ void release_storage(Storage* storage) noexcept {
 // Header, dims undefined, with memory for `numel` elements.
 tn_tensor* make_raw(tn_dtype dtype, uint32_t ndim, int64_t numel, tn_device& device) {
   uint64_t bytes = static_cast<uint64_t>(numel) * dtype_size(dtype);
-  bool small = bytes <= kInlineBytes && device.is_host();
+  bool small = bytes <= g_inline_bytes && device.is_host();
   tn_tensor* tensor = take_block(small ? kSmallBlock : kOwnBlock);
   Storage* storage = init_storage(tensor, device);
   tensor->view.dtype = dtype;
