@@ -1,0 +1,88 @@
+// Device types behind the layer.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "blocks.hpp"
+
+namespace tenon::validate {
+
+// Who enqueues on a stream right now: one thread at a time may.
+struct StreamState {
+  uint32_t index = 0;
+  std::thread::id user;
+  uint32_t depth = 0;
+};
+
+// Never freed: the core may hold its tables for the life of the process.
+class DeviceType final : public Access {
+ public:
+  DeviceType(std::string_view plugin, const tn_device_type& given);
+
+  const std::string plugin, name;
+  tn_device_table device{};  // the plugin's own, at full size; NULL where it has none
+  tn_memory_table memory{};
+  tn_stream_table stream{};
+  void* const self;
+  bool has_streams = false;
+  std::atomic<uint32_t> count{0};
+  std::unique_ptr<Blocks> blocks;
+
+  // What the core gets: tables of the same slots that lead through the layer.
+  void publish(tn_device_type& out);
+
+  bool is_host() const { return plugin == "core"; }
+  bool addressable() const override { return (memory.flags & TN_MEMORY_ADDRESSABLE) != 0; }
+  bool write(uint32_t index, void* raw, uint64_t offset, const void* bytes, uint64_t n) override;
+  bool read(uint32_t index, void* raw, uint64_t offset, void* bytes, uint64_t n) override;
+  void release(uint32_t index, void* raw) override;
+  // Waits for a stream; NULL where there are none.
+  tn_status* wait(void* of);
+
+  // Handles; under the state's lock.
+  std::map<void*, StreamState> streams;
+  std::set<void*> events;
+  std::set<void*> pinned;
+
+  // Reports what a plugin leaves behind.
+  void report_leaks();
+
+  // The stream is known (or rightly NULL), and its user is this thread alone until the end of the scope.
+  class Use {
+   public:
+    Use(DeviceType& type, void* stream);
+    ~Use();
+    Use(const Use&) = delete;
+    bool known() const { return known_; }
+
+   private:
+    DeviceType& type_;
+    void* stream_;
+    bool known_ = true, counted_ = false, locked_ = false;
+  };
+  // Bytes of a buffer that a copy names; a status when they are not there.
+  tn_status* check_range(const char* what, void* buffer, uint64_t offset, uint64_t bytes,
+                         void*& raw, uint64_t& raw_offset);
+  tn_status* check_index(uint32_t index) const;
+
+ private:
+  void* any_stream(uint32_t index);
+
+  std::recursive_mutex order_;  // what enqueues on this type's streams
+
+  tn_device_table device_out_{};
+  tn_memory_table memory_out_{};
+  tn_stream_table stream_out_{};
+};
+
+// The type of that name that came last, or NULL.
+DeviceType* find_type(std::string_view name);
+std::vector<DeviceType*> all_types();
+DeviceType& add_type(std::string_view plugin, const tn_device_type& given);
+
+}  // namespace tenon::validate
