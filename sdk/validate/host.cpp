@@ -100,9 +100,9 @@ tn_status* register_op(void* plugin, const tn_op_def* op) {
 tn_status* make_output(const tn_call* call, uint32_t index, uint32_t ndim, const int64_t* shape,
                        const tn_view** out) {
   const Crossing here = from_plugin("host.make_output");
-  if (call == nullptr || !is_within(call))
-    return handed_out(refused(TN_VIOLATION_ARGUMENT,
-                              "the call is not running on this thread; it ends with kernel.run"));
+  if (call == nullptr || !is_running(call))
+    return handed_out(
+        refused(TN_VIOLATION_ARGUMENT, "the call is not running; it ends with kernel.run"));
   if (index >= call->nouts || ndim > TN_MAX_DIMS || out == nullptr ||
       (shape == nullptr && ndim != 0))
     return handed_out(refused(
@@ -150,9 +150,9 @@ void tensor_release(tn_tensor* tensor) {
 // ---- Gradients
 
 bool in_gradient(const tn_grad_call* call, const char* function) {
-  if (call != nullptr && is_within(call)) return true;
+  if (call != nullptr && is_running(call)) return true;
   const Crossing here = from_plugin(function);
-  found(TN_VIOLATION_ARGUMENT, "the call is not running on this thread; it ends with op.gradient");
+  found(TN_VIOLATION_ARGUMENT, "the call is not running; it ends with op.gradient");
   return false;
 }
 

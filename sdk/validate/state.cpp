@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <deque>
+#include <set>
 #include <unordered_set>
 
 namespace tenon::validate {
@@ -33,6 +34,7 @@ struct State {
   std::deque<Record> records;
   uint64_t total = 0;
   std::unordered_set<const tn_status*> statuses;
+  std::multiset<const void*> running;
   Fault fault;
 };
 State& state() {
@@ -48,8 +50,16 @@ Crossing::Crossing(std::string_view plugin_id, std::string_view slot_name, std::
                    const void* about)
     : plugin(plugin_id), slot(slot_name), op(op_name), subject(about), outer(t_crossing) {
   t_crossing = this;
+  if (subject == nullptr) return;
+  const std::lock_guard lock(state().mutex);
+  state().running.insert(subject);
 }
-Crossing::~Crossing() { t_crossing = outer; }
+Crossing::~Crossing() {
+  t_crossing = outer;
+  if (subject == nullptr) return;
+  const std::lock_guard lock(state().mutex);
+  state().running.erase(state().running.find(subject));
+}
 
 Crossing* current_crossing() { return t_crossing; }
 
@@ -59,10 +69,9 @@ std::string_view current_op() {
   return {};
 }
 
-bool is_within(const void* subject) {
-  for (const Crossing* at = t_crossing; at != nullptr; at = at->outer)
-    if (at->subject == subject) return true;
-  return false;
+bool is_running(const void* subject) {
+  const std::lock_guard lock(state().mutex);
+  return state().running.count(subject) != 0;
 }
 
 // ---- Violations

@@ -40,8 +40,8 @@ struct Crossing {
 Crossing* current_crossing();
 // The op that runs on this thread, however deep below; may be empty.
 std::string_view current_op();
-// True when a crossing of this thread is about `subject`.
-bool is_within(const void* subject);
+// True while a crossing is about `subject`, on whatever thread.
+bool is_running(const void* subject);
 
 // Remembers and logs a violation at the innermost crossing, of the plugin there.
 void found(uint32_t kind, const std::string& text);

@@ -30,6 +30,10 @@ std::vector<Seen> violations() {
 }
 
 void negate(const Device& device) { read(neg(on(device, {1, 2, 3}))); }
+void negate_and_copy(const Device& device) {
+  negate(device);
+  on(device, {1});
+}
 void multiply(const Device& device) {
   const Tensor x = on(device, {1, 2, 3});
   read(mul(x, x));
@@ -114,7 +118,7 @@ constexpr Case kCases[] = {
      "kernel.prepare", "mul", "handed out before"},
     {"HugeScratch", Misdeed::HugeScratch, multiply, TN_OK, TN_VIOLATION_RESULT,
      "kernel.scratch_size", "mul", "bytes of scratch memory"},
-    {"OutputTooLate", Misdeed::OutputTooLate, negate, TN_INTERNAL, TN_VIOLATION_ARGUMENT,
+    {"OutputTooLate", Misdeed::OutputTooLate, negate_and_copy, TN_INTERNAL, TN_VIOLATION_ARGUMENT,
      "host.make_output", "", "it ends with kernel.run"},
     {"RegistersLate", Misdeed::RegistersLate, negate, TN_FAILED_PRECONDITION, TN_VIOLATION_THREAD,
      "host.register_kernels", "neg", "[init]"},

@@ -85,7 +85,9 @@ TEST_P(Failing, DeviceLostOnAnyCall) {
       EXPECT_EQ(read(elsewhere), (std::vector<float>{7, 8}));
       if (outcome.code != TN_OK) {
         EXPECT_EQ(outcome.code, TN_DEVICE_LOST) << outcome;
-        EXPECT_TRUE(outcome.message.starts_with("[")) << outcome;
+        EXPECT_TRUE(outcome.message.starts_with("[") ||
+                    outcome.message.find(".synchronize") != std::string::npos)  // which is no op's
+            << outcome;
         // It stays lost, and says so each time.
         const Outcome again = outcome_of([&] { step(start_); });
         EXPECT_EQ(again.code, TN_DEVICE_LOST) << again;

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <new>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,10 +27,15 @@ tn_status* error(uint32_t code, const std::string& text) {
   return sdk::host()->make_status(code, sdk::str_of(text));
 }
 
+void forget_work();
+
 // Counts a call; an error when it is the one to fail, or the device is lost.
 tn_status* enter(const char* slot) {
   const bool now = ++g_control.calls == g_control.fail_at;
-  if (now && g_control.code == TN_DEVICE_LOST) g_control.lost = true;
+  if (now && g_control.code == TN_DEVICE_LOST) {
+    g_control.lost = true;
+    forget_work();
+  }
   if (!now && !g_control.lost) return nullptr;
   return error(g_control.code, std::string(slot) + ": the device does not answer");
 }
@@ -59,13 +65,21 @@ struct Stream {
 };
 Stream& stream_of(void* stream) { return *static_cast<Stream*>(stream); }
 
+std::set<Stream*> g_streams;
+
+// A lost device does nothing more.
+void forget_work() {
+  for (Stream* stream : g_streams) stream->work.clear();
+}
+
 tn_status* stream_create(void*, uint32_t, void** stream) {
   if (tn_status* status = enter("stream.create")) return status;
-  *stream = new Stream;
+  *stream = *g_streams.insert(new Stream).first;
   ++g_control.streams;
   return nullptr;
 }
 void stream_destroy(void*, void* stream) {
+  g_streams.erase(&stream_of(stream));
   delete &stream_of(stream);
   --g_control.streams;
 }
@@ -164,6 +178,11 @@ const tn_call* g_old_call = nullptr;
 tn_status* memory_copy_in(void*, uint32_t, void* stream, const void* src, void* buffer,
                           uint64_t offset, uint64_t bytes) {
   if (tn_status* status = enter("memory.copy_in")) return status;
+  if (does(Misdeed::OutputTooLate) && g_old_call != nullptr) {
+    const tn_view* view = nullptr;
+    const int64_t shape[] = {1};
+    if (tn_status* status = sdk::host()->make_output(g_old_call, 0, 1, shape, &view)) return status;
+  }
   stream_of(stream).drain();
   std::memcpy(static_cast<char*>(buffer) + offset, src, bytes);
   return nullptr;
@@ -171,11 +190,6 @@ tn_status* memory_copy_in(void*, uint32_t, void* stream, const void* src, void* 
 tn_status* memory_copy_out(void*, uint32_t, void* stream, void* buffer, uint64_t offset, void* dst,
                            uint64_t bytes) {
   if (tn_status* status = enter("memory.copy_out")) return status;
-  if (does(Misdeed::OutputTooLate) && g_old_call != nullptr) {
-    const tn_view* view = nullptr;
-    const int64_t shape[] = {1};
-    if (tn_status* status = sdk::host()->make_output(g_old_call, 0, 1, shape, &view)) return status;
-  }
   stream_of(stream).work.emplace_back([=](Stream& on) {
     if (on.failure.empty()) std::memcpy(dst, static_cast<char*>(buffer) + offset, bytes);
   });
