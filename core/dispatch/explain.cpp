@@ -1,5 +1,6 @@
 // Who would run an op, and why.
 #include "dispatch/call.hpp"
+#include "dispatch/disabled.hpp"
 #include "dispatch/fallback.hpp"
 #include "plugin/discover.hpp"
 
@@ -28,6 +29,12 @@ void explain_kernels(std::string& text, const std::vector<const KernelEntry*>& l
     if (kernel.supports != nullptr) text += ", for calls it says it supports";
     if (kernel.prepare != nullptr) text += ", with a plan cached by shape";
     if (kernel.flags & TN_KERNEL_STRIDED) text += ", any strides";
+    if (i != 0)
+      text += kernel.priority < list[i - 1]->table.priority
+                  ? ": lower priority"
+                  : ": the same priority, registered later";
+    else if (list.size() > 1)
+      text += ": comes first";
     text += '\n';
   }
 }
@@ -49,7 +56,11 @@ std::string explain(const tn_op& op, tn_device& device, tn_dtype dtype) {
   if (list != nullptr)
     explain_kernels(text, *list);
   else
-    text += "  no kernel is registered\n";
+    text += "  no kernel is in service\n";
+  for (const auto& [other, type, kernel] : disabled_kernels())
+    if (other == &op && type == device.type->id && (kernel->table.dtypes & TN_MASK(dtype)) != 0)
+      text += fmt::format("  -  kernel of plugin '{}', priority {}: disabled by TENON_DISABLE\n",
+                          kernel->plugin, kernel->table.priority);
   if (op.decompose != nullptr)
     text += list ? "  then its decomposition into other ops\n" : "  its decomposition runs\n";
   if (list == nullptr && op.decompose == nullptr)

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 
+#include "dispatch/disabled.hpp"
 #include "dispatch/op.hpp"
 #include "dispatch/plan_cache.hpp"
 #include "status.hpp"
@@ -16,6 +17,7 @@ namespace {
 struct Store {
   std::mutex mutex;
   std::deque<KernelEntry> entries;  // stable addresses, kept for good
+  std::vector<DisabledKernel> disabled;
   std::deque<std::unique_ptr<const KernelTable>>
       tables;  // a running call may still read an old one
   uint64_t next_serial = 1;
@@ -80,6 +82,10 @@ void register_kernels(std::string_view plugin_id, std::string_view device_type,
   std::map<const tn_op*, std::unique_ptr<KernelTable>> changed;
   for (size_t i = 0; i < kernels.size(); ++i) {
     s.entries.push_back({kernels[i], std::string(plugin_id), s.next_serial++});
+    if (is_disabled(plugin_id, ops[i]->name())) {
+      s.disabled.push_back({ops[i], type->id, &s.entries.back()});
+      continue;
+    }
     auto& table = changed[ops[i]];
     if (table == nullptr) table = copy_table(*ops[i], type->id);
     insert(*table, s.entries.back());
@@ -101,21 +107,31 @@ void unregister_kernels(std::string_view plugin_id) {
                                    [&](const KernelEntry* e) { return e->plugin == plugin_id; });
         if (removed != 0) publish(s, *op, type, std::move(table));
       }
+    std::erase_if(s.disabled, [&](const auto& one) { return one.kernel->plugin == plugin_id; });
   }
   drop_plans(plugin_id);
 }
 
-uint32_t count_kernels(std::string_view plugin_id) {
-  // Entries are kept for good, so count what the tables still hold.
-  std::vector<const KernelEntry*> seen;
+std::vector<std::pair<const tn_op*, const KernelEntry*>> kernels_in_service() {
+  std::vector<std::pair<const tn_op*, const KernelEntry*>> found;
   for (const tn_op* op : all_ops())
     for (const auto& slot : op->kernels)
       if (const KernelTable* table = slot.load(std::memory_order_acquire))
         for (const Candidates& list : *table)
-          for (const KernelEntry* entry : list.entries)
-            if (entry->plugin == plugin_id) seen.push_back(entry);
-  std::sort(seen.begin(), seen.end());
-  return static_cast<uint32_t>(std::unique(seen.begin(), seen.end()) - seen.begin());
+          for (const KernelEntry* entry : list.entries) found.emplace_back(op, entry);
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+uint32_t count_kernels(std::string_view plugin_id) {
+  return static_cast<uint32_t>(std::ranges::count_if(
+      kernels_in_service(), [&](const auto& one) { return one.second->plugin == plugin_id; }));
+}
+
+std::vector<DisabledKernel> disabled_kernels() {
+  const std::lock_guard lock(store().mutex);
+  return store().disabled;
 }
 
 }  // namespace tenon::core

@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* environment(const char* name) { return is_privileged() ? nullptr : std::getenv(name); }
-
 class Places {
  public:
   // A directory and its subdirectories; what does not exist is passed over.
@@ -54,6 +52,12 @@ class Places {
 
 }  // namespace
 
+bool is_privileged() {
+  static const bool privileged = getauxval(AT_SECURE) != 0;
+  return privileged;
+}
+const char* environment(const char* name) { return is_privileged() ? nullptr : std::getenv(name); }
+
 std::string own_directory() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&own_directory), &info) == 0 ||
@@ -62,11 +66,6 @@ std::string own_directory() {
   std::error_code error;
   const fs::path file = fs::canonical(info.dli_fname, error);
   return error ? std::string() : file.parent_path().string();
-}
-
-bool is_privileged() {
-  static const bool privileged = getauxval(AT_SECURE) != 0;
-  return privileged;
 }
 
 std::vector<Place> search_places() {

@@ -19,5 +19,7 @@ std::string own_directory();
 
 // True when the process runs with rights its user does not have, so that the environment is not to be trusted.
 bool is_privileged();
+// An environment variable; NULL in a privileged process.
+const char* environment(const char* name);
 
 }  // namespace tenon::core

@@ -1,0 +1,22 @@
+// Kernels that TENON_DISABLE=PLUGIN/OP[,PLUGIN/OP…] switches off; either name may be "*".
+#pragma once
+
+#include "dispatch/op.hpp"
+
+namespace tenon::core {
+
+// [any thread]
+bool is_disabled(std::string_view plugin, std::string_view op);
+// Says once which entries fit no kernel that was registered, and what they may mean.
+void warn_of_unused_disables();
+
+struct DisabledKernel {
+  const tn_op* op;
+  uint32_t device_type;
+  const KernelEntry* kernel;
+};
+std::vector<DisabledKernel> disabled_kernels();
+// Those that a call may get, each once.
+std::vector<std::pair<const tn_op*, const KernelEntry*>> kernels_in_service();
+
+}  // namespace tenon::core
