@@ -67,6 +67,11 @@ Card read_card(const std::string& path) {
     card.min_host_minor = abi.contains("min_host_minor") ? number(abi, "min_host_minor") : 0;
     card.cpu_features = list(parsed, "cpu_features");
     card.needs = list(parsed, "needs");
+    if (parsed.contains("sha256")) card.sha256 = text(parsed, "sha256");
+    if (!card.sha256.empty() &&
+        (card.sha256.size() != 64 ||
+         card.sha256.find_first_not_of("0123456789abcdef") != card.sha256.npos))
+      fail(TN_DATA_LOSS, "the identity card's \"sha256\" is not 64 digits of lower-case hex");
     const std::string library = text(parsed, "library");
     if (library.find('/') != library.npos)
       fail(TN_DATA_LOSS,

@@ -11,6 +11,7 @@ struct Card {
   std::string path;     // of the card
   std::string library;  // full path
   std::string id, version;
+  std::string sha256;  // of the library, in lower-case hex; empty when not given
   uint32_t abi_major = 0;
   uint32_t min_host_minor = 0;
   std::vector<std::string> cpu_features;  // without which the library must not be opened

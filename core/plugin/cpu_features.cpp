@@ -30,37 +30,9 @@ struct Feature {
   uint64_t state;
 };
 constexpr Feature kFeatures[] = {
-    {"sse2", 1, 0, kEdx, 26, kNoState},
-    {"sse3", 1, 0, kEcx, 0, kNoState},
-    {"ssse3", 1, 0, kEcx, 9, kNoState},
-    {"sse4.1", 1, 0, kEcx, 19, kNoState},
-    {"sse4.2", 1, 0, kEcx, 20, kNoState},
-    {"popcnt", 1, 0, kEcx, 23, kNoState},
-    {"fma", 1, 0, kEcx, 12, kAvxState},
-    {"avx", 1, 0, kEcx, 28, kAvxState},
-    {"f16c", 1, 0, kEcx, 29, kAvxState},
-    {"bmi", 7, 0, kEbx, 3, kNoState},
-    {"avx2", 7, 0, kEbx, 5, kAvxState},
-    {"bmi2", 7, 0, kEbx, 8, kNoState},
-    {"avx512f", 7, 0, kEbx, 16, kAvx512State},
-    {"avx512dq", 7, 0, kEbx, 17, kAvx512State},
-    {"avx512ifma", 7, 0, kEbx, 21, kAvx512State},
-    {"avx512cd", 7, 0, kEbx, 28, kAvx512State},
-    {"avx512bw", 7, 0, kEbx, 30, kAvx512State},
-    {"avx512vl", 7, 0, kEbx, 31, kAvx512State},
-    {"avx512vbmi", 7, 0, kEcx, 1, kAvx512State},
-    {"avx512vbmi2", 7, 0, kEcx, 6, kAvx512State},
-    {"gfni", 7, 0, kEcx, 8, kNoState},
-    {"vaes", 7, 0, kEcx, 9, kAvxState},
-    {"avx512vnni", 7, 0, kEcx, 11, kAvx512State},
-    {"avx512bitalg", 7, 0, kEcx, 12, kAvx512State},
-    {"avx512fp16", 7, 0, kEdx, 23, kAvx512State},
-    {"amx_bf16", 7, 0, kEdx, 22, kAmxState},
-    {"amx_tile", 7, 0, kEdx, 24, kAmxState},
-    {"amx_int8", 7, 0, kEdx, 25, kAmxState},
-    {"avxvnni", 7, 1, kEax, 4, kAvxState},
-    {"avx512bf16", 7, 1, kEax, 5, kAvx512State},
-    {"lzcnt", 0x80000001u, 0, kEcx, 5, kNoState},
+#define FEATURE(...) {__VA_ARGS__},
+#include "plugin/cpu_features.def"
+#undef FEATURE
 };
 
 // 0 where the operating system has not turned XSAVE on.
@@ -73,6 +45,12 @@ uint64_t saved_state() {
 }
 
 }  // namespace
+
+uint64_t cpu_registers(std::string_view wanted) {
+  for (const Feature& feature : kFeatures)
+    if (feature.name == wanted) return feature.state;
+  return 0;
+}
 
 bool cpu_has(std::string_view wanted) {
   for (const Feature& feature : kFeatures) {
@@ -101,10 +79,9 @@ bool cpu_has(std::string_view wanted) {
     unsigned long kind, bit;
   };
   constexpr Feature kFeatures[] = {
-      {"neon", AT_HWCAP, HWCAP_ASIMD},      {"fp16", AT_HWCAP, HWCAP_ASIMDHP},
-      {"dotprod", AT_HWCAP, HWCAP_ASIMDDP}, {"sve", AT_HWCAP, HWCAP_SVE},
-      {"sve2", AT_HWCAP2, HWCAP2_SVE2},     {"i8mm", AT_HWCAP2, HWCAP2_I8MM},
-      {"bf16", AT_HWCAP2, HWCAP2_BF16},
+#define FEATURE(...) {__VA_ARGS__},
+#include "plugin/cpu_features.def"
+#undef FEATURE
   };
   for (const Feature& feature : kFeatures)
     if (feature.name == wanted) return (getauxval(feature.kind) & feature.bit) != 0;
@@ -115,6 +92,10 @@ bool cpu_has(std::string_view wanted) {
 
 bool cpu_has(std::string_view) { return false; }
 
+#endif
+
+#if !defined(__x86_64__)
+uint64_t cpu_registers(std::string_view) { return 0; }
 #endif
 
 }  // namespace tenon::core

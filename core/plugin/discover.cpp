@@ -6,10 +6,13 @@
 #include <filesystem>
 #include <set>
 
+#include "dispatch/disabled.hpp"
 #include "dispatch/op.hpp"
 #include "memory/device.hpp"
+#include "plugin/cpu_features.hpp"
 #include "plugin/elf.hpp"
 #include "plugin/plugin.hpp"
+#include "plugin/probe.hpp"
 #include "plugin/search.hpp"
 #include "status.hpp"
 
@@ -100,7 +103,7 @@ void load_explicitly(std::string_view given) {
   tn_status* status = guarded([&] {
     if (has_card) {
       card = read_card(path.string());
-    } else {
+    } else if (!is_probe()) {
       has_card = card_beside(path, card);
     }
   });
@@ -177,12 +180,18 @@ void collect(const Place& place, std::vector<Candidate>& found) {
     if (!claimed.contains(path.string())) note_unclaimed(path);
 }
 
-// Of several builds of one id in a directory the one that uses most of this CPU comes first.
+// Of several builds of one id in a directory the one that uses most of this CPU comes first: the widest registers, then the most
+// features. The others are tried when it fails.
 void order_builds(std::vector<Candidate>& found, size_t first) {
+  const auto rank = [](const Card& card) {
+    uint64_t widest = 0;
+    for (const std::string& feature : card.cpu_features)
+      widest = std::max(widest, cpu_registers(feature));
+    return std::pair(widest, card.cpu_features.size());
+  };
   const auto begin = found.begin() + static_cast<std::ptrdiff_t>(first);
-  std::stable_sort(begin, found.end(), [](const auto& a, const auto& b) {
-    if (a.card.id != b.card.id) return a.card.id < b.card.id;
-    return a.card.cpu_features.size() > b.card.cpu_features.size();
+  std::stable_sort(begin, found.end(), [&](const auto& a, const auto& b) {
+    return a.card.id != b.card.id ? a.card.id < b.card.id : rank(a.card) > rank(b.card);
   });
 }
 
@@ -212,6 +221,7 @@ void scan() {
     }
     waiting = std::move(again);
   }
+  warn_of_unused_disables();
 }
 
 template <class Body>
@@ -231,7 +241,7 @@ namespace plugins {
 std::atomic<bool> g_discovered{false};
 
 void discover_now() {
-  if (is_loading_here()) return;
+  if (is_loading_here() || is_probe()) return;
   tn_status_release(with_loader("discovery", [] {
     if (g_discovered.load(std::memory_order_acquire)) return;
     tn_status* status = guarded(scan);

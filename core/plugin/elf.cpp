@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -19,39 +18,17 @@ namespace {
 constexpr std::string_view kEntry = "tn_plugin_query";
 constexpr uint64_t kMostTable = 64 << 20;  // a symbol table beyond this is garbage
 
-#if defined(__x86_64__)
-constexpr uint16_t kMachine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr uint16_t kMachine = EM_AARCH64;
-#elif defined(__riscv)
-constexpr uint16_t kMachine = EM_RISCV;
-#elif defined(__powerpc64__)
-constexpr uint16_t kMachine = EM_PPC64;
-#else
-constexpr uint16_t kMachine = EM_NONE;  // not checked
-#endif
-constexpr unsigned char kData =
-    std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+// This library's own header, by a name that linkers define: what a plugin must be like.
+extern "C" const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
 std::string machine_name(uint16_t machine) {
-  switch (machine) {
-    case EM_386:
-      return "x86 (32 bit)";
-    case EM_X86_64:
-      return "x86-64";
-    case EM_ARM:
-      return "ARM (32 bit)";
-    case EM_AARCH64:
-      return "AArch64";
-    case EM_RISCV:
-      return "RISC-V";
-    case EM_PPC64:
-      return "POWER";
-    case EM_S390:
-      return "S/390";
-    default:
-      return fmt::format("machine {}", machine);
-  }
+  constexpr std::pair<uint16_t, std::string_view> kNames[] = {
+      {EM_386, "x86 (32 bit)"}, {EM_X86_64, "x86-64"}, {EM_ARM, "ARM (32 bit)"},
+      {EM_AARCH64, "AArch64"},  {EM_RISCV, "RISC-V"},  {EM_PPC64, "POWER"},
+      {EM_S390, "S/390"}};
+  for (const auto& [code, name] : kNames)
+    if (code == machine) return std::string(name);
+  return fmt::format("machine {}", machine);
 }
 
 class File {
@@ -67,7 +44,8 @@ class File {
     size_ = static_cast<uint64_t>(about.st_size);
     if (!regular) {
       close(descriptor_);
-      fail(TN_INVALID_ARGUMENT, "not a regular file");
+      fail(TN_INVALID_ARGUMENT, "{}not a regular file",
+           S_ISDIR(about.st_mode) ? "is a directory, " : "");
     }
   }
   File(const File&) = delete;
@@ -103,13 +81,13 @@ Elf64_Ehdr read_header(const File& file) {
   if (file.size() < sizeof magic) fail(TN_DATA_LOSS, "not an ELF file ({} bytes)", file.size());
   std::memcpy(magic, file.read<unsigned char>(0, EI_NIDENT, "header").data(), EI_NIDENT);
   if (std::memcmp(magic, ELFMAG, SELFMAG) != 0) fail(TN_DATA_LOSS, "not an ELF file");
-  if (magic[EI_CLASS] != ELFCLASS64 || magic[EI_DATA] != kData)
+  if (magic[EI_CLASS] != ELFCLASS64 || magic[EI_DATA] != __ehdr_start.e_ident[EI_DATA])
     fail(TN_INVALID_ARGUMENT, "built for another architecture ({} bit, {} endian)",
          magic[EI_CLASS] == ELFCLASS64 ? 64 : 32, magic[EI_DATA] == ELFDATA2LSB ? "little" : "big");
   const Elf64_Ehdr header = file.read<Elf64_Ehdr>(0, 1, "header").front();
-  if (kMachine != EM_NONE && header.e_machine != kMachine)
+  if (header.e_machine != __ehdr_start.e_machine)
     fail(TN_INVALID_ARGUMENT, "built for another architecture: {}, this process is {}",
-         machine_name(header.e_machine), machine_name(kMachine));
+         machine_name(header.e_machine), machine_name(__ehdr_start.e_machine));
   if (header.e_type != ET_DYN)
     fail(TN_INVALID_ARGUMENT, "not a shared library (ELF type {})", header.e_type);
   return header;
@@ -122,6 +100,8 @@ void check_segments(const File& file, const Elf64_Ehdr& header) {
        file.read<Elf64_Phdr>(header.e_phoff, header.e_phnum, "program headers"))
     if (segment.p_type == PT_LOAD && !file.contains(segment.p_offset, segment.p_filesz))
       fail(TN_DATA_LOSS, "truncated: a segment reaches beyond the file's {} bytes", file.size());
+    else if (segment.p_type == PT_LOAD && (segment.p_flags & PF_W) && (segment.p_flags & PF_X))
+      fail(TN_INVALID_ARGUMENT, "a segment is both writable and executable");
 }
 
 // Whether tn_plugin_query is among the dynamic symbols; nothing when the file has no section
@@ -145,7 +125,10 @@ std::optional<bool> exports_entry(const File& file, const Elf64_Ehdr& header) {
       const char* name = names.data() + symbol.st_name;
       const std::string_view text(name, strnlen(name, names.size() - symbol.st_name));
       if (symbol.st_shndx != SHN_UNDEF) {
-        found = found || (text == kEntry && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL);
+        if (text != kEntry || ELF64_ST_BIND(symbol.st_info) == STB_LOCAL) continue;
+        if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT || ELF64_ST_TYPE(symbol.st_info) == STT_TLS)
+          fail(TN_INVALID_ARGUMENT, "its {} is data, not a function", kEntry);
+        found = true;
       } else if (text.starts_with("tn_") && ELF64_ST_BIND(symbol.st_info) != STB_WEAK) {
         fail(TN_INVALID_ARGUMENT,
              "needs the symbol {}: a plugin uses the host's table and links nothing of the core",

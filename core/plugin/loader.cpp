@@ -1,5 +1,6 @@
 // One library: checked, opened, asked, started; and taken out of service.
 #include <boost/dll/shared_library.hpp>
+#include <cctype>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "plugin/elf.hpp"
 #include "plugin/layer.hpp"
 #include "plugin/plugin.hpp"
+#include "plugin/probe.hpp"
 #include "status.hpp"
 
 namespace tenon::core {
@@ -46,6 +48,7 @@ struct Quiescing {
 template <class Call>
 void call_plugin(const char* what, Call&& call) {
   try {
+    probe_stage(what);
     check(call());
   } catch (const Error&) {
     throw;
@@ -57,16 +60,13 @@ void call_plugin(const char* what, Call&& call) {
 }
 
 // The mapping is kept for good: statuses, tables and handles may point into it.
-tn_plugin_query_fn open_library(const std::string& path, const Card* card) {
+tn_plugin_query_fn open_library(const std::string& path) {
   auto library = std::make_unique<boost::dll::shared_library>();
+  probe_stage("static constructors");
   try {
     library->load(path, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
   } catch (const std::exception& problem) {
-    std::string needs;
-    if (card != nullptr)
-      for (const std::string& need : card->needs)
-        needs += (needs.empty() ? "; it needs " : ", ") + need;
-    fail(TN_IO, "cannot be opened: {}{}", problem.what(), needs);
+    fail(TN_IO, "cannot be opened: {}", problem.what());
   }
   if (!library->has("tn_plugin_query"))
     fail(TN_INVALID_ARGUMENT, "does not export tn_plugin_query: not a Tenon plugin");
@@ -75,9 +75,13 @@ tn_plugin_query_fn open_library(const std::string& path, const Card* card) {
               ->get<tn_status*(uint32_t, uint32_t, const tn_plugin**)>("tn_plugin_query");
 }
 
-std::string text_of(tn_str text, const char* what) {
-  if (text.data == nullptr || text.size == 0 || text.size > 256)
-    fail(TN_INVALID_ARGUMENT, "its {} is missing", what);
+std::string text_of(tn_str text, const char* what, std::string_view also) {
+  if (text.data == nullptr || text.size == 0) fail(TN_INVALID_ARGUMENT, "its {} is missing", what);
+  if (text.size > 256) fail(TN_INVALID_ARGUMENT, "its {} has {} bytes", what, text.size);
+  for (const unsigned char c : to_view(text))
+    if (c > 127 || (std::isalnum(c) == 0 && also.find(static_cast<char>(c)) == also.npos))
+      fail(TN_INVALID_ARGUMENT,
+           "its {} has byte {:#04x}; letters, digits and any of {} are allowed", what, c, also);
   return std::string(to_view(text));
 }
 
@@ -87,9 +91,9 @@ tn_plugin ask(tn_plugin_query_fn query) {
   call_plugin("query", [&] { return query(TN_ABI_MAJOR, TN_ABI_MINOR, &table); });
   if (table == nullptr) fail(TN_INVALID_ARGUMENT, "its tn_plugin_query gave no table");
   constexpr uint32_t kLeast = offsetof(tn_plugin, start) + sizeof(tn_plugin::start);
-  if (table->struct_size < kLeast)
-    fail(TN_INVALID_ARGUMENT, "its table has {} bytes; at least {} are needed", table->struct_size,
-         kLeast);
+  if (table->struct_size < kLeast || table->struct_size > 0xffff)
+    fail(TN_INVALID_ARGUMENT, "its table has {} bytes; {} to 65535 are possible",
+         table->struct_size, kLeast);
   if (table->abi_major != TN_ABI_MAJOR)
     fail(TN_INVALID_ARGUMENT, "built for ABI {}.{}; this core has {}.{}", table->abi_major,
          table->abi_minor, TN_ABI_MAJOR, TN_ABI_MINOR);
@@ -107,6 +111,15 @@ void roll_back(Plugin& plugin) noexcept {
   retire_ops(plugin);
 }
 
+tn_status* stop(Plugin& plugin) noexcept {
+  return guarded([&] {
+    call_plugin("stop", [&]() -> tn_status* {
+      plugin.table.stop(plugin.instance);
+      return nullptr;
+    });
+  });
+}
+
 // All or nothing.
 void start(Plugin& plugin) {
   const std::string directory = std::filesystem::path(plugin.library).parent_path().string();
@@ -121,7 +134,7 @@ void start(Plugin& plugin) {
     publish_device_types(plugin.id);
   } catch (...) {
     roll_back(plugin);
-    if (started) plugin.table.stop(plugin.instance);
+    if (started) tn_status_release(stop(plugin));
     plugin.instance = nullptr;
     throw;
   }
@@ -135,6 +148,19 @@ std::mutex& loader_mutex() {
 }
 bool is_loading_here() { return t_loading; }
 
+namespace {
+void check_identity(Plugin& plugin, const Card* card, const std::string& id,
+                    const std::string& version) {
+  set_outcome(plugin, TN_PLUGIN_REFUSED, id, version, "");
+  if (card != nullptr && id != card->id)
+    fail(TN_INVALID_ARGUMENT, "its identity card says \"{}\", the library says \"{}\"", card->id,
+         id);
+  if (id == "core") fail(TN_INVALID_ARGUMENT, "the id \"core\" is the core's own");
+  if (const Plugin* other = find_loaded(id); other != nullptr && other != &plugin)
+    fail(TN_ALREADY_EXISTS, "a plugin \"{}\" is loaded already, from {}", id, other->path);
+}
+}  // namespace
+
 void load(Plugin& plugin, const Card* card) {
   const LoadingHere here;
   plugin.wants_device_type = false;
@@ -143,20 +169,20 @@ void load(Plugin& plugin, const Card* card) {
     set_outcome(plugin, TN_PLUGIN_REFUSED, card->id, card->version, "");
     if (const std::string reason = why_unfit(*card); !reason.empty())
       fail(TN_INVALID_ARGUMENT, "{}", reason);
-    if (const Plugin* other = find_loaded(card->id); other != nullptr && other != &plugin)
-      fail(TN_ALREADY_EXISTS, "a plugin \"{}\" is loaded already, from {}", card->id, other->path);
+    check_identity(plugin, card, card->id, card->version);
   }
   check_library_file(plugin.library);
-  plugin.table = ask(open_library(plugin.library, card));
-  const std::string id = text_of(plugin.table.id, "id");
-  const std::string version = text_of(plugin.table.version, "version");
-  set_outcome(plugin, TN_PLUGIN_REFUSED, id, version, "");
-  if (card != nullptr && id != card->id)
-    fail(TN_INVALID_ARGUMENT, "its identity card says \"{}\", the library says \"{}\"", card->id,
-         id);
-  if (id == "core") fail(TN_INVALID_ARGUMENT, "the id \"core\" is the core's own");
-  if (const Plugin* other = find_loaded(id); other != nullptr && other != &plugin)
-    fail(TN_ALREADY_EXISTS, "a plugin \"{}\" is loaded already, from {}", id, other->path);
+  try {
+    const Probed probed = probe(plugin.library, card == nullptr ? "" : card->sha256);
+    if (!probed.id.empty()) check_identity(plugin, card, probed.id, probed.version);
+    plugin.table = ask(open_library(plugin.library));
+  } catch (const Error& error) {
+    if (card == nullptr || card->needs.empty() || error.code() != TN_IO) throw;
+    fail(TN_IO, "{}; it needs {}", error.what(), fmt::join(card->needs, ", "));
+  }
+  const std::string id = text_of(plugin.table.id, "id", "._-");
+  const std::string version = text_of(plugin.table.version, "version", "._-+~: ");
+  check_identity(plugin, card, id, version);
   plugin.id = id;
   start(plugin);
   set_outcome(plugin, TN_PLUGIN_LOADED, id, version, why_no_device(id));
@@ -171,10 +197,9 @@ void quiesce(Plugin& plugin) {
   retire_ops(plugin);
   tn_status* status = guarded(
       [&] { call_plugin("quiesce", [&] { return plugin.table.quiesce(plugin.instance); }); });
-  const std::string problem(to_view(tn_status_message(status)));
-  set_outcome(plugin, TN_PLUGIN_QUIESCED, plugin.id, to_view(plugin.info.version), problem);
-  if (status == nullptr)
-    plugin.table.stop(plugin.instance);  // otherwise something may still run in it
+  if (status == nullptr) status = stop(plugin);  // otherwise something may still run in it
+  set_outcome(plugin, TN_PLUGIN_QUIESCED, plugin.id, to_view(plugin.info.version),
+              to_view(tn_status_message(status)));
   plugin.instance = nullptr;
   check(status);
 }

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
-#include <string_view>
+#include <sstream>
 
 namespace tenon::core {
 namespace {
@@ -71,12 +71,9 @@ std::string own_directory() {
 std::vector<Place> search_places() {
   Places places;
   if (const char* path = environment("TENON_PLUGIN_PATH")) {
-    std::string_view rest(path);
-    while (!rest.empty()) {
-      const size_t colon = rest.find(':');
-      if (const std::string_view one = rest.substr(0, colon); !one.empty()) places.add(one);
-      rest = colon == rest.npos ? std::string_view() : rest.substr(colon + 1);
-    }
+    std::istringstream list(path);
+    for (std::string one; std::getline(list, one, ':');)
+      if (!one.empty()) places.add(one);
   }
   if (const char* data = environment("XDG_DATA_HOME"); data != nullptr && *data == '/')
     places.add(fs::path(data) / "tenon/plugins");

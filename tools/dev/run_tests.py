@@ -95,7 +95,9 @@ def run_one(build, test, pattern, slow):
             command += [f"--gtest_output=json:{report}", "--gtest_color=no"]
             command += [f"--gtest_filter={pattern}"] if pattern else []
         # Two programs side by side: threads that spin while they wait would steal the other's core.
-        env = {"OMP_WAIT_POLICY": "passive", **os.environ, **test["env"], "TMPDIR": folder}
+        # What the loader remembers of plugins stays in the build tree.
+        env = {"OMP_WAIT_POLICY": "passive", **os.environ, "XDG_CACHE_HOME": str(build.resolve() / "test-cache"),
+               **test["env"], "TMPDIR": folder}
         try:
             done = subprocess.run(command, cwd=test["workdir"] or build, env=env, text=True, errors="replace",
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,

@@ -25,6 +25,7 @@ TEST_P(MalformedCard, IsRefusedByPathAndByScan) {
   EXPECT_NE(reason_of(path.string()).find(GetParam().reason), std::string::npos)
       << reason_of(path.string());
   expect_good_works();
+  ++g_kinds;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -72,6 +73,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"features_absent",
              card("c", "card_lib.so", R"("cpu_features": ["sse2", "warp_drive"])"),
              "this CPU lacks warp_drive"},
+        Case{"needs_text", card("c", "card_lib.so", R"("needs": "libc")"),
+             "\"needs\" is not a list"},
+        Case{"sha_number", card("c", "card_lib.so", R"("sha256": 5)"),
+             "\"sha256\" is not a string"},
+        Case{"sha_short", card("c", "card_lib.so", R"("sha256": "abc")"), "is not 64 digits"},
+        Case{"sha_wrong", card("c", "card_lib.so", "\"sha256\": \"" + std::string(64, '0') + "\""),
+             "not 000000000000…"},
         Case{"other_id", card("not.what.it.is", "card_lib.so"), "the library says \"test.good\""}),
     [](const auto& one) { return one.param.name; });
 
@@ -97,6 +105,28 @@ TEST(Card, LoadsByItsPath) {
   EXPECT_EQ(outcome.code, TN_OK) << outcome;
   EXPECT_EQ(load(here.path() / "some.so").code, TN_OK);  // the same plugin
   EXPECT_EQ(quiesce("test.good").code, TN_OK);
+}
+
+TEST(Card, AMatchingHashLoads) {
+  quiesce("test.good");
+  const Directory here;
+  here.write("some.so", content_of(built("good")));
+  const std::string hash = sha256_of(here.path() / "some.so");
+  const fs::path path =
+      here.write("some.tenon.json", card("test.good", "some.so", "\"sha256\": \"" + hash + "\""));
+  EXPECT_EQ(load(path).code, TN_OK);
+  EXPECT_EQ(quiesce("test.good").code, TN_OK);
+  // A library that was changed after the card was written is not tried in a child either.
+  const Marker marker;
+  faulty(here, "some.so", "none");
+  const Outcome outcome = load(path);
+  EXPECT_EQ(outcome.code, TN_DATA_LOSS);
+  EXPECT_NE(outcome.message.find("not " + hash.substr(0, 12)), std::string::npos) << outcome;
+  EXPECT_TRUE(marker.take().empty());
+  setenv("TENON_PROBE", "off", 1);
+  EXPECT_EQ(load(path).code, TN_DATA_LOSS);
+  unsetenv("TENON_PROBE");
+  EXPECT_TRUE(marker.take().empty());
 }
 
 TEST(Card, NamesWhatALibraryNeeds) {

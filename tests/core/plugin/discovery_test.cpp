@@ -72,6 +72,47 @@ TEST(Discovery, OfSeveralBuildsTheBestThatFitsWins) {
   EXPECT_EQ(quiesce("test.builds").code, TN_OK);
 }
 
+#if defined(__x86_64__)
+// Puts a build of one backend into a directory: `plugin` needs `features`.
+void install_build(const Directory& here, const std::string& name, std::string_view plugin,
+                   const std::string& features, std::string_view id = "test.builds") {
+  here.copy(plugin, name + ".so");
+  here.write(name + ".tenon.json", card(id, name + ".so", "\"cpu_features\": [" + features + "]"));
+}
+
+TEST(Discovery, WiderRegistersCountMoreThanManyFeatures) {
+  const Directory here;
+  install_build(here, "a_many", "build_a", R"("sse2", "sse3", "ssse3")");
+  install_build(here, "b_wide", "build_b", R"("avx")");
+  install_build(here, "c_none", "build_a", "");
+  if (!__builtin_cpu_supports("avx")) GTEST_SKIP() << "this CPU has no AVX";
+  discover(here.path());
+  EXPECT_EQ(reason_of((here.path() / "b_wide.tenon.json").string()), "loaded");
+  for (const char* other : {"a_many", "c_none"})
+    EXPECT_NE(reason_of((here.path() / other).string() + ".tenon.json").find("b_wide"),
+              std::string::npos);
+  EXPECT_EQ(quiesce("test.builds").code, TN_OK);
+}
+
+TEST(Discovery, WhenTheBestBuildFailsTheNextOneIsTaken) {
+  const Directory here;
+  faulty(here, "best.so", "constructor.quick");
+  here.write("best.tenon.json",
+             card("test.faulty", "best.so", R"("cpu_features": ["sse2", "sse3"])"));
+  faulty(here, "good.so", "none");
+  here.write("good.tenon.json", card("test.faulty", "good.so", R"("cpu_features": ["sse2"])"));
+  faulty(here, "plain.so", "none");
+  here.write("plain.tenon.json", card("test.faulty", "plain.so"));
+  discover(here.path());
+  EXPECT_NE(reason_of((here.path() / "best.tenon.json").string()).find("exit status 7"),
+            std::string::npos);
+  EXPECT_EQ(reason_of((here.path() / "good.tenon.json").string()), "loaded");
+  EXPECT_NE(reason_of((here.path() / "plain.tenon.json").string()).find("is loaded already"),
+            std::string::npos);
+  EXPECT_EQ(quiesce("test.faulty").code, TN_OK);
+}
+#endif
+
 TEST(Discovery, SubdirectoriesBelongToAPlace) {
   const Directory here;
   fs::create_directory(here.path() / "vendor");

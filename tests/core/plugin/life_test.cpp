@@ -156,6 +156,45 @@ TEST(Life, AnOpGoesWithItsPluginAndComesBack) {
   EXPECT_EQ(tn_op_find(str("test.left_behind")), nullptr);
 }
 
+std::string placement() {
+  std::string report;
+  tn_placement_report([](void* to, tn_str chunk) { *static_cast<std::string*>(to) += text(chunk); },
+                      &report);
+  return report;
+}
+
+TEST(Life, AKernelOfHigherPriorityRunsWhatItSupports) {
+  const tn_op* softmax = tn_op_find(str("softmax"));
+  tn_device* cpu = nullptr;
+  ASSERT_EQ(take(tn_device_find(str("cpu"), &cpu)).code, TN_OK);
+  const auto provider = [&] { return text(tn_op_provider(softmax, cpu, TN_DTYPE_F32)); };
+  if (provider() != "cpu") GTEST_SKIP() << "the CPU plugin is not built";
+  ASSERT_EQ(load(built("faster")).code, TN_OK);
+  EXPECT_EQ(provider(), "test.faster");
+  tn_placement_enable(1);
+  for (const int64_t columns : {2, 1}) {  // rows of one element it leaves to the CPU plugin
+    const int64_t shape[] = {3, columns};
+    tn_tensor* x = nullptr;
+    ASSERT_EQ(take(tn_tensor_empty(TN_DTYPE_F32, 2, shape, cpu, &x)).code, TN_OK);
+    for (int64_t i = 0; i < 3 * columns; ++i) static_cast<float*>(tn_tensor_data(x))[i] = 7;
+    tn_value args[2] = {{TN_VALUE_TENSOR, 0, {}}, {TN_VALUE_INT, 0, {}}};
+    args[0].as.tensor = x;
+    args[1].as.i = 1;
+    tn_tensor* y = nullptr;
+    const Outcome outcome = take(tn_op_call(softmax, args, 2, &y, 1));
+    ASSERT_EQ(outcome.code, TN_OK) << outcome;
+    EXPECT_FLOAT_EQ(static_cast<float*>(tn_tensor_data(y))[0], 1.0f / static_cast<float>(columns));
+    tn_tensor_release(y);
+    tn_tensor_release(x);
+  }
+  tn_placement_enable(0);
+  const std::string report = placement();
+  EXPECT_NE(report.find("softmax test.faster 1"), std::string::npos) << report;
+  EXPECT_NE(report.find("softmax cpu 1"), std::string::npos) << report;
+  EXPECT_EQ(quiesce("test.faster").code, TN_OK);
+  EXPECT_EQ(provider(), "cpu");
+}
+
 TEST(Life, ThreadsMayLoadAndQuiesceAtOnce) {
   std::vector<std::thread> threads;
   for (int id = 0; id < 4; ++id)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sha2.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tenon/tenon.h"
 
@@ -77,6 +79,7 @@ class Directory {
   }
   const fs::path& path() const { return path_; }
   fs::path write(std::string_view name, std::string_view content) const {
+    fs::remove(path_ / name);  // never into a file that may be mapped
     std::ofstream(path_ / name, std::ios::binary) << content;
     return path_ / name;
   }
@@ -94,6 +97,11 @@ inline std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+inline std::string sha256_of(const fs::path& path) {
+  char hex[SHA256_DIGEST_STRING_LENGTH];
+  return SHA256File(path.c_str(), hex);
+}
+
 // An identity card; `more` holds further fields.
 inline std::string card(std::string_view id, std::string_view library, std::string_view more = "") {
   return R"({"id": ")" + std::string(id) +
@@ -108,6 +116,36 @@ inline void discover(const std::string& path) {
   EXPECT_EQ(take(tn_plugins_discover()).code, TN_OK);
   unsetenv("TENON_PLUGIN_PATH");
 }
+
+// A copy of broken_faulty.so that does wrong what `kind` says (faulty.cpp).
+inline fs::path faulty(const Directory& directory, std::string_view name, std::string_view kind) {
+  std::string bytes = content_of(built("faulty"));
+  const size_t at = bytes.find("KIND=--------");
+  EXPECT_NE(at, std::string::npos);
+  bytes.replace(at + 5, kind.size(), kind);
+  return directory.write(name, bytes);
+}
+
+// The processes that opened such a copy since the last call.
+class Marker {
+ public:
+  Marker() { setenv("TEST_MARKER", path_.c_str(), 1); }
+  ~Marker() { unsetenv("TEST_MARKER"); }
+  std::vector<pid_t> take() const {
+    std::vector<pid_t> processes;
+    std::ifstream stream(path_);
+    for (pid_t process; stream >> process;) processes.push_back(process);
+    fs::remove(path_);
+    return processes;
+  }
+
+ private:
+  Directory directory_;
+  std::string path_ = (directory_.path() / "opened").string();
+};
+
+// Kinds of broken plugin that were tried in both ways, by path and by discovery.
+inline int g_kinds = 0;
 
 // test.good still loads and computes: whatever was refused did no harm.
 void expect_good_works();

@@ -1,0 +1,181 @@
+#include "plugin/probe.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sha2.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "plugin/search.hpp"
+#include "status.hpp"
+
+namespace tenon::core {
+namespace {
+
+// The lines of a verdict, as tools/probe/ writes them: once to its output, once into the cache.
+enum Line : uint8_t { kKey, kHash, kUntil, kCode, kId, kVersion, kReason, kEnd, kLines };
+using Verdict = std::array<std::string, kLines>;
+
+// Nothing when the text is not a whole verdict on this key that still holds.
+std::optional<Verdict> parse(std::string_view text, const std::string& key) {
+  Verdict verdict;
+  for (std::string& line : verdict) {
+    const size_t end = text.find('\n');
+    if (end == text.npos) return std::nullopt;
+    line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+  }
+  const int64_t until = std::atoll(verdict[kUntil].c_str());
+  if (verdict[kKey] != key || verdict[kEnd] != "end" || !text.empty() ||
+      (until != 0 && until < std::time(nullptr)))
+    return std::nullopt;
+  return verdict;
+}
+
+// Changes whenever the file does, or the core.
+std::string key_of(const std::string& library) {
+  struct stat about {};
+  if (stat(library.c_str(), &about) != 0) fail(TN_IO, "{}", std::strerror(errno));
+  return fmt::format("{}-{}.{}-{:x}-{:x}-{:x}-{:x}.{:x}-{:x}.{:x}", TENON_VERSION, TN_ABI_MAJOR,
+                     TN_ABI_MINOR, about.st_dev, about.st_ino, about.st_size, about.st_mtim.tv_sec,
+                     about.st_mtim.tv_nsec, about.st_ctim.tv_sec, about.st_ctim.tv_nsec);
+}
+
+std::string cache_directory() {
+  const char* cache = environment("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache == '/') return std::string(cache) + "/tenon/probe";
+  const char* home = environment("HOME");
+  return home != nullptr && *home == '/' ? std::string(home) + "/.cache/tenon/probe" : "";
+}
+
+bool is_ours(int descriptor, mode_t kind) {
+  struct stat about {};
+  return fstat(descriptor, &about) == 0 && (about.st_mode & S_IFMT) == kind &&
+         about.st_uid == geteuid() && (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+// A file of the cache; empty when there is none, or somebody else could have written it.
+std::string read_cached(const std::string& directory, const std::string& name) {
+  std::string text(8192, '\0');
+  ssize_t bytes = 0;
+  const int folder = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return {};
+  const int file = openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file >= 0) {
+    if (is_ours(folder, S_IFDIR) && is_ours(file, S_IFREG))
+      bytes = read(file, text.data(), text.size());
+    close(file);
+  }
+  close(folder);
+  text.resize(bytes > 0 ? static_cast<size_t>(bytes) : 0);
+  return text;
+}
+
+std::string hash_of(const std::string& library) {
+  char hex[SHA256_DIGEST_STRING_LENGTH];
+  if (SHA256File(library.c_str(), hex) == nullptr)
+    fail(TN_IO, "cannot be read: {}", std::strerror(errno));
+  return hex;
+}
+
+std::string probe_program() {
+  const std::filesystem::path own = std::filesystem::path("/") / own_directory();
+  const auto built = own.parent_path() / "tools/probe/tenon-probe";  // in a build tree
+  std::error_code error;
+  return own.filename() == "core" && std::filesystem::exists(built, error)
+             ? built.string()
+             : (own / "tenon/tenon-probe").string();
+}
+
+// What the program prints. A host may have threads, so nothing is forked here.
+std::string run(std::vector<std::string> words) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) fail(TN_IO, "cannot be probed: {}", std::strerror(errno));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  char* nothing = nullptr;
+  pid_t child = 0;
+  const int error = posix_spawn(&child, words[0].c_str(), &actions, nullptr, arguments.data(),
+                                is_privileged() ? &nothing : environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string answer;
+  char buffer[4096];
+  for (ssize_t bytes = 1; error == 0 && bytes != 0;) {
+    bytes = read(ends[0], buffer, sizeof buffer);
+    if (bytes > 0) answer.append(buffer, static_cast<size_t>(bytes));
+    if (bytes < 0 && errno != EINTR) break;
+  }
+  close(ends[0]);
+  if (error != 0)
+    fail(TN_FAILED_PRECONDITION,
+         "cannot be probed: {}: {}; install it there, or load without probing (TENON_PROBE=off)",
+         words[0], std::strerror(error));
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return answer;
+}
+
+}  // namespace
+
+Probed probe(const std::string& library, const std::string& sha256) {
+  static auto& seen = *new std::map<std::string, Verdict>;  // of this process: fit ones, by key
+  const char* given = environment("TENON_PROBE");
+  const std::string_view mode = given == nullptr ? "" : given;
+  const bool off = mode == "off" || is_probe();
+  std::string key, hash, cache;
+  std::optional<Verdict> verdict;
+  if (!off) {
+    key = key_of(library);
+    cache = cache_directory();
+    if (const auto found = seen.find(key); found != seen.end()) verdict = found->second;
+    if (!verdict && mode != "again") verdict = parse(read_cached(cache, key), key);
+    hash = verdict ? (*verdict)[kHash] : hash_of(library);
+  } else if (!sha256.empty()) {
+    hash = hash_of(library);
+  }
+  if (!sha256.empty() && hash != sha256)
+    fail(TN_DATA_LOSS, "is not the file its identity card speaks of: sha256 {:.12}…, not {:.12}…",
+         hash, sha256);
+  if (off) return {};
+  if (!verdict) {
+    const std::string program = mode.starts_with('/') ? given : probe_program();
+    verdict = parse(run({program, library, key, hash, cache}), key);
+    if (!verdict)
+      fail(TN_INTERNAL, "cannot be probed: {} gave no answer; TENON_PROBE=off loads without it",
+           program);
+  }
+  const auto code = static_cast<uint32_t>(std::atoi((*verdict)[kCode].c_str()));
+  if (code != TN_OK) fail(code, "{}", (*verdict)[kReason]);
+  seen.insert_or_assign(key, *verdict);
+  return {(*verdict)[kId], (*verdict)[kVersion]};
+}
+
+// The child program exports this function; no host does.
+using StageFn = void(const char*);
+static StageFn* stage_function() {
+  static auto* const found = reinterpret_cast<StageFn*>(dlsym(RTLD_DEFAULT, "tn_probe_stage"));
+  return found;
+}
+bool is_probe() { return stage_function() != nullptr; }
+void probe_stage(const char* what) {
+  if (StageFn* const stage = stage_function()) stage(what);
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,14 @@
+// Prints where a process looks for plugins; privileged.py makes it setuid. Linked with the core's objects, as the dynamic
+// linker does not look beside a setuid program for libtenon.
+#include <cstdio>
+
+#include "plugin/search.hpp"
+
+int main() {
+  using namespace tenon::core;
+  std::printf("privileged %d\n", is_privileged() ? 1 : 0);
+  for (const char* name : {"TENON_PROBE", "TENON_DISABLE", "XDG_CACHE_HOME"})
+    std::printf("%s %s\n", name, environment(name) == nullptr ? "unseen" : environment(name));
+  for (const Place& place : search_places()) std::printf("place %s\n", place.path.c_str());
+  return 0;
+}

@@ -1,0 +1,131 @@
+// tenon-probe LIBRARY KEY SHA256 CACHE: whether libtenon may open a library, on standard output.
+// libtenon starts it for each library that it has not seen; people have no need to.
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "cache.hpp"
+#include "tenon/tenon.h"
+#include "verdict.hpp"
+
+namespace tenon::probe {
+
+std::string to_text(const Verdict& verdict, const std::string& key, const std::string& hash,
+                    int64_t until) {
+  std::string text;
+  for (std::string line : {key, hash, std::to_string(until), std::to_string(verdict.code),
+                           verdict.id, verdict.version, verdict.reason, std::string("end")}) {
+    for (char& c : line)
+      if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
+    text += line + '\n';
+  }
+  return text;
+}
+
+namespace {
+
+constexpr int64_t kDay = 24 * 60 * 60;
+
+// A host may ignore or block signals, and hand down files: none of that is for the plugin.
+void start_afresh() {
+  close_range(3, ~0u, 0);
+  for (int signal_number = 1; signal_number < NSIG; ++signal_number) signal(signal_number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+unsigned allowed_seconds() {
+  const char* given = std::getenv("TENON_PROBE_TIMEOUT");
+  const int seconds = given == nullptr ? 10 : std::atoi(given);
+  return seconds < 1 ? 1 : seconds > 3600 ? 3600 : static_cast<unsigned>(seconds);
+}
+
+// The name under which a verdict on this content is kept: another core may judge differently.
+std::string name_of(const std::string& hash) {
+  uint32_t major = 0, minor = 0;
+  tn_str version{};
+  tn_version(&major, &minor, &version);
+  return hash + "-" + std::string(version.data, version.size) + "-" + std::to_string(major) + "." +
+         std::to_string(minor);
+}
+
+// The verdict kept for this content with its first line replaced, or nothing.
+std::string recall(const Cache& cache, const std::string& name, const std::string& key) {
+  const std::string text = cache.read(name);
+  if (!text.starts_with(name + "\n") || !text.ends_with("\nend\n") ||
+      std::count(text.begin(), text.end(), '\n') != 8)
+    return {};
+  const size_t until = text.find('\n', name.size() + 1);
+  if (until == text.npos) return {};
+  const int64_t last = std::atoll(text.c_str() + until + 1);
+  return last != 0 && last < std::time(nullptr) ? "" : key + text.substr(name.size());
+}
+
+// As libtenon makes it (core/plugin/probe.cpp); empty when there is no file.
+std::string key_of(const char* library, time_t& changed) {
+  struct stat about {};
+  if (stat(library, &about) != 0) return {};
+  changed = about.st_ctime;
+  uint32_t major = 0, minor = 0;
+  tn_str version{};
+  tn_version(&major, &minor, &version);
+  char key[256];
+  std::snprintf(key, sizeof key, "%.*s-%u.%u-%jx-%jx-%jx-%jx.%lx-%jx.%lx",
+                static_cast<int>(version.size), version.data, major, minor, uintmax_t{about.st_dev},
+                uintmax_t{about.st_ino}, static_cast<uintmax_t>(about.st_size),
+                static_cast<uintmax_t>(about.st_mtim.tv_sec), about.st_mtim.tv_nsec,
+                static_cast<uintmax_t>(about.st_ctim.tv_sec), about.st_ctim.tv_nsec);
+  return key;
+}
+
+std::string judge(const char* library, const std::string& key, const std::string& hash,
+                  const Cache& cache) {
+  const std::string name = name_of(hash);
+  const char* mode = std::getenv("TENON_PROBE");
+  std::string answer;
+  if (mode == nullptr || std::strcmp(mode, "again") != 0) answer = recall(cache, name, key);
+  bool keep = !answer.empty();
+  if (!keep) {
+    const unsigned seconds = allowed_seconds();
+    alarm(2 * seconds + 10);  // the host waits for us
+    Verdict verdict = try_library(library, seconds);
+    // Errors may pass, so they are not kept; a crash is kept for a day, for it is costly to see again.
+    keep = verdict.code == TN_OK || verdict.dangerous;
+    if (verdict.dangerous)
+      verdict.reason += "; it is not tried again for a day unless TENON_PROBE=again";
+    const int64_t until = verdict.dangerous ? std::time(nullptr) + kDay : 0;
+    answer = to_text(verdict, key, hash, until);
+  }
+  time_t changed = 0;
+  if (key_of(library, changed) != key)
+    return to_text({TN_DATA_LOSS, "", "", "was changed while it was probed"}, key, hash, 0);
+  if (!keep) return answer;
+  cache.write(name, name + answer.substr(key.size()));
+  // A file changed a few clock ticks ago may change again and keep its times: then only the hash will tell.
+  if (std::time(nullptr) - changed >= 2) cache.write(key, answer);
+  cache.prune();
+  return answer;
+}
+
+}  // namespace
+}  // namespace tenon::probe
+
+int main(int argc, char** argv) {
+  using namespace tenon::probe;
+  if (argc != 5) {
+    std::fputs("usage: tenon-probe LIBRARY KEY SHA256 CACHE    (started by libtenon)\n", stderr);
+    return 2;
+  }
+  start_afresh();
+  const Cache cache(argv[4]);
+  const std::string answer = judge(argv[1], argv[2], argv[3], cache);
+  std::fwrite(answer.data(), 1, answer.size(), stdout);
+  return std::fflush(stdout) == 0 ? 0 : 1;
+}
