@@ -89,6 +89,7 @@ def run_one(build, test, pattern, slow):
     start = time.monotonic()
     gtest = test["protocol"] == "gtest"
     with tempfile.TemporaryDirectory(prefix="tenon-test-") as folder:
+        os.chmod(folder, 0o755)  # some tests step down to a user without rights
         report = pathlib.Path(folder) / "report.json"
         command = list(test["cmd"])
         if gtest:
