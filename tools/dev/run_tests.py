@@ -16,6 +16,8 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
+import run_ninja
+
 SKIP_STATUS = 77  # what a plain program returns to say that it was skipped
 
 
@@ -27,10 +29,6 @@ class Outcome:
     skips: list = field(default_factory=list)
     seconds: float = 0.0
     output: str = ""
-
-
-def ninja(build, jobs, *targets):
-    return subprocess.run(["ninja", "-C", str(build), "-j", str(jobs), "--quiet", *targets]).returncode == 0
 
 
 def introspect(build, what):
@@ -54,7 +52,7 @@ def build_programs(build, tests, jobs):
     targets = {t["id"]: t["filename"] for t in introspect(build, "targets")}
     wanted = {f for t in tests for dep in t["depends"] for f in targets.get(dep, [])}
     paths = sorted(os.path.relpath(f, build) for f in wanted)
-    if not ninja(build, jobs, *paths):
+    if paths and run_ninja.run(["-C", build, "-j", jobs, *paths]):  # with no target ninja builds all
         sys.exit("error: the build failed (see above); no test was run")
 
 
@@ -149,7 +147,7 @@ def main():
     parser.add_argument("--suite", help="only tests of this Meson suite")
     options = parser.parse_args()
 
-    if not ninja(options.build, options.jobs, "build.ninja"):
+    if run_ninja.run(["-C", options.build, "-j", options.jobs, "build.ninja"]):
         sys.exit("error: the build could not be configured (see above)")
     tests, pattern = select(introspect(options.build, "tests"), options.name, options.suite)
     build_programs(options.build, tests, options.jobs)
