@@ -1,5 +1,6 @@
 #include "dispatch/fallback.hpp"
 
+#include <array>
 #include <cstdio>
 #include <map>
 #include <mutex>
@@ -131,14 +132,16 @@ void run_on_host(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
   tn_tensor* results[kMaxResults] = {};
   Frame on_host(frame.op(), args.values.data(), frame.nargs());
   compute(on_host, nullptr, results);
+  std::array<Ref, kMaxResults> owned;  // also when what follows throws
+  for (uint32_t k = 0; k < frame.nresults(); ++k) owned[k] = Ref(results[k]);
   for (auto& [original, copy] : args.written) write_back(*original, *copy);
-  for (uint32_t k = 0; k < frame.nresults(); ++k) {
-    Ref result(results[k]);
+  for (uint32_t k = 0; k < frame.nresults(); ++k)
     if (into != nullptr)
-      write_back(*into[k], *result);
+      write_back(*into[k], *owned[k]);
     else
-      outs[k] = to_device(*result, frame.device()).take();
-  }
+      owned[k] = to_device(*owned[k], frame.device());
+  if (into != nullptr) return;
+  for (uint32_t k = 0; k < frame.nresults(); ++k) outs[k] = owned[k].take();
 }
 
 void fail_no_kernel(const Frame& frame, tn_dtype dtype) {

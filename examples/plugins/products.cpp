@@ -13,7 +13,8 @@ namespace {
 struct Device {
   void info(uint32_t, tn_device_info* out) const { out->dtypes = TN_MASK_ALL; }
   void allocate(uint32_t, uint64_t bytes, void** buffer, void** address) const {
-    *buffer = *address = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    *buffer = *address =
+        bytes <= PTRDIFF_MAX ? std::aligned_alloc(64, (bytes + 63) / 64 * 64) : nullptr;
     if (*buffer == nullptr) fail(TN_OUT_OF_MEMORY, "no ", bytes, " bytes left");
   }
   void free(uint32_t, void* buffer) const { std::free(buffer); }

@@ -1,4 +1,5 @@
 /* The smallest backend: one device whose memory is the host's, and no kernel. Every program runs on it, training included. */
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "tenon/kernel.h"
@@ -13,7 +14,7 @@ static tn_status* info(void* self, uint32_t index, tn_device_info* out) {
 }
 static tn_status* synchronize(void* self, uint32_t index) { return (void)self, (void)index, NULL; }
 static tn_status* allocate(void* self, uint32_t index, uint64_t bytes, void** buffer, void** at) {
-  *buffer = *at = aligned_alloc(64, (bytes + 63) / 64 * 64);
+  *buffer = *at = bytes <= PTRDIFF_MAX ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
   return (void)self, (void)index, *at ? NULL : tn_error(host, TN_OUT_OF_MEMORY, "out of memory");
 }
 static void release(void* self, uint32_t index, void* buffer) {

@@ -1,5 +1,6 @@
 /* A backend that owns memory and computes nothing: each op runs on the host, on copies. Replace
  * the bodies below by calls to your device; then add kernels, and each one makes it faster. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,7 @@ static tn_status* synchronize(void* self, uint32_t index) {
 static tn_status* allocate(void* self, uint32_t index, uint64_t bytes, void** buffer,
                            void** address) {
   (void)self, (void)index;
-  *buffer = *address = aligned_alloc(64, (bytes + 63) / 64 * 64);
+  *buffer = *address = bytes <= PTRDIFF_MAX ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
   return *buffer != NULL ? NULL : tn_error(host, TN_OUT_OF_MEMORY, "the device is out of memory");
 }
 

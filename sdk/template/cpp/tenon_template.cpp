@@ -24,7 +24,8 @@ struct TemplateDevice {
 
   // Raw blocks, which the core caches. The host never touches the address; kernels get it as view.data.
   void allocate(uint32_t, uint64_t bytes, void** buffer, void** address) const {
-    *buffer = *address = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    *buffer = *address =
+        bytes <= PTRDIFF_MAX ? std::aligned_alloc(64, (bytes + 63) / 64 * 64) : nullptr;
     if (*buffer == nullptr) fail(TN_OUT_OF_MEMORY, "the device has no ", bytes, " bytes left");
   }
   void free(uint32_t, void* buffer) const { std::free(buffer); }
