@@ -42,7 +42,8 @@ static Tensor triangle(const CompositeArgs& in, bool upper) {
   const Tensor row = unsqueeze(arange(0, x.shape(-2), 1, DType::I64, x.device()), 1);
   const Tensor column = arange(0, x.shape(-1), 1, DType::I64, x.device());
   const Tensor distance = column - row;
-  return where(upper ? distance >= in.integer(1) : distance <= in.integer(1), x, 0);
+  const Scalar zero = x.dtype() == DType::Bool ? Scalar(false) : Scalar(0);
+  return where(upper ? distance >= in.integer(1) : distance <= in.integer(1), x, zero);
 }
 
 TN_DECOMPOSE(tril) { out[0] = triangle(in, false); }

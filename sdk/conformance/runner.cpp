@@ -48,8 +48,11 @@ std::string format(const Shape& shape) {
   return out.str();
 }
 
-// Empty when they agree. `precision`: the widest rounding on the way, which is the inputs' dtype when it is coarser.
-std::string compare(const Array& got, Array wanted, double factor, DType precision) {
+}  // namespace
+
+// `precision`: the widest rounding on the way, which is the inputs' dtype when it is coarser.
+std::string compare_arrays(const Array& got, const Array& exact, double factor, DType precision) {
+  Array wanted = exact;
   std::ostringstream out;
   if (got.dtype != wanted.dtype)
     out << "dtype " << name_of(got.dtype) << ", wanted " << name_of(wanted.dtype) << "; ";
@@ -71,34 +74,7 @@ std::string compare(const Array& got, Array wanted, double factor, DType precisi
   return {};
 }
 
-struct Case {
-  const Sample& sample;
-  DType dtype;
-  Layout layout;
-  const Options& options;
-
-  Rng rng() const {
-    uint64_t seed = options.seed * 1000003 + static_cast<uint64_t>(dtype) * 101;
-    for (char c : sample.op + sample.label) seed = seed * 31 + static_cast<unsigned char>(c);
-    return Rng(seed);
-  }
-  std::string name() const {
-    std::ostringstream out;
-    out << sample.op << '/' << sample.label << '/' << name_of(dtype) << '/' << name_of(layout)
-        << " (seed " << options.seed << ")";
-    return out.str();
-  }
-  Args make(Rng& rng) const {
-    Args args = sample.make(dtype, rng);
-    if (layout == Layout::Broadcast)
-      for (Arg& arg : args) {
-        if (auto* given = std::get_if<Array>(&arg)) repeat_for_broadcast(*given);
-        if (auto* list = std::get_if<std::vector<Array>>(&arg))
-          for (Array& each : *list) repeat_for_broadcast(each);
-      }
-    return args;
-  }
-};
+namespace {
 
 bool has_tensor_of_rank(const Args& args) {
   return std::any_of(args.begin(), args.end(), [](const Arg& arg) {
@@ -107,7 +83,32 @@ bool has_tensor_of_rank(const Args& args) {
   });
 }
 
-std::string compare_all(const Case& c, const Args& args, const std::vector<Tensor>& results) {
+}  // namespace
+
+Rng Case::rng() const {
+  uint64_t mixed = seed * 1000003 + static_cast<uint64_t>(dtype) * 101;
+  for (char c : sample.op + sample.label) mixed = mixed * 31 + static_cast<unsigned char>(c);
+  return Rng(mixed);
+}
+
+std::string Case::name() const {
+  return sample.op + '/' + sample.label + '/' + std::string(name_of(dtype)) + '/' +
+         std::string(name_of(static_cast<Layout>(layout)));
+}
+
+bool Case::make(Args& args, Rng& rng) const {
+  args = sample.make(dtype, rng);
+  const auto how = static_cast<Layout>(layout);
+  if (how == Layout::Broadcast)
+    for (Arg& arg : args) {
+      if (auto* given = std::get_if<Array>(&arg)) repeat_for_broadcast(*given);
+      if (auto* list = std::get_if<std::vector<Array>>(&arg))
+        for (Array& each : *list) repeat_for_broadcast(each);
+    }
+  return how == Layout::Contiguous || (sample.layouts && has_tensor_of_rank(args));
+}
+
+std::string compare_results(const Case& c, const Args& args, const std::vector<Tensor>& results) {
   std::vector<Array> got;
   for (const Tensor& result : results) got.push_back(to_array(result));
   if (c.sample.check) return c.sample.check(args, got);
@@ -115,11 +116,13 @@ std::string compare_all(const Case& c, const Args& args, const std::vector<Tenso
   if (got.size() != wanted.size())
     return std::to_string(got.size()) + " results, wanted " + std::to_string(wanted.size());
   for (size_t k = 0; k < got.size(); ++k) {
-    std::string problem = compare(got[k], wanted[k], c.sample.tolerance, c.dtype);
+    std::string problem = compare_arrays(got[k], wanted[k], c.sample.tolerance, c.dtype);
     if (!problem.empty()) return "result " + std::to_string(k) + ": " + problem;
   }
   return {};
 }
+
+namespace {
 
 // x.op_(…): the first tensor takes the result, where dtype and shape allow it.
 std::string check_in_place(const Call& call, const Args& args, const std::vector<Tensor>& results) {
@@ -128,10 +131,11 @@ std::string check_in_place(const Call& call, const Args& args, const std::vector
   Array wanted = to_array(results[0]);
   if (wanted.dtype != first->dtype || wanted.shape != first->shape) return {};
   std::vector<Tensor> tensors = call.tensors();
+  if (!(tensors[0].device() == results[0].device())) return {};  // `to` another device
   tensors[0] = tensors[0].clone();
   call.run_in_place(tensors);
   Array got = to_array(tensors[0]);
-  std::string problem = compare(got, wanted, 1, got.dtype);
+  std::string problem = compare_arrays(got, wanted, 1, got.dtype);
   return problem.empty() ? problem : "in place: " + problem;
 }
 
@@ -146,51 +150,41 @@ bool is_view(const tn_op* op) {
          std::end(kViews);
 }
 
-void check_case(const tn_op* op, const Case& c, Report& report) {
+void check_case(const tn_op* op, const Case& c, Device device, Sink& sink) {
   Rng rng = c.rng();
-  Args args = c.make(rng);
-  if (c.layout != Layout::Contiguous && (!c.sample.layouts || !has_tensor_of_rank(args))) return;
-  ++report.cases;
-  try {
+  Args args;
+  if (!c.make(args, rng)) return;
+  run_case(sink, c.name(), [&] {
     NoGrad off;
-    Call call(op, args, c.options.device, c.layout, rng);
+    Call call(op, args, device, static_cast<Layout>(c.layout), rng);
     std::vector<Tensor> results = call.run();
-    std::string problem = compare_all(c, args, results);
+    std::string problem = compare_results(c, args, results);
     if (problem.empty() && !is_random(op) && !is_view(op))
       problem = check_in_place(call, args, results);
-    if (!problem.empty()) report.failures.push_back(c.name() + ": " + problem);
-  } catch (const Error& error) {
-    report.failures.push_back(c.name() + ": " + error.what());
-  }
+    return problem;
+  });
 }
 
 // Differences are taken for whatever tensors the sample has in f64 or c128.
-void check_gradient_case(const tn_op* op, const Case& c, Report& report) {
+std::string check_gradient(const tn_op* op, const Case& c, Device device) {
   Rng rng = c.rng();
-  Args args = c.make(rng);
-  ++report.cases;
-  try {
-    Call call(op, args, c.options.device, c.layout, rng);
-    std::vector<size_t> free;  // tensors that gradients go to
-    std::vector<Tensor> inputs;
-    for (size_t i = 0; i < call.tensors().size(); ++i)
-      if (!call.belongs_to(i, c.sample.fixed))
-        free.push_back(i), inputs.push_back(call.tensors()[i]);
-    auto fn = [&](const std::vector<Tensor>& given) {
-      std::vector<Tensor> tensors = call.tensors();
-      for (size_t k = 0; k < free.size(); ++k) tensors[free[k]] = given[k];
-      return call.run(tensors);
-    };
-    testing::GradcheckOptions options;
-    std::string problem = testing::gradcheck(fn, inputs, options);
-    if (problem.empty()) {
-      options.tolerance = 1e-4;
-      problem = testing::gradgradcheck(fn, inputs, options);
-    }
-    if (!problem.empty()) report.failures.push_back(c.name() + ": " + problem);
-  } catch (const Error& error) {
-    report.failures.push_back(c.name() + ": " + error.what());
-  }
+  Args args;
+  c.make(args, rng);
+  Call call(op, args, device, static_cast<Layout>(c.layout), rng);
+  std::vector<size_t> free;  // tensors that gradients go to
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < call.tensors().size(); ++i)
+    if (!call.belongs_to(i, c.sample.fixed)) free.push_back(i), inputs.push_back(call.tensors()[i]);
+  auto fn = [&](const std::vector<Tensor>& given) {
+    std::vector<Tensor> tensors = call.tensors();
+    for (size_t k = 0; k < free.size(); ++k) tensors[free[k]] = given[k];
+    return call.run(tensors);
+  };
+  testing::GradcheckOptions options;
+  std::string problem = testing::gradcheck(fn, inputs, options);
+  if (!problem.empty()) return problem;
+  options.tolerance = 1e-4;
+  return testing::gradgradcheck(fn, inputs, options);
 }
 
 const tn_op* find(const std::string& name) {
@@ -201,40 +195,73 @@ const tn_op* find(const std::string& name) {
 
 }  // namespace
 
-Report check_values(const std::string& name, const Options& options) {
-  Report report;
+namespace {
+
+// The dtypes of a sample that the device has; f32 first, which is what most kernels take, and alone when brief.
+std::vector<DType> dtypes_of(const Sample& sample, const Options& options, Sink& sink) {
+  std::vector<DType> found;
+  const uint64_t offered = options.device.info().dtypes;
+  for (uint32_t k = 0; k < TN_DTYPE_COUNT; ++k) {
+    const auto dtype = static_cast<DType>((k + TN_DTYPE_F32) % TN_DTYPE_COUNT);
+    if ((sample.dtypes & mask_of(dtype)) == 0) continue;
+    if ((offered & mask_of(dtype)) != 0)
+      found.push_back(dtype);
+    else if (!options.brief)
+      sink.skip(sample.op + "/" + sample.label, "the device has no " + std::string(name_of(dtype)));
+  }
+  if (options.brief && found.size() > 1) found.resize(1);
+  return found;
+}
+
+}  // namespace
+
+void run_values(const std::string& name, const Options& options, Sink& sink) {
   const tn_op* op = find(name);
-  uint64_t offered = options.device.info().dtypes;
   for (const Sample* sample : table().of(name))
-    for (uint32_t code = 0; code < TN_DTYPE_COUNT; ++code) {
-      DType dtype = static_cast<DType>(code);
-      if ((sample->dtypes & mask_of(dtype)) == 0) continue;
+    for (DType dtype : dtypes_of(*sample, options, sink))
+      for (Layout layout : kLayouts)
+        if (!options.brief || layout == Layout::Contiguous || layout == Layout::Mixed)
+          check_case(op, {*sample, dtype, static_cast<uint32_t>(layout), options.seed},
+                     options.device, sink);
+}
+
+void run_gradients(const std::string& name, const Options& options, Sink& sink) {
+  const tn_op* op = find(name);
+  if (tn_op_is_differentiable(op) == 0) return;
+  const uint64_t offered = options.device.info().dtypes;
+  for (const Sample* sample : table().of(name)) {
+    if (!sample->gradient || sample->check) continue;
+    for (DType dtype : {DType::F32, DType::F64, DType::C128}) {
+      if ((sample->dtypes & mask_of(dtype)) == 0 ||
+          (dtype == DType::C128 && !sample->complex_gradient))
+        continue;
       if ((offered & mask_of(dtype)) == 0) {
-        report.skipped.push_back(name + "/" + sample->label + ": the device has no " +
-                                 std::string(name_of(dtype)));
+        sink.skip(name + "/" + sample->label, "the device has no " + std::string(name_of(dtype)));
         continue;
       }
-      for (Layout layout : kLayouts) check_case(op, Case{*sample, dtype, layout, options}, report);
+      for (Layout layout : {Layout::Contiguous, Layout::Mixed}) {
+        if (layout == Layout::Mixed && !sample->layouts) continue;
+        const Case c{*sample, dtype, static_cast<uint32_t>(layout), options.seed};
+        run_case(sink, c.name(), [&] {
+          return dtype == DType::F32 ? check_narrow_gradient(op, c, options.device)
+                                     : check_gradient(op, c, options.device);
+        });
+      }
     }
+  }
+}
+
+Report check_values(const std::string& name, const Options& options) {
+  Report report;
+  ReportSink sink(report, options.seed);
+  run_values(name, options, sink);
   return report;
 }
 
 Report check_gradients(const std::string& name, const Options& options) {
   Report report;
-  const tn_op* op = find(name);
-  if (tn_op_is_differentiable(op) == 0) return report;
-  for (const Sample* sample : table().of(name)) {
-    if (!sample->gradient || sample->check) continue;
-    for (DType dtype : {DType::F64, DType::C128}) {
-      if ((sample->dtypes & mask_of(dtype)) == 0 ||
-          (dtype == DType::C128 && !sample->complex_gradient))
-        continue;
-      for (Layout layout : {Layout::Contiguous, Layout::Mixed}) {
-        if (layout == Layout::Mixed && !sample->layouts) continue;
-        check_gradient_case(op, Case{*sample, dtype, layout, options}, report);
-      }
-    }
-  }
+  ReportSink sink(report, options.seed);
+  run_gradients(name, options, sink);
   return report;
 }
 

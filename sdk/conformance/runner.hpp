@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "sample.hpp"
+#include "suite.hpp"
 
 namespace tenon::conformance {
 
 struct Options {
   Device device;
   uint64_t seed = 1;
+  bool brief = false;  // one dtype a sample, row-major and mixed layouts only
 };
 
 // What a run found. A failure says what to repeat: op, sample, dtype, layout, seed.
@@ -21,10 +23,55 @@ struct Report {
 };
 
 // Values of one op: each sample × dtype × layout against the reference, and in place where the op allows it.
+void run_values(const std::string& op, const Options& options, Sink& sink);
 Report check_values(const std::string& op, const Options& options);
-// Gradients of one op in f64 (c128 where samples have it) against central differences, first and second order.
+// Gradients of one op in f64 (c128 where samples have it) against central differences, first and second order, and in f32
+// against f64 on the host.
+void run_gradients(const std::string& op, const Options& options, Sink& sink);
 Report check_gradients(const std::string& op, const Options& options);
 // Ops that a backend may implement but the table has no sample for.
 std::vector<std::string> ops_without_samples();
+
+// Collects into a Report.
+class ReportSink : public Sink {
+ public:
+  ReportSink(Report& report, uint64_t seed) : report_(report), seed_(seed) {}
+  bool begin(const std::string& name) override {
+    ++report_.cases;
+    name_ = name;
+    return true;
+  }
+  void fail(const std::string& text) override {
+    report_.failures.push_back(name_ + " (seed " + std::to_string(seed_) + "): " + text);
+  }
+  void skip(const std::string& name, const std::string& reason) override {
+    report_.skipped.push_back(name + ": " + reason);
+  }
+  void count(const std::string&, uint64_t) override {}
+
+ private:
+  Report& report_;
+  uint64_t seed_;
+  std::string name_;
+};
+
+// The arguments of a sample, and how they came about: the same for the same seed.
+struct Case {
+  const Sample& sample;
+  DType dtype;
+  uint32_t layout;  // a Layout
+  uint64_t seed;
+
+  std::string name() const;  // "softmax/rows/f32/sliced"
+  // False when the layout makes no difference to this sample.
+  bool make(Args& args, Rng& rng) const;
+  Rng rng() const;
+};
+// Of a case in f32; empty when its gradients are those of f64 on the host, within rounding.
+std::string check_narrow_gradient(const tn_op* op, const Case& c, Device device);
+// Empty when results are as the sample wants them.
+std::string compare_results(const Case& c, const Args& args, const std::vector<Tensor>& results);
+// Empty when both are alike within the rounding of `precision`.
+std::string compare_arrays(const Array& got, const Array& wanted, double factor, DType precision);
 
 }  // namespace tenon::conformance

@@ -36,6 +36,7 @@ Command devices_command();
 Command ops_command();
 Command explain_command();
 Command bench_command();
+Command check_command();
 
 // "; did you mean 'devices'?", or nothing when no candidate is near.
 std::string suggestion(std::string_view wanted, const std::vector<std::string>& names);

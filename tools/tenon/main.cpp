@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "check.hpp"
 #include "command.hpp"
 #include "tenon/tenon.hpp"
 
@@ -21,11 +22,12 @@ constexpr const char* kClosing =
     "  tenon devices                       what was found, and why something was not\n"
     "  tenon explain softmax --device cpu  what would run, and why\n"
     "  tenon bench --html bench.html       the same work on every device, with a chart\n"
+    "  tenon check ./tenon_mine.so         the conformance suite over a plugin\n"
     "\n"
     "Plugins are looked for in TENON_PLUGIN_PATH, the user's directory, next to libtenon, and the "
     "system's directory.\n"
-    "exit codes: 0 done, 1 a device failed or results disagree, 2 wrong command line, 3 no such "
-    "op, device or file\n";
+    "exit codes: 0 done, 1 a device or check failed, or results disagree, 2 wrong command line, "
+    "3 no such op, device or file\n";
 
 std::vector<Command> all_commands() {
   std::vector<Command> commands;
@@ -33,6 +35,7 @@ std::vector<Command> all_commands() {
   commands.push_back(ops_command());
   commands.push_back(explain_command());
   commands.push_back(bench_command());
+  commands.push_back(check_command());
   return commands;
 }
 
@@ -96,6 +99,7 @@ int run(const std::vector<std::string>& words) {
     fmt::print("tenon {}\n", detail::to_view(version));
     return kOk;
   }
+  if (words[0] == "check-worker") return run_check_worker({words.begin() + 1, words.end()});
   std::vector<std::string> names;
   for (const Command& command : commands) {
     if (command.name == words[0]) return run_command(command, {words.begin() + 1, words.end()});

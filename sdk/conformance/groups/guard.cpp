@@ -1,0 +1,228 @@
+// Under the validating layer: every crossing checked, memory guarded, and allocations that fail on request.
+#include <algorithm>
+#include <functional>
+
+#include "bridge.hpp"
+#include "groups/groups.hpp"
+#include "runner.hpp"
+#include "tenon/validate.h"
+
+namespace tenon::conformance {
+namespace {
+
+// Before the process makes its first device.
+void install_layer() {
+  static const bool once = [] {
+    detail::check(tn_layer_set(tn_validate_layer()));
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+std::string first_violation() {
+  std::string text;
+  tn_validate_each(
+      [](void* to, const tn_violation* violation) {
+        auto& said = *static_cast<std::string*>(to);
+        if (!said.empty()) return;
+        said = std::string(detail::to_view(violation->slot)) + ": " +
+               std::string(detail::to_view(violation->text));
+        if (violation->count > 1) said += " (" + std::to_string(violation->count) + " times)";
+      },
+      &text);
+  return text;
+}
+
+std::string blocks_alive(uint64_t since) {
+  tn_validate_flush();
+  struct Alive {
+    uint64_t blocks = 0, bytes = 0;
+    std::string op;
+  } alive;
+  tn_validate_each_block(
+      since,
+      [](void* to, const tn_live_block* block) {
+        auto& all = *static_cast<Alive*>(to);
+        ++all.blocks;
+        all.bytes += block->bytes;
+        if (all.op.empty()) all.op = detail::to_view(block->op);
+      },
+      &alive);
+  return alive.blocks == 0 ? ""
+                           : std::to_string(alive.blocks) + " blocks of " +
+                                 std::to_string(alive.bytes) + " bytes were not given back" +
+                                 (alive.op.empty() ? "" : ", the first of " + alive.op);
+}
+
+Options options_for(Subject subject) {
+  install_layer();
+  load_subject(subject);
+  return {Device(subject.device), subject.seed, true};
+}
+
+// ---- Faults
+
+struct Work {
+  std::string name;
+  std::function<std::string()> run;  // empty when the results are right; throws Error
+};
+
+// A sample of an op, run as its values are checked.
+Work sample_work(const std::string& name, const Options& options) {
+  return {
+      name, [name, options]() -> std::string {
+        NoGrad off;
+        for (const Sample* sample : table().of(name)) {
+          for (uint32_t k = 0; k < TN_DTYPE_COUNT; ++k) {
+            const auto dtype = static_cast<DType>((k + TN_DTYPE_F32) % TN_DTYPE_COUNT);
+            if ((sample->dtypes & TN_MASK(static_cast<uint32_t>(dtype))) == 0) continue;
+            const Case c{*sample, dtype, static_cast<uint32_t>(Layout::Contiguous), options.seed};
+            Rng rng = c.rng();
+            Args args;
+            c.make(args, rng);
+            const tn_op* op = tn_op_find(detail::to_str(name));
+            return compare_results(c, args,
+                                   Call(op, args, options.device, Layout::Contiguous, rng).run());
+          }
+        }
+        return {};
+      }};
+}
+
+// A network with a hidden layer: forward, loss, backward, step.
+Work training_work(const Options& options) {
+  return {"training step", [device = options.device]() -> std::string {
+            const auto made = [&](int64_t rows, int64_t columns, float scale) {
+              std::vector<float> values(static_cast<size_t>(rows * columns));
+              for (size_t i = 0; i < values.size(); ++i)
+                values[i] = scale * (static_cast<float>(i % 7) - 3);
+              return tensor(values, {rows, columns}, TensorOptions(device));
+            };
+            Tensor w = made(8, 16, 0.1f), v = made(16, 4, 0.1f);
+            w.requires_grad_();
+            v.requires_grad_();
+            const Tensor x = made(5, 8, 0.5f), y = made(5, 4, 0.2f);
+            const auto loss_of = [&] {
+              const Tensor d = matmul(relu(matmul(x, w)), v) - y;
+              return mean(d * d);
+            };
+            const Tensor loss = loss_of();
+            loss.backward();
+            const double before = loss.cpu().item<float>();
+            NoGrad off;
+            w = w - w.grad() * 0.05;
+            v = v - v.grad() * 0.05;
+            const double after = loss_of().cpu().item<float>();
+            return after < before ? "" : "the step does not lower the loss";
+          }};
+}
+
+class Injector {
+ public:
+  explicit Injector(Device device) : type_(device.id().substr(0, device.id().find(':'))) {}
+  // How many allocations the work makes.
+  uint64_t measure(const Work& work) {
+    static_cast<void>(work.run());  // plans and caches are made once
+    set(0, 0);
+    static_cast<void>(work.run());
+    return matched();
+  }
+  // Empty when the n-th failure, and with `times` 0 all after it, did no harm.
+  std::string try_at(const Work& work, uint64_t n, uint64_t times) {
+    const uint64_t mark = tn_validate_next_serial();
+    std::string problem;
+    set(n, times);
+    try {
+      problem = work.run();
+    } catch (const Error& error) {
+      if (error.code() != TN_OUT_OF_MEMORY)
+        problem = std::string("wanted out of memory or success, got: ") + error.what();
+    }
+    tn_validate_inject(nullptr);
+    if (problem.empty()) problem = blocks_alive(mark);
+    if (problem.empty())
+      if (const std::string later = work.run(); !later.empty())
+        problem = "afterwards, with memory again: " + later;
+    if (problem.empty()) return {};
+    return "allocation " + std::to_string(n) + (times == 0 ? " and all later ones" : "") +
+           " refused: " + problem;
+  }
+
+ private:
+  void set(uint64_t n, uint64_t times) const {
+    const tn_fault fault{sizeof(tn_fault),
+                         TN_OUT_OF_MEMORY,
+                         detail::to_str(type_),
+                         detail::to_str("memory.allocate"),
+                         n,
+                         times};
+    tn_validate_inject(&fault);
+  }
+  static uint64_t matched() {
+    uint64_t calls = 0, failed = 0;
+    tn_validate_injected(&calls, &failed);
+    tn_validate_inject(nullptr);
+    return calls;
+  }
+  std::string type_;
+};
+
+constexpr std::string_view kRepresentative[] = {
+    "add",    "exp",       "sum",        "softmax",      "layer_norm", "matmul", "conv",
+    "gather", "index_put", "sort",       "cumsum",       "max_pool",   "where",  "concat",
+    "linear", "nll_loss",  "batch_norm", "index_select", "var",        "cast",   "masked_select"};
+constexpr const char* kTraining = "training step";
+
+}  // namespace
+
+std::vector<std::string> guard_units(const Claims& claims) { return claims.ops; }
+
+void run_guard(const Subject& subject, const std::string& unit, Sink& sink) {
+  const Options options = options_for(subject);
+  run_case(sink, unit, [&]() -> std::string {
+    static_cast<void>(check_values(unit, options));  // plans and caches are made once
+    tn_validate_clear();
+    const uint64_t mark = tn_validate_next_serial();
+    const Report report = check_values(unit, options);
+    if (const std::string text = first_violation(); !text.empty()) return text;
+    if (const std::string text = blocks_alive(mark); !text.empty()) return text;
+    return report.failures.empty() ? "" : "under the layer: " + report.failures.front();
+  });
+}
+
+std::vector<std::string> faults_units(const Claims& claims) {
+  std::vector<std::string> units;
+  for (std::string_view op : kRepresentative)
+    if (std::find(claims.ops.begin(), claims.ops.end(), op) != claims.ops.end())
+      units.emplace_back(op);
+  if (!claims.ops.empty()) units.emplace_back(kTraining);
+  return units;
+}
+
+void run_faults(const Subject& subject, const std::string& unit, Sink& sink) {
+  const Options options = options_for(subject);
+  const Work work = unit == kTraining ? training_work(options) : sample_work(unit, options);
+  Injector injector(options.device);
+  uint64_t allocations = 0;
+  run_case(sink, unit + "/undisturbed", [&]() -> std::string {
+    allocations = injector.measure(work);
+    return work.run();
+  });
+  for (uint64_t times : {1u, 0u})
+    for (uint64_t n = 1; n <= allocations; ++n) {
+      const std::string name =
+          unit + "/allocation " + std::to_string(n) + (times == 0 ? " and later" : "");
+      bool survived = false, ran = false;
+      run_case(sink, name, [&] {
+        ran = true;
+        const std::string problem = injector.try_at(work, n, times);
+        survived = problem.empty();
+        return problem;
+      });
+      if (!ran) continue;
+      sink.count("injected", 1);
+      sink.count("survived", survived ? 1 : 0);
+    }
+}
+
+}  // namespace tenon::conformance

@@ -1,0 +1,136 @@
+#include "suite.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "card.hpp"
+#include "groups/groups.hpp"
+#include "sample.hpp"
+
+namespace tenon::conformance {
+namespace {
+
+constexpr Group kGroups[] = {
+    {"abi", "test", "symbols, query, identity card, what start registers, hosts of other minors",
+     abi_units, false, run_abi},
+    {"memory", "test", "blocks, limits, copies, fills, through the plugin's tables", memory_units,
+     false, run_memory},
+    {"streams", "test", "order on a stream, between streams by events, times", streams_units, false,
+     run_streams},
+    {"values", "test", "each op × dtype × layout against the reference, and in place", values_units,
+     true, run_values},
+    {"gradients", "grad", "first and second order against differences", gradients_units, true,
+     run_gradients},
+    {"support", "support", "`supports` says yes and no truthfully and always the same",
+     support_units, true, run_support},
+    {"threads", "test", "each op from four threads at once", threads_units, true, run_threads},
+    {"leaks", "test", "memory in use returns to the start after each op", leaks_units, true,
+     run_leaks},
+    {"guard", "test", "each op under the validating layer: crossings, guarded memory, leaks",
+     guard_units, true, run_guard},
+    {"faults", "test", "out of memory at each allocation, once and for good", faults_units, false,
+     run_faults},
+    {"new_ops", "test", "ops that the plugin brings: shapes, gradients, decompositions",
+     new_ops_units, false, run_new_ops},
+    {"cycles", "test", "load and quiesce again and again: no growth", cycles_units, false,
+     run_cycles},
+};
+
+std::set<std::string> op_names() {
+  std::set<std::string> names;
+  for (uint32_t i = 0; i < tn_op_count(); ++i)
+    names.emplace(detail::to_view(tn_op_name(tn_op_at(i))));
+  return names;
+}
+std::set<std::string> g_ops_before;  // the plugin was loaded
+
+const PluginInfo* find_info(const std::vector<PluginInfo>& infos, const Subject& subject) {
+  std::error_code error;
+  const std::string path = std::filesystem::canonical(subject.path, error).string();
+  const std::string card = card_of(subject.path);
+  const std::string id = card.empty() ? std::string() : read_card(card).id;
+  for (const PluginInfo& info : infos)
+    if (info.state == PluginInfo::State::Loaded && (info.path == path || info.id == id))
+      return &info;
+  return nullptr;
+}
+
+// The first device of its own, or the first that its kernels are for.
+std::string device_for(std::string_view id) {
+  for (const Device& device : devices())
+    if (device.plugin() == id) return std::string(device.id());
+  for (const Device& device : devices())
+    for (uint32_t i = 0; i < tn_op_count(); ++i)
+      for (uint32_t dtype = 0; dtype < TN_DTYPE_COUNT; ++dtype)
+        if (claims_kernel(id, tn_op_at(i), device, static_cast<DType>(dtype)))
+          return std::string(device.id());
+  return {};
+}
+
+}  // namespace
+
+std::span<const Group> groups() { return kGroups; }
+
+const Group* find_group(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kGroups), std::end(kGroups),
+                                   [&](const Group& group) { return group.name == name; });
+  return found == std::end(kGroups) ? nullptr : found;
+}
+
+bool claims_kernel(std::string_view id, const tn_op* op, Device device, DType dtype) {
+  const auto code = static_cast<tn_dtype>(dtype);
+  if (detail::to_view(tn_op_provider(op, device.get(), code)) == id) return true;
+  std::string text;  // another's kernel may come first
+  detail::check(tn_op_explain(
+      op, device.get(), code,
+      [](void* to, tn_str chunk) {
+        static_cast<std::string*>(to)->append(chunk.data, static_cast<size_t>(chunk.size));
+      },
+      &text));
+  return text.find("kernel of plugin '" + std::string(id) + "'") != std::string::npos;
+}
+
+void load_subject(Subject& subject) {
+  static std::string loaded;
+  if (loaded != subject.path) {
+    g_ops_before = op_names();
+    try {
+      load_plugin(subject.path);
+    } catch (const Error&) {  // its kernels may be for a device that another plugin brings
+      discover_plugins();
+      load_plugin(subject.path);
+    }
+    loaded = subject.path;
+    tn_fallback_set(TN_FALLBACK_ALLOW);  // what runs where is in the report
+  }
+  if (subject.id.empty()) {
+    const std::vector<PluginInfo> infos = plugins();
+    const PluginInfo* info = find_info(infos, subject);
+    if (info == nullptr) throw Error(TN_INTERNAL, subject.path + " was loaded, but is not listed");
+    subject.id = info->id;
+  }
+  if (subject.device.empty()) subject.device = device_for(subject.id);
+}
+
+Claims claims_of(const Subject& subject) {
+  Claims claims;
+  std::set<std::string> known;
+  for (const Sample& sample : table().samples()) known.insert(sample.op);
+  if (!subject.device.empty()) {
+    const Device device(subject.device);
+    claims.has_device = device.plugin() == subject.id;
+    for (const std::string& name : known) {
+      const tn_op* op = tn_op_find(detail::to_str(name));
+      bool claimed = claims.has_device;
+      for (uint32_t dtype = 0; dtype < TN_DTYPE_COUNT && !claimed && op != nullptr; ++dtype)
+        claimed = claims_kernel(subject.id, op, device, static_cast<DType>(dtype));
+      if (claimed && op != nullptr) claims.ops.push_back(name);
+    }
+  }
+  for (const std::string& name : op_names())
+    if (!g_ops_before.contains(name)) claims.new_ops.push_back(name);
+  return claims;
+}
+
+}  // namespace tenon::conformance

@@ -1,0 +1,76 @@
+// The suite as `tenon check` runs it: groups of cases. A group consists of units (an op, or an area such as "copies"), so that
+// a unit that crashes or hangs costs its own process only.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/tenon.hpp"
+
+namespace tenon::conformance {
+
+// The plugin under test. Groups load it themselves, into the core or onto a Stage.
+struct Subject {
+  std::string path;    // of the library or its card, as tn_plugin_load takes it
+  std::string id;      // empty until it was loaded
+  std::string device;  // "cpu:0": where its kernels run; empty when there is none
+  uint64_t seed = 1;
+};
+
+// Takes what a run finds. Not thread-safe.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // A case begins; false when it is not wanted, and the caller goes on to the next.
+  virtual bool begin(const std::string& name) = 0;
+  // The case that began last is wrong. At most once a case is enough: the first reason counts.
+  virtual void fail(const std::string& text) = 0;
+  // Something that cannot run here, and why.
+  virtual void skip(const std::string& name, const std::string& reason) = 0;
+  // Figures of the report ("injected", "survived").
+  virtual void count(const std::string& what, uint64_t n) = 0;
+};
+
+// What a plugin claims, as units are made from it.
+struct Claims {
+  std::vector<std::string> ops;      // with samples, that run on its device or by its kernels
+  std::vector<std::string> new_ops;  // that it registered itself
+  bool has_device = false;
+};
+
+struct Group {
+  std::string_view name;
+  std::string_view mode;     // "test", "grad", "support", "perf"
+  std::string_view summary;  // one line
+  std::vector<std::string> (*units)(const Claims& claims);
+  bool by_op;  // units are ops: --only chooses among them
+  void (*run)(const Subject& subject, const std::string& unit, Sink& sink);
+};
+
+// In the order of the report.
+std::span<const Group> groups();
+const Group* find_group(std::string_view name);
+
+// Loads the plugin into the core once; fills id and device where they are empty. Throws Error with the loader's reason.
+void load_subject(Subject& subject);
+// After load_subject.
+Claims claims_of(const Subject& subject);
+
+// Whether a plugin registered a kernel for the op, even if another's comes first.
+bool claims_kernel(std::string_view id, const tn_op* op, Device device, DType dtype);
+
+// A case that is right unless `body` gives a reason or throws.
+template <class Body>
+void run_case(Sink& sink, const std::string& name, Body&& body) {
+  if (!sink.begin(name)) return;
+  try {
+    const std::string problem = body();
+    if (!problem.empty()) sink.fail(problem);
+  } catch (const std::exception& error) {
+    sink.fail(error.what());
+  }
+}
+
+}  // namespace tenon::conformance

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""`tenon check` finds what is wrong: each group, on a plugin with a fault of that kind, and nothing on one without.
+
+usage: check_test.py PROGRAM SUSPECT SUSPECT_OPEN TEMPLATE [unittest arguments]
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import unittest
+
+PROGRAM, SUSPECT, OPEN, TEMPLATE = (os.path.abspath(sys.argv.pop(1)) for _ in range(4))
+
+# fault: (group, --only, part of the case's name, part of what is said)
+FAULTS = {
+    "value": ("values", "add", "add/", "wanted"),
+    "tail": ("values", "relu", "relu/", "wanted"),
+    "false_yes": ("support", "mul", "mul/f32", "got it wrong"),
+    "empty_claim": ("support", "neg", "neg/f32", "took none of"),
+    "moody": ("support", "relu", "relu/f32", "must depend on metadata alone"),
+    "shared": ("threads", "neg", "neg", "beside three others"),
+    "overrun": ("guard", "mul", "mul", "behind the end of block"),
+    "event_wait": ("streams", "events", "a stream waits for another", "did not see"),
+    "event_query": ("streams", "events", "polled until it is done", "wanted"),
+    "elapsed": ("streams", "times", "elapsed", "took -1"),
+    "absurd": ("memory", "limits", "out of memory", "allocate says it has"),
+    "overlap": ("memory", "copies", "overlapping", "wanted"),
+    "copy_in_late": ("memory", "copies", "host memory is free", "wanted"),
+    "fill": ("memory", "fills", "fill", "wanted"),
+    "start_leak": ("cycles", "alone", "start, use, quiesce", "heap bytes in use grew"),
+    "start_file": ("cycles", "alone", "start, use, quiesce", "open files grew"),
+    "query": ("abi", "query", "query/repeatable", "must be pure"),
+    "deaf": ("abi", "hosts", "registration refused", "although the host refused"),
+    "op_leak": ("new_ops", "suspect.cube", "suspect.cube/memory", "bytes more are in use"),
+    "gradient": ("new_ops", "suspect.cube", "suspect.cube/gradient", "differences give"),
+}
+
+
+def check(*words, fault=""):
+    environment = dict(os.environ, TENON_SUSPECT=fault, TENON_LOG="error")
+    done = subprocess.run([PROGRAM, "check", *words], capture_output=True, text=True, check=False, env=environment)
+    return done.returncode, done.stdout, done.stderr
+
+
+def report(*words, fault=""):
+    code, out, err = check(*words, "--json", fault=fault)
+    assert out, f"{words}: {err}"
+    return code, json.loads(out)
+
+
+class Faults(unittest.TestCase):
+    def test_each_is_found_by_its_group(self):
+        for fault, (group, only, case, text) in FAULTS.items():
+            with self.subTest(fault=fault):
+                code, found = report(SUSPECT, "--group", group, "--only", only, fault=fault)
+                self.assertEqual(code, 1, found)
+                self.assertFalse(found["ok"])
+                self.assertTrue(any(case in f["case"] and text in f["text"] for f in found["failures"]),
+                                found["failures"][:3])
+
+    def test_a_failure_is_repeated_by_the_command_it_prints(self):
+        _, found = report(SUSPECT, "--group", "values", "--only", "add", fault="value")
+        words = shlex.split(found["failures"][0]["repeat"])
+        self.assertEqual(words[:2], ["tenon", "check"])
+        code, again = report(*words[2:], fault="value")
+        self.assertEqual((code, again["failed"]), (1, 1))
+        self.assertEqual(again["failures"][0]["case"], found["failures"][0]["case"])
+        self.assertEqual(report(*words[2:])[0], 0)
+
+    def test_a_crash_costs_one_unit_and_names_the_signal(self):
+        code, found = report(SUSPECT, "--group", "threads", fault="crash")
+        self.assertEqual(code, 1)
+        self.assertEqual([f["case"] for f in found["failures"] if "SIGSEGV" in f["text"]][:1], ["add"])
+        self.assertGreater(found["cases"] - found["failed"], 50)
+
+    def test_a_hang_is_stopped(self):
+        code, found = report(SUSPECT, "--group", "values", "--only", "mul", "--timeout", "2", fault="hang")
+        self.assertEqual(code, 1)
+        self.assertIn("hung", found["failures"][0]["text"])
+
+    def test_further_symbols_are_named(self):
+        code, found = report(OPEN, "--group", "abi", "--only", "symbols")
+        self.assertEqual(code, 1)
+        self.assertIn("wanted tn_plugin_query alone", found["failures"][0]["text"])
+
+
+class Right(unittest.TestCase):
+    def expect_clean(self, *words):
+        code, found = report(*words)
+        self.assertEqual(code, 0, found["failures"][:3])
+        self.assertEqual(found["failed"], 0)
+        self.assertGreater(found["cases"], 0)
+        return found
+
+    def test_the_suspect_without_a_fault(self):
+        for group in ("abi", "memory", "streams", "new_ops", "cycles"):
+            self.assertGreater(self.expect_clean(SUSPECT, "--group", group)["cases"], 1)
+        for op in ("add", "mul", "neg", "relu"):
+            self.expect_clean(SUSPECT, "--only", op)
+
+    def test_the_template_which_computes_nothing(self):
+        for group in ("abi", "memory", "streams", "cycles"):
+            self.expect_clean(TEMPLATE, "--group", group)
+        for op in ("matmul", "softmax", "sort"):
+            self.expect_clean(TEMPLATE, "--only", op)
+
+    def test_the_cpu_plugin(self):
+        for op in ("add", "softmax", "cumsum"):
+            self.expect_clean("cpu", "--only", op)
+        found = self.expect_clean("cpu", "--group", "faults")
+        self.assertGreater(found["injected"], 100)
+        self.assertEqual(found["injected"], found["survived"])
+        found = self.expect_clean("cpu", "--group", "abi")
+        self.assertEqual(found["plugin"]["id"], "cpu")
+        self.assertGreater(self.expect_clean("cpu", "--group", "memory")["skipped"], 0)
+
+
+class CommandLine(unittest.TestCase):
+    def expect(self, code, text, *words):
+        got, _, err = check(*words)
+        self.assertEqual(got, code, err)
+        self.assertIn(text, err)
+
+    def test_wrong_input(self):
+        self.expect(2, "needs a plugin")
+        self.expect(2, "did you mean 'grad'?", "cpu", "--mode", "grat")
+        self.expect(2, "did you mean 'values'?", "cpu", "--group", "value")
+        self.expect(2, "--jobs must be at least 1", "cpu", "--jobs", "0")
+        self.expect(3, "did you mean 'cpu'?", "cpx")
+        self.expect(3, "did you mean 'softmax'?", "cpu", "--only", "sofmax")
+        self.expect(3, "no case matches", "cpu", "--only", "softmax", "--group", "values", "--case", "softmax/nothing")
+
+    def test_what_is_no_plugin_has_failed(self):
+        code, found = report(os.path.abspath(__file__))
+        self.assertEqual(code, 1)
+        self.assertEqual(found["failures"][0]["group"], "load")
+
+    def test_report_for_people(self):
+        code, out, err = check(SUSPECT, "--group", "values", "--only", "add", fault="value")
+        self.assertEqual((code, err), (1, ""))
+        for text in ("tenon check: test.suspect 1.0", "FAILED values: add/", "repeat: tenon check", "FAILED: "):
+            self.assertIn(text, out)
+        self.assertLess(out.index("repeat:"), out.index("\nFAILED: "))
+        self.assertLess(len(out.splitlines()), 80)
+
+    def test_the_groups_are_listed(self):
+        code, out, _ = check("--list")
+        self.assertEqual(code, 0)
+        for group in ("abi", "memory", "streams", "values", "gradients", "support", "threads", "guard", "faults", "cycles", "perf"):
+            self.assertIn(group, out)
+
+    def test_perf_prints_rates(self):
+        code, found = report(SUSPECT, "--mode", "perf", "--only", "add 4096")
+        self.assertEqual(code, 0, found)
+        self.assertGreater(found["perf"][0]["rate"], 0)
+        self.assertGreater(found["perf"][0]["host_rate"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
