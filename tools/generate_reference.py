@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PARTS = [
-    ("For plugins, in C", "core/include/tenon", ["plugin.h"]),
+    ("For plugins, in C", "core/include/tenon", ["plugin.h", "backend.h"]),
     ("", "sdk/include/tenon", ["kernel.h"]),
     ("For plugins, in C++", "sdk/include/tenon", ["plugin.hpp", "typed_kernel.hpp", "device_type.hpp", "new_op.hpp",
                                                    "kernel_call.hpp", "barrier.hpp", "philox.hpp"]),

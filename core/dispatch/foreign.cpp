@@ -43,15 +43,16 @@ void like_first_tensor(Frame& frame) {
 void rule_foreign(Frame& frame) {
   const tn_op_def& def = *frame.op().foreign;
   if (def.infer == nullptr) return like_first_tensor(frame);
-  tn_result results[kMaxResults] = {};
-  for (tn_result& result : results) result.struct_size = sizeof(tn_result);
+  Roomy<tn_result> results[kMaxResults];
+  tn_result* pointers[kMaxResults];
+  for (uint32_t k = 0; k < kMaxResults; ++k) pointers[k] = &results[k].value;
   ViewArgs args(frame);
-  check(def.infer(def.self, args.values, frame.nargs(), results, frame.nresults()));
+  check(def.infer(def.self, args.values, frame.nargs(), pointers, frame.nresults()));
   for (uint32_t k = 0; k < frame.nresults(); ++k) {
-    frame.require(results[k].ndim <= TN_MAX_DIMS && results[k].dtype < TN_DTYPE_COUNT,
-                  "the shape rule gave rank {} and dtype code {}", results[k].ndim,
-                  results[k].dtype);
-    frame.result(k, results[k].dtype, {results[k].shape, results[k].ndim});
+    const tn_result& result = results[k].value;
+    frame.require(result.ndim <= TN_MAX_DIMS && result.dtype < TN_DTYPE_COUNT,
+                  "the shape rule gave rank {} and dtype code {}", result.ndim, result.dtype);
+    frame.result(k, result.dtype, {result.shape, result.ndim});
   }
 }
 

@@ -113,9 +113,9 @@ void CachingAllocator::count_use(int64_t bytes) {
 }
 
 void CachingAllocator::out_of_memory(uint64_t wanted, const std::string& reason) {
-  tn_device_info info{};
-  info.struct_size = sizeof info;
-  tn_status_release(device_.type->device.info(device_.type->self, device_.index, &info));
+  Roomy<tn_device_info> filled;
+  const tn_device_info& info = filled.value;
+  tn_status_release(device_.type->device.info(device_.type->self, device_.index, &filled.value));
   const uint64_t cached =
       held_ - std::min(held_, static_cast<uint64_t>(std::max<int64_t>(used_, 0)));
   fail(TN_OUT_OF_MEMORY,

@@ -140,8 +140,8 @@ Registry& registry() {
 }
 
 tn_device_info info_of(tn_device& device) {
-  tn_device_info info{};
-  info.struct_size = sizeof info;
+  Roomy<tn_device_info> filled;
+  tn_device_info& info = filled.value;
   info.name = info.pci_id = {"", 0};
   check(device.type->device.info(device.type->self, device.index, &info));
   if (info.name.data == nullptr) info.name = {"", 0};

@@ -62,6 +62,14 @@ struct tn_device {
 
 namespace tenon::core {
 
+// A struct that a plugin fills. Built for a later minor version, it may fill fields beyond those that this core knows.
+template <class Struct>
+struct Roomy {
+  Struct value{};
+  char beyond[256]{};
+  Roomy() { value.struct_size = sizeof(Struct); }
+};
+
 // Held around calls that enqueue on a device's stream, which come from one thread at a time.
 class InOrder {
  public:

@@ -54,7 +54,7 @@ std::deque<ForeignOp>& foreign_ops() {
   return ops;
 }
 
-tn_status* infer(void* self, const tn_value* args, uint32_t nargs, tn_result* results,
+tn_status* infer(void* self, const tn_value* args, uint32_t nargs, tn_result* const* results,
                  uint32_t nresults) {
   const auto& op = *static_cast<const ForeignOp*>(self);
   return op.live ? op.given.infer(op.given.self, args, nargs, results, nresults) : op.gone();

@@ -185,14 +185,14 @@ struct Op {
   tn_op_def given{};
 };
 
-tn_status* infer(void* self, const tn_value* args, uint32_t nargs, tn_result* results,
+tn_status* infer(void* self, const tn_value* args, uint32_t nargs, tn_result* const* results,
                  uint32_t nresults) {
   const Op& op = *static_cast<const Op*>(self);
   const Crossing here(op.plugin, "op.infer", op.name);
   tn_status* status =
       cross([&] { return op.given.infer(op.given.self, args, nargs, results, nresults); });
   for (uint32_t k = 0; status == nullptr && k < nresults; ++k) {
-    const tn_result& result = results[k];
+    const tn_result& result = *results[k];
     bool sound = result.ndim <= TN_MAX_DIMS && result.dtype < TN_DTYPE_COUNT;
     for (uint32_t d = 0; sound && d < result.ndim; ++d) sound = result.shape[d] >= 0;
     if (!sound)

@@ -1,4 +1,6 @@
-/* Strings, statuses and the ABI version: what every other header needs. */
+/* Strings, statuses and the ABI version: what every other header needs.
+   All of the ABI is there since 1.0 unless a comment says otherwise; sdk/abi/ keeps it as it is. A struct that begins with
+   struct_size may grow at its end; every other struct is frozen. */
 #ifndef TENON_BASE_H
 #define TENON_BASE_H
 
@@ -24,17 +26,28 @@
 #else
 #define TN_EXPORT __attribute__((visibility("default")))
 #endif
+#if defined(_WIN32) && !defined(TN_BUILDING_CORE)
+#define TN_API __declspec(dllimport)
+#else
 #define TN_API TN_EXPORT
+#endif
+
+#ifdef __cplusplus
+#define TN_STATIC_ASSERT(condition, text) static_assert(condition, text)
+#else
+#define TN_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#endif
 
 TN_EXTERN_C_BEGIN
 
-/* Borrowed UTF-8, not NUL-terminated. Valid for as long as the function that hands it over says. */
+/* Borrowed UTF-8, not NUL-terminated. Valid for as long as the function that hands it over says. Frozen. */
 typedef struct tn_str {
   const char* data;
   uint64_t size;
 } tn_str;
 
-/* Receives text piecewise; `ctx` is the caller's. Lets the library return text without passing ownership. */
+/* Receives text piecewise; `ctx` is the caller's. Lets the library return text without passing ownership.
+   Called on the thread of the call that takes it, before that call returns. [thread-safe] */
 typedef void (*tn_write_fn)(void* ctx, tn_str chunk);
 
 /* The outcome of a call: NULL is success, anything else an error that the receiver releases. */

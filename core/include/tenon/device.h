@@ -29,6 +29,7 @@ TN_EXTERN_C_BEGIN
 
 /* Devices of all plugins, the host first. Borrowed, valid for the life of the process. [thread-safe] */
 TN_API uint32_t tn_device_count(void);
+/* The device at an index below the count; NULL beyond it. [thread-safe] */
 TN_API tn_device* tn_device_at(uint32_t index);
 /* "cpu", "cpu:0", "auto". Errors: TN_NOT_FOUND with the devices there are. [thread-safe] */
 TN_API tn_status* tn_device_find(tn_str name, tn_device** out);
@@ -56,11 +57,13 @@ typedef struct tn_memory_stats {
   uint64_t retries;            /* after out of memory */
   uint64_t limit;              /* 0: none */
 } tn_memory_stats;
+/* Fills *out up to its struct_size, which the caller sets. Errors: NULL arguments. [thread-safe] */
 TN_API tn_status* tn_memory_get_stats(tn_device* device, tn_memory_stats* out);
+/* Sets the peaks to what is used and held now. [thread-safe] */
 TN_API void tn_memory_reset_peak(tn_device* device);
 /* Refuses to hold more than `bytes` (0: no limit). [thread-safe] */
 TN_API void tn_memory_set_limit(tn_device* device, uint64_t bytes);
-/* Returns cached blocks to the device. [thread-safe] */
+/* Returns cached blocks to the device. Errors: from waiting for it. [thread-safe] */
 TN_API tn_status* tn_memory_trim(tn_device* device);
 
 TN_EXTERN_C_END

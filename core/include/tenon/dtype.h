@@ -19,9 +19,9 @@ typedef uint32_t tn_dtype;
 #define TN_DTYPE_BF16 10u /* upper half of binary32 */
 #define TN_DTYPE_F32 11u
 #define TN_DTYPE_F64 12u
-#define TN_DTYPE_C64 13u  /* two f32: real, imaginary */
-#define TN_DTYPE_C128 14u /* two f64 */
-#define TN_DTYPE_COUNT 15u
+#define TN_DTYPE_C64 13u   /* two f32: real, imaginary */
+#define TN_DTYPE_C128 14u  /* two f64 */
+#define TN_DTYPE_COUNT 15u /* grows with new dtypes, as the masks below may */
 
 /* Masks over dtypes, as tn_kernel.dtypes takes them. */
 #define TN_MASK(dtype) ((uint64_t)1 << (dtype))

@@ -12,9 +12,11 @@ TN_API const tn_op* tn_op_find(tn_str name);
 TN_API tn_status* tn_op_require(tn_str name, const tn_op** out);
 /* Number of ops, and the handle at an index below it. [thread-safe] */
 TN_API uint32_t tn_op_count(void);
+/* NULL beyond the count. [thread-safe] */
 TN_API const tn_op* tn_op_at(uint32_t index);
 /* Name and schema ("softmax(Tensor x, int dim) -> Tensor @1"). Static storage. [thread-safe] */
 TN_API tn_str tn_op_name(const tn_op* op);
+/* See tn_op_name. [thread-safe] */
 TN_API tn_str tn_op_schema(const tn_op* op);
 /* 1 when the op has a gradient. [thread-safe] */
 TN_API uint32_t tn_op_is_differentiable(const tn_op* op);
@@ -43,9 +45,12 @@ TN_API tn_str tn_op_provider(const tn_op* op, tn_device* device, tn_dtype dtype)
 #define TN_FALLBACK_DENY 2u
 /* For the whole process. [thread-safe] */
 TN_API void tn_fallback_set(uint32_t policy);
+/* The policy in force. [thread-safe] */
 TN_API uint32_t tn_fallback_get(void);
-/* Sums up where ops ran since the start or the last reset: one line "op provider calls" each. Counting is off until enabled. */
+/* Sums up where ops ran since the start or the last reset: one line "op provider calls" each. Counting is off until enabled.
+   [thread-safe] */
 TN_API void tn_placement_enable(uint32_t on);
+/* See tn_placement_enable. [thread-safe] */
 TN_API void tn_placement_report(tn_write_fn write, void* ctx);
 
 /* Hooks around every call; off, they cost one predictable branch. */
@@ -53,13 +58,15 @@ typedef struct tn_call_hooks {
   uint32_t struct_size;
   uint32_t flags;
   void* ctx;
-  /* Before the call runs; non-NULL stops it with that error. Calls that a composite op makes are seen as well. May be NULL. */
+  /* Before the call runs; non-NULL stops it with that error. Calls that a composite op makes are seen as well. May be NULL.
+     [thread-safe] */
   tn_status* (*before)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs);
-  /* After the kernel was enqueued. `provider` is as tn_op_provider says, "core" for views. May be NULL. */
+  /* After the kernel was enqueued. `provider` is as tn_op_provider says, "core" for views. May be NULL. [thread-safe] */
   void (*after)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs,
                 tn_tensor* const* outs, uint32_t nouts, tn_str provider);
 } tn_call_hooks;
-/* Installs hooks for the calling thread (NULL removes them); `hooks` must stay valid until then. Used by profiler and capture. */
+/* Installs hooks for the calling thread (NULL removes them); `hooks` must stay valid until then. Used by profiler and
+   capture. [thread-safe] */
 TN_API void tn_call_hooks_set(const tn_call_hooks* hooks);
 
 TN_EXTERN_C_END

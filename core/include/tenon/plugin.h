@@ -1,12 +1,14 @@
 /* What a plugin sees: the entry point, the host's table, devices and kernels.
    A plugin exports tn_plugin_query and links nothing of the core. Every struct that may grow begins with struct_size; the loader
    copies each table and fills missing or NULL slots with thunks that return TN_UNIMPLEMENTED, so neither side tests a slot.
-   Thread tags: [thread-safe] from any thread at any time; [stream-ordered] enqueues on the stream and returns, calls on one
-   stream come from one thread at a time; [init] only while the plugin starts or is quiesced. */
+   A plugin fills a struct that the core hands it field by field and leaves struct_size as it is.
+   Thread tags: [thread-safe] from any thread at any time, several at once; [stream-ordered] enqueues on the stream and returns,
+   calls on one stream come one at a time (without a stream: as [thread-safe], and the work is done when the call returns);
+   [init] from one thread at a time, while the plugin starts or is quiesced. No slot may let an exception out. */
 #ifndef TENON_PLUGIN_H
 #define TENON_PLUGIN_H
 
-#include "tenon/device.h"
+#include "tenon/backend.h"
 #include "tenon/value.h"
 
 typedef struct tn_host tn_host;
@@ -72,79 +74,14 @@ typedef struct tn_kernel {
   uint64_t (*scratch_size)(void* self, const tn_call* call, void* plan);
   /* Enqueues the work on call->stream and returns. One plan may run on several threads at once. [stream-ordered] */
   tn_status* (*run)(void* self, void* plan, const tn_call* call);
+  /* Frees a plan that no call uses any more. [thread-safe] */
   void (*release)(void* self, void* plan);
-  void* self;
+  void* self; /* first argument of the slots */
 } tn_kernel;
-
-/* ---- Devices ------------------------------------------------------------------------------------------------------------ */
-
-typedef struct tn_device_table {
-  uint32_t struct_size;
-  uint32_t flags;
-  /* How many devices there are; 0 with a reason is no error. `reason` has static storage. [init] */
-  tn_status* (*count)(void* self, uint32_t* count, tn_str* reason);
-  tn_status* (*info)(void* self, uint32_t index, tn_device_info* out); /* [thread-safe] */
-  tn_status* (*synchronize)(void* self, uint32_t index);               /* [thread-safe] */
-} tn_device_table;
-
-/* tn_memory_table.flags */
-#define TN_MEMORY_ADDRESSABLE 1u /* the host may read and write *address */
-
-typedef struct tn_memory_table {
-  uint32_t struct_size;
-  uint32_t flags;
-  /* Raw memory; the core caches. At least 64-byte aligned. *address is NULL where device memory has no address.
-     Errors: TN_OUT_OF_MEMORY. [thread-safe] */
-  tn_status* (*allocate)(void* self, uint32_t index, uint64_t bytes, void** buffer, void** address);
-  void (*free)(void* self, uint32_t index, void* buffer);
-  /* Pinned host memory for transfers; optional. [thread-safe] */
-  tn_status* (*host_allocate)(void* self, uint32_t index, uint64_t bytes, void** address);
-  void (*host_free)(void* self, uint32_t index, void* address);
-  /* Copies of bytes. Host memory may be reused by the caller when copy_in returns; copy_out is complete after synchronize.
-     [stream-ordered] */
-  tn_status* (*copy_in)(void* self, uint32_t index, void* stream, const void* src, void* buffer,
-                        uint64_t offset, uint64_t bytes);
-  tn_status* (*copy_out)(void* self, uint32_t index, void* stream, void* buffer, uint64_t offset,
-                         void* dst, uint64_t bytes);
-  tn_status* (*copy_within)(void* self, uint32_t index, void* stream, void* src,
-                            uint64_t src_offset, void* dst, uint64_t dst_offset, uint64_t bytes);
-  /* Between two devices of this type; optional. */
-  tn_status* (*copy_peer)(void* self, uint32_t src_index, void* src, uint64_t src_offset,
-                          uint32_t dst_index, void* dst, uint64_t dst_offset, uint64_t bytes,
-                          void* stream);
-  /* Repeats a pattern of 1, 2, 4 or 8 bytes. [stream-ordered] */
-  tn_status* (*fill)(void* self, uint32_t index, void* stream, void* buffer, uint64_t offset,
-                     uint64_t bytes, const void* pattern, uint32_t pattern_size);
-} tn_memory_table;
-
-typedef struct tn_stream_table {
-  uint32_t struct_size;
-  uint32_t flags;
-  tn_status* (*create)(void* self, uint32_t index, void** stream);
-  void (*destroy)(void* self, void* stream);
-  tn_status* (*synchronize)(void* self, void* stream);
-  tn_status* (*event_create)(void* self, uint32_t index, void** event);
-  void (*event_destroy)(void* self, void* event);
-  tn_status* (*event_record)(void* self, void* event, void* stream);
-  tn_status* (*event_wait)(void* self, void* event, void* stream);
-  tn_status* (*event_query)(void* self, void* event, uint32_t* done);
-  tn_status* (*event_synchronize)(void* self, void* event);
-  tn_status* (*event_elapsed)(void* self, void* start, void* end, double* seconds);
-} tn_stream_table;
-
-typedef struct tn_device_type {
-  uint32_t struct_size;
-  uint32_t flags;
-  tn_str name; /* "vulkan"; devices are "vulkan:0", … */
-  void* self;
-  const tn_device_table* device;
-  const tn_memory_table* memory;
-  const tn_stream_table* stream; /* NULL: work is done when a call returns */
-} tn_device_type;
 
 /* ---- New ops ------------------------------------------------------------------------------------------------------------ */
 
-/* Shape and dtype of one result of a new op. */
+/* Shape and dtype of one result of a new op; the core sets struct_size, the plugin the rest. */
 typedef struct tn_result {
   uint32_t struct_size;
   tn_dtype dtype;
@@ -159,8 +96,9 @@ typedef struct tn_op_def {
   tn_str
       schema; /* "name(Tensor x, float a=1.0) -> Tensor @1"; names with a dot are kept for third parties: "acme.swish" */
   void* self;
-  /* Fills results[0..n) from the arguments' metadata (views without data). NULL: like the first tensor. [thread-safe] */
-  tn_status* (*infer)(void* self, const tn_value* args, uint32_t nargs, tn_result* results,
+  /* Fills *results[0] to *results[n - 1] from the arguments' metadata (views without data). NULL: like the first tensor.
+     [thread-safe] */
+  tn_status* (*infer)(void* self, const tn_value* args, uint32_t nargs, tn_result* const* results,
                       uint32_t nresults);
   /* Computes the op with other ops; the core differentiates it when there is no gradient. Optional. [thread-safe] */
   tn_status* (*decompose)(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs,
@@ -176,11 +114,15 @@ typedef struct tn_op_def {
 struct tn_host {
   uint32_t struct_size;
   uint32_t flags;
-  uint32_t abi_major, abi_minor;
+  uint32_t abi_major;
+  uint32_t abi_minor;
   /* Statuses are made by the host, so they outlive the plugin. [thread-safe] */
   tn_status* (*make_status)(uint32_t code, tn_str message);
+  /* TN_OK for NULL. [thread-safe] */
   uint32_t (*status_code)(const tn_status* status);
+  /* Valid until the status is released; empty for NULL. [thread-safe] */
   tn_str (*status_message)(const tn_status* status);
+  /* For a status that another slot of this table returned; NULL is allowed. [thread-safe] */
   void (*status_release)(tn_status* status);
   /* level 0 debug, 1 info, 2 warning, 3 error. [thread-safe] */
   void (*log)(uint32_t level, tn_str message);
@@ -188,31 +130,41 @@ struct tn_host {
   /* Registration, during start. `plugin` is the token start was given. Tables are copied. [init] */
   tn_status* (*register_device_type)(void* plugin, const tn_device_type* type);
   /* Kernels for the devices named `device` ("cpu" for the host's). `stride` is sizeof(tn_kernel). All or nothing; the error
-     names the kernel. */
+     names the kernel. [init] */
   tn_status* (*register_kernels)(void* plugin, tn_str device, const tn_kernel* kernels,
                                  uint32_t count, uint32_t stride);
+  /* A new op, in service once start has succeeded. [init] */
   tn_status* (*register_op)(void* plugin, const tn_op_def* op);
 
   /* For a kernel whose output shape depends on data: allocates output `index`; *out lives as long as the call. [thread-safe] */
   tn_status* (*make_output)(const tn_call* call, uint32_t index, uint32_t ndim,
                             const int64_t* shape, const tn_view** out);
 
-  /* Ops and tensors, for decompositions and gradients. As in op.h and tensor.h. [thread-safe] */
+  /* Ops and tensors, for decompositions and gradients: as tn_op_find and its like. [thread-safe] */
   const tn_op* (*op_find)(tn_str name);
+  /* As tn_op_call. [thread-safe] */
   tn_status* (*op_call)(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
                         uint32_t nouts);
+  /* As tn_tensor_retain. [thread-safe] */
   tn_tensor* (*tensor_retain)(tn_tensor* tensor);
+  /* As tn_tensor_release. [thread-safe] */
   void (*tensor_release)(tn_tensor* tensor);
+  /* As tn_tensor_view. [thread-safe] */
   const tn_view* (*tensor_view)(const tn_tensor* tensor);
 
-  /* Inside tn_op_def.gradient. Results are borrowed, valid during the callback; NULL where there is none. */
+  /* Inside tn_op_def.gradient, on its thread. Results are borrowed, valid during the callback; NULL where there is none.
+     The gradient of a result. [thread-safe] */
   tn_tensor* (*grad_output)(tn_grad_call* call, uint32_t result);
+  /* An argument of saved_inputs. [thread-safe] */
   tn_tensor* (*grad_saved_input)(tn_grad_call* call, uint32_t arg);
+  /* A result of saved_outputs. [thread-safe] */
   tn_tensor* (*grad_saved_output)(tn_grad_call* call, uint32_t result);
-  const tn_value* (*grad_arg)(tn_grad_call* call, uint32_t arg); /* attributes */
+  /* An attribute, as it was given. [thread-safe] */
+  const tn_value* (*grad_arg)(tn_grad_call* call, uint32_t arg);
+  /* 1 when the argument wants a gradient. [thread-safe] */
   uint32_t (*grad_needed)(tn_grad_call* call, uint32_t arg);
-  tn_status* (*grad_set)(tn_grad_call* call, uint32_t arg,
-                         tn_tensor* grad); /* takes its own reference */
+  /* Gives the gradient of an argument; takes its own reference. [thread-safe] */
+  tn_status* (*grad_set)(tn_grad_call* call, uint32_t arg, tn_tensor* grad);
 
   /* Optional interfaces of the host by name and revision; NULL when there is none. [thread-safe] */
   const void* (*get_interface)(tn_str name, uint32_t revision);
@@ -222,21 +174,29 @@ struct tn_host {
 
 typedef struct tn_plugin {
   uint32_t struct_size;
-  uint32_t abi_major, abi_minor; /* built for */
-  uint32_t min_host_minor;       /* refuses older hosts */
-  tn_str id;                     /* "cpu"; third parties use reverse DNS */
+  uint32_t abi_major; /* built for */
+  uint32_t abi_minor;
+  uint32_t min_host_minor; /* refuses older hosts */
+  tn_str id;               /* "cpu"; third parties use reverse DNS */
   tn_str version;
   /* `plugin` is the token for registration; `directory` is where the library lies, valid during the call. [init] */
   tn_status* (*start)(const tn_host* host, void* plugin, tn_str directory, void** state);
   /* No call comes in any more; waits for what is running. [init] */
   tn_status* (*quiesce)(void* state);
-  void (*stop)(void* state); /* [init] */
+  /* Frees `state`; nothing of the plugin is called afterwards until it is started anew. [init] */
+  void (*stop)(void* state);
   /* Optional interfaces of the plugin ("tn.graph", "tn.collective", "tn.profiler"); NULL when there is none. [thread-safe] */
   const void* (*get_interface)(void* state, tn_str name, uint32_t revision);
 } tn_plugin;
 
-/* The only exported symbol: pure, repeatable, callable before anything is started. *out has static storage. */
+/* The only symbol a plugin exports: pure, repeatable, callable before anything is started. *out has static storage. It has no
+   means to make a status yet, so it returns NULL; a plugin that cannot run here says why in start. [thread-safe] */
 typedef tn_status* (*tn_plugin_query_fn)(uint32_t host_major, uint32_t host_minor,
                                          const tn_plugin** out);
+TN_EXTERN_C_BEGIN
+/* What a plugin defines. [thread-safe] */
+TN_EXPORT tn_status* tn_plugin_query(uint32_t host_major, uint32_t host_minor,
+                                     const tn_plugin** out);
+TN_EXTERN_C_END
 
 #endif

@@ -34,6 +34,7 @@ TN_API tn_status* tn_plugin_load(tn_str path);
 TN_API tn_status* tn_plugin_quiesce(tn_str id);
 /* Every plugin seen so far, refused ones included. [thread-safe] */
 TN_API uint32_t tn_plugin_count(void);
+/* Errors: TN_OUT_OF_RANGE. [thread-safe] */
 TN_API tn_status* tn_plugin_get_info(uint32_t index, tn_plugin_info* out);
 
 TN_EXTERN_C_END

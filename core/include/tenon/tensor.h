@@ -28,24 +28,27 @@ TN_API tn_status* tn_tensor_wrap_host(void* data, tn_dtype dtype, uint32_t ndim,
 /* Copies the elements row-major to host memory, after waiting for the device. Errors: bytes ≠ the tensor's size. [thread-safe] */
 TN_API tn_status* tn_tensor_to_host(const tn_tensor* tensor, void* data, uint64_t bytes);
 
+/* Its element type. [thread-safe] */
 TN_API tn_dtype tn_tensor_dtype(const tn_tensor* tensor);
+/* Number of dimensions. [thread-safe] */
 TN_API uint32_t tn_tensor_ndim(const tn_tensor* tensor);
-/* `ndim` sizes, valid while the tensor lives. */
+/* `ndim` sizes, valid while the tensor lives. [thread-safe] */
 TN_API const int64_t* tn_tensor_shape(const tn_tensor* tensor);
-/* `ndim` strides in elements, valid while the tensor lives. */
+/* `ndim` strides in elements, valid while the tensor lives. [thread-safe] */
 TN_API const int64_t* tn_tensor_strides(const tn_tensor* tensor);
+/* Number of elements. [thread-safe] */
 TN_API int64_t tn_tensor_numel(const tn_tensor* tensor);
-/* Borrowed; never NULL. */
+/* Borrowed; never NULL. [thread-safe] */
 TN_API tn_device* tn_tensor_device(const tn_tensor* tensor);
-/* First element; NULL where the device's memory is not addressable from the host. */
+/* First element; NULL where the device's memory is not addressable from the host. [thread-safe] */
 TN_API void* tn_tensor_data(const tn_tensor* tensor);
-/* 1 when row-major without gaps. */
+/* 1 when row-major without gaps. [thread-safe] */
 TN_API uint32_t tn_tensor_is_contiguous(const tn_tensor* tensor);
-/* 1 when both share storage. */
+/* 1 when both share storage. [thread-safe] */
 TN_API uint32_t tn_tensor_shares_storage(const tn_tensor* a, const tn_tensor* b);
-/* How often the storage was written in place; autograd checks it. */
+/* How often the storage was written in place; autograd checks it. [thread-safe] */
 TN_API uint32_t tn_tensor_version(const tn_tensor* tensor);
-/* The tensor's own view, valid while the tensor lives. */
+/* The tensor's own view, valid while the tensor lives. [thread-safe] */
 TN_API const tn_view* tn_tensor_view(const tn_tensor* tensor);
 
 /* Writes the tensor as NumPy prints it, through `write`. Errors: from copying to the host. [thread-safe] */

@@ -4,7 +4,7 @@
 
 #include "tenon/dtype.h"
 
-#define TN_MAX_DIMS 16
+#define TN_MAX_DIMS 16 /* frozen */
 
 typedef struct tn_tensor tn_tensor;
 typedef struct tn_device tn_device;
@@ -68,5 +68,6 @@ typedef struct tn_value {
     const void* pointer;
   } as;
 } tn_value;
+TN_STATIC_ASSERT(sizeof(tn_value) == 16, "arrays of tn_value cross the ABI without a stride");
 
 #endif

@@ -339,12 +339,12 @@ uint64_t scratch_size(void*, const tn_call*, void*) {
 
 tn_grad_call* g_old_gradient = nullptr;
 
-tn_status* infer(void*, const tn_value* args, uint32_t, tn_result* results, uint32_t) {
+tn_status* infer(void*, const tn_value* args, uint32_t, tn_result* const* results, uint32_t) {
   const tn_view& x = *args[0].as.view;
-  results[0].dtype = x.dtype;
-  results[0].ndim = x.ndim;
+  results[0]->dtype = x.dtype;
+  results[0]->ndim = x.ndim;
   for (uint32_t d = 0; d < x.ndim; ++d)
-    results[0].shape[d] = does(Misdeed::NegativeResult) ? -1 : x.shape[d];
+    results[0]->shape[d] = does(Misdeed::NegativeResult) ? -1 : x.shape[d];
   return nullptr;
 }
 tn_status* decompose(void*, const tn_value* args, uint32_t, tn_tensor** outs, uint32_t) {
