@@ -1,0 +1,76 @@
+/* Define-by-run reverse-mode differentiation. */
+#ifndef TENON_AUTOGRAD_H
+#define TENON_AUTOGRAD_H
+
+#include "tenon/op.h"
+
+TN_EXTERN_C_BEGIN
+
+/* Thread-local modes. */
+#define TN_MODE_GRAD 1u      /* record ops; on by default */
+#define TN_MODE_INFERENCE 2u /* results can never join a graph; cheaper than no_grad */
+#define TN_MODE_ANOMALY 4u   /* backward checks each gradient for NaN and names the forward op */
+/* Current modes of this thread. [thread-safe] */
+TN_API uint32_t tn_mode_get(void);
+/* Sets them and returns the previous ones. [thread-safe] */
+TN_API uint32_t tn_mode_set(uint32_t modes);
+
+/* 1 when gradients flow to it. [thread-safe] */
+TN_API uint32_t tn_tensor_requires_grad(const tn_tensor* tensor);
+/* Errors: TN_INVALID_ARGUMENT (not a float or complex dtype), TN_FAILED_PRECONDITION (not a leaf). [thread-safe] */
+TN_API tn_status* tn_tensor_set_requires_grad(tn_tensor* tensor, uint32_t on);
+/* 1 when no recorded op made it. [thread-safe] */
+TN_API uint32_t tn_tensor_is_leaf(const tn_tensor* tensor);
+/* The accumulated gradient of a leaf, a new reference; NULL when there is none. [thread-safe] */
+TN_API tn_tensor* tn_tensor_grad(const tn_tensor* tensor);
+/* Replaces the gradient (NULL clears it). Errors: another shape, dtype or device. [thread-safe] */
+TN_API tn_status* tn_tensor_set_grad(tn_tensor* tensor, tn_tensor* grad);
+/* The same storage without history; the caller owns *out. [thread-safe] */
+TN_API tn_status* tn_tensor_detach(tn_tensor* tensor, tn_tensor** out);
+/* The name of the op that made the tensor ("mul"); empty for a leaf. Static storage. [thread-safe] */
+TN_API tn_str tn_tensor_grad_fn_name(const tn_tensor* tensor);
+
+#define TN_BACKWARD_RETAIN_GRAPH 1u
+#define TN_BACKWARD_CREATE_GRAPH 2u /* implies retain: gradients of gradients */
+#define TN_BACKWARD_ALLOW_UNUSED \
+  4u /* gradient(): an input that was not used gets NULL instead of an error */
+/* Accumulates gradients of the outputs into the leaves. `grads` may be NULL when every output has one element; an entry may be
+   NULL likewise. Errors name the op. [thread-safe] */
+TN_API tn_status* tn_backward(tn_tensor* const* outputs, uint32_t count, tn_tensor* const* grads,
+                              uint32_t flags);
+/* Gradients with respect to `inputs` as new references in `results`; leaves' own gradients stay as they are. [thread-safe] */
+TN_API tn_status* tn_gradient(tn_tensor* const* outputs, uint32_t noutputs, tn_tensor* const* grads,
+                              tn_tensor* const* inputs, uint32_t ninputs, uint32_t flags,
+                              tn_tensor** results);
+
+/* Called with the gradient when it is complete; may store a replacement (a new reference) in *replacement.
+   Runs on the thread of the backward pass. [thread-safe] */
+typedef tn_status* (*tn_grad_hook_fn)(void* ctx, tn_tensor* grad, tn_tensor** replacement);
+/* `destroy(ctx)` runs when the hook goes away; it may be NULL. *id removes it again.
+   Errors: a tensor that requires no gradient. [thread-safe] */
+TN_API tn_status* tn_tensor_add_hook(tn_tensor* tensor, tn_grad_hook_fn hook, void* ctx,
+                                     void (*destroy)(void* ctx), uint64_t* id);
+/* Errors: TN_NOT_FOUND. [thread-safe] */
+TN_API tn_status* tn_tensor_remove_hook(tn_tensor* tensor, uint64_t id);
+
+/* A custom function. The library copies the struct; `destroy(ctx)` runs when the graph no longer needs it. */
+typedef struct tn_function {
+  uint32_t struct_size;
+  uint32_t flags;
+  tn_str name; /* copied */
+  void* ctx;
+  /* grads[i] belongs to output i and may be NULL; fills results[i] for input i with a new reference or NULL.
+     Runs with recording on when the caller asked for gradients of gradients. [thread-safe] */
+  tn_status* (*backward)(void* ctx, tn_tensor* const* grads, uint32_t ngrads, tn_tensor** results,
+                         uint32_t nresults);
+  void (*destroy)(void* ctx); /* may be NULL [thread-safe] */
+} tn_function;
+/* Ties `outputs` (computed by the caller with recording off) to `inputs` through `function`. Outputs that require no gradient
+   because no input does are left as they are. Errors: an output that already has a history. `destroy` is called on error, too.
+   [thread-safe] */
+TN_API tn_status* tn_function_record(const tn_function* function, tn_tensor* const* inputs,
+                                     uint32_t ninputs, tn_tensor* const* outputs,
+                                     uint32_t noutputs);
+
+TN_EXTERN_C_END
+#endif

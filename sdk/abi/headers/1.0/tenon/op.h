@@ -1,0 +1,73 @@
+/* Ops: found by name once, called by handle from then on. */
+#ifndef TENON_OP_H
+#define TENON_OP_H
+
+#include "tenon/value.h"
+
+TN_EXTERN_C_BEGIN
+
+/* The handle of an op, valid for the life of the process; NULL when there is none of that name. [thread-safe] */
+TN_API const tn_op* tn_op_find(tn_str name);
+/* Like tn_op_find, with an error that suggests the nearest name. Errors: TN_NOT_FOUND. [thread-safe] */
+TN_API tn_status* tn_op_require(tn_str name, const tn_op** out);
+/* Number of ops, and the handle at an index below it. [thread-safe] */
+TN_API uint32_t tn_op_count(void);
+/* NULL beyond the count. [thread-safe] */
+TN_API const tn_op* tn_op_at(uint32_t index);
+/* Name and schema ("softmax(Tensor x, int dim) -> Tensor @1"). Static storage. [thread-safe] */
+TN_API tn_str tn_op_name(const tn_op* op);
+/* See tn_op_name. [thread-safe] */
+TN_API tn_str tn_op_schema(const tn_op* op);
+/* 1 when the op has a gradient. [thread-safe] */
+TN_API uint32_t tn_op_is_differentiable(const tn_op* op);
+
+/* Calls an op. `args` are in schema order; trailing ones with defaults may be left out or TN_VALUE_NONE.
+   An elementwise op takes a number where the schema says Tensor: it joins with the dtype of the other operand.
+   Fills outs[0..nouts) with new references. nouts must be the schema's number of results.
+   Errors name the op and the values. [thread-safe] */
+TN_API tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs,
+                             tn_tensor** outs, uint32_t nouts);
+/* The same, but results are written into the given tensors, which keep their references. An output that is also an input
+   makes the call in place, and gradients are recorded for it. Errors: also a shape or dtype that does not match, an output
+   with overlapping elements, a leaf that requires a gradient. [thread-safe] */
+TN_API tn_status* tn_op_call_into(const tn_op* op, const tn_value* args, uint32_t nargs,
+                                  tn_tensor* const* outs, uint32_t nouts);
+
+/* Tells, line by line, what would run `op` on `device` for `dtype` and why. Errors: none but NULL arguments. [thread-safe] */
+TN_API tn_status* tn_op_explain(const tn_op* op, tn_device* device, tn_dtype dtype,
+                                tn_write_fn write, void* ctx);
+/* The plugin whose kernel would run: its id; "decomposition", "host fallback" or "" for none. Static storage. [thread-safe] */
+TN_API tn_str tn_op_provider(const tn_op* op, tn_device* device, tn_dtype dtype);
+
+/* What happens when a device has neither kernel nor decomposition. */
+#define TN_FALLBACK_ALLOW 0u
+#define TN_FALLBACK_WARN 1u /* once per op; the default */
+#define TN_FALLBACK_DENY 2u
+/* For the whole process. [thread-safe] */
+TN_API void tn_fallback_set(uint32_t policy);
+/* The policy in force. [thread-safe] */
+TN_API uint32_t tn_fallback_get(void);
+/* Sums up where ops ran since the start or the last reset: one line "op provider calls" each. Counting is off until enabled.
+   [thread-safe] */
+TN_API void tn_placement_enable(uint32_t on);
+/* See tn_placement_enable. [thread-safe] */
+TN_API void tn_placement_report(tn_write_fn write, void* ctx);
+
+/* Hooks around every call; off, they cost one predictable branch. */
+typedef struct tn_call_hooks {
+  uint32_t struct_size;
+  uint32_t flags;
+  void* ctx;
+  /* Before the call runs; non-NULL stops it with that error. Calls that a composite op makes are seen as well. May be NULL.
+     [thread-safe] */
+  tn_status* (*before)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs);
+  /* After the kernel was enqueued. `provider` is as tn_op_provider says, "core" for views. May be NULL. [thread-safe] */
+  void (*after)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs,
+                tn_tensor* const* outs, uint32_t nouts, tn_str provider);
+} tn_call_hooks;
+/* Installs hooks for the calling thread (NULL removes them); `hooks` must stay valid until then. Used by profiler and
+   capture. [thread-safe] */
+TN_API void tn_call_hooks_set(const tn_call_hooks* hooks);
+
+TN_EXTERN_C_END
+#endif

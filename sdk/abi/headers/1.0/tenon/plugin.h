@@ -1,0 +1,202 @@
+/* What a plugin sees: the entry point, the host's table, devices and kernels.
+   A plugin exports tn_plugin_query and links nothing of the core. Every struct that may grow begins with struct_size; the loader
+   copies each table and fills missing or NULL slots with thunks that return TN_UNIMPLEMENTED, so neither side tests a slot.
+   A plugin fills a struct that the core hands it field by field and leaves struct_size as it is.
+   Thread tags: [thread-safe] from any thread at any time, several at once; [stream-ordered] enqueues on the stream and returns,
+   calls on one stream come one at a time (without a stream: as [thread-safe], and the work is done when the call returns);
+   [init] from one thread at a time, while the plugin starts or is quiesced. No slot may let an exception out. */
+#ifndef TENON_PLUGIN_H
+#define TENON_PLUGIN_H
+
+#include "tenon/backend.h"
+#include "tenon/value.h"
+
+typedef struct tn_host tn_host;
+typedef struct tn_call tn_call;
+typedef struct tn_grad_call tn_grad_call;
+
+/* ---- Kernels ------------------------------------------------------------------------------------------------------------ */
+
+/* The canonical iteration space of an elementwise or reducing op: dimensions of size 1 are gone, those that can be merged
+   are merged, so contiguous operands give one dimension. Operand order: outputs, then tensor inputs in schema order. */
+typedef struct tn_loop {
+  uint32_t struct_size;
+  uint32_t ndim;    /* 0 to TN_MAX_DIMS; 0 means one element */
+  uint32_t reduced; /* the last `reduced` dimensions are reduced; 0 for elementwise ops */
+  uint32_t noperands;
+  const int64_t* shape; /* ndim sizes, outermost first */
+  const int64_t* const*
+      strides; /* strides[k][d] in elements; 0 broadcasts (for an output: a reduced dimension) */
+} tn_loop;
+
+/* tn_call.flags */
+#define TN_CALL_CONTIGUOUS \
+  1u /* elementwise: every operand is contiguous, or a scalar; loop->ndim is 1 */
+
+/* One call of a kernel, already canonical: dtypes promoted, shapes broadcast, defaults filled, outputs allocated. */
+struct tn_call {
+  uint32_t struct_size;
+  uint32_t flags;
+  const tn_value*
+      args; /* schema order; tensors as TN_VALUE_VIEW, lists as TN_VALUE_VIEWS, absent ones as TN_VALUE_NONE */
+  uint32_t nargs;
+  uint32_t nouts;
+  const tn_view* const* outs;
+  const tn_loop* loop;   /* elementwise and reducing ops; NULL otherwise */
+  void* stream;          /* the plugin's stream; NULL on the host device */
+  uint32_t device_index; /* within the device type */
+  uint32_t reserved;
+  void* scratch;        /* scratch_size bytes, 64-byte aligned, or NULL */
+  void* scratch_buffer; /* its buffer handle */
+  void* context;        /* the core's; pass it to tn_host.make_output */
+};
+
+/* tn_kernel.flags. Without STRIDED every input that is not part of a loop arrives contiguous. */
+#define TN_KERNEL_STRIDED 1u /* takes inputs with any strides */
+#define TN_KERNEL_HOST_SCALARS \
+  2u /* takes TN_VIEW_SCALAR operands; otherwise they are put on the device first */
+
+typedef struct tn_kernel {
+  uint32_t struct_size;
+  uint32_t flags;
+  tn_str
+      op; /* schema with revision, as in the op table: "softmax(Tensor x, int dim) -> Tensor @1" */
+  uint64_t
+      dtypes; /* mask over the dtype of the first tensor input (after promotion), or of the output where there is none */
+  int32_t priority; /* the highest that supports the call wins */
+  uint32_t reserved;
+  /* Optional. Metadata only, pure and truthful. [thread-safe] */
+  tn_status* (*supports)(void* self, const tn_call* call, uint32_t* yes);
+  /* Optional, with release. What can be made once per shapes, strides, dtypes and attributes; the core caches plans.
+     [thread-safe] */
+  tn_status* (*prepare)(void* self, const tn_call* call, void** plan);
+  /* Optional. Bytes of scratch memory that run needs. [thread-safe] */
+  uint64_t (*scratch_size)(void* self, const tn_call* call, void* plan);
+  /* Enqueues the work on call->stream and returns. One plan may run on several threads at once. [stream-ordered] */
+  tn_status* (*run)(void* self, void* plan, const tn_call* call);
+  /* Frees a plan that no call uses any more. [thread-safe] */
+  void (*release)(void* self, void* plan);
+  void* self; /* first argument of the slots */
+} tn_kernel;
+
+/* ---- New ops ------------------------------------------------------------------------------------------------------------ */
+
+/* Shape and dtype of one result of a new op; the core sets struct_size, the plugin the rest. */
+typedef struct tn_result {
+  uint32_t struct_size;
+  tn_dtype dtype;
+  uint32_t ndim;
+  uint32_t reserved;
+  int64_t shape[TN_MAX_DIMS];
+} tn_result;
+
+typedef struct tn_op_def {
+  uint32_t struct_size;
+  uint32_t flags;
+  tn_str
+      schema; /* "name(Tensor x, float a=1.0) -> Tensor @1"; names with a dot are kept for third parties: "acme.swish" */
+  void* self;
+  /* Fills *results[0] to *results[n - 1] from the arguments' metadata (views without data). NULL: like the first tensor.
+     [thread-safe] */
+  tn_status* (*infer)(void* self, const tn_value* args, uint32_t nargs, tn_result* const* results,
+                      uint32_t nresults);
+  /* Computes the op with other ops; the core differentiates it when there is no gradient. Optional. [thread-safe] */
+  tn_status* (*decompose)(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs,
+                          uint32_t nouts);
+  /* Sets gradients through the host's grad_* functions, computed with other ops. Optional. [thread-safe] */
+  tn_status* (*gradient)(void* self, tn_grad_call* call);
+  uint64_t saved_inputs;  /* mask of arguments that gradient reads */
+  uint64_t saved_outputs; /* mask of results that gradient reads */
+} tn_op_def;
+
+/* ---- The host's table --------------------------------------------------------------------------------------------------- */
+
+struct tn_host {
+  uint32_t struct_size;
+  uint32_t flags;
+  uint32_t abi_major;
+  uint32_t abi_minor;
+  /* Statuses are made by the host, so they outlive the plugin. [thread-safe] */
+  tn_status* (*make_status)(uint32_t code, tn_str message);
+  /* TN_OK for NULL. [thread-safe] */
+  uint32_t (*status_code)(const tn_status* status);
+  /* Valid until the status is released; empty for NULL. [thread-safe] */
+  tn_str (*status_message)(const tn_status* status);
+  /* For a status that another slot of this table returned; NULL is allowed. [thread-safe] */
+  void (*status_release)(tn_status* status);
+  /* level 0 debug, 1 info, 2 warning, 3 error. [thread-safe] */
+  void (*log)(uint32_t level, tn_str message);
+
+  /* Registration, during start. `plugin` is the token start was given. Tables are copied. [init] */
+  tn_status* (*register_device_type)(void* plugin, const tn_device_type* type);
+  /* Kernels for the devices named `device` ("cpu" for the host's). `stride` is sizeof(tn_kernel). All or nothing; the error
+     names the kernel. [init] */
+  tn_status* (*register_kernels)(void* plugin, tn_str device, const tn_kernel* kernels,
+                                 uint32_t count, uint32_t stride);
+  /* A new op, in service once start has succeeded. [init] */
+  tn_status* (*register_op)(void* plugin, const tn_op_def* op);
+
+  /* For a kernel whose output shape depends on data: allocates output `index`; *out lives as long as the call. [thread-safe] */
+  tn_status* (*make_output)(const tn_call* call, uint32_t index, uint32_t ndim,
+                            const int64_t* shape, const tn_view** out);
+
+  /* Ops and tensors, for decompositions and gradients: as tn_op_find and its like. [thread-safe] */
+  const tn_op* (*op_find)(tn_str name);
+  /* As tn_op_call. [thread-safe] */
+  tn_status* (*op_call)(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
+                        uint32_t nouts);
+  /* As tn_tensor_retain. [thread-safe] */
+  tn_tensor* (*tensor_retain)(tn_tensor* tensor);
+  /* As tn_tensor_release. [thread-safe] */
+  void (*tensor_release)(tn_tensor* tensor);
+  /* As tn_tensor_view. [thread-safe] */
+  const tn_view* (*tensor_view)(const tn_tensor* tensor);
+
+  /* Inside tn_op_def.gradient, on its thread. Results are borrowed, valid during the callback; NULL where there is none.
+     The gradient of a result. [thread-safe] */
+  tn_tensor* (*grad_output)(tn_grad_call* call, uint32_t result);
+  /* An argument of saved_inputs. [thread-safe] */
+  tn_tensor* (*grad_saved_input)(tn_grad_call* call, uint32_t arg);
+  /* A result of saved_outputs. [thread-safe] */
+  tn_tensor* (*grad_saved_output)(tn_grad_call* call, uint32_t result);
+  /* An attribute, as it was given. [thread-safe] */
+  const tn_value* (*grad_arg)(tn_grad_call* call, uint32_t arg);
+  /* 1 when the argument wants a gradient. [thread-safe] */
+  uint32_t (*grad_needed)(tn_grad_call* call, uint32_t arg);
+  /* Gives the gradient of an argument; takes its own reference. [thread-safe] */
+  tn_status* (*grad_set)(tn_grad_call* call, uint32_t arg, tn_tensor* grad);
+
+  /* Optional interfaces of the host by name and revision; NULL when there is none. [thread-safe] */
+  const void* (*get_interface)(tn_str name, uint32_t revision);
+};
+
+/* ---- Entry -------------------------------------------------------------------------------------------------------------- */
+
+typedef struct tn_plugin {
+  uint32_t struct_size;
+  uint32_t abi_major; /* built for */
+  uint32_t abi_minor;
+  uint32_t min_host_minor; /* refuses older hosts */
+  tn_str id;               /* "cpu"; third parties use reverse DNS */
+  tn_str version;
+  /* `plugin` is the token for registration; `directory` is where the library lies, valid during the call. [init] */
+  tn_status* (*start)(const tn_host* host, void* plugin, tn_str directory, void** state);
+  /* No call comes in any more; waits for what is running. [init] */
+  tn_status* (*quiesce)(void* state);
+  /* Frees `state`; nothing of the plugin is called afterwards until it is started anew. [init] */
+  void (*stop)(void* state);
+  /* Optional interfaces of the plugin ("tn.graph", "tn.collective", "tn.profiler"); NULL when there is none. [thread-safe] */
+  const void* (*get_interface)(void* state, tn_str name, uint32_t revision);
+} tn_plugin;
+
+/* The only symbol a plugin exports: pure, repeatable, callable before anything is started. *out has static storage. It has no
+   means to make a status yet, so it returns NULL; a plugin that cannot run here says why in start. [thread-safe] */
+typedef tn_status* (*tn_plugin_query_fn)(uint32_t host_major, uint32_t host_minor,
+                                         const tn_plugin** out);
+TN_EXTERN_C_BEGIN
+/* What a plugin defines. [thread-safe] */
+TN_EXPORT tn_status* tn_plugin_query(uint32_t host_major, uint32_t host_minor,
+                                     const tn_plugin** out);
+TN_EXTERN_C_END
+
+#endif
