@@ -2,6 +2,7 @@
 """Writes a plugin's identity card, which the loader reads before it opens the library.
 
 usage: identity_card.py LIBRARY --id cpu --version 0.1.0 --header include/tenon/base.h --out tenon_cpu.tenon.json
+       identity_card.py LIBRARY --card tenon_cpu.tenon.json --out build/tenon_cpu.tenon.json    id and version from a card
        identity_card.py --refresh CARD...    the hash of the library beside it, after it was stripped or got another run path
 """
 
@@ -29,32 +30,53 @@ def refresh(path):
     path.write_text(json.dumps(card, indent=2) + "\n")
 
 
+def read_card(parser, path):
+    try:
+        card = json.loads(path.read_text())
+    except ValueError as problem:
+        parser.error(f"{path} is not JSON: {problem}")
+    if not isinstance(card, dict):
+        parser.error(f"{path} is not an object, as {{\"id\": \"org.example.mine\", \"version\": \"0.1.0\"}}")
+    return {**card, "min_host_minor": card.get("abi", {}).get("min_host_minor")}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("library", type=pathlib.Path)
-    parser.add_argument("--id", required=True)
-    parser.add_argument("--version", required=True)
+    parser.add_argument("--card", type=pathlib.Path, help="a card in the source tree; what is not given here comes from it")
+    parser.add_argument("--id")
+    parser.add_argument("--version")
     parser.add_argument("--header", type=pathlib.Path, default=HEADER, help="base.h that the plugin was built with")
-    parser.add_argument("--min-host-minor", type=int, default=0)
-    parser.add_argument("--cpu-features", nargs="*", default=[], help="without which the library must not be opened")
-    parser.add_argument("--needs", nargs="*", default=[], help="native libraries, for the message when one is missing")
+    parser.add_argument("--min-host-minor", type=int)
+    parser.add_argument("--cpu-features", nargs="*", help="without which the library must not be opened")
+    parser.add_argument("--needs", nargs="*", help="native libraries, for the message when one is missing")
     parser.add_argument("--sha256", action="store_true", help="another content of the library is refused; not for a build tree, "
                                                               "where the library may be linked again without its card")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args()
 
-    for path in (options.library, options.header):
+    for path in filter(None, (options.library, options.header, options.card)):
         if not path.is_file():
-            parser.error(f"no file {path}" + ("" if path is options.library else "; name base.h with --header"))
+            parser.error(f"no file {path}" + ("; name base.h with --header" if path is options.header else ""))
+    given = read_card(parser, options.card) if options.card else {}
+
+    def field(name, default=None):
+        value = getattr(options, name)
+        value = given.get(name) if value is None else value
+        value = default if value is None else value
+        if value is None:
+            parser.error(f"give --{name}, or a --card that has it")
+        return value
+
     header = options.header.read_text()
     major, minor = (int(re.search(rf"TN_ABI_{part}\s+(\d+)", header)[1]) for part in ("MAJOR", "MINOR"))
     card = {
-        "id": options.id,
-        "version": options.version,
-        "abi": {"major": major, "minor": minor, "min_host_minor": options.min_host_minor},
+        "id": field("id"),
+        "version": field("version"),
+        "abi": {"major": major, "minor": minor, "min_host_minor": field("min_host_minor", 0)},
         "library": options.library.name,
-        "cpu_features": options.cpu_features,
-        "needs": options.needs,
+        "cpu_features": field("cpu_features", []),
+        "needs": field("needs", []),
     }
     if options.sha256:
         card["sha256"] = sha256(options.library)

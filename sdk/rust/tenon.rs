@@ -252,3 +252,10 @@ macro_rules! tenon_plugin {
         }
     };
 }
+
+/// For tn_kernel.supports: flat arrays. Operands of an elementwise op that lie without gaps, and every op without a loop, whose
+/// inputs arrive contiguous. [thread-safe]
+pub unsafe extern "C" fn supports_dense(_this: *mut c_void, call: *const tn_call, yes: *mut u32) -> Status {
+    *yes = ((*call).r#loop.is_null() || (*call).flags & TN_CALL_CONTIGUOUS != 0) as u32;
+    OK
+}

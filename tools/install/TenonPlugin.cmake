@@ -1,8 +1,10 @@
-# tenon_add_plugin(NAME SOURCE... [ID id] [VERSION version] [MIN_HOST_MINOR n] [CPU_FEATURES feature...] [NEEDS library...])
+# tenon_add_plugin(NAME SOURCE... [CARD file]
+#                  [ID id] [VERSION version] [MIN_HOST_MINOR n] [CPU_FEATURES feature...] [NEEDS library...])
 #
 # A plugin as the loader expects it: NAME.so, hidden but for its entry, linked to nothing of Tenon, with its identity card
 # NAME.tenon.json beside it. ID and VERSION must be what the library says of itself (tn_plugin.id, .version); they default
-# to NAME and to the project's version. CPU_FEATURES: without which the library must not be opened. NEEDS: native libraries.
+# to those of CARD, a card in the source tree, else to NAME and the project's version. CPU_FEATURES: without which the library
+# must not be opened. NEEDS: native libraries.
 # `cmake --install` puts both into lib/tenon/plugins/NAME; below ~/.local they are found without further ado.
 
 # Functions see the variables of their caller, not of this file.
@@ -11,27 +13,37 @@ set_property(GLOBAL PROPERTY TENON_IDENTITY_CARD "${_tenon_card}")
 set_property(GLOBAL PROPERTY TENON_BASE_HEADER "${_tenon_header}")
 
 function(tenon_add_plugin name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ID;VERSION;MIN_HOST_MINOR" "CPU_FEATURES;NEEDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CARD;ID;VERSION;MIN_HOST_MINOR" "CPU_FEATURES;NEEDS")
   if(NOT arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tenon_add_plugin(${name}): no source file given")
   endif()
-  if(NOT arg_ID)
+  if(NOT arg_CARD AND NOT arg_ID)
     set(arg_ID "${name}")
   endif()
-  if(NOT arg_VERSION)
+  if(NOT arg_CARD AND NOT arg_VERSION)
     set(arg_VERSION "${PROJECT_VERSION}")
+    if(NOT arg_VERSION)
+      message(FATAL_ERROR "tenon_add_plugin(${name}): give VERSION here, or to project(), or a CARD")
+    endif()
   endif()
-  if(NOT arg_VERSION)
-    message(FATAL_ERROR "tenon_add_plugin(${name}): give VERSION here, or to project()")
+  if(arg_CARD)
+    get_filename_component(arg_CARD "${arg_CARD}" ABSOLUTE)
   endif()
-  if(NOT arg_MIN_HOST_MINOR)
-    set(arg_MIN_HOST_MINOR 0)
-  endif()
+  # What is not given here stays as the card has it.
+  set(facts "")
+  foreach(fact CARD ID VERSION MIN_HOST_MINOR CPU_FEATURES NEEDS)
+    if(DEFINED arg_${fact})
+      string(TOLOWER "--${fact}" option)
+      string(REPLACE "_" "-" option "${option}")
+      list(APPEND facts "${option}" ${arg_${fact}})
+    endif()
+  endforeach()
   find_package(Python3 COMPONENTS Interpreter QUIET)
   if(NOT Python3_Interpreter_FOUND)
     message(FATAL_ERROR "tenon_add_plugin(${name}): the identity card is written by Python 3, which was not found")
   endif()
   get_property(map GLOBAL PROPERTY TENON_PLUGIN_MAP)
+  set(inputs "${map}" ${arg_CARD})
   get_property(writer GLOBAL PROPERTY TENON_IDENTITY_CARD)
   get_property(header GLOBAL PROPERTY TENON_BASE_HEADER)
 
@@ -41,11 +53,9 @@ function(tenon_add_plugin name)
   set_target_properties(${name} PROPERTIES
     PREFIX "" SUFFIX ".so"
     C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
-    LINK_DEPENDS "${map}")
+    LINK_DEPENDS "${inputs}")
   add_custom_command(TARGET ${name} POST_BUILD
-    COMMAND "${Python3_EXECUTABLE}" "${writer}" "$<TARGET_FILE:${name}>" --id "${arg_ID}" --version "${arg_VERSION}"
-      --min-host-minor "${arg_MIN_HOST_MINOR}" --header "${header}"
-      --cpu-features ${arg_CPU_FEATURES} --needs ${arg_NEEDS} --sha256
+    COMMAND "${Python3_EXECUTABLE}" "${writer}" "$<TARGET_FILE:${name}>" --header "${header}" ${facts} --sha256
       --out "$<TARGET_FILE_DIR:${name}>/${name}.tenon.json"
     COMMENT "Writing the identity card ${name}.tenon.json" VERBATIM)
 

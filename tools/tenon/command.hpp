@@ -37,6 +37,7 @@ Command ops_command();
 Command explain_command();
 Command bench_command();
 Command check_command();
+Command new_plugin_command();
 
 // "; did you mean 'devices'?", or nothing when no candidate is near.
 std::string suggestion(std::string_view wanted, const std::vector<std::string>& names);

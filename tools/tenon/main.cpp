@@ -23,6 +23,7 @@ constexpr const char* kClosing =
     "  tenon explain softmax --device cpu  what would run, and why\n"
     "  tenon bench --html bench.html       the same work on every device, with a chart\n"
     "  tenon check ./tenon_mine.so         the conformance suite over a plugin\n"
+    "  tenon new-plugin acme               a project for a backend of your own\n"
     "\n"
     "Plugins are looked for in TENON_PLUGIN_PATH, the user's directory, next to libtenon, and the "
     "system's directory.\n"
@@ -36,12 +37,14 @@ std::vector<Command> all_commands() {
   commands.push_back(explain_command());
   commands.push_back(bench_command());
   commands.push_back(check_command());
+  commands.push_back(new_plugin_command());
   return commands;
 }
 
 void print_help(const std::vector<Command>& commands) {
   std::fputs(kIntroduction, stdout);
-  for (const Command& command : commands) fmt::print("  {:<9} {}\n", command.name, command.summary);
+  for (const Command& command : commands)
+    fmt::print("  {:<11} {}\n", command.name, command.summary);
   std::fputs(kClosing, stdout);
 }
 

@@ -31,6 +31,7 @@ class Op {
     std::vector<tn_tensor*> outs(results);
     call({as_value(args)...}, outs.data(), results);
     std::vector<Tensor> tensors;
+    tensors.reserve(results);
     for (tn_tensor* out : outs) tensors.push_back(Tensor::adopt(out));
     return tensors;
   }
