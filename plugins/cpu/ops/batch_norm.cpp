@@ -106,9 +106,8 @@ void batch_norm(const tn_call& call) {
 
 template <class T>
 void add_of(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_BATCH_NORM,
-            .dtypes = TN_MASK(kDtype<T>),
-            .run = run_of<batch_norm<T>>});
+  list.add(
+      {.schema = TN_SCHEMA_BATCH_NORM, .dtypes = TN_MASK(kDtype<T>), .run = run_of<batch_norm<T>>});
 }
 void add_kernels(KernelList& list) {
   add_of<float>(list);
