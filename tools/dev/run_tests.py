@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds and runs the tests that Meson knows, and counts single GoogleTest cases.
+"""Builds and runs the tests that Meson knows, and counts single cases of GoogleTest and pytest.
 
 The last line is always `N passed, N failed, N skipped`; the exit status is 0 only if none failed.
 """
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree
 from dataclasses import dataclass, field
 
 import run_ninja
@@ -35,6 +36,10 @@ def introspect(build, what):
     return json.loads((build / "meson-info" / f"intro-{what}.json").read_text())
 
 
+def is_pytest(test):
+    return any(suite.split(":")[-1] == "pytest" for suite in test["suite"])
+
+
 def select(tests, name, suite):
     """The tests to run and the GoogleTest filter to give them."""
     if suite:
@@ -44,7 +49,7 @@ def select(tests, name, suite):
     by_program = [t for t in tests if name.lower() in t["name"].lower()]
     if by_program:
         return by_program, None
-    cases = [t for t in tests if t["protocol"] == "gtest"]
+    cases = [t for t in tests if t["protocol"] == "gtest" or is_pytest(t)]
     return cases, name if any(c in name for c in "*?:") else f"*{name}*"
 
 
@@ -66,6 +71,18 @@ def count_cases(report, outcome):
                 outcome.skips.append((name, skip_reason(outcome.output, name)))
             elif case.get("status") == "RUN":
                 outcome.passed += 1
+
+
+def count_pytest_cases(report, outcome):
+    for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+        name = f"{case.get('classname')}.{case.get('name')}"
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            outcome.failures.append(name)
+        elif skipped is not None:
+            outcome.skips.append((name, skipped.get("message", "")))
+        else:
+            outcome.passed += 1
 
 
 def skip_reason(output, name):
@@ -93,6 +110,9 @@ def run_one(build, test, pattern, slow):
         if gtest:
             command += [f"--gtest_output=json:{report}", "--gtest_color=no"]
             command += [f"--gtest_filter={pattern}"] if pattern else []
+        if is_pytest(test):
+            report = pathlib.Path(folder) / "report.xml"
+            command += [f"--junitxml={report}"] + (["-k", pattern.strip("*")] if pattern else [])
         # Two programs side by side: threads that spin while they wait would steal the other's core.
         # What the loader remembers of plugins stays in the build tree.
         env = {"OMP_WAIT_POLICY": "passive", **os.environ, "XDG_CACHE_HOME": str(build.resolve() / "test-cache"),
@@ -110,6 +130,11 @@ def run_one(build, test, pattern, slow):
             count_cases(report, outcome)
             if status and not outcome.failures:
                 outcome.failures.append(f"{outcome.name} (all cases passed, then exit status {status})")
+        elif is_pytest(test) and report.exists():
+            count_pytest_cases(report, outcome)
+            # 5: no case of that name, which is an error only where all were asked for
+            if status not in (0, 1, 5) or (status == 5 and not pattern) or (status == 1 and not outcome.failures):
+                outcome.failures.append(f"{outcome.name} (exit status {status})")
         elif gtest:
             count_lines(outcome.output, outcome)
         elif status == SKIP_STATUS:

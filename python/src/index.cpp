@@ -1,0 +1,165 @@
+// x[…] and x[…] = …, as NumPy has them.
+#include <algorithm>
+
+#include "guard.hpp"
+#include "tensor.hpp"
+
+namespace tenon::python {
+namespace {
+
+int64_t integer_of(PyObject* object) {
+  const Ref index(PyNumber_Index(object));
+  if (!index) throw PythonError();
+  const int64_t value = PyLong_AsLongLong(index.get());
+  if (value == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    throw Error(TN_OUT_OF_RANGE, "[index] an index beyond 64 bits");
+  }
+  return value;
+}
+
+Slice::Bound bound_of(PyObject* object) {
+  if (object == Py_None) return None;
+  if (!PyIndex_Check(object)) {
+    PyErr_Format(PyExc_TypeError, "[index] a slice is of integers, not %.200s",
+                 Py_TYPE(object)->tp_name);
+    throw PythonError();
+  }
+  const Ref index(PyNumber_Index(object));
+  if (!index) throw PythonError();
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
+  if (overflow != 0)
+    return overflow > 0 ? INT64_MAX : INT64_MIN + 1;  // as Python's own slices: beyond the end
+  return static_cast<int64_t>(value);
+}
+
+Index index_of(PyObject* object) {
+  if (is_tensor(object)) return tensor_of(object);
+  if (object == Py_None) return None;
+  if (object == Py_Ellipsis) return Ellipsis;
+  if (PySlice_Check(object)) {
+    const auto* slice = reinterpret_cast<PySliceObject*>(object);
+    Slice out(bound_of(slice->start), bound_of(slice->stop));
+    out.step = bound_of(slice->step).value.value_or(1);
+    return out;
+  }
+  if (PyBool_Check(object)) return tensor(object == Py_True);
+  if (PyList_Check(object)) {
+    const Ref made(tensor_from_data(object, nullptr, nullptr));
+    if (!made) throw PythonError();
+    const Tensor list = tensor_of(made.get());
+    return list.numel() == 0 ? list.to(DType::I64) : list;  // x[[]] picks nothing
+  }
+  if (PyIndex_Check(object) && !PyObject_CheckBuffer(object)) return integer_of(object);
+  double parts[2];
+  tn_value number{};
+  const int found = to_number(object, number, parts);  // NumPy's integers export a buffer
+  if (found < 0) throw PythonError();
+  if (found > 0 && number.tag == TN_VALUE_INT) return number.as.i;
+  if (found > 0 && number.tag == TN_VALUE_BOOL) return tensor(number.as.i != 0);
+  PyErr_Format(PyExc_TypeError,
+               "[index] an index is an integer, a slice, None, Ellipsis, or a tensor of integers "
+               "or bools, not "
+               "%.200s%s",
+               Py_TYPE(object)->tp_name,
+               PyObject_CheckBuffer(object) ? ": make it a tensor with tenon.asarray(...)" : "");
+  throw PythonError();
+}
+
+std::vector<Index> indices_of(PyObject* key) {
+  std::vector<Index> indices;
+  if (!PyTuple_Check(key)) {
+    indices.push_back(index_of(key));
+    return indices;
+  }
+  const Py_ssize_t n = PyTuple_GET_SIZE(key);
+  indices.reserve(static_cast<size_t>(n));
+  for (Py_ssize_t i = 0; i < n; ++i) indices.push_back(index_of(PyTuple_GET_ITEM(key, i)));
+  const auto picks = [](const Index& index) { return index.kind() == Index::Kind::Tensor; };
+  // Beside a tensor an integer picks with it, as NumPy's do: it has a say in where the picked dimensions go.
+  if (std::ranges::any_of(indices, picks)) {
+    for (Index& index : indices)
+      if (index.kind() == Index::Kind::Integer) index = tensor(index.integer());
+  }
+  return indices;
+}
+
+Tensor values_of(const Tensor& x, PyObject* object) {
+  if (is_tensor(object)) return tensor_of(object);
+  double parts[2];
+  tn_value number{};
+  const int found = to_number(object, number, parts);
+  if (found < 0) throw PythonError();
+  if (found > 0) {
+    // A number of a higher kind than the tensor would lose what it says.
+    if (number.tag == TN_VALUE_COMPLEX && !is_complex(x.dtype()))
+      throw Error(TN_INVALID_ARGUMENT, "[index] a complex number does not fit a tensor of " +
+                                           std::string(name_of(x.dtype())));
+    const tn_dtype dtype = static_cast<tn_dtype>(x.dtype());
+    const tn_value args[] = {detail::value(IntList(std::span<const int64_t>())), number,
+                             detail::value(x.dtype()), detail::value(x.device())};
+    static_cast<void>(dtype);
+    return detail::call(detail::op_full, args, 4);
+  }
+  if (PyList_Check(object) || PyTuple_Check(object)) {
+    const Ref made(tensor_from_data(object, nullptr, nullptr));
+    if (!made) throw PythonError();
+    return tensor_of(made.get());
+  }
+  PyErr_Format(PyExc_TypeError,
+               "[index] what is assigned must be a Tensor, a number or nested lists, not %.200s%s",
+               Py_TYPE(object)->tp_name,
+               PyObject_CheckBuffer(object) ? ": make it a tensor with tenon.asarray(...)" : "");
+  throw PythonError();
+}
+
+}  // namespace
+
+PyObject* tensor_get_item(PyObject* self, PyObject* key) {
+  return guarded([&]() -> PyObject* {
+    tn_tensor* x = handle_of(self);
+    if (PyLong_CheckExact(key) && tn_tensor_ndim(x) > 0)
+      return wrap(select(tensor_of(self), 0, integer_of(key)));
+    const std::vector<Index> indices = indices_of(key);
+    Tensor out = tensor_of(self).at(indices);
+    // A view of its own even where nothing was picked: x[...] = and x[:] mean other objects.
+    return wrap(out.get() == x ? alias(out) : std::move(out));
+  });
+}
+
+int tensor_set_item(PyObject* self, PyObject* key, PyObject* values) {
+  if (values == nullptr) {
+    PyErr_SetString(PyExc_TypeError, "[index] elements of a tensor cannot be deleted");
+    return -1;
+  }
+  return guarded<int>(-1, [&] {
+    const Tensor x = tensor_of(self);
+    const std::vector<Index> indices = indices_of(key);
+    const Tensor from = values_of(x, values);
+    const detail::ResolvedIndex where = detail::resolve_index(x, indices);
+    const Unlocked unlocked(where.view.numel() >= kUnlockElements);
+    detail::put(x, where, from, false);
+    return 0;
+  });
+}
+
+Py_ssize_t tensor_length(PyObject* self) {
+  tn_tensor* x = handle_of(self);
+  if (tn_tensor_ndim(x) == 0) {
+    PyErr_SetString(PyExc_TypeError, "len() of a tensor of rank 0");
+    return -1;
+  }
+  return static_cast<Py_ssize_t>(tn_tensor_shape(x)[0]);
+}
+
+PyObject* tensor_get_at(PyObject* self, Py_ssize_t index) {
+  tn_tensor* x = handle_of(self);
+  if (tn_tensor_ndim(x) == 0)
+    return PyErr_Format(PyExc_TypeError, "iteration over a tensor of rank 0");
+  if (index >= tn_tensor_shape(x)[0])
+    return PyErr_Format(PyExc_IndexError, "index %zd out of range", index);
+  return guarded([&] { return wrap(select(tensor_of(self), 0, index)); });
+}
+
+}  // namespace tenon::python

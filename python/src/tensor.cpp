@@ -1,0 +1,316 @@
+// The type Tensor: its life, its properties, its slots.
+#include "tensor.hpp"
+
+#include <structmember.h>
+
+#include <array>
+
+#include "op.hpp"
+
+namespace tenon::python {
+
+PyTypeObject* tensor_type = nullptr;
+
+namespace {
+
+// Objects of freed tensors, used again. The interpreter lock guards them; a build without it has none.
+#ifdef Py_GIL_DISABLED
+constexpr size_t kFree = 0;
+#else
+constexpr size_t kFree = 128;
+#endif
+std::array<PyObject*, kFree + 1> free_list;
+size_t free_count = 0;
+
+const tn_op *op_transpose, *op_permute;
+
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  PyObject* source = nullptr;
+  // A subclass's own arguments are its __init__'s business.
+  if (PyTuple_GET_SIZE(args) > 0) source = PyTuple_GET_ITEM(args, 0);
+  if (source == nullptr || !is_tensor(source) ||
+      (type == tensor_type &&
+       (PyTuple_GET_SIZE(args) > 1 || (kwargs != nullptr && PyDict_GET_SIZE(kwargs) > 0))))
+    return PyErr_Format(PyExc_TypeError,
+                        "%s(x) shares the elements and the history of the Tensor x; "
+                        "tenon.tensor(...) makes one from data",
+                        type->tp_name);
+  return wrap_as(type, tn_tensor_retain(handle_of(source)));
+}
+
+void tensor_dealloc(PyObject* self) {
+  auto* object = reinterpret_cast<TensorObject*>(self);
+  PyTypeObject* type = Py_TYPE(self);
+  if (object->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
+  tn_tensor* tensor = object->tensor;
+  object->tensor = nullptr;
+  if (type == tensor_type) {
+    if (free_count < kFree)
+      free_list[free_count++] = self;
+    else
+      PyObject_Free(self);
+  } else {
+    type->tp_free(self);
+  }
+  Py_DECREF(type);
+  // Last: freeing the graph may run hooks' destructors, which may run anything.
+  tn_tensor_release(tensor);
+}
+
+Py_hash_t tensor_hash(PyObject* self) { return PyBaseObject_Type.tp_hash(self); }
+
+PyObject* int_tuple(const int64_t* items, uint32_t count) {
+  PyObject* tuple = PyTuple_New(count);
+  for (uint32_t i = 0; tuple != nullptr && i < count; ++i) {
+    PyObject* item = PyLong_FromLongLong(items[i]);
+    if (item == nullptr)
+      Py_CLEAR(tuple);
+    else
+      PyTuple_SET_ITEM(tuple, i, item);
+  }
+  return tuple;
+}
+
+PyObject* get_shape(PyObject* self, void*) {
+  return int_tuple(tn_tensor_shape(handle_of(self)), tn_tensor_ndim(handle_of(self)));
+}
+PyObject* get_strides(PyObject* self, void*) {
+  return int_tuple(tn_tensor_strides(handle_of(self)), tn_tensor_ndim(handle_of(self)));
+}
+PyObject* get_ndim(PyObject* self, void*) {
+  return PyLong_FromUnsignedLong(tn_tensor_ndim(handle_of(self)));
+}
+PyObject* get_size(PyObject* self, void*) {
+  return PyLong_FromLongLong(tn_tensor_numel(handle_of(self)));
+}
+PyObject* get_itemsize(PyObject* self, void*) {
+  return PyLong_FromUnsignedLongLong(tn_dtype_size(tn_tensor_dtype(handle_of(self))));
+}
+PyObject* get_nbytes(PyObject* self, void*) {
+  return PyLong_FromUnsignedLongLong(tn_dtype_size(tn_tensor_dtype(handle_of(self))) *
+                                     static_cast<uint64_t>(tn_tensor_numel(handle_of(self))));
+}
+PyObject* get_dtype(PyObject* self, void*) {
+  return dtype_object(tn_tensor_dtype(handle_of(self)));
+}
+PyObject* get_device(PyObject* self, void*) {
+  return device_object(tn_tensor_device(handle_of(self)));
+}
+PyObject* get_requires_grad(PyObject* self, void*) {
+  return PyBool_FromLong(tn_tensor_requires_grad(handle_of(self)));
+}
+int set_requires_grad(PyObject* self, PyObject* value, void*) {
+  if (value == nullptr || !PyBool_Check(value)) {
+    PyErr_SetString(PyExc_TypeError, "requires_grad is True or False");
+    return -1;
+  }
+  tn_status* status = tn_tensor_set_requires_grad(handle_of(self), value == Py_True);
+  return status == nullptr ? 0 : (raise_status(status), -1);
+}
+PyObject* get_is_leaf(PyObject* self, void*) {
+  return PyBool_FromLong(tn_tensor_is_leaf(handle_of(self)));
+}
+PyObject* get_grad_fn(PyObject* self, void*) {
+  const tn_str name = tn_tensor_grad_fn_name(handle_of(self));
+  if (name.size == 0) Py_RETURN_NONE;
+  return PyUnicode_FromStringAndSize(name.data, static_cast<Py_ssize_t>(name.size));
+}
+PyObject* get_version(PyObject* self, void*) {
+  return PyLong_FromUnsignedLong(tn_tensor_version(handle_of(self)));
+}
+PyObject* get_data_ptr(PyObject* self, void*) {
+  void* data = tn_tensor_data(handle_of(self));
+  if (data == nullptr) Py_RETURN_NONE;
+  return PyLong_FromVoidPtr(data);
+}
+
+PyObject* call(const tn_op* op, const tn_value* args, uint32_t count) {
+  tn_tensor* out = nullptr;
+  tn_status* status = tn_op_call(op, args, count, &out, 1);
+  return status == nullptr ? wrap(out) : raise_status(status);
+}
+tn_value value_of(tn_tensor* tensor) {
+  tn_value value{};
+  value.tag = TN_VALUE_TENSOR;
+  value.as.tensor = tensor;
+  return value;
+}
+PyObject* get_transposed(PyObject* self, void*) {
+  tn_tensor* x = handle_of(self);
+  const uint32_t ndim = tn_tensor_ndim(x);
+  int64_t dims[TN_MAX_DIMS];
+  for (uint32_t i = 0; i < ndim; ++i) dims[i] = ndim - 1 - i;
+  tn_value args[2] = {value_of(x), {}};
+  args[1].tag = TN_VALUE_INTS;
+  args[1].count = ndim;
+  args[1].as.ints = dims;
+  return call(op_permute, args, 2);
+}
+PyObject* get_matrix_transposed(PyObject* self, void*) {
+  tn_tensor* x = handle_of(self);
+  if (tn_tensor_ndim(x) < 2)
+    return PyErr_Format(PyExc_ValueError, "[mT] needs at least 2 dimensions, the tensor has %u",
+                        tn_tensor_ndim(x));
+  tn_value args[3] = {value_of(x), {}, {}};
+  args[1].tag = args[2].tag = TN_VALUE_INT;
+  args[1].as.i = -2;
+  args[2].as.i = -1;
+  return call(op_transpose, args, 3);
+}
+PyObject* is_contiguous(PyObject* self, PyObject*) {
+  return PyBool_FromLong(tn_tensor_is_contiguous(handle_of(self)));
+}
+PyObject* shares_memory(PyObject* self, PyObject* other) {
+  if (!is_tensor(other))
+    return PyErr_Format(PyExc_TypeError, "shares_memory wants a Tensor, not %.200s",
+                        Py_TYPE(other)->tp_name);
+  return PyBool_FromLong(tn_tensor_shares_storage(handle_of(self), handle_of(other)));
+}
+
+PyGetSetDef properties[] = {
+    {"shape", get_shape, nullptr, "Sizes of the dimensions.", nullptr},
+    {"strides", get_strides, nullptr, "Strides in elements.", nullptr},
+    {"ndim", get_ndim, nullptr, "Number of dimensions.", nullptr},
+    {"size", get_size, nullptr, "Number of elements.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
+    {"dtype", get_dtype, nullptr, "Element type.", nullptr},
+    {"device", get_device, nullptr, "Where the elements lie.", nullptr},
+    {"T", get_transposed, nullptr, "The dimensions in reversed order; a view.", nullptr},
+    {"mT", get_matrix_transposed, nullptr, "The last two dimensions exchanged; a view.", nullptr},
+    {"grad", tensor_get_grad, tensor_set_grad, "The accumulated gradient of a leaf, or None.",
+     nullptr},
+    {"requires_grad", get_requires_grad, set_requires_grad, "Whether gradients flow to it.",
+     nullptr},
+    {"is_leaf", get_is_leaf, nullptr, "Whether no recorded op made it.", nullptr},
+    {"grad_fn", get_grad_fn, nullptr, "Name of the op that made it, or None.", nullptr},
+    {"version", get_version, nullptr, "How often its storage was written in place.", nullptr},
+    {"data_ptr", get_data_ptr, nullptr, "Address of the first element, or None.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyMethodDef methods[] = {
+    {"item", tensor_item, METH_VARARGS,
+     "item(*index)\n\nThe only element, or the one at an index, as a Python number."},
+    {"tolist", tensor_tolist, METH_NOARGS, "tolist()\n\nNested lists of Python numbers."},
+    {"tobytes", tensor_tobytes, METH_NOARGS, "tobytes()\n\nThe elements, row-major."},
+    {"is_contiguous", is_contiguous, METH_NOARGS,
+     "is_contiguous()\n\nWhether it is row-major without gaps."},
+    {"shares_memory", shares_memory, METH_O,
+     "shares_memory(other)\n\nWhether both have one storage."},
+    {"backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_backward)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "backward(gradient=None, retain_graph=False, create_graph=False)\n\nAccumulates gradients "
+     "into the leaves."},
+    {"detach", tensor_detach, METH_NOARGS, "detach()\n\nThe same elements without history."},
+    {"requires_grad_",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_set_requires_grad)),
+     METH_FASTCALL, "requires_grad_(on=True)\n\nAsks for gradients, and returns the tensor."},
+    {"_add_hook", tensor_add_hook, METH_O, nullptr},
+    {"_remove_hook", tensor_remove_hook, METH_O, nullptr},
+    {"_to_capsule", tensor_to_capsule, METH_VARARGS, nullptr},
+    {"__complex__", tensor_complex, METH_NOARGS, nullptr},
+    {"__format__", tensor_format, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+#define SLOT(slot, function) \
+  { Py_##slot, reinterpret_cast<void*>(function) }
+PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char*>("A strided n-dimensional array on a device, with gradients.")},
+    SLOT(tp_new, tensor_new),
+    SLOT(tp_dealloc, tensor_dealloc),
+    SLOT(tp_hash, tensor_hash),
+    SLOT(tp_repr, tensor_repr),
+    SLOT(tp_str, tensor_str),
+    SLOT(tp_richcompare, tensor_compare),
+    {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
+    {Py_tp_members, members},
+    SLOT(nb_add, tensor_add),
+    SLOT(nb_subtract, tensor_sub),
+    SLOT(nb_multiply, tensor_mul),
+    SLOT(nb_true_divide, tensor_div),
+    SLOT(nb_floor_divide, tensor_floor_divide),
+    SLOT(nb_remainder, tensor_remainder),
+    SLOT(nb_power, tensor_pow),
+    SLOT(nb_matrix_multiply, tensor_matmul),
+    SLOT(nb_and, tensor_and),
+    SLOT(nb_or, tensor_or),
+    SLOT(nb_xor, tensor_xor),
+    SLOT(nb_lshift, tensor_lshift),
+    SLOT(nb_rshift, tensor_rshift),
+    SLOT(nb_negative, tensor_neg),
+    SLOT(nb_positive, tensor_pos),
+    SLOT(nb_absolute, tensor_abs),
+    SLOT(nb_invert, tensor_invert),
+    SLOT(nb_inplace_add, tensor_iadd),
+    SLOT(nb_inplace_subtract, tensor_isub),
+    SLOT(nb_inplace_multiply, tensor_imul),
+    SLOT(nb_inplace_true_divide, tensor_idiv),
+    SLOT(nb_inplace_floor_divide, tensor_ifloor_divide),
+    SLOT(nb_inplace_remainder, tensor_iremainder),
+    SLOT(nb_inplace_power, tensor_ipow),
+    SLOT(nb_inplace_matrix_multiply, tensor_imatmul),
+    SLOT(nb_inplace_and, tensor_iand),
+    SLOT(nb_inplace_or, tensor_ior),
+    SLOT(nb_inplace_xor, tensor_ixor),
+    SLOT(nb_inplace_lshift, tensor_ilshift),
+    SLOT(nb_inplace_rshift, tensor_irshift),
+    SLOT(nb_bool, tensor_bool),
+    SLOT(nb_int, tensor_int),
+    SLOT(nb_float, tensor_float),
+    SLOT(nb_index, tensor_index),
+    SLOT(mp_subscript, tensor_get_item),
+    SLOT(mp_ass_subscript, tensor_set_item),
+    SLOT(mp_length, tensor_length),
+    SLOT(sq_length, tensor_length),
+    SLOT(sq_item, tensor_get_at),
+    SLOT(bf_getbuffer, tensor_get_buffer),
+    SLOT(bf_releasebuffer, tensor_release_buffer),
+    {0, nullptr}};
+#undef SLOT
+PyType_Spec spec = {"tenon.Tensor", sizeof(TensorObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_SEQUENCE, slots};
+
+}  // namespace
+
+PyObject* wrap(tn_tensor* tensor) {
+  if (tensor == nullptr) Py_RETURN_NONE;
+  PyObject* self;
+  if (free_count > 0) [[likely]] {
+    self = free_list[--free_count];
+    PyObject_Init(self, tensor_type);
+  } else {
+    self = reinterpret_cast<PyObject*>(PyObject_New(TensorObject, tensor_type));
+    if (self == nullptr) {
+      tn_tensor_release(tensor);
+      return nullptr;
+    }
+  }
+  reinterpret_cast<TensorObject*>(self)->tensor = tensor;
+  reinterpret_cast<TensorObject*>(self)->weakrefs = nullptr;
+  return self;
+}
+
+PyObject* wrap_as(PyTypeObject* type, tn_tensor* tensor) {
+  if (type == tensor_type) return wrap(tensor);
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self == nullptr)
+    tn_tensor_release(tensor);
+  else
+    reinterpret_cast<TensorObject*>(self)->tensor = tensor;
+  return self;
+}
+
+bool add_tensor_type(PyObject* module) {
+  if (!find_operators()) return false;
+  op_transpose = require_op("transpose");
+  op_permute = require_op("permute");
+  tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  return tensor_type != nullptr && PyModule_AddType(module, tensor_type) == 0;
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,36 @@
+"""Tenon: tensors and deep learning on plugin backends.
+
+Every op of the table is a function here, and a method of Tensor where its first argument is one:
+``tenon.softmax(x, dim=-1)`` and ``x.softmax(-1)``. Arguments may be given by the table's names or by those of the
+Array API (``axis``, ``keepdims``).
+"""
+from . import _core
+from ._core import (Device, Generator, Op, Tensor, default_generator, device, devices, dtype, load_plugin, manual_seed,
+                    plugins, promote_types)
+from ._core import (bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64,
+                    complex64, complex128)
+from ._errors import (AlreadyExistsError, CancelledError, DataLossError, DeviceLostError, Error, InternalError,
+                      InvalidArgumentError, IoError, NotFoundError, OutOfMemoryError, OutOfRangeError,
+                      PreconditionError, UnimplementedError)
+from ._creation import (arange, asarray, empty, empty_like, from_dlpack, full, ones, ones_like, rand, randn, tensor,
+                        zeros, zeros_like)
+from ._devices import explain, fallback, placement, synchronize
+from . import _methods, autograd
+from .autograd import (anomaly_mode, enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled)
+
+__version__ = _core.__version__
+newaxis = None
+from math import e, inf, nan, pi  # noqa: E402
+
+# The ops that need no hand: everything but what the modules above have refined.
+for _name, _op in _core.ops.items():
+    globals().setdefault(_name, _op)
+del _name, _op
+
+
+def op(name):
+    """The op of a name as a function; the way to the ops of plugins: ``tenon.op("acme.swish")(x)``."""
+    found = _core.ops.get(name)
+    if found is None:
+        found = _core.ops[name] = _core.op(name)
+    return found

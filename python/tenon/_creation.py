@@ -1,0 +1,145 @@
+"""Tensors out of numbers, lists, arrays and shapes."""
+from . import _core
+from ._core import Tensor, _from_buffer, _from_capsule, _from_data, ops
+
+_full, _full_like, _arange = ops['full'], ops['full_like'], ops['arange']
+_uniform, _normal, _cast, _to, _clone = ops['uniform'], ops['normal'], ops['cast'], ops['to'], ops['clone']
+
+
+def _place(x, dtype, device):
+    """x with a dtype and on a device, itself where it has them."""
+    if dtype is not None:
+        dtype = _core.as_dtype(dtype)
+        if x.dtype is not dtype:
+            x = _cast(x, dtype)
+    if device is not None and x.device != (device := _core.device(device)):
+        x = _to(x, device)
+    return x
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy=None):
+    """A tensor of numbers, nested lists, or anything with a buffer or DLPack.
+
+    Arrays are shared where that can be (``copy=False`` demands it, ``copy=True`` forbids it). Python floats become
+    float32, ints int64. Raises TypeError for what holds no numbers, ValueError for ragged lists.
+    """
+    if isinstance(obj, Tensor):
+        x = _place(obj, dtype, device)
+    elif isinstance(obj, (float, int, complex, list, tuple)) and not hasattr(obj, 'dtype'):
+        if copy is False:
+            raise ValueError('[asarray] copy=False, but numbers and lists have to be copied')
+        return _from_data(obj, dtype, device)
+    else:
+        made = _from_buffer(obj, True if copy else None if copy is None else False)
+        if made is None and hasattr(obj, '__dlpack__'):
+            made = from_dlpack(obj, copy=copy)
+        elif made is None and hasattr(obj, '__array__'):
+            return asarray(obj.__array__(), dtype=dtype, device=device, copy=copy)
+        if made is None:
+            return _from_data(obj, dtype, device)
+        x = _place(made, dtype, device)
+        if copy is False and x is not made:
+            raise ValueError('[asarray] copy=False, but another dtype or device was asked for')
+        return x
+    if copy and x is obj:
+        return _clone(x)
+    if copy is False and x is not obj:
+        raise ValueError('[asarray] copy=False, but another dtype or device was asked for')
+    return x
+
+
+def tensor(data, dtype=None, device=None, requires_grad=False):
+    """A new tensor of data, always a copy; a leaf without history."""
+    x = asarray(data.detach() if isinstance(data, Tensor) else data, dtype=dtype, device=device, copy=True)
+    return x.requires_grad_() if requires_grad else x
+
+
+def _shape_of(shape, name):
+    """shape, or the integers given one by one."""
+    if len(shape) == 1:
+        return shape[0]
+    if not shape:
+        raise TypeError(f'[{name}] misses its shape')
+    return shape
+
+
+def full(shape, fill_value, *, dtype=None, device=None):
+    """A tensor of one value everywhere; the dtype is that of the value."""
+    return _full(shape, fill_value, dtype, device)
+
+
+def empty(*shape, dtype=None, device=None):
+    """A tensor of undefined elements, float32 unless told."""
+    return _core._empty(_shape_of(shape, 'empty'), dtype, device)
+
+
+def zeros(*shape, dtype=None, device=None, requires_grad=False):
+    """zeros((2, 3)) or zeros(2, 3), float32 unless told."""
+    x = _full(_shape_of(shape, 'zeros'), 0, _core.float32 if dtype is None else dtype, device)
+    return x.requires_grad_() if requires_grad else x
+
+
+def ones(*shape, dtype=None, device=None, requires_grad=False):
+    """ones((2, 3)) or ones(2, 3), float32 unless told."""
+    x = _full(_shape_of(shape, 'ones'), 1, _core.float32 if dtype is None else dtype, device)
+    return x.requires_grad_() if requires_grad else x
+
+
+def empty_like(x, /, *, dtype=None, device=None):
+    """Undefined elements in the shape of x."""
+    _check(x, 'empty_like')
+    return _core._empty(x.shape, x.dtype if dtype is None else dtype, x.device if device is None else device)
+
+
+def zeros_like(x, /, *, dtype=None, device=None):
+    """Zeros in the shape of x."""
+    _check(x, 'zeros_like')
+    return _place(_full_like(x, 0, dtype), None, device)
+
+
+def ones_like(x, /, *, dtype=None, device=None):
+    """Ones in the shape of x."""
+    _check(x, 'ones_like')
+    return _place(_full_like(x, 1, dtype), None, device)
+
+
+def _check(x, name):
+    if not isinstance(x, Tensor):
+        raise TypeError(f'[{name}] needs a Tensor, not {type(x).__name__}: make it one with tenon.asarray(...)')
+
+
+def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
+    """start, start + step, … below stop; arange(n) starts at 0."""
+    if stop is None:
+        start, stop = 0, start
+    return _arange(start, stop, step, dtype, device)
+
+
+def rand(*shape, dtype=None, device=None, generator=None, requires_grad=False):
+    """Uniform in [0, 1)."""
+    x = _uniform(_shape_of(shape, 'rand'), 0.0, 1.0, dtype, device, generator)
+    return x.requires_grad_() if requires_grad else x
+
+
+def randn(*shape, dtype=None, device=None, generator=None, requires_grad=False):
+    """Standard normal."""
+    x = _normal(_shape_of(shape, 'randn'), 0.0, 1.0, dtype, device, generator)
+    return x.requires_grad_() if requires_grad else x
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """Shares the memory of anything with ``__dlpack__``; copies where copy=True, or to get to another device."""
+    if not hasattr(x, '__dlpack__'):
+        raise TypeError(f'[from_dlpack] {type(x).__name__} has no __dlpack__')
+    try:
+        capsule = x.__dlpack__(max_version=(1, 1), **({} if copy is None else {'copy': copy}))
+    except TypeError:  # a producer from before DLPack 1.0
+        if copy is False or copy is None:
+            capsule = x.__dlpack__()
+        else:
+            return _place(_clone(_from_capsule(x.__dlpack__())), None, device)
+    made = _from_capsule(capsule)
+    placed = _place(made, None, device)
+    if copy is False and placed is not made:
+        raise ValueError('[from_dlpack] copy=False, but another device was asked for')
+    return placed

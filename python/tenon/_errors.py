@@ -1,0 +1,58 @@
+"""Exceptions of the library. Each is a tenon.Error, and what a Python program would expect besides."""
+
+
+class Error(RuntimeError):
+    """A failed call; the message names the op, the cause and the values."""
+
+
+class InvalidArgumentError(Error, ValueError):
+    """A value, shape or dtype that the function does not take."""
+
+
+class OutOfRangeError(Error, IndexError, ValueError):
+    """An index or a dimension outside its range."""
+
+
+class NotFoundError(Error, LookupError, ValueError):
+    """No op, device, plugin or file of that name."""
+
+
+class AlreadyExistsError(Error, ValueError):
+    """The name is taken."""
+
+
+class UnimplementedError(Error, NotImplementedError):
+    """Nothing loaded can do this; the message says what to install."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """The message gives size, free and held bytes."""
+
+
+class PreconditionError(Error):
+    """The object is not in a state that allows the call."""
+
+
+class DeviceLostError(Error):
+    """The device stopped working; other devices go on."""
+
+
+class IoError(Error, OSError):
+    """A file could not be read or written."""
+
+
+class DataLossError(Error, ValueError):
+    """A file or buffer is malformed."""
+
+
+class InternalError(Error):
+    """A defect of the library or of a plugin."""
+
+
+class CancelledError(Error):
+    """A callback asked to stop."""
+
+
+for _error in list(globals().values()):
+    if isinstance(_error, type) and issubclass(_error, Error):
+        _error.__module__ = 'tenon'

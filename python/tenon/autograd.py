@@ -1,0 +1,153 @@
+"""Gradients: modes, grad(), and functions with a backward of their own."""
+import contextlib
+import functools
+
+from . import _core
+from ._core import Tensor
+
+GRAD, INFERENCE, ANOMALY = 1, 2, 4
+
+
+class _Mode:
+    """Sets modes of the calling thread for a scope; also a decorator. One object may be entered many times."""
+    _set = _clear = 0
+
+    def __init__(self):
+        self._before = []
+
+    def __enter__(self):
+        self._before.append(_core._set_modes(self._set, self._clear))
+        return self
+
+    def __exit__(self, *_):
+        _core._restore_modes(self._before.pop())
+
+    def __call__(self, function):
+        kind = type(self)
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with kind():
+                return function(*args, **kwargs)
+        return wrapped
+
+
+class no_grad(_Mode):
+    """No op is recorded in this scope."""
+    _clear = GRAD
+
+
+class enable_grad(_Mode):
+    """Ops are recorded in this scope, also inside no_grad."""
+    _set = GRAD
+
+
+class inference_mode(_Mode):
+    """Results of this scope can never join a graph; cheaper than no_grad."""
+    _set, _clear = INFERENCE, GRAD
+
+
+class anomaly_mode(_Mode):
+    """backward() in this scope checks each gradient for NaN and names the op of the forward pass that made it."""
+    _set = ANOMALY
+
+
+@contextlib.contextmanager
+def set_grad_enabled(on):
+    """Records ops in this scope, or does not."""
+    with enable_grad() if on else no_grad():
+        yield
+
+
+def is_grad_enabled():
+    """Whether ops of this thread are recorded."""
+    return bool(_core._get_modes() & GRAD)
+
+
+def _as_list(tensors):
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
+    """Gradients of the outputs with respect to the inputs, as a tuple; the leaves' own gradients stay as they are.
+
+    allow_unused: an input that was not used gets None instead of an error.
+    """
+    given = None if grad_outputs is None else _as_list(grad_outputs)
+    retain = create_graph if retain_graph is None else retain_graph
+    return tuple(_core._gradient(_as_list(outputs), _as_list(inputs), given, retain, create_graph, allow_unused))
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False):
+    """Accumulates gradients of several outputs into the leaves."""
+    given = None if grad_tensors is None else _as_list(grad_tensors)
+    _core._backward(_as_list(tensors), given, create_graph if retain_graph is None else retain_graph, create_graph)
+
+
+class _Context:
+    """What forward() leaves for backward()."""
+
+    def __init__(self):
+        self._saved = ()
+        self.needs_input_grad = ()
+
+    def save_for_backward(self, *tensors):
+        """Keeps tensors (or None) for ctx.saved_tensors."""
+        self._saved = tensors
+
+    @property
+    def saved_tensors(self):
+        return self._saved
+
+
+class Function:
+    """A function with a gradient of its own: subclass it with static forward(ctx, …) and backward(ctx, *gradients), and
+    call apply(…).
+
+    forward() runs unrecorded. backward() gets a gradient, or None, for each output and returns one, or None, for each
+    argument of forward(); it is recorded where gradients of gradients are asked for.
+    """
+
+    @staticmethod
+    def forward(ctx, *args, **kwargs):
+        raise NotImplementedError('a Function needs a static forward(ctx, …)')
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        raise NotImplementedError('a Function needs a static backward(ctx, *gradients)')
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        ctx = _Context()
+        where = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
+        inputs = [args[i] for i in where]
+        ctx.needs_input_grad = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
+        with no_grad():
+            results = cls.forward(ctx, *args, **kwargs)
+        if not is_grad_enabled() or not any(ctx.needs_input_grad):
+            return results
+        single = isinstance(results, Tensor)
+        outputs = [results] if single else list(results)
+        # An output that is an input, or was seen before, gets a handle of its own to hang the history on.
+        seen = set()
+        for i, output in enumerate(outputs):
+            if not isinstance(output, Tensor):
+                raise TypeError(f'[{cls.__name__}] forward must return Tensors, not {type(output).__name__}')
+            if id(output) in seen or any(output is x for x in inputs) or output.requires_grad:
+                outputs[i] = output.detach()
+            seen.add(id(output))
+        # A saved output must not hold its own history: a circle that nothing could take apart.
+        kept = {id(output): output.detach() for output in outputs}
+        ctx._saved = tuple(kept.get(id(x), x) for x in ctx._saved)
+        count, backward_of = len(args), cls.backward
+
+        def run(gradients):
+            got = backward_of(ctx, *gradients)
+            got = (got,) if got is None or isinstance(got, Tensor) else tuple(got)
+            if len(got) == count:
+                return [got[i] for i in where]
+            if len(got) == len(where):
+                return got
+            raise ValueError(f'[{cls.__name__}] backward returned {len(got)} gradients for {count} arguments')
+        _core._record(cls.__name__, run, inputs, outputs)
+        return outputs[0] if single else type(results)(outputs) if type(results) in (tuple, list) else tuple(outputs)

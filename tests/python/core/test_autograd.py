@@ -1,0 +1,169 @@
+"""Gradients from Python: backward, modes, hooks, functions of one's own."""
+import threading
+
+import pytest
+
+import tenon
+from tenon.autograd import Function
+
+
+def test_backward_accumulates():
+    x = tenon.tensor([1., 2.], requires_grad=True)
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [2, 4] and x.is_leaf and x.grad_fn is None
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [4, 8]
+    x.grad = None
+    assert x.grad is None
+    y = x * 3
+    assert y.grad_fn == 'mul' and not y.is_leaf
+    y.backward(tenon.tensor([1., 10.]), retain_graph=True)
+    assert x.grad.tolist() == [3, 30]
+    with pytest.raises(TypeError):
+        y.backward(1)
+    with pytest.raises(tenon.Error):
+        y.backward()
+    with pytest.raises(TypeError):
+        x.grad = 3
+    with pytest.raises(ValueError):
+        x.grad = tenon.ones(5)
+
+
+def test_grad_of_grad():
+    x = tenon.tensor(3., requires_grad=True)
+    (first,) = tenon.autograd.grad(x ** 3, x, create_graph=True)
+    (second,) = tenon.autograd.grad(first, x)
+    assert first.item() == 27 and second.item() == 18 and x.grad is None
+    y = tenon.tensor(1., requires_grad=True)
+    with pytest.raises(tenon.Error):
+        tenon.autograd.grad(x * 2, y)
+    assert tenon.autograd.grad(x * 2, [x, y], allow_unused=True)[1] is None
+
+
+def test_modes_nest_and_belong_to_the_thread():
+    x = tenon.tensor(1., requires_grad=True)
+    seen = []
+    with tenon.no_grad():
+        assert not tenon.is_grad_enabled() and not (x * 2).requires_grad
+        with tenon.enable_grad():
+            assert (x * 2).requires_grad
+        thread = threading.Thread(target=lambda: seen.append(tenon.is_grad_enabled()))
+        thread.start()
+        thread.join()
+    assert seen == [True] and tenon.is_grad_enabled()
+
+    @tenon.no_grad()
+    def frozen():
+        return x * 2
+    assert not frozen().requires_grad
+    with tenon.inference_mode():
+        y = x * 2
+    assert not y.requires_grad
+    with pytest.raises(ZeroDivisionError), tenon.no_grad():
+        1 / 0
+    assert tenon.is_grad_enabled()
+
+
+def test_anomaly_mode_names_the_op():
+    x = tenon.tensor([-1.], requires_grad=True)
+    with tenon.anomaly_mode(), pytest.raises(tenon.Error, match='sqrt'):
+        tenon.sqrt(x).sum().backward()
+
+
+def test_hooks():
+    x = tenon.tensor([1., 2.], requires_grad=True)
+    seen = []
+    handle = x.register_hook(lambda gradient: seen.append(gradient.tolist()))
+    doubled = x.register_hook(lambda gradient: gradient * 2)
+    (x * 3).sum().backward()
+    assert seen == [[3, 3]] and x.grad.tolist() == [6, 6]
+    handle.remove()
+    doubled.remove()
+    doubled.remove()
+    (x * 3).sum().backward()
+    assert len(seen) == 1 and x.grad.tolist() == [9, 9]
+    with pytest.raises(TypeError):
+        x.register_hook(3)
+    with pytest.raises(tenon.Error):
+        tenon.ones(1).register_hook(print)
+
+
+def test_an_exception_in_a_hook_comes_out_as_it_was():
+    x = tenon.tensor(1., requires_grad=True)
+    error = KeyError('mine')
+
+    def hook(_):
+        raise error
+    with x.register_hook(hook), pytest.raises(KeyError) as caught:
+        (x * 1).backward()
+    assert caught.value is error
+    with x.register_hook(lambda _: 'a'), pytest.raises(TypeError, match='must return a Tensor or None'):
+        (x * 1).backward()
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x, scale=1.0):
+        y = x * x * x * scale
+        ctx.save_for_backward(x, y)
+        ctx.scale = scale
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, _ = ctx.saved_tensors
+        return gradient * 3 * x * x * ctx.scale, None
+
+
+def test_function():
+    x = tenon.tensor([1., 2.], requires_grad=True)
+    y = Cube.apply(x, 2.0)
+    assert y.grad_fn == 'Cube' and y.tolist() == [2, 16]
+    (first,) = tenon.autograd.grad(y.sum(), x, create_graph=True)
+    assert first.tolist() == [6, 24]
+    assert tenon.autograd.grad(first.sum(), x)[0].tolist() == [12, 24]
+    assert not Cube.apply(x.detach(), 1.0).requires_grad
+    with tenon.no_grad():
+        assert not Cube.apply(x, 1.0).requires_grad
+
+
+def test_function_of_several_results_and_unused_ones():
+    class Split(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * 2, y * 3
+
+        @staticmethod
+        def backward(ctx, first, second):
+            return (None if first is None else first * 2), (None if second is None else second * 3)
+
+    x, y = tenon.tensor(1., requires_grad=True), tenon.tensor(1., requires_grad=True)
+    a, b = Split.apply(x, y)
+    (a + b).backward()
+    assert x.grad.item() == 2 and y.grad.item() == 3
+
+
+def test_a_function_may_return_its_input():
+    class Same(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * 10
+
+    x = tenon.tensor(1., requires_grad=True)
+    Same.apply(x).backward()
+    assert x.grad.item() == 10
+
+
+@pytest.mark.parametrize('backward, error', [
+    (lambda ctx, g: 'a', TypeError), (lambda ctx, g: (g, g, g, g), ValueError), (lambda ctx, g: 1 / 0, ZeroDivisionError)])
+def test_a_bad_backward_is_an_error(backward, error):
+    bad = type('Bad', (Function,), {'forward': staticmethod(lambda ctx, x: x * 2), 'backward': staticmethod(backward)})
+    x = tenon.tensor(1., requires_grad=True)
+    with pytest.raises(error):
+        bad.apply(x).backward()
+    (x * 2).backward()
+    assert x.grad.item() == 2
