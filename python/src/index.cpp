@@ -67,22 +67,46 @@ Index index_of(PyObject* object) {
   throw PythonError();
 }
 
-std::vector<Index> indices_of(PyObject* key) {
+bool picks(const Index& index) { return index.kind() == Index::Kind::Tensor; }
+
+struct Key {
   std::vector<Index> indices;
-  if (!PyTuple_Check(key)) {
-    indices.push_back(index_of(key));
-    return indices;
+  // Dimensions behind one of size 1 that stands for an Ellipsis of none; -1: there is none.
+  int64_t behind_ellipsis = -1;
+};
+
+// An Ellipsis between two tensors parts them in NumPy's eyes, also where it stands for no dimension, and what is picked comes
+// first. A dimension of size 1 does the same, and is taken out of the result.
+void mark_ellipsis(Key& key, const Tensor& x) {
+  const auto at = std::ranges::find_if(
+      key.indices, [](const Index& i) { return i.kind() == Index::Kind::Ellipsis; });
+  if (at == key.indices.end() || std::none_of(key.indices.begin(), at, picks) ||
+      std::none_of(at, key.indices.end(), picks))
+    return;
+  int64_t consumed = 0;
+  for (const Index& index : key.indices) consumed += detail::consumed_dims(index);
+  if (consumed != x.ndim()) return;
+  *at = None;
+  key.behind_ellipsis =
+      std::count_if(at + 1, key.indices.end(), [](const Index& i) { return !picks(i); });
+}
+
+Key key_of(const Tensor& x, PyObject* object) {
+  Key key;
+  if (!PyTuple_Check(object)) {
+    key.indices.push_back(index_of(object));
+    return key;
   }
-  const Py_ssize_t n = PyTuple_GET_SIZE(key);
-  indices.reserve(static_cast<size_t>(n));
-  for (Py_ssize_t i = 0; i < n; ++i) indices.push_back(index_of(PyTuple_GET_ITEM(key, i)));
-  const auto picks = [](const Index& index) { return index.kind() == Index::Kind::Tensor; };
+  const Py_ssize_t n = PyTuple_GET_SIZE(object);
+  key.indices.reserve(static_cast<size_t>(n));
+  for (Py_ssize_t i = 0; i < n; ++i) key.indices.push_back(index_of(PyTuple_GET_ITEM(object, i)));
   // Beside a tensor an integer picks with it, as NumPy's do: it has a say in where the picked dimensions go.
-  if (std::ranges::any_of(indices, picks)) {
-    for (Index& index : indices)
+  if (std::ranges::any_of(key.indices, picks)) {
+    for (Index& index : key.indices)
       if (index.kind() == Index::Kind::Integer) index = tensor(index.integer());
+    mark_ellipsis(key, x);
   }
-  return indices;
+  return key;
 }
 
 Tensor values_of(const Tensor& x, PyObject* object) {
@@ -96,10 +120,8 @@ Tensor values_of(const Tensor& x, PyObject* object) {
     if (number.tag == TN_VALUE_COMPLEX && !is_complex(x.dtype()))
       throw Error(TN_INVALID_ARGUMENT, "[index] a complex number does not fit a tensor of " +
                                            std::string(name_of(x.dtype())));
-    const tn_dtype dtype = static_cast<tn_dtype>(x.dtype());
     const tn_value args[] = {detail::value(IntList(std::span<const int64_t>())), number,
                              detail::value(x.dtype()), detail::value(x.device())};
-    static_cast<void>(dtype);
     return detail::call(detail::op_full, args, 4);
   }
   if (PyList_Check(object) || PyTuple_Check(object)) {
@@ -121,8 +143,9 @@ PyObject* tensor_get_item(PyObject* self, PyObject* key) {
     tn_tensor* x = handle_of(self);
     if (PyLong_CheckExact(key) && tn_tensor_ndim(x) > 0)
       return wrap(select(tensor_of(self), 0, integer_of(key)));
-    const std::vector<Index> indices = indices_of(key);
-    Tensor out = tensor_of(self).at(indices);
+    const Key found = key_of(tensor_of(self), key);
+    Tensor out = tensor_of(self).at(found.indices);
+    if (found.behind_ellipsis >= 0) out = out.squeeze(-1 - found.behind_ellipsis);
     // A view of its own even where nothing was picked: x[...] = and x[:] mean other objects.
     return wrap(out.get() == x ? alias(out) : std::move(out));
   });
@@ -135,9 +158,11 @@ int tensor_set_item(PyObject* self, PyObject* key, PyObject* values) {
   }
   return guarded<int>(-1, [&] {
     const Tensor x = tensor_of(self);
-    const std::vector<Index> indices = indices_of(key);
-    const Tensor from = values_of(x, values);
-    const detail::ResolvedIndex where = detail::resolve_index(x, indices);
+    const Key found = key_of(x, key);
+    Tensor from = values_of(x, values);
+    if (found.behind_ellipsis >= 0 && from.ndim() > found.behind_ellipsis)
+      from = from.unsqueeze(-1 - found.behind_ellipsis);
+    const detail::ResolvedIndex where = detail::resolve_index(x, found.indices);
     const Unlocked unlocked(where.view.numel() >= kUnlockElements);
     detail::put(x, where, from, false);
     return 0;
