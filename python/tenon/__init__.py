@@ -27,6 +27,25 @@ for _name, _op in _core.ops.items():
     globals().setdefault(_name, _op)
 del _name, _op
 
+# Imported when they are first used, so that `import tenon` stays light.
+_LAZY = {name: (name, None) for name in ('nn', 'optim', 'data', 'func', 'testing', 'io')}
+_LAZY['summary'] = ('_summary', 'summary')
+
+
+def __getattr__(name):
+    if name not in _LAZY:
+        raise AttributeError(f"module 'tenon' has no attribute {name!r}")
+    from importlib import import_module
+    module, attribute = _LAZY[name]
+    found = import_module('.' + module, __name__)
+    if attribute is not None:
+        found = globals()[name] = getattr(found, attribute)
+    return found
+
+
+def __dir__():
+    return sorted([*globals(), *_LAZY])
+
 
 def op(name):
     """The op of a name as a function; the way to the ops of plugins: ``tenon.op("acme.swish")(x)``."""
