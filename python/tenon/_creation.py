@@ -54,13 +54,9 @@ def tensor(data, dtype=None, device=None, requires_grad=False):
     return x.requires_grad_() if requires_grad else x
 
 
-def _shape_of(shape, name):
+def _shape_of(shape, more):
     """shape, or the integers given one by one."""
-    if len(shape) == 1:
-        return shape[0]
-    if not shape:
-        raise TypeError(f'[{name}] misses its shape')
-    return shape
+    return (shape, *more) if more else shape
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
@@ -68,20 +64,20 @@ def full(shape, fill_value, *, dtype=None, device=None):
     return _full(shape, fill_value, dtype, device)
 
 
-def empty(*shape, dtype=None, device=None):
+def empty(shape, *more, dtype=None, device=None):
     """A tensor of undefined elements, float32 unless told."""
-    return _core._empty(_shape_of(shape, 'empty'), dtype, device)
+    return _core._empty(_shape_of(shape, more), dtype, device)
 
 
-def zeros(*shape, dtype=None, device=None, requires_grad=False):
+def zeros(shape, *more, dtype=None, device=None, requires_grad=False):
     """zeros((2, 3)) or zeros(2, 3), float32 unless told."""
-    x = _full(_shape_of(shape, 'zeros'), 0, _core.float32 if dtype is None else dtype, device)
+    x = _full(_shape_of(shape, more), 0, _core.float32 if dtype is None else dtype, device)
     return x.requires_grad_() if requires_grad else x
 
 
-def ones(*shape, dtype=None, device=None, requires_grad=False):
+def ones(shape, *more, dtype=None, device=None, requires_grad=False):
     """ones((2, 3)) or ones(2, 3), float32 unless told."""
-    x = _full(_shape_of(shape, 'ones'), 1, _core.float32 if dtype is None else dtype, device)
+    x = _full(_shape_of(shape, more), 1, _core.float32 if dtype is None else dtype, device)
     return x.requires_grad_() if requires_grad else x
 
 
@@ -115,15 +111,15 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     return _arange(start, stop, step, dtype, device)
 
 
-def rand(*shape, dtype=None, device=None, generator=None, requires_grad=False):
+def rand(shape, *more, dtype=None, device=None, generator=None, requires_grad=False):
     """Uniform in [0, 1)."""
-    x = _uniform(_shape_of(shape, 'rand'), 0.0, 1.0, dtype, device, generator)
+    x = _uniform(_shape_of(shape, more), 0.0, 1.0, dtype, device, generator)
     return x.requires_grad_() if requires_grad else x
 
 
-def randn(*shape, dtype=None, device=None, generator=None, requires_grad=False):
+def randn(shape, *more, dtype=None, device=None, generator=None, requires_grad=False):
     """Standard normal."""
-    x = _normal(_shape_of(shape, 'randn'), 0.0, 1.0, dtype, device, generator)
+    x = _normal(_shape_of(shape, more), 0.0, 1.0, dtype, device, generator)
     return x.requires_grad_() if requires_grad else x
 
 

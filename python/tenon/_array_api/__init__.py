@@ -1,0 +1,17 @@
+"""The names of the Array API (https://data-apis.org/array-api/2024.12/) that are no op of the table, or mean more."""
+from .._core import Tensor, ops
+from . import shapes, values
+from .dtypes import astype, can_cast, finfo, iinfo, isdtype, result_type
+from .info import __array_namespace__, __array_namespace_info__
+from .shapes import *  # noqa: F401,F403
+from .values import *  # noqa: F401,F403
+
+# The table's ops under the standard's names.
+subtract, multiply, divide, negative = ops['sub'], ops['mul'], ops['div'], ops['neg']
+bitwise_invert, expand_dims, permute_dims = ops['bitwise_not'], ops['unsqueeze'], ops['permute']
+
+Tensor.__array_namespace__ = __array_namespace__
+
+__all__ = ['__array_namespace_info__', 'astype', 'can_cast', 'finfo', 'iinfo', 'isdtype', 'result_type', 'subtract',
+           'multiply', 'divide', 'negative', 'bitwise_invert', 'expand_dims', 'permute_dims', *shapes.__all__,
+           *values.__all__]

@@ -1,0 +1,147 @@
+"""Dtypes of the Array API: questions about them, promotion, limits."""
+from .. import _core
+from .._core import Tensor, as_dtype, promote_types
+from .._creation import _check, _place
+
+_KINDS = {
+    'bool': ('bool',),
+    'signed integer': ('int8', 'int16', 'int32', 'int64'),
+    'unsigned integer': ('uint8', 'uint16', 'uint32', 'uint64'),
+    'real floating': ('float32', 'float64'),
+    'complex floating': ('complex64', 'complex128'),
+}
+_KINDS['integral'] = _KINDS['signed integer'] + _KINDS['unsigned integer']
+_KINDS['numeric'] = _KINDS['integral'] + _KINDS['real floating'] + _KINDS['complex floating']
+STANDARD = _KINDS['bool'] + _KINDS['numeric']
+# The floating dtypes beyond the standard: of their kind, but not in the answer of __array_namespace_info__().
+_HALF = ('float16', 'bfloat16')
+
+
+def kind_of(dtype):
+    """'bool', 'signed integer', 'unsigned integer', 'real floating' or 'complex floating'."""
+    if dtype.name in _HALF:
+        return 'real floating'
+    return next(kind for kind, names in _KINDS.items() if dtype.name in names)
+
+
+def names_of(kind):
+    """Names of the standard's dtypes of a kind, a tuple of kinds, or None for all."""
+    if kind is None:
+        return STANDARD
+    if isinstance(kind, tuple):
+        wanted = {name for each in kind for name in names_of(each)}
+        return tuple(name for name in STANDARD if name in wanted)
+    if not isinstance(kind, str):
+        raise TypeError(f'a kind of dtypes is a str or a tuple of them, not {type(kind).__name__}')
+    if kind not in _KINDS:
+        raise ValueError(f'no kind of dtypes is called {kind!r}: {", ".join(_KINDS)}')
+    return _KINDS[kind]
+
+
+def _as_dtype(dtype, name):
+    if not isinstance(dtype, (_core.dtype, str)):
+        raise TypeError(f'[{name}] needs a dtype, not {type(dtype).__name__}')
+    return as_dtype(dtype)
+
+
+def isdtype(dtype, kind):
+    """Whether a dtype is of a kind: a dtype, a name such as 'integral' or 'real floating', or a tuple of those."""
+    dtype = _as_dtype(dtype, 'isdtype')
+    if isinstance(kind, tuple):
+        return any([isdtype(dtype, each) for each in kind])
+    if isinstance(kind, _core.dtype):
+        return dtype is kind
+    return dtype.name in names_of(kind) or (dtype.name in _HALF and kind in ('real floating', 'numeric'))
+
+
+def astype(x, dtype, /, *, copy=True, device=None):
+    """x in a dtype; with copy=False itself where it has it already."""
+    _check(x, 'astype')
+    made = _place(x, _as_dtype(dtype, 'astype'), device)
+    return _core.ops['clone'](x) if copy and made is x else made
+
+
+def can_cast(from_, to, /):
+    """Whether promotion alone takes a dtype, or a tensor's, to another."""
+    from_, to = from_.dtype if isinstance(from_, Tensor) else _as_dtype(from_, 'can_cast'), _as_dtype(to, 'can_cast')
+    try:
+        return promote_types(from_, to) is to
+    except ValueError:
+        return False
+
+
+def _with_number(dtype, number):
+    """The dtype of a tensor's meeting with a Python number, which has a kind but no size."""
+    kind = kind_of(dtype)
+    if isinstance(number, complex):
+        if kind == 'complex floating':
+            return dtype
+        return promote_types(dtype if kind == 'real floating' else _core.float32, _core.complex64)
+    if isinstance(number, float):
+        return dtype if 'floating' in kind else _core.float32
+    return _core.int64 if kind == 'bool' and not isinstance(number, bool) else dtype
+
+
+def result_type(*arrays_and_dtypes):
+    """The dtype that an op gives for these tensors, dtypes and Python numbers."""
+    dtypes, numbers = [], []
+    for each in arrays_and_dtypes:
+        if isinstance(each, Tensor):
+            dtypes.append(each.dtype)
+        elif isinstance(each, (bool, int, float, complex)):
+            numbers.append(each)
+        else:
+            dtypes.append(_as_dtype(each, 'result_type'))
+    if not dtypes:
+        raise ValueError('[result_type] needs at least one tensor or dtype')
+    out = dtypes[0]
+    for dtype in dtypes[1:]:
+        out = promote_types(out, dtype)
+    for number in numbers:
+        out = _with_number(out, number)
+    return out
+
+
+class _Limits:
+    """Attributes, and a repr that shows them."""
+    __slots__ = ()
+
+    def __repr__(self):
+        return f'{type(self).__name__}({", ".join(f"{name}={getattr(self, name)}" for name in self.__slots__)})'
+
+
+# bits, exponent of the largest number + 1, bits of the significand, smallest exponent
+_FLOATS = {'float16': (16, 16, 11, -14), 'bfloat16': (16, 128, 8, -126), 'float32': (32, 128, 24, -126),
+           'float64': (64, 1024, 53, -1022)}
+_PARTS = {'complex64': 'float32', 'complex128': 'float64'}
+
+
+class finfo(_Limits):
+    """Limits of a floating dtype, or of a complex dtype's parts."""
+    __slots__ = ('bits', 'eps', 'max', 'min', 'smallest_normal', 'dtype')
+
+    def __init__(self, type, /):
+        dtype = type.dtype if isinstance(type, Tensor) else _as_dtype(type, 'finfo')
+        name = _PARTS.get(dtype.name, dtype.name)
+        if name not in _FLOATS:
+            raise ValueError(f'[finfo] {dtype} is not a floating dtype: iinfo has the limits of integers')
+        self.bits, top, digits, bottom = _FLOATS[name]
+        self.eps = 2.0 ** (1 - digits)
+        self.max = (2.0 - self.eps) * 2.0 ** (top - 1)
+        self.min = -self.max
+        self.smallest_normal = 2.0 ** bottom
+        self.dtype = as_dtype(name)
+
+
+class iinfo(_Limits):
+    """Limits of an integer dtype."""
+    __slots__ = ('bits', 'max', 'min', 'dtype')
+
+    def __init__(self, type, /):
+        dtype = type.dtype if isinstance(type, Tensor) else _as_dtype(type, 'iinfo')
+        if dtype.name not in _KINDS['integral']:
+            raise ValueError(f'[iinfo] {dtype} is not an integer dtype: finfo has the limits of floats')
+        self.bits, self.dtype = 8 * dtype.itemsize, dtype
+        signed = dtype.name in _KINDS['signed integer']
+        self.max = 2 ** (self.bits - signed) - 1
+        self.min = -2 ** (self.bits - 1) if signed else 0
