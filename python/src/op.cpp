@@ -155,10 +155,17 @@ PyObject* op_get_results(PyObject* self, void*) {
                      PyUnicode_FromString(schema.results[i].c_str()));
   return list;
 }
+// From Python, when somebody asks: texts and signatures are no part of the import.
+PyObject* op_ask(PyObject* self, const char* function) {
+  const Ref module(PyImport_ImportModule("tenon._signature"));
+  return module ? PyObject_CallMethod(module.get(), function, "O", self) : nullptr;
+}
+PyObject* op_get_signature(PyObject* self, void*) { return op_ask(self, "signature"); }
 PyObject* op_get_text(PyObject* self, void* which) {
   const auto* op = reinterpret_cast<OpObject*>(self);
   PyObject* text = which != nullptr ? op->doc : op->name;
-  return Py_NewRef(text != nullptr ? text : Py_None);
+  if (text == nullptr) return op_ask(self, "docstring");
+  return Py_NewRef(text);
 }
 int op_set_doc(PyObject* self, PyObject* text, void*) {
   auto* op = reinterpret_cast<OpObject*>(self);
@@ -181,6 +188,7 @@ PyGetSetDef op_properties[] = {
     {"__qualname__", op_get_text, nullptr, nullptr, nullptr},
     {"__module__", op_get_module, nullptr, nullptr, nullptr},
     {"__doc__", op_get_text, op_set_doc, nullptr, op_properties},
+    {"__signature__", op_get_signature, nullptr, nullptr, nullptr},
     {"schema", op_get_schema, nullptr, "The op's line in the table, without its revision.",
      nullptr},
     {"parameters", op_get_parameters, nullptr,

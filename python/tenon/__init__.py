@@ -5,6 +5,7 @@ Every op of the table is a function here, and a method of Tensor where its first
 Array API (``axis``, ``keepdims``).
 """
 from . import _core
+from ._ops import *  # noqa: F403; what follows refines some of them
 from ._core import (Device, Generator, Op, Tensor, default_generator, device, devices, dtype, load_plugin, manual_seed,
                     plugins, promote_types)
 from ._core import (bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64,
@@ -22,11 +23,6 @@ from .autograd import (anomaly_mode, enable_grad, inference_mode, is_grad_enable
 __version__ = _core.__version__
 newaxis = None
 from math import e, inf, nan, pi  # noqa: E402
-
-# The ops that need no hand: everything but what the modules above have refined.
-for _name, _op in _core.ops.items():
-    globals().setdefault(_name, _op)
-del _name, _op
 
 # Imported when they are first used, so that `import tenon` stays light.
 _LAZY = {name: (name, None) for name in ('nn', 'optim', 'data', 'func', 'testing', 'io')}

@@ -1,0 +1,26 @@
+"""Signatures and texts of ops, made when they are asked for: help(), inspect, an editor."""
+import inspect
+
+
+def signature(op):
+    """What inspect.signature(op) gives."""
+    kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    parameters, default = [], None
+    for name, annotation, text in reversed(op.parameters):
+        # One without a default closes the way for those before it.
+        default = empty if default is empty else _default(annotation, text)
+        parameters.append(inspect.Parameter(name, kind, annotation=annotation, default=default))
+    return inspect.Signature(parameters[::-1])
+
+
+def _default(annotation, text):
+    if text is None:
+        return None if annotation.endswith('?') else inspect.Parameter.empty
+    import json
+    return None if text == 'none' else json.loads(text)
+
+
+def docstring(op):
+    """What help() prints; the schema alone for the op of a plugin."""
+    from ._op_docs import DOCS
+    return DOCS.get(op.schema.split('(')[0], op.schema)

@@ -1,0 +1,67 @@
+"""Texts and stubs: generated from the op table, there for every op, and what the examples say is so."""
+import doctest
+import importlib.util
+import inspect
+import pathlib
+import re
+import sys
+
+import pytest
+
+import tenon
+from tenon import _core
+from tenon._op_docs import DOCS
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def test_every_op_has_its_text_and_signature():
+    assert set(DOCS) == set(_core.ops)
+    for name, op in _core.ops.items():
+        assert op.__doc__.splitlines()[0] == op.schema == DOCS[name].splitlines()[0]
+        assert list(inspect.signature(op).parameters) == [parameter for parameter, _, _ in op.parameters]
+
+
+class Numbers(doctest.OutputChecker):
+    """Compares numbers to a few digits: the last one depends on the processor's instructions."""
+    NUMBER = re.compile(r'-?\d+\.\d*(?:e[-+]\d+)?')
+
+    def check_output(self, want, got, flags):
+        numbers = [[float(text) for text in self.NUMBER.findall(part)] for part in (want, got)]
+        words = [self.NUMBER.sub('#', part).split() for part in (want, got)]
+        return words[0] == words[1] and numbers[0] == pytest.approx(numbers[1], rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize('name', DOCS)
+def test_the_example_says_what_is_so(name):
+    example = doctest.DocTestParser().get_doctest(DOCS[name], {'tenon': tenon}, name, None, 0)
+    assert example.examples
+    report = []
+    failed, _ = doctest.DocTestRunner(Numbers(), verbose=False).run(example, out=report.append)
+    assert failed == 0, ''.join(report)
+
+
+def test_stubs_are_those_of_the_table(tmp_path):
+    sys.path.insert(0, str(ROOT / 'tools'))
+    try:
+        spec = importlib.util.spec_from_file_location('generate_python', ROOT / 'tools/generate_python.py')
+        generator = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(generator)
+        ops = generator.generate_ops.parse_table(ROOT / 'core/ops.def')
+    finally:
+        sys.path.pop(0)
+    generator.write_stubs(ops, tmp_path / '_ops.pyi')
+    in_place = generator.in_place_names(ROOT / 'python/tenon/_methods.py')
+    generator.write_core_stub(ops, ROOT / 'tools/python_core.pyi.in', in_place, tmp_path / '_core.pyi')
+    for name in ('_ops.pyi', '_core.pyi'):
+        assert (tmp_path / name).read_text() == (ROOT / 'python/tenon' / name).read_text(), 'run ./dev docs'
+
+
+def test_the_stub_of_tensor_names_what_is_there():
+    text = (ROOT / 'python/tenon/_core.pyi').read_text()
+    body = text[text.index('class Tensor:'):text.index('__version__')]
+    import ast
+    entries = ast.parse(body).body[0].body
+    names = {entry.name if isinstance(entry, ast.FunctionDef) else entry.target.id for entry in entries}
+    missing = {name for name in names if not hasattr(tenon.Tensor, name)}
+    assert not missing
