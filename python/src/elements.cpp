@@ -1,4 +1,5 @@
 // Elements as Python numbers: item, tolist, bool(x), repr.
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -60,6 +61,41 @@ PyObject* nested(DType dtype, const unsigned char*& at, const int64_t* shape, ui
       PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), entry);
   }
   return list;
+}
+
+// Digits behind the last point of the element that ends before `end`; -1: it has none.
+int64_t decimals_before(const std::string& text, size_t end) {
+  const size_t start = text.find_last_of(" \n[", end - 1) + 1;
+  const std::string_view element = std::string_view(text).substr(start, end - start);
+  const size_t point = element.rfind('.');
+  if (point == element.npos || element == "..." || element.find('e') != element.npos) return -1;
+  const size_t last = element.find_first_not_of("0123456789", point + 1);
+  return static_cast<int64_t>((last == element.npos ? element.size() : last) - point - 1);
+}
+
+// NumPy's repr has commas where its str has none: behind the zeros it leaves blank. Lines move under "tensor(".
+std::string with_commas(const std::string& plain, bool is_complex) {
+  const auto ends = [&](size_t i) {
+    const size_t next = plain.find_first_not_of(' ', i);
+    if (i == 0 || next == i || next == plain.npos || plain[next] == ']') return plain[i] == '\n' && plain[i - 1] != '\n';
+    if (plain[i] != ' ' || plain[i - 1] == ' ' || plain[i - 1] == '[' || plain[i - 1] == '\n') return false;
+    return !is_complex || plain[i - 1] == 'j' || (plain[next] != '+' && plain[next] != '-') || plain[i - 1] == ']';
+  };
+  int64_t decimals = 0;
+  for (size_t i = 1; i < plain.size(); ++i)
+    if (plain[i - 1] != ']' && (plain[i] == ' ' || plain[i] == ']') && plain[i - 1] != ' ')
+      decimals = std::max(decimals, decimals_before(plain, i));
+  std::string text;
+  for (size_t i = 0; i < plain.size(); ++i) {
+    if (ends(i)) {
+      const int64_t own = plain[i - 1] == ']' ? -1 : decimals_before(plain, i);
+      for (int64_t blank = own < 0 ? 0 : decimals - own; blank > 0 && plain[i] == ' '; --blank, ++i) text += ' ';
+      text += ',';
+    }
+    text += plain[i];
+    if (plain[i] == '\n' && i + 1 < plain.size() && plain[i + 1] != '\n') text += "       ";
+  }
+  return text;
 }
 
 }  // namespace
@@ -144,13 +180,7 @@ PyObject* tensor_str(PyObject* self) {
 PyObject* tensor_repr(PyObject* self) {
   return guarded([&]() -> PyObject* {
     const Tensor x = tensor_of(self);
-    std::string text = "tensor(";
-    for (const char c : to_string(x)) {
-      const char before = text.back();  // NumPy's repr has commas where its str has none
-      if ((c == ' ' || c == '\n') && before != ' ' && before != '\n' && before != '[') text += ',';
-      text += c;
-      if (c == '\n') text += "       ";
-    }
+    std::string text = "tensor(" + with_commas(to_string(x), is_complex(x.dtype()));
     const DType dtype = x.dtype();
     if ((dtype != DType::F32 && dtype != DType::I64 && dtype != DType::Bool) || x.numel() == 0) {
       const Ref object(dtype_object(static_cast<tn_dtype>(dtype)));

@@ -169,6 +169,19 @@ def test_text():
     assert repr(tenon.zeros(0, 3)) == 'tensor([], dtype=float32, shape=(0, 3))'
 
 
+@pytest.mark.parametrize('array', [
+    np.array([0.5, 0.25]), np.array([0.25, 0.5]), np.array([[1.5, 10.25], [-3., 0.125]]), np.array([1.5, np.nan, -np.inf]),
+    np.array([1 + 2j, 1.5 - 3j]), np.array([[1j, 2.25], [3, 4 + 0.5j]]), np.arange(2000), np.arange(24).reshape(2, 3, 4),
+    np.array([1e10, 1e-10]), np.array([True, False]), np.zeros((2, 2, 700)), np.array(3.5), np.array([[-1, 10], [100, 7]]),
+    np.arange(1500) * 0.5], ids=lambda array: f'{array.dtype}{array.shape}')
+def test_text_as_numpys(array):
+    x = tenon.asarray(array)
+    assert str(x) == str(array)
+    ours = repr(x).split(', dtype=')[0].removeprefix('tensor(').rstrip(')')
+    numpys = repr(array).split(', shape=')[0].removeprefix('array(').rstrip(')')
+    assert ours.split() == numpys.split()  # the width at which a line breaks is the str's
+
+
 def test_pickle_and_copies():
     x = tenon.tensor([[1., 2.]], requires_grad=True)
     for made in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
