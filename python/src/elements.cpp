@@ -77,9 +77,12 @@ int64_t decimals_before(const std::string& text, size_t end) {
 std::string with_commas(const std::string& plain, bool is_complex) {
   const auto ends = [&](size_t i) {
     const size_t next = plain.find_first_not_of(' ', i);
-    if (i == 0 || next == i || next == plain.npos || plain[next] == ']') return plain[i] == '\n' && plain[i - 1] != '\n';
-    if (plain[i] != ' ' || plain[i - 1] == ' ' || plain[i - 1] == '[' || plain[i - 1] == '\n') return false;
-    return !is_complex || plain[i - 1] == 'j' || (plain[next] != '+' && plain[next] != '-') || plain[i - 1] == ']';
+    if (i == 0 || next == i || next == plain.npos || plain[next] == ']')
+      return plain[i] == '\n' && plain[i - 1] != '\n';
+    if (plain[i] != ' ' || plain[i - 1] == ' ' || plain[i - 1] == '[' || plain[i - 1] == '\n')
+      return false;
+    return !is_complex || plain[i - 1] == 'j' || (plain[next] != '+' && plain[next] != '-') ||
+           plain[i - 1] == ']';
   };
   int64_t decimals = 0;
   for (size_t i = 1; i < plain.size(); ++i)
@@ -89,7 +92,8 @@ std::string with_commas(const std::string& plain, bool is_complex) {
   for (size_t i = 0; i < plain.size(); ++i) {
     if (ends(i)) {
       const int64_t own = plain[i - 1] == ']' ? -1 : decimals_before(plain, i);
-      for (int64_t blank = own < 0 ? 0 : decimals - own; blank > 0 && plain[i] == ' '; --blank, ++i) text += ' ';
+      for (int64_t blank = own < 0 ? 0 : decimals - own; blank > 0 && plain[i] == ' '; --blank, ++i)
+        text += ' ';
       text += ',';
     }
     text += plain[i];

@@ -1,6 +1,7 @@
 // Gradients: backward, hooks, functions with a backward of their own.
 #include "gradient.hpp"
 
+#include "callback.hpp"
 #include "guard.hpp"
 #include "tensor.hpp"
 
@@ -19,12 +20,6 @@ class Locked {
   PyGILState_STATE state_;
 };
 
-void drop_callable(void* context) {
-  if (!Py_IsInitialized()) return;
-  const Locked locked;
-  Py_DECREF(static_cast<PyObject*>(context));
-}
-
 PyObject* wrong_result(const char* what, PyObject* object) {
   return PyErr_Format(PyExc_TypeError, "[%s] must return a Tensor or None, not %.200s", what,
                       Py_TYPE(object)->tp_name);
@@ -32,9 +27,9 @@ PyObject* wrong_result(const char* what, PyObject* object) {
 
 tn_status* run_hook(void* context, tn_tensor* grad, tn_tensor** replacement) {
   const Locked locked;
+  const Ref callable(Py_NewRef(static_cast<Callback*>(context)->callable));
   const Ref argument(wrap(tn_tensor_retain(grad)));
-  const Ref result(argument ? PyObject_CallOneArg(static_cast<PyObject*>(context), argument.get())
-                            : nullptr);
+  const Ref result(argument ? PyObject_CallOneArg(callable.get(), argument.get()) : nullptr);
   if (result && result.get() != Py_None) {
     if (is_tensor(result.get()))
       *replacement = tn_tensor_retain(handle_of(result.get()));
@@ -47,11 +42,12 @@ tn_status* run_hook(void* context, tn_tensor* grad, tn_tensor** replacement) {
 tn_status* run_backward(void* context, tn_tensor* const* grads, uint32_t ngrads,
                         tn_tensor** results, uint32_t nresults) {
   const Locked locked;
+  const Ref callable(Py_NewRef(static_cast<Callback*>(context)->callable));
   const Ref arguments(PyTuple_New(ngrads));
   for (uint32_t i = 0; arguments && i < ngrads; ++i)
     PyTuple_SET_ITEM(arguments.get(), i, wrap(tn_tensor_retain(grads[i])));
   const Ref given(arguments && !PyErr_Occurred()
-                      ? PyObject_CallOneArg(static_cast<PyObject*>(context), arguments.get())
+                      ? PyObject_CallOneArg(callable.get(), arguments.get())
                       : nullptr);
   if (!given) return status_of_exception("Function.backward");
   const Ref list(PySequence_Tuple(given.get()));
@@ -166,12 +162,17 @@ PyObject* tensor_add_hook(PyObject* self, PyObject* callable) {
   if (!PyCallable_Check(callable))
     return PyErr_Format(PyExc_TypeError, "[register_hook] needs a callable, not %.200s",
                         Py_TYPE(callable)->tp_name);
-  uint64_t id = 0;
-  Py_INCREF(callable);
-  tn_status* status = tn_tensor_add_hook(handle_of(self), run_hook, callable, drop_callable, &id);
-  if (status == nullptr) return PyLong_FromUnsignedLongLong(id);
-  Py_DECREF(callable);
-  return raise_status(status);
+  return guarded([&]() -> PyObject* {
+    uint64_t id = 0;
+    Callback* callback = make_callback(callable);
+    tn_status* status = tn_tensor_add_hook(handle_of(self), run_hook, callback, drop_callback, &id);
+    if (status != nullptr) {
+      delete callback;
+      return raise_status(status);
+    }
+    own_callback(self, callback);
+    return PyLong_FromUnsignedLongLong(id);
+  });
 }
 
 PyObject* tensor_remove_hook(PyObject* self, PyObject* id) {
@@ -251,9 +252,13 @@ PyObject* record_function(PyObject*, PyObject* args) {
     tn_function function{};
     function.struct_size = sizeof(function);
     function.name = {name, static_cast<uint64_t>(size)};
-    function.ctx = Py_NewRef(callable);
+    auto* callback = make_callback(callable);
+    function.ctx = callback;
     function.backward = run_backward;
-    function.destroy = drop_callable;
+    function.destroy = drop_callback;
+    // Owned before it is recorded: the core drops it where that fails.
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(to.held.get()); ++i)
+      own_callback(PyTuple_GET_ITEM(to.held.get(), i), callback);
     tn_status* status = tn_function_record(&function, from.handles.data(), from.size(),
                                            to.handles.data(), to.size());
     if (status != nullptr) return raise_status(status);

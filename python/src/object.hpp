@@ -16,6 +16,7 @@ namespace tenon::python {
 struct TensorObject {
   PyObject_HEAD tn_tensor* tensor;
   PyObject* weakrefs;
+  void* callbacks;  // see callback.hpp; NULL for nearly all
 };
 
 extern PyTypeObject* tensor_type;  // set once, at import

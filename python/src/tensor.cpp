@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "callback.hpp"
 #include "op.hpp"
 
 namespace tenon::python {
@@ -41,20 +42,50 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 void tensor_dealloc(PyObject* self) {
   auto* object = reinterpret_cast<TensorObject*>(self);
   PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
   if (object->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
+  auto* callbacks = static_cast<Callbacks*>(object->callbacks);
+  object->callbacks = nullptr;
   tn_tensor* tensor = object->tensor;
   object->tensor = nullptr;
   if (type == tensor_type) {
-    if (free_count < kFree)
+    // Finalizers run once in the life of an object: one that had its turn is not used again.
+    if (free_count < kFree && !PyObject_GC_IsFinalized(self))
       free_list[free_count++] = self;
     else
-      PyObject_Free(self);
+      PyObject_GC_Del(self);
   } else {
     type->tp_free(self);
   }
   Py_DECREF(type);
+  if (callbacks != nullptr) leave_callbacks(callbacks);
   // Last: freeing the graph may run hooks' destructors, which may run anything.
   tn_tensor_release(tensor);
+}
+
+int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (const auto* list = static_cast<Callbacks*>(reinterpret_cast<TensorObject*>(self)->callbacks))
+    for (Callback* callback : *list) Py_VISIT(callback->callable);
+  return 0;
+}
+
+// Called for all of a circle before any of it is taken apart. Lets the tensor go: without a graph that needs it, its callbacks
+// go with it; otherwise it lives on there with them, the circle stays whole, and this object shows the elements without history.
+void tensor_finalize(PyObject* self) {
+  auto* object = reinterpret_cast<TensorObject*>(self);
+  if (object->callbacks == nullptr) return;
+  tn_tensor* bare = nullptr;
+  if (tn_status* status = tn_tensor_detach(object->tensor, &bare)) {
+    tn_status_release(status);
+    return;
+  }
+  tn_tensor* old = object->tensor;
+  object->tensor = bare;
+  auto* callbacks = static_cast<Callbacks*>(object->callbacks);
+  object->callbacks = nullptr;
+  leave_callbacks(callbacks);
+  tn_tensor_release(old);
 }
 
 Py_hash_t tensor_hash(PyObject* self) { return PyBaseObject_Type.tp_hash(self); }
@@ -226,6 +257,8 @@ PyType_Slot slots[] = {
     SLOT(tp_repr, tensor_repr),
     SLOT(tp_str, tensor_str),
     SLOT(tp_richcompare, tensor_compare),
+    SLOT(tp_traverse, tensor_traverse),
+    SLOT(tp_finalize, tensor_finalize),
     {Py_tp_methods, methods},
     {Py_tp_getset, properties},
     {Py_tp_members, members},
@@ -272,8 +305,9 @@ PyType_Slot slots[] = {
     SLOT(bf_releasebuffer, tensor_release_buffer),
     {0, nullptr}};
 #undef SLOT
-PyType_Spec spec = {"tenon.Tensor", sizeof(TensorObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_SEQUENCE, slots};
+PyType_Spec spec = {
+    "tenon.Tensor", sizeof(TensorObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_SEQUENCE, slots};
 
 }  // namespace
 
@@ -284,7 +318,7 @@ PyObject* wrap(tn_tensor* tensor) {
     self = free_list[--free_count];
     PyObject_Init(self, tensor_type);
   } else {
-    self = reinterpret_cast<PyObject*>(PyObject_New(TensorObject, tensor_type));
+    self = reinterpret_cast<PyObject*>(PyObject_GC_New(TensorObject, tensor_type));
     if (self == nullptr) {
       tn_tensor_release(tensor);
       return nullptr;
@@ -292,6 +326,7 @@ PyObject* wrap(tn_tensor* tensor) {
   }
   reinterpret_cast<TensorObject*>(self)->tensor = tensor;
   reinterpret_cast<TensorObject*>(self)->weakrefs = nullptr;
+  reinterpret_cast<TensorObject*>(self)->callbacks = nullptr;
   return self;
 }
 
