@@ -1,0 +1,136 @@
+"""Layers of matrices and tables, and those that only change a shape."""
+import math
+
+from .._core import ops
+from . import functional as F
+from .init import layer_default
+from .module import Module, Parameter
+
+_linear = ops['linear']
+
+
+def check_size(where, name, value, least=0):
+    """An integer of at least `least`, or an error that names it."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f'[{where}] {name} must be an int, not {type(value).__name__}')
+    if value < least:
+        raise ValueError(f'[{where}] {name} is {value}, must be at least {least}')
+    return value
+
+
+class Linear(Module):
+    """y = x·Wᵀ + b over the last dimension: (…, in_features) to (…, out_features).
+
+    Parameters: weight (out_features, in_features), bias (out_features).
+
+    >>> tenon.nn.Linear(3, 2)(tenon.ones((5, 3))).shape
+    (5, 2)
+    """
+
+    def __init__(self, in_features, out_features, bias=True):
+        super().__init__()
+        check_size('Linear', 'in_features', in_features)
+        check_size('Linear', 'out_features', out_features)
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = Parameter(layer_default((out_features, in_features), in_features))
+        self.bias = Parameter(layer_default((out_features,), in_features)) if bias else None
+
+    def forward(self, x):
+        return _linear(x, self.weight, self.bias)
+
+    def extra_repr(self):
+        return f'in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}'
+
+
+class Embedding(Module):
+    """Rows of a table by index: integers (…) to (…, embedding_dim). Gradients of row `padding_idx` stay zero.
+
+    >>> tenon.nn.Embedding(10, 3)(tenon.tensor([[1, 2, 4]])).shape
+    (1, 3, 3)
+    """
+
+    def __init__(self, num_embeddings, embedding_dim, padding_idx=None):
+        super().__init__()
+        check_size('Embedding', 'num_embeddings', num_embeddings)
+        check_size('Embedding', 'embedding_dim', embedding_dim)
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ValueError(f'[Embedding] padding_idx {padding_idx} is outside the {num_embeddings} rows')
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = padding_idx % num_embeddings if padding_idx is not None else None
+        table = ops['normal']((num_embeddings, embedding_dim))
+        if padding_idx is not None:
+            table[self.padding_idx] = 0
+        self.weight = Parameter(table)
+
+    def forward(self, index):
+        return F.embedding(index, self.weight, self.padding_idx)
+
+    def extra_repr(self):
+        return f'{self.num_embeddings}, {self.embedding_dim}' + (
+            f', padding_idx={self.padding_idx}' if self.padding_idx is not None else '')
+
+
+class Identity(Module):
+    """Gives what it gets."""
+
+    def forward(self, x):
+        return x
+
+
+class Flatten(Module):
+    """Joins dimensions start_dim to end_dim into one: (N, C, H, W) to (N, C·H·W).
+
+    >>> tenon.nn.Flatten()(tenon.ones((2, 3, 4))).shape
+    (2, 12)
+    """
+
+    def __init__(self, start_dim=1, end_dim=-1):
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, x):
+        return ops['flatten'](x, self.start_dim, self.end_dim)
+
+    def extra_repr(self):
+        return f'start_dim={self.start_dim}, end_dim={self.end_dim}'
+
+
+class Unflatten(Module):
+    """Splits dimension `dim` into `unflattened_size`.
+
+    >>> tenon.nn.Unflatten(1, (3, 4))(tenon.ones((2, 12))).shape
+    (2, 3, 4)
+    """
+
+    def __init__(self, dim, unflattened_size):
+        super().__init__()
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+
+    def forward(self, x):
+        dim = self.dim + x.ndim if self.dim < 0 else self.dim
+        if not 0 <= dim < x.ndim:
+            raise IndexError(f'[Unflatten] dim {self.dim} out of range for a tensor of rank {x.ndim}')
+        return ops['reshape'](x, (*x.shape[:dim], *self.unflattened_size, *x.shape[dim + 1:]))
+
+    def extra_repr(self):
+        return f'dim={self.dim}, unflattened_size={self.unflattened_size}'
+
+
+class Dropout(Module):
+    """Zeroes elements at random while training, and scales the others up by 1/(1-p).
+
+    >>> tenon.nn.Dropout(0.5).eval()(tenon.ones(3)).tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    def __init__(self, p=0.5):
+        super().__init__()
+        if not 0 <= p <= 1 or math.isnan(p):
+            raise ValueError(f'[Dropout] p is {p}, must be 0 to 1')
+        self.p = p
+
+    def forward(self, x):
+        return F.dropout(x, self.p, self.training)
+
+    def extra_repr(self):
+        return f'p={self.p}'

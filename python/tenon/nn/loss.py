@@ -1,0 +1,102 @@
+"""Losses; reduction is "mean", "sum" or "none"."""
+from . import functional as F
+from .module import Module
+
+
+def _check_reduction(where, reduction):
+    if reduction not in ('mean', 'sum', 'none'):
+        raise ValueError(f'[{where}] reduction is "mean", "sum" or "none", not {reduction!r}')
+    return reduction
+
+
+class _Loss(Module):
+    def __init__(self, reduction='mean'):
+        super().__init__()
+        self.reduction = _check_reduction(type(self).__name__, reduction)
+
+
+class _WeightedLoss(_Loss):
+    def __init__(self, weight=None, reduction='mean'):
+        super().__init__(reduction)
+        self.weight = weight
+
+
+class CrossEntropyLoss(_WeightedLoss):
+    """Of logits (N, C, …) with labels (N, …) or probabilities (N, C, …); `weight` (C) is of the classes.
+
+    >>> loss = tenon.nn.CrossEntropyLoss()(tenon.zeros((2, 4)), tenon.tensor([1, 3]))
+    >>> round(loss.item(), 4)
+    1.3863
+    """
+
+    def __init__(self, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0):
+        super().__init__(weight, reduction)
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+
+    def forward(self, logits, target):
+        return F.cross_entropy(logits, target, self.weight, self.reduction, self.ignore_index, self.label_smoothing)
+
+
+class NLLLoss(_WeightedLoss):
+    """Of log-probabilities (N, C, …) with labels (N, …)."""
+
+    def __init__(self, weight=None, ignore_index=-100, reduction='mean'):
+        super().__init__(weight, reduction)
+        self.ignore_index = ignore_index
+
+    def forward(self, log_probs, target):
+        return F.nll_loss(log_probs, target, self.weight, self.reduction, self.ignore_index)
+
+
+class MSELoss(_Loss):
+    """The mean of squared differences."""
+
+    def forward(self, x, target):
+        return F.mse_loss(x, target, self.reduction)
+
+
+class L1Loss(_Loss):
+    """The mean of absolute differences."""
+
+    def forward(self, x, target):
+        return F.l1_loss(x, target, self.reduction)
+
+
+class SmoothL1Loss(_Loss):
+    """Squared below `beta`, absolute above."""
+
+    def __init__(self, reduction='mean', beta=1.0):
+        super().__init__(reduction)
+        self.beta = beta
+
+    def forward(self, x, target):
+        return F.smooth_l1_loss(x, target, self.reduction, self.beta)
+
+
+class BCELoss(_WeightedLoss):
+    """Binary cross-entropy of probabilities."""
+
+    def forward(self, x, target):
+        return F.binary_cross_entropy(x, target, self.weight, self.reduction)
+
+
+class BCEWithLogitsLoss(_WeightedLoss):
+    """Binary cross-entropy of logits."""
+
+    def __init__(self, weight=None, reduction='mean', pos_weight=None):
+        super().__init__(weight, reduction)
+        self.pos_weight = pos_weight
+
+    def forward(self, x, target):
+        return F.binary_cross_entropy_with_logits(x, target, self.weight, self.pos_weight, self.reduction)
+
+
+class KLDivLoss(_Loss):
+    """The Kullback-Leibler divergence; x holds log-probabilities, target probabilities or, with log_target, their logarithms."""
+
+    def __init__(self, reduction='mean', log_target=False):
+        super().__init__(reduction)
+        self.log_target = log_target
+
+    def forward(self, x, target):
+        return F.kl_div(x, target, self.reduction, self.log_target)
