@@ -1,0 +1,227 @@
+"""What every optimizer has: groups of parameters with options of their own, state, saving and restoring."""
+import tenon
+from .._core import Tensor, ops
+
+
+class _Bucket:
+    """Parameters of one dtype, device and age with their state: what one multi-tensor op takes."""
+
+    __slots__ = ('numbers', 'params', 'state', 'step')
+
+    def __init__(self, step, slots):
+        self.numbers, self.params, self.state, self.step = [], [], [[] for _ in range(slots)], step
+
+
+class _Plan:
+    """The buckets of a group, kept from step to step while the same parameters have gradients."""
+
+    __slots__ = ('pattern', 'buckets')
+
+
+class Optimizer:
+    """The base of optimizers. A subclass names its state, says which it needs, and runs one op on a bucket.
+
+    `param_groups` is a list of dicts: "params" and the options, which may be changed between steps.
+    """
+
+    _defaults = {}
+    _state_names = ()
+
+    def __init__(self, params, options):
+        self.param_groups = []
+        self._state = {}  # by id of the parameter: [step, tensors]
+        self._plans = []
+        if isinstance(params, Tensor):
+            raise TypeError('[optim] params is a list of parameters, not one Tensor: give [parameter]')
+        params = list(params)
+        if not params:
+            raise ValueError('[optim] no parameters: is net.parameters() empty, or an iterator that was used up?')
+        self._first_options = self._check_options(options)
+        if isinstance(params[0], dict):
+            for group in params:
+                self.add_param_group(group)
+        else:
+            self.add_param_group({'params': params})
+
+    def _check_options(self, options):
+        where = type(self).__name__
+        for name, value in options.items():
+            if name not in self._defaults:
+                raise TypeError(f'[{where}] no option is called {name!r}: ' + ', '.join(self._defaults))
+            if isinstance(self._defaults[name], bool):
+                if not isinstance(value, bool):
+                    raise TypeError(f'[{where}] {name} is True or False, not {type(value).__name__}')
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise TypeError(f'[{where}] {name} must be a number, not {type(value).__name__}')
+            if not value >= 0:
+                raise ValueError(f'[{where}] {name} is {value}, must not be negative')
+            if name.startswith('beta') and value >= 1:
+                raise ValueError(f'[{where}] {name} is {value}, must be below 1')
+        return options
+
+    def add_param_group(self, group):
+        """Adds a dict with "params" and options that differ from the first ones."""
+        if not isinstance(group, dict) or 'params' not in group:
+            raise TypeError('[optim] a group is a dict with "params" and options')
+        params = [group['params']] if isinstance(group['params'], Tensor) else list(group['params'])
+        if not params:
+            raise ValueError('[optim] a group without parameters')
+        known = {id(x) for other in self.param_groups for x in other['params']}
+        for x in params:
+            if not isinstance(x, Tensor):
+                raise TypeError(f'[optim] a parameter must be a Tensor, not {type(x).__name__}')
+            if not x.is_leaf:
+                raise ValueError(f'[optim] a parameter that is no leaf: {x.grad_fn} made it')
+            if id(x) in known:
+                raise ValueError('[optim] a parameter comes twice')
+            known.add(id(x))
+        own = self._check_options(self._options_of({name: value for name, value in group.items() if name != 'params'}))
+        self.param_groups.append({'params': params, **self._first_options, **own})
+        self._plans.append(None)
+
+    @staticmethod
+    def _options_of(options):
+        """Adam's betas, a pair as people know it, are beta1 and beta2 here."""
+        if 'betas' in options:
+            options = dict(options)
+            options['beta1'], options['beta2'] = options.pop('betas')
+        return options
+
+    def _needs_state(self, group, slot):
+        return True
+
+    def _first_state(self, group, slot, param):
+        return ops['full_like'](param.detach(), 0)
+
+    def _run(self, group, params, grads, state, step):
+        raise NotImplementedError(f'[{type(self).__name__}] has no update rule: define _run')
+
+    @property
+    def state(self):
+        """By parameter number: a dict of "step" and its tensors."""
+        found = {}
+        for number, param in enumerate(x for group in self.param_groups for x in group['params']):
+            if id(param) in self._state:
+                step, tensors = self._state[id(param)]
+                found[number] = {'step': step, **{n: x for n, x in zip(self._state_names, tensors) if x is not None}}
+        return found
+
+    def zero_grad(self):
+        """Drops the gradients of all parameters."""
+        for group in self.param_groups:
+            for x in group['params']:
+                x.grad = None
+
+    def step(self, closure=None):
+        """One step with the gradients there are; parameters without one stay as they are.
+
+        `closure`, if given, computes the loss and its gradients first, and its result is returned.
+        """
+        loss = closure() if closure is not None else None
+        with tenon.no_grad():
+            for g, group in enumerate(self.param_groups):
+                self._step_group(g, group)
+        return loss
+
+    def _step_group(self, g, group):
+        grads = [x.grad for x in group['params']]
+        pattern = [grad is not None for grad in grads]
+        plan = self._plans[g]
+        if plan is None or plan.pattern != pattern:
+            plan = self._plans[g] = self._make_plan(group, pattern)
+        for bucket in plan.buckets:
+            bucket.step += 1
+            self._run(group, bucket.params, [grads[i] for i in bucket.numbers], bucket.state, bucket.step)
+
+    def _make_plan(self, group, pattern):
+        self._write_steps()
+        plan, buckets = _Plan(), {}
+        for i, param in enumerate(group['params']):
+            if not pattern[i]:
+                continue
+            own = self._state.get(id(param))
+            if own is None:
+                own = self._state[id(param)] = [0, [
+                    self._first_state(group, slot, param) if self._needs_state(group, slot) else None
+                    for slot in range(len(self._state_names))]]
+            key = param.dtype.name, str(param.device), own[0]
+            bucket = buckets.setdefault(key, _Bucket(own[0], len(self._state_names)))
+            bucket.numbers.append(i)
+            bucket.params.append(param)
+            for slot, x in enumerate(own[1]):
+                if x is not None:
+                    bucket.state[slot].append(x)
+        plan.pattern, plan.buckets = pattern, list(buckets.values())
+        return plan
+
+    def _write_steps(self):
+        """The number of steps lives in the buckets while a plan is kept."""
+        for plan in self._plans:
+            for bucket in plan.buckets if plan is not None else ():
+                for param in bucket.params:
+                    self._state[id(param)][0] = bucket.step
+
+    def state_dict(self):
+        """Options and state as tensors by name, the same as in C++ and fit for a safetensors file."""
+        self._write_steps()
+        found, number = {}, 0
+        for g, group in enumerate(self.param_groups):
+            for name in self._defaults:
+                found[f'group.{g}.{name}'] = tenon.tensor(float(group[name]), dtype=tenon.float64)
+            for param in group['params']:
+                if id(param) in self._state:
+                    step, tensors = self._state[id(param)]
+                    found[f'state.{number}.step'] = tenon.tensor(step, dtype=tenon.int64)
+                    for name, x in zip(self._state_names, tensors):
+                        if x is not None:
+                            found[f'state.{number}.{name}'] = x
+                number += 1
+        return found
+
+    def load_state_dict(self, state_dict):
+        """Takes options and state from what state_dict() gave; everything is checked before anything changes."""
+        if not hasattr(state_dict, 'keys'):
+            raise TypeError(f'[optim] wants a dict of tensors by name, not {type(state_dict).__name__}')
+        left = dict(state_dict)
+        options, state, number = [], {}, 0
+        for g, group in enumerate(self.param_groups):
+            own = {}
+            for name, default in self._defaults.items():
+                key = f'group.{g}.{name}'
+                if key not in left:
+                    raise ValueError(f'[optim] the state lacks "{key}"')
+                own[name] = type(default)(left.pop(key).item())
+            options.append(own)
+            for param in group['params']:
+                prefix = f'state.{number}.'
+                number += 1
+                if prefix + 'step' in left:
+                    step = int(left.pop(prefix + 'step').item())
+                    state[id(param)] = [step, [self._load(left, prefix + name, param) if self._needs_state(own, slot) else None
+                                               for slot, name in enumerate(self._state_names)]]
+        if left:
+            raise ValueError(f'[optim] the state has {len(left)} entries that this optimizer does not know '
+                             f'({min(left)}, …): other groups, parameters or kind')
+        for group, own in zip(self.param_groups, options):
+            group.update(own)
+        self._state, self._plans = state, [None] * len(self.param_groups)
+
+    @staticmethod
+    def _load(left, key, param):
+        if key not in left:
+            raise ValueError(f'[optim] "{key}" is missing')
+        given = tenon.asarray(left.pop(key))
+        if given.shape != param.shape:
+            raise ValueError(f'[optim] "{key}" has shape {given.shape}, its parameter {param.shape}')
+        with tenon.no_grad():
+            own = ops['full_like'](param.detach(), 0)
+            own[...] = ops['cast'](given, own.dtype)
+        return own
+
+    def __repr__(self):
+        lines = [f'{type(self).__name__} (']
+        for g, group in enumerate(self.param_groups):
+            lines += [f'Parameter group {g}: {len(group["params"])} parameters']
+            lines += [f'    {name}: {group[name]}' for name in self._defaults]
+        return '\n'.join(lines) + '\n)'

@@ -1,0 +1,100 @@
+"""SGD, Adam, AdamW, RMSprop and Adagrad: whole lists of parameters in one call."""
+from .._core import ops
+from .optimizer import Optimizer
+
+_sgd_step, _adam_step = ops['sgd_step'], ops['adam_step']
+_rmsprop_step, _adagrad_step = ops['rmsprop_step'], ops['adagrad_step']
+
+
+class SGD(Optimizer):
+    """Gradient descent, with momentum where it is not 0. `params`: parameters, or dicts of "params" and options.
+
+    >>> w = tenon.nn.Parameter(tenon.tensor([1.0]))
+    >>> optimizer = tenon.optim.SGD([w], lr=0.25)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.tolist()
+    [0.5]
+    """
+
+    _defaults = {'lr': 1e-2, 'momentum': 0.0, 'dampening': 0.0, 'weight_decay': 0.0, 'nesterov': False}
+    _state_names = ('momentum',)
+
+    def __init__(self, params, lr=1e-2, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False):
+        if nesterov is True and not momentum:
+            raise ValueError('[SGD] nesterov needs a momentum')
+        super().__init__(params, {'lr': lr, 'momentum': momentum, 'dampening': dampening, 'weight_decay': weight_decay,
+                                  'nesterov': nesterov})
+
+    def _needs_state(self, group, slot):
+        return group['momentum'] != 0
+
+    def _run(self, group, params, grads, state, step):
+        _sgd_step(params, grads, state[0], group['lr'], group['momentum'], group['dampening'], group['weight_decay'],
+                  group['nesterov'], step == 1)
+
+
+class Adam(Optimizer):
+    """Kingma & Ba 2015; amsgrad by Reddi et al. 2018."""
+
+    _defaults = {'lr': 1e-3, 'beta1': 0.9, 'beta2': 0.999, 'eps': 1e-8, 'weight_decay': 0.0, 'amsgrad': False}
+    _state_names = ('exp_avg', 'exp_avg_sq', 'max_exp_avg_sq')
+    _decoupled = False
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False):
+        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+            raise TypeError(f'[{type(self).__name__}] betas is a pair of numbers, not {betas!r}')
+        super().__init__(params, {'lr': lr, 'beta1': betas[0], 'beta2': betas[1], 'eps': eps, 'weight_decay': weight_decay,
+                                  'amsgrad': amsgrad})
+
+    def _needs_state(self, group, slot):
+        return slot < 2 or group['amsgrad']
+
+    def _run(self, group, params, grads, state, step):
+        _adam_step(params, grads, state[0], state[1], state[2], step, group['lr'], group['beta1'], group['beta2'],
+                   group['eps'], group['weight_decay'], self._decoupled)
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov & Hutter 2019)."""
+
+    _defaults = {**Adam._defaults, 'weight_decay': 1e-2}
+    _decoupled = True
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False):
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad)
+
+
+class RMSprop(Optimizer):
+    """Divides by a running root of the mean square; `centered`: by a running deviation."""
+
+    _defaults = {'lr': 1e-2, 'alpha': 0.99, 'eps': 1e-8, 'weight_decay': 0.0, 'momentum': 0.0, 'centered': False}
+    _state_names = ('square_avg', 'grad_avg', 'momentum')
+
+    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False):
+        super().__init__(params, {'lr': lr, 'alpha': alpha, 'eps': eps, 'weight_decay': weight_decay, 'momentum': momentum,
+                                  'centered': centered})
+
+    def _needs_state(self, group, slot):
+        return slot == 0 or (group['centered'] if slot == 1 else group['momentum'] != 0)
+
+    def _run(self, group, params, grads, state, step):
+        _rmsprop_step(params, grads, state[0], state[1], state[2], group['lr'], group['alpha'], group['eps'],
+                      group['weight_decay'], group['momentum'])
+
+
+class Adagrad(Optimizer):
+    """Divides by the root of the sum of all squares (Duchi et al. 2011)."""
+
+    _defaults = {'lr': 1e-2, 'lr_decay': 0.0, 'eps': 1e-10, 'weight_decay': 0.0, 'initial_sum': 0.0}
+    _state_names = ('sum',)
+
+    def __init__(self, params, lr=1e-2, lr_decay=0.0, weight_decay=0.0, initial_sum=0.0, eps=1e-10):
+        super().__init__(params, {'lr': lr, 'lr_decay': lr_decay, 'eps': eps, 'weight_decay': weight_decay,
+                                  'initial_sum': initial_sum})
+
+    def _first_state(self, group, slot, param):
+        return ops['full_like'](param.detach(), group['initial_sum'])
+
+    def _run(self, group, params, grads, state, step):
+        _adagrad_step(params, grads, state[0], step, group['lr'], group['lr_decay'], group['eps'], group['weight_decay'])
