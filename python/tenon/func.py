@@ -1,0 +1,252 @@
+"""Functions of functions: gradients, Jacobians and batches, for functions of tensors without side effects.
+
+grad, value_and_grad, vjp, jacrev and hessian run backward passes; jvp runs the backward of a backward pass; vmap calls the
+function once per entry and stacks the results, since ops have no batching rules: it saves writing the loop, not running it.
+"""
+import functools
+
+import tenon
+from ._core import Tensor, _gradient, ops
+
+
+def _positions(where, argnums, count):
+    wanted = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
+    for n in wanted:
+        if not isinstance(n, int) or isinstance(n, bool):
+            raise TypeError(f'[{where}] argnums is an int or a tuple of them, not {type(n).__name__}')
+        if not -count <= n < count:
+            raise IndexError(f'[{where}] argnums {n} out of range for {count} arguments')
+    return [n % count for n in wanted]
+
+
+def _check_function(where, fn):
+    if not callable(fn):
+        raise TypeError(f'[{where}] wants a function, not {type(fn).__name__}')
+
+
+def _leaf(where, x, number):
+    """A tensor with the elements of x whose gradient can be asked for; keeps the history of x for outer gradients."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f'[{where}] argument {number} must be a Tensor, not {type(x).__name__}: use tenon.tensor(...)')
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
+        raise TypeError(f'[{where}] argument {number} has dtype {x.dtype}: gradients need a floating-point one')
+    return ops['alias'](x) if x.requires_grad else x.detach().requires_grad_()
+
+
+def _gradients(outputs, inputs, seeds, create):
+    """One gradient per input, zeros where nothing depends on it."""
+    pairs = [(y, s) for y, s in zip(outputs, seeds) if y.requires_grad]
+    found = [None] * len(inputs)
+    if pairs:
+        found = _gradient([y for y, _ in pairs], list(inputs), [s for _, s in pairs], True, create, True)
+    return [g if g is not None else tenon.zeros_like(x) for g, x in zip(found, inputs)]
+
+
+def _is_nested(args):
+    return any(isinstance(x, Tensor) and x.requires_grad for x in args)
+
+
+def _tensors(where, result):
+    """(list of tensors, function that puts a list of as many back into the shape of result)."""
+    if isinstance(result, Tensor):
+        return [result], lambda values: values[0]
+    if isinstance(result, (tuple, list)) and all(isinstance(y, Tensor) for y in result):
+        return list(result), tuple
+    raise TypeError(f'[{where}] the function must return a Tensor or a tuple of them, not {type(result).__name__}')
+
+
+def value_and_grad(fn, argnums=0, has_aux=False):
+    """A function that gives (value, gradient) of fn, whose result is one number, with respect to the arguments `argnums`.
+
+    `has_aux`: fn returns (number, anything), and the value is that pair.
+
+    >>> tenon.func.value_and_grad(lambda x: (x ** 2).sum())(tenon.tensor([1.0, 3.0]))[1].tolist()
+    [2.0, 6.0]
+    """
+    _check_function('value_and_grad', fn)
+
+    @functools.wraps(fn)
+    def wrapped(*args, **kwargs):
+        where = _positions('grad', argnums, len(args))
+        create = tenon.is_grad_enabled() and _is_nested([*args, *kwargs.values()])
+        args = list(args)
+        with tenon.enable_grad():
+            for n in where:
+                args[n] = _leaf('grad', args[n], n)
+            result = fn(*args, **kwargs)
+            if has_aux and not (isinstance(result, tuple) and len(result) == 2):
+                raise TypeError('[grad] with has_aux the function must return (number, anything)')
+            value = result[0] if has_aux else result
+            if not isinstance(value, Tensor) or value.size != 1:
+                what = f'shape {value.shape}' if isinstance(value, Tensor) else type(value).__name__
+                raise ValueError(f'[grad] the function must return one number, not {what}: use sum(), or jacobian')
+            grads = _gradients([value], [args[n] for n in where], [tenon.ones_like(value.detach())], create)
+        if not create:
+            value = value.detach()
+            grads = [g.detach() for g in grads]
+        found = tuple(grads) if isinstance(argnums, (tuple, list)) else grads[0]
+        return ((value, result[1]) if has_aux else value), found
+    return wrapped
+
+
+def grad(fn, argnums=0, has_aux=False):
+    """A function that gives the gradient of fn, whose result is one number, with respect to the arguments `argnums`.
+
+    >>> tenon.func.grad(lambda x: (x ** 3).sum())(tenon.tensor(2.0)).item()
+    12.0
+    >>> tenon.func.grad(tenon.func.grad(lambda x: x ** 3))(tenon.tensor(2.0)).item()
+    12.0
+    """
+    both = value_and_grad(fn, argnums, has_aux)
+
+    @functools.wraps(fn)
+    def wrapped(*args, **kwargs):
+        value, found = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+    return wrapped
+
+
+def vjp(fn, *primals):
+    """(fn(*primals), a function from a cotangent, in the shape of the result, to the gradients of the primals).
+
+    >>> y, pull = tenon.func.vjp(lambda x: x * 2, tenon.tensor([1.0, 2.0]))
+    >>> pull(tenon.tensor([1.0, 10.0]))[0].tolist()
+    [2.0, 20.0]
+    """
+    _check_function('vjp', fn)
+    create = tenon.is_grad_enabled() and _is_nested(primals)
+    with tenon.enable_grad():
+        leaves = [_leaf('vjp', x, n) for n, x in enumerate(primals)]
+        outputs, pack = _tensors('vjp', fn(*leaves))
+
+    def pull(*cotangents):
+        given = cotangents[0] if len(cotangents) == 1 and isinstance(cotangents[0], (tuple, list)) else cotangents
+        if len(given) != len(outputs):
+            raise ValueError(f'[vjp] {len(given)} cotangents for {len(outputs)} results')
+        for y, v in zip(outputs, given):
+            if not isinstance(v, Tensor) or v.shape != y.shape:
+                raise ValueError(f'[vjp] a cotangent of shape {getattr(v, "shape", None)} for a result of shape {y.shape}')
+        nested = create or (tenon.is_grad_enabled() and _is_nested(given))
+        with tenon.enable_grad():
+            found = _gradients(outputs, leaves, given, nested)
+        return tuple(found if nested else [g.detach() for g in found])
+    return (pack(outputs) if create else pack([y.detach() for y in outputs])), pull
+
+
+def jvp(fn, primals, tangents):
+    """(fn(*primals), its derivative in the direction of the tangents), by the backward of a backward pass.
+
+    >>> tenon.func.jvp(lambda x: x ** 2, (tenon.tensor(3.0),), (tenon.tensor(1.0),))[1].item()
+    6.0
+    """
+    _check_function('jvp', fn)
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError('[jvp] primals and tangents are tuples: jvp(fn, (x,), (v,))')
+    if len(primals) != len(tangents):
+        raise ValueError(f'[jvp] {len(tangents)} tangents for {len(primals)} primals')
+    for x, v in zip(primals, tangents):
+        if isinstance(x, Tensor) and (not isinstance(v, Tensor) or v.shape != x.shape):
+            raise ValueError(f'[jvp] a tangent of shape {getattr(v, "shape", None)} for a primal of shape {x.shape}')
+    create = tenon.is_grad_enabled() and _is_nested([*primals, *tangents])
+    with tenon.enable_grad():
+        leaves = [_leaf('jvp', x, n) for n, x in enumerate(primals)]
+        outputs, pack = _tensors('jvp', fn(*leaves))
+        # g(w) = Jᵀw is linear in w, so its derivative by w in the direction v is J·v.
+        weights = [tenon.zeros_like(y.detach()).requires_grad_() for y in outputs]
+        pulled = _gradients(outputs, leaves, weights, True)
+        found = _gradients(pulled, weights, list(tangents), create)
+    if not create:
+        outputs, found = [y.detach() for y in outputs], [g.detach() for g in found]
+    return pack(outputs), pack(found)
+
+
+def jacrev(fn, argnums=0):
+    """A function that gives the Jacobian of fn: shape (…of the result, …of the argument); one backward pass per element.
+
+    >>> tenon.func.jacobian(lambda x: x ** 2)(tenon.tensor([1.0, 3.0])).tolist()
+    [[2.0, 0.0], [0.0, 6.0]]
+    """
+    _check_function('jacobian', fn)
+
+    @functools.wraps(fn)
+    def wrapped(*args, **kwargs):
+        where = _positions('jacobian', argnums, len(args))
+        create = tenon.is_grad_enabled() and _is_nested([*args, *kwargs.values()])
+        args = list(args)
+        with tenon.enable_grad():
+            for n in where:
+                args[n] = _leaf('jacobian', args[n], n)
+            outputs, pack = _tensors('jacobian', fn(*args, **kwargs))
+            found = [_jacobian_of(y, [args[n] for n in where], create) for y in outputs]
+        if not isinstance(argnums, (tuple, list)):
+            found = [rows[0] for rows in found]
+        return pack(found)
+    return wrapped
+
+
+jacobian = jacrev
+
+
+def _jacobian_of(y, inputs, create):
+    rows = []
+    for k in range(y.size):
+        seed = tenon.zeros((y.size,), dtype=y.dtype, device=y.device)
+        seed[k] = 1
+        rows.append(_gradients([y], inputs, [seed.reshape(y.shape)], create))
+    columns = []
+    for i, x in enumerate(inputs):
+        shape = (*y.shape, *x.shape)
+        joined = ops['stack']([row[i] for row in rows]).reshape(shape) if rows else tenon.zeros(shape, dtype=x.dtype)
+        columns.append(joined if create else joined.detach())
+    return tuple(columns)
+
+
+def hessian(fn, argnums=0):
+    """A function that gives the second derivatives of fn, whose result is one number: (…of the argument, …of the argument).
+
+    >>> tenon.func.hessian(lambda x: (x ** 3).sum())(tenon.tensor([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    return jacrev(grad(fn, argnums), argnums)
+
+
+def vmap(fn, in_dims=0, out_dims=0):
+    """A function over batches: calls fn for each entry along `in_dims` of its arguments and stacks the results at `out_dims`.
+
+    An entry of `in_dims` that is None leaves its argument whole. It is a loop: as slow as one, and differentiable as one.
+
+    >>> tenon.func.vmap(lambda x, y: (x * y).sum(), in_dims=(0, None))(tenon.ones((3, 2)), tenon.tensor([1.0, 2.0])).tolist()
+    [3.0, 3.0, 3.0]
+    """
+    _check_function('vmap', fn)
+
+    @functools.wraps(fn)
+    def wrapped(*args):
+        dims = tuple(in_dims) if isinstance(in_dims, (tuple, list)) else (in_dims,) * len(args)
+        if len(dims) != len(args):
+            raise ValueError(f'[vmap] in_dims has {len(dims)} entries for {len(args)} arguments')
+        sizes = {}
+        for n, (x, dim) in enumerate(zip(args, dims)):
+            if dim is None:
+                continue
+            if not isinstance(x, Tensor):
+                raise TypeError(f'[vmap] argument {n} must be a Tensor, not {type(x).__name__}; None in in_dims leaves it whole')
+            if not -x.ndim <= dim < x.ndim:
+                raise IndexError(f'[vmap] in_dims {dim} out of range for argument {n} of rank {x.ndim}')
+            sizes[n] = x.shape[dim]
+        if not sizes:
+            raise ValueError('[vmap] in_dims names no argument to map over')
+        count = next(iter(sizes.values()))
+        if any(size != count for size in sizes.values()):
+            raise ValueError('[vmap] the arguments have different sizes to map over: '
+                             + ', '.join(f'argument {n}: {size}' for n, size in sizes.items()))
+        if count == 0:
+            raise ValueError('[vmap] nothing to map over: size 0')
+        results = [_tensors('vmap', fn(*(x if dim is None else ops['select'](x, dim, i) for x, dim in zip(args, dims))))
+                   for i in range(count)]
+        pack, width = results[0][1], len(results[0][0])
+        places = tuple(out_dims) if isinstance(out_dims, (tuple, list)) else (out_dims,) * width
+        if len(places) != width:
+            raise ValueError(f'[vmap] out_dims has {len(places)} entries for {width} results')
+        return pack([ops['stack']([values[k] for values, _ in results], places[k]) for k in range(width)])
+    return wrapped
