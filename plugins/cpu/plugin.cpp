@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "kernels.hpp"
+#include "threads.hpp"
 
 namespace tenon::cpu {
 namespace {
@@ -22,6 +23,7 @@ void limit_targets() {
 
 void start(sdk::Registry& registry) {
   limit_targets();
+  survive_fork();
   const KernelList list = all_kernels();
   registry.kernels("cpu", list.kernels());
 }

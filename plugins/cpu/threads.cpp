@@ -1,6 +1,7 @@
 #include "threads.hpp"
 
 #include <omp.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -51,6 +52,15 @@ class Failure {
 }  // namespace
 
 int max_threads() { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
+
+void survive_fork() {
+  // libgomp would wait for ever for the team of its parent.
+  static const int once = ::pthread_atfork(nullptr, nullptr, [] {
+    omp_set_num_threads(1);
+    g_busy.store(false);
+  });
+  static_cast<void>(once);
+}
 
 namespace detail {
 

@@ -16,6 +16,9 @@ constexpr int64_t kGrainHeavy = 2048;
 // How many threads a parallel loop may use here and now.
 int max_threads();
 
+// A child of fork() has none of the threads: from here on it computes on the one it has.
+void survive_fork();
+
 namespace detail {
 using RangeFn = void (*)(void* context, int64_t begin, int64_t end);
 void parallel_ranges(int64_t n, int64_t grain, void* context, RangeFn body);

@@ -1,0 +1,316 @@
+"""Processes that make batches: forked for an epoch, they see the dataset as it is, and hand tensors over in shared memory.
+
+Batch k is made by worker k mod n, and is asked for in order, so the order never depends on timing. A worker writes the elements
+into memory of its own, which has no name, and passes its descriptor over a socket: nothing is left behind, however it ends.
+"""
+import mmap
+import os
+import pickle
+import random
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+import traceback
+import weakref
+
+import tenon
+from .. import _core
+from .._core import Tensor, ops
+from .sampler import mix
+
+_HEAD = struct.Struct('<QQ')  # bytes of the message, bytes of elements
+_ALIGN = 64
+_live = weakref.WeakSet()
+
+
+class WorkerInfo:
+    """What get_worker_info() gives inside a worker: id, num_workers."""
+
+    def __init__(self, number, count):
+        self.id, self.num_workers = number, count
+
+
+_info = None
+
+
+def get_worker_info():
+    """The WorkerInfo of this process, None outside workers."""
+    return _info
+
+
+class _Remote(Exception):
+    """The traceback of a worker, as text: the cause of what the loader raises."""
+
+    def __str__(self):
+        return '\n' + self.args[0]
+
+
+class _Slot:
+    """Stands for a tensor in a message: where its elements lie."""
+
+    def __init__(self, dtype, shape, begin, nbytes):
+        self.dtype, self.shape, self.begin, self.nbytes = dtype, shape, begin, nbytes
+
+
+def _map(value, fn, kind):
+    if isinstance(value, kind):
+        return fn(value)
+    if isinstance(value, dict):
+        return {key: _map(item, fn, kind) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        items = [_map(item, fn, kind) for item in value]
+        return type(value)(*items) if hasattr(value, '_fields') else type(value)(items)
+    return value
+
+
+def _shared_file():
+    if hasattr(os, 'memfd_create'):
+        return os.memfd_create('tenon-batch', os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def _bytes_of(x):
+    try:
+        return memoryview(x).cast('B')
+    except (BufferError, TypeError, ValueError):  # bfloat16, or no elements
+        return x.tobytes()
+
+
+def _write_all(file, data):
+    while len(data):
+        data = data[os.write(file, data):]
+
+
+def _send(channel, value):
+    tensors, slots, at = [], {}, 0
+
+    def place(x):
+        nonlocal at
+        if id(x) not in slots:
+            x = ops['contiguous'](x.detach().cpu())
+            slots[id(x)] = _Slot(x.dtype.name, x.shape, at, x.nbytes)
+            tensors.append(x)
+            at += -(-x.nbytes // _ALIGN) * _ALIGN
+        return slots[id(x)]
+    message = pickle.dumps(_map(value, place, Tensor))
+    head = _HEAD.pack(len(message), at)
+    if at == 0:
+        channel.sendall(head + message)
+        return
+    file = _shared_file()
+    try:
+        for x in tensors:
+            _write_all(file, memoryview(_bytes_of(x)))
+            _write_all(file, bytes(-x.nbytes % _ALIGN))
+        socket.send_fds(channel, [head], [file])
+    finally:
+        os.close(file)
+    channel.sendall(message)
+
+
+def _receive_exactly(channel, size):
+    data = bytearray(size)
+    view, done = memoryview(data), 0
+    while done < size:
+        n = channel.recv_into(view[done:])
+        if n == 0:
+            raise EOFError
+        done += n
+    return data
+
+
+_CASTS = {'bool': '?', 'uint8': 'B', 'int8': 'b', 'uint16': 'H', 'int16': 'h', 'uint32': 'I', 'int32': 'i', 'uint64': 'Q',
+          'int64': 'q', 'float32': 'f', 'float64': 'd'}
+
+
+def _take(memory, slot):
+    part = memory[slot.begin:slot.begin + slot.nbytes]
+    if slot.nbytes == 0 or slot.dtype not in _CASTS:
+        return _core._from_bytes(bytes(part), slot.dtype, slot.shape)
+    return tenon.asarray(part.cast(_CASTS[slot.dtype], slot.shape) if slot.shape else part.cast(_CASTS[slot.dtype])
+                         ).reshape(slot.shape)
+
+
+def _receive(channel):
+    head, files, _, _ = socket.recv_fds(channel, _HEAD.size, 1)
+    if not head:
+        raise EOFError
+    try:
+        if len(head) < _HEAD.size:
+            head += bytes(_receive_exactly(channel, _HEAD.size - len(head)))
+        length, nbytes = _HEAD.unpack(head)
+        value = pickle.loads(_receive_exactly(channel, length))
+        # The tensors keep the mapping; the last of them frees it.
+        memory = memoryview(mmap.mmap(files[0], nbytes)) if files else memoryview(b'')
+    finally:
+        for file in files:
+            os.close(file)
+    return _map(value, lambda slot: _take(memory, slot), _Slot)
+
+
+def _seed(seed):
+    tenon.manual_seed(seed)
+    random.seed(seed)
+    if 'numpy' in sys.modules:
+        sys.modules['numpy'].random.seed(seed & 0xffffffff)
+
+
+def _describe(error):
+    """An exception as what a message can hold."""
+    text = ''.join(traceback.format_exception(type(error), error, error.__traceback__))
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # of a kind that does not pickle
+        error = RuntimeError(f'{type(error).__name__}: {error}')
+    return error, text
+
+
+def _work(channel, number, count, batches, make, seed, init):
+    """The life of a worker: a batch for each byte that comes."""
+    global _info
+    _info = WorkerInfo(number, count)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's business
+    try:
+        if init is not None:
+            init(number)
+    except Exception as error:
+        _send(channel, ('error', *_describe(error)))
+        return
+    for k in range(number, len(batches), count):
+        if not channel.recv(1):
+            return
+        try:
+            _seed(mix(seed, k))  # the same whichever worker makes it
+            value = 'batch', make(batches[k])
+        except Exception as error:
+            value = ('error', *_describe(error))
+        _send(channel, value)
+
+
+def _stop(pids, channels):
+    """Ends workers: closing the sockets tells them, and those that do not listen are killed."""
+    for channel in channels:
+        channel.close()
+    channels.clear()
+    until = time.monotonic() + 0.5
+    while pids:
+        for pid in list(pids):
+            if time.monotonic() > until:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                pids.remove(pid)
+            else:
+                try:
+                    if os.waitpid(pid, os.WNOHANG)[0]:
+                        pids.remove(pid)
+                except ChildProcessError:  # someone else has waited for it
+                    pids.remove(pid)
+        if pids:
+            time.sleep(0.002)
+
+
+class Epoch:
+    """An iterator over batches that worker processes make ahead."""
+
+    def __init__(self, batches, make, num_workers, prefetch, seed, init=None, timeout=0):
+        if not hasattr(os, 'fork'):
+            raise tenon.UnimplementedError('[DataLoader] workers need os.fork, which this system lacks: use num_workers=0')
+        self._batches, self._timeout, self._next = batches, timeout, 0
+        self._pids, self._channels = [], []
+        self._owner = os.getpid()
+        self._finalizer = weakref.finalize(self, _stop, self._pids, self._channels)
+        _live.add(self)
+        count = min(num_workers, len(batches))
+        for number in range(count):
+            self._fork(number, count, make, seed, init)
+        self._asked = 0
+        for _ in range(count * prefetch):
+            self._ask()
+
+    def _fork(self, number, count, make, seed, init):
+        ours, theirs = socket.socketpair()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        pid = os.fork()
+        if pid:
+            theirs.close()
+            self._pids.append(pid)
+            self._channels.append(ours)
+            return
+        code = 1
+        try:
+            ours.close()
+            for epoch in list(_live):  # or its workers would not notice when the parent ends
+                for channel in epoch._channels:
+                    channel.close()
+            _work(theirs, number, count, self._batches, make, seed, init)
+            code = 0
+        except (BrokenPipeError, ConnectionResetError):
+            code = 0  # the loop was left early
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            try:
+                sys.stdout.flush()
+                sys.stderr.flush()
+            finally:
+                os._exit(code)
+
+    def _ask(self):
+        if self._asked < len(self._batches):
+            channel = self._channels[self._asked % len(self._channels)]
+            self._asked += 1
+            try:
+                channel.sendall(b'.')
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # noticed when its batch is due
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if os.getpid() != self._owner:
+            raise RuntimeError('[DataLoader] an iterator of the parent process: make one in this process')
+        if self._next >= len(self._batches) or not self._channels:
+            self.close()
+            raise StopIteration
+        number = self._next % len(self._channels)
+        channel = self._channels[number]
+        channel.settimeout(self._timeout or None)
+        try:
+            kind, *value = _receive(channel)
+        except TimeoutError:
+            self.close()
+            raise TimeoutError(f'[DataLoader] worker {number} gave no batch within {self._timeout} s') from None
+        except (EOFError, ConnectionResetError):
+            raise RuntimeError(self._obituary(number)) from None
+        except BaseException:  # such as KeyboardInterrupt, in the middle of a message
+            self.close()
+            raise
+        self._next += 1
+        if kind == 'error':
+            self.close()
+            error, text = value
+            raise error from _Remote(text)
+        self._ask()
+        return value[0]
+
+    def _obituary(self, number):
+        try:
+            _, status = os.waitpid(self._pids[number], 0)
+            end = (f'was killed by {signal.Signals(os.WTERMSIG(status)).name}' if os.WIFSIGNALED(status)
+                   else f'exited with code {os.waitstatus_to_exitcode(status)}')
+            del self._pids[number]
+        except ChildProcessError:
+            end = 'ended'
+        self.close()
+        return f'[DataLoader] worker {number} {end} before it gave batch {self._next}'
+
+    def close(self):
+        """Ends the workers; a second call does nothing."""
+        if os.getpid() == self._owner:
+            self._finalizer()
