@@ -2,8 +2,11 @@
 
 grad, value_and_grad, vjp, jacrev and hessian run backward passes; jvp runs the backward of a backward pass; vmap calls the
 function once per entry and stacks the results, since ops have no batching rules: it saves writing the loop, not running it.
+A tensor that the function closes over is a constant, unless it is an argument of a transformation around this one.
 """
+import contextlib
 import functools
+import threading
 
 import tenon
 from ._core import Tensor, _gradient, ops
@@ -42,8 +45,23 @@ def _gradients(outputs, inputs, seeds, create):
     return [g if g is not None else tenon.zeros_like(x) for g, x in zip(found, inputs)]
 
 
+_level = threading.local()
+
+
+@contextlib.contextmanager
+def _recording():
+    """The scope in which a transformation runs its function; `_level.depth` counts those of this thread."""
+    _level.depth = getattr(_level, 'depth', 0) + 1
+    try:
+        with tenon.enable_grad():
+            yield
+    finally:
+        _level.depth -= 1
+
+
 def _is_nested(args):
-    return any(isinstance(x, Tensor) and x.requires_grad for x in args)
+    """Whether results shall have a history: something around this call may want their gradients."""
+    return tenon.is_grad_enabled() and (getattr(_level, 'depth', 0) > 0 or any(isinstance(x, Tensor) and x.requires_grad for x in args))
 
 
 def _tensors(where, result):
@@ -68,9 +86,9 @@ def value_and_grad(fn, argnums=0, has_aux=False):
     @functools.wraps(fn)
     def wrapped(*args, **kwargs):
         where = _positions('grad', argnums, len(args))
-        create = tenon.is_grad_enabled() and _is_nested([*args, *kwargs.values()])
+        create = _is_nested([*args, *kwargs.values()])
         args = list(args)
-        with tenon.enable_grad():
+        with _recording():
             for n in where:
                 args[n] = _leaf('grad', args[n], n)
             result = fn(*args, **kwargs)
@@ -114,8 +132,8 @@ def vjp(fn, *primals):
     [2.0, 20.0]
     """
     _check_function('vjp', fn)
-    create = tenon.is_grad_enabled() and _is_nested(primals)
-    with tenon.enable_grad():
+    create = _is_nested(primals)
+    with _recording():
         leaves = [_leaf('vjp', x, n) for n, x in enumerate(primals)]
         outputs, pack = _tensors('vjp', fn(*leaves))
 
@@ -126,7 +144,7 @@ def vjp(fn, *primals):
         for y, v in zip(outputs, given):
             if not isinstance(v, Tensor) or v.shape != y.shape:
                 raise ValueError(f'[vjp] a cotangent of shape {getattr(v, "shape", None)} for a result of shape {y.shape}')
-        nested = create or (tenon.is_grad_enabled() and _is_nested(given))
+        nested = create or _is_nested(given)
         with tenon.enable_grad():
             found = _gradients(outputs, leaves, given, nested)
         return tuple(found if nested else [g.detach() for g in found])
@@ -147,8 +165,8 @@ def jvp(fn, primals, tangents):
     for x, v in zip(primals, tangents):
         if isinstance(x, Tensor) and (not isinstance(v, Tensor) or v.shape != x.shape):
             raise ValueError(f'[jvp] a tangent of shape {getattr(v, "shape", None)} for a primal of shape {x.shape}')
-    create = tenon.is_grad_enabled() and _is_nested([*primals, *tangents])
-    with tenon.enable_grad():
+    create = _is_nested([*primals, *tangents])
+    with _recording():
         leaves = [_leaf('jvp', x, n) for n, x in enumerate(primals)]
         outputs, pack = _tensors('jvp', fn(*leaves))
         # g(w) = Jᵀw is linear in w, so its derivative by w in the direction v is J·v.
@@ -171,9 +189,9 @@ def jacrev(fn, argnums=0):
     @functools.wraps(fn)
     def wrapped(*args, **kwargs):
         where = _positions('jacobian', argnums, len(args))
-        create = tenon.is_grad_enabled() and _is_nested([*args, *kwargs.values()])
+        create = _is_nested([*args, *kwargs.values()])
         args = list(args)
-        with tenon.enable_grad():
+        with _recording():
             for n in where:
                 args[n] = _leaf('jacobian', args[n], n)
             outputs, pack = _tensors('jacobian', fn(*args, **kwargs))

@@ -191,8 +191,10 @@ def _work(channel, number, count, batches, make, seed, init):
         _send(channel, value)
 
 
-def _stop(pids, channels):
+def _stop(owner, pids, channels):
     """Ends workers: closing the sockets tells them, and those that do not listen are killed."""
+    if os.getpid() != owner:
+        return  # a copy in a child: they are not its workers
     for channel in channels:
         channel.close()
     channels.clear()
@@ -222,7 +224,7 @@ class Epoch:
         self._batches, self._timeout, self._next = batches, timeout, 0
         self._pids, self._channels = [], []
         self._owner = os.getpid()
-        self._finalizer = weakref.finalize(self, _stop, self._pids, self._channels)
+        self._finalizer = weakref.finalize(self, _stop, self._owner, self._pids, self._channels)
         _live.add(self)
         count = min(num_workers, len(batches))
         for number in range(count):
@@ -312,5 +314,4 @@ class Epoch:
 
     def close(self):
         """Ends the workers; a second call does nothing."""
-        if os.getpid() == self._owner:
-            self._finalizer()
+        self._finalizer()
