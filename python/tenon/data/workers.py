@@ -3,7 +3,6 @@
 Batch k is made by worker k mod n, and is asked for in order, so the order never depends on timing. A worker writes the elements
 into memory of its own, which has no name, and passes its descriptor over a socket: nothing is left behind, however it ends.
 """
-import mmap
 import os
 import pickle
 import random
@@ -21,7 +20,7 @@ from .. import _core
 from .._core import Tensor, ops
 from .sampler import mix
 
-_HEAD = struct.Struct('<QQ')  # bytes of the message, bytes of elements
+_HEAD = struct.Struct('<Q')  # bytes of the message
 _ALIGN = 64
 _live = weakref.WeakSet()
 
@@ -97,7 +96,7 @@ def _send(channel, value):
             at += -(-x.nbytes // _ALIGN) * _ALIGN
         return slots[id(x)]
     message = pickle.dumps(_map(value, place, Tensor))
-    head = _HEAD.pack(len(message), at)
+    head = _HEAD.pack(len(message))
     if at == 0:
         channel.sendall(head + message)
         return
@@ -123,16 +122,20 @@ def _receive_exactly(channel, size):
     return data
 
 
-_CASTS = {'bool': '?', 'uint8': 'B', 'int8': 'b', 'uint16': 'H', 'int16': 'h', 'uint32': 'I', 'int32': 'i', 'uint64': 'Q',
-          'int64': 'q', 'float32': 'f', 'float64': 'd'}
-
-
-def _take(memory, slot):
-    part = memory[slot.begin:slot.begin + slot.nbytes]
-    if slot.nbytes == 0 or slot.dtype not in _CASTS:
-        return _core._from_bytes(bytes(part), slot.dtype, slot.shape)
-    return tenon.asarray(part.cast(_CASTS[slot.dtype], slot.shape) if slot.shape else part.cast(_CASTS[slot.dtype])
-                         ).reshape(slot.shape)
+def _take(file, slot):
+    """A tensor of its own out of the shared memory; one that kept the mapping would keep a descriptor open, too."""
+    x = _core._empty(slot.shape, slot.dtype)
+    try:
+        view = memoryview(x).cast('B') if slot.nbytes else b''
+    except BufferError:  # bfloat16, which the buffer protocol lacks
+        view = bytearray(slot.nbytes)
+    done = 0
+    while done < slot.nbytes:
+        n = os.preadv(file, [view[done:]], slot.begin + done)
+        if n == 0:
+            raise EOFError
+        done += n
+    return _core._from_bytes(bytes(view), slot.dtype, slot.shape) if isinstance(view, bytearray) else x
 
 
 def _receive(channel):
@@ -142,14 +145,19 @@ def _receive(channel):
     try:
         if len(head) < _HEAD.size:
             head += bytes(_receive_exactly(channel, _HEAD.size - len(head)))
-        length, nbytes = _HEAD.unpack(head)
+        length, = _HEAD.unpack(head)
         value = pickle.loads(_receive_exactly(channel, length))
-        # The tensors keep the mapping; the last of them frees it.
-        memory = memoryview(mmap.mmap(files[0], nbytes)) if files else memoryview(b'')
+        file = files[0] if files else -1
+        made = {}  # a tensor that comes twice stays one
+
+        def take(slot):
+            if id(slot) not in made:
+                made[id(slot)] = _take(file, slot)
+            return made[id(slot)]
+        return _map(value, take, _Slot)
     finally:
         for file in files:
             os.close(file)
-    return _map(value, lambda slot: _take(memory, slot), _Slot)
 
 
 def _seed(seed):

@@ -100,6 +100,7 @@ class Optimizer:
     @property
     def state(self):
         """By parameter number: a dict of "step" and its tensors."""
+        self._write_steps()
         found = {}
         for number, param in enumerate(x for group in self.param_groups for x in group['params']):
             if id(param) in self._state:
