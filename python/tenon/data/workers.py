@@ -89,12 +89,12 @@ def _send(channel, value):
 
     def place(x):
         nonlocal at
-        if id(x) not in slots:
-            x = ops['contiguous'](x.detach().cpu())
-            slots[id(x)] = _Slot(x.dtype.name, x.shape, at, x.nbytes)
-            tensors.append(x)
+        slot = slots.get(id(x))
+        if slot is None:
+            slot = slots[id(x)] = _Slot(x.dtype.name, x.shape, at, x.nbytes)
+            tensors.append(ops['contiguous'](x.detach().cpu()))
             at += -(-x.nbytes // _ALIGN) * _ALIGN
-        return slots[id(x)]
+        return slot
     message = pickle.dumps(_map(value, place, Tensor))
     head = _HEAD.pack(len(message))
     if at == 0:
@@ -125,17 +125,20 @@ def _receive_exactly(channel, size):
 def _take(file, slot):
     """A tensor of its own out of the shared memory; one that kept the mapping would keep a descriptor open, too."""
     x = _core._empty(slot.shape, slot.dtype)
+    if slot.nbytes == 0:
+        return x
     try:
-        view = memoryview(x).cast('B') if slot.nbytes else b''
+        plain, view = None, memoryview(x).cast('B')
     except BufferError:  # bfloat16, which the buffer protocol lacks
-        view = bytearray(slot.nbytes)
+        plain = bytearray(slot.nbytes)
+        view = memoryview(plain)
     done = 0
     while done < slot.nbytes:
         n = os.preadv(file, [view[done:]], slot.begin + done)
         if n == 0:
             raise EOFError
         done += n
-    return _core._from_bytes(bytes(view), slot.dtype, slot.shape) if isinstance(view, bytearray) else x
+    return x if plain is None else _core._from_bytes(bytes(plain), slot.dtype, slot.shape)
 
 
 def _receive(channel):
