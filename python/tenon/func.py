@@ -61,7 +61,9 @@ def _recording():
 
 def _is_nested(args):
     """Whether results shall have a history: something around this call may want their gradients."""
-    return tenon.is_grad_enabled() and (getattr(_level, 'depth', 0) > 0 or any(isinstance(x, Tensor) and x.requires_grad for x in args))
+    if not tenon.is_grad_enabled():
+        return False
+    return getattr(_level, 'depth', 0) > 0 or any(isinstance(x, Tensor) and x.requires_grad for x in args)
 
 
 def _tensors(where, result):

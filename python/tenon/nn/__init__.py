@@ -17,4 +17,12 @@ from .pool import (AdaptiveAvgPool, AdaptiveAvgPool1d, AdaptiveAvgPool2d, Adapti
                    AdaptiveMaxPool2d, AdaptiveMaxPool3d, AvgPool, AvgPool1d, AvgPool2d, AvgPool3d, MaxPool, MaxPool1d,
                    MaxPool2d, MaxPool3d, Upsample)
 
-__all__ = [name for name in dir() if name[0].isupper()] + ['functional', 'init']
+__all__ = ['AdaptiveAvgPool', 'AdaptiveAvgPool1d', 'AdaptiveAvgPool2d', 'AdaptiveAvgPool3d', 'AdaptiveMaxPool',
+           'AdaptiveMaxPool1d', 'AdaptiveMaxPool2d', 'AdaptiveMaxPool3d', 'AvgPool', 'AvgPool1d', 'AvgPool2d',
+           'AvgPool3d', 'BCELoss', 'BCEWithLogitsLoss', 'BatchNorm', 'BatchNorm1d', 'BatchNorm2d', 'BatchNorm3d',
+           'Conv1d', 'Conv2d', 'Conv3d', 'ConvTranspose1d', 'ConvTranspose2d', 'ConvTranspose3d', 'CrossEntropyLoss',
+           'Dropout', 'ELU', 'Embedding', 'Flatten', 'GELU', 'GroupNorm', 'Hardsigmoid', 'Hardswish', 'Identity',
+           'KLDivLoss', 'L1Loss', 'LayerNorm', 'LeakyReLU', 'Linear', 'LogSigmoid', 'LogSoftmax', 'MSELoss', 'MaxPool',
+           'MaxPool1d', 'MaxPool2d', 'MaxPool3d', 'Mish', 'Module', 'ModuleDict', 'ModuleList', 'NLLLoss', 'Parameter',
+           'ParameterList', 'RMSNorm', 'ReLU', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'Softmax',
+           'Softplus', 'Tanh', 'Unflatten', 'Upsample', 'functional', 'init']

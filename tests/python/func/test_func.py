@@ -90,14 +90,22 @@ def test_vmap():
 
 
 @pytest.mark.parametrize('call, error, message', [
-    (lambda: func.grad(3), TypeError, 'wants a function'), (lambda: func.grad(f)([1.0]), TypeError, 'must be a Tensor'),
-    (lambda: func.grad(f)(tenon.tensor([1])), TypeError, 'floating-point'), (lambda: func.grad(lambda x: x)(t(X)), ValueError, 'one number'),
-    (lambda: func.grad(f, argnums=1)(t(X)), IndexError, 'out of range for 1'), (lambda: func.grad(f, argnums='x')(t(X)), TypeError, 'int'),
-    (lambda: func.vjp(f, t(X))[1](t(X)), ValueError, 'cotangent of shape'), (lambda: func.vjp(lambda x: 3, t(X)), TypeError, 'return a Tensor'),
-    (lambda: func.jvp(f, (t(X),), (t(1.0),)), ValueError, 'tangent of shape'), (lambda: func.jvp(f, t(X), t(X)), TypeError, 'tuples'),
-    (lambda: func.jvp(f, (t(X),), ()), ValueError, '0 tangents for 1'), (lambda: func.vmap(f)(3), TypeError, 'None in in_dims'),
-    (lambda: func.vmap(f)(t(1.0)), IndexError, 'rank 0'), (lambda: func.vmap(f)(tenon.zeros((0, 2))), ValueError, 'size 0'),
-    (lambda: func.vmap(f, in_dims=(0, 0))(t(X)), ValueError, '2 entries for 1'), (lambda: func.vmap(f, None)(t(X)), ValueError, 'names no'),
+    (lambda: func.grad(3), TypeError, 'wants a function'),
+    (lambda: func.grad(f)([1.0]), TypeError, 'must be a Tensor'),
+    (lambda: func.grad(f)(tenon.tensor([1])), TypeError, 'floating-point'),
+    (lambda: func.grad(lambda x: x)(t(X)), ValueError, 'one number'),
+    (lambda: func.grad(f, argnums=1)(t(X)), IndexError, 'out of range for 1'),
+    (lambda: func.grad(f, argnums='x')(t(X)), TypeError, 'int'),
+    (lambda: func.vjp(f, t(X))[1](t(X)), ValueError, 'cotangent of shape'),
+    (lambda: func.vjp(lambda x: 3, t(X)), TypeError, 'return a Tensor'),
+    (lambda: func.jvp(f, (t(X),), (t(1.0),)), ValueError, 'tangent of shape'),
+    (lambda: func.jvp(f, t(X), t(X)), TypeError, 'tuples'),
+    (lambda: func.jvp(f, (t(X),), ()), ValueError, '0 tangents for 1'),
+    (lambda: func.vmap(f)(3), TypeError, 'None in in_dims'),
+    (lambda: func.vmap(f)(t(1.0)), IndexError, 'rank 0'),
+    (lambda: func.vmap(f)(tenon.zeros((0, 2))), ValueError, 'size 0'),
+    (lambda: func.vmap(f, in_dims=(0, 0))(t(X)), ValueError, '2 entries for 1'),
+    (lambda: func.vmap(f, None)(t(X)), ValueError, 'names no'),
     (lambda: func.vmap(lambda x, y: x + y)(t(X), t(A)[0:1]), ValueError, 'different sizes')])
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):

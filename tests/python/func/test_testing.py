@@ -79,7 +79,8 @@ def test_gradcheck():
     assert gradcheck(lambda x: tenon.tensor([1.0, 2.0], dtype=tenon.float64) * x, (leaf(3.0),))
     assert gradcheck(lambda x, k: x * k, (leaf(3.0, 4.0), 2))
     assert gradcheck(WrongSquare.apply, (leaf(1.0, 3.0),), raise_exception=False) is False
-    with pytest.raises(AssertionError, match=r'output 0, index \(0\), by input 0, index \(0\): the gradient is 6.03, differences give 6$'):
+    with pytest.raises(AssertionError, match=r'output 0, index \(0\), by input 0, index \(0\): the gradient is 6.03, '
+                                             'differences give 6$'):
         gradcheck(WrongSquare.apply, (leaf(3.0),), rtol=1e-3)
     with pytest.raises(AssertionError, match='no output depends'):
         gradcheck(lambda x: x.detach(), (leaf(1.0),))

@@ -37,8 +37,8 @@ int main(int argc, char** argv) {
       optimizer.load_state_dict(io::load_safetensors(state).tensors);
     }
     net.eval();
-    io::save_safetensors(results, {{"y", net(x).detach()},
-                                   {"step", optimizer.state_dict().at("state.0.step")}});
+    io::save_safetensors(
+        results, {{"y", net(x).detach()}, {"step", optimizer.state_dict().at("state.0.step")}});
     return 0;
   } catch (const std::exception& error) {
     std::cerr << "exchange: " << error.what() << '\n';

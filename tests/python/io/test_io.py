@@ -87,7 +87,8 @@ def test_malformed_files(tmp_path, header, elements, message):
     assert str(path) in str(error.value)
 
 
-@pytest.mark.parametrize('raw, message', [(b'', '0 bytes has no header'), (b'\xff' * 8, 'more than'), (b'\x09' + bytes(7), 'in a file of 8')])
+@pytest.mark.parametrize('raw, message', [
+    (b'', '0 bytes has no header'), (b'\xff' * 8, 'more than'), (b'\x09' + bytes(7), 'in a file of 8')])
 def test_files_without_a_header(tmp_path, raw, message):
     (tmp_path / 'bad').write_bytes(raw)
     with pytest.raises(tenon.DataLossError, match=message):
