@@ -115,7 +115,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.reciprocal(tenon.tensor([2., 4.]))
-tensor([0.5,  0.25])
+tensor([0.5 , 0.25])
 """,
     'exp': """exp(Tensor x) -> Tensor
 
@@ -128,7 +128,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.exp(tenon.tensor([0., 1.]))
-tensor([1.,        2.7182817])
+tensor([1.       , 2.7182817])
 """,
     'exp2': """exp2(Tensor x) -> Tensor
 
@@ -154,7 +154,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.expm1(tenon.tensor([0., 1.]))
-tensor([0.,        1.7182817])
+tensor([0.       , 1.7182817])
 """,
     'log': """log(Tensor x) -> Tensor
 
@@ -167,7 +167,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.log(tenon.tensor([1., 10.]))
-tensor([0.,        2.3025851])
+tensor([0.       , 2.3025851])
 """,
     'log2': """log2(Tensor x) -> Tensor
 
@@ -206,7 +206,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.log1p(tenon.tensor([0., 1.]))
-tensor([0.,        0.6931472])
+tensor([0.       , 0.6931472])
 """,
     'sqrt': """sqrt(Tensor x) -> Tensor
 
@@ -232,7 +232,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.rsqrt(tenon.tensor([4., 16.]))
-tensor([0.5,  0.25])
+tensor([0.5 , 0.25])
 """,
     'sin': """sin(Tensor x) -> Tensor
 
@@ -245,7 +245,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.sin(tenon.tensor([0., 1.]))
-tensor([0.,         0.84147096])
+tensor([0.        , 0.84147096])
 """,
     'cos': """cos(Tensor x) -> Tensor
 
@@ -258,7 +258,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.cos(tenon.tensor([0., 1.]))
-tensor([1.,        0.5403023])
+tensor([1.       , 0.5403023])
 """,
     'tan': """tan(Tensor x) -> Tensor
 
@@ -271,7 +271,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.tan(tenon.tensor([0., 1.]))
-tensor([0.,        1.5574077])
+tensor([0.       , 1.5574077])
 """,
     'asin': """asin(Tensor x) -> Tensor
 
@@ -284,7 +284,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.asin(tenon.tensor([0., 1.]))
-tensor([0.,        1.5707964])
+tensor([0.       , 1.5707964])
 """,
     'acos': """acos(Tensor x) -> Tensor
 
@@ -297,7 +297,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.acos(tenon.tensor([1., 0.]))
-tensor([0.,        1.5707964])
+tensor([0.       , 1.5707964])
 """,
     'atan': """atan(Tensor x) -> Tensor
 
@@ -310,7 +310,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.atan(tenon.tensor([0., 1.]))
-tensor([0.,        0.7853982])
+tensor([0.       , 0.7853982])
 """,
     'sinh': """sinh(Tensor x) -> Tensor
 
@@ -323,7 +323,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.sinh(tenon.tensor([0., 1.]))
-tensor([0.,        1.1752012])
+tensor([0.       , 1.1752012])
 """,
     'cosh': """cosh(Tensor x) -> Tensor
 
@@ -336,7 +336,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.cosh(tenon.tensor([0., 1.]))
-tensor([1.,        1.5430807])
+tensor([1.       , 1.5430807])
 """,
     'tanh': """tanh(Tensor x) -> Tensor
 
@@ -349,7 +349,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.tanh(tenon.tensor([0., 1.]))
-tensor([0.,        0.7615942])
+tensor([0.       , 0.7615942])
 """,
     'asinh': """asinh(Tensor x) -> Tensor
 
@@ -362,7 +362,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.asinh(tenon.tensor([0., 1.]))
-tensor([0.,        0.8813736])
+tensor([0.       , 0.8813736])
 """,
     'acosh': """acosh(Tensor x) -> Tensor
 
@@ -375,7 +375,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.acosh(tenon.tensor([1., 2.]))
-tensor([0.,       1.316958])
+tensor([0.      , 1.316958])
 """,
     'atanh': """atanh(Tensor x) -> Tensor
 
@@ -388,7 +388,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.atanh(tenon.tensor([0., 0.5]))
-tensor([0.,         0.54930615])
+tensor([0.        , 0.54930615])
 """,
     'erf': """erf(Tensor x) -> Tensor
 
@@ -401,7 +401,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.erf(tenon.tensor([0., 1.]))
-tensor([0.,         0.84270084])
+tensor([0.        , 0.84270084])
 """,
     'erfc': """erfc(Tensor x) -> Tensor
 
@@ -414,7 +414,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.erfc(tenon.tensor([0., 1.]))
-tensor([1.,        0.1572992])
+tensor([1.       , 0.1572992])
 """,
     'conj': """conj(Tensor x) -> Tensor
 
@@ -557,7 +557,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.sigmoid(tenon.tensor([0., 2.]))
-tensor([0.5,      0.880797])
+tensor([0.5     , 0.880797])
 """,
     'silu': """silu(Tensor x) -> Tensor
 
@@ -570,7 +570,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.silu(tenon.tensor([0., 2.]))
-tensor([0.,       1.761594])
+tensor([0.      , 1.761594])
 """,
     'gelu': """gelu(Tensor x, str approximate="none") -> Tensor
 
@@ -583,7 +583,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.gelu(tenon.tensor([0., 2.]))
-tensor([0.,        1.9544997])
+tensor([0.       , 1.9544997])
 """,
     'elu': """elu(Tensor x, float alpha=1.0) -> Tensor
 
@@ -596,7 +596,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.elu(tenon.tensor([-1., 2.]))
-tensor([-0.63212055,  2.,        ])
+tensor([-0.63212055,  2.        ])
 """,
     'leaky_relu': """leaky_relu(Tensor x, float slope=0.01) -> Tensor
 
@@ -609,7 +609,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.leaky_relu(tenon.tensor([-1., 2.]))
-tensor([-0.01,  2.,  ])
+tensor([-0.01,  2.  ])
 """,
     'softplus': """softplus(Tensor x, float beta=1.0, float threshold=20.0) -> Tensor
 
@@ -622,7 +622,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.softplus(tenon.tensor([0., 2.]))
-tensor([0.6931472, 2.126928, ])
+tensor([0.6931472, 2.126928 ])
 """,
     'mish': """mish(Tensor x) -> Tensor
 
@@ -633,7 +633,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.mish(tenon.tensor([0., 2.]))
-tensor([0.,       1.943959])
+tensor([0.      , 1.943959])
 """,
     'selu': """selu(Tensor x) -> Tensor
 
@@ -644,7 +644,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.selu(tenon.tensor([-1., 2.]))
-tensor([-1.1113307,  2.101402, ])
+tensor([-1.1113307,  2.101402 ])
 """,
     'hardsigmoid': """hardsigmoid(Tensor x) -> Tensor
 
@@ -655,7 +655,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.hardsigmoid(tenon.tensor([-4., 0., 4.]))
-tensor([0.,  0.5, 1., ])
+tensor([0. , 0.5, 1. ])
 """,
     'hardswish': """hardswish(Tensor x) -> Tensor
 
@@ -677,7 +677,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.log_sigmoid(tenon.tensor([0., 2.]))
-tensor([-0.6931472, -0.126928, ])
+tensor([-0.6931472, -0.126928 ])
 """,
     'gelu_backward': """gelu_backward(Tensor g, Tensor x, str approximate="none") -> Tensor
 
@@ -795,7 +795,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.div(tenon.tensor([1, 2]), 4)
-tensor([0.25, 0.5, ])
+tensor([0.25, 0.5 ])
 """,
     'floor_divide': """floor_divide(Tensor x, Tensor y) -> Tensor
 
@@ -1133,7 +1133,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.clamp(tenon.tensor([-2., 0.5, 2.]), 0, 1)
-tensor([0.,  0.5, 1., ])
+tensor([0. , 0.5, 1. ])
 """,
     'lerp': """lerp(Tensor x, Tensor y, Tensor weight) -> Tensor
 
@@ -1259,7 +1259,7 @@ Gradient: none.
 Raises TypeError: an argument of another type.
 
 >>> tenon.linspace(0., 1., 5)
-tensor([0.,   0.25, 0.5,  0.75, 1.,  ])
+tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
 """,
     'eye': """eye(int n, int? m=none, int k=0, dtype? dtype=none, device? device=none) -> Tensor
 
@@ -1313,7 +1313,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: a negative size; MemoryError: more than there is.
 
 >>> tenon.uniform((2,), generator=tenon.Generator(1))
-tensor([0.89025915, 0.8946847, ])
+tensor([0.89025915, 0.8946847 ])
 """,
     'normal': """normal(int[] shape, float mean=0.0, float std=1.0, dtype? dtype=none, device? device=none, generator? generator=none) -> Tensor
 
@@ -1326,7 +1326,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: a negative size; MemoryError: more than there is.
 
 >>> tenon.normal((2,), generator=tenon.Generator(1))
-tensor([ 0.3804006,  -0.29627794])
+tensor([ 0.3804006 , -0.29627794])
 """,
     'randint': """randint(int[] shape, int low, int high, dtype? dtype=none, device? device=none, generator? generator=none) -> Tensor
 
