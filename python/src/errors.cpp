@@ -1,5 +1,6 @@
 // Statuses of the core as Python exceptions, and back.
 #include <array>
+#include <utility>
 
 #include "object.hpp"
 
@@ -30,6 +31,28 @@ thread_local Pending pending;
 
 }  // namespace
 
+int anomaly_scopes = 0;
+
+void note_line(PyObject* tensor) {
+  tn_tensor* x = handle_of(tensor);
+  if (!tn_tensor_requires_grad(x) || tn_tensor_is_leaf(x) || !(tn_mode_get() & TN_MODE_ANOMALY))
+    return;
+  const Ref autograd(PyImport_ImportModule("tenon.autograd"));
+  const Ref done(autograd ? PyObject_CallMethod(autograd.get(), "_note_line", "O", tensor)
+                          : nullptr);
+  PyErr_Clear();  // a line that is not known is no reason to fail
+}
+
+namespace {
+Ref with_line(Ref text) {
+  const Ref autograd(PyImport_ImportModule("tenon.autograd"));
+  Ref longer(autograd && text ? PyObject_CallMethod(autograd.get(), "_with_line", "O", text.get())
+                              : nullptr);
+  PyErr_Clear();
+  return longer ? std::move(longer) : std::move(text);
+}
+}  // namespace
+
 bool load_error_types(PyObject* errors_module) {
   for (size_t i = 0; i < kNames.size(); ++i) {
     types[i] = PyObject_GetAttrString(errors_module, kNames[i]);
@@ -47,8 +70,8 @@ PyObject* raise_status(tn_status* status) {
   }
   const uint32_t code = tn_status_code(status);
   const tn_str message = tn_status_message(status);
-  const Ref text(
-      PyUnicode_DecodeUTF8(message.data, static_cast<Py_ssize_t>(message.size), "replace"));
+  Ref text(PyUnicode_DecodeUTF8(message.data, static_cast<Py_ssize_t>(message.size), "replace"));
+  if (anomaly_scopes > 0) text = with_line(std::move(text));
   if (text) PyErr_SetObject(types[code < types.size() ? code : TN_INTERNAL], text.get());
   tn_status_release(status);
   return nullptr;

@@ -280,6 +280,12 @@ PyObject* restore_modes(PyObject*, PyObject* modes) {
   tn_mode_set(static_cast<uint32_t>(value));
   Py_RETURN_NONE;
 }
+PyObject* count_anomaly_scopes(PyObject*, PyObject* change) {
+  const long value = PyLong_AsLong(change);
+  if (PyErr_Occurred()) return nullptr;
+  anomaly_scopes += static_cast<int>(value);
+  Py_RETURN_NONE;
+}
 PyObject* get_modes(PyObject*, PyObject*) { return PyLong_FromUnsignedLong(tn_mode_get()); }
 
 }  // namespace tenon::python

@@ -10,6 +10,7 @@ PyObject* backward(PyObject* module, PyObject* args);
 PyObject* record_function(PyObject* module, PyObject* args);
 PyObject* set_modes(PyObject* module, PyObject* args);
 PyObject* restore_modes(PyObject* module, PyObject* modes);
+PyObject* count_anomaly_scopes(PyObject* module, PyObject* change);
 PyObject* get_modes(PyObject* module, PyObject*);
 
 }  // namespace tenon::python

@@ -21,6 +21,7 @@ PyMethodDef functions[] = {{"_from_data", from_data, METH_VARARGS, nullptr},
                            {"_record", record_function, METH_VARARGS, nullptr},
                            {"_set_modes", set_modes, METH_VARARGS, nullptr},
                            {"_restore_modes", restore_modes, METH_O, nullptr},
+                           {"_anomaly_scopes", count_anomaly_scopes, METH_O, nullptr},
                            {"_get_modes", get_modes, METH_NOARGS, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 

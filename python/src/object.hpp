@@ -32,6 +32,11 @@ PyObject* wrap(tn_tensor* tensor);
 // The same for an instance of a subclass.
 PyObject* wrap_as(PyTypeObject* type, tn_tensor* tensor);
 
+// Scopes of anomaly mode that are open in any thread. In one, wrap() shows each result to tenon.autograd, which notes the line
+// of the program that made it, and raise_status() asks there for the line of the op that failed.
+extern int anomaly_scopes;
+void note_line(PyObject* tensor);
+
 // Raises what a status reports, frees it and returns NULL. A Python exception that went through the core comes out as it was.
 PyObject* raise_status(tn_status* status);
 // Keeps the Python exception that is set for raise_status() and gives the core a status in its place.

@@ -327,6 +327,8 @@ PyObject* wrap(tn_tensor* tensor) {
   reinterpret_cast<TensorObject*>(self)->tensor = tensor;
   reinterpret_cast<TensorObject*>(self)->weakrefs = nullptr;
   reinterpret_cast<TensorObject*>(self)->callbacks = nullptr;
+  if (anomaly_scopes > 0) [[unlikely]]
+    note_line(self);
   return self;
 }
 

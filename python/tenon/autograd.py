@@ -1,6 +1,9 @@
 """Gradients: modes, grad(), and functions with a backward of their own."""
 import contextlib
 import functools
+import os
+import sys
+import threading
 
 from . import _core
 from ._core import Tensor
@@ -48,8 +51,43 @@ class inference_mode(_Mode):
 
 
 class anomaly_mode(_Mode):
-    """backward() in this scope checks each gradient for NaN and names the op of the forward pass that made it."""
+    """backward() in this scope checks each gradient for NaN; its error names the op of the forward pass that made it, and
+    the line of the program that called it. For finding mistakes: every op is slower."""
     _set = ANOMALY
+
+    def __enter__(self):
+        _core._anomaly_scopes(1)
+        return super().__enter__()
+
+    def __exit__(self, *exception):
+        super().__exit__(*exception)
+        _core._anomaly_scopes(-1)
+
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
+_lines = threading.local()
+
+
+def _note_line(x):
+    """Called with each recorded result in anomaly mode: its hook runs right before the backward of the op that made it."""
+    frame = sys._getframe(0)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    if frame is None:
+        return
+    where = f'{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}'
+
+    def remember(_):
+        _lines.last = x_name, where
+    x_name = x.grad_fn
+    x._add_hook(remember)
+
+
+def _with_line(message):
+    """An error's message with the line of the op whose backward it came from."""
+    name, where = getattr(_lines, 'last', (None, None))
+    _lines.last = None, None
+    return f'{message}\n  called at {where}' if name is not None and f'[{name}]' in message else message
 
 
 @contextlib.contextmanager

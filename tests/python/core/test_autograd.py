@@ -1,4 +1,5 @@
 """Gradients from Python: backward, modes, hooks, functions of one's own."""
+import sys
 import threading
 
 import pytest
@@ -68,6 +69,19 @@ def test_anomaly_mode_names_the_op():
     x = tenon.tensor([-1.], requires_grad=True)
     with tenon.anomaly_mode(), pytest.raises(tenon.Error, match='sqrt'):
         tenon.sqrt(x).sum().backward()
+
+
+def test_anomaly_mode_names_the_line():
+    x = tenon.tensor([-1., 4.], requires_grad=True)
+    with tenon.anomaly_mode():
+        good = (x * 2).exp()
+        bad = tenon.sqrt(x); line = sys._getframe().f_lineno  # noqa: E702
+        total = good.sum() + bad.sum()
+        with pytest.raises(tenon.Error, match=rf'test_autograd.py:{line}, in test_anomaly'):
+            total.backward()
+    with pytest.raises(ValueError) as caught:
+        x + tenon.ones(5)
+    assert 'called at' not in str(caught.value)
 
 
 def test_hooks():
