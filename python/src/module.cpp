@@ -3,6 +3,7 @@
 
 #include "gradient.hpp"
 #include "op.hpp"
+#include "profiler.hpp"
 #include "tensor.hpp"
 #include "types.hpp"
 
@@ -52,6 +53,7 @@ NB_MODULE(_core, m) {
   const nb::object errors = nb::module_::import_("tenon._errors");
   require(load_error_types(errors.ptr()));
   add_types(m);
+  add_profiler(m);
   require(add_tensor_type(m.ptr()));
   require(add_ops(m.ptr()));
   require(PyModule_AddFunctions(m.ptr(), functions) == 0);
