@@ -209,6 +209,9 @@ PyObject* tensor_repr(PyObject* self) {
 
 // f"{loss:.3f}" of one element, f"{x}" of any.
 PyObject* tensor_format(PyObject* self, PyObject* how) {
+  if (!PyUnicode_Check(how))
+    return PyErr_Format(PyExc_TypeError, "[format] how must be a str, not %.200s",
+                        Py_TYPE(how)->tp_name);
   if (PyUnicode_Check(how) && PyUnicode_GET_LENGTH(how) == 0) return PyObject_Str(self);
   const Ref number(only_element(self, "format"));
   return number ? PyObject_Format(number.get(), how) : nullptr;

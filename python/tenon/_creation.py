@@ -32,7 +32,10 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     else:
         made = _from_buffer(obj, True if copy else None if copy is None else False)
         if made is None and hasattr(obj, '__dlpack__'):
-            made = from_dlpack(obj, copy=copy)
+            try:
+                made = from_dlpack(obj, copy=copy)
+            except BufferError as error:  # NumPy's for elements that are no numbers, or of another byte order
+                raise TypeError(f'[asarray] {type(obj).__name__} of dtype {getattr(obj, "dtype", "?")}: {error}') from None
         elif made is None and hasattr(obj, '__array__'):
             return asarray(obj.__array__(), dtype=dtype, device=device, copy=copy)
         if made is None:

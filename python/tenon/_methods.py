@@ -68,7 +68,10 @@ def numpy(self):
         raise _core_error('[numpy] of a tensor that requires a gradient: use detach()')
     if x.data_ptr is None and x.size:
         x = x.cpu()
-    return np.asarray(memoryview(x))
+    try:
+        return np.asarray(memoryview(x))
+    except BufferError as error:
+        raise TypeError(f'[numpy] {error}') from None
 
 
 def _core_error(text):
@@ -168,7 +171,8 @@ def __iter__(self):
 
 
 def __contains__(self, value):
-    return bool((self == value).any())
+    found = self == value
+    return isinstance(found, Tensor) and bool(found.any())
 
 
 def __deepcopy__(self, memo):

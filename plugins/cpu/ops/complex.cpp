@@ -56,7 +56,7 @@ C<R> minus_one_exp(C<R> z) {
 template <class R>
 C<R> log_plus_one(C<R> z) {
   const R a = z.real(), b = z.imag();
-  if (std::abs(a) > R{0.5} || std::abs(b) > R{0.5}) return std::log(C<R>(1) + z);
+  if (std::abs(a) > R{0.5} || std::abs(b) > R{0.5}) return std::log(C<R>(1 + a, b));
   return {std::log1p(2 * a + a * a + b * b) / 2, std::atan2(b, 1 + a)};
 }
 template <class R>

@@ -155,7 +155,7 @@ HWY_INLINE V log1p_unit_f32(D d, V e) {
   return log1p_reduced(d, f, hn::IfThenElseZero(upper, one));
 }
 
-// 2 ulp.
+// 2 ulp; -0 stays.
 template <class D, class V>
 HWY_INLINE V tanh_f32(D d, V x) {
   const V one = hn::Set(d, 1.0f), magnitude = hn::Abs(x), square = hn::Mul(x, x);
@@ -164,7 +164,7 @@ HWY_INLINE V tanh_f32(D d, V x) {
   const V p = poly(d, square, -0.006096714176237583, 0.020997179672122, -0.05385090783238411,
                    0.1333276927471161, -0.333333283662796);
   const V small = hn::MulAdd(hn::Mul(square, p), x, x);
-  return hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.625f)), small, hn::CopySign(large, x));
+  return hn::CopySign(hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.625f)), small, large), x);
 }
 
 // s = 1 / (1 + e^-x), and 1 - s. 2 ulp each.

@@ -105,9 +105,9 @@ struct WideAsinh {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     const V a = hn::Abs(x), root = hn::Sqrt(hn::MulAdd(a, a, hn::Set(d, 1.0)));
-    const V large = hn::CopySign(log_f64(d, hn::Add(a, root)), x);
+    const V large = log_f64(d, hn::Add(a, root));
     const V small = hn::NegMulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, 1.0 / 6), x);
-    return hn::IfThenElse(hn::Lt(a, hn::Set(d, 1e-3)), small, large);
+    return hn::CopySign(hn::IfThenElse(hn::Lt(a, hn::Set(d, 1e-3)), small, large), x);
   }
 };
 struct WideAcosh {

@@ -22,6 +22,13 @@ def positive(x, /):
     return ops['clone'](x)
 
 
+def round(x, /):
+    """To the nearest integer, halves to the even one; of a complex number both parts."""
+    if isinstance(x, Tensor) and kind_of(x.dtype) == 'complex floating':
+        return ops['complex'](ops['round'](ops['real'](x)), ops['round'](ops['imag'](x)))
+    return ops['round'](x)
+
+
 def clip(x, /, min=None, max=None):
     """x held between two bounds, numbers or tensors that broadcast; the dtype is that of x."""
     _check(x, 'clip')
@@ -223,6 +230,6 @@ def vecdot(x1, x2, /, *, axis=-1):
     return ops['squeeze'](ops['matmul'](left, right), (-2, -1))
 
 
-__all__ = ['positive', 'clip', 'nextafter', 'nonzero', 'searchsorted', 'sort', 'argsort', 'unique_all', 'unique_counts',
-           'unique_inverse', 'unique_values', 'var', 'std', 'cumulative_sum', 'cumulative_prod', 'diff',
+__all__ = ['positive', 'round', 'clip', 'nextafter', 'nonzero', 'searchsorted', 'sort', 'argsort', 'unique_all',
+           'unique_counts', 'unique_inverse', 'unique_values', 'var', 'std', 'cumulative_sum', 'cumulative_prod', 'diff',
            'matrix_transpose', 'tensordot', 'vecdot']
