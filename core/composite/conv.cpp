@@ -1,5 +1,6 @@
 // Products and convolutions made of others.
 #include "composite/composite.hpp"
+#include "shape/window.hpp"
 
 using namespace tenon;
 using namespace tenon::core;
@@ -26,17 +27,19 @@ TN_DECOMPOSE(conv_transpose) {
                 "x (N, C, spatial…) and weight (C, O/groups, kernel…) do not fit: shapes {} and {}",
                 format_shape(x.shape()), format_shape(weight.shape()));
   const auto n = static_cast<uint32_t>(x.ndim() - 2);
-  const Dims stride = frame.ints_for(3, n), padding = frame.ints_for(4, n),
-             extra = frame.ints_for(5, n), dilation = frame.ints_for(6, n);
+  const Dims stride = checked_list(frame, 3, n, 1), padding = checked_list(frame, 4, n, 0),
+             extra = checked_list(frame, 5, n, 0), dilation = checked_list(frame, 6, n, 1);
   const int64_t groups = in.integer(7);
   frame.require(groups >= 1 && weight.shape(0) == x.shape(1) && x.shape(1) % groups == 0,
                 "{} groups, {} channels of x, {} of the weight", groups, x.shape(1),
                 weight.shape(0));
   std::vector<int64_t> shape = {x.shape(0), weight.shape(1) * groups};
   for (uint32_t d = 0; d < n; ++d) {
-    frame.require(extra[d] >= 0 && extra[d] < stride[d],
-                  "output_padding {} must be smaller than the stride {}", format_shape(extra),
-                  format_shape(stride));
+    frame.require(extra[d] < stride[d], "output_padding {} must be smaller than the stride {}",
+                  format_shape(extra), format_shape(stride));
+    frame.require(x.shape(d + 2) <= INT32_MAX && weight.shape(d + 2) <= INT32_MAX,
+                  "sizes beyond 2147483647: x {}, weight {}", format_shape(x.shape()),
+                  format_shape(weight.shape()));
     shape.push_back((x.shape(d + 2) - 1) * stride[d] - 2 * padding[d] +
                     dilation[d] * (weight.shape(d + 2) - 1) + extra[d] + 1);
     frame.require(shape.back() > 0, "the result would have shape {}", format_shape(shape));

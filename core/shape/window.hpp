@@ -23,13 +23,18 @@ inline uint32_t spatial_rank(const Frame& frame, std::span<const int64_t> shape,
   return static_cast<uint32_t>(shape.size() - 2);
 }
 
-// An attribute list of n entries, each at least `low`; it is rewritten in full, so that kernels
-// need not expand it.
-inline Dims window_list(Frame& frame, uint32_t i, uint32_t n, int64_t low) {
+// An attribute list of n entries, each at least `low`.
+inline Dims checked_list(const Frame& frame, uint32_t i, uint32_t n, int64_t low) {
   const Dims list = frame.ints_for(i, n);
   for (const int64_t value : list)
     frame.require(value >= low && value <= INT32_MAX, "{} must be {} or more, got {}",
                   frame.op().schema.args[i].name, low, format_shape(list));
+  return list;
+}
+
+// It is rewritten in full, so that kernels need not expand it.
+inline Dims window_list(Frame& frame, uint32_t i, uint32_t n, int64_t low) {
+  const Dims list = checked_list(frame, i, n, low);
   if (frame.ints(i).size() != n) frame.set_ints(i, list);
   return list;
 }

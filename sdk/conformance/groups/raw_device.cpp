@@ -98,15 +98,22 @@ RawBlock::~RawBlock() {
     type.memory.free(type.self, device_.index(), buffer_);
 }
 
+// A copy of no bytes is from or to a place, too.
+template <class Byte>
+Byte* place(Byte* data) {
+  static std::remove_const_t<Byte> nothing;
+  return data != nullptr ? data : &nothing;
+}
+
 void RawBlock::write(const RawStream& stream, uint64_t offset, const Bytes& from) const {
   const StagedType& type = device_.type();
-  call(type.memory.copy_in, "memory.copy_in", type.self, device_.index(), stream.get(), from.data(),
-       buffer_, offset, from.size());
+  call(type.memory.copy_in, "memory.copy_in", type.self, device_.index(), stream.get(),
+       place(from.data()), buffer_, offset, from.size());
 }
 void RawBlock::read(const RawStream& stream, uint64_t offset, Bytes& to) const {
   const StagedType& type = device_.type();
   call(type.memory.copy_out, "memory.copy_out", type.self, device_.index(), stream.get(), buffer_,
-       offset, to.data(), to.size());
+       offset, place(to.data()), to.size());
 }
 void RawBlock::copy_to(const RawStream& stream, uint64_t offset, const RawBlock& to,
                        uint64_t to_offset, uint64_t bytes) const {

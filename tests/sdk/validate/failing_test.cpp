@@ -56,6 +56,8 @@ class Failing : public testing::TestWithParam<const char*> {
     while (take(tn_device_synchronize(device_.get())).code != TN_OK) {
     }
   }
+  // What was freed is kept; not so in a build for sanitizers.
+  bool caches() const { return device_.memory().held > device_.memory().used; }
   void expect_whole(const Outcome& after) {
     device_.trim_memory();
     EXPECT_EQ(device_.memory().used, used_) << after;
@@ -127,6 +129,7 @@ TEST_P(Failing, TheAllocatorTriesAgain) {
     const Tensor large =
         mul(on(device_, std::vector<float>(4096)), on(device_, std::vector<float>(4096)));
   }
+  if (!caches()) GTEST_SKIP() << "the allocator is plain here: nothing is cached";
   const uint64_t retries = device_.memory().retries;
   control_->capacity = static_cast<uint64_t>(control_->bytes) + 1024;
   const Tensor other = on(device_, std::vector<float>(6000));
@@ -140,6 +143,7 @@ TEST_P(Failing, TheAllocatorTriesAgain) {
 // An error of the device met while the allocator waits is not lost: the next synchronise tells it.
 TEST_P(Failing, AnErrorThatTheAllocatorMeetsIsTold) {
   { const Tensor cached = mul(start_, start_); }
+  if (!caches()) GTEST_SKIP() << "the allocator is plain here: nothing is cached";
   control_->fails_later = "neg";
   const Tensor y = neg(start_);
   device_.trim_memory();  // waits
