@@ -78,7 +78,7 @@ void add_dtypes(nb::module_& m) {
   }
   m.def(
       "as_dtype",
-      [](nb::object name) {
+      [](const nb::object& name) {
         tn_dtype dtype = 0;
         if (!to_dtype(name.ptr(), dtype)) {
           if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "not a dtype: %R", name.ptr());
@@ -93,7 +93,7 @@ void add_dtypes(nb::module_& m) {
   });
   m.def(
       "promote_types",
-      [](nb::object a, nb::object b) {
+      [](const nb::object& a, const nb::object& b) {
         tn_dtype left = 0, right = 0, out = 0;
         if (!to_dtype(a.ptr(), left) || !to_dtype(b.ptr(), right)) {
           if (!PyErr_Occurred())
@@ -141,7 +141,7 @@ nb::dict memory_of(const DeviceObject& d) {
   return out;
 }
 
-nb::object device_named(nb::object name) {
+nb::object device_named(const nb::object& name) {
   tn_device* device = nullptr;
   if (!to_device(name.ptr(), device)) {
     if (!PyErr_Occurred())
@@ -205,7 +205,7 @@ void add_devices(nb::module_& m) {
                [](const DeviceObject& d) { return reinterpret_cast<uintptr_t>(d.device) >> 4; })
           .def(
               "__eq__",
-              [](const DeviceObject& d, nb::object other) {
+              [](const DeviceObject& d, const nb::object& other) {
                 tn_device* device = nullptr;
                 const bool found = to_device(other.ptr(), device);
                 PyErr_Clear();  // no device of that name: not equal
@@ -283,7 +283,7 @@ void add_plugins(nb::module_& m) {
         return found;
       },
       "Every plugin seen so far, refused ones with their reason.");
-  m.def("_explain", [](std::string_view name, nb::object device, nb::object dtype) {
+  m.def("_explain", [](std::string_view name, const nb::object& device, const nb::object& dtype) {
     const tn_op* op = nullptr;
     check(tn_op_require(detail::to_str(name), &op));
     tn_device* place = nullptr;
@@ -303,7 +303,7 @@ void add_plugins(nb::module_& m) {
   });
   m.def(
       "_placement",
-      [](nb::object on) -> nb::object {
+      [](const nb::object& on) -> nb::object {
         if (!on.is_none()) {
           tn_placement_enable(nb::cast<bool>(on));
           return nb::none();

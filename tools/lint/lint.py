@@ -143,7 +143,7 @@ def generate(build):
     rules = subprocess.run(["ninja", "-C", str(build), "-t", "targets", "all"], check=True,
                            stdout=subprocess.PIPE, text=True).stdout
     made = [line.split(":")[0] for line in rules.splitlines() if line.endswith(": CUSTOM_COMMAND")]
-    headers = [name for name in made if name.endswith((".h", ".hpp"))]
+    headers = [name for name in made if name.endswith((".h", ".hpp", ".inc"))]
     if headers:
         subprocess.run(["ninja", "-C", str(build), "--quiet", *headers], check=True)
 

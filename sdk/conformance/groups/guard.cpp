@@ -179,8 +179,8 @@ void run_guard(const Subject& subject, const std::string& unit, Sink& sink) {
     tn_validate_clear();
     const uint64_t mark = tn_validate_next_serial();
     const Report report = check_values(unit, options);
-    if (const std::string text = first_violation(); !text.empty()) return text;
-    if (const std::string text = blocks_alive(mark); !text.empty()) return text;
+    if (std::string text = first_violation(); !text.empty()) return text;
+    if (std::string text = blocks_alive(mark); !text.empty()) return text;
     return report.failures.empty() ? "" : "under the layer: " + report.failures.front();
   });
 }
@@ -207,7 +207,7 @@ void run_faults(const Subject& subject, const std::string& unit, Sink& sink) {
       bool survived = false, ran = false;
       run_case(sink, name, [&] {
         ran = true;
-        const std::string problem = injector.try_at(work, n, times);
+        std::string problem = injector.try_at(work, n, times);
         survived = problem.empty();
         return problem;
       });

@@ -155,11 +155,13 @@ void check_copies(const RawDevice& device, uint64_t seed, Sink& sink) {
                [&] { return within(device, 3, 129, bytes, false, seed); });
       run_case(sink, device.id() + "/within one buffer " + std::to_string(bytes),
                [&] { return within(device, 0, bytes + 64, bytes, true, seed); });
-      for (const auto& [from, to] : {std::pair{0u, 5u}, {5u, 0u}, {64u, 0u}, {0u, 64u}})
+      for (const auto& [a, b] : {std::pair{0u, 5u}, {5u, 0u}, {64u, 0u}, {0u, 64u}}) {
+        const uint64_t from = a, to = b;  // a lambda may not capture the names of a binding
         run_case(sink,
                  device.id() + "/within overlapping " + std::to_string(bytes) + " from " +
                      std::to_string(from) + " to " + std::to_string(to),
                  [&] { return within(device, from, to, bytes, true, seed); });
+      }
     }
   run_case(sink, device.id() + "/big", [&]() -> std::string {
     const uint64_t free = device.info().memory_free;
@@ -234,7 +236,7 @@ void check_pinned(const RawDevice& device, uint64_t seed, Sink& sink) {
       const RawBlock block(device, bytes);
       call(type.memory.copy_in, "memory.copy_in", type.self, device.index(), stream.get(),
            static_cast<const void*>(address), block.buffer(), uint64_t{0}, bytes);
-      const std::string problem = difference(block.contents(stream, 0, bytes), wanted);
+      std::string problem = difference(block.contents(stream, 0, bytes), wanted);
       type.memory.host_free(type.self, device.index(), address);
       return problem;
     });

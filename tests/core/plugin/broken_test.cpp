@@ -25,14 +25,14 @@ void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 
 std::string good() { return content_of(built("good")); }
 
-Kind forged(std::string name, std::string reason, std::function<void(std::string&)> change) {
+Kind forged(std::string name, std::string reason, const std::function<void(std::string&)>& change) {
   return {std::move(name), std::move(reason), [change](const Directory& here) {
             std::string bytes = good();
             change(bytes);
             here.write("x.so", bytes);
           }};
 }
-Kind cut(std::string name, std::string reason, std::function<size_t(size_t)> length) {
+Kind cut(std::string name, std::string reason, const std::function<size_t(size_t)>& length) {
   return forged(std::move(name), std::move(reason),
                 [length](std::string& bytes) { bytes.resize(length(bytes.size())); });
 }
