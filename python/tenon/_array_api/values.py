@@ -101,26 +101,50 @@ def argsort(x, /, *, axis=-1, descending=False, stable=True):
     return ops['argsort'](x, axis, descending, stable)
 
 
+def _unique_complex(x):
+    """What the op gives of real numbers; the order is that of the real parts, then that of the imaginary ones."""
+    x, n = _reshape(x.detach(), (x.size,)), x.size
+    pick = ops['index_select']
+    real, imag = ops['real'](x) + 0, ops['imag'](x) + 0  # -0 is 0
+    order = ops['argsort'](imag)
+    order = pick(order, 0, ops['argsort'](pick(real, 0, order)))
+    real, imag = pick(real, 0, order), pick(imag, 0, order)
+    first = ops['full']((n,), True, None, x.device)
+    first[1:] = (real[1:] != real[:-1]) | (imag[1:] != imag[:-1])
+    starts = ops['select'](ops['nonzero'](first), 1, 0)
+    ends = ops['concat']([starts[1:], ops['full']((min(n, 1),), n, None, x.device)])
+    indices = pick(order, 0, starts)
+    inverse = ops['scatter'](order, 0, order, ops['cumsum'](first, 0) - 1)
+    return pick(x, 0, indices), indices, inverse, ends - starts
+
+
+def _unique(x):
+    if not (isinstance(x, Tensor) and kind_of(x.dtype) == 'complex floating'):
+        return ops['unique'](x)
+    values, indices, inverse, counts = _unique_complex(x)
+    return values, indices, _reshape(inverse, x.shape), counts
+
+
 def unique_all(x, /):
     """Distinct values in order, where each is first found, which of them each element is, how often each is found."""
-    return unique_all_result(*ops['unique'](x))
+    return unique_all_result(*_unique(x))
 
 
 def unique_counts(x, /):
     """Distinct values in order and how often each is found."""
-    found = ops['unique'](x)
-    return unique_counts_result(found.values, found.counts)
+    values, _, _, counts = _unique(x)
+    return unique_counts_result(values, counts)
 
 
 def unique_inverse(x, /):
     """Distinct values in order and which of them each element is."""
-    found = ops['unique'](x)
-    return unique_inverse_result(found.values, found.inverse)
+    values, _, inverse, _ = _unique(x)
+    return unique_inverse_result(values, inverse)
 
 
 def unique_values(x, /):
     """Distinct values in order."""
-    return ops['unique'](x).values
+    return _unique(x)[0]
 
 
 def var(x, /, *, axis=None, correction=0.0, keepdims=False):
