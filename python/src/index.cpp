@@ -114,7 +114,11 @@ Tensor values_of(const Tensor& x, PyObject* object) {
   double parts[2];
   tn_value number{};
   const int found = to_number(object, number, parts);
-  if (found < 0) throw PythonError();
+  if (found < 0) {
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw PythonError();
+    PyErr_Clear();
+    throw Error(TN_INVALID_ARGUMENT, "[index] an integer beyond 64 bits is assigned");
+  }
   if (found > 0) {
     // A number of a higher kind than the tensor would lose what it says.
     if (number.tag == TN_VALUE_COMPLEX && !is_complex(x.dtype()))

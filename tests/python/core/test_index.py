@@ -123,6 +123,8 @@ def test_assignment_broadcasts_and_casts():
         x[0] = tenon.zeros(2)
     with pytest.raises(ValueError):
         x[0] = 1j
+    with pytest.raises(ValueError, match='beyond 64 bits'):
+        x[0] = 2 ** 70
     with pytest.raises(TypeError, match='cannot be deleted'):
         del x[0]
 
