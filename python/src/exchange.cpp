@@ -257,8 +257,12 @@ PyObject* from_bytes(PyObject*, PyObject* args) {
   Py_buffer bytes;
   PyObject *dtype_given = nullptr, *shape_given = nullptr;
   if (!PyArg_ParseTuple(args, "y*OO!:from_bytes", &bytes, &dtype_given, &PyTuple_Type,
-                        &shape_given))
+                        &shape_given)) {
+    // A tensor that shows no buffer is a wrong argument, like a number.
+    if (PyErr_ExceptionMatches(PyExc_BufferError))
+      PyErr_SetString(PyExc_TypeError, "[from_bytes] needs bytes");
     return nullptr;
+  }
   tn_dtype dtype = 0;
   int64_t shape[TN_MAX_DIMS];
   const Py_ssize_t ndim = PyTuple_GET_SIZE(shape_given);
