@@ -17,7 +17,7 @@ import tempfile
 
 from . import _core
 from ._core import Tensor
-from ._errors import DataLossError
+from ._errors import DataLossError, Error, IoError
 
 MAX_HEADER = 100_000_000  # as the reference implementation has it
 MAX_DIMS = 8
@@ -131,15 +131,19 @@ class _File:
 
 @contextlib.contextmanager
 def _open(path):
-    with open(os.fspath(path), 'rb') as file:
-        yield _File(os.fspath(path), file)
+    path = os.fspath(path)
+    try:
+        with open(path, 'rb') as file:
+            yield _File(path, file)
+    except OSError as error:
+        raise error if isinstance(error, Error) else IoError(f'[load] {path}: {error.strerror or error}') from error
 
 
 def load(path, device=None):
     """All tensors of a file by name, on `device` (None: the host).
 
-    Sizes are checked before anything is allocated. Raises OSError where the file cannot be read, tenon.DataLossError (a
-    ValueError), with the reason, where it is malformed.
+    Sizes are checked before anything is allocated. Raises tenon.IoError (an OSError) where the file cannot be read,
+    tenon.DataLossError (a ValueError), with the reason, where it is malformed.
     """
     with _open(path) as file:
         tensors = {entry[0]: file.read(*entry) for entry in file.entries}

@@ -10,6 +10,8 @@ def default_collate(examples):
     >>> x.shape, label.tolist()
     ((2, 2), [1, 0])
     """
+    if not isinstance(examples, (list, tuple)) or not examples:
+        raise TypeError('[collate] wants a list of at least one example')
     first = examples[0]
     if isinstance(first, Tensor):
         return _stack(examples)

@@ -8,7 +8,7 @@ import sys
 
 from .. import _core
 from .._core import ops
-from .._errors import DataLossError
+from .._errors import DataLossError, IoError
 from .dataset import TensorDataset
 
 _DTYPES = {0x08: ('uint8', 'B'), 0x09: ('int8', 'b'), 0x0b: ('int16', 'h'), 0x0c: ('int32', 'i'), 0x0d: ('float32', 'f'),
@@ -17,7 +17,10 @@ _MAX_DIMS = 8
 
 
 def read_idx(path):
-    """The tensor of an IDX file. Raises OSError where it cannot be read, tenon.DataLossError where it is malformed."""
+    """The tensor of an IDX file.
+
+    Raises tenon.IoError (an OSError) where it cannot be read, tenon.DataLossError where it is malformed.
+    """
     path = os.fspath(path)
 
     def fail(reason):
@@ -28,7 +31,11 @@ def read_idx(path):
         if len(data) != size:
             fail(f'the file ends within {what}, {size - len(data)} bytes early')
         return data
-    with open(path, 'rb') as plain:
+    try:
+        plain = open(path, 'rb')
+    except OSError as error:
+        raise IoError(f'[read_idx] {path}: {error.strerror or error}') from error
+    with plain:
         packed = plain.read(2) == b'\x1f\x8b'
         most = os.fstat(plain.fileno()).st_size * (1032 if packed else 1)  # deflate never gives more for a byte
         plain.seek(0)
@@ -74,7 +81,7 @@ class FashionMNIST(TensorDataset):
         paths = part + '-images-idx3-ubyte.gz', part + '-labels-idx1-ubyte.gz'
         for path in paths:
             if not os.path.exists(path):
-                raise FileNotFoundError(f'[FashionMNIST] {path} is not there: install Debian\'s dataset-fashion-mnist, or give '
+                raise IoError(f'[FashionMNIST] {path} is not there: install Debian\'s dataset-fashion-mnist, or give '
                                         'the folder of the files as root')
         images, labels = map(read_idx, paths)
         if images.ndim != 3 or labels.ndim != 1 or images.shape[0] != labels.shape[0]:

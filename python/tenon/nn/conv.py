@@ -2,6 +2,7 @@
 import math
 
 from .._core import ops
+from ._check import check_tensor
 from .init import layer_default
 from .linear import check_size
 from .module import Module, Parameter
@@ -43,6 +44,7 @@ class _ConvBase(Module):
         self.bias = Parameter(layer_default((out_channels,), fan_in)) if bias else None
 
     def _check(self, x):
+        check_tensor(type(self).__name__, x)
         if x.ndim != self._dims + 2 or x.shape[1] != self.in_channels:
             raise ValueError(f'[{type(self).__name__}] x has shape {x.shape}, must be (N, {self.in_channels}'
                              + ', size' * self._dims + ')')

@@ -4,6 +4,7 @@ Each is an op of the library; help() of one gives its arguments. Those with seve
 """
 import tenon
 from .._core import ops
+from ._check import check_tensor
 
 relu = ops['relu']
 sigmoid = ops['sigmoid']
@@ -110,6 +111,7 @@ def nll_loss(log_probs, target, weight=None, reduction='mean', ignore_index=-100
 
 def _of_rank(fn, rank, name):
     def checked(x, *args, **kwargs):
+        check_tensor(name, x)
         if x.ndim != rank + 2:
             raise ValueError(f'[{name}] x has rank {x.ndim}, must be (N, C, {rank} more)')
         return fn(x, *args, **kwargs)

@@ -3,6 +3,7 @@ import math
 
 from .._core import ops
 from . import functional as F
+from ._check import check_tensor
 from .init import layer_default
 from .module import Module, Parameter
 
@@ -107,6 +108,7 @@ class Unflatten(Module):
         self.dim, self.unflattened_size = dim, tuple(unflattened_size)
 
     def forward(self, x):
+        check_tensor('Unflatten', x)
         dim = self.dim + x.ndim if self.dim < 0 else self.dim
         if not 0 <= dim < x.ndim:
             raise IndexError(f'[Unflatten] dim {self.dim} out of range for a tensor of rank {x.ndim}')

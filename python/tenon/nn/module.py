@@ -215,11 +215,13 @@ class Module:
 
     def get_submodule(self, path):
         """The module of a path such as "layers.0"; "" is this one."""
+        if not isinstance(path, str):
+            raise TypeError(f'[{type(self).__name__}] a path is a str, not {type(path).__name__}')
         found = self
         for name in path.split('.') if path else ():
             parts = dict(found.named_children())
             if name not in parts:
-                raise AttributeError(f'[{type(self).__name__}] no module "{path}": {type(found).__name__} has '
+                raise ValueError(f'[{type(self).__name__}] no module "{path}": {type(found).__name__} has '
                                      + (', '.join(parts) or 'no parts'))
             found = parts[name]
         return found

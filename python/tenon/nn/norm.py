@@ -1,6 +1,7 @@
 """Normalisations."""
 from .._core import ops
 from . import functional as F
+from ._check import check_tensor
 from .linear import check_size
 from .module import Module, Parameter
 
@@ -35,6 +36,7 @@ class BatchNorm(Module):
         self.register_buffer('running_var', _ones(shape) if track_running_stats else None)
 
     def forward(self, x):
+        check_tensor('BatchNorm', x)
         if x.ndim < 2 or x.shape[1] != self.num_features:
             raise ValueError(f'[BatchNorm] x has shape {x.shape}, must be (N, {self.num_features}, …)')
         return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.training, self.momentum,

@@ -1,5 +1,6 @@
 """Pooling and resampling over the dimensions behind (N, C); one class serves every number of them."""
 from . import functional as F
+from ._check import check_tensor
 from .module import Module
 
 
@@ -71,6 +72,7 @@ class Upsample(Module):
         self.scale_factor, self.mode, self.align_corners = scale_factor, mode, align_corners
 
     def forward(self, x):
+        check_tensor('Upsample', x)
         dims = x.ndim - 2
         factors = self.scale_factor if isinstance(self.scale_factor, (tuple, list)) else (self.scale_factor,) * dims
         if len(factors) != dims:

@@ -45,6 +45,8 @@ class Optimizer:
 
     def _check_options(self, options):
         where = type(self).__name__
+        if not isinstance(options, dict):
+            raise TypeError(f'[{where}] options are a dict, not {type(options).__name__}')
         for name, value in options.items():
             if name not in self._defaults:
                 raise TypeError(f'[{where}] no option is called {name!r}: ' + ', '.join(self._defaults))

@@ -109,7 +109,7 @@ def test_broken_idx_files(tmp_path, raw, message):
 
 
 def test_fashion_mnist(tmp_path):
-    with pytest.raises(FileNotFoundError, match='dataset-fashion-mnist'):
+    with pytest.raises(tenon.IoError, match='dataset-fashion-mnist'):
         data.FashionMNIST(tmp_path)
     for part, n in (('train', 3), ('t10k', 2)):
         (tmp_path / f'{part}-images-idx3-ubyte.gz').write_bytes(idx(8, (n, 28, 28), bytes([255]) * 784 * n, True))

@@ -30,7 +30,7 @@ def test_finds_parameters_buffers_and_parts():
     assert [path for path, _ in net.named_modules()] == ['', 'inner', 'layers', 'layers.0', 'layers.1']
     assert net.parameter_count() == 4 + 12 + 16 + 4
     assert net.get_submodule('layers.0') is net.layers[0]
-    with pytest.raises(AttributeError, match='no module "layers.7"'):
+    with pytest.raises(ValueError, match='no module "layers.7"'):
         net.get_submodule('layers.7')
     assert net(tenon.ones((2, 3))).shape == (2, 4)
     assert 'tied' not in net.state_dict()
