@@ -167,15 +167,19 @@ TN_RULE(like_first) {
     frame.set_integer(3, start);
     frame.set_integer(4, end);
     expected = Dims(x.sizes());
-    expected[dim] = (end - start + step - 1) / step;
+    expected[dim] = (end - start) / step + ((end - start) % step != 0 ? 1 : 0);
   } else {
     expected = Dims(frame.ints(2));
     frame.require(frame.ints(3).size() == expected.n, "{} strides for {} dimensions",
                   frame.ints(3).size(), expected.n);
     int64_t low = frame.integer(4), high = low;
     for (uint32_t d = 0; d < expected.n; ++d) {
-      const int64_t reach = frame.ints(3)[d] * std::max<int64_t>(expected[d] - 1, 0);
-      (reach < 0 ? low : high) += reach;
+      int64_t reach = 0;
+      frame.require(
+          !__builtin_mul_overflow(frame.ints(3)[d], std::max<int64_t>(expected[d] - 1, 0),
+                                  &reach) &&
+              !__builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high),
+          "strides {} are too large", format_shape(frame.ints(3)));
     }
     frame.require(count_elements(expected) == 0 || (low >= 0 && high < x.numel),
                   "elements {} to {} lie outside a tensor of {} elements", low, high, x.numel);

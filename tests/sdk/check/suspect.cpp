@@ -2,6 +2,7 @@
 // find. Without one it is right.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -186,7 +187,7 @@ Status copy_in(void*, uint32_t, void* stream, const void* src, void* buffer, uin
     if (faulty("copy_in_late"))
       return enqueue(stream, [=] { std::memcpy(at(buffer, offset), from, bytes); });
     enqueue(stream, [=, kept = std::vector<char>(from, from + bytes)] {
-      std::memcpy(at(buffer, offset), kept.data(), bytes);
+      std::copy(kept.begin(), kept.end(), at(buffer, offset));
     });
   });
 }
