@@ -28,17 +28,17 @@ T as(Number number) {
     return as<T>(number.real());
   else if constexpr (std::is_same_v<T, bool>)
     return number != 0;
+  else if constexpr (std::is_same_v<T, double> || is_complex_type<T>)
+    return T(static_cast<double>(number));
   else if constexpr (!std::is_integral_v<T>)
-    return T(
-        static_cast<std::conditional_t<sizeof(T) == 8 || sizeof(T) == 16, double, float>>(number));
+    return T(static_cast<float>(number));
   else if constexpr (std::is_integral_v<Number>)
     return static_cast<T>(number);
   else
     return static_cast<T>(to_integer(number));
 }
 
-template <class Number>
-void make(tn_view& view, tn_dtype dtype, Number number) {
+void begin(tn_view& view, tn_dtype dtype) {
   view.struct_size = sizeof(tn_view);
   view.dtype = dtype;
   view.ndim = 0;
@@ -48,6 +48,11 @@ void make(tn_view& view, tn_dtype dtype, Number number) {
   view.strides = nullptr;
   view.buffer = nullptr;
   view.offset = 0;
+}
+
+template <class Number>
+void make(tn_view& view, tn_dtype dtype, Number number) {
+  begin(view, dtype);
   visit(static_cast<DType>(dtype), [&]<class T>(T) {
     const T value = as<T>(number);
     std::memcpy(view.scalar, &value, sizeof(T));
@@ -77,6 +82,11 @@ void make_scalar_view(tn_view& view, tn_dtype dtype, const tn_value& number) {
 }
 
 void make_scalar_view(tn_view& view, tn_dtype dtype, const void* element, tn_dtype from) {
+  if (dtype == from) {  // exact, also the payload of a NaN and u64 beyond 2^63
+    begin(view, dtype);
+    std::memcpy(view.scalar, element, tn_dtype_size(dtype));
+    return;
+  }
   visit(static_cast<DType>(from), [&]<class T>(T) {
     std::conditional_t<std::is_same_v<T, bool>, uint8_t, T> value;
     std::memcpy(&value, element, sizeof value);
@@ -87,8 +97,6 @@ void make_scalar_view(tn_view& view, tn_dtype dtype, const void* element, tn_dty
     else
       make(view, dtype, static_cast<double>(value));
   });
-  // Exact, also the payload of a NaN and u64 beyond 2^63.
-  if (dtype == from) std::memcpy(view.scalar, element, tn_dtype_size(dtype));
 }
 
 }  // namespace tenon::core
