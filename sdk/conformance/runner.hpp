@@ -15,6 +15,9 @@ struct Options {
   bool brief = false;  // one dtype a sample, row-major and mixed layouts only
 };
 
+// Loads the plugin under test into the core. Throws Error where it has nothing to run on.
+Options options_for(Subject subject, bool brief = false);
+
 // What a run found. A failure says what to repeat: op, sample, dtype, layout, seed.
 struct Report {
   uint32_t cases = 0;

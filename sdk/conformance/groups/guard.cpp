@@ -53,12 +53,6 @@ std::string blocks_alive(uint64_t since) {
                                  (alive.op.empty() ? "" : ", the first of " + alive.op);
 }
 
-Options options_for(Subject subject) {
-  install_layer();
-  load_subject(subject);
-  return {Device(subject.device), subject.seed, true};
-}
-
 // ---- Faults
 
 struct Work {
@@ -173,7 +167,8 @@ constexpr const char* kTraining = "training step";
 std::vector<std::string> guard_units(const Claims& claims) { return claims.ops; }
 
 void run_guard(const Subject& subject, const std::string& unit, Sink& sink) {
-  const Options options = options_for(subject);
+  install_layer();
+  const Options options = options_for(subject, true);
   run_case(sink, unit, [&]() -> std::string {
     static_cast<void>(check_values(unit, options));  // plans and caches are made once
     tn_validate_clear();
@@ -192,7 +187,8 @@ std::vector<std::string> faults_units(const Claims& claims) {
 }
 
 void run_faults(const Subject& subject, const std::string& unit, Sink& sink) {
-  const Options options = options_for(subject);
+  install_layer();
+  const Options options = options_for(subject, true);
   const Work work = unit == kTraining ? training_work(options) : sample_work(unit, options);
   Injector injector(options.device);
   uint64_t allocations = 0;

@@ -259,13 +259,8 @@ std::vector<std::string> memory_units(const Claims&) {
 
 void run_memory(const Subject& subject, const std::string& unit, Sink& sink) {
   Stage stage(subject.path);
-  if (const std::string text = text_of(stage.start()); !text.empty())
-    throw Error(TN_INTERNAL, "start answered " + text);
-  const std::vector<RawDevice> devices = devices_of(stage);
-  if (devices.empty())
-    return sink.skip(unit, stage.types.empty()
-                               ? "the plugin has no device type of its own; the memory is another's"
-                               : "the plugin found no device");
+  const std::vector<RawDevice> devices = devices_for(
+      stage, unit, "the plugin has no device type of its own; the memory is another's", sink);
   for (const auto& [name, run] : areas())
     if (name == unit)
       for (const RawDevice& device : devices) run(device, subject.seed, sink);

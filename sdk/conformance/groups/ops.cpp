@@ -5,14 +5,15 @@
 #include "runner.hpp"
 
 namespace tenon::conformance {
-namespace {
 
-Options options_for(Subject subject, bool brief = false) {
+Options options_for(Subject subject, bool brief) {
   load_subject(subject);
   if (subject.device.empty())
     throw Error(TN_FAILED_PRECONDITION, "the plugin has neither a device nor a kernel for one");
   return {Device(subject.device), subject.seed, brief};
 }
+
+namespace {
 
 std::vector<Device> devices_of_type(Device device) {
   const auto type = [](Device each) { return each.id().substr(0, each.id().find(':')); };

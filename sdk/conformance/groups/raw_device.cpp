@@ -47,6 +47,16 @@ std::vector<RawDevice> devices_of(const Stage& stage) {
   return devices;
 }
 
+std::vector<RawDevice> devices_for(Stage& stage, const std::string& unit,
+                                   const std::string& no_type, Sink& sink) {
+  if (const std::string text = text_of(stage.start()); !text.empty())
+    throw Error(TN_INTERNAL, "start answered " + text);
+  std::vector<RawDevice> devices = devices_of(stage);
+  if (devices.empty())
+    sink.skip(unit, stage.types.empty() ? no_type : "the plugin found no device");
+  return devices;
+}
+
 RawStream::RawStream(const RawDevice& device) : device_(device) {
   const StagedType& type = device.type();
   if (type.has_streams)

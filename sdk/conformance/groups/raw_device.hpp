@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "stage.hpp"
+#include "suite.hpp"
 
 namespace tenon::conformance {
 
@@ -31,6 +32,10 @@ class RawDevice {
 
 // Every device of the plugin; at most two of a type.
 std::vector<RawDevice> devices_of(const Stage& stage);
+// The same of a plugin that is started first, for a unit that is skipped where there are none: `no_type` is the reason where the
+// plugin has no type of its own. Throws Error where it does not start.
+std::vector<RawDevice> devices_for(Stage& stage, const std::string& unit,
+                                   const std::string& no_type, Sink& sink);
 
 class RawStream {
  public:

@@ -240,12 +240,8 @@ std::vector<std::string> streams_units(const Claims&) {
 
 void run_streams(const Subject& subject, const std::string& unit, Sink& sink) {
   Stage stage(subject.path);
-  if (const std::string text = text_of(stage.start()); !text.empty())
-    throw Error(TN_INTERNAL, "start answered " + text);
-  const std::vector<RawDevice> devices = devices_of(stage);
-  if (devices.empty())
-    return sink.skip(unit, stage.types.empty() ? "the plugin has no device type of its own"
-                                               : "the plugin found no device");
+  const std::vector<RawDevice> devices =
+      devices_for(stage, unit, "the plugin has no device type of its own", sink);
   for (const RawDevice& device : devices)
     for (const auto& [name, run] : areas()) {
       if (name != unit) continue;
