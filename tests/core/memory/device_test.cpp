@@ -1,14 +1,12 @@
 #include <gtest/gtest.h>
 
 #include "fake_device.hpp"
+#include "outcome.hpp"
 
 namespace tenon::test {
 namespace {
 
 using namespace tenon::core;
-
-tn_str str(std::string_view text) { return {text.data(), text.size()}; }
-std::string text(tn_str value) { return {value.data, value.size}; }
 
 TEST(Device, TheHostIsAlwaysThere) {
   ASSERT_GE(tn_device_count(), 1u);
@@ -53,14 +51,12 @@ TEST(Device, AnUnknownNameListsWhatThereIs) {
   fake.add();
   for (const char* name : {"nothing", "cpu:1", "cpu:x", "cpu:", "", "found:1", "cpu:0:0", "CPU"}) {
     tn_device* found = nullptr;
-    tn_status* status = tn_device_find(str(name), &found);
-    EXPECT_EQ(tn_status_code(status), TN_NOT_FOUND) << name;
-    const std::string message = text(tn_status_message(status));
+    const auto [code, message] = take(tn_device_find(str(name), &found));
+    EXPECT_EQ(code, TN_NOT_FOUND) << name;
     EXPECT_NE(message.find("no device \"" + std::string(name) + "\""), std::string::npos)
         << message;
     EXPECT_NE(message.find("cpu:0"), std::string::npos) << message;
     EXPECT_NE(message.find("found:0"), std::string::npos) << message;
-    tn_status_release(status);
   }
   fake.remove();
 }

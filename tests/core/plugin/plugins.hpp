@@ -1,5 +1,4 @@
-// Helpers of the loader's tests: statuses as values, infos by path, temporary directories, forged
-// files.
+// Helpers of the loader's tests: infos by path, temporary directories, forged files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,27 +15,12 @@
 #include <string_view>
 #include <vector>
 
+#include "outcome.hpp"
 #include "tenon/tenon.h"
 
 namespace tenon::test {
 
 namespace fs = std::filesystem;
-
-inline tn_str str(std::string_view text) { return {text.data(), text.size()}; }
-inline std::string text(tn_str value) { return {value.data, value.size}; }
-
-struct Outcome {
-  uint32_t code = TN_OK;
-  std::string message;
-};
-inline Outcome take(tn_status* status) {
-  Outcome outcome{tn_status_code(status), text(tn_status_message(status))};
-  tn_status_release(status);
-  return outcome;
-}
-inline std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
-  return out << "code " << outcome.code << ": " << outcome.message;
-}
 
 inline fs::path built(std::string_view name) {
   return fs::path(TEST_PLUGINS) / ("broken_" + std::string(name) + ".so");

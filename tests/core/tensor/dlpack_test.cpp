@@ -5,21 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "outcome.hpp"
 #include "tenon/tenon.h"
 
 namespace tenon::test {
 namespace {
-
-struct Outcome {
-  uint32_t code;
-  std::string message;
-};
-Outcome take(tn_status* status) {
-  const tn_str text = tn_status_message(status);
-  Outcome outcome{tn_status_code(status), std::string(text.data, text.size)};
-  tn_status_release(status);
-  return outcome;
-}
 
 // A foreign tensor that counts how often it was given back.
 struct Foreign {

@@ -6,14 +6,6 @@
 namespace tenon::test {
 namespace {
 
-std::vector<float> step(const Tensor& start) {
-  Tensor x = start.clone().detach();
-  x.requires_grad_();
-  const Tensor y = mul(neg(x), add(x, x));
-  y.backward(start);
-  return read(add(x.detach(), x.grad()));
-}
-
 // With caching and without addresses, and the opposite.
 class Failing : public testing::TestWithParam<const char*> {
  protected:

@@ -5,15 +5,6 @@
 namespace tenon::test {
 namespace {
 
-// Forward, backward and an update, in kernels of the device.
-std::vector<float> step(const Tensor& start) {
-  Tensor x = start.clone().detach();
-  x.requires_grad_();
-  const Tensor y = mul(neg(x), add(x, x));
-  y.backward(start);
-  return read(add(x.detach(), x.grad()));
-}
-
 struct Faults : testing::Test {
   Device device;
   Tensor start;

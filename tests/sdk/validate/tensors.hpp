@@ -1,4 +1,4 @@
-// What these tests share: statuses as values, the backend's controls, tensors on its device.
+// What these tests share: the backend's controls, tensors on its device, a step of training.
 #pragma once
 
 #include <dlfcn.h>
@@ -10,27 +10,13 @@
 #include <vector>
 
 #include "faulty.hpp"
+#include "outcome.hpp"
 #include "tenon/plugin.h"
 #include "tenon/tenon.h"
 #include "tenon/tenon.hpp"
 
 namespace tenon::test {
 
-inline tn_str str(std::string_view text) { return {text.data(), text.size()}; }
-inline std::string text(tn_str value) { return {value.data, static_cast<size_t>(value.size)}; }
-
-struct Outcome {
-  uint32_t code = TN_OK;
-  std::string message;
-};
-inline Outcome take(tn_status* status) {
-  Outcome outcome{tn_status_code(status), text(tn_status_message(status))};
-  tn_status_release(status);
-  return outcome;
-}
-inline std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
-  return out << "code " << outcome.code << ": " << outcome.message;
-}
 // What a body of C++ calls comes to.
 template <class Body>
 Outcome outcome_of(Body&& body) {
@@ -77,6 +63,15 @@ inline std::vector<float> read(const Tensor& tensor) {
       take(tn_tensor_to_host(tensor.get(), values.data(), values.size() * sizeof(float)));
   if (outcome.code != TN_OK) throw Error(outcome.code, outcome.message);
   return values;
+}
+
+// Forward, backward and an update, in kernels of the device.
+inline std::vector<float> step(const Tensor& start) {
+  Tensor x = start.clone().detach();
+  x.requires_grad_();
+  const Tensor y = mul(neg(x), add(x, x));
+  y.backward(start);
+  return read(add(x.detach(), x.grad()));
 }
 
 inline tn_memory_stats stats_of(const Device& device) {
