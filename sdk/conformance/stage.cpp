@@ -7,12 +7,14 @@
 #include <cstring>
 #include <filesystem>
 
+#include "../copy_known.hpp"
 #include "card.hpp"
 
 namespace tenon::conformance {
 namespace {
 
 namespace fs = std::filesystem;
+using detail::copy_known;
 std::atomic<int64_t> g_live_statuses{0};
 
 tn_status* make_status(uint32_t code, tn_str message) {
@@ -22,15 +24,6 @@ tn_status* make_status(uint32_t code, tn_str message) {
 void release_status(tn_status* status) {
   if (status != nullptr) --g_live_statuses;
   tn_status_release(status);
-}
-
-template <class Table>
-Table copy_known(const Table* from) {
-  Table table{};
-  if (from != nullptr)
-    std::memcpy(static_cast<void*>(&table), from,
-                std::min<size_t>(from->struct_size, sizeof table));
-  return table;
 }
 
 tn_status* refusal(const Stage& stage) {

@@ -1,27 +1,17 @@
 #include "device.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <deque>
 
+#include "../copy_known.hpp"
+
 namespace tenon::validate {
+using detail::copy_known;
 namespace {
 
 std::deque<DeviceType>& types() {
   static auto& made = *new std::deque<DeviceType>;
   return made;
-}
-
-// As much of the plugin's table as both sides know.
-template <class Table>
-Table copy_known(const Table* from) {
-  Table table{};
-  if (from != nullptr)
-    std::memcpy(static_cast<void*>(&table), from,
-                std::min<size_t>(from->struct_size, sizeof table));
-  table.struct_size = sizeof table;
-  return table;
 }
 
 DeviceType& of(void* self) { return *static_cast<DeviceType*>(self); }
