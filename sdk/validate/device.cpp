@@ -322,24 +322,22 @@ void event_destroy(void* self, void* event) {
   type.events.erase(event);
 }
 
-tn_status* event_record(void* self, void* event, void* stream) {
+// A slot that puts an event onto a stream.
+template <auto kSlot>
+tn_status* enqueue_event(void* self, void* event, void* stream, const char* name) {
   DeviceType& type = of(self);
-  return slot(type, "stream.event_record", [&]() -> tn_status* {
+  return slot(type, name, [&]() -> tn_status* {
     if (!is_known(type.events, event, "event")) return unknown("event");
     const DeviceType::Use use(type, stream);
-    return use.known() ? cross([&] { return type.stream.event_record(type.self, event, stream); })
+    return use.known() ? cross([&] { return (type.stream.*kSlot)(type.self, event, stream); })
                        : unknown("stream");
   });
 }
-
+tn_status* event_record(void* self, void* event, void* stream) {
+  return enqueue_event<&tn_stream_table::event_record>(self, event, stream, "stream.event_record");
+}
 tn_status* event_wait(void* self, void* event, void* stream) {
-  DeviceType& type = of(self);
-  return slot(type, "stream.event_wait", [&]() -> tn_status* {
-    if (!is_known(type.events, event, "event")) return unknown("event");
-    const DeviceType::Use use(type, stream);
-    return use.known() ? cross([&] { return type.stream.event_wait(type.self, event, stream); })
-                       : unknown("stream");
-  });
+  return enqueue_event<&tn_stream_table::event_wait>(self, event, stream, "stream.event_wait");
 }
 
 tn_status* event_query(void* self, void* event, uint32_t* done) {
