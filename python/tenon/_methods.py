@@ -2,6 +2,7 @@
 from . import _core
 from ._core import Tensor, ops
 from ._creation import _place
+from ._errors import NotFoundError
 
 # Ops that also write into their first argument: x.add_(y).
 IN_PLACE = (
@@ -200,7 +201,7 @@ def _rebuild(kind, data, dtype, shape, device, requires_grad, state=None):
     if device != 'cpu':
         try:
             x = _place(x, None, device)
-        except _core_errors().NotFoundError:
+        except NotFoundError:
             pass  # made where there was such a device; here the host has it
     if kind is not Tensor:
         x = kind.__new__(kind, x)
@@ -209,11 +210,6 @@ def _rebuild(kind, data, dtype, shape, device, requires_grad, state=None):
     if state:
         x.__dict__.update(state)
     return x
-
-
-def _core_errors():
-    from . import _errors
-    return _errors
 
 
 def __reduce__(self):

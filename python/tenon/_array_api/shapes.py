@@ -2,6 +2,7 @@
 from .. import _core
 from .._core import Tensor, ops
 from .._creation import _check, _place
+from .._errors import OutOfRangeError
 from .dtypes import kind_of
 
 _reshape, _permute, _expand, _unsqueeze = ops['reshape'], ops['permute'], ops['expand'], ops['unsqueeze']
@@ -14,7 +15,7 @@ def dim_of(axis, ndim, name):
         raise TypeError(f'[{name}] axis must be an int, not {type(axis).__name__}')
     axis = axis.__index__()
     if not -ndim <= axis < ndim:
-        raise _core_errors().OutOfRangeError(f'[{name}] axis {axis} out of range for a tensor of rank {ndim}')
+        raise OutOfRangeError(f'[{name}] axis {axis} out of range for a tensor of rank {ndim}')
     return axis % ndim
 
 
@@ -24,11 +25,6 @@ def dims_of(axes, ndim, name):
     if len(set(found)) != len(found):
         raise ValueError(f'[{name}] an axis is given twice in {axes}')
     return found
-
-
-def _core_errors():
-    from .. import _errors
-    return _errors
 
 
 def check_all(tensors, name):

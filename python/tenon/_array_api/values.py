@@ -1,4 +1,5 @@
 """Elementwise, searching, sorting, statistical and linear algebra functions of the Array API that are more than one op."""
+import math
 from collections import namedtuple
 
 from .. import _core
@@ -228,13 +229,8 @@ def tensordot(x1, x2, /, *, axes=2):
     first, second = _axes_of(axes, x1, x2)
     left = [i for i in range(x1.ndim) if i not in first]
     right = [i for i in range(x2.ndim) if i not in second]
-    rows, inner, columns = 1, 1, 1
-    for i in left:
-        rows *= x1.shape[i]
-    for i in first:
-        inner *= x1.shape[i]
-    for i in right:
-        columns *= x2.shape[i]
+    rows, inner = math.prod(x1.shape[i] for i in left), math.prod(x1.shape[i] for i in first)
+    columns = math.prod(x2.shape[i] for i in right)
     out = ops['matmul'](_reshape(_permute(x1, left + first), (rows, inner)),
                         _reshape(_permute(x2, second + right), (inner, columns)))
     return _reshape(out, [x1.shape[i] for i in left] + [x2.shape[i] for i in right])
