@@ -8,48 +8,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "plugin/search.hpp"
+#include "plugin/verdicts.hpp"
 #include "status.hpp"
 
 namespace tenon::core {
 namespace {
 
-// The lines of a verdict, as tools/probe/ writes them: once to its output, once into the cache.
-enum Line : uint8_t { kKey, kHash, kUntil, kCode, kId, kVersion, kReason, kEnd, kLines };
-using Verdict = std::array<std::string, kLines>;
+using verdicts::Lines;
 
-// Nothing when the text is not a whole verdict on this key that still holds.
-std::optional<Verdict> parse(std::string_view text, const std::string& key) {
-  Verdict verdict;
-  for (std::string& line : verdict) {
-    const size_t end = text.find('\n');
-    if (end == text.npos) return std::nullopt;
-    line = text.substr(0, end);
-    text.remove_prefix(end + 1);
-  }
-  const int64_t until = std::atoll(verdict[kUntil].c_str());
-  if (verdict[kKey] != key || verdict[kEnd] != "end" || !text.empty() ||
-      (until != 0 && until < std::time(nullptr)))
-    return std::nullopt;
-  return verdict;
-}
-
-// Changes whenever the file does, or the core.
 std::string key_of(const std::string& library) {
   struct stat about {};
   if (stat(library.c_str(), &about) != 0) fail(TN_IO, "{}", std::strerror(errno));
-  return fmt::format("{}-{}.{}-{:x}-{:x}-{:x}-{:x}.{:x}-{:x}.{:x}", TENON_VERSION, TN_ABI_MAJOR,
-                     TN_ABI_MINOR, about.st_dev, about.st_ino, about.st_size, about.st_mtim.tv_sec,
-                     about.st_mtim.tv_nsec, about.st_ctim.tv_sec, about.st_ctim.tv_nsec);
+  return verdicts::key_of(about);
 }
 
 std::string cache_directory() {
@@ -59,26 +36,10 @@ std::string cache_directory() {
   return home != nullptr && *home == '/' ? std::string(home) + "/.cache/tenon/probe" : "";
 }
 
-bool is_ours(int descriptor, mode_t kind) {
-  struct stat about {};
-  return fstat(descriptor, &about) == 0 && (about.st_mode & S_IFMT) == kind &&
-         about.st_uid == geteuid() && (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
-// A file of the cache; empty when there is none, or somebody else could have written it.
 std::string read_cached(const std::string& directory, const std::string& name) {
-  std::string text(8192, '\0');
-  ssize_t bytes = 0;
-  const int folder = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (folder < 0) return {};
-  const int file = openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (file >= 0) {
-    if (is_ours(folder, S_IFDIR) && is_ours(file, S_IFREG))
-      bytes = read(file, text.data(), text.size());
-    close(file);
-  }
-  close(folder);
-  text.resize(bytes > 0 ? static_cast<size_t>(bytes) : 0);
+  const int folder = verdicts::open_directory(directory);
+  std::string text = verdicts::read_file(folder, name);
+  if (folder >= 0) close(folder);
   return text;
 }
 
@@ -135,18 +96,18 @@ std::string run(std::vector<std::string> words) {
 }  // namespace
 
 Probed probe(const std::string& library, const std::string& sha256) {
-  static auto& seen = *new std::map<std::string, Verdict>;  // of this process: fit ones, by key
+  static auto& seen = *new std::map<std::string, Lines>;  // of this process: fit ones, by key
   const char* given = environment("TENON_PROBE");
   const std::string_view mode = given == nullptr ? "" : given;
   const bool off = mode == "off" || is_probe();
   std::string key, hash, cache;
-  std::optional<Verdict> verdict;
+  std::optional<Lines> verdict;
   if (!off) {
     key = key_of(library);
     cache = cache_directory();
     if (const auto found = seen.find(key); found != seen.end()) verdict = found->second;
-    if (!verdict && mode != "again") verdict = parse(read_cached(cache, key), key);
-    hash = verdict ? (*verdict)[kHash] : hash_of(library);
+    if (!verdict && mode != "again") verdict = verdicts::parse(read_cached(cache, key), key);
+    hash = verdict ? (*verdict)[verdicts::kHash] : hash_of(library);
   } else if (!sha256.empty()) {
     hash = hash_of(library);
   }
@@ -156,15 +117,15 @@ Probed probe(const std::string& library, const std::string& sha256) {
   if (off) return {};
   if (!verdict) {
     const std::string program = mode.starts_with('/') ? given : probe_program();
-    verdict = parse(run({program, library, key, hash, cache}), key);
+    verdict = verdicts::parse(run({program, library, key, hash, cache}), key);
     if (!verdict)
       fail(TN_INTERNAL, "cannot be probed: {} gave no answer; TENON_PROBE=off loads without it",
            program);
   }
-  const auto code = static_cast<uint32_t>(std::atoi((*verdict)[kCode].c_str()));
-  if (code != TN_OK) fail(code, "{}", (*verdict)[kReason]);
+  const auto code = static_cast<uint32_t>(std::atoi((*verdict)[verdicts::kCode].c_str()));
+  if (code != TN_OK) fail(code, "{}", (*verdict)[verdicts::kReason]);
   seen.insert_or_assign(key, *verdict);
-  return {(*verdict)[kId], (*verdict)[kVersion]};
+  return {(*verdict)[verdicts::kId], (*verdict)[verdicts::kVersion]};
 }
 
 // The child program exports this function; no host does.

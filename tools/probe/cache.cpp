@@ -8,17 +8,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "plugin/verdicts.hpp"
+
 namespace tenon::probe {
 namespace {
 
 constexpr size_t kMostFiles = 512;  // some 2 MB
-constexpr size_t kMostBytes = 8192;
-
-bool is_ours(int descriptor, mode_t kind) {
-  struct stat about {};
-  return fstat(descriptor, &about) == 0 && (about.st_mode & S_IFMT) == kind &&
-         about.st_uid == geteuid() && (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
 
 // With its parents. Root makes none below another user's directory, who could not use it afterwards.
 void make(const std::string& directory) {
@@ -35,11 +30,7 @@ void make(const std::string& directory) {
 Cache::Cache(const std::string& directory) {
   if (directory.empty()) return;
   make(directory);
-  folder_ = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (folder_ >= 0 && !is_ours(folder_, S_IFDIR)) {
-    close(folder_);
-    folder_ = -1;
-  }
+  folder_ = verdicts::open_directory(directory);
 }
 
 Cache::~Cache() {
@@ -47,14 +38,7 @@ Cache::~Cache() {
 }
 
 std::string Cache::read(const std::string& name) const {
-  if (folder_ < 0) return {};
-  const int file = openat(folder_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (file < 0) return {};
-  std::string text(kMostBytes, '\0');
-  const ssize_t bytes = is_ours(file, S_IFREG) ? ::read(file, text.data(), text.size()) : 0;
-  close(file);
-  text.resize(bytes > 0 ? static_cast<size_t>(bytes) : 0);
-  return text;
+  return verdicts::read_file(folder_, name);
 }
 
 void Cache::write(const std::string& name, const std::string& text) const {

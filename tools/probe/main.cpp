@@ -4,13 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 
 #include "cache.hpp"
+#include "plugin/verdicts.hpp"
 #include "tenon/tenon.h"
 #include "verdict.hpp"
 
@@ -47,47 +47,23 @@ unsigned allowed_seconds() {
   return seconds < 1 ? 1 : seconds > 3600 ? 3600 : static_cast<unsigned>(seconds);
 }
 
-// The name under which a verdict on this content is kept: another core may judge differently.
-std::string name_of(const std::string& hash) {
-  uint32_t major = 0, minor = 0;
-  tn_str version{};
-  tn_version(&major, &minor, &version);
-  return hash + "-" + std::string(version.data, version.size) + "-" + std::to_string(major) + "." +
-         std::to_string(minor);
-}
-
 // The verdict kept for this content with its first line replaced, or nothing.
 std::string recall(const Cache& cache, const std::string& name, const std::string& key) {
   const std::string text = cache.read(name);
-  if (!text.starts_with(name + "\n") || !text.ends_with("\nend\n") ||
-      std::count(text.begin(), text.end(), '\n') != 8)
-    return {};
-  const size_t until = text.find('\n', name.size() + 1);
-  if (until == text.npos) return {};
-  const int64_t last = std::atoll(text.c_str() + until + 1);
-  return last != 0 && last < std::time(nullptr) ? "" : key + text.substr(name.size());
+  return verdicts::parse(text, name) ? key + text.substr(name.size()) : "";
 }
 
-// As libtenon makes it (core/plugin/probe.cpp); empty when there is no file.
+// Empty when there is no file.
 std::string key_of(const char* library, time_t& changed) {
   struct stat about {};
   if (stat(library, &about) != 0) return {};
   changed = about.st_ctime;
-  uint32_t major = 0, minor = 0;
-  tn_str version{};
-  tn_version(&major, &minor, &version);
-  char key[256];
-  std::snprintf(key, sizeof key, "%.*s-%u.%u-%jx-%jx-%jx-%jx.%lx-%jx.%lx",
-                static_cast<int>(version.size), version.data, major, minor, uintmax_t{about.st_dev},
-                uintmax_t{about.st_ino}, static_cast<uintmax_t>(about.st_size),
-                static_cast<uintmax_t>(about.st_mtim.tv_sec), about.st_mtim.tv_nsec,
-                static_cast<uintmax_t>(about.st_ctim.tv_sec), about.st_ctim.tv_nsec);
-  return key;
+  return verdicts::key_of(about);
 }
 
 std::string judge(const char* library, const std::string& key, const std::string& hash,
                   const Cache& cache) {
-  const std::string name = name_of(hash);
+  const std::string name = hash + "-" + verdicts::core_name();
   const char* mode = std::getenv("TENON_PROBE");
   std::string answer;
   if (mode == nullptr || std::strcmp(mode, "again") != 0) answer = recall(cache, name, key);

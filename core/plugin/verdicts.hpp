@@ -1,0 +1,86 @@
+// What libtenon and tenon-probe agree on: the lines of a verdict on a library, its name, and whose files are trusted.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tenon/tenon.h"
+
+namespace tenon::verdicts {
+
+enum Line : uint8_t { kKey, kHash, kUntil, kCode, kId, kVersion, kReason, kEnd, kLines };
+using Lines = std::array<std::string, kLines>;
+
+// Nothing when the text is not a whole verdict of this key that still holds.
+inline std::optional<Lines> parse(std::string_view text, std::string_view key) {
+  Lines lines;
+  for (std::string& line : lines) {
+    const size_t end = text.find('\n');
+    if (end == text.npos) return std::nullopt;
+    line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+  }
+  const int64_t until = std::atoll(lines[kUntil].c_str());
+  if (lines[kKey] != key || lines[kEnd] != "end" || !text.empty() ||
+      (until != 0 && until < std::time(nullptr)))
+    return std::nullopt;
+  return lines;
+}
+
+// Another core may judge differently.
+inline std::string core_name() {
+  uint32_t major = 0, minor = 0;
+  tn_str version{};
+  tn_version(&major, &minor, &version);
+  return std::string(version.data, version.size) + "-" + std::to_string(major) + "." +
+         std::to_string(minor);
+}
+
+// Changes whenever the file does, or the core.
+inline std::string key_of(const struct stat& file) {
+  char key[192];
+  std::snprintf(
+      key, sizeof key, "-%jx-%jx-%jx-%jx.%jx-%jx.%jx", uintmax_t{file.st_dev},
+      uintmax_t{file.st_ino}, static_cast<uintmax_t>(file.st_size),
+      static_cast<uintmax_t>(file.st_mtim.tv_sec), static_cast<uintmax_t>(file.st_mtim.tv_nsec),
+      static_cast<uintmax_t>(file.st_ctim.tv_sec), static_cast<uintmax_t>(file.st_ctim.tv_nsec));
+  return core_name() + key;
+}
+
+inline bool is_ours(int descriptor, mode_t kind) {
+  struct stat about {};
+  return fstat(descriptor, &about) == 0 && (about.st_mode & S_IFMT) == kind &&
+         about.st_uid == geteuid() && (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+// The directory of verdicts; -1 when there is none, or somebody else could write there.
+inline int open_directory(const std::string& path) {
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0 || is_ours(folder, S_IFDIR)) return folder;
+  close(folder);
+  return -1;
+}
+
+// A file there; empty when there is none, or somebody else could have written it.
+inline std::string read_file(int folder, const std::string& name) {
+  if (folder < 0) return {};
+  const int file = openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return {};
+  std::string text(8192, '\0');
+  const ssize_t bytes = is_ours(file, S_IFREG) ? read(file, text.data(), text.size()) : 0;
+  close(file);
+  text.resize(bytes > 0 ? static_cast<size_t>(bytes) : 0);
+  return text;
+}
+
+}  // namespace tenon::verdicts
