@@ -134,9 +134,10 @@ std::vector<Kind> forged_kinds() {
 
 // What only a loader can tell: a child process is one.
 std::vector<Kind> unloadable_kinds() {
+  const std::string needed = needed_by(good());
   return {
-      forged("missing_dependency", "libX.so.6: cannot open shared object",
-             [](std::string& b) { replace(b, "libc.so.6", "libX.so.6"); }),
+      forged("missing_dependency", missing(needed) + ": cannot open shared object",
+             [needed](std::string& b) { replace(b, needed, missing(needed)); }),
       forged("undefined_symbol", "undefined symbol: mallox",
              [](std::string& b) { replace(b, "malloc", "mallox"); }),
       forged("entry_elsewhere", "crashed in its query: SIG",

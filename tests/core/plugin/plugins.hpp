@@ -11,6 +11,8 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <regex>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,6 +81,19 @@ class Directory {
 inline std::string content_of(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// The name of a library that this one needs, "libc.so.6" or a sanitizer's, in its own bytes.
+inline std::string needed_by(const std::string& bytes) {
+  std::smatch found;
+  if (!std::regex_search(bytes, found, std::regex(R"(lib[a-z]+\.so\.[0-9]+)")))
+    throw std::runtime_error("it needs no library");
+  return found.str();
+}
+// The same name of one that is nowhere.
+inline std::string missing(std::string name) {
+  name[3] = 'X';
+  return name;
 }
 
 inline std::string sha256_of(const fs::path& path) {
