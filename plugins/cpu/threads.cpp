@@ -7,6 +7,19 @@
 #include <atomic>
 #include <exception>
 
+// ThreadSanitizer does not see into libgomp: it is told what the start and the end of a loop order, and then finds races of
+// the bodies. What the compiler makes of a loop reads the caller's frame before it can say so, and stays unseen.
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#define TENON_HAS_LOOP __attribute__((no_sanitize("thread")))
+#define TENON_RELEASE(address) __tsan_release(address)
+#define TENON_ACQUIRE(address) __tsan_acquire(address)
+#else
+#define TENON_HAS_LOOP
+#define TENON_RELEASE(address)
+#define TENON_ACQUIRE(address)
+#endif
+
 namespace tenon::cpu {
 
 namespace {
@@ -30,9 +43,15 @@ class Team {
   bool owner_;
 };
 
-// Keeps the first exception of a team, for the thread that called.
-class Failure {
+// A team's work: what its start and end order, and its first exception, for the thread that called.
+class Loop {
  public:
+  Loop() { TENON_RELEASE(&begin_); }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  // On each thread, around all it does.
+  void enter() { TENON_ACQUIRE(&begin_); }
+  void leave() { TENON_RELEASE(&end_); }
   template <class Body>
   void guard(Body&& body) noexcept {
     try {
@@ -41,13 +60,15 @@ class Failure {
       if (!failed_.exchange(true)) error_ = std::current_exception();
     }
   }
-  void rethrow() {
+  void finish() {
+    TENON_ACQUIRE(&end_);
     if (failed_.load()) std::rethrow_exception(error_);
   }
 
  private:
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;
+  [[maybe_unused]] char begin_ = 0, end_ = 0;
 };
 }  // namespace
 
@@ -64,14 +85,15 @@ void survive_fork() {
 
 namespace detail {
 
-void parallel_ranges(int64_t n, int64_t grain, void* context, RangeFn body) {
+TENON_HAS_LOOP void parallel_ranges(int64_t n, int64_t grain, void* context, RangeFn body) {
   Team team;
   if (!team) return body(context, 0, n);
   const int64_t pieces =
       std::min<int64_t>(omp_get_max_threads(), (n + grain - 1) / std::max<int64_t>(grain, 1));
-  Failure failure;
+  Loop loop;
 #pragma omp parallel num_threads(static_cast <int>(pieces))
   {
+    loop.enter();
     const int64_t count = omp_get_num_threads();
     const int64_t i = omp_get_thread_num();
     // Multiples of 64 elements, so that threads share no cache line and vectors stay whole; long
@@ -80,22 +102,28 @@ void parallel_ranges(int64_t n, int64_t grain, void* context, RangeFn body) {
     const int64_t units = (n + unit - 1) / unit;
     const int64_t begin = std::min(n, units * i / count * unit);
     const int64_t end = std::min(n, units * (i + 1) / count * unit);
-    if (begin < end) failure.guard([&] { body(context, begin, end); });
+    if (begin < end) loop.guard([&] { body(context, begin, end); });
+    loop.leave();
   }
-  failure.rethrow();
+  loop.finish();
 }
 
-void parallel_items(int64_t n, void* context, RangeFn body) {
+TENON_HAS_LOOP void parallel_items(int64_t n, void* context, RangeFn body) {
   Team team;
   if (!team || n < 2) {
     for (int64_t i = 0; i < n; ++i) body(context, i, i + 1);
     return;
   }
-  Failure failure;
-#pragma omp parallel for schedule(dynamic, 1) \
-    num_threads(static_cast <int>(std::min <int64_t>(omp_get_max_threads(), n)))
-  for (int64_t i = 0; i < n; ++i) failure.guard([&] { body(context, i, i + 1); });
-  failure.rethrow();
+  Loop loop;
+  const int64_t threads = std::min<int64_t>(omp_get_max_threads(), n);
+#pragma omp parallel num_threads(static_cast <int>(threads))
+  {
+    loop.enter();
+#pragma omp for schedule(dynamic, 1) nowait
+    for (int64_t i = 0; i < n; ++i) loop.guard([&] { body(context, i, i + 1); });
+    loop.leave();
+  }
+  loop.finish();
 }
 
 }  // namespace detail
