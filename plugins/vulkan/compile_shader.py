@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Compiles a shader for each way to compute, with addressed and with bound buffers, into a header of constants.
+
+    compile_shader.py --glslc glslc --compute F32,I32 shaders/unary.comp unary.hpp
+"""
+import argparse
+import pathlib
+import subprocess
+import tempfile
+
+COMPUTE = ["F32", "F64", "I32", "I64"]  # the order of Compute in shader.hpp
+
+
+def compile_one(glslc, source, defines):
+    with tempfile.NamedTemporaryFile(suffix=".spv") as out:
+        subprocess.run([glslc, "-O", "--target-env=vulkan1.2", "-fshader-stage=comp", *(f"-D{d}" for d in defines),
+                        str(source), "-o", out.name], check=True)
+        return pathlib.Path(out.name).read_bytes()
+
+
+def words_of(code):
+    numbers = [str(int.from_bytes(code[i:i + 4], "little")) for i in range(0, len(code), 4)]
+    return ",\n".join(",".join(numbers[i:i + 24]) for i in range(0, len(numbers), 24))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--glslc", required=True)
+    parser.add_argument("--compute", required=True, help="of " + ",".join(COMPUTE))
+    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("header", type=pathlib.Path)
+    args = parser.parse_args()
+    wanted = args.compute.split(",")
+    name = args.source.stem
+    arrays, entries = [], []
+    for compute in COMPUTE:
+        row = []
+        for bound in (False, True):
+            if compute not in wanted:
+                row.append("{}")
+                continue
+            code = compile_one(args.glslc, args.source, ["TN_" + compute] + (["TN_BOUND"] if bound else []))
+            array = f"k_{name}_{compute.lower()}{'_bound' if bound else ''}"
+            arrays.append(f"inline constexpr uint32_t {array}[] = {{\n{words_of(code)}}};\n")
+            row.append(f"{{{array}, sizeof {array}}}")
+        entries.append("{" + ", ".join(row) + "}")
+    args.header.write_text(
+        f"// Made of {args.source.name} by compile_shader.py.\n#pragma once\n\n#include \"shader.hpp\"\n\n"
+        "namespace tenon::vulkan::shaders {\n" + "".join(arrays) +
+        f"inline constexpr Shader {name} = {{\"{name}\", {{{', '.join(entries)}}}}};\n"
+        "}  // namespace tenon::vulkan::shaders\n")
+
+
+if __name__ == "__main__":
+    main()

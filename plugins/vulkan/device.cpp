@@ -1,0 +1,163 @@
+#include "device.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "stream.hpp"
+
+namespace tenon::vulkan {
+
+Device::Device(const Physical& physical, const Options& options)
+    : physical_(physical), options_(options), addresses_(physical.addresses && !options.descriptors) {
+  create();
+  const uint32_t most = physical.properties.limits.maxComputeWorkGroupInvocations;
+  group_size_ = most >= 256 ? 256 : 128;
+  memory_ = std::make_unique<Heap>(*this, kDeviceMemory);
+  uploads_ = std::make_unique<Heap>(*this, kUploadMemory);
+  read_backs_ = std::make_unique<Heap>(*this, kReadBackMemory);
+  pipelines_ = std::make_unique<Pipelines>(*this);
+}
+
+void Device::create() {
+  queue_count_ = std::min(physical_.queues, kMaxQueues);
+  const std::vector<float> priorities(queue_count_, 1.0f);
+  VkDeviceQueueCreateInfo queues{};
+  queues.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+  queues.queueFamilyIndex = physical_.queue_family;
+  queues.queueCount = queue_count_;
+  queues.pQueuePriorities = priorities.data();
+
+  VkPhysicalDeviceVulkan12Features f12{};
+  f12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  f12.timelineSemaphore = f12.storageBuffer8BitAccess = VK_TRUE;
+  f12.bufferDeviceAddress = addresses_ ? VK_TRUE : VK_FALSE;
+  VkPhysicalDeviceVulkan11Features f11{};
+  f11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+  f11.pNext = &f12;
+  f11.storageBuffer16BitAccess = VK_TRUE;
+  VkPhysicalDeviceFeatures2 features{};
+  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  features.pNext = &f11;
+  features.features.shaderInt64 = physical_.int64 ? VK_TRUE : VK_FALSE;
+  features.features.shaderFloat64 = physical_.float64 ? VK_TRUE : VK_FALSE;
+  features.features.robustBufferAccess = physical_.robust && options_.robust ? VK_TRUE : VK_FALSE;
+
+  const char* budget = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+  VkDeviceCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+  info.pNext = &features;
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queues;
+  info.enabledExtensionCount = physical_.budget ? 1 : 0;
+  info.ppEnabledExtensionNames = &budget;
+  check_vk(vkCreateDevice(physical_.handle, &info, nullptr, &handle_), "opening " + name());
+  volkLoadDeviceTable(&vk_, handle_);
+  for (uint32_t i = 0; i < queue_count_; ++i) vk_.vkGetDeviceQueue(handle_, physical_.queue_family, i, &queues_[i]);
+}
+
+Device::~Device() {
+  if (never_ != VK_NULL_HANDLE) {
+    VkSemaphoreSignalInfo signal{};
+    signal.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
+    signal.semaphore = never_;
+    signal.value = 1;
+    vk_.vkSignalSemaphore(handle_, &signal);
+  }
+  vk_.vkDeviceWaitIdle(handle_);
+  pipelines_.reset();
+  read_backs_.reset();
+  uploads_.reset();
+  memory_.reset();
+  vk_.vkDestroySemaphore(handle_, never_, nullptr);
+  vk_.vkDestroyDevice(handle_, nullptr);
+}
+
+void Device::lose(std::string_view why, const std::string& work) {
+  const std::lock_guard lock(mutex_);
+  if (!lost_) {
+    lost_reason_ = "[vulkan] " + name() + " " + std::string(why) + (work.empty() ? "" : " while it ran " + work) +
+                   "; its tensors are gone, other devices go on";
+    lost_ = true;
+  }
+  throw sdk::Error(TN_DEVICE_LOST, lost_reason_);
+}
+
+void Device::check_alive() const {
+  if (!lost_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(mutex_);
+  throw sdk::Error(TN_DEVICE_LOST, lost_reason_);
+}
+
+void Device::check(VkResult result, std::string_view what, const std::string& work) {
+  if (result == VK_ERROR_DEVICE_LOST) lose("was lost", work);
+  check_vk(result, what);
+}
+
+void Device::inject(Fault::Kind kind) {
+  if (options_.fault.kind != kind || ++injected_ != options_.fault.at) return;
+  if (kind == Fault::kMemory) fail_vk(VK_ERROR_OUT_OF_DEVICE_MEMORY, "allocating (a failure made on purpose)");
+  if (kind == Fault::kLost) lose("was lost (on purpose)", {});
+  VkSemaphoreTypeCreateInfo type{};
+  type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+  info.pNext = &type;
+  check_vk(vk_.vkCreateSemaphore(handle_, &info, nullptr, &never_), "creating a semaphore");
+}
+
+VkSemaphore Device::stuck() {
+  inject(Fault::kHang);
+  return never_;
+}
+
+void Device::submit(uint32_t queue, const VkSubmitInfo& info, const std::string& work) {
+  check_alive();
+  inject(Fault::kLost);
+  const std::lock_guard lock(queue_mutexes_[queue]);
+  check(vk_.vkQueueSubmit(queues_[queue], 1, &info, VK_NULL_HANDLE), "submitting", work);
+}
+
+void Device::wait(VkSemaphore timeline, uint64_t value, const std::string& work) {
+  check_alive();
+  VkSemaphoreWaitInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+  info.semaphoreCount = 1;
+  info.pSemaphores = &timeline;
+  info.pValues = &value;
+  const VkResult result = vk_.vkWaitSemaphores(handle_, &info, options_.timeout_ns);
+  if (result == VK_TIMEOUT)
+    lose("did not finish within " + std::to_string(options_.timeout_ns / 1'000'000'000) +
+             " s (TENON_VULKAN_TIMEOUT)", work);
+  check(result, "waiting", work);
+}
+
+uint64_t Device::reached(VkSemaphore timeline) {
+  uint64_t value = 0;
+  check(vk_.vkGetSemaphoreCounterValue(handle_, timeline, &value), "asking how far the device is");
+  return value;
+}
+
+void Device::add(const std::shared_ptr<Stream>& stream) {
+  const std::lock_guard lock(mutex_);
+  streams_.emplace(stream.get(), stream);
+}
+
+void Device::remove(Stream* stream) {
+  const std::lock_guard lock(mutex_);
+  streams_.erase(stream);
+}
+
+void Device::synchronize() {
+  std::vector<std::shared_ptr<Stream>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [pointer, weak] : streams_)
+      if (auto stream = weak.lock()) all.push_back(std::move(stream));
+  }
+  for (const auto& stream : all) stream->synchronize();
+  check_alive();
+  pipelines_->save_now_and_then();
+}
+
+}  // namespace tenon::vulkan

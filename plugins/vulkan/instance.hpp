@@ -1,0 +1,51 @@
+// The Vulkan loader, opened when it is first asked for, and the devices behind it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "options.hpp"
+#include "vk.hpp"
+
+namespace tenon::vulkan {
+
+// What a physical device is and can do, as far as this plugin asks.
+struct Physical {
+  VkPhysicalDevice handle = VK_NULL_HANDLE;
+  VkPhysicalDeviceProperties properties{};
+  VkPhysicalDeviceMemoryProperties memory{};
+  uint8_t pipeline_cache_id[VK_UUID_SIZE]{};
+  uint32_t subgroup_size = 1;
+  uint32_t queue_family = 0;
+  uint32_t queues = 1;
+  uint64_t timestamp_mask = 0;    // 0: the queue has no clock
+  VkDeviceSize largest_block = 0;  // bytes of one allocation
+  bool addresses = false;         // buffers have device addresses
+  bool int64 = false, float64 = false, robust = false, budget = false;
+  std::string pci_id;
+  uint64_t dtypes = 0;
+};
+
+class Instance {
+ public:
+  // Never throws for a missing driver: devices() is empty then, and reason() says why.
+  explicit Instance(const Options& options);
+  ~Instance();
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  const std::vector<Physical>& devices() const { return devices_; }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  bool create(const Options& options);
+  void enumerate();
+
+  VkInstance handle_ = VK_NULL_HANDLE;
+  VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
+  std::vector<Physical> devices_;
+  std::string reason_;
+};
+
+}  // namespace tenon::vulkan

@@ -1,0 +1,62 @@
+// How the families of kernels hand in what they have. To add a family: a file in ops/ that defines
+// `void add_NAME_kernels(KernelList& list)`, and its name in families.def and meson.build.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "launch.hpp"
+#include "tenon/plugin.hpp"
+
+namespace tenon::vulkan {
+
+struct KernelSpec {
+  std::string_view schema;                          // TN_SCHEMA_… of tenon/schemas.h
+  uint64_t dtypes = 0;                              // mask over the first tensor input after promotion
+  void (*run)(const tn_call& call, uint32_t code);  // may throw sdk::Error
+  uint32_t code = 0;                                // which op, where a function serves several
+  uint32_t flags = 0;                               // TN_KERNEL_…
+  // Beside what every kernel asks: dtypes the device has, and sizes that 32 bits count.
+  bool (*supports)(const tn_call& call, uint32_t code) = nullptr;
+  uint64_t (*scratch)(const tn_call& call, uint32_t code) = nullptr;
+  int32_t priority = 0;
+};
+
+class KernelList {
+ public:
+  void add(const KernelSpec& spec) { specs_.push_back(spec); }
+  const std::vector<KernelSpec>& specs() const { return specs_; }
+
+ private:
+  std::vector<KernelSpec> specs_;
+};
+
+#define FAMILY(name) void add_##name##_kernels(KernelList& list);
+#include "families.def"
+#undef FAMILY
+
+// Every kernel of the plugin, as the core takes them. Static.
+const std::vector<tn_kernel>& all_kernels();
+
+inline constexpr uint64_t kFloats = TN_MASK_HALF | TN_MASK(TN_DTYPE_F32);  // computed in f32
+inline constexpr uint64_t kDouble = TN_MASK(TN_DTYPE_F64);
+inline constexpr uint64_t kSmallInts = TN_MASK(TN_DTYPE_U8) | TN_MASK(TN_DTYPE_I8) | TN_MASK(TN_DTYPE_U16) |
+                                       TN_MASK(TN_DTYPE_I16) | TN_MASK(TN_DTYPE_I32);  // computed in i32
+inline constexpr uint64_t kLongInts = TN_MASK(TN_DTYPE_U32) | TN_MASK(TN_DTYPE_I64);   // computed in i64
+inline constexpr uint64_t kInts = kSmallInts | kLongInts;
+inline constexpr uint64_t kReals = kFloats | kDouble | kInts;
+inline constexpr uint64_t kAll = kReals | TN_MASK_BOOL;
+
+// Short hands for reading a call.
+using sdk::numel;
+inline const tn_view& input(const tn_call& call, uint32_t arg) { return *call.args[arg].as.view; }
+inline const tn_view* input_or_null(const tn_call& call, uint32_t arg) {
+  return call.args[arg].tag == TN_VALUE_VIEW ? call.args[arg].as.view : nullptr;
+}
+inline const tn_view& output(const tn_call& call, uint32_t k = 0) { return *call.outs[k]; }
+inline std::string_view text_arg(const tn_call& call, uint32_t arg) {
+  return {call.args[arg].as.str, call.args[arg].count};
+}
+inline double real_arg(const tn_call& call, uint32_t arg) { return sdk::Call(call).real(arg); }
+
+}  // namespace tenon::vulkan

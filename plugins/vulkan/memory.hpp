@@ -1,0 +1,72 @@
+// Memory of one kind, cut out of large blocks, so that the driver sees few allocations.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "vk.hpp"
+
+namespace tenon::vulkan {
+
+class Device;
+
+// One allocation of the driver, covered by one VkBuffer.
+struct Block {
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  VkDeviceSize size = 0;
+  VkDeviceAddress address = 0;  // 0 where buffers have none
+  char* mapped = nullptr;       // host memory only
+  std::map<VkDeviceSize, VkDeviceSize> gaps;  // offset → size of what is free
+};
+
+// What the core holds as a buffer handle: a stretch of a block.
+struct Buffer {
+  Block* block = nullptr;
+  VkDeviceSize offset = 0;  // in the block, a multiple of Heap::kAlignment
+  VkDeviceSize size = 0;
+  VkBuffer handle() const { return block->buffer; }
+  VkDeviceAddress address() const { return block->address + offset; }
+  char* mapped() const { return block->mapped + offset; }
+};
+
+// Which memory a heap takes: the first type that has all of `needed`, those with `wanted` before others.
+struct MemoryKind {
+  VkMemoryPropertyFlags needed;
+  VkMemoryPropertyFlags wanted;
+};
+inline constexpr MemoryKind kDeviceMemory{VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
+inline constexpr MemoryKind kUploadMemory{VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, 0};
+inline constexpr MemoryKind kReadBackMemory{VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+                                            VK_MEMORY_PROPERTY_HOST_CACHED_BIT};
+
+class Heap {
+ public:
+  // Above every alignment that Vulkan may ask of a bound buffer (VkPhysicalDeviceLimits, table 53: at most 256).
+  static constexpr VkDeviceSize kAlignment = 256;
+
+  Heap(Device& device, MemoryKind kind);
+  ~Heap();
+  Heap(const Heap&) = delete;
+  Heap& operator=(const Heap&) = delete;
+
+  // Throws sdk::Error (TN_OUT_OF_MEMORY) naming the sizes. [thread-safe]
+  Buffer* allocate(VkDeviceSize bytes);
+  // [thread-safe]
+  void free(Buffer* buffer) noexcept;
+
+ private:
+  Block& add_block(VkDeviceSize bytes);
+  void destroy(Block& block) noexcept;
+
+  Device& device_;
+  uint32_t type_ = 0;
+  bool visible_ = false;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+};
+
+}  // namespace tenon::vulkan

@@ -1,0 +1,75 @@
+#include "options.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include "tenon/barrier.hpp"
+
+namespace tenon::vulkan {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+bool flag(const char* name) {
+  const std::string value = variable(name);
+  if (value.empty() || value == "0") return false;
+  if (value == "1") return true;
+  sdk::fail(TN_INVALID_ARGUMENT, "[vulkan] ", name, " is '", value, "'; set it to 0 or 1");
+}
+
+uint64_t number(std::string_view text, const char* name) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value == 0)
+    sdk::fail(TN_INVALID_ARGUMENT, "[vulkan] ", name, ": '", std::string(text),
+              "' is no positive whole number");
+  return value;
+}
+
+Fault fault() {
+  const char* name = "TENON_VULKAN_FAULT";
+  const std::string value = variable(name);
+  if (value.empty()) return {};
+  const size_t colon = value.find(':');
+  const std::string kind = value.substr(0, colon);
+  Fault made;
+  if (kind == "lost") made.kind = Fault::kLost;
+  if (kind == "hang") made.kind = Fault::kHang;
+  if (kind == "memory") made.kind = Fault::kMemory;
+  if (made.kind == Fault::kNone || colon == std::string::npos)
+    sdk::fail(TN_INVALID_ARGUMENT, "[vulkan] ", name, " is '", value,
+              "'; set it to lost:N, hang:N or memory:N");
+  made.at = number(std::string_view(value).substr(colon + 1), name);
+  return made;
+}
+
+// Beside other programs' caches, where the user has a place for them.
+std::string cache_directory() {
+  if (std::getenv("TENON_VULKAN_CACHE") != nullptr) return variable("TENON_VULKAN_CACHE");
+  if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty() && base[0] == '/')
+    return base + "/tenon/vulkan";
+  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/tenon/vulkan";
+  return {};
+}
+
+}  // namespace
+
+Options read_options() {
+  Options options;
+  options.descriptors = flag("TENON_VULKAN_DESCRIPTORS");
+  options.robust = flag("TENON_VULKAN_ROBUST");
+  options.validation = variable("TENON_VULKAN_VALIDATION");
+  if (const std::string& v = options.validation; !v.empty() && v != "core" && v != "sync" && v != "gpu")
+    sdk::fail(TN_INVALID_ARGUMENT, "[vulkan] TENON_VULKAN_VALIDATION is '", v, "'; set it to core, sync or gpu");
+  options.cache = cache_directory();
+  const std::string seconds = variable("TENON_VULKAN_TIMEOUT");
+  options.timeout_ns = (seconds.empty() ? 120 : number(seconds, "TENON_VULKAN_TIMEOUT")) * 1'000'000'000;
+  options.fault = fault();
+  return options;
+}
+
+}  // namespace tenon::vulkan

@@ -1,0 +1,23 @@
+// What compile_shader.py makes of a file in shaders/: one module for each way to compute and to reach memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tenon::vulkan {
+
+// In what a module computes; what it reads and writes is converted. Names as in shaders/tenon.glsl.
+enum class Compute : uint32_t { kF32, kF64, kI32, kI64, kCount };
+
+struct ShaderModule {
+  const uint32_t* words = nullptr;
+  size_t bytes = 0;
+};
+
+struct Shader {
+  const char* name;
+  // [compute][0: buffers have addresses, 1: they are bound]
+  ShaderModule modules[static_cast<size_t>(Compute::kCount)][2];
+};
+
+}  // namespace tenon::vulkan

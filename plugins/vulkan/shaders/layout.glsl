@@ -1,0 +1,29 @@
+// Elementwise shaders: where an element lies in each operand. Constants and words as run_elementwise() of elementwise.hpp gives
+// them; TN_OPERANDS is how many there are, the output included.
+layout(constant_id = 1) const uint CODE = 0;
+layout(constant_id = 2) const uint NDIM = 0;  // 0: every operand is flat, with a step of 1 or 0
+layout(constant_id = 3) const uint OUT = 11;
+layout(constant_id = 4) const uint IN1 = 11;
+layout(constant_id = 5) const uint IN2 = 11;
+layout(constant_id = 6) const uint IN3 = 11;
+const uint WORDS = 5;  // attributes begin here
+
+struct Place { uint at[TN_OPERANDS]; };
+
+Place place_of(uint i) {
+  Place p;
+  if (NDIM == 0) {
+    for (uint k = 0; k < TN_OPERANDS; ++k) p.at[k] = i * push.word[1 + k];
+    return p;
+  }
+  for (uint k = 0; k < TN_OPERANDS; ++k) p.at[k] = table(NDIM + k);
+  for (uint d = NDIM; d-- > 0;) {
+    const uint size = table(d), at = i % size;
+    i /= size;
+    for (uint k = 0; k < TN_OPERANDS; ++k) p.at[k] += at * table(NDIM + TN_OPERANDS + k * NDIM + d);
+  }
+  return p;
+}
+
+#define FOR_EACH_ELEMENT(i) \
+  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x)

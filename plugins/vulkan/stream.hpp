@@ -1,0 +1,124 @@
+// A stream: work is recorded into large command buffers, submitted in batches, and counted on a timeline semaphore.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "memory.hpp"
+#include "pipelines.hpp"
+#include "ring.hpp"
+
+namespace tenon::vulkan {
+
+// A stretch of memory that a command reads or writes.
+struct Use {
+  const Block* block;
+  VkDeviceSize begin, end;  // in the block
+  bool write;
+};
+
+// One dispatch, as launch.hpp builds it.
+struct Dispatch {
+  PipelineKey key;
+  uint32_t groups[3] = {1, 1, 1};
+  struct Slot {
+    const Buffer* buffer = nullptr;  // NULL: bytes of `local`
+    VkDeviceSize offset = 0;         // in the buffer, or in `local`
+    VkDeviceSize bytes = 0;          // what is touched, from `offset`
+    bool write = false;
+  } slots[kSlots];
+  uint32_t slot_count = 0;
+  uint32_t words[kWords] = {};
+  // Parameters that do not fit into words: layouts, host scalars.
+  static constexpr uint32_t kLocal = 1536;
+  alignas(16) std::byte local[kLocal];
+  uint32_t local_size = 0;
+};
+
+class Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  static std::shared_ptr<Stream> create(Device& device);
+  explicit Stream(Device& device);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  Device& device() const { return device_; }
+
+  // Each records and returns; [stream-ordered].
+  void dispatch(const Dispatch& dispatch);
+  void copy_in(const void* from, const Buffer& to, VkDeviceSize offset, VkDeviceSize bytes);
+  void copy_out(const Buffer& from, VkDeviceSize offset, void* to, VkDeviceSize bytes);
+  void copy_within(const Buffer& from, VkDeviceSize from_offset, const Buffer& to, VkDeviceSize to_offset,
+                   VkDeviceSize bytes);
+  // A pattern of 4 bytes over whole words.
+  void fill_words(const Buffer& to, VkDeviceSize offset, VkDeviceSize bytes, uint32_t pattern);
+
+  // The timeline's value once everything recorded so far is done; notes the time in `clock` where it is given.
+  uint64_t mark(VkQueryPool clock);
+  // What is recorded later waits for the other stream. [stream-ordered]
+  void wait_for(const std::shared_ptr<Stream>& other, uint64_t value);
+
+  // Submits what is recorded. [thread-safe]
+  void flush();
+  // Whether the value was reached; waits for it. [thread-safe]
+  bool reached(uint64_t value);
+  void wait(uint64_t value);
+  void synchronize();
+
+ private:
+  struct ReadBack {
+    void* to;
+    const char* from;
+    size_t bytes;
+  };
+  struct Batch {
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    VkDescriptorPool sets = VK_NULL_HANDLE;
+    uint64_t value = 0;
+    uint32_t ops = 0;
+    uint32_t bound = 0;  // sets taken from the pool
+    uint64_t upload_end = 0, read_back_end = 0;
+    std::vector<ReadBack> read_backs;
+    std::vector<Buffer*> kept;  // freed when the batch is done
+    std::vector<std::pair<std::shared_ptr<Stream>, uint64_t>> waits;
+    const Shader* last = nullptr;
+  };
+
+  // All of these with the lock held.
+  Batch& open();
+  void use(const Use* uses, uint32_t count);
+  void barrier();
+  void recorded(const Shader* shader);
+  void submit();
+  void reap(uint64_t value);
+  void retire(Batch& batch);
+  void wait_oldest();
+  VkDeviceSize upload_space(VkDeviceSize bytes);
+  VkDeviceSize read_back_space(VkDeviceSize bytes);
+  void bind(const Dispatch& dispatch, VkDeviceSize local);
+  VkCommandBuffer new_commands();
+  VkDescriptorPool new_sets();
+  std::string work_of(const Batch& batch) const;
+
+  Device& device_;
+  std::mutex mutex_;
+  uint32_t queue_ = 0;
+  VkSemaphore timeline_ = VK_NULL_HANDLE;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  uint64_t submitted_ = 0;  // the last value given to the queue
+  uint64_t done_ = 0;       // the last value seen
+  bool is_open_ = false;
+  Batch current_;
+  std::deque<Batch> running_;
+  std::vector<VkCommandBuffer> free_commands_;
+  std::vector<VkDescriptorPool> free_sets_;
+  std::vector<Use> touched_;  // since the last barrier
+  Ring uploads_, read_backs_;
+  VkPipeline bound_ = VK_NULL_HANDLE;
+};
+
+}  // namespace tenon::vulkan
