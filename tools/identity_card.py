@@ -50,6 +50,8 @@ def main():
     parser.add_argument("--min-host-minor", type=int)
     parser.add_argument("--cpu-features", nargs="*", help="without which the library must not be opened")
     parser.add_argument("--needs", nargs="*", help="native libraries, for the message when one is missing")
+    parser.add_argument("--only-devices", action="store_true", default=None,
+                        help="it brings devices of its own and nothing for others: opened when a device is asked for")
     parser.add_argument("--sha256", action="store_true", help="another content of the library is refused; not for a build tree, "
                                                               "where the library may be linked again without its card")
     parser.add_argument("--out", type=pathlib.Path, required=True)
@@ -78,6 +80,8 @@ def main():
         "cpu_features": field("cpu_features", []),
         "needs": field("needs", []),
     }
+    if field("only_devices", False):
+        card["only_devices"] = True
     if options.sha256:
         card["sha256"] = sha256(options.library)
     options.out.write_text(json.dumps(card, indent=2) + "\n")

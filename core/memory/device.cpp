@@ -198,7 +198,7 @@ tn_status* synchronize(tn_device& device) {
 tn_device& host_device() { return *registry().host; }
 
 std::vector<tn_device*> devices() {
-  ensure_discovered();
+  ensure_devices();
   std::vector<tn_device*> live;
   const std::lock_guard lock(registry().mutex);
   for (tn_device* device : registry().devices)
@@ -210,7 +210,7 @@ tn_device& find_device(std::string_view name) {
   if (name == "auto") return *tn_device_best(nullptr, nullptr);
   tn_device* found = find_exact(name);
   if (found == nullptr) {  // the host is found without looking for plugins
-    ensure_discovered();
+    ensure_devices();
     found = find_exact(name);
   }
   if (found == nullptr) no_such_device(name);

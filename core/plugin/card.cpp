@@ -67,6 +67,9 @@ Card read_card(const std::string& path) {
     card.min_host_minor = abi.contains("min_host_minor") ? number(abi, "min_host_minor") : 0;
     card.cpu_features = list(parsed, "cpu_features");
     card.needs = list(parsed, "needs");
+    card.only_devices =
+        parsed.contains("only_devices") &&
+        field(parsed, "only_devices", json::value_t::boolean, "true or false").get<bool>();
     if (parsed.contains("sha256")) card.sha256 = text(parsed, "sha256");
     if (!card.sha256.empty() &&
         (card.sha256.size() != 64 ||

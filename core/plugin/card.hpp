@@ -15,7 +15,8 @@ struct Card {
   uint32_t abi_major = 0;
   uint32_t min_host_minor = 0;
   std::vector<std::string> cpu_features;  // without which the library must not be opened
-  std::vector<std::string> needs;         // native libraries, for the message when one is missing
+  bool only_devices = false;       // nothing for other devices: opened when a device is asked for
+  std::vector<std::string> needs;  // native libraries, for the message when one is missing
 };
 
 // Throws Error(TN_DATA_LOSS) that names the field.

@@ -5,6 +5,8 @@
 #include <deque>
 #include <filesystem>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "dispatch/disabled.hpp"
 #include "dispatch/op.hpp"
@@ -22,11 +24,17 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::string_view kCardSuffix = ".tenon.json";
 
+struct Candidate {
+  Plugin* plugin;
+  Card card;
+};
+
 struct List {
   std::mutex mutex;
   std::deque<Plugin> plugins;
   std::set<std::string, std::less<>> strings;  // what infos point at, for good
   std::set<std::string> scanned;               // directories
+  std::vector<Candidate> waiting;              // until a device is asked for
 };
 List& list() {
   static auto& made = *new List;
@@ -126,11 +134,6 @@ void load_explicitly(std::string_view given) {
 // ---- Scanning
 // -----------------------------------------------------------------------------------------------------------------
 
-struct Candidate {
-  Plugin* plugin;
-  Card card;
-};
-
 bool is_world_writable(const fs::path& path) {
   std::error_code error;
   const fs::perms allowed = fs::status(path, error).permissions();
@@ -195,6 +198,31 @@ void order_builds(std::vector<Candidate>& found, size_t first) {
   });
 }
 
+// A plugin may add kernels to a device that another one brings: tries again for as long as something new was loaded. Returns those
+// whose device never came.
+std::vector<Candidate> load_all(std::vector<Candidate> waiting) {
+  for (bool progress = true; progress && !waiting.empty();) {
+    progress = false;
+    std::vector<Candidate> again;
+    for (Candidate& candidate : waiting) {
+      if (candidate.plugin->state == TN_PLUGIN_LOADED) continue;  // by its path, meanwhile
+      tn_status* status = try_load(*candidate.plugin, &candidate.card);
+      progress = progress || status == nullptr;
+      if (status != nullptr && candidate.plugin->wants_device_type)
+        again.push_back(std::move(candidate));
+      tn_status_release(status);
+    }
+    waiting = std::move(again);
+  }
+  return waiting;
+}
+
+void put_off(Candidate&& candidate) {
+  set_outcome(*candidate.plugin, TN_PLUGIN_REFUSED, candidate.card.id, candidate.card.version,
+              "is opened when a device is first asked for");
+  list().waiting.push_back(std::move(candidate));
+}
+
 void scan() {
   std::vector<Candidate> waiting;
   for (const Place& place : search_places()) {
@@ -207,20 +235,20 @@ void scan() {
     collect(place, waiting);
     order_builds(waiting, first);
   }
-  // A plugin may add kernels to a device that another one brings: try again for as long as
-  // something new was loaded.
-  for (bool progress = true; progress && !waiting.empty();) {
-    progress = false;
-    std::vector<Candidate> again;
-    for (Candidate& candidate : waiting) {
-      tn_status* status = try_load(*candidate.plugin, &candidate.card);
-      progress = progress || status == nullptr;
-      if (status != nullptr && candidate.plugin->wants_device_type)
-        again.push_back(std::move(candidate));
-      tn_status_release(status);
-    }
-    waiting = std::move(again);
-  }
+  const auto now = std::stable_partition(waiting.begin(), waiting.end(),
+                                         [](const auto& one) { return !one.card.only_devices; });
+  for (auto later = now; later != waiting.end(); ++later) put_off(std::move(*later));
+  waiting.erase(now, waiting.end());
+  for (Candidate& candidate : load_all(std::move(waiting)))
+    if (!list().waiting.empty()) list().waiting.push_back(std::move(candidate));
+  plugins::g_waiting.store(!list().waiting.empty(), std::memory_order_release);
+  if (list().waiting.empty()) warn_of_unused_disables();
+}
+
+void load_put_off() {
+  if (list().waiting.empty()) return;
+  load_all(std::exchange(list().waiting, {}));
+  plugins::g_waiting.store(false, std::memory_order_release);
   warn_of_unused_disables();
 }
 
@@ -239,6 +267,7 @@ tn_status* with_loader(const char* function, Body&& body) {
 namespace plugins {
 
 std::atomic<bool> g_discovered{false};
+std::atomic<bool> g_waiting{false};
 
 void discover_now() {
   if (is_loading_here() || is_probe()) return;
@@ -250,6 +279,11 @@ void discover_now() {
   }));
 }
 
+void load_waiting() {
+  if (is_loading_here() || is_probe()) return;
+  tn_status_release(with_loader("discovery", [] { load_put_off(); }));
+}
+
 }  // namespace plugins
 }  // namespace tenon::core
 
@@ -258,6 +292,7 @@ using namespace tenon::core;
 tn_status* tn_plugins_discover(void) {
   return with_loader("tn_plugins_discover", [] {
     scan();
+    load_put_off();
     plugins::g_discovered.store(true, std::memory_order_release);
   });
 }

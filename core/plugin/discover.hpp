@@ -7,7 +7,9 @@ namespace tenon::core {
 
 namespace plugins {
 extern std::atomic<bool> g_discovered;
+extern std::atomic<bool> g_waiting;  // some are put off until a device is asked for
 void discover_now();
+void load_waiting();
 }  // namespace plugins
 
 // Scans the plugin directories once per process. Afterwards it costs one load. Any thread may call it; others wait until the
@@ -15,6 +17,13 @@ void discover_now();
 inline void ensure_discovered() {
   if (!plugins::g_discovered.load(std::memory_order_acquire)) [[unlikely]]
     plugins::discover_now();
+}
+
+// The same, for those who ask for devices: opens also the plugins that bring nothing else, as their drivers take long to load.
+inline void ensure_devices() {
+  ensure_discovered();
+  if (plugins::g_waiting.load(std::memory_order_acquire)) [[unlikely]]
+    plugins::load_waiting();
 }
 
 }  // namespace tenon::core

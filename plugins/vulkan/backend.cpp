@@ -79,7 +79,8 @@ void Backend::info(uint32_t index, tn_device_info* out) {
 void Backend::synchronize(uint32_t index) {
   {
     const std::lock_guard lock(mutex_);
-    if (index < devices_.size() && devices_[index] == nullptr) return;  // nothing was ever asked of it
+    if (index < devices_.size() && devices_[index] == nullptr)
+      return;  // nothing was ever asked of it
   }
   device(index).synchronize();
 }
@@ -93,7 +94,9 @@ void Backend::allocate(uint32_t index, uint64_t bytes, void** buffer, void** add
   *address = nullptr;
 }
 
-void Backend::free(uint32_t index, void* buffer) { device(index).memory().free(static_cast<Buffer*>(buffer)); }
+void Backend::free(uint32_t index, void* buffer) {
+  device(index).memory().free(static_cast<Buffer*>(buffer));
+}
 
 Stream& Backend::own_stream(uint32_t index) {
   Device& on = device(index);
@@ -113,25 +116,31 @@ void Backend::on_stream(uint32_t index, void* stream, Fn&& record) {
   own.synchronize();
 }
 
-void Backend::copy_in(uint32_t index, void* stream, const void* from, void* buffer, uint64_t offset, uint64_t bytes) {
-  on_stream(index, stream, [&](Stream& on) { on.copy_in(from, *static_cast<Buffer*>(buffer), offset, bytes); });
+void Backend::copy_in(uint32_t index, void* stream, const void* from, void* buffer, uint64_t offset,
+                      uint64_t bytes) {
+  on_stream(index, stream,
+            [&](Stream& on) { on.copy_in(from, *static_cast<Buffer*>(buffer), offset, bytes); });
 }
 
-void Backend::copy_out(uint32_t index, void* stream, void* buffer, uint64_t offset, void* to, uint64_t bytes) {
-  on_stream(index, stream, [&](Stream& on) { on.copy_out(*static_cast<Buffer*>(buffer), offset, to, bytes); });
+void Backend::copy_out(uint32_t index, void* stream, void* buffer, uint64_t offset, void* to,
+                       uint64_t bytes) {
+  on_stream(index, stream,
+            [&](Stream& on) { on.copy_out(*static_cast<Buffer*>(buffer), offset, to, bytes); });
 }
 
-void Backend::copy_within(uint32_t index, void* stream, void* from, uint64_t from_offset, void* to, uint64_t to_offset,
-                          uint64_t bytes) {
+void Backend::copy_within(uint32_t index, void* stream, void* from, uint64_t from_offset, void* to,
+                          uint64_t to_offset, uint64_t bytes) {
   on_stream(index, stream, [&](Stream& on) {
-    on.copy_within(*static_cast<Buffer*>(from), from_offset, *static_cast<Buffer*>(to), to_offset, bytes);
+    on.copy_within(*static_cast<Buffer*>(from), from_offset, *static_cast<Buffer*>(to), to_offset,
+                   bytes);
   });
 }
 
-void Backend::fill(uint32_t index, void* stream, void* buffer, uint64_t offset, uint64_t bytes, const void* pattern,
-                   uint32_t pattern_size) {
-  on_stream(index, stream,
-            [&](Stream& on) { vulkan::fill(on, *static_cast<Buffer*>(buffer), offset, bytes, pattern, pattern_size); });
+void Backend::fill(uint32_t index, void* stream, void* buffer, uint64_t offset, uint64_t bytes,
+                   const void* pattern, uint32_t pattern_size) {
+  on_stream(index, stream, [&](Stream& on) {
+    vulkan::fill(on, *static_cast<Buffer*>(buffer), offset, bytes, pattern, pattern_size);
+  });
 }
 
 // ---- Streams and events -------------------------------------------------------------------------------------------------
@@ -152,8 +161,9 @@ void Backend::event_create(uint32_t index, void** event) {
     info.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
     info.queryType = VK_QUERY_TYPE_TIMESTAMP;
     info.queryCount = 1;
-    made->device->check(made->device->vk().vkCreateQueryPool(made->device->handle(), &info, nullptr, &made->clock),
-                        "creating a clock");
+    made->device->check(
+        made->device->vk().vkCreateQueryPool(made->device->handle(), &info, nullptr, &made->clock),
+        "creating a clock");
   }
   *event = made.release();
 }
@@ -205,15 +215,17 @@ void Backend::event_elapsed(void* start, void* end, double* seconds) {
     const std::lock_guard lock(event.mutex);
     if (event.clock == VK_NULL_HANDLE)
       sdk::fail(TN_UNIMPLEMENTED, "[vulkan] ", event.device->name(), " has no clock for its queue");
-    if (event.stream == nullptr) sdk::fail(TN_FAILED_PRECONDITION, "[vulkan] the event was never recorded");
-    event.device->check(event.device->vk().vkGetQueryPoolResults(event.device->handle(), event.clock, 0, 1, sizeof(uint64_t),
-                                                                 &ticks[i], sizeof(uint64_t),
-                                                                 VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
+    if (event.stream == nullptr)
+      sdk::fail(TN_FAILED_PRECONDITION, "[vulkan] the event was never recorded");
+    event.device->check(event.device->vk().vkGetQueryPoolResults(
+                            event.device->handle(), event.clock, 0, 1, sizeof(uint64_t), &ticks[i],
+                            sizeof(uint64_t), VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
                         "reading a clock");
   }
   const Physical& p = events[0]->device->physical();
   const uint64_t passed = (ticks[1] - ticks[0]) & p.timestamp_mask;
-  *seconds = static_cast<double>(passed) * static_cast<double>(p.properties.limits.timestampPeriod) * 1e-9;
+  *seconds =
+      static_cast<double>(passed) * static_cast<double>(p.properties.limits.timestampPeriod) * 1e-9;
 }
 
 }  // namespace tenon::vulkan

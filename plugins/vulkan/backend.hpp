@@ -36,12 +36,14 @@ class Backend {
 
   void allocate(uint32_t index, uint64_t bytes, void** buffer, void** address);
   void free(uint32_t index, void* buffer);
-  void copy_in(uint32_t index, void* stream, const void* from, void* buffer, uint64_t offset, uint64_t bytes);
-  void copy_out(uint32_t index, void* stream, void* buffer, uint64_t offset, void* to, uint64_t bytes);
-  void copy_within(uint32_t index, void* stream, void* from, uint64_t from_offset, void* to, uint64_t to_offset,
-                   uint64_t bytes);
-  void fill(uint32_t index, void* stream, void* buffer, uint64_t offset, uint64_t bytes, const void* pattern,
-            uint32_t pattern_size);
+  void copy_in(uint32_t index, void* stream, const void* from, void* buffer, uint64_t offset,
+               uint64_t bytes);
+  void copy_out(uint32_t index, void* stream, void* buffer, uint64_t offset, void* to,
+                uint64_t bytes);
+  void copy_within(uint32_t index, void* stream, void* from, uint64_t from_offset, void* to,
+                   uint64_t to_offset, uint64_t bytes);
+  void fill(uint32_t index, void* stream, void* buffer, uint64_t offset, uint64_t bytes,
+            const void* pattern, uint32_t pattern_size);
 
   void stream_create(uint32_t index, void** stream);
   void stream_destroy(void* stream);

@@ -8,7 +8,9 @@
 namespace tenon::vulkan {
 
 Device::Device(const Physical& physical, const Options& options)
-    : physical_(physical), options_(options), addresses_(physical.addresses && !options.descriptors) {
+    : physical_(physical),
+      options_(options),
+      addresses_(physical.addresses && !options.descriptors) {
   create();
   const uint32_t most = physical.properties.limits.maxComputeWorkGroupInvocations;
   group_size_ = most >= 256 ? 256 : 128;
@@ -52,7 +54,8 @@ void Device::create() {
   info.ppEnabledExtensionNames = &budget;
   check_vk(vkCreateDevice(physical_.handle, &info, nullptr, &handle_), "opening " + name());
   volkLoadDeviceTable(&vk_, handle_);
-  for (uint32_t i = 0; i < queue_count_; ++i) vk_.vkGetDeviceQueue(handle_, physical_.queue_family, i, &queues_[i]);
+  for (uint32_t i = 0; i < queue_count_; ++i)
+    vk_.vkGetDeviceQueue(handle_, physical_.queue_family, i, &queues_[i]);
 }
 
 Device::~Device() {
@@ -75,7 +78,8 @@ Device::~Device() {
 void Device::lose(std::string_view why, const std::string& work) {
   const std::lock_guard lock(mutex_);
   if (!lost_) {
-    lost_reason_ = "[vulkan] " + name() + " " + std::string(why) + (work.empty() ? "" : " while it ran " + work) +
+    lost_reason_ = "[vulkan] " + name() + " " + std::string(why) +
+                   (work.empty() ? "" : " while it ran " + work) +
                    "; its tensors are gone, other devices go on";
     lost_ = true;
   }
@@ -95,7 +99,8 @@ void Device::check(VkResult result, std::string_view what, const std::string& wo
 
 void Device::inject(Fault::Kind kind) {
   if (options_.fault.kind != kind || ++injected_ != options_.fault.at) return;
-  if (kind == Fault::kMemory) fail_vk(VK_ERROR_OUT_OF_DEVICE_MEMORY, "allocating (a failure made on purpose)");
+  if (kind == Fault::kMemory)
+    fail_vk(VK_ERROR_OUT_OF_DEVICE_MEMORY, "allocating (a failure made on purpose)");
   if (kind == Fault::kLost) lose("was lost (on purpose)", {});
   VkSemaphoreTypeCreateInfo type{};
   type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
@@ -128,7 +133,8 @@ void Device::wait(VkSemaphore timeline, uint64_t value, const std::string& work)
   const VkResult result = vk_.vkWaitSemaphores(handle_, &info, options_.timeout_ns);
   if (result == VK_TIMEOUT)
     lose("did not finish within " + std::to_string(options_.timeout_ns / 1'000'000'000) +
-             " s (TENON_VULKAN_TIMEOUT)", work);
+             " s (TENON_VULKAN_TIMEOUT)",
+         work);
   check(result, "waiting", work);
 }
 
@@ -157,7 +163,6 @@ void Device::synchronize() {
   }
   for (const auto& stream : all) stream->synchronize();
   check_alive();
-  pipelines_->save_now_and_then();
 }
 
 }  // namespace tenon::vulkan

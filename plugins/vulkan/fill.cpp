@@ -8,11 +8,14 @@
 
 namespace tenon::vulkan {
 
-void fill(Stream& stream, const Buffer& to, uint64_t offset, uint64_t bytes, const void* pattern, uint32_t pattern_size) {
+void fill(Stream& stream, const Buffer& to, uint64_t offset, uint64_t bytes, const void* pattern,
+          uint32_t pattern_size) {
   if (pattern_size == 0 || 8 % pattern_size != 0)
-    sdk::fail(TN_INVALID_ARGUMENT, "[vulkan] a pattern of ", pattern_size, " bytes; 1, 2, 4 and 8 can be filled in");
+    sdk::fail(TN_INVALID_ARGUMENT, "[vulkan] a pattern of ", pattern_size,
+              " bytes; 1, 2, 4 and 8 can be filled in");
   uint32_t words[2];
-  for (uint32_t i = 0; i < 8; i += pattern_size) std::memcpy(reinterpret_cast<char*>(words) + i, pattern, pattern_size);
+  for (uint32_t i = 0; i < 8; i += pattern_size)
+    std::memcpy(reinterpret_cast<char*>(words) + i, pattern, pattern_size);
   if (words[0] == words[1] && offset % 4 == 0 && bytes % 4 == 0) {
     stream.fill_words(to, offset, bytes, words[0]);
     return;

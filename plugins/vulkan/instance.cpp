@@ -9,7 +9,8 @@
 namespace tenon::vulkan {
 namespace {
 
-VKAPI_ATTR VkBool32 VKAPI_CALL report(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
+VKAPI_ATTR VkBool32 VKAPI_CALL report(VkDebugUtilsMessageSeverityFlagBitsEXT,
+                                      VkDebugUtilsMessageTypeFlagsEXT,
                                       const VkDebugUtilsMessengerCallbackDataEXT* data, void*) {
   const std::string text = std::string("[vulkan] validation: ") + data->pMessage;
   sdk::host()->log(3, sdk::str_of(text));
@@ -30,15 +31,17 @@ std::string pci_address(VkPhysicalDevice device) {
   properties.pNext = &pci;
   vkGetPhysicalDeviceProperties2(device, &properties);
   char text[32];
-  std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", pci.pciDomain, pci.pciBus, pci.pciDevice, pci.pciFunction);
+  std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", pci.pciDomain, pci.pciBus, pci.pciDevice,
+                pci.pciFunction);
   return text;
 }
 
 // The family that computes and is free of graphics where there is one, so that a desktop is not held up.
 bool choose_queues(Physical& device) {
-  const auto families = list_of<VkQueueFamilyProperties>([&](uint32_t* count, VkQueueFamilyProperties* out) {
-    vkGetPhysicalDeviceQueueFamilyProperties(device.handle, count, out);
-  });
+  const auto families =
+      list_of<VkQueueFamilyProperties>([&](uint32_t* count, VkQueueFamilyProperties* out) {
+        vkGetPhysicalDeviceQueueFamilyProperties(device.handle, count, out);
+      });
   bool found = false;
   for (uint32_t i = 0; i < families.size(); ++i) {
     if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) continue;
@@ -88,14 +91,17 @@ std::string examine(Physical& device) {
   device.float64 = features.features.shaderFloat64 != 0;
   device.robust = features.features.robustBufferAccess != 0;
 
-  const auto extensions = list_of<VkExtensionProperties>([&](uint32_t* count, VkExtensionProperties* out) {
-    vkEnumerateDeviceExtensionProperties(device.handle, nullptr, count, out);
-  });
+  const auto extensions =
+      list_of<VkExtensionProperties>([&](uint32_t* count, VkExtensionProperties* out) {
+        vkEnumerateDeviceExtensionProperties(device.handle, nullptr, count, out);
+      });
   device.budget = has(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
-  if (has(extensions, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME)) device.pci_id = pci_address(device.handle);
+  if (has(extensions, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME))
+    device.pci_id = pci_address(device.handle);
 
-  device.dtypes = TN_MASK_BOOL | TN_MASK(TN_DTYPE_U8) | TN_MASK(TN_DTYPE_I8) | TN_MASK(TN_DTYPE_U16) |
-                  TN_MASK(TN_DTYPE_I16) | TN_MASK(TN_DTYPE_I32) | TN_MASK_HALF | TN_MASK(TN_DTYPE_F32);
+  device.dtypes = TN_MASK_BOOL | TN_MASK(TN_DTYPE_U8) | TN_MASK(TN_DTYPE_I8) |
+                  TN_MASK(TN_DTYPE_U16) | TN_MASK(TN_DTYPE_I16) | TN_MASK(TN_DTYPE_I32) |
+                  TN_MASK_HALF | TN_MASK(TN_DTYPE_F32);
   if (device.int64) device.dtypes |= TN_MASK(TN_DTYPE_I64) | TN_MASK(TN_DTYPE_U32);
   if (device.float64) device.dtypes |= TN_MASK(TN_DTYPE_F64);
   return {};
@@ -125,8 +131,10 @@ bool Instance::create(const Options& options) {
   info.pApplicationInfo = &application;
 
   const char* layer = "VK_LAYER_KHRONOS_validation";
-  const char* extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
-  VkValidationFeatureEnableEXT enabled[2] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+  const char* extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
+                              VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
+  VkValidationFeatureEnableEXT enabled[2] = {
+      VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
   if (options.validation == "gpu") enabled[0] = VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT;
   enabled[1] = VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_RESERVE_BINDING_SLOT_EXT;
   VkValidationFeaturesEXT features{};
@@ -149,19 +157,21 @@ bool Instance::create(const Options& options) {
   if (!options.validation.empty()) {
     VkDebugUtilsMessengerCreateInfoEXT wanted{};
     wanted.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
-    wanted.messageSeverity =
-        VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+    wanted.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
+                             VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
     wanted.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
     wanted.pfnUserCallback = report;
-    check_vk(vkCreateDebugUtilsMessengerEXT(handle_, &wanted, nullptr, &messenger_), "listening to the validation layer");
+    check_vk(vkCreateDebugUtilsMessengerEXT(handle_, &wanted, nullptr, &messenger_),
+             "listening to the validation layer");
   }
   return true;
 }
 
 // One device that cannot be used does not hide the others.
 void Instance::enumerate() {
-  const auto handles = list_of<VkPhysicalDevice>(
-      [&](uint32_t* count, VkPhysicalDevice* out) { vkEnumeratePhysicalDevices(handle_, count, out); });
+  const auto handles = list_of<VkPhysicalDevice>([&](uint32_t* count, VkPhysicalDevice* out) {
+    vkEnumeratePhysicalDevices(handle_, count, out);
+  });
   for (VkPhysicalDevice handle : handles) {
     Physical device;
     device.handle = handle;
@@ -173,7 +183,8 @@ void Instance::enumerate() {
       reason_ += std::string(device.properties.deviceName) + " is left out: " + lacking;
     }
   }
-  if (handles.empty()) reason_ = "the Vulkan loader knows no device: install your GPU's Vulkan driver";
+  if (handles.empty())
+    reason_ = "the Vulkan loader knows no device: install your GPU's Vulkan driver";
 }
 
 Instance::~Instance() {

@@ -19,9 +19,9 @@ struct Physical {
   uint32_t subgroup_size = 1;
   uint32_t queue_family = 0;
   uint32_t queues = 1;
-  uint64_t timestamp_mask = 0;    // 0: the queue has no clock
+  uint64_t timestamp_mask = 0;     // 0: the queue has no clock
   VkDeviceSize largest_block = 0;  // bytes of one allocation
-  bool addresses = false;         // buffers have device addresses
+  bool addresses = false;          // buffers have device addresses
   bool int64 = false, float64 = false, robust = false, budget = false;
   std::string pci_id;
   uint64_t dtypes = 0;

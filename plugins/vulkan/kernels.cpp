@@ -43,7 +43,9 @@ tn_status* run(void* self, void*, const tn_call* call) {
   return sdk::guard([&] { spec_of(self).run(*call, spec_of(self).code); });
 }
 
-uint64_t scratch(void* self, const tn_call* call, void*) { return spec_of(self).scratch(*call, spec_of(self).code); }
+uint64_t scratch(void* self, const tn_call* call, void*) {
+  return spec_of(self).scratch(*call, spec_of(self).code);
+}
 
 }  // namespace
 

@@ -11,8 +11,8 @@
 namespace tenon::vulkan {
 
 struct KernelSpec {
-  std::string_view schema;                          // TN_SCHEMA_… of tenon/schemas.h
-  uint64_t dtypes = 0;                              // mask over the first tensor input after promotion
+  std::string_view schema;  // TN_SCHEMA_… of tenon/schemas.h
+  uint64_t dtypes = 0;      // mask over the first tensor input after promotion
   void (*run)(const tn_call& call, uint32_t code);  // may throw sdk::Error
   uint32_t code = 0;                                // which op, where a function serves several
   uint32_t flags = 0;                               // TN_KERNEL_…
@@ -40,9 +40,11 @@ const std::vector<tn_kernel>& all_kernels();
 
 inline constexpr uint64_t kFloats = TN_MASK_HALF | TN_MASK(TN_DTYPE_F32);  // computed in f32
 inline constexpr uint64_t kDouble = TN_MASK(TN_DTYPE_F64);
-inline constexpr uint64_t kSmallInts = TN_MASK(TN_DTYPE_U8) | TN_MASK(TN_DTYPE_I8) | TN_MASK(TN_DTYPE_U16) |
-                                       TN_MASK(TN_DTYPE_I16) | TN_MASK(TN_DTYPE_I32);  // computed in i32
-inline constexpr uint64_t kLongInts = TN_MASK(TN_DTYPE_U32) | TN_MASK(TN_DTYPE_I64);   // computed in i64
+inline constexpr uint64_t kSmallInts = TN_MASK(TN_DTYPE_U8) | TN_MASK(TN_DTYPE_I8) |
+                                       TN_MASK(TN_DTYPE_U16) | TN_MASK(TN_DTYPE_I16) |
+                                       TN_MASK(TN_DTYPE_I32);  // computed in i32
+inline constexpr uint64_t kLongInts =
+    TN_MASK(TN_DTYPE_U32) | TN_MASK(TN_DTYPE_I64);  // computed in i64
 inline constexpr uint64_t kInts = kSmallInts | kLongInts;
 inline constexpr uint64_t kReals = kFloats | kDouble | kInts;
 inline constexpr uint64_t kAll = kReals | TN_MASK_BOOL;

@@ -31,7 +31,8 @@ uint32_t size_of(tn_dtype dtype) {
   return dtype < TN_DTYPE_COUNT ? kSizes[dtype] : 0;
 }
 
-Launch::Launch(const tn_call& call, const Shader& shader, Compute compute) : call_(call), stream_(stream_of(call.stream)) {
+Launch::Launch(const tn_call& call, const Shader& shader, Compute compute)
+    : call_(call), stream_(stream_of(call.stream)) {
   dispatch_.key.shader = &shader;
   dispatch_.key.compute = compute;
   dispatch_.key.group_size = stream_.device().group_size();
@@ -43,20 +44,23 @@ Launch& Launch::group_size(uint32_t size) {
 }
 
 Launch& Launch::constant(uint32_t value) {
-  if (constants_ == kConstants) sdk::fail(TN_INTERNAL, "[vulkan] too many constants for ", dispatch_.key.shader->name);
+  if (constants_ == kConstants)
+    sdk::fail(TN_INTERNAL, "[vulkan] too many constants for ", dispatch_.key.shader->name);
   dispatch_.key.constants[constants_++] = value;
   return *this;
 }
 
 Launch& Launch::word(uint32_t value) {
-  if (words_ == kWords) sdk::fail(TN_INTERNAL, "[vulkan] too many words for ", dispatch_.key.shader->name);
+  if (words_ == kWords)
+    sdk::fail(TN_INTERNAL, "[vulkan] too many words for ", dispatch_.key.shader->name);
   dispatch_.words[words_++] = value;
   return *this;
 }
 
 Launch& Launch::word(int64_t value) {
   if (value > INT32_MAX || value < INT32_MIN)
-    sdk::fail(TN_UNIMPLEMENTED, "[vulkan] a size of ", value, " is beyond the 32 bits that shaders count with");
+    sdk::fail(TN_UNIMPLEMENTED, "[vulkan] a size of ", value,
+              " is beyond the 32 bits that shaders count with");
   return word(static_cast<uint32_t>(static_cast<int32_t>(value)));
 }
 
@@ -79,7 +83,8 @@ Launch& Launch::slot(const tn_view& view, bool write) {
       (reach < 0 ? low : high) += reach;
     }
     bias_[slots_] = -low;
-    slot = {static_cast<const Buffer*>(view.buffer), static_cast<VkDeviceSize>(view.offset + low * size),
+    slot = {static_cast<const Buffer*>(view.buffer),
+            static_cast<VkDeviceSize>(view.offset + low * size),
             static_cast<VkDeviceSize>((high - low + 1) * size), write};
   }
   dispatch_.slot_count = std::max(dispatch_.slot_count, ++slots_);
@@ -102,7 +107,8 @@ Launch& Launch::scratch(uint64_t offset, uint64_t bytes) {
 
 Launch& Launch::table(std::span<const uint32_t> values) {
   if (dispatch_.local_size + values.size_bytes() > Dispatch::kLocal)
-    sdk::fail(TN_INTERNAL, "[vulkan] a table of ", values.size(), " numbers is too long for ", dispatch_.key.shader->name);
+    sdk::fail(TN_INTERNAL, "[vulkan] a table of ", values.size(), " numbers is too long for ",
+              dispatch_.key.shader->name);
   std::memcpy(dispatch_.local + dispatch_.local_size, values.data(), values.size_bytes());
   for (uint32_t k = slots_; k < kTableSlot; ++k) {
     dispatch_.slots[k] = dispatch_.slots[0];
@@ -125,10 +131,12 @@ Launch& Launch::layout(const tn_loop& loop) {
   return table(values);
 }
 
-void Launch::append_layout(std::vector<uint32_t>& values, const tn_view& view, uint32_t slot) const {
+void Launch::append_layout(std::vector<uint32_t>& values, const tn_view& view,
+                           uint32_t slot) const {
   for (uint32_t d = 0; d < view.ndim; ++d) values.push_back(static_cast<uint32_t>(view.shape[d]));
   values.push_back(static_cast<uint32_t>(bias_[slot]));
-  for (uint32_t d = 0; d < view.ndim; ++d) values.push_back(static_cast<uint32_t>(static_cast<int32_t>(view.strides[d])));
+  for (uint32_t d = 0; d < view.ndim; ++d)
+    values.push_back(static_cast<uint32_t>(static_cast<int32_t>(view.strides[d])));
 }
 
 void Launch::groups(int64_t x, int64_t y, int64_t z) {

@@ -32,12 +32,12 @@ class Launch {
   Launch& word(int32_t value) { return word(static_cast<uint32_t>(value)); }
   Launch& word(int64_t value);  // at most 32 bits. Throws sdk::Error
   Launch& word(float value) { return word(std::bit_cast<uint32_t>(value)); }
-  Launch& real(double value);   // two words: low, high
+  Launch& real(double value);  // two words: low, high
 
   // A view in the next slot, reaching from its lowest element to its highest. A host scalar lies in the upload ring.
   Launch& in(const tn_view& view) { return slot(view, false); }
   Launch& out(const tn_view& view) { return slot(view, true); }  // written, or read and written
-  Launch& none();                                                // a slot that the shader does not touch
+  Launch& none();  // a slot that the shader does not touch
   // Bytes of the call's scratch memory in the next slot.
   Launch& scratch(uint64_t offset, uint64_t bytes);
   // How far, in elements, the first element of the view in a slot lies from the slot's begin: not 0 with negative strides.

@@ -19,7 +19,8 @@ uint32_t choose_type(const VkPhysicalDeviceMemoryProperties& memory, MemoryKind 
     const int score = std::popcount(flags & kind.wanted);
     if (score > best_score) best = static_cast<int>(i), best_score = score;
   }
-  if (best < 0) sdk::fail(TN_UNIMPLEMENTED, "[vulkan] the device has no memory of the kind ", kind.needed);
+  if (best < 0)
+    sdk::fail(TN_UNIMPLEMENTED, "[vulkan] the device has no memory of the kind ", kind.needed);
   return static_cast<uint32_t>(best);
 }
 
@@ -39,8 +40,8 @@ Block& Heap::add_block(VkDeviceSize bytes) {
   const auto& memory = device_.physical().memory;
   const VkDeviceSize total = memory.memoryHeaps[memory.memoryTypes[type_].heapIndex].size;
   if (bytes > largest || bytes > total)
-    sdk::fail(TN_OUT_OF_MEMORY, "[vulkan] ", bytes, " bytes asked for; ", device_.name(), " gives at most ",
-              std::min(largest, total), " in one piece");
+    sdk::fail(TN_OUT_OF_MEMORY, "[vulkan] ", bytes, " bytes asked for; ", device_.name(),
+              " gives at most ", std::min(largest, total), " in one piece");
   device_.inject(Fault::kMemory);
   auto block = std::make_unique<Block>();
   block->size = bytes;
@@ -48,10 +49,12 @@ Block& Heap::add_block(VkDeviceSize bytes) {
   VkBufferCreateInfo wanted{};
   wanted.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   wanted.size = bytes;
-  wanted.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  wanted.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   if (device_.addresses()) wanted.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   try {
-    check_vk(vk.vkCreateBuffer(device_.handle(), &wanted, nullptr, &block->buffer), "creating a buffer");
+    check_vk(vk.vkCreateBuffer(device_.handle(), &wanted, nullptr, &block->buffer),
+             "creating a buffer");
     VkMemoryAllocateFlagsInfo flags{};
     flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
     flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
@@ -65,9 +68,11 @@ Block& Heap::add_block(VkDeviceSize bytes) {
     const VkResult got = vk.vkAllocateMemory(device_.handle(), &info, nullptr, &block->memory);
     if (got < 0) {
       block->memory = VK_NULL_HANDLE;
-      fail_vk(got, "allocating " + std::to_string(bytes) + " bytes of " + std::to_string(total) + " on " + device_.name());
+      fail_vk(got, "allocating " + std::to_string(bytes) + " bytes of " + std::to_string(total) +
+                       " on " + device_.name());
     }
-    check_vk(vk.vkBindBufferMemory(device_.handle(), block->buffer, block->memory, 0), "binding memory");
+    check_vk(vk.vkBindBufferMemory(device_.handle(), block->buffer, block->memory, 0),
+             "binding memory");
     if (device_.addresses()) {
       VkBufferDeviceAddressInfo address{};
       address.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
@@ -76,7 +81,8 @@ Block& Heap::add_block(VkDeviceSize bytes) {
     }
     if (visible_) {
       void* mapped = nullptr;
-      check_vk(vk.vkMapMemory(device_.handle(), block->memory, 0, VK_WHOLE_SIZE, 0, &mapped), "mapping memory");
+      check_vk(vk.vkMapMemory(device_.handle(), block->memory, 0, VK_WHOLE_SIZE, 0, &mapped),
+               "mapping memory");
       block->mapped = static_cast<char*>(mapped);
     }
     block->gaps.emplace(0, bytes);
@@ -96,8 +102,8 @@ void Heap::destroy(Block& block) noexcept {
 
 Buffer* Heap::allocate(VkDeviceSize bytes) {
   if (bytes > device_.physical().largest_block)
-    sdk::fail(TN_OUT_OF_MEMORY, "[vulkan] ", bytes, " bytes asked for; ", device_.name(), " gives at most ",
-              device_.physical().largest_block, " in one piece");
+    sdk::fail(TN_OUT_OF_MEMORY, "[vulkan] ", bytes, " bytes asked for; ", device_.name(),
+              " gives at most ", device_.physical().largest_block, " in one piece");
   bytes = std::max(bytes + kAlignment - 1, kAlignment) / kAlignment * kAlignment;
   auto buffer = std::make_unique<Buffer>();
   const std::lock_guard lock(mutex_);
@@ -123,7 +129,8 @@ void Heap::free(Buffer* buffer) noexcept {
   const std::lock_guard lock(mutex_);
   auto& gaps = buffer->block->gaps;
   auto gap = gaps.emplace(buffer->offset, buffer->size).first;
-  if (const auto next = std::next(gap); next != gaps.end() && gap->first + gap->second == next->first) {
+  if (const auto next = std::next(gap);
+      next != gaps.end() && gap->first + gap->second == next->first) {
     gap->second += next->second;
     gaps.erase(next);
   }
@@ -137,8 +144,8 @@ void Heap::free(Buffer* buffer) noexcept {
   }
   // The core caches, so what comes back whole is meant for others.
   if (gap->second != buffer->block->size) return;
-  const auto block =
-      std::find_if(blocks_.begin(), blocks_.end(), [&](const auto& one) { return one.get() == buffer->block; });
+  const auto block = std::find_if(blocks_.begin(), blocks_.end(),
+                                  [&](const auto& one) { return one.get() == buffer->block; });
   destroy(**block);
   blocks_.erase(block);
 }

@@ -18,8 +18,8 @@ struct Block {
   VkDeviceMemory memory = VK_NULL_HANDLE;
   VkBuffer buffer = VK_NULL_HANDLE;
   VkDeviceSize size = 0;
-  VkDeviceAddress address = 0;  // 0 where buffers have none
-  char* mapped = nullptr;       // host memory only
+  VkDeviceAddress address = 0;                // 0 where buffers have none
+  char* mapped = nullptr;                     // host memory only
   std::map<VkDeviceSize, VkDeviceSize> gaps;  // offset → size of what is free
 };
 
@@ -39,9 +39,11 @@ struct MemoryKind {
   VkMemoryPropertyFlags wanted;
 };
 inline constexpr MemoryKind kDeviceMemory{VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
-inline constexpr MemoryKind kUploadMemory{VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, 0};
-inline constexpr MemoryKind kReadBackMemory{VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
-                                            VK_MEMORY_PROPERTY_HOST_CACHED_BIT};
+inline constexpr MemoryKind kUploadMemory{
+    VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, 0};
+inline constexpr MemoryKind kReadBackMemory{
+    VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+    VK_MEMORY_PROPERTY_HOST_CACHED_BIT};
 
 class Heap {
  public:

@@ -52,7 +52,8 @@ std::string cache_directory() {
   if (std::getenv("TENON_VULKAN_CACHE") != nullptr) return variable("TENON_VULKAN_CACHE");
   if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty() && base[0] == '/')
     return base + "/tenon/vulkan";
-  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/tenon/vulkan";
+  if (const std::string home = variable("HOME"); !home.empty())
+    return home + "/.cache/tenon/vulkan";
   return {};
 }
 
@@ -63,11 +64,14 @@ Options read_options() {
   options.descriptors = flag("TENON_VULKAN_DESCRIPTORS");
   options.robust = flag("TENON_VULKAN_ROBUST");
   options.validation = variable("TENON_VULKAN_VALIDATION");
-  if (const std::string& v = options.validation; !v.empty() && v != "core" && v != "sync" && v != "gpu")
-    sdk::fail(TN_INVALID_ARGUMENT, "[vulkan] TENON_VULKAN_VALIDATION is '", v, "'; set it to core, sync or gpu");
+  if (const std::string& v = options.validation;
+      !v.empty() && v != "core" && v != "sync" && v != "gpu")
+    sdk::fail(TN_INVALID_ARGUMENT, "[vulkan] TENON_VULKAN_VALIDATION is '", v,
+              "'; set it to core, sync or gpu");
   options.cache = cache_directory();
   const std::string seconds = variable("TENON_VULKAN_TIMEOUT");
-  options.timeout_ns = (seconds.empty() ? 120 : number(seconds, "TENON_VULKAN_TIMEOUT")) * 1'000'000'000;
+  options.timeout_ns =
+      (seconds.empty() ? 120 : number(seconds, "TENON_VULKAN_TIMEOUT")) * 1'000'000'000;
   options.fault = fault();
   return options;
 }

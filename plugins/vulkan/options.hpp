@@ -13,12 +13,15 @@ struct Fault {
 };
 
 struct Options {
-  bool descriptors = false;  // TENON_VULKAN_DESCRIPTORS=1: bind buffers even where they have addresses
-  bool robust = false;       // TENON_VULKAN_ROBUST=1: bounds of bound buffers are checked by the device
-  std::string validation;    // TENON_VULKAN_VALIDATION=core|sync|gpu: the Khronos layer, messages are errors in the log
-  std::string cache;         // TENON_VULKAN_CACHE: folder of pipeline caches; empty: none is kept
-  uint64_t timeout_ns = 0;   // TENON_VULKAN_TIMEOUT: seconds after which unfinished work counts as hung
-  Fault fault;               // TENON_VULKAN_FAULT=lost:N, hang:N or memory:N, for tests
+  bool descriptors =
+      false;            // TENON_VULKAN_DESCRIPTORS=1: bind buffers even where they have addresses
+  bool robust = false;  // TENON_VULKAN_ROBUST=1: bounds of bound buffers are checked by the device
+  std::string
+      validation;  // TENON_VULKAN_VALIDATION=core|sync|gpu: the Khronos layer, messages are errors in the log
+  std::string cache;  // TENON_VULKAN_CACHE: folder of pipeline caches; empty: none is kept
+  uint64_t timeout_ns =
+      0;        // TENON_VULKAN_TIMEOUT: seconds after which unfinished work counts as hung
+  Fault fault;  // TENON_VULKAN_FAULT=lost:N, hang:N or memory:N, for tests
 };
 
 // Throws sdk::Error where a variable holds something else.

@@ -25,14 +25,16 @@ constexpr char kMagic[8] = {'T', 'N', 'V', 'K', 'P', 'C', '0', '1'};
 // FNV-1a, 64 bits (Fowler, Noll, Vo).
 uint64_t fnv1a(const void* data, size_t bytes) {
   uint64_t hash = 14695981039346656037u;
-  for (size_t i = 0; i < bytes; ++i) hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 1099511628211u;
+  for (size_t i = 0; i < bytes; ++i)
+    hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 1099511628211u;
   return hash;
 }
 
 }  // namespace
 
 size_t PipelineHash::operator()(const PipelineKey& key) const {
-  uint64_t hash = reinterpret_cast<uintptr_t>(key.shader) ^ (static_cast<uint64_t>(key.compute) << 56) ^
+  uint64_t hash = reinterpret_cast<uintptr_t>(key.shader) ^
+                  (static_cast<uint64_t>(key.compute) << 56) ^
                   (static_cast<uint64_t>(key.group_size) << 40);
   for (const uint32_t c : key.constants) hash = (hash ^ c) * 0x9e3779b97f4a7c15u;
   return hash ^ (hash >> 29);
@@ -53,23 +55,27 @@ Pipelines::Pipelines(Device& device) : device_(device) {
     set.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
     set.bindingCount = kSlots;
     set.pBindings = bindings;
-    check_vk(vk.vkCreateDescriptorSetLayout(device_.handle(), &set, nullptr, &set_layout_), "creating a set layout");
+    check_vk(vk.vkCreateDescriptorSetLayout(device_.handle(), &set, nullptr, &set_layout_),
+             "creating a set layout");
     layout.setLayoutCount = 1;
     layout.pSetLayouts = &set_layout_;
   }
-  check_vk(vk.vkCreatePipelineLayout(device_.handle(), &layout, nullptr, &layout_), "creating a pipeline layout");
+  check_vk(vk.vkCreatePipelineLayout(device_.handle(), &layout, nullptr, &layout_),
+           "creating a pipeline layout");
   const std::string known = load();
   VkPipelineCacheCreateInfo cache{};
   cache.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
   cache.initialDataSize = known.size();
   cache.pInitialData = known.data();
-  check_vk(vk.vkCreatePipelineCache(device_.handle(), &cache, nullptr, &cache_), "creating a pipeline cache");
+  check_vk(vk.vkCreatePipelineCache(device_.handle(), &cache, nullptr, &cache_),
+           "creating a pipeline cache");
 }
 
 Pipelines::~Pipelines() {
   save();
   const auto& vk = device_.vk();
-  for (const auto& [key, pipeline] : made_) vk.vkDestroyPipeline(device_.handle(), pipeline, nullptr);
+  for (const auto& [key, pipeline] : made_)
+    vk.vkDestroyPipeline(device_.handle(), pipeline, nullptr);
   vk.vkDestroyPipelineCache(device_.handle(), cache_, nullptr);
   vk.vkDestroyPipelineLayout(device_.handle(), layout_, nullptr);
   vk.vkDestroyDescriptorSetLayout(device_.handle(), set_layout_, nullptr);
@@ -84,21 +90,25 @@ VkPipeline Pipelines::get(const PipelineKey& key) {
   const VkPipeline pipeline = create(key);
   const std::unique_lock lock(mutex_);
   const auto [place, is_new] = made_.emplace(key, pipeline);
+  count_ = made_.size();
   if (!is_new) device_.vk().vkDestroyPipeline(device_.handle(), pipeline, nullptr);
   return place->second;
 }
 
 VkPipeline Pipelines::create(const PipelineKey& key) {
   const auto& vk = device_.vk();
-  const ShaderModule& code = key.shader->modules[static_cast<size_t>(key.compute)][device_.addresses() ? 0 : 1];
+  const ShaderModule& code =
+      key.shader->modules[static_cast<size_t>(key.compute)][device_.addresses() ? 0 : 1];
   if (code.words == nullptr)
-    sdk::fail(TN_INTERNAL, "[vulkan] shader ", key.shader->name, " was not compiled for this dtype");
+    sdk::fail(TN_INTERNAL, "[vulkan] shader ", key.shader->name,
+              " was not compiled for this dtype");
   VkShaderModuleCreateInfo source{};
   source.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   source.codeSize = code.bytes;
   source.pCode = code.words;
   VkShaderModule module = VK_NULL_HANDLE;
-  check_vk(vk.vkCreateShaderModule(device_.handle(), &source, nullptr, &module), "reading a shader");
+  check_vk(vk.vkCreateShaderModule(device_.handle(), &source, nullptr, &module),
+           "reading a shader");
 
   uint32_t values[kConstants + 1] = {key.group_size};
   std::memcpy(values + 1, key.constants.data(), sizeof key.constants);
@@ -114,7 +124,8 @@ VkPipeline Pipelines::create(const PipelineKey& key) {
   info.stage.pSpecializationInfo = &special;
   info.layout = layout_;
   VkPipeline pipeline = VK_NULL_HANDLE;
-  const VkResult result = vk.vkCreateComputePipelines(device_.handle(), cache_, 1, &info, nullptr, &pipeline);
+  const VkResult result =
+      vk.vkCreateComputePipelines(device_.handle(), cache_, 1, &info, nullptr, &pipeline);
   vk.vkDestroyShaderModule(device_.handle(), module, nullptr);
   device_.check(result, std::string("compiling shader ") + key.shader->name);
   return pipeline;
@@ -143,8 +154,8 @@ std::string Pipelines::load() const {
   if (text.size() < sizeof header) return {};
   std::memcpy(&header, text.data(), sizeof header);
   const std::string data = text.substr(sizeof header);
-  const bool whole = std::memcmp(header.magic, kMagic, sizeof kMagic) == 0 && header.bytes == data.size() &&
-                     header.hash == fnv1a(data.data(), data.size());
+  const bool whole = std::memcmp(header.magic, kMagic, sizeof kMagic) == 0 &&
+                     header.bytes == data.size() && header.hash == fnv1a(data.data(), data.size());
   return whole ? data : std::string();
 }
 
@@ -159,7 +170,8 @@ void Pipelines::save() noexcept {
     const auto& vk = device_.vk();
     if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &bytes, nullptr) != VK_SUCCESS) return;
     std::vector<char> data(bytes);
-    if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &bytes, data.data()) != VK_SUCCESS) return;
+    if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &bytes, data.data()) != VK_SUCCESS)
+      return;
     CacheHeader header{{}, bytes, fnv1a(data.data(), bytes)};
     std::memcpy(header.magic, kMagic, sizeof kMagic);
     std::filesystem::create_directories(device_.options().cache);
@@ -179,6 +191,7 @@ void Pipelines::save() noexcept {
 }
 
 void Pipelines::save_now_and_then() noexcept {
+  if (count_.load(std::memory_order_relaxed) == saved_.load(std::memory_order_relaxed)) return;
   const std::unique_lock lock(mutex_);
   if (std::chrono::steady_clock::now() - saved_at_ > std::chrono::seconds(1)) save();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -16,9 +17,10 @@ namespace tenon::vulkan {
 
 class Device;
 
-inline constexpr uint32_t kSlots = 8;       // buffers of one dispatch
-inline constexpr uint32_t kWords = 16;      // 32-bit numbers of one dispatch
-inline constexpr uint32_t kConstants = 10;  // specialization constants, beside the size of a workgroup
+inline constexpr uint32_t kSlots = 8;   // buffers of one dispatch
+inline constexpr uint32_t kWords = 16;  // 32-bit numbers of one dispatch
+inline constexpr uint32_t kConstants =
+    10;  // specialization constants, beside the size of a workgroup
 
 // A shader with its specialization constants.
 struct PipelineKey {
@@ -58,7 +60,8 @@ class Pipelines {
   VkPipelineCache cache_ = VK_NULL_HANDLE;
   std::shared_mutex mutex_;
   std::unordered_map<PipelineKey, VkPipeline, PipelineHash> made_;
-  size_t saved_ = 0;  // pipelines when it was last written
+  std::atomic<size_t> count_{0},
+      saved_{0};  // pipelines, and how many there were when they were last written
   std::chrono::steady_clock::time_point saved_at_;
 };
 

@@ -35,8 +35,16 @@ const void* no_interface(void*, tn_str, uint32_t) { return nullptr; }
 
 extern "C" TN_EXPORT tn_status* tn_plugin_query(uint32_t, uint32_t, const tn_plugin** out) {
   using namespace tenon::vulkan;
-  static const tn_plugin plugin = {sizeof(tn_plugin), TN_ABI_MAJOR, TN_ABI_MINOR, 0, tenon::sdk::str_of("vulkan"),
-                                   tenon::sdk::str_of(TN_VERSION_STRING), start, quiesce, stop, no_interface};
+  static const tn_plugin plugin = {sizeof(tn_plugin),
+                                   TN_ABI_MAJOR,
+                                   TN_ABI_MINOR,
+                                   0,
+                                   tenon::sdk::str_of("vulkan"),
+                                   tenon::sdk::str_of(TN_VERSION_STRING),
+                                   start,
+                                   quiesce,
+                                   stop,
+                                   no_interface};
   *out = &plugin;
   return nullptr;
 }

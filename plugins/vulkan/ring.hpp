@@ -22,7 +22,8 @@ class Ring {
   // The offset of `bytes` in one piece, aligned to 64; kNone where too much is in use.
   VkDeviceSize take(VkDeviceSize bytes) {
     if (buffer_ == nullptr) buffer_ = heap_.allocate(size_);
-    if (head_ == tail_) head_ = tail_ = (head_ + size_ - 1) / size_ * size_;  // empty: from its start
+    if (head_ == tail_)
+      head_ = tail_ = (head_ + size_ - 1) / size_ * size_;  // empty: from its start
     uint64_t begin = (head_ + 63) / 64 * 64;
     if (begin % size_ + bytes > size_) begin = (begin / size_ + 1) * size_;  // not across the end
     if (begin + bytes - tail_ > size_) return kNone;

@@ -15,7 +15,9 @@ constexpr uint32_t kSetsOfPool = kMostOps;
 // Beyond this many stretches a barrier is cheaper than looking through them.
 constexpr size_t kMostTouched = 96;
 
-bool overlap(const Use& a, const Use& b) { return a.block == b.block && a.begin < b.end && b.begin < a.end; }
+bool overlap(const Use& a, const Use& b) {
+  return a.block == b.block && a.begin < b.end && b.begin < a.end;
+}
 
 }  // namespace
 
@@ -26,7 +28,10 @@ std::shared_ptr<Stream> Stream::create(Device& device) {
 }
 
 Stream::Stream(Device& device)
-    : device_(device), queue_(device.next_queue()), uploads_(device.uploads(), kUploadRing), read_backs_(device.read_backs(), kReadBackRing) {
+    : device_(device),
+      queue_(device.next_queue()),
+      uploads_(device.uploads(), kUploadRing),
+      read_backs_(device.read_backs(), kReadBackRing) {
   const auto& vk = device_.vk();
   VkSemaphoreTypeCreateInfo type{};
   type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
@@ -34,7 +39,8 @@ Stream::Stream(Device& device)
   VkSemaphoreCreateInfo semaphore{};
   semaphore.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
   semaphore.pNext = &type;
-  device_.check(vk.vkCreateSemaphore(device_.handle(), &semaphore, nullptr, &timeline_), "creating a semaphore");
+  device_.check(vk.vkCreateSemaphore(device_.handle(), &semaphore, nullptr, &timeline_),
+                "creating a semaphore");
   VkCommandPoolCreateInfo pool{};
   pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
   pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
@@ -56,7 +62,8 @@ Stream::~Stream() {
     for (Buffer* buffer : batch.kept) device_.memory().free(buffer);
     if (batch.sets != VK_NULL_HANDLE) free_sets_.push_back(batch.sets);
   }
-  for (VkDescriptorPool sets : free_sets_) vk.vkDestroyDescriptorPool(device_.handle(), sets, nullptr);
+  for (VkDescriptorPool sets : free_sets_)
+    vk.vkDestroyDescriptorPool(device_.handle(), sets, nullptr);
   vk.vkDestroyCommandPool(device_.handle(), pool_, nullptr);
   vk.vkDestroySemaphore(device_.handle(), timeline_, nullptr);
 }
@@ -75,7 +82,8 @@ VkCommandBuffer Stream::new_commands() {
   info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
   info.commandBufferCount = 1;
   VkCommandBuffer made = VK_NULL_HANDLE;
-  device_.check(device_.vk().vkAllocateCommandBuffers(device_.handle(), &info, &made), "allocating commands");
+  device_.check(device_.vk().vkAllocateCommandBuffers(device_.handle(), &info, &made),
+                "allocating commands");
   return made;
 }
 
@@ -93,7 +101,8 @@ VkDescriptorPool Stream::new_sets() {
   info.poolSizeCount = 1;
   info.pPoolSizes = &size;
   VkDescriptorPool made = VK_NULL_HANDLE;
-  device_.check(device_.vk().vkCreateDescriptorPool(device_.handle(), &info, nullptr, &made), "allocating descriptors");
+  device_.check(device_.vk().vkCreateDescriptorPool(device_.handle(), &info, nullptr, &made),
+                "allocating descriptors");
   return made;
 }
 
@@ -122,16 +131,18 @@ Stream::Batch& Stream::open() {
 
 std::string Stream::work_of(const Batch& batch) const {
   if (batch.last == nullptr) return "a copy";
-  return "'" + std::string(batch.last->name) + "' or one of the " + std::to_string(batch.ops) + " calls before it";
+  return "'" + std::string(batch.last->name) + "' or one of the " + std::to_string(batch.ops) +
+         " calls before it";
 }
 
 void Stream::submit() {
   if (!is_open_) return;
   const auto& vk = device_.vk();
   if (!current_.read_backs.empty()) {
-    VkMemoryBarrier to_host{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, VK_ACCESS_TRANSFER_WRITE_BIT, VK_ACCESS_HOST_READ_BIT};
-    vk.vkCmdPipelineBarrier(current_.commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0,
-                            nullptr, 0, nullptr);
+    VkMemoryBarrier to_host{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, VK_ACCESS_TRANSFER_WRITE_BIT,
+                            VK_ACCESS_HOST_READ_BIT};
+    vk.vkCmdPipelineBarrier(current_.commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                            VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0, nullptr, 0, nullptr);
   }
   const std::string work = work_of(current_);
   is_open_ = false;
@@ -149,7 +160,8 @@ void Stream::submit() {
     semaphores.push_back(stuck);
     values.push_back(1);
   }
-  const std::vector<VkPipelineStageFlags> stages(semaphores.size(), VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
+  const std::vector<VkPipelineStageFlags> stages(semaphores.size(),
+                                                 VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
   VkTimelineSemaphoreSubmitInfo timeline{};
   timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
   timeline.waitSemaphoreValueCount = static_cast<uint32_t>(values.size());
@@ -211,12 +223,14 @@ void Stream::recorded(const Shader* shader) {
 // ---- Hazards ------------------------------------------------------------------------------------------------------------
 
 void Stream::barrier() {
-  constexpr VkAccessFlags kAll = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
-                                 VK_ACCESS_TRANSFER_WRITE_BIT;
-  constexpr VkPipelineStageFlags kStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  constexpr VkAccessFlags kAll = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                                 VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  constexpr VkPipelineStageFlags kStages =
+      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
   const VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr,
                                VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, kAll};
-  device_.vk().vkCmdPipelineBarrier(current_.commands, kStages, kStages, 0, 1, &memory, 0, nullptr, 0, nullptr);
+  device_.vk().vkCmdPipelineBarrier(current_.commands, kStages, kStages, 0, 1, &memory, 0, nullptr,
+                                    0, nullptr);
   touched_.clear();
 }
 
@@ -227,7 +241,8 @@ void Stream::use(const Use* uses, uint32_t count) {
       if ((earlier.write || uses[i].write) && overlap(earlier, uses[i])) return true;
     return false;
   };
-  if (touched_.size() > kMostTouched || std::any_of(touched_.begin(), touched_.end(), meets)) barrier();
+  if (touched_.size() > kMostTouched || std::any_of(touched_.begin(), touched_.end(), meets))
+    barrier();
   touched_.insert(touched_.end(), uses, uses + count);
 }
 
@@ -272,15 +287,18 @@ void Stream::bind(const Dispatch& dispatch, VkDeviceSize local) {
     buffers[k] = {buffer.handle(), buffer.offset + from, (range + 15) / 16 * 16};
     if (buffers[k].range > device_.physical().properties.limits.maxStorageBufferRange)
       sdk::fail(TN_UNIMPLEMENTED, "[vulkan] ", device_.name(), " binds at most ",
-                device_.physical().properties.limits.maxStorageBufferRange, " bytes; a tensor has ", range);
+                device_.physical().properties.limits.maxStorageBufferRange, " bytes; a tensor has ",
+                range);
   }
   if (!device_.addresses()) {
     if (current_.sets == VK_NULL_HANDLE) current_.sets = new_sets();
     ++current_.bound;
     const VkDescriptorSetLayout layout = device_.pipelines().set_layout();
-    VkDescriptorSetAllocateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, nullptr, current_.sets, 1, &layout};
+    VkDescriptorSetAllocateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, nullptr,
+                                     current_.sets, 1, &layout};
     VkDescriptorSet set = VK_NULL_HANDLE;
-    device_.check(vk.vkAllocateDescriptorSets(device_.handle(), &info, &set), "allocating descriptors");
+    device_.check(vk.vkAllocateDescriptorSets(device_.handle(), &info, &set),
+                  "allocating descriptors");
     VkWriteDescriptorSet writes[kSlots]{};
     for (uint32_t k = 0; k < kSlots; ++k) {
       writes[k].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
@@ -291,10 +309,11 @@ void Stream::bind(const Dispatch& dispatch, VkDeviceSize local) {
       writes[k].pBufferInfo = &buffers[k < dispatch.slot_count ? k : 0];
     }
     vk.vkUpdateDescriptorSets(device_.handle(), kSlots, writes, 0, nullptr);
-    vk.vkCmdBindDescriptorSets(current_.commands, VK_PIPELINE_BIND_POINT_COMPUTE, device_.pipelines().layout(), 0, 1, &set, 0,
-                               nullptr);
+    vk.vkCmdBindDescriptorSets(current_.commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                               device_.pipelines().layout(), 0, 1, &set, 0, nullptr);
   }
-  vk.vkCmdPushConstants(current_.commands, device_.pipelines().layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, &push);
+  vk.vkCmdPushConstants(current_.commands, device_.pipelines().layout(),
+                        VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push, &push);
 }
 
 void Stream::dispatch(const Dispatch& dispatch) {
@@ -316,7 +335,8 @@ void Stream::dispatch(const Dispatch& dispatch) {
   }
   use(uses, count);
   const auto& vk = device_.vk();
-  if (bound_ != pipeline) vk.vkCmdBindPipeline(batch.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+  if (bound_ != pipeline)
+    vk.vkCmdBindPipeline(batch.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
   bound_ = pipeline;
   bind(dispatch, local);
   vk.vkCmdDispatch(batch.commands, dispatch.groups[0], dispatch.groups[1], dispatch.groups[2]);
@@ -350,26 +370,30 @@ void Stream::copy_out(const Buffer& from, VkDeviceSize offset, void* to, VkDevic
     const Use read{from.block, begin, begin + piece, false};
     use(&read, 1);
     const VkBufferCopy copy{begin, read_backs_.buffer().offset + place, piece};
-    device_.vk().vkCmdCopyBuffer(batch.commands, from.handle(), read_backs_.buffer().handle(), 1, &copy);
+    device_.vk().vkCmdCopyBuffer(batch.commands, from.handle(), read_backs_.buffer().handle(), 1,
+                                 &copy);
     batch.read_backs.push_back({static_cast<char*>(to) + done, read_backs_.at(place), piece});
     recorded(nullptr);
     done += piece;
   }
 }
 
-void Stream::copy_within(const Buffer& from, VkDeviceSize from_offset, const Buffer& to, VkDeviceSize to_offset,
-                         VkDeviceSize bytes) {
+void Stream::copy_within(const Buffer& from, VkDeviceSize from_offset, const Buffer& to,
+                         VkDeviceSize to_offset, VkDeviceSize bytes) {
   if (bytes == 0) return;
   const std::lock_guard lock(mutex_);
-  const auto copy = [&](const Buffer& a, VkDeviceSize a_offset, const Buffer& b, VkDeviceSize b_offset) {
+  const auto copy = [&](const Buffer& a, VkDeviceSize a_offset, const Buffer& b,
+                        VkDeviceSize b_offset) {
     const VkDeviceSize read = a.offset + a_offset, write = b.offset + b_offset;
-    const Use uses[] = {{a.block, read, read + bytes, false}, {b.block, write, write + bytes, true}};
+    const Use uses[] = {{a.block, read, read + bytes, false},
+                        {b.block, write, write + bytes, true}};
     use(uses, 2);
     const VkBufferCopy region{read, write, bytes};
     device_.vk().vkCmdCopyBuffer(current_.commands, a.handle(), b.handle(), 1, &region);
   };
   const VkDeviceSize read = from.offset + from_offset, write = to.offset + to_offset;
-  const bool crossing = overlap({from.block, read, read + bytes, false}, {to.block, write, write + bytes, true});
+  const bool crossing =
+      overlap({from.block, read, read + bytes, false}, {to.block, write, write + bytes, true});
   // Vulkan copies no range onto itself: by way of another place then.
   Buffer* between = crossing ? device_.memory().allocate(bytes) : nullptr;
   Batch& batch = open();
@@ -383,7 +407,8 @@ void Stream::copy_within(const Buffer& from, VkDeviceSize from_offset, const Buf
   recorded(nullptr);
 }
 
-void Stream::fill_words(const Buffer& to, VkDeviceSize offset, VkDeviceSize bytes, uint32_t pattern) {
+void Stream::fill_words(const Buffer& to, VkDeviceSize offset, VkDeviceSize bytes,
+                        uint32_t pattern) {
   if (bytes == 0) return;
   const std::lock_guard lock(mutex_);
   Batch& batch = open();
@@ -402,7 +427,8 @@ uint64_t Stream::mark(VkQueryPool clock) {
   if (clock != VK_NULL_HANDLE) {
     Batch& batch = open();
     device_.vk().vkCmdResetQueryPool(batch.commands, clock, 0, 1);
-    device_.vk().vkCmdWriteTimestamp(batch.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, clock, 0);
+    device_.vk().vkCmdWriteTimestamp(batch.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, clock,
+                                     0);
   }
   return is_open_ ? current_.value : submitted_;
 }
@@ -450,6 +476,7 @@ void Stream::synchronize() {
     value = is_open_ ? current_.value : submitted_;
   }
   wait(value);
+  device_.pipelines().save_now_and_then();
 }
 
 }  // namespace tenon::vulkan

@@ -52,8 +52,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void dispatch(const Dispatch& dispatch);
   void copy_in(const void* from, const Buffer& to, VkDeviceSize offset, VkDeviceSize bytes);
   void copy_out(const Buffer& from, VkDeviceSize offset, void* to, VkDeviceSize bytes);
-  void copy_within(const Buffer& from, VkDeviceSize from_offset, const Buffer& to, VkDeviceSize to_offset,
-                   VkDeviceSize bytes);
+  void copy_within(const Buffer& from, VkDeviceSize from_offset, const Buffer& to,
+                   VkDeviceSize to_offset, VkDeviceSize bytes);
   // A pattern of 4 bytes over whole words.
   void fill_words(const Buffer& to, VkDeviceSize offset, VkDeviceSize bytes, uint32_t pattern);
 

@@ -1,6 +1,6 @@
 // Arithmetic of two operands.
-#include "elementwise.hpp"
 #include "shaders/binary.hpp"
+#include "elementwise.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::vulkan {
@@ -16,7 +16,11 @@ void run_binary(const tn_call& call, uint32_t op) {
 
 void add_binary_kernels(KernelList& list) {
   const auto add = [&](std::string_view schema, Op op, uint64_t dtypes) {
-    list.add({.schema = schema, .dtypes = dtypes, .run = run_binary, .code = op, .flags = kElementwiseFlags});
+    list.add({.schema = schema,
+              .dtypes = dtypes,
+              .run = run_binary,
+              .code = op,
+              .flags = kElementwiseFlags});
   };
   add(TN_SCHEMA_ADD, kAdd, kReals);
   add(TN_SCHEMA_SUB, kSub, kReals);

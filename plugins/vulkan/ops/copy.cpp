@@ -1,6 +1,6 @@
 // clone and contiguous: elements from one layout to another.
-#include "elementwise.hpp"
 #include "shaders/copy.hpp"
+#include "elementwise.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::vulkan {

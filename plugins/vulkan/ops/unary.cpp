@@ -1,6 +1,6 @@
 // Arithmetic of one operand.
-#include "elementwise.hpp"
 #include "shaders/unary.hpp"
+#include "elementwise.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::vulkan {
@@ -16,7 +16,11 @@ void run_unary(const tn_call& call, uint32_t op) {
 
 void add_unary_kernels(KernelList& list) {
   const auto add = [&](std::string_view schema, Op op, uint64_t dtypes) {
-    list.add({.schema = schema, .dtypes = dtypes, .run = run_unary, .code = op, .flags = kElementwiseFlags});
+    list.add({.schema = schema,
+              .dtypes = dtypes,
+              .run = run_unary,
+              .code = op,
+              .flags = kElementwiseFlags});
   };
   add(TN_SCHEMA_NEG, kNeg, kReals);
   add(TN_SCHEMA_SQUARE, kSquare, kReals);

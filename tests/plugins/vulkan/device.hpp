@@ -1,0 +1,22 @@
+// The device under test, and tensors on it. What comes back with to_vector() is copied to the host.
+#pragma once
+
+#include <vector>
+
+#include "tenon/tenon.hpp"
+
+namespace test_vulkan {
+
+using tenon::Tensor;
+
+inline const tenon::Device& gpu() {
+  static const tenon::Device device("vulkan:0");
+  return device;
+}
+template <class T>
+Tensor from(const std::vector<T>& values, tenon::IntList shape) {
+  return tenon::tensor(values, shape);
+}
+inline Tensor to_gpu(const Tensor& x) { return tenon::to(x, gpu()); }
+
+}  // namespace test_vulkan

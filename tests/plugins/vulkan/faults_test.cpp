@@ -1,0 +1,44 @@
+// Failures made on purpose (TENON_VULKAN_FAULT), each case in a process of its own: a typed error, and the host goes on.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "device.hpp"
+
+namespace {
+
+using namespace test_vulkan;
+
+// Works on the device until it fails; the error, or an empty one.
+tenon::Error first_error() {
+  try {
+    for (int i = 0; i < 20; ++i) {
+      const Tensor x = to_gpu(tenon::full({16}, 1.0));
+      (x + x).to_vector<float>();
+    }
+  } catch (const tenon::Error& error) {
+    return error;
+  }
+  return {TN_OK, ""};
+}
+
+void expect_lost(const tenon::Error& error, const std::string& why) {
+  EXPECT_EQ(error.code(), TN_DEVICE_LOST) << error.what();
+  EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+  // It stays so, at once, and the host computes.
+  EXPECT_EQ(first_error().code(), TN_DEVICE_LOST);
+  EXPECT_EQ((tenon::full({2}, 1.0) + 1.0).to_vector<float>(), (std::vector<float>{2, 2}));
+}
+
+TEST(Lost, IsATypedErrorAndTheHostGoesOn) { expect_lost(first_error(), "was lost"); }
+
+TEST(Hang, IsFoundByTheClock) { expect_lost(first_error(), "did not finish within 1 s"); }
+
+// The n-th block of the driver fails: the allocator asks again once, so the work may succeed; what fails is out of memory.
+TEST(Memory, IsTypedAndTheDeviceGoesOn) {
+  const tenon::Error error = first_error();
+  EXPECT_TRUE(error.code() == TN_OK || error.code() == TN_OUT_OF_MEMORY) << error.what();
+  EXPECT_EQ(first_error().code(), TN_OK);
+}
+
+}  // namespace
