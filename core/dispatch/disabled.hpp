@@ -7,8 +7,8 @@ namespace tenon::core {
 
 // [any thread]
 bool is_disabled(std::string_view plugin, std::string_view op);
-// Says once which entries fit no kernel that was registered, and what they may mean.
-void warn_of_unused_disables();
+// Says once which entries fit no kernel that was registered, and what they may mean; not yet of plugins that are still to come.
+void warn_of_unused_disables(const std::vector<std::string>& to_come);
 
 struct DisabledKernel {
   const tn_op* op;

@@ -242,14 +242,16 @@ void scan() {
   for (Candidate& candidate : load_all(std::move(waiting)))
     if (!list().waiting.empty()) list().waiting.push_back(std::move(candidate));
   plugins::g_waiting.store(!list().waiting.empty(), std::memory_order_release);
-  if (list().waiting.empty()) warn_of_unused_disables();
+  std::vector<std::string> to_come;
+  for (const Candidate& candidate : list().waiting) to_come.push_back(candidate.card.id);
+  warn_of_unused_disables(to_come);
 }
 
 void load_put_off() {
   if (list().waiting.empty()) return;
   load_all(std::exchange(list().waiting, {}));
   plugins::g_waiting.store(false, std::memory_order_release);
-  warn_of_unused_disables();
+  warn_of_unused_disables({});
 }
 
 template <class Body>
