@@ -71,7 +71,7 @@ float m_reduce_exp(float x, out float n) {
 // e^x as m 2^n, m near 1, so that a factor can join before the result leaves the normal range.
 float m_exp_parts(float x, out int n) {
   float whole;
-  const float r = m_reduce_exp(min(89.0, max(-150.0, x)), whole);
+  const float r = m_reduce_exp(min(100.0, max(-150.0, x)), whole);
   n = int(whole);
   return m_expm1_reduced(r) + 1.0;
 }

@@ -33,7 +33,8 @@ uint m_reduce_large(float x, out float r) {
   const int zeros = a == 0u ? 32 : 31 - findMSB(a);
   const uint lead = zeros == 0 ? a : zeros == 32 ? b : (a << zeros) | (b >> (32 - zeros));
   const float upper = float(lead & 0xffffff00u), rest = float(lead & 0xffu);
-  r = fma(upper, 1.57079637050628662109375, fma(rest, 1.57079637, upper * -4.37113883e-8));
+  precise float turn = upper * 1.57079637;
+  r = turn + (fma(rest, 1.57079637, upper * -4.37113883e-8) - m_residue(turn, upper, 1.57079637));
   r = m_ldexp(r, -32 - zeros);
   if (negative != m_signbit(x)) r = -r;
   return m_signbit(x) ? 0u - quadrant : quadrant;
@@ -61,7 +62,9 @@ float m_cos_reduced(float r) {
   const float z = r * r;
   float p = fma(z, 2.443315711809948e-5, -1.388731625493765e-3);
   p = fma(p, z, 4.166664568298827e-2);
-  return fma(z * z, p, fma(z, -0.5, 1.0));
+  // 1 - z / 2 with what the difference loses.
+  precise float less = 0.5 * z, most = 1.0 - less, lost = (1.0 - most) - less;
+  return most + fma(z * z, p, lost);
 }
 float m_tan_reduced(float r) {
   const float z = r * r;
@@ -136,17 +139,18 @@ float m_atan_reduced(float x) {
   return fma(p * z, x, x);
 }
 
+// For 0 <= x <= 1 + sqrt 2: the angle to the ray of slope 1/2 or 1 is the reduced one.
+float m_atan_middle(float x) {
+  if (x > 0.6875) return 0.785398185 + (m_atan_reduced((x - 1.0) / (x + 1.0)) - 2.18556941e-8);
+  if (x > 0.41421356) return 0.463647604 + (m_atan_reduced((2.0 * x - 1.0) / (2.0 + x)) + 5.01215868e-9);
+  return m_atan_reduced(x);
+}
+
 float m_atan(float x) {
   if (m_is_nan(x)) return x;
   const float a = m_abs(x);
-  float y;
-  if (a > 2.41421356)
-    y = 1.57079637 - (m_atan_reduced(1.0 / a) + 4.37113883e-8);
-  else if (a > 0.41421356)
-    y = 0.785398185 + (m_atan_reduced((a - 1.0) / (a + 1.0)) - 2.18556941e-8);
-  else
-    y = m_atan_reduced(a);
-  return m_copysign(y, x);
+  if (a > 2.41421356) return m_copysign(1.57079637 - (m_atan_reduced(1.0 / a) + 4.37113883e-8), x);
+  return m_copysign(m_atan_middle(a), x);
 }
 
 // By the quotient of the smaller to the larger magnitude; 0 / 0 stands for 0, infinity / infinity for 1.
@@ -155,8 +159,7 @@ float m_atan2(float y, float x) {
   const float ax = m_abs(x), ay = m_abs(y);
   const bool steep = ay > ax;
   const float q = ax == ay ? (ax == 0.0 ? 0.0 : 1.0) : steep ? m_div(ax, ay) : m_div(ay, ax);
-  float angle = m_atan_reduced(q);
-  if (q > 0.41421356) angle = 0.785398185 + (m_atan_reduced((q - 1.0) / (q + 1.0)) - 2.18556941e-8);
+  float angle = m_atan_middle(q);
   if (steep) angle = 1.57079637 - (angle + 4.37113883e-8);
   if (m_signbit(x)) angle = 3.14159274 - (angle + 8.74227766e-8);
   return m_copysign(angle, y);
