@@ -19,30 +19,18 @@ double rsqrt(double x) { return 1 / std::sqrt(x); }
 double reciprocal(double x) { return 1 / x; }
 
 const Function kFunctions[] = {
-    {"exp", std::exp, -105, 89, 2},
-    {"exp2", std::exp2, -151, 129, 2},
-    {"expm1", std::expm1, -90, 89, 2},
-    {"log", std::log, 0, 1e30, 2},
-    {"log2", std::log2, 0, 1e30, 2},
-    {"log10", std::log10, 0, 1e30, 2},
-    {"log1p", std::log1p, -1, 1e30, 2},
-    {"sqrt", std::sqrt, 0, 1e30, 0.51},
-    {"rsqrt", rsqrt, 1e-30, 1e30, 2},
-    {"reciprocal", reciprocal, -1e30, 1e30, 0.51},
-    {"sin", std::sin, -2e5, 2e5, 2},
-    {"cos", std::cos, -2e5, 2e5, 2},
-    {"tan", std::tan, -2e5, 2e5, 4},
-    {"asin", std::asin, -1.1, 1.1, 3},
-    {"acos", std::acos, -1.1, 1.1, 3},
-    {"atan", std::atan, -1e6, 1e6, 3},
-    {"sinh", std::sinh, -90, 90, 3},
-    {"cosh", std::cosh, -90, 90, 3},
-    {"tanh", std::tanh, -12, 12, 3},
-    {"asinh", std::asinh, -1e20, 1e20, 3},
-    {"acosh", std::acosh, 0.9, 1e20, 3},
-    {"atanh", std::atanh, -1.1, 1.1, 3},
-    {"erf", std::erf, -5, 5, 3},
-    {"erfc", std::erfc, -5, 11, 5},
+    {"exp", std::exp, -105, 89, 2},      {"exp2", std::exp2, -151, 129, 2},
+    {"expm1", std::expm1, -90, 89, 2},   {"log", std::log, 0, 1e30, 2},
+    {"log2", std::log2, 0, 1e30, 2},     {"log10", std::log10, 0, 1e30, 2},
+    {"log1p", std::log1p, -1, 1e30, 2},  {"sqrt", std::sqrt, 0, 1e30, 0.51},
+    {"rsqrt", rsqrt, 1e-30, 1e30, 2},    {"reciprocal", reciprocal, -1e30, 1e30, 0.51},
+    {"sin", std::sin, -2e5, 2e5, 2},     {"cos", std::cos, -2e5, 2e5, 2},
+    {"tan", std::tan, -2e5, 2e5, 4},     {"asin", std::asin, -1.1, 1.1, 3},
+    {"acos", std::acos, -1.1, 1.1, 3},   {"atan", std::atan, -1e6, 1e6, 3},
+    {"sinh", std::sinh, -90, 90, 3},     {"cosh", std::cosh, -90, 90, 3},
+    {"tanh", std::tanh, -12, 12, 3},     {"asinh", std::asinh, -1e20, 1e20, 3},
+    {"acosh", std::acosh, 0.9, 1e20, 3}, {"atanh", std::atanh, -1.1, 1.1, 3},
+    {"erf", std::erf, -5, 5, 3},         {"erfc", std::erfc, -5, 11, 5},
 };
 
 class Math : public testing::TestWithParam<Function> {};
@@ -53,7 +41,8 @@ std::vector<float> on_gpu(const char* name, const std::vector<float>& x) {
 
 // A device may take subnormal numbers for zeros of the same sign.
 double error_of(float got, double wanted) {
-  if (got == 0 && std::abs(wanted) < static_cast<double>(std::numeric_limits<float>::min())) return 0;
+  if (got == 0 && std::abs(wanted) < static_cast<double>(std::numeric_limits<float>::min()))
+    return 0;
   return ulps(got, wanted);
 }
 
@@ -67,11 +56,11 @@ TEST_P(Math, F32) {
   for (size_t i = 0; i < x.size(); ++i) {
     double error = error_of(y[i], f.exact(static_cast<double>(x[i])));
     if (std::abs(x[i]) < std::numeric_limits<float>::min())
-      error = std::min(error, error_of(y[i], f.exact(std::copysign(0.0, static_cast<double>(x[i])))));
+      error =
+          std::min(error, error_of(y[i], f.exact(std::copysign(0.0, static_cast<double>(x[i])))));
     if (error > worst) worst = error, where = i;
   }
   RecordProperty("ulps", std::to_string(worst));
-  std::printf("ULPS %s %.3f at %.9g\n", f.name, worst, x[where]);
   EXPECT_LE(worst, f.bound) << f.name << "(" << x[where] << ") = " << y[where] << ", wanted "
                             << f.exact(static_cast<double>(x[where]));
 }
