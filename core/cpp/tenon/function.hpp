@@ -60,11 +60,25 @@ class Function {
   static tn_status* backward_thunk(void* ctx, tn_tensor* const* grads, uint32_t ngrads,
                                    tn_tensor** results, uint32_t nresults);
 
+  // A backward that is on its way: several threads may run one graph at once.
+  struct Pass {
+    const Function* of;
+    std::vector<Tensor> remade{};
+    Pass* outer = std::exchange(innermost(), this);
+    explicit Pass(const Function* function) : of(function) {}
+    ~Pass() { innermost() = outer; }
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+    static Pass*& innermost() {
+      static thread_local Pass* pass = nullptr;
+      return pass;
+    }
+  };
+
   std::vector<Tensor> saved_;
   std::vector<Saved> saved_info_;
   std::vector<bool> needs_;
   std::function<std::vector<Tensor>()> again_;  // makes the results anew, with their history
-  mutable std::vector<Tensor> remade_;
 };
 
 template <class Derived>
@@ -124,13 +138,17 @@ Tensor Function<Derived>::saved(size_t i) const {
                                             std::to_string(i) +
                                             " was changed in place after it was saved");
   if (info.output < 0 || !is_grad_enabled()) return tensor;
-  if (remade_.empty()) remade_ = again_();
-  return remade_.at(static_cast<size_t>(info.output));
+  const auto output = static_cast<size_t>(info.output);
+  Pass* const pass = Pass::innermost();
+  if (pass == nullptr || pass->of != this) return again_().at(output);
+  if (pass->remade.empty()) pass->remade = again_();
+  return pass->remade.at(output);
 }
 
 template <class Derived>
 std::vector<Tensor> Function<Derived>::run_backward(std::vector<Tensor> grads, size_t ninputs) {
   auto& self = static_cast<Derived&>(*this);
+  Pass pass(this);
   std::vector<Tensor> results;
   if constexpr (requires { self.backward(grads); }) {
     results = as_vector(self.backward(grads));
@@ -140,7 +158,6 @@ std::vector<Tensor> Function<Derived>::run_backward(std::vector<Tensor> grads, s
                   "[backward] a function of several results takes a vector of gradients");
     results = as_vector(self.backward(grads[0]));
   }
-  remade_.clear();
   if (results.size() != ninputs)
     throw Error(TN_INVALID_ARGUMENT, "[backward] " + std::to_string(results.size()) +
                                          " gradients for " + std::to_string(ninputs) +

@@ -1,6 +1,7 @@
 // Many threads of a host use one core at once, from the first call on. Its own program, so that the first use is concurrent.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <barrier>
 #include <string>
 #include <thread>
@@ -129,6 +130,138 @@ TEST(Threads, HandTensorsOn) {
     Tensor taken = std::move(made[static_cast<size_t>(other)]);
     expect(problem, taken.sum().item<double>() == 64 * 2.0 * other, "the other's tensor is wrong");
     taken.sum().backward();
+  });
+  EXPECT_EQ(problems, kFine);
+}
+
+// What holds for the whole process is changed and read while ops run, whose results stay as they are.
+TEST(Threads, ChangeSettingsWhileOthersCompute) {
+  const tn_write_fn ignore = [](void*, tn_str) {};
+  const Op add("add");
+  const auto problems = together([&](int thread, std::string& problem) {
+    Device cpu("cpu");
+    for (int round = 0; round < kRounds; ++round) {
+      if (thread == 0) {
+        tn_fallback_set(round % 2 == 0 ? TN_FALLBACK_WARN : TN_FALLBACK_ALLOW);
+        tn_placement_enable(round % 2);
+        tn_placement_report(ignore, nullptr);
+      } else if (thread == 1) {
+        tn_status_release(tn_op_explain(add.get(), cpu.get(), TN_DTYPE_F32, ignore, nullptr));
+        expect(problem, tn_op_provider(add.get(), cpu.get(), TN_DTYPE_F32).size != 0,
+               "nobody offers add");
+        for (uint32_t i = 0; i < tn_op_count(); ++i)
+          expect(problem, tn_op_schema(tn_op_at(i)).size != 0, "an op without a schema");
+      } else if (thread == 2) {
+        cpu.set_memory_limit(uint64_t{1} << (40 + round % 2));
+        cpu.reset_memory_peak();
+        expect(problem, best_device().defined() && cpu.info().compute_units != 0, "no device");
+      } else if (thread == 3) {
+        manual_seed(static_cast<uint64_t>(round));
+        default_generator().set_state(default_generator().state());
+      } else {
+        const Tensor noise = uniform({1000});
+        expect(problem, ((noise + 1) - noise - 1).abs().max().item<float>() < 1e-6f,
+               "a sum is wrong");
+      }
+    }
+  });
+  EXPECT_EQ(problems, kFine);
+  tn_fallback_set(TN_FALLBACK_WARN);
+  tn_placement_enable(0);
+  Device("cpu").set_memory_limit(0);
+}
+
+// Nobody writes to it, so everybody may look at it, and take parts.
+TEST(Threads, LookAtOneTensor) {
+  const Tensor leaf = arange(24.0).reshape({4, 6}).detach().requires_grad_();
+  Tensor base = leaf * 1;
+  const Tensor view = base[1];
+  base.mul_(2);  // the first who looks at the view gives it its new history
+  const auto problems = together([&](int thread, std::string& problem) {
+    for (int round = 0; round < kRounds; ++round) {
+      const Tensor mine = view;  // another reference to the same handle
+      expect(problem, mine.requires_grad() && mine.grad_fn_name() != "",
+             "the view lost its history");
+      const Tensor part = mine.narrow(0, thread % 3, 2), plain = base.detach();
+      expect(problem, part.detach()[0].item<float>() == 2 * (6.0f + static_cast<float>(thread % 3)),
+             "a part is wrong");
+      expect(problem, tn_tensor_shares_storage(plain.get(), base.get()) != 0, "detach copied");
+      const Tensor grad = gradient(part.sum(), leaf, {.retain_graph = true});
+      expect(problem, grad.sum().item<float>() == 4, "the gradient is wrong");
+      expect(problem, to_string(plain).size() > 24, "nothing was printed");
+      DLManagedTensorVersioned* exported = nullptr;
+      tn_tensor* back = nullptr;
+      detail::check(tn_tensor_to_dlpack(plain.get(), &exported));
+      detail::check(tn_tensor_from_dlpack(exported, &back));
+      expect(problem, Tensor::adopt(back).data<float>() == plain.data<float>(), "DLPack copied");
+    }
+  });
+  EXPECT_EQ(problems, kFine);
+}
+
+TEST(Threads, HooksComeAndGoWhileOthersRunBackward) {
+  const Tensor leaf = full({8}, 1.0).requires_grad_();
+  std::atomic<int> seen{0};
+  const auto problems = together([&](int thread, std::string& problem) {
+    for (int round = 0; round < kRounds; ++round) {
+      if (thread < 3) {
+        const uint64_t id = Tensor(leaf).register_hook([&](const Tensor& grad) {
+          ++seen;
+          return grad;
+        });
+        (leaf * 2).sum().backward();
+        Tensor(leaf).remove_hook(id);
+      } else {
+        (leaf * 2).sum().backward();
+        expect(problem, leaf.is_leaf(), "no leaf any more");
+      }
+    }
+  });
+  EXPECT_EQ(problems, kFine);
+  EXPECT_GE(seen, 3 * kRounds);
+  EXPECT_EQ(leaf.grad().sum().item<float>(), 8 * 2 * kThreads * kRounds);
+}
+
+struct Square : Function<Square> {
+  Tensor forward(const Tensor& x) {
+    const Tensor y = x * x;
+    save({x, y});
+    return y;
+  }
+  // By its own result: in a graph of gradients that is made anew.
+  Tensor backward(const Tensor& grad) { return grad * 2 * saved(1) / saved(0); }
+};
+
+TEST(Threads, OneFunctionRunsBackwardOnAll) {
+  const Tensor x = full({4}, 3.0).requires_grad_();
+  const Tensor y = Square::apply(x).sum();
+  const auto problems = together([&](int, std::string& problem) {
+    for (int round = 0; round < kRounds; ++round) {
+      const Tensor first = gradient(y, x, {.create_graph = true});
+      expect(problem, (first == 6).all().item<bool>(), "the gradient is wrong");
+      const Tensor second = gradient(first.sum(), x);
+      expect(problem, (second == 2).all().item<bool>(), "the second gradient is wrong");
+    }
+  });
+  EXPECT_EQ(problems, kFine);
+}
+
+TEST(Threads, SeeOnlyTheirOwnCalls) {
+  const auto problems = together([](int thread, std::string& problem) {
+    int calls = 0;
+    tn_call_hooks hooks{};
+    hooks.struct_size = sizeof hooks;
+    hooks.ctx = &calls;
+    hooks.before = [](void* ctx, const tn_op*, const tn_value*, uint32_t) -> tn_status* {
+      ++*static_cast<int*>(ctx);
+      return nullptr;
+    };
+    const Tensor x = full({3}, 1.0);
+    tn_call_hooks_set(&hooks);
+    for (int round = 0; round <= thread; ++round) neg(x);
+    tn_call_hooks_set(nullptr);
+    neg(x);
+    expect(problem, calls == thread + 1, "the hook saw another number of calls");
   });
   EXPECT_EQ(problems, kFine);
 }
