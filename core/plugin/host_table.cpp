@@ -227,6 +227,7 @@ void commit_ops(Plugin& plugin) {
       staged.kernels[i].op = to_str(staged.schemas[i]);
     register_kernels(plugin.id, staged.device, staged.kernels);
   }
+  plugin.staged_kernels.clear();
 }
 
 void retire_ops(const Plugin& plugin) noexcept {
