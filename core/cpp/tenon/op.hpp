@@ -50,11 +50,19 @@ class Op {
     else if constexpr (std::is_same_v<T, std::nullopt_t>)
       return detail::none();
     else if constexpr (std::is_same_v<T, std::vector<int64_t>>)
-      return detail::value(IntList(x));
+      return ints(x);
     else if constexpr (std::is_same_v<T, std::vector<Tensor>>)
       return detail::value(TensorList(x));
     else
       return detail::value(x);
+  }
+  // Not by way of an IntList, which lives only in there.
+  static tn_value ints(std::span<const int64_t> x) {
+    tn_value v{};
+    v.tag = TN_VALUE_INTS;
+    v.count = static_cast<uint32_t>(x.size());
+    v.as.ints = x.data();
+    return v;
   }
   void call(std::initializer_list<tn_value> args, tn_tensor** outs, uint32_t nouts) const {
     detail::check(tn_op_call(op_, args.begin(), static_cast<uint32_t>(args.size()), outs, nouts));
