@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include "card.hpp"
@@ -43,7 +44,7 @@ std::set<std::string> op_names() {
     names.emplace(detail::to_view(tn_op_name(tn_op_at(i))));
   return names;
 }
-std::set<std::string> g_ops_before;  // the plugin was loaded
+std::vector<std::string> g_new_ops;  // of the subject, not of what is discovered later
 
 const PluginInfo* find_info(const std::vector<PluginInfo>& infos, const Subject& subject) {
   std::error_code error;
@@ -94,7 +95,7 @@ bool claims_kernel(std::string_view id, const tn_op* op, Device device, DType dt
 void load_subject(Subject& subject) {
   static std::string loaded;
   if (loaded != subject.path) {
-    g_ops_before = op_names();
+    const std::set<std::string> before = op_names();
     try {
       load_plugin(subject.path);
     } catch (const Error&) {  // its kernels may be for a device that another plugin brings
@@ -102,6 +103,8 @@ void load_subject(Subject& subject) {
       load_plugin(subject.path);
     }
     loaded = subject.path;
+    g_new_ops.clear();
+    std::ranges::set_difference(op_names(), before, std::back_inserter(g_new_ops));
     tn_fallback_set(TN_FALLBACK_ALLOW);  // what runs where is in the report
   }
   if (subject.id.empty()) {
@@ -128,8 +131,7 @@ Claims claims_of(const Subject& subject) {
       if (claimed && op != nullptr) claims.ops.push_back(name);
     }
   }
-  for (const std::string& name : op_names())
-    if (!g_ops_before.contains(name)) claims.new_ops.push_back(name);
+  claims.new_ops = g_new_ops;
   return claims;
 }
 

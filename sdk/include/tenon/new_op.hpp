@@ -10,6 +10,7 @@
 #ifndef TENON_SDK_NEW_OP_HPP
 #define TENON_SDK_NEW_OP_HPP
 
+#include <array>
 #include <concepts>
 #include <vector>
 
@@ -90,15 +91,22 @@ namespace sdk __attribute__((visibility("hidden"))) {
 
   }  // namespace new_op_detail
 
-  // Calls an op of one result by name, its arguments in schema order: call("sum", x). Throws Error.
-  template <class... Args>
-  Handle call(std::string_view name, const Args&... args) {
+  // Calls an op of `n` results by name, its arguments in schema order: auto [q, r] = call_all<2>("linalg.qr", x). Throws Error.
+  template <size_t n, class... Args>
+  std::array<Handle, n> call_all(std::string_view name, const Args&... args) {
     const tn_op* op = host()->op_find(str_of(name));
     if (op == nullptr) fail(TN_NOT_FOUND, "there is no op '", std::string(name), "'");
     const tn_value values[] = {new_op_detail::value(args)...};
-    tn_tensor* out = nullptr;
-    check(host()->op_call(op, values, sizeof...(Args), &out, 1));
-    return Handle::adopt(out);
+    tn_tensor* outs[n] = {};
+    check(host()->op_call(op, values, sizeof...(Args), outs, n));
+    std::array<Handle, n> results;
+    for (size_t k = 0; k < n; ++k) results[k] = Handle::adopt(outs[k]);
+    return results;
+  }
+  // The same for an op of one result: call("sum", x).
+  template <class... Args>
+  Handle call(std::string_view name, const Args&... args) {
+    return std::move(call_all<1>(name, args...)[0]);
   }
 
   template <class T>
