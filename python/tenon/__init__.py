@@ -25,7 +25,7 @@ newaxis = None
 from math import e, inf, nan, pi  # noqa: E402
 
 # Imported when they are first used, so that `import tenon` stays light.
-_LAZY = {name: (name, None) for name in ('nn', 'optim', 'data', 'func', 'testing', 'io')}
+_LAZY = {name: (name, None) for name in ('nn', 'optim', 'data', 'func', 'testing', 'io', 'linalg', 'fft')}
 _LAZY['summary'] = ('_summary', 'summary')
 _LAZY['profiler'] = ('_profiler', 'profiler')
 

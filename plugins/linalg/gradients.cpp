@@ -1,0 +1,228 @@
+// Formulas: M. Giles, An extended collection of matrix derivative results (2008), unless another source is named. Real formulas
+// become complex ones with ᴴ for ᵀ. G is the gradient that arrives, a bar marks one that leaves.
+#include "gradients.hpp"
+
+#include <limits>
+
+#include "algebra.hpp"
+
+namespace tenon::linalg {
+
+using sdk::fail;
+using sdk::GradCall;
+using sdk::OpArgs;
+
+namespace {
+
+// X⁻ᴴ·Y
+Handle solve_adjoint(const Handle& x, const Handle& y) { return call("linalg.solve", H(x), y); }
+
+// Tr(Xᴴ·Y) of each matrix
+Handle inner(const Handle& x, const Handle& y) {
+  constexpr int64_t kDims[] = {-2, -1};
+  return call("sum", conj(x) * y, std::span<const int64_t>(kDims), false);
+}
+
+}  // namespace
+
+// C = A⁻¹: Ā = -Cᴴ·G·Cᴴ (2.2.3)
+void inv_gradient(GradCall& g) {
+  const Handle ch = H(g.saved_output());
+  g.set(0, call("neg", dot(ch, g.grad(), ch)));
+}
+
+// C = A⁻¹·B: B̄ = A⁻ᴴ·G, Ā = -B̄·Cᴴ (2.3.1)
+void solve_gradient(GradCall& g) {
+  const Handle b = solve_adjoint(g.saved_input(0), g.grad());
+  if (g.needed(1)) g.set(1, b);
+  if (g.needed(0)) g.set(0, call("neg", dot(b, H(g.saved_output()))));
+}
+
+// c = det A: Ā = g·conj(cofactors of A) (2.2.4 with det(A)·A⁻ᵀ for the cofactors)
+void det_gradient(GradCall& g) {
+  g.set(0, spread(g.grad()) * conj(call("linalg.cofactor", g.saved_input(0))));
+}
+
+// d log|det A| = Re Tr(A⁻¹·dA) and d sign = i·sign·Im Tr(A⁻¹·dA): Ā = (g_log + i·Im(conj(sign)·g_sign))·A⁻ᴴ
+void slogdet_gradient(GradCall& g) {
+  const Handle a = g.saved_input(0), sign = g.grad(0);
+  Handle factor = g.grad(1);
+  if (is_complex(a) && sign) {
+    const Handle turn = imaginary(call("imag", conj(g.saved_output(0)) * sign));
+    factor = factor ? factor + turn : turn;
+  }
+  if (factor) g.set(0, spread(factor) * H(call("linalg.inv", a)));
+}
+
+// C = det(A)·A⁻ᵀ: Ā = Tr(Cᴴ·G)·A⁻ᴴ - conj(C)·Gᵀ·A⁻ᴴ, by the product rule; where A has an inverse
+void cofactor_gradient(GradCall& g) {
+  const Handle c = g.saved_output(), ah = H(call("linalg.inv", g.saved_input(0)));
+  g.set(0, spread(inner(c, g.grad())) * ah - dot(conj(c), T(g.grad()), ah));
+}
+
+// A = L·Lᴴ: Ā = ½(S + Sᴴ), S = L⁻ᴴ·Φ(Lᴴ·G)·L⁻¹, Φ the lower triangle with half the diagonal (I. Murray, Differentiation of the
+// Cholesky decomposition, 2016, eq. 10)
+void cholesky_gradient(GradCall& g) {
+  const bool upper = g.arg(1).as.i != 0;
+  const Handle l = upper ? H(g.saved_output()) : g.saved_output(),
+               gl = upper ? H(g.grad()) : g.grad();
+  const Handle lh = H(l), p = dot(lh, gl);
+  const Handle one = ones_like(p);
+  const Handle phi = p * ((call("tril", one, 0) + call("tril", one, -1)) * 0.5);
+  const Handle left = call("linalg.solve_triangular", lh, phi, true);
+  const Handle s = H(call("linalg.solve_triangular", lh, H(left), true));
+  g.set(0, (s + H(s)) * 0.5);
+}
+
+// as of solve, where only a triangle of A is read
+void solve_triangular_gradient(GradCall& g) {
+  const bool upper = g.arg(2).as.i != 0;
+  const Handle b = call("linalg.solve_triangular", H(g.saved_input(0)), g.grad(), !upper);
+  if (g.needed(1)) g.set(1, b);
+  if (g.needed(0))
+    g.set(0, call("neg", call(upper ? "triu" : "tril", dot(b, H(g.saved_output())), 0)));
+}
+
+// A = Q·R, m ≥ n: Ā = (G_Q + Q·S)·R⁻ᴴ, S = M + Mᴴ - Re diag(M), M = triu(G_R·Rᴴ - Qᴴ·G_Q) (S. Walter
+// and L. Lehmann, Algorithmic differentiation of linear algebra functions with application in optimum
+// experimental design, 2010). With n > m A is [X Y] and R is [R₁ Qᴴ·Y]: Ȳ = Q·G_R₂, and X̄ as above
+// after G_Q += Y·G_R₂ᴴ.
+void qr_gradient(GradCall& g) {
+  const Handle a = g.saved_input(0), q = g.saved_output(0), r = g.saved_output(1);
+  const int64_t m = rows(a), n = columns(a);
+  if (columns(q) > n)
+    fail(TN_UNIMPLEMENTED,
+         "mode=\"complete\" has no gradient for matrices with more rows than columns; use "
+         "mode=\"reduced\"");
+  Handle gq = g.grad(0) ? g.grad(0) : zeros_like(q), gr = g.grad(1) ? g.grad(1) : zeros_like(r),
+         r1 = r, gy;
+  if (n > m) {
+    const Handle g2 = narrow(gr, -1, m, n);
+    gy = dot(q, g2);
+    gq = gq + dot(narrow(a, -1, m, n), H(g2));
+    r1 = narrow(r, -1, 0, m);
+    gr = narrow(gr, -1, 0, m);
+  }
+  const Handle x = call("triu", dot(gr, H(r1)) - dot(H(q), gq), 0);
+  const Handle diagonal = x * eye_like(x);
+  const Handle s = x + H(x) - (diagonal + H(diagonal)) * 0.5;
+  const Handle right = gq + dot(q, s);
+  const Handle gx = H(call("linalg.solve_triangular", r1, H(right), true));
+  if (n == m || !gy) return g.set(0, gx);
+  const Handle parts[] = {gx, gy};
+  tn_tensor* const list[] = {parts[0].get(), parts[1].get()};
+  tn_value joined{};
+  joined.tag = TN_VALUE_TENSORS;
+  joined.count = 2;
+  joined.as.tensors = list;
+  g.set(0, call("concat", joined, -1));
+}
+
+// A = V·diag(w)·Vᴴ: Ā = V·(diag(g_w) + F∘(Vᴴ·G_V))·Vᴴ, F_ij = 1/(w_j - w_i) (3.1); its Hermitian part,
+// as that is what is read of A
+void eigh_gradient(GradCall& g) {
+  const Handle w = g.saved_output(0), v = g.saved_output(1), gw = g.grad(0), gv = g.grad(1);
+  Handle inside;
+  if (gv) {
+    const Handle p = dot(H(v), gv);
+    const Handle eye = eye_like(per_column(w) - per_row(w));
+    inside = p / (per_column(w) - per_row(w) + eye) * (1.0 - eye);
+  }
+  Handle out = inside ? dot(v, (inside + H(inside)) * 0.5, H(v)) : Handle();
+  if (gw) {
+    const Handle values = dot(v * per_column(gw), H(v));
+    out = out ? out + values : values;
+  }
+  if (out) g.set(0, out);
+}
+
+// w alone: Ā = V·diag(g)·Vᴴ
+void eigvalsh_gradient(GradCall& g) {
+  const auto [w, v] = sdk::call_all<2>("linalg.eigh", g.saved_input(0));
+  g.set(0, dot(v * per_column(g.grad()), H(v)));
+}
+
+namespace {
+
+// X - Xᴴ
+Handle skew(const Handle& x) { return x - H(x); }
+
+// The part that U and Vᴴ bring: see below.
+Handle vectors_gradient(const Handle& u, const Handle& s, const Handle& vh, const Handle& gu,
+                        const Handle& gvh) {
+  const Handle squares = s * s;
+  const Handle difference = per_column(squares) - per_row(squares);
+  const Handle e = difference + eye_like(difference);
+  const Handle pu = skew(dot(H(u), gu)), pv = skew(dot(vh, H(gvh)));
+  Handle inside = (pu * per_column(s) + per_row(s) * pv) / e;
+  if (is_complex(u)) inside = inside + pu * eye_like(difference) / per_column(s * 2.0);
+  Handle out = dot(u, inside, vh);
+  if (rows(u) > columns(u)) {
+    const Handle x = gu / per_column(s);
+    out = out + dot(x - dot(u, H(u), x), vh);
+  }
+  if (columns(vh) > rows(vh)) {
+    const Handle x = gvh / per_row(s);
+    out = out + dot(u, x - dot(x, H(vh), vh));
+  }
+  return out;
+}
+
+}  // namespace
+
+// A = U·diag(s)·Vᴴ: Ā = U·([skew(Uᴴ·G_U)∘1/E]·S + S·[skew(Vᴴ·G_V)∘1/E] + diag(g_s))·Vᴴ + (1 - U·Uᴴ)·G_U·S⁻¹·Vᴴ
+// + U·S⁻¹·G_Vᴴ·(1 - V·Vᴴ), E_jk = s_k² - s_j² (J. Townsend, Differentiating the singular value decomposition, 2016); complex:
+// + ½·diag(skew(Uᴴ·G_U))·S⁻¹ inside (Z.-Q. Wan and S.-X. Zhang, Automatic differentiation for complex valued SVD, 2019)
+void svd_gradient(GradCall& g) {
+  Handle u = g.saved_output(0), s = g.saved_output(1), vh = g.saved_output(2);
+  const Handle gu = g.grad(0), gs = g.grad(1), gvh = g.grad(2);
+  const int64_t k = columns(per_column(s));
+  if (columns(u) > k || rows(vh) > k) {
+    if (gu || gvh)
+      fail(TN_UNIMPLEMENTED,
+           "U and Vh of full_matrices=True have no gradient where the matrices are not square; "
+           "use full_matrices=False");
+    auto [ru, rs, rvh] = sdk::call_all<3>("linalg.svd", g.saved_input(0), false);
+    u = ru, s = rs, vh = rvh;
+  }
+  Handle out;
+  if (gu || gvh)
+    out = vectors_gradient(u, s, vh, gu ? gu : zeros_like(u), gvh ? gvh : zeros_like(vh));
+  if (gs) {
+    const Handle values = dot(u * per_column(gs), vh);
+    out = out ? out + values : values;
+  }
+  if (out) g.set(0, out);
+}
+
+// s alone: Ā = U·diag(g)·Vᴴ
+void svdvals_gradient(GradCall& g) {
+  const auto [u, s, vh] = sdk::call_all<3>("linalg.svd", g.saved_input(0), false);
+  g.set(0, dot(u * per_column(g.grad()), vh));
+}
+
+// P = V·diag(1/s)·Uᴴ over the singular values above the cutoff
+Handle pinv(const OpArgs& args) {
+  const Handle x = args.tensor(0);
+  const auto [u, s, vh] = sdk::call_all<3>("linalg.svd", x, false);
+  if (columns(u) == 0) return dot(H(vh), H(u));
+  constexpr int64_t kLast[] = {-1};
+  const Handle largest = call("max", s, std::span<const int64_t>(kLast), true);
+  const double eps = s.view().dtype == TN_DTYPE_F64 ? std::numeric_limits<double>::epsilon()
+                                                    : std::numeric_limits<float>::epsilon();
+  const Handle cutoff = args.has(1)
+                            ? largest * per_row(args.tensor(1))
+                            : largest * (eps * static_cast<double>(std::max(rows(x), columns(x))));
+  const Handle inverse = call("where", call("greater", s, cutoff), 1.0 / s, 0.0);
+  return dot(H(vh) * per_column(inverse), H(u));
+}
+
+// dP = -P·dA·P + P·Pᴴ·dAᴴ·(1 - A·P) + (1 - P·A)·dAᴴ·Pᴴ·P (G. Golub and V. Pereyra, 1973, eq. 4.12), where the rank stays:
+// Ā = -Pᴴ·G·Pᴴ + (1 - A·P)·Gᴴ·P·Pᴴ + Pᴴ·P·Gᴴ·(1 - P·A)
+void pinv_gradient(GradCall& g) {
+  const Handle a = g.saved_input(0), p = g.saved_output(), ph = H(p), gh = H(g.grad());
+  const Handle left = dot(gh, p, ph), right = dot(ph, p, gh);
+  g.set(0, left - dot(a, p, left) + right - dot(right, p, a) - dot(ph, g.grad(), ph));
+}
+
+}  // namespace tenon::linalg

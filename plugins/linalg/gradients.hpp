@@ -1,0 +1,25 @@
+// Gradients, in other ops, so that theirs follow. Those of complex numbers are conj(df/dz) times what arrives, as in the core.
+#pragma once
+
+#include "tenon/new_op.hpp"
+
+namespace tenon::linalg {
+
+void inv_gradient(sdk::GradCall& g);
+void solve_gradient(sdk::GradCall& g);
+void det_gradient(sdk::GradCall& g);
+void slogdet_gradient(sdk::GradCall& g);
+void cofactor_gradient(sdk::GradCall& g);
+void cholesky_gradient(sdk::GradCall& g);
+void solve_triangular_gradient(sdk::GradCall& g);
+void qr_gradient(sdk::GradCall& g);
+void eigh_gradient(sdk::GradCall& g);
+void eigvalsh_gradient(sdk::GradCall& g);
+void svd_gradient(sdk::GradCall& g);
+void svdvals_gradient(sdk::GradCall& g);
+
+// The pseudo-inverse, from the singular values above rtol times the largest, and its gradient.
+sdk::Handle pinv(const sdk::OpArgs& args);
+void pinv_gradient(sdk::GradCall& g);
+
+}  // namespace tenon::linalg

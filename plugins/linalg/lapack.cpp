@@ -1,0 +1,83 @@
+#include "lapack.hpp"
+
+#include <dlfcn.h>
+
+#include "tenon/plugin.hpp"
+
+namespace tenon::linalg {
+namespace {
+
+constexpr const char* kLibrary = "libscipy_openblas.so";
+
+struct Library {
+  void (*set_threads)(int);
+  Routines<float> s;
+  Routines<double> d;
+  Routines<std::complex<float>> c;
+  Routines<std::complex<double>> z;
+};
+
+template <class Fn>
+void find(void* handle, const char* name, Fn& fn) {
+  fn = reinterpret_cast<Fn>(dlsym(handle, name));
+  if (fn == nullptr) sdk::fail(TN_UNIMPLEMENTED, "[linalg] ", kLibrary, " has no ", name);
+}
+
+Library open_library() {
+  // By its name alone: the plugin's run path says where it lies.
+  void* handle = dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL);
+  if (handle == nullptr)
+    sdk::fail(TN_UNIMPLEMENTED, "[linalg] LAPACK cannot be opened: ", dlerror(),
+              "; it belongs into native/ beside the plugin");
+  Library found{};
+  find(handle, "scipy_openblas_set_num_threads", found.set_threads);
+#define TN_LAPACK_FIND_S(routine, name) find(handle, "scipy_" #name "_", found.s.routine);
+#define TN_LAPACK_FIND_D(routine, name) find(handle, "scipy_" #name "_", found.d.routine);
+#define TN_LAPACK_FIND_C(routine, name) find(handle, "scipy_" #name "_", found.c.routine);
+#define TN_LAPACK_FIND_Z(routine, name) find(handle, "scipy_" #name "_", found.z.routine);
+  TN_LAPACK_REAL(TN_LAPACK_FIND_S, s)
+  TN_LAPACK_REAL(TN_LAPACK_FIND_D, d)
+  TN_LAPACK_COMPLEX(TN_LAPACK_FIND_C, c)
+  TN_LAPACK_COMPLEX(TN_LAPACK_FIND_Z, z)
+  found.set_threads(1);
+  return found;
+}
+
+const Library& library() {
+  static const Library opened = open_library();  // tried again after a failure
+  return opened;
+}
+
+}  // namespace
+
+template <>
+const Routines<float>& lapack() {
+  return library().s;
+}
+template <>
+const Routines<double>& lapack() {
+  return library().d;
+}
+template <>
+const Routines<std::complex<float>>& lapack() {
+  return library().c;
+}
+template <>
+const Routines<std::complex<double>>& lapack() {
+  return library().z;
+}
+
+// Below this many rows waking another thread costs more than it does.
+constexpr int64_t kManyRows = 192;
+
+// The number of threads is the library's, not a call's: one caller at a time may raise it.
+WholeMachine::WholeMachine(int64_t matrices, int64_t n)
+    : team_(n >= kManyRows && matrices < host::max_threads()) {
+  if (team_) library().set_threads(host::max_threads());
+}
+
+WholeMachine::~WholeMachine() {
+  if (team_) library().set_threads(1);
+}
+
+}  // namespace tenon::linalg

@@ -1,0 +1,88 @@
+// LAPACK, from a library that is opened when it is first needed: its 25 MB cost a program that factors no matrix nothing.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+
+// The header declares every routine; only its types are used, so nothing is linked.
+#define lapack_complex_float std::complex<float>
+#define lapack_complex_double std::complex<double>
+#define LAPACK_GLOBAL(lcname, UCNAME) scipy_##lcname##_
+#include <lapack.h>
+
+#include "../common/parallel.hpp"
+
+namespace tenon::linalg {
+
+template <class T>
+struct RealOf {
+  using type = T;
+};
+template <class R>
+struct RealOf<std::complex<R>> {
+  using type = R;
+};
+template <class T>
+using Real = typename RealOf<T>::type;
+template <class T>
+inline constexpr bool is_complex = !std::is_same_v<T, Real<T>>;
+
+template <class T>
+T conj(T x) {
+  if constexpr (is_complex<T>)
+    return std::conj(x);
+  else
+    return x;
+}
+
+// The routines of one element type, as LAPACK names them without the letter of the type.
+template <class T>
+struct Routines;
+
+// X(routine, its name with the letter of the type): the orthogonal and symmetric ones are called otherwise for complex numbers.
+#define TN_LAPACK_REAL(X, s) \
+  X(potrf, s##potrf)         \
+  X(getrf, s##getrf)         \
+  X(getri, s##getri)         \
+  X(getrs, s##getrs)         \
+  X(trtrs, s##trtrs) X(geqrf, s##geqrf) X(gesdd, s##gesdd) X(make_q, s##orgqr) X(heevd, s##syevd)
+#define TN_LAPACK_COMPLEX(X, s) \
+  X(potrf, s##potrf)            \
+  X(getrf, s##getrf)            \
+  X(getri, s##getri)            \
+  X(getrs, s##getrs)            \
+  X(trtrs, s##trtrs) X(geqrf, s##geqrf) X(gesdd, s##gesdd) X(make_q, s##ungqr) X(heevd, s##heevd)
+#define TN_LAPACK_FIELD(routine, name) decltype(&scipy_##name##_) routine;
+template <>
+struct Routines<float> {
+  TN_LAPACK_REAL(TN_LAPACK_FIELD, s)
+};
+template <>
+struct Routines<double> {
+  TN_LAPACK_REAL(TN_LAPACK_FIELD, d)
+};
+template <>
+struct Routines<std::complex<float>> {
+  TN_LAPACK_COMPLEX(TN_LAPACK_FIELD, c)
+};
+template <>
+struct Routines<std::complex<double>> {
+  TN_LAPACK_COMPLEX(TN_LAPACK_FIELD, z)
+};
+#undef TN_LAPACK_FIELD
+
+// Opens the library on the first call. Throws Error(TN_UNIMPLEMENTED) where it is missing.
+template <class T>
+const Routines<T>& lapack();
+
+// While it lives, LAPACK may use all threads for one matrix of n rows; otherwise one, as batches are divided among OpenMP's.
+class WholeMachine {
+ public:
+  WholeMachine(int64_t matrices, int64_t n);
+  ~WholeMachine();
+
+ private:
+  host::Team team_;
+};
+
+}  // namespace tenon::linalg

@@ -1,0 +1,133 @@
+// What a factorisation P·L·U gives: inverse, solution, determinant (LAPACK getrf, getri, getrs).
+#include "../kernels.hpp"
+#include "../matrix.hpp"
+
+namespace tenon::linalg {
+namespace {
+
+template <class T>
+[[noreturn]] void fail_singular(const Matrices<const T>& m, int64_t i, int info,
+                                const char* instead) {
+  sdk::fail(TN_INVALID_ARGUMENT, m.name(i), ", ", m.rows(), " by ", m.rows(),
+            ", is singular: pivot ", info, " of its LU factorisation is 0; ", instead);
+}
+
+// L and U in place of the matrix; info is LAPACK's: the first pivot that is 0, from 1.
+template <class T>
+int factor(T* a, int n, std::vector<int>& pivots) {
+  int info = 0;
+  const int step = std::max(n, 1);
+  lapack<T>().getrf(&n, &n, a, &step, pivots.data(), &info);
+  check_arguments(info);
+  return info;
+}
+
+bool is_odd(const std::vector<int>& pivots) {
+  bool odd = false;
+  for (size_t k = 0; k < pivots.size(); ++k) odd ^= pivots[k] != static_cast<int>(k) + 1;
+  return odd;
+}
+
+}  // namespace
+
+template <class T>
+void inv(const sdk::Call& call) {
+  const Matrices<const T> from(call.in(0));
+  const int n = to_int(from.rows());
+  if (from.count() * n == 0) return;
+  T* out = sdk::data<T>(call.out());
+  const WholeMachine machine(from.count(), n);
+  each_matrix(from.count(), 2.0 * n * n * n, [&] {
+    int info = 0, ask = -1;
+    T size{};
+    lapack<T>().getri(&n, nullptr, &n, nullptr, &size, &ask, &info);
+    return [&, pivots = std::vector<int>(n), work = workspace(size)](int64_t i) mutable {
+      // Read row by row LAPACK inverts the transpose, which is the transpose of the inverse.
+      T* a = out + i * n * n;
+      load(from, i, a);
+      if (const int zero = factor(a, n, pivots); zero > 0)
+        fail_singular(from, i, zero, "pinv() gives the pseudo-inverse");
+      int done = 0;
+      const int room = to_int(static_cast<int64_t>(work.size()));
+      lapack<T>().getri(&n, a, &n, pivots.data(), work.data(), &room, &done);
+      check_arguments(done);
+    };
+  });
+}
+TN_LINALG_TYPES(inv)
+
+template <class T>
+void solve(const sdk::Call& call) {
+  const std::span<const int64_t> batch = sdk::shape(call.out()).first(call.out().ndim - 2);
+  const Matrices<const T> left(call.in(0), batch), right(call.in(1), batch);
+  const int n = to_int(right.rows()), k = to_int(right.columns());
+  if (left.count() * n == 0) return;
+  T* out = sdk::data<T>(call.out());
+  const WholeMachine machine(left.count(), n);
+  each_matrix(left.count(), 1.0 * n * n * (n + k), [&] {
+    return [&, pivots = std::vector<int>(n), a = std::vector<T>(int64_t{n} * n),
+            b = std::vector<T>(int64_t{n} * k)](int64_t i) mutable {
+      load(left, i,
+           a.data());  // LAPACK factors the transpose and solves with the transpose of that
+      if (const int zero = factor(a.data(), n, pivots); zero > 0)
+        fail_singular(left, i, zero, "pinv(a) @ b gives a least-squares solution");
+      load_columns(right, i, b.data());
+      int info = 0;
+      lapack<T>().getrs("T", &n, &k, a.data(), &n, pivots.data(), b.data(), &n, &info, 1);
+      check_arguments(info);
+      store_columns(b.data(), n, n, k, out + i * n * k);
+    };
+  });
+}
+TN_LINALG_TYPES(solve)
+
+namespace {
+
+// visit(i, pivot) for every pivot of every matrix, after start(i, whether rows were exchanged an odd number of times).
+template <class T, class Start, class Visit>
+void visit_pivots(const sdk::Call& call, Start&& start, Visit&& visit) {
+  const Matrices<const T> from(call.in(0));
+  const int n = to_int(from.rows());
+  const WholeMachine machine(from.count(), n);
+  each_matrix(from.count(), 0.7 * n * n * n, [&] {
+    return
+        [&, pivots = std::vector<int>(n), a = std::vector<T>(int64_t{n} * n)](int64_t i) mutable {
+          load(from, i, a.data());
+          if (n > 0) factor(a.data(), n, pivots);
+          start(i, is_odd(pivots));
+          for (int64_t k = 0; k < n; ++k) visit(i, a[k * n + k]);
+        };
+  });
+}
+
+}  // namespace
+
+template <class T>
+void det(const sdk::Call& call) {
+  T* out = sdk::data<T>(call.out());
+  visit_pivots<T>(
+      call, [&](int64_t i, bool odd) { out[i] = odd ? T(-1) : T(1); },
+      [&](int64_t i, T pivot) { out[i] *= pivot; });
+}
+TN_LINALG_TYPES(det)
+
+// A matrix without an inverse has sign 0 and logarithm -inf.
+template <class T>
+void slogdet(const sdk::Call& call) {
+  T* sign = sdk::data<T>(call.out(0));
+  auto* logarithm = sdk::data<Real<T>>(call.out(1));
+  visit_pivots<T>(
+      call,
+      [&](int64_t i, bool odd) {
+        sign[i] = odd ? T(-1) : T(1);
+        logarithm[i] = 0;
+      },
+      [&](int64_t i, T pivot) {
+        const Real<T> size = std::abs(pivot);
+        sign[i] *= size == 0 ? T(0) : pivot / size;
+        logarithm[i] += std::log(size);
+      });
+}
+TN_LINALG_TYPES(slogdet)
+
+}  // namespace tenon::linalg

@@ -1,0 +1,60 @@
+// Cholesky's factor and systems with triangular matrices (LAPACK potrf, trtrs).
+#include "../kernels.hpp"
+#include "../matrix.hpp"
+
+namespace tenon::linalg {
+
+template <class T>
+void cholesky(const sdk::Call& call) {
+  const Matrices<const T> from(call.in(0));
+  const bool upper = call.flag(1);
+  const int n = to_int(from.rows());
+  if (from.count() * n == 0) return;
+  T* out = sdk::data<T>(call.out());
+  const WholeMachine machine(from.count(), n);
+  each_matrix(from.count(), n * n * n / 3.0, [&] {
+    return [&](int64_t i) {
+      // Of conj(A), as LAPACK reads the rows, Uᴴ·U is the factorisation whose Uᵀ is the lower factor of A.
+      T* a = out + i * n * n;
+      load(from, i, a);
+      make_symmetric(a, n);
+      int info = 0;
+      lapack<T>().potrf(upper ? "L" : "U", &n, a, &n, &info, 1);
+      check_arguments(info);
+      if (info > 0)
+        sdk::fail(TN_INVALID_ARGUMENT, from.name(i), ", ", n, " by ", n,
+                  ", is not positive definite: its leading minor of order ", info,
+                  " is not positive");
+      for (int64_t r = 0; r < n; ++r)
+        upper ? std::fill_n(a + r * n, r, T(0)) : std::fill_n(a + r * n + r + 1, n - r - 1, T(0));
+    };
+  });
+}
+TN_LINALG_TYPES(cholesky)
+
+template <class T>
+void solve_triangular(const sdk::Call& call) {
+  const std::span<const int64_t> batch = sdk::shape(call.out()).first(call.out().ndim - 2);
+  const Matrices<const T> left(call.in(0), batch), right(call.in(1), batch);
+  const char* half = call.flag(2) ? "L" : "U";  // of the transpose, which is what LAPACK reads
+  const int n = to_int(right.rows()), k = to_int(right.columns());
+  if (left.count() * n == 0) return;
+  T* out = sdk::data<T>(call.out());
+  each_matrix(left.count(), 0.5 * n * n * k, [&] {
+    return [&, a = std::vector<T>(int64_t{n} * n),
+            b = std::vector<T>(int64_t{n} * k)](int64_t i) mutable {
+      load(left, i, a.data());
+      load_columns(right, i, b.data());
+      int info = 0;
+      lapack<T>().trtrs(half, "T", "N", &n, &k, a.data(), &n, b.data(), &n, &info, 1, 1, 1);
+      check_arguments(info);
+      if (info > 0)
+        sdk::fail(TN_INVALID_ARGUMENT, left.name(i), ", ", n, " by ", n, ", is singular: element ",
+                  info - 1, " of its diagonal is 0");
+      store_columns(b.data(), n, n, k, out + i * n * k);
+    };
+  });
+}
+TN_LINALG_TYPES(solve_triangular)
+
+}  // namespace tenon::linalg

@@ -1,0 +1,129 @@
+#include "shapes.hpp"
+
+#include <algorithm>
+
+namespace tenon::linalg {
+
+using host::Results;
+using host::Sizes;
+using host::text_of;
+using host::Views;
+
+namespace {
+
+void check_matrices(const Views& in, uint32_t i, const char* name) {
+  const tn_dtype dtype = in.dtype(i);
+  constexpr uint64_t kTypes = TN_MASK(TN_DTYPE_F32) | TN_MASK(TN_DTYPE_F64) | TN_MASK_COMPLEX;
+  if ((TN_MASK(dtype) & kTypes) == 0)
+    sdk::fail(TN_INVALID_ARGUMENT, name, " has dtype ", text_of(dtype),
+              "; f32, f64, c64 and c128 are possible: cast it first");
+  if (in.shape(i).size() < 2)
+    sdk::fail(TN_INVALID_ARGUMENT, name, " has shape ", text_of(in.shape(i)),
+              "; it must be a matrix or a batch of them");
+  for (const int64_t size : in.shape(i).last(2))
+    if (size > 0x7fffffff)
+      sdk::fail(TN_INVALID_ARGUMENT, name, " has shape ", text_of(in.shape(i)),
+                "; LAPACK counts to 2147483647");
+}
+
+// Its size n.
+int64_t check_square(const Views& in, uint32_t i, const char* name) {
+  check_matrices(in, i, name);
+  const Sizes shape = in.shape(i);
+  if (shape[shape.size() - 2] != shape.back())
+    sdk::fail(TN_INVALID_ARGUMENT, name, " has shape ", text_of(shape),
+              "; its last two dimensions must be equal");
+  return shape.back();
+}
+
+Sizes batch(const Views& in, uint32_t i = 0) { return in.shape(i).first(in.shape(i).size() - 2); }
+
+// m, n and the smaller of the two.
+struct Extent {
+  int64_t m, n, k;
+};
+Extent extent(const Views& in) {
+  check_matrices(in, 0, "x");
+  const Sizes shape = in.shape(0);
+  const int64_t m = shape[shape.size() - 2], n = shape.back();
+  return {m, n, std::min(m, n)};
+}
+
+}  // namespace
+
+void like_square(const Views& in, const Results& out) {
+  check_square(in, 0, "x");
+  out.set(0, in.dtype(0), in.shape(0));
+}
+
+void of_square(const Views& in, const Results& out) {
+  check_square(in, 0, "x");
+  out.set(0, in.dtype(0), batch(in));
+}
+
+void sign_and_log(const Views& in, const Results& out) {
+  of_square(in, out);
+  out.set(1, host::real_of(in.dtype(0)), batch(in));
+}
+
+void solution(const Views& in, const Results& out) {
+  const int64_t n = check_square(in, 0, "a");
+  check_matrices(in, 1, "b");
+  const Sizes a = batch(in, 0), b = batch(in, 1), shape = in.shape(1);
+  if (in.dtype(0) != in.dtype(1))
+    sdk::fail(TN_INVALID_ARGUMENT, "a has dtype ", text_of(in.dtype(0)), " and b ",
+              text_of(in.dtype(1)), "; cast one of them");
+  bool fit = shape[shape.size() - 2] == n;
+  int64_t joint[TN_MAX_DIMS];
+  const size_t ndim = std::max(a.size(), b.size());
+  for (size_t d = 0; d < ndim; ++d) {
+    const int64_t x = d < a.size() ? a[a.size() - 1 - d] : 1,
+                  y = d < b.size() ? b[b.size() - 1 - d] : 1;
+    fit = fit && (x == y || x == 1 || y == 1);
+    joint[ndim - 1 - d] = x == 1 ? y : x;
+  }
+  if (!fit)
+    sdk::fail(TN_INVALID_ARGUMENT, "a has shape ", text_of(in.shape(0)), " and b ", text_of(shape),
+              "; b must be (..., ", n, ", k), and the batches must broadcast");
+  out.set(0, in.dtype(0), {joint, ndim}, {n, shape.back()});
+}
+
+void eigenpairs(const Views& in, const Results& out) {
+  eigenvalues(in, out);
+  out.set(1, in.dtype(0), in.shape(0));
+}
+
+void eigenvalues(const Views& in, const Results& out) {
+  const int64_t n = check_square(in, 0, "x");
+  out.set(0, host::real_of(in.dtype(0)), batch(in), {n});
+}
+
+void q_and_r(const Views& in, const Results& out) {
+  const auto [m, n, k] = extent(in);
+  const std::string_view mode = in.str(1);
+  if (mode != "reduced" && mode != "complete")
+    sdk::fail(TN_INVALID_ARGUMENT, "mode is \"reduced\" or \"complete\", not \"", std::string(mode),
+              "\"");
+  const int64_t q = mode == "complete" ? m : k;
+  out.set(0, in.dtype(0), batch(in), {m, q});
+  out.set(1, in.dtype(0), batch(in), {q, n});
+}
+
+void singular(const Views& in, const Results& out) {
+  const auto [m, n, k] = extent(in);
+  const bool full = in.flag(1);
+  out.set(0, in.dtype(0), batch(in), {m, full ? m : k});
+  out.set(1, host::real_of(in.dtype(0)), batch(in), {k});
+  out.set(2, in.dtype(0), batch(in), {full ? n : k, n});
+}
+
+void singular_values(const Views& in, const Results& out) {
+  out.set(0, host::real_of(in.dtype(0)), batch(in), {extent(in).k});
+}
+
+void like_adjoint(const Views& in, const Results& out) {
+  const auto [m, n, k] = extent(in);
+  out.set(0, in.dtype(0), batch(in), {n, m});
+}
+
+}  // namespace tenon::linalg

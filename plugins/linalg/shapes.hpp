@@ -1,0 +1,24 @@
+// Shapes and dtypes of results, and what is wrong with arguments. Batches are the dimensions before the last two.
+#pragma once
+
+#include "../common/infer.hpp"
+
+namespace tenon::linalg {
+
+void like_square(const host::Views& in, const host::Results& out);  // x (…, n, n) -> (…, n, n)
+void of_square(const host::Views& in, const host::Results& out);    // x (…, n, n) -> (…)
+void sign_and_log(const host::Views& in, const host::Results& out);  // x (…, n, n) -> (…), real (…)
+void solution(const host::Views& in,
+              const host::Results& out);  // a (…, n, n), b (…, n, k) -> (…, n, k)
+void eigenpairs(const host::Views& in,
+                const host::Results& out);  // x (…, n, n) -> real (…, n), (…, n, n)
+void eigenvalues(const host::Views& in, const host::Results& out);  // x (…, n, n) -> real (…, n)
+void q_and_r(const host::Views& in,
+             const host::Results& out);  // x (…, m, n), mode -> (…, m, q), (…, q, n)
+void singular(const host::Views& in,
+              const host::Results& out);  // x (…, m, n), bool -> U, real S, Vh
+void singular_values(const host::Views& in,
+                     const host::Results& out);  // x (…, m, n) -> real (…, k)
+void like_adjoint(const host::Views& in, const host::Results& out);  // x (…, m, n) -> (…, n, m)
+
+}  // namespace tenon::linalg
