@@ -1,0 +1,154 @@
+// conv, conv_backward_input and conv_backward_weight: products of gathered matrices; depthwise ones directly.
+#include <algorithm>
+#include <array>
+
+#include "kernels.hpp"
+#include "ops/tiles.hpp"
+#include "shaders/conv.hpp"
+#include "shaders/conv_direct.hpp"
+#include "tenon/schemas.h"
+
+namespace tenon::vulkan {
+namespace {
+
+enum Pass : uint32_t { kForward, kInput, kWeight };  // as shaders/conv.glsl
+
+using Three = std::array<int64_t, 3>;
+int64_t product(const Three& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
+
+// A call brought to three spatial dimensions. Attributes: stride, padding, dilation, groups from argument 3 on.
+struct Geometry {
+  int64_t batch = 0, groups = 1, channels = 0, filters = 0;  // the last two of a group
+  Three in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
+
+  Geometry(const tn_call& call, uint32_t pass) {
+    const tn_view& x = pass == kInput ? output(call) : input(call, pass == kWeight ? 1 : 0);
+    const tn_view& weight = pass == kWeight ? output(call) : input(call, 1);
+    const tn_view& y = pass == kForward ? output(call) : input(call, 0);
+    groups = call.args[6].as.i;
+    batch = x.shape[0];
+    channels = weight.shape[1];
+    filters = weight.shape[0] / groups;
+    const uint32_t lead = 5 - x.ndim;
+    for (uint32_t d = lead; d < 3; ++d) {
+      const uint32_t s = d - lead;
+      in[d] = x.shape[s + 2];
+      out[d] = y.shape[s + 2];
+      kernel[d] = weight.shape[s + 2];
+      stride[d] = call.args[3].as.ints[s];
+      padding[d] = call.args[4].as.ints[s];
+      dilation[d] = call.args[5].as.ints[s];
+    }
+  }
+};
+
+// What a call is made of, the same for its scratch memory and its run.
+struct Plan {
+  Geometry g;
+  Pass pass;
+  Compute compute;
+  Extent size{};
+  bool direct = false;
+  Tiles tiles{};
+  Parts parts;
+
+  Plan(const tn_call& call, uint32_t code)
+      : g(call, code), pass(static_cast<Pass>(code)), compute(compute_of(output(call).dtype)) {
+    const int64_t taps = product(g.kernel), outs = g.batch * product(g.out);
+    if (pass == kForward) size = {g.filters, outs, g.channels * taps};
+    if (pass == kInput) size = {g.channels, g.batch * product(g.in), g.filters * taps};
+    if (pass == kWeight) size = {g.filters, g.channels * taps, outs};
+    direct = size.m <= 4 && (pass != kWeight || size.n <= 32);
+    parts.length = size.k;
+    if (direct || size.m == 0 || size.n == 0) return;
+    tiles = choose_tiles(size, g.groups, compute, most_invocations(call));
+    if (pass == kWeight) parts = split_sum(size.k, tiles.count(size) * g.groups);
+  }
+  int64_t results() const { return g.groups * size.m * size.n; }
+  uint64_t partial_bytes() const {
+    return parts.count == 1 ? 0 : static_cast<uint64_t>(parts.count * results()) * sum_bytes(compute);
+  }
+};
+
+// As shaders/conv.glsl reads them: constants from the third on, words from the fourth on, table.
+void give_constants(Launch& launch, const Plan& plan, tn_dtype dtype) {
+  launch.constant(dtype).constant(plan.parts.count > 1 ? sum_dtype(plan.compute) : dtype).constant(plan.pass);
+  for (const int64_t size : plan.g.kernel) launch.constant(static_cast<uint32_t>(size));
+}
+
+void give_geometry(Launch& launch, const Plan& plan, bool bias) {
+  const Geometry& g = plan.g;
+  const bool strided = g.stride != Three{1, 1, 1};
+  launch.word(g.groups).word(g.channels).word(g.filters).word(bias ? 1u : 0u).word(strided ? 1u : 0u);
+  launch.word(plan.parts.count).word(plan.parts.length);
+  std::vector<uint32_t> table;
+  const Three& places = plan.pass == kInput ? g.in : g.out;
+  const Three& source = plan.pass == kInput ? g.out : g.in;
+  for (const Three* list : {&places, &source, &g.stride, &g.padding, &g.dilation})
+    for (const int64_t value : *list) table.push_back(static_cast<uint32_t>(value));
+  launch.table(table);
+}
+
+void in_or_none(Launch& launch, const tn_view& view) {
+  if (numel(view) == 0)
+    launch.none();
+  else
+    launch.in(view);
+}
+
+void run(const tn_call& call, uint32_t code) {
+  const Plan plan(call, code);
+  const tn_view& out = output(call);
+  if (numel(out) == 0) return;
+  const tn_view* bias = plan.pass == kForward ? input_or_null(call, 2) : nullptr;
+  Launch launch(call, plan.direct ? shaders::conv_direct : shaders::conv, plan.compute);
+  if (plan.direct)
+    launch.constant(0).constant(0);
+  else
+    launch.constant(plan.tiles.code()).constant(plan.tiles.rows).group_size(plan.tiles.invocations());
+  give_constants(launch, plan, out.dtype);
+  if (plan.parts.count > 1)
+    launch.scratch(0, plan.partial_bytes());
+  else
+    launch.out(out);
+  // The operand that is gathered comes last.
+  in_or_none(launch, input(call, plan.pass == kForward ? 1 : plan.pass == kInput ? 1 : 0));
+  in_or_none(launch, input(call, plan.pass == kForward ? 0 : plan.pass == kInput ? 0 : 1));
+  if (bias != nullptr) launch.in(*bias);
+  if (plan.direct) {
+    launch.word(numel(out)).word(0u).word(plan.size.k);
+  } else {
+    launch.word(plan.size.m).word(plan.size.n).word(plan.size.k);
+  }
+  give_geometry(launch, plan, bias != nullptr);
+  if (plan.direct && plan.pass != kWeight) {
+    launch.elements(numel(out));
+  } else {
+    launch.groups(plan.direct ? numel(out) : plan.tiles.count(plan.size) * plan.g.groups * plan.parts.count);
+  }
+  if (plan.parts.count > 1) add_parts(call, plan.compute, plan.results(), plan.parts);
+}
+
+uint64_t scratch(const tn_call& call, uint32_t code) { return Plan(call, code).partial_bytes(); }
+
+// A kernel beyond what specialization and the tables of a plane count with.
+bool supports(const tn_call& call, uint32_t code) {
+  const Geometry g(call, code);
+  for (uint32_t d = 0; d < 3; ++d)
+    if (g.in[d] + 2 * g.padding[d] + g.kernel[d] * g.dilation[d] > INT32_MAX || g.out[d] * g.stride[d] > INT32_MAX)
+      return false;
+  return true;
+}
+
+}  // namespace
+
+void add_conv_kernels(KernelList& list) {
+  const auto add = [&](std::string_view schema, Pass pass) {
+    list.add({.schema = schema, .dtypes = kReals, .run = run, .code = pass, .supports = supports, .scratch = scratch});
+  };
+  add(TN_SCHEMA_CONV, kForward);
+  add(TN_SCHEMA_CONV_BACKWARD_INPUT, kInput);
+  add(TN_SCHEMA_CONV_BACKWARD_WEIGHT, kWeight);
+}
+
+}  // namespace tenon::vulkan

@@ -1,0 +1,120 @@
+// matmul and linear: by tiles, or column by column where there are few rows; transposed operands are read where they lie.
+#include <algorithm>
+
+#include "ops/product.hpp"
+#include "shaders/matmul.hpp"
+#include "shaders/product_sum.hpp"
+#include "shaders/thin.hpp"
+#include "tenon/schemas.h"
+
+namespace tenon::vulkan {
+namespace {
+
+enum Op : uint32_t { kMatmul, kLinear };
+enum Activation : uint32_t { kNone, kRelu, kGelu, kSilu, kSigmoid, kTanh };  // as shaders/product.glsl
+
+Activation activation_of(std::string_view name) {
+  constexpr std::string_view kNames[] = {"none", "relu", "gelu", "silu", "sigmoid", "tanh"};
+  return static_cast<Activation>(std::find(std::begin(kNames), std::end(kNames), name) - std::begin(kNames));
+}
+
+constexpr int64_t kThin = 4;
+
+// What a call is made of, the same for its scratch memory and its run.
+struct Plan {
+  Product product;
+  Compute compute;
+  bool thin;
+  uint32_t columns = 1;  // of a workgroup, where it is thin
+  Tiles tiles{};
+  int64_t groups = 0;    // workgroups, before sums are split
+  Parts parts;
+
+  Plan(const tn_call& call, uint32_t op)
+      : product(op == kMatmul ? read_matmul(call) : read_linear(call)), compute(compute_of(output(call).dtype)) {
+    const Extent& size = product.size;
+    thin = size.m <= kThin;
+    if (thin) {
+      // Neighbours read b side by side: along k, or along the columns.
+      columns = product.b.row == 1 && size.k >= 64 ? 1 : 32;
+      groups = (size.n + columns - 1) / columns * product.batches;
+    } else {
+      tiles = choose_tiles(size, product.batches, compute, most_invocations(call));
+      groups = tiles.count(size) * product.batches;
+    }
+    if (!product.empty()) parts = split_sum(size.k, groups);
+  }
+  uint64_t partial_bytes() const {
+    if (parts.count == 1) return 0;
+    return static_cast<uint64_t>(parts.count * product.batches * product.size.m * product.size.n) * sum_bytes(compute);
+  }
+};
+
+// Constants from the third on, and words, as shaders/product.glsl reads them. `last`: nothing is left to be added.
+void give_product(Launch& launch, const Plan& plan, const tn_call& call, Activation activation, bool last) {
+  const Product& p = plan.product;
+  const tn_dtype dtype = output(call).dtype;
+  const bool bias = last && p.bias != nullptr;
+  launch.constant(dtype).constant(last ? static_cast<uint32_t>(dtype) : sum_dtype(plan.compute));
+  launch.constant(last ? activation : kNone);
+  launch.word(p.size.m).word(p.size.n).word(p.size.k).word(p.a.row).word(p.a.column).word(p.b.row).word(p.b.column);
+  launch.word(p.batches).word(launch.bias(1)).word(launch.bias(2)).word(plan.parts.count).word(plan.parts.length);
+  launch.word(bias ? launch.bias(3) : 0).word(p.bias_step).word(p.ndim);
+  launch.word((p.a.column == 1 ? 1u : 0u) | (p.b.row == 1 ? 2u : 0u) | (bias ? 4u : 0u));
+}
+
+void run(const tn_call& call, uint32_t op) {
+  const Plan plan(call, op);
+  const Product& p = plan.product;
+  if (p.empty()) return;
+  const Activation activation = op == kLinear ? activation_of(text_arg(call, 3)) : kNone;
+  const bool split = plan.parts.count > 1, bias = p.bias != nullptr;
+  Launch launch(call, plan.thin ? shaders::thin : shaders::matmul, plan.compute);
+  if (plan.thin) {
+    launch.constant(plan.columns).constant(static_cast<uint32_t>(p.size.m));
+  } else {
+    launch.constant(plan.tiles.code()).constant(plan.tiles.rows);
+    launch.group_size(plan.tiles.invocations());
+  }
+  if (split)
+    launch.scratch(0, plan.partial_bytes());
+  else
+    launch.out(output(call));
+  for (const auto* operand : {&p.a, &p.b}) {
+    if (p.size.k > 0)
+      launch.in(*operand->view);
+    else
+      launch.none();
+  }
+  if (bias && !split) launch.in(*p.bias);
+  give_product(launch, plan, call, activation, !split);
+  if (p.ndim > 0) {
+    std::vector<uint32_t> table;
+    for (uint32_t d = 0; d < p.ndim; ++d) table.push_back(static_cast<uint32_t>(p.shape[d]));
+    for (const auto* operand : {&p.a, &p.b})
+      for (uint32_t d = 0; d < p.ndim; ++d) table.push_back(static_cast<uint32_t>(operand->batch[d]));
+    launch.table(table);
+  }
+  launch.groups(plan.groups * plan.parts.count);
+  if (!split) return;
+
+  Launch sum(call, shaders::product_sum, plan.compute);
+  sum.constant(sum_dtype(plan.compute)).constant(0);
+  sum.out(output(call)).scratch(0, plan.partial_bytes()).none();
+  if (bias) sum.in(*p.bias);
+  give_product(sum, plan, call, activation, true);
+  sum.elements(p.batches * p.size.m * p.size.n);
+}
+
+uint64_t scratch(const tn_call& call, uint32_t op) { return Plan(call, op).partial_bytes(); }
+
+}  // namespace
+
+void add_matmul_kernels(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_MATMUL, .dtypes = kReals, .run = run, .code = kMatmul, .flags = TN_KERNEL_STRIDED,
+            .scratch = scratch});
+  list.add({.schema = TN_SCHEMA_LINEAR, .dtypes = kReals, .run = run, .code = kLinear, .flags = TN_KERNEL_STRIDED,
+            .scratch = scratch});
+}
+
+}  // namespace tenon::vulkan

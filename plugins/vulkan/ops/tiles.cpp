@@ -1,0 +1,63 @@
+#include "ops/tiles.hpp"
+
+#include <algorithm>
+
+#include "kernels.hpp"
+#include "shaders/product_sum.hpp"
+
+namespace tenon::vulkan {
+namespace {
+
+// Workgroups that keep a device busy: some for each of its compute units, whose number Vulkan does not tell.
+constexpr int64_t kBusy = 256;
+constexpr int64_t kShortestPart = 256;
+
+int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+}  // namespace
+
+int64_t Tiles::count(const Extent& size) const { return pieces(size.m, rows) * pieces(size.n, columns); }
+
+uint32_t Tiles::code() const { return of_row | of_column << 4 | (columns / of_column) << 8 | depth << 16; }
+
+uint32_t most_invocations(const tn_call& call) {
+  return backend().physical(call.device_index).properties.limits.maxComputeWorkGroupInvocations >= 256 ? 256 : 128;
+}
+
+Tiles choose_tiles(const Extent& size, int64_t copies, Compute compute, uint32_t most_invocations) {
+  const bool wide = compute == Compute::kF64 || compute == Compute::kI64;
+  const Tiles large{128, 128, 8, 8, 8}, middle{64, 64, 4, 4, wide ? 8u : 16u}, few{64, 64, 8, 4, wide ? 8u : 16u},
+      small{32, 32, 4, 4, wide ? 8u : 16u};
+  const Tiles& usual = most_invocations >= 256 ? middle : few;
+  if (!wide && most_invocations >= 256 && large.count(size) * copies >= kBusy) return large;
+  const bool fits_small = std::min(size.m, size.n) <= 32 || usual.count(size) * copies < kBusy / 4;
+  return fits_small ? small : usual;
+}
+
+Parts split_sum(int64_t k, int64_t groups) {
+  const int64_t wanted = kBusy / std::max<int64_t>(groups, 1), most = k / kShortestPart;
+  const int64_t count = std::clamp<int64_t>(std::min(wanted, most), 1, 64);
+  const int64_t length = std::max<int64_t>(16, (pieces(k, count) + 15) / 16 * 16);
+  return {std::max<int64_t>(1, pieces(k, length)), length};
+}
+
+uint32_t sum_dtype(Compute compute) {
+  constexpr uint32_t kDtypes[] = {TN_DTYPE_F32, TN_DTYPE_F64, TN_DTYPE_I32, TN_DTYPE_I64};
+  return kDtypes[static_cast<uint32_t>(compute)];
+}
+
+uint64_t sum_bytes(Compute compute) { return compute == Compute::kF64 || compute == Compute::kI64 ? 8 : 4; }
+
+void add_parts(const tn_call& call, Compute compute, int64_t results, const Parts& parts) {
+  const tn_view& out = output(call);
+  Launch launch(call, shaders::product_sum, compute);
+  launch.constant(sum_dtype(compute)).constant(0).constant(out.dtype).constant(out.dtype);
+  launch.out(out).scratch(0, static_cast<uint64_t>(parts.count * results) * sum_bytes(compute));
+  // One row of as many columns, as shaders/product.glsl reads words.
+  launch.word(1u).word(results);
+  for (int i = 2; i < 7; ++i) launch.word(0u);
+  launch.word(1u).word(0u).word(0u).word(parts.count);
+  launch.elements(results);
+}
+
+}  // namespace tenon::vulkan

@@ -1,0 +1,53 @@
+// A tile of a matrix product: BM × BN sums in the registers of a workgroup, operands in shared memory, KT products deep.
+// The shader that includes it defines load_a(row, k) and load_b(k, column), called inside m × n × k only, and A_BY_K and B_BY_K:
+// whether neighbours along k lie side by side.
+layout(constant_id = 1) const uint TILE = 0;  // as tile_code() of ops/tiles.hpp packs it
+const uint RM = TILE & 15u, RN = (TILE >> 4) & 15u;                    // sums of an invocation
+const uint TX = (TILE >> 8) & 255u, KT = (TILE >> 16) & 255u;          // invocations along a row; depth
+const uint BN = RN * TX;
+
+struct Extent { uint m, n, k; };
+
+C load_a(uint row, uint k);
+C load_b(uint k, uint column);
+
+layout(constant_id = 2) const uint BM = 64;
+const uint A_PITCH = BM + 1u, B_PITCH = BN + 1u;  // odd: neighbours never meet in one bank
+shared C tile_a[KT * A_PITCH];
+shared C tile_b[KT * B_PITCH];
+C sums[RM * RN];
+
+// Sums of rows from m, columns from n, over products k to end. Every invocation of the workgroup calls it.
+void multiply(Extent size, uint m, uint n, uint k, uint end) {
+  const uint t = gl_LocalInvocationID.x, x = t % TX, y = t / TX, ty = BM / RM, group = TX * ty;
+  [[unroll]] for (uint i = 0; i < RM * RN; ++i) sums[i] = C(0);
+  for (; k < end; k += KT) {
+    for (uint e = t; e < KT * BM; e += group) {
+      const uint p = A_BY_K ? e % KT : e / BM, i = A_BY_K ? e / KT : e % BM;
+      tile_a[p * A_PITCH + i] = m + i < size.m && k + p < end ? load_a(m + i, k + p) : C(0);
+    }
+    for (uint e = t; e < KT * BN; e += group) {
+      const uint p = B_BY_K ? e % KT : e / BN, j = B_BY_K ? e / KT : e % BN;
+      tile_b[p * B_PITCH + j] = n + j < size.n && k + p < end ? load_b(k + p, n + j) : C(0);
+    }
+    barrier();
+    for (uint p = 0; p < KT; ++p) {
+      C a[RM], b[RN];
+      [[unroll]] for (uint i = 0; i < RM; ++i) a[i] = tile_a[p * A_PITCH + y + i * ty];
+      [[unroll]] for (uint j = 0; j < RN; ++j) b[j] = tile_b[p * B_PITCH + x + j * TX];
+      [[unroll]] for (uint i = 0; i < RM; ++i)
+        [[unroll]] for (uint j = 0; j < RN; ++j) sums[i * RN + j] += a[i] * b[j];
+    }
+    barrier();
+  }
+}
+
+// body with `row`, `column` and `sum` for each sum of this invocation.
+#define FOR_EACH_SUM(size, m0, n0, body)                                                         \
+  [[unroll]] for (uint i_ = 0; i_ < RM; ++i_)                                                    \
+    [[unroll]] for (uint j_ = 0; j_ < RN; ++j_) {                                                \
+      const uint row = m0 + gl_LocalInvocationID.x / TX + i_ * (BM / RM);                        \
+      const uint column = n0 + gl_LocalInvocationID.x % TX + j_ * TX;                            \
+      const C sum = sums[i_ * RN + j_];                                                          \
+      if (row < size.m && column < size.n) { body; }                                             \
+    }
