@@ -204,7 +204,9 @@ void Backend::event_synchronize(void* handle) {
   const auto stream = event.stream;
   const uint64_t value = event.value;
   lock.unlock();
-  if (stream != nullptr) stream->wait(value);
+  if (stream == nullptr) return;
+  stream->wait(value);
+  stream->report();
 }
 
 void Backend::event_elapsed(void* start, void* end, double* seconds) {

@@ -105,6 +105,14 @@ Launch& Launch::scratch(uint64_t offset, uint64_t bytes) {
   return *this;
 }
 
+Launch& Launch::check(const char* op, int64_t dim, int64_t size) {
+  dispatch_.check = {op, dim, size};
+  dispatch_.check_slot = slots_;
+  dispatch_.slots[slots_] = {nullptr, 0, 16, true};
+  dispatch_.slot_count = std::max(dispatch_.slot_count, ++slots_);
+  return *this;
+}
+
 Launch& Launch::table(std::span<const uint32_t> values) {
   if (dispatch_.local_size + values.size_bytes() > Dispatch::kLocal)
     sdk::fail(TN_INTERNAL, "[vulkan] a table of ", values.size(), " numbers is too long for ",

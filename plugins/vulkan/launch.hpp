@@ -40,6 +40,8 @@ class Launch {
   Launch& none();  // a slot that the shader does not touch
   // Bytes of the call's scratch memory in the next slot.
   Launch& scratch(uint64_t offset, uint64_t bytes);
+  // The next slot notes an index that is out of range: it becomes an error when the stream is synchronised. `op` is static.
+  Launch& check(const char* op, int64_t dim, int64_t size);
   // How far, in elements, the first element of the view in a slot lies from the slot's begin: not 0 with negative strides.
   int64_t bias(uint32_t slot) const { return bias_[slot]; }
 

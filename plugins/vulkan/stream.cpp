@@ -12,6 +12,7 @@ constexpr VkDeviceSize kUploadRing = VkDeviceSize{8} << 20, kReadBackRing = VkDe
 // A batch is submitted when it holds this much, or earlier where the device has nothing else to do.
 constexpr uint32_t kMostOps = 256, kLookEvery = 16;
 constexpr uint32_t kSetsOfPool = kMostOps;
+constexpr VkDeviceSize kNoteBytes = 16;
 // Beyond this many stretches a barrier is cheaper than looking through them.
 constexpr size_t kMostTouched = 96;
 
@@ -138,10 +139,12 @@ std::string Stream::work_of(const Batch& batch) const {
 void Stream::submit() {
   if (!is_open_) return;
   const auto& vk = device_.vk();
-  if (!current_.read_backs.empty()) {
-    VkMemoryBarrier to_host{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, VK_ACCESS_TRANSFER_WRITE_BIT,
-                            VK_ACCESS_HOST_READ_BIT};
-    vk.vkCmdPipelineBarrier(current_.commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+  if (!current_.read_backs.empty() || !current_.notes.empty()) {
+    const VkMemoryBarrier to_host{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr,
+                                  VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_WRITE_BIT,
+                                  VK_ACCESS_HOST_READ_BIT};
+    vk.vkCmdPipelineBarrier(current_.commands,
+                            VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                             VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0, nullptr, 0, nullptr);
   }
   const std::string work = work_of(current_);
@@ -184,8 +187,17 @@ void Stream::submit() {
   current_ = Batch();
 }
 
+void Stream::read_note(const Note& note) {
+  if (note.at[0] == 0 || !out_of_range_.empty()) return;
+  const auto index = static_cast<int64_t>(note.at[1] | static_cast<uint64_t>(note.at[2]) << 32);
+  out_of_range_ = std::string("[") + note.check.op + "] index " + std::to_string(index) +
+                  " at position " + std::to_string(note.at[3]) + " out of range for dimension " +
+                  std::to_string(note.check.dim) + " of size " + std::to_string(note.check.size);
+}
+
 void Stream::retire(Batch& batch) {
   for (const ReadBack& read : batch.read_backs) std::memcpy(read.to, read.from, read.bytes);
+  for (const Note& note : batch.notes) read_note(note);
   for (Buffer* buffer : batch.kept) device_.memory().free(buffer);
   uploads_.release(batch.upload_end);
   read_backs_.release(batch.read_back_end);
@@ -264,7 +276,7 @@ VkDeviceSize Stream::read_back_space(VkDeviceSize bytes) {
   }
 }
 
-void Stream::bind(const Dispatch& dispatch, VkDeviceSize local) {
+void Stream::bind(const Dispatch& dispatch, VkDeviceSize local, VkDeviceSize note) {
   const auto& vk = device_.vk();
   struct {
     uint64_t slots[kSlots];
@@ -274,8 +286,11 @@ void Stream::bind(const Dispatch& dispatch, VkDeviceSize local) {
   VkDescriptorBufferInfo buffers[kSlots];
   for (uint32_t k = 0; k < dispatch.slot_count; ++k) {
     const Dispatch::Slot& slot = dispatch.slots[k];
-    const Buffer& buffer = slot.buffer != nullptr ? *slot.buffer : uploads_.buffer();
-    const VkDeviceSize offset = slot.offset + (slot.buffer != nullptr ? 0 : local);
+    const bool is_note = dispatch.check.op != nullptr && k == dispatch.check_slot;
+    const Buffer& buffer = slot.buffer != nullptr ? *slot.buffer
+                           : is_note              ? read_backs_.buffer()
+                                                  : uploads_.buffer();
+    const VkDeviceSize offset = slot.offset + (slot.buffer != nullptr ? 0 : is_note ? note : local);
     if (device_.addresses()) {
       push.slots[k] = buffer.address() + offset;
       continue;
@@ -319,12 +334,23 @@ void Stream::bind(const Dispatch& dispatch, VkDeviceSize local) {
 void Stream::dispatch(const Dispatch& dispatch) {
   const VkPipeline pipeline = device_.pipelines().get(dispatch.key);
   const std::lock_guard lock(mutex_);
-  VkDeviceSize local = 0;
-  if (dispatch.local_size != 0) {
-    local = upload_space(dispatch.local_size);
-    std::memcpy(uploads_.at(local), dispatch.local, dispatch.local_size);
+  VkDeviceSize local = 0, note = 0;
+  const bool checks = dispatch.check.op != nullptr;
+  // Both anew after a wait: what was taken before it belongs to the batch that was submitted.
+  for (;;) {
+    if (dispatch.local_size != 0) local = uploads_.take(dispatch.local_size);
+    if (checks) note = read_backs_.take(kNoteBytes);
+    if (local != Ring::kNone && note != Ring::kNone) break;
+    wait_oldest();
   }
+  if (dispatch.local_size != 0)
+    std::memcpy(uploads_.at(local), dispatch.local, dispatch.local_size);
   Batch& batch = open();
+  if (checks) {
+    std::memset(read_backs_.at(note), 0, kNoteBytes);
+    batch.notes.push_back(
+        {reinterpret_cast<const uint32_t*>(read_backs_.at(note)), dispatch.check});
+  }
   Use uses[kSlots];
   uint32_t count = 0;
   for (uint32_t k = 0; k < dispatch.slot_count; ++k) {
@@ -338,7 +364,7 @@ void Stream::dispatch(const Dispatch& dispatch) {
   if (bound_ != pipeline)
     vk.vkCmdBindPipeline(batch.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
   bound_ = pipeline;
-  bind(dispatch, local);
+  bind(dispatch, local, note);
   vk.vkCmdDispatch(batch.commands, dispatch.groups[0], dispatch.groups[1], dispatch.groups[2]);
   recorded(dispatch.key.shader);
 }
@@ -477,6 +503,16 @@ void Stream::synchronize() {
   }
   wait(value);
   device_.pipelines().save_now_and_then();
+  report();
+}
+
+void Stream::report() {
+  std::string text;
+  {
+    const std::lock_guard lock(mutex_);
+    text.swap(out_of_range_);
+  }
+  if (!text.empty()) throw sdk::Error(TN_OUT_OF_RANGE, text);
 }
 
 }  // namespace tenon::vulkan

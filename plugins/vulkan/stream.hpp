@@ -21,6 +21,12 @@ struct Use {
   bool write;
 };
 
+// What a shader checks: indices along a dimension. It notes one that is out of range; shaders/indices.glsl says how.
+struct IndexCheck {
+  const char* op = nullptr;  // static; NULL: nothing is checked
+  int64_t dim = 0, size = 0;
+};
+
 // One dispatch, as launch.hpp builds it.
 struct Dispatch {
   PipelineKey key;
@@ -37,6 +43,8 @@ struct Dispatch {
   static constexpr uint32_t kLocal = 1536;
   alignas(16) std::byte local[kLocal];
   uint32_t local_size = 0;
+  IndexCheck check;
+  uint32_t check_slot = 0;  // where the shader notes it
 };
 
 class Stream : public std::enable_shared_from_this<Stream> {
@@ -67,13 +75,19 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Whether the value was reached; waits for it. [thread-safe]
   bool reached(uint64_t value);
   void wait(uint64_t value);
+  // Throws TN_OUT_OF_RANGE, once, where a shader met an index out of range.
   void synchronize();
+  void report();
 
  private:
   struct ReadBack {
     void* to;
     const char* from;
     size_t bytes;
+  };
+  struct Note {
+    const uint32_t* at;
+    IndexCheck check;
   };
   struct Batch {
     VkCommandBuffer commands = VK_NULL_HANDLE;
@@ -83,6 +97,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     uint32_t bound = 0;  // sets taken from the pool
     uint64_t upload_end = 0, read_back_end = 0;
     std::vector<ReadBack> read_backs;
+    std::vector<Note> notes;
     std::vector<Buffer*> kept;  // freed when the batch is done
     std::vector<std::pair<std::shared_ptr<Stream>, uint64_t>> waits;
     const Shader* last = nullptr;
@@ -95,11 +110,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void recorded(const Shader* shader);
   void submit();
   void reap(uint64_t value);
+  void read_note(const Note& note);
   void retire(Batch& batch);
   void wait_oldest();
   VkDeviceSize upload_space(VkDeviceSize bytes);
   VkDeviceSize read_back_space(VkDeviceSize bytes);
-  void bind(const Dispatch& dispatch, VkDeviceSize local);
+  void bind(const Dispatch& dispatch, VkDeviceSize local, VkDeviceSize note);
   VkCommandBuffer new_commands();
   VkDescriptorPool new_sets();
   std::string work_of(const Batch& batch) const;
@@ -118,6 +134,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::vector<VkDescriptorPool> free_sets_;
   std::vector<Use> touched_;  // since the last barrier
   Ring uploads_, read_backs_;
+  std::string out_of_range_;  // the first that was noted, until it is reported
   VkPipeline bound_ = VK_NULL_HANDLE;
 };
 

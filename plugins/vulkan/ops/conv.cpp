@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels.hpp"
+#include "ops/deposit.hpp"
 #include "ops/tiles.hpp"
 #include "shaders/conv.hpp"
 #include "shaders/conv_direct.hpp"
@@ -19,7 +19,8 @@ int64_t product(const Three& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 // A call brought to three spatial dimensions. Attributes: stride, padding, dilation, groups from argument 3 on.
 struct Geometry {
   int64_t batch = 0, groups = 1, channels = 0, filters = 0;  // the last two of a group
-  Three in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
+  Three in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0},
+      dilation{1, 1, 1};
 
   Geometry(const tn_call& call, uint32_t pass) {
     const tn_view& x = pass == kInput ? output(call) : input(call, pass == kWeight ? 1 : 0);
@@ -66,20 +67,27 @@ struct Plan {
   }
   int64_t results() const { return g.groups * size.m * size.n; }
   uint64_t partial_bytes() const {
-    return parts.count == 1 ? 0 : static_cast<uint64_t>(parts.count * results()) * sum_bytes(compute);
+    return parts.count == 1 ? 0
+                            : static_cast<uint64_t>(parts.count * results()) * sum_bytes(compute);
   }
 };
 
 // As shaders/conv.glsl reads them: constants from the third on, words from the fourth on, table.
 void give_constants(Launch& launch, const Plan& plan, tn_dtype dtype) {
-  launch.constant(dtype).constant(plan.parts.count > 1 ? sum_dtype(plan.compute) : dtype).constant(plan.pass);
+  launch.constant(dtype)
+      .constant(plan.parts.count > 1 ? sum_dtype(plan.compute) : dtype)
+      .constant(plan.pass);
   for (const int64_t size : plan.g.kernel) launch.constant(static_cast<uint32_t>(size));
 }
 
 void give_geometry(Launch& launch, const Plan& plan, bool bias) {
   const Geometry& g = plan.g;
   const bool strided = g.stride != Three{1, 1, 1};
-  launch.word(g.groups).word(g.channels).word(g.filters).word(bias ? 1u : 0u).word(strided ? 1u : 0u);
+  launch.word(g.groups)
+      .word(g.channels)
+      .word(g.filters)
+      .word(bias ? 1u : 0u)
+      .word(strided ? 1u : 0u);
   launch.word(plan.parts.count).word(plan.parts.length);
   std::vector<uint32_t> table;
   const Three& places = plan.pass == kInput ? g.in : g.out;
@@ -87,13 +95,6 @@ void give_geometry(Launch& launch, const Plan& plan, bool bias) {
   for (const Three* list : {&places, &source, &g.stride, &g.padding, &g.dilation})
     for (const int64_t value : *list) table.push_back(static_cast<uint32_t>(value));
   launch.table(table);
-}
-
-void in_or_none(Launch& launch, const tn_view& view) {
-  if (numel(view) == 0)
-    launch.none();
-  else
-    launch.in(view);
 }
 
 void run(const tn_call& call, uint32_t code) {
@@ -105,7 +106,9 @@ void run(const tn_call& call, uint32_t code) {
   if (plan.direct)
     launch.constant(0).constant(0);
   else
-    launch.constant(plan.tiles.code()).constant(plan.tiles.rows).group_size(plan.tiles.invocations());
+    launch.constant(plan.tiles.code())
+        .constant(plan.tiles.rows)
+        .group_size(plan.tiles.invocations());
   give_constants(launch, plan, out.dtype);
   if (plan.parts.count > 1)
     launch.scratch(0, plan.partial_bytes());
@@ -124,7 +127,8 @@ void run(const tn_call& call, uint32_t code) {
   if (plan.direct && plan.pass != kWeight) {
     launch.elements(numel(out));
   } else {
-    launch.groups(plan.direct ? numel(out) : plan.tiles.count(plan.size) * plan.g.groups * plan.parts.count);
+    launch.groups(plan.direct ? numel(out)
+                              : plan.tiles.count(plan.size) * plan.g.groups * plan.parts.count);
   }
   if (plan.parts.count > 1) add_parts(call, plan.compute, plan.results(), plan.parts);
 }
@@ -135,7 +139,8 @@ uint64_t scratch(const tn_call& call, uint32_t code) { return Plan(call, code).p
 bool supports(const tn_call& call, uint32_t code) {
   const Geometry g(call, code);
   for (uint32_t d = 0; d < 3; ++d)
-    if (g.in[d] + 2 * g.padding[d] + g.kernel[d] * g.dilation[d] > INT32_MAX || g.out[d] * g.stride[d] > INT32_MAX)
+    if (g.in[d] + 2 * g.padding[d] + g.kernel[d] * g.dilation[d] > INT32_MAX ||
+        g.out[d] * g.stride[d] > INT32_MAX)
       return false;
   return true;
 }
@@ -144,7 +149,12 @@ bool supports(const tn_call& call, uint32_t code) {
 
 void add_conv_kernels(KernelList& list) {
   const auto add = [&](std::string_view schema, Pass pass) {
-    list.add({.schema = schema, .dtypes = kReals, .run = run, .code = pass, .supports = supports, .scratch = scratch});
+    list.add({.schema = schema,
+              .dtypes = kReals,
+              .run = run,
+              .code = pass,
+              .supports = supports,
+              .scratch = scratch});
   };
   add(TN_SCHEMA_CONV, kForward);
   add(TN_SCHEMA_CONV_BACKWARD_INPUT, kInput);

@@ -11,11 +11,19 @@ namespace tenon::vulkan {
 namespace {
 
 enum Op : uint32_t { kMatmul, kLinear };
-enum Activation : uint32_t { kNone, kRelu, kGelu, kSilu, kSigmoid, kTanh };  // as shaders/product.glsl
+enum Activation : uint32_t {
+  kNone,
+  kRelu,
+  kGelu,
+  kSilu,
+  kSigmoid,
+  kTanh
+};  // as shaders/product.glsl
 
 Activation activation_of(std::string_view name) {
   constexpr std::string_view kNames[] = {"none", "relu", "gelu", "silu", "sigmoid", "tanh"};
-  return static_cast<Activation>(std::find(std::begin(kNames), std::end(kNames), name) - std::begin(kNames));
+  return static_cast<Activation>(std::find(std::begin(kNames), std::end(kNames), name) -
+                                 std::begin(kNames));
 }
 
 constexpr int64_t kThin = 4;
@@ -27,11 +35,12 @@ struct Plan {
   bool thin;
   uint32_t columns = 1;  // of a workgroup, where it is thin
   Tiles tiles{};
-  int64_t groups = 0;    // workgroups, before sums are split
+  int64_t groups = 0;  // workgroups, before sums are split
   Parts parts;
 
   Plan(const tn_call& call, uint32_t op)
-      : product(op == kMatmul ? read_matmul(call) : read_linear(call)), compute(compute_of(output(call).dtype)) {
+      : product(op == kMatmul ? read_matmul(call) : read_linear(call)),
+        compute(compute_of(output(call).dtype)) {
     const Extent& size = product.size;
     thin = size.m <= kThin;
     if (thin) {
@@ -46,19 +55,31 @@ struct Plan {
   }
   uint64_t partial_bytes() const {
     if (parts.count == 1) return 0;
-    return static_cast<uint64_t>(parts.count * product.batches * product.size.m * product.size.n) * sum_bytes(compute);
+    return static_cast<uint64_t>(parts.count * product.batches * product.size.m * product.size.n) *
+           sum_bytes(compute);
   }
 };
 
 // Constants from the third on, and words, as shaders/product.glsl reads them. `last`: nothing is left to be added.
-void give_product(Launch& launch, const Plan& plan, const tn_call& call, Activation activation, bool last) {
+void give_product(Launch& launch, const Plan& plan, const tn_call& call, Activation activation,
+                  bool last) {
   const Product& p = plan.product;
   const tn_dtype dtype = output(call).dtype;
   const bool bias = last && p.bias != nullptr;
   launch.constant(dtype).constant(last ? static_cast<uint32_t>(dtype) : sum_dtype(plan.compute));
   launch.constant(last ? activation : kNone);
-  launch.word(p.size.m).word(p.size.n).word(p.size.k).word(p.a.row).word(p.a.column).word(p.b.row).word(p.b.column);
-  launch.word(p.batches).word(launch.bias(1)).word(launch.bias(2)).word(plan.parts.count).word(plan.parts.length);
+  launch.word(p.size.m)
+      .word(p.size.n)
+      .word(p.size.k)
+      .word(p.a.row)
+      .word(p.a.column)
+      .word(p.b.row)
+      .word(p.b.column);
+  launch.word(p.batches)
+      .word(launch.bias(1))
+      .word(launch.bias(2))
+      .word(plan.parts.count)
+      .word(plan.parts.length);
   launch.word(bias ? launch.bias(3) : 0).word(p.bias_step).word(p.ndim);
   launch.word((p.a.column == 1 ? 1u : 0u) | (p.b.row == 1 ? 2u : 0u) | (bias ? 4u : 0u));
 }
@@ -92,7 +113,8 @@ void run(const tn_call& call, uint32_t op) {
     std::vector<uint32_t> table;
     for (uint32_t d = 0; d < p.ndim; ++d) table.push_back(static_cast<uint32_t>(p.shape[d]));
     for (const auto* operand : {&p.a, &p.b})
-      for (uint32_t d = 0; d < p.ndim; ++d) table.push_back(static_cast<uint32_t>(operand->batch[d]));
+      for (uint32_t d = 0; d < p.ndim; ++d)
+        table.push_back(static_cast<uint32_t>(operand->batch[d]));
     launch.table(table);
   }
   launch.groups(plan.groups * plan.parts.count);
@@ -111,9 +133,17 @@ uint64_t scratch(const tn_call& call, uint32_t op) { return Plan(call, op).parti
 }  // namespace
 
 void add_matmul_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_MATMUL, .dtypes = kReals, .run = run, .code = kMatmul, .flags = TN_KERNEL_STRIDED,
+  list.add({.schema = TN_SCHEMA_MATMUL,
+            .dtypes = kReals,
+            .run = run,
+            .code = kMatmul,
+            .flags = TN_KERNEL_STRIDED,
             .scratch = scratch});
-  list.add({.schema = TN_SCHEMA_LINEAR, .dtypes = kReals, .run = run, .code = kLinear, .flags = TN_KERNEL_STRIDED,
+  list.add({.schema = TN_SCHEMA_LINEAR,
+            .dtypes = kReals,
+            .run = run,
+            .code = kLinear,
+            .flags = TN_KERNEL_STRIDED,
             .scratch = scratch});
 }
 

@@ -12,8 +12,8 @@ namespace tenon::vulkan {
 struct Product {
   struct Operand {
     const tn_view* view = nullptr;
-    int64_t row = 0, column = 0;                // steps
-    std::array<int64_t, TN_MAX_DIMS> batch{};   // steps of the batch
+    int64_t row = 0, column = 0;               // steps
+    std::array<int64_t, TN_MAX_DIMS> batch{};  // steps of the batch
   };
   Extent size{1, 1, 1};
   Operand a, b;

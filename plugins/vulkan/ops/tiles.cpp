@@ -16,18 +16,25 @@ int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 }  // namespace
 
-int64_t Tiles::count(const Extent& size) const { return pieces(size.m, rows) * pieces(size.n, columns); }
+int64_t Tiles::count(const Extent& size) const {
+  return pieces(size.m, rows) * pieces(size.n, columns);
+}
 
-uint32_t Tiles::code() const { return of_row | of_column << 4 | (columns / of_column) << 8 | depth << 16; }
+uint32_t Tiles::code() const {
+  return of_row | of_column << 4 | (columns / of_column) << 8 | depth << 16;
+}
 
 uint32_t most_invocations(const tn_call& call) {
-  return backend().physical(call.device_index).properties.limits.maxComputeWorkGroupInvocations >= 256 ? 256 : 128;
+  return backend().physical(call.device_index).properties.limits.maxComputeWorkGroupInvocations >=
+                 256
+             ? 256
+             : 128;
 }
 
 Tiles choose_tiles(const Extent& size, int64_t copies, Compute compute, uint32_t most_invocations) {
   const bool wide = compute == Compute::kF64 || compute == Compute::kI64;
-  const Tiles large{128, 128, 8, 8, 8}, middle{64, 64, 4, 4, wide ? 8u : 16u}, few{64, 64, 8, 4, wide ? 8u : 16u},
-      small{32, 32, 4, 4, wide ? 8u : 16u};
+  const Tiles large{128, 128, 8, 8, 8}, middle{64, 64, 4, 4, wide ? 8u : 16u},
+      few{64, 64, 8, 4, wide ? 8u : 16u}, small{32, 32, 4, 4, wide ? 8u : 16u};
   const Tiles& usual = most_invocations >= 256 ? middle : few;
   if (!wide && most_invocations >= 256 && large.count(size) * copies >= kBusy) return large;
   const bool fits_small = std::min(size.m, size.n) <= 32 || usual.count(size) * copies < kBusy / 4;
@@ -46,7 +53,9 @@ uint32_t sum_dtype(Compute compute) {
   return kDtypes[static_cast<uint32_t>(compute)];
 }
 
-uint64_t sum_bytes(Compute compute) { return compute == Compute::kF64 || compute == Compute::kI64 ? 8 : 4; }
+uint64_t sum_bytes(Compute compute) {
+  return compute == Compute::kF64 || compute == Compute::kI64 ? 8 : 4;
+}
 
 void add_parts(const tn_call& call, Compute compute, int64_t results, const Parts& parts) {
   const tn_view& out = output(call);

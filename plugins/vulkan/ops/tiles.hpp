@@ -13,9 +13,9 @@ struct Extent {
 };
 
 struct Tiles {
-  uint32_t rows, columns;        // of a tile
-  uint32_t of_row, of_column;    // sums of an invocation
-  uint32_t depth;                // products between barriers
+  uint32_t rows, columns;      // of a tile
+  uint32_t of_row, of_column;  // sums of an invocation
+  uint32_t depth;              // products between barriers
   uint32_t invocations() const { return rows / of_row * (columns / of_column); }
   int64_t count(const Extent& size) const;
   uint32_t code() const;  // specialization constant 1; 2 is `rows`

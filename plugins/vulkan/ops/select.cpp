@@ -1,0 +1,115 @@
+// index_select, embedding, index_add, embedding_backward: whole rows by one list of indices.
+#include "shaders/select.hpp"
+#include "ops/deposit.hpp"
+#include "tenon/schemas.h"
+
+namespace tenon::vulkan {
+namespace {
+
+// A dense array seen as outer × size × inner around one dimension.
+struct Around {
+  int64_t outer = 1, size = 1, inner = 1;
+  Around(const tn_view& x, int64_t dim) {
+    for (uint32_t d = 0; d < x.ndim; ++d) (d < dim ? outer : d == dim ? size : inner) *= x.shape[d];
+  }
+};
+
+// out[o, j, c] = x[o, index[j], c]
+void select(const tn_call& call, const char* op, const tn_view& x, const tn_view& index,
+            int64_t dim, bool wrap) {
+  const tn_view& out = output(call);
+  if (numel(out) == 0) return;
+  const Around a(x, dim);
+  int64_t unit = size_of(x.dtype), inner = a.inner;
+  // Rows of small elements are moved four bytes at a time.
+  if (unit < 4 && inner * unit % 4 == 0 && out.offset % 4 == 0 && x.offset % 4 == 0) {
+    inner = inner * unit / 4;
+    unit = 4;
+  }
+  const int64_t units = numel(out) / a.inner * inner;
+  Launch launch(call, shaders::select, Compute::kI32);
+  launch.constant(static_cast<uint32_t>(unit)).constant(index.dtype).out(out);
+  in_or_none(launch, x);
+  launch.in(index).check(op, dim, a.size);
+  launch.word(units).word(numel(index)).word(a.size).word(inner).word(wrap ? 1u : 0u);
+  launch.elements(units);
+}
+
+void run_index_select(const tn_call& call, uint32_t) {
+  select(call, "index_select", input(call, 0), input(call, 2), call.args[1].as.i, true);
+}
+void run_embedding(const tn_call& call, uint32_t) {
+  select(call, "embedding", input(call, 0), input(call, 1), 0, false);
+}
+
+constexpr uint32_t kNone = 0xffffffffu;
+
+// The keys of a list of indices; `skip` is left out.
+void keys_of_list(const tn_call& call, const Deposit& d, const char* op, const tn_view& index,
+                  int64_t dim, bool wrap, uint32_t skip) {
+  Launch launch = keys_launch(call, d, kByList, index.dtype);
+  in_or_none(launch, index);
+  launch.check(op, dim, d.places);
+  launch.word(d.places).word(d.rows).word(wrap ? 1u : 0u).word(skip);
+  launch.elements(d.rows);
+}
+
+// args: x, dim, index, src
+Deposit read_index_add(const tn_call& call) {
+  const Around a(output(call), call.args[1].as.i);
+  Deposit d;
+  d.places = a.size;
+  d.rows = numel(input(call, 2));
+  d.inner = a.inner;
+  d.add = true;
+  d.x = &input(call, 0);
+  d.source = &input(call, 3);
+  return d;
+}
+
+void run_index_add(const tn_call& call, uint32_t) {
+  const Deposit d = read_index_add(call);
+  keys_of_list(call, d, "index_add", input(call, 2), call.args[1].as.i, true, kNone);
+  if (numel(output(call)) > 0) finish_deposit(call, d);
+}
+
+// args: g, index, rows, padding_idx
+Deposit read_embedding_backward(const tn_call& call) {
+  Deposit d;
+  d.places = output(call).shape[0];
+  d.rows = numel(input(call, 1));
+  d.inner = output(call).shape[1];
+  d.add = true;
+  d.source = &input(call, 0);
+  return d;
+}
+
+void run_embedding_backward(const tn_call& call, uint32_t) {
+  const Deposit d = read_embedding_backward(call);
+  const bool padded = call.args[3].tag == TN_VALUE_INT;
+  keys_of_list(call, d, "embedding_backward", input(call, 1), 0, false,
+               padded ? static_cast<uint32_t>(call.args[3].as.i) : kNone);
+  if (numel(output(call)) > 0) finish_deposit(call, d);
+}
+
+template <Deposit (*read)(const tn_call&)>
+uint64_t scratch_of(const tn_call& call, uint32_t) {
+  return read(call).bytes();
+}
+
+}  // namespace
+
+void add_select_kernels(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_INDEX_SELECT, .dtypes = kAll, .run = run_index_select});
+  list.add({.schema = TN_SCHEMA_EMBEDDING, .dtypes = kAll, .run = run_embedding});
+  list.add({.schema = TN_SCHEMA_INDEX_ADD,
+            .dtypes = kAll,
+            .run = run_index_add,
+            .scratch = scratch_of<read_index_add>});
+  list.add({.schema = TN_SCHEMA_EMBEDDING_BACKWARD,
+            .dtypes = kAll,
+            .run = run_embedding_backward,
+            .scratch = scratch_of<read_embedding_backward>});
+}
+
+}  // namespace tenon::vulkan

@@ -1,0 +1,19 @@
+#version 460
+// index: blocks of x by the places that index_at.comp found. Slots: out, x, at. Words: elements, elements of a block, blocks.glsl.
+#extension GL_GOOGLE_include_directive : require
+#include "tenon.glsl"
+#include "indices.glsl"
+#include "bits.glsl"
+#define PLACES_AT(b) AT32(2, b)
+#define BLOCK_WORDS 2
+#include "blocks.glsl"
+layout(constant_id = 1) const uint UNIT = 4;
+
+void main() {
+  const uint inner = push.word[1];
+  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+    const uint place = block_place(i / inner);
+    if (place == NOWHERE) continue;
+    MOVE(0, i, 1, place + i % inner, UNIT)
+  }
+}
