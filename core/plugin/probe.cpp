@@ -1,12 +1,9 @@
 #include "plugin/probe.hpp"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <sha2.h>
 #include <spawn.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -21,26 +18,11 @@
 namespace tenon::core {
 namespace {
 
-using verdicts::Lines;
-
-std::string key_of(const std::string& library) {
-  struct stat about {};
-  if (stat(library.c_str(), &about) != 0) fail(TN_IO, "{}", std::strerror(errno));
-  return verdicts::key_of(about);
-}
-
 std::string cache_directory() {
   const char* cache = environment("XDG_CACHE_HOME");
   if (cache != nullptr && *cache == '/') return std::string(cache) + "/tenon/probe";
   const char* home = environment("HOME");
   return home != nullptr && *home == '/' ? std::string(home) + "/.cache/tenon/probe" : "";
-}
-
-std::string read_cached(const std::string& directory, const std::string& name) {
-  const int folder = verdicts::open_directory(directory);
-  std::string text = verdicts::read_file(folder, name);
-  if (folder >= 0) close(folder);
-  return text;
 }
 
 std::string hash_of(const std::string& library) {
@@ -96,17 +78,24 @@ std::string run(std::vector<std::string> words) {
 }  // namespace
 
 Probed probe(const std::string& library, const std::string& sha256) {
-  static auto& seen = *new std::map<std::string, Lines>;  // of this process: fit ones, by key
+  // Fit ones that this process has seen, by key.
+  static auto& seen = *new std::map<std::string, verdicts::Lines>;
   const char* given = environment("TENON_PROBE");
   const std::string_view mode = given == nullptr ? "" : given;
   const bool off = mode == "off" || is_probe();
   std::string key, hash, cache;
-  std::optional<Lines> verdict;
+  std::optional<verdicts::Lines> verdict;
   if (!off) {
-    key = key_of(library);
+    struct stat about {};
+    if (stat(library.c_str(), &about) != 0) fail(TN_IO, "{}", std::strerror(errno));
+    key = verdicts::key_of(about);
     cache = cache_directory();
     if (const auto found = seen.find(key); found != seen.end()) verdict = found->second;
-    if (!verdict && mode != "again") verdict = verdicts::parse(read_cached(cache, key), key);
+    if (!verdict && mode != "again") {
+      const int folder = verdicts::open_directory(cache);
+      verdict = verdicts::parse(verdicts::read_file(folder, key), key);
+      if (folder >= 0) close(folder);
+    }
     hash = verdict ? (*verdict)[verdicts::kHash] : hash_of(library);
   } else if (!sha256.empty()) {
     hash = hash_of(library);

@@ -6,13 +6,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "tenon/tenon.h"
 
@@ -48,12 +46,11 @@ inline std::string core_name() {
 
 // Changes whenever the file does, or the core.
 inline std::string key_of(const struct stat& file) {
+  const auto hex = [](auto number) { return static_cast<uintmax_t>(number); };
   char key[192];
-  std::snprintf(
-      key, sizeof key, "-%jx-%jx-%jx-%jx.%jx-%jx.%jx", uintmax_t{file.st_dev},
-      uintmax_t{file.st_ino}, static_cast<uintmax_t>(file.st_size),
-      static_cast<uintmax_t>(file.st_mtim.tv_sec), static_cast<uintmax_t>(file.st_mtim.tv_nsec),
-      static_cast<uintmax_t>(file.st_ctim.tv_sec), static_cast<uintmax_t>(file.st_ctim.tv_nsec));
+  std::snprintf(key, sizeof key, "-%jx-%jx-%jx-%jx.%jx-%jx.%jx", hex(file.st_dev), hex(file.st_ino),
+                hex(file.st_size), hex(file.st_mtim.tv_sec), hex(file.st_mtim.tv_nsec),
+                hex(file.st_ctim.tv_sec), hex(file.st_ctim.tv_nsec));
   return core_name() + key;
 }
 
@@ -79,8 +76,7 @@ inline std::string read_file(int folder, const std::string& name) {
   std::string text(8192, '\0');
   const ssize_t bytes = is_ours(file, S_IFREG) ? read(file, text.data(), text.size()) : 0;
   close(file);
-  text.resize(bytes > 0 ? static_cast<size_t>(bytes) : 0);
-  return text;
+  return text.substr(0, bytes > 0 ? static_cast<size_t>(bytes) : 0);
 }
 
 }  // namespace tenon::verdicts
