@@ -24,6 +24,15 @@ Launch keys_launch(const tn_call& call, const Deposit& d, Keys keys, uint32_t in
   return launch;
 }
 
+void keys_of_list(const tn_call& call, const Deposit& d, const char* op, const tn_view& index,
+                  const IndexList& list) {
+  Launch launch = keys_launch(call, d, kByList, index.dtype);
+  in_or_none(launch, index);
+  launch.check(op, list.dim, list.size);
+  launch.word(list.size).word(list.plane).word(list.wrap ? 1u : 0u).word(list.skip);
+  launch.elements(d.rows);
+}
+
 void finish_deposit(const tn_call& call, const Deposit& d) {
   for (uint32_t code = 0; d.add && d.rows > 0 && code < 3; ++code) {
     Launch buckets(call, shaders::buckets, Compute::kI32);

@@ -26,6 +26,16 @@ enum Keys : uint32_t { kByLayout, kByIndex, kByList, kByBlocks };  // as shaders
 // A launch of keys.comp with its constants, slot 0 and first words; the scratch is made ready before it.
 Launch keys_launch(const tn_call& call, const Deposit& deposit, Keys keys,
                    uint32_t index_dtype = TN_DTYPE_I64);
+
+// A list of indices as keys; each `plane` of them points into a stretch of `size` places of its own.
+struct IndexList {
+  int64_t size = 0, plane = 0, dim = 0;
+  bool wrap = false;            // negative ones count from the end
+  uint32_t skip = 0xffffffffu;  // one that is left out
+};
+void keys_of_list(const tn_call& call, const Deposit& deposit, const char* op, const tn_view& index,
+                  const IndexList& list);
+
 // What follows once the keys are there.
 void finish_deposit(const tn_call& call, const Deposit& deposit);
 

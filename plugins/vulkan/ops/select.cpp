@@ -42,18 +42,6 @@ void run_embedding(const tn_call& call, uint32_t) {
   select(call, "embedding", input(call, 0), input(call, 1), 0, false);
 }
 
-constexpr uint32_t kNone = 0xffffffffu;
-
-// The keys of a list of indices; `skip` is left out.
-void keys_of_list(const tn_call& call, const Deposit& d, const char* op, const tn_view& index,
-                  int64_t dim, bool wrap, uint32_t skip) {
-  Launch launch = keys_launch(call, d, kByList, index.dtype);
-  in_or_none(launch, index);
-  launch.check(op, dim, d.places);
-  launch.word(d.places).word(d.rows).word(wrap ? 1u : 0u).word(skip);
-  launch.elements(d.rows);
-}
-
 // args: x, dim, index, src
 Deposit read_index_add(const tn_call& call) {
   const Around a(output(call), call.args[1].as.i);
@@ -69,7 +57,8 @@ Deposit read_index_add(const tn_call& call) {
 
 void run_index_add(const tn_call& call, uint32_t) {
   const Deposit d = read_index_add(call);
-  keys_of_list(call, d, "index_add", input(call, 2), call.args[1].as.i, true, kNone);
+  keys_of_list(call, d, "index_add", input(call, 2),
+               {.size = d.places, .plane = d.rows, .dim = call.args[1].as.i, .wrap = true});
   if (numel(output(call)) > 0) finish_deposit(call, d);
 }
 
@@ -86,9 +75,9 @@ Deposit read_embedding_backward(const tn_call& call) {
 
 void run_embedding_backward(const tn_call& call, uint32_t) {
   const Deposit d = read_embedding_backward(call);
-  const bool padded = call.args[3].tag == TN_VALUE_INT;
-  keys_of_list(call, d, "embedding_backward", input(call, 1), 0, false,
-               padded ? static_cast<uint32_t>(call.args[3].as.i) : kNone);
+  IndexList list{.size = d.places, .plane = d.rows};
+  if (call.args[3].tag == TN_VALUE_INT) list.skip = static_cast<uint32_t>(call.args[3].as.i);
+  keys_of_list(call, d, "embedding_backward", input(call, 1), list);
   if (numel(output(call)) > 0) finish_deposit(call, d);
 }
 

@@ -1,0 +1,107 @@
+// interpolate, pad and their gradients: an invocation for each result.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/deposit.hpp"
+#include "shaders/interpolate.hpp"
+#include "shaders/pad.hpp"
+#include "tenon/schemas.h"
+
+namespace tenon::vulkan {
+namespace {
+
+enum Direction : uint32_t { kForward, kBackward };
+
+// args: x, size, mode, align_corners (backward: g, shape, …)
+void run_interpolate(const tn_call& call, uint32_t direction) {
+  const tn_view &x = input(call, 0), &out = output(call);
+  if (numel(out) == 0) return;
+  const std::string_view mode = text_arg(call, 2);
+  const uint32_t taps = mode == "nearest" ? 1 : mode == "bicubic" ? 4 : 2;
+  Launch launch(call, shaders::interpolate, compute_of(out.dtype));
+  launch.constant(direction).constant(out.dtype).constant(taps).constant(
+      call.args[3].as.i != 0 ? 1 : 0);
+  launch.out(out).in(x).word(numel(out));
+  std::vector<uint32_t> table;
+  for (const tn_view* view : {direction == kForward ? &x : &out, direction == kForward ? &out : &x})
+    for (uint32_t d = 0; d < 3; ++d)
+      table.push_back(d + view->ndim < 5 ? 1
+                                         : static_cast<uint32_t>(view->shape[d + view->ndim - 3]));
+  launch.table(table).elements(numel(out));
+}
+
+// Places are fractions of products of the sizes, in 32 bits.
+bool interpolate_supported(const tn_call& call, uint32_t) {
+  const tn_view &x = input(call, 0), &out = output(call);
+  for (uint32_t d = 2; d < x.ndim; ++d)
+    if (2 * (x.shape[d] + 4) * (out.shape[d] + 4) > INT32_MAX / 2) return false;
+  return true;
+}
+
+// The constant as shaders/pad.comp reads it; beyond the range of an integer: the nearest 64-bit value, then its low bits.
+void give_constant(Launch& launch, double value, tn_dtype dtype) {
+  const Compute compute = compute_of(dtype);
+  if (compute == Compute::kF32) {
+    launch.word(static_cast<float>(value)).word(0u);
+  } else if (compute == Compute::kF64) {
+    launch.real(value);
+  } else {
+    const int64_t whole = dtype == TN_DTYPE_BOOL ? (value != 0 ? 1 : 0)
+                          : value >= 0x1p63      ? INT64_MAX
+                          : value <= -0x1p63     ? INT64_MIN
+                                                 : static_cast<int64_t>(value);
+    launch.word(static_cast<uint32_t>(whole))
+        .word(static_cast<uint32_t>(static_cast<uint64_t>(whole) >> 32));
+  }
+}
+
+// args: x, pads, mode, value (backward: g, pads, mode)
+void run_pad(const tn_call& call, uint32_t direction) {
+  const tn_view &x = input(call, 0), &out = output(call);
+  if (numel(out) == 0) return;
+  const tn_view &small = direction == kForward ? x : out, &large = direction == kForward ? out : x;
+  constexpr std::string_view kModes[] = {"constant", "reflect", "replicate", "circular"};
+  const auto mode =
+      std::find(std::begin(kModes), std::end(kModes), text_arg(call, 2)) - std::begin(kModes);
+  Launch launch(call, shaders::pad, compute_of(out.dtype));
+  launch.constant(direction).constant(out.dtype).constant(static_cast<uint32_t>(mode)).out(out);
+  in_or_none(launch, x);
+  launch.word(numel(out)).word(x.ndim);
+  give_constant(launch, direction == kForward ? real_arg(call, 3) : 0, out.dtype);
+  std::vector<uint32_t> table(small.shape, small.shape + small.ndim);
+  table.insert(table.end(), large.shape, large.shape + large.ndim);
+  for (uint32_t d = 0; d < x.ndim; ++d) {
+    const uint32_t from_right = x.ndim - 1 - d;
+    table.push_back(
+        from_right < call.args[1].count / 2
+            ? static_cast<uint32_t>(static_cast<int32_t>(call.args[1].as.ints[2 * from_right]))
+            : 0);
+  }
+  if (!table.empty()) launch.table(table);
+  launch.elements(numel(out));
+}
+
+// The gradient keeps something for each dimension: shaders/pad.comp has room for 8.
+bool pad_supported(const tn_call& call, uint32_t direction) {
+  return direction == kForward || input(call, 0).ndim <= 8;
+}
+
+}  // namespace
+
+void add_resample_kernels(KernelList& list) {
+  for (const Direction direction : {kForward, kBackward}) {
+    list.add(
+        {.schema = direction == kForward ? TN_SCHEMA_INTERPOLATE : TN_SCHEMA_INTERPOLATE_BACKWARD,
+         .dtypes = kFloats | kDouble,
+         .run = run_interpolate,
+         .code = direction,
+         .supports = interpolate_supported});
+    list.add({.schema = direction == kForward ? TN_SCHEMA_PAD : TN_SCHEMA_PAD_BACKWARD,
+              .dtypes = direction == kForward ? kAll : kReals,
+              .run = run_pad,
+              .code = direction,
+              .supports = pad_supported});
+  }
+}
+
+}  // namespace tenon::vulkan
