@@ -1,23 +1,86 @@
 #version 460
-// Arithmetic of two operands, by CODE: the order of Op in ops/binary.cpp.
+// Arithmetic, bits and comparisons of two operands, by CODE: the order of Op in ops/binary.cpp. Integers wrap, division by zero
+// gives 0, and shifts by the width or more shift everything out.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #define TN_OPERANDS 3
 #include "layout.glsl"
+#include "order_bits.glsl"
 
+#ifdef TN_FLOATING
+#include "math.glsl"
+#include "fmod.glsl"
+
+C apply_own(C x, C y) {
+  switch (CODE) {
+    case 3: return m_div(x, y);
+    case 6: return with_sign(x, sign_bit(y));
+    case 13: return floor_divide(x, y);
+    case 14: return python_remainder(x, y);
+  }
+  return x;
+}
+#else
+// Bits of the dtype, and whether y is a count of places in it.
+uint width() { return IN1 == DT_I64 ? 64 : IN1 == DT_I32 || IN1 == DT_U32 ? 32 : IN1 == DT_U16 || IN1 == DT_I16 ? 16 : 8; }
+bool shifts(C y) { return y >= C(0) && y < C(width()); }
+
+// Rounded down; by -1 without the overflow of the smallest number.
+C floor_divide(C x, C y) {
+  if (y == C(0)) return C(0);
+  if (y == C(-1)) return -x;
+  const C q = x / y;
+  return q - C(q * y != x && (x < C(0)) != (y < C(0)));
+}
+
+// By squaring; a negative exponent gives the integer part: 0, or 1 or -1 for those.
+C power(C x, C y) {
+  if (y < C(0)) return x == C(1) ? C(1) : x == C(-1) ? ((y & C(1)) != C(0) ? C(-1) : C(1)) : C(0);
+  C result = C(1);
+  for (C n = y; n != C(0); n >>= 1) {
+    if ((n & C(1)) != C(0)) result *= x;
+    x *= x;
+  }
+  return result;
+}
+
+C apply_own(C x, C y) {
+  switch (CODE) {
+    case 8: return x & y;
+    case 9: return x | y;
+    case 10: return x ^ y;
+    case 11: return shifts(y) ? x << int(y) : C(0);
+    case 12: return shifts(y) ? x >> int(y) : C(x < C(0) ? -1 : 0);
+    case 13: return floor_divide(x, y);
+    case 14: return y == C(0) ? C(0) : x - floor_divide(x, y) * y;
+    case 15: return power(x, y);
+  }
+  return x;
+}
+#endif
+
+// NaN is unequal to everything, and wins where the larger or smaller is asked for.
 C apply(C x, C y) {
+  const bool ordered = !is_nan(x) && !is_nan(y);
+  const bool less = order_of(x) < order_of(y), more = order_of(x) > order_of(y);
   switch (CODE) {
     case 0: return x + y;
     case 1: return x - y;
     case 2: return x * y;
-    case 3: return x / y;
+    case 4: return is_nan(x) || (!is_nan(y) && more) ? x : y;
+    case 5: return is_nan(x) || (!is_nan(y) && less) ? x : y;
+    case 7: return !is_nan(y) && order_of(y) > 0 ? x : C(0);
+    case 16: return C(ordered && !less && !more);
+    case 17: return C(!ordered || less || more);
+    case 18: return C(ordered && less);
+    case 19: return C(ordered && !more);
+    case 20: return C(ordered && more);
+    case 21: return C(ordered && !less);
+    case 22: return C(order_of(x) != 0 && order_of(y) != 0);
+    case 23: return C(order_of(x) != 0 || order_of(y) != 0);
+    case 24: return C((order_of(x) != 0) != (order_of(y) != 0));
   }
-  return x;
+  return apply_own(x, y);
 }
 
-void main() {
-  FOR_EACH_ELEMENT(i) {
-    const Place p = place_of(i);
-    store0(OUT, p.at[0], apply(load1(IN1, p.at[1]), load2(IN2, p.at[2])));
-  }
-}
+#include "each.glsl"

@@ -6,7 +6,13 @@ layout(constant_id = 3) const uint OUT = 11;
 layout(constant_id = 4) const uint IN1 = 11;
 layout(constant_id = 5) const uint IN2 = 11;
 layout(constant_id = 6) const uint IN3 = 11;
+layout(constant_id = 7) const uint DENSE = 0;  // bit k: operand k may be read and written by quads.glsl; 0: none may
 const uint WORDS = 5;  // attributes begin here
+#if defined(TN_F32)
+float param(uint k) { return real_word(WORDS + 2u * k); }
+#elif defined(TN_F64)
+double param(uint k) { return packDouble2x32(uvec2(push.word[WORDS + 2u * k], push.word[WORDS + 2u * k + 1u])); }
+#endif
 
 struct Place { uint at[TN_OPERANDS]; };
 

@@ -1,6 +1,13 @@
 // The error function, the normal distribution and what activations make of exp. Included by math.glsl. Polynomials as plugins/cpu
 // has them.
 
+// 2 sqrt(2 / pi) and 0.044715 of gelu's formula with tanh; 1 / sqrt(2 pi).
+#ifdef TN_F64
+const double kGeluScale = 1.5957691216057308lf, kGeluCube = 0.044715lf, kNormalPeak = 0.39894228040143267794lf;
+#else
+const float kGeluScale = 1.5957691216057308, kGeluCube = 0.044715, kNormalPeak = 0.39894228040143267794;
+#endif
+
 // s = 1 / (1 + e^-x), and 1 - s.
 float m_sigmoid(float x, out float complement) {
   const float e = m_exp(-m_abs(x)), r = m_div(1.0, 1.0 + e), er = e * r;

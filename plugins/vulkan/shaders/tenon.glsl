@@ -46,18 +46,26 @@ float real_word(uint i) { return uintBitsToFloat(push.word[i]); }
 #define TN_ARRAYS(k)                                                             \
   layout(set = 0, binding = k, std430) buffer B8_##k { uint8_t v[]; } b8_##k;    \
   layout(set = 0, binding = k, std430) buffer B16_##k { uint16_t v[]; } b16_##k; \
-  layout(set = 0, binding = k, std430) buffer B32_##k { uint v[]; } b32_##k;
+  layout(set = 0, binding = k, std430) buffer B32_##k { uint v[]; } b32_##k;     \
+  layout(set = 0, binding = k, std430) buffer B2x32_##k { uvec2 v[]; } b2x32_##k; \
+  layout(set = 0, binding = k, std430) buffer B4x32_##k { uvec4 v[]; } b4x32_##k;
 #define AT8(k, i) b8_##k.v[push.slot[k].x + (i)]
 #define AT16(k, i) b16_##k.v[(push.slot[k].x >> 1) + (i)]
 #define AT32(k, i) b32_##k.v[(push.slot[k].x >> 2) + (i)]
+#define AT2x32(k, i) b2x32_##k.v[(push.slot[k].x >> 3) + (i)]
+#define AT4x32(k, i) b4x32_##k.v[(push.slot[k].x >> 4) + (i)]
 #else
 layout(buffer_reference, std430, buffer_reference_align = 1) buffer P8 { uint8_t v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer P16 { uint16_t v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer P32 { uint v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer P2x32 { uvec2 v[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer P4x32 { uvec4 v[]; };
 #define TN_ARRAYS(k)
 #define AT8(k, i) P8(push.slot[k]).v[i]
 #define AT16(k, i) P16(push.slot[k]).v[i]
 #define AT32(k, i) P32(push.slot[k]).v[i]
+#define AT2x32(k, i) P2x32(push.slot[k]).v[i]  // of slots that begin at a multiple of 8 bytes
+#define AT4x32(k, i) P4x32(push.slot[k]).v[i]  // of 16 bytes
 #endif
 
 #ifdef TN_HAS_64

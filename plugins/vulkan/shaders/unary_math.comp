@@ -36,9 +36,4 @@ C apply(C x) {
   return x;
 }
 
-void main() {
-  FOR_EACH_ELEMENT(i) {
-    const Place p = place_of(i);
-    store0(OUT, p.at[0], apply(load1(IN1, p.at[1])));
-  }
-}
+#include "each.glsl"
