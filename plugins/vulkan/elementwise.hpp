@@ -22,7 +22,8 @@ std::array<uint32_t, 2 * sizeof...(Real)> attributes(Compute compute, Real... va
   uint32_t at = 0;
   for (const double value : {static_cast<double>(values)...}) {
     const uint64_t bits = std::bit_cast<uint64_t>(value);
-    words[at++] = compute == Compute::kF64 ? static_cast<uint32_t>(bits) : std::bit_cast<uint32_t>(static_cast<float>(value));
+    words[at++] = compute == Compute::kF64 ? static_cast<uint32_t>(bits)
+                                           : std::bit_cast<uint32_t>(static_cast<float>(value));
     words[at++] = compute == Compute::kF64 ? static_cast<uint32_t>(bits >> 32) : 0;
   }
   return words;

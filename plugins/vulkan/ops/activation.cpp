@@ -1,6 +1,6 @@
 // Activations of networks.
-#include "elementwise.hpp"
 #include "shaders/activation.hpp"
+#include "elementwise.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::vulkan {
@@ -20,8 +20,8 @@ void run_activation(const tn_call& call, uint32_t op) {
   if (op == kGelu && text_arg(call, 1) == "tanh") op = kGeluTanh;
   const Compute compute = compute_of(output(call).dtype);
   const bool has_one = op == kElu || op == kLeakyRelu || op == kSoftplus;
-  const auto words = attributes(compute, has_one ? real_arg(call, 1) : 0,
-                                op == kSoftplus ? real_arg(call, 2) : 0);
+  const auto words =
+      attributes(compute, has_one ? real_arg(call, 1) : 0, op == kSoftplus ? real_arg(call, 2) : 0);
   run_elementwise(call, shaders::activation, compute, op, words);
 }
 

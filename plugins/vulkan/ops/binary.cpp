@@ -1,6 +1,6 @@
 // Arithmetic, bits and comparisons of two operands.
-#include "elementwise.hpp"
 #include "shaders/binary.hpp"
+#include "elementwise.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::vulkan {

@@ -1,6 +1,6 @@
 // Functions of two floats, and derivatives of activations times the incoming gradient.
-#include "elementwise.hpp"
 #include "shaders/binary_math.hpp"
+#include "elementwise.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::vulkan {

@@ -1,6 +1,6 @@
 // Conversions between dtypes, each in the narrowest arithmetic that holds both.
-#include "elementwise.hpp"
 #include "shaders/cast.hpp"
+#include "elementwise.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::vulkan {
@@ -8,7 +8,7 @@ namespace {
 
 void run_cast(const tn_call& call, uint32_t) {
   const uint64_t both = TN_MASK(input(call, 0).dtype) | TN_MASK(output(call).dtype);
-  const Compute compute = (both & kDouble) != 0      ? Compute::kF64
+  const Compute compute = (both & kDouble) != 0     ? Compute::kF64
                           : (both & kLongInts) != 0 ? Compute::kI64
                                                     : Compute::kF32;
   run_elementwise(call, shaders::cast, compute, 0);

@@ -1,6 +1,6 @@
 // Arithmetic and tests of one operand.
-#include "elementwise.hpp"
 #include "shaders/unary.hpp"
+#include "elementwise.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::vulkan {
