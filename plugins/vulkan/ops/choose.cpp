@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "elementwise.hpp"
-#include "shaders/clamp.hpp"
 #include "shaders/choose.hpp"
+#include "shaders/clamp.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::vulkan {
@@ -63,10 +63,8 @@ void add_choose_kernels(KernelList& list) {
             .run = run_where,
             .flags = kElementwiseFlags,
             .supports = chooses_known});
-  list.add({.schema = TN_SCHEMA_CLAMP,
-            .dtypes = kReals,
-            .run = run_clamp,
-            .flags = kElementwiseFlags});
+  list.add(
+      {.schema = TN_SCHEMA_CLAMP, .dtypes = kReals, .run = run_clamp, .flags = kElementwiseFlags});
 }
 
 }  // namespace tenon::vulkan
