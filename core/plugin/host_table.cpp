@@ -222,12 +222,11 @@ const tn_op* op_find(tn_str name) { return name.data == nullptr ? nullptr : tn_o
 void commit_ops(Plugin& plugin) {
   for (const tn_op_def& def : plugin.staged_ops) commit_op(plugin, def);
   plugin.staged_ops.clear();
-  for (StagedKernels& staged : plugin.staged_kernels) {
+  for (StagedKernels& staged : std::exchange(plugin.staged_kernels, {})) {
     for (size_t i = 0; i < staged.kernels.size(); ++i)
       staged.kernels[i].op = to_str(staged.schemas[i]);
     register_kernels(plugin.id, staged.device, staged.kernels);
   }
-  plugin.staged_kernels.clear();
 }
 
 void retire_ops(const Plugin& plugin) noexcept {

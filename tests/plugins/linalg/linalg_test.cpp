@@ -47,7 +47,8 @@ TEST(Linalg, NamesTheMatrixThatIsSingular) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), TN_INVALID_ARGUMENT);
     EXPECT_EQ(std::string(error.what()),
-              "[linalg.inv] matrix (0) of the batch, 2 by 2, is singular: pivot 1 of its LU factorisation is 0; pinv() gives the "
+              "[linalg.inv] matrix (0) of the batch, 2 by 2, is singular: pivot 1 of its LU "
+              "factorisation is 0; pinv() gives the "
               "pseudo-inverse");
   }
 }
