@@ -209,10 +209,10 @@ def outer(x1, x2, /):
     tensor([[10, 20, 30],
             [20, 40, 60]])
     """
-    for x in (x1, x2):
-        _check(x, 'linalg.outer')
-        if x.ndim != 1:
-            raise ValueError(f'[linalg.outer] shapes {x1.shape} and {x2.shape}; one dimension each is needed')
+    _check(x1, 'linalg.outer')
+    _check(x2, 'linalg.outer')
+    if x1.ndim != 1 or x2.ndim != 1:
+        raise ValueError(f'[linalg.outer] shapes {x1.shape} and {x2.shape}; one dimension each is needed')
     return _unsqueeze(x1, 1) * _unsqueeze(x2, 0)
 
 

@@ -94,7 +94,7 @@ def functions(part):
     elif part == 'autograd':
         found = [(name, value, False) for name, value in vars(tenon.autograd).items() if name[0] != '_']
     elif part == 'modules':
-        found = [(f'{module.__name__}.{name}', value, False) for module in (tenon.nn, tenon.optim, tenon.func, tenon.testing)
+        found = [(f'{module.__name__}.{name}', value, False) for module in (tenon.nn, tenon.optim, tenon.func, tenon.testing, tenon.linalg, tenon.fft)
                  for name, value in vars(module).items()
                  if name[0] != '_' and getattr(value, '__module__', '').startswith(module.__name__)]
     else:
