@@ -27,3 +27,10 @@ TEST(Fft, KeepsEnergyAndDifferentiates) {
   energy.backward();
   EXPECT_LT(abs(x.grad() - mul(x, 64.0)).max().item<double>(), 1e-9);
 }
+
+TEST(Fft, DividesBatchesAmongThreads) {
+  const Tensor x = complex(ones({512, 256}), zeros({512, 256}));
+  const Tensor y = Op("fft.c2c")(x, std::vector<int64_t>{0, 1});
+  EXPECT_EQ(real(y)[0][0].item<float>(), 512.0F * 256);
+  EXPECT_EQ(abs(y).sum().item<float>(), 512.0F * 256);
+}
