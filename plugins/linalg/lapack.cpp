@@ -67,8 +67,9 @@ const Routines<std::complex<double>>& lapack() {
   return library().z;
 }
 
-// Below this many rows waking another thread costs more than it does.
-constexpr int64_t kManyRows = 192;
+// Below this many rows OpenBLAS's threads, which wait for one another in short steps, gain little alone and lose much beside other
+// programs or pools: 512 rows took 2.3 to 200 ms with two threads, 3.3 with one.
+constexpr int64_t kManyRows = 1024;
 
 // The number of threads is the library's, not a call's: one caller at a time may raise it.
 WholeMachine::WholeMachine(int64_t matrices, int64_t n)

@@ -18,15 +18,19 @@ from ._plugin_ops import plugin_op
 __all__ = ['fft', 'ifft', 'fftn', 'ifftn', 'rfft', 'irfft', 'rfftn', 'irfftn', 'hfft', 'ihfft', 'fftfreq', 'rfftfreq', 'fftshift',
            'ifftshift']
 
-_COMPLEX = {'float32': _core.complex64, 'float64': _core.complex128}
+_COMPLEX = {_core.float32: _core.complex64, _core.float64: _core.complex128}
+_REAL = tuple(_COMPLEX)
+_ALL = (*_REAL, *_COMPLEX.values())
 
 
-def _checked(x, name, kinds=('float32', 'float64', 'complex64', 'complex128')):
+def _checked(x, name, dtypes=_ALL):
     """x where the transform takes its dtype, real numbers as complex ones where those are taken."""
-    _check(x, f'fft.{name}')
-    if x.dtype.name not in kinds:
-        raise ValueError(f'[fft.{name}] x has dtype {x.dtype}; {", ".join(kinds)} are possible: cast it first')
-    return _place(x, _COMPLEX[x.dtype.name], None) if len(kinds) > 2 and x.dtype.name in _COMPLEX else x
+    if not isinstance(x, _core.Tensor):
+        _check(x, f'fft.{name}')
+    dtype = x.dtype
+    if dtype not in dtypes:
+        raise ValueError(f'[fft.{name}] x has dtype {dtype}; {", ".join(map(str, dtypes))} are possible: cast it first')
+    return _place(x, _COMPLEX[dtype], None) if dtypes is _ALL and dtype in _COMPLEX else x
 
 
 def _size(n, name):
@@ -40,6 +44,8 @@ def _size(n, name):
 
 def _axes_of(x, s, axes, name):
     """Sizes (None where they stay) and axes, from the front."""
+    if s is None and type(axes) is tuple and len(axes) == 1:
+        return (None,), (dim_of(axes[0], x.ndim, f'fft.{name}'),)
     for given, what in ((s, 's'), (axes, 'axes')):
         if given is not None and not isinstance(given, (tuple, list)):
             raise TypeError(f'[fft.{name}] {what} must be a sequence of ints, not {type(given).__name__}')
@@ -96,7 +102,7 @@ def _to_complex(x, s, axes, norm, inverse, name):
 
 
 def _from_real(x, s, axes, norm, inverse, name):
-    x = _checked(x, name, ('float32', 'float64'))
+    x = _checked(x, name, _REAL)
     sizes, axes = _axes_of(x, s, axes, name)
     for axis, n in zip(axes, sizes):
         x = _resized(x, axis, n)

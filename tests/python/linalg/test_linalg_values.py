@@ -245,6 +245,8 @@ def test_larger_matrices_with_all_threads():
     close(linalg.inv(tenon.asarray(x)), np.linalg.inv(x), 'float64', 3000)
     close(linalg.inv(tenon.asarray(x[0])), np.linalg.inv(x[0]), 'float64', 3000)
     close(linalg.svdvals(tenon.asarray(x[0])), np.linalg.svd(x[0], compute_uv=False), 'float64', 3000)
+    large = good(3, (1100, 1100), 'float32')
+    close(linalg.inv(tenon.asarray(large)), np.linalg.inv(large.astype('float64')), 'float32', 3000)
     many = good(2, (300, 16, 16), 'float32')
     close(linalg.inv(tenon.asarray(many)), np.linalg.inv(many.astype('float64')), 'float32', 3000)
 
