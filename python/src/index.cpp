@@ -91,10 +91,45 @@ void mark_ellipsis(Key& key, const Tensor& x) {
       std::count_if(at + 1, key.indices.end(), [](const Index& i) { return !picks(i); });
 }
 
+// A mask has the sizes of the dimensions that it spans; one with a size of 0 picks nothing, whatever they are.
+void check_mask(const Tensor& mask, const Tensor& x, int64_t first, std::vector<Index>& out) {
+  const int64_t rank = mask.ndim();
+  bool fits = true;
+  for (int64_t d = 0; d < rank && first + d < x.ndim(); ++d) {
+    if (mask.shape(d) == x.shape(first + d)) continue;
+    if (mask.shape(d) != 0)
+      throw Error(TN_OUT_OF_RANGE, "[index] a mask of size " + std::to_string(mask.shape(d)) +
+                                       " in dim " + std::to_string(first + d) +
+                                       " does not fit size " + std::to_string(x.shape(first + d)));
+    fits = false;
+  }
+  if (fits)
+    out.emplace_back(mask);
+  else
+    out.insert(out.end(), static_cast<size_t>(rank), Index(empty({0}, DType::I64)));
+}
+
+void check_masks(Key& key, const Tensor& x) {
+  int64_t consumed = 0, dim = 0;
+  for (const Index& index : key.indices) consumed += detail::consumed_dims(index);
+  std::vector<Index> out;
+  out.reserve(key.indices.size());
+  for (Index& index : key.indices) {
+    const int64_t spans = detail::consumed_dims(index);
+    if (picks(index) && index.tensor().dtype() == DType::Bool)
+      check_mask(index.tensor(), x, dim, out);
+    else
+      out.push_back(std::move(index));
+    dim += out.back().kind() == Index::Kind::Ellipsis ? x.ndim() - consumed : spans;
+  }
+  key.indices = std::move(out);
+}
+
 Key key_of(const Tensor& x, PyObject* object) {
   Key key;
   if (!PyTuple_Check(object)) {
     key.indices.push_back(index_of(object));
+    if (picks(key.indices[0])) check_masks(key, x);
     return key;
   }
   const Py_ssize_t n = PyTuple_GET_SIZE(object);
@@ -104,6 +139,7 @@ Key key_of(const Tensor& x, PyObject* object) {
   if (std::ranges::any_of(key.indices, picks)) {
     for (Index& index : key.indices)
       if (index.kind() == Index::Kind::Integer) index = tensor(index.integer());
+    check_masks(key, x);
     mark_ellipsis(key, x);
   }
   return key;

@@ -18,6 +18,7 @@ from ._creation import (arange, asarray, empty, empty_like, from_dlpack, full, o
 from ._devices import explain, fallback, placement, synchronize
 from . import _methods, autograd
 from ._array_api import *  # noqa: F401,F403
+from ._array_api.info import VERSION as __array_api_version__
 from .autograd import (anomaly_mode, enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled)
 
 __version__ = _core.__version__

@@ -2,14 +2,20 @@
 import inspect
 
 
+# Ops that are functions of the Array API: their parameters are shown by its names. Calls may use the table's, too.
+_STANDARD = frozenset('all any argmax argmin count_nonzero flip max mean min prod squeeze stack sum'.split())
+_NAMES = {'dim': 'axis', 'dims': 'axis', 'keepdim': 'keepdims'}
+
+
 def signature(op):
     """What inspect.signature(op) gives."""
+    names = _NAMES if op.__name__ in _STANDARD else {}
     kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
     parameters, default = [], None
     for name, annotation, text in reversed(op.parameters):
         # One without a default closes the way for those before it.
         default = empty if default is empty else _default(annotation, text)
-        parameters.append(inspect.Parameter(name, kind, annotation=annotation, default=default))
+        parameters.append(inspect.Parameter(names.get(name, name), kind, annotation=annotation, default=default))
     return inspect.Signature(parameters[::-1])
 
 

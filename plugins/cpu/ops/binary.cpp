@@ -40,9 +40,10 @@ HWY_INLINE T python_remainder(T a, T b) {
   if (r != 0 && (r < 0) != (b < 0)) r += b;
   return r == 0 ? std::copysign(T{0}, b) : r;
 }
+// As in Python, but for infinities, where the Array API has the quotient rounded down.
 template <class T>
-HWY_INLINE T python_floor_divide(T a, T b) {
-  if (b == 0) return a / b;
+HWY_INLINE T floor_divide(T a, T b) {
+  if (b == 0 || std::isinf(a) || std::isinf(b)) return std::floor(a / b);
   const T r = std::fmod(a, b);
   T quotient = (a - r) / b;
   if (r != 0 && (r < 0) != (b < 0)) quotient -= 1;
@@ -59,7 +60,7 @@ struct RemainderOp {
 struct FloorDivideOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x, V y) const {
-    return each_lane(d, x, y, [](auto a, auto b) { return python_floor_divide(a, b); });
+    return each_lane(d, x, y, [](auto a, auto b) { return floor_divide(a, b); });
   }
 };
 // log(exp x + exp y), by the larger of the two.

@@ -48,6 +48,11 @@ C<R> power(C<R> x, C<R> y) {
 // e^z - 1 = expm1(re) cos(im) - 2 sin^2(im / 2) + i e^re sin(im)
 template <class R>
 C<R> minus_one_exp(C<R> z) {
+  if (z.imag() == 0) return {std::expm1(z.real()), z.imag()};
+  if (!std::isfinite(z.real()) || !std::isfinite(z.imag())) {
+    const C<R> power = std::exp(z);
+    return {power.real() - 1, power.imag()};
+  }
   const R s = std::sin(z.imag() / 2);
   return {std::expm1(z.real()) * std::cos(z.imag()) - 2 * s * s,
           std::exp(z.real()) * std::sin(z.imag())};
@@ -58,6 +63,18 @@ C<R> log_plus_one(C<R> z) {
   const R a = z.real(), b = z.imag();
   if (std::abs(a) > R{0.5} || std::abs(b) > R{0.5}) return std::log(C<R>(1 + a, b));
   return {std::log1p(2 * a + a * a + b * b) / 2, std::atan2(b, 1 + a)};
+}
+// The Array API lets the zero of an infinite real part have the sign of the imaginary one, C that of sin 2 im.
+template <class R>
+C<R> tangent_h(C<R> z) {
+  if (std::isinf(z.real())) return {std::copysign(R{1}, z.real()), std::copysign(R{0}, z.imag())};
+  return std::tanh(z);
+}
+// -i tanh(iz)
+template <class R>
+C<R> tangent(C<R> z) {
+  const C<R> turned = tangent_h(C<R>(-z.imag(), z.real()));
+  return {turned.imag(), -turned.real()};
 }
 template <class R>
 C<R> direction(C<R> z) {
@@ -113,13 +130,13 @@ class Family {
     unary(TN_SCHEMA_LOG1P, [](C<R> z) { return log_plus_one(z); });
     unary(TN_SCHEMA_SIN, [](C<R> z) { return std::sin(z); });
     unary(TN_SCHEMA_COS, [](C<R> z) { return std::cos(z); });
-    unary(TN_SCHEMA_TAN, [](C<R> z) { return std::tan(z); });
+    unary(TN_SCHEMA_TAN, [](C<R> z) { return tangent(z); });
     unary(TN_SCHEMA_ASIN, [](C<R> z) { return std::asin(z); });
     unary(TN_SCHEMA_ACOS, [](C<R> z) { return std::acos(z); });
     unary(TN_SCHEMA_ATAN, [](C<R> z) { return std::atan(z); });
     unary(TN_SCHEMA_SINH, [](C<R> z) { return std::sinh(z); });
     unary(TN_SCHEMA_COSH, [](C<R> z) { return std::cosh(z); });
-    unary(TN_SCHEMA_TANH, [](C<R> z) { return std::tanh(z); });
+    unary(TN_SCHEMA_TANH, [](C<R> z) { return tangent_h(z); });
     unary(TN_SCHEMA_ASINH, [](C<R> z) { return std::asinh(z); });
     unary(TN_SCHEMA_ACOSH, [](C<R> z) { return std::acosh(z); });
     unary(TN_SCHEMA_ATANH, [](C<R> z) { return std::atanh(z); });

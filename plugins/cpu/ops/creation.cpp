@@ -96,20 +96,20 @@ void arange(const tn_call& call) {
   });
 }
 
-// From both ends towards the middle, so that the last number is exact.
+// From both ends towards the middle, so that the last number is exact. Without the endpoint: the same but for the last.
 void linspace(const tn_call& call) {
   const tn_view& out = output(call);
   const double start = real_arg(call, 0), end = real_arg(call, 1);
   const int64_t n = numel(out);
   const bool endpoint = call.args[3].as.i != 0;
-  const int64_t intervals = endpoint ? n - 1 : n;
+  const int64_t intervals = endpoint ? n - 1 : n, points = intervals + 1;
   const double step = intervals > 0 ? (end - start) / static_cast<double>(intervals) : 0;
   visit_dtype<TN_MASK_FLOAT>(out.dtype, [&]<class T>(Tag<T>) {
     T* to = data_of<T>(out);
     parallel_for(n, kGrainMath, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
-        const bool upper = endpoint && n > 1 && i >= n / 2;
-        const double value = upper ? end - static_cast<double>(n - 1 - i) * step
+        const bool upper = points > 1 && i >= points / 2;
+        const double value = upper ? end - static_cast<double>(intervals - i) * step
                                    : start + static_cast<double>(i) * step;
         to[i] = static_cast<T>(static_cast<Compute<T>>(value));
       }

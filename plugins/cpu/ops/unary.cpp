@@ -34,9 +34,9 @@ TENON_CPU_OP1(SqrtOp, hn::Sqrt(x))
 TENON_CPU_OP1(RsqrtOp, hn::Div(hn::Set(d, 1), hn::Sqrt(x)))
 TENON_CPU_OP1(CopyOp, x)
 TENON_CPU_OP1(ZeroOp, hn::Zero(d))
-// 0, -0 and NaN stay.
+// NaN stays; -0 becomes 0.
 TENON_CPU_OP1(SignOp, hn::IfThenElse(hn::Or(hn::Lt(x, hn::Zero(d)), hn::Gt(x, hn::Zero(d))),
-                                     hn::CopySign(hn::Set(d, 1), x), x))
+                                     hn::CopySign(hn::Set(d, 1), x), hn::Add(x, hn::Zero(d))))
 // NaN stays.
 TENON_CPU_OP1(ReluOp, hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x))
 

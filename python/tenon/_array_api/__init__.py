@@ -8,10 +8,10 @@ from .values import *  # noqa: F401,F403
 
 # The table's ops under the standard's names.
 subtract, multiply, divide, negative = ops['sub'], ops['mul'], ops['div'], ops['neg']
-bitwise_invert, expand_dims, permute_dims = ops['bitwise_not'], ops['unsqueeze'], ops['permute']
+bitwise_invert = ops['bitwise_not']
 
 Tensor.__array_namespace__ = __array_namespace__
 
 __all__ = ['__array_namespace_info__', 'astype', 'can_cast', 'finfo', 'iinfo', 'isdtype', 'result_type', 'subtract',
-           'multiply', 'divide', 'negative', 'bitwise_invert', 'expand_dims', 'permute_dims', *shapes.__all__,
+           'multiply', 'divide', 'negative', 'bitwise_invert', *shapes.__all__,
            *values.__all__]

@@ -61,6 +61,16 @@ def broadcast_to(x, /, shape):
     return _expand(x, shape)
 
 
+def expand_dims(x, /, axis=0):
+    """A view of x with a new dimension of size 1."""
+    return _unsqueeze(x, axis)
+
+
+def permute_dims(x, /, axes):
+    """A view of x with its dimensions in another order."""
+    return _permute(x, axes)
+
+
 def concat(arrays, /, *, axis=0):
     """Tensors joined along an axis; axis=None joins their elements."""
     if axis is None:
@@ -148,6 +158,13 @@ def full_like(x, /, fill_value, *, dtype=None, device=None):
     return ops['full'](x.shape, fill_value, x.dtype if dtype is None else dtype, x.device if device is None else device)
 
 
+def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+    """Ones on a diagonal, k above the main one; zeros elsewhere."""
+    if isinstance(k, int):  # far outside the matrix it is the same how far
+        k = max(-2**62, min(k, 2**62))
+    return ops['eye'](n_rows, n_cols, k, dtype, device)
+
+
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     """num evenly spaced numbers from start to stop."""
     complex_dtype = dtype is not None and kind_of(_core.as_dtype(dtype)) == 'complex floating'
@@ -202,5 +219,5 @@ def take_along_axis(x, indices, /, *, axis=-1):
     return ops['gather'](wide[0], axis, index)
 
 
-__all__ = ['broadcast_arrays', 'broadcast_to', 'concat', 'moveaxis', 'repeat', 'reshape', 'roll', 'unstack', 'full_like',
+__all__ = ['broadcast_arrays', 'broadcast_to', 'concat', 'expand_dims', 'eye', 'permute_dims', 'moveaxis', 'repeat', 'reshape', 'roll', 'unstack', 'full_like',
            'linspace', 'meshgrid', 'take', 'take_along_axis']

@@ -70,7 +70,7 @@ void complex_valued(Table& t, const std::string& op, Fn fn, bool to_real = false
   }
 }
 
-double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
+double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : std::isnan(x) ? x : 0; }
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 double gelu_tanh(double x) {

@@ -37,6 +37,8 @@ BINARY = {
     **dict.fromkeys('logical_and logical_or logical_xor'.split(), ['bool'])}
 # What the standard leaves open of complex infinities and zeros, and where NumPy's log1p is the less accurate.
 UNSPECIFIED = ('reciprocal', 'sign', 'square', 'log1p')
+# Where NumPy answers otherwise than the standard: test_special_values.py has these.
+ZEROS_DIFFER = {('sign', dtype) for dtype in FLOATS} | {(name, dtype) for name in ('tan', 'tanh', 'expm1') for dtype in COMPLEX}
 NUMPY = {name: getattr(np, name) for name in 'acos acosh asin asinh atan atanh pow atan2'.split()}
 
 
@@ -89,7 +91,10 @@ def test_unary_special_values(name, dtype):
         finite = np.isfinite(a) & np.isfinite(expected) & (np.abs(a) > 1e-3) & (np.abs(a) < 1e6)
         assert finite.any()
         result, expected = result[tenon.asarray(finite)], expected[finite]
-    same(result, expected, times=8, zeros=name not in UNSPECIFIED)
+    if name == 'expm1' and dtype in COMPLEX:
+        finite = np.isfinite(a) & np.isfinite(expected)
+        result, expected = result[tenon.asarray(finite)], expected[finite]
+    same(result, expected, times=8, zeros=name not in UNSPECIFIED and (name, dtype) not in ZEROS_DIFFER)
 
 
 @pytest.mark.parametrize('name, dtype', [(name, dtype) for name, dtypes in BINARY.items() for dtype in dtypes
@@ -99,4 +104,6 @@ def test_binary_special_values(name, dtype):
     (a, x), (b, y) = pair(rng, (1500,), dtype, special=True), pair(rng, (1500,), dtype, special=True)
     with np_errors():
         expected = reference(name)(a, b)
+        if name == 'floor_divide' and dtype in FLOATS:
+            expected = np.where(np.isinf(a) | np.isinf(b), np.floor(a / b), expected)
     same(getattr(tenon, name)(x, y), expected, times=40 if name == 'pow' else 8, zeros=True)

@@ -40,7 +40,7 @@ vecdot(x1, x2, /, *, axis=-1)
 broadcast_arrays(*arrays)
 broadcast_to(x, /, shape)
 concat(arrays, /, *, axis=0)
-expand_dims(x, /, axis)
+expand_dims(x, /, *, axis=0)
 flip(x, /, *, axis=None)
 moveaxis(x, source, destination, /)
 permute_dims(x, /, axes)
@@ -131,6 +131,7 @@ def check_op(op, wanted):
             with pytest.raises((TypeError, ValueError)) as caught:  # the name is known, the value is not
                 op(**{want.name: object()})
             assert 'has no argument' not in str(caught.value)
+            assert want.name in inspect.signature(op).parameters
             if want.kind is want.POSITIONAL_OR_KEYWORD:
                 assert places[at] == mine
         if want.default is not want.empty:
