@@ -62,7 +62,7 @@ struct Plan {
     direct = size.m <= 4 && (pass != kWeight || size.n <= 32);
     parts.length = size.k;
     if (direct || size.m == 0 || size.n == 0) return;
-    tiles = choose_tiles(size, g.groups, compute, most_invocations(call));
+    tiles = choose_tiles(size, g.groups, compute, most_invocations(call), pass == kWeight);
     if (pass == kWeight) parts = split_sum(size.k, tiles.count(size) * g.groups);
   }
   int64_t results() const { return g.groups * size.m * size.n; }

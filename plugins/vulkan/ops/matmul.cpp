@@ -48,7 +48,7 @@ struct Plan {
       columns = product.b.row == 1 && size.k >= 64 ? 1 : 32;
       groups = (size.n + columns - 1) / columns * product.batches;
     } else {
-      tiles = choose_tiles(size, product.batches, compute, most_invocations(call));
+      tiles = choose_tiles(size, product.batches, compute, most_invocations(call), true);
       groups = tiles.count(size) * product.batches;
     }
     if (!product.empty()) parts = split_sum(size.k, groups);

@@ -81,11 +81,6 @@ void run_pad(const tn_call& call, uint32_t direction) {
   launch.elements(numel(out));
 }
 
-// The gradient keeps something for each dimension: shaders/pad.comp has room for 8.
-bool pad_supported(const tn_call& call, uint32_t direction) {
-  return direction == kForward || input(call, 0).ndim <= 8;
-}
-
 }  // namespace
 
 void add_resample_kernels(KernelList& list) {
@@ -99,8 +94,7 @@ void add_resample_kernels(KernelList& list) {
     list.add({.schema = direction == kForward ? TN_SCHEMA_PAD : TN_SCHEMA_PAD_BACKWARD,
               .dtypes = direction == kForward ? kAll : kReals,
               .run = run_pad,
-              .code = direction,
-              .supports = pad_supported});
+              .code = direction});
   }
 }
 

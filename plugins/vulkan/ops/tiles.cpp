@@ -31,14 +31,15 @@ uint32_t most_invocations(const tn_call& call) {
              : 128;
 }
 
-Tiles choose_tiles(const Extent& size, int64_t copies, Compute compute, uint32_t most_invocations) {
+Tiles choose_tiles(const Extent& size, int64_t copies, Compute compute, uint32_t most_invocations,
+                   bool splits) {
   const bool wide = compute == Compute::kF64 || compute == Compute::kI64;
-  const Tiles large{128, 128, 8, 8, 8}, middle{64, 64, 4, 4, wide ? 8u : 16u},
-      few{64, 64, 8, 4, wide ? 8u : 16u}, small{32, 32, 4, 4, wide ? 8u : 16u};
-  const Tiles& usual = most_invocations >= 256 ? middle : few;
+  const uint32_t depth = wide ? 8 : 16;
+  const Tiles large{128, 128, 8, 8, 8}, middle{64, 64, 8, 8, depth}, small{32, 32, 4, 4, depth};
   if (!wide && most_invocations >= 256 && large.count(size) * copies >= kBusy) return large;
-  const bool fits_small = std::min(size.m, size.n) <= 32 || usual.count(size) * copies < kBusy / 4;
-  return fits_small ? small : usual;
+  const bool idle =
+      middle.count(size) * copies < kBusy / 4 && !(splits && size.k >= kBusy * kShortestPart / 8);
+  return std::min(size.m, size.n) <= 32 || idle ? small : middle;
 }
 
 Parts split_sum(int64_t k, int64_t groups) {

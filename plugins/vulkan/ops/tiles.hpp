@@ -24,8 +24,9 @@ struct Tiles {
 // Invocations of a workgroup on the device of a call.
 uint32_t most_invocations(const tn_call& call);
 
-// For `copies` products of that size.
-Tiles choose_tiles(const Extent& size, int64_t copies, Compute compute, uint32_t most_invocations);
+// For `copies` products of that size. `splits`: long sums may be split.
+Tiles choose_tiles(const Extent& size, int64_t copies, Compute compute, uint32_t most_invocations,
+                   bool splits);
 
 // The parts that share a long sum, where `groups` workgroups would leave the device idle; 1: the sum is not split.
 struct Parts {

@@ -7,7 +7,7 @@
 layout(constant_id = 1) const uint CODE = 0;
 layout(constant_id = 2) const uint DTYPE = 11;
 layout(constant_id = 3) const uint MODE = 0;
-const uint MOST_DIMS = 8;
+const uint MOST_DIMS = 16;
 
 #define NDIM push.word[1]
 #define SMALL(d) int(table(d))
