@@ -177,7 +177,11 @@ PyObject* tensor_add_hook(PyObject* self, PyObject* callable) {
 
 PyObject* tensor_remove_hook(PyObject* self, PyObject* id) {
   const uint64_t number = PyLong_AsUnsignedLongLong(id);
-  if (PyErr_Occurred()) return nullptr;
+  if (PyErr_Occurred()) {
+    if (PyErr_ExceptionMatches(PyExc_OverflowError))
+      PyErr_SetString(PyExc_ValueError, "no such hook");
+    return nullptr;
+  }
   tn_status* status = tn_tensor_remove_hook(handle_of(self), number);
   if (status != nullptr) return raise_status(status);
   Py_RETURN_NONE;

@@ -13,6 +13,9 @@ def default_collate(examples):
     if not isinstance(examples, (list, tuple)) or not examples:
         raise TypeError('[collate] wants a list of at least one example')
     first = examples[0]
+    for kind in (Tensor, dict, (tuple, list)):
+        if isinstance(first, kind) and not all(isinstance(example, kind) for example in examples):
+            raise TypeError(f'[collate] {" and ".join(sorted({type(x).__name__ for x in examples}))} in one batch')
     if isinstance(first, Tensor):
         return _stack(examples)
     if isinstance(first, (bool, int, float, complex)):

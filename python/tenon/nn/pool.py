@@ -77,7 +77,10 @@ class Upsample(Module):
         factors = self.scale_factor if isinstance(self.scale_factor, (tuple, list)) else (self.scale_factor,) * dims
         if len(factors) != dims:
             raise ValueError(f'[Upsample] {len(factors)} factors for x of shape {x.shape}')
-        size = [int(n * factor) for n, factor in zip(x.shape[2:], factors)]
+        try:
+            size = [int(n * factor) for n, factor in zip(x.shape[2:], factors)]
+        except OverflowError as error:
+            raise ValueError(f'[Upsample] scale_factor {self.scale_factor} makes no size: {error}') from None
         return F.interpolate(x, size, self.mode, self.align_corners)
 
     def extra_repr(self):

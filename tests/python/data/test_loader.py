@@ -204,3 +204,9 @@ def test_options_are_checked(options, error, message):
         data.DataLoader(range(3), **options)
     with pytest.raises(TypeError, match='has len'):
         data.DataLoader(3)
+
+
+@pytest.mark.parametrize('examples', [[tenon.ones(2), None], [{'x': 1}, 2], [(1, 2), 3]])
+def test_examples_of_different_kinds_are_no_batch(examples):
+    with pytest.raises(TypeError, match='in one batch'):
+        data.default_collate(examples)

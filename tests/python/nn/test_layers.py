@@ -132,6 +132,8 @@ def test_pools_by_hand():
     assert_close(nn.Upsample(2)(tenon.asarray(x)), x.repeat(2, 2).repeat(2, 3))
     with pytest.raises(ValueError, match='rank 4'):
         nn.functional.max_pool1d(tenon.asarray(x), 2)
+    with pytest.raises(ValueError, match='makes no size'):
+        nn.Upsample(float('inf'))(tenon.asarray(x))
 
 
 def test_losses_by_hand():
