@@ -31,10 +31,13 @@ void fill(Stream& stream, const Buffer& to, uint64_t offset, uint64_t bytes, con
   dispatch.key = {&shaders::fill, Compute::kI32, stream.device().group_size(), {}};
   dispatch.slots[0] = {&to, offset, bytes, true};
   dispatch.slot_count = 1;
-  dispatch.words[0] = static_cast<uint32_t>(bytes);
+  const bool whole_words = offset % 4 == 0 && bytes % 4 == 0;
+  const uint64_t count = whole_words ? bytes / 4 : bytes;
+  dispatch.words[0] = static_cast<uint32_t>(count);
   dispatch.words[1] = words[0];
   dispatch.words[2] = words[1];
-  const uint64_t groups = (bytes + dispatch.key.group_size - 1) / dispatch.key.group_size;
+  dispatch.words[3] = whole_words ? 1 : 0;
+  const uint64_t groups = (count + dispatch.key.group_size - 1) / dispatch.key.group_size;
   dispatch.groups[0] = static_cast<uint32_t>(std::min<uint64_t>(groups, 65535));
   stream.dispatch(dispatch);
 }

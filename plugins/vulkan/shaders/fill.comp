@@ -1,9 +1,13 @@
 #version 460
-// Bytes of a pattern of 8: words are bytes, pattern low, pattern high.
+// Bytes of a pattern of 8: words are bytes, pattern low, pattern high; or whole words where the fourth says so.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 
 void main() {
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x)
-    AT8(0, i) = uint8_t((push.word[1 + ((i >> 2) & 1u)] >> (8u * (i & 3u))) & 0xffu);
+  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+    if (push.word[3] != 0u)
+      AT32(0, i) = push.word[1 + (i & 1u)];
+    else
+      AT8(0, i) = uint8_t((push.word[1 + ((i >> 2) & 1u)] >> (8u * (i & 3u))) & 0xffu);
+  }
 }
