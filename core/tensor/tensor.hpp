@@ -64,13 +64,23 @@ constexpr uint8_t kUntracked =
     8;  // view made with recording off: a recorded write to it would miss its base
 constexpr uint32_t kInlineDims = 6;
 
+// A view's may change when the first of several threads looks at it after a write to its base: that one holds a lock, the others
+// read either state.
+struct Flags {
+  std::atomic<uint8_t> bits;
+  operator uint8_t() const { return bits.load(std::memory_order_relaxed); }
+  void operator=(uint8_t fresh) { bits.store(fresh, std::memory_order_relaxed); }
+  void operator|=(uint8_t more) { *this = static_cast<uint8_t>(*this | more); }
+  void operator&=(uint8_t kept) { *this = static_cast<uint8_t>(*this & kept); }
+};
+
 }  // namespace tenon::core
 
 // view.shape and view.strides point to `dims`, or to a heap array beyond kInlineDims dimensions.
 struct tn_tensor {
   tn_view view;  // first: kernels get it as it is
   std::atomic<uint32_t> refs;
-  uint8_t flags;
+  tenon::core::Flags flags;
   uint8_t block_class;  // which free list its memory goes back to
   uint16_t output_nr;   // which result of grad_fn it is
   int64_t numel;
