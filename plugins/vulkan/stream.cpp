@@ -356,8 +356,13 @@ void Stream::dispatch(const Dispatch& dispatch) {
   for (uint32_t k = 0; k < dispatch.slot_count; ++k) {
     const auto& slot = dispatch.slots[k];
     if (slot.buffer == nullptr) continue;
-    const VkDeviceSize begin = slot.buffer->offset + slot.offset;
-    uses[count++] = {slot.buffer->block, begin, begin + slot.bytes, slot.write};
+    VkDeviceSize begin = slot.buffer->offset + slot.offset, end = begin + slot.bytes;
+    // What is bound counts as used: validation cannot know better.
+    if (!device_.addresses()) {
+      begin = begin / Heap::kAlignment * Heap::kAlignment;
+      end = (end + 15) / 16 * 16;
+    }
+    uses[count++] = {slot.buffer->block, begin, end, slot.write};
   }
   use(uses, count);
   const auto& vk = device_.vk();
