@@ -18,6 +18,8 @@ struct Deposit {
   uint64_t bytes() const {
     return static_cast<uint64_t>(add ? 2 * places + 1 + 3 * rows : places) * 4;
   }
+  // Whether 32 bits count its scratch memory.
+  bool fits() const { return bytes() / 4 <= INT32_MAX; }
   int64_t keys() const { return 2 * places + 1; }  // word of the scratch at which keys begin
 };
 

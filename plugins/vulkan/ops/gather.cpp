@@ -65,6 +65,8 @@ uint64_t scatter_scratch(const tn_call& call, uint32_t add) {
   return read_scatter(call, add).bytes();
 }
 
+bool scatter_fits(const tn_call& call, uint32_t add) { return read_scatter(call, add).fits(); }
+
 // args: x, src, shape, strides, offset
 Deposit read_strided(const tn_call& call) {
   Deposit d;
@@ -100,11 +102,13 @@ void add_gather_kernels(KernelList& list) {
             .dtypes = kAll,
             .run = run_scatter,
             .code = 0,
+            .supports = scatter_fits,
             .scratch = scatter_scratch});
   list.add({.schema = TN_SCHEMA_SCATTER_ADD,
             .dtypes = kAll,
             .run = run_scatter,
             .code = 1,
+            .supports = scatter_fits,
             .scratch = scatter_scratch});
   list.add({.schema = TN_SCHEMA_AS_STRIDED_SCATTER,
             .dtypes = kAll,

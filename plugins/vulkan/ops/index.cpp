@@ -1,10 +1,11 @@
 // index and index_put, NumPy's indexing by several tensors: the places of all index tensors are added up in scratch memory, then
-// blocks are moved. Masks decide how many places there are: those calls are left to the host.
+// blocks are moved. A mask decides how many places there are: such calls are left to the host, but for one value put by one mask.
 #include <algorithm>
 
 #include "ops/deposit.hpp"
 #include "shaders/index.hpp"
 #include "shaders/index_at.hpp"
+#include "shaders/masked_put.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::vulkan {
@@ -157,7 +158,30 @@ Deposit read_put(const tn_call& call, const Advanced& a) {
   return d;
 }
 
+// The mask of a call that puts one value by a mask behind slices; NULL: another call.
+const tn_view* only_mask(const tn_call& call) {
+  const tn_value& indices = call.args[1];
+  if (indices.count == 0 || numel(input(call, 2)) != 1) return nullptr;
+  const tn_view* last = indices.as.views[indices.count - 1];
+  if (last == nullptr || last->dtype != TN_DTYPE_BOOL) return nullptr;
+  const bool alone = std::all_of(indices.as.views, indices.as.views + indices.count - 1,
+                                 [](const tn_view* index) { return index == nullptr; });
+  return alone ? last : nullptr;
+}
+
+void put_by_mask(const tn_call& call, const tn_view& mask) {
+  const tn_view &x = input(call, 0), &out = output(call);
+  if (numel(out) == 0) return;
+  int64_t inner = 1;
+  for (uint32_t d = call.args[1].count - 1 + mask.ndim; d < x.ndim; ++d) inner *= x.shape[d];
+  Launch launch(call, shaders::masked_put, compute_of(out.dtype));
+  launch.constant(out.dtype).constant(call.args[3].as.i != 0 ? 1 : 0);
+  launch.out(out).in(x).in(input(call, 2)).in(mask);
+  launch.word(numel(out)).word(numel(mask)).word(inner).elements(numel(out));
+}
+
 void run_index_put(const tn_call& call, uint32_t) {
+  if (const tn_view* mask = only_mask(call)) return put_by_mask(call, *mask);
   const Advanced a = read_indices(input(call, 0), call.args[1]);
   const Deposit d = read_put(call, a);
   if (a.places() > 0) find_places(call, "index_put", a, d.bytes());
@@ -174,6 +198,7 @@ void run_index_put(const tn_call& call, uint32_t) {
 }
 
 uint64_t put_scratch(const tn_call& call, uint32_t) {
+  if (only_mask(call) != nullptr) return 0;
   const Advanced a = read_indices(input(call, 0), call.args[1]);
   return read_put(call, a).bytes() + static_cast<uint64_t>(a.places()) * 4;
 }
@@ -183,6 +208,11 @@ bool no_masks(const tn_call& call, uint32_t) {
   return std::none_of(indices.as.views, indices.as.views + indices.count, [](const tn_view* index) {
     return index != nullptr && index->dtype == TN_DTYPE_BOOL;
   });
+}
+
+bool can_put(const tn_call& call, uint32_t code) {
+  if (only_mask(call) != nullptr) return true;
+  return no_masks(call, code) && read_put(call, read_indices(input(call, 0), call.args[1])).fits();
 }
 
 }  // namespace
@@ -196,7 +226,7 @@ void add_index_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_INDEX_PUT,
             .dtypes = kAll,
             .run = run_index_put,
-            .supports = no_masks,
+            .supports = can_put,
             .scratch = put_scratch});
 }
 

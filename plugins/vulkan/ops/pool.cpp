@@ -118,6 +118,8 @@ uint64_t max_backward_scratch(const tn_call& call, uint32_t) {
   return read_max_backward(call).bytes();
 }
 
+bool max_backward_fits(const tn_call& call, uint32_t) { return read_max_backward(call).fits(); }
+
 }  // namespace
 
 void add_pool_kernels(KernelList& list) {
@@ -137,6 +139,7 @@ void add_pool_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_MAX_POOL_BACKWARD,
             .dtypes = kReals,
             .run = run_max_backward,
+            .supports = max_backward_fits,
             .scratch = max_backward_scratch});
 }
 

@@ -86,6 +86,11 @@ uint64_t scratch_of(const tn_call& call, uint32_t) {
   return read(call).bytes();
 }
 
+template <Deposit (*read)(const tn_call&)>
+bool fits(const tn_call& call, uint32_t) {
+  return read(call).fits();
+}
+
 }  // namespace
 
 void add_select_kernels(KernelList& list) {
@@ -94,10 +99,12 @@ void add_select_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_INDEX_ADD,
             .dtypes = kAll,
             .run = run_index_add,
+            .supports = fits<read_index_add>,
             .scratch = scratch_of<read_index_add>});
   list.add({.schema = TN_SCHEMA_EMBEDDING_BACKWARD,
             .dtypes = kAll,
             .run = run_embedding_backward,
+            .supports = fits<read_embedding_backward>,
             .scratch = scratch_of<read_embedding_backward>});
 }
 

@@ -45,7 +45,8 @@ C activate(C x) {
     case 5: return m_tanh(x);
   }
 #endif
-  return ACTIVATION == 1 && x < C(0) ? C(0) : x;
+  // A driver may make a maximum of the comparison, which loses NaN.
+  return ACTIVATION == 1 && x < C(0) && !is_nan(x) ? C(0) : x;
 }
 
 C finish(C sum, uint column) {

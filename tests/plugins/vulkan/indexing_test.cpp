@@ -139,6 +139,24 @@ TEST(Indexing, SeveralTensors) {
   }
 }
 
+// One value by a mask needs no count of what is set.
+TEST(Indexing, OneValueByAMask) {
+  const Array x = whole_numbers({3, 40, 5, 2}, 28), bits = whole_numbers({40, 5}, 29, false);
+  for (const DType dtype : {DType::F32, DType::F16, DType::F64, DType::I32, DType::I64})
+    for (const bool accumulate : {false, true})
+      expect_same(dtype, "mask", [&](const Place& on) {
+        const Tensor mask =
+            tenon::to(tenon::greater(reference::to_tensor(bits, DType::F32), 3.0), on.device);
+        return tenon::index_put(on(x), {Tensor(), mask}, on(Array({1}, 5)), accumulate);
+      });
+  const Array flags = whole_numbers({7}, 30, false);
+  expect_same(DType::F32, "a mask of all of x", [&](const Place& on) {
+    const Tensor mask =
+        tenon::to(tenon::greater(reference::to_tensor(flags, DType::F32), 3.0), on.device);
+    return tenon::index_put(on(flags), {mask}, on(Array({1}, 5)));
+  });
+}
+
 // Elements that share a place: the last one stays.
 TEST(Indexing, StridedPlacesThatMeet) {
   const Array x = whole_numbers({31}, 22), src = whole_numbers({8, 6}, 23);
