@@ -17,6 +17,8 @@ SAME = 'The result has the shape of {first}.'
 REDUCED = 'The result lacks `dims`, or has size 1 there with keepdim; none given: all.'
 FLOAT = 'floating or complex; integers and bools become the default float, float32'
 REAL = 'floating; integers and bools become float32'
+LOSS = 'One number, or with reduction "none" the shape of {}.'
+LOSSES = 'x and target broadcast together. One number, or with reduction "none" that shape.'
 RULES = {
     'unary_arith': (SAME, 'numbers'), 'unary_abs': (SAME, 'numbers; of complex ones a real result'),
     'unary_round': (SAME, 'real; integers stay as they are'), 'unary_float': (SAME, FLOAT), 'unary_real': (SAME, REAL),
@@ -50,6 +52,46 @@ RULES = {
     'index_add': (SAME, 'any; an integer index'), 'index': ('As NumPy\'s x[indices].', 'any; integer or bool indices'),
     'index_put': (SAME, 'any; integer or bool indices'), 'roll': (SAME, 'any'), 'like_first': (SAME, 'any'),
     'step': ('Lists of one length; entries of one shape.', 'floating'),
+    'conv_backward_input': ('`shape`; g has the shape of conv\'s result.', 'numbers'),
+    'conv_backward_weight': ('`shape`; g has the shape of conv\'s result.', 'numbers'),
+    'max_pool': ('x (N, C, spatial…), 1 to 3 spatial dimensions; both results (N, C, windows…).', 'real; positions are int64'),
+    'avg_pool': ('x (N, C, spatial…), 1 to 3 spatial dimensions; the result (N, C, windows…).', 'floating'),
+    'adaptive_pool': ('x (N, C, spatial…) gives (N, C, size…).', 'floating'),
+    'adaptive_max_pool': ('x (N, C, spatial…) gives (N, C, size…) twice.', 'real; positions are int64'),
+    'pool_backward': ('`shape`; g has the shape of the result of what this is the gradient of.', 'floating'),
+    'pool_backward_indices': ('`shape`; g and indices have one shape.', 'real; indices int64'),
+    'interpolate': ('x (N, C, spatial…) gives (N, C, size…).', 'floating'),
+    'pad': ('Each size grows by its two pads.', 'any'), 'pad_backward': ('Each size shrinks by its two pads.', 'numbers'),
+    'embedding_backward': ('g has the shape of index, then that of a row; the result is (rows, row…).', 'any; an integer index'),
+    'layer_norm': ('y has the shape of x, weight and bias the given one; statistics have size 1 in the dimensions normalised.', REAL),
+    'layer_norm_backward': ('g and gx have the shape of x, gweight and gbias the given one.', REAL),
+    'rms_norm_backward': ('g and gx have the shape of x, gweight the given one.', REAL),
+    'group_norm': ('x (N, C, …) and y have one shape; weight and bias are (C,), mean and rstd (N, groups).', REAL),
+    'group_norm_backward': ('g and gx have the shape of x (N, C, …), gweight and gbias (C,).', REAL),
+    'batch_norm': ('x (N, C, …) and y have one shape; all else is (C,).', REAL),
+    'batch_norm_backward': ('g and gx have the shape of x (N, C, …); all else is (C,).', REAL),
+    'nll_loss': ('log_probs (C,), (N, C) or (N, C, …); target without C. ' + LOSS.format('target'), 'floating; an integer target'),
+    'nll_loss_backward': ('The result has the shape of log_probs.', 'floating; an integer target'),
+    'multi_norm': ('One number; the tensors may have any shapes.', 'floating'),
+}
+# Of ops made of other ops, which have no rule: by name.
+COMPOSITES = {
+    'mish': (SAME, REAL), 'selu': (SAME, REAL), 'hardsigmoid': (SAME, REAL), 'hardswish': (SAME, REAL),
+    'log_sigmoid': (SAME, 'real; integers become float32'), 'lerp': (BROADCAST, 'numbers, promoted; integers become float32'),
+    'masked_fill': (BROADCAST, 'any x and value, promoted; a bool mask'), 'dropout': (SAME, 'any; floating in training'),
+    'std': (REDUCED, REAL), 'count_nonzero': (REDUCED, 'any; the result is int64'), 'argsort': (SAME, 'real; positions are int64'),
+    'einsum': ('As the equation says.', 'numbers, promoted'),
+    'conv_transpose': ('x (N, C, spatial…), weight (C, O/groups, kernel…), bias (O).', 'numbers'),
+    'take': ('The shape of index; x counts as flat.', 'any; an integer index'),
+    'stack': ('All have one shape; the result has their number at `dim`.', 'any, promoted'),
+    'repeat': ('Each size times its repeat, which may name new leading dimensions.', 'any'),
+    'tile': ('Each size times its repeat; missing repeats at the front are 1.', 'any'),
+    'one_hot': ('The shape of index, then classes.', 'an integer index; the result is int64'),
+    'cross_entropy': ('logits (C,), (N, C) or (N, C, …); target without C, or probabilities of the shape of logits. '
+                      + LOSS.format('logits without C'), REAL + '; an integer target, or one like logits'),
+    'mse_loss': (LOSSES, 'numbers, promoted; integers become float32'), 'l1_loss': (LOSSES, 'numbers, promoted; integers become float32'),
+    'smooth_l1_loss': (LOSSES, 'real, promoted; integers become float32'), 'bce_loss': (LOSSES, REAL),
+    'bce_with_logits_loss': (LOSSES, 'real; integers become float32'), 'kl_div_loss': (LOSSES, REAL),
 }
 WORDS = {'Tensor': 'Tensor', 'int': 'int', 'float': 'float', 'bool': 'bool', 'str': 'str', 'Scalar': 'Scalar',
          'dtype': 'DTypeLike', 'device': 'DeviceLike', 'generator': 'Generator'}
@@ -86,10 +128,9 @@ def result_of(example, tenon):
 
 def docstring(op, text, tenon):
     what, example = text
-    shape, dtypes = RULES.get(op.rule, (None, None))
+    shape, dtypes = COMPOSITES[op.name] if op.rule == 'composite' else RULES[op.rule]
     lines = [f'{op.name}{op.schema}', '', what, '']
-    if shape:
-        lines += ['Shapes: ' + shape.format(first=op.args[0].name), 'Dtypes: ' + dtypes + '.']
+    lines += ['Shapes: ' + shape.format(first=op.args[0].name), 'Dtypes: ' + dtypes + '.']
     lines.append({'none': 'Gradient: none.', 'zero': 'Gradient: zero.'}.get(op.gradient, 'Gradient: yes.'))
     lines += ['Raises ' + kind for kind in errors_of(op)]
     lines += ['', '>>> ' + example]

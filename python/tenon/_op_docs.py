@@ -628,6 +628,8 @@ tensor([0.6931472, 2.126928 ])
 
 x·tanh(softplus(x)).
 
+Shapes: The result has the shape of x.
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -639,6 +641,8 @@ tensor([0.      , 1.943959])
 
 The self-normalising ELU.
 
+Shapes: The result has the shape of x.
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -650,6 +654,8 @@ tensor([-1.1113307,  2.101402 ])
 
 clamp(x/6 + 1/2, 0, 1).
 
+Shapes: The result has the shape of x.
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -661,6 +667,8 @@ tensor([0. , 0.5, 1. ])
 
 x·hardsigmoid(x).
 
+Shapes: The result has the shape of x.
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -672,6 +680,8 @@ tensor([-0.,  0.,  4.])
 
 log(sigmoid(x)) without overflow.
 
+Shapes: The result has the shape of x.
+Dtypes: real; integers become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -1139,6 +1149,8 @@ tensor([0. , 0.5, 1. ])
 
 x + weight·(y - x).
 
+Shapes: The operands broadcast together.
+Dtypes: numbers, promoted; integers become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -1150,6 +1162,8 @@ tensor([ 2.5, 12.5])
 
 value where the mask holds, else x.
 
+Shapes: The operands broadcast together.
+Dtypes: any x and value, promoted; a bool mask.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -1383,6 +1397,8 @@ tensor([1., 1.])
 
 x with elements zeroed with probability p and the rest scaled by 1/(1 - p); x itself unless training.
 
+Shapes: The result has the shape of x.
+Dtypes: any; floating in training.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -1658,6 +1674,8 @@ tensor(1.0)
 
 Standard deviation over dims; correction 1 divides by n - 1.
 
+Shapes: The result lacks `dims`, or has size 1 there with keepdim; none given: all.
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
@@ -1726,6 +1744,8 @@ tensor(False)
 
 How many elements are not zero.
 
+Shapes: The result lacks `dims`, or has size 1 there with keepdim; none given: all.
+Dtypes: any; the result is int64.
 Gradient: none.
 Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
@@ -1864,6 +1884,8 @@ sort_result(values=tensor([1., 2., 3.]), indices=tensor([1, 2, 0]))
 
 The positions that sort x along dim.
 
+Shapes: The result has the shape of x.
+Dtypes: real; positions are int64.
 Gradient: none.
 Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
@@ -1969,6 +1991,8 @@ tensor([[12.]])
 
 A sum over products, as the equation says.
 
+Shapes: As the equation says.
+Dtypes: numbers, promoted.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -1993,6 +2017,8 @@ tensor([[[3., 5.]]])
 
 The gradient of conv for its input of the given shape.
 
+Shapes: `shape`; g has the shape of conv's result.
+Dtypes: numbers.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2004,6 +2030,8 @@ tensor([[[1., 2., 1.]]])
 
 The gradient of conv for its weight of the given shape.
 
+Shapes: `shape`; g has the shape of conv's result.
+Dtypes: numbers.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2015,6 +2043,8 @@ tensor([[[3., 5.]]])
 
 Transposed convolution over 1 to 3 dimensions.
 
+Shapes: x (N, C, spatial…), weight (C, O/groups, kernel…), bias (O).
+Dtypes: numbers.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2026,6 +2056,8 @@ tensor([[[1., 3., 2.]]])
 
 Largest element of each window, with its position.
 
+Shapes: x (N, C, spatial…), 1 to 3 spatial dimensions; both results (N, C, windows…).
+Dtypes: real; positions are int64.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2037,6 +2069,8 @@ max_pool_result(values=tensor([[[3., 4.]]]), indices=tensor([[[1, 3]]]))
 
 The gradient of max_pool for its input of the given shape.
 
+Shapes: `shape`; g and indices have one shape.
+Dtypes: real; indices int64.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
@@ -2049,6 +2083,8 @@ tensor([[[0., 1., 0., 1.]]])
 
 Mean of each window.
 
+Shapes: x (N, C, spatial…), 1 to 3 spatial dimensions; the result (N, C, windows…).
+Dtypes: floating.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2060,6 +2096,8 @@ tensor([[[2., 3.]]])
 
 The gradient of avg_pool for its input of the given shape.
 
+Shapes: `shape`; g has the shape of the result of what this is the gradient of.
+Dtypes: floating.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2071,6 +2109,8 @@ tensor([[[0.5, 0.5, 0.5, 0.5]]])
 
 Mean over windows that give the wanted size.
 
+Shapes: x (N, C, spatial…) gives (N, C, size…).
+Dtypes: floating.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2082,6 +2122,8 @@ tensor([[[2.5]]])
 
 The gradient of adaptive_avg_pool for its input of the given shape.
 
+Shapes: `shape`; g has the shape of the result of what this is the gradient of.
+Dtypes: floating.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2093,6 +2135,8 @@ tensor([[[0.25, 0.25, 0.25, 0.25]]])
 
 Largest element over windows that give the wanted size, with its position.
 
+Shapes: x (N, C, spatial…) gives (N, C, size…) twice.
+Dtypes: real; positions are int64.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2104,6 +2148,8 @@ adaptive_max_pool_result(values=tensor([[[4.]]]), indices=tensor([[[3]]]))
 
 Resampled to a size: nearest, linear, …
 
+Shapes: x (N, C, spatial…) gives (N, C, size…).
+Dtypes: floating.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2115,6 +2161,8 @@ tensor([[[1., 1., 2., 2.]]])
 
 The gradient of interpolate for its input of the given shape.
 
+Shapes: `shape`; g has the shape of the result of what this is the gradient of.
+Dtypes: floating.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2126,6 +2174,8 @@ tensor([[[2., 2.]]])
 
 Padded; pads are (before, after) of the last dimension, then of the one before it, …
 
+Shapes: Each size grows by its two pads.
+Dtypes: any.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2137,6 +2187,8 @@ tensor([[0., 1., 2., 0.]])
 
 The gradient of pad.
 
+Shapes: Each size shrinks by its two pads.
+Dtypes: numbers.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2248,6 +2300,8 @@ tensor([9., 2.])
 
 The elements of the flattened x that index names.
 
+Shapes: The shape of index; x counts as flat.
+Dtypes: any; an integer index.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
@@ -2302,6 +2356,8 @@ tensor([[3., 4.],
 
 The gradient of embedding for a weight of so many rows.
 
+Shapes: g has the shape of index, then that of a row; the result is (rows, row…).
+Dtypes: any; an integer index.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
@@ -2343,6 +2399,8 @@ tensor([1., 2., 3.])
 
 Tensors joined along a new dimension.
 
+Shapes: All have one shape; the result has their number at `dim`.
+Dtypes: any, promoted.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
@@ -2356,6 +2414,8 @@ tensor([[1., 2.],
 
 Copies side by side, so many along each dimension.
 
+Shapes: Each size times its repeat, which may name new leading dimensions.
+Dtypes: any.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2367,6 +2427,8 @@ tensor([1., 2., 1., 2.])
 
 Copies side by side, as numpy.tile.
 
+Shapes: Each size times its repeat; missing repeats at the front are 1.
+Dtypes: any.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2378,6 +2440,8 @@ tensor([1., 2., 1., 2.])
 
 1 at the class of each index, else 0, along a new last dimension.
 
+Shapes: The shape of index, then classes.
+Dtypes: an integer index; the result is int64.
 Gradient: none.
 Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
@@ -2391,6 +2455,8 @@ tensor([[1, 0, 0],
 
 Normalised over the last dimensions, of the given shape; with mean and 1/std.
 
+Shapes: y has the shape of x, weight and bias the given one; statistics have size 1 in the dimensions normalised.
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2402,6 +2468,8 @@ tensor([[-0.999995,  0.999995]])
 
 The gradients of layer_norm.
 
+Shapes: g and gx have the shape of x, gweight and gbias the given one.
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2413,6 +2481,8 @@ tensor([[0., 0.]])
 
 Divided by the root of the mean square over the last dimensions.
 
+Shapes: y has the shape of x, weight and bias the given one; statistics have size 1 in the dimensions normalised.
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2424,6 +2494,8 @@ tensor([[0.999995, 0.999995]])
 
 The gradients of rms_norm.
 
+Shapes: g and gx have the shape of x, gweight the given one.
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2435,6 +2507,8 @@ tensor([[ 0.5, -0.5]])
 
 Normalised over groups of channels.
 
+Shapes: x (N, C, …) and y have one shape; weight and bias are (C,), mean and rstd (N, groups).
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2446,6 +2520,8 @@ tensor([[[-0.999995,  0.999995]]])
 
 The gradients of group_norm.
 
+Shapes: g and gx have the shape of x (N, C, …), gweight and gbias (C,).
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2457,6 +2533,8 @@ tensor([[[0., 0.]]])
 
 Normalised per channel: with the batch's statistics in training, else with those given.
 
+Shapes: x (N, C, …) and y have one shape; all else is (C,).
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2469,6 +2547,8 @@ tensor([[-0.999995],
 
 The gradients of batch_norm.
 
+Shapes: g and gx have the shape of x (N, C, …); all else is (C,).
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2481,6 +2561,8 @@ tensor([[0.],
 
 Minus the log probability of the target class.
 
+Shapes: log_probs (C,), (N, C) or (N, C, …); target without C. One number, or with reduction "none" the shape of target.
+Dtypes: floating; an integer target.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2492,6 +2574,8 @@ tensor(2.0)
 
 The gradient of nll_loss.
 
+Shapes: The result has the shape of log_probs.
+Dtypes: floating; an integer target.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2503,6 +2587,8 @@ tensor([[ 0., -1.]])
 
 nll_loss of log_softmax(logits), with label smoothing.
 
+Shapes: logits (C,), (N, C) or (N, C, …); target without C, or probabilities of the shape of logits. One number, or with reduction "none" the shape of logits without C.
+Dtypes: floating; integers and bools become float32; an integer target, or one like logits.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2514,6 +2600,8 @@ tensor(0.6931472)
 
 (x - target)².
 
+Shapes: x and target broadcast together. One number, or with reduction "none" that shape.
+Dtypes: numbers, promoted; integers become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2525,6 +2613,8 @@ tensor(2.0)
 
 |x - target|.
 
+Shapes: x and target broadcast together. One number, or with reduction "none" that shape.
+Dtypes: numbers, promoted; integers become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2536,6 +2626,8 @@ tensor(1.0)
 
 Squared below beta, linear above.
 
+Shapes: x and target broadcast together. One number, or with reduction "none" that shape.
+Dtypes: real, promoted; integers become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2547,6 +2639,8 @@ tensor(0.75)
 
 Binary cross entropy of probabilities.
 
+Shapes: x and target broadcast together. One number, or with reduction "none" that shape.
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2558,6 +2652,8 @@ tensor(0.6931472)
 
 Binary cross entropy of logits, without overflow.
 
+Shapes: x and target broadcast together. One number, or with reduction "none" that shape.
+Dtypes: real; integers become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2569,6 +2665,8 @@ tensor(0.6931472)
 
 Kullback-Leibler divergence of target from exp(x).
 
+Shapes: x and target broadcast together. One number, or with reduction "none" that shape.
+Dtypes: floating; integers and bools become float32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2628,6 +2726,8 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 
 The p-norm of all tensors of a list together.
 
+Shapes: One number; the tensors may have any shapes.
+Dtypes: floating.
 Gradient: none.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.

@@ -23,6 +23,7 @@ def test_every_op_has_its_text_and_signature():
     assert set(DOCS) == set(_core.ops)
     for name, op in _core.ops.items():
         assert op.__doc__.splitlines()[0] == op.schema == DOCS[name].splitlines()[0]
+        assert [line.split(':')[0] for line in op.__doc__.splitlines()[4:7]] == ['Shapes', 'Dtypes', 'Gradient']
         names = {'dim': 'axis', 'dims': 'axis', 'keepdim': 'keepdims'} if name in STANDARD else {}
         assert list(inspect.signature(op).parameters) == [names.get(p, p) for p, _, _ in op.parameters]
 
