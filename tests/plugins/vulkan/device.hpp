@@ -19,4 +19,11 @@ Tensor from(const std::vector<T>& values, tenon::IntList shape) {
 }
 inline Tensor to_gpu(const Tensor& x) { return tenon::to(x, gpu()); }
 
+// Numbers without a pattern.
+inline uint32_t hash(uint32_t x) {
+  x = (x ^ (x >> 16)) * 0x7feb352du;
+  x = (x ^ (x >> 15)) * 0x846ca68bu;
+  return x ^ (x >> 16);
+}
+
 }  // namespace test_vulkan

@@ -1,0 +1,63 @@
+// Reductions: how they are spread over the device, and the launches of the engine in shaders/reduce.glsl.
+#pragma once
+
+#include "kernels.hpp"
+
+namespace tenon::vulkan {
+
+struct Span {
+  int64_t size, step;  // in elements
+};
+
+struct FoldPlan {
+  std::vector<Span> kept, reduced;  // outermost first
+  int64_t results = 1, count = 1;   // elements of each
+  uint32_t group_size = 0, log_rows = 0;
+  bool columns = false;           // invocations side by side hold results that lie side by side
+  int64_t chunk = 0, chunks = 1;  // a result is put together of so many, each of `chunk` elements
+};
+
+FoldPlan plan_fold(std::vector<Span> kept, std::vector<Span> reduced, uint32_t group_size);
+FoldPlan plan_loop(const tn_call& call);  // of the call's loop
+uint32_t group_size_of(const tn_call& call);
+
+// Where results go: a view, or scratch memory that holds elements of what is computed in.
+struct Place {
+  const tn_view* view = nullptr;
+  uint64_t offset = 0, bytes = 0;
+  void bind(Launch& launch) const;
+};
+
+struct Fold {
+  const Shader& shader;
+  Compute compute;
+  uint32_t code;
+  std::vector<uint32_t> constants;   // dtypes: of the results, of the inputs
+  Place outs[2];                     // the second may be missing
+  std::vector<const tn_view*> ins;   // the first lies as the plan says; NULL where there is none
+  std::vector<uint32_t> words = {};  // from word 11 on
+  uint32_t written = 0;              // mask over ins: what is written as well
+  IndexCheck check = {};  // of indices that the shader finds; notes them in slot 7 behind four ins
+};
+
+// Scratch bytes that a fold needs at `states`; 0 where no result is cut.
+uint64_t fold_scratch(const FoldPlan& plan);
+void run_fold(const tn_call& call, const FoldPlan& plan, const Fold& fold, uint64_t states = 0);
+
+// The words of a real attribute P: an f32, then an f64.
+std::vector<uint32_t> real_words(double value);
+
+enum Moments : uint32_t { kVar, kMoments };         // as shaders/moments.comp
+enum Exps : uint32_t { kLogSum, kExpParts };        // as shaders/exps.comp
+enum Pairs : uint32_t { kDot, kCentred, kScaled };  // as shaders/pairs.comp
+enum Norm : uint32_t {
+  kCounted,
+  kSum,
+  kRoot,
+  kGreatest,
+  kSmallest,
+  kPowers,
+  kRms
+};  // as shaders/norm.comp
+
+}  // namespace tenon::vulkan

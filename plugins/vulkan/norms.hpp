@@ -1,0 +1,34 @@
+// What the normalisations share: the passes that follow once statistics are known.
+#pragma once
+
+#include "fold.hpp"
+
+namespace tenon::vulkan {
+
+enum Apply : uint32_t { kForward, kBackward, kRunning };  // as shaders/norm_apply.comp
+enum Sums : uint32_t { kMeans, kParameters };             // as shaders/norm_sums.comp
+
+// Which statistics and which parameters an element has: its place / step % count.
+struct Sharing {
+  int64_t step, count, parameter_step, parameter_count;
+};
+
+struct Normalized {
+  const tn_view* x;
+  const tn_view* mean;  // NULL: 0
+  const tn_view* rstd;
+  const tn_view* weight;  // or NULL
+  const tn_view* last;    // bias, or NULL; the gradient
+  Place means;            // of the gradient: a and b, one behind the other
+};
+
+// y of x, or gx.
+void run_apply(const tn_call& call, Apply which, const Normalized& operands,
+               const Sharing& sharing);
+
+// The dtype of statistics beside x: what is computed in.
+inline tn_dtype statistic_of(const tn_view& x) {
+  return x.dtype == TN_DTYPE_F64 ? TN_DTYPE_F64 : TN_DTYPE_F32;
+}
+
+}  // namespace tenon::vulkan

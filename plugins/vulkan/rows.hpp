@@ -1,0 +1,25 @@
+// Kernels that work on whole rows of memory: the launches of shaders/rows.glsl.
+#pragma once
+
+#include "fold.hpp"
+
+namespace tenon::vulkan {
+
+struct RowPlan {
+  int64_t rows = 0, n = 0;  // rows of n elements
+  uint32_t log_rows = 0;    // rows of a workgroup at a time
+  uint32_t keep = 0;        // elements that an invocation keeps, 0 where a row is too long
+};
+
+// `arrays`: how many elements of a row's place are kept, which share what an invocation can hold.
+RowPlan plan_rows(int64_t rows, int64_t n, uint32_t group_size, uint32_t arrays = 1);
+
+// Too few rows to fill a device with, and long: better cut into chunks.
+inline bool few_long_rows(int64_t rows, int64_t n) { return rows < 64 && n >= 16384; }
+
+// What every such shader begins with: constants 1 to 3. Words 0 to 2 are row_words().
+Launch& row_constants(Launch& launch, uint32_t code, tn_dtype dtype, const RowPlan& plan);
+Launch& row_words(Launch& launch, const RowPlan& plan);
+void row_groups(Launch& launch, const RowPlan& plan);
+
+}  // namespace tenon::vulkan

@@ -1,0 +1,47 @@
+#version 460
+// Sums over two tensors, by CODE, the order of Pairs in fold.hpp: Σ g·x; Σ g and Σ g·(x - mean)·rstd; Σ g·x·rstd.
+// Statistics go by result or by reduced element.
+#extension GL_GOOGLE_include_directive : require
+#include "tenon.glsl"
+#include "limits.glsl"
+#include "reduce.glsl"
+layout(constant_id = 4) const uint OUT = 11;
+layout(constant_id = 5) const uint IN = 11;
+const uint DOT = 0, CENTRED = 1, SCALED = 2;
+const uint BY_ELEMENT = WORDS, RESULTS = WORDS + 1;  // whether it goes by element; how many results share one otherwise
+#define TN_PARTS (CODE == CENTRED ? 2 : 1)
+#define TN_AT false
+#include "state.glsl"
+#include "total.glsl"
+
+State start() { return State(C(0), C(0), C(0), 0u); }
+
+void merge(inout State s, State t) {
+  s.a += t.a;
+  s.b += t.b;
+}
+
+void take(inout State s, uint o, uint base, uint r, uint step, uint n) {
+  C g[BLOCK], products[BLOCK];
+  [[unroll]] for (uint k = 0; k < BLOCK; ++k) {
+    g[k] = products[k] = C(0);
+    if (k < n) {
+      const uint element = r + k * step, at = base + reduced_place(element);
+      g[k] = load3(IN, at);
+      products[k] = load4(IN, at);
+      if (CODE != DOT) {
+        const uint which = push.word[BY_ELEMENT] != 0 ? element : o / push.word[RESULTS];
+        if (CODE == CENTRED) products[k] -= load5(DT_C, which);
+        products[k] *= load6(DT_C, which);
+      }
+      products[k] *= g[k];
+    }
+  }
+  s.a += sum_of(products);
+  if (CODE == CENTRED) s.b += sum_of(g);
+}
+
+void finish(uint o, State s) {
+  store0(OUT, o, s.a);
+  if (CODE == CENTRED) store1(OUT, o, s.b);
+}

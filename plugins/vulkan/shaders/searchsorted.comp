@@ -1,0 +1,26 @@
+#version 460
+// How many of a sorted row stand before each value. Slots: indices, rows, values.
+#extension GL_GOOGLE_include_directive : require
+#include "tenon.glsl"
+#include "order_keys.glsl"
+layout(constant_id = 1) const uint RIGHT = 0;  // equal ones stand before, too
+layout(constant_id = 2) const uint IN = 11;
+const uint ALL = 0, N = 1, WIDTH = 2;  // values; elements of a row; values that share a row
+TN_KEY(1)
+TN_KEY(2)
+
+void main() {
+  for (uint i = gl_GlobalInvocationID.x; i < push.word[ALL]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+    const uint begin = i / push.word[WIDTH] * push.word[N];
+    const uvec2 key = key2(IN, i);
+    uint low = begin, high = begin + push.word[N];
+    while (low < high) {
+      const uint middle = (low + high) / 2;
+      const uvec2 other = key1(IN, middle);
+      if (RIGHT != 0 ? !less(key, other) : less(other, key)) low = middle + 1;
+      else high = middle;
+    }
+    AT32(0, 2 * i) = low - begin;
+    AT32(0, 2 * i + 1) = 0u;
+  }
+}
