@@ -1,4 +1,6 @@
 """Methods of Tensor: every op whose first argument is a tensor, ops in place, and what Python expects of an array."""
+import functools
+
 from . import _core
 from ._core import Tensor, ops
 from ._creation import _place
@@ -167,8 +169,7 @@ def __len__(self):
 def __iter__(self):
     if self.ndim == 0:
         raise TypeError('iteration over a tensor of rank 0')
-    select = ops['select']
-    return iter([select(self, 0, i) for i in range(self.shape[0])])
+    return map(functools.partial(ops['select'], self, 0), range(self.shape[0]))
 
 
 def __contains__(self, value):

@@ -217,3 +217,18 @@ def test_iteration_and_membership():
     assert 5 in x and 7 not in x and len({x, x}) == 1
     with pytest.raises(TypeError):
         iter(tenon.tensor(1))
+    assert next(iter(tenon.expand(tenon.ones(1), 2 ** 40))).item() == 1
+
+
+@pytest.mark.parametrize('call', [
+    lambda x: tenon.exp(x), lambda x: x + 1, lambda x: x == x, lambda x: x.cumsum(0), lambda x: x.softmax(0), lambda x: tenon.sort(x),
+    lambda x: tenon.stack([x, x]), lambda x: x.clone(), lambda x: x[x > 0], lambda x: tenon.unique_values(x), lambda x: x @ x,
+    lambda x: x.tolist(), lambda x: bytes(x), lambda x: pickle.dumps(x)])
+def test_what_no_memory_holds_is_refused_at_once(call):
+    with pytest.raises((tenon.Error, MemoryError)):
+        call(tenon.expand(tenon.ones((1, 1)), (2 ** 29, 2 ** 29)))
+
+
+def test_a_view_may_have_more_elements_than_memory():
+    x = tenon.expand(tenon.ones(1), 2 ** 40)
+    assert len(x) == 2 ** 40 and x[2 ** 39:2 ** 39 + 3].sum().item() == 3 and repr(x).startswith('tensor([1.')
