@@ -87,6 +87,7 @@ void Device::lose(std::string_view why, const std::string& work) {
 }
 
 void Device::check_alive() const {
+  check_validation();
   if (!lost_.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(mutex_);
   throw sdk::Error(TN_DEVICE_LOST, lost_reason_);

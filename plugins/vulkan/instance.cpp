@@ -1,7 +1,9 @@
 #include "instance.hpp"
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <string_view>
 
 #include "tenon/plugin.h"
@@ -9,11 +11,18 @@
 namespace tenon::vulkan {
 namespace {
 
+std::atomic<bool> g_complained{false};
+std::mutex g_complaint_mutex;
+std::string g_complaint;
+
 VKAPI_ATTR VkBool32 VKAPI_CALL report(VkDebugUtilsMessageSeverityFlagBitsEXT,
                                       VkDebugUtilsMessageTypeFlagsEXT,
                                       const VkDebugUtilsMessengerCallbackDataEXT* data, void*) {
   const std::string text = std::string("[vulkan] validation: ") + data->pMessage;
   sdk::host()->log(3, sdk::str_of(text));
+  const std::lock_guard lock(g_complaint_mutex);
+  if (g_complaint.empty()) g_complaint = text;
+  g_complained = true;
   return VK_FALSE;
 }
 
@@ -108,6 +117,12 @@ std::string examine(Physical& device) {
 }
 
 }  // namespace
+
+void check_validation() {
+  if (!g_complained.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(g_complaint_mutex);
+  throw sdk::Error(TN_INTERNAL, g_complaint);
+}
 
 Instance::Instance(const Options& options) {
   if (volkInitialize() != VK_SUCCESS) {

@@ -27,6 +27,9 @@ struct Physical {
   uint64_t dtypes = 0;
 };
 
+// Throws the first message of the validation layer, where one listens and has complained: no call goes on as if nothing were.
+void check_validation();
+
 class Instance {
  public:
   // Never throws for a missing driver: devices() is empty then, and reason() says why.

@@ -14,7 +14,7 @@ constexpr uint32_t kMostOps = 256, kLookEvery = 16;
 constexpr uint32_t kSetsOfPool = kMostOps;
 constexpr VkDeviceSize kNoteBytes = 16;
 // Beyond this many stretches a barrier is cheaper than looking through them.
-constexpr size_t kMostTouched = 96;
+constexpr size_t kMostTouched = 48;
 
 bool overlap(const Use& a, const Use& b) {
   return a.block == b.block && a.begin < b.end && b.begin < a.end;
@@ -494,6 +494,7 @@ void Stream::wait(uint64_t value) {
     if (!running_.empty()) work = work_of(running_.back());
   }
   if (value != 0) device_.wait(timeline_, value, work);
+  check_validation();
   const std::lock_guard lock(mutex_);
   reap(value);
 }
