@@ -4,6 +4,8 @@
 #include <string>
 
 #include "device.hpp"
+#include "tenon/nn.hpp"
+#include "tenon/optim.hpp"
 
 namespace {
 
@@ -39,6 +41,27 @@ TEST(Memory, IsTypedAndTheDeviceGoesOn) {
   const tenon::Error error = first_error();
   EXPECT_TRUE(error.code() == TN_OK || error.code() == TN_OUT_OF_MEMORY) << error.what();
   EXPECT_EQ(first_error().code(), TN_OK);
+}
+
+// The device hangs soon after training has begun. Steps that waited for it, in whatever corner, would fail at once.
+TEST(Step, WaitsForNothing) {
+  tenon::nn::Linear net(16, 4);
+  net.to(gpu());
+  tenon::optim::SGD optimizer(net.parameters(), {.lr = 0.1, .momentum = 0.9});
+  const Tensor x = to_gpu(tenon::normal({8, 16})), y = to_gpu(tenon::normal({8, 4}));
+  Tensor loss;
+  for (int step = 0; step < 60; ++step) {
+    loss = tenon::mse_loss(net(x), y);
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+  }
+  try {
+    loss.item<float>();
+    FAIL() << "nothing hung: the test asks for too late a submission";
+  } catch (const tenon::Error& error) {
+    EXPECT_EQ(error.code(), TN_DEVICE_LOST) << error.what();
+  }
 }
 
 }  // namespace

@@ -41,6 +41,23 @@ class Process(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stdout)
             self.assertEqual([f.name for f in pathlib.Path(folder).iterdir()], [files[0].name])
 
+    def check(self, *args, **env):
+        done = run("check", "vulkan", *args, **env)
+        self.assertEqual(done.returncode, 0, f"{args} {env}\n{done.stdout}")
+
+    def test_the_validation_layers_say_nothing(self):
+        # Synchronisation is checked of bound buffers only: the layer cannot see what is done with an address.
+        for env in ({"TENON_VULKAN_VALIDATION": "core"}, {"TENON_VULKAN_VALIDATION": "gpu"},
+                    {"TENON_VULKAN_VALIDATION": "sync", "TENON_VULKAN_DESCRIPTORS": "1"}):
+            for group in ("memory", "streams"):
+                self.check("--group", group, **env)
+            for op in ("add", "sum", "softmax", "matmul", "scatter_add"):
+                self.check("--group", "values", "--only", op, **env)
+
+    def test_bound_buffers_give_the_same_and_stay_inside(self):
+        for op in ("add", "where", "var", "layer_norm", "matmul", "conv", "max_pool", "gather", "sort"):
+            self.check("--group", "values", "--only", op, TENON_VULKAN_DESCRIPTORS="1", TENON_VULKAN_ROBUST="1")
+
     def test_a_folder_that_cannot_be_written_is_no_error(self):
         done = run("check", "vulkan", "--group", "values", "--only", "neg", TENON_VULKAN_CACHE="/proc/none")
         self.assertEqual(done.returncode, 0, done.stdout)

@@ -15,7 +15,8 @@ using namespace tenon;
 
 // The classic network: Flatten → Linear → ReLU → Linear → ReLU → Linear.
 struct Dense : nn::Module {
-  nn::Linear a = add("a", nn::Linear(64, 32)), b = add("b", nn::Linear(32, 32)), c = add("c", nn::Linear(32, 8));
+  nn::Linear a = add("a", nn::Linear(64, 32)), b = add("b", nn::Linear(32, 32)),
+             c = add("c", nn::Linear(32, 8));
   Tensor forward(const Tensor& x) override { return c(b(a(x.flatten(1)).relu()).relu()); }
 };
 
@@ -39,7 +40,8 @@ using MakeOptimizer = std::function<std::unique_ptr<optim::Optimizer>(nn::Module
 template <class Net>
 std::vector<float> losses(const Device& device, const MakeOptimizer& make) {
   manual_seed(5);
-  const Tensor images = normal({256, 1, 8, 8}), wanted = matmul(images.flatten(1), normal({64, 8})).argmax(1);
+  const Tensor images = normal({256, 1, 8, 8}),
+               wanted = matmul(images.flatten(1), normal({64, 8})).argmax(1);
   Net net;
   net.to(device);
   const auto optimizer = make(net);
@@ -49,7 +51,8 @@ std::vector<float> losses(const Device& device, const MakeOptimizer& make) {
   std::vector<Tensor> seen;
   for (int64_t step = 0; step < 100; ++step) {
     const int64_t first = step % 8 * 32;
-    const Tensor loss = cross_entropy(net(slice(x, 0, first, first + 32)), slice(y, 0, first, first + 32));
+    const Tensor loss =
+        cross_entropy(net(slice(x, 0, first, first + 32)), slice(y, 0, first, first + 32));
     optimizer->zero_grad();
     loss.backward();
     optimizer->step();
@@ -64,12 +67,14 @@ void expect_same_curve(const MakeOptimizer& make) {
   const auto host = losses<Net>(Device("cpu"), make), there = losses<Net>(test_vulkan::gpu(), make);
   EXPECT_LT(host.back(), 0.8f * host.front());  // it learns
   for (size_t i = 0; i < host.size(); ++i)
-    ASSERT_LE(std::abs(there[i] - host[i]), 1e-3f * std::max(host[i], 0.1f)) << "step " << i << ": " << there[i] << ", " << host[i];
+    ASSERT_LE(std::abs(there[i] - host[i]), 1e-3f * std::max(host[i], 0.1f))
+        << "step " << i << ": " << there[i] << ", " << host[i];
 }
 
 TEST(Training, TheClassicNetworkWithMomentum) {
   expect_same_curve<Dense>([](nn::Module& net) {
-    return std::make_unique<optim::SGD>(net.parameters(), optim::SGDOptions{.lr = 0.05, .momentum = 0.9});
+    return std::make_unique<optim::SGD>(net.parameters(),
+                                        optim::SGDOptions{.lr = 0.05, .momentum = 0.9});
   });
 }
 
