@@ -40,7 +40,8 @@ void expect_same(DType dtype, const std::string& what, Call&& call, double facto
     const NoFallback no_fallback;
     got = call(Place{gpu(), dtype});
   }
-  const Tensor want = call(Place{tenon::Device("cpu:0"), tenon::is_floating(dtype) ? DType::F64 : dtype});
+  const Tensor want =
+      call(Place{tenon::Device("cpu:0"), tenon::is_floating(dtype) ? DType::F64 : dtype});
   Array wanted(reference::shape_of(want));
   wanted.v = reference::values(want);
   reference::expect_close(got, wanted, factor * reference::tolerance_of(dtype),

@@ -80,7 +80,7 @@ TEST(Training, TheClassicNetworkWithMomentum) {
 
 TEST(Training, AConvolutionalNetworkWithAdam) {
   expect_same_curve<Convolutional>([](nn::Module& net) {
-    return std::make_unique<optim::AdamW>(net.parameters(), optim::AdamWOptions{.lr = 3e-3});
+    return std::make_unique<optim::AdamW>(net.parameters(), optim::AdamWOptions{.lr = 1e-2});
   });
 }
 
