@@ -36,7 +36,8 @@ static Tensor repeated(const Frame& frame, const Tensor& x, std::span<const int6
     const size_t behind = rank - d;
     const int64_t size = behind <= static_cast<size_t>(x.ndim()) ? x.shape()[x.ndim() - behind] : 1;
     const int64_t times = behind <= repeats.size() ? repeats[repeats.size() - behind] : 1;
-    frame.require(times >= 0, "repeats {} has a negative entry", format_shape(repeats));
+    frame.require(times >= 0 && (size == 0 || times <= INT64_MAX / size),
+                  "repeats {} has an entry that is negative or too large", format_shape(repeats));
     split.insert(split.end(), {1, size});
     wide.insert(wide.end(), {times, size});
     merged.push_back(times * size);

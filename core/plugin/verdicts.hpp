@@ -70,7 +70,6 @@ inline int open_directory(const std::string& path) {
 
 // A file there; empty when there is none, or somebody else could have written it.
 inline std::string read_file(int folder, const std::string& name) {
-  if (folder < 0) return {};
   const int file = openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return {};
   std::string text(8192, '\0');

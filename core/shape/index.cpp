@@ -176,7 +176,7 @@ TN_RULE(like_first) {
     for (uint32_t d = 0; d < expected.n; ++d) {
       int64_t reach = 0;
       frame.require(
-          !__builtin_mul_overflow(frame.ints(3)[d], std::max<int64_t>(expected[d] - 1, 0),
+          !__builtin_mul_overflow(frame.ints(3)[d], std::max<int64_t>(expected[d], 1) - 1,
                                   &reach) &&
               !__builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high),
           "strides {} are too large", format_shape(frame.ints(3)));
