@@ -11,9 +11,9 @@ import tempfile
 COMPUTE = ["F32", "F64", "I32", "I64"]  # the order of Compute in shader.hpp
 
 
-def compile_one(glslc, source, defines):
+def compile_one(glslc, level, source, defines):
     with tempfile.NamedTemporaryFile(suffix=".spv") as out:
-        subprocess.run([glslc, "-O", "--target-env=vulkan1.2", "-fshader-stage=comp", *(f"-D{d}" for d in defines),
+        subprocess.run([glslc, level, "--target-env=vulkan1.2", "-fshader-stage=comp", *(f"-D{d}" for d in defines),
                         str(source), "-o", out.name], check=True)
         return pathlib.Path(out.name).read_bytes()
 
@@ -27,6 +27,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--glslc", required=True)
     parser.add_argument("--compute", required=True, help="of " + ",".join(COMPUTE))
+    parser.add_argument("--level", default="O", help="of glslc's optimization: O, O0 (inlines nothing: much smaller)")
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("header", type=pathlib.Path)
     args = parser.parse_args()
@@ -39,7 +40,7 @@ def main():
             if compute not in wanted:
                 row.append("{}")
                 continue
-            code = compile_one(args.glslc, args.source, ["TN_" + compute] + (["TN_BOUND"] if bound else []))
+            code = compile_one(args.glslc, "-" + args.level, args.source, ["TN_" + compute] + (["TN_BOUND"] if bound else []))
             array = f"k_{name}_{compute.lower()}{'_bound' if bound else ''}"
             arrays.append(f"inline constexpr uint32_t {array}[] = {{\n{words_of(code)}}};\n")
             row.append(f"{{{array}, sizeof {array}}}")

@@ -7,17 +7,35 @@ namespace {
 
 constexpr uint32_t kMostOperands = 4;
 
-// Bit k: operand k is contiguous, and begins where four elements (at most 16 bytes) may be read at once. 0 unless every operand is
-// that, or one value.
-uint32_t dense_operands(const tn_loop& loop, const tn_view* const* operands, uint32_t count) {
+// Four elements begin at a multiple of 16 bytes, or of their own size together.
+bool on_boundary(const tn_view& view) {
+  return view.offset % std::min<uint64_t>(16, uint64_t{4} * size_of(view.dtype)) == 0;
+}
+
+// Bit k: rows of operand k may be read by fours; other operands are one value along a row. 0: an operand is neither, or rows do
+// not consist of fours (the last of a flat loop may).
+uint32_t dense_operands(const tn_loop& loop, const tn_view* const* operands, uint32_t count,
+                        bool flat) {
+  if (loop.ndim == 0) return 0;
+  const uint32_t last = loop.ndim - 1;
+  if (flat ? loop.shape[last] < 4 : loop.shape[last] % 4 != 0) return 0;
   uint32_t dense = 0;
   for (uint32_t k = 0; k < count; ++k) {
-    if (loop.strides[k][0] == 0 && k > 0) continue;
-    const uint64_t boundary = std::min<uint64_t>(16, uint64_t{4} * size_of(operands[k]->dtype));
-    if (loop.strides[k][0] != 1 || operands[k]->offset % boundary != 0) return 0;
+    const int64_t* strides = loop.strides[k];
+    if (strides[last] == 0 && k > 0) continue;
+    if (strides[last] != 1 || !on_boundary(*operands[k])) return 0;
+    for (uint32_t d = 0; d < last; ++d)
+      if (strides[d] < 0 || strides[d] % 4 != 0) return 0;
     dense |= 1u << k;
   }
   return dense;
+}
+
+// One dimension, and nothing runs backwards: places are multiples of the element's number.
+bool is_flat(const tn_loop& loop, uint32_t count) {
+  for (uint32_t k = 0; loop.ndim == 1 && k < count; ++k)
+    if (loop.strides[k][0] < 0) return false;
+  return loop.ndim <= 1;
 }
 
 }  // namespace
@@ -32,8 +50,8 @@ void run_elementwise(const tn_call& call, const Shader& shader, Compute compute,
 
   int64_t elements = 1;
   for (uint32_t d = 0; d < loop.ndim; ++d) elements *= loop.shape[d];
-  const bool flat = (call.flags & TN_CALL_CONTIGUOUS) != 0 || loop.ndim == 0;
-  const uint32_t dense = flat && elements >= 4 ? dense_operands(loop, operands, count) : 0;
+  const bool flat = is_flat(loop, count);
+  const uint32_t dense = dense_operands(loop, operands, count, flat);
   Launch launch(call, shader, compute);
   launch.constant(code).constant(flat ? 0 : loop.ndim);
   for (uint32_t k = 0; k < kMostOperands; ++k) launch.constant(k < count ? operands[k]->dtype : 0);

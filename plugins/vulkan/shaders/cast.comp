@@ -61,17 +61,18 @@ void one_element(uint i) {
 
 void one_quad(uint q) {
   const uint size = quad_words(OUT);
-  const Quad x = load_quad1(quad_words(IN1), q);
+  const Place p = place_of(4u * q);
+  const Quad x = load_quad1(quad_words(IN1), p.at[1] >> 2);
   Quad z;
   [[unroll]] for (uint w = 0; w < 8; ++w) z.w[w] = 0u;
-  [[unroll]] for (uint j = 0; j < 4; ++j) {
+  for (uint j = 0; j < 4; ++j) {
     const uvec2 y = converted(bits_of(x, j));
     if (size == 1) z.w[0] |= (y.x & 0xffu) << (8u * j);
     if (size == 2) z.w[j >> 1] |= (y.x & 0xffffu) << (16u * (j & 1u));
     if (size == 4) z.w[j] = y.x;
     if (size == 8) z.w[2 * j] = y.x, z.w[2 * j + 1] = y.y;
   }
-  store_quad0(size, q, z);
+  store_quad0(size, p.at[0] >> 2, z);
 }
 
 void main() {

@@ -26,8 +26,9 @@ uint mask_of(uint bytes) {
 uint halves_of(uint mask) { return (mask & 1u) * 0xffffu | ((mask >> 8) & 1u) * 0xffff0000u; }
 
 void one_quad(uint q) {
-  const uint mask = mask_of((DENSE & 2u) != 0u ? AT32(1, q) : load_bool1(0) ? 0x01010101u : 0u);
-  const Quad x = load_quad2(CODE, q), y = load_quad3(CODE, q);
+  const Place p = place_of(4u * q);
+  const uint mask = mask_of((DENSE & 2u) != 0u ? AT32(1, p.at[1] >> 2) : load_bool1(p.at[1]) ? 0x01010101u : 0u);
+  const Quad x = load_quad2(CODE, p.at[2] >> 2), y = load_quad3(CODE, p.at[3] >> 2);
   Quad z;
   [[unroll]] for (uint w = 0; w < 8; ++w) {
     uint take = mask;
@@ -36,7 +37,7 @@ void one_quad(uint q) {
     if (CODE == 8) take = (mask >> (8u * (w >> 1)) & 1u) != 0u ? 0xffffffffu : 0u;
     if (w < CODE) z.w[w] = (x.w[w] & take) | (y.w[w] & ~take);
   }
-  store_quad0(CODE, q, z);
+  store_quad0(CODE, p.at[0] >> 2, z);
 }
 
 void main() {

@@ -4,13 +4,25 @@
 #include "tenon.glsl"
 #define TN_OPERANDS 2
 #include "layout.glsl"
+#include "quads.glsl"
+
+void one_element(uint i) {
+  const Place p = place_of(i);
+  if (CODE == 1) AT8(0, p.at[0]) = AT8(1, p.at[1]);
+  if (CODE == 2) AT16(0, p.at[0]) = AT16(1, p.at[1]);
+  for (uint w = 0; w < CODE / 4; ++w) AT32(0, p.at[0] * (CODE / 4) + w) = AT32(1, p.at[1] * (CODE / 4) + w);
+}
+
+void one_quad(uint q) {
+  const Place p = place_of(4u * q);
+  store_quad0(CODE, p.at[0] >> 2, load_quad1(CODE, p.at[1] >> 2));
+}
 
 void main() {
-  FOR_EACH_ELEMENT(i) {
-    const Place p = place_of(i);
-    if (CODE == 1) AT8(0, p.at[0]) = AT8(1, p.at[1]);
-    if (CODE == 2) AT16(0, p.at[0]) = AT16(1, p.at[1]);
-    if (CODE == 4) AT32(0, p.at[0]) = AT32(1, p.at[1]);
-    for (uint w = 0; CODE > 4 && w < CODE / 4; ++w) AT32(0, p.at[0] * (CODE / 4) + w) = AT32(1, p.at[1] * (CODE / 4) + w);
-  }
+  const bool in_quads = (DENSE & 3u) == 3u;
+  const uint quads = in_quads ? push.word[0] >> 2 : 0u, rest = push.word[0] - 4u * quads;
+  const uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+  if (in_quads)
+    for (uint q = gl_GlobalInvocationID.x; q < quads; q += step) one_quad(q);
+  for (uint i = gl_GlobalInvocationID.x; i < rest; i += step) one_element(4u * quads + i);
 }

@@ -1,5 +1,5 @@
-// main() of an elementwise shader: store0(OUT) of apply(load1(IN1), …) for each element; four at a time where DENSE says so, the
-// rest of the division one by one. Included last, behind apply().
+// main() of an elementwise shader: store0(OUT) of apply(load1(IN1), …) for each element; four at a time where DENSE says so,
+// the rest of the division one by one. Included last, behind apply().
 #include "quads.glsl"
 
 bool is_dense(uint k) { return ((DENSE >> k) & 1u) != 0u; }
@@ -13,34 +13,33 @@ void one_element(uint i) {
 #endif
 }
 
-void main() {
-  if (DENSE == 0) {
-    FOR_EACH_ELEMENT(i) one_element(i);
-  } else {
-    const uint quads = push.word[0] >> 2;
-    // What is no quad is one value.
-    const C one1 = is_dense(1) ? C(0) : load1(IN1, 0);
+void one_quad(uint q) {
+  const Place p = place_of(4u * q);
+  Quad y, x1, x2;
+  [[unroll]] for (uint j = 0; j < 8; ++j) y.w[j] = 0u;
+  // What is not dense is one value along a row.
+  C one1 = C(0), one2 = C(0);
+  if (is_dense(1)) x1 = load_quad1(quad_words(IN1), p.at[1] >> 2);
+  else one1 = load1(IN1, p.at[1]);
 #if TN_OPERANDS > 2
-    const C one2 = is_dense(2) ? C(0) : load2(IN2, 0);
+  if (is_dense(2)) x2 = load_quad2(quad_words(IN2), p.at[2] >> 2);
+  else one2 = load2(IN2, p.at[2]);
 #endif
-    for (uint q = gl_GlobalInvocationID.x; q < quads; q += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
-      Quad y, x1, x2;
-      [[unroll]] for (uint j = 0; j < 8; ++j) y.w[j] = 0u;
-      if (is_dense(1)) x1 = load_quad1(quad_words(IN1), q);
-#if TN_OPERANDS > 2
-      if (is_dense(2)) x2 = load_quad2(quad_words(IN2), q);
-#endif
-      [[unroll]] for (uint j = 0; j < 4; ++j) {
-        const C a = is_dense(1) ? element(IN1, x1, j) : one1;
+  [[unroll]] for (uint j = 0; j < 4; ++j) {
+    const C a = is_dense(1) ? element(IN1, x1, j) : one1;
 #if TN_OPERANDS == 2
-        put_element(OUT, y, j, apply(a));
+    put_element(OUT, y, j, apply(a));
 #elif TN_OPERANDS == 3
-        put_element(OUT, y, j, apply(a, is_dense(2) ? element(IN2, x2, j) : one2));
+    put_element(OUT, y, j, apply(a, is_dense(2) ? element(IN2, x2, j) : one2));
 #endif
-      }
-      store_quad0(quad_words(OUT), q, y);
-    }
-    const uint left = push.word[0] & 3u;
-    if (gl_GlobalInvocationID.x < left) one_element(4u * quads + gl_GlobalInvocationID.x);
   }
+  store_quad0(quad_words(OUT), p.at[0] >> 2, y);
+}
+
+void main() {
+  const uint quads = DENSE == 0 ? 0u : push.word[0] >> 2, rest = push.word[0] - 4u * quads;
+  const uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+  if (DENSE != 0)
+    for (uint q = gl_GlobalInvocationID.x; q < quads; q += step) one_quad(q);
+  for (uint i = gl_GlobalInvocationID.x; i < rest; i += step) one_element(4u * quads + i);
 }

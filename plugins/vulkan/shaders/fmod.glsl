@@ -52,16 +52,17 @@ C python_remainder(C x, C y) {
   return m_signbit(r) != m_signbit(y) ? r + y : r;
 }
 
+// As in Python, but for infinities, where the quotient is rounded down.
 C floor_divide(C x, C y) {
-  if (to_bits(y) == TN_M(0)) {  // x / 0
-    if (is_nan(x) || is_nan(y) || to_bits(x) == TN_M(0)) return C(M_NAN);
-    return m_copysign(C(M_INF), m_signbit(x) != m_signbit(y) ? C(-1.0) : C(1.0));
-  }
+  const bool x_zero = to_bits(x) == TN_M(0), y_zero = to_bits(y) == TN_M(0);
+  const C side = m_signbit(x) != m_signbit(y) ? C(-1.0) : C(1.0);
+  if (is_nan(x) || is_nan(y) || (is_inf(x) && is_inf(y)) || (x_zero && y_zero)) return C(M_NAN);
+  if (is_inf(x) || y_zero) return m_copysign(C(M_INF), side);
+  if (is_inf(y)) return m_copysign(C(0.0), side);
   const C r = m_fmod(x, y);
-  if (is_nan(r)) return r;
   C q = m_div(x - r, y);
   if (to_bits(r) != TN_M(0) && m_signbit(r) != m_signbit(y)) q -= C(1.0);
-  if (q == C(0.0)) return m_copysign(C(0.0), m_signbit(x) != m_signbit(y) ? C(-1.0) : C(1.0));
+  if (q == C(0.0)) return m_copysign(C(0.0), side);
   const C floored = floor(q);
   return q - floored > C(0.5) ? floored + C(1.0) : floored;
 }

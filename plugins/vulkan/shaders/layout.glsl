@@ -1,12 +1,12 @@
 // Elementwise shaders: where an element lies in each operand. Constants and words as run_elementwise() of elementwise.hpp gives
 // them; TN_OPERANDS is how many there are, the output included.
 layout(constant_id = 1) const uint CODE = 0;
-layout(constant_id = 2) const uint NDIM = 0;  // 0: every operand is flat, with a step of 1 or 0
+layout(constant_id = 2) const uint NDIM = 0;  // 0: every operand is flat, with a step
 layout(constant_id = 3) const uint OUT = 11;
 layout(constant_id = 4) const uint IN1 = 11;
 layout(constant_id = 5) const uint IN2 = 11;
 layout(constant_id = 6) const uint IN3 = 11;
-layout(constant_id = 7) const uint DENSE = 0;  // bit k: operand k may be read and written by quads.glsl; 0: none may
+layout(constant_id = 7) const uint DENSE = 0;  // bit k: rows of operand k come in quads (quads.glsl); 0: none do
 const uint WORDS = 5;  // attributes begin here
 #if defined(TN_F32)
 float param(uint k) { return real_word(WORDS + 2u * k); }

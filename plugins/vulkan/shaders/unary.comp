@@ -10,7 +10,7 @@ C apply(C x) {
   switch (CODE) {
 #ifdef TN_FLOATING
     case 1: return with_sign(x, false);
-    case 2: return order_of(x) == 0 || is_nan(x) ? x : with_sign(C(1.0), sign_bit(x));  // 0, -0 and NaN stay
+    case 2: return is_nan(x) ? x : order_of(x) == 0 ? C(0.0) : with_sign(C(1.0), sign_bit(x));  // NaN stays, -0 becomes 0
     case 4: return floor(x);
     case 5: return ceil(x);
     case 6: return roundEven(x);
