@@ -2,6 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+#include <memory>
+#include <string>
+
 #include "tenon/plugin.hpp"
 
 namespace tenon::linalg {
@@ -23,12 +27,38 @@ void find(void* handle, const char* name, Fn& fn) {
   if (fn == nullptr) sdk::fail(TN_UNIMPLEMENTED, "[linalg] ", kLibrary, " has no ", name);
 }
 
+// The plugin's own run path, folder by folder: a sanitizer or a tool that stands in for dlopen is the caller instead, and
+// has another one.
+void* open_along_run_path() {
+  Dl_info self{};
+  if (dladdr(reinterpret_cast<const void*>(&open_along_run_path), &self) == 0) return nullptr;
+  void* own = dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (own == nullptr) return nullptr;
+  void* handle = nullptr;
+  Dl_serinfo size{};
+  if (dlinfo(own, RTLD_DI_SERINFOSIZE, &size) == 0) {
+    const std::unique_ptr<Dl_serinfo, void (*)(void*)> info(
+        static_cast<Dl_serinfo*>(std::calloc(1, size.dls_size)), std::free);
+    *info = size;
+    if (dlinfo(own, RTLD_DI_SERINFO, info.get()) == 0)
+      for (unsigned i = 0; i < info->dls_cnt && handle == nullptr; ++i)
+        handle = dlopen((std::string(info->dls_serpath[i].dls_name) + "/" + kLibrary).c_str(),
+                        RTLD_LAZY | RTLD_LOCAL);
+  }
+  dlclose(own);
+  return handle;
+}
+
 Library open_library() {
   // By its name alone: the plugin's run path says where it lies.
   void* handle = dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL);
-  if (handle == nullptr)
-    sdk::fail(TN_UNIMPLEMENTED, "[linalg] LAPACK cannot be opened: ", dlerror(),
-              "; it belongs into native/ beside the plugin");
+  if (handle == nullptr) {
+    const std::string reason = dlerror();
+    handle = open_along_run_path();
+    if (handle == nullptr)
+      sdk::fail(TN_UNIMPLEMENTED, "[linalg] LAPACK cannot be opened: ", reason,
+                "; it belongs into native/ beside the plugin");
+  }
   Library found{};
   find(handle, "scipy_openblas_set_num_threads", found.set_threads);
 #define TN_LAPACK_FIND_S(routine, name) find(handle, "scipy_" #name "_", found.s.routine);

@@ -23,6 +23,7 @@ __all__ = ['cholesky', 'cross', 'det', 'diagonal', 'eigh', 'eigvalsh', 'inv', 'm
 matmul = ops['matmul']
 _norm, _sum, _abs, _roll, _unsqueeze = ops['norm'], ops['sum'], ops['abs'], ops['roll'], ops['unsqueeze']
 _INF = float('inf')
+_DOUBLE = (_core.float64, _core.complex128)
 
 
 def _matrices(x, name):
@@ -173,13 +174,14 @@ def matrix_power(x, n, /):
         square = matmul(square, square)
 
 
-def _tolerance(rtol, name):
-    """rtol as a tensor, or None."""
+def _tolerance(rtol, x, name):
+    """rtol as a tensor where x is, or None."""
     if rtol is None or isinstance(rtol, _core.Tensor):
         return rtol
     if isinstance(rtol, bool) or not isinstance(rtol, (int, float)):
         raise TypeError(f'[linalg.{name}] rtol must be a number or a Tensor, not {type(rtol).__name__}')
-    return ops['full']((), float(rtol), _core.float64, 'cpu')
+    _check(x, f'linalg.{name}')
+    return ops['full']((), float(rtol), _core.float64 if x.dtype in _DOUBLE else _core.float32, x.device)
 
 
 def matrix_rank(x, /, *, rtol=None):
@@ -191,13 +193,13 @@ def matrix_rank(x, /, *, rtol=None):
     >>> tenon.linalg.matrix_rank(tenon.asarray([[1.0, 2.0], [2.0, 4.0]]))
     tensor(1)
     """
-    rtol = _tolerance(rtol, 'matrix_rank')
+    rtol = _tolerance(rtol, x, 'matrix_rank')
     with no_grad():
         values = plugin_op('linalg.svdvals')(x)
         if values.shape[-1] == 0:
             return ops['full'](values.shape[:-1], 0, _core.int64, x.device)
         if rtol is None:
-            rtol = ops['full']((), max(x.shape[-2:]) * 2.0 ** (-52 if values.dtype is _core.float64 else -23), values.dtype, 'cpu')
+            rtol = _tolerance(max(x.shape[-2:]) * 2.0 ** (-52 if x.dtype in _DOUBLE else -23), x, 'matrix_rank')
         cutoff = ops['max'](values, (-1,), True) * _unsqueeze(rtol, -1)
         return _sum(values > cutoff, (-1,), False, _core.int64)
 
@@ -226,7 +228,7 @@ def pinv(x, /, *, rtol=None):
     tensor([[0.5, 0. ],
             [0. , 0. ]])
     """
-    return plugin_op('linalg.pinv')(x, _tolerance(rtol, 'pinv'))
+    return plugin_op('linalg.pinv')(x, _tolerance(rtol, x, 'pinv'))
 
 
 def qr(x, /, *, mode='reduced'):

@@ -61,6 +61,9 @@ class Tree(Case):
                      "include/tenon/nn.hpp", "include/tenon/optim.hpp", "include/tenon/data.hpp", "include/tenon/io.hpp",
                      f"{lib}/libtenon.so", f"{lib}/libtenon.so.1", f"{lib}/tenon/plugins/cpu/tenon_cpu.so",
                      f"{lib}/tenon/plugins/cpu/tenon_cpu.tenon.json", f"{lib}/cmake/Tenon/TenonConfig.cmake",
+                     f"{lib}/tenon/plugins/linalg/tenon_linalg.so", f"{lib}/tenon/plugins/linalg/native/libscipy_openblas.so",
+                     f"{lib}/tenon/plugins/linalg/native/LICENSE.openblas.txt", f"{lib}/tenon/plugins/fft/tenon_fft.so",
+                     f"{lib}/tenon/plugins/fft/native/LICENSE.pocketfft.txt",
                      f"{lib}/cmake/Tenon/TenonConfigVersion.cmake", f"{lib}/cmake/Tenon/TenonPlugin.cmake",
                      f"{lib}/pkgconfig/tenon.pc", f"{lib}/pkgconfig/tenon-sdk.pc", "share/tenon/plugin.map",
                      "share/tenon/identity_card.py", "share/doc/tenon/LICENSE"):
@@ -115,6 +118,13 @@ class Moved(Case):
         touched = {str(pathlib.Path(p).resolve()) for p in re.findall(r"(?:calling init|file): (/[^\n\[]*(?:tenon|dnnl)[^\n\[]*?\.so[.\d]*)", out)}
         self.assertIn(str(moved.plugins / "cpu/tenon_cpu.so"), touched)
         self.assertEqual([p for p in touched if not p.startswith(str(moved.root))], [])
+
+    def test_opens_the_lapack_that_it_brought_along(self):
+        moved = self.prefix.moved_to(self.scratch / "moved with LAPACK")
+        out = run(moved.tenon, "check", moved.plugins / "linalg/tenon_linalg.so", "--group", "new_ops", "--only", "linalg.inv",
+                  env={**self.env, "LD_DEBUG": "files"})
+        opened = {str(pathlib.Path(p).resolve()) for p in re.findall(r"calling init: (/[^\n\[]*openblas[^\n\[]*?\.so)", out)}
+        self.assertEqual(opened, {str(moved.plugins / "linalg/native/libscipy_openblas.so")})
 
     def test_packages_follow(self):
         moved = self.prefix.moved_to(self.scratch / "elsewhere")
