@@ -121,9 +121,11 @@ class Moved(Case):
 
     def test_opens_the_lapack_that_it_brought_along(self):
         moved = self.prefix.moved_to(self.scratch / "moved with LAPACK")
-        out = run(moved.tenon, "check", moved.plugins / "linalg/tenon_linalg.so", "--group", "new_ops", "--only", "linalg.inv",
-                  env={**self.env, "LD_DEBUG": "files"})
-        opened = {str(pathlib.Path(p).resolve()) for p in re.findall(r"calling init: (/[^\n\[]*openblas[^\n\[]*?\.so)", out)}
+        trace = self.scratch / "trace"  # of each process that the check starts
+        run(moved.tenon, "check", moved.plugins / "linalg/tenon_linalg.so", "--group", "new_ops", "--only", "linalg.inv",
+            env={**self.env, "LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(trace)})
+        text = "".join(path.read_text(errors="replace") for path in self.scratch.glob("trace.*"))
+        opened = {str(pathlib.Path(p).resolve()) for p in re.findall(r"calling init: (/[^\n\[]*openblas[^\n\[]*?\.so)", text)}
         self.assertEqual(opened, {str(moved.plugins / "linalg/native/libscipy_openblas.so")})
 
     def test_packages_follow(self):
