@@ -44,7 +44,7 @@ ROWS = [
     ('rfft', (4096, 64), same('F.rfft(x)')),
     ('rfft + irfft', (256, 1000), same('F.irfft(F.rfft(x))')),
     ('fft, a prime length', (64, 1009), same('F.fft(c)')),
-    ('rfft + |.|² + backward', (256, 1000), {'tenon': '(tenon.fft.rfft(p).abs() ** 2).sum().backward()',
+    ('rfft + power + backward', (256, 1000), {'tenon': '(tenon.fft.rfft(p).abs() ** 2).sum().backward()',
                                            'torch': '(torch.fft.rfft(p).abs() ** 2).sum().backward()'}),
 ]
 
@@ -123,13 +123,16 @@ def processor():
     return platform.machine()
 
 
-def report(found, times, rounds):
+def report(found, times, rounds, load):
     versions = ', '.join(f'{name} {library.__version__}' for name, library in found.items() if name != 'tenon')
     lines = ['# tenon.linalg and tenon.fft beside NumPy and PyTorch', '',
              f'Written by `benchmarks/python_linalg.py --write`: one process, the libraries interleaved, medians of {rounds} rounds with the '
              'lowest and the highest, ratios as medians of the rounds\' ratios: above 1 Tenon is faster. float32 and complex64; NumPy\'s '
              'transforms of complex64 stay in it since 2.0.', '',
-             f'{processor()}, {os.cpu_count()} processors; Python {platform.python_version()}, {versions}.', '',
+             f'{processor()}, {os.cpu_count()} processors, load average {load:.0f} when it began; Python {platform.python_version()}, '
+             f'{versions}. What uses several threads suffers from other work on the machine, the peers more than Tenon, which uses one '
+             'for a matrix below 1024 rows: where the load is above the number of processors, large ratios tell that, and not speed alone.',
+             '',
              '| work | shape | Tenon | NumPy | PyTorch | NumPy / Tenon | PyTorch / Tenon |', '|---|---|---|---|---|---|---|']
     for (what, shape, _), samples in zip(ROWS, times):
         cells = [text_of(samples[name]) if name in samples else '–' for name in ('tenon', 'numpy', 'torch')]
@@ -145,7 +148,8 @@ def main():
     parser.add_argument('--seconds', type=float, default=0.02, help='of each round and library')
     options = parser.parse_args()
     found = libraries()
-    text = report(found, measure(found, options.rounds, options.seconds), options.rounds)
+    load = os.getloadavg()[0]
+    text = report(found, measure(found, options.rounds, options.seconds), options.rounds, load)
     print(text)
     if options.write:
         (HERE / 'python_linalg.md').write_text(text)
