@@ -28,12 +28,34 @@ Activation activation_of(std::string_view name) {
 
 constexpr int64_t kThin = 4;
 
+enum Quads : uint32_t { kSingle, kAlongK, kAlongColumns };  // as shaders/thin.comp
+
+// Whether four elements along `along` lie on a boundary wherever a row of the operand begins.
+bool in_quads(const Product::Operand& operand, const Product& p, int64_t along, int64_t across) {
+  const int64_t size = size_of(operand.view->dtype);
+  bool fits =
+      along == 1 && across % 4 == 0 && operand.view->offset % std::min<int64_t>(16, 4 * size) == 0;
+  for (uint32_t d = 0; d < p.ndim; ++d) fits &= operand.batch[d] % 4 == 0;
+  for (uint32_t d = 0; d < operand.view->ndim; ++d) fits &= operand.view->strides[d] >= 0;
+  return fits;
+}
+
+Quads quads_of(const Product& p) {
+  if (p.size.k % 4 == 0 && in_quads(p.a, p, p.a.column, p.a.row) &&
+      in_quads(p.b, p, p.b.row, p.b.column))
+    return kAlongK;
+  if (p.size.n % 4 == 0 && p.size.n >= 128 && in_quads(p.b, p, p.b.column, p.b.row))
+    return kAlongColumns;
+  return kSingle;
+}
+
 // What a call is made of, the same for its scratch memory and its run.
 struct Plan {
   Product product;
   Compute compute;
   bool thin;
   uint32_t columns = 1;  // of a workgroup, where it is thin
+  Quads quads = kSingle;
   Tiles tiles{};
   int64_t groups = 0;  // workgroups, before sums are split
   Parts parts;
@@ -46,7 +68,10 @@ struct Plan {
     if (thin) {
       // Neighbours read b side by side: along k, or along the columns.
       columns = product.b.row == 1 && size.k >= 64 ? 1 : 32;
-      groups = (size.n + columns - 1) / columns * product.batches;
+      quads = quads_of(product);
+      if (quads == kAlongK && columns != 1) quads = kSingle;
+      const int64_t wide = quads == kAlongColumns ? 4 * columns : columns;
+      groups = (size.n + wide - 1) / wide * product.batches;
     } else {
       tiles = choose_tiles(size, product.batches, compute, most_invocations(call), true);
       groups = tiles.count(size) * product.batches;
@@ -109,6 +134,7 @@ void run(const tn_call& call, uint32_t op) {
   }
   if (bias && !split) launch.in(*p.bias);
   give_product(launch, plan, call, activation, !split);
+  if (plan.thin) launch.constant(plan.quads);
   if (p.ndim > 0) {
     std::vector<uint32_t> table;
     for (uint32_t d = 0; d < p.ndim; ++d) table.push_back(static_cast<uint32_t>(p.shape[d]));
