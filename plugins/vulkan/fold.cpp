@@ -8,10 +8,10 @@ namespace tenon::vulkan {
 namespace {
 
 constexpr int64_t kBlock = 4;  // elements an invocation takes at a time, as shaders/reduce.glsl
-constexpr int64_t kManyGroups = 1024;    // enough for any device
-constexpr int64_t kManyResults = 65536;  // an invocation each is enough
-constexpr int64_t kAlongside = 32;       // results side by side that fill a stretch of memory
-constexpr uint64_t kStateBytes = 32;     // three elements and a position, at most
+constexpr int64_t kManyGroups = 1024;  // enough for any device
+constexpr int64_t kFull = 1 << 17;     // invocations at once that fill any device
+constexpr int64_t kAlongside = 32;     // results side by side that fill a stretch of memory
+constexpr uint64_t kStateBytes = 32;   // three elements and a position, at most
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 uint32_t power_of_two(int64_t at_least, int64_t most) {
@@ -39,9 +39,21 @@ int64_t product(const std::vector<Span>& spans) {
   return n;
 }
 
+// Four elements of a view can be read at a time: from its begin they lie at boundaries. Negative strides begin elsewhere.
+bool starts_even(const tn_view* view) {
+  return view != nullptr && (view->flags & TN_VIEW_SCALAR) == 0 &&
+         view->offset % std::min<uint64_t>(4 * size_of(view->dtype), 16) == 0 &&
+         std::all_of(view->strides, view->strides + view->ndim,
+                     [](int64_t stride) { return stride >= 0; });
+}
+
+// Elements for an invocation: few while the device is not full of invocations, never so few that joining them is most of the work.
+int64_t elements_each(int64_t results, int64_t count) {
+  return std::clamp<int64_t>(results * count / kFull / kBlock * kBlock, kBlock, 16 * kBlock);
+}
+
 // Invocations of a workgroup that share a result whose parts lie `count` deep beside other results.
 uint32_t lanes_of_columns(int64_t results, int64_t count, uint32_t group_size) {
-  if (results >= kManyResults) return 1;
   return power_of_two(count, group_size / power_of_two(results, kAlongside));
 }
 
@@ -57,19 +69,20 @@ FoldPlan plan_fold(std::vector<Span> kept, std::vector<Span> reduced, uint32_t g
   simplify(reduced);
   plan.columns = !kept.empty() && !reduced.empty() &&
                  std::abs(kept.back().step) < std::abs(reduced.back().step);
-  uint32_t lanes;
-  if (plan.columns) {
-    lanes = lanes_of_columns(plan.results, ceil_div(plan.count, kBlock), group_size);
-  } else {
-    lanes = power_of_two(ceil_div(plan.count, plan.results < kManyResults / 2 ? 2 : kBlock),
-                         group_size);
-  }
+  const int64_t shares = ceil_div(plan.count, elements_each(plan.results, plan.count));
+  const uint32_t lanes = plan.columns ? lanes_of_columns(plan.results, shares, group_size)
+                                      : power_of_two(shares, group_size);
   plan.log_rows = log_of(group_size / lanes);
   const int64_t blocks = ceil_div(plan.results, group_size / lanes), step = lanes * kBlock;
   plan.chunks =
-      std::clamp<int64_t>(plan.count / (2 * step), 1, std::max<int64_t>(1, kManyGroups / blocks));
+      std::clamp<int64_t>(plan.count / (8 * step), 1, std::max<int64_t>(1, kManyGroups / blocks));
   plan.chunk = ceil_div(ceil_div(plan.count, plan.chunks), step) * step;
   plan.chunks = ceil_div(plan.count, plan.chunk);
+  const auto four = [](const Span& span) { return span.step % kBlock == 0; };
+  plan.even = !plan.columns && !reduced.empty() && reduced.back().step == 1 &&
+              (reduced.size() == 1 || reduced.back().size % kBlock == 0) &&
+              std::all_of(kept.begin(), kept.end(), four) &&
+              std::all_of(reduced.begin(), reduced.end() - 1, four);
   plan.kept = std::move(kept);
   plan.reduced = std::move(reduced);
   return plan;
@@ -105,9 +118,11 @@ void run_fold(const tn_call& call, const FoldPlan& plan, const Fold& fold, uint6
   if (plan.results == 0) return;
   const bool flat = plan.kept.size() <= 1 && plan.reduced.size() <= 1;
   const uint64_t bytes = fold_scratch(plan);
+  const bool quads =
+      plan.even && std::all_of(fold.ins.begin(), fold.ins.begin() + fold.arrays, starts_even);
   const auto stage = [&](uint32_t which, uint32_t log_rows, bool columns) {
     Launch launch(call, fold.shader, fold.compute);
-    launch.constant(fold.code).constant(flat).constant(which);
+    launch.constant(fold.code).constant(flat).constant(which).constant(which != 2 && quads);
     for (const uint32_t constant : fold.constants) launch.constant(constant);
     for (const Place& out : fold.outs) out.bind(launch);
     bytes != 0 ? launch.scratch(states, bytes) : launch.none();

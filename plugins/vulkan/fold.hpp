@@ -13,6 +13,7 @@ struct FoldPlan {
   std::vector<Span> kept, reduced;  // outermost first
   int64_t results = 1, count = 1;   // elements of each
   uint32_t group_size = 0, log_rows = 0;
+  bool even = false;              // rows of four elements and more that lie side by side
   bool columns = false;           // invocations side by side hold results that lie side by side
   int64_t chunk = 0, chunks = 1;  // a result is put together of so many, each of `chunk` elements
 };
@@ -36,6 +37,7 @@ struct Fold {
   Place outs[2];                     // the second may be missing
   std::vector<const tn_view*> ins;   // the first lies as the plan says; NULL where there is none
   std::vector<uint32_t> words = {};  // from word 11 on
+  uint32_t arrays = 1;               // how many of ins lie as the plan says; 0: none does
   uint32_t written = 0;              // mask over ins: what is written as well
   IndexCheck check = {};  // of indices that the shader finds; notes them in slot 7 behind four ins
 };

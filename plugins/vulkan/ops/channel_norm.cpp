@@ -93,7 +93,8 @@ void run_backward(const tn_call& call, uint32_t op) {
             {statistic_of(*e.x), e.x->dtype},
             {dots, sums},
             {&g, e.x, &mean, &rstd},
-            {0, static_cast<uint32_t>(e.width)}},
+            {0, static_cast<uint32_t>(e.width)},
+            2},
            e.means_bytes() + 2 * e.sums_bytes());
   const auto sum_up = [&](Sums which, const Place& a, const Place& b, int64_t results) {
     if (results == 0) return;

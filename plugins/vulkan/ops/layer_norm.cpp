@@ -80,7 +80,8 @@ void run_norm(const tn_call& call, uint32_t op) {
               {own, c.x->dtype},
               {{&output(call, 1)}, centred(op) ? Place{&output(call, 2)} : Place{}},
               {c.g, c.x, c.mean, c.rstd},
-              {1, 1}});
+              {1, 1},
+              2});
   }
   if (c.rows == 0) return;
   if (c.cut(op)) return run_cut(call, op, c);

@@ -41,6 +41,7 @@ void run_loss(const tn_call& call, uint32_t) {
             {&x, &input(call, 1), weight, reduction == kNone ? &loss : nullptr},
             {static_cast<uint32_t>(e.c), static_cast<uint32_t>(e.s), static_cast<uint32_t>(ignore),
              static_cast<uint32_t>(ignore >> 32)},
+            0,
             reduction == kNone ? 1u << 3 : 0,
             {"nll_loss", x.ndim == 1 ? 0 : 1, e.c}});
 }

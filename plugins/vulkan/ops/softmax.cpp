@@ -44,8 +44,8 @@ void fold_rows(const tn_call& call, uint32_t op, const Rows& rows, Compute compu
                     {shaders::exps, compute, kExpParts, dtypes, {first, second}, {&x}}, states);
   if (op == kLogSoftmaxBackward)
     return run_fold(call, rows.fold, {shaders::reduce, compute, 0, dtypes, {first}, {&x}}, states);
-  run_fold(call, rows.fold, {shaders::pairs, compute, kDot, dtypes, {first}, {&x, &input(call, 1)}},
-           states);
+  run_fold(call, rows.fold,
+           {shaders::pairs, compute, kDot, dtypes, {first}, {&x, &input(call, 1)}, {}, 2}, states);
 }
 
 void run_softmax(const tn_call& call, uint32_t op) {

@@ -5,8 +5,8 @@
 #include "math.glsl"
 #include "limits.glsl"
 #include "reduce.glsl"
-layout(constant_id = 4) const uint OUT = 11;
-layout(constant_id = 5) const uint IN = 11;
+layout(constant_id = 5) const uint OUT = 11;
+layout(constant_id = 6) const uint IN = 11;
 const uint LOG_SUM = 0, PARTS = 1;
 #define TN_PARTS 2
 #define TN_AT false
@@ -30,10 +30,7 @@ void merge(inout State s, State t) {
 
 void take(inout State s, uint o, uint base, uint r, uint step, uint n) {
   C v[BLOCK];
-  [[unroll]] for (uint k = 0; k < BLOCK; ++k) {
-    v[k] = C_LEAST;
-    if (k < n) v[k] = load3(IN, base + reduced_place(r + k * step));
-  }
+  load_block3(IN, base, r, step, n, C_LEAST, v);
   C top = v[0];
   [[unroll]] for (uint k = 1; k < BLOCK; ++k)
     if (better(v[k], top, true)) top = v[k];

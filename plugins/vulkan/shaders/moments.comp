@@ -5,8 +5,8 @@
 #include "math.glsl"
 #include "limits.glsl"
 #include "reduce.glsl"
-layout(constant_id = 4) const uint OUT = 11;
-layout(constant_id = 5) const uint IN = 11;
+layout(constant_id = 5) const uint OUT = 11;
+layout(constant_id = 6) const uint IN = 11;
 const uint VAR = 0, MOMENTS = 1;
 #define TN_PARTS 3
 #define TN_AT false
@@ -35,10 +35,8 @@ void merge(inout State s, State t) { merge_moments(s, t); }
 void take(inout State s, uint o, uint base, uint r, uint step, uint n) {
   const C origin = load3(IN, base), over = C(1) / C(n);
   C v[BLOCK];
-  [[unroll]] for (uint k = 0; k < BLOCK; ++k) {
-    v[k] = C(0);
-    if (k < n) v[k] = load3(IN, base + reduced_place(r + k * step)) - origin;
-  }
+  load_block3(IN, base, r, step, n, origin, v);
+  [[unroll]] for (uint k = 0; k < BLOCK; ++k) v[k] -= origin;
   const C mean = sum_of(v) * over;
   C rest = C(0), squares = C(0);
   [[unroll]] for (uint k = 0; k < BLOCK; ++k) {

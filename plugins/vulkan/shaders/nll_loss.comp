@@ -6,8 +6,8 @@
 #include "indices.glsl"
 #include "limits.glsl"
 #include "reduce.glsl"
-layout(constant_id = 4) const uint OUT = 11;
-layout(constant_id = 5) const uint WEIGHT = 0;  // given
+layout(constant_id = 5) const uint OUT = 11;
+layout(constant_id = 6) const uint WEIGHT = 0;  // given
 const uint NONE = 0, MEAN = 1;
 const uint CLASSES = WORDS, PLACES = WORDS + 1, IGNORE = WORDS + 2;
 #define TN_PARTS 2

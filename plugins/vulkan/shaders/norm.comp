@@ -6,8 +6,8 @@
 #include "math.glsl"
 #include "limits.glsl"
 #include "reduce.glsl"
-layout(constant_id = 4) const uint OUT = 11;
-layout(constant_id = 5) const uint IN = 11;
+layout(constant_id = 5) const uint OUT = 11;
+layout(constant_id = 6) const uint IN = 11;
 const uint COUNTED = 0, SUM = 1, ROOT = 2, GREATEST = 3, SMALLEST = 4, POWERS = 5, RMS = 6;
 const bool TOTAL = CODE == COUNTED || CODE == SUM || CODE == RMS;
 #define TN_PARTS (CODE == ROOT ? 3 : 2)
@@ -80,10 +80,9 @@ void merge(inout State s, State t) {
 
 void take(inout State s, uint o, uint base, uint r, uint step, uint n) {
   C v[BLOCK];
-  const C neutral = CODE == SMALLEST ? C_MOST : C(0);
+  load_block3(IN, base, r, step, n, CODE == SMALLEST ? C_MOST : C(0), v);
   [[unroll]] for (uint k = 0; k < BLOCK; ++k) {
-    v[k] = neutral;
-    if (k < n) v[k] = abs(load3(IN, base + reduced_place(r + k * step)));
+    v[k] = abs(v[k]);
     if (CODE == COUNTED) v[k] = v[k] != C(0) ? C(1) : C(0);
     if (CODE == RMS) v[k] *= v[k];
   }

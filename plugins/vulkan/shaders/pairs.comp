@@ -5,8 +5,8 @@
 #include "tenon.glsl"
 #include "limits.glsl"
 #include "reduce.glsl"
-layout(constant_id = 4) const uint OUT = 11;
-layout(constant_id = 5) const uint IN = 11;
+layout(constant_id = 5) const uint OUT = 11;
+layout(constant_id = 6) const uint IN = 11;
 const uint DOT = 0, CENTRED = 1, SCALED = 2;
 const uint BY_ELEMENT = WORDS, RESULTS = WORDS + 1;  // whether it goes by element; how many results share one otherwise
 #define TN_PARTS (CODE == CENTRED ? 2 : 1)
@@ -23,19 +23,15 @@ void merge(inout State s, State t) {
 
 void take(inout State s, uint o, uint base, uint r, uint step, uint n) {
   C g[BLOCK], products[BLOCK];
+  load_block3(IN, base, r, step, n, C(0), g);
+  load_block4(IN, base, r, step, n, C(0), products);
   [[unroll]] for (uint k = 0; k < BLOCK; ++k) {
-    g[k] = products[k] = C(0);
-    if (k < n) {
-      const uint element = r + k * step, at = base + reduced_place(element);
-      g[k] = load3(IN, at);
-      products[k] = load4(IN, at);
-      if (CODE != DOT) {
-        const uint which = push.word[BY_ELEMENT] != 0 ? element : o / push.word[RESULTS];
-        if (CODE == CENTRED) products[k] -= load5(DT_C, which);
-        products[k] *= load6(DT_C, which);
-      }
-      products[k] *= g[k];
+    if (CODE != DOT && k < n) {
+      const uint which = push.word[BY_ELEMENT] != 0 ? r + k * step : o / push.word[RESULTS];
+      if (CODE == CENTRED) products[k] -= load5(DT_C, which);
+      products[k] *= load6(DT_C, which);
     }
+    products[k] *= g[k];
   }
   s.a += sum_of(products);
   if (CODE == CENTRED) s.b += sum_of(g);

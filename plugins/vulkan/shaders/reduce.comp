@@ -4,8 +4,8 @@
 #include "tenon.glsl"
 #include "limits.glsl"
 #include "reduce.glsl"
-layout(constant_id = 4) const uint OUT = 11;
-layout(constant_id = 5) const uint IN = 11;
+layout(constant_id = 5) const uint OUT = 11;
+layout(constant_id = 6) const uint IN = 11;
 const uint SUM = 0, PROD = 1, MIN = 2, MAX = 3, MEAN = 4, ANY = 5, ALL = 6, ARGMIN = 7, ARGMAX = 8;
 const bool ARG = CODE == ARGMIN || CODE == ARGMAX, TOTAL = CODE == SUM || CODE == MEAN;
 const bool TRUTH = CODE == ANY || CODE == ALL, MOST = CODE == MAX || CODE == ARGMAX || CODE == ANY;
@@ -42,12 +42,9 @@ void merge(inout State s, State t) {
 
 void take(inout State s, uint o, uint base, uint r, uint step, uint n) {
   C v[BLOCK];
-  const C neutral = start().a;
-  [[unroll]] for (uint k = 0; k < BLOCK; ++k) {
-    v[k] = neutral;
-    if (k < n) v[k] = load3(IN, base + reduced_place(r + k * step));
+  load_block3(IN, base, r, step, n, start().a, v);
+  [[unroll]] for (uint k = 0; k < BLOCK; ++k)
     if (k < n && TRUTH) v[k] = v[k] != C(0) ? C(1) : C(0);
-  }
   if (TOTAL) {
     add(s, sum_of(v));
     return;

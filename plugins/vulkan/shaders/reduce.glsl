@@ -7,10 +7,13 @@
 layout(constant_id = 1) const uint CODE = 0;
 layout(constant_id = 2) const uint FLAT = 1;   // kept and reduced elements lie at even steps
 layout(constant_id = 3) const uint STAGE = 0;  // 0: elements to results, 1: elements to states, 2: states to results
+layout(constant_id = 4) const uint QUADS = 0;  // elements lie side by side, each result's from a boundary of four
 const uint KEPT = 0, COUNT = 1, CHUNK = 2, CHUNKS = 3, LOG_ROWS = 4, COLUMNS = 5, KEPT_STEP = 6, STEP = 7, NKEPT = 8,
            NREDUCED = 9, BIAS = 10;
 const uint WORDS = 11;  // what the op adds begins here
 const uint BLOCK = 4;   // elements taken at a time
+#define TN_OPERANDS 1
+#include "quads.glsl"
 
 struct State { C a, b, c; uint at; };  // state.glsl stores the parts that are used
 
@@ -47,6 +50,38 @@ uint reduced_place(uint r) {
   return at + r * table(2 * first + 1);
 }
 
+// Elements of a block as take() has them, `none` for those behind n.
+#define TN_BLOCK(k)                                                                                          \
+  TN_QUAD_LOAD(k)                                                                                            \
+  void load_block##k(uint dtype, uint base, uint r, uint step, uint n, C none, out C v[BLOCK]) {             \
+    if (QUADS != 0 && n == BLOCK) {                                                                          \
+      const Quad quad = load_quad##k(quad_words(dtype), (base + reduced_place(r)) / BLOCK);                  \
+      [[unroll]] for (uint j = 0; j < BLOCK; ++j) v[j] = element(dtype, quad, j);                            \
+    } else {                                                                                                 \
+      [[unroll]] for (uint j = 0; j < BLOCK; ++j) {                                                          \
+        v[j] = none;                                                                                         \
+        if (j < n) v[j] = load##k(dtype, base + reduced_place(r + j * step));                                \
+      }                                                                                                      \
+    }                                                                                                        \
+  }
+TN_BLOCK(3)
+TN_BLOCK(4)
+
+// Lane 0 gets the state of all, in two steps.
+void merge_lanes(inout State s, uint row, uint rows, uint lane, uint lanes) {
+  const uint parts = min(lanes, 16u);
+  park(lane * rows + row, s);
+  barrier();
+  if (lane < parts) {
+    for (uint k = lane + parts; k < lanes; k += parts) merge(s, fetch(k * rows + row));
+    park(lane * rows + row, s);
+  }
+  barrier();
+  if (lane == 0)
+    for (uint k = 1; k < parts; ++k) merge(s, fetch(k * rows + row));
+  barrier();
+}
+
 void main() {
   const uint kept = push.word[KEPT], count = push.word[COUNT], chunks = push.word[CHUNKS], log_rows = push.word[LOG_ROWS];
   const uint rows = 1u << log_rows, lanes = gl_WorkGroupSize.x >> log_rows, me = gl_LocalInvocationID.x;
@@ -62,22 +97,12 @@ void main() {
       } else {
         const uint base = kept_place(o), begin = chunk * push.word[CHUNK];
         const uint end = min(count, begin + push.word[CHUNK]);
-        for (uint r = begin + lane; r < end; r += BLOCK * lanes)
-          take(s, o, base, r, lanes, r + (BLOCK - 1) * lanes < end ? BLOCK : (end - r + lanes - 1) / lanes);
+        const uint step = QUADS != 0 ? 1 : lanes;
+        for (uint r = begin + (QUADS != 0 ? BLOCK * lane : lane); r < end; r += BLOCK * lanes)
+          take(s, o, base, r, step, r + (BLOCK - 1) * step < end ? BLOCK : (end - r + step - 1) / step);
       }
     }
-    if (lanes > 1) {
-      const uint at = lane * rows + row;
-      park(at, s);
-      for (uint half_lanes = lanes / 2; half_lanes > 0; half_lanes /= 2) {
-        barrier();
-        if (lane < half_lanes) {
-          merge(s, fetch(at + half_lanes * rows));
-          park(at, s);
-        }
-      }
-      barrier();
-    }
+    if (lanes > 1) merge_lanes(s, row, rows, lane, lanes);
     if (lane != 0 || o >= kept) continue;
     if (STAGE == 1) put(chunk * kept + o, chunks * kept, s);
     else finish(o, s);

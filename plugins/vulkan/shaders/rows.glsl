@@ -23,23 +23,29 @@ uint lane() { return gl_LocalInvocationID.x & (lanes() - 1); }
 
 shared C row_shared[gl_WorkGroupSize.x];
 
-// Every lane gets what the lanes of its row have together. All invocations come here.
-#define TN_TREE(name, pick)                                                       \
-  C name(C x) {                                                                   \
-    if (lanes() == 1) return x;                                                   \
-    const uint me = gl_LocalInvocationID.x;                                       \
-    row_shared[me] = x;                                                           \
-    for (uint reach = lanes() / 2; reach > 0; reach /= 2) {                       \
-      barrier();                                                                  \
-      if (lane() < reach) {                                                       \
-        const C a = row_shared[me], b = row_shared[me + reach];                   \
-        row_shared[me] = pick;                                                    \
-      }                                                                           \
-    }                                                                             \
-    barrier();                                                                    \
-    const C all = row_shared[me - lane()];                                        \
-    barrier();                                                                    \
-    return all;                                                                   \
+// Every lane gets what the lanes of its row have together, in two steps. All invocations come here.
+#define TN_TREE(name, pick)                                                                     \
+  C name(C x) {                                                                                 \
+    if (lanes() == 1) return x;                                                                 \
+    const uint me = gl_LocalInvocationID.x, begin = me - lane(), parts = min(lanes(), 16u);     \
+    row_shared[me] = x;                                                                         \
+    barrier();                                                                                  \
+    if (lane() < parts) {                                                                       \
+      C a = x;                                                                                  \
+      for (uint k = lane() + parts; k < lanes(); k += parts) {                                  \
+        const C b = row_shared[begin + k];                                                      \
+        a = pick;                                                                               \
+      }                                                                                         \
+      row_shared[me] = a;                                                                       \
+    }                                                                                           \
+    barrier();                                                                                  \
+    C a = row_shared[begin];                                                                    \
+    for (uint k = 1; k < parts; ++k) {                                                          \
+      const C b = row_shared[begin + k];                                                        \
+      a = pick;                                                                                 \
+    }                                                                                           \
+    barrier();                                                                                  \
+    return a;                                                                                   \
   }
 TN_TREE(row_sum, a + b)
 TN_TREE(row_max, a > b ? a : b)
