@@ -41,10 +41,12 @@ class Matrices {
   // "matrix (1, 0) of the batch", for errors.
   std::string name(int64_t i) const {
     if (batch_.empty()) return "the matrix";
-    std::string index;
-    for (size_t d = batch_.size(); d-- > 0; i /= batch_[d])
-      index = std::to_string(i % batch_[d]) + (index.empty() ? "" : ", " + index);
-    return "matrix (" + index + ") of the batch";
+    std::vector<int64_t> index(batch_.size());
+    for (size_t d = batch_.size(); d-- > 0; i /= batch_[d]) index[d] = i % batch_[d];
+    std::string text = "matrix (";
+    for (size_t d = 0; d < index.size(); ++d)
+      text.append(d == 0 ? "" : ", ").append(std::to_string(index[d]));
+    return text.append(") of the batch");
   }
 
  private:
