@@ -207,7 +207,7 @@ void check_op(const std::string& name, const Subject& subject, Sink& sink) {
   if (tn_op_is_differentiable(op.op()) == 0)
     return sink.skip(name + "/gradient", "it has neither gradient nor decomposition");
   try {
-    const std::string problem = check_gradient(op);
+    std::string problem = check_gradient(op);
     run_case(sink, name + "/gradient", [&] { return problem; });
   } catch (const Error& error) {  // for what it is asked here
     if (error.code() == TN_UNIMPLEMENTED) return sink.skip(name + "/gradient", error.what());
