@@ -48,6 +48,8 @@ inline constexpr uint64_t kLongInts =
 inline constexpr uint64_t kInts = kSmallInts | kLongInts;
 inline constexpr uint64_t kReals = kFloats | kDouble | kInts;
 inline constexpr uint64_t kAll = kReals | TN_MASK_BOOL;
+// What can be summed up: unsigned integers make u64, which is not computed here.
+inline constexpr uint64_t kSummed = kAll & ~TN_MASK_UNSIGNED;
 
 // Short hands for reading a call.
 using sdk::numel;

@@ -175,6 +175,19 @@ Call::Call(const tn_op* op, const Args& args, Device device, Layout layout, Rng&
         args_[i]);
     values_.push_back(value);
   }
+  make_on(device, schema);
+}
+
+// An op that makes a tensor makes it on the device under test, unless the sample names another.
+void Call::make_on(Device device, const std::string& schema) {
+  const size_t place = schema.find("device? device");
+  if (place == std::string::npos) return;
+  const auto index = static_cast<size_t>(
+      std::count(schema.begin(), schema.begin() + static_cast<std::ptrdiff_t>(place), ','));
+  if (values_.size() <= index) values_.resize(index + 1, tn_value{});
+  if (values_[index].tag != TN_VALUE_NONE) return;
+  values_[index].tag = TN_VALUE_DEVICE;
+  values_[index].as.device = device.get();
 }
 
 std::vector<tn_value> Call::values(const std::vector<Tensor>& tensors,

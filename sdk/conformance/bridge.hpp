@@ -40,6 +40,7 @@ class Call {
     bool list;
     bool written;
   };
+  void make_on(Device device, const std::string& schema);
   std::vector<tn_value> values(const std::vector<Tensor>& tensors,
                                std::deque<std::vector<tn_tensor*>>& lists) const;
 

@@ -81,8 +81,8 @@ void add_reduce_kernels(KernelList& list) {
               .flags = TN_KERNEL_STRIDED,
               .scratch = scratch});
   };
-  add(TN_SCHEMA_SUM, kAll, run_reduce, kTotal);
-  add(TN_SCHEMA_PROD, kAll, run_reduce, kProd);
+  add(TN_SCHEMA_SUM, kSummed, run_reduce, kTotal);
+  add(TN_SCHEMA_PROD, kSummed, run_reduce, kProd);
   add(TN_SCHEMA_MIN, kAll, run_reduce, kMin);
   add(TN_SCHEMA_MAX, kAll, run_reduce, kMax);
   add(TN_SCHEMA_MEAN, kFloats | kDouble, run_reduce, kMean);

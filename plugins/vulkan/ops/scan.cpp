@@ -59,7 +59,7 @@ uint64_t scratch(const tn_call& call, uint32_t) { return Rows(call).totals(); }
 void add_scan_kernels(KernelList& list) {
   for (const Op op : {kCumsum, kCumprod})
     list.add({.schema = op == kCumsum ? TN_SCHEMA_CUMSUM : TN_SCHEMA_CUMPROD,
-              .dtypes = kAll,
+              .dtypes = kSummed,
               .run = run_scan,
               .code = op,
               .scratch = scratch});
