@@ -67,6 +67,11 @@ Device::~Device() {
     vk_.vkSignalSemaphore(handle_, &signal);
   }
   vk_.vkDeviceWaitIdle(handle_);
+  for (auto* lanes : {&idle_lanes_, &spent_lanes_})
+    for (const Lane& lane : *lanes) {
+      vk_.vkDestroyCommandPool(handle_, lane.pool, nullptr);
+      vk_.vkDestroySemaphore(handle_, lane.timeline, nullptr);
+    }
   pipelines_.reset();
   read_backs_.reset();
   uploads_.reset();
@@ -143,6 +148,41 @@ uint64_t Device::reached(VkSemaphore timeline) {
   uint64_t value = 0;
   check(vk_.vkGetSemaphoreCounterValue(handle_, timeline, &value), "asking how far the device is");
   return value;
+}
+
+Lane Device::take_lane() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_lanes_.empty()) {
+      Lane lane = std::move(idle_lanes_.back());
+      idle_lanes_.pop_back();
+      return lane;
+    }
+  }
+  Lane lane;
+  VkSemaphoreTypeCreateInfo type{};
+  type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo semaphore{};
+  semaphore.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+  semaphore.pNext = &type;
+  check(vk_.vkCreateSemaphore(handle_, &semaphore, nullptr, &lane.timeline),
+        "creating a semaphore");
+  VkCommandPoolCreateInfo pool{};
+  pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+  pool.queueFamilyIndex = physical_.queue_family;
+  const VkResult result = vk_.vkCreateCommandPool(handle_, &pool, nullptr, &lane.pool);
+  if (result < 0) {
+    vk_.vkDestroySemaphore(handle_, lane.timeline, nullptr);
+    check(result, "creating a command pool");
+  }
+  return lane;
+}
+
+void Device::give_back(Lane&& lane, bool is_idle) noexcept {
+  const std::lock_guard lock(mutex_);
+  (is_idle ? idle_lanes_ : spent_lanes_).push_back(std::move(lane));
 }
 
 void Device::add(const std::shared_ptr<Stream>& stream) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "instance.hpp"
 #include "memory.hpp"
@@ -15,6 +16,15 @@
 namespace tenon::vulkan {
 
 class Stream;
+
+// What a stream submits through. Used again by later streams and never destroyed before the device: a driver may still look at a
+// semaphore that it has just signalled.
+struct Lane {
+  VkSemaphore timeline = VK_NULL_HANDLE;
+  VkCommandPool pool = VK_NULL_HANDLE;
+  uint64_t value = 0;  // of the timeline
+  std::vector<VkCommandBuffer> commands;
+};
 
 class Device {
  public:
@@ -47,6 +57,11 @@ class Device {
   // Waits until the timeline reaches `value`; a hang is a lost device. [thread-safe]
   void wait(VkSemaphore timeline, uint64_t value, const std::string& work);
   uint64_t reached(VkSemaphore timeline);
+
+  // A lane with nothing left to do. [thread-safe]
+  Lane take_lane();
+  // `is_idle`: nothing of it runs any more, so it may be taken again.
+  void give_back(Lane&& lane, bool is_idle) noexcept;
 
   void add(const std::shared_ptr<Stream>& stream);
   void remove(Stream* stream);
@@ -82,6 +97,7 @@ class Device {
 
   mutable std::mutex mutex_;
   std::map<Stream*, std::weak_ptr<Stream>> streams_;
+  std::vector<Lane> idle_lanes_, spent_lanes_;
   std::atomic<bool> lost_{false};
   std::string lost_reason_;
   std::atomic<uint64_t> injected_{0};

@@ -25,55 +25,45 @@ std::shared_ptr<Stream> Stream::create(Device& device) {
 Stream::Stream(Device& device)
     : device_(device),
       queue_(device.next_queue()),
+      lane_(device.take_lane()),
+      submitted_(lane_.value),
+      done_(lane_.value),
       uploads_(device.uploads(), kUploadRing),
       read_backs_(device.read_backs(), kReadBackRing) {
-  const auto& vk = device_.vk();
-  VkSemaphoreTypeCreateInfo type{};
-  type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
-  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-  VkSemaphoreCreateInfo semaphore{};
-  semaphore.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
-  semaphore.pNext = &type;
-  device_.check(vk.vkCreateSemaphore(device_.handle(), &semaphore, nullptr, &timeline_),
-                "creating a semaphore");
-  VkCommandPoolCreateInfo pool{};
-  pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
-  pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
-  pool.queueFamilyIndex = device_.physical().queue_family;
-  const VkResult result = vk.vkCreateCommandPool(device_.handle(), &pool, nullptr, &pool_);
-  if (result < 0) {
-    vk.vkDestroySemaphore(device_.handle(), timeline_, nullptr);
-    fail_vk(result, "creating a command pool");
-  }
   touched_.reserve(64);
 }
 
 Stream::~Stream() {
   const auto& vk = device_.vk();
   device_.remove(this);
-  if (is_open_) running_.push_back(std::move(current_));
   // A device that is lost does not answer; one that works has nothing left to do here.
+  try {
+    if (!running_.empty()) reap(device_.reached(lane_.timeline));
+  } catch (const sdk::Error&) {
+  }
+  if (is_open_) running_.push_back(std::move(current_));
+  const bool is_idle = running_.empty();
   for (Batch& batch : running_) {
     for (Buffer* buffer : batch.kept) device_.memory().free(buffer);
     if (batch.sets != VK_NULL_HANDLE) free_sets_.push_back(batch.sets);
   }
   for (VkDescriptorPool sets : free_sets_)
     vk.vkDestroyDescriptorPool(device_.handle(), sets, nullptr);
-  vk.vkDestroyCommandPool(device_.handle(), pool_, nullptr);
-  vk.vkDestroySemaphore(device_.handle(), timeline_, nullptr);
+  lane_.value = submitted_;
+  device_.give_back(std::move(lane_), is_idle);
 }
 
 // ---- Batches ------------------------------------------------------------------------------------------------------------
 
 VkCommandBuffer Stream::new_commands() {
-  if (!free_commands_.empty()) {
-    const VkCommandBuffer reused = free_commands_.back();
-    free_commands_.pop_back();
+  if (!lane_.commands.empty()) {
+    const VkCommandBuffer reused = lane_.commands.back();
+    lane_.commands.pop_back();
     return reused;
   }
   VkCommandBufferAllocateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-  info.commandPool = pool_;
+  info.commandPool = lane_.pool;
   info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
   info.commandBufferCount = 1;
   VkCommandBuffer made = VK_NULL_HANDLE;
@@ -105,7 +95,7 @@ Stream::Batch& Stream::open() {
   if (is_open_) return current_;
   device_.check_alive();
   // What has been done meanwhile gives back its memory.
-  if (!running_.empty()) reap(device_.reached(timeline_));
+  if (!running_.empty()) reap(device_.reached(lane_.timeline));
   auto waits = std::move(current_.waits);
   current_ = Batch();
   current_.waits = std::move(waits);
@@ -116,7 +106,7 @@ Stream::Batch& Stream::open() {
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   const VkResult result = device_.vk().vkBeginCommandBuffer(current_.commands, &begin);
   if (result < 0) {
-    free_commands_.push_back(current_.commands);
+    lane_.commands.push_back(current_.commands);
     device_.check(result, "recording");
   }
   bound_ = VK_NULL_HANDLE;
@@ -150,7 +140,7 @@ void Stream::submit() {
   std::vector<VkSemaphore> semaphores;
   std::vector<uint64_t> values;
   for (const auto& [stream, value] : current_.waits) {
-    semaphores.push_back(stream->timeline_);
+    semaphores.push_back(stream->lane_.timeline);
     values.push_back(value);
   }
   if (const VkSemaphore stuck = device_.stuck(); stuck != VK_NULL_HANDLE) {
@@ -174,7 +164,7 @@ void Stream::submit() {
   info.commandBufferCount = 1;
   info.pCommandBuffers = &current_.commands;
   info.signalSemaphoreCount = 1;
-  info.pSignalSemaphores = &timeline_;
+  info.pSignalSemaphores = &lane_.timeline;
   device_.submit(queue_, info, work);
   submitted_ = current_.value;
   running_.push_back(std::move(current_));
@@ -195,7 +185,7 @@ void Stream::retire(Batch& batch) {
   for (Buffer* buffer : batch.kept) device_.memory().free(buffer);
   uploads_.release(batch.upload_end);
   read_backs_.release(batch.read_back_end);
-  free_commands_.push_back(batch.commands);
+  lane_.commands.push_back(batch.commands);
   if (batch.sets != VK_NULL_HANDLE) free_sets_.push_back(batch.sets);
 }
 
@@ -211,7 +201,7 @@ void Stream::wait_oldest() {
   submit();
   if (running_.empty()) return;
   const uint64_t value = running_.front().value;
-  device_.wait(timeline_, value, work_of(running_.front()));
+  device_.wait(lane_.timeline, value, work_of(running_.front()));
   reap(value);
 }
 
@@ -221,7 +211,7 @@ void Stream::recorded(const Shader* shader) {
   if (ops >= kMostOps) {
     submit();
   } else if (ops % kLookEvery == 0) {
-    if (done_ < submitted_) reap(device_.reached(timeline_));
+    if (done_ < submitted_) reap(device_.reached(lane_.timeline));
     if (done_ == submitted_) submit();  // the device is idle
   }
 }
@@ -257,7 +247,7 @@ void Stream::flush() {
 bool Stream::reached(uint64_t value) {
   const std::lock_guard lock(mutex_);
   if (value > submitted_) submit();
-  reap(device_.reached(timeline_));
+  reap(device_.reached(lane_.timeline));
   return done_ >= value;
 }
 
@@ -269,7 +259,7 @@ void Stream::wait(uint64_t value) {
     if (done_ >= value && running_.empty()) return;
     if (!running_.empty()) work = work_of(running_.back());
   }
-  if (value != 0) device_.wait(timeline_, value, work);
+  if (value != 0) device_.wait(lane_.timeline, value, work);
   check_validation();
   const std::lock_guard lock(mutex_);
   reap(value);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "device.hpp"
 #include "memory.hpp"
 #include "pipelines.hpp"
 #include "ring.hpp"
@@ -123,14 +124,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Device& device_;
   std::mutex mutex_;
   uint32_t queue_ = 0;
-  VkSemaphore timeline_ = VK_NULL_HANDLE;
-  VkCommandPool pool_ = VK_NULL_HANDLE;
-  uint64_t submitted_ = 0;  // the last value given to the queue
-  uint64_t done_ = 0;       // the last value seen
+  Lane lane_;
+  uint64_t submitted_;  // the last value given to the queue
+  uint64_t done_;       // the last value seen
   bool is_open_ = false;
   Batch current_;
   std::deque<Batch> running_;
-  std::vector<VkCommandBuffer> free_commands_;
   std::vector<VkDescriptorPool> free_sets_;
   std::vector<Use> touched_;  // since the last barrier
   Ring uploads_, read_backs_;
