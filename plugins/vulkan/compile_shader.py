@@ -6,6 +6,7 @@
 import argparse
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 COMPUTE = ["F32", "F64", "I32", "I64"]  # the order of Compute in shader.hpp
@@ -16,6 +17,15 @@ def compile_one(glslc, level, source, defines):
         subprocess.run([glslc, level, "--target-env=vulkan1.2", "-fshader-stage=comp", *(f"-D{d}" for d in defines),
                         str(source), "-o", out.name], check=True)
         return pathlib.Path(out.name).read_bytes()
+
+
+def check_capabilities(code, source):
+    """The device is asked for memory of 8 and 16 bits, not for arithmetic: a choice between two such values needs it already."""
+    words = [int.from_bytes(code[i:i + 4], "little") for i in range(0, len(code), 4)]
+    names = {9: "Float16", 22: "Int16", 39: "Int8"}  # SPIR-V 1.5, table 3.31
+    found = [names[words[i + 1]] for i in range(5, len(words) - 1) if words[i] == 0x00020011 and words[i + 1] in names]
+    if found:
+        sys.exit(f"{source}: needs {', '.join(found)}: convert to uint before anything but a load or a store")
 
 
 def words_of(code):
@@ -41,6 +51,7 @@ def main():
                 row.append("{}")
                 continue
             code = compile_one(args.glslc, "-" + args.level, args.source, ["TN_" + compute] + (["TN_BOUND"] if bound else []))
+            check_capabilities(code, args.source)
             array = f"k_{name}_{compute.lower()}{'_bound' if bound else ''}"
             arrays.append(f"inline constexpr uint32_t {array}[] = {{\n{words_of(code)}}};\n")
             row.append(f"{{{array}, sizeof {array}}}")

@@ -9,8 +9,8 @@
 void one_element(uint i) {
   const Place p = place_of(i);
   const bool first = load_bool1(p.at[1]);
-  if (CODE == 1) AT8(0, p.at[0]) = first ? AT8(2, p.at[2]) : AT8(3, p.at[3]);
-  if (CODE == 2) AT16(0, p.at[0]) = first ? AT16(2, p.at[2]) : AT16(3, p.at[3]);
+  if (CODE == 1) AT8(0, p.at[0]) = uint8_t(first ? uint(AT8(2, p.at[2])) : uint(AT8(3, p.at[3])));
+  if (CODE == 2) AT16(0, p.at[0]) = uint16_t(first ? uint(AT16(2, p.at[2])) : uint(AT16(3, p.at[3])));
   for (uint w = 0; w < CODE / 4; ++w)
     AT32(0, p.at[0] * (CODE / 4) + w) =
         first ? AT32(2, p.at[2] * (CODE / 4) + w) : AT32(3, p.at[3] * (CODE / 4) + w);

@@ -51,7 +51,7 @@ class Process(unittest.TestCase):
                     {"TENON_VULKAN_VALIDATION": "sync", "TENON_VULKAN_DESCRIPTORS": "1"}):
             for group in ("memory", "streams"):
                 self.check("--group", group, **env)
-            for op in ("add", "sum", "softmax", "matmul", "scatter_add"):
+            for op in ("add", "where", "sum", "softmax", "matmul", "scatter_add"):
                 self.check("--group", "values", "--only", op, **env)
 
     def test_bound_buffers_give_the_same_and_stay_inside(self):
