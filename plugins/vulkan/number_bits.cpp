@@ -41,26 +41,12 @@ uint64_t whole_bits(tn_dtype dtype, double value) {
                                      : static_cast<uint64_t>(value));
 }
 
-}  // namespace
-
-uint64_t number_bits(tn_dtype dtype, double value) {
-  switch (dtype) {
-    case TN_DTYPE_BOOL:
-      return value != 0 ? 1 : 0;
-    case TN_DTYPE_F16:
-      return half_bits(static_cast<float>(value));
-    case TN_DTYPE_BF16:
-      return bfloat_bits(static_cast<float>(value));
-    case TN_DTYPE_F32:
-      return std::bit_cast<uint32_t>(static_cast<float>(value));
-    case TN_DTYPE_F64:
-      return std::bit_cast<uint64_t>(value);
-    default:
-      return whole_bits(dtype, value);
-  }
+uint64_t whole_bits(tn_dtype dtype, int64_t value) {
+  return static_cast<uint64_t>(value) & mask_of(dtype);
 }
 
-uint64_t number_bits(tn_dtype dtype, int64_t value) {
+template <class Number>
+uint64_t bits_of(tn_dtype dtype, Number value) {
   switch (dtype) {
     case TN_DTYPE_BOOL:
       return value != 0 ? 1 : 0;
@@ -73,8 +59,13 @@ uint64_t number_bits(tn_dtype dtype, int64_t value) {
     case TN_DTYPE_F64:
       return std::bit_cast<uint64_t>(static_cast<double>(value));
     default:
-      return static_cast<uint64_t>(value) & mask_of(dtype);
+      return whole_bits(dtype, value);
   }
 }
+
+}  // namespace
+
+uint64_t number_bits(tn_dtype dtype, double value) { return bits_of(dtype, value); }
+uint64_t number_bits(tn_dtype dtype, int64_t value) { return bits_of(dtype, value); }
 
 }  // namespace tenon::vulkan

@@ -42,11 +42,7 @@ void run_binary(const tn_call& call, uint32_t op) {
 
 void add_binary_kernels(KernelList& list) {
   const auto add = [&](std::string_view schema, Op op, uint64_t dtypes) {
-    list.add({.schema = schema,
-              .dtypes = dtypes,
-              .run = run_binary,
-              .code = op,
-              .flags = kElementwiseFlags});
+    add_elementwise(list, schema, dtypes, run_binary, op);
   };
   constexpr uint64_t kRealFloats = kFloats | kDouble, kBits = kInts | TN_MASK_BOOL;
   // Of bools a sum is "or", which any number but 0 says, and a product is "and".

@@ -21,11 +21,7 @@ bool knows_target(const tn_call& call, uint32_t) {
 }  // namespace
 
 void add_cast_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_CAST,
-            .dtypes = kAll,
-            .run = run_cast,
-            .flags = kElementwiseFlags,
-            .supports = knows_target});
+  add_elementwise(list, TN_SCHEMA_CAST, kAll, run_cast, 0, knows_target);
 }
 
 }  // namespace tenon::vulkan

@@ -58,13 +58,8 @@ void run_clamp(const tn_call& call, uint32_t) {
 }  // namespace
 
 void add_choose_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_WHERE,
-            .dtypes = TN_MASK_BOOL,
-            .run = run_where,
-            .flags = kElementwiseFlags,
-            .supports = chooses_known});
-  list.add(
-      {.schema = TN_SCHEMA_CLAMP, .dtypes = kReals, .run = run_clamp, .flags = kElementwiseFlags});
+  add_elementwise(list, TN_SCHEMA_WHERE, TN_MASK_BOOL, run_where, 0, chooses_known);
+  add_elementwise(list, TN_SCHEMA_CLAMP, kReals, run_clamp);
 }
 
 }  // namespace tenon::vulkan

@@ -14,7 +14,7 @@ void run_copy(const tn_call& call, uint32_t) {
 
 void add_copy_kernels(KernelList& list) {
   for (const auto schema : {TN_SCHEMA_CLONE, TN_SCHEMA_CONTIGUOUS})
-    list.add({.schema = schema, .dtypes = kAll, .run = run_copy, .flags = kElementwiseFlags});
+    add_elementwise(list, schema, kAll, run_copy);
 }
 
 }  // namespace tenon::vulkan

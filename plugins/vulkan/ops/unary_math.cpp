@@ -20,11 +20,7 @@ void add_unary_math_kernels(KernelList& list) {
         TN_SCHEMA_ASIN,  TN_SCHEMA_ACOS,  TN_SCHEMA_ATAN,  TN_SCHEMA_SINH,      TN_SCHEMA_COSH,
         TN_SCHEMA_TANH,  TN_SCHEMA_ASINH, TN_SCHEMA_ACOSH, TN_SCHEMA_ATANH,     TN_SCHEMA_ERF,
         TN_SCHEMA_ERFC,  TN_SCHEMA_SQRT,  TN_SCHEMA_RSQRT, TN_SCHEMA_RECIPROCAL})
-    list.add({.schema = schema,
-              .dtypes = kFloats | kDouble,
-              .run = run_unary_math,
-              .code = code++,
-              .flags = kElementwiseFlags});
+    add_elementwise(list, schema, kFloats | kDouble, run_unary_math, code++);
 }
 
 }  // namespace tenon::vulkan
