@@ -1,47 +1,15 @@
 #include "threads.hpp"
 
-#include <omp.h>
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
 
-// ThreadSanitizer does not see into libgomp: it is told what the start and the end of a loop order, and then finds races of
-// the bodies. What the compiler makes of a loop reads the caller's frame before it can say so, and stays unseen.
-#ifdef __SANITIZE_THREAD__
-#include <sanitizer/tsan_interface.h>
-#define TENON_HAS_LOOP __attribute__((no_sanitize("thread")))
-#define TENON_RELEASE(address) __tsan_release(address)
-#define TENON_ACQUIRE(address) __tsan_acquire(address)
-#else
-#define TENON_HAS_LOOP
-#define TENON_RELEASE(address)
-#define TENON_ACQUIRE(address)
-#endif
+#include "../common/team.hpp"
 
 namespace tenon::cpu {
 
 namespace {
-// One parallel loop at a time: host threads that compute at once run serially rather than fight for
-// the cores.
-std::atomic<bool> g_busy{false};
-
-class Team {
- public:
-  Team()
-      : owner_(omp_get_max_threads() > 1 && !omp_in_parallel() &&
-               !g_busy.exchange(true, std::memory_order_acquire)) {}
-  ~Team() {
-    if (owner_) g_busy.store(false, std::memory_order_release);
-  }
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
-  explicit operator bool() const { return owner_; }
-
- private:
-  bool owner_;
-};
+// What the compiler makes of a loop reads the caller's frame before it can tell ThreadSanitizer, and stays unseen.
 
 // A team's work: what its start and end order, and its first exception, for the thread that called.
 class Loop {
@@ -72,21 +40,13 @@ class Loop {
 };
 }  // namespace
 
-int max_threads() { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
-
-void survive_fork() {
-  // libgomp would wait for ever for the team of its parent.
-  static const int once = ::pthread_atfork(nullptr, nullptr, [] {
-    omp_set_num_threads(1);
-    g_busy.store(false);
-  });
-  static_cast<void>(once);
-}
+int max_threads() { return host::max_threads(); }
+void survive_fork() { host::survive_fork(); }
 
 namespace detail {
 
 TENON_HAS_LOOP void parallel_ranges(int64_t n, int64_t grain, void* context, RangeFn body) {
-  Team team;
+  const host::Team team;
   if (!team) return body(context, 0, n);
   const int64_t pieces =
       std::min<int64_t>(omp_get_max_threads(), (n + grain - 1) / std::max<int64_t>(grain, 1));
@@ -109,7 +69,7 @@ TENON_HAS_LOOP void parallel_ranges(int64_t n, int64_t grain, void* context, Ran
 }
 
 TENON_HAS_LOOP void parallel_items(int64_t n, void* context, RangeFn body) {
-  Team team;
+  const host::Team team;
   if (!team || n < 2) {
     for (int64_t i = 0; i < n; ++i) body(context, i, i + 1);
     return;
