@@ -76,13 +76,23 @@ void Backend::info(uint32_t index, tn_device_info* out) {
   }
 }
 
+Device* Backend::opened(uint32_t index) {
+  const std::lock_guard lock(mutex_);
+  return index < devices_.size() ? devices_[index].get() : nullptr;
+}
+
 void Backend::synchronize(uint32_t index) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (index < devices_.size() && devices_[index] == nullptr)
-      return;  // nothing was ever asked of it
-  }
-  device(index).synchronize();
+  if (index >= instance_->devices().size()) device(index);  // says so
+  if (Device* on = opened(index)) on->synchronize();
+}
+
+void Backend::synchronize_all() {
+  for (uint32_t i = 0; i < instance_->devices().size(); ++i) synchronize(i);
+}
+
+void Backend::flush_all() {
+  for (uint32_t i = 0; i < instance_->devices().size(); ++i)
+    if (Device* on = opened(i)) on->flush();
 }
 
 // ---- Memory -------------------------------------------------------------------------------------------------------------
@@ -108,6 +118,7 @@ Stream& Backend::own_stream(uint32_t index) {
 template <class Fn>
 void Backend::on_stream(uint32_t index, void* stream, Fn&& record) {
   if (stream != nullptr) {
+    static_cast<StreamPair*>(stream)->take_turns();
     record(stream_of(stream));
     return;
   }
@@ -145,13 +156,29 @@ void Backend::fill(uint32_t index, void* stream, void* buffer, uint64_t offset, 
 
 // ---- Streams and events -------------------------------------------------------------------------------------------------
 
-void Backend::stream_create(uint32_t index, void** stream) {
-  *stream = new std::shared_ptr<Stream>(Stream::create(device(index)));
+void StreamPair::take_turns() {
+  if (streams[1] == nullptr) return;
+  const std::shared_ptr<Stream>& before = streams[turn];
+  streams[1 - turn]->wait_for(before, before->mark(VK_NULL_HANDLE));
+  turn = 1 - turn;
 }
 
-void Backend::stream_destroy(void* stream) { delete static_cast<std::shared_ptr<Stream>*>(stream); }
+void Backend::stream_create(uint32_t index, void** stream) {
+  auto made = std::make_unique<StreamPair>();
+  for (uint32_t i = 0; i < (options_.two_streams ? 2 : 1); ++i)
+    made->streams[i] = Stream::create(device(index));
+  *stream = made.release();
+}
 
-void Backend::stream_synchronize(void* stream) { stream_of(stream).synchronize(); }
+void Backend::stream_destroy(void* stream) { delete static_cast<StreamPair*>(stream); }
+
+void Backend::stream_synchronize(void* stream) {
+  const auto& streams = static_cast<StreamPair*>(stream)->streams;
+  for (const auto& one : streams)
+    if (one != nullptr) one->finish();
+  for (const auto& one : streams)
+    if (one != nullptr) one->report();
+}
 
 void Backend::event_create(uint32_t index, void** event) {
   auto made = std::make_unique<Event>();
@@ -177,10 +204,12 @@ void Backend::event_destroy(void* handle) {
 
 void Backend::event_record(void* handle, void* stream) {
   Event& event = *static_cast<Event*>(handle);
-  const std::shared_ptr<Stream>& on = *static_cast<std::shared_ptr<Stream>*>(stream);
+  const StreamPair& pair = *static_cast<StreamPair*>(stream);
   const std::lock_guard lock(event.mutex);
-  event.value = on->mark(event.clock);
-  event.stream = on;
+  event.value = pair.now().mark(event.clock);
+  event.stream = pair.streams[pair.turn];
+  event.twin = pair.streams[1 - pair.turn];
+  if (event.twin != nullptr) event.twin_value = event.twin->mark(VK_NULL_HANDLE);
 }
 
 void Backend::event_wait(void* handle, void* stream) {
@@ -202,11 +231,14 @@ void Backend::event_synchronize(void* handle) {
   Event& event = *static_cast<Event*>(handle);
   std::unique_lock lock(event.mutex);
   const auto stream = event.stream;
-  const uint64_t value = event.value;
+  const auto twin = event.twin;
+  const uint64_t value = event.value, twin_value = event.twin_value;
   lock.unlock();
   if (stream == nullptr) return;
   stream->wait(value);
+  if (twin != nullptr) twin->wait(twin_value);
   stream->report();
+  if (twin != nullptr) twin->report();
 }
 
 void Backend::event_elapsed(void* start, void* end, double* seconds) {

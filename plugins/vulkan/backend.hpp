@@ -1,6 +1,7 @@
 // The device type "vulkan" as the core sees it: sdk/include/tenon/device_type.hpp makes tables of these members.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -17,8 +18,20 @@ struct Event {
   std::mutex mutex;
   std::shared_ptr<Stream> stream;  // that recorded it last; empty: never recorded
   uint64_t value = 0;
+  std::shared_ptr<Stream> twin;  // of two streams, the one whose turn it was not
+  uint64_t twin_value = 0;
   VkQueryPool clock = VK_NULL_HANDLE;
 };
+
+// What a stream handle of the core holds; a stream may outlive it while events refer to it.
+struct StreamPair {
+  std::shared_ptr<Stream> streams[2];  // the second: with TENON_VULKAN_STREAMS=2 only
+  std::atomic<uint32_t> turn{0};
+  Stream& now() const { return *streams[turn]; }
+  // What comes next goes to the other stream, behind all that is recorded. [stream-ordered]
+  void take_turns();
+};
+inline Stream& stream_of(void* handle) { return static_cast<StreamPair*>(handle)->now(); }
 
 class Backend {
  public:
@@ -33,6 +46,8 @@ class Backend {
   void count(uint32_t* count, tn_str* reason);
   void info(uint32_t index, tn_device_info* out);
   void synchronize(uint32_t index);
+  void synchronize_all();
+  void flush_all();
 
   void allocate(uint32_t index, uint64_t bytes, void** buffer, void** address);
   void free(uint32_t index, void* buffer);
@@ -57,6 +72,7 @@ class Backend {
   void event_elapsed(void* start, void* end, double* seconds);
 
  private:
+  Device* opened(uint32_t index);  // NULL where nothing was ever asked of it
   // A call without a stream is done when it returns: it goes through this one.
   Stream& own_stream(uint32_t index);
   template <class Fn>
@@ -70,8 +86,5 @@ class Backend {
 };
 
 Backend& backend();
-
-// What a stream handle of the core holds: streams may outlive it while events refer to them.
-inline Stream& stream_of(void* handle) { return **static_cast<std::shared_ptr<Stream>*>(handle); }
 
 }  // namespace tenon::vulkan

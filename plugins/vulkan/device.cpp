@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "profile.hpp"
 #include "stream.hpp"
 
 namespace tenon::vulkan {
@@ -136,7 +137,11 @@ void Device::wait(VkSemaphore timeline, uint64_t value, const std::string& work)
   info.semaphoreCount = 1;
   info.pSemaphores = &timeline;
   info.pValues = &value;
+  const double begin = profile().on() ? host_seconds() : 0;
   const VkResult result = vk_.vkWaitSemaphores(handle_, &info, options_.timeout_ns);
+  if (profile().on())
+    profile().add(Profile::label(), TN_PROFILER_WAITED, physical_.index, "wait", begin,
+                  host_seconds());
   if (result == VK_TIMEOUT)
     lose("did not finish within " + std::to_string(options_.timeout_ns / 1'000'000'000) +
              " s (TENON_VULKAN_TIMEOUT)",
@@ -195,14 +200,20 @@ void Device::remove(Stream* stream) {
   streams_.erase(stream);
 }
 
-void Device::synchronize() {
+std::vector<std::shared_ptr<Stream>> Device::streams() {
   std::vector<std::shared_ptr<Stream>> all;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [pointer, weak] : streams_)
-      if (auto stream = weak.lock()) all.push_back(std::move(stream));
-  }
-  for (const auto& stream : all) stream->synchronize();
+  const std::lock_guard lock(mutex_);
+  for (const auto& [pointer, weak] : streams_)
+    if (auto stream = weak.lock()) all.push_back(std::move(stream));
+  return all;
+}
+
+void Device::flush() {
+  for (const auto& stream : streams()) stream->flush();
+}
+
+void Device::synchronize() {
+  for (const auto& stream : streams()) stream->synchronize();
   check_alive();
 }
 

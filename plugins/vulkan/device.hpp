@@ -65,7 +65,8 @@ class Device {
 
   void add(const std::shared_ptr<Stream>& stream);
   void remove(Stream* stream);
-  // Waits for all streams. [thread-safe]
+  // Submits what all streams have recorded; waits for all of them. [thread-safe]
+  void flush();
   void synchronize();
 
   // Throws TN_DEVICE_LOST where the device has stopped working.
@@ -77,6 +78,7 @@ class Device {
 
  private:
   void create();
+  std::vector<std::shared_ptr<Stream>> streams();
   [[noreturn]] void lose(std::string_view why, const std::string& work);
 
   static constexpr uint32_t kMaxQueues = 4;

@@ -192,6 +192,7 @@ void Instance::enumerate() {
     device.handle = handle;
     const std::string lacking = examine(device);
     if (lacking.empty()) {
+      device.index = static_cast<uint32_t>(devices_.size());
       devices_.push_back(std::move(device));
     } else {
       if (!reason_.empty()) reason_ += "; ";

@@ -13,6 +13,7 @@ namespace tenon::vulkan {
 // What a physical device is and can do, as far as this plugin asks.
 struct Physical {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
+  uint32_t index = 0;  // among the devices of the plugin
   VkPhysicalDeviceProperties properties{};
   VkPhysicalDeviceMemoryProperties memory{};
   uint8_t pipeline_cache_id[VK_UUID_SIZE]{};

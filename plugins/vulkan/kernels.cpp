@@ -1,5 +1,7 @@
 #include "kernels.hpp"
 
+#include "profile.hpp"
+
 namespace tenon::vulkan {
 namespace {
 
@@ -40,7 +42,11 @@ tn_status* supports(void* self, const tn_call* call, uint32_t* yes) {
 }
 
 tn_status* run(void* self, void*, const tn_call* call) {
-  return sdk::guard([&] { spec_of(self).run(*call, spec_of(self).code); });
+  return sdk::guard([&] {
+    const Labelled here(spec_of(self).schema);
+    static_cast<StreamPair*>(call->stream)->take_turns();
+    spec_of(self).run(*call, spec_of(self).code);
+  });
 }
 
 uint64_t scratch(void* self, const tn_call* call, void*) {

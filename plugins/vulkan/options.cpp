@@ -63,6 +63,10 @@ Options read_options() {
   Options options;
   options.descriptors = flag("TENON_VULKAN_DESCRIPTORS");
   options.robust = flag("TENON_VULKAN_ROBUST");
+  if (const std::string n = variable("TENON_VULKAN_STREAMS"); n == "2")
+    options.two_streams = true;
+  else if (!n.empty() && n != "1")
+    sdk::fail(TN_INVALID_ARGUMENT, "[vulkan] TENON_VULKAN_STREAMS is '", n, "'; set it to 1 or 2");
   options.validation = variable("TENON_VULKAN_VALIDATION");
   if (const std::string& v = options.validation;
       !v.empty() && v != "core" && v != "sync" && v != "gpu")

@@ -16,6 +16,8 @@ struct Options {
   bool descriptors =
       false;            // TENON_VULKAN_DESCRIPTORS=1: bind buffers even where they have addresses
   bool robust = false;  // TENON_VULKAN_ROBUST=1: bounds of bound buffers are checked by the device
+  // TENON_VULKAN_STREAMS=2: calls take turns on two streams, each waiting for the one before; for tests
+  bool two_streams = false;
   std::string
       validation;  // TENON_VULKAN_VALIDATION=core|sync|gpu: the Khronos layer, messages are errors in the log
   std::string cache;  // TENON_VULKAN_CACHE: folder of pipeline caches; empty: none is kept

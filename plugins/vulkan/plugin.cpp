@@ -1,6 +1,7 @@
 // The plugin's entry. A Vulkan loader is asked for when the plugin starts; without one it has no devices and says why.
 #include "backend.hpp"
 #include "kernels.hpp"
+#include "profile.hpp"
 #include "tenon/device_type.hpp"
 
 namespace tenon::vulkan {
@@ -18,17 +19,15 @@ tn_status* start(const tn_host* from, void* token, tn_str directory, void** stat
 }
 
 tn_status* quiesce(void*) {
-  return sdk::guard([] {
-    uint32_t count = 0;
-    tn_str reason{};
-    backend().count(&count, &reason);
-    for (uint32_t i = 0; i < count; ++i) backend().synchronize(i);
-  });
+  return sdk::guard([] { backend().synchronize_all(); });
 }
 
 void stop(void*) { backend().stop(); }
 
-const void* no_interface(void*, tn_str, uint32_t) { return nullptr; }
+const void* get_interface(void*, tn_str name, uint32_t revision) {
+  const bool profiler = sdk::view_of(name) == TN_PROFILER_NAME && revision == TN_PROFILER_REVISION;
+  return profiler ? &profiler_table() : nullptr;
+}
 
 }  // namespace
 }  // namespace tenon::vulkan
@@ -44,7 +43,7 @@ extern "C" TN_EXPORT tn_status* tn_plugin_query(uint32_t, uint32_t, const tn_plu
                                    start,
                                    quiesce,
                                    stop,
-                                   no_interface};
+                                   get_interface};
   *out = &plugin;
   return nullptr;
 }

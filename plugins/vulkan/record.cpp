@@ -157,7 +157,7 @@ void Stream::dispatch(const Dispatch& dispatch) {
   bound_ = pipeline;
   bind(dispatch, local, note);
   vk.vkCmdDispatch(batch.commands, dispatch.groups[0], dispatch.groups[1], dispatch.groups[2]);
-  recorded(dispatch.key.shader);
+  recorded(dispatch.key.shader, dispatch.key.shader->name);
 }
 
 void Stream::copy_in(const void* from, const Buffer& to, VkDeviceSize offset, VkDeviceSize bytes) {
@@ -172,7 +172,7 @@ void Stream::copy_in(const void* from, const Buffer& to, VkDeviceSize offset, Vk
     use(&written, 1);
     const VkBufferCopy copy{uploads_.buffer().offset + place, begin, piece};
     device_.vk().vkCmdCopyBuffer(batch.commands, uploads_.buffer().handle(), to.handle(), 1, &copy);
-    recorded(nullptr);
+    recorded(nullptr, "copy in");
     done += piece;
   }
 }
@@ -190,7 +190,7 @@ void Stream::copy_out(const Buffer& from, VkDeviceSize offset, void* to, VkDevic
     device_.vk().vkCmdCopyBuffer(batch.commands, from.handle(), read_backs_.buffer().handle(), 1,
                                  &copy);
     batch.read_backs.push_back({static_cast<char*>(to) + done, read_backs_.at(place), piece});
-    recorded(nullptr);
+    recorded(nullptr, "copy out");
     done += piece;
   }
 }
@@ -221,7 +221,7 @@ void Stream::copy_within(const Buffer& from, VkDeviceSize from_offset, const Buf
   } else {
     copy(from, from_offset, to, to_offset);
   }
-  recorded(nullptr);
+  recorded(nullptr, "copy");
 }
 
 void Stream::fill_words(const Buffer& to, VkDeviceSize offset, VkDeviceSize bytes,
@@ -233,7 +233,7 @@ void Stream::fill_words(const Buffer& to, VkDeviceSize offset, VkDeviceSize byte
   const Use written{to.block, begin, begin + bytes, true};
   use(&written, 1);
   device_.vk().vkCmdFillBuffer(batch.commands, to.handle(), begin, bytes, pattern);
-  recorded(nullptr);
+  recorded(nullptr, "fill");
 }
 
 }  // namespace tenon::vulkan

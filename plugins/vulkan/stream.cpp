@@ -46,7 +46,9 @@ Stream::~Stream() {
   for (Batch& batch : running_) {
     for (Buffer* buffer : batch.kept) device_.memory().free(buffer);
     if (batch.sets != VK_NULL_HANDLE) free_sets_.push_back(batch.sets);
+    if (batch.clocks != VK_NULL_HANDLE) free_clocks_.push_back(batch.clocks);
   }
+  for (VkQueryPool clocks : free_clocks_) vk.vkDestroyQueryPool(device_.handle(), clocks, nullptr);
   for (VkDescriptorPool sets : free_sets_)
     vk.vkDestroyDescriptorPool(device_.handle(), sets, nullptr);
   lane_.value = submitted_;
@@ -91,6 +93,22 @@ VkDescriptorPool Stream::new_sets() {
   return made;
 }
 
+VkQueryPool Stream::new_clocks() {
+  if (!free_clocks_.empty()) {
+    const VkQueryPool reused = free_clocks_.back();
+    free_clocks_.pop_back();
+    return reused;
+  }
+  VkQueryPoolCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
+  info.queryType = VK_QUERY_TYPE_TIMESTAMP;
+  info.queryCount = kMostOps + 1;
+  VkQueryPool made = VK_NULL_HANDLE;
+  device_.check(device_.vk().vkCreateQueryPool(device_.handle(), &info, nullptr, &made),
+                "creating clocks");
+  return made;
+}
+
 Stream::Batch& Stream::open() {
   if (is_open_) return current_;
   device_.check_alive();
@@ -111,6 +129,12 @@ Stream::Batch& Stream::open() {
   }
   bound_ = VK_NULL_HANDLE;
   is_open_ = true;
+  if (profile().on() && device_.physical().timestamp_mask != 0) {
+    current_.clocks = new_clocks();
+    device_.vk().vkCmdResetQueryPool(current_.commands, current_.clocks, 0, kMostOps + 1);
+    device_.vk().vkCmdWriteTimestamp(current_.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
+                                     current_.clocks, 0);
+  }
   return current_;
 }
 
@@ -182,11 +206,38 @@ void Stream::read_note(const Note& note) {
 void Stream::retire(Batch& batch) {
   for (const ReadBack& read : batch.read_backs) std::memcpy(read.to, read.from, read.bytes);
   for (const Note& note : batch.notes) read_note(note);
+  if (batch.clocks != VK_NULL_HANDLE) read_clocks(batch);
   for (Buffer* buffer : batch.kept) device_.memory().free(buffer);
   uploads_.release(batch.upload_end);
   read_backs_.release(batch.read_back_end);
   lane_.commands.push_back(batch.commands);
   if (batch.sets != VK_NULL_HANDLE) free_sets_.push_back(batch.sets);
+}
+
+// A call is told to last from the end of those before it to its own: what overlaps is counted once.
+void Stream::stamp(const char* what) {
+  if (current_.clocks == VK_NULL_HANDLE) return;
+  current_.stamps.emplace_back(Profile::label(), what);
+  device_.vk().vkCmdWriteTimestamp(current_.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
+                                   current_.clocks, static_cast<uint32_t>(current_.stamps.size()));
+}
+
+void Stream::read_clocks(const Batch& batch) {
+  free_clocks_.push_back(batch.clocks);
+  uint64_t ticks[kMostOps + 1];
+  const auto count = static_cast<uint32_t>(batch.stamps.size() + 1);
+  if (device_.vk().vkGetQueryPoolResults(device_.handle(), batch.clocks, 0, count, sizeof ticks,
+                                         ticks, sizeof *ticks,
+                                         VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
+    return;
+  const Physical& p = device_.physical();
+  const auto seconds = [&](uint64_t at) {
+    return static_cast<double>(at & p.timestamp_mask) *
+           static_cast<double>(p.properties.limits.timestampPeriod) * 1e-9;
+  };
+  for (uint32_t i = 0; i + 1 < count; ++i)
+    profile().add(batch.stamps[i].first, TN_PROFILER_RAN, p.index, batch.stamps[i].second,
+                  seconds(ticks[i]), seconds(ticks[i + 1]));
 }
 
 void Stream::reap(uint64_t value) {
@@ -205,7 +256,8 @@ void Stream::wait_oldest() {
   reap(value);
 }
 
-void Stream::recorded(const Shader* shader) {
+void Stream::recorded(const Shader* shader, const char* what) {
+  stamp(what);
   if (shader != nullptr) current_.last = shader;
   const uint32_t ops = ++current_.ops;
   if (ops >= kMostOps) {
@@ -265,7 +317,7 @@ void Stream::wait(uint64_t value) {
   reap(value);
 }
 
-void Stream::synchronize() {
+void Stream::finish() {
   device_.check_alive();
   uint64_t value = 0;
   {
@@ -275,7 +327,6 @@ void Stream::synchronize() {
   }
   wait(value);
   device_.pipelines().save_now_and_then();
-  report();
 }
 
 void Stream::report() {

@@ -11,6 +11,7 @@
 #include "device.hpp"
 #include "memory.hpp"
 #include "pipelines.hpp"
+#include "profile.hpp"
 #include "ring.hpp"
 
 namespace tenon::vulkan {
@@ -76,9 +77,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Whether the value was reached; waits for it. [thread-safe]
   bool reached(uint64_t value);
   void wait(uint64_t value);
+  void finish();  // waits for everything recorded so far
   // Throws TN_OUT_OF_RANGE, once, where a shader met an index out of range.
-  void synchronize();
   void report();
+  void synchronize() {
+    finish();
+    report();
+  }
 
  private:
   struct ReadBack {
@@ -101,6 +106,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
     std::vector<Note> notes;
     std::vector<Buffer*> kept;  // freed when the batch is done
     std::vector<std::pair<std::shared_ptr<Stream>, uint64_t>> waits;
+    // While a profiler listens: a time before the first call and one behind each.
+    VkQueryPool clocks = VK_NULL_HANDLE;
+    std::vector<std::pair<Label, const char*>> stamps;  // whose call it was, and what ran
     const Shader* last = nullptr;
   };
 
@@ -108,7 +116,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Batch& open();
   void use(const Use* uses, uint32_t count);
   void barrier();
-  void recorded(const Shader* shader);
+  void recorded(const Shader* shader, const char* what);
+  void stamp(const char* what);
+  void read_clocks(const Batch& batch);
   void submit();
   void reap(uint64_t value);
   void read_note(const Note& note);
@@ -119,6 +129,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void bind(const Dispatch& dispatch, VkDeviceSize local, VkDeviceSize note);
   VkCommandBuffer new_commands();
   VkDescriptorPool new_sets();
+  VkQueryPool new_clocks();
   std::string work_of(const Batch& batch) const;
 
   Device& device_;
@@ -131,6 +142,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Batch current_;
   std::deque<Batch> running_;
   std::vector<VkDescriptorPool> free_sets_;
+  std::vector<VkQueryPool> free_clocks_;
   std::vector<Use> touched_;  // since the last barrier
   Ring uploads_, read_backs_;
   std::string out_of_range_;  // the first that was noted, until it is reported

@@ -1,13 +1,31 @@
 """with tenon.profiler() as p: what ran, for how long, where, and how much memory it held."""
 import json
 import os
+from collections import namedtuple
 
 from . import _core
+
+
+Span = namedtuple('Span', 'device op what call start end')
+Span.__doc__ = """What a device ran, or a wait of this thread for it: the op whose kernel it is ('' for a copy), the shader or copy,
+the Event it belongs to (None: a call in place, or no op), start and end in ns."""
+
+
+def _libraries():
+    for path in _core._plugins_with_devices():
+        if path.endswith('.json'):
+            with open(path, encoding='utf-8') as file:
+                path = os.path.join(os.path.dirname(path), json.load(file)['library'])
+        yield path
 
 
 class profiler:
     """Records each op that this thread calls, backward included. Ops that an op is made of count for themselves: `self` times
     do not hold those of the calls inside. Read it when the scope has ended.
+
+    Where work is asynchronous, host times are those of enqueueing. Backends that tell (Vulkan; those loaded when the scope
+    begins) add `spans`, when the device ran each call, and `waits`, when this thread stood still for a device. The end of the
+    scope waits for these devices.
 
     >>> with tenon.profiler() as p:
     ...     y = tenon.ones(3) + 1
@@ -17,19 +35,22 @@ class profiler:
 
     def __init__(self):
         self._listener = _core._Profiler()
-        self._events = None
+        self._events = self._spans = self._waits = None
 
     def __enter__(self):
-        self._listener.start()
+        self._listener.start(list(_libraries()))
         return self
 
     def __exit__(self, *_):
+        self._events = self._spans = self._waits = None
         self._listener.stop()
-        self._events = None
 
     @property
     def events(self):
         """Calls in the order of their starts, as Event."""
+        return self._read()._events
+
+    def _read(self):
         if self._events is None:
             self._events = [Event(*entry) for entry in self._listener.events()]
             open_calls = []
@@ -39,22 +60,55 @@ class profiler:
                 if open_calls:
                     open_calls[-1].inside += event.duration
                 open_calls.append(event)
-        return self._events
+            self._read_spans()
+        return self
+
+    def _read_spans(self):
+        self._spans, self._waits = [], []
+        for device, op, what, call, start, end, waited in self._listener.spans():
+            call = self._events[call] if call >= 0 else None
+            span = Span(device, op, what, call, round(start * 1e9), round(end * 1e9))
+            if waited:
+                self._waits.append(span)
+                continue
+            self._spans.append(span)
+            if call is not None:
+                call.device += span.end - span.start
+
+    @property
+    def spans(self):
+        """What devices ran, as Span; times are of their clocks."""
+        return self._read()._spans
+
+    @property
+    def waits(self):
+        """When this thread waited for a device, as Span; times as those of events."""
+        return self._read()._waits
 
     def table(self, limit=20):
-        """Ops by the time they took themselves, as text."""
+        """Ops by the time they took themselves, on the device where one tells, as text."""
         rows = {}
         for event in self.events:
-            row = rows.setdefault((event.op, event.provider), [0, 0, 0])
+            row = rows.setdefault((event.op, event.provider), [0, 0, 0, 0])
             row[0] += 1
             row[1] += event.duration - event.inside
             row[2] += event.duration
-        total = sum(row[1] for row in rows.values()) or 1
-        lines = [f'{"op":24} {"by":16} {"calls":>8} {"self ms":>10} {"total ms":>10} {"share":>7}']
-        for (op, provider), (calls, own, whole) in sorted(rows.items(), key=lambda item: -item[1][1])[:limit]:
-            lines.append(f'{op:24} {provider:16} {calls:8} {own / 1e6:10.3f} {whole / 1e6:10.3f} {100 * own / total:6.1f}%')
+            row[3] += event.device
+        for span in self.spans:
+            if span.call is None:  # enqueued by no call that was seen: in place, or a copy
+                rows.setdefault((span.op or span.what, span.device.split(':')[0]), [0, 0, 0, 0])[3] += span.end - span.start
+        by = 3 if self.spans else 1
+        total = sum(row[by] for row in rows.values()) or 1
+        device = f'{"device ms":>10} ' if self.spans else ''
+        lines = [f'{"op":24} {"by":16} {"calls":>8} {"self ms":>10} {"total ms":>10} {device}{"share":>7}']
+        for (op, provider), row in sorted(rows.items(), key=lambda item: (-item[1][by], -item[1][1]))[:limit]:
+            times = ' '.join(f'{ns / 1e6:10.3f}' for ns in row[1:3 + bool(device)])
+            lines.append(f'{op:24} {provider:16} {row[0]:8} {times} {100 * row[by] / total:6.1f}%')
         if len(rows) > limit:
             lines.append(f'… and {len(rows) - limit} more')
+        if self.waits:
+            waited = sum(span.end - span.start for span in self.waits)
+            lines.append(f'waited for a device {len(self.waits)} times, {waited / 1e6:.3f} ms')
         return '\n'.join(lines)
 
     def memory(self):
@@ -63,13 +117,22 @@ class profiler:
         return [((event.end - first) / 1e9, event.used) for event in sorted(self.events, key=lambda event: event.end)]
 
     def export_chrome_trace(self, path):
-        """Writes a file for chrome://tracing or Perfetto: calls, and the memory in use."""
+        """Writes a file for chrome://tracing or Perfetto: calls, the memory in use, and a row for each device that tells. Its
+        clock is another: its row begins where no span comes before its call."""
         process = os.getpid()
         trace = []
         for event in self.events:
             trace.append({'name': event.op, 'cat': event.provider or 'core', 'ph': 'X', 'pid': process, 'tid': 1,
                           'ts': event.start / 1e3, 'dur': event.duration / 1e3, 'args': {'operands': event.operands}})
             trace.append({'name': 'memory', 'ph': 'C', 'pid': process, 'ts': event.end / 1e3, 'args': {'bytes': event.used}})
+        for row, device in enumerate(sorted({span.device for span in self.spans}), 2):
+            spans = [span for span in self.spans if span.device == device]
+            shift = max((span.call.start - span.start for span in spans if span.call), default=0)
+            trace.append({'name': 'thread_name', 'ph': 'M', 'pid': process, 'tid': row, 'ts': 1, 'args': {'name': device}})
+            for span in spans:
+                trace.append({'name': span.op or span.what, 'cat': device, 'ph': 'X', 'pid': process, 'tid': row,
+                              'ts': (span.start + shift) / 1e3, 'dur': (span.end - span.start) / 1e3,
+                              'args': {'what': span.what}})
         with open(path, 'w', encoding='utf-8') as file:
             json.dump({'traceEvents': trace, 'displayTimeUnit': 'ns'}, file)
 
@@ -78,12 +141,12 @@ class profiler:
 
 
 class Event:
-    """One call: op, provider, operands, start and end in ns, depth, bytes in use behind it."""
-    __slots__ = ('op', 'provider', 'operands', 'start', 'end', 'depth', 'used', 'inside')
+    """One call: op, provider, operands, start and end in ns, depth, bytes in use behind it, ns on a device that tells."""
+    __slots__ = ('op', 'provider', 'operands', 'start', 'end', 'depth', 'used', 'inside', 'device')
 
     def __init__(self, op, provider, operands, start, end, depth, used):
         self.op, self.provider, self.operands, self.start, self.end = op, provider, operands, start, end
-        self.depth, self.used, self.inside = depth, used, 0
+        self.depth, self.used, self.inside, self.device = depth, used, 0, 0
 
     @property
     def duration(self):

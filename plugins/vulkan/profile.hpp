@@ -1,0 +1,67 @@
+// What a profiler hears (tenon/ext/draft/profiler.h): the device's time of each call, and waits of the host. While nobody listens it
+// costs a look at one number for each call.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "tenon/ext/draft/profiler.h"
+
+namespace tenon::vulkan {
+
+// Whose work a thread enqueues.
+struct Label {
+  uint32_t session = 0;  // 0: nobody listens to this thread
+  uint64_t tag = 0;
+  std::string_view op;  // static storage
+};
+
+class Profile {
+ public:
+  // Whether anybody listens, to whatever thread.
+  bool on() const { return listeners_.load(std::memory_order_relaxed) != 0; }
+  static Label& label();  // of this thread
+
+  void start();  // throws sdk::Error
+  void stop(void (*tell)(void* ctx, const tn_profiler_span* span), void* ctx);
+  void add(const Label& label, uint32_t kind, uint32_t device, std::string_view what, double start,
+           double end);
+
+ private:
+  std::atomic<uint32_t> listeners_{0};
+  std::mutex mutex_;
+  uint32_t last_session_ = 0;
+  std::map<uint32_t, std::vector<tn_profiler_span>> heard_;
+};
+
+Profile& profile();
+const tn_profiler& profiler_table();
+
+// Within it, what the thread enqueues belongs to an op. `schema` has static storage.
+class Labelled {
+ public:
+  explicit Labelled(std::string_view schema) {
+    if (!profile().on()) return;
+    before_ = Profile::label().op;
+    Profile::label().op = schema.substr(0, schema.find('('));
+    set_ = true;
+  }
+  ~Labelled() {
+    if (set_) Profile::label().op = before_;
+  }
+  Labelled(const Labelled&) = delete;
+  Labelled& operator=(const Labelled&) = delete;
+
+ private:
+  std::string_view before_;
+  bool set_ = false;
+};
+
+// Now, in seconds of the clock that waits are told in.
+double host_seconds();
+
+}  // namespace tenon::vulkan
