@@ -108,6 +108,14 @@ void Backend::free(uint32_t index, void* buffer) {
   device(index).memory().free(static_cast<Buffer*>(buffer));
 }
 
+void Backend::host_allocate(uint32_t index, uint64_t bytes, void** address) {
+  Device& on = device(index);
+  on.check_alive();
+  *address = on.pinned().allocate(bytes);
+}
+
+void Backend::host_free(uint32_t index, void* address) { device(index).pinned().free(address); }
+
 Stream& Backend::own_stream(uint32_t index) {
   Device& on = device(index);
   const std::lock_guard lock(mutex_);

@@ -51,6 +51,8 @@ class Backend {
 
   void allocate(uint32_t index, uint64_t bytes, void** buffer, void** address);
   void free(uint32_t index, void* buffer);
+  void host_allocate(uint32_t index, uint64_t bytes, void** address);
+  void host_free(uint32_t index, void* address);
   void copy_in(uint32_t index, void* stream, const void* from, void* buffer, uint64_t offset,
                uint64_t bytes);
   void copy_out(uint32_t index, void* stream, void* buffer, uint64_t offset, void* to,

@@ -18,6 +18,7 @@ Device::Device(const Physical& physical, const Options& options)
   memory_ = std::make_unique<Heap>(*this, kDeviceMemory);
   uploads_ = std::make_unique<Heap>(*this, kUploadMemory);
   read_backs_ = std::make_unique<Heap>(*this, kReadBackMemory);
+  pinned_ = std::make_unique<Pinned>(*read_backs_);
   pipelines_ = std::make_unique<Pipelines>(*this);
 }
 
@@ -74,6 +75,7 @@ Device::~Device() {
       vk_.vkDestroySemaphore(handle_, lane.timeline, nullptr);
     }
   pipelines_.reset();
+  pinned_.reset();
   read_backs_.reset();
   uploads_.reset();
   memory_.reset();

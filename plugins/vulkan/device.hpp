@@ -11,6 +11,7 @@
 #include "instance.hpp"
 #include "memory.hpp"
 #include "options.hpp"
+#include "pinned.hpp"
 #include "pipelines.hpp"
 
 namespace tenon::vulkan {
@@ -47,6 +48,7 @@ class Device {
   Heap& memory() { return *memory_; }
   Heap& uploads() { return *uploads_; }
   Heap& read_backs() { return *read_backs_; }
+  Pinned& pinned() { return *pinned_; }
   Pipelines& pipelines() { return *pipelines_; }
 
   // Streams share the queues; each keeps one. [thread-safe]
@@ -95,6 +97,7 @@ class Device {
   uint32_t group_size_ = 128;
 
   std::unique_ptr<Heap> memory_, uploads_, read_backs_;
+  std::unique_ptr<Pinned> pinned_;
   std::unique_ptr<Pipelines> pipelines_;
 
   mutable std::mutex mutex_;

@@ -179,6 +179,20 @@ void Stream::copy_in(const void* from, const Buffer& to, VkDeviceSize offset, Vk
 
 void Stream::copy_out(const Buffer& from, VkDeviceSize offset, void* to, VkDeviceSize bytes) {
   const std::lock_guard lock(mutex_);
+  if (const Buffer* pinned = device_.pinned().find(to, bytes); pinned != nullptr && bytes != 0) {
+    Batch& batch = open();
+    const VkDeviceSize begin = from.offset + offset;
+    const VkDeviceSize target =
+        pinned->offset + static_cast<VkDeviceSize>(static_cast<char*>(to) - pinned->mapped());
+    const Use uses[] = {{from.block, begin, begin + bytes, false},
+                        {pinned->block, target, target + bytes, true}};
+    use(uses, 2);
+    const VkBufferCopy copy{begin, target, bytes};
+    device_.vk().vkCmdCopyBuffer(batch.commands, from.handle(), pinned->handle(), 1, &copy);
+    batch.writes_host = true;
+    recorded(nullptr, "copy out");
+    return;
+  }
   for (VkDeviceSize done = 0; done < bytes;) {
     const VkDeviceSize piece = std::min(bytes - done, read_backs_.piece());
     const VkDeviceSize place = read_back_space(piece);

@@ -147,7 +147,7 @@ std::string Stream::work_of(const Batch& batch) const {
 void Stream::submit() {
   if (!is_open_) return;
   const auto& vk = device_.vk();
-  if (!current_.read_backs.empty() || !current_.notes.empty()) {
+  if (!current_.read_backs.empty() || !current_.notes.empty() || current_.writes_host) {
     const VkMemoryBarrier to_host{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr,
                                   VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_WRITE_BIT,
                                   VK_ACCESS_HOST_READ_BIT};

@@ -103,6 +103,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     uint32_t bound = 0;  // sets taken from the pool
     uint64_t upload_end = 0, read_back_end = 0;
     std::vector<ReadBack> read_backs;
+    bool writes_host = false;  // straight into pinned memory
     std::vector<Note> notes;
     std::vector<Buffer*> kept;  // freed when the batch is done
     std::vector<std::pair<std::shared_ptr<Stream>, uint64_t>> waits;

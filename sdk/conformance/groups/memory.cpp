@@ -240,6 +240,30 @@ void check_pinned(const RawDevice& device, uint64_t seed, Sink& sink) {
       type.memory.host_free(type.self, device.index(), address);
       return problem;
     });
+  for (uint64_t bytes : {1u, 4097u, (9u << 20) + 3})
+    run_case(sink, device.id() + "/pinned back " + std::to_string(bytes), [&]() -> std::string {
+      constexpr uint64_t kLead = 5;
+      const RawStream stream(device);
+      const RawBlock block(device, bytes);
+      const Bytes wanted = pattern(bytes, seed);
+      block.write(stream, 0, wanted);
+      void* address = nullptr;
+      call(type.memory.host_allocate, "memory.host_allocate", type.self, device.index(),
+           kLead + 2 * bytes, &address);
+      auto* const there = static_cast<unsigned char*>(address);
+      std::fill_n(there, kLead + 2 * bytes, static_cast<unsigned char>(0x5a));
+      for (const uint64_t at : {kLead, kLead + bytes})  // side by side, one wait for both
+        call(type.memory.copy_out, "memory.copy_out", type.self, device.index(), stream.get(),
+             block.buffer(), uint64_t{0}, static_cast<void*>(there + at), bytes);
+      stream.wait();
+      std::string problem = difference(Bytes(there + kLead, there + kLead + bytes), wanted);
+      if (problem.empty())
+        problem = difference(Bytes(there + kLead + bytes, there + kLead + 2 * bytes), wanted);
+      if (problem.empty() && std::any_of(there, there + kLead, [](auto b) { return b != 0x5a; }))
+        problem = "bytes before the target were written";
+      type.memory.host_free(type.self, device.index(), address);
+      return problem;
+    });
 }
 
 const std::vector<std::pair<std::string, DeviceCase>>& areas() {

@@ -20,9 +20,12 @@ ENVIRONMENT = {
     "sync": {"TENON_VULKAN_VALIDATION": "sync", "TENON_VULKAN_DESCRIPTORS": "1"},
     "gpu": {"TENON_VULKAN_VALIDATION": "gpu"},
 }[VARIANT]
-VALUES = ["add", "where", "sum", "layer_norm", "matmul", "max_pool", "gather", "scatter_add", "sort"]
+VALUES = ["where", "sum", "layer_norm", "matmul", "max_pool", "scatter_add", "sort"]
 GRADIENTS = ["softmax", "gather"]
 GROUPS = ["memory", "streams"]
+if VARIANT == "gpu":  # the layer rewrites every shader, which takes seconds for large ones
+    VALUES = ["where", "scatter_add"]
+    GRADIENTS = ["softmax"]
 
 
 class Variant(unittest.TestCase):
