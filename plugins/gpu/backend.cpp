@@ -1,0 +1,202 @@
+#include "backend.hpp"
+
+#include <cstring>
+#include <memory>
+
+#include "fill.hpp"
+
+namespace tenon::gpu {
+
+Backend& backend() {
+  // Never destroyed: when a process ends, drivers go before their users.
+  static Backend& one = *new Backend;
+  return one;
+}
+
+Stream::Stream(uint32_t device) : device_(device) {
+  rt::use(device);
+  note_ = static_cast<IndexNote*>(rt::host_allocate(sizeof(IndexNote)));
+  *note_ = {};
+  handle_ = rt::stream_create();
+}
+
+Stream::~Stream() {
+  rt::stream_destroy(handle_);
+  rt::host_free(note_);
+}
+
+void Stream::synchronize() {
+  rt::use(device_);
+  rt::synchronize(handle_);
+  report();
+}
+
+void Stream::report() {
+  if (note_->set == 0) return;
+  const IndexNote found = *note_;
+  *note_ = {};
+  sdk::fail(TN_OUT_OF_RANGE, "[", reinterpret_cast<const char*>(found.op), "] index ", found.index,
+            " is out of range for dim ", found.dim, " of size ", found.size);
+}
+
+void Backend::start() {
+  devices_ = rt::devices(reason_);
+  own_.resize(devices_.size());
+}
+
+void Backend::quiesce() {
+  for (uint32_t i = 0; i < devices_.size(); ++i) synchronize(i);
+}
+
+void Backend::stop() {
+  own_.clear();
+  devices_.clear();
+}
+
+void Backend::count(uint32_t* count, tn_str* reason) {
+  *count = static_cast<uint32_t>(devices_.size());
+  *reason = sdk::str_of(reason_);
+}
+
+void Backend::info(uint32_t index, tn_device_info* out) {
+  const rt::Device& device = devices_[index];
+  out->kind = device.kind;
+  out->name = sdk::str_of(device.name);
+  out->pci_id = sdk::str_of(device.pci_id);
+  out->subgroup_size = device.warp_width;
+  out->compute_units = device.compute_units;
+  out->dtypes = TN_MASK_ALL;
+  out->peak_flops = device.peak_flops;
+  rt::use(index);
+  rt::memory_info(&out->memory_free, &out->memory_total);
+}
+
+void Backend::synchronize(uint32_t index) {
+  rt::use(index);
+  rt::synchronize_device();
+}
+
+// ---- Memory -------------------------------------------------------------------------------------------------------------
+
+namespace {
+void* at(void* buffer, uint64_t offset) { return static_cast<char*>(buffer) + offset; }
+}  // namespace
+
+void Backend::allocate(uint32_t index, uint64_t bytes, void** buffer, void** address) {
+  rt::use(index);
+  void* const made = rt::allocate(bytes);
+  if (made == nullptr)
+    sdk::fail(TN_OUT_OF_MEMORY, "[", rt::kName, "] ", devices_[index].name, " has no ", bytes,
+              " bytes left");
+  *buffer = *address = made;
+}
+
+void Backend::free(uint32_t index, void* buffer) {
+  rt::use(index);
+  rt::free(buffer);
+}
+
+void Backend::host_allocate(uint32_t index, uint64_t bytes, void** address) {
+  rt::use(index);
+  *address = rt::host_allocate(bytes);
+}
+
+void Backend::host_free(uint32_t index, void* address) {
+  rt::use(index);
+  rt::host_free(address);
+}
+
+// A call without a stream is done when it returns: it goes through one of the device's own.
+template <class Fn>
+void Backend::on_stream(uint32_t index, void* stream, Fn&& enqueue) {
+  rt::use(index);
+  if (stream != nullptr) return enqueue(*static_cast<Stream*>(stream));
+  const std::lock_guard lock(mutex_);
+  if (own_[index] == nullptr) own_[index] = std::make_unique<Stream>(index);
+  enqueue(*own_[index]);
+  own_[index]->synchronize();
+}
+
+void Backend::copy_in(uint32_t index, void* stream, const void* from, void* buffer, uint64_t offset,
+                      uint64_t bytes) {
+  on_stream(index, stream, [&](Stream& on) {
+    rt::copy_in(at(buffer, offset), from, bytes, on.handle());
+    // Pinned memory is read while the copy runs, and the caller may reuse it at once.
+    if (rt::is_pinned(from)) rt::synchronize(on.handle());
+  });
+}
+
+void Backend::copy_out(uint32_t index, void* stream, void* buffer, uint64_t offset, void* to,
+                       uint64_t bytes) {
+  on_stream(index, stream,
+            [&](Stream& on) { rt::copy_out(to, at(buffer, offset), bytes, on.handle()); });
+}
+
+void Backend::copy_within(uint32_t index, void* stream, void* from, uint64_t from_offset, void* to,
+                          uint64_t to_offset, uint64_t bytes) {
+  char* const source = static_cast<char*>(at(from, from_offset));
+  char* const target = static_cast<char*>(at(to, to_offset));
+  on_stream(index, stream, [&](Stream& on) {
+    if (source + bytes <= target || target + bytes <= source)
+      return rt::copy_within(target, source, bytes, on.handle());
+    if (source == target) return;
+    // What overlaps goes through memory of its own, given back once nothing reads it.
+    const std::unique_ptr<void, decltype(&rt::free)> between(rt::allocate(bytes), &rt::free);
+    if (between == nullptr)
+      sdk::fail(TN_OUT_OF_MEMORY, "[", rt::kName, "] no ", bytes, " bytes to copy what overlaps");
+    rt::copy_within(between.get(), source, bytes, on.handle());
+    rt::copy_within(target, between.get(), bytes, on.handle());
+    rt::synchronize(on.handle());
+  });
+}
+
+void Backend::copy_peer(uint32_t from_index, void* from, uint64_t from_offset, uint32_t to_index,
+                        void* to, uint64_t to_offset, uint64_t bytes, void* stream) {
+  on_stream(from_index, stream, [&](Stream& on) {
+    rt::copy_peer(at(to, to_offset), to_index, at(from, from_offset), from_index, bytes,
+                  on.handle());
+  });
+}
+
+void Backend::fill(uint32_t index, void* stream, void* buffer, uint64_t offset, uint64_t bytes,
+                   const void* pattern, uint32_t pattern_size) {
+  on_stream(index, stream,
+            [&](Stream& on) { gpu::fill(on, at(buffer, offset), bytes, pattern, pattern_size); });
+}
+
+// ---- Streams and events -------------------------------------------------------------------------------------------------
+
+void Backend::stream_create(uint32_t index, void** stream) { *stream = new Stream(index); }
+
+void Backend::stream_destroy(void* stream) { delete static_cast<Stream*>(stream); }
+
+void Backend::stream_synchronize(void* stream) { static_cast<Stream*>(stream)->synchronize(); }
+
+void Backend::event_create(uint32_t index, void** event) {
+  rt::use(index);
+  *event = rt::event_create();
+}
+
+void Backend::event_destroy(void* event) { rt::event_destroy(event); }
+
+void Backend::event_record(void* event, void* stream) {
+  const Stream& on = *static_cast<Stream*>(stream);
+  rt::use(on.device());
+  rt::record(event, on.handle());
+}
+
+void Backend::event_wait(void* event, void* stream) {
+  const Stream& on = *static_cast<Stream*>(stream);
+  rt::use(on.device());
+  rt::wait(on.handle(), event);
+}
+
+void Backend::event_query(void* event, uint32_t* done) { *done = rt::reached(event) ? 1 : 0; }
+
+void Backend::event_synchronize(void* event) { rt::synchronize_event(event); }
+
+void Backend::event_elapsed(void* start, void* end, double* seconds) {
+  *seconds = rt::seconds_between(start, end);
+}
+
+}  // namespace tenon::gpu

@@ -1,0 +1,65 @@
+#include "kernels.hpp"
+
+namespace tenon::gpu {
+namespace {
+
+const KernelSpec& spec_of(void* self) { return *static_cast<const KernelSpec*>(self); }
+
+tn_status* supports(void* self, const tn_call* call, uint32_t* yes) {
+  return sdk::guard([&] { *yes = spec_of(self).supports(*call, spec_of(self).code); });
+}
+
+tn_status* run(void* self, void*, const tn_call* call) {
+  return sdk::guard([&] {
+    rt::use(call->device_index);
+    spec_of(self).run(*call, spec_of(self).code);
+  });
+}
+
+uint64_t scratch(void* self, const tn_call* call, void*) {
+  return spec_of(self).scratch(*call, spec_of(self).code);
+}
+
+}  // namespace
+
+uint32_t size_of(tn_dtype dtype) {
+  static constexpr uint8_t kSizes[TN_DTYPE_COUNT] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+  return dtype < TN_DTYPE_COUNT ? kSizes[dtype] : 0;
+}
+
+tn_dtype bits_of(tn_dtype dtype) {
+  switch (size_of(dtype)) {
+    case 1:
+      return TN_DTYPE_U8;
+    case 2:
+      return TN_DTYPE_U16;
+    case 4:
+      return TN_DTYPE_U32;
+    default:
+      return TN_DTYPE_U64;
+  }
+}
+
+const std::vector<tn_kernel>& all_kernels() {
+  static const KernelList list = [] {
+    KernelList all;
+#define FAMILY(name) add_##name##_kernels(all);
+#include "families.def"
+#undef FAMILY
+    return all;
+  }();
+  static const std::vector<tn_kernel> kernels = [] {
+    std::vector<tn_kernel> made;
+    for (const KernelSpec& spec : list.specs()) {
+      tn_kernel kernel = sdk::make_kernel(spec.schema, spec.dtypes, run, spec.priority, spec.flags);
+      if (spec.supports != nullptr) kernel.supports = supports;
+      if (spec.scratch != nullptr) kernel.scratch_size = scratch;
+      kernel.self = const_cast<KernelSpec*>(&spec);
+      made.push_back(kernel);
+    }
+    return made;
+  }();
+  return kernels;
+}
+
+}  // namespace tenon::gpu

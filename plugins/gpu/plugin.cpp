@@ -1,0 +1,44 @@
+// The entry of a plugin over plugins/gpu. The driver is asked for when it starts; without one it has no devices and says why.
+#include "kernels.hpp"
+#include "tenon/device_type.hpp"
+
+namespace tenon::gpu {
+namespace {
+
+tn_status* start(const tn_host* from, void* token, tn_str directory, void** state) {
+  *state = nullptr;
+  const tn_host* host = sdk::adopt_host(from);
+  return sdk::guard(host, [&] {
+    backend().start();
+    sdk::Registry registry(host, token, sdk::view_of(directory));
+    sdk::register_devices(registry, rt::kName, backend());
+    registry.kernels(rt::kName, all_kernels());
+  });
+}
+
+tn_status* quiesce(void*) {
+  return sdk::guard([] { backend().quiesce(); });
+}
+
+void stop(void*) { backend().stop(); }
+
+const void* no_interface(void*, tn_str, uint32_t) { return nullptr; }
+
+}  // namespace
+}  // namespace tenon::gpu
+
+extern "C" TN_EXPORT tn_status* tn_plugin_query(uint32_t, uint32_t, const tn_plugin** out) {
+  using namespace tenon::gpu;
+  static const tn_plugin plugin = {sizeof(tn_plugin),
+                                   TN_ABI_MAJOR,
+                                   TN_ABI_MINOR,
+                                   0,
+                                   tenon::sdk::str_of(rt::kName),
+                                   tenon::sdk::str_of(TN_VERSION_STRING),
+                                   start,
+                                   quiesce,
+                                   stop,
+                                   no_interface};
+  *out = &plugin;
+  return nullptr;
+}

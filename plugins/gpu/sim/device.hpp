@@ -1,0 +1,242 @@
+// portable.hpp for the host simulator: the same names, with every access through a Ptr checked.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "block.hpp"
+
+#define GPU_FN inline
+#define GPU_DEVICE inline
+#define GPU_KERNEL void
+#define GPU_SHARED(T, name, count)  \
+  static const char name##_tag = 0; \
+  const ::tenon::gpu::Ptr<T> name = ::tenon::gpu::sim::shared<T>(&name##_tag, count)
+#define GPU_DYNAMIC_SHARED(T, name) \
+  const ::tenon::gpu::Ptr<T> name = ::tenon::gpu::sim::dynamic_shared<T>()
+
+namespace tenon::gpu {
+
+template <class T>
+class Ptr;
+
+template <class T>
+class Ref;
+
+// A pointer that knows which elements it may reach: those of the view, or of the array in shared memory.
+template <class T>
+class Ptr {
+ public:
+  using Value = std::remove_const_t<T>;
+  Ptr() = default;
+  Ptr(std::nullptr_t) {}
+  Ptr(T* first, T* begin, T* end, sim::Cell* cells = nullptr)
+      : at_(first), begin_(begin), end_(end), cells_(cells) {}
+  // To const.
+  operator Ptr<const T>() const requires(!std::is_const_v<T>) {
+    return Ptr<const T>(at_, begin_, end_, cells_);
+  }
+
+  explicit operator bool() const { return at_ != nullptr; }
+  bool operator==(std::nullptr_t) const { return at_ == nullptr; }
+  friend Ptr operator+(Ptr p, int64_t by) {
+    p.at_ = reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(p.at_) +
+                                 static_cast<uintptr_t>(by) * sizeof(T));
+    return p;
+  }
+  Ptr& operator+=(int64_t by) { return *this = *this + by; }
+  struct Index {  // carries where the access stands in the source
+    int64_t value;
+    sim::Site site;
+    template <class I>
+    Index(I i, const sim::Site& s = sim::Site::current()) requires(std::is_integral_v<I>)
+        : value(static_cast<int64_t>(i)), site(s) {}
+  };
+  Ref<T> operator[](const Index& i) const;
+  Value read(int64_t i, const sim::Site& site) const {
+    const T* const from = check(i, 1, site);
+    if (cells_ != nullptr) sim::check_read(cells_[from - begin_], site);
+    return *from;
+  }
+  void write(int64_t i, Value value, const sim::Site& site) const {
+    T* const to = check(i, 1, site);
+    if (cells_ != nullptr) sim::check_write(cells_[to - begin_], site);
+    *to = value;
+  }
+  // The element for an atomic operation.
+  T& atomic(const sim::Site& site) const {
+    T* const to = check(0, 1, site);
+    if (cells_ != nullptr) sim::check_atomic(cells_[to - begin_], site);
+    return *to;
+  }
+  // `count` elements from the first, which is aligned to all of them.
+  T* block(uint32_t count, bool write, const sim::Site& site) const {
+    T* const first = check(0, count, site);
+    if (reinterpret_cast<uintptr_t>(first) % (count * sizeof(T)) != 0)
+      sim::fault(sim::FaultKind::kMisaligned, site,
+                 "elements loaded together are not aligned to their size");
+    for (uint32_t k = 0; cells_ != nullptr && k < count; ++k)
+      write ? sim::check_write(cells_[first - begin_ + k], site)
+            : sim::check_read(cells_[first - begin_ + k], site);
+    return first;
+  }
+
+ private:
+  T* check(int64_t i, uint32_t count, const sim::Site& site) const {
+    T* const first = (*this + i).at_;
+    if (reinterpret_cast<uintptr_t>(first) % alignof(T) != 0)
+      sim::fault(sim::FaultKind::kMisaligned, site, "an element is not aligned to its size");
+    if (first < begin_ || first >= end_ || end_ - first < static_cast<int64_t>(count))
+      sim::fault(sim::FaultKind::kOutOfBounds, site,
+                 "element " + std::to_string(first - begin_) + " of an array of " +
+                     std::to_string(end_ - begin_));
+    return first;
+  }
+
+  T* at_ = nullptr;
+  T *begin_ = nullptr, *end_ = nullptr;
+  sim::Cell* cells_ = nullptr;
+};
+
+// An element that is read or written through a Ptr.
+template <class T>
+class Ref {
+ public:
+  using Value = std::remove_const_t<T>;
+  Ref(const Ptr<T>& base, int64_t index, const sim::Site& site)
+      : base_(base), index_(index), site_(site) {}
+  operator Value() const { return base_.read(index_, site_); }
+  const Ref& operator=(Value value) const {
+    base_.write(index_, value, site_);
+    return *this;
+  }
+  const Ref& operator=(const Ref& other) const { return *this = static_cast<Value>(other); }
+  const Ref& operator+=(Value value) const {
+    return *this = static_cast<Value>(Value(*this) + value);
+  }
+  const Ref& operator*=(Value value) const {
+    return *this = static_cast<Value>(Value(*this) * value);
+  }
+  const Ref& operator|=(Value value) const {
+    return *this = static_cast<Value>(Value(*this) | value);
+  }
+
+ private:
+  Ptr<T> base_;
+  int64_t index_;
+  sim::Site site_;
+};
+
+template <class T>
+Ref<T> Ptr<T>::operator[](const Index& i) const {
+  return Ref<T>(*this, i.value, i.site);
+}
+
+namespace sim {
+
+template <class T>
+Ptr<T> shared(const void* tag, uint64_t count) {
+  const SharedMemory made = shared_memory(tag, count, sizeof(T));
+  T* const data = static_cast<T*>(made.data);
+  return Ptr<T>(data, data, data + made.count, made.cells);
+}
+template <class T>
+Ptr<T> dynamic_shared() {
+  const SharedMemory made = dynamic_shared_memory(sizeof(T));
+  T* const data = static_cast<T*>(made.data);
+  return Ptr<T>(data, data, data + made.count, made.cells);
+}
+
+template <class T>
+T exchanged(T value, uint32_t from, const Site& site) {
+  static_assert(sizeof(T) <= 16 && std::is_trivially_copyable_v<T>);
+  const unsigned char* const all = exchange(&value, sizeof value, site);
+  T got;
+  std::memcpy(&got, all + uint64_t{16} * from, sizeof got);
+  return got;
+}
+
+}  // namespace sim
+
+inline Dim thread_index() {
+  const Dim size = sim::geometry().block;
+  const uint32_t n = sim::thread_number();
+  return {n % size.x, n / size.x % size.y, n / size.x / size.y};
+}
+inline Dim block_index() { return sim::geometry().index; }
+inline Dim block_size() { return sim::geometry().block; }
+inline Dim block_count() { return sim::geometry().blocks; }
+inline uint32_t warp_width() { return sim::warp_lanes(); }
+inline void sync_threads(const sim::Site& site = sim::Site::current()) {
+  sim::wait_for_block(site);
+}
+inline void sync_warp(const sim::Site& site = sim::Site::current()) { sim::wait_for_warp(site); }
+
+template <class T>
+T shuffle(T value, uint32_t from, const sim::Site& site = sim::Site::current()) {
+  return sim::exchanged(value, from % warp_width(), site);
+}
+template <class T>
+T shuffle_xor(T value, uint32_t mask, const sim::Site& site = sim::Site::current()) {
+  const uint32_t from = (sim::thread_number() % warp_width()) ^ mask;
+  return sim::exchanged(value, from < warp_width() ? from : from ^ mask, site);
+}
+// Beyond the warp's ends a lane keeps its own.
+template <class T>
+T shuffle_down(T value, uint32_t by, const sim::Site& site = sim::Site::current()) {
+  const uint32_t me = sim::thread_number() % warp_width();
+  return sim::exchanged(value, me + by < warp_width() ? me + by : me, site);
+}
+template <class T>
+T shuffle_up(T value, uint32_t by, const sim::Site& site = sim::Site::current()) {
+  const uint32_t me = sim::thread_number() % warp_width();
+  return sim::exchanged(value, me >= by ? me - by : me, site);
+}
+inline uint64_t ballot(bool yes, const sim::Site& site = sim::Site::current()) {
+  const unsigned char mine = yes ? 1 : 0;
+  const unsigned char* const all = sim::exchange(&mine, 1, site);
+  uint64_t lanes = 0;
+  for (uint32_t k = 0; k < warp_width(); ++k)
+    lanes |= static_cast<uint64_t>(all[uint64_t{16} * k]) << k;
+  return lanes;
+}
+
+// Each returns what was there before. Threads take turns, so nothing comes between.
+template <class T>
+T atomic_cas(const Ptr<T>& at, T expected, T value, const sim::Site& site = sim::Site::current()) {
+  T& target = at.atomic(site);
+  const T before = target;
+  if (before == expected) target = value;
+  return before;
+}
+template <class T>
+T atomic_add(const Ptr<T>& at, std::type_identity_t<T> value,
+             const sim::Site& site = sim::Site::current()) {
+  T& target = at.atomic(site);
+  const T before = target;
+  if constexpr (std::is_integral_v<T>) {
+    target = static_cast<T>(static_cast<std::make_unsigned_t<T>>(before) +
+                            static_cast<std::make_unsigned_t<T>>(value));
+  } else {
+    target = before + value;
+  }
+  return before;
+}
+
+template <uint32_t N, class T>
+Vec<std::remove_const_t<T>, N> load_vec(const Ptr<T>& from,
+                                        const sim::Site& site = sim::Site::current()) {
+  Vec<std::remove_const_t<T>, N> value;
+  std::memcpy(&value, from.block(N, false, site), sizeof value);
+  return value;
+}
+template <uint32_t N, class T>
+void store_vec(const Ptr<T>& to, const Vec<T, N>& value,
+               const sim::Site& site = sim::Site::current()) {
+  std::memcpy(to.block(N, true, site), &value, sizeof value);
+}
+
+float half_to_float(uint16_t bits);
+uint16_t float_to_half(float value);
+
+}  // namespace tenon::gpu

@@ -1,0 +1,94 @@
+// The simulator's runtime: device memory is host memory, and work is done when a call returns. It has two devices, which differ in
+// the width of their warps.
+#include "../runtime.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "../../common/half.hpp"
+#include "../backend.hpp"
+
+namespace tenon::gpu {
+namespace rt {
+namespace {
+
+constexpr uint64_t kMemory = uint64_t{4} << 30;
+constexpr uint64_t kAlignment = 256;  // as devices give it
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+const char* const kName = "gpusim";
+
+std::vector<Device> devices(std::string&) {
+  std::vector<Device> made;
+  for (const uint32_t width : {32u, 64u}) {
+    Device device;
+    device.name = "simulated GPU, warps of " + std::to_string(width);
+    device.kind = TN_DEVICE_KIND_SOFTWARE;
+    device.memory = kMemory;
+    device.warp_width = width;
+    made.push_back(device);
+  }
+  return made;
+}
+
+void use(uint32_t) {}
+
+void memory_info(uint64_t* free, uint64_t* total) { *free = *total = kMemory; }
+
+void* allocate(uint64_t bytes) {
+  if (bytes > kMemory) return nullptr;
+  return std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+}
+void free(void* address) noexcept { std::free(address); }
+void* host_allocate(uint64_t bytes) {
+  void* const made = allocate(bytes);
+  if (made == nullptr) sdk::fail(TN_OUT_OF_MEMORY, "[gpusim] no ", bytes, " bytes of host memory");
+  return made;
+}
+void host_free(void* address) noexcept { std::free(address); }
+bool is_pinned(const void*) { return false; }
+
+void copy_in(void* to, const void* from, uint64_t bytes, Stream) { std::memcpy(to, from, bytes); }
+void copy_out(void* to, const void* from, uint64_t bytes, Stream) { std::memcpy(to, from, bytes); }
+void copy_within(void* to, const void* from, uint64_t bytes, Stream) {
+  std::memcpy(to, from, bytes);
+}
+void copy_peer(void* to, uint32_t, const void* from, uint32_t, uint64_t bytes, Stream) {
+  std::memcpy(to, from, bytes);
+}
+void fill(void* to, unsigned char value, uint64_t bytes, Stream) { std::memset(to, value, bytes); }
+
+Stream stream_create() { return nullptr; }
+void stream_destroy(Stream) noexcept {}
+void synchronize(Stream) {}
+void synchronize_device() {}
+Event event_create() { return new Clock::time_point{}; }
+void event_destroy(Event event) noexcept { delete static_cast<Clock::time_point*>(event); }
+void record(Event event, Stream) { *static_cast<Clock::time_point*>(event) = Clock::now(); }
+void wait(Stream, Event) {}
+bool reached(Event) { return true; }
+void synchronize_event(Event) {}
+double seconds_between(Event start, Event end) {
+  return std::chrono::duration<double>(*static_cast<Clock::time_point*>(end) -
+                                       *static_cast<Clock::time_point*>(start))
+      .count();
+}
+
+}  // namespace rt
+
+void Stream::simulate(Dim blocks, Dim threads, uint32_t shared_bytes,
+                      const std::function<void()>& body) {
+  try {
+    sim::run({blocks, threads, shared_bytes, backend().device(device_).warp_width}, body);
+  } catch (const sim::Fault& fault) {
+    sdk::fail(TN_INTERNAL, "[gpusim] ", fault.message);
+  }
+}
+
+float half_to_float(uint16_t bits) { return tenon::half_to_float(bits); }
+uint16_t float_to_half(float value) { return tenon::float_to_half(value); }
+
+}  // namespace tenon::gpu
