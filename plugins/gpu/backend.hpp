@@ -2,7 +2,6 @@
 // tables of these members.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -12,11 +11,6 @@
 #include "tenon/plugin.hpp"
 
 namespace tenon::gpu {
-
-#if !defined(TENON_GPU_SIM)
-// Throws sdk::Error where the last launch was refused. Defined by the vendor.
-void check_launch();
-#endif
 
 // Where a kernel notes an index out of range: host memory that the device writes. The first one stays.
 struct IndexNote {
@@ -43,9 +37,6 @@ class Stream {
   void synchronize();
   // Throws TN_OUT_OF_RANGE, once, where a kernel met an index out of range. After a wait.
   void report();
-#if defined(TENON_GPU_SIM)
-  void simulate(Dim blocks, Dim threads, uint32_t shared_bytes, const std::function<void()>& body);
-#endif
 
  private:
   uint32_t device_;

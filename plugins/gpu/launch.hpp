@@ -9,6 +9,8 @@
 
 namespace tenon::gpu {
 
+using sdk::numel;
+
 struct Grid {
   Dim blocks, threads = {256, 1, 1};
   uint32_t shared_bytes = 0;
@@ -18,14 +20,7 @@ struct Grid {
 template <class... P, class... A>
 void launch(Stream& stream, const Grid& grid, void (*kernel)(P...), const A&... args) {
   if (grid.blocks.x == 0 || grid.blocks.y == 0 || grid.blocks.z == 0) return;
-#if defined(TENON_GPU_SIM)
-  stream.simulate(grid.blocks, grid.threads, grid.shared_bytes, [&] { kernel(P(args)...); });
-#else
-  kernel<<<dim3(grid.blocks.x, grid.blocks.y, grid.blocks.z),
-           dim3(grid.threads.x, grid.threads.y, grid.threads.z), grid.shared_bytes,
-           static_cast<DeviceStream>(stream.handle())>>>(P(args)...);
-  check_launch();
-#endif
+  run_grid(stream, grid.blocks, grid.threads, grid.shared_bytes, kernel, P(args)...);
 }
 template <class... P, class... A>
 void launch(const tn_call& call, const Grid& grid, void (*kernel)(P...), const A&... args) {
@@ -41,18 +36,13 @@ inline Grid grid_of(int64_t elements, uint32_t each = 1, uint32_t threads = 256)
 // Elements of a view from its first on, as a kernel takes them. A host scalar has none on the device: see Operand.
 template <class T>
 Ptr<T> pointer(const tn_view& view, int64_t offset = 0) {
-#if defined(TENON_GPU_SIM)
-  int64_t low = 0, high = 1;
+  int64_t low = 0, high = 0;  // of the elements that the view reaches, from the first on
   for (uint32_t d = 0; d < view.ndim; ++d) {
-    if (view.shape[d] == 0) high = 0;
     const int64_t reach = (view.shape[d] - 1) * view.strides[d];
-    (reach < 0 ? low : high) += high == 0 ? 0 : reach;
+    (reach < 0 ? low : high) += reach;
   }
-  T* const first = static_cast<T*>(view.data);
-  return Ptr<T>(first + offset, first + low, first + high);
-#else
-  return static_cast<T*>(view.data) + offset;
-#endif
+  const int64_t end = numel(view) == 0 ? low : high + 1;
+  return pointer_to(static_cast<T*>(view.data), offset, low, end);
 }
 template <class T>
 Ptr<const T> in(const tn_view& view) {
@@ -70,12 +60,7 @@ Ptr<const T> in_or_null(const tn_view* view) {
 template <class T>
 Ptr<T> scratch(const tn_call& call, uint64_t offset_bytes, int64_t count) {
   T* const first = reinterpret_cast<T*>(static_cast<char*>(call.scratch) + offset_bytes);
-#if defined(TENON_GPU_SIM)
-  return Ptr<T>(first, first, first + count);
-#else
-  (void)count;
-  return first;
-#endif
+  return pointer_to(first, 0, 0, count);
 }
 
 }  // namespace tenon::gpu

@@ -1,6 +1,8 @@
 // portable.hpp for nvcc and hipcc: what the vendors name differently.
 #pragma once
 
+#include "backend.hpp"
+
 #if defined(__HIP__)
 #include <hip/hip_runtime.h>
 #else
@@ -116,5 +118,23 @@ GPU_FN uint16_t float_to_half(float value) {
 GPU_FN float half_to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
 GPU_FN uint16_t float_to_half(float value) { return __half_as_ushort(__float2half_rn(value)); }
 #endif
+
+// ---- On the host --------------------------------------------------------------------------------------------------------
+
+// Throws sdk::Error where the last launch was refused. The vendor's runtime.cpp defines it.
+void check_launch();
+
+template <class... P>
+void run_grid(Stream& stream, Dim blocks, Dim threads, uint32_t shared_bytes, void (*kernel)(P...),
+              P... args) {
+  kernel<<<dim3(blocks.x, blocks.y, blocks.z), dim3(threads.x, threads.y, threads.z), shared_bytes,
+           static_cast<DeviceStream>(stream.handle())>>>(args...);
+  check_launch();
+}
+
+template <class T>
+Ptr<T> pointer_to(T* first, int64_t offset, int64_t, int64_t) {
+  return first + offset;
+}
 
 }  // namespace tenon::gpu

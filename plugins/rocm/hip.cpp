@@ -73,11 +73,11 @@ Opened open_library() {
     return made;
   }
   bool found = true;
-#define TENON_HIP_FIND(name) found = found && find(library, #name, made.hip.name, made.reason);
-  TENON_HIP_FUNCTIONS(TENON_HIP_FIND)
-  TENON_HIP_FIND(hipMalloc)
-  TENON_HIP_FIND(hipHostMalloc)
-#undef TENON_HIP_FIND
+#define FUNCTION(name) found = found && find(library, #name, made.hip.name, made.reason);
+#include "hip_functions.def"
+  FUNCTION(hipMalloc)
+  FUNCTION(hipHostMalloc)
+#undef FUNCTION
   made.open = found && hand_over(library, made.reason);
   return made;
 }

@@ -7,22 +7,11 @@
 
 namespace tenon::gpu {
 
-// Functions of libamdhip64 under their own names. Every one that is used stands here.
-#define TENON_HIP_FUNCTIONS(X)                                                                   \
-  X(hipGetErrorString)                                                                           \
-  X(hipGetErrorName) X(hipGetLastError) X(hipGetDeviceCount) X(hipSetDevice) X(hipDeviceGetName) \
-      X(hipDeviceGetPCIBusId) X(hipDeviceTotalMem) X(hipDeviceGetAttribute) X(hipMemGetInfo)     \
-          X(hipFree) X(hipHostFree) X(hipPointerGetAttributes) X(hipMemcpyAsync)                 \
-              X(hipMemcpyPeerAsync) X(hipMemsetAsync) X(hipStreamCreateWithFlags)                \
-                  X(hipStreamDestroy) X(hipStreamSynchronize) X(hipStreamWaitEvent)              \
-                      X(hipDeviceSynchronize) X(hipEventCreate) X(hipEventDestroy)               \
-                          X(hipEventRecord) X(hipEventQuery) X(hipEventSynchronize)              \
-                              X(hipEventElapsedTime) X(hipLaunchKernel)
-
+// Functions of the library.
 struct Hip {
-#define TENON_HIP_MEMBER(name) decltype(&::name) name = nullptr;
-  TENON_HIP_FUNCTIONS(TENON_HIP_MEMBER)
-#undef TENON_HIP_MEMBER
+#define FUNCTION(name) decltype(&::name) name = nullptr;
+#include "hip_functions.def"
+#undef FUNCTION
   // The header overloads these by templates.
   hipError_t (*hipMalloc)(void** address, size_t bytes) = nullptr;
   hipError_t (*hipHostMalloc)(void** address, size_t bytes, unsigned flags) = nullptr;

@@ -139,8 +139,8 @@ void Block::wait(State how, const Site& site) {
   Thread& me = threads[current];
   const uint32_t mine = current;
   me.state = how;
-  me.file = site.file_name();
-  me.line = site.line();
+  me.file = site.file;
+  me.line = site.line;
   me.fiber->caller = std::move(me.fiber->caller).resume();
   current = mine;
 }
@@ -265,8 +265,8 @@ Moment now() {
 
 void fault(FaultKind kind, const Site& site, std::string_view what) {
   const Dim t = thread_index(), b = block_index();
-  throw Fault{kind, place(site.file_name(), site.line()) + ", " + number("block", b.x, b.y, b.z) +
-                        ", " + number("thread", t.x, t.y, t.z) + ": " + std::string(what)};
+  throw Fault{kind, place(site.file, site.line) + ", " + number("block", b.x, b.y, b.z) + ", " +
+                        number("thread", t.x, t.y, t.z) + ": " + std::string(what)};
 }
 
 void wait_for_block(const Site& site) { block.wait(State::kAtBlock, site); }

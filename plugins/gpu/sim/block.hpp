@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <source_location>
 #include <string>
 #include <string_view>
 
@@ -13,7 +12,15 @@
 
 namespace tenon::gpu::sim {
 
-using Site = std::source_location;
+// Where a kernel's source calls what is given this by default.
+struct Site {
+  const char* file;
+  uint32_t line;
+  static constexpr Site current(const char* file = __builtin_FILE(),
+                                uint32_t line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
 
 enum class FaultKind { kOutOfBounds, kMisaligned, kUninitialized, kRace, kDivergence };
 

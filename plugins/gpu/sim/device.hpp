@@ -239,4 +239,25 @@ void store_vec(const Ptr<T>& to, const Vec<T, N>& value,
 float half_to_float(uint16_t bits);
 uint16_t float_to_half(float value);
 
+// ---- On the host --------------------------------------------------------------------------------------------------------
+
+class Stream;
+namespace sim {
+// Throws sdk::Error where the simulator finds a fault.
+void run_on(Stream& stream, Dim blocks, Dim threads, uint32_t shared_bytes,
+            const std::function<void()>& body);
+}  // namespace sim
+
+template <class... P>
+void run_grid(Stream& stream, Dim blocks, Dim threads, uint32_t shared_bytes, void (*kernel)(P...),
+              P... args) {
+  sim::run_on(stream, blocks, threads, shared_bytes, [&] { kernel(args...); });
+}
+
+// The elements from begin to end, counted from the first, may be reached.
+template <class T>
+Ptr<T> pointer_to(T* first, int64_t offset, int64_t begin, int64_t end) {
+  return Ptr<T>(first + offset, first + begin, first + end);
+}
+
 }  // namespace tenon::gpu

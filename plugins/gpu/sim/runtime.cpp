@@ -8,6 +8,7 @@
 
 #include "../../common/half.hpp"
 #include "../backend.hpp"
+#include "../portable.hpp"
 
 namespace tenon::gpu {
 namespace rt {
@@ -79,14 +80,18 @@ double seconds_between(Event start, Event end) {
 
 }  // namespace rt
 
-void Stream::simulate(Dim blocks, Dim threads, uint32_t shared_bytes,
-                      const std::function<void()>& body) {
+namespace sim {
+
+void run_on(Stream& stream, Dim blocks, Dim threads, uint32_t shared_bytes,
+            const std::function<void()>& body) {
   try {
-    sim::run({blocks, threads, shared_bytes, backend().device(device_).warp_width}, body);
-  } catch (const sim::Fault& fault) {
+    run({blocks, threads, shared_bytes, backend().device(stream.device()).warp_width}, body);
+  } catch (const Fault& fault) {
     sdk::fail(TN_INTERNAL, "[gpusim] ", fault.message);
   }
 }
+
+}  // namespace sim
 
 float half_to_float(uint16_t bits) { return tenon::half_to_float(bits); }
 uint16_t float_to_half(float value) { return tenon::float_to_half(value); }

@@ -1,0 +1,24 @@
+// What tests of the simulator launch with.
+#pragma once
+
+#include <vector>
+
+#include "portable.hpp"
+
+namespace tenon::gpu {
+
+template <class T>
+auto all_of(std::vector<T>& values) {
+  return Ptr<T>(values.data(), values.data(), values.data() + values.size());
+}
+template <class T>
+auto all_of(const std::vector<T>& values) {
+  return Ptr<const T>(values.data(), values.data(), values.data() + values.size());
+}
+
+template <class Body>
+void run(uint32_t lanes, uint32_t blocks, uint32_t threads, const Body& body) {
+  sim::run({{blocks, 1, 1}, {threads, 1, 1}, 0, lanes}, body);
+}
+
+}  // namespace tenon::gpu
