@@ -1,0 +1,24 @@
+// Which of several devices is the best to compute on.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "tenon/device.h"
+
+namespace tenon::core {
+
+struct Candidate {
+  tn_device* device = nullptr;
+  std::string_view id;
+  tn_device_info info{};
+  uint64_t held = 0;  // bytes that this process's allocator has of it: no sign that it is busy
+  bool computes =
+      false;  // its plugin has kernels; without any, each op would be copied to the host and back
+};
+
+// Best first; how two differ decides in this order: kernels of its own, kind, half of its memory taken by others, declared f32
+// rate, free memory, compute units. Returns why the first is, in a few words.
+std::string rank(std::span<Candidate> candidates);
+
+}  // namespace tenon::core
