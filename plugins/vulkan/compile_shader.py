@@ -2,6 +2,7 @@
 """Compiles a shader for each way to compute, with addressed and with bound buffers, into a header of constants.
 
     compile_shader.py --glslc glslc --compute F32,I32 shaders/unary.comp unary.hpp
+    compile_shader.py --glslc glslc --compute F32 --define TN_EMULATED shaders/cooperative.comp cooperative_emulated.hpp
 """
 import argparse
 import pathlib
@@ -19,13 +20,32 @@ def compile_one(glslc, level, source, defines):
         return pathlib.Path(out.name).read_bytes()
 
 
-def check_capabilities(code, source):
+def check_capabilities(code, source, allowed):
     """The device is asked for memory of 8 and 16 bits, not for arithmetic: a choice between two such values needs it already."""
     words = [int.from_bytes(code[i:i + 4], "little") for i in range(0, len(code), 4)]
     names = {9: "Float16", 22: "Int16", 39: "Int8"}  # SPIR-V 1.5, table 3.31
     found = [names[words[i + 1]] for i in range(5, len(words) - 1) if words[i] == 0x00020011 and words[i + 1] in names]
-    if found:
+    if set(found) - set(allowed):
         sys.exit(f"{source}: needs {', '.join(found)}: convert to uint before anything but a load or a store")
+
+
+def written_bindings(code):
+    """A mask of the bindings that a module may write, whatever its constants: what the validation layer takes for written."""
+    words = [int.from_bytes(code[i:i + 4], "little") for i in range(0, len(code), 4)]
+    binding, root, written = {}, {}, 0
+    at = 5
+    while at < len(words):
+        op, count = words[at] & 0xffff, words[at] >> 16
+        args = words[at + 1:at + count]
+        if op == 71 and args[1] == 33:  # OpDecorate Binding
+            binding[args[0]] = args[2]
+        elif op in (65, 66, 67):  # access chains
+            root[args[1]] = root.get(args[2], args[2])
+        pointer = args[0] if op in (62, 228) else args[2] if 229 <= op <= 242 else None  # OpStore, OpAtomic…
+        if pointer is not None and root.get(pointer, pointer) in binding:
+            written |= 1 << binding[root.get(pointer, pointer)]
+        at += count
+    return written
 
 
 def words_of(code):
@@ -38,11 +58,13 @@ def main():
     parser.add_argument("--glslc", required=True)
     parser.add_argument("--compute", required=True, help="of " + ",".join(COMPUTE))
     parser.add_argument("--level", default="O", help="of glslc's optimization: O, O0 (inlines nothing: much smaller)")
+    parser.add_argument("--define", action="append", default=[], help="a further macro")
+    parser.add_argument("--allow", action="append", default=[], help="arithmetic that only devices with this shader are asked for: Float16")
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("header", type=pathlib.Path)
     args = parser.parse_args()
     wanted = args.compute.split(",")
-    name = args.source.stem
+    name = args.header.stem
     arrays, entries = [], []
     for compute in COMPUTE:
         row = []
@@ -50,11 +72,11 @@ def main():
             if compute not in wanted:
                 row.append("{}")
                 continue
-            code = compile_one(args.glslc, "-" + args.level, args.source, ["TN_" + compute] + (["TN_BOUND"] if bound else []))
-            check_capabilities(code, args.source)
+            code = compile_one(args.glslc, "-" + args.level, args.source, ["TN_" + compute] + (["TN_BOUND"] if bound else []) + args.define)
+            check_capabilities(code, args.source, args.allow)
             array = f"k_{name}_{compute.lower()}{'_bound' if bound else ''}"
             arrays.append(f"inline constexpr uint32_t {array}[] = {{\n{words_of(code)}}};\n")
-            row.append(f"{{{array}, sizeof {array}}}")
+            row.append(f"{{{array}, sizeof {array}, {written_bindings(code) if bound else 0}}}")
         entries.append("{" + ", ".join(row) + "}")
     args.header.write_text(
         f"// Made of {args.source.name} by compile_shader.py.\n#pragma once\n\n#include \"shader.hpp\"\n\n"

@@ -35,6 +35,15 @@ void Device::create() {
   f12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
   f12.timelineSemaphore = f12.storageBuffer8BitAccess = VK_TRUE;
   f12.bufferDeviceAddress = addresses_ ? VK_TRUE : VK_FALSE;
+  VkPhysicalDeviceCooperativeMatrixFeaturesNV matrices{};
+  matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV;
+  matrices.cooperativeMatrix = VK_TRUE;
+  const bool cooperative =
+      physical_.cooperative && options_.cooperative != Options::Cooperative::kNever;
+  if (cooperative) {
+    f12.shaderFloat16 = f12.vulkanMemoryModel = VK_TRUE;
+    f12.pNext = &matrices;
+  }
   VkPhysicalDeviceVulkan11Features f11{};
   f11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
   f11.pNext = &f12;
@@ -46,14 +55,16 @@ void Device::create() {
   features.features.shaderFloat64 = physical_.float64 ? VK_TRUE : VK_FALSE;
   features.features.robustBufferAccess = physical_.robust && options_.robust ? VK_TRUE : VK_FALSE;
 
-  const char* budget = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+  std::vector<const char*> extensions;
+  if (physical_.budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  if (cooperative) extensions.push_back(VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);
   VkDeviceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = &features;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queues;
-  info.enabledExtensionCount = physical_.budget ? 1 : 0;
-  info.ppEnabledExtensionNames = &budget;
+  info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
   check_vk(vkCreateDevice(physical_.handle, &info, nullptr, &handle_), "opening " + name());
   volkLoadDeviceTable(&vk_, handle_);
   for (uint32_t i = 0; i < queue_count_; ++i)

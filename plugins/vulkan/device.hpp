@@ -67,6 +67,13 @@ class Device {
 
   void add(const std::shared_ptr<Stream>& stream);
   void remove(Stream* stream);
+  // Whether matrix units are used: `try_them` is asked once. [thread-safe]
+  template <class Try>
+  bool cooperative(Try&& try_them) {
+    std::call_once(tried_cooperative_, [&] { cooperative_ = try_them(); });
+    return cooperative_;
+  }
+
   // Submits what all streams have recorded; waits for all of them. [thread-safe]
   void flush();
   void synchronize();
@@ -100,6 +107,8 @@ class Device {
   std::unique_ptr<Pinned> pinned_;
   std::unique_ptr<Pipelines> pipelines_;
 
+  std::once_flag tried_cooperative_;
+  bool cooperative_ = false;
   mutable std::mutex mutex_;
   std::map<Stream*, std::weak_ptr<Stream>> streams_;
   std::vector<Lane> idle_lanes_, spent_lanes_;

@@ -1,5 +1,6 @@
 #include "instance.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -66,6 +67,31 @@ bool choose_queues(Physical& device) {
   return found;
 }
 
+// What shaders/cooperative.comp asks for, beside f16 and Vulkan's memory model.
+bool multiplies_halves(const Physical& device) {
+  const auto& limits = device.properties.limits;
+  if (vkGetPhysicalDeviceCooperativeMatrixPropertiesNV == nullptr || device.subgroup_size != 32 ||
+      limits.maxComputeWorkGroupInvocations < 256 || limits.maxComputeSharedMemorySize < 32768)
+    return false;
+  VkPhysicalDeviceCooperativeMatrixFeaturesNV offered{};
+  offered.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV;
+  VkPhysicalDeviceFeatures2 features{};
+  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  features.pNext = &offered;
+  vkGetPhysicalDeviceFeatures2(device.handle, &features);
+  uint32_t count = 0;
+  vkGetPhysicalDeviceCooperativeMatrixPropertiesNV(device.handle, &count, nullptr);
+  std::vector<VkCooperativeMatrixPropertiesNV> all(count);
+  for (auto& one : all) one.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_NV;
+  vkGetPhysicalDeviceCooperativeMatrixPropertiesNV(device.handle, &count, all.data());
+  const auto fits = [](const VkCooperativeMatrixPropertiesNV& p) {
+    return p.MSize == 16 && p.NSize == 16 && p.KSize == 16 && p.scope == VK_SCOPE_SUBGROUP_NV &&
+           p.AType == VK_COMPONENT_TYPE_FLOAT16_NV && p.BType == VK_COMPONENT_TYPE_FLOAT16_NV &&
+           p.CType == VK_COMPONENT_TYPE_FLOAT32_NV && p.DType == VK_COMPONENT_TYPE_FLOAT32_NV;
+  };
+  return offered.cooperativeMatrix != 0 && std::any_of(all.begin(), all.end(), fits);
+}
+
 // Reads what the device offers; says what it lacks that no kernel here does without.
 std::string examine(Physical& device) {
   vkGetPhysicalDeviceProperties(device.handle, &device.properties);
@@ -105,6 +131,9 @@ std::string examine(Physical& device) {
         vkEnumerateDeviceExtensionProperties(device.handle, nullptr, count, out);
       });
   device.budget = has(extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  device.cooperative = has(extensions, VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME) &&
+                       f12.shaderFloat16 != 0 && f12.vulkanMemoryModel != 0 &&
+                       multiplies_halves(device);
   if (has(extensions, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME))
     device.pci_id = pci_address(device.handle);
 

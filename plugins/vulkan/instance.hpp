@@ -23,6 +23,7 @@ struct Physical {
   uint64_t timestamp_mask = 0;     // 0: the queue has no clock
   VkDeviceSize largest_block = 0;  // bytes of one allocation
   bool addresses = false;          // buffers have device addresses
+  bool cooperative = false;        // multiplies 16 × 16 matrices of f16, sums in f32
   bool int64 = false, float64 = false, robust = false, budget = false;
   std::string pci_id;
   uint64_t dtypes = 0;

@@ -30,6 +30,16 @@ uint64_t number(std::string_view text, const char* name) {
   return value;
 }
 
+Options::Cooperative cooperative() {
+  const std::string value = variable("TENON_VULKAN_COOPERATIVE");
+  if (value.empty()) return Options::Cooperative::kWhereOffered;
+  if (value == "never") return Options::Cooperative::kNever;
+  if (value == "emulated") return Options::Cooperative::kEmulated;
+  if (value == "wrong") return Options::Cooperative::kWrong;
+  sdk::fail(TN_INVALID_ARGUMENT, "[vulkan] TENON_VULKAN_COOPERATIVE is '", value,
+            "'; set it to never, emulated or wrong");
+}
+
 Fault fault() {
   const char* name = "TENON_VULKAN_FAULT";
   const std::string value = variable(name);
@@ -63,6 +73,7 @@ Options read_options() {
   Options options;
   options.descriptors = flag("TENON_VULKAN_DESCRIPTORS");
   options.robust = flag("TENON_VULKAN_ROBUST");
+  options.cooperative = cooperative();
   if (const std::string n = variable("TENON_VULKAN_STREAMS"); n == "2")
     options.two_streams = true;
   else if (!n.empty() && n != "1")

@@ -16,6 +16,8 @@ struct Options {
   bool descriptors =
       false;            // TENON_VULKAN_DESCRIPTORS=1: bind buffers even where they have addresses
   bool robust = false;  // TENON_VULKAN_ROBUST=1: bounds of bound buffers are checked by the device
+  // TENON_VULKAN_COOPERATIVE=never: no matrix units. emulated: their shader on lanes; wrong: the same with wrong sums; for tests
+  enum class Cooperative { kWhereOffered, kNever, kEmulated, kWrong } cooperative{};
   // TENON_VULKAN_STREAMS=2: calls take turns on two streams, each waiting for the one before; for tests
   bool two_streams = false;
   std::string

@@ -143,12 +143,16 @@ void Stream::dispatch(const Dispatch& dispatch) {
     const auto& slot = dispatch.slots[k];
     if (slot.buffer == nullptr) continue;
     VkDeviceSize begin = slot.buffer->offset + slot.offset, end = begin + slot.bytes;
-    // What is bound counts as used: validation cannot know better.
+    // What is bound counts as used, and as written where other constants would: validation cannot know better.
+    bool write = slot.write;
     if (!device_.addresses()) {
       begin = begin / Heap::kAlignment * Heap::kAlignment;
       end = (end + 15) / 16 * 16;
+      const uint32_t written =
+          dispatch.key.shader->modules[static_cast<size_t>(dispatch.key.compute)][1].written;
+      write |= (written >> k & 1) != 0 || (k == 0 && written >> dispatch.slot_count != 0);
     }
-    uses[count++] = {slot.buffer->block, begin, end, slot.write};
+    uses[count++] = {slot.buffer->block, begin, end, write};
   }
   use(uses, count);
   const auto& vk = device_.vk();

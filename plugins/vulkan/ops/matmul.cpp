@@ -1,6 +1,7 @@
 // matmul and linear: by tiles, or column by column where there are few rows; transposed operands are read where they lie.
 #include <algorithm>
 
+#include "ops/cooperative.hpp"
 #include "ops/product.hpp"
 #include "shaders/matmul.hpp"
 #include "shaders/product_sum.hpp"
@@ -54,18 +55,23 @@ struct Plan {
   Product product;
   Compute compute;
   bool thin;
+  bool cooperative = false;
   uint32_t columns = 1;  // of a workgroup, where it is thin
   Quads quads = kSingle;
   Tiles tiles{};
   int64_t groups = 0;  // workgroups, before sums are split
   Parts parts;
 
-  Plan(const tn_call& call, uint32_t op)
+  Plan(const tn_call& call, uint32_t op, Way way = Way::kAny)
       : product(op == kMatmul ? read_matmul(call) : read_linear(call)),
         compute(compute_of(output(call).dtype)) {
     const Extent& size = product.size;
     thin = size.m <= kThin;
-    if (thin) {
+    cooperative =
+        way == Way::kCooperative || (way == Way::kAny && takes_cooperative(call, product));
+    if (cooperative) {
+      groups = Cooperative::groups(product);
+    } else if (thin) {
       // Neighbours read b side by side: along k, or along the columns.
       columns = product.b.row == 1 && size.k >= 64 ? 1 : 32;
       quads = quads_of(product);
@@ -105,18 +111,26 @@ void give_product(Launch& launch, const Plan& plan, const tn_call& call, Activat
       .word(launch.bias(2))
       .word(plan.parts.count)
       .word(plan.parts.length);
+  const uint32_t eights = plan.cooperative ? Cooperative::flags(p) : 0;
   launch.word(bias ? launch.bias(3) : 0).word(p.bias_step).word(p.ndim);
-  launch.word((p.a.column == 1 ? 1u : 0u) | (p.b.row == 1 ? 2u : 0u) | (bias ? 4u : 0u));
+  launch.word((p.a.column == 1 ? 1u : 0u) | (p.b.row == 1 ? 2u : 0u) | (bias ? 4u : 0u) | eights);
 }
 
-void run(const tn_call& call, uint32_t op) {
-  const Plan plan(call, op);
+const Shader& shader_of(const Plan& plan, const tn_call& call) {
+  if (plan.cooperative) return cooperative_shader(call);
+  return plan.thin ? shaders::thin : shaders::matmul;
+}
+
+void run_plan(const tn_call& call, uint32_t op, const Plan& plan) {
   const Product& p = plan.product;
   if (p.empty()) return;
   const Activation activation = op == kLinear ? activation_of(text_arg(call, 3)) : kNone;
   const bool split = plan.parts.count > 1, bias = p.bias != nullptr;
-  Launch launch(call, plan.thin ? shaders::thin : shaders::matmul, plan.compute);
-  if (plan.thin) {
+  Launch launch(call, shader_of(plan, call), plan.compute);
+  if (plan.cooperative) {
+    launch.constant(cooperative_error(call)).constant(0);
+    launch.group_size(Cooperative::kInvocations);
+  } else if (plan.thin) {
     launch.constant(plan.columns).constant(static_cast<uint32_t>(p.size.m));
   } else {
     launch.constant(plan.tiles.code()).constant(plan.tiles.rows);
@@ -134,7 +148,7 @@ void run(const tn_call& call, uint32_t op) {
   }
   if (bias && !split) launch.in(*p.bias);
   give_product(launch, plan, call, activation, !split);
-  if (plan.thin) launch.constant(plan.quads);
+  if (plan.thin && !plan.cooperative) launch.constant(plan.quads);
   if (p.ndim > 0) {
     std::vector<uint32_t> table;
     for (uint32_t d = 0; d < p.ndim; ++d) table.push_back(static_cast<uint32_t>(p.shape[d]));
@@ -154,9 +168,13 @@ void run(const tn_call& call, uint32_t op) {
   sum.elements(p.batches * p.size.m * p.size.n);
 }
 
+void run(const tn_call& call, uint32_t op) { run_plan(call, op, Plan(call, op)); }
+
 uint64_t scratch(const tn_call& call, uint32_t op) { return Plan(call, op).partial_bytes(); }
 
 }  // namespace
+
+void run_matmul(const tn_call& call, Way way) { run_plan(call, kMatmul, Plan(call, kMatmul, way)); }
 
 void add_matmul_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_MATMUL,
