@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "../../common/number_bits.hpp"
 #include "fill.hpp"
 #include "kernels.hpp"
-#include "number_bits.hpp"
 #include "shaders/matrix.hpp"
 #include "shaders/range.hpp"
 #include "tenon/schemas.h"
