@@ -101,6 +101,22 @@ GPU_DEVICE void store_vec(T* at, const Vec<T, N>& value) {
   *reinterpret_cast<Vec<T, N>*>(at) = value;
 }
 
+// A product that is rounded before it is added to something.
+template <class R>
+GPU_FN R rounded_product(R x, R y) {
+#if defined(__HIP__)
+#pragma clang fp contract(off)
+  return x * y;
+#elif defined(__CUDA_ARCH__)
+  if constexpr (sizeof(R) == 4)
+    return __fmul_rn(x, y);
+  else
+    return __dmul_rn(x, y);
+#else
+  return x * y;
+#endif
+}
+
 // The bits of binary16 as a float, and the nearest one, ties to even.
 #if defined(__HIP__)
 GPU_FN float half_to_float(uint16_t bits) {

@@ -236,6 +236,10 @@ void store_vec(const Ptr<T>& to, const Vec<T, N>& value,
   std::memcpy(to.block(N, true, site), &value, sizeof value);
 }
 
+template <class R>
+R rounded_product(R x, R y) {
+  return x * y;
+}
 float half_to_float(uint16_t bits);
 uint16_t float_to_half(float value);
 
