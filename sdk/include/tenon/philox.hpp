@@ -81,14 +81,14 @@ namespace philox __attribute__((visibility("hidden"))) {
 
   // To [low, high); an empty range gives low.
   template <class T>
-  TENON_PHILOX_FN inline T uniform_between(T u, T low, T high) {
+  TENON_PHILOX_FN T uniform_between(T u, T low, T high) {
     const T value = std::fma(u, high - low, low);
     return value < high ? value : low;
   }
 
   // Two standard normal numbers from the draws of a pair of elements.
   template <class T, class Draw>
-  TENON_PHILOX_FN inline void normal_pair(Draw first, Draw second, T & even, T & odd) {
+  TENON_PHILOX_FN void normal_pair(Draw first, Draw second, T & even, T & odd) {
     constexpr bool kWide = sizeof(Draw) == 8;
     constexpr T kUnit = kWide ? static_cast<T>(0x1p-53) : static_cast<T>(0x1p-24);
     constexpr int kShift = kWide ? 11 : 8;

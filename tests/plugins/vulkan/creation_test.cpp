@@ -106,4 +106,47 @@ TEST(Lists, NormAndScale) {
     EXPECT_EQ(doubles(device[k]), doubles(tenon::mul(host[k], 0.25))) << k;
 }
 
+// More tensors than a launch takes, of two dtypes, some of them off the boundary of vectors.
+TEST(Lists, StepsOfManyTensors) {
+  const auto lists_on = [](const tenon::Device& device) {
+    std::vector<std::vector<Tensor>> lists(5);  // parameters, gradients, three states
+    for (int64_t k = 0; k < 150; ++k)
+      for (size_t l = 0; l < lists.size(); ++l) {
+        const int64_t n = k == 70 ? 9001 : k % 9;
+        const Tensor all = tenon::uniform({n + 1}, 0.1, 1, DType::F32, {},
+                                          tenon::Generator(static_cast<uint64_t>(5 * k) + l));
+        const Tensor x = tenon::to(tenon::cast(all, k % 3 == 0 ? DType::F16 : DType::F32), device);
+        lists[l].push_back(k % 5 == 0 ? tenon::slice(x, 0, 1, n + 1) : x);
+      }
+    return lists;
+  };
+  const auto after = [&](const tenon::Device& device, auto step) {
+    auto lists = lists_on(device);
+    step(lists);
+    std::vector<double> all;
+    for (const auto& list : lists)
+      for (const Tensor& x : list)
+        for (const double v : doubles(x)) all.push_back(v);
+    return all;
+  };
+  const auto expect_same = [&](const char* what, auto step) {
+    const std::vector<double> wanted = after(tenon::Device("cpu"), step), got = after(gpu(), step);
+    ASSERT_EQ(got.size(), wanted.size());
+    for (size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(got[i], wanted[i], 2e-3 * std::abs(wanted[i])) << what << ", number " << i;
+  };
+  expect_same("sgd",
+              [](auto& l) { tenon::sgd_step(l[0], l[1], {}, 0.1, 0, 0, 0.01, false, false); });
+  expect_same("nesterov",
+              [](auto& l) { tenon::sgd_step(l[0], l[1], l[2], 0.1, 0.9, 0.2, 0.01, true, false); });
+  expect_same("adam", [](auto& l) {
+    tenon::adam_step(l[0], l[1], l[2], l[3], l[4], 3, 0.01, 0.9, 0.99, 1e-6, 0.1, true);
+  });
+  expect_same("rmsprop", [](auto& l) {
+    tenon::rmsprop_step(l[0], l[1], l[2], {}, l[4], 0.01, 0.9, 1e-3, 0.1, 0.5);
+  });
+  expect_same("adagrad",
+              [](auto& l) { tenon::adagrad_step(l[0], l[1], l[2], 3, 0.1, 0.01, 1e-6, 0.1); });
+}
+
 }  // namespace

@@ -1,6 +1,8 @@
-// The device under test, and tensors on it. What comes back with to_vector() is copied to the host.
+// The device under test, and tensors on it. What comes back with to_vector() is copied to the host. TENON_TEST_DEVICE names
+// another device for tests that ask nothing of Vulkan's own.
 #pragma once
 
+#include <cstdlib>
 #include <vector>
 
 #include "tenon/tenon.hpp"
@@ -10,7 +12,8 @@ namespace test_vulkan {
 using tenon::Tensor;
 
 inline const tenon::Device& gpu() {
-  static const tenon::Device device("vulkan:0");
+  const char* const named = std::getenv("TENON_TEST_DEVICE");
+  static const tenon::Device device(named != nullptr ? named : "vulkan:0");
   return device;
 }
 template <class T>

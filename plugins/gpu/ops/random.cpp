@@ -1,0 +1,169 @@
+// Random numbers: the very numbers of sdk/include/tenon/philox.hpp; only normal ones are rounded differently in their last bits.
+// randperm, a sort of draws, is left to the host.
+#include "arithmetic.hpp"
+#include "kernels.hpp"
+#include "launch.hpp"
+#define TENON_PHILOX_FN GPU_FN
+#include "tenon/philox.hpp"
+
+namespace tenon::gpu {
+namespace {
+
+// A block a thread: fn.write(block, j) gives number j of it, at the place where it belongs. `together`: those of a block are
+// stored at once.
+template <class T, uint32_t kDraws, class Fn>
+GPU_KERNEL fill_random(Fn fn, uint64_t seed, uint64_t offset, int64_t count, bool together,
+                       Ptr<T> out) {
+  for (int64_t b = first_thread(); b < (count + kDraws - 1) / kDraws; b += thread_count()) {
+    const philox::Block block = philox::block(seed, offset + static_cast<uint64_t>(b));
+    const int64_t first = b * kDraws;
+    Vec<T, kDraws> made;
+    for (uint32_t j = 0; j < kDraws; ++j)
+      made.at[j] = first + j < count ? fn(block, j, first + j) : T{};
+    if (together && first + kDraws <= count)
+      store_vec<kDraws>(out + first, made);
+    else
+      for (uint32_t j = 0; j < kDraws && first + j < count; ++j) out[first + j] = made.at[j];
+  }
+}
+
+template <class T, uint32_t kDraws, class Fn>
+void run(const tn_call& call, uint32_t generator, const Fn& fn) {
+  const tn_view& to = output(call);
+  const sdk::Call args(call);
+  const int64_t n = numel(to), blocks = (n + kDraws - 1) / kDraws;
+  const bool together = reinterpret_cast<uintptr_t>(to.data) % (kDraws * sizeof(T)) == 0;
+  launch(call, grid_of(blocks), fill_random<T, kDraws, Fn>, fn, args.seed(generator),
+         args.offset(generator), n, together, out<T>(to));
+}
+
+template <class T>
+inline constexpr uint32_t kDrawsOf = sizeof(T) == 8 ? 2 : 4;
+
+// In [0, 1), with as many bits as the dtype holds exactly.
+template <class T>
+GPU_FN Compute<T> unit(const philox::Block& block, uint32_t j) {
+  if constexpr (std::is_same_v<T, double>)
+    return philox::uniform_f64(philox::draw64(block, j));
+  else if constexpr (std::is_same_v<T, Half>)
+    return philox::uniform_f16(block.lane[j]);
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return philox::uniform_bf16(block.lane[j]);
+  else
+    return philox::uniform_f32(block.lane[j]);
+}
+
+template <class T>
+struct Uniform {
+  Compute<T> low, high;
+  GPU_FN T operator()(const philox::Block& block, uint32_t j, int64_t) const {
+    const Compute<T> u = unit<T>(block, j);
+    if (low == Compute<T>(0) && high == Compute<T>(1)) return narrow<T>(u);
+    const T y = narrow<T>(philox::uniform_between(u, low, high));
+    return widen(y) < high ? y : narrow<T>(low);  // rounding to a half type may reach the end
+  }
+};
+
+// Box and Muller on the draws 2k and 2k + 1: the radius times the cosine and the sine.
+GPU_FN double normal_of(const philox::Block& block, uint32_t j, double) {
+  double even, odd;
+  philox::normal_pair<double>(philox::draw64(block, 0), philox::draw64(block, 1), even, odd);
+  return j == 0 ? even : odd;
+}
+// The nearest quarter turn is taken off exactly, so that small angles are left, which are quick and accurate.
+GPU_FN float normal_of(const philox::Block& block, uint32_t j, float) {
+  const uint32_t first = (block.lane[j & 2] >> 8) + 1, second = block.lane[(j & 2) + 1] >> 8;
+  const float radius = std::sqrt(-2.0f * std::log(static_cast<float>(first) * 0x1p-24f));
+  const uint32_t quarter = (second + (1u << 21)) >> 22;
+  const float angle = static_cast<float>(static_cast<int32_t>(second - (quarter << 22))) *
+                      3.74507027e-7f;  // pi / 2 / 2^22
+  const bool is_cosine = ((quarter ^ j) & 1) == 0;
+  const float y = is_cosine ? std::cos(angle) : std::sin(angle);
+  const bool negative = (j & 1) == 0 ? ((quarter + 1) & 2) != 0 : (quarter & 2) != 0;
+  return radius * (negative ? -y : y);
+}
+
+template <class T>
+struct Normal {
+  Compute<T> mean, std;
+  GPU_FN T operator()(const philox::Block& block, uint32_t j, int64_t) const {
+    return narrow<T>(std::fma(normal_of(block, j, Compute<T>(0)), std, mean));
+  }
+};
+
+// Of integers by their size: the lower bits of low + the upper 64 bits of draw x range.
+template <class T>
+struct Randint {
+  int64_t low, high;
+  GPU_FN T operator()(const philox::Block& block, uint32_t j, int64_t) const {
+    return static_cast<T>(philox::randint(philox::draw64(block, j), low, high));
+  }
+};
+
+template <class T>
+struct Bernoulli {
+  Ptr<const T> p;
+  GPU_FN T operator()(const philox::Block& block, uint32_t j, int64_t i) const {
+    using C = Compute<T>;
+    const T at = p[i];
+    // NaN is never above.
+    return narrow<T>(static_cast<C>(block.lane[j] >> 8) < widen(at) * C(0x1p24) ? C(1) : C(0));
+  }
+};
+
+template <class T>
+struct DropoutMask {
+  T kept;
+  uint32_t threshold;
+  GPU_FN T operator()(const philox::Block& block, uint32_t j, int64_t) const {
+    return (block.lane[j] >> 8) < threshold ? T{} : kept;
+  }
+};
+
+template <template <class> class Fn>
+void run_real(const tn_call& call, uint32_t) {
+  with_type(Floats{}, output(call).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = Compute<T>;
+    run<T, kDrawsOf<T>>(
+        call, 5, Fn<T>{static_cast<C>(real_arg(call, 1)), static_cast<C>(real_arg(call, 2))});
+  });
+}
+
+void run_randint(const tn_call& call, uint32_t) {
+  with_type(Sizes{}, bits_of(output(call).dtype), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    run<T, 2>(call, 5, Randint<T>{int_arg(call, 1), int_arg(call, 2)});
+  });
+}
+
+void run_bernoulli(const tn_call& call, uint32_t) {
+  with_type(Floats{}, output(call).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    run<T, 4>(call, 1, Bernoulli<T>{in<T>(input(call, 0))});
+  });
+}
+
+void run_dropout_mask(const tn_call& call, uint32_t) {
+  const double p = real_arg(call, 1);
+  with_type(Floats{}, output(call).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto kept = static_cast<Compute<T>>(p < 1 ? 1 / (1 - p) : 0);
+    run<T, 4>(call, 2, DropoutMask<T>{narrow<T>(kept), philox::bernoulli_threshold(p)});
+  });
+}
+
+}  // namespace
+
+void add_random_kernels(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_UNIFORM, .dtypes = Floats::kMask, .run = run_real<Uniform>});
+  list.add({.schema = TN_SCHEMA_NORMAL, .dtypes = Floats::kMask, .run = run_real<Normal>});
+  list.add({.schema = TN_SCHEMA_RANDINT, .dtypes = Ints::kMask, .run = run_randint});
+  list.add({.schema = TN_SCHEMA_BERNOULLI, .dtypes = Floats::kMask, .run = run_bernoulli});
+  list.add({.schema = TN_SCHEMA_DROPOUT_MASK,
+            .dtypes = Floats::kMask,
+            .run = run_dropout_mask,
+            .flags = TN_KERNEL_STRIDED});
+}
+
+}  // namespace tenon::gpu

@@ -1,0 +1,178 @@
+// Optimizer steps: all parameters of a dtype in one launch, one pass over them. The formulas are those of torch.optim; half types
+// compute in f32. Lists arrive contiguous: the core writes back what was not.
+#include "tensor_list.hpp"
+
+namespace tenon::gpu {
+namespace {
+
+// One element: a parameter, its gradient, its states. R is what it is computed in.
+template <class R>
+struct SgdNumbers {
+  R lr, momentum, fresh, decay, nesterov_momentum;
+  bool first;
+  explicit SgdNumbers(const tn_call& call)
+      : lr(static_cast<R>(real_arg(call, 3))),
+        momentum(static_cast<R>(real_arg(call, 4))),
+        fresh(static_cast<R>(int_arg(call, 8) != 0 ? 1.0 : 1 - real_arg(call, 5))),
+        decay(static_cast<R>(real_arg(call, 6))),
+        nesterov_momentum(int_arg(call, 7) != 0 ? momentum : R(0)),
+        first(int_arg(call, 8) != 0) {}
+};
+template <class R>
+struct Sgd {
+  static constexpr uint32_t kStates = 0;
+  SgdNumbers<R> n;
+  explicit Sgd(const tn_call& call) : n(call) {}
+  GPU_FN void operator()(R& p, R g, R*) const { p -= n.lr * (g + n.decay * p); }
+};
+template <class R>
+struct SgdMomentum {
+  static constexpr uint32_t kStates = 1;
+  SgdNumbers<R> n;
+  explicit SgdMomentum(const tn_call& call) : n(call) {}
+  GPU_FN void operator()(R& p, R g, R* s) const {
+    g += n.decay * p;
+    s[0] = (n.first ? R(0) : n.momentum * s[0]) + n.fresh * g;  // at first the memory is undefined
+    p -= n.lr * (n.nesterov_momentum != R(0) ? g + n.nesterov_momentum * s[0] : s[0]);
+  }
+};
+
+template <class R, bool kMax>
+struct Adam {
+  static constexpr uint32_t kStates = kMax ? 3 : 2;
+  R beta1, beta2, eps, decay, keep, size, root;
+  explicit Adam(const tn_call& call) {
+    const double step = static_cast<double>(int_arg(call, 5)), lr = real_arg(call, 6),
+                 b1 = real_arg(call, 7), b2 = real_arg(call, 8), weight_decay = real_arg(call, 10);
+    const bool decoupled = int_arg(call, 11) != 0;
+    beta1 = static_cast<R>(b1);
+    beta2 = static_cast<R>(b2);
+    eps = static_cast<R>(real_arg(call, 9));
+    decay = static_cast<R>(decoupled ? 0 : weight_decay);
+    keep = static_cast<R>(decoupled ? 1 - lr * weight_decay : 1);
+    size = static_cast<R>(lr / (1 - std::pow(b1, step)));
+    root = static_cast<R>(1 / std::sqrt(1 - std::pow(b2, step)));
+  }
+  GPU_FN void operator()(R& p, R g, R* s) const {
+    p *= keep;
+    g += decay * p;
+    s[0] += (R(1) - beta1) * (g - s[0]);
+    s[1] = beta2 * s[1] + (R(1) - beta2) * g * g;
+    R second = s[1];
+    if constexpr (kMax) second = s[2] = s[2] > second ? s[2] : second;
+    p -= size * s[0] / (std::sqrt(second) * root + eps);
+  }
+};
+template <class R>
+using AdamPlain = Adam<R, false>;
+template <class R>
+using AdamMax = Adam<R, true>;
+
+// With momentum the memory is the last state.
+template <class R, bool kCentered, bool kMomentum>
+struct RmsProp {
+  static constexpr uint32_t kStates = 1 + (kCentered ? 1 : 0) + (kMomentum ? 1 : 0);
+  R lr, alpha, eps, decay, momentum;
+  explicit RmsProp(const tn_call& call)
+      : lr(static_cast<R>(real_arg(call, 5))),
+        alpha(static_cast<R>(real_arg(call, 6))),
+        eps(static_cast<R>(real_arg(call, 7))),
+        decay(static_cast<R>(real_arg(call, 8))),
+        momentum(static_cast<R>(real_arg(call, 9))) {}
+  GPU_FN void operator()(R& p, R g, R* s) const {
+    g += decay * p;
+    s[0] = alpha * s[0] + (R(1) - alpha) * g * g;
+    R variance = s[0];
+    if constexpr (kCentered) {
+      s[1] += (R(1) - alpha) * (g - s[1]);
+      variance -= s[1] * s[1];
+    }
+    R change = g / (std::sqrt(variance) + eps);
+    if constexpr (kMomentum) change = s[kStates - 1] = momentum * s[kStates - 1] + change;
+    p -= lr * change;
+  }
+};
+template <class R>
+using RmsPlain = RmsProp<R, false, false>;
+template <class R>
+using RmsMomentum = RmsProp<R, false, true>;
+template <class R>
+using RmsCentered = RmsProp<R, true, false>;
+template <class R>
+using RmsBoth = RmsProp<R, true, true>;
+
+template <class R>
+struct Adagrad {
+  static constexpr uint32_t kStates = 1;
+  R lr, eps, decay;
+  explicit Adagrad(const tn_call& call)
+      : lr(static_cast<R>(real_arg(call, 4) /
+                          (1 + static_cast<double>(int_arg(call, 3) - 1) * real_arg(call, 5)))),
+        eps(static_cast<R>(real_arg(call, 6))),
+        decay(static_cast<R>(real_arg(call, 7))) {}
+  GPU_FN void operator()(R& p, R g, R* s) const {
+    g += decay * p;
+    s[0] += g * g;
+    p -= lr * g / (std::sqrt(s[0]) + eps);
+  }
+};
+
+// Lists: parameters, states, gradients.
+template <class T, class Step>
+GPU_KERNEL step_parameters(Step step, TensorTable<T, Step::kStates + 2> table) {
+  constexpr uint32_t kStates = Step::kStates;
+  each_elements<kStates + 1>(table, [&](Vec<T, 16 / sizeof(T)>* values, uint32_t) {
+    for (uint32_t j = 0; j < 16 / sizeof(T); ++j) {
+      Compute<T> p = widen(values[0].at[j]), s[kStates + 1];
+      for (uint32_t k = 0; k < kStates; ++k) s[k] = widen(values[1 + k].at[j]);
+      step(p, widen(values[1 + kStates].at[j]), s);
+      values[0].at[j] = narrow<T>(p);
+      for (uint32_t k = 0; k < kStates; ++k) values[1 + k].at[j] = narrow<T>(s[k]);
+    }
+  });
+}
+
+template <template <class> class Step, uint32_t kLists>
+void run_step(const tn_call& call, const uint32_t (&lists)[kLists]) {
+  with_each_type(Floats{}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using Own = Step<Compute<T>>;
+    static_assert(Own::kStates + 2 == kLists);
+    const Own step(call);
+    uint32_t blocks_before = 0;
+    for_tables<T>(call, lists, blocks_before, [&](const auto& table, uint32_t blocks) {
+      launch(call, {{blocks, 1, 1}}, step_parameters<T, Own>, step, table);
+    });
+  });
+}
+
+void run_sgd(const tn_call& call, uint32_t) {
+  if (real_arg(call, 4) == 0) return run_step<Sgd>(call, {0, 1});
+  run_step<SgdMomentum>(call, {0, 2, 1});
+}
+void run_adam(const tn_call& call, uint32_t) {
+  if (call.args[4].count == 0) return run_step<AdamPlain>(call, {0, 2, 3, 1});
+  run_step<AdamMax>(call, {0, 2, 3, 4, 1});
+}
+void run_rmsprop(const tn_call& call, uint32_t) {
+  const bool centered = call.args[3].count != 0, momentum = real_arg(call, 9) != 0;
+  if (centered && momentum) return run_step<RmsBoth>(call, {0, 2, 3, 4, 1});
+  if (centered) return run_step<RmsCentered>(call, {0, 2, 3, 1});
+  if (momentum) return run_step<RmsMomentum>(call, {0, 2, 4, 1});
+  run_step<RmsPlain>(call, {0, 2, 1});
+}
+void run_adagrad(const tn_call& call, uint32_t) { run_step<Adagrad>(call, {0, 2, 1}); }
+
+}  // namespace
+
+void add_step_kernels(KernelList& list) {
+  const auto add = [&](std::string_view schema, void (*run)(const tn_call&, uint32_t)) {
+    list.add({.schema = schema, .dtypes = Floats::kMask, .run = run});
+  };
+  add(TN_SCHEMA_SGD_STEP, run_sgd);
+  add(TN_SCHEMA_ADAM_STEP, run_adam);
+  add(TN_SCHEMA_RMSPROP_STEP, run_rmsprop);
+  add(TN_SCHEMA_ADAGRAD_STEP, run_adagrad);
+}
+
+}  // namespace tenon::gpu
