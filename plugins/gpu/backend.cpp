@@ -17,11 +17,15 @@ Stream::Stream(uint32_t device) : device_(device) {
   rt::use(device);
   note_ = static_cast<IndexNote*>(rt::host_allocate(sizeof(IndexNote)));
   *note_ = {};
+  claim_ = static_cast<uint32_t*>(rt::allocate(sizeof(uint32_t)));
+  if (claim_ == nullptr) sdk::fail(TN_OUT_OF_MEMORY, "[", rt::kName, "] no memory for a stream");
   handle_ = rt::stream_create();
+  rt::fill(claim_, 0, sizeof(uint32_t), handle_);
 }
 
 Stream::~Stream() {
   rt::stream_destroy(handle_);
+  rt::free(claim_);
   rt::host_free(note_);
 }
 
@@ -35,8 +39,10 @@ void Stream::report() {
   if (note_->set == 0) return;
   const IndexNote found = *note_;
   *note_ = {};
+  rt::fill(claim_, 0, sizeof(uint32_t), handle_);
   sdk::fail(TN_OUT_OF_RANGE, "[", reinterpret_cast<const char*>(found.op), "] index ", found.index,
-            " is out of range for dim ", found.dim, " of size ", found.size);
+            " at position ", found.position, " out of range for dimension ", found.dim, " of size ",
+            found.size);
 }
 
 void Backend::start() {

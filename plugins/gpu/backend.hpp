@@ -15,10 +15,10 @@ namespace tenon::gpu {
 // Where a kernel notes an index out of range: host memory that the device writes. The first one stays.
 struct IndexNote {
   uint32_t set;
-  uint32_t pad;
+  uint32_t dim;
   int64_t index;
+  int64_t position;  // among the indices, row-major
   int64_t size;
-  int64_t dim;
   uint64_t op;  // address of a static name
 };
 
@@ -33,6 +33,8 @@ class Stream {
   rt::Stream handle() const { return handle_; }
   uint32_t device() const { return device_; }
   IndexNote* note() const { return note_; }
+  // A word of the device's memory: who sets it writes the note.
+  uint32_t* claim() const { return claim_; }
   // Waits, then throws what went wrong on the way.
   void synchronize();
   // Throws TN_OUT_OF_RANGE, once, where a kernel met an index out of range. After a wait.
@@ -42,6 +44,7 @@ class Stream {
   uint32_t device_;
   rt::Stream handle_ = nullptr;
   IndexNote* note_ = nullptr;
+  uint32_t* claim_ = nullptr;
 };
 
 inline Stream& stream_of(const tn_call& call) { return *static_cast<Stream*>(call.stream); }

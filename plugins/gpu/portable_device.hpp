@@ -91,6 +91,10 @@ GPU_DEVICE uint64_t atomic_add(uint64_t* at, uint64_t value) {
   return atomicAdd(reinterpret_cast<unsigned long long*>(at), value);
 }
 
+GPU_DEVICE uint32_t atomic_max(uint32_t* at, uint32_t value) { return atomicMax(at, value); }
+
+GPU_DEVICE uint32_t bits_set(uint64_t bits) { return static_cast<uint32_t>(__popcll(bits)); }
+
 // N elements at once; `at` is aligned to all of them.
 template <uint32_t N, class T>
 GPU_DEVICE Vec<std::remove_const_t<T>, N> load_vec(T* at) {

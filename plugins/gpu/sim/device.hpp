@@ -223,6 +223,19 @@ T atomic_add(const Ptr<T>& at, std::type_identity_t<T> value,
   return before;
 }
 
+template <class T>
+T atomic_max(const Ptr<T>& at, std::type_identity_t<T> value,
+             const sim::Site& site = sim::Site::current()) {
+  T& target = at.atomic(site);
+  const T before = target;
+  target = std::max(before, value);
+  return before;
+}
+
+inline uint32_t bits_set(uint64_t bits) {
+  return static_cast<uint32_t>(__builtin_popcountll(bits));
+}
+
 template <uint32_t N, class T>
 Vec<std::remove_const_t<T>, N> load_vec(const Ptr<T>& from,
                                         const sim::Site& site = sim::Site::current()) {

@@ -1,0 +1,49 @@
+// Rows of units that threads of a block share: threads along x take columns, those along y rows. The grid's y counts outer planes.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "launch.hpp"
+
+namespace tenon::gpu {
+
+// A dense array seen as outer × size × inner around one dimension.
+struct Around {
+  int64_t outer = 1, size = 1, inner = 1;
+};
+inline Around around(const tn_view& x, int64_t dim) {
+  Around a;
+  for (uint32_t d = 0; d < x.ndim; ++d)
+    (d < dim ? a.outer : d == dim ? a.size : a.inner) *= x.shape[d];
+  return a;
+}
+
+struct Rows {
+  int64_t outer, count, inner;
+  uint32_t width = 1;  // threads along a row, a power of 2
+
+  static constexpr uint32_t kThreads = 256;
+  Rows(int64_t planes, int64_t rows, int64_t columns) : outer(planes), count(rows), inner(columns) {
+    const auto most = static_cast<uint64_t>(std::clamp<int64_t>(inner, 1, kThreads));
+    width = static_cast<uint32_t>(std::bit_ceil(most));
+    // Two rounds of half the threads are as good where the last ones would idle.
+    if (width > 32 && most * 4 <= width * 3) width /= 2;
+  }
+  Grid grid() const {
+    const int64_t together = kThreads / width, blocks = (count + together - 1) / together;
+    return {{static_cast<uint32_t>(std::min<int64_t>(blocks, 1 << 20)),
+             static_cast<uint32_t>(std::min<int64_t>(outer, 65535)), 1},
+            {kThreads, 1, 1}};
+  }
+#if !defined(TENON_GPU_HOST_ONLY)
+  GPU_DEVICE int64_t first() const {
+    return int64_t{block_index().x} * (kThreads / width) + thread_index().x / width;
+  }
+  GPU_DEVICE int64_t step() const { return int64_t{block_count().x} * (kThreads / width); }
+  GPU_DEVICE uint32_t column() const { return thread_index().x % width; }
+  GPU_DEVICE uint32_t across() const { return width; }
+#endif
+};
+
+}  // namespace tenon::gpu
