@@ -1,0 +1,169 @@
+// index and index_put: NumPy's indexing by several tensors.
+#include <algorithm>
+
+#include "ops/advanced_index.hpp"
+#include "ops/deposit.hpp"
+#include "ops/move.hpp"
+#include "rows.hpp"
+
+namespace tenon::gpu {
+namespace {
+
+template <class U>
+GPU_KERNEL index_rows(Rows rows, RowFinder finder, Ptr<U> out, Ptr<const U> x) {
+  for (int64_t i = rows.first(); i < rows.count; i += rows.step()) {
+    const int64_t from = row_of(finder, static_cast<uint32_t>(i));
+    if (from == kNowhere) continue;
+    for (int64_t c = rows.column(); c < rows.inner; c += rows.across())
+      out[i * rows.inner + c] = x[from * rows.inner + c];
+  }
+}
+
+// args: x, indices
+void run_index(const tn_call& call, uint32_t) {
+  const tn_view& x = input(call, 0);
+  AdvancedIndex a(x, call.args[1]);
+  a.count_masks(call, "index", 0);
+  const tn_view& out = a.has_mask ? sdk::make_output(sdk::Call(call), 0, a.shape) : output(call);
+  if (a.places() == 0) return;
+  const RowFinder finder = find_places(call, "index", a, 0);
+  if (numel(out) == 0) return;
+  const int64_t bytes = a.inner * size_of(x.dtype);
+  const uint32_t unit =
+      unit_of(reinterpret_cast<uintptr_t>(x.data) | reinterpret_cast<uintptr_t>(out.data) |
+              static_cast<uint64_t>(bytes));
+  const Rows rows(1, a.rows(), bytes / unit);
+  with_unit(unit, [&](auto tag) {
+    using U = typename decltype(tag)::type;
+    launch(call, rows.grid(), index_rows<U>, rows, finder, units<U>(out), units<const U>(x));
+  });
+}
+
+// args: x, indices, values, accumulate
+Deposit read_put(const tn_call& call, const AdvancedIndex& a) {
+  const tn_view &x = input(call, 0), &values = input(call, 2);
+  Deposit d;
+  d.places = a.inner == 0 ? 0 : numel(x) / a.inner;
+  d.rows = a.rows();
+  d.inner = a.inner;
+  d.add = call.args[3].as.i != 0;
+  d.apart = a.places() <= 1;
+  d.x = &x;
+  d.source = &values;
+  if (std::ranges::equal(sdk::shape(values), a.shape)) return d;
+  d.ndim = static_cast<uint32_t>(a.shape.size());
+  const size_t missing = a.shape.size() - std::min<size_t>(a.shape.size(), values.ndim);
+  for (size_t k = 0; k < a.shape.size(); ++k) {
+    const bool repeated = k < missing || values.shape[k - missing] == 1;
+    d.shape[k] = a.shape[k];
+    d.steps[k] = repeated ? 0 : values.strides[k - missing];
+  }
+  return d;
+}
+
+// What a mask sets is known late, and so is whether the values fit.
+void check_values(const tn_view& values, const std::vector<int64_t>& shape) {
+  if (values.ndim > shape.size())
+    sdk::fail(TN_INVALID_ARGUMENT, "[index_put] values of rank ", values.ndim,
+              " do not broadcast to rank ", shape.size());
+  for (size_t d = 0; d < values.ndim; ++d) {
+    const int64_t size = shape[shape.size() - values.ndim + d];
+    if (values.shape[d] != size && values.shape[d] != 1)
+      sdk::fail(TN_INVALID_ARGUMENT, "[index_put] values of size ", values.shape[d],
+                " do not broadcast to size ", size);
+  }
+}
+
+GPU_KERNEL row_keys(uint32_t rows, uint32_t places, RowFinder finder, Ptr<uint32_t> keys) {
+  for (uint32_t i = first_thread(); i < rows; i += thread_count()) {
+    const int64_t row = row_of(finder, i);
+    keys[i] = row == kNowhere ? places : static_cast<uint32_t>(row);
+  }
+}
+
+// The mask of a call that puts one value by a mask behind slices; NULL: another call. What is set needs no count then.
+const tn_view* only_mask(const tn_call& call) {
+  const tn_value& indices = call.args[1];
+  if (indices.count == 0 || numel(input(call, 2)) != 1 || call.args[3].as.i != 0) return nullptr;
+  const tn_view* last = indices.as.views[indices.count - 1];
+  if (last == nullptr || last->dtype != TN_DTYPE_BOOL || numel(input(call, 0)) >= INT32_MAX)
+    return nullptr;
+  const bool alone = std::all_of(indices.as.views, indices.as.views + indices.count - 1,
+                                 [](const tn_view* index) { return index == nullptr; });
+  return alone ? last : nullptr;
+}
+
+template <class U>
+GPU_KERNEL put_by_mask(uint32_t count, Divider inner, Divider masked, Ptr<const uint8_t> mask,
+                       Ptr<const U> value, Ptr<const U> x, Ptr<U> out) {
+  for (uint32_t i = first_thread(); i < count; i += thread_count()) {
+    const uint32_t row = inner.divide(i);
+    const bool set = mask[row - masked.divide(row) * masked.divisor] != 0;
+    out[i] = set ? static_cast<U>(value[0]) : static_cast<U>(x[i]);
+  }
+}
+
+void run_put_by_mask(const tn_call& call, const tn_view& mask) {
+  const tn_view &x = input(call, 0), &out = output(call);
+  if (numel(out) == 0) return;
+  uint32_t inner = 1;
+  for (uint32_t d = call.args[1].count - 1 + mask.ndim; d < x.ndim; ++d)
+    inner *= static_cast<uint32_t>(x.shape[d]);
+  with_unit(size_of(x.dtype), [&](auto tag) {
+    using U = typename decltype(tag)::type;
+    launch(call, grid_of(numel(out)), put_by_mask<U>, static_cast<uint32_t>(numel(out)),
+           Divider(inner), Divider(static_cast<uint32_t>(numel(mask))), units<const uint8_t>(mask),
+           units<const U>(input(call, 2)), units<const U>(x), units<U>(out));
+  });
+}
+
+void run_index_put(const tn_call& call, uint32_t) {
+  if (const tn_view* mask = only_mask(call)) return run_put_by_mask(call, *mask);
+  AdvancedIndex a(input(call, 0), call.args[1]);
+  // The deposit comes first, with room for as many rows as there may be.
+  const uint64_t offset = (read_put(call, a).bytes(output(call).dtype) + 255) / 256 * 256;
+  a.count_masks(call, "index_put", offset);
+  if (a.has_mask) check_values(input(call, 2), a.shape);
+  Deposit d = read_put(call, a);
+  if (a.places() > 0) {
+    const RowFinder finder = find_places(call, "index_put", a, offset);
+    if (d.rows > 0 && d.places > 0)
+      launch(call, grid_of(d.rows), row_keys, static_cast<uint32_t>(d.rows),
+             static_cast<uint32_t>(d.places), finder, d.keys(call));
+  }
+  finish_deposit(call, d);
+}
+
+uint64_t put_scratch(const tn_call& call, uint32_t) {
+  if (only_mask(call) != nullptr) return 0;
+  const AdvancedIndex a(input(call, 0), call.args[1]);
+  return (read_put(call, a).bytes(output(call).dtype) + 255) / 256 * 256 + a.bytes();
+}
+
+bool can_put(const tn_call& call, uint32_t) {
+  if (only_mask(call) != nullptr) return true;
+  const bool summed = (All::kMask >> output(call).dtype & 1) != 0;
+  if (call.args[3].as.i != 0 && !summed) return false;
+  const AdvancedIndex a(input(call, 0), call.args[1]);
+  return a.fits() && read_put(call, a).fits();
+}
+
+}  // namespace
+
+void add_index_kernels(KernelList& list) {
+  list.add(
+      {.schema = TN_SCHEMA_INDEX,
+       .dtypes = TN_MASK_ALL,
+       .run = run_index,
+       .supports = [](const tn_call& call,
+                      uint32_t) { return AdvancedIndex(input(call, 0), call.args[1]).fits(); },
+       .scratch = [](const tn_call& call,
+                     uint32_t) { return AdvancedIndex(input(call, 0), call.args[1]).bytes(); }});
+  list.add({.schema = TN_SCHEMA_INDEX_PUT,
+            .dtypes = TN_MASK_ALL,
+            .run = run_index_put,
+            .supports = can_put,
+            .scratch = put_scratch});
+}
+
+}  // namespace tenon::gpu
