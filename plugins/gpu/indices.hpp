@@ -51,7 +51,6 @@ inline IndexList index_list(const tn_view& view) {
   return list;
 }
 
-#if !defined(TENON_GPU_HOST_ONLY)
 // Element i; what is beyond int64_t becomes its largest.
 GPU_DEVICE int64_t read_index(const IndexList& list, int64_t i) {
   switch (list.dtype) {
@@ -91,6 +90,5 @@ GPU_DEVICE int64_t place_of(const IndexCheck& check, int64_t index, int64_t posi
   }
   return kNowhere;
 }
-#endif
 
 }  // namespace tenon::gpu

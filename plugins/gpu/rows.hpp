@@ -36,14 +36,12 @@ struct Rows {
              static_cast<uint32_t>(std::min<int64_t>(outer, 65535)), 1},
             {kThreads, 1, 1}};
   }
-#if !defined(TENON_GPU_HOST_ONLY)
   GPU_DEVICE int64_t first() const {
     return int64_t{block_index().x} * (kThreads / width) + thread_index().x / width;
   }
   GPU_DEVICE int64_t step() const { return int64_t{block_count().x} * (kThreads / width); }
   GPU_DEVICE uint32_t column() const { return thread_index().x % width; }
   GPU_DEVICE uint32_t across() const { return width; }
-#endif
 };
 
 }  // namespace tenon::gpu

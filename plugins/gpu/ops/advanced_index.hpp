@@ -56,7 +56,6 @@ struct RowFinder {
 RowFinder find_places(const tn_call& call, const char* op, const AdvancedIndex& index,
                       uint64_t offset);
 
-#if !defined(TENON_GPU_HOST_ONLY)
 // The row of x that is row i of the result; kNowhere where an index is out of range.
 GPU_DEVICE int64_t row_of(const RowFinder& finder, uint32_t i) {
   const uint32_t rest = finder.mids.divide(i), b = finder.positions.divide(rest);
@@ -67,6 +66,5 @@ GPU_DEVICE int64_t row_of(const RowFinder& finder, uint32_t i) {
   finder.mid.find(i - rest * finder.mids.divisor, &mid);
   return place + before + mid;
 }
-#endif
 
 }  // namespace tenon::gpu
