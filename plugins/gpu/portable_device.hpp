@@ -13,6 +13,7 @@
 #define GPU_DEVICE __device__ inline
 #define GPU_KERNEL __global__ void
 #define GPU_SHARED(T, name, count) __shared__ T name[count]
+#define GPU_UNROLL _Pragma("unroll")  // of a loop over an array that is to stay in registers
 #define GPU_DYNAMIC_SHARED(T, name)                           \
   extern __shared__ __align__(16) unsigned char gpu_shared[]; \
   T* const name = reinterpret_cast<T*>(gpu_shared)
@@ -36,7 +37,12 @@ GPU_DEVICE void sync_threads() { __syncthreads(); }
 
 #if defined(__HIP__)
 GPU_DEVICE uint32_t warp_width() { return warpSize; }
-GPU_DEVICE void sync_warp() { __builtin_amdgcn_wave_barrier(); }
+// The barrier alone orders no memory: without fences the compiler may keep what it has read.
+GPU_DEVICE void sync_warp() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
 template <class T>
 GPU_DEVICE T shuffle(T value, uint32_t from) {
   return __shfl(value, static_cast<int>(from));

@@ -73,6 +73,7 @@ GPU_KERNEL place_pairs(Ptr<const Key> keys, Ptr<const uint32_t> order, uint32_t 
   Key held[kItems];
   uint32_t ranks[kItems];
   // Warps beyond the last pair have nothing to rank.
+  GPU_UNROLL
   for (uint32_t k = 0; k < kItems && first - lane() + k * warp_width() < count; ++k) {
     const uint32_t i = first + k * warp_width();
     const bool valid = i < count;
@@ -97,6 +98,7 @@ GPU_KERNEL place_pairs(Ptr<const Key> keys, Ptr<const uint32_t> order, uint32_t 
     place += of_warp;
   }
   sync_threads();
+  GPU_UNROLL
   for (uint32_t k = 0; k < kItems; ++k) {
     const uint32_t i = first + k * warp_width();
     if (i >= count) continue;

@@ -158,7 +158,7 @@ void run_copy(const tn_call& call, uint32_t) {
   const tn_loop& loop = *call.loop;
   const bool dense =
       loop.ndim == 0 || (loop.ndim == 1 && loop.strides[0][0] == 1 && loop.strides[1][0] == 1);
-  if (dense || (x.flags & TN_VIEW_SCALAR) != 0) {
+  if (size_of(out.dtype) <= 8 && (dense || (x.flags & TN_VIEW_SCALAR) != 0)) {
     with_type(Sizes{}, bits_of(out.dtype), [&](auto tag) {
       using T = typename decltype(tag)::type;
       run_elementwise<T, T>(call, Same{});
@@ -195,6 +195,11 @@ void move_all(const tn_call& call, const tn_view& to, const tn_view& from) {
 void add_copy_kernels(KernelList& list) {
   for (const auto schema : {TN_SCHEMA_CLONE, TN_SCHEMA_CONTIGUOUS})
     list.add_strided(schema, All::kMask | TN_MASK(TN_DTYPE_C64), run_copy);
+  for (const auto schema : {TN_SCHEMA_CLONE, TN_SCHEMA_CONTIGUOUS})
+    list.add({.schema = schema,
+              .dtypes = TN_MASK(TN_DTYPE_C128),
+              .run = run_copy,
+              .flags = TN_KERNEL_STRIDED});
 }
 
 }  // namespace tenon::gpu

@@ -9,6 +9,7 @@
 #define GPU_FN inline
 #define GPU_DEVICE inline
 #define GPU_KERNEL void
+#define GPU_UNROLL
 #define GPU_SHARED(T, name, count)  \
   static const char name##_tag = 0; \
   const ::tenon::gpu::Ptr<T> name = ::tenon::gpu::sim::shared<T>(&name##_tag, count)
