@@ -3,14 +3,11 @@
 
 #include <algorithm>
 
-#include "block_scan.hpp"
 #include "layout.hpp"
 #include "ops/move.hpp"
 
 namespace tenon::gpu {
 namespace {
-
-constexpr uint32_t kThreads = 256, kEach = Compaction::kTile / kThreads;
 
 // Where elements are set: those with any of these bits.
 template <class U>
@@ -38,22 +35,6 @@ struct Masked {
   }
 };
 
-// The elements of this thread: its kEach of each tile.
-template <class Set>
-GPU_DEVICE uint32_t count_mine(const Set& set, uint32_t count) {
-  const uint32_t begin = block_index().x * Compaction::kTile + thread_index().x * kEach;
-  uint32_t mine = 0;
-  for (uint32_t i = begin; i < begin + kEach && i < count; ++i) mine += set(i) ? 1 : 0;
-  return mine;
-}
-
-template <class Set>
-GPU_KERNEL count_tiles(Set set, uint32_t count, Ptr<uint32_t> counts) {
-  uint32_t total = 0;
-  block_sum_before(count_mine(set, count), total);
-  if (thread_index().x == 0) counts[block_index().x] = total;
-}
-
 // One block: each count becomes the sum before it; one more, the sum of all.
 GPU_KERNEL sum_tiles(Ptr<uint32_t> counts, uint32_t tiles) {
   uint32_t before = 0;
@@ -65,17 +46,6 @@ GPU_KERNEL sum_tiles(Ptr<uint32_t> counts, uint32_t tiles) {
     before += total;
   }
   if (thread_index().x == 0) counts[tiles] = before;
-}
-
-// write(i, to) for each element that is set, `to` counting them.
-template <class Set, class Write>
-GPU_DEVICE void for_set(const Set& set, uint32_t count, const Ptr<const uint32_t>& before,
-                        const Write& write) {
-  uint32_t total = 0;
-  uint32_t to = before[block_index().x] + block_sum_before(count_mine(set, count), total);
-  const uint32_t begin = block_index().x * Compaction::kTile + thread_index().x * kEach;
-  for (uint32_t i = begin; i < begin + kEach && i < count; ++i)
-    if (set(i)) write(i, to++);
 }
 
 // A layout without dimensions: flat positions.
@@ -99,10 +69,6 @@ template <class U>
 GPU_KERNEL write_masked(Masked mask, uint32_t count, Ptr<const uint32_t> before, Ptr<const U> x,
                         Ptr<U> out) {
   for_set(mask, count, before, [&](uint32_t i, uint32_t to) { out[to] = x[mask.place(i)]; });
-}
-
-Grid tile_grid(const Compaction& compaction) {
-  return {{static_cast<uint32_t>(compaction.tiles()), 1, 1}, {kThreads, 1, 1}};
 }
 
 // -0 is 0.
@@ -174,15 +140,15 @@ void run_masked_select(const tn_call& call, uint32_t) {
   Masked mask{units<const uint8_t>(input(call, 1)), both.is_dense, {}};
   if (both.count > 0) {
     mask.layout = Layout<2>(both.part);
-    launch(call, tile_grid(compaction), count_tiles<Masked>, mask,
-           static_cast<uint32_t>(both.count), counts);
+    launch(call, compaction.grid(), count_tiles<Masked>, mask, static_cast<uint32_t>(both.count),
+           counts);
     total = compaction.total(call, 0);
   }
   const tn_view& made = sdk::make_output(sdk::Call(call), 0, std::span<const int64_t>(&total, 1));
   if (total == 0) return;
   with_unit(size_of(made.dtype), [&](auto tag) {
     using U = typename decltype(tag)::type;
-    launch(call, tile_grid(compaction), write_masked<U>, mask, static_cast<uint32_t>(both.count),
+    launch(call, compaction.grid(), write_masked<U>, mask, static_cast<uint32_t>(both.count),
            counts, units<const U>(input(call, 0)), units<U>(made));
   });
 }
@@ -205,7 +171,7 @@ int64_t count_set(const tn_call& call, uint64_t offset, const tn_view& x) {
   const Compaction compaction{numel(x)};
   if (compaction.count == 0) return 0;
   with_bits(x, [&](const auto& set) {
-    launch(call, tile_grid(compaction), count_tiles<std::remove_cvref_t<decltype(set)>>, set,
+    launch(call, compaction.grid(), count_tiles<std::remove_cvref_t<decltype(set)>>, set,
            static_cast<uint32_t>(compaction.count), compaction.counts(call, offset));
   });
   return compaction.total(call, offset);
@@ -223,7 +189,7 @@ void write_set(const tn_call& call, uint64_t offset, const tn_view& x, bool flat
   with_bits(x, [&](const auto& set) {
     using Set = std::remove_cvref_t<decltype(set)>;
     using U = std::remove_cv_t<decltype(Set::mask)>;
-    launch(call, tile_grid(compaction), write_positions<U>, set,
+    launch(call, compaction.grid(), write_positions<U>, set,
            static_cast<uint32_t>(compaction.count), compaction.counts(call, offset),
            Layout<1>(part), positions);
   });
