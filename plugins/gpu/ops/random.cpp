@@ -1,5 +1,4 @@
 // Random numbers: the very numbers of sdk/include/tenon/philox.hpp; only normal ones are rounded differently in their last bits.
-// randperm, a sort of draws, is left to the host.
 #include "arithmetic.hpp"
 #include "kernels.hpp"
 #include "launch.hpp"

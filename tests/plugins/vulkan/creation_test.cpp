@@ -46,6 +46,12 @@ TEST(Random, BitsAreTheCpus) {
         return tenon::randint({5001}, INT64_MIN, INT64_MAX, DType::I64, device, g);
       },
       "randint of any");
+  for (const int64_t n : {1, 2, 300, 9001})
+    expect_same_draws(
+        [&](tenon::Device device, const tenon::Generator& g) {
+          return tenon::randperm(n, n == 300 ? DType::U16 : DType::I64, device, g);
+        },
+        "randperm");
   for (const DType dtype : kFloats) {
     const Tensor p = tenon::cast(tenon::linspace(-0.1, 1.1, 3001, true, DType::F64), dtype);
     expect_same_draws(
