@@ -44,6 +44,11 @@ class Device {
   // Shaders get addresses; otherwise buffers are bound.
   bool addresses() const { return addresses_; }
   uint32_t group_size() const { return group_size_; }
+  // So many at once keep any such device busy. A CPU is busy with few, and each costs it time.
+  int64_t invocations() const { return is_cpu() ? 1 << 13 : 1 << 17; }
+  bool is_cpu() const {
+    return physical_.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && !options_.spread;
+  }
 
   Heap& memory() { return *memory_; }
   Heap& uploads() { return *uploads_; }

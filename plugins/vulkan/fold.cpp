@@ -8,10 +8,10 @@ namespace tenon::vulkan {
 namespace {
 
 constexpr int64_t kBlock = 4;  // elements an invocation takes at a time, as shaders/reduce.glsl
-constexpr int64_t kManyGroups = 1024;  // enough for any device
-constexpr int64_t kFull = 1 << 17;     // invocations at once that fill any device
-constexpr int64_t kAlongside = 32;     // results side by side that fill a stretch of memory
-constexpr uint64_t kStateBytes = 32;   // three elements and a position, at most
+constexpr int64_t kAlongside = 32;    // results side by side that fill a stretch of memory
+constexpr int64_t kTogether = 8;      // invocations that read a row together: 128 bytes at a time
+constexpr int64_t kTile = 1 << 15;    // elements that stay in a CPU's cache
+constexpr uint64_t kStateBytes = 32;  // three elements and a position, at most
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 uint32_t power_of_two(int64_t at_least, int64_t most) {
@@ -39,7 +39,30 @@ int64_t product(const std::vector<Span>& spans) {
   return n;
 }
 
-// Four elements of a view can be read at a time: from its begin they lie at boundaries. Negative strides begin elsewhere.
+// Elements for an invocation: few while the device is not full of invocations, never so few that joining them is most of the work.
+int64_t elements_each(int64_t results, int64_t count, int64_t full) {
+  return std::clamp<int64_t>(results * count / full / kBlock * kBlock, kBlock, 64 * kBlock);
+}
+
+// Invocations of a workgroup that share a result (or four, `wide`) whose parts lie `count` deep beside other results.
+// A CPU has all of them side by side, so that it reads each line of memory once.
+uint32_t lanes_of_columns(int64_t results, int64_t count, const Device& device, bool wide) {
+  const int64_t each = wide ? kBlock : 1, most = device.group_size();
+  return power_of_two(
+      count, most / power_of_two(results / each, device.is_cpu() ? most : kAlongside / each));
+}
+
+// Into how many chunks a result is cut, when a workgroup has `rows` of them.
+int64_t chunks_of(const FoldPlan& plan, int64_t rows, int64_t lanes, const Device& device) {
+  if (plan.columns && device.is_cpu())  // what a workgroup reads stays in its cache
+    return std::max<int64_t>(1, plan.count / std::max(kTile / rows, lanes * kBlock));
+  const int64_t blocks = ceil_div(plan.results, rows), many = device.invocations() / 128;
+  return std::clamp<int64_t>(plan.count / (8 * lanes * kBlock), 1,
+                             std::max<int64_t>(1, many / blocks));
+}
+
+}  // namespace
+
 bool starts_even(const tn_view* view) {
   return view != nullptr && (view->flags & TN_VIEW_SCALAR) == 0 &&
          view->offset % std::min<uint64_t>(4 * size_of(view->dtype), 16) == 0 &&
@@ -47,21 +70,9 @@ bool starts_even(const tn_view* view) {
                      [](int64_t stride) { return stride >= 0; });
 }
 
-// Elements for an invocation: few while the device is not full of invocations, never so few that joining them is most of the work.
-int64_t elements_each(int64_t results, int64_t count) {
-  return std::clamp<int64_t>(results * count / kFull / kBlock * kBlock, kBlock, 16 * kBlock);
-}
-
-// Invocations of a workgroup that share a result whose parts lie `count` deep beside other results.
-uint32_t lanes_of_columns(int64_t results, int64_t count, uint32_t group_size) {
-  return power_of_two(count, group_size / power_of_two(results, kAlongside));
-}
-
-}  // namespace
-
-FoldPlan plan_fold(std::vector<Span> kept, std::vector<Span> reduced, uint32_t group_size) {
+FoldPlan plan_fold(std::vector<Span> kept, std::vector<Span> reduced, const Device& device) {
   FoldPlan plan;
-  plan.group_size = group_size;
+  plan.group_size = device.group_size();
   plan.results = product(kept);
   plan.count = product(reduced);
   if (plan.results == 0 || plan.count == 0) return plan;
@@ -69,20 +80,27 @@ FoldPlan plan_fold(std::vector<Span> kept, std::vector<Span> reduced, uint32_t g
   simplify(reduced);
   plan.columns = !kept.empty() && !reduced.empty() &&
                  std::abs(kept.back().step) < std::abs(reduced.back().step);
-  const int64_t shares = ceil_div(plan.count, elements_each(plan.results, plan.count));
-  const uint32_t lanes = plan.columns ? lanes_of_columns(plan.results, shares, group_size)
-                                      : power_of_two(shares, group_size);
-  plan.log_rows = log_of(group_size / lanes);
-  const int64_t blocks = ceil_div(plan.results, group_size / lanes), step = lanes * kBlock;
-  plan.chunks =
-      std::clamp<int64_t>(plan.count / (8 * step), 1, std::max<int64_t>(1, kManyGroups / blocks));
-  plan.chunk = ceil_div(ceil_div(plan.count, plan.chunks), step) * step;
-  plan.chunks = ceil_div(plan.count, plan.chunk);
   const auto four = [](const Span& span) { return span.step % kBlock == 0; };
   plan.even = !plan.columns && !reduced.empty() && reduced.back().step == 1 &&
               (reduced.size() == 1 || reduced.back().size % kBlock == 0) &&
               std::all_of(kept.begin(), kept.end(), four) &&
               std::all_of(reduced.begin(), reduced.end() - 1, four);
+  plan.wide = plan.columns && kept.back().step == 1 && kept.back().size % kBlock == 0 &&
+              std::all_of(kept.begin(), kept.end() - 1, four) &&
+              std::all_of(reduced.begin(), reduced.end(), four);
+  const int64_t shares =
+      std::max(ceil_div(plan.count, elements_each(plan.results, plan.count, device.invocations())),
+               std::min(kTogether, ceil_div(plan.count, kBlock)));
+  const int64_t lanes = plan.columns ? lanes_of_columns(plan.results, shares, device, plan.wide)
+                                     : power_of_two(shares, device.group_size());
+  const int64_t rows = device.group_size() / lanes;
+  plan.log_rows = log_of(static_cast<uint32_t>(rows));
+  const int64_t step = lanes * kBlock;
+  plan.chunk = ceil_div(ceil_div(plan.count,
+                                 chunks_of(plan, plan.wide ? kBlock * rows : rows, lanes, device)),
+                        step) *
+               step;
+  plan.chunks = ceil_div(plan.count, plan.chunk);
   plan.kept = std::move(kept);
   plan.reduced = std::move(reduced);
   return plan;
@@ -93,12 +111,10 @@ FoldPlan plan_loop(const tn_call& call) {
   std::vector<Span> kept, reduced;
   for (uint32_t d = 0; d < loop.ndim; ++d)
     (d < loop.ndim - loop.reduced ? kept : reduced).push_back({loop.shape[d], loop.strides[1][d]});
-  return plan_fold(std::move(kept), std::move(reduced), group_size_of(call));
+  return plan_fold(std::move(kept), std::move(reduced), device_of(call));
 }
 
-uint32_t group_size_of(const tn_call& call) {
-  return backend().device(call.device_index).group_size();
-}
+const Device& device_of(const tn_call& call) { return backend().device(call.device_index); }
 
 void Place::bind(Launch& launch) const {
   if (view != nullptr) {
@@ -118,11 +134,18 @@ void run_fold(const tn_call& call, const FoldPlan& plan, const Fold& fold, uint6
   if (plan.results == 0) return;
   const bool flat = plan.kept.size() <= 1 && plan.reduced.size() <= 1;
   const uint64_t bytes = fold_scratch(plan);
-  const bool quads =
-      plan.even && std::all_of(fold.ins.begin(), fold.ins.begin() + fold.arrays, starts_even);
+  const bool even = std::all_of(fold.ins.begin(), fold.ins.begin() + fold.arrays, starts_even);
+  const bool quads = plan.even && even, wide = plan.wide && even && !fold.heavy;
   const auto stage = [&](uint32_t which, uint32_t log_rows, bool columns) {
     Launch launch(call, fold.shader, fold.compute);
-    launch.constant(fold.code).constant(flat).constant(which).constant(which != 2 && quads);
+    const int64_t lanes = plan.group_size >> log_rows;
+    const bool whole =
+        plan.count % (quads ? kBlock : kBlock * (columns ? lanes : std::min(lanes, kTogether))) ==
+        0;
+    launch.constant(fold.code).constant(flat).constant(which);
+    launch.constant(which == 2 ? 0
+                               : (quads ? 1u : 0u) | (whole ? 2u : 0u) | (wide ? 4u : 0u) |
+                                     (fold.heavy ? 8u : 0u));
     for (const uint32_t constant : fold.constants) launch.constant(constant);
     for (const Place& out : fold.outs) out.bind(launch);
     bytes != 0 ? launch.scratch(states, bytes) : launch.none();
@@ -157,12 +180,13 @@ void run_fold(const tn_call& call, const FoldPlan& plan, const Fold& fold, uint6
       }
       launch.table(table);
     }
-    launch.groups(ceil_div(plan.results, int64_t{1} << log_rows) * (which == 2 ? 1 : plan.chunks));
+    const int64_t units = which != 2 && wide ? plan.results / kBlock : plan.results;
+    launch.groups(ceil_div(units, int64_t{1} << log_rows) * (which == 2 ? 1 : plan.chunks));
   };
   if (plan.chunks == 1) return stage(0, plan.log_rows, plan.columns);
   stage(1, plan.log_rows, plan.columns);
-  stage(2, log_of(plan.group_size / lanes_of_columns(plan.results, plan.chunks, plan.group_size)),
-        true);
+  const uint32_t lanes = lanes_of_columns(plan.results, plan.chunks, device_of(call), false);
+  stage(2, log_of(plan.group_size / lanes), true);
 }
 
 std::vector<uint32_t> real_words(double value) {

@@ -15,12 +15,15 @@ struct FoldPlan {
   uint32_t group_size = 0, log_rows = 0;
   bool even = false;              // rows of four elements and more that lie side by side
   bool columns = false;           // invocations side by side hold results that lie side by side
+  bool wide = false;              // each of them four, where the inputs begin at a boundary
   int64_t chunk = 0, chunks = 1;  // a result is put together of so many, each of `chunk` elements
 };
 
-FoldPlan plan_fold(std::vector<Span> kept, std::vector<Span> reduced, uint32_t group_size);
+FoldPlan plan_fold(std::vector<Span> kept, std::vector<Span> reduced, const Device& device);
 FoldPlan plan_loop(const tn_call& call);  // of the call's loop
-uint32_t group_size_of(const tn_call& call);
+// Four elements of a view can be read at a time: from its begin they lie at boundaries. Negative strides begin elsewhere.
+bool starts_even(const tn_view* view);
+const Device& device_of(const tn_call& call);
 
 // Where results go: a view, or scratch memory that holds elements of what is computed in.
 struct Place {
@@ -40,6 +43,7 @@ struct Fold {
   uint32_t arrays = 1;               // how many of ins lie as the plan says; 0: none does
   uint32_t written = 0;              // mask over ins: what is written as well
   IndexCheck check = {};  // of indices that the shader finds; notes them in slot 7 behind four ins
+  bool heavy = false;     // much code an element: little of it is repeated
 };
 
 // Scratch bytes that a fold needs at `states`; 0 where no result is cut.

@@ -78,6 +78,7 @@ Options read_options() {
     options.two_streams = true;
   else if (!n.empty() && n != "1")
     sdk::fail(TN_INVALID_ARGUMENT, "[vulkan] TENON_VULKAN_STREAMS is '", n, "'; set it to 1 or 2");
+  options.spread = flag("TENON_VULKAN_SPREAD");
   options.validation = variable("TENON_VULKAN_VALIDATION");
   if (const std::string& v = options.validation;
       !v.empty() && v != "core" && v != "sync" && v != "gpu")

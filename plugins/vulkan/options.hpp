@@ -20,6 +20,8 @@ struct Options {
   enum class Cooperative { kWhereOffered, kNever, kEmulated, kWrong } cooperative{};
   // TENON_VULKAN_STREAMS=2: calls take turns on two streams, each waiting for the one before; for tests
   bool two_streams = false;
+  bool spread =
+      false;  // TENON_VULKAN_SPREAD=1: work is spread as over a GPU where a CPU is the device
   std::string
       validation;  // TENON_VULKAN_VALIDATION=core|sync|gpu: the Khronos layer, messages are errors in the log
   std::string cache;  // TENON_VULKAN_CACHE: folder of pipeline caches; empty: none is kept

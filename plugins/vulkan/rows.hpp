@@ -9,10 +9,13 @@ struct RowPlan {
   int64_t rows = 0, n = 0;  // rows of n elements
   uint32_t log_rows = 0;    // rows of a workgroup at a time
   uint32_t keep = 0;        // elements that an invocation keeps, 0 where a row is too long
+  bool quads = false;       // by fours
 };
 
-// `arrays`: how many elements of a row's place are kept, which share what an invocation can hold.
-RowPlan plan_rows(int64_t rows, int64_t n, uint32_t group_size, uint32_t arrays = 1);
+// Of operands that lie as whole rows: y and all it is made of. `arrays`: how many elements of a row's place are kept, which share what
+// an invocation can hold.
+RowPlan plan_rows(int64_t rows, int64_t n, const Device& device,
+                  std::initializer_list<const tn_view*> operands, uint32_t arrays = 1);
 
 // Too few rows to fill a device with, and long: better cut into chunks.
 inline bool few_long_rows(int64_t rows, int64_t n) { return rows < 64 && n >= 16384; }
@@ -20,6 +23,7 @@ inline bool few_long_rows(int64_t rows, int64_t n) { return rows < 64 && n >= 16
 // What every such shader begins with: constants 1 to 3. Words 0 to 2 are row_words().
 Launch& row_constants(Launch& launch, uint32_t code, tn_dtype dtype, const RowPlan& plan);
 Launch& row_words(Launch& launch, const RowPlan& plan);
-void row_groups(Launch& launch, const RowPlan& plan);
+// `most`: workgroups, which go from row to row.
+void row_groups(Launch& launch, const RowPlan& plan, int64_t most = INT64_MAX);
 
 }  // namespace tenon::vulkan

@@ -31,12 +31,12 @@ struct Extent {
   Sharing sharing() const { return {batch ? s : width * s, statistics(), s, c}; }
   // By what shares statistics; by channel, of each sample where there are groups.
   FoldPlan shared(const tn_call& call) const {
-    if (!batch) return plan_fold({{n * groups, width * s}}, {{width * s, 1}}, group_size_of(call));
+    if (!batch) return plan_fold({{n * groups, width * s}}, {{width * s, 1}}, device_of(call));
     return channels(call);
   }
   FoldPlan channels(const tn_call& call) const {
-    if (!batch) return plan_fold({{n * c, s}}, {{s, 1}}, group_size_of(call));
-    return plan_fold({{c, s}}, {{n, c * s}, {s, 1}}, group_size_of(call));
+    if (!batch) return plan_fold({{n * c, s}}, {{s, 1}}, device_of(call));
+    return plan_fold({{c, s}}, {{n, c * s}, {s, 1}}, device_of(call));
   }
   uint64_t means_bytes() const { return static_cast<uint64_t>(statistics()) * 16; }  // a, b
   uint64_t sums_bytes() const {

@@ -47,10 +47,10 @@ struct Call {
   }
   bool cut(uint32_t op) const { return !backward(op) && few_long_rows(rows, n); }
   FoldPlan along_rows(const tn_call& call) const {
-    return plan_fold({{rows, n}}, {{n, 1}}, group_size_of(call));
+    return plan_fold({{rows, n}}, {{n, 1}}, device_of(call));
   }
   FoldPlan along_columns(const tn_call& call) const {
-    return plan_fold({{n, 1}}, {{rows, n}}, group_size_of(call));
+    return plan_fold({{n, 1}}, {{rows, n}}, device_of(call));
   }
 };
 
@@ -86,7 +86,9 @@ void run_norm(const tn_call& call, uint32_t op) {
   if (c.rows == 0) return;
   if (c.cut(op)) return run_cut(call, op, c);
   Launch launch(call, shaders::norm_rows, compute);
-  const RowPlan plan = plan_rows(c.rows, c.n, launch.group_size(), backward(op) ? 2 : 1);
+  const RowPlan plan =
+      plan_rows(c.rows, c.n, device_of(call), {&output(call), c.x, backward(op) ? c.g : c.x},
+                backward(op) ? 2 : 1);
   row_constants(launch, op, c.x->dtype, plan)
       .constant(c.weight != nullptr)
       .constant(c.bias != nullptr);
@@ -106,7 +108,7 @@ void run_norm(const tn_call& call, uint32_t op) {
     view != nullptr&& c.n != 0 ? launch.in(*view) : launch.none();
   row_words(launch, plan);
   for (const uint32_t word : real_words(c.eps)) launch.word(word);
-  row_groups(launch, plan);
+  row_groups(launch, plan, device_of(call).invocations() / 128);  // few: parameters are kept
 }
 
 uint64_t scratch(const tn_call& call, uint32_t op) {

@@ -21,7 +21,7 @@ struct Extent {
 };
 
 FoldPlan plan_of(const tn_call& call) {
-  return plan_fold({}, {{numel(input(call, 1)), 1}}, group_size_of(call));
+  return plan_fold({}, {{numel(input(call, 1)), 1}}, device_of(call));
 }
 
 // args: log_probs, target, weight, reduction, ignore_index; outs: loss, total_weight

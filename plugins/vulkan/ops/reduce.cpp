@@ -34,7 +34,8 @@ void run_over_loop(const tn_call& call, const Shader& shader, Compute compute, u
             .constants = {y.dtype, x.dtype},
             .outs = {{&y}},
             .ins = {&x},
-            .words = words});
+            .words = words,
+            .heavy = &shader == &shaders::exps || (&shader == &shaders::norm && code == kPowers)});
 }
 
 // Whole numbers are added in the width of the result, which wraps around; 64 bits also read those of fewer.

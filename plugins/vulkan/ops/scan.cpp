@@ -19,7 +19,7 @@ struct Rows {
     n = x.ndim == 0 ? 1 : x.shape[x.ndim - 1];
     count = n == 0 ? 0 : numel(x) / n;
     chunk = n;
-    const int64_t size = group_size_of(call),
+    const int64_t size = device_of(call).group_size(),
                   turn = 4 * size;  // elements that a workgroup takes at a time
     log_rows = static_cast<uint32_t>(std::countr_zero(
         static_cast<uint32_t>(size) /

@@ -27,7 +27,7 @@ struct Rows {
     count = n == 0 ? 0 : numel(x) / n;
     cut = few_long_rows(count, n);
     if (!cut) return;
-    fold = plan_fold({{count, n}}, {{n, 1}}, group_size_of(call));
+    fold = plan_fold({{count, n}}, {{n, 1}}, device_of(call));
     results = static_cast<uint64_t>(count) * 8;
   }
 };
@@ -56,7 +56,9 @@ void run_softmax(const tn_call& call, uint32_t op) {
   const bool backward = op >= kSoftmaxBackward;
   if (rows.cut) fold_rows(call, op, rows, compute);
   Launch launch(call, shaders::softmax, compute);
-  const RowPlan plan = plan_rows(rows.count, rows.n, launch.group_size(), backward ? 2 : 1);
+  const RowPlan plan =
+      plan_rows(rows.count, rows.n, device_of(call),
+                {&output(call), &x, &input(call, backward ? 1 : 0)}, backward ? 2 : 1);
   row_constants(launch, op, x.dtype, plan).constant(rows.cut);
   launch.out(output(call)).in(x);
   backward ? launch.in(input(call, 1)) : launch.none();

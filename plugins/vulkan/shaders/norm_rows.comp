@@ -7,6 +7,9 @@
 #include "math.glsl"
 #include "limits.glsl"
 #include "rows.glsl"
+TN_QUAD_LOAD(5)
+TN_ITEMS(1)
+TN_ITEMS(5)
 layout(constant_id = 4) const uint WEIGHT = 0;  // given
 layout(constant_id = 5) const uint BIAS = 0;
 const uint LAYER = 0, RMS = 1, LAYER_BACKWARD = 2, RMS_BACKWARD = 3;
@@ -19,45 +22,60 @@ C eps() {
 #endif
 }
 
-C weighted(C x, uint i) { return WEIGHT != 0 ? x * load4(DT_C, i) : x; }
+// A lane has the same places of every row: where it keeps elements, it keeps their parameters from row to row.
+C weights[ITEMS], biases[ITEMS];
+void load_parameters(uint first) {
+  FOR_ITEMS(k)
+    if (exists(first, k)) {
+      if (WEIGHT != 0) weights[k] = load4(DT_C, place(first, k));
+      if (BIAS != 0) biases[k] = load5(DT_C, place(first, k));
+    }
+}
+C weighted(C x, uint k) { return WEIGHT != 0 ? x * weights[k] : x; }
 
 void forward_row(uint row, bool here) {
   const uint n = push.word[N], begin = row * n;
   const C over = C(1) / C(max(n, 1u));
   C v[ITEMS];
   C mean = C(0), square = C(0);
-  FOR_BLOCKS(first) {
-    if (!here || (KEEP == 0 && !CENTRED)) break;
-    FOR_ITEMS(k) {
-      v[k] = C(0);
-      if (PLACE(first, k) < n) v[k] = load1(IN, begin + PLACE(first, k));
-      mean += v[k];
-    }
+  if (KEEP != 0 || CENTRED) {
+    FOR_BLOCKS(first, here)
+      load_items1(begin, first, C(0), v);
+      FOR_ITEMS(k) mean += v[k];
+    NEXT_BLOCK(first)
   }
   mean = CENTRED ? row_sum(mean) * over : C(0);
-  FOR_BLOCKS(first) {
-    if (!here) break;
+  FOR_BLOCKS(first, here)
+    if (KEEP == 0) load_items1(begin, first, C(0), v);
     FOR_ITEMS(k) {
-      if (PLACE(first, k) < n) {
-        const C d = (KEEP == 0 ? load1(IN, begin + PLACE(first, k)) : v[k]) - mean;
-        square += d * d;
-      }
+      const C d = v[k] - mean;
+      square += exists(first, k) ? d * d : C(0);
     }
-  }
+  NEXT_BLOCK(first)
   const C rstd = C(1) / m_sqrt(row_sum(square) * over + eps());
   if (here && lane() == 0) {
     if (CENTRED) store2(DT_C, row, mean);
     store3(DT_C, row, rstd);
   }
-  FOR_BLOCKS(first) {
-    if (!here) break;
+  FOR_BLOCKS(first, here)
+    if (KEEP == 0) load_parameters(first);
+    if (KEEP == 0) load_items1(begin, first, C(0), v);
     FOR_ITEMS(k) {
-      const uint i = PLACE(first, k);
-      if (i < n) {
-        const C y = weighted(((KEEP == 0 ? load1(IN, begin + i) : v[k]) - mean) * rstd, i);
-        store0(IN, begin + i, BIAS != 0 ? y + load5(DT_C, i) : y);
-      }
+      v[k] = weighted((v[k] - mean) * rstd, k);
+      if (BIAS != 0) v[k] += biases[k];
     }
+    store_items(begin, first, v);
+  NEXT_BLOCK(first)
+}
+
+// ĝ and x̂ of a block.
+void load_pairs(uint begin, uint first, C mean, C rstd, out C gs[ITEMS], out C hats[ITEMS]) {
+  if (KEEP == 0) load_parameters(first);
+  load_items5(begin, first, C(0), gs);
+  load_items1(begin, first, mean, hats);
+  FOR_ITEMS(k) {
+    gs[k] = weighted(gs[k], k);
+    hats[k] = (hats[k] - mean) * rstd;
   }
 }
 
@@ -67,36 +85,26 @@ void backward_row(uint row, bool here) {
   const C mean = CENTRED && here ? load2(DT_C, row) : C(0), rstd = here ? load3(DT_C, row) : C(0);
   C gs[ITEMS], hats[ITEMS];
   C sum = C(0), dot = C(0);
-  FOR_BLOCKS(first) {
-    if (!here) break;
+  FOR_BLOCKS(first, here)
+    load_pairs(begin, first, mean, rstd, gs, hats);
     FOR_ITEMS(k) {
-      const uint i = PLACE(first, k);
-      if (i < n) {
-        gs[k] = weighted(load5(IN, begin + i), i);
-        hats[k] = (load1(IN, begin + i) - mean) * rstd;
-        sum += gs[k];
-        dot += gs[k] * hats[k];
-      }
+      sum += exists(first, k) ? gs[k] : C(0);
+      dot += exists(first, k) ? gs[k] * hats[k] : C(0);
     }
-  }
+  NEXT_BLOCK(first)
   sum = CENTRED ? row_sum(sum) * over : C(0);
   dot = row_sum(dot) * over;
-  FOR_BLOCKS(first) {
-    if (!here) break;
-    FOR_ITEMS(k) {
-      const uint i = PLACE(first, k);
-      if (i < n) {
-        const C g = KEEP == 0 ? weighted(load5(IN, begin + i), i) : gs[k];
-        const C hat = KEEP == 0 ? (load1(IN, begin + i) - mean) * rstd : hats[k];
-        store0(IN, begin + i, rstd * (g - sum - hat * dot));
-      }
-    }
-  }
+  FOR_BLOCKS(first, here)
+    if (KEEP == 0) load_pairs(begin, first, mean, rstd, gs, hats);
+    FOR_ITEMS(k) gs[k] = rstd * (gs[k] - sum - hats[k] * dot);
+    store_items(begin, first, gs);
+  NEXT_BLOCK(first)
 }
 
 void main() {
-  FOR_ROWS(row, work) {
+  if (KEEP != 0) load_parameters(QUADS ? 4 * lane() : lane());
+  FOR_ROWS(row)
     if (BACKWARD) backward_row(row, row < push.word[ROWS]);
     else forward_row(row, row < push.word[ROWS]);
-  }
+  NEXT_ROW
 }

@@ -7,11 +7,16 @@
 layout(constant_id = 1) const uint CODE = 0;
 layout(constant_id = 2) const uint FLAT = 1;   // kept and reduced elements lie at even steps
 layout(constant_id = 3) const uint STAGE = 0;  // 0: elements to results, 1: elements to states, 2: states to results
-layout(constant_id = 4) const uint QUADS = 0;  // elements lie side by side, each result's from a boundary of four
+layout(constant_id = 4) const uint BLOCKS = 0;
+const bool QUADS = (BLOCKS & 1u) != 0;  // elements lie side by side, each result's from a boundary of four
+const bool WHOLE = (BLOCKS & 2u) != 0;  // no lane has a block of less than four
+const bool HEAVY = (BLOCKS & 8u) != 0;  // take() is long: it stands here once
+const uint WIDE = (BLOCKS & 4u) != 0 ? 4 : 1;  // results of a lane: those side by side whose elements are read together
 const uint KEPT = 0, COUNT = 1, CHUNK = 2, CHUNKS = 3, LOG_ROWS = 4, COLUMNS = 5, KEPT_STEP = 6, STEP = 7, NKEPT = 8,
            NREDUCED = 9, BIAS = 10;
 const uint WORDS = 11;  // what the op adds begins here
 const uint BLOCK = 4;   // elements taken at a time
+const uint TOGETHER = 8;
 #define TN_OPERANDS 1
 #include "quads.glsl"
 
@@ -50,11 +55,20 @@ uint reduced_place(uint r) {
   return at + r * table(2 * first + 1);
 }
 
+uint wide_column = 0;  // which of its results a lane takes elements for: the first reads those of all
+
 // Elements of a block as take() has them, `none` for those behind n.
 #define TN_BLOCK(k)                                                                                          \
   TN_QUAD_LOAD(k)                                                                                            \
+  Quad block##k[BLOCK];                                                                                      \
   void load_block##k(uint dtype, uint base, uint r, uint step, uint n, C none, out C v[BLOCK]) {             \
-    if (QUADS != 0 && n == BLOCK) {                                                                          \
+    if (WIDE != 1) {                                                                                         \
+      [[unroll]] for (uint j = 0; j < BLOCK; ++j) {                                                          \
+        if (wide_column == 0 && j < n)                                                                       \
+          block##k[j] = load_quad##k(quad_words(dtype), (base + reduced_place(r + j * step)) / BLOCK);       \
+        v[j] = j < n ? element(dtype, block##k[j], wide_column) : none;                                      \
+      }                                                                                                      \
+    } else if (QUADS && n == BLOCK) {                                                                        \
       const Quad quad = load_quad##k(quad_words(dtype), (base + reduced_place(r)) / BLOCK);                  \
       [[unroll]] for (uint j = 0; j < BLOCK; ++j) v[j] = element(dtype, quad, j);                            \
     } else {                                                                                                 \
@@ -67,44 +81,77 @@ uint reduced_place(uint r) {
 TN_BLOCK(3)
 TN_BLOCK(4)
 
-// Lane 0 gets the state of all, in two steps.
+// Lane 0 gets the state of all: eight become one, until one is left.
 void merge_lanes(inout State s, uint row, uint rows, uint lane, uint lanes) {
-  const uint parts = min(lanes, 16u);
-  park(lane * rows + row, s);
-  barrier();
-  if (lane < parts) {
-    for (uint k = lane + parts; k < lanes; k += parts) merge(s, fetch(k * rows + row));
+  do {
+    const uint left = (lanes + 7) / 8;
     park(lane * rows + row, s);
+    barrier();
+    uint k = lane + left;
+    if (lane < left && k < lanes) do merge(s, fetch(k * rows + row)); while ((k += left) < lanes);
+    barrier();
+    lanes = left;
+  } while (lanes > 1);
+}
+
+void take_wide(inout State s[WIDE], uint o, uint base, uint r, uint step, uint n) {
+  [[unroll]] for (uint c = 0; c < WIDE; ++c) {
+    wide_column = c;
+    take(s[c], o + c, base + c, r, step, n);
   }
-  barrier();
-  if (lane == 0)
-    for (uint k = 1; k < parts; ++k) merge(s, fetch(k * rows + row));
-  barrier();
+}
+
+void take_all(inout State s[WIDE], uint o, uint r, uint end, uint lanes) {
+  const uint base = kept_place(o), step = QUADS ? 1 : lanes, rest = WHOLE || HEAVY ? 0 : (BLOCK - 1) * step;
+  if (r + rest < end) do {
+    const bool full = WHOLE || !HEAVY || r + (BLOCK - 1) * step < end;
+    take_wide(s, o, base, r, step, full ? BLOCK : (end - r + step - 1) / step);
+    r += BLOCK * lanes;
+  } while (r + rest < end);
+  if (!WHOLE && !HEAVY && r < end) take_wide(s, o, base, r, step, (end - r + step - 1) / step);
+}
+
+// Of elements side by side, eight lanes walk along a stretch of their own: they read whole lines, one behind the other.
+void take_chunk(inout State s[WIDE], uint o, uint begin, uint end, uint lane, uint lanes) {
+  if (push.word[COLUMNS] == 0 && lanes > TOGETHER) {
+    const uint turn = BLOCK * TOGETHER, stretch = (push.word[CHUNK] / (lanes / TOGETHER) + turn - 1) / turn * turn;
+    begin += lane / TOGETHER * stretch;
+    end = min(end, begin + stretch);
+    lane %= TOGETHER, lanes = TOGETHER;
+  }
+  take_all(s, o, begin + (QUADS ? BLOCK * lane : lane), end, lanes);
+}
+
+void merge_chunks(inout State s, uint o, uint lane, uint lanes) {
+  const uint kept = push.word[KEPT], chunks = push.word[CHUNKS];
+  if (lane < chunks) do merge(s, get(lane * kept + o, chunks * kept)); while ((lane += lanes) < chunks);
 }
 
 void main() {
-  const uint kept = push.word[KEPT], count = push.word[COUNT], chunks = push.word[CHUNKS], log_rows = push.word[LOG_ROWS];
+  const uint kept = push.word[KEPT], chunks = push.word[CHUNKS], log_rows = push.word[LOG_ROWS];
   const uint rows = 1u << log_rows, lanes = gl_WorkGroupSize.x >> log_rows, me = gl_LocalInvocationID.x;
   const bool columns = push.word[COLUMNS] != 0;
   const uint row = columns ? me & (rows - 1) : me / lanes, lane = columns ? me >> log_rows : me & (lanes - 1);
-  const uint blocks = (kept + rows - 1) >> log_rows, total = STAGE == 2 ? blocks : blocks * chunks;
-  for (uint work = gl_WorkGroupID.x; work < total; work += gl_NumWorkGroups.x) {
-    const uint o = work % blocks * rows + row, chunk = work / blocks;
-    State s = start();
+  const uint blocks = (kept / WIDE + rows - 1) >> log_rows, total = STAGE == 2 ? blocks : blocks * chunks;
+  uint work = gl_WorkGroupID.x;
+  if (work < total) do {
+    const uint o = (work % blocks * rows + row) * WIDE, chunk = work / blocks;
+    State s[WIDE];
+    [[unroll]] for (uint c = 0; c < WIDE; ++c) s[c] = start();
     if (o < kept) {
       if (STAGE == 2) {
-        for (uint r = lane; r < chunks; r += lanes) merge(s, get(r * kept + o, chunks * kept));
+        merge_chunks(s[0], o, lane, lanes);
       } else {
-        const uint base = kept_place(o), begin = chunk * push.word[CHUNK];
-        const uint end = min(count, begin + push.word[CHUNK]);
-        const uint step = QUADS != 0 ? 1 : lanes;
-        for (uint r = begin + (QUADS != 0 ? BLOCK * lane : lane); r < end; r += BLOCK * lanes)
-          take(s, o, base, r, step, r + (BLOCK - 1) * step < end ? BLOCK : (end - r + step - 1) / step);
+        const uint begin = chunk * push.word[CHUNK];
+        take_chunk(s, o, begin, min(push.word[COUNT], begin + push.word[CHUNK]), lane, lanes);
       }
     }
-    if (lanes > 1) merge_lanes(s, row, rows, lane, lanes);
-    if (lane != 0 || o >= kept) continue;
-    if (STAGE == 1) put(chunk * kept + o, chunks * kept, s);
-    else finish(o, s);
-  }
+    [[unroll]] for (uint c = 0; c < WIDE; ++c) {
+      if (lanes > 1) merge_lanes(s[c], row, rows, lane, lanes);
+      if (lane == 0 && o < kept) {
+        if (STAGE == 1) put(chunk * kept + o + c, chunks * kept, s[c]);
+        else finish(o + c, s[c]);
+      }
+    }
+  } while ((work += gl_NumWorkGroups.x) < total);
 }

@@ -1,49 +1,91 @@
 // Rows of memory, each worked on by the lanes of a part of a workgroup: launched by Rows of rows.hpp.
-// Where KEEP is not 0, a lane keeps its KEEP elements of the row between passes; otherwise each pass reads memory again.
+// Where KEEP is not 0, a lane keeps its KEEP elements of the row between passes; otherwise each pass reads memory again. The shader
+// names the slots it reads with TN_ITEMS(k).
 layout(constant_id = 1) const uint CODE = 0;
 layout(constant_id = 2) const uint IN = 11;
-layout(constant_id = 3) const uint KEEP = 4;
+layout(constant_id = 3) const uint HOW = 4;
+const uint KEEP = HOW & 255u;
+const bool QUADS = (HOW & 256u) != 0;  // elements are taken by fours from boundaries of fours
+const bool FULL = (HOW & 512u) != 0;   // every lane has KEEP elements
 const uint ROWS = 0, N = 1, LOG_ROWS = 2;
 const uint WORDS = 3;  // what the op adds begins here
 const uint ITEMS = KEEP == 0 ? 4 : KEEP;
+#define TN_OPERANDS 1
+#include "quads.glsl"
 
 uint lanes() { return gl_WorkGroupSize.x >> push.word[LOG_ROWS]; }
 uint lane() { return gl_LocalInvocationID.x & (lanes() - 1); }
 
-// Element i of the row is item k of the lane; in a `for` over `first`, which is passed once where elements are kept.
-#define FOR_BLOCKS(first) for (uint first = lane(); first < push.word[N]; first += lanes() * ITEMS)
+// Between the two, `first` goes through the blocks of the row, or is passed once where elements are kept.
+#define FOR_BLOCKS(first, here) { uint first = QUADS ? 4 * lane() : lane(); if ((here) && first < push.word[N]) do {
+#define NEXT_BLOCK(first) first += lanes() * ITEMS; } while (KEEP == 0 && first < push.word[N]); }
 #define FOR_ITEMS(k) [[unroll]] for (uint k = 0; k < ITEMS; ++k)
-#define PLACE(first, k) (first + k * lanes())
+// Where item k of a block lies in the row.
+uint place(uint first, uint k) { return QUADS ? first + (k & ~3u) * lanes() + (k & 3u) : first + k * lanes(); }
+bool exists(uint first, uint k) { return FULL || place(first, k) < push.word[N]; }
+bool is_kept(uint k) { return exists(QUADS ? 4 * lane() : lane(), k); }
 
-// The row of this invocation in the workgroup's turn `work`.
-#define FOR_ROWS(row, work)                                                                                  \
-  for (uint work = gl_WorkGroupID.x, row = 0;                                                                \
-       row = (work << push.word[LOG_ROWS]) + gl_LocalInvocationID.x / lanes(), work << push.word[LOG_ROWS] < push.word[ROWS]; \
-       work += gl_NumWorkGroups.x)
+// The items of a block, `none` for those behind the row's end.
+#define TN_ITEMS(slot)                                                                                     \
+  void load_items##slot(uint begin, uint first, C none, out C v[ITEMS]) {                                  \
+    FOR_ITEMS(k) v[k] = none;                                                                              \
+    if (QUADS) {                                                                                           \
+      [[unroll]] for (uint k = 0; k < ITEMS; k += 4)                                                       \
+        if (exists(first, k)) {                                                                            \
+          const Quad x = load_quad##slot(quad_words(IN), (begin + place(first, k)) / 4);                   \
+          [[unroll]] for (uint j = 0; j < 4; ++j) v[k + j] = element(IN, x, j);                            \
+        }                                                                                                  \
+    } else {                                                                                               \
+      FOR_ITEMS(k) if (exists(first, k)) v[k] = load##slot(IN, begin + place(first, k));                   \
+    }                                                                                                      \
+  }
+
+void store_items(uint begin, uint first, C v[ITEMS]) {
+  if (QUADS) {
+    [[unroll]] for (uint k = 0; k < ITEMS; k += 4) {
+      Quad y;
+      [[unroll]] for (uint j = 0; j < 8; ++j) y.w[j] = 0u;
+      [[unroll]] for (uint j = 0; j < 4; ++j) put_element(IN, y, j, v[k + j]);
+      if (exists(first, k)) store_quad0(quad_words(IN), (begin + place(first, k)) / 4, y);
+    }
+  } else {
+    FOR_ITEMS(k) if (exists(first, k)) store0(IN, begin + place(first, k), v[k]);
+  }
+}
+
+// Between the two, the rows of this invocation.
+#define FOR_ROWS(row)                                                                        \
+  uint work = gl_WorkGroupID.x;                                                              \
+  if (work << push.word[LOG_ROWS] < push.word[ROWS]) do {                                    \
+    const uint row = (work << push.word[LOG_ROWS]) + gl_LocalInvocationID.x / lanes();
+#define NEXT_ROW } while ((work += gl_NumWorkGroups.x) << push.word[LOG_ROWS] < push.word[ROWS]);
 
 shared C row_shared[gl_WorkGroupSize.x];
 
-// Every lane gets what the lanes of its row have together, in two steps. All invocations come here.
+// Every lane gets what the lanes of its row have together, in two steps where they are many. All invocations come here.
 #define TN_TREE(name, pick)                                                                     \
   C name(C x) {                                                                                 \
-    if (lanes() == 1) return x;                                                                 \
-    const uint me = gl_LocalInvocationID.x, begin = me - lane(), parts = min(lanes(), 16u);     \
+    const uint all = lanes(), parts = all <= 8 ? all : 1u << (findMSB(all) / 2);                \
+    if (all == 1) return x;                                                                     \
+    const uint me = gl_LocalInvocationID.x, begin = me - lane();                                \
     row_shared[me] = x;                                                                         \
     barrier();                                                                                  \
-    if (lane() < parts) {                                                                       \
+    if (parts < all) {                                                                          \
       C a = x;                                                                                  \
-      for (uint k = lane() + parts; k < lanes(); k += parts) {                                  \
+      uint k = lane() + parts;                                                                  \
+      if (lane() < parts) do {                                                                  \
         const C b = row_shared[begin + k];                                                      \
         a = pick;                                                                               \
-      }                                                                                         \
-      row_shared[me] = a;                                                                       \
+      } while ((k += parts) < all);                                                             \
+      if (lane() < parts) row_shared[me] = a;                                                   \
+      barrier();                                                                                \
     }                                                                                           \
-    barrier();                                                                                  \
     C a = row_shared[begin];                                                                    \
-    for (uint k = 1; k < parts; ++k) {                                                          \
+    uint k = 1;                                                                                 \
+    do {                                                                                        \
       const C b = row_shared[begin + k];                                                        \
       a = pick;                                                                                 \
-    }                                                                                           \
+    } while (++k < parts);                                                                      \
     barrier();                                                                                  \
     return a;                                                                                   \
   }

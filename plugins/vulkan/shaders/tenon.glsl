@@ -1,6 +1,7 @@
 // What every shader begins with: how it reaches memory, and in what it computes.
 //
 // Compiled with -DTN_F32, TN_F64, TN_I32 or TN_I64 (what `C` is), and with -DTN_BOUND where buffers are bound, not addressed.
+// Loops test at their end where they can: a driver that masks what does not run (a software device) has no turn in vain.
 // load0(dtype, i) … load6 read element i of a slot and convert it to C; store0 … write one. table(i) is slot 7.
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_8bit_storage : require

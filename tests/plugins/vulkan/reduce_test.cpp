@@ -49,6 +49,8 @@ const Layout kLayouts[] = {
     {"FewColumns", 100003, 3, false},
     {"WideColumns", 5, 70001, false},
     {"TallColumns", 4099, 257, false},
+    {"FoursOfColumns", 1003, 36, false},
+    {"ManyFours", 517, 2052, false},
 };
 
 class Fold : public testing::TestWithParam<Layout> {
