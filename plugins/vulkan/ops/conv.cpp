@@ -62,8 +62,9 @@ struct Plan {
     direct = size.m <= 4 && (pass != kWeight || size.n <= 32);
     parts.length = size.k;
     if (direct || size.m == 0 || size.n == 0) return;
-    tiles = choose_tiles(size, g.groups, compute, most_invocations(call), pass == kWeight);
-    if (pass == kWeight) parts = split_sum(size.k, tiles.count(size) * g.groups);
+    tiles = choose_tiles(size, g.groups, compute, device_of(call),
+                         pass == kWeight ? kGatheredSplit : kGathered);
+    if (pass == kWeight) parts = split_sum(size.k, tiles.count(size) * g.groups, device_of(call));
   }
   int64_t results() const { return g.groups * size.m * size.n; }
   uint64_t partial_bytes() const {

@@ -79,10 +79,10 @@ struct Plan {
       const int64_t wide = quads == kAlongColumns ? 4 * columns : columns;
       groups = (size.n + wide - 1) / wide * product.batches;
     } else {
-      tiles = choose_tiles(size, product.batches, compute, most_invocations(call), true);
+      tiles = choose_tiles(size, product.batches, compute, device_of(call), kMatrices);
       groups = tiles.count(size) * product.batches;
     }
-    if (!product.empty()) parts = split_sum(size.k, groups);
+    if (!product.empty()) parts = split_sum(size.k, groups, device_of(call));
   }
   uint64_t partial_bytes() const {
     if (parts.count == 1) return 0;
@@ -98,7 +98,7 @@ void give_product(Launch& launch, const Plan& plan, const tn_call& call, Activat
   const tn_dtype dtype = output(call).dtype;
   const bool bias = last && p.bias != nullptr;
   launch.constant(dtype).constant(last ? static_cast<uint32_t>(dtype) : sum_dtype(plan.compute));
-  launch.constant(last ? activation : kNone);
+  launch.constant((last ? activation : kNone) | (bias ? 256u : 0u));
   launch.word(p.size.m)
       .word(p.size.n)
       .word(p.size.k)
@@ -113,7 +113,7 @@ void give_product(Launch& launch, const Plan& plan, const tn_call& call, Activat
       .word(plan.parts.length);
   const uint32_t eights = plan.cooperative ? Cooperative::flags(p) : 0;
   launch.word(bias ? launch.bias(3) : 0).word(p.bias_step).word(p.ndim);
-  launch.word((p.a.column == 1 ? 1u : 0u) | (p.b.row == 1 ? 2u : 0u) | (bias ? 4u : 0u) | eights);
+  launch.word((p.a.column == 1 ? 1u : 0u) | (p.b.row == 1 ? 2u : 0u) | eights);
 }
 
 const Shader& shader_of(const Plan& plan, const tn_call& call) {

@@ -9,7 +9,7 @@ namespace tenon::vulkan {
 namespace {
 
 // Workgroups that keep a device busy: some for each of its compute units, whose number Vulkan does not tell.
-constexpr int64_t kBusy = 256;
+int64_t busy(const Device& device) { return device.invocations() / 512; }
 constexpr int64_t kShortestPart = 256;
 
 int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
@@ -21,29 +21,27 @@ int64_t Tiles::count(const Extent& size) const {
 }
 
 uint32_t Tiles::code() const {
-  return of_row | of_column << 4 | (columns / of_column) << 8 | depth << 16;
+  return of_row | of_column << 5 | (columns / of_column) << 10 | depth << 18;
 }
 
-uint32_t most_invocations(const tn_call& call) {
-  return backend().physical(call.device_index).properties.limits.maxComputeWorkGroupInvocations >=
-                 256
-             ? 256
-             : 128;
-}
-
-Tiles choose_tiles(const Extent& size, int64_t copies, Compute compute, uint32_t most_invocations,
-                   bool splits) {
+Tiles choose_tiles(const Extent& size, int64_t copies, Compute compute, const Device& device,
+                   Operands operands) {
   const bool wide = compute == Compute::kF64 || compute == Compute::kI64;
   const uint32_t depth = wide ? 8 : 16;
-  const Tiles large{128, 128, 8, 8, 8}, middle{64, 64, 8, 8, depth}, small{32, 32, 4, 4, depth};
-  if (!wide && most_invocations >= 256 && large.count(size) * copies >= kBusy) return large;
-  const bool idle =
-      middle.count(size) * copies < kBusy / 4 && !(splits && size.k >= kBusy * kShortestPart / 8);
+  const bool many = device.is_cpu() && operands == kMatrices;  // it keeps sums in its cache
+  const Tiles large = many ? Tiles{128, 128, 16, 8, 12} : Tiles{128, 128, 8, 8, 8};
+  const Tiles middle{64, 64, 8, 8, depth}, small{32, 32, 4, 4, depth};
+  const int64_t enough = busy(device);
+  if (!wide && many == device.is_cpu() && device.group_size() >= large.invocations() &&
+      large.count(size) * copies >= enough)
+    return large;
+  const bool idle = middle.count(size) * copies < enough / 4 &&
+                    !(operands != kGathered && size.k >= enough * kShortestPart / 8);
   return std::min(size.m, size.n) <= 32 || idle ? small : middle;
 }
 
-Parts split_sum(int64_t k, int64_t groups) {
-  const int64_t wanted = kBusy / std::max<int64_t>(groups, 1), most = k / kShortestPart;
+Parts split_sum(int64_t k, int64_t groups, const Device& device) {
+  const int64_t wanted = busy(device) / std::max<int64_t>(groups, 1), most = k / kShortestPart;
   const int64_t count = std::clamp<int64_t>(std::min(wanted, most), 1, 64);
   const int64_t length = std::max<int64_t>(16, (pieces(k, count) + 15) / 16 * 16);
   return {std::max<int64_t>(1, pieces(k, length)), length};

@@ -3,8 +3,7 @@
 
 #include <cstdint>
 
-#include "shader.hpp"
-#include "tenon/plugin.h"
+#include "fold.hpp"
 
 namespace tenon::vulkan {
 
@@ -21,18 +20,18 @@ struct Tiles {
   uint32_t code() const;  // specialization constant 1; 2 is `rows`
 };
 
-// Invocations of a workgroup on the device of a call.
-uint32_t most_invocations(const tn_call& call);
+// Matrices as they lie; or elements found with more work, whose long sums may be split or not.
+enum Operands : uint32_t { kMatrices, kGatheredSplit, kGathered };
 
-// For `copies` products of that size. `splits`: long sums may be split.
-Tiles choose_tiles(const Extent& size, int64_t copies, Compute compute, uint32_t most_invocations,
-                   bool splits);
+// For `copies` products of that size.
+Tiles choose_tiles(const Extent& size, int64_t copies, Compute compute, const Device& device,
+                   Operands operands);
 
 // The parts that share a long sum, where `groups` workgroups would leave the device idle; 1: the sum is not split.
 struct Parts {
   int64_t count = 1, length = 0;  // length: products of a part
 };
-Parts split_sum(int64_t k, int64_t groups);
+Parts split_sum(int64_t k, int64_t groups, const Device& device);
 
 // The dtype that keeps partial sums.
 uint32_t sum_dtype(Compute compute);

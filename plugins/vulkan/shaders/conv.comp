@@ -40,12 +40,13 @@ void put(uint part, Extent size, uint row, uint column, C sum) {
 void main() {
   const Extent size = Extent(push.word[0], push.word[1], push.word[2]);
   const uint columns = (size.n + BN - 1) / BN, tiles = columns * ((size.m + BM - 1) / BM);
-  for (uint w = gl_WorkGroupID.x; w < tiles * GROUPS * SPLITS; w += gl_NumWorkGroups.x) {
+  uint w = gl_WorkGroupID.x;
+  if (w < tiles * GROUPS * SPLITS) do {
     const uint part = w % SPLITS, tile = w / SPLITS % tiles;
     group = w / SPLITS / tiles;
     // Tiles that read the same places follow each other.
     const uint rows = tiles / columns, m = tile % rows * BM, n = tile / rows * BN, k = part * SPLIT_K;
     multiply(size, m, n, k, min(k + SPLIT_K, size.k));
     FOR_EACH_SUM(size, m, n, put(part, size, row, column, sum))
-  }
+  } while ((w += gl_NumWorkGroups.x) < tiles * GROUPS * SPLITS);
 }

@@ -9,19 +9,21 @@ shared C parts[gl_WorkGroupSize.x];
 
 void results() {
   const uint rows = PASS == 0 ? FILTERS : CHANNELS, depth = source_channels * TAPS;
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < push.word[0]) do {
     const uint all = i / plane, channel = all % (GROUPS * rows), group = channel / rows;
     const Place p = place_of(all / (GROUPS * rows) * plane + i % plane);
     C sum = C(0);
     for (uint k = 0; k < depth; ++k) sum += weight(group, channel % rows, k) * fetch(p, group, k);
     if (BIAS) sum += load3(IN, channel);
     store0(OUT, i, sum);
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[0]);
 }
 
 void weights() {
   const uint t = gl_LocalInvocationID.x, columns = CHANNELS * TAPS;
-  for (uint i = gl_WorkGroupID.x; i < push.word[0]; i += gl_NumWorkGroups.x) {
+  uint i = gl_WorkGroupID.x;
+  if (i < push.word[0]) do {
     const uint row = i / columns, group = row / FILTERS;
     C sum = C(0);
     for (uint k = t; k < push.word[2]; k += gl_WorkGroupSize.x) {
@@ -36,7 +38,7 @@ void weights() {
     }
     if (t == 0) store0(OUT, i, parts[0]);
     barrier();
-  }
+  } while ((i += gl_NumWorkGroups.x) < push.word[0]);
 }
 
 void main() {

@@ -13,7 +13,8 @@ C load_b(uint k, uint column) { return load2(IN, begin.y + k * B_ROW + column * 
 void main() {
   const Extent size = Extent(M, N, K);
   const uint across = (N + BN - 1) / BN, tiles = across * ((M + BM - 1) / BM);
-  for (uint w = gl_WorkGroupID.x; w < tiles * BATCHES * SPLITS; w += gl_NumWorkGroups.x) {
+  uint w = gl_WorkGroupID.x;
+  if (w < tiles * BATCHES * SPLITS) do {
     const uint part = w % SPLITS, tile = w / SPLITS % tiles, batch = w / SPLITS / tiles;
     const uint m = tile / across * BM, n = tile % across * BN, k = part * SPLIT_K;
     begin = batch_place(batch);
@@ -24,5 +25,5 @@ void main() {
     } else {
       FOR_EACH_SUM(size, m, n, store0(OUT, (to + row) * N + column, finish(sum, column)))
     }
-  }
+  } while ((w += gl_NumWorkGroups.x) < tiles * BATCHES * SPLITS);
 }

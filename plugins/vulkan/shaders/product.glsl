@@ -4,7 +4,9 @@
 #endif
 layout(constant_id = 3) const uint IN = 11;
 layout(constant_id = 4) const uint OUT = 11;         // of c; of partial sums where products are split
-layout(constant_id = 5) const uint ACTIVATION = 0;   // the order of Activation in ops/matmul.cpp
+layout(constant_id = 5) const uint LAST = 0;
+const uint ACTIVATION = LAST & 255u;    // the order of Activation in ops/matmul.cpp
+const bool BIAS = (LAST & 256u) != 0u;  // slot 3 holds a value for each column
 
 #define M push.word[0]
 #define N push.word[1]
@@ -23,7 +25,6 @@ layout(constant_id = 5) const uint ACTIVATION = 0;   // the order of Activation 
 #define NDIM push.word[14]      // dimensions of the batch
 #define A_BY_K ((push.word[15] & 1u) != 0u)  // neighbours along k lie side by side
 #define B_BY_K ((push.word[15] & 2u) != 0u)
-#define BIAS ((push.word[15] & 4u) != 0u)    // slot 3 holds a value for each column
 
 // Where the batch begins in a and b. table: sizes, steps of a, steps of b.
 uvec2 batch_place(uint batch) {

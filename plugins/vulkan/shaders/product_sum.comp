@@ -7,9 +7,10 @@ layout(constant_id = 1) const uint PART = 11;  // dtype of the partial sums
 
 void main() {
   const uint total = M * N * BATCHES;
-  for (uint i = gl_GlobalInvocationID.x; i < total; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < total) do {
     C sum = load1(PART, i);
     for (uint s = 1; s < SPLITS; ++s) sum += load1(PART, s * total + i);
     store0(OUT, i, finish(sum, i % N));
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < total);
 }

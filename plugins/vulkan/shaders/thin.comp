@@ -56,7 +56,8 @@ void join(uint r, uint t, uint slice, uint slices) {
 void main() {
   const uint t = gl_LocalInvocationID.x, slices = gl_WorkGroupSize.x / COLUMNS, slice = t / COLUMNS;
   const uint tiles = (N + COLUMNS * WIDTH - 1) / (COLUMNS * WIDTH);
-  for (uint w = gl_WorkGroupID.x; w < tiles * BATCHES * SPLITS; w += gl_NumWorkGroups.x) {
+  uint w = gl_WorkGroupID.x;
+  if (w < tiles * BATCHES * SPLITS) do {
     const uint part = w % SPLITS, column = (w / SPLITS % tiles * COLUMNS + t % COLUMNS) * WIDTH, batch = w / SPLITS / tiles;
     const uint start = part * SPLIT_K;
     [[unroll]] for (uint i = 0; i < ROWS * WIDTH; ++i) sums[i] = C(0);
@@ -72,5 +73,5 @@ void main() {
       }
       barrier();
     }
-  }
+  } while ((w += gl_NumWorkGroups.x) < tiles * BATCHES * SPLITS);
 }

@@ -2,8 +2,8 @@
 // The shader that includes it defines load_a(row, k) and load_b(k, column), called inside m × n × k only, and A_BY_K and B_BY_K:
 // whether neighbours along k lie side by side.
 layout(constant_id = 1) const uint TILE = 0;  // as tile_code() of ops/tiles.hpp packs it
-const uint RM = TILE & 15u, RN = (TILE >> 4) & 15u;                    // sums of an invocation
-const uint TX = (TILE >> 8) & 255u, KT = (TILE >> 16) & 255u;          // invocations along a row; depth
+const uint RM = TILE & 31u, RN = (TILE >> 5) & 31u;                    // sums of an invocation
+const uint TX = (TILE >> 10) & 255u, KT = (TILE >> 18) & 255u;         // invocations along a row; depth
 const uint BN = RN * TX;
 
 struct Extent { uint m, n, k; };
@@ -21,25 +21,28 @@ C sums[RM * RN];
 void multiply(Extent size, uint m, uint n, uint k, uint end) {
   const uint t = gl_LocalInvocationID.x, x = t % TX, y = t / TX, ty = BM / RM, group = TX * ty;
   [[unroll]] for (uint i = 0; i < RM * RN; ++i) sums[i] = C(0);
-  for (; k < end; k += KT) {
-    for (uint e = t; e < KT * BM; e += group) {
+  if (k < end) do {
+    uint e = t;
+    if (e < KT * BM) do {
       const uint p = A_BY_K ? e % KT : e / BM, i = A_BY_K ? e / KT : e % BM;
       tile_a[p * A_PITCH + i] = m + i < size.m && k + p < end ? load_a(m + i, k + p) : C(0);
-    }
-    for (uint e = t; e < KT * BN; e += group) {
+    } while ((e += group) < KT * BM);
+    e = t;
+    if (e < KT * BN) do {
       const uint p = B_BY_K ? e % KT : e / BN, j = B_BY_K ? e / KT : e % BN;
       tile_b[p * B_PITCH + j] = n + j < size.n && k + p < end ? load_b(k + p, n + j) : C(0);
-    }
+    } while ((e += group) < KT * BN);
     barrier();
-    for (uint p = 0; p < KT; ++p) {
+    uint p = 0;
+    do {
       C a[RM], b[RN];
       [[unroll]] for (uint i = 0; i < RM; ++i) a[i] = tile_a[p * A_PITCH + y + i * ty];
       [[unroll]] for (uint j = 0; j < RN; ++j) b[j] = tile_b[p * B_PITCH + x + j * TX];
       [[unroll]] for (uint i = 0; i < RM; ++i)
         [[unroll]] for (uint j = 0; j < RN; ++j) sums[i * RN + j] += a[i] * b[j];
-    }
+    } while (++p < KT);
     barrier();
-  }
+  } while ((k += KT) < end);
 }
 
 // body with `row`, `column` and `sum` for each sum of this invocation.
