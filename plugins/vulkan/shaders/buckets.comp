@@ -18,7 +18,8 @@ shared uint room, first;
 // One atomic addition on the device's memory for a whole workgroup.
 void begin_buckets() {
   const uint group = gl_WorkGroupSize.x, rounds = (PLACES + group - 1) / group;
-  for (uint r = gl_WorkGroupID.x; r < rounds; r += gl_NumWorkGroups.x) {
+  uint r = gl_WorkGroupID.x;
+  if (r < rounds) do {
     const uint place = r * group + gl_LocalInvocationID.x;
     if (gl_LocalInvocationID.x == 0) room = 0;
     barrier();
@@ -29,7 +30,7 @@ void begin_buckets() {
     barrier();
     if (place < PLACES) AT32(0, ENDS + place) = first + mine;
     barrier();
-  }
+  } while ((r += gl_NumWorkGroups.x) < rounds);
 }
 
 void main() {
@@ -37,7 +38,8 @@ void main() {
     begin_buckets();
     return;
   }
-  for (uint j = gl_GlobalInvocationID.x; j < ROWS; j += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint j = gl_GlobalInvocationID.x;
+  if (j < ROWS) do {
     const uint key = AT32(0, KEYS + j);
     if (key == 0xffffffffu) continue;
     if (CODE == 1) {
@@ -49,5 +51,5 @@ void main() {
       for (uint i = begin; i < end; ++i) rank += AT32(0, BUCKETS + i) < j ? 1u : 0u;
       AT32(0, SORTED + begin + rank) = j;
     }
-  }
+  } while ((j += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < ROWS);
 }

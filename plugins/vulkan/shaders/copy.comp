@@ -22,7 +22,8 @@ void main() {
   const bool in_quads = (DENSE & 3u) == 3u;
   const uint quads = in_quads ? push.word[0] >> 2 : 0u, rest = push.word[0] - 4u * quads;
   const uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-  if (in_quads)
-    for (uint q = gl_GlobalInvocationID.x; q < quads; q += step) one_quad(q);
-  for (uint i = gl_GlobalInvocationID.x; i < rest; i += step) one_element(4u * quads + i);
+  uint q = gl_GlobalInvocationID.x;
+  if (q < quads) do one_quad(q); while ((q += step) < quads);
+  uint i = gl_GlobalInvocationID.x;
+  if (i < rest) do one_element(4u * quads + i); while ((i += step) < rest);
 }

@@ -24,7 +24,8 @@ C source(uint i) {
 }
 
 void main() {
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < push.word[0]) do {
     const uint c = i % INNER, place = i / INNER % PLACES, first = i / INNER / PLACES * ROWS;
     C value = push.word[4] != 0u ? load1(DTYPE, i) : C(0);
     const uint count = AT32(3, place);
@@ -35,5 +36,5 @@ void main() {
       for (uint s = end - count; s < end; ++s) value += source((first + AT32(3, SORTED + s)) * INNER + c);
     }
     store0(DTYPE, i, value);
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[0]);
 }

@@ -39,7 +39,8 @@ void one_quad(uint q) {
 void main() {
   const uint quads = DENSE == 0 ? 0u : push.word[0] >> 2, rest = push.word[0] - 4u * quads;
   const uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-  if (DENSE != 0)
-    for (uint q = gl_GlobalInvocationID.x; q < quads; q += step) one_quad(q);
-  for (uint i = gl_GlobalInvocationID.x; i < rest; i += step) one_element(4u * quads + i);
+  uint q = gl_GlobalInvocationID.x;
+  if (q < quads) do one_quad(q); while ((q += step) < quads);
+  uint i = gl_GlobalInvocationID.x;
+  if (i < rest) do one_element(4u * quads + i); while ((i += step) < rest);
 }

@@ -4,10 +4,11 @@
 #include "tenon.glsl"
 
 void main() {
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < push.word[0]) do {
     if (push.word[3] != 0u)
       AT32(0, i) = push.word[1 + (i & 1u)];
     else
       AT8(0, i) = uint8_t((push.word[1 + ((i >> 2) & 1u)] >> (8u * (i & 3u))) & 0xffu);
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[0]);
 }

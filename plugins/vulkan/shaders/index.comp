@@ -11,9 +11,10 @@ layout(constant_id = 1) const uint UNIT = 4;
 
 void main() {
   const uint inner = push.word[1];
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < push.word[0]) do {
     const uint place = block_place(i / inner);
     if (place == NOWHERE) continue;
     MOVE(0, i, 1, place + i % inner, UNIT)
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[0]);
 }

@@ -9,7 +9,8 @@ layout(constant_id = 1) const uint NDIM = 0;
 layout(constant_id = 2) const uint INDEX = 8;
 
 void main() {
-  for (uint b = gl_GlobalInvocationID.x; b < push.word[0]; b += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint b = gl_GlobalInvocationID.x;
+  if (b < push.word[0]) do {
     uint from = 0, rest = b;
     for (uint d = NDIM; d-- > 0;) {
       from += rest % table(d) * table(NDIM + d);
@@ -19,5 +20,5 @@ void main() {
     const uint at = place_at(bits, push.word[1], true), before = push.word[3] != 0u ? 0u : AT32(0, b);
     if (at == NOWHERE) NOTE_INDEX(2, bits, from)
     AT32(0, b) = at == NOWHERE || before == NOWHERE ? NOWHERE : before + at * push.word[2];
-  }
+  } while ((b += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[0]);
 }

@@ -104,12 +104,13 @@ void main() {
   const uint in_plane = uint(IN(0) * IN(1) * IN(2)), out_plane = uint(OUT(0) * OUT(1) * OUT(2));
   const uint mine = CODE == 0 ? out_plane : in_plane, other = CODE == 0 ? in_plane : out_plane;
   const uint y = uint(CODE == 0 ? OUT(1) : IN(1)), x = uint(CODE == 0 ? OUT(2) : IN(2));
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < push.word[0]) do {
     const uint p = i % mine;
     const ivec3 at = ivec3(p / x / y, p / x % y, p % x);
     if (CODE == 0)
       forward(i, at, i / mine * other);
     else
       backward(i, at, i / mine * other);
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[0]);
 }

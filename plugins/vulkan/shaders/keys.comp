@@ -50,7 +50,8 @@ uint by_blocks(uint j) {
 }
 
 void main() {
-  for (uint j = gl_GlobalInvocationID.x; j < push.word[0]; j += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint j = gl_GlobalInvocationID.x;
+  if (j < push.word[0]) do {
     const uint key = CODE == 3 ? by_blocks(j) : CODE == 2 ? by_list(j) : by_layout(j);
     if (MODE == 0) AT32(0, push.word[1] + j) = key;
     if (key == NOWHERE) continue;
@@ -58,5 +59,5 @@ void main() {
       atomicAdd(AT32(0, key), 1u);
     else
       atomicMax(AT32(0, key), j + 1u);
-  }
+  } while ((j += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[0]);
 }

@@ -30,6 +30,3 @@ Place place_of(uint i) {
   }
   return p;
 }
-
-#define FOR_EACH_ELEMENT(i) \
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x)

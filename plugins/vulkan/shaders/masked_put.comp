@@ -7,9 +7,10 @@ layout(constant_id = 1) const uint DTYPE = 11;
 layout(constant_id = 2) const uint ADD = 0;
 
 void main() {
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < push.word[0]) do {
     const C x = load1(DTYPE, i), value = load2(DTYPE, 0);
     const bool set = load_bool3(i / push.word[2] % push.word[1]);
     store0(DTYPE, i, set ? (ADD != 0 ? x + value : value) : x);
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[0]);
 }

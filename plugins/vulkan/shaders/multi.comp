@@ -50,13 +50,15 @@ void main() {
   const uint n = push.word[0], step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
   if (CODE == 2) {
     const C factor = load2(IN1, 0);
-    for (uint i = gl_GlobalInvocationID.x; i < n; i += step) store0(OUT, i, load1(OUT, i) * factor);
+    uint i = gl_GlobalInvocationID.x;
+    if (i < n) do store0(OUT, i, load1(OUT, i) * factor); while ((i += step) < n);
   } else {
     C sum = C(0.0);
-    for (uint i = gl_GlobalInvocationID.x; i < n; i += step) {
+    uint i = gl_GlobalInvocationID.x;
+    if (i < n) do {
       const C x = CODE == 0 ? term(load_any(IN1, i)) : load1(kSum, i);
       sum = joined(sum, x);
-    }
+    } while ((i += step) < n);
     sum = over_group(sum);
     if (gl_LocalInvocationIndex == 0u) {
       if (CODE == 0) {

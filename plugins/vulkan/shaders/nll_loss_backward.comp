@@ -12,7 +12,8 @@ const uint ALL = 0, CLASSES = 1, PLACES = 2, IGNORE = 3;
 
 void main() {
   const uint places = push.word[PLACES], classes = push.word[CLASSES];
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[ALL]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < push.word[ALL]) do {
     const uint at = i / places / classes * places + i % places;
     const uvec2 target = uvec2(AT32(2, 2 * at), AT32(2, 2 * at + 1));
     C gx = C(0);
@@ -26,5 +27,5 @@ void main() {
       }
     }
     store0(OUT, i, gx);
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[ALL]);
 }

@@ -25,7 +25,8 @@ C eps() {
 
 void main() {
   const uint all = push.word[ALL];
-  for (uint i = gl_GlobalInvocationID.x; i < all; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < all) do {
     if (CODE > BACKWARD) {  // slots: mean, rstd, running mean, running variance
       store0(DT_C, i, load2(DT_C, i));
       store1(DT_C, i, C(1) / m_sqrt(load3(DT_C, i) + eps()));
@@ -38,5 +39,5 @@ void main() {
       else
         store0(IN, i, rstd * (load5(IN, i) * weight - load6(DT_C, s) - centred * rstd * load6(DT_C, push.word[COUNT] + s)));
     }
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < all);
 }

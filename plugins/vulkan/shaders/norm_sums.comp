@@ -12,7 +12,8 @@ const uint ALL = 0, WIDTH = 1, CHANNELS = 2, ELEMENTS = 3, SAMPLES = 4;
 
 void main() {
   const uint all = push.word[ALL];
-  for (uint i = gl_GlobalInvocationID.x; i < all; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < all) do {
     C dot = C(0), sum = C(0);
     if (CODE == 0) {
       for (uint k = 0; k < push.word[WIDTH]; ++k) {
@@ -32,5 +33,5 @@ void main() {
       store0(DT_C, i, dot);
       store1(DT_C, i, sum);
     }
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < all);
 }

@@ -101,10 +101,11 @@ void backward(uint i) {
 }
 
 void main() {
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < push.word[0]) do {
     if (CODE == 0)
       forward(i);
     else
       backward(i);
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[0]);
 }

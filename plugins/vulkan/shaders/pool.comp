@@ -134,7 +134,8 @@ void forward(uint i) {
 void main() {
   const bool together = CODE == 2;
   const uint step = together ? gl_NumWorkGroups.x : gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-  for (uint i = together ? gl_WorkGroupID.x : gl_GlobalInvocationID.x; i < push.word[0]; i += step) {
+  uint i = together ? gl_WorkGroupID.x : gl_GlobalInvocationID.x;
+  if (i < push.word[0]) do {
 #ifdef TN_FLOATING
     if (CODE == 3) {
       average_backward(i);
@@ -142,5 +143,5 @@ void main() {
     }
 #endif
     forward(i);
-  }
+  } while ((i += step) < push.word[0]);
 }

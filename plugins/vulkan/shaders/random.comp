@@ -88,8 +88,9 @@ uint draws() { return 2u; }
 
 void main() {
   const uint each = draws(), n = push.word[0], blocks = n / each + (n % each != 0u ? 1u : 0u);
-  for (uint k = gl_GlobalInvocationID.x; k < blocks; k += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint k = gl_GlobalInvocationID.x;
+  if (k < blocks) do {
     const uvec4 b = block_at(k);
     for (uint j = 0; j < each && each * k + j < n; ++j) store0(OUT, each * k + j, number_of(b, j, each * k + j));
-  }
+  } while ((k += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < blocks);
 }

@@ -23,11 +23,12 @@ uvec2 value_at(uint i) {
 
 void main() {
   const uint size = quad_words(OUT);
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < push.word[0]) do {
     const uvec2 y = value_at(i);
     if (size == 1) AT8(0, i) = uint8_t(y.x & 0xffu);
     if (size == 2) AT16(0, i) = uint16_t(y.x & 0xffffu);
     if (size == 4) AT32(0, i) = y.x;
     if (size == 8) AT32(0, 2u * i) = y.x, AT32(0, 2u * i + 1u) = y.y;
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[0]);
 }

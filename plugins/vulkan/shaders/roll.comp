@@ -7,7 +7,8 @@ layout(constant_id = 1) const uint UNIT = 4;
 layout(constant_id = 2) const uint NDIM = 1;
 
 void main() {
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < push.word[0]) do {
     uint from = 0, rest = i, step = 1;
     for (uint d = NDIM; d-- > 0;) {
       const uint size = table(d), shift = table(NDIM + d), at = rest % size;
@@ -16,5 +17,5 @@ void main() {
       step *= size;
     }
     MOVE(0, i, 1, from, UNIT)
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[0]);
 }

@@ -39,7 +39,8 @@ void main() {
   const uint rows = push.word[ROWS], n = push.word[N], chunks = push.word[CHUNKS], lanes = gl_WorkGroupSize.x >> push.word[LOG_ROWS];
   const uint me = gl_LocalInvocationID.x, lane = me & (lanes - 1);
   const uint blocks = (rows + (1u << push.word[LOG_ROWS]) - 1) >> push.word[LOG_ROWS];
-  for (uint work = gl_WorkGroupID.x; work < blocks * chunks; work += gl_NumWorkGroups.x) {
+  uint work = gl_WorkGroupID.x;
+  if (work < blocks * chunks) do {
     const uint row = (work / chunks << push.word[LOG_ROWS]) + me / lanes, chunk = work % chunks;
     const uint begin = chunk * push.word[CHUNK], end = min(n, begin + push.word[CHUNK]);
     C carry = NONE, all;
@@ -66,5 +67,5 @@ void main() {
       }
     }
     if (STAGE == 1 && lane == 0 && row < rows) store2(DT_C, row * chunks + chunk, carry);
-  }
+  } while ((work += gl_NumWorkGroups.x) < blocks * chunks);
 }

@@ -10,7 +10,8 @@ TN_KEY(1)
 TN_KEY(2)
 
 void main() {
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[ALL]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < push.word[ALL]) do {
     const uint begin = i / push.word[WIDTH] * push.word[N];
     const uvec2 key = key2(IN, i);
     uint low = begin, high = begin + push.word[N];
@@ -22,5 +23,5 @@ void main() {
     }
     AT32(0, 2 * i) = low - begin;
     AT32(0, 2 * i + 1) = 0u;
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[ALL]);
 }

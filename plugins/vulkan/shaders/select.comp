@@ -10,7 +10,8 @@ layout(constant_id = 2) const uint INDEX = 8;
 
 void main() {
   const uint count = push.word[1], size = push.word[2], inner = push.word[3];
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < push.word[0]) do {
     const uint row = i / inner, j = row % count;
     const uvec2 bits = index_bits2(INDEX, j);
     const uint at = place_at(bits, size, push.word[4] != 0u);
@@ -19,5 +20,5 @@ void main() {
       continue;
     }
     MOVE(0, i, 1, (row / count * size + at) * inner + i % inner, UNIT)
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[0]);
 }

@@ -76,7 +76,8 @@ void sort_shared(uint span) {
 void sort_stretches() {
   const uint rows = push.word[ROWS], n = push.word[N], span = 1u << push.word[LOG_SPAN], at_once = SPAN >> push.word[LOG_SPAN];
   const uint stretches = WHOLE != 0 ? 1 : (n + SPAN - 1) / SPAN, turns = (rows + at_once - 1) / at_once * stretches;
-  for (uint work = gl_WorkGroupID.x; work < turns; work += gl_NumWorkGroups.x) {
+  uint work = gl_WorkGroupID.x;
+  if (work < turns) do {
     const uint first = work % stretches * SPAN, row_of_turn = work / stretches * at_once;
     for (uint e = gl_LocalInvocationID.x; e < SPAN; e += gl_WorkGroupSize.x) {
       const uint row = row_of_turn + (e >> push.word[LOG_SPAN]), i = first + (e & (span - 1));
@@ -96,7 +97,7 @@ void sort_stretches() {
       }
     }
     barrier();
-  }
+  } while ((work += gl_NumWorkGroups.x) < turns);
 }
 
 void main() {
@@ -105,7 +106,8 @@ void main() {
     return;
   }
   const uint length = push.word[STAGE == 1 ? LENGTH : KEPT], all = push.word[ROWS] * length;
-  for (uint i = gl_GlobalInvocationID.x; i < all; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < all) do {
     const uint row = i / length, e = i % length;
     if (STAGE == 2) {
       give(row, e, AT32(4, push.word[SIZE] + row * push.word[LENGTH] + e));
@@ -122,5 +124,5 @@ void main() {
       const uint rank = e % run + (low_at - begin), to = which / 2 * push.word[TO_RUN] + rank;
       if (rank < push.word[TO_RUN] && to < push.word[TO_LENGTH]) put(row * push.word[TO_LENGTH] + to, mine);
     }
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < all);
 }

@@ -63,7 +63,8 @@ void adagrad(inout C p, C g, inout C s) {
 }
 
 void main() {
-  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
+  uint i = gl_GlobalInvocationID.x;
+  if (i < push.word[0]) do {
     C p = load0(DTYPE, i), g = load1(DTYPE, i), s0 = C(0.0), s1 = C(0.0), s2 = C(0.0);
     if (STATES > 0) s0 = load2(DTYPE, i);
     if (STATES > 1) s1 = load3(DTYPE, i);
@@ -81,5 +82,5 @@ void main() {
     if (STATES > 0) store2(DTYPE, i, s0);
     if (STATES > 1) store3(DTYPE, i, s1);
     if (STATES > 2) store4(DTYPE, i, s2);
-  }
+  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[0]);
 }
