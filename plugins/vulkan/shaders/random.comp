@@ -91,6 +91,7 @@ void main() {
   uint k = gl_GlobalInvocationID.x;
   if (k < blocks) do {
     const uvec4 b = block_at(k);
-    for (uint j = 0; j < each && each * k + j < n; ++j) store0(OUT, each * k + j, number_of(b, j, each * k + j));
+    [[unroll]] for (uint j = 0; j < 4; ++j)  // numbers of a pair share what they are made of
+      if (j < each && each * k + j < n) store0(OUT, each * k + j, number_of(b, j, each * k + j));
   } while ((k += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < blocks);
 }

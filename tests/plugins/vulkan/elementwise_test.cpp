@@ -1,5 +1,7 @@
 // What the suite's samples miss of the elementwise shaders: long operands with rests and odd beginnings, the edges of two-operand
 // functions, comparisons of subnormal numbers and NaN, conversions at the ends of ranges. The CPU's results are the reference.
+#include <algorithm>
+
 #include "../cpu/ops.hpp"
 #include "device.hpp"
 
@@ -142,6 +144,33 @@ TEST(Layouts, OfRowsThatRepeat) {
                     tenon::where(left(yes), left(host), right(host)), what);
       }
   }
+}
+
+// Dimensions in another order, by blocks of 4 x 4 or, where a size is no multiple of four or a row begins elsewhere, one by one.
+TEST(Layouts, OfTransposedBlocks) {
+  const Tensor all = tenon::uniform({36 * 132 * 4}, -2, 2, {}, {}, tenon::Generator(5));
+  for (const DType dtype : {DType::F32, DType::BF16, DType::F64, DType::I8})
+    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{
+             {36, 132}, {4, 4}, {130, 36}, {3, 40, 52}, {8, 12, 16}}) {
+      int64_t count = 1;
+      for (const int64_t size : shape) count *= size;
+      const Tensor host = tenon::reshape(
+                       tenon::slice(tenon::cast(tenon::mul(all, 60.0), dtype), 0, 0, count), shape),
+                   gpu = to_gpu(host);
+      std::vector<int64_t> order(shape.size());
+      for (size_t d = 0; d < order.size(); ++d) order[d] = static_cast<int64_t>(d);
+      do {
+        const auto turned = [&](const Tensor& x) { return tenon::permute(x, order); };
+        const std::string what = std::string(tenon::name_of(dtype)) + " " +
+                                 std::to_string(shape[0]) + " x " + std::to_string(shape[1]);
+        expect_same(tenon::clone(turned(gpu)), tenon::clone(turned(host)), what);
+        for (const int64_t begin : {1, 4}) {
+          const auto part = [&](const Tensor& x) { return tenon::slice(turned(x), 0, begin); };
+          if (begin < shape[static_cast<size_t>(order[0])])
+            expect_same(tenon::clone(part(gpu)), tenon::clone(part(host)), what + ", a part");
+        }
+      } while (std::next_permutation(order.begin(), order.end()));
+    }
 }
 
 // More workgroups than a dispatch may have: invocations stride.
