@@ -10,7 +10,6 @@ namespace {
 constexpr int64_t kBlock = 4;  // elements an invocation takes at a time, as shaders/reduce.glsl
 constexpr int64_t kAlongside = 32;    // results side by side that fill a stretch of memory
 constexpr int64_t kTogether = 8;      // invocations that read a row together: 128 bytes at a time
-constexpr int64_t kTile = 1 << 15;    // elements that stay in a CPU's cache
 constexpr uint64_t kStateBytes = 32;  // three elements and a position, at most
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -54,8 +53,6 @@ uint32_t lanes_of_columns(int64_t results, int64_t count, const Device& device, 
 
 // Into how many chunks a result is cut, when a workgroup has `rows` of them.
 int64_t chunks_of(const FoldPlan& plan, int64_t rows, int64_t lanes, const Device& device) {
-  if (plan.columns && device.is_cpu())  // what a workgroup reads stays in its cache
-    return std::max<int64_t>(1, plan.count / std::max(kTile / rows, lanes * kBlock));
   const int64_t blocks = ceil_div(plan.results, rows), many = device.invocations() / 128;
   return std::clamp<int64_t>(plan.count / (8 * lanes * kBlock), 1,
                              std::max<int64_t>(1, many / blocks));
@@ -145,7 +142,8 @@ void run_fold(const tn_call& call, const FoldPlan& plan, const Fold& fold, uint6
     launch.constant(fold.code).constant(flat).constant(which);
     launch.constant(which == 2 ? 0
                                : (quads ? 1u : 0u) | (whole ? 2u : 0u) | (wide ? 4u : 0u) |
-                                     (fold.heavy ? 8u : 0u));
+                                     (fold.heavy ? 8u : 0u) |
+                                     (columns && device_of(call).is_cpu() ? 16u : 0u));
     for (const uint32_t constant : fold.constants) launch.constant(constant);
     for (const Place& out : fold.outs) out.bind(launch);
     bytes != 0 ? launch.scratch(states, bytes) : launch.none();

@@ -11,6 +11,7 @@ layout(constant_id = 4) const uint BLOCKS = 0;
 const bool QUADS = (BLOCKS & 1u) != 0;  // elements lie side by side, each result's from a boundary of four
 const bool WHOLE = (BLOCKS & 2u) != 0;  // no lane has a block of less than four
 const bool HEAVY = (BLOCKS & 8u) != 0;  // take() is long: it stands here once
+const bool IN_STEP = (BLOCKS & 16u) != 0;  // a workgroup's invocations go through memory together
 const uint WIDE = (BLOCKS & 4u) != 0 ? 4 : 1;  // results of a lane: those side by side whose elements are read together
 const uint KEPT = 0, COUNT = 1, CHUNK = 2, CHUNKS = 3, LOG_ROWS = 4, COLUMNS = 5, KEPT_STEP = 6, STEP = 7, NKEPT = 8,
            NREDUCED = 9, BIAS = 10;
@@ -138,13 +139,15 @@ void main() {
     const uint o = (work % blocks * rows + row) * WIDE, chunk = work / blocks;
     State s[WIDE];
     [[unroll]] for (uint c = 0; c < WIDE; ++c) s[c] = start();
-    if (o < kept) {
-      if (STAGE == 2) {
-        merge_chunks(s[0], o, lane, lanes);
-      } else {
-        const uint begin = chunk * push.word[CHUNK];
-        take_chunk(s, o, begin, min(push.word[COUNT], begin + push.word[CHUNK]), lane, lanes);
-      }
+    if (STAGE == 2) {
+      if (o < kept) merge_chunks(s[0], o, lane, lanes);
+    } else {
+      const uint end = min(push.word[COUNT], (chunk + 1) * push.word[CHUNK]), turn = IN_STEP ? 2 * BLOCK * lanes : push.word[CHUNK];
+      uint begin = chunk * push.word[CHUNK];
+      do {
+        if (o < kept) take_chunk(s, o, begin, min(end, begin + turn), lane, lanes);
+        if (IN_STEP) barrier();
+      } while (IN_STEP && (begin += turn) < end);
     }
     [[unroll]] for (uint c = 0; c < WIDE; ++c) {
       if (lanes > 1) merge_lanes(s[c], row, rows, lane, lanes);
