@@ -111,8 +111,6 @@ FoldPlan plan_loop(const tn_call& call) {
   return plan_fold(std::move(kept), std::move(reduced), device_of(call));
 }
 
-const Device& device_of(const tn_call& call) { return backend().device(call.device_index); }
-
 void Place::bind(Launch& launch) const {
   if (view != nullptr) {
     launch.out(*view);

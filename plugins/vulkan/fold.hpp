@@ -23,7 +23,6 @@ FoldPlan plan_fold(std::vector<Span> kept, std::vector<Span> reduced, const Devi
 FoldPlan plan_loop(const tn_call& call);  // of the call's loop
 // Four elements of a view can be read at a time: from its begin they lie at boundaries. Negative strides begin elsewhere.
 bool starts_even(const tn_view* view);
-const Device& device_of(const tn_call& call);
 
 // Where results go: a view, or scratch memory that holds elements of what is computed in.
 struct Place {

@@ -53,6 +53,7 @@ inline constexpr uint64_t kSummed = kAll & ~TN_MASK_UNSIGNED;
 
 // Short hands for reading a call.
 using sdk::numel;
+inline const Device& device_of(const tn_call& call) { return backend().device(call.device_index); }
 inline const tn_view& input(const tn_call& call, uint32_t arg) { return *call.args[arg].as.view; }
 inline const tn_view* input_or_null(const tn_call& call, uint32_t arg) {
   return call.args[arg].tag == TN_VALUE_VIEW ? call.args[arg].as.view : nullptr;

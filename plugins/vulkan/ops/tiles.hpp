@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "fold.hpp"
+#include "kernels.hpp"
 
 namespace tenon::vulkan {
 
