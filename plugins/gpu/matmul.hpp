@@ -101,13 +101,15 @@ struct Feed {
   GPU_DEVICE void put(const Source& source, const Ptr<C>& tile) const {
     GPU_UNROLL for (uint32_t f = 0; f < kFetches; ++f) {
       const uint32_t e = (thread_index().x + f * S::kThreads) * kN;
-      if (!source.by_k) {
+      if (source.by_k)
+        put_apart(tile + (e % S::kDepth * kPitch + e / S::kDepth), held[f]);
+      else
         store_vec<kN>(tile + (e / kSide * kPitch + e % kSide), held[f]);
-        continue;
-      }
-      GPU_UNROLL for (uint32_t j = 0; j < kN; ++j)
-          tile[(e % S::kDepth + j) * kPitch + e / S::kDepth] = held[f].at[j];
     }
+  }
+  // What was side by side along k lies in as many rows.
+  GPU_DEVICE static void put_apart(const Ptr<C>& to, const Vec<C, kN>& values) {
+    GPU_UNROLL for (uint32_t j = 0; j < kN; ++j) to[j * kPitch] = values.at[j];
   }
 };
 

@@ -8,6 +8,7 @@
 //   launch(call, {blocks, 256}, twice<float>, in<float>(x), out<float>(y), n);
 //
 // GPU_SHARED arrays are aligned to 16 bytes; GPU_UNROLL stands before a loop whose arrays shall stay in registers.
+// GPU_KERNEL_OF(threads) is a kernel whose blocks are never larger, so that its threads may have more registers.
 // Ptr<T> is T* on a device; the simulator checks what is done through it. Warps are warp_width() wide: 32 or 64, never assumed.
 // Warp functions are called by all threads of a warp together, and blocks are multiples of kMostLanes.
 #pragma once

@@ -12,6 +12,7 @@
 #define GPU_FN __host__ __device__ inline
 #define GPU_DEVICE __device__ inline
 #define GPU_KERNEL __global__ void
+#define GPU_KERNEL_OF(threads) __global__ void __launch_bounds__(threads)
 #define GPU_SHARED(T, name, count) __shared__ __align__(16) T name[count]
 #define GPU_UNROLL _Pragma("unroll")  // of a loop over an array that is to stay in registers
 #define GPU_DYNAMIC_SHARED(T, name)                           \

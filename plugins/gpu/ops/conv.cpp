@@ -35,6 +35,9 @@ struct Geometry {
   }
 };
 
+// Products from which on tiles pay, and of a sum that is not shared by a block.
+constexpr int64_t kSmallWork = 1 << 15, kShortSum = 512;
+
 // What a call is made of, the same for its scratch memory and its run.
 struct Plan {
   Geometry g;
@@ -54,7 +57,8 @@ struct Plan {
     m = pass == kInput ? g.channels : g.filters;
     n = pass == kForward ? outs : pass == kInput ? g.batch * product(g.in) : g.channels * taps;
     k = pass == kForward ? g.channels * taps : pass == kInput ? g.filters * taps : outs;
-    direct = whole || (m <= 4 && (pass != kWeight || n <= 128));
+    direct = whole || (m <= 4 && (pass != kWeight || n <= 128)) ||
+             static_cast<double>(m) * n * k * g.groups <= kSmallWork;
     parts.length = static_cast<uint32_t>(std::min<int64_t>(k, INT32_MAX));
     if (direct || m == 0 || n == 0) return;
     tile = choose_tile(m, n, k, g.groups, true, pass == kWeight);
@@ -114,7 +118,8 @@ GPU_DEVICE void put_tile(const ConvArgs<T>& g, uint32_t part, uint32_t group, ui
 }
 
 template <class T, class S, Pass kPass>
-GPU_KERNEL conv_tiles(ConvArgs<T> g) {
+GPU_KERNEL_OF(S::kThreads)
+conv_tiles(ConvArgs<T> g) {
   const uint32_t down = (g.m + S::kRows - 1) / S::kRows;
   const int64_t tiles = int64_t{down} * ((g.n + S::kColumns - 1) / S::kColumns);
   for (int64_t w = block_index().x; w < g.work; w += block_count().x) {
@@ -174,6 +179,27 @@ GPU_KERNEL conv_direct(ConvArgs<T> g) {
   }
 }
 
+// One product of a weight's sum.
+template <class T>
+GPU_DEVICE Compute<T> weight_product(const Gradients<T>& g, Gathered<T, kWeight>& x, uint32_t row,
+                                     uint32_t column, uint32_t k, uint32_t end) {
+  return times(g.fetch(row, k, end).at[0], x.fetch(column, k, end).at[0]);
+}
+
+// A thread for each weight, where sums are short.
+template <class T>
+GPU_KERNEL conv_serial_weight(ConvArgs<T> g) {
+  for (int64_t i = first_thread(); i < g.results; i += thread_count()) {
+    const auto row = static_cast<uint32_t>(i / g.n), column = static_cast<uint32_t>(i % g.n);
+    const Gradients<T> gradients{g.planes, g.weight, row / g.m, g.m};
+    Gathered<T, kWeight> gathered{g.planes, g.x, row / g.m, g.n};
+    Compute<T> sum = 0;
+    for (uint32_t k = 0; k < g.k; ++k)
+      sum = plus(sum, weight_product<T>(gradients, gathered, row % g.m, column, k, g.k));
+    store(g.out, i, sum);
+  }
+}
+
 // A block for each weight.
 template <class T>
 GPU_KERNEL conv_direct_weight(ConvArgs<T> g) {
@@ -186,8 +212,7 @@ GPU_KERNEL conv_direct_weight(ConvArgs<T> g) {
     Gathered<T, kWeight> gathered{g.planes, g.x, row / g.m, g.n};
     C sum = 0;
     for (uint32_t k = t; k < g.k; k += 256)
-      sum = plus(sum, times(gradients.fetch(row % g.m, k, g.k).at[0],
-                            gathered.fetch(column, k, g.k).at[0]));
+      sum = plus(sum, weight_product<T>(gradients, gathered, row % g.m, column, k, g.k));
     sync_threads();
     parts[t] = sum;
     for (uint32_t half = 128; half > 0; half /= 2) {
@@ -265,6 +290,8 @@ void run_pass(const tn_call& call, const Plan& plan) {
     return static_cast<uint32_t>(std::min<int64_t>(n, 1 << 30));
   };
   if constexpr (kPass == kWeight) {
+    if (plan.direct && plan.k <= kShortSum)
+      return launch(call, grid_of(args.results), conv_serial_weight<T>, args);
     if (plan.direct)
       return launch(call, {{blocks(args.results), 1, 1}, {256, 1, 1}}, conv_direct_weight<T>, args);
   } else {

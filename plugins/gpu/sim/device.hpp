@@ -9,6 +9,7 @@
 #define GPU_FN inline
 #define GPU_DEVICE inline
 #define GPU_KERNEL void
+#define GPU_KERNEL_OF(threads) void
 #define GPU_UNROLL
 #define GPU_SHARED(T, name, count)  \
   static const char name##_tag = 0; \
