@@ -1,6 +1,7 @@
 // gather, index_select, embedding: elements, or whole rows, by an index.
+#include "ops/gather.hpp"
+
 #include <algorithm>
-#include <bit>
 
 #include "indices.hpp"
 #include "layout.hpp"
@@ -60,6 +61,8 @@ GPU_KERNEL select_rows(Rows rows, int64_t size, IndexCheck check, Ptr<U> out, Pt
   }
 }
 
+}  // namespace
+
 void select(const tn_call& call, const char* op, const tn_view& index, int64_t dim, bool wrap) {
   const tn_view &x = input(call, 0), &out = output(call);
   if (numel(out) == 0) return;
@@ -75,6 +78,8 @@ void select(const tn_call& call, const char* op, const tn_view& index, int64_t d
            units<U>(out), units<const U>(x), in<int64_t>(index));
   });
 }
+
+namespace {
 
 void run_index_select(const tn_call& call, uint32_t) {
   select(call, "index_select", input(call, 2), int_arg(call, 1), true);

@@ -3,6 +3,7 @@
 
 #include "ops/advanced_index.hpp"
 #include "ops/deposit.hpp"
+#include "ops/gather.hpp"
 #include "ops/move.hpp"
 #include "rows.hpp"
 
@@ -19,10 +20,17 @@ GPU_KERNEL index_rows(Rows rows, RowFinder finder, Ptr<U> out, Ptr<const U> x) {
   }
 }
 
+// A single list of i64 selects slices, or has them added to: no places are needed. NULL: another call.
+const Axis* only_list(const AdvancedIndex& a) {
+  const bool alone = a.axes.size() == 1 && a.axes[0].index->dtype == TN_DTYPE_I64;
+  return alone ? &a.axes[0] : nullptr;
+}
+
 // args: x, indices
 void run_index(const tn_call& call, uint32_t) {
   const tn_view& x = input(call, 0);
   AdvancedIndex a(x, call.args[1]);
+  if (const Axis* list = only_list(a)) return select(call, "index", *list->index, list->dim, true);
   a.count_masks(call, "index", 0);
   const tn_view& out = a.has_mask ? sdk::make_output(sdk::Call(call), 0, a.shape) : output(call);
   if (a.places() == 0) return;
@@ -39,10 +47,27 @@ void run_index(const tn_call& call, uint32_t) {
   });
 }
 
+bool adds_to_list(const tn_call& call, const AdvancedIndex& a) {
+  return only_list(a) != nullptr && call.args[3].as.i != 0 &&
+         std::ranges::equal(sdk::shape(input(call, 2)), a.shape);
+}
+
 // args: x, indices, values, accumulate
 Deposit read_put(const tn_call& call, const AdvancedIndex& a) {
   const tn_view &x = input(call, 0), &values = input(call, 2);
   Deposit d;
+  if (adds_to_list(call, a)) {
+    const Around around_list = around(x, a.axes[0].dim);
+    d.outer = around_list.outer;
+    d.places = around_list.size;
+    d.rows = numel(*a.axes[0].index);
+    d.inner = around_list.inner;
+    d.add = true;
+    d.apart = d.rows <= 1;
+    d.x = &x;
+    d.source = &values;
+    return d;
+  }
   d.places = a.inner == 0 ? 0 : numel(x) / a.inner;
   d.rows = a.rows();
   d.inner = a.inner;
@@ -125,7 +150,11 @@ void run_index_put(const tn_call& call, uint32_t) {
   a.count_masks(call, "index_put", offset);
   if (a.has_mask) check_values(input(call, 2), a.shape);
   Deposit d = read_put(call, a);
-  if (a.places() > 0) {
+  if (adds_to_list(call, a)) {
+    const Axis& list = a.axes[0];
+    if (d.rows > 0)
+      keys_of_list(call, d, check_of(call, "index_put", list.dim, list.size, true), *list.index);
+  } else if (a.places() > 0) {
     const RowFinder finder = find_places(call, "index_put", a, offset);
     if (d.rows > 0 && d.places > 0)
       launch(call, grid_of(d.rows), row_keys, static_cast<uint32_t>(d.rows),
@@ -151,14 +180,16 @@ bool can_put(const tn_call& call, uint32_t) {
 }  // namespace
 
 void add_index_kernels(KernelList& list) {
-  list.add(
-      {.schema = TN_SCHEMA_INDEX,
-       .dtypes = TN_MASK_ALL,
-       .run = run_index,
-       .supports = [](const tn_call& call,
-                      uint32_t) { return AdvancedIndex(input(call, 0), call.args[1]).fits(); },
-       .scratch = [](const tn_call& call,
-                     uint32_t) { return AdvancedIndex(input(call, 0), call.args[1]).bytes(); }});
+  list.add({.schema = TN_SCHEMA_INDEX,
+            .dtypes = TN_MASK_ALL,
+            .run = run_index,
+            .supports = [](const tn_call& call,
+                           uint32_t) { return AdvancedIndex(input(call, 0), call.args[1]).fits(); },
+            .scratch =
+                [](const tn_call& call, uint32_t) {
+                  const AdvancedIndex a(input(call, 0), call.args[1]);
+                  return only_list(a) != nullptr ? 0 : a.bytes();
+                }});
   list.add({.schema = TN_SCHEMA_INDEX_PUT,
             .dtypes = TN_MASK_ALL,
             .run = run_index_put,
