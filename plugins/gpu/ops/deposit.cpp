@@ -35,6 +35,14 @@ GPU_DEVICE T element_of(const Source<T>& source, int64_t o, int64_t row, int64_t
   return source.at[place];
 }
 
+GPU_KERNEL list_keys(Ptr<const int64_t> index, uint32_t rows, uint32_t places, IndexCheck check,
+                     int64_t left_out, Ptr<uint32_t> keys) {
+  for (uint32_t j = first_thread(); j < rows; j += thread_count()) {
+    const int64_t at = place_of(check, index[j], j);
+    keys[j] = at == kNowhere || at == left_out ? places : static_cast<uint32_t>(at);
+  }
+}
+
 // ---- The last row of a place stays --------------------------------------------------------------------------------------
 
 GPU_KERNEL clear_winners(Ptr<const uint32_t> keys, uint32_t rows, uint32_t places,
@@ -136,7 +144,10 @@ GPU_DEVICE uint32_t spanning_place(const SortedRows& sorted, uint32_t chunk, uin
   uint32_t low = end, high = sorted.count;  // the last row is from low on and before high
   while (high - low > 1) {
     const uint32_t middle = low + (high - low) / 2;
-    (sorted.keys[middle] == key ? low : high) = middle;
+    if (sorted.keys[middle] == key)
+      low = middle;
+    else
+      high = middle;
   }
   last = low / kChunk;
   return key;
@@ -176,14 +187,6 @@ GPU_KERNEL add_spans(Adding<T> adding, uint32_t width) {
 }
 
 // ---- On the host --------------------------------------------------------------------------------------------------------
-
-GPU_KERNEL list_keys(Ptr<const int64_t> index, uint32_t rows, uint32_t places, IndexCheck check,
-                     int64_t left_out, Ptr<uint32_t> keys) {
-  for (uint32_t j = first_thread(); j < rows; j += thread_count()) {
-    const int64_t at = place_of(check, index[j], j);
-    keys[j] = at == kNowhere || at == left_out ? places : static_cast<uint32_t>(at);
-  }
-}
 
 int64_t chunks_of(const Deposit& d) { return (d.rows + kChunk - 1) / kChunk; }
 
