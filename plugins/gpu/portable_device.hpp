@@ -29,6 +29,11 @@ using DeviceStream = cudaStream_t;
 
 template <class T>
 using Ptr = T*;
+// The same memory as elements of another type; not for shared memory.
+template <class To, class From>
+GPU_FN To* ptr_cast(From* from) {
+  return reinterpret_cast<To*>(from);
+}
 
 GPU_DEVICE Dim thread_index() { return {threadIdx.x, threadIdx.y, threadIdx.z}; }
 GPU_DEVICE Dim block_index() { return {blockIdx.x, blockIdx.y, blockIdx.z}; }

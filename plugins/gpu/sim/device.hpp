@@ -39,6 +39,15 @@ class Ptr {
     return Ptr<const T>(at_, begin_, end_, cells_);
   }
 
+  // The same memory as elements of another type; not for shared memory.
+  template <class To>
+  Ptr<To> as() const {
+    const auto begin = reinterpret_cast<uintptr_t>(begin_);
+    To* const first = reinterpret_cast<To*>(begin);
+    return Ptr<To>(reinterpret_cast<To*>(reinterpret_cast<uintptr_t>(at_)), first,
+                   first + (reinterpret_cast<uintptr_t>(end_) - begin) / sizeof(To));
+  }
+
   explicit operator bool() const { return at_ != nullptr; }
   bool operator==(std::nullptr_t) const { return at_ == nullptr; }
   friend Ptr operator+(Ptr p, int64_t by) {
@@ -99,6 +108,11 @@ class Ptr {
   T *begin_ = nullptr, *end_ = nullptr;
   sim::Cell* cells_ = nullptr;
 };
+
+template <class To, class From>
+Ptr<To> ptr_cast(const Ptr<From>& from) {
+  return from.template as<To>();
+}
 
 // An element that is read or written through a Ptr.
 template <class T>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "tenon/tenon.hpp"
@@ -15,6 +16,11 @@ inline const tenon::Device& gpu() {
   const char* const named = std::getenv("TENON_TEST_DEVICE");
   static const tenon::Device device(named != nullptr ? named : "vulkan:0");
   return device;
+}
+// Threads of the simulator take turns, and each access is checked: what takes a GPU a moment takes it minutes.
+inline bool is_simulated() {
+  const char* const named = std::getenv("TENON_TEST_DEVICE");
+  return named != nullptr && std::string_view(named).starts_with("gpusim");
 }
 template <class T>
 Tensor from(const std::vector<T>& values, tenon::IntList shape) {

@@ -1,0 +1,52 @@
+// How reductions are spread over the device, and the launches of the kernels in reduce.hpp.
+#pragma once
+
+#include <vector>
+
+#include "reduce.hpp"
+
+namespace tenon::gpu {
+
+struct Walk {
+  int64_t size, step;  // of a dimension, in elements
+};
+using Walks = std::vector<Walk>;  // outermost first
+
+// `ordered` keeps the order of the reduced elements, for what reports positions.
+FoldShape plan_fold(Walks kept, Walks reduced, bool ordered = false);
+FoldShape plan_loop(const tn_call& call, bool ordered = false);  // of the call's loop
+
+// Whether kFoldBlock elements of a view can be read as vectors wherever the plan begins them.
+bool starts_even(const tn_view& view);
+
+inline constexpr uint64_t kMostStateBytes = 32;
+// Scratch bytes that a fold needs; 0 where no result is cut.
+inline uint64_t fold_scratch(const FoldShape& f) {
+  return f.chunks == 1 ? 0 : static_cast<uint64_t>(f.results * f.chunks) * kMostStateBytes;
+}
+uint32_t lanes_of_columns(int64_t results, int64_t shares);
+// So many blocks of kFoldThreads; kernels stride over more.
+inline Grid fold_grid(int64_t blocks) {
+  return {{static_cast<uint32_t>(std::min<int64_t>(blocks, 1 << 20)), 1, 1}, {kFoldThreads, 1, 1}};
+}
+
+// `views` lie as the plan says; `at`: where the fold's scratch memory begins.
+template <class R>
+void run_fold(const tn_call& call, FoldShape f, std::initializer_list<const tn_view*> views,
+              const R& r, uint64_t at = 0) {
+  using State = typename R::State;
+  static_assert(sizeof(State) <= kMostStateBytes);
+  if (f.results == 0) return;
+  for (const tn_view* view : views) f.together = f.together != 0 && starts_even(*view);
+  const int64_t states = f.chunks == 1 ? 0 : f.results * f.chunks;
+  const int64_t per = kFoldThreads / f.lanes, blocks = (f.results + per - 1) / per;
+  launch(call, fold_grid(blocks * f.chunks), fold_elements<R>, r, f,
+         scratch<State>(call, at, states));
+  if (f.chunks == 1) return;
+  const uint32_t lanes = lanes_of_columns(f.results, f.chunks);
+  const int64_t groups = (f.results * lanes + kFoldThreads - 1) / kFoldThreads;
+  launch(call, fold_grid(groups), fold_states<R>, r, f.results, f.chunks, lanes,
+         scratch<State>(call, at, states));
+}
+
+}  // namespace tenon::gpu
