@@ -43,8 +43,9 @@ class KernelList {
 #include "families.def"
 #undef FAMILY
 
-// Every kernel of plugins/gpu, as the core takes them. Static.
+// Every kernel of plugins/gpu, as the core takes them, and those over a vendor's libraries, of a higher priority. Static.
 const std::vector<tn_kernel>& all_kernels();
+const std::vector<tn_kernel>& vendor_kernels();
 
 // Short hands for reading a call.
 using sdk::numel;

@@ -13,6 +13,7 @@ tn_status* start(const tn_host* from, void* token, tn_str directory, void** stat
     sdk::Registry registry(host, token, sdk::view_of(directory));
     sdk::register_devices(registry, rt::kName, backend());
     registry.kernels(rt::kName, all_kernels());
+    registry.kernels(rt::kName, vendor_kernels());
   });
 }
 

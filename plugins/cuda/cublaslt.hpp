@@ -1,0 +1,26 @@
+// cuBLASLt, opened when a product first asks for it: a machine without it multiplies by the plugin's own tiles.
+#pragma once
+
+#include <cublasLt.h>
+
+#include "tenon/plugin.hpp"
+
+namespace tenon::gpu {
+
+// Functions of the library.
+struct CublasLt {
+#define FUNCTION(name) decltype(&::name) name = nullptr;
+#include "cublaslt_functions.def"
+#undef FUNCTION
+};
+
+// NULL where the library is missing, which is logged once. [thread-safe]
+const CublasLt* cublaslt();
+
+// The device's handle. Throws sdk::Error. [thread-safe]
+cublasLtHandle_t cublaslt_handle(uint32_t device);
+
+// Throws sdk::Error with the library's words.
+void check(cublasStatus_t status, const char* what);
+
+}  // namespace tenon::gpu
