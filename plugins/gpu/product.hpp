@@ -33,6 +33,8 @@ Product read_linear(const tn_call& call);
 // As kernels know them.
 enum Activation : uint32_t { kNone, kRelu, kGelu, kSilu, kSigmoid, kTanh };
 Activation activation_of(std::string_view name);
+// Of a dense result in place, for products that a library computed: activate.cpp. [stream-ordered]
+void activate(const tn_call& call, const tn_view& result, Activation activation);
 
 // The parts that share a long sum, where `groups` blocks would leave the device idle; 1: the sum is not split.
 struct Parts {

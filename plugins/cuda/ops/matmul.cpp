@@ -13,8 +13,14 @@ namespace {
 enum Op : uint32_t { kMatmul, kLinear };
 
 constexpr uint64_t kMostWorkspace = 32 << 20;
-// Smaller products are not worth the library's fixed cost: the plugin's own kernels take them.
-constexpr int64_t kLeastWork = 1 << 15;
+// Products of less multiplications are not worth the library's fixed cost: the plugin's own kernels take them.
+int64_t least_work() {
+  static const int64_t least = [] {
+    const char* const value = std::getenv("TENON_CUDA_CUBLASLT_LEAST");
+    return value != nullptr ? std::strtoll(value, nullptr, 10) : 1 << 15;
+  }();
+  return least;
+}
 
 Product read(const tn_call& call, uint32_t op) {
   return op == kMatmul ? read_matmul(call) : read_linear(call);
@@ -37,8 +43,7 @@ bool takes(int64_t along_step, int64_t along, int64_t across_step, int64_t acros
          fits(across_step, across, along_step, along);
 }
 Side side_of(int64_t along_step, int64_t along, int64_t across_step, int64_t across) {
-  const bool as_it_is =
-      (along_step == 1 || along == 1) && (across_step >= along || across == 1);
+  const bool as_it_is = (along_step == 1 || along == 1) && (across_step >= along || across == 1);
   if (as_it_is) return {false, across == 1 ? along : across_step};
   return {true, along == 1 ? across : along_step};
 }
@@ -49,7 +54,7 @@ Side side_of_a(const Product& p) { return side_of(p.a.column, p.k, p.a.row, p.m)
 
 bool supports(const tn_call& call, uint32_t op) {
   const Product p = read(call, op);
-  if (p.empty() || p.k == 0 || p.m * p.n * p.k * p.batches < kLeastWork) return false;
+  if (p.empty() || p.k == 0 || p.m * p.n * p.k * p.batches < least_work()) return false;
   if (!takes(p.b.column, p.n, p.b.row, p.k) || !takes(p.a.column, p.k, p.a.row, p.m)) return false;
   if (p.bias != nullptr && p.bias_step != 1 && p.n != 1) return false;
   for (uint32_t d = 0; d < p.ndim; ++d)
@@ -81,7 +86,8 @@ void set(const MatrixLayout& layout, cublasLtMatrixLayoutAttribute_t which, cons
 }
 template <class T>
 void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t which, const T& value) {
-  check(cublaslt()->cublasLtMatmulPreferenceSetAttribute(preference.get(), which, &value, sizeof value),
+  check(cublaslt()->cublasLtMatmulPreferenceSetAttribute(preference.get(), which, &value,
+                                                         sizeof value),
         "describing what an algorithm may use");
 }
 

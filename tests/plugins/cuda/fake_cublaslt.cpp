@@ -80,7 +80,9 @@ struct Algorithm {
 };
 constexpr uint64_t kWorkspace = 4096;
 
-bool has_epilogue(cublasLtEpilogue_t epilogue, int bit) { return (static_cast<int>(epilogue) & bit) != 0; }
+bool has_epilogue(cublasLtEpilogue_t epilogue, int bit) {
+  return (static_cast<int>(epilogue) & bit) != 0;
+}
 
 // op(A) is m × k, op(B) k × n, C m × n; pitches reach over columns.
 bool fits(const Description& d, const Layout& a, const Layout& b, const Layout& c) {
@@ -90,7 +92,8 @@ bool fits(const Description& d, const Layout& a, const Layout& b, const Layout& 
   if (m != c.rows || n != c.columns || k != other) return false;
   if (a.copies != c.copies || b.copies != c.copies) return false;
   for (const Layout* layout : {&a, &b, &c})
-    if (layout->rows == 0 || layout->columns == 0 || layout->pitch < static_cast<int64_t>(layout->rows))
+    if (layout->rows == 0 || layout->columns == 0 ||
+        layout->pitch < static_cast<int64_t>(layout->rows))
       return false;
   return d.scale == (a.type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F);
 }
@@ -110,7 +113,8 @@ const char* cublasLtGetStatusString(cublasStatus_t) { return "the stand-in refus
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* made, cublasComputeType_t compute,
                                         cudaDataType_t scale) {
   *made = new cublasLtMatmulDescOpaque_t{};
-  as<Description>(*made) = {compute, scale, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+  as<Description>(*made) = {compute, scale, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT,
+                            nullptr};
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) {
@@ -188,15 +192,18 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t o
   }
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
-    cublasLtHandle_t, cublasLtMatmulDesc_t description, cublasLtMatrixLayout_t a,
-    cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t,
-    cublasLtMatmulPreference_t opaque, int wanted, cublasLtMatmulHeuristicResult_t* found, int* count) {
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t opaque, int wanted,
+                                              cublasLtMatmulHeuristicResult_t* found, int* count) {
   const Preference& preference = as<Preference>(opaque);
-  if (wanted < 1 || !fits(as<Description>(description), as<Layout>(a), as<Layout>(b), as<Layout>(c)))
+  if (wanted < 1 ||
+      !fits(as<Description>(description), as<Layout>(a), as<Layout>(b), as<Layout>(c)))
     return CUBLAS_STATUS_INVALID_VALUE;
   uint32_t least = preference.alignments[0];
-  for (const uint32_t alignment : preference.alignments) least = alignment < least ? alignment : least;
+  for (const uint32_t alignment : preference.alignments)
+    least = alignment < least ? alignment : least;
   found->workspaceSize = preference.workspace < kWorkspace ? 0 : kWorkspace;
   as<Algorithm>(&found->algo) = {found->workspaceSize, least};
   found->state = CUBLAS_STATUS_SUCCESS;
@@ -217,8 +224,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
   if (workspace_bytes < chosen.workspace || (chosen.workspace > 0 && workspace == nullptr))
     return CUBLAS_STATUS_INVALID_VALUE;
   for (const void* address : {a, b, static_cast<const void*>(d)})
-    if (reinterpret_cast<uintptr_t>(address) % chosen.alignment != 0) return CUBLAS_STATUS_INVALID_VALUE;
-  if (load(alpha, how.scale, 0) != 1 || load(beta, how.scale, 0) != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (reinterpret_cast<uintptr_t>(address) % chosen.alignment != 0)
+      return CUBLAS_STATUS_INVALID_VALUE;
+  if (load(alpha, how.scale, 0) != 1 || load(beta, how.scale, 0) != 0)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   std::memset(workspace, 0x5a, chosen.workspace);
   const int64_t k = static_cast<int64_t>(how.a == CUBLAS_OP_T ? la.rows : la.columns);
   const auto place = [](const Layout& layout, cublasOperation_t op, int64_t row, int64_t column) {
