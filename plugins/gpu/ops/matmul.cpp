@@ -109,6 +109,25 @@ multiply_tiles(ProductArgs<T> g) {
   }
 }
 
+// Where the sums of a batch's copy go. By value: a reference to a kernel's parameters makes hipcc copy them all to memory.
+template <class T>
+struct ThinTarget {
+  Ptr<T> out;
+  Ptr<Compute<T>> partial;
+  Epilogue<T> finish;
+  int64_t first;
+  uint32_t columns;
+  bool split;
+
+  GPU_DEVICE void operator()(uint32_t row, uint32_t column, Compute<T> sum) const {
+    const int64_t to = first + int64_t{row} * columns + column;
+    if (split)
+      partial[to] = sum;
+    else
+      out[to] = finish(sum, column);
+  }
+};
+
 // Few rows: see thin.hpp.
 template <class T, ThinShape kShape, uint32_t kRows>
 GPU_KERNEL_OF(kThinThreads)
@@ -126,13 +145,9 @@ multiply_thin(ProductArgs<T> g) {
     const uint32_t k = part * g.part_length, left = g.k - k;
     const uint32_t end = k + (g.part_length < left ? g.part_length : left);
     const auto block = static_cast<uint32_t>(w % each % blocks);
-    const auto put = [&](uint32_t row, uint32_t column, Compute<T> sum) {
-      const int64_t to = (batch * g.m + row) * g.n + column;
-      if (g.part_count > 1)
-        g.partial[part * g.results + to] = sum;
-      else
-        g.out[to] = g.finish(sum, column);
-    };
+    const ThinTarget<T> put{g.out,    g.partial,
+                            g.finish, batch * g.m * g.n + (g.part_count > 1 ? part * g.results : 0),
+                            g.n,      g.part_count > 1};
     if constexpr (kShape == ThinShape::kAlongK)
       thin_along_k<T, kRows>(a, b, block, k, end, put);
     else
