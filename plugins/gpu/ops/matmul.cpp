@@ -7,7 +7,8 @@ namespace tenon::gpu {
 namespace {
 
 enum Op : uint32_t { kMatmul, kLinear };
-constexpr int64_t kThin = 4;  // rows
+constexpr int64_t kThin = 4;   // rows
+constexpr uint32_t kBand = 8;  // rows of tiles
 
 // What a call is made of, the same for its scratch memory and its run.
 struct Plan {
@@ -67,13 +68,17 @@ multiply_tiles(ProductArgs<T> g) {
   using C = Compute<T>;
   constexpr uint32_t kN = kFragment<S::kOfColumn, C>;
   const uint32_t across = (g.n + S::kColumns - 1) / S::kColumns;
-  const int64_t tiles = int64_t{across} * ((g.m + S::kRows - 1) / S::kRows);
+  const uint32_t down = (g.m + S::kRows - 1) / S::kRows;
+  const int64_t tiles = int64_t{across} * down;
   const uint32_t x = thread_index().x % S::kAcross, y = thread_index().x / S::kAcross;
   for (int64_t w = block_index().x; w < g.work; w += block_count().x) {
     const auto part = static_cast<uint32_t>(w % g.part_count);
     const int64_t tile = w / g.part_count % tiles, batch = w / g.part_count / tiles;
-    const auto m = static_cast<uint32_t>(tile / across) * S::kRows,
-               n = static_cast<uint32_t>(tile % across) * S::kColumns;
+    // Bands of rows, column by column: blocks that run together share what they read.
+    const auto band = static_cast<uint32_t>(tile / (int64_t{kBand} * across)) * kBand,
+               high = down - band < kBand ? down - band : kBand,
+               at = static_cast<uint32_t>(tile - int64_t{band} * across);
+    const uint32_t m = (band + at % high) * S::kRows, n = at / high * S::kColumns;
     int64_t places[2];
     g.batches.find(static_cast<uint32_t>(batch), places);
     Matrix<T> a = g.a, b = g.b;
