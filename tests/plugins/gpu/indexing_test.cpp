@@ -102,6 +102,21 @@ TEST(Masks, OfNothingAndOfAll) {
                 [&](const Place& on) { return tenon::index(on(x), {mask_of(on, *flags)}); });
 }
 
+// Values, where each is first, which one each element is, and how often: of more elements than a block sorts.
+TEST(Unique, OfManyElements) {
+  Array x = whole_numbers({5000}, 20);
+  for (const DType dtype : {DType::F32, DType::BF16, DType::F64, DType::I8, DType::I64}) {
+    const Tensor there = Place{gpu(), dtype}(x);
+    const NoFallback no_fallback;
+    const auto got = tenon::unique(there);
+    const auto want = tenon::unique(reference::to_tensor(x, dtype));
+    EXPECT_EQ(reference::values(got.values), reference::values(want.values));
+    EXPECT_EQ(reference::values(got.indices), reference::values(want.indices));
+    EXPECT_EQ(reference::values(got.inverse), reference::values(want.inverse));
+    EXPECT_EQ(reference::values(got.counts), reference::values(want.counts));
+  }
+}
+
 // Indices keep their dtype on the way to the kernel.
 TEST(Indices, OfAnyIntegerDtype) {
   const Array x = whole_numbers({9, 9}, 18);
