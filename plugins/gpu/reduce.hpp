@@ -227,7 +227,8 @@ struct Merging {
 
 // Results, or the states of chunks, [chunk][result].
 template <class R>
-GPU_KERNEL fold_elements(R r, FoldShape f, Ptr<typename R::State> states) {
+GPU_KERNEL_OF(kFoldThreads)
+fold_elements(R r, FoldShape f, Ptr<typename R::State> states) {
   const uint32_t t = thread_index().x, per = kFoldThreads / f.lanes;
   const uint32_t lane = f.columns != 0 ? t / per : t % f.lanes;
   const uint32_t mine = f.columns != 0 ? t % per : t / f.lanes;
@@ -251,8 +252,9 @@ GPU_KERNEL fold_elements(R r, FoldShape f, Ptr<typename R::State> states) {
 
 // Results out of the states of chunks.
 template <class R>
-GPU_KERNEL fold_states(R r, int64_t results, int64_t chunks, uint32_t lanes,
-                       Ptr<const typename R::State> states) {
+GPU_KERNEL_OF(kFoldThreads)
+fold_states(R r, int64_t results, int64_t chunks, uint32_t lanes,
+            Ptr<const typename R::State> states) {
   const uint32_t t = thread_index().x, per = kFoldThreads / lanes;
   const int64_t blocks = (results + per - 1) / per;
   for (int64_t work = block_index().x; work < blocks; work += block_count().x) {
