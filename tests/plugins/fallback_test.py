@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The README's list of ops that fall back to the host is what the registry says.
+"""A README's list of ops that fall back to the host is what the registry says.
 
-usage: fallback_test.py TENON README
+usage: fallback_test.py TENON README DEVICE
 """
 import json
 import pathlib
@@ -9,12 +9,12 @@ import re
 import subprocess
 import sys
 
-TENON, README = sys.argv[1:]
+TENON, README, DEVICE = sys.argv[1:]
 
 
 def main():
     rows = json.loads(subprocess.run([TENON, "ops", "--json"], capture_output=True, text=True, check=True).stdout)
-    fall_back = {row["name"] for row in rows if row["providers"].get("vulkan:0") == "host fallback"}
+    fall_back = {row["name"] for row in rows if row["providers"][DEVICE] == "host fallback"}
     section = pathlib.Path(README).read_text().split("<!-- fallbacks -->")[1].split("<!-- end -->")[0]
     listed = {}
     for names, why in re.findall(r"^\| (`.*`) \| (.+) \|$", section, re.M):
