@@ -2,8 +2,10 @@
 #include "runtime.hpp"
 
 #include <cuda_runtime.h>
+#include <nvtx3/nvToolsExt.h>
 
 #include "backend.hpp"
+#include "range.hpp"
 
 namespace tenon::gpu {
 namespace {
@@ -183,6 +185,9 @@ double seconds_between(Event start, Event end) {
   check(cudaEventElapsedTime(&milliseconds, event_of(start), event_of(end)), "reading a clock");
   return milliseconds * 1e-3;
 }
+
+void range_push(const char* name) noexcept { nvtxRangePushA(name); }
+void range_pop() noexcept { nvtxRangePop(); }
 
 }  // namespace rt
 }  // namespace tenon::gpu

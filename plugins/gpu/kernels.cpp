@@ -1,9 +1,18 @@
 #include "kernels.hpp"
 
+#include <string>
+
+#include "range.hpp"
+
 namespace tenon::gpu {
 namespace {
 
-const KernelSpec& spec_of(void* self) { return *static_cast<const KernelSpec*>(self); }
+struct Registered {
+  KernelSpec spec;
+  std::string name;  // of the op
+};
+const Registered& registered(void* self) { return *static_cast<const Registered*>(self); }
+const KernelSpec& spec_of(void* self) { return registered(self).spec; }
 
 tn_status* supports(void* self, const tn_call* call, uint32_t* yes) {
   return sdk::guard([&] { *yes = spec_of(self).supports(*call, spec_of(self).code); });
@@ -11,6 +20,7 @@ tn_status* supports(void* self, const tn_call* call, uint32_t* yes) {
 
 tn_status* run(void* self, void*, const tn_call* call) {
   return sdk::guard([&] {
+    const Range range(registered(self).name.c_str());
     rt::use(call->device_index);
     spec_of(self).run(*call, spec_of(self).code);
   });
@@ -41,20 +51,24 @@ tn_dtype bits_of(tn_dtype dtype) {
 }
 
 const std::vector<tn_kernel>& all_kernels() {
-  static const KernelList list = [] {
+  static const std::vector<Registered> list = [] {
     KernelList all;
 #define FAMILY(name) add_##name##_kernels(all);
 #include "families.def"
 #undef FAMILY
-    return all;
+    std::vector<Registered> named;
+    for (const KernelSpec& spec : all.specs())
+      named.push_back({spec, std::string(spec.schema.substr(0, spec.schema.find('(')))});
+    return named;
   }();
   static const std::vector<tn_kernel> kernels = [] {
     std::vector<tn_kernel> made;
-    for (const KernelSpec& spec : list.specs()) {
+    for (const Registered& one : list) {
+      const KernelSpec& spec = one.spec;
       tn_kernel kernel = sdk::make_kernel(spec.schema, spec.dtypes, run, spec.priority, spec.flags);
       if (spec.supports != nullptr) kernel.supports = supports;
       if (spec.scratch != nullptr) kernel.scratch_size = scratch;
-      kernel.self = const_cast<KernelSpec*>(&spec);
+      kernel.self = const_cast<Registered*>(&one);
       made.push_back(kernel);
     }
     return made;

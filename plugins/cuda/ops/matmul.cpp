@@ -6,6 +6,7 @@
 #include "cublaslt.hpp"
 #include "kernels.hpp"
 #include "product.hpp"
+#include "range.hpp"
 
 namespace tenon::gpu {
 namespace {
@@ -255,6 +256,7 @@ tn_kernel make_kernel(std::string_view schema) {
       schema, kTypes,
       [](void*, void* plan, const tn_call* call) -> tn_status* {
         return sdk::guard([&] {
+          const Range range(op == kMatmul ? "matmul by cuBLASLt" : "linear by cuBLASLt");
           rt::use(call->device_index);
           run(*static_cast<const Plan*>(plan), *call, op);
         });
