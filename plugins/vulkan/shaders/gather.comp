@@ -10,8 +10,7 @@ layout(constant_id = 2) const uint INDEX = 8;
 layout(constant_id = 3) const uint NDIM = 0;
 
 void main() {
-  uint i = gl_GlobalInvocationID.x;
-  if (i < push.word[0]) do {
+  for (uint i = gl_GlobalInvocationID.x; i < push.word[0]; i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) {
     uvec2 from = uvec2(table(NDIM), table(NDIM + 1));
     uint rest = i;
     for (uint d = NDIM; d-- > 0;) {
@@ -26,5 +25,5 @@ void main() {
       continue;
     }
     MOVE(0, i, 1, from.x + at * push.word[2], UNIT)
-  } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[0]);
+  }
 }
