@@ -5,7 +5,6 @@
 
 #include "dispatch/call.hpp"
 #include "dispatch/scalar.hpp"
-#include "memory/generator.hpp"
 
 namespace tenon::core {
 namespace {
@@ -230,13 +229,9 @@ void Execution::build_call() {
       args_[i].count = static_cast<uint32_t>(lists_[list++].size());
     } else if (frame_.op().schema.args[i].type == ArgType::Generator &&
                args_[i].tag != TN_VALUE_INTS) {
-      uint64_t elements =
-          nouts_ > 0 && targets_[0] != nullptr ? static_cast<uint64_t>(targets_[0]->numel) : 0;
-      Draws draws = reserve_draws(frame_.has(i) ? args_[i].as.generator : nullptr, elements);
-      draws_[0] = static_cast<int64_t>(draws.seed);
-      draws_[1] = static_cast<int64_t>(draws.offset);
+      generator_ = frame_.has(i) ? args_[i].as.generator : nullptr;
       args_[i] = tn_value{TN_VALUE_INTS, 2, {}};
-      args_[i].as.ints = draws_;
+      args_[i].as.ints = reinterpret_cast<const int64_t*>(&draws_.seed);
     }
   }
   if (frame_.form == Form::AlongDim) {
@@ -303,6 +298,11 @@ bool Execution::try_kernel(const KernelEntry& entry) {
   if (kernel.prepare != nullptr) {
     plan = find_plan(entry, call_);
     handle = plan->handle;
+  }
+  // Not before: the host, which may take the call instead, reserves draws of its own.
+  if (generator_) {
+    const bool known = nouts_ > 0 && targets_[0] != nullptr;
+    draws_ = reserve_draws(*generator_, known ? static_cast<uint64_t>(targets_[0]->numel) : 0);
   }
   Block scratch;
   uint64_t bytes =

@@ -1,11 +1,13 @@
 // Computing the results of one frame: operands made canonical, a kernel chosen and run.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "dispatch/frame.hpp"
 #include "dispatch/loop.hpp"
 #include "dispatch/plan_cache.hpp"
+#include "memory/generator.hpp"
 
 namespace tenon::core {
 
@@ -53,7 +55,8 @@ class Execution {
   bool has_scalars_ = false;
   bool scalars_done_ = false;
   uint32_t nscalars_ = 0;
-  int64_t draws_[2];  // what a kernel gets for a generator
+  std::optional<tn_generator*> generator_;  // of a call that draws; NULL: the default
+  Draws draws_{};                           // what a kernel gets for it
   tn_value args_[kMaxArgs];
   tn_view scalars_[4];
   const tn_view* out_views_[kMaxResults];
