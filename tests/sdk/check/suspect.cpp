@@ -380,7 +380,7 @@ void start(tenon::sdk::Registry& registry) {
     cubed.saved_inputs = 1;
     return cubed;
   }();
-  if (faulty("start_leak")) static_cast<void>(std::memset(std::malloc(4096), 1, 4096));
+  if (faulty("start_leak")) static_cast<void>(std::memset(std::malloc(64), 1, 64));
   if (faulty("start_file")) static_cast<void>(dup(0));
   try {
     registry.device_type(type);
