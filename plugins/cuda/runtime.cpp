@@ -6,6 +6,7 @@
 
 #include "backend.hpp"
 #include "range.hpp"
+#include "timeline.hpp"
 
 namespace tenon::gpu {
 namespace {
@@ -41,7 +42,10 @@ int f32_lanes(int major, int minor) {
 
 }  // namespace
 
-void check_launch() { check(cudaGetLastError(), "launching a kernel"); }
+void check_launch() {
+  check(cudaGetLastError(), "launching a kernel");
+  Timed::launched();
+}
 
 namespace rt {
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "fill.hpp"
+#include "timeline.hpp"
 
 namespace tenon::gpu {
 
@@ -31,7 +32,7 @@ Stream::~Stream() {
 
 void Stream::synchronize() {
   rt::use(device_);
-  rt::synchronize(handle_);
+  wait_for(device_, handle_);
   report();
 }
 
@@ -56,6 +57,7 @@ void Backend::quiesce() {
 
 void Backend::stop() {
   own_.clear();
+  clear_timelines();
   devices_.clear();
 }
 
@@ -77,10 +79,7 @@ void Backend::info(uint32_t index, tn_device_info* out) {
   rt::memory_info(&out->memory_free, &out->memory_total);
 }
 
-void Backend::synchronize(uint32_t index) {
-  rt::use(index);
-  rt::synchronize_device();
-}
+void Backend::synchronize(uint32_t index) { wait_for_device(index); }
 
 // ---- Memory -------------------------------------------------------------------------------------------------------------
 
@@ -90,6 +89,7 @@ void* at(void* buffer, uint64_t offset) { return static_cast<char*>(buffer) + of
 
 void Backend::allocate(uint32_t index, uint64_t bytes, void** buffer, void** address) {
   rt::use(index);
+  const MaybeWait here(index);
   void* const made = rt::allocate(bytes);
   if (made == nullptr)
     sdk::fail(TN_OUT_OF_MEMORY, "[", rt::kName, "] ", devices_[index].name, " has no ", bytes,
@@ -99,6 +99,7 @@ void Backend::allocate(uint32_t index, uint64_t bytes, void** buffer, void** add
 
 void Backend::free(uint32_t index, void* buffer) {
   rt::use(index);
+  const MaybeWait here(index);
   rt::free(buffer);
 }
 
@@ -126,16 +127,25 @@ void Backend::on_stream(uint32_t index, void* stream, Fn&& enqueue) {
 void Backend::copy_in(uint32_t index, void* stream, const void* from, void* buffer, uint64_t offset,
                       uint64_t bytes) {
   on_stream(index, stream, [&](Stream& on) {
-    rt::copy_in(at(buffer, offset), from, bytes, on.handle());
+    {
+      const MaybeWait here(index);
+      const Timed timed(index, on.handle(), "copy in");
+      rt::copy_in(at(buffer, offset), from, bytes, on.handle());
+    }
     // Pinned memory is read while the copy runs, and the caller may reuse it at once.
-    if (rt::is_pinned(from)) rt::synchronize(on.handle());
+    if (rt::is_pinned(from)) wait_for(index, on.handle());
   });
 }
 
 void Backend::copy_out(uint32_t index, void* stream, void* buffer, uint64_t offset, void* to,
                        uint64_t bytes) {
-  on_stream(index, stream,
-            [&](Stream& on) { rt::copy_out(to, at(buffer, offset), bytes, on.handle()); });
+  on_stream(index, stream, [&](Stream& on) {
+    std::optional<StreamWait>
+        here;  // a copy into memory that is not pinned is over when it returns
+    if (profile().on() && !rt::is_pinned(to)) here.emplace(index, on.handle());
+    const Timed timed(index, on.handle(), "copy out");
+    rt::copy_out(to, at(buffer, offset), bytes, on.handle());
+  });
 }
 
 void Backend::copy_within(uint32_t index, void* stream, void* from, uint64_t from_offset, void* to,
@@ -143,22 +153,28 @@ void Backend::copy_within(uint32_t index, void* stream, void* from, uint64_t fro
   char* const source = static_cast<char*>(at(from, from_offset));
   char* const target = static_cast<char*>(at(to, to_offset));
   on_stream(index, stream, [&](Stream& on) {
-    if (source + bytes <= target || target + bytes <= source)
-      return rt::copy_within(target, source, bytes, on.handle());
     if (source == target) return;
+    if (source + bytes <= target || target + bytes <= source) {
+      const Timed timed(index, on.handle(), "copy");
+      return rt::copy_within(target, source, bytes, on.handle());
+    }
     // What overlaps goes through memory of its own, given back once nothing reads it.
     const std::unique_ptr<void, decltype(&rt::free)> between(rt::allocate(bytes), &rt::free);
     if (between == nullptr)
       sdk::fail(TN_OUT_OF_MEMORY, "[", rt::kName, "] no ", bytes, " bytes to copy what overlaps");
-    rt::copy_within(between.get(), source, bytes, on.handle());
-    rt::copy_within(target, between.get(), bytes, on.handle());
-    rt::synchronize(on.handle());
+    {
+      const Timed timed(index, on.handle(), "copy");
+      rt::copy_within(between.get(), source, bytes, on.handle());
+      rt::copy_within(target, between.get(), bytes, on.handle());
+    }
+    wait_for(index, on.handle());
   });
 }
 
 void Backend::copy_peer(uint32_t from_index, void* from, uint64_t from_offset, uint32_t to_index,
                         void* to, uint64_t to_offset, uint64_t bytes, void* stream) {
   on_stream(from_index, stream, [&](Stream& on) {
+    const Timed timed(from_index, on.handle(), "copy to a peer");
     rt::copy_peer(at(to, to_offset), to_index, at(from, from_offset), from_index, bytes,
                   on.handle());
   });
@@ -166,8 +182,10 @@ void Backend::copy_peer(uint32_t from_index, void* from, uint64_t from_offset, u
 
 void Backend::fill(uint32_t index, void* stream, void* buffer, uint64_t offset, uint64_t bytes,
                    const void* pattern, uint32_t pattern_size) {
-  on_stream(index, stream,
-            [&](Stream& on) { gpu::fill(on, at(buffer, offset), bytes, pattern, pattern_size); });
+  on_stream(index, stream, [&](Stream& on) {
+    const Timed timed(index, on.handle(), "fill");
+    gpu::fill(on, at(buffer, offset), bytes, pattern, pattern_size);
+  });
 }
 
 // ---- Streams and events -------------------------------------------------------------------------------------------------
@@ -178,31 +196,49 @@ void Backend::stream_destroy(void* stream) { delete static_cast<Stream*>(stream)
 
 void Backend::stream_synchronize(void* stream) { static_cast<Stream*>(stream)->synchronize(); }
 
+namespace {
+// An event handle of the core.
+struct Event {
+  uint32_t device;
+  rt::Event handle;
+};
+const Event& event_of(void* event) { return *static_cast<const Event*>(event); }
+}  // namespace
+
 void Backend::event_create(uint32_t index, void** event) {
   rt::use(index);
-  *event = rt::event_create();
+  auto made = std::make_unique<Event>(Event{index, nullptr});
+  made->handle = rt::event_create();
+  *event = made.release();
 }
 
-void Backend::event_destroy(void* event) { rt::event_destroy(event); }
+void Backend::event_destroy(void* event) {
+  const std::unique_ptr<Event> gone(static_cast<Event*>(event));
+  rt::event_destroy(gone->handle);
+}
 
 void Backend::event_record(void* event, void* stream) {
   const Stream& on = *static_cast<Stream*>(stream);
   rt::use(on.device());
-  rt::record(event, on.handle());
+  rt::record(event_of(event).handle, on.handle());
 }
 
 void Backend::event_wait(void* event, void* stream) {
   const Stream& on = *static_cast<Stream*>(stream);
   rt::use(on.device());
-  rt::wait(on.handle(), event);
+  rt::wait(on.handle(), event_of(event).handle);
 }
 
-void Backend::event_query(void* event, uint32_t* done) { *done = rt::reached(event) ? 1 : 0; }
+void Backend::event_query(void* event, uint32_t* done) {
+  *done = rt::reached(event_of(event).handle) ? 1 : 0;
+}
 
-void Backend::event_synchronize(void* event) { rt::synchronize_event(event); }
+void Backend::event_synchronize(void* event) {
+  wait_for_event(event_of(event).device, event_of(event).handle);
+}
 
 void Backend::event_elapsed(void* start, void* end, double* seconds) {
-  *seconds = rt::seconds_between(start, end);
+  *seconds = rt::seconds_between(event_of(start).handle, event_of(end).handle);
 }
 
 }  // namespace tenon::gpu

@@ -9,7 +9,8 @@ namespace {
 
 struct Registered {
   KernelSpec spec;
-  std::string name;  // of the op
+  std::string name;    // of the op
+  const char* family;  // whose kernels it launches
 };
 const Registered& registered(void* self) { return *static_cast<const Registered*>(self); }
 const KernelSpec& spec_of(void* self) { return registered(self).spec; }
@@ -20,9 +21,9 @@ tn_status* supports(void* self, const tn_call* call, uint32_t* yes) {
 
 tn_status* run(void* self, void*, const tn_call* call) {
   return sdk::guard([&] {
-    const Range range(registered(self).name.c_str());
-    rt::use(call->device_index);
-    spec_of(self).run(*call, spec_of(self).code);
+    const Registered& kernel = registered(self);
+    const Running here(*call, kernel.name.c_str(), kernel.family);
+    kernel.spec.run(*call, kernel.spec.code);
   });
 }
 
@@ -52,13 +53,16 @@ tn_dtype bits_of(tn_dtype dtype) {
 
 const std::vector<tn_kernel>& all_kernels() {
   static const std::vector<Registered> list = [] {
-    KernelList all;
-#define FAMILY(name) add_##name##_kernels(all);
+    std::vector<Registered> named;
+    const auto add = [&](void (*family)(KernelList&), const char* name) {
+      KernelList list;
+      family(list);
+      for (const KernelSpec& spec : list.specs())
+        named.push_back({spec, std::string(spec.schema.substr(0, spec.schema.find('('))), name});
+    };
+#define FAMILY(name) add(add_##name##_kernels, #name);
 #include "families.def"
 #undef FAMILY
-    std::vector<Registered> named;
-    for (const KernelSpec& spec : all.specs())
-      named.push_back({spec, std::string(spec.schema.substr(0, spec.schema.find('(')))});
     return named;
   }();
   static const std::vector<tn_kernel> kernels = [] {

@@ -1,6 +1,7 @@
 // The entry of a plugin over plugins/gpu. The driver is asked for when it starts; without one it has no devices and says why.
 #include "kernels.hpp"
 #include "tenon/device_type.hpp"
+#include "timeline.hpp"
 
 namespace tenon::gpu {
 namespace {
@@ -23,10 +24,26 @@ tn_status* quiesce(void*) {
 
 void stop(void*) { backend().stop(); }
 
-const void* no_interface(void*, tn_str, uint32_t) { return nullptr; }
+const void* get_interface(void*, tn_str name, uint32_t revision) {
+  return profiler_interface(name, revision);
+}
+
+// Waits, then has the times read, whether or not a device failed.
+void settle() {
+  tn_status* const failed = sdk::guard([] { backend().quiesce(); });
+  try {
+    read_timelines();
+  } catch (const sdk::Error&) {
+    if (failed == nullptr) throw;
+  }
+  sdk::check(sdk::host(), failed);
+}
 
 }  // namespace
+
 }  // namespace tenon::gpu
+
+const tenon::Profiled tenon::kProfiled = {tenon::gpu::rt::kName, [] {}, tenon::gpu::settle};
 
 extern "C" TN_EXPORT tn_status* tn_plugin_query(uint32_t, uint32_t, const tn_plugin** out) {
   using namespace tenon::gpu;
@@ -39,7 +56,7 @@ extern "C" TN_EXPORT tn_status* tn_plugin_query(uint32_t, uint32_t, const tn_plu
                                    start,
                                    quiesce,
                                    stop,
-                                   no_interface};
+                                   get_interface};
   *out = &plugin;
   return nullptr;
 }

@@ -4,6 +4,7 @@
 #include "backend.hpp"
 #include "hip.hpp"
 #include "range.hpp"
+#include "timeline.hpp"
 
 namespace tenon::gpu {
 namespace {
@@ -32,7 +33,10 @@ hipEvent_t event_of(rt::Event event) { return static_cast<hipEvent_t>(event); }
 
 }  // namespace
 
-void check_launch() { check(hip().hipGetLastError(), "launching a kernel"); }
+void check_launch() {
+  check(hip().hipGetLastError(), "launching a kernel");
+  Timed::launched();
+}
 
 namespace rt {
 

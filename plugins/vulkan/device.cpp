@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "profile.hpp"
+#include "../common/profile.hpp"
 #include "stream.hpp"
 
 namespace tenon::vulkan {
@@ -150,11 +150,10 @@ void Device::wait(VkSemaphore timeline, uint64_t value, const std::string& work)
   info.semaphoreCount = 1;
   info.pSemaphores = &timeline;
   info.pValues = &value;
-  const double begin = profile().on() ? host_seconds() : 0;
-  const VkResult result = vk_.vkWaitSemaphores(handle_, &info, options_.timeout_ns);
-  if (profile().on())
-    profile().add(Profile::label(), TN_PROFILER_WAITED, physical_.index, "wait", begin,
-                  host_seconds());
+  const VkResult result = [&] {
+    const Waited here(physical_.index);
+    return vk_.vkWaitSemaphores(handle_, &info, options_.timeout_ns);
+  }();
   if (result == VK_TIMEOUT)
     lose("did not finish within " + std::to_string(options_.timeout_ns / 1'000'000'000) +
              " s (TENON_VULKAN_TIMEOUT)",

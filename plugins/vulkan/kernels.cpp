@@ -1,6 +1,6 @@
 #include "kernels.hpp"
 
-#include "profile.hpp"
+#include "../common/profile.hpp"
 
 namespace tenon::vulkan {
 namespace {

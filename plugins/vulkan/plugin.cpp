@@ -1,7 +1,7 @@
 // The plugin's entry. A Vulkan loader is asked for when the plugin starts; without one it has no devices and says why.
+#include "../common/profile.hpp"
 #include "backend.hpp"
 #include "kernels.hpp"
-#include "profile.hpp"
 #include "tenon/device_type.hpp"
 
 namespace tenon::vulkan {
@@ -25,12 +25,15 @@ tn_status* quiesce(void*) {
 void stop(void*) { backend().stop(); }
 
 const void* get_interface(void*, tn_str name, uint32_t revision) {
-  const bool profiler = sdk::view_of(name) == TN_PROFILER_NAME && revision == TN_PROFILER_REVISION;
-  return profiler ? &profiler_table() : nullptr;
+  return profiler_interface(name, revision);
 }
 
 }  // namespace
 }  // namespace tenon::vulkan
+
+// A batch is timed whole or not at all, so what is recorded goes before a profile begins.
+const tenon::Profiled tenon::kProfiled = {"vulkan", [] { vulkan::backend().flush_all(); },
+                                          [] { vulkan::backend().synchronize_all(); }};
 
 extern "C" TN_EXPORT tn_status* tn_plugin_query(uint32_t, uint32_t, const tn_plugin** out) {
   using namespace tenon::vulkan;

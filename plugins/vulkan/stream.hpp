@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "../common/profile.hpp"
 #include "device.hpp"
 #include "memory.hpp"
 #include "pipelines.hpp"
-#include "profile.hpp"
 #include "ring.hpp"
 
 namespace tenon::vulkan {

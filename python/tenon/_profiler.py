@@ -7,8 +7,8 @@ from . import _core
 
 
 Span = namedtuple('Span', 'device op what call start end')
-Span.__doc__ = """What a device ran, or a wait of this thread for it: the op whose kernel it is ('' for a copy), the shader or copy,
-the Event it belongs to (None: a call in place, or no op), start and end in ns."""
+Span.__doc__ = """What a device ran, or a wait of this thread for it: the op whose kernel it is ('' for a copy), the shader, the
+family of kernels or the copy, the Event it belongs to (None: a call in place, or no op), start and end in ns."""
 
 
 def _libraries():
@@ -23,8 +23,8 @@ class profiler:
     """Records each op that this thread calls, backward included. Ops that an op is made of count for themselves: `self` times
     do not hold those of the calls inside. Read it when the scope has ended.
 
-    Where work is asynchronous, host times are those of enqueueing. Backends that tell (Vulkan; those loaded when the scope
-    begins) add `spans`, when the device ran each call, and `waits`, when this thread stood still for a device. The end of the
+    Where work is asynchronous, host times are those of enqueueing. Backends that tell (Vulkan, CUDA, ROCm; those loaded when the
+    scope begins) add `spans`, when the device ran each call, and `waits`, when this thread stood still for a device. The end of the
     scope waits for these devices.
 
     >>> with tenon.profiler() as p:

@@ -256,8 +256,7 @@ tn_kernel make_kernel(std::string_view schema) {
       schema, kTypes,
       [](void*, void* plan, const tn_call* call) -> tn_status* {
         return sdk::guard([&] {
-          const Range range(op == kMatmul ? "matmul by cuBLASLt" : "linear by cuBLASLt");
-          rt::use(call->device_index);
+          const Running here(*call, op == kMatmul ? "matmul" : "linear", "cuBLASLt");
           run(*static_cast<const Plan*>(plan), *call, op);
         });
       },

@@ -5,6 +5,7 @@
 
 #include "layout.hpp"
 #include "ops/move.hpp"
+#include "timeline.hpp"
 
 namespace tenon::gpu {
 namespace {
@@ -160,10 +161,9 @@ int64_t Compaction::total(const tn_call& call, uint64_t offset) const {
   launch(call, {{1, 1, 1}, {threads, 1, 1}}, sum_tiles, counts(call, offset),
          static_cast<uint32_t>(tiles()));
   uint32_t found = 0;
-  const rt::Stream stream = stream_of(call).handle();
-  rt::copy_out(&found, static_cast<char*>(call.scratch) + offset + tiles() * 4, sizeof found,
-               stream);
-  rt::synchronize(stream);
+  backend().copy_out(call.device_index, call.stream, call.scratch, offset + tiles() * 4, &found,
+                     sizeof found);
+  wait_for(call.device_index, stream_of(call).handle());
   return found;
 }
 

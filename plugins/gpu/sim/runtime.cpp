@@ -10,6 +10,7 @@
 #include "../backend.hpp"
 #include "../portable.hpp"
 #include "../range.hpp"
+#include "../timeline.hpp"
 
 namespace tenon::gpu {
 namespace rt {
@@ -90,6 +91,7 @@ void run_on(Stream& stream, Dim blocks, Dim threads, uint32_t shared_bytes,
             const std::function<void()>& body) {
   try {
     run({blocks, threads, shared_bytes, backend().device(stream.device()).warp_width}, body);
+    Timed::launched();
   } catch (const Fault& fault) {
     sdk::fail(TN_INTERNAL, "[gpusim] ", fault.message);
   }

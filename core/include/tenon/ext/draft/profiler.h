@@ -32,7 +32,7 @@ typedef struct tn_profiler {
   uint32_t flags;
   tn_str device_type;
   /* Begins to note what the calling thread does. Errors: TN_FAILED_PRECONDITION where it is noted already. [thread-safe] */
-  tn_status* (*start)(void);
+  tn_status* (*start)(void); /* NOLINT(modernize-redundant-void-arg): C */
   /* What the calling thread enqueues from now on belongs to `tag`; returns the one before. [thread-safe] */
   uint64_t (*tag)(uint64_t tag);
   /* Ends it, waits for the devices and tells every span, those of one device in the order in which it ran them. `tell` may be NULL.

@@ -1,11 +1,13 @@
 #include "profile.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <tuple>
 #include <utility>
 
-#include "backend.hpp"
+#include "tenon/plugin.hpp"
 
-namespace tenon::vulkan {
+namespace tenon {
 
 Profile& profile() {
   static Profile& one = *new Profile;  // streams may outlive what is destroyed at the end
@@ -24,8 +26,9 @@ double host_seconds() {
 void Profile::start() {
   Label& here = label();
   if (here.session != 0)
-    sdk::fail(TN_FAILED_PRECONDITION, "[vulkan] this thread is profiled already");
-  backend().flush_all();  // a batch is timed whole or not at all
+    sdk::fail(TN_FAILED_PRECONDITION, "[", kProfiled.device_type,
+              "] this thread is profiled already");
+  kProfiled.begin();
   const std::lock_guard lock(mutex_);
   here = {++last_session_, 0, {}};
   heard_[here.session];
@@ -34,8 +37,9 @@ void Profile::start() {
 
 void Profile::stop(void (*tell)(void* ctx, const tn_profiler_span* span), void* ctx) {
   const uint32_t session = std::exchange(label(), Label()).session;
-  if (session == 0) sdk::fail(TN_FAILED_PRECONDITION, "[vulkan] this thread is not profiled");
-  tn_status* status = sdk::guard([] { backend().synchronize_all(); });
+  if (session == 0)
+    sdk::fail(TN_FAILED_PRECONDITION, "[", kProfiled.device_type, "] this thread is not profiled");
+  tn_status* status = sdk::guard([] { kProfiled.settle(); });
   std::vector<tn_profiler_span> spans;
   {
     const std::lock_guard lock(mutex_);
@@ -43,6 +47,10 @@ void Profile::stop(void (*tell)(void* ctx, const tn_profiler_span* span), void* 
     heard_.erase(session);
     --listeners_;
   }
+  // Streams are read one after the other; a device may have run them by turns.
+  std::stable_sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.kind, a.device_index, a.start) < std::tie(b.kind, b.device_index, b.start);
+  });
   for (const tn_profiler_span& span : spans)
     if (tell != nullptr) tell(ctx, &span);
   sdk::check(sdk::host(), status);
@@ -61,7 +69,7 @@ const tn_profiler& profiler_table() {
   static const tn_profiler table = {
       sizeof(tn_profiler),
       0,
-      sdk::str_of("vulkan"),
+      sdk::str_of(kProfiled.device_type),
       [] { return sdk::guard([] { profile().start(); }); },
       [](uint64_t tag) { return std::exchange(Profile::label().tag, tag); },
       [](void (*tell)(void* ctx, const tn_profiler_span* span), void* ctx) {
@@ -70,4 +78,9 @@ const tn_profiler& profiler_table() {
   return table;
 }
 
-}  // namespace tenon::vulkan
+const void* profiler_interface(tn_str name, uint32_t revision) {
+  const bool profiler = sdk::view_of(name) == TN_PROFILER_NAME && revision == TN_PROFILER_REVISION;
+  return profiler ? &profiler_table() : nullptr;
+}
+
+}  // namespace tenon

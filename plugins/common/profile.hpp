@@ -1,5 +1,5 @@
-// What a profiler hears (tenon/ext/draft/profiler.h): the device's time of each call, and waits of the host. While nobody listens it
-// costs a look at one number for each call.
+// What a profiler hears (tenon/ext/draft/profiler.h) of a plugin with devices: when they ran what a thread enqueued, and waits of the
+// host. While nobody listens it costs a look at one number for each call.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,15 @@
 
 #include "tenon/ext/draft/profiler.h"
 
-namespace tenon::vulkan {
+namespace tenon {
+
+// What a plugin defines of itself.
+struct Profiled {
+  const char* device_type;
+  void (*begin)();   // a thread will be listened to; may throw sdk::Error
+  void (*settle)();  // waits for the devices, with every span added when it returns or throws
+};
+extern const Profiled kProfiled;
 
 // Whose work a thread enqueues.
 struct Label {
@@ -28,6 +36,7 @@ class Profile {
 
   void start();  // throws sdk::Error
   void stop(void (*tell)(void* ctx, const tn_profiler_span* span), void* ctx);
+  // `what` has static storage. [thread-safe]
   void add(const Label& label, uint32_t kind, uint32_t device, std::string_view what, double start,
            double end);
 
@@ -40,14 +49,16 @@ class Profile {
 
 Profile& profile();
 const tn_profiler& profiler_table();
+// The table, where a plugin is asked for the profiler's interface; NULL for another.
+const void* profiler_interface(tn_str name, uint32_t revision);
 
-// Within it, what the thread enqueues belongs to an op. `schema` has static storage.
+// Within it, what the thread enqueues belongs to an op: a name or a schema of static storage.
 class Labelled {
  public:
-  explicit Labelled(std::string_view schema) {
+  explicit Labelled(std::string_view op) {
     if (!profile().on()) return;
     before_ = Profile::label().op;
-    Profile::label().op = schema.substr(0, schema.find('('));
+    Profile::label().op = op.substr(0, op.find('('));
     set_ = true;
   }
   ~Labelled() {
@@ -64,4 +75,20 @@ class Labelled {
 // Now, in seconds of the clock that waits are told in.
 double host_seconds();
 
-}  // namespace tenon::vulkan
+// While it lives the thread waits for a device.
+class Waited {
+ public:
+  explicit Waited(uint32_t device) : device_(device), begin_(profile().on() ? host_seconds() : 0) {}
+  ~Waited() {
+    if (begin_ != 0)
+      profile().add(Profile::label(), TN_PROFILER_WAITED, device_, "wait", begin_, host_seconds());
+  }
+  Waited(const Waited&) = delete;
+  Waited& operator=(const Waited&) = delete;
+
+ private:
+  uint32_t device_;
+  double begin_;
+};
+
+}  // namespace tenon
