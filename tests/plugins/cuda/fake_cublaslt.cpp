@@ -3,11 +3,10 @@
 // the real one would refuse.
 #include <cublasLt.h>
 
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 
-#include "../../../plugins/common/half.hpp"
+#include "../gpu/blas/fake_blas.hpp"
 
 namespace {
 
@@ -45,32 +44,20 @@ cublasStatus_t take(T& field, const void* value, size_t bytes) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-double load(const void* from, cudaDataType_t type, int64_t i) {
+fake_blas::Element element_of(cudaDataType_t type) {
   switch (type) {
     case CUDA_R_64F:
-      return static_cast<const double*>(from)[i];
+      return fake_blas::Element::kDouble;
     case CUDA_R_32F:
-      return static_cast<const float*>(from)[i];
+      return fake_blas::Element::kFloat;
     case CUDA_R_16F:
-      return tenon::half_to_float(static_cast<const uint16_t*>(from)[i]);
+      return fake_blas::Element::kHalf;
     default:
-      return tenon::bfloat_to_float(static_cast<const uint16_t*>(from)[i]);
+      return fake_blas::Element::kBFloat;
   }
 }
-void store(void* to, cudaDataType_t type, int64_t i, double value) {
-  switch (type) {
-    case CUDA_R_64F:
-      static_cast<double*>(to)[i] = value;
-      return;
-    case CUDA_R_32F:
-      static_cast<float*>(to)[i] = static_cast<float>(value);
-      return;
-    case CUDA_R_16F:
-      static_cast<uint16_t*>(to)[i] = tenon::float_to_half(static_cast<float>(value));
-      return;
-    default:
-      static_cast<uint16_t*>(to)[i] = tenon::float_to_bfloat(static_cast<float>(value));
-  }
+double load(const void* from, cudaDataType_t type, int64_t i) {
+  return fake_blas::load(from, element_of(type), i);
 }
 
 // What an algorithm was chosen for: it may not be used with less.
@@ -229,21 +216,21 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
   if (load(alpha, how.scale, 0) != 1 || load(beta, how.scale, 0) != 0)
     return CUBLAS_STATUS_NOT_SUPPORTED;
   std::memset(workspace, 0x5a, chosen.workspace);
-  const int64_t k = static_cast<int64_t>(how.a == CUBLAS_OP_T ? la.rows : la.columns);
-  const auto place = [](const Layout& layout, cublasOperation_t op, int64_t row, int64_t column) {
-    return op == CUBLAS_OP_T ? row * layout.pitch + column : column * layout.pitch + row;
+  const auto matrix = [](const void* at, const Layout& layout, cublasOperation_t op) {
+    return fake_blas::Matrix{at, element_of(layout.type), op == CUBLAS_OP_T, layout.pitch,
+                             layout.step};
   };
-  for (int64_t copy = 0; copy < lc.copies; ++copy)
-    for (int64_t column = 0; column < static_cast<int64_t>(lc.columns); ++column)
-      for (int64_t row = 0; row < static_cast<int64_t>(lc.rows); ++row) {
-        double sum = 0;
-        for (int64_t p = 0; p < k; ++p)
-          sum += load(a, la.type, copy * la.step + place(la, how.a, row, p)) *
-                 load(b, lb.type, copy * lb.step + place(lb, how.b, p, column));
-        if (has_epilogue(how.epilogue, CUBLASLT_EPILOGUE_BIAS)) sum += load(how.bias, lc.type, row);
-        if (has_epilogue(how.epilogue, CUBLASLT_EPILOGUE_RELU) && sum < 0) sum = 0;
-        store(d, lc.type, copy * lc.step + column * lc.pitch + row, sum);
-      }
+  const auto size = [](uint64_t value) { return static_cast<int64_t>(value); };
+  fake_blas::note_use();
+  fake_blas::multiply(matrix(a, la, how.a), matrix(b, lb, how.b), size(lc.rows), size(lc.columns),
+                      size(how.a == CUBLAS_OP_T ? la.rows : la.columns), lc.copies,
+                      [&](int64_t copy, int64_t row, int64_t column, double sum) {
+                        if (has_epilogue(how.epilogue, CUBLASLT_EPILOGUE_BIAS))
+                          sum += load(how.bias, lc.type, row);
+                        if (has_epilogue(how.epilogue, CUBLASLT_EPILOGUE_RELU) && sum < 0) sum = 0;
+                        fake_blas::store(d, element_of(lc.type),
+                                         copy * lc.step + column * lc.pitch + row, sum);
+                      });
   return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -1,0 +1,63 @@
+// matmul and linear over a vendor's BLAS: what every such library is asked for, when a product is left to the plugin's own
+// kernels, and plans in the core's cache. A plugin adds a BlasVendor.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "product.hpp"
+
+namespace tenon::gpu {
+
+// An operand for a library that stores by columns: a matrix of `pitch` elements a column, as it lies or transposed.
+struct BlasSide {
+  bool transposed = false;
+  int64_t pitch = 0;
+};
+
+// The rows of our result are columns of such a library, so it is given Cᵀ = Bᵀ Aᵀ: its first operand is our b, its result has
+// n rows, m columns and a pitch of n.
+struct BlasProduct {
+  Product product;
+  Activation activation = kNone;
+  BlasSide a, b;
+  int64_t copies = 1, a_step = 0, b_step = 0;  // the batch's last dimension, in one call
+  uint32_t outer = 0;                          // dimensions of the batch that calls loop over
+};
+
+// What is made once per shapes and kept by the core. Several threads may use it.
+struct BlasPlan {
+  virtual ~BlasPlan() = default;
+  uint64_t workspace = 0;  // bytes of call.scratch
+  bool activates = false;  // the library applies the activation, too
+};
+
+struct BlasVendor {
+  const char* library;  // as people call it; static storage
+  const char*
+      least_variable;  // environment: multiplications below which a product is left to the plugin's own kernels
+  // Whether the library is there and takes this, beyond what all of them ask for. Asked last: it may open the library.
+  bool (*takes)(const BlasProduct& product);
+  std::unique_ptr<BlasPlan> (*prepare)(const tn_call& call, const BlasProduct& product);
+  // Enqueues products and bias. [stream-ordered]
+  void (*run)(const BlasPlan& plan, const tn_call& call, const BlasProduct& product);
+};
+
+// matmul and linear of floats. `vendor` is kept; a plugin has one.
+std::vector<tn_kernel> blas_kernels(const BlasVendor& vendor);
+
+// Where the operands and the result of one call to the library begin.
+struct BlasPlace {
+  const char* a;
+  const char* b;
+  char* c;
+};
+BlasPlace blas_place(const tn_call& call, const BlasProduct& product, int64_t index);
+inline int64_t blas_calls(const BlasProduct& p) { return p.product.batches / p.copies; }
+
+// Each row of a dense result becomes `row`, whose elements are `step` apart: for libraries that add to what is there.
+// activate.cpp. [stream-ordered]
+void repeat_row(const tn_call& call, const tn_view& result, const tn_view& row, int64_t step,
+                int64_t columns);
+
+}  // namespace tenon::gpu

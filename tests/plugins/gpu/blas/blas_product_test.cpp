@@ -1,0 +1,85 @@
+// Products by a vendor's library where neither the suite nor matmul_test.cpp looks: what it adds to, rounds and counts.
+#include <atomic>
+#include <limits>
+#include <thread>
+
+#include "../../vulkan/against_cpu.hpp"
+
+namespace {
+
+using namespace test_vulkan;
+using reference::whole_numbers;
+
+std::vector<float> floats(const Tensor& x) {
+  return tenon::cast(tenon::to(x, "cpu"), DType::F32).to_vector<float>();
+}
+
+// 2049 is no number of f16, nor is 257 one of bf16: a sum that is rounded before the bias is added loses the 1.
+TEST(BlasProduct, AddsTheBiasBeforeItRounds) {
+  const std::pair<DType, float> cases[] = {
+      {DType::F16, 2048.0f}, {DType::BF16, 256.0f}, {DType::F32, 16777216.0f / 2}};
+  for (const auto& [dtype, large] : cases)
+    for (const std::string activation : {"none", "relu"}) {
+      const auto on = [&](const std::vector<float>& values, tenon::IntList shape) {
+        return to_gpu(tenon::cast(from(values, shape), dtype));
+      };
+      const Tensor x = on(std::vector<float>(6, 1), {3, 2}), w = on({large, 1, large, 1}, {2, 2}),
+                   b = on({-large, -large}, {2});
+      EXPECT_EQ(floats(tenon::linear(x, w, b, activation)), std::vector<float>(6, 1.0f))
+          << tenon::name_of(dtype) << " " << activation;
+    }
+}
+
+// A bias in rows of every length beside those that are stored together.
+TEST(BlasProduct, BiasOfAnyLength) {
+  for (const DType dtype : {DType::F32, DType::F16, DType::F64})
+    for (const int64_t n : {1, 2, 3, 5, 8, 13}) {
+      const Array x = whole_numbers({7, 3}, 1), w = whole_numbers({n, 3}, 2),
+                  b = whole_numbers({2 * n}, 3);
+      expect_same(dtype, "bias of " + std::to_string(n), [&](const Place& on) {
+        return tenon::linear(on(x), on(w), on(b).slice(0, {}, {}, 2), "gelu");
+      });
+    }
+}
+
+// More rows than a grid of a library's tiles has.
+TEST(BlasProduct, ManyRows) {
+  constexpr int64_t kRows = 1'100'000;
+  std::vector<float> x(kRows), want;
+  for (int64_t i = 0; i < kRows; ++i) x[static_cast<size_t>(i)] = static_cast<float>(i % 1021);
+  for (const float value : x) {
+    want.push_back(value * 2 + 1);
+    want.push_back(value * 3 - 1);
+  }
+  const Tensor w = to_gpu(from<float>({2, 3}, {2, 1})), b = to_gpu(from<float>({1, -1}, {2}));
+  EXPECT_EQ(floats(tenon::linear(to_gpu(from(x, {kRows, 1})), w, b)), want);
+}
+
+// What lies in the result's memory is not looked at.
+TEST(BlasProduct, OldMemoryDoesNotMatter) {
+  for (int i = 0; i < 4; ++i) {
+    { const Tensor nan = to_gpu(tenon::full({64, 64}, std::numeric_limits<double>::quiet_NaN())); }
+    const Tensor x = to_gpu(tenon::ones({64, 64}));
+    EXPECT_EQ(floats(tenon::matmul(x, x)), std::vector<float>(64 * 64, 64.0f));
+  }
+}
+
+TEST(BlasProduct, SeveralThreads) {
+  const Tensor x = to_gpu(tenon::ones({8, 16})), w = to_gpu(tenon::ones({4, 16})),
+               b = to_gpu(tenon::ones({4}));
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      try {
+        for (int i = 0; i < 25; ++i)
+          wrong += floats(tenon::linear(x, w, b)) != std::vector<float>(32, 17.0f);
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
