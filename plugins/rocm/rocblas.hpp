@@ -1,0 +1,36 @@
+// rocBLAS, opened when a product first asks for it: a machine without it multiplies by the plugin's own tiles.
+#pragma once
+
+#include <mutex>
+
+#include "rocblas_abi.hpp"
+#include "tenon/plugin.hpp"
+
+namespace tenon::gpu {
+
+// Functions of the library.
+struct Rocblas {
+#define FUNCTION(name) decltype(&::name) name = nullptr;
+#include "rocblas_functions.def"
+#undef FUNCTION
+};
+
+// NULL where the library is missing, which is logged once, or TENON_ROCM_ROCBLAS=0 forbids it. [thread-safe]
+const Rocblas* rocblas();
+
+// Throws sdk::Error with the library's words.
+void check(rocblas_status status, const char* what);
+
+// The device's handle, for one thread at a time. Its kernels run on the call's stream and use the call's scratch memory: memory of
+// the handle's own would be shared by streams that run side by side. Throws sdk::Error. [thread-safe]
+class RocblasHandle {
+ public:
+  RocblasHandle(const tn_call& call, uint64_t workspace);
+  operator rocblas_handle() const { return handle_; }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+  rocblas_handle handle_;
+};
+
+}  // namespace tenon::gpu
