@@ -1,0 +1,21 @@
+// CUDA's runtime as plugins/gpu/vendor_runtime.cpp calls it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#define VENDOR(name) cuda##name
+#define VENDOR_CALL(name) cuda##name
+
+namespace tenon::gpu::vendor {
+
+inline constexpr cudaError_t kOutOfMemory = cudaErrorMemoryAllocation;
+
+inline cudaError_t host_allocate(void** made, size_t bytes) {
+  return cudaHostAlloc(made, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+}
+inline cudaError_t host_free(void* address) { return cudaFreeHost(address); }
+
+using PointerAttributes = cudaPointerAttributes;
+inline cudaMemoryType type_of(const PointerAttributes& attributes) { return attributes.type; }
+
+}  // namespace tenon::gpu::vendor

@@ -1,0 +1,153 @@
+// The functions of runtime.hpp over a vendor's runtime: CUDA and HIP have the same under two prefixes.
+#include "vendor_runtime.hpp"
+
+#include "backend.hpp"
+#include "timeline.hpp"
+
+namespace tenon::gpu {
+namespace {
+
+uint32_t code_of(VENDOR(Error_t) error) {
+  switch (error) {
+    case vendor::kOutOfMemory:
+      return TN_OUT_OF_MEMORY;
+    case VENDOR(ErrorNoDevice):
+    case VENDOR(ErrorInsufficientDriver):
+      return TN_NOT_FOUND;
+    default:
+      return TN_INTERNAL;
+  }
+}
+
+using StreamHandle = VENDOR(Stream_t);
+using EventHandle = VENDOR(Event_t);
+StreamHandle of(rt::Stream stream) { return static_cast<StreamHandle>(stream); }
+EventHandle event_of(rt::Event event) { return static_cast<EventHandle>(event); }
+
+// For what is given back: an error of earlier work, which a wait tells.
+void ignore(VENDOR(Error_t)) {}
+
+}  // namespace
+
+void check(VENDOR(Error_t) error, const char* what) {
+  if (error == VENDOR(Success)) return;
+  forget_error();
+  sdk::fail(code_of(error), "[", rt::kName, "] ", what, ": ", VENDOR_CALL(GetErrorString)(error),
+            " (", VENDOR_CALL(GetErrorName)(error), ")");
+}
+
+void check_launch() {
+  check(VENDOR_CALL(GetLastError)(), "launching a kernel");
+  Timed::launched();
+}
+
+namespace rt {
+
+void use(uint32_t index) {
+  static thread_local uint32_t chosen = ~0u;
+  if (chosen == index) return;
+  check(VENDOR_CALL(SetDevice)(static_cast<int>(index)), "choosing a device");
+  chosen = index;
+}
+
+void memory_info(uint64_t* free, uint64_t* total) {
+  size_t left = 0, all = 0;
+  check(VENDOR_CALL(MemGetInfo)(&left, &all), "asking for free memory");
+  *free = left;
+  *total = all;
+}
+
+void* allocate(uint64_t bytes) {
+  void* made = nullptr;
+  const VENDOR(Error_t) error = VENDOR_CALL(Malloc)(&made, bytes);
+  if (error == vendor::kOutOfMemory) {
+    forget_error();
+    return nullptr;
+  }
+  check(error, "allocating memory");
+  return made;
+}
+void free(void* address) noexcept { ignore(VENDOR_CALL(Free)(address)); }
+
+void* host_allocate(uint64_t bytes) {
+  void* made = nullptr;
+  check(vendor::host_allocate(&made, bytes), "allocating pinned memory");
+  return made;
+}
+void host_free(void* address) noexcept { ignore(vendor::host_free(address)); }
+
+bool is_pinned(const void* address) {
+  vendor::PointerAttributes attributes{};
+  if (VENDOR_CALL(PointerGetAttributes)(&attributes, address) != VENDOR(Success)) {
+    forget_error();
+    return false;
+  }
+  return vendor::type_of(attributes) == VENDOR(MemoryTypeHost);
+}
+
+void copy_in(void* to, const void* from, uint64_t bytes, Stream stream) {
+  check(VENDOR_CALL(MemcpyAsync)(to, from, bytes, VENDOR(MemcpyHostToDevice), of(stream)),
+        "copying to a device");
+}
+void copy_out(void* to, const void* from, uint64_t bytes, Stream stream) {
+  check(VENDOR_CALL(MemcpyAsync)(to, from, bytes, VENDOR(MemcpyDeviceToHost), of(stream)),
+        "copying to the host");
+}
+void copy_within(void* to, const void* from, uint64_t bytes, Stream stream) {
+  check(VENDOR_CALL(MemcpyAsync)(to, from, bytes, VENDOR(MemcpyDeviceToDevice), of(stream)),
+        "copying");
+}
+void copy_peer(void* to, uint32_t to_index, const void* from, uint32_t from_index, uint64_t bytes,
+               Stream stream) {
+  check(VENDOR_CALL(MemcpyPeerAsync)(to, static_cast<int>(to_index), from,
+                                     static_cast<int>(from_index), bytes, of(stream)),
+        "copying between devices");
+}
+void fill(void* to, unsigned char value, uint64_t bytes, Stream stream) {
+  check(VENDOR_CALL(MemsetAsync)(to, value, bytes, of(stream)), "filling memory");
+}
+
+Stream stream_create() {
+  StreamHandle made = nullptr;
+  check(VENDOR_CALL(StreamCreateWithFlags)(&made, VENDOR(StreamNonBlocking)), "making a stream");
+  return made;
+}
+void stream_destroy(Stream stream) noexcept { ignore(VENDOR_CALL(StreamDestroy)(of(stream))); }
+void synchronize(Stream stream) {
+  check(VENDOR_CALL(StreamSynchronize)(of(stream)), "waiting for a stream");
+}
+void synchronize_device() { check(VENDOR_CALL(DeviceSynchronize)(), "waiting for a device"); }
+
+Event event_create() {
+  EventHandle made = nullptr;
+  check(VENDOR_CALL(EventCreate)(&made), "making an event");
+  return made;
+}
+void event_destroy(Event event) noexcept { ignore(VENDOR_CALL(EventDestroy)(event_of(event))); }
+void record(Event event, Stream stream) {
+  check(VENDOR_CALL(EventRecord)(event_of(event), of(stream)), "recording an event");
+}
+void wait(Stream stream, Event event) {
+  check(VENDOR_CALL(StreamWaitEvent)(of(stream), event_of(event), 0), "waiting for an event");
+}
+bool reached(Event event) {
+  const VENDOR(Error_t) error = VENDOR_CALL(EventQuery)(event_of(event));
+  if (error == VENDOR(ErrorNotReady)) {
+    forget_error();
+    return false;
+  }
+  check(error, "asking for an event");
+  return true;
+}
+void synchronize_event(Event event) {
+  check(VENDOR_CALL(EventSynchronize)(event_of(event)), "waiting for an event");
+}
+double seconds_between(Event start, Event end) {
+  float milliseconds = 0;
+  check(VENDOR_CALL(EventElapsedTime)(&milliseconds, event_of(start), event_of(end)),
+        "reading a clock");
+  return milliseconds * 1e-3;
+}
+
+}  // namespace rt
+}  // namespace tenon::gpu
