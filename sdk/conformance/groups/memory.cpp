@@ -189,8 +189,8 @@ void check_peers(const RawDevice& first, uint64_t seed, Sink& sink) {
       a.write(there, 0, source);
       there.wait();
       call(type.memory.copy_peer, "memory.copy_peer", type.self, 0u, a.buffer(), uint64_t{8}, 1u,
-           b.buffer(), uint64_t{16}, bytes, here.get());
-      here.wait();
+           b.buffer(), uint64_t{16}, bytes, there.get());
+      there.wait();
       return difference(b.contents(here, 16, bytes), Bytes(source.begin() + 8, source.end()));
     });
 }
@@ -236,6 +236,7 @@ void check_pinned(const RawDevice& device, uint64_t seed, Sink& sink) {
       const RawBlock block(device, bytes);
       call(type.memory.copy_in, "memory.copy_in", type.self, device.index(), stream.get(),
            static_cast<const void*>(address), block.buffer(), uint64_t{0}, bytes);
+      std::fill_n(static_cast<unsigned char*>(address), bytes, static_cast<unsigned char>(0xee));
       std::string problem = difference(block.contents(stream, 0, bytes), wanted);
       type.memory.host_free(type.self, device.index(), address);
       return problem;
