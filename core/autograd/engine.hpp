@@ -99,8 +99,8 @@ class Run {
   uint32_t flags_;
   uint32_t outer_modes_;
   Scratch* scratch_;
-  Node* front_node_ =
-      nullptr;  // a pending node outside the map: all there is while the graph is a chain
+  // A pending node outside the map: all there is while the graph is a chain.
+  Node* front_node_ = nullptr;
   Pending front_{};
 };
 

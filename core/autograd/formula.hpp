@@ -21,8 +21,8 @@ class GradCall {
   virtual Tensor in(uint32_t arg) const = 0;  // a saved argument; undefined when it was absent
   virtual std::vector<Tensor> ins(uint32_t arg) const = 0;
   virtual Tensor out(uint32_t result = 0) const = 0;  // a saved result
-  virtual bool needs(
-      uint32_t arg) const = 0;  // the argument requires a gradient (for a list: an entry does)
+  // The argument requires a gradient (for a list: an entry does).
+  virtual bool needs(uint32_t arg) const = 0;
   virtual bool needs(uint32_t arg, uint32_t entry) const = 0;
   // Metadata of arguments, saved or not.
   virtual std::span<const int64_t> shape(uint32_t arg) const = 0;
@@ -33,13 +33,12 @@ class GradCall {
   // Attributes, defaults filled in.
   virtual bool has(uint32_t arg) const = 0;
   virtual int64_t integer(uint32_t arg) const = 0;
-  virtual double real(
-      uint32_t arg) const = 0;  // of a Float or Scalar, or of a number given for a Tensor
-  virtual bool is_number(
-      uint32_t arg) const = 0;  // a number was given where the schema says Tensor
-  virtual Scalar number(uint32_t arg) const {
-    return real(arg);
-  }  // that number; complex where it was
+  // Of a Float or Scalar, or of a number given for a Tensor.
+  virtual double real(uint32_t arg) const = 0;
+  // A number was given where the schema says Tensor.
+  virtual bool is_number(uint32_t arg) const = 0;
+  // That number; complex where it was.
+  virtual Scalar number(uint32_t arg) const { return real(arg); }
   bool flag(uint32_t arg) const { return integer(arg) != 0; }
   virtual std::string_view str(uint32_t arg) const = 0;
   virtual std::span<const int64_t> ints(uint32_t arg) const = 0;
@@ -54,13 +53,17 @@ class GradCall {
 constexpr uint32_t in_(uint32_t arg) { return 1u << arg; }
 constexpr uint32_t out_(uint32_t result) { return 1u << (16 + result); }
 
-struct GradFormula {
-  const char* name;
-  void (*apply)(GradCall& call);
+// What a formula keeps of a call.
+struct Saves {
   uint32_t always = 0;
   uint32_t if_needs[3] = {0, 0, 0};  // what is also read when argument 0, 1, 2 needs a gradient
-  uint32_t (*unread)(const tn_value* args) =
-      nullptr;  // what a call (defaults filled in) does not need after all
+  // What a call (defaults filled in) does not need after all.
+  uint32_t (*unread)(const tn_value* args) = nullptr;
+};
+
+struct GradFormula : Saves {
+  const char* name;
+  void (*apply)(GradCall& call);
 };
 
 // Formulas by the names in ops.def. `none` and `through` have none.
@@ -70,21 +73,10 @@ struct GradFormula {
 
 // d(x·y) = y·dx + x·dy
 // TN_GRADIENT(mul, {.if_needs = {in_(1), in_(0)}}) { … c.set(0, c.grad() * c.in(1)); }
-struct Saves {
-  uint32_t always = 0;
-  uint32_t if_needs[3] = {0, 0, 0};
-  uint32_t (*unread)(const tn_value* args) = nullptr;
-};
-#define TN_GRADIENT(name, ...)                                         \
-  static void grad_body_##name(::tenon::core::GradCall& c);            \
-  static constexpr ::tenon::core::Saves grad_saves_##name __VA_ARGS__; \
-  extern const ::tenon::core::GradFormula tenon::core::grad_##name{    \
-      #name,                                                           \
-      &grad_body_##name,                                               \
-      grad_saves_##name.always,                                        \
-      {grad_saves_##name.if_needs[0], grad_saves_##name.if_needs[1],   \
-       grad_saves_##name.if_needs[2]},                                 \
-      grad_saves_##name.unread};                                       \
+#define TN_GRADIENT(name, ...)                                      \
+  static void grad_body_##name(::tenon::core::GradCall& c);         \
+  extern const ::tenon::core::GradFormula tenon::core::grad_##name{ \
+      ::tenon::core::Saves __VA_ARGS__, #name, &grad_body_##name};  \
   static void grad_body_##name(::tenon::core::GradCall& c)
 
 }  // namespace tenon::core

@@ -2,9 +2,6 @@
 // gradients go.
 #include "autograd/grad_tools.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 // g where y > 0
 TN_GRADIENT(relu, {.always = out_(0)}) { c.set(0, relu_backward(c.grad(), c.out())); }
 

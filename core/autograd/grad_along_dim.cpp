@@ -1,9 +1,6 @@
 // Gradients of ops along one dimension. x is the argument, y the result, g the gradient of y.
 #include "autograd/grad_tools.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 // t moved `by` places towards the start of `dim`, zeros behind it.

@@ -2,9 +2,6 @@
 // of the result.
 #include "autograd/grad_tools.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 // The larger (or smaller) operand takes the gradient, equal ones share it.

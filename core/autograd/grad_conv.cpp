@@ -2,9 +2,6 @@
 // operands, and the gradient of each is made of the other two.
 #include "autograd/grad_tools.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 // The attributes behind the operands: stride, padding, dilation, groups.

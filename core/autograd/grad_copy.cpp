@@ -1,12 +1,9 @@
 // Gradients of copies, conversions and triangles; formulas that pass nothing on.
 #include "autograd/grad_tools.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 // names of ops.def that stand for no formula
-extern const GradFormula tenon::core::grad_none{"none", nullptr};
-extern const GradFormula tenon::core::grad_through{"through", nullptr};
+extern const GradFormula tenon::core::grad_none{{}, "none", nullptr};
+extern const GradFormula tenon::core::grad_through{{}, "through", nullptr};
 
 // piecewise constant: dx is 0
 TN_GRADIENT(zero, {}) { static_cast<void>(c); }

@@ -3,9 +3,6 @@
 
 #include "autograd/grad_tools.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 std::optional<int64_t> integer(const GradCall& c, uint32_t arg) {

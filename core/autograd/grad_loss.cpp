@@ -1,9 +1,6 @@
 // Gradients of losses that are ops of their own.
 #include "autograd/grad_tools.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 // −w[t]·x[t]: −w[t]·g at the target, divided by the total weight for the mean
 TN_GRADIENT(nll_loss, {.always = in_(0) | in_(1) | in_(2) | out_(1)}) {
   if (!c.grad().defined() || !c.needs(0)) return;

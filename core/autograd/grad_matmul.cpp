@@ -2,9 +2,6 @@
 #include "autograd/grad_tools.hpp"
 #include "autograd/record.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 // xᴴ of the last two dimensions

@@ -3,9 +3,6 @@
 // −rstd³·(x−x̄)/n·dx.
 #include "autograd/grad_tools.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 // Gradient to x of mean (may be undefined) and rstd, n elements to each; statistics in a shape that

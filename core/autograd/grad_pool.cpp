@@ -2,9 +2,6 @@
 // backward op is the forward op.
 #include "autograd/grad_tools.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 // (N, C, spatial…) with the spatial dimensions as one

@@ -4,9 +4,6 @@
 
 #include "autograd/grad_tools.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 // A result-shaped tensor with the reduced dimensions back as 1. Without `dims` it has rank 0, or

@@ -95,3 +95,7 @@ inline int64_t product(std::span<const int64_t> sizes) {
 }
 
 }  // namespace tenon::core
+
+// Formulas are written as a user's program is.
+using namespace tenon;
+using namespace tenon::core;

@@ -4,9 +4,6 @@
 #include "autograd/grad_tools.hpp"
 #include "tensor/tensor.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 uint32_t result_unless_complex(const tn_value* args) {

@@ -3,9 +3,6 @@
 
 #include "autograd/grad_tools.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 // True when two index tuples reach one element.

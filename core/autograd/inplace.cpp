@@ -93,8 +93,8 @@ void renew_view(tn_tensor& view) {
 void rebase(tn_tensor& view) {
   AutogradMeta& meta = *view.meta;
   tn_tensor& base = *meta.base;
-  meta.base_fn.store(base.grad_fn,
-                     std::memory_order_relaxed);  // the view's history is right as it is
+  // The view's history is right as it is.
+  meta.base_fn.store(base.grad_fn, std::memory_order_relaxed);
   if (view.requires_grad() || base.requires_grad()) {
     const Buffer buffer = buffer_of(base);
     const Geometry part = geometry_in(base, buffer, view);

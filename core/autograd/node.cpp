@@ -22,50 +22,39 @@ FreeList<kBytes, kKeep>& blocks() {
   return list;
 }
 
+// fn of the list that has blocks of this class.
+template <class Fn>
+auto with_blocks(uint8_t block_class, Fn&& fn) {
+  switch (block_class) {
+    case 0:
+      return fn(blocks<kClassBytes[0]>());
+    case 1:
+      return fn(blocks<kClassBytes[1]>());
+    case 2:
+      return fn(blocks<kClassBytes[2]>());
+    case 3:
+      return fn(blocks<kClassBytes[3]>());
+    case 4:
+      return fn(blocks<kClassBytes[4]>());
+    case 5:
+      return fn(blocks<kClassBytes[5]>());
+    default:
+      return fn(blocks<kClassBytes[6]>());
+  }
+}
+
 }  // namespace
 
 void* take_node_memory(size_t bytes, uint8_t& block_class) {
   block_class = 0;
   while (block_class < kLarge && kClassBytes[block_class] < bytes) ++block_class;
-  switch (block_class) {
-    case 0:
-      return blocks<kClassBytes[0]>().take();
-    case 1:
-      return blocks<kClassBytes[1]>().take();
-    case 2:
-      return blocks<kClassBytes[2]>().take();
-    case 3:
-      return blocks<kClassBytes[3]>().take();
-    case 4:
-      return blocks<kClassBytes[4]>().take();
-    case 5:
-      return blocks<kClassBytes[5]>().take();
-    case 6:
-      return blocks<kClassBytes[6]>().take();
-    default:
-      return ::operator new(bytes);
-  }
+  if (block_class == kLarge) return ::operator new(bytes);
+  return with_blocks(block_class, [](auto& list) { return list.take(); });
 }
 
 void give_node_memory(void* memory, uint8_t block_class) noexcept {
-  switch (block_class) {
-    case 0:
-      return blocks<kClassBytes[0]>().give(memory);
-    case 1:
-      return blocks<kClassBytes[1]>().give(memory);
-    case 2:
-      return blocks<kClassBytes[2]>().give(memory);
-    case 3:
-      return blocks<kClassBytes[3]>().give(memory);
-    case 4:
-      return blocks<kClassBytes[4]>().give(memory);
-    case 5:
-      return blocks<kClassBytes[5]>().give(memory);
-    case 6:
-      return blocks<kClassBytes[6]>().give(memory);
-    default:
-      return ::operator delete(memory);
-  }
+  if (block_class == kLarge) return ::operator delete(memory);
+  with_blocks(block_class, [&](auto& list) { list.give(memory); });
 }
 
 // ---- Life --------------------------------------------------------------------------------------

@@ -192,16 +192,10 @@ bool OpGradCall::is_number(uint32_t arg) const {
 
 Scalar OpGradCall::number(uint32_t arg) const {
   const tn_value& v = value(arg);
-  switch (v.tag) {
-    case TN_VALUE_BOOL:
-      return v.as.i != 0;
-    case TN_VALUE_INT:
-      return v.as.i;
-    case TN_VALUE_COMPLEX:
-      return std::complex<double>(v.as.floats[0], v.as.floats[1]);
-    default:
-      return v.as.f;
-  }
+  if (v.tag == TN_VALUE_BOOL) return v.as.i != 0;
+  if (v.tag == TN_VALUE_INT) return v.as.i;
+  if (v.tag == TN_VALUE_FLOAT) return v.as.f;
+  return std::complex<double>(v.as.floats[0], v.as.floats[1]);
 }
 
 Device OpGradCall::device(uint32_t arg) const {

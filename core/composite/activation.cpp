@@ -4,9 +4,6 @@
 
 #include "composite/composite.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 // x·tanh(ln(1+eˣ)), Misra 2019
 TN_DECOMPOSE(mish) {
   const Tensor x = in.tensor(0);

@@ -61,18 +61,12 @@ Tensor CompositeArgs::tensor(uint32_t i) const {
 
 Operand CompositeArgs::operand(uint32_t i) const {
   const tn_value& value = frame_.arg(i);
-  switch (value.tag) {
-    case TN_VALUE_BOOL:
-      return value.as.i != 0;
-    case TN_VALUE_INT:
-      return value.as.i;
-    case TN_VALUE_FLOAT:
-      return value.as.f;
-    case TN_VALUE_COMPLEX:
-      return reinterpret_cast<const std::complex<double>&>(*value.as.floats);
-    default:
-      return *reinterpret_cast<const Tensor*>(&value.as.tensor);  // a Tensor is its handle
-  }
+  if (value.tag == TN_VALUE_BOOL) return value.as.i != 0;
+  if (value.tag == TN_VALUE_INT) return value.as.i;
+  if (value.tag == TN_VALUE_FLOAT) return value.as.f;
+  if (value.tag == TN_VALUE_COMPLEX)
+    return reinterpret_cast<const std::complex<double>&>(*value.as.floats);
+  return *reinterpret_cast<const Tensor*>(&value.as.tensor);  // a Tensor is its handle
 }
 
 std::vector<Tensor> CompositeArgs::tensors(uint32_t i) const {

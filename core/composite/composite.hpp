@@ -50,3 +50,7 @@ void run_composite(Frame& frame, tn_tensor** outs, void (*body)(const CompositeA
 #undef DECOMPOSITION
 
 }  // namespace tenon::core
+
+// Decompositions are written as a user's program is.
+using namespace tenon;
+using namespace tenon::core;

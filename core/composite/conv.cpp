@@ -2,9 +2,6 @@
 #include "composite/composite.hpp"
 #include "shape/window.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 // x·weightᵀ + bias, then the activation
 TN_DECOMPOSE(linear) {
   Tensor y = matmul(in.tensor(0), transpose(in.tensor(1), 0, 1));

@@ -6,9 +6,6 @@
 
 #include "composite/composite.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 // Labels are letters; dimension k of the ellipsis, counted from the right, is kEllipsis + k.
@@ -147,17 +144,22 @@ class Einsum {
       }
   }
 
-  // A dimension of 1 whose label is larger elsewhere broadcasts: it may go.
-  void drop_ones(Term& term) {
+  // Takes out of the term the dimensions that `leaves` says yes to, and gives their positions.
+  template <class Leaves>
+  static List take_out(Term& term, Leaves&& leaves) {
     List gone;
     Labels kept;
-    for (size_t d = 0; d < term.labels.size(); ++d) {
-      if (term.x.shape()[d] == 1 && sizes_[term.labels[d]] != 1)
-        gone.push_back(static_cast<int64_t>(d));
-      else
-        kept.push_back(term.labels[d]);
-    }
-    if (!gone.empty()) term = {squeeze(term.x, gone), kept};
+    for (size_t d = 0; d < term.labels.size(); ++d)
+      leaves(d) ? gone.push_back(static_cast<int64_t>(d)) : kept.push_back(term.labels[d]);
+    term.labels = kept;
+    return gone;
+  }
+
+  // A dimension of 1 whose label is larger elsewhere broadcasts: it may go.
+  void drop_ones(Term& term) {
+    const List gone = take_out(
+        term, [&](size_t d) { return term.x.shape()[d] == 1 && sizes_[term.labels[d]] != 1; });
+    if (!gone.empty()) term.x = squeeze(term.x, gone);
   }
 
   bool needed_outside(int label, size_t a, size_t b) const {
@@ -170,15 +172,9 @@ class Einsum {
   // Sums over the labels that only operand k has.
   void sum_alone(size_t k) {
     Term& term = terms_[k];
-    List gone;
-    Labels kept;
-    for (size_t d = 0; d < term.labels.size(); ++d) {
-      if (needed_outside(term.labels[d], k, k))
-        kept.push_back(term.labels[d]);
-      else
-        gone.push_back(static_cast<int64_t>(d));
-    }
-    if (!gone.empty()) term = {sum(term.x, gone, false, term.x.dtype()), kept};
+    const List gone =
+        take_out(term, [&](size_t d) { return !needed_outside(term.labels[d], k, k); });
+    if (!gone.empty()) term.x = sum(term.x, gone, false, term.x.dtype());
   }
 
   double volume(const Labels& labels) const {

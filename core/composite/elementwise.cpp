@@ -1,9 +1,6 @@
 // Elementwise ops made of others.
 #include "composite/composite.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 TN_DECOMPOSE(square) {
   const Tensor x = in.tensor(0);
   out[0] = x * x;

@@ -1,9 +1,6 @@
 // Indexing, joining and repeating.
 #include "composite/composite.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 // elements of flat x
 TN_DECOMPOSE(take) {
   const Tensor x = in.tensor(0), index = in.tensor(1);

@@ -1,9 +1,6 @@
 // Losses.
 #include "composite/composite.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 Tensor reduced(const CompositeArgs& in, const Tensor& loss, std::string_view reduction) {

@@ -3,9 +3,6 @@
 // 2015, Ba et al. 2016).
 #include "composite/composite.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 using Shape = std::vector<int64_t>;

@@ -3,9 +3,6 @@
 #include "composite/composite.hpp"
 #include "tenon/creation.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 // The weights of `to` windows over `from` elements, row by row.

@@ -4,9 +4,6 @@
 
 #include "composite/composite.hpp"
 
-using namespace tenon;
-using namespace tenon::core;
-
 namespace {
 
 // How many elements of x go into one result.

@@ -42,16 +42,12 @@ void explain_kernels(std::string& text, const std::vector<const KernelEntry*>& l
 std::string explain(const tn_op& op, tn_device& device, tn_dtype dtype) {
   std::string text =
       fmt::format("{}\non {} for {}:\n", op.schema.text, device.id, dtype_name(dtype));
-  switch (op.kind) {
-    case OpKind::View:
-      return text + "  runs in the core on metadata; no kernel is needed\n";
-    case OpKind::Core:
-      return text + "  runs in the core, which copies only where it must\n";
-    case OpKind::Composite:
-      return text + "  is made of other ops only; explain those to see their kernels\n";
-    case OpKind::Kernel:
-      break;
-  }
+  if (op.kind == OpKind::View)
+    return text + "  runs in the core on metadata; no kernel is needed\n";
+  if (op.kind == OpKind::Core)
+    return text + "  runs in the core, which copies only where it must\n";
+  if (op.kind == OpKind::Composite)
+    return text + "  is made of other ops only; explain those to see their kernels\n";
   const auto* list = candidates(op, device, dtype);
   if (list != nullptr)
     explain_kernels(text, *list);

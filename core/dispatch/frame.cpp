@@ -18,27 +18,14 @@ bool fits(const ArgSpec& spec, const tn_value& value, bool takes_numbers) {
   if (spec.list)
     return spec.type == ArgType::Tensor ? value.tag == TN_VALUE_TENSORS
                                         : value.tag == TN_VALUE_INTS;
-  switch (spec.type) {
-    case ArgType::Tensor:
-      return value.tag == TN_VALUE_TENSOR || (takes_numbers && is_number(value));
-    case ArgType::Int:
-      return value.tag == TN_VALUE_INT;
-    case ArgType::Float:
-      return value.tag == TN_VALUE_FLOAT || value.tag == TN_VALUE_INT;
-    case ArgType::Bool:
-      return value.tag == TN_VALUE_BOOL;
-    case ArgType::Str:
-      return value.tag == TN_VALUE_STR;
-    case ArgType::Scalar:
-      return is_number(value);
-    case ArgType::Dtype:
-      return value.tag == TN_VALUE_DTYPE;
-    case ArgType::Device:
-      return value.tag == TN_VALUE_DEVICE;
-    case ArgType::Generator:
-      return value.tag == TN_VALUE_GENERATOR;
-  }
-  return false;
+  // By ArgType, numbers apart.
+  constexpr uint32_t kTags[] = {TN_VALUE_TENSOR, TN_VALUE_INT,    TN_VALUE_FLOAT,
+                                TN_VALUE_BOOL,   TN_VALUE_STR,    TN_VALUE_FLOAT,
+                                TN_VALUE_DTYPE,  TN_VALUE_DEVICE, TN_VALUE_GENERATOR};
+  if (value.tag == kTags[static_cast<size_t>(spec.type)]) return true;
+  if (spec.type == ArgType::Float) return value.tag == TN_VALUE_INT;
+  return (spec.type == ArgType::Scalar || (spec.type == ArgType::Tensor && takes_numbers)) &&
+         is_number(value);
 }
 
 std::string_view type_name(const ArgSpec& spec) {

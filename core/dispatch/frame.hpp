@@ -44,9 +44,8 @@ class Frame {
   // ---- arguments
   const tn_value& arg(uint32_t i) const { return args_[i]; }
   bool has(uint32_t i) const { return args_[i].tag != TN_VALUE_NONE; }
-  bool is_tensor(uint32_t i) const {
-    return args_[i].tag == TN_VALUE_TENSOR;
-  }  // not a number standing in for one
+  // Not a number standing in for one.
+  bool is_tensor(uint32_t i) const { return args_[i].tag == TN_VALUE_TENSOR; }
   // Throws where a number or nothing was given.
   tn_tensor& tensor(uint32_t i) const {
     if (!is_tensor(i)) [[unlikely]]
@@ -88,26 +87,23 @@ class Frame {
       fail(TN_INVALID_ARGUMENT, format, std::forward<A>(args)...);
   }
   void require_rank(uint32_t i, uint32_t low, uint32_t high) const;
-  void require_dtype(uint32_t i, uint64_t mask,
-                     std::string_view what) const;  // what: "an integer dtype"
+  // What: "an integer dtype".
+  void require_dtype(uint32_t i, uint64_t mask, std::string_view what) const;
   // All tensor arguments are on this device; rank-0 host tensors may join. Set before the rule runs.
   tn_device& device() const { return *device_; }
 
   // ---- what a rule says
   Form form = Form::Plain;
-  void cast(uint32_t i, tn_dtype dtype) {
-    casts_[i] = dtype;
-  }                               // input i is converted before the kernel runs
+  // Input i is converted before the kernel runs.
+  void cast(uint32_t i, tn_dtype dtype) { casts_[i] = dtype; }
   void cast_all(tn_dtype dtype);  // every tensor argument, entries of lists as well
   void result(uint32_t k, tn_dtype dtype, std::span<const int64_t> shape);
   void dynamic_result(uint32_t k, tn_dtype dtype);
-  void elementwise(
-      tn_dtype
-          dtype);  // Form::Elementwise: result 0 has the broadcast shape of the tensor arguments
+  // Form::Elementwise: result 0 has the broadcast shape of the tensor arguments.
+  void elementwise(tn_dtype dtype);
   void reduce(tn_dtype dtype, uint32_t mask, bool keepdim);  // Form::Reduce over argument 0
-  void along(
-      uint32_t dim_arg,
-      uint32_t dim);  // Form::AlongDim; results must be declared with the original dimension order
+  // Form::AlongDim; results must be declared with the original dimension order.
+  void along(uint32_t dim_arg, uint32_t dim);
 
   uint32_t nresults() const { return nresults_; }
   const ResultSpec& result(uint32_t k) const { return results_[k]; }

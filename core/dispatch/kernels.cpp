@@ -18,8 +18,8 @@ struct Store {
   std::mutex mutex;
   std::deque<KernelEntry> entries;  // stable addresses, kept for good
   std::vector<DisabledKernel> disabled;
-  std::deque<std::unique_ptr<const KernelTable>>
-      tables;  // a running call may still read an old one
+  // A running call may still read an old one.
+  std::deque<std::unique_ptr<const KernelTable>> tables;
   uint64_t next_serial = 1;
 };
 

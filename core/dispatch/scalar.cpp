@@ -62,16 +62,9 @@ void make(tn_view& view, tn_dtype dtype, Number number) {
 }  // namespace
 
 tn_dtype default_dtype(const tn_value& number) {
-  switch (number.tag) {
-    case TN_VALUE_BOOL:
-      return TN_DTYPE_BOOL;
-    case TN_VALUE_INT:
-      return TN_DTYPE_I64;
-    case TN_VALUE_COMPLEX:
-      return TN_DTYPE_C64;
-    default:
-      return TN_DTYPE_F32;
-  }
+  if (number.tag == TN_VALUE_BOOL) return TN_DTYPE_BOOL;
+  if (number.tag == TN_VALUE_INT) return TN_DTYPE_I64;
+  return number.tag == TN_VALUE_COMPLEX ? TN_DTYPE_C64 : TN_DTYPE_F32;
 }
 
 void make_scalar_view(tn_view& view, tn_dtype dtype, const tn_value& number) {

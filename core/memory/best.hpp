@@ -13,8 +13,8 @@ struct Candidate {
   std::string_view id;
   tn_device_info info{};
   uint64_t held = 0;  // bytes that this process's allocator has of it: no sign that it is busy
-  bool computes =
-      false;  // its plugin has kernels; without any, each op would be copied to the host and back
+  // Its plugin has kernels; without any, each op would be copied to the host and back.
+  bool computes = false;
 };
 
 // Best first; how two differ decides in this order: kernels of its own, kind, half of its memory taken by others, declared f32

@@ -53,8 +53,8 @@ struct tn_device {
   void* stream = nullptr;      // default stream; NULL on the host
   bool addressable = false;    // the host may touch its memory
   std::recursive_mutex order;  // what enqueues on its stream
-  std::atomic<tn_status*>
-      deferred{};  // what a wait inside the allocator met: the next synchronise tells
+  // What a wait inside the allocator met: the next synchronise tells.
+  std::atomic<tn_status*> deferred{};
   std::unique_ptr<tenon::core::CachingAllocator> allocator;
   std::atomic<int64_t> live_storages{0};  // quiesce refuses while tensors live
   bool is_host() const { return type->id == tenon::core::kHostType; }

@@ -97,8 +97,8 @@ tn_kernel complete(const tn_kernel* kernels, uint32_t index, uint32_t stride) {
                                                           size_t{index} * stride);
   const uint32_t size = std::min(kernel->struct_size, stride);
   tn_kernel table = copy_known(kernel, size);
-  table.struct_size =
-      size < offsetof(tn_kernel, self) ? size : sizeof table;  // registration refuses short ones
+  // Registration refuses short ones.
+  table.struct_size = size < offsetof(tn_kernel, self) ? size : sizeof table;
   return table;
 }
 

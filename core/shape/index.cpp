@@ -116,9 +116,8 @@ TN_RULE(index_select) {
 TN_RULE(index_add) {
   const IndexedDim at(frame);
   const tn_tensor& x = at.x;
-  const Dims expected = at.selected(frame);
-  frame.require(same_shape(operand(frame, 3).sizes(), expected), "src has shape {}, expected {}",
-                format_shape(frame.tensor(3).sizes()), format_shape(expected));
+  operand(frame, 3);
+  require_shape(frame, 3, at.selected(frame));
   take_dtype(frame, 3, x.dtype());
   frame.result(0, x.dtype(), x.sizes());
 }
@@ -127,11 +126,7 @@ TN_RULE(index_add) {
 TN_RULE(index) {
   tn_tensor& x = operand(frame, 0);
   const Advanced out = advanced_shape(frame, x, frame.tensors(1));
-  if (out.dynamic) {
-    frame.dynamic_result(0, x.dtype());
-  } else {
-    frame.result(0, x.dtype(), out.shape);
-  }
+  out.dynamic ? frame.dynamic_result(0, x.dtype()) : frame.result(0, x.dtype(), out.shape);
 }
 
 // index_put(x, indices, values, accumulate)
@@ -184,9 +179,7 @@ TN_RULE(like_first) {
     frame.require(count_elements(expected) == 0 || (low >= 0 && high < x.numel),
                   "elements {} to {} lie outside a tensor of {} elements", low, high, x.numel);
   }
-  const auto src = sizes_of(frame, 1);
-  frame.require(same_shape(src, expected), "src has shape {}, expected {}", format_shape(src),
-                format_shape(expected));
+  require_shape(frame, 1, expected);
   take_dtype(frame, 1, x.dtype());
   frame.result(0, x.dtype(), x.sizes());
 }
@@ -249,8 +242,7 @@ TN_RULE(concat) {
     shape[dim] += xs[k]->shape()[dim];
     if (xs[k]->dtype() != dtype) dtype = promote(dtype, xs[k]->dtype());
   }
-  for (tn_tensor* x : xs) {
+  for (tn_tensor* x : xs)
     if (x->dtype() != dtype) frame.cast(0, dtype);
-  }
   frame.result(0, dtype, shape);
 }

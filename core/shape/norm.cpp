@@ -6,15 +6,6 @@ using namespace tenon::core;
 
 namespace {
 
-// A parameter or statistic, which may be absent.
-void parameter(Frame& frame, uint32_t i, std::span<const int64_t> shape, tn_dtype dtype) {
-  if (!frame.has(i)) return;
-  tn_tensor& p = operand(frame, i);
-  frame.require(same_shape(p.sizes(), shape), "{} has shape {}, expected {}",
-                frame.op().schema.args[i].name, format_shape(p.sizes()), format_shape(shape));
-  if (p.dtype() != dtype) frame.cast(i, dtype);
-}
-
 // x's sizes with the normalised ones, given by argument `arg`, made 1: the shape of the statistics.
 Dims outer_shape(const Frame& frame, const tn_tensor& x, uint32_t arg) {
   const auto shape = frame.ints(arg);
@@ -25,14 +16,6 @@ Dims outer_shape(const Frame& frame, const tn_tensor& x, uint32_t arg) {
   Dims outer(x.sizes());
   std::fill(outer.end() - shape.size(), outer.end(), 1);
   return outer;
-}
-
-// The gradient that comes in has x's shape and takes its dtype.
-void gradient(Frame& frame, const tn_tensor& x, tn_dtype dtype) {
-  tn_tensor& g = operand(frame, 0);
-  frame.require(same_shape(g.sizes(), x.sizes()), "gradient {} does not have the shape {}",
-                format_shape(g.sizes()), format_shape(x.sizes()));
-  if (g.dtype() != dtype) frame.cast(0, dtype);
 }
 
 Dims channels(const Frame& frame, const tn_tensor& x) {
@@ -74,7 +57,7 @@ void forward(Frame& frame, std::span<const int64_t> outer, std::span<const int64
 void backward(Frame& frame, std::span<const int64_t> outer, std::span<const int64_t> inner) {
   const tn_tensor& x = frame.tensor(1);
   const tn_dtype dtype = fractional(x.dtype());
-  gradient(frame, x, dtype);
+  parameter(frame, 0, x.sizes(), dtype);
   for (uint32_t i = 2; takes_tensor(frame, i); ++i)
     parameter(frame, i, takes_tensor(frame, i + 1) ? outer : inner, statistic(dtype));
   results(frame, x, inner);

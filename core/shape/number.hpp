@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "dispatch/scalar.hpp"
 #include "shape/operands.hpp"
 
 namespace tenon::core {
@@ -16,18 +17,7 @@ inline Kind kind_of(tn_dtype dtype) {
   if (is_integral(dtype)) return Kind::Int;
   return is_complex(dtype) ? Kind::Complex : Kind::Float;
 }
-inline Kind kind_of(const tn_value& number) {
-  switch (number.tag) {
-    case TN_VALUE_BOOL:
-      return Kind::Bool;
-    case TN_VALUE_INT:
-      return Kind::Int;
-    case TN_VALUE_COMPLEX:
-      return Kind::Complex;
-    default:
-      return Kind::Float;
-  }
-}
+inline Kind kind_of(const tn_value& number) { return kind_of(default_dtype(number)); }
 
 // The dtype a number has when nothing else decides.
 inline tn_dtype default_dtype(Kind kind) {

@@ -80,6 +80,21 @@ inline void require_sizes(const Frame& frame, std::span<const int64_t> shape) {
     frame.require(size >= 0, "negative size in shape {}", format_shape(shape));
 }
 
+// The tensor argument has this shape; a number has that of rank 0.
+inline void require_shape(const Frame& frame, uint32_t i, std::span<const int64_t> shape) {
+  const auto sizes = sizes_of(frame, i);
+  frame.require(same_shape(sizes, shape), "{} has shape {}, expected {}",
+                frame.op().schema.args[i].name, format_shape(sizes), format_shape(shape));
+}
+
+// A parameter, statistic or gradient, which may be absent.
+inline void parameter(Frame& frame, uint32_t i, std::span<const int64_t> shape, tn_dtype dtype) {
+  if (!frame.has(i)) return;
+  const tn_tensor& p = operand(frame, i);
+  require_shape(frame, i, shape);
+  if (p.dtype() != dtype) frame.cast(i, dtype);
+}
+
 // How gelu is computed, where the op has that argument.
 inline void require_approximation(const Frame& frame, uint32_t i) {
   if (frame.nargs() > i && frame.arg(i).tag == TN_VALUE_STR)

@@ -5,8 +5,8 @@ namespace tenon::core {
 namespace {
 
 struct PoolArgs {
-  uint32_t kernel, stride, padding, dilation,
-      ceil_mode;  // argument positions; dilation 0: there is none
+  // Argument positions; dilation 0: there is none.
+  uint32_t kernel, stride, padding, dilation, ceil_mode;
 };
 
 // Checks a window and gives the pooled shape of x; the stride defaults to the kernel.
@@ -67,12 +67,6 @@ void require_planes(const Frame& frame, std::span<const int64_t> g,
   frame.require(g.size() == shape.size() && g[0] == shape[0] && g[1] == shape[1],
                 "g of shape {} does not belong to an input of shape {}", format_shape(g),
                 format_shape(shape));
-}
-
-void require_grad_shape(const Frame& frame, std::span<const int64_t> expected) {
-  frame.require(Dims(frame.tensor(0).sizes()) == Dims(expected),
-                "g has shape {}, the forward op gives {}", format_shape(frame.tensor(0).sizes()),
-                format_shape(expected));
 }
 
 // Sizes after padding, or before it when `sign` is -1. pads: (before, after) of the last dimension
@@ -157,7 +151,7 @@ TN_RULE(pool_backward) {
   const uint32_t n = spatial_rank(frame, shape, "shape");
   require_planes(frame, g, shape);
   if (frame.op().name() == "avg_pool_backward") {
-    require_grad_shape(frame, pool_shape(frame, shape, {2, 3, 4, 0, 5}));
+    require_shape(frame, 0, pool_shape(frame, shape, {2, 3, 4, 0, 5}));
   } else {
     for (uint32_t d = 0; d < n; ++d)
       frame.require(shape[d + 2] > 0 && g[d + 2] > 0, "empty spatial dimension: g {}, shape {}",

@@ -33,17 +33,10 @@ struct HostArray {
   }
   Real real(int64_t offset, bool imaginary = false) const {
     const int64_t at = is_complex(dtype) ? 2 * offset + imaginary : offset;
-    switch (dtype) {
-      case TN_DTYPE_F16:
-        return {read<F16>(at), dtype};
-      case TN_DTYPE_BF16:
-        return {read<BF16>(at), dtype};
-      case TN_DTYPE_F32:
-      case TN_DTYPE_C64:
-        return {read<float>(at), TN_DTYPE_F32};
-      default:
-        return {read<double>(at), TN_DTYPE_F64};
-    }
+    if (dtype == TN_DTYPE_F16) return {read<F16>(at), dtype};
+    if (dtype == TN_DTYPE_BF16) return {read<BF16>(at), dtype};
+    if (dtype == TN_DTYPE_F32 || dtype == TN_DTYPE_C64) return {read<float>(at), TN_DTYPE_F32};
+    return {read<double>(at), TN_DTYPE_F64};
   }
   std::string integer(int64_t offset) const {
     return visit(static_cast<DType>(dtype), [&]<class T>(T) -> std::string {

@@ -25,8 +25,8 @@ struct Storage {
   Block block;                 // unused for wrapped and inline bytes
   void (*release)(void* ctx);  // of wrapped memory
   void* release_ctx;
-  uint8_t
-      unowned;  // no block to give back: the bytes lie in the header's, or belong to somebody else
+  // No block to give back: the bytes lie in the header's, or belong to somebody else.
+  uint8_t unowned;
   uint8_t read_only;
 };
 
@@ -60,8 +60,8 @@ inline bool same_dims(std::span<const int64_t> a, std::span<const int64_t> b) {
 constexpr uint8_t kRequiresGrad = 1;  // leaf that collects a gradient, or has a grad_fn
 constexpr uint8_t kInference = 2;     // made in inference mode: can never join a graph
 constexpr uint8_t kIsView = 4;        // differentiable view; its base is in `meta`
-constexpr uint8_t kUntracked =
-    8;  // view made with recording off: a recorded write to it would miss its base
+// View made with recording off: a recorded write to it would miss its base.
+constexpr uint8_t kUntracked = 8;
 constexpr uint32_t kInlineDims = 6;
 
 // A view's may change when the first of several threads looks at it after a write to its base: that one holds a lock, the others
