@@ -63,6 +63,10 @@ RULES = {
     'interpolate': ('x (N, C, spatial…) gives (N, C, size…).', 'floating'),
     'pad': ('Each size grows by its two pads.', 'any'), 'pad_backward': ('Each size shrinks by its two pads.', 'numbers'),
     'embedding_backward': ('g has the shape of index, then that of a row; the result is (rows, row…).', 'any; an integer index'),
+    'attention': ('q (B, H, L, E), k (B, K, S, E), v (B, K, S, F), K dividing H; mask broadcasts to (B, H, L, S); y (B, H, L, F), '
+                  'lse (B, H, L).', 'floating, promoted; a bool or floating mask'),
+    'attention_backward': ('As attention: g and y are like y, lse and glse like lse; gq, gk and gv have the shapes of q, k and v.',
+                           'floating, promoted; a bool or floating mask'),
     'layer_norm': ('y has the shape of x, weight and bias the given one; statistics have size 1 in the dimensions normalised.', REAL),
     'layer_norm_backward': ('g and gx have the shape of x, gweight and gbias the given one.', REAL),
     'rms_norm_backward': ('g and gx have the shape of x, gweight the given one.', REAL),

@@ -2451,6 +2451,32 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 tensor([[1, 0, 0],
         [0, 0, 1]])
 """,
+    'attention': """attention(Tensor q, Tensor k, Tensor v, Tensor? mask=none, bool causal=false, float? scale=none) -> Tensor y, Tensor lse
+
+Scaled dot-product attention: softmax(scale·q·kᵀ + mask)·v, and lse, the logarithm of each query's Σ e^score. A bool mask allows where it is true, another is added; causal hides keys behind the query's place; scale is 1/√E unless given; fewer heads of k and v serve groups of q's.
+
+Shapes: q (B, H, L, E), k (B, K, S, E), v (B, K, S, F), K dividing H; mask broadcasts to (B, H, L, S); y (B, H, L, F), lse (B, H, L).
+Dtypes: floating, promoted; a bool or floating mask.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.attention(tenon.tensor([[[[1., 0.]]]]), tenon.tensor([[[[1., 0.], [0., 1.]]]]), tenon.tensor([[[[2.], [4.]]]])).y
+tensor([[[[2.660477]]]])
+""",
+    'attention_backward': """attention_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor y, Tensor lse, Tensor? glse, Tensor? mask, bool causal, float? scale) -> Tensor gq, Tensor gk, Tensor gv
+
+The gradients of attention from its results; glse is the gradient to lse.
+
+Shapes: As attention: g and y are like y, lse and glse like lse; gq, gk and gv have the shapes of q, k and v.
+Dtypes: floating, promoted; a bool or floating mask.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.attention_backward(tenon.tensor([[[[1.]]]]), tenon.tensor([[[[1.]]]]), tenon.tensor([[[[1.]]]]), tenon.tensor([[[[2.]]]]), tenon.tensor([[[[2.]]]]), tenon.tensor([[[1.]]]), None, None, False, None).gv
+tensor([[[[1.]]]])
+""",
     'layer_norm': """layer_norm(Tensor x, int[] shape, Tensor? weight=none, Tensor? bias=none, float eps=1e-5) -> Tensor y, Tensor mean, Tensor rstd
 
 Normalised over the last dimensions, of the given shape; with mean and 1/std.

@@ -39,7 +39,7 @@ conv_transpose = ops['conv_transpose']
 
 _dropout, _embedding, _max_pool = ops['dropout'], ops['embedding'], ops['max_pool']
 _adaptive_max_pool, _nll_loss = ops['adaptive_max_pool'], ops['nll_loss']
-_layer_norm, _rms_norm, _group_norm, _batch_norm = ops['layer_norm'], ops['rms_norm'], ops['group_norm'], ops['batch_norm']
+_attention, _layer_norm, _rms_norm, _group_norm, _batch_norm = ops['attention'], ops['layer_norm'], ops['rms_norm'], ops['group_norm'], ops['batch_norm']
 
 
 def dropout(x, p=0.5, training=True, generator=None):
@@ -70,6 +70,57 @@ def max_pool(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False
 def adaptive_max_pool(x, output_size):
     """The largest element of as many windows as `output_size` says."""
     return _adaptive_max_pool(x, output_size).values
+
+
+def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, generator=None):
+    """softmax(scale·query·keyᵀ + attn_mask)·value; Vaswani et al. 2017, eq. 1.
+
+    query (…, L, E), key (…, S, E) and value (…, S, F) give (…, L, F), with the same leading dimensions; with rank 4, (batch, heads,
+    …), key and value may have fewer heads, whose number divides query's: each serves a group of query's heads. A bool
+    `attn_mask` allows where it is true, another is added to the scores; it broadcasts to (…, L, S). `is_causal` hides the keys
+    behind the query's place. `scale` is 1/√E unless given. Dropout, of the weights, is applied whatever the mode: pass 0 in
+    evaluation.
+
+    >>> q = tenon.tensor([[1., 0.], [0., 1.]])
+    >>> tenon.nn.functional.scaled_dot_product_attention(q, q, tenon.tensor([[2.], [4.]]), is_causal=True)[0].tolist()
+    [2.0]
+    """
+    for name, x in (('query', query), ('key', key), ('value', value)):
+        check_tensor('scaled_dot_product_attention', x)
+        if x.ndim < 2 or x.ndim != query.ndim:
+            raise ValueError(f'[scaled_dot_product_attention] {name} has rank {x.ndim}, must be (…, length, width) of one rank')
+    if not 0 <= dropout_p < 1:
+        raise ValueError(f'[scaled_dot_product_attention] dropout_p is {dropout_p}, must be 0 to 1')
+    if dropout_p > 0:
+        return _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, scale, generator)
+    if query.ndim == 4:
+        return _attention(query, key, value, attn_mask, is_causal, scale).y
+    lead = query.shape[:-2]
+    heads = 1
+    for size in lead:
+        heads *= size
+    q, k, v = (x.reshape((1, heads) + x.shape[-2:]) for x in (query, key, value))
+    if attn_mask is not None and attn_mask.ndim > 2:
+        attn_mask = tenon.expand(attn_mask, lead + attn_mask.shape[-2:]).reshape((1, heads) + attn_mask.shape[-2:])
+    return _attention(q, k, v, attn_mask, is_causal, scale).y.reshape(lead + (query.shape[-2], value.shape[-1]))
+
+
+def _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, scale, generator):
+    """The weights must exist to be dropped: attention by its definition."""
+    groups = query.shape[-3] // key.shape[-3] if query.ndim > 2 else 1
+    if groups > 1:
+        key, value = (tenon.stack([x] * groups, -3).reshape(x.shape[:-3] + (-1,) + x.shape[-2:]) for x in (key, value))
+    scores = (query * (scale if scale is not None else max(query.shape[-1], 1) ** -0.5)) @ key.transpose(-2, -1)
+    if attn_mask is not None:
+        allows = attn_mask.dtype == tenon.bool
+        scores = tenon.where(attn_mask, scores, -float('inf')) if allows else scores + attn_mask
+    if is_causal:
+        allowed = tenon.tril(tenon.ones(scores.shape[-2:], dtype=tenon.bool, device=scores.device))
+        scores = tenon.where(allowed, scores, -float('inf'))
+    # Where nothing is allowed the logarithm is −∞, and all weights are 0.
+    total = tenon.logsumexp(scores, -1, True)
+    weights = tenon.exp(scores - tenon.where(total == -float('inf'), 0., total))
+    return _dropout(weights, dropout_p, True, generator) @ value
 
 
 def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):

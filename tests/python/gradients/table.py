@@ -239,6 +239,13 @@ def normalised(operands):
     return drawn
 
 
+def attended(draw):
+    """q (B, H, L, E), k (B, K, S, E), v (B, K, S, F)."""
+    b, heads, kept, queries, keys, width, values = (draw(sizes) for _ in range(7))
+    return ([(b, heads * kept, queries, width), (b, kept, keys, width), (b, kept, keys, values)],
+            {'causal': draw(st.booleans()), 'scale': draw(st.sampled_from([None, 0.4]))})
+
+
 def grouped(draw):
     groups, shape = draw(st.integers(1, 2)), window(draw)
     channels = groups * draw(st.integers(1, 2))
@@ -435,6 +442,9 @@ TABLE = {
                 lambda tenon, *xs, dim: tenon.stack(list(xs), dim)),
     'repeat': Op(lambda draw: ([(2, 3)], {'repeats': (draw(sizes), 1, draw(sizes))}), lambda torch, x, repeats: x.repeat(repeats)),
     'tile': Op(lambda draw: ([(2, 3)], {'repeats': (draw(sizes),)}), lambda torch, x, repeats: torch.tile(x, repeats)),
+    'attention': Op(attended, lambda torch, q, k, v, causal, scale: torch.nn.functional.scaled_dot_product_attention(
+        q, k, v, is_causal=causal, scale=scale, enable_gqa=True),
+        lambda tenon, q, k, v, causal, scale: tenon.attention(q, k, v, None, causal, scale).y),
     'layer_norm': Op(normalised(2), lambda torch, x, w, b, shape: torch.nn.functional.layer_norm(x, shape, w, b),
                      lambda tenon, x, w, b, shape: tenon.layer_norm(x, shape, w, b).y),
     'rms_norm': Op(normalised(1), lambda torch, x, w, shape: torch.nn.functional.rms_norm(x, shape, w, 1e-5),
@@ -456,6 +466,6 @@ ELSEWHERE = {
     'floor_divide': 'PyTorch has no gradient of it', 'bernoulli': 'random', 'dropout': 'random', 'to': 'one device',
     'conv_backward_input conv_backward_weight max_pool_backward avg_pool_backward adaptive_avg_pool_backward interpolate_backward '
     'pad_backward embedding_backward nll_loss_backward gelu_backward silu_backward sigmoid_backward tanh_backward relu_backward '
-    'softmax_backward log_softmax_backward layer_norm_backward rms_norm_backward group_norm_backward batch_norm_backward':
+    'softmax_backward log_softmax_backward attention_backward layer_norm_backward rms_norm_backward group_norm_backward batch_norm_backward':
     'in the second gradient of the op that has it',
 }
