@@ -1,0 +1,201 @@
+// What attention's kernels share. Scores are made a tile at a time, are weighed in registers and multiplied on from shared
+// memory, so that no score lies in memory: Dao et al. 2022, in the order of loops of Dao 2023.
+#pragma once
+
+#include "kernels.hpp"
+#include "matmul.hpp"
+
+namespace tenon::gpu {
+
+// Scores of a block: queries by keys, or keys by queries.
+template <class C>
+using ScoreTile = std::conditional_t<sizeof(C) == 8, SmallTile<C>, Tile<64, 64, 16, 4, 4>>;
+// Sums of a block over scores: as many rows as its scores have, kWidth columns.
+template <class C, uint32_t kWidth>
+using SumTile = Tile<ScoreTile<C>::kRows, kWidth, (sizeof(C) == 8 ? 256 : 1024) / kWidth,
+                     ScoreTile<C>::kOfRow, kWidth / ScoreTile<C>::kAcross>;
+
+// A (B, H, N, W) operand of any strides, each of its heads for `group` heads of the queries.
+template <class T>
+struct Heads {
+  Ptr<const T> at;
+  int64_t batch, head, row, column;
+  uint32_t rows, columns, group;
+  bool aligned;  // vectors of columns are
+
+#if !defined(TENON_GPU_HOST_ONLY)
+  // A row of it is a row (a column, on the right) of a product that sums over its columns.
+  GPU_DEVICE Matrix<T> over_columns(uint32_t b, uint32_t h) const {
+    return {at + (b * batch + h / group * head), row, column, rows, column == 1, aligned};
+  }
+  // The right side of a product that sums over its rows.
+  GPU_DEVICE Matrix<T> over_rows(uint32_t b, uint32_t h) const {
+    return {at + (b * batch + h / group * head),
+            column,
+            row,
+            columns,
+            column != 1 && row == 1,
+            aligned};
+  }
+#endif
+};
+
+template <class T>
+Heads<T> heads(const tn_view& x, int64_t queries_heads) {
+  constexpr int64_t kN = sizeof(T) == 8 ? 2 : 4;
+  const int64_t* s = x.strides;
+  const bool even = s[3] == 1 && s[0] % kN == 0 && s[1] % kN == 0 && s[2] % kN == 0 &&
+                    reinterpret_cast<uintptr_t>(x.data) % (kN * sizeof(T)) == 0;
+  const auto group = static_cast<uint32_t>(queries_heads / std::max<int64_t>(x.shape[1], 1));
+  return {in<T>(x),
+          s[0],
+          s[1],
+          s[2],
+          s[3],
+          static_cast<uint32_t>(x.shape[2]),
+          static_cast<uint32_t>(x.shape[3]),
+          std::max(group, 1u),
+          even};
+}
+
+// From products of queries and keys to scores; −∞ where the mask or causality forbids.
+template <class T>
+struct Scores {
+  Compute<T> scale;
+  bool causal;
+  Ptr<const bool> allowed;  // either, or none
+  Ptr<const T> bias;
+  int64_t batch, head, row, column;  // strides of the mask
+
+  GPU_DEVICE Compute<T> operator()(Compute<T> product, uint32_t b, uint32_t h, uint32_t i,
+                                   uint32_t j) const {
+    constexpr auto kForbidden = -std::numeric_limits<Compute<T>>::infinity();
+    if (causal && j > i) return kForbidden;
+    const int64_t at = b * batch + h * head + i * row + j * column;
+    if (allowed) {
+      const bool yes = allowed[at];
+      if (!yes) return kForbidden;
+    }
+    const Compute<T> score = product * scale;
+    return bias ? score + load<T>(bias, at) : score;
+  }
+};
+
+// Arguments mask, causal and scale of a call, from `first` on; `q` gives the default scale.
+template <class T>
+Scores<T> read_scores(const tn_call& call, uint32_t first, const tn_view& q) {
+  const double width = std::max<double>(1, static_cast<double>(q.shape[3]));
+  const double scale =
+      call.args[first + 2].tag == TN_VALUE_NONE ? 1 / std::sqrt(width) : real_arg(call, first + 2);
+  Scores<T> s{static_cast<Compute<T>>(scale),
+              int_arg(call, first + 1) != 0,
+              Ptr<const bool>(nullptr),
+              Ptr<const T>(nullptr),
+              0,
+              0,
+              0,
+              0};
+  const tn_view* mask = input_or_null(call, first);
+  if (mask == nullptr) return s;
+  if (mask->dtype == TN_DTYPE_BOOL)
+    s.allowed = in<bool>(*mask);
+  else
+    s.bias = in<T>(*mask);
+  int64_t* const strides[] = {&s.batch, &s.head, &s.row, &s.column};
+  for (uint32_t d = 0; d < mask->ndim; ++d)
+    if (mask->shape[d] != 1) *strides[4 - mask->ndim + d] = mask->strides[d];
+  return s;
+}
+
+// The widths that kernels exist for; 0: none.
+inline uint32_t attention_width(const tn_view& q, const tn_view& v, uint32_t most) {
+  const int64_t wanted = std::max(q.shape[3], v.shape[3]);
+  const uint32_t width = wanted <= 64 ? 64 : wanted <= 128 ? 128 : 256;
+  return wanted <= 256 && width <= (q.dtype == TN_DTYPE_F64 ? 64 : most) ? width : 0;
+}
+// Whether 32 bits count rows and blocks.
+inline bool attention_fits(const tn_view& q, const tn_view& k) {
+  const int64_t copies = q.shape[0] * q.shape[1];
+  return std::max(q.shape[2], k.shape[2]) < (1 << 30) &&
+         std::max(q.shape[2], k.shape[2]) / 32 + 1 <= INT32_MAX / std::max<int64_t>(copies, 1);
+}
+// fn(TypeTag<T>, integral_constant of the width), for dtypes and widths up to `kMost`.
+template <uint32_t kMost, class Fn>
+void with_attention(tn_dtype dtype, uint32_t width, Fn&& fn) {
+  with_type(Floats{}, dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (width == 64) return fn(tag, std::integral_constant<uint32_t, 64>{});
+    if constexpr (sizeof(T) < 8) {
+      if (width == 128) return fn(tag, std::integral_constant<uint32_t, 128>{});
+      if constexpr (kMost >= 256) fn(tag, std::integral_constant<uint32_t, 256>{});
+    }
+  });
+}
+
+#if !defined(TENON_GPU_HOST_ONLY)
+
+// Where the thread's element (i, j) of a tile lies in it.
+template <class S, class C>
+GPU_DEVICE uint32_t tile_row(uint32_t i) {
+  return sum_place<S::kOfRow, C>(i, thread_index().x / S::kAcross, S::kThreads / S::kAcross);
+}
+template <class S, class C>
+GPU_DEVICE uint32_t tile_column(uint32_t j) {
+  return sum_place<S::kOfColumn, C>(j, thread_index().x % S::kAcross, S::kAcross);
+}
+
+// Scores' weights in shared memory, columns apart, as the left side of a product.
+template <class C>
+inline constexpr uint32_t kWeightPitch = ScoreTile<C>::kRows + 16 / sizeof(C);
+template <class C>
+inline constexpr uint32_t kWeights = ScoreTile<C>::kColumns* kWeightPitch<C>;
+
+template <class C>
+GPU_DEVICE void put_weights(const Ptr<C>& to, const C* weights) {
+  using S = ScoreTile<C>;
+  constexpr uint32_t kN = kFragment<S::kOfRow, C>;
+  GPU_UNROLL for (uint32_t j = 0; j < S::kOfColumn; ++j) {
+    const uint32_t column = tile_column<S, C>(j);
+    GPU_UNROLL for (uint32_t i = 0; i < S::kOfRow; i += kN) {
+      Vec<C, kN> some;
+      GPU_UNROLL for (uint32_t e = 0; e < kN; ++e) some.at[e] = weights[(i + e) * S::kOfColumn + j];
+      store_vec<kN>(to + (column * kWeightPitch<C> + tile_row<S, C>(i)), some);
+    }
+  }
+}
+
+// sums += weights · rows [first, end) of the right side. Every thread of the block calls it, after put_weights.
+template <class Sum, class C, class Source>
+GPU_DEVICE void add_product(const Ptr<C>& weights, Source& right, uint32_t first, uint32_t end,
+                            C (&sums)[Sum::kOfRow * Sum::kOfColumn]) {
+  using FeedRight = Feed<Sum, Sum::kColumns, Source, C>;
+  GPU_SHARED(C, room, Sum::kDepth * FeedRight::kPitch);
+  const Ptr<C> tile = room;
+  FeedRight feed;
+  for (uint32_t k = 0; k < ScoreTile<C>::kColumns; k += Sum::kDepth) {
+    feed.fetch(right, 0, first + k, end);
+    sync_threads();  // what was here is read, and the weights are there
+    feed.put(right, tile);
+    sync_threads();
+    multiply_step<Sum>(weights + k * kWeightPitch<C>, tile, kWeightPitch<C>, FeedRight::kPitch,
+                       sums);
+  }
+}
+
+// A thread's sums, times `factor`, to rows from `first` on of a dense (rows, columns) matrix.
+template <class Sum, class T, class C>
+GPU_DEVICE void store_sums(const Ptr<T>& to, uint32_t first, uint32_t rows, uint32_t columns,
+                           const C* factors, const C* sums) {
+  GPU_UNROLL for (uint32_t i = 0; i < Sum::kOfRow; ++i) {
+    const uint32_t row = first + tile_row<Sum, C>(i);
+    GPU_UNROLL for (uint32_t j = 0; j < Sum::kOfColumn; ++j) {
+      const uint32_t column = tile_column<Sum, C>(j);
+      if (row < rows && column < columns)
+        store<T>(to, int64_t{row} * columns + column, sums[i * Sum::kOfColumn + j] * factors[i]);
+    }
+  }
+}
+
+#endif
+
+}  // namespace tenon::gpu

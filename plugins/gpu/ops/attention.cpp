@@ -1,0 +1,121 @@
+// Attention, forward: a block keeps some queries, goes over the keys once, and rescales its sums as larger scores appear
+// (online softmax, Milakov and Gimelshein 2018).
+#include "attention.hpp"
+
+namespace tenon::gpu {
+namespace {
+
+template <class T>
+struct Problem {
+  Heads<T> q, k, v;
+  Scores<T> scores;
+  Ptr<T> y;
+  Ptr<Compute<T>> lse;
+  uint32_t heads, tiles;  // tiles of queries
+};
+
+// The largest (kSum: the sum) of what the threads along a row of scores hold.
+template <class C, bool kSum>
+GPU_DEVICE C along_row(C value) {
+  GPU_UNROLL for (uint32_t by = ScoreTile<C>::kAcross / 2; by > 0; by /= 2) {
+    const C other = shuffle_xor(value, by);
+    value = kSum ? value + other : (other > value ? other : value);
+  }
+  return value;
+}
+
+template <class T, uint32_t kWidth>
+GPU_KERNEL_OF((ScoreTile<Compute<T>>::kThreads))
+attend(Problem<T> p) {
+  using C = Compute<T>;
+  using S = ScoreTile<C>;
+  using Sum = SumTile<C, kWidth>;
+  constexpr C kNone = -std::numeric_limits<C>::infinity();
+  GPU_SHARED(C, room, kWeights<C>);
+  const Ptr<C> weights = room;
+  // Later queries have more keys where attention is causal: they begin first.
+  const uint32_t first = (p.tiles - 1 - block_index().x % p.tiles) * S::kRows;
+  const uint32_t copy = block_index().x / p.tiles, b = copy / p.heads, h = copy % p.heads;
+  const uint32_t end = p.scores.causal && first + S::kRows < p.k.rows ? first + S::kRows : p.k.rows;
+  Matrix<T> q = p.q.over_columns(b, h), k = p.k.over_columns(b, h), v = p.v.over_rows(b, h);
+
+  C out[Sum::kOfRow * Sum::kOfColumn], most[S::kOfRow], total[S::kOfRow];
+  GPU_UNROLL for (uint32_t i = 0; i < Sum::kOfRow * Sum::kOfColumn; ++i) out[i] = C(0);
+  GPU_UNROLL for (uint32_t i = 0; i < S::kOfRow; ++i) {
+    most[i] = kNone;
+    total[i] = C(0);
+  }
+  for (uint32_t key = 0; key < end; key += S::kColumns) {
+    C s[S::kOfRow * S::kOfColumn];
+    multiply<S>(q, k, first, key, 0, p.q.columns, s);
+    GPU_UNROLL for (uint32_t i = 0; i < S::kOfRow; ++i) {
+      const uint32_t row = first + tile_row<S, C>(i);
+      C large = most[i];
+      GPU_UNROLL for (uint32_t j = 0; j < S::kOfColumn; ++j) {
+        const uint32_t column = key + tile_column<S, C>(j);
+        C& score = s[i * S::kOfColumn + j];
+        score = row < p.q.rows && column < end ? p.scores(score, b, h, row, column) : kNone;
+        large = score > large || is_nan(score) ? score : large;
+      }
+      large = along_row<C, false>(large);
+      const C shift = large == kNone ? C(0) : large, rescale = std::exp(most[i] - shift);
+      most[i] = large;
+      total[i] *= rescale;
+      GPU_UNROLL for (uint32_t j = 0; j < S::kOfColumn; ++j) {
+        C& score = s[i * S::kOfColumn + j];
+        score = std::exp(score - shift);
+        total[i] += score;
+      }
+      GPU_UNROLL for (uint32_t j = 0; j < Sum::kOfColumn; ++j) out[i * Sum::kOfColumn + j] *=
+          rescale;
+    }
+    put_weights<C>(weights, s);
+    add_product<Sum, C>(weights, v, key, end, out);
+  }
+  GPU_UNROLL for (uint32_t i = 0; i < S::kOfRow; ++i) {
+    total[i] = along_row<C, true>(total[i]);
+    const uint32_t row = first + tile_row<S, C>(i);
+    if (thread_index().x % S::kAcross == 0 && row < p.q.rows)
+      p.lse[int64_t{copy} * p.q.rows + row] =
+          total[i] == C(0) ? kNone : most[i] + std::log(total[i]);
+    total[i] = total[i] == C(0) ? C(0) : C(1) / total[i];
+  }
+  store_sums<Sum, T>(p.y + int64_t{copy} * p.q.rows * p.v.columns, first, p.q.rows, p.v.columns,
+                     total, out);
+}
+
+constexpr uint32_t kMost = 256;
+
+// args: q, k, v, mask, causal, scale; outs: y, lse
+bool supports(const tn_call& call, uint32_t) {
+  const tn_view &q = input(call, 0), &k = input(call, 1), &v = input(call, 2);
+  return attention_width(q, v, kMost) != 0 && attention_fits(q, k);
+}
+
+void run(const tn_call& call, uint32_t) {
+  const tn_view &q = input(call, 0), &k = input(call, 1), &v = input(call, 2);
+  const int64_t h = q.shape[1];
+  with_attention<kMost>(q.dtype, attention_width(q, v, kMost), [&](auto tag, auto width) {
+    using T = typename decltype(tag)::type;
+    using S = ScoreTile<Compute<T>>;
+    const auto tiles = static_cast<uint32_t>((q.shape[2] + S::kRows - 1) / S::kRows);
+    const Problem<T> p{heads<T>(q, h),           heads<T>(k, h),
+                       heads<T>(v, h),           read_scores<T>(call, 3, q),
+                       out<T>(output(call)),     out<Compute<T>>(output(call, 1)),
+                       static_cast<uint32_t>(h), tiles};
+    launch(call, {{tiles * static_cast<uint32_t>(q.shape[0] * h), 1, 1}, {S::kThreads, 1, 1}},
+           attend<T, width>, p);
+  });
+}
+
+}  // namespace
+
+void add_attention_kernels(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_ATTENTION,
+            .dtypes = Floats::kMask,
+            .run = run,
+            .flags = TN_KERNEL_STRIDED,
+            .supports = supports});
+}
+
+}  // namespace tenon::gpu

@@ -1,0 +1,207 @@
+// Attention, backward: weights are made again from the forward's lse. One kernel keeps keys and goes over the queries, one
+// keeps queries and goes over the keys, so that nothing is summed by atomics: p = e^(s − lse), ds = p∘(g·vᵀ − Σ g∘y + d lse),
+// gv = pᵀ·g, gk = scale·dsᵀ·q, gq = scale·ds·k (Dao et al. 2022, app. B.4).
+#include "attention.hpp"
+
+namespace tenon::gpu {
+namespace {
+
+constexpr uint32_t kMost = 128;
+constexpr uint32_t kLanes = 16;  // threads to a row of g and y
+
+template <class T>
+struct Problem {
+  using C = Compute<T>;
+  Heads<T> g, q, k, v, y;
+  Scores<T> scores;
+  Ptr<C> base, along;  // of each query: lse, 0 where it has no key; Σ g∘y − d lse
+  uint32_t heads, tiles;
+};
+
+struct Rows3 {
+  int64_t batch, head, row;  // strides of a (B, H, L) operand
+};
+
+template <class T>
+GPU_KERNEL_OF(256)
+prepare_rows(Problem<T> p, Ptr<const Compute<T>> lse, Rows3 at_lse, Ptr<const Compute<T>> glse,
+             Rows3 at_glse, uint32_t copies) {
+  using C = Compute<T>;
+  const int64_t rows = int64_t{copies} * p.q.rows, each = block_size().x / kLanes;
+  const uint32_t part = thread_index().x % kLanes;
+  for (int64_t start = int64_t{block_index().x} * each; start < rows;
+       start += int64_t{block_count().x} * each) {
+    const int64_t place = start + thread_index().x / kLanes;
+    const int64_t copy = place / p.q.rows, i = place % p.q.rows, b = copy / p.heads,
+                  h = copy % p.heads;
+    C sum = C(0);
+    if (place < rows)
+      for (uint32_t f = part; f < p.g.columns; f += kLanes)
+        sum += load<T>(p.g.at, b * p.g.batch + h * p.g.head + i * p.g.row + f * p.g.column) *
+               load<T>(p.y.at, b * p.y.batch + h * p.y.head + i * p.y.row + f * p.y.column);
+    GPU_UNROLL for (uint32_t by = kLanes / 2; by > 0; by /= 2) sum += shuffle_xor(sum, by);
+    if (place >= rows || part != 0) continue;
+    if (glse) {
+      const C more = glse[b * at_glse.batch + h * at_glse.head + i * at_glse.row];
+      sum -= more;
+    }
+    const C kept = lse[b * at_lse.batch + h * at_lse.head + i * at_lse.row];
+    p.base[place] = kept == -std::numeric_limits<C>::infinity() ? C(0) : kept;
+    p.along[place] = sum;
+  }
+}
+
+// Of products of queries and keys, and of g and v: p and ds.
+template <class T>
+GPU_DEVICE void weigh(const Problem<T>& p, uint32_t b, uint32_t h, uint32_t query, uint32_t key,
+                      Compute<T>& product, Compute<T>& gradient) {
+  using C = Compute<T>;
+  if (query >= p.q.rows || key >= p.k.rows) {
+    product = gradient = C(0);
+    return;
+  }
+  const int64_t row = (int64_t{b} * p.heads + h) * p.q.rows + query;
+  const C base = p.base[row], along = p.along[row];
+  product = std::exp(p.scores(product, b, h, query, key) - base);
+  gradient = product * (gradient - along);
+}
+
+// gq of the queries of a block.
+template <class T, uint32_t kWidth>
+GPU_KERNEL_OF((ScoreTile<Compute<T>>::kThreads))
+to_queries(Problem<T> p, Ptr<T> gq) {
+  using C = Compute<T>;
+  using S = ScoreTile<C>;
+  using Sum = SumTile<C, kWidth>;
+  GPU_SHARED(C, room, kWeights<C>);
+  const Ptr<C> weights = room;
+  const uint32_t first = (p.tiles - 1 - block_index().x % p.tiles) * S::kRows;
+  const uint32_t copy = block_index().x / p.tiles, b = copy / p.heads, h = copy % p.heads;
+  const uint32_t end = p.scores.causal && first + S::kRows < p.k.rows ? first + S::kRows : p.k.rows;
+  Matrix<T> q = p.q.over_columns(b, h), k = p.k.over_columns(b, h), g = p.g.over_columns(b, h),
+            v = p.v.over_columns(b, h), right = p.k.over_rows(b, h);
+  C out[Sum::kOfRow * Sum::kOfColumn], scale[Sum::kOfRow];
+  GPU_UNROLL for (uint32_t i = 0; i < Sum::kOfRow * Sum::kOfColumn; ++i) out[i] = C(0);
+  GPU_UNROLL for (uint32_t i = 0; i < Sum::kOfRow; ++i) scale[i] = p.scores.scale;
+  for (uint32_t key = 0; key < end; key += S::kColumns) {
+    C s[S::kOfRow * S::kOfColumn], ds[S::kOfRow * S::kOfColumn];
+    multiply<S>(q, k, first, key, 0, p.q.columns, s);
+    multiply<S>(g, v, first, key, 0, p.v.columns, ds);
+    GPU_UNROLL for (uint32_t i = 0; i < S::kOfRow; ++i)
+        GPU_UNROLL for (uint32_t j = 0; j < S::kOfColumn; ++j)
+            weigh(p, b, h, first + tile_row<S, C>(i), key + tile_column<S, C>(j),
+                  s[i * S::kOfColumn + j], ds[i * S::kOfColumn + j]);
+    put_weights<C>(weights, ds);
+    add_product<Sum, C>(weights, right, key, end, out);
+  }
+  store_sums<Sum, T>(gq + int64_t{copy} * p.q.rows * p.q.columns, first, p.q.rows, p.q.columns,
+                     scale, out);
+}
+
+// gk and gv of the keys of a block, from all heads that share them.
+template <class T, uint32_t kWidth>
+GPU_KERNEL_OF((ScoreTile<Compute<T>>::kThreads))
+to_keys(Problem<T> p, Ptr<T> gk, Ptr<T> gv) {
+  using C = Compute<T>;
+  using S = ScoreTile<C>;
+  using Sum = SumTile<C, kWidth>;
+  GPU_SHARED(C, room, kWeights<C>);
+  const Ptr<C> weights = room;
+  const uint32_t first = block_index().x % p.tiles * S::kRows, copy = block_index().x / p.tiles;
+  const uint32_t kept = p.heads / p.k.group, b = copy / kept;
+  const uint32_t start = p.scores.causal ? first : 0;  // earlier queries do not see these keys
+  C to_k[Sum::kOfRow * Sum::kOfColumn], to_v[Sum::kOfRow * Sum::kOfColumn], scale[Sum::kOfRow],
+      one[Sum::kOfRow];
+  GPU_UNROLL for (uint32_t i = 0; i < Sum::kOfRow * Sum::kOfColumn; ++i) to_k[i] = to_v[i] = C(0);
+  GPU_UNROLL for (uint32_t i = 0; i < Sum::kOfRow; ++i) {
+    scale[i] = p.scores.scale;
+    one[i] = C(1);
+  }
+  for (uint32_t h = copy % kept * p.k.group; h < (copy % kept + 1) * p.k.group; ++h) {
+    Matrix<T> q = p.q.over_columns(b, h), k = p.k.over_columns(b, h), g = p.g.over_columns(b, h),
+              v = p.v.over_columns(b, h), queries = p.q.over_rows(b, h),
+              gradients = p.g.over_rows(b, h);
+    for (uint32_t query = start; query < p.q.rows; query += S::kColumns) {
+      C s[S::kOfRow * S::kOfColumn], ds[S::kOfRow * S::kOfColumn];
+      multiply<S>(k, q, first, query, 0, p.q.columns, s);
+      multiply<S>(v, g, first, query, 0, p.v.columns, ds);
+      GPU_UNROLL for (uint32_t i = 0; i < S::kOfRow; ++i)
+          GPU_UNROLL for (uint32_t j = 0; j < S::kOfColumn; ++j)
+              weigh(p, b, h, query + tile_column<S, C>(j), first + tile_row<S, C>(i),
+                    s[i * S::kOfColumn + j], ds[i * S::kOfColumn + j]);
+      put_weights<C>(weights, s);
+      add_product<Sum, C>(weights, gradients, query, p.q.rows, to_v);
+      sync_threads();  // the weights are read
+      put_weights<C>(weights, ds);
+      add_product<Sum, C>(weights, queries, query, p.q.rows, to_k);
+    }
+  }
+  store_sums<Sum, T>(gk + int64_t{copy} * p.k.rows * p.k.columns, first, p.k.rows, p.k.columns,
+                     scale, to_k);
+  store_sums<Sum, T>(gv + int64_t{copy} * p.v.rows * p.v.columns, first, p.v.rows, p.v.columns, one,
+                     to_v);
+}
+
+// args: g, q, k, v, y, lse, glse, mask, causal, scale; outs: gq, gk, gv
+bool supports(const tn_call& call, uint32_t) {
+  const tn_view &q = input(call, 1), &k = input(call, 2), &v = input(call, 3);
+  return attention_width(q, v, kMost) != 0 && attention_fits(q, k);
+}
+
+uint64_t scratch_bytes(const tn_call& call, uint32_t) {
+  return 2 * static_cast<uint64_t>(numel(input(call, 5))) * 8;
+}
+
+Rows3 strides_of(const tn_view* x) {
+  return x == nullptr ? Rows3{} : Rows3{x->strides[0], x->strides[1], x->strides[2]};
+}
+
+template <class T, uint32_t kWidth>
+void run_of(const tn_call& call) {
+  using C = Compute<T>;
+  using S = ScoreTile<C>;
+  const tn_view &q = input(call, 1), &k = input(call, 2), &lse = input(call, 5);
+  const tn_view* glse = input_or_null(call, 6);
+  const int64_t h = q.shape[1], rows = numel(lse);
+  const auto copies = static_cast<uint32_t>(q.shape[0] * h),
+             kept = static_cast<uint32_t>(k.shape[0] * k.shape[1]);
+  Problem<T> p{heads<T>(input(call, 0), h),
+               heads<T>(q, h),
+               heads<T>(k, h),
+               heads<T>(input(call, 3), h),
+               heads<T>(input(call, 4), h),
+               read_scores<T>(call, 7, q),
+               scratch<C>(call, 0, rows),
+               scratch<C>(call, static_cast<uint64_t>(rows) * 8, rows),
+               static_cast<uint32_t>(h),
+               0};
+  launch(call, grid_of(rows * kLanes), prepare_rows<T>, p, in<C>(lse), strides_of(&lse),
+         in_or_null<C>(glse), strides_of(glse), copies);
+  const auto tiles = [](int64_t n) { return static_cast<uint32_t>((n + S::kRows - 1) / S::kRows); };
+  p.tiles = tiles(q.shape[2]);
+  launch(call, {{p.tiles * copies, 1, 1}, {S::kThreads, 1, 1}}, to_queries<T, kWidth>, p,
+         out<T>(output(call)));
+  p.tiles = tiles(k.shape[2]);
+  launch(call, {{p.tiles * kept, 1, 1}, {S::kThreads, 1, 1}}, to_keys<T, kWidth>, p,
+         out<T>(output(call, 1)), out<T>(output(call, 2)));
+}
+
+void run(const tn_call& call, uint32_t) {
+  const tn_view& q = input(call, 1);
+  with_attention<kMost>(
+      q.dtype, attention_width(q, input(call, 3), kMost),
+      [&](auto tag, auto width) { run_of<typename decltype(tag)::type, width>(call); });
+}
+
+}  // namespace
+
+void add_attention_backward_kernels(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_ATTENTION_BACKWARD,
+            .dtypes = Floats::kMask,
+            .run = run,
+            .flags = TN_KERNEL_STRIDED,
+            .supports = supports,
+            .scratch = scratch_bytes});
+}
+
+}  // namespace tenon::gpu
