@@ -1,5 +1,6 @@
-// What surrounds a product that a library computes: the bias that it adds to, and the activation that it lacks.
+// What surrounds what a library computes: the bias that a product is added to, the one that a convolution lacks, activations.
 #include "blas_product.hpp"
+#include "conv_geometry.hpp"
 #include "matmul.hpp"
 
 namespace tenon::gpu {
@@ -41,6 +42,13 @@ GPU_KERNEL repeat_elements(Ptr<T> to, int64_t count, Ptr<const T> row, int64_t s
   }
 }
 
+template <class T>
+GPU_KERNEL add_channels(Ptr<T> x, int64_t count, Ptr<const T> bias, int64_t channels,
+                        int64_t plane) {
+  for (int64_t i = first_thread(); i < count; i += thread_count())
+    store(x, i, load<T>(x, i) + load<T>(bias, i / plane % channels));
+}
+
 }  // namespace
 
 void activate(const tn_call& call, const tn_view& result, Activation activation) {
@@ -57,6 +65,15 @@ void repeat_row(const tn_call& call, const tn_view& result, const tn_view& row, 
     using T = typename decltype(tag)::type;
     launch(call, grid_of(numel(result), 16 / sizeof(T)), repeat_elements<T>, out<T>(result),
            numel(result), in<T>(row), step, columns);
+  });
+}
+
+void add_to_planes(const tn_call& call, const tn_view& result, const tn_view& bias) {
+  const int64_t channels = result.shape[1];
+  with_type(Floats{}, result.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    launch(call, grid_of(numel(result)), add_channels<T>, out<T>(result), numel(result),
+           in<T>(bias), channels, numel(result) / (result.shape[0] * channels));
   });
 }
 

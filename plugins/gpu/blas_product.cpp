@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "backend.hpp"
+#include "own_kernel.hpp"
 #include "range.hpp"
 
 namespace tenon::gpu {
@@ -16,6 +17,7 @@ struct BlasKernel {
   double least_work;  // multiplications
 };
 const BlasKernel& kernel_of(void* self) { return *static_cast<const BlasKernel*>(self); }
+std::string_view schema_of(Op op) { return op == kMatmul ? TN_SCHEMA_MATMUL : TN_SCHEMA_LINEAR; }
 
 // Products of less are not worth a library's fixed cost.
 double least_work(const char* variable) {
@@ -76,25 +78,44 @@ void run(const tn_call& call, const BlasKernel& kernel, const BlasPlan& plan) {
     activate(call, output(call), product.activation);
 }
 
+std::unique_ptr<BlasPlan> make_plan(const tn_call& call, const BlasKernel& kernel) {
+  const BlasProduct product = read(call, kernel.op);
+  try {
+    return kernel.vendor->prepare(call, product);
+  } catch (const sdk::Error& error) {
+    if (error.code() != TN_UNIMPLEMENTED || !product.product.fits()) throw;
+  }
+  auto plan = std::make_unique<BlasPlan>();
+  plan->left = true;
+  return plan;
+}
+
 tn_kernel make_kernel(const BlasKernel& self) {
   tn_kernel kernel = sdk::make_kernel(
-      self.op == kMatmul ? TN_SCHEMA_MATMUL : TN_SCHEMA_LINEAR, TN_MASK_FLOAT,
+      schema_of(self.op), TN_MASK_FLOAT,
       [](void* self, void* plan, const tn_call* call) -> tn_status* {
-        return sdk::guard(
-            [&] { run(*call, kernel_of(self), *static_cast<const BlasPlan*>(plan)); });
+        return sdk::guard([&]() -> tn_status* {
+          const BlasPlan& made = *static_cast<const BlasPlan*>(plan);
+          const BlasKernel& kernel = kernel_of(self);
+          if (made.left) {
+            const tn_kernel& own = own_kernel(schema_of(kernel.op));
+            return own.run(own.self, nullptr, call);
+          }
+          run(*call, kernel, made);
+          return nullptr;
+        });
       },
       10, TN_KERNEL_STRIDED);
   kernel.supports = [](void* self, const tn_call* call, uint32_t* yes) -> tn_status* {
     return sdk::guard([&] { *yes = takes(*call, kernel_of(self)) ? 1 : 0; });
   };
   kernel.prepare = [](void* self, const tn_call* call, void** plan) -> tn_status* {
-    return sdk::guard([&] {
-      const BlasKernel& kernel = kernel_of(self);
-      *plan = kernel.vendor->prepare(*call, read(*call, kernel.op)).release();
-    });
+    return sdk::guard([&] { *plan = make_plan(*call, kernel_of(self)).release(); });
   };
-  kernel.scratch_size = [](void*, const tn_call*, void* plan) {
-    return static_cast<const BlasPlan*>(plan)->workspace;
+  kernel.scratch_size = [](void* self, const tn_call* call, void* plan) {
+    const BlasPlan& made = *static_cast<const BlasPlan*>(plan);
+    return made.left ? scratch_of(own_kernel(schema_of(kernel_of(self).op)), *call)
+                     : made.workspace;
   };
   kernel.release = [](void*, void* plan) { delete static_cast<BlasPlan*>(plan); };
   kernel.self = const_cast<BlasKernel*>(&self);

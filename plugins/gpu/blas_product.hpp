@@ -28,6 +28,7 @@ struct BlasProduct {
 // What is made once per shapes and kept by the core. Several threads may use it.
 struct BlasPlan {
   virtual ~BlasPlan() = default;
+  bool left = false;       // to the plugin's own kernel
   uint64_t workspace = 0;  // bytes of call.scratch
   bool activates = false;  // the library applies the activation, too
 };
@@ -38,6 +39,7 @@ struct BlasVendor {
       least_variable;  // environment: multiplications below which a product is left to the plugin's own kernels
   // Whether the library is there and takes this, beyond what all of them ask for. Asked last: it may open the library.
   bool (*takes)(const BlasProduct& product);
+  // TN_UNIMPLEMENTED, thrown, leaves the product to the plugin's own kernel.
   std::unique_ptr<BlasPlan> (*prepare)(const tn_call& call, const BlasProduct& product);
   // Enqueues products and bias. [stream-ordered]
   void (*run)(const BlasPlan& plan, const tn_call& call, const BlasProduct& product);

@@ -4,12 +4,11 @@
 //   weight:  gw[f, (c, tap)]    = sum over (image, o) of g[f, (image, o)] x[c, (image, o), tap]
 #pragma once
 
+#include "conv_geometry.hpp"
 #include "layout.hpp"
 #include "matmul.hpp"
 
 namespace tenon::gpu {
-
-enum Pass : uint32_t { kForward, kInput, kWeight };
 
 // The plane that is walked over (outputs; in the input pass, inputs), the one that is read there, and how they meet.
 struct Planes {

@@ -1,60 +1,35 @@
 #include "rocblas.hpp"
 
-#include <dlfcn.h>
 #include <hip/hip_version.h>
 
-#include <cstdlib>
 #include <deque>
 #include <string>
-#include <string_view>
 
 #include "backend.hpp"
+#include "library.hpp"
 
 namespace tenon::gpu {
 namespace {
 
-// Those that belong to this HIP: librocblas.so.3 came with ROCm 5.7.
-#if HIP_VERSION_MAJOR <= 5
-constexpr const char* kNames[] = {"librocblas.so.3", "librocblas.so.0"};
-#elif HIP_VERSION_MAJOR == 6
-constexpr const char* kNames[] = {"librocblas.so.4"};
-#elif HIP_VERSION_MAJOR == 7
-constexpr const char* kNames[] = {"librocblas.so.5"};
-#else
-constexpr const char* kNames[] = {"librocblas.so"};
-#endif
-
-template <class F>
-bool find(void* library, const char* name, F*& function) {
-  function = reinterpret_cast<F*>(dlsym(library, name));
-  return function != nullptr;
-}
-
-// Whether the HIP runtime that the library calls, if any, is the one that the plugin has opened, and not another version beside it.
-bool shares_runtime(void* library) {
-  const std::string name = "libamdhip64.so." + std::to_string(HIP_VERSION_MAJOR);
-  void* const ours = dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-  void* const function = ours != nullptr ? dlsym(ours, "hipSetDevice") : nullptr;
-  if (ours != nullptr) dlclose(ours);                // it stays open by whom it was opened
-  void* const its = dlsym(library, "hipSetDevice");  // its dependencies are searched, too
-  return its == nullptr || its == function;
-}
-
-// What keeps the library from being used, or nothing.
+// What keeps the library from being used, or nothing. The names are those that belong to this HIP; librocblas.so.3 came with 5.7.
 std::string open_library(Rocblas& functions) {
-  const char* const wanted = std::getenv("TENON_ROCM_ROCBLAS");
-  if (wanted != nullptr && std::string_view(wanted) == "0") return "TENON_ROCM_ROCBLAS is 0";
-  void* library = nullptr;
-  // Never closed: what it made on devices may live as long as the process.
-  for (const char* const name : kNames)
-    if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return std::string(kNames[0]) + " is not found";
-  if (!shares_runtime(library)) return "librocblas belongs to another version of HIP";
+  std::string reason;
+  void* const library = open_rocm_library(
+#if HIP_VERSION_MAJOR <= 5
+      {"librocblas.so.3", "librocblas.so.0"},
+#elif HIP_VERSION_MAJOR == 6
+      {"librocblas.so.4"},
+#elif HIP_VERSION_MAJOR == 7
+      {"librocblas.so.5"},
+#else
+      {"librocblas.so"},
+#endif
+      "TENON_ROCM_ROCBLAS", reason);
 #define FUNCTION(name) \
-  if (!find(library, #name, functions.name)) return "librocblas has no " #name;
+  if (reason.empty()) find(library, #name, functions.name, reason);
 #include "rocblas_functions.def"
 #undef FUNCTION
-  return {};
+  return reason;
 }
 
 struct Shared {
@@ -86,8 +61,7 @@ const Rocblas* rocblas() {
     static Rocblas functions;
     const std::string reason = open_library(functions);
     if (reason.empty()) return &functions;
-    const std::string message = "[rocm] matrix products by the plugin's own kernels, as " + reason;
-    sdk::host()->log(1, sdk::str_of(message));
+    log_without("matrix products", reason);
     return nullptr;
   }();
   return one;

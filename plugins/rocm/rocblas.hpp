@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mutex>
+#include <vector>
 
 #include "rocblas_abi.hpp"
 #include "tenon/plugin.hpp"
@@ -17,6 +18,9 @@ struct Rocblas {
 
 // NULL where the library is missing, which is logged once, or TENON_ROCM_ROCBLAS=0 forbids it. [thread-safe]
 const Rocblas* rocblas();
+
+// matmul and linear: ops/matmul.cpp.
+std::vector<tn_kernel> rocblas_kernels();
 
 // Throws sdk::Error with the library's words.
 void check(rocblas_status status, const char* what);

@@ -5,35 +5,8 @@
 namespace tenon::gpu {
 namespace {
 
-using Three = std::array<int64_t, 3>;
-int64_t product(const Three& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
-
-// A call brought to three spatial dimensions. Attributes: stride, padding, dilation, groups from argument 3 on.
-struct Geometry {
-  int64_t batch = 0, groups = 1, channels = 0, filters = 0;  // the last two of a group
-  Three in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0},
-      dilation{1, 1, 1};
-
-  Geometry(const tn_call& call, uint32_t pass) {
-    const tn_view& x = pass == kInput ? output(call) : input(call, pass == kWeight ? 1 : 0);
-    const tn_view& weight = pass == kWeight ? output(call) : input(call, 1);
-    const tn_view& y = pass == kForward ? output(call) : input(call, 0);
-    groups = call.args[6].as.i;
-    batch = x.shape[0];
-    channels = weight.shape[1];
-    filters = weight.shape[0] / groups;
-    const uint32_t lead = 5 - x.ndim;
-    for (uint32_t d = lead; d < 3; ++d) {
-      const uint32_t s = d - lead;
-      in[d] = x.shape[s + 2];
-      out[d] = y.shape[s + 2];
-      kernel[d] = weight.shape[s + 2];
-      stride[d] = call.args[3].as.ints[s];
-      padding[d] = call.args[4].as.ints[s];
-      dilation[d] = call.args[5].as.ints[s];
-    }
-  }
-};
+using Three = Geometry::Three;
+int64_t product(const Three& sizes) { return Geometry::product(sizes); }
 
 // Products from which on tiles pay, and of a sum that is not shared by a block.
 constexpr int64_t kSmallWork = 1 << 15, kShortSum = 512;
@@ -49,7 +22,8 @@ struct Plan {
   int64_t tiles = 0;
   Parts parts{1, 0};
 
-  Plan(const tn_call& call, uint32_t code) : g(call, code), pass(static_cast<Pass>(code)) {
+  Plan(const tn_call& call, uint32_t code)
+      : g(call, static_cast<Pass>(code)), pass(static_cast<Pass>(code)) {
     const tn_dtype dtype = output(call).dtype;
     whole = (TN_MASK(dtype) & Floats::kMask) == 0;
     wide = size_of(dtype) == 8;

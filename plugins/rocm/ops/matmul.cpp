@@ -97,9 +97,6 @@ constexpr BlasVendor kVendor = {"rocBLAS", "TENON_ROCM_ROCBLAS_LEAST", takes, pr
 
 }  // namespace
 
-const std::vector<tn_kernel>& vendor_kernels() {
-  static const std::vector<tn_kernel> kernels = blas_kernels(kVendor);
-  return kernels;
-}
+std::vector<tn_kernel> rocblas_kernels() { return blas_kernels(kVendor); }
 
 }  // namespace tenon::gpu

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a command where a vendor's matrix library is a stand-in, and asks whether it was used.
+"""Runs a command where a vendor's library is a stand-in, and asks whether it was used.
 
 usage: blas_test.py used|forbidden|absent LIBRARY OTHER COMMAND...
 forbidden: the environment says that it is not wanted; absent: OTHER bears its name, which cannot be used
@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 WANTED, LIBRARY, OTHER, *COMMAND = sys.argv[1:]
-LEFT = "matrix products by the plugin's own kernels, as"
+LEFT = "by the plugin's own kernels, as"
 
 
 def main():

@@ -1,0 +1,83 @@
+#include "miopen.hpp"
+
+#include <deque>
+#include <string>
+
+#include "library.hpp"
+
+namespace tenon::gpu {
+namespace {
+
+std::string open_library(Miopen& functions) {
+  std::string reason;
+  void* const library = open_rocm_library({"libMIOpen.so.1"}, "TENON_ROCM_MIOPEN", reason);
+#define FUNCTION(name) \
+  if (reason.empty()) find(library, #name, functions.name, reason);
+#include "miopen_functions.def"
+#undef FUNCTION
+  return reason;
+}
+
+}  // namespace
+
+const Miopen* miopen() {
+  static const Miopen* const one = []() -> const Miopen* {
+    static Miopen functions;
+    const std::string reason = open_library(functions);
+    if (reason.empty()) return &functions;
+    log_without("convolutions", reason);
+    return nullptr;
+  }();
+  return one;
+}
+
+void check(miopenStatus_t status, const char* what) {
+  if (status == miopenStatusSuccess) return;
+  const bool lacks = status == miopenStatusNotImplemented || status == miopenStatusUnsupportedOp ||
+                     status == miopenStatusBadParm;
+  const uint32_t code = lacks                               ? TN_UNIMPLEMENTED
+                        : status == miopenStatusAllocFailed ? TN_OUT_OF_MEMORY
+                                                            : TN_INTERNAL;
+  sdk::fail(code, "[rocm] ", what, ": ", miopen()->miopenGetErrorString(status),
+            "; TENON_ROCM_MIOPEN=0 leaves convolutions to the plugin's own kernels");
+}
+
+struct MiopenHandle::Shared {
+  std::mutex mutex;
+  miopenHandle_t handle = nullptr;
+  rt::Event done = nullptr;  // behind what was enqueued last
+  bool used = false;
+  rt::Stream stream = nullptr;
+};
+
+MiopenHandle::Shared& MiopenHandle::shared_of(uint32_t device) {
+  static std::mutex mutex;
+  static std::deque<Shared>& all = *new std::deque<Shared>;
+  const std::lock_guard lock(mutex);
+  while (all.size() <= device) all.emplace_back();
+  return all[device];
+}
+
+MiopenHandle::MiopenHandle(uint32_t device) : shared_(shared_of(device)), lock_(shared_.mutex) {
+  if (shared_.handle != nullptr) return;
+  rt::use(device);
+  if (shared_.done == nullptr) shared_.done = rt::event_create();
+  check(miopen()->miopenCreate(&shared_.handle), "opening MIOpen");
+}
+
+MiopenHandle::operator miopenHandle_t() const { return shared_.handle; }
+
+void MiopenHandle::begin(rt::Stream stream) {
+  if (shared_.used && shared_.stream == stream) return;
+  if (shared_.used) rt::wait(stream, shared_.done);
+  check(miopen()->miopenSetStream(shared_.handle, static_cast<ihipStream_t*>(stream)),
+        "choosing a stream");
+  shared_.stream = stream;
+}
+
+void MiopenHandle::end() {
+  shared_.used = true;
+  rt::record(shared_.done, shared_.stream);
+}
+
+}  // namespace tenon::gpu
