@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""A training step of GPT-2 beside PyTorch's: one text of the network for both, the same weights and tokens, steps interleaved.
+
+PYTHONPATH must lead to a built package (build/python). PyTorch is measured where it can be imported and has the device.
+  python benchmarks/gpt2.py --size 124M --dtype bfloat16 --device cuda:0      the aim: PyTorch's eager step, and its peak of memory
+  python benchmarks/gpt2.py                                                   a small one on the CPU, in float32
+  python benchmarks/gpt2.py --device cuda:0 --only tenon --profile            where a step's time goes
+"""
+import argparse
+import dataclasses
+import statistics
+import sys
+import time
+
+import numpy as np
+from python_overhead import describe
+
+RATE, DECAY, SPREAD = 3e-4, 0.1, 0.02
+
+
+@dataclasses.dataclass
+class Size:
+    """Radford et al. 2019, table 2; the vocabulary is rounded up to a multiple of 64, as others measure it."""
+    layers: int
+    heads: int
+    width: int
+    context: int
+    vocabulary: int = 50304
+
+
+SIZES = {'tiny': Size(2, 2, 64, 64, 256), 'small': Size(4, 4, 256, 256, 4096),
+         '124M': Size(12, 12, 768, 1024), '355M': Size(24, 16, 1024, 1024)}
+
+
+def network(nn, size):
+    """GPT-2 in the words that both libraries share: pre-norm blocks, tanh's gelu, the embedding as the last layer."""
+    f = nn.functional
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.norm2 = nn.LayerNorm(size.width), nn.LayerNorm(size.width)
+            self.qkv, self.out = nn.Linear(size.width, 3 * size.width), nn.Linear(size.width, size.width)
+            self.up, self.down = nn.Linear(size.width, 4 * size.width), nn.Linear(4 * size.width, size.width)
+
+        def forward(self, x):
+            b, n, width = x.shape
+            q, k, v = self.qkv(self.norm1(x)).reshape(b, n, 3, size.heads, width // size.heads).permute(2, 0, 3, 1, 4)
+            y = f.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(y.permute(0, 2, 1, 3).reshape(b, n, width))
+            return x + self.down(f.gelu(self.up(self.norm2(x)), approximate='tanh'))
+
+    class GPT2(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens, self.places = nn.Embedding(size.vocabulary, size.width), nn.Embedding(size.context, size.width)
+            self.blocks = nn.ModuleList([Block() for _ in range(size.layers)])
+            self.norm = nn.LayerNorm(size.width)
+
+        def forward(self, index, places):
+            x = self.tokens(index) + self.places(places)
+            for block in self.blocks:
+                x = block(x)
+            return f.linear(self.norm(x), self.tokens.weight)
+    return GPT2()
+
+
+def first_weights(name, shape, rng):
+    """Normal with deviation 0.02; biases 0 and norms 1, as they are."""
+    if name.endswith('bias'):
+        return np.zeros(shape, np.float32)
+    return np.ones(shape, np.float32) if 'norm' in name else (SPREAD * rng.standard_normal(shape)).astype(np.float32)
+
+
+class Tenon:
+    name = 'Tenon'
+
+    def __init__(self, device):
+        import tenon
+        self.library, self.device = tenon, tenon.device(device)
+
+    def array(self, values):
+        return self.library.asarray(values).to(self.device)
+
+    def synchronize(self):
+        self.device.synchronize()
+
+    def begin_peak(self):
+        self.device.reset_memory_peak()
+
+    def peak(self):
+        return self.device.memory()['used_peak']
+
+
+class Torch:
+    name = 'PyTorch'
+
+    def __init__(self, device):
+        import torch
+        self.library, self.device = torch, torch.device(device)
+        torch.zeros(1, device=self.device)
+
+    def array(self, values):
+        return self.library.from_numpy(values).to(self.device)
+
+    def synchronize(self):
+        if self.device.type == 'cuda':
+            self.library.cuda.synchronize(self.device)
+
+    def begin_peak(self):
+        if self.device.type == 'cuda':
+            self.library.cuda.reset_peak_memory_stats(self.device)
+
+    def peak(self):
+        return self.library.cuda.max_memory_allocated(self.device) if self.device.type == 'cuda' else None
+
+
+class Training:
+    """A network, its optimizer and a batch on the device."""
+
+    def __init__(self, side, size, batch, dtype):
+        self.side = side
+        library = side.library
+        rng = np.random.default_rng(1)
+        net = network(library.nn, size)
+        with library.no_grad():
+            for name, parameter in net.named_parameters():
+                parameter[...] = library.asarray(first_weights(name, tuple(parameter.shape), rng))
+        side.begin_peak()
+        self.net = net.to(side.device).to(getattr(library, dtype))
+        self.optimizer = library.optim.AdamW(self.net.parameters(), lr=RATE, weight_decay=DECAY)
+        text = rng.integers(0, size.vocabulary, (batch, size.context + 1))
+        self.index, self.target = side.array(text[:, :-1].copy()), side.array(text[:, 1:].reshape(-1))
+        self.places = side.array(np.arange(size.context))
+        self.losses, self.times = [], []
+
+    def step(self):
+        logits = self.net(self.index, self.places)
+        loss = self.side.library.nn.functional.cross_entropy(
+            logits.reshape(-1, logits.shape[-1]).to(self.side.library.float32), self.target)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+    def timed(self):
+        self.side.synchronize()
+        start = time.perf_counter()
+        loss = self.step()
+        self.side.synchronize()
+        self.times.append(time.perf_counter() - start)
+        self.losses.append(loss.item())
+
+    def row(self, tokens):
+        times = self.times[1:] or self.times  # the first one compiles and allocates
+        middle, peak = statistics.median(times), self.side.peak()
+        return (f'| {self.side.name} | {1e3 * middle:,.1f} ms ({1e3 * min(times):,.1f}–{1e3 * max(times):,.1f}) | '
+                f'{tokens / middle:,.0f} | {f"{peak / 2 ** 20:,.0f} MiB" if peak else "–"} | '
+                f'{self.losses[0]:.4f} → {self.losses[-1]:.4f} |')
+
+
+def sides(only, device):
+    found = []
+    for make in (Tenon, Torch):
+        if only in (None, make.__name__.lower()):
+            try:
+                found.append(make(device))
+            except (ImportError, RuntimeError, AssertionError) as error:
+                if make is Tenon or only:
+                    raise
+                print(f'{make.name} is not measured: {error}', file=sys.stderr)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--size', choices=SIZES, default='tiny')
+    parser.add_argument('--batch', type=int, default=4)
+    parser.add_argument('--dtype', choices=['float32', 'bfloat16', 'float16'], default='float32', help='of weights and activations')
+    parser.add_argument('--device', default='cpu')
+    parser.add_argument('--steps', type=int, default=9)
+    parser.add_argument('--only', choices=['tenon', 'torch'])
+    parser.add_argument('--profile', action='store_true', help="Tenon's step by op")
+    options = parser.parse_args()
+    if min(options.steps, options.batch) < 1:
+        parser.error('--steps and --batch must be 1 or more')
+    size = SIZES[options.size]
+    trained = [Training(side, size, options.batch, options.dtype) for side in sides(options.only, options.device)]
+    for number in range(options.steps):
+        for each in trained:
+            each.timed()
+        print(f'\rstep {number + 1} of {options.steps}', end='' if number + 1 < options.steps else '\n', file=sys.stderr, flush=True)
+    print(f'GPT-2 {options.size}, batch {options.batch} × {size.context}, {options.dtype}, {options.device}; {describe()}\n')
+    print('| | step, median (range) | tokens a second | peak memory | loss |\n|---|---|---|---|---|')
+    for each in trained:
+        print(each.row(options.batch * size.context))
+    if len(trained) == 2:
+        mine, theirs = (statistics.median(each.times[1:] or each.times) for each in trained)
+        print(f'\nTenon is {theirs / mine:.2f}× as fast.')
+    if options.profile and isinstance(trained[0].side, Tenon):
+        with trained[0].side.library.profiler() as profile:
+            trained[0].step()
+            trained[0].side.synchronize()
+        print(f'\n{profile}')
+
+
+if __name__ == '__main__':
+    main()
