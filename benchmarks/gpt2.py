@@ -14,6 +14,7 @@ import time
 
 import numpy as np
 from python_overhead import describe
+from sides import Tenon, sides
 
 RATE, DECAY, SPREAD = 3e-4, 0.1, 0.02
 
@@ -72,49 +73,6 @@ def first_weights(name, shape, rng):
     return np.ones(shape, np.float32) if 'norm' in name else (SPREAD * rng.standard_normal(shape)).astype(np.float32)
 
 
-class Tenon:
-    name = 'Tenon'
-
-    def __init__(self, device):
-        import tenon
-        self.library, self.device = tenon, tenon.device(device)
-
-    def array(self, values):
-        return self.library.asarray(values).to(self.device)
-
-    def synchronize(self):
-        self.device.synchronize()
-
-    def begin_peak(self):
-        self.device.reset_memory_peak()
-
-    def peak(self):
-        return self.device.memory()['used_peak']
-
-
-class Torch:
-    name = 'PyTorch'
-
-    def __init__(self, device):
-        import torch
-        self.library, self.device = torch, torch.device(device)
-        torch.zeros(1, device=self.device)
-
-    def array(self, values):
-        return self.library.from_numpy(values).to(self.device)
-
-    def synchronize(self):
-        if self.device.type == 'cuda':
-            self.library.cuda.synchronize(self.device)
-
-    def begin_peak(self):
-        if self.device.type == 'cuda':
-            self.library.cuda.reset_peak_memory_stats(self.device)
-
-    def peak(self):
-        return self.library.cuda.max_memory_allocated(self.device) if self.device.type == 'cuda' else None
-
-
 class Training:
     """A network, its optimizer and a batch on the device."""
 
@@ -157,19 +115,6 @@ class Training:
         return (f'| {self.side.name} | {1e3 * middle:,.1f} ms ({1e3 * min(times):,.1f}–{1e3 * max(times):,.1f}) | '
                 f'{tokens / middle:,.0f} | {f"{peak / 2 ** 20:,.0f} MiB" if peak else "–"} | '
                 f'{self.losses[0]:.4f} → {self.losses[-1]:.4f} |')
-
-
-def sides(only, device):
-    found = []
-    for make in (Tenon, Torch):
-        if only in (None, make.__name__.lower()):
-            try:
-                found.append(make(device))
-            except (ImportError, RuntimeError, AssertionError) as error:
-                if make is Tenon or only:
-                    raise
-                print(f'{make.name} is not measured: {error}', file=sys.stderr)
-    return found
 
 
 def main():

@@ -1,4 +1,4 @@
-"""benchmarks/gpt2.py runs without its peer, and what it trains learns."""
+"""Programs of benchmarks/ run without their peer, and what is trained learns."""
 import pathlib
 import re
 import subprocess
@@ -6,16 +6,16 @@ import sys
 
 import pytest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[3] / 'benchmarks' / 'gpt2.py'
+BENCHMARKS = pathlib.Path(__file__).resolve().parents[3] / 'benchmarks'
 
 
-def run(*args):
-    return subprocess.run([sys.executable, SCRIPT, *args], capture_output=True, text=True, timeout=120)
+def run(name, *args):
+    return subprocess.run([sys.executable, BENCHMARKS / name, *args], capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.parametrize('dtype', ['float32', 'bfloat16'])
 def test_gpt2_learns(dtype):
-    done = run('--only', 'tenon', '--steps', '4', '--batch', '2', '--dtype', dtype, '--profile')
+    done = run('gpt2.py', '--only', 'tenon', '--steps', '4', '--batch', '2', '--dtype', dtype, '--profile')
     assert done.returncode == 0, done.stderr
     first, last = map(float, re.search(r'([\d.]+) → ([\d.]+) \|', done.stdout).groups())
     assert 5.4 < first < 5.7 and last < first - 0.2
@@ -23,8 +23,18 @@ def test_gpt2_learns(dtype):
         assert re.search(rf'^{op} ', done.stdout, re.MULTILINE), done.stdout
 
 
-@pytest.mark.parametrize('args, words', [(['--steps', '0'], '--steps and --batch'), (['--size', '9T'], 'invalid choice'),
-                                         (['--device', 'nothing:0', '--only', 'tenon'], "nothing:0")])
+def test_every_row_of_a_device():
+    done = run('device.py', '--device', 'cpu', '--scale', '0.0005', '--rounds', '1', '--only', 'tenon')
+    assert done.returncode == 0, done.stderr
+    rows = [row for row in done.stdout.splitlines() if re.search(r'\d [mµ]s \(', row)]
+    assert len(rows) == 15, done.stdout
+
+
+@pytest.mark.parametrize('args, words', [(('gpt2.py', '--steps', '0'), '--steps and --batch'),
+                                         (('gpt2.py', '--size', '9T'), 'invalid choice'),
+                                         (('gpt2.py', '--device', 'nothing:0', '--only', 'tenon'), 'nothing:0'),
+                                         (('device.py', '--scale', '9'), '--scale above 0'),
+                                         (('device.py', '--scale', '0.5', '--write'), 'leave --scale out')])
 def test_bad_arguments(args, words):
     done = run(*args)
     assert done.returncode != 0 and words in done.stderr
