@@ -103,6 +103,8 @@ GPU_DEVICE uint64_t atomic_add(uint64_t* at, uint64_t value) {
   return atomicAdd(reinterpret_cast<unsigned long long*>(at), value);
 }
 
+// Where several threads may store to one place.
+GPU_DEVICE void atomic_set(uint32_t* at, uint32_t value) { atomicExch(at, value); }
 GPU_DEVICE uint32_t atomic_max(uint32_t* at, uint32_t value) { return atomicMax(at, value); }
 
 GPU_DEVICE uint32_t bits_set(uint64_t bits) { return static_cast<uint32_t>(__popcll(bits)); }

@@ -49,7 +49,7 @@ GPU_KERNEL clear_winners(Ptr<const uint32_t> keys, uint32_t rows, uint32_t place
                          Ptr<uint32_t> winners) {
   for (uint32_t j = first_thread(); j < rows; j += thread_count()) {
     const uint32_t key = keys[j];
-    if (key < places) winners[key] = 0;
+    if (key < places) atomic_set(winners + key, 0);  // rows may share a place
   }
 }
 GPU_KERNEL find_winners(Ptr<const uint32_t> keys, uint32_t rows, uint32_t places,

@@ -33,9 +33,9 @@ struct Thread {
 };
 
 struct Warp {
-  uint32_t epoch = 0;
-  uint32_t turn =
-      0;  // which of the two boards the next exchange uses: lanes may be one exchange apart
+  uint32_t barrier = 0;  // when its lanes last went on together
+  // Which of the two boards the next exchange uses: lanes may be one exchange apart.
+  uint32_t turn = 0;
   unsigned char boards[2][kMostLanes * kSlotBytes];
 };
 
@@ -50,10 +50,9 @@ class Block {
   void run(const Launch& launch, const std::function<void()>& body);
 
   Geometry geometry{};
+  Order order;  // the running thread's
+  Shadow shadow;
   uint32_t lanes = 32;
-  uint32_t current = 0;
-  uint32_t epoch = 1;
-  uint32_t number = 0;  // of the block, through all launches
   uint32_t shared_bytes = 0;
   std::vector<Thread> threads;
   std::vector<Warp> warps;
@@ -63,22 +62,27 @@ class Block {
   SharedArray& array(const void* tag, uint64_t count, uint32_t element_bytes);
 
  private:
-  void run_block(const std::function<void()>& body);
-  void start_threads(const std::function<void()>& body);
+  void begin(const Launch& launch);
+  void run_block();
+  void let_run(uint32_t thread);
+  void start_threads();
   bool release_warps();
   void release_block();
   void resume(uint32_t thread);
-  Fiber& idle_fiber(const std::function<void()>& body);
-  void run_threads(Fiber& fiber, const std::function<void()>& body);
+  Fiber& idle_fiber();
+  void run_threads(Fiber& fiber);
 
-  std::vector<std::unique_ptr<Fiber>> fibers_;
+  const std::function<void()>* body_ = nullptr;
+  context::pooled_fixedsize_stack stacks_{kStackBytes};
+  std::vector<std::unique_ptr<Fiber>> fibers_;  // kept from launch to launch
   std::vector<Fiber*> idle_;
   uint32_t next_ = 0;  // the first thread that has not started
   std::optional<Fault> fault_;
-  context::pooled_fixedsize_stack stacks_{kStackBytes};
 };
 
-thread_local Block block;
+thread_local std::unique_ptr<Block> own_block;
+// Read at every access, so without a call; the room that a process keeps for such variables is small.
+[[gnu::tls_model("initial-exec")]] constinit thread_local Block* running = nullptr;
 
 // A kernel's line, for messages.
 std::string place(const char* file, uint32_t line) {
@@ -91,14 +95,19 @@ std::string number(const char* what, uint32_t x, uint32_t y, uint32_t z) {
          std::to_string(z) + ")";
 }
 
+void Block::let_run(uint32_t thread) {
+  order.thread = thread;
+  order.warp_barrier = warps[thread >> order.lane_bits].barrier;
+}
+
 // Starts threads one after another until one of them waits; then it carries that thread alone.
-void Block::run_threads(Fiber& fiber, const std::function<void()>& body) {
+void Block::run_threads(Fiber& fiber) {
   while (next_ < threads.size() && !fault_) {
     const uint32_t mine = next_++;
-    current = mine;
+    let_run(mine);
     threads[mine].fiber = &fiber;
     try {
-      body();
+      (*body_)();
     } catch (const Fault& fault) {
       fault_ = fault;
     }
@@ -107,20 +116,19 @@ void Block::run_threads(Fiber& fiber, const std::function<void()>& body) {
   }
 }
 
-Fiber& Block::idle_fiber(const std::function<void()>& body) {
+Fiber& Block::idle_fiber() {
   if (idle_.empty()) {
     fibers_.push_back(std::make_unique<Fiber>());
     Fiber& made = *fibers_.back();
-    made.self =
-        context::fiber(std::allocator_arg, stacks_, [this, &made, &body](context::fiber&& caller) {
-          made.caller = std::move(caller);
-          while (true) {
-            run_threads(made, body);
-            idle_.push_back(&made);
-            made.caller = std::move(made.caller).resume();
-          }
-          return std::move(made.caller);
-        });
+    made.self = context::fiber(std::allocator_arg, stacks_, [this, &made](context::fiber&& caller) {
+      made.caller = std::move(caller);
+      while (true) {
+        run_threads(made);
+        idle_.push_back(&made);
+        made.caller = std::move(made.caller).resume();
+      }
+      return std::move(made.caller);
+    });
     return made;
   }
   Fiber& fiber = *idle_.back();
@@ -129,25 +137,25 @@ Fiber& Block::idle_fiber(const std::function<void()>& body) {
 }
 
 void Block::resume(uint32_t thread) {
-  current = thread;
+  let_run(thread);
   threads[thread].state = State::kReady;
   Fiber& fiber = *threads[thread].fiber;
   fiber.self = std::move(fiber.self).resume();
 }
 
 void Block::wait(State how, const Site& site) {
-  Thread& me = threads[current];
-  const uint32_t mine = current;
+  const uint32_t mine = order.thread;
+  Thread& me = threads[mine];
   me.state = how;
   me.file = site.file;
   me.line = site.line;
   me.fiber->caller = std::move(me.fiber->caller).resume();
-  current = mine;
+  let_run(mine);
 }
 
-void Block::start_threads(const std::function<void()>& body) {
+void Block::start_threads() {
   while (next_ < threads.size() && !fault_) {
-    Fiber& fiber = idle_fiber(body);
+    Fiber& fiber = idle_fiber();
     fiber.self = std::move(fiber.self).resume();
   }
 }
@@ -164,7 +172,7 @@ bool Block::release_warps() {
             threads[t].file == threads[first].file;
     if (!all) continue;
     released = true;
-    ++warps[w].epoch;
+    warps[w].barrier = ++order.now;
     warps[w].turn ^= 1;
     for (uint32_t t = first; t < end && !fault_; ++t) resume(t);
   }
@@ -181,7 +189,7 @@ void Block::release_block() {
     if (thread.state == State::kAtBlock && waiting->state == State::kAtBlock &&
         thread.line == waiting->line && thread.file == waiting->file)
       continue;
-    current = t;
+    order.thread = t;
     const std::string there = thread.state == State::kDone
                                   ? std::string("has ended")
                                   : "waits at " + place(thread.file, thread.line);
@@ -190,16 +198,16 @@ void Block::release_block() {
                                                place(waiting->file, waiting->line)};
     return;
   }
-  ++epoch;
+  order.barrier = ++order.now;
   for (uint32_t t = 0; t < threads.size() && !fault_; ++t) resume(t);
 }
 
-void Block::run_block(const std::function<void()>& body) {
+void Block::run_block() {
   next_ = 0;
-  ++epoch;
-  ++number;
+  order.block = order.barrier = ++order.now;
+  shadow.begin_block();
   for (Thread& thread : threads) thread = Thread{};
-  start_threads(body);
+  start_threads();
   while (!fault_) {
     if (release_warps()) continue;
     if (std::all_of(threads.begin(), threads.end(),
@@ -209,24 +217,38 @@ void Block::run_block(const std::function<void()>& body) {
   }
 }
 
-void Block::run(const Launch& launch, const std::function<void()>& body) {
+void Block::begin(const Launch& launch) {
   const Dim n = launch.threads;
   lanes = launch.lanes;
   shared_bytes = launch.shared_bytes;
   threads.assign(uint64_t{n.x} * n.y * n.z, Thread{});
   warps.resize((threads.size() + lanes - 1) / lanes);
   geometry = {n, {0, 0, 0}, launch.blocks};
+  if (order.now >> 31 != 0) {  // long before the clock is full
+    shadow.clear();
+    arrays.clear();
+    for (Warp& warp : warps) warp.barrier = 0;
+    order.now = 0;
+  }
+  order.launch = ++order.now;
+  order.lane_bits = static_cast<uint32_t>(__builtin_ctz(lanes));
+  shadow.begin_launch();
+}
+
+void Block::run(const Launch& launch, const std::function<void()>& body) {
+  begin(launch);
+  body_ = &body;
   for (uint32_t z = 0; z < launch.blocks.z && !fault_; ++z)
     for (uint32_t y = 0; y < launch.blocks.y && !fault_; ++y)
       for (uint32_t x = 0; x < launch.blocks.x && !fault_; ++x) {
         geometry.index = {x, y, z};
-        run_block(body);
+        run_block();
       }
-  // Fibers hold on to the body of this launch; those that still wait are unwound.
-  for (Thread& thread : threads) thread.fiber = nullptr;
-  idle_.clear();
-  fibers_.clear();
-  if (fault_) {
+  body_ = nullptr;
+  if (fault_) {  // threads that still wait are unwound
+    for (Thread& thread : threads) thread.fiber = nullptr;
+    idle_.clear();
+    fibers_.clear();
     const Fault fault = *std::exchange(fault_, std::nullopt);
     throw fault;
   }
@@ -241,27 +263,42 @@ SharedArray& Block::array(const void* tag, uint64_t count, uint32_t element_byte
   return array;
 }
 
-bool ordered(const Moment& before, const Moment& after) {
-  if (before.thread == after.thread || before.block_epoch != after.block_epoch) return true;
-  return before.warp == after.warp && before.warp_epoch != after.warp_epoch;
+Mark mark_of(const Site& site) {
+  constexpr uint32_t kMostLines = 4095;
+  Mark mark;
+  mark.when = running->order.now;
+  mark.thread = running->order.thread;
+  mark.line = std::min(site.line, kMostLines);
+  mark.file = running->shadow.file(site.file);
+  return mark;
 }
 
-[[noreturn]] void race(const Site& site, const char* how, const Moment& other) {
+// `shared`: of the block's memory.
+[[noreturn]] void race(const Site& site, const Elements& elements, Access access, bool shared,
+                       const Conflict& conflict) {
+  const char* const done[] = {"read", "written", "changed"};
+  const Mark& with = *conflict.with;
+  const bool other_block = with.when < running->order.block;
+  std::string who = "thread " + std::to_string(with.thread);
+  if (other_block)
+    who += " of another block";
+  else if (with.thread == running->order.thread)
+    who = "other threads";
   fault(FaultKind::kRace, site,
-        std::string("an element of shared memory is ") + how + " thread " +
-            std::to_string(other.thread) + " without a barrier between them");
+        (shared ? "an element of shared memory is "
+                : "element " + std::to_string(elements.index) + " of an array of " +
+                      std::to_string(elements.size) + " is ") +
+            done[static_cast<int>(access)] + " while it is " +
+            (conflict.with_write ? "written by " : "read by ") + who + ", at " +
+            place(running->shadow.file(with.file), with.line) +
+            (other_block ? ": blocks are not ordered" : ", without a barrier between them"));
 }
 
 }  // namespace
 
-const Geometry& geometry() { return block.geometry; }
-uint32_t thread_number() { return block.current; }
-uint32_t warp_lanes() { return block.lanes; }
-
-Moment now() {
-  const uint32_t warp = block.current / block.lanes;
-  return {block.current, warp, block.epoch, block.warps[warp].epoch};
-}
+const Geometry& geometry() { return running->geometry; }
+uint32_t thread_number() { return running->order.thread; }
+uint32_t warp_lanes() { return running->lanes; }
 
 void fault(FaultKind kind, const Site& site, std::string_view what) {
   const Dim t = thread_index(), b = block_index();
@@ -269,68 +306,57 @@ void fault(FaultKind kind, const Site& site, std::string_view what) {
                         number("thread", t.x, t.y, t.z) + ": " + std::string(what)};
 }
 
-void wait_for_block(const Site& site) { block.wait(State::kAtBlock, site); }
-void wait_for_warp(const Site& site) { block.wait(State::kAtWarp, site); }
+void wait_for_block(const Site& site) { running->wait(State::kAtBlock, site); }
+void wait_for_warp(const Site& site) { running->wait(State::kAtWarp, site); }
 
 const unsigned char* exchange(const void* value, uint32_t bytes, const Site& site) {
-  Warp& mine = block.warps[block.current / block.lanes];
+  const uint32_t me = running->order.thread;
+  Warp& mine = running->warps[me / running->lanes];
   unsigned char* const board = mine.boards[mine.turn];
-  std::memcpy(board + uint64_t{kSlotBytes} * (block.current % block.lanes), value, bytes);
-  block.wait(State::kAtWarp, site);
+  std::memcpy(board + uint64_t{kSlotBytes} * (me % running->lanes), value, bytes);
+  running->wait(State::kAtWarp, site);
   return board;
 }
 
-void check_read(Cell& cell, const Site& site) {
-  const Moment me = now();
-  if (cell.block != block.number)
-    fault(FaultKind::kUninitialized, site,
-          "an element of shared memory is read that no thread has written");
-  if (!ordered(cell.writer, me)) race(site, "read while it is written by", cell.writer);
-  const bool same_epoch = cell.read && cell.reader.block_epoch == me.block_epoch;
-  cell.read_by_many = same_epoch && (cell.read_by_many || cell.reader.thread != me.thread);
-  cell.read_by_warps = same_epoch && (cell.read_by_warps || cell.reader.warp != me.warp);
-  cell.read = true;
-  cell.reader = me;
-}
-
-void check_write(Cell& cell, const Site& site) {
-  const Moment me = now();
-  const bool fresh = cell.block != block.number;
-  if (!fresh && !ordered(cell.writer, me))
-    race(site, "written while it is written by", cell.writer);
-  if (!fresh && cell.read) {
-    Moment reader = cell.reader;
-    // One of several readers is kept; any other stands for all that are not ordered.
-    if (cell.read_by_many && reader.thread == me.thread) reader.thread = ~me.thread;
-    if (cell.read_by_warps && reader.warp == me.warp) reader.warp = ~me.warp;
-    if (!ordered(reader, me)) race(site, "written while it is read by", cell.reader);
+void check_shared(Cell* first, const Elements& elements, Access access, const Site& site) {
+  const Order& order = running->order;
+  const Mark mark = mark_of(site);
+  for (uint32_t k = 0; k < elements.count; ++k) {
+    if (access != Access::kWrite && first[k].writer.when < order.block)
+      fault(FaultKind::kUninitialized, site,
+            "an element of shared memory is used that no thread has written");
+    const Conflict conflict = note_access(first[k], access, mark, order, order.block);
+    if (conflict.with != nullptr) race(site, elements, access, true, conflict);
   }
-  cell = Cell{};
-  cell.block = block.number;
-  cell.writer = me;
 }
 
-void check_atomic(Cell& cell, const Site& site) {
-  const Moment me = now();
-  if (cell.block != block.number)
-    fault(FaultKind::kUninitialized, site,
-          "an element of shared memory is changed that no thread has written");
-  if (!cell.atomic && !ordered(cell.writer, me))
-    race(site, "changed while it is written by", cell.writer);
-  cell.atomic = true;
-  cell.writer = me;
+void check_global(const void* first, uint32_t element_bytes, const Elements& elements,
+                  Access access, const Site& site) {
+  const Order& order = running->order;
+  const Mark mark = mark_of(site);
+  Conflict conflict;
+  running->shadow.for_cells(reinterpret_cast<uintptr_t>(first), element_bytes * elements.count,
+                            element_bytes, order.launch, [&](Cell& cell) {
+                              conflict = note_access(cell, access, mark, order, order.launch);
+                              return conflict.with == nullptr;
+                            });
+  if (conflict.with != nullptr) race(site, elements, access, false, conflict);
 }
 
 SharedMemory shared_memory(const void* tag, uint64_t count, uint32_t element_bytes) {
-  SharedArray& array = block.array(tag, count, element_bytes);
+  SharedArray& array = running->array(tag, count, element_bytes);
   return {array.data.data(), array.cells.data(), count};
 }
 
 SharedMemory dynamic_shared_memory(uint32_t element_bytes) {
   static const char tag = 0;
-  return shared_memory(&tag, block.shared_bytes / element_bytes, element_bytes);
+  return shared_memory(&tag, running->shared_bytes / element_bytes, element_bytes);
 }
 
-void run(const Launch& launch, const std::function<void()>& body) { block.run(launch, body); }
+void run(const Launch& launch, const std::function<void()>& body) {
+  if (own_block == nullptr) own_block = std::make_unique<Block>();
+  running = own_block.get();
+  running->run(launch, body);
+}
 
 }  // namespace tenon::gpu::sim

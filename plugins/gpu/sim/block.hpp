@@ -9,32 +9,15 @@
 #include <string_view>
 
 #include "../dim.hpp"
+#include "races.hpp"
 
 namespace tenon::gpu::sim {
-
-// Where a kernel's source calls what is given this by default.
-struct Site {
-  const char* file;
-  uint32_t line;
-  static constexpr Site current(const char* file = __builtin_FILE(),
-                                uint32_t line = __builtin_LINE()) {
-    return {file, line};
-  }
-};
 
 enum class FaultKind { kOutOfBounds, kMisaligned, kUninitialized, kRace, kDivergence };
 
 struct Fault {
   FaultKind kind;
   std::string message;
-};
-
-// Where a thread of the running block stands in the order of things: what happened before a barrier is done after it.
-struct Moment {
-  uint32_t thread = 0;
-  uint32_t warp = 0;
-  uint32_t block_epoch = 0;  // counts barriers of the block, through all blocks
-  uint32_t warp_epoch = 0;   // counts those of the warp
 };
 
 struct Geometry {
@@ -47,7 +30,6 @@ const Geometry& geometry();
 // Of the running thread.
 uint32_t thread_number();
 uint32_t warp_lanes();  // how wide warps are
-Moment now();
 // Throws a Fault that says where in the source, in which block and thread.
 [[noreturn]] void fault(FaultKind kind, const Site& site, std::string_view what);
 
@@ -58,16 +40,6 @@ const unsigned char* exchange(const void* value, uint32_t bytes, const Site& sit
 
 // ---- Shared memory ------------------------------------------------------------------------------------------------------
 
-// What is known of one element: who wrote and read it last, and when.
-struct Cell {
-  Moment writer, reader;
-  uint32_t block = 0;  // the number of the block that wrote it; an older one: not initialised
-  bool read = false, read_by_many = false, read_by_warps = false, atomic = false;
-};
-void check_read(Cell& cell, const Site& site);
-void check_write(Cell& cell, const Site& site);
-void check_atomic(Cell& cell, const Site& site);
-
 struct SharedMemory {
   void* data;
   Cell* cells;
@@ -77,6 +49,17 @@ struct SharedMemory {
 SharedMemory shared_memory(const void* tag, uint64_t count, uint32_t element_bytes);
 // What the launch asked for beside the declared arrays.
 SharedMemory dynamic_shared_memory(uint32_t element_bytes);
+
+// ---- Checks -------------------------------------------------------------------------------------------------------------
+
+// Of `count` elements from element `index` of an array of `size`, for messages. Each throws a Fault, or notes the access.
+struct Elements {
+  int64_t index, size;
+  uint32_t count;
+};
+void check_shared(Cell* first, const Elements& elements, Access access, const Site& site);
+void check_global(const void* first, uint32_t element_bytes, const Elements& elements,
+                  Access access, const Site& site);
 
 // ---- Launch -------------------------------------------------------------------------------------------------------------
 

@@ -65,31 +65,19 @@ class Ptr {
   };
   Ref<T> operator[](const Index& i) const;
   Value read(int64_t i, const sim::Site& site) const {
-    const T* const from = check(i, 1, site);
-    if (cells_ != nullptr) sim::check_read(cells_[from - begin_], site);
-    return *from;
+    return *touch(i, 1, sim::Access::kRead, site);
   }
   void write(int64_t i, Value value, const sim::Site& site) const {
-    T* const to = check(i, 1, site);
-    if (cells_ != nullptr) sim::check_write(cells_[to - begin_], site);
-    *to = value;
+    *touch(i, 1, sim::Access::kWrite, site) = value;
   }
   // The element for an atomic operation.
-  T& atomic(const sim::Site& site) const {
-    T* const to = check(0, 1, site);
-    if (cells_ != nullptr) sim::check_atomic(cells_[to - begin_], site);
-    return *to;
-  }
+  T& atomic(const sim::Site& site) const { return *touch(0, 1, sim::Access::kAtomic, site); }
   // `count` elements from the first, which is aligned to all of them.
   T* block(uint32_t count, bool write, const sim::Site& site) const {
-    T* const first = check(0, count, site);
-    if (reinterpret_cast<uintptr_t>(first) % (count * sizeof(T)) != 0)
+    if (reinterpret_cast<uintptr_t>(at_) % (count * sizeof(T)) != 0)
       sim::fault(sim::FaultKind::kMisaligned, site,
                  "elements loaded together are not aligned to their size");
-    for (uint32_t k = 0; cells_ != nullptr && k < count; ++k)
-      write ? sim::check_write(cells_[first - begin_ + k], site)
-            : sim::check_read(cells_[first - begin_ + k], site);
-    return first;
+    return touch(0, count, write ? sim::Access::kWrite : sim::Access::kRead, site);
   }
 
  private:
@@ -101,6 +89,16 @@ class Ptr {
       sim::fault(sim::FaultKind::kOutOfBounds, site,
                  "element " + std::to_string(first - begin_) + " of an array of " +
                      std::to_string(end_ - begin_));
+    return first;
+  }
+  // Checks an access of `count` elements from element i on.
+  T* touch(int64_t i, uint32_t count, sim::Access access, const sim::Site& site) const {
+    T* const first = check(i, count, site);
+    const sim::Elements elements{first - begin_, end_ - begin_, count};
+    if (cells_ != nullptr)
+      sim::check_shared(cells_ + elements.index, elements, access, site);
+    else
+      sim::check_global(first, sizeof(T), elements, access, site);
     return first;
   }
 
@@ -239,6 +237,11 @@ T atomic_add(const Ptr<T>& at, std::type_identity_t<T> value,
   return before;
 }
 
+template <class T>
+void atomic_set(const Ptr<T>& at, std::type_identity_t<T> value,
+                const sim::Site& site = sim::Site::current()) {
+  at.atomic(site) = value;
+}
 template <class T>
 T atomic_max(const Ptr<T>& at, std::type_identity_t<T> value,
              const sim::Site& site = sim::Site::current()) {

@@ -150,7 +150,7 @@ GPU_KERNEL before_the_begin(Ptr<uint32_t> out) {
 GPU_KERNEL beyond_shared(Ptr<uint32_t> out) {
   GPU_SHARED(uint32_t, tile, 63);
   tile[thread_index().x] = 0;
-  out[0] = 0;
+  out[thread_index().x] = 0;
 }
 GPU_KERNEL misaligned_vector(Ptr<uint32_t> out) {
   if (thread_index().x < 8) store_vec<4>(out + 1 + 4 * thread_index().x, Vec<uint32_t, 4>{});

@@ -1,0 +1,165 @@
+// Races: two threads use the same memory, one of them writes, and nothing orders the two. Found by what is ordered (barriers, warp
+// functions), not by what happens. Each element of memory that a kernel touches remembers its last writer and its last readers.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace tenon::gpu::sim {
+
+// Where a kernel's source calls what is given this by default.
+struct Site {
+  const char* file;
+  uint32_t line;
+  static constexpr Site current(const char* file = __builtin_FILE(),
+                                uint32_t line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
+enum class Access : uint8_t { kRead, kWrite, kAtomic };
+
+// One clock for a host thread, which every barrier moves on, and when there was what for the running thread of a kernel: what is
+// older than its block's barrier, or its warp's, is done.
+struct Order {
+  uint32_t now = 1;
+  uint32_t launch = 1, block = 1;          // they began
+  uint32_t barrier = 1, warp_barrier = 1;  // the last ones
+  uint32_t thread = 0;
+  uint32_t lane_bits = 5;  // of a thread's number
+};
+
+// An access, and what older ones it stands for.
+struct Mark {
+  uint32_t when = 0;
+  uint32_t thread : 10 = 0;
+  uint32_t line : 12 = 0;
+  uint32_t file : 6 = 0;
+  uint32_t atomic : 1 = 0;
+  uint32_t lanes : 1 = 0;   // other threads of the warp, not ordered
+  uint32_t warps : 1 = 0;   // other warps, since the block's barrier
+  uint32_t blocks : 1 = 0;  // other blocks of the launch
+};
+struct Cell {
+  Mark writer, reader;
+};
+
+// Cells of the device's memory, made where a kernel touches it.
+class Shadow {
+ public:
+  void begin_launch() {
+    files_used_ = 0;
+    last_name_ = nullptr;
+  }
+  // Beyond kMostCells what earlier blocks did is forgotten.
+  void begin_block();
+  void clear();
+  uint32_t file(const char* name) { return name == last_name_ ? last_file_ : find_file(name); }
+  const char* file(uint32_t number) const { return number < files_used_ ? files_[number] : "?"; }
+  // fn(cell) for each cell of these bytes; stops where it gives false. Cells are as small as what the launch has used.
+  template <class Fn>
+  bool for_cells(uintptr_t address, uint32_t bytes, uint32_t element_bytes, uint32_t launch,
+                 const Fn& fn) {
+    const uint32_t unit = unit_of(address, element_bytes);
+    for (const uintptr_t end = address + bytes; address < end;) {
+      Page& page = page_of(address, unit, launch);
+      const uintptr_t stop = std::min(end, (address | (kPageBytes - 1)) + 1);
+      for (; address < stop; address += uint64_t{1} << page.unit)
+        if (!fn(page.cells[(address & (kPageBytes - 1)) >> page.unit])) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr uint32_t kPageBits = 12, kPageBytes = 1 << kPageBits;
+  static constexpr uint64_t kMostCells = 16 << 20;
+  static constexpr uint32_t kRecent = 64, kFiles = 63;
+  struct Page {
+    uint32_t launch = 0;
+    uint32_t unit = 0;  // bytes of a cell, as a power of two
+    std::vector<Cell> cells;
+  };
+  struct Recent {
+    uintptr_t number = ~uintptr_t{0};
+    Page* page = nullptr;
+  };
+
+  static uint32_t unit_of(uintptr_t address, uint32_t element_bytes) {
+    return static_cast<uint32_t>(__builtin_ctzll(address | element_bytes | 16));
+  }
+  Page& page_of(uintptr_t address, uint32_t unit, uint32_t launch) {
+    const uintptr_t number = address >> kPageBits;
+    Recent& recent = recent_[number % kRecent];
+    if (recent.number != number) recent = {number, &find(number)};
+    Page& page = *recent.page;
+    if (page.launch != launch || page.unit > unit) split(page, unit, launch);
+    return page;
+  }
+  uint32_t find_file(const char* name);
+  Page& find(uintptr_t number);
+  void split(Page& page, uint32_t unit, uint32_t launch);
+
+  std::unordered_map<uintptr_t, std::unique_ptr<Page>> pages_;
+  Recent recent_[kRecent];
+  uint64_t cells_ = 0;
+  const char* files_[kFiles];
+  uint32_t files_used_ = 0, last_file_ = 0;
+  const char* last_name_ = nullptr;
+};
+
+inline bool same_warp(const Mark& mark, const Order& order) {
+  return (uint32_t{mark.thread} >> order.lane_bits) == (order.thread >> order.lane_bits);
+}
+
+// Whether all that the mark stands for is done when the running thread comes.
+inline bool ordered(const Mark& mark, const Order& order, uint32_t since) {
+  if (mark.when < since) return true;
+  if (mark.blocks != 0 || mark.when < order.block) return false;
+  if (mark.when < order.barrier) return true;
+  if (mark.warps != 0) return false;
+  if (same_warp(mark, order) && mark.when < order.warp_barrier) return true;
+  return mark.thread == order.thread && mark.lanes == 0;
+}
+
+// `mark`, the running thread's, so that it stands for the older one, too.
+inline Mark joined(const Mark& old, Mark mark, const Order& order, uint32_t since) {
+  if (old.when < since) return mark;
+  mark.blocks = old.blocks != 0 || old.when < order.block;
+  if (old.when < order.block || old.when < order.barrier) return mark;
+  const bool near = same_warp(old, order);
+  mark.warps = old.warps != 0 || !near;
+  mark.lanes =
+      near && old.when >= order.warp_barrier && (old.lanes != 0 || old.thread != order.thread);
+  return mark;
+}
+
+// What an access meets: nothing, or the older one that it is not ordered with.
+struct Conflict {
+  const Mark* with = nullptr;
+  bool with_write = false;
+};
+// Notes the access where there is no conflict. Marks before `since` are of other memory.
+inline Conflict note_access(Cell& cell, Access access, Mark mark, const Order& order,
+                            uint32_t since) {
+  Mark& writer = cell.writer;
+  const bool both_atomic = access == Access::kAtomic && writer.atomic != 0;
+  if (!both_atomic && !ordered(writer, order, since)) return {&writer, true};
+  if (access == Access::kRead) {
+    cell.reader = joined(cell.reader, mark, order, since);
+    return {};
+  }
+  if (!ordered(cell.reader, order, since)) return {&cell.reader, false};
+  if (access == Access::kAtomic) {
+    mark.atomic = 1;
+    writer = both_atomic ? joined(writer, mark, order, since) : mark;
+    return {};
+  }
+  writer = mark;
+  cell.reader = Mark{};
+  return {};
+}
+
+}  // namespace tenon::gpu::sim
