@@ -12,7 +12,7 @@ namespace tenon::gpu {
 using sdk::numel;
 
 struct Grid {
-  Dim blocks, threads = {256, 1, 1};
+  Dim blocks, threads = {kBlockThreads, 1, 1};
   uint32_t shared_bytes = 0;
 };
 
@@ -20,7 +20,7 @@ struct Grid {
 template <class... P, class... A>
 void launch(Stream& stream, const Grid& grid, void (*kernel)(P...), const A&... args) {
   if (grid.blocks.x == 0 || grid.blocks.y == 0 || grid.blocks.z == 0) return;
-  run_grid(stream, grid.blocks, grid.threads, grid.shared_bytes, kernel, P(args)...);
+  run_grid(stream, grid.blocks, grid.threads, grid.shared_bytes, kernel, args...);
 }
 template <class... P, class... A>
 void launch(const tn_call& call, const Grid& grid, void (*kernel)(P...), const A&... args) {
@@ -28,7 +28,7 @@ void launch(const tn_call& call, const Grid& grid, void (*kernel)(P...), const A
 }
 
 // Blocks for so many elements, `each` in a thread; kernels stride over more.
-inline Grid grid_of(int64_t elements, uint32_t each = 1, uint32_t threads = 256) {
+inline Grid grid_of(int64_t elements, uint32_t each = 1, uint32_t threads = kBlockThreads) {
   const int64_t blocks = (elements + int64_t{each} * threads - 1) / (int64_t{each} * threads);
   return {{static_cast<uint32_t>(std::min<int64_t>(blocks, 1 << 20)), 1, 1}, {threads, 1, 1}, 0};
 }

@@ -8,7 +8,8 @@
 //   launch(call, {blocks, 256}, twice<float>, in<float>(x), out<float>(y), n);
 //
 // GPU_SHARED arrays are aligned to 16 bytes; GPU_UNROLL stands before a loop whose arrays shall stay in registers.
-// GPU_KERNEL_OF(threads) is a kernel whose blocks are never larger, so that its threads may have more registers.
+// Blocks of a GPU_KERNEL have at most kBlockThreads; GPU_SIZED_KERNEL(threads, name, parameters…) says how many its own have at
+// most. Compilers share registers out by that; the simulator refuses larger blocks.
 // Ptr<T> is T* on a device; the simulator checks what is done through it. Warps are warp_width() wide: 32 or 64, never assumed.
 // Warp functions are called by all threads of a warp together, and blocks are multiples of kMostLanes.
 #pragma once
@@ -24,7 +25,6 @@ namespace tenon::gpu {
 
 // The widest warp: sizes of what is kept for each warp, or lane, of a block.
 inline constexpr uint32_t kMostLanes = 64;
-inline constexpr uint32_t kMostThreads = 1024;  // of a block
 inline constexpr uint32_t kMostWarps = kMostThreads / 32;
 
 // N elements that are loaded and stored together, aligned to their size.

@@ -11,8 +11,9 @@
 
 #define GPU_FN __host__ __device__ inline
 #define GPU_DEVICE __device__ inline
-#define GPU_KERNEL __global__ void
-#define GPU_KERNEL_OF(threads) __global__ void __launch_bounds__(threads)
+#define GPU_KERNEL __global__ void __launch_bounds__(::tenon::gpu::kBlockThreads)
+#define GPU_SIZED_KERNEL(threads, name, ...) \
+  __global__ void __launch_bounds__((threads)) name(__VA_ARGS__)
 #define GPU_SHARED(T, name, count) __shared__ __align__(16) T name[count]
 #define GPU_UNROLL _Pragma("unroll")  // of a loop over an array that is to stay in registers
 #define GPU_DYNAMIC_SHARED(T, name)                           \
@@ -158,11 +159,11 @@ GPU_FN uint16_t float_to_half(float value) { return __half_as_ushort(__float2hal
 // Throws sdk::Error where the last launch was refused. The vendor's runtime.cpp defines it.
 void check_launch();
 
-template <class... P>
+template <class... P, class... A>
 void run_grid(Stream& stream, Dim blocks, Dim threads, uint32_t shared_bytes, void (*kernel)(P...),
-              P... args) {
+              const A&... args) {
   kernel<<<dim3(blocks.x, blocks.y, blocks.z), dim3(threads.x, threads.y, threads.z), shared_bytes,
-           static_cast<DeviceStream>(stream.handle())>>>(args...);
+           static_cast<DeviceStream>(stream.handle())>>>(P(args)...);
   check_launch();
 }
 

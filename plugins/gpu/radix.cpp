@@ -8,7 +8,7 @@
 namespace tenon::gpu {
 namespace {
 
-constexpr uint32_t kThreads = 256, kItems = 8, kDigits = 256, kDigitBits = 8;
+constexpr uint32_t kThreads = kBlockThreads, kItems = 8, kDigits = 256, kDigitBits = 8;
 constexpr uint32_t kTile = kThreads * kItems;
 
 // Bits above those that are sorted by are 0.

@@ -10,7 +10,7 @@
 
 namespace tenon::gpu {
 
-inline constexpr uint32_t kFoldThreads = 256;
+inline constexpr uint32_t kFoldThreads = kBlockThreads;
 inline constexpr uint32_t kFoldBlock = 8;  // elements that a thread takes at a time
 
 // Dimensions of a walk through memory, outermost first.
@@ -32,9 +32,10 @@ struct FoldShape {
 // The value of the lane whose number differs in the bits of `mask`, of any type of whole words.
 template <class S>
 GPU_DEVICE S swap_lanes(const S& value, uint32_t mask) {
-  using Word = std::conditional_t<sizeof(S) % 8 == 0, uint64_t, uint32_t>;
-  static_assert(sizeof(S) % sizeof(Word) == 0);
-  Word words[sizeof(S) / sizeof(Word)];
+  constexpr uint32_t kWordBytes = sizeof(S) % 8 == 0 ? 8 : 4;
+  static_assert(sizeof(S) % kWordBytes == 0);
+  using Word = std::conditional_t<kWordBytes == 8, uint64_t, uint32_t>;
+  Word words[sizeof(S) / kWordBytes];
   __builtin_memcpy(words, &value, sizeof value);
   for (Word& word : words) word = shuffle_xor(word, mask);
   S other;
@@ -227,8 +228,7 @@ struct Merging {
 
 // Results, or the states of chunks, [chunk][result].
 template <class R>
-GPU_KERNEL_OF(kFoldThreads)
-fold_elements(R r, FoldShape f, Ptr<typename R::State> states) {
+GPU_KERNEL fold_elements(R r, FoldShape f, Ptr<typename R::State> states) {
   const uint32_t t = thread_index().x, per = kFoldThreads / f.lanes;
   const uint32_t lane = f.columns != 0 ? t / per : t % f.lanes;
   const uint32_t mine = f.columns != 0 ? t % per : t / f.lanes;
@@ -252,9 +252,8 @@ fold_elements(R r, FoldShape f, Ptr<typename R::State> states) {
 
 // Results out of the states of chunks.
 template <class R>
-GPU_KERNEL_OF(kFoldThreads)
-fold_states(R r, int64_t results, int64_t chunks, uint32_t lanes,
-            Ptr<const typename R::State> states) {
+GPU_KERNEL fold_states(R r, int64_t results, int64_t chunks, uint32_t lanes,
+                       Ptr<const typename R::State> states) {
   const uint32_t t = thread_index().x, per = kFoldThreads / lanes;
   const int64_t blocks = (results + per - 1) / per;
   for (int64_t work = block_index().x; work < blocks; work += block_count().x) {

@@ -7,7 +7,7 @@
 
 namespace tenon::gpu {
 
-inline constexpr uint32_t kRowThreads = 256;
+inline constexpr uint32_t kRowThreads = kBlockThreads;
 
 // Rows of n elements, `lanes` threads to each.
 struct RowShape {

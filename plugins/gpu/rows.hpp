@@ -23,7 +23,7 @@ struct Rows {
   int64_t outer, count, inner;
   uint32_t width = 1;  // threads along a row, a power of 2
 
-  static constexpr uint32_t kThreads = 256;
+  static constexpr uint32_t kThreads = kBlockThreads;
   Rows(int64_t planes, int64_t rows, int64_t columns) : outer(planes), count(rows), inner(columns) {
     const auto most = static_cast<uint64_t>(std::clamp<int64_t>(inner, 1, kThreads));
     width = static_cast<uint32_t>(std::bit_ceil(most));

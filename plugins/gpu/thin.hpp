@@ -8,7 +8,7 @@ namespace tenon::gpu {
 
 enum class ThinShape { kAlongK, kAlongColumns };
 
-inline constexpr uint32_t kThinThreads = 256;
+inline constexpr uint32_t kThinThreads = kBlockThreads;
 inline constexpr uint32_t kThinTeams = 4;     // of a block along k: as many columns
 inline constexpr uint32_t kThinColumns = 64;  // of a block along columns
 

@@ -25,8 +25,7 @@ GPU_DEVICE C along_row(C value) {
 }
 
 template <class T, uint32_t kWidth>
-GPU_KERNEL_OF((ScoreTile<Compute<T>>::kThreads))
-attend(Problem<T> p) {
+GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, attend, Problem<T> p) {
   using C = Compute<T>;
   using S = ScoreTile<C>;
   using Sum = SumTile<C, kWidth>;

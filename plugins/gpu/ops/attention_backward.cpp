@@ -23,9 +23,8 @@ struct Rows3 {
 };
 
 template <class T>
-GPU_KERNEL_OF(256)
-prepare_rows(Problem<T> p, Ptr<const Compute<T>> lse, Rows3 at_lse, Ptr<const Compute<T>> glse,
-             Rows3 at_glse, uint32_t copies) {
+GPU_KERNEL prepare_rows(Problem<T> p, Ptr<const Compute<T>> lse, Rows3 at_lse,
+                        Ptr<const Compute<T>> glse, Rows3 at_glse, uint32_t copies) {
   using C = Compute<T>;
   const int64_t rows = int64_t{copies} * p.q.rows, each = block_size().x / kLanes;
   const uint32_t part = thread_index().x % kLanes;
@@ -68,8 +67,7 @@ GPU_DEVICE void weigh(const Problem<T>& p, uint32_t b, uint32_t h, uint32_t quer
 
 // gq of the queries of a block.
 template <class T, uint32_t kWidth>
-GPU_KERNEL_OF((ScoreTile<Compute<T>>::kThreads))
-to_queries(Problem<T> p, Ptr<T> gq) {
+GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_queries, Problem<T> p, Ptr<T> gq) {
   using C = Compute<T>;
   using S = ScoreTile<C>;
   using Sum = SumTile<C, kWidth>;
@@ -100,8 +98,7 @@ to_queries(Problem<T> p, Ptr<T> gq) {
 
 // gk and gv of the keys of a block, from all heads that share them.
 template <class T, uint32_t kWidth>
-GPU_KERNEL_OF((ScoreTile<Compute<T>>::kThreads))
-to_keys(Problem<T> p, Ptr<T> gk, Ptr<T> gv) {
+GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_keys, Problem<T> p, Ptr<T> gk, Ptr<T> gv) {
   using C = Compute<T>;
   using S = ScoreTile<C>;
   using Sum = SumTile<C, kWidth>;

@@ -37,7 +37,7 @@ struct Masked {
 };
 
 // One block: each count becomes the sum before it; one more, the sum of all.
-GPU_KERNEL sum_tiles(Ptr<uint32_t> counts, uint32_t tiles) {
+GPU_SIZED_KERNEL(kMostThreads, sum_tiles, Ptr<uint32_t> counts, uint32_t tiles) {
   uint32_t before = 0;
   for (uint32_t first = 0; first < tiles; first += block_size().x) {
     const uint32_t i = first + thread_index().x;

@@ -9,7 +9,7 @@ namespace tenon::gpu {
 
 // Tiles of elements and how many of each are set, in scratch memory.
 struct Compaction {
-  static constexpr uint32_t kTile = 2048, kThreads = 256, kEach = kTile / kThreads;
+  static constexpr uint32_t kTile = 2048, kThreads = kBlockThreads, kEach = kTile / kThreads;
 
   int64_t count;
   uint64_t bytes() const { return (static_cast<uint64_t>(tiles()) * 4 + 4 + 255) / 256 * 256; }

@@ -92,8 +92,7 @@ GPU_DEVICE void put_tile(const ConvArgs<T>& g, uint32_t part, uint32_t group, ui
 }
 
 template <class T, class S, Pass kPass>
-GPU_KERNEL_OF(S::kThreads)
-conv_tiles(ConvArgs<T> g) {
+GPU_SIZED_KERNEL(S::kThreads, conv_tiles, ConvArgs<T> g) {
   const uint32_t down = (g.m + S::kRows - 1) / S::kRows;
   const int64_t tiles = int64_t{down} * ((g.n + S::kColumns - 1) / S::kColumns);
   for (int64_t w = block_index().x; w < g.work; w += block_count().x) {
@@ -178,18 +177,18 @@ GPU_KERNEL conv_serial_weight(ConvArgs<T> g) {
 template <class T>
 GPU_KERNEL conv_direct_weight(ConvArgs<T> g) {
   using C = Compute<T>;
-  GPU_SHARED(C, parts, 256);
+  GPU_SHARED(C, parts, kBlockThreads);
   const uint32_t t = thread_index().x;
   for (int64_t i = block_index().x; i < g.results; i += block_count().x) {
     const auto row = static_cast<uint32_t>(i / g.n), column = static_cast<uint32_t>(i % g.n);
     const Gradients<T> gradients{g.planes, g.weight, row / g.m, g.m};
     Gathered<T, kWeight> gathered{g.planes, g.x, row / g.m, g.n};
     C sum = 0;
-    for (uint32_t k = t; k < g.k; k += 256)
+    for (uint32_t k = t; k < g.k; k += kBlockThreads)
       sum = plus(sum, weight_product<T>(gradients, gathered, row % g.m, column, k, g.k));
     sync_threads();
     parts[t] = sum;
-    for (uint32_t half = 128; half > 0; half /= 2) {
+    for (uint32_t half = kBlockThreads / 2; half > 0; half /= 2) {
       sync_threads();
       if (t >= half) continue;
       const C mine = parts[t], other = parts[t + half];
@@ -267,7 +266,8 @@ void run_pass(const tn_call& call, const Plan& plan) {
     if (plan.direct && plan.k <= kShortSum)
       return launch(call, grid_of(args.results), conv_serial_weight<T>, args);
     if (plan.direct)
-      return launch(call, {{blocks(args.results), 1, 1}, {256, 1, 1}}, conv_direct_weight<T>, args);
+      return launch(call, {{blocks(args.results), 1, 1}, {kBlockThreads, 1, 1}},
+                    conv_direct_weight<T>, args);
   } else {
     if (plan.direct) return launch(call, grid_of(args.results), conv_direct<T, kPass>, args);
   }

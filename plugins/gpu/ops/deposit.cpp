@@ -11,7 +11,7 @@ namespace tenon::gpu {
 namespace {
 
 constexpr uint32_t kChunk = 32;  // sorted rows that a thread adds up
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kThreads = kBlockThreads;
 
 // Sums by the size of whole numbers, whose sign does not matter.
 using Sums = Types<bool, uint8_t, uint16_t, uint32_t, uint64_t, Half, BFloat16, float, double>;

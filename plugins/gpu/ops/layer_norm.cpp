@@ -59,8 +59,7 @@ struct Forward {
 };
 
 template <class T, uint32_t kVectors>
-GPU_KERNEL_OF(kRowThreads)
-norm_rows(Forward<T> f) {
+GPU_KERNEL norm_rows(Forward<T> f) {
   using C = Compute<T>;
   constexpr uint32_t kItems = kVectors * kRowVector<T>;
   const RowShape& shape = f.shape;
@@ -128,8 +127,7 @@ struct SumTwo {
 };
 
 template <class T, uint32_t kVectors>
-GPU_KERNEL_OF(kRowThreads)
-norm_backward_rows(Backward<T> f) {
+GPU_KERNEL norm_backward_rows(Backward<T> f) {
   using C = Compute<T>;
   constexpr uint32_t kItems = kVectors * kRowVector<T>;
   const RowShape& shape = f.shape;

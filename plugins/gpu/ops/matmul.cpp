@@ -63,8 +63,7 @@ struct ProductArgs {
 };
 
 template <class T, class S>
-GPU_KERNEL_OF(S::kThreads)
-multiply_tiles(ProductArgs<T> g) {
+GPU_SIZED_KERNEL(S::kThreads, multiply_tiles, ProductArgs<T> g) {
   using C = Compute<T>;
   constexpr uint32_t kN = kFragment<S::kOfColumn, C>;
   const uint32_t across = (g.n + S::kColumns - 1) / S::kColumns;
@@ -135,8 +134,7 @@ struct ThinTarget {
 
 // Few rows: see thin.hpp.
 template <class T, ThinShape kShape, uint32_t kRows>
-GPU_KERNEL_OF(kThinThreads)
-multiply_thin(ProductArgs<T> g) {
+GPU_KERNEL multiply_thin(ProductArgs<T> g) {
   const int64_t each = g.work / g.part_count;
   const auto blocks = static_cast<int64_t>(thin_blocks(kShape, g.n));
   for (int64_t w = block_index().x; w < g.work; w += block_count().x) {

@@ -24,7 +24,7 @@ struct NormOf {
   }
 };
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kThreads = kBlockThreads;
 
 // That of all threads, for the first.
 GPU_DEVICE double over_block(const NormOf& norm, double own) {

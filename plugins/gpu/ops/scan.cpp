@@ -7,7 +7,7 @@
 namespace tenon::gpu {
 namespace {
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kThreads = kBlockThreads;
 
 template <class A>
 struct Join {

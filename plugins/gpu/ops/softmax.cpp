@@ -12,8 +12,7 @@ constexpr uint32_t kFew = 2, kMany = 8;              // vectors of a row that a 
 constexpr uint32_t kFewOfPair = 1, kManyOfPair = 4;  // of each of two rows
 
 template <class T, uint32_t kVectors>
-GPU_KERNEL_OF(kRowThreads)
-softmax_rows(RowShape shape, Ptr<const T> x, Ptr<T> y, bool log) {
+GPU_KERNEL softmax_rows(RowShape shape, Ptr<const T> x, Ptr<T> y, bool log) {
   using C = Compute<T>;
   constexpr uint32_t kItems = kVectors * kRowVector<T>;
   const C lowest = -std::numeric_limits<C>::infinity();
@@ -51,8 +50,8 @@ GPU_FN C backward_of(C g, C y, C sum, bool log) {
 }
 
 template <class T, uint32_t kVectors>
-GPU_KERNEL_OF(kRowThreads)
-softmax_backward_rows(RowShape shape, Ptr<const T> g, Ptr<const T> y, Ptr<T> gx, bool log) {
+GPU_KERNEL softmax_backward_rows(RowShape shape, Ptr<const T> g, Ptr<const T> y, Ptr<T> gx,
+                                 bool log) {
   using C = Compute<T>;
   constexpr uint32_t kItems = kVectors * kRowVector<T>;
   const uint32_t each = rows_of_block(shape);

@@ -9,7 +9,7 @@
 namespace tenon::gpu {
 namespace {
 
-constexpr uint32_t kSpan = 1024, kThreads = 256;
+constexpr uint32_t kSpan = 1024, kThreads = kBlockThreads;
 
 // Rows of n elements, `kept` of each; `flip` turns bits over where the order is.
 struct Rows {

@@ -8,7 +8,7 @@
 namespace tenon::gpu {
 namespace {
 
-constexpr uint32_t kThreads = 256, kTile = Compaction::kTile, kEach = kTile / kThreads;
+constexpr uint32_t kThreads = kBlockThreads, kTile = Compaction::kTile, kEach = kTile / kThreads;
 
 template <class K>
 GPU_KERNEL keys_of(int64_t count, Source x, Ptr<K> to) {

@@ -219,9 +219,15 @@ void Block::run_block() {
 
 void Block::begin(const Launch& launch) {
   const Dim n = launch.threads;
+  const uint64_t count = uint64_t{n.x} * n.y * n.z;
+  if (count > launch.most_threads)
+    throw Fault{FaultKind::kLaunch, "blocks of " + std::to_string(count) +
+                                        " threads of a kernel whose blocks have at most " +
+                                        std::to_string(launch.most_threads) +
+                                        ": GPU_SIZED_KERNEL says how many"};
   lanes = launch.lanes;
   shared_bytes = launch.shared_bytes;
-  threads.assign(uint64_t{n.x} * n.y * n.z, Thread{});
+  threads.assign(count, Thread{});
   warps.resize((threads.size() + lanes - 1) / lanes);
   geometry = {n, {0, 0, 0}, launch.blocks};
   if (order.now >> 31 != 0) {  // long before the clock is full

@@ -13,7 +13,7 @@
 
 namespace tenon::gpu::sim {
 
-enum class FaultKind { kOutOfBounds, kMisaligned, kUninitialized, kRace, kDivergence };
+enum class FaultKind { kOutOfBounds, kMisaligned, kUninitialized, kRace, kDivergence, kLaunch };
 
 struct Fault {
   FaultKind kind;
@@ -67,6 +67,7 @@ struct Launch {
   Dim blocks, threads;
   uint32_t shared_bytes = 0;
   uint32_t lanes = 32;
+  uint32_t most_threads = kMostThreads;  // of a block of this kernel
 };
 // Runs `body` once for each thread. Throws Fault.
 void run(const Launch& launch, const std::function<void()>& body);

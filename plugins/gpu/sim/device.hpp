@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "block.hpp"
 
 #define GPU_FN inline
 #define GPU_DEVICE inline
 #define GPU_KERNEL void
-#define GPU_KERNEL_OF(threads) void
+#define GPU_SIZED_KERNEL(threads, name, ...) \
+  void name(__VA_ARGS__, ::tenon::gpu::sim::Threads<(threads)>)
 #define GPU_UNROLL
 #define GPU_SHARED(T, name, count)  \
   static const char name##_tag = 0; \
@@ -18,6 +20,14 @@
   const ::tenon::gpu::Ptr<T> name = ::tenon::gpu::sim::dynamic_shared<T>()
 
 namespace tenon::gpu {
+
+namespace sim {
+// The last parameter of kernels that say how many threads their blocks have at most.
+template <uint32_t most>
+struct Threads {
+  static constexpr uint32_t kMost = most;
+};
+}  // namespace sim
 
 template <class T>
 class Ptr;
@@ -280,14 +290,28 @@ uint16_t float_to_half(float value);
 class Stream;
 namespace sim {
 // Throws sdk::Error where the simulator finds a fault.
-void run_on(Stream& stream, Dim blocks, Dim threads, uint32_t shared_bytes,
-            const std::function<void()>& body);
+void run_on(Stream& stream, const Launch& launch, const std::function<void()>& body);
+
+// fn(most threads of a block, what runs one thread) of a kernel with these arguments.
+template <class... P, class... A, class Fn>
+void with_kernel(void (*kernel)(P...), const std::tuple<A...>& args, const Fn& fn) {
+  if constexpr (sizeof...(P) == sizeof...(A)) {
+    const std::tuple<P...> given(args);
+    fn(kBlockThreads, [&] { std::apply(kernel, given); });
+  } else {
+    using Most = std::tuple_element_t<sizeof...(A), std::tuple<P...>>;
+    const std::tuple<P...> given(std::tuple_cat(args, std::tuple<Most>()));
+    fn(Most::kMost, [&] { std::apply(kernel, given); });
+  }
+}
 }  // namespace sim
 
-template <class... P>
+template <class... P, class... A>
 void run_grid(Stream& stream, Dim blocks, Dim threads, uint32_t shared_bytes, void (*kernel)(P...),
-              P... args) {
-  sim::run_on(stream, blocks, threads, shared_bytes, [&] { kernel(args...); });
+              const A&... args) {
+  sim::with_kernel(kernel, std::tuple<A...>(args...), [&](uint32_t most, const auto& body) {
+    sim::run_on(stream, {blocks, threads, shared_bytes, 0, most}, body);
+  });
 }
 
 // The elements from begin to end, counted from the first, may be reached.

@@ -87,10 +87,11 @@ void range_pop() noexcept {}
 
 namespace sim {
 
-void run_on(Stream& stream, Dim blocks, Dim threads, uint32_t shared_bytes,
-            const std::function<void()>& body) {
+void run_on(Stream& stream, const Launch& launch, const std::function<void()>& body) {
+  Launch with_lanes = launch;
+  with_lanes.lanes = backend().device(stream.device()).warp_width;
   try {
-    run({blocks, threads, shared_bytes, backend().device(stream.device()).warp_width}, body);
+    run(with_lanes, body);
     Timed::launched();
   } catch (const Fault& fault) {
     sdk::fail(TN_INTERNAL, "[gpusim] ", fault.message);

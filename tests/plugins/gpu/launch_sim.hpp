@@ -1,6 +1,7 @@
 // What tests of the simulator launch with.
 #pragma once
 
+#include <tuple>
 #include <vector>
 
 #include "portable.hpp"
@@ -19,6 +20,14 @@ auto all_of(const std::vector<T>& values) {
 template <class Body>
 void run(uint32_t lanes, uint32_t blocks, uint32_t threads, const Body& body) {
   sim::run({{blocks, 1, 1}, {threads, 1, 1}, 0, lanes}, body);
+}
+
+// As launch() of launch.hpp: held to the kernel's bound.
+template <class... P, class... A>
+void run_kernel(uint32_t lanes, uint32_t threads, void (*kernel)(P...), const A&... args) {
+  sim::with_kernel(kernel, std::tuple<A...>(args...), [&](uint32_t most, const auto& body) {
+    sim::run({{1, 1, 1}, {threads, 1, 1}, 0, lanes, most}, body);
+  });
 }
 
 }  // namespace tenon::gpu

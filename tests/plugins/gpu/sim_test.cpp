@@ -220,6 +220,42 @@ TEST_P(SimFinds, AtBothWidthsWithItsPlace) {
   }
 }
 
+template <class T>
+GPU_KERNEL number_threads(Ptr<T> out) {
+  out[thread_index().x] = static_cast<T>(thread_index().x);
+}
+template <class T, uint32_t kMost>
+GPU_SIZED_KERNEL(kMost, number_sized, Ptr<T> out, T first) {
+  out[thread_index().x] = first + static_cast<T>(thread_index().x);
+}
+
+// The most threads that the kernel's blocks may have are let through, one warp more is not.
+template <class... P, class... A>
+void expect_bound(uint32_t most, void (*kernel)(P...), const A&... args) {
+  for (const uint32_t lanes : {32u, 64u}) {
+    EXPECT_NO_THROW(run_kernel(lanes, most, kernel, args...));
+    try {
+      run_kernel(lanes, most + 64, kernel, args...);
+      ADD_FAILURE() << "a launch with more than " << most << " threads ran";
+    } catch (const sim::Fault& fault) {
+      EXPECT_EQ(fault.kind, FaultKind::kLaunch) << fault.message;
+      EXPECT_NE(fault.message.find("at most " + std::to_string(most)), std::string::npos)
+          << fault.message;
+    }
+  }
+}
+
+TEST(SimLaunches, HaveNoMoreThreadsThanTheKernelIsFor) {
+  std::vector<uint32_t> out(2048);
+  expect_bound(kBlockThreads, number_threads<uint32_t>, all_of(out));
+  EXPECT_EQ(out[kBlockThreads - 1], kBlockThreads - 1);
+  EXPECT_EQ(out[kBlockThreads], 0u);
+  expect_bound(128, number_sized<uint32_t, 128>, all_of(out), 5u);
+  EXPECT_EQ(out[127], 132u);
+  expect_bound(kMostThreads, number_sized<uint32_t, kMostThreads>, all_of(out), 5u);
+  EXPECT_EQ(out[1023], 1028u);
+}
+
 TEST(SimBlocks, AWarpBarrierOrdersItsThreads) {
   for (const uint32_t lanes : {32u, 64u}) {
     std::vector<uint32_t> out(64);
