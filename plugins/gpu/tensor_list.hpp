@@ -26,7 +26,10 @@ struct TensorTable {
     uint32_t low = 0, high = tensors;
     while (high - low > 1) {
       const uint32_t middle = (low + high) / 2;
-      (first_block[middle] <= block ? low : high) = middle;
+      // Not one of them by reference: both would live in memory.
+      const bool before = first_block[middle] <= block;
+      low = before ? middle : low;
+      high = before ? high : middle;
     }
     begin = static_cast<int64_t>(block - first_block[low]) * kElementsOfBlock;
     return low;
@@ -93,21 +96,28 @@ GPU_DEVICE void each_elements(const TensorTable<T, kLists>& table, const Fn& fn)
     Vec<T, kN> values[kLists];
     const bool whole = aligned && i + kN <= end;
     const auto n = static_cast<uint32_t>(end - i < kN ? end - i : kN);
+    GPU_UNROLL
     for (uint32_t l = 0; l < kLists; ++l) {
       const Ptr<T> from = table.at[l][tensor];
       if (whole)
         values[l] = load_vec<kN>(from + i);
-      else
+      else {
+        GPU_UNROLL
         for (uint32_t j = 0; j < kN; ++j)
           values[l].at[j] = j < n ? static_cast<T>(from[i + j]) : T{};
+      }
     }
     fn(values, n);
+    GPU_UNROLL
     for (uint32_t l = 0; l < kWritten; ++l) {
       const Ptr<T> to = table.at[l][tensor];
       if (whole)
         store_vec<kN>(to + i, values[l]);
-      else
-        for (uint32_t j = 0; j < n; ++j) to[i + j] = values[l].at[j];
+      else {
+        GPU_UNROLL
+        for (uint32_t j = 0; j < kN; ++j)
+          if (j < n) to[i + j] = values[l].at[j];
+      }
     }
   }
 }
