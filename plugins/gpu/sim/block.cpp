@@ -1,29 +1,21 @@
 #include "block.hpp"
 
 #include <algorithm>
-#include <boost/context/fiber.hpp>
-#include <boost/context/pooled_fixedsize_stack.hpp>
 #include <cstring>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "../portable.hpp"
+#include "fiber.hpp"
 
 namespace tenon::gpu::sim {
 namespace {
-
-namespace context = boost::context;
 
 constexpr std::size_t kStackBytes = 64 << 10;
 constexpr uint32_t kSlotBytes = 16;
 
 enum class State : uint8_t { kNotStarted, kReady, kAtBlock, kAtWarp, kDone };
-
-struct Fiber {
-  context::fiber self;    // while it is switched away from
-  context::fiber caller;  // the scheduler, while it runs
-};
 
 struct Thread {
   State state = State::kNotStarted;
@@ -73,7 +65,7 @@ class Block {
   void run_threads(Fiber& fiber);
 
   const std::function<void()>* body_ = nullptr;
-  context::pooled_fixedsize_stack stacks_{kStackBytes};
+  Fiber::Stacks stacks_{kStackBytes};
   std::vector<std::unique_ptr<Fiber>> fibers_;  // kept from launch to launch
   std::vector<Fiber*> idle_;
   uint32_t next_ = 0;  // the first thread that has not started
@@ -118,18 +110,14 @@ void Block::run_threads(Fiber& fiber) {
 
 Fiber& Block::idle_fiber() {
   if (idle_.empty()) {
-    fibers_.push_back(std::make_unique<Fiber>());
-    Fiber& made = *fibers_.back();
-    made.self = context::fiber(std::allocator_arg, stacks_, [this, &made](context::fiber&& caller) {
-      made.caller = std::move(caller);
-      while (true) {
-        run_threads(made);
-        idle_.push_back(&made);
-        made.caller = std::move(made.caller).resume();
-      }
-      return std::move(made.caller);
-    });
-    return made;
+    const auto at = fibers_.size();
+    fibers_.push_back(std::make_unique<Fiber>(stacks_, [this, at] {
+      Fiber& mine = *fibers_[at];
+      run_threads(mine);
+      idle_.push_back(&mine);
+      mine.wait();
+    }));
+    return *fibers_.back();
   }
   Fiber& fiber = *idle_.back();
   idle_.pop_back();
@@ -140,7 +128,7 @@ void Block::resume(uint32_t thread) {
   let_run(thread);
   threads[thread].state = State::kReady;
   Fiber& fiber = *threads[thread].fiber;
-  fiber.self = std::move(fiber.self).resume();
+  fiber.run();
 }
 
 void Block::wait(State how, const Site& site) {
@@ -149,14 +137,14 @@ void Block::wait(State how, const Site& site) {
   me.state = how;
   me.file = site.file;
   me.line = site.line;
-  me.fiber->caller = std::move(me.fiber->caller).resume();
+  me.fiber->wait();
   let_run(mine);
 }
 
 void Block::start_threads() {
   while (next_ < threads.size() && !fault_) {
     Fiber& fiber = idle_fiber();
-    fiber.self = std::move(fiber.self).resume();
+    fiber.run();
   }
 }
 
