@@ -88,8 +88,8 @@ void merge_lanes(inout State s, uint row, uint rows, uint lane, uint lanes) {
     const uint left = (lanes + 7) / 8;
     park(lane * rows + row, s);
     barrier();
-    uint k = lane + left;
-    if (lane < left && k < lanes) do merge(s, fetch(k * rows + row)); while ((k += left) < lanes);
+    if (lane < left)
+      for (uint k = lane + left; k < lanes; k += left) merge(s, fetch(k * rows + row));
     barrier();
     lanes = left;
   } while (lanes > 1);
@@ -125,7 +125,7 @@ void take_chunk(inout State s[WIDE], uint o, uint begin, uint end, uint lane, ui
 
 void merge_chunks(inout State s, uint o, uint lane, uint lanes) {
   const uint kept = push.word[KEPT], chunks = push.word[CHUNKS];
-  if (lane < chunks) do merge(s, get(lane * kept + o, chunks * kept)); while ((lane += lanes) < chunks);
+  for (; lane < chunks; lane += lanes) merge(s, get(lane * kept + o, chunks * kept));
 }
 
 void main() {

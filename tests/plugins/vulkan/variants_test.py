@@ -25,7 +25,7 @@ GRADIENTS = ["softmax", "gather"]
 GROUPS = ["memory", "streams"]
 if VARIANT == "gpu":  # the layer rewrites every shader, which takes seconds for large ones
     VALUES = ["scatter_add"]
-    GRADIENTS = ["gather"]
+    GRADIENTS = ["gather", "add"]
 
 
 class Variant(unittest.TestCase):
