@@ -10,7 +10,7 @@ TN_GRADIENT(attention, {.always = in_(0) | in_(1) | in_(2) | in_(3) | out_(0) | 
   const auto scale = c.has(5) ? std::optional(c.real(5)) : std::nullopt;
   if (c.needs(3)) {
     const Attention a = make_attention(q, k, v, mask, c.flag(4), scale);
-    c.set(3, a.score_gradient(a.weights(lse), g, y, glse));
+    c.set(3, a.score_gradient(Attention::weights(a.scores(), lse), g, y, glse));
   }
   if (!c.needs(0) && !c.needs(1) && !c.needs(2)) return;
   const auto grads = attention_backward(g, q, k, v, y, lse, glse, mask, c.flag(4), scale);

@@ -39,13 +39,14 @@ Attention tenon::core::make_attention(const Tensor& q, const Tensor& k, const Te
 
 TN_DECOMPOSE(attention) {
   const Attention a = of_arguments(in, 0, 3);
-  out[1] = logsumexp(a.scores(), -1);
-  out[0] = matmul(a.weights(out[1]), a.v).to(in.tensor(0).dtype());
+  const Tensor scores = a.scores();
+  out[1] = logsumexp(scores, -1);
+  out[0] = matmul(Attention::weights(scores, out[1]), a.v).to(in.tensor(0).dtype());
 }
 
 TN_DECOMPOSE(attention_backward) {
   const Attention a = of_arguments(in, 1, 7);
-  const Tensor g = in.tensor(0), p = a.weights(in.tensor(5)),
+  const Tensor g = in.tensor(0), p = Attention::weights(a.scores(), in.tensor(5)),
                ds = a.score_gradient(p, g, in.tensor(4), in.tensor(6)) * a.scale;
   const int64_t heads = in.tensor(2).shape(1);
   out[0] = matmul(ds, a.k).to(g.dtype());

@@ -28,8 +28,8 @@ struct Attention {
     return where(tril(full({s.shape(2), s.shape(3)}, true, DType::Bool, s.device())), s, -INFINITY);
   }
   // e^(s − lse); 0 in rows where all is forbidden
-  Tensor weights(const Tensor& lse) const {
-    return exp(scores() - unsqueeze(where(lse == -INFINITY, 0, lse), -1));
+  static Tensor weights(const Tensor& scores, const Tensor& lse) {
+    return exp(scores - unsqueeze(where(lse == -INFINITY, 0, lse), -1));
   }
   // p∘(g·vᵀ − Σ g∘y + d lse), Dao et al. 2022, app. B.4
   Tensor score_gradient(const Tensor& p, const Tensor& g, const Tensor& y,
