@@ -144,6 +144,19 @@ GPU_DEVICE uint32_t tile_column(uint32_t j) {
   return sum_place<S::kOfColumn, C>(j, thread_index().x % S::kAcross, S::kAcross);
 }
 
+// The queries of a block: the first one, the end of the keys that they see, and whose they are (copy counts b and h).
+struct Queries {
+  uint32_t first, end, copy, b, h;
+};
+template <class S, class Problem>
+GPU_DEVICE Queries queries_of_block(const Problem& p) {
+  // Later queries have more keys where attention is causal: they begin first.
+  const uint32_t first = (p.tiles - 1 - block_index().x % p.tiles) * S::kRows;
+  const uint32_t end = p.scores.causal && first + S::kRows < p.k.rows ? first + S::kRows : p.k.rows;
+  const uint32_t copy = block_index().x / p.tiles;
+  return {first, end, copy, copy / p.heads, copy % p.heads};
+}
+
 // Scores' weights in shared memory, columns apart, as the left side of a product.
 template <class C>
 inline constexpr uint32_t kWeightPitch = ScoreTile<C>::kRows + 16 / sizeof(C);

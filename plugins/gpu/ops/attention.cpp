@@ -1,6 +1,7 @@
 // Attention, forward: a block keeps some queries, goes over the keys once, and rescales its sums as larger scores appear
 // (online softmax, Milakov and Gimelshein 2018).
 #include "attention.hpp"
+#include "reduce.hpp"
 
 namespace tenon::gpu {
 namespace {
@@ -14,16 +15,6 @@ struct Problem {
   uint32_t heads, tiles;  // tiles of queries
 };
 
-// The largest (kSum: the sum) of what the threads along a row of scores hold.
-template <class C, bool kSum>
-GPU_DEVICE C along_row(C value) {
-  GPU_UNROLL for (uint32_t by = ScoreTile<C>::kAcross / 2; by > 0; by /= 2) {
-    const C other = shuffle_xor(value, by);
-    value = kSum ? value + other : (other > value ? other : value);
-  }
-  return value;
-}
-
 template <class T, uint32_t kWidth>
 GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, attend, Problem<T> p) {
   using C = Compute<T>;
@@ -32,10 +23,7 @@ GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, attend, Problem<T> p) {
   constexpr C kNone = -std::numeric_limits<C>::infinity();
   GPU_SHARED(C, room, kWeights<C>);
   const Ptr<C> weights = room;
-  // Later queries have more keys where attention is causal: they begin first.
-  const uint32_t first = (p.tiles - 1 - block_index().x % p.tiles) * S::kRows;
-  const uint32_t copy = block_index().x / p.tiles, b = copy / p.heads, h = copy % p.heads;
-  const uint32_t end = p.scores.causal && first + S::kRows < p.k.rows ? first + S::kRows : p.k.rows;
+  const auto [first, end, copy, b, h] = queries_of_block<S>(p);
   Matrix<T> q = p.q.over_columns(b, h), k = p.k.over_columns(b, h), v = p.v.over_rows(b, h);
 
   C out[Sum::kOfRow * Sum::kOfColumn], most[S::kOfRow], total[S::kOfRow];
@@ -56,7 +44,7 @@ GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, attend, Problem<T> p) {
         score = row < p.q.rows && column < end ? p.scores(score, b, h, row, column) : kNone;
         large = score > large || is_nan(score) ? score : large;
       }
-      large = along_row<C, false>(large);
+      large = group_reduce(large, S::kAcross, Largest());
       const C shift = large == kNone ? C(0) : large, rescale = std::exp(most[i] - shift);
       most[i] = large;
       total[i] *= rescale;
@@ -72,7 +60,7 @@ GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, attend, Problem<T> p) {
     add_product<Sum, C>(weights, v, key, end, out);
   }
   GPU_UNROLL for (uint32_t i = 0; i < S::kOfRow; ++i) {
-    total[i] = along_row<C, true>(total[i]);
+    total[i] = group_reduce(total[i], S::kAcross, gpu::Sum());
     const uint32_t row = first + tile_row<S, C>(i);
     if (thread_index().x % S::kAcross == 0 && row < p.q.rows)
       p.lse[int64_t{copy} * p.q.rows + row] =

@@ -2,6 +2,7 @@
 // keeps queries and goes over the keys, so that nothing is summed by atomics: p = e^(s − lse), ds = p∘(g·vᵀ − Σ g∘y + d lse),
 // gv = pᵀ·g, gk = scale·dsᵀ·q, gq = scale·ds·k (Dao et al. 2022, app. B.4).
 #include "attention.hpp"
+#include "reduce.hpp"
 
 namespace tenon::gpu {
 namespace {
@@ -38,7 +39,7 @@ GPU_KERNEL prepare_rows(Problem<T> p, Ptr<const Compute<T>> lse, Rows3 at_lse,
       for (uint32_t f = part; f < p.g.columns; f += kLanes)
         sum += load<T>(p.g.at, b * p.g.batch + h * p.g.head + i * p.g.row + f * p.g.column) *
                load<T>(p.y.at, b * p.y.batch + h * p.y.head + i * p.y.row + f * p.y.column);
-    GPU_UNROLL for (uint32_t by = kLanes / 2; by > 0; by /= 2) sum += shuffle_xor(sum, by);
+    sum = group_reduce(sum, kLanes, gpu::Sum());
     if (place >= rows || part != 0) continue;
     if (glse) {
       const C more = glse[b * at_glse.batch + h * at_glse.head + i * at_glse.row];
@@ -73,9 +74,7 @@ GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_queries, Problem<T> p, Ptr<
   using Sum = SumTile<C, kWidth>;
   GPU_SHARED(C, room, kWeights<C>);
   const Ptr<C> weights = room;
-  const uint32_t first = (p.tiles - 1 - block_index().x % p.tiles) * S::kRows;
-  const uint32_t copy = block_index().x / p.tiles, b = copy / p.heads, h = copy % p.heads;
-  const uint32_t end = p.scores.causal && first + S::kRows < p.k.rows ? first + S::kRows : p.k.rows;
+  const auto [first, end, copy, b, h] = queries_of_block<S>(p);
   Matrix<T> q = p.q.over_columns(b, h), k = p.k.over_columns(b, h), g = p.g.over_columns(b, h),
             v = p.v.over_columns(b, h), right = p.k.over_rows(b, h);
   C out[Sum::kOfRow * Sum::kOfColumn], scale[Sum::kOfRow];
