@@ -1,10 +1,11 @@
-// matmul and linear over a vendor's BLAS: what every such library is asked for, when a product is left to the plugin's own
-// kernels, and plans in the core's cache. A plugin adds a BlasVendor.
+// matmul and linear over a vendor's BLAS: what every such library is asked for, and when a product is left to the plugin's own
+// kernels. A plugin adds a BlasVendor.
 #pragma once
 
 #include <memory>
 #include <vector>
 
+#include "library_kernel.hpp"
 #include "product.hpp"
 
 namespace tenon::gpu {
@@ -25,27 +26,31 @@ struct BlasProduct {
   uint32_t outer = 0;                          // dimensions of the batch that calls loop over
 };
 
-// What is made once per shapes and kept by the core. Several threads may use it.
-struct BlasPlan {
-  virtual ~BlasPlan() = default;
-  bool left = false;       // to the plugin's own kernel
-  uint64_t workspace = 0;  // bytes of call.scratch
-  bool activates = false;  // the library applies the activation, too
+class BlasPlan : public LibraryPlan {
+ public:
+  void run(const tn_call& call) const final;
+
+  bool activates = false;                              // the library applies the activation, too
+  BlasProduct (*read)(const tn_call& call) = nullptr;  // set by blas_kernels
+
+ private:
+  // Enqueues products and bias. [stream-ordered]
+  virtual void multiply(const tn_call& call, const BlasProduct& product) const = 0;
 };
 
 struct BlasVendor {
   const char* library;  // as people call it; static storage
+  uint64_t dtypes;
+  int32_t priority;  // where a plugin has several
   const char*
       least_variable;  // environment: multiplications below which a product is left to the plugin's own kernels
   // Whether the library is there and takes this, beyond what all of them ask for. Asked last: it may open the library.
-  bool (*takes)(const BlasProduct& product);
-  // TN_UNIMPLEMENTED, thrown, leaves the product to the plugin's own kernel.
+  bool (*takes)(const tn_call& call, const BlasProduct& product);
+  // TN_UNIMPLEMENTED, thrown, leaves the product to the next kernel.
   std::unique_ptr<BlasPlan> (*prepare)(const tn_call& call, const BlasProduct& product);
-  // Enqueues products and bias. [stream-ordered]
-  void (*run)(const BlasPlan& plan, const tn_call& call, const BlasProduct& product);
 };
 
-// matmul and linear of floats. `vendor` is kept; a plugin has one.
+// matmul and linear of floats. `vendor` is kept.
 std::vector<tn_kernel> blas_kernels(const BlasVendor& vendor);
 
 // Where the operands and the result of one call to the library begin.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kMostWorkspace = 32 << 20;
 
-bool takes(const BlasProduct& product) {
+bool takes(const tn_call&, const BlasProduct& product) {
   const Product& p = product.product;
   if (p.bias != nullptr && p.bias_step != 1 && p.n != 1) return false;
   return cublaslt() != nullptr;
@@ -75,10 +75,13 @@ Types types_of(tn_dtype dtype) {
 enum Alignment { kLoose, kVector, kAlignments };
 constexpr uint32_t kVectorBytes = 16;
 
-struct Plan : BlasPlan {
+struct Plan final : BlasPlan {
   Description description;
   MatrixLayout a, b, c;
   cublasLtMatmulAlgo_t algorithms[kAlignments] = {};
+
+ private:
+  void multiply(const tn_call& call, const BlasProduct& product) const override;
 };
 
 MatrixLayout make_layout(const Types& types, int64_t rows, int64_t columns, int64_t pitch,
@@ -156,15 +159,14 @@ bool is_aligned(const void* address) {
   return reinterpret_cast<uintptr_t>(address) % kVectorBytes == 0;
 }
 
-void run(const BlasPlan& any, const tn_call& call, const BlasProduct& product) {
-  const Plan& plan = static_cast<const Plan&>(any);
+void Plan::multiply(const tn_call& call, const BlasProduct& product) const {
   const Product& p = product.product;
   const Stream& stream = stream_of(call);
   const float one = 1, zero = 0;
   const double long_one = 1, long_zero = 0;
   const bool is_double = output(call).dtype == TN_DTYPE_F64;
   // The bias is part of the description, which several threads may use: each call has its own.
-  const cublasLtMatmulDesc_t shared = plan.description.get();
+  const cublasLtMatmulDesc_t shared = description.get();
   cublasLtMatmulDescOpaque_t own = *shared;
   if (p.bias != nullptr) {
     const void* const bias = p.bias->data;
@@ -177,15 +179,16 @@ void run(const BlasPlan& any, const tn_call& call, const BlasProduct& product) {
     const bool aligned = is_aligned(at.a) && is_aligned(at.b) && is_aligned(at.c);
     check(cublaslt()->cublasLtMatmul(
               cublaslt_handle(call.device_index), &own,
-              is_double ? static_cast<const void*>(&long_one) : &one, at.b, plan.b.get(), at.a,
-              plan.a.get(), is_double ? static_cast<const void*>(&long_zero) : &zero, at.c,
-              plan.c.get(), at.c, plan.c.get(), &plan.algorithms[aligned ? kVector : kLoose],
-              call.scratch, plan.workspace, static_cast<cudaStream_t>(stream.handle())),
+              is_double ? static_cast<const void*>(&long_one) : &one, at.b, b.get(), at.a, a.get(),
+              is_double ? static_cast<const void*>(&long_zero) : &zero, at.c, c.get(), at.c,
+              c.get(), &algorithms[aligned ? kVector : kLoose], call.scratch, workspace,
+              static_cast<cudaStream_t>(stream.handle())),
           "multiplying matrices");
   }
 }
 
-constexpr BlasVendor kVendor = {"cuBLASLt", "TENON_CUDA_CUBLASLT_LEAST", takes, prepare, run};
+constexpr BlasVendor kVendor = {"cuBLASLt", TN_MASK_FLOAT, 10, "TENON_CUDA_CUBLASLT_LEAST",
+                                takes,      prepare};
 
 }  // namespace
 

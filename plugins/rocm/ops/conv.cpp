@@ -1,15 +1,14 @@
 // conv and its gradients by MIOpen's immediate mode. A plan holds the descriptors and the solution that MIOpen puts first for the
 // shapes, compiled; where it has none, the plan leaves the call to the plugin's own kernel.
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "backend.hpp"
 #include "conv_geometry.hpp"
+#include "library_kernel.hpp"
 #include "miopen.hpp"
-#include "own_kernel.hpp"
-#include "range.hpp"
+#include "timeline.hpp"
 
 namespace tenon::gpu {
 namespace {
@@ -17,9 +16,8 @@ namespace {
 constexpr uint64_t kMostWorkspace = uint64_t{1} << 30;
 constexpr size_t kAsked = 16;  // solutions, among which one may need no more memory
 
-struct ConvKernel {
+struct PassFunctions {
   Pass pass;
-  const char* op;
   const char* schema;
   decltype(Miopen::miopenConvolutionForwardGetSolution) Miopen::*get_solution;
   decltype(Miopen::miopenConvolutionForwardCompileSolution) Miopen::*compile;
@@ -29,22 +27,12 @@ struct ConvKernel {
   &Miopen::miopenConvolution##Name##GetSolution,         \
       &Miopen::miopenConvolution##Name##CompileSolution, \
       &Miopen::miopenConvolution##Name##Immediate
-constexpr ConvKernel kKernels[] = {
-    {kForward, "conv", TN_SCHEMA_CONV, PASS(Forward)},
-    {kInput, "conv_backward_input", TN_SCHEMA_CONV_BACKWARD_INPUT, PASS(BackwardData)},
-    {kWeight, "conv_backward_weight", TN_SCHEMA_CONV_BACKWARD_WEIGHT, PASS(BackwardWeights)},
+constexpr PassFunctions kPasses[] = {
+    {kForward, TN_SCHEMA_CONV, PASS(Forward)},
+    {kInput, TN_SCHEMA_CONV_BACKWARD_INPUT, PASS(BackwardData)},
+    {kWeight, TN_SCHEMA_CONV_BACKWARD_WEIGHT, PASS(BackwardWeights)},
 };
 #undef PASS
-const ConvKernel& kernel_of(void* self) { return *static_cast<const ConvKernel*>(self); }
-
-// A plan may compile kernels, which takes seconds: smaller convolutions are left to the plugin's own.
-double least_work() {
-  static const double least = [] {
-    const char* const value = std::getenv("TENON_ROCM_MIOPEN_LEAST");
-    return value != nullptr ? std::strtod(value, nullptr) : 1 << 24;
-  }();
-  return least;
-}
 
 // MIOpen's operands in its order, as the call has them: w, x; dy, w; dy, x.
 struct Operands {
@@ -54,19 +42,6 @@ Operands operands_of(const tn_call& call, Pass pass) {
   const tn_view &first = input(call, 0), &second = input(call, 1);
   if (pass == kForward) return {&second, &first, &output(call)};
   return {&first, &second, &output(call)};
-}
-
-bool takes(const tn_call& call, const ConvKernel& kernel) {
-  const Operands operands = operands_of(call, kernel.pass);
-  // Its kernels count elements in 32 bits.
-  for (const tn_view* view : {operands.a, operands.b, operands.result})
-    if (numel(*view) == 0 || numel(*view) > INT32_MAX) return false;
-  const Geometry g(call, kernel.pass);
-  const double work = static_cast<double>(g.batch * g.groups * g.filters) *
-                      static_cast<double>(Geometry::product(g.out)) *
-                      static_cast<double>(g.channels * Geometry::product(g.kernel));
-  return work >= least_work() && is_taken_by(own_kernel(kernel.schema), call) &&
-         miopen() != nullptr;
 }
 
 // ---- Plans --------------------------------------------------------------------------------------------------------------
@@ -80,11 +55,19 @@ bool takes(const tn_call& call, const ConvKernel& kernel) {
 TENON_MIOPEN_HANDLE(Tensor, miopenTensorDescriptor_t, miopenDestroyTensorDescriptor);
 TENON_MIOPEN_HANDLE(Convolution, miopenConvolutionDescriptor_t, miopenDestroyConvolutionDescriptor);
 
-struct Plan {
-  Tensor a, b, result;
-  Convolution convolution;
-  bool has_solution = false;
-  uint64_t solution = 0, workspace = 0;
+class Plan final : public LibraryPlan {
+ public:
+  // Throws TN_UNIMPLEMENTED where MIOpen has no solution.
+  Plan(const tn_call& call, const PassFunctions& functions);
+  void run(const tn_call& call) const override;
+
+ private:
+  void choose(const tn_call& call);
+
+  const PassFunctions& functions_;
+  Tensor a_, b_, result_;
+  Convolution convolution_;
+  uint64_t solution_ = 0;
 };
 
 miopenDataType_t type_of(tn_dtype dtype) {
@@ -131,100 +114,93 @@ Convolution make_convolution(const Geometry& g, uint32_t ndim) {
   return convolution;
 }
 
-void choose(Plan& plan, const tn_call& call, const ConvKernel& kernel) {
+Plan::Plan(const tn_call& call, const PassFunctions& functions) : functions_(functions) {
+  const Operands operands = operands_of(call, functions.pass);
+  a_ = make_tensor(*operands.a);
+  b_ = make_tensor(*operands.b);
+  result_ = make_tensor(*operands.result);
+  convolution_ = make_convolution(Geometry(call, functions.pass), output(call).ndim);
+  choose(call);
+}
+
+void Plan::choose(const tn_call& call) {
   const MiopenHandle handle(call.device_index);
   miopenConvSolution_t found[kAsked] = {};
   size_t count = 0;
-  check((miopen()->*kernel.get_solution)(handle, plan.a.get(), plan.b.get(), plan.convolution.get(),
-                                         plan.result.get(), kAsked, &count, found),
+  check((miopen()->*functions_.get_solution)(handle, a_.get(), b_.get(), convolution_.get(),
+                                             result_.get(), kAsked, &count, found),
         "choosing a solution");
-  for (size_t i = 0; i < std::min(count, kAsked) && !plan.has_solution; ++i) {
-    if (found[i].workspace_size > kMostWorkspace) continue;
-    plan.has_solution = true;
-    plan.solution = found[i].solution_id;
-    plan.workspace = found[i].workspace_size;
-  }
-  if (!plan.has_solution) return;
-  check((miopen()->*kernel.compile)(handle, plan.a.get(), plan.b.get(), plan.convolution.get(),
-                                    plan.result.get(), plan.solution),
+  auto* const end = found + std::min(count, kAsked);
+  const auto* const chosen = std::find_if(
+      found, end, [](const auto& solution) { return solution.workspace_size <= kMostWorkspace; });
+  if (chosen == end) sdk::fail(TN_UNIMPLEMENTED, "[rocm] MIOpen has no solution for these shapes");
+  solution_ = chosen->solution_id;
+  workspace = chosen->workspace_size;
+  check((miopen()->*functions_.compile)(handle, a_.get(), b_.get(), convolution_.get(),
+                                        result_.get(), solution_),
         "compiling a solution");
 }
 
-std::unique_ptr<Plan> make_plan(const tn_call& call, const ConvKernel& kernel) {
-  auto plan = std::make_unique<Plan>();
-  rt::use(call.device_index);
-  try {
-    const Operands operands = operands_of(call, kernel.pass);
-    plan->a = make_tensor(*operands.a);
-    plan->b = make_tensor(*operands.b);
-    plan->result = make_tensor(*operands.result);
-    plan->convolution = make_convolution(Geometry(call, kernel.pass), output(call).ndim);
-    choose(*plan, call, kernel);
-  } catch (const sdk::Error& error) {
-    if (error.code() != TN_UNIMPLEMENTED) throw;
-    plan->has_solution = false;
-  }
-  return plan;
-}
-
-// ---- Runs ---------------------------------------------------------------------------------------------------------------
-
-void run(const Plan& plan, const tn_call& call, const ConvKernel& kernel) {
-  const Running here(call, kernel.op, "MIOpen");
-  const Operands operands = operands_of(call, kernel.pass);
+void Plan::run(const tn_call& call) const {
+  const Operands operands = operands_of(call, functions_.pass);
   const rt::Stream stream = stream_of(call).handle();
   {
     MiopenHandle handle(call.device_index);
     handle.begin(stream);
-    check(
-        (miopen()->*kernel.run)(handle, plan.a.get(), operands.a->data, plan.b.get(),
-                                operands.b->data, plan.convolution.get(), plan.result.get(),
-                                operands.result->data, call.scratch, plan.workspace, plan.solution),
-        "convolving");
+    check((miopen()->*functions_.run)(handle, a_.get(), operands.a->data, b_.get(),
+                                      operands.b->data, convolution_.get(), result_.get(),
+                                      operands.result->data, call.scratch, workspace, solution_),
+          "convolving");
     handle.end();
   }
   Timed::launched();
-  const tn_view* const bias = kernel.pass == kForward ? input_or_null(call, 2) : nullptr;
+  const tn_view* const bias = functions_.pass == kForward ? input_or_null(call, 2) : nullptr;
   if (bias != nullptr) add_to_planes(call, output(call), *bias);
 }
 
-tn_kernel make_kernel(const ConvKernel& self) {
-  tn_kernel kernel = sdk::make_kernel(
-      self.schema, TN_MASK(TN_DTYPE_F32) | TN_MASK(TN_DTYPE_F16) | TN_MASK(TN_DTYPE_BF16),
-      [](void* self, void* any, const tn_call* call) -> tn_status* {
-        const Plan& plan = *static_cast<const Plan*>(any);
-        const ConvKernel& kernel = kernel_of(self);
-        return sdk::guard([&]() -> tn_status* {
-          if (!plan.has_solution) {
-            const tn_kernel& own = own_kernel(kernel.schema);
-            return own.run(own.self, nullptr, call);
-          }
-          run(plan, *call, kernel);
-          return nullptr;
-        });
-      },
-      10);
-  kernel.supports = [](void* self, const tn_call* call, uint32_t* yes) -> tn_status* {
-    return sdk::guard([&] { *yes = takes(*call, kernel_of(self)) ? 1 : 0; });
-  };
-  kernel.prepare = [](void* self, const tn_call* call, void** plan) -> tn_status* {
-    return sdk::guard([&] { *plan = make_plan(*call, kernel_of(self)).release(); });
-  };
-  kernel.scratch_size = [](void* self, const tn_call* call, void* any) {
-    const Plan& plan = *static_cast<const Plan*>(any);
-    return plan.has_solution ? plan.workspace
-                             : scratch_of(own_kernel(kernel_of(self).schema), *call);
-  };
-  kernel.release = [](void*, void* plan) { delete static_cast<Plan*>(plan); };
-  kernel.self = const_cast<ConvKernel*>(&self);
-  return kernel;
+// ---- Kernels ------------------------------------------------------------------------------------------------------------
+
+// A plan may compile kernels, which takes seconds: smaller convolutions are left to the plugin's own.
+double least_work() {
+  static const double least = number_from("TENON_ROCM_MIOPEN_LEAST", 1 << 24);
+  return least;
 }
+
+class ConvKernel final : public LibraryKernel {
+ public:
+  explicit ConvKernel(const PassFunctions& functions)
+      : LibraryKernel({functions.schema, "MIOpen",
+                       TN_MASK(TN_DTYPE_F32) | TN_MASK(TN_DTYPE_F16) | TN_MASK(TN_DTYPE_BF16)}),
+        functions_(functions) {}
+
+  bool takes(const tn_call& call) const override {
+    const Operands operands = operands_of(call, functions_.pass);
+    // Its kernels count elements in 32 bits.
+    for (const tn_view* view : {operands.a, operands.b, operands.result})
+      if (numel(*view) == 0 || numel(*view) > INT32_MAX) return false;
+    const Geometry g(call, functions_.pass);
+    const double work = static_cast<double>(g.batch * g.groups * g.filters) *
+                        static_cast<double>(Geometry::product(g.out)) *
+                        static_cast<double>(g.channels * Geometry::product(g.kernel));
+    // A plan may leave the call to the plugin's own kernel.
+    return work >= least_work() && is_taken_by(own_kernel(functions_.schema), call) &&
+           miopen() != nullptr;
+  }
+  std::unique_ptr<LibraryPlan> prepare(const tn_call& call) const override {
+    return std::make_unique<Plan>(call, functions_);
+  }
+
+ private:
+  const PassFunctions& functions_;
+};
 
 }  // namespace
 
 std::vector<tn_kernel> miopen_kernels() {
+  static const ConvKernel kernels[] = {ConvKernel(kPasses[0]), ConvKernel(kPasses[1]),
+                                       ConvKernel(kPasses[2])};
   std::vector<tn_kernel> made;
-  for (const ConvKernel& kernel : kKernels) made.push_back(make_kernel(kernel));
+  for (const ConvKernel& kernel : kernels) made.push_back(library_kernel(kernel));
   return made;
 }
 

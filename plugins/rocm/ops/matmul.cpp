@@ -15,18 +15,12 @@ constexpr uint64_t kWorkspace = 32 << 20;
 // columns or more.
 constexpr int64_t kMostCopies = 65535, kMostColumns = int64_t{16} * 65535;
 
-bool takes(const BlasProduct& product) {
+bool takes(const tn_call&, const BlasProduct& product) {
   const Product& p = product.product;
   constexpr int64_t kMost = std::numeric_limits<rocblas_int>::max();
   // Columns are those of Cᵀ, our rows: they are counted in parts.
   if (std::max({p.n, p.k, product.a.pitch, product.b.pitch}) > kMost) return false;
   return rocblas() != nullptr;
-}
-
-std::unique_ptr<BlasPlan> prepare(const tn_call&, const BlasProduct&) {
-  auto plan = std::make_unique<BlasPlan>();
-  plan->workspace = kWorkspace;
-  return plan;
 }
 
 struct Types {
@@ -60,8 +54,8 @@ rocblas_operation operation_of(const BlasSide& side) {
 }
 
 // `rows` rows of ours and `copies` of the batch, within what the library counts.
-void multiply(rocblas_handle handle, const tn_call& call, const BlasProduct& product,
-              const BlasPlace& at, int64_t rows, int64_t copies) {
+void multiply_part(rocblas_handle handle, const tn_call& call, const BlasProduct& product,
+                   const BlasPlace& at, int64_t rows, int64_t copies) {
   const Product& p = product.product;
   const Types types = types_of(output(call).dtype);
   const Scale alpha(types, 1), beta(types, p.bias != nullptr ? 1 : 0);
@@ -75,11 +69,19 @@ void multiply(rocblas_handle handle, const tn_call& call, const BlasProduct& pro
         "multiplying matrices");
 }
 
-void run(const BlasPlan& plan, const tn_call& call, const BlasProduct& product) {
+class Plan final : public BlasPlan {
+ public:
+  Plan() { workspace = kWorkspace; }
+
+ private:
+  void multiply(const tn_call& call, const BlasProduct& product) const override;
+};
+
+void Plan::multiply(const tn_call& call, const BlasProduct& product) const {
   const Product& p = product.product;
   const int64_t size = size_of(output(call).dtype);
   if (p.bias != nullptr) repeat_row(call, output(call), *p.bias, p.bias_step, p.n);
-  const RocblasHandle handle(call, plan.workspace);
+  const RocblasHandle handle(call, workspace);
   for (int64_t i = 0; i < blas_calls(product); ++i) {
     const BlasPlace first = blas_place(call, product, i);
     for (int64_t copy = 0; copy < product.copies; copy += kMostCopies)
@@ -87,13 +89,18 @@ void run(const BlasPlan& plan, const tn_call& call, const BlasProduct& product) 
         const BlasPlace at = {first.a + (copy * product.a_step + row * p.a.row) * size,
                               first.b + copy * product.b_step * size,
                               first.c + (copy * p.m + row) * p.n * size};
-        multiply(handle, call, product, at, std::min(p.m - row, kMostColumns),
-                 std::min(product.copies - copy, kMostCopies));
+        multiply_part(handle, call, product, at, std::min(p.m - row, kMostColumns),
+                      std::min(product.copies - copy, kMostCopies));
       }
   }
 }
 
-constexpr BlasVendor kVendor = {"rocBLAS", "TENON_ROCM_ROCBLAS_LEAST", takes, prepare, run};
+std::unique_ptr<BlasPlan> prepare(const tn_call&, const BlasProduct&) {
+  return std::make_unique<Plan>();
+}
+
+constexpr BlasVendor kVendor = {"rocBLAS", TN_MASK_FLOAT, 10, "TENON_ROCM_ROCBLAS_LEAST",
+                                takes,     prepare};
 
 }  // namespace
 
