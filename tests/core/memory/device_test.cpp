@@ -73,14 +73,11 @@ TEST(Device, AutoSaysWhy) {
   EXPECT_EQ(found, best);
 }
 
+// The fake is of a kind that comes before the CPU. What is told of it depends on the plugins at hand: best_test.cpp has that.
 TEST(Device, ADeviceWithoutKernelsIsNotChosen) {
   FakeDevice fake("kernelless");
-  fake.add();
-  std::string line;
-  tn_device* best = tn_device_best(
-      [](void* to, tn_str chunk) { *static_cast<std::string*>(to) += text(chunk); }, &line);
-  EXPECT_EQ(best, &host_device());
-  EXPECT_NE(line.find("has no kernels of its own"), std::string::npos) << line;
+  tn_device* const device = &fake.add();
+  EXPECT_NE(tn_device_best(nullptr, nullptr), device);
   fake.remove();
 }
 
