@@ -14,7 +14,7 @@ struct CublasLt {
 #undef FUNCTION
 };
 
-// NULL where the library is missing, which is logged once. [thread-safe]
+// NULL where the library is missing, which is logged once, or TENON_CUDA_CUBLASLT=0 forbids it. [thread-safe]
 const CublasLt* cublaslt();
 
 // The device's handle. Throws sdk::Error. [thread-safe]

@@ -2,11 +2,6 @@
 
 #include <hip/hip_version.h>
 
-#include <cstdlib>
-#include <string_view>
-
-#include "tenon/plugin.hpp"
-
 namespace tenon::gpu {
 namespace {
 
@@ -24,25 +19,10 @@ bool shares_runtime(void* library) {
 
 void* open_rocm_library(std::initializer_list<const char*> names, const char* variable,
                         std::string& reason) {
-  const char* const wanted = std::getenv(variable);
-  if (wanted != nullptr && std::string_view(wanted) == "0") {
-    reason = std::string(variable) + " is 0";
-    return nullptr;
-  }
-  void* library = nullptr;
-  for (const char* const name : names)
-    if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
-    reason = std::string(*names.begin()) + " is not found";
-  else if (!shares_runtime(library))
-    reason = std::string(*names.begin()) + " belongs to another version of HIP";
-  return reason.empty() ? library : nullptr;
-}
-
-void log_without(const char* what, const std::string& reason) {
-  const std::string message =
-      std::string("[rocm] ") + what + " by the plugin's own kernels, as " + reason;
-  sdk::host()->log(1, sdk::str_of(message));
+  void* const library = open_library(names, variable, reason);
+  if (library == nullptr || shares_runtime(library)) return library;
+  reason = std::string(*names.begin()) + " belongs to another version of HIP";
+  return nullptr;
 }
 
 }  // namespace tenon::gpu

@@ -1,6 +1,5 @@
 #include "miopen.hpp"
 
-#include <deque>
 #include <string>
 
 #include "library.hpp"
@@ -11,8 +10,7 @@ namespace {
 std::string open_library(Miopen& functions) {
   std::string reason;
   void* const library = open_rocm_library({"libMIOpen.so.1"}, "TENON_ROCM_MIOPEN", reason);
-#define FUNCTION(name) \
-  if (reason.empty()) find(library, #name, functions.name, reason);
+#define FUNCTION(name) find(library, #name, functions.name, reason);
 #include "miopen_functions.def"
 #undef FUNCTION
   return reason;
@@ -50,15 +48,8 @@ struct MiopenHandle::Shared {
   rt::Stream stream = nullptr;
 };
 
-MiopenHandle::Shared& MiopenHandle::shared_of(uint32_t device) {
-  static std::mutex mutex;
-  static std::deque<Shared>& all = *new std::deque<Shared>;
-  const std::lock_guard lock(mutex);
-  while (all.size() <= device) all.emplace_back();
-  return all[device];
-}
-
-MiopenHandle::MiopenHandle(uint32_t device) : shared_(shared_of(device)), lock_(shared_.mutex) {
+MiopenHandle::MiopenHandle(uint32_t device)
+    : shared_(one_per_device<Shared>(device)), lock_(shared_.mutex) {
   if (shared_.handle != nullptr) return;
   rt::use(device);
   if (shared_.done == nullptr) shared_.done = rt::event_create();

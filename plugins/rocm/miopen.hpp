@@ -38,7 +38,6 @@ class MiopenHandle {
 
  private:
   struct Shared;
-  static Shared& shared_of(uint32_t device);
   Shared& shared_;
   std::unique_lock<std::mutex> lock_;
 };

@@ -2,7 +2,6 @@
 
 #include <hip/hip_version.h>
 
-#include <deque>
 #include <string>
 
 #include "backend.hpp"
@@ -25,8 +24,7 @@ std::string open_library(Rocblas& functions) {
       {"librocblas.so"},
 #endif
       "TENON_ROCM_ROCBLAS", reason);
-#define FUNCTION(name) \
-  if (reason.empty()) find(library, #name, functions.name, reason);
+#define FUNCTION(name) find(library, #name, functions.name, reason);
 #include "rocblas_functions.def"
 #undef FUNCTION
   return reason;
@@ -36,14 +34,6 @@ struct Shared {
   std::mutex mutex;
   rocblas_handle handle = nullptr;
 };
-
-Shared& shared_of(uint32_t device) {
-  static std::mutex mutex;
-  static std::deque<Shared>& all = *new std::deque<Shared>;
-  const std::lock_guard lock(mutex);
-  while (all.size() <= device) all.emplace_back();
-  return all[device];
-}
 
 rocblas_handle make_handle(uint32_t device) {
   rt::use(device);
@@ -77,7 +67,7 @@ void check(rocblas_status status, const char* what) {
 }
 
 RocblasHandle::RocblasHandle(const tn_call& call, uint64_t workspace) {
-  Shared& shared = shared_of(call.device_index);
+  Shared& shared = one_per_device<Shared>(call.device_index);
   lock_ = std::unique_lock(shared.mutex);
   if (shared.handle == nullptr) shared.handle = make_handle(call.device_index);
   handle_ = shared.handle;
