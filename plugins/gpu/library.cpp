@@ -22,9 +22,9 @@ void* open_library(std::initializer_list<const char*> names, const char* variabl
   return nullptr;
 }
 
-void log_without(const char* what, const std::string& reason) {
+void log_without(const char* what, const std::string& reason, const char* by) {
   const std::string message =
-      std::string("[") + rt::kName + "] " + what + " by the plugin's own kernels, as " + reason;
+      std::string("[") + rt::kName + "] " + what + " by " + by + ", as " + reason;
   sdk::host()->log(1, sdk::str_of(message));
 }
 

@@ -15,8 +15,9 @@ namespace tenon::gpu {
 // the reason where there is none, or where the environment's `variable` is 0.
 void* open_library(std::initializer_list<const char*> names, const char* variable,
                    std::string& reason);
-// Logs what the plugin does without a library.
-void log_without(const char* what, const std::string& reason);
+// Logs by whom the plugin does without a library what it would do.
+void log_without(const char* what, const std::string& reason,
+                 const char* by = "the plugin's own kernels");
 
 // False with the reason where the library lacks it, and where there is a reason already.
 template <class F>

@@ -20,6 +20,7 @@ struct Device {
   uint32_t compute_units = 1, warp_width = 32;
   uint32_t shared_bytes = 48 << 10;  // of a block
   uint64_t peak_flops = 0;           // f32, 0 where it is not known
+  uint32_t architecture = 0;         // 90: sm_90; 0x90a: gfx90a; 0 where it is not known
 };
 
 // Opens the driver. No device is no error: `reason` says why there is none.

@@ -78,6 +78,9 @@ Opened open_library() {
   FUNCTION(hipMalloc)
   FUNCTION(hipHostMalloc)
 #undef FUNCTION
+  constexpr const char* kProperties =
+      HIP_VERSION_MAJOR >= 6 ? "hipGetDevicePropertiesR0600" : "hipGetDeviceProperties";
+  found = found && find(library, kProperties, made.hip.hipGetDeviceProperties, made.reason);
   made.open = found && hand_over(library, made.reason);
   return made;
 }

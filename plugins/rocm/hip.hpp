@@ -15,6 +15,8 @@ struct Hip {
   // The header overloads these by templates.
   hipError_t (*hipMalloc)(void** address, size_t bytes) = nullptr;
   hipError_t (*hipHostMalloc)(void** address, size_t bytes, unsigned flags) = nullptr;
+  // Has the name of its structure's version from HIP 6 on.
+  hipError_t (*hipGetDeviceProperties)(hipDeviceProp_t* properties, int device) = nullptr;
 };
 
 // NULL with the reason where the library is missing. Hands it the kernels of this plugin. [thread-safe]

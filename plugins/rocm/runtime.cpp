@@ -1,11 +1,24 @@
 // The HIP runtime under the names of runtime.hpp, through the table of hip.hpp.
 #include "runtime.hpp"
 
+#include <cstdlib>
+#include <string_view>
+
 #include "backend.hpp"
 #include "hip.hpp"
 #include "vendor_runtime.hpp"
 
 namespace tenon::gpu::rt {
+namespace {
+
+// "gfx90a:sramecc+:xnack-"
+uint32_t architecture_of(const char* name) {
+  constexpr std::string_view kPrefix = "gfx";
+  if (!std::string_view(name).starts_with(kPrefix)) return 0;
+  return static_cast<uint32_t>(std::strtoul(name + kPrefix.size(), nullptr, 16));
+}
+
+}  // namespace
 
 const char* const kName = "rocm";
 
@@ -31,6 +44,9 @@ std::vector<Device> devices(std::string& reason) {
     device.name = text;
     check(hip().hipDeviceGetPCIBusId(text, sizeof text, i), "asking for a device's place");
     device.pci_id = text;
+    hipDeviceProp_t properties{};
+    check(hip().hipGetDeviceProperties(&properties, i), "asking for a device's architecture");
+    device.architecture = architecture_of(properties.gcnArchName);
     size_t bytes = 0;
     check(hip().hipDeviceTotalMem(&bytes, i), "asking for a device's memory");
     device.memory = bytes;

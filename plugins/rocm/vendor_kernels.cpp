@@ -1,4 +1,5 @@
 // The kernels over AMD's libraries.
+#include "hipblaslt.hpp"
 #include "kernels.hpp"
 #include "miopen.hpp"
 #include "rocblas.hpp"
@@ -8,7 +9,8 @@ namespace tenon::gpu {
 const std::vector<tn_kernel>& vendor_kernels() {
   static const std::vector<tn_kernel> kernels = [] {
     std::vector<tn_kernel> all = rocblas_kernels();
-    for (const tn_kernel& kernel : miopen_kernels()) all.push_back(kernel);
+    for (const auto& others : {hipblaslt_kernels(), miopen_kernels()})
+      all.insert(all.end(), others.begin(), others.end());
     return all;
   }();
   return kernels;

@@ -20,6 +20,12 @@ constexpr uint64_t kMemory = uint64_t{4} << 30;
 constexpr uint64_t kAlignment = 256;  // as devices give it
 using Clock = std::chrono::steady_clock;
 
+// For the plans of libraries that stand-ins take the place of.
+uint32_t architecture() {
+  const char* const value = std::getenv("TENON_GPUSIM_ARCHITECTURE");
+  return value != nullptr ? static_cast<uint32_t>(std::strtoul(value, nullptr, 0)) : 90;
+}
+
 }  // namespace
 
 const char* const kName = "gpusim";
@@ -32,6 +38,7 @@ std::vector<Device> devices(std::string&) {
     device.kind = TN_DEVICE_KIND_SOFTWARE;
     device.memory = kMemory;
     device.warp_width = width;
+    device.architecture = architecture();
     made.push_back(device);
   }
   return made;

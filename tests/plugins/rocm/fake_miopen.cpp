@@ -119,7 +119,7 @@ miopenStatus_t compute(miopenHandle_t handle, const Problem& p, const void* (&da
   const bool good = handle->has_stream && p.fits() && p.conv->compiled && solution == kSolution &&
                     workspace != nullptr && bytes >= kWorkspace;
   if (good) {
-    fake_blas::note_use();
+    fake_blas::note_use("MIOpen");
     std::memset(workspace, 0x5a, kWorkspace);
     const miopenTensorDescriptor_t kinds[] = {p.x, p.w, p.y};
     int64_t count = 1;

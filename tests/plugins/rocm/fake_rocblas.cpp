@@ -125,7 +125,7 @@ rocblas_status rocblas_gemm_strided_batched_ex(
     return rocblas_status_not_implemented;
   std::memset(handle->workspace, 0x5a, std::min<size_t>(handle->bytes, 4096));
   const double by = fake_blas::load(alpha, scale, 0), keep = fake_blas::load(beta, scale, 0);
-  fake_blas::note_use();
+  fake_blas::note_use("rocblas");
   fake_blas::multiply({a, element, at, a_pitch, a_step}, {b, element, bt, b_pitch, b_step}, m, n, k,
                       copies, [&](int64_t copy, int64_t row, int64_t column, double sum) {
                         const int64_t place = copy * d_step + column * int64_t{d_pitch} + row;

@@ -64,22 +64,32 @@ TEST(BlasProduct, OldMemoryDoesNotMatter) {
   }
 }
 
+// The bias of a call is part of what threads share: a plan for the shapes.
 TEST(BlasProduct, SeveralThreads) {
-  const Tensor x = to_gpu(tenon::ones({8, 16})), w = to_gpu(tenon::ones({4, 16})),
-               b = to_gpu(tenon::ones({4}));
+  const Tensor x = to_gpu(tenon::ones({8, 16})), w = to_gpu(tenon::ones({4, 16}));
   std::vector<std::thread> threads;
   std::atomic<int> wrong = 0;
   for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&] {
+    threads.emplace_back([&, t] {
       try {
-        for (int i = 0; i < 25; ++i)
-          wrong += floats(tenon::linear(x, w, b)) != std::vector<float>(32, 17.0f);
+        const Tensor b = to_gpu(tenon::full({4}, static_cast<double>(t)));
+        const std::vector<float> want(32, 16.0f + static_cast<float>(t));
+        for (int i = 0; i < 25; ++i) wrong += floats(tenon::linear(x, w, b)) != want;
       } catch (const std::exception& error) {
         ADD_FAILURE() << error.what();
       }
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+// Sums of 33 terms, for which stand-ins have no algorithm: the next library, or the plugin's own kernels.
+TEST(BlasProduct, WhatALibraryHasNoWayFor) {
+  const Tensor x = to_gpu(tenon::ones({8, 33})), w = to_gpu(tenon::ones({4, 33})),
+               b = to_gpu(tenon::ones({4}));
+  for (const std::string activation : {"none", "relu", "tanh"})
+    EXPECT_EQ(floats(tenon::linear(x, w, b, activation)),
+              std::vector<float>(32, activation == "tanh" ? 1.0f : 34.0f));
 }
 
 }  // namespace

@@ -127,6 +127,11 @@ hipError_t hipDeviceGetName(char* name, int length, hipDevice_t) {
   std::snprintf(name, static_cast<size_t>(length), "stand-in");
   return hipSuccess;
 }
+hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int) {
+  *properties = {};
+  std::snprintf(properties->gcnArchName, sizeof properties->gcnArchName, "gfx90a:sramecc+:xnack-");
+  return hipSuccess;
+}
 hipError_t hipDeviceGetPCIBusId(char* id, int length, int device) {
   std::snprintf(id, static_cast<size_t>(length), "0000:0%d:00.0", device);
   return hipSuccess;

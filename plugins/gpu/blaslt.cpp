@@ -1,0 +1,162 @@
+#include "blaslt.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "backend.hpp"
+
+namespace tenon::gpu::blaslt {
+namespace {
+
+constexpr uint64_t kMostWorkspace = 32 << 20;
+
+// ---- Plans --------------------------------------------------------------------------------------------------------------
+
+// Algorithms may ask for alignment that the memory of a call has or has not, so there is one for each.
+enum Alignment { kLoose, kVector, kAlignments };
+
+class Plan final : public BlasPlan {
+ public:
+  Plan(const tn_call& call, const BlasProduct& product);
+
+ private:
+  void multiply(const tn_call& call, const BlasProduct& product) const override;
+  void enqueue(const tn_call& call, const BlasProduct& product) const;
+  void fuse(const tn_call& call, const BlasProduct& product);
+
+  Description description_;
+  MatrixLayout a_, b_, c_;
+  BLASLT(MatmulAlgo_t) algorithms_[kAlignments] = {};
+  mutable std::mutex bias_;  // the one of the description, which threads share
+};
+
+bool is_fused(Activation activation) { return activation == kRelu; }
+
+BLASLT(Epilogue_t) epilogue_of(bool biased, Activation activation) {
+  if (activation == kRelu)
+    return biased ? BLASLT_VALUE(EPILOGUE_RELU_BIAS) : BLASLT_VALUE(EPILOGUE_RELU);
+  return biased ? BLASLT_VALUE(EPILOGUE_BIAS) : BLASLT_VALUE(EPILOGUE_DEFAULT);
+}
+
+Plan::Plan(const tn_call& call, const BlasProduct& product) {
+  const Product& p = product.product;
+  const tn_dtype dtype = output(call).dtype;
+  const Types types = types_of(dtype);
+  description_ = make_description(types, product.b, product.a);
+  fuse(call, product);
+  a_ = make_layout(types.element, product.a, p.k, p.m, product.copies, product.a_step);
+  b_ = make_layout(types.element, product.b, p.n, p.k, product.copies, product.b_step);
+  c_ = make_layout(types.element, p.n, p.m, p.n, product.copies, p.m * p.n);
+  const uint32_t alignments[kAlignments] = {size_of(dtype), kVectorBytes};
+  for (int i = 0; i < kAlignments; ++i) {
+    if (alignments[i] == 0) continue;
+    const auto found = choose(call, description_, b_, a_, c_, alignments[i]);
+    algorithms_[i] = found.algo;
+    workspace = std::max<uint64_t>(workspace, found.workspaceSize);
+  }
+}
+
+void Plan::fuse(const tn_call& call, const BlasProduct& product) {
+  const tn_view* const bias = product.product.bias;
+  activates = is_fused(product.activation);
+  set(description_, BLASLT_VALUE(MATMUL_DESC_EPILOGUE),
+      epilogue_of(bias != nullptr, product.activation));
+  if (bias == nullptr) return;
+  const DataType element = types_of(output(call).dtype).element;
+  set(description_, BLASLT_VALUE(MATMUL_DESC_BIAS_DATA_TYPE), static_cast<int32_t>(element));
+  // Some look whether there is one; it is aligned no better than its elements.
+  const void* const somewhere = reinterpret_cast<const void*>(uintptr_t{size_of(bias->dtype)});
+  set(description_, BLASLT_VALUE(MATMUL_DESC_BIAS_POINTER), somewhere);
+}
+
+// ---- Runs ---------------------------------------------------------------------------------------------------------------
+
+bool is_aligned(const void* address) {
+  return kVectorBytes != 0 && reinterpret_cast<uintptr_t>(address) % kVectorBytes == 0;
+}
+
+void Plan::multiply(const tn_call& call, const BlasProduct& product) const {
+  if (product.product.bias == nullptr) return enqueue(call, product);
+  const std::lock_guard lock(bias_);
+  const void* const bias = product.product.bias->data;
+  set(description_, BLASLT_VALUE(MATMUL_DESC_BIAS_POINTER), bias);
+  enqueue(call, product);
+}
+
+void Plan::enqueue(const tn_call& call, const BlasProduct& product) const {
+  const tn_view* const bias = product.product.bias;
+  const float one = 1, zero = 0;
+  const double long_one = 1, long_zero = 0;
+  const bool is_double = output(call).dtype == TN_DTYPE_F64;
+  for (int64_t i = 0; i < blas_calls(product); ++i) {
+    const BlasPlace at = blas_place(call, product, i);
+    const bool aligned = is_aligned(at.a) && is_aligned(at.b) && is_aligned(at.c) &&
+                         (bias == nullptr || is_aligned(bias->data));
+    check(BLASLT_CALL(Matmul)(
+              handle_of(call), description_.get(),
+              is_double ? static_cast<const void*>(&long_one) : &one, at.b, b_.get(), at.a,
+              a_.get(), is_double ? static_cast<const void*>(&long_zero) : &zero, at.c, c_.get(),
+              at.c, c_.get(), &algorithms_[aligned ? kVector : kLoose], call.scratch, workspace,
+              static_cast<StreamHandle>(stream_of(call).handle())),
+          "multiplying matrices");
+  }
+}
+
+}  // namespace
+
+Description make_description(const Types& types, const BlasSide& a, const BlasSide& b) {
+  BLASLT(MatmulDesc_t) made = nullptr;
+  check(BLASLT_CALL(MatmulDescCreate)(&made, types.compute, types.scale), "describing a product");
+  Description description(made);
+  const auto operation = [](const BlasSide& side) {
+    return side.transposed ? BLAS_VALUE(OP_T) : BLAS_VALUE(OP_N);
+  };
+  set(description, BLASLT_VALUE(MATMUL_DESC_TRANSA), operation(a));
+  set(description, BLASLT_VALUE(MATMUL_DESC_TRANSB), operation(b));
+  return description;
+}
+
+MatrixLayout make_layout(DataType element, int64_t rows, int64_t columns, int64_t pitch,
+                         int64_t copies, int64_t step) {
+  BLASLT(MatrixLayout_t) made = nullptr;
+  check(BLASLT_CALL(MatrixLayoutCreate)(&made, element, static_cast<uint64_t>(rows),
+                                        static_cast<uint64_t>(columns), pitch),
+        "describing a matrix");
+  MatrixLayout layout(made);
+  set(layout, BLASLT_VALUE(MATRIX_LAYOUT_BATCH_COUNT), static_cast<int32_t>(copies));
+  set(layout, BLASLT_VALUE(MATRIX_LAYOUT_STRIDED_BATCH_OFFSET), step);
+  return layout;
+}
+MatrixLayout make_layout(DataType element, const BlasSide& side, int64_t along, int64_t across,
+                         int64_t copies, int64_t step) {
+  return side.transposed ? make_layout(element, across, along, side.pitch, copies, step)
+                         : make_layout(element, along, across, side.pitch, copies, step);
+}
+
+BLASLT(MatmulHeuristicResult_t)
+choose(const tn_call& call, const Description& description, const MatrixLayout& a,
+       const MatrixLayout& b, const MatrixLayout& c, uint32_t alignment) {
+  BLASLT(MatmulPreference_t) made = nullptr;
+  check(BLASLT_CALL(MatmulPreferenceCreate)(&made), "describing what an algorithm may use");
+  const Preference preference(made);
+  set(preference, BLASLT_VALUE(MATMUL_PREF_MAX_WORKSPACE_BYTES), kMostWorkspace);
+  for (const auto which : kAlignmentPreferences) set(preference, which, alignment);
+  BLASLT(MatmulHeuristicResult_t) found{};
+  int count = 0;
+  check(BLASLT_CALL(MatmulAlgoGetHeuristic)(handle_of(call), description.get(), a.get(), b.get(),
+                                            c.get(), c.get(), preference.get(), 1, &found, &count),
+        "choosing an algorithm");
+  if (count == 0) sdk::fail(TN_UNIMPLEMENTED, "[", rt::kName, "] no algorithm for this product");
+  return found;
+}
+
+bool takes_bias(const BlasProduct& product) {
+  const Product& p = product.product;
+  return p.bias == nullptr || p.bias_step == 1 || p.n == 1;
+}
+
+std::unique_ptr<BlasPlan> prepare(const tn_call& call, const BlasProduct& product) {
+  return std::make_unique<Plan>(call, product);
+}
+
+}  // namespace tenon::gpu::blaslt

@@ -1,0 +1,78 @@
+#include "hipblaslt.hpp"
+
+#include <hip/hip_version.h>
+
+#include <map>
+#include <mutex>
+
+#include "library.hpp"
+#include "runtime.hpp"
+
+namespace tenon::gpu {
+namespace {
+
+// What keeps the library from being used, or nothing. The names are those that belong to this HIP.
+std::string open_library(HipblasLt& functions) {
+  std::string reason;
+  void* library = nullptr;
+#if defined(TENON_HIPBLASLT)  // a stand-in, beside any HIP
+  constexpr const char* kName = TENON_HIPBLASLT;
+#elif HIP_VERSION_MAJOR == 6
+  constexpr const char* kName = "libhipblaslt.so.0";
+#elif HIP_VERSION_MAJOR == 7
+  constexpr const char* kName = "libhipblaslt.so.1";
+#else
+  constexpr const char* kName = "libhipblaslt.so";
+#endif
+#if HIP_VERSION_MAJOR < 6 && !defined(TENON_HIPBLASLT)
+  reason = std::string(kName) + " of ROCm 5 has another interface";
+#else
+  library = open_rocm_library({kName}, "TENON_ROCM_HIPBLASLT", reason);
+#endif
+#define FUNCTION(name) find(library, #name, functions.name, reason);
+#include "hipblaslt_functions.def"
+#undef FUNCTION
+  return reason;
+}
+
+struct Shared {
+  std::mutex mutex;
+  std::map<const void*, hipblasLtHandle_t> handles;  // by stream
+};
+
+}  // namespace
+
+const HipblasLt* hipblaslt() {
+  static const HipblasLt* const one = []() -> const HipblasLt* {
+    static HipblasLt functions;
+    const std::string reason = open_library(functions);
+    if (reason.empty()) return &functions;
+    log_without("matrix products", reason, "rocBLAS");
+    return nullptr;
+  }();
+  return one;
+}
+
+void check(hipblasStatus_t status, const char* what) {
+  if (status == HIPBLAS_STATUS_SUCCESS) return;
+  const bool lacks =
+      status == HIPBLAS_STATUS_NOT_SUPPORTED || status == HIPBLAS_STATUS_ARCH_MISMATCH;
+  const uint32_t code = lacks                                   ? TN_UNIMPLEMENTED
+                        : status == HIPBLAS_STATUS_ALLOC_FAILED ? TN_OUT_OF_MEMORY
+                                                                : TN_INTERNAL;
+  sdk::fail(code, "[rocm] ", what, ": hipBLASLt says status ", static_cast<int>(status),
+            "; TENON_ROCM_HIPBLASLT=0 leaves products to rocBLAS");
+}
+
+hipblasLtHandle_t hipblaslt_handle(const tn_call& call) {
+  Shared& shared = one_per_device<Shared>(call.device_index);
+  const std::lock_guard lock(shared.mutex);
+  hipblasLtHandle_t& handle = shared.handles[call.stream];
+  if (handle == nullptr) {
+    rt::use(call.device_index);
+    check(hipblaslt()->hipblasLtCreate(&handle), "opening hipBLASLt");
+  }
+  return handle;
+}
+
+}  // namespace tenon::gpu
