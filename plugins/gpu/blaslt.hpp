@@ -1,4 +1,4 @@
-// What cuBLASLt and hipBLASLt share: one interface under two prefixes. "blaslt_api.hpp" lies in the vendor's folder and says
+// What cuBLASLt and its counterpart at AMD share: one interface under two prefixes. "blaslt_api.hpp" lies in the vendor's folder and says
 //   BLASLT(name)        how the vendor spells a type: MatmulDesc_t
 //   BLASLT_VALUE(name)  a constant of the library: EPILOGUE_BIAS
 //   BLAS_VALUE(name)    a constant of its elder sister: OP_T
