@@ -3,6 +3,8 @@
 
 #include <cublasLt.h>
 
+#include <vector>
+
 #include "tenon/plugin.hpp"
 
 namespace tenon::gpu {
@@ -19,6 +21,9 @@ const CublasLt* cublaslt();
 
 // The device's handle. Throws sdk::Error. [thread-safe]
 cublasLtHandle_t cublaslt_handle(uint32_t device);
+
+// matmul and linear: ops/matmul.cpp.
+std::vector<tn_kernel> cublaslt_kernels();
 
 // Throws sdk::Error with the library's words.
 void check(cublasStatus_t status, const char* what);

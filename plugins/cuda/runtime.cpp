@@ -48,6 +48,7 @@ std::vector<Device> devices(std::string& reason) {
     device.compute_units = static_cast<uint32_t>(p.multiProcessorCount);
     device.warp_width = static_cast<uint32_t>(p.warpSize);
     device.shared_bytes = static_cast<uint32_t>(p.sharedMemPerBlock);
+    device.architecture = static_cast<uint32_t>(p.major * 10 + p.minor);
     int kilohertz = 0;
     check(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, i),
           "asking for a device's clock");

@@ -1,22 +1,12 @@
 // matmul and linear by cuBLASLt. A plan holds the descriptors and the algorithm that the library's heuristic chose for the shapes.
-#include <cstdlib>
-#include <string_view>
-
 #include "blaslt.hpp"
+#include "tf32.hpp"
 
 namespace tenon::gpu {
 namespace {
 
 bool takes(const tn_call&, const BlasProduct& product) {
   return blaslt::takes_bias(product) && cublaslt() != nullptr;
-}
-
-bool allows_tf32() {
-  static const bool yes = [] {
-    const char* const value = std::getenv("TENON_CUDA_TF32");
-    return value != nullptr && std::string_view(value) == "1";
-  }();
-  return yes;
 }
 
 constexpr BlasVendor kVendor = {"cuBLASLt", TN_MASK_FLOAT,  10, "TENON_CUDA_CUBLASLT_LEAST",
@@ -38,9 +28,6 @@ blaslt::Types blaslt::types_of(tn_dtype dtype) {
   }
 }
 
-const std::vector<tn_kernel>& vendor_kernels() {
-  static const std::vector<tn_kernel> kernels = blas_kernels(kVendor);
-  return kernels;
-}
+std::vector<tn_kernel> cublaslt_kernels() { return blas_kernels(kVendor); }
 
 }  // namespace tenon::gpu

@@ -75,37 +75,33 @@ miopenDataType_t type_of(tn_dtype dtype) {
   return dtype == TN_DTYPE_BF16 ? miopenBFloat16 : miopenFloat;
 }
 
-// Dense, with two or three spatial dimensions: a line is a plane that is one high.
 Tensor make_tensor(const tn_view& view) {
-  std::vector<int> sizes = {static_cast<int>(view.shape[0]), static_cast<int>(view.shape[1])};
-  if (view.ndim == 3) sizes.push_back(1);
-  for (uint32_t d = 2; d < view.ndim; ++d) sizes.push_back(static_cast<int>(view.shape[d]));
-  std::vector<int> strides(sizes.size(), 1);
-  for (size_t d = sizes.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * sizes[d + 1];
+  const std::vector<int64_t> sizes = plane_sizes(view), strides = dense_strides(sizes);
+  const std::vector<int> counts(sizes.begin(), sizes.end()), steps(strides.begin(), strides.end());
+  constexpr const char* kWhat = "describing a tensor";
   miopenTensorDescriptor_t made = nullptr;
-  check(miopen()->miopenCreateTensorDescriptor(&made), "describing a tensor");
+  check(miopen()->miopenCreateTensorDescriptor(&made), kWhat);
   Tensor tensor(made);
   check(
-      miopen()->miopenSetTensorDescriptor(made, type_of(view.dtype), static_cast<int>(sizes.size()),
-                                          sizes.data(), strides.data()),
-      "describing a tensor");
+      miopen()->miopenSetTensorDescriptor(
+          made, type_of(view.dtype), static_cast<int>(counts.size()), counts.data(), steps.data()),
+      kWhat);
   return tensor;
 }
 
-Convolution make_convolution(const Geometry& g, uint32_t ndim) {
-  const uint32_t spatial = std::max(ndim - 2, 2u);
-  int padding[3], stride[3], dilation[3];
-  for (uint32_t d = 0; d < spatial; ++d) {
-    padding[d] = static_cast<int>(g.padding[3 - spatial + d]);
-    stride[d] = static_cast<int>(g.stride[3 - spatial + d]);
-    dilation[d] = static_cast<int>(g.dilation[3 - spatial + d]);
-  }
+Convolution make_convolution(const Geometry& g, uint32_t spatial) {
+  const auto ints = [&](const Geometry::Three& sizes) {
+    return std::vector<int>(sizes.end() - spatial, sizes.end());
+  };
+  const std::vector<int> padding = ints(g.padding), stride = ints(g.stride),
+                         dilation = ints(g.dilation);
   constexpr const char* kWhat = "describing a convolution";
   miopenConvolutionDescriptor_t made = nullptr;
   check(miopen()->miopenCreateConvolutionDescriptor(&made), kWhat);
   Convolution convolution(made);
-  check(miopen()->miopenInitConvolutionNdDescriptor(made, static_cast<int>(spatial), padding,
-                                                    stride, dilation, miopenConvolution),
+  check(miopen()->miopenInitConvolutionNdDescriptor(made, static_cast<int>(spatial), padding.data(),
+                                                    stride.data(), dilation.data(),
+                                                    miopenConvolution),
         kWhat);
   check(miopen()->miopenSetConvolutionGroupCount(made, static_cast<int>(g.groups)), kWhat);
   // A call gives the same each time.
@@ -119,7 +115,7 @@ Plan::Plan(const tn_call& call, const PassFunctions& functions) : functions_(fun
   a_ = make_tensor(*operands.a);
   b_ = make_tensor(*operands.b);
   result_ = make_tensor(*operands.result);
-  convolution_ = make_convolution(Geometry(call, functions.pass), output(call).ndim);
+  convolution_ = make_convolution(Geometry(call, functions.pass), spatial_of(output(call)));
   choose(call);
 }
 
@@ -178,13 +174,9 @@ class ConvKernel final : public LibraryKernel {
     // Its kernels count elements in 32 bits.
     for (const tn_view* view : {operands.a, operands.b, operands.result})
       if (numel(*view) == 0 || numel(*view) > INT32_MAX) return false;
-    const Geometry g(call, functions_.pass);
-    const double work = static_cast<double>(g.batch * g.groups * g.filters) *
-                        static_cast<double>(Geometry::product(g.out)) *
-                        static_cast<double>(g.channels * Geometry::product(g.kernel));
     // A plan may leave the call to the plugin's own kernel.
-    return work >= least_work() && is_taken_by(own_kernel(functions_.schema), call) &&
-           miopen() != nullptr;
+    return work_of(Geometry(call, functions_.pass)) >= least_work() &&
+           is_taken_by(own_kernel(functions_.schema), call) && miopen() != nullptr;
   }
   std::unique_ptr<LibraryPlan> prepare(const tn_call& call) const override {
     return std::make_unique<Plan>(call, functions_);

@@ -1,0 +1,38 @@
+// cuDNN, opened when an op first asks for it: a machine without it convolves and attends by the plugin's own kernels.
+#pragma once
+
+#include <cudnn.h>
+
+#include <mutex>
+#include <vector>
+
+#include "runtime.hpp"
+#include "tenon/plugin.hpp"
+
+namespace tenon::gpu {
+
+// Whether the library is there and TENON_CUDA_CUDNN=0 does not forbid it; why not is logged once. Its functions may be called, by
+// their own names, only where it is. [thread-safe]
+bool has_cudnn();
+
+// Throws sdk::Error with the library's words.
+void check(cudnnStatus_t status, const char* what);
+
+// The device's handle, for one thread at a time: it holds the stream that work goes to. Throws sdk::Error. [thread-safe]
+class CudnnHandle {
+ public:
+  explicit CudnnHandle(uint32_t device);
+  operator cudnnHandle_t() const;
+  void set_stream(rt::Stream stream);
+
+ private:
+  struct Shared;
+  Shared& shared_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+// conv and its gradients, attention and its gradients: ops/.
+std::vector<tn_kernel> cudnn_conv_kernels();
+std::vector<tn_kernel> cudnn_attention_kernels();
+
+}  // namespace tenon::gpu

@@ -1,0 +1,57 @@
+// A computation as cuDNN's graph API takes it: described by the frontend's headers, planned once, run with the addresses of a call.
+#pragma once
+
+#define CUDNN_FRONTEND_SKIP_JSON_LIB
+#include <cudnn_frontend.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cudnn.hpp"
+
+namespace tenon::gpu {
+
+// What a plan is made for: a device at hand, or the properties of one that is not.
+struct CudnnTarget {
+  cudnnHandle_t handle = nullptr;
+  uint32_t architecture = 0;  // major·10 + minor
+  std::shared_ptr<const cudnn_frontend::DeviceProperties> properties;
+};
+
+using CudnnTensor = std::shared_ptr<cudnn_frontend::graph::Tensor_attributes>;
+
+class CudnnGraph {
+ public:
+  // Elements of inputs and results, unless said otherwise: f16, bf16, f32 or f64. Sums are f32, those of f64 are f64.
+  explicit CudnnGraph(tn_dtype dtype);
+
+  // Operands, in the order in which run takes their addresses, which are aligned to 16 bytes. Strides count elements.
+  CudnnTensor input(std::span<const int64_t> sizes, std::span<const int64_t> strides);
+  CudnnTensor input(std::span<const int64_t> sizes, std::span<const int64_t> strides,
+                    tn_dtype dtype);
+  void result(const CudnnTensor& tensor, std::span<const int64_t> sizes,
+              std::span<const int64_t> strides, tn_dtype dtype);
+  cudnn_frontend::graph::Graph& operations() { return graph_; }
+
+  // Plans it by the library's heuristics, for an engine that gives the same each time and does not round more than the dtypes say;
+  // `allows_tf32` lets it round f32. Throws TN_UNIMPLEMENTED where there is none.
+  void plan(const CudnnTarget& target, bool allows_tf32);
+  uint64_t workspace() const { return workspace_; }
+  // Enqueues it. [stream-ordered]
+  void run(cudnnHandle_t handle, std::span<void* const> addresses, void* workspace) const;
+
+ private:
+  cudnn_frontend::graph::Graph graph_;
+  tn_dtype dtype_;
+  int64_t operands_ = 0;
+  uint64_t workspace_ = 0;
+};
+
+// The device of a call, for its plan.
+CudnnTarget cudnn_target(uint32_t device, const CudnnHandle& handle);
+
+// As cuDNN's engines ask for it.
+bool is_aligned_for_cudnn(const tn_view& view);
+
+}  // namespace tenon::gpu

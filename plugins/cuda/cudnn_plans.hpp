@@ -1,0 +1,33 @@
+// What the ops ask cuDNN for, apart from calls: tests plan it for devices that are not at hand.
+#pragma once
+
+#include "conv_geometry.hpp"
+#include "cudnn_graph.hpp"
+
+namespace tenon::gpu {
+
+// A convolution or a gradient of one: the call's first two operands, dense, and its result.
+struct CudnnConv {
+  Pass pass = kForward;
+  tn_dtype dtype = TN_DTYPE_F32;
+  std::vector<int64_t> first, second, result;  // sizes, with two or three spatial dimensions
+  std::vector<int64_t> stride, padding, dilation;
+};
+// Operands: x, weight, y; dy, weight, dx; dy, x, dweight. ops/conv.cpp.
+std::unique_ptr<CudnnGraph> describe(const CudnnConv& conv);
+
+// Attention without a mask, or its gradients. Sizes and strides of (N, H, L, E); strides of the last dimension are 1.
+struct CudnnAttention {
+  struct Operand {
+    std::vector<int64_t> sizes, strides;
+  };
+  bool is_backward = false;
+  tn_dtype dtype = TN_DTYPE_BF16;
+  Operand q, k, v, y, g;  // g is the gradient of y; gradients are dense
+  bool causal = false;
+  float scale = 1;
+};
+// Operands: q, k, v, y, lse; g, q, k, v, y, lse, gq, gk, gv. ops/attention.cpp.
+std::unique_ptr<CudnnGraph> describe(const CudnnAttention& attention);
+
+}  // namespace tenon::gpu

@@ -1,0 +1,171 @@
+// attention and its gradients by cuDNN, for half types without a mask; with one, or in f32, the plugin's own kernels attend.
+#include <cmath>
+#include <memory>
+
+#include "../cudnn_plans.hpp"
+#include "backend.hpp"
+#include "library_kernel.hpp"
+#include "timeline.hpp"
+
+namespace tenon::gpu {
+
+namespace {
+
+namespace fe = cudnn_frontend::graph;
+
+using Operand = CudnnAttention::Operand;
+
+Operand dense(const std::vector<int64_t>& sizes) { return {sizes, dense_strides(sizes)}; }
+
+CudnnTensor add(CudnnGraph& graph, const Operand& operand) {
+  return graph.input(operand.sizes, operand.strides);
+}
+void add_result(CudnnGraph& graph, const CudnnTensor& tensor, const Operand& like, tn_dtype dtype) {
+  graph.result(tensor, like.sizes, like.strides, dtype);
+}
+
+void describe_forward(CudnnGraph& graph, const CudnnAttention& a, const Operand& lse) {
+  const CudnnTensor q = add(graph, a.q), k = add(graph, a.k), v = add(graph, a.v);
+  const auto [y, stats] = graph.operations().sdpa(
+      q, k, v,
+      fe::SDPA_attributes().set_generate_stats(true).set_causal_mask(a.causal).set_attn_scale(
+          a.scale));
+  add_result(graph, y, a.y, a.dtype);
+  add_result(graph, stats, lse, TN_DTYPE_F32);
+}
+
+void describe_backward(CudnnGraph& graph, const CudnnAttention& a, const Operand& lse) {
+  const CudnnTensor g = add(graph, a.g), q = add(graph, a.q), k = add(graph, a.k),
+                    v = add(graph, a.v), y = add(graph, a.y);
+  const CudnnTensor stats = graph.input(lse.sizes, lse.strides, TN_DTYPE_F32);
+  const auto [gq, gk, gv] =
+      graph.operations().sdpa_backward(q, k, v, y, g, stats,
+                                       fe::SDPA_backward_attributes()
+                                           .set_causal_mask(a.causal)
+                                           .set_attn_scale(a.scale)
+                                           .set_deterministic_algorithm(true));
+  add_result(graph, gq, dense(a.q.sizes), a.dtype);
+  add_result(graph, gk, dense(a.k.sizes), a.dtype);
+  add_result(graph, gv, dense(a.v.sizes), a.dtype);
+}
+
+}  // namespace
+
+std::unique_ptr<CudnnGraph> describe(const CudnnAttention& attention) {
+  auto graph = std::make_unique<CudnnGraph>(attention.dtype);
+  const std::vector<int64_t>& q = attention.q.sizes;
+  const Operand lse = dense({q[0], q[1], q[2], 1});
+  attention.is_backward ? describe_backward(*graph, attention, lse)
+                        : describe_forward(*graph, attention, lse);
+  return graph;
+}
+
+namespace {
+
+// Where a call has what. args: q, k, v, mask, causal, scale; or g, q, k, v, y, lse, glse, mask, causal, scale.
+struct Call {
+  const tn_call& call;
+  bool is_backward;
+
+  uint32_t at(uint32_t forward) const { return is_backward ? forward + 1 : forward; }
+  const tn_view& q() const { return input(call, at(0)); }
+  const tn_view& k() const { return input(call, at(1)); }
+  const tn_view& v() const { return input(call, at(2)); }
+  const tn_view& y() const { return is_backward ? input(call, 4) : output(call); }
+  const tn_view& lse() const { return is_backward ? input(call, 5) : output(call, 1); }
+  bool has_mask() const { return input_or_null(call, is_backward ? 7 : 3) != nullptr; }
+  bool has_lse_gradient() const { return is_backward && input_or_null(call, 6) != nullptr; }
+  bool causal() const { return call.args[is_backward ? 8 : 4].as.i != 0; }
+  float scale() const {
+    const uint32_t arg = is_backward ? 9 : 5;
+    if (call.args[arg].tag == TN_VALUE_NONE)
+      return static_cast<float>(1 / std::sqrt(static_cast<double>(q().shape[3])));
+    return static_cast<float>(real_arg(call, arg));
+  }
+};
+
+Operand operand_of(const tn_view& view) {
+  return {{view.shape, view.shape + view.ndim}, {view.strides, view.strides + view.ndim}};
+}
+
+CudnnAttention attention_of(const Call& at) {
+  CudnnAttention made{
+      at.is_backward,     at.q().dtype, operand_of(at.q()), operand_of(at.k()), operand_of(at.v()),
+      operand_of(at.y()), {},           at.causal(),        at.scale()};
+  if (at.is_backward) made.g = operand_of(input(at.call, 0));
+  return made;
+}
+
+class Plan final : public LibraryPlan {
+ public:
+  explicit Plan(const Call& at) : is_backward_(at.is_backward), graph_(describe(attention_of(at))) {
+    const CudnnHandle handle(at.call.device_index);
+    graph_->plan(cudnn_target(at.call.device_index, handle), true);
+    workspace = graph_->workspace();
+  }
+  void run(const tn_call& call) const override {
+    std::vector<void*> addresses;
+    const uint32_t inputs = is_backward_ ? 6 : 3, outputs = is_backward_ ? 3 : 2;
+    for (uint32_t i = 0; i < inputs; ++i) addresses.push_back(input(call, i).data);
+    for (uint32_t i = 0; i < outputs; ++i) addresses.push_back(output(call, i).data);
+    {
+      CudnnHandle handle(call.device_index);
+      handle.set_stream(stream_of(call).handle());
+      graph_->run(handle, addresses, call.scratch);
+    }
+    Timed::launched();
+  }
+
+ private:
+  bool is_backward_;
+  std::unique_ptr<CudnnGraph> graph_;
+};
+
+// Rows of whole vectors.
+bool fits(const tn_view& view) {
+  constexpr int64_t kVector = 8;
+  if (numel(view) == 0 || !is_aligned_for_cudnn(view) || view.strides[3] != 1) return false;
+  for (uint32_t d = 0; d < 3; ++d)
+    if (view.strides[d] <= 0 || view.strides[d] % kVector != 0) return false;
+  return view.shape[3] % kVector == 0;
+}
+bool is_dense(const tn_view& view) {
+  int64_t step = 1;
+  for (uint32_t d = view.ndim; d-- > 0; step *= view.shape[d])
+    if (view.shape[d] != 1 && view.strides[d] != step) return false;
+  return true;
+}
+
+class AttentionKernel final : public LibraryKernel {
+ public:
+  AttentionKernel(std::string_view schema, bool is_backward)
+      : LibraryKernel({schema, "cuDNN", TN_MASK_HALF, TN_KERNEL_STRIDED}),
+        is_backward_(is_backward) {}
+
+  bool takes(const tn_call& call) const override {
+    const Call at{call, is_backward_};
+    if (at.has_mask() || at.has_lse_gradient()) return false;
+    for (const tn_view* view : {&at.q(), &at.k(), &at.v(), &at.y()})
+      if (!fits(*view)) return false;
+    if (is_backward_ && !(fits(input(call, 0)) && is_dense(at.lse()))) return false;
+    return has_cudnn();
+  }
+  std::unique_ptr<LibraryPlan> prepare(const tn_call& call) const override {
+    return std::make_unique<Plan>(Call{call, is_backward_});
+  }
+
+ private:
+  bool is_backward_;
+};
+
+}  // namespace
+
+std::vector<tn_kernel> cudnn_attention_kernels() {
+  static const AttentionKernel kernels[] = {{TN_SCHEMA_ATTENTION, false},
+                                            {TN_SCHEMA_ATTENTION_BACKWARD, true}};
+  std::vector<tn_kernel> made;
+  for (const AttentionKernel& kernel : kernels) made.push_back(library_kernel(kernel));
+  return made;
+}
+
+}  // namespace tenon::gpu

@@ -1,0 +1,22 @@
+// The kernels over NVIDIA's libraries.
+#include "cublaslt.hpp"
+#include "kernels.hpp"
+#if defined(TENON_CUDNN)
+#include "cudnn.hpp"
+#endif
+
+namespace tenon::gpu {
+
+const std::vector<tn_kernel>& vendor_kernels() {
+  static const std::vector<tn_kernel> kernels = [] {
+    std::vector<tn_kernel> all = cublaslt_kernels();
+#if defined(TENON_CUDNN)
+    for (const auto& family : {cudnn_conv_kernels(), cudnn_attention_kernels()})
+      all.insert(all.end(), family.begin(), family.end());
+#endif
+    return all;
+  }();
+  return kernels;
+}
+
+}  // namespace tenon::gpu

@@ -1,0 +1,4 @@
+#pragma once
+
+// The device's, major·10 + minor.
+extern int fake_architecture;
