@@ -10,6 +10,7 @@ namespace {
 namespace fe = cudnn_frontend;
 
 constexpr uintptr_t kAlignment = 16;
+constexpr int64_t kMostWorkspace = int64_t{1} << 30;
 
 fe::DataType_t type_of(tn_dtype dtype) {
   switch (dtype) {
@@ -73,7 +74,7 @@ void CudnnGraph::plan(const CudnnTarget& target, bool allows_tf32) {
   if (!allows_tf32) refused.push_back(fe::NumericalNote_t::DOWN_CONVERT_INPUTS);
   // On f32 they are TF32's.
   if (!allows_tf32 && dtype_ == TN_DTYPE_F32) refused.push_back(fe::NumericalNote_t::TENSOR_CORE);
-  graph_.deselect_numeric_notes(refused);
+  graph_.deselect_numeric_notes(refused).deselect_workspace_greater_than(kMostWorkspace);
   check_plan(graph_.check_support());
   check_plan(graph_.build_plans());
   int64_t bytes = 0;
