@@ -18,7 +18,7 @@ Tensor rows(const Tensor& x) {
 // computed again.
 uint32_t linear_unread(const tn_value* args) {
   const std::string_view activation{args[3].as.str, args[3].count};
-  if (activation == "gelu" || activation == "silu") return out_(0);
+  if (activation.starts_with("gelu") || activation == "silu") return out_(0);
   uint32_t unread = in_(2) | (activation == "none" ? out_(0) : 0);
   if (!requires_grad(*args[1].as.tensor)) unread |= in_(0);
   if (!requires_grad(*args[0].as.tensor)) unread |= in_(1);
@@ -34,7 +34,8 @@ Tensor before_activation(const GradCall& c) {
   if (activation == "sigmoid") return sigmoid_backward(g, c.out());
   if (activation == "tanh") return tanh_backward(g, c.out());
   const Tensor z = linear(c.in(0), c.in(1), c.in(2));
-  return activation == "gelu" ? gelu_backward(g, z) : silu_backward(g, z);
+  if (activation == "silu") return silu_backward(g, z);
+  return gelu_backward(g, z, activation == "gelu" ? "none" : "tanh");
 }
 
 }  // namespace

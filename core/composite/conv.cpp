@@ -7,12 +7,13 @@ TN_DECOMPOSE(linear) {
   Tensor y = matmul(in.tensor(0), transpose(in.tensor(1), 0, 1));
   if (in.has(2)) y = y + in.tensor(2);
   const std::string_view activation = in.str(3);
-  out[0] = activation == "none"      ? y
-           : activation == "relu"    ? relu(y)
-           : activation == "gelu"    ? gelu(y)
-           : activation == "silu"    ? silu(y)
-           : activation == "sigmoid" ? sigmoid(y)
-                                     : tanh(y);
+  out[0] = activation == "none"        ? y
+           : activation == "relu"      ? relu(y)
+           : activation == "gelu"      ? gelu(y)
+           : activation == "gelu_tanh" ? gelu(y, "tanh")
+           : activation == "silu"      ? silu(y)
+           : activation == "sigmoid"   ? sigmoid(y)
+                                       : tanh(y);
 }
 
 // The adjoint of a convolution with the same weight (C, O/groups, kernel…): what

@@ -37,8 +37,10 @@ TN_RULE(linear) {
   if (frame.has(2)) dtype = promote(dtype, bias_dtype(frame, 2, weight[0]));
   const std::string_view activation = frame.str(3);
   bool known = activation == "none";
-  for (const char* name : {"relu", "gelu", "silu", "sigmoid", "tanh"}) known |= activation == name;
-  frame.require(known, "unknown activation \"{}\": none, relu, gelu, silu, sigmoid or tanh",
+  for (const char* name : {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh"})
+    known |= activation == name;
+  frame.require(known,
+                "unknown activation \"{}\": none, relu, gelu, gelu_tanh, silu, sigmoid or tanh",
                 activation);
   frame.require(activation == "none" || activation == "relu" || is_floating(dtype),
                 "activation \"{}\" needs a floating-point dtype, got {}", activation,

@@ -36,7 +36,9 @@ const CublasLt* cublaslt() {
 
 void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  const uint32_t code = status == CUBLAS_STATUS_ALLOC_FAILED ? TN_OUT_OF_MEMORY : TN_INTERNAL;
+  const uint32_t code = status == CUBLAS_STATUS_NOT_SUPPORTED  ? TN_UNIMPLEMENTED
+                        : status == CUBLAS_STATUS_ALLOC_FAILED ? TN_OUT_OF_MEMORY
+                                                               : TN_INTERNAL;
   sdk::fail(code, "[cuda] ", what, ": ", cublaslt()->cublasLtGetStatusString(status),
             "; TENON_CUDA_CUBLASLT=0 leaves products to the plugin's own kernels");
 }

@@ -25,7 +25,7 @@ cublasLtHandle_t cublaslt_handle(uint32_t device);
 // matmul and linear: ops/matmul.cpp.
 std::vector<tn_kernel> cublaslt_kernels();
 
-// Throws sdk::Error with the library's words.
+// Throws sdk::Error with the library's words; TN_UNIMPLEMENTED where it cannot compute what is asked.
 void check(cublasStatus_t status, const char* what);
 
 }  // namespace tenon::gpu

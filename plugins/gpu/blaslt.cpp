@@ -17,12 +17,13 @@ enum Alignment { kLoose, kVector, kAlignments };
 
 class Plan final : public BlasPlan {
  public:
-  Plan(const tn_call& call, const BlasProduct& product);
+  // Throws TN_UNIMPLEMENTED where the library has no algorithm for it.
+  Plan(const tn_call& call, const BlasProduct& product, Activation fused);
 
  private:
   void multiply(const tn_call& call, const BlasProduct& product) const override;
   void enqueue(const tn_call& call, const BlasProduct& product) const;
-  void fuse(const tn_call& call, const BlasProduct& product);
+  void fuse(const tn_call& call, const BlasProduct& product, Activation activation);
 
   Description description_;
   MatrixLayout a_, b_, c_;
@@ -30,20 +31,23 @@ class Plan final : public BlasPlan {
   mutable std::mutex bias_;  // the one of the description, which threads share
 };
 
-bool is_fused(Activation activation) { return activation == kRelu; }
+// The library's gelu is the approximation by tanh.
+bool can_fuse(Activation activation) { return activation == kRelu || activation == kGeluTanh; }
 
 BLASLT(Epilogue_t) epilogue_of(bool biased, Activation activation) {
+  if (activation == kGeluTanh)
+    return biased ? BLASLT_VALUE(EPILOGUE_GELU_BIAS) : BLASLT_VALUE(EPILOGUE_GELU);
   if (activation == kRelu)
     return biased ? BLASLT_VALUE(EPILOGUE_RELU_BIAS) : BLASLT_VALUE(EPILOGUE_RELU);
   return biased ? BLASLT_VALUE(EPILOGUE_BIAS) : BLASLT_VALUE(EPILOGUE_DEFAULT);
 }
 
-Plan::Plan(const tn_call& call, const BlasProduct& product) {
+Plan::Plan(const tn_call& call, const BlasProduct& product, Activation fused) {
   const Product& p = product.product;
   const tn_dtype dtype = output(call).dtype;
   const Types types = types_of(dtype);
   description_ = make_description(types, product.b, product.a);
-  fuse(call, product);
+  fuse(call, product, fused);
   a_ = make_layout(types.element, product.a, p.k, p.m, product.copies, product.a_step);
   b_ = make_layout(types.element, product.b, p.n, p.k, product.copies, product.b_step);
   c_ = make_layout(types.element, p.n, p.m, p.n, product.copies, p.m * p.n);
@@ -56,11 +60,10 @@ Plan::Plan(const tn_call& call, const BlasProduct& product) {
   }
 }
 
-void Plan::fuse(const tn_call& call, const BlasProduct& product) {
+void Plan::fuse(const tn_call& call, const BlasProduct& product, Activation activation) {
   const tn_view* const bias = product.product.bias;
-  activates = is_fused(product.activation);
-  set(description_, BLASLT_VALUE(MATMUL_DESC_EPILOGUE),
-      epilogue_of(bias != nullptr, product.activation));
+  activates = activation != kNone;
+  set(description_, BLASLT_VALUE(MATMUL_DESC_EPILOGUE), epilogue_of(bias != nullptr, activation));
   if (bias == nullptr) return;
   const DataType element = types_of(output(call).dtype).element;
   set(description_, BLASLT_VALUE(MATMUL_DESC_BIAS_DATA_TYPE), static_cast<int32_t>(element));
@@ -156,7 +159,12 @@ bool takes_bias(const BlasProduct& product) {
 }
 
 std::unique_ptr<BlasPlan> prepare(const tn_call& call, const BlasProduct& product) {
-  return std::make_unique<Plan>(call, product);
+  if (can_fuse(product.activation)) try {
+      return std::make_unique<Plan>(call, product, product.activation);
+    } catch (const sdk::Error& error) {
+      if (error.code() != TN_UNIMPLEMENTED) throw;
+    }
+  return std::make_unique<Plan>(call, product, kNone);
 }
 
 }  // namespace tenon::gpu::blaslt

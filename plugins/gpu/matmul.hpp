@@ -191,6 +191,8 @@ GPU_DEVICE C activated(C x, uint32_t activation) {
         return sigmoid(x);
       case kTanh:
         return std::tanh(x);
+      case kGeluTanh:
+        return gelu_tanh(x);
     }
   }
   return activation == kRelu && x < C(0) ? C(0) : x;

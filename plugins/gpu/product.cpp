@@ -100,7 +100,8 @@ Product read_linear(const tn_call& call) {
 }
 
 Activation activation_of(std::string_view name) {
-  constexpr std::string_view kNames[] = {"none", "relu", "gelu", "silu", "sigmoid", "tanh"};
+  constexpr std::string_view kNames[] = {"none",    "relu", "gelu",     "silu",
+                                         "sigmoid", "tanh", "gelu_tanh"};
   return static_cast<Activation>(std::find(std::begin(kNames), std::end(kNames), name) -
                                  std::begin(kNames));
 }

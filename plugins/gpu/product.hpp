@@ -31,7 +31,7 @@ Product read_matmul(const tn_call& call);
 Product read_linear(const tn_call& call);
 
 // As kernels know them.
-enum Activation : uint32_t { kNone, kRelu, kGelu, kSilu, kSigmoid, kTanh };
+enum Activation : uint32_t { kNone, kRelu, kGelu, kSilu, kSigmoid, kTanh, kGeluTanh };
 Activation activation_of(std::string_view name);
 // Of a dense result in place, for products that a library computed: activate.cpp. [stream-ordered]
 void activate(const tn_call& call, const tn_view& result, Activation activation);

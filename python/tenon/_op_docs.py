@@ -1976,7 +1976,7 @@ tensor([[11.]])
 """,
     'linear': """linear(Tensor x, Tensor weight, Tensor? bias=none, str activation="none") -> Tensor
 
-x·weightᵀ + bias, then an activation: none, relu, gelu, …
+x·weightᵀ + bias, then an activation: none, relu, gelu, gelu_tanh, silu, sigmoid or tanh
 
 Shapes: x (…, k), weight (m, k), bias (m) give (…, m).
 Dtypes: floating.

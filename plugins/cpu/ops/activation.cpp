@@ -46,6 +46,13 @@ void activate_range(Activation activation, float* x, int64_t n) {
         const V y = scaled_cdf_f32(d, v, v, density);
         return hn::IfThenZeroElse(hn::Eq(v, hn::Set(d, -HUGE_VALF)), y);
       });
+    case Activation::GeluTanh:
+      return apply([d](V v) HWY_ATTR {
+        const V inner = hn::MulAdd(hn::Mul(hn::Mul(v, v), v), hn::Set(d, 0.044715f), v);
+        V complement;
+        const V s = sigmoid_f32(d, hn::Mul(inner, hn::Set(d, 1.5957691216057308f)), complement);
+        return hn::IfThenZeroElse(hn::Eq(v, hn::Set(d, -HUGE_VALF)), hn::Mul(v, s));
+      });
     default:
       return apply([d](V v)
                        HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
@@ -66,6 +73,8 @@ double activate_one(Activation activation, double x) {
       return std::tanh(x);
     case Activation::Gelu:
       return x == -HUGE_VAL ? 0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440);
+    case Activation::GeluTanh:  // as in activations.cpp
+      return x == -HUGE_VAL ? 0 : x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x));
     default:
       return x < 0 ? 0 : x;
   }

@@ -6,15 +6,16 @@
 
 namespace tenon::cpu {
 
-enum class Activation : uint8_t { None, Relu, Gelu, Silu, Sigmoid, Tanh };
+enum class Activation : uint8_t { None, Relu, Gelu, GeluTanh, Silu, Sigmoid, Tanh };
 
 inline Activation activation_of(std::string_view name) {
-  return name == "relu"      ? Activation::Relu
-         : name == "gelu"    ? Activation::Gelu
-         : name == "silu"    ? Activation::Silu
-         : name == "sigmoid" ? Activation::Sigmoid
-         : name == "tanh"    ? Activation::Tanh
-                             : Activation::None;
+  return name == "relu"        ? Activation::Relu
+         : name == "gelu"      ? Activation::Gelu
+         : name == "gelu_tanh" ? Activation::GeluTanh
+         : name == "silu"      ? Activation::Silu
+         : name == "sigmoid"   ? Activation::Sigmoid
+         : name == "tanh"      ? Activation::Tanh
+                               : Activation::None;
 }
 
 // x = activation(x) in place over threads.

@@ -67,6 +67,8 @@ void append(dnnl::post_ops& ops, Activation activation) {
       return ops.append_eltwise(algorithm::eltwise_relu, 0, 0);
     case Activation::Gelu:
       return ops.append_eltwise(algorithm::eltwise_gelu_erf, 0, 0);
+    case Activation::GeluTanh:
+      return ops.append_eltwise(algorithm::eltwise_gelu_tanh, 0, 0);
     case Activation::Silu:
       return ops.append_eltwise(algorithm::eltwise_swish, 1, 0);
     case Activation::Sigmoid:

@@ -18,11 +18,13 @@ enum Activation : uint32_t {
   kGelu,
   kSilu,
   kSigmoid,
-  kTanh
+  kTanh,
+  kGeluTanh
 };  // as shaders/product.glsl
 
 Activation activation_of(std::string_view name) {
-  constexpr std::string_view kNames[] = {"none", "relu", "gelu", "silu", "sigmoid", "tanh"};
+  constexpr std::string_view kNames[] = {"none",    "relu", "gelu",     "silu",
+                                         "sigmoid", "tanh", "gelu_tanh"};
   return static_cast<Activation>(std::find(std::begin(kNames), std::end(kNames), name) -
                                  std::begin(kNames));
 }

@@ -3,14 +3,10 @@
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"
+#include "gelu_tanh.glsl"
 #define TN_OPERANDS 2
 #include "layout.glsl"
 
-// x s(2u) with u = sqrt(2 / pi) (x + 0.044715 x^3): the same as x (1 + tanh u) / 2, without its cancellation.
-C gelu_tanh(C x) {
-  const C inner = fma(x * x * x, kGeluCube, x);
-  return x == C(-M_INF) ? C(0.0) : x * m_sigmoid(inner * kGeluScale);
-}
 // log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold.
 C softplus(C x, C beta, C threshold) {
   if (is_nan(x)) return x;

@@ -1,6 +1,7 @@
 // What the shaders of matrix products share: words and table as ops/matmul.cpp gives them, and what is done with a sum.
 #ifdef TN_FLOATING
 #include "math.glsl"
+#include "gelu_tanh.glsl"
 #endif
 layout(constant_id = 3) const uint IN = 11;
 layout(constant_id = 4) const uint OUT = 11;         // of c; of partial sums where products are split
@@ -44,6 +45,7 @@ C activate(C x) {
     case 3: return m_silu(x);
     case 4: return m_sigmoid(x);
     case 5: return m_tanh(x);
+    case 6: return gelu_tanh(x);
   }
 #endif
   // A driver may make a maximum of the comparison, which loses NaN.

@@ -72,6 +72,8 @@ double activate(const std::string& kind, double x) {
   if (kind == "silu") return x / (1 + std::exp(-x));
   if (kind == "tanh") return std::tanh(x);
   if (kind == "gelu") return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+  if (kind == "gelu_tanh")
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
   return x;
 }
 
@@ -83,7 +85,8 @@ void add_linears(Table& t) {
   for (const Linear& l : {Linear{{3, 4}, {5, 4}, true}, Linear{{3, 4}, {5, 4}, false},
                           Linear{{2, 3, 4}, {5, 4}, true}, Linear{{4}, {5, 4}, true},
                           Linear{{0, 4}, {5, 4}, true}, Linear{{17, 70}, {33, 70}, true}})
-    for (const std::string kind : {"none", "relu", "gelu", "silu", "sigmoid", "tanh"}) {
+    for (const std::string kind :
+         {"none", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh"}) {
       if (kind != "none" && l.x.size() != 2) continue;
       Sample& s = t.add(
           "linear", label_of(l.x) + label_of(l.w) + (l.bias ? " bias " : " ") + kind,

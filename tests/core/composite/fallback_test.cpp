@@ -154,7 +154,7 @@ TEST(Fallback, EqualsKernels) {
 TEST(Fallback, ProductsAndPools) {
   Watch watch;
   const Tensor x = random({2, 3, 5, 6}, 1), w = random({4, 6}, 2), b = random({4}, 3);
-  for (const char* activation : {"none", "relu", "gelu", "silu", "sigmoid", "tanh"})
+  for (const char* activation : {"none", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh"})
     linear(x, w, b, activation), linear(x, w, {}, activation);
   adaptive_avg_pool(x, {3, 4}), adaptive_avg_pool(x, {1}), adaptive_avg_pool(x, {7, 9});
   adaptive_avg_pool_backward(random({2, 3, 3, 4}, 4), {2, 3, 5, 6});

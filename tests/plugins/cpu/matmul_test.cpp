@@ -256,6 +256,8 @@ Array linear_reference(const Array& x, const Array& weight, const Array* bias,
     if (bias != nullptr) y += bias->v[i % bias->v.size()];
     if (activation == "relu") y = std::max(y, 0.0);
     if (activation == "gelu") y = 0.5 * y * (1 + std::erf(y * std::sqrt(0.5)));
+    if (activation == "gelu_tanh")
+      y *= 0.5 * (1 + std::tanh(std::sqrt(2 / M_PI) * (y + 0.044715 * y * y * y)));
     if (activation == "silu") y = y / (1 + std::exp(-y));
     if (activation == "sigmoid") y = 1 / (1 + std::exp(-y));
     if (activation == "tanh") y = std::tanh(y);
@@ -265,7 +267,7 @@ Array linear_reference(const Array& x, const Array& weight, const Array* bias,
 
 TEST(Linear, ActivationsDtypesBias) {
   for (const DType dtype : {DType::F16, DType::BF16, DType::F32, DType::F64})
-    for (const char* activation : {"none", "relu", "gelu", "silu", "sigmoid", "tanh"})
+    for (const char* activation : {"none", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh"})
       for (const Shape& shape :
            {Shape{6}, Shape{3, 6}, Shape{2, 5, 6}, Shape{40, 6}, Shape{0, 6}}) {
         const Array x = fractions(shape, 20), w = fractions({70, 6}, 21), b = fractions({70}, 22);

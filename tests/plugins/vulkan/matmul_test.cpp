@@ -115,7 +115,8 @@ TEST(Matmul, LargeBatches) {
 }
 
 TEST(Linear, BiasAndActivationOnEveryPath) {
-  for (const std::string activation : {"none", "relu", "gelu", "silu", "sigmoid", "tanh"})
+  for (const std::string activation :
+       {"none", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh"})
     for (const DType dtype : {DType::F32, DType::F64})
       // By tiles, with few rows, with split sums.
       for (const Shape& s : {Shape{70, 33, 65}, Shape{2, 100, 40}, Shape{36, 5000, 34}}) {

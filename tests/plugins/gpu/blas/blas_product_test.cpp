@@ -42,6 +42,18 @@ TEST(BlasProduct, BiasOfAnyLength) {
     }
 }
 
+// Gelu by tanh, which libraries compute with the product where the bias lies dense, and do not know for every type.
+TEST(BlasProduct, GeluByTanh) {
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16, DType::F64})
+    for (const bool biased : {true, false}) {
+      const Array x = whole_numbers({7, 4}, 1), w = whole_numbers({5, 4}, 2),
+                  b = whole_numbers({5}, 3);
+      expect_same(dtype, biased ? "with a bias" : "without", [&](const Place& on) {
+        return tenon::linear(on(x), on(w) * 0.25, biased ? on(b) * 0.25 : Tensor(), "gelu_tanh");
+      });
+    }
+}
+
 // More rows than a grid of a library's tiles has.
 TEST(BlasProduct, ManyRows) {
   constexpr int64_t kRows = 1'100'000;

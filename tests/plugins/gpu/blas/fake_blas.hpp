@@ -66,16 +66,18 @@ void multiply(const Matrix& a, const Matrix& b, int64_t m, int64_t n, int64_t k,
       }
 }
 
-// A line with the library's name in the file TENON_FAKE_BLAS for each process that it computes for: that it was asked at all.
+// A line in the file TENON_FAKE_BLAS.
+inline bool note(const char* line) {
+  const char* const path = std::getenv("TENON_FAKE_BLAS");
+  std::FILE* const file = path != nullptr ? std::fopen(path, "a") : nullptr;
+  if (file == nullptr) return false;
+  std::fprintf(file, "%s\n", line);
+  std::fclose(file);
+  return true;
+}
+// The library's name, once for each process that it computes for: that it was asked at all.
 inline void note_use(const char* library) {
-  static const bool once = [library] {
-    const char* const path = std::getenv("TENON_FAKE_BLAS");
-    std::FILE* const file = path != nullptr ? std::fopen(path, "a") : nullptr;
-    if (file == nullptr) return false;
-    std::fprintf(file, "%s\n", library);
-    std::fclose(file);
-    return true;
-  }();
+  static const bool once = note(library);
   static_cast<void>(once);
 }
 

@@ -5,6 +5,7 @@
 // would refuse.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
@@ -87,6 +88,11 @@ inline bool fits(const Description& d, const Layout& a, const Layout& b, const L
 
 inline double finish(const Description& d, double sum) {
   if (has_epilogue(d, BLASLT_VALUE(EPILOGUE_RELU))) return sum < 0 ? 0 : sum;
+  if (has_epilogue(d, BLASLT_VALUE(EPILOGUE_GELU))) {
+    static const bool once = fake_blas::note("gelu");
+    static_cast<void>(once);
+    return 0.5 * sum * (1 + std::tanh(0.7978845608028654 * (sum + 0.044715 * sum * sum * sum)));
+  }
   return sum;
 }
 
@@ -165,8 +171,12 @@ Status BLASLT(MatmulAlgoGetHeuristic)(BLASLT(Handle_t) handle, BLASLT(MatmulDesc
   const Layout& a = as<Layout>(a_layout);
   if (handle == nullptr || wanted < 1 || !fits(how, a, as<Layout>(b_layout), as<Layout>(c_layout)))
     return STATUS(INVALID_VALUE);
-  // Nothing for some sums, as the real one may have nothing: another kernel computes them.
   *count = 0;
+  // Not every type has every epilogue.
+  if (element_of(a.type) == fake_blas::Element::kDouble &&
+      has_epilogue(how, BLASLT_VALUE(EPILOGUE_GELU)))
+    return STATUS(NOT_SUPPORTED);
+  // Nothing for some sums, as the real one may have nothing: another kernel computes them.
   if ((how.a == BLAS_VALUE(OP_T) ? a.rows : a.columns) == kNone) return STATUS(SUCCESS);
   found->workspaceSize = preference.workspace < kWorkspace ? 0 : kWorkspace;
   as<Algorithm>(&found->algo) = {found->workspaceSize, preference.alignment()};
