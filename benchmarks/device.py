@@ -14,6 +14,7 @@ import time
 
 import numpy as np
 from python_overhead import describe
+from sections import write_section
 from sides import sides
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'devices.md'
@@ -205,9 +206,7 @@ def main():
         lines.append(line(row, measure(found, row, options.scale, options.rounds)))
         print(lines[-1], flush=True)
     if options.write:
-        old = REPORT.read_text() if REPORT.exists() else INTRODUCTION
-        kept = [part for part in old.split('\n## ') if not ('## ' + part).startswith(lines[0] + '\n')]
-        REPORT.write_text('\n## '.join(kept).rstrip('\n') + '\n\n' + '\n'.join(lines) + '\n')
+        write_section(REPORT, INTRODUCTION, '\n'.join(lines))
         print(f'written to {REPORT.name}', file=sys.stderr)
 
 

@@ -15,6 +15,7 @@ import sys
 import time
 
 import tenon
+from sections import write_section
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPORT = HERE / "vulkan.md"
@@ -145,12 +146,8 @@ def main():
         sys.exit(f"{error}\nWithout a GPU, Mesa's lavapipe executes Vulkan on the CPU (Debian: mesa-vulkan-drivers).")
     section = report(device, options.rounds, options.floats)
     print(section)
-    if not options.write:
-        return
-    title = section.splitlines()[0]
-    old = REPORT.read_text() if REPORT.exists() else INTRODUCTION
-    kept = [part for part in old.split("\n## ") if not ("## " + part).startswith(title + "\n")]
-    REPORT.write_text("\n## ".join(kept).rstrip("\n") + "\n\n" + section)
+    if options.write:
+        write_section(REPORT, INTRODUCTION, section)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Programs of benchmarks/ run without their peer, and what is trained learns."""
 import pathlib
 import re
+import runpy
 import subprocess
 import sys
 
@@ -38,3 +39,15 @@ def test_every_row_of_a_device():
 def test_bad_arguments(args, words):
     done = run(*args)
     assert done.returncode != 0 and words in done.stderr
+
+
+def test_a_section_is_replaced_by_its_name(tmp_path):
+    write_section = runpy.run_path(str(BENCHMARKS / 'sections.py'))['write_section']
+    report = tmp_path / 'report.md'
+    for section in ('## GPU\n\nold\n\n### more\n', '## GPU 2\n\nother', '## GPU\n\nnew'):
+        write_section(report, '# Report\n\nIntroduction.\n', section)
+    assert report.read_text() == '# Report\n\nIntroduction.\n\n## GPU 2\n\nother\n\n## GPU\n\nnew\n'
+    report.write_text((BENCHMARKS / 'vulkan.md').read_text())
+    last = '\n## ' + report.read_text().split('\n## ')[-1]
+    write_section(report, '', last.lstrip())
+    assert report.read_text() == (BENCHMARKS / 'vulkan.md').read_text()
