@@ -220,7 +220,7 @@ void Execution::build_call() {
   call_.nargs = frame_.nargs();
   call_.nouts = nouts_;
   call_.outs = out_views_;
-  call_.stream = frame_.device().stream;
+  call_.stream = frame_.device().queue();
   call_.device_index = frame_.device().index;
   call_.context = this;
   for (uint32_t i = 0, list = 0; i < frame_.nargs(); ++i) {

@@ -37,7 +37,6 @@ class Execution {
   void build_loop();
   void make_inputs_contiguous();
   void put_scalars_on_device();
-  tn_view* keep_view(const tn_tensor& tensor);
   Ref move_last(const tn_tensor& tensor) const;
   bool try_kernel(const KernelEntry& entry);
 

@@ -80,7 +80,7 @@ bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
   call.nouts = 1;
   call.outs = &out_view;
   call.loop = &loop;
-  call.stream = like->device->stream;
+  call.stream = like->device->queue();
   call.device_index = like->device->index;
   call.reserved = 0;
   call.scratch = nullptr;

@@ -265,7 +265,7 @@ Block CachingAllocator::allocate(uint64_t bytes) {
     access.report(*lists);
     access.obey_trim(*lists);
   }
-  Block block = take_cached(index);
+  Block block = device_.redirected() ? Block{} : take_cached(index);
   if (block.buffer == nullptr) {
     try {
       block = from_device(index, bytes);
@@ -278,6 +278,7 @@ Block CachingAllocator::allocate(uint64_t bytes) {
     }
   }
   if (lists != nullptr) access.refill(*lists, index);
+  if (device_.redirected()) block.bin = kUncached;
   ++allocations_;
   ++live_;
   count_use(static_cast<int64_t>(block.bytes));
@@ -289,7 +290,7 @@ void CachingAllocator::deallocate(const Block& block) noexcept {
   const std::lock_guard lock(mutex_);
   --live_;
   count_use(-static_cast<int64_t>(block.bytes));
-  if (!caching_) {
+  if (!caching_ || block.bin == kUncached) {
     synchronize_stream();
     return to_device(block);
   }

@@ -7,7 +7,8 @@
 // for longest go back to the device. A training run of varying sizes therefore settles at its own peak.
 //
 // Streams: a freed block may be handed out again at once. That is right because all work on a device is enqueued on its default
-// stream, in order; before blocks go back to the device that stream is synchronised.
+// stream, in order; before blocks go back to the device that stream is synchronised. What a thread allocates while its work is
+// redirected is no part of that order: its blocks come from the device and go back to it.
 #pragma once
 
 #include <array>
@@ -22,6 +23,7 @@ namespace tenon::core {
 constexpr uint64_t kSmallBytes = 64 << 10;  // largest block of the thread lists
 constexpr uint32_t kSmallClasses = 64;
 constexpr uint32_t kClasses = 8 + 8 * 45;
+constexpr uint32_t kUncached = kClasses;  // Block.bin of what goes back to the device at once
 constexpr uint64_t kLargestBlock = uint64_t{1} << 50;
 
 // Index of the smallest class that holds `bytes`, and the size of a class.

@@ -19,11 +19,11 @@ struct End {
   // Bytes from the host or to it, `at` bytes behind the offset.
   tn_status* read(const void* src, uint64_t at, uint64_t bytes) const {
     const InOrder order(device);
-    return memory().copy_in(self(), device.index, device.stream, src, buffer, offset + at, bytes);
+    return memory().copy_in(self(), device.index, device.queue(), src, buffer, offset + at, bytes);
   }
   tn_status* write(void* dst, uint64_t at, uint64_t bytes) const {
     const InOrder order(device);
-    return memory().copy_out(self(), device.index, device.stream, buffer, offset + at, dst, bytes);
+    return memory().copy_out(self(), device.index, device.queue(), buffer, offset + at, dst, bytes);
   }
 };
 
@@ -72,7 +72,7 @@ void copy_bytes(tn_device& dst_device, void* dst_buffer, uint64_t dst_offset, tn
   const End to{dst_device, dst_buffer, dst_offset};
   if (&src_device == &dst_device) {
     const InOrder order(src_device);
-    if (!offered(from.memory().copy_within(from.self(), src_device.index, src_device.stream,
+    if (!offered(from.memory().copy_within(from.self(), src_device.index, src_device.queue(),
                                            src_buffer, src_offset, dst_buffer, dst_offset, bytes),
                  from, to))
       through_host(from, to, bytes);
@@ -91,7 +91,7 @@ void copy_bytes(tn_device& dst_device, void* dst_buffer, uint64_t dst_offset, tn
     wait_for(to, from, to);  // what still uses the target, on its own stream
     if (offered(from.memory().copy_peer(from.self(), src_device.index, src_buffer, src_offset,
                                         dst_device.index, dst_buffer, dst_offset, bytes,
-                                        src_device.stream),
+                                        src_device.queue()),
                 from, to))
       return wait_for(from, from, to);
   }

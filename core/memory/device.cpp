@@ -11,7 +11,9 @@
 #include "plugin/complete.hpp"
 #include "plugin/discover.hpp"
 #include "plugin/layer.hpp"
+#include "plugin/plugin.hpp"
 #include "status.hpp"
+#include "tenon/ext/draft/device.h"
 
 namespace tenon::core {
 namespace {
@@ -185,6 +187,8 @@ tn_device* find_exact(std::string_view name) {
 
 }  // namespace
 
+thread_local constinit Redirect t_redirect = {};
+
 tn_status* synchronize(tn_device& device) {
   tn_status* status = device.stream == nullptr
                           ? nullptr
@@ -322,6 +326,26 @@ tn_status* tn_device_synchronize(tn_device* device) {
     check(device->type->device.synchronize(device->type->self, device->index));
   });
 }
+
+tn_status* tn_device_extend(tn_device* device, tn_str name, uint32_t revision, tn_extend_fn use,
+                            void* ctx) {
+  return guarded([&] {
+    const DeviceType& type = *live(device, "tn_device_extend").type;
+    const Plugin* plugin = find_loaded(type.plugin);
+    const InOrder order(*device);
+    const tn_extension given = {
+        sizeof given,
+        device->index,
+        plugin == nullptr ? nullptr : plugin->table.get_interface(plugin->instance, name, revision),
+        type.self,
+        &type.stream,
+        device->stream};
+    check(use(ctx, &given));
+  });
+}
+
+void tn_device_redirect(tn_device* device, void* stream) { t_redirect = {device, stream}; }
+tn_device* tn_device_redirected(void) { return t_redirect.device; }
 
 tn_status* tn_memory_get_stats(tn_device* device, tn_memory_stats* out) {
   return guarded([&] {

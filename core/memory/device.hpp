@@ -43,6 +43,13 @@ struct Block {
   uint32_t bin = 0;    // the allocator's own
 };
 
+// Where the calling thread's work for a device goes in place of the default stream.
+struct Redirect {
+  tn_device* device;
+  void* stream;
+};
+extern thread_local constinit Redirect t_redirect __attribute__((tls_model("initial-exec")));
+
 }  // namespace tenon::core
 
 // One device. Never freed.
@@ -58,6 +65,9 @@ struct tn_device {
   std::unique_ptr<tenon::core::CachingAllocator> allocator;
   std::atomic<int64_t> live_storages{0};  // quiesce refuses while tensors live
   bool is_host() const { return type->id == tenon::core::kHostType; }
+  // Whether the calling thread's work goes elsewhere, and where it goes.
+  bool redirected() const { return tenon::core::t_redirect.device == this; }
+  void* queue() const { return redirected() ? tenon::core::t_redirect.stream : stream; }
 };
 
 namespace tenon::core {

@@ -4,9 +4,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "memory/allocator.hpp"
@@ -20,19 +20,13 @@ constexpr uint64_t kHugePage = 2 << 20;
 // The value of `key` in a file of "key: value" lines such as /proc/meminfo; empty when there is
 // none.
 std::string value_of(const char* file, std::string_view key) {
-  std::FILE* stream = std::fopen(file, "re");
-  if (stream == nullptr) return {};
-  std::string found;
-  char line[512];
-  while (found.empty() && std::fgets(line, sizeof line, stream) != nullptr) {
-    const std::string_view text(line);
-    if (!text.starts_with(key)) continue;
-    const size_t colon = text.find(':');
-    const size_t begin = colon == text.npos ? text.npos : text.find_first_not_of(" \t", colon + 1);
-    if (begin != text.npos) found = text.substr(begin, text.find_last_not_of(" \t\n") + 1 - begin);
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(key)) continue;
+    const size_t begin = line.find_first_not_of(" \t", line.find(':') + 1);
+    if (begin != line.npos) return line.substr(begin, line.find_last_not_of(" \t") + 1 - begin);
   }
-  std::fclose(stream);
-  return found;
+  return {};
 }
 
 uint64_t meminfo(std::string_view key) {
@@ -41,12 +35,8 @@ uint64_t meminfo(std::string_view key) {
 
 // A number in a file of one line; `otherwise` when it is absent or "max".
 uint64_t number_in(const char* file, uint64_t otherwise) {
-  std::FILE* stream = std::fopen(file, "re");
-  if (stream == nullptr) return otherwise;
-  unsigned long long number = 0;
-  const bool read = std::fscanf(stream, "%llu", &number) == 1;
-  std::fclose(stream);
-  return read ? number : otherwise;
+  uint64_t number = 0;
+  return std::ifstream(file) >> number ? number : otherwise;
 }
 
 // A container may have less than the machine.

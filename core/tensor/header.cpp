@@ -31,23 +31,16 @@ struct SmallBlock {
   alignas(64) unsigned char bytes[kInlineBytes];
 };
 
-FreeList<sizeof(tn_tensor)>& view_blocks() {
-  static thread_local constinit FreeList<sizeof(tn_tensor)> list TN_TLS;
-  return list;
-}
-FreeList<sizeof(OwnBlock)>& own_blocks() {
-  static thread_local constinit FreeList<sizeof(OwnBlock)> list TN_TLS;
-  return list;
-}
-FreeList<sizeof(SmallBlock)>& small_blocks() {
-  static thread_local constinit FreeList<sizeof(SmallBlock)> list TN_TLS;
+template <class Block>
+FreeList<sizeof(Block)>& blocks() {
+  static thread_local constinit FreeList<sizeof(Block)> list TN_TLS;
   return list;
 }
 
 tn_tensor* take_block(uint8_t block_class) {
-  void* memory = block_class == kViewBlock  ? view_blocks().take()
-                 : block_class == kOwnBlock ? own_blocks().take()
-                                            : small_blocks().take();
+  void* memory = block_class == kViewBlock  ? blocks<tn_tensor>().take()
+                 : block_class == kOwnBlock ? blocks<OwnBlock>().take()
+                                            : blocks<SmallBlock>().take();
   auto* tensor = static_cast<tn_tensor*>(memory);
   tensor->view.struct_size = sizeof(tn_view);
   new (&tensor->refs) std::atomic<uint32_t>(1);
@@ -60,14 +53,9 @@ tn_tensor* take_block(uint8_t block_class) {
 }
 
 void give_block(tn_tensor* tensor) noexcept {
-  switch (tensor->block_class) {
-    case kViewBlock:
-      return view_blocks().give(tensor);
-    case kOwnBlock:
-      return own_blocks().give(tensor);
-    default:
-      return small_blocks().give(tensor);
-  }
+  if (tensor->block_class == kViewBlock) return blocks<tn_tensor>().give(tensor);
+  if (tensor->block_class == kOwnBlock) return blocks<OwnBlock>().give(tensor);
+  blocks<SmallBlock>().give(tensor);
 }
 
 // Points view.shape and view.strides at room for n dimensions.
