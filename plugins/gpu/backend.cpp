@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 
+#include "capture.hpp"
 #include "fill.hpp"
 #include "timeline.hpp"
 
@@ -25,6 +26,7 @@ Stream::Stream(uint32_t device) : device_(device) {
 }
 
 Stream::~Stream() {
+  forget_stream(*this);
   rt::stream_destroy(handle_);
   rt::free(claim_);
   rt::host_free(note_);
@@ -34,6 +36,7 @@ void Stream::synchronize() {
   rt::use(device_);
   wait_for(device_, handle_);
   report();
+  report_graphs(*this);
 }
 
 void Stream::report() {
@@ -79,7 +82,10 @@ void Backend::info(uint32_t index, tn_device_info* out) {
   rt::memory_info(&out->memory_free, &out->memory_total);
 }
 
-void Backend::synchronize(uint32_t index) { wait_for_device(index); }
+void Backend::synchronize(uint32_t index) {
+  // A device with a captured stream cannot be waited for as a whole; what others enqueued has been, stream by stream.
+  if (!is_device_captured(index, "a wait for the device")) wait_for_device(index);
+}
 
 // ---- Memory -------------------------------------------------------------------------------------------------------------
 
@@ -90,7 +96,8 @@ void* at(void* buffer, uint64_t offset) { return static_cast<char*>(buffer) + of
 void Backend::allocate(uint32_t index, uint64_t bytes, void** buffer, void** address) {
   rt::use(index);
   const MaybeWait here(index);
-  void* const made = rt::allocate(bytes);
+  void* made = nullptr;
+  if (!allocate_captured(index, bytes, &made)) made = rt::allocate(bytes);
   if (made == nullptr)
     sdk::fail(TN_OUT_OF_MEMORY, "[", rt::kName, "] ", devices_[index].name, " has no ", bytes,
               " bytes left");
@@ -100,7 +107,7 @@ void Backend::allocate(uint32_t index, uint64_t bytes, void** buffer, void** add
 void Backend::free(uint32_t index, void* buffer) {
   rt::use(index);
   const MaybeWait here(index);
-  rt::free(buffer);
+  if (!free_captured(buffer)) rt::free(buffer);
 }
 
 void Backend::host_allocate(uint32_t index, uint64_t bytes, void** address) {
@@ -127,6 +134,7 @@ void Backend::on_stream(uint32_t index, void* stream, Fn&& enqueue) {
 void Backend::copy_in(uint32_t index, void* stream, const void* from, void* buffer, uint64_t offset,
                       uint64_t bytes) {
   on_stream(index, stream, [&](Stream& on) {
+    refuse_captured(on.handle(), "a copy from host memory, which may be gone when the graph runs,");
     {
       const MaybeWait here(index);
       const Timed timed(index, on.handle(), "copy in");
@@ -140,6 +148,9 @@ void Backend::copy_in(uint32_t index, void* stream, const void* from, void* buff
 void Backend::copy_out(uint32_t index, void* stream, void* buffer, uint64_t offset, void* to,
                        uint64_t bytes) {
   on_stream(index, stream, [&](Stream& on) {
+    refuse_captured(
+        on.handle(),
+        "a copy to the host, as reading an element or a size that depends on data needs it,");
     std::optional<StreamWait>
         here;  // a copy into memory that is not pinned is over when it returns
     if (profile().on() && !rt::is_pinned(to)) here.emplace(index, on.handle());
@@ -158,6 +169,7 @@ void Backend::copy_within(uint32_t index, void* stream, void* from, uint64_t fro
       const Timed timed(index, on.handle(), "copy");
       return rt::copy_within(target, source, bytes, on.handle());
     }
+    refuse_captured(on.handle(), "a copy whose ranges overlap");
     // What overlaps goes through memory of its own, given back once nothing reads it.
     const std::unique_ptr<void, decltype(&rt::free)> between(rt::allocate(bytes), &rt::free);
     if (between == nullptr)
@@ -174,6 +186,7 @@ void Backend::copy_within(uint32_t index, void* stream, void* from, uint64_t fro
 void Backend::copy_peer(uint32_t from_index, void* from, uint64_t from_offset, uint32_t to_index,
                         void* to, uint64_t to_offset, uint64_t bytes, void* stream) {
   on_stream(from_index, stream, [&](Stream& on) {
+    refuse_captured(on.handle(), "a copy to another device");
     const Timed timed(from_index, on.handle(), "copy to a peer");
     rt::copy_peer(at(to, to_offset), to_index, at(from, from_offset), from_index, bytes,
                   on.handle());
@@ -219,12 +232,14 @@ void Backend::event_destroy(void* event) {
 
 void Backend::event_record(void* event, void* stream) {
   const Stream& on = *static_cast<Stream*>(stream);
+  refuse_captured(on.handle(), "an event");
   rt::use(on.device());
   rt::record(event_of(event).handle, on.handle());
 }
 
 void Backend::event_wait(void* event, void* stream) {
   const Stream& on = *static_cast<Stream*>(stream);
+  refuse_captured(on.handle(), "a wait for an event");
   rt::use(on.device());
   rt::wait(on.handle(), event_of(event).handle);
 }

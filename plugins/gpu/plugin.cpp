@@ -1,4 +1,5 @@
 // The entry of a plugin over plugins/gpu. The driver is asked for when it starts; without one it has no devices and says why.
+#include "capture.hpp"
 #include "kernels.hpp"
 #include "tenon/device_type.hpp"
 #include "timeline.hpp"
@@ -25,7 +26,8 @@ tn_status* quiesce(void*) {
 void stop(void*) { backend().stop(); }
 
 const void* get_interface(void*, tn_str name, uint32_t revision) {
-  return profiler_interface(name, revision);
+  const void* const profiler = profiler_interface(name, revision);
+  return profiler != nullptr ? profiler : capture_interface(name, revision);
 }
 
 // Waits, then has the times read, whether or not a device failed.

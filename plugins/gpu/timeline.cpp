@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture.hpp"
 #include "tenon/plugin.hpp"
 
 namespace tenon::gpu {
@@ -169,6 +170,7 @@ thread_local constinit Timed* Timed::innermost_ = nullptr;
 
 void Timed::begin() noexcept {
   try {
+    if (is_captured(stream_)) return;  // its graph's launches are told
     Timed* const outer = innermost_;
     const bool inside = outer != nullptr && outer->device_ == device_ && outer->stream_ == stream_;
     last_ = inside ? outer->last_ : timelines().mark(device_, stream_);
@@ -202,6 +204,7 @@ StreamWait::~StreamWait() {
 }
 
 void wait_for(uint32_t device, rt::Stream stream) {
+  refuse_captured(stream, "a wait for the stream");
   const StreamWait here(device, stream);
   rt::synchronize(stream);
 }

@@ -1,7 +1,11 @@
 // The functions of runtime.hpp over a vendor's runtime: CUDA and HIP have the same under two prefixes.
 #include "vendor_runtime.hpp"
 
+#include <memory>
+#include <type_traits>
+
 #include "backend.hpp"
+#include "capture.hpp"
 #include "timeline.hpp"
 
 namespace tenon::gpu {
@@ -147,6 +151,31 @@ double seconds_between(Event start, Event end) {
   check(VENDOR_CALL(EventElapsedTime)(&milliseconds, event_of(start), event_of(end)),
         "reading a clock");
   return milliseconds * 1e-3;
+}
+
+// Relaxed: the calling thread may ask for memory meanwhile, and other threads may do as they like.
+void capture_begin(Stream stream) {
+  check(VENDOR_CALL(StreamBeginCapture)(of(stream), VENDOR(StreamCaptureModeRelaxed)),
+        "capturing a graph");
+}
+Graph capture_end(Stream stream, bool keep, uint64_t& nodes) {
+  VENDOR(Graph_t) graph = nullptr;
+  check(VENDOR_CALL(StreamEndCapture)(of(stream), &graph), "ending the capture of a graph");
+  const std::unique_ptr<std::remove_pointer_t<VENDOR(Graph_t)>, void (*)(VENDOR(Graph_t))> owned(
+      graph, [](VENDOR(Graph_t) gone) { ignore(VENDOR_CALL(GraphDestroy)(gone)); });
+  size_t count = 0;
+  check(VENDOR_CALL(GraphGetNodes)(graph, nullptr, &count), "counting what a graph does");
+  nodes = count;
+  VENDOR(GraphExec_t) made = nullptr;
+  if (keep) check(VENDOR_CALL(GraphInstantiateWithFlags)(&made, graph, 0), "making a graph");
+  return made;
+}
+void graph_launch(Graph graph, Stream stream) {
+  check(VENDOR_CALL(GraphLaunch)(static_cast<VENDOR(GraphExec_t)>(graph), of(stream)),
+        "launching a graph");
+}
+void graph_destroy(Graph graph) noexcept {
+  ignore(VENDOR_CALL(GraphExecDestroy)(static_cast<VENDOR(GraphExec_t)>(graph)));
 }
 
 }  // namespace rt

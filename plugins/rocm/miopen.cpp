@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "capture.hpp"
 #include "library.hpp"
 
 namespace tenon::gpu {
@@ -60,13 +61,15 @@ MiopenHandle::operator miopenHandle_t() const { return shared_.handle; }
 
 void MiopenHandle::begin(rt::Stream stream) {
   if (shared_.used && shared_.stream == stream) return;
-  if (shared_.used) rt::wait(stream, shared_.done);
+  // A graph runs in order with the device's work, so what is captured need not wait.
+  if (shared_.used && !is_captured(stream)) rt::wait(stream, shared_.done);
   check(miopen()->miopenSetStream(shared_.handle, static_cast<ihipStream_t*>(stream)),
         "choosing a stream");
   shared_.stream = stream;
 }
 
 void MiopenHandle::end() {
+  if (is_captured(shared_.stream)) return;
   shared_.used = true;
   rt::record(shared_.done, shared_.stream);
 }

@@ -3,6 +3,7 @@
 #define TENON_TENON_HPP
 
 #include "tenon/autograd.hpp"
+#include "tenon/capture.hpp"
 #include "tenon/checkpoint.hpp"
 #include "tenon/creation.hpp"
 #include "tenon/function.hpp"

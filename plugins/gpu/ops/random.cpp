@@ -1,5 +1,6 @@
 // Random numbers: the very numbers of sdk/include/tenon/philox.hpp; only normal ones are rounded differently in their last bits.
 #include "arithmetic.hpp"
+#include "capture.hpp"
 #include "kernels.hpp"
 #include "launch.hpp"
 #define TENON_PHILOX_FN GPU_FN
@@ -28,6 +29,7 @@ GPU_KERNEL fill_random(Fn fn, uint64_t seed, uint64_t offset, int64_t count, boo
 
 template <class T, uint32_t kDraws, class Fn>
 void run(const tn_call& call, uint32_t generator, const Fn& fn) {
+  refuse_captured(stream_of(call).handle(), kRandomNumbers);
   const tn_view& to = output(call);
   const sdk::Call args(call);
   const int64_t n = numel(to), blocks = (n + kDraws - 1) / kDraws;

@@ -1,4 +1,5 @@
 // A random permutation: the stable argsort of draws of 64 bits, as sdk/include/tenon/philox.hpp has it.
+#include "capture.hpp"
 #include "kernels.hpp"
 #include "launch.hpp"
 #include "radix.hpp"
@@ -34,6 +35,7 @@ void run_randperm(const tn_call& call, uint32_t) {
   const tn_view& to = output(call);
   const int64_t n = numel(to);
   if (n == 0) return;
+  refuse_captured(stream_of(call).handle(), kRandomNumbers);
   const sdk::Call args(call);
   const RadixSort<uint64_t> sort = sort_of(call);
   launch(call, grid_of((n + 1) / 2), draw_keys, args.seed(3), args.offset(3), n,

@@ -1,5 +1,6 @@
 // Optimizer steps: all parameters of a dtype in one launch, one pass over them. The formulas are those of torch.optim; half types
 // compute in f32. Lists arrive contiguous: the core writes back what was not.
+#include "capture.hpp"
 #include "tensor_list.hpp"
 
 namespace tenon::gpu {
@@ -146,11 +147,18 @@ void run_step(const tn_call& call, const uint32_t (&lists)[kLists]) {
   });
 }
 
+// A graph would take the step of this number again and again.
+void refuse_counted(const tn_call& call) {
+  refuse_captured(stream_of(call).handle(), "an optimizer's step that depends on its number");
+}
+
 void run_sgd(const tn_call& call, uint32_t) {
   if (real_arg(call, 4) == 0) return run_step<Sgd>(call, {0, 1});
+  if (int_arg(call, 8) != 0) refuse_counted(call);
   run_step<SgdMomentum>(call, {0, 2, 1});
 }
 void run_adam(const tn_call& call, uint32_t) {
+  refuse_counted(call);
   if (call.args[4].count == 0) return run_step<AdamPlain>(call, {0, 2, 3, 1});
   run_step<AdamMax>(call, {0, 2, 3, 4, 1});
 }
@@ -161,7 +169,10 @@ void run_rmsprop(const tn_call& call, uint32_t) {
   if (momentum) return run_step<RmsMomentum>(call, {0, 2, 4, 1});
   run_step<RmsPlain>(call, {0, 2, 1});
 }
-void run_adagrad(const tn_call& call, uint32_t) { run_step<Adagrad>(call, {0, 2, 1}); }
+void run_adagrad(const tn_call& call, uint32_t) {
+  if (real_arg(call, 5) != 0) refuse_counted(call);
+  run_step<Adagrad>(call, {0, 2, 1});
+}
 
 }  // namespace
 

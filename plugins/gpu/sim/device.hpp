@@ -292,16 +292,16 @@ namespace sim {
 // Throws sdk::Error where the simulator finds a fault.
 void run_on(Stream& stream, const Launch& launch, const std::function<void()>& body);
 
-// fn(most threads of a block, what runs one thread) of a kernel with these arguments.
+// fn(most threads of a block, what runs one thread) of a kernel with these arguments, which it owns.
 template <class... P, class... A, class Fn>
 void with_kernel(void (*kernel)(P...), const std::tuple<A...>& args, const Fn& fn) {
   if constexpr (sizeof...(P) == sizeof...(A)) {
     const std::tuple<P...> given(args);
-    fn(kBlockThreads, [&] { std::apply(kernel, given); });
+    fn(kBlockThreads, [kernel, given] { std::apply(kernel, given); });
   } else {
     using Most = std::tuple_element_t<sizeof...(A), std::tuple<P...>>;
     const std::tuple<P...> given(std::tuple_cat(args, std::tuple<Most>()));
-    fn(Most::kMost, [&] { std::apply(kernel, given); });
+    fn(Most::kMost, [kernel, given] { std::apply(kernel, given); });
   }
 }
 }  // namespace sim

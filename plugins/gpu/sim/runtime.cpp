@@ -5,9 +5,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
 
 #include "../../common/half.hpp"
 #include "../backend.hpp"
+#include "../capture.hpp"
 #include "../portable.hpp"
 #include "../range.hpp"
 #include "../timeline.hpp"
@@ -24,6 +28,19 @@ using Clock = std::chrono::steady_clock;
 uint32_t architecture() {
   const char* const value = std::getenv("TENON_GPUSIM_ARCHITECTURE");
   return value != nullptr ? static_cast<uint32_t>(std::strtoul(value, nullptr, 0)) : 90;
+}
+
+using Recording = std::vector<std::function<void()>>;
+struct Queue {
+  std::unique_ptr<Recording> recording;  // NULL: work is done at once
+};
+template <class Work>
+void enqueue(Stream stream, Work&& work) {
+  auto* const queue = static_cast<Queue*>(stream);
+  if (queue->recording != nullptr)
+    queue->recording->emplace_back(std::forward<Work>(work));
+  else
+    work();
 }
 
 }  // namespace
@@ -61,18 +78,24 @@ void* host_allocate(uint64_t bytes) {
 void host_free(void* address) noexcept { std::free(address); }
 bool is_pinned(const void*) { return false; }
 
-void copy_in(void* to, const void* from, uint64_t bytes, Stream) { std::memcpy(to, from, bytes); }
-void copy_out(void* to, const void* from, uint64_t bytes, Stream) { std::memcpy(to, from, bytes); }
-void copy_within(void* to, const void* from, uint64_t bytes, Stream) {
-  std::memcpy(to, from, bytes);
+void copy_in(void* to, const void* from, uint64_t bytes, Stream stream) {
+  copy_within(to, from, bytes, stream);
 }
-void copy_peer(void* to, uint32_t, const void* from, uint32_t, uint64_t bytes, Stream) {
-  std::memcpy(to, from, bytes);
+void copy_out(void* to, const void* from, uint64_t bytes, Stream stream) {
+  copy_within(to, from, bytes, stream);
 }
-void fill(void* to, unsigned char value, uint64_t bytes, Stream) { std::memset(to, value, bytes); }
+void copy_within(void* to, const void* from, uint64_t bytes, Stream stream) {
+  enqueue(stream, [=] { std::memcpy(to, from, bytes); });
+}
+void copy_peer(void* to, uint32_t, const void* from, uint32_t, uint64_t bytes, Stream stream) {
+  copy_within(to, from, bytes, stream);
+}
+void fill(void* to, unsigned char value, uint64_t bytes, Stream stream) {
+  enqueue(stream, [=] { std::memset(to, value, bytes); });
+}
 
-Stream stream_create() { return nullptr; }
-void stream_destroy(Stream) noexcept {}
+Stream stream_create() { return new Queue; }
+void stream_destroy(Stream stream) noexcept { delete static_cast<Queue*>(stream); }
 void synchronize(Stream) {}
 void synchronize_device() {}
 Event event_create() { return new Clock::time_point{}; }
@@ -87,6 +110,19 @@ double seconds_between(Event start, Event end) {
       .count();
 }
 
+void capture_begin(Stream stream) {
+  static_cast<Queue*>(stream)->recording = std::make_unique<Recording>();
+}
+Graph capture_end(Stream stream, bool keep, uint64_t& nodes) {
+  std::unique_ptr<Recording> recording = std::move(static_cast<Queue*>(stream)->recording);
+  nodes = recording->size();
+  return keep ? recording.release() : nullptr;
+}
+void graph_launch(Graph graph, Stream) {
+  for (const auto& work : *static_cast<Recording*>(graph)) work();
+}
+void graph_destroy(Graph graph) noexcept { delete static_cast<Recording*>(graph); }
+
 void range_push(const char*) noexcept {}
 void range_pop() noexcept {}
 
@@ -97,12 +133,14 @@ namespace sim {
 void run_on(Stream& stream, const Launch& launch, const std::function<void()>& body) {
   Launch with_lanes = launch;
   with_lanes.lanes = backend().device(stream.device()).warp_width;
-  try {
-    run(with_lanes, body);
-    Timed::launched();
-  } catch (const Fault& fault) {
-    sdk::fail(TN_INTERNAL, "[gpusim] ", fault.message);
-  }
+  rt::enqueue(stream.handle(), [with_lanes, body] {
+    try {
+      run(with_lanes, body);
+    } catch (const Fault& fault) {
+      sdk::fail(TN_INTERNAL, "[gpusim] ", fault.message);
+    }
+  });
+  Timed::launched();
 }
 
 }  // namespace sim

@@ -1,5 +1,6 @@
 // A stand-in for the HIP runtime: two devices whose memory is the host's. What is enqueued is done when somebody waits for it, or piece
 // by piece when somebody asks how far it is: as late as an AMD GPU could be. It runs the kernels that fill memory, by name, and no other.
+// A stream that is captured keeps what it is given, for good where somebody waits for it.
 #include <hip/hip_runtime_api.h>
 
 #include <cstdlib>
@@ -13,9 +14,17 @@
 #include <string>
 #include <vector>
 
+struct ihipGraph {
+  std::vector<std::function<void()>> work;
+  bool valid = true;
+};
+struct hipGraphExec {
+  std::vector<std::function<void()>> work;
+};
 struct ihipStream_t {
   int device;
   std::deque<std::function<void()>> work;
+  std::unique_ptr<ihipGraph> captured = nullptr;
 };
 struct ihipEvent_t {
   int device;
@@ -73,11 +82,22 @@ void drain_all(int device) {
 // Streams belong to the device that the thread has chosen.
 hipError_t enqueue(hipStream_t stream, std::function<void()> work, float milliseconds = 1) {
   if (stream == nullptr || stream->device != current) return hipErrorInvalidHandle;
-  stream->work.emplace_back([work = std::move(work), milliseconds] {
+  std::function<void()> timed = [work = std::move(work), milliseconds] {
     work();
     runtime().milliseconds += milliseconds;
-  });
+  };
+  if (stream->captured != nullptr)
+    stream->captured->work.push_back(std::move(timed));
+  else
+    stream->work.push_back(std::move(timed));
   return hipSuccess;
+}
+
+// What nobody may ask of a stream that is captured.
+hipError_t breaks_capture(hipStream_t stream) {
+  if (stream->captured == nullptr) return hipSuccess;
+  stream->captured->valid = false;
+  return hipErrorStreamCaptureUnsupported;
 }
 
 bool is_pinned(const void* address) {
@@ -238,7 +258,7 @@ hipError_t hipMemsetAsync(void* to, int value, size_t bytes, hipStream_t stream)
 
 hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned) {
   return locked([&] {
-    *stream = new ihipStream_t{current, {}};
+    *stream = new ihipStream_t{current, {}, nullptr};
     runtime().streams.insert(*stream);
     return hipSuccess;
   });
@@ -254,17 +274,22 @@ hipError_t hipStreamDestroy(hipStream_t stream) {
 hipError_t hipStreamSynchronize(hipStream_t stream) {
   return locked([&] {
     drain(stream);
-    return hipSuccess;
+    return breaks_capture(stream);
   });
 }
 hipError_t hipDeviceSynchronize() {
   return locked([&] {
     drain_all(current);
-    return hipSuccess;
+    hipError_t error = hipSuccess;
+    for (const hipStream_t stream : runtime().streams)
+      if (stream->device == current && breaks_capture(stream) != hipSuccess)
+        error = hipErrorStreamCaptureUnsupported;
+    return error;
   });
 }
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned) {
   return locked([&] {
+    if (const hipError_t error = breaks_capture(stream); error != hipSuccess) return error;
     const uint64_t wanted = event->recorded;
     return enqueue(
         stream,
@@ -286,6 +311,7 @@ hipError_t hipEventDestroy(hipEvent_t) { return hipSuccess; }
 hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   return locked([&] {
     if (event->device != stream->device) return hipErrorInvalidHandle;
+    if (const hipError_t error = breaks_capture(stream); error != hipSuccess) return error;
     event->stream = stream;
     const uint64_t now = ++event->recorded;
     return enqueue(
@@ -316,6 +342,49 @@ hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t
     *milliseconds = end->milliseconds - start->milliseconds;
     return hipSuccess;
   });
+}
+
+// ---- Graphs -------------------------------------------------------------------------------------------------------------
+
+hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode) {
+  return locked([&] {
+    if (stream->captured != nullptr) return hipErrorIllegalState;
+    stream->captured = std::make_unique<ihipGraph>();
+    return hipSuccess;
+  });
+}
+hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
+  return locked([&] {
+    if (stream->captured == nullptr) return hipErrorIllegalState;
+    const bool valid = stream->captured->valid;
+    *graph = valid ? stream->captured.release() : nullptr;
+    stream->captured = nullptr;
+    return valid ? hipSuccess : hipErrorStreamCaptureInvalidated;
+  });
+}
+hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t*, size_t* count) {
+  *count = graph->work.size();
+  return hipSuccess;
+}
+hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* made, hipGraph_t graph,
+                                        unsigned long long) {
+  *made = new hipGraphExec{graph->work};
+  return hipSuccess;
+}
+hipError_t hipGraphLaunch(hipGraphExec_t graph, hipStream_t stream) {
+  return locked([&] {
+    if (stream->captured != nullptr) return hipErrorStreamCaptureUnsupported;
+    for (const auto& work : graph->work) stream->work.push_back(work);
+    return hipSuccess;
+  });
+}
+hipError_t hipGraphExecDestroy(hipGraphExec_t graph) {
+  delete graph;
+  return hipSuccess;
+}
+hipError_t hipGraphDestroy(hipGraph_t graph) {
+  delete graph;
+  return hipSuccess;
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------------------------------

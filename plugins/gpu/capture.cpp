@@ -1,0 +1,240 @@
+#include "capture.hpp"
+
+#include <atomic>
+#include <list>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "tenon/ext/draft/capture.h"
+#include "timeline.hpp"
+
+namespace tenon::gpu {
+namespace {
+
+// A recording, and the graph it becomes.
+struct Captured {
+  Stream& recorded;  // whose note its kernels write
+  std::thread::id thread = std::this_thread::get_id();
+  bool open = true;
+  rt::Graph graph = nullptr;
+  std::map<void*, uint64_t> used = {};        // bytes of memory in hands of the core
+  std::multimap<uint64_t, void*> spare = {};  // what came back
+  std::set<Stream*> launched = {};            // on which
+};
+
+struct Captures {
+  std::atomic<uint32_t> count{0};  // of all
+  std::mutex mutex;
+  std::list<Captured> all;
+};
+Captures& captures() {
+  static Captures& one = *new Captures;
+  return one;
+}
+bool none() { return captures().count.load(std::memory_order_relaxed) == 0; }
+
+// The lock is held.
+Captured* open_on(rt::Stream stream) {
+  for (Captured& one : captures().all)
+    if (one.open && one.recorded.handle() == stream) return &one;
+  return nullptr;
+}
+
+// Gives back what is spare; the rest is as if it had never been a graph's. Nothing runs in it any more.
+void erase(Captured& gone) {
+  std::multimap<uint64_t, void*> spare;
+  {
+    const std::lock_guard lock(captures().mutex);
+    spare = std::move(gone.spare);
+    captures().all.remove_if([&](const Captured& one) { return &one == &gone; });
+    --captures().count;
+  }
+  for (const auto& [bytes, address] : spare) rt::free(address);
+}
+
+void begin(Stream& stream) {
+  refuse_captured(stream.handle(), "another capture");
+  rt::use(stream.device());
+  rt::synchronize(stream.handle());  // graphs run on other streams
+  Captured* made = nullptr;
+  {
+    const std::lock_guard lock(captures().mutex);
+    made = &captures().all.emplace_back(Captured{stream});
+    ++captures().count;
+  }
+  try {
+    rt::capture_begin(stream.handle());
+  } catch (...) {
+    erase(*made);
+    throw;
+  }
+}
+
+// NULL unless `keep`.
+Captured* end(Stream& stream, bool keep, uint64_t& nodes) {
+  Captured* made = nullptr;
+  {
+    const std::lock_guard lock(captures().mutex);
+    made = open_on(stream.handle());
+    if (made == nullptr)
+      sdk::fail(TN_FAILED_PRECONDITION, "[", rt::kName, "] the stream is not captured");
+    made->open = false;
+  }
+  rt::use(stream.device());
+  try {
+    made->graph = rt::capture_end(stream.handle(), keep, nodes);
+  } catch (...) {
+    erase(*made);
+    throw;
+  }
+  if (keep) return made;
+  erase(*made);
+  return nullptr;
+}
+
+void launch(Captured& captured, Stream& stream) {
+  refuse_captured(stream.handle(), "the launch of another graph");
+  {
+    const std::lock_guard lock(captures().mutex);
+    captured.launched.insert(&stream);
+  }
+  rt::use(stream.device());
+  const Timed timed(stream.device(), stream.handle(), "graph");
+  rt::graph_launch(captured.graph, stream.handle());
+}
+
+// The note of a graph that goes, to the stream that ran it.
+void hand_note(const Stream& from, const Stream& to) {
+  if (from.note()->set == 0 || to.note()->set != 0) return;
+  *to.note() = *from.note();
+}
+
+void destroy(Captured& captured) {
+  std::set<Stream*> launched;
+  {
+    const std::lock_guard lock(captures().mutex);
+    launched = captured.launched;
+  }
+  rt::use(captured.recorded.device());
+  for (const Stream* stream : launched) {
+    try {
+      rt::synchronize(stream->handle());
+    } catch (const sdk::Error&) {  // told again where the stream is waited for
+    }
+    hand_note(captured.recorded, *stream);
+  }
+  rt::graph_destroy(captured.graph);
+  erase(captured);
+}
+
+}  // namespace
+
+bool is_captured(rt::Stream stream) {
+  if (none()) return false;
+  const std::lock_guard lock(captures().mutex);
+  return open_on(stream) != nullptr;
+}
+
+void refuse_captured(rt::Stream stream, std::string_view what) {
+  if (is_captured(stream))
+    sdk::fail(TN_FAILED_PRECONDITION, "[", rt::kName, "] a graph is being captured, and ", what,
+              " cannot be part of it: do it before the capture, or after it");
+}
+
+bool is_device_captured(uint32_t device, std::string_view what) {
+  if (none()) return false;
+  rt::Stream own = nullptr;
+  bool found = false;
+  {
+    const std::lock_guard lock(captures().mutex);
+    for (const Captured& one : captures().all) {
+      if (!one.open || one.recorded.device() != device) continue;
+      found = true;
+      if (one.thread == std::this_thread::get_id()) own = one.recorded.handle();
+    }
+  }
+  if (own != nullptr) refuse_captured(own, what);
+  return found;
+}
+
+bool allocate_captured(uint32_t device, uint64_t bytes, void** made) {
+  if (none()) return false;
+  const std::lock_guard lock(captures().mutex);
+  for (Captured& one : captures().all) {
+    if (!one.open || one.recorded.device() != device || one.thread != std::this_thread::get_id())
+      continue;
+    const auto spare = one.spare.lower_bound(bytes);
+    if (spare != one.spare.end() && spare->first <= bytes + bytes / 4) {
+      *made = spare->second;
+      one.used.insert({spare->second, spare->first});
+      one.spare.erase(spare);
+      return true;
+    }
+    *made = rt::allocate(bytes);
+    if (*made != nullptr) one.used[*made] = bytes;
+    return true;
+  }
+  return false;
+}
+
+bool free_captured(void* address) {
+  if (none()) return false;
+  const std::lock_guard lock(captures().mutex);
+  for (Captured& one : captures().all) {
+    const auto found = one.used.find(address);
+    if (found == one.used.end()) continue;
+    one.spare.emplace(found->second, address);
+    one.used.erase(found);
+    return true;
+  }
+  return false;
+}
+
+void report_graphs(Stream& stream) {
+  if (none()) return;
+  std::set<Stream*> recorded;
+  {
+    const std::lock_guard lock(captures().mutex);
+    for (Captured& one : captures().all)
+      if (one.launched.count(&stream) != 0) recorded.insert(&one.recorded);
+  }
+  for (Stream* one : recorded) one->report();
+}
+
+void forget_stream(Stream& stream) noexcept {
+  if (none()) return;
+  const std::lock_guard lock(captures().mutex);
+  for (Captured& one : captures().all) one.launched.erase(&stream);
+}
+
+const void* capture_interface(tn_str name, uint32_t revision) {
+  static const tn_capture table = {
+      sizeof(tn_capture),
+      0,
+      sdk::str_of(rt::kName),
+      nullptr,
+      [](void*, uint32_t, void* stream) {
+        return sdk::guard([&] { begin(*static_cast<Stream*>(stream)); });
+      },
+      [](void*, uint32_t, void* stream, void** graph, uint64_t* nodes) {
+        return sdk::guard([&] {
+          uint64_t count = 0;
+          Captured* const made = end(*static_cast<Stream*>(stream), graph != nullptr, count);
+          if (nodes != nullptr) *nodes = count;
+          if (graph != nullptr) *graph = made;
+        });
+      },
+      [](void*, void* graph, void* stream) {
+        return sdk::guard(
+            [&] { launch(*static_cast<Captured*>(graph), *static_cast<Stream*>(stream)); });
+      },
+      [](void*, void* graph) {
+        // Nobody is there to be told.
+        sdk::host()->status_release(sdk::guard([&] { destroy(*static_cast<Captured*>(graph)); }));
+      }};
+  if (sdk::view_of(name) != TN_CAPTURE_NAME || revision != TN_CAPTURE_REVISION) return nullptr;
+  return &table;
+}
+
+}  // namespace tenon::gpu

@@ -1,0 +1,273 @@
+// tn.capture: graphs do what eager execution does, keep their memory, and refuse what they cannot hold.
+#include "tenon/capture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "../vulkan/device.hpp"
+#include "outcome.hpp"
+#include "tenon/nn.hpp"
+#include "tenon/optim.hpp"
+
+namespace {
+
+using namespace tenon;
+using test_vulkan::gpu;
+
+// What fn() throws.
+test::Outcome outcome_of(const std::function<void()>& fn) {
+  try {
+    fn();
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  }
+  return {};
+}
+Tensor ramp(int64_t first, IntList shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return to((arange(first, first + count).to(DType::F32) * 0.37).sin().reshape(shape), gpu());
+}
+
+struct Net : nn::Module {
+  nn::Linear a = add("a", nn::Linear(12, 16)), b = add("b", nn::Linear(16, 4));
+  Tensor forward(const Tensor& x) override { return b(a(x).relu()); }
+};
+
+// A step of training: forward, backward and the optimizer's.
+struct Training {
+  Net net;
+  std::unique_ptr<optim::SGD> optimizer;
+  Tensor x, y, loss;
+  Training() {
+    manual_seed(3);
+    net = Net();
+    net.to(gpu());
+    optimizer = std::make_unique<optim::SGD>(net.parameters(),
+                                             optim::SGDOptions{.lr = 0.1, .momentum = 0.9});
+    x = zeros({8, 12}, DType::F32, gpu());
+    y = zeros({8, 4}, DType::F32, gpu());
+  }
+  void feed(int64_t step) {
+    NoGrad guard;
+    x.copy_(ramp(100 * step, {8, 12}));
+    y.copy_(ramp(100 * step + 50, {8, 4}));
+  }
+  void step() {
+    optimizer->zero_grad();
+    const Tensor error = net(x) - y;
+    loss = (error * error).mean();
+    loss.backward();
+    optimizer->step();
+  }
+};
+
+TEST(Capture, ATrainingStepGivesTheValuesOfEagerExecution) {
+  Training eager, replayed;
+  Graph graph;
+  for (int64_t step = 0; step < 6; ++step) {
+    eager.feed(step);
+    replayed.feed(step);
+    eager.step();
+    if (step == 0) {  // momentum begins with it
+      replayed.step();
+    } else {
+      if (step == 1) {
+        graph = capture(gpu(), [&] { replayed.step(); });
+        EXPECT_GT(graph.nodes(), 10u);
+      }
+      graph.replay();
+    }
+    ASSERT_EQ(replayed.loss.item<float>(), eager.loss.item<float>()) << "step " << step;
+    const auto expected = eager.net.parameters(), found = replayed.net.parameters();
+    for (size_t i = 0; i < expected.size(); ++i)
+      ASSERT_EQ(found[i].to_vector<float>(), expected[i].to_vector<float>())
+          << "step " << step << ", parameter " << i;
+  }
+}
+
+TEST(Capture, NothingRunsUntilTheReplay) {
+  const Tensor x = ramp(0, {33});
+  Tensor sum = zeros({33}, DType::F32, gpu());
+  const Graph graph = capture(gpu(), [&] { sum.add_(x); });
+  EXPECT_EQ(sum.sum().item<float>(), 0);
+  for (int i = 0; i < 3; ++i) graph.replay();
+  EXPECT_EQ(sum.to_vector<float>(), (x + x + x).to_vector<float>());
+}
+
+TEST(Capture, NumbersAndListsOfTensorsAreTheGraphsOwn) {
+  std::vector<Tensor> xs;
+  for (int i = 0; i < 70; ++i) xs.push_back(ramp(i, {5}));  // more than a launch takes
+  Tensor joined;
+  {
+    double factor = 3;
+    const Graph graph = capture(gpu(), [&] {
+      std::vector<Tensor> scaled;
+      for (const Tensor& x : xs) scaled.push_back(x * factor);
+      joined = concat(scaled, 0);
+    });
+    factor = 5;
+    graph.replay();
+    EXPECT_EQ(joined.to_vector<float>(), (concat(xs, 0) * 3).to_vector<float>());
+  }
+  EXPECT_EQ(joined.numel(), 350);
+}
+
+TEST(Capture, ItsMemoryGoesToNobodyElseWhileItLives) {
+  const Tensor x = ramp(0, {1000});
+  Tensor out;
+  const uint64_t before = gpu().memory().used;
+  Graph graph = capture(gpu(), [&] {
+    Tensor y = x;
+    for (int i = 0; i < 8; ++i)
+      y = (y * 1.25).sin();  // memory in between comes back and is used again
+    out = y + 1;
+  });
+  // Only `out` is alive; what else the graph writes must be nobody's.
+  EXPECT_EQ(gpu().memory().used - before, 4096u);
+  gpu().trim_memory();  // so that others ask the device
+  std::vector<Tensor> others;
+  for (int i = 0; i < 40; ++i) others.push_back(full({1000}, 7.0f, DType::F32, gpu()));
+  graph.replay();
+  const std::vector<float> expected(1000, 7.0f);
+  for (const Tensor& other : others) ASSERT_EQ(other.to_vector<float>(), expected);
+  const auto first = out.to_vector<float>();
+  others.clear();
+  gpu().trim_memory();
+  graph.replay();
+  EXPECT_EQ(out.to_vector<float>(), first);
+  // A result may go before its graph.
+  out = Tensor();
+  others.push_back(full({1000}, 7.0f, DType::F32, gpu()));
+  graph.replay();
+  EXPECT_EQ(others[0].to_vector<float>(), expected);
+}
+
+TEST(Capture, AResultOutlivesItsGraph) {
+  const Tensor x = ramp(0, {100});
+  Tensor out;
+  {
+    const Graph graph = capture(gpu(), [&] { out = x * 2; });
+    graph.replay();
+  }
+  std::vector<Tensor> others;
+  for (int i = 0; i < 20; ++i) others.push_back(zeros({100}, DType::F32, gpu()));
+  EXPECT_EQ(out.to_vector<float>(), (x * 2).to_vector<float>());
+}
+
+TEST(Capture, OtherThreadsAreNotRecorded) {
+  const Tensor x = ramp(0, {64});
+  Tensor here, there, note;
+  const Graph graph = capture(gpu(), [&] {
+    here = x + 1;
+    std::thread([&] {
+      there = x + 2;
+      note = there.cpu();  // runs, and may be waited for
+      gpu().synchronize();
+    }).join();
+    here = here + 1;
+  });
+  EXPECT_EQ(note.to_vector<float>(), (x + 2).to_vector<float>());
+  graph.replay();
+  EXPECT_EQ(here.to_vector<float>(), (x + 1 + 1).to_vector<float>());
+}
+
+TEST(Capture, WhatCannotBeReplayedIsRefusedByName) {
+  const Tensor x = ramp(0, {16});
+  const Tensor host = ones({16});
+  Tensor param = ramp(0, {4}).requires_grad_();
+  optim::Adam adam({param}, {});
+  param.set_grad(ramp(1, {4}));
+  const std::pair<std::function<void()>, const char*> cases[] = {
+      {[&] { x.sum().item<float>(); }, "a copy to the host"},
+      {[&] { x.to_vector<float>(); }, "a copy to the host"},
+      {[&] { to(host, gpu()); }, "a copy from host memory"},
+      {[&] { nonzero(x); }, "a copy to the host"},
+      {[&] { normal({4}, 0, 1, {}, gpu()); }, "random numbers"},
+      {[&] { randperm(4, {}, gpu()); }, "random numbers"},
+      {[&] { gpu().synchronize(); }, "a wait for the device"},
+      {[&] { adam.step(); }, "depends on its number"},
+      {[&] { capture(gpu(), [] {}); }, "captures a graph"},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.second);
+    const test::Outcome outcome = outcome_of([&] { capture(gpu(), one.first); });
+    EXPECT_EQ(outcome.code, uint32_t{TN_FAILED_PRECONDITION}) << outcome;
+    EXPECT_NE(outcome.message.find(one.second), std::string::npos) << outcome;
+    // The device works on, and so does the next capture.
+    Tensor y;
+    const Graph graph = capture(gpu(), [&] { y = x + 1; });
+    graph.replay();
+    EXPECT_EQ(y.to_vector<float>(), (x + 1).to_vector<float>());
+  }
+}
+
+TEST(Capture, ARefusalThatIsCaughtLeavesTheRecordingWhole) {
+  const Tensor x = ramp(0, {16});
+  Tensor y;
+  const Graph graph = capture(gpu(), [&] {
+    y = x + 1;
+    EXPECT_EQ(outcome_of([&] { y.to_vector<float>(); }).code, uint32_t{TN_FAILED_PRECONDITION});
+    y = y * 2;
+  });
+  graph.replay();
+  EXPECT_EQ(y.to_vector<float>(), ((x + 1) * 2).to_vector<float>());
+}
+
+TEST(Capture, AnExceptionInTheBodyEndsIt) {
+  const uint64_t used = gpu().memory().used;
+  const Tensor x = ramp(0, {16});
+  Tensor sum = zeros({16}, DType::F32, gpu());
+  EXPECT_THROW(capture(gpu(),
+                       [&] {
+                         sum.add_(x);
+                         throw std::runtime_error("from the body");
+                       }),
+               std::runtime_error);
+  EXPECT_EQ(tn_device_redirected(), nullptr);
+  EXPECT_EQ(sum.sum().item<float>(), 0);
+  EXPECT_EQ((x + x).to_vector<float>(), (x * 2).to_vector<float>());
+  EXPECT_EQ(gpu().memory().used, used + 2 * 64);
+}
+
+TEST(Capture, IndicesAreCheckedAtEachReplay) {
+  const Tensor x = ramp(0, {10});
+  Tensor index = zeros({3}, DType::I64, gpu()), out;
+  Graph graph = capture(gpu(), [&] { out = take(x, index); });
+  graph.replay();
+  gpu().synchronize();
+  index.copy_(to(tensor<int64_t>({1, 99, 2}), gpu()));
+  graph.replay();
+  const test::Outcome outcome = outcome_of([] { gpu().synchronize(); });
+  EXPECT_EQ(outcome.code, uint32_t{TN_OUT_OF_RANGE}) << outcome;
+  EXPECT_NE(outcome.message.find("index 99"), std::string::npos) << outcome;
+  graph.replay();
+  graph.reset();  // what it found is told all the same
+  EXPECT_EQ(outcome_of([] { gpu().synchronize(); }).code, uint32_t{TN_OUT_OF_RANGE});
+  gpu().synchronize();
+}
+
+TEST(Capture, GraphsThatAreGoneOrOfOtherDevicesAreErrors) {
+  Graph graph = capture(gpu(), [] {});
+  EXPECT_EQ(graph.nodes(), 0u);
+  graph.replay();
+  Graph moved = std::move(graph);
+  moved.replay();
+  moved.reset();
+  moved.reset();
+  EXPECT_EQ(outcome_of([&] { moved.replay(); }).code, uint32_t{TN_FAILED_PRECONDITION});
+  const Graph inner = capture(gpu(), [] {});
+  EXPECT_EQ(outcome_of([&] { capture(gpu(), [&] { inner.replay(); }); }).code,
+            uint32_t{TN_FAILED_PRECONDITION});
+  const test::Outcome cpu = outcome_of([] { capture(Device("cpu"), [] {}); });
+  EXPECT_EQ(cpu.code, uint32_t{TN_UNIMPLEMENTED}) << cpu;
+  const std::string type(gpu().id().substr(0, gpu().id().find(':')));
+  EXPECT_NE(cpu.message.find("device types that can: " + type), std::string::npos) << cpu;
+  EXPECT_FALSE(can_capture(Device("cpu")));
+  EXPECT_TRUE(can_capture(gpu()));
+}
+
+}  // namespace
