@@ -3,6 +3,7 @@
 #include <limits>
 #include <thread>
 
+#include "groups/capture.hpp"
 #include "groups/groups.hpp"
 #include "groups/raw_device.hpp"
 
@@ -10,6 +11,7 @@ namespace tenon::conformance {
 namespace {
 
 using DeviceCase = void (*)(const RawDevice& device, uint64_t seed, Sink& sink);
+constexpr const char* kCapture = "capture";
 constexpr uint64_t kBytes = 1 << 16;
 
 // ---- Order on one stream
@@ -235,6 +237,7 @@ const std::vector<std::pair<std::string, DeviceCase>>& areas() {
 std::vector<std::string> streams_units(const Claims&) {
   std::vector<std::string> names;
   for (const auto& [name, run] : areas()) names.push_back(name);
+  names.emplace_back(kCapture);
   return names;
 }
 
@@ -242,7 +245,8 @@ void run_streams(const Subject& subject, const std::string& unit, Sink& sink) {
   Stage stage(subject.path);
   const std::vector<RawDevice> devices =
       devices_for(stage, unit, "the plugin has no device type of its own", sink);
-  for (const RawDevice& device : devices)
+  for (const RawDevice& device : devices) {
+    if (unit == kCapture) check_capture(stage, device, subject.seed, sink);
     for (const auto& [name, run] : areas()) {
       if (name != unit) continue;
       if (!device.type().has_streams && unit != "order")
@@ -253,6 +257,7 @@ void run_streams(const Subject& subject, const std::string& unit, Sink& sink) {
       else
         run(device, subject.seed, sink);
     }
+  }
 }
 
 }  // namespace tenon::conformance

@@ -1,0 +1,10 @@
+// Graphs of a stream's work, for plugins that offer tn.capture; a unit of the group of streams.
+#pragma once
+
+#include "groups/raw_device.hpp"
+
+namespace tenon::conformance {
+
+void check_capture(const Stage& stage, const RawDevice& device, uint64_t seed, Sink& sink);
+
+}  // namespace tenon::conformance
