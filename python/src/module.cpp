@@ -1,6 +1,7 @@
 // The extension tenon._core. What users see is put together in tenon/__init__.py.
 #include <nanobind/nanobind.h>
 
+#include "capture.hpp"
 #include "gradient.hpp"
 #include "op.hpp"
 #include "profiler.hpp"
@@ -53,6 +54,7 @@ NB_MODULE(_core, m) {
   const nb::object errors = nb::module_::import_("tenon._errors");
   require(load_error_types(errors.ptr()));
   add_types(m);
+  add_capture(m);
   add_profiler(m);
   require(add_tensor_type(m.ptr()));
   require(add_ops(m.ptr()));

@@ -29,6 +29,7 @@ from math import e, inf, nan, pi  # noqa: E402
 _LAZY = {name: (name, None) for name in ('nn', 'optim', 'data', 'func', 'testing', 'io', 'linalg', 'fft')}
 _LAZY['summary'] = ('_summary', 'summary')
 _LAZY['profiler'] = ('_profiler', 'profiler')
+_LAZY.update((name, ('_capture', name)) for name in ('Graph', 'capture', 'graphed'))
 
 
 def __getattr__(name):

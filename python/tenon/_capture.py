@@ -1,0 +1,97 @@
+"""Graphs of a device's work: recorded once, replayed as one piece. See docs/capture.md."""
+from . import _core
+from .autograd import no_grad
+
+
+class Graph:
+    """What was captured. Memory that its work uses, of tensors that were made while it was captured, goes to nobody else as long as
+    it lives; tensors from before (inputs, parameters) are the program's to keep. Made by `tenon.capture`."""
+
+    def __init__(self, device):
+        self._recorder = _core._Recorder()
+        self.device = device
+
+    def replay(self):
+        """Enqueues all of it, in order with the device's other work."""
+        self._recorder.replay()
+
+    def reset(self):
+        """Waits for its replays and gives its memory back; it cannot be replayed afterwards."""
+        self._recorder.reset()
+
+    @property
+    def nodes(self):
+        """Pieces of work: kernels, copies, fills."""
+        return self._recorder.nodes
+
+    def __repr__(self):
+        state = f'{self.nodes} nodes' if self._recorder.defined else 'empty'
+        return f'Graph({str(self.device)!r}, {state})'
+
+
+class capture:
+    """Within it nothing that this thread enqueues on the device runs: it is recorded, and replayed by the Graph that the scope
+    gives. An exception drops what was recorded. Other threads are not affected.
+
+    Decided on the host, and so the same at every replay: shapes, numbers among the operands (a learning rate), which ops run.
+    Refused with PreconditionError: reading elements, copies from or to the host, results whose shape depends on data, random
+    numbers, an optimizer's steps that count (Adam's: take them between replays).
+
+    >>> with tenon.capture(device) as graph:  # doctest: +SKIP
+    ...     loss = step(x)
+    >>> x[...] = batch; graph.replay(); loss.item()  # doctest: +SKIP
+    """
+
+    def __init__(self, device):
+        self._graph = Graph(_core.device(device))
+
+    def __enter__(self):
+        self._graph._recorder.begin(self._graph.device)
+        return self._graph
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self._graph._recorder.end()
+        else:
+            self._graph._recorder.drop()
+
+
+def graphed(fn, *inputs, warmup=1):
+    """fn(*inputs) as a graph: a function that copies its arguments into tensors of the graph, replays it and returns what fn returned,
+    in the graph's own tensors: the next call writes them anew. Arguments have the shapes and dtypes of `inputs`, which are tensors
+    of one device. `fn` runs `warmup` times as usual first, so that what is prepared at first use is there; it may hold a whole
+    step of training.
+
+    >>> step = tenon.graphed(train, x, y)  # doctest: +SKIP
+    >>> for x, y in batches: loss = step(x, y)  # doctest: +SKIP
+    """
+    for x in inputs:
+        if not isinstance(x, _core.Tensor):
+            raise TypeError(f'[graphed] an input is a Tensor, not {type(x).__name__}')
+    if not inputs:
+        raise ValueError('[graphed] no inputs: use tenon.capture')
+    if len({x.device for x in inputs}) != 1:
+        raise ValueError(f'[graphed] inputs lie on {", ".join(sorted({str(x.device) for x in inputs}))}')
+    device = inputs[0].device
+    # A graph reads the very memory that was there when it was captured.
+    static = [x.detach().clone().requires_grad_(x.requires_grad) for x in inputs]
+    for _ in range(warmup):
+        fn(*static)
+    with capture(device) as graph:
+        outputs = fn(*static)
+
+    def replay(*given):
+        if len(given) != len(static):
+            raise TypeError(f'[graphed] {len(static)} arguments expected, {len(given)} given')
+        with no_grad():
+            for own, x in zip(static, given):
+                if tuple(x.shape) != tuple(own.shape) or x.dtype != own.dtype:
+                    raise ValueError(f'[graphed] captured with {own.dtype}{tuple(own.shape)}, called with '
+                                     f'{x.dtype}{tuple(x.shape)}')
+                own.copy_(x)
+        graph.replay()
+        return outputs
+
+    replay.graph = graph
+    replay.fn = fn  # what it refers to lives as long
+    return replay

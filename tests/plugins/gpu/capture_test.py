@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""tenon.capture and tenon.graphed on the device that TENON_TEST_DEVICE names; the programs of docs/capture.md run on it."""
+import os
+import pathlib
+import re
+import sys
+import unittest
+
+import tenon
+from tenon import nn, optim
+
+DEVICE = os.environ['TENON_TEST_DEVICE']
+DOCS = pathlib.Path(sys.argv.pop(1)).read_text()
+
+
+def ramp(first, *shape):
+    count = 1
+    for size in shape:
+        count *= size
+    return ((tenon.arange(count) + first).to('float32') * 0.37).sin().reshape(shape).to(DEVICE)
+
+
+class Training:
+    def __init__(self):
+        tenon.manual_seed(2)
+        self.net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3)).to(DEVICE)
+        self.optimizer = optim.SGD(self.net.parameters(), lr=0.1, momentum=0.9)
+
+    def step(self, x, y):
+        self.optimizer.zero_grad()
+        loss = ((self.net(x) - y) ** 2).mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+
+class Capture(unittest.TestCase):
+    def test_a_graphed_step_is_the_eager_one(self):
+        eager, other = Training(), Training()
+        batches = [(ramp(10 * k, 4, 6), ramp(10 * k + 5, 4, 3)) for k in range(6)]
+        step = tenon.graphed(other.step, *batches[0])
+        eager.step(*batches[0])  # as the other's warm-up
+        for x, y in batches:
+            self.assertEqual(step(x, y).item(), eager.step(x, y).item())
+        for a, b in zip(eager.net.parameters(), other.net.parameters()):
+            self.assertEqual(a.tolist(), b.tolist())
+
+    def test_a_graph_keeps_its_inputs(self):
+        double = tenon.graphed(lambda x: x * 2, ramp(0, 5))
+        kept = [ramp(k, 5) for k in range(20)]
+        for k, x in enumerate(kept):
+            self.assertEqual(double(x).tolist(), (x * 2).tolist(), k)
+        self.assertIn('1 nodes', repr(double.graph))
+
+    def test_a_scope(self):
+        x = ramp(0, 7)
+        with tenon.capture(DEVICE) as graph:
+            y = x + 1
+            with self.assertRaisesRegex(tenon.PreconditionError, 'a copy to the host'):
+                y.tolist()
+            with self.assertRaisesRegex(tenon.PreconditionError, 'random numbers'):
+                tenon.randn(3, device=DEVICE)
+            z = y * y
+        graph.replay()
+        self.assertEqual(z.tolist(), ((x + 1) * (x + 1)).tolist())
+        x.copy_(ramp(9, 7))
+        graph.replay()
+        self.assertEqual(z.tolist(), ((ramp(9, 7) + 1) * (ramp(9, 7) + 1)).tolist())
+        graph.reset()
+        with self.assertRaisesRegex(tenon.PreconditionError, 'reset'):
+            graph.replay()
+        self.assertIn('empty', repr(graph))
+
+    def test_an_exception_drops_it(self):
+        x = ramp(0, 7)
+        with self.assertRaises(KeyError), tenon.capture(DEVICE) as graph:
+            x += 1
+            raise KeyError('from the body')
+        self.assertEqual(x.tolist(), ramp(0, 7).tolist())
+        with self.assertRaises(tenon.PreconditionError):
+            graph.replay()
+
+    def test_wrong_use_is_told(self):
+        with self.assertRaisesRegex(tenon.UnimplementedError, 'device types that can: ' + DEVICE.split(':')[0]):
+            with tenon.capture('cpu'):
+                pass
+        with self.assertRaisesRegex(tenon.PreconditionError, 'already'), tenon.capture(DEVICE):
+            with tenon.capture(DEVICE):
+                pass
+        with self.assertRaises(TypeError):
+            tenon.capture(3)
+        with self.assertRaises(TypeError):
+            tenon.graphed(abs, 3)
+        with self.assertRaises(ValueError):
+            tenon.graphed(abs)
+        double = tenon.graphed(lambda x: x * 2, ramp(0, 5))
+        with self.assertRaisesRegex(ValueError, 'captured with'):
+            double(ramp(0, 6))
+        with self.assertRaises(TypeError):
+            double()
+
+    def test_the_programs_of_the_documentation_run(self):
+        programs = re.findall(r'```python\n(.*?)```', DOCS, re.S)
+        self.assertEqual(len(programs), 2)
+        exec('\n'.join(programs), {'device': DEVICE})
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
