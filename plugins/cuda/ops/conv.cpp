@@ -95,7 +95,7 @@ class ConvKernel final : public LibraryKernel {
   bool takes(const tn_call& call) const override {
     for (const tn_view* view : {&input(call, 0), &input(call, 1), &output(call)})
       if (numel(*view) == 0 || !is_aligned_for_cudnn(*view)) return false;
-    return work_of(Geometry(call, pass_)) >= least_work() && has_cudnn();
+    return Geometry(call, pass_).work() >= least_work() && has_cudnn();
   }
   std::unique_ptr<LibraryPlan> prepare(const tn_call& call) const override {
     return std::make_unique<Plan>(call, pass_);

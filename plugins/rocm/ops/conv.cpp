@@ -175,7 +175,7 @@ class ConvKernel final : public LibraryKernel {
     for (const tn_view* view : {operands.a, operands.b, operands.result})
       if (numel(*view) == 0 || numel(*view) > INT32_MAX) return false;
     // A plan may leave the call to the plugin's own kernel.
-    return work_of(Geometry(call, functions_.pass)) >= least_work() &&
+    return Geometry(call, functions_.pass).work() >= least_work() &&
            is_taken_by(own_kernel(functions_.schema), call) && miopen() != nullptr;
   }
   std::unique_ptr<LibraryPlan> prepare(const tn_call& call) const override {

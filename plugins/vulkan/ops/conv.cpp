@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "../common/conv_geometry.hpp"
 #include "ops/deposit.hpp"
 #include "ops/tiles.hpp"
 #include "shaders/conv.hpp"
@@ -11,37 +12,10 @@
 namespace tenon::vulkan {
 namespace {
 
-enum Pass : uint32_t { kForward, kInput, kWeight };  // as shaders/conv.glsl
-
-using Three = std::array<int64_t, 3>;
-int64_t product(const Three& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
-
-// A call brought to three spatial dimensions. Attributes: stride, padding, dilation, groups from argument 3 on.
-struct Geometry {
-  int64_t batch = 0, groups = 1, channels = 0, filters = 0;  // the last two of a group
-  Three in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0},
-      dilation{1, 1, 1};
-
-  Geometry(const tn_call& call, uint32_t pass) {
-    const tn_view& x = pass == kInput ? output(call) : input(call, pass == kWeight ? 1 : 0);
-    const tn_view& weight = pass == kWeight ? output(call) : input(call, 1);
-    const tn_view& y = pass == kForward ? output(call) : input(call, 0);
-    groups = call.args[6].as.i;
-    batch = x.shape[0];
-    channels = weight.shape[1];
-    filters = weight.shape[0] / groups;
-    const uint32_t lead = 5 - x.ndim;
-    for (uint32_t d = lead; d < 3; ++d) {
-      const uint32_t s = d - lead;
-      in[d] = x.shape[s + 2];
-      out[d] = y.shape[s + 2];
-      kernel[d] = weight.shape[s + 2];
-      stride[d] = call.args[3].as.ints[s];
-      padding[d] = call.args[4].as.ints[s];
-      dilation[d] = call.args[5].as.ints[s];
-    }
-  }
-};
+using Pass = ConvPass;  // as shaders/conv.glsl
+using Geometry = ConvGeometry;
+using Three = Geometry::Three;
+int64_t product(const Three& sizes) { return Geometry::product(sizes); }
 
 // What a call is made of, the same for its scratch memory and its run.
 struct Plan {
@@ -54,7 +28,9 @@ struct Plan {
   Parts parts;
 
   Plan(const tn_call& call, uint32_t code)
-      : g(call, code), pass(static_cast<Pass>(code)), compute(compute_of(output(call).dtype)) {
+      : g(call, static_cast<Pass>(code)),
+        pass(static_cast<Pass>(code)),
+        compute(compute_of(output(call).dtype)) {
     const int64_t taps = product(g.kernel), outs = g.batch * product(g.out);
     if (pass == kForward) size = {g.filters, outs, g.channels * taps};
     if (pass == kInput) size = {g.channels, g.batch * product(g.in), g.filters * taps};
@@ -138,7 +114,7 @@ uint64_t scratch(const tn_call& call, uint32_t code) { return Plan(call, code).p
 
 // A kernel beyond what specialization and the tables of a plane count with.
 bool supports(const tn_call& call, uint32_t code) {
-  const Geometry g(call, code);
+  const Geometry g(call, static_cast<Pass>(code));
   for (uint32_t d = 0; d < 3; ++d)
     if (g.in[d] + 2 * g.padding[d] + g.kernel[d] * g.dilation[d] > INT32_MAX ||
         g.out[d] * g.stride[d] > INT32_MAX)

@@ -1,0 +1,60 @@
+// How a conv, conv_backward_input or conv_backward_weight call is read.
+#ifndef TENON_PLUGINS_COMMON_CONV_GEOMETRY_HPP
+#define TENON_PLUGINS_COMMON_CONV_GEOMETRY_HPP
+
+#include <array>
+#include <vector>
+
+#include "tenon/plugin.h"
+
+namespace tenon {
+
+enum ConvPass : uint32_t { kForward, kInput, kWeight };
+
+// A call brought to three spatial dimensions; the first ones have size 1 where it has fewer.
+struct ConvGeometry {
+  using Three = std::array<int64_t, 3>;
+  static int64_t product(const Three& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
+
+  int64_t batch = 0, groups = 1, channels = 0, filters = 0;  // the last two of a group
+  Three in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0},
+      dilation{1, 1, 1};
+
+  // The last `spatial` of them.
+  static std::vector<int64_t> last(const Three& sizes, uint32_t spatial) {
+    return {sizes.end() - spatial, sizes.end()};
+  }
+
+  // Attributes: stride, padding, dilation, groups from argument 3 on.
+  ConvGeometry(const tn_call& call, ConvPass pass) {
+    const tn_view &first = *call.args[0].as.view, &second = *call.args[1].as.view,
+                  &result = *call.outs[0];
+    const tn_view& x = pass == kForward ? first : pass == kInput ? result : second;
+    const tn_view& weight = pass == kWeight ? result : second;
+    const tn_view& y = pass == kForward ? result : first;
+    groups = call.args[6].as.i;
+    batch = x.shape[0];
+    channels = weight.shape[1];
+    filters = weight.shape[0] / groups;
+    const uint32_t lead = 5 - x.ndim;
+    for (uint32_t d = lead; d < 3; ++d) {
+      const uint32_t s = d - lead;
+      in[d] = x.shape[s + 2];
+      out[d] = y.shape[s + 2];
+      kernel[d] = weight.shape[s + 2];
+      stride[d] = call.args[3].as.ints[s];
+      padding[d] = call.args[4].as.ints[s];
+      dilation[d] = call.args[5].as.ints[s];
+    }
+  }
+
+  // Multiplications of the convolution.
+  double work() const {
+    return static_cast<double>(batch * groups * filters) * static_cast<double>(product(out)) *
+           static_cast<double>(channels * product(kernel));
+  }
+};
+
+}  // namespace tenon
+
+#endif
