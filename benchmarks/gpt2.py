@@ -5,6 +5,7 @@ PYTHONPATH must lead to a built package (build/python). PyTorch is measured wher
   python benchmarks/gpt2.py --size 124M --dtype bfloat16 --device cuda:0      the aim: PyTorch's eager step, and its peak of memory
   python benchmarks/gpt2.py                                                   a small one on the CPU, in float32
   python benchmarks/gpt2.py --device cuda:0 --only tenon --profile            where a step's time goes
+  python benchmarks/gpt2.py --device cuda:0 --graph                           Tenon's forward and backward as a graph (tenon.capture)
 """
 import argparse
 import dataclasses
@@ -76,8 +77,8 @@ def first_weights(name, shape, rng):
 class Training:
     """A network, its optimizer and a batch on the device."""
 
-    def __init__(self, side, size, batch, dtype):
-        self.side = side
+    def __init__(self, side, size, batch, dtype, graph=False):
+        self.side, self.with_graph, self.graph = side, graph, None
         library = side.library
         rng = np.random.default_rng(1)
         net = network(library.nn, size)
@@ -92,12 +93,23 @@ class Training:
         self.places = side.array(np.arange(size.context))
         self.losses, self.times = [], []
 
-    def step(self):
+    def gradients(self):
         logits = self.net(self.index, self.places)
         loss = self.side.library.nn.functional.cross_entropy(
             logits.reshape(-1, logits.shape[-1]).to(self.side.library.float32), self.target)
         self.optimizer.zero_grad()
         loss.backward()
+        return loss.detach()
+
+    def step(self):
+        if self.with_graph and self.losses:  # the first step is taken as usual
+            if self.graph is None:
+                with self.side.library.capture(self.side.device) as self.graph:
+                    self.replayed = self.gradients()
+            self.graph.replay()
+            loss = self.replayed
+        else:
+            loss = self.gradients()
         self.optimizer.step()
         return loss
 
@@ -109,10 +121,17 @@ class Training:
         self.times.append(time.perf_counter() - start)
         self.losses.append(loss.item())
 
+    def settled(self):
+        """The first step compiles and allocates, the second may capture."""
+        first = 2 if self.with_graph else 1
+        return self.times[first:] or self.times
+
     def row(self, tokens):
-        times = self.times[1:] or self.times  # the first one compiles and allocates
+        times = self.settled()
         middle, peak = statistics.median(times), self.side.peak()
-        return (f'| {self.side.name} | {1e3 * middle:,.1f} ms ({1e3 * min(times):,.1f}–{1e3 * max(times):,.1f}) | '
+        if self.graph is not None:
+            peak += self.graph.memory
+        return (f'| {self.side.name}{", by a graph" if self.with_graph else ""} | {1e3 * middle:,.1f} ms ({1e3 * min(times):,.1f}–{1e3 * max(times):,.1f}) | '
                 f'{tokens / middle:,.0f} | {f"{peak / 2 ** 20:,.0f} MiB" if peak else "–"} | '
                 f'{self.losses[0]:.4f} → {self.losses[-1]:.4f} |')
 
@@ -125,12 +144,14 @@ def main():
     parser.add_argument('--device', default='cpu')
     parser.add_argument('--steps', type=int, default=9)
     parser.add_argument('--only', choices=['tenon', 'torch'])
+    parser.add_argument('--graph', action='store_true', help="Tenon's forward and backward are captured and replayed")
     parser.add_argument('--profile', action='store_true', help="Tenon's step by op")
     options = parser.parse_args()
     if min(options.steps, options.batch) < 1:
         parser.error('--steps and --batch must be 1 or more')
     size = SIZES[options.size]
-    trained = [Training(side, size, options.batch, options.dtype) for side in sides(options.only, options.device)]
+    trained = [Training(side, size, options.batch, options.dtype, options.graph and isinstance(side, Tenon))
+               for side in sides(options.only, options.device)]
     for number in range(options.steps):
         for each in trained:
             each.timed()
@@ -140,7 +161,7 @@ def main():
     for each in trained:
         print(each.row(options.batch * size.context))
     if len(trained) == 2:
-        mine, theirs = (statistics.median(each.times[1:] or each.times) for each in trained)
+        mine, theirs = (statistics.median(each.settled()) for each in trained)
         print(f'\nTenon is {theirs / mine:.2f}× as fast.')
     if options.profile and isinstance(trained[0].side, Tenon):
         with trained[0].side.library.profiler() as profile:
