@@ -1,6 +1,8 @@
 #include "capture.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <list>
 #include <map>
 #include <set>
@@ -21,6 +23,13 @@ struct Captured {
   std::map<void*, uint64_t> used = {};        // bytes of memory in hands of the core
   std::multimap<uint64_t, void*> spare = {};  // what came back
   std::set<Stream*> launched = {};            // on which
+
+  uint64_t bytes() const {
+    uint64_t sum = 0;
+    for (const auto& [address, size] : used) sum += size;
+    for (const auto& [size, address] : spare) sum += size;
+    return sum;
+  }
 };
 
 struct Captures {
@@ -72,7 +81,7 @@ void begin(Stream& stream) {
 }
 
 // NULL unless `keep`.
-Captured* end(Stream& stream, bool keep, uint64_t& nodes) {
+Captured* end(Stream& stream, bool keep, tn_capture_info& info) {
   Captured* made = nullptr;
   {
     const std::lock_guard lock(captures().mutex);
@@ -80,10 +89,11 @@ Captured* end(Stream& stream, bool keep, uint64_t& nodes) {
     if (made == nullptr)
       sdk::fail(TN_FAILED_PRECONDITION, "[", rt::kName, "] the stream is not captured");
     made->open = false;
+    info.bytes = made->bytes();
   }
   rt::use(stream.device());
   try {
-    made->graph = rt::capture_end(stream.handle(), keep, nodes);
+    made->graph = rt::capture_end(stream.handle(), keep, info.nodes);
   } catch (...) {
     erase(*made);
     throw;
@@ -217,11 +227,14 @@ const void* capture_interface(tn_str name, uint32_t revision) {
       [](void*, uint32_t, void* stream) {
         return sdk::guard([&] { begin(*static_cast<Stream*>(stream)); });
       },
-      [](void*, uint32_t, void* stream, void** graph, uint64_t* nodes) {
+      [](void*, uint32_t, void* stream, void** graph, tn_capture_info* info) {
         return sdk::guard([&] {
-          uint64_t count = 0;
-          Captured* const made = end(*static_cast<Stream*>(stream), graph != nullptr, count);
-          if (nodes != nullptr) *nodes = count;
+          tn_capture_info made_of{};
+          Captured* const made = end(*static_cast<Stream*>(stream), graph != nullptr, made_of);
+          if (info != nullptr) {
+            made_of.struct_size = std::min<uint32_t>(info->struct_size, sizeof made_of);
+            std::memcpy(info, &made_of, made_of.struct_size);
+          }
           if (graph != nullptr) *graph = made;
         });
       },

@@ -53,6 +53,7 @@ class Recorder {
   }
   bool defined() const { return graph_.defined(); }
   uint64_t nodes() const { return graph_.nodes(); }
+  uint64_t memory() const { return graph_.memory(); }
 
  private:
   std::optional<Capture> recording_;
@@ -70,7 +71,8 @@ void add_capture(nb::module_& m) {
       .def("replay", &Recorder::replay)
       .def("reset", &Recorder::reset)
       .def_prop_ro("defined", &Recorder::defined)
-      .def_prop_ro("nodes", &Recorder::nodes);
+      .def_prop_ro("nodes", &Recorder::nodes)
+      .def_prop_ro("memory", &Recorder::memory);
 }
 
 }  // namespace tenon::python

@@ -24,6 +24,11 @@ class Graph:
         """Pieces of work: kernels, copies, fills."""
         return self._recorder.nodes
 
+    @property
+    def memory(self):
+        """Bytes on the device that it keeps, its results' included; `device.memory()` counts only what tensors hold of it."""
+        return self._recorder.memory
+
     def __repr__(self):
         state = f'{self.nodes} nodes' if self._recorder.defined else 'empty'
         return f'Graph({str(self.device)!r}, {state})'

@@ -78,7 +78,9 @@ class Graph {
   bool defined() const noexcept { return handle_ != nullptr; }
   const Device& device() const noexcept { return device_; }
   // Pieces of work: kernels, copies, fills.
-  uint64_t nodes() const noexcept { return nodes_; }
+  uint64_t nodes() const noexcept { return info_.nodes; }
+  // Bytes on the device that it keeps, its results' included. Device::memory() counts only what tensors hold of it.
+  uint64_t memory() const noexcept { return info_.bytes; }
 
   // Enqueues all of it, in order with the device's other work.
   void replay() const {
@@ -99,7 +101,7 @@ class Graph {
     } catch (const Error&) {  // its plugin has gone, and took it along
     }
     handle_ = stream_ = nullptr;
-    nodes_ = 0;
+    info_ = {};
   }
 
  private:
@@ -108,12 +110,12 @@ class Graph {
     std::swap(device_, other.device_);
     std::swap(handle_, other.handle_);
     std::swap(stream_, other.stream_);
-    std::swap(nodes_, other.nodes_);
+    std::swap(info_, other.info_);
   }
   Device device_;
   void* handle_ = nullptr;
   void* stream_ = nullptr;  // that it was recorded on
-  uint64_t nodes_ = 0;
+  tn_capture_info info_{};
 };
 
 // Records what the thread that made it enqueues on a device, until end(); none of it runs. Other threads are not affected. Without an
@@ -164,7 +166,8 @@ class Capture {
     if (tn_device_redirected() == graph_.device_.get()) tn_device_redirect(nullptr, nullptr);
     void* const stream = std::exchange(graph_.stream_, nullptr);
     detail::with_capture(graph_.device_, [&](const tn_extension& given, const tn_capture& table) {
-      tn_status* failed = table.end(table.self, given.index, stream, handle, &graph_.nodes_);
+      graph_.info_.struct_size = sizeof graph_.info_;
+      tn_status* failed = table.end(table.self, given.index, stream, handle, &graph_.info_);
       if (failed == nullptr && handle != nullptr)
         graph_.stream_ = stream;
       else

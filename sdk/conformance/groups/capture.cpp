@@ -30,7 +30,7 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
   const RawStream& stream() const { return stream_; }
-  uint64_t nodes() const { return nodes_; }
+  const tn_capture_info& info() const { return info_; }
 
   void begin() {
     call(table_.begin, "capture.begin", table_.self, device_.index(), stream_.get());
@@ -41,8 +41,9 @@ class Recording {
   }
   void end(bool keep = true) {
     open_ = false;
+    info_.struct_size = sizeof info_;
     call(table_.end, "capture.end", table_.self, device_.index(), stream_.get(),
-         keep ? &graph_ : nullptr, &nodes_);
+         keep ? &graph_ : nullptr, &info_);
   }
   void launch(const RawStream& on) const {
     call(table_.launch, "capture.launch", table_.self, graph_, on.get());
@@ -53,7 +54,7 @@ class Recording {
   RawDevice device_;
   RawStream stream_;
   void* graph_ = nullptr;
-  uint64_t nodes_ = 0;
+  tn_capture_info info_{};
   bool open_ = false;
 };
 
@@ -77,7 +78,7 @@ std::string check_launches(const tn_capture& table, const RawDevice& device, uin
   recording.begin();
   a.copy_to(recording.stream(), 0, b, 0, kBytes);
   recording.end();
-  if (recording.nodes() == 0) return "capture.end counts no work in it";
+  if (recording.info().nodes == 0) return "capture.end counts no work in it";
   if (auto problem = difference(b.contents(stream, 0, kBytes), before); !problem.empty())
     return "the work ran while it was recorded: " + problem;
   for (uint64_t i = 0; i < 4; ++i) {
@@ -134,6 +135,9 @@ std::string check_memory(const tn_capture& table, const RawDevice& device, uint6
     between.copy_to(recording.stream(), 0, b, 0, kBytes);
   }
   recording.end();
+  if (recording.info().bytes < kBytes)
+    return "it keeps " + std::to_string(kBytes) + " bytes, and capture.end says " +
+           std::to_string(recording.info().bytes);
   std::vector<std::unique_ptr<RawBlock>> blocks;
   for (int i = 0; i < 16; ++i) {
     blocks.push_back(std::make_unique<RawBlock>(device, kBytes));

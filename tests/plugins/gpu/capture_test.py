@@ -51,6 +51,7 @@ class Capture(unittest.TestCase):
         for k, x in enumerate(kept):
             self.assertEqual(double(x).tolist(), (x * 2).tolist(), k)
         self.assertIn('1 nodes', repr(double.graph))
+        self.assertGreaterEqual(double.graph.memory, 20)
 
     def test_a_scope(self):
         x = ramp(0, 7)

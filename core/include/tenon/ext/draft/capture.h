@@ -8,6 +8,14 @@
 #define TN_CAPTURE_NAME "tn.capture"
 #define TN_CAPTURE_REVISION 1u
 
+/* Of a graph; filled up to struct_size, which the caller sets. */
+typedef struct tn_capture_info {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t nodes; /* pieces of work */
+  uint64_t bytes; /* of the device that it keeps, those of tensors that are still alive included */
+} tn_capture_info;
+
 /* What a backend offers by get_interface("tn.capture", 1). It has static storage and is completed by nobody: every slot is there.
    While a stream records,
    - what would wait for it, move bytes between it and the host or another device, or could not be replayed as it was (random
@@ -23,9 +31,9 @@ typedef struct tn_capture {
   /* From now on what is enqueued on the stream is recorded; none of it runs. The stream outlives its graph, and nobody else uses it.
      Errors: TN_FAILED_PRECONDITION where it records already. [stream-ordered] */
   tn_status* (*begin)(void* self, uint32_t index, void* stream);
-  /* Ends it, also where it fails. *graph belongs to the caller, with *nodes pieces of work in it. `graph` may be NULL: what was
-     recorded is dropped. `nodes` may be NULL. On the thread of begin. [stream-ordered] */
-  tn_status* (*end)(void* self, uint32_t index, void* stream, void** graph, uint64_t* nodes);
+  /* Ends it, also where it fails. *graph belongs to the caller. `graph` may be NULL: what was recorded is dropped. `info` may be NULL.
+     On the thread of begin. [stream-ordered] */
+  tn_status* (*end)(void* self, uint32_t index, void* stream, void** graph, tn_capture_info* info);
   /* Enqueues all of it on another stream of the device. A graph may be launched again before it is done. [stream-ordered] */
   tn_status* (*launch)(void* self, void* graph, void* stream);
   /* Waits for its launches; what went wrong in them surfaces where their stream is next waited for. [thread-safe] */
