@@ -34,6 +34,7 @@ def test_every_row_of_a_device():
 @pytest.mark.parametrize('args, words', [(('gpt2.py', '--steps', '0'), '--steps and --batch'),
                                          (('gpt2.py', '--size', '9T'), 'invalid choice'),
                                          (('gpt2.py', '--device', 'nothing:0', '--only', 'tenon'), 'nothing:0'),
+                                         (('gpt2.py', '--graph', '--only', 'tenon'), 'cpu:0 cannot capture graphs'),
                                          (('device.py', '--scale', '9'), '--scale above 0'),
                                          (('device.py', '--scale', '0.5', '--write'), 'leave --scale out')])
 def test_bad_arguments(args, words):
