@@ -63,17 +63,18 @@ void CudnnGraph::result(const CudnnTensor& tensor, std::span<const int64_t> size
       .set_uid(++operands_);
 }
 
-void CudnnGraph::plan(const CudnnTarget& target, bool allows_tf32) {
+void CudnnGraph::plan(const CudnnTarget& target, const CudnnFreedom& may) {
   graph_.set_sm_version(static_cast<int32_t>(target.architecture));
   if (target.properties != nullptr) graph_.set_device_properties(target.properties);
   check_plan(graph_.validate());
   check_plan(graph_.build_operation_graph(target.handle));
   check_plan(graph_.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}));
-  std::vector<fe::NumericalNote_t> refused = {fe::NumericalNote_t::NONDETERMINISTIC,
-                                              fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
-  if (!allows_tf32) refused.push_back(fe::NumericalNote_t::DOWN_CONVERT_INPUTS);
-  // On f32 they are TF32's.
-  if (!allows_tf32 && dtype_ == TN_DTYPE_F32) refused.push_back(fe::NumericalNote_t::TENSOR_CORE);
+  std::vector<fe::NumericalNote_t> refused = {fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
+  if (!may.nondeterministic) refused.push_back(fe::NumericalNote_t::NONDETERMINISTIC);
+  // On f32 matrix units are TF32's.
+  if (!may.tf32 && dtype_ == TN_DTYPE_F32)
+    refused.insert(refused.end(),
+                   {fe::NumericalNote_t::DOWN_CONVERT_INPUTS, fe::NumericalNote_t::TENSOR_CORE});
   graph_.deselect_numeric_notes(refused).deselect_workspace_greater_than(kMostWorkspace);
   check_plan(graph_.check_support());
   check_plan(graph_.build_plans());

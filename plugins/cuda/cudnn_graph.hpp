@@ -19,6 +19,12 @@ struct CudnnTarget {
   std::shared_ptr<const cudnn_frontend::DeviceProperties> properties;
 };
 
+// What an engine may do for speed.
+struct CudnnFreedom {
+  bool tf32 = false;              // round f32 to TF32
+  bool nondeterministic = false;  // sum in another order each time
+};
+
 using CudnnTensor = std::shared_ptr<cudnn_frontend::graph::Tensor_attributes>;
 
 class CudnnGraph {
@@ -34,9 +40,9 @@ class CudnnGraph {
               std::span<const int64_t> strides, tn_dtype dtype);
   cudnn_frontend::graph::Graph& operations() { return graph_; }
 
-  // Plans it by the library's heuristics, for an engine that gives the same each time and does not round more than the dtypes say;
-  // `allows_tf32` lets it round f32. Throws TN_UNIMPLEMENTED where there is none.
-  void plan(const CudnnTarget& target, bool allows_tf32);
+  // Plans it by the library's heuristics, for the first engine that does not round more than the dtypes say and, unless `may` lets
+  // it, gives the same each time. Throws TN_UNIMPLEMENTED where there is none.
+  void plan(const CudnnTarget& target, const CudnnFreedom& may = {});
   uint64_t workspace() const { return workspace_; }
   // Enqueues it. [stream-ordered]
   void run(cudnnHandle_t handle, std::span<void* const> addresses, void* workspace) const;

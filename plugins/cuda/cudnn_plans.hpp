@@ -26,6 +26,7 @@ struct CudnnAttention {
   Operand q, k, v, y, g;  // g is the gradient of y; gradients are dense
   bool causal = false;
   float scale = 1;
+  bool deterministic = true;  // of gradients
 };
 // Operands: q, k, v, y, lse; g, q, k, v, y, lse, gq, gk, gv. ops/attention.cpp.
 std::unique_ptr<CudnnGraph> describe(const CudnnAttention& attention);

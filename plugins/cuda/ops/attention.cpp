@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "../cudnn_plans.hpp"
+#include "../numerics.hpp"
 #include "backend.hpp"
 #include "library_kernel.hpp"
 #include "timeline.hpp"
@@ -43,7 +44,7 @@ void describe_backward(CudnnGraph& graph, const CudnnAttention& a, const Operand
                                        fe::SDPA_backward_attributes()
                                            .set_causal_mask(a.causal)
                                            .set_attn_scale(a.scale)
-                                           .set_deterministic_algorithm(true));
+                                           .set_deterministic_algorithm(a.deterministic));
   add_result(graph, gq, dense(a.q.sizes), a.dtype);
   add_result(graph, gk, dense(a.k.sizes), a.dtype);
   add_result(graph, gv, dense(a.v.sizes), a.dtype);
@@ -93,6 +94,7 @@ CudnnAttention attention_of(const Call& at) {
       at.is_backward,     at.q().dtype, operand_of(at.q()), operand_of(at.k()), operand_of(at.v()),
       operand_of(at.y()), {},           at.causal(),        at.scale()};
   if (at.is_backward) made.g = operand_of(input(at.call, 0));
+  made.deterministic = !allows_nondeterminism();
   return made;
 }
 
@@ -100,7 +102,8 @@ class Plan final : public LibraryPlan {
  public:
   explicit Plan(const Call& at) : is_backward_(at.is_backward), graph_(describe(attention_of(at))) {
     const CudnnHandle handle(at.call.device_index);
-    graph_->plan(cudnn_target(at.call.device_index, handle), true);
+    graph_->plan(cudnn_target(at.call.device_index, handle),
+                 {.nondeterministic = allows_nondeterminism()});
     workspace = graph_->workspace();
   }
   void run(const tn_call& call) const override {

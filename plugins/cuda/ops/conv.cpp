@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "../cudnn_plans.hpp"
-#include "../tf32.hpp"
+#include "../numerics.hpp"
 #include "backend.hpp"
 #include "library_kernel.hpp"
 #include "timeline.hpp"
@@ -61,7 +61,7 @@ class Plan final : public LibraryPlan {
  public:
   Plan(const tn_call& call, Pass pass) : pass_(pass), graph_(describe(conv_of(call, pass))) {
     const CudnnHandle handle(call.device_index);
-    graph_->plan(cudnn_target(call.device_index, handle), allows_tf32());
+    graph_->plan(cudnn_target(call.device_index, handle), {allows_tf32(), allows_nondeterminism()});
     workspace = graph_->workspace();
   }
   void run(const tn_call& call) const override {

@@ -1,6 +1,6 @@
 // matmul and linear by cuBLASLt. A plan holds the descriptors and the algorithm that the library's heuristic chose for the shapes.
 #include "blaslt.hpp"
-#include "tf32.hpp"
+#include "numerics.hpp"
 
 namespace tenon::gpu {
 namespace {

@@ -81,9 +81,9 @@ class CudnnPlans : public testing::TestWithParam<Card> {
     fake_architecture = static_cast<int>(GetParam().architecture);
   }
   template <class Problem>
-  std::string plan(const Problem& problem, bool allows_tf32 = false) {
+  std::string plan(const Problem& problem, const CudnnFreedom& may = {}) {
     try {
-      describe(problem)->plan(target_, allows_tf32);
+      describe(problem)->plan(target_, may);
     } catch (const sdk::Error& error) {
       return error.what();
     }
@@ -110,6 +110,12 @@ CudnnConv make_conv(Pass pass, tn_dtype dtype, const std::vector<int64_t>& x,
                  std::vector<int64_t>(spatial, 1),
                  std::vector<int64_t>(spatial, dilation)};
   return conv;
+}
+
+// With which cuDNN compiles attention.
+bool has_compiler() {
+  const std::string name = "libnvrtc.so." + std::to_string(CUDART_VERSION / 1000);
+  return dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
 }
 
 TEST_P(CudnnPlans, ConvolutionsOfEveryPassAndDtype) {
@@ -144,9 +150,7 @@ CudnnAttention make_attention(bool is_backward, tn_dtype dtype, int64_t width, i
 }
 
 TEST_P(CudnnPlans, AttentionOfHalfTypes) {
-  const std::string compiler = "libnvrtc.so." + std::to_string(CUDART_VERSION / 1000);
-  if (dlopen(compiler.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
-    GTEST_SKIP() << compiler << ", with which cuDNN compiles it, is not found";
+  if (!has_compiler()) GTEST_SKIP() << "NVRTC, with which cuDNN compiles it, is not found";
   for (const bool is_backward : {false, true})
     for (const tn_dtype dtype : {TN_DTYPE_F16, TN_DTYPE_BF16})
       for (const int64_t width : {64, 128})
@@ -158,6 +162,16 @@ TEST_P(CudnnPlans, AttentionOfHalfTypes) {
               << "backward " << is_backward << ", dtype " << dtype << ", width " << width << ": "
               << why;
         }
+}
+
+TEST_P(CudnnPlans, WhatMayBeFaster) {
+  constexpr CudnnFreedom kAll = {.tf32 = true, .nondeterministic = true};
+  EXPECT_EQ(plan(make_conv(kWeight, TN_DTYPE_F32, {8, 64, 28, 28}, {64, 64, 3, 3}, 1, 1), kAll),
+            "");
+  if (GetParam().architecture < 80 || !has_compiler()) return;
+  CudnnAttention attention = make_attention(true, TN_DTYPE_BF16, 64, 1, true);
+  attention.deterministic = false;
+  EXPECT_EQ(plan(attention, kAll), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Cards, CudnnPlans, testing::ValuesIn(kCards),
