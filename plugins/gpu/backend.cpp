@@ -35,8 +35,8 @@ Stream::~Stream() {
 void Stream::synchronize() {
   rt::use(device_);
   wait_for(device_, handle_);
+  take_notes(*this);
   report();
-  report_graphs(*this);
 }
 
 void Stream::report() {

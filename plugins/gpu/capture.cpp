@@ -148,7 +148,8 @@ bool is_captured(rt::Stream stream) {
 
 void refuse_captured(rt::Stream stream, std::string_view what) {
   if (is_captured(stream))
-    sdk::fail(TN_FAILED_PRECONDITION, "[", rt::kName, "] a graph is being captured, and ", what,
+    // The core puts the op's name before it.
+    sdk::fail(TN_FAILED_PRECONDITION, "a graph of ", rt::kName, " is being captured, and ", what,
               " cannot be part of it: do it before the capture, or after it");
 }
 
@@ -201,15 +202,16 @@ bool free_captured(void* address) {
   return false;
 }
 
-void report_graphs(Stream& stream) {
+void take_notes(Stream& stream) {
   if (none()) return;
-  std::set<Stream*> recorded;
-  {
-    const std::lock_guard lock(captures().mutex);
-    for (Captured& one : captures().all)
-      if (one.launched.count(&stream) != 0) recorded.insert(&one.recorded);
+  const std::lock_guard lock(captures().mutex);
+  for (Captured& one : captures().all) {
+    if (one.launched.count(&stream) == 0 || one.recorded.note()->set == 0) continue;
+    hand_note(one.recorded, stream);
+    *one.recorded.note() = {};
+    // In order with the launches to come, as the stream that recorded is not.
+    rt::fill(one.recorded.claim(), 0, sizeof(uint32_t), stream.handle());
   }
-  for (Stream* one : recorded) one->report();
 }
 
 void forget_stream(Stream& stream) noexcept {

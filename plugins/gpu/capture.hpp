@@ -33,8 +33,8 @@ bool allocate_captured(uint32_t device, uint64_t bytes, void** made);
 // Whether the memory is a graph's, which keeps it then.
 bool free_captured(void* address);
 
-// Throws what kernels of graphs that were launched on the stream have noted. After a wait.
-void report_graphs(Stream& stream);
+// Makes what kernels of graphs that were launched on the stream have noted the stream's own note. After a wait.
+void take_notes(Stream& stream);
 // The stream goes.
 void forget_stream(Stream& stream) noexcept;
 

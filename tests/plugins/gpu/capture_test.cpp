@@ -187,7 +187,7 @@ TEST(Capture, WhatCannotBeReplayedIsRefusedByName) {
       {[&] { x.sum().item<float>(); }, "a copy to the host"},
       {[&] { x.to_vector<float>(); }, "a copy to the host"},
       {[&] { to(host, gpu()); }, "a copy from host memory"},
-      {[&] { nonzero(x); }, "a copy to the host"},
+      {[&] { nonzero(x); }, "[nonzero] a graph"},
       {[&] { normal({4}, 0, 1, {}, gpu()); }, "random numbers"},
       {[&] { randperm(4, {}, gpu()); }, "random numbers"},
       {[&] { gpu().synchronize(); }, "a wait for the device"},
