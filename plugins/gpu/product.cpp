@@ -1,103 +1,13 @@
 #include "product.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace tenon::gpu {
 namespace {
 
-constexpr int64_t kMost = INT32_MAX - 1024;  // of what is counted in 32 bits; tiles reach beyond
-
-int64_t step(const tn_view& view, uint32_t d) { return view.shape[d] == 1 ? 0 : view.strides[d]; }
-
-// The last two dimensions of a view are rows and columns; those before it, counted from the right, are the batch of `out`.
-void read_batch(Product& p, const tn_view& out, uint32_t dims) {
-  const auto step_of = [&](const tn_view& view, uint32_t from_right) {
-    return view.ndim < from_right + 3 ? 0 : step(view, view.ndim - 3 - from_right);
-  };
-  for (uint32_t d = 0; d < dims; ++d) {
-    p.batches *= out.shape[d];
-    if (out.shape[d] == 1) continue;
-    p.shape[p.ndim] = out.shape[d];
-    p.a.batch[p.ndim] = step_of(*p.a.view, dims - 1 - d);
-    p.b.batch[p.ndim] = step_of(*p.b.view, dims - 1 - d);
-    ++p.ndim;
-  }
-}
-
-// While b is the same for all of a batch, the batch is more rows: (B, S, K)·(K, N) is one product of B·S rows.
-void join_rows(Product& p) {
-  for (; p.ndim > 0; --p.ndim) {
-    const uint32_t last = p.ndim - 1;
-    if (p.b.batch[last] != 0 || (p.m != 1 && p.a.batch[last] != p.m * p.a.row)) return;
-    if (p.m > kMost / p.shape[last]) return;
-    if (p.m == 1) p.a.row = p.a.batch[last];
-    p.m *= p.shape[last];
-    p.batches /= p.shape[last];
-  }
-}
-
-// A product with one column is that of the transposed operands: what is thin lies in the rows.
-void one_row(Product& p) {
-  if (p.n != 1 || p.m == 1) return;
-  std::swap(p.m, p.n);
-  std::swap(p.a, p.b);
-  std::swap(p.a.row, p.a.column);
-  std::swap(p.b.row, p.b.column);
-}
-
-Product finished(Product p) {
-  if (p.batches > 0) join_rows(p);
-  one_row(p);
-  return p;
-}
-
 int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 }  // namespace
-
-bool Product::fits() const { return m <= kMost && n <= kMost && k <= kMost && batches <= kMost; }
-
-Product read_matmul(const tn_call& call) {
-  const tn_view &x = input(call, 0), &y = input(call, 1), &out = output(call);
-  Product p;
-  p.a.view = &x;
-  p.b.view = &y;
-  p.k = x.shape[x.ndim - 1];
-  p.a.column = step(x, x.ndim - 1);
-  if (x.ndim > 1) {
-    p.m = x.shape[x.ndim - 2];
-    p.a.row = step(x, x.ndim - 2);
-  }
-  p.b.row = step(y, y.ndim == 1 ? 0 : y.ndim - 2);
-  if (y.ndim > 1) {
-    p.n = y.shape[y.ndim - 1];
-    p.b.column = step(y, y.ndim - 1);
-  }
-  read_batch(p, out, out.ndim - (x.ndim > 1 ? 1 : 0) - (y.ndim > 1 ? 1 : 0));
-  return finished(p);
-}
-
-Product read_linear(const tn_call& call) {
-  const tn_view &x = input(call, 0), &weight = input(call, 1);
-  Product p;
-  p.a.view = &x;
-  p.b.view = &weight;
-  p.k = weight.shape[1];
-  p.n = weight.shape[0];
-  p.b.row = step(weight, 1);
-  p.b.column = step(weight, 0);
-  p.a.column = step(x, x.ndim - 1);
-  if (x.ndim > 1) {
-    p.m = x.shape[x.ndim - 2];
-    p.a.row = step(x, x.ndim - 2);
-  }
-  p.bias = input_or_null(call, 2);
-  if (p.bias != nullptr) p.bias_step = step(*p.bias, 0);
-  if (x.ndim > 2) read_batch(p, x, x.ndim - 2);
-  for (uint32_t d = 0; d < p.ndim; ++d) p.b.batch[d] = 0;
-  return finished(p);
-}
 
 Activation activation_of(std::string_view name) {
   constexpr std::string_view kNames[] = {"none",    "relu", "gelu",     "silu",

@@ -1,34 +1,10 @@
-// How a matmul or linear call is read: one product, repeated over a batch.
+// What kernels do with a product beside multiplying: activations, and sums in parts.
 #pragma once
 
-#include <array>
-
+#include "../common/product.hpp"
 #include "kernels.hpp"
 
 namespace tenon::gpu {
-
-// c[i, j] = sum over p of a[i, p]·b[p, j] for each index of the batch; steps in elements. c is dense.
-struct Product {
-  struct Operand {
-    const tn_view* view = nullptr;
-    int64_t row = 0, column = 0;               // steps
-    std::array<int64_t, TN_MAX_DIMS> batch{};  // steps of the batch
-  };
-  int64_t m = 1, n = 1, k = 1;
-  Operand a, b;
-  uint32_t ndim = 0;  // dimensions of the batch
-  std::array<int64_t, TN_MAX_DIMS> shape{};
-  int64_t batches = 1;
-  const tn_view* bias = nullptr;  // one value for each column, or for all
-  int64_t bias_step = 0;
-
-  bool empty() const { return m == 0 || n == 0 || batches == 0; }
-  // Whether 32 bits count its rows, columns, products and copies.
-  bool fits() const;
-};
-
-Product read_matmul(const tn_call& call);
-Product read_linear(const tn_call& call);
 
 // As kernels know them.
 enum Activation : uint32_t { kNone, kRelu, kGelu, kSilu, kSigmoid, kTanh, kGeluTanh };

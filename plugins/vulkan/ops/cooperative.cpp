@@ -137,7 +137,7 @@ bool works(uint32_t index) {
 
 int64_t Cooperative::groups(const Product& p) {
   const auto pieces = [](int64_t n) { return (n + kTile - 1) / kTile; };
-  return pieces(p.size.m) * pieces(p.size.n) * p.batches;
+  return pieces(p.m) * pieces(p.n) * p.batches;
 }
 
 uint32_t Cooperative::flags(const Product& p) {
@@ -152,8 +152,7 @@ bool takes_cooperative(const tn_call& call, const Product& p) {
   if (p.a.view->dtype != TN_DTYPE_F16 || p.b.view->dtype != TN_DTYPE_F16 ||
       output(call).dtype != TN_DTYPE_F16)
     return false;
-  if (p.size.m < kSmallest || p.size.n < kSmallest || p.size.k < kSmallest || p.batches == 0)
-    return false;
+  if (p.m < kSmallest || p.n < kSmallest || p.k < kSmallest || p.batches == 0) return false;
   return offered(call) &&
          backend().device(call.device_index).cooperative([&] { return works(call.device_index); });
 }

@@ -1,7 +1,8 @@
 // Products of f16 on matrix units: shaders/cooperative.comp.
 #pragma once
 
-#include "ops/product.hpp"
+#include "../common/product.hpp"
+#include "ops/tiles.hpp"
 
 namespace tenon::vulkan {
 

@@ -1,8 +1,8 @@
 // matmul and linear: by tiles, or column by column where there are few rows; transposed operands are read where they lie.
 #include <algorithm>
 
+#include "../common/product.hpp"
 #include "ops/cooperative.hpp"
-#include "ops/product.hpp"
 #include "shaders/matmul.hpp"
 #include "shaders/product_sum.hpp"
 #include "shaders/thin.hpp"
@@ -44,11 +44,10 @@ bool in_quads(const Product::Operand& operand, const Product& p, int64_t along, 
 }
 
 Quads quads_of(const Product& p) {
-  if (p.size.k % 4 == 0 && in_quads(p.a, p, p.a.column, p.a.row) &&
+  if (p.k % 4 == 0 && in_quads(p.a, p, p.a.column, p.a.row) &&
       in_quads(p.b, p, p.b.row, p.b.column))
     return kAlongK;
-  if (p.size.n % 4 == 0 && p.size.n >= 128 && in_quads(p.b, p, p.b.column, p.b.row))
-    return kAlongColumns;
+  if (p.n % 4 == 0 && p.n >= 128 && in_quads(p.b, p, p.b.column, p.b.row)) return kAlongColumns;
   return kSingle;
 }
 
@@ -67,7 +66,7 @@ struct Plan {
   Plan(const tn_call& call, uint32_t op, Way way = Way::kAny)
       : product(op == kMatmul ? read_matmul(call) : read_linear(call)),
         compute(compute_of(output(call).dtype)) {
-    const Extent& size = product.size;
+    const Extent size = {product.m, product.n, product.k};
     thin = size.m <= kThin;
     cooperative =
         way == Way::kCooperative || (way == Way::kAny && takes_cooperative(call, product));
@@ -88,7 +87,7 @@ struct Plan {
   }
   uint64_t partial_bytes() const {
     if (parts.count == 1) return 0;
-    return static_cast<uint64_t>(parts.count * product.batches * product.size.m * product.size.n) *
+    return static_cast<uint64_t>(parts.count * product.batches * product.m * product.n) *
            sum_bytes(compute);
   }
 };
@@ -101,9 +100,9 @@ void give_product(Launch& launch, const Plan& plan, const tn_call& call, Activat
   const bool bias = last && p.bias != nullptr;
   launch.constant(dtype).constant(last ? static_cast<uint32_t>(dtype) : sum_dtype(plan.compute));
   launch.constant((last ? activation : kNone) | (bias ? 256u : 0u));
-  launch.word(p.size.m)
-      .word(p.size.n)
-      .word(p.size.k)
+  launch.word(p.m)
+      .word(p.n)
+      .word(p.k)
       .word(p.a.row)
       .word(p.a.column)
       .word(p.b.row)
@@ -133,7 +132,7 @@ void run_plan(const tn_call& call, uint32_t op, const Plan& plan) {
     launch.constant(cooperative_error(call)).constant(0);
     launch.group_size(Cooperative::kInvocations);
   } else if (plan.thin) {
-    launch.constant(plan.columns).constant(static_cast<uint32_t>(p.size.m));
+    launch.constant(plan.columns).constant(static_cast<uint32_t>(p.m));
   } else {
     launch.constant(plan.tiles.code()).constant(plan.tiles.rows);
     launch.group_size(plan.tiles.invocations());
@@ -143,7 +142,7 @@ void run_plan(const tn_call& call, uint32_t op, const Plan& plan) {
   else
     launch.out(output(call));
   for (const auto* operand : {&p.a, &p.b}) {
-    if (p.size.k > 0)
+    if (p.k > 0)
       launch.in(*operand->view);
     else
       launch.none();
@@ -167,7 +166,7 @@ void run_plan(const tn_call& call, uint32_t op, const Plan& plan) {
   sum.out(output(call)).scratch(0, plan.partial_bytes()).none();
   if (bias) sum.in(*p.bias);
   give_product(sum, plan, call, activation, true);
-  sum.elements(p.batches * p.size.m * p.size.n);
+  sum.elements(p.batches * p.m * p.n);
 }
 
 void run(const tn_call& call, uint32_t op) { run_plan(call, op, Plan(call, op)); }

@@ -1,9 +1,16 @@
-#include "ops/product.hpp"
+#include "product.hpp"
 
 #include <utility>
 
-namespace tenon::vulkan {
+namespace tenon {
 namespace {
+
+const tn_view& input(const tn_call& call, uint32_t arg) { return *call.args[arg].as.view; }
+const tn_view* input_or_null(const tn_call& call, uint32_t arg) {
+  return call.args[arg].tag == TN_VALUE_VIEW ? call.args[arg].as.view : nullptr;
+}
+
+constexpr int64_t kMost = INT32_MAX - 1024;  // of what is counted in 32 bits; tiles reach beyond
 
 int64_t step(const tn_view& view, uint32_t d) { return view.shape[d] == 1 ? 0 : view.strides[d]; }
 
@@ -26,17 +33,18 @@ void read_batch(Product& p, const tn_view& out, uint32_t dims) {
 void join_rows(Product& p) {
   for (; p.ndim > 0; --p.ndim) {
     const uint32_t last = p.ndim - 1;
-    if (p.b.batch[last] != 0 || (p.size.m != 1 && p.a.batch[last] != p.size.m * p.a.row)) return;
-    if (p.size.m == 1) p.a.row = p.a.batch[last];
-    p.size.m *= p.shape[last];
+    if (p.b.batch[last] != 0 || (p.m != 1 && p.a.batch[last] != p.m * p.a.row)) return;
+    if (p.m > kMost / p.shape[last]) return;
+    if (p.m == 1) p.a.row = p.a.batch[last];
+    p.m *= p.shape[last];
     p.batches /= p.shape[last];
   }
 }
 
-// A product with few columns is that of the transposed operands: what is thin lies in the rows.
+// A product with one column is that of the transposed operands: what is thin lies in the rows.
 void one_row(Product& p) {
-  if (p.size.n != 1 || p.size.m == 1) return;
-  std::swap(p.size.m, p.size.n);
+  if (p.n != 1 || p.m == 1) return;
+  std::swap(p.m, p.n);
   std::swap(p.a, p.b);
   std::swap(p.a.row, p.a.column);
   std::swap(p.b.row, p.b.column);
@@ -50,20 +58,22 @@ Product finished(Product p) {
 
 }  // namespace
 
+bool Product::fits() const { return m <= kMost && n <= kMost && k <= kMost && batches <= kMost; }
+
 Product read_matmul(const tn_call& call) {
-  const tn_view &x = input(call, 0), &y = input(call, 1), &out = output(call);
+  const tn_view &x = input(call, 0), &y = input(call, 1), &out = *call.outs[0];
   Product p;
   p.a.view = &x;
   p.b.view = &y;
-  p.size.k = x.shape[x.ndim - 1];
+  p.k = x.shape[x.ndim - 1];
   p.a.column = step(x, x.ndim - 1);
   if (x.ndim > 1) {
-    p.size.m = x.shape[x.ndim - 2];
+    p.m = x.shape[x.ndim - 2];
     p.a.row = step(x, x.ndim - 2);
   }
   p.b.row = step(y, y.ndim == 1 ? 0 : y.ndim - 2);
   if (y.ndim > 1) {
-    p.size.n = y.shape[y.ndim - 1];
+    p.n = y.shape[y.ndim - 1];
     p.b.column = step(y, y.ndim - 1);
   }
   read_batch(p, out, out.ndim - (x.ndim > 1 ? 1 : 0) - (y.ndim > 1 ? 1 : 0));
@@ -75,13 +85,13 @@ Product read_linear(const tn_call& call) {
   Product p;
   p.a.view = &x;
   p.b.view = &weight;
-  p.size.k = weight.shape[1];
-  p.size.n = weight.shape[0];
+  p.k = weight.shape[1];
+  p.n = weight.shape[0];
   p.b.row = step(weight, 1);
   p.b.column = step(weight, 0);
   p.a.column = step(x, x.ndim - 1);
   if (x.ndim > 1) {
-    p.size.m = x.shape[x.ndim - 2];
+    p.m = x.shape[x.ndim - 2];
     p.a.row = step(x, x.ndim - 2);
   }
   p.bias = input_or_null(call, 2);
@@ -91,4 +101,11 @@ Product read_linear(const tn_call& call) {
   return finished(p);
 }
 
-}  // namespace tenon::vulkan
+Product read_scaled_matmul(const tn_call& call) {
+  Product p = read_matmul(call);
+  p.bias = input_or_null(call, 4);
+  if (p.bias != nullptr) p.bias_step = step(*p.bias, 0);
+  return p;
+}
+
+}  // namespace tenon

@@ -1,12 +1,12 @@
 // How a matmul or linear call is read: one product, repeated over a batch.
-#pragma once
+#ifndef TENON_PLUGINS_COMMON_PRODUCT_HPP
+#define TENON_PLUGINS_COMMON_PRODUCT_HPP
 
 #include <array>
 
-#include "kernels.hpp"
-#include "ops/tiles.hpp"
+#include "tenon/plugin.h"
 
-namespace tenon::vulkan {
+namespace tenon {
 
 // c[i, j] = sum over p of a[i, p]·b[p, j] for each index of the batch; steps in elements. c is dense.
 struct Product {
@@ -15,7 +15,7 @@ struct Product {
     int64_t row = 0, column = 0;               // steps
     std::array<int64_t, TN_MAX_DIMS> batch{};  // steps of the batch
   };
-  Extent size{1, 1, 1};
+  int64_t m = 1, n = 1, k = 1;
   Operand a, b;
   uint32_t ndim = 0;  // dimensions of the batch
   std::array<int64_t, TN_MAX_DIMS> shape{};
@@ -23,10 +23,16 @@ struct Product {
   const tn_view* bias = nullptr;  // one value for each column, or for all
   int64_t bias_step = 0;
 
-  bool empty() const { return size.m == 0 || size.n == 0 || batches == 0; }
+  bool empty() const { return m == 0 || n == 0 || batches == 0; }
+  // Whether 32 bits count its rows, columns, products and copies.
+  bool fits() const;
 };
 
+// Batches that are more rows are read as rows, and one column as one row.
 Product read_matmul(const tn_call& call);
 Product read_linear(const tn_call& call);
+Product read_scaled_matmul(const tn_call& call);
 
-}  // namespace tenon::vulkan
+}  // namespace tenon
+
+#endif
