@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "fill.hpp"
 #include "tenon/ext/draft/capture.h"
 #include "timeline.hpp"
 
@@ -16,13 +17,15 @@ namespace {
 
 // A recording, and the graph it becomes.
 struct Captured {
-  Stream& recorded;  // whose note its kernels write
+  Stream& recorded;       // whose note its kernels write
+  uint64_t seed, offset;  // of the default generator when it began
   std::thread::id thread = std::this_thread::get_id();
   bool open = true;
   rt::Graph graph = nullptr;
   std::map<void*, uint64_t> used = {};        // bytes of memory in hands of the core
   std::multimap<uint64_t, void*> spare = {};  // what came back
   std::set<Stream*> launched = {};            // on which
+  uint64_t* draws = nullptr;                  // on the device
 
   uint64_t bytes() const {
     uint64_t sum = 0;
@@ -53,6 +56,7 @@ Captured* open_on(rt::Stream stream) {
 // Gives back what is spare; the rest is as if it had never been a graph's. Nothing runs in it any more.
 void erase(Captured& gone) {
   std::multimap<uint64_t, void*> spare;
+  uint64_t* const draws = gone.draws;
   {
     const std::lock_guard lock(captures().mutex);
     spare = std::move(gone.spare);
@@ -60,16 +64,17 @@ void erase(Captured& gone) {
     --captures().count;
   }
   for (const auto& [bytes, address] : spare) rt::free(address);
+  if (draws != nullptr) rt::free(draws);
 }
 
-void begin(Stream& stream) {
+void begin(Stream& stream, uint64_t seed, uint64_t offset) {
   refuse_captured(stream.handle(), "another capture");
   rt::use(stream.device());
   rt::synchronize(stream.handle());  // graphs run on other streams
   Captured* made = nullptr;
   {
     const std::lock_guard lock(captures().mutex);
-    made = &captures().all.emplace_back(Captured{stream});
+    made = &captures().all.emplace_back(Captured{stream, seed, offset});
     ++captures().count;
   }
   try {
@@ -103,7 +108,7 @@ Captured* end(Stream& stream, bool keep, tn_capture_info& info) {
   return nullptr;
 }
 
-void launch(Captured& captured, Stream& stream) {
+void launch(Captured& captured, Stream& stream, uint64_t seed, uint64_t offset) {
   refuse_captured(stream.handle(), "the launch of another graph");
   {
     const std::lock_guard lock(captures().mutex);
@@ -111,6 +116,11 @@ void launch(Captured& captured, Stream& stream) {
   }
   rt::use(stream.device());
   const Timed timed(stream.device(), stream.handle(), "graph");
+  if (captured.draws != nullptr) {
+    const uint64_t moved = offset - captured.offset;
+    fill(stream, captured.draws, sizeof seed, &seed, sizeof seed);
+    fill(stream, captured.draws + 1, sizeof moved, &moved, sizeof moved);
+  }
   rt::graph_launch(captured.graph, stream.handle());
 }
 
@@ -151,6 +161,23 @@ void refuse_captured(rt::Stream stream, std::string_view what) {
     // The core puts the op's name before it.
     sdk::fail(TN_FAILED_PRECONDITION, "a graph of ", rt::kName, " is being captured, and ", what,
               " cannot be part of it: do it before the capture, or after it");
+}
+
+const uint64_t* captured_draws(const Stream& stream, uint64_t seed, uint64_t offset) {
+  if (none()) return nullptr;
+  {
+    const std::lock_guard lock(captures().mutex);
+    Captured* const captured = open_on(stream.handle());
+    if (captured == nullptr) return nullptr;
+    if (seed == captured->seed && offset >= captured->offset) {
+      if (captured->draws == nullptr)
+        captured->draws = static_cast<uint64_t*>(rt::allocate(2 * sizeof(uint64_t)));
+      if (captured->draws != nullptr) return captured->draws;
+      sdk::fail(TN_OUT_OF_MEMORY, "no memory for a graph's random numbers");
+    }
+  }
+  refuse_captured(stream.handle(), "drawing from a generator other than the default one");
+  return nullptr;
 }
 
 bool is_device_captured(uint32_t device, std::string_view what) {
@@ -226,8 +253,8 @@ const void* capture_interface(tn_str name, uint32_t revision) {
       0,
       sdk::str_of(rt::kName),
       nullptr,
-      [](void*, uint32_t, void* stream) {
-        return sdk::guard([&] { begin(*static_cast<Stream*>(stream)); });
+      [](void*, uint32_t, void* stream, uint64_t seed, uint64_t offset) {
+        return sdk::guard([&] { begin(*static_cast<Stream*>(stream), seed, offset); });
       },
       [](void*, uint32_t, void* stream, void** graph, tn_capture_info* info) {
         return sdk::guard([&] {
@@ -240,9 +267,10 @@ const void* capture_interface(tn_str name, uint32_t revision) {
           if (graph != nullptr) *graph = made;
         });
       },
-      [](void*, void* graph, void* stream) {
-        return sdk::guard(
-            [&] { launch(*static_cast<Captured*>(graph), *static_cast<Stream*>(stream)); });
+      [](void*, void* graph, void* stream, uint64_t seed, uint64_t offset) {
+        return sdk::guard([&] {
+          launch(*static_cast<Captured*>(graph), *static_cast<Stream*>(stream), seed, offset);
+        });
       },
       [](void*, void* graph) {
         // Nobody is there to be told.

@@ -22,9 +22,9 @@ void graph_destroy(Graph graph) noexcept;
 bool is_captured(rt::Stream stream);
 // Throws TN_FAILED_PRECONDITION where the stream is captured; `what` cannot be part of a graph.
 void refuse_captured(rt::Stream stream, std::string_view what);
-// As that `what`.
-inline constexpr std::string_view kRandomNumbers =
-    "drawing random numbers, which would be the same at every launch,";
+// Two numbers on the device that each launch sets: a seed, and how far its generator has come since the capture. NULL where the
+// stream is not captured. Throws where (seed, offset) is not of the generator that the capture knows.
+const uint64_t* captured_draws(const Stream& stream, uint64_t seed, uint64_t offset);
 // Whether a thread captures on the device; throws where it is the calling one.
 bool is_device_captured(uint32_t device, std::string_view what);
 

@@ -39,8 +39,9 @@ class capture:
     gives. An exception drops what was recorded. Other threads are not affected.
 
     Decided on the host, and so the same at every replay: shapes, numbers among the operands (a learning rate), which ops run.
-    Refused with PreconditionError: reading elements, copies from or to the host, results whose shape depends on data, random
-    numbers, an optimizer's steps that count (Adam's: take them between replays).
+    Random numbers are drawn anew by each replay, from the default generator.
+    Refused with PreconditionError: reading elements, copies from or to the host, results whose shape depends on data, draws from
+    other generators, an optimizer's steps that count (Adam's: take them between replays).
 
     >>> with tenon.capture(device) as graph:  # doctest: +SKIP
     ...     loss = step(x)

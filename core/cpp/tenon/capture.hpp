@@ -10,8 +10,10 @@
 //   }
 //
 // Decided by the host, and so the same at every replay: shapes, numbers among the operands (a learning rate), which ops run.
+// Random numbers are drawn anew by each replay, from the default generator, as if the ops had been called then.
 // Refused while a thread captures, with TN_FAILED_PRECONDITION: reading elements, copies from or to the host or another device,
-// results whose shape depends on data, random numbers, steps of an optimizer that count (Adam's: take them between replays).
+// results whose shape depends on data, draws from other generators, steps of an optimizer that count (Adam's: take them between
+// replays).
 #ifndef TENON_CAPTURE_HPP
 #define TENON_CAPTURE_HPP
 
@@ -22,6 +24,7 @@
 #include "tenon/device.hpp"
 #include "tenon/ext/draft/capture.h"
 #include "tenon/ext/draft/device.h"
+#include "tenon/random.hpp"
 
 namespace tenon {
 
@@ -88,7 +91,9 @@ class Graph {
     if (tn_device_redirected() != nullptr)
       throw Error(TN_FAILED_PRECONDITION, "[Graph] a replay while this thread captures a graph");
     detail::with_capture(device_, [&](const tn_extension& given, const tn_capture& table) {
-      detail::check(table.launch(table.self, handle_, given.stream));
+      const Generator::State now = default_generator().state();
+      detail::check(table.launch(table.self, handle_, given.stream, now.seed, now.offset));
+      if (draws_ != 0) default_generator().set_state({now.seed, now.offset + draws_});
     });
   }
   void reset() noexcept {
@@ -111,11 +116,13 @@ class Graph {
     std::swap(handle_, other.handle_);
     std::swap(stream_, other.stream_);
     std::swap(info_, other.info_);
+    std::swap(draws_, other.draws_);
   }
   Device device_;
   void* handle_ = nullptr;
   void* stream_ = nullptr;  // that it was recorded on
   tn_capture_info info_{};
+  uint64_t draws_ = 0;  // of the default generator, by each replay
 };
 
 // Records what the thread that made it enqueues on a device, until end(); none of it runs. Other threads are not affected. Without an
@@ -131,7 +138,9 @@ class Capture {
         detail::with_capture(device, [&](const tn_extension& given, const tn_capture& table) {
           void* stream = nullptr;
           detail::check(given.streams->create(given.self, given.index, &stream));
-          if (tn_status* failed = table.begin(table.self, given.index, stream)) {
+          first_ = default_generator().state();
+          if (tn_status* failed =
+                  table.begin(table.self, given.index, stream, first_.seed, first_.offset)) {
             given.streams->destroy(given.self, stream);
             detail::throw_status(failed);
           }
@@ -174,6 +183,11 @@ class Capture {
         given.streams->destroy(given.self, stream);
       detail::check(failed);
     });
+    // Nothing was drawn: each replay draws.
+    const Generator::State now = default_generator().state();
+    if (handle == nullptr || now.seed != first_.seed || now.offset <= first_.offset) return;
+    graph_.draws_ = now.offset - first_.offset;
+    default_generator().set_state(first_);
   }
   [[noreturn]] static void refuse(const Device& device) {
     std::string able;
@@ -188,6 +202,7 @@ class Capture {
   }
 
   Graph graph_;
+  Generator::State first_;  // where the default generator was
   bool recording_ = true;
 };
 

@@ -1,10 +1,8 @@
 // Random numbers: the very numbers of sdk/include/tenon/philox.hpp; only normal ones are rounded differently in their last bits.
 #include "arithmetic.hpp"
-#include "capture.hpp"
+#include "draws.hpp"
 #include "kernels.hpp"
 #include "launch.hpp"
-#define TENON_PHILOX_FN GPU_FN
-#include "tenon/philox.hpp"
 
 namespace tenon::gpu {
 namespace {
@@ -12,10 +10,9 @@ namespace {
 // A block a thread: fn.write(block, j) gives number j of it, at the place where it belongs. `together`: those of a block are
 // stored at once.
 template <class T, uint32_t kDraws, class Fn>
-GPU_KERNEL fill_random(Fn fn, uint64_t seed, uint64_t offset, int64_t count, bool together,
-                       Ptr<T> out) {
+GPU_KERNEL fill_random(Fn fn, Draws draws, int64_t count, bool together, Ptr<T> out) {
   for (int64_t b = first_thread(); b < (count + kDraws - 1) / kDraws; b += thread_count()) {
-    const philox::Block block = philox::block(seed, offset + static_cast<uint64_t>(b));
+    const philox::Block block = draws.block(b);
     const int64_t first = b * kDraws;
     Vec<T, kDraws> made;
     for (uint32_t j = 0; j < kDraws; ++j)
@@ -29,13 +26,11 @@ GPU_KERNEL fill_random(Fn fn, uint64_t seed, uint64_t offset, int64_t count, boo
 
 template <class T, uint32_t kDraws, class Fn>
 void run(const tn_call& call, uint32_t generator, const Fn& fn) {
-  refuse_captured(stream_of(call).handle(), kRandomNumbers);
   const tn_view& to = output(call);
-  const sdk::Call args(call);
   const int64_t n = numel(to), blocks = (n + kDraws - 1) / kDraws;
   const bool together = reinterpret_cast<uintptr_t>(to.data) % (kDraws * sizeof(T)) == 0;
-  launch(call, grid_of(blocks), fill_random<T, kDraws, Fn>, fn, args.seed(generator),
-         args.offset(generator), n, together, out<T>(to));
+  launch(call, grid_of(blocks), fill_random<T, kDraws, Fn>, fn, draws_of(call, generator), n,
+         together, out<T>(to));
 }
 
 template <class T>

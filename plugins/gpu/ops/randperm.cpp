@@ -1,18 +1,16 @@
 // A random permutation: the stable argsort of draws of 64 bits, as sdk/include/tenon/philox.hpp has it.
-#include "capture.hpp"
+#include "draws.hpp"
 #include "kernels.hpp"
 #include "launch.hpp"
 #include "radix.hpp"
-#define TENON_PHILOX_FN GPU_FN
-#include "tenon/philox.hpp"
 
 namespace tenon::gpu {
 namespace {
 
 // A block of two draws a thread.
-GPU_KERNEL draw_keys(uint64_t seed, uint64_t offset, int64_t count, Ptr<uint64_t> keys) {
+GPU_KERNEL draw_keys(Draws draws, int64_t count, Ptr<uint64_t> keys) {
   for (int64_t b = first_thread(); 2 * b < count; b += thread_count()) {
-    const philox::Block block = philox::block(seed, offset + static_cast<uint64_t>(b));
+    const philox::Block block = draws.block(b);
     keys[2 * b] = philox::draw64(block, 0);
     if (2 * b + 1 < count) keys[2 * b + 1] = philox::draw64(block, 1);
   }
@@ -35,11 +33,8 @@ void run_randperm(const tn_call& call, uint32_t) {
   const tn_view& to = output(call);
   const int64_t n = numel(to);
   if (n == 0) return;
-  refuse_captured(stream_of(call).handle(), kRandomNumbers);
-  const sdk::Call args(call);
   const RadixSort<uint64_t> sort = sort_of(call);
-  launch(call, grid_of((n + 1) / 2), draw_keys, args.seed(3), args.offset(3), n,
-         sort.keys(call, 0));
+  launch(call, grid_of((n + 1) / 2), draw_keys, draws_of(call, 3), n, sort.keys(call, 0));
   const Ptr<const uint32_t> order = sort.sort(call, 0).order;
   with_type(Sizes{}, bits_of(to.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -33,11 +33,11 @@ class Recording {
   const tn_capture_info& info() const { return info_; }
 
   void begin() {
-    call(table_.begin, "capture.begin", table_.self, device_.index(), stream_.get());
+    call(table_.begin, "capture.begin", table_.self, device_.index(), stream_.get(), 0, 0);
     open_ = true;
   }
   std::string begin_again() {
-    return text_of(table_.begin(table_.self, device_.index(), stream_.get()));
+    return text_of(table_.begin(table_.self, device_.index(), stream_.get(), 0, 0));
   }
   void end(bool keep = true) {
     open_ = false;
@@ -46,7 +46,7 @@ class Recording {
          keep ? &graph_ : nullptr, &info_);
   }
   void launch(const RawStream& on) const {
-    call(table_.launch, "capture.launch", table_.self, graph_, on.get());
+    call(table_.launch, "capture.launch", table_.self, graph_, on.get(), 0, 0);
   }
 
  private:

@@ -160,6 +160,42 @@ TEST(Capture, AResultOutlivesItsGraph) {
   EXPECT_EQ(out.to_vector<float>(), (x * 2).to_vector<float>());
 }
 
+TEST(Capture, EachReplayDrawsWhatItsOpsWould) {
+  const Tensor x = ones({4, 6}, DType::F32, gpu());
+  Tensor noise, dropped, order;
+  const auto draw = [&] {
+    noise = normal({5}, 0, 1, {}, gpu());
+    dropped = dropout(x, 0.5, true);
+    order = randperm(9, {}, gpu());
+  };
+  const auto drawn = [&] {
+    auto all = noise.to_vector<float>();
+    for (const Tensor& more : {dropped, order.to(DType::F32)})
+      for (const float value : more.to_vector<float>()) all.push_back(value);
+    all.push_back(uniform({1}, 0, 1, {}, gpu()).item<float>());  // between replays
+    return all;
+  };
+  std::vector<std::vector<float>> expected;
+  for (const uint64_t seed : {7, 8}) {
+    manual_seed(seed);
+    for (int k = 0; k < 3; ++k) {
+      draw();
+      expected.push_back(drawn());
+    }
+  }
+  manual_seed(7);
+  const Graph graph = capture(gpu(), draw);
+  size_t k = 0;
+  for (const uint64_t seed : {7, 8}) {
+    manual_seed(seed);
+    for (int i = 0; i < 3; ++i, ++k) {
+      graph.replay();
+      EXPECT_EQ(drawn(), expected[k]) << k;
+    }
+  }
+  EXPECT_NE(expected[0], expected[1]);
+}
+
 TEST(Capture, OtherThreadsAreNotRecorded) {
   const Tensor x = ramp(0, {64});
   Tensor here, there, note;
@@ -188,8 +224,8 @@ TEST(Capture, WhatCannotBeReplayedIsRefusedByName) {
       {[&] { x.to_vector<float>(); }, "a copy to the host"},
       {[&] { to(host, gpu()); }, "a copy from host memory"},
       {[&] { nonzero(x); }, "[nonzero] a graph"},
-      {[&] { normal({4}, 0, 1, {}, gpu()); }, "random numbers"},
-      {[&] { randperm(4, {}, gpu()); }, "random numbers"},
+      {[&] { normal({4}, 0, 1, {}, gpu(), Generator(3)); }, "a generator other"},
+      {[&] { randperm(4, {}, gpu(), Generator(3)); }, "a generator other"},
       {[&] { gpu().synchronize(); }, "a wait for the device"},
       {[&] { adam.step(); }, "depends on its number"},
       {[&] { capture(gpu(), [] {}); }, "captures a graph"},

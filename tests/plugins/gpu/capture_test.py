@@ -53,14 +53,23 @@ class Capture(unittest.TestCase):
         self.assertIn('1 nodes', repr(double.graph))
         self.assertGreaterEqual(double.graph.memory, 20)
 
+    def test_each_replay_draws(self):
+        x = tenon.ones(100).to(DEVICE)
+        drop = tenon.graphed(lambda x: nn.functional.dropout(x, 0.5, True), x)
+        tenon.manual_seed(4)
+        replayed = [drop(x).tolist() for _ in range(3)]
+        tenon.manual_seed(4)
+        self.assertEqual([nn.functional.dropout(x, 0.5, True).tolist() for _ in range(3)], replayed)
+        self.assertNotEqual(replayed[0], replayed[1])
+
     def test_a_scope(self):
         x = ramp(0, 7)
         with tenon.capture(DEVICE) as graph:
             y = x + 1
             with self.assertRaisesRegex(tenon.PreconditionError, 'a copy to the host'):
                 y.tolist()
-            with self.assertRaisesRegex(tenon.PreconditionError, 'random numbers'):
-                tenon.randn(3, device=DEVICE)
+            with self.assertRaisesRegex(tenon.PreconditionError, 'a generator other'):
+                tenon.rand(3, device=DEVICE, generator=tenon.Generator(5))
             z = y * y
         graph.replay()
         self.assertEqual(z.tolist(), ((x + 1) * (x + 1)).tolist())
