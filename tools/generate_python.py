@@ -43,6 +43,8 @@ RULES = {
     'searchsorted': ('The result has the shape of values.', 'real; the result is int64'),
     'dynamic': ('The sizes depend on the elements.', 'any'),
     'matmul': ('(…, n, k) by (…, k, m) gives (…, n, m); one dimension is a vector.', 'numbers, promoted'),
+    'scaled_matmul': ('(m, k) by (k, n) gives (m, n); the scales have rank 0, bias is (n).',
+                      'a and b float8_e4m3fn or float8_e5m2; scales float32; the result `dtype`: float32, float16 or bfloat16'),
     'linear': ('x (…, k), weight (m, k), bias (m) give (…, m).', 'floating'),
     'conv': ('x (N, C, spatial…) and weight (O, C/groups, kernel…).', 'floating'),
     'concat': ('All sizes but that of `dim` are equal.', 'any, promoted'),
@@ -230,7 +232,8 @@ def write_core_stub(ops, head, in_place, path):
             if op.name in in_place:
                 out.append('    ' + signature(op, True).replace(f'def {op.name}(', f'def {op.name}_(', 1))
     out.append(TAIL.rstrip())
-    names = 'bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128'
+    names = 'bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128 ' \
+        'float8_e4m3fn float8_e5m2'
     out += [f'{name}: dtype' for name in names.split()]
     pathlib.Path(path).write_text('\n'.join(out) + '\n')
 

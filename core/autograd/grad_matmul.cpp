@@ -40,6 +40,13 @@ Tensor before_activation(const GradCall& c) {
 
 }  // namespace
 
+// y = s·(a b) + bias, of which a, b and the scales are constants
+TN_GRADIENT(scaled_matmul, {}) {
+  if (c.needs(2) || c.needs(3))
+    fail(TN_UNIMPLEMENTED, "[scaled_matmul] scales have no gradient: detach() them");
+  if (c.needs(4)) c.set(4, c.grad());
+}
+
 // d(x·y) = dx·y + x·dy: g·yᴴ and xᴴ·g; a vector is a row on the left and a column on the right
 TN_GRADIENT(matmul, {.if_needs = {in_(1), in_(0)}}) {
   const auto x = c.shape(0), y = c.shape(1);

@@ -16,6 +16,14 @@ TN_DECOMPOSE(linear) {
                                        : tanh(y);
 }
 
+// scale_a·scale_b·(a b) + bias in f32, which holds each product of elements exactly
+TN_DECOMPOSE(scaled_matmul) {
+  Tensor y = matmul(in.tensor(0).to(DType::F32), in.tensor(1).to(DType::F32));
+  y = y * (in.tensor(2) * in.tensor(3));
+  if (in.has(4)) y = y + in.tensor(4);
+  out[0] = y.to(static_cast<DType>(in.frame().dtype_or(5, TN_DTYPE_F32)));
+}
+
 // The adjoint of a convolution with the same weight (C, O/groups, kernel…): what
 // conv_backward_input computes.
 TN_DECOMPOSE(conv_transpose) {

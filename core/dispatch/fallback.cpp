@@ -157,9 +157,9 @@ void fail_no_kernel(const Frame& frame, tn_dtype dtype) {
         "no kernel on {}: no plugin that is loaded has this op; install the CPU plugin or set "
         "TENON_PLUGIN_PATH to its directory (`tenon devices` lists what was found)",
         frame.device().id);
-  frame.fail(TN_UNIMPLEMENTED,
-             "no kernel for {} on {} (there are kernels for {}); convert with cast()",
-             dtype_name(dtype), frame.device().id, dtypes);
+  frame.fail(TN_UNIMPLEMENTED, "no kernel for {} on {} (there are kernels for {}){}",
+             dtype_name(dtype), frame.device().id, dtypes,
+             is_float8(dtype) ? storage_hint(dtype) : "; convert with cast()");
 }
 
 // ---- placement

@@ -172,8 +172,8 @@ void Frame::require_rank(uint32_t i, uint32_t low, uint32_t high) const {
 
 void Frame::require_dtype(uint32_t i, uint64_t mask, std::string_view what) const {
   if (mask & TN_MASK(tensor(i).dtype())) return;
-  fail(TN_INVALID_ARGUMENT, "'{}' has dtype {}, {} wanted", op_.schema.args[i].name,
-       dtype_name(tensor(i).dtype()), what);
+  fail(TN_INVALID_ARGUMENT, "'{}' has dtype {}, {} wanted{}", op_.schema.args[i].name,
+       dtype_name(tensor(i).dtype()), what, storage_hint(tensor(i).dtype()));
 }
 
 void Frame::cast_all(tn_dtype dtype) {

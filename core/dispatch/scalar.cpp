@@ -39,15 +39,9 @@ T as(Number number) {
 }
 
 void begin(tn_view& view, tn_dtype dtype) {
-  view.struct_size = sizeof(tn_view);
-  view.dtype = dtype;
-  view.ndim = 0;
-  view.flags = TN_VIEW_SCALAR | TN_VIEW_CONTIGUOUS;
+  view = {
+      .struct_size = sizeof(tn_view), .dtype = dtype, .flags = TN_VIEW_SCALAR | TN_VIEW_CONTIGUOUS};
   view.data = view.scalar;
-  view.shape = nullptr;
-  view.strides = nullptr;
-  view.buffer = nullptr;
-  view.offset = 0;
 }
 
 template <class Number>

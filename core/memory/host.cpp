@@ -79,7 +79,7 @@ tn_status* info(void*, uint32_t, tn_device_info* out) {
     out->memory_free = memory_free();
     out->compute_units = cores();
     out->subgroup_size = 1;
-    out->dtypes = TN_MASK_ALL;
+    out->dtypes = TN_MASK_ALL | TN_MASK_F8;
     out->pci_id = {"", 0};
     out->peak_flops = 0;
   });

@@ -26,14 +26,6 @@ int64_t count_steps(const Frame& frame) {
   return count > 0 ? static_cast<int64_t>(std::min(count, 0x1p62)) : 0;
 }
 
-// A real dtype that was asked for.
-tn_dtype real_dtype(const Frame& frame, uint32_t i, tn_dtype otherwise, uint64_t mask,
-                    std::string_view what) {
-  const tn_dtype dtype = frame.dtype_or(i, otherwise);
-  frame.require(in_mask(dtype, mask), "dtype must be {}, got {}", what, dtype_name(dtype));
-  return dtype;
-}
-
 // A value that is to be written in `dtype`.
 void require_value(const Frame& frame, uint32_t i, tn_dtype dtype) {
   const tn_value& value = frame.arg(i);

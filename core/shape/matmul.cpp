@@ -25,6 +25,22 @@ TN_RULE(matmul) {
   frame.result(0, dtype, out);
 }
 
+// a (m, k) and b (k, n) of 8-bit floats; the scales are single numbers of f32.
+TN_RULE(scaled_matmul) {
+  for (const uint32_t i : {0, 1}) {
+    operand(frame, i, TN_MASK_F8, "f8_e4m3 or f8_e5m2");
+    frame.require_rank(i, 2, 2);
+    parameter(frame, 2 + i, {}, TN_DTYPE_F32);
+  }
+  const auto a = frame.tensor(0).sizes(), b = frame.tensor(1).sizes();
+  frame.require(a[1] == b[0], "inner sizes differ: shapes {} and {}", format_shape(a),
+                format_shape(b));
+  constexpr uint64_t kResults = TN_MASK_HALF | TN_MASK(TN_DTYPE_F32);
+  const tn_dtype dtype = real_dtype(frame, 5, TN_DTYPE_F32, kResults, "f32, f16 or bf16");
+  parameter(frame, 4, b.subspan(1), dtype);
+  frame.result(0, dtype, Dims{{{a[0], b[1]}}});
+}
+
 // x (…, in) with weight (out, in): x·weightᵀ + bias, then the activation.
 TN_RULE(linear) {
   tn_dtype dtype = numeric_pair(frame);

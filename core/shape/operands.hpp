@@ -65,6 +65,14 @@ inline tn_dtype sum_result(Frame& frame, uint32_t dtype_arg) {
   return out;
 }
 
+// A real dtype that was asked for.
+inline tn_dtype real_dtype(const Frame& frame, uint32_t i, tn_dtype otherwise, uint64_t mask,
+                           std::string_view what) {
+  const tn_dtype dtype = frame.dtype_or(i, otherwise);
+  frame.require((mask & TN_MASK(dtype)) != 0, "dtype must be {}, got {}", what, dtype_name(dtype));
+  return dtype;
+}
+
 // The common dtype of operands 0 and 1, which are numeric tensors.
 inline tn_dtype numeric_pair(const Frame& frame) {
   constexpr uint64_t kNumbers = TN_MASK_REAL | TN_MASK_COMPLEX;

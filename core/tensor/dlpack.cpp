@@ -10,15 +10,11 @@ namespace tenon::core {
 namespace {
 
 DLDataType to_dl(tn_dtype dtype) {
-  const auto bits = static_cast<uint8_t>(8 * dtype_size(dtype));
-  const uint64_t mask = TN_MASK(dtype);
-  uint8_t code = kDLFloat;
-  if (dtype == TN_DTYPE_BOOL) code = kDLBool;
-  if (dtype == TN_DTYPE_BF16) code = kDLBfloat;
-  if ((mask & TN_MASK_SIGNED) != 0) code = kDLInt;
-  if ((mask & TN_MASK_UNSIGNED) != 0) code = kDLUInt;
-  if ((mask & TN_MASK_COMPLEX) != 0) code = kDLComplex;
-  return {code, bits, 1};
+  constexpr uint8_t kCodes[TN_DTYPE_COUNT] = {
+      kDLBool,  kDLUInt,    kDLUInt,    kDLUInt,          kDLUInt,       kDLInt,
+      kDLInt,   kDLInt,     kDLInt,     kDLFloat,         kDLBfloat,     kDLFloat,
+      kDLFloat, kDLComplex, kDLComplex, kDLFloat8_e4m3fn, kDLFloat8_e5m2};
+  return {kCodes[dtype], static_cast<uint8_t>(8 * dtype_size(dtype)), 1};
 }
 
 tn_dtype from_dl(DLDataType type) {

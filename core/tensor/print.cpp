@@ -33,6 +33,9 @@ struct HostArray {
   }
   Real real(int64_t offset, bool imaginary = false) const {
     const int64_t at = is_complex(dtype) ? 2 * offset + imaginary : offset;
+    // NumPy has no 8-bit floats: digits are those of their value in f32.
+    if (dtype == TN_DTYPE_F8_E4M3) return {read<F8E4M3>(at), TN_DTYPE_F32};
+    if (dtype == TN_DTYPE_F8_E5M2) return {read<F8E5M2>(at), TN_DTYPE_F32};
     if (dtype == TN_DTYPE_F16) return {read<F16>(at), dtype};
     if (dtype == TN_DTYPE_BF16) return {read<BF16>(at), dtype};
     if (dtype == TN_DTYPE_F32 || dtype == TN_DTYPE_C64) return {read<float>(at), TN_DTYPE_F32};
@@ -52,12 +55,12 @@ struct HostArray {
 class ElementFormat {
  public:
   ElementFormat(const HostArray& array, const std::vector<int64_t>& offsets) : array_(array) {
-    if (is_floating(array.dtype) || core::is_complex(array.dtype)) {
+    if (core::is_integral(array.dtype)) {
+      for (int64_t offset : offsets) width_ = std::max(width_, array.integer(offset).size());
+    } else if (array.dtype != TN_DTYPE_BOOL) {
       real_ = std::make_unique<RealFormat>(collect(offsets, false), false);
       if (core::is_complex(array.dtype))
         imag_ = std::make_unique<RealFormat>(collect(offsets, true), true);
-    } else if (array.dtype != TN_DTYPE_BOOL) {
-      for (int64_t offset : offsets) width_ = std::max(width_, array.integer(offset).size());
     }
   }
 
@@ -164,7 +167,7 @@ class Printer {
 std::string print_one(const HostArray& array) {
   if (array.dtype == TN_DTYPE_BOOL) return array.read<uint8_t>(0) != 0 ? "True" : "False";
   if (core::is_complex(array.dtype)) return format_alone(array.real(0), array.real(0, true));
-  return is_floating(array.dtype) ? format_alone(array.real(0)) : array.integer(0);
+  return core::is_integral(array.dtype) ? array.integer(0) : format_alone(array.real(0));
 }
 
 std::string print(const tn_tensor& tensor) {

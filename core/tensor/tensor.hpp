@@ -102,12 +102,17 @@ struct tn_tensor {
 namespace tenon::core {
 
 inline uint64_t dtype_size(tn_dtype dtype) {
-  constexpr uint8_t kSizes[TN_DTYPE_COUNT] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+  constexpr uint8_t kSizes[TN_DTYPE_COUNT] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1, 1};
   return dtype < TN_DTYPE_COUNT ? kSizes[dtype] : 0;
 }
 inline bool is_floating(tn_dtype dtype) { return (TN_MASK(dtype) & TN_MASK_FLOAT) != 0; }
 inline bool is_complex(tn_dtype dtype) { return (TN_MASK(dtype) & TN_MASK_COMPLEX) != 0; }
 inline bool is_integral(tn_dtype dtype) { return (TN_MASK(dtype) & TN_MASK_INT) != 0; }
+inline bool is_float8(tn_dtype dtype) { return (TN_MASK(dtype) & TN_MASK_F8) != 0; }
+// What an error adds where an 8-bit float meets arithmetic, which it is not for.
+inline std::string_view storage_hint(tn_dtype dtype) {
+  return is_float8(dtype) ? "; 8-bit floats are storage: cast() them, or use scaled_matmul()" : "";
+}
 inline bool is_differentiable(tn_dtype dtype) { return is_floating(dtype) || is_complex(dtype); }
 // Array API promotion; throws Error where the standard leaves it open.
 tn_dtype promote(tn_dtype a, tn_dtype b);

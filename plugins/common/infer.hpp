@@ -21,8 +21,9 @@ namespace host __attribute__((visibility("hidden"))) {
     return text + ")";
   }
   inline const char* text_of(tn_dtype dtype) {
-    constexpr const char* kNames[] = {"bool", "u8",  "u16",  "u32", "u64", "i8",  "i16", "i32",
-                                      "i64",  "f16", "bf16", "f32", "f64", "c64", "c128"};
+    constexpr const char* kNames[] = {"bool", "u8",  "u16",  "u32",     "u64",    "i8",
+                                      "i16",  "i32", "i64",  "f16",     "bf16",   "f32",
+                                      "f64",  "c64", "c128", "f8_e4m3", "f8_e5m2"};
     return dtype < TN_DTYPE_COUNT ? kNames[dtype] : "?";
   }
   inline tn_dtype real_of(tn_dtype dtype) {

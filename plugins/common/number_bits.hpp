@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "float8.hpp"
 #include "half.hpp"
 #include "tenon/dtype.h"
 
@@ -46,6 +47,10 @@ uint64_t number_bits(tn_dtype dtype, Number value) {
       return std::bit_cast<uint32_t>(static_cast<float>(value));
     case TN_DTYPE_F64:
       return std::bit_cast<uint64_t>(static_cast<double>(value));
+    case TN_DTYPE_F8_E4M3:
+      return float_to_float8<3>(static_cast<float>(value));
+    case TN_DTYPE_F8_E5M2:
+      return float_to_float8<2>(static_cast<float>(value));
     default:
       return whole_bits(dtype, value);
   }

@@ -76,7 +76,7 @@ void Backend::info(uint32_t index, tn_device_info* out) {
   out->pci_id = sdk::str_of(device.pci_id);
   out->subgroup_size = device.warp_width;
   out->compute_units = device.compute_units;
-  out->dtypes = TN_MASK_ALL;
+  out->dtypes = TN_MASK_ALL | TN_MASK_F8;
   out->peak_flops = device.peak_flops;
   rt::use(index);
   rt::memory_info(&out->memory_free, &out->memory_total);

@@ -110,6 +110,9 @@ using Ints = Types<uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32
 using Whole = Join<Ints, Types<bool>>;
 using Reals = Join<Floats, Ints>;
 using All = Join<Floats, Whole>;
+// Of kernels that only move elements by their size; 16 bytes apart from them.
+inline constexpr uint64_t kMovable = All::kMask | TN_MASK(TN_DTYPE_C64) | TN_MASK_F8;
+inline constexpr uint64_t kMovableAll = TN_MASK_ALL | TN_MASK_F8;
 // Elements of so many bytes, where arithmetic and sign do not matter.
 using Sizes = Types<uint8_t, uint16_t, uint32_t, uint64_t>;
 

@@ -14,7 +14,7 @@ PyObject* number_of(DType dtype, const void* element) {
     std::memcpy(&value, element, sizeof(T));
     if constexpr (std::is_same_v<T, bool>)
       return PyBool_FromLong(value);
-    else if constexpr (std::is_same_v<T, F16> || std::is_same_v<T, BF16>)
+    else if constexpr (!std::is_arithmetic_v<T> && std::is_convertible_v<T, float>)
       return PyFloat_FromDouble(static_cast<float>(value));
     else if constexpr (std::is_floating_point_v<T>)
       return PyFloat_FromDouble(value);

@@ -11,8 +11,9 @@ namespace tenon::python {
 namespace {
 
 // Format characters of the buffer protocol by dtype; NULL: it has none.
-constexpr const char* kFormats[TN_DTYPE_COUNT] = {"?", "B", "H",     "I", "Q", "b",  "h", "i",
-                                                  "q", "e", nullptr, "f", "d", "Zf", "Zd"};
+constexpr const char* kFormats[TN_DTYPE_COUNT] = {"?", "B",  "H",  "I",     "Q",     "b",
+                                                  "h", "i",  "q",  "e",     nullptr, "f",
+                                                  "d", "Zf", "Zd", nullptr, nullptr};
 
 bool dtype_of_format(const char* format, Py_ssize_t itemsize, tn_dtype& out) {
   if (format == nullptr) format = "B";
@@ -123,7 +124,9 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   const tn_dtype dtype = tn_tensor_dtype(x);
   const char* problem = nullptr;
   if (kFormats[dtype] == nullptr)
-    problem = "the buffer protocol has no code for bfloat16: cast it first";
+    problem = dtype == TN_DTYPE_BF16
+                  ? "the buffer protocol has no code for bfloat16: cast it first"
+                  : "the buffer protocol has no code for 8-bit floats: cast them first";
   else if (tn_tensor_requires_grad(x))
     problem = "a tensor that requires a gradient: use detach()";
   else if (tn_tensor_data(x) == nullptr && tn_tensor_numel(x) != 0)

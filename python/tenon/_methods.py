@@ -64,7 +64,7 @@ def copy(self):
 
 
 def numpy(self):
-    """A NumPy array that shares the memory of a tensor on the host; bfloat16, which NumPy lacks, must be cast first."""
+    """A NumPy array that shares the memory of a tensor on the host; bfloat16 and 8-bit floats, which NumPy lacks, must be cast first."""
     import numpy as np
     x = self
     if x.requires_grad:

@@ -1173,7 +1173,7 @@ tensor([9., 2.])
 """,
     'cast': """cast(Tensor x, dtype dtype) -> Tensor
 
-As another dtype; floats are cut towards zero for integers.
+As another dtype; floats are cut towards zero for integers. What is too large becomes NaN in float8_e4m3fn, infinity in other floats.
 
 Shapes: The result has the shape of x.
 Dtypes: any.
@@ -1972,6 +1972,19 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.matmul(tenon.tensor([[1., 2.]]), tenon.tensor([[3.], [4.]]))
+tensor([[11.]])
+""",
+    'scaled_matmul': """scaled_matmul(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, Tensor? bias=none, dtype? dtype=none) -> Tensor
+
+a @ b of 8-bit floats times both scales, plus bias, summed in float32; without a gradient but that of bias.
+
+Shapes: (m, k) by (k, n) gives (m, n); the scales have rank 0, bias is (n).
+Dtypes: a and b float8_e4m3fn or float8_e5m2; scales float32; the result `dtype`: float32, float16 or bfloat16.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.scaled_matmul(tenon.tensor([[1., 2.]]).to('float8_e4m3fn'), tenon.tensor([[3.], [4.]]).to('float8_e4m3fn'), tenon.tensor(0.5), tenon.tensor(2.))
 tensor([[11.]])
 """,
     'linear': """linear(Tensor x, Tensor weight, Tensor? bias=none, str activation="none") -> Tensor

@@ -24,7 +24,7 @@ MAX_DIMS = 8
 # C128 is an extension; other readers refuse it by name.
 _DTYPES = {'BOOL': 'bool', 'U8': 'uint8', 'I8': 'int8', 'U16': 'uint16', 'I16': 'int16', 'F16': 'float16', 'BF16': 'bfloat16',
            'U32': 'uint32', 'I32': 'int32', 'F32': 'float32', 'U64': 'uint64', 'I64': 'int64', 'F64': 'float64',
-           'C64': 'complex64', 'C128': 'complex128'}
+           'C64': 'complex64', 'C128': 'complex128', 'F8_E4M3': 'float8_e4m3fn', 'F8_E5M2': 'float8_e5m2'}
 _NAMES = {name: code for code, name in _DTYPES.items()}
 
 

@@ -10,12 +10,15 @@ _TOLERANCES = {'float16': (1e-3, 1e-5), 'bfloat16': (1.6e-2, 1e-5), 'float32': (
                'complex64': (1.3e-6, 1e-5), 'complex128': (1e-7, 1e-7)}
 
 
+_WIDENED = ('bool', 'float8_e4m3fn', 'float8_e5m2')
+
+
 def _wide(x):
     """As a dtype in which differences are exact enough."""
     x = x.detach().cpu()
     if x.dtype.is_complex:
         return ops['cast'](x, 'complex128')
-    return ops['cast'](x, 'float64') if x.dtype.is_floating_point or x.dtype.name == 'bool' else x
+    return ops['cast'](x, 'float64') if x.dtype.is_floating_point or x.dtype.name in _WIDENED else x
 
 
 def _index_text(flat, shape):

@@ -14,7 +14,7 @@ Tensor row_major(const Array& array, Device device) {
       if constexpr (std::is_same_v<T, std::complex<float>> ||
                     std::is_same_v<T, std::complex<double>>)
         elements[i] = T(array.v[i]);
-      else if constexpr (std::is_same_v<T, F16> || std::is_same_v<T, BF16>)
+      else if constexpr (std::is_convertible_v<T, float> && !std::is_arithmetic_v<T>)
         elements[i] = T(static_cast<float>(array.re(i)));
       else if constexpr (std::is_same_v<T, uint64_t>)
         elements[i] = static_cast<uint64_t>(array.re(i));
@@ -118,7 +118,7 @@ Array to_array(const Tensor& tensor) {
       if constexpr (std::is_same_v<T, std::complex<float>> ||
                     std::is_same_v<T, std::complex<double>>)
         out.v[i] = Complex(elements[i]);
-      else if constexpr (std::is_same_v<T, F16> || std::is_same_v<T, BF16>)
+      else if constexpr (std::is_convertible_v<T, float> && !std::is_arithmetic_v<T>)
         out.v[i] = static_cast<float>(elements[i]);
       else
         out.v[i] = static_cast<double>(elements[i]);

@@ -7,7 +7,7 @@ use core::ffi::c_void;
 pub type c_char = u8; // UTF-8, not NUL-terminated
 
 pub const TN_ABI_MAJOR: u32 = 1;
-pub const TN_ABI_MINOR: u32 = 0;
+pub const TN_ABI_MINOR: u32 = 1;
 pub const TN_MEMORY_ADDRESSABLE: u32 = 1;
 pub const TN_OK: u32 = 0;
 pub const TN_INVALID_ARGUMENT: u32 = 1;
@@ -42,7 +42,9 @@ pub const TN_DTYPE_F32: u32 = 11;
 pub const TN_DTYPE_F64: u32 = 12;
 pub const TN_DTYPE_C64: u32 = 13;
 pub const TN_DTYPE_C128: u32 = 14;
-pub const TN_DTYPE_COUNT: u32 = 15;
+pub const TN_DTYPE_F8_E4M3: u32 = 15;
+pub const TN_DTYPE_F8_E5M2: u32 = 16;
+pub const TN_DTYPE_COUNT: u32 = 17;
 pub const TN_MASK_BOOL: u64 = 1;
 pub const TN_MASK_UNSIGNED: u64 = 30;
 pub const TN_MASK_SIGNED: u64 = 480;
@@ -52,6 +54,7 @@ pub const TN_MASK_FLOAT: u64 = 7680;
 pub const TN_MASK_COMPLEX: u64 = 24576;
 pub const TN_MASK_REAL: u64 = 8190;
 pub const TN_MASK_ALL: u64 = 32767;
+pub const TN_MASK_F8: u64 = 98304;
 pub const TN_CALL_CONTIGUOUS: u32 = 1;
 pub const TN_KERNEL_STRIDED: u32 = 1;
 pub const TN_KERNEL_HOST_SCALARS: u32 = 2;

@@ -69,7 +69,7 @@ tn_status* device_info(void* self, uint32_t index, tn_device_info* out) {
       found(TN_VIOLATION_RESULT, "name or pci_id is not UTF-8");
     if (out->kind > TN_DEVICE_KIND_OTHER)
       found(TN_VIOLATION_RESULT, fmt::format("kind {} is none", out->kind));
-    if ((out->dtypes & ~TN_MASK_ALL) != 0)
+    if ((out->dtypes & ~(TN_MASK_ALL | TN_MASK_F8)) != 0)
       found(TN_VIOLATION_RESULT, fmt::format("dtypes {:#x} has bits of no dtype", out->dtypes));
     if (out->memory_free > out->memory_total)
       found(TN_VIOLATION_RESULT,

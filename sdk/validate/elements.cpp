@@ -6,7 +6,7 @@
 namespace tenon::validate {
 
 uint64_t size_of(tn_dtype dtype) {
-  constexpr uint64_t kOne = TN_MASK_BOOL | TN_MASK(TN_DTYPE_U8) | TN_MASK(TN_DTYPE_I8);
+  constexpr uint64_t kOne = TN_MASK_BOOL | TN_MASK(TN_DTYPE_U8) | TN_MASK(TN_DTYPE_I8) | TN_MASK_F8;
   constexpr uint64_t kTwo = TN_MASK(TN_DTYPE_U16) | TN_MASK(TN_DTYPE_I16) | TN_MASK_HALF;
   constexpr uint64_t kEight =
       TN_MASK(TN_DTYPE_U64) | TN_MASK(TN_DTYPE_I64) | TN_MASK(TN_DTYPE_F64) | TN_MASK(TN_DTYPE_C64);

@@ -87,7 +87,8 @@ Tensor from_nested(const List& list, const TensorOptions& options) {
 }
 template <class T>
 concept Element = std::is_arithmetic_v<T> || std::same_as<T, F16> || std::same_as<T, BF16> ||
-    std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>;
+    std::same_as<T, F8E4M3> || std::same_as<T, F8E5M2> || std::same_as<T, std::complex<float>> ||
+    std::same_as<T, std::complex<double>>;
 
 }  // namespace detail
 

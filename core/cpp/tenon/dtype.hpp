@@ -29,6 +29,8 @@ enum class DType : uint32_t {
   F64 = TN_DTYPE_F64,
   C64 = TN_DTYPE_C64,
   C128 = TN_DTYPE_C128,
+  F8E4M3 = TN_DTYPE_F8_E4M3,
+  F8E5M2 = TN_DTYPE_F8_E5M2,
 };
 
 inline uint64_t size_of(DType dtype) { return tn_dtype_size(static_cast<tn_dtype>(dtype)); }
@@ -49,6 +51,10 @@ inline DType promote(DType a, DType b) {
 }
 constexpr bool is_floating(DType dtype) {
   return (TN_MASK(static_cast<uint32_t>(dtype)) & TN_MASK_FLOAT) != 0;
+}
+// Of the 8-bit floats, which no arithmetic takes: not is_floating.
+constexpr bool is_float8(DType dtype) {
+  return (TN_MASK(static_cast<uint32_t>(dtype)) & TN_MASK_F8) != 0;
 }
 constexpr bool is_complex(DType dtype) {
   return (TN_MASK(static_cast<uint32_t>(dtype)) & TN_MASK_COMPLEX) != 0;
@@ -105,6 +111,46 @@ struct BF16 {
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
+// 8-bit floats of the OCP specification (v1.0): storage with conversions, rounded to nearest even. E4M3 has no infinity, so what
+// is too large becomes NaN; of E5M2 it becomes infinity.
+template <uint32_t kMantissa>
+struct Float8 {
+  static_assert(kMantissa == 2 || kMantissa == 3);
+  uint8_t bits = 0;
+  Float8() = default;
+  explicit Float8(float value) : bits(encode(value)) {}
+  operator float() const {
+    const uint32_t sign = static_cast<uint32_t>(bits & 0x80u) << 24, magnitude = bits & 0x7fu;
+    if (magnitude > kLargest)
+      return std::bit_cast<float>(sign | 0x7f800000u |
+                                  (kWide ? magnitude & 3u : 4u) << (kWide ? 21 : 20));
+    const float scaled = std::bit_cast<float>(magnitude << kShift) * (kWide ? 0x1p112f : 0x1p120f);
+    return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(scaled));
+  }
+
+ private:
+  static constexpr bool kWide = kMantissa == 2;
+  static constexpr uint32_t kShift = 23 - kMantissa, kLargest = kWide ? 0x7bu : 0x7eu;
+  static uint8_t encode(float value) {
+    const uint32_t all = std::bit_cast<uint32_t>(value), magnitude = all & 0x7fffffffu;
+    return static_cast<uint8_t>((all >> 24 & 0x80u) | encode_magnitude(magnitude));
+  }
+  static uint32_t encode_magnitude(uint32_t magnitude) {
+    constexpr uint32_t kBias = kWide ? 0x38000000u : 0x3c000000u;  // difference to f32's
+    if (magnitude > 0x7f800000u) return 0x7fu;
+    // Half-way to what would follow the largest: to the even side, which is infinity in E5M2.
+    if (kWide ? magnitude >= 0x47700000u : magnitude > 0x43e80000u) return kLargest + 1;
+    if (magnitude < kBias + 0x800000u) {  // subnormal: the sum aligns and rounds the last bit
+      constexpr float kAlign = kWide ? 0x1p7f : 0x1p14f;
+      return std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + kAlign) -
+             std::bit_cast<uint32_t>(kAlign);
+    }
+    return (magnitude - kBias + (1u << (kShift - 1)) - 1 + (magnitude >> kShift & 1u)) >> kShift;
+  }
+};
+using F8E4M3 = Float8<3>;
+using F8E5M2 = Float8<2>;
+
 namespace detail {
 template <class T>
 constexpr DType dtype_of_impl() {
@@ -114,6 +160,10 @@ constexpr DType dtype_of_impl() {
     return DType::F16;
   else if constexpr (std::is_same_v<T, BF16>)
     return DType::BF16;
+  else if constexpr (std::is_same_v<T, F8E4M3>)
+    return DType::F8E4M3;
+  else if constexpr (std::is_same_v<T, F8E5M2>)
+    return DType::F8E5M2;
   else if constexpr (std::is_same_v<T, float>)
     return DType::F32;
   else if constexpr (std::is_same_v<T, double>)
@@ -168,6 +218,10 @@ decltype(auto) visit(DType dtype, Fn&& fn) {
       return fn(std::complex<float>{});
     case DType::C128:
       return fn(std::complex<double>{});
+    case DType::F8E4M3:
+      return fn(F8E4M3{});
+    case DType::F8E5M2:
+      return fn(F8E5M2{});
   }
   throw Error(TN_INVALID_ARGUMENT,
               "unknown dtype code " + std::to_string(static_cast<uint32_t>(dtype)));

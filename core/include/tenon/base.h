@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define TN_ABI_MAJOR 1
-#define TN_ABI_MINOR 0
+#define TN_ABI_MINOR 1
 
 #define TN_VERSION_STRING "0.1.0"
 

@@ -39,7 +39,7 @@ HWY_INLINE To convert(From x) {
   }
 }
 
-// To f32 on the way to a half type: what is lost makes the last bit odd, so that rounding twice is
+// To f32 on the way to a narrower type: what is lost makes the last bit odd, so that rounding twice is
 // rounding once.
 HWY_INLINE float round_to_odd(double x) {
   const float nearest = static_cast<float>(x);
@@ -50,7 +50,7 @@ HWY_INLINE float round_to_odd(double x) {
   const bool outward = (error > 0) == (x > 0);
   return adjust && error == error ? std::bit_cast<float>(outward ? bits + 1 : bits - 1) : nearest;
 }
-void narrow_stretch(const double* in, float* out, int64_t n) {
+void narrow_to_odd(const double* in, float* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = round_to_odd(in[i]);
 }
 
@@ -61,16 +61,35 @@ void cast_stretch(const void*, void* out_bytes, const void* const* in_bytes, int
   for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(in[i]);
 }
 
-// The half types pass through f32, and complex ones through their parts, in blocks that stay in the
+// The half types and 8-bit floats pass through f32, and complex ones through their parts, in blocks that stay in the
 // first cache.
 constexpr int64_t kBlock = 512;
 
 template <class T>
-using Carrier = std::conditional_t<is_half_v<T>, float, T>;
+inline constexpr bool is_narrow_v = is_half_v<T> || is_float8_v<T>;
+template <class T>
+using Carrier = std::conditional_t<is_narrow_v<T>, float, T>;
+
+template <class From>
+void widen_stretch(const From* in, float* out, int64_t n) {
+  const HalfConversions& half = half_conversions();
+  if constexpr (is_half_v<From>)
+    (std::is_same_v<From, F16> ? half.from_f16 : half.from_bf16)(
+        reinterpret_cast<const uint16_t*>(in), out, n);
+  else
+    for (int64_t i = 0; i < n; ++i) out[i] = in[i];
+}
+template <class To>
+void narrow_stretch(const float* in, To* out, int64_t n) {
+  const HalfConversions& half = half_conversions();
+  if constexpr (is_half_v<To>)
+    (std::is_same_v<To, F16> ? half.to_f16 : half.to_bf16)(in, reinterpret_cast<uint16_t*>(out), n);
+  else
+    for (int64_t i = 0; i < n; ++i) out[i] = To(in[i]);
+}
 
 template <class To, class From>
 void cast_through_f32(const void* params, void* out_bytes, const void* const* in_bytes, int64_t n) {
-  const HalfConversions& half = half_conversions();
   alignas(64) Carrier<From> wide_in[kBlock];
   alignas(64) Carrier<To> wide_out[kBlock];
   for (int64_t done = 0; done < n; done += kBlock) {
@@ -78,22 +97,20 @@ void cast_through_f32(const void* params, void* out_bytes, const void* const* in
     const From* from = static_cast<const From*>(in_bytes[0]) + done;
     To* to = static_cast<To*>(out_bytes) + done;
     const void* source = from;
-    if constexpr (is_half_v<From>) {
-      (std::is_same_v<From, F16> ? half.from_f16 : half.from_bf16)(
-          reinterpret_cast<const uint16_t*>(from), wide_in, m);
+    if constexpr (is_narrow_v<From>) {
+      widen_stretch(from, wide_in, m);
       source = wide_in;
     }
-    if constexpr (is_half_v<To>) {
+    if constexpr (is_narrow_v<To>) {
       const float* result = static_cast<const float*>(source);
       if constexpr (std::is_same_v<From, double>) {
-        narrow_stretch(from, wide_out, m);
+        narrow_to_odd(from, wide_out, m);
         result = wide_out;
       } else if constexpr (!std::is_same_v<Carrier<From>, float>) {
         cast_stretch<float, From>(params, wide_out, &source, m);
         result = wide_out;
       }
-      (std::is_same_v<To, F16> ? half.to_f16 : half.to_bf16)(result,
-                                                             reinterpret_cast<uint16_t*>(to), m);
+      narrow_stretch(result, to, m);
     } else if constexpr (std::is_same_v<To, float>) {
       std::memcpy(to, source, static_cast<size_t>(m) * sizeof(float));
     } else {
@@ -115,7 +132,7 @@ void cast_complex(const void*, void* out_bytes, const void* const* in_bytes, int
     } else if constexpr (is_complex_v<From>) {
       if constexpr (std::is_same_v<To, bool>)
         out[i] = in[i] != From(0);
-      else if constexpr (is_half_v<To>)
+      else if constexpr (is_narrow_v<To>)
         out[i] = To(static_cast<float>(in[i].real()));
       else
         out[i] = convert<To>(in[i].real());
@@ -136,7 +153,7 @@ constexpr StretchFn stretch_for() {
     return copy_stretch<To>;
   else if constexpr (is_complex_v<To> || is_complex_v<From>)
     return cast_complex<To, From>;
-  else if constexpr (is_half_v<To> || is_half_v<From>)
+  else if constexpr (is_narrow_v<To> || is_narrow_v<From>)
     return cast_through_f32<To, From>;
   // A change of sign is no change of bits, and a bool is a byte.
   else if constexpr (std::is_integral_v<To> && is_int_v<From> && sizeof(To) == sizeof(From) &&
@@ -168,7 +185,9 @@ tn_status* run_cast(void*, void* plan, const tn_call* call) {
                                                       &kCast<float, From>,
                                                       &kCast<double, From>,
                                                       &kCast<std::complex<float>, From>,
-                                                      &kCast<std::complex<double>, From>};
+                                                      &kCast<std::complex<double>, From>,
+                                                      &kCast<F8E4M3, From>,
+                                                      &kCast<F8E5M2, From>};
   return run_elementwise(const_cast<Elementwise*>(kTo[call->outs[0]->dtype]), plan, call);
 }
 

@@ -96,10 +96,10 @@ void roll(const tn_call& call) {
 
 void add_concat_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_CONCAT,
-            .dtypes = TN_MASK_ALL,
+            .dtypes = kMovable,
             .run = run_of<concat>,
             .flags = TN_KERNEL_STRIDED});
-  list.add({.schema = TN_SCHEMA_ROLL, .dtypes = TN_MASK_ALL, .run = run_of<roll>});
+  list.add({.schema = TN_SCHEMA_ROLL, .dtypes = kMovable, .run = run_of<roll>});
 }
 
 }  // namespace tenon::cpu

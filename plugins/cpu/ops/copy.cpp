@@ -66,12 +66,9 @@ void copy(const tn_call& call) {
 
 void add_copy_kernels(KernelList& list) {
   constexpr uint32_t kFlags = TN_KERNEL_STRIDED | TN_KERNEL_HOST_SCALARS;
+  list.add({.schema = TN_SCHEMA_CLONE, .dtypes = kMovable, .run = run_of<copy>, .flags = kFlags});
   list.add(
-      {.schema = TN_SCHEMA_CLONE, .dtypes = TN_MASK_ALL, .run = run_of<copy>, .flags = kFlags});
-  list.add({.schema = TN_SCHEMA_CONTIGUOUS,
-            .dtypes = TN_MASK_ALL,
-            .run = run_of<copy>,
-            .flags = kFlags});
+      {.schema = TN_SCHEMA_CONTIGUOUS, .dtypes = kMovable, .run = run_of<copy>, .flags = kFlags});
 }
 
 }  // namespace tenon::cpu

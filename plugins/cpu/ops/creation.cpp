@@ -52,7 +52,7 @@ void fill(T* out, int64_t n, T value) {
 template <uint32_t ValueArg>
 void full(const tn_call& call) {
   const tn_view& out = output(call);
-  visit_dtype(out.dtype, [&]<class T>(Tag<T>) {
+  visit_dtype<kMovable>(out.dtype, [&]<class T>(Tag<T>) {
     const T value = number_as<T>(call.args[ValueArg]);
     visit_size(sizeof(T), [&]<class B>(Tag<B>) {
       B bits;
@@ -121,7 +121,7 @@ void eye(const tn_call& call) {
   const tn_view& out = output(call);
   const int64_t rows = out.shape[0], columns = out.shape[1], k = call.args[2].as.i;
   const uint64_t row_bytes = static_cast<uint64_t>(columns) * size_of(out.dtype);
-  visit_dtype(out.dtype, [&]<class T>(Tag<T>) {
+  visit_dtype<kMovable>(out.dtype, [&]<class T>(Tag<T>) {
     T* to = data_of<T>(out);
     parallel_for(rows, std::max<int64_t>(1, kGrainCopy / std::max<int64_t>(columns, 1)),
                  [&](int64_t begin, int64_t end) {
@@ -166,16 +166,16 @@ void triangle(const tn_call& call) {
 }  // namespace
 
 void add_creation_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_FULL, .dtypes = TN_MASK_ALL, .run = run_of<full<1>>});
+  list.add({.schema = TN_SCHEMA_FULL, .dtypes = kMovable, .run = run_of<full<1>>});
   list.add({.schema = TN_SCHEMA_FULL_LIKE,
-            .dtypes = TN_MASK_ALL,
+            .dtypes = kMovable,
             .run = run_of<full<1>>,
             .flags = TN_KERNEL_STRIDED});
   list.add({.schema = TN_SCHEMA_ARANGE, .dtypes = TN_MASK_REAL, .run = run_of<arange>});
   list.add({.schema = TN_SCHEMA_LINSPACE, .dtypes = TN_MASK_FLOAT, .run = run_of<linspace>});
-  list.add({.schema = TN_SCHEMA_EYE, .dtypes = TN_MASK_ALL, .run = run_of<eye>});
-  list.add({.schema = TN_SCHEMA_TRIL, .dtypes = TN_MASK_ALL, .run = run_of<triangle<true>>});
-  list.add({.schema = TN_SCHEMA_TRIU, .dtypes = TN_MASK_ALL, .run = run_of<triangle<false>>});
+  list.add({.schema = TN_SCHEMA_EYE, .dtypes = kMovable, .run = run_of<eye>});
+  list.add({.schema = TN_SCHEMA_TRIL, .dtypes = kMovable, .run = run_of<triangle<true>>});
+  list.add({.schema = TN_SCHEMA_TRIU, .dtypes = kMovable, .run = run_of<triangle<false>>});
 }
 
 }  // namespace tenon::cpu

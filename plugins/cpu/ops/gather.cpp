@@ -152,8 +152,8 @@ void scatter_add(const tn_call& call) {
 void add_gather_kernels(KernelList& list) {
   const uint32_t strided = TN_KERNEL_STRIDED;
   list.add(
-      {.schema = TN_SCHEMA_GATHER, .dtypes = TN_MASK_ALL, .run = run_of<gather>, .flags = strided});
-  list.add({.schema = TN_SCHEMA_SCATTER, .dtypes = TN_MASK_ALL, .run = run_of<scatter>});
+      {.schema = TN_SCHEMA_GATHER, .dtypes = kMovable, .run = run_of<gather>, .flags = strided});
+  list.add({.schema = TN_SCHEMA_SCATTER, .dtypes = kMovable, .run = run_of<scatter>});
   list.add({.schema = TN_SCHEMA_SCATTER_ADD, .dtypes = TN_MASK_ALL, .run = run_of<scatter_add>});
 }
 

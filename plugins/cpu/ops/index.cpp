@@ -107,7 +107,7 @@ void index_put(const tn_call& call) {
 }  // namespace
 
 void add_index_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_INDEX, .dtypes = TN_MASK_ALL, .run = run_of<index>});
+  list.add({.schema = TN_SCHEMA_INDEX, .dtypes = kMovable, .run = run_of<index>});
   list.add({.schema = TN_SCHEMA_INDEX_PUT, .dtypes = TN_MASK_ALL, .run = run_of<index_put>});
 }
 

@@ -94,9 +94,9 @@ void embedding_backward(const tn_call& call) {
 }  // namespace
 
 void add_index_select_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_INDEX_SELECT, .dtypes = TN_MASK_ALL, .run = run_of<index_select>});
+  list.add({.schema = TN_SCHEMA_INDEX_SELECT, .dtypes = kMovable, .run = run_of<index_select>});
   list.add({.schema = TN_SCHEMA_INDEX_ADD, .dtypes = TN_MASK_ALL, .run = run_of<index_add>});
-  list.add({.schema = TN_SCHEMA_EMBEDDING, .dtypes = TN_MASK_ALL, .run = run_of<embedding>});
+  list.add({.schema = TN_SCHEMA_EMBEDDING, .dtypes = kMovable, .run = run_of<embedding>});
   list.add({.schema = TN_SCHEMA_EMBEDDING_BACKWARD,
             .dtypes = TN_MASK_ALL,
             .run = run_of<embedding_backward>});

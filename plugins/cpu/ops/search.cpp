@@ -164,7 +164,7 @@ void add_search_kernels(KernelList& list) {
             .run = run_of<searchsorted>});
   list.add({.schema = TN_SCHEMA_NONZERO, .dtypes = TN_MASK_ALL, .run = run_of<nonzero>});
   list.add({.schema = TN_SCHEMA_MASKED_SELECT,
-            .dtypes = TN_MASK_ALL,
+            .dtypes = kMovable,
             .run = run_of<masked_select>,
             .flags = TN_KERNEL_STRIDED});
 }

@@ -60,10 +60,9 @@ void as_strided_scatter(const tn_call& call) {
 }  // namespace
 
 void add_slice_scatter_kernels(KernelList& list) {
-  list.add(
-      {.schema = TN_SCHEMA_SLICE_SCATTER, .dtypes = TN_MASK_ALL, .run = run_of<slice_scatter>});
+  list.add({.schema = TN_SCHEMA_SLICE_SCATTER, .dtypes = kMovable, .run = run_of<slice_scatter>});
   list.add({.schema = TN_SCHEMA_AS_STRIDED_SCATTER,
-            .dtypes = TN_MASK_ALL,
+            .dtypes = kMovable,
             .run = run_of<as_strided_scatter>});
 }
 

@@ -1,11 +1,22 @@
 // Conversions between dtypes. Floats to integers are truncated and limited to the range, NaN gives 0; anything but 0 is true. One
 // kernel for a pair of sizes, where the kinds of elements are told apart at run time; f32 and the half types have their own.
+#include "../../common/float8.hpp"
 #include "elementwise.hpp"
 
 namespace tenon::gpu {
 namespace {
 
-enum class Kind : uint32_t { kBool, kUnsigned, kSigned, kHalf, kBrain, kFloat, kDouble };
+enum class Kind : uint32_t {
+  kBool,
+  kUnsigned,
+  kSigned,
+  kHalf,
+  kBrain,
+  kFloat,
+  kDouble,
+  kE4M3,
+  kE5M2
+};
 
 Kind kind_of(tn_dtype dtype) {
   switch (dtype) {
@@ -19,12 +30,16 @@ Kind kind_of(tn_dtype dtype) {
       return Kind::kFloat;
     case TN_DTYPE_F64:
       return Kind::kDouble;
+    case TN_DTYPE_F8_E4M3:
+      return Kind::kE4M3;
+    case TN_DTYPE_F8_E5M2:
+      return Kind::kE5M2;
     default:
       return dtype >= TN_DTYPE_I8 ? Kind::kSigned : Kind::kUnsigned;
   }
 }
 
-// To f32 on the way to a half type: what is lost makes the last bit odd, so that rounding twice is rounding once.
+// To f32 on the way to a narrower type: what is lost makes the last bit odd, so that rounding twice is rounding once.
 GPU_FN float to_float_odd(double x) {
   const auto nearest = static_cast<float>(x);
   const double error = x - static_cast<double>(nearest);
@@ -51,6 +66,10 @@ struct Target {
       if (kind == Kind::kHalf) return narrow<Half>(to_float_odd(x)).bits;
       if (kind == Kind::kBrain) return narrow<BFloat16>(to_float_odd(x)).bits;
     }
+    if constexpr (sizeof(To) == 1) {
+      if (kind == Kind::kE4M3) return float_to_float8<3>(to_float_odd(x));
+      if (kind == Kind::kE5M2) return float_to_float8<2>(to_float_odd(x));
+    }
     using Signed = std::make_signed_t<To>;
     if (kind == Kind::kSigned) {
       constexpr R kEnd = R(uint64_t{1} << (8 * sizeof(To) - 1));
@@ -73,6 +92,10 @@ struct Target {
       if (kind == Kind::kHalf) return narrow<Half>(static_cast<float>(x)).bits;
       if (kind == Kind::kBrain) return narrow<BFloat16>(static_cast<float>(x)).bits;
     }
+    if constexpr (sizeof(To) == 1) {
+      if (kind == Kind::kE4M3) return float_to_float8<3>(static_cast<float>(x));
+      if (kind == Kind::kE5M2) return float_to_float8<2>(static_cast<float>(x));
+    }
     return static_cast<To>(x);
   }
   template <class R>
@@ -94,6 +117,10 @@ struct Convert {
     if constexpr (sizeof(From) == 2) {
       if (from == Kind::kHalf) return to.from_real(widen(Half{bits}));
       if (from == Kind::kBrain) return to.from_real(widen(BFloat16{bits}));
+    }
+    if constexpr (sizeof(From) == 1) {
+      if (from == Kind::kE4M3) return to.from_real(float8_to_float<3>(bits));
+      if (from == Kind::kE5M2) return to.from_real(float8_to_float<2>(bits));
     }
     if (from == Kind::kSigned)
       return to.from_whole(static_cast<int64_t>(static_cast<std::make_signed_t<From>>(bits)));
@@ -133,14 +160,14 @@ void run_cast(const tn_call& call, uint32_t) {
 }
 
 bool knows_target(const tn_call& call, uint32_t) {
-  return (All::kMask & TN_MASK(output(call).dtype)) != 0;
+  return ((All::kMask | TN_MASK_F8) & TN_MASK(output(call).dtype)) != 0;
 }
 
 }  // namespace
 
 void add_cast_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_CAST,
-            .dtypes = All::kMask,
+            .dtypes = All::kMask | TN_MASK_F8,
             .run = run_cast,
             .flags = TN_KERNEL_STRIDED | TN_KERNEL_HOST_SCALARS,
             .supports = knows_target});

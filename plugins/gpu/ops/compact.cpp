@@ -205,7 +205,7 @@ void add_compact_kernels(KernelList& list) {
                      uint32_t) { return Compaction{numel(input(call, 0))}.bytes(); }});
   list.add(
       {.schema = TN_SCHEMA_MASKED_SELECT,
-       .dtypes = TN_MASK_ALL,
+       .dtypes = kMovableAll,
        .run = run_masked_select,
        .flags = TN_KERNEL_STRIDED,
        .supports = [](const tn_call& call, uint32_t) { return Broadcast(call).count < INT32_MAX; },

@@ -160,11 +160,11 @@ void run_roll(const tn_call& call, uint32_t) {
 
 void add_concat_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_CONCAT,
-            .dtypes = TN_MASK_ALL,
+            .dtypes = kMovableAll,
             .run = run_concat,
             .flags = TN_KERNEL_STRIDED});
-  list.add({.schema = TN_SCHEMA_SLICE_SCATTER, .dtypes = TN_MASK_ALL, .run = run_slice_scatter});
-  list.add({.schema = TN_SCHEMA_ROLL, .dtypes = TN_MASK_ALL, .run = run_roll});
+  list.add({.schema = TN_SCHEMA_SLICE_SCATTER, .dtypes = kMovableAll, .run = run_slice_scatter});
+  list.add({.schema = TN_SCHEMA_ROLL, .dtypes = kMovableAll, .run = run_roll});
 }
 
 }  // namespace tenon::gpu

@@ -8,8 +8,6 @@
 namespace tenon::gpu {
 namespace {
 
-constexpr uint64_t kWithComplex = All::kMask | TN_MASK(TN_DTYPE_C64);
-
 uint64_t bits_of_number(tn_dtype dtype, const tn_value& value) {
   if (dtype == TN_DTYPE_C64) {
     const bool whole = value.tag == TN_VALUE_FLOAT || value.tag == TN_VALUE_COMPLEX;
@@ -144,16 +142,16 @@ void run_matrix(const tn_call& call, uint32_t code) {
 }  // namespace
 
 void add_creation_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_FULL, .dtypes = kWithComplex, .run = run_full});
+  list.add({.schema = TN_SCHEMA_FULL, .dtypes = kMovable, .run = run_full});
   list.add({.schema = TN_SCHEMA_FULL_LIKE,
-            .dtypes = kWithComplex,
+            .dtypes = kMovable,
             .run = run_full,
             .flags = TN_KERNEL_STRIDED});
   list.add({.schema = TN_SCHEMA_ARANGE, .dtypes = Reals::kMask, .run = run_arange});
   list.add({.schema = TN_SCHEMA_LINSPACE, .dtypes = Floats::kMask, .run = run_linspace});
   const auto add_matrix = [&](std::string_view schema, Kept kept) {
     list.add({.schema = schema,
-              .dtypes = kWithComplex,
+              .dtypes = kMovable,
               .run = run_matrix,
               .code = static_cast<uint32_t>(kept)});
   };

@@ -92,11 +92,11 @@ void run_embedding(const tn_call& call, uint32_t) {
 
 void add_gather_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_GATHER,
-            .dtypes = TN_MASK_ALL,
+            .dtypes = kMovableAll,
             .run = run_gather,
             .flags = TN_KERNEL_STRIDED});
-  list.add({.schema = TN_SCHEMA_INDEX_SELECT, .dtypes = TN_MASK_ALL, .run = run_index_select});
-  list.add({.schema = TN_SCHEMA_EMBEDDING, .dtypes = TN_MASK_ALL, .run = run_embedding});
+  list.add({.schema = TN_SCHEMA_INDEX_SELECT, .dtypes = kMovableAll, .run = run_index_select});
+  list.add({.schema = TN_SCHEMA_EMBEDDING, .dtypes = kMovableAll, .run = run_embedding});
 }
 
 }  // namespace tenon::gpu

@@ -181,7 +181,7 @@ bool can_put(const tn_call& call, uint32_t) {
 
 void add_index_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_INDEX,
-            .dtypes = TN_MASK_ALL,
+            .dtypes = kMovableAll,
             .run = run_index,
             .supports = [](const tn_call& call,
                            uint32_t) { return AdvancedIndex(input(call, 0), call.args[1]).fits(); },
@@ -191,7 +191,7 @@ void add_index_kernels(KernelList& list) {
                   return only_list(a) != nullptr ? 0 : a.bytes();
                 }});
   list.add({.schema = TN_SCHEMA_INDEX_PUT,
-            .dtypes = TN_MASK_ALL,
+            .dtypes = kMovableAll,
             .run = run_index_put,
             .supports = can_put,
             .scratch = put_scratch});

@@ -171,12 +171,12 @@ void add_deposit(KernelList& list, std::string_view schema, uint64_t dtypes,
 }  // namespace
 
 void add_scatter_kernels(KernelList& list) {
-  add_deposit<read_scatter>(list, TN_SCHEMA_SCATTER, TN_MASK_ALL, run_scatter, 0);
+  add_deposit<read_scatter>(list, TN_SCHEMA_SCATTER, kMovableAll, run_scatter, 0);
   add_deposit<read_scatter>(list, TN_SCHEMA_SCATTER_ADD, kSummed, run_scatter, 1);
   add_deposit<read_index_add>(list, TN_SCHEMA_INDEX_ADD, kSummed, run_index_add);
   add_deposit<read_embedding_backward>(list, TN_SCHEMA_EMBEDDING_BACKWARD, kSummed,
                                        run_embedding_backward);
-  add_deposit<read_strided>(list, TN_SCHEMA_AS_STRIDED_SCATTER, TN_MASK_ALL, run_strided);
+  add_deposit<read_strided>(list, TN_SCHEMA_AS_STRIDED_SCATTER, kMovableAll, run_strided);
 }
 
 }  // namespace tenon::gpu

@@ -15,12 +15,16 @@ _KINDS['numeric'] = _KINDS['integral'] + _KINDS['real floating'] + _KINDS['compl
 STANDARD = _KINDS['bool'] + _KINDS['numeric']
 # The floating dtypes beyond the standard: of their kind, but not in the answer of __array_namespace_info__().
 _HALF = ('float16', 'bfloat16')
+# Storage without arithmetic: of no kind.
+_STORAGE = ('float8_e4m3fn', 'float8_e5m2')
 
 
 def kind_of(dtype):
     """'bool', 'signed integer', 'unsigned integer', 'real floating' or 'complex floating'."""
     if dtype.name in _HALF:
         return 'real floating'
+    if dtype.name in _STORAGE:
+        raise TypeError(f'{dtype} is for storage: cast it to a floating dtype first, or use scaled_matmul')
     return next(kind for kind, names in _KINDS.items() if dtype.name in names)
 
 
@@ -112,7 +116,7 @@ class _Limits:
 
 # bits, exponent of the largest number + 1, bits of the significand, smallest exponent
 _FLOATS = {'float16': (16, 16, 11, -14), 'bfloat16': (16, 128, 8, -126), 'float32': (32, 128, 24, -126),
-           'float64': (64, 1024, 53, -1022)}
+           'float64': (64, 1024, 53, -1022), 'float8_e4m3fn': (8, 9, 4, -6), 'float8_e5m2': (8, 16, 3, -14)}
 _PARTS = {'complex64': 'float32', 'complex128': 'float64'}
 
 
@@ -127,7 +131,7 @@ class finfo(_Limits):
             raise ValueError(f'[finfo] {dtype} is not a floating dtype: iinfo has the limits of integers')
         self.bits, top, digits, bottom = _FLOATS[name]
         self.eps = 2.0 ** (1 - digits)
-        self.max = (2.0 - self.eps) * 2.0 ** (top - 1)
+        self.max = 448.0 if name == 'float8_e4m3fn' else (2.0 - self.eps) * 2.0 ** (top - 1)  # its last code is NaN
         self.min = -self.max
         self.smallest_normal = 2.0 ** bottom
         self.dtype = as_dtype(name)

@@ -146,7 +146,8 @@ std::string kernel_problem(const StagedKernel& kernel, const Stage& stage) {
   if ((table.prepare == nullptr) != (table.release == nullptr))
     return "has only one of prepare and release";
   if (table.dtypes == 0) return "takes no dtype";
-  if ((table.dtypes & ~TN_MASK_ALL) != 0) return "has bits in its dtype mask that are no dtypes";
+  if ((table.dtypes & ~(TN_MASK_ALL | TN_MASK_F8)) != 0)
+    return "has bits in its dtype mask that are no dtypes";
   const std::string name = kernel.schema.substr(0, kernel.schema.find('('));
   for (const StagedOp& own : stage.ops)
     if (own.schema == kernel.schema) return {};
@@ -169,7 +170,7 @@ std::string info_problem(const StagedType& type, uint32_t index) {
   if (info.memory_free > info.memory_total)
     return "has " + std::to_string(info.memory_free) + " bytes free of " +
            std::to_string(info.memory_total);
-  if ((info.dtypes & ~TN_MASK_ALL) != 0 || info.dtypes == 0)
+  if ((info.dtypes & ~(TN_MASK_ALL | TN_MASK_F8)) != 0 || info.dtypes == 0)
     return "its dtype mask is empty or has bits that are no dtypes";
   if (info.struct_size != sizeof info) return "device.info changed struct_size";
   if (detail::to_view(info.name) != detail::to_view(again.name) || info.kind != again.kind ||

@@ -200,7 +200,7 @@ void add_promotion(Table& t) {
 void add_several(Table& t) {
   for (const auto& [a, b] : pairs()) {
     t.add(
-        "where", label_of(a) + label_of(b), kAll,
+        "where", label_of(a) + label_of(b), kMovable,
         [a = a, b = b](DType dtype, Rng& rng) {
           return Args{random_array(rng, DType::Bool, a), random_array(rng, dtype, a),
                       random_array(rng, dtype, b)};
@@ -264,7 +264,7 @@ void add_casts(Table& t) {
   for (uint32_t code = 0; code < TN_DTYPE_COUNT; ++code) {
     DType to = static_cast<DType>(code);
     t.add(
-         "cast", "to " + std::string(name_of(to)), kAll,
+         "cast", "to " + std::string(name_of(to)), kMovable,
          [to](DType dtype, Rng& rng) {
            return Args{random_array(rng, dtype, {3, 5}, 0, 9), to};
          },

@@ -8,7 +8,7 @@ namespace {
 
 void add_creation(Table& t) {
   t.add(
-      "full", "value", kAll,
+      "full", "value", kMovable,
       [](DType dtype, Rng&) {
         return Args{Shape{2, 3}, Number{Scalar(1), 1}, dtype};
       },
@@ -18,7 +18,7 @@ void add_creation(Table& t) {
         return one(out);
       });
   t.add(
-      "full_like", "value", kAll,
+      "full_like", "value", kMovable,
       [](DType dtype, Rng& rng) {
         return Args{random_array(rng, dtype, {2, 3}), Number{Scalar(1), 1}};
       },
@@ -54,7 +54,7 @@ void add_creation(Table& t) {
         });
   for (int64_t k : {0, 1, -2})
     t.add(
-        "eye", "k " + std::to_string(k), kAll,
+        "eye", "k " + std::to_string(k), kMovable,
         [=](DType dtype, Rng&) {
           return Args{int64_t{3}, int64_t{5}, k, dtype};
         },
@@ -68,7 +68,7 @@ void add_creation(Table& t) {
     for (const std::string op : {"tril", "triu"})
       for (const Shape& shape : {Shape{4, 4}, Shape{2, 3, 5}, Shape{0, 3}})
         t.add(
-            op, label_of(shape) + " k " + std::to_string(k), kAll,
+            op, label_of(shape) + " k " + std::to_string(k), kMovable,
             [=](DType dtype, Rng& rng) {
               return Args{random_array(rng, dtype, shape), k};
             },
@@ -188,7 +188,7 @@ template <class Fn>
 void view(Table& t, const std::string& op, const std::string& label, const Shape& x,
           const Shape& result, const Args& rest, Fn fn) {
   t.add(
-      op, label, kAll,
+      op, label, kMovable,
       [=](DType dtype, Rng& rng) {
         Args args = {random_array(rng, dtype, x)};
         args.insert(args.end(), rest.begin(), rest.end());
@@ -251,14 +251,14 @@ void add_views(Table& t) {
     return Shape{i[0], i[0] + 1};
   });
   t.add(
-      "to", "where it is", kAll,
+      "to", "where it is", kMovable,
       [](DType dtype, Rng& rng) {
         return Args{random_array(rng, dtype, {2, 3}), Device("cpu")};
       },
       [](const Args& a) { return one(array(a, 0)); });
   view(t, "alias", "(2,3)", {2, 3}, {2, 3}, {}, [](const Shape& i) { return i; });
   t.add(
-       "as_strided", "(4,4) diagonal", kAll,
+       "as_strided", "(4,4) diagonal", kMovable,
        [](DType dtype, Rng& rng) {
          return Args{random_array(rng, dtype, {4, 4}), Shape{4}, Shape{5}};
        },

@@ -40,7 +40,7 @@ void add_gathers(Table& t) {
     };
     std::string label = label_of(g.x) + label_of(g.index) + " dim " + std::to_string(g.dim);
     t.add(
-        "gather", label, kAll,
+        "gather", label, kMovable,
         [=](DType dtype, Rng& rng) {
           return Args{random_array(rng, dtype, g.x), g.dim,
                       random_indices(rng, g.index, 0, g.x[d])};
@@ -54,7 +54,7 @@ void add_gathers(Table& t) {
         });
     if (g.index[d] <= g.x[d])
       t.add(
-           "scatter", label, kAll,
+           "scatter", label, kMovable,
            [=](DType dtype, Rng& rng) {
              return Args{random_array(rng, dtype, g.x), g.dim,
                          permuted_indices(rng, g.index, d, g.x[d]),
@@ -96,7 +96,7 @@ void add_rows(Table& t) {
       return at;
     };
     t.add(
-        "index_select", label_of(shape) + " dim " + std::to_string(dim), kAll,
+        "index_select", label_of(shape) + " dim " + std::to_string(dim), kMovable,
         [=, shape = shape, dim = dim](DType dtype, Rng& rng) {
           return Args{random_array(rng, dtype, shape), dim, random_indices(rng, {6}, 0, shape[d])};
         },
@@ -192,7 +192,7 @@ void add_advanced(Table& t) {
     return x.at(from);
   };
   t.add(
-      "index", "pairs", kAll,
+      "index", "pairs", kMovable,
       [](DType dtype, Rng& rng) {
         return Args{random_array(rng, dtype, {4, 5}),
                     std::vector<Array>{random_indices(rng, {2, 3}, -4, 4),
@@ -206,7 +206,7 @@ void add_advanced(Table& t) {
         return one(out);
       });
   t.add(
-      "index", "rows", kAll,
+      "index", "rows", kMovable,
       [](DType dtype, Rng& rng) {
         return Args{random_array(rng, dtype, {4, 5}),
                     std::vector<Array>{random_indices(rng, {3}, -4, 4)}};
@@ -244,7 +244,7 @@ void add_advanced(Table& t) {
 
 void add_rearranged(Table& t) {
   t.add(
-      "slice_scatter", "dim 1", kAll,
+      "slice_scatter", "dim 1", kMovable,
       [](DType dtype, Rng& rng) {
         return Args{random_array(rng, dtype, {3, 7}),
                     random_array(rng, dtype, {3, 3}),
@@ -261,7 +261,7 @@ void add_rearranged(Table& t) {
         return one(out);
       });
   t.add(
-       "as_strided_scatter", "diagonal", kAll,
+       "as_strided_scatter", "diagonal", kMovable,
        [](DType dtype, Rng& rng) {
          return Args{random_array(rng, dtype, {4, 4}), random_array(rng, dtype, {4}), Shape{4},
                      Shape{5}, int64_t{0}};
@@ -277,7 +277,7 @@ void add_rearranged(Table& t) {
                                             {{3, 4}, {-1, 2}, {0, 1}},
                                             {{5}, {7}, {0}}})
     t.add(
-        "roll", label_of(shape) + label_of(shifts), kAll,
+        "roll", label_of(shape) + label_of(shifts), kMovable,
         [shape = shape, shifts = shifts, dims = dims](DType dtype, Rng& rng) {
           return Args{random_array(rng, dtype, shape), shifts, dims};
         },
@@ -305,7 +305,7 @@ void add_rearranged(Table& t) {
       });
   for (int64_t dim : {0, 1, -1})
     t.add(
-        "concat", "dim " + std::to_string(dim), kAll,
+        "concat", "dim " + std::to_string(dim), kMovable,
         [=](DType dtype, Rng& rng) {
           std::vector<Array> xs;
           for (int64_t n : {2, 0, 3}) {
@@ -332,7 +332,7 @@ void add_rearranged(Table& t) {
           return one(out);
         });
   t.add(
-      "stack", "dim 1", kAll,
+      "stack", "dim 1", kMovable,
       [](DType dtype, Rng& rng) {
         return Args{
             std::vector<Array>{random_array(rng, dtype, {2, 3}), random_array(rng, dtype, {2, 3})},

@@ -114,6 +114,54 @@ void add_linears(Table& t) {
     }
 }
 
+// Both formats on the left, E4M3 and E5M2 on the right; sizes that libraries take (multiples of 16) and others.
+void add_scaled_products(Table& t) {
+  struct Scaled {
+    Shape a, b;
+    DType right, result;
+    bool bias;
+  };
+  constexpr DType kE4M3 = DType::F8E4M3, kE5M2 = DType::F8E5M2;
+  for (const Scaled& p : {Scaled{{3, 4}, {4, 5}, kE4M3, DType::F32, false},
+                          Scaled{{3, 4}, {4, 5}, kE5M2, DType::F32, true},
+                          Scaled{{1, 7}, {7, 1}, kE4M3, DType::BF16, true},
+                          Scaled{{0, 4}, {4, 3}, kE4M3, DType::F16, true},
+                          Scaled{{3, 0}, {0, 4}, kE4M3, DType::BF16, true},
+                          Scaled{{33, 65}, {65, 47}, kE5M2, DType::F16, true},
+                          Scaled{{16, 32}, {32, 48}, kE4M3, DType::BF16, true},
+                          Scaled{{48, 16}, {16, 32}, kE4M3, DType::F16, true},
+                          Scaled{{16, 128}, {128, 16}, kE5M2, DType::BF16, false},
+                          Scaled{{32, 48}, {48, 16}, kE4M3, DType::F32, false},
+                          Scaled{{32, 48}, {48, 16}, kE4M3, DType::F32, true}}) {
+    Sample& s = t.add(
+        "scaled_matmul",
+        label_of(p.a) + label_of(p.b) + " by " + std::string(name_of(p.right)) + " to " +
+            std::string(name_of(p.result)) + (p.bias ? " bias" : ""),
+        TN_MASK_F8,
+        [=](DType dtype, Rng& rng) {
+          Arg bias;
+          if (p.bias) bias = random_array(rng, p.result, {p.b[1]});
+          Args args{random_array(rng, dtype, p.a), random_array(rng, p.right, p.b),
+                    random_array(rng, DType::F32, {}, 0.1, 2),
+                    random_array(rng, DType::F32, {}, 0.1, 2), bias};
+          args.push_back(p.result);
+          return args;
+        },
+        [=](const Args& args) {
+          Array out = product(array(args, 0), array(args, 1));
+          out.dtype = p.result;
+          const Complex scale = array(args, 2).v[0] * array(args, 3).v[0];
+          for (size_t i = 0; i < out.size(); ++i) {
+            out.v[i] *= scale;
+            if (p.bias) out.v[i] += array(args, 4).v[i % static_cast<size_t>(p.b[1])];
+          }
+          return one(out);
+        });
+    s.tolerance = p.a[1] > 20 ? 40 : 12;
+    s.gradient = false;
+  }
+}
+
 // einsum by the definition: a loop over all labels.
 Array by_definition(const std::vector<std::string>& terms, const std::string& result,
                     const std::vector<Array>& xs) {
@@ -176,6 +224,7 @@ void add_einsums(Table& t) {
 void add_matmul_samples(Table& table) {
   add_products(table);
   add_linears(table);
+  add_scaled_products(table);
   add_einsums(table);
 }
 

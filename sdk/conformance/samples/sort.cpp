@@ -165,7 +165,7 @@ void add_dynamic(Table& t) {
   for (const auto& [a, b] :
        {std::pair<Shape, Shape>{{3, 4}, {3, 4}}, {{3, 4}, {4}}, {{5}, {5}}, {{2, 3}, {}}})
     t.add(
-        "masked_select", label_of(a) + label_of(b), kAll,
+        "masked_select", label_of(a) + label_of(b), kMovable,
         [a = a, b = b](DType dtype, Rng& rng) {
           return Args{random_array(rng, dtype, a), random_array(rng, DType::Bool, b)};
         },

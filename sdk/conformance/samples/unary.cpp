@@ -92,8 +92,8 @@ void add_arithmetic(Table& t) {
        {.low = -9, .high = 9, .dtypes = kReals, .gradient = false});
   real(t, "trunc", [](double x) { return std::trunc(x); },
        {.low = -9, .high = 9, .dtypes = kReals, .gradient = false});
-  real(t, "clone", [](double x) { return x; }, {.dtypes = kAll & ~kComplex});
-  real(t, "contiguous", [](double x) { return x; }, {.dtypes = kAll & ~kComplex});
+  real(t, "clone", [](double x) { return x; }, {.dtypes = kMovable & ~kComplex});
+  real(t, "contiguous", [](double x) { return x; }, {.dtypes = kMovable & ~kComplex});
   special(t, "abs", [](double x) { return std::abs(x); });
   special(t, "sign", sign);
   special(t, "floor", [](double x) { return std::floor(x); });

@@ -33,10 +33,12 @@ struct DTypeName {
 };
 // C128 is an extension; other readers refuse it by name.
 inline constexpr DTypeName kDTypeNames[] = {
-    {"BOOL", DType::Bool}, {"U8", DType::U8},   {"I8", DType::I8},     {"U16", DType::U16},
-    {"I16", DType::I16},   {"F16", DType::F16}, {"BF16", DType::BF16}, {"U32", DType::U32},
-    {"I32", DType::I32},   {"F32", DType::F32}, {"U64", DType::U64},   {"I64", DType::I64},
-    {"F64", DType::F64},   {"C64", DType::C64}, {"C128", DType::C128}};
+    {"BOOL", DType::Bool},      {"U8", DType::U8},         {"I8", DType::I8},
+    {"U16", DType::U16},        {"I16", DType::I16},       {"F16", DType::F16},
+    {"BF16", DType::BF16},      {"U32", DType::U32},       {"I32", DType::I32},
+    {"F32", DType::F32},        {"U64", DType::U64},       {"I64", DType::I64},
+    {"F64", DType::F64},        {"C64", DType::C64},       {"C128", DType::C128},
+    {"F8_E4M3", DType::F8E4M3}, {"F8_E5M2", DType::F8E5M2}};
 
 struct Entry {
   std::string name;
