@@ -24,6 +24,8 @@ cublasLtHandle_t cublaslt_handle(uint32_t device);
 
 // matmul and linear: ops/matmul.cpp.
 std::vector<tn_kernel> cublaslt_kernels();
+// Products of 8-bit floats: ops/scaled_matmul.cpp.
+tn_kernel cublaslt_scaled_matmul();
 
 // Throws sdk::Error with the library's words; TN_UNIMPLEMENTED where it cannot compute what is asked.
 void check(cublasStatus_t status, const char* what);

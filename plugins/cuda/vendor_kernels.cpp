@@ -10,6 +10,7 @@ namespace tenon::gpu {
 const std::vector<tn_kernel>& vendor_kernels() {
   static const std::vector<tn_kernel> kernels = [] {
     std::vector<tn_kernel> all = cublaslt_kernels();
+    all.push_back(cublaslt_scaled_matmul());
 #if defined(TENON_CUDNN)
     for (const auto& family : {cudnn_conv_kernels(), cudnn_attention_kernels()})
       all.insert(all.end(), family.begin(), family.end());

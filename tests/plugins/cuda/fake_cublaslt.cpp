@@ -29,6 +29,10 @@ inline fake_blas::Element element_of(DataType type) {
       return fake_blas::Element::kFloat;
     case CUDA_R_16F:
       return fake_blas::Element::kHalf;
+    case CUDA_R_8F_E4M3:
+      return fake_blas::Element::kE4M3;
+    case CUDA_R_8F_E5M2:
+      return fake_blas::Element::kE5M2;
     default:
       return fake_blas::Element::kBFloat;
   }
@@ -62,6 +66,38 @@ struct Preference {
   uint32_t alignment() const { return *std::min_element(alignments, alignments + 4); }
 };
 
+// Scales of operands of 8 bits, which lie along k, in multiples of 16; "cublasLtMatmul()", tables of supported types.
+struct Extra {
+  const void* scales[2] = {};
+
+  Status set(cublasLtMatmulDescAttributes_t which, const void* value, size_t bytes) {
+    if (which == CUBLASLT_MATMUL_DESC_A_SCALE_POINTER)
+      return take_bytes(&scales[0], sizeof scales[0], value, bytes);
+    if (which == CUBLASLT_MATMUL_DESC_B_SCALE_POINTER)
+      return take_bytes(&scales[1], sizeof scales[1], value, bytes);
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  template <class How, class Layout>
+  bool fits(const How& how, const Layout& a, const Layout& b, const Layout& c) const {
+    const bool narrow = is_narrow(a.type);
+    if (narrow != is_narrow(b.type) || is_narrow(c.type)) return false;
+    if (!narrow) return a.type == b.type && a.type == c.type && scales[0] == nullptr;
+    if (a.type == CUDA_R_8F_E5M2 && b.type == CUDA_R_8F_E5M2) return false;
+    if (how.a != CUBLAS_OP_T || how.b != CUBLAS_OP_N || a.copies != 1) return false;
+    if (a.rows % 16 != 0 || a.columns % 16 != 0 || a.pitch % 16 != 0 || b.pitch % 16 != 0)
+      return false;
+    if (c.type == CUDA_R_32F && how.epilogue != CUBLASLT_EPILOGUE_DEFAULT) return false;
+    return scales[0] != nullptr && scales[1] != nullptr;
+  }
+  // Of sums of 48 terms, so that somebody asks what comes next.
+  bool has_nothing(uint64_t terms) const { return scales[0] != nullptr && terms == 48; }
+  double factor() const {
+    if (scales[0] == nullptr) return 1;
+    return double{*static_cast<const float*>(scales[0])} * *static_cast<const float*>(scales[1]);
+  }
+  static bool is_narrow(DataType type) { return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2; }
+};
+
 }  // namespace fake_blaslt
 
 #include "../gpu/blas/fake_blaslt.hpp"
@@ -73,6 +109,9 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   *handle = reinterpret_cast<cublasLtHandle_t>(&one);
   return CUBLAS_STATUS_SUCCESS;
 }
+
+// Products so far in this process, for tests that open this library themselves.
+int fake_blas_products() { return fake_blas::products; }
 
 const char* cublasLtGetStatusString(cublasStatus_t) { return "the stand-in refuses it"; }
 

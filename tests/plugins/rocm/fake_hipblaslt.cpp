@@ -44,6 +44,19 @@ struct Preference {
   uint32_t alignment() const { return 1; }
 };
 
+// Nothing beyond what both have.
+struct Extra {
+  Status set(hipblasLtMatmulDescAttributes_t, const void*, size_t) {
+    return HIPBLAS_STATUS_NOT_SUPPORTED;
+  }
+  template <class How, class Layout>
+  bool fits(const How&, const Layout&, const Layout&, const Layout&) const {
+    return true;
+  }
+  bool has_nothing(uint64_t) const { return false; }
+  double factor() const { return 1; }
+};
+
 }  // namespace fake_blaslt
 
 #include "../gpu/blas/fake_blaslt.hpp"

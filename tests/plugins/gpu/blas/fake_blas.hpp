@@ -2,15 +2,17 @@
 // they were called.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 
+#include "../../../../plugins/common/float8.hpp"
 #include "../../../../plugins/common/half.hpp"
 
 namespace fake_blas {
 
-enum class Element { kHalf, kBFloat, kFloat, kDouble };
+enum class Element { kHalf, kBFloat, kFloat, kDouble, kE4M3, kE5M2 };
 
 inline double load(const void* from, Element type, int64_t i) {
   switch (type) {
@@ -20,6 +22,10 @@ inline double load(const void* from, Element type, int64_t i) {
       return static_cast<const float*>(from)[i];
     case Element::kHalf:
       return tenon::half_to_float(static_cast<const uint16_t*>(from)[i]);
+    case Element::kE4M3:
+      return tenon::float8_to_float<3>(static_cast<const uint8_t*>(from)[i]);
+    case Element::kE5M2:
+      return tenon::float8_to_float<2>(static_cast<const uint8_t*>(from)[i]);
     default:
       return tenon::bfloat_to_float(static_cast<const uint16_t*>(from)[i]);
   }
@@ -75,8 +81,10 @@ inline bool note(const char* line) {
   std::fclose(file);
   return true;
 }
+inline std::atomic<int> products = 0;
 // The library's name, once for each process that it computes for: that it was asked at all.
 inline void note_use(const char* library) {
+  ++products;
   static const bool once = note(library);
   static_cast<void>(once);
 }

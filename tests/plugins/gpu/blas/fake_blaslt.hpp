@@ -1,8 +1,8 @@
 // What the stand-ins for cuBLASLt and hipBLASLt share: their interfaces are one under two prefixes. Before it a stand-in says
 //   BLASLT(name), BLASLT_VALUE(name), BLAS_VALUE(name)  as a plugin's blaslt_api.hpp does
 //   STATUS(name)                                        how the library spells a status
-// and, in the namespace fake_blaslt, its types, element_of, scale_of, compute_of and the Preference. It refuses what the real ones
-// would refuse.
+// and, in the namespace fake_blaslt, its types, element_of, scale_of, compute_of, the Preference and Extra: attributes of a product that
+// the other does not have. It refuses what the real ones would refuse.
 #pragma once
 
 #include <cmath>
@@ -21,6 +21,7 @@ struct Description {
   BLASLT(Epilogue_t) epilogue;
   const void* bias;
   int32_t bias_type;
+  Extra extra;
 };
 
 struct Layout {
@@ -83,7 +84,7 @@ inline bool fits(const Description& d, const Layout& a, const Layout& b, const L
   if (has_epilogue(d, BLASLT_VALUE(EPILOGUE_BIAS)) &&
       (d.bias == nullptr || d.bias_type != static_cast<int32_t>(c.type)))
     return false;
-  return d.scale == scale_of(a.type) && d.compute == compute_of(a.type);
+  return d.scale == scale_of(a.type) && d.compute == compute_of(a.type) && d.extra.fits(d, a, b, c);
 }
 
 inline double finish(const Description& d, double sum) {
@@ -103,8 +104,14 @@ extern "C" {
 using namespace fake_blaslt;
 
 Status BLASLT(MatmulDescCreate)(BLASLT(MatmulDesc_t) * made, ComputeType compute, DataType scale) {
-  return make(made, Description{compute, scale, BLAS_VALUE(OP_N), BLAS_VALUE(OP_N),
-                                BLASLT_VALUE(EPILOGUE_DEFAULT), nullptr, -1});
+  return make(made, Description{compute,
+                                scale,
+                                BLAS_VALUE(OP_N),
+                                BLAS_VALUE(OP_N),
+                                BLASLT_VALUE(EPILOGUE_DEFAULT),
+                                nullptr,
+                                -1,
+                                {}});
 }
 Status BLASLT(MatmulDescDestroy)(BLASLT(MatmulDesc_t) description) {
   return drop<Description>(description);
@@ -125,7 +132,7 @@ Status BLASLT(MatmulDescSetAttribute)(BLASLT(MatmulDesc_t) description,
     case BLASLT_VALUE(MATMUL_DESC_BIAS_DATA_TYPE):
       return take(d.bias_type, value, bytes);
     default:
-      return STATUS(NOT_SUPPORTED);
+      return d.extra.set(which, value, bytes);
   }
 }
 
@@ -177,7 +184,8 @@ Status BLASLT(MatmulAlgoGetHeuristic)(BLASLT(Handle_t) handle, BLASLT(MatmulDesc
       has_epilogue(how, BLASLT_VALUE(EPILOGUE_GELU)))
     return STATUS(NOT_SUPPORTED);
   // Nothing for some sums, as the real one may have nothing: another kernel computes them.
-  if ((how.a == BLAS_VALUE(OP_T) ? a.rows : a.columns) == kNone) return STATUS(SUCCESS);
+  const uint64_t terms = how.a == BLAS_VALUE(OP_T) ? a.rows : a.columns;
+  if (terms == kNone || how.extra.has_nothing(terms)) return STATUS(SUCCESS);
   found->workspaceSize = preference.workspace < kWorkspace ? 0 : kWorkspace;
   as<Algorithm>(&found->algo) = {found->workspaceSize, preference.alignment()};
   found->state = STATUS(SUCCESS);
@@ -207,10 +215,12 @@ Status BLASLT(Matmul)(BLASLT(Handle_t) handle, BLASLT(MatmulDesc_t) description,
                              layout.step};
   };
   const auto size = [](uint64_t value) { return static_cast<int64_t>(value); };
+  const double factor = how.extra.factor();
   fake_blas::note_use(kLibrary);
   fake_blas::multiply(matrix(a, la, how.a), matrix(b, lb, how.b), size(lc.rows), size(lc.columns),
                       size(how.a == BLAS_VALUE(OP_T) ? la.rows : la.columns), lc.copies,
                       [&](int64_t copy, int64_t row, int64_t column, double sum) {
+                        sum *= factor;
                         if (biased) sum += load(how.bias, lc.type, row);
                         fake_blas::store(d, element_of(lc.type),
                                          copy * lc.step + column * lc.pitch + row,
