@@ -39,8 +39,10 @@ T as(Number number) {
 }
 
 void begin(tn_view& view, tn_dtype dtype) {
-  view = {
-      .struct_size = sizeof(tn_view), .dtype = dtype, .flags = TN_VIEW_SCALAR | TN_VIEW_CONTIGUOUS};
+  view = {};
+  view.struct_size = sizeof view;
+  view.dtype = dtype;
+  view.flags = TN_VIEW_SCALAR | TN_VIEW_CONTIGUOUS;
   view.data = view.scalar;
 }
 
