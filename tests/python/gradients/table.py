@@ -464,6 +464,7 @@ TABLE = {
 # Differentiable ops of core/ops.def that are not here, and why.
 ELSEWHERE = {
     'floor_divide': 'PyTorch has no gradient of it', 'bernoulli': 'random', 'dropout': 'random', 'to': 'one device',
+    'scaled_matmul': 'of its bias alone, in core/test_float8.py',
     'conv_backward_input conv_backward_weight max_pool_backward avg_pool_backward adaptive_avg_pool_backward interpolate_backward '
     'pad_backward embedding_backward nll_loss_backward gelu_backward silu_backward sigmoid_backward tanh_backward relu_backward '
     'softmax_backward log_softmax_backward attention_backward layer_norm_backward rms_norm_backward group_norm_backward batch_norm_backward':
