@@ -329,6 +329,12 @@ def key(indices):
     return tuple(slice(None) if each is None else each for each in indices)
 
 
+def torch_attention(torch, q, k, v, causal, scale):
+    # By its formula: PyTorch's fused kernels have no second gradient.
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=True)
+
+
 def torch_index_put(torch, x, values, indices, accumulate):
     if indices[1] is None:  # PyTorch wants each dimension named
         indices = [indices[0][:, None], torch.arange(x.shape[1]), indices[2][:, None]]
@@ -442,9 +448,7 @@ TABLE = {
                 lambda tenon, *xs, dim: tenon.stack(list(xs), dim)),
     'repeat': Op(lambda draw: ([(2, 3)], {'repeats': (draw(sizes), 1, draw(sizes))}), lambda torch, x, repeats: x.repeat(repeats)),
     'tile': Op(lambda draw: ([(2, 3)], {'repeats': (draw(sizes),)}), lambda torch, x, repeats: torch.tile(x, repeats)),
-    'attention': Op(attended, lambda torch, q, k, v, causal, scale: torch.nn.functional.scaled_dot_product_attention(
-        q, k, v, is_causal=causal, scale=scale, enable_gqa=True),
-        lambda tenon, q, k, v, causal, scale: tenon.attention(q, k, v, None, causal, scale).y),
+    'attention': Op(attended, torch_attention, lambda tenon, q, k, v, causal, scale: tenon.attention(q, k, v, None, causal, scale).y),
     'layer_norm': Op(normalised(2), lambda torch, x, w, b, shape: torch.nn.functional.layer_norm(x, shape, w, b),
                      lambda tenon, x, w, b, shape: tenon.layer_norm(x, shape, w, b).y),
     'rms_norm': Op(normalised(1), lambda torch, x, w, shape: torch.nn.functional.rms_norm(x, shape, w, 1e-5),
