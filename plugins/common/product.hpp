@@ -24,6 +24,11 @@ struct Product {
   int64_t bias_step = 0;
 
   bool empty() const { return m == 0 || n == 0 || batches == 0; }
+  // Multiplications.
+  double work() const {
+    return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
+           static_cast<double>(batches);
+  }
   // Whether 32 bits count its rows, columns, products and copies.
   bool fits() const;
 };

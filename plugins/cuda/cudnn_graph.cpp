@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "backend.hpp"
+#include "library_kernel.hpp"
 
 namespace tenon::gpu {
 namespace {
@@ -95,8 +96,6 @@ CudnnTarget cudnn_target(uint32_t device, const CudnnHandle& handle) {
   return {handle, backend().device(device).architecture, nullptr};
 }
 
-bool is_aligned_for_cudnn(const tn_view& view) {
-  return reinterpret_cast<uintptr_t>(view.data) % kAlignment == 0;
-}
+bool is_aligned_for_cudnn(const tn_view& view) { return is_aligned(view.data, kAlignment); }
 
 }  // namespace tenon::gpu

@@ -54,9 +54,7 @@ class BlasKernel final : public LibraryKernel {
     const BlasProduct made = read_(call);
     const Product& p = made.product;
     if (p.empty() || p.k == 0) return false;
-    const double work = static_cast<double>(p.m) * static_cast<double>(p.n) *
-                        static_cast<double>(p.k) * static_cast<double>(p.batches);
-    if (work < least_) return false;
+    if (p.work() < least_) return false;
     if (!has_side(p.b.column, p.n, p.b.row, p.k) || !has_side(p.a.column, p.k, p.a.row, p.m))
       return false;
     for (uint32_t d = 0; d < p.ndim; ++d)

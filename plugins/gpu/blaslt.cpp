@@ -74,8 +74,8 @@ void Plan::fuse(const tn_call& call, const BlasProduct& product, Activation acti
 
 // ---- Runs ---------------------------------------------------------------------------------------------------------------
 
-bool is_aligned(const void* address) {
-  return kVectorBytes != 0 && reinterpret_cast<uintptr_t>(address) % kVectorBytes == 0;
+bool suits_vectors(const void* address) {
+  return kVectorBytes != 0 && is_aligned(address, kVectorBytes);
 }
 
 void Plan::multiply(const tn_call& call, const BlasProduct& product) const {
@@ -93,8 +93,8 @@ void Plan::enqueue(const tn_call& call, const BlasProduct& product) const {
   const bool is_double = output(call).dtype == TN_DTYPE_F64;
   for (int64_t i = 0; i < blas_calls(product); ++i) {
     const BlasPlace at = blas_place(call, product, i);
-    const bool aligned = is_aligned(at.a) && is_aligned(at.b) && is_aligned(at.c) &&
-                         (bias == nullptr || is_aligned(bias->data));
+    const bool aligned = suits_vectors(at.a) && suits_vectors(at.b) && suits_vectors(at.c) &&
+                         (bias == nullptr || suits_vectors(bias->data));
     check(BLASLT_CALL(Matmul)(
               handle_of(call), description_.get(),
               is_double ? static_cast<const void*>(&long_one) : &one, at.b, b_.get(), at.a,

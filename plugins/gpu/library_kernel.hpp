@@ -51,6 +51,11 @@ class LibraryKernel {
 // As the core takes it. `kernel` is kept.
 tn_kernel library_kernel(const LibraryKernel& kernel);
 
+// As vectors of a library's kernels ask for it.
+inline bool is_aligned(const void* address, uintptr_t bytes) {
+  return reinterpret_cast<uintptr_t>(address) % bytes == 0;
+}
+
 // The number that a variable of the environment says, as work below which a library is not worth its fixed cost.
 double number_from(const char* variable, double otherwise);
 

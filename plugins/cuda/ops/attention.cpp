@@ -132,12 +132,6 @@ bool fits(const tn_view& view) {
     if (view.strides[d] <= 0 || view.strides[d] % kVector != 0) return false;
   return view.shape[3] % kVector == 0;
 }
-bool is_dense(const tn_view& view) {
-  int64_t step = 1;
-  for (uint32_t d = view.ndim; d-- > 0; step *= view.shape[d])
-    if (view.shape[d] != 1 && view.strides[d] != step) return false;
-  return true;
-}
 
 class AttentionKernel final : public LibraryKernel {
  public:
@@ -150,7 +144,8 @@ class AttentionKernel final : public LibraryKernel {
     if (at.has_mask() || at.has_lse_gradient()) return false;
     for (const tn_view* view : {&at.q(), &at.k(), &at.v(), &at.y()})
       if (!fits(*view)) return false;
-    if (is_backward_ && !(fits(input(call, 0)) && is_dense(at.lse()))) return false;
+    if (is_backward_ && !(fits(input(call, 0)) && (at.lse().flags & TN_VIEW_CONTIGUOUS) != 0))
+      return false;
     return has_cudnn();
   }
   std::unique_ptr<LibraryPlan> prepare(const tn_call& call) const override {

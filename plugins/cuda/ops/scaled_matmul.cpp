@@ -16,9 +16,7 @@ constexpr uint32_t kAda = 89;
 constexpr int64_t kMultiple = 16;  // elements, and bytes
 
 bool is_multiple(int64_t size) { return size % kMultiple == 0; }
-bool is_aligned(const tn_view& view) {
-  return reinterpret_cast<uintptr_t>(view.data) % kMultiple == 0;
-}
+bool is_aligned(const tn_view& view) { return gpu::is_aligned(view.data, kMultiple); }
 
 DataType element_of(tn_dtype dtype) {
   if (dtype == TN_DTYPE_F8_E4M3) return CUDA_R_8F_E4M3;
@@ -90,9 +88,7 @@ class ScaledMatmul final : public LibraryKernel {
  private:
   bool takes(const tn_call& call) const override {
     const Product p = read_scaled_matmul(call);
-    const double work =
-        static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-    if (work == 0 || work < least_ || !is_multiple(p.n) || !is_multiple(p.k)) return false;
+    if (p.work() == 0 || p.work() < least_ || !is_multiple(p.n) || !is_multiple(p.k)) return false;
     const bool lie = p.a.column == 1 && p.b.row == 1 && p.b.column >= p.k &&
                      is_multiple(p.b.column) &&
                      (p.m == 1 || (p.a.row >= p.k && is_multiple(p.a.row)));
