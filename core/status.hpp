@@ -1,7 +1,7 @@
 // Errors inside the core are exceptions of type tenon::Error; guarded() is the barrier where they become statuses.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>
@@ -14,7 +14,7 @@ namespace tenon::core {
 
 template <class... Args>
 [[noreturn]] void fail(uint32_t code, fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+  throw Error(code, fmt::vformat(format, fmt::make_format_args(args...)));
 }
 
 tn_status* make_status(uint32_t code, std::string_view message) noexcept;

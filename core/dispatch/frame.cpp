@@ -61,6 +61,10 @@ Frame::Frame(const tn_op& op, const tn_value* args, uint32_t nargs)
   find_device();
 }
 
+void Frame::fail_text(uint32_t code, std::string_view message) const {
+  core::fail(code, "[{}] {}", op_.name(), message);
+}
+
 void Frame::fail_no_tensor(uint32_t i) const {
   fail(TN_INVALID_ARGUMENT, "argument '{}' must be a tensor: {}", op_.schema.args[i].name,
        op_.schema.text);

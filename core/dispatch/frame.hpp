@@ -1,7 +1,7 @@
 // One call while the core works on it: checked arguments, what the shape rule says of results, the canonical form.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <span>
 #include <string_view>
@@ -79,12 +79,12 @@ class Frame {
   // ---- errors: "[op] …"
   template <class... A>
   [[noreturn]] void fail(uint32_t code, fmt::format_string<A...> format, A&&... args) const {
-    core::fail(code, "[{}] {}", op_.name(), fmt::format(format, std::forward<A>(args)...));
+    fail_text(code, fmt::vformat(format, fmt::make_format_args(args...)));
   }
   template <class... A>
   void require(bool condition, fmt::format_string<A...> format, A&&... args) const {
     if (!condition) [[unlikely]]
-      fail(TN_INVALID_ARGUMENT, format, std::forward<A>(args)...);
+      fail_text(TN_INVALID_ARGUMENT, fmt::vformat(format, fmt::make_format_args(args...)));
   }
   void require_rank(uint32_t i, uint32_t low, uint32_t high) const;
   // What: "an integer dtype".
@@ -114,6 +114,7 @@ class Frame {
   const tn_value* args() const { return args_; }
 
  private:
+  [[noreturn]] void fail_text(uint32_t code, std::string_view message) const;
   [[noreturn]] void fail_no_tensor(uint32_t i) const;
   void check_arg(uint32_t i, const tn_value& value);
   void find_device();

@@ -1,4 +1,6 @@
 // One library: checked, opened, asked, started; and taken out of service.
+#include <fmt/format.h>
+
 #include <boost/dll/shared_library.hpp>
 #include <cctype>
 #include <exception>

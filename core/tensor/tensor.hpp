@@ -1,8 +1,9 @@
 // The tensor header, its storage, and what the core does with them.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <span>
@@ -192,15 +193,17 @@ class Ref {
 
 }  // namespace tenon::core
 
-template <>
-struct fmt::formatter<tenon::core::ShapeText> : fmt::formatter<std::string> {
-  auto format(const tenon::core::ShapeText& text, format_context& context) const {
-    return fmt::formatter<std::string>::format(text, context);
+// They are written as their texts, without options: so few lines spare every source the whole of <fmt/format.h>.
+namespace tenon::core {
+struct TextFormatter {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+  auto format(const std::string& text, fmt::format_context& context) const {
+    return std::copy(text.begin(), text.end(), context.out());
   }
 };
+}  // namespace tenon::core
+
 template <>
-struct fmt::formatter<tenon::core::TensorText> : fmt::formatter<std::string> {
-  auto format(const tenon::core::TensorText& text, format_context& context) const {
-    return fmt::formatter<std::string>::format(text, context);
-  }
-};
+struct fmt::formatter<tenon::core::ShapeText> : tenon::core::TextFormatter {};
+template <>
+struct fmt::formatter<tenon::core::TensorText> : tenon::core::TextFormatter {};

@@ -1,7 +1,7 @@
 // What the parts of the layer share: where a thread is, what was found, which statuses the host made, faults.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <exception>
 #include <mutex>

@@ -1,7 +1,7 @@
 // tenon bench: measuring.
 #include "bench.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

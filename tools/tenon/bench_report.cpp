@@ -1,5 +1,5 @@
 // tenon bench: table, JSON and HTML.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // tenon check: the conformance suite over one plugin.
 #include "check.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

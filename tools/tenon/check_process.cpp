@@ -1,6 +1,6 @@
 // tenon check: worker processes, seen from the parent.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>

@@ -1,5 +1,5 @@
 // tenon check: the report, for people and as JSON.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // tenon devices: plugins and devices, or why there are none.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <iostream>
 #include <nlohmann/json.hpp>

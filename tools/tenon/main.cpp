@@ -1,5 +1,5 @@
 // The `tenon` command.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 // tenon new-plugin: a complete project to start from. The texts are those of sdk/template/, which the tests build as they are.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cctype>

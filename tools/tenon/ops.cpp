@@ -1,5 +1,5 @@
 // tenon ops and tenon explain: what there is, and what would run.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <iostream>
 #include <nlohmann/json.hpp>
