@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CORE_LIMIT = 12_000
+# Lines of code of the mechanism. What is known of single ops grows with the table and is counted apart.
+CORE_LIMIT = 9_000
 SOURCE = {".c", ".h", ".cpp", ".hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
@@ -83,13 +84,21 @@ def check_public_headers(breaches):
                 breaches.append(f"{path.relative_to(ROOT)}:{number}: a public header includes {found[1]}")
 
 
+def part_of_core(path):
+    """Which of the core's parts a file belongs to: its contract, what it knows of single ops, or its mechanism."""
+    room, name = path.relative_to(ROOT).parts[1], path.name
+    if room in {"include", "cpp"}:
+        return "public headers"
+    if room in {"shape", "composite"} or name.startswith("grad_"):
+        return "ops"
+    return "mechanism"
+
+
 def core_lines():
-    """Lines of code of libtenon itself (its tables are data), and of the public headers, which are its contract and built by others."""
-    public = {"include", "cpp"}
-    counts = {"libtenon": 0, "public headers": 0}
+    """Lines of code by part; tables (*.def) are data."""
+    counts = {"mechanism": 0, "ops": 0, "public headers": 0}
     for path in tracked("core"):
-        part = "public headers" if path.relative_to(ROOT).parts[1] in public else "libtenon"
-        counts[part] += sum(1 for line in code_only(path.read_text()).splitlines() if line.strip())
+        counts[part_of_core(path)] += sum(1 for line in code_only(path.read_text()).splitlines() if line.strip())
     return counts
 
 
@@ -99,12 +108,12 @@ def main():
     check_backend_names(breaches)
     check_public_headers(breaches)
     lines = core_lines()
-    if lines["libtenon"] > CORE_LIMIT:
-        breaches.append(f"core:1: {lines['libtenon']} lines of code; at most {CORE_LIMIT}")
+    if lines["mechanism"] > CORE_LIMIT:
+        breaches.append(f"core:1: {lines['mechanism']} lines of mechanism; at most {CORE_LIMIT}")
     for breach in breaches:
         print(breach)
-    print(f"core: {lines['libtenon']} lines of code (at most {CORE_LIMIT}), "
-          f"and {lines['public headers']} of public headers")
+    print(f"core: {lines['mechanism']} lines of mechanism (at most {CORE_LIMIT}), {lines['ops']} of ops, "
+          f"{lines['public headers']} of public headers")
     print("doors: " + (f"{len(breaches)} breaches" if breaches else "shut"))
     return 1 if breaches else 0
 
