@@ -42,6 +42,7 @@ TEST(Csv, BrokenFilesAreNamedWithByteAndReason) {
       {"a,b\n1,2\n3\n", "byte 8: a row of 1 fields, expected 2"},
       {"a,b\n1,2,3\n", "byte 4: a row of 3 fields, expected 2"},
       {"a\nx1\n", "byte 2: \"x1\" is no number"},
+      {"a\n+-1\n", "byte 2: \"+-1\" is no number"},
       {"a\n1x\n", "byte 2: \"1x\" is no number"},
       {"a,b\n1,\n", "byte 6: an empty field"},
       {"a\n1e999\n", "byte 2: \"1e999\" is beyond"},
@@ -56,6 +57,8 @@ TEST(Csv, BrokenFilesAreNamedWithByteAndReason) {
         << bad.content << " gives " << message;
   }
   EXPECT_NE(error_of([&] { read_csv(scratch.write("x", "a,b\n1,2\n"), {.text = {2}}); }), "");
+  EXPECT_NE(error_of([&] { read_csv(scratch.write("x", "a,b\n1,2\n"), {.text = {1, 1}}); }), "");
+  EXPECT_NE(error_of([&] { read_csv(scratch.path("x"), {.delimiter = '"'}); }), "");
   EXPECT_NE(error_of([&] { read_csv(scratch.path("missing")); }).find("No such file"),
             std::string::npos);
 }

@@ -169,6 +169,24 @@ TEST(SafeTensors, AnyChangedByteIsHarmless) {
   }
 }
 
+TEST(SafeTensors, AsManyDimensionsAsTensorsHave) {
+  const Scratch scratch;
+  for (size_t rank : {8, 9, TN_MAX_DIMS}) {
+    const std::vector<int64_t> shape(rank, 1);
+    save_safetensors(scratch.path("x"), {{"x", tensor({2.f}).reshape(shape)}});
+    EXPECT_TRUE(
+        std::ranges::equal(load_safetensors(scratch.path("x")).tensors.at("x").shape(), shape));
+  }
+}
+
+TEST(SafeTensors, OtherFilesOfWeightsAreRecognised) {
+  const Scratch scratch;
+  for (const std::string& bytes :
+       {std::string("PK\3\4 and a zip archive"), std::string("\x80\2 and a pickle")})
+    EXPECT_NE(error_of([&] { load_safetensors(scratch.write("x.pth", bytes)); }).find("torch.save"),
+              std::string::npos);
+}
+
 TEST(SafeTensors, MissingFilesAndFolders) {
   const Scratch scratch;
   EXPECT_NE(error_of([&] { load_safetensors(scratch.path("none")); }).find("No such file"),

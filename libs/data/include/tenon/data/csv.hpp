@@ -6,8 +6,13 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "tenon/data/idx.hpp"
+#include "tenon/data/detail/stream.hpp"
+#include "tenon/tenon.hpp"
 
 namespace tenon::data {
 
@@ -17,6 +22,8 @@ struct CsvOptions {
   std::vector<int64_t> text = {};  // columns that are kept as text; all others are numbers
   bool empty_is_nan = false;       // otherwise an empty number is an error
   DType dtype = DType::F32;        // of the numbers
+  // Bytes that a compressed file may unpack to; more is an error, as memory has to hold them.
+  uint64_t max_unpacked = uint64_t{4} << 30;
 };
 
 struct CsvTable {
@@ -36,14 +43,11 @@ class CsvReader {
     size_t at;
     bool quoted;
   };
-  CsvReader(std::string_view text, const std::string& path, char delimiter)
-      : text_(text), path_(path), delimiter_(delimiter) {
+  CsvReader(std::string_view text, const io::detail::Source& file, char delimiter)
+      : text_(text), file_(file), delimiter_(delimiter) {
     if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;
   }
-  [[noreturn]] void fail(size_t at, const std::string& reason) const {
-    throw Error(TN_DATA_LOSS,
-                "[read_csv] " + path_ + ": byte " + std::to_string(at) + ": " + reason);
-  }
+  [[noreturn]] void fail(size_t at, const std::string& reason) const { file_.fail(at, reason); }
   // False at the end. Empty lines are skipped.
   bool row(std::vector<Field>& fields) {
     fields.clear();
@@ -89,7 +93,7 @@ class CsvReader {
       fail(at_, "text behind the closing quote");
   }
   std::string_view text_;
-  const std::string& path_;
+  const io::detail::Source& file_;
   char delimiter_;
   size_t at_ = 0;
 };
@@ -103,7 +107,7 @@ inline double parse_number(const CsvReader& reader, const CsvReader::Field& fiel
     if (options.empty_is_nan) return std::numeric_limits<double>::quiet_NaN();
     reader.fail(field.at, "an empty field where a number is expected");
   }
-  if (text.front() == '+') text.remove_prefix(1);
+  if (text.front() == '+') text.remove_prefix(text.starts_with("+-") ? 0 : 1);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::result_out_of_range)
@@ -113,27 +117,56 @@ inline double parse_number(const CsvReader& reader, const CsvReader::Field& fiel
   return value;
 }
 
-inline std::string read_text(const std::string& path) {
-  GzipReader file(path, "read_csv");
+inline std::string read_text(const io::detail::Source& file, uint64_t max_unpacked) {
+  constexpr uint64_t kStep = 1 << 18;
+  Stream stream(file);
   std::string text;
   while (true) {
     const size_t begin = text.size();
-    text.resize(begin + (1 << 18));
-    const uint64_t n = file.read_some(text.data() + begin, 1 << 18);
+    text.resize(begin + kStep);
+    const uint64_t n = stream.read_some(text.data() + begin, kStep);
     text.resize(begin + n);
-    if (n < (1 << 18)) return text;
+    if (stream.is_compressed() && text.size() > max_unpacked)
+      throw Error(TN_OUT_OF_RANGE, file.where() + ": it unpacks to more than the " +
+                                       std::to_string(max_unpacked) +
+                                       " bytes that CsvOptions::max_unpacked allows");
+    if (n < kStep) return text;
   }
 }
 
-}  // namespace detail
+inline void check_options(const CsvOptions& options, const std::string& where) {
+  const char c = options.delimiter;
+  if (c == '"' || c == '\n' || c == '\r')
+    throw Error(TN_INVALID_ARGUMENT,
+                where + ": a quote or a line's end cannot be the delimiter of fields");
+  for (size_t i = 0; i < options.text.size(); ++i)
+    for (size_t k = 0; k < i; ++k)
+      if (options.text[i] == options.text[k])
+        throw Error(TN_INVALID_ARGUMENT,
+                    where + ": text column " + std::to_string(options.text[i]) + " is named twice");
+}
 
-// Errors name the file, the byte and the reason.
-inline CsvTable read_csv(const std::string& path, const CsvOptions& options = {}) {
-  const std::string text = detail::read_text(path);
-  detail::CsvReader reader(text, path, options.delimiter);
+// Puts each field of a row into the numbers or into its column of text.
+inline void add_row(const CsvReader& reader, std::vector<CsvReader::Field>& fields,
+                    const CsvOptions& options, CsvTable& table, std::vector<double>& numbers) {
+  for (size_t c = 0; c < fields.size(); ++c) {
+    const auto kept = std::ranges::find(options.text, static_cast<int64_t>(c));
+    if (kept == options.text.end())
+      numbers.push_back(parse_number(reader, fields[c], options));
+    else
+      table.text[static_cast<size_t>(kept - options.text.begin())].push_back(
+          std::move(fields[c].text));
+  }
+  ++table.rows;
+}
+
+inline CsvTable parse_csv(const io::detail::Source& file, const CsvOptions& options) {
+  check_options(options, file.where());
+  const std::string text = read_text(file, options.max_unpacked);
+  CsvReader reader(text, file, options.delimiter);
   CsvTable table;
   table.text.resize(options.text.size());
-  std::vector<detail::CsvReader::Field> fields;
+  std::vector<CsvReader::Field> fields;
   std::vector<double> numbers;
   size_t width = 0;
   bool first = true;
@@ -142,8 +175,8 @@ inline CsvTable read_csv(const std::string& path, const CsvOptions& options = {}
       width = fields.size();
       for (int64_t column : options.text)
         if (column < 0 || column >= static_cast<int64_t>(width))
-          throw Error(TN_OUT_OF_RANGE, "[read_csv] " + path + ": text column " +
-                                           std::to_string(column) + " of " + std::to_string(width));
+          throw Error(TN_OUT_OF_RANGE, file.where() + ": text column " + std::to_string(column) +
+                                           " of " + std::to_string(width));
       if (options.header) {
         for (auto& field : fields) table.names.push_back(std::move(field.text));
         continue;
@@ -152,20 +185,20 @@ inline CsvTable read_csv(const std::string& path, const CsvOptions& options = {}
     if (fields.size() != width)
       reader.fail(fields[0].at, "a row of " + std::to_string(fields.size()) + " fields, expected " +
                                     std::to_string(width));
-    for (size_t c = 0; c < width; ++c) {
-      const auto kept = std::ranges::find(options.text, static_cast<int64_t>(c));
-      if (kept == options.text.end()) {
-        numbers.push_back(detail::parse_number(reader, fields[c], options));
-      } else {
-        table.text[static_cast<size_t>(kept - options.text.begin())].push_back(
-            std::move(fields[c].text));
-      }
-    }
-    ++table.rows;
+    add_row(reader, fields, options, table, numbers);
   }
   const int64_t columns = static_cast<int64_t>(width - std::min(width, options.text.size()));
   table.numbers = tensor(numbers, {table.rows, columns}, options.dtype);
   return table;
+}
+
+}  // namespace detail
+
+// Errors name the file, the byte (of the unpacked text) and the reason.
+inline CsvTable read_csv(const std::string& path, const CsvOptions& options = {}) {
+  return io::detail::with_memory_errors("[read_csv] " + path, [&] {
+    return detail::parse_csv(io::detail::InputFile(path, "read_csv"), options);
+  });
 }
 
 }  // namespace tenon::data

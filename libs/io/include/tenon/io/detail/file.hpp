@@ -1,5 +1,4 @@
-// Files by descriptor: reading at an offset, and writing that replaces a file at once or not at
-// all.
+// Reading files that are regular ones, and nothing else, at any place.
 #ifndef TENON_IO_DETAIL_FILE_HPP
 #define TENON_IO_DETAIL_FILE_HPP
 
@@ -7,18 +6,54 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <new>
+#include <stdexcept>
 #include <string>
 
 #include "tenon/error.hpp"
 
 namespace tenon::io::detail {
 
-[[noreturn]] inline void fail_system(const std::string& what, const std::string& path) {
-  throw Error(errno == ENOENT ? TN_NOT_FOUND : TN_IO,
-              "[io] " + path + ": " + what + ": " + std::strerror(errno));
+// `where` is "[function] path", which every message begins with.
+[[noreturn]] inline void fail_system(const std::string& where, const std::string& what) {
+  const int code = errno;
+  throw Error(code == ENOENT ? TN_NOT_FOUND : TN_IO,
+              where + ": " + what + ": " + std::strerror(code));
+}
+
+// A FIFO would wait for its other end, and a device may act on being opened: both are refused.
+inline void require_regular(const struct stat& info, const std::string& where) {
+  const mode_t mode = info.st_mode;
+  if (S_ISREG(mode)) return;
+  const char* kind = S_ISDIR(mode)    ? "a directory"
+                     : S_ISFIFO(mode) ? "a FIFO"
+                     : S_ISCHR(mode)  ? "a character device"
+                     : S_ISBLK(mode)  ? "a block device"
+                     : S_ISSOCK(mode) ? "a socket"
+                                      : "of another kind";
+  throw Error(TN_IO, where + ": it is " + kind + ", not a regular file");
+}
+
+// C functions would see only what comes before a zero byte.
+inline void require_path(const std::string& path, const std::string& where) {
+  if (path.empty() || path.find('\0') != std::string::npos)
+    throw Error(TN_INVALID_ARGUMENT,
+                std::string(where.c_str()) + ": a path is at least one byte, none of them zero");
+}
+
+// What fn returns; memory that it cannot get is an Error like any other.
+template <class Fn>
+decltype(auto) with_memory_errors(const std::string& where, Fn&& fn) {
+  try {
+    return fn();
+  } catch (const std::bad_alloc&) {
+    throw Error(TN_OUT_OF_MEMORY, where + ": not enough memory to hold it");
+  } catch (const std::length_error&) {
+    throw Error(TN_OUT_OF_MEMORY, where + ": more than this machine can address");
+  }
 }
 
 // An open file, closed at the end of its scope.
@@ -27,106 +62,75 @@ class Descriptor {
   explicit Descriptor(int fd) : fd_(fd) {}
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
+  ~Descriptor() { reset(-1); }
   int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
+  void reset(int fd) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+  }
 
  private:
   int fd_;
 };
 
-class InputFile {
+// Bytes that can be read at any place: a file's, or in tests memory's.
+class Source {
  public:
-  explicit InputFile(const std::string& path)
-      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (fd_.get() < 0) fail_system("cannot be opened", path_);
-    struct stat info {};
-    if (::fstat(fd_.get(), &info) != 0) fail_system("cannot be examined", path_);
-    if (!S_ISREG(info.st_mode)) throw Error(TN_IO, "[io] " + path_ + ": not a regular file");
-    size_ = static_cast<uint64_t>(info.st_size);
+  explicit Source(std::string where) : where_(std::move(where)) {}
+  virtual ~Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  virtual uint64_t size() const = 0;
+  // Fewer bytes than asked for only at the end.
+  virtual uint64_t read_some(void* destination, uint64_t bytes, uint64_t offset) const = 0;
+
+  const std::string& where() const { return where_; }
+  [[noreturn]] void fail(uint64_t byte, const std::string& reason) const {
+    throw Error(TN_DATA_LOSS, where_ + ": byte " + std::to_string(byte) + ": " + reason);
   }
-  uint64_t size() const { return size_; }
-  const std::string& path() const { return path_; }
-  // Reads exactly `bytes` at `offset`.
+  // Exactly `bytes`.
   void read(void* destination, uint64_t bytes, uint64_t offset) const {
-    char* to = static_cast<char*>(destination);
-    while (bytes > 0) {
-      const ssize_t n =
-          ::pread(fd_.get(), to, std::min<uint64_t>(bytes, 1u << 30), static_cast<off_t>(offset));
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) fail_system("cannot be read", path_);
-      if (n == 0)
-        throw Error(TN_DATA_LOSS,
-                    "[io] " + path_ + ": byte " + std::to_string(offset) + ": the file ends here");
-      to += n;
-      bytes -= static_cast<uint64_t>(n);
-      offset += static_cast<uint64_t>(n);
-    }
+    const uint64_t n = read_some(destination, bytes, offset);
+    if (n != bytes) fail(offset + n, "the file ends here");
   }
 
  private:
-  std::string path_;
-  Descriptor fd_;
-  uint64_t size_ = 0;
+  std::string where_;
 };
 
-// Writes into a temporary file beside `path`; commit() puts it in its place. Without it nothing
-// stays.
-class AtomicFile {
+class InputFile : public Source {
  public:
-  explicit AtomicFile(const std::string& path)
-      : path_(path), temporary_(path + ".XXXXXX"), fd_(make(temporary_)) {
-    if (fd_.get() < 0) fail_system("no temporary file can be made beside it", path_);
+  InputFile(const std::string& path, const std::string& function)
+      : Source("[" + function + "] " + path), fd_(-1) {
+    require_path(path, where());
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0) fail_system(where(), "cannot be opened");
+    require_regular(info, where());
+    // Whatever took its place since: opening does not wait, and is looked at again.
+    fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (fd_.get() < 0) fail_system(where(), "cannot be opened");
+    if (::fstat(fd_.get(), &info) != 0) fail_system(where(), "cannot be examined");
+    require_regular(info, where());
+    size_ = static_cast<uint64_t>(info.st_size);
   }
-  ~AtomicFile() {
-    if (!committed_) ::unlink(temporary_.c_str());
-  }
-  AtomicFile(const AtomicFile&) = delete;
-  AtomicFile& operator=(const AtomicFile&) = delete;
-
-  void write(const void* source, uint64_t bytes) {
-    const char* from = static_cast<const char*>(source);
-    while (bytes > 0) {
-      const ssize_t n = ::write(fd_.get(), from, std::min<uint64_t>(bytes, 1u << 30));
+  uint64_t size() const override { return size_; }
+  uint64_t read_some(void* destination, uint64_t bytes, uint64_t offset) const override {
+    char* to = static_cast<char*>(destination);
+    uint64_t done = 0;
+    while (done < bytes) {
+      const ssize_t n = ::pread(fd_.get(), to + done, std::min<uint64_t>(bytes - done, 1u << 30),
+                                static_cast<off_t>(offset + done));
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) fail_system("cannot be written", temporary_);
-      from += n;
-      bytes -= static_cast<uint64_t>(n);
+      if (n < 0) fail_system(where(), "cannot be read");
+      if (n == 0) break;
+      done += static_cast<uint64_t>(n);
     }
-  }
-
-  // On disk first, then under its name, then the name on disk.
-  void commit() {
-    if (::fchmod(fd_.get(), mode()) != 0) fail_system("its mode cannot be set", temporary_);
-    if (::fsync(fd_.get()) != 0) fail_system("cannot be flushed", temporary_);
-    if (::close(fd_.release()) != 0) fail_system("cannot be closed", temporary_);
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_system("cannot be replaced", path_);
-    committed_ = true;
-    const size_t slash = path_.rfind('/');
-    const std::string directory =
-        slash == std::string::npos ? "." : path_.substr(0, std::max<size_t>(slash, 1));
-    const Descriptor dir(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (dir.get() < 0) fail_system("cannot be opened", directory);
-    // Some file systems have no fsync for directories; the data itself is safe by then.
-    if (::fsync(dir.get()) != 0 && errno != EINVAL && errno != ENOTSUP)
-      fail_system("cannot be flushed", directory);
+    return done;
   }
 
  private:
-  static int make(std::string& name) { return ::mkostemp(name.data(), O_CLOEXEC); }
-  // That of the file it replaces, or what the user's mask allows.
-  mode_t mode() const {
-    struct stat info {};
-    if (::stat(path_.c_str(), &info) == 0) return info.st_mode & 07777;
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    return 0666 & ~mask;
-  }
-  std::string path_, temporary_;
   Descriptor fd_;
-  bool committed_ = false;
+  uint64_t size_ = 0;
 };
 
 }  // namespace tenon::io::detail

@@ -1,0 +1,88 @@
+// What readers of data take for a file: whole, packed whole, and nothing but a regular one.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "../scratch.hpp"
+#include "gzip.hpp"
+#include "tenon/data.hpp"
+
+namespace tenon::data {
+namespace {
+
+std::string table(int rows) {
+  std::string text = "a,b\n";
+  for (int i = 0; i < rows; ++i) text += std::to_string(i) + "," + std::to_string(i) + ".25\n";
+  return text;
+}
+
+TEST(Stream, ACompressedTableCutAnywhereIsAnError) {
+  const Scratch scratch;
+  const std::string packed = gzip(table(20'000));
+  EXPECT_EQ(read_csv(scratch.write("x.gz", packed)).rows, 20'000);
+  for (size_t size = 2; size < packed.size(); size += 1 + packed.size() / 97) {
+    const std::string path = scratch.write("cut.gz", packed.substr(0, size));
+    EXPECT_EQ(error_of([&] { read_csv(path); }), "[read_csv] " + path + ": byte " +
+                                                     std::to_string(size) +
+                                                     ": the compressed data is cut off");
+  }
+  for (size_t lost = 1; lost <= 8; ++lost)  // within the checksum and the length
+    EXPECT_NE(error_of([&] {
+                read_csv(scratch.write("cut.gz", packed.substr(0, packed.size() - lost)));
+              }),
+              "");
+}
+
+TEST(Stream, MembersFollowEachOtherAndZerosMayFollowThem) {
+  const Scratch scratch;
+  const std::string two = gzip("a\n1\n") + gzip("2\n") + gzip("") + gzip("3\n");
+  EXPECT_EQ(read_csv(scratch.write("two.gz", two)).rows, 3);
+  EXPECT_EQ(read_csv(scratch.write("padded.gz", two + std::string(100'000, '\0'))).rows, 3);
+  const auto message = [&](const std::string& bytes) {
+    return error_of([&] { read_csv(scratch.write("bad.gz", bytes)); });
+  };
+  EXPECT_NE(message(two + "4\n").find("bytes behind the compressed data"), std::string::npos);
+  EXPECT_NE(message(two + "\x1f").find("cut off"), std::string::npos);
+  EXPECT_NE(message("\x1f\x8bjunk").find("byte "), std::string::npos);
+  std::string damaged = gzip(table(1000));
+  damaged[damaged.size() / 2] ^= 0x55;
+  EXPECT_NE(message(damaged), "");
+}
+
+TEST(Stream, WhatUnpacksToMoreThanAllowedIsRefused) {
+  const Scratch scratch;
+  const std::string text = table(20'000), path = scratch.write("x.gz", gzip(text));
+  EXPECT_EQ(read_csv(path, {.max_unpacked = text.size()}).rows, 20'000);
+  EXPECT_NE(error_of([&] {
+              read_csv(path, {.max_unpacked = text.size() - 1});
+            }).find("CsvOptions::max_unpacked"),
+            std::string::npos);
+  // A plain file is as large as it is.
+  EXPECT_EQ(read_csv(scratch.write("x", text), {.max_unpacked = 1}).rows, 20'000);
+  // An IDX header says how much is unpacked: the rest of a bomb stays packed.
+  const std::string bomb = gzip(std::string("\0\0\x8\1\0\0\0\4", 8) + std::string(50'000'000, 'x'));
+  EXPECT_NE(error_of([&] {
+              read_idx(scratch.write("bomb.gz", bomb));
+            }).find("byte 13: bytes behind the elements"),
+            std::string::npos);
+}
+
+TEST(Stream, WhatIsNoRegularFileIsRefusedAtOnce) {
+  const Scratch scratch;
+  const std::string fifo = scratch.path("fifo"), link = scratch.path("link");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  ASSERT_EQ(::symlink("fifo", link.c_str()), 0);
+  const std::pair<std::string, const char*> all[] = {{fifo, "it is a FIFO"},
+                                                     {link, "it is a FIFO"},
+                                                     {scratch.path(""), "it is a directory"},
+                                                     {"/dev/zero", "it is a character device"}};
+  for (const auto& [path, reason] : all) {
+    EXPECT_NE(error_of([&] { read_csv(path); }).find(reason), std::string::npos) << path;
+    EXPECT_NE(error_of([&] { read_idx(path); }).find(reason), std::string::npos) << path;
+  }
+  const std::string zero("x\0y", 3);
+  EXPECT_NE(error_of([&] { read_csv(scratch.path(zero)); }).find("path"), std::string::npos);
+  EXPECT_NE(error_of([&] { read_idx(""); }).find("path"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tenon::data
