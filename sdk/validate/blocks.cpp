@@ -12,13 +12,27 @@ constexpr size_t kKeepBlocks = 512;
 
 uint64_t g_serial = 1;
 
-// The first byte that is not as `expected` says, or `count`.
-template <class Expected>
-uint64_t first_change(const unsigned char* bytes, uint64_t count, Expected&& expected) {
-  for (uint64_t i = 0; i < count; ++i)
-    if (bytes[i] != expected(i)) return i;
-  return count;
-}
+// The bytes of a guard repeat after eight.
+struct Pattern {
+  unsigned char bytes[8];
+  explicit Pattern(uint8_t key) {
+    for (uint64_t i = 0; i < sizeof bytes; ++i) bytes[i] = guard_byte(key, i);
+  }
+  void write(void* to, uint64_t count) const {
+    auto* out = static_cast<unsigned char*>(to);
+    for (uint64_t i = 0; i < count; i += sizeof bytes)
+      std::memcpy(out + i, bytes, std::min<uint64_t>(sizeof bytes, count - i));
+  }
+  // The first byte that is another, or `count`.
+  uint64_t first_change(const void* from, uint64_t count) const {
+    const auto* in = static_cast<const unsigned char*>(from);
+    uint64_t i = 0;
+    while (i + sizeof bytes <= count && std::memcmp(in + i, bytes, sizeof bytes) == 0)
+      i += sizeof bytes;
+    while (i < count && in[i] == bytes[i % sizeof bytes]) ++i;
+    return i;
+  }
+};
 
 std::string describe(const Block& block, std::string_view type) {
   return fmt::format("block {} of {} bytes on {}:{}{}", block.serial, block.bytes, type,
@@ -32,7 +46,10 @@ uint64_t next_serial() {
   return g_serial;
 }
 
-tn_status* Blocks::adopt(uint32_t index, uint64_t bytes, void** buffer, void** address) {
+uint64_t Blocks::margin() const { return live() < kFarBlocks ? kFarGuard : kNearGuard; }
+
+tn_status* Blocks::adopt(uint32_t index, uint64_t bytes, uint64_t margin, void** buffer,
+                         void** address) {
   if (*buffer == nullptr)
     return refused(TN_VIOLATION_RESULT, "success without a buffer; *buffer must be a handle");
   const bool addressable = access_.addressable();
@@ -47,15 +64,16 @@ tn_status* Blocks::adopt(uint32_t index, uint64_t bytes, void** buffer, void** a
   Block block;
   block.index = index;
   block.raw = *buffer;
-  block.front = front();
+  block.front = front(margin);
   block.bytes = bytes;
-  block.guard = total(bytes) - block.front - bytes;
+  block.guard = total(bytes, margin) - block.front - bytes;
   if (addressable) block.address = static_cast<char*>(*address) + block.front;
   block.shown = guarded_before_ ? block.address : block.raw;
   bool twice = false;
   {
     const std::lock_guard lock(state_mutex());
     block.serial = g_serial++;
+    block.key = static_cast<uint8_t>(block.serial % kGuardKeys);
     twice = std::any_of(kept_.begin(), kept_.end(),
                         [&](const Block& kept) { return kept.raw == block.raw; }) ||
             !live_.emplace(block.shown, block).second;
@@ -64,10 +82,7 @@ tn_status* Blocks::adopt(uint32_t index, uint64_t bytes, void** buffer, void** a
     return refused(TN_VIOLATION_OWNERSHIP,
                    fmt::format("buffer {} was handed out before and is still in use", *buffer));
   fill(block, kFresh);
-  if (!write_guards(block)) {
-    const std::lock_guard lock(state_mutex());
-    live_[block.shown].guard = 0;
-  }
+  guard(block);
   *buffer = block.shown;
   if (addressable) *address = block.address;
   return nullptr;
@@ -83,30 +98,50 @@ void Blocks::fill(const Block& block, unsigned char byte) {
 }
 
 bool Blocks::write_guards(const Block& block) {
-  unsigned char bytes[2 * kGuardBytes];
-  for (uint64_t i = 0; i < block.guard; ++i) bytes[i] = guard_byte(i);
+  const Pattern pattern(block.key);
   if (block.address == nullptr) {
-    return access_.write(block.index, block.raw, block.front + block.bytes, bytes, block.guard);
+    std::vector<unsigned char> bytes(block.guard);
+    pattern.write(bytes.data(), bytes.size());
+    return access_.write(block.index, block.raw, block.front + block.bytes, bytes.data(),
+                         bytes.size());
   }
-  std::memcpy(block.address + block.bytes, bytes, block.guard);
-  for (uint64_t i = 0; i < block.front; ++i)
-    block.address[-static_cast<int64_t>(block.front) + static_cast<int64_t>(i)] =
-        static_cast<char>(guard_byte(i));
+  pattern.write(block.address + block.bytes, block.guard);
+  pattern.write(block.address - block.front, block.front);
   return true;
 }
 
+void Blocks::guard(const Block& block) {
+  if (write_guards(block)) return;
+  const std::lock_guard lock(state_mutex());
+  if (const auto at = live_.find(block.shown); at != live_.end()) at->second.guard = 0;
+}
+
+void Blocks::rekey(Block& block, uint8_t key) {
+  block.key = key;
+  {
+    const std::lock_guard lock(state_mutex());
+    const auto at = live_.find(block.shown);
+    if (at == live_.end() || at->second.guard == 0) return;
+    at->second.key = key;
+  }
+  guard(block);
+}
+
 void Blocks::check_guards(const Block& block) {
-  unsigned char bytes[2 * kGuardBytes];
-  const unsigned char* behind = bytes;
+  const Pattern pattern(block.key);
+  std::vector<unsigned char> copy;
+  const void* behind = nullptr;
   uint64_t before_at = block.front;
   if (block.address != nullptr) {
-    const auto* first = reinterpret_cast<const unsigned char*>(block.address);
-    behind = first + block.bytes;
-    before_at = first_change(first - block.front, block.front, guard_byte);
-  } else if (!access_.read(block.index, block.raw, block.front + block.bytes, bytes, block.guard)) {
-    return;
+    behind = block.address + block.bytes;
+    before_at = pattern.first_change(block.address - block.front, block.front);
+  } else {
+    copy.resize(block.guard);
+    behind = copy.data();
+    if (!access_.read(block.index, block.raw, block.front + block.bytes, copy.data(), copy.size()))
+      return;
   }
-  const uint64_t behind_at = first_change(behind, block.guard, guard_byte);
+  const uint64_t behind_at = pattern.first_change(behind, block.guard);
   if (before_at != block.front)
     found(TN_VIOLATION_MEMORY, fmt::format("{} bytes before the start of {} were written",
                                            block.front - before_at, describe(block, type_)));
@@ -117,9 +152,9 @@ void Blocks::check_guards(const Block& block) {
 }
 
 void Blocks::let_go(const Block& block) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(block.address);
-  const uint64_t at =
-      block.address == nullptr ? block.bytes : first_change(bytes, block.bytes, guard_byte);
+  const uint64_t at = block.address == nullptr
+                          ? block.bytes
+                          : Pattern(block.key).first_change(block.address, block.bytes);
   if (at != block.bytes)
     found(TN_VIOLATION_MEMORY,
           fmt::format("byte {} of {} was written after its free", at, describe(block, type_)));
@@ -147,7 +182,7 @@ void Blocks::give_back(uint32_t index, void* shown) {
   check_guards(block);
   if (block.address == nullptr || block.bytes > kKeepBytes / 8)
     return access_.release(block.index, block.raw);
-  for (uint64_t i = 0; i < block.bytes; ++i) block.address[i] = static_cast<char>(guard_byte(i));
+  Pattern(block.key).write(block.address, block.bytes);
   std::vector<Block> old;
   {
     const std::lock_guard lock(state_mutex());

@@ -12,8 +12,16 @@ namespace tenon::validate {
 // Every float that these bytes make, at any width, is a NaN: what is read by mistake shows.
 constexpr unsigned char kFresh = 0xff;   // memory nobody has written
 constexpr unsigned char kSecond = 0xcb;  // for a second look at an output that seems unwritten
-constexpr uint64_t kGuardBytes = 64;
-inline unsigned char guard_byte(uint64_t at) { return at % 4 == 3 ? 0x7f : 0xff; }
+// Guards hold NaNs of 16 bits and more that differ from block to block, so that what copies a neighbour's guard shows.
+constexpr uint8_t kGuardKeys = 126;
+inline unsigned char guard_byte(uint8_t key, uint64_t at) {
+  if (at % 2 == 1) return 0x7f;
+  return at % 8 == 6 ? 0xff : static_cast<unsigned char>(0x81 + key);
+}
+constexpr uint64_t kFarGuard =
+    20 << 10;                        // an index that is off by a row of 4096 floats lands in it
+constexpr uint64_t kNearGuard = 64;  // of blocks beyond the first kFarBlocks, for their memory
+constexpr size_t kFarBlocks = 16384;
 
 // How the layer reaches the bytes of a device type.
 class Access {
@@ -35,6 +43,7 @@ struct Block {
   uint64_t front = 0;       // guard bytes before
   uint64_t bytes = 0;
   uint64_t guard = 0;  // guarded bytes behind
+  uint8_t key = 0;     // of the guards' bytes
   uint64_t serial = 0;
   std::string op;
 };
@@ -45,11 +54,14 @@ class Blocks {
   Blocks(std::string type, Access& access, bool guarded_before)
       : type_(std::move(type)), access_(access), guarded_before_(guarded_before) {}
 
-  uint64_t front() const { return guarded_before_ ? kGuardBytes : 0; }
+  // How wide the guards of the next block are.
+  uint64_t margin() const;
   // What to ask of the plugin for a block of that size.
-  uint64_t total(uint64_t bytes) const { return front() + (bytes + 63) / 64 * 64 + kGuardBytes; }
+  uint64_t total(uint64_t bytes, uint64_t margin) const {
+    return front(margin) + (bytes + 63) / 64 * 64 + margin;
+  }
   // Takes up what the plugin gave; reports what is wrong with it. Fills in what the core gets.
-  tn_status* adopt(uint32_t index, uint64_t bytes, void** buffer, void** address);
+  tn_status* adopt(uint32_t index, uint64_t bytes, uint64_t margin, void** buffer, void** address);
   // Checks and forgets a block, or keeps it for a while. Reports a handle that is none.
   void give_back(uint32_t index, void* shown);
   // The block of a handle; false when there is none.
@@ -58,6 +70,8 @@ class Blocks {
   void name(const void* shown, std::string_view op);
   // True when the handle was given back, and is still kept.
   bool is_gone(const void* shown) const;
+  // Gives the guards of a live block other bytes.
+  void rekey(Block& block, uint8_t key);
   // Reports guards of a live block that were written to, and restores them.
   void check_guards(const Block& block);
   // Gives back everything kept. False when there was nothing.
@@ -66,6 +80,8 @@ class Blocks {
   uint64_t live() const;
 
  private:
+  uint64_t front(uint64_t margin) const { return guarded_before_ ? margin : 0; }
+  void guard(const Block& block);
   bool write_guards(const Block& block);
   void fill(const Block& block, unsigned char byte);
   void let_go(const Block& block);

@@ -94,18 +94,17 @@ tn_status* memory_allocate(void* self, uint32_t index, uint64_t bytes, void** bu
   return slot(type, "memory.allocate", [&]() -> tn_status* {
     if (tn_status* status = type.check_index(index)) return status;
     if (buffer == nullptr || address == nullptr) return null_argument("buffer or address");
+    const uint64_t margin = type.blocks->margin(), total = type.blocks->total(bytes, margin);
     const auto ask = [&] {
       *buffer = *address = nullptr;
-      return cross([&] {
-        return type.memory.allocate(type.self, index, type.blocks->total(bytes), buffer, address);
-      });
+      return cross([&] { return type.memory.allocate(type.self, index, total, buffer, address); });
     };
     tn_status* status = ask();
     if (g_host->status_code(status) == TN_OUT_OF_MEMORY && type.blocks->flush()) {
       g_host->status_release(status);
       status = ask();
     }
-    return status != nullptr ? status : type.blocks->adopt(index, bytes, buffer, address);
+    return status != nullptr ? status : type.blocks->adopt(index, bytes, margin, buffer, address);
   });
 }
 

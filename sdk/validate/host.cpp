@@ -1,29 +1,11 @@
-// The host's table as plugins see it, and the callbacks of ops they define.
-#include <deque>
-#include <map>
+// The host's table as plugins see it.
 
+#include "last_words.hpp"
 #include "layer.hpp"
+#include "references.hpp"
 
 namespace tenon::validate {
 namespace {
-
-// References to tensors that plugins hold; under the state's lock.
-std::map<const tn_tensor*, uint64_t>& references() {
-  static auto& made = *new std::map<const tn_tensor*, uint64_t>;
-  return made;
-}
-void gain(const tn_tensor* tensor) {
-  if (tensor == nullptr) return;
-  const std::lock_guard lock(state_mutex());
-  ++references()[tensor];
-}
-bool lose(const tn_tensor* tensor) {
-  const std::lock_guard lock(state_mutex());
-  const auto at = references().find(tensor);
-  if (at == references().end()) return false;
-  if (--at->second == 0) references().erase(at);
-  return true;
-}
 
 // A host function called by the plugin whose slot runs on this thread.
 Crossing from_plugin(const char* function) {
@@ -178,71 +160,11 @@ tn_status* grad_set(tn_grad_call* call, uint32_t arg, tn_tensor* grad) {
   return handed_out(g_host->grad_set(call, arg, grad));
 }
 
-// ---- Ops that plugins define
-
-struct Op {
-  std::string plugin, name;
-  tn_op_def given{};
-};
-
-tn_status* infer(void* self, const tn_value* args, uint32_t nargs, tn_result* const* results,
-                 uint32_t nresults) {
-  const Op& op = *static_cast<const Op*>(self);
-  const Crossing here(op.plugin, "op.infer", op.name);
-  tn_status* status =
-      cross([&] { return op.given.infer(op.given.self, args, nargs, results, nresults); });
-  for (uint32_t k = 0; status == nullptr && k < nresults; ++k) {
-    const tn_result& result = *results[k];
-    bool sound = result.ndim <= TN_MAX_DIMS && result.dtype < TN_DTYPE_COUNT;
-    for (uint32_t d = 0; sound && d < result.ndim; ++d) sound = result.shape[d] >= 0;
-    if (!sound)
-      return refused(TN_VIOLATION_RESULT,
-                     fmt::format("result {} has rank {} and dtype {}, or a negative size", k,
-                                 result.ndim, result.dtype));
-  }
-  return status;
-}
-
-tn_status* decompose(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs,
-                     uint32_t nouts) {
-  const Op& op = *static_cast<const Op*>(self);
-  const Crossing here(op.plugin, "op.decompose", op.name);
-  tn_status* status =
-      cross([&] { return op.given.decompose(op.given.self, args, nargs, outs, nouts); });
-  for (uint32_t k = 0; status == nullptr && k < nouts; ++k) {
-    if (outs[k] == nullptr)
-      status = refused(TN_VIOLATION_RESULT, fmt::format("success without result {}", k));
-    else if (!lose(outs[k]))
-      status = refused(TN_VIOLATION_OWNERSHIP,
-                       fmt::format("result {} is a tensor it has no reference to", k));
-  }
-  return status;
-}
-
-tn_status* gradient(void* self, tn_grad_call* call) {
-  const Op& op = *static_cast<const Op*>(self);
-  const Crossing here(op.plugin, "op.gradient", op.name, call);
-  return cross([&] { return op.given.gradient(op.given.self, call); });
-}
-
 }  // namespace
-
-void wrap_op(std::string_view plugin, tn_op_def& def) {
-  static auto& ops = *new std::deque<Op>;
-  const std::string_view schema = text_of(def.schema);
-  const std::lock_guard lock(state_mutex());
-  Op& op = ops.emplace_back();
-  op.plugin = plugin;
-  op.name = schema.substr(0, schema.find('('));
-  op.given = def;
-  def.self = &op;
-  if (def.infer != nullptr) def.infer = infer;
-  if (def.decompose != nullptr) def.decompose = decompose;
-  if (def.gradient != nullptr) def.gradient = gradient;
-}
 
 const tn_host* wrap_host(const tn_host* host) {
   static tn_host table = *host;
+  if (g_host == nullptr) install_last_words();
   g_host = host;
   table.make_status = make_status;
   table.status_release = status_release;

@@ -5,6 +5,7 @@
 
 #include "elements.hpp"
 #include "layer.hpp"
+#include "metadata.hpp"
 
 namespace tenon::validate {
 namespace {
@@ -49,6 +50,22 @@ std::vector<Argument> arguments_of(std::string_view schema) {
 
 Kernel& of(void* self) { return *static_cast<Kernel*>(self); }
 
+std::string name_of(const Kernel& kernel, uint32_t argument) {
+  return argument < kernel.arguments.size() ? kernel.arguments[argument].name
+                                            : fmt::format("argument {}", argument);
+}
+
+// Calls a slot that may read the call, and no more.
+template <class Slot>
+tn_status* reading(const Kernel& kernel, const tn_call& call, Slot&& slot) {
+  Metadata before(call, [&](uint32_t i) { return name_of(kernel, i); });
+  tn_status* status = slot();
+  const std::string written = before.restore();
+  if (written.empty()) return status;
+  g_host->status_release(status);
+  return refused(TN_VIOLATION_MEMORY, written + "; metadata is the core's, and read only");
+}
+
 // One run: operands, and what is known of them before and after.
 class Run {
  public:
@@ -72,6 +89,7 @@ class Run {
   }
 
   void before() {
+    tell_guards_apart();
     for (size_t k = 0; k < operands_.size(); ++k) {
       Operand& operand = operands_[k];
       if (k < noutputs_ ? !overlaps_inputs(operand) : false) {
@@ -88,7 +106,6 @@ class Run {
 
   template <class Again>
   tn_status* after(Again&& again) {
-    if (tn_status* status = type_.wait(call_.stream)) return status;
     check_memory();
     tn_status* status = nullptr;
     for (size_t k = 0; k < noutputs_ && status == nullptr; ++k)
@@ -100,7 +117,7 @@ class Run {
   tn_status* take_argument(uint32_t i) {
     const tn_value& value = call_.args[i];
     const Argument* spec = i < kernel_.arguments.size() ? &kernel_.arguments[i] : nullptr;
-    const std::string name = spec != nullptr ? spec->name : fmt::format("argument {}", i);
+    const std::string name = name_of(kernel_, i);
     const bool written = spec != nullptr && spec->written;
     if (value.tag == TN_VALUE_TENSOR || value.tag == TN_VALUE_TENSORS)
       return refused(TN_VIOLATION_ARGUMENT, fmt::format("{} is a tensor; kernels get views", name));
@@ -167,6 +184,23 @@ class Run {
     });
   }
 
+  // A guard copied onto another shows only where the two differ, so what is written gets keys of its own.
+  void tell_guards_apart() {
+    std::set<uint8_t> taken;
+    std::set<const void*> seen;
+    const auto writes = [&](size_t k) { return k < noutputs_ || operands_[k].written; };
+    for (size_t k = 0; k < operands_.size(); ++k)
+      if (operands_[k].has_block && !writes(k)) taken.insert(operands_[k].block.key);
+    for (size_t k = 0; k < operands_.size(); ++k) {
+      Block& block = operands_[k].block;
+      if (!operands_[k].has_block || !writes(k) || !seen.insert(block.shown).second) continue;
+      uint8_t key = block.key;
+      while (!taken.insert(key).second && taken.size() < kGuardKeys)
+        key = static_cast<uint8_t>((key + 1) % kGuardKeys);
+      if (key != block.key) type_.blocks->rekey(block, key);
+    }
+  }
+
   // The first thing found is what the call returns.
   void blame(const std::string& text) {
     tn_status* status = refused(TN_VIOLATION_MEMORY, text);
@@ -183,9 +217,11 @@ class Run {
   void check_memory() {
     std::set<const void*> seen;
     for (const Operand& operand : operands_) {
-      if (operand.has_block && seen.insert(operand.block.shown).second) {
+      Block block;  // as it is now
+      if (operand.has_block && seen.insert(operand.block.shown).second &&
+          type_.blocks->find(operand.block.shown, block)) {
         const uint64_t before = tn_validate_count();
-        type_.blocks->check_guards(operand.block);
+        type_.blocks->check_guards(block);
         if (tn_validate_count() != before && problem_ == nullptr)
           problem_ = g_host->make_status(
               TN_INTERNAL,
@@ -208,7 +244,6 @@ class Run {
     if (suspects.empty()) return nullptr;
     if (!elements.fill(kSecond)) return nullptr;
     if (tn_status* status = again()) return status;
-    if (tn_status* status = type_.wait(call_.stream)) return status;
     const std::vector<uint64_t> left = elements.holding(kSecond, kSuspects, &suspects);
     if (left.empty()) return nullptr;
     return refused(TN_VIOLATION_UNWRITTEN,
@@ -270,7 +305,9 @@ tn_status* supports(void* self, const tn_call* call, uint32_t* yes) {
   if (tn_status* fault = injected(kernel.device, "kernel.supports")) return fault;
   if (call == nullptr || yes == nullptr) return no_call();
   const auto ask = [&](const tn_call* about, uint32_t* answer) {
-    return cross([&] { return kernel.given.supports(kernel.given.self, about, answer); });
+    return reading(kernel, *call, [&] {
+      return cross([&] { return kernel.given.supports(kernel.given.self, about, answer); });
+    });
   };
   if (tn_status* status = ask(call, yes)) return status;
   uint32_t again = 0;
@@ -292,7 +329,9 @@ tn_status* prepare(void* self, const tn_call* call, void** plan) {
   if (tn_status* fault = injected(kernel.device, "kernel.prepare")) return fault;
   if (call == nullptr || plan == nullptr) return no_call();
   *plan = nullptr;
-  tn_status* status = cross([&] { return kernel.given.prepare(kernel.given.self, call, plan); });
+  tn_status* status = reading(kernel, *call, [&] {
+    return cross([&] { return kernel.given.prepare(kernel.given.self, call, plan); });
+  });
   if (status != nullptr || *plan == nullptr) return status;
   bool fresh = false;
   {
@@ -327,7 +366,10 @@ tn_status* run(void* self, void* plan, const tn_call* call) {
     return g_host->make_status(TN_INTERNAL, to_str("the call's stream is none that lives"));
   checks.before();
   const auto once = [&] {
-    return cross([&] { return kernel.given.run(kernel.given.self, plan, call); });
+    return reading(kernel, *call, [&] {
+      tn_status* status = cross([&] { return kernel.given.run(kernel.given.self, plan, call); });
+      return status != nullptr ? status : type->wait(call->stream);
+    });
   };
   tn_status* status = once();
   return status != nullptr ? status : checks.after(once);

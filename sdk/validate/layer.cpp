@@ -1,6 +1,7 @@
 #include "layer.hpp"
 
 #include "device.hpp"
+#include "references.hpp"
 
 namespace tenon::validate {
 namespace {
@@ -13,6 +14,7 @@ void phase(tn_str plugin, uint32_t phase) {
   const Crossing here(id, "plugin.quiesce");
   for (DeviceType* type : all_types())
     if (type->plugin == id) type->report_leaks();
+  report_references(id);
 }
 
 void device_type(tn_str plugin, tn_device_type* type) {

@@ -11,7 +11,8 @@ const tn_host* g_host = nullptr;
 
 namespace {
 
-thread_local Crossing* t_crossing = nullptr;
+// Read by a signal handler, where a lazy allocation of it would not do.
+__attribute__((tls_model("initial-exec"))) thread_local Crossing* t_crossing = nullptr;
 thread_local uint32_t t_init = 0;
 
 constexpr size_t kMostRecords = 1000;  // beyond, violations are only counted

@@ -108,6 +108,14 @@ constexpr Case kCases[] = {
      "kernel.run", "neg", "1 of 3 elements of output 0 were not written, the first at 2"},
     {"WritesBehind", Misdeed::WritesBehind, negate, TN_INTERNAL, TN_VIOLATION_MEMORY, "kernel.run",
      "neg", "byte 0 behind the end of block"},
+    {"CopiesBehind", Misdeed::CopiesBehind, negate, TN_INTERNAL, TN_VIOLATION_MEMORY, "kernel.run",
+     "neg", "byte 0 behind the end of block"},
+    {"WritesFarBehind", Misdeed::WritesFarBehind, negate, TN_INTERNAL, TN_VIOLATION_MEMORY,
+     "kernel.run", "neg", "byte 16384 behind the end of block"},
+    {"WritesShape", Misdeed::WritesShape, negate, TN_INTERNAL, TN_VIOLATION_MEMORY, "kernel.run",
+     "neg", "the shape of output 0 was changed from (3) to (99)"},
+    {"WritesLoop", Misdeed::WritesLoop, negate, TN_INTERNAL, TN_VIOLATION_MEMORY, "kernel.run",
+     "neg", "the loop's shape was changed from (3) to (99)"},
     {"WritesInput", Misdeed::WritesInput, negate, TN_INTERNAL, TN_VIOLATION_MEMORY, "kernel.run",
      "neg", "input x was changed"},
     {"AnswersTwo", Misdeed::AnswersTwo, negate, TN_OK, TN_VIOLATION_RESULT, "kernel.supports",
@@ -132,6 +140,11 @@ constexpr Case kCases[] = {
      "device.info", "", "bytes free of"},
     {"NegativeResult", Misdeed::NegativeResult, double_it, TN_INTERNAL, TN_VIOLATION_RESULT,
      "op.infer", "faulty.twice", "negative size"},
+    {"ResizesResult", Misdeed::ResizesResult, double_it, TN_INTERNAL, TN_VIOLATION_RESULT,
+     "op.infer", "faulty.twice", "struct_size of result 0 was changed from"},
+    {"InfersAnother", Misdeed::InfersAnother, double_it, TN_INTERNAL, TN_VIOLATION_RESULT,
+     "op.infer", "faulty.twice",
+     "result 0 has shape (3) and dtype 11 by infer, but op.decompose made shape (2) and dtype 11"},
     {"BorrowedResult", Misdeed::BorrowedResult, double_it, TN_INTERNAL, TN_VIOLATION_OWNERSHIP,
      "op.decompose", "faulty.twice", "no reference to"},
     {"ReleasesBorrowed", Misdeed::ReleasesBorrowed, double_it, TN_OK, TN_VIOLATION_OWNERSHIP,
@@ -175,6 +188,57 @@ TEST_P(Breaches, AreNamedAndSurvived) {
 INSTANTIATE_TEST_SUITE_P(All, Breaches, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// Whatever the keys of their guards happen to be, those of a call's operands differ.
+TEST(Breach, ACopiedGuardIsAlwaysFound) {
+  FaultyControl& control = control_of("faulty");
+  const Device device = device_of("faulty");
+  const Tensor x = on(device, {1, 2, 3});  // outputs come round to its key
+  for (int i = 0; i < 300; ++i) {
+    tn_validate_clear();
+    control.misdeed = Misdeed::CopiesBehind;
+    const Outcome outcome = outcome_of([&] { neg(x); });
+    control.misdeed = Misdeed::None;
+    ASSERT_EQ(outcome.code, TN_INTERNAL) << "call " << i;
+  }
+  tn_validate_clear();
+}
+
+// What cannot be survived is named before the process ends.
+TEST(BreachDeathTest, IsNamedWhereItEndsTheProcess) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const auto die = [](Misdeed misdeed) {
+    control_of("faulty").misdeed = misdeed;
+    negate(device_of("faulty"));
+  };
+  const char* const kWhere = "\\[neg\\] plugin \"test.faulty\", kernel.run: ";
+  EXPECT_DEATH(die(Misdeed::FreesOutput), std::string(kWhere) + "SIGABRT|AddressSanitizer");
+  EXPECT_DEATH(die(Misdeed::Crashes), std::string(kWhere) + "SIGSEGV|AddressSanitizer");
+  EXPECT_EXIT(die(Misdeed::Exits), testing::ExitedWithCode(0),
+              std::string(kWhere) + "it ended the process");
+}
+
+// What a plugin keeps is told when it is let go.
+TEST(Breach, AKeptReferenceIsFoundAtTheQuiesce) {
+  FaultyControl& control = control_of("faulty");
+  tn_validate_clear();
+  const uint64_t held = tn_validate_references();
+  const Tensor x = on(Device("cpu"), {1, 2});
+  control.misdeed = Misdeed::KeepsReference;
+  static_cast<void>(outcome_of([&] { twice(x, "faulty"); }));
+  control.misdeed = Misdeed::None;
+  EXPECT_EQ(tn_validate_references(), held + 1);
+  const Outcome gone = take(tn_plugin_quiesce(str("test.faulty")));
+  EXPECT_EQ(gone.code, TN_OK) << gone;
+  control_of("faulty");  // again
+  ASSERT_EQ(violations().size(), 1u);
+  EXPECT_EQ(violations()[0].kind, TN_VIOLATION_LEAK);
+  EXPECT_EQ(violations()[0].slot, "plugin.quiesce");
+  EXPECT_NE(violations()[0].text.find("1 references to tensors are held"), std::string::npos);
+  EXPECT_NE(violations()[0].text.find("the first taken in faulty.twice"), std::string::npos);
+  EXPECT_EQ(tn_validate_references(), held);
+  tn_validate_clear();
+}
+
 TEST(Breach, WriteAfterFreeIsFoundLater) {
   FaultyControl& control = control_of("faulty");
   const Device device = device_of("faulty");
@@ -199,6 +263,8 @@ TEST(Breach, IsFoundInMemoryWithoutAddresses) {
   FaultyControl& control = control_of("remote");
   const Device device = device_of("remote");
   for (const auto& [misdeed, part] : {std::pair(Misdeed::SkipsElement, "1 of 3 elements"),
+                                      std::pair(Misdeed::CopiesBehind, "byte 0 behind the end"),
+                                      std::pair(Misdeed::WritesFarBehind, "byte 16384 behind"),
                                       std::pair(Misdeed::WritesBehind, "behind the end of block"),
                                       std::pair(Misdeed::WritesInput, "input x was changed")}) {
     tn_validate_clear();

@@ -156,6 +156,7 @@ tn_status* memory_allocate(void*, uint32_t, uint64_t bytes, void** buffer, void*
   }
   auto* block = static_cast<char*>(std::aligned_alloc(64, kHeader + (bytes + 127) / 64 * 64));
   if (block == nullptr) return error(TN_OUT_OF_MEMORY, "malloc failed");
+  std::memset(block, 0, kHeader);
   reinterpret_cast<Header*>(block)->bytes = bytes;
   ++g_control.blocks;
   g_control.bytes += static_cast<int64_t>(bytes);
@@ -274,6 +275,20 @@ tn_status* misbehave(const tn_call* call) {
     case Misdeed::OutputTooLate:
       g_old_call = call;
       return nullptr;
+    case Misdeed::WritesShape:
+      const_cast<int64_t*>(call->outs[0]->shape)[0] = 99;
+      return nullptr;
+    case Misdeed::WritesLoop:
+      const_cast<int64_t*>(call->loop->shape)[0] = 99;
+      return nullptr;
+    case Misdeed::FreesOutput:
+      std::free(floats(*call->outs[0]));
+      return nullptr;
+    case Misdeed::Crashes:
+      *const_cast<volatile int*>(static_cast<int*>(nullptr)) = 1;
+      return nullptr;
+    case Misdeed::Exits:
+      std::exit(0);
     default:
       return nullptr;
   }
@@ -287,6 +302,8 @@ void compute(const Kernel& kernel, float* out, float* x, const float* y, int64_t
     const int64_t from = i < n ? i : n - 1;
     out[i] = kernel.compute(x[from], y[from]);
   }
+  if (does(Misdeed::CopiesBehind)) std::memcpy(out + n, x + n, sizeof(float));
+  if (does(Misdeed::WritesFarBehind)) out[n + 4096] = 1;
   if (does(Misdeed::WritesInput)) x[0] += 1;
 }
 
@@ -343,14 +360,18 @@ tn_status* infer(void*, const tn_value* args, uint32_t, tn_result* const* result
   const tn_view& x = *args[0].as.view;
   results[0]->dtype = x.dtype;
   results[0]->ndim = x.ndim;
+  if (does(Misdeed::ResizesResult)) results[0]->struct_size = 4096;
   for (uint32_t d = 0; d < x.ndim; ++d)
-    results[0]->shape[d] = does(Misdeed::NegativeResult) ? -1 : x.shape[d];
+    results[0]->shape[d] = does(Misdeed::NegativeResult)  ? -1
+                           : does(Misdeed::InfersAnother) ? x.shape[d] + 1
+                                                          : x.shape[d];
   return nullptr;
 }
 tn_status* decompose(void*, const tn_value* args, uint32_t, tn_tensor** outs, uint32_t) {
   const tn_host* host = sdk::host();
   if (does(Misdeed::GradientTooLate) && g_old_gradient != nullptr)
     host->grad_output(g_old_gradient, 0);
+  if (does(Misdeed::KeepsReference)) host->tensor_retain(args[0].as.tensor);
   if (does(Misdeed::ReleasesBorrowed)) host->tensor_release(args[0].as.tensor);
   if (does(Misdeed::BorrowedResult)) {
     outs[0] = args[0].as.tensor;

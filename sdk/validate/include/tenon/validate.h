@@ -64,6 +64,8 @@ TN_EXPORT void tn_validate_each_block(uint64_t since,
                                       void (*visit)(void* ctx, const tn_live_block* block),
                                       void* ctx);
 TN_EXPORT uint64_t tn_validate_next_serial(void);
+/* References to tensors that plugins hold now: what op_call and tensor_retain gave them and they did not release. */
+TN_EXPORT uint64_t tn_validate_references(void);
 /* Gives back blocks kept to find uses after their free, checking them; they are no longer alive either way. */
 TN_EXPORT void tn_validate_flush(void);
 
