@@ -1,0 +1,29 @@
+// An op's schema as text, read again here: the fuzzer knows of an op what the registry tells anybody.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenon::fuzz {
+
+struct Argument {
+  std::string type;  // "Tensor", "int", …
+  std::string name;
+  std::string otherwise;  // the default's text; empty: none
+  bool list = false;
+  bool optional = false;          // of a list: the list itself
+  bool optional_entries = false;  // "Tensor?[]"
+  bool written = false;
+};
+
+struct Signature {
+  std::string op;
+  std::vector<Argument> args;
+  unsigned results = 0;
+};
+
+// "softmax(Tensor x, int dim) -> Tensor @1"
+Signature parse_signature(std::string_view schema);
+
+}  // namespace tenon::fuzz

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Runs fuzzers, in turns until it is stopped; each finding names what repeats it.
+
+examples:
+  ./dev fuzz                           all targets, until Ctrl-C
+  ./dev fuzz ops --seconds 60          one target, a minute
+  ./dev fuzz ops --op gather --seed 7  one op, from a seed of your own
+  ./dev fuzz --list                    the targets, and what each does
+
+The exit status is 1 where anything was found.
+"""
+
+import argparse
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import run_ninja
+
+TURN = 120  # seconds that a target runs before the next one has its turn
+
+
+@dataclass
+class Target:
+    """A program of tests/fuzz/ that takes --seed, --seconds and --jobs, says on stderr how far it is, prints a line that
+    begins with FOUND for each finding, and then ends with status 1."""
+
+    name: str
+    about: str
+    program: str  # in the build tree
+
+    def programs(self):
+        """What ninja builds for it."""
+        return [self.program]
+
+    def command(self, options, seed, seconds):
+        return [options.build / self.program, "--seed", seed, "--seconds", seconds, "--jobs", options.jobs]
+
+
+@dataclass
+class Ops(Target):
+    # The plugins that bring kernels, and what the core needs to find them.
+    needs: tuple = ("tools/probe/tenon-probe", "plugins/cpu/tenon_cpu.so", "plugins/cpu/tenon_cpu.tenon.json")
+
+    def programs(self):
+        return [self.program, *self.needs]
+
+    def command(self, options, seed, seconds):
+        one = ["--op", options.op] if options.op else []
+        return [*super().command(options, seed, seconds), *one]
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Ops("ops", "every op with hostile operands behind guard pages, plain and recording", "tests/fuzz/fuzz_ops"),
+    )
+}
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="./dev fuzz", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="which fuzzers; default: all")
+    parser.add_argument("--list", action="store_true", help="list the targets")
+    parser.add_argument("--seconds", type=int, metavar="N", help="stop after about N seconds, split among the targets")
+    parser.add_argument("--forever", action="store_true", help="run until Ctrl-C (the default)")
+    parser.add_argument("--seed", type=int, default=1, help="of the first turn; each later turn adds one (default: 1)")
+    parser.add_argument("--op", metavar="NAME", help="only this op (target ops)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help=argparse.SUPPRESS)
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"), help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.targets if name not in TARGETS]
+    if unknown:
+        parser.error(f"no target '{unknown[0]}'; there is {', '.join(TARGETS)}")
+    if options.seconds is not None and (options.forever or options.seconds < 1):
+        parser.error("--seconds takes a number of at least 1, and does not go with --forever")
+    if options.op and not options.targets:
+        options.targets = ["ops"]
+    return options
+
+
+def run_turn(target, options, seed, seconds):
+    """What one turn found: its FOUND lines. A fuzzer that fails without naming a finding is one, too."""
+    command = [str(word) for word in target.command(options, seed, seconds)]
+    findings = []
+    with subprocess.Popen(command, text=True, errors="replace", stdout=subprocess.PIPE) as child:
+        try:
+            for line in child.stdout:
+                print(line, end="", flush=True)
+                if line.startswith("FOUND"):
+                    findings.append(line.rstrip())
+        except KeyboardInterrupt:
+            child.send_signal(signal.SIGINT)
+            child.wait()
+            raise
+    if child.returncode and not findings:
+        findings.append(f"FOUND {' '.join(command)} ended with status {child.returncode}")
+        print(findings[-1], flush=True)
+    return findings
+
+
+def run_turns(targets, options):
+    """Until the time is up or somebody stops it."""
+    findings, turns, start = [], 0, time.monotonic()
+    share = TURN if options.seconds is None else max(1, min(TURN, options.seconds // len(targets)))
+    try:
+        while options.seconds is None or turns == 0 or time.monotonic() - start + share <= options.seconds:
+            for target in targets:
+                print(f"== {target.name}, seed {options.seed + turns}, {share} s", file=sys.stderr, flush=True)
+                findings += run_turn(target, options, options.seed + turns, share)
+            turns += 1
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+    return findings
+
+
+def main():
+    options = parse(sys.argv[1:])
+    if options.list:
+        for target in TARGETS.values():
+            print(f"{target.name:10} {target.about}")
+        return 0
+    targets = [TARGETS[name] for name in options.targets or TARGETS]
+    programs = sorted({program for target in targets for program in target.programs()})
+    if run_ninja.run(["-C", options.build, "-j", options.jobs, *programs]):
+        sys.exit("error: the build failed (see above); nothing was run")
+    findings = run_turns(targets, options)
+    print(f"{len(findings)} found" if findings else "nothing found", flush=True)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
