@@ -16,7 +16,7 @@ Tensor through_statistics(const Tensor& x, const Tensor& mean, const Tensor& rst
   }
   if (!gmean.defined()) return total;
   const Tensor share = gmean / n;
-  return total.defined() ? total + share : share;
+  return total.defined() ? total + share : expand(share, x.shape());
 }
 
 Tensor plus(const Tensor& a, const Tensor& b) {
