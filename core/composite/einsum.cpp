@@ -1,8 +1,8 @@
 // Einstein summation with NumPy's syntax: labels become permutations, products of matrices and
 // sums.
 #include <algorithm>
+#include <array>
 #include <cctype>
-#include <map>
 
 #include "composite/composite.hpp"
 
@@ -10,6 +10,10 @@ namespace {
 
 // Labels are letters; dimension k of the ellipsis, counted from the right, is kEllipsis + k.
 constexpr int kEllipsis = 256;
+constexpr size_t kLabels = kEllipsis + TN_MAX_DIMS;
+// Only so many operands are weighed against each other, the first that are left: the time to find an order stays in proportion
+// to their number.
+constexpr size_t kWindow = 16;
 using Labels = std::vector<int>;
 using List = std::vector<int64_t>;
 
@@ -26,6 +30,7 @@ struct Term {
 class Einsum {
  public:
   explicit Einsum(const CompositeArgs& in) : frame_(in.frame()), equation_(in.str(0)) {
+    size_.fill(kUnknown);
     for (const char c : equation_)
       if (c != ' ') text_ += c;
     parse(in.tensors(1));
@@ -33,10 +38,17 @@ class Einsum {
   }
 
   Tensor run() {
-    for (Term& term : terms_) drop_ones(term);
-    for (size_t k = 0; k < terms_.size(); ++k) sum_alone(k);
-    while (terms_.size() > 1) contract_best();
-    return arranged();
+    for (Term& term : terms_) {
+      drop_ones(term);
+      count(term, +1);
+    }
+    for (Term& term : terms_) sum_alone(term);
+    std::vector<Term> window;
+    for (size_t next = 0; next < terms_.size() || window.size() > 1;) {
+      while (window.size() < kWindow && next < terms_.size()) window.push_back(terms_[next++]);
+      if (window.size() > 1) contract_best(window);
+    }
+    return arranged(window[0]);
   }
 
  private:
@@ -137,10 +149,10 @@ class Einsum {
     for (const Term& term : terms_)
       for (size_t d = 0; d < term.labels.size(); ++d) {
         const int64_t size = term.x.shape()[d];
-        const auto [at, fresh] = sizes_.try_emplace(term.labels[d], size);
-        frame_.require(fresh || at->second == size || at->second == 1 || size == 1,
-                       "label {} has sizes {} and {}", name(term.labels[d]), at->second, size);
-        if (at->second == 1) at->second = size;
+        int64_t& known = size_[static_cast<size_t>(term.labels[d])];
+        frame_.require(known == kUnknown || known == size || known == 1 || size == 1,
+                       "label {} has sizes {} and {}", name(term.labels[d]), known, size);
+        if (known == kUnknown || known == 1) known = size;
       }
   }
 
@@ -158,73 +170,77 @@ class Einsum {
   // A dimension of 1 whose label is larger elsewhere broadcasts: it may go.
   void drop_ones(Term& term) {
     const List gone = take_out(
-        term, [&](size_t d) { return term.x.shape()[d] == 1 && sizes_[term.labels[d]] != 1; });
+        term, [&](size_t d) { return term.x.shape()[d] == 1 && size_of(term.labels[d]) != 1; });
     if (!gone.empty()) term.x = squeeze(term.x, gone);
   }
 
-  bool needed_outside(int label, size_t a, size_t b) const {
-    if (has(result_, label)) return true;
-    for (size_t k = 0; k < terms_.size(); ++k)
-      if (k != a && k != b && has(terms_[k].labels, label)) return true;
-    return false;
+  int64_t size_of(int label) const { return size_[static_cast<size_t>(label)]; }
+
+  // Notes that a term came or went.
+  void count(const Term& term, int change) {
+    for (const int label : term.labels) holders_[static_cast<size_t>(label)] += change;
   }
 
-  // Sums over the labels that only operand k has.
-  void sum_alone(size_t k) {
-    Term& term = terms_[k];
+  // Whether the result has a label, or any term but these two.
+  bool needed_outside(int label, const Term& a, const Term& b) const {
+    const int inside = has(a.labels, label) + (&a != &b && has(b.labels, label));
+    return has(result_, label) || holders_[static_cast<size_t>(label)] > inside;
+  }
+
+  // Sums over the labels that only this term has.
+  void sum_alone(Term& term) {
     const List gone =
-        take_out(term, [&](size_t d) { return !needed_outside(term.labels[d], k, k); });
+        take_out(term, [&](size_t d) { return !needed_outside(term.labels[d], term, term); });
     if (!gone.empty()) term.x = sum(term.x, gone, false, term.x.dtype());
   }
 
   double volume(const Labels& labels) const {
     double n = 1;
-    for (const int label : labels) n *= static_cast<double>(sizes_.at(label));
+    for (const int label : labels) n *= static_cast<double>(size_of(label));
     return n;
   }
 
-  Labels joined(size_t a, size_t b) const {
+  Labels joined(const Term& a, const Term& b) const {
     Labels labels;
-    for (const size_t k : {a, b})
-      for (const int label : terms_[k].labels)
+    for (const Term* term : {&a, &b})
+      for (const int label : term->labels)
         if (!has(labels, label) && needed_outside(label, a, b)) labels.push_back(label);
     return labels;
   }
 
   // The pair whose product is smallest beside its operands; Daniel and Gray 2018.
-  void contract_best() {
+  void contract_best(std::vector<Term>& terms) {
     size_t best_a = 0, best_b = 1;
     double best = 0;
-    for (size_t a = 0; a < terms_.size(); ++a)
-      for (size_t b = a + 1; b < terms_.size(); ++b) {
+    for (size_t a = 0; a < terms.size(); ++a)
+      for (size_t b = a + 1; b < terms.size(); ++b) {
         const double cost =
-            volume(joined(a, b)) - volume(terms_[a].labels) - volume(terms_[b].labels);
+            volume(joined(terms[a], terms[b])) - volume(terms[a].labels) - volume(terms[b].labels);
         if ((a == 0 && b == 1) || cost < best) {
           best = cost;
           best_a = a;
           best_b = b;
         }
       }
-    terms_[best_a] = contract(best_a, best_b);
-    terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(best_b));
+    Term product = contract(terms[best_a], terms[best_b]);
+    count(terms[best_a], -1);
+    count(terms[best_b], -1);
+    count(product, +1);
+    terms[best_a] = std::move(product);
+    terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(best_b));
   }
 
   // Both operands as batches of matrices: (kept by both, of a, summed) times (kept by both, summed,
   // of b).
-  Term contract(size_t a, size_t b) const {
-    const Labels &left = terms_[a].labels, &right = terms_[b].labels;
+  Term contract(const Term& a, const Term& b) const {
     Labels batch, rows, inner, columns;
-    for (const int label : left)
-      (!has(right, label) ? rows : needed_outside(label, a, b) ? batch : inner).push_back(label);
-    for (const int label : right)
-      if (!has(left, label)) columns.push_back(label);
-    if (inner.empty()) {
-      const Labels all = join({batch, rows, columns});
-      return {spread(terms_[a], all) * spread(terms_[b], all), all};
-    }
-    const Tensor x = grouped(terms_[a], {batch, rows, inner}),
-                 y = grouped(terms_[b], {batch, inner, columns});
+    for (const int label : a.labels)
+      (!has(b.labels, label) ? rows : needed_outside(label, a, b) ? batch : inner).push_back(label);
+    for (const int label : b.labels)
+      if (!has(a.labels, label)) columns.push_back(label);
     const Labels all = join({batch, rows, columns});
+    if (inner.empty()) return {spread(a, all) * spread(b, all), all};
+    const Tensor x = grouped(a, {batch, rows, inner}), y = grouped(b, {batch, inner, columns});
     return {reshape(matmul(x, y), sizes_of(all)), all};
   }
 
@@ -236,7 +252,7 @@ class Einsum {
 
   List sizes_of(const Labels& labels) const {
     List sizes;
-    for (const int label : labels) sizes.push_back(sizes_.at(label));
+    for (const int label : labels) sizes.push_back(size_of(label));
     return sizes;
   }
 
@@ -253,7 +269,7 @@ class Einsum {
     List shape;
     for (const Labels& group : groups) {
       int64_t n = 1;
-      for (const int label : group) n *= sizes_.at(label);
+      for (const int label : group) n *= size_of(label);
       shape.push_back(n);
     }
     if (groups.begin()->empty()) shape.erase(shape.begin());
@@ -273,10 +289,10 @@ class Einsum {
   }
 
   // The one term left, in the result's order.
-  Tensor arranged() {
-    sum_alone(0);
-    const Tensor x = ordered(terms_[0], result_);
-    return x.get() == terms_[0].x.get() ? alias(x) : x;
+  Tensor arranged(Term& term) {
+    sum_alone(term);
+    const Tensor x = ordered(term, result_);
+    return x.get() == term.x.get() ? alias(x) : x;
   }
 
   const Frame& frame_;
@@ -285,7 +301,9 @@ class Einsum {
   int64_t widest_ = 0;  // dimensions of the longest ellipsis
   std::vector<Term> terms_;
   Labels result_;
-  std::map<int, int64_t> sizes_;
+  static constexpr int64_t kUnknown = -1;
+  std::array<int64_t, kLabels> size_;   // by label
+  std::array<int, kLabels> holders_{};  // by label: how many terms have it
 };
 
 }  // namespace

@@ -129,9 +129,13 @@ uint32_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view wanted, const std::vector<std::string_view>& names) {
   std::string_view best;
-  uint32_t distance = static_cast<uint32_t>(wanted.size() / 2 + 1);
-  for (std::string_view name : names)
+  size_t distance = wanted.size() / 2 + 1;
+  for (std::string_view name : names) {
+    // At least as far apart as their lengths: a long text is compared with no name at all.
+    if (std::max(wanted.size(), name.size()) - std::min(wanted.size(), name.size()) >= distance)
+      continue;
     if (uint32_t d = edit_distance(wanted, name); d < distance) distance = d, best = name;
+  }
   return std::string(best);
 }
 

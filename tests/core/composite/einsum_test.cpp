@@ -130,6 +130,29 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ij,jk->ik", {{"ij", "jk"}, "ik"}, {{2, 0}, {0, 3}}},
         Case{"ij,jk->ik", {{"ij", "jk"}, "ik"}, {{0, 2}, {2, 3}}}));
 
+// Orders are sought among a few operands at a time: of many this would take hours otherwise.
+TEST(EinsumOfMany, Contracts) {
+  constexpr size_t kMany = 3000;
+  std::string chain = "ab", product = "a";
+  std::vector<Tensor> matrices, rows;
+  for (size_t k = 0; k < kMany; ++k) {
+    rows.push_back(tenon::full({2}, k % 2 == 0 ? 2.0 : 0.5, tenon::DType::F64));
+    if (k > 0) product += ",a";
+  }
+  const Tensor ones = tenon::einsum(product + "->a", rows);
+  EXPECT_EQ(ones.to_vector<double>(), (std::vector<double>{1, 1}));
+  // As many letters as there are: swaps in a row.
+  std::string letters;
+  for (char c = 'a'; c <= 'z'; ++c) letters += c;
+  for (char c = 'A'; c <= 'Z'; ++c) letters += c;
+  for (size_t k = 0; k + 1 < letters.size(); ++k) {
+    matrices.push_back(tenon::tensor(std::vector<double>{0, 1, 1, 0}, {2, 2}));
+    if (k > 0) chain += std::string(",") + letters[k] + letters[k + 1];
+  }
+  const Tensor swapped = tenon::einsum(chain + "->aZ", matrices);
+  EXPECT_EQ(swapped.to_vector<double>(), (std::vector<double>{0, 1, 1, 0}));
+}
+
 TEST(EinsumErrors, NameTheCause) {
   const Tensor x = random({2, 3}, 1), y = random({4, 5}, 2);
   const auto message = [&](std::string_view equation, const std::vector<Tensor>& xs) {
