@@ -10,6 +10,17 @@ namespace {
   frame.fail(TN_INVALID_ARGUMENT, "operands have dtype {}, {} wanted", dtype_name(dtype), wanted);
 }
 
+// pow of integers: a negative number has no whole result. Of a tensor of exponents only the kernel knows the values: it gives
+// 0, or ±1 where the base is ±1.
+void require_whole_power(const Frame& frame, tn_dtype dtype) {
+  const tn_value& exponent = frame.arg(1);
+  if (exponent.tag == TN_VALUE_INT && exponent.as.i < 0 && frame.op().name() == "pow")
+    frame.fail(TN_INVALID_ARGUMENT,
+               "integers ({}) to the negative power {} are not integers: write {}.0, or cast to a "
+               "floating dtype first",
+               dtype_name(dtype), exponent.as.i, exponent.as.i);
+}
+
 // Both operands in `dtype`, the result in `out`.
 void binary(Frame& frame, tn_dtype dtype, tn_dtype out) {
   frame.cast_all(dtype);
@@ -27,6 +38,7 @@ TN_RULE(binary_arith) {
       refuse(frame, dtype, "a numeric dtype");
     if (op == "relu_backward") frame.require(!is_complex(dtype), "not defined for complex numbers");
   }
+  if (in_mask(dtype, TN_MASK_INT)) require_whole_power(frame, dtype);
   binary(frame, dtype, dtype);
 }
 

@@ -835,7 +835,7 @@ tensor([1, 2])
 """,
     'pow': """pow(Tensor x, Tensor y) -> Tensor
 
-x to the power of y.
+x to the power of y. Integers refuse a negative number; in a tensor of exponents it gives 0, or ±1 where x is ±1.
 
 Shapes: The operands broadcast together.
 Dtypes: any, promoted; a number takes the dtype of the tensor.
