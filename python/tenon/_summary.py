@@ -35,8 +35,8 @@ class Summary:
 def summary(model, shape=None, dtype=None, device=None):
     """A table of a network's parts: their kinds, output shapes and parameters.
 
-    `shape` is that of the input, with the batch, or a list of shapes where forward takes several; a forward pass of zeros
-    finds the output shapes. Without it they stay unknown.
+    `shape` is that of the input, with the batch, or a list of shapes where forward takes several; a Tensor in the place of a
+    shape gives its shape, dtype and device. A forward pass of zeros finds the output shapes. Without `shape` they stay unknown.
 
     >>> print(tenon.summary(tenon.nn.Sequential(tenon.nn.Linear(4, 2), tenon.nn.ReLU()), (1, 4)))
     module  kind        output  parameters
@@ -59,11 +59,28 @@ def summary(model, shape=None, dtype=None, device=None):
     return Summary(rows, sum(x.size for x in parameters), sum(x.size for x in parameters if x.requires_grad), nbytes)
 
 
-def _find_outputs(model, shape, dtype, device):
-    shapes = shape if shape and isinstance(shape[0], (tuple, list)) else [shape]
+def _is_shape(value):
+    return isinstance(value, (tuple, list)) and all(hasattr(size, '__index__') and not isinstance(size, Tensor) for size in value)
+
+
+def _zeros(model, shape, dtype, device):
+    """What forward is given: zeros of each shape; a Tensor's dtype and device are those of its zeros."""
+    given = [shape] if isinstance(shape, Tensor) or _is_shape(shape) else shape
+    if not isinstance(given, (tuple, list)) or not all(isinstance(each, Tensor) or _is_shape(each) for each in given):
+        raise TypeError('[summary] shape must be a shape such as (1, 784), a Tensor, or a list of those, not '
+                        + (type(shape).__name__ if not isinstance(shape, (tuple, list)) else repr(shape)))
     first = next(model.parameters(), None)
-    dtype = dtype if dtype is not None else first.dtype if first is not None else tenon.float32
-    device = device if device is not None else first.device if first is not None else None
+    found = []
+    for each in given:
+        like = each if isinstance(each, Tensor) else first
+        own_dtype = dtype if dtype is not None else tenon.float32 if like is None else like.dtype
+        own_device = device if device is not None else None if like is None else like.device
+        found.append(tenon.zeros(tuple(getattr(each, 'shape', each)), dtype=own_dtype, device=own_device))
+    return found
+
+
+def _find_outputs(model, shape, dtype, device):
+    inputs = _zeros(model, shape, dtype, device)
     outputs, handles, modes = {}, [], {}
     for module in model.modules():
         modes[module] = module.training
@@ -72,7 +89,7 @@ def _find_outputs(model, shape, dtype, device):
     try:
         model.eval()  # no running statistics change
         with tenon.no_grad():
-            model(*(tenon.zeros(tuple(s), dtype=dtype, device=device) for s in shapes))
+            model(*inputs)
     finally:
         for handle in handles:
             handle.remove()

@@ -53,6 +53,25 @@ class RemovableHandle:
         self._hooks.pop(self._number, None)
 
 
+def _name_layer(error, module):
+    """Adds to an error's message in which layer it arose: its path within the outermost module that was called."""
+    if not (isinstance(error, tenon.Error) or type(error) in (IndexError, RuntimeError, TypeError, ValueError)):
+        return
+    if len(error.args) != 1 or not isinstance(error.args[0], str):
+        return
+    # What was found on the way up: the message as it was, the layer's text, its path so far, the module that path begins at.
+    text, layer, path, last = error.__dict__.get('_layer', (error.args[0], None, '', None))
+    if last is None:
+        kind, extra = type(module).__name__, module.extra_repr()
+        layer = f'{kind}({extra})' if extra else kind
+    elif last is not module:
+        name = next((name for name, part in module.named_modules() if part is last), '')
+        path = '.'.join(filter(None, (name, path)))
+    error._layer = text, layer, path, module
+    if path:
+        error.args = (f'{text}\n  in layer {path}: {layer}',)
+
+
 def _shape(x):
     return '(' + ', '.join(map(str, x.shape)) + (',)' if len(x.shape) == 1 else ')')
 
@@ -85,9 +104,13 @@ class Module:
         raise NotImplementedError(f'[{type(self).__name__}] has no forward: define forward(self, x) in the class')
 
     def __call__(self, *args, **kwargs):
-        if self._forward_pre_hooks or self._forward_hooks:
-            return self._call_with_hooks(args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            if self._forward_pre_hooks or self._forward_hooks:
+                return self._call_with_hooks(args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:
+            _name_layer(error, self)
+            raise
 
     def _call_with_hooks(self, args, kwargs):
         for hook in list((self._forward_pre_hooks or {}).values()):

@@ -43,6 +43,21 @@ TEST(Module, NamesArePaths) {
             "    2: Linear(4, 2)\n  }\n}");
 }
 
+TEST(Module, AnErrorNamesTheLayer) {
+  struct Wrong : Module {
+    Sequential body = add("body", Sequential(Linear(4, 8), Sequential(ReLU(), Linear(9, 2))));
+    Tensor forward(const Tensor& x) override { return body(x); }
+  } net;
+  const Tensor x = ones({3, 4});
+  const std::string cause = error_of([&] { net.body(x); }), within = error_of([&] { net(x); });
+  EXPECT_TRUE(within.starts_with("[linear] ")) << within;
+  EXPECT_TRUE(within.ends_with("\n  in layer body.1.1: Linear(9, 2)")) << within;
+  EXPECT_TRUE(cause.ends_with("\n  in layer 1.1: Linear(9, 2)")) << cause;
+  EXPECT_EQ(within.find("in layer"), within.rfind("in layer"));
+  EXPECT_EQ(error_of([&] { net.body[0](ones({3, 5})); }).find("in layer"), std::string::npos);
+  EXPECT_THROW(net.body.forward(x), Error);
+}
+
 TEST(Module, MovesKeepWhatIsRegistered) {
   Net first;
   const Tensor weight = first.hidden.weight;

@@ -202,3 +202,50 @@ def test_summary():
     assert tenon.summary(net).rows[0][2] == '?'
     with pytest.raises(TypeError, match='wants a Module'):
         tenon.summary(3, (1,))
+
+
+def test_summary_of_a_tensor():
+    net = nn.Sequential(nn.Linear(4, 2), nn.ReLU())
+    assert str(tenon.summary(net, tenon.ones((3, 4)))) == str(tenon.summary(net, (3, 4)))
+    embedding = nn.Embedding(5, 2)
+    assert tenon.summary(embedding, tenon.tensor([[1, 2, 3]])).rows[0][2] == '(1, 3, 2)'  # the dtype is the tensor's
+    for wrong in (3, 'x', [(1, 4), 3], [[tenon.ones(2)], 1], object()):
+        with pytest.raises(TypeError, match=r'\[summary\] shape must be a shape such as \(1, 784\), a Tensor, or a list'):
+            tenon.summary(net, wrong)
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.Sequential(nn.ReLU(), nn.Linear(9, 2)))
+
+    def forward(self, x):
+        return self.body(x)
+
+
+def test_an_error_names_the_layer():
+    net = Classifier()
+    with pytest.raises(tenon.Error, match=r'^\[linear\] [^\n]*\n  in layer body\.1\.1: Linear\(in_features=9, out_features=2.*\)$') as caught:
+        net(tenon.ones((3, 4)))
+    assert isinstance(caught.value, ValueError)  # the type stays
+    with pytest.raises(tenon.Error, match=r'\n  in layer 1\.1: Linear'):
+        net.body(tenon.ones((3, 4)))
+    with pytest.raises(tenon.Error) as caught:  # called by itself it needs no name
+        net.body[0](tenon.ones((3, 5)))
+    assert 'in layer' not in str(caught.value)
+    hook = net.body[0].register_forward_hook(lambda *_: None)
+    with pytest.raises(TypeError, match=r'in layer body\.0: Linear'):
+        net([1.])
+    hook.remove()
+
+
+def test_errors_of_others_stay_as_they_are():
+    class Odd(nn.Module):
+        def forward(self, x):
+            raise x
+
+    net = nn.Sequential(Odd())
+    for error in (KeyError('name'), OSError(2, 'gone'), ValueError(1, 2), ValueError(), StopIteration()):
+        args = error.args
+        with pytest.raises(type(error)) as caught:
+            net(error)
+        assert caught.value is error and error.args == args

@@ -30,9 +30,11 @@ class Sequential : public Module {
   }
 
   Tensor forward(const Tensor& x) override {
-    Tensor y = x;
-    for (const auto& part : parts_) y = part->forward(y);
-    return y;
+    return naming_layers([&] {
+      Tensor y = x;
+      for (const auto& part : parts_) y = (*part)(y);
+      return y;
+    });
   }
   std::string describe() const override { return "Sequential"; }
   size_t size() const { return parts_.size(); }

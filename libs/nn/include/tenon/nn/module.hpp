@@ -32,6 +32,37 @@ struct Node {
   Module* self = nullptr;
   bool training = true;
 };
+
+// "0.hidden", or nothing where it is not within.
+inline std::string path_of(const Node& within, const Node* wanted) {
+  for (const auto& [name, part] : within.parts) {
+    if (part == wanted) return name;
+    if (const std::string path = path_of(*part, wanted); !path.empty()) return name + '.' + path;
+  }
+  return {};
+}
+
+// An error on its way out of the modules that were called: it names the layer where it arose by its path from the outermost.
+class LayerError : public Error {
+ public:
+  LayerError(const Error& cause, std::string layer, const Node& at)
+      : LayerError(cause.code(), cause.what(), std::move(layer), "", at) {}
+  LayerError within(const Node& outer) const {
+    const std::string name = path_of(outer, at_);
+    const std::string dot = name.empty() || path_.empty() ? "" : ".";
+    return {code(), cause_, layer_, name + dot + path_, outer};
+  }
+
+ private:
+  LayerError(uint32_t code, std::string cause, std::string layer, std::string path, const Node& at)
+      : Error(code, path.empty() ? cause : cause + "\n  in layer " + path + ": " + layer),
+        cause_(std::move(cause)),
+        layer_(std::move(layer)),
+        path_(std::move(path)),
+        at_(&at) {}
+  std::string cause_, layer_, path_;
+  const Node* at_;  // where the path begins
+};
 }  // namespace detail
 
 // A registered tensor of a module: a field that is used like a Tensor, and that to() and
@@ -81,7 +112,9 @@ class Module {
   virtual Tensor forward(const Tensor&) {
     throw Error(TN_UNIMPLEMENTED, "[nn] " + describe() + " has no forward of one tensor");
   }
-  Tensor operator()(const Tensor& x) { return forward(x); }
+  Tensor operator()(const Tensor& x) {
+    return naming_layers([&] { return forward(x); });
+  }
   // One line for people: "Linear(784, 10)".
   virtual std::string describe() const { return "Module"; }
 
@@ -162,6 +195,18 @@ class Module {
   void add_part(const std::string& name, Module& part) {
     check_name(name);
     node_->parts.emplace_back(name, part.node_.get());
+  }
+
+  // What `run` gives. An error of it tells in which layer of this module it arose.
+  template <class Run>
+  Tensor naming_layers(Run&& run) const {
+    try {
+      return run();
+    } catch (const detail::LayerError& error) {
+      throw error.within(*node_);
+    } catch (const Error& error) {
+      throw detail::LayerError(error, describe(), *node_);
+    }
   }
 
  private:
