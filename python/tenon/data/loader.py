@@ -1,7 +1,7 @@
 """Batches of a dataset, made ahead by worker processes, in an order that the seed decides."""
 from .._core import Tensor
 from .collate import default_collate
-from .sampler import BatchSampler, RandomSampler, mix
+from .sampler import BatchSampler, RandomSampler, draw_seed, mix
 from .workers import Epoch
 
 
@@ -28,7 +28,10 @@ class _Cut:
 
 
 class DataLoader:
-    """`for batch in loader`: every loop is an epoch, with an order of its own if shuffled, the same in every run.
+    """`for batch in loader`: every loop is an epoch, with an order of its own if shuffled.
+
+    Orders follow tenon.manual_seed(): each shuffled epoch takes a number of the default generator. With a `seed` they are
+    apart from it, and the seed and the number of the epoch (`set_epoch`) decide them.
 
     dataset: anything with len() and indices, or with a `batch` method (tenon.data.Dataset). sampler: indices in another order;
     batch_sampler: lists of indices. num_workers: processes that make batches ahead (0: they are made when asked for), each
@@ -42,13 +45,14 @@ class DataLoader:
     """
 
     def __init__(self, dataset, batch_size=1, shuffle=False, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
-                 drop_last=False, timeout=0, worker_init_fn=None, prefetch_factor=2, seed=0):
+                 drop_last=False, timeout=0, worker_init_fn=None, prefetch_factor=2, seed=None):
         if not hasattr(dataset, '__len__') or not (hasattr(dataset, '__getitem__') or hasattr(dataset, 'batch')):
             raise TypeError(f'[DataLoader] a dataset has len() and indices; {type(dataset).__name__} has not')
         _check_count('batch_size', batch_size, 1)
         _check_count('num_workers', num_workers, 0, 256)
         _check_count('prefetch_factor', prefetch_factor, 1)
-        _check_count('seed', seed, 0)
+        if seed is not None:
+            _check_count('seed', seed, 0)
         if sampler is not None and shuffle:
             raise ValueError('[DataLoader] a sampler has an order of its own: leave out shuffle')
         if batch_sampler is not None and (sampler is not None or shuffle or drop_last or batch_size != 1):
@@ -73,7 +77,7 @@ class DataLoader:
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
 
     def set_epoch(self, epoch):
-        """The epoch that the next loop is, to go on where a run was interrupted."""
+        """The epoch that the next loop is, to go on where a run with a `seed` was interrupted."""
         self._epoch = _check_count('epoch', epoch, 0)
 
     def _batches(self):
@@ -106,5 +110,5 @@ class DataLoader:
         self._epoch += 1
         if self.num_workers == 0 or len(batches) == 0:
             return map(self._make, (batches[k] for k in range(len(batches))) if isinstance(batches, _Cut) else batches)
-        return Epoch(batches, self._make, self.num_workers, self.prefetch_factor, mix(self.seed, self._epoch),
-                     self.worker_init_fn, self.timeout)
+        seed = draw_seed() if self.seed is None else mix(self.seed, self._epoch)
+        return Epoch(batches, self._make, self.num_workers, self.prefetch_factor, seed, self.worker_init_fn, self.timeout)

@@ -16,6 +16,16 @@ def mix(*numbers):
     return z
 
 
+def draw_seed():
+    """A seed that tenon.manual_seed() decides: each call takes the next number of the default generator."""
+    return ops['randint']((), 0, 2**63 - 1, tenon.int64).item()
+
+
+def epoch_generator(seed, epoch):
+    """What an epoch draws from: of a seed its own numbers, without one the next of the default generator."""
+    return tenon.Generator(draw_seed() if seed is None else mix(seed, epoch))
+
+
 class SequentialSampler:
     """0, 1, 2, …"""
 
@@ -30,9 +40,10 @@ class SequentialSampler:
 
 
 class RandomSampler:
-    """Every example once, in an order that the seed and the epoch decide; each pass is the next epoch."""
+    """Every example once; each pass has an order of its own. A seed decides the orders by the number of the pass; without one
+    they follow tenon.manual_seed()."""
 
-    def __init__(self, dataset, seed=0):
+    def __init__(self, dataset, seed=None):
         self.dataset, self.seed, self.epoch = dataset, seed, 0
 
     def __len__(self):
@@ -40,7 +51,7 @@ class RandomSampler:
 
     def order(self):
         """The next epoch's order, an int64 Tensor."""
-        generator = tenon.Generator(mix(self.seed, self.epoch))
+        generator = epoch_generator(self.seed, self.epoch)
         self.epoch += 1
         return ops['randperm'](len(self.dataset), generator=generator)
 
@@ -49,9 +60,10 @@ class RandomSampler:
 
 
 class WeightedRandomSampler:
-    """`num_samples` examples, each drawn with a probability in proportion to its weight, with replacement."""
+    """`num_samples` examples, each drawn with a probability in proportion to its weight, with replacement. Without a
+    seed they follow tenon.manual_seed()."""
 
-    def __init__(self, weights, num_samples, seed=0):
+    def __init__(self, weights, num_samples, seed=None):
         values = weights.tolist() if isinstance(weights, Tensor) else list(weights)
         if not values or any(not w >= 0 for w in values) or sum(values) <= 0:
             raise ValueError('[WeightedRandomSampler] weights must not be negative, and one must be positive')
@@ -62,7 +74,7 @@ class WeightedRandomSampler:
         return self.num_samples
 
     def __iter__(self):
-        generator = tenon.Generator(mix(self.seed, self.epoch))
+        generator = epoch_generator(self.seed, self.epoch)
         self.epoch += 1
         draws = ops['uniform']((self.num_samples,), 0.0, 1.0, tenon.float64, None, generator) * self.cumulated[-1]
         found = ops['searchsorted'](self.cumulated, draws, True)

@@ -54,6 +54,23 @@ TEST(Loader, KeepsOrderWithAnyNumberOfWorkers) {
   EXPECT_NE(labels(other), first);
 }
 
+TEST(Loader, FollowsManualSeedWithoutASeed) {
+  const TensorDataset dataset = numbers(103);
+  const auto orders = [&](uint64_t seed) {
+    manual_seed(seed);
+    DataLoader loader(dataset, {.batch_size = 10, .shuffle = true});
+    return std::pair(labels(loader), labels(loader));
+  };
+  const auto first = orders(1);
+  EXPECT_EQ(first, orders(1));
+  EXPECT_NE(first, orders(2));
+  EXPECT_NE(first.first, first.second);
+  const auto before = default_generator().state();
+  DataLoader apart(dataset, {.batch_size = 10, .shuffle = true, .seed = 3});
+  labels(apart);
+  EXPECT_EQ(default_generator().state().offset, before.offset);
+}
+
 TEST(Loader, SizesOfBatches) {
   const TensorDataset dataset = numbers(10);
   DataLoader all(dataset, {.batch_size = 4, .workers = 2});

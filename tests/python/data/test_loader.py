@@ -210,3 +210,25 @@ def test_options_are_checked(options, error, message):
 def test_examples_of_different_kinds_are_no_batch(examples):
     with pytest.raises(TypeError, match='in one batch'):
         data.default_collate(examples)
+
+
+@pytest.mark.parametrize('num_workers', [0, 2])
+def test_without_a_seed_the_order_follows_manual_seed(num_workers):
+    def orders(seed, count=2):
+        tenon.manual_seed(seed)
+        loader = data.DataLoader(Examples(), batch_size=6, shuffle=True, num_workers=num_workers)
+        return [order(loader) for _ in range(count)]
+    first = orders(1)
+    assert first == orders(1) != orders(2) and first[0] != first[1]
+    tenon.manual_seed(1)
+    sampler = data.RandomSampler(range(40))
+    assert [list(sampler), list(sampler)] != [list(sampler), list(sampler)]
+    weighted = [(tenon.manual_seed(n), list(data.WeightedRandomSampler([1.] * 9, 30)))[1] for n in (3, 3, 4)]
+    assert weighted[0] == weighted[1] != weighted[2]
+
+
+def test_with_a_seed_the_default_generator_stays():
+    before = tenon.default_generator().get_state()
+    list(data.DataLoader(Examples(), shuffle=True, seed=4))
+    list(data.DataLoader(Examples()))
+    assert tenon.default_generator().get_state() == before

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "tenon/data/dataset.hpp"
@@ -18,7 +19,8 @@ namespace tenon::data {
 struct LoaderOptions {
   int64_t batch_size = 1;
   bool shuffle = false;
-  uint64_t seed = 0;       // each epoch has an order of its own, the same in every run
+  // Of the shuffled orders, together with the number of the epoch; without one they follow manual_seed().
+  std::optional<uint64_t> seed = {};
   int64_t workers = 0;     // threads; 0: batches are made when they are asked for
   int64_t prefetch = 2;    // batches each worker keeps ready
   bool drop_last = false;  // leave out a last batch that is not full
@@ -43,6 +45,11 @@ inline void shuffle(std::vector<int64_t>& order, uint64_t seed, uint64_t epoch) 
     while (draw >= limit) draw = next_random(state);
     std::swap(order[i - 1], order[draw % bound]);
   }
+}
+
+// The next number of the default generator.
+inline uint64_t draw_seed() {
+  return static_cast<uint64_t>(randint({}, 0, INT64_MAX, DType::I64).item<int64_t>());
 }
 
 // One pass over the data. Batches come in order, whichever worker made them.
@@ -187,7 +194,8 @@ class DataLoader {
   Iterator begin() {
     std::vector<int64_t> order(static_cast<size_t>(dataset_.size()));
     std::iota(order.begin(), order.end(), 0);
-    if (options_.shuffle) detail::shuffle(order, options_.seed, epoch_);
+    if (options_.shuffle)
+      detail::shuffle(order, options_.seed ? *options_.seed : detail::draw_seed(), epoch_);
     ++epoch_;
     return Iterator(std::make_shared<detail::Epoch>(dataset_, options_, std::move(order)));
   }
