@@ -6,27 +6,46 @@
 namespace tenon::python {
 namespace {
 
-// What the Array API and NumPy call an argument, and what the table does.
-constexpr std::pair<const char*, const char*> kAliases[] = {
-    {"axis", "dims"},    {"axis", "dim"},
-    {"dim", "dims"},     {"dims", "dim"},
-    {"axes", "dims"},    {"keepdims", "keepdim"},
-    {"x1", "x"},         {"x2", "y"},
-    {"dim", "axis"},     {"repetitions", "repeats"},
-    {"shift", "shifts"}, {"input", "x"}};
+// One argument's names: those of the table and those of the Array API and NumPy. Of an op that has two of them the first counts.
+constexpr const char* kSynonyms[][4] = {{"dims", "dim", "axis", "axes"},
+                                        {"keepdim", "keepdims"},
+                                        {"x", "x1", "input"},
+                                        {"y", "x2"},
+                                        {"sorted", "x1"},
+                                        {"values", "x2"},
+                                        {"xs", "arrays"},
+                                        {"index", "indices"},
+                                        {"repeats", "repetitions"},
+                                        {"shifts", "shift"},
+                                        {"end", "stop"},
+                                        {"value", "fill_value"},
+                                        {"n", "n_rows"},
+                                        {"m", "n_cols"}};
+PyObject* synonyms = nullptr;  // the same as a tuple of tuples, interned
 
-size_t find_name(const Schema& schema, PyObject* name) {
+size_t find_interned(const Schema& schema, PyObject* name) {
   const size_t n = schema.parameters.size();
   for (size_t i = 0; i < n; ++i)
     if (schema.parameters[i].name == name) return i;
-  for (size_t i = 0; i < n; ++i)  // a name that is not interned
-    if (PyUnicode_Compare(schema.parameters[i].name, name) == 0) return i;
-  for (const auto& [alias, real] : kAliases) {
-    if (PyUnicode_CompareWithASCIIString(name, alias) != 0) continue;
-    for (size_t i = 0; i < n; ++i)
-      if (PyUnicode_CompareWithASCIIString(schema.parameters[i].name, real) == 0) return i;
+  for (Py_ssize_t g = 0; g < PyTuple_GET_SIZE(synonyms); ++g) {
+    PyObject* group = PyTuple_GET_ITEM(synonyms, g);
+    const Py_ssize_t size = PyTuple_GET_SIZE(group);
+    bool member = false;
+    for (Py_ssize_t k = 0; k < size; ++k) member |= PyTuple_GET_ITEM(group, k) == name;
+    for (Py_ssize_t k = 0; member && k < size; ++k)
+      for (size_t i = 0; i < n; ++i)
+        if (schema.parameters[i].name == PyTuple_GET_ITEM(group, k)) return i;
   }
   return n;
+}
+
+size_t find_name(const Schema& schema, PyObject* name) {
+  const size_t found = find_interned(schema, name);
+  if (found < schema.parameters.size() || PyUnicode_CHECK_INTERNED(name)) return found;
+  PyObject* interned = Py_NewRef(name);
+  PyUnicode_InternInPlace(&interned);
+  const Ref held(interned);
+  return find_interned(schema, interned);
 }
 
 bool is_list(PyObject* object) { return PyTuple_Check(object) || PyList_Check(object); }
@@ -58,6 +77,24 @@ bool too_large(const Schema& schema, const Parameter& parameter) {
 }
 
 }  // namespace
+
+bool add_synonyms(PyObject* module) {
+  const Ref groups(PyList_New(0));
+  if (!groups) return false;
+  for (const auto& words : kSynonyms) {
+    const Ref group(PyList_New(0));
+    if (!group) return false;
+    for (const char* word : words) {
+      if (word == nullptr) continue;
+      const Ref name(PyUnicode_InternFromString(word));
+      if (!name || PyList_Append(group.get(), name.get()) < 0) return false;
+    }
+    const Ref fixed(PyList_AsTuple(group.get()));
+    if (!fixed || PyList_Append(groups.get(), fixed.get()) < 0) return false;
+  }
+  synonyms = PyList_AsTuple(groups.get());
+  return synonyms != nullptr && PyModule_AddObjectRef(module, "synonyms", synonyms) == 0;
+}
 
 bool refuse(const Schema& schema, size_t index, PyObject* object, const char* hint) {
   const Parameter& p = schema.parameters[index];

@@ -50,6 +50,9 @@ struct Arguments {
   std::vector<Ref> held_;
 };
 
+// Adds `synonyms` to the module: what else arguments are called, for functions of Python.
+bool add_synonyms(PyObject* module);
+
 // "[sum] argument dims (int[]? dims): …; sum(Tensor x, …)". Sets a TypeError and returns false.
 bool refuse(const Schema& schema, size_t index, PyObject* object, const char* hint = "");
 

@@ -1,5 +1,6 @@
 #include "callback.hpp"
 
+#include <algorithm>
 #include <memory>
 
 namespace tenon::python {
@@ -7,6 +8,17 @@ namespace {
 
 void delete_unused(Callback* callback) {
   if (callback->owners == 0 && !callback->in_core) delete callback;
+}
+
+// One owner less.
+void let_go(Callback* callback) {
+  PyObject* callable = callback->callable;
+  if (--callback->owners == 0 && callback->in_core) {
+    callback->by_core = true;  // takes over the reference
+    return;
+  }
+  delete_unused(callback);
+  Py_XDECREF(callable);
 }
 
 }  // namespace
@@ -34,15 +46,18 @@ void own_callback(PyObject* tensor, Callback* callback) {
 
 void leave_callbacks(Callbacks* callbacks) {
   const std::unique_ptr<Callbacks> list(callbacks);
-  for (Callback* callback : *list) {
-    PyObject* callable = callback->callable;
-    if (--callback->owners == 0 && callback->in_core) {
-      callback->by_core = true;  // takes over the reference
-      continue;
-    }
-    delete_unused(callback);
-    Py_XDECREF(callable);
-  }
+  for (Callback* callback : *list) let_go(callback);
+}
+
+void disown_hook(PyObject* tensor, uint64_t hook) {
+  auto* list = static_cast<Callbacks*>(reinterpret_cast<TensorObject*>(tensor)->callbacks);
+  if (list == nullptr) return;
+  const auto found = std::find_if(list->begin(), list->end(),
+                                  [hook](const Callback* each) { return each->hook == hook; });
+  if (found == list->end()) return;
+  Callback* callback = *found;
+  list->erase(found);
+  let_go(callback);  // last: it may run anything
 }
 
 void drop_callback(void* context) {

@@ -14,6 +14,7 @@ namespace tenon::python {
 // Guarded by the interpreter lock.
 struct Callback {
   PyObject* callable;
+  uint64_t hook = 0;    // its number, where it is a tensor's hook
   uint32_t owners = 0;  // objects of Python; each has a reference. With none the core has one
   bool in_core = true;
   bool by_core = false;  // the core owns the callable
@@ -24,6 +25,8 @@ using Callbacks = std::vector<Callback*>;
 Callback* make_callback(PyObject* callable);
 // Makes a tensor's object an owner. Throws std::bad_alloc.
 void own_callback(PyObject* tensor, Callback* callback);
+// Takes a hook that the core has removed out of an object's callbacks.
+void disown_hook(PyObject* tensor, uint64_t hook);
 // The object goes away: others own its callbacks, or the core does.
 void leave_callbacks(Callbacks* callbacks);
 // What the core calls when it needs a callback no longer: destroy() of a hook or function.

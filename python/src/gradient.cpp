@@ -170,6 +170,7 @@ PyObject* tensor_add_hook(PyObject* self, PyObject* callable) {
       delete callback;
       return raise_status(status);
     }
+    callback->hook = id;
     own_callback(self, callback);
     return PyLong_FromUnsignedLongLong(id);
   });
@@ -184,6 +185,7 @@ PyObject* tensor_remove_hook(PyObject* self, PyObject* id) {
   }
   tn_status* status = tn_tensor_remove_hook(handle_of(self), number);
   if (status != nullptr) return raise_status(status);
+  disown_hook(self, number);
   Py_RETURN_NONE;
 }
 

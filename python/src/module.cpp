@@ -1,6 +1,7 @@
 // The extension tenon._core. What users see is put together in tenon/__init__.py.
 #include <nanobind/nanobind.h>
 
+#include "arguments.hpp"
 #include "capture.hpp"
 #include "gradient.hpp"
 #include "op.hpp"
@@ -57,6 +58,7 @@ NB_MODULE(_core, m) {
   add_capture(m);
   add_profiler(m);
   require(add_tensor_type(m.ptr()));
+  require(add_synonyms(m.ptr()));
   require(add_ops(m.ptr()));
   require(PyModule_AddFunctions(m.ptr(), functions) == 0);
   tn_str version{};

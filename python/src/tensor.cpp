@@ -3,6 +3,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <array>
 
 #include "callback.hpp"
@@ -197,6 +198,16 @@ PyObject* shares_memory(PyObject* self, PyObject* other) {
                         Py_TYPE(other)->tp_name);
   return PyBool_FromLong(tn_tensor_shares_storage(handle_of(self), handle_of(other)));
 }
+// The very same elements in the same order, whatever the history.
+PyObject* same_elements(PyObject* self, PyObject* other) {
+  if (!is_tensor(other)) Py_RETURN_FALSE;
+  const tn_tensor *x = handle_of(self), *y = handle_of(other);
+  const tn_view *a = tn_tensor_view(x), *b = tn_tensor_view(y);
+  return PyBool_FromLong(tn_tensor_shares_storage(x, y) && a->data == b->data &&
+                         a->offset == b->offset && a->dtype == b->dtype && a->ndim == b->ndim &&
+                         std::equal(a->shape, a->shape + a->ndim, b->shape) &&
+                         std::equal(a->strides, a->strides + a->ndim, b->strides));
+}
 
 PyGetSetDef properties[] = {
     {"shape", get_shape, nullptr, "Sizes of the dimensions.", nullptr},
@@ -236,6 +247,7 @@ PyMethodDef methods[] = {
     {"requires_grad_",
      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_set_requires_grad)),
      METH_FASTCALL, "requires_grad_(on=True)\n\nAsks for gradients, and returns the tensor."},
+    {"_same_elements", same_elements, METH_O, nullptr},
     {"_add_hook", tensor_add_hook, METH_O, nullptr},
     {"_remove_hook", tensor_remove_hook, METH_O, nullptr},
     {"_to_capsule", tensor_to_capsule, METH_VARARGS, nullptr},

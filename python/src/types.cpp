@@ -239,7 +239,12 @@ void add_generators(nb::module_& m) {
                   "A random number generator: Philox 4x32-10, the same numbers on every device.")
                   .def(nb::init<uint64_t>(), "seed"_a = 0)
                   .def(
-                      "manual_seed", [](Generator& g, uint64_t seed) { g.seed(seed); }, "seed"_a)
+                      "manual_seed",
+                      [](nb::handle_t<Generator> self, uint64_t seed) {
+                        nb::cast<Generator&>(self).seed(seed);
+                        return nb::borrow(self);
+                      },
+                      "seed"_a, "Seeds it anew, and returns it.")
                   .def("get_state",
                        [](const Generator& g) {
                          const Generator::State state = g.state();

@@ -1,6 +1,7 @@
 """Tensors out of numbers, lists, arrays and shapes."""
 from . import _core
 from ._core import Tensor, _from_buffer, _from_capsule, _from_data, ops
+from ._names import accept_both_names
 
 _full, _full_like, _arange = ops['full'], ops['full_like'], ops['arange']
 _uniform, _normal, _cast, _to, _clone = ops['uniform'], ops['normal'], ops['cast'], ops['to'], ops['clone']
@@ -142,3 +143,6 @@ def from_dlpack(x, /, *, device=None, copy=None):
     if copy is False and placed is not made:
         raise ValueError('[from_dlpack] copy=False, but another device was asked for')
     return placed
+
+
+accept_both_names(globals(), ['full', 'empty_like', 'zeros_like', 'ones_like', 'arange', 'from_dlpack'])

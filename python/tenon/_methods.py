@@ -1,10 +1,13 @@
 """Methods of Tensor: every op whose first argument is a tensor, ops in place, and what Python expects of an array."""
 import functools
+import itertools
 
 from . import _core
+from ._array_api.shapes import dim_of
 from ._core import Tensor, ops
 from ._creation import _place
-from ._errors import NotFoundError
+from ._errors import NotFoundError, OutOfRangeError
+from ._names import both_names
 
 # Ops that also write into their first argument: x.add_(y).
 IN_PLACE = (
@@ -230,33 +233,68 @@ def view(self, *shape):
     return out
 
 
+def _cuts(sizes, total, dim):
+    """Where parts of these sizes begin and end."""
+    if any(isinstance(size, bool) or not hasattr(size, '__index__') for size in sizes):
+        raise TypeError(f'[split] sizes {sizes} are not all ints')
+    if any(size < 0 for size in sizes) or sum(sizes) != total:
+        raise ValueError(f'[split] sizes {sizes} add up to {sum(sizes)}, but dim {dim} has {total} entries')
+    ends = list(itertools.accumulate(sizes))
+    return zip([0, *ends], ends)
+
+
 def split(self, size, dim=0):
-    """Parts of `size` entries along a dimension; the last may be smaller."""
+    """Parts of `size` entries along a dimension, of which the last may be smaller; or of the sizes in a list."""
+    at = dim_of(dim, self.ndim, 'split', 'dim')
+    total, cut = self.shape[at], ops['slice']
+    if isinstance(size, (list, tuple)):
+        return [cut(self, at, begin, end) for begin, end in _cuts(list(size), total, dim)]
+    if isinstance(size, bool) or not hasattr(size, '__index__'):
+        raise TypeError(f'[split] size must be an int or a list of ints, not {type(size).__name__}')
     if size <= 0:
         raise ValueError(f'[split] size {size} is not positive')
-    total, cut = self.shape[dim], ops['slice']
-    return [cut(self, dim, at, min(at + size, total)) for at in range(0, total, size)] or [self]
+    return [cut(self, at, begin, min(begin + size, total)) for begin in range(0, total, size)] or [self]
 
 
 def chunk(self, chunks, dim=0):
     """At most `chunks` parts along a dimension."""
+    at = dim_of(dim, self.ndim, 'chunk', 'dim')
+    if isinstance(chunks, bool) or not hasattr(chunks, '__index__'):
+        raise TypeError(f'[chunk] chunks must be an int, not {type(chunks).__name__}')
     if chunks <= 0:
         raise ValueError(f'[chunk] {chunks} chunks')
-    return split(self, max(1, -(-self.shape[dim] // chunks)), dim)
+    return split(self, max(1, -(-self.shape[at] // chunks)), at)
 
 
 def unbind(self, dim=0):
     """The entries along a dimension."""
-    return [ops['select'](self, dim, i) for i in range(self.shape[dim])]
+    at = dim_of(dim, self.ndim, 'unbind', 'dim')
+    return [ops['select'](self, at, i) for i in range(self.shape[at])]
 
 
 def narrow(self, dim, start, length):
     """`length` entries from `start` along a dimension; a view."""
-    size = self.shape[dim]
+    at = dim_of(dim, self.ndim, 'narrow', 'dim')
+    size = self.shape[at]
+    for name, value in (('start', start), ('length', length)):
+        if isinstance(value, bool) or not hasattr(value, '__index__'):
+            raise TypeError(f'[narrow] {name} must be an int, not {type(value).__name__}')
     first = start + size if start < 0 else start
     if first < 0 or length < 0 or length > size - first:
-        raise IndexError(f'[narrow] {length} elements from {start} do not fit into size {size}')
-    return ops['slice'](self, dim, first, first + length)
+        raise OutOfRangeError(f'[narrow] {length} entries from {start} on do not fit into dim {dim} of size {size}')
+    return ops['slice'](self, at, first, first + length)
+
+
+def get_data(self):
+    """The same elements without history, as detach() gives them."""
+    return self.detach()
+
+
+def set_data(self, value):
+    if self._same_elements(value):  # x.data -= y has written into them already
+        return
+    raise _core_error("[data] a tensor keeps its memory: write the values with `with tenon.no_grad(): x.copy_(values)`, or give "
+                      "the module another parameter with `module.name = tenon.nn.Parameter(values)`")
 
 
 def numel(self):
@@ -288,6 +326,10 @@ for _function in (to, to_device, cpu, copy, numpy, __array__, __dlpack__, __dlpa
                   uniform_, normal_, register_hook, __iter__, __contains__, __deepcopy__, __copy__, __reduce__, view,
                   split, chunk, unbind, narrow, numel, dim, float, double, long):
     setattr(Tensor, _function.__name__, _function)
+
+for _name in ('split', 'chunk', 'unbind', 'narrow'):
+    setattr(Tensor, _name, both_names(getattr(Tensor, _name)))
+Tensor.data = property(get_data, set_data)
 
 # NumPy leaves its operators to ours, which name tenon.asarray in their error.
 Tensor.__array_ufunc__ = None

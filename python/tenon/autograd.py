@@ -162,6 +162,8 @@ class Function:
         ctx.needs_input_grad = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
         with no_grad():
             results = cls.forward(ctx, *args, **kwargs)
+        if results is None:
+            raise TypeError(f'[{cls.__name__}] forward returned None: return a Tensor, or a tuple of Tensors')
         if not is_grad_enabled() or not any(ctx.needs_input_grad):
             return results
         single = isinstance(results, Tensor)
@@ -186,6 +188,9 @@ class Function:
                 return [got[i] for i in where]
             if len(got) == len(where):
                 return got
+            if got == (None,):
+                raise TypeError(f'[{cls.__name__}] backward returned None: return a gradient, or None, for each of the {count} '
+                                'arguments of forward')
             raise ValueError(f'[{cls.__name__}] backward returned {len(got)} gradients for {count} arguments')
         _core._record(cls.__name__, run, inputs, outputs)
         return outputs[0] if single else type(results)(outputs) if type(results) in (tuple, list) else tuple(outputs)

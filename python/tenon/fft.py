@@ -13,6 +13,7 @@ from ._array_api.dtypes import kind_of
 from ._array_api.shapes import dim_of
 from ._core import ops
 from ._creation import _check, _place
+from ._names import accept_both_names
 from ._plugin_ops import plugin_op
 
 __all__ = ['fft', 'ifft', 'fftn', 'ifftn', 'rfft', 'irfft', 'rfftn', 'irfftn', 'hfft', 'ihfft', 'fftfreq', 'rfftfreq', 'fftshift',
@@ -282,3 +283,6 @@ def ifftshift(x, /, *, axes=None):
     tensor([ 0,  1, -2, -1])
     """
     return _shifted(x, axes, -1, 'ifftshift')
+
+
+accept_both_names(globals(), __all__)

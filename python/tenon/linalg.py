@@ -13,6 +13,7 @@ from ._array_api.shapes import dim_of, dims_of
 from ._array_api.values import matrix_transpose, tensordot, vecdot
 from ._core import ops
 from ._creation import _check, _place
+from ._names import accept_both_names
 from ._plugin_ops import plugin_op
 from .autograd import no_grad
 
@@ -329,3 +330,6 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     if kind_of(x.dtype) not in ('real floating', 'complex floating'):
         raise ValueError(f'[linalg.vector_norm] x has dtype {x.dtype}; a floating or complex one is needed: cast it first')
     return _norm(x, float(ord), axis, keepdims)
+
+
+accept_both_names(globals(), __all__)

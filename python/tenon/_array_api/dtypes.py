@@ -2,6 +2,7 @@
 from .. import _core
 from .._core import Tensor, as_dtype, promote_types
 from .._creation import _check, _place
+from .._names import accept_both_names
 
 _KINDS = {
     'bool': ('bool',),
@@ -149,3 +150,6 @@ class iinfo(_Limits):
         signed = dtype.name in _KINDS['signed integer']
         self.max = 2 ** (self.bits - signed) - 1
         self.min = -2 ** (self.bits - 1) if signed else 0
+
+
+accept_both_names(globals(), ['astype', 'can_cast', 'isdtype'])

@@ -3,19 +3,20 @@ from .. import _core
 from .._core import Tensor, ops
 from .._creation import _check, _place
 from .._errors import OutOfRangeError
+from .._names import accept_both_names
 from .dtypes import kind_of
 
 _reshape, _permute, _expand, _unsqueeze = ops['reshape'], ops['permute'], ops['expand'], ops['unsqueeze']
 _roll, _concat, _select, _clone = ops['roll'], ops['concat'], ops['select'], ops['clone']
 
 
-def dim_of(axis, ndim, name):
+def dim_of(axis, ndim, name, word='axis'):
     """axis from the front."""
     if isinstance(axis, bool) or not hasattr(axis, '__index__'):
-        raise TypeError(f'[{name}] axis must be an int, not {type(axis).__name__}')
+        raise TypeError(f'[{name}] {word} must be an int, not {type(axis).__name__}')
     axis = axis.__index__()
     if not -ndim <= axis < ndim:
-        raise OutOfRangeError(f'[{name}] axis {axis} out of range for a tensor of rank {ndim}')
+        raise OutOfRangeError(f'[{name}] {word} {axis} out of range for a tensor of rank {ndim}')
     return axis % ndim
 
 
@@ -221,3 +222,4 @@ def take_along_axis(x, indices, /, *, axis=-1):
 
 __all__ = ['broadcast_arrays', 'broadcast_to', 'concat', 'expand_dims', 'eye', 'permute_dims', 'moveaxis', 'repeat', 'reshape', 'roll', 'unstack', 'full_like',
            'linspace', 'meshgrid', 'take', 'take_along_axis']
+accept_both_names(globals(), __all__)

@@ -5,6 +5,7 @@ from collections import namedtuple
 from .. import _core
 from .._core import Tensor, ops
 from .._creation import _check, _from_buffer, _place
+from .._names import accept_both_names
 from .dtypes import kind_of, result_type
 from .shapes import check_all, common_shape, dim_of
 
@@ -83,8 +84,13 @@ def nonzero(x, /):
     return tuple(ops['select'](found, 1, i) for i in range(x.ndim))
 
 
-def searchsorted(x1, x2, /, *, side='left', sorter=None):
-    """Where in the sorted row x1 the elements of x2 belong: before equal ones ('left') or behind them ('right')."""
+def searchsorted(x1, x2, /, *, side='left', sorter=None, right=None):
+    """Where in the sorted row x1 the elements of x2 belong: before equal ones ('left') or behind them ('right').
+
+    The table's right=True is side='right'.
+    """
+    if right is not None:
+        side = 'right' if right else 'left'
     if side not in ('left', 'right'):
         raise ValueError(f"[searchsorted] side is 'left' or 'right', not {side!r}")
     if sorter is not None:
@@ -253,3 +259,4 @@ def vecdot(x1, x2, /, *, axis=-1):
 __all__ = ['positive', 'round', 'clip', 'nextafter', 'nonzero', 'searchsorted', 'sort', 'argsort', 'unique_all',
            'unique_counts', 'unique_inverse', 'unique_values', 'var', 'std', 'cumulative_sum', 'cumulative_prod', 'diff',
            'matrix_transpose', 'tensordot', 'vecdot']
+accept_both_names(globals(), __all__)

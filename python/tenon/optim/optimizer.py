@@ -33,7 +33,7 @@ class Optimizer:
         self._plans = []
         if isinstance(params, Tensor):
             raise TypeError('[optim] params is a list of parameters, not one Tensor: give [parameter]')
-        params = list(params)
+        params = self._list_of(params)
         if not params:
             raise ValueError('[optim] no parameters: is net.parameters() empty, or an iterator that was used up?')
         self._first_options = self._check_options(options)
@@ -42,6 +42,15 @@ class Optimizer:
                 self.add_param_group(group)
         else:
             self.add_param_group({'params': params})
+
+    @staticmethod
+    def _list_of(params):
+        if callable(getattr(params, 'parameters', None)):
+            raise TypeError(f'[optim] params must be a list of parameters, not {type(params).__name__}: give model.parameters()')
+        if isinstance(params, dict) or not hasattr(params, '__iter__'):
+            raise TypeError(f'[optim] params must be a list of parameters, not {type(params).__name__}'
+                            + (': give its values()' if isinstance(params, dict) else ''))
+        return list(params)
 
     def _check_options(self, options):
         where = type(self).__name__
@@ -66,7 +75,7 @@ class Optimizer:
         """Adds a dict with "params" and options that differ from the first ones."""
         if not isinstance(group, dict) or 'params' not in group:
             raise TypeError('[optim] a group is a dict with "params" and options')
-        params = [group['params']] if isinstance(group['params'], Tensor) else list(group['params'])
+        params = [group['params']] if isinstance(group['params'], Tensor) else self._list_of(group['params'])
         if not params:
             raise ValueError('[optim] a group without parameters')
         known = {id(x) for other in self.param_groups for x in other['params']}

@@ -181,3 +181,29 @@ def test_a_bad_backward_is_an_error(backward, error):
         bad.apply(x).backward()
     (x * 2).backward()
     assert x.grad.item() == 2
+
+
+@pytest.mark.parametrize('requires_grad', [True, False])
+def test_a_forward_that_returns_nothing_is_named(requires_grad):
+    class Forgets(Function):
+        @staticmethod
+        def forward(ctx, x):
+            x * 2
+
+    with pytest.raises(TypeError, match=r'\[Forgets\] forward returned None: return a Tensor'):
+        Forgets.apply(tenon.ones(2, requires_grad=requires_grad))
+
+
+def test_a_backward_that_returns_nothing_is_named():
+    class Forgets(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y
+
+        @staticmethod
+        def backward(ctx, gradient):
+            gradient * 2
+
+    x = tenon.ones(2, requires_grad=True)
+    with pytest.raises(TypeError, match=r'\[Forgets\] backward returned None: return a gradient, or None, for each of the 2'):
+        Forgets.apply(x, x * 2).sum().backward()

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import tracemalloc
 import weakref
 
 import pytest
@@ -15,6 +16,12 @@ from tenon.autograd import Function
 def used():
     gc.collect()
     return tenon.device('cpu').memory()['used']
+
+
+def resident():
+    """Bytes of memory that the process has."""
+    with open('/proc/self/statm') as file:
+        return int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
 
 
 class KeepsOutput(Function):
@@ -219,3 +226,39 @@ def test_import_is_light():
     program = 'import sys, tenon; print([m for m in ("numpy", "torch", "inspect", "tenon.nn", "tenon._op_docs") if m in sys.modules])'
     done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == '[]'
+
+
+def test_hooks_added_and_removed_keep_nothing():
+    x = tenon.ones(2, requires_grad=True)
+    y = x * 2
+    alive = weakref.WeakSet()
+
+    class Hook:
+        def __call__(self, gradient):
+            return None
+
+    def come_and_go(count):
+        for target in (x, y):
+            for _ in range(count):
+                hook = Hook()
+                alive.add(hook)
+                target.register_hook(hook).remove()
+    come_and_go(10)
+    assert not alive
+    tracemalloc.start()
+    come_and_go(100)
+    before = resident()
+    come_and_go(50_000)
+    assert tracemalloc.get_traced_memory()[0] < 100_000
+    tracemalloc.stop()
+    assert resident() - before < 3 << 20
+
+
+def test_a_hook_is_removed_among_others():
+    x, calls = tenon.ones(2, requires_grad=True), []
+    handles = [x.register_hook(lambda gradient, n=n: calls.append(n)) for n in range(5)]
+    for n in (1, 3, 4):
+        handles[n].remove()
+        handles[n].remove()
+    x.sum().backward()
+    assert calls == [0, 2]

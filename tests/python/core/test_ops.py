@@ -95,3 +95,32 @@ def test_generators():
     draw = tenon.rand(3, generator=generator).tolist()
     generator.set_state(state)
     assert tenon.rand(3, generator=generator).tolist() == draw
+
+
+def test_a_generator_is_seeded_and_passed_on():
+    generator = tenon.Generator()
+    assert generator.manual_seed(5) is generator
+    drawn = tenon.uniform((4,), generator=tenon.Generator().manual_seed(5)).tolist()
+    assert drawn == tenon.uniform((4,), generator=generator).tolist() != tenon.uniform((4,), generator=generator).tolist()
+
+
+@pytest.mark.parametrize('dtype', ['bool', 'uint8', 'int32', 'int64'])
+def test_integers_refuse_a_negative_power(dtype):
+    x = tenon.tensor([1, 2], dtype=tenon.int64).to(dtype)
+    for call in (lambda: x ** -1, lambda: tenon.pow(x, -2), lambda: x.pow_(-1)):
+        with pytest.raises(ValueError, match=r'\[pow\] .*(negative power.*write -\d\.0|does not fit u8)'):
+            call()
+    assert (x ** -1.).tolist() == ([1, 1] if dtype == 'bool' else [1, 0.5])
+
+
+def test_a_tensor_of_negative_powers_truncates():
+    base = tenon.tensor([-2, -1, 1, 2])
+    assert (base ** tenon.tensor(-1)).tolist() == [0, -1, 1, 0]
+    assert (2 ** tenon.tensor([-1, 0, 3])).tolist() == [0, 1, 8]
+
+
+def test_a_long_unknown_name_is_refused():
+    with pytest.raises(tenon.NotFoundError, match='no op'):
+        tenon.op('relu' * 4_000_000)  # compared with each name this would take minutes
+    with pytest.raises(tenon.NotFoundError, match="did you mean 'softmax'"):
+        tenon.op('sofmax')

@@ -158,7 +158,10 @@ def test_errors():
     for params, error, message in (([], ValueError, 'no parameters'), (w, TypeError, 'not one Tensor'), ([3], TypeError, 'Tensor'),
                                    ([w, w], ValueError, 'twice'), ([w * 2], ValueError, 'no leaf: mul'),
                                    ([{'lr': 1}], TypeError, '"params"'), ([{'params': []}], ValueError, 'without'),
-                                   ([{'params': [w], 'speed': 1}], TypeError, "'speed'")):
+                                   ([{'params': [w], 'speed': 1}], TypeError, "'speed'"),
+                                   (nn.Linear(2, 2), TypeError, r'not Linear: give model.parameters\(\)'), (3, TypeError, 'not int'),
+                                   ([{'params': nn.Linear(2, 2)}], TypeError, r'give model.parameters'),
+                                   (nn.Linear(2, 2).state_dict(), TypeError, r'not dict: give its values')):
         with pytest.raises(error, match=message):
             optim.SGD(params)
     for options, error in ((dict(lr=-1.0), ValueError), (dict(lr='1'), TypeError), (dict(lr=math.nan), ValueError),

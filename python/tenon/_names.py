@@ -1,0 +1,61 @@
+"""Functions of Python take arguments by the table's names and by those of the Array API, as ops do."""
+import functools
+
+from ._core import synonyms
+
+
+def _parameters(function):
+    """(names of all parameters, how many of them are positional only)."""
+    code = function.__code__
+    return code.co_varnames[:code.co_argcount + code.co_kwonlyargcount], code.co_posonlyargcount
+
+
+def _other_names(names):
+    """What else each parameter may be called."""
+    found = {}
+    for group in synonyms:
+        real = next((name for name in group if name in names), None)
+        if real is not None:
+            found.update((other, real) for other in group if other not in names and other not in found)
+    return found
+
+
+def both_names(function):
+    """The function, which also knows its parameters by their other names, and those that are positional by name."""
+    names, positional = _parameters(function)
+    others, direct = _other_names(names), frozenset(names[positional:])
+    if not others and not positional:
+        return function
+
+    def arranged(args, kwargs):
+        """args and kwargs as the function itself takes them."""
+        given = {}
+        for name, value in kwargs.items():
+            real = name if name in names else others.get(name)
+            if real is None:
+                raise TypeError(f'[{function.__name__}] has no argument {name!r}; its arguments are {", ".join(names)}')
+            if real in given or (real in names[:len(args)]):
+                raise TypeError(f'[{function.__name__}] got argument {real} twice')
+            given[real] = value
+        args = [*args]
+        while len(args) < positional and names[len(args)] in given:
+            args.append(given.pop(names[len(args)]))
+        for name in names[len(args):positional]:
+            if name in given:
+                raise TypeError(f'[{function.__name__}] misses argument {names[len(args)]}')
+        return args, given
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if kwargs and not direct.issuperset(kwargs):
+            args, kwargs = arranged(args, kwargs)
+        return function(*args, **kwargs)
+    return call
+
+
+def accept_both_names(namespace, names):
+    """Gives the functions of these names in a module both_names()."""
+    for name in names:
+        function = namespace[name]
+        if hasattr(function, '__code__') and not function.__code__.co_flags & 0x04:  # not those of any number of operands
+            namespace[name] = both_names(function)

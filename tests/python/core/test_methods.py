@@ -1,0 +1,63 @@
+"""Methods of Tensor that are no ops: what they give, and what they say of a mistake."""
+import pytest
+
+import tenon
+
+X = tenon.arange(24).reshape(2, 3, 4)
+
+
+def shapes(parts):
+    return [part.shape for part in parts]
+
+
+def test_split_by_size_and_by_sizes():
+    assert shapes(X.split(2, 2)) == [(2, 3, 2)] * 2 and shapes(X.split(3, -1)) == [(2, 3, 3), (2, 3, 1)]
+    parts = X.split([1, 3], dim=2)
+    assert shapes(parts) == [(2, 3, 1), (2, 3, 3)] and tenon.concat(parts, axis=2).tolist() == X.tolist()
+    assert shapes(X.split((0, 3), 1)) == [(2, 0, 4), (2, 3, 4)]
+    assert shapes(X.chunk(2, -1)) == [(2, 3, 2)] * 2
+    assert shapes(X.unbind(-2)) == [(2, 4)] * 3
+    assert X.narrow(-1, -3, 2).tolist() == X[:, :, 1:3].tolist()
+
+
+@pytest.mark.parametrize('call, error, text', [
+    (lambda x: x.split([1, 3]), ValueError, r'\[split\] sizes \[1, 3\] add up to 4, but dim 0 has 2 entries'),
+    (lambda x: x.split([-1, 3]), ValueError, r'\[split\] sizes'),
+    (lambda x: x.split([1, 0.5]), TypeError, r'\[split\] sizes \[1, 0.5\] are not all ints'),
+    (lambda x: x.split(1.5), TypeError, r'\[split\] size must be an int or a list of ints, not float'),
+    (lambda x: x.split(0), ValueError, r'\[split\] size 0 is not positive'),
+    (lambda x: x.split(1, 3), IndexError, r'\[split\] dim 3 out of range for a tensor of rank 3'),
+    (lambda x: x.chunk(2, 3), IndexError, r'\[chunk\] dim 3 out of range for a tensor of rank 3'),
+    (lambda x: x.chunk('2'), TypeError, r'\[chunk\] chunks must be an int, not str'),
+    (lambda x: x.unbind(3), IndexError, r'\[unbind\] dim 3 out of range for a tensor of rank 3'),
+    (lambda x: x.unbind(-4), IndexError, r'\[unbind\] dim -4 out of range for a tensor of rank 3'),
+    (lambda x: x.unbind('0'), TypeError, r'\[unbind\] dim must be an int, not str'),
+    (lambda x: tenon.tensor(1.).unbind(), IndexError, r'\[unbind\] dim 0 out of range for a tensor of rank 0'),
+    (lambda x: x.narrow(3, 0, 1), IndexError, r'\[narrow\] dim 3 out of range for a tensor of rank 3'),
+    (lambda x: x.narrow(0, 1, 2), IndexError, r'\[narrow\] 2 entries from 1 on do not fit into dim 0 of size 2'),
+    (lambda x: x.narrow(0, 0., 1), TypeError, r'\[narrow\] start must be an int, not float')])
+def test_mistakes_are_named(call, error, text):
+    with pytest.raises(error, match=text):
+        call(X)
+
+
+def test_data_reads_and_is_written_through():
+    p = tenon.nn.Parameter(tenon.ones(3))
+    assert p.data.shares_memory(p) and not p.data.requires_grad and p.data.tolist() == [1, 1, 1]
+    p.data -= 0.5
+    p.data.mul_(2)
+    p.data[0] = 7
+    assert p.tolist() == [7, 1, 1] and p.requires_grad
+
+
+@pytest.mark.parametrize('value', [tenon.zeros(3), tenon.zeros(2), 1., None], ids=str)
+def test_data_is_not_replaced_in_silence(value):
+    net = tenon.nn.Linear(1, 3)
+    for x in (net.bias, tenon.ones(3)):
+        before = x.tolist()
+        with pytest.raises(tenon.Error, match=r'\[data\].*copy_.*Parameter'):
+            x.data = value
+        assert x.tolist() == before
+    row = tenon.ones((2, 3))
+    with pytest.raises(tenon.Error):  # of the same memory, but elsewhere in it
+        row[0].data = row[1]
