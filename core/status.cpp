@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "boundary.hpp"
+
 struct tn_status {
   uint32_t code;
   std::string message;
@@ -38,12 +40,18 @@ tn_status* status_of_current_exception() noexcept {
   }
 }
 
+tn_status* null_argument(const char* function, std::string_view names, size_t index) noexcept {
+  for (; index > 0; --index) names.remove_prefix(names.find(", ") + 2);
+  names = names.substr(0, names.find(','));
+  return guarded([&] { fail(TN_INVALID_ARGUMENT, "[{}] '{}' is NULL", function, names); });
+}
+
 }  // namespace tenon::core
 
 using namespace tenon::core;
 
 tn_status* tn_status_make(uint32_t code, tn_str message) {
-  return make_status(code, to_view(message));
+  return make_status(code, text_of(message));
 }
 uint32_t tn_status_code(const tn_status* status) {
   return status == nullptr ? TN_OK : status->code;

@@ -4,16 +4,13 @@
 
 #include "autograd/engine.hpp"
 #include "autograd/record.hpp"
+#include "boundary.hpp"
 
 using namespace tenon::core;
 
 namespace {
 
 constexpr uint32_t kPublicModes = TN_MODE_GRAD | TN_MODE_INFERENCE | TN_MODE_ANOMALY;
-
-void require_handle(const tn_tensor* tensor, std::string_view name) {
-  if (tensor == nullptr) fail(TN_INVALID_ARGUMENT, "[{}] the tensor is a null handle", name);
-}
 
 bool is_leaf(tn_tensor& tensor) { return !requires_grad(tensor) || tensor.grad_fn == nullptr; }
 
@@ -123,7 +120,6 @@ Ref first_gradient(tn_tensor& output, tn_tensor* given, uint32_t i, std::string_
 
 void add_roots(Run& run, tn_tensor* const* outputs, uint32_t count, tn_tensor* const* grads,
                std::string_view name) {
-  if (count != 0 && outputs == nullptr) fail(TN_INVALID_ARGUMENT, "[{}] no outputs given", name);
   for (uint32_t i = 0; i < count; ++i) {
     if (outputs[i] == nullptr)
       fail(TN_INVALID_ARGUMENT, "[{}] output {} is a null handle", name, i);
@@ -142,8 +138,6 @@ void compute_gradients(tn_tensor* const* outputs, uint32_t noutputs, tn_tensor* 
                        tn_tensor** results) {
   constexpr std::string_view kName = "gradient";
   if (ninputs == 0) return;
-  if (inputs == nullptr || results == nullptr)
-    fail(TN_INVALID_ARGUMENT, "[{}] no inputs or no room for results", kName);
   std::fill_n(results, ninputs, nullptr);
   Run run(flags);
   add_roots(run, outputs, noutputs, grads, kName);
@@ -184,10 +178,8 @@ uint32_t tn_tensor_requires_grad(const tn_tensor* tensor) {
 }
 
 tn_status* tn_tensor_set_requires_grad(tn_tensor* tensor, uint32_t on) {
-  return guarded([&] {
-    require_handle(tensor, "requires_grad");
-    set_requires_grad(*tensor, on != 0);
-  });
+  TN_REQUIRE(tensor);
+  return guarded([&] { set_requires_grad(*tensor, on != 0); });
 }
 
 uint32_t tn_tensor_is_leaf(const tn_tensor* tensor) {
@@ -205,16 +197,13 @@ tn_tensor* tn_tensor_grad(const tn_tensor* tensor) {
 }
 
 tn_status* tn_tensor_set_grad(tn_tensor* tensor, tn_tensor* grad) {
-  return guarded([&] {
-    require_handle(tensor, "set_grad");
-    set_grad(*tensor, grad);
-  });
+  TN_REQUIRE(tensor);
+  return guarded([&] { set_grad(*tensor, grad); });
 }
 
 tn_status* tn_tensor_detach(tn_tensor* tensor, tn_tensor** out) {
+  TN_REQUIRE(tensor, out);
   return guarded([&] {
-    require_handle(tensor, "detach");
-    if (out == nullptr) fail(TN_INVALID_ARGUMENT, "[detach] no room for the result");
     *out = make_alias(*tensor);
     (*out)->flags |= tensor->flags & kInference;
   });
@@ -233,6 +222,7 @@ tn_str tn_tensor_grad_fn_name(const tn_tensor* tensor) {
 
 tn_status* tn_backward(tn_tensor* const* outputs, uint32_t count, tn_tensor* const* grads,
                        uint32_t flags) {
+  TN_REQUIRE_ARRAY(outputs, count);
   return guarded([&] {
     Run run(flags);
     add_roots(run, outputs, count, grads, "backward");
@@ -243,23 +233,23 @@ tn_status* tn_backward(tn_tensor* const* outputs, uint32_t count, tn_tensor* con
 tn_status* tn_gradient(tn_tensor* const* outputs, uint32_t noutputs, tn_tensor* const* grads,
                        tn_tensor* const* inputs, uint32_t ninputs, uint32_t flags,
                        tn_tensor** results) {
+  TN_REQUIRE_ARRAY(outputs, noutputs);
+  TN_REQUIRE_ARRAY(inputs, ninputs);
+  TN_REQUIRE_ARRAY(results, ninputs);
   return guarded(
       [&] { compute_gradients(outputs, noutputs, grads, inputs, ninputs, flags, results); });
 }
 
 tn_status* tn_tensor_add_hook(tn_tensor* tensor, tn_grad_hook_fn hook, void* ctx,
                               void (*destroy)(void* ctx), uint64_t* id) {
+  TN_REQUIRE(tensor, hook);
   return guarded([&] {
-    require_handle(tensor, "hook");
-    if (hook == nullptr) fail(TN_INVALID_ARGUMENT, "[hook] no function given");
     const uint64_t made = add_hook(*tensor, hook, ctx, destroy);
     if (id != nullptr) *id = made;
   });
 }
 
 tn_status* tn_tensor_remove_hook(tn_tensor* tensor, uint64_t id) {
-  return guarded([&] {
-    require_handle(tensor, "remove_hook");
-    remove_hook(*tensor, id);
-  });
+  TN_REQUIRE(tensor);
+  return guarded([&] { remove_hook(*tensor, id); });
 }

@@ -6,6 +6,7 @@
 
 #include "autograd/engine.hpp"
 #include "autograd/record.hpp"
+#include "boundary.hpp"
 
 namespace tenon::core {
 namespace {
@@ -15,6 +16,7 @@ class Callback {
  public:
   explicit Callback(const tn_function& function) {
     std::memcpy(&function_, &function, std::min<size_t>(function.struct_size, sizeof function_));
+    function_.name = to_str(text_of(function_.name));
   }
   ~Callback() {
     if (function_.destroy != nullptr) function_.destroy(function_.ctx);
@@ -133,8 +135,6 @@ using namespace tenon::core;
 
 tn_status* tn_function_record(const tn_function* function, tn_tensor* const* inputs,
                               uint32_t ninputs, tn_tensor* const* outputs, uint32_t noutputs) {
-  return guarded([&] {
-    if (function == nullptr) fail(TN_INVALID_ARGUMENT, "[function] no function given");
-    record_function(*function, inputs, ninputs, outputs, noutputs);
-  });
+  TN_REQUIRE(function);
+  return guarded([&] { record_function(*function, inputs, ninputs, outputs, noutputs); });
 }

@@ -3,9 +3,11 @@
 #include "dispatch/call.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "autograd/record.hpp"
+#include "boundary.hpp"
 #include "dispatch/execution.hpp"
 #include "dispatch/fallback.hpp"
 #include "plugin/discover.hpp"
@@ -17,6 +19,14 @@ namespace {
 
 // Call hooks of this thread; t_modes has kModeHooks while they are set.
 thread_local constinit const tn_call_hooks* t_hooks TN_TLS = nullptr;
+
+// As they are now, as far as they go.
+tn_call_hooks current_hooks() {
+  tn_call_hooks hooks{};
+  if ((t_modes & kModeHooks) != 0 && t_hooks != nullptr)
+    std::memcpy(&hooks, t_hooks, std::min<size_t>(t_hooks->struct_size, sizeof hooks));
+  return hooks;
+}
 
 const KernelTable* kernels_on(const tn_op& op, const tn_device& device) {
   return op.kernels[device.type->id].load(std::memory_order_acquire);
@@ -157,14 +167,14 @@ void bump_written(const Frame& frame) {
 }
 
 [[gnu::noinline]] void watched_call(Frame& frame, tn_tensor** outs) {
-  const tn_call_hooks* hooks = (t_modes & kModeHooks) != 0 ? t_hooks : nullptr;
-  if (hooks != nullptr && hooks->before != nullptr)
-    check(hooks->before(hooks->ctx, &frame.op(), frame.args(), frame.nargs()));
+  const tn_call_hooks hooks = current_hooks();
+  if (hooks.before != nullptr)
+    check(hooks.before(hooks.ctx, &frame.op(), frame.args(), frame.nargs()));
   std::string_view provider = run_frame(frame, outs);
   if (g_count_placement.load(std::memory_order_relaxed)) count_placement(frame.op(), provider);
-  if (hooks != nullptr && hooks->after != nullptr)
-    hooks->after(hooks->ctx, &frame.op(), frame.args(), frame.nargs(), outs, frame.nresults(),
-                 to_str(provider));
+  if (hooks.after != nullptr)
+    hooks.after(hooks.ctx, &frame.op(), frame.args(), frame.nargs(), outs, frame.nresults(),
+                to_str(provider));
 }
 
 bool watched() {
@@ -262,16 +272,16 @@ namespace {
 // The barrier of a call.
 template <class Body>
 tn_status* guarded_call(const tn_op* op, Body&& body) noexcept {
-  return guarded([&] {
-    if (op == nullptr) fail(TN_INVALID_ARGUMENT, "no op given");
-    named(*op, body);
-  });
+  return guarded([&] { named(*op, body); });
 }
 
 }  // namespace
 
 tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
                       uint32_t nouts) {
+  TN_REQUIRE(op);
+  TN_REQUIRE_ARRAY(args, nargs);
+  TN_REQUIRE_ARRAY(outs, nouts);
   return guarded_call(op, [&] {
     if (op->fast_operands != 0 && !watched() && fast_call(*op, args, nargs, outs, nouts)) return;
     call(*op, args, nargs, outs, nouts);
@@ -280,6 +290,9 @@ tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_
 
 tn_status* tn_op_call_into(const tn_op* op, const tn_value* args, uint32_t nargs,
                            tn_tensor* const* outs, uint32_t nouts) {
+  TN_REQUIRE(op);
+  TN_REQUIRE_ARRAY(args, nargs);
+  TN_REQUIRE_ARRAY(outs, nouts);
   return guarded_call(op, [&] { call_into(*op, args, nargs, outs, nouts); });
 }
 

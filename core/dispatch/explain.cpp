@@ -1,4 +1,5 @@
 // Who would run an op, and why.
+#include "boundary.hpp"
 #include "dispatch/call.hpp"
 #include "dispatch/disabled.hpp"
 #include "dispatch/fallback.hpp"
@@ -71,11 +72,6 @@ std::string explain(const tn_op& op, tn_device& device, tn_dtype dtype) {
   return text;
 }
 
-void check_arguments(const tn_op* op, const tn_device* device, tn_dtype dtype) {
-  if (op == nullptr || device == nullptr) fail(TN_INVALID_ARGUMENT, "no op or no device given");
-  if (dtype >= TN_DTYPE_COUNT) fail(TN_INVALID_ARGUMENT, "unknown dtype code {}", dtype);
-}
-
 }  // namespace
 }  // namespace tenon::core
 
@@ -83,8 +79,9 @@ using namespace tenon::core;
 
 tn_status* tn_op_explain(const tn_op* op, tn_device* device, tn_dtype dtype, tn_write_fn write,
                          void* ctx) {
+  TN_REQUIRE(op, device, write);
   return guarded([&] {
-    check_arguments(op, device, dtype);
+    if (dtype >= TN_DTYPE_COUNT) fail(TN_INVALID_ARGUMENT, "unknown dtype code {}", dtype);
     ensure_discovered();
     write(ctx, to_str(explain(*op, *device, dtype)));
   });
@@ -92,6 +89,9 @@ tn_status* tn_op_explain(const tn_op* op, tn_device* device, tn_dtype dtype, tn_
 
 tn_str tn_op_provider(const tn_op* op, tn_device* device, tn_dtype dtype) {
   if (op == nullptr || device == nullptr || dtype >= TN_DTYPE_COUNT) return tn_str{"", 0};
-  if (guarded([] { ensure_discovered(); }) != nullptr) return tn_str{"", 0};
+  if (tn_status* status = guarded([] { ensure_discovered(); })) {
+    tn_status_release(status);
+    return tn_str{"", 0};
+  }
   return to_str(provider(*op, *device, dtype));
 }

@@ -202,6 +202,7 @@ void tn_placement_enable(uint32_t on) {
 }
 
 void tn_placement_report(tn_write_fn write, void* ctx) {
+  if (write == nullptr) return;
   std::lock_guard lock(placement().mutex);
   for (const auto& [key, count] : placement().calls)
     write(ctx, to_str(fmt::format("{} {} {}\n", key.first, key.second, count)));

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "autograd/formula.hpp"
+#include "boundary.hpp"
 #include "composite/composite.hpp"
 #include "dispatch/core_ops.hpp"
 #include "dispatch/foreign.hpp"
@@ -189,8 +190,9 @@ void register_op(const tn_op_def& def, std::string_view plugin_id) {
 
 using namespace tenon::core;
 
-const tn_op* tn_op_find(tn_str name) { return find_op(to_view(name)); }
+const tn_op* tn_op_find(tn_str name) { return find_op(text_of(name)); }
 tn_status* tn_op_require(tn_str name, const tn_op** out) {
+  TN_REQUIRE(name.data, out);
   return guarded([&] { *out = &require_op(to_view(name)); });
 }
 uint32_t tn_op_count(void) { return static_cast<uint32_t>(all_ops().size()); }
@@ -198,9 +200,13 @@ const tn_op* tn_op_at(uint32_t index) {
   auto ops = all_ops();
   return index < ops.size() ? ops[index] : nullptr;
 }
-tn_str tn_op_name(const tn_op* op) { return to_str(op->schema.name); }
-tn_str tn_op_schema(const tn_op* op) { return to_str(op->schema.text); }
+tn_str tn_op_name(const tn_op* op) {
+  return op == nullptr ? tn_str{"", 0} : to_str(op->schema.name);
+}
+tn_str tn_op_schema(const tn_op* op) {
+  return op == nullptr ? tn_str{"", 0} : to_str(op->schema.text);
+}
 uint32_t tn_op_is_differentiable(const tn_op* op) {
-  return op->gradient != nullptr || op->through ||
-         (op->foreign != nullptr && op->foreign->gradient != nullptr);
+  return op != nullptr && (op->gradient != nullptr || op->through ||
+                           (op->foreign != nullptr && op->foreign->gradient != nullptr));
 }

@@ -6,13 +6,13 @@
 #include <cstring>
 #include <mutex>
 
+#include "boundary.hpp"
 #include "memory/allocator.hpp"
 #include "memory/host.hpp"
 #include "plugin/complete.hpp"
 #include "plugin/discover.hpp"
 #include "plugin/layer.hpp"
 #include "plugin/plugin.hpp"
-#include "status.hpp"
 #include "tenon/ext/draft/device.h"
 
 namespace tenon::core {
@@ -151,9 +151,8 @@ tn_device_info info_of(tn_device& device) {
   return info;
 }
 
-// A device that the function `name` can work on.
-tn_device& live(tn_device* device, const char* name) {
-  if (device == nullptr) fail(TN_INVALID_ARGUMENT, "{}: NULL device", name);
+// A device that can still be worked on.
+tn_device& live(tn_device* device) {
   if (!device->type->live)
     fail(TN_FAILED_PRECONDITION, "{} is gone: its plugin was quiesced", device->id);
   return *device;
@@ -301,11 +300,8 @@ tn_device* tn_device_at(uint32_t index) {
 }
 
 tn_status* tn_device_find(tn_str name, tn_device** out) {
-  return guarded([&] {
-    if (out == nullptr || name.data == nullptr)
-      fail(TN_INVALID_ARGUMENT, "tn_device_find: NULL argument");
-    *out = &find_device(to_view(name));
-  });
+  TN_REQUIRE(name.data, out);
+  return guarded([&] { *out = &find_device(to_view(name)); });
 }
 
 tn_str tn_device_id(const tn_device* device) {
@@ -316,21 +312,23 @@ tn_str tn_device_plugin(const tn_device* device) {
 }
 
 tn_status* tn_device_get_info(tn_device* device, tn_device_info* out) {
-  return guarded(
-      [&] { give(info_of(live(device, "tn_device_get_info")), out, "tn_device_get_info"); });
+  TN_REQUIRE(device, out);
+  return guarded([&] { give(info_of(live(device)), out, "tn_device_get_info"); });
 }
 
 tn_status* tn_device_synchronize(tn_device* device) {
+  TN_REQUIRE(device);
   return guarded([&] {
-    check(synchronize(live(device, "tn_device_synchronize")));
+    check(synchronize(live(device)));
     check(device->type->device.synchronize(device->type->self, device->index));
   });
 }
 
 tn_status* tn_device_extend(tn_device* device, tn_str name, uint32_t revision, tn_extend_fn use,
                             void* ctx) {
+  TN_REQUIRE(device, name.data, use);
   return guarded([&] {
-    const DeviceType& type = *live(device, "tn_device_extend").type;
+    const DeviceType& type = *live(device).type;
     const Plugin* plugin = find_loaded(type.plugin);
     const InOrder order(*device);
     const tn_extension given = {
@@ -348,8 +346,8 @@ void tn_device_redirect(tn_device* device, void* stream) { t_redirect = {device,
 tn_device* tn_device_redirected(void) { return t_redirect.device; }
 
 tn_status* tn_memory_get_stats(tn_device* device, tn_memory_stats* out) {
+  TN_REQUIRE(device, out);
   return guarded([&] {
-    if (device == nullptr) fail(TN_INVALID_ARGUMENT, "tn_memory_get_stats: NULL device");
     tn_memory_stats stats{};
     device->allocator->stats(stats);
     give(stats, out, "tn_memory_get_stats");
@@ -365,8 +363,6 @@ void tn_memory_set_limit(tn_device* device, uint64_t bytes) {
 }
 
 tn_status* tn_memory_trim(tn_device* device) {
-  return guarded([&] {
-    if (device == nullptr) fail(TN_INVALID_ARGUMENT, "tn_memory_trim: NULL device");
-    device->allocator->trim();
-  });
+  TN_REQUIRE(device);
+  return guarded([&] { device->allocator->trim(); });
 }

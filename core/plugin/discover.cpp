@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "boundary.hpp"
 #include "dispatch/disabled.hpp"
 #include "dispatch/op.hpp"
 #include "memory/device.hpp"
@@ -16,7 +17,6 @@
 #include "plugin/plugin.hpp"
 #include "plugin/probe.hpp"
 #include "plugin/search.hpp"
-#include "status.hpp"
 
 namespace tenon::core {
 namespace {
@@ -306,7 +306,7 @@ tn_status* tn_plugin_load(tn_str path) {
 }
 
 tn_status* tn_plugin_quiesce(tn_str id) {
-  if (id.data == nullptr) return make_status(TN_INVALID_ARGUMENT, "tn_plugin_quiesce: NULL id");
+  TN_REQUIRE(id.data);
   return with_loader("tn_plugin_quiesce", [&] {
     Plugin* plugin = find_loaded(to_view(id));
     if (plugin == nullptr) fail(TN_NOT_FOUND, "no plugin \"{}\" is loaded", to_view(id));
@@ -320,6 +320,7 @@ uint32_t tn_plugin_count(void) {
 }
 
 tn_status* tn_plugin_get_info(uint32_t index, tn_plugin_info* out) {
+  TN_REQUIRE(out);
   return guarded([&] {
     tn_plugin_info info;
     {

@@ -5,13 +5,13 @@
 #include <deque>
 
 #include "autograd/foreign.hpp"
+#include "boundary.hpp"
 #include "dispatch/execution.hpp"
 #include "memory/device.hpp"
 #include "plugin/complete.hpp"
 #include "plugin/layer.hpp"
 #include "plugin/plugin.hpp"
 #include "plugin/probe.hpp"
-#include "status.hpp"
 #include "tenon/op.h"
 #include "tenon/tensor.h"
 
@@ -25,10 +25,6 @@ Plugin& starting(void* token, const char* what) {
   if (token == nullptr || token != g_starting || !is_loading_here())
     fail(TN_FAILED_PRECONDITION, "{}: registration is for a plugin's start", what);
   return *g_starting;
-}
-
-std::string_view text_of(tn_str text) {
-  return text.data == nullptr ? std::string_view() : to_view(text);
 }
 
 // ---- Ops that plugins define
@@ -207,15 +203,16 @@ void log_line(uint32_t level, tn_str message) {
 
 tn_status* make_output(const tn_call* call, uint32_t index, uint32_t ndim, const int64_t* shape,
                        const tn_view** out) {
+  TN_REQUIRE(call);
+  TN_REQUIRE_ARRAY(shape, ndim);
+  TN_REQUIRE(out);
+  constexpr uint32_t kLeast = offsetof(tn_call, context) + sizeof(tn_call::context);
   return guarded([&] {
-    if (call == nullptr || call->context == nullptr || out == nullptr ||
-        (shape == nullptr && ndim != 0))
-      fail(TN_INVALID_ARGUMENT, "make_output: NULL argument");
+    if (call->struct_size < kLeast || call->context == nullptr)
+      fail(TN_INVALID_ARGUMENT, "[make_output] the call is not one that the core made");
     *out = static_cast<Execution*>(call->context)->make_output(index, {shape, ndim});
   });
 }
-
-const tn_op* op_find(tn_str name) { return name.data == nullptr ? nullptr : tn_op_find(name); }
 
 }  // namespace
 
@@ -250,7 +247,7 @@ const tn_host& host_table() {
       .register_kernels = slot_register_kernels,
       .register_op = slot_register_op,
       .make_output = make_output,
-      .op_find = op_find,
+      .op_find = tn_op_find,
       .op_call = tn_op_call,
       .tensor_retain = tn_tensor_retain,
       .tensor_release = tn_tensor_release,

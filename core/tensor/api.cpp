@@ -1,10 +1,8 @@
 // The C functions of tensor.h.
 #include "tenon/tensor.h"
 
-#include <cstring>
-
+#include "boundary.hpp"
 #include "dispatch/call.hpp"
-#include "status.hpp"
 #include "tensor/tensor.hpp"
 
 using namespace tenon::core;
@@ -13,6 +11,8 @@ namespace {
 
 std::span<const int64_t> shape_span(uint32_t ndim, const int64_t* shape) {
   if (ndim > 0 && shape == nullptr) fail(TN_INVALID_ARGUMENT, "no shape for {} dimensions", ndim);
+  if (ndim > TN_MAX_DIMS)
+    fail(TN_INVALID_ARGUMENT, "{} dimensions, at most {} are possible", ndim, TN_MAX_DIMS);
   return {shape, ndim};
 }
 
@@ -57,6 +57,7 @@ void tn_tensor_release(tn_tensor* tensor) { release(tensor); }
 
 tn_status* tn_tensor_empty(tn_dtype dtype, uint32_t ndim, const int64_t* shape, tn_device* device,
                            tn_tensor** out) {
+  TN_REQUIRE(out);
   return guarded([&] {
     *out = make_tensor(dtype, shape_span(ndim, shape), device ? *device : host_device());
   });
@@ -64,9 +65,15 @@ tn_status* tn_tensor_empty(tn_dtype dtype, uint32_t ndim, const int64_t* shape, 
 
 tn_status* tn_tensor_from_host(const void* data, uint64_t bytes, tn_dtype dtype, uint32_t ndim,
                                const int64_t* shape, tn_device* device, tn_tensor** out) {
+  TN_REQUIRE(out);
   return guarded([&] {
     Ref tensor(make_tensor(dtype, shape_span(ndim, shape), device ? *device : host_device()));
     check_bytes(*tensor, bytes, data);
+    std::vector<uint8_t> bools;
+    if (dtype == TN_DTYPE_BOOL && bytes != 0) {
+      bools = to_bools(data, bytes);
+      data = bools.data();
+    }
     if (bytes != 0)
       copy_bytes(*tensor->device, tensor->view.buffer, 0, host_device(), const_cast<void*>(data), 0,
                  bytes);
@@ -77,36 +84,41 @@ tn_status* tn_tensor_from_host(const void* data, uint64_t bytes, tn_dtype dtype,
 tn_status* tn_tensor_wrap_host(void* data, tn_dtype dtype, uint32_t ndim, const int64_t* shape,
                                const int64_t* strides, void (*release)(void* ctx), void* ctx,
                                tn_tensor** out) {
+  TN_REQUIRE(out);
   return guarded([&] {
     auto sizes = shape_span(ndim, shape);
     Dims dense = contiguous_strides(sizes);
     std::span<const int64_t> steps =
         strides ? std::span(strides, ndim) : std::span<const int64_t>(dense);
+    if (dtype == TN_DTYPE_BOOL && data != nullptr && count_elements(sizes) != 0)
+      check_bools("tn_tensor_wrap_host", data, sizes, steps);
     *out = make_wrapped(data, dtype, sizes, steps, release, ctx, false);
   });
 }
 
 tn_status* tn_tensor_to_host(const tn_tensor* tensor, void* data, uint64_t bytes) {
-  return guarded([&] {
-    if (tensor == nullptr) fail(TN_INVALID_ARGUMENT, "no tensor given");
-    read_tensor(*tensor, data, bytes);
-  });
+  TN_REQUIRE(tensor);
+  return guarded([&] { read_tensor(*tensor, data, bytes); });
 }
 
-tn_dtype tn_tensor_dtype(const tn_tensor* tensor) { return tensor->dtype(); }
-uint32_t tn_tensor_ndim(const tn_tensor* tensor) { return tensor->ndim(); }
-const int64_t* tn_tensor_shape(const tn_tensor* tensor) { return tensor->shape(); }
-const int64_t* tn_tensor_strides(const tn_tensor* tensor) { return tensor->strides(); }
-int64_t tn_tensor_numel(const tn_tensor* tensor) { return tensor->numel; }
-tn_device* tn_tensor_device(const tn_tensor* tensor) { return tensor->device; }
+// These have no status: NULL is answered with 0, NULL or an unknown dtype.
+static constinit const tn_tensor kNone{};
+static const tn_tensor& or_none(const tn_tensor* tensor) { return tensor ? *tensor : kNone; }
+
+tn_dtype tn_tensor_dtype(const tn_tensor* x) { return x ? x->dtype() : UINT32_MAX; }
+uint32_t tn_tensor_ndim(const tn_tensor* tensor) { return or_none(tensor).ndim(); }
+const int64_t* tn_tensor_shape(const tn_tensor* tensor) { return or_none(tensor).shape(); }
+const int64_t* tn_tensor_strides(const tn_tensor* tensor) { return or_none(tensor).strides(); }
+int64_t tn_tensor_numel(const tn_tensor* tensor) { return or_none(tensor).numel; }
+tn_device* tn_tensor_device(const tn_tensor* tensor) { return or_none(tensor).device; }
 void* tn_tensor_data(const tn_tensor* tensor) {
-  return tensor->device->addressable ? tensor->view.data : nullptr;
+  return tensor && tensor->device->addressable ? tensor->view.data : nullptr;
 }
-uint32_t tn_tensor_is_contiguous(const tn_tensor* tensor) { return tensor->contiguous(); }
+uint32_t tn_tensor_is_contiguous(const tn_tensor* tensor) { return or_none(tensor).contiguous(); }
 uint32_t tn_tensor_shares_storage(const tn_tensor* a, const tn_tensor* b) {
-  return a->storage == b->storage;
+  return a && b && a->storage == b->storage;
 }
 uint32_t tn_tensor_version(const tn_tensor* tensor) {
-  return tensor->storage->version.load(std::memory_order_relaxed);
+  return tensor ? tensor->storage->version.load(std::memory_order_relaxed) : 0;
 }
-const tn_view* tn_tensor_view(const tn_tensor* tensor) { return &tensor->view; }
+const tn_view* tn_tensor_view(const tn_tensor* x) { return x ? &x->view : nullptr; }

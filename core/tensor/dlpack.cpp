@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "status.hpp"
+#include "boundary.hpp"
 #include "tensor/tensor.hpp"
 
 namespace tenon::core {
@@ -71,6 +71,7 @@ tn_tensor* import(DLManagedTensorVersioned& managed) {
   const uint64_t alignment = is_complex(dtype) ? dtype_size(dtype) / 2 : dtype_size(dtype);
   if (reinterpret_cast<uintptr_t>(data) % alignment != 0)
     fail(TN_INVALID_ARGUMENT, "[from_dlpack] data is not aligned to {} bytes", alignment);
+  if (dtype == TN_DTYPE_BOOL && count != 0) check_bools("from_dlpack", data, shape, strides);
   const bool read_only = (managed.flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
   return make_wrapped(data, dtype, shape, strides, release_import, &managed, read_only);
 }
@@ -81,8 +82,8 @@ tn_tensor* import(DLManagedTensorVersioned& managed) {
 using namespace tenon::core;
 
 tn_status* tn_tensor_to_dlpack(tn_tensor* tensor, DLManagedTensorVersioned** out) {
+  TN_REQUIRE(tensor, out);
   return guarded([&] {
-    if (tensor == nullptr || out == nullptr) fail(TN_INVALID_ARGUMENT, "[to_dlpack] NULL argument");
     if (tensor->requires_grad())
       fail(TN_FAILED_PRECONDITION, "[to_dlpack] the tensor requires a gradient; detach it first");
     // A code for other devices is theirs to tell: the core names no backend.
@@ -111,9 +112,6 @@ tn_status* tn_tensor_to_dlpack(tn_tensor* tensor, DLManagedTensorVersioned** out
 }
 
 tn_status* tn_tensor_from_dlpack(DLManagedTensorVersioned* managed, tn_tensor** out) {
-  return guarded([&] {
-    if (managed == nullptr || out == nullptr)
-      fail(TN_INVALID_ARGUMENT, "[from_dlpack] NULL argument");
-    *out = import(*managed);
-  });
+  TN_REQUIRE(managed, out);
+  return guarded([&] { *out = import(*managed); });
 }

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "boundary.hpp"
 #include "dispatch/op.hpp"
-#include "status.hpp"
 #include "tensor/tensor.hpp"
 
 namespace tenon::core {
@@ -58,6 +58,7 @@ uint64_t tn_dtype_size(tn_dtype dtype) { return dtype_size(dtype); }
 tn_str tn_dtype_name(tn_dtype dtype) { return to_str(dtype_name(dtype)); }
 
 tn_status* tn_dtype_find(tn_str name, tn_dtype* out) {
+  TN_REQUIRE(name.data, out);
   return guarded([&] {
     for (tn_dtype dtype = 0; dtype < TN_DTYPE_COUNT; ++dtype)
       if (to_view(name) == kNames[dtype] || to_view(name) == kLongNames[dtype])
@@ -69,5 +70,6 @@ tn_status* tn_dtype_find(tn_str name, tn_dtype* out) {
 }
 
 tn_status* tn_dtype_promote(tn_dtype a, tn_dtype b, tn_dtype* out) {
+  TN_REQUIRE(out);
   return guarded([&] { *out = promote(a, b); });
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "status.hpp"
+#include "boundary.hpp"
 #include "tenon/dtype.hpp"
 #include "tensor/print_number.hpp"
 #include "tensor/tensor.hpp"
@@ -196,9 +196,6 @@ std::string print(const tn_tensor& tensor) {
 using namespace tenon::core;
 
 tn_status* tn_tensor_print(const tn_tensor* tensor, tn_write_fn write, void* ctx) {
-  return guarded([&] {
-    if (tensor == nullptr || write == nullptr)
-      fail(TN_INVALID_ARGUMENT, "[tensor_print] NULL argument");
-    write(ctx, to_str(print(*tensor)));
-  });
+  TN_REQUIRE(tensor, write);
+  return guarded([&] { write(ctx, to_str(print(*tensor))); });
 }

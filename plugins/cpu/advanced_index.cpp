@@ -14,9 +14,12 @@ struct Axis {
 // A mask is as many axes as it has dimensions, with the positions of what is set.
 void add_mask(const tn_view& mask, int64_t dim, const std::vector<int64_t>& steps,
               std::vector<Axis>& axes) {
-  const bool* const set = data_of<const bool>(mask);
-  const int64_t total = numel(mask);
-  const int64_t count = std::count(set, set + total, true);
+  // Any byte but 0 is true, and what a shared mask holds is read once.
+  const uint8_t* const set = data_of<const uint8_t>(mask);
+  std::vector<int64_t> found;
+  for (int64_t i = 0, total = numel(mask); i < total; ++i)
+    if (set[i] != 0) found.push_back(i);
+  const int64_t count = static_cast<int64_t>(found.size());
   const size_t first = axes.size();
   for (uint32_t d = 0; d < std::max(mask.ndim, 1u); ++d) {
     // A mask of rank 0 chooses all or nothing, along no dimension.
@@ -24,10 +27,8 @@ void add_mask(const tn_view& mask, int64_t dim, const std::vector<int64_t>& step
         {dim + d, mask.ndim == 0 ? 0 : steps[static_cast<size_t>(dim + d)], {count}, {}});
     axes.back().values.reserve(static_cast<size_t>(count));
   }
-  for (int64_t i = 0; i < total; ++i) {
-    if (!set[i]) continue;
+  for (int64_t rest : found) {
     if (mask.ndim == 0) axes[first].values.push_back(0);
-    int64_t rest = i;
     for (uint32_t d = mask.ndim; d-- > 0; rest /= mask.shape[d])
       axes[first + d].values.push_back(rest % mask.shape[d]);
   }

@@ -40,7 +40,8 @@ void searchsorted(const tn_call& call) {
 constexpr int64_t kStretch = 16384;
 
 // count(begin, end) per stretch, then write(begin, end, from, to), the range of what it found;
-// alloc(total) comes between.
+// alloc(total) comes between. Memory shared with others may change between the passes, so `write`
+// stops at `to` whatever it reads.
 template <class Count, class Alloc, class Write>
 void two_passes(int64_t n, Count&& count, Alloc&& alloc, Write&& write) {
   const int64_t stretches = (n + kStretch - 1) / kStretch;
@@ -62,10 +63,11 @@ void two_passes(int64_t n, Count&& count, Alloc&& alloc, Write&& write) {
   });
 }
 
-// Positions (n, rank), row-major.
+// Positions (n, rank), row-major. Any byte but 0 is true: as `bool` the compiler would add the byte.
 void nonzero(const tn_call& call) {
   const tn_view& x = input(call, 0);
-  visit_dtype(x.dtype, [&]<class T>(Tag<T>) {
+  const tn_dtype dtype = x.dtype == TN_DTYPE_BOOL ? TN_DTYPE_U8 : x.dtype;
+  visit_dtype(dtype, [&]<class T>(Tag<T>) {
     const T* const data = data_of<const T>(x);
     const auto set = [=](int64_t i) { return data[i] != T(0); };
     int64_t* out = nullptr;
@@ -80,8 +82,8 @@ void nonzero(const tn_call& call) {
           const int64_t shape[] = {total, x.ndim};
           out = data_of<int64_t>(sdk::make_output(sdk::Call(call), 0, shape));
         },
-        [&](int64_t begin, int64_t end, int64_t at, int64_t) {
-          for (int64_t i = begin; i < end; ++i) {
+        [&](int64_t begin, int64_t end, int64_t at, int64_t stop) {
+          for (int64_t i = begin; i < end && at < stop; ++i) {
             if (!set(i)) continue;
             int64_t rest = i;
             for (uint32_t d = x.ndim; d-- > 0; rest /= x.shape[d])

@@ -138,7 +138,7 @@ TEST(Backward, Errors) {
   EXPECT_ERROR((x * 2).backward(tensor({1.0, 1.0})), "[backward]", "f64(2,)@cpu");
   const Tensor z = x.detach().to(DType::C64).requires_grad_();
   EXPECT_ERROR(z.sum().backward(), "[backward]", "complex");
-  EXPECT_ERROR(detail::check(tn_backward(nullptr, 1, nullptr, 0)), "[backward]", "no outputs");
+  EXPECT_ERROR(detail::check(tn_backward(nullptr, 1, nullptr, 0)), "[tn_backward]", "'outputs'");
   tn_tensor* const none[] = {nullptr};
   EXPECT_ERROR(detail::check(tn_backward(none, 1, nullptr, 0)), "[backward]", "null handle");
   EXPECT_EQ(tn_backward(nullptr, 0, nullptr, 0), nullptr);
@@ -288,9 +288,10 @@ TEST(Leaves, Errors) {
   EXPECT_ERROR(x.set_grad(x), "[set_grad]");
   EXPECT_EQ(tn_tensor_requires_grad(nullptr), 0u);
   EXPECT_EQ(tn_tensor_grad(nullptr), nullptr);
-  EXPECT_ERROR(detail::check(tn_tensor_set_requires_grad(nullptr, 1)), "[requires_grad]");
-  EXPECT_ERROR(detail::check(tn_tensor_set_grad(nullptr, nullptr)), "[set_grad]");
-  EXPECT_ERROR(detail::check(tn_tensor_detach(x.get(), nullptr)), "[detach]");
+  EXPECT_ERROR(detail::check(tn_tensor_set_requires_grad(nullptr, 1)),
+               "[tn_tensor_set_requires_grad]");
+  EXPECT_ERROR(detail::check(tn_tensor_set_grad(nullptr, nullptr)), "[tn_tensor_set_grad]");
+  EXPECT_ERROR(detail::check(tn_tensor_detach(x.get(), nullptr)), "[tn_tensor_detach]");
 }
 
 TEST(Leaves, AGradientMayBeGiven) {

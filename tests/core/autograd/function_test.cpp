@@ -97,7 +97,7 @@ TEST(Hooks, Errors) {
   EXPECT_ERROR(tensor({1.f}).register_hook([](const Tensor& g) { return g; }), "[hook]",
                "requires no gradient");
   EXPECT_ERROR(detail::check(tn_tensor_add_hook(x.get(), nullptr, nullptr, nullptr, nullptr)),
-               "[hook]");
+               "[tn_tensor_add_hook]");
   Tensor y = x * 2;
   y.register_hook([](const Tensor&) { return zeros({3}); });
   EXPECT_ERROR(y.sum().backward(), "[mul]", "from a hook", "(3,)", "(2,)");
@@ -189,7 +189,8 @@ TEST(Functions, Errors) {
   EXPECT_EQ(*wrong.destroyed, 1) << "destroyed on error, too";
   wrong.record(tensor({1.f}), zeros({1}));
   EXPECT_EQ(*wrong.destroyed, 2) << "no input requires a gradient";
-  EXPECT_ERROR(detail::check(tn_function_record(nullptr, nullptr, 0, nullptr, 0)), "[function]");
+  EXPECT_ERROR(detail::check(tn_function_record(nullptr, nullptr, 0, nullptr, 0)),
+               "[tn_function_record] 'function'");
   const Tensor once = Cube::apply(x);
   once.sum().backward();
   EXPECT_ERROR(once.sum().backward(), "[cube]", "retain_graph");

@@ -104,6 +104,38 @@ TEST(Dlpack, ReadOnlyStaysReadOnly) {
   tn_tensor_release(tensor);
 }
 
+// Kernels rely on bools of 0 and 1.
+TEST(Dlpack, OtherBytesThanBoolsAreNotShared) {
+  Foreign foreign;
+  unsigned char bytes[] = {0, 1, 255, 2, 1, 0};
+  foreign.strides[0] = 3;
+  foreign.strides[1] = 1;
+  foreign.managed.dl_tensor.data = bytes;
+  foreign.managed.dl_tensor.dtype = {kDLBool, 8, 1};
+  tn_tensor* tensor = nullptr;
+  const auto refused = [](tn_status* status, const char* name) {
+    const Outcome outcome = take(status);
+    EXPECT_EQ(outcome.code, TN_INVALID_ARGUMENT) << outcome.message;
+    EXPECT_TRUE(outcome.message.starts_with(name)) << outcome.message;
+    EXPECT_NE(outcome.message.find("0 and 1"), std::string::npos) << outcome.message;
+  };
+  refused(tn_tensor_from_dlpack(&foreign.managed, &tensor), "[from_dlpack]");
+  refused(tn_tensor_wrap_host(bytes, TN_DTYPE_BOOL, 2, foreign.shape, foreign.strides, nullptr,
+                              nullptr, &tensor),
+          "[tn_tensor_wrap_host]");
+  EXPECT_EQ(foreign.released, 0);
+  ASSERT_EQ(tn_tensor_from_host(bytes, 6, TN_DTYPE_BOOL, 2, foreign.shape, nullptr, &tensor),
+            nullptr);
+  const unsigned char bools[] = {0, 1, 1, 1, 1, 0};
+  EXPECT_EQ(std::memcmp(tn_tensor_data(tensor), bools, 6), 0);
+  tn_tensor_release(tensor);
+  bytes[2] = bytes[3] = 1;
+  ASSERT_EQ(tn_tensor_from_dlpack(&foreign.managed, &tensor), nullptr);
+  EXPECT_EQ(tn_tensor_data(tensor), bytes);
+  tn_tensor_release(tensor);
+  EXPECT_EQ(foreign.released, 1);
+}
+
 TEST(Dlpack, BadInputIsRefusedAndStaysWithItsOwner) {
   const auto refused = [](auto change, uint32_t code, const char* reason) {
     Foreign foreign;

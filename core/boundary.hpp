@@ -1,0 +1,40 @@
+// What the functions of the C ABI ask of their arguments before they look at them. tests/fuzz/c_abi.py calls each of them with NULL
+// for each pointer.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "status.hpp"
+
+namespace tenon::core {
+
+// `names` are those of all arguments that were looked at, with commas between.
+tn_status* null_argument(const char* function, std::string_view names, size_t index) noexcept;
+
+template <class... Pointers>
+tn_status* find_null(const char* function, const char* names, Pointers... given) noexcept {
+  size_t index = 0;
+  const bool good = ((given != nullptr && ++index != 0) && ...);
+  return good ? nullptr : null_argument(function, names, index);
+}
+
+// The text of a tn_str; without data it is empty, whatever its size says.
+inline std::string_view text_of(tn_str text) noexcept {
+  return text.data == nullptr ? std::string_view() : to_view(text);
+}
+
+// Host memory for bools may hold any byte, but kernels rely on 0 and 1 (docs/adr/0017-bools.md). Where memory is to be shared by the
+// function `name`, other bytes are an error; a copy makes each but 0 a 1.
+void check_bools(std::string_view name, const void* data, std::span<const int64_t> shape,
+                 std::span<const int64_t> strides);
+std::vector<uint8_t> to_bools(const void* data, uint64_t count);
+
+}  // namespace tenon::core
+
+// Leaves a function that returns a status with the error that names it and its argument which is NULL.
+#define TN_REQUIRE(...) \
+  if (tn_status* null = tenon::core::find_null(__func__, #__VA_ARGS__, __VA_ARGS__)) return null
+// The same for an array, which may be NULL when it has no entries.
+#define TN_REQUIRE_ARRAY(pointer, count) \
+  if ((pointer) == nullptr && (count) != 0) return tenon::core::null_argument(__func__, #pointer, 0)
