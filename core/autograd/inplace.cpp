@@ -10,6 +10,7 @@
 #include "autograd/record.hpp"
 #include "autograd/tape.hpp"
 #include "dispatch/call.hpp"
+#include "dispatch/written.hpp"
 
 namespace tenon::core {
 namespace {
@@ -142,12 +143,7 @@ void record_view(const Frame& frame, tn_tensor* out) {
 namespace {
 
 void check_target(const Frame& frame, const tn_tensor& target, bool recorded) {
-  if (target.storage->read_only)
-    frame.fail(TN_FAILED_PRECONDITION, "the tensor to write to is read-only");
-  if (!target.contiguous() && has_overlap(target))
-    frame.fail(TN_INVALID_ARGUMENT,
-               "elements of the tensor to write to, {}, share memory; clone() it",
-               describe(target));
+  check_writable(frame, target);
   if (!recording()) return;
   const bool view = (target.flags & kIsView) != 0;
   const tn_tensor& owner = view ? *target.meta->base : target;

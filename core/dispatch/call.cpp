@@ -10,6 +10,7 @@
 #include "boundary.hpp"
 #include "dispatch/execution.hpp"
 #include "dispatch/fallback.hpp"
+#include "dispatch/written.hpp"
 #include "plugin/discover.hpp"
 #include "shape/view.hpp"
 #include "tensor/free_list.hpp"
@@ -156,16 +157,6 @@ void check_nouts(const Frame& frame, uint32_t nouts) {
     frame.fail(TN_INVALID_ARGUMENT, "{} results asked for, the op has {}", nouts, frame.nresults());
 }
 
-void bump_written(const Frame& frame) {
-  for (uint32_t i = 0; i < frame.nargs(); ++i) {
-    if (!frame.op().schema.args[i].written) continue;
-    if (frame.is_tensor(i)) bump_version(frame.tensor(i));
-    if (frame.arg(i).tag == TN_VALUE_TENSORS)
-      for (tn_tensor* tensor : frame.tensors(i))
-        if (tensor != nullptr) bump_version(*tensor);
-  }
-}
-
 [[gnu::noinline]] void watched_call(Frame& frame, tn_tensor** outs) {
   const tn_call_hooks hooks = current_hooks();
   if (hooks.before != nullptr)
@@ -186,12 +177,13 @@ bool watched() {
 void call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts) {
   Frame frame(op, args, nargs);
   check_nouts(frame, nouts);
+  check_written(frame);
   Results results;
   if (watched()) [[unlikely]]
     watched_call(frame, results.at);
   else
     run_frame(frame, results.at);
-  if (nouts == 0) bump_written(frame);
+  bump_written(frame);
   for (uint32_t k = 0; k < nouts; ++k) outs[k] = std::exchange(results.at[k], nullptr);
 }
 

@@ -1,6 +1,7 @@
 // Memory shared with others: the buffer protocol and DLPack.
 #include <dlpack/dlpack.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -68,6 +69,7 @@ PyObject* share_buffer(Py_buffer& view, tn_dtype dtype) {
   return wrap(out);
 }
 
+// Bytes of others count as true unless they are 0.
 PyObject* copy_buffer(Py_buffer& view, tn_dtype dtype) {
   int64_t shape[TN_MAX_DIMS];
   for (int i = 0; i < view.ndim; ++i) shape[i] = view.shape[i];
@@ -75,7 +77,21 @@ PyObject* copy_buffer(Py_buffer& view, tn_dtype dtype) {
                      static_cast<DType>(dtype));
   if (view.len > 0 && PyBuffer_ToContiguous(tn_tensor_data(out.get()), &view, view.len, 'C') < 0)
     throw PythonError();
+  if (dtype == TN_DTYPE_BOOL) {
+    auto* const bytes = static_cast<uint8_t*>(tn_tensor_data(out.get()));
+    std::transform(bytes, bytes + view.len, bytes, [](uint8_t byte) { return byte != 0; });
+  }
   return wrap(std::move(out));
+}
+
+// NULL where the bytes are no bools, which only a copy can mend.
+PyObject* try_share_buffer(Py_buffer& view, tn_dtype dtype, bool may_copy) {
+  try {
+    return share_buffer(view, dtype);
+  } catch (const Error&) {
+    if (dtype != TN_DTYPE_BOOL || !may_copy) throw;
+    return nullptr;
+  }
 }
 
 bool can_share(const Py_buffer& view) {
@@ -116,6 +132,34 @@ DLManagedTensorVersioned* from_legacy(DLManagedTensor* managed) {
   return versioned;
 }
 
+// The flag that DLPack hands over; memory of other devices has none.
+bool is_read_only(tn_tensor* x) {
+  DLManagedTensorVersioned* managed = nullptr;
+  if (tn_status* status = tn_tensor_to_dlpack(x, &managed)) {
+    tn_status_release(status);
+    return false;
+  }
+  const bool read_only = (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+  managed->deleter(managed);
+  return read_only;
+}
+
+// Takes what `managed` holds. Bytes that are no bools are copied as numbers and compared with 0.
+tn_tensor* import_managed(DLManagedTensorVersioned* managed, bool may_copy) {
+  tn_tensor* out = nullptr;
+  DLDataType& type = managed->dl_tensor.dtype;
+  tn_status* status = tn_tensor_from_dlpack(managed, &out);
+  if (status != nullptr && type.code == kDLBool && type.bits == 8 && may_copy) {
+    tn_status_release(status);
+    type.code = kDLUInt;
+    status = tn_tensor_from_dlpack(managed, &out);
+    type.code = kDLBool;
+    if (status == nullptr) return cast(Tensor::adopt(out), DType::Bool).take();
+  }
+  detail::check(status);
+  return out;
+}
+
 }  // namespace
 
 int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -131,6 +175,9 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     problem = "a tensor that requires a gradient: use detach()";
   else if (tn_tensor_data(x) == nullptr && tn_tensor_numel(x) != 0)
     problem = "the host cannot address its memory: use cpu()";
+  const bool read_only = problem == nullptr && is_read_only(x);
+  if (read_only && (flags & PyBUF_WRITABLE) == PyBUF_WRITABLE)
+    problem = "its memory is read-only: use copy()";
   const bool contiguous = tn_tensor_is_contiguous(x) != 0;
   const bool wants_row_major = (flags & PyBUF_STRIDES) != PyBUF_STRIDES ||
                                (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS ||
@@ -154,7 +201,7 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = Py_NewRef(self);
   view->buf = tn_tensor_data(x);
   view->len = static_cast<Py_ssize_t>(tn_tensor_numel(x)) * size;
-  view->readonly = 0;
+  view->readonly = read_only;
   view->itemsize = size;
   view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(kFormats[dtype]) : nullptr;
   view->ndim = static_cast<int>(ndim);
@@ -190,7 +237,8 @@ PyObject* from_buffer(PyObject*, PyObject* args) {
                                            " dimensions; there are at most " +
                                            std::to_string(TN_MAX_DIMS));
     if (!dtype_of_format(view.format, view.itemsize, dtype)) Py_RETURN_NONE;
-    if (copy != Py_True && can_share(view)) return share_buffer(view, dtype);
+    if (copy != Py_True && can_share(view))
+      if (PyObject* shared = try_share_buffer(view, dtype, copy == Py_None)) return shared;
     if (copy == Py_False)
       throw Error(
           TN_INVALID_ARGUMENT,
@@ -201,7 +249,7 @@ PyObject* from_buffer(PyObject*, PyObject* args) {
   return made;
 }
 
-// _to_capsule(versioned)
+// _to_capsule(versioned): without a version there is no flag for read-only memory, which is refused as NumPy does.
 PyObject* tensor_to_capsule(PyObject* self, PyObject* args) {
   int versioned = 0;
   if (!PyArg_ParseTuple(args, "p:_to_capsule", &versioned)) return nullptr;
@@ -212,6 +260,12 @@ PyObject* tensor_to_capsule(PyObject* self, PyObject* args) {
     PyObject* capsule = PyCapsule_New(managed, "dltensor_versioned", drop_capsule);
     if (capsule == nullptr) managed->deleter(managed);
     return capsule;
+  }
+  if (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) {
+    managed->deleter(managed);
+    PyErr_SetString(PyExc_BufferError,
+                    "[to_dlpack] read-only memory needs DLPack 1.0 (max_version); use copy()");
+    return nullptr;
   }
   auto* legacy = new (std::nothrow) Legacy{};
   if (legacy == nullptr) {
@@ -231,19 +285,22 @@ PyObject* tensor_to_capsule(PyObject* self, PyObject* args) {
   return capsule;
 }
 
-// _from_capsule(capsule): takes what is in it; it is renamed, so that nobody takes it twice.
-PyObject* from_capsule(PyObject*, PyObject* capsule) {
+// _from_capsule(capsule, may_copy=True): takes what is in it; it is renamed, so that nobody takes it twice.
+PyObject* from_capsule(PyObject*, PyObject* args) {
+  PyObject* capsule = nullptr;
+  int may_copy = 1;
+  if (!PyArg_ParseTuple(args, "O|p:_from_capsule", &capsule, &may_copy)) return nullptr;
   return guarded([&]() -> PyObject* {
     tn_tensor* out = nullptr;
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
       auto* managed = static_cast<DLManagedTensorVersioned*>(
           PyCapsule_GetPointer(capsule, "dltensor_versioned"));
-      detail::check(tn_tensor_from_dlpack(managed, &out));
+      out = import_managed(managed, may_copy != 0);
       PyCapsule_SetName(capsule, "used_dltensor_versioned");
     } else if (PyCapsule_IsValid(capsule, "dltensor")) {
       auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
       std::unique_ptr<DLManagedTensorVersioned> versioned(from_legacy(managed));
-      detail::check(tn_tensor_from_dlpack(versioned.get(), &out));
+      out = import_managed(versioned.get(), may_copy != 0);
       static_cast<void>(versioned.release());
       PyCapsule_SetName(capsule, "used_dltensor");
     } else {

@@ -69,7 +69,7 @@ int tensor_get_buffer(PyObject*, Py_buffer*, int);
 void tensor_release_buffer(PyObject*, Py_buffer*);
 PyObject* from_buffer(PyObject* module, PyObject* args);
 PyObject* tensor_to_capsule(PyObject*, PyObject* args);
-PyObject* from_capsule(PyObject* module, PyObject* capsule);
+PyObject* from_capsule(PyObject* module, PyObject* args);
 
 // gradient.cpp
 PyObject* tensor_backward(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);

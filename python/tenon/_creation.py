@@ -128,7 +128,10 @@ def randn(shape, *more, dtype=None, device=None, generator=None, requires_grad=F
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
-    """Shares the memory of anything with ``__dlpack__``; copies where copy=True, or to get to another device."""
+    """Shares the memory of anything with ``__dlpack__``; copies where copy=True, or to get to another device.
+
+    Read-only memory becomes a tensor that refuses writes. Bools whose bytes are not 0 or 1 are copied too.
+    """
     if not hasattr(x, '__dlpack__'):
         raise TypeError(f'[from_dlpack] {type(x).__name__} has no __dlpack__')
     try:
@@ -138,7 +141,7 @@ def from_dlpack(x, /, *, device=None, copy=None):
             capsule = x.__dlpack__()
         else:
             return _place(_clone(_from_capsule(x.__dlpack__())), None, device)
-    made = _from_capsule(capsule)
+    made = _from_capsule(capsule, copy is not False)
     placed = _place(made, None, device)
     if copy is False and placed is not made:
         raise ValueError('[from_dlpack] copy=False, but another device was asked for')

@@ -67,7 +67,9 @@ def copy(self):
 
 
 def numpy(self):
-    """A NumPy array that shares the memory of a tensor on the host; bfloat16 and 8-bit floats, which NumPy lacks, must be cast first."""
+    """A NumPy array that shares the memory of a tensor on the host, read-only where the tensor is; bfloat16 and 8-bit floats, which
+    NumPy lacks, must be cast first.
+    """
     import numpy as np
     x = self
     if x.requires_grad:

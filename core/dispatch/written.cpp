@@ -1,0 +1,94 @@
+#include "dispatch/written.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "autograd/record.hpp"
+
+namespace tenon::core {
+namespace {
+
+// Only ops without results and those of plugins have written arguments.
+template <class Visit>
+void each_written(const Frame& frame, Visit&& visit) {
+  if (frame.nresults() != 0 && frame.op().foreign == nullptr) return;
+  for (uint32_t i = 0; i < frame.nargs(); ++i) {
+    if (!frame.op().schema.args[i].written) continue;
+    if (frame.is_tensor(i)) visit(frame.tensor(i), i);
+    if (frame.arg(i).tag == TN_VALUE_TENSORS)
+      for (tn_tensor* tensor : frame.tensors(i))
+        if (tensor != nullptr) visit(*tensor, i);
+  }
+}
+
+// The bytes from a tensor's first element to its last: addresses, or places in a buffer that has
+// none. Two tensors may have wrapped the same host memory, so storages do not tell.
+struct Extent {
+  const tn_tensor* tensor;
+  uint32_t arg;
+  uintptr_t buffer = 0;
+  int64_t begin = 0, end = 0;
+  int64_t reach = 0;  // the furthest end among those that begin no later
+
+  Extent(const tn_tensor& of, uint32_t i) : tensor(&of), arg(i) {
+    if (of.view.data == nullptr) buffer = std::bit_cast<uintptr_t>(of.view.buffer);
+    const auto size = static_cast<int64_t>(dtype_size(of.dtype()));
+    begin = buffer == 0 ? std::bit_cast<int64_t>(of.view.data) : of.view.offset;
+    end = begin + size;
+    for (uint32_t d = 0; d < of.ndim(); ++d) {
+      const int64_t step = (of.shape()[d] - 1) * of.strides()[d] * size;
+      (step < 0 ? begin : end) += step;
+    }
+    reach = end;
+  }
+};
+
+// Strided ones may lie between each other's elements, as columns do; from the same place they do
+// not.
+bool clash(const Extent& a, const Extent& b) {
+  return b.begin < a.end &&
+         (a.begin == b.begin || a.tensor->contiguous() || b.tensor->contiguous());
+}
+
+void check_apart(const Frame& frame, std::vector<Extent>& extents) {
+  std::ranges::sort(extents, {}, [](const Extent& e) { return std::pair(e.buffer, e.begin); });
+  for (auto at = extents.begin(); at != extents.end(); ++at)
+    for (auto prior = at; prior != extents.begin();) {
+      --prior;
+      if (prior->buffer != at->buffer || prior->reach <= at->begin) break;
+      at->reach = std::max(at->reach, prior->reach);
+      if (clash(*prior, *at))
+        frame.fail(TN_INVALID_ARGUMENT,
+                   "{} of '{}' and {} of '{}' are both written and share memory",
+                   describe(*prior->tensor), frame.op().schema.args[prior->arg].name,
+                   describe(*at->tensor), frame.op().schema.args[at->arg].name);
+    }
+}
+
+}  // namespace
+
+void check_writable(const Frame& frame, const tn_tensor& target) {
+  if (target.storage->read_only)
+    frame.fail(TN_FAILED_PRECONDITION, "the tensor to write to, {}, is read-only; clone() it",
+               describe(target));
+  if (!target.contiguous() && has_overlap(target))
+    frame.fail(TN_INVALID_ARGUMENT,
+               "elements of the tensor to write to, {}, share memory; clone() it",
+               describe(target));
+}
+
+void check_written(const Frame& frame) {
+  std::vector<Extent> extents;
+  each_written(frame, [&](const tn_tensor& tensor, uint32_t arg) {
+    check_writable(frame, tensor);
+    if (tensor.numel != 0) extents.emplace_back(tensor, arg);
+  });
+  check_apart(frame, extents);
+}
+
+void bump_written(const Frame& frame) {
+  each_written(frame, [](tn_tensor& tensor, uint32_t) { bump_version(tensor); });
+}
+
+}  // namespace tenon::core
