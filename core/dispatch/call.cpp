@@ -29,10 +29,6 @@ tn_call_hooks current_hooks() {
   return hooks;
 }
 
-const KernelTable* kernels_on(const tn_op& op, const tn_device& device) {
-  return op.kernels[device.type->id].load(std::memory_order_acquire);
-}
-
 // Results on their way to the caller; what an error leaves there is freed.
 struct Results {
   tn_tensor* at[kMaxResults] = {};
@@ -85,20 +81,22 @@ auto named(const tn_op& op, Body&& body) {
 
 std::string_view compute_unnamed(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
   const tn_op& op = frame.op();
-  if (kernels_on(op, frame.device()) == nullptr) ensure_discovered();
   op.rule(frame);
-  {
+  bool searched = false;
+  do {
     Execution execution(frame, into);
     std::string_view provider = "core";
     if (execution.run(provider)) {
       execution.finish(outs);
       return provider;
     }
-    if (op.decompose == nullptr && frame.device().is_host()) {
+    // What is loaded does not support the call; a plugin that nobody has looked for yet may.
+    searched = !discover_if_new();
+    if (searched && op.decompose == nullptr && frame.device().is_host()) {
       if (copy_without_kernel(frame, into, outs)) return "core";
       fail_no_kernel(frame, execution.key_dtype());
     }
-  }
+  } while (!searched);
   const Without quiet(TN_MODE_GRAD | kModeHooks);
   if (op.decompose != nullptr) {
     decompose(frame, into, outs);

@@ -271,14 +271,15 @@ namespace plugins {
 std::atomic<bool> g_discovered{false};
 std::atomic<bool> g_waiting{false};
 
-void discover_now() {
-  if (is_loading_here() || is_probe()) return;
+bool discover_now() {
+  if (is_loading_here() || is_probe()) return false;
   tn_status_release(with_loader("discovery", [] {
     if (g_discovered.load(std::memory_order_acquire)) return;
     tn_status* status = guarded(scan);
     g_discovered.store(true, std::memory_order_release);
     tn_status_release(status);
   }));
+  return true;
 }
 
 void load_waiting() {

@@ -8,7 +8,7 @@ namespace tenon::core {
 namespace plugins {
 extern std::atomic<bool> g_discovered;
 extern std::atomic<bool> g_waiting;  // some are put off until a device is asked for
-void discover_now();
+bool discover_now();
 void load_waiting();
 }  // namespace plugins
 
@@ -17,6 +17,11 @@ void load_waiting();
 inline void ensure_discovered() {
   if (!plugins::g_discovered.load(std::memory_order_acquire)) [[unlikely]]
     plugins::discover_now();
+}
+
+// The same; true when this call has just done it.
+inline bool discover_if_new() {
+  return !plugins::g_discovered.load(std::memory_order_acquire) && plugins::discover_now();
 }
 
 // The same, for those who ask for devices: opens also the plugins that bring nothing else, as their drivers take long to load.

@@ -11,6 +11,9 @@
 #ifndef TYPE
 #define TYPE ID
 #endif
+#ifndef DTYPE
+#define DTYPE TN_DTYPE_F32
+#endif
 
 static const tn_host* host;
 
@@ -45,8 +48,11 @@ static void release(void* self, uint32_t index, void* buffer) {
 }
 static tn_status* run(void* self, void* plan, const tn_call* call) {
   (void)self, (void)plan;
-  float* out = (float*)call->outs[0]->data;
-  for (int64_t i = 0; i < call->outs[0]->shape[0]; ++i) out[i] = 42;
+  for (int64_t i = 0; i < call->outs[0]->shape[0]; ++i)
+    if (call->outs[0]->dtype == TN_DTYPE_F64)
+      ((double*)call->outs[0]->data)[i] = 42;
+    else
+      ((float*)call->outs[0]->data)[i] = 42;
   return NULL;
 }
 
@@ -82,7 +88,7 @@ static tn_status* register_add(void* plugin, const char* device) {
   tn_kernel kernel = {.struct_size = sizeof kernel,
                       .flags = TN_KERNEL_STRIDED,
                       .op = STR(ADD),
-                      .dtypes = TN_MASK(TN_DTYPE_F32),
+                      .dtypes = TN_MASK(DTYPE),
                       .run = run};
   uint32_t stride = sizeof kernel;
 #if defined(CASE_UNKNOWN_OP)
