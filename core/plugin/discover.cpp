@@ -134,15 +134,25 @@ void load_explicitly(std::string_view given) {
 // ---- Scanning
 // -----------------------------------------------------------------------------------------------------------------
 
-bool is_world_writable(const fs::path& path) {
+void check_trust(const std::string& path) {
+  if (const std::string reason = why_untrusted(path); !reason.empty())
+    fail(TN_INVALID_ARGUMENT, "{}", reason);
+}
+
+// What the program opened by its path, in or out of service.
+const Plugin* opened_from(const fs::path& library) {
   std::error_code error;
-  const fs::perms allowed = fs::status(path, error).permissions();
-  return allowed != fs::perms::unknown && (allowed & fs::perms::others_write) != fs::perms::none;
+  const fs::path real = fs::canonical(library, error);
+  const std::lock_guard lock(list().mutex);
+  for (const Plugin& plugin : list().plugins)
+    if (!error && plugin.state != TN_PLUGIN_REFUSED && plugin.library == real) return &plugin;
+  return nullptr;
 }
 
 // A library that no card speaks of is not opened: what it is, only running it would tell.
 void note_unclaimed(const fs::path& path) {
-  tn_status* status = guarded([&] { check_library_file(path.string()); });
+  if (opened_from(path) != nullptr) return;
+  tn_status* status = guarded([&] { check_library_file(Pinned(path.string())); });
   if (status == nullptr)
     refuse(plugin_at(path.string()),
            "has no identity card (NAME.tenon.json beside it); load it by its path");
@@ -168,9 +178,8 @@ void collect(const Place& place, std::vector<Candidate>& found) {
     tn_status* status = guarded([&] {
       candidate.card = read_card(path.string());
       claimed.insert(candidate.card.library);
-      if (is_world_writable(path) || is_world_writable(candidate.card.library))
-        fail(TN_INVALID_ARGUMENT,
-             "card or library is world-writable: anybody could have put it there");
+      check_trust(path.string());
+      check_trust(candidate.card.library);
     });
     if (status == nullptr) {
       found.push_back(std::move(candidate));

@@ -1,11 +1,8 @@
 #include "plugin/elf.hpp"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -33,24 +30,7 @@ std::string machine_name(uint16_t machine) {
 
 class File {
  public:
-  explicit File(const std::string& path)
-      : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (descriptor_ < 0) {
-      const int error = errno;
-      fail(error == ENOENT ? TN_NOT_FOUND : TN_IO, "{}", std::strerror(error));
-    }
-    struct stat about {};
-    const bool regular = fstat(descriptor_, &about) == 0 && S_ISREG(about.st_mode);
-    size_ = static_cast<uint64_t>(about.st_size);
-    if (!regular) {
-      close(descriptor_);
-      fail(TN_INVALID_ARGUMENT, "{}not a regular file",
-           S_ISDIR(about.st_mode) ? "is a directory, " : "");
-    }
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { close(descriptor_); }
+  explicit File(const Pinned& library) : descriptor_(library.descriptor()), size_(library.size()) {}
   uint64_t size() const { return size_; }
   bool contains(uint64_t offset, uint64_t bytes) const {
     return offset <= size_ && bytes <= size_ - offset;
@@ -73,7 +53,7 @@ class File {
 
  private:
   int descriptor_;
-  uint64_t size_ = 0;
+  uint64_t size_;
 };
 
 Elf64_Ehdr read_header(const File& file) {
@@ -142,8 +122,8 @@ std::optional<bool> exports_entry(const File& file, const Elf64_Ehdr& header) {
 
 }  // namespace
 
-void check_library_file(const std::string& path) {
-  const File file(path);
+void check_library_file(const Pinned& library) {
+  const File file(library);
   const Elf64_Ehdr header = read_header(file);
   check_segments(file, header);
   if (!exports_entry(file, header).value_or(true))

@@ -1,12 +1,10 @@
 // One library: checked, opened, asked, started; and taken out of service.
+#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <boost/dll/shared_library.hpp>
 #include <cctype>
 #include <exception>
 #include <filesystem>
-#include <memory>
-#include <vector>
 
 #include "dispatch/op.hpp"
 #include "memory/device.hpp"
@@ -61,20 +59,12 @@ void call_plugin(const char* what, Call&& call) {
   }
 }
 
-// The mapping is kept for good: statuses, tables and handles may point into it.
-tn_plugin_query_fn open_library(const std::string& path) {
-  auto library = std::make_unique<boost::dll::shared_library>();
+tn_plugin_query_fn open_library(const Pinned& library) {
   probe_stage("static constructors");
-  try {
-    library->load(path, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
-  } catch (const std::exception& problem) {
-    fail(TN_IO, "cannot be opened: {}", problem.what());
-  }
-  if (!library->has("tn_plugin_query"))
+  void* const query = dlsym(library.load(), "tn_plugin_query");
+  if (query == nullptr)
     fail(TN_INVALID_ARGUMENT, "does not export tn_plugin_query: not a Tenon plugin");
-  static auto& kept = *new std::vector<std::unique_ptr<boost::dll::shared_library>>;
-  return &kept.emplace_back(std::move(library))
-              ->get<tn_status*(uint32_t, uint32_t, const tn_plugin**)>("tn_plugin_query");
+  return reinterpret_cast<tn_plugin_query_fn>(query);
 }
 
 std::string text_of(tn_str text, const char* what, std::string_view also) {
@@ -161,6 +151,19 @@ void check_identity(Plugin& plugin, const Card* card, const std::string& id,
   if (const Plugin* other = find_loaded(id); other != nullptr && other != &plugin)
     fail(TN_ALREADY_EXISTS, "a plugin \"{}\" is loaded already, from {}", id, other->path);
 }
+
+// The file judged and opened, and the plugin asked for its table.
+void admit(Plugin& plugin, const Card* card, const Pinned& library) {
+  check_library_file(library);
+  try {
+    const Probed probed = probe(library, card == nullptr ? "" : card->sha256);
+    if (!probed.id.empty()) check_identity(plugin, card, probed.id, probed.version);
+    plugin.table = ask(open_library(library));
+  } catch (const Error& error) {
+    if (card == nullptr || card->needs.empty() || error.code() != TN_IO) throw;
+    fail(TN_IO, "{}; it needs {}", error.what(), fmt::join(card->needs, ", "));
+  }
+}
 }  // namespace
 
 void load(Plugin& plugin, const Card* card) {
@@ -173,14 +176,15 @@ void load(Plugin& plugin, const Card* card) {
       fail(TN_INVALID_ARGUMENT, "{}", reason);
     check_identity(plugin, card, card->id, card->version);
   }
-  check_library_file(plugin.library);
-  try {
-    const Probed probed = probe(plugin.library, card == nullptr ? "" : card->sha256);
-    if (!probed.id.empty()) check_identity(plugin, card, probed.id, probed.version);
-    plugin.table = ask(open_library(plugin.library));
-  } catch (const Error& error) {
-    if (card == nullptr || card->needs.empty() || error.code() != TN_IO) throw;
-    fail(TN_IO, "{}; it needs {}", error.what(), fmt::join(card->needs, ", "));
+  // Whoever replaces the file meanwhile starts the checks anew; what was said of one that is gone does not count.
+  for (int left = is_probe() ? 1 : 5;; --left) {
+    const Pinned library(plugin.library);
+    try {
+      admit(plugin, card, library);
+      break;
+    } catch (const Error& error) {
+      if (left == 1 || library.stands()) throw;
+    }
   }
   const std::string id = text_of(plugin.table.id, "id", "._-");
   const std::string version = text_of(plugin.table.version, "version", "._-+~: ");

@@ -1,11 +1,14 @@
 #include "plugin/probe.hpp"
 
 #include <dlfcn.h>
-#include <sha2.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -18,18 +21,13 @@
 namespace tenon::core {
 namespace {
 
+constexpr size_t kMostAnswer = 1 << 16;
+
 std::string cache_directory() {
   const char* cache = environment("XDG_CACHE_HOME");
   if (cache != nullptr && *cache == '/') return std::string(cache) + "/tenon/probe";
   const char* home = environment("HOME");
   return home != nullptr && *home == '/' ? std::string(home) + "/.cache/tenon/probe" : "";
-}
-
-std::string hash_of(const std::string& library) {
-  char hex[SHA256_DIGEST_STRING_LENGTH];
-  if (SHA256File(library.c_str(), hex) == nullptr)
-    fail(TN_IO, "cannot be read: {}", std::strerror(errno));
-  return hex;
 }
 
 std::string probe_program() {
@@ -41,14 +39,33 @@ std::string probe_program() {
              : (own / "tenon/tenon-probe").string();
 }
 
-// What the program prints. A host may have threads, so nothing is forked here.
-std::string run(std::vector<std::string> words) {
+// What the child writes, until it ends or `seconds` are over; nothing then, nor where it is no verdict by its size.
+std::string answer_of(int from, unsigned seconds) {
+  using std::chrono::steady_clock;
+  const auto end = steady_clock::now() + std::chrono::seconds(seconds);
+  std::string answer;
+  char buffer[4096];
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - steady_clock::now());
+    pollfd ready{from, POLLIN, 0};
+    const int count = poll(&ready, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
+    if (count == 0 || answer.size() > kMostAnswer) return {};
+    if (count < 0 && errno != EINTR) return {};
+    const ssize_t bytes = count < 0 ? -1 : read(from, buffer, sizeof buffer);
+    if (bytes == 0) return answer;
+    if (bytes > 0) answer.append(buffer, static_cast<size_t>(bytes));
+  }
+}
+
+// What the program says of the library. A host may have threads, so nothing is forked here.
+std::string run(std::vector<std::string> words, const Pinned& library, unsigned seconds) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) fail(TN_IO, "cannot be probed: {}", std::strerror(errno));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  posix_spawn_file_actions_adddup2(&actions, library.descriptor(), verdicts::kLibrary);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -58,18 +75,13 @@ std::string run(std::vector<std::string> words) {
                                 is_privileged() ? &nothing : environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
-  std::string answer;
-  char buffer[4096];
-  for (ssize_t bytes = 1; error == 0 && bytes != 0;) {
-    bytes = read(ends[0], buffer, sizeof buffer);
-    if (bytes > 0) answer.append(buffer, static_cast<size_t>(bytes));
-    if (bytes < 0 && errno != EINTR) break;
-  }
+  const std::string answer = error == 0 ? answer_of(ends[0], seconds) : "";
   close(ends[0]);
   if (error != 0)
     fail(TN_FAILED_PRECONDITION,
          "cannot be probed: {}: {}; install it there, or load without probing (TENON_PROBE=off)",
          words[0], std::strerror(error));
+  kill(child, SIGKILL);  // it may be stopped, or never end
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   return answer;
@@ -77,18 +89,16 @@ std::string run(std::vector<std::string> words) {
 
 }  // namespace
 
-Probed probe(const std::string& library, const std::string& sha256) {
+Probed probe(const Pinned& library, const std::string& sha256) {
   // Fit ones that this process has seen, by key.
   static auto& seen = *new std::map<std::string, verdicts::Lines>;
   const char* given = environment("TENON_PROBE");
   const std::string_view mode = given == nullptr ? "" : given;
   const bool off = mode == "off" || is_probe();
-  std::string key, hash, cache;
+  const std::string& key = library.key();
+  std::string hash, cache;
   std::optional<verdicts::Lines> verdict;
   if (!off) {
-    struct stat about {};
-    if (stat(library.c_str(), &about) != 0) fail(TN_IO, "{}", std::strerror(errno));
-    key = verdicts::key_of(about);
     cache = cache_directory();
     if (const auto found = seen.find(key); found != seen.end()) verdict = found->second;
     if (!verdict && mode != "again") {
@@ -96,9 +106,9 @@ Probed probe(const std::string& library, const std::string& sha256) {
       verdict = verdicts::parse(verdicts::read_file(folder, key), key);
       if (folder >= 0) close(folder);
     }
-    hash = verdict ? (*verdict)[verdicts::kHash] : hash_of(library);
+    hash = verdict ? (*verdict)[verdicts::kHash] : library.sha256();
   } else if (!sha256.empty()) {
-    hash = hash_of(library);
+    hash = library.sha256();
   }
   if (!sha256.empty() && hash != sha256)
     fail(TN_DATA_LOSS, "is not the file its identity card speaks of: sha256 {:.12}…, not {:.12}…",
@@ -106,10 +116,15 @@ Probed probe(const std::string& library, const std::string& sha256) {
   if (off) return {};
   if (!verdict) {
     const std::string program = mode.starts_with('/') ? given : probe_program();
-    verdict = verdicts::parse(run({program, library, key, hash, cache}), key);
+    const unsigned seconds = 3 * verdicts::allowed_seconds(environment("TENON_PROBE_TIMEOUT")) + 2;
+    verdict =
+        verdicts::parse(run({program, library.path(), key, hash, cache}, library, seconds), key);
     if (!verdict)
-      fail(TN_INTERNAL, "cannot be probed: {} gave no answer; TENON_PROBE=off loads without it",
-           program);
+      fail(TN_INTERNAL,
+           "cannot be probed: {} gave no answer within {} s (three times TENON_PROBE_TIMEOUT, and "
+           "2); "
+           "TENON_PROBE=off loads without it",
+           program, seconds);
   }
   const auto code = static_cast<uint32_t>(std::atoi((*verdict)[verdicts::kCode].c_str()));
   if (code != TN_OK) fail(code, "{}", (*verdict)[verdicts::kReason]);

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "plugin/pinned.hpp"
+
 namespace tenon::core {
 
 // What a library that may be opened says of itself; empty where probing is off.
@@ -12,7 +14,7 @@ struct Probed {
 
 // Throws Error with the reason why the library must not be opened: its hash is not the card's (`sha256`, empty for none), or it
 // crashed, hung, ended the process, or was refused there.
-Probed probe(const std::string& library, const std::string& sha256);
+Probed probe(const Pinned& library, const std::string& sha256);
 
 // True in the child process itself, which opens what it is given.
 bool is_probe();

@@ -1,15 +1,19 @@
 #include "plugin/search.hpp"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <sstream>
+
+#include "plugin/verdicts.hpp"
 
 namespace tenon::core {
 namespace {
@@ -37,13 +41,11 @@ class Places {
     struct stat about {};
     if (stat(directory.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) return false;
     if (!seen_.emplace(about.st_dev, about.st_ino).second) return false;
-    const bool writable = (about.st_mode & S_IWOTH) != 0;
+    // Its real path from here on: a link on the way could be turned to another place after it was looked at.
     std::error_code error;
-    const fs::path absolute = fs::absolute(directory, error).lexically_normal();
-    places_.push_back(
-        {error ? directory.string() : absolute.string(),
-         writable ? "the directory is world-writable: anybody could put a library there" : ""});
-    return !writable;
+    const fs::path real = fs::canonical(directory, error);
+    if (error) return false;
+    return places_.emplace_back(real.string(), why_untrusted(real.string())).refusal.empty();
   }
 
   std::vector<Place> places_;
@@ -66,6 +68,37 @@ std::string own_directory() {
   std::error_code error;
   const fs::path file = fs::canonical(info.dli_fname, error);
   return error ? std::string() : file.parent_path().string();
+}
+
+// Who may replace libtenon need not put a plugin there.
+static const struct stat& own_writers() {
+  static const struct stat known = [] {
+    struct stat about {};
+    stat(own_directory().c_str(), &about);
+    return about;
+  }();
+  return known;
+}
+
+std::string why_untrusted(const std::string& path) {
+  static const std::string own = own_directory() + "/";
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  if (error) return error.message();
+  for (fs::path part = real;; part = part.parent_path()) {
+    if (part != real && own.starts_with((part / "").native())) return {};  // libtenon's, too
+    struct stat about {};
+    if (lstat(part.c_str(), &about) != 0) return std::strerror(errno);
+    // In a sticky directory nobody renames what is somebody else's.
+    if (part != real && (about.st_mode & S_ISVTX) != 0) about.st_mode &= ~(S_IWGRP | S_IWOTH);
+    if (!verdicts::others_may_write(about, own_writers())) continue;
+    const std::string what = (about.st_mode & S_IWOTH) != 0   ? "is world-writable"
+                             : (about.st_mode & S_IWGRP) != 0 ? "is writable by its group"
+                                                              : "belongs to another user";
+    return fmt::format(
+        "{} {} (uid {}, gid {}, mode {:o}): others than you and root could put a library there",
+        part.native(), what, about.st_uid, about.st_gid, about.st_mode & 07777);
+  }
 }
 
 std::vector<Place> search_places() {

@@ -1,4 +1,5 @@
-// What libtenon and tenon-probe agree on: the lines of a verdict on a library, its name, and whose files are trusted.
+// What libtenon and tenon-probe agree on: the lines of a verdict on a library, its name, the time a trial may take, and whose
+// files are trusted.
 #pragma once
 
 #include <fcntl.h>
@@ -18,6 +19,16 @@ namespace tenon::verdicts {
 
 enum Line : uint8_t { kKey, kHash, kUntil, kCode, kId, kVersion, kReason, kEnd, kLines };
 using Lines = std::array<std::string, kLines>;
+
+// The descriptor by which tenon-probe gets the library: the path may lead elsewhere by then.
+constexpr int kLibrary = 3;
+
+// What TENON_PROBE_TIMEOUT allows the plugin. tenon-probe ends itself after twice as long, and the
+// host gives it up a while after that.
+inline unsigned allowed_seconds(const char* given) {
+  const int seconds = given == nullptr ? 10 : std::atoi(given);
+  return seconds < 1 ? 1 : seconds > 3600 ? 3600 : static_cast<unsigned>(seconds);
+}
 
 // Nothing when the text is not a whole verdict of this key that still holds.
 inline std::optional<Lines> parse(std::string_view text, std::string_view key) {
@@ -54,10 +65,17 @@ inline std::string key_of(const struct stat& file) {
   return core_name() + key;
 }
 
+// Whether anybody but the user and root may change a file. Who may write to `also` is trusted as well.
+inline bool others_may_write(const struct stat& about, const struct stat& also = {}) {
+  const mode_t groups = about.st_gid == also.st_gid ? also.st_mode & S_IWGRP : 0;
+  const bool owned = about.st_uid == geteuid() || about.st_uid == 0 || about.st_uid == also.st_uid;
+  return !owned || (about.st_mode & (S_IWGRP | S_IWOTH) & ~groups) != 0;
+}
+
 inline bool is_ours(int descriptor, mode_t kind) {
   struct stat about {};
   return fstat(descriptor, &about) == 0 && (about.st_mode & S_IFMT) == kind &&
-         about.st_uid == geteuid() && (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+         !others_may_write(about);
 }
 
 // The directory of verdicts; -1 when there is none, or somebody else could write there.

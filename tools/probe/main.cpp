@@ -1,4 +1,5 @@
-// tenon-probe LIBRARY KEY SHA256 CACHE: whether libtenon may open a library, on standard output.
+// tenon-probe LIBRARY KEY SHA256 CACHE: whether libtenon may open a library, on standard output. The library itself comes as a
+// descriptor; its path is for what looks around beside it.
 // libtenon starts it for each library that it has not seen; people have no need to.
 #include <signal.h>
 #include <sys/stat.h>
@@ -34,17 +35,11 @@ constexpr int64_t kDay = 24 * 60 * 60;
 
 // A host may ignore or block signals, and hand down files: none of that is for the plugin.
 void start_afresh() {
-  close_range(3, ~0u, 0);
+  close_range(verdicts::kLibrary + 1, ~0u, 0);
   for (int signal_number = 1; signal_number < NSIG; ++signal_number) signal(signal_number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
-unsigned allowed_seconds() {
-  const char* given = std::getenv("TENON_PROBE_TIMEOUT");
-  const int seconds = given == nullptr ? 10 : std::atoi(given);
-  return seconds < 1 ? 1 : seconds > 3600 ? 3600 : static_cast<unsigned>(seconds);
 }
 
 // The verdict kept for this content with its first line replaced, or nothing.
@@ -54,9 +49,9 @@ std::string recall(const Cache& cache, const std::string& name, const std::strin
 }
 
 // Empty when there is no file.
-std::string key_of(const char* library, time_t& changed) {
+std::string key_of_library(time_t& changed) {
   struct stat about {};
-  if (stat(library, &about) != 0) return {};
+  if (fstat(verdicts::kLibrary, &about) != 0) return {};
   changed = about.st_ctime;
   return verdicts::key_of(about);
 }
@@ -69,8 +64,8 @@ std::string judge(const char* library, const std::string& key, const std::string
   if (mode == nullptr || std::strcmp(mode, "again") != 0) answer = recall(cache, name, key);
   bool keep = !answer.empty();
   if (!keep) {
-    const unsigned seconds = allowed_seconds();
-    alarm(2 * seconds + 10);  // the host waits for us
+    const unsigned seconds = verdicts::allowed_seconds(std::getenv("TENON_PROBE_TIMEOUT"));
+    alarm(2 * seconds);  // the host waits for us
     Verdict verdict = try_library(library, seconds);
     // Errors may pass, so they are not kept; a crash is kept for a day, for it is costly to see again.
     keep = verdict.code == TN_OK || verdict.dangerous;
@@ -80,8 +75,8 @@ std::string judge(const char* library, const std::string& key, const std::string
     answer = to_text(verdict, key, hash, until);
   }
   time_t changed = 0;
-  if (key_of(library, changed) != key)
-    return to_text({TN_DATA_LOSS, "", "", "was changed while it was probed"}, key, hash, 0);
+  if (key_of_library(changed) != key)
+    return to_text({TN_DATA_LOSS, "", "", "was replaced while it was being tried"}, key, hash, 0);
   if (!keep) return answer;
   cache.write(name, name + answer.substr(key.size()));
   // A file changed a few clock ticks ago may change again and keep its times: then only the hash will tell.

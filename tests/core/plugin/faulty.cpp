@@ -43,6 +43,15 @@ int recurse(int depth) {
   std::abort();
 }
 
+// Asks for 64 GiB, of which it touches nothing.
+void hoard() {
+  constexpr size_t kBlock = size_t{256} << 20;
+  for (int i = 0; i < 256; ++i)
+    if (mmap(nullptr, kBlock, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+             -1, 0) == MAP_FAILED)
+      throw std::bad_alloc();
+}
+
 void act(const std::string& what) {
   if (what == "segv") crash();
   if (what == "ill") {
@@ -63,6 +72,7 @@ void act(const std::string& what) {
   if (what == "number") throw 42;
   if (what == "memory") throw std::bad_alloc();
   if (what == "thread") std::thread([] { throw std::runtime_error("nobody waits"); }).join();
+  if (what == "hoard") hoard();
   if (what == "loop")
     for (;;) __asm__ volatile("");
   if (what == "talk") {

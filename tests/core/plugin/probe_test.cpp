@@ -217,6 +217,39 @@ TEST_F(Probe, AMissingProgramIsSaidSo) {
   EXPECT_NE(last_.message.find("/bin/true gave no answer"), std::string::npos) << last_;
 }
 
+// Puts a program in place of tenon-probe.
+void probe_by(const Directory& here, const std::string& commands) {
+  const fs::path script = here.write("probe.sh", "#!/bin/sh\n" + commands + "\n");
+  fs::permissions(script, fs::perms::owner_all);
+  setenv("TENON_PROBE", script.c_str(), 1);
+}
+
+TEST_F(Probe, AProgramThatStopsIsGivenUp) {
+  const Directory here;
+  probe_by(here, "kill -STOP $$");
+  setenv("TENON_PROBE_TIMEOUT", "1", 1);
+  EXPECT_EQ(children("none"), 0u);
+  unsetenv("TENON_PROBE_TIMEOUT");
+  EXPECT_EQ(last_.code, TN_INTERNAL);
+  EXPECT_NE(last_.message.find("gave no answer within 5 s"), std::string::npos) << last_;
+}
+
+TEST_F(Probe, AProgramThatNeverEndsWritingIsGivenUp) {
+  const Directory here;
+  probe_by(here, "exec yes");
+  EXPECT_EQ(children("none"), 0u);
+  EXPECT_EQ(last_.code, TN_INTERNAL);
+  probe_by(here, "exec 1>&-; kill -STOP $$");  // ends writing, and nothing else
+  EXPECT_EQ(children("none"), 0u);
+  EXPECT_EQ(last_.code, TN_INTERNAL);
+}
+
+TEST_F(Probe, MemoryHasALimit) {
+  EXPECT_EQ(children("start.hoard"), 1u);
+  EXPECT_NE(last_.message.find("an exception left its start: std::bad_alloc"), std::string::npos)
+      << last_;
+}
+
 TEST_F(Probe, TheHostMayIgnoreItsChildren) {
   const auto old = signal(SIGCHLD, SIG_IGN);
   EXPECT_EQ(children("none"), 1u);
