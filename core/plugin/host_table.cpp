@@ -12,6 +12,7 @@
 #include "plugin/layer.hpp"
 #include "plugin/plugin.hpp"
 #include "plugin/probe.hpp"
+#include "plugin/threads.hpp"
 #include "tenon/op.h"
 #include "tenon/tensor.h"
 
@@ -214,6 +215,11 @@ tn_status* make_output(const tn_call* call, uint32_t index, uint32_t ndim, const
   });
 }
 
+const void* get_interface(tn_str name, uint32_t revision) {
+  const bool threads = name.data != nullptr && to_view(name) == TN_THREADS_NAME;
+  return threads && revision == TN_THREADS_REVISION ? &threads_table() : nullptr;
+}
+
 }  // namespace
 
 void commit_ops(Plugin& plugin) {
@@ -258,7 +264,7 @@ const tn_host& host_table() {
       .grad_arg = grad_arg,
       .grad_needed = grad_needed,
       .grad_set = grad_set,
-      .get_interface = [](tn_str, uint32_t) -> const void* { return nullptr; },
+      .get_interface = get_interface,
   };
   return table;
 }

@@ -265,6 +265,16 @@ void add_generators(nb::module_& m) {
       "The generator that ops use when given none.");
 }
 
+void add_threads(nb::module_& m) {
+  m.def("num_threads", &tenon::num_threads,
+        "The most threads that an op computes on, the calling one included.");
+  m.def(
+      "set_num_threads", [](int64_t n) { check(tn_set_num_threads(n)); }, "n"_a,
+      "Sets how many threads an op may compute on, from the next op on and for the whole program: "
+      "from 1 to 1024.\n\nAt first it is TENON_NUM_THREADS, else OMP_NUM_THREADS, else how many "
+      "cores the process may use; in a forked child it is 1.");
+}
+
 void add_plugins(nb::module_& m) {
   m.def(
       "load_plugin", [](std::string_view path) { check(tn_plugin_load(detail::to_str(path))); },
@@ -325,6 +335,7 @@ void add_types(nb::module_& m) {
   add_dtypes(m);
   add_devices(m);
   add_generators(m);
+  add_threads(m);
   add_plugins(m);
 }
 

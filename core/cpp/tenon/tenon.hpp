@@ -11,5 +11,6 @@
 #include "tenon/plugins.hpp"
 #include "tenon/print.hpp"
 #include "tenon/tensor.hpp"
+#include "tenon/threads.hpp"
 
 #endif

@@ -1,0 +1,11 @@
+// How many threads plugins may compute on.
+#pragma once
+
+#include "tenon/ext/draft/threads.h"
+
+namespace tenon::core {
+
+// What the host answers to get_interface("tn.threads", 1).
+const tn_threads& threads_table();
+
+}  // namespace tenon::core

@@ -1,0 +1,73 @@
+"""How many threads ops use."""
+import os
+import subprocess
+import sys
+
+import pytest
+
+import tenon
+
+
+@pytest.fixture(autouse=True)
+def number():
+    before = tenon.num_threads()
+    yield
+    tenon.set_num_threads(before)
+
+
+def test_the_number_is_kept():
+    tenon.set_num_threads(3)
+    assert tenon.num_threads() == 3
+    x = tenon.ones(512, 512)
+    many = (x @ x).sum().item()
+    tenon.set_num_threads(n=1)
+    assert tenon.num_threads() == 1 and (x @ x).sum().item() == many == 512 ** 3
+
+
+@pytest.mark.parametrize('n', [0, -1, 1025, 2 ** 62])
+def test_a_wrong_number_is_refused(n):
+    before = tenon.num_threads()
+    with pytest.raises(tenon.InvalidArgumentError, match=rf'\[set_num_threads\] n is {n}; it must be from 1 to 1024'):
+        tenon.set_num_threads(n)
+    assert tenon.num_threads() == before
+
+
+@pytest.mark.parametrize('n', [1.5, '2', None, 2 ** 64])
+def test_what_is_no_number_is_refused(n):
+    with pytest.raises(TypeError):
+        tenon.set_num_threads(n)
+
+
+def first_number(**env):
+    clean = {name: value for name, value in os.environ.items() if name not in ('TENON_NUM_THREADS', 'OMP_NUM_THREADS')}
+    done = subprocess.run([sys.executable, '-c', 'import tenon; print(tenon.num_threads())'], env={**clean, **env},
+                          capture_output=True, text=True, check=True, timeout=60)
+    return int(done.stdout), done.stderr
+
+
+def test_the_environment_says_the_first_number():
+    cores = len(os.sched_getaffinity(0))
+    assert first_number() == (cores, '')
+    assert first_number(OMP_NUM_THREADS='5,2') == (5, '')
+    assert first_number(TENON_NUM_THREADS='7', OMP_NUM_THREADS='5') == (7, '')
+    assert first_number(TENON_NUM_THREADS='99999') == (1024, '')
+    for wrong in ('0', '-3', 'many', '', '2x'):
+        assert first_number(TENON_NUM_THREADS=wrong) == \
+            (cores, f'tenon: warning: TENON_NUM_THREADS={wrong} is no number of threads and is ignored\n')
+
+
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='this system has no fork')
+def test_a_forked_child_has_one_until_it_asks_for_more():
+    program = '''
+import os, sys, tenon
+tenon.set_num_threads(4)
+x = tenon.ones(512, 512)
+total = (x @ x).sum().item()
+child = os.fork()
+if child == 0:
+    alone = tenon.num_threads() == 1 and (x @ x).sum().item() == total and len(os.listdir('/proc/self/task')) == 1
+    tenon.set_num_threads(3)
+    os._exit(0 if alone and (x @ x).sum().item() == total and len(os.listdir('/proc/self/task')) > 1 else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+'''
+    assert subprocess.run([sys.executable, '-c', program], timeout=60).returncode == 0
