@@ -1,78 +1,52 @@
-// Loops over OpenMP threads for plugins that add ops to the host's device. They share libgomp's pool with the CPU plugin.
+// Loops over the threads of a plugin that computes on the host: plugins/common/pool.hpp.
 #ifndef TENON_PLUGINS_COMMON_PARALLEL_HPP
 #define TENON_PLUGINS_COMMON_PARALLEL_HPP
 
-#include <algorithm>
 #include <cstdint>
-#include <exception>
-#include <limits>
-#include <mutex>
 #include <type_traits>
 
-#include "team.hpp"
+#include "tenon/plugin.h"
 
 namespace tenon {
 namespace host __attribute__((visibility("hidden"))) {
 
-  // piece(t, count) on each thread of a team.
-  class Pieces {
+  // When the plugin starts: from whom to learn how many threads it may use.
+  void start_threads(const tn_host* host);
+  // How many threads a loop may use here and now: 1 inside of another.
+  int max_threads();
+
+  // The only user of several threads, if it holds.
+  class Team {
    public:
-    virtual void run(int64_t t, int64_t count) noexcept = 0;
-
-   protected:
-    ~Pieces() = default;
-  };
-
-  TENON_HAS_LOOP inline void run_team(Pieces & pieces, int count) {
-    [[maybe_unused]] char begun = 0, ended = 0;
-    TENON_RELEASE(&begun);
-#pragma omp parallel num_threads(count)
-    {
-      TENON_ACQUIRE(&begun);
-      pieces.run(omp_get_thread_num(), omp_get_num_threads());
-      TENON_RELEASE(&ended);
-    }
-    TENON_ACQUIRE(&ended);
-  }
-
-  template <class Body>
-  class Ranges final : public Pieces {
-   public:
-    Ranges(int64_t n, Body& body) : n_(n), body_(body) {}
-    void run(int64_t t, int64_t count) noexcept override {
-      const int64_t begin = n_ * t / count, end = n_ * (t + 1) / count;
-      try {
-        if (begin < end) body_(begin, end);
-      } catch (...) {
-        const std::lock_guard lock(mutex_);
-        if (begin < failed_) failed_ = begin, error_ = std::current_exception();
-      }
-    }
-    void rethrow() {
-      if (error_) std::rethrow_exception(error_);
-    }
+    explicit Team(bool wanted = true);
+    ~Team();
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+    explicit operator bool() const { return owner_; }
 
    private:
-    const int64_t n_;
-    Body& body_;
-    std::mutex mutex_;
-    std::exception_ptr error_;
-    int64_t failed_ = std::numeric_limits<int64_t>::max();
+    const bool owner_;
   };
 
-  // body(begin, end) over [0, n), in pieces of at least `grain`, one a thread. The exception of the first
-  // piece that has one reaches the caller, so that it does not depend on who was quicker.
+  namespace detail {
+  using RangeFn = void (*)(void* context, int64_t begin, int64_t end);
+  void ranges(int64_t n, int64_t grain, void* context, RangeFn body);
+  // body(context, i, i + 1) for each i in [0, n).
+  void items(int64_t n, void* context, RangeFn body);
   template <class Body>
-  void parallel_ranges(int64_t n, int64_t grain, Body && body) {
-    const int64_t pieces = std::min<int64_t>(max_threads(), n / std::max<int64_t>(grain, 1));
-    const Team team(pieces > 1);
-    if (!team) {
-      if (n > 0) body(int64_t{0}, n);
-      return;
-    }
-    Ranges<std::remove_reference_t<Body>> ranges(n, body);
-    run_team(ranges, static_cast<int>(pieces));
-    ranges.rethrow();
+  void call(void* body, int64_t begin, int64_t end) {
+    (*static_cast<Body*>(body))(begin, end);
+  }
+  }  // namespace detail
+
+  // body(begin, end) over [0, n), in pieces of at least `grain`, some a thread. The exception of the first piece that has one reaches the
+  // caller, so that it does not depend on who was quicker.
+  template <class Body>
+  inline void parallel_ranges(int64_t n, int64_t grain, Body && body) {
+    if (n <= 0) return;
+    if (n / 2 < grain) return body(int64_t{0}, n);
+    detail::ranges(n, grain, const_cast<void*>(static_cast<const void*>(&body)),
+                   detail::call<std::remove_reference_t<Body>>);
   }
 
 }  // namespace host

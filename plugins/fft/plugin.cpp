@@ -130,7 +130,7 @@ void add(sdk::Registry& registry, tn_op_def def, decltype(tn_op_def::infer) infe
 }
 
 void start(sdk::Registry& registry) {
-  host::survive_fork();
+  host::start_threads(sdk::host());
   add<Kind::C2c>(registry, sdk::new_op<nullptr, c2c_gradient>(kC2c), host::rule<c2c_shape>(),
                  TN_MASK_COMPLEX);
   add<Kind::R2c>(registry, sdk::new_op<nullptr, r2c_gradient>(kR2c, 1), host::rule<r2c_shape>(),

@@ -17,6 +17,6 @@
 #include "../common/parallel.hpp"
 #include "transform.hpp"
 
-// Threads are OpenMP's, a part each; plans are kept.
+// Threads are the plugin's own; plans are kept.
 #define POCKETFFT_NO_MULTITHREADING
 #define POCKETFFT_CACHE_SIZE 16

@@ -75,7 +75,7 @@ struct Routines<std::complex<double>> {
 template <class T>
 const Routines<T>& lapack();
 
-// While it lives, LAPACK may use all threads for one matrix of n rows; otherwise one, as batches are divided among OpenMP's.
+// While it lives, LAPACK may use all threads for one matrix of n rows; otherwise one, as batches are divided among the plugin's.
 class WholeMachine {
  public:
   WholeMachine(int64_t matrices, int64_t n);

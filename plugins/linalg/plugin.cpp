@@ -34,7 +34,7 @@ tn_op_def op(std::string_view schema, uint64_t saved_inputs, uint64_t saved_outp
                                                                                         def)
 
 void start(sdk::Registry& registry) {
-  host::survive_fork();
+  host::start_threads(sdk::host());
   TN_ADD(inv, (op<inv_gradient, like_square>("linalg.inv(Tensor x) -> Tensor @1", 0, 1)));
   TN_ADD(solve,
          (op<solve_gradient, solution>("linalg.solve(Tensor a, Tensor b) -> Tensor @1", 0b01, 1)));
