@@ -3,6 +3,7 @@
 
 #include "arguments.hpp"
 #include "capture.hpp"
+#include "files.hpp"
 #include "gradient.hpp"
 #include "op.hpp"
 #include "profiler.hpp"
@@ -56,6 +57,7 @@ NB_MODULE(_core, m) {
   require(load_error_types(errors.ptr()));
   add_types(m);
   add_capture(m);
+  add_files(m);
   add_profiler(m);
   require(add_tensor_type(m.ptr()));
   require(add_synonyms(m.ptr()));

@@ -93,13 +93,20 @@ def test_idx_files(tmp_path):
     assert data.read_idx(path).tolist() == [-5, 70000]
     path.write_bytes(idx(0x0e, (1,), struct.pack('>d', 2.5)))
     assert data.read_idx(str(path)).tolist() == [2.5]
+    path.write_bytes(idx(0x08, (1,) * 16, b'a'))
+    assert data.read_idx(path).shape == (1,) * 16
+    packed = idx(0x08, (4,), b'', True) + gzip.compress(b'ab') + gzip.compress(b'cd')
+    path.write_bytes(packed + bytes(1000))  # several members, and zeros behind them
+    assert bytes(data.read_idx(path).tolist()) == b'abcd'
 
 
 @pytest.mark.parametrize('raw, message', [
     (b'', 'the magic number'), (b'\1\0\x08\1', 'other than 0'), (b'\0\0\x07\1', 'element type 7'), (b'\0\0\x08\0', '0 dimensions'),
     (b'\0\0\x08\2\0\0', 'the sizes'), (idx(8, (3,), b'ab'), '1 bytes early|more than'), (idx(8, (1,), b'ab'), 'bytes behind'),
-    (idx(0x0e, (0xffffffff,) * 4, b''), 'more than the file can hold'), (idx(8, (2,), b'ab', True)[:-9], 'Compressed file|CRC'),
-    (b'\x1f\x8bjunk', 'not a gzip|Unknown|ended')])
+    (idx(0x0e, (0xffffffff,) * 4, b''), 'the sizes overflow'), (idx(8, (2**31,), b''), 'more than the file can hold'),
+    (idx(8, (2,), b'ab', True)[:-9], 'cut off'),
+    (b'\x1f\x8bjunk', 'byte [0-9]+: unknown compression method'),
+    (idx(8, (2,), b'ab', True) + b'more', 'behind the compressed data'), (idx(8, (1,) * 17, b'a'), '17 dimensions'), (idx(8, (4,), b'abcd', True)[:-1], 'cut off')])
 def test_broken_idx_files(tmp_path, raw, message):
     path = tmp_path / 'broken'
     path.write_bytes(raw)

@@ -118,19 +118,22 @@ inline double parse_number(const CsvReader& reader, const CsvReader::Field& fiel
 }
 
 inline std::string read_text(const io::detail::Source& file, uint64_t max_unpacked) {
-  constexpr uint64_t kStep = 1 << 18;
   Stream stream(file);
   std::string text;
+  // Twice the packed size is a first guess; text mostly packs better than that.
+  uint64_t step = file.size() * (stream.is_compressed() ? 2 : 1) + 1;
   while (true) {
     const size_t begin = text.size();
-    text.resize(begin + kStep);
-    const uint64_t n = stream.read_some(text.data() + begin, kStep);
+    if (stream.is_compressed()) step = std::min(step, max_unpacked - begin) + 1;
+    text.resize(begin + step);
+    const uint64_t n = stream.read_some(text.data() + begin, step);
     text.resize(begin + n);
     if (stream.is_compressed() && text.size() > max_unpacked)
       throw Error(TN_OUT_OF_RANGE, file.where() + ": it unpacks to more than the " +
                                        std::to_string(max_unpacked) +
                                        " bytes that CsvOptions::max_unpacked allows");
-    if (n < kStep) return text;
+    if (n < step) return text;
+    step = text.size();
   }
 }
 
