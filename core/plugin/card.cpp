@@ -55,6 +55,10 @@ Card read_card(const std::string& path) {
   if (!std::ifstream(path, std::ios::binary)
            .read(content.data(), static_cast<std::streamsize>(bytes)))
     fail(TN_IO, "cannot read the identity card");
+  return parse_card(path, content);
+}
+
+Card parse_card(const std::string& path, const std::string& content) {
   try {
     const json parsed = json::parse(content);
     if (!parsed.is_object()) fail(TN_DATA_LOSS, "the identity card is not a JSON object");

@@ -21,6 +21,8 @@ struct Card {
 
 // Throws Error(TN_DATA_LOSS) that names the field.
 Card read_card(const std::string& path);
+// The same of a card's content, for a card that lies at `path`.
+Card parse_card(const std::string& path, const std::string& content);
 // The reason why this process must not open the card's library; empty when it may.
 std::string why_unfit(const Card& card);
 

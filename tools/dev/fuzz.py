@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import run_ninja
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 TURN = 120  # seconds that a target runs before the next one has its turn
 
 
@@ -54,10 +55,37 @@ class Ops(Target):
         return [*super().command(options, seed, seconds), *one]
 
 
+@dataclass
+class Bytes(Target):
+    """A program of tests/fuzz/inputs/ with libFuzzer's own arguments. What it learns lies in fuzz-NAME/ of the build tree."""
+
+    needs: tuple = ()
+
+    def programs(self):
+        return [self.program, *self.needs]
+
+    def command(self, options, seed, seconds):
+        found = options.build / f"fuzz-{self.name}"
+        found.mkdir(exist_ok=True)
+        return ["env", f"TENON_PLUGIN_PATH={options.build / 'plugins/cpu'}", "ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1",
+                options.build / self.program, f"-seed={seed}", f"-max_total_time={seconds}", "-max_len=1024", "-verbosity=0",
+                "-print_final_stats=1", f"-artifact_prefix={found}-", found, ROOT / "tests/fuzz/inputs/corpus" / self.name]
+
+
+def from_outside(name, about, needs=()):
+    return Bytes(name, about, f"tests/fuzz/inputs/fuzz_{name}", needs)
+
+
 TARGETS = {
     target.name: target
     for target in (
         Ops("ops", "every op with hostile operands behind guard pages, plain and recording", "tests/fuzz/fuzz_ops"),
+        from_outside("safetensors", "files of weights, by libFuzzer, as all below"),
+        from_outside("idx", "IDX files, plain and packed"),
+        from_outside("csv", "tables, with every option"),
+        from_outside("card", "identity cards of plugins"),
+        from_outside("schema", "schemas of ops, which plugins bring"),
+        from_outside("einsum", "equations of einsum, computed", Ops.needs),
     )
 }
 
