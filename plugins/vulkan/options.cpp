@@ -9,8 +9,9 @@
 namespace tenon::vulkan {
 namespace {
 
+// None in a setuid process: who started it must not choose the files it reads and writes.
 std::string variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = secure_getenv(name);
   return value == nullptr ? std::string() : std::string(value);
 }
 
@@ -59,10 +60,10 @@ Fault fault() {
 
 // Beside other programs' caches, where the user has a place for them.
 std::string cache_directory() {
-  if (std::getenv("TENON_VULKAN_CACHE") != nullptr) return variable("TENON_VULKAN_CACHE");
+  if (secure_getenv("TENON_VULKAN_CACHE") != nullptr) return variable("TENON_VULKAN_CACHE");
   if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty() && base[0] == '/')
     return base + "/tenon/vulkan";
-  if (const std::string home = variable("HOME"); !home.empty())
+  if (const std::string home = variable("HOME"); home.starts_with('/'))
     return home + "/.cache/tenon/vulkan";
   return {};
 }

@@ -1,36 +1,13 @@
 #include "pipelines.hpp"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <string>
 #include <vector>
 
 #include "device.hpp"
 
 namespace tenon::vulkan {
-namespace {
-
-// Ahead of the driver's data on disk: a driver must not see what was cut off or altered.
-struct CacheHeader {
-  char magic[8];
-  uint64_t bytes;
-  uint64_t hash;
-};
-constexpr char kMagic[8] = {'T', 'N', 'V', 'K', 'P', 'C', '0', '1'};
-
-// FNV-1a, 64 bits (Fowler, Noll, Vo).
-uint64_t fnv1a(const void* data, size_t bytes) {
-  uint64_t hash = 14695981039346656037u;
-  for (size_t i = 0; i < bytes; ++i)
-    hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 1099511628211u;
-  return hash;
-}
-
-}  // namespace
 
 size_t PipelineHash::operator()(const PipelineKey& key) const {
   uint64_t hash = reinterpret_cast<uintptr_t>(key.shader) ^
@@ -62,7 +39,7 @@ Pipelines::Pipelines(Device& device) : device_(device) {
   }
   check_vk(vk.vkCreatePipelineLayout(device_.handle(), &layout, nullptr, &layout_),
            "creating a pipeline layout");
-  const std::string known = load();
+  const std::string known = cache_file().read();
   VkPipelineCacheCreateInfo cache{};
   cache.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
   cache.initialDataSize = known.size();
@@ -133,37 +110,22 @@ VkPipeline Pipelines::create(const PipelineKey& key) {
 
 // ---- On disk ------------------------------------------------------------------------------------------------------------
 
-// A file for each device and driver: data of another driver is never offered to it.
-std::string Pipelines::cache_file() const {
-  if (device_.options().cache.empty()) return {};
+// One for each device and driver: data of another driver is never offered to it.
+CacheFile Pipelines::cache_file() const {
   const auto& physical = device_.physical();
   char name[96];
-  int used = std::snprintf(name, sizeof name, "/%08x-%08x-%08x-", physical.properties.vendorID,
+  int used = std::snprintf(name, sizeof name, "%08x-%08x-%08x-", physical.properties.vendorID,
                            physical.properties.deviceID, physical.properties.driverVersion);
   for (const uint8_t byte : physical.pipeline_cache_id)
     used += std::snprintf(name + used, sizeof name - static_cast<size_t>(used), "%02x", byte);
-  return device_.options().cache + name + (device_.addresses() ? "" : "-bound") + ".pipelines";
+  return {device_.options().cache,
+          name + std::string(device_.addresses() ? "" : "-bound") + ".pipelines"};
 }
 
-std::string Pipelines::load() const {
-  const std::string path = cache_file();
-  if (path.empty()) return {};
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  CacheHeader header;
-  if (text.size() < sizeof header) return {};
-  std::memcpy(&header, text.data(), sizeof header);
-  const std::string data = text.substr(sizeof header);
-  const bool whole = std::memcmp(header.magic, kMagic, sizeof kMagic) == 0 &&
-                     header.bytes == data.size() && header.hash == fnv1a(data.data(), data.size());
-  return whole ? data : std::string();
-}
-
-// To a file beside it that is then renamed, so a reader sees the old one or the new one. Failing is no error: it is a cache.
+// Failing is no error: it is a cache.
 void Pipelines::save() noexcept {
   try {
-    const std::string path = cache_file();
-    if (path.empty() || saved_ == made_.size()) return;
+    if (device_.options().cache.empty() || saved_ == made_.size()) return;
     saved_ = made_.size();
     saved_at_ = std::chrono::steady_clock::now();
     size_t bytes = 0;
@@ -172,20 +134,7 @@ void Pipelines::save() noexcept {
     std::vector<char> data(bytes);
     if (vk.vkGetPipelineCacheData(device_.handle(), cache_, &bytes, data.data()) != VK_SUCCESS)
       return;
-    CacheHeader header{{}, bytes, fnv1a(data.data(), bytes)};
-    std::memcpy(header.magic, kMagic, sizeof kMagic);
-    std::filesystem::create_directories(device_.options().cache);
-    const std::string draft = path + "." + std::to_string(getpid());
-    {
-      std::ofstream file(draft, std::ios::binary | std::ios::trunc);
-      file.write(reinterpret_cast<const char*>(&header), sizeof header);
-      file.write(data.data(), static_cast<std::streamsize>(bytes));
-      if (!file.flush()) {
-        std::filesystem::remove(draft);
-        return;
-      }
-    }
-    std::filesystem::rename(draft, path);
+    cache_file().write({data.data(), bytes});
   } catch (...) {
   }
 }

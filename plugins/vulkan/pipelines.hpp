@@ -10,6 +10,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "cache_file.hpp"
 #include "shader.hpp"
 #include "vk.hpp"
 
@@ -50,8 +51,7 @@ class Pipelines {
 
  private:
   VkPipeline create(const PipelineKey& key);
-  std::string cache_file() const;
-  std::string load() const;
+  CacheFile cache_file() const;
   void save() noexcept;
 
   Device& device_;
