@@ -142,6 +142,7 @@ std::string_view run_frame(Frame& frame, tn_tensor** outs) {
   }
   bool recorded = wants_record(frame);
   if (recorded && op.through) {
+    op.rule(frame);  // refuses what a decomposition takes for granted
     op.decompose(frame, outs);
     return kDecomposition;
   }

@@ -52,6 +52,7 @@ void Execution::take_argument(uint32_t i) {
   const tn_view* view = nullptr;
   if (value.tag == TN_VALUE_TENSOR) {
     view = take_tensor(i, *value.as.tensor);
+    if (frame_.raises(i)) view = raised(view);
   } else if (frame_.op().schema.args[i].type == ArgType::Tensor && value.tag != TN_VALUE_NONE) {
     view = number(i);
   } else {
@@ -98,6 +99,14 @@ const tn_view* Execution::number(uint32_t i) {
   return &view;
 }
 
+// At rank 0 as one of shape (1,). A number from the host stays one.
+const tn_view* Execution::raised(const tn_view* view) {
+  if (view->ndim != 0 || (view->flags & TN_VIEW_SCALAR) != 0) return view;
+  // tn_tensor begins with its view.
+  kept_.push_back(move_last(*reinterpret_cast<const tn_tensor*>(view)));
+  return &kept_.back()->view;
+}
+
 // ---- outputs
 // --------------------------------------------------------------------------------------------------------------
 
@@ -117,6 +126,7 @@ Ref Execution::move_last(const tn_tensor& tensor) const {
 // Whether the caller's destination can be written by the kernel itself.
 bool Execution::writes_directly(uint32_t k) const {
   const tn_tensor& target = *into_[k];
+  if (frame_.raises_results() && target.ndim() == 0) return false;
   if (frame_.form == Form::AlongDim || (frame_.form != Form::Elementwise && !target.contiguous()))
     return false;
   for (uint32_t i = 0; i < frame_.nargs(); ++i) {
@@ -166,7 +176,7 @@ void Execution::make_outputs() {
     } else {
       outs_[k] = Ref(make_tensor(spec.dtype, spec.shape, frame_.device()));
       targets_[k] = outs_[k].get();
-      if (frame_.form == Form::AlongDim && spec.shape.size() == 0) {
+      if ((frame_.form == Form::AlongDim || frame_.raises_results()) && spec.shape.size() == 0) {
         kept_.push_back(move_last(*targets_[k]));
         targets_[k] = kept_.back().get();
       }
@@ -273,7 +283,8 @@ void Execution::put_scalars_on_device() {
   for (uint32_t i = 0; i < frame_.nargs(); ++i) {
     if (args_[i].tag != TN_VALUE_VIEW || (args_[i].as.view->flags & TN_VIEW_SCALAR) == 0) continue;
     const tn_view& host = *args_[i].as.view;
-    Ref tensor(make_tensor(host.dtype, {}, frame_.device()));
+    const int64_t one = 1;
+    Ref tensor(make_tensor(host.dtype, {&one, frame_.raises(i) ? 1u : 0u}, frame_.device()));
     copy_bytes(frame_.device(), tensor->view.buffer, 0, host_device(), host.data, 0,
                dtype_size(host.dtype));
     args_[i].as.view = &tensor->view;

@@ -31,6 +31,7 @@ class Execution {
   const tn_view* take_tensor(uint32_t i, tn_tensor& tensor);
   const tn_view* scalar(tn_dtype dtype, const void* bytes, tn_dtype from);
   const tn_view* number(uint32_t i);
+  const tn_view* raised(const tn_view* view);
   void make_outputs();
   bool writes_directly(uint32_t k) const;
   void build_call();

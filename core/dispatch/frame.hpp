@@ -102,6 +102,11 @@ class Frame {
   // Form::Elementwise: result 0 has the broadcast shape of the tensor arguments.
   void elementwise(tn_dtype dtype);
   void reduce(tn_dtype dtype, uint32_t mask, bool keepdim);  // Form::Reduce over argument 0
+  // The op works along a dimension of argument i, which at rank 0 is taken for one of shape (1,): kernels see it, and results of
+  // rank 0, so.
+  void raise(uint32_t i) { raised_ |= static_cast<uint32_t>(tensor(i).ndim() == 0) << i; }
+  bool raises(uint32_t i) const { return (raised_ >> i & 1) != 0; }
+  bool raises_results() const { return raised_ != 0; }
   // Form::AlongDim; results must be declared with the original dimension order.
   void along(uint32_t dim_arg, uint32_t dim);
 
@@ -124,6 +129,7 @@ class Frame {
   uint32_t nresults_;
   tn_device* device_ = nullptr;
   uint32_t reduced_ = 0;
+  uint32_t raised_ = 0;
   uint32_t along_ = 0;
   uint32_t along_arg_ = 0;
   uint32_t nstored_ = 0;

@@ -17,15 +17,28 @@ struct IndexedDim {
   tn_tensor &x, &index;
   uint32_t dim;
   explicit IndexedDim(Frame& frame)
-      : x(operand(frame, 0)), index(index_operand(frame, 2)), dim(fix_dim(frame, 1, x.ndim())) {}
+      : x(operand(frame, 0)), index(index_operand(frame, 2)), dim(fix_dim(frame, 1, x.ndim())) {
+    frame.raise(0);
+    frame.raise(2);
+  }
   // x's sizes, with as many places along dim as the index, a vector, has elements.
   Dims selected(const Frame& frame) const {
     frame.require_rank(2, 0, 1);
     Dims shape(x.sizes());
-    shape[dim] = index.numel;
+    if (shape.n != 0)
+      shape[dim] = index.numel;
+    else
+      frame.require(index.numel == 1, "{} indices into a tensor of rank 0, which takes one",
+                    index.numel);
     return shape;
   }
 };
+
+// Sizes along which an op works: those of rank 0 are (1,).
+std::span<const int64_t> raised(std::span<const int64_t> sizes) {
+  static constexpr int64_t kOne = 1;
+  return sizes.empty() ? std::span(&kOne, 1) : sizes;
+}
 
 // A source of values takes the dtype of what it is put into.
 void take_dtype(Frame& frame, uint32_t i, tn_dtype dtype) {
@@ -35,9 +48,9 @@ void take_dtype(Frame& frame, uint32_t i, tn_dtype dtype) {
 // index is not larger than `other` but along `dim`.
 void require_within(const Frame& frame, const tn_tensor& index, std::span<const int64_t> other,
                     int64_t dim, std::string_view what) {
-  bool fits = index.ndim() == other.size();
-  for (uint32_t d = 0; fits && d < index.ndim(); ++d)
-    fits = d == dim || index.shape()[d] <= other[d];
+  const auto have = raised(index.sizes()), room = raised(other);
+  bool fits = have.size() == room.size();
+  for (uint32_t d = 0; fits && d < have.size(); ++d) fits = d == dim || have[d] <= room[d];
   frame.require(fits, "index {} reaches beyond {} {}", format_shape(index.sizes()), what,
                 format_shape(other));
 }
@@ -118,6 +131,7 @@ TN_RULE(index_add) {
   const tn_tensor& x = at.x;
   operand(frame, 3);
   require_shape(frame, 3, at.selected(frame));
+  frame.raise(3);
   take_dtype(frame, 3, x.dtype());
   frame.result(0, x.dtype(), x.sizes());
 }
@@ -150,6 +164,7 @@ TN_RULE(like_first) {
   Dims expected;
   if (frame.op().schema.args[2].type == ArgType::Int && !frame.op().schema.args[2].list) {
     const uint32_t dim = fix_dim(frame, 2, x.ndim());
+    frame.require(x.ndim() > 0, "a tensor of rank 0 has no slice to write to");
     const int64_t size = x.shape()[dim];
     const int64_t step = frame.integer(5);
     frame.require(step > 0, "step must be positive, got {}", step);
@@ -212,6 +227,7 @@ TN_RULE(embedding_backward) {
 // roll(x, shifts, dims); dims absent: as if flat
 TN_RULE(roll) {
   tn_tensor& x = operand(frame, 0);
+  frame.raise(0);
   if (frame.has(2)) {
     const auto dims = frame.ints(2);
     frame.require(frame.ints(1).size() == dims.size(), "{} shifts for {} dims",

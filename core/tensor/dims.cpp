@@ -13,6 +13,10 @@ Dims::Dims(std::span<const int64_t> from) : n(static_cast<uint32_t>(from.size())
   std::copy(from.begin(), from.end(), v);
 }
 
+int64_t& Dims::fail_index(size_t i) const {
+  fail(TN_INTERNAL, "dimension {} of {} was asked for", i, n);
+}
+
 void Dims::push(int64_t size) {
   if (n == TN_MAX_DIMS) fail(TN_INVALID_ARGUMENT, "more than {} dimensions", TN_MAX_DIMS);
   v[n++] = size;

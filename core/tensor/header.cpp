@@ -65,6 +65,9 @@ void place_dims(tn_tensor* tensor, uint32_t n) {
     dims = static_cast<int64_t*>(std::malloc(2 * n * sizeof(int64_t)));
     if (dims == nullptr) throw std::bad_alloc();
   }
+  // What looks along the only dimension that rank 0 is given finds one element there.
+  if (n == 0) [[unlikely]]
+    dims[0] = dims[kInlineDims] = 1;
   tensor->view.ndim = n;
   tensor->view.shape = dims;
   tensor->view.strides = dims + (n > kInlineDims ? n : kInlineDims);
@@ -185,6 +188,10 @@ tn_tensor* make_wrapped(void* data, tn_dtype dtype, std::span<const int64_t> sha
   int64_t numel = count_elements(shape);
   if (data == nullptr && numel != 0)
     fail(TN_INVALID_ARGUMENT, "no data for shape {}", format_shape(shape));
+  const uint64_t alignment = dtype_size(dtype) / (is_complex(dtype) ? 2 : 1);
+  if (numel != 0 && reinterpret_cast<uintptr_t>(data) % alignment != 0)
+    fail(TN_INVALID_ARGUMENT, "{} elements must lie at a multiple of {} bytes; copy them there",
+         dtype_name(dtype), alignment);
   tn_tensor* tensor = take_block(kOwnBlock);
   Storage* storage = init_storage(tensor, host_device());
   storage->unowned = release == nullptr;

@@ -37,8 +37,9 @@ struct Dims {
   int64_t v[TN_MAX_DIMS];
   Dims() = default;
   Dims(std::span<const int64_t> from);  // throws Error when there are too many
-  int64_t& operator[](size_t i) { return v[i]; }
-  int64_t operator[](size_t i) const { return v[i]; }
+  int64_t& operator[](size_t i) { return i < n ? v[i] : fail_index(i); }
+  int64_t operator[](size_t i) const { return i < n ? v[i] : fail_index(i); }
+  [[noreturn, gnu::cold]] int64_t& fail_index(size_t i) const;
   void push(int64_t size);
   size_t size() const { return n; }
   int64_t* begin() { return v; }
