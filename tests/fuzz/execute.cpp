@@ -31,7 +31,7 @@ class Run {
     ++(done ? counts_.answered : counts_.refused);
     if (done) {
       for (const Held& result : results_) touch(*result);
-      if (call_.recording) differentiate();
+      if (call_.recording) differentiate(results);
       if (call_.into) call_into();
     }
     results_.clear();
@@ -128,12 +128,11 @@ class Run {
     return operands_.make(g);
   }
 
-  void differentiate() {
+  void differentiate(const std::vector<tn_tensor*>& results) {
     std::vector<tn_tensor*> outputs, leaves = operands_.leaves();
-    for (const Held& result : results_)
-      if (tn_tensor_requires_grad(result.get()) != 0 &&
-          (outputs.empty() || rng_.integer(0, 2) == 0))
-        outputs.push_back(result.get());
+    for (tn_tensor* result : results)
+      if (tn_tensor_requires_grad(result) != 0 && (outputs.empty() || rng_.integer(0, 2) == 0))
+        outputs.push_back(result);
     std::vector<Held> first = gradients(outputs, leaves, call_.twice);
     if (!call_.twice) return;
     outputs.clear();
@@ -175,8 +174,10 @@ class Run {
       places.push_back(onto ? values_[0].as.tensor : operands_.make_place(result.get(), rng_));
       if (places.back() == nullptr) return;
     }
-    good(tn_op_call_into(op_, values_.data(), static_cast<uint32_t>(values_.size()), places.data(),
-                         signature_.results));
+    const bool done =
+        good(tn_op_call_into(op_, values_.data(), static_cast<uint32_t>(values_.size()),
+                             places.data(), signature_.results));
+    if (done && call_.recording) differentiate(places);
   }
 
   const Signature& signature_;

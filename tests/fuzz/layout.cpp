@@ -24,10 +24,10 @@ Shape row_major(const Shape& shape, const std::vector<size_t>& order, int64_t ga
 }
 
 // How far from index 0 the elements lie, to both sides.
-std::pair<int64_t, int64_t> extent(const Operand& x) {
-  int64_t low = 0, high = 0;
+std::pair<Wide, Wide> extent(const Operand& x) {
+  Wide low = 0, high = 0;
   for (size_t d = 0; d < x.shape.size(); ++d) {
-    const int64_t reach = (x.shape[d] - 1) * x.strides[d];
+    const Wide reach = Wide{x.shape[d] - 1} * x.strides[d];
     (reach < 0 ? low : high) += reach;
   }
   return {low, high};
@@ -76,7 +76,7 @@ void lay_out(Operand& x, Rng& rng) {
       std::ranges::fill(x.strides, 0);
       low = high = 0;
     }
-    x.first = -low, x.count = high - low + 1;
+    x.first = static_cast<int64_t>(-low), x.count = static_cast<int64_t>(high - low + 1);
   } else {
     x.first = x.count = 0;
   }

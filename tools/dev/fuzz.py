@@ -132,12 +132,12 @@ def run_turn(target, options, seed, seconds):
     return findings
 
 
-def run_turns(targets, options):
+def run_turns(targets, options, clock=time.monotonic):
     """Until the time is up or somebody stops it."""
-    findings, turns, start = [], 0, time.monotonic()
+    findings, turns, start = [], 0, clock()
     share = TURN if options.seconds is None else max(1, min(TURN, options.seconds // len(targets)))
     try:
-        while options.seconds is None or turns == 0 or time.monotonic() - start + share <= options.seconds:
+        while options.seconds is None or turns == 0 or clock() - start + share <= options.seconds:
             for target in targets:
                 print(f"== {target.name}, seed {options.seed + turns}, {share} s", file=sys.stderr, flush=True)
                 findings += run_turn(target, options, options.seed + turns, share)
