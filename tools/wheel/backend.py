@@ -1,0 +1,48 @@
+"""What pip calls to build the wheel: meson-python, with the compiler's cache that ./dev uses, and a word to who waits."""
+import os
+import pathlib
+import shutil
+
+import mesonpy
+from mesonpy import build_sdist, get_requires_for_build_editable, get_requires_for_build_sdist, get_requires_for_build_wheel
+
+__all__ = ['build_editable', 'build_sdist', 'build_wheel', 'get_requires_for_build_editable', 'get_requires_for_build_sdist',
+           'get_requires_for_build_wheel']
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def use_cache(environment, which=shutil.which):
+    """Sets the compilers as ./dev does, so that what it has compiled is found; a choice of the user's stays. Whether it did."""
+    if 'CC' in environment or 'CXX' in environment or not all(map(which, ('ccache', 'gcc', 'g++'))):
+        return False
+    environment.update(CC='ccache gcc', CXX='ccache g++')
+    environment.setdefault('CCACHE_BASEDIR', str(ROOT))
+    environment.setdefault('CCACHE_NOHASHDIR', '1')
+    return True
+
+
+def tell(text):
+    """pip shows what a build writes only with -v: one line goes to the terminal itself, if there is one."""
+    print(text, flush=True)
+    try:
+        with open('/dev/tty', 'w') as terminal:
+            terminal.write(f'\n{text}\n')
+    except OSError:
+        pass
+
+
+def _begin():
+    cached = use_cache(os.environ)
+    tell('tenon: compiling the core, the plugins cpu, linalg and fft, and the extension: about 200 files, '
+         + ('less what ccache has of an earlier build' if cached else 'all of them: ccache would keep them for the next time')
+         + '. Some minutes on two cores; `pip install -v` shows each file')
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    _begin()
+    return mesonpy.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    _begin()
+    return mesonpy.build_editable(wheel_directory, config_settings, metadata_directory)
