@@ -251,7 +251,8 @@ def test_hooks_added_and_removed_keep_nothing():
     come_and_go(50_000)
     assert tracemalloc.get_traced_memory()[0] < 100_000
     tracemalloc.stop()
-    assert resident() - before < 3 << 20
+    if 'asan' not in os.environ.get('LD_PRELOAD', ''):  # which keeps what is freed
+        assert resident() - before < 3 << 20
 
 
 def test_a_hook_is_removed_among_others():
