@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -102,12 +103,17 @@ def headers_hash():
 HEADERS = headers_hash()
 
 
-def tidy_one(build, entry, cache):
+def without_pch(command):
+    """clang cannot read the precompiled headers of GCC; the sources include what they need."""
+    return re.sub(r" -fpch-preprocess -include \S+", "", command)
+
+
+def tidy_one(entry, cache):
     mark = cache / fingerprint(entry)
     source = pathlib.Path(entry["directory"], entry["file"]).resolve()
     if mark.exists():
         return source, True, ""
-    done = subprocess.run(["clang-tidy", "-p", str(build), "--quiet", "--extra-arg=-Wno-unknown-warning-option",
+    done = subprocess.run(["clang-tidy", "-p", str(cache), "--quiet", "--extra-arg=-Wno-unknown-warning-option",
                            "--extra-arg=-Wno-ignored-optimization-argument", str(source)],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode == 0:
@@ -117,6 +123,8 @@ def tidy_one(build, entry, cache):
 
 def check_tidy(build, jobs, everything):
     database = json.loads((build / "compile_commands.json").read_text())
+    for entry in database:
+        entry["command"] = without_pch(entry["command"])
     wanted = None if everything else changed()
     entries = {}
     for entry in database:
@@ -126,9 +134,10 @@ def check_tidy(build, jobs, everything):
                 entries[path] = entry
     cache = build / "lint-cache"
     cache.mkdir(exist_ok=True)
+    (cache / "compile_commands.json").write_text(json.dumps(database))
     bad = 0
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for done, (path, fine, text) in enumerate(pool.map(lambda e: tidy_one(build, e, cache), entries.values()), 1):
+        for done, (path, fine, text) in enumerate(pool.map(lambda e: tidy_one(e, cache), entries.values()), 1):
             if not fine:
                 bad += 1
                 print(f"-- {path.relative_to(ROOT)}\n{text}", flush=True)

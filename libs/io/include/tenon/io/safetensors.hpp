@@ -75,7 +75,7 @@ inline std::string header_of(const Order& order, const Metadata& metadata,
     for (const char* separator = ""; const auto& [key, value] : metadata) {
       check_name(where, "a metadata key", key);
       check_name(where, "the metadata of \"" + key + "\"", value);
-      header += separator + json_quote(key) + ':' + json_quote(value);
+      header.append(separator).append(json_quote(key)).append(":").append(json_quote(value));
       separator = ",";
     }
     header += '}';
@@ -85,10 +85,12 @@ inline std::string header_of(const Order& order, const Metadata& metadata,
     const Tensor& x = entry->second;
     const auto* named = std::ranges::find(kDTypeNames, x.dtype(), &DTypeName::dtype);
     std::string shape;
-    for (int64_t size : x.shape()) shape += (shape.empty() ? "" : ",") + std::to_string(size);
-    header += comma() + json_quote(entry->first) + ":{\"dtype\":\"" + named->name +
-              "\",\"shape\":[" + shape + "],\"data_offsets\":[" + std::to_string(at) + ',' +
-              std::to_string(at + x.nbytes()) + "]}";
+    for (int64_t size : x.shape())
+      shape.append(shape.empty() ? "" : ",").append(std::to_string(size));
+    header.append(comma()).append(json_quote(entry->first));
+    header += std::string(":{\"dtype\":\"") + named->name + "\",\"shape\":[" + shape +
+              "],\"data_offsets\":[" + std::to_string(at) + ',' + std::to_string(at + x.nbytes()) +
+              "]}";
     at += x.nbytes();
   }
   header += '}';

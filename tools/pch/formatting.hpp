@@ -1,0 +1,4 @@
+// Precompiled where units format text: libtenon, the validating layer.
+#include <fmt/core.h>
+
+#include "standard.hpp"
