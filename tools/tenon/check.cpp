@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "check_sample.hpp"
 #include "command.hpp"
 #include "suite.hpp"
 
@@ -43,6 +44,8 @@ CheckOptions parse(const po::variables_map& given) {
   options.group = text(given, "group");
   options.only = text(given, "only");
   options.name = text(given, "case");
+  options.sample = text(given, "sample");
+  (void)Sample(options.sample);  // a wrong one is told here
   options.json = given["json"].as<bool>();
   options.seed = given["seed"].as<uint64_t>();
   options.timeout = given["timeout"].as<double>();
@@ -190,7 +193,7 @@ int run(const po::variables_map& given) {
 
 Command check_command() {
   Command command{"check",
-                  "the conformance suite over one plugin, each group in a process of its own",
+                  kCheckSummary,
                   "  tenon check ./build/tenon_mine.so\n"
                   "  tenon check cpu --only softmax\n"
                   "  tenon check ./tenon_mine.so --group memory --case mine:0/fill\n"
@@ -208,6 +211,8 @@ Command check_command() {
                                                 "one group of --list")(
       "only", po::value<std::string>(), "one op, in the groups that go by op")(
       "case", po::value<std::string>(), "one case, or those below it: softmax/rows/f32")(
+      "sample", po::value<std::string>(),
+      "one case in K of each op: K, or K:SALT to draw others (8:monday)")(
       "seed", po::value<uint64_t>()->default_value(1), "of the numbers that are drawn")(
       "device", po::value<std::string>(), "where ops run (default: the plugin's first)")(
       "jobs", po::value<int>()->default_value(1), "processes at once")(

@@ -17,6 +17,7 @@ struct CheckOptions {
   std::string device;
   std::vector<std::string> modes;
   std::string group, only, name;  // empty: all
+  std::string sample;             // of the cases, as check_sample.hpp reads it; empty: all
   uint64_t seed = 1;
   uint32_t jobs = 1;
   double timeout = 120;  // seconds without a sign of life

@@ -170,7 +170,8 @@ struct Worker {
   static std::vector<std::string> words(const CheckOptions& options, const CheckPlan& plan,
                                         const CheckTask& task) {
     std::vector<std::string> line = {
-        "run", plan.path, task.group, plan.device, std::to_string(options.seed), options.name};
+        "run",        plan.path,     task.group, plan.device, std::to_string(options.seed),
+        options.name, options.sample};
     line.insert(line.end(), task.units.begin(), task.units.end());
     return line;
   }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "check.hpp"
+#include "check_sample.hpp"
 #include "command.hpp"
 #include "stage.hpp"
 #include "suite.hpp"
@@ -35,9 +36,11 @@ std::string safe(const Json& json) {
 
 class PipeSink : public conformance::Sink {
  public:
-  explicit PipeSink(std::string wanted) : wanted_(std::move(wanted)) {}
+  PipeSink(std::string wanted, const std::string& sample)
+      : wanted_(std::move(wanted)), sample_(sample) {}
   bool begin(const std::string& name) override {
     if (!wanted_.empty() && name != wanted_ && !name.starts_with(wanted_ + "/")) return false;
+    if (!sample_.draws(name)) return false;
     write_line('C', name);
     return true;
   }
@@ -47,8 +50,13 @@ class PipeSink : public conformance::Sink {
   }
   void count(const std::string& what, uint64_t n) override { write_line('N', safe(Json{what, n})); }
 
+  void end() {
+    if (sample_.left_out() > 0) count("left out by --sample", sample_.left_out());
+  }
+
  private:
   std::string wanted_;
+  Sample sample_;
 };
 
 // ---- Planning
@@ -153,14 +161,15 @@ int run_check_worker(const std::vector<std::string>& words) {
     plan(words[1], words[2]);
     return kOk;
   }
-  if (words.size() < 6 || words[0] != "run")
+  if (words.size() < 7 || words[0] != "run")
     throw UsageError("check-worker is started by `tenon check` only");
   Subject subject;
   subject.path = words[1];
   subject.device = words[3];
   subject.seed = std::stoull(words[4]);
-  PipeSink sink(words[5]);
-  for (size_t i = 6; i < words.size(); ++i) run_unit(words[2], subject, words[i], sink);
+  PipeSink sink(words[5], words[6]);
+  for (size_t i = 7; i < words.size(); ++i) run_unit(words[2], subject, words[i], sink);
+  sink.end();
   return kOk;
 }
 

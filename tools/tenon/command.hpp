@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -38,6 +39,14 @@ Command explain_command();
 Command bench_command();
 Command check_command();
 Command new_plugin_command();
+
+inline constexpr const char* kCheckSummary =
+    "the conformance suite over one plugin, each group in a process of its own";
+
+// Reads `words` as the command's line and runs it. Throws UsageError.
+int run_command(const Command& command, const std::vector<std::string>& words);
+// What a program exits with: an exception's text goes to standard error.
+int exit_status(const std::function<int()>& program);
 
 // "; did you mean 'devices'?", or nothing when no candidate is near.
 std::string suggestion(std::string_view wanted, const std::vector<std::string>& names);

@@ -1,9 +1,12 @@
 // The `tenon` command.
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 
-#include "check.hpp"
 #include "command.hpp"
 #include "tenon/tenon.hpp"
 
@@ -36,7 +39,6 @@ std::vector<Command> all_commands() {
   commands.push_back(ops_command());
   commands.push_back(explain_command());
   commands.push_back(bench_command());
-  commands.push_back(check_command());
   commands.push_back(new_plugin_command());
   return commands;
 }
@@ -45,49 +47,23 @@ void print_help(const std::vector<Command>& commands) {
   std::fputs(kIntroduction, stdout);
   for (const Command& command : commands)
     fmt::print("  {:<11} {}\n", command.name, command.summary);
+  fmt::print("  {:<11} {}\n", "check", kCheckSummary);
   std::fputs(kClosing, stdout);
 }
 
-void print_command_help(const Command& command) {
-  fmt::print("tenon {}: {}\n\nexamples:\n{}\noptions:\n", command.name, command.summary,
-             command.examples);
-  for (const auto& option : command.options.options())
-    fmt::print("  {:<22} {}\n", option->format_name() + " " + option->format_parameter(),
-               option->description());
-}
-
-std::vector<std::string> option_names(const Command& command) {
-  std::vector<std::string> names;
-  for (const auto& option : command.options.options()) names.push_back("--" + option->long_name());
-  return names;
-}
-
-int run_command(const Command& command, const std::vector<std::string>& words) {
-  po::variables_map given;
-  try {
-    using namespace po::command_line_style;
-    // Abbreviations would turn typing errors into other options.
-    auto parsed = po::command_line_parser(words)
-                      .options(command.options)
-                      .positional(command.positional)
-                      .style(unix_style & ~allow_guessing)
-                      .run();
-    po::store(parsed, given);
-    if (given.contains("help")) {
-      print_command_help(command);
-      return kOk;
-    }
-    po::notify(given);
-  } catch (const po::unknown_option& error) {
-    std::string name = error.get_option_name();
-    throw UsageError(fmt::format("unknown option '{}'{} (tenon {} --help lists them)", name,
-                                 suggestion(name, option_names(command)), command.name));
-  } catch (const po::too_many_positional_options_error&) {
-    throw UsageError(fmt::format("too many arguments; see tenon {} --help", command.name));
-  } catch (const po::error& error) {
-    throw UsageError(fmt::format("{}; see tenon {} --help", error.what(), command.name));
-  }
-  return command.run(given);
+// The conformance suite is a program of its own beside this one, so that who only runs models need not build it.
+int run_check(const std::vector<std::string>& words) {
+  const std::filesystem::path program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tenon-check";
+  std::vector<std::string> line = {program.string()};
+  line.insert(line.end(), words.begin(), words.end());
+  std::vector<char*> arguments;
+  for (std::string& word : line) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv(program.c_str(), arguments.data());
+  throw Error(TN_IO,
+              fmt::format("cannot run {}: {} (in a build tree, ./dev build tenon-check makes it)",
+                          program.string(), std::strerror(errno)));
 }
 
 int run(const std::vector<std::string>& words) {
@@ -102,8 +78,8 @@ int run(const std::vector<std::string>& words) {
     fmt::print("tenon {}\n", detail::to_view(version));
     return kOk;
   }
-  if (words[0] == "check-worker") return run_check_worker({words.begin() + 1, words.end()});
-  std::vector<std::string> names;
+  if (words[0] == "check") return run_check({words.begin() + 1, words.end()});
+  std::vector<std::string> names = {"check"};
   for (const Command& command : commands) {
     if (command.name == words[0]) return run_command(command, {words.begin() + 1, words.end()});
     names.emplace_back(command.name);
@@ -116,17 +92,5 @@ int run(const std::vector<std::string>& words) {
 }  // namespace tenon::tool
 
 int main(int argc, char** argv) {
-  using namespace tenon::tool;
-  try {
-    return run({argv + 1, argv + argc});
-  } catch (const UsageError& error) {
-    fmt::print(stderr, "tenon: {}\n", error.what());
-    return kUsage;
-  } catch (const tenon::Error& error) {
-    fmt::print(stderr, "tenon: {}\n", error.what());
-    return error.code() == TN_NOT_FOUND ? kMissing : kFailed;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "tenon: {}\n", error.what());
-    return kFailed;
-  }
+  return tenon::tool::exit_status([&] { return tenon::tool::run({argv + 1, argv + argc}); });
 }

@@ -103,6 +103,18 @@ class Right(unittest.TestCase):
         self.assertGreater(found["cases"], 0)
         return found
 
+    def test_a_sample_has_every_op_and_changes_with_its_salt(self):
+        whole = self.expect_clean("cpu", "--only", "add", "--group", "values")
+        drawn = [self.expect_clean("cpu", "--only", "add", "--group", "values", "--sample", "8:" + salt) for salt in ("a", "b", "a")]
+        for found in drawn:
+            self.assertEqual(found["cases"] + found["left out by --sample"], whole["cases"])
+            self.assertLess(found["cases"], whole["cases"] / 4)
+            self.assertGreater(found["cases"], whole["cases"] / 16)
+        self.assertEqual(drawn[0]["left out by --sample"], drawn[2]["left out by --sample"])
+        # So many that one at least is left, though one in that many would be none.
+        rare = self.expect_clean("cpu", "--only", "add", "--group", "values", "--sample", "1000000000")
+        self.assertEqual(rare["cases"], 2)  # the load, and the op's first
+
     def test_the_suspect_without_a_fault(self):
         for group in ("abi", "memory", "streams", "new_ops", "cycles"):
             self.assertGreater(self.expect_clean(SUSPECT, "--group", group)["cases"], 1)
@@ -136,6 +148,8 @@ class CommandLine(unittest.TestCase):
         self.expect(2, "needs a plugin")
         self.expect(2, "did you mean 'grad'?", "cpu", "--mode", "grat")
         self.expect(2, "did you mean 'values'?", "cpu", "--group", "value")
+        self.expect(2, "--sample must be K", "cpu", "--sample", "few")
+        self.expect(2, "--sample must be K", "cpu", "--sample", "0:a")
         self.expect(2, "--jobs must be at least 1", "cpu", "--jobs", "0")
         self.expect(3, "did you mean 'cpu'?", "cpx")
         self.expect(3, "did you mean 'softmax'?", "cpu", "--only", "sofmax")

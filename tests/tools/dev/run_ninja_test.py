@@ -40,12 +40,12 @@ class Progress(unittest.TestCase):
 
     def test_steps_are_shown_now_and_then(self):
         for second in range(0, 35):
-            self.at(second, f"[{second}/99] Compiling {second}\n")
-        self.assertEqual(self.seen, [f"[{n}/99] Compiling {n}\n" for n in (10, 20, 30)])
+            self.at(second, f"[{second}/99, 01:30 left] Compiling {second}\n")
+        self.assertEqual(self.seen, [f"[{n}/99, 01:30 left] Compiling {n}\n" for n in (10, 20, 30)])
 
     def test_a_short_build_says_nothing(self):
         self.at(0, "ninja: Entering directory `build'\n")
-        self.at(9, "[2/2] Linking\n")
+        self.at(9, "[2/2, 00:00 left] Linking\n")
         self.at(9, "ninja: no work to do.\n")
         self.assertEqual(self.seen, [])
 
