@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs ninja and shows how far it is: its own line on a terminal, else a line `[n/total] what` every ten seconds.
+"""Runs ninja and shows how far it is and how long is left: on a terminal in its own line, else in a line every ten seconds.
 
 usage: run_ninja.py NINJA_ARGUMENTS...
 """
@@ -10,7 +10,9 @@ import subprocess
 import sys
 import time
 
-STEP = re.compile(r"^\[(\d+)/(\d+)\] ")
+# %W: what is left, as ninja expects it of the steps that are done and of earlier builds.
+STATUS = "[%f/%t, %W left] "
+STEP = re.compile(r"^\[(\d+)/(\d+), [^]]*\] ")
 CHATTER = ("ninja: Entering directory", "ninja: no work to do.")
 EVERY = 10.0  # seconds
 
@@ -38,11 +40,11 @@ def run(arguments, out=None):
     command = ["ninja", *map(str, arguments)]
     try:
         if out.isatty() and os.environ.get("TERM", "dumb") != "dumb":
-            return subprocess.run(command, check=False).returncode
+            return subprocess.run(command, check=False, env={"NINJA_STATUS": STATUS, **os.environ}).returncode
         progress = Progress(lambda text: print(text, end="", file=out, flush=True))
         # In a status of our own shape, whatever the user's environment says.
         with subprocess.Popen(command, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              env={**os.environ, "NINJA_STATUS": "[%f/%t] "}) as child:
+                              env={**os.environ, "NINJA_STATUS": STATUS}) as child:
             for text in child.stdout:
                 progress.line(text)
         return child.returncode

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Builds and runs the tests that Meson knows, and counts single cases of GoogleTest and pytest.
 
-The last line is always `N passed, N failed, N skipped`; the exit status is 0 only if none failed.
+Tests of software devices that are slow (suite `sampled`: lavapipe, the simulator) run one case in eight of each op, drawn by the
+commit, unless --whole is given. The last line is always `N passed, N failed, N skipped`; the exit status is 0 only if none failed.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 
 import run_ninja
 
+SAMPLE = 8  # of the cases of suite `sampled` one in so many runs
 SKIP_STATUS = 77  # what a plain program returns to say that it was skipped
 
 
@@ -51,6 +53,20 @@ def select(tests, name, suite):
         return by_program, None
     cases = [t for t in tests if t["protocol"] == "gtest" or is_pytest(t)]
     return cases, name if any(c in name for c in "*?:") else f"*{name}*"
+
+
+def commit():
+    """What the sample is drawn by: the same commit tests the same."""
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=pathlib.Path(__file__).parent, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    return done.stdout.strip() or "release"
+
+
+def sample(tests, salt):
+    """Adds to the commands of slow devices that they draw a sample."""
+    for test in tests:
+        if any(suite.split(":")[-1] == "sampled" for suite in test["suite"]):
+            test["cmd"] = [*test["cmd"], "--sample", f"{SAMPLE}:{salt}"]
 
 
 def build_programs(build, tests, jobs):
@@ -169,12 +185,15 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--slow", type=float, default=1.0, help="factor on every time limit (sanitizers)")
+    parser.add_argument("--whole", action="store_true", help="every case on slow devices, too, not a sample")
     parser.add_argument("--suite", help="only tests of this Meson suite")
     options = parser.parse_args()
 
     if run_ninja.run(["-C", options.build, "-j", options.jobs, "build.ninja"]):
         sys.exit("error: the build could not be configured (see above)")
     tests, pattern = select(introspect(options.build, "tests"), options.name, options.suite)
+    if not options.whole:
+        sample(tests, commit())
     build_programs(options.build, tests, options.jobs)
     outcomes = run_all(options.build, tests, pattern, options.jobs, options.slow)
 
