@@ -1,4 +1,4 @@
-#include "tensor/print_number.hpp"
+#include "print/number.hpp"
 
 #include <algorithm>
 #include <charconv>

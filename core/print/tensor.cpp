@@ -9,7 +9,7 @@
 
 #include "boundary.hpp"
 #include "tenon/dtype.hpp"
-#include "tensor/print_number.hpp"
+#include "print/number.hpp"
 #include "tensor/tensor.hpp"
 
 namespace tenon::core {
