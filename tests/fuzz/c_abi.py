@@ -25,6 +25,7 @@ from c_abi_world import DRAFTS, World, is_count, is_pointer, read_functions  # n
 
 INVALID_ARGUMENT, FAILED_PRECONDITION = 1, 7
 GARBAGE = (1, 17, 255, 2 ** 31 - 1, 2 ** 32 - 1)
+LIMITED, LIMIT = ('ndim', 'nargs', 'nouts'), 16  # counts that are known to be wrong before what they count is looked at
 # What a function that returns a status does without. "ctx" belongs to the caller.
 MAY_BE_NULL = {
     'tn_backward': {'grads'}, 'tn_gradient': {'grads'}, 'tn_tensor_add_hook': {'destroy', 'id'}, 'tn_tensor_empty': {'device'},
@@ -57,10 +58,13 @@ def null_cases(function):
 
 def number_cases(function):
     for kind, name in function.parameters:
-        if kind not in ('uint32_t', 'tn_dtype', 'uint64_t') or is_count(name):
-            continue
-        for value in GARBAGE:
-            yield Case(f'{name} {value}', 'alive', {name: lambda world, value=value: value})
+        if kind in ('uint32_t', 'tn_dtype', 'uint64_t'):
+            for value in GARBAGE:
+                if not is_count(name) or (name in LIMITED and value > LIMIT):
+                    yield Case(f'{name} {value}', 'alive', {name: lambda world, value=value: value})
+        elif kind == 'const int64_t *':
+            for value in (-1, -2 ** 63, 2 ** 63 - 1, 2 ** 40):
+                yield Case(f'{name} of {value}', 'alive', {name: lambda world, value=value: world.longs(value)})
 
 
 def struct_cases(function, structs):
