@@ -1,5 +1,7 @@
 // Bools in memory of others.
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 
 #include "boundary.hpp"
 #include "tensor/tensor.hpp"
@@ -7,26 +9,32 @@
 namespace tenon::core {
 namespace {
 
-using Sizes = std::span<const int64_t>;
+struct Dim {
+  int64_t size, stride;
+};
 
 // The bits that any of the bytes has; without a way out, so that it is quick.
-uint8_t join(const uint8_t* at, Sizes shape, Sizes strides) {
-  if (shape.empty()) return *at;
-  const int64_t count = strides[0] == 0 ? 1 : shape[0];
+uint8_t join(const uint8_t* at, std::span<const Dim> dims) {
+  if (dims.empty()) return *at;
   uint8_t seen = 0;
-  if (shape.size() == 1 && strides[0] == 1) {
-    for (int64_t i = 0; i < count; ++i) seen |= at[i];
+  if (dims.size() == 1 && dims[0].stride == 1) {
+    for (int64_t i = 0; i < dims[0].size; ++i) seen |= at[i];
   } else {
-    for (int64_t i = 0; i < count; ++i)
-      seen |= join(at + i * strides[0], shape.subspan(1), strides.subspan(1));
+    for (int64_t i = 0; i < dims[0].size; ++i)
+      seen |= join(at + i * dims[0].stride, dims.subspan(1));
   }
   return seen;
 }
 
 }  // namespace
 
-void check_bools(std::string_view name, const void* data, Sizes shape, Sizes strides) {
-  if (join(static_cast<const uint8_t*>(data), shape, strides) > 1)
+void check_bools(std::string_view name, const void* data, std::span<const int64_t> shape,
+                 std::span<const int64_t> strides) {
+  std::vector<Dim> dims;  // in the order of memory; what is repeated is looked at once
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (shape[d] > 1 && strides[d] != 0) dims.push_back({shape[d], strides[d]});
+  std::ranges::sort(dims, std::greater(), [](const Dim& dim) { return std::abs(dim.stride); });
+  if (join(static_cast<const uint8_t*>(data), dims) > 1)
     fail(TN_INVALID_ARGUMENT,
          "[{}] memory for bools of shape {} holds bytes other than 0 and 1 and cannot be shared; "
          "copy it, or share it as u8 and compare with 0",
