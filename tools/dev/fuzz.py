@@ -56,6 +56,14 @@ class Ops(Target):
 
 
 @dataclass
+class CAbi(Ops):
+    """A script over the library that `program` names."""
+
+    def command(self, options, seed, seconds):
+        return [sys.executable, ROOT / "tests/fuzz/c_abi.py", *super().command(options, seed, seconds), "--rounds", 200]
+
+
+@dataclass
 class Bytes(Target):
     """A program of tests/fuzz/inputs/ with libFuzzer's own arguments. What it learns lies in fuzz-NAME/ of the build tree."""
 
@@ -80,6 +88,7 @@ TARGETS = {
     target.name: target
     for target in (
         Ops("ops", "every op with hostile operands behind guard pages, plain and recording", "tests/fuzz/fuzz_ops"),
+        CAbi("c_abi", "every function of the C ABI with NULL, garbage and short structs", "core/libtenon.so.1.0.0"),
         from_outside("safetensors", "files of weights, by libFuzzer, as all below"),
         from_outside("idx", "IDX files, plain and packed"),
         from_outside("csv", "tables, with every option"),
