@@ -51,21 +51,6 @@ bool clash(const Extent& a, const Extent& b) {
          (a.begin == b.begin || a.tensor->contiguous() || b.tensor->contiguous());
 }
 
-void check_apart(const Frame& frame, std::vector<Extent>& extents) {
-  std::ranges::sort(extents, {}, [](const Extent& e) { return std::pair(e.buffer, e.begin); });
-  for (auto at = extents.begin(); at != extents.end(); ++at)
-    for (auto prior = at; prior != extents.begin();) {
-      --prior;
-      if (prior->buffer != at->buffer || prior->reach <= at->begin) break;
-      at->reach = std::max(at->reach, prior->reach);
-      if (clash(*prior, *at))
-        frame.fail(TN_INVALID_ARGUMENT,
-                   "{} of '{}' and {} of '{}' are both written and share memory",
-                   describe(*prior->tensor), frame.op().schema.args[prior->arg].name,
-                   describe(*at->tensor), frame.op().schema.args[at->arg].name);
-    }
-}
-
 }  // namespace
 
 void check_writable(const Frame& frame, const tn_tensor& target) {
@@ -84,7 +69,17 @@ void check_written(const Frame& frame) {
     check_writable(frame, tensor);
     if (tensor.numel != 0) extents.emplace_back(tensor, arg);
   });
-  check_apart(frame, extents);
+  std::ranges::sort(extents, {}, [](const Extent& e) { return std::pair(e.buffer, e.begin); });
+  const auto name = [&](const Extent& e) { return frame.op().schema.args[e.arg].name; };
+  for (auto at = extents.begin(); at != extents.end(); ++at)
+    for (auto prior = at; prior != extents.begin();) {
+      if ((--prior)->buffer != at->buffer || prior->reach <= at->begin) break;
+      at->reach = std::max(at->reach, prior->reach);
+      if (clash(*prior, *at))
+        frame.fail(TN_INVALID_ARGUMENT,
+                   "{} of '{}' and {} of '{}' are both written and share memory",
+                   describe(*prior->tensor), name(*prior), describe(*at->tensor), name(*at));
+    }
 }
 
 void bump_written(const Frame& frame) {

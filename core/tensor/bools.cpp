@@ -16,13 +16,14 @@ struct Dim {
 // The bits that any of the bytes has; without a way out, so that it is quick.
 uint8_t join(const uint8_t* at, std::span<const Dim> dims) {
   if (dims.empty()) return *at;
+  const auto [size, stride] = dims[0];
   uint8_t seen = 0;
-  if (dims.size() == 1 && dims[0].stride == 1) {
-    for (int64_t i = 0; i < dims[0].size; ++i) seen |= at[i];
-  } else {
-    for (int64_t i = 0; i < dims[0].size; ++i)
-      seen |= join(at + i * dims[0].stride, dims.subspan(1));
-  }
+  if (dims.size() > 1)
+    for (int64_t i = 0; i < size; ++i) seen |= join(at + i * stride, dims.subspan(1));
+  else if (stride == 1)
+    for (int64_t i = 0; i < size; ++i) seen |= at[i];
+  else
+    for (int64_t i = 0; i < size; ++i) seen |= at[i * stride];
   return seen;
 }
 

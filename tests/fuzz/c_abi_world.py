@@ -3,6 +3,7 @@
 import ctypes
 import mmap
 import pathlib
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -11,13 +12,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'sdk/abi'))
 import lock  # noqa: E402
 
-# Functions of core/include/tenon/ext/draft, which the lock leaves out.
-DRAFTS = {
-    'tn_device_extend': 'tn_status * (tn_device * device, tn_str name, uint32_t revision, tn_extend_fn use, void * ctx)',
-    'tn_device_redirect': 'void (tn_device * device, void * stream)',
-    'tn_device_redirected': 'tn_device * (void)',
-    'tn_layer_set': 'tn_status * (const tn_layer * layer)',
-}
 F32, VALUE_TENSOR = 11, 7
 
 
@@ -39,6 +33,15 @@ class Function:
         return self.slot >= 0 and any(name in ('plugin', 'call') for _, name in self.parameters)
 
 
+def read_drafts():
+    """name -> signature of the functions of ext/draft/, which the lock leaves out."""
+    found = {}
+    for path in (ROOT / 'core/include/tenon/ext/draft').glob('*.h'):
+        for result, name, arguments in re.findall(r'^TN_API ([^;]*?)(tn_\w+)\(([^;]*?)\);', path.read_text(), re.M):
+            found[name] = ' '.join(f'{result} ({arguments})'.replace('*', ' * ').split())
+    return found
+
+
 def read_functions(library):
     """(exported functions and slots of tn_host, structs by name, exported names that nobody has told of)."""
     path, = (ROOT / 'sdk/abi').glob('tenon-*.lock')
@@ -46,7 +49,7 @@ def read_functions(library):
     texts = {entry.name: entry.text for entry in abi.entries.values() if entry.kind == 'function'}
     del texts['tn_plugin_query']  # a plugin's
     functions = []
-    for name, text in {**texts, **DRAFTS}.items():
+    for name, text in {**texts, **read_drafts()}.items():
         result, parameters, _ = lock.split_signature(text)
         functions.append(Function(name, result, [p for p in parameters if p[0] != 'void']))
     structs = {entry.name: entry for entry in abi.entries.values() if entry.kind == 'struct'}
@@ -246,7 +249,7 @@ class World:
         if kind == 'tn_str':
             return self.text(b'neg')
         if kind in NUMBERS:
-            return {'bytes': 4, 'dtype': F32, 'a': F32, 'b': F32}.get(name, 1 if is_count(name) else 0)
+            return {'bytes': 4, 'dtype': F32, 'a': F32, 'b': F32}.get(name, 1 if is_count(name) or kind == 'int64_t' else 0)
         struct = self.structs.get(kind.removeprefix('const ').removesuffix(' *'))
         handles = {'tn_tensor': self.tensor, 'tn_device': lambda: self.device, 'tn_op': lambda: self.neg, 'tn_status': self.status,
                    'tn_generator': lambda: self.call_of('tn_generator_make', 'tn_generator *', ('uint64_t', 7))}
