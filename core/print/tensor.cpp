@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "boundary.hpp"
-#include "tenon/dtype.hpp"
 #include "print/number.hpp"
+#include "tenon/dtype.hpp"
 #include "tensor/tensor.hpp"
 
 namespace tenon::core {
