@@ -52,7 +52,8 @@ class Compilers(unittest.TestCase):
     def test_the_cache_of_dev_is_used(self):
         environment = {}
         self.assertTrue(backend.use_cache(environment, lambda name: "/usr/bin/" + name))
-        self.assertEqual(environment, {"CC": "ccache gcc", "CXX": "ccache g++", "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"})
+        self.assertEqual(environment, {"CC": "ccache gcc", "CXX": "ccache g++", "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1",
+                                       "CCACHE_SLOPPINESS": "pch_defines,time_macros"})
 
     def test_a_choice_stays(self):
         for given in ({"CC": "clang", "CXX": "clang++"}, {"CXX": "clang++"}):

@@ -16,8 +16,8 @@ def use_cache(environment, which=shutil.which):
     if 'CC' in environment or 'CXX' in environment or not all(map(which, ('ccache', 'gcc', 'g++'))):
         return False
     environment.update(CC='ccache gcc', CXX='ccache g++')
-    environment.setdefault('CCACHE_BASEDIR', str(ROOT))
-    environment.setdefault('CCACHE_NOHASHDIR', '1')
+    for name, value in (('BASEDIR', str(ROOT)), ('NOHASHDIR', '1'), ('SLOPPINESS', 'pch_defines,time_macros')):
+        environment.setdefault('CCACHE_' + name, value)
     return True
 
 
