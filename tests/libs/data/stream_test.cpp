@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <new>
+#include <stdexcept>
+
 #include "../scratch.hpp"
 #include "gzip.hpp"
 #include "tenon/data.hpp"
@@ -71,17 +74,29 @@ TEST(Stream, WhatIsNoRegularFileIsRefusedAtOnce) {
   const std::string fifo = scratch.path("fifo"), link = scratch.path("link");
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   ASSERT_EQ(::symlink("fifo", link.c_str()), 0);
-  const std::pair<std::string, const char*> all[] = {{fifo, "it is a FIFO"},
-                                                     {link, "it is a FIFO"},
-                                                     {scratch.path(""), "it is a directory"},
-                                                     {"/dev/zero", "it is a character device"}};
-  for (const auto& [path, reason] : all) {
-    EXPECT_NE(error_of([&] { read_csv(path); }).find(reason), std::string::npos) << path;
-    EXPECT_NE(error_of([&] { read_idx(path); }).find(reason), std::string::npos) << path;
+  struct Case {
+    std::string path, reason;
+  };
+  const Case all[] = {{fifo, "it is a FIFO"},
+                      {link, "it is a FIFO"},
+                      {scratch.path(""), "it is a directory"},
+                      {"/dev/zero", "it is a character device"}};
+  for (const Case& one : all) {
+    const std::string message = one.path + ": " + one.reason;
+    EXPECT_NE(error_of([&] { read_csv(one.path); }).find(message), std::string::npos);
+    EXPECT_NE(error_of([&] { read_idx(one.path); }).find(message), std::string::npos);
   }
   const std::string zero("x\0y", 3);
   EXPECT_NE(error_of([&] { read_csv(scratch.path(zero)); }).find("path"), std::string::npos);
   EXPECT_NE(error_of([&] { read_idx(""); }).find("path"), std::string::npos);
+}
+
+TEST(Stream, MemoryThatCannotBeHadIsAnErrorOfTheFile) {
+  const auto message = [](auto&& fn) {
+    return error_of([&] { io::detail::with_memory_errors("[read_csv] x", fn); });
+  };
+  EXPECT_EQ(message([] { throw std::bad_alloc(); }), "[read_csv] x: not enough memory to hold it");
+  EXPECT_NE(message([] { throw std::length_error("vector"); }), "");
 }
 
 }  // namespace

@@ -31,14 +31,18 @@ TEST(Replace, OnlyRegularFilesAreReplaced) {
   const std::string fifo = scratch.path("fifo");
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   ASSERT_EQ(::symlink("/dev/null", scratch.path("null").c_str()), 0);
-  const std::pair<std::string, const char*> all[] = {
+  struct Case {
+    std::string path, reason;
+  };
+  const Case all[] = {
       {fifo, "it is a FIFO"},
       {scratch.path(""), "it is a directory"},
       {scratch.path("null"), "it is a character device"},
   };
-  for (const auto& [path, reason] : all) {
-    EXPECT_NE(error_of([&] { save(path, 1); }).find(path + ": " + reason), std::string::npos);
-    EXPECT_NE(error_of([&] { load_safetensors(path); }).find(reason), std::string::npos);
+  for (const Case& one : all) {
+    const std::string message = one.path + ": " + one.reason;
+    EXPECT_NE(error_of([&] { save(one.path, 1); }).find(message), std::string::npos);
+    EXPECT_NE(error_of([&] { load_safetensors(one.path); }).find(message), std::string::npos);
   }
   EXPECT_EQ(scratch.file_count(), 2u);
 }
