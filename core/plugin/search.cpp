@@ -96,7 +96,8 @@ std::string why_untrusted(const std::string& path) {
                              : (about.st_mode & S_IWGRP) != 0 ? "is writable by its group"
                                                               : "belongs to another user";
     return fmt::format(
-        "{} {} (uid {}, gid {}, mode {:o}): others than you and root could put a library there",
+        "{} {} (uid {}, gid {}, mode {:o}): others than you and root could put a library there; "
+        "take that right away (chmod go-w, chown), or load a library by its path",
         part.native(), what, about.st_uid, about.st_gid, about.st_mode & 07777);
   }
 }
