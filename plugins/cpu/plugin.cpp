@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "../common/parallel.hpp"
 #include "kernels.hpp"
+#include "threads.hpp"
 
 namespace tenon::cpu {
 namespace {
@@ -23,7 +23,7 @@ void limit_targets() {
 
 void start(sdk::Registry& registry) {
   limit_targets();
-  host::start_threads(sdk::host());
+  survive_fork();
   const KernelList list = all_kernels();
   registry.kernels("cpu", list.kernels());
 }

@@ -1,9 +1,11 @@
 #include "threads.hpp"
 
 #include "../common/parallel.hpp"
+#include "tenon/plugin.hpp"
 
 namespace tenon::cpu {
 
+void survive_fork() { host::start_threads(sdk::host()); }
 int max_threads() { return host::max_threads(); }
 
 namespace detail {

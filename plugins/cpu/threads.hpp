@@ -1,5 +1,5 @@
-// Loops over OpenMP threads. The caller says how many elements are worth a thread; below that, and
-// inside another parallel loop, the body runs on the calling thread.
+// Loops over the plugin's threads (../common/pool.hpp). The caller says how many elements are worth
+// a thread; below twice that, and inside another loop, the body runs on the calling thread.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tenon::cpu {
 
-// What pays for a fork and join of 1 to 3 us: elements for one thread of a loop that streams memory
+// What pays for a second thread (1 to 3 us): elements for one thread of a loop that streams memory
 // (12 us), of vector maths (4 to 12 us), and of scalar code of a few dozen ns an element.
 constexpr int64_t kGrainCopy = 131072;
 constexpr int64_t kGrainMath = 32768;
@@ -16,7 +16,7 @@ constexpr int64_t kGrainHeavy = 2048;
 // How many threads a parallel loop may use here and now.
 int max_threads();
 
-// A child of fork() has none of the threads: from here on it computes on the one it has.
+// When the plugin starts: asks the host for the number. A child of fork() has one thread.
 void survive_fork();
 
 namespace detail {
@@ -25,8 +25,8 @@ void parallel_ranges(int64_t n, int64_t grain, void* context, RangeFn body);
 void parallel_items(int64_t n, void* context, RangeFn body);
 }  // namespace detail
 
-// body(begin, end) over [0, n) in at most one piece a thread, each at least `grain` long.
-// Exceptions reach the caller.
+// body(begin, end) over [0, n) in some pieces a thread, each at least `grain` long, which threads
+// take as they come free. Exceptions reach the caller.
 template <class Body>
 inline void parallel_for(int64_t n, int64_t grain, Body&& body) {
   if (n <= grain) {

@@ -1,5 +1,8 @@
 // matmul and linear in bf16 and f16 by oneDNN, where the processor multiplies these types itself. A
-// plan holds the primitive.
+// plan holds primitives for blocks of the product, which run on the plugin's threads, one each:
+// OpenMP's would wait for one another, and keep cores busy for milliseconds after.
+#include <omp.h>
+
 #include <algorithm>
 #include <dnnl.hpp>
 #include <memory>
@@ -8,7 +11,9 @@
 #include "kernels.hpp"
 #include "ops/activation.hpp"
 #include "ops/product.hpp"
+#include "ops/workspace.hpp"
 #include "tenon/schemas.h"
+#include "threads.hpp"
 
 namespace tenon::cpu {
 namespace {
@@ -25,13 +30,40 @@ dnnl::stream& stream() {
   return own;
 }
 
-struct Plan {
+// oneDNN asks OpenMP for its number of threads, when it makes a primitive and when it runs it.
+class OneThread {
+ public:
+  OneThread() { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  const int before_ = omp_get_max_threads();
+};
+
+// A product is cut along one axis: a dimension of the batch, the columns of b or the rows of a.
+struct Cut {
+  int64_t extent = 1, step = 1;           // of the axis, and of a block
+  int64_t a = 0, b = 0, c = 0, bias = 0;  // elements from one index of the axis to the next
+  bool columns = false;
+  int64_t blocks() const { return (extent + step - 1) / step; }
+};
+
+struct Block {
   dnnl::matmul primitive;
   memory::desc a, b, c, bias, scratch;
 };
 
+struct Plan {
+  Cut cut;
+  Block whole, last;  // all blocks but the last are alike
+};
+
 // Smaller products are quicker through f32 copies, without oneDNN's fixed cost.
 constexpr int64_t kLeastWork = 600'000;
+// Multiplications that are worth a block of their own: about 12 us.
+constexpr int64_t kBlockWork = 2'000'000;
 
 bool has_type(tn_dtype dtype) {
   static const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
@@ -78,9 +110,40 @@ void append(dnnl::post_ops& ops, Activation activation) {
   }
 }
 
-std::unique_ptr<Plan> make_plan(const tn_call& call, const Product& p, Activation activation) {
-  const auto type =
-      output(call).dtype == TN_DTYPE_BF16 ? memory::data_type::bf16 : memory::data_type::f16;
+// The steps of c over the batch.
+std::array<int64_t, TN_MAX_DIMS> batch_steps(const Product& p) {
+  std::array<int64_t, TN_MAX_DIMS> steps{};
+  int64_t next = p.m * p.n;
+  for (uint32_t d = p.ndim; d-- > 0; next *= p.shape[d]) steps[d] = next;
+  return steps;
+}
+
+// Along the batch where it is long enough; else along rows, unless they are so few that packing all of b for
+// each block costs more than columns that each pack their part. Sets `dim` to the dimension of the batch,
+// p.ndim for columns, p.ndim + 1 for rows.
+Cut cut_of(const Product& p, uint32_t& dim) {
+  const int64_t wanted = std::clamp<int64_t>(p.batches * p.m * p.n * p.k / kBlockWork, 1,
+                                             std::max(4, 2 * max_threads()));
+  const auto longest = std::max_element(p.shape.begin(), p.shape.begin() + p.ndim);
+  int64_t unit = 1;
+  Cut cut;
+  if (p.ndim > 0 && *longest >= std::min<int64_t>(wanted, 8)) {
+    dim = static_cast<uint32_t>(longest - p.shape.begin());
+    cut = {p.shape[dim], 1, p.a_step[dim], p.b_step[dim], batch_steps(p)[dim], 0};
+  } else if (p.m >= 64 * wanted || p.m >= p.n || p.batches > 1) {
+    dim = p.ndim + 1, unit = 32;
+    cut = {p.m, 1, p.a_row, 0, p.n, 0};
+  } else {
+    dim = p.ndim, unit = 64;
+    cut = {p.n, 1, 0, p.b_col, 1, 1, true};
+  }
+  cut.step = std::min(cut.extent, ((cut.extent + wanted - 1) / wanted + unit - 1) / unit * unit);
+  return cut;
+}
+
+// p holds the block's sizes, `whole` those of what it is written into.
+Block make_block(const Product& p, const Product& whole, memory::data_type type,
+                 Activation activation) {
   const auto describe = [&](const int64_t* step, int64_t rows, int64_t cols, int64_t row,
                             int64_t col) {
     memory::dims dims, strides;
@@ -94,13 +157,10 @@ std::unique_ptr<Plan> make_plan(const tn_call& call, const Product& p, Activatio
                                    cols == 1 ? std::max(col, int64_t{1}) : col});
     return memory::desc(dims, type, strides);
   };
-  std::array<int64_t, TN_MAX_DIMS> c_step{};
-  int64_t next = p.m * p.n;
-  for (uint32_t d = p.ndim; d-- > 0; next *= p.shape[d]) c_step[d] = next;
-  auto plan = std::make_unique<Plan>();
-  plan->a = describe(p.a_step.data(), p.m, p.k, p.a_row, p.a_col);
-  plan->b = describe(p.b_step.data(), p.k, p.n, p.b_row, p.b_col);
-  plan->c = describe(c_step.data(), p.m, p.n, p.n, 1);
+  Block block;
+  block.a = describe(p.a_step.data(), p.m, p.k, p.a_row, p.a_col);
+  block.b = describe(p.b_step.data(), p.k, p.n, p.b_row, p.b_col);
+  block.c = describe(batch_steps(whole).data(), p.m, p.n, whole.n, 1);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   dnnl::post_ops ops;
@@ -110,15 +170,33 @@ std::unique_ptr<Plan> make_plan(const tn_call& call, const Product& p, Activatio
     memory::dims dims(p.ndim + 2, 1), strides(p.ndim + 2, p.n);
     dims.back() = p.n;
     strides.back() = 1;
-    plan->bias = memory::desc(dims, type, strides);
+    block.bias = memory::desc(dims, type, strides);
   }
   const auto made =
       p.bias == nullptr
-          ? dnnl::matmul::primitive_desc(engine(), plan->a, plan->b, plan->c, attributes)
-          : dnnl::matmul::primitive_desc(engine(), plan->a, plan->b, plan->bias, plan->c,
+          ? dnnl::matmul::primitive_desc(engine(), block.a, block.b, block.c, attributes)
+          : dnnl::matmul::primitive_desc(engine(), block.a, block.b, block.bias, block.c,
                                          attributes);
-  plan->scratch = made.scratchpad_desc();
-  plan->primitive = dnnl::matmul(made);
+  block.scratch = made.scratchpad_desc();
+  block.primitive = dnnl::matmul(made);
+  return block;
+}
+
+std::unique_ptr<Plan> make_plan(const tn_call& call, const Product& p, Activation activation) {
+  const OneThread one;
+  const auto type =
+      output(call).dtype == TN_DTYPE_BF16 ? memory::data_type::bf16 : memory::data_type::f16;
+  auto plan = std::make_unique<Plan>();
+  uint32_t dim = 0;
+  plan->cut = cut_of(p, dim);
+  const auto block_of = [&](int64_t size) {
+    Product part = p;
+    (dim < p.ndim ? part.shape[dim] : dim == p.ndim ? part.n : part.m) = size;
+    return make_block(part, plan->cut.columns ? part : p, type, activation);
+  };
+  plan->whole = block_of(plan->cut.step);
+  const int64_t rest = plan->cut.extent % plan->cut.step;
+  plan->last = rest == 0 ? plan->whole : block_of(rest);
   return plan;
 }
 
@@ -129,25 +207,42 @@ std::unique_ptr<Plan> plan_linear(const tn_call& call) {
   return make_plan(call, read_linear(call), activation_of(text_arg(call, 3)));
 }
 
-void execute(Plan& plan, const tn_call& call, const Product& p) {
-  const auto at = [](const memory::desc& desc, const void* data) {
-    return memory(desc, engine(), const_cast<void*>(data));
+void execute(const Block& block, const Cut& cut, const Product& p, int64_t index) {
+  const auto at = [&](const memory::desc& desc, const void* data, int64_t step) {
+    constexpr int64_t kSize = 2;  // bytes of a half
+    return memory(desc, engine(),
+                  static_cast<char*>(const_cast<void*>(data)) + index * step * kSize);
   };
-  std::unordered_map<int, memory> args = {{DNNL_ARG_SRC, at(plan.a, p.a)},
-                                          {DNNL_ARG_WEIGHTS, at(plan.b, p.b)},
-                                          {DNNL_ARG_DST, at(plan.c, p.c)},
-                                          {DNNL_ARG_SCRATCHPAD, at(plan.scratch, call.scratch)}};
-  if (p.bias != nullptr) args.insert({DNNL_ARG_BIAS, at(plan.bias, p.bias->data)});
-  plan.primitive.execute(stream(), args);
+  void* scratch = workspace(Workspace::Packed, std::max<size_t>(block.scratch.get_size(), 1));
+  // oneDNN's best kernel wants rows of c without gaps.
+  auto* beside = cut.columns
+                     ? static_cast<uint16_t*>(workspace(Workspace::Columns, block.c.get_size()))
+                     : nullptr;
+  std::unordered_map<int, memory> args = {
+      {DNNL_ARG_SRC, at(block.a, p.a, cut.a)},
+      {DNNL_ARG_WEIGHTS, at(block.b, p.b, cut.b)},
+      {DNNL_ARG_DST, cut.columns ? memory(block.c, engine(), beside) : at(block.c, p.c, cut.c)},
+      {DNNL_ARG_SCRATCHPAD, memory(block.scratch, engine(), scratch)}};
+  if (p.bias != nullptr) args.insert({DNNL_ARG_BIAS, at(block.bias, p.bias->data, cut.bias)});
+  block.primitive.execute(stream(), args);
   stream().wait();
+  if (!cut.columns) return;
+  const int64_t size = std::min(cut.step, cut.extent - index);
+  for (int64_t i = 0; i < p.m; ++i)
+    std::copy_n(beside + i * size, size, static_cast<uint16_t*>(p.c) + i * p.n + index);
 }
 
-void run_matmul(Plan& plan, const tn_call& call) { execute(plan, call, read_matmul(call)); }
-void run_linear(Plan& plan, const tn_call& call) { execute(plan, call, read_linear(call)); }
-
-uint64_t scratch_size(void*, const tn_call*, void* plan) {
-  return static_cast<Plan*>(plan)->scratch.get_size();
+void execute(Plan& plan, const Product& p) {
+  const int64_t blocks = plan.cut.blocks();
+  parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+    const OneThread one;
+    for (int64_t i = begin; i < end; ++i)
+      execute(i + 1 == blocks ? plan.last : plan.whole, plan.cut, p, i * plan.cut.step);
+  });
 }
+
+void run_matmul(Plan& plan, const tn_call& call) { execute(plan, read_matmul(call)); }
+void run_linear(Plan& plan, const tn_call& call) { execute(plan, read_linear(call)); }
 
 }  // namespace
 
@@ -160,8 +255,7 @@ void add_matmul_dnnl_kernels(KernelList& list) {
             .priority = 10,
             .supports = supports_of<matmul_fits>,
             .prepare = prepare_of<plan_matmul>,
-            .release = release_of<Plan>,
-            .scratch_size = scratch_size});
+            .release = release_of<Plan>});
   list.add({.schema = TN_SCHEMA_LINEAR,
             .dtypes = kTypes,
             .run = run_plan_of<Plan, run_linear>,
@@ -169,8 +263,7 @@ void add_matmul_dnnl_kernels(KernelList& list) {
             .priority = 10,
             .supports = supports_of<linear_fits>,
             .prepare = prepare_of<plan_linear>,
-            .release = release_of<Plan>,
-            .scratch_size = scratch_size});
+            .release = release_of<Plan>});
 }
 
 }  // namespace tenon::cpu
