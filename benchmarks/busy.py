@@ -64,7 +64,9 @@ def measure(work, seconds):
 
 
 def burn(core):
-    code = f'import os; os.sched_setaffinity(0, {{{core}}})\nwhile True: pass'
+    """Ends with this process, however that ends."""
+    code = (f'import os; os.sched_setaffinity(0, {{{core}}})\n'
+            f'while os.getppid() == {os.getpid()}:\n  for _ in range(1_000_000): pass')
     return subprocess.Popen([sys.executable, '-c', code])
 
 
