@@ -1,9 +1,11 @@
 // Runs the table on a device: values for every dtype and layout, in-place forms, gradients of first and second order.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "bridge.hpp"
 #include "sample.hpp"
 #include "suite.hpp"
 
@@ -32,6 +34,10 @@ Report check_values(const std::string& op, const Options& options);
 // against f64 on the host.
 void run_gradients(const std::string& op, const Options& options, Sink& sink);
 Report check_gradients(const std::string& op, const Options& options);
+// A call of the op as the suite makes it: of its first sample, or with arguments that are made up. NULL where there is none.
+std::unique_ptr<Call> first_call(const std::string& op, const Options& options);
+// Forward, and backward to every float among the tensors that takes part.
+void run_backward(const Call& call);
 // Ops that a backend may implement but the table has no sample for.
 std::vector<std::string> ops_without_samples();
 
@@ -74,6 +80,8 @@ struct Case {
 std::string check_narrow_gradient(const tn_op* op, const Case& c, Device device);
 // Empty when results are as the sample wants them.
 std::string compare_results(const Case& c, const Args& args, const std::vector<Tensor>& results);
+// Empty when the same call gives the same bits again; within rounding, where an op may add in any order.
+std::string repeat_differs(const tn_op* op, const Call& call, const std::vector<Array>& first);
 // Empty when both are alike within the rounding of `precision`.
 std::string compare_arrays(const Array& got, const Array& wanted, double factor, DType precision);
 

@@ -57,17 +57,23 @@ const PluginInfo* find_info(const std::vector<PluginInfo>& infos, const Subject&
   return nullptr;
 }
 
-// The first device of its own, or the first that its kernels are for.
+bool claims_any_kernel(std::string_view id, Device device) {
+  for (uint32_t i = 0; i < tn_op_count(); ++i)
+    for (uint32_t dtype = 0; dtype < TN_DTYPE_COUNT; ++dtype)
+      if (claims_kernel(id, tn_op_at(i), device, static_cast<DType>(dtype))) return true;
+  return false;
+}
+
+// The first device of its own, or the first that its kernels are for; the host for ops that are made of others.
 std::string device_for(std::string_view id) {
   for (const Device& device : devices())
     if (device.plugin() == id) return std::string(device.id());
   for (const Device& device : devices())
-    for (uint32_t i = 0; i < tn_op_count(); ++i)
-      for (uint32_t dtype = 0; dtype < TN_DTYPE_COUNT; ++dtype)
-        if (claims_kernel(id, tn_op_at(i), device, static_cast<DType>(dtype)))
-          return std::string(device.id());
-  return {};
+    if (claims_any_kernel(id, device)) return std::string(device.id());
+  return g_new_ops.empty() ? "" : "cpu:0";
 }
+
+std::string_view type_of(std::string_view id) { return id.substr(0, id.find(':')); }
 
 }  // namespace
 
@@ -116,6 +122,22 @@ void load_subject(Subject& subject) {
   if (subject.device.empty()) subject.device = device_for(subject.id);
 }
 
+std::vector<std::string> Claims::all_ops() const {
+  std::vector<std::string> all = ops;
+  all.insert(all.end(), new_ops.begin(), new_ops.end());
+  return all;
+}
+
+std::vector<std::string> further_devices(const Subject& subject) {
+  std::vector<std::string> found;
+  std::set<std::string_view> types = {type_of(subject.device)};
+  for (const Device& device : devices())
+    if (device.plugin() != subject.id && types.insert(type_of(device.id())).second &&
+        claims_any_kernel(subject.id, device))
+      found.emplace_back(device.id());
+  return found;
+}
+
 Claims claims_of(const Subject& subject) {
   Claims claims;
   std::set<std::string> known;
@@ -131,7 +153,7 @@ Claims claims_of(const Subject& subject) {
       if (claimed && op != nullptr) claims.ops.push_back(name);
     }
   }
-  claims.new_ops = g_new_ops;
+  claims.new_ops = g_new_ops;  // which run wherever the ops run that they are made of
   return claims;
 }
 

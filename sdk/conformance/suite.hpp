@@ -38,6 +38,9 @@ struct Claims {
   std::vector<std::string> ops;      // with samples, that run on its device or by its kernels
   std::vector<std::string> new_ops;  // that it registered itself
   bool has_device = false;
+
+  // What groups that make calls of an op go by.
+  std::vector<std::string> all_ops() const;
 };
 
 struct Group {
@@ -55,6 +58,8 @@ const Group* find_group(std::string_view name);
 
 // Loads the plugin into the core once; fills id and device where they are empty. Throws Error with the loader's reason.
 void load_subject(Subject& subject);
+// Devices of other types that the plugin brings kernels for, as "cpu:0". After load_subject.
+std::vector<std::string> further_devices(const Subject& subject);
 // After load_subject.
 Claims claims_of(const Subject& subject);
 

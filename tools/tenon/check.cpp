@@ -72,11 +72,11 @@ bool wanted(const CheckOptions& options, std::string_view group, std::string_vie
 }
 
 // Units of a group that the options leave.
-std::vector<std::string> chosen_units(const CheckOptions& options, const CheckPlan& plan,
+std::vector<std::string> chosen_units(const CheckOptions& options, const CheckPlan::Units& from,
                                       const std::string& group, bool by_op) {
   std::vector<std::string> units;
-  const auto found = plan.units.find(group);
-  if (found == plan.units.end()) return units;
+  const auto found = from.find(group);
+  if (found == from.end()) return units;
   for (const std::string& unit : found->second) {
     // Works of perf have the op's name first: "matmul 256".
     const bool named = options.only.empty() || unit == options.only ||
@@ -89,7 +89,7 @@ std::vector<std::string> chosen_units(const CheckOptions& options, const CheckPl
   return units;
 }
 
-void add_tasks(const CheckOptions& options, const std::string& group,
+void add_tasks(const CheckOptions& options, const std::string& group, const std::string& device,
                std::vector<std::string> units, std::vector<CheckTask>& tasks) {
   if (units.empty()) return;
   const size_t pieces = options.jobs == 1 ? 1 : size_t{options.jobs} * 4;
@@ -98,7 +98,8 @@ void add_tasks(const CheckOptions& options, const std::string& group,
     tasks.push_back(
         {group,
          {units.begin() + static_cast<std::ptrdiff_t>(start),
-          units.begin() + static_cast<std::ptrdiff_t>(std::min(start + size, units.size()))}});
+          units.begin() + static_cast<std::ptrdiff_t>(std::min(start + size, units.size()))},
+         device});
 }
 
 std::vector<CheckTask> make_tasks(const CheckOptions& options, CheckReport& report) {
@@ -112,10 +113,14 @@ std::vector<CheckTask> make_tasks(const CheckOptions& options, CheckReport& repo
         report.add_skip(name, "all of it", "the plugin has neither a device nor a kernel for one");
       continue;
     }
-    add_tasks(options, name, chosen_units(options, plan, name, group.by_op), tasks);
+    add_tasks(options, name, plan.device, chosen_units(options, plan.units, name, group.by_op),
+              tasks);
+    for (const auto& [device, units] : plan.further)
+      add_tasks(options, name, device, chosen_units(options, units, name, group.by_op), tasks);
   }
   if (wanted(options, "perf", "perf"))
-    add_tasks(options, "perf", chosen_units(options, plan, "perf", false), tasks);
+    add_tasks(options, "perf", plan.device, chosen_units(options, plan.units, "perf", false),
+              tasks);
   return tasks;
 }
 
@@ -153,7 +158,7 @@ CheckProgress progress_line() {
 void note_refusal(CheckReport& report) {
   CheckGroup& group = report.group("load");
   group.cases = group.failed = 1;
-  report.failures.push_back({"load", "load", "", report.plan.refused});
+  report.failures.push_back({"load", "load", "", report.plan.refused, ""});
 }
 
 int check(const CheckOptions& options) {

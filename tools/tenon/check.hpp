@@ -29,15 +29,19 @@ struct CheckPlan {
   std::string path, id, version, abi, device, reason;
   std::vector<std::string> devices;
   uint64_t kernels = 0;
-  std::vector<std::string> ops;                           // all there are, for suggestions
-  std::map<std::string, std::vector<std::string>> units;  // by group
-  std::string refused;                                    // why it cannot be loaded
-  bool missing = false;                                   // there is no such plugin
-  std::vector<std::string> known;                         // ids of those there are
+  std::vector<std::string> ops;                                   // all there are, for suggestions
+  using Units = std::map<std::string, std::vector<std::string>>;  // by group
+  Units units;
+  std::map<std::string, Units>
+      further;           // by device: what its kernels for other types of devices are tried on
+  std::string refused;   // why it cannot be loaded
+  bool missing = false;  // there is no such plugin
+  std::vector<std::string> known;  // ids of those there are
 };
 
 struct CheckFailure {
   std::string group, unit, name, text;  // name is empty where no case had begun
+  std::string device;                   // where it is not the plan's
 };
 struct CheckSkip {
   std::string group, reason, example;
@@ -72,6 +76,7 @@ struct CheckReport {
 struct CheckTask {
   std::string group;
   std::vector<std::string> units;
+  std::string device;
 };
 
 // Sees a line on the terminal change; `done` of `total` units.

@@ -170,7 +170,7 @@ struct Worker {
   static std::vector<std::string> words(const CheckOptions& options, const CheckPlan& plan,
                                         const CheckTask& task) {
     std::vector<std::string> line = {
-        "run",        plan.path,     task.group, plan.device, std::to_string(options.seed),
+        "run",        plan.path,     task.group, task.device, std::to_string(options.seed),
         options.name, options.sample};
     line.insert(line.end(), task.units.begin(), task.units.end());
     return line;
@@ -276,7 +276,9 @@ class Runner {
 
   void fail(const Worker& worker, const std::string& name, const std::string& text) {
     ++report_.group(worker.task.group).failed;
-    report_.failures.push_back({worker.task.group, worker.unit, name, text});
+    const std::string& device = worker.task.device;
+    report_.failures.push_back(
+        {worker.task.group, worker.unit, name, text, device == report_.plan.device ? "" : device});
   }
 
   // The process is gone. Units after the one that took it down get another.
@@ -286,7 +288,11 @@ class Runner {
     group.seconds += since(worker.start);
     const auto& units = worker.task.units;
     if (worker.finished >= units.size() && problem.empty()) return;
-    const std::string how = problem.empty() ? "the process ended before its cases" : problem;
+    const std::string how =
+        problem.empty()
+            ? "the process ended in the middle of it, as if all were well; a plugin must "
+              "not call exit"
+            : problem;
     if (worker.finished >= units.size()) {  // on its way out
       ++group.cases;
       worker.unit = units.back();
@@ -296,7 +302,7 @@ class Runner {
     worker.unit = units[worker.finished];
     fail(worker, worker.failed ? "" : worker.name, how);
     ++done_;
-    CheckTask rest{worker.task.group, {}};
+    CheckTask rest{worker.task.group, {}, worker.task.device};
     rest.units.assign(units.begin() + static_cast<std::ptrdiff_t>(worker.finished) + 1,
                       units.end());
     if (!rest.units.empty()) waiting_.push_front(std::move(rest));
@@ -321,7 +327,8 @@ CheckPlan plan_from(const Json& json) {
   plan.devices = json.value("devices", std::vector<std::string>());
   plan.known = json.value("known", std::vector<std::string>());
   plan.ops = json.value("ops", std::vector<std::string>());
-  plan.units = json.value("units", std::map<std::string, std::vector<std::string>>());
+  plan.units = json.value("units", CheckPlan::Units());
+  plan.further = json.value("further", std::map<std::string, CheckPlan::Units>());
   return plan;
 }
 
@@ -343,6 +350,8 @@ CheckPlan make_plan(const CheckOptions& options) {
   CheckPlan plan = answer.empty() ? CheckPlan() : plan_from(Json::parse(answer));
   if (plan.path.empty()) plan.path = options.plugin;
   if (!problem.empty() && plan.refused.empty()) plan.refused = "loading it " + problem;
+  if (answer.empty() && plan.refused.empty())
+    plan.refused = "loading it ended the process; a plugin must not call exit";
   return plan;
 }
 

@@ -53,8 +53,11 @@ void print_header(const CheckOptions& options, const CheckReport& report) {
   for (const std::string& device : plan.devices) devices += (devices.empty() ? "" : ", ") + device;
   if (devices.empty())
     devices = plan.reason.empty() ? "no device of its own" : "no device: " + plan.reason;
-  fmt::print("  {}, {}{}\n\n", plural(plan.kernels, "kernel"), devices,
-             plan.device.empty() ? "; nothing to run ops on" : "; ops run on " + plan.device);
+  std::string where =
+      plan.device.empty() ? "; nothing to run ops on" : "; ops run on " + plan.device;
+  for (const auto& [device, units] : plan.further)
+    where += ", those with a kernel for it on " + device;
+  fmt::print("  {}, {}{}\n\n", plural(plan.kernels, "kernel"), devices, where);
 }
 
 void print_failures(const CheckOptions& options, const CheckReport& report) {
@@ -91,7 +94,8 @@ uint64_t total(const CheckReport& report, uint64_t CheckGroup::*field) {
 
 std::string repeat_command(const CheckOptions& options, const CheckFailure& failure) {
   std::string line = "tenon check " + quoted(options.plugin);
-  if (!options.device.empty()) line += " --device " + quoted(options.device);
+  const std::string& device = failure.device.empty() ? options.device : failure.device;
+  if (!device.empty()) line += " --device " + quoted(device);
   line += " --group " + failure.group;
   const bool by_op = options.name.empty() && !failure.unit.empty() &&
                      (failure.name == failure.unit || failure.name.starts_with(failure.unit + "/"));
@@ -136,6 +140,7 @@ void print_check_json(const CheckOptions& options, const CheckReport& report) {
                  {"kernels", plan.kernels},
                  {"devices", plan.devices}}},
                {"device", plan.device},
+               {"further_devices", Json::array()},
                {"tenon", TN_VERSION_STRING},
                {"seed", options.seed},
                {"modes", options.modes},
@@ -146,6 +151,7 @@ void print_check_json(const CheckOptions& options, const CheckReport& report) {
                {"survived", 0},
                {"seconds", report.seconds}};
   for (const auto& [what, n] : report.counts) json[what] = n;
+  for (const auto& [device, units] : plan.further) json["further_devices"].push_back(device);
   json["groups"] = json["failures"] = json["skips"] = Json::array();
   for (const CheckGroup& group : report.groups)
     json["groups"].push_back({{"name", group.name},

@@ -70,7 +70,20 @@ const PluginInfo* find_by_id(const std::vector<PluginInfo>& infos, std::string_v
   return nullptr;
 }
 
+// Ops on one device: an op's kernels for it, and what the groups by op and `faults` make of them.
+void describe_further(const Subject& subject, Json& plan) {
+  for (const std::string& device : conformance::further_devices(subject)) {
+    Subject there = subject;
+    there.device = device;
+    const conformance::Claims claims = conformance::claims_of(there);
+    for (const conformance::Group& group : conformance::groups())
+      if (group.by_op || group.name == "faults")
+        plan["further"][device][std::string(group.name)] = group.units(claims);
+  }
+}
+
 Json describe(Subject& subject) {
+  const bool any_device = subject.device.empty();
   Json plan;
   plan["path"] = subject.path;
   try {
@@ -97,6 +110,7 @@ Json describe(Subject& subject) {
   for (const conformance::Group& group : conformance::groups())
     plan["units"][std::string(group.name)] = group.units(claims);
   plan["units"]["perf"] = perf_units(claims.ops);
+  if (any_device) describe_further(subject, plan);
   for (uint32_t i = 0; i < tn_op_count(); ++i)
     plan["ops"].push_back(std::string(detail::to_view(tn_op_name(tn_op_at(i)))));
   return plan;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "groups/groups.hpp"
 #include "groups/raw_device.hpp"
@@ -135,13 +136,65 @@ void check_loaded(Subject subject, Sink& sink) {
   });
 }
 
+// ---- Plans
+
+// Ops that the plugin has kernels for, and whether these prepare plans. Before it is loaded into the core.
+std::map<std::string, bool> kernel_ops(const Subject& subject) {
+  Stage stage(subject.path);
+  text_of(stage.start());
+  std::map<std::string, bool> found;
+  for (const StagedKernel& kernel : stage.kernels)
+    found[kernel.schema.substr(0, kernel.schema.find('('))] |= kernel.table.prepare != nullptr;
+  return found;
+}
+
+// A new start forgets every plan, so that running the op anew makes as many as before: what they leave behind is what grows more
+// than it does with an op that has none.
+void check_plans(Subject subject, Sink& sink) {
+  const std::map<std::string, bool> kernels = kernel_ops(subject);
+  load_subject(subject);
+  std::vector<std::string> ops, others;
+  for (const std::string& op : claims_of(subject).all_ops())
+    if (const auto kernel = kernels.find(op); kernel != kernels.end())
+      (kernel->second ? ops : others).push_back(op);
+  if (ops.empty()) return sink.skip("plans", "no kernel of the plugin prepares one");
+  constexpr int kRounds = 8,
+                kUnsteady = 256;  // bytes a round that the core's own tables come and go by
+  const auto growth_with = [&](const std::string& op) {
+    const auto cycle = [&] {
+      quiesce_plugin(subject.id);
+      load_plugin(subject.path);
+      static_cast<void>(check_values(op, {Device(subject.device), subject.seed, true}));
+    };
+    for (int i = 0; i < 2; ++i) cycle();
+    const int64_t before = Holdings::now().heap;
+    for (int i = 0; i < kRounds; ++i) cycle();
+    return Holdings::now().heap - before;
+  };
+  // The core keeps some of each start, and more of one whose device was used.
+  const int64_t usual = growth_with(others.empty() ? ops.front() : others.front());
+  for (const std::string& op : ops)
+    run_case(sink, "plans/" + op, [&]() -> std::string {
+      // A plugin's own threads come and go between two looks; a leak is there each time.
+      int64_t lost = growth_with(op) - usual;
+      for (int i = 0; i < 2 && lost >= kRounds * kUnsteady; ++i)
+        lost = std::min(lost, growth_with(op) - usual);
+      return lost < kRounds * kUnsteady
+                 ? ""
+                 : "its plans leave " + std::to_string(lost / kRounds) +
+                       " bytes on the heap each time they are made and released";
+    });
+}
+
 }  // namespace
 
-std::vector<std::string> cycles_units(const Claims&) { return {"alone", "in the core"}; }
+std::vector<std::string> cycles_units(const Claims&) { return {"alone", "in the core", "plans"}; }
 
 void run_cycles(const Subject& subject, const std::string& unit, Sink& sink) {
   if (unit == "alone")
     check_raw(subject, sink);
+  else if (unit == "plans")
+    check_plans(subject, sink);
   else
     check_loaded(subject, sink);
 }

@@ -34,6 +34,15 @@ FAULTS = {
     "query": ("abi", "query", "query/repeatable", "must be pure"),
     "deaf": ("abi", "hosts", "registration refused", "although the host refused"),
     "op_leak": ("new_ops", "suspect.cube", "suspect.cube/memory", "bytes more are in use"),
+    "eager_event_wait": ("streams", "events", "a stream waits for another", "the waiting stream"),
+    "exit": ("values", "relu", "relu/", "must not call exit"),
+    "unrepeatable": ("values", "neg", "neg/", "the same call gives another result"),
+    "scratch": ("threads", "square", "square/again and again", "the same call gives another result"),
+    "host_value": ("values", "square", "square/", "wanted"),
+    "plan_leak": ("cycles", "plans", "plans/mul", "bytes on the heap"),
+    "infer": ("guard", "suspect.cube", "suspect.cube", "op.infer: result 0 has shape (3, 2)"),
+    "retain": ("guard", "suspect.cube", "suspect.cube", "references to tensors"),
+    "gradient_leak": ("guard", "suspect.cube", "suspect.cube/backward", "references to tensors"),
     "gradient": ("new_ops", "suspect.cube", "suspect.cube/gradient", "differences give"),
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -23,6 +24,10 @@ using tenon::sdk::Status;
 
 namespace {
 
+bool is_eager() {
+  const char* chosen = std::getenv("TENON_SUSPECT");
+  return chosen != nullptr && std::string_view(chosen).starts_with("eager");
+}
 bool faulty(std::string_view fault) {
   const char* chosen = std::getenv("TENON_SUSPECT");
   return chosen != nullptr && fault == chosen;
@@ -68,6 +73,21 @@ struct Event {
 
 void run_all() {
   for (Stream* stream : g_streams) stream->run();
+}
+
+// Faults that begin with "eager" have a thread that does the work as fast as it can, a piece of each stream in turn.
+void be_eager() {
+  static const bool once = [] {
+    std::thread([] {
+      for (;; std::this_thread::yield()) {
+        const Lock lock(g_mutex);
+        for (Stream* stream : g_streams)
+          if (stream->run_to(stream->done + 1); stream->done == stream->work.size()) stream->run();
+      }
+    }).detach();
+    return true;
+  }();
+  static_cast<void>(once);
 }
 
 void enqueue(void* stream, std::function<void()> work) {
@@ -117,7 +137,7 @@ Status event_record(void*, void* event, void* stream) {
 }
 Status event_wait(void*, void* event, void* stream) {
   return guard([&] {
-    if (faulty("event_wait")) return;
+    if (faulty("event_wait") || faulty("eager_event_wait")) return;
     const Event at = *static_cast<Event*>(event);
     enqueue(stream, [at] { at.finish(); });
   });
@@ -294,11 +314,15 @@ Status run_kernel(void* self, void*, const tn_call* call) {
     const Elementwise work(*call);
     const bool wrong = (which == kAdd && faulty("value")) ||
                        (which == kNeg && faulty("shared") && disturbed(call));
+    if (which == kRelu && faulty("exit")) std::exit(0);
+    static int calls = 0;
+    const bool odd = which == kNeg && faulty("unrepeatable") && ++calls % 2 == 1;
     const bool dense = which == kMul && faulty("false_yes");
     int64_t n = work.size();
     if (which == kRelu && faulty("tail")) n -= n % 4;
     enqueue(call->stream, [=] {
       if (which == kMul && faulty("overrun")) work.operands[0].data[n] = 0;
+      if (odd) return work.run([](float x, float) { return -x * 1.0000002f; }, n, false);
       if (wrong)
         work.run([](float x, float y) { return x + y + 1; }, n, false);
       else
@@ -320,6 +344,38 @@ Status supports(void* self, const tn_call* call, uint32_t* yes) {
   return nullptr;
 }
 
+// ---- Plans, of mul
+
+Status prepare(void*, const tn_call*, void** plan) { return *plan = new char[40], nullptr; }
+void forget(void*, void* plan) {
+  if (!faulty("plan_leak")) delete[] static_cast<char*>(plan);
+}
+
+// ---- Kernels for the host
+
+// By way of scratch memory that all calls share, or as it should be.
+Status run_on_host(void*, void*, const tn_call* call) {
+  return guard([&] {
+    static float shared[64];
+    float own[64];
+    float* scratch = faulty("scratch") ? shared : own;
+    const tn_view &x = *call->args[0].as.view, &y = *call->outs[0];
+    const auto* from = static_cast<const float*>(x.data);
+    auto* to = static_cast<float*>(y.data);
+    const int64_t n = call->loop->ndim == 0 ? 1 : call->loop->shape[0];
+    for (int64_t i = 0; i < n; i += 64) {
+      const int64_t some = std::min<int64_t>(64, n - i);
+      for (int64_t k = 0; k < some; ++k) scratch[k] = from[i + k] * from[i + k];
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      for (int64_t k = 0; k < some; ++k) to[i + k] = faulty("host_value") ? 1 : scratch[k];
+    }
+  });
+}
+Status only_dense(void*, const tn_call* call, uint32_t* yes) {
+  *yes = (call->flags & TN_CALL_CONTIGUOUS) != 0 ? 1 : 0;
+  return nullptr;
+}
+
 // ---- An op of its own: x³
 
 Status call_op(std::string_view name, tn_value x, tn_value y, tn_tensor** out) {
@@ -332,11 +388,20 @@ tn_value tensor_value(tn_tensor* tensor) {
   value.as.tensor = tensor;
   return value;
 }
+Status infer_cube(void*, const tn_value* args, uint32_t, tn_result* const* results, uint32_t) {
+  const tn_view& x = *args[0].as.view;
+  results[0]->dtype = x.dtype;
+  results[0]->ndim = x.ndim;
+  for (uint32_t d = 0; d < x.ndim; ++d)
+    results[0]->shape[d] = x.shape[faulty("infer") ? x.ndim - 1 - d : d];
+  return nullptr;
+}
 Status cube(void*, const tn_value* args, uint32_t, tn_tensor** outs, uint32_t) {
   tn_tensor* square = nullptr;
   if (Status status = call_op("mul", args[0], args[0], &square)) return status;
   Status status = call_op("mul", tensor_value(square), args[0], outs);
   if (!faulty("op_leak")) tenon::sdk::host()->tensor_release(square);
+  if (faulty("retain")) tenon::sdk::host()->tensor_retain(args[0].as.tensor);
   return status;
 }
 // 3·x²·g
@@ -352,7 +417,8 @@ Status cube_gradient(void*, tn_grad_call* call) {
     status =
         call_op("mul", tensor_value(scaled), tensor_value(host->grad_output(call, 0)), &result);
   if (status == nullptr) status = host->grad_set(call, 0, result);
-  for (tn_tensor* tensor : {square, scaled, result}) host->tensor_release(tensor);
+  for (tn_tensor* tensor : {square, scaled, result})
+    if (tensor != square || !faulty("gradient_leak")) host->tensor_release(tensor);
   return status;
 }
 
@@ -375,11 +441,13 @@ void start(tenon::sdk::Registry& registry) {
     tn_op_def cubed{};
     cubed.struct_size = sizeof cubed;
     cubed.schema = tenon::sdk::str_of("suspect.cube(Tensor x) -> Tensor @1");
+    cubed.infer = infer_cube;
     cubed.decompose = cube;
     cubed.gradient = cube_gradient;
     cubed.saved_inputs = 1;
     return cubed;
   }();
+  if (is_eager()) be_eager();
   if (faulty("start_leak")) static_cast<void>(std::memset(std::malloc(64), 1, 64));
   if (faulty("start_file")) static_cast<void>(dup(0));
   try {
@@ -397,8 +465,13 @@ void start(tenon::sdk::Registry& registry) {
     tn_kernel kernel = tenon::sdk::make_kernel(schema, TN_MASK(TN_DTYPE_F32), run_kernel);
     kernel.supports = supports;
     kernel.self = reinterpret_cast<void*>(static_cast<intptr_t>(which));
+    if (which == kMul) kernel.prepare = prepare, kernel.release = forget;
     registry.kernels("suspect", {kernel});
   }
+  tn_kernel square = tenon::sdk::make_kernel("square(Tensor x) -> Tensor @1", TN_MASK(TN_DTYPE_F32),
+                                             run_on_host, 1000);
+  square.supports = only_dense;
+  registry.kernels("cpu", {square});
   registry.op(def);
 }
 

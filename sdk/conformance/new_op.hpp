@@ -1,0 +1,56 @@
+// Ops without samples, which plugins bring: their arguments are made up from the schema.
+#pragma once
+
+#include <memory>
+
+#include "bridge.hpp"
+#include "runner.hpp"
+
+namespace tenon::conformance {
+
+class NewOp {
+ public:
+  NewOp(const std::string& name, Device device, uint64_t seed);
+  const tn_op* op() const { return op_; }
+  Device device() const { return device_; }
+
+  // How many sets of arguments the op takes, and why there is none.
+  size_t sets() const { return taken_.size(); }
+  const std::string& reason() const { return reason_; }
+  // The widest float that the device has.
+  DType dtype() const;
+  // A call with set `set`; other data for each variant.
+  std::unique_ptr<Call> call(size_t set, DType dtype, uint64_t variant, Layout layout) const;
+  std::vector<Array> results(DType dtype, uint64_t variant, Layout layout) const;
+  // What the op is held to: the same values in f64, on the host where it runs there. `dtype` is how they were rounded.
+  std::vector<Array> reference(size_t set, DType dtype) const;
+
+ private:
+  struct Parameter {
+    std::string type;  // "Tensor", "int", "float[]"
+    bool optional = false;
+  };
+  // One try at arguments: shapes of the tensors, and the number for an int.
+  struct Try {
+    std::vector<Shape> shapes;
+    int64_t number;
+  };
+  static const std::vector<Try>& tries();
+  static std::vector<Parameter> parameters_of(const std::string& schema);
+  // Throws Error where a value cannot be made up.
+  Args make_args(const Try& attempt, DType dtype, uint64_t seed) const;
+  void find_arguments();
+
+  const tn_op* op_ = nullptr;
+  Device device_;
+  uint64_t seed_;
+  std::vector<Parameter> parameters_;
+  std::vector<const Try*> taken_;
+  std::string reason_;
+};
+
+bool has_samples(const std::string& name);
+// As run_values, for an op without samples: every set of arguments, dtype and layout against the reference.
+void run_made_up_values(const std::string& name, const Options& options, Sink& sink);
+
+}  // namespace tenon::conformance
