@@ -98,6 +98,14 @@ class Faults(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("hung", found["failures"][0]["text"])
 
+    def test_a_failure_on_a_further_device_is_repeated_there(self):
+        _, found = report(SUSPECT, "--group", "values", "--only", "square", fault="host_value")
+        self.assertEqual(found["further_devices"], ["cpu:0"])
+        words = shlex.split(found["failures"][0]["repeat"])
+        self.assertIn("--device", words)
+        _, again = report(*words[2:], fault="host_value")
+        self.assertEqual(again["failures"][0]["case"], found["failures"][0]["case"])
+
     def test_further_symbols_are_named(self):
         code, found = report(OPEN, "--group", "abi", "--only", "symbols")
         self.assertEqual(code, 1)
@@ -129,6 +137,11 @@ class Right(unittest.TestCase):
             self.assertGreater(self.expect_clean(SUSPECT, "--group", group)["cases"], 1)
         for op in ("add", "mul", "neg", "relu"):
             self.expect_clean(SUSPECT, "--only", op)
+
+    def test_the_suspect_that_works_ahead(self):
+        for group, only in (("streams", "events"), ("threads", "square"), ("cycles", "plans")):
+            code, found = report(SUSPECT, "--group", group, "--only", only, fault="eager")
+            self.assertEqual(code, 0, found["failures"][:3])
 
     def test_the_template_which_computes_nothing(self):
         for group in ("abi", "memory", "streams", "cycles"):
