@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
 """Writes a plugin's identity card, which the loader reads before it opens the library.
 
-usage: identity_card.py LIBRARY --id cpu --version 0.1.0 --header include/tenon/base.h --out tenon_cpu.tenon.json
-       identity_card.py LIBRARY --card tenon_cpu.tenon.json --out build/tenon_cpu.tenon.json    id and version from a card
+usage: identity_card.py LIBRARY --out tenon_mine.tenon.json
+       identity_card.py LIBRARY --card tenon_mine.tenon.json --out build/tenon_mine.tenon.json    what it needs, from a card
        identity_card.py --refresh CARD...    the hash of the library beside it, after it was stripped or got another run path
+
+Id, version and ABI come from the library itself, which a process of its own opens and asks (tn_plugin_query). What is given as
+well must agree. A library that cannot be opened here, as one for another CPU, needs --id and --version.
 """
 
 import argparse
+import ctypes
 import hashlib
 import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 # Where it lies beside an installed copy of this script.
@@ -30,6 +35,42 @@ def refresh(path):
     path.write_text(json.dumps(card, indent=2) + "\n")
 
 
+class Text(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_char_p), ("size", ctypes.c_uint64)]
+
+    def text(self):
+        return self.data[:self.size].decode()
+
+
+# The beginning of tn_plugin, which is frozen.
+class Plugin(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint32) for name in ("struct_size", "abi_major", "abi_minor", "min_host_minor")] + [
+        ("id", Text), ("version", Text)]
+
+
+def answer(library, major, minor):
+    """What the library says of itself, on stdout; in a process of its own, as it may crash."""
+    query = ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_LOCAL).tn_plugin_query
+    query.restype = ctypes.c_void_p
+    plugin = ctypes.POINTER(Plugin)()
+    if query(major, minor, ctypes.byref(plugin)) or not plugin:
+        sys.exit("tn_plugin_query gave no table")
+    said = plugin.contents
+    print(json.dumps({"id": said.id.text(), "version": said.version.text(), "major": said.abi_major,
+                      "minor": said.abi_minor, "min_host_minor": said.min_host_minor}), flush=True)
+    os._exit(0)  # nothing of the library runs any more
+
+
+def ask(library, major, minor):
+    """What the library says of itself, and why it says nothing."""
+    words = [sys.executable, __file__, "--answer", str(library.resolve()), str(major), str(minor)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    try:
+        return json.loads(done.stdout.splitlines()[-1]), ""
+    except (ValueError, IndexError):
+        return {}, (done.stderr.strip().splitlines() or [f"it ended the process that opened it ({done.returncode})"])[-1]
+
+
 def read_card(parser, path):
     try:
         card = json.loads(path.read_text())
@@ -41,7 +82,7 @@ def read_card(parser, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library", type=pathlib.Path)
     parser.add_argument("--card", type=pathlib.Path, help="a card in the source tree; what is not given here comes from it")
     parser.add_argument("--id")
@@ -62,20 +103,30 @@ def main():
             parser.error(f"no file {path}" + ("; name base.h with --header" if path is options.header else ""))
     given = read_card(parser, options.card) if options.card else {}
 
+    header = options.header.read_text()
+    major, minor = (int(re.search(rf"TN_ABI_{part}\s+(\d+)", header)[1]) for part in ("MAJOR", "MINOR"))
+    said, silence = ask(options.library, major, minor)
+
     def field(name, default=None):
         value = getattr(options, name)
         value = given.get(name) if value is None else value
         value = default if value is None else value
-        if value is None:
-            parser.error(f"give --{name}, or a --card that has it")
         return value
 
-    header = options.header.read_text()
-    major, minor = (int(re.search(rf"TN_ABI_{part}\s+(\d+)", header)[1]) for part in ("MAJOR", "MINOR"))
+    def known(name, default=None):
+        """What the library knows, and nobody need repeat."""
+        value = field(name, default if silence else None)
+        if value is not None and name in said and value != said[name]:
+            parser.error(f"the library says that its {name} is {said[name]}, not {value}")
+        if value is None and silence:
+            parser.error(f"the library cannot be asked here ({silence}): give --{name}, or a --card that has it")
+        return said.get(name, value)
+
     card = {
-        "id": field("id"),
-        "version": field("version"),
-        "abi": {"major": major, "minor": minor, "min_host_minor": field("min_host_minor", 0)},
+        "id": known("id"),
+        "version": known("version"),
+        "abi": {"major": said.get("major", major), "minor": said.get("minor", minor),
+                "min_host_minor": known("min_host_minor", 0)},
         "library": options.library.name,
         "cpu_features": field("cpu_features", []),
         "needs": field("needs", []),
@@ -88,7 +139,9 @@ def main():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--refresh"]:
+    if sys.argv[1:2] == ["--answer"]:
+        answer(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    elif sys.argv[1:2] == ["--refresh"]:
         for card_path in sys.argv[2:]:
             refresh(pathlib.Path(card_path))
     else:

@@ -2,9 +2,9 @@
 #                  [ID id] [VERSION version] [MIN_HOST_MINOR n] [CPU_FEATURES feature...] [NEEDS library...])
 #
 # A plugin as the loader expects it: NAME.so, hidden but for its entry, linked to nothing of Tenon, with its identity card
-# NAME.tenon.json beside it. ID and VERSION must be what the library says of itself (tn_plugin.id, .version); they default
-# to those of CARD, a card in the source tree, else to NAME and the project's version. CPU_FEATURES: without which the library
-# must not be opened. NEEDS: native libraries.
+# NAME.tenon.json beside it. Id, version and ABI are what the library says of itself (tn_plugin); ID, VERSION and MIN_HOST_MINOR,
+# here or in CARD, a card in the source tree, must agree, and are needed where the library cannot be opened, as when it is built for
+# another CPU. CPU_FEATURES: without which the library must not be opened. NEEDS: native libraries.
 # `cmake --install` puts both into lib/tenon/plugins/NAME; below ~/.local they are found without further ado.
 
 # Functions see the variables of their caller, not of this file.
@@ -16,15 +16,6 @@ function(tenon_add_plugin name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "CARD;ID;VERSION;MIN_HOST_MINOR" "CPU_FEATURES;NEEDS")
   if(NOT arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tenon_add_plugin(${name}): no source file given")
-  endif()
-  if(NOT arg_CARD AND NOT arg_ID)
-    set(arg_ID "${name}")
-  endif()
-  if(NOT arg_CARD AND NOT arg_VERSION)
-    set(arg_VERSION "${PROJECT_VERSION}")
-    if(NOT arg_VERSION)
-      message(FATAL_ERROR "tenon_add_plugin(${name}): give VERSION here, or to project(), or a CARD")
-    endif()
   endif()
   if(arg_CARD)
     get_filename_component(arg_CARD "${arg_CARD}" ABSOLUTE)

@@ -201,8 +201,8 @@ class Refusals(Case):
         out = self.cmake(f"find_package(Tenon {major + 1})\nfind_package(Tenon REQUIRED COMPONENTS nn cuda)")
         self.assertIn(f"compatible with requested version \"{major + 1}\"", " ".join(out.split()))
         self.assertIn("Tenon has no component 'cuda'", " ".join(out.split()))
-        out = self.cmake("find_package(Tenon REQUIRED)\ntenon_add_plugin(mine mine.c ID a)")
-        self.assertIn("tenon_add_plugin(mine): give VERSION here, or to project()", " ".join(out.split()))
+        out = self.cmake("find_package(Tenon REQUIRED)\ntenon_add_plugin(mine)")
+        self.assertIn("tenon_add_plugin(mine): no source file given", " ".join(out.split()))
 
     def test_dev_install(self):
         file = self.scratch / "file"
