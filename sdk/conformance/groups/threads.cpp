@@ -99,7 +99,7 @@ bool is_repeatable(const tn_op* op, const Part& part) {
 
 // Enough calls that a window of some nanoseconds is met, in a bounded time.
 std::string again_and_again(const tn_op* op, const Part& part) {
-  constexpr int kLeast = 20, kMost = 1000;
+  constexpr int kLeast = 8, kMost = 1000;
   constexpr auto kLong = std::chrono::milliseconds(50);
   Shaker::block(false);
   const NoGrad off;
