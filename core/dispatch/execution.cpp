@@ -324,6 +324,8 @@ bool Execution::try_kernel(const KernelEntry& entry) {
   tn_status* status = nullptr;
   {
     const InOrder order(frame_.device());
+    if (call_.stream != nullptr)
+      frame_.device().latest.store(&frame_.op(), std::memory_order_relaxed);
     status = kernel.run(kernel.self, handle, &call_);
   }
   if (bytes != 0) deallocate(frame_.device(), scratch);

@@ -88,6 +88,7 @@ bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
   call.context = nullptr;
   {
     const InOrder order(*like->device);
+    if (call.stream != nullptr) like->device->latest.store(&op, std::memory_order_relaxed);
     check(kernel->run(kernel->self, nullptr, &call));
   }
 

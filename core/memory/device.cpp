@@ -188,10 +188,26 @@ tn_device* find_exact(std::string_view name) {
 
 thread_local constinit Redirect t_redirect = {};
 
+namespace {
+
+// A stream fails without a word on which op: the core knows what came last.
+tn_status* named(tn_status* status, const tn_op* latest) {
+  const std::string_view text = to_view(tn_status_message(status));
+  if (status == nullptr || latest == nullptr || text.starts_with('[')) return status;
+  const std::string name(to_view(tn_op_name(latest)));
+  tn_status* full = make_status(tn_status_code(status),
+                                fmt::format("[{}] or an op enqueued before it: {}", name, text));
+  tn_status_release(status);
+  return full;
+}
+
+}  // namespace
+
 tn_status* synchronize(tn_device& device) {
-  tn_status* status = device.stream == nullptr
-                          ? nullptr
-                          : device.type->stream.synchronize(device.type->self, device.stream);
+  if (device.stream == nullptr) return nullptr;
+  const tn_op* latest = device.latest.exchange(nullptr);
+  tn_status* status =
+      named(device.type->stream.synchronize(device.type->self, device.stream), latest);
   tn_status* earlier = device.deferred.exchange(nullptr);
   if (earlier == nullptr) return status;
   tn_status_release(status);
@@ -319,8 +335,9 @@ tn_status* tn_device_get_info(tn_device* device, tn_device_info* out) {
 tn_status* tn_device_synchronize(tn_device* device) {
   TN_REQUIRE(device);
   return guarded([&] {
+    const tn_op* latest = device->latest;
     check(synchronize(live(device)));
-    check(device->type->device.synchronize(device->type->self, device->index));
+    check(named(device->type->device.synchronize(device->type->self, device->index), latest));
   });
 }
 

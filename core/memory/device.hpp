@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/op.h"
 #include "tenon/plugin.h"
 
 namespace tenon::core {
@@ -55,11 +56,12 @@ extern thread_local constinit Redirect t_redirect __attribute__((tls_model("init
 // One device. Never freed.
 struct tn_device {
   tenon::core::DeviceType* type = nullptr;
-  uint32_t index = 0;          // within the type
-  std::string id;              // "cpu:0"
-  void* stream = nullptr;      // default stream; NULL on the host
-  bool addressable = false;    // the host may touch its memory
-  std::recursive_mutex order;  // what enqueues on its stream
+  uint32_t index = 0;                  // within the type
+  std::string id;                      // "cpu:0"
+  void* stream = nullptr;              // default stream; NULL on the host
+  bool addressable = false;            // the host may touch its memory
+  std::recursive_mutex order;          // what enqueues on its stream
+  std::atomic<const tn_op*> latest{};  // enqueued since somebody waited; NULL where none was
   // What a wait inside the allocator met: the next synchronise tells.
   std::atomic<tn_status*> deferred{};
   std::unique_ptr<tenon::core::CachingAllocator> allocator;

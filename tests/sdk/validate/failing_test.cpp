@@ -44,6 +44,7 @@ class Failing : public testing::TestWithParam<const char*> {
     control_->lost = false;
     control_->fail_at = control_->fail_allocation = 0;
     control_->fails_later = control_->throws = nullptr;
+    control_->anonymous = false;
     control_->capacity = ~0ull;
     while (take(tn_device_synchronize(device_.get())).code != TN_OK) {
     }
@@ -164,6 +165,19 @@ TEST_P(Failing, AsynchronousErrorsSurfaceWithTheOpsName) {
   EXPECT_TRUE(in_backward.message.starts_with("[mul]")) << in_backward;
   heal();
   expect_whole(told);
+}
+
+// A backend seldom knows which op its stream was at: the core adds what it knows.
+TEST_P(Failing, AnAsynchronousErrorWithoutANameGetsOne) {
+  control_->fails_later = "mul";
+  control_->anonymous = true;
+  const Outcome enqueued = outcome_of([&] { neg(mul(start_, start_)); });
+  EXPECT_EQ(enqueued.code, TN_OK) << enqueued;
+  const Outcome told = take(tn_device_synchronize(device_.get()));
+  EXPECT_EQ(told.code, TN_INTERNAL) << told;
+  EXPECT_EQ(told.message,
+            "[neg] or an op enqueued before it: the device stopped in the middle of it");
+  EXPECT_EQ(take(tn_device_synchronize(device_.get())).code, TN_OK);
 }
 
 TEST_P(Failing, ExceptionsStopAtTheBarrier) {

@@ -59,6 +59,7 @@ struct FaultyControl {
   bool lost = false;                  // as TN_DEVICE_LOST does, all calls fail from then on
   uint64_t capacity = ~0ull;          // bytes
   const char* fails_later = nullptr;  // op whose work fails after run has returned
+  bool anonymous = false;             // and its text does not say which
   const char* throws = nullptr;       // op whose kernel throws, behind the SDK's barrier
   // What lives.
   int64_t blocks = 0, bytes = 0, streams = 0, events = 0, plans = 0;
