@@ -92,7 +92,7 @@ class JsonReader {
     return true;
   }
   void expect(char c, const char* what) {
-    if (!accept(c)) fail(std::string("expected ") + what);
+    if (!accept(c)) fail(std::string("expected ").append(what));
   }
 
   uint64_t number() {
