@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Builds and runs the tests that Meson knows, and counts single cases of GoogleTest and pytest.
 
-Tests of software devices that are slow (suite `sampled`: lavapipe, the simulator) run one case in eight of each op, drawn by the
-commit, unless --whole is given. The last line is always `N passed, N failed, N skipped`; the exit status is 0 only if none failed.
+Tests of software devices that are slow (suite `sampled`: lavapipe, the simulator) run one in eight of the pairs of op and
+dtype, drawn by the commit, unless --whole is given. The last line is always `N passed, N failed, N skipped`; the exit status is 0 only if none failed.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 import run_ninja
 
-SAMPLE = 8  # of the cases of suite `sampled` one in so many runs
+SAMPLE = 8  # of the pairs of op and dtype one in so many runs in suite `sampled`
 SKIP_STATUS = 77  # what a plain program returns to say that it was skipped
 
 

@@ -217,7 +217,7 @@ Command check_command() {
       "only", po::value<std::string>(), "one op, in the groups that go by op")(
       "case", po::value<std::string>(), "one case, or those below it: softmax/rows/f32")(
       "sample", po::value<std::string>(),
-      "one case in K of each op: K, or K:SALT to draw others (8:monday)")(
+      "of the pairs of op and dtype one in K: K, or K:SALT to draw others (8:monday)")(
       "seed", po::value<uint64_t>()->default_value(1), "of the numbers that are drawn")(
       "device", po::value<std::string>(), "where ops run (default: the plugin's first)")(
       "jobs", po::value<int>()->default_value(1), "processes at once")(

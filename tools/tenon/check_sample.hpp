@@ -1,4 +1,5 @@
-// tenon check --sample K:SALT: one case in K of each op, by a hash of its name; another salt draws others.
+// tenon check --sample K:SALT: of the pairs of op and dtype one in K, with all cases of each; another salt draws others. What a device
+// compiles is compiled for such a pair, and that, more than the cases, is what takes a software device its time.
 #pragma once
 
 #include <charconv>
@@ -7,6 +8,7 @@
 #include <string_view>
 
 #include "command.hpp"
+#include "tenon/tenon.hpp"
 
 namespace tenon::tool {
 
@@ -22,7 +24,7 @@ class Sample {
       throw UsageError("--sample must be K or K:SALT, with a whole number K of at least 1");
     salt_ = text.substr(std::min(colon + 1, text.size()));
   }
-  // Whether the case runs. The first of an op always does, so that every op has one.
+  // Whether the case runs. The first of an op always does, so that every op has one. A case is named op/…/dtype/….
   bool draws(const std::string& name) {
     if (one_in_ == 1) return true;
     const std::string_view op = std::string_view(name).substr(0, name.find('/'));
@@ -30,13 +32,27 @@ class Sample {
       op_ = op;
       return true;
     }
-    if (hash(salt_ + '/' + name) % one_in_ == 0) return true;
+    if (hash(salt_ + '/' + stratum(name)) % one_in_ == 0) return true;
     ++left_out_;
     return false;
   }
   uint64_t left_out() const { return left_out_; }
 
  private:
+  static bool is_dtype(std::string_view word) {
+    for (uint32_t dtype = 0; dtype < TN_DTYPE_COUNT; ++dtype)
+      if (word == name_of(static_cast<DType>(dtype))) return true;
+    return false;
+  }
+  // "add/f32" of "add/(2,3)/f32/sliced"; the name itself where it has no dtype.
+  static std::string stratum(const std::string& name) {
+    for (size_t start = name.find('/'); start != std::string::npos;
+         start = name.find('/', start + 1)) {
+      const std::string word = name.substr(start + 1, name.find('/', start + 1) - start - 1);
+      if (is_dtype(word)) return name.substr(0, name.find('/') + 1) + word;
+    }
+    return name;
+  }
   // FNV-1a with 64 bits (Fowler, Noll, Vo), its high half folded in: the low bits alone are weak.
   static uint64_t hash(std::string_view text) {
     uint64_t h = 14695981039346656037U;

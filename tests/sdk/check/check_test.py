@@ -121,16 +121,19 @@ class Right(unittest.TestCase):
         return found
 
     def test_a_sample_has_every_op_and_changes_with_its_salt(self):
-        whole = self.expect_clean("cpu", "--only", "add", "--group", "values")
-        drawn = [self.expect_clean("cpu", "--only", "add", "--group", "values", "--sample", "8:" + salt) for salt in ("a", "b", "a")]
-        for found in drawn:
-            self.assertEqual(found["cases"] + found["left out by --sample"], whole["cases"])
-            self.assertLess(found["cases"], whole["cases"] / 4)
-            self.assertGreater(found["cases"], whole["cases"] / 16)
-        self.assertEqual(drawn[0]["left out by --sample"], drawn[2]["left out by --sample"])
-        # So many that one at least is left, though one in that many would be none.
-        rare = self.expect_clean("cpu", "--only", "add", "--group", "values", "--sample", "1000000000")
-        self.assertEqual(rare["cases"], 2)  # the load, and the op's first
+        def drawn(*sample):
+            found = self.expect_clean("cpu", "--only", "add", "--group", "support", *sample)
+            return found["cases"] - 1, found.get("left out by --sample", 0)  # without the load
+
+        whole, none = drawn()
+        self.assertEqual(none, 0)
+        parts = [drawn("--sample", f"3:{salt}") for salt in "abcdefgh"]
+        for cases, left_out in parts:
+            self.assertEqual(cases + left_out, whole)
+            self.assertGreaterEqual(cases, 1)
+        self.assertGreater(len(set(parts)), 1)
+        self.assertEqual(drawn("--sample", "3:a"), parts[0])
+        self.assertEqual(drawn("--sample", "1000000000"), (1, whole - 1))  # the op's first
 
     def test_the_suspect_without_a_fault(self):
         for group in ("abi", "memory", "streams", "new_ops", "cycles"):
