@@ -33,10 +33,11 @@ class Target:
     name: str
     about: str
     program: str  # in the build tree
+    needs: tuple = ()  # what it finds there as well
 
     def programs(self):
         """What ninja builds for it."""
-        return [self.program]
+        return [self.program, *self.needs]
 
     def command(self, options, seed, seconds):
         return [options.build / self.program, "--seed", seed, "--seconds", seconds, "--jobs", options.jobs]
@@ -46,9 +47,6 @@ class Target:
 class Ops(Target):
     # The plugins that bring kernels, and what the core needs to find them.
     needs: tuple = ("tools/probe/tenon-probe", "plugins/cpu/tenon_cpu.so", "plugins/cpu/tenon_cpu.tenon.json")
-
-    def programs(self):
-        return [self.program, *self.needs]
 
     def command(self, options, seed, seconds):
         one = ["--op", options.op] if options.op else []
@@ -66,11 +64,6 @@ class CAbi(Ops):
 @dataclass
 class Bytes(Target):
     """A program of tests/fuzz/inputs/ with libFuzzer's own arguments. What it learns lies in fuzz-NAME/ of the build tree."""
-
-    needs: tuple = ()
-
-    def programs(self):
-        return [self.program, *self.needs]
 
     def command(self, options, seed, seconds):
         found = options.build / f"fuzz-{self.name}"

@@ -38,14 +38,18 @@ def introspect(build, what):
     return json.loads((build / "meson-info" / f"intro-{what}.json").read_text())
 
 
+def in_suite(test, name):
+    return any(suite.split(":")[-1] == name for suite in test["suite"])
+
+
 def is_pytest(test):
-    return any(suite.split(":")[-1] == "pytest" for suite in test["suite"])
+    return in_suite(test, "pytest")
 
 
 def select(tests, name, suite):
     """The tests to run and the GoogleTest filter to give them."""
     if suite:
-        tests = [t for t in tests if any(s.split(":")[-1] == suite for s in t["suite"])]
+        tests = [t for t in tests if in_suite(t, suite)]
     if not name:
         return tests, None
     by_program = [t for t in tests if name.lower() in t["name"].lower()]
@@ -65,7 +69,7 @@ def commit():
 def sample(tests, salt):
     """Adds to the commands of slow devices that they draw a sample."""
     for test in tests:
-        if any(suite.split(":")[-1] == "sampled" for suite in test["suite"]):
+        if in_suite(test, "sampled"):
             test["cmd"] = [*test["cmd"], "--sample", f"{SAMPLE}:{salt}"]
 
 
