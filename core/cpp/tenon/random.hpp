@@ -38,7 +38,11 @@ class Generator {
 
   bool defined() const noexcept { return handle_ != nullptr; }
   tn_generator* get() const noexcept { return handle_; }
-  void seed(uint64_t seed) { tn_generator_seed(handle(), seed); }
+  // Returns itself, so that `Generator().seed(0)` is a value.
+  Generator& seed(uint64_t seed) {
+    tn_generator_seed(handle(), seed);
+    return *this;
+  }
   State state() const {
     State state;
     tn_generator_get_state(handle(), &state.seed, &state.offset);
