@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "cpp/tenon/error.hpp"
 #include "tenon/base.h"
@@ -39,6 +42,9 @@ void give(Info info, Info* out, const char* function) {
   info.struct_size = out->struct_size;
   std::memcpy(out, &info, std::min<size_t>(out->struct_size, sizeof info));
 }
+
+// For "did you mean": the name with the smallest edit distance, empty when none is near.
+std::string nearest_name(std::string_view wanted, const std::vector<std::string_view>& names);
 
 using detail::check;
 using detail::to_str;

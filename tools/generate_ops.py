@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
-"""Generates from the op table (core/ops.def) the C++ functions, the schema strings for plugins, and docs/ops.md."""
+"""Generates from the records of ops (TN_OP in ops/*.cpp) the C++ functions, the schemas and names of arguments, the declarations and
+the table that the core reads, and docs/ops.md."""
 import argparse
 import dataclasses
 import pathlib
 import re
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
 TYPES = ('Tensor', 'int', 'float', 'bool', 'str', 'Scalar', 'dtype', 'device', 'generator')
-# Elementwise rules whose tensor operands may be numbers, and single arguments of other ops that may.
-NUMBER_RULES = ('binary_arith', 'binary_float', 'binary_real', 'binary_real_float', 'binary_complex',
-                'binary_bits', 'binary_shift', 'compare', 'compare_order')
-NUMBER_ARGS = {'where': ('x', 'y'), 'lerp': ('y', 'weight'), 'masked_fill': ('value',)}
 CPP_KEYWORDS = {'auto', 'case', 'char', 'class', 'const', 'default', 'delete', 'do', 'double', 'else', 'enum', 'export',
                 'float', 'for', 'if', 'inline', 'int', 'new', 'operator', 'private', 'public', 'register', 'return',
                 'short', 'signed', 'static', 'struct', 'switch', 'template', 'this', 'union', 'using', 'void', 'while'}
-ENTRY = re.compile(r'OP(_REV)?\(\s*([a-z][a-z0-9_]*)\s*,\s*(?:(\d+)\s*,\s*)?"((?:[^"\\]|\\.)*)"\s*,'
-                   r'\s*([a-z][a-z0-9_]*)\s*,\s*([a-z][a-z0-9_]*)\s*\)$')
+OPENING = re.compile(r'^TN_(?:OP\((?P<op>\w+)\) = |RULE\(\s*(?P<rule>\w+),\s*\w+,\s*)(?={)', re.M)
+PIECE = re.compile(r'^TN_(RULE|GRADIENT|GRADIENT_OF|DECOMPOSE|VIEW|RUN)\(\s*(\w+)', re.M)
+STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+FACTS = {  # of a record, and how each is written
+    'schema': 'string', 'gives': 'string', 'example': 'string', 'dtypes': 'string', 'shapes': 'string', 'numbers': 'string',
+    'rule': '&rule::', 'gradient': '&gradient::', 'decompose': '&decomposition::', 'view': '&view::', 'run': '&run::',
+    'through': 'true', 'updates_first': 'true', 'in_place': 'true', 'revision': 'number'}
+RULE_FACTS = ('dtypes', 'shapes', 'elementwise', 'numbers', 'ordered', 'unchanged')
 ARG = re.compile(r'([A-Za-z]+)(!)?(\?)?(\[\])?(\?)? ([a-z][a-z0-9_]*)(?:=(.+))?$')
 
 
@@ -37,24 +39,30 @@ class Arg:
 @dataclasses.dataclass
 class Op:
     name: str
-    schema: str
-    revision: int
-    rule: str
-    gradient: str
     section: str
+    facts: dict  # of the record; texts without quotes, names of pieces without their prefix
+    rule: dict  # facts of its rule; empty where it has none
     args: list
-    results: list  # (type, name or '')
+    results: list  # names, '' where there is one result
+
+    def text_of(self, fact):
+        """A text of the record, else of its rule."""
+        return self.facts.get(fact) or self.rule.get(fact, '')
 
     @property
     def text(self):
-        return f'{self.name}{self.schema} @{self.revision}'
+        return f"{self.name}{self.facts['schema']} @{self.facts.get('revision', 1)}"
+
+    @property
+    def differentiable(self):
+        return 'gradient' in self.facts or 'through' in self.facts
 
 
 def split_top(text):
     """Splits at commas that are not inside brackets or quotes."""
     parts, depth, quoted, start = [], 0, False, 0
     for i, c in enumerate(text):
-        if c == '"':
+        if c == '"' and text[i - 1:i] != '\\':
             quoted = not quoted
         elif not quoted and c in '([':
             depth += 1
@@ -129,29 +137,103 @@ def parse_schema(schema):
     return args, results
 
 
-def parse_table(path):
-    ops, section, seen = [], '', set()
-    for number, line in enumerate(pathlib.Path(path).read_text().splitlines(), 1):
-        text = line.strip()
-        heading = re.match(r'// (.+?) -{3,}$', text)
-        if heading:
-            section = heading[1]
-        if not text or text.startswith('//'):
+def braced(text, start):
+    """The text between the brace at `start` and its partner."""
+    depth, at = 0, start
+    while at < len(text):
+        if quoted := STRING.match(text, at):
+            at = quoted.end()
             continue
+        depth += (text[at] == '{') - (text[at] == '}')
+        if not depth:
+            return text[start + 1:at]
+        at += 1
+    raise TableError('a brace without a partner')
+
+
+def parse_facts(text, known):
+    """{fact: value} of ".fact = value, …"; strings are joined and unquoted."""
+    facts = {}
+    for part in filter(None, split_top(text)):
+        m = re.fullmatch(r'\.(\w+)\s*=\s*(.+)', part, re.S)
+        if not m or m[1] not in known:
+            raise TableError(f'expected ".FACT = value" with one of {", ".join(known)}, not "{part}"')
+        strings = STRING.findall(m[2])
+        facts[m[1]] = ''.join(strings).replace('\\"', '"').replace('\\\\', '\\') if strings else m[2].strip()
+    return facts
+
+
+def check_fact(name, value):
+    kind = FACTS[name]
+    if kind == 'true' and value != 'true' or kind == 'number' and not value.isdigit():
+        raise TableError(f'.{name} = {value}: expected {"true" if kind == "true" else "a number"}')
+    if kind.startswith('&') and not re.fullmatch(kind + r'\w+', value):
+        raise TableError(f'.{name} = {value}: expected {kind}NAME')
+    return value[len(kind):] if kind.startswith('&') else value
+
+
+def parse_record(name, text, section):
+    facts = {key: check_fact(key, value) for key, value in parse_facts(text, FACTS).items()}
+    for needed in ('schema', 'gives', 'example'):
+        if needed not in facts:
+            raise TableError(f'{name} has no .{needed}')
+    ways = [way for way in ('rule', 'view', 'run', 'decompose') if way in facts]
+    if not ways:
+        raise TableError(f'{name} has none of .rule, .view, .run and .decompose')
+    if 'gradient' in facts and 'through' in facts or 'through' in facts and 'decompose' not in facts:
+        raise TableError(f'{name}: .through wants .decompose, and no .gradient')
+    args, results = parse_schema(facts['schema'])
+    return Op(name, section, facts, {}, args, results)
+
+
+def parse_family(path):
+    """Records and {rule: facts} of one file."""
+    text = path.read_text()
+    section = text.partition('\n')[0].removeprefix('// ').rstrip('.')
+    ops, rules = [], {}
+    for m in OPENING.finditer(text):
         try:
-            m = ENTRY.match(text)
-            if not m or bool(m[1]) != bool(m[3]):
-                raise TableError('expected OP(name, "schema", rule, gradient) or OP_REV(name, revision, …)')
-            schema = m[4].replace('\\"', '"')
-            if m[2] in seen:
-                raise TableError(f'{m[2]} is there already')
-            seen.add(m[2])
-            args, results = parse_schema(schema)
-            ops.append(Op(m[2], schema, int(m[3] or 1), m[5], m[6], section, args, results))
+            inside = braced(text, m.end())
+            if m['op']:
+                ops.append(parse_record(m['op'], inside, section))
+            else:
+                rules[m['rule']] = parse_facts(inside, RULE_FACTS)
         except TableError as error:
-            raise TableError(f'{path}:{number}: {error}') from None
+            raise TableError(f'{path}:{text.count(chr(10), 0, m.start()) + 1}: {error}') from None
+    written = {kind: {name for k, name in PIECE.findall(text) if k == kind} for kind in ('RULE', 'DECOMPOSE', 'VIEW', 'RUN')}
+    if len(written['RULE']) != len(rules):
+        raise TableError(f'{path}: a TN_RULE is not TN_RULE(name, op, {{facts}})')
+    return ops, rules
+
+
+def files_of(path):
+    """A file, or those of a folder in the order of its meson.build."""
+    path = pathlib.Path(path)
+    if not path.is_dir():
+        return [path]
+    return [path / name for name in re.findall(r"^  '(\w+\.cpp)',$", (path / 'meson.build').read_text(), re.M)]
+
+
+def parse_ops(paths):
+    """All records in the order of the files."""
+    ops, rules, seen = [], {}, {}
+    for path in (file for given in paths for file in files_of(given)):
+        family, own = parse_family(path)
+        rules.update(own)
+        for op in family:
+            if op.name in seen:
+                raise TableError(f'{path}: {op.name} is in {seen[op.name]} already')
+            seen[op.name] = path
+        ops += family
+    for op in ops:
+        op.rule = rules.get(op.facts.get('rule'), {})
+        if 'rule' in op.facts and not op.rule:
+            raise TableError(f"{seen[op.name]}: {op.name} has rule::{op.facts['rule']}, which no file writes")
+        for fact in ('dtypes', 'shapes'):
+            if not op.text_of(fact):
+                raise TableError(f'{seen[op.name]}: neither {op.name} nor its rule has .{fact}')
     if not ops:
-        raise TableError(f'{path}: no ops')
+        raise TableError('no ops')
     return ops
 
 
@@ -164,9 +246,11 @@ def camel(name):
 
 
 def takes_number(op, arg):
+    """Whether a number may stand for a tensor argument: .numbers is "all", or names it."""
     if arg.type != 'Tensor' or arg.list or arg.optional:
         return False
-    return op.rule in NUMBER_RULES or arg.name in NUMBER_ARGS.get(op.name, ())
+    numbers = op.text_of('numbers')
+    return numbers == 'all' or arg.name in numbers.split()
 
 
 def parameter(op, arg):
@@ -222,7 +306,7 @@ def cpp_function(op):
 def make_hpp(ops):
     handles = '\n'.join(f'inline constinit OpHandle op_{op.name}{{"{op.name}"}};' for op in ops)
     functions = '\n'.join(f'// {op.text}\n{cpp_function(op)}' for op in ops)
-    return f'''// Generated from core/ops.def: one function per op.
+    return f'''// Generated from ops/: one function per op.
 #ifndef TENON_OPS_HPP
 #define TENON_OPS_HPP
 
@@ -239,24 +323,87 @@ namespace detail {{
 '''
 
 
+def positions(names):
+    return ''.join(f'  static constexpr uint32_t {identifier(name)} = {i};\n' for i, name in enumerate(names))
+
+
+def arg_struct(op):
+    """struct conv { x = 0, weight = 1, … }, and in it the results that have names."""
+    results = f'  struct result {{\n  {positions(op.results).rstrip().replace(chr(10), chr(10) + "  ")}\n  }};\n' if any(op.results) else ''
+    return f'struct {identifier(op.name)} {{\n{positions(a.name for a in op.args)}{results}}};'
+
+
 def make_schemas(ops):
     def quote(text):
         return '"' + text.replace('\\', '\\\\').replace('"', '\\"') + '"'
     lines = '\n'.join(f'#define TN_SCHEMA_{op.name.upper()} {quote(op.text)}' for op in ops)
-    return f'''/* Generated from core/ops.def: the schema of every op, as tn_kernel.op takes it. */
+    places = '\n'.join(f'#define TN_{kind}_{op.name.upper()}_{name.upper()} {i}u' for op in ops
+                       for kind, names in (('ARG', [a.name for a in op.args]), ('RESULT', op.results))
+                       for i, name in enumerate(names) if name)
+    structs = '\n'.join(arg_struct(op) for op in ops)
+    return f'''/* Generated from ops/: the schema of every op, as tn_kernel.op takes it, and the positions of arguments and results by name. */
 #ifndef TENON_SCHEMAS_H
 #define TENON_SCHEMAS_H
 
 {lines}
 
+/* call->args[TN_ARG_CONV_STRIDE], call->outs[TN_RESULT_SORT_INDICES] */
+{places}
+
+#ifdef __cplusplus
+#include <cstdint>
+
+/* The same for C++: arg::conv::stride, arg::sort::result::indices. */
+namespace tenon::arg {{
+{structs}
+}}  // namespace tenon::arg
 #endif
+
+#endif
+'''
+
+
+def named(ops, fact):
+    return sorted({op.facts[fact] for op in ops if fact in op.facts})
+
+
+def make_declarations(ops):
+    def declared(namespace, names, pattern):
+        lines = '\n'.join(pattern.format(name) for name in names)
+        return f'namespace {namespace} {{\n{lines}\n}}  // namespace {namespace}'
+    spaces = '\n'.join((
+        declared('entry', [identifier(op.name) for op in ops], 'extern const OpRecord {};'),
+        declared('rule', named(ops, 'rule'), 'extern const Rule {};'),
+        declared('gradient', named(ops, 'gradient'), 'extern const GradFormula {};'),
+        declared('decomposition', named(ops, 'decompose'), 'void {}(Frame& frame, tn_tensor** outs);'),
+        declared('view', named(ops, 'view'), 'tn_tensor* {}(Frame& frame, tn_tensor& x);'),
+        declared('run', named(ops, 'run'), 'void {}(Frame& frame, tn_tensor** outs);')))
+    return f'''// Generated from ops/: what the files there write, declared for each other.
+#pragma once
+
+namespace tenon::core {{
+{spaces}
+}}  // namespace tenon::core
+'''
+
+
+def make_table(ops):
+    lines = '\n'.join(f'    {{"{op.name}", &entry::{identifier(op.name)}}},' for op in ops)
+    return f'''// Generated from ops/: every record, in the order of the files.
+#include "ops/record.hpp"
+
+namespace tenon::core {{
+constinit const NamedRecord kTable[] = {{
+{lines}
+}};
+constinit const std::span<const NamedRecord> kRecords = kTable;
+}}  // namespace tenon::core
 '''
 
 
 ABOUT = """# Ops
 
-Generated by `./dev docs` from `core/ops.def`, `tools/op_docs.txt` and `tools/op_rules.txt`. Plugins implement ops by the schemas
-below; what a kernel is then given, and until when, is in [kernels.md](sdk/kernels.md).
+Generated by `./dev docs` from the records in `ops/`. Plugins implement ops by the schemas below; what a kernel is then given, and until when, is in [kernels.md](sdk/kernels.md).
 
 - *dtypes*: what the op takes; what it gives, where that is another. "Promoted": operands of different dtypes are cast to a common one
   as the Array API says, and numbers take the tensors' dtype. "Real" is integers and floats, "floating" f16, bf16, f32 and f64.
@@ -280,31 +427,14 @@ into places by index (`scatter_add`, `index_add`, backward ops) may add in any o
 """
 
 
-def read_rows(path, fields):
-    """Lines "key | field | …" of a file; comments begin with #."""
-    rows = {}
-    for line in pathlib.Path(path).read_text().splitlines():
-        if line.strip() and not line.startswith('#'):
-            key, *rest = (part.strip() for part in line.split(' | '))
-            rows[key] = rest[:fields]
-    return rows
-
-
 def make_docs(ops):
-    texts, rules = read_rows(HERE / 'op_docs.txt', 1), read_rows(HERE / 'op_rules.txt', 2)
-    if missing := sorted({op.rule for op in ops} - rules.keys()):
-        raise TableError(f'tools/op_rules.txt says nothing about the shape rule {missing[0]}')
-    if unused := sorted(rules.keys() - {op.rule for op in ops}):
-        raise TableError(f'tools/op_rules.txt speaks of the shape rule {unused[0]}, which no op has')
     lines, section = [ABOUT], None
     for op in ops:
         if op.section != section:
             section = op.section
             lines += ['', f'## {section}', '', '| op | what it gives | dtypes | shapes | gradient |', '|---|---|---|---|---|']
-        if op.name not in texts:
-            raise TableError(f'tools/op_docs.txt says nothing about {op.name}')
-        gradient = {'none': '–', 'through': '*through*'}.get(op.gradient, 'yes')
-        cells = [f'`{op.text}`', *(text.replace('|', '\\|') for text in (*texts[op.name], *rules[op.rule])), gradient]
+        gradient = '*through*' if 'through' in op.facts else 'yes' if 'gradient' in op.facts else '–'
+        cells = [f'`{op.text}`', *(op.text_of(fact).replace('|', '\\|') for fact in ('gives', 'dtypes', 'shapes')), gradient]
         lines.append(f'| {" | ".join(cells)} |')
     return '\n'.join(lines) + '\n'
 
@@ -317,17 +447,21 @@ def write_if_changed(path, text):
         path.write_text(text)
 
 
+KINDS = {'hpp': (make_hpp, 'the C++ functions'), 'schemas': (make_schemas, 'the C header of schemas and positions'),
+         'declarations': (make_declarations, 'what the files of ops/ declare'), 'table': (make_table, 'the table of records'),
+         'docs': (make_docs, 'the Markdown list of ops')}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('table', help='core/ops.def')
-    parser.add_argument('--hpp', help='writes the C++ functions')
-    parser.add_argument('--schemas', help='writes the C header of schema strings')
-    parser.add_argument('--docs', help='writes the Markdown list of ops')
+    parser.add_argument('ops', nargs='+', help='the folder ops, or its files in order')
+    for kind, (_, what) in KINDS.items():
+        parser.add_argument(f'--{kind}', metavar='FILE', help=f'writes {what}')
     options = parser.parse_args()
     try:
-        ops = parse_table(options.table)
-        for path, make in ((options.hpp, make_hpp), (options.schemas, make_schemas), (options.docs, make_docs)):
-            if path:
+        ops = parse_ops(options.ops)
+        for kind, (make, _) in KINDS.items():
+            if path := getattr(options, kind):
                 write_if_changed(path, make(ops))
     except (TableError, OSError) as error:
         sys.exit(f'error: {error}')

@@ -3,8 +3,8 @@
 #include <atomic>
 
 #include "autograd/engine.hpp"
-#include "autograd/record.hpp"
 #include "boundary.hpp"
+#include "dispatch/record.hpp"
 
 using namespace tenon::core;
 

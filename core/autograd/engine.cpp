@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "autograd/record.hpp"
+#include "dispatch/record.hpp"
 
 namespace tenon::core {
 namespace {

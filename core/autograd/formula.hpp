@@ -1,4 +1,4 @@
-// Gradient formulas: what ops.def's last field names. Written in public ops, so that gradients of gradients follow.
+// Gradient formulas, written in public ops, so that gradients of gradients follow.
 #pragma once
 
 #include <cstdint>
@@ -65,18 +65,5 @@ struct GradFormula : Saves {
   const char* name;
   void (*apply)(GradCall& call);
 };
-
-// Formulas by the names in ops.def. `none` and `through` have none.
-#define OP(name, schema, rule, gradient) extern const GradFormula grad_##gradient;
-#include "ops.def"
-#undef OP
-
-// d(x·y) = y·dx + x·dy
-// TN_GRADIENT(mul, {.if_needs = {in_(1), in_(0)}}) { … c.set(0, c.grad() * c.in(1)); }
-#define TN_GRADIENT(name, ...)                                      \
-  static void grad_body_##name(::tenon::core::GradCall& c);         \
-  extern const ::tenon::core::GradFormula tenon::core::grad_##name{ \
-      ::tenon::core::Saves __VA_ARGS__, #name, &grad_body_##name};  \
-  static void grad_body_##name(::tenon::core::GradCall& c)
 
 }  // namespace tenon::core

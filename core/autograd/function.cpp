@@ -5,8 +5,8 @@
 #include <string>
 
 #include "autograd/engine.hpp"
-#include "autograd/record.hpp"
 #include "boundary.hpp"
+#include "dispatch/record.hpp"
 
 namespace tenon::core {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "autograd/engine.hpp"
-#include "autograd/record.hpp"
 #include "autograd/tape.hpp"
 #include "dispatch/call.hpp"
+#include "dispatch/record.hpp"
 #include "dispatch/written.hpp"
 
 namespace tenon::core {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "autograd/record.hpp"
+#include "dispatch/record.hpp"
 
 namespace tenon::core {
 

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "autograd/foreign.hpp"
-#include "autograd/record.hpp"
+#include "dispatch/record.hpp"
 
 namespace tenon::core {
 namespace {

@@ -1,4 +1,4 @@
-#include "autograd/record.hpp"
+#include "dispatch/record.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -6,13 +6,12 @@
 #include <cstring>
 #include <utility>
 
-#include "autograd/record.hpp"
 #include "boundary.hpp"
 #include "dispatch/execution.hpp"
 #include "dispatch/fallback.hpp"
+#include "dispatch/record.hpp"
 #include "dispatch/written.hpp"
-#include "plugin/discover.hpp"
-#include "shape/view.hpp"
+#include "loader.hpp"
 #include "tensor/free_list.hpp"
 
 namespace tenon::core {
@@ -119,8 +118,8 @@ std::string_view run_frame(Frame& frame, tn_tensor** outs) {
   const tn_op& op = frame.op();
   switch (op.kind) {
     case OpKind::View: {
-      outs[0] = run_view(frame);
       tn_tensor& x = frame.tensor(0);
+      outs[0] = op.view(frame, x);
       if (outs[0]->storage == x.storage) {
         if (recording())
           record_view(frame, outs[0]);

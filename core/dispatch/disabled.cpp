@@ -4,8 +4,7 @@
 #include <deque>
 #include <sstream>
 
-#include "plugin/plugin.hpp"
-#include "plugin/search.hpp"
+#include "loader.hpp"
 #include "status.hpp"
 
 namespace tenon::core {
@@ -53,9 +52,9 @@ void warn_of_unused_disables(const std::vector<std::string>& to_come) {
       known.push_back(kernel->plugin + "/" + op->schema.name);
     const std::string wanted = entry.plugin + "/" + entry.op;
     const std::string near = nearest_name(wanted, {known.begin(), known.end()});
-    host_table().log(2, to_str(fmt::format("TENON_DISABLE: \"{}\" fits no kernel{}", wanted,
-                                           near.empty() ? " (PLUGIN/OP is expected)"
-                                                        : "; did you mean \"" + near + "\"?")));
+    log_message(2, fmt::format("TENON_DISABLE: \"{}\" fits no kernel{}", wanted,
+                               near.empty() ? " (PLUGIN/OP is expected)"
+                                            : "; did you mean \"" + near + "\"?"));
   }
 }
 

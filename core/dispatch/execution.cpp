@@ -17,17 +17,6 @@ void copy_into(tn_tensor* target, const tn_tensor& source) {
   compute(frame, &target, nullptr);
 }
 
-// Ops whose kernels skip the copy of their first argument when the result is to lie in the same
-// place.
-bool updates_first(const tn_op& op) {
-  static const tn_op* const kOps[] = {&builtin("scatter"),       &builtin("scatter_add"),
-                                      &builtin("index_add"),     &builtin("index_put"),
-                                      &builtin("slice_scatter"), &builtin("as_strided_scatter")};
-  for (const tn_op* known : kOps)
-    if (known == &op) return true;
-  return false;
-}
-
 bool same_elements(const tn_tensor& a, const tn_tensor& b) {
   return a.storage == b.storage && a.view.offset == b.view.offset && a.dtype() == b.dtype() &&
          std::ranges::equal(a.sizes(), b.sizes()) &&
@@ -133,7 +122,7 @@ bool Execution::writes_directly(uint32_t k) const {
     const tn_value& value = frame_.arg(i);
     auto clashes = [&](const tn_tensor* input) {
       if (input == nullptr || input->storage != target.storage) return false;
-      bool in_place = frame_.form == Form::Elementwise || (i == 0 && updates_first(frame_.op()));
+      bool in_place = frame_.form == Form::Elementwise || (i == 0 && frame_.op().updates_first);
       return !(in_place && same_elements(*input, target));
     };
     if (value.tag == TN_VALUE_TENSOR && clashes(value.as.tensor)) return false;

@@ -3,7 +3,7 @@
 #include "dispatch/call.hpp"
 #include "dispatch/disabled.hpp"
 #include "dispatch/fallback.hpp"
-#include "plugin/discover.hpp"
+#include "loader.hpp"
 
 namespace tenon::core {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "dispatch/call.hpp"
-#include "plugin/discover.hpp"
+#include "loader.hpp"
 
 namespace tenon::core {
 namespace {

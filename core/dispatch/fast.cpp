@@ -1,7 +1,7 @@
 // The short path: one or two operands of one floating dtype, shape and device, contiguous, or one of them a number; a kernel that
 // needs neither plan nor scratch memory. Anything else takes the general path.
-#include "autograd/record.hpp"
 #include "dispatch/call.hpp"
+#include "dispatch/record.hpp"
 #include "dispatch/scalar.hpp"
 
 namespace tenon::core {

@@ -54,6 +54,8 @@ enum class OpKind : uint8_t {
 using RuleFn = void (*)(Frame& frame);
 // Computes results with other ops; fills outs with new references. Throws Error.
 using DecomposeFn = void (*)(Frame& frame, tn_tensor** outs);
+// A new header over elements of x, argument 0; a copy where no strides can express it. Records nothing. Throws Error.
+using ViewFn = tn_tensor* (*)(Frame& frame, tn_tensor& x);
 
 // Kernels of one op for one device type and dtype, best first. Immutable once published.
 struct KernelEntry {
@@ -74,11 +76,14 @@ struct tn_op {
   tenon::core::OpKind kind = tenon::core::OpKind::Kernel;
   tenon::core::RuleFn rule = nullptr;
   tenon::core::DecomposeFn decompose = nullptr;
+  tenon::core::ViewFn view = nullptr;                  // of OpKind::View
   tenon::core::DecomposeFn run = nullptr;              // of OpKind::Core
   const tenon::core::GradFormula* gradient = nullptr;  // NULL: none
   bool through = false;                                // the decomposition is differentiated
-  bool elementwise = false;   // has a loop without reduced dimensions: in place is safe
-  bool ordered = false;       // a reduction that counts positions: dimensions keep their order
+  bool elementwise = false;  // has a loop without reduced dimensions: in place is safe
+  bool ordered = false;      // a reduction that counts positions: dimensions keep their order
+  bool updates_first =
+      false;                  // kernels skip the copy of argument 0 when the result takes its place
   uint8_t fast_operands = 0;  // 1 or 2: the short path may be tried
   uint64_t fast_dtypes = 0;   // dtypes the rule leaves as they are
   const tn_op_def* foreign = nullptr;  // registered by a plugin or host
@@ -94,7 +99,7 @@ const tn_op* find_op(std::string_view name);
 // Throws Error(TN_NOT_FOUND) that suggests the nearest name.
 const tn_op& require_op(std::string_view name);
 std::vector<const tn_op*> all_ops();
-// The op of core/ops.def of that name, for use inside the core: `static const tn_op& op = builtin("add");`
+// The op of ops/ of that name, for use inside the core: `static const tn_op& op = builtin("add");`
 const tn_op& builtin(std::string_view name);
 // Adds an op that a plugin or host defines; the definition must live as long as the process. Throws Error.
 void register_op(const tn_op_def& def, std::string_view plugin_id);
@@ -104,8 +109,5 @@ void register_kernels(std::string_view plugin_id, std::string_view device_type,
 // Takes a plugin's kernels out again and drops their plans.
 void unregister_kernels(std::string_view plugin_id);
 uint32_t count_kernels(std::string_view plugin_id);
-
-// "nearest" for error messages: the candidate with the smallest edit distance, empty when none is near.
-std::string nearest_name(std::string_view wanted, const std::vector<std::string_view>& names);
 
 }  // namespace tenon::core

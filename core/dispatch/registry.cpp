@@ -1,67 +1,17 @@
-// All ops: those of ops.def, and those registered at run time.
+// All ops: those of ops/, and those registered at run time.
 #include <algorithm>
 #include <deque>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "autograd/formula.hpp"
 #include "boundary.hpp"
-#include "composite/composite.hpp"
-#include "dispatch/core_ops.hpp"
 #include "dispatch/foreign.hpp"
-#include "dispatch/op.hpp"
-#include "plugin/discover.hpp"
-#include "shape/rules.hpp"
+#include "dispatch/op_record.hpp"
+#include "loader.hpp"
 
 namespace tenon::core {
 namespace {
-
-using namespace std::string_view_literals;
-
-struct Entry {
-  const char* schema;
-  std::string_view rule_name;
-  RuleFn rule;
-  const GradFormula* gradient;
-  std::string_view gradient_name;
-};
-
-constexpr Entry kTable[] = {
-#define OP(name, schema, rule, gradient) \
-  {#name schema " @1", #rule, &rule_##rule, &grad_##gradient, #gradient},
-#include "ops.def"
-#undef OP
-};
-
-struct NamedDecomposition {
-  std::string_view name;
-  DecomposeFn run;
-};
-constexpr NamedDecomposition kDecompositions[] = {
-#define DECOMPOSITION(name) {#name, &decompose_##name},
-#include "composite/decompositions.def"
-#undef DECOMPOSITION
-};
-
-// Rules whose results have the broadcast shape of the operands, computed element by element.
-bool is_elementwise(std::string_view rule) {
-  for (std::string_view prefix :
-       {"unary_"sv, "binary_"sv, "compare"sv, "where"sv, "clamp"sv, "cast"sv})
-    if (rule.starts_with(prefix)) return true;
-  return false;
-}
-
-// dtypes that a rule hands to the kernel as they are, so that a call with nothing to promote can
-// skip it.
-uint64_t unchanged_dtypes(std::string_view rule) {
-  constexpr uint64_t kFloat = TN_MASK_FLOAT;
-  if (rule == "unary_arith" || rule == "binary_arith" || rule == "unary_real" ||
-      rule == "binary_real" || rule == "unary_float" || rule == "binary_float" ||
-      rule == "unary_round")
-    return kFloat;
-  return 0;
-}
 
 struct Registry {
   std::deque<tn_op> ops;  // stable addresses
@@ -70,9 +20,8 @@ struct Registry {
   std::shared_mutex mutex;
 
   Registry() {
-    by_name.reserve(2 * std::size(kTable));
-    for (const Entry& entry : kTable) add_builtin(entry);
-    for (const auto& [name, run] : kDecompositions) by_name.at(name)->decompose = run;
+    by_name.reserve(2 * kRecords.size());
+    for (const NamedRecord& op : kRecords) add_builtin(op);
   }
 
   tn_op& add(Schema schema) {
@@ -84,24 +33,32 @@ struct Registry {
     return op;
   }
 
-  void add_builtin(const Entry& entry) {
-    tn_op& op = add(parse_schema(entry.schema));
-    op.rule = entry.rule;
-    op.kind = entry.rule_name == "view"sv        ? OpKind::View
-              : entry.rule_name == "composite"sv ? OpKind::Composite
-                                                 : OpKind::Kernel;
-    for (const CoreOp& core_op : kCoreOps)
-      if (op.name() == core_op.name) op.kind = OpKind::Core, op.run = core_op.run;
-    op.through = entry.gradient_name == "through"sv;
-    if (!op.through && entry.gradient_name != "none"sv) op.gradient = entry.gradient;
-    op.elementwise = is_elementwise(entry.rule_name);
-    op.ordered = entry.rule_name == "reduce_arg"sv;
-    uint64_t unchanged = unchanged_dtypes(entry.rule_name);
-    if (unchanged != 0 &&
-        op.schema.args.size() == (entry.rule_name.starts_with("binary") ? 2 : 1)) {
-      op.fast_operands = static_cast<uint8_t>(op.schema.args.size());
-      op.fast_dtypes = unchanged;
-    }
+  void add_builtin(const NamedRecord& entry) {
+    const OpRecord& record = *entry.record;
+    tn_op& op =
+        add(parse_schema(fmt::format("{}{} @{}", entry.name, record.schema, record.revision)));
+    op.kind = record.view != nullptr   ? OpKind::View
+              : record.run != nullptr  ? OpKind::Core
+              : record.rule == nullptr ? OpKind::Composite
+                                       : OpKind::Kernel;
+    op.view = record.view;
+    op.run = record.run;
+    op.decompose = record.decompose;
+    op.gradient = record.gradient;
+    op.through = record.through;
+    op.updates_first = record.updates_first;
+    if (record.rule != nullptr) add_rule(op, *record.rule);
+  }
+
+  static void add_rule(tn_op& op, const Rule& rule) {
+    op.rule = rule.infer;
+    op.elementwise = rule.elementwise;
+    op.ordered = rule.ordered;
+    // The short path knows operands alone.
+    const auto is_tensor = [](const ArgSpec& arg) { return arg.type == ArgType::Tensor; };
+    if (rule.unchanged == 0 || !std::ranges::all_of(op.schema.args, is_tensor)) return;
+    op.fast_operands = static_cast<uint8_t>(op.schema.args.size());
+    op.fast_dtypes = rule.unchanged;
   }
 };
 
@@ -111,34 +68,7 @@ Registry& registry() {
   return instance;
 }
 
-uint32_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<uint32_t> row(b.size() + 1);
-  for (uint32_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (uint32_t i = 1; i <= a.size(); ++i) {
-    uint32_t diagonal = row[0];
-    row[0] = i;
-    for (uint32_t j = 1; j <= b.size(); ++j) {
-      uint32_t change = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
-
-std::string nearest_name(std::string_view wanted, const std::vector<std::string_view>& names) {
-  std::string_view best;
-  size_t distance = wanted.size() / 2 + 1;
-  for (std::string_view name : names) {
-    // At least as far apart as their lengths: a long text is compared with no name at all.
-    if (std::max(wanted.size(), name.size()) - std::min(wanted.size(), name.size()) >= distance)
-      continue;
-    if (uint32_t d = edit_distance(wanted, name); d < distance) distance = d, best = name;
-  }
-  return std::string(best);
-}
 
 const tn_op* find_op(std::string_view name) {
   Registry& r = registry();
@@ -165,7 +95,7 @@ std::vector<const tn_op*> all_ops() {
 
 const tn_op& builtin(std::string_view name) {
   const tn_op* op = find_op(name);
-  if (op == nullptr) fail(TN_INTERNAL, "op '{}' is not in ops.def", name);
+  if (op == nullptr) fail(TN_INTERNAL, "op '{}' is not in ops/", name);
   return *op;
 }
 

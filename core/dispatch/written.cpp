@@ -4,7 +4,7 @@
 #include <bit>
 #include <vector>
 
-#include "autograd/record.hpp"
+#include "dispatch/record.hpp"
 
 namespace tenon::core {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "loader.hpp"
 #include "memory/thread_lists.hpp"
-#include "plugin/layer.hpp"
 #include "status.hpp"
 
 namespace tenon::core {

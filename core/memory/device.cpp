@@ -7,12 +7,10 @@
 #include <mutex>
 
 #include "boundary.hpp"
+#include "complete.hpp"
+#include "loader.hpp"
 #include "memory/allocator.hpp"
 #include "memory/host.hpp"
-#include "plugin/complete.hpp"
-#include "plugin/discover.hpp"
-#include "plugin/layer.hpp"
-#include "plugin/plugin.hpp"
 #include "tenon/ext/draft/device.h"
 
 namespace tenon::core {
@@ -346,15 +344,10 @@ tn_status* tn_device_extend(tn_device* device, tn_str name, uint32_t revision, t
   TN_REQUIRE(device, name.data, use);
   return guarded([&] {
     const DeviceType& type = *live(device).type;
-    const Plugin* plugin = find_loaded(type.plugin);
     const InOrder order(*device);
     const tn_extension given = {
-        sizeof given,
-        device->index,
-        plugin == nullptr ? nullptr : plugin->table.get_interface(plugin->instance, name, revision),
-        type.self,
-        &type.stream,
-        device->stream};
+        sizeof given, device->index, plugin_interface(type.plugin, name, revision),
+        type.self,    &type.stream,  device->stream};
     check(use(ctx, &given));
   });
 }

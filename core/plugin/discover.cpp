@@ -1,5 +1,5 @@
 // Scanning directories for plugins, and the C API over what was found.
-#include "plugin/discover.hpp"
+#include "loader.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -62,6 +62,12 @@ Plugin* find_loaded(std::string_view id) {
   for (Plugin& plugin : list().plugins)
     if (plugin.state == TN_PLUGIN_LOADED && plugin.id == id) return &plugin;
   return nullptr;
+}
+
+const void* plugin_interface(std::string_view id, tn_str name, uint32_t revision) {
+  const Plugin* plugin = find_loaded(id);
+  return plugin == nullptr ? nullptr
+                           : plugin->table.get_interface(plugin->instance, name, revision);
 }
 
 void set_outcome(Plugin& plugin, uint32_t state, std::string_view id, std::string_view version,

@@ -6,9 +6,9 @@
 
 #include "autograd/foreign.hpp"
 #include "boundary.hpp"
+#include "complete.hpp"
 #include "dispatch/execution.hpp"
 #include "memory/device.hpp"
-#include "plugin/complete.hpp"
 #include "plugin/layer.hpp"
 #include "plugin/plugin.hpp"
 #include "plugin/probe.hpp"
@@ -237,6 +237,8 @@ void retire_ops(const Plugin& plugin) noexcept {
   for (ForeignOp& op : foreign_ops())
     if (op.plugin == plugin.id) op.live = false;
 }
+
+void log_message(uint32_t level, std::string_view message) { log_line(level, to_str(message)); }
 
 const tn_host& host_table() {
   static const tn_host table = {

@@ -3,12 +3,10 @@
 
 #include <string_view>
 
-#include "tenon/ext/draft/layer.h"
+#include "loader.hpp"
 
 namespace tenon::core {
 
-// NULL without one. Chosen at the first call, for good. [any thread]
-const tn_layer* layer();
 // The host's table as plugins get it.
 const tn_host& layered_host();
 // Tells the layer where a plugin is in its life.

@@ -6,9 +6,9 @@
 #include <exception>
 #include <filesystem>
 
+#include "complete.hpp"
 #include "dispatch/op.hpp"
 #include "memory/device.hpp"
-#include "plugin/complete.hpp"
 #include "plugin/elf.hpp"
 #include "plugin/layer.hpp"
 #include "plugin/plugin.hpp"

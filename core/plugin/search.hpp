@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "loader.hpp"
+
 namespace tenon::core {
 
 struct Place {
@@ -22,7 +24,5 @@ std::string own_directory();
 
 // True when the process runs with rights its user does not have, so that the environment is not to be trusted.
 bool is_privileged();
-// An environment variable; NULL in a privileged process.
-const char* environment(const char* name);
 
 }  // namespace tenon::core

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "boundary.hpp"
-#include "dispatch/op.hpp"
+#include "status.hpp"
 #include "tensor/tensor.hpp"
 
 namespace tenon::core {

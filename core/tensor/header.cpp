@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "autograd/record.hpp"
+#include "modes.hpp"
 #include "status.hpp"
 #include "tenon/autograd.h"
 #include "tensor/free_list.hpp"

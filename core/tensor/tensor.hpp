@@ -151,6 +151,8 @@ void destroy_tensor(tn_tensor* tensor) noexcept;
 inline void retain(tn_tensor* tensor) noexcept {
   tensor->refs.fetch_add(1, std::memory_order_relaxed);
 }
+// Frees what autograd, which defines it, holds for a tensor: gradient, hooks, history. Iterative.
+void release_autograd(tn_tensor* tensor) noexcept;
 inline void release(tn_tensor* tensor) noexcept {
   if (tensor != nullptr && tensor->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
     destroy_tensor(tensor);

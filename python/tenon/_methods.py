@@ -7,15 +7,8 @@ from ._array_api.shapes import dim_of
 from ._core import Tensor, ops
 from ._creation import _place
 from ._errors import NotFoundError, OutOfRangeError
+from ._in_place import IN_PLACE
 from ._names import both_names
-
-# Ops that also write into their first argument: x.add_(y).
-IN_PLACE = (
-    'neg abs sign square floor ceil round trunc reciprocal exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan '
-    'asin acos atan sinh cosh tanh asinh acosh atanh erf erfc conj relu sigmoid silu gelu elu leaky_relu softplus mish '
-    'selu hardsigmoid hardswish add sub mul div floor_divide remainder pow maximum minimum copysign bitwise_and '
-    'bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift clamp lerp masked_fill tril triu scatter '
-    'scatter_add index_add index_put cumsum cumprod').split()
 
 for _name, _op in ops.items():
     _parameters = _op.parameters

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The op table's generator: what it makes of good lines, and what it says of bad ones."""
+"""The generator of the op table: what it makes of good records, and what it says of bad ones."""
 import pathlib
 import subprocess
 import sys
@@ -8,13 +8,20 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / 'tools/generate_ops.py'
+TEXTS = '.gives = "a, b", .example = "f(t(1))"'
+RULE = 'TN_RULE(any, add, {.dtypes = "any", .shapes = "x\'s", .elementwise = true, .numbers = "all"}) { }\n'
 
 
-def generate(table, *kinds):
+def record(name, schema, facts='.rule = &rule::any'):
+    schema = schema.replace('"', '\\"')
+    return f'TN_OP({name}) = {{.schema = "{schema}", {TEXTS}, {facts}}};\n'
+
+
+def generate(text, *kinds):
     """The generated texts, or the error."""
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / 'ops.def'
-        path.write_text(table)
+        path = pathlib.Path(folder) / 'family.cpp'
+        path.write_text(text)
         outputs = [pathlib.Path(folder) / kind for kind in kinds]
         options = [part for kind, out in zip(kinds, outputs) for part in (f'--{kind}', str(out))]
         done = subprocess.run([sys.executable, GENERATOR, path, *options], capture_output=True, text=True)
@@ -24,75 +31,114 @@ def generate(table, *kinds):
 
 
 class Generated(unittest.TestCase):
-    def test_elementwise_takes_numbers(self):
-        [hpp] = generate('OP(add, "(Tensor x, Tensor y) -> Tensor", binary_arith, add)\n', 'hpp')
+    def test_numbers_are_taken_where_the_rule_says_so(self):
+        [hpp] = generate(RULE + record('add', '(Tensor x, Tensor y) -> Tensor'), 'hpp')
         self.assertIn('inline Tensor add(Operand x, Operand y) {', hpp)
         self.assertIn('constinit OpHandle op_add{"add"}', hpp)
 
+    def test_numbers_are_taken_where_the_record_says_so(self):
+        facts = '.dtypes = "any", .shapes = "x\'s", .numbers = "y", .decompose = &decomposition::lerp'
+        [hpp] = generate(record('lerp', '(Tensor x, Tensor y) -> Tensor', facts), 'hpp')
+        self.assertIn('inline Tensor lerp(const Tensor& x, Operand y) {', hpp)
+
     def test_defaults_and_lists(self):
-        [hpp] = generate('OP(conv, "(Tensor x, Tensor? bias=none, int[] stride=[1], int[]? dims=none, float p=2.0, '
-                         'dtype? dtype=none, generator? g=none, str mode=\\"a\\") -> Tensor", conv, conv)\n', 'hpp')
+        [hpp] = generate(RULE + record('conv', '(Tensor? x, Tensor? bias=none, int[] stride=[1], int[]? dims=none, float p=2.0, '
+                                       'dtype? dtype=none, generator? g=none, str mode="a") -> Tensor'), 'hpp')
         self.assertIn('const Tensor& bias = {}, IntList stride = {1}, OptionalInts dims = {}, double p = 2.0, '
                       'std::optional<DType> dtype = {}, const Generator& g = {}, std::string_view mode = "a")', hpp)
 
     def test_results(self):
-        [hpp] = generate('OP(sort, "(Tensor x) -> Tensor values, Tensor indices", sort, sort)\n'
-                         'OP(step, "(Tensor![] xs, Tensor?[] ys) -> ()", step, none)\n', 'hpp')
+        [hpp, schemas] = generate(RULE + record('sort', '(Tensor x) -> Tensor values, Tensor indices')
+                                  + record('step', '(Tensor![] xs, Tensor?[] ys) -> ()'), 'hpp', 'schemas')
         self.assertIn('struct SortResult {\n  Tensor values, indices;\n};', hpp)
         self.assertIn('inline void step(TensorList xs, TensorList ys)', hpp)
+        self.assertIn('#define TN_RESULT_SORT_INDICES 1u', schemas)
 
-    def test_schemas_and_revision(self):
-        [schemas] = generate('OP_REV(relu, 2, "(Tensor x, str s=\\"a\\") -> Tensor", unary_arith, relu)\n', 'schemas')
+    def test_schemas_and_positions(self):
+        [schemas] = generate(RULE + record('relu', '(Tensor x, str s="a") -> Tensor', '.rule = &rule::any, .revision = 2'), 'schemas')
         self.assertIn('#define TN_SCHEMA_RELU "relu(Tensor x, str s=\\"a\\") -> Tensor @2"', schemas)
+        self.assertIn('#define TN_ARG_RELU_S 1u', schemas)
+        self.assertIn('struct relu {\n  static constexpr uint32_t x = 0;\n  static constexpr uint32_t s = 1;\n};', schemas)
 
     def test_keywords_get_an_underscore(self):
-        [hpp] = generate('OP(switch, "(Tensor default) -> Tensor", unary_arith, none)\n', 'hpp')
+        [hpp, schemas] = generate(RULE.replace('"all"', '""') + record('switch', '(Tensor default) -> Tensor'), 'hpp', 'schemas')
         self.assertIn('inline Tensor switch_(const Tensor& default_)', hpp)
+        self.assertIn('struct switch_ {\n  static constexpr uint32_t default_ = 0;', schemas)
+
+    def test_texts_may_hold_anything(self):
+        text = RULE + record('add', '(Tensor x) -> Tensor').replace('"a, b"', '"a } \\" | , b" "; c"')
+        [docs] = generate('// Two sums.\n' + text, 'docs')
+        self.assertIn('\n## Two sums\n', docs)
+        self.assertIn('a } " \\| , b; c', docs)
+
+    def test_pieces_are_declared(self):
+        facts = '.rule = &rule::any, .gradient = &gradient::sum, .decompose = &decomposition::add'
+        declared, table = generate(RULE + record('add', '(Tensor x) -> Tensor', facts), 'declarations', 'table')
+        for line in ('extern const OpRecord add;', 'extern const Rule any;', 'extern const GradFormula sum;',
+                     'void add(Frame& frame, tn_tensor** outs);'):
+            self.assertIn(line, declared)
+        self.assertIn('{"add", &entry::add},', table)
 
     def test_the_table_itself(self):
-        table = (ROOT / 'core/ops.def').read_text()
-        hpp, schemas, docs = generate(table, 'hpp', 'schemas', 'docs')
-        count = sum(line.startswith('OP(') or line.startswith('OP_REV(') for line in table.splitlines())
-        self.assertEqual(schemas.count('#define TN_SCHEMA_'), count)
-        self.assertEqual(hpp.count('inline constinit OpHandle'), count)
-        self.assertEqual(docs.count('\n| `'), count)
+        count = sum(text.count('\nTN_OP(') for text in (path.read_text() for path in (ROOT / 'ops').glob('*.cpp')))
+        with tempfile.TemporaryDirectory() as folder:
+            out = {kind: pathlib.Path(folder) / kind for kind in ('hpp', 'schemas', 'docs')}
+            options = [part for kind, path in out.items() for part in (f'--{kind}', path)]
+            subprocess.run([sys.executable, GENERATOR, ROOT / 'ops', *options], check=True)
+            self.assertEqual(out['schemas'].read_text().count('#define TN_SCHEMA_'), count)
+            self.assertEqual(out['hpp'].read_text().count('inline constinit OpHandle'), count)
+            self.assertEqual(out['docs'].read_text().count('\n| `'), count)
 
 
 class Errors(unittest.TestCase):
-    GOOD = 'OP(add, "(Tensor x, Tensor y) -> Tensor", binary_arith, add)\n'
+    GOOD = record('add', '(Tensor x, Tensor y) -> Tensor')
 
-    def check(self, line, reason):
-        error = generate('// a comment\n' + self.GOOD + line + '\n', 'hpp')
+    def check(self, text, reason, line=3):
+        error = generate(RULE + self.GOOD + text, 'hpp')
         self.assertIsInstance(error, str, 'no error')
-        self.assertIn('ops.def:3: ', error)
+        self.assertIn('family.cpp:' + (f'{line}: ' if line else ''), error)
         self.assertIn(reason, error)
 
-    def test_lines(self):
-        for line, reason in (
-                ('OP(neg, "(Tensor x) -> Tensor", unary)', 'expected OP('),
-                ('OP(Neg, "(Tensor x) -> Tensor", unary, neg)', 'expected OP('),
-                ('OP(neg, "(Tensor x) -> Tensor", unary, neg);', 'expected OP('),
-                ('OP_REV(neg, "(Tensor x) -> Tensor", unary, neg)', 'expected OP('),
-                ('something else', 'expected OP('),
-                ('OP(add, "(Tensor x) -> Tensor", unary, neg)', 'add is there already'),
-                ('OP(neg, "Tensor x -> Tensor", unary, neg)', 'a schema is'),
-                ('OP(neg, "(Tensor x)", unary, neg)', 'a schema is'),
-                ('OP(neg, "(Tensor) -> Tensor", unary, neg)', 'malformed argument "Tensor"'),
-                ('OP(neg, "(Matrix x) -> Tensor", unary, neg)', 'unknown type Matrix'),
-                ('OP(neg, "(float[] x) -> Tensor", unary, neg)', 'no lists of float'),
-                ('OP(neg, "(int! x) -> Tensor", unary, neg)', 'only a Tensor can be written'),
-                ('OP(neg, "(int?[] x) -> Tensor", unary, neg)', 'only entries of a tensor list'),
-                ('OP(neg, "(Tensor x, int x) -> Tensor", unary, neg)', 'x appears twice'),
-                ('OP(neg, "(Tensor x, int a=1, int b) -> Tensor", unary, neg)', 'b has no default, but a before it has'),
-                ('OP(neg, "(Tensor x, int a=none) -> Tensor", unary, neg)', 'only an optional one'),
-                ('OP(neg, "(Tensor x, int a=1.5) -> Tensor", unary, neg)', '"1.5" is no default'),
-                ('OP(neg, "(Tensor x, bool a=1) -> Tensor", unary, neg)', '"1" is no default'),
-                ('OP(neg, "(Tensor x, int[] a=1) -> Tensor", unary, neg)', '"1" is no default'),
-                ('OP(neg, "(Tensor x, int[] a=[1) -> Tensor", unary, neg)', 'unbalanced'),
-                ('OP(neg, "(Tensor x) -> int", unary, neg)', 'malformed result'),
-                ('OP(neg, "(Tensor x) -> Tensor a, Tensor", unary, neg)', 'needs a name')):
-            with self.subTest(line):
-                self.check(line, reason)
+    def test_records(self):
+        good = '(Tensor x) -> Tensor'
+        for text, reason in (
+                (record('neg', good).replace('.gives', '.what'), 'expected ".FACT = value"'),
+                (record('neg', good).replace('.gives = ', '.gives '), 'expected ".FACT = value"'),
+                (record('neg', good).replace('.example = "f(t(1))", ', ''), 'neg has no .example'),
+                (record('neg', good, '.through = true'), 'none of .rule, .view, .run and .decompose'),
+                (record('neg', good, '.rule = any'), '.rule = any: expected &rule::NAME'),
+                (record('neg', good, '.rule = &rule::any, .in_place = 1'), '.in_place = 1: expected true'),
+                (record('neg', good, '.rule = &rule::any, .revision = two'), '.revision = two: expected a number'),
+                (record('neg', good, '.rule = &rule::any, .through = true'), '.through wants .decompose'),
+                ('TN_OP(neg) = {.schema = "', 'a brace without a partner')):
+            with self.subTest(text):
+                self.check(text, reason)
+
+    def test_schemas(self):
+        for schema, reason in (
+                ('Tensor x -> Tensor', 'a schema is'),
+                ('(Tensor x)', 'a schema is'),
+                ('(Tensor) -> Tensor', 'malformed argument "Tensor"'),
+                ('(Matrix x) -> Tensor', 'unknown type Matrix'),
+                ('(float[] x) -> Tensor', 'no lists of float'),
+                ('(int! x) -> Tensor', 'only a Tensor can be written'),
+                ('(int?[] x) -> Tensor', 'only entries of a tensor list'),
+                ('(Tensor x, int x) -> Tensor', 'x appears twice'),
+                ('(Tensor x, int a=1, int b) -> Tensor', 'b has no default, but a before it has'),
+                ('(Tensor x, int a=none) -> Tensor', 'only an optional one'),
+                ('(Tensor x, int a=1.5) -> Tensor', '"1.5" is no default'),
+                ('(Tensor x, bool a=1) -> Tensor', '"1" is no default'),
+                ('(Tensor x, int[] a=1) -> Tensor', '"1" is no default'),
+                ('(Tensor x, int[] a=[1) -> Tensor', 'unbalanced'),
+                ('(Tensor x) -> int', 'malformed result'),
+                ('(Tensor x) -> Tensor a, Tensor', 'needs a name')):
+            with self.subTest(schema):
+                self.check(record('neg', schema), reason)
+
+    def test_the_whole(self):
+        self.check(self.GOOD, 'add is in', line=None)
+        self.check(record('neg', '(Tensor x) -> Tensor', '.rule = &rule::none'), 'rule::none, which no file writes', line=None)
+        self.check(record('neg', '(Tensor x) -> Tensor', '.view = &view::neg'), 'neither neg nor its rule has .dtypes', line=None)
 
     def test_files(self):
         self.assertIn('no ops', generate('', 'hpp'))

@@ -53,13 +53,13 @@ def test_stubs_are_those_of_the_table(tmp_path):
         spec = importlib.util.spec_from_file_location('generate_python', ROOT / 'tools/generate_python.py')
         generator = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(generator)
-        ops = generator.generate_ops.parse_table(ROOT / 'core/ops.def')
+        ops = generator.generate_ops.parse_ops([ROOT / 'ops'])
     finally:
         sys.path.pop(0)
     generator.write_stubs(ops, tmp_path / '_ops.pyi')
-    in_place = generator.in_place_names(ROOT / 'python/tenon/_methods.py')
-    generator.write_core_stub(ops, ROOT / 'tools/python_core.pyi.in', in_place, tmp_path / '_core.pyi')
-    for name in ('_ops.pyi', '_core.pyi'):
+    generator.write_core_stub(ops, ROOT / 'tools/python_core.pyi.in', tmp_path / '_core.pyi')
+    generator.write_in_place(ops, tmp_path / '_in_place.py')
+    for name in ('_ops.pyi', '_core.pyi', '_in_place.py'):
         assert (tmp_path / name).read_text() == (ROOT / 'python/tenon' / name).read_text(), 'run ./dev docs'
 
 

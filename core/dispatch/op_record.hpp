@@ -1,0 +1,55 @@
+// What a file of ops/ says of an op. The core reads the records once, into tn_op; the generator reads the same text
+// (tools/generate_ops.py) for the C++ functions, the positions of arguments and the documents.
+#pragma once
+
+#include <span>
+
+#include "dispatch/frame.hpp"
+
+namespace tenon::core {
+
+// Read by the generator alone; nothing of it is in the library.
+struct Text {
+  constexpr Text() = default;
+  consteval Text(const char*) {}
+};
+
+// What is so for every op with a shape rule.
+struct RuleFacts {
+  Text dtypes = {}, shapes = {};  // what it takes, and what it gives where that is another
+  bool elementwise = false;  // the result has the broadcast shape of the operands: in place is safe
+  Text numbers = {};         // tensor arguments that may be numbers: "x y", or "all"
+  bool ordered = false;      // a reduction that counts positions: dimensions keep their order
+  uint64_t unchanged = 0;  // dtypes it leaves as they are: calls with these may take the short path
+};
+
+// Infers results and puts the operands into canonical form.
+struct Rule : RuleFacts {
+  RuleFn infer;
+};
+
+// One op. Exactly one of `rule` (then a kernel, or `decompose`), `view`, `run` and `decompose` alone says how it runs.
+struct OpRecord {
+  const char* schema;  // without name and revision: "(Tensor x, Tensor y) -> Tensor"
+  Text gives = {}, example = {};
+  Text dtypes = {}, shapes = {}, numbers = {};  // where there is no rule to say it
+  bool in_place = false;                        // Tensor has a method NAME_ (for the generator)
+  const Rule* rule = nullptr;
+  const GradFormula* gradient = nullptr;
+  bool through = false;             // the decomposition is differentiated
+  DecomposeFn decompose = nullptr;  // for backends without a kernel
+  ViewFn view = nullptr;            // metadata only, in the core
+  DecomposeFn run = nullptr;        // in the core: decides about copies rather than computes
+  bool updates_first =
+      false;              // kernels skip the copy of argument 0 when the result takes its place
+  unsigned revision = 1;  // of the schema's meaning
+};
+
+struct NamedRecord {
+  const char* name;
+  const OpRecord* record;
+};
+// In the order of ops/meson.build.
+extern const std::span<const NamedRecord> kRecords;
+
+}  // namespace tenon::core

@@ -1,0 +1,67 @@
+// What dispatch calls to put an op on the tape: declared here, defined in autograd/, which lies above.
+#pragma once
+
+#include "dispatch/frame.hpp"
+#include "modes.hpp"
+
+namespace tenon::core {
+
+// A view's history follows its base: brings it up to date, then tells whether it requires a
+// gradient.
+bool view_requires_grad(tn_tensor& view);
+inline bool requires_grad(tn_tensor& tensor) {
+  return (tensor.flags & kIsView) ? view_requires_grad(tensor) : tensor.requires_grad();
+}
+bool list_requires_grad(const tn_value& list);
+
+// True when the call must be recorded: recording is on and some tensor argument requires a
+// gradient.
+inline bool wants_record(const tn_value* args, uint32_t nargs) {
+  if (!recording()) return false;
+  for (uint32_t i = 0; i < nargs; ++i) {
+    if (args[i].tag == TN_VALUE_TENSOR) {
+      tn_tensor& tensor = *args[i].as.tensor;
+      if ((tensor.flags & (kRequiresGrad | kIsView)) != 0 && requires_grad(tensor)) return true;
+    } else if (args[i].tag == TN_VALUE_TENSORS && list_requires_grad(args[i])) {
+      return true;
+    }
+  }
+  return false;
+}
+inline bool wants_record(const Frame& frame) { return wants_record(frame.args(), frame.nargs()); }
+
+// Ties fresh results to the arguments of the frame through the op's formula. Results of integer
+// dtype stay as they are, and so do all of them when the op has no gradient.
+void record(const Frame& frame, tn_tensor* const* outs, uint32_t nouts);
+// The same for a short path without a frame; `args` are complete (defaults filled in).
+void record(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint32_t nouts);
+// The same for a view op: `out` also remembers its base, so that in-place writes to either reach
+// the other's history. To be called for every view made while recording() holds, whether the
+// argument requires a gradient or not: it may later.
+void record_view(const Frame& frame, tn_tensor* out);
+// A call in place, from before it writes to `outs` until it has. Throws for leaves that require a
+// gradient and their views, views made with recording off, inference tensors in a graph, read-only
+// storage, overlapping elements. What the op overwrites and its gradient reads is copied before.
+class InPlace {
+ public:
+  InPlace(const Frame& frame, tn_tensor* const* outs, uint32_t nouts);
+  // When all is written: bumps versions, and rebases the history of each output (and of its base,
+  // when it is a view).
+  void record();
+
+ private:
+  void keep_originals();
+
+  const Frame& frame_;
+  tn_tensor* const* outs_;
+  uint32_t nouts_;
+  bool recorded_ = false;
+  Ref originals_[kMaxResults];
+};
+// After an op wrote to a tensor outside the tape (optimizer steps, to-host reads into a tensor).
+inline void bump_version(tn_tensor& tensor) {
+  std::atomic<uint32_t>& version = tensor.storage->version;  // writers are ordered by the caller
+  version.store(version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+}  // namespace tenon::core

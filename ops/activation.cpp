@@ -1,0 +1,335 @@
+// Activations.
+// Second gradients of the fused backward ops go through their decompositions.
+#include <numbers>
+
+#include "ops/gradients.hpp"
+#include "ops/number.hpp"
+#include "ops/record.hpp"
+
+namespace {
+
+void require_approximation(const Frame& frame, uint32_t approximate) {
+  frame.require(frame.str(approximate) == "none" || frame.str(approximate) == "tanh",
+                "approximate is \"none\" or \"tanh\", got \"{}\"", frame.str(approximate));
+}
+
+// The common dtype of g and y or x, integers and bool made f32.
+tn_dtype float_pair(const Frame& frame, uint32_t g, uint32_t x) {
+  return fractional(common_dtype(frame, g, x));
+}
+
+}  // namespace
+
+TN_OP(relu) = {
+    .schema = "(Tensor x) -> Tensor",
+    .gives = "max(x, 0).",
+    .example = "tenon.relu(t([-1., 2.]))",
+    .in_place = true,
+    .rule = &rule::relu,
+    .gradient = &gradient::relu,
+};
+
+TN_RULE(relu, relu,
+        {.dtypes = "real; the result has x's",
+         .shapes = "x's",
+         .elementwise = true,
+         .unchanged = TN_MASK_FLOAT}) {
+  frame.elementwise(operand(frame, arg::x, TN_MASK_REAL, "a real dtype").dtype());
+}
+
+// g where y > 0
+TN_GRADIENT(relu, {.always = out_(0)}) { c.set(arg::x, relu_backward(c.grad(), c.out())); }
+
+TN_OP(sigmoid) = {
+    .schema = "(Tensor x) -> Tensor",
+    .gives = "1/(1 + exp(-x)).",
+    .example = "tenon.sigmoid(t([0., 2.]))",
+    .in_place = true,
+    .rule = &rule::unary_real,
+    .gradient = &gradient::sigmoid,
+};
+
+// d(σ(x)) = y·(1−y)·dx
+TN_GRADIENT(sigmoid, {.always = out_(0)}) { c.set(arg::x, sigmoid_backward(c.grad(), c.out())); }
+
+TN_OP(silu) = {
+    .schema = "(Tensor x) -> Tensor",
+    .gives = "x·sigmoid(x).",
+    .example = "tenon.silu(t([0., 2.]))",
+    .in_place = true,
+    .rule = &rule::unary_real,
+    .gradient = &gradient::silu,
+};
+
+// d(x·σ(x)) = σ·(1 + x·(1−σ))·dx
+TN_GRADIENT(silu, {.always = in_(arg::x)}) { c.set(arg::x, silu_backward(c.grad(), c.in(arg::x))); }
+
+TN_OP(gelu) = {
+    .schema = "(Tensor x, str approximate=\"none\") -> Tensor",
+    .gives = "x·Φ(x); approximate=\"tanh\" is the usual formula with tanh.",
+    .example = "tenon.gelu(t([0., 2.]))",
+    .in_place = true,
+    .rule = &rule::gelu,
+    .gradient = &gradient::gelu,
+};
+
+TN_RULE(gelu, gelu,
+        {.dtypes = "real and bool; integers and bool give f32",
+         .shapes = "x's",
+         .elementwise = true,
+         .unchanged = TN_MASK_FLOAT}) {
+  const tn_dtype dtype = fractional(float_operand(frame, arg::x).dtype());
+  require_approximation(frame, arg::approximate);
+  frame.elementwise(dtype);
+}
+
+// d(x·Φ(x)) = (Φ(x) + x·φ(x))·dx, Hendrycks and Gimpel 2016
+TN_GRADIENT(gelu, {.always = in_(arg::x)}) {
+  c.set(arg::x, gelu_backward(c.grad(), c.in(arg::x), c.str(arg::approximate)));
+}
+
+TN_OP(elu) = {
+    .schema = "(Tensor x, float alpha=1.0) -> Tensor",
+    .gives = "x above 0, alpha·(exp(x) - 1) below.",
+    .example = "tenon.elu(t([-1., 2.]))",
+    .in_place = true,
+    .rule = &rule::unary_real,
+    .gradient = &gradient::elu,
+};
+
+// x > 0: dx, otherwise α·eˣ·dx; the exponent is cut at 0, so that the side not taken stays finite
+TN_GRADIENT(elu, {.always = in_(arg::x)}) {
+  const Tensor x = c.in(arg::x), g = c.grad();
+  c.set(arg::x, where(greater(x, 0), g, g * (exp(minimum(x, 0)) * c.real(arg::alpha))));
+}
+
+TN_OP(leaky_relu) = {
+    .schema = "(Tensor x, float slope=0.01) -> Tensor",
+    .gives = "x above 0, slope·x below.",
+    .example = "tenon.leaky_relu(t([-1., 2.]))",
+    .in_place = true,
+    .rule = &rule::unary_real,
+    .gradient = &gradient::leaky_relu,
+};
+
+// x > 0: dx, otherwise slope·dx
+TN_GRADIENT(leaky_relu, {.always = in_(arg::x)}) {
+  const Tensor g = c.grad();
+  c.set(arg::x, where(greater(c.in(arg::x), 0), g, g * c.real(arg::slope)));
+}
+
+TN_OP(softplus) = {
+    .schema = "(Tensor x, float beta=1.0, float threshold=20.0) -> Tensor",
+    .gives = "log(1 + exp(beta·x))/beta; x itself where beta·x is above the threshold.",
+    .example = "tenon.softplus(t([0., 2.]))",
+    .in_place = true,
+    .rule = &rule::unary_real,
+    .gradient = &gradient::softplus,
+};
+
+// d(ln(1+e^(βx))/β) = σ(βx)·dx; dx beyond the threshold
+TN_GRADIENT(softplus, {.always = in_(arg::x)}) {
+  const Tensor g = c.grad(), scaled = c.in(arg::x)*c.real(arg::beta);
+  c.set(arg::x, where(greater(scaled, c.real(arg::threshold)), g, g * sigmoid(scaled)));
+}
+
+TN_OP(mish) = {
+    .schema = "(Tensor x) -> Tensor",
+    .gives = "x·tanh(softplus(x)).",
+    .example = "tenon.mish(t([0., 2.]))",
+    .dtypes = "real and bool; integers and bool give f32",
+    .shapes = "The result has the shape of x",
+    .in_place = true,
+    .through = true,
+    .decompose = &decomposition::mish,
+};
+
+// x·tanh(ln(1+eˣ)), Misra 2019
+TN_DECOMPOSE(mish) {
+  const Tensor x = in.tensor(arg::x);
+  out[0] = x * tanh(softplus(x));
+}
+
+TN_OP(selu) = {
+    .schema = "(Tensor x) -> Tensor",
+    .gives = "The self-normalising ELU.",
+    .example = "tenon.selu(t([-1., 2.]))",
+    .dtypes = "real and bool; integers and bool give f32",
+    .shapes = "The result has the shape of x",
+    .in_place = true,
+    .through = true,
+    .decompose = &decomposition::selu,
+};
+
+// λ·elu(x, α) with the constants of Klambauer et al. 2017
+TN_DECOMPOSE(selu) { out[0] = elu(in.tensor(arg::x), 1.6732632423543772) * 1.0507009873554805; }
+
+TN_OP(hardsigmoid) = {
+    .schema = "(Tensor x) -> Tensor",
+    .gives = "clamp(x/6 + 1/2, 0, 1).",
+    .example = "tenon.hardsigmoid(t([-4., 0., 4.]))",
+    .dtypes = "real and bool; integers and bool give f32",
+    .shapes = "The result has the shape of x",
+    .in_place = true,
+    .through = true,
+    .decompose = &decomposition::hardsigmoid,
+};
+
+// x/6 + ½ within [0, 1]
+TN_DECOMPOSE(hardsigmoid) { out[0] = clamp(in.tensor(arg::x) / 6.0 + 0.5, 0.0, 1.0); }
+
+TN_OP(hardswish) = {
+    .schema = "(Tensor x) -> Tensor",
+    .gives = "x·hardsigmoid(x).",
+    .example = "tenon.hardswish(t([-4., 0., 4.]))",
+    .dtypes = "real and bool; integers and bool give f32",
+    .shapes = "The result has the shape of x",
+    .in_place = true,
+    .through = true,
+    .decompose = &decomposition::hardswish,
+};
+
+TN_DECOMPOSE(hardswish) {
+  const Tensor x = in.tensor(arg::x);
+  out[0] = x * clamp(x / 6.0 + 0.5, 0.0, 1.0);
+}
+
+TN_OP(log_sigmoid) = {
+    .schema = "(Tensor x) -> Tensor",
+    .gives = "log(sigmoid(x)) without overflow.",
+    .example = "tenon.log_sigmoid(t([0., 2.]))",
+    .dtypes = "real; integers give f32",
+    .shapes = "The result has the shape of x",
+    .through = true,
+    .decompose = &decomposition::log_sigmoid,
+};
+
+// −ln(1+e^−x); beyond 40 even f64 does not see the difference to a line
+TN_DECOMPOSE(log_sigmoid) { out[0] = -softplus(-in.tensor(arg::x), 1.0, 40.0); }
+
+TN_OP(gelu_backward) = {
+    .schema = "(Tensor g, Tensor x, str approximate=\"none\") -> Tensor",
+    .gives = "g times the derivative of gelu at x.",
+    .example = "tenon.gelu_backward(t([1.]), t([2.]))",
+    .rule = &rule::gelu_backward,
+    .through = true,
+    .decompose = &decomposition::gelu_backward,
+};
+
+TN_RULE(gelu_backward, gelu_backward,
+        {.dtypes = "promoted; real; integers and bool give f32",
+         .shapes = "broadcast",
+         .elementwise = true,
+         .numbers = "all",
+         .unchanged = TN_MASK_FLOAT}) {
+  const tn_dtype dtype = float_pair(frame, arg::g, arg::x);
+  if (is_complex(dtype)) refuse(frame, dtype, "a real dtype");
+  require_approximation(frame, arg::approximate);
+  binary(frame, dtype, dtype);
+}
+
+// g·(Φ(x) + x·φ(x)), or the derivative of the tanh form ½x(1+tanh(√(2/π)(x+0.044715x³))); Hendrycks
+// and Gimpel 2016
+TN_DECOMPOSE(gelu_backward) {
+  const Tensor g = in.tensor(arg::g), x = in.tensor(arg::x);
+  const std::string_view approximate = in.str(arg::approximate);
+  if (approximate == "none") {
+    const Tensor cdf = (erf(x * (1 / std::numbers::sqrt2)) + 1) * 0.5;
+    const Tensor pdf = exp(square(x) * -0.5) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+    out[0] = g * (cdf + x * pdf);
+    return;
+  }
+  in.frame().require(approximate == "tanh", "approximate must be none or tanh, got \"{}\"",
+                     approximate);
+  constexpr double kScale = 2 * std::numbers::inv_sqrtpi / std::numbers::sqrt2, kCubic = 0.044715;
+  const Tensor squared = square(x), t = tanh(x * (squared * kCubic + 1) * kScale);
+  const Tensor slope = (1 - square(t)) * (squared * (3 * kCubic) + 1) * kScale;
+  out[0] = g * (((t + 1) + x * slope) * 0.5);
+}
+
+TN_OP(silu_backward) = {
+    .schema = "(Tensor g, Tensor x) -> Tensor",
+    .gives = "g times the derivative of silu at x.",
+    .example = "tenon.silu_backward(t([1.]), t([2.]))",
+    .rule = &rule::silu_backward,
+    .through = true,
+    .decompose = &decomposition::silu_backward,
+};
+
+TN_RULE(silu_backward, silu_backward,
+        {.dtypes = "promoted; real; integers and bool give f32",
+         .shapes = "broadcast",
+         .elementwise = true,
+         .numbers = "all",
+         .unchanged = TN_MASK_FLOAT}) {
+  const tn_dtype dtype = float_pair(frame, arg::g, arg::x);
+  if (is_complex(dtype)) refuse(frame, dtype, "a real dtype");
+  binary(frame, dtype, dtype);
+}
+
+// g·σ·(1 + x·(1−σ))
+TN_DECOMPOSE(silu_backward) {
+  const Tensor x = in.tensor(arg::x), s = sigmoid(x);
+  out[0] = in.tensor(arg::g) * (s * (x * (1 - s) + 1));
+}
+
+TN_OP(sigmoid_backward) = {
+    .schema = "(Tensor g, Tensor y) -> Tensor",
+    .gives = "g·y·(1 - y), y being sigmoid's result.",
+    .example = "tenon.sigmoid_backward(t([1.]), t([0.5]))",
+    .rule = &rule::sigmoid_backward,
+    .through = true,
+    .decompose = &decomposition::sigmoid_backward,
+};
+
+TN_RULE(sigmoid_backward, sigmoid_backward,
+        {.dtypes = "promoted; integers and bool give f32",
+         .shapes = "broadcast",
+         .elementwise = true,
+         .numbers = "all",
+         .unchanged = TN_MASK_FLOAT}) {
+  const tn_dtype dtype = float_pair(frame, arg::g, arg::y);
+  binary(frame, dtype, dtype);
+}
+
+// g·y·(1−y)
+TN_DECOMPOSE(sigmoid_backward) {
+  const Tensor y = in.tensor(arg::y);
+  out[0] = in.tensor(arg::g) * (y * (1 - y));
+}
+
+TN_OP(tanh_backward) = {
+    .schema = "(Tensor g, Tensor y) -> Tensor",
+    .gives = "g·(1 - y²), y being tanh's result.",
+    .example = "tenon.tanh_backward(t([1.]), t([0.5]))",
+    .rule = &rule::sigmoid_backward,
+    .through = true,
+    .decompose = &decomposition::tanh_backward,
+};
+
+// g·(1−y²)
+TN_DECOMPOSE(tanh_backward) { out[0] = in.tensor(arg::g) * (1 - square(in.tensor(arg::y))); }
+
+TN_OP(relu_backward) = {
+    .schema = "(Tensor g, Tensor y) -> Tensor",
+    .gives = "g where relu's result y is above 0, else 0.",
+    .example = "tenon.relu_backward(t([1., 1.]), t([0., 3.]))",
+    .rule = &rule::relu_backward,
+    .through = true,
+    .decompose = &decomposition::relu_backward,
+};
+
+TN_RULE(relu_backward, relu_backward,
+        {.dtypes = "promoted to a common dtype, which the result has; real",
+         .shapes = "broadcast",
+         .elementwise = true,
+         .numbers = "all",
+         .unchanged = TN_MASK_FLOAT}) {
+  const tn_dtype dtype = common_dtype(frame, arg::g, arg::y);
+  if (dtype == TN_DTYPE_BOOL) refuse(frame, dtype, "a numeric dtype");
+  frame.require(!is_complex(dtype), "not defined for complex numbers");
+  binary(frame, dtype, dtype);
+}
+
+// g where y > 0
+TN_DECOMPOSE(relu_backward) { out[0] = where(in.tensor(arg::y) > 0, in.tensor(arg::g), 0); }

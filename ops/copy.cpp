@@ -1,0 +1,95 @@
+// Copies and conversions.
+#include "dispatch/call.hpp"
+#include "ops/gradients.hpp"
+#include "ops/operands.hpp"
+#include "ops/record.hpp"
+
+TN_OP(cast) = {
+    .schema = "(Tensor x, dtype dtype) -> Tensor",
+    .gives =
+        "As another dtype; floats are cut towards zero for integers. What is too large becomes "
+        "NaN in float8_e4m3fn, infinity in other floats.",
+    .example = "tenon.cast(t([1.7, -1.7]), tenon.int32)",
+    .rule = &rule::cast,
+    .gradient = &gradient::cast,
+};
+
+// No cast is asked for: the kernel converts.
+TN_RULE(cast, cast,
+        {.dtypes = "any; the result has `dtype`", .shapes = "x's", .elementwise = true}) {
+  const tn_dtype from = operand(frame, arg::x).dtype();
+  const tn_dtype to = frame.dtype_or(arg::dtype, from);
+  frame.require(to < TN_DTYPE_COUNT, "unknown dtype code {}", to);
+  frame.elementwise(to);
+}
+
+// y = x in another dtype; the engine brings the gradient back
+TN_GRADIENT(cast, {}) { c.set(arg::x, c.grad()); }
+
+TN_OP(clone) = {
+    .schema = "(Tensor x) -> Tensor",
+    .gives = "A copy of the elements; gradients flow through.",
+    .example = "tenon.clone(t([1., 2.]))",
+    .rule = &rule::clone,
+    .gradient = &gradient::identity,
+};
+
+TN_RULE(clone, clone, {.dtypes = "any; the result has x's", .shapes = "x's", .elementwise = true}) {
+  frame.elementwise(operand(frame, arg::x).dtype());
+}
+
+// y = x
+TN_GRADIENT_OF(identity, clone, {}) { c.set(arg::x, c.grad()); }
+
+TN_OP(contiguous) = {
+    .schema = "(Tensor x) -> Tensor",
+    .gives = "Row-major without gaps; a copy.",
+    .example = "tenon.contiguous(t([[1., 2.], [3., 4.]]).T)",
+    .dtypes = "any; the result has x's",
+    .shapes = "x's",
+    .gradient = &gradient::identity,
+    .run = &run::contiguous,
+};
+
+// The tensor itself when it is row-major.
+TN_RUN(contiguous) {
+  tn_tensor& x = frame.tensor(arg::x);
+  if (x.contiguous()) {
+    outs[0] = Ref::share(&x).take();
+    return;
+  }
+  static const tn_op& clone = builtin("clone");
+  const tn_value value = tensor_value(&x);
+  call(clone, &value, 1, outs, 1);
+}
+
+TN_OP(to) = {
+    .schema = "(Tensor x, device device) -> Tensor",
+    .gives = "On another device.",
+    .example = "tenon.to(t([1., 2.]), 'cpu')",
+    .dtypes = "any; the result has x's",
+    .shapes = "x's",
+    .gradient = &gradient::to,
+    .run = &run::to,
+};
+
+// The tensor itself when it is there already.
+TN_RUN(to) {
+  tn_tensor& x = frame.tensor(arg::x);
+  tn_device& target = *frame.arg(arg::device).as.device;
+  if (x.device == &target) {
+    outs[0] = Ref::share(&x).take();
+    return;
+  }
+  const Ref dense = make_contiguous(x);
+  Ref copy(make_tensor(x.dtype(), x.sizes(), target));
+  const uint64_t bytes = static_cast<uint64_t>(x.numel) * dtype_size(x.dtype());
+  if (bytes != 0)
+    copy_bytes(target, copy->view.buffer, 0, *x.device, dense->view.buffer,
+               static_cast<uint64_t>(dense->view.offset), bytes);
+  outs[0] = copy.take();
+  if (wants_record(frame)) record(frame, outs, 1);
+}
+
+// y = x on another device
+TN_GRADIENT(to, {}) { c.set(arg::x, to(c.grad(), c.device(arg::x))); }

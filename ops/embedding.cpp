@@ -1,0 +1,71 @@
+// Tables of rows.
+#include "ops/gradients.hpp"
+#include "ops/operands.hpp"
+#include "ops/record.hpp"
+
+TN_OP(embedding) = {
+    .schema = "(Tensor weight, Tensor index, int? padding_idx=none) -> Tensor",
+    .gives = "The rows of weight that index names.",
+    .example = "tenon.embedding(t([[1., 2.], [3., 4.]]), t([1, 1]))",
+    .rule = &rule::embedding,
+    .gradient = &gradient::embedding,
+    .decompose = &decomposition::embedding,
+};
+
+TN_RULE(embedding, embedding,
+        {.dtypes = "the weight's; the index is an integer",
+         .shapes = "the index's, and behind it the weight's columns"}) {
+  tn_tensor& weight = operand(frame, arg::weight);
+  frame.require_rank(arg::weight, 2, 2);
+  tn_tensor& index = index_operand(frame, arg::index);
+  Dims shape(index.sizes());
+  shape.push(weight.shape()[1]);
+  frame.result(0, weight.dtype(), shape);
+}
+
+// g added up at the rows that were read; none to the padding row
+TN_GRADIENT(embedding, {.always = in_(arg::index)}) {
+  if (c.needs(arg::weight))
+    c.set(arg::weight, embedding_backward(c.grad(), c.in(arg::index), c.shape(arg::weight)[0],
+                                          optional_integer(c, arg::padding_idx)));
+}
+
+// rows of weight
+TN_DECOMPOSE(embedding) {
+  const Tensor weight = in.tensor(arg::weight), index = in.tensor(arg::index);
+  std::vector<int64_t> shape(index.shape().begin(), index.shape().end());
+  shape.push_back(weight.shape(1));
+  out[0] = reshape(index_select(weight, 0, reshape(index, index.numel())), shape);
+}
+
+TN_OP(embedding_backward) = {
+    .schema = "(Tensor g, Tensor index, int rows, int? padding_idx=none) -> Tensor",
+    .gives = "The gradient of embedding for a weight of so many rows.",
+    .example = "tenon.embedding_backward(t([[1., 1.]]), t([1]), 2)",
+    .rule = &rule::embedding_backward,
+    .gradient = &gradient::embedding_backward,
+};
+
+TN_RULE(embedding_backward, embedding_backward,
+        {.dtypes = "g's", .shapes = "(rows, columns of g)"}) {
+  tn_tensor& g = operand(frame, arg::g);
+  tn_tensor& index = index_operand(frame, arg::index);
+  const bool fits =
+      g.ndim() == index.ndim() + 1 && same_shape(g.sizes().first(index.ndim()), index.sizes());
+  frame.require(fits, "gradient {} does not have the shape of index {} and a row",
+                format_shape(g.sizes()), format_shape(index.sizes()));
+  const int64_t rows = frame.integer(arg::rows);
+  frame.require(rows >= 0, "rows must not be negative, got {}", rows);
+  if (frame.has(arg::padding_idx) && frame.integer(arg::padding_idx) < 0)
+    frame.set_integer(arg::padding_idx, frame.integer(arg::padding_idx) + rows);
+  const int64_t shape[] = {rows, g.shape()[index.ndim()]};
+  frame.result(0, g.dtype(), shape);
+}
+
+// linear in g: reads the rows that g was added to; zeros at the padding row
+TN_GRADIENT(embedding_backward, {.always = in_(arg::index)}) {
+  const Tensor index = c.in(arg::index), read = embedding(c.grad(), index);
+  if (!c.has(arg::padding_idx)) return c.set(arg::g, read);
+  const int64_t padding = wrapped(c.integer(arg::padding_idx), c.integer(arg::rows));
+  c.set(arg::g, where(unsqueeze(equal(index, padding), -1), 0, read));
+}

@@ -1,0 +1,109 @@
+// What formulas of several families share.
+#pragma once
+
+#include <complex>
+
+#include "autograd/formula.hpp"
+#include "dispatch/call.hpp"
+#include "dispatch/record.hpp"
+
+namespace tenon::core {
+
+// Gradients of complex numbers are those of PyTorch: conj(df/dz) times what arrives. Real numbers
+// pay nothing.
+inline Tensor conj_of(const Tensor& x) { return is_complex(x.dtype()) ? conj(x) : x; }
+
+// Integers and bool as f32, which averages and exponentials of them have.
+inline Tensor fraction(const Tensor& x) {
+  return is_floating(x.dtype()) || is_complex(x.dtype()) ? x : x.to(DType::F32);
+}
+
+inline Tensor zeros(IntList shape, const Tensor& like) {
+  return full(shape, 0, like.dtype(), like.device());
+}
+inline Tensor ones(IntList shape, const Tensor& like) {
+  return full(shape, 1, like.dtype(), like.device());
+}
+
+// An op that puts something into its first argument, done in place on a fresh tensor, which saves the
+// copy; not while calls are watched, so that a captured graph has no writes.
+template <class... Rest>
+Tensor put(detail::OpHandle& op, const Tensor& fresh, const Rest&... rest) {
+  const tn_value args[] = {detail::value(fresh), detail::value(rest)...};
+  constexpr uint32_t kArgs = sizeof...(rest) + 1;
+  if ((t_modes & kModeHooks) != 0) [[unlikely]]
+    return detail::call(op, args, kArgs);
+  detail::call_into(op, args, kArgs, fresh);
+  return fresh;
+}
+
+// An argument of an elementwise op: a tensor, or the number that stands for one.
+class Value {
+ public:
+  Value(const GradCall& c, uint32_t arg)
+      : number_(c.is_number(arg)), scalar_(number_ ? c.number(arg) : Scalar(0)) {
+    if (!number_) tensor_ = c.in(arg);
+  }
+  operator Operand() const { return number_ ? Operand(scalar_) : Operand(tensor_); }
+  bool is_number() const { return number_; }
+  const Tensor& tensor() const { return tensor_; }
+  std::complex<double> complex() const {
+    const tn_value v = scalar_.value();
+    if (v.tag == TN_VALUE_COMPLEX) return {v.as.floats[0], v.as.floats[1]};
+    return v.tag == TN_VALUE_FLOAT ? v.as.f : static_cast<double>(v.as.i);
+  }
+  // Conjugated in place.
+  Value& conjugate() {
+    if (!number_)
+      tensor_ = conj_of(tensor_);
+    else if (scalar_.value().tag == TN_VALUE_COMPLEX)
+      scalar_ = Scalar(std::conj(complex()));
+    return *this;
+  }
+
+ private:
+  bool number_;
+  Scalar scalar_;
+  Tensor tensor_;
+};
+
+// A list of sizes without an allocation.
+class Sizes {
+ public:
+  Sizes() = default;
+  Sizes(std::span<const int64_t> from) {
+    for (const int64_t size : from) push(size);
+  }
+  void push(int64_t size) { sizes_[n_++] = size; }
+  size_t size() const { return n_; }
+  int64_t& operator[](size_t i) { return sizes_[i]; }
+  int64_t operator[](size_t i) const { return sizes_[i]; }
+  int64_t back() const { return sizes_[n_ - 1]; }
+  operator std::span<const int64_t>() const { return {sizes_, n_}; }
+  operator IntList() const { return IntList(std::span<const int64_t>(sizes_, n_)); }
+
+ private:
+  int64_t sizes_[TN_MAX_DIMS + 1];
+  size_t n_ = 0;
+};
+
+inline OptionalInts optional_ints(const GradCall& c, uint32_t arg) {
+  return c.has(arg) ? OptionalInts(c.ints(arg)) : OptionalInts();
+}
+inline std::optional<int64_t> optional_integer(const GradCall& c, uint32_t arg) {
+  return c.has(arg) ? std::optional(c.integer(arg)) : std::nullopt;
+}
+inline int64_t wrapped(int64_t dim, size_t rank) {
+  return dim < 0 ? dim + static_cast<int64_t>(rank) : dim;
+}
+inline int64_t product(std::span<const int64_t> sizes) {
+  int64_t n = 1;
+  for (const int64_t size : sizes) n *= size;
+  return n;
+}
+
+}  // namespace tenon::core
+
+// Formulas are written as a user's program is.
+using namespace tenon;
+using namespace tenon::core;

@@ -1,0 +1,348 @@
+// Losses.
+#include <algorithm>
+#include <vector>
+
+#include "ops/gradients.hpp"
+#include "ops/operands.hpp"
+#include "ops/record.hpp"
+
+namespace {
+
+void require_reduction(const Frame& frame, std::string_view reduction) {
+  frame.require(reduction == "none" || reduction == "mean" || reduction == "sum",
+                "reduction must be none, mean or sum, got \"{}\"", reduction);
+}
+
+Tensor reduced(const CompositeArgs& in, const Tensor& loss, std::string_view reduction) {
+  require_reduction(in.frame(), reduction);
+  return reduction == "none" ? loss : reduction == "sum" ? sum(loss) : mean(loss);
+}
+
+// The arguments of nll_loss or its backward op: log_probs is (C) or (N, C, …), target the same without C.
+template <class arg>
+void check_nll(Frame& frame) {
+  tn_tensor& x = operand(frame, arg::log_probs);
+  frame.require_dtype(arg::log_probs, TN_MASK_FLOAT, "a floating dtype");
+  tn_tensor& target = index_operand(frame, arg::target);
+  frame.require(x.ndim() >= 1, "log_probs must be (C) or (N, C, …), got rank 0");
+  const uint32_t channel = x.ndim() == 1 ? 0 : 1;
+  Dims expected;
+  for (uint32_t d = 0; d < x.ndim(); ++d) {
+    if (d != channel) expected.push(x.shape()[d]);
+  }
+  frame.require(same_shape(target.sizes(), expected),
+                "target has shape {}, expected {} for log_probs of shape {}",
+                format_shape(target.sizes()), format_shape(expected), format_shape(x.sizes()));
+  if (frame.has(arg::weight)) {
+    tn_tensor& weight = operand(frame, arg::weight);
+    frame.require(weight.ndim() == 1 && weight.shape()[0] == x.shape()[channel],
+                  "weight has shape {}, expected ({})", format_shape(weight.sizes()),
+                  x.shape()[channel]);
+    if (weight.dtype() != x.dtype()) frame.cast(arg::weight, x.dtype());
+  }
+  require_reduction(frame, frame.str(arg::reduction));
+}
+
+// The targets' classes: weights (0 where ignored) and the classes with ignored ones replaced, both
+// with a channel of 1.
+struct Picks {
+  Tensor weights, index;
+  int64_t channel;
+};
+Picks pick(const Tensor& target, const Tensor& weight, const Tensor& like, int64_t ignore) {
+  const int64_t channel = like.ndim() == 1 ? 0 : 1;
+  const Tensor kept = target != ignore, index = where(kept, target, 0).to(DType::I64);
+  const Tensor each =
+      weight.defined()
+          ? reshape(index_select(weight.to(like.dtype()), 0, reshape(index, index.numel())),
+                    index.shape())
+          : ones(index.shape(), like);
+  return {unsqueeze(where(kept, each, 0), channel), unsqueeze(index, channel), channel};
+}
+
+// A vector with an element for each class, in the shape in which it broadcasts with x.
+Tensor along(int64_t channel, const Tensor& each, const Tensor& x) {
+  std::vector<int64_t> shape(x.ndim(), 1);
+  shape[channel] = each.numel();
+  return reshape(each, shape);
+}
+
+// Cross entropy against probabilities: −Σ t·w·ln p, the mean over all targets.
+Tensor against_probabilities(const CompositeArgs& in, const Tensor& log_probs, Tensor target,
+                             int64_t channel) {
+  using arg = tenon::arg::cross_entropy;
+  const double smoothing = in.real(arg::smoothing);
+  const auto classes = static_cast<double>(log_probs.shape(channel));
+  if (smoothing > 0) target = target * (1 - smoothing) + smoothing / classes;
+  Tensor terms = log_probs * target;
+  if (in.has(arg::weight)) terms = terms * along(channel, in.tensor(arg::weight), log_probs);
+  const std::string_view reduction = in.str(arg::reduction);
+  if (reduction == "none") return -sum(terms, channel);
+  if (reduction == "sum") return -sum(terms);
+  return sum(terms) / (-static_cast<double>(log_probs.numel()) / classes);
+}
+
+// Label smoothing, Szegedy et al. 2016: the target's class gets 1−s, and all classes s/C more.
+Tensor smoothed(const CompositeArgs& in, const Tensor& log_probs, const Tensor& target,
+                int64_t channel) {
+  using arg = tenon::arg::cross_entropy;
+  const Tensor weight = in.tensor(arg::weight);
+  const std::string_view reduction = in.str(arg::reduction);
+  const double smoothing = in.real(arg::smoothing);
+  const auto sharp = nll_loss(log_probs, target, weight, reduction, in.integer(arg::ignore_index));
+  Tensor terms = log_probs;
+  if (weight.defined()) terms = terms * along(channel, weight, log_probs);
+  Tensor even = where(target == in.integer(arg::ignore_index), 0, -sum(terms, channel));
+  if (reduction != "none") even = sum(even);
+  if (reduction == "mean") even = even / sharp.total_weight;
+  return sharp.loss * (1 - smoothing) +
+         even * (smoothing / static_cast<double>(log_probs.shape(channel)));
+}
+
+}  // namespace
+
+TN_OP(nll_loss) = {
+    .schema =
+        "(Tensor log_probs, Tensor target, Tensor? weight=none, str reduction=\"mean\", int "
+        "ignore_index=-100) -> Tensor loss, Tensor total_weight",
+    .gives = "Minus the log probability of the target class.",
+    .example = "tenon.nll_loss(t([[-1., -2.]]), t([1])).loss",
+    .rule = &rule::nll_loss,
+    .gradient = &gradient::nll_loss,
+    .decompose = &decomposition::nll_loss,
+};
+
+TN_RULE(
+    nll_loss, nll_loss,
+    {.dtypes = "floating; the target is an integer",
+     .shapes =
+         "log_probs (N, C, …), target (N, …); the loss is rank 0, or the target's with reduction "
+         "\"none\""}) {
+  check_nll<arg>(frame);
+  const tn_dtype dtype = frame.tensor(arg::log_probs).dtype();
+  frame.result(arg::result::loss, dtype,
+               frame.str(arg::reduction) == "none" ? frame.tensor(arg::target).sizes()
+                                                   : std::span<const int64_t>{});
+  frame.result(arg::result::total_weight, dtype, std::span<const int64_t>{});
+}
+
+// −w[t]·x[t]: −w[t]·g at the target, divided by the total weight for the mean
+TN_GRADIENT(nll_loss, {.always = in_(arg::log_probs) | in_(arg::target) | in_(arg::weight) |
+                                 out_(arg::result::total_weight)}) {
+  if (!c.grad(arg::result::loss).defined() || !c.needs(arg::log_probs)) return;
+  c.set(arg::log_probs,
+        nll_loss_backward(c.grad(arg::result::loss), c.in(arg::log_probs), c.in(arg::target),
+                          c.in(arg::weight), c.out(arg::result::total_weight),
+                          c.str(arg::reduction), c.integer(arg::ignore_index)));
+}
+
+// −w[t]·x[t]; the mean is weighted
+TN_DECOMPOSE(nll_loss) {
+  const Tensor x = in.tensor(arg::log_probs);
+  const Picks picks =
+      pick(in.tensor(arg::target), in.tensor(arg::weight), x, in.integer(arg::ignore_index));
+  const Tensor terms = -(gather(x, picks.channel, picks.index) * picks.weights);
+  out[arg::result::total_weight] = sum(picks.weights);
+  const std::string_view reduction = in.str(arg::reduction);
+  if (reduction == "none")
+    out[arg::result::loss] = squeeze(terms, picks.channel);
+  else
+    out[arg::result::loss] =
+        reduction == "sum" ? sum(terms) : sum(terms) / out[arg::result::total_weight];
+}
+
+TN_OP(nll_loss_backward) = {
+    .schema =
+        "(Tensor g, Tensor log_probs, Tensor target, Tensor? weight, Tensor total_weight, str "
+        "reduction=\"mean\", int ignore_index=-100) -> Tensor",
+    .gives = "The gradient of nll_loss.",
+    .example = "tenon.nll_loss_backward(t(1.), t([[-1., -2.]]), t([1]), None, t(1.))",
+    .rule = &rule::nll_loss_backward,
+    .gradient = &gradient::nll_loss_backward,
+    .decompose = &decomposition::nll_loss_backward,
+};
+
+TN_RULE(nll_loss_backward, nll_loss_backward, {.dtypes = "log_probs'", .shapes = "log_probs'"}) {
+  check_nll<arg>(frame);
+  const tn_dtype dtype = frame.tensor(arg::log_probs).dtype();
+  const auto expected = frame.str(arg::reduction) == "none" ? frame.tensor(arg::target).sizes()
+                                                            : std::span<const int64_t>{};
+  operand(frame, arg::g);
+  require_shape(frame, arg::g, expected);
+  frame.require(operand(frame, arg::total_weight).numel == 1, "total_weight must hold one element");
+  frame.cast(arg::g, dtype);
+  frame.cast(arg::total_weight, dtype);
+  frame.result(0, dtype, frame.tensor(arg::log_probs).sizes());
+}
+
+// linear in g: its adjoint is the loss
+TN_GRADIENT(nll_loss_backward, {.always = in_(arg::target) | in_(arg::weight)}) {
+  if (c.needs(arg::g))
+    c.set(arg::g, nll_loss(c.grad(), c.in(arg::target), c.in(arg::weight), c.str(arg::reduction),
+                           c.integer(arg::ignore_index))
+                      .loss);
+}
+
+// −w[t]·g at the target, 0 elsewhere
+TN_DECOMPOSE(nll_loss_backward) {
+  const Tensor x = in.tensor(arg::log_probs);
+  const Picks picks =
+      pick(in.tensor(arg::target), in.tensor(arg::weight), x, in.integer(arg::ignore_index));
+  Tensor g = in.tensor(arg::g).to(x.dtype());
+  const std::string_view reduction = in.str(arg::reduction);
+  if (reduction == "mean") g = g / in.tensor(arg::total_weight);
+  if (reduction == "none") g = unsqueeze(g, picks.channel);
+  out[0] = scatter(zeros(x.shape(), x), picks.channel, picks.index, -(picks.weights * g));
+}
+
+TN_OP(cross_entropy) = {
+    .schema =
+        "(Tensor logits, Tensor target, Tensor? weight=none, str reduction=\"mean\", int "
+        "ignore_index=-100, float smoothing=0.0) -> Tensor",
+    .gives = "nll_loss of log_softmax(logits), with label smoothing.",
+    .example = "tenon.cross_entropy(t([[0., 0.]]), t([1]))",
+    .dtypes = "real and bool; integers and bool give f32; an integer target, or one like logits",
+    .shapes =
+        "logits (C,), (N, C) or (N, C, …); target without C, or probabilities of the shape of "
+        "logits. One number, or with reduction \"none\" the shape of logits without C",
+    .through = true,
+    .decompose = &decomposition::cross_entropy,
+};
+
+TN_DECOMPOSE(cross_entropy) {
+  const Tensor logits = in.tensor(arg::logits), target = in.tensor(arg::target);
+  const double smoothing = in.real(arg::smoothing);
+  const Frame& frame = in.frame();
+  const std::string_view reduction = in.str(arg::reduction);
+  frame.require(logits.ndim() >= 1, "logits must be (C) or (N, C, …), got rank 0");
+  frame.require(smoothing >= 0 && smoothing <= 1, "smoothing must be between 0 and 1, got {}",
+                smoothing);
+  require_reduction(frame, reduction);
+  const int64_t channel = logits.ndim() == 1 ? 0 : 1;
+  const Tensor log_probs = log_softmax(logits, channel);
+  if (is_floating(target.dtype())) {
+    frame.require(std::ranges::equal(logits.shape(), target.shape()),
+                  "probabilities have shape {}, logits {}", format_shape(target.shape()),
+                  format_shape(logits.shape()));
+    out[0] = against_probabilities(in, log_probs, target, channel);
+  } else if (smoothing > 0) {
+    out[0] = smoothed(in, log_probs, target, channel);
+  } else {
+    out[0] = nll_loss(log_probs, target, in.tensor(arg::weight), reduction,
+                      in.integer(arg::ignore_index))
+                 .loss;
+  }
+}
+
+TN_OP(mse_loss) = {
+    .schema = "(Tensor x, Tensor target, str reduction=\"mean\") -> Tensor",
+    .gives = "(x - target)².",
+    .example = "tenon.mse_loss(t([1., 3.]), t([1., 1.]))",
+    .dtypes = "numeric, promoted; integers give f32",
+    .shapes = "x and target broadcast together. One number, or with reduction \"none\" that shape",
+    .through = true,
+    .decompose = &decomposition::mse_loss,
+};
+
+TN_DECOMPOSE(mse_loss) {
+  out[0] = reduced(in, square(in.tensor(arg::x) - in.tensor(arg::target)), in.str(arg::reduction));
+}
+
+TN_OP(l1_loss) = {
+    .schema = "(Tensor x, Tensor target, str reduction=\"mean\") -> Tensor",
+    .gives = "|x - target|.",
+    .example = "tenon.l1_loss(t([1., 3.]), t([1., 1.]))",
+    .dtypes = "numeric, promoted; integers give f32, complex numbers real",
+    .shapes = "x and target broadcast together. One number, or with reduction \"none\" that shape",
+    .through = true,
+    .decompose = &decomposition::l1_loss,
+};
+
+TN_DECOMPOSE(l1_loss) {
+  out[0] = reduced(in, abs(in.tensor(arg::x) - in.tensor(arg::target)), in.str(arg::reduction));
+}
+
+TN_OP(smooth_l1_loss) = {
+    .schema = "(Tensor x, Tensor target, str reduction=\"mean\", float beta=1.0) -> Tensor",
+    .gives = "Squared below beta, linear above.",
+    .example = "tenon.smooth_l1_loss(t([1., 3.]), t([1., 1.]))",
+    .dtypes = "real, promoted; integers give f32",
+    .shapes = "x and target broadcast together. One number, or with reduction \"none\" that shape",
+    .through = true,
+    .decompose = &decomposition::smooth_l1_loss,
+};
+
+// ½d²/β up to |d| = β, |d| − ½β beyond; Girshick 2015
+TN_DECOMPOSE(smooth_l1_loss) {
+  const Tensor d = in.tensor(arg::x) - in.tensor(arg::target), size = abs(d);
+  const double beta = in.real(arg::beta);
+  in.frame().require(beta >= 0, "beta must not be negative, got {}", beta);
+  in.frame().require(!is_complex(d.dtype()), "not defined for complex numbers");
+  const Tensor loss =
+      beta == 0 ? size : where(size < beta, square(d) * (0.5 / beta), size - 0.5 * beta);
+  out[0] = reduced(in, loss, in.str(arg::reduction));
+}
+
+TN_OP(bce_loss) = {
+    .schema = "(Tensor x, Tensor target, Tensor? weight=none, str reduction=\"mean\") -> Tensor",
+    .gives = "Binary cross entropy of probabilities.",
+    .example = "tenon.bce_loss(t([0.5]), t([1.]))",
+    .dtypes = "real and bool; integers and bool give f32",
+    .shapes = "x and target broadcast together. One number, or with reduction \"none\" that shape",
+    .through = true,
+    .decompose = &decomposition::bce_loss,
+};
+
+// −t·ln x − (1−t)·ln(1−x), logarithms not below −100; at the ends, where ln has no slope, the
+// gradient is 0
+TN_DECOMPOSE(bce_loss) {
+  const Tensor x = in.tensor(arg::x), target = in.tensor(arg::target);
+  const auto bounded_log = [](const Tensor& p) {
+    const Tensor empty = p == 0;
+    return where(empty, -100.0, clamp(log(where(empty, 1, p)), -100.0));
+  };
+  Tensor loss = -(target * bounded_log(x) + (1 - target) * bounded_log(1 - x));
+  if (in.has(arg::weight)) loss = loss * in.tensor(arg::weight);
+  out[0] = reduced(in, loss, in.str(arg::reduction));
+}
+
+TN_OP(bce_with_logits_loss) = {
+    .schema =
+        "(Tensor x, Tensor target, Tensor? weight=none, Tensor? pos_weight=none, str "
+        "reduction=\"mean\") -> Tensor",
+    .gives = "Binary cross entropy of logits, without overflow.",
+    .example = "tenon.bce_with_logits_loss(t([0.]), t([1.]))",
+    .dtypes = "real; integers give f32",
+    .shapes = "x and target broadcast together. One number, or with reduction \"none\" that shape",
+    .through = true,
+    .decompose = &decomposition::bce_with_logits_loss,
+};
+
+// (1−t)·x + (1 + (w−1)·t)·ln(1+e^−x), in which nothing overflows
+TN_DECOMPOSE(bce_with_logits_loss) {
+  const Tensor x = in.tensor(arg::x), target = in.tensor(arg::target);
+  const Tensor tail = softplus(-x, 1.0, 40.0);
+  Tensor loss =
+      (1 - target) * x +
+      (in.has(arg::pos_weight) ? ((in.tensor(arg::pos_weight) - 1) * target + 1) * tail : tail);
+  if (in.has(arg::weight)) loss = loss * in.tensor(arg::weight);
+  out[0] = reduced(in, loss, in.str(arg::reduction));
+}
+
+TN_OP(kl_div_loss) = {
+    .schema = "(Tensor x, Tensor target, str reduction=\"mean\", bool log_target=false) -> Tensor",
+    .gives = "Kullback-Leibler divergence of target from exp(x).",
+    .example = "tenon.kl_div_loss(tenon.log(t([[0.5, 0.5]])), t([[0.5, 0.5]]), 'sum')",
+    .dtypes = "real and bool; integers and bool give f32",
+    .shapes = "x and target broadcast together. One number, or with reduction \"none\" that shape",
+    .through = true,
+    .decompose = &decomposition::kl_div_loss,
+};
+
+// t·(ln t − x), 0 where t = 0; x and, on request, t are logarithms
+TN_DECOMPOSE(kl_div_loss) {
+  const Tensor x = in.tensor(arg::x), target = in.tensor(arg::target);
+  const Tensor loss = in.flag(arg::log_target) ? exp(target) * (target - x)
+                                               : target * (log(where(target > 0, target, 1)) - x);
+  out[0] = reduced(in, loss, in.str(arg::reduction));
+}

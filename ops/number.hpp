@@ -1,0 +1,97 @@
+// Numbers among operands: they are weak, so `x_f16 * 2.0` stays f16 and `x_u8 + 1` stays u8.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "dispatch/scalar.hpp"
+#include "ops/operands.hpp"
+
+namespace tenon::core {
+
+enum class Kind : uint8_t { Bool, Int, Float, Complex };
+
+inline Kind kind_of(tn_dtype dtype) {
+  if (dtype == TN_DTYPE_BOOL) return Kind::Bool;
+  if (is_integral(dtype)) return Kind::Int;
+  return is_complex(dtype) ? Kind::Complex : Kind::Float;
+}
+inline Kind kind_of(const tn_value& number) { return kind_of(default_dtype(number)); }
+
+// The dtype a number has when nothing else decides.
+inline tn_dtype default_dtype(Kind kind) {
+  constexpr tn_dtype kDefaults[] = {TN_DTYPE_BOOL, TN_DTYPE_I64, TN_DTYPE_F32, TN_DTYPE_C64};
+  return kDefaults[static_cast<size_t>(kind)];
+}
+
+// `dtype` where it can hold numbers of that kind, otherwise the nearest that can.
+inline tn_dtype raised(tn_dtype dtype, Kind kind) {
+  if (kind_of(dtype) >= kind) return dtype;
+  if (kind == Kind::Complex) return dtype == TN_DTYPE_F64 ? TN_DTYPE_C128 : TN_DTYPE_C64;
+  return default_dtype(kind);
+}
+
+// Whether an integer can be written in the dtype; others than integer dtypes take any.
+inline bool holds(tn_dtype dtype, int64_t value) {
+  const bool is_signed = (TN_MASK(dtype) & TN_MASK_SIGNED) != 0;
+  if (!is_integral(dtype)) return true;
+  const auto bits = static_cast<uint32_t>(8 * dtype_size(dtype));
+  if (bits == 64) return is_signed || value >= 0;
+  const int64_t above = int64_t{1} << (is_signed ? bits - 1 : bits);
+  return value >= (is_signed ? -above : 0) && value < above;
+}
+
+inline void require_holds(const Frame& frame, tn_dtype dtype, const tn_value& number) {
+  if (number.tag == TN_VALUE_INT && !holds(dtype, number.as.i)) [[unlikely]]
+    frame.fail(TN_OUT_OF_RANGE, "number {} does not fit {}", number.as.i, dtype_name(dtype));
+}
+
+// The common dtype of two arguments: tensors are promoted as the Array API says, then numbers raise
+// the kind where they must.
+inline tn_dtype common_dtype(const Frame& frame, uint32_t x, uint32_t y) {
+  tn_dtype dtype = kNoCast;
+  Kind kind = Kind::Bool;
+  bool numbers = false;
+  for (const uint32_t i : {x, y}) {
+    if (const tn_tensor* tensor = frame.tensor_or_null(i)) {
+      dtype = dtype == kNoCast || dtype == tensor->dtype() ? tensor->dtype()
+                                                           : promote(dtype, tensor->dtype());
+    } else if (frame.has(i)) {
+      kind = std::max(kind, kind_of(frame.arg(i)));
+      numbers = true;
+    }
+  }
+  if (!numbers) return dtype;
+  dtype = dtype == kNoCast ? default_dtype(kind) : raised(dtype, kind);
+  for (const uint32_t i : {x, y})
+    if (!frame.is_tensor(i)) require_holds(frame, dtype, frame.arg(i));
+  return dtype;
+}
+
+// What an elementwise op of two operands says of a common dtype it does not take.
+[[noreturn]] inline void refuse(const Frame& frame, tn_dtype dtype, std::string_view wanted) {
+  frame.fail(TN_INVALID_ARGUMENT, "operands have dtype {}, {} wanted", dtype_name(dtype), wanted);
+}
+
+// An elementwise op of argument x alone: result and kernel in `dtype`, to which x is converted where
+// it has another.
+inline void unary(Frame& frame, uint32_t x, tn_dtype dtype) {
+  if (frame.tensor(x).dtype() != dtype) frame.cast(x, dtype);
+  frame.elementwise(dtype);
+}
+
+// An elementwise op of all its operands: they in `dtype`, the result in `out`.
+inline void binary(Frame& frame, tn_dtype dtype, tn_dtype out) {
+  frame.cast_all(dtype);
+  frame.elementwise(out);
+}
+
+inline bool in_mask(tn_dtype dtype, uint64_t mask) { return (mask & TN_MASK(dtype)) != 0; }
+
+// The real dtype of a complex one's parts; others stay.
+inline tn_dtype real_part(tn_dtype dtype) {
+  return dtype == TN_DTYPE_C64 ? TN_DTYPE_F32 : dtype == TN_DTYPE_C128 ? TN_DTYPE_F64 : dtype;
+}
+
+}  // namespace tenon::core

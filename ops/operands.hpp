@@ -1,0 +1,141 @@
+// What several rules ask of their operands.
+#pragma once
+
+#include <algorithm>
+
+#include "dispatch/frame.hpp"
+
+namespace tenon::core {
+
+// Tensor argument `i`; a number in its place is refused.
+inline tn_tensor& operand(const Frame& frame, uint32_t i) {
+  frame.require(frame.is_tensor(i), "{} must be a tensor", frame.op().schema.args[i].name);
+  return frame.tensor(i);
+}
+
+// The same, of a dtype within `mask`.
+inline tn_tensor& operand(const Frame& frame, uint32_t i, uint64_t mask, std::string_view what) {
+  tn_tensor& x = operand(frame, i);
+  frame.require_dtype(i, mask, what);
+  return x;
+}
+
+// Sizes of a tensor argument; a number has none.
+inline std::span<const int64_t> sizes_of(const Frame& frame, uint32_t i) {
+  return frame.is_tensor(i) ? frame.tensor(i).sizes() : std::span<const int64_t>{};
+}
+
+inline bool same_shape(std::span<const int64_t> a, std::span<const int64_t> b) {
+  return std::ranges::equal(a, b);
+}
+
+// Integers and bool compute in f32 where the result is a fraction.
+inline tn_dtype fractional(tn_dtype dtype) {
+  return (TN_MASK(dtype) & (TN_MASK_INT | TN_MASK_BOOL)) != 0 ? TN_DTYPE_F32 : dtype;
+}
+
+// A real operand, integers made f32; the kernel sees fractional(x.dtype()).
+inline tn_tensor& float_operand(Frame& frame, uint32_t i,
+                                uint64_t mask = TN_MASK_REAL | TN_MASK_BOOL) {
+  tn_tensor& x = operand(frame, i, mask, "a real dtype");
+  if (const tn_dtype dtype = fractional(x.dtype()); dtype != x.dtype()) frame.cast(i, dtype);
+  return x;
+}
+
+// What sums of a dtype are kept in.
+inline tn_dtype widened(tn_dtype dtype) {
+  if ((TN_MASK(dtype) & TN_MASK_UNSIGNED) != 0) return TN_DTYPE_U64;
+  if ((TN_MASK(dtype) & (TN_MASK_SIGNED | TN_MASK_BOOL)) != 0) return TN_DTYPE_I64;
+  return dtype;
+}
+
+// What statistics and affine parameters of a normalisation are kept in.
+inline tn_dtype statistic(tn_dtype dtype) {
+  return (TN_MASK(dtype) & TN_MASK_HALF) != 0 ? TN_DTYPE_F32 : dtype;
+}
+
+// The sum of integers is taken in 64 bits whatever comes out, so only a change of kind needs a
+// conversion first.
+inline tn_dtype sum_result(Frame& frame, uint32_t i, uint32_t dtype_arg) {
+  const tn_dtype in = operand(frame, i).dtype();
+  const tn_dtype out = frame.dtype_or(dtype_arg, widened(in));
+  frame.require(out != TN_DTYPE_BOOL, "dtype must be numeric, got bool");
+  const bool whole = (TN_MASK(in) & (TN_MASK_INT | TN_MASK_BOOL)) != 0 && is_integral(out);
+  if (in != out && !whole) frame.cast(i, out);
+  return out;
+}
+
+// A real dtype that was asked for.
+inline tn_dtype real_dtype(const Frame& frame, uint32_t i, tn_dtype otherwise, uint64_t mask,
+                           std::string_view what) {
+  const tn_dtype dtype = frame.dtype_or(i, otherwise);
+  frame.require((mask & TN_MASK(dtype)) != 0, "dtype must be {}, got {}", what, dtype_name(dtype));
+  return dtype;
+}
+
+// The common dtype of operands 0 and 1, which are numeric tensors.
+inline tn_dtype numeric_pair(const Frame& frame) {
+  constexpr uint64_t kNumbers = TN_MASK_REAL | TN_MASK_COMPLEX;
+  const tn_tensor& x = operand(frame, 0, kNumbers, "a numeric dtype");
+  return promote(x.dtype(), operand(frame, 1, kNumbers, "a numeric dtype").dtype());
+}
+
+// A shape: no negative sizes, and not too many.
+inline void require_sizes(const Frame& frame, std::span<const int64_t> shape) {
+  frame.require(shape.size() <= TN_MAX_DIMS, "{} dimensions, at most {} possible", shape.size(),
+                TN_MAX_DIMS);
+  for (const int64_t size : shape)
+    frame.require(size >= 0, "negative size in shape {}", format_shape(shape));
+}
+
+// The tensor argument has this shape; a number has that of rank 0.
+inline void require_shape(const Frame& frame, uint32_t i, std::span<const int64_t> shape) {
+  const auto sizes = sizes_of(frame, i);
+  frame.require(same_shape(sizes, shape), "{} has shape {}, expected {}",
+                frame.op().schema.args[i].name, format_shape(sizes), format_shape(shape));
+}
+
+// A parameter, statistic or gradient, which may be absent.
+inline void parameter(Frame& frame, uint32_t i, std::span<const int64_t> shape, tn_dtype dtype) {
+  if (!frame.has(i)) return;
+  const tn_tensor& p = operand(frame, i);
+  require_shape(frame, i, shape);
+  if (p.dtype() != dtype) frame.cast(i, dtype);
+}
+
+// The dtype of a bias, which must be a vector of `size` elements.
+inline tn_dtype bias_dtype(const Frame& frame, uint32_t i, int64_t size) {
+  const tn_tensor& bias = operand(frame, i, TN_MASK_REAL | TN_MASK_COMPLEX, "a numeric dtype");
+  const auto shape = bias.sizes();
+  frame.require(shape.size() == 1 && shape[0] == size, "bias must have shape {}, got {}",
+                format_shape(std::span(&size, 1)), format_shape(shape));
+  return bias.dtype();
+}
+
+// An index tensor: any integer dtype, read as i64.
+inline tn_tensor& index_operand(Frame& frame, uint32_t i) {
+  tn_tensor& index = operand(frame, i, TN_MASK_INT, "an integer dtype");
+  frame.cast(i, TN_DTYPE_I64);
+  return index;
+}
+
+// Arguments that are compared: the dtype has an order.
+inline tn_tensor& ordered_operand(const Frame& frame, uint32_t i) {
+  return operand(frame, i, TN_MASK_REAL | TN_MASK_BOOL, "an ordered dtype");
+}
+
+// The dimension that argument `i` names, of a tensor of that rank; kernels see it wrapped.
+inline uint32_t fix_dim(Frame& frame, uint32_t i, uint32_t rank) {
+  const uint32_t dim = frame.wrap_dim(frame.integer(i), rank);
+  frame.set_integer(i, dim);
+  return dim;
+}
+
+// The same for an op along one dimension, which kernels get as the last and contiguous one.
+inline uint32_t along(Frame& frame, uint32_t i, uint32_t rank) {
+  const uint32_t dim = frame.wrap_dim(frame.integer(i), rank);
+  frame.along(i, dim);
+  return dim;
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,349 @@
+// Reductions; dims absent: over all.
+// x is argument 0 of each; kernels get the reduced dimensions last. In formulas y is the result and g the gradient of y.
+#include <cmath>
+#include <limits>
+
+#include "ops/gradients.hpp"
+#include "ops/number.hpp"
+#include "ops/record.hpp"
+
+namespace {
+
+// Without an identity every result needs at least one element.
+void require_elements(const Frame& frame, const tn_tensor& x, uint32_t mask) {
+  int64_t kept = 1, reduced = 1;
+  for (uint32_t d = 0; d < x.ndim(); ++d) ((mask >> d & 1) != 0 ? reduced : kept) *= x.shape()[d];
+  frame.require(reduced != 0 || kept == 0, "nothing to reduce in a tensor of shape {}",
+                format_shape(x.sizes()));
+}
+
+// A result-shaped tensor with the reduced dimensions back as 1. Without `dims` it has rank 0, or
+// every dimension.
+Tensor keep_dims(const GradCall& c, const Tensor& t, uint32_t dims_arg, uint32_t keepdim_arg) {
+  if (c.flag(keepdim_arg) || !c.has(dims_arg)) return t;
+  Sizes kept(c.shape(arg::sum::x));
+  for (const int64_t dim : c.ints(dims_arg))
+    if (kept.size() > 0) kept[wrapped(dim, kept.size())] = 1;
+  return reshape(t, kept);
+}
+
+// How many elements of x go into one result: for a gradient, and in a decomposition.
+int64_t reduced_count(const GradCall& c, uint32_t dims_arg) {
+  const auto shape = c.shape(arg::sum::x);
+  if (!c.has(dims_arg)) return product(shape);
+  int64_t n = 1;
+  for (const int64_t dim : c.ints(dims_arg))
+    if (!shape.empty()) n *= shape[wrapped(dim, shape.size())];
+  return n;
+}
+double reduced_count(const CompositeArgs& in, const Tensor& x, uint32_t dims_arg) {
+  const uint32_t mask = in.frame().dim_mask(dims_arg, static_cast<uint32_t>(x.ndim()));
+  double n = 1;
+  for (int64_t d = 0; d < x.ndim(); ++d)
+    if ((mask >> d & 1u) != 0) n *= static_cast<double>(x.shape(d));
+  return n;
+}
+
+// Products of all elements before each one along the last dimension.
+Tensor products_before(const Tensor& x) {
+  Sizes shape(x.shape());
+  const int64_t n = shape.back();
+  shape[shape.size() - 1] = 1;
+  return cumprod(concat({ones(shape, x), slice(x, -1, 0, n - 1)}, -1), -1);
+}
+
+}  // namespace
+
+TN_OP(sum) = {
+    .schema = "(Tensor x, int[]? dims=none, bool keepdim=false, dtype? dtype=none) -> Tensor",
+    .gives = "Sum over dims, or over all.",
+    .example = "tenon.sum(t([[1., 2.], [3., 4.]]), 0)",
+    .rule = &rule::reduce_sum,
+    .gradient = &gradient::sum,
+};
+
+TN_RULE(reduce_sum, sum,
+        {.dtypes = "any; integers and bool are summed in 64 bits unless `dtype` says otherwise",
+         .shapes = "x's without `dims` (absent: all), of size 1 with `keepdim`"}) {
+  const tn_dtype out = sum_result(frame, arg::x, arg::dtype);
+  frame.reduce(out, frame.dim_mask(arg::dims, frame.tensor(arg::x).ndim()),
+               frame.flag(arg::keepdim));
+}
+
+// g to every element
+TN_GRADIENT(sum, {}) {
+  c.set(arg::x, expand(keep_dims(c, c.grad(), arg::dims, arg::keepdim), c.shape(arg::x)));
+}
+
+TN_OP(prod) = {
+    .schema = "(Tensor x, int[]? dims=none, bool keepdim=false, dtype? dtype=none) -> Tensor",
+    .gives = "Product over dims, or over all.",
+    .example = "tenon.prod(t([2., 3., 4.]))",
+    .rule = &rule::reduce_sum,
+    .gradient = &gradient::prod,
+};
+
+// g times the product of all other elements, without a division, so zeros are no exception
+TN_GRADIENT(prod, {.always = in_(arg::x)}) {
+  const Tensor g = c.grad();
+  const auto shape = c.shape(arg::x);
+  uint32_t mask = c.has(arg::dims) ? 0 : (1u << shape.size()) - 1;
+  if (c.has(arg::dims) && !shape.empty())
+    for (const int64_t dim : c.ints(arg::dims)) mask |= 1u << wrapped(dim, shape.size());
+  if (product(shape) == 0) return;
+  if (mask == 0) return c.set(arg::x, g);
+  Sizes order, inverse(shape), moved, rows;  // reduced dimensions last, then as one
+  for (const bool reduced : {false, true})
+    for (size_t d = 0; d < shape.size(); ++d)
+      if ((mask >> d & 1u) == reduced) {
+        inverse[d] = static_cast<int64_t>(order.size());
+        order.push(static_cast<int64_t>(d));
+        moved.push(shape[d]);
+        if (!reduced) rows.push(shape[d]);
+      }
+  Sizes columns = rows, single = rows;
+  columns.push(reduced_count(c, arg::dims));
+  single.push(1);
+  const Tensor x = reshape(permute(cast(conj_of(c.in(arg::x)), g.dtype()), order), columns);
+  const Tensor others = products_before(x) * flip(products_before(flip(x, -1)), -1);
+  c.set(arg::x, permute(reshape(reshape(g, single) * others, moved), inverse));
+}
+
+TN_OP(min) = {
+    .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
+    .gives = "Smallest element over dims, or over all.",
+    .example = "tenon.min(t([[1., 2.], [3., 4.]]), 1)",
+    .rule = &rule::reduce_order,
+    .gradient = &gradient::extremum,
+};
+
+TN_RULE(reduce_order, min, {.dtypes = "real and bool; the result has x's", .shapes = "as `sum`"}) {
+  tn_tensor& x = ordered_operand(frame, arg::x);
+  const uint32_t mask = frame.dim_mask(arg::dims, x.ndim());
+  require_elements(frame, x, mask);
+  frame.reduce(x.dtype(), mask, frame.flag(arg::keepdim));
+}
+
+// g shared evenly by the elements equal to y
+TN_GRADIENT_OF(extremum, min, {.always = in_(arg::x) | out_(0)}) {
+  const Tensor g = keep_dims(c, c.grad(), arg::dims, arg::keepdim),
+               y = keep_dims(c, c.out(), arg::dims, arg::keepdim);
+  const Tensor hit = cast(equal(c.in(arg::x), y), g.dtype());
+  c.set(arg::x, hit * (g / sum(hit, optional_ints(c, arg::dims), true)));
+}
+
+TN_OP(max) = {
+    .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
+    .gives = "Largest element over dims, or over all.",
+    .example = "tenon.max(t([[1., 2.], [3., 4.]]), 1)",
+    .rule = &rule::reduce_order,
+    .gradient = &gradient::extremum,
+};
+
+TN_OP(mean) = {
+    .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
+    .gives = "Mean over dims, or over all.",
+    .example = "tenon.mean(t([[1., 2.], [3., 4.]]), 0)",
+    .rule = &rule::mean,
+    .gradient = &gradient::mean,
+    .decompose = &decomposition::mean,
+};
+
+TN_RULE(mean, mean, {.dtypes = "any; integers and bool give f32", .shapes = "as `sum`"}) {
+  const tn_tensor& x = float_operand(frame, arg::x, TN_MASK_ALL);
+  frame.reduce(fractional(x.dtype()), frame.dim_mask(arg::dims, x.ndim()),
+               frame.flag(arg::keepdim));
+}
+
+// g/n to every element
+TN_GRADIENT(mean, {}) {
+  const Tensor share = c.grad() / static_cast<double>(reduced_count(c, arg::dims));
+  c.set(arg::x, expand(keep_dims(c, share, arg::dims, arg::keepdim), c.shape(arg::x)));
+}
+
+TN_DECOMPOSE(mean) {
+  const Tensor x = fraction(in.tensor(arg::x));
+  out[0] =
+      sum(x, in.ints_or_none(arg::dims), in.flag(arg::keepdim)) / reduced_count(in, x, arg::dims);
+}
+
+TN_OP(var) = {
+    .schema = "(Tensor x, int[]? dims=none, float correction=1.0, bool keepdim=false) -> Tensor",
+    .gives = "Variance over dims; correction 1 divides by n - 1.",
+    .example = "t([1., 2., 3.]).var()",
+    .rule = &rule::var,
+    .gradient = &gradient::var,
+    .decompose = &decomposition::var,
+};
+
+TN_RULE(var, var, {.dtypes = "real and bool; integers and bool give f32", .shapes = "as `sum`"}) {
+  const tn_tensor& x = float_operand(frame, arg::x);
+  frame.reduce(fractional(x.dtype()), frame.dim_mask(arg::dims, x.ndim()),
+               frame.flag(arg::keepdim));
+}
+
+// d(Σ(x−x̄)²/(n−correction)) = 2(x−x̄)/(n−correction)·dx
+TN_GRADIENT(var, {.always = in_(arg::x)}) {
+  const Tensor x = c.in(arg::x), g = keep_dims(c, c.grad(), arg::dims, arg::keepdim);
+  const double free =
+      std::max(static_cast<double>(reduced_count(c, arg::dims)) - c.real(arg::correction), 0.0);
+  c.set(arg::x, (x - mean(x, optional_ints(c, arg::dims), true)) * (g * (2 / free)));
+}
+
+// Σ(x−x̄)²/(n−correction)
+TN_DECOMPOSE(var) {
+  const Tensor x = fraction(in.tensor(arg::x));
+  const double n = reduced_count(in, x, arg::dims),
+               free = std::max(n - in.real(arg::correction), 0.0);
+  const Tensor mean = sum(x, in.ints_or_none(arg::dims), true) / n;
+  out[0] = sum(square(x - mean), in.ints_or_none(arg::dims), in.flag(arg::keepdim)) / free;
+}
+
+TN_OP(std) = {
+    .schema = "(Tensor x, int[]? dims=none, float correction=1.0, bool keepdim=false) -> Tensor",
+    .gives = "Standard deviation over dims; correction 1 divides by n - 1.",
+    .example = "t([1., 2., 3.]).std()",
+    .dtypes = "real and bool; integers and bool give f32",
+    .shapes = "The result lacks `dims`, or has size 1 there with keepdim; none given: all",
+    .through = true,
+    .decompose = &decomposition::std,
+};
+
+// √var; its gradient at 0 is 0
+TN_DECOMPOSE(std) {
+  const Tensor v = var(in.tensor(arg::x), in.ints_or_none(arg::dims), in.real(arg::correction),
+                       in.flag(arg::keepdim));
+  const Tensor flat = v == 0;
+  out[0] = where(flat, 0, sqrt(where(flat, 1, v)));
+}
+
+TN_OP(logsumexp) = {
+    .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
+    .gives = "log(sum(exp(x))) without overflow.",
+    .example = "tenon.logsumexp(t([0., 0.]))",
+    .rule = &rule::logsumexp,
+    .gradient = &gradient::logsumexp,
+    .decompose = &decomposition::logsumexp,
+};
+
+TN_RULE(logsumexp, logsumexp,
+        {.dtypes = "real and bool; integers and bool give f32", .shapes = "as `sum`"}) {
+  const tn_tensor& x = float_operand(frame, arg::x);
+  frame.reduce(fractional(x.dtype()), frame.dim_mask(arg::dims, x.ndim()),
+               frame.flag(arg::keepdim));
+}
+
+// g·e^(x−y), the softmax; 0 where all elements are −∞
+TN_GRADIENT(logsumexp, {.always = in_(arg::x) | out_(0)}) {
+  const Tensor x = c.in(arg::x);
+  const Tensor g = keep_dims(c, c.grad(), arg::dims, arg::keepdim),
+               y = keep_dims(c, c.out(), arg::dims, arg::keepdim);
+  const Tensor finite = where(equal(y, -std::numeric_limits<double>::infinity()), 0, y);
+  c.set(arg::x, g * exp(x - finite));
+}
+
+// m + ln Σ e^(x−m) with the largest element m
+TN_DECOMPOSE(logsumexp) {
+  const Tensor x = fraction(in.tensor(arg::x));
+  const auto dims = in.ints_or_none(arg::dims);
+  if (reduced_count(in, x, arg::dims) == 0) {
+    out[0] = log(sum(exp(x), dims, in.flag(arg::keepdim)));
+    return;
+  }
+  const Tensor most = max(x, dims, true), shift = where(isfinite(most), most, 0);
+  const Tensor total = log(sum(exp(x - shift), dims, in.flag(arg::keepdim)));
+  out[0] = total + reshape(shift, total.shape());
+}
+
+TN_OP(norm) = {
+    .schema = "(Tensor x, float p=2.0, int[]? dims=none, bool keepdim=false) -> Tensor",
+    .gives = "The p-norm over dims, or over all.",
+    .example = "tenon.norm(t([3., 4.]))",
+    .rule = &rule::norm,
+    .gradient = &gradient::norm,
+};
+
+// The norm of complex numbers is real.
+TN_RULE(norm, norm,
+        {.dtypes = "any; integers and bool give f32, complex numbers real", .shapes = "as `sum`"}) {
+  const tn_tensor& x = float_operand(frame, arg::x, TN_MASK_ALL);
+  frame.reduce(real_part(fractional(x.dtype())), frame.dim_mask(arg::dims, x.ndim()),
+               frame.flag(arg::keepdim));
+}
+
+// d‖x‖ₚ = sign(x)·|x|^(p−1)·y^(1−p)·dx; p = ∞: shared evenly by the largest; 0 where y = 0
+TN_GRADIENT(norm, {.always = in_(arg::x) | out_(0)}) {
+  const double p = c.real(arg::p);
+  if (p == 0) return;
+  const Tensor x = c.in(arg::x), g = keep_dims(c, c.grad(), arg::dims, arg::keepdim),
+               y = keep_dims(c, c.out(), arg::dims, arg::keepdim);
+  const Tensor safe = where(equal(y, 0), 1, y);
+  if (p == 2) return c.set(arg::x, x * (g / safe));
+  if (p == 1) return c.set(arg::x, sign(x) * g);
+  const Tensor size = abs(x);
+  if (std::isinf(p)) {
+    const Tensor hit = cast(equal(size, y), g.dtype());
+    return c.set(arg::x, sign(x) * (hit * (g / sum(hit, optional_ints(c, arg::dims), true))));
+  }
+  c.set(arg::x, sign(x) * pow(where(equal(size, 0), 1, size), p - 1) * (g * pow(safe, 1 - p)));
+}
+
+TN_OP(any) = {
+    .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
+    .gives = "Whether one element is not zero.",
+    .example = "tenon.any(t([0, 1]))",
+    .rule = &rule::reduce_bool,
+};
+
+TN_RULE(reduce_bool, any, {.dtypes = "any; bool", .shapes = "as `sum`"}) {
+  tn_tensor& x = operand(frame, arg::x);
+  frame.reduce(TN_DTYPE_BOOL, frame.dim_mask(arg::dims, x.ndim()), frame.flag(arg::keepdim));
+}
+
+TN_OP(all) = {
+    .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
+    .gives = "Whether no element is zero.",
+    .example = "tenon.all(t([0, 1]))",
+    .rule = &rule::reduce_bool,
+};
+
+TN_OP(count_nonzero) = {
+    .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
+    .gives = "How many elements are not zero.",
+    .example = "tenon.count_nonzero(t([0, 1, 2]))",
+    .dtypes = "any; i64",
+    .shapes = "The result lacks `dims`, or has size 1 there with keepdim; none given: all",
+    .decompose = &decomposition::count_nonzero,
+};
+
+TN_DECOMPOSE(count_nonzero) {
+  out[0] =
+      sum(in.tensor(arg::x) != 0, in.ints_or_none(arg::dims), in.flag(arg::keepdim), DType::I64);
+}
+
+TN_OP(argmin) = {
+    .schema = "(Tensor x, int? dim=none, bool keepdim=false) -> Tensor",
+    .gives = "Position of the smallest element along dim, or in the flattened tensor.",
+    .example = "tenon.argmin(t([3., 1., 2.]))",
+    .rule = &rule::reduce_arg,
+};
+
+// Without `dim`: the position in row-major order.
+TN_RULE(reduce_arg, argmin,
+        {.dtypes = "real and bool; i64",
+         .shapes = "x's without `dim`; rank 0 where it is absent",
+         .ordered = true}) {
+  tn_tensor& x = ordered_operand(frame, arg::x);
+  const uint32_t all = (1u << x.ndim()) - 1;
+  const uint32_t mask =
+      frame.has(arg::dim) ? 1u << frame.wrap_dim(frame.integer(arg::dim), x.ndim()) : all;
+  require_elements(frame, x, mask);
+  frame.reduce(TN_DTYPE_I64, mask, frame.flag(arg::keepdim));
+}
+
+TN_OP(argmax) = {
+    .schema = "(Tensor x, int? dim=none, bool keepdim=false) -> Tensor",
+    .gives = "Position of the largest element along dim, or in the flattened tensor.",
+    .example = "tenon.argmax(t([3., 1., 2.]))",
+    .rule = &rule::reduce_arg,
+};

@@ -1,0 +1,102 @@
+// Elementwise, chosen and clamped.
+#include "ops/gradients.hpp"
+#include "ops/number.hpp"
+#include "ops/record.hpp"
+
+TN_OP(where) = {
+    .schema = "(Tensor condition, Tensor x, Tensor y) -> Tensor",
+    .gives = "x where the condition holds, else y.",
+    .example = "tenon.where(t([True, False]), t([1., 2.]), 0)",
+    .rule = &rule::where,
+    .gradient = &gradient::where,
+};
+
+TN_RULE(where, where,
+        {.dtypes = "x and y promoted; the condition as bool",
+         .shapes = "broadcast",
+         .elementwise = true,
+         .numbers = "x y"}) {
+  operand(frame, arg::condition);
+  const tn_dtype dtype = common_dtype(frame, arg::x, arg::y);
+  frame.cast(arg::condition, TN_DTYPE_BOOL);
+  frame.cast(arg::x, dtype);
+  frame.cast(arg::y, dtype);
+  frame.elementwise(dtype);
+}
+
+// condition ? dx : dy
+TN_GRADIENT(where, {.always = in_(arg::condition)}) {
+  if (c.needs(arg::x)) c.set(arg::x, where(c.in(arg::condition), c.grad(), 0));
+  if (c.needs(arg::y)) c.set(arg::y, where(c.in(arg::condition), 0, c.grad()));
+}
+
+TN_OP(clamp) = {
+    .schema = "(Tensor x, Scalar? min=none, Scalar? max=none) -> Tensor",
+    .gives = "Into [min, max]; either may be left out.",
+    .example = "tenon.clamp(t([-2., 0.5, 2.]), 0, 1)",
+    .in_place = true,
+    .rule = &rule::clamp,
+    .gradient = &gradient::clamp,
+};
+
+TN_RULE(clamp, clamp,
+        {.dtypes = "real; integers with a fractional bound give f32",
+         .shapes = "x's",
+         .elementwise = true}) {
+  const tn_dtype x = operand(frame, arg::x, TN_MASK_REAL, "a real dtype").dtype();
+  frame.require(frame.has(arg::min) || frame.has(arg::max), "min or max must be given");
+  tn_dtype dtype = x;
+  for (const uint32_t i : {arg::min, arg::max}) {
+    if (!frame.has(i)) continue;
+    frame.require(frame.arg(i).tag != TN_VALUE_COMPLEX, "bounds must be real");
+    dtype = raised(dtype, kind_of(frame.arg(i)));
+  }
+  unary(frame, arg::x, dtype);
+}
+
+// dx between the bounds, 0 outside and at them
+TN_GRADIENT(clamp, {.always = in_(arg::x)}) {
+  const Tensor x = c.in(arg::x);
+  Tensor inside = c.has(arg::min) ? x > c.number(arg::min) : x < c.number(arg::max);
+  if (c.has(arg::min) && c.has(arg::max)) inside = logical_and(inside, x < c.number(arg::max));
+  c.set(arg::x, where(inside, c.grad(), 0));
+}
+
+TN_OP(lerp) = {
+    .schema = "(Tensor x, Tensor y, Tensor weight) -> Tensor",
+    .gives = "x + weight·(y - x).",
+    .example = "tenon.lerp(t([0., 10.]), t([10., 20.]), 0.25)",
+    .dtypes = "numeric, promoted; integers give f32",
+    .shapes = "The operands broadcast together",
+    .numbers = "y weight",
+    .in_place = true,
+    .through = true,
+    .decompose = &decomposition::lerp,
+};
+
+// x + weight·(y−x)
+TN_DECOMPOSE(lerp) {
+  const Tensor x = in.tensor(arg::x);
+  out[0] = x + mul(sub(in.operand(arg::y), x), in.operand(arg::weight));
+}
+
+TN_OP(masked_fill) = {
+    .schema = "(Tensor x, Tensor mask, Tensor value) -> Tensor",
+    .gives = "value where the mask holds, else x.",
+    .example = "tenon.masked_fill(t([1., 2.]), t([True, False]), 9)",
+    .dtypes = "any x and value, promoted; a bool mask",
+    .shapes = "The operands broadcast together",
+    .numbers = "value",
+    .in_place = true,
+    .through = true,
+    .decompose = &decomposition::masked_fill,
+};
+
+// keeps x's dtype, whatever the value's
+TN_DECOMPOSE(masked_fill) {
+  const Tensor x = in.tensor(arg::x), mask = in.tensor(arg::mask);
+  in.frame().require_dtype(arg::mask, TN_MASK_BOOL, "a bool mask");
+  const bool other = in.frame().is_tensor(arg::value) && in.tensor(arg::value).dtype() != x.dtype();
+  out[0] = other ? where(mask, in.tensor(arg::value).to(x.dtype()), x)
+                 : where(mask, in.operand(arg::value), x);
+}
