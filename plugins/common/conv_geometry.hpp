@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tenon/plugin.h"
+#include "tenon/schemas.h"
 
 namespace tenon {
 
@@ -25,14 +26,14 @@ struct ConvGeometry {
     return {sizes.end() - spatial, sizes.end()};
   }
 
-  // Attributes: stride, padding, dilation, groups from argument 3 on.
+  // Operands: x and weight, g and weight, or g and x. All three ops have them, and the attributes, where conv has its own.
   ConvGeometry(const tn_call& call, ConvPass pass) {
-    const tn_view &first = *call.args[0].as.view, &second = *call.args[1].as.view,
-                  &result = *call.outs[0];
+    const tn_view &first = *call.args[arg::conv::x].as.view,
+                  &second = *call.args[arg::conv::weight].as.view, &result = *call.outs[0];
     const tn_view& x = pass == kForward ? first : pass == kInput ? result : second;
     const tn_view& weight = pass == kWeight ? result : second;
     const tn_view& y = pass == kForward ? result : first;
-    groups = call.args[6].as.i;
+    groups = call.args[arg::conv::groups].as.i;
     batch = x.shape[0];
     channels = weight.shape[1];
     filters = weight.shape[0] / groups;
@@ -42,9 +43,9 @@ struct ConvGeometry {
       in[d] = x.shape[s + 2];
       out[d] = y.shape[s + 2];
       kernel[d] = weight.shape[s + 2];
-      stride[d] = call.args[3].as.ints[s];
-      padding[d] = call.args[4].as.ints[s];
-      dilation[d] = call.args[5].as.ints[s];
+      stride[d] = call.args[arg::conv::stride].as.ints[s];
+      padding[d] = call.args[arg::conv::padding].as.ints[s];
+      dilation[d] = call.args[arg::conv::dilation].as.ints[s];
     }
   }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tenon/schemas.h"
+
 namespace tenon {
 namespace {
 
@@ -61,7 +63,8 @@ Product finished(Product p) {
 bool Product::fits() const { return m <= kMost && n <= kMost && k <= kMost && batches <= kMost; }
 
 Product read_matmul(const tn_call& call) {
-  const tn_view &x = input(call, 0), &y = input(call, 1), &out = *call.outs[0];
+  const tn_view &x = input(call, arg::matmul::x), &y = input(call, arg::matmul::y),
+                &out = *call.outs[0];
   Product p;
   p.a.view = &x;
   p.b.view = &y;
@@ -81,7 +84,7 @@ Product read_matmul(const tn_call& call) {
 }
 
 Product read_linear(const tn_call& call) {
-  const tn_view &x = input(call, 0), &weight = input(call, 1);
+  const tn_view &x = input(call, arg::linear::x), &weight = input(call, arg::linear::weight);
   Product p;
   p.a.view = &x;
   p.b.view = &weight;
@@ -94,7 +97,7 @@ Product read_linear(const tn_call& call) {
     p.m = x.shape[x.ndim - 2];
     p.a.row = step(x, x.ndim - 2);
   }
-  p.bias = input_or_null(call, 2);
+  p.bias = input_or_null(call, arg::linear::bias);
   if (p.bias != nullptr) p.bias_step = step(*p.bias, 0);
   if (x.ndim > 2) read_batch(p, x, x.ndim - 2);
   for (uint32_t d = 0; d < p.ndim; ++d) p.b.batch[d] = 0;
@@ -102,8 +105,8 @@ Product read_linear(const tn_call& call) {
 }
 
 Product read_scaled_matmul(const tn_call& call) {
-  Product p = read_matmul(call);
-  p.bias = input_or_null(call, 4);
+  Product p = read_matmul(call);  // a and b are where matmul has x and y
+  p.bias = input_or_null(call, arg::scaled_matmul::bias);
   if (p.bias != nullptr) p.bias_step = step(*p.bias, 0);
   return p;
 }

@@ -37,7 +37,7 @@ BlasProduct with_sides(const Product& p) {
 BlasProduct matmul_of(const tn_call& call) { return with_sides(read_matmul(call)); }
 BlasProduct linear_of(const tn_call& call) {
   BlasProduct made = with_sides(read_linear(call));
-  made.activation = activation_of(text_arg(call, 3));
+  made.activation = activation_of(text_arg(call, arg::linear::activation));
   return made;
 }
 

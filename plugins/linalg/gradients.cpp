@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "algebra.hpp"
+#include "positions.hpp"
 
 namespace tenon::linalg {
 
@@ -33,9 +34,9 @@ void inv_gradient(GradCall& g) {
 
 // C = A⁻¹·B: B̄ = A⁻ᴴ·G, Ā = -B̄·Cᴴ (2.3.1)
 void solve_gradient(GradCall& g) {
-  const Handle b = solve_adjoint(g.saved_input(0), g.grad());
-  if (g.needed(1)) g.set(1, b);
-  if (g.needed(0)) g.set(0, call("neg", dot(b, H(g.saved_output()))));
+  const Handle b = solve_adjoint(g.saved_input(arg::solve::a), g.grad());
+  if (g.needed(arg::solve::b)) g.set(arg::solve::b, b);
+  if (g.needed(arg::solve::a)) g.set(arg::solve::a, call("neg", dot(b, H(g.saved_output()))));
 }
 
 // c = det A: Ā = g·conj(cofactors of A) (2.2.4 with det(A)·A⁻ᵀ for the cofactors)
@@ -45,13 +46,14 @@ void det_gradient(GradCall& g) {
 
 // d log|det A| = Re Tr(A⁻¹·dA) and d sign = i·sign·Im Tr(A⁻¹·dA): Ā = (g_log + i·Im(conj(sign)·g_sign))·A⁻ᴴ
 void slogdet_gradient(GradCall& g) {
-  const Handle a = g.saved_input(0), sign = g.grad(0);
-  Handle factor = g.grad(1);
+  using result = arg::slogdet::result;
+  const Handle a = g.saved_input(arg::slogdet::x), sign = g.grad(result::sign);
+  Handle factor = g.grad(result::logabsdet);
   if (is_complex(a) && sign) {
-    const Handle turn = imaginary(call("imag", conj(g.saved_output(0)) * sign));
+    const Handle turn = imaginary(call("imag", conj(g.saved_output(result::sign)) * sign));
     factor = factor ? factor + turn : turn;
   }
-  if (factor) g.set(0, spread(factor) * H(call("linalg.inv", a)));
+  if (factor) g.set(arg::slogdet::x, spread(factor) * H(call("linalg.inv", a)));
 }
 
 // C = det(A)·A⁻ᵀ: Ā = Tr(Cᴴ·G)·A⁻ᴴ - conj(C)·Gᵀ·A⁻ᴴ, by the product rule; where A has an inverse
@@ -63,7 +65,7 @@ void cofactor_gradient(GradCall& g) {
 // A = L·Lᴴ: Ā = ½(S + Sᴴ), S = L⁻ᴴ·Φ(Lᴴ·G)·L⁻¹, Φ the lower triangle with half the diagonal (I. Murray, Differentiation of the
 // Cholesky decomposition, 2016, eq. 10)
 void cholesky_gradient(GradCall& g) {
-  const bool upper = g.arg(1).as.i != 0;
+  const bool upper = g.arg(arg::cholesky::upper).as.i != 0;
   const Handle l = upper ? H(g.saved_output()) : g.saved_output(),
                gl = upper ? H(g.grad()) : g.grad();
   const Handle lh = H(l), p = dot(lh, gl);
@@ -71,16 +73,17 @@ void cholesky_gradient(GradCall& g) {
   const Handle phi = p * ((call("tril", one, 0) + call("tril", one, -1)) * 0.5);
   const Handle left = call("linalg.solve_triangular", lh, phi, true);
   const Handle s = H(call("linalg.solve_triangular", lh, H(left), true));
-  g.set(0, (s + H(s)) * 0.5);
+  g.set(arg::cholesky::x, (s + H(s)) * 0.5);
 }
 
 // as of solve, where only a triangle of A is read
 void solve_triangular_gradient(GradCall& g) {
-  const bool upper = g.arg(2).as.i != 0;
-  const Handle b = call("linalg.solve_triangular", H(g.saved_input(0)), g.grad(), !upper);
-  if (g.needed(1)) g.set(1, b);
-  if (g.needed(0))
-    g.set(0, call("neg", call(upper ? "triu" : "tril", dot(b, H(g.saved_output())), 0)));
+  using arg = linalg::arg::solve_triangular;
+  const bool upper = g.arg(arg::upper).as.i != 0;
+  const Handle b = call("linalg.solve_triangular", H(g.saved_input(arg::a)), g.grad(), !upper);
+  if (g.needed(arg::b)) g.set(arg::b, b);
+  if (g.needed(arg::a))
+    g.set(arg::a, call("neg", call(upper ? "triu" : "tril", dot(b, H(g.saved_output())), 0)));
 }
 
 // A = Q·R, m ≥ n: Ā = (G_Q + Q·S)·R⁻ᴴ, S = M + Mᴴ - Re diag(M), M = triu(G_R·Rᴴ - Qᴴ·G_Q) (S. Walter
@@ -88,14 +91,17 @@ void solve_triangular_gradient(GradCall& g) {
 // experimental design, 2010). With n > m A is [X Y] and R is [R₁ Qᴴ·Y]: Ȳ = Q·G_R₂, and X̄ as above
 // after G_Q += Y·G_R₂ᴴ.
 void qr_gradient(GradCall& g) {
-  const Handle a = g.saved_input(0), q = g.saved_output(0), r = g.saved_output(1);
+  using arg = linalg::arg::qr;
+  using result = arg::result;
+  const Handle a = g.saved_input(arg::x), q = g.saved_output(result::Q),
+               r = g.saved_output(result::R);
   const int64_t m = rows(a), n = columns(a);
   if (columns(q) > n)
     fail(TN_UNIMPLEMENTED,
          "mode=\"complete\" has no gradient for matrices with more rows than columns; use "
          "mode=\"reduced\"");
-  Handle gq = g.grad(0) ? g.grad(0) : zeros_like(q), gr = g.grad(1) ? g.grad(1) : zeros_like(r),
-         r1 = r, gy;
+  Handle gq = g.grad(result::Q) ? g.grad(result::Q) : zeros_like(q),
+         gr = g.grad(result::R) ? g.grad(result::R) : zeros_like(r), r1 = r, gy;
   if (n > m) {
     const Handle g2 = narrow(gr, -1, m, n);
     gy = dot(q, g2);
@@ -108,20 +114,22 @@ void qr_gradient(GradCall& g) {
   const Handle s = x + H(x) - (diagonal + H(diagonal)) * 0.5;
   const Handle right = gq + dot(q, s);
   const Handle gx = H(call("linalg.solve_triangular", r1, H(right), true));
-  if (n == m || !gy) return g.set(0, gx);
+  if (n == m || !gy) return g.set(arg::x, gx);
   const Handle parts[] = {gx, gy};
   tn_tensor* const list[] = {parts[0].get(), parts[1].get()};
   tn_value joined{};
   joined.tag = TN_VALUE_TENSORS;
   joined.count = 2;
   joined.as.tensors = list;
-  g.set(0, call("concat", joined, -1));
+  g.set(arg::x, call("concat", joined, -1));
 }
 
 // A = V·diag(w)·Vᴴ: Ā = V·(diag(g_w) + F∘(Vᴴ·G_V))·Vᴴ, F_ij = 1/(w_j - w_i) (3.1); its Hermitian part,
 // as that is what is read of A
 void eigh_gradient(GradCall& g) {
-  const Handle w = g.saved_output(0), v = g.saved_output(1), gw = g.grad(0), gv = g.grad(1);
+  using result = arg::eigh::result;
+  const Handle w = g.saved_output(result::eigenvalues), v = g.saved_output(result::eigenvectors),
+               gw = g.grad(result::eigenvalues), gv = g.grad(result::eigenvectors);
   Handle inside;
   if (gv) {
     const Handle p = dot(H(v), gv);
@@ -133,7 +141,7 @@ void eigh_gradient(GradCall& g) {
     const Handle values = dot(v * per_column(gw), H(v));
     out = out ? out + values : values;
   }
-  if (out) g.set(0, out);
+  if (out) g.set(arg::eigh::x, out);
 }
 
 // w alone: Ā = V·diag(g)·Vᴴ
@@ -174,15 +182,17 @@ Handle vectors_gradient(const Handle& u, const Handle& s, const Handle& vh, cons
 // + U·S⁻¹·G_Vᴴ·(1 - V·Vᴴ), E_jk = s_k² - s_j² (J. Townsend, Differentiating the singular value decomposition, 2016); complex:
 // + ½·diag(skew(Uᴴ·G_U))·S⁻¹ inside (Z.-Q. Wan and S.-X. Zhang, Automatic differentiation for complex valued SVD, 2019)
 void svd_gradient(GradCall& g) {
-  Handle u = g.saved_output(0), s = g.saved_output(1), vh = g.saved_output(2);
-  const Handle gu = g.grad(0), gs = g.grad(1), gvh = g.grad(2);
+  using result = arg::svd::result;
+  Handle u = g.saved_output(result::U), s = g.saved_output(result::S),
+         vh = g.saved_output(result::Vh);
+  const Handle gu = g.grad(result::U), gs = g.grad(result::S), gvh = g.grad(result::Vh);
   const int64_t k = columns(per_column(s));
   if (columns(u) > k || rows(vh) > k) {
     if (gu || gvh)
       fail(TN_UNIMPLEMENTED,
            "U and Vh of full_matrices=True have no gradient where the matrices are not square; "
            "use full_matrices=False");
-    auto [ru, rs, rvh] = sdk::call_all<3>("linalg.svd", g.saved_input(0), false);
+    auto [ru, rs, rvh] = sdk::call_all<3>("linalg.svd", g.saved_input(arg::svd::x), false);
     u = ru, s = rs, vh = rvh;
   }
   Handle out;
@@ -192,7 +202,7 @@ void svd_gradient(GradCall& g) {
     const Handle values = dot(u * per_column(gs), vh);
     out = out ? out + values : values;
   }
-  if (out) g.set(0, out);
+  if (out) g.set(arg::svd::x, out);
 }
 
 // s alone: Ā = U·diag(g)·Vᴴ
@@ -203,15 +213,15 @@ void svdvals_gradient(GradCall& g) {
 
 // P = V·diag(1/s)·Uᴴ over the singular values above the cutoff
 Handle pinv(const OpArgs& args) {
-  const Handle x = args.tensor(0);
+  const Handle x = args.tensor(arg::pinv::x);
   const auto [u, s, vh] = sdk::call_all<3>("linalg.svd", x, false);
   if (columns(u) == 0) return dot(H(vh), H(u));
   constexpr int64_t kLast[] = {-1};
   const Handle largest = call("max", s, std::span<const int64_t>(kLast), true);
   const double eps = s.view().dtype == TN_DTYPE_F64 ? std::numeric_limits<double>::epsilon()
                                                     : std::numeric_limits<float>::epsilon();
-  const Handle cutoff = args.has(1)
-                            ? largest * per_row(args.tensor(1))
+  const Handle cutoff = args.has(arg::pinv::rtol)
+                            ? largest * per_row(args.tensor(arg::pinv::rtol))
                             : largest * (eps * static_cast<double>(std::max(rows(x), columns(x))));
   const Handle inverse = call("where", call("greater", s, cutoff), 1.0 / s, 0.0);
   return dot(H(vh) * per_column(inverse), H(u));
@@ -220,9 +230,9 @@ Handle pinv(const OpArgs& args) {
 // dP = -P·dA·P + P·Pᴴ·dAᴴ·(1 - A·P) + (1 - P·A)·dAᴴ·Pᴴ·P (G. Golub and V. Pereyra, 1973, eq. 4.12), where the rank stays:
 // Ā = -Pᴴ·G·Pᴴ + (1 - A·P)·Gᴴ·P·Pᴴ + Pᴴ·P·Gᴴ·(1 - P·A)
 void pinv_gradient(GradCall& g) {
-  const Handle a = g.saved_input(0), p = g.saved_output(), ph = H(p), gh = H(g.grad());
+  const Handle a = g.saved_input(arg::pinv::x), p = g.saved_output(), ph = H(p), gh = H(g.grad());
   const Handle left = dot(gh, p, ph), right = dot(ph, p, gh);
-  g.set(0, left - dot(a, p, left) + right - dot(right, p, a) - dot(ph, g.grad(), ph));
+  g.set(arg::pinv::x, left - dot(a, p, left) + right - dot(right, p, a) - dot(ph, g.grad(), ph));
 }
 
 }  // namespace tenon::linalg

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "positions.hpp"
+
 namespace tenon::linalg {
 
 using host::Results;
@@ -63,16 +65,17 @@ void of_square(const Views& in, const Results& out) {
 
 void sign_and_log(const Views& in, const Results& out) {
   of_square(in, out);
-  out.set(1, host::real_of(in.dtype(0)), batch(in));
+  out.set(arg::slogdet::result::logabsdet, host::real_of(in.dtype(0)), batch(in));
 }
 
 void solution(const Views& in, const Results& out) {
-  const int64_t n = check_square(in, 0, "a");
-  check_matrices(in, 1, "b");
-  const Sizes a = batch(in, 0), b = batch(in, 1), shape = in.shape(1);
-  if (in.dtype(0) != in.dtype(1))
-    sdk::fail(TN_INVALID_ARGUMENT, "a has dtype ", text_of(in.dtype(0)), " and b ",
-              text_of(in.dtype(1)), "; cast one of them");
+  using arg = linalg::arg::solve;  // solve_triangular has them there, too
+  const int64_t n = check_square(in, arg::a, "a");
+  check_matrices(in, arg::b, "b");
+  const Sizes a = batch(in, arg::a), b = batch(in, arg::b), shape = in.shape(arg::b);
+  if (in.dtype(arg::a) != in.dtype(arg::b))
+    sdk::fail(TN_INVALID_ARGUMENT, "a has dtype ", text_of(in.dtype(arg::a)), " and b ",
+              text_of(in.dtype(arg::b)), "; cast one of them");
   bool fit = shape[shape.size() - 2] == n;
   int64_t joint[TN_MAX_DIMS];
   const size_t ndim = std::max(a.size(), b.size());
@@ -83,14 +86,14 @@ void solution(const Views& in, const Results& out) {
     joint[ndim - 1 - d] = x == 1 ? y : x;
   }
   if (!fit)
-    sdk::fail(TN_INVALID_ARGUMENT, "a has shape ", text_of(in.shape(0)), " and b ", text_of(shape),
-              "; b must be (..., ", n, ", k), and the batches must broadcast");
-  out.set(0, in.dtype(0), {joint, ndim}, {n, shape.back()});
+    sdk::fail(TN_INVALID_ARGUMENT, "a has shape ", text_of(in.shape(arg::a)), " and b ",
+              text_of(shape), "; b must be (..., ", n, ", k), and the batches must broadcast");
+  out.set(0, in.dtype(arg::a), {joint, ndim}, {n, shape.back()});
 }
 
 void eigenpairs(const Views& in, const Results& out) {
   eigenvalues(in, out);
-  out.set(1, in.dtype(0), in.shape(0));
+  out.set(arg::eigh::result::eigenvectors, in.dtype(0), in.shape(0));
 }
 
 void eigenvalues(const Views& in, const Results& out) {
@@ -100,21 +103,22 @@ void eigenvalues(const Views& in, const Results& out) {
 
 void q_and_r(const Views& in, const Results& out) {
   const auto [m, n, k] = extent(in);
-  const std::string_view mode = in.str(1);
+  const std::string_view mode = in.str(arg::qr::mode);
   if (mode != "reduced" && mode != "complete")
     sdk::fail(TN_INVALID_ARGUMENT, "mode is \"reduced\" or \"complete\", not \"", std::string(mode),
               "\"");
   const int64_t q = mode == "complete" ? m : k;
-  out.set(0, in.dtype(0), batch(in), {m, q});
-  out.set(1, in.dtype(0), batch(in), {q, n});
+  out.set(arg::qr::result::Q, in.dtype(0), batch(in), {m, q});
+  out.set(arg::qr::result::R, in.dtype(0), batch(in), {q, n});
 }
 
 void singular(const Views& in, const Results& out) {
+  using arg = linalg::arg::svd;
   const auto [m, n, k] = extent(in);
-  const bool full = in.flag(1);
-  out.set(0, in.dtype(0), batch(in), {m, full ? m : k});
-  out.set(1, host::real_of(in.dtype(0)), batch(in), {k});
-  out.set(2, in.dtype(0), batch(in), {full ? n : k, n});
+  const bool full = in.flag(arg::full_matrices);
+  out.set(arg::result::U, in.dtype(0), batch(in), {m, full ? m : k});
+  out.set(arg::result::S, host::real_of(in.dtype(0)), batch(in), {k});
+  out.set(arg::result::Vh, in.dtype(0), batch(in), {full ? n : k, n});
 }
 
 void singular_values(const Views& in, const Results& out) {

@@ -110,7 +110,7 @@ struct GeluTanhOp {
 };
 struct EluOp {
   double alpha;
-  explicit EluOp(const tn_call& call) : alpha(real_arg(call, 1)) {}
+  explicit EluOp(const tn_call& call) : alpha(real_arg(call, arg::elu::alpha)) {}
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(number(d, alpha), any_expm1(d, x)));
@@ -118,7 +118,7 @@ struct EluOp {
 };
 struct LeakyReluOp {
   double slope;
-  explicit LeakyReluOp(const tn_call& call) : slope(real_arg(call, 1)) {}
+  explicit LeakyReluOp(const tn_call& call) : slope(real_arg(call, arg::leaky_relu::slope)) {}
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(x, number(d, slope)));
@@ -128,7 +128,8 @@ struct LeakyReluOp {
 struct SoftplusOp {
   double beta, threshold;
   explicit SoftplusOp(const tn_call& call)
-      : beta(real_arg(call, 1)), threshold(real_arg(call, 2)) {}
+      : beta(real_arg(call, arg::softplus::beta)),
+        threshold(real_arg(call, arg::softplus::threshold)) {}
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     const V scaled = hn::Mul(x, number(d, beta));
@@ -221,18 +222,18 @@ void add_gelu(KernelList& list, std::string_view schema, tn_dtype dtype) {
 }
 template <class T, int64_t Grain>
 void add_gelu_of(KernelList& list) {
-  add_gelu<1, run1<GeluOp, T, Grain>, run1<GeluTanhOp, T, Grain>, kUnary<GeluOp, T, Grain>,
-           kUnary<GeluTanhOp, T, Grain>>(list, TN_SCHEMA_GELU, kDtype<T>);
-  add_gelu<2, run2<GeluBackwardOp, T, Grain>, run2<GeluTanhBackwardOp, T, Grain>,
-           kBinary<GeluBackwardOp, T, Grain>, kBinary<GeluTanhBackwardOp, T, Grain>>(
-      list, TN_SCHEMA_GELU_BACKWARD, kDtype<T>);
+  add_gelu<arg::gelu::approximate, run1<GeluOp, T, Grain>, run1<GeluTanhOp, T, Grain>,
+           kUnary<GeluOp, T, Grain>, kUnary<GeluTanhOp, T, Grain>>(list, TN_SCHEMA_GELU, kDtype<T>);
+  add_gelu<arg::gelu_backward::approximate, run2<GeluBackwardOp, T, Grain>,
+           run2<GeluTanhBackwardOp, T, Grain>, kBinary<GeluBackwardOp, T, Grain>,
+           kBinary<GeluTanhBackwardOp, T, Grain>>(list, TN_SCHEMA_GELU_BACKWARD, kDtype<T>);
 }
 template <auto Run>
 void add_gelu_half(KernelList& list, tn_dtype dtype) {
   constexpr int64_t kGrain = kGrainMath;
-  add_gelu<1, Run, Run, kUnary<GeluOp, float, kGrain>, kUnary<GeluTanhOp, float, kGrain>>(
-      list, TN_SCHEMA_GELU, dtype);
-  add_gelu<2, Run, Run, kBinary<GeluBackwardOp, float, kGrain>,
+  add_gelu<arg::gelu::approximate, Run, Run, kUnary<GeluOp, float, kGrain>,
+           kUnary<GeluTanhOp, float, kGrain>>(list, TN_SCHEMA_GELU, dtype);
+  add_gelu<arg::gelu_backward::approximate, Run, Run, kBinary<GeluBackwardOp, float, kGrain>,
            kBinary<GeluTanhBackwardOp, float, kGrain>>(list, TN_SCHEMA_GELU_BACKWARD, dtype);
 }
 

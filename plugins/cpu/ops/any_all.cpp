@@ -50,7 +50,7 @@ void put(const Test<All>&, char* out, int64_t at, const uint8_t& state, int64_t)
 
 template <bool All>
 void test(const tn_call& call) {
-  const auto source = visit_dtype(input(call, 0).dtype, []<class T>(Tag<T>) {
+  const auto source = visit_dtype(input(call, arg::any::x).dtype, []<class T>(Tag<T>) {
     return Source<Truth>{sizeof(T), std::is_same_v<T, bool>, &load_truth<T>};
   });
   reduce_call(call, Test<All>(), source, &put<All>);

@@ -55,8 +55,8 @@ void spread_plane(const Pooling& pool, const T* g, C* gx) {
 }
 
 void run_forward(const tn_call& call, const Pooling& pool) {
-  visit_dtype<TN_MASK_FLOAT>(input(call, 0).dtype, [&]<class T>(Tag<T>) {
-    const T* x = data_of<const T>(input(call, 0));
+  visit_dtype<TN_MASK_FLOAT>(input(call, arg::avg_pool::x).dtype, [&]<class T>(Tag<T>) {
+    const T* x = data_of<const T>(input(call, arg::avg_pool::x));
     T* out = data_of<T>(output(call));
     for_planes(pool, pool.in_plane() + pool.out_plane(), [&](int64_t plane) {
       average_plane(pool, x + plane * pool.in_plane(), out + plane * pool.out_plane());
@@ -65,8 +65,8 @@ void run_forward(const tn_call& call, const Pooling& pool) {
 }
 
 void run_backward(const tn_call& call, const Pooling& pool) {
-  visit_dtype<TN_MASK_FLOAT>(input(call, 0).dtype, [&]<class T>(Tag<T>) {
-    const T* g = data_of<const T>(input(call, 0));
+  visit_dtype<TN_MASK_FLOAT>(input(call, arg::avg_pool_backward::g).dtype, [&]<class T>(Tag<T>) {
+    const T* g = data_of<const T>(input(call, arg::avg_pool_backward::g));
     T* gx = data_of<T>(output(call));
     const int64_t in = pool.in_plane();
     for_planes(pool, in + pool.out_plane(), [&](int64_t plane) {
@@ -84,21 +84,24 @@ void run_backward(const tn_call& call, const Pooling& pool) {
 }
 
 void avg_pool(const tn_call& call) {
-  const tn_view& x = input(call, 0);
-  run_forward(call, sliding_windows({x.shape, output(call).shape, x.ndim}, call, 1, 0,
-                                    call.args[5].as.i != 0));
+  const tn_view& x = input(call, arg::avg_pool::x);
+  run_forward(call,
+              sliding_windows({x.shape, output(call).shape, x.ndim}, call, arg::avg_pool::kernel, 0,
+                              call.args[arg::avg_pool::count_include_pad].as.i != 0));
 }
 void avg_pool_backward(const tn_call& call) {
-  const tn_view& g = input(call, 0);
-  run_backward(call, sliding_windows({output(call).shape, g.shape, g.ndim}, call, 2, 0,
-                                     call.args[6].as.i != 0));
+  const tn_view& g = input(call, arg::avg_pool_backward::g);
+  run_backward(
+      call,
+      sliding_windows({output(call).shape, g.shape, g.ndim}, call, arg::avg_pool_backward::kernel,
+                      0, call.args[arg::avg_pool_backward::count_include_pad].as.i != 0));
 }
 void adaptive_avg_pool(const tn_call& call) {
-  const tn_view& x = input(call, 0);
+  const tn_view& x = input(call, arg::adaptive_avg_pool::x);
   run_forward(call, adaptive_windows({x.shape, output(call).shape, x.ndim}));
 }
 void adaptive_avg_pool_backward(const tn_call& call) {
-  const tn_view& g = input(call, 0);
+  const tn_view& g = input(call, arg::adaptive_avg_pool_backward::g);
   run_backward(call, adaptive_windows({output(call).shape, g.shape, g.ndim}));
 }
 

@@ -57,31 +57,31 @@ HWY_INLINE void apply_sample(const T* x, T* y, size_t n, const S* mean, const S*
       });
 }
 
-// args: x, weight, bias, running_mean, running_var, training, eps; outs: y, mean, rstd
 template <class T>
 void batch_norm(const tn_call& call) {
+  using arg = tenon::arg::batch_norm;
   using S = Compute<T>;
-  const tn_view& view = input(call, 0);
+  const tn_view& view = input(call, arg::x);
   const Extent e = extent_of(view);
-  const double eps = real_arg(call, 6);
-  S* const means = data_of<S>(output(call, 1));
-  S* const rstds = data_of<S>(output(call, 2));
-  if (call.args[5].as.i != 0) {
+  const double eps = real_arg(call, arg::eps);
+  S* const means = data_of<S>(output(call, arg::result::mean));
+  S* const rstds = data_of<S>(output(call, arg::result::rstd));
+  if (call.args[arg::training].as.i != 0) {
     const std::vector<Moments> moments = channel_moments<T>(view, e);
     for (int64_t c = 0; c < e.c; ++c) {
       means[c] = static_cast<S>(moments[c].mean);
       rstds[c] = static_cast<S>(1 / std::sqrt(moments[c].m2 / moments[c].n + eps));
     }
   } else {
-    const S* const running = data_of<const S>(input(call, 3));
-    const S* const var = data_of<const S>(input(call, 4));
+    const S* const running = data_of<const S>(input(call, arg::running_mean));
+    const S* const var = data_of<const S>(input(call, arg::running_var));
     for (int64_t c = 0; c < e.c; ++c) {
       means[c] = running[c];
       rstds[c] = static_cast<S>(1 / std::sqrt(var[c] + eps));
     }
   }
-  std::vector<S> mean(means, means + e.c), scale = channel_values<S>(call, 1, e.c, 1);
-  std::vector<S> shift = channel_values<S>(call, 2, e.c, 0);
+  std::vector<S> mean(means, means + e.c), scale = channel_values<S>(call, arg::weight, e.c, 1);
+  std::vector<S> shift = channel_values<S>(call, arg::bias, e.c, 0);
   for (size_t c = 0; c < scale.size(); ++c) scale[c] *= rstds[c];
   const T* const x = data_of<const T>(view);
   T* const y = data_of<T>(output(call));

@@ -75,27 +75,26 @@ Sums narrow_sums(const T* g, const T* x, const Extent& e, const S* mean) {
   return sums;
 }
 
-// args: g, x, mean, rstd, weight, training; outs: gx, gweight, gbias
-//   gx = weight·rstd·(g - mean(g) - (x - mean)·rstd²·mean(g·(x - mean))), the means only when
-//   training
+// gx = weight·rstd·(g - mean(g) - (x - mean)·rstd²·mean(g·(x - mean))), the means only when training
 template <class T>
 void backward(const tn_call& call) {
+  using arg = tenon::arg::batch_norm_backward;
   using S = Compute<T>;
-  const Extent e = extent_of(input(call, 1));
-  const T* const g = data_of<const T>(input(call, 0));
-  const T* const x = data_of<const T>(input(call, 1));
-  const S* const mean = data_of<const S>(input(call, 2));
-  const S* const rstd = data_of<const S>(input(call, 3));
-  const std::vector<S> weight = channel_values<S>(call, 4, e.c, 1);
+  const Extent e = extent_of(input(call, arg::x));
+  const T* const g = data_of<const T>(input(call, arg::g));
+  const T* const x = data_of<const T>(input(call, arg::x));
+  const S* const mean = data_of<const S>(input(call, arg::mean));
+  const S* const rstd = data_of<const S>(input(call, arg::rstd));
+  const std::vector<S> weight = channel_values<S>(call, arg::weight, e.c, 1);
   const Sums sums = e.s < 16 ? narrow_sums<T, S>(g, x, e, mean) : wide_sums<T, S>(g, x, e, mean);
-  const double over = call.args[5].as.i != 0 ? 1.0 / static_cast<double>(e.n * e.s) : 0;
+  const double over = call.args[arg::training].as.i != 0 ? 1.0 / static_cast<double>(e.n * e.s) : 0;
   std::vector<S> a(weight.size()), b(weight.size()), k(weight.size());
   for (size_t c = 0; c < weight.size(); ++c) {
     a[c] = static_cast<S>(sums.sum[c] * over);
     b[c] = static_cast<S>(sums.dot[c] * over * rstd[c] * rstd[c]);
     k[c] = weight[c] * rstd[c];
-    data_of<S>(output(call, 1))[c] = static_cast<S>(sums.dot[c] * rstd[c]);
-    data_of<S>(output(call, 2))[c] = static_cast<S>(sums.sum[c]);
+    data_of<S>(output(call, arg::result::gweight))[c] = static_cast<S>(sums.dot[c] * rstd[c]);
+    data_of<S>(output(call, arg::result::gbias))[c] = static_cast<S>(sums.sum[c]);
   }
   T* const gx = data_of<T>(output(call));
   parallel_for(

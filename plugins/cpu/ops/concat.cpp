@@ -27,15 +27,15 @@ void copy_strided(const tn_view& x, char* to, const int64_t* out_strides) {
   });
 }
 
-// args: xs, dim
 void concat(const tn_call& call) {
+  using arg = tenon::arg::concat;
   const tn_view& out = output(call);
   if (numel(out) == 0) return;
-  const int64_t dim = call.args[1].as.i, size = size_of(out.dtype);
+  const int64_t dim = call.args[arg::dim].as.i, size = size_of(out.dtype);
   const Around a = around(out, dim);
   char* to = data_of<char>(out);
-  for (uint32_t k = 0; k < call.args[0].count; ++k) {
-    const tn_view& x = *call.args[0].as.views[k];
+  for (uint32_t k = 0; k < call.args[arg::xs].count; ++k) {
+    const tn_view& x = *call.args[arg::xs].as.views[k];
     const int64_t bytes = x.shape[dim] * a.inner * size, stride = a.size * a.inner * size;
     if (bytes == 0) continue;
     if ((x.flags & TN_VIEW_CONTIGUOUS) != 0) {
@@ -74,20 +74,20 @@ void roll_dims(const tn_view& x, char* to, const int64_t* shifts, const int64_t*
   });
 }
 
-// args: x, shifts, dims
 void roll(const tn_call& call) {
-  const tn_view& x = input(call, 0);
+  using arg = tenon::arg::roll;
+  const tn_view& x = input(call, arg::x);
   const int64_t total = numel(x);
   if (total == 0) return;
   int64_t shifts[TN_MAX_DIMS] = {};
   const auto wrap = [](int64_t shift, int64_t size) { return (shift % size + size) % size; };
-  if (call.args[2].tag == TN_VALUE_NONE || x.ndim == 0) {
-    shifts[0] = wrap(call.args[1].as.ints[0], total);
+  if (call.args[arg::dims].tag == TN_VALUE_NONE || x.ndim == 0) {
+    shifts[0] = wrap(call.args[arg::shifts].as.ints[0], total);
     return roll_dims(x, data_of<char>(output(call)), shifts, &total, 1);
   }
-  for (uint32_t k = 0; k < call.args[2].count; ++k) {
-    const int64_t d = call.args[2].as.ints[k];
-    shifts[d] = wrap(shifts[d] + wrap(call.args[1].as.ints[k], x.shape[d]), x.shape[d]);
+  for (uint32_t k = 0; k < call.args[arg::dims].count; ++k) {
+    const int64_t d = call.args[arg::dims].as.ints[k];
+    shifts[d] = wrap(shifts[d] + wrap(call.args[arg::shifts].as.ints[k], x.shape[d]), x.shape[d]);
   }
   roll_dims(x, data_of<char>(output(call)), shifts, x.shape, x.ndim);
 }

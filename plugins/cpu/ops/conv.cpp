@@ -14,18 +14,26 @@ namespace tenon::cpu {
 namespace {
 
 ConvGeometry forward_geometry(const tn_call& call) {
-  const tn_view& x = input(call, 0);
-  return conv_geometry({x.shape, input(call, 1).shape, output(call).shape, x.ndim}, call, 3);
+  using arg = tenon::arg::conv;
+  const tn_view& x = input(call, arg::x);
+  return conv_geometry({x.shape, input(call, arg::weight).shape, output(call).shape, x.ndim}, call,
+                       arg::stride);
 }
 ConvGeometry input_geometry(const tn_call& call) {
+  using arg = tenon::arg::conv_backward_input;
   const tn_view& gx = output(call);
-  return conv_geometry({gx.shape, input(call, 1).shape, input(call, 0).shape, gx.ndim}, call, 3);
+  return conv_geometry(
+      {gx.shape, input(call, arg::weight).shape, input(call, arg::g).shape, gx.ndim}, call,
+      arg::stride);
 }
 ConvGeometry weight_geometry(const tn_call& call) {
-  const tn_view& x = input(call, 1);
-  return conv_geometry({x.shape, output(call).shape, input(call, 0).shape, x.ndim}, call, 3);
+  using arg = tenon::arg::conv_backward_weight;
+  const tn_view& x = input(call, arg::x);
+  return conv_geometry({x.shape, output(call).shape, input(call, arg::g).shape, x.ndim}, call,
+                       arg::stride);
 }
 
+// Each has two operands at 0 and 1: x and weight, g and weight, g and x.
 enum class Pass { Forward, Input, Weight };
 
 template <Pass P>
@@ -48,7 +56,7 @@ void compute(const ConvGeometry& g, const T* first, const T* second, const T* bi
 // Only the forward pass has a bias.
 template <Pass P>
 const tn_view* bias_of(const tn_call& call) {
-  return P == Pass::Forward ? input_or_null(call, 2) : nullptr;
+  return P == Pass::Forward ? input_or_null(call, arg::conv::bias) : nullptr;
 }
 
 template <Pass P, class T>

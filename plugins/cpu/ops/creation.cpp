@@ -65,13 +65,15 @@ void full(const tn_call& call) {
 // start + i step, each by itself, so that errors don't add up: exact for integers, one rounding of
 // f64 otherwise.
 void arange(const tn_call& call) {
+  using arg = tenon::arg::arange;
   const tn_view& out = output(call);
-  const bool whole = call.args[0].tag != TN_VALUE_FLOAT && call.args[2].tag != TN_VALUE_FLOAT;
+  const bool whole =
+      call.args[arg::start].tag != TN_VALUE_FLOAT && call.args[arg::step].tag != TN_VALUE_FLOAT;
   visit_dtype<TN_MASK_REAL>(out.dtype, [&]<class T>(Tag<T>) {
     T* to = data_of<T>(out);
     if (whole) {
-      const uint64_t start = static_cast<uint64_t>(call.args[0].as.i),
-                     step = static_cast<uint64_t>(call.args[2].as.i);
+      const uint64_t start = static_cast<uint64_t>(call.args[arg::start].as.i),
+                     step = static_cast<uint64_t>(call.args[arg::step].as.i);
       parallel_for(numel(out), kGrainMath, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const int64_t value = static_cast<int64_t>(start + static_cast<uint64_t>(i) * step);
@@ -83,7 +85,7 @@ void arange(const tn_call& call) {
       });
       return;
     }
-    const double start = real_arg(call, 0), step = real_arg(call, 2);
+    const double start = real_arg(call, arg::start), step = real_arg(call, arg::step);
     parallel_for(numel(out), kGrainMath, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const double value = start + static_cast<double>(i) * step;
@@ -98,10 +100,11 @@ void arange(const tn_call& call) {
 
 // From both ends towards the middle, so that the last number is exact. Without the endpoint: the same but for the last.
 void linspace(const tn_call& call) {
+  using arg = tenon::arg::linspace;
   const tn_view& out = output(call);
-  const double start = real_arg(call, 0), end = real_arg(call, 1);
+  const double start = real_arg(call, arg::start), end = real_arg(call, arg::end);
   const int64_t n = numel(out);
-  const bool endpoint = call.args[3].as.i != 0;
+  const bool endpoint = call.args[arg::endpoint].as.i != 0;
   const int64_t intervals = endpoint ? n - 1 : n, points = intervals + 1;
   const double step = intervals > 0 ? (end - start) / static_cast<double>(intervals) : 0;
   visit_dtype<TN_MASK_FLOAT>(out.dtype, [&]<class T>(Tag<T>) {
@@ -119,7 +122,7 @@ void linspace(const tn_call& call) {
 
 void eye(const tn_call& call) {
   const tn_view& out = output(call);
-  const int64_t rows = out.shape[0], columns = out.shape[1], k = call.args[2].as.i;
+  const int64_t rows = out.shape[0], columns = out.shape[1], k = call.args[arg::eye::k].as.i;
   const uint64_t row_bytes = static_cast<uint64_t>(columns) * size_of(out.dtype);
   visit_dtype<kMovable>(out.dtype, [&]<class T>(Tag<T>) {
     T* to = data_of<T>(out);
@@ -137,10 +140,10 @@ void eye(const tn_call& call) {
 // Keeps what lies on and below (tril) or above (triu) diagonal k of each matrix.
 template <bool Lower>
 void triangle(const tn_call& call) {
-  const tn_view& x = input(call, 0);
+  const tn_view& x = input(call, arg::tril::x);
   const tn_view& out = output(call);
   const int64_t rows = out.shape[out.ndim - 2], columns = out.shape[out.ndim - 1];
-  const int64_t k = std::clamp(call.args[1].as.i, -rows - 1, columns + 1);
+  const int64_t k = std::clamp(call.args[arg::tril::k].as.i, -rows - 1, columns + 1);
   const int64_t all_rows = columns == 0 ? 0 : numel(out) / columns;
   visit_size(size_of(out.dtype), [&]<class T>(Tag<T>) {
     const T* from = data_of<const T>(x);
@@ -166,10 +169,10 @@ void triangle(const tn_call& call) {
 }  // namespace
 
 void add_creation_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_FULL, .dtypes = kMovable, .run = run_of<full<1>>});
+  list.add({.schema = TN_SCHEMA_FULL, .dtypes = kMovable, .run = run_of<full<arg::full::value>>});
   list.add({.schema = TN_SCHEMA_FULL_LIKE,
             .dtypes = kMovable,
-            .run = run_of<full<1>>,
+            .run = run_of<full<arg::full_like::value>>,
             .flags = TN_KERNEL_STRIDED});
   list.add({.schema = TN_SCHEMA_ARANGE, .dtypes = TN_MASK_REAL, .run = run_of<arange>});
   list.add({.schema = TN_SCHEMA_LINSPACE, .dtypes = TN_MASK_FLOAT, .run = run_of<linspace>});

@@ -125,7 +125,7 @@ void put_u64(const R&, char* out, int64_t at, const typename R::State& state, in
 template <bool Max, class Elem, uint64_t Mask>
 void value_of(const tn_call& call) {
   using R = Extremum<Elem, Max>;
-  const tn_dtype dtype = input(call, 0).dtype;
+  const tn_dtype dtype = input(call, arg::max::x).dtype;
   const auto finish = visit_dtype<Mask>(dtype, []<class Out>(Tag<Out>) -> PutFn<R> {
     if constexpr (std::is_same_v<Out, uint64_t>) return &put_u64<R>;
     return &put<Out, R>;
@@ -135,7 +135,7 @@ void value_of(const tn_call& call) {
 template <bool Max, class Elem, uint64_t Mask>
 void position_of(const tn_call& call) {
   using R = Position<Elem, Max>;
-  reduce_call(call, R(), source_of<Elem, Mask>(input(call, 0).dtype), &put_index<R>);
+  reduce_call(call, R(), source_of<Elem, Mask>(input(call, arg::argmax::x).dtype), &put_index<R>);
 }
 
 constexpr uint64_t kNarrow = TN_MASK(TN_DTYPE_F32) | TN_MASK_HALF;

@@ -96,9 +96,10 @@ Operands<3> operands_for(const tn_view& tensor, const tn_view& index, const tn_v
 }
 
 void gather(const tn_call& call) {
-  const tn_view& x = input(call, 0);
-  const tn_view& index = input(call, 2);
-  const int64_t dim = call.args[1].as.i, size = size_of(x.dtype);
+  using arg = tenon::arg::gather;
+  const tn_view& x = input(call, arg::x);
+  const tn_view& index = input(call, arg::index);
+  const int64_t dim = call.args[arg::dim].as.i, size = size_of(x.dtype);
   check_indices("gather", index, dim, x.shape[dim], false);
   IndexLoop plan(x, index, output(call), dim, kZeros);
   visit_size(static_cast<uint64_t>(size), [&]<class T>(Tag<T>) {
@@ -108,12 +109,13 @@ void gather(const tn_call& call) {
 }
 
 void scatter(const tn_call& call) {
-  const tn_view& index = input(call, 2);
-  const tn_view& src = input(call, 3);
+  using arg = tenon::arg::scatter;
+  const tn_view& index = input(call, arg::index);
+  const tn_view& src = input(call, arg::src);
   const tn_view& out = output(call);
-  const int64_t dim = call.args[1].as.i, size = size_of(out.dtype);
+  const int64_t dim = call.args[arg::dim].as.i, size = size_of(out.dtype);
   check_indices("scatter", index, dim, out.shape[dim], false);
-  start_as(input(call, 0), out);
+  start_as(input(call, arg::x), out);
   IndexLoop plan(out, index, src, dim, kZeros);
   visit_size(static_cast<uint64_t>(size), [&]<class T>(Tag<T>) {
     for_each_index<T, T>(plan, operands_for(out, index, src, size),
@@ -123,12 +125,13 @@ void scatter(const tn_call& call) {
 
 // Halves are summed in f32.
 void scatter_add(const tn_call& call) {
-  const tn_view& index = input(call, 2);
-  const tn_view& src = input(call, 3);
+  using arg = tenon::arg::scatter_add;
+  const tn_view& index = input(call, arg::index);
+  const tn_view& src = input(call, arg::src);
   const tn_view& out = output(call);
-  const int64_t dim = call.args[1].as.i;
+  const int64_t dim = call.args[arg::dim].as.i;
   check_indices("scatter_add", index, dim, out.shape[dim], false);
-  start_as(input(call, 0), out);
+  start_as(input(call, arg::x), out);
   visit_dtype(out.dtype, [&]<class T>(Tag<T>) {
     IndexLoop plan(out, index, src, dim, kZeros);
     Operands<3> operands = operands_for(out, index, src, sizeof(T));

@@ -12,19 +12,19 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
 namespace {
 
-// args: x, groups, weight, bias, eps; outs: y, mean, rstd
 template <class T>
 void group_norm(const tn_call& call) {
+  using arg = tenon::arg::group_norm;
   using S = Compute<T>;
-  const Extent e = extent_of(input(call, 0));
-  const int64_t groups = call.args[1].as.i, width = e.c / groups, size = width * e.s;
-  const std::vector<S> weight = channel_values<S>(call, 2, e.c, 1),
-                       bias = channel_values<S>(call, 3, e.c, 0);
-  const double eps = real_arg(call, 4);
-  const T* const x = data_of<const T>(input(call, 0));
+  const Extent e = extent_of(input(call, arg::x));
+  const int64_t groups = call.args[arg::groups].as.i, width = e.c / groups, size = width * e.s;
+  const std::vector<S> weight = channel_values<S>(call, arg::weight, e.c, 1),
+                       bias = channel_values<S>(call, arg::bias, e.c, 0);
+  const double eps = real_arg(call, arg::eps);
+  const T* const x = data_of<const T>(input(call, arg::x));
   T* const y = data_of<T>(output(call));
-  S* const means = data_of<S>(output(call, 1));
-  S* const rstds = data_of<S>(output(call, 2));
+  S* const means = data_of<S>(output(call, arg::result::mean));
+  S* const rstds = data_of<S>(output(call, arg::result::rstd));
   parallel_for(e.n * groups, std::max<int64_t>(1, kGrainMath / std::max<int64_t>(1, size)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i) {
@@ -41,18 +41,19 @@ void group_norm(const tn_call& call) {
                });
 }
 
-// args: g, x, mean, rstd, weight, groups; outs: gx, gweight, gbias. With ĝ = g·weight:
+// With ĝ = g·weight:
 //   gx = rstd·(ĝ - mean(ĝ) - (x - mean)·rstd²·mean(ĝ·(x - mean))) over each group
 template <class T>
 void group_norm_backward(const tn_call& call) {
+  using arg = tenon::arg::group_norm_backward;
   using S = Compute<T>;
-  const Extent e = extent_of(input(call, 1));
-  const int64_t groups = call.args[5].as.i, width = e.c / groups, size = width * e.s;
-  const std::vector<S> weight = channel_values<S>(call, 4, e.c, 1);
-  const T* const g = data_of<const T>(input(call, 0));
-  const T* const x = data_of<const T>(input(call, 1));
-  const S* const mean = data_of<const S>(input(call, 2));
-  const S* const rstd = data_of<const S>(input(call, 3));
+  const Extent e = extent_of(input(call, arg::x));
+  const int64_t groups = call.args[arg::groups].as.i, width = e.c / groups, size = width * e.s;
+  const std::vector<S> weight = channel_values<S>(call, arg::weight, e.c, 1);
+  const T* const g = data_of<const T>(input(call, arg::g));
+  const T* const x = data_of<const T>(input(call, arg::x));
+  const S* const mean = data_of<const S>(input(call, arg::mean));
+  const S* const rstd = data_of<const S>(input(call, arg::rstd));
   T* const gx = data_of<T>(output(call));
   std::vector<double> sums(static_cast<size_t>(e.n * e.c)), dots(sums.size());
   parallel_for(e.n * groups, std::max<int64_t>(1, kGrainMath / std::max<int64_t>(1, size)),
@@ -83,8 +84,8 @@ void group_norm_backward(const tn_call& call) {
                    }
                  }
                });
-  S* const gweight = data_of<S>(output(call, 1));
-  S* const gbias = data_of<S>(output(call, 2));
+  S* const gweight = data_of<S>(output(call, arg::result::gweight));
+  S* const gbias = data_of<S>(output(call, arg::result::gbias));
   for (int64_t c = 0; c < e.c; ++c) {
     double sum = 0, dot = 0;
     for (int64_t n = 0; n < e.n; ++n) {

@@ -22,13 +22,14 @@ void walk_blocks(const AdvancedIndex& index, int64_t begin, int64_t end, Body&& 
 }
 
 void index(const tn_call& call) {
-  const tn_view& x = input(call, 0);
-  const AdvancedIndex index = resolve_indices("index", x, call.args[1]);
+  using arg = tenon::arg::index;
+  const tn_view& x = input(call, arg::x);
+  const AdvancedIndex index = resolve_indices("index", x, call.args[arg::indices]);
   const tn_view* out = call.outs[0];
   bool dynamic = false;
-  for (uint32_t k = 0; k < call.args[1].count; ++k)
-    dynamic |=
-        call.args[1].as.views[k] != nullptr && call.args[1].as.views[k]->dtype == TN_DTYPE_BOOL;
+  for (uint32_t k = 0; k < call.args[arg::indices].count; ++k)
+    dynamic |= call.args[arg::indices].as.views[k] != nullptr &&
+               call.args[arg::indices].as.views[k]->dtype == TN_DTYPE_BOOL;
   if (dynamic) out = &sdk::make_output(sdk::Call(call), 0, index.shape);
   if (index.blocks() == 0 || index.inner == 0) return;
   visit_size(size_of(x.dtype), [&]<class T>(Tag<T>) {
@@ -75,13 +76,13 @@ std::vector<char> expand_values(const tn_view& values, const std::vector<int64_t
   return out;
 }
 
-// args: x, indices, values, accumulate
 void index_put(const tn_call& call) {
-  const tn_view& x = input(call, 0);
-  const tn_view& values = input(call, 2);
+  using arg = tenon::arg::index_put;
+  const tn_view& x = input(call, arg::x);
+  const tn_view& values = input(call, arg::values);
   const tn_view& out = output(call);
-  const AdvancedIndex index = resolve_indices("index_put", x, call.args[1]);
-  const bool accumulate = call.args[3].as.i != 0, single = numel(values) == 1;
+  const AdvancedIndex index = resolve_indices("index_put", x, call.args[arg::indices]);
+  const bool accumulate = call.args[arg::accumulate].as.i != 0, single = numel(values) == 1;
   const bool dense = std::ranges::equal(sdk::shape(values), index.shape);
   std::vector<char> expanded;
   if (!dense && !single) expanded = expand_values(values, index.shape);

@@ -38,28 +38,31 @@ void select_rows(const tn_view& x, const tn_view& index, const tn_view& out, int
 }
 
 void index_select(const tn_call& call) {
-  const int64_t dim = call.args[1].as.i;
-  check_indices("index_select", input(call, 2), dim, input(call, 0).shape[dim], true);
-  select_rows(input(call, 0), input(call, 2), output(call), dim);
+  using arg = tenon::arg::index_select;
+  const int64_t dim = call.args[arg::dim].as.i;
+  check_indices("index_select", input(call, arg::index), dim, input(call, arg::x).shape[dim], true);
+  select_rows(input(call, arg::x), input(call, arg::index), output(call), dim);
 }
 
 void embedding(const tn_call& call) {
-  check_indices("embedding", input(call, 1), 0, input(call, 0).shape[0], false);
-  select_rows(input(call, 0), input(call, 1), output(call), 0);
+  using arg = tenon::arg::embedding;
+  check_indices("embedding", input(call, arg::index), 0, input(call, arg::weight).shape[0], false);
+  select_rows(input(call, arg::weight), input(call, arg::index), output(call), 0);
 }
 
 void index_add(const tn_call& call) {
+  using arg = tenon::arg::index_add;
   const tn_view& out = output(call);
-  const tn_view& index = input(call, 2);
-  const int64_t dim = call.args[1].as.i;
+  const tn_view& index = input(call, arg::index);
+  const int64_t dim = call.args[arg::dim].as.i;
   const Around a = around(out, dim);
   check_indices("index_add", index, dim, a.size, true);
-  start_as(input(call, 0), out);
+  start_as(input(call, arg::x), out);
   if (numel(out) == 0) return;
   const int64_t count = numel(index), size = size_of(out.dtype);
   std::vector<int64_t> at(data_of<const int64_t>(index), data_of<const int64_t>(index) + count);
   for (int64_t& i : at) i = wrapped(i, a.size);
-  const char* const src = data_of<const char>(input(call, 3));
+  const char* const src = data_of<const char>(input(call, arg::src));
   const auto one = [&](int64_t o) {
     add_rows(out.dtype, data_of<char>(out) + o * a.size * a.inner * size, a.size,
              src + o * count * a.inner * size, at.data(), count, a.inner);
@@ -74,21 +77,22 @@ void index_add(const tn_call& call) {
   }
 }
 
-// args: g, index, rows, padding_idx
 void embedding_backward(const tn_call& call) {
+  using arg = tenon::arg::embedding_backward;
   const tn_view& out = output(call);
-  const tn_view& index = input(call, 1);
+  const tn_view& index = input(call, arg::index);
   const int64_t rows = out.shape[0], width = out.shape[1], count = numel(index);
   check_indices("embedding_backward", index, 0, rows, false);
   std::vector<int64_t> at(data_of<const int64_t>(index), data_of<const int64_t>(index) + count);
-  if (call.args[3].tag == TN_VALUE_INT) {
-    for (int64_t& i : at) i = i == call.args[3].as.i ? -1 : i;
+  if (call.args[arg::padding_idx].tag == TN_VALUE_INT) {
+    for (int64_t& i : at) i = i == call.args[arg::padding_idx].as.i ? -1 : i;
   }
   const int64_t bytes = rows * width * size_of(out.dtype);
   parallel_for(bytes, kGrainCopy * 4, [&](int64_t begin, int64_t end) {
     std::memset(data_of<char>(out) + begin, 0, static_cast<size_t>(end - begin));
   });
-  if (bytes > 0) add_rows(out.dtype, out.data, rows, input(call, 0).data, at.data(), count, width);
+  if (bytes > 0)
+    add_rows(out.dtype, out.data, rows, input(call, arg::g).data, at.data(), count, width);
 }
 
 }  // namespace

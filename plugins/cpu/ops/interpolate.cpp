@@ -92,9 +92,11 @@ int64_t grain(const Resampling& r) {
 }
 
 void interpolate(const tn_call& call) {
-  const tn_view &x = input(call, 0), &out = output(call);
+  using arg = tenon::arg::interpolate;
+  const tn_view &x = input(call, arg::x), &out = output(call);
   if (numel(out) == 0) return;
-  const Resampling r = resampling(x, out, text_arg(call, 2), call.args[3].as.i != 0);
+  const Resampling r =
+      resampling(x, out, text_arg(call, arg::mode), call.args[arg::align_corners].as.i != 0);
   visit_dtype<TN_MASK_FLOAT>(x.dtype, [&]<class T>(Tag<T>) {
     parallel_for(r.planes, grain(r), [&](int64_t begin, int64_t end) {
       std::vector<Compute<T>> line(static_cast<size_t>(r.in[2]));
@@ -106,9 +108,11 @@ void interpolate(const tn_call& call) {
 }
 
 void interpolate_backward(const tn_call& call) {
-  const tn_view &g = input(call, 0), &gx = output(call);
+  using arg = tenon::arg::interpolate_backward;
+  const tn_view &g = input(call, arg::g), &gx = output(call);
   if (numel(gx) == 0) return;
-  const Resampling r = resampling(gx, g, text_arg(call, 2), call.args[3].as.i != 0);
+  const Resampling r =
+      resampling(gx, g, text_arg(call, arg::mode), call.args[arg::align_corners].as.i != 0);
   visit_dtype<TN_MASK_FLOAT>(g.dtype, [&]<class T>(Tag<T>) {
     using C = Compute<T>;
     parallel_for(r.planes, grain(r), [&](int64_t begin, int64_t end) {

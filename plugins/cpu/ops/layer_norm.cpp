@@ -62,21 +62,22 @@ HWY_INLINE void apply_row(const T* x, T* y, size_t n, S mean, S rstd, const S* w
       });
 }
 
-// outs: y, mean (layer_norm), rstd
 template <bool Rms, class T>
 void norm_rows(const tn_call& call) {
   using S = Compute<T>;
-  const int64_t n = product_of(call.args[1]);
-  const int64_t rows = numel(output(call, 1));
-  const double eps = real_arg(call, Rms ? 3 : 4);
+  using layer = tenon::arg::layer_norm;
+  using arg = std::conditional_t<Rms, tenon::arg::rms_norm, layer>;
+  const int64_t n = product_of(call.args[arg::shape]);
+  const int64_t rows = numel(output(call, arg::result::rstd));
+  const double eps = real_arg(call, arg::eps);
   std::vector<S> ones, zeros;
-  const S* const weight = parameter<S>(call, 2, n, 1, ones);
+  const S* const weight = parameter<S>(call, arg::weight, n, 1, ones);
   const S* const bias = Rms ? (zeros.assign(static_cast<size_t>(n), 0), zeros.data())
-                            : parameter<S>(call, 3, n, 0, zeros);
-  const T* const x = data_of<const T>(input(call, 0));
+                            : parameter<S>(call, layer::bias, n, 0, zeros);
+  const T* const x = data_of<const T>(input(call, arg::x));
   T* const y = data_of<T>(output(call));
-  S* const means = Rms ? nullptr : data_of<S>(output(call, 1));
-  S* const rstds = data_of<S>(output(call, Rms ? 1 : 2));
+  S* const means = Rms ? nullptr : data_of<S>(output(call, layer::result::mean));
+  S* const rstds = data_of<S>(output(call, arg::result::rstd));
   parallel_for(rows, std::max<int64_t>(1, kGrainMath / std::max<int64_t>(n, 1)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t r = begin; r < end; ++r) {

@@ -76,19 +76,20 @@ HWY_INLINE void backward_rows(const T* g, const T* x, T* gx, int64_t n, const S*
   }
 }
 
-// args: g, x, mean (layer_norm), rstd, weight, shape
 template <bool Rms, class T>
 void backward(const tn_call& call) {
   using S = Compute<T>;
-  const int64_t n = numel(output(call, 1));
-  const int64_t rows = numel(input(call, 2));
-  const T* const g = data_of<const T>(input(call, 0));
-  const T* const x = data_of<const T>(input(call, 1));
-  const S* const mean = Rms ? nullptr : data_of<const S>(input(call, 2));
-  const S* const rstd = data_of<const S>(input(call, Rms ? 2 : 3));
+  using layer = tenon::arg::layer_norm_backward;
+  using arg = std::conditional_t<Rms, tenon::arg::rms_norm_backward, layer>;
+  const int64_t n = numel(output(call, arg::result::gweight));
+  const int64_t rows = numel(input(call, arg::rstd));
+  const T* const g = data_of<const T>(input(call, arg::g));
+  const T* const x = data_of<const T>(input(call, arg::x));
+  const S* const mean = Rms ? nullptr : data_of<const S>(input(call, layer::mean));
+  const S* const rstd = data_of<const S>(input(call, arg::rstd));
   T* const gx = data_of<T>(output(call));
   std::vector<S> ones;
-  const tn_view* given = input_or_null(call, Rms ? 3 : 4);
+  const tn_view* given = input_or_null(call, arg::weight);
   if (given == nullptr) ones.assign(static_cast<size_t>(n), 1);
   const S* const weight = given != nullptr ? data_of<const S>(*given) : ones.data();
 
@@ -120,8 +121,8 @@ void backward(const tn_call& call) {
       }
     });
   };
-  merge(data_of<S>(output(call, 1)), 0);
-  if constexpr (!Rms) merge(data_of<S>(output(call, 2)), 1);
+  merge(data_of<S>(output(call, arg::result::gweight)), 0);
+  if constexpr (!Rms) merge(data_of<S>(output(call, layer::result::gbias)), 1);
 }
 
 // The dtype of the first tensor is that of g, which is x's.

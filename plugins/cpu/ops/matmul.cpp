@@ -68,7 +68,7 @@ void linear(const tn_call& call) {
       like.column_bias = bias;
     }
   }
-  const Activation activation = activation_of(text_arg(call, 3));
+  const Activation activation = activation_of(text_arg(call, arg::linear::activation));
   like.relu = activation == Activation::Relu;
   run_product<T>(p, like);
   if (activation != Activation::None && !like.relu)
@@ -76,7 +76,7 @@ void linear(const tn_call& call) {
 }
 
 bool linear_supported(const tn_call& call) {
-  const tn_view* bias = input_or_null(call, 2);
+  const tn_view* bias = input_or_null(call, arg::linear::bias);
   return bias == nullptr || bias->shape[0] <= 64 || bias->strides[0] == 1;
 }
 

@@ -81,7 +81,7 @@ void run_plain(const tn_call& call, const Product& p, bool relu) {
 
 void matmul(const tn_call& call) { run_plain(call, read_matmul(call), false); }
 void linear(const tn_call& call) {
-  run_plain(call, read_linear(call), text_arg(call, 3) == "relu");
+  run_plain(call, read_linear(call), text_arg(call, arg::linear::activation) == "relu");
 }
 
 // ---- halves: operands arrive contiguous and are widened into scratch memory
@@ -94,7 +94,8 @@ uint64_t half_scratch(const tn_call& call) {
   return count * sizeof(float);
 }
 
-// Runs `body` on f32 copies of a, b and bias, and rounds what it wrote.
+// Runs `body` on f32 copies of a, b and bias, and rounds what it wrote. linear has its weight where
+// matmul has y.
 template <class T>
 void run_half(const tn_call& call, Product p, Activation activation) {
   if (p.empty()) return;
@@ -109,7 +110,7 @@ void run_half(const tn_call& call, Product p, Activation activation) {
     next += (n + 15) / 16 * 16;
     return to;
   };
-  const float *x = widen(input(call, 0)), *y = widen(input(call, 1));
+  const float *x = widen(input(call, arg::matmul::x)), *y = widen(input(call, arg::matmul::y));
   const float* bias = p.bias == nullptr ? nullptr : widen(*p.bias);
   for (int64_t batch = 0; batch < p.batches; ++batch) {
     const Product::Offsets at = p.offsets(batch);
@@ -143,7 +144,7 @@ void half_matmul(const tn_call& call) {
 }
 template <class T>
 void half_linear(const tn_call& call) {
-  run_half<T>(call, read_linear(call), activation_of(text_arg(call, 3)));
+  run_half<T>(call, read_linear(call), activation_of(text_arg(call, arg::linear::activation)));
 }
 
 }  // namespace

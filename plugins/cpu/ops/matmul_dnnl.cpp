@@ -204,7 +204,7 @@ std::unique_ptr<Plan> plan_matmul(const tn_call& call) {
   return make_plan(call, read_matmul(call), Activation::None);
 }
 std::unique_ptr<Plan> plan_linear(const tn_call& call) {
-  return make_plan(call, read_linear(call), activation_of(text_arg(call, 3)));
+  return make_plan(call, read_linear(call), activation_of(text_arg(call, arg::linear::activation)));
 }
 
 void execute(const Block& block, const Cut& cut, const Product& p, int64_t index) {

@@ -32,9 +32,11 @@ void max_plane(const Pooling& pool, const T* x, T* values, int64_t* indices) {
   });
 }
 
+// Of max_pool and adaptive_max_pool, whose x and results have the same places.
 void run_max(const tn_call& call, const Pooling& pool) {
-  const tn_view &x = input(call, 0), &values = output(call, 0);
-  int64_t* indices = data_of<int64_t>(output(call, 1));
+  const tn_view &x = input(call, arg::max_pool::x),
+                &values = output(call, arg::max_pool::result::values);
+  int64_t* indices = data_of<int64_t>(output(call, arg::max_pool::result::indices));
   if (pool.planes == 0) return;
   if (x.dtype == TN_DTYPE_F32 &&
       max_pool_rows(pool, data_of<const float>(x), data_of<float>(values), indices))
@@ -50,22 +52,23 @@ void run_max(const tn_call& call, const Pooling& pool) {
 }
 
 void max_pool(const tn_call& call) {
-  const tn_view& x = input(call, 0);
-  run_max(call, sliding_windows({x.shape, output(call).shape, x.ndim}, call, 1, 4, false));
+  const tn_view& x = input(call, arg::max_pool::x);
+  run_max(call, sliding_windows({x.shape, output(call).shape, x.ndim}, call, arg::max_pool::kernel,
+                                arg::max_pool::dilation, false));
 }
 
 void adaptive_max_pool(const tn_call& call) {
-  const tn_view& x = input(call, 0);
+  const tn_view& x = input(call, arg::adaptive_max_pool::x);
   run_max(call, adaptive_windows({x.shape, output(call).shape, x.ndim}));
 }
 
 // Each gradient goes to the place its maximum came from.
 void max_pool_backward(const tn_call& call) {
-  const tn_view &g = input(call, 0), &gx = output(call);
+  const tn_view &g = input(call, arg::max_pool_backward::g), &gx = output(call);
   const int64_t planes = gx.shape[0] * gx.shape[1];
   if (planes == 0) return;
   const int64_t in = numel(gx) / planes, out = numel(g) / planes;
-  const int64_t* indices = data_of<const int64_t>(input(call, 1));
+  const int64_t* indices = data_of<const int64_t>(input(call, arg::max_pool_backward::indices));
   visit_dtype<TN_MASK_REAL>(g.dtype, [&]<class T>(Tag<T>) {
     const T* from = data_of<const T>(g);
     T* to = data_of<T>(gx);

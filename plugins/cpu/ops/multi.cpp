@@ -77,8 +77,8 @@ double total(const StepLists& lists, double p) {
 }
 
 void multi_norm(const tn_call& call) {
-  const StepLists lists(call, {0});
-  const double p = real_arg(call, 1);
+  const StepLists lists(call, {arg::multi_norm::xs});
+  const double p = real_arg(call, arg::multi_norm::p);
   double norm;
   if (p == 2)
     norm = std::sqrt(total<Squares>(lists, p));
@@ -102,12 +102,12 @@ void scale(T* x, int64_t begin, int64_t end, Compute<T> factor) {
 }
 
 void multi_scale(const tn_call& call) {
-  const tn_view& by = input(call, 1);
+  const tn_view& by = input(call, arg::multi_scale::factor);
   const double factor = visit_dtype<TN_MASK_FLOAT>(by.dtype, [&]<class T>(Tag<T>) {
     return static_cast<double>(static_cast<Compute<T>>(*data_of<const T>(by)));
   });
   if (factor == 1) return;
-  StepLists lists(call, {0});
+  StepLists lists(call, {arg::multi_scale::xs});
   each_part(lists, [&](const Parameter& parameter, int64_t begin, int64_t end) HWY_ATTR {
     visit_dtype<TN_MASK_FLOAT>(parameter.dtype, [&]<class T>(Tag<T>) HWY_ATTR {
       scale(reinterpret_cast<T*>(parameter.data[0]), begin, end, static_cast<Compute<T>>(factor));

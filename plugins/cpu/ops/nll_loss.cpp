@@ -38,14 +38,15 @@ void check_targets(const char* op, const int64_t* target, int64_t count, int64_t
 
 template <class T>
 void forward(const tn_call& call) {
+  using arg = tenon::arg::nll_loss;
   using C = Compute<T>;
-  const Extent e = extent_of(input(call, 0));
-  const T* const x = data_of<const T>(input(call, 0));
-  const int64_t* const target = data_of<const int64_t>(input(call, 1));
-  const tn_view* weights = input_or_null(call, 2);
+  const Extent e = extent_of(input(call, arg::log_probs));
+  const T* const x = data_of<const T>(input(call, arg::log_probs));
+  const int64_t* const target = data_of<const int64_t>(input(call, arg::target));
+  const tn_view* weights = input_or_null(call, arg::weight);
   const T* const weight = weights != nullptr ? data_of<const T>(*weights) : nullptr;
-  const std::string_view reduction = text_arg(call, 3);
-  const int64_t ignore = call.args[4].as.i, count = e.n * e.s;
+  const std::string_view reduction = text_arg(call, arg::reduction);
+  const int64_t ignore = call.args[arg::ignore_index].as.i, count = e.n * e.s;
   check_targets("nll_loss", target, count, e.c, ignore);
   T* const out = data_of<T>(output(call));
   const bool each = reduction == "none";
@@ -63,24 +64,25 @@ void forward(const tn_call& call) {
     total += w;
   }
   if (!each) *out = static_cast<C>(reduction == "mean" ? loss / total : loss);
-  *data_of<T>(output(call, 1)) = static_cast<C>(total);
+  *data_of<T>(output(call, arg::result::total_weight)) = static_cast<C>(total);
 }
 
-// args: g, log_probs, target, weight, total_weight, reduction, ignore_index
 template <class T>
 void backward(const tn_call& call) {
+  using arg = tenon::arg::nll_loss_backward;
   using C = Compute<T>;
-  const Extent e = extent_of(input(call, 1));
-  const T* const g = data_of<const T>(input(call, 0));
-  const int64_t* const target = data_of<const int64_t>(input(call, 2));
-  const tn_view* weights = input_or_null(call, 3);
+  const Extent e = extent_of(input(call, arg::log_probs));
+  const T* const g = data_of<const T>(input(call, arg::g));
+  const int64_t* const target = data_of<const int64_t>(input(call, arg::target));
+  const tn_view* weights = input_or_null(call, arg::weight);
   const T* const weight = weights != nullptr ? data_of<const T>(*weights) : nullptr;
-  const std::string_view reduction = text_arg(call, 5);
-  const int64_t ignore = call.args[6].as.i;
+  const std::string_view reduction = text_arg(call, arg::reduction);
+  const int64_t ignore = call.args[arg::ignore_index].as.i;
   check_targets("nll_loss_backward", target, e.n * e.s, e.c, ignore);
   const bool each = reduction == "none";
-  const C scale =
-      reduction == "mean" ? 1 / static_cast<C>(*data_of<const T>(input(call, 4))) : C{1};
+  const C scale = reduction == "mean"
+                      ? 1 / static_cast<C>(*data_of<const T>(input(call, arg::total_weight)))
+                      : C{1};
   T* const out = data_of<T>(output(call));
   parallel_for(e.n, std::max<int64_t>(1, kGrainCopy / std::max<int64_t>(1, e.c * e.s)),
                [&](int64_t begin, int64_t end) {

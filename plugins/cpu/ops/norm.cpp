@@ -87,18 +87,19 @@ void put(const Norm<T>& r, char* out, int64_t at, const double& state, int64_t) 
 // In is the tensor's dtype; complex numbers count by their modulus.
 template <class In, class T, class Out>
 HWY_INLINE void norm_of(const tn_call& call) {
-  reduce_call(call, Norm<T>{real_arg(call, 1)}, source_of<T, TN_MASK(kDtype<In>)>(kDtype<In>),
-              &put<Out, T>);
+  reduce_call(call, Norm<T>{real_arg(call, arg::norm::p)},
+              source_of<T, TN_MASK(kDtype<In>)>(kDtype<In>), &put<Out, T>);
 }
 
 void norm(const tn_call& call) {
-  visit_dtype<TN_MASK_FLOAT | TN_MASK_COMPLEX>(input(call, 0).dtype, [&]<class In>(Tag<In>) {
-    if constexpr (is_complex_v<In>) {
-      norm_of<In, typename In::value_type, typename In::value_type>(call);
-    } else {
-      norm_of<In, Compute<In>, In>(call);
-    }
-  });
+  visit_dtype<TN_MASK_FLOAT | TN_MASK_COMPLEX>(
+      input(call, arg::norm::x).dtype, [&]<class In>(Tag<In>) {
+        if constexpr (is_complex_v<In>) {
+          norm_of<In, typename In::value_type, typename In::value_type>(call);
+        } else {
+          norm_of<In, Compute<In>, In>(call);
+        }
+      });
 }
 
 void add_kernels(KernelList& list) {

@@ -32,15 +32,16 @@ struct Padding {
           end = 0;  // of the last dimension: places that show their own neighbours in order
 };
 
+// pad_backward has pads and mode where pad has them.
 Padding read_padding(const tn_view& small, const tn_view& large, const tn_call& call) {
   Padding p{small.ndim, small.shape, large.shape, {}};
-  const int64_t* pads = call.args[1].as.ints;
-  const uint32_t padded = call.args[1].count / 2;
+  const int64_t* pads = call.args[arg::pad::pads].as.ints;
+  const uint32_t padded = call.args[arg::pad::pads].count / 2;
   for (uint32_t d = 0; d < p.ndim; ++d) {
     const uint32_t from_right = p.ndim - 1 - d;
     const int64_t before = from_right < padded ? pads[2 * from_right] : 0;
     for (int64_t o = 0; o < p.large[d]; ++o)
-      p.maps[d].push_back(source(text_arg(call, 2), o, before, p.small[d]));
+      p.maps[d].push_back(source(text_arg(call, arg::pad::mode), o, before, p.small[d]));
     if (from_right > 0) continue;
     p.begin = std::clamp<int64_t>(before, 0, p.large[d]);
     p.end = std::clamp<int64_t>(before + p.small[d], p.begin, p.large[d]);
@@ -62,7 +63,7 @@ int64_t line_of(const Padding& p, int64_t row) {
 
 template <class T>
 T constant(const tn_call& call) {
-  const double value = real_arg(call, 3);
+  const double value = real_arg(call, arg::pad::value);
   if constexpr (is_complex_v<T>)
     return T(static_cast<typename T::value_type>(value), 0);
   else if constexpr (is_half_v<T>)
@@ -76,7 +77,7 @@ T constant(const tn_call& call) {
 }
 
 void pad(const tn_call& call) {
-  const tn_view &x = input(call, 0), &out = output(call);
+  const tn_view &x = input(call, arg::pad::x), &out = output(call);
   if (numel(out) == 0) return;
   visit_dtype<TN_MASK_ALL>(x.dtype, [&]<class T>(Tag<T>) {
     const T* from = data_of<const T>(x);
@@ -108,7 +109,7 @@ void pad(const tn_call& call) {
 // Sums g over the places that show the same input. Threads share the leading dimensions that are
 // not padded.
 void pad_backward(const tn_call& call) {
-  const tn_view &g = input(call, 0), &gx = output(call);
+  const tn_view &g = input(call, arg::pad_backward::g), &gx = output(call);
   const int64_t count = numel(gx);
   if (count == 0) return;
   constexpr uint64_t kMask = TN_MASK_REAL | TN_MASK_COMPLEX;
@@ -118,7 +119,8 @@ void pad_backward(const tn_call& call) {
     T* to = data_of<T>(gx);
     if (g.ndim == 0) return void(*to = *from);
     const Padding p = read_padding(gx, g, call);
-    const uint32_t last = p.ndim - 1, lead = p.ndim - std::min(p.ndim, call.args[1].count / 2);
+    const uint32_t last = p.ndim - 1,
+                   lead = p.ndim - std::min(p.ndim, call.args[arg::pad_backward::pads].count / 2);
     int64_t blocks = 1;
     for (uint32_t d = 0; d < lead && d < last; ++d) blocks *= p.small[d];
     const int64_t width = p.large[last], rows = numel(g) / std::max<int64_t>(width, 1),

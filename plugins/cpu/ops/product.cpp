@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tenon/schemas.h"
+
 namespace tenon::cpu {
 namespace {
 
@@ -48,7 +50,8 @@ Product::Offsets Product::offsets(int64_t i) const {
 }
 
 Product read_matmul(const tn_call& call) {
-  const tn_view &x = input(call, 0), &y = input(call, 1), &out = output(call);
+  const tn_view &x = input(call, arg::matmul::x), &y = input(call, arg::matmul::y),
+                &out = output(call);
   Product p;
   p.a = x.data;
   p.b = y.data;
@@ -76,7 +79,8 @@ Product read_matmul(const tn_call& call) {
 }
 
 Product read_linear(const tn_call& call) {
-  const tn_view &x = input(call, 0), &weight = input(call, 1), &out = output(call);
+  using arg = tenon::arg::linear;
+  const tn_view &x = input(call, arg::x), &weight = input(call, arg::weight), &out = output(call);
   Product p;
   p.a = x.data;
   p.b = weight.data;
@@ -86,7 +90,7 @@ Product read_linear(const tn_call& call) {
   p.b_row = weight.strides[1];
   p.b_col = weight.strides[0];
   p.a_col = x.strides[x.ndim - 1];
-  p.bias = input_or_null(call, 2);
+  p.bias = input_or_null(call, arg::bias);
   if (x.ndim > 1) p.m = x.shape[x.ndim - 2], p.a_row = x.strides[x.ndim - 2];
   for (uint32_t d = 0; d + 2 < x.ndim; ++d) {
     if (x.shape[d] == 0) p.batches = 0;

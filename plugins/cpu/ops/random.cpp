@@ -104,14 +104,15 @@ HWY_INLINE Compute<T> unit(uint32_t draw) {
 
 template <class T>
 void uniform(const tn_call& call) {
+  using arg = tenon::arg::uniform;
   const tn_view& view = output(call);
   T* out = data_of<T>(view);
   using R = Compute<T>;
   using Draw = std::conditional_t<std::is_same_v<T, double>, uint64_t, uint32_t>;
-  const R low = static_cast<R>(real_arg(call, 1)), high = static_cast<R>(real_arg(call, 2)),
-          range = high - low;
+  const R low = static_cast<R>(real_arg(call, arg::low)),
+          high = static_cast<R>(real_arg(call, arg::high)), range = high - low;
   const bool plain = low == 0 && range == 1;
-  each_stretch<Draw>(call, 5, numel(view),
+  each_stretch<Draw>(call, arg::generator, numel(view),
                      [=](int64_t begin, int64_t n, const Draw* draws) HWY_ATTR {
                        R values[kStretch];
                        for (int64_t i = 0; i < n; ++i) {
@@ -169,13 +170,15 @@ void normal_pairs(const uint32_t* draws, float* z, int64_t n) {
 
 template <class T>
 void normal(const tn_call& call) {
+  using arg = tenon::arg::normal;
   const tn_view& view = output(call);
   T* out = data_of<T>(view);
   using R = Compute<T>;
-  const R mean = static_cast<R>(real_arg(call, 1)), std = static_cast<R>(real_arg(call, 2));
+  const R mean = static_cast<R>(real_arg(call, arg::mean)),
+          std = static_cast<R>(real_arg(call, arg::std));
   const int64_t size = numel(view);
   if constexpr (std::is_same_v<T, double>) {
-    each_stretch<uint64_t>(call, 5, size + size % 2,
+    each_stretch<uint64_t>(call, arg::generator, size + size % 2,
                            [=](int64_t begin, int64_t n, const uint64_t* draws) HWY_ATTR {
                              for (int64_t i = 0; i < n; i += 2) {
                                double even, odd;
@@ -186,7 +189,7 @@ void normal(const tn_call& call) {
                              }
                            });
   } else {
-    each_stretch<uint32_t>(call, 5, size + size % 2,
+    each_stretch<uint32_t>(call, arg::generator, size + size % 2,
                            [=](int64_t begin, int64_t n, const uint32_t* draws) HWY_ATTR {
                              float z[kStretch];
                              normal_pairs(draws, z, n);
@@ -198,10 +201,11 @@ void normal(const tn_call& call) {
 
 template <class T>
 void randint(const tn_call& call) {
+  using arg = tenon::arg::randint;
   const tn_view& view = output(call);
   T* out = data_of<T>(view);
-  const int64_t low = call.args[1].as.i, high = call.args[2].as.i;
-  each_stretch<uint64_t>(call, 5, numel(view),
+  const int64_t low = call.args[arg::low].as.i, high = call.args[arg::high].as.i;
+  each_stretch<uint64_t>(call, arg::generator, numel(view),
                          [=](int64_t begin, int64_t n, const uint64_t* draws) HWY_ATTR {
                            for (int64_t i = 0; i < n; ++i)
                              out[begin + i] = static_cast<T>(philox::randint(draws[i], low, high));
@@ -213,10 +217,11 @@ template <class T>
 void bernoulli(const tn_call& call) {
   const tn_view& view = output(call);
   T* out = data_of<T>(view);
-  const T* p = data_of<const T>(input(call, 0));
+  const T* p = data_of<const T>(input(call, arg::bernoulli::p));
   using R = Compute<T>;
   each_stretch<uint32_t>(
-      call, 1, numel(view), [=](int64_t begin, int64_t n, const uint32_t* draws) HWY_ATTR {
+      call, arg::bernoulli::generator, numel(view),
+      [=](int64_t begin, int64_t n, const uint32_t* draws) HWY_ATTR {
         for (int64_t i = 0; i < n; ++i) {
           const R limit = static_cast<R>(p[begin + i]) * R(0x1p24);
           out[begin + i] = static_cast<T>(
@@ -229,15 +234,16 @@ template <class T>
 void dropout_mask(const tn_call& call) {
   const tn_view& view = output(call);
   T* out = data_of<T>(view);
-  const double p = real_arg(call, 1);
+  const double p = real_arg(call, arg::dropout_mask::p);
   const int32_t threshold = static_cast<int32_t>(philox::bernoulli_threshold(p));
   const T kept = static_cast<T>(static_cast<Compute<T>>(p < 1 ? 1 / (1 - p) : 0)),
           dropped = static_cast<T>(Compute<T>(0));
-  each_stretch<uint32_t>(
-      call, 2, numel(view), [=](int64_t begin, int64_t n, const uint32_t* draws) HWY_ATTR {
-        for (int64_t i = 0; i < n; ++i)
-          out[begin + i] = static_cast<int32_t>(draws[i] >> 8) < threshold ? dropped : kept;
-      });
+  each_stretch<uint32_t>(call, arg::dropout_mask::generator, numel(view),
+                         [=](int64_t begin, int64_t n, const uint32_t* draws) HWY_ATTR {
+                           for (int64_t i = 0; i < n; ++i)
+                             out[begin + i] =
+                                 static_cast<int32_t>(draws[i] >> 8) < threshold ? dropped : kept;
+                         });
 }
 
 template <class T>

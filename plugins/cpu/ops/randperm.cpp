@@ -51,7 +51,8 @@ std::vector<Key> sorted_keys(uint64_t seed, uint64_t offset, int64_t n) {
 void randperm(const tn_call& call) {
   const tn_view& out = output(call);
   const sdk::Call args(call);
-  const std::vector<Key> keys = sorted_keys(args.seed(3), args.offset(3), numel(out));
+  const std::vector<Key> keys = sorted_keys(args.seed(arg::randperm::generator),
+                                            args.offset(arg::randperm::generator), numel(out));
   visit_dtype<TN_MASK_INT>(out.dtype, [&]<class T>(Tag<T>) {
     T* to = data_of<T>(out);
     for (size_t i = 0; i < keys.size(); ++i) to[i] = static_cast<T>(keys[i].index);

@@ -24,7 +24,7 @@ Out narrow(A total) {
 
 template <bool Product, class In, class Out>
 void scan(const tn_call& call) {
-  const tn_view& view = input(call, 0);
+  const tn_view& view = input(call, arg::cumsum::x);
   const int64_t n = view.shape[view.ndim - 1];
   if (n == 0) return;
   const In* const x = data_of<const In>(view);
@@ -45,7 +45,7 @@ void scan(const tn_call& call) {
 // Integers come out in any integer dtype, everything else in its own.
 template <bool Product>
 void scan_any(const tn_call& call) {
-  visit_dtype(input(call, 0).dtype, [&]<class In>(Tag<In>) {
+  visit_dtype(input(call, arg::cumsum::x).dtype, [&]<class In>(Tag<In>) {
     if constexpr (std::is_integral_v<In>) {
       visit_size(size_of(output(call).dtype), [&]<class Out>(Tag<Out>) {
         if constexpr (std::is_integral_v<Out>) scan<Product, In, Out>(call);

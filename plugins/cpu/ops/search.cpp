@@ -11,13 +11,13 @@
 namespace tenon::cpu {
 namespace {
 
-// args: sorted, values, right
 void searchsorted(const tn_call& call) {
-  const tn_view& sorted = input(call, 0);
-  const tn_view& values = input(call, 1);
+  using arg = tenon::arg::searchsorted;
+  const tn_view& sorted = input(call, arg::sorted);
+  const tn_view& values = input(call, arg::values);
   const int64_t n = sorted.shape[sorted.ndim - 1], count = numel(values);
   const int64_t width = sorted.ndim == 1 ? count : values.shape[values.ndim - 1];
-  const bool right = call.args[2].as.i != 0;
+  const bool right = call.args[arg::right].as.i != 0;
   int64_t* const out = data_of<int64_t>(output(call));
   visit_dtype<TN_MASK_REAL | TN_MASK_BOOL>(sorted.dtype, [&]<class T>(Tag<T>) {
     const T* const rows = data_of<const T>(sorted);
@@ -65,7 +65,7 @@ void two_passes(int64_t n, Count&& count, Alloc&& alloc, Write&& write) {
 
 // Positions (n, rank), row-major. Any byte but 0 is true: as `bool` the compiler would add the byte.
 void nonzero(const tn_call& call) {
-  const tn_view& x = input(call, 0);
+  const tn_view& x = input(call, arg::nonzero::x);
   const tn_dtype dtype = x.dtype == TN_DTYPE_BOOL ? TN_DTYPE_U8 : x.dtype;
   visit_dtype(dtype, [&]<class T>(Tag<T>) {
     const T* const data = data_of<const T>(x);
@@ -102,10 +102,9 @@ void broadcast_strides(const tn_view& view, uint32_t ndim, int64_t* strides) {
   }
 }
 
-// args: x, mask
 void masked_select(const tn_call& call) {
-  const tn_view& x = input(call, 0);
-  const tn_view& mask = input(call, 1);
+  const tn_view& x = input(call, arg::masked_select::x);
+  const tn_view& mask = input(call, arg::masked_select::mask);
   const uint32_t ndim = std::max(x.ndim, mask.ndim);
   int64_t shape[TN_MAX_DIMS + 1] = {1}, strides[2][TN_MAX_DIMS + 1] = {};
   broadcast_strides(mask, ndim, strides[0]);

@@ -51,8 +51,10 @@ tn_status* run_where(void*, void* plan, const tn_call* call) {
 struct ClampFloat {
   double low, high;
   explicit ClampFloat(const tn_call& call)
-      : low(call.args[1].tag == TN_VALUE_NONE ? -HUGE_VAL : real_arg(call, 1)),
-        high(call.args[2].tag == TN_VALUE_NONE ? HUGE_VAL : real_arg(call, 2)) {}
+      : low(call.args[arg::clamp::min].tag == TN_VALUE_NONE ? -HUGE_VAL
+                                                            : real_arg(call, arg::clamp::min)),
+        high(call.args[arg::clamp::max].tag == TN_VALUE_NONE ? HUGE_VAL
+                                                             : real_arg(call, arg::clamp::max)) {}
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     using T = hn::TFromD<D>;
@@ -68,8 +70,10 @@ template <class T>
 struct ClampInt {
   T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
   explicit ClampInt(const tn_call& call) {
-    if (call.args[1].tag != TN_VALUE_NONE) low = limited(call.args[1].as.i);
-    if (call.args[2].tag != TN_VALUE_NONE) high = limited(call.args[2].as.i);
+    if (call.args[arg::clamp::min].tag != TN_VALUE_NONE)
+      low = limited(call.args[arg::clamp::min].as.i);
+    if (call.args[arg::clamp::max].tag != TN_VALUE_NONE)
+      high = limited(call.args[arg::clamp::max].as.i);
   }
   static T limited(int64_t value) {
     if constexpr (std::is_same_v<T, uint64_t>)

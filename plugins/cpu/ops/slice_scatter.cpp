@@ -8,12 +8,14 @@
 namespace tenon::cpu {
 namespace {
 
-// args: x, src, dim, start, end, step; bounds are filled in
+// Bounds are filled in.
 void slice_scatter(const tn_call& call) {
-  const tn_view& src = input(call, 1);
+  using arg = tenon::arg::slice_scatter;
+  const tn_view& src = input(call, arg::src);
   const tn_view& out = output(call);
-  const int64_t dim = call.args[2].as.i, start = call.args[3].as.i, step = call.args[5].as.i;
-  start_as(input(call, 0), out);
+  const int64_t dim = call.args[arg::dim].as.i, start = call.args[arg::start].as.i,
+                step = call.args[arg::step].as.i;
+  start_as(input(call, arg::x), out);
   if (numel(src) == 0) return;
   const Around a = around(out, dim);
   const int64_t count = src.shape[dim], bytes = a.inner * size_of(out.dtype);
@@ -27,20 +29,20 @@ void slice_scatter(const tn_call& call) {
                });
 }
 
-// args: x, src, shape, strides, offset; places that coincide keep the last value, so one thread
-// writes
+// Places that coincide keep the last value, so one thread writes.
 void as_strided_scatter(const tn_call& call) {
-  const tn_view& src = input(call, 1);
+  using arg = tenon::arg::as_strided_scatter;
+  const tn_view& src = input(call, arg::src);
   const tn_view& out = output(call);
-  start_as(input(call, 0), out);
+  start_as(input(call, arg::x), out);
   if (numel(src) == 0) return;
   visit_size(size_of(out.dtype), [&]<class T>(Tag<T>) {
-    T* const to = data_of<T>(out) + call.args[4].as.i;
+    T* const to = data_of<T>(out) + call.args[arg::offset].as.i;
     if (src.ndim == 0) {
       *to = *data_of<const T>(src);
       return;
     }
-    const int64_t* const strides[] = {call.args[3].as.ints, src.strides};
+    const int64_t* const strides[] = {call.args[arg::strides].as.ints, src.strides};
     tn_loop loop{};
     loop.struct_size = sizeof loop;
     loop.ndim = src.ndim;

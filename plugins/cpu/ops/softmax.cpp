@@ -136,7 +136,7 @@ void for_rows(const tn_view& view, size_t n, Body&& body) {
 
 template <bool Log, class T>
 void forward(const tn_call& call) {
-  const tn_view& view = input(call, 0);
+  const tn_view& view = input(call, arg::softmax::x);
   const size_t n = static_cast<size_t>(view.shape[view.ndim - 1]);
   const T* const x = data_of<const T>(view);
   T* const y = data_of<T>(output(call));
@@ -145,10 +145,10 @@ void forward(const tn_call& call) {
 
 template <bool Log, class T>
 void backward(const tn_call& call) {
-  const tn_view& view = input(call, 0);
+  const tn_view& view = input(call, arg::softmax_backward::g);
   const size_t n = static_cast<size_t>(view.shape[view.ndim - 1]);
   const T* const g = data_of<const T>(view);
-  const T* const y = data_of<const T>(input(call, 1));
+  const T* const y = data_of<const T>(input(call, arg::softmax_backward::y));
   T* const out = data_of<T>(output(call));
   for_rows(view, n, [=](size_t at) { backward_row<Log>(g + at, y + at, out + at, n); });
 }

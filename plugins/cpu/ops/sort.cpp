@@ -11,13 +11,13 @@
 namespace tenon::cpu {
 namespace {
 
-// args: x, dim, descending, stable; outs: values, indices
 void sort(const tn_call& call) {
-  const tn_view& x = input(call, 0);
+  using arg = tenon::arg::sort;
+  const tn_view& x = input(call, arg::x);
   const int64_t n = x.shape[x.ndim - 1];
   if (numel(x) == 0) return;
-  const bool descending = call.args[2].as.i != 0;
-  int64_t* const indices = data_of<int64_t>(output(call, 1));
+  const bool descending = call.args[arg::descending].as.i != 0;
+  int64_t* const indices = data_of<int64_t>(output(call, arg::result::indices));
   visit_size(size_of(x.dtype), [&]<class T>(Tag<T>) {
     const T* const from = data_of<const T>(x);
     T* const to = data_of<T>(output(call));
@@ -71,13 +71,13 @@ void top_row(const T* row, int64_t n, int64_t k, bool largest, T* values, int64_
   }
 }
 
-// args: x, k, dim, largest, sorted; outs: values, indices
 void topk(const tn_call& call) {
-  const tn_view& x = input(call, 0);
-  const int64_t n = x.shape[x.ndim - 1], k = call.args[1].as.i;
+  using arg = tenon::arg::topk;
+  const tn_view& x = input(call, arg::x);
+  const int64_t n = x.shape[x.ndim - 1], k = call.args[arg::k].as.i;
   if (numel(x) == 0 || k == 0) return;
-  const bool largest = call.args[3].as.i != 0;
-  int64_t* const indices = data_of<int64_t>(output(call, 1));
+  const bool largest = call.args[arg::largest].as.i != 0;
+  int64_t* const indices = data_of<int64_t>(output(call, arg::result::indices));
   visit_dtype<TN_MASK_REAL | TN_MASK_BOOL>(x.dtype, [&]<class T>(Tag<T>) {
     const T* const from = data_of<const T>(x);
     T* const to = data_of<T>(output(call));
@@ -92,7 +92,8 @@ void topk(const tn_call& call) {
 // Sorted distinct values, where each first occurs, which one each element is, how often each
 // occurs. No NaN equals another.
 void unique(const tn_call& call) {
-  const tn_view& x = input(call, 0);
+  using arg = tenon::arg::unique;
+  const tn_view& x = input(call, arg::x);
   const int64_t n = numel(x);
   std::vector<int64_t> order(static_cast<size_t>(n));
   if (n > 0) sort_indices(x.dtype, x.data, n, false, order.data());
@@ -102,16 +103,16 @@ void unique(const tn_call& call) {
       return static_cast<Compute<T>>(from[order[static_cast<size_t>(i)]]);
     };
     std::vector<int64_t> starts;
-    int64_t* const inverse = data_of<int64_t>(output(call, 2));
+    int64_t* const inverse = data_of<int64_t>(output(call, arg::result::inverse));
     for (int64_t i = 0; i < n; ++i) {
       if (i == 0 || !(value(i) == value(i - 1))) starts.push_back(i);
       inverse[order[static_cast<size_t>(i)]] = static_cast<int64_t>(starts.size()) - 1;
     }
     const int64_t shape[] = {static_cast<int64_t>(starts.size())};
     const sdk::Call c(call);
-    T* const values = data_of<T>(sdk::make_output(c, 0, shape));
-    int64_t* const first = data_of<int64_t>(sdk::make_output(c, 1, shape));
-    int64_t* const counts = data_of<int64_t>(sdk::make_output(c, 3, shape));
+    T* const values = data_of<T>(sdk::make_output(c, arg::result::values, shape));
+    int64_t* const first = data_of<int64_t>(sdk::make_output(c, arg::result::indices, shape));
+    int64_t* const counts = data_of<int64_t>(sdk::make_output(c, arg::result::counts, shape));
     starts.push_back(n);
     for (int64_t u = 0; u < shape[0]; ++u) {
       const size_t at = static_cast<size_t>(u);

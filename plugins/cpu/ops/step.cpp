@@ -18,15 +18,18 @@ namespace {
 // One element: a parameter, its gradient, its state. R is what it is computed in.
 template <class R, bool Momentum, bool Nesterov>
 struct Sgd {
+  using arg = tenon::arg::sgd_step;
   static constexpr int kStates = Momentum ? 1 : 0;
   R lr, momentum, fresh, decay;
   explicit Sgd(const tn_call& call)
-      : lr(static_cast<R>(real_arg(call, 3))),
-        momentum(static_cast<R>(call.args[8].as.i != 0 ? 0.0 : real_arg(call, 4))),
-        fresh(static_cast<R>(call.args[8].as.i != 0 ? 1.0 : 1 - real_arg(call, 5))),
-        decay(static_cast<R>(real_arg(call, 6))),
-        nesterov_momentum(static_cast<R>(real_arg(call, 4))),
-        first(call.args[8].as.i != 0) {}
+      : lr(static_cast<R>(real_arg(call, arg::lr))),
+        momentum(
+            static_cast<R>(call.args[arg::first].as.i != 0 ? 0.0 : real_arg(call, arg::momentum))),
+        fresh(static_cast<R>(call.args[arg::first].as.i != 0 ? 1.0
+                                                             : 1 - real_arg(call, arg::dampening))),
+        decay(static_cast<R>(real_arg(call, arg::weight_decay))),
+        nesterov_momentum(static_cast<R>(real_arg(call, arg::momentum))),
+        first(call.args[arg::first].as.i != 0) {}
   HWY_INLINE void operator()(R& p, R g, R* s) const {
     g += decay * p;
     if constexpr (Momentum) {
@@ -44,12 +47,14 @@ struct Adam {
   static constexpr int kStates = Amsgrad ? 3 : 2;
   R beta1, beta2, eps, decay, keep, size, root;
   explicit Adam(const tn_call& call) {
-    const double step = static_cast<double>(call.args[5].as.i), lr = real_arg(call, 6),
-                 b1 = real_arg(call, 7), b2 = real_arg(call, 8), weight_decay = real_arg(call, 10);
-    const bool decoupled = call.args[11].as.i != 0;
+    using arg = tenon::arg::adam_step;
+    const double step = static_cast<double>(call.args[arg::step].as.i),
+                 lr = real_arg(call, arg::lr), b1 = real_arg(call, arg::beta1),
+                 b2 = real_arg(call, arg::beta2), weight_decay = real_arg(call, arg::weight_decay);
+    const bool decoupled = call.args[arg::decoupled].as.i != 0;
     beta1 = static_cast<R>(b1);
     beta2 = static_cast<R>(b2);
-    eps = static_cast<R>(real_arg(call, 9));
+    eps = static_cast<R>(real_arg(call, arg::eps));
     decay = static_cast<R>(decoupled ? 0 : weight_decay);
     keep = static_cast<R>(decoupled ? 1 - lr * weight_decay : 1);
     size = static_cast<R>(lr / (1 - std::pow(b1, step)));
@@ -68,14 +73,15 @@ struct Adam {
 
 template <class R, bool Centered, bool Momentum>
 struct RmsProp {
+  using arg = tenon::arg::rmsprop_step;
   static constexpr int kStates = 1 + (Centered ? 1 : 0) + (Momentum ? 1 : 0);
   R lr, alpha, eps, decay, momentum;
   explicit RmsProp(const tn_call& call)
-      : lr(static_cast<R>(real_arg(call, 5))),
-        alpha(static_cast<R>(real_arg(call, 6))),
-        eps(static_cast<R>(real_arg(call, 7))),
-        decay(static_cast<R>(real_arg(call, 8))),
-        momentum(static_cast<R>(real_arg(call, 9))) {}
+      : lr(static_cast<R>(real_arg(call, arg::lr))),
+        alpha(static_cast<R>(real_arg(call, arg::alpha))),
+        eps(static_cast<R>(real_arg(call, arg::eps))),
+        decay(static_cast<R>(real_arg(call, arg::weight_decay))),
+        momentum(static_cast<R>(real_arg(call, arg::momentum))) {}
   HWY_INLINE void operator()(R& p, R g, R* s) const {
     g += decay * p;
     s[0] = alpha * s[0] + (1 - alpha) * g * g;
@@ -92,13 +98,15 @@ struct RmsProp {
 
 template <class R>
 struct Adagrad {
+  using arg = tenon::arg::adagrad_step;
   static constexpr int kStates = 1;
   R lr, eps, decay;
   explicit Adagrad(const tn_call& call)
-      : lr(static_cast<R>(real_arg(call, 4) /
-                          (1 + static_cast<double>(call.args[3].as.i - 1) * real_arg(call, 5)))),
-        eps(static_cast<R>(real_arg(call, 6))),
-        decay(static_cast<R>(real_arg(call, 7))) {}
+      : lr(static_cast<R>(real_arg(call, arg::lr) /
+                          (1 + static_cast<double>(call.args[arg::step].as.i - 1) *
+                                   real_arg(call, arg::lr_decay)))),
+        eps(static_cast<R>(real_arg(call, arg::eps))),
+        decay(static_cast<R>(real_arg(call, arg::weight_decay))) {}
   HWY_INLINE void operator()(R& p, R g, R* s) const {
     g += decay * p;
     s[0] += g * g;
@@ -129,10 +137,11 @@ void update(const Step& step_reference, const Parameter& parameter, int64_t begi
   }
 }
 
-// Step<R> over the lists that it needs: the first two and `states`.
+// Step<R> over the lists that it needs: `states` and, at the same places in every step, parameters
+// and gradients.
 template <template <class> class Step>
 void run_step(const tn_call& call, std::vector<uint32_t> states) {
-  states.insert(states.begin(), {0, 1});
+  states.insert(states.begin(), {arg::sgd_step::params, arg::sgd_step::grads});
   StepLists lists(call, std::move(states));
   const Step<float> narrow(call);
   const Step<double> wide(call);
@@ -171,21 +180,28 @@ template <class R>
 using RmsBoth = RmsProp<R, true, true>;
 
 void sgd_step(const tn_call& call) {
-  if (real_arg(call, 4) == 0) return run_step<SgdPlain>(call, {});
-  if (call.args[7].as.i != 0) return run_step<SgdNesterov>(call, {2});
-  run_step<SgdMomentum>(call, {2});
+  using arg = tenon::arg::sgd_step;
+  if (real_arg(call, arg::momentum) == 0) return run_step<SgdPlain>(call, {});
+  if (call.args[arg::nesterov].as.i != 0) return run_step<SgdNesterov>(call, {arg::momenta});
+  run_step<SgdMomentum>(call, {arg::momenta});
 }
 void adam_step(const tn_call& call) {
-  if (call.args[4].count == 0) return run_step<AdamPlain>(call, {2, 3});
-  run_step<AdamMax>(call, {2, 3, 4});
+  using arg = tenon::arg::adam_step;
+  if (call.args[arg::max_exp_avg_sq].count == 0)
+    return run_step<AdamPlain>(call, {arg::exp_avg, arg::exp_avg_sq});
+  run_step<AdamMax>(call, {arg::exp_avg, arg::exp_avg_sq, arg::max_exp_avg_sq});
 }
 void rmsprop_step(const tn_call& call) {
-  const bool centered = call.args[3].count != 0, momentum = real_arg(call, 9) != 0;
+  using arg = tenon::arg::rmsprop_step;
+  const bool centered = call.args[arg::grad_avg].count != 0,
+             momentum = real_arg(call, arg::momentum) != 0;
   if (centered)
-    return momentum ? run_step<RmsBoth>(call, {2, 3, 4}) : run_step<RmsCentered>(call, {2, 3});
-  momentum ? run_step<RmsMomentum>(call, {2, 4}) : run_step<RmsPlain>(call, {2});
+    return momentum ? run_step<RmsBoth>(call, {arg::square_avg, arg::grad_avg, arg::momenta})
+                    : run_step<RmsCentered>(call, {arg::square_avg, arg::grad_avg});
+  momentum ? run_step<RmsMomentum>(call, {arg::square_avg, arg::momenta})
+           : run_step<RmsPlain>(call, {arg::square_avg});
 }
-void adagrad_step(const tn_call& call) { run_step<Adagrad>(call, {2}); }
+void adagrad_step(const tn_call& call) { run_step<Adagrad>(call, {arg::adagrad_step::sums}); }
 
 void add_kernels(KernelList& list) {
   const auto add = [&](std::string_view schema, auto run) {

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "tenon/schemas.h"
+
 namespace tenon::cpu {
 namespace {
 
@@ -63,8 +65,9 @@ StepLists::StepLists(const tn_call& call, std::vector<uint32_t> lists) {
       const tn_view& view = *call.args[lists[l]].as.views[k];
       parameter.data[l] = static_cast<char*>(view.data);
       if (flat) continue;
+      // Every step has its gradients there.
       Copy copy{&view, std::vector<char>(static_cast<size_t>(parameter.n * size_of(view.dtype))),
-                lists[l] != 1};
+                lists[l] != arg::sgd_step::grads};
       move_elements<false>(view, copy.bytes.data());
       parameter.data[l] = copy.bytes.data();
       copies_.push_back(std::move(copy));

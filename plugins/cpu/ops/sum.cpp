@@ -124,12 +124,12 @@ template <class Elem, uint64_t Mask, template <class> class R>
 HWY_INLINE void total(const tn_call& call) {
   const auto finish = visit_dtype<Mask & ~TN_MASK_BOOL>(
       output(call).dtype, []<class Out>(Tag<Out>) -> PutFn<R<Elem>> { return &put<Out, R<Elem>>; });
-  reduce_call(call, R<Elem>(), source_of<Elem, Mask>(input(call, 0).dtype), finish);
+  reduce_call(call, R<Elem>(), source_of<Elem, Mask>(input(call, arg::sum::x).dtype), finish);
 }
 
 template <template <class> class R>
 HWY_INLINE void total_of(const tn_call& call) {
-  switch (input(call, 0).dtype) {
+  switch (input(call, arg::sum::x).dtype) {
     case TN_DTYPE_F64:
       return total<double, TN_MASK(TN_DTYPE_F64), R>(call);
     case TN_DTYPE_C64:
@@ -149,7 +149,8 @@ void sum(const tn_call& call) { total_of<Sum>(call); }
 void prod(const tn_call& call) { total_of<Prod>(call); }
 
 void mean(const tn_call& call) {
-  visit_dtype<TN_MASK_FLOAT | TN_MASK_COMPLEX>(input(call, 0).dtype, [&]<class T>(Tag<T>) {
+  visit_dtype<TN_MASK_FLOAT | TN_MASK_COMPLEX>(input(call, arg::mean::x).dtype, [&]<class T>(
+                                                                                    Tag<T>) {
     using R = Sum<Compute<T>>;
     reduce_call(call, R(), source_of<Compute<T>, TN_MASK(kDtype<T>)>(kDtype<T>), &put_mean<T, R>);
   });

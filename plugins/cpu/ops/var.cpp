@@ -24,10 +24,10 @@ void put(const Variance<T>& r, char* out, int64_t at, const Moments& state, int6
 }
 
 void var(const tn_call& call) {
-  visit_dtype<TN_MASK_FLOAT>(input(call, 0).dtype, [&]<class T>(Tag<T>) {
+  visit_dtype<TN_MASK_FLOAT>(input(call, arg::var::x).dtype, [&]<class T>(Tag<T>) {
     using C = Compute<T>;
     Variance<C> r;
-    r.correction = real_arg(call, 2);
+    r.correction = real_arg(call, arg::var::correction);
     reduce_call(call, r, source_of<C, TN_MASK(kDtype<T>)>(kDtype<T>), &put<T, C>);
   });
 }

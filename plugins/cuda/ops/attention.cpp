@@ -63,22 +63,33 @@ std::unique_ptr<CudnnGraph> describe(const CudnnAttention& attention) {
 
 namespace {
 
-// Where a call has what. args: q, k, v, mask, causal, scale; or g, q, k, v, y, lse, glse, mask, causal, scale.
+using forward_arg = arg::attention;
+using backward_arg = arg::attention_backward;
+
+// Where a call has what.
 struct Call {
   const tn_call& call;
   bool is_backward;
 
-  uint32_t at(uint32_t forward) const { return is_backward ? forward + 1 : forward; }
-  const tn_view& q() const { return input(call, at(0)); }
-  const tn_view& k() const { return input(call, at(1)); }
-  const tn_view& v() const { return input(call, at(2)); }
-  const tn_view& y() const { return is_backward ? input(call, 4) : output(call); }
-  const tn_view& lse() const { return is_backward ? input(call, 5) : output(call, 1); }
-  bool has_mask() const { return input_or_null(call, is_backward ? 7 : 3) != nullptr; }
-  bool has_lse_gradient() const { return is_backward && input_or_null(call, 6) != nullptr; }
-  bool causal() const { return call.args[is_backward ? 8 : 4].as.i != 0; }
+  uint32_t at(uint32_t forward, uint32_t backward) const {
+    return is_backward ? backward : forward;
+  }
+  const tn_view& q() const { return input(call, at(forward_arg::q, backward_arg::q)); }
+  const tn_view& k() const { return input(call, at(forward_arg::k, backward_arg::k)); }
+  const tn_view& v() const { return input(call, at(forward_arg::v, backward_arg::v)); }
+  const tn_view& y() const { return is_backward ? input(call, backward_arg::y) : output(call); }
+  const tn_view& lse() const {
+    return is_backward ? input(call, backward_arg::lse) : output(call, forward_arg::result::lse);
+  }
+  bool has_mask() const {
+    return input_or_null(call, at(forward_arg::mask, backward_arg::mask)) != nullptr;
+  }
+  bool has_lse_gradient() const {
+    return is_backward && input_or_null(call, backward_arg::glse) != nullptr;
+  }
+  bool causal() const { return call.args[at(forward_arg::causal, backward_arg::causal)].as.i != 0; }
   float scale() const {
-    const uint32_t arg = is_backward ? 9 : 5;
+    const uint32_t arg = at(forward_arg::scale, backward_arg::scale);
     if (call.args[arg].tag == TN_VALUE_NONE)
       return static_cast<float>(1 / std::sqrt(static_cast<double>(q().shape[3])));
     return static_cast<float>(real_arg(call, arg));
@@ -93,7 +104,7 @@ CudnnAttention attention_of(const Call& at) {
   CudnnAttention made{
       at.is_backward,     at.q().dtype, operand_of(at.q()), operand_of(at.k()), operand_of(at.v()),
       operand_of(at.y()), {},           at.causal(),        at.scale()};
-  if (at.is_backward) made.g = operand_of(input(at.call, 0));
+  if (at.is_backward) made.g = operand_of(input(at.call, backward_arg::g));
   made.deterministic = !allows_nondeterminism();
   return made;
 }
@@ -144,7 +155,8 @@ class AttentionKernel final : public LibraryKernel {
     if (at.has_mask() || at.has_lse_gradient()) return false;
     for (const tn_view* view : {&at.q(), &at.k(), &at.v(), &at.y()})
       if (!fits(*view)) return false;
-    if (is_backward_ && !(fits(input(call, 0)) && (at.lse().flags & TN_VIEW_CONTIGUOUS) != 0))
+    if (is_backward_ &&
+        !(fits(input(call, backward_arg::g)) && (at.lse().flags & TN_VIEW_CONTIGUOUS) != 0))
       return false;
     return has_cudnn();
   }

@@ -72,7 +72,7 @@ class Plan final : public LibraryPlan {
       graph_->run(handle, addresses, call.scratch);
     }
     Timed::launched();
-    const tn_view* const bias = pass_ == kForward ? input_or_null(call, 2) : nullptr;
+    const tn_view* const bias = pass_ == kForward ? input_or_null(call, arg::conv::bias) : nullptr;
     if (bias != nullptr) add_to_planes(call, output(call), *bias);
   }
 

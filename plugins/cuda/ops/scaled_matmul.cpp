@@ -62,9 +62,10 @@ ScaledPlan::ScaledPlan(const tn_call& call) {
 void ScaledPlan::run(const tn_call& call) const {
   const Product p = read_scaled_matmul(call);
   const float one = 1, zero = 0;
-  const bool swapped = p.b.view != &input(call, 1);  // a single column is computed as a row
-  const void* const scale_a = input(call, 2).data;
-  const void* const scale_b = input(call, 3).data;
+  // A single column is computed as a row.
+  const bool swapped = p.b.view != &input(call, arg::scaled_matmul::b);
+  const void* const scale_a = input(call, arg::scaled_matmul::scale_a).data;
+  const void* const scale_b = input(call, arg::scaled_matmul::scale_b).data;
   void* const to = output(call).data;
   const std::lock_guard lock(addresses_);
   set(description_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, swapped ? scale_a : scale_b);

@@ -38,21 +38,23 @@ struct Softplus {
 };
 
 void run_gelu(const tn_call& call, uint32_t) {
-  if (text_arg(call, 1) == "tanh")
+  if (text_arg(call, arg::gelu::approximate) == "tanh")
     return run_math<1>(call, [](auto tag) { return GeluTanh<typename decltype(tag)::type>{}; });
   run_math<1>(call, [](auto tag) { return Gelu<typename decltype(tag)::type>{}; });
 }
+// leaky_relu has its slope where elu has alpha.
 template <template <class> class Fn>
 void run_with_one(const tn_call& call, uint32_t) {
   run_math<1>(call, [&](auto tag) {
     using C = typename decltype(tag)::type;
-    return Fn<C>{static_cast<C>(real_arg(call, 1))};
+    return Fn<C>{static_cast<C>(real_arg(call, arg::elu::alpha))};
   });
 }
 void run_softplus(const tn_call& call, uint32_t) {
   run_math<1>(call, [&](auto tag) {
     using C = typename decltype(tag)::type;
-    return Softplus<C>{static_cast<C>(real_arg(call, 1)), static_cast<C>(real_arg(call, 2))};
+    return Softplus<C>{static_cast<C>(real_arg(call, arg::softplus::beta)),
+                       static_cast<C>(real_arg(call, arg::softplus::threshold))};
   });
 }
 

@@ -75,20 +75,22 @@ constexpr uint32_t kMost = 256;
 
 // args: q, k, v, mask, causal, scale; outs: y, lse
 bool supports(const tn_call& call, uint32_t) {
-  const tn_view &q = input(call, 0), &k = input(call, 1), &v = input(call, 2);
+  using arg = tenon::arg::attention;
+  const tn_view &q = input(call, arg::q), &k = input(call, arg::k), &v = input(call, arg::v);
   return attention_width(q, v, kMost) != 0 && attention_fits(q, k);
 }
 
 void run(const tn_call& call, uint32_t) {
-  const tn_view &q = input(call, 0), &k = input(call, 1), &v = input(call, 2);
+  using arg = tenon::arg::attention;
+  const tn_view &q = input(call, arg::q), &k = input(call, arg::k), &v = input(call, arg::v);
   const int64_t h = q.shape[1];
   with_attention<kMost>(q.dtype, attention_width(q, v, kMost), [&](auto tag, auto width) {
     using T = typename decltype(tag)::type;
     using S = ScoreTile<Compute<T>>;
     const auto tiles = static_cast<uint32_t>((q.shape[2] + S::kRows - 1) / S::kRows);
     const Problem<T> p{heads<T>(q, h),           heads<T>(k, h),
-                       heads<T>(v, h),           read_scores<T>(call, 3, q),
-                       out<T>(output(call)),     out<Compute<T>>(output(call, 1)),
+                       heads<T>(v, h),           read_scores<T>(call, arg::mask, q),
+                       out<T>(output(call)),     out<Compute<T>>(output(call, arg::result::lse)),
                        static_cast<uint32_t>(h), tiles};
     launch(call, {{tiles * static_cast<uint32_t>(q.shape[0] * h), 1, 1}, {S::kThreads, 1, 1}},
            attend<T, width>, p);

@@ -140,12 +140,13 @@ GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_keys, Problem<T> p, Ptr<T> 
 
 // args: g, q, k, v, y, lse, glse, mask, causal, scale; outs: gq, gk, gv
 bool supports(const tn_call& call, uint32_t) {
-  const tn_view &q = input(call, 1), &k = input(call, 2), &v = input(call, 3);
+  using arg = tenon::arg::attention_backward;
+  const tn_view &q = input(call, arg::q), &k = input(call, arg::k), &v = input(call, arg::v);
   return attention_width(q, v, kMost) != 0 && attention_fits(q, k);
 }
 
 uint64_t scratch_bytes(const tn_call& call, uint32_t) {
-  return 2 * static_cast<uint64_t>(numel(input(call, 5))) * 8;
+  return 2 * static_cast<uint64_t>(numel(input(call, arg::attention_backward::lse))) * 8;
 }
 
 Rows3 strides_of(const tn_view* x) {
@@ -154,19 +155,20 @@ Rows3 strides_of(const tn_view* x) {
 
 template <class T, uint32_t kWidth>
 void run_of(const tn_call& call) {
+  using arg = tenon::arg::attention_backward;
   using C = Compute<T>;
   using S = ScoreTile<C>;
-  const tn_view &q = input(call, 1), &k = input(call, 2), &lse = input(call, 5);
-  const tn_view* glse = input_or_null(call, 6);
+  const tn_view &q = input(call, arg::q), &k = input(call, arg::k), &lse = input(call, arg::lse);
+  const tn_view* glse = input_or_null(call, arg::glse);
   const int64_t h = q.shape[1], rows = numel(lse);
   const auto copies = static_cast<uint32_t>(q.shape[0] * h),
              kept = static_cast<uint32_t>(k.shape[0] * k.shape[1]);
-  Problem<T> p{heads<T>(input(call, 0), h),
+  Problem<T> p{heads<T>(input(call, arg::g), h),
                heads<T>(q, h),
                heads<T>(k, h),
-               heads<T>(input(call, 3), h),
-               heads<T>(input(call, 4), h),
-               read_scores<T>(call, 7, q),
+               heads<T>(input(call, arg::v), h),
+               heads<T>(input(call, arg::y), h),
+               read_scores<T>(call, arg::mask, q),
                scratch<C>(call, 0, rows),
                scratch<C>(call, static_cast<uint64_t>(rows) * 8, rows),
                static_cast<uint32_t>(h),
@@ -179,13 +181,14 @@ void run_of(const tn_call& call) {
          out<T>(output(call)));
   p.tiles = tiles(k.shape[2]);
   launch(call, {{p.tiles * kept, 1, 1}, {S::kThreads, 1, 1}}, to_keys<T, kWidth>, p,
-         out<T>(output(call, 1)), out<T>(output(call, 2)));
+         out<T>(output(call, arg::result::gk)), out<T>(output(call, arg::result::gv)));
 }
 
 void run(const tn_call& call, uint32_t) {
-  const tn_view& q = input(call, 1);
+  using arg = tenon::arg::attention_backward;
+  const tn_view& q = input(call, arg::q);
   with_attention<kMost>(
-      q.dtype, attention_width(q, input(call, 3), kMost),
+      q.dtype, attention_width(q, input(call, arg::v), kMost),
       [&](auto tag, auto width) { run_of<typename decltype(tag)::type, width>(call); });
 }
 

@@ -51,7 +51,7 @@ struct Shift {
 
 template <bool kLeft>
 void run_shift(const tn_call& call, uint32_t) {
-  with_type(Ints{}, input(call, 0).dtype, [&](auto tag) {
+  with_type(Ints{}, input(call, arg::bitwise_left_shift::x).dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     run_elementwise<T, T, T>(call, Shift<T, kLeft>{});
   });

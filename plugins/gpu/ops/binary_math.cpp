@@ -39,7 +39,7 @@ struct SiluBackward {
 };
 
 void run_gelu_backward(const tn_call& call, uint32_t) {
-  if (text_arg(call, 2) == "tanh")
+  if (text_arg(call, arg::gelu_backward::approximate) == "tanh")
     return run_math<2>(call,
                        [](auto tag) { return GeluTanhBackward<typename decltype(tag)::type>{}; });
   run_math<2>(call, [](auto tag) { return GeluBackward<typename decltype(tag)::type>{}; });

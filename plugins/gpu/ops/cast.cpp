@@ -135,7 +135,7 @@ struct Same {
 // Training in mixed precision casts these all the time. False where others meet.
 using Singles = Types<Half, BFloat16, float>;
 bool run_singles(const tn_call& call) {
-  const tn_dtype from_dtype = input(call, 0).dtype, to_dtype = output(call).dtype;
+  const tn_dtype from_dtype = input(call, arg::cast::x).dtype, to_dtype = output(call).dtype;
   const uint64_t both = TN_MASK(from_dtype) | TN_MASK(to_dtype);
   if ((both & ~Singles::kMask) != 0 || from_dtype == to_dtype) return false;
   return with_type(Singles{}, from_dtype, [&](auto from_tag) {
@@ -149,12 +149,12 @@ bool run_singles(const tn_call& call) {
 
 void run_cast(const tn_call& call, uint32_t) {
   if (run_singles(call)) return;
-  with_type(Sizes{}, bits_of(input(call, 0).dtype), [&](auto from_tag) {
+  with_type(Sizes{}, bits_of(input(call, arg::cast::x).dtype), [&](auto from_tag) {
     with_type(Sizes{}, bits_of(output(call).dtype), [&](auto to_tag) {
       using From = typename decltype(from_tag)::type;
       using To = typename decltype(to_tag)::type;
-      run_elementwise<To, From>(
-          call, Convert<From, To>{kind_of(input(call, 0).dtype), {kind_of(output(call).dtype)}});
+      run_elementwise<To, From>(call, Convert<From, To>{kind_of(input(call, arg::cast::x).dtype),
+                                                        {kind_of(output(call).dtype)}});
     });
   });
 }

@@ -56,13 +56,16 @@ struct Extent {
   int64_t n, c, s = 1;
   int64_t groups = 1, width = 1;  // of a sample; channels of a group
   bool batch;
+  // The norm of batches has x where that of groups has it.
   Extent(const tn_call& call, uint32_t op)
-      : x(&input(call, is_backward(op) ? 1 : 0)), batch(op == kBatch || op == kBatchBackward) {
+      : x(&input(call, is_backward(op) ? arg::group_norm_backward::x : arg::group_norm::x)),
+        batch(op == kBatch || op == kBatchBackward) {
     n = x->shape[0];
     c = x->shape[1];
     for (uint32_t d = 2; d < x->ndim; ++d) s *= x->shape[d];
     if (batch) return;
-    groups = int_arg(call, is_backward(op) ? 5 : 1);
+    groups =
+        int_arg(call, is_backward(op) ? arg::group_norm_backward::groups : arg::group_norm::groups);
     width = c / groups;
   }
   int64_t statistics() const { return batch ? c : n * groups; }
@@ -86,19 +89,24 @@ struct Extent {
 
 // args: x, weight, bias, running_mean, running_var, training, eps; x, groups, weight, bias, eps. outs: y, mean, rstd
 void run_forward(const tn_call& call, uint32_t op) {
+  using batch_arg = arg::batch_norm;
+  using group_arg = arg::group_norm;
   const Extent e(call, op);
-  const tn_view &mean = output(call, 1), &rstd = output(call, 2);
-  const uint32_t first = e.batch ? 1 : 2;
-  const tn_view *weight = input_or_null(call, first), *bias = input_or_null(call, first + 1);
-  const double eps = real_arg(call, e.batch ? 6 : 4);
+  const tn_view &mean = output(call, batch_arg::result::mean),
+                &rstd = output(call, batch_arg::result::rstd);
+  const tn_view *weight = input_or_null(call, e.batch ? batch_arg::weight : group_arg::weight),
+                *bias = input_or_null(call, e.batch ? batch_arg::bias : group_arg::bias);
+  const double eps = real_arg(call, e.batch ? batch_arg::eps : group_arg::eps);
   if (e.fit())
     return run_norm_rows(call, {e.x, &output(call), &mean, &rstd, weight, bias, e.n * e.groups,
                                 e.width * e.s, eps, e.groups, e.width, e.s});
-  if (e.batch && int_arg(call, 5) == 0) {
+  if (e.batch && int_arg(call, batch_arg::training) == 0) {
     with_float(e.x->dtype, [&](auto tag) {
       using C = typename decltype(tag)::type;
-      launch(call, grid_of(e.c), running_statistics<C>, e.c, in<C>(input(call, 3)),
-             in<C>(input(call, 4)), out<C>(mean), out<C>(rstd), static_cast<C>(eps));
+      launch(call, grid_of(e.c), running_statistics<C>, e.c,
+             in<C>(input(call, batch_arg::running_mean)),
+             in<C>(input(call, batch_arg::running_var)), out<C>(mean), out<C>(rstd),
+             static_cast<C>(eps));
     });
   } else {
     run_statistics(call, e.shared(), *e.x, {&mean}, {&rstd}, eps);
@@ -108,18 +116,21 @@ void run_forward(const tn_call& call, uint32_t op) {
 
 // args: g, x, mean, rstd, weight, training or groups; outs: gx, gweight, gbias
 void run_backward(const tn_call& call, uint32_t op) {
+  using arg = tenon::arg::batch_norm_backward;
   const Extent e(call, op);
   if (e.c == 0) return;
-  const tn_view &g = input(call, 0), &mean = input(call, 2), &rstd = input(call, 3);
-  const tn_view* weight = input_or_null(call, 4);
-  const Slot gweight{&output(call, 1)}, gbias{&output(call, 2)};
+  const tn_view &g = input(call, arg::g), &mean = input(call, arg::mean),
+                &rstd = input(call, arg::rstd);
+  const tn_view* weight = input_or_null(call, arg::weight);
+  const Slot gweight{&output(call, arg::result::gweight)}, gbias{&output(call, arg::result::gbias)};
   PairSums pairs{.g = &g, .x = e.x, .mean = &mean, .rstd = &rstd};
   pairs.share = e.width;
   pairs.dots = e.batch ? gweight : e.sums(0);
   pairs.sums = e.batch ? gbias : e.sums(1);
   run_pairs(call, e.channels(), pairs, e.fold_at());
   const int64_t shared = e.batch ? e.n * e.s : e.width * e.s;
-  const bool fixed = (e.batch && int_arg(call, 5) == 0) || shared == 0;  // the means are not wanted
+  const bool fixed =
+      (e.batch && int_arg(call, arg::training) == 0) || shared == 0;  // the means are not wanted
   with_float(e.x->dtype, [&](auto tag) {
     using C = typename decltype(tag)::type;
     const C over = fixed ? C(0) : C(1) / static_cast<C>(shared);

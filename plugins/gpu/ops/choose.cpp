@@ -56,8 +56,8 @@ Compute<T> bound(const tn_call& call, uint32_t arg, bool is_low) {
 void run_clamp(const tn_call& call, uint32_t) {
   with_type(Reals{}, output(call).dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    run_elementwise<T, T>(call,
-                          Clamp<Compute<T>>{bound<T>(call, 1, true), bound<T>(call, 2, false)});
+    run_elementwise<T, T>(call, Clamp<Compute<T>>{bound<T>(call, arg::clamp::min, true),
+                                                  bound<T>(call, arg::clamp::max, false)});
   });
 }
 

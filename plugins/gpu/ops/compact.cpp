@@ -98,7 +98,7 @@ void with_bits(const tn_view& x, Fn&& fn) {
 }
 
 void run_nonzero(const tn_call& call, uint32_t) {
-  const tn_view& x = input(call, 0);
+  const tn_view& x = input(call, arg::nonzero::x);
   const int64_t total = count_set(call, 0, x);
   const int64_t shape[] = {total, x.ndim};
   const tn_view& made = sdk::make_output(sdk::Call(call), 0, shape);
@@ -111,7 +111,8 @@ struct Broadcast {
   int64_t count = 1;
   bool is_dense = false;  // both have that shape and lie densely
   explicit Broadcast(const tn_call& call) {
-    const tn_view* views[] = {&input(call, 1), &input(call, 0)};
+    const tn_view* views[] = {&input(call, arg::masked_select::mask),
+                              &input(call, arg::masked_select::x)};
     part.ndim = std::max(views[0]->ndim, views[1]->ndim);
     int64_t step = 1;
     is_dense = true;
@@ -138,7 +139,7 @@ void run_masked_select(const tn_call& call, uint32_t) {
   const Compaction compaction{both.count};
   int64_t total = 0;
   const Ptr<uint32_t> counts = compaction.counts(call, 0);
-  Masked mask{units<const uint8_t>(input(call, 1)), both.is_dense, {}};
+  Masked mask{units<const uint8_t>(input(call, arg::masked_select::mask)), both.is_dense, {}};
   if (both.count > 0) {
     mask.layout = Layout<2>(both.part);
     launch(call, compaction.grid(), count_tiles<Masked>, mask, static_cast<uint32_t>(both.count),
@@ -150,7 +151,7 @@ void run_masked_select(const tn_call& call, uint32_t) {
   with_unit(size_of(made.dtype), [&](auto tag) {
     using U = typename decltype(tag)::type;
     launch(call, compaction.grid(), write_masked<U>, mask, static_cast<uint32_t>(both.count),
-           counts, units<const U>(input(call, 0)), units<U>(made));
+           counts, units<const U>(input(call, arg::masked_select::x)), units<U>(made));
   });
 }
 
@@ -196,13 +197,15 @@ void write_set(const tn_call& call, uint64_t offset, const tn_view& x, bool flat
 }
 
 void add_compact_kernels(KernelList& list) {
-  list.add(
-      {.schema = TN_SCHEMA_NONZERO,
-       .dtypes = All::kMask | TN_MASK(TN_DTYPE_C64),
-       .run = run_nonzero,
-       .supports = [](const tn_call& call, uint32_t) { return numel(input(call, 0)) < INT32_MAX; },
-       .scratch = [](const tn_call& call,
-                     uint32_t) { return Compaction{numel(input(call, 0))}.bytes(); }});
+  list.add({.schema = TN_SCHEMA_NONZERO,
+            .dtypes = All::kMask | TN_MASK(TN_DTYPE_C64),
+            .run = run_nonzero,
+            .supports = [](const tn_call& call,
+                           uint32_t) { return numel(input(call, arg::nonzero::x)) < INT32_MAX; },
+            .scratch =
+                [](const tn_call& call, uint32_t) {
+                  return Compaction{numel(input(call, arg::nonzero::x))}.bytes();
+                }});
   list.add(
       {.schema = TN_SCHEMA_MASKED_SELECT,
        .dtypes = kMovableAll,

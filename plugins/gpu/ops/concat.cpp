@@ -49,8 +49,8 @@ struct Joined {
       if (d != dim) (d < dim ? outer : inner) *= out.shape[d];
     const uint64_t size = size_of(out.dtype);
     uint64_t bits = reinterpret_cast<uintptr_t>(out.data);
-    for (uint32_t k = 0; k < call.args[0].count; ++k) {
-      const tn_view& x = *call.args[0].as.views[k];
+    for (uint32_t k = 0; k < call.args[arg::concat::xs].count; ++k) {
+      const tn_view& x = *call.args[arg::concat::xs].as.views[k];
       fits = fits && is_dense(x) && numel(x) <= INT32_MAX;
       bits |=
           reinterpret_cast<uintptr_t>(x.data) | static_cast<uint64_t>(x.shape[dim] * inner) * size;
@@ -75,8 +75,8 @@ void join_rows(const tn_call& call, const Joined& joined, int64_t dim) {
     launch(call, grid, join<U>, pieces, width_of(out), units<U>(out));
     taken = longest = 0;
   };
-  for (uint32_t k = 0; k < call.args[0].count; ++k) {
-    const tn_view& x = *call.args[0].as.views[k];
+  for (uint32_t k = 0; k < call.args[arg::concat::xs].count; ++k) {
+    const tn_view& x = *call.args[arg::concat::xs].as.views[k];
     if (numel(x) == 0) continue;
     Piece<U>& piece = pieces.at[taken++];
     const int64_t width = width_of(x);
@@ -94,15 +94,15 @@ void join_rows(const tn_call& call, const Joined& joined, int64_t dim) {
 // args: xs, dim
 void run_concat(const tn_call& call, uint32_t) {
   const tn_view& out = output(call);
-  const int64_t dim = call.args[1].as.i;
+  const int64_t dim = call.args[arg::concat::dim].as.i;
   if (numel(out) == 0) return;
   const Joined joined(call, dim);
   if (joined.fits)
     return with_unit(joined.unit,
                      [&](auto tag) { join_rows<typename decltype(tag)::type>(call, joined, dim); });
   int64_t first = 0;
-  for (uint32_t k = 0; k < call.args[0].count; ++k) {
-    const tn_view& x = *call.args[0].as.views[k];
+  for (uint32_t k = 0; k < call.args[arg::concat::xs].count; ++k) {
+    const tn_view& x = *call.args[arg::concat::xs].as.views[k];
     Move move;
     for (uint32_t d = 0; d < x.ndim; ++d) move.add(x.shape[d], out.strides[d], x.strides[d]);
     move_elements(call, move, {&out, first * out.strides[dim]}, {&x});
@@ -112,9 +112,11 @@ void run_concat(const tn_call& call, uint32_t) {
 
 // args: x, src, dim, start, end, step; bounds are filled in
 void run_slice_scatter(const tn_call& call, uint32_t) {
-  const tn_view &src = input(call, 1), &out = output(call);
-  const int64_t dim = int_arg(call, 2), start = int_arg(call, 3), step = int_arg(call, 5);
-  move_all(call, out, input(call, 0));
+  using arg = tenon::arg::slice_scatter;
+  const tn_view &src = input(call, arg::src), &out = output(call);
+  const int64_t dim = int_arg(call, arg::dim), start = int_arg(call, arg::start),
+                step = int_arg(call, arg::step);
+  move_all(call, out, input(call, arg::x));
   Move move;
   for (uint32_t d = 0; d < src.ndim; ++d)
     move.add(src.shape[d], out.strides[d] * (d == dim ? step : 1), src.strides[d]);
@@ -126,7 +128,7 @@ void roll_from(const tn_call& call, uint32_t dim, const int64_t* shifts, Move& m
                int64_t from) {
   while (dim < move.ndim && shifts[dim] == 0) ++dim;
   if (dim == move.ndim)
-    return move_elements(call, move, {&output(call), to}, {&input(call, 0), from});
+    return move_elements(call, move, {&output(call), to}, {&input(call, arg::roll::x), from});
   const int64_t size = move.shape[dim], shift = shifts[dim], stride = move.to[dim];
   move.shape[dim] = size - shift;
   roll_from(call, dim + 1, shifts, move, to + shift * stride, from);
@@ -137,20 +139,22 @@ void roll_from(const tn_call& call, uint32_t dim, const int64_t* shifts, Move& m
 
 // args: x, shifts, dims; dims absent: as if flat
 void run_roll(const tn_call& call, uint32_t) {
-  const tn_view& x = input(call, 0);
+  using arg = tenon::arg::roll;
+  const tn_view& x = input(call, arg::x);
   const int64_t count = numel(x);
   if (count == 0) return;
   const auto wrapped = [](int64_t shift, int64_t size) { return (shift % size + size) % size; };
   Move move;
   int64_t shifts[TN_MAX_DIMS] = {};
-  if (call.args[2].tag == TN_VALUE_NONE || x.ndim == 0) {
+  if (call.args[arg::dims].tag == TN_VALUE_NONE || x.ndim == 0) {
     move.add(count, 1, 1);
-    shifts[0] = wrapped(call.args[1].as.ints[0], count);
+    shifts[0] = wrapped(call.args[arg::shifts].as.ints[0], count);
   } else {
     for (uint32_t d = 0; d < x.ndim; ++d) move.add(x.shape[d], x.strides[d], x.strides[d]);
-    for (uint32_t k = 0; k < call.args[2].count; ++k) {
-      const int64_t d = call.args[2].as.ints[k];
-      shifts[d] = wrapped(shifts[d] + wrapped(call.args[1].as.ints[k], x.shape[d]), x.shape[d]);
+    for (uint32_t k = 0; k < call.args[arg::dims].count; ++k) {
+      const int64_t d = call.args[arg::dims].as.ints[k];
+      shifts[d] =
+          wrapped(shifts[d] + wrapped(call.args[arg::shifts].as.ints[k], x.shape[d]), x.shape[d]);
     }
   }
   roll_from(call, 0, shifts, move, 0, 0);

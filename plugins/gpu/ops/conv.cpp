@@ -235,11 +235,13 @@ template <class T>
 ConvArgs<T> args_of(const tn_call& call, const Plan& plan) {
   ConvArgs<T> args;
   args.planes = planes_of(plan);
-  const tn_view &weight = input(call, plan.pass == kWeight ? 0 : 1),
-                &x = input(call, plan.pass == kWeight ? 1 : 0);
+  using conv_arg = arg::conv;  // conv_backward_input has g where this has x
+  using weight_arg = arg::conv_backward_weight;
+  const tn_view &weight = input(call, plan.pass == kWeight ? weight_arg::g : conv_arg::weight),
+                &x = input(call, plan.pass == kWeight ? weight_arg::x : conv_arg::x);
   args.weight = in<T>(weight);
   args.x = in<T>(x);
-  args.bias = in_or_null<T>(plan.pass == kForward ? input_or_null(call, 2) : nullptr);
+  args.bias = in_or_null<T>(plan.pass == kForward ? input_or_null(call, conv_arg::bias) : nullptr);
   constexpr int64_t kN = Matrix<T>::kTogether;
   args.aligned =
       plan.k % kN == 0 && reinterpret_cast<uintptr_t>(weight.data) % (kN * sizeof(T)) == 0;

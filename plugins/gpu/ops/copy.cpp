@@ -154,7 +154,7 @@ void launch_strided(const tn_call& call, Move m, const Place& to, const Place& f
 }
 
 void run_copy(const tn_call& call, uint32_t) {
-  const tn_view &out = output(call), &x = input(call, 0);
+  const tn_view &out = output(call), &x = input(call, arg::clone::x);
   const tn_loop& loop = *call.loop;
   const bool dense =
       loop.ndim == 0 || (loop.ndim == 1 && loop.strides[0][0] == 1 && loop.strides[1][0] == 1);

@@ -26,9 +26,10 @@ uint64_t bits_of_number(tn_dtype dtype, const tn_value& value) {
                                      : number_bits(dtype, value.as.i);
 }
 
+// full_like has its value where full has it.
 void run_full(const tn_call& call, uint32_t) {
   const tn_view& out = output(call);
-  const uint64_t bits = bits_of_number(out.dtype, call.args[1]);
+  const uint64_t bits = bits_of_number(out.dtype, call.args[arg::full::value]);
   const uint32_t size = size_of(out.dtype);
   if (numel(out) > 0)
     fill(stream_of(call), out.data, static_cast<uint64_t>(numel(out)) * size, &bits, size);
@@ -85,16 +86,19 @@ void range(const tn_call& call, const Range& range) {
 }
 
 void run_arange(const tn_call& call, uint32_t) {
-  if (call.args[0].tag != TN_VALUE_FLOAT && call.args[2].tag != TN_VALUE_FLOAT)
-    return range<Reals>(call, WholeRange{static_cast<uint64_t>(call.args[0].as.i),
-                                         static_cast<uint64_t>(call.args[2].as.i)});
-  range<Reals>(call, RealRange{real_arg(call, 0), real_arg(call, 2), 0, INT64_MAX, 0});
+  using arg = tenon::arg::arange;
+  if (call.args[arg::start].tag != TN_VALUE_FLOAT && call.args[arg::step].tag != TN_VALUE_FLOAT)
+    return range<Reals>(call, WholeRange{static_cast<uint64_t>(call.args[arg::start].as.i),
+                                         static_cast<uint64_t>(call.args[arg::step].as.i)});
+  range<Reals>(call,
+               RealRange{real_arg(call, arg::start), real_arg(call, arg::step), 0, INT64_MAX, 0});
 }
 
 // From both ends towards the middle. Without the endpoint: the same but for the last.
 void run_linspace(const tn_call& call, uint32_t) {
-  const double start = real_arg(call, 0), end = real_arg(call, 1);
-  const int64_t n = numel(output(call)), intervals = call.args[3].as.i != 0 ? n - 1 : n;
+  using arg = tenon::arg::linspace;
+  const double start = real_arg(call, arg::start), end = real_arg(call, arg::end);
+  const int64_t n = numel(output(call)), intervals = call.args[arg::endpoint].as.i != 0 ? n - 1 : n;
   const double step = intervals > 0 ? (end - start) / static_cast<double>(intervals) : 0;
   const int64_t upper = intervals > 0 ? (intervals + 1) / 2 : INT64_MAX;
   range<Floats>(call, RealRange{start, step, end, upper, intervals});
@@ -124,7 +128,8 @@ void run_matrix(const tn_call& call, uint32_t code) {
   const tn_view& to = output(call);
   const int64_t rows = to.shape[to.ndim - 2], columns = to.shape[to.ndim - 1];
   if (numel(to) == 0) return;
-  const int64_t diagonal = std::clamp(call.args[code == 0 ? 2 : 1].as.i, -rows - 1, columns + 1);
+  const int64_t diagonal =
+      std::clamp(call.args[code == 0 ? arg::eye::k : arg::tril::k].as.i, -rows - 1, columns + 1);
   const int64_t all_rows = numel(to) / columns;
   tn_value number{};
   number.tag = TN_VALUE_INT;
@@ -135,7 +140,8 @@ void run_matrix(const tn_call& call, uint32_t code) {
   with_type(Sizes{}, bits_of(to.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
     launch(call, grid, keep_part<T>, static_cast<Kept>(code), all_rows, rows, columns, diagonal,
-           static_cast<T>(one), in_or_null<T>(code == 0 ? nullptr : &input(call, 0)), out<T>(to));
+           static_cast<T>(one), in_or_null<T>(code == 0 ? nullptr : &input(call, arg::tril::x)),
+           out<T>(to));
   });
 }
 

@@ -25,8 +25,9 @@ GPU_KERNEL gather_elements(uint32_t count, int64_t first, Layout<3> layout, int6
 
 // args: x, dim, index
 void run_gather(const tn_call& call, uint32_t) {
-  const tn_view &x = input(call, 0), &index = input(call, 2), &out = output(call);
-  const int64_t dim = int_arg(call, 1);
+  using arg = tenon::arg::gather;
+  const tn_view &x = input(call, arg::x), &index = input(call, arg::index), &out = output(call);
+  const int64_t dim = int_arg(call, arg::dim);
   const int64_t size = x.ndim == 0 ? 1 : x.shape[dim], step = x.ndim == 0 ? 0 : x.strides[dim];
   int64_t along[TN_MAX_DIMS];
   std::copy_n(x.strides, x.ndim, along);
@@ -63,8 +64,9 @@ GPU_KERNEL select_rows(Rows rows, int64_t size, IndexCheck check, Ptr<U> out, Pt
 
 }  // namespace
 
+// index has x, and embedding its weight, where index_select has x.
 void select(const tn_call& call, const char* op, const tn_view& index, int64_t dim, bool wrap) {
-  const tn_view &x = input(call, 0), &out = output(call);
+  const tn_view &x = input(call, arg::index_select::x), &out = output(call);
   if (numel(out) == 0) return;
   const Around a = around(x, dim);
   const int64_t bytes = a.inner * size_of(x.dtype);
@@ -82,10 +84,11 @@ void select(const tn_call& call, const char* op, const tn_view& index, int64_t d
 namespace {
 
 void run_index_select(const tn_call& call, uint32_t) {
-  select(call, "index_select", input(call, 2), int_arg(call, 1), true);
+  select(call, "index_select", input(call, arg::index_select::index),
+         int_arg(call, arg::index_select::dim), true);
 }
 void run_embedding(const tn_call& call, uint32_t) {
-  select(call, "embedding", input(call, 1), 0, false);
+  select(call, "embedding", input(call, arg::embedding::index), 0, false);
 }
 
 }  // namespace

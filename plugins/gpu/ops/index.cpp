@@ -28,8 +28,8 @@ const Axis* only_list(const AdvancedIndex& a) {
 
 // args: x, indices
 void run_index(const tn_call& call, uint32_t) {
-  const tn_view& x = input(call, 0);
-  AdvancedIndex a(x, call.args[1]);
+  const tn_view& x = input(call, arg::index::x);
+  AdvancedIndex a(x, call.args[arg::index::indices]);
   if (const Axis* list = only_list(a)) return select(call, "index", *list->index, list->dim, true);
   a.count_masks(call, "index", 0);
   const tn_view& out = a.has_mask ? sdk::make_output(sdk::Call(call), 0, a.shape) : output(call);
@@ -48,13 +48,15 @@ void run_index(const tn_call& call, uint32_t) {
 }
 
 bool adds_to_list(const tn_call& call, const AdvancedIndex& a) {
-  return only_list(a) != nullptr && call.args[3].as.i != 0 &&
-         std::ranges::equal(sdk::shape(input(call, 2)), a.shape);
+  using arg = tenon::arg::index_put;
+  return only_list(a) != nullptr && call.args[arg::accumulate].as.i != 0 &&
+         std::ranges::equal(sdk::shape(input(call, arg::values)), a.shape);
 }
 
 // args: x, indices, values, accumulate
 Deposit read_put(const tn_call& call, const AdvancedIndex& a) {
-  const tn_view &x = input(call, 0), &values = input(call, 2);
+  using arg = tenon::arg::index_put;
+  const tn_view &x = input(call, arg::x), &values = input(call, arg::values);
   Deposit d;
   if (adds_to_list(call, a)) {
     const Around around_list = around(x, a.axes[0].dim);
@@ -71,7 +73,7 @@ Deposit read_put(const tn_call& call, const AdvancedIndex& a) {
   d.places = a.inner == 0 ? 0 : numel(x) / a.inner;
   d.rows = a.rows();
   d.inner = a.inner;
-  d.add = call.args[3].as.i != 0;
+  d.add = call.args[arg::accumulate].as.i != 0;
   d.apart = a.places() <= 1;
   d.x = &x;
   d.source = &values;
@@ -108,10 +110,13 @@ GPU_KERNEL row_keys(uint32_t rows, uint32_t places, RowFinder finder, Ptr<uint32
 
 // The mask of a call that puts one value by a mask behind slices; NULL: another call. What is set needs no count then.
 const tn_view* only_mask(const tn_call& call) {
-  const tn_value& indices = call.args[1];
-  if (indices.count == 0 || numel(input(call, 2)) != 1 || call.args[3].as.i != 0) return nullptr;
+  using arg = tenon::arg::index_put;
+  const tn_value& indices = call.args[arg::indices];
+  if (indices.count == 0 || numel(input(call, arg::values)) != 1 ||
+      call.args[arg::accumulate].as.i != 0)
+    return nullptr;
   const tn_view* last = indices.as.views[indices.count - 1];
-  if (last == nullptr || last->dtype != TN_DTYPE_BOOL || numel(input(call, 0)) >= INT32_MAX)
+  if (last == nullptr || last->dtype != TN_DTYPE_BOOL || numel(input(call, arg::x)) >= INT32_MAX)
     return nullptr;
   const bool alone = std::all_of(indices.as.views, indices.as.views + indices.count - 1,
                                  [](const tn_view* index) { return index == nullptr; });
@@ -129,26 +134,28 @@ GPU_KERNEL put_by_mask(uint32_t count, Divider inner, Divider masked, Ptr<const 
 }
 
 void run_put_by_mask(const tn_call& call, const tn_view& mask) {
-  const tn_view &x = input(call, 0), &out = output(call);
+  using arg = tenon::arg::index_put;
+  const tn_view &x = input(call, arg::x), &out = output(call);
   if (numel(out) == 0) return;
   uint32_t inner = 1;
-  for (uint32_t d = call.args[1].count - 1 + mask.ndim; d < x.ndim; ++d)
+  for (uint32_t d = call.args[arg::indices].count - 1 + mask.ndim; d < x.ndim; ++d)
     inner *= static_cast<uint32_t>(x.shape[d]);
   with_unit(size_of(x.dtype), [&](auto tag) {
     using U = typename decltype(tag)::type;
     launch(call, grid_of(numel(out)), put_by_mask<U>, static_cast<uint32_t>(numel(out)),
            Divider(inner), Divider(static_cast<uint32_t>(numel(mask))), units<const uint8_t>(mask),
-           units<const U>(input(call, 2)), units<const U>(x), units<U>(out));
+           units<const U>(input(call, arg::values)), units<const U>(x), units<U>(out));
   });
 }
 
 void run_index_put(const tn_call& call, uint32_t) {
+  using arg = tenon::arg::index_put;
   if (const tn_view* mask = only_mask(call)) return run_put_by_mask(call, *mask);
-  AdvancedIndex a(input(call, 0), call.args[1]);
+  AdvancedIndex a(input(call, arg::x), call.args[arg::indices]);
   // The deposit comes first, with room for as many rows as there may be.
   const uint64_t offset = (read_put(call, a).bytes(output(call).dtype) + 255) / 256 * 256;
   a.count_masks(call, "index_put", offset);
-  if (a.has_mask) check_values(input(call, 2), a.shape);
+  if (a.has_mask) check_values(input(call, arg::values), a.shape);
   Deposit d = read_put(call, a);
   if (adds_to_list(call, a)) {
     const Axis& list = a.axes[0];
@@ -165,15 +172,16 @@ void run_index_put(const tn_call& call, uint32_t) {
 
 uint64_t put_scratch(const tn_call& call, uint32_t) {
   if (only_mask(call) != nullptr) return 0;
-  const AdvancedIndex a(input(call, 0), call.args[1]);
+  const AdvancedIndex a(input(call, arg::index_put::x), call.args[arg::index_put::indices]);
   return (read_put(call, a).bytes(output(call).dtype) + 255) / 256 * 256 + a.bytes();
 }
 
 bool can_put(const tn_call& call, uint32_t) {
+  using arg = tenon::arg::index_put;
   if (only_mask(call) != nullptr) return true;
   const bool summed = (All::kMask >> output(call).dtype & 1) != 0;
-  if (call.args[3].as.i != 0 && !summed) return false;
-  const AdvancedIndex a(input(call, 0), call.args[1]);
+  if (call.args[arg::accumulate].as.i != 0 && !summed) return false;
+  const AdvancedIndex a(input(call, arg::x), call.args[arg::indices]);
   return a.fits() && read_put(call, a).fits();
 }
 
@@ -183,11 +191,14 @@ void add_index_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_INDEX,
             .dtypes = kMovableAll,
             .run = run_index,
-            .supports = [](const tn_call& call,
-                           uint32_t) { return AdvancedIndex(input(call, 0), call.args[1]).fits(); },
+            .supports =
+                [](const tn_call& call, uint32_t) {
+                  return AdvancedIndex(input(call, arg::index::x), call.args[arg::index::indices])
+                      .fits();
+                },
             .scratch =
                 [](const tn_call& call, uint32_t) {
-                  const AdvancedIndex a(input(call, 0), call.args[1]);
+                  const AdvancedIndex a(input(call, arg::index::x), call.args[arg::index::indices]);
                   return only_list(a) != nullptr ? 0 : a.bytes();
                 }});
   list.add({.schema = TN_SCHEMA_INDEX_PUT,

@@ -156,11 +156,11 @@ GPU_KERNEL interpolate_backward(Resampling r, int64_t results, Ptr<const T> g, P
 
 // args: x, size, mode, align_corners (backward: g, shape, …)
 void run_interpolate(const tn_call& call, uint32_t backward) {
-  const tn_view &x = input(call, 0), &result = output(call);
+  const tn_view &x = input(call, arg::interpolate::x), &result = output(call);
   const int64_t n = numel(result);
   if (n == 0) return;
   const tn_view &small = backward != 0 ? result : x, &large = backward != 0 ? x : result;
-  const std::string_view mode = text_arg(call, 2);
+  const std::string_view mode = text_arg(call, arg::interpolate::mode);
   Resampling r;
   for (uint32_t d = 0; d < 3; ++d) {
     const bool there = d + x.ndim >= 5;
@@ -168,7 +168,7 @@ void run_interpolate(const tn_call& call, uint32_t backward) {
     r.out[d] = there ? static_cast<int32_t>(large.shape[d + x.ndim - 3]) : 1;
   }
   r.taps = mode == "nearest" ? 1 : mode == "bicubic" ? 4 : 2;
-  r.align = call.args[3].as.i != 0;
+  r.align = call.args[arg::interpolate::align_corners].as.i != 0;
   const int32_t* sizes = backward != 0 ? r.in : r.out;
   r.slice = Divider(static_cast<uint32_t>(sizes[1] * sizes[2]));
   r.line = Divider(static_cast<uint32_t>(sizes[2]));
@@ -181,7 +181,7 @@ void run_interpolate(const tn_call& call, uint32_t backward) {
 
 // Fractions are of products of the sizes, in 32 bits.
 bool interpolate_supported(const tn_call& call, uint32_t) {
-  const tn_view &x = input(call, 0), &result = output(call);
+  const tn_view &x = input(call, arg::interpolate::x), &result = output(call);
   int64_t slice = 1;
   for (uint32_t d = 2; d < x.ndim; ++d) {
     if (2 * (x.shape[d] + 4) * (result.shape[d] + 4) > INT32_MAX / 2) return false;

@@ -201,22 +201,27 @@ struct Call {
   double eps = 0;
   bool fit = false;
   Call(const tn_call& call, uint32_t op) {
-    const uint32_t both = is_centred(op) ? 1 : 0;
+    const bool both = is_centred(op);
     if (is_backward(op)) {
-      g = &input(call, 0);
-      x = &input(call, 1);
-      if (both != 0) mean = &input(call, 2);
-      rstd = &input(call, 2 + both);
-      weight = input_or_null(call, 3 + both);
-      n = numel(output(call, 1));
+      using layer = arg::layer_norm_backward;
+      using root_mean = arg::rms_norm_backward;
+      g = &input(call, layer::g);
+      x = &input(call, layer::x);
+      if (both) mean = &input(call, layer::mean);
+      rstd = &input(call, both ? layer::rstd : root_mean::rstd);
+      weight = input_or_null(call, both ? layer::weight : root_mean::weight);
+      n = numel(output(call, layer::result::gweight));
     } else {
-      x = &input(call, 0);
-      if (both != 0) mean = &output(call, 1);
-      rstd = &output(call, 1 + both);
-      weight = input_or_null(call, 2);
-      if (both != 0) bias = input_or_null(call, 3);
-      for (uint32_t i = 0; i < call.args[1].count; ++i) n *= call.args[1].as.ints[i];
-      eps = real_arg(call, 3 + both);
+      using layer = arg::layer_norm;
+      using root_mean = arg::rms_norm;
+      x = &input(call, layer::x);
+      if (both) mean = &output(call, layer::result::mean);
+      rstd = &output(call, both ? layer::result::rstd : root_mean::result::rstd);
+      weight = input_or_null(call, layer::weight);
+      if (both) bias = input_or_null(call, layer::bias);
+      for (uint32_t i = 0; i < call.args[layer::shape].count; ++i)
+        n *= call.args[layer::shape].as.ints[i];
+      eps = real_arg(call, both ? layer::eps : root_mean::eps);
     }
     rows = numel(*rstd);
     with_type(Floats{}, x->dtype, [&](auto tag) {
@@ -258,8 +263,8 @@ void run_backward(const tn_call& call, uint32_t op) {
   const Call c(call, op);
   PairSums sums{.g = c.g, .x = c.x, .mean = c.mean, .rstd = c.rstd};
   sums.by_element = true;
-  sums.dots = {&output(call, 1)};
-  if (is_centred(op)) sums.sums = {&output(call, 2)};
+  sums.dots = {&output(call, arg::layer_norm_backward::result::gweight)};
+  if (is_centred(op)) sums.sums = {&output(call, arg::layer_norm_backward::result::gbias)};
   run_pairs(call, c.along_columns(), sums, 0);
   if (c.rows == 0 || c.n == 0) return;
   if (c.fit)

@@ -252,7 +252,8 @@ void run_typed(const tn_call& call, const Plan& plan, Activation activation) {
 void run(const tn_call& call, uint32_t op) {
   const Plan plan(call, op);
   if (plan.product.empty()) return;
-  const Activation activation = op == kLinear ? activation_of(text_arg(call, 3)) : kNone;
+  const Activation activation =
+      op == kLinear ? activation_of(text_arg(call, arg::linear::activation)) : kNone;
   const tn_dtype dtype = output(call).dtype;
   with_type(Join<Floats, Sizes>{}, plan.whole ? bits_of(dtype) : dtype,
             [&](auto tag) { run_typed<typename decltype(tag)::type>(call, plan, activation); });

@@ -46,7 +46,9 @@ GPU_KERNEL add_linked(int64_t places, Ptr<const uint32_t> heads, Ptr<const uint3
 
 // args: g, indices, shape
 void run(const tn_call& call, uint32_t) {
-  const tn_view &g = input(call, 0), &indices = input(call, 1), &result = output(call);
+  using arg = tenon::arg::max_pool_backward;
+  const tn_view &g = input(call, arg::g), &indices = input(call, arg::indices),
+                &result = output(call);
   const int64_t places = numel(result), rows = numel(g), planes = result.shape[0] * result.shape[1];
   if (planes == 0) return;
   const Ptr<uint32_t> heads = scratch<uint32_t>(call, 0, places),
@@ -64,11 +66,14 @@ void run(const tn_call& call, uint32_t) {
 }
 
 uint64_t scratch_bytes(const tn_call& call, uint32_t) {
-  return static_cast<uint64_t>(numel(output(call)) + numel(input(call, 0))) * 4;
+  using arg = tenon::arg::max_pool_backward;
+  return static_cast<uint64_t>(numel(output(call)) + numel(input(call, arg::g))) * 4;
 }
 
 // Outputs are counted in 32 bits.
-bool supports(const tn_call& call, uint32_t) { return numel(input(call, 0)) < UINT32_MAX - 1; }
+bool supports(const tn_call& call, uint32_t) {
+  return numel(input(call, arg::max_pool_backward::g)) < UINT32_MAX - 1;
+}
 
 }  // namespace
 

@@ -66,7 +66,8 @@ GPU_KERNEL finish_norm(NormOf norm, int64_t count, Ptr<const double> sums, Ptr<O
 
 int64_t sums_of(const tn_call& call) {
   int64_t sums = 0;
-  for (uint32_t k = 0; k < call.args[0].count; ++k) sums += blocks_of(*call.args[0].as.views[k]);
+  for (uint32_t k = 0; k < call.args[arg::multi_norm::xs].count; ++k)
+    sums += blocks_of(*call.args[arg::multi_norm::xs].as.views[k]);
   return sums;
 }
 uint64_t scratch_bytes(const tn_call& call, uint32_t) {
@@ -74,7 +75,7 @@ uint64_t scratch_bytes(const tn_call& call, uint32_t) {
 }
 
 void run_norm(const tn_call& call, uint32_t) {
-  const double p = real_arg(call, 1);
+  const double p = real_arg(call, arg::multi_norm::p);
   const NormOf norm{p == 2          ? Norm::kSquares
                     : p == 1        ? Norm::kMagnitudes
                     : std::isinf(p) ? Norm::kLargest
@@ -85,9 +86,10 @@ void run_norm(const tn_call& call, uint32_t) {
   uint32_t blocks_before = 0;
   with_each_type(Floats{}, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for_tables<T>(call, {0}, blocks_before, [&](const auto& table, uint32_t blocks) {
-      launch(call, {{blocks, 1, 1}, {kThreads, 1, 1}}, sum_tensors<T>, norm, table, sums);
-    });
+    for_tables<T>(
+        call, {arg::multi_norm::xs}, blocks_before, [&](const auto& table, uint32_t blocks) {
+          launch(call, {{blocks, 1, 1}, {kThreads, 1, 1}}, sum_tensors<T>, norm, table, sums);
+        });
   });
   with_type(Types<float, double>{}, output(call).dtype, [&](auto tag) {
     using Out = typename decltype(tag)::type;
@@ -144,17 +146,18 @@ GPU_KERNEL scale_tensors(Factor factor, TensorTable<T, 1> table) {
 }
 
 void run_scale(const tn_call& call, uint32_t) {
-  const Factor factor = factor_of(input(call, 1));
+  const Factor factor = factor_of(input(call, arg::multi_scale::factor));
   with_each_type(Floats{}, [&](auto tag) {
     using T = typename decltype(tag)::type;
     uint32_t blocks_before = 0;
-    for_tables<T>(call, {0}, blocks_before, [&](const auto& table, uint32_t blocks) {
-      launch(call, {{blocks, 1, 1}}, scale_tensors<T>, factor, table);
-    });
+    for_tables<T>(call, {arg::multi_scale::xs}, blocks_before,
+                  [&](const auto& table, uint32_t blocks) {
+                    launch(call, {{blocks, 1, 1}}, scale_tensors<T>, factor, table);
+                  });
   });
 }
 bool reads_factor(const tn_call& call, uint32_t) {
-  return (Floats::kMask & TN_MASK(input(call, 1).dtype)) != 0;
+  return (Floats::kMask & TN_MASK(input(call, arg::multi_scale::factor).dtype)) != 0;
 }
 
 }  // namespace

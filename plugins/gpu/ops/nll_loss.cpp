@@ -81,22 +81,26 @@ Classes classes_of(const tn_call& call, const tn_view& x, const tn_view& target,
   return classes;
 }
 
-FoldShape plan_of(const tn_call& call) { return plan_fold({}, {{numel(input(call, 1)), 1}}); }
+FoldShape plan_of(const tn_call& call) {
+  return plan_fold({}, {{numel(input(call, arg::nll_loss::target)), 1}});
+}
 
 // args: log_probs, target, weight, reduction, ignore_index; outs: loss, total_weight
 void run_loss(const tn_call& call, uint32_t) {
-  const tn_view& x = input(call, 0);
-  const Reduction reduction = reduction_of(text_arg(call, 3));
-  const Classes classes = classes_of(call, x, input(call, 1), int_arg(call, 4), "nll_loss");
+  using arg = tenon::arg::nll_loss;
+  const tn_view& x = input(call, arg::log_probs);
+  const Reduction reduction = reduction_of(text_arg(call, arg::reduction));
+  const Classes classes =
+      classes_of(call, x, input(call, arg::target), int_arg(call, arg::ignore_index), "nll_loss");
   const bool each = reduction == kNone;
   with_float(x.dtype, [&](auto tag) {
     using C = typename decltype(tag)::type;
     const tn_view& loss = output(call);
     run_fold(
         call, plan_of(call), {},
-        Losses<C>{classes, source(x), source_or_none(input_or_null(call, 2)),
+        Losses<C>{classes, source(x), source_or_none(input_or_null(call, arg::weight)),
                   target_or_none(each ? &loss : nullptr), target_or_none(each ? nullptr : &loss),
-                  target(output(call, 1)), reduction == kMean});
+                  target(output(call, arg::result::total_weight)), reduction == kMean});
   });
 }
 
@@ -104,14 +108,16 @@ uint64_t scratch_of(const tn_call& call, uint32_t) { return fold_scratch(plan_of
 
 // args: g, log_probs, target, weight, total_weight, reduction, ignore_index
 void run_backward(const tn_call& call, uint32_t) {
+  using arg = tenon::arg::nll_loss_backward;
   const tn_view& gx = output(call);
   const int64_t count = numel(gx);
-  const Classes classes =
-      classes_of(call, gx, input(call, 2), int_arg(call, 6), "nll_loss_backward");
+  const Classes classes = classes_of(call, gx, input(call, arg::target),
+                                     int_arg(call, arg::ignore_index), "nll_loss_backward");
   with_float(gx.dtype, [&](auto tag) {
     using C = typename decltype(tag)::type;
-    launch(call, grid_of(count), nll_backward<C>, count, classes, reduction_of(text_arg(call, 5)),
-           source(input(call, 0)), source_or_none(input_or_null(call, 3)), source(input(call, 4)),
+    launch(call, grid_of(count), nll_backward<C>, count, classes,
+           reduction_of(text_arg(call, arg::reduction)), source(input(call, arg::g)),
+           source_or_none(input_or_null(call, arg::weight)), source(input(call, arg::total_weight)),
            target(gx));
   });
 }

@@ -107,17 +107,20 @@ GPU_KERNEL pad_backward(Padding p, int64_t results, Ptr<const T> g, Ptr<T> gx) {
 
 // args: x, pads, mode, … (backward: g, pads, mode)
 Padding padding_of(const tn_call& call, bool backward) {
-  const tn_view& small = backward ? output(call) : input(call, 0);
-  const tn_view& large = backward ? input(call, 0) : output(call);
+  const tn_view& small = backward ? output(call) : input(call, arg::pad::x);
+  const tn_view& large = backward ? input(call, arg::pad_backward::g) : output(call);
   const auto before_of = [&](uint32_t d) {
     const uint32_t from_right = small.ndim - 1 - d;
-    return from_right < call.args[1].count / 2 ? call.args[1].as.ints[2 * from_right] : 0;
+    return from_right < call.args[arg::pad::pads].count / 2
+               ? call.args[arg::pad::pads].as.ints[2 * from_right]
+               : 0;
   };
   constexpr std::string_view kModes[] = {"constant", "reflect", "replicate", "circular"};
   Padding p;
   p.ndim = 0;
   p.mode = static_cast<uint32_t>(
-      std::find(std::begin(kModes), std::end(kModes), text_arg(call, 2)) - std::begin(kModes));
+      std::find(std::begin(kModes), std::end(kModes), text_arg(call, arg::pad::mode)) -
+      std::begin(kModes));
   bool joins = false;  // the dimension before is the same on both sides
   for (uint32_t d = 0; d < small.ndim; ++d) {
     const bool same = before_of(d) == 0 && small.shape[d] == large.shape[d];
@@ -155,19 +158,19 @@ T constant_of(double value, tn_dtype dtype) {
 }
 
 void run_pad(const tn_call& call, uint32_t) {
-  const tn_view &x = input(call, 0), &result = output(call);
+  const tn_view &x = input(call, arg::pad::x), &result = output(call);
   const int64_t n = numel(result);
   if (n == 0) return;
   const Padding p = padding_of(call, false);
   with_type(Sizes{}, bits_of(x.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
     launch(call, grid_of(n), pad<T>, p, n, in<T>(x), out<T>(result),
-           constant_of<T>(real_arg(call, 3), x.dtype));
+           constant_of<T>(real_arg(call, arg::pad::value), x.dtype));
   });
 }
 
 void run_pad_backward(const tn_call& call, uint32_t) {
-  const tn_view &g = input(call, 0), &result = output(call);
+  const tn_view &g = input(call, arg::pad_backward::g), &result = output(call);
   const int64_t n = numel(result);
   if (n == 0) return;
   const Padding p = padding_of(call, true);

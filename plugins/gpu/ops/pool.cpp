@@ -177,11 +177,20 @@ enum Op : uint32_t {
 // Where each op has its attributes; 0: it has none.
 struct Attributes {
   bool maximum, backward, adaptive;
-  uint32_t kernel, dilation, include_pad;
+  uint32_t kernel, stride, padding, dilation, include_pad;
 };
-constexpr Attributes kAttributes[] = {{true, false, false, 1, 4, 0}, {false, false, false, 1, 0, 5},
-                                      {false, true, false, 2, 0, 6}, {true, false, true, 0, 0, 0},
-                                      {false, false, true, 0, 0, 0}, {false, true, true, 0, 0, 0}};
+using max_arg = arg::max_pool;
+using avg_arg = arg::avg_pool;
+using avg_backward_arg = arg::avg_pool_backward;
+constexpr Attributes kAttributes[] = {
+    {true, false, false, max_arg::kernel, max_arg::stride, max_arg::padding, max_arg::dilation, 0},
+    {false, false, false, avg_arg::kernel, avg_arg::stride, avg_arg::padding, 0,
+     avg_arg::count_include_pad},
+    {false, true, false, avg_backward_arg::kernel, avg_backward_arg::stride,
+     avg_backward_arg::padding, 0, avg_backward_arg::count_include_pad},
+    {true, false, true, 0, 0, 0, 0, 0},
+    {false, false, true, 0, 0, 0, 0, 0},
+    {false, true, true, 0, 0, 0, 0, 0}};
 
 struct Geometry {
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1},
@@ -189,8 +198,8 @@ struct Geometry {
   int64_t window = 1;  // about as many elements
 
   Geometry(const tn_call& call, const Attributes& at) {
-    const tn_view& x = at.backward ? output(call) : input(call, 0);
-    const tn_view& y = at.backward ? input(call, 0) : output(call);
+    const tn_view& x = at.backward ? output(call) : input(call, max_arg::x);
+    const tn_view& y = at.backward ? input(call, avg_backward_arg::g) : output(call);
     const uint32_t lead = 5 - x.ndim;
     for (uint32_t d = lead; d < 3; ++d) {
       const uint32_t s = d - lead;
@@ -198,8 +207,8 @@ struct Geometry {
       out[d] = y.shape[2 + s];
       if (!at.adaptive) {
         kernel[d] = call.args[at.kernel].as.ints[s];
-        stride[d] = call.args[at.kernel + 1].as.ints[s];
-        padding[d] = call.args[at.kernel + 2].as.ints[s];
+        stride[d] = call.args[at.stride].as.ints[s];
+        padding[d] = call.args[at.padding].as.ints[s];
         if (at.dilation != 0) dilation[d] = call.args[at.dilation].as.ints[s];
       }
       window *= at.adaptive ? (in[d] + out[d] - 1) / std::max<int64_t>(out[d], 1) : kernel[d];
@@ -232,7 +241,7 @@ constexpr int64_t kLargeWindow = 32;
 
 void run(const tn_call& call, uint32_t op) {
   const Attributes& at = kAttributes[op];
-  const tn_view &x = input(call, 0), &result = output(call);
+  const tn_view &x = input(call, max_arg::x), &result = output(call);  // x: g of a gradient
   const int64_t n = numel(result);
   if (n == 0) return;
   const Geometry g(call, at);
@@ -241,7 +250,7 @@ void run(const tn_call& call, uint32_t op) {
     with_type(Reals{}, x.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       launch(call, grid_of(n), max_pool<T>, w, n, in<T>(x), out<T>(result),
-             out<int64_t>(output(call, 1)));
+             out<int64_t>(output(call, max_arg::result::indices)));
     });
     return;
   }

@@ -118,34 +118,38 @@ struct DropoutMask {
 
 template <template <class> class Fn>
 void run_real(const tn_call& call, uint32_t) {
+  using arg = tenon::arg::uniform;  // normal has mean and std where this has low and high
   with_type(Floats{}, output(call).dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = Compute<T>;
     run<T, kDrawsOf<T>>(
-        call, 5, Fn<T>{static_cast<C>(real_arg(call, 1)), static_cast<C>(real_arg(call, 2))});
+        call, arg::generator,
+        Fn<T>{static_cast<C>(real_arg(call, arg::low)), static_cast<C>(real_arg(call, arg::high))});
   });
 }
 
 void run_randint(const tn_call& call, uint32_t) {
+  using arg = tenon::arg::randint;
   with_type(Sizes{}, bits_of(output(call).dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    run<T, 2>(call, 5, Randint<T>{int_arg(call, 1), int_arg(call, 2)});
+    run<T, 2>(call, arg::generator, Randint<T>{int_arg(call, arg::low), int_arg(call, arg::high)});
   });
 }
 
 void run_bernoulli(const tn_call& call, uint32_t) {
   with_type(Floats{}, output(call).dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    run<T, 4>(call, 1, Bernoulli<T>{in<T>(input(call, 0))});
+    run<T, 4>(call, arg::bernoulli::generator, Bernoulli<T>{in<T>(input(call, arg::bernoulli::p))});
   });
 }
 
 void run_dropout_mask(const tn_call& call, uint32_t) {
-  const double p = real_arg(call, 1);
+  const double p = real_arg(call, arg::dropout_mask::p);
   with_type(Floats{}, output(call).dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const auto kept = static_cast<Compute<T>>(p < 1 ? 1 / (1 - p) : 0);
-    run<T, 4>(call, 2, DropoutMask<T>{narrow<T>(kept), philox::bernoulli_threshold(p)});
+    run<T, 4>(call, arg::dropout_mask::generator,
+              DropoutMask<T>{narrow<T>(kept), philox::bernoulli_threshold(p)});
   });
 }
 

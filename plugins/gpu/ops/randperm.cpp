@@ -34,7 +34,8 @@ void run_randperm(const tn_call& call, uint32_t) {
   const int64_t n = numel(to);
   if (n == 0) return;
   const RadixSort<uint64_t> sort = sort_of(call);
-  launch(call, grid_of((n + 1) / 2), draw_keys, draws_of(call, 3), n, sort.keys(call, 0));
+  launch(call, grid_of((n + 1) / 2), draw_keys, draws_of(call, arg::randperm::generator), n,
+         sort.keys(call, 0));
   const Ptr<const uint32_t> order = sort.sort(call, 0).order;
   with_type(Sizes{}, bits_of(to.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -216,13 +216,14 @@ struct NormOf {
   }
 };
 
+// All reductions have x first.
 template <class R>
 void fold_loop(const tn_call& call, const R& r, bool ordered = false) {
-  run_fold(call, plan_loop(call, ordered), {&input(call, 0)}, r);
+  run_fold(call, plan_loop(call, ordered), {&input(call, arg::sum::x)}, r);
 }
 
 void run_truth(const tn_call& call, bool every) {
-  const tn_view& view = input(call, 0);
+  const tn_view& view = input(call, arg::sum::x);
   Source x = source(view);
   x.dtype = bits_of(view.dtype);
   const uint32_t bits = 8 * size_of(view.dtype) - ((Floats::kMask & TN_MASK(view.dtype)) != 0);
@@ -230,7 +231,7 @@ void run_truth(const tn_call& call, bool every) {
 }
 
 void run_reduce(const tn_call& call, uint32_t op) {
-  const tn_view& view = input(call, 0);
+  const tn_view& view = input(call, arg::sum::x);
   const Source x = source(view);
   const Target y = target(output(call));
   if (op == kAny || op == kEvery) return run_truth(call, op == kEvery);
@@ -252,43 +253,44 @@ void run_reduce(const tn_call& call, uint32_t op) {
 
 void run_mean(const tn_call& call, uint32_t) {
   const FoldShape f = plan_loop(call);
-  with_float(input(call, 0).dtype, [&](auto tag) {
+  with_float(input(call, arg::mean::x).dtype, [&](auto tag) {
     using C = typename decltype(tag)::type;
     const double over = f.count == 0 ? std::nan("") : static_cast<double>(f.count);
-    run_fold(call, f, {&input(call, 0)},
-             Adding<C>{source(input(call, 0)), target(output(call)), over});
+    run_fold(call, f, {&input(call, arg::mean::x)},
+             Adding<C>{source(input(call, arg::mean::x)), target(output(call)), over});
   });
 }
 
 // args: x, dims, correction
 void run_var(const tn_call& call, uint32_t) {
   const FoldShape f = plan_loop(call);
-  with_float(input(call, 0).dtype, [&](auto tag) {
+  with_float(input(call, arg::var::x).dtype, [&](auto tag) {
     using C = typename decltype(tag)::type;
-    const double over = std::max(0.0, static_cast<double>(f.count) - real_arg(call, 2));
-    run_fold(call, f, {&input(call, 0)},
-             Variance<C>{{source(input(call, 0))}, target(output(call)), over});
+    const double over =
+        std::max(0.0, static_cast<double>(f.count) - real_arg(call, arg::var::correction));
+    run_fold(call, f, {&input(call, arg::var::x)},
+             Variance<C>{{source(input(call, arg::var::x))}, target(output(call)), over});
   });
 }
 
 void run_logsumexp(const tn_call& call, uint32_t) {
-  with_float(input(call, 0).dtype, [&](auto tag) {
+  with_float(input(call, arg::logsumexp::x).dtype, [&](auto tag) {
     using C = typename decltype(tag)::type;
-    fold_loop(call, LogSum<C>{{source(input(call, 0))}, target(output(call))});
+    fold_loop(call, LogSum<C>{{source(input(call, arg::logsumexp::x))}, target(output(call))});
   });
 }
 
 // args: x, p
 void run_norm(const tn_call& call, uint32_t) {
-  const double p = real_arg(call, 1);
+  const double p = real_arg(call, arg::norm::p);
   Norm how = kPowers;
   if (std::isinf(p)) how = p > 0 ? kGreatest : kSmallest;
   if (p == 0) how = kCounted;
   if (p == 1) how = kAbsolute;
   if (p == 2) how = kRoot;
-  with_float(input(call, 0).dtype, [&](auto tag) {
+  with_float(input(call, arg::norm::x).dtype, [&](auto tag) {
     using C = typename decltype(tag)::type;
-    fold_loop(call, NormOf<C>{source(input(call, 0)), target(output(call)), how, p});
+    fold_loop(call, NormOf<C>{source(input(call, arg::norm::x)), target(output(call)), how, p});
   });
 }
 

@@ -94,8 +94,8 @@ void run_typed(const tn_call& call, const Product& p) {
   args.m = static_cast<uint32_t>(p.m);
   args.n = static_cast<uint32_t>(p.n);
   args.k = static_cast<uint32_t>(p.k);
-  args.scale_a = in<float>(input(call, 2));
-  args.scale_b = in<float>(input(call, 3));
+  args.scale_a = in<float>(input(call, arg::scaled_matmul::scale_a));
+  args.scale_b = in<float>(input(call, arg::scaled_matmul::scale_b));
   args.out = out<T>(output(call));
   args.finish.bias = in_or_null<T>(p.bias);
   args.finish.bias_step = p.bias_step;

@@ -100,7 +100,7 @@ GPU_KERNEL scan_rows(Shape s, Stage stage, bool product, Source x, Target y, Ptr
 enum Op : uint32_t { kCumsum, kCumprod };
 
 Shape shape_of(const tn_call& call) {
-  const tn_view& x = input(call, 0);
+  const tn_view& x = input(call, arg::cumsum::x);
   Shape s{};
   s.n = x.ndim == 0 ? 1 : x.shape[x.ndim - 1];
   s.rows = s.n == 0 ? 0 : numel(x) / s.n;
@@ -120,7 +120,7 @@ Shape shape_of(const tn_call& call) {
 void run_scan(const tn_call& call, uint32_t op) {
   const Shape s = shape_of(call);
   if (s.rows == 0) return;
-  const tn_view &x = input(call, 0), &y = output(call);
+  const tn_view &x = input(call, arg::cumsum::x), &y = output(call);
   const int64_t each = kThreads / s.lanes;
   const Grid grid = fold_grid((s.rows + each - 1) / each * s.chunks);
   with_compute(x.dtype, [&](auto tag) {

@@ -36,8 +36,10 @@ Layout<1> layout_of(uint32_t ndim, const int64_t* shape, const int64_t* strides)
 
 // args: x, dim, index, src; one number may stand for src
 Deposit read_scatter(const tn_call& call, uint32_t add) {
-  const tn_view &x = input(call, 0), &index = input(call, 2), &src = input(call, 3);
-  const int64_t dim = int_arg(call, 1);
+  using arg = tenon::arg::scatter;
+  const tn_view &x = input(call, arg::x), &index = input(call, arg::index),
+                &src = input(call, arg::src);
+  const int64_t dim = int_arg(call, arg::dim);
   Deposit d;
   d.places = numel(x);
   d.rows = numel(index);
@@ -55,9 +57,9 @@ Deposit read_scatter(const tn_call& call, uint32_t add) {
 }
 
 void run_scatter(const tn_call& call, uint32_t add) {
-  const tn_view &index = input(call, 2), &out = output(call);
+  const tn_view &index = input(call, arg::scatter::index), &out = output(call);
   const Deposit d = read_scatter(call, add);
-  const int64_t dim = int_arg(call, 1);
+  const int64_t dim = int_arg(call, arg::scatter::dim);
   const int64_t size = out.ndim == 0 ? 1 : out.shape[dim],
                 step = out.ndim == 0 ? 0 : out.strides[dim];
   int64_t strides[TN_MAX_DIMS];
@@ -72,24 +74,26 @@ void run_scatter(const tn_call& call, uint32_t add) {
 
 // args: x, dim, index, src
 Deposit read_index_add(const tn_call& call, uint32_t) {
-  const Around a = around(output(call), int_arg(call, 1));
+  using arg = tenon::arg::index_add;
+  const Around a = around(output(call), int_arg(call, arg::dim));
   Deposit d;
   d.outer = a.outer;
   d.places = a.size;
-  d.rows = numel(input(call, 2));
+  d.rows = numel(input(call, arg::index));
   d.inner = a.inner;
   d.add = true;
   d.apart = d.rows <= 1;
-  d.x = &input(call, 0);
-  d.source = &input(call, 3);
+  d.x = &input(call, arg::x);
+  d.source = &input(call, arg::src);
   return d;
 }
 
 void run_index_add(const tn_call& call, uint32_t) {
   const Deposit d = read_index_add(call, 0);
   if (d.rows > 0)
-    keys_of_list(call, d, check_of(call, "index_add", int_arg(call, 1), d.places, true),
-                 input(call, 2));
+    keys_of_list(call, d,
+                 check_of(call, "index_add", int_arg(call, arg::index_add::dim), d.places, true),
+                 input(call, arg::index_add::index));
   finish_deposit(call, d);
 }
 
@@ -97,30 +101,33 @@ void run_index_add(const tn_call& call, uint32_t) {
 Deposit read_embedding_backward(const tn_call& call, uint32_t) {
   Deposit d;
   d.places = output(call).shape[0];
-  d.rows = numel(input(call, 1));
+  d.rows = numel(input(call, arg::embedding_backward::index));
   d.inner = output(call).shape[1];
   d.add = true;
   d.apart = d.rows <= 1;
-  d.source = &input(call, 0);
+  d.source = &input(call, arg::embedding_backward::g);
   return d;
 }
 
 void run_embedding_backward(const tn_call& call, uint32_t) {
+  using arg = tenon::arg::embedding_backward;
   const Deposit d = read_embedding_backward(call, 0);
-  const int64_t left_out = call.args[3].tag == TN_VALUE_INT ? int_arg(call, 3) : kNowhere;
+  const int64_t left_out =
+      call.args[arg::padding_idx].tag == TN_VALUE_INT ? int_arg(call, arg::padding_idx) : kNowhere;
   if (d.rows > 0)
-    keys_of_list(call, d, check_of(call, "embedding_backward", 0, d.places), input(call, 1),
-                 left_out);
+    keys_of_list(call, d, check_of(call, "embedding_backward", 0, d.places),
+                 input(call, arg::index), left_out);
   finish_deposit(call, d);
 }
 
 // args: x, src, shape, strides, offset
 Deposit read_strided(const tn_call& call, uint32_t) {
+  using arg = tenon::arg::as_strided_scatter;
   Deposit d;
-  d.places = numel(input(call, 0));
-  d.rows = numel(input(call, 1));
-  d.x = &input(call, 0);
-  d.source = &input(call, 1);
+  d.places = numel(input(call, arg::x));
+  d.rows = numel(input(call, arg::src));
+  d.x = &input(call, arg::x);
+  d.source = &input(call, arg::src);
   return d;
 }
 
@@ -139,12 +146,13 @@ bool is_apart(uint32_t ndim, const int64_t* shape, const int64_t* strides) {
 }
 
 void run_strided(const tn_call& call, uint32_t) {
-  const tn_view &src = input(call, 1), &out = output(call);
-  const int64_t* strides = call.args[3].as.ints;
-  const int64_t first = int_arg(call, 4);
+  using arg = tenon::arg::as_strided_scatter;
+  const tn_view &src = input(call, arg::src), &out = output(call);
+  const int64_t* strides = call.args[arg::strides].as.ints;
+  const int64_t first = int_arg(call, arg::offset);
   const Deposit d = read_strided(call, 0);
   if (is_apart(src.ndim, src.shape, strides)) {
-    move_all(call, out, input(call, 0));
+    move_all(call, out, input(call, arg::x));
     Move move;
     for (uint32_t k = 0; k < src.ndim; ++k) move.add(src.shape[k], strides[k], src.strides[k]);
     return move_elements(call, move, {&out, first}, {&src});

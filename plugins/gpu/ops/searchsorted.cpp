@@ -26,13 +26,14 @@ GPU_KERNEL search_rows(int64_t count, int64_t n, int64_t width, bool right, Sour
 
 // args: sorted, values, right
 void run_searchsorted(const tn_call& call, uint32_t) {
-  const tn_view &sorted = input(call, 0), &values = input(call, 1);
+  using arg = tenon::arg::searchsorted;
+  const tn_view &sorted = input(call, arg::sorted), &values = input(call, arg::values);
   const int64_t count = numel(values), n = sorted.shape[sorted.ndim - 1];
   if (count == 0) return;
   const int64_t width = sorted.ndim == 1 ? count : values.shape[values.ndim - 1];
   with_key(sorted.dtype, [&](auto tag) {
     using K = typename decltype(tag)::type;
-    launch(call, grid_of(count), search_rows<K>, count, n, width, int_arg(call, 2) != 0,
+    launch(call, grid_of(count), search_rows<K>, count, n, width, int_arg(call, arg::right) != 0,
            source(sorted), source(values), out<int64_t>(output(call)));
   });
 }

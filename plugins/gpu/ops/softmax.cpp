@@ -130,7 +130,7 @@ struct Rows {
   int64_t count, n;
   bool fit = false;
   Rows(const tn_call& call, uint32_t op) {
-    const tn_view& x = input(call, 0);
+    const tn_view& x = input(call, arg::softmax::x);  // g of a backward
     n = x.ndim == 0 ? 1 : x.shape[x.ndim - 1];
     count = n == 0 ? 0 : numel(x) / n;
     with_type(Floats{}, x.dtype, [&](auto tag) {
@@ -143,13 +143,14 @@ struct Rows {
 
 template <class T, uint32_t kVectors>
 void run_rows(const tn_call& call, uint32_t op, const Rows& rows) {
-  const tn_view &x = input(call, 0), &y = output(call);
+  const tn_view &x = input(call, arg::softmax::x), &y = output(call);
   const RowShape shape = plan_rows<T>(rows.count, rows.n, kVectors, {&x, &y});
   launch(call, row_grid(shape), softmax_rows<T, kVectors>, shape, in<T>(x), out<T>(y), is_log(op));
 }
 template <class T, uint32_t kVectors>
 void run_backward_rows(const tn_call& call, uint32_t op, const Rows& rows) {
-  const tn_view &g = input(call, 0), &y = input(call, 1), &gx = output(call);
+  const tn_view &g = input(call, arg::softmax_backward::g),
+                &y = input(call, arg::softmax_backward::y), &gx = output(call);
   const RowShape shape = plan_rows<T>(rows.count, rows.n, kVectors, {&g, &y, &gx});
   launch(call, row_grid(shape), softmax_backward_rows<T, kVectors>, shape, in<T>(g), in<T>(y),
          out<T>(gx), is_log(op));
@@ -158,8 +159,8 @@ void run_backward_rows(const tn_call& call, uint32_t op, const Rows& rows) {
 template <class T>
 void run_long_rows(const tn_call& call, uint32_t op, const Rows& rows) {
   using C = Compute<T>;
-  const tn_view& x = input(call, 0);
-  const tn_view& y = is_backward(op) ? input(call, 1) : x;
+  const tn_view& x = input(call, arg::softmax::x);
+  const tn_view& y = is_backward(op) ? input(call, arg::softmax_backward::y) : x;
   const Ptr<C> parts = scratch<C>(call, 0, 2 * rows.count);
   if (is_backward(op))
     run_fold(call, rows.fold(), {&x, &y}, RowDots<C>{source(x), source(y), parts, is_log(op)},
@@ -175,7 +176,7 @@ void run_long_rows(const tn_call& call, uint32_t op, const Rows& rows) {
 void run_softmax(const tn_call& call, uint32_t op) {
   const Rows rows(call, op);
   if (rows.count == 0) return;
-  with_type(Floats{}, input(call, 0).dtype, [&](auto tag) {
+  with_type(Floats{}, input(call, arg::softmax::x).dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (!rows.fit) return run_long_rows<T>(call, op, rows);
     if (is_backward(op))

@@ -165,11 +165,11 @@ struct Plan {
   const tn_view& x;
   int64_t count, n, kept;
   bool down;
-  Plan(const tn_call& call, uint32_t op) : x(input(call, 0)) {
+  Plan(const tn_call& call, uint32_t op) : x(input(call, arg::sort::x)) {
     n = x.ndim == 0 ? 1 : x.shape[x.ndim - 1];
     count = n == 0 ? 0 : numel(x) / n;
-    kept = op == kTopk ? int_arg(call, 1) : n;
-    down = int_arg(call, op == kTopk ? 3 : 2) != 0;
+    kept = op == kTopk ? int_arg(call, arg::topk::k) : n;
+    down = int_arg(call, op == kTopk ? arg::topk::largest : arg::sort::descending) != 0;
   }
   bool whole() const { return n <= kSpan; }
   Runs first_runs() const {
@@ -240,7 +240,7 @@ void run_sort(const tn_call& call, uint32_t op) {
                   plan.down ? all : 0,
                   source(plan.x),
                   target(output(call)),
-                  out<int64_t>(output(call, 1)),
+                  out<int64_t>(output(call, arg::sort::result::indices)),
                   bytes};
   with_key(plan.x.dtype, [&](auto tag) {
     using K = typename decltype(tag)::type;
@@ -265,7 +265,7 @@ uint64_t scratch_of(const tn_call& call, uint32_t op) {
 
 // Places are counted with 32 bits.
 bool is_countable(const tn_call& call, uint32_t) {
-  const tn_view& x = input(call, 0);
+  const tn_view& x = input(call, arg::sort::x);
   return x.ndim == 0 || x.shape[x.ndim - 1] <= INT32_MAX;
 }
 

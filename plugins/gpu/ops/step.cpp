@@ -9,15 +9,17 @@ namespace {
 // One element: a parameter, its gradient, its states. R is what it is computed in.
 template <class R>
 struct SgdNumbers {
+  using arg = tenon::arg::sgd_step;
   R lr, momentum, fresh, decay, nesterov_momentum;
   bool first;
   explicit SgdNumbers(const tn_call& call)
-      : lr(static_cast<R>(real_arg(call, 3))),
-        momentum(static_cast<R>(real_arg(call, 4))),
-        fresh(static_cast<R>(int_arg(call, 8) != 0 ? 1.0 : 1 - real_arg(call, 5))),
-        decay(static_cast<R>(real_arg(call, 6))),
-        nesterov_momentum(int_arg(call, 7) != 0 ? momentum : R(0)),
-        first(int_arg(call, 8) != 0) {}
+      : lr(static_cast<R>(real_arg(call, arg::lr))),
+        momentum(static_cast<R>(real_arg(call, arg::momentum))),
+        fresh(static_cast<R>(int_arg(call, arg::first) != 0 ? 1.0
+                                                            : 1 - real_arg(call, arg::dampening))),
+        decay(static_cast<R>(real_arg(call, arg::weight_decay))),
+        nesterov_momentum(int_arg(call, arg::nesterov) != 0 ? momentum : R(0)),
+        first(int_arg(call, arg::first) != 0) {}
 };
 template <class R>
 struct Sgd {
@@ -43,12 +45,14 @@ struct Adam {
   static constexpr uint32_t kStates = kMax ? 3 : 2;
   R beta1, beta2, eps, decay, keep, size, root;
   explicit Adam(const tn_call& call) {
-    const double step = static_cast<double>(int_arg(call, 5)), lr = real_arg(call, 6),
-                 b1 = real_arg(call, 7), b2 = real_arg(call, 8), weight_decay = real_arg(call, 10);
-    const bool decoupled = int_arg(call, 11) != 0;
+    using arg = tenon::arg::adam_step;
+    const double step = static_cast<double>(int_arg(call, arg::step)), lr = real_arg(call, arg::lr),
+                 b1 = real_arg(call, arg::beta1), b2 = real_arg(call, arg::beta2),
+                 weight_decay = real_arg(call, arg::weight_decay);
+    const bool decoupled = int_arg(call, arg::decoupled) != 0;
     beta1 = static_cast<R>(b1);
     beta2 = static_cast<R>(b2);
-    eps = static_cast<R>(real_arg(call, 9));
+    eps = static_cast<R>(real_arg(call, arg::eps));
     decay = static_cast<R>(decoupled ? 0 : weight_decay);
     keep = static_cast<R>(decoupled ? 1 - lr * weight_decay : 1);
     size = static_cast<R>(lr / (1 - std::pow(b1, step)));
@@ -73,13 +77,14 @@ using AdamMax = Adam<R, true>;
 template <class R, bool kCentered, bool kMomentum>
 struct RmsProp {
   static constexpr uint32_t kStates = 1 + (kCentered ? 1 : 0) + (kMomentum ? 1 : 0);
+  using arg = tenon::arg::rmsprop_step;
   R lr, alpha, eps, decay, momentum;
   explicit RmsProp(const tn_call& call)
-      : lr(static_cast<R>(real_arg(call, 5))),
-        alpha(static_cast<R>(real_arg(call, 6))),
-        eps(static_cast<R>(real_arg(call, 7))),
-        decay(static_cast<R>(real_arg(call, 8))),
-        momentum(static_cast<R>(real_arg(call, 9))) {}
+      : lr(static_cast<R>(real_arg(call, arg::lr))),
+        alpha(static_cast<R>(real_arg(call, arg::alpha))),
+        eps(static_cast<R>(real_arg(call, arg::eps))),
+        decay(static_cast<R>(real_arg(call, arg::weight_decay))),
+        momentum(static_cast<R>(real_arg(call, arg::momentum))) {}
   GPU_FN void operator()(R& p, R g, R* s) const {
     g += decay * p;
     s[0] = alpha * s[0] + (R(1) - alpha) * g * g;
@@ -105,12 +110,14 @@ using RmsBoth = RmsProp<R, true, true>;
 template <class R>
 struct Adagrad {
   static constexpr uint32_t kStates = 1;
+  using arg = tenon::arg::adagrad_step;
   R lr, eps, decay;
   explicit Adagrad(const tn_call& call)
-      : lr(static_cast<R>(real_arg(call, 4) /
-                          (1 + static_cast<double>(int_arg(call, 3) - 1) * real_arg(call, 5)))),
-        eps(static_cast<R>(real_arg(call, 6))),
-        decay(static_cast<R>(real_arg(call, 7))) {}
+      : lr(static_cast<R>(real_arg(call, arg::lr) /
+                          (1 + static_cast<double>(int_arg(call, arg::step) - 1) *
+                                   real_arg(call, arg::lr_decay)))),
+        eps(static_cast<R>(real_arg(call, arg::eps))),
+        decay(static_cast<R>(real_arg(call, arg::weight_decay))) {}
   GPU_FN void operator()(R& p, R g, R* s) const {
     g += decay * p;
     s[0] += g * g;
@@ -153,25 +160,36 @@ void refuse_counted(const tn_call& call) {
 }
 
 void run_sgd(const tn_call& call, uint32_t) {
-  if (real_arg(call, 4) == 0) return run_step<Sgd>(call, {0, 1});
-  if (int_arg(call, 8) != 0) refuse_counted(call);
-  run_step<SgdMomentum>(call, {0, 2, 1});
+  using arg = tenon::arg::sgd_step;
+  if (real_arg(call, arg::momentum) == 0) return run_step<Sgd>(call, {arg::params, arg::grads});
+  if (int_arg(call, arg::first) != 0) refuse_counted(call);
+  run_step<SgdMomentum>(call, {arg::params, arg::momenta, arg::grads});
 }
 void run_adam(const tn_call& call, uint32_t) {
+  using arg = tenon::arg::adam_step;
   refuse_counted(call);
-  if (call.args[4].count == 0) return run_step<AdamPlain>(call, {0, 2, 3, 1});
-  run_step<AdamMax>(call, {0, 2, 3, 4, 1});
+  if (call.args[arg::max_exp_avg_sq].count == 0)
+    return run_step<AdamPlain>(call, {arg::params, arg::exp_avg, arg::exp_avg_sq, arg::grads});
+  run_step<AdamMax>(call,
+                    {arg::params, arg::exp_avg, arg::exp_avg_sq, arg::max_exp_avg_sq, arg::grads});
 }
 void run_rmsprop(const tn_call& call, uint32_t) {
-  const bool centered = call.args[3].count != 0, momentum = real_arg(call, 9) != 0;
-  if (centered && momentum) return run_step<RmsBoth>(call, {0, 2, 3, 4, 1});
-  if (centered) return run_step<RmsCentered>(call, {0, 2, 3, 1});
-  if (momentum) return run_step<RmsMomentum>(call, {0, 2, 4, 1});
-  run_step<RmsPlain>(call, {0, 2, 1});
+  using arg = tenon::arg::rmsprop_step;
+  const bool centered = call.args[arg::grad_avg].count != 0,
+             momentum = real_arg(call, arg::momentum) != 0;
+  if (centered && momentum)
+    return run_step<RmsBoth>(
+        call, {arg::params, arg::square_avg, arg::grad_avg, arg::momenta, arg::grads});
+  if (centered)
+    return run_step<RmsCentered>(call, {arg::params, arg::square_avg, arg::grad_avg, arg::grads});
+  if (momentum)
+    return run_step<RmsMomentum>(call, {arg::params, arg::square_avg, arg::momenta, arg::grads});
+  run_step<RmsPlain>(call, {arg::params, arg::square_avg, arg::grads});
 }
 void run_adagrad(const tn_call& call, uint32_t) {
-  if (real_arg(call, 5) != 0) refuse_counted(call);
-  run_step<Adagrad>(call, {0, 2, 1});
+  using arg = tenon::arg::adagrad_step;
+  if (real_arg(call, arg::lr_decay) != 0) refuse_counted(call);
+  run_step<Adagrad>(call, {arg::params, arg::sums, arg::grads});
 }
 
 }  // namespace

@@ -90,6 +90,7 @@ struct Plan {
 // outs: values, indices, inverse, counts
 template <class K>
 void unique_of(const tn_call& call, const tn_view& x) {
+  using result = arg::unique::result;
   const Plan<K> plan(x);
   const int64_t n = plan.sort.count;
   const Source from = source(x);
@@ -104,33 +105,38 @@ void unique_of(const tn_call& call, const tn_view& x) {
   const int64_t total = plan.compaction.total(call, plan.counts_at());
   const int64_t shape[] = {total};
   const sdk::Call c(call);
-  const tn_view &values = sdk::make_output(c, 0, shape), &indices = sdk::make_output(c, 1, shape);
-  const tn_view& often = sdk::make_output(c, 3, shape);
+  const tn_view &values = sdk::make_output(c, result::values, shape),
+                &indices = sdk::make_output(c, result::indices, shape);
+  const tn_view& often = sdk::make_output(c, result::counts, shape);
   const Ptr<uint32_t> starts = scratch<uint32_t>(call, plan.starts_at(), n);
   launch(call, tiles, write_values<K>, ordered, counts, from, size_of(x.dtype), target(values),
-         out<int64_t>(indices), out<int64_t>(output(call, 2)), starts);
+         out<int64_t>(indices), out<int64_t>(output(call, result::inverse)), starts);
   launch(call, grid_of(total), write_counts, total, static_cast<uint32_t>(n), starts,
          out<int64_t>(often));
 }
 
 void run_unique(const tn_call& call, uint32_t) {
-  const tn_view& x = input(call, 0);
+  const tn_view& x = input(call, arg::unique::x);
   if (numel(x) == 0) {
+    using result = arg::unique::result;
     const int64_t shape[] = {0};
-    for (const uint32_t k : {0u, 1u, 3u}) sdk::make_output(sdk::Call(call), k, shape);
+    for (const uint32_t k : {result::values, result::indices, result::counts})
+      sdk::make_output(sdk::Call(call), k, shape);
     return;
   }
   with_key(x.dtype, [&](auto tag) { unique_of<typename decltype(tag)::type>(call, x); });
 }
 
 uint64_t scratch_of(const tn_call& call, uint32_t) {
-  const tn_view& x = input(call, 0);
+  const tn_view& x = input(call, arg::unique::x);
   if (numel(x) == 0) return 0;
   return size_of(x.dtype) == 8 ? Plan<uint64_t>(x).bytes() : Plan<uint32_t>(x).bytes();
 }
 
 // Places are counted with 32 bits.
-bool is_countable(const tn_call& call, uint32_t) { return numel(input(call, 0)) <= INT32_MAX; }
+bool is_countable(const tn_call& call, uint32_t) {
+  return numel(input(call, arg::unique::x)) <= INT32_MAX;
+}
 
 }  // namespace
 

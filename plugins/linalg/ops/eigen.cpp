@@ -1,6 +1,7 @@
 // Eigenvalues and eigenvectors of symmetric and Hermitian matrices (LAPACK syevd, heevd).
 #include "../kernels.hpp"
 #include "../matrix.hpp"
+#include "../positions.hpp"
 
 namespace tenon::linalg {
 namespace {
@@ -59,12 +60,13 @@ class Eigen {
   std::vector<int> integers_;
 };
 
+// eigvalsh has its one result where eigh has the eigenvalues.
 template <class T>
 void decompose(const sdk::Call& call, T* vectors) {
   const Matrices<const T> from(call.in(0));
   const int n = to_int(from.rows());
   if (from.count() * n == 0) return;
-  auto* values = sdk::data<Real<T>>(call.out(0));
+  auto* values = sdk::data<Real<T>>(call.out(arg::eigh::result::eigenvalues));
   const WholeMachine machine(from.count(), n);
   each_matrix(from.count(), 5.0 * n * n * n, [&] {
     return [&, worker = Eigen<T>(n, vectors != nullptr)](int64_t i) mutable {
@@ -77,7 +79,7 @@ void decompose(const sdk::Call& call, T* vectors) {
 
 template <class T>
 void eigh(const sdk::Call& call) {
-  decompose<T>(call, sdk::data<T>(call.out(1)));
+  decompose<T>(call, sdk::data<T>(call.out(arg::eigh::result::eigenvectors)));
 }
 TN_LINALG_TYPES(eigh)
 

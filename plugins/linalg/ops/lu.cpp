@@ -1,6 +1,7 @@
 // What a factorisation P·L·U gives: inverse, solution, determinant (LAPACK getrf, getri, getrs).
 #include "../kernels.hpp"
 #include "../matrix.hpp"
+#include "../positions.hpp"
 
 namespace tenon::linalg {
 namespace {
@@ -59,7 +60,7 @@ TN_LINALG_TYPES(inv)
 template <class T>
 void solve(const sdk::Call& call) {
   const std::span<const int64_t> batch = sdk::shape(call.out()).first(call.out().ndim - 2);
-  const Matrices<const T> left(call.in(0), batch), right(call.in(1), batch);
+  const Matrices<const T> left(call.in(arg::solve::a), batch), right(call.in(arg::solve::b), batch);
   const int n = to_int(right.rows()), k = to_int(right.columns());
   if (left.count() * n == 0) return;
   T* out = sdk::data<T>(call.out());
@@ -114,8 +115,8 @@ TN_LINALG_TYPES(det)
 // A matrix without an inverse has sign 0 and logarithm -inf.
 template <class T>
 void slogdet(const sdk::Call& call) {
-  T* sign = sdk::data<T>(call.out(0));
-  auto* logarithm = sdk::data<Real<T>>(call.out(1));
+  T* sign = sdk::data<T>(call.out(arg::slogdet::result::sign));
+  auto* logarithm = sdk::data<Real<T>>(call.out(arg::slogdet::result::logabsdet));
   visit_pivots<T>(
       call,
       [&](int64_t i, bool odd) {

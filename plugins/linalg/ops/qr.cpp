@@ -1,6 +1,7 @@
 // A = Q·R with orthonormal columns (LAPACK geqrf, orgqr or ungqr).
 #include "../kernels.hpp"
 #include "../matrix.hpp"
+#include "../positions.hpp"
 
 namespace tenon::linalg {
 namespace {
@@ -49,11 +50,13 @@ class Factors {
 
 template <class T>
 void qr(const sdk::Call& call) {
-  const Matrices<const T> from(call.in(0));
+  using arg = linalg::arg::qr;
+  const Matrices<const T> from(call.in(arg::x));
   const int m = to_int(from.rows()), n = to_int(from.columns());
-  const int q = to_int(call.out(0).shape[call.out(0).ndim - 1]);
+  const int q = to_int(call.out(arg::result::Q).shape[call.out(arg::result::Q).ndim - 1]);
   if (from.count() * m == 0 || q == 0) return;
-  T *first = sdk::data<T>(call.out(0)), *second = sdk::data<T>(call.out(1));
+  T *first = sdk::data<T>(call.out(arg::result::Q)),
+    *second = sdk::data<T>(call.out(arg::result::R));
   const WholeMachine machine(from.count(), std::min(m, n));
   each_matrix(from.count(), 2.0 * m * n * std::min(m, n), [&] {
     return [&, worker = Factors<T>(m, n, q)](int64_t i) mutable {

@@ -1,6 +1,7 @@
 // A = U·S·Vᴴ (LAPACK gesdd).
 #include "../kernels.hpp"
 #include "../matrix.hpp"
+#include "../positions.hpp"
 
 namespace tenon::linalg {
 namespace {
@@ -87,14 +88,16 @@ void decompose(const sdk::Call& call, const char* job, T* u, Real<T>* s, T* vh) 
 
 template <class T>
 void svd(const sdk::Call& call) {
-  decompose<T>(call, call.flag(1) ? "A" : "S", sdk::data<T>(call.out(0)),
-               sdk::data<Real<T>>(call.out(1)), sdk::data<T>(call.out(2)));
+  using arg = linalg::arg::svd;
+  decompose<T>(call, call.flag(arg::full_matrices) ? "A" : "S",
+               sdk::data<T>(call.out(arg::result::U)), sdk::data<Real<T>>(call.out(arg::result::S)),
+               sdk::data<T>(call.out(arg::result::Vh)));
 }
 TN_LINALG_TYPES(svd)
 
 template <class T>
 void svdvals(const sdk::Call& call) {
-  decompose<T>(call, "N", nullptr, sdk::data<Real<T>>(call.out(0)), nullptr);
+  decompose<T>(call, "N", nullptr, sdk::data<Real<T>>(call.out()), nullptr);
 }
 TN_LINALG_TYPES(svdvals)
 

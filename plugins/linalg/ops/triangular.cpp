@@ -1,13 +1,14 @@
 // Cholesky's factor and systems with triangular matrices (LAPACK potrf, trtrs).
 #include "../kernels.hpp"
 #include "../matrix.hpp"
+#include "../positions.hpp"
 
 namespace tenon::linalg {
 
 template <class T>
 void cholesky(const sdk::Call& call) {
-  const Matrices<const T> from(call.in(0));
-  const bool upper = call.flag(1);
+  const Matrices<const T> from(call.in(arg::cholesky::x));
+  const bool upper = call.flag(arg::cholesky::upper);
   const int n = to_int(from.rows());
   if (from.count() * n == 0) return;
   T* out = sdk::data<T>(call.out());
@@ -34,9 +35,11 @@ TN_LINALG_TYPES(cholesky)
 
 template <class T>
 void solve_triangular(const sdk::Call& call) {
+  using arg = linalg::arg::solve_triangular;
   const std::span<const int64_t> batch = sdk::shape(call.out()).first(call.out().ndim - 2);
-  const Matrices<const T> left(call.in(0), batch), right(call.in(1), batch);
-  const char* half = call.flag(2) ? "L" : "U";  // of the transpose, which is what LAPACK reads
+  const Matrices<const T> left(call.in(arg::a), batch), right(call.in(arg::b), batch);
+  const char* half =
+      call.flag(arg::upper) ? "L" : "U";  // of the transpose, which is what LAPACK reads
   const int n = to_int(right.rows()), k = to_int(right.columns());
   if (left.count() * n == 0) return;
   T* out = sdk::data<T>(call.out());

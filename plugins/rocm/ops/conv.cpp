@@ -150,7 +150,8 @@ void Plan::run(const tn_call& call) const {
     handle.end();
   }
   Timed::launched();
-  const tn_view* const bias = functions_.pass == kForward ? input_or_null(call, 2) : nullptr;
+  const tn_view* const bias =
+      functions_.pass == kForward ? input_or_null(call, arg::conv::bias) : nullptr;
   if (bias != nullptr) add_to_planes(call, output(call), *bias);
 }
 

@@ -17,11 +17,12 @@ enum Op : uint32_t {  // as shaders/activation.comp
 };
 
 void run_activation(const tn_call& call, uint32_t op) {
-  if (op == kGelu && text_arg(call, 1) == "tanh") op = kGeluTanh;
+  if (op == kGelu && text_arg(call, arg::gelu::approximate) == "tanh") op = kGeluTanh;
   const Compute compute = compute_of(output(call).dtype);
   const bool has_one = op == kElu || op == kLeakyRelu || op == kSoftplus;
-  const auto words =
-      attributes(compute, has_one ? real_arg(call, 1) : 0, op == kSoftplus ? real_arg(call, 2) : 0);
+  // leaky_relu has its slope and softplus its beta where elu has alpha.
+  const auto words = attributes(compute, has_one ? real_arg(call, arg::elu::alpha) : 0,
+                                op == kSoftplus ? real_arg(call, arg::softplus::threshold) : 0);
   run_elementwise(call, shaders::activation, compute, op, words);
 }
 

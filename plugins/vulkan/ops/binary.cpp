@@ -35,7 +35,7 @@ enum Op : uint32_t {  // as shaders/binary.comp
 };
 
 void run_binary(const tn_call& call, uint32_t op) {
-  run_elementwise(call, shaders::binary, compute_of(input(call, 0).dtype), op);
+  run_elementwise(call, shaders::binary, compute_of(input(call, arg::add::x).dtype), op);
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ enum Op : uint32_t {  // as shaders/binary_math.comp
 };
 
 void run_binary_math(const tn_call& call, uint32_t op) {
-  if (op == kGeluBackward && text_arg(call, 2) == "tanh") op = kGeluTanhBackward;
+  if (op == kGeluBackward && text_arg(call, arg::gelu_backward::approximate) == "tanh")
+    op = kGeluTanhBackward;
   run_elementwise(call, shaders::binary_math, compute_of(output(call).dtype), op);
 }
 

@@ -7,7 +7,7 @@ namespace tenon::vulkan {
 namespace {
 
 void run_cast(const tn_call& call, uint32_t) {
-  const uint64_t both = TN_MASK(input(call, 0).dtype) | TN_MASK(output(call).dtype);
+  const uint64_t both = TN_MASK(input(call, arg::cast::x).dtype) | TN_MASK(output(call).dtype);
   const Compute compute = (both & kDouble) != 0     ? Compute::kF64
                           : (both & kLongInts) != 0 ? Compute::kI64
                                                     : Compute::kF32;

@@ -18,13 +18,16 @@ struct Extent {
   int64_t n, c, s = 1;
   int64_t groups = 1, width = 1;  // of a sample; channels of a group
   bool batch;
+  // The norm of batches has x where that of groups has it.
   Extent(const tn_call& call, uint32_t op)
-      : x(&input(call, backward(op) ? 1 : 0)), batch(by_batch(op)) {
+      : x(&input(call, backward(op) ? arg::group_norm_backward::x : arg::group_norm::x)),
+        batch(by_batch(op)) {
     n = x->shape[0];
     c = x->shape[1];
     for (uint32_t d = 2; d < x->ndim; ++d) s *= x->shape[d];
     if (batch) return;
-    groups = call.args[backward(op) ? 5 : 1].as.i;
+    groups =
+        call.args[backward(op) ? arg::group_norm_backward::groups : arg::group_norm::groups].as.i;
     width = c / groups;
   }
   int64_t statistics() const { return batch ? c : n * groups; }
@@ -46,14 +49,22 @@ struct Extent {
 
 // args: x, weight, bias, running_mean, running_var, training, eps; x, groups, weight, bias, eps. outs: y, mean, rstd
 void run_forward(const tn_call& call, uint32_t op) {
+  using batch_arg = arg::batch_norm;
+  using group_arg = arg::group_norm;
   const Extent e(call, op);
   const Compute compute = compute_of(e.x->dtype);
-  const tn_view &mean = output(call, 1), &rstd = output(call, 2);
-  const std::vector<uint32_t> eps = real_words(real_arg(call, e.batch ? 6 : 4));
-  if (e.batch && call.args[5].as.i == 0) {
+  const tn_view &mean = output(call, batch_arg::result::mean),
+                &rstd = output(call, batch_arg::result::rstd);
+  const std::vector<uint32_t> eps =
+      real_words(real_arg(call, e.batch ? batch_arg::eps : group_arg::eps));
+  if (e.batch && call.args[batch_arg::training].as.i == 0) {
     if (e.c == 0) return;
     Launch launch(call, shaders::norm_apply, compute);
-    launch.constant(kRunning).out(mean).out(rstd).in(input(call, 3)).in(input(call, 4));
+    launch.constant(kRunning)
+        .out(mean)
+        .out(rstd)
+        .in(input(call, batch_arg::running_mean))
+        .in(input(call, batch_arg::running_var));
     launch.word(e.c);
     for (uint32_t k = 0; k < 4; ++k) launch.word(uint32_t{0});
     for (const uint32_t word : eps) launch.word(word);
@@ -68,21 +79,22 @@ void run_forward(const tn_call& call, uint32_t op) {
               {e.x},
               eps});
   }
-  const uint32_t weight = e.batch ? 1 : 2;
-  run_apply(call, kForward,
-            {e.x, &mean, &rstd, input_or_null(call, weight), input_or_null(call, weight + 1), {}},
-            e.sharing());
+  const tn_view *weight = input_or_null(call, e.batch ? batch_arg::weight : group_arg::weight),
+                *bias = input_or_null(call, e.batch ? batch_arg::bias : group_arg::bias);
+  run_apply(call, kForward, {e.x, &mean, &rstd, weight, bias, {}}, e.sharing());
 }
 
 // args: g, x, mean, rstd, weight, training or groups; outs: gx, gweight, gbias
 void run_backward(const tn_call& call, uint32_t op) {
+  using arg = tenon::arg::batch_norm_backward;
   const Extent e(call, op);
   if (e.c == 0) return;
   const Compute compute = compute_of(e.x->dtype);
-  const tn_view &g = input(call, 0), &mean = input(call, 2), &rstd = input(call, 3);
-  const tn_view* weight = input_or_null(call, 4);
-  const Place means{nullptr, 0, e.means_bytes()}, gweight{&output(call, 1)},
-      gbias{&output(call, 2)};
+  const tn_view &g = input(call, arg::g), &mean = input(call, arg::mean),
+                &rstd = input(call, arg::rstd);
+  const tn_view* weight = input_or_null(call, arg::weight);
+  const Place means{nullptr, 0, e.means_bytes()}, gweight{&output(call, arg::result::gweight)},
+      gbias{&output(call, arg::result::gbias)};
   const Place dots = e.batch ? gweight : Place{nullptr, e.means_bytes(), e.sums_bytes()};
   const Place sums =
       e.batch ? gbias : Place{nullptr, e.means_bytes() + e.sums_bytes(), e.sums_bytes()};
@@ -102,7 +114,7 @@ void run_backward(const tn_call& call, uint32_t op) {
     launch.constant(which).constant(weight != nullptr);
     for (const Place& place : {a, b, dots, sums}) place.bind(launch);
     weight != nullptr ? launch.in(*weight) : launch.none();
-    const bool fixed = e.batch && call.args[5].as.i == 0;
+    const bool fixed = e.batch && call.args[arg::training].as.i == 0;
     launch.word(results)
         .word(e.width)
         .word(e.c)

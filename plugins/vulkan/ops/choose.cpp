@@ -36,7 +36,7 @@ std::array<uint32_t, 4> whole_bounds(const tn_call& call) {
     return value.tag == TN_VALUE_NONE ? otherwise : std::clamp(value.as.i, range.low, range.high);
   };
   std::array<uint32_t, 4> words;
-  const int64_t bounds[] = {bound(1, range.low), bound(2, range.high)};
+  const int64_t bounds[] = {bound(arg::clamp::min, range.low), bound(arg::clamp::max, range.high)};
   for (uint32_t k = 0; k < 2; ++k) {
     words[2 * k] = static_cast<uint32_t>(bounds[k]);
     words[2 * k + 1] = static_cast<uint32_t>(static_cast<uint64_t>(bounds[k]) >> 32);
@@ -51,8 +51,9 @@ void run_clamp(const tn_call& call, uint32_t) {
   };
   if (compute == Compute::kI32 || compute == Compute::kI64)
     return run_elementwise(call, shaders::clamp, compute, 0, whole_bounds(call));
-  run_elementwise(call, shaders::clamp, compute, 0,
-                  attributes(compute, bound(1, -HUGE_VAL), bound(2, HUGE_VAL)));
+  run_elementwise(
+      call, shaders::clamp, compute, 0,
+      attributes(compute, bound(arg::clamp::min, -HUGE_VAL), bound(arg::clamp::max, HUGE_VAL)));
 }
 
 }  // namespace

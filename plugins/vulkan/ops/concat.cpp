@@ -14,10 +14,10 @@ std::vector<int64_t> shape_of(const tn_view& view) { return {view.shape, view.sh
 // args: xs, dim
 void run_concat(const tn_call& call, uint32_t) {
   const tn_view& out = output(call);
-  const int64_t dim = call.args[1].as.i;
+  const int64_t dim = call.args[arg::concat::dim].as.i;
   int64_t first = 0;
-  for (uint32_t k = 0; k < call.args[0].count; ++k) {
-    const tn_view& x = *call.args[0].as.views[k];
+  for (uint32_t k = 0; k < call.args[arg::concat::xs].count; ++k) {
+    const tn_view& x = *call.args[arg::concat::xs].as.views[k];
     move_elements(call, shape_of(x), {&out, first * out.strides[dim], strides_of(out)},
                   {&x, 0, strides_of(x)});
     first += x.shape[dim];
@@ -26,8 +26,10 @@ void run_concat(const tn_call& call, uint32_t) {
 
 // args: x, src, dim, start, end, step; bounds are filled in
 void run_slice_scatter(const tn_call& call, uint32_t) {
-  const tn_view &x = input(call, 0), &src = input(call, 1), &out = output(call);
-  const int64_t dim = call.args[2].as.i, start = call.args[3].as.i, step = call.args[5].as.i;
+  using arg = tenon::arg::slice_scatter;
+  const tn_view &x = input(call, arg::x), &src = input(call, arg::src), &out = output(call);
+  const int64_t dim = call.args[arg::dim].as.i, start = call.args[arg::start].as.i,
+                step = call.args[arg::step].as.i;
   move_all(call, out, x);
   std::vector<int64_t> strides = strides_of(out);
   const int64_t first = start * strides[static_cast<size_t>(dim)];
@@ -37,20 +39,22 @@ void run_slice_scatter(const tn_call& call, uint32_t) {
 
 // args: x, shifts, dims; dims absent: as if flat
 void run_roll(const tn_call& call, uint32_t) {
-  const tn_view &x = input(call, 0), &out = output(call);
+  using arg = tenon::arg::roll;
+  const tn_view &x = input(call, arg::x), &out = output(call);
   const int64_t count = numel(x);
   if (count == 0) return;
   const auto wrapped = [](int64_t shift, int64_t size) { return (shift % size + size) % size; };
   std::vector<int64_t> sizes, shifts;
-  if (call.args[2].tag == TN_VALUE_NONE || x.ndim == 0) {
+  if (call.args[arg::dims].tag == TN_VALUE_NONE || x.ndim == 0) {
     sizes = {count};
-    shifts = {wrapped(call.args[1].as.ints[0], count)};
+    shifts = {wrapped(call.args[arg::shifts].as.ints[0], count)};
   } else {
     sizes = shape_of(x);
     shifts.assign(x.ndim, 0);
-    for (uint32_t k = 0; k < call.args[2].count; ++k) {
-      const auto d = static_cast<size_t>(call.args[2].as.ints[k]);
-      shifts[d] = wrapped(shifts[d] + wrapped(call.args[1].as.ints[k], sizes[d]), sizes[d]);
+    for (uint32_t k = 0; k < call.args[arg::dims].count; ++k) {
+      const auto d = static_cast<size_t>(call.args[arg::dims].as.ints[k]);
+      shifts[d] =
+          wrapped(shifts[d] + wrapped(call.args[arg::shifts].as.ints[k], sizes[d]), sizes[d]);
     }
   }
   Launch launch(call, shaders::roll, Compute::kI32);

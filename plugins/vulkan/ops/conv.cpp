@@ -78,7 +78,7 @@ void run(const tn_call& call, uint32_t code) {
   const Plan plan(call, code);
   const tn_view& out = output(call);
   if (numel(out) == 0) return;
-  const tn_view* bias = plan.pass == kForward ? input_or_null(call, 2) : nullptr;
+  const tn_view* bias = plan.pass == kForward ? input_or_null(call, arg::conv::bias) : nullptr;
   Launch launch(call, plan.direct ? shaders::conv_direct : shaders::conv, plan.compute);
   if (plan.direct)
     launch.constant(0).constant(0);
@@ -91,9 +91,11 @@ void run(const tn_call& call, uint32_t code) {
     launch.scratch(0, plan.partial_bytes());
   else
     launch.out(out);
-  // The operand that is gathered comes last.
-  in_or_none(launch, input(call, plan.pass == kForward ? 1 : plan.pass == kInput ? 1 : 0));
-  in_or_none(launch, input(call, plan.pass == kForward ? 0 : plan.pass == kInput ? 0 : 1));
+  // The operand that is gathered comes last. conv_backward_input has g where conv has x.
+  in_or_none(launch,
+             input(call, plan.pass == kWeight ? arg::conv_backward_weight::g : arg::conv::weight));
+  in_or_none(launch,
+             input(call, plan.pass == kWeight ? arg::conv_backward_weight::x : arg::conv::x));
   if (bias != nullptr) launch.in(*bias);
   if (plan.direct) {
     launch.word(numel(out)).word(0u).word(plan.size.k);

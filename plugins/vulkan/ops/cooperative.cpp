@@ -6,6 +6,7 @@
 
 #include "shaders/cooperative.hpp"
 #include "shaders/cooperative_emulated.hpp"
+#include "tenon/schemas.h"
 
 namespace tenon::vulkan {
 namespace {
@@ -93,8 +94,8 @@ bool agree(uint32_t index, bool a_by_k, bool b_by_k) {
   const tn_view b = view_of(halves(kDepth * kColumns, 2), b_shape, b_strides);
   tn_value args[2]{};
   args[0].tag = args[1].tag = TN_VALUE_VIEW;
-  args[0].as.view = &a;
-  args[1].as.view = &b;
+  args[arg::matmul::x].as.view = &a;
+  args[arg::matmul::y].as.view = &b;
 
   std::vector<uint16_t> results[2];
   for (const Way way : {Way::kTiles, Way::kCooperative}) {

@@ -16,7 +16,7 @@ uint32_t transposed_rows(const tn_call& call) {
   uint32_t rows = last;
   for (uint32_t d = 0; d < last; ++d)
     if (loop.strides[1][d] == 1 && loop.shape[d] % 4 == 0) rows = d;
-  const tn_view* views[] = {call.outs[0], call.args[0].as.view};
+  const tn_view* views[] = {call.outs[0], call.args[arg::clone::x].as.view};
   for (uint32_t k = 0; k < 2; ++k) {
     if (!starts_even(views[k])) return last;
     for (uint32_t d = 0; d < loop.ndim; ++d)
@@ -35,7 +35,7 @@ bool run_transposed(const tn_call& call) {
   Launch launch(call, shaders::copy, Compute::kI32);
   launch.constant(size_of(out.dtype)).constant(loop.ndim);
   for (uint32_t k = 0; k < 4; ++k) launch.constant(0);
-  launch.constant((rows + 1) << 8).out(out).in(input(call, 0));
+  launch.constant((rows + 1) << 8).out(out).in(input(call, arg::clone::x));
   int64_t tiles = ((loop.shape[rows] / 4 + 7) / 8) * ((loop.shape[last] / 4 + 31) / 32);
   for (uint32_t d = 0; d < last; ++d)
     if (d != rows) tiles *= loop.shape[d];

@@ -19,7 +19,7 @@ enum Range : uint32_t { kWhole, kReal, kFromBothEnds };
 
 void run_full(const tn_call& call, uint32_t) {
   const tn_view& out = output(call);
-  const tn_value& value = call.args[1];
+  const tn_value& value = call.args[arg::full::value];  // full_like has it there, too
   const uint64_t bits = value.tag == TN_VALUE_FLOAT     ? number_bits(out.dtype, value.as.f)
                         : value.tag == TN_VALUE_COMPLEX ? number_bits(out.dtype, value.as.floats[0])
                                                         : number_bits(out.dtype, value.as.i);
@@ -40,21 +40,24 @@ void range(const tn_call& call, Range code, uint64_t start, uint64_t step, uint6
 }
 
 bool is_whole(const tn_call& call) {
-  return call.args[0].tag != TN_VALUE_FLOAT && call.args[2].tag != TN_VALUE_FLOAT;
+  return call.args[arg::arange::start].tag != TN_VALUE_FLOAT &&
+         call.args[arg::arange::step].tag != TN_VALUE_FLOAT;
 }
 
 void run_arange(const tn_call& call, uint32_t) {
+  using arg = tenon::arg::arange;
   if (is_whole(call))
-    return range(call, kWhole, static_cast<uint64_t>(call.args[0].as.i),
-                 static_cast<uint64_t>(call.args[2].as.i), 0);
-  range(call, kReal, std::bit_cast<uint64_t>(real_arg(call, 0)),
-        std::bit_cast<uint64_t>(real_arg(call, 2)), 0);
+    return range(call, kWhole, static_cast<uint64_t>(call.args[arg::start].as.i),
+                 static_cast<uint64_t>(call.args[arg::step].as.i), 0);
+  range(call, kReal, std::bit_cast<uint64_t>(real_arg(call, arg::start)),
+        std::bit_cast<uint64_t>(real_arg(call, arg::step)), 0);
 }
 
 void run_linspace(const tn_call& call, uint32_t) {
-  const double start = real_arg(call, 0), end = real_arg(call, 1);
+  using arg = tenon::arg::linspace;
+  const double start = real_arg(call, arg::start), end = real_arg(call, arg::end);
   const int64_t n = numel(output(call));
-  const bool endpoint = call.args[3].as.i != 0;
+  const bool endpoint = call.args[arg::endpoint].as.i != 0;
   const int64_t intervals = endpoint ? n - 1 : n;
   const double step = intervals > 0 ? (end - start) / static_cast<double>(intervals) : 0;
   range(call, endpoint && n > 1 ? kFromBothEnds : kReal, std::bit_cast<uint64_t>(start),
@@ -73,11 +76,12 @@ bool supports_linspace(const tn_call& call, uint32_t) { return has_f64(call); }
 void run_matrix(const tn_call& call, uint32_t code) {
   const tn_view& out = output(call);
   const int64_t rows = out.shape[out.ndim - 2], columns = out.shape[out.ndim - 1];
-  const int64_t k = std::clamp(call.args[code == 0 ? 2 : 1].as.i, -rows - 1, columns + 1);
+  const int64_t k =
+      std::clamp(call.args[code == 0 ? arg::eye::k : arg::tril::k].as.i, -rows - 1, columns + 1);
   const uint64_t one = number_bits(out.dtype, int64_t{1});
   Launch launch(call, shaders::matrix, Compute::kI32);
   launch.constant(code).constant(size_of(out.dtype)).out(out);
-  if (code != 0) launch.in(input(call, 0));
+  if (code != 0) launch.in(input(call, arg::tril::x));
   launch.word(numel(out)).word(rows).word(columns).word(k);
   launch.word(static_cast<uint32_t>(one)).word(static_cast<uint32_t>(one >> 32));
   launch.elements(numel(out));

@@ -10,8 +10,9 @@ uint32_t bits_of(int64_t value) { return static_cast<uint32_t>(static_cast<int32
 
 // args: x, dim, index
 void run_gather(const tn_call& call, uint32_t) {
-  const tn_view &x = input(call, 0), &index = input(call, 2), &out = output(call);
-  const int64_t dim = call.args[1].as.i;
+  using arg = tenon::arg::gather;
+  const tn_view &x = input(call, arg::x), &index = input(call, arg::index), &out = output(call);
+  const int64_t dim = call.args[arg::dim].as.i;
   if (numel(out) == 0) return;
   Launch launch(call, shaders::gather, Compute::kI32);
   launch.constant(size_of(x.dtype)).constant(index.dtype).constant(index.ndim).out(out);
@@ -31,7 +32,9 @@ void run_gather(const tn_call& call, uint32_t) {
 
 // args: x, dim, index, src; one number may stand for src
 Deposit read_scatter(const tn_call& call, uint32_t add) {
-  const tn_view &x = input(call, 0), &index = input(call, 2), &src = input(call, 3);
+  using arg = tenon::arg::scatter;
+  const tn_view &x = input(call, arg::x), &index = input(call, arg::index),
+                &src = input(call, arg::src);
   Deposit d;
   d.places = numel(x);
   d.rows = numel(index);
@@ -44,9 +47,9 @@ Deposit read_scatter(const tn_call& call, uint32_t add) {
 }
 
 void run_scatter(const tn_call& call, uint32_t add) {
-  const tn_view &index = input(call, 2), &out = output(call);
+  const tn_view &index = input(call, arg::scatter::index), &out = output(call);
   const Deposit d = read_scatter(call, add);
-  const int64_t dim = call.args[1].as.i, size = out.ndim == 0 ? 1 : out.shape[dim];
+  const int64_t dim = call.args[arg::scatter::dim].as.i, size = out.ndim == 0 ? 1 : out.shape[dim];
   if (d.places == 0 && d.rows == 0) return;
   Launch launch = keys_launch(call, d, kByIndex, index.dtype);
   in_or_none(launch, index);
@@ -69,20 +72,22 @@ bool scatter_fits(const tn_call& call, uint32_t add) { return read_scatter(call,
 
 // args: x, src, shape, strides, offset
 Deposit read_strided(const tn_call& call) {
+  using arg = tenon::arg::as_strided_scatter;
   Deposit d;
-  d.places = numel(input(call, 0));
-  d.rows = numel(input(call, 1));
-  d.x = &input(call, 0);
-  d.source = &input(call, 1);
+  d.places = numel(input(call, arg::x));
+  d.rows = numel(input(call, arg::src));
+  d.x = &input(call, arg::x);
+  d.source = &input(call, arg::src);
   return d;
 }
 
 void run_strided(const tn_call& call, uint32_t) {
+  using arg = tenon::arg::as_strided_scatter;
   const Deposit d = read_strided(call);
   if (d.places == 0) return;
-  const tn_value &shape = call.args[2], &strides = call.args[3];
+  const tn_value &shape = call.args[arg::shape], &strides = call.args[arg::strides];
   Launch launch = keys_launch(call, d, kByLayout);
-  launch.word(call.args[4].as.i).word(shape.count);
+  launch.word(call.args[arg::offset].as.i).word(shape.count);
   std::vector<uint32_t> table;
   for (uint32_t k = 0; k < shape.count; ++k) table.push_back(bits_of(shape.as.ints[k]));
   for (uint32_t k = 0; k < shape.count; ++k) table.push_back(bits_of(strides.as.ints[k]));

@@ -13,8 +13,8 @@ namespace {
 
 // args: x, indices
 void run_index(const tn_call& call, uint32_t) {
-  const tn_view &x = input(call, 0), &out = output(call);
-  const AdvancedIndex a = read_indices(x, call.args[1]);
+  const tn_view &x = input(call, arg::index::x), &out = output(call);
+  const AdvancedIndex a = read_indices(x, call.args[arg::index::indices]);
   if (a.places() == 0) return;
   find_places(call, "index", a, 0);
   if (numel(out) == 0) return;
@@ -28,17 +28,21 @@ void run_index(const tn_call& call, uint32_t) {
 }
 
 uint64_t index_scratch(const tn_call& call, uint32_t) {
-  return static_cast<uint64_t>(read_indices(input(call, 0), call.args[1]).places()) * 4;
+  using arg = tenon::arg::index;
+  return static_cast<uint64_t>(
+             read_indices(input(call, arg::x), call.args[arg::indices]).places()) *
+         4;
 }
 
 // args: x, indices, values, accumulate
 Deposit read_put(const tn_call& call, const AdvancedIndex& a) {
-  const tn_view &x = input(call, 0), &values = input(call, 2);
+  using arg = tenon::arg::index_put;
+  const tn_view &x = input(call, arg::x), &values = input(call, arg::values);
   Deposit d;
   d.places = a.inner == 0 ? 0 : numel(x) / a.inner;
   d.rows = a.blocks();
   d.inner = a.inner;
-  d.add = call.args[3].as.i != 0;
+  d.add = call.args[arg::accumulate].as.i != 0;
   d.x = &x;
   d.source = &values;
   if (std::ranges::equal(sdk::shape(values), a.shape)) return d;
@@ -53,8 +57,9 @@ Deposit read_put(const tn_call& call, const AdvancedIndex& a) {
 
 // The mask of a call that puts one value by a mask behind slices; NULL: another call.
 const tn_view* only_mask(const tn_call& call) {
-  const tn_value& indices = call.args[1];
-  if (indices.count == 0 || numel(input(call, 2)) != 1) return nullptr;
+  using arg = tenon::arg::index_put;
+  const tn_value& indices = call.args[arg::indices];
+  if (indices.count == 0 || numel(input(call, arg::values)) != 1) return nullptr;
   const tn_view* last = indices.as.views[indices.count - 1];
   if (last == nullptr || last->dtype != TN_DTYPE_BOOL) return nullptr;
   const bool alone = std::all_of(indices.as.views, indices.as.views + indices.count - 1,
@@ -63,19 +68,22 @@ const tn_view* only_mask(const tn_call& call) {
 }
 
 void put_by_mask(const tn_call& call, const tn_view& mask) {
-  const tn_view &x = input(call, 0), &out = output(call);
+  using arg = tenon::arg::index_put;
+  const tn_view &x = input(call, arg::x), &out = output(call);
   if (numel(out) == 0) return;
   int64_t inner = 1;
-  for (uint32_t d = call.args[1].count - 1 + mask.ndim; d < x.ndim; ++d) inner *= x.shape[d];
+  for (uint32_t d = call.args[arg::indices].count - 1 + mask.ndim; d < x.ndim; ++d)
+    inner *= x.shape[d];
   Launch launch(call, shaders::masked_put, compute_of(out.dtype));
-  launch.constant(out.dtype).constant(call.args[3].as.i != 0 ? 1 : 0);
-  launch.out(out).in(x).in(input(call, 2)).in(mask);
+  launch.constant(out.dtype).constant(call.args[arg::accumulate].as.i != 0 ? 1 : 0);
+  launch.out(out).in(x).in(input(call, arg::values)).in(mask);
   launch.word(numel(out)).word(numel(mask)).word(inner).elements(numel(out));
 }
 
 void run_index_put(const tn_call& call, uint32_t) {
+  using arg = tenon::arg::index_put;
   if (const tn_view* mask = only_mask(call)) return put_by_mask(call, *mask);
-  const AdvancedIndex a = read_indices(input(call, 0), call.args[1]);
+  const AdvancedIndex a = read_indices(input(call, arg::x), call.args[arg::indices]);
   const Deposit d = read_put(call, a);
   if (a.places() > 0) find_places(call, "index_put", a, d.bytes());
   if (d.places == 0) return;
@@ -91,13 +99,14 @@ void run_index_put(const tn_call& call, uint32_t) {
 }
 
 uint64_t put_scratch(const tn_call& call, uint32_t) {
+  using arg = tenon::arg::index_put;
   if (only_mask(call) != nullptr) return 0;
-  const AdvancedIndex a = read_indices(input(call, 0), call.args[1]);
+  const AdvancedIndex a = read_indices(input(call, arg::x), call.args[arg::indices]);
   return read_put(call, a).bytes() + static_cast<uint64_t>(a.places()) * 4;
 }
 
 bool no_masks(const tn_call& call, uint32_t) {
-  const tn_value& indices = call.args[1];
+  const tn_value& indices = call.args[arg::index::indices];  // index_put has them there, too
   return std::none_of(indices.as.views, indices.as.views + indices.count, [](const tn_view* index) {
     return index != nullptr && index->dtype == TN_DTYPE_BOOL;
   });
@@ -105,7 +114,9 @@ bool no_masks(const tn_call& call, uint32_t) {
 
 bool can_put(const tn_call& call, uint32_t code) {
   if (only_mask(call) != nullptr) return true;
-  return no_masks(call, code) && read_put(call, read_indices(input(call, 0), call.args[1])).fits();
+  using arg = tenon::arg::index_put;
+  return no_masks(call, code) &&
+         read_put(call, read_indices(input(call, arg::x), call.args[arg::indices])).fits();
 }
 
 }  // namespace

@@ -26,22 +26,27 @@ struct Call {
   int64_t rows, n = 1;
   double eps = 0;
   Call(const tn_call& call, uint32_t op) {
-    const uint32_t both = centred(op) ? 1 : 0;
+    const bool both = centred(op);
     if (backward(op)) {
-      g = &input(call, 0);
-      x = &input(call, 1);
-      if (both != 0) mean = &input(call, 2);
-      rstd = &input(call, 2 + both);
-      weight = input_or_null(call, 3 + both);
-      n = numel(output(call, 1));
+      using layer = arg::layer_norm_backward;
+      using root_mean = arg::rms_norm_backward;
+      g = &input(call, layer::g);
+      x = &input(call, layer::x);
+      if (both) mean = &input(call, layer::mean);
+      rstd = &input(call, both ? layer::rstd : root_mean::rstd);
+      weight = input_or_null(call, both ? layer::weight : root_mean::weight);
+      n = numel(output(call, layer::result::gweight));
     } else {
-      x = &input(call, 0);
-      if (both != 0) mean = &output(call, 1);
-      rstd = &output(call, 1 + both);
-      weight = input_or_null(call, 2);
-      if (both != 0) bias = input_or_null(call, 3);
-      for (uint32_t i = 0; i < call.args[1].count; ++i) n *= call.args[1].as.ints[i];
-      eps = real_arg(call, 3 + both);
+      using layer = arg::layer_norm;
+      using root_mean = arg::rms_norm;
+      x = &input(call, layer::x);
+      if (both) mean = &output(call, layer::result::mean);
+      rstd = &output(call, both ? layer::result::rstd : root_mean::result::rstd);
+      weight = input_or_null(call, layer::weight);
+      if (both) bias = input_or_null(call, layer::bias);
+      for (uint32_t i = 0; i < call.args[layer::shape].count; ++i)
+        n *= call.args[layer::shape].as.ints[i];
+      eps = real_arg(call, both ? layer::eps : root_mean::eps);
     }
     rows = numel(*rstd);
   }
@@ -72,13 +77,15 @@ void run_norm(const tn_call& call, uint32_t op) {
   const Call c(call, op);
   const Compute compute = compute_of(c.x->dtype);
   if (backward(op)) {
+    using result = arg::layer_norm_backward::result;
     const uint32_t own = statistic_of(*c.x);
     run_fold(call, c.along_columns(call),
              {shaders::pairs,
               compute,
               centred(op) ? uint32_t{kCentred} : kScaled,
               {own, c.x->dtype},
-              {{&output(call, 1)}, centred(op) ? Place{&output(call, 2)} : Place{}},
+              {{&output(call, result::gweight)},
+               centred(op) ? Place{&output(call, result::gbias)} : Place{}},
               {c.g, c.x, c.mean, c.rstd},
               {1, 1},
               2});

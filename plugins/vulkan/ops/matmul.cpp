@@ -125,7 +125,8 @@ const Shader& shader_of(const Plan& plan, const tn_call& call) {
 void run_plan(const tn_call& call, uint32_t op, const Plan& plan) {
   const Product& p = plan.product;
   if (p.empty()) return;
-  const Activation activation = op == kLinear ? activation_of(text_arg(call, 3)) : kNone;
+  const Activation activation =
+      op == kLinear ? activation_of(text_arg(call, arg::linear::activation)) : kNone;
   const bool split = plan.parts.count > 1, bias = p.bias != nullptr;
   Launch launch(call, shader_of(plan, call), plan.compute);
   if (plan.cooperative) {

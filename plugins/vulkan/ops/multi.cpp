@@ -17,7 +17,8 @@ int64_t sums_of(const tn_view& x) { return std::clamp<int64_t>((numel(x) + 4095)
 
 int64_t all_sums(const tn_call& call) {
   int64_t sums = 0;
-  for (uint32_t k = 0; k < call.args[0].count; ++k) sums += sums_of(*call.args[0].as.views[k]);
+  for (uint32_t k = 0; k < call.args[arg::multi_norm::xs].count; ++k)
+    sums += sums_of(*call.args[arg::multi_norm::xs].as.views[k]);
   return sums;
 }
 
@@ -26,15 +27,15 @@ uint64_t scratch(const tn_call& call, uint32_t) {
 }
 
 void run_norm(const tn_call& call, uint32_t) {
-  const double p = real_arg(call, 1);
+  const double p = real_arg(call, arg::multi_norm::p);
   const uint32_t kind = p == 2 ? 2 : p == 1 ? 1 : std::isinf(p) ? 0 : 3;
   const bool wide = (backend().physical(call.device_index).dtypes & kDouble) != 0;
   const Compute compute = wide ? Compute::kF64 : Compute::kF32;
   const auto power = attributes(compute, p);
   const int64_t count = all_sums(call);
   int64_t done = 0;
-  for (uint32_t k = 0; k < call.args[0].count; ++k) {
-    const tn_view& x = *call.args[0].as.views[k];
+  for (uint32_t k = 0; k < call.args[arg::multi_norm::xs].count; ++k) {
+    const tn_view& x = *call.args[arg::multi_norm::xs].as.views[k];
     if (numel(x) == 0) continue;
     Launch launch(call, shaders::multi, compute);
     launch.constant(kSums).constant(0).constant(x.dtype).constant(kind);
@@ -51,9 +52,9 @@ void run_norm(const tn_call& call, uint32_t) {
 }
 
 void run_scale(const tn_call& call, uint32_t) {
-  const tn_view& factor = input(call, 1);
-  for (uint32_t k = 0; k < call.args[0].count; ++k) {
-    const tn_view& x = *call.args[0].as.views[k];
+  const tn_view& factor = input(call, arg::multi_scale::factor);
+  for (uint32_t k = 0; k < call.args[arg::multi_scale::xs].count; ++k) {
+    const tn_view& x = *call.args[arg::multi_scale::xs].as.views[k];
     Launch launch(call, shaders::multi, compute_of(x.dtype));
     launch.constant(kScale).constant(x.dtype).constant(factor.dtype);
     launch.out(x).in(x).in(factor);
@@ -64,9 +65,9 @@ void run_scale(const tn_call& call, uint32_t) {
 
 // The factor is read in what a tensor is computed in.
 bool reads_factor(const tn_call& call, uint32_t) {
-  const tn_dtype factor = input(call, 1).dtype;
-  for (uint32_t k = 0; k < call.args[0].count; ++k) {
-    const Compute compute = compute_of(call.args[0].as.views[k]->dtype);
+  const tn_dtype factor = input(call, arg::multi_scale::factor).dtype;
+  for (uint32_t k = 0; k < call.args[arg::multi_scale::xs].count; ++k) {
+    const Compute compute = compute_of(call.args[arg::multi_scale::xs].as.views[k]->dtype);
     if (factor != TN_DTYPE_F32 && compute_of(factor) != compute) return false;
   }
   return true;

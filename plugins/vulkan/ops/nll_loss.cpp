@@ -21,16 +21,18 @@ struct Extent {
 };
 
 FoldPlan plan_of(const tn_call& call) {
-  return plan_fold({}, {{numel(input(call, 1)), 1}}, device_of(call));
+  return plan_fold({}, {{numel(input(call, arg::nll_loss::target)), 1}}, device_of(call));
 }
 
 // args: log_probs, target, weight, reduction, ignore_index; outs: loss, total_weight
 void run_loss(const tn_call& call, uint32_t) {
-  const tn_view &x = input(call, 0), &loss = output(call), &total = output(call, 1);
-  const Reduction reduction = reduction_of(text_arg(call, 3));
-  const auto ignore = static_cast<uint64_t>(call.args[4].as.i);
+  using arg = tenon::arg::nll_loss;
+  const tn_view &x = input(call, arg::log_probs), &loss = output(call),
+                &total = output(call, arg::result::total_weight);
+  const Reduction reduction = reduction_of(text_arg(call, arg::reduction));
+  const auto ignore = static_cast<uint64_t>(call.args[arg::ignore_index].as.i);
   const Extent e(x);
-  const tn_view* weight = input_or_null(call, 2);
+  const tn_view* weight = input_or_null(call, arg::weight);
   const FoldPlan plan = plan_of(call);
   run_fold(call, plan,
            {shaders::nll_loss,
@@ -38,7 +40,7 @@ void run_loss(const tn_call& call, uint32_t) {
             reduction,
             {x.dtype, weight != nullptr},
             {{reduction == kNone ? &total : &loss}, {&total}},
-            {&x, &input(call, 1), weight, reduction == kNone ? &loss : nullptr},
+            {&x, &input(call, arg::target), weight, reduction == kNone ? &loss : nullptr},
             {static_cast<uint32_t>(e.c), static_cast<uint32_t>(e.s), static_cast<uint32_t>(ignore),
              static_cast<uint32_t>(ignore >> 32)},
             0,
@@ -50,17 +52,20 @@ uint64_t scratch(const tn_call& call, uint32_t) { return fold_scratch(plan_of(ca
 
 // args: g, log_probs, target, weight, total_weight, reduction, ignore_index
 void run_backward(const tn_call& call, uint32_t) {
+  using arg = tenon::arg::nll_loss_backward;
   const tn_view& gx = output(call);
   const int64_t count = numel(gx);
   if (count == 0) return;
   const Extent e(gx);
-  const tn_view* weight = input_or_null(call, 3);
-  const auto ignore = static_cast<uint64_t>(call.args[6].as.i);
+  const tn_view* weight = input_or_null(call, arg::weight);
+  const auto ignore = static_cast<uint64_t>(call.args[arg::ignore_index].as.i);
   Launch launch(call, shaders::nll_loss_backward, compute_of(gx.dtype));
-  launch.constant(reduction_of(text_arg(call, 5))).constant(gx.dtype).constant(weight != nullptr);
-  launch.out(gx).in(input(call, 0)).in(input(call, 2));
+  launch.constant(reduction_of(text_arg(call, arg::reduction)))
+      .constant(gx.dtype)
+      .constant(weight != nullptr);
+  launch.out(gx).in(input(call, arg::g)).in(input(call, arg::target));
   weight != nullptr ? launch.in(*weight) : launch.none();
-  launch.in(input(call, 4)).check("nll_loss_backward", gx.ndim == 1 ? 0 : 1, e.c);
+  launch.in(input(call, arg::total_weight)).check("nll_loss_backward", gx.ndim == 1 ? 0 : 1, e.c);
   launch.word(count)
       .word(e.c)
       .word(e.s)

@@ -27,11 +27,20 @@ enum Op : uint32_t {
 struct Attributes {
   Code code;
   bool adaptive;
-  uint32_t kernel, dilation, include_pad;
+  uint32_t kernel, stride, padding, dilation, include_pad;
 };
+using max_arg = arg::max_pool;
+using avg_arg = arg::avg_pool;
+using avg_backward_arg = arg::avg_pool_backward;
 constexpr Attributes kAttributes[] = {
-    {kMaximum, false, 1, 4, 0}, {kAverage, false, 1, 0, 5}, {kAverageBackward, false, 2, 0, 6},
-    {kMaximum, true, 0, 0, 0},  {kAverage, true, 0, 0, 0},  {kAverageBackward, true, 0, 0, 0}};
+    {kMaximum, false, max_arg::kernel, max_arg::stride, max_arg::padding, max_arg::dilation, 0},
+    {kAverage, false, avg_arg::kernel, avg_arg::stride, avg_arg::padding, 0,
+     avg_arg::count_include_pad},
+    {kAverageBackward, false, avg_backward_arg::kernel, avg_backward_arg::stride,
+     avg_backward_arg::padding, 0, avg_backward_arg::count_include_pad},
+    {kMaximum, true, 0, 0, 0, 0, 0},
+    {kAverage, true, 0, 0, 0, 0, 0},
+    {kAverageBackward, true, 0, 0, 0, 0, 0}};
 
 // Elements of a window from which on a workgroup shares it.
 constexpr int64_t kLargeWindow = 256;
@@ -43,8 +52,8 @@ struct Geometry {
 
   Geometry(const tn_call& call, const Attributes& at) {
     const bool backward = at.code == kAverageBackward;
-    const tn_view& x = backward ? output(call) : input(call, 0);
-    const tn_view& y = backward ? input(call, 0) : output(call);
+    const tn_view& x = backward ? output(call) : input(call, max_arg::x);
+    const tn_view& y = backward ? input(call, avg_backward_arg::g) : output(call);
     const uint32_t lead = 5 - x.ndim;
     for (uint32_t d = lead; d < 3; ++d) {
       const uint32_t s = d - lead;
@@ -52,8 +61,8 @@ struct Geometry {
       out[d] = y.shape[2 + s];
       if (!at.adaptive) {
         kernel[d] = call.args[at.kernel].as.ints[s];
-        stride[d] = call.args[at.kernel + 1].as.ints[s];
-        padding[d] = call.args[at.kernel + 2].as.ints[s];
+        stride[d] = call.args[at.stride].as.ints[s];
+        padding[d] = call.args[at.padding].as.ints[s];
         if (at.dilation != 0) dilation[d] = call.args[at.dilation].as.ints[s];
       }
       window *= at.adaptive ? (in[d] + out[d] - 1) / std::max<int64_t>(out[d], 1) : kernel[d];
@@ -63,7 +72,7 @@ struct Geometry {
 
 void run_pool(const tn_call& call, uint32_t op) {
   const Attributes& at = kAttributes[op];
-  const tn_view &x = input(call, 0), &out = output(call);
+  const tn_view &x = input(call, max_arg::x), &out = output(call);  // x: g of a gradient
   if (numel(out) == 0) return;
   const Geometry g(call, at);
   const Code code = at.code == kAverage && g.window >= kLargeWindow ? kAverageTogether : at.code;
@@ -71,7 +80,7 @@ void run_pool(const tn_call& call, uint32_t op) {
   launch.constant(code).constant(out.dtype).constant(at.adaptive ? 1 : 0);
   launch.out(out);
   in_or_none(launch, x);
-  if (code == kMaximum) launch.out(output(call, 1));
+  if (code == kMaximum) launch.out(output(call, max_arg::result::indices));
   launch.word(numel(out))
       .word(at.include_pad != 0 && call.args[at.include_pad].as.i != 0 ? 1u : 0u);
   std::vector<uint32_t> table;
@@ -98,14 +107,14 @@ bool pool_supported(const tn_call& call, uint32_t op) {
 Deposit read_max_backward(const tn_call& call) {
   Deposit d;
   d.places = numel(output(call));
-  d.rows = numel(input(call, 0));
+  d.rows = numel(input(call, arg::max_pool_backward::g));
   d.add = true;
-  d.source = &input(call, 0);
+  d.source = &input(call, arg::max_pool_backward::g);
   return d;
 }
 
 void run_max_backward(const tn_call& call, uint32_t) {
-  const tn_view &indices = input(call, 1), &out = output(call);
+  const tn_view &indices = input(call, arg::max_pool_backward::indices), &out = output(call);
   const Deposit d = read_max_backward(call);
   const int64_t planes = out.shape[0] * out.shape[1];
   if (planes == 0) return;

@@ -31,29 +31,32 @@ void run(const tn_call& call, Op op, Compute compute, uint32_t generator, int64_
 }
 
 void run_real(const tn_call& call, uint32_t op) {
+  using arg = tenon::arg::uniform;  // normal has mean and std where this has low and high
   const Compute compute = compute_of(output(call).dtype);
-  run(call, static_cast<Op>(op), compute, 5, compute == Compute::kF64 ? 2 : 4, nullptr,
-      attributes(compute, real_arg(call, 1), real_arg(call, 2)));
+  run(call, static_cast<Op>(op), compute, arg::generator, compute == Compute::kF64 ? 2 : 4, nullptr,
+      attributes(compute, real_arg(call, arg::low), real_arg(call, arg::high)));
 }
 
 void run_randint(const tn_call& call, uint32_t) {
-  const uint64_t low = static_cast<uint64_t>(call.args[1].as.i),
-                 range = static_cast<uint64_t>(call.args[2].as.i) - low;
+  using arg = tenon::arg::randint;
+  const uint64_t low = static_cast<uint64_t>(call.args[arg::low].as.i),
+                 range = static_cast<uint64_t>(call.args[arg::high].as.i) - low;
   const uint32_t words[] = {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
                             static_cast<uint32_t>(range), static_cast<uint32_t>(range >> 32)};
-  run(call, kRandint, Compute::kI64, 5, 2, nullptr, words);
+  run(call, kRandint, Compute::kI64, arg::generator, 2, nullptr, words);
 }
 
 void run_bernoulli(const tn_call& call, uint32_t) {
-  run(call, kBernoulli, compute_of(output(call).dtype), 1, 4, &input(call, 0), {});
+  run(call, kBernoulli, compute_of(output(call).dtype), arg::bernoulli::generator, 4,
+      &input(call, arg::bernoulli::p), {});
 }
 
 void run_dropout_mask(const tn_call& call, uint32_t) {
-  const double p = real_arg(call, 1);
+  const double p = real_arg(call, arg::dropout_mask::p);
   const Compute compute = compute_of(output(call).dtype);
   const auto kept = attributes(compute, p < 1 ? 1 / (1 - p) : 0, 0);
   const uint32_t words[] = {kept[0], kept[1], 0, 0, philox::bernoulli_threshold(p)};
-  run(call, kDropoutMask, compute, 2, 4, nullptr, words);
+  run(call, kDropoutMask, compute, arg::dropout_mask::generator, 4, nullptr, words);
 }
 
 }  // namespace

@@ -24,9 +24,10 @@ enum Op : uint32_t {
   kArgmax
 };  // as shaders/reduce.comp
 
+// All reductions have x first.
 void run_over_loop(const tn_call& call, const Shader& shader, Compute compute, uint32_t code,
                    const std::vector<uint32_t>& words = {}) {
-  const tn_view &x = input(call, 0), &y = output(call);
+  const tn_view &x = input(call, arg::sum::x), &y = output(call);
   run_fold(call, plan_loop(call),
            {.shader = shader,
             .compute = compute,
@@ -40,7 +41,7 @@ void run_over_loop(const tn_call& call, const Shader& shader, Compute compute, u
 
 // Whole numbers are added in the width of the result, which wraps around; 64 bits also read those of fewer.
 void run_reduce(const tn_call& call, uint32_t op) {
-  const tn_dtype in = input(call, 0).dtype, out = output(call).dtype;
+  const tn_dtype in = input(call, arg::sum::x).dtype, out = output(call).dtype;
   const bool wide = op == kTotal || op == kProd;
   run_over_loop(call, shaders::reduce,
                 wide && compute_of(in) == Compute::kI32 ? compute_of(out) : compute_of(in), op);
@@ -50,7 +51,7 @@ void run_reduce(const tn_call& call, uint32_t op) {
 void run_var(const tn_call& call, uint32_t) {
   const double count = static_cast<double>(plan_loop(call).count);
   run_over_loop(call, shaders::moments, compute_of(output(call).dtype), kVar,
-                real_words(std::max(0.0, count - real_arg(call, 2))));
+                real_words(std::max(0.0, count - real_arg(call, arg::var::correction))));
 }
 
 void run_logsumexp(const tn_call& call, uint32_t) {
@@ -59,7 +60,7 @@ void run_logsumexp(const tn_call& call, uint32_t) {
 
 // args: x, p
 void run_norm(const tn_call& call, uint32_t) {
-  const double p = real_arg(call, 1);
+  const double p = real_arg(call, arg::norm::p);
   uint32_t code = kPowers;
   if (std::isinf(p)) code = p > 0 ? kGreatest : kSmallest;
   if (p == 0) code = kCounted;

@@ -14,13 +14,13 @@ enum Direction : uint32_t { kForward, kBackward };
 
 // args: x, size, mode, align_corners (backward: g, shape, …)
 void run_interpolate(const tn_call& call, uint32_t direction) {
-  const tn_view &x = input(call, 0), &out = output(call);
+  const tn_view &x = input(call, arg::interpolate::x), &out = output(call);
   if (numel(out) == 0) return;
-  const std::string_view mode = text_arg(call, 2);
+  const std::string_view mode = text_arg(call, arg::interpolate::mode);
   const uint32_t taps = mode == "nearest" ? 1 : mode == "bicubic" ? 4 : 2;
   Launch launch(call, shaders::interpolate, compute_of(out.dtype));
   launch.constant(direction).constant(out.dtype).constant(taps).constant(
-      call.args[3].as.i != 0 ? 1 : 0);
+      call.args[arg::interpolate::align_corners].as.i != 0 ? 1 : 0);
   launch.out(out).in(x).word(numel(out));
   std::vector<uint32_t> table;
   for (const tn_view* view : {direction == kForward ? &x : &out, direction == kForward ? &out : &x})
@@ -32,7 +32,7 @@ void run_interpolate(const tn_call& call, uint32_t direction) {
 
 // Places are fractions of products of the sizes, in 32 bits.
 bool interpolate_supported(const tn_call& call, uint32_t) {
-  const tn_view &x = input(call, 0), &out = output(call);
+  const tn_view &x = input(call, arg::interpolate::x), &out = output(call);
   for (uint32_t d = 2; d < x.ndim; ++d)
     if (2 * (x.shape[d] + 4) * (out.shape[d] + 4) > INT32_MAX / 2) return false;
   return true;
@@ -57,25 +57,26 @@ void give_constant(Launch& launch, double value, tn_dtype dtype) {
 
 // args: x, pads, mode, value (backward: g, pads, mode)
 void run_pad(const tn_call& call, uint32_t direction) {
-  const tn_view &x = input(call, 0), &out = output(call);
+  using arg = tenon::arg::pad;
+  const tn_view &x = input(call, arg::x), &out = output(call);
   if (numel(out) == 0) return;
   const tn_view &small = direction == kForward ? x : out, &large = direction == kForward ? out : x;
   constexpr std::string_view kModes[] = {"constant", "reflect", "replicate", "circular"};
-  const auto mode =
-      std::find(std::begin(kModes), std::end(kModes), text_arg(call, 2)) - std::begin(kModes);
+  const auto mode = std::find(std::begin(kModes), std::end(kModes), text_arg(call, arg::mode)) -
+                    std::begin(kModes);
   Launch launch(call, shaders::pad, compute_of(out.dtype));
   launch.constant(direction).constant(out.dtype).constant(static_cast<uint32_t>(mode)).out(out);
   in_or_none(launch, x);
   launch.word(numel(out)).word(x.ndim);
-  give_constant(launch, direction == kForward ? real_arg(call, 3) : 0, out.dtype);
+  give_constant(launch, direction == kForward ? real_arg(call, arg::value) : 0, out.dtype);
   std::vector<uint32_t> table(small.shape, small.shape + small.ndim);
   table.insert(table.end(), large.shape, large.shape + large.ndim);
   for (uint32_t d = 0; d < x.ndim; ++d) {
     const uint32_t from_right = x.ndim - 1 - d;
-    table.push_back(
-        from_right < call.args[1].count / 2
-            ? static_cast<uint32_t>(static_cast<int32_t>(call.args[1].as.ints[2 * from_right]))
-            : 0);
+    table.push_back(from_right < call.args[arg::pads].count / 2
+                        ? static_cast<uint32_t>(
+                              static_cast<int32_t>(call.args[arg::pads].as.ints[2 * from_right]))
+                        : 0);
   }
   if (!table.empty()) launch.table(table);
   launch.elements(numel(out));

@@ -15,7 +15,7 @@ struct Rows {
   int64_t count, n, chunk, chunks = 1;
   uint32_t log_rows;
   explicit Rows(const tn_call& call) {
-    const tn_view& x = input(call, 0);
+    const tn_view& x = input(call, arg::cumsum::x);
     n = x.ndim == 0 ? 1 : x.shape[x.ndim - 1];
     count = n == 0 ? 0 : numel(x) / n;
     chunk = n;
@@ -35,7 +35,7 @@ struct Rows {
 void run_scan(const tn_call& call, uint32_t op) {
   const Rows rows(call);
   if (rows.count == 0) return;
-  const tn_view &x = input(call, 0), &y = output(call);
+  const tn_view &x = input(call, arg::cumsum::x), &y = output(call);
   const Compute compute =
       compute_of(x.dtype) == Compute::kI32 ? compute_of(y.dtype) : compute_of(x.dtype);
   const auto stage = [&](uint32_t which) {

@@ -36,29 +36,36 @@ void select(const tn_call& call, const char* op, const tn_view& x, const tn_view
 }
 
 void run_index_select(const tn_call& call, uint32_t) {
-  select(call, "index_select", input(call, 0), input(call, 2), call.args[1].as.i, true);
+  using arg = tenon::arg::index_select;
+  select(call, "index_select", input(call, arg::x), input(call, arg::index),
+         call.args[arg::dim].as.i, true);
 }
 void run_embedding(const tn_call& call, uint32_t) {
-  select(call, "embedding", input(call, 0), input(call, 1), 0, false);
+  select(call, "embedding", input(call, arg::embedding::weight), input(call, arg::embedding::index),
+         0, false);
 }
 
 // args: x, dim, index, src
 Deposit read_index_add(const tn_call& call) {
-  const Around a(output(call), call.args[1].as.i);
+  using arg = tenon::arg::index_add;
+  const Around a(output(call), call.args[arg::dim].as.i);
   Deposit d;
   d.places = a.size;
-  d.rows = numel(input(call, 2));
+  d.rows = numel(input(call, arg::index));
   d.inner = a.inner;
   d.add = true;
-  d.x = &input(call, 0);
-  d.source = &input(call, 3);
+  d.x = &input(call, arg::x);
+  d.source = &input(call, arg::src);
   return d;
 }
 
 void run_index_add(const tn_call& call, uint32_t) {
   const Deposit d = read_index_add(call);
-  keys_of_list(call, d, "index_add", input(call, 2),
-               {.size = d.places, .plane = d.rows, .dim = call.args[1].as.i, .wrap = true});
+  keys_of_list(call, d, "index_add", input(call, arg::index_add::index),
+               {.size = d.places,
+                .plane = d.rows,
+                .dim = call.args[arg::index_add::dim].as.i,
+                .wrap = true});
   if (numel(output(call)) > 0) finish_deposit(call, d);
 }
 
@@ -66,18 +73,20 @@ void run_index_add(const tn_call& call, uint32_t) {
 Deposit read_embedding_backward(const tn_call& call) {
   Deposit d;
   d.places = output(call).shape[0];
-  d.rows = numel(input(call, 1));
+  d.rows = numel(input(call, arg::embedding_backward::index));
   d.inner = output(call).shape[1];
   d.add = true;
-  d.source = &input(call, 0);
+  d.source = &input(call, arg::embedding_backward::g);
   return d;
 }
 
 void run_embedding_backward(const tn_call& call, uint32_t) {
+  using arg = tenon::arg::embedding_backward;
   const Deposit d = read_embedding_backward(call);
   IndexList list{.size = d.places, .plane = d.rows};
-  if (call.args[3].tag == TN_VALUE_INT) list.skip = static_cast<uint32_t>(call.args[3].as.i);
-  keys_of_list(call, d, "embedding_backward", input(call, 1), list);
+  if (call.args[arg::padding_idx].tag == TN_VALUE_INT)
+    list.skip = static_cast<uint32_t>(call.args[arg::padding_idx].as.i);
+  keys_of_list(call, d, "embedding_backward", input(call, arg::index), list);
   if (numel(output(call)) > 0) finish_deposit(call, d);
 }
 

@@ -22,7 +22,7 @@ struct Rows {
   uint64_t results = 0;  // bytes of a result for each row
   bool cut;
   explicit Rows(const tn_call& call) {
-    const tn_view& x = input(call, 0);
+    const tn_view& x = input(call, arg::softmax::x);  // g of a backward
     n = x.ndim == 0 ? 1 : x.shape[x.ndim - 1];
     count = n == 0 ? 0 : numel(x) / n;
     cut = few_long_rows(count, n);
@@ -34,7 +34,7 @@ struct Rows {
 
 // What runs along the rows, into the begin of the scratch memory.
 void fold_rows(const tn_call& call, uint32_t op, const Rows& rows, Compute compute) {
-  const tn_view& x = input(call, 0);
+  const tn_view& x = input(call, arg::softmax::x);
   const uint32_t whole = compute == Compute::kF64 ? TN_DTYPE_F64 : TN_DTYPE_F32;
   const Place first{nullptr, 0, rows.results}, second{nullptr, rows.results, rows.results};
   const std::vector<uint32_t> dtypes = {whole, x.dtype};
@@ -45,23 +45,32 @@ void fold_rows(const tn_call& call, uint32_t op, const Rows& rows, Compute compu
   if (op == kLogSoftmaxBackward)
     return run_fold(call, rows.fold, {shaders::reduce, compute, 0, dtypes, {first}, {&x}}, states);
   run_fold(call, rows.fold,
-           {shaders::pairs, compute, kDot, dtypes, {first}, {&x, &input(call, 1)}, {}, 2}, states);
+           {shaders::pairs,
+            compute,
+            kDot,
+            dtypes,
+            {first},
+            {&x, &input(call, arg::softmax_backward::y)},
+            {},
+            2},
+           states);
 }
 
 void run_softmax(const tn_call& call, uint32_t op) {
   const Rows rows(call);
   if (rows.count == 0) return;
-  const tn_view& x = input(call, 0);
+  const tn_view& x = input(call, arg::softmax::x);
   const Compute compute = compute_of(x.dtype);
   const bool backward = op >= kSoftmaxBackward;
   if (rows.cut) fold_rows(call, op, rows, compute);
   Launch launch(call, shaders::softmax, compute);
-  const RowPlan plan =
-      plan_rows(rows.count, rows.n, device_of(call),
-                {&output(call), &x, &input(call, backward ? 1 : 0)}, backward ? 2 : 1);
+  const RowPlan plan = plan_rows(
+      rows.count, rows.n, device_of(call),
+      {&output(call), &x, &input(call, backward ? arg::softmax_backward::y : arg::softmax::x)},
+      backward ? 2 : 1);
   row_constants(launch, op, x.dtype, plan).constant(rows.cut);
   launch.out(output(call)).in(x);
-  backward ? launch.in(input(call, 1)) : launch.none();
+  backward ? launch.in(input(call, arg::softmax_backward::y)) : launch.none();
   if (rows.cut) launch.scratch(0, rows.results).scratch(rows.results, rows.results);
   row_words(launch, plan);
   if (rows.cut) return launch.elements(rows.count * rows.n);

@@ -20,11 +20,12 @@ struct Rows {
   const tn_view& x;
   int64_t count, n, kept;
   bool down, wide;
-  Rows(const tn_call& call, uint32_t op) : x(input(call, 0)), wide(size_of(x.dtype) == 8) {
+  Rows(const tn_call& call, uint32_t op)
+      : x(input(call, arg::sort::x)), wide(size_of(x.dtype) == 8) {
     n = x.ndim == 0 ? 1 : x.shape[x.ndim - 1];
     count = n == 0 ? 0 : numel(x) / n;
-    kept = op == kTopk ? call.args[1].as.i : n;
-    down = call.args[op == kTopk ? 3 : 2].as.i != 0;
+    kept = op == kTopk ? call.args[arg::topk::k].as.i : n;
+    down = call.args[op == kTopk ? arg::topk::largest : arg::sort::descending].as.i != 0;
   }
   bool whole() const { return n <= kSpan; }
   // Entries of all rows behind the first stage, of which no later one has more.
@@ -49,7 +50,7 @@ void run_stage(const tn_call& call, const Rows& rows, uint32_t which, const Runs
                const Runs& to, uint32_t target) {
   Launch launch(call, shaders::sort, Compute::kI32);
   launch.constant(which).constant(rows.x.dtype).constant(rows.wide).constant(rows.whole());
-  launch.out(output(call)).out(output(call, 1)).in(rows.x);
+  launch.out(output(call)).out(output(call, arg::sort::result::indices)).in(rows.x);
   if (!rows.whole())
     launch.scratch(target * rows.bytes(), rows.bytes())
         .scratch((1 - target) * rows.bytes(), rows.bytes());
@@ -83,16 +84,19 @@ uint64_t scratch(const tn_call& call, uint32_t op) { return 2 * Rows(call, op).b
 
 // Three words an entry are counted with 32 bits.
 bool is_countable(const tn_call& call, uint32_t) {
-  return numel(input(call, 0)) <= int64_t{1} << 30;
+  return numel(input(call, arg::sort::x)) <= int64_t{1} << 30;
 }
 
 // args: sorted, values, right
 void run_searchsorted(const tn_call& call, uint32_t) {
-  const tn_view &sorted = input(call, 0), &values = input(call, 1);
+  const tn_view &sorted = input(call, arg::searchsorted::sorted),
+                &values = input(call, arg::searchsorted::values);
   const int64_t count = numel(values), n = sorted.shape[sorted.ndim - 1];
   if (count == 0) return;
   Launch launch(call, shaders::searchsorted, Compute::kI32);
-  launch.constant(call.args[2].as.i != 0).constant(sorted.dtype).out(output(call));
+  launch.constant(call.args[arg::searchsorted::right].as.i != 0)
+      .constant(sorted.dtype)
+      .out(output(call));
   numel(sorted) == 0 ? launch.none() : launch.in(sorted);
   launch.in(values);
   launch.word(count).word(n).word(sorted.ndim == 1 ? count : values.shape[values.ndim - 1]);

@@ -23,16 +23,16 @@ enum Step : uint32_t {  // as shaders/step.comp
   kAdagrad
 };
 
-// Over parameters, gradients and the lists of `states`.
+// Over parameters and gradients, which all steps have where sgd_step has them, and the lists of `states`.
 template <class... Real>
 void each_parameter(const tn_call& call, Step step, std::initializer_list<uint32_t> states,
                     Real... numbers) {
-  for (uint32_t k = 0; k < call.args[0].count; ++k) {
-    const tn_view& param = *call.args[0].as.views[k];
+  for (uint32_t k = 0; k < call.args[arg::sgd_step::params].count; ++k) {
+    const tn_view& param = *call.args[arg::sgd_step::params].as.views[k];
     const Compute compute = compute_of(param.dtype);
     Launch launch(call, shaders::step, compute);
     launch.constant(step).constant(param.dtype).constant(static_cast<uint32_t>(states.size()));
-    launch.out(param).in(*call.args[1].as.views[k]);
+    launch.out(param).in(*call.args[arg::sgd_step::grads].as.views[k]);
     for (const uint32_t list : states) launch.out(*call.args[list].as.views[k]);
     launch.word(numel(param));
     for (const uint32_t word : attributes(compute, numbers...)) launch.word(word);
@@ -41,43 +41,53 @@ void each_parameter(const tn_call& call, Step step, std::initializer_list<uint32
 }
 
 void run_sgd(const tn_call& call, uint32_t) {
-  const double lr = real_arg(call, 3), momentum = real_arg(call, 4), decay = real_arg(call, 6);
-  const bool first = call.args[8].as.i != 0;
-  const double fresh = first ? 1.0 : 1 - real_arg(call, 5);
+  using arg = tenon::arg::sgd_step;
+  const double lr = real_arg(call, arg::lr), momentum = real_arg(call, arg::momentum),
+               decay = real_arg(call, arg::weight_decay);
+  const bool first = call.args[arg::first].as.i != 0;
+  const double fresh = first ? 1.0 : 1 - real_arg(call, arg::dampening);
   if (momentum == 0) return each_parameter(call, kSgd, {}, lr, 0.0, fresh, decay, 0.0, 0.0);
-  const bool nesterov = call.args[7].as.i != 0;
-  each_parameter(call, nesterov ? kSgdNesterov : kSgdMomentum, {2}, lr, momentum, fresh, decay,
-                 momentum, first ? 1.0 : 0.0);
+  const bool nesterov = call.args[arg::nesterov].as.i != 0;
+  each_parameter(call, nesterov ? kSgdNesterov : kSgdMomentum, {arg::momenta}, lr, momentum, fresh,
+                 decay, momentum, first ? 1.0 : 0.0);
 }
 
 void run_adam(const tn_call& call, uint32_t) {
-  const double step = static_cast<double>(call.args[5].as.i), lr = real_arg(call, 6),
-               beta1 = real_arg(call, 7), beta2 = real_arg(call, 8), eps = real_arg(call, 9),
-               weight_decay = real_arg(call, 10);
-  const bool decoupled = call.args[11].as.i != 0;
+  using arg = tenon::arg::adam_step;
+  const double step = static_cast<double>(call.args[arg::step].as.i), lr = real_arg(call, arg::lr),
+               beta1 = real_arg(call, arg::beta1), beta2 = real_arg(call, arg::beta2),
+               eps = real_arg(call, arg::eps), weight_decay = real_arg(call, arg::weight_decay);
+  const bool decoupled = call.args[arg::decoupled].as.i != 0;
   const double decay = decoupled ? 0 : weight_decay, keep = decoupled ? 1 - lr * weight_decay : 1,
                size = lr / (1 - std::pow(beta1, step)),
                root = 1 / std::sqrt(1 - std::pow(beta2, step));
-  if (call.args[4].count == 0)
-    return each_parameter(call, kAdam, {2, 3}, beta1, beta2, eps, decay, keep, size, root);
-  each_parameter(call, kAdamMax, {2, 3, 4}, beta1, beta2, eps, decay, keep, size, root);
+  if (call.args[arg::max_exp_avg_sq].count == 0)
+    return each_parameter(call, kAdam, {arg::exp_avg, arg::exp_avg_sq}, beta1, beta2, eps, decay,
+                          keep, size, root);
+  each_parameter(call, kAdamMax, {arg::exp_avg, arg::exp_avg_sq, arg::max_exp_avg_sq}, beta1, beta2,
+                 eps, decay, keep, size, root);
 }
 
 void run_rmsprop(const tn_call& call, uint32_t) {
-  const bool centered = call.args[3].count != 0;
-  const double momentum = real_arg(call, 9);
+  using arg = tenon::arg::rmsprop_step;
+  const bool centered = call.args[arg::grad_avg].count != 0;
+  const double momentum = real_arg(call, arg::momentum);
   const auto run = [&](Step step, std::initializer_list<uint32_t> states) {
-    each_parameter(call, step, states, real_arg(call, 5), real_arg(call, 6), real_arg(call, 7),
-                   real_arg(call, 8), momentum);
+    each_parameter(call, step, states, real_arg(call, arg::lr), real_arg(call, arg::alpha),
+                   real_arg(call, arg::eps), real_arg(call, arg::weight_decay), momentum);
   };
-  if (centered) return momentum != 0 ? run(kRmsBoth, {2, 3, 4}) : run(kRmsCentered, {2, 3});
-  momentum != 0 ? run(kRmsMomentum, {2, 4}) : run(kRms, {2});
+  if (centered)
+    return momentum != 0 ? run(kRmsBoth, {arg::square_avg, arg::grad_avg, arg::momenta})
+                         : run(kRmsCentered, {arg::square_avg, arg::grad_avg});
+  momentum != 0 ? run(kRmsMomentum, {arg::square_avg, arg::momenta}) : run(kRms, {arg::square_avg});
 }
 
 void run_adagrad(const tn_call& call, uint32_t) {
-  const double past = static_cast<double>(call.args[3].as.i - 1);
-  each_parameter(call, kAdagrad, {2}, real_arg(call, 4) / (1 + past * real_arg(call, 5)),
-                 real_arg(call, 6), real_arg(call, 7));
+  using arg = tenon::arg::adagrad_step;
+  const double past = static_cast<double>(call.args[arg::step].as.i - 1);
+  each_parameter(call, kAdagrad, {arg::sums},
+                 real_arg(call, arg::lr) / (1 + past * real_arg(call, arg::lr_decay)),
+                 real_arg(call, arg::eps), real_arg(call, arg::weight_decay));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ enum Op : uint32_t {  // as shaders/unary.comp
 };
 
 void run_unary(const tn_call& call, uint32_t op) {
-  run_elementwise(call, shaders::unary, compute_of(input(call, 0).dtype), op);
+  run_elementwise(call, shaders::unary, compute_of(input(call, arg::neg::x).dtype), op);
 }
 
 }  // namespace

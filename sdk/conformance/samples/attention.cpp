@@ -78,10 +78,11 @@ std::vector<Array> forward(const Case& c, const Array& q, const Array& k, const 
 
 // With p = e^(s − lse): gv = pᵀ·g, ds = p∘(g·vᵀ − Σ g∘y + glse), gq = ds·k·scale, gk = dsᵀ·q·scale.
 std::vector<Array> backward(const Case& c, const Args& a) {
-  const Array &g = array(a, 0), &q = array(a, 1), &k = array(a, 2), &v = array(a, 3),
-              &y = array(a, 4), &lse = array(a, 5);
-  const Array *glse = has(a, 6) ? &array(a, 6) : nullptr,
-              *mask = has(a, 7) ? &array(a, 7) : nullptr;
+  using arg = tenon::arg::attention_backward;
+  const Array &g = array(a, arg::g), &q = array(a, arg::q), &k = array(a, arg::k),
+              &v = array(a, arg::v), &y = array(a, arg::y), &lse = array(a, arg::lse);
+  const Array *glse = has(a, arg::glse) ? &array(a, arg::glse) : nullptr,
+              *mask = has(a, arg::mask) ? &array(a, arg::mask) : nullptr;
   Array gq(q.dtype, q.shape), gk(q.dtype, k.shape), gv(q.dtype, v.shape);
   const Rows gs{g, c.heads}, qs{q, c.heads}, ks{k, c.heads}, vs{v, c.heads}, ys{y, c.heads};
   for_each_index({c.b, c.heads, c.queries, c.keys}, [&](const Shape& at) {
@@ -129,8 +130,9 @@ void add_case(Table& t, const Case& c) {
                     scale_of(c)};
       },
       [=](const Args& a) {
-        return forward(c, array(a, 0), array(a, 1), array(a, 2),
-                       has(a, 3) ? &array(a, 3) : nullptr);
+        using arg = tenon::arg::attention;
+        return forward(c, array(a, arg::q), array(a, arg::k), array(a, arg::v),
+                       has(a, arg::mask) ? &array(a, arg::mask) : nullptr);
       });
   Sample& back = t.add(
       "attention_backward", c.label(), kFloats,

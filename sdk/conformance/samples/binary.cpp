@@ -167,8 +167,8 @@ void add_promotion(Table& t) {
            return Args{random_array(rng, p.x, {3, 4}, 0, 9), random_array(rng, p.y, {4}, 0, 9)};
          },
          [=](const Args& a) {
-           return one(
-               zip(array(a, 0), array(a, 1), p.wanted, [](Complex x, Complex y) { return x + y; }));
+           return one(zip(array(a, arg::add::x), array(a, arg::add::y), p.wanted,
+                          [](Complex x, Complex y) { return x + y; }));
          })
         .tolerance = 1e6;
   t.add(
@@ -185,7 +185,8 @@ void add_promotion(Table& t) {
         return Args{Number{Scalar(1.5), 1.5}, random_array(rng, dtype, {3, 4})};
       },
       [](const Args& a) {
-        return one(map(array(a, 1), array(a, 1).dtype, [](Complex x) { return 1.5 - x; }));
+        return one(map(array(a, arg::sub::y), array(a, arg::sub::y).dtype,
+                       [](Complex x) { return 1.5 - x; }));
       });
   t.add(
       "add", "float number with integers", kInts,
@@ -206,7 +207,8 @@ void add_several(Table& t) {
                       random_array(rng, dtype, b)};
         },
         [](const Args& args) {
-          const Array &c = array(args, 0), &x = array(args, 1), &y = array(args, 2);
+          const Array &c = array(args, arg::where::condition), &x = array(args, arg::where::x),
+                      &y = array(args, arg::where::y);
           Array out(x.dtype, broadcast(broadcast(c.shape, x.shape), y.shape));
           size_t i = 0;
           for_each_index(out.shape, [&](const Shape& at) {
@@ -221,8 +223,9 @@ void add_several(Table& t) {
                       random_array(rng, dtype, {})};
         },
         [](const Args& args) {
-          const Array& value = array(args, 2);
-          return one(zip(array(args, 0), array(args, 1), array(args, 0).dtype,
+          using arg = tenon::arg::masked_fill;
+          const Array& value = array(args, arg::value);
+          return one(zip(array(args, arg::x), array(args, arg::mask), array(args, arg::x).dtype,
                          [&](Complex x, Complex m) { return m != 0.0 ? value.v[0] : x; }));
         });
     t.add(
@@ -232,8 +235,9 @@ void add_several(Table& t) {
                        random_array(rng, dtype, {}, 0, 1)};
          },
          [](const Args& args) {
-           Complex w = array(args, 2).v[0];
-           return one(zip(array(args, 0), array(args, 1), array(args, 0).dtype,
+           using arg = tenon::arg::lerp;
+           Complex w = array(args, arg::weight).v[0];
+           return one(zip(array(args, arg::x), array(args, arg::y), array(args, arg::x).dtype,
                           [&](Complex x, Complex y) { return x + w * (y - x); }));
          })
         .tolerance = 4;

@@ -83,13 +83,15 @@ void add_conv(Table& t, const Conv& c) {
                                c);
       },
       [=](const Args& a) {
-        Array out(array(a, 0).dtype, c.result());
+        using arg = tenon::arg::conv;
+        Array out(array(a, arg::x).dtype, c.result());
         for_each_product(c, [&](size_t x, size_t w, size_t y) {
-          out.v[y] += array(a, 0).v[x] * array(a, 1).v[w];
+          out.v[y] += array(a, arg::x).v[x] * array(a, arg::weight).v[w];
         });
         int64_t inner = Array::count(out.shape) / std::max<int64_t>(1, out.shape[0] * out.shape[1]);
         for (size_t i = 0; c.bias && i < out.size(); ++i)
-          out.v[i] += array(a, 2).v[i / static_cast<size_t>(inner) % static_cast<size_t>(c.w[0])];
+          out.v[i] +=
+              array(a, arg::bias).v[i / static_cast<size_t>(inner) % static_cast<size_t>(c.w[0])];
         return one(out);
       });
   Sample& input = t.add(
@@ -99,9 +101,10 @@ void add_conv(Table& t, const Conv& c) {
             {random_array(rng, dtype, c.result()), random_array(rng, dtype, c.w), c.x}, c);
       },
       [=](const Args& a) {
-        Array out(array(a, 0).dtype, c.x);
+        Array out(array(a, arg::conv_backward_input::g).dtype, c.x);
         for_each_product(c, [&](size_t x, size_t w, size_t y) {
-          out.v[x] += array(a, 0).v[y] * array(a, 1).v[w];
+          out.v[x] += array(a, arg::conv_backward_input::g).v[y] *
+                      array(a, arg::conv_backward_input::weight).v[w];
         });
         return one(out);
       });
@@ -112,9 +115,10 @@ void add_conv(Table& t, const Conv& c) {
             {random_array(rng, dtype, c.result()), random_array(rng, dtype, c.x), c.w}, c);
       },
       [=](const Args& a) {
-        Array out(array(a, 0).dtype, c.w);
+        Array out(array(a, arg::conv_backward_weight::g).dtype, c.w);
         for_each_product(c, [&](size_t x, size_t w, size_t y) {
-          out.v[w] += array(a, 0).v[y] * array(a, 1).v[x];
+          out.v[w] += array(a, arg::conv_backward_weight::g).v[y] *
+                      array(a, arg::conv_backward_weight::x).v[x];
         });
         return one(out);
       });
@@ -155,13 +159,14 @@ void add_transposed(Table& t) {
                        c.groups};
          },
          [=](const Args& a) {
-           Array out(array(a, 0).dtype, c.x);
+           using arg = tenon::arg::conv_transpose;
+           Array out(array(a, arg::x).dtype, c.x);
            for_each_product(c, [&](size_t x, size_t w, size_t y) {
-             out.v[x] += array(a, 0).v[y] * array(a, 1).v[w];
+             out.v[x] += array(a, arg::x).v[y] * array(a, arg::weight).v[w];
            });
            size_t inner = out.size() / static_cast<size_t>(c.x[0] * c.x[1]);
            for (size_t i = 0; c.bias && i < out.size(); ++i)
-             out.v[i] += array(a, 2).v[i / inner % static_cast<size_t>(c.x[1])];
+             out.v[i] += array(a, arg::bias).v[i / inner % static_cast<size_t>(c.x[1])];
            return one(out);
          })
         .tolerance = 60;

@@ -13,7 +13,7 @@ void add_creation(Table& t) {
         return Args{Shape{2, 3}, Number{Scalar(1), 1}, dtype};
       },
       [](const Args& a) {
-        Array out(std::get<DType>(a[2]), {2, 3});
+        Array out(std::get<DType>(a[arg::full::dtype]), {2, 3});
         std::fill(out.v.begin(), out.v.end(), Complex(1));
         return one(out);
       });
@@ -35,7 +35,7 @@ void add_creation(Table& t) {
         },
         [start = start, end = end, step = step](const Args& a) {
           auto n = static_cast<int64_t>(std::max(0.0, std::ceil((end - start) / step)));
-          Array out(std::get<DType>(a[3]), {n});
+          Array out(std::get<DType>(a[arg::arange::dtype]), {n});
           for (int64_t i = 0; i < n; ++i)
             out.v[static_cast<size_t>(i)] = start + static_cast<double>(i) * step;
           return one(out);
@@ -47,7 +47,7 @@ void add_creation(Table& t) {
           return Args{-1.0, 2.0, int64_t{7}, endpoint, dtype};
         },
         [=](const Args& a) {
-          Array out(std::get<DType>(a[4]), {7});
+          Array out(std::get<DType>(a[arg::linspace::dtype]), {7});
           for (size_t i = 0; i < 7; ++i)
             out.v[i] = -1.0 + 3.0 * static_cast<double>(i) / (endpoint ? 6 : 7);
           return one(out);
@@ -59,7 +59,7 @@ void add_creation(Table& t) {
           return Args{int64_t{3}, int64_t{5}, k, dtype};
         },
         [=](const Args& a) {
-          Array out(std::get<DType>(a[3]), {3, 5});
+          Array out(std::get<DType>(a[arg::eye::dtype]), {3, 5});
           for (int64_t i = 0; i < 3; ++i)
             if (i + k >= 0 && i + k < 5) out.v[out.at({i, i + k})] = 1;
           return one(out);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "../sample.hpp"
+#include "tenon/schemas.h"
 
 namespace tenon::conformance {
 

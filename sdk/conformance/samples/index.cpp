@@ -46,7 +46,7 @@ void add_gathers(Table& t) {
                       random_indices(rng, g.index, 0, g.x[d])};
         },
         [=](const Args& a) {
-          const Array &x = array(a, 0), &index = array(a, 2);
+          const Array &x = array(a, arg::gather::x), &index = array(a, arg::gather::index);
           Array out(x.dtype, g.index);
           for_each_index(g.index,
                          [&](const Shape& at) { out.v[out.at(at)] = x.v[x.at(moved(at, index))]; });
@@ -61,9 +61,11 @@ void add_gathers(Table& t) {
                          random_array(rng, dtype, g.index)};
            },
            [=](const Args& a) {
-             Array out = array(a, 0);
+             using arg = tenon::arg::scatter;
+             Array out = array(a, arg::x);
              for_each_index(g.index, [&](const Shape& at) {
-               out.v[out.at(moved(at, array(a, 2)))] = array(a, 3).v[array(a, 3).at(at)];
+               out.v[out.at(moved(at, array(a, arg::index)))] =
+                   array(a, arg::src).v[array(a, arg::src).at(at)];
              });
              return one(out);
            })
@@ -75,9 +77,11 @@ void add_gathers(Table& t) {
                        random_indices(rng, g.index, 0, g.x[d]), random_array(rng, dtype, g.index)};
          },
          [=](const Args& a) {
-           Array out = array(a, 0);
+           using arg = tenon::arg::scatter_add;
+           Array out = array(a, arg::x);
            for_each_index(g.index, [&](const Shape& at) {
-             out.v[out.at(moved(at, array(a, 2)))] += array(a, 3).v[array(a, 3).at(at)];
+             out.v[out.at(moved(at, array(a, arg::index)))] +=
+                 array(a, arg::src).v[array(a, arg::src).at(at)];
            });
            return one(out);
          })
@@ -101,10 +105,10 @@ void add_rows(Table& t) {
           return Args{random_array(rng, dtype, shape), dim, random_indices(rng, {6}, 0, shape[d])};
         },
         [=](const Args& a) {
-          const Array& x = array(a, 0);
+          const Array& x = array(a, arg::index_select::x);
           Array out(x.dtype, picked);
           for_each_index(picked, [&](const Shape& at) {
-            out.v[out.at(at)] = x.v[x.at(moved(at, array(a, 2)))];
+            out.v[out.at(at)] = x.v[x.at(moved(at, array(a, arg::index_select::index)))];
           });
           return one(out);
         });
@@ -115,9 +119,11 @@ void add_rows(Table& t) {
                        random_array(rng, dtype, picked)};
          },
          [=](const Args& a) {
-           Array out = array(a, 0);
+           using arg = tenon::arg::index_add;
+           Array out = array(a, arg::x);
            for_each_index(picked, [&](const Shape& at) {
-             out.v[out.at(moved(at, array(a, 2)))] += array(a, 3).v[array(a, 3).at(at)];
+             out.v[out.at(moved(at, array(a, arg::index)))] +=
+                 array(a, arg::src).v[array(a, arg::src).at(at)];
            });
            return one(out);
          })
@@ -133,9 +139,11 @@ void add_rows(Table& t) {
                        padding};
          },
          [](const Args& a) {
-           Array out(array(a, 0).dtype, {2, 3, 4});
+           Array out(array(a, arg::embedding::weight).dtype, {2, 3, 4});
            for (size_t i = 0; i < out.size(); ++i)
-             out.v[i] = array(a, 0).v[static_cast<size_t>(array(a, 1).re(i / 4)) * 4 + i % 4];
+             out.v[i] =
+                 array(a, arg::embedding::weight)
+                     .v[static_cast<size_t>(array(a, arg::embedding::index).re(i / 4)) * 4 + i % 4];
            return one(out);
          })
         .gradient = !padded;  // the gradient leaves the padding row out on purpose
@@ -146,10 +154,11 @@ void add_rows(Table& t) {
                        int64_t{5}, padding};
          },
          [=](const Args& a) {
-           Array out(array(a, 0).dtype, {5, 4});
-           for (size_t i = 0; i < array(a, 0).size(); ++i) {
-             auto row = static_cast<size_t>(array(a, 1).re(i / 4));
-             if (!padded || row != 2) out.v[row * 4 + i % 4] += array(a, 0).v[i];
+           using arg = tenon::arg::embedding_backward;
+           Array out(array(a, arg::g).dtype, {5, 4});
+           for (size_t i = 0; i < array(a, arg::g).size(); ++i) {
+             auto row = static_cast<size_t>(array(a, arg::index).re(i / 4));
+             if (!padded || row != 2) out.v[row * 4 + i % 4] += array(a, arg::g).v[i];
            }
            return one(out);
          })
@@ -161,10 +170,10 @@ void add_rows(Table& t) {
         return Args{random_array(rng, dtype, {3, 4}), random_indices(rng, {2, 3}, -12, 12)};
       },
       [](const Args& a) {
-        Array out(array(a, 0).dtype, {2, 3});
+        Array out(array(a, arg::take::x).dtype, {2, 3});
         for (size_t i = 0; i < 6; ++i) {
-          double at = array(a, 1).re(i);
-          out.v[i] = array(a, 0).v[static_cast<size_t>(at < 0 ? at + 12 : at)];
+          double at = array(a, arg::take::index).re(i);
+          out.v[i] = array(a, arg::take::x).v[static_cast<size_t>(at < 0 ? at + 12 : at)];
         }
         return one(out);
       });
@@ -199,9 +208,11 @@ void add_advanced(Table& t) {
                                        random_indices(rng, {3}, -5, 5)}};
       },
       [pick](const Args& a) {
-        Array out(array(a, 0).dtype, {2, 3});
+        using arg = tenon::arg::index;
+        Array out(array(a, arg::x).dtype, {2, 3});
         for_each_index(out.shape, [&](const Shape& at) {
-          out.v[out.at(at)] = array(a, 0).v[pick(array(a, 0), arrays(a, 1), at)];
+          out.v[out.at(at)] =
+              array(a, arg::x).v[pick(array(a, arg::x), arrays(a, arg::indices), at)];
         });
         return one(out);
       });
@@ -212,10 +223,11 @@ void add_advanced(Table& t) {
                     std::vector<Array>{random_indices(rng, {3}, -4, 4)}};
       },
       [wrap](const Args& a) {
-        Array out(array(a, 0).dtype, {3, 5});
+        using arg = tenon::arg::index;
+        Array out(array(a, arg::x).dtype, {3, 5});
         for_each_index(out.shape, [&](const Shape& at) {
-          out.v[out.at(at)] = array(a, 0).v[array(a, 0).at(
-              {wrap(arrays(a, 1)[0].re(static_cast<size_t>(at[0])), 4), at[1]})];
+          out.v[out.at(at)] = array(a, arg::x).v[array(a, arg::x).at(
+              {wrap(arrays(a, arg::indices)[0].re(static_cast<size_t>(at[0])), 4), at[1]})];
         });
         return one(out);
       });
@@ -231,11 +243,13 @@ void add_advanced(Table& t) {
                        random_array(rng, dtype, {n}), accumulate};
          },
          [=](const Args& a) {
-           Array out = array(a, 0);
-           for (size_t i = 0; i < array(a, 2).size(); ++i) {
-             size_t at = out.at({static_cast<int64_t>(arrays(a, 1)[0].re(i)),
-                                 static_cast<int64_t>(arrays(a, 1)[1].re(i))});
-             out.v[at] = accumulate ? out.v[at] + array(a, 2).v[i] : array(a, 2).v[i];
+           using arg = tenon::arg::index_put;
+           Array out = array(a, arg::x);
+           for (size_t i = 0; i < array(a, arg::values).size(); ++i) {
+             size_t at = out.at({static_cast<int64_t>(arrays(a, arg::indices)[0].re(i)),
+                                 static_cast<int64_t>(arrays(a, arg::indices)[1].re(i))});
+             out.v[at] =
+                 accumulate ? out.v[at] + array(a, arg::values).v[i] : array(a, arg::values).v[i];
            }
            return one(out);
          })
@@ -254,9 +268,10 @@ void add_rearranged(Table& t) {
                     int64_t{2}};
       },
       [](const Args& a) {
-        Array out = array(a, 0);
+        Array out = array(a, arg::slice_scatter::x);
         for_each_index({3, 3}, [&](const Shape& at) {
-          out.v[out.at({at[0], 1 + 2 * at[1]})] = array(a, 1).v[array(a, 1).at(at)];
+          out.v[out.at({at[0], 1 + 2 * at[1]})] =
+              array(a, arg::slice_scatter::src).v[array(a, arg::slice_scatter::src).at(at)];
         });
         return one(out);
       });
@@ -267,9 +282,9 @@ void add_rearranged(Table& t) {
                      Shape{5}, int64_t{0}};
        },
        [](const Args& a) {
-         Array out = array(a, 0);
+         Array out = array(a, arg::as_strided_scatter::x);
          for (int64_t i = 0; i < 4; ++i)
-           out.v[out.at({i, i})] = array(a, 1).v[static_cast<size_t>(i)];
+           out.v[out.at({i, i})] = array(a, arg::as_strided_scatter::src).v[static_cast<size_t>(i)];
          return one(out);
        })
       .layouts = false;

@@ -60,7 +60,9 @@ void add_products(Table& t) {
         [a = a, b = b](DType dtype, Rng& rng) {
           return Args{random_array(rng, dtype, a), random_array(rng, dtype, b)};
         },
-        [](const Args& args) { return one(product(array(args, 0), array(args, 1))); });
+        [](const Args& args) {
+          return one(product(array(args, arg::matmul::x), array(args, arg::matmul::y)));
+        });
     s.tolerance = a.back() > 20 ? 40 : 12;
     s.gradient = Array::count(a) < 50 && Array::count(b) < 50;
   }
@@ -97,14 +99,15 @@ void add_linears(Table& t) {
             return Args{random_array(rng, dtype, l.x), random_array(rng, dtype, l.w), bias, kind};
           },
           [=](const Args& args) {
-            const Array& w = array(args, 1);
+            const Array& w = array(args, arg::linear::weight);
             Array transposed(w.dtype, {w.shape[1], w.shape[0]});
             for_each_index(w.shape, [&](const Shape& i) {
               transposed.v[transposed.at({i[1], i[0]})] = w.v[w.at(i)];
             });
-            Array out = product(array(args, 0), transposed);
+            Array out = product(array(args, arg::linear::x), transposed);
             for (size_t i = 0; i < out.size(); ++i) {
-              if (l.bias) out.v[i] += array(args, 2).v[i % static_cast<size_t>(w.shape[0])];
+              if (l.bias)
+                out.v[i] += array(args, arg::linear::bias).v[i % static_cast<size_t>(w.shape[0])];
               if (kind != "none") out.v[i] = activate(kind, out.re(i));
             }
             return one(out);
@@ -148,12 +151,13 @@ void add_scaled_products(Table& t) {
           return args;
         },
         [=](const Args& args) {
-          Array out = product(array(args, 0), array(args, 1));
+          using arg = tenon::arg::scaled_matmul;
+          Array out = product(array(args, arg::a), array(args, arg::b));
           out.dtype = p.result;
-          const Complex scale = array(args, 2).v[0] * array(args, 3).v[0];
+          const Complex scale = array(args, arg::scale_a).v[0] * array(args, arg::scale_b).v[0];
           for (size_t i = 0; i < out.size(); ++i) {
             out.v[i] *= scale;
-            if (p.bias) out.v[i] += array(args, 4).v[i % static_cast<size_t>(p.b[1])];
+            if (p.bias) out.v[i] += array(args, arg::bias).v[i % static_cast<size_t>(p.b[1])];
           }
           return one(out);
         });
@@ -215,7 +219,9 @@ void add_einsums(Table& t) {
            for (const Shape& shape : e.shapes) xs.push_back(random_array(rng, dtype, shape));
            return Args{e.text, xs};
          },
-         [=](const Args& args) { return one(by_definition(e.terms, e.result, arrays(args, 1))); })
+         [=](const Args& args) {
+           return one(by_definition(e.terms, e.result, arrays(args, arg::einsum::xs)));
+         })
         .tolerance = 20;
 }
 

@@ -131,9 +131,9 @@ void add_layer_norms(Table& t) {
           [=](const Args& a) {
             Statistics s = statistics(array(a, 0), g);
             DType d = statistics_dtype(array(a, 0).dtype);
-            return std::vector<Array>{normalized(array(a, 0), g, s, a, 2, 3),
-                                      from_reals(d, g.stats, s.mean),
-                                      from_reals(d, g.stats, s.rstd)};
+            return std::vector<Array>{
+                normalized(array(a, 0), g, s, a, arg::layer_norm::weight, arg::layer_norm::bias),
+                from_reals(d, g.stats, s.mean), from_reals(d, g.stats, s.rstd)};
           });
       Sample& rms = t.add(
           "rms_norm", label, kFloats,
@@ -144,7 +144,7 @@ void add_layer_norms(Table& t) {
           [=](const Args& a) {
             Statistics s = statistics(array(a, 0), g, false);
             return std::vector<Array>{
-                normalized(array(a, 0), g, s, a, 2, 0),
+                normalized(array(a, 0), g, s, a, arg::rms_norm::weight, 0),
                 from_reals(statistics_dtype(array(a, 0).dtype), g.stats, s.rstd)};
           });
       Sample& layer_back = t.add(
@@ -163,8 +163,11 @@ void add_layer_norms(Table& t) {
                         inner};
           },
           [=](const Args& a) {
-            auto out = backward(array(a, 0), array(a, 1), g, reals(array(a, 2)), reals(array(a, 3)),
-                                has(a, 4) ? &array(a, 4) : nullptr, true, false);
+            using arg = tenon::arg::layer_norm_backward;
+            auto out =
+                backward(array(a, arg::g), array(a, arg::x), g, reals(array(a, arg::mean)),
+                         reals(array(a, arg::rstd)),
+                         has(a, arg::weight) ? &array(a, arg::weight) : nullptr, true, false);
             out[1].shape = out[2].shape = inner;
             return out;
           });
@@ -179,9 +182,11 @@ void add_layer_norms(Table& t) {
                         maybe(affine, random_array(rng, dtype, inner)), inner};
           },
           [=](const Args& a) {
+            using arg = tenon::arg::rms_norm_backward;
             auto out =
-                backward(array(a, 0), array(a, 1), g, std::vector<double>(g.groups),
-                         reals(array(a, 2)), has(a, 3) ? &array(a, 3) : nullptr, false, false);
+                backward(array(a, arg::g), array(a, arg::x), g, std::vector<double>(g.groups),
+                         reals(array(a, arg::rstd)),
+                         has(a, arg::weight) ? &array(a, arg::weight) : nullptr, false, false);
             out[1].shape = inner;
             out.pop_back();
             return out;
@@ -212,8 +217,9 @@ void add_channel_norms(Table& t) {
         [=](const Args& a) {
           Statistics s = statistics(array(a, 0), g);
           DType d = statistics_dtype(array(a, 0).dtype);
-          return std::vector<Array>{normalized(array(a, 0), g, s, a, 2, 3),
-                                    from_reals(d, g.stats, s.mean), from_reals(d, g.stats, s.rstd)};
+          return std::vector<Array>{
+              normalized(array(a, 0), g, s, a, arg::group_norm::weight, arg::group_norm::bias),
+              from_reals(d, g.stats, s.mean), from_reals(d, g.stats, s.rstd)};
         });
     group.tolerance = 40;
     Sample& back = t.add(
@@ -228,8 +234,9 @@ void add_channel_norms(Table& t) {
                       random_array(rng, dtype, {x[1]}), groups};
         },
         [=](const Args& a) {
-          return backward(array(a, 0), array(a, 1), g, reals(array(a, 2)), reals(array(a, 3)),
-                          &array(a, 4), true, false);
+          using arg = tenon::arg::group_norm_backward;
+          return backward(array(a, arg::g), array(a, arg::x), g, reals(array(a, arg::mean)),
+                          reals(array(a, arg::rstd)), &array(a, arg::weight), true, false);
         });
     back.tolerance = 60, back.gradient = back.layouts = false;
   }
@@ -238,8 +245,9 @@ void add_channel_norms(Table& t) {
       Grouping g = channelwise(x, 1, true);
       std::string label = label_of(x) + (training ? " training" : " evaluation");
       auto given = [=](const Args& a) {
-        if (training) return statistics(array(a, 0), g);
-        Statistics s{reals(array(a, 3)), reals(array(a, 4))};
+        if (training) return statistics(array(a, arg::batch_norm::x), g);
+        Statistics s{reals(array(a, arg::batch_norm::running_mean)),
+                     reals(array(a, arg::batch_norm::running_var))};
         for (double& value : s.rstd) value = 1 / std::sqrt(value + kEps);
         return s;
       };
@@ -258,9 +266,9 @@ void add_channel_norms(Table& t) {
           [=](const Args& a) {
             Statistics s = given(a);
             DType d = statistics_dtype(array(a, 0).dtype);
-            return std::vector<Array>{normalized(array(a, 0), g, s, a, 1, 2),
-                                      from_reals(d, g.stats, s.mean),
-                                      from_reals(d, g.stats, s.rstd)};
+            return std::vector<Array>{
+                normalized(array(a, 0), g, s, a, arg::batch_norm::weight, arg::batch_norm::bias),
+                from_reals(d, g.stats, s.mean), from_reals(d, g.stats, s.rstd)};
           });
       batch.tolerance = 40, batch.gradient = training, batch.layouts = training;
       Sample& back = t.add(
@@ -275,8 +283,9 @@ void add_channel_norms(Table& t) {
                         random_array(rng, dtype, {x[1]}), training};
           },
           [=](const Args& a) {
-            return backward(array(a, 0), array(a, 1), g, reals(array(a, 2)), reals(array(a, 3)),
-                            &array(a, 4), true, !training);
+            using arg = tenon::arg::batch_norm_backward;
+            return backward(array(a, arg::g), array(a, arg::x), g, reals(array(a, arg::mean)),
+                            reals(array(a, arg::rstd)), &array(a, arg::weight), true, !training);
           });
       back.tolerance = 60, back.gradient = back.layouts = false;
     }
@@ -292,6 +301,7 @@ Array reduced(const Array& each, const std::string& reduction, double divisor = 
   return out;
 }
 
+// All have x and target where mse_loss has them.
 template <class Fn>
 void pointwise(Table& t, const std::string& op, Fn loss, double low, double high, double target_low,
                double target_high, const Args& rest = {}) {
@@ -309,7 +319,8 @@ void pointwise(Table& t, const std::string& op, Fn loss, double low, double high
         },
         [=](const Args& a) {
           return one(
-              reduced(zip(array(a, 0), array(a, 1), array(a, 0).dtype,
+              reduced(zip(array(a, arg::mse_loss::x), array(a, arg::mse_loss::target),
+                          array(a, arg::mse_loss::x).dtype,
                           [&](Complex x, Complex y) { return Complex(loss(x.real(), y.real())); }),
                       reduction));
         });
@@ -410,43 +421,51 @@ void add_classification(Table& t) {
     Sample& loss = t.add(
         "nll_loss", label, kFloats, [=](DType dtype, Rng& rng) { return make(dtype, rng, true); },
         [=](const Args& a) {
-          return nll(array(a, 0), array(a, 1), has(a, 2) ? &array(a, 2) : nullptr, n);
+          using arg = tenon::arg::nll_loss;
+          return nll(array(a, arg::log_probs), array(a, arg::target),
+                     has(a, arg::weight) ? &array(a, arg::weight) : nullptr, n);
         });
     loss.tolerance = 20, loss.layouts = false;
-    loss.fixed = {2};  // class weights have no gradient, as elsewhere
+    loss.fixed = {arg::nll_loss::weight};  // class weights have no gradient, as elsewhere
     Sample& entropy = t.add(
         "cross_entropy", label, kFloats,
         [=](DType dtype, Rng& rng) { return make(dtype, rng, false); },
         [=](const Args& a) {
-          return one(nll(log_softmax_rows(array(a, 0)), array(a, 1),
-                         has(a, 2) ? &array(a, 2) : nullptr, n)[0]);
+          using arg = tenon::arg::cross_entropy;
+          return one(nll(log_softmax_rows(array(a, arg::logits)), array(a, arg::target),
+                         has(a, arg::weight) ? &array(a, arg::weight) : nullptr, n)[0]);
         });
     entropy.tolerance = 20, entropy.layouts = false;
-    entropy.fixed = {2};
+    entropy.fixed = {arg::cross_entropy::weight};
     loss.gradient = entropy.gradient = n.shape[0] < 10;
     Sample& back = t.add(
         "nll_loss_backward", label, kFloats,
         [=](DType dtype, Rng& rng) {
           Args a = make(dtype, rng, true);
-          auto results = nll(array(a, 0), array(a, 1), has(a, 2) ? &array(a, 2) : nullptr, n);
-          round_to_dtype(results[1]);
-          return Args{random_array(rng, dtype, results[0].shape),
-                      a[0],
-                      a[1],
-                      a[2],
-                      results[1],
+          using arg = tenon::arg::nll_loss;
+          using result = arg::result;
+          auto results = nll(array(a, arg::log_probs), array(a, arg::target),
+                             has(a, arg::weight) ? &array(a, arg::weight) : nullptr, n);
+          round_to_dtype(results[result::total_weight]);
+          return Args{random_array(rng, dtype, results[result::loss].shape),
+                      a[arg::log_probs],
+                      a[arg::target],
+                      a[arg::weight],
+                      results[result::total_weight],
                       n.reduction,
                       n.ignore};
         },
         [=](const Args& a) {
-          Array out(array(a, 1).dtype, n.shape);
-          for (size_t i = 0; i < array(a, 2).size(); ++i) {
-            auto label = static_cast<int64_t>(array(a, 2).re(i));
+          using arg = tenon::arg::nll_loss_backward;
+          Array out(array(a, arg::log_probs).dtype, n.shape);
+          for (size_t i = 0; i < array(a, arg::target).size(); ++i) {
+            auto label = static_cast<int64_t>(array(a, arg::target).re(i));
             if (label == n.ignore) continue;
-            double w = has(a, 3) ? array(a, 3).re(static_cast<size_t>(label)) : 1;
-            double g = array(a, 0).re(n.reduction == "none" ? i : 0);
+            double w =
+                has(a, arg::weight) ? array(a, arg::weight).re(static_cast<size_t>(label)) : 1;
+            double g = array(a, arg::g).re(n.reduction == "none" ? i : 0);
             out.v[class_position(n.shape, i, label)] =
-                -w * g / (n.reduction == "mean" ? array(a, 4).re(0) : 1);
+                -w * g / (n.reduction == "mean" ? array(a, arg::total_weight).re(0) : 1);
           }
           return one(out);
         });
@@ -461,8 +480,9 @@ void add_classification(Table& t) {
                      std::string("mean")};
        },
        [](const Args& a) {
-         Array logs = log_softmax_rows(array(a, 0)), out(logs.dtype, {});
-         for (size_t i = 0; i < logs.size(); ++i) out.v[0] -= logs.v[i] * array(a, 1).v[i] / 3.0;
+         Array logs = log_softmax_rows(array(a, arg::cross_entropy::logits)), out(logs.dtype, {});
+         for (size_t i = 0; i < logs.size(); ++i)
+           out.v[0] -= logs.v[i] * array(a, arg::cross_entropy::target).v[i] / 3.0;
          return one(out);
        })
       .tolerance = 20;
@@ -477,10 +497,12 @@ void add_classification(Table& t) {
                      0.2};
        },
        [](const Args& a) {
-         Array logs = log_softmax_rows(array(a, 0)), out(logs.dtype, {});
+         Array logs = log_softmax_rows(array(a, arg::cross_entropy::logits)), out(logs.dtype, {});
          for (size_t i = 0; i < logs.size(); ++i) {
            double target =
-               0.2 / 4 + (array(a, 1).re(i / 4) == static_cast<double>(i % 4) ? 0.8 : 0);
+               0.2 / 4 +
+               (array(a, arg::cross_entropy::target).re(i / 4) == static_cast<double>(i % 4) ? 0.8
+                                                                                             : 0);
            out.v[0] -= logs.v[i] * target / 3.0;
          }
          return one(out);

@@ -119,12 +119,14 @@ void add_windows(Table& t) {
                        max_pooled(distinct_array(rng, DType::F64, w.x), w)[1], w.x};
          },
          [=](const Args& a) {
-           Array out(array(a, 0).dtype, w.x);
+           using arg = tenon::arg::max_pool_backward;
+           Array out(array(a, arg::g).dtype, w.x);
            size_t plane = 1, small = 1;
            for (size_t d = 0; d < w.rank(); ++d)
              plane *= static_cast<size_t>(w.x[2 + d]), small *= static_cast<size_t>(w.out(d));
-           for (size_t i = 0; i < array(a, 0).size(); ++i)
-             out.v[i / small * plane + static_cast<size_t>(array(a, 1).re(i))] += array(a, 0).v[i];
+           for (size_t i = 0; i < array(a, arg::g).size(); ++i)
+             out.v[i / small * plane + static_cast<size_t>(array(a, arg::indices).re(i))] +=
+                 array(a, arg::g).v[i];
            return one(out);
          })
         .tolerance = 4;

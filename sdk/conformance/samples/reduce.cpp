@@ -330,7 +330,8 @@ void add_rows(Table& t) {
                         dim};
           },
           [=, dim = dim](const Args& args) {
-            const Array &g = array(args, 0), &y = array(args, 1);
+            const Array &g = array(args, arg::softmax_backward::g),
+                        &y = array(args, arg::softmax_backward::y);
             Array out(y.dtype, y.shape);
             for_each_row(y, dim, [&](const std::vector<size_t>& row) {
               Complex total = 0;

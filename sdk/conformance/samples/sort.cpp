@@ -100,9 +100,9 @@ void add_sorts(Table& t) {
            return Args{table, random_array(rng, dtype, {3, 4}, 0, 9), right};
          },
          [=](const Args& a) {
-           const Array& table = array(a, 0);
+           const Array& table = array(a, arg::searchsorted::sorted);
            auto less = [](Complex u, Complex v) { return u.real() < v.real(); };
-           return one(map(array(a, 1), DType::I64, [&](Complex v) {
+           return one(map(array(a, arg::searchsorted::values), DType::I64, [&](Complex v) {
              auto found = right ? std::upper_bound(table.v.begin(), table.v.end(), v, less)
                                 : std::lower_bound(table.v.begin(), table.v.end(), v, less);
              return Complex(static_cast<double>(found - table.v.begin()));
@@ -170,7 +170,8 @@ void add_dynamic(Table& t) {
           return Args{random_array(rng, dtype, a), random_array(rng, DType::Bool, b)};
         },
         [](const Args& args) {
-          const Array &x = array(args, 0), &mask = array(args, 1);
+          const Array &x = array(args, arg::masked_select::x),
+                      &mask = array(args, arg::masked_select::mask);
           std::vector<Complex> found;
           for_each_index(x.shape, [&](const Shape& index) {
             if (broadcast_at(mask, index) != 0.0) found.push_back(x.v[x.at(index)]);

@@ -63,8 +63,9 @@ void add_sgd(Table& t) {
                       o.first};
         },
         [=](const Args& a) {
-          return each_element({arrays(a, 0), arrays(a, 1), arrays(a, 2)}, {0, 2},
-                              [&](std::vector<double>& v) {
+          return each_element({arrays(a, arg::sgd_step::params), arrays(a, arg::sgd_step::grads),
+                               arrays(a, arg::sgd_step::momenta)},
+                              {0, 2}, [&](std::vector<double>& v) {
                                 double g = v[1] + o.decay * v[0];
                                 if (o.momentum != 0) {
                                   v[2] = o.first ? g : o.momentum * v[2] + (1 - o.dampening) * g;
@@ -102,9 +103,11 @@ void add_adam(Table& t) {
                       o.decoupled};
         },
         [=](const Args& a) {
+          using arg = tenon::arg::adam_step;
           return each_element(
-              {arrays(a, 0), arrays(a, 1), arrays(a, 2), arrays(a, 3), arrays(a, 4)}, {0, 2, 3, 4},
-              [&](std::vector<double>& v) {
+              {arrays(a, arg::params), arrays(a, arg::grads), arrays(a, arg::exp_avg),
+               arrays(a, arg::exp_avg_sq), arrays(a, arg::max_exp_avg_sq)},
+              {0, 2, 3, 4}, [&](std::vector<double>& v) {
                 double g = v[1];
                 if (o.decoupled)
                   v[0] *= 1 - 0.01 * o.decay;
@@ -138,8 +141,10 @@ void add_others(Table& t) {
                         momentum};
           },
           [=](const Args& a) {
+            using arg = tenon::arg::rmsprop_step;
             return each_element(
-                {arrays(a, 0), arrays(a, 1), arrays(a, 2), arrays(a, 3), arrays(a, 4)},
+                {arrays(a, arg::params), arrays(a, arg::grads), arrays(a, arg::square_avg),
+                 arrays(a, arg::grad_avg), arrays(a, arg::momenta)},
                 {0, 2, 3, 4}, [&](std::vector<double>& v) {
                   double g = v[1] + 0.1 * v[0];
                   v[2] = 0.9 * v[2] + 0.1 * g * g;
@@ -163,12 +168,14 @@ void add_others(Table& t) {
                     0.1};
       },
       [](const Args& a) {
-        return each_element({arrays(a, 0), arrays(a, 1), arrays(a, 2)}, {0, 2},
-                            [&](std::vector<double>& v) {
-                              double g = v[1] + 0.1 * v[0];
-                              v[2] += g * g;
-                              v[0] -= 0.1 / (1 + 2 * 0.05) * g / (std::sqrt(v[2]) + 1e-6);
-                            });
+        return each_element(
+            {arrays(a, arg::adagrad_step::params), arrays(a, arg::adagrad_step::grads),
+             arrays(a, arg::adagrad_step::sums)},
+            {0, 2}, [&](std::vector<double>& v) {
+              double g = v[1] + 0.1 * v[0];
+              v[2] += g * g;
+              v[0] -= 0.1 / (1 + 2 * 0.05) * g / (std::sqrt(v[2]) + 1e-6);
+            });
       });
   for (double p : {2.0, 1.0, kInf})
     step(

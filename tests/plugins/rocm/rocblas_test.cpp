@@ -30,8 +30,8 @@ bool takes(const View& x, const View& y) {
   const View out({m, n}, {n, 1});
   std::array<tn_value, 2> args{};
   args[0].tag = args[1].tag = TN_VALUE_VIEW;
-  args[0].as.view = &x.view;
-  args[1].as.view = &y.view;
+  args[arg::matmul::x].as.view = &x.view;
+  args[arg::matmul::y].as.view = &y.view;
   const tn_view* const outs[] = {&out.view};
   tn_call call{};
   call.struct_size = sizeof call;

@@ -1,0 +1,46 @@
+// Positions in the schemas of plugin.cpp, as tenon/schemas.h has them for the core's ops. An op that is missing here takes x
+// alone.
+#pragma once
+
+#include <cstdint>
+
+namespace tenon::linalg::arg {
+
+struct solve {
+  static constexpr uint32_t a = 0, b = 1;
+};
+struct slogdet {
+  static constexpr uint32_t x = 0;
+  struct result {
+    static constexpr uint32_t sign = 0, logabsdet = 1;
+  };
+};
+struct cholesky {
+  static constexpr uint32_t x = 0, upper = 1;
+};
+struct solve_triangular {
+  static constexpr uint32_t a = 0, b = 1, upper = 2;
+};
+struct qr {
+  static constexpr uint32_t x = 0, mode = 1;
+  struct result {
+    static constexpr uint32_t Q = 0, R = 1;
+  };
+};
+struct eigh {
+  static constexpr uint32_t x = 0;
+  struct result {
+    static constexpr uint32_t eigenvalues = 0, eigenvectors = 1;
+  };
+};
+struct svd {
+  static constexpr uint32_t x = 0, full_matrices = 1;
+  struct result {
+    static constexpr uint32_t U = 0, S = 1, Vh = 2;
+  };
+};
+struct pinv {
+  static constexpr uint32_t x = 0, rtol = 1;
+};
+
+}  // namespace tenon::linalg::arg
