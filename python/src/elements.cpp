@@ -114,9 +114,11 @@ PyObject* tensor_item(PyObject* self, PyObject* args) {
 PyObject* tensor_tolist(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     const Tensor x = tensor_of(self);
-    std::vector<unsigned char> bytes(x.nbytes());
-    x.to_host(bytes.data(), bytes.size());
-    const unsigned char* at = bytes.data();
+    // Python's memory: more than there is becomes its MemoryError.
+    const Ref bytes(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(x.nbytes())));
+    if (!bytes) return nullptr;
+    x.to_host(PyBytes_AS_STRING(bytes.get()), x.nbytes());
+    const auto* at = reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(bytes.get()));
     return nested(x.dtype(), at, x.shape().data(), static_cast<uint32_t>(x.ndim()));
   });
 }
