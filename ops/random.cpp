@@ -102,7 +102,8 @@ TN_OP(bernoulli) = {
     .gradient = &gradient::zero,
 };
 
-TN_RULE(bernoulli, bernoulli, {.dtypes = "real and bool; integers and bool give f32", .shapes = "p's"}) {
+TN_RULE(bernoulli, bernoulli,
+        {.dtypes = "real and bool; integers and bool give f32", .shapes = "p's"}) {
   const tn_tensor& p = float_operand(frame, arg::p);
   frame.result(0, fractional(p.dtype()), p.sizes());
 }

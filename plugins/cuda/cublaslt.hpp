@@ -24,7 +24,7 @@ cublasLtHandle_t cublaslt_handle(uint32_t device);
 
 // matmul and linear: ops/matmul.cpp.
 std::vector<tn_kernel> cublaslt_kernels();
-// Products of 8-bit floats: ops/scaled_matmul.cpp.
+// Products of 8-bit floats: ops/matmul_scaled.cpp.
 tn_kernel cublaslt_scaled_matmul();
 
 // Throws sdk::Error with the library's words; TN_UNIMPLEMENTED where it cannot compute what is asked.

@@ -19,7 +19,7 @@ struct Types {
   DataType element, scale;
   hipblasComputeType_t compute;
 };
-Types types_of(tn_dtype dtype);  // ops/fused_matmul.cpp
+Types types_of(tn_dtype dtype);  // ops/matmul_fused.cpp
 
 // No algorithm asks for more than elements do.
 inline constexpr uint32_t kVectorBytes = 0;

@@ -18,7 +18,7 @@ struct HipblasLt {
 // NULL where the library is missing, which is logged once, or TENON_ROCM_HIPBLASLT=0 forbids it. [thread-safe]
 const HipblasLt* hipblaslt();
 
-// matmul and linear, before rocBLAS: ops/fused_matmul.cpp.
+// matmul and linear, before rocBLAS: ops/matmul_fused.cpp.
 std::vector<tn_kernel> hipblaslt_kernels();
 
 // Throws sdk::Error; TN_UNIMPLEMENTED where it cannot compute what is asked.

@@ -96,6 +96,16 @@ def check_positions(breaches):
                     breaches.append(f"{path.relative_to(ROOT)}:{number}: an argument by its number: {found[0]}")
 
 
+def check_families(breaches):
+    """A backend's kernels lie in files that begin with the family of ops/ that their op is in."""
+    families = tuple(path.stem for path in tracked("ops") if path.suffix == ".cpp")
+    for table in sorted(ROOT.glob("plugins/*/families.def")):
+        for number, line in enumerate(table.read_text().splitlines(), 1):
+            found = re.match(r"FAMILY\((\w+)\)", line)
+            if found and found[1] not in families and not found[1].startswith(tuple(f + "_" for f in families)):
+                breaches.append(f"{table.relative_to(ROOT)}:{number}: {found[1]} begins with no family of ops/")
+
+
 def check_backend_names(breaches):
     for path in tracked("core", "ops"):
         for number, line in enumerate(code_only(path.read_text()).splitlines(), 1):
@@ -135,6 +145,7 @@ def main():
     check_includes(breaches)
     check_order_of_rooms(breaches)
     check_positions(breaches)
+    check_families(breaches)
     check_backend_names(breaches)
     check_public_headers(breaches)
     lines = core_lines()

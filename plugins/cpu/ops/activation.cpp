@@ -1,108 +1,265 @@
-// The activations that linear fuses, over what the product just wrote.
-#include "ops/activation.hpp"
-
-#include <algorithm>
+// Activations of networks, and their derivatives times the incoming gradient.
 #include <cmath>
 
-#include "threads.hpp"
+#include "kernels.hpp"
+#include "tenon/schemas.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/activation.cpp"
 #include <hwy/foreach_target.h>
 
+#include "simd/map-inl.hpp"
 #include "simd/math-inl.hpp"
+#include "simd/wide-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
+namespace {
 
-void activate_range(Activation activation, float* x, int64_t n) {
-  const hn::ScalableTag<float> d;
-  using V = hn::Vec<decltype(d)>;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto apply = [&](auto f) HWY_ATTR {
-    int64_t i = 0;
-    for (; i + lanes <= n; i += lanes) hn::StoreU(f(hn::LoadU(d, x + i)), d, x + i);
-    if (i < n) {
-      alignas(64) float rest[HWY_MAX_BYTES / sizeof(float)] = {};
-      std::copy(x + i, x + n, rest);
-      hn::Store(f(hn::Load(d, rest)), d, rest);
-      std::copy(rest, rest + (n - i), x + i);
+template <class D>
+inline constexpr bool kSingle = sizeof(hn::TFromD<D>) == 4;
+// A number of any precision as a vector.
+template <class D>
+HWY_INLINE hn::Vec<D> number(D d, double value) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(value));
+}
+
+template <class D, class V>
+HWY_INLINE V any_sigmoid(D d, V x, V& complement) {
+  if constexpr (kSingle<D>) {
+    return sigmoid_f32(d, x, complement);
+  } else {
+    const auto sigmoid = [](double v) {
+      const double e = std::exp(-std::abs(v));
+      return v < 0 ? e / (1 + e) : 1 / (1 + e);
+    };
+    complement = each_lane(d, hn::Neg(x), sigmoid);
+    return each_lane(d, x, sigmoid);
+  }
+}
+template <class D, class V>
+HWY_INLINE V any_sigmoid(D d, V x) {
+  V unused;
+  return any_sigmoid(d, x, unused);
+}
+template <class D, class V>
+HWY_INLINE V any_tanh(D d, V x) {
+  if constexpr (kSingle<D>)
+    return tanh_f32(d, x);
+  else
+    return each_lane(d, x, [](double v) { return std::tanh(v); });
+}
+template <class D, class V>
+HWY_INLINE V any_expm1(D d, V x) {
+  if constexpr (kSingle<D>)
+    return expm1_f32(d, x);
+  else
+    return each_lane(d, x, [](double v) { return std::expm1(v); });
+}
+// The normal distribution function times a factor, and exp(-x^2 / 2).
+template <class D, class V>
+HWY_INLINE V any_scaled_cdf(D d, V x, V factor, V& density) {
+  if constexpr (kSingle<D>) {
+    return scaled_cdf_f32(d, x, factor, density);
+  } else {
+    density = each_lane(d, x, [](double v) { return std::exp(-0.5 * v * v); });
+    return hn::Mul(factor, each_lane(d, x, [](double v) {
+                     return 0.5 * std::erfc(-v * 0.70710678118654752440);
+                   }));
+  }
+}
+
+struct SigmoidOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return any_sigmoid(d, x);
+  }
+};
+// Minus infinity gives 0 like its limit.
+struct SiluOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    if constexpr (kSingle<D>)
+      return silu_f32(d, x);
+    else
+      return hn::IfThenZeroElse(hn::Eq(x, number(d, -HUGE_VAL)), hn::Mul(x, any_sigmoid(d, x)));
+  }
+};
+// x Phi(x); minus infinity gives 0 like its limit.
+struct GeluOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    if constexpr (kSingle<D>) {
+      return gelu_f32(d, x);
+    } else {
+      V density;
+      const V result = any_scaled_cdf(d, x, x, density);
+      return hn::IfThenZeroElse(hn::Eq(x, number(d, -HUGE_VAL)), result);
     }
-  };
-  switch (activation) {
-    case Activation::Sigmoid:
-      return apply([d](V v) HWY_ATTR {
-        V complement;
-        return sigmoid_f32(d, v, complement);
-      });
-    case Activation::Silu:
-      return apply([d](V v) HWY_ATTR { return silu_f32(d, v); });
-    case Activation::Tanh:
-      return apply([d](V v) HWY_ATTR { return tanh_f32(d, v); });
-    case Activation::Gelu:
-      return apply([d](V v) HWY_ATTR {
-        V density;
-        const V y = scaled_cdf_f32(d, v, v, density);
-        return hn::IfThenZeroElse(hn::Eq(v, hn::Set(d, -HUGE_VALF)), y);
-      });
-    case Activation::GeluTanh:
-      return apply([d](V v) HWY_ATTR {
-        const V inner = hn::MulAdd(hn::Mul(hn::Mul(v, v), v), hn::Set(d, 0.044715f), v);
-        V complement;
-        const V s = sigmoid_f32(d, hn::Mul(inner, hn::Set(d, 1.5957691216057308f)), complement);
-        return hn::IfThenZeroElse(hn::Eq(v, hn::Set(d, -HUGE_VALF)), hn::Mul(v, s));
-      });
-    default:
-      return apply([d](V v)
-                       HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
   }
-}
-
-double activate_one(Activation activation, double x) {
-  const auto sigmoid = [](double v) {
-    const double e = std::exp(-std::abs(v));
-    return v < 0 ? e / (1 + e) : 1 / (1 + e);
-  };
-  switch (activation) {
-    case Activation::Sigmoid:
-      return sigmoid(x);
-    case Activation::Silu:
-      return x == -HUGE_VAL ? 0 : x * sigmoid(x);
-    case Activation::Tanh:
-      return std::tanh(x);
-    case Activation::Gelu:
-      return x == -HUGE_VAL ? 0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440);
-    case Activation::GeluTanh:  // as in activations.cpp
-      return x == -HUGE_VAL ? 0 : x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x));
-    default:
-      return x < 0 ? 0 : x;
+};
+// x s(2u) with u = sqrt(2 / pi) (x + 0.044715 x^3): the same as x (1 + tanh u) / 2, without its
+// cancellation.
+struct GeluTanhOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    const V inner = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), number(d, 0.044715), x);
+    const V s = any_sigmoid(d, hn::Mul(inner, number(d, 1.5957691216057308)));
+    return hn::IfThenZeroElse(hn::Eq(x, number(d, -HUGE_VAL)), hn::Mul(x, s));
   }
+};
+struct EluOp {
+  double alpha;
+  explicit EluOp(const tn_call& call) : alpha(real_arg(call, arg::elu::alpha)) {}
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(number(d, alpha), any_expm1(d, x)));
+  }
+};
+struct LeakyReluOp {
+  double slope;
+  explicit LeakyReluOp(const tn_call& call) : slope(real_arg(call, arg::leaky_relu::slope)) {}
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(x, number(d, slope)));
+  }
+};
+// log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold.
+struct SoftplusOp {
+  double beta, threshold;
+  explicit SoftplusOp(const tn_call& call)
+      : beta(real_arg(call, arg::softplus::beta)),
+        threshold(real_arg(call, arg::softplus::threshold)) {}
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    const V scaled = hn::Mul(x, number(d, beta));
+    V small;
+    if constexpr (kSingle<D>)
+      small = log1p_unit_f32(d, exp_f32(d, hn::Neg(hn::Abs(scaled))));
+    else
+      small = each_lane(d, scaled, [](double v) { return std::log1p(std::exp(-std::abs(v))); });
+    const V positive = hn::IfThenZeroElse(hn::Lt(scaled, hn::Zero(d)), scaled);
+    const V soft = hn::Div(hn::Add(positive, small), number(d, beta));
+    return hn::IfThenElse(hn::Gt(scaled, number(d, threshold)), x, soft);
+  }
+};
+
+// g (Phi(x) + x phi(x))
+struct GeluBackwardOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V g, V x) const {
+    V density;
+    const V cdf = any_scaled_cdf(d, x, number(d, 1), density);
+    const V slope = hn::MulAdd(hn::Mul(x, number(d, 0.39894228040143267794)), density, cdf);
+    const V flat = hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), number(d, 1));
+    return hn::Mul(g, hn::IfThenElse(hn::Gt(hn::Abs(x), number(d, 40)), flat, slope));
+  }
+};
+// g (s + x s (1 - s) 2u') with s and u as in GeluTanhOp
+struct GeluTanhBackwardOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V g, V x) const {
+    const V square = hn::Mul(x, x), one = number(d, 1), c = number(d, 1.5957691216057308);
+    V rest;
+    const V s =
+        any_sigmoid(d, hn::Mul(hn::MulAdd(hn::Mul(square, x), number(d, 0.044715), x), c), rest);
+    const V inner = hn::Mul(hn::MulAdd(square, number(d, 3 * 0.044715), one), c);
+    const V slope = hn::MulAdd(hn::Mul(hn::Mul(x, s), rest), inner, s);
+    const V flat = hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), one);
+    return hn::Mul(g, hn::IfThenElse(hn::Gt(hn::Abs(x), number(d, 40)), flat, slope));
+  }
+};
+// g s (1 + x (1 - s))
+struct SiluBackwardOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V g, V x) const {
+    V rest;
+    const V s = any_sigmoid(d, x, rest);
+    return hn::Mul(hn::Mul(g, s), hn::MulAdd(x, rest, number(d, 1)));
+  }
+};
+// g y (1 - y)
+struct SigmoidBackwardOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V g, V y) const {
+    return hn::Mul(hn::Mul(g, y), hn::Sub(number(d, 1), y));
+  }
+};
+// g (1 - y^2)
+struct TanhBackwardOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V g, V y) const {
+    return hn::Mul(g, hn::NegMulAdd(y, y, number(d, 1)));
+  }
+};
+// g where y > 0
+struct ReluBackwardOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V g, V y) const {
+    return hn::IfThenElseZero(hn::Gt(y, hn::Zero(d)), g);
+  }
+};
+
+// gelu's kernels differ by a text, which decides once a call.
+template <uint32_t Arg, auto Exact, auto Tanh>
+tn_status* run_gelu(void* self, void* plan, const tn_call* call) {
+  const auto* pair = static_cast<const Elementwise* const*>(self);
+  const bool tanh = call->args[Arg].count == 4 && call->args[Arg].as.str[0] == 't';
+  Elementwise* chosen = const_cast<Elementwise*>(pair[tanh ? 1 : 0]);
+  return tanh ? Tanh(chosen, plan, call) : Exact(chosen, plan, call);
+}
+template <const Elementwise& Exact, const Elementwise& Tanh>
+inline constexpr const Elementwise* kPair[2] = {&Exact, &Tanh};
+
+template <uint32_t Arg, auto Exact, auto Tanh, const Elementwise& ExactSelf,
+          const Elementwise& TanhSelf>
+void add_gelu(KernelList& list, std::string_view schema, tn_dtype dtype) {
+  list.add({.schema = schema,
+            .dtypes = TN_MASK(dtype),
+            .run = run_gelu<Arg, Exact, Tanh>,
+            .flags = kElementwiseFlags,
+            .self = const_cast<const Elementwise**>(kPair<ExactSelf, TanhSelf>)});
+}
+template <class T, int64_t Grain>
+void add_gelu_of(KernelList& list) {
+  add_gelu<arg::gelu::approximate, run1<GeluOp, T, Grain>, run1<GeluTanhOp, T, Grain>,
+           kUnary<GeluOp, T, Grain>, kUnary<GeluTanhOp, T, Grain>>(list, TN_SCHEMA_GELU, kDtype<T>);
+  add_gelu<arg::gelu_backward::approximate, run2<GeluBackwardOp, T, Grain>,
+           run2<GeluTanhBackwardOp, T, Grain>, kBinary<GeluBackwardOp, T, Grain>,
+           kBinary<GeluTanhBackwardOp, T, Grain>>(list, TN_SCHEMA_GELU_BACKWARD, kDtype<T>);
+}
+template <auto Run>
+void add_gelu_half(KernelList& list, tn_dtype dtype) {
+  constexpr int64_t kGrain = kGrainMath;
+  add_gelu<arg::gelu::approximate, Run, Run, kUnary<GeluOp, float, kGrain>,
+           kUnary<GeluTanhOp, float, kGrain>>(list, TN_SCHEMA_GELU, dtype);
+  add_gelu<arg::gelu_backward::approximate, Run, Run, kBinary<GeluBackwardOp, float, kGrain>,
+           kBinary<GeluTanhBackwardOp, float, kGrain>>(list, TN_SCHEMA_GELU_BACKWARD, dtype);
 }
 
-void activate_f32(Activation activation, float* x, int64_t n) { activate_range(activation, x, n); }
-void activate_f64(Activation activation, double* x, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) x[i] = activate_one(activation, x[i]);
+void add_kernels(KernelList& list) {
+  add_unary<SigmoidOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_SIGMOID);
+  add_unary<SiluOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_SILU);
+  add_unary<EluOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_ELU);
+  add_unary<LeakyReluOp, kGrainCopy>(list, TN_SCHEMA_LEAKY_RELU);
+  add_unary<SoftplusOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_SOFTPLUS);
+  add_gelu_of<float, kGrainMath>(list);
+  add_gelu_of<double, kGrainHeavy>(list);
+  add_gelu_half<run_elementwise_f16>(list, TN_DTYPE_F16);
+  add_gelu_half<run_elementwise_bf16>(list, TN_DTYPE_BF16);
+  add_binary<SiluBackwardOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_SILU_BACKWARD);
+  add_binary<SigmoidBackwardOp, kGrainCopy>(list, TN_SCHEMA_SIGMOID_BACKWARD);
+  add_binary<TanhBackwardOp, kGrainCopy>(list, TN_SCHEMA_TANH_BACKWARD);
+  add_binary<ReluBackwardOp, kGrainCopy>(list, TN_SCHEMA_RELU_BACKWARD);
 }
 
+}  // namespace
 }  // namespace tenon::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tenon::cpu {
-HWY_EXPORT(activate_f32);
-HWY_EXPORT(activate_f64);
-
-void activate(Activation activation, float* x, int64_t n) {
-  parallel_for(n, kGrainMath, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(activate_f32)(activation, x + begin, end - begin);
-  });
-}
-void activate(Activation activation, double* x, int64_t n) {
-  parallel_for(n, kGrainMath, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(activate_f64)(activation, x + begin, end - begin);
-  });
-}
-
+HWY_EXPORT(add_kernels);
+void add_activation_kernels(KernelList& list) { HWY_DYNAMIC_DISPATCH(add_kernels)(list); }
 }  // namespace tenon::cpu
 #endif

@@ -4,7 +4,7 @@
 
 #include "ops/conv.hpp"
 #include "ops/conv_taps.hpp"
-#include "ops/gemm.hpp"
+#include "ops/matmul_gemm.hpp"
 #include "ops/workspace.hpp"
 #include "threads.hpp"
 

@@ -8,8 +8,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "ops/gemm_pack-inl.h"
-#include "ops/gemm_tile-inl.h"
+#include "ops/matmul_gemm_pack-inl.h"
+#include "ops/matmul_gemm_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {

@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "dispatch.hpp"
-#include "ops/activation.hpp"
-#include "ops/gemm.hpp"
-#include "ops/product.hpp"
+#include "ops/matmul_activation.hpp"
+#include "ops/matmul_gemm.hpp"
+#include "ops/matmul_product.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
 

@@ -9,8 +9,8 @@
 
 #include "dispatch.hpp"
 #include "kernels.hpp"
-#include "ops/activation.hpp"
-#include "ops/product.hpp"
+#include "ops/matmul_activation.hpp"
+#include "ops/matmul_product.hpp"
 #include "ops/workspace.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"

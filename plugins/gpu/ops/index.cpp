@@ -1,9 +1,9 @@
 // index and index_put: NumPy's indexing by several tensors.
 #include <algorithm>
 
-#include "ops/advanced_index.hpp"
-#include "ops/deposit.hpp"
-#include "ops/gather.hpp"
+#include "ops/index_advanced.hpp"
+#include "ops/index_deposit.hpp"
+#include "ops/index_gather.hpp"
 #include "ops/move.hpp"
 #include "rows.hpp"
 

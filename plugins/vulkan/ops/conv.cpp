@@ -3,7 +3,7 @@
 #include <array>
 
 #include "../common/conv_geometry.hpp"
-#include "ops/deposit.hpp"
+#include "ops/index_deposit.hpp"
 #include "ops/tiles.hpp"
 #include "shaders/conv.hpp"
 #include "shaders/conv_direct.hpp"

@@ -2,8 +2,8 @@
 // blocks are moved. A mask decides how many places there are: such calls are left to the host, but for one value put by one mask.
 #include <algorithm>
 
-#include "ops/advanced_index.hpp"
-#include "ops/deposit.hpp"
+#include "ops/index_advanced.hpp"
+#include "ops/index_deposit.hpp"
 #include "shaders/index.hpp"
 #include "shaders/masked_put.hpp"
 #include "tenon/schemas.h"

@@ -1,7 +1,7 @@
 // Pooling and its gradients: an invocation for each result; max_pool_backward is a scatter of sums.
 #include <algorithm>
 
-#include "ops/deposit.hpp"
+#include "ops/index_deposit.hpp"
 #include "shaders/pool.hpp"
 #include "tenon/schemas.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/deposit.hpp"
+#include "ops/index_deposit.hpp"
 #include "shaders/interpolate.hpp"
 #include "shaders/pad.hpp"
 #include "tenon/schemas.h"

@@ -1,4 +1,4 @@
-// From numbers to the bits of dtype OUT, lower and upper 32, as plugins/cpu/ops/cast.cpp converts: floats to integers are truncated
+// From numbers to the bits of dtype OUT, lower and upper 32, as plugins/cpu/ops/copy_cast.cpp converts: floats to integers are truncated
 // and limited to the range, NaN gives 0, anything but 0 is true. Included behind layout.glsl and quads.glsl.
 
 bool is_signed(uint dtype) { return dtype >= DT_I8 && dtype <= DT_I64; }

@@ -4,7 +4,7 @@
 #include "tenon.glsl"
 #include "indices.glsl"
 #include "limits.glsl"
-layout(constant_id = 1) const uint CODE = 0;  // the order of Reduction in ops/nll_loss.cpp
+layout(constant_id = 1) const uint CODE = 0;  // the order of Reduction in ops/loss_nll.cpp
 layout(constant_id = 2) const uint OUT = 11;
 layout(constant_id = 3) const uint WEIGHT = 0;  // given
 const uint NONE = 0, MEAN = 1;

@@ -1,0 +1,105 @@
+// concat and roll: stretches of bytes copied to other places.
+#include <cstring>
+
+#include "indexing.hpp"
+#include "loops.hpp"
+#include "tenon/schemas.h"
+
+namespace tenon::cpu {
+namespace {
+
+// One tensor of any strides into its place, element by element.
+void copy_strided(const tn_view& x, char* to, const int64_t* out_strides) {
+  visit_size(size_of(x.dtype), [&]<class T>(Tag<T>) {
+    const int64_t* const strides[] = {out_strides, x.strides};
+    tn_loop loop{};
+    loop.struct_size = sizeof loop;
+    loop.ndim = x.ndim;
+    loop.noperands = 2;
+    loop.shape = x.shape;
+    loop.strides = strides;
+    const Operands<2> operands{{to, data_of<char>(x)}, {sizeof(T), sizeof(T)}};
+    for_each_row<2>(loop, operands, kGrainCopy, [](int64_t n, const auto& data, const auto& step) {
+      for (int64_t i = 0; i < n; ++i)
+        *reinterpret_cast<T*>(data[0] + i * step[0]) =
+            *reinterpret_cast<const T*>(data[1] + i * step[1]);
+    });
+  });
+}
+
+void concat(const tn_call& call) {
+  using arg = tenon::arg::concat;
+  const tn_view& out = output(call);
+  if (numel(out) == 0) return;
+  const int64_t dim = call.args[arg::dim].as.i, size = size_of(out.dtype);
+  const Around a = around(out, dim);
+  char* to = data_of<char>(out);
+  for (uint32_t k = 0; k < call.args[arg::xs].count; ++k) {
+    const tn_view& x = *call.args[arg::xs].as.views[k];
+    const int64_t bytes = x.shape[dim] * a.inner * size, stride = a.size * a.inner * size;
+    if (bytes == 0) continue;
+    if ((x.flags & TN_VIEW_CONTIGUOUS) != 0) {
+      const char* const from = data_of<const char>(x);
+      parallel_for(a.outer, std::max<int64_t>(1, 4 * kGrainCopy / bytes),
+                   [=](int64_t begin, int64_t end) {
+                     for (int64_t o = begin; o < end; ++o)
+                       std::memcpy(to + o * stride, from + o * bytes, static_cast<size_t>(bytes));
+                   });
+    } else {
+      copy_strided(x, to, out.strides);
+    }
+    to += bytes;
+  }
+}
+
+// Rows of the last rolled dimension are two stretches each; the dimensions before it are looked up.
+void roll_dims(const tn_view& x, char* to, const int64_t* shifts, const int64_t* shape,
+               uint32_t ndim) {
+  const int64_t size = size_of(x.dtype);
+  uint32_t last = 0;
+  for (uint32_t d = 0; d < ndim; ++d) last = shifts[d] != 0 ? d : last;
+  int64_t inner = size, outer = 1;
+  for (uint32_t d = last + 1; d < ndim; ++d) inner *= shape[d];
+  for (uint32_t d = 0; d < last; ++d) outer *= shape[d];
+  const int64_t n = shape[last], head = shifts[last] * inner, row = n * inner;
+  const char* const from = data_of<const char>(x);
+  parallel_for(outer, std::max<int64_t>(1, kGrainCopy / row), [=](int64_t begin, int64_t end) {
+    for (int64_t o = begin; o < end; ++o) {
+      int64_t rest = o, source = 0, step = 1;
+      for (uint32_t d = last; d-- > 0; rest /= shape[d], step *= shape[d])
+        source += (rest % shape[d] + shape[d] - shifts[d]) % shape[d] * step;
+      std::memcpy(to + o * row + head, from + source * row, static_cast<size_t>(row - head));
+      std::memcpy(to + o * row, from + source * row + (row - head), static_cast<size_t>(head));
+    }
+  });
+}
+
+void roll(const tn_call& call) {
+  using arg = tenon::arg::roll;
+  const tn_view& x = input(call, arg::x);
+  const int64_t total = numel(x);
+  if (total == 0) return;
+  int64_t shifts[TN_MAX_DIMS] = {};
+  const auto wrap = [](int64_t shift, int64_t size) { return (shift % size + size) % size; };
+  if (call.args[arg::dims].tag == TN_VALUE_NONE || x.ndim == 0) {
+    shifts[0] = wrap(call.args[arg::shifts].as.ints[0], total);
+    return roll_dims(x, data_of<char>(output(call)), shifts, &total, 1);
+  }
+  for (uint32_t k = 0; k < call.args[arg::dims].count; ++k) {
+    const int64_t d = call.args[arg::dims].as.ints[k];
+    shifts[d] = wrap(shifts[d] + wrap(call.args[arg::shifts].as.ints[k], x.shape[d]), x.shape[d]);
+  }
+  roll_dims(x, data_of<char>(output(call)), shifts, x.shape, x.ndim);
+}
+
+}  // namespace
+
+void add_join_kernels(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_CONCAT,
+            .dtypes = kMovable,
+            .run = run_of<concat>,
+            .flags = TN_KERNEL_STRIDED});
+  list.add({.schema = TN_SCHEMA_ROLL, .dtypes = kMovable, .run = run_of<roll>});
+}
+
+}  // namespace tenon::cpu

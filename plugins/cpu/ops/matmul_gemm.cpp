@@ -1,0 +1,189 @@
+// Blocks the matrix product for the caches: panels of b are read where they lie, or copied when
+// they are transposed or far apart.
+#include "ops/matmul_gemm.hpp"
+
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+
+#include "threads.hpp"
+
+#include "ops/workspace.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/matmul_gemm.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "ops/matmul_gemm_dot-inl.h"
+#include "ops/matmul_gemm_pack-inl.h"
+#include "ops/matmul_gemm_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using tenon::cpu::workspace;
+
+constexpr int64_t kPanelBytes = 32768;  // a packed panel of b: most of an L1 cache
+constexpr int64_t kRowBlock = 480;      // rows of a that stay in L2 while the panels pass
+
+// Few rows: dots cost a sum over lanes for each result, packing a pass over b.
+template <class T>
+bool wants_dots(const Gemm<T>& g, const GemmBlock& block) {
+  return HWY_TARGET != HWY_SCALAR && g.a_col == 1 && g.b_row == 1 && g.b_col != 1 && g.k >= 32 &&
+         (block.i1 - block.i0 <= 16 || (block.j1 - block.j0 <= 12 && g.k >= 128));
+}
+
+template <class T>
+bool wants_packing(const Gemm<T>& g, int64_t rows, int64_t cols, int64_t panel) {
+  if (g.b_col != 1 && g.n > 1) return true;
+  if (!kMasks && cols < panel) return true;
+  return rows >= 96 && g.b_row * static_cast<int64_t>(sizeof(T)) >= 2048;
+}
+
+// Rows that are done before the next panel: few when all of b stays in L1, so that c is written
+// along its rows.
+template <class T>
+int64_t rows_at_once(const Gemm<T>& g, int64_t m, int64_t n) {
+  const bool small =
+      g.b_col == 1 && kMasks && g.k * n * static_cast<int64_t>(sizeof(T)) <= kPanelBytes;
+  return small ? (m <= 8 ? 8 : 12) : kRowBlock;
+}
+
+// Neighbours of a far apart in memory fall into the same sets of the cache.
+template <class T>
+bool far_apart(const Gemm<T>& g) {
+  return std::max(g.a_row, g.a_col) * static_cast<int64_t>(sizeof(T)) >= 2048;
+}
+
+// Points `part` at a compact copy of rows [i, i + rows) and columns [p0, p1) of a, in the order in
+// which they lie.
+template <class T>
+void copy_block(Gemm<T>& part, int64_t i, int64_t rows, int64_t p0, int64_t p1) {
+  const int64_t k = p1 - p0;
+  const T* from = part.a + i * part.a_row + p0 * part.a_col;
+  const bool by_row = part.a_col <= part.a_row;
+  const int64_t lines = by_row ? rows : k, length = by_row ? k : rows, pitch = length + 16;
+  T* to =
+      static_cast<T*>(workspace(Workspace::Gemm, static_cast<size_t>(lines * pitch) * sizeof(T)));
+  const int64_t line_step = by_row ? part.a_row : part.a_col,
+                step = by_row ? part.a_col : part.a_row;
+  for (int64_t l = 0; l < lines; ++l) {
+    const T* line = from + l * line_step;
+    if (step == 1)
+      std::copy(line, line + length, to + l * pitch);
+    else
+      for (int64_t x = 0; x < length; ++x) to[l * pitch + x] = line[x * step];
+  }
+  part.a_row = by_row ? pitch : 1;
+  part.a_col = by_row ? 1 : pitch;
+  part.a = to - i * part.a_row - p0 * part.a_col;
+}
+
+// Columns [j, j + cols) of c for rows [i, i + rows), products p0 to p1.
+template <class T>
+void gemm_panel(const Gemm<T>& g, int64_t i, int64_t rows, int64_t j, int64_t cols, int64_t p0,
+                int64_t p1, T* buffer) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), vectors = (cols + lanes - 1) / lanes,
+                panel = vectors * lanes;
+  const bool first = p0 == 0, last = p1 == g.k;
+  Tile<T> t{p1 - p0,
+            g.a + i * g.a_row + p0 * g.a_col,
+            g.a_row,
+            g.a_col,
+            g.b + p0 * g.b_row + j * g.b_col,
+            g.b_row,
+            g.c + i * g.c_row + j,
+            g.c_row,
+            nullptr,
+            0,
+            1,
+            cols - (vectors - 1) * lanes,
+            g.relu && last};
+  t.fetch = rows > 12 && t.k >= 64;  // long enough to hide it
+  if (!first || g.accumulate)
+    t.init = t.c, t.init_row = g.c_row;
+  else if (g.column_bias != nullptr)
+    t.init = g.column_bias + j;
+  else if (g.row_bias != nullptr)
+    t.init = g.row_bias + i, t.init_row = 1, t.init_step = 0;
+  if (wants_packing(g, rows, cols, panel)) {
+    pack_panel(t.b, g.b_row, g.b_col, p1 - p0, cols, panel, buffer);
+    t.b = buffer;
+    t.b_row = panel;
+  }
+  if (kMasks || cols == panel) return run_panel(t, static_cast<int>(vectors), rows);
+  run_ragged(t, static_cast<int>(vectors), rows, cols, panel);
+}
+
+template <class T>
+void gemm_block(const Gemm<T>& g, const GemmBlock& block) {
+  if (wants_dots(g, block)) return gemm_dots(g, block);
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), m = block.i1 - block.i0,
+                n = block.j1 - block.j0;
+  const int64_t panel = (m <= 8 ? 3 : 2) * lanes;
+  alignas(64) T buffer[kPanelBytes / sizeof(T)];
+  // With few rows b is read once: in slices of some lines, so that each line is read on and on.
+  const bool by_lines = m <= 4 && g.b_col == 1 && g.b_row * static_cast<int64_t>(sizeof(T)) >= 1024;
+  const int64_t depth = by_lines ? 16 : kPanelBytes / (panel * static_cast<int64_t>(sizeof(T)));
+  const int64_t slices = std::max<int64_t>(1, (g.k + depth - 1) / depth);
+  const int64_t step = rows_at_once(g, m, n);
+  const bool compact = m >= 96 && n >= 128 && far_apart(g);
+  for (int64_t i = block.i0; i < block.i1; i += step) {
+    const int64_t rows = std::min(step, block.i1 - i);
+    for (int64_t s = 0; s < slices; ++s) {
+      const int64_t p0 = g.k * s / slices, p1 = g.k * (s + 1) / slices;
+      Gemm<T> part = g;
+      if (compact) copy_block(part, i, rows, p0, p1);
+      for (int64_t j = block.j0; j < block.j1; j += panel)
+        gemm_panel(part, i, rows, j, std::min(panel, block.j1 - j), p0, p1, buffer);
+    }
+  }
+}
+
+void gemm_f32(const Gemm<float>& g, const GemmBlock& block) { gemm_block(g, block); }
+void gemm_f64(const Gemm<double>& g, const GemmBlock& block) { gemm_block(g, block); }
+
+}  // namespace tenon::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::cpu {
+HWY_EXPORT(gemm_f32);
+HWY_EXPORT(gemm_f64);
+
+void gemm(const Gemm<float>& g, const GemmBlock& block) {
+  HWY_DYNAMIC_DISPATCH(gemm_f32)(g, block);
+}
+void gemm(const Gemm<double>& g, const GemmBlock& block) {
+  HWY_DYNAMIC_DISPATCH(gemm_f64)(g, block);
+}
+
+namespace {
+// Threads share columns while each gets whole panels, then rows.
+template <class T>
+void over_threads(const Gemm<T>& g) {
+  const int64_t work = g.m * g.n * std::max<int64_t>(g.k, 1);
+  const int64_t threads =
+      work < 2 * kGemmGrain ? 1 : std::min<int64_t>(max_threads(), work / kGemmGrain);
+  if (threads <= 1) return gemm(g, {0, g.m, 0, g.n});
+  int64_t across = threads;
+  while (across > 1 && (threads % across != 0 || g.n < across * 64)) --across;
+  const int64_t down = threads / across;
+  parallel_for(across * down, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t x = t % across, y = t / across, units = (g.n + 15) / 16;
+      gemm(g, {g.m * y / down, g.m * (y + 1) / down, std::min(g.n, units * x / across * 16),
+               std::min(g.n, units * (x + 1) / across * 16)});
+    }
+  });
+}
+}  // namespace
+
+void parallel_gemm(const Gemm<float>& g) { over_threads(g); }
+void parallel_gemm(const Gemm<double>& g) { over_threads(g); }
+
+}  // namespace tenon::cpu
+#endif

@@ -1,0 +1,125 @@
+// layer_norm and rms_norm: a row is read from memory once; its statistics are taken and applied
+// while it lies in the cache.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/norm_layer.cpp"
+#include <hwy/foreach_target.h>
+
+#include <cmath>
+#include <vector>
+
+#include "moments-inl.hpp"
+#include "tenon/schemas.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::cpu::HWY_NAMESPACE {
+namespace {
+
+// Elements of an `int[]` argument's shape.
+inline int64_t product_of(const tn_value& sizes) {
+  int64_t n = 1;
+  for (uint32_t i = 0; i < sizes.count; ++i) n *= sizes.as.ints[i];
+  return n;
+}
+// A parameter's data, or a row of `otherwise` in `stand_in` where it is absent.
+template <class S>
+const S* parameter(const tn_call& call, uint32_t arg, int64_t n, S otherwise,
+                   std::vector<S>& stand_in) {
+  if (const tn_view* view = input_or_null(call, arg)) return data_of<const S>(*view);
+  stand_in.assign(static_cast<size_t>(n), otherwise);
+  return stand_in.data();
+}
+
+template <class T>
+HWY_INLINE double mean_square(const T* x, int64_t n) {
+  const LaneTag<T> d;
+  double sum = 0;
+  for (int64_t i = 0; i < n; i += kChunk) {
+    const size_t m = static_cast<size_t>(std::min(kChunk, n - i));
+    const auto step = [](auto acc, auto v) HWY_ATTR { return hn::MulAdd(v, v, acc); };
+    const auto add = [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); };
+    sum += hn::GetLane(hn::SumOfLanes(d, fold(d, x + i, m, hn::Zero(d), 0, step, add)));
+  }
+  return n > 0 ? sum / static_cast<double>(n) : 0;
+}
+
+// y = (x - mean)·rstd·weight + bias
+template <class T, class S>
+HWY_INLINE void apply_row(const T* x, T* y, size_t n, S mean, S rstd, const S* weight,
+                          const S* bias) {
+  const LaneTag<T> d;
+  const auto m = hn::Set(d, mean), r = hn::Set(d, rstd);
+  const auto f = [&](auto v, auto w, auto b)
+                     HWY_ATTR { return hn::MulAdd(hn::Mul(hn::Sub(v, m), r), w, b); };
+  for_lanes(
+      d, n,
+      [&](size_t i) HWY_ATTR {
+        store(f(load(d, x + i), hn::LoadU(d, weight + i), hn::LoadU(d, bias + i)), d, y + i);
+      },
+      [&](size_t i, size_t k) HWY_ATTR {
+        store_first(f(load_first(d, x + i, k, 0), load_first(d, weight + i, k, 0),
+                      load_first(d, bias + i, k, 0)),
+                    d, y + i, k);
+      });
+}
+
+template <bool Rms, class T>
+void norm_rows(const tn_call& call) {
+  using S = Compute<T>;
+  using layer = tenon::arg::layer_norm;
+  using arg = std::conditional_t<Rms, tenon::arg::rms_norm, layer>;
+  const int64_t n = product_of(call.args[arg::shape]);
+  const int64_t rows = numel(output(call, arg::result::rstd));
+  const double eps = real_arg(call, arg::eps);
+  std::vector<S> ones, zeros;
+  const S* const weight = parameter<S>(call, arg::weight, n, 1, ones);
+  const S* const bias = Rms ? (zeros.assign(static_cast<size_t>(n), 0), zeros.data())
+                            : parameter<S>(call, layer::bias, n, 0, zeros);
+  const T* const x = data_of<const T>(input(call, arg::x));
+  T* const y = data_of<T>(output(call));
+  S* const means = Rms ? nullptr : data_of<S>(output(call, layer::result::mean));
+  S* const rstds = data_of<S>(output(call, arg::result::rstd));
+  parallel_for(rows, std::max<int64_t>(1, kGrainMath / std::max<int64_t>(n, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t r = begin; r < end; ++r) {
+                   double mean = 0, square = 0;
+                   if constexpr (Rms) {
+                     square = mean_square(x + r * n, n);
+                   } else {
+                     const Moments moments = moments_of(x + r * n, n);
+                     mean = moments.mean;
+                     square = n > 0 ? moments.m2 / moments.n : 0;
+                     means[r] = static_cast<S>(mean);
+                   }
+                   rstds[r] = static_cast<S>(1 / std::sqrt(square + eps));
+                   apply_row<T, S>(x + r * n, y + r * n, static_cast<size_t>(n),
+                                   static_cast<S>(mean), rstds[r], weight, bias);
+                 }
+               });
+}
+
+template <class T>
+void add_of(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_LAYER_NORM,
+            .dtypes = TN_MASK(kDtype<T>),
+            .run = run_of<norm_rows<false, T>>});
+  list.add({.schema = TN_SCHEMA_RMS_NORM,
+            .dtypes = TN_MASK(kDtype<T>),
+            .run = run_of<norm_rows<true, T>>});
+}
+void add_kernels(KernelList& list) {
+  add_of<float>(list);
+  add_of<double>(list);
+  add_of<F16>(list);
+  add_of<BF16>(list);
+}
+
+}  // namespace
+}  // namespace tenon::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::cpu {
+HWY_EXPORT(add_kernels);
+void add_norm_layer_kernels(KernelList& list) { HWY_DYNAMIC_DISPATCH(add_kernels)(list); }
+}  // namespace tenon::cpu
+#endif

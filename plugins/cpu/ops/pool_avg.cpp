@@ -1,0 +1,123 @@
+// avg_pool, adaptive_avg_pool and their backward ops.
+#include "dispatch.hpp"
+#include "ops/pool.hpp"
+#include "tenon/schemas.h"
+
+namespace tenon::cpu {
+namespace {
+
+int64_t divisor(const Window& z, const Window& y, const Window& x) {
+  return std::max<int64_t>(1, z.size * y.size * x.size);
+}
+
+// Eight sums at once, so that long lines do not wait for each addition.
+template <class T>
+Compute<T> sum_line(const T* line, int64_t n) {
+  using C = Compute<T>;
+  C parts[8] = {};
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (int64_t k = 0; k < 8; ++k) parts[k] += static_cast<C>(line[i + k]);
+  C sum = 0;
+  for (; i < n; ++i) sum += static_cast<C>(line[i]);
+  for (const C part : parts) sum += part;
+  return sum;
+}
+
+template <class T>
+void average_plane(const Pooling& pool, const T* x, T* out) {
+  using C = Compute<T>;
+  for_outputs(pool, [&](int64_t p, const Window& wz, const Window& wy, const Window& wx) {
+    C sum = 0;
+    for (int64_t z = wz.begin; z < wz.end; ++z)
+      for (int64_t y = wy.begin; y < wy.end; ++y) {
+        const T* line = x + (z * pool.in[1] + y) * pool.in[2];
+        if (wx.end - wx.begin >= 16)
+          sum += sum_line(line + wx.begin, wx.end - wx.begin);
+        else
+          for (int64_t i = wx.begin; i < wx.end; ++i) sum += static_cast<C>(line[i]);
+      }
+    out[p] = static_cast<T>(sum / static_cast<C>(divisor(wz, wy, wx)));
+  });
+}
+
+// gx must be zero.
+template <class T, class C>
+void spread_plane(const Pooling& pool, const T* g, C* gx) {
+  for_outputs(pool, [&](int64_t p, const Window& wz, const Window& wy, const Window& wx) {
+    const C share = static_cast<C>(g[p]) / static_cast<C>(divisor(wz, wy, wx));
+    for (int64_t z = wz.begin; z < wz.end; ++z)
+      for (int64_t y = wy.begin; y < wy.end; ++y) {
+        C* line = gx + (z * pool.in[1] + y) * pool.in[2];
+        for (int64_t i = wx.begin; i < wx.end; ++i) line[i] += share;
+      }
+  });
+}
+
+void run_forward(const tn_call& call, const Pooling& pool) {
+  visit_dtype<TN_MASK_FLOAT>(input(call, arg::avg_pool::x).dtype, [&]<class T>(Tag<T>) {
+    const T* x = data_of<const T>(input(call, arg::avg_pool::x));
+    T* out = data_of<T>(output(call));
+    for_planes(pool, pool.in_plane() + pool.out_plane(), [&](int64_t plane) {
+      average_plane(pool, x + plane * pool.in_plane(), out + plane * pool.out_plane());
+    });
+  });
+}
+
+void run_backward(const tn_call& call, const Pooling& pool) {
+  visit_dtype<TN_MASK_FLOAT>(input(call, arg::avg_pool_backward::g).dtype, [&]<class T>(Tag<T>) {
+    const T* g = data_of<const T>(input(call, arg::avg_pool_backward::g));
+    T* gx = data_of<T>(output(call));
+    const int64_t in = pool.in_plane();
+    for_planes(pool, in + pool.out_plane(), [&](int64_t plane) {
+      T* to = gx + plane * in;
+      if constexpr (is_half_v<T>) {
+        std::vector<float> sums(static_cast<size_t>(in));
+        spread_plane(pool, g + plane * pool.out_plane(), sums.data());
+        std::copy(sums.begin(), sums.end(), to);
+      } else {
+        std::fill(to, to + in, T(0));
+        spread_plane(pool, g + plane * pool.out_plane(), to);
+      }
+    });
+  });
+}
+
+void avg_pool(const tn_call& call) {
+  const tn_view& x = input(call, arg::avg_pool::x);
+  run_forward(call,
+              sliding_windows({x.shape, output(call).shape, x.ndim}, call, arg::avg_pool::kernel, 0,
+                              call.args[arg::avg_pool::count_include_pad].as.i != 0));
+}
+void avg_pool_backward(const tn_call& call) {
+  const tn_view& g = input(call, arg::avg_pool_backward::g);
+  run_backward(
+      call,
+      sliding_windows({output(call).shape, g.shape, g.ndim}, call, arg::avg_pool_backward::kernel,
+                      0, call.args[arg::avg_pool_backward::count_include_pad].as.i != 0));
+}
+void adaptive_avg_pool(const tn_call& call) {
+  const tn_view& x = input(call, arg::adaptive_avg_pool::x);
+  run_forward(call, adaptive_windows({x.shape, output(call).shape, x.ndim}));
+}
+void adaptive_avg_pool_backward(const tn_call& call) {
+  const tn_view& g = input(call, arg::adaptive_avg_pool_backward::g);
+  run_backward(call, adaptive_windows({output(call).shape, g.shape, g.ndim}));
+}
+
+}  // namespace
+
+void add_pool_avg_kernels(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_AVG_POOL, .dtypes = TN_MASK_FLOAT, .run = run_of<avg_pool>});
+  list.add({.schema = TN_SCHEMA_AVG_POOL_BACKWARD,
+            .dtypes = TN_MASK_FLOAT,
+            .run = run_of<avg_pool_backward>});
+  list.add({.schema = TN_SCHEMA_ADAPTIVE_AVG_POOL,
+            .dtypes = TN_MASK_FLOAT,
+            .run = run_of<adaptive_avg_pool>});
+  list.add({.schema = TN_SCHEMA_ADAPTIVE_AVG_POOL_BACKWARD,
+            .dtypes = TN_MASK_FLOAT,
+            .run = run_of<adaptive_avg_pool_backward>});
+}
+
+}  // namespace tenon::cpu

@@ -1,0 +1,48 @@
+// var: blocks of 4096 are centred on their own mean and merged in f64, so a large mean costs no
+// accuracy.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/reduce_var.cpp"
+#include <hwy/foreach_target.h>
+
+#include "moments-inl.hpp"
+#include "tenon/schemas.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::cpu::HWY_NAMESPACE {
+namespace {
+
+template <class T>
+struct Variance : MomentsOf<T> {
+  double correction;
+};
+
+// NaN without elements, or where the correction leaves none; 0/0 and x/0 give what IEEE says.
+template <class Out, class T>
+void put(const Variance<T>& r, char* out, int64_t at, const Moments& state, int64_t count) {
+  const double divisor = std::max(0.0, static_cast<double>(count) - r.correction);
+  reinterpret_cast<Out*>(out)[at] = static_cast<T>(state.m2 / divisor);
+}
+
+void var(const tn_call& call) {
+  visit_dtype<TN_MASK_FLOAT>(input(call, arg::var::x).dtype, [&]<class T>(Tag<T>) {
+    using C = Compute<T>;
+    Variance<C> r;
+    r.correction = real_arg(call, arg::var::correction);
+    reduce_call(call, r, source_of<C, TN_MASK(kDtype<T>)>(kDtype<T>), &put<T, C>);
+  });
+}
+
+void add_kernels(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_VAR, .dtypes = TN_MASK_FLOAT, .run = run_of<var>});
+}
+
+}  // namespace
+}  // namespace tenon::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::cpu {
+HWY_EXPORT(add_kernels);
+void add_reduce_var_kernels(KernelList& list) { HWY_DYNAMIC_DISPATCH(add_kernels)(list); }
+}  // namespace tenon::cpu
+#endif

@@ -1,0 +1,139 @@
+// interpolate and interpolate_backward: rows are mixed into one line first, then the line is
+// resampled.
+#include <algorithm>
+
+#include "dispatch.hpp"
+#include "kernels.hpp"
+#include "ops/resample.hpp"
+#include "tenon/schemas.h"
+#include "threads.hpp"
+
+namespace tenon::cpu {
+namespace {
+
+struct Resampling {
+  int64_t planes = 1;
+  std::array<int64_t, 3> in{1, 1, 1}, out{1, 1, 1};
+  std::array<Taps, 3> taps;
+
+  int64_t in_plane() const { return in[0] * in[1] * in[2]; }
+  int64_t out_plane() const { return out[0] * out[1] * out[2]; }
+};
+
+Resampling resampling(const tn_view& small, const tn_view& large, std::string_view mode,
+                      bool align_corners) {
+  Resampling r;
+  r.planes = small.shape[0] * small.shape[1];
+  const uint32_t lead = 5 - small.ndim;
+  for (uint32_t d = 0; d < 3; ++d) {
+    if (d >= lead) r.in[d] = small.shape[2 + d - lead], r.out[d] = large.shape[2 + d - lead];
+    r.taps[d] = d >= lead ? resample_taps(r.in[d], r.out[d], mode, align_corners)
+                          : resample_taps(1, 1, "nearest", false);
+  }
+  return r;
+}
+
+// visit(input line, weight) for each line that output line (z, y) mixes.
+template <class Visit>
+void for_lines(const Resampling& r, int64_t z, int64_t y, Visit&& visit) {
+  const Taps &tz = r.taps[0], &ty = r.taps[1];
+  for (int64_t a = z * tz.count; a < (z + 1) * tz.count; ++a)
+    for (int64_t b = y * ty.count; b < (y + 1) * ty.count; ++b)
+      visit((tz.at[static_cast<size_t>(a)] * r.in[1] + ty.at[static_cast<size_t>(b)]) * r.in[2],
+            tz.weight[static_cast<size_t>(a)] * ty.weight[static_cast<size_t>(b)]);
+}
+
+template <class T>
+void forward_plane(const Resampling& r, const T* x, T* out, Compute<T>* line) {
+  using C = Compute<T>;
+  const Taps& tx = r.taps[2];
+  for (int64_t z = 0; z < r.out[0]; ++z)
+    for (int64_t y = 0; y < r.out[1]; ++y, out += r.out[2]) {
+      bool first = true;
+      for_lines(r, z, y, [&](int64_t at, double weight) {
+        const C w = static_cast<C>(weight);
+        if (first)
+          for (int64_t i = 0; i < r.in[2]; ++i) line[i] = w * static_cast<C>(x[at + i]);
+        else
+          for (int64_t i = 0; i < r.in[2]; ++i) line[i] += w * static_cast<C>(x[at + i]);
+        first = false;
+      });
+      const int64_t* at = tx.at.data();
+      const double* weight = tx.weight.data();
+      for (int64_t o = 0; o < r.out[2]; ++o) {
+        C sum = static_cast<C>(*weight++) * line[*at++];
+        for (int64_t k = 1; k < tx.count; ++k) sum += static_cast<C>(*weight++) * line[*at++];
+        out[o] = static_cast<T>(sum);
+      }
+    }
+}
+
+// gx must be zero.
+template <class T>
+void backward_plane(const Resampling& r, const T* g, Compute<T>* gx, Compute<T>* line) {
+  using C = Compute<T>;
+  const Taps& tx = r.taps[2];
+  for (int64_t z = 0; z < r.out[0]; ++z)
+    for (int64_t y = 0; y < r.out[1]; ++y, g += r.out[2]) {
+      std::fill(line, line + r.in[2], C(0));
+      for (int64_t o = 0; o < r.out[2]; ++o)
+        for (int64_t k = o * tx.count; k < (o + 1) * tx.count; ++k)
+          line[tx.at[static_cast<size_t>(k)]] +=
+              static_cast<C>(tx.weight[static_cast<size_t>(k)]) * static_cast<C>(g[o]);
+      for_lines(r, z, y, [&](int64_t at, double weight) {
+        const C w = static_cast<C>(weight);
+        for (int64_t i = 0; i < r.in[2]; ++i) gx[at + i] += w * line[i];
+      });
+    }
+}
+
+int64_t grain(const Resampling& r) {
+  return std::max<int64_t>(1, kGrainMath / std::max<int64_t>(1, r.in_plane() + r.out_plane()));
+}
+
+void interpolate(const tn_call& call) {
+  using arg = tenon::arg::interpolate;
+  const tn_view &x = input(call, arg::x), &out = output(call);
+  if (numel(out) == 0) return;
+  const Resampling r =
+      resampling(x, out, text_arg(call, arg::mode), call.args[arg::align_corners].as.i != 0);
+  visit_dtype<TN_MASK_FLOAT>(x.dtype, [&]<class T>(Tag<T>) {
+    parallel_for(r.planes, grain(r), [&](int64_t begin, int64_t end) {
+      std::vector<Compute<T>> line(static_cast<size_t>(r.in[2]));
+      for (int64_t plane = begin; plane < end; ++plane)
+        forward_plane(r, data_of<const T>(x) + plane * r.in_plane(),
+                      data_of<T>(out) + plane * r.out_plane(), line.data());
+    });
+  });
+}
+
+void interpolate_backward(const tn_call& call) {
+  using arg = tenon::arg::interpolate_backward;
+  const tn_view &g = input(call, arg::g), &gx = output(call);
+  if (numel(gx) == 0) return;
+  const Resampling r =
+      resampling(gx, g, text_arg(call, arg::mode), call.args[arg::align_corners].as.i != 0);
+  visit_dtype<TN_MASK_FLOAT>(g.dtype, [&]<class T>(Tag<T>) {
+    using C = Compute<T>;
+    parallel_for(r.planes, grain(r), [&](int64_t begin, int64_t end) {
+      const size_t in = static_cast<size_t>(r.in_plane());
+      std::vector<C> line(static_cast<size_t>(r.in[2])), sums(in);
+      for (int64_t plane = begin; plane < end; ++plane) {
+        std::fill(sums.begin(), sums.end(), C(0));
+        backward_plane(r, data_of<const T>(g) + plane * r.out_plane(), sums.data(), line.data());
+        std::copy(sums.begin(), sums.end(), data_of<T>(gx) + plane * r.in_plane());
+      }
+    });
+  });
+}
+
+}  // namespace
+
+void add_resample_interpolate_kernels(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_INTERPOLATE, .dtypes = TN_MASK_FLOAT, .run = run_of<interpolate>});
+  list.add({.schema = TN_SCHEMA_INTERPOLATE_BACKWARD,
+            .dtypes = TN_MASK_FLOAT,
+            .run = run_of<interpolate_backward>});
+}
+
+}  // namespace tenon::cpu

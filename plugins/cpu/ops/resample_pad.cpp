@@ -1,0 +1,160 @@
+// pad and pad_backward: along each dimension a map says which input an output place shows, or -1
+// for the constant.
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "dispatch.hpp"
+#include "kernels.hpp"
+#include "tenon/schemas.h"
+#include "threads.hpp"
+
+namespace tenon::cpu {
+namespace {
+
+// The input place that output `o` of a dimension shows.
+int64_t source(std::string_view mode, int64_t o, int64_t before, int64_t in) {
+  const int64_t i = o - before;
+  if (i >= 0 && i < in) return i;
+  if (mode == "reflect") return i < 0 ? -i : 2 * in - 2 - i;
+  if (mode == "replicate") return i < 0 ? 0 : in - 1;
+  if (mode == "circular") return i < 0 ? i + in : i - in;
+  return -1;
+}
+
+// One map for each dimension, from the large side to the small one.
+struct Padding {
+  uint32_t ndim;
+  const int64_t *small, *large;
+  std::vector<int64_t> maps[TN_MAX_DIMS];
+  int64_t begin = 0,
+          end = 0;  // of the last dimension: places that show their own neighbours in order
+};
+
+// pad_backward has pads and mode where pad has them.
+Padding read_padding(const tn_view& small, const tn_view& large, const tn_call& call) {
+  Padding p{small.ndim, small.shape, large.shape, {}};
+  const int64_t* pads = call.args[arg::pad::pads].as.ints;
+  const uint32_t padded = call.args[arg::pad::pads].count / 2;
+  for (uint32_t d = 0; d < p.ndim; ++d) {
+    const uint32_t from_right = p.ndim - 1 - d;
+    const int64_t before = from_right < padded ? pads[2 * from_right] : 0;
+    for (int64_t o = 0; o < p.large[d]; ++o)
+      p.maps[d].push_back(source(text_arg(call, arg::pad::mode), o, before, p.small[d]));
+    if (from_right > 0) continue;
+    p.begin = std::clamp<int64_t>(before, 0, p.large[d]);
+    p.end = std::clamp<int64_t>(before + p.small[d], p.begin, p.large[d]);
+  }
+  return p;
+}
+
+// The line of the small side that line `row` of the large one shows; -1: none. Lines run along the
+// last dimension.
+int64_t line_of(const Padding& p, int64_t row) {
+  int64_t line = 0, step = 1;
+  for (uint32_t d = p.ndim - 1; d-- > 0; row /= p.large[d], step *= p.small[d]) {
+    const int64_t i = p.maps[d][static_cast<size_t>(row % p.large[d])];
+    if (i < 0) return -1;
+    line += i * step;
+  }
+  return line;
+}
+
+template <class T>
+T constant(const tn_call& call) {
+  const double value = real_arg(call, arg::pad::value);
+  if constexpr (is_complex_v<T>)
+    return T(static_cast<typename T::value_type>(value), 0);
+  else if constexpr (is_half_v<T>)
+    return T(static_cast<float>(value));
+  else if constexpr (is_int_v<T>)  // beyond the range: the nearest 64-bit value, then its low bits
+    return static_cast<T>(value >= 0x1p63    ? INT64_MAX
+                          : value <= -0x1p63 ? INT64_MIN
+                                             : static_cast<int64_t>(value));
+  else
+    return static_cast<T>(value);
+}
+
+void pad(const tn_call& call) {
+  const tn_view &x = input(call, arg::pad::x), &out = output(call);
+  if (numel(out) == 0) return;
+  visit_dtype<TN_MASK_ALL>(x.dtype, [&]<class T>(Tag<T>) {
+    const T* from = data_of<const T>(x);
+    T* to = data_of<T>(out);
+    if (x.ndim == 0) return void(*to = *from);
+    const Padding p = read_padding(x, out, call);
+    const T fill = constant<T>(call);
+    const uint32_t last = p.ndim - 1;
+    const int64_t width = p.large[last], rows = numel(out) / width;
+    const int64_t* map = p.maps[last].data();
+    parallel_for(rows, std::max<int64_t>(1, kGrainCopy / width), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        T* line = to + row * width;
+        const int64_t at = line_of(p, row);
+        if (at < 0) {
+          std::fill(line, line + width, fill);
+          continue;
+        }
+        const T* source_line = from + at * p.small[last];
+        for (int64_t o = 0; o < p.begin; ++o) line[o] = map[o] < 0 ? fill : source_line[map[o]];
+        if (p.begin < p.end)
+          std::copy_n(source_line + map[p.begin], p.end - p.begin, line + p.begin);
+        for (int64_t o = p.end; o < width; ++o) line[o] = map[o] < 0 ? fill : source_line[map[o]];
+      }
+    });
+  });
+}
+
+// Sums g over the places that show the same input. Threads share the leading dimensions that are
+// not padded.
+void pad_backward(const tn_call& call) {
+  const tn_view &g = input(call, arg::pad_backward::g), &gx = output(call);
+  const int64_t count = numel(gx);
+  if (count == 0) return;
+  constexpr uint64_t kMask = TN_MASK_REAL | TN_MASK_COMPLEX;
+  visit_dtype<kMask>(g.dtype, [&]<class T>(Tag<T>) {
+    using C = Compute<T>;
+    const T* from = data_of<const T>(g);
+    T* to = data_of<T>(gx);
+    if (g.ndim == 0) return void(*to = *from);
+    const Padding p = read_padding(gx, g, call);
+    const uint32_t last = p.ndim - 1,
+                   lead = p.ndim - std::min(p.ndim, call.args[arg::pad_backward::pads].count / 2);
+    int64_t blocks = 1;
+    for (uint32_t d = 0; d < lead && d < last; ++d) blocks *= p.small[d];
+    const int64_t width = p.large[last], rows = numel(g) / std::max<int64_t>(width, 1),
+                  each = rows / blocks;
+    std::vector<C> wide(is_half_v<T> ? static_cast<size_t>(count) : 0);
+    C* sums = nullptr;
+    if constexpr (is_half_v<T>) sums = wide.data();
+    if constexpr (!is_half_v<T>) sums = to;
+    const int64_t* map = p.maps[last].data();
+    parallel_for(blocks, std::max<int64_t>(1, kGrainCopy / std::max<int64_t>(1, each * width)),
+                 [&](int64_t begin, int64_t end) {
+                   const int64_t share = count / blocks;
+                   std::fill(sums + begin * share, sums + end * share, C(0));
+                   for (int64_t row = begin * each; row < end * each; ++row) {
+                     const int64_t at = line_of(p, row);
+                     if (at < 0) continue;
+                     C* line = sums + at * p.small[last];
+                     for (int64_t o = 0; o < width; ++o)
+                       if (map[o] >= 0)
+                         line[map[o]] =
+                             static_cast<C>(line[map[o]] + static_cast<C>(from[row * width + o]));
+                   }
+                 });
+    if constexpr (is_half_v<T>) std::copy(wide.begin(), wide.end(), to);
+  });
+}
+
+}  // namespace
+
+void add_resample_pad_kernels(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_PAD, .dtypes = TN_MASK_ALL, .run = run_of<pad>});
+  list.add({.schema = TN_SCHEMA_PAD_BACKWARD,
+            .dtypes = TN_MASK_REAL | TN_MASK_COMPLEX,
+            .run = run_of<pad_backward>});
+}
+
+}  // namespace tenon::cpu

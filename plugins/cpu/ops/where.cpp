@@ -1,0 +1,118 @@
+// where and clamp.
+#include <cmath>
+
+#include "kernels.hpp"
+#include "tenon/schemas.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/where.cpp"
+#include <hwy/foreach_target.h>
+
+#include "simd/map-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::cpu::HWY_NAMESPACE {
+namespace {
+
+// Elements are only moved, so their size says all.
+struct Choose {
+  template <class T>
+  HWY_INLINE T operator()(uint8_t condition, T x, T y) const {
+    return condition != 0 ? x : y;
+  }
+};
+template <class T>
+constexpr const Elementwise& kChoose = kLoop<Choose, kGrainCopy, T, uint8_t, T, T>;
+
+// The condition is the first tensor, so kernels are told apart by the output's size.
+tn_status* run_where(void*, void* plan, const tn_call* call) {
+  const Elementwise* self = nullptr;
+  switch (size_of(call->outs[0]->dtype)) {
+    case 1:
+      self = &kChoose<uint8_t>;
+      break;
+    case 2:
+      self = &kChoose<uint16_t>;
+      break;
+    case 4:
+      self = &kChoose<uint32_t>;
+      break;
+    case 8:
+      self = &kChoose<uint64_t>;
+      break;
+    default:
+      self = &kChoose<Bytes16>;
+      break;
+  }
+  return run_elementwise(const_cast<Elementwise*>(self), plan, call);
+}
+
+// NaN stays; where min is above max, max wins.
+struct ClampFloat {
+  double low, high;
+  explicit ClampFloat(const tn_call& call)
+      : low(call.args[arg::clamp::min].tag == TN_VALUE_NONE ? -HUGE_VAL
+                                                            : real_arg(call, arg::clamp::min)),
+        high(call.args[arg::clamp::max].tag == TN_VALUE_NONE ? HUGE_VAL
+                                                             : real_arg(call, arg::clamp::max)) {}
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    using T = hn::TFromD<D>;
+    const V lower = hn::Set(d, static_cast<T>(low)), upper = hn::Set(d, static_cast<T>(high));
+    const V raised = hn::IfThenElse(hn::Lt(x, lower), lower, x);
+    const V result = hn::IfThenElse(hn::Gt(raised, upper), upper, raised);
+    return hn::IfThenElse(hn::Eq(lower, lower), hn::IfThenElse(hn::Eq(upper, upper), result, upper),
+                          lower);
+  }
+};
+// A bound outside the dtype's range is the range's end.
+template <class T>
+struct ClampInt {
+  T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+  explicit ClampInt(const tn_call& call) {
+    if (call.args[arg::clamp::min].tag != TN_VALUE_NONE)
+      low = limited(call.args[arg::clamp::min].as.i);
+    if (call.args[arg::clamp::max].tag != TN_VALUE_NONE)
+      high = limited(call.args[arg::clamp::max].as.i);
+  }
+  static T limited(int64_t value) {
+    if constexpr (std::is_same_v<T, uint64_t>)
+      return value < 0 ? 0 : static_cast<T>(value);
+    else
+      return static_cast<T>(
+          value < int64_t{std::numeric_limits<T>::min()}   ? std::numeric_limits<T>::min()
+          : value > int64_t{std::numeric_limits<T>::max()} ? std::numeric_limits<T>::max()
+                                                           : value);
+  }
+  HWY_INLINE T operator()(T x) const {
+    const T raised = x < low ? low : x;
+    return raised > high ? high : raised;
+  }
+};
+template <class T>
+void add_clamp(KernelList& list) {
+  add_loop<ClampInt<T>, T, T>(list, TN_SCHEMA_CLAMP, TN_MASK(kDtype<T>));
+}
+
+void add_kernels(KernelList& list) {
+  list.add({.schema = TN_SCHEMA_WHERE,
+            .dtypes = TN_MASK_BOOL,
+            .run = run_where,
+            .flags = kElementwiseFlags});
+  add_unary<ClampFloat, kGrainCopy>(list, TN_SCHEMA_CLAMP);
+  add_clamp<uint8_t>(list), add_clamp<uint16_t>(list), add_clamp<uint32_t>(list),
+      add_clamp<uint64_t>(list);
+  add_clamp<int8_t>(list), add_clamp<int16_t>(list), add_clamp<int32_t>(list),
+      add_clamp<int64_t>(list);
+}
+
+}  // namespace
+}  // namespace tenon::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::cpu {
+HWY_EXPORT(add_kernels);
+void add_where_kernels(KernelList& list) { HWY_DYNAMIC_DISPATCH(add_kernels)(list); }
+}  // namespace tenon::cpu
+#endif

@@ -1,0 +1,170 @@
+// batch_norm, group_norm and their backwards over (N, C, S): folds for what is shared, then one pass over the elements. Groups that
+// fit a block are normalised in one pass.
+#include <cmath>
+
+#include "norms.hpp"
+
+namespace tenon::gpu {
+namespace {
+
+template <class C>
+GPU_KERNEL running_statistics(int64_t count, Ptr<const C> running_mean, Ptr<const C> variance,
+                              Ptr<C> mean, Ptr<C> rstd, C eps) {
+  for (int64_t i = first_thread(); i < count; i += thread_count()) {
+    const C m = running_mean[i], v = variance[i];
+    mean[i] = m;
+    rstd[i] = C(1) / std::sqrt(v + eps);
+  }
+}
+
+// From the sums of a channel, Σ g·x̂ and Σ g, to means over what shares statistics: groups of `width` channels.
+template <class C>
+GPU_KERNEL group_means(int64_t groups, int64_t width, int64_t channels, C over, Ptr<const C> dots,
+                       Ptr<const C> sums, Ptr<const C> weight, Ptr<C> a, Ptr<C> b) {
+  for (int64_t i = first_thread(); i < groups; i += thread_count()) {
+    C dot = C(0), sum = C(0);
+    for (int64_t at = i * width; at < (i + 1) * width; ++at) {
+      C w = C(1);
+      if (weight != nullptr) w = weight[at % channels];
+      dot += w * dots[at];
+      sum += w * sums[at];
+    }
+    a[i] = sum * over;
+    b[i] = dot * over;
+  }
+}
+// To gradients of parameters, over all samples.
+template <class C>
+GPU_KERNEL sample_sums(int64_t channels, int64_t samples, Ptr<const C> dots, Ptr<const C> sums,
+                       Ptr<C> gweight, Ptr<C> gbias) {
+  for (int64_t i = first_thread(); i < channels; i += thread_count()) {
+    C dot = C(0), sum = C(0);
+    for (int64_t n = 0; n < samples; ++n) {
+      dot += dots[n * channels + i];
+      sum += sums[n * channels + i];
+    }
+    gweight[i] = dot;
+    gbias[i] = sum;
+  }
+}
+
+enum Op : uint32_t { kBatch, kGroup, kBatchBackward, kGroupBackward };
+bool is_backward(uint32_t op) { return op >= kBatchBackward; }
+
+struct Extent {
+  const tn_view* x;
+  int64_t n, c, s = 1;
+  int64_t groups = 1, width = 1;  // of a sample; channels of a group
+  bool batch;
+  // The norm of batches has x where that of groups has it.
+  Extent(const tn_call& call, uint32_t op)
+      : x(&input(call, is_backward(op) ? arg::group_norm_backward::x : arg::group_norm::x)),
+        batch(op == kBatch || op == kBatchBackward) {
+    n = x->shape[0];
+    c = x->shape[1];
+    for (uint32_t d = 2; d < x->ndim; ++d) s *= x->shape[d];
+    if (batch) return;
+    groups =
+        int_arg(call, is_backward(op) ? arg::group_norm_backward::groups : arg::group_norm::groups);
+    width = c / groups;
+  }
+  int64_t statistics() const { return batch ? c : n * groups; }
+  bool fit() const { return !batch && norm_rows_fit(x->dtype, n * groups, width * s); }
+  Cycle statistics_of() const { return {batch ? s : width * s, statistics()}; }
+  Cycle parameters_of() const { return {s, c}; }
+  // By what shares statistics; by channel, of each sample where there are groups.
+  FoldShape shared() const {
+    return batch ? channels() : plan_fold({{n * groups, width * s}}, {{width * s, 1}});
+  }
+  FoldShape channels() const {
+    return batch ? plan_fold({{c, s}}, {{n, c * s}, {s, 1}}) : plan_fold({{n * c, s}}, {{s, 1}});
+  }
+  // Scratch: a, b; the sums of each channel and sample, where there are groups; the folds'.
+  Slot means(int64_t which) const { return {nullptr, 8 * which * statistics(), statistics()}; }
+  Slot sums(int64_t which) const { return {nullptr, 16 * statistics() + 8 * which * n * c, n * c}; }
+  uint64_t fold_at() const {
+    return static_cast<uint64_t>(16 * statistics() + (batch ? 0 : 16 * n * c) + 63) / 64 * 64;
+  }
+};
+
+// args: x, weight, bias, running_mean, running_var, training, eps; x, groups, weight, bias, eps. outs: y, mean, rstd
+void run_forward(const tn_call& call, uint32_t op) {
+  using batch_arg = arg::batch_norm;
+  using group_arg = arg::group_norm;
+  const Extent e(call, op);
+  const tn_view &mean = output(call, batch_arg::result::mean),
+                &rstd = output(call, batch_arg::result::rstd);
+  const tn_view *weight = input_or_null(call, e.batch ? batch_arg::weight : group_arg::weight),
+                *bias = input_or_null(call, e.batch ? batch_arg::bias : group_arg::bias);
+  const double eps = real_arg(call, e.batch ? batch_arg::eps : group_arg::eps);
+  if (e.fit())
+    return run_norm_rows(call, {e.x, &output(call), &mean, &rstd, weight, bias, e.n * e.groups,
+                                e.width * e.s, eps, e.groups, e.width, e.s});
+  if (e.batch && int_arg(call, batch_arg::training) == 0) {
+    with_float(e.x->dtype, [&](auto tag) {
+      using C = typename decltype(tag)::type;
+      launch(call, grid_of(e.c), running_statistics<C>, e.c,
+             in<C>(input(call, batch_arg::running_mean)),
+             in<C>(input(call, batch_arg::running_var)), out<C>(mean), out<C>(rstd),
+             static_cast<C>(eps));
+    });
+  } else {
+    run_statistics(call, e.shared(), *e.x, {&mean}, {&rstd}, eps);
+  }
+  run_apply(call, {e.x, &mean, &rstd, weight, bias}, e.statistics_of(), e.parameters_of());
+}
+
+// args: g, x, mean, rstd, weight, training or groups; outs: gx, gweight, gbias
+void run_backward(const tn_call& call, uint32_t op) {
+  using arg = tenon::arg::batch_norm_backward;
+  const Extent e(call, op);
+  if (e.c == 0) return;
+  const tn_view &g = input(call, arg::g), &mean = input(call, arg::mean),
+                &rstd = input(call, arg::rstd);
+  const tn_view* weight = input_or_null(call, arg::weight);
+  const Slot gweight{&output(call, arg::result::gweight)}, gbias{&output(call, arg::result::gbias)};
+  PairSums pairs{.g = &g, .x = e.x, .mean = &mean, .rstd = &rstd};
+  pairs.share = e.width;
+  pairs.dots = e.batch ? gweight : e.sums(0);
+  pairs.sums = e.batch ? gbias : e.sums(1);
+  run_pairs(call, e.channels(), pairs, e.fold_at());
+  const int64_t shared = e.batch ? e.n * e.s : e.width * e.s;
+  const bool fixed =
+      (e.batch && int_arg(call, arg::training) == 0) || shared == 0;  // the means are not wanted
+  with_float(e.x->dtype, [&](auto tag) {
+    using C = typename decltype(tag)::type;
+    const C over = fixed ? C(0) : C(1) / static_cast<C>(shared);
+    const auto dots = bind<const C>(call, pairs.dots), sums = bind<const C>(call, pairs.sums);
+    if (!e.batch)
+      launch(call, grid_of(e.c), sample_sums<C>, e.c, e.n, dots, sums, bind<C>(call, gweight),
+             bind<C>(call, gbias));
+    launch(call, grid_of(e.statistics()), group_means<C>, e.statistics(), e.width, e.c, over, dots,
+           sums, in_or_null<C>(weight), bind<C>(call, e.means(0)), bind<C>(call, e.means(1)));
+  });
+  run_apply(call, {e.x, &mean, &rstd, weight, nullptr, &g, e.means(0), e.means(1)},
+            e.statistics_of(), e.parameters_of());
+}
+
+uint64_t scratch_of(const tn_call& call, uint32_t op) {
+  const Extent e(call, op);
+  if (is_backward(op)) return e.fold_at() + fold_scratch(e.channels());
+  return e.fit() ? 0 : fold_scratch(e.shared());
+}
+
+}  // namespace
+
+void add_norm_channel_kernels(KernelList& list) {
+  const auto add = [&](std::string_view schema, Op op) {
+    list.add({.schema = schema,
+              .dtypes = Floats::kMask,
+              .run = is_backward(op) ? run_backward : run_forward,
+              .code = op,
+              .scratch = scratch_of});
+  };
+  add(TN_SCHEMA_BATCH_NORM, kBatch);
+  add(TN_SCHEMA_GROUP_NORM, kGroup);
+  add(TN_SCHEMA_BATCH_NORM_BACKWARD, kBatchBackward);
+  add(TN_SCHEMA_GROUP_NORM_BACKWARD, kGroupBackward);
+}
+
+}  // namespace tenon::gpu

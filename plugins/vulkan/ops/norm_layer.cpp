@@ -1,0 +1,143 @@
+// layer_norm, rms_norm and their backwards: a part of a workgroup to a row; few long rows are cut.
+#include "norms.hpp"
+#include "rows.hpp"
+#include "shaders/moments.hpp"
+#include "shaders/norm.hpp"
+#include "shaders/norm_rows.hpp"
+#include "shaders/pairs.hpp"
+#include "tenon/schemas.h"
+
+namespace tenon::vulkan {
+namespace {
+
+enum Op : uint32_t {
+  kLayer,
+  kRootMean,
+  kLayerBackward,
+  kRootMeanBackward
+};  // as shaders/norm_rows.comp
+bool centred(uint32_t op) { return op == kLayer || op == kLayerBackward; }
+bool backward(uint32_t op) { return op >= kLayerBackward; }
+
+// args: x, shape, weight, bias (layer_norm), eps; outs: y, mean (layer_norm), rstd
+// args: g, x, mean (layer_norm), rstd, weight, shape; outs: gx, gweight, gbias (layer_norm)
+struct Call {
+  const tn_view *x, *g = nullptr, *mean = nullptr, *rstd, *weight, *bias = nullptr;
+  int64_t rows, n = 1;
+  double eps = 0;
+  Call(const tn_call& call, uint32_t op) {
+    const bool both = centred(op);
+    if (backward(op)) {
+      using layer = arg::layer_norm_backward;
+      using root_mean = arg::rms_norm_backward;
+      g = &input(call, layer::g);
+      x = &input(call, layer::x);
+      if (both) mean = &input(call, layer::mean);
+      rstd = &input(call, both ? layer::rstd : root_mean::rstd);
+      weight = input_or_null(call, both ? layer::weight : root_mean::weight);
+      n = numel(output(call, layer::result::gweight));
+    } else {
+      using layer = arg::layer_norm;
+      using root_mean = arg::rms_norm;
+      x = &input(call, layer::x);
+      if (both) mean = &output(call, layer::result::mean);
+      rstd = &output(call, both ? layer::result::rstd : root_mean::result::rstd);
+      weight = input_or_null(call, layer::weight);
+      if (both) bias = input_or_null(call, layer::bias);
+      for (uint32_t i = 0; i < call.args[layer::shape].count; ++i)
+        n *= call.args[layer::shape].as.ints[i];
+      eps = real_arg(call, both ? layer::eps : root_mean::eps);
+    }
+    rows = numel(*rstd);
+  }
+  bool cut(uint32_t op) const { return !backward(op) && few_long_rows(rows, n); }
+  FoldPlan along_rows(const tn_call& call) const {
+    return plan_fold({{rows, n}}, {{n, 1}}, device_of(call));
+  }
+  FoldPlan along_columns(const tn_call& call) const {
+    return plan_fold({{n, 1}}, {{rows, n}}, device_of(call));
+  }
+};
+
+void run_cut(const tn_call& call, uint32_t op, const Call& c) {
+  const uint32_t own = statistic_of(*c.x);
+  Fold fold{centred(op) ? shaders::moments : shaders::norm,
+            compute_of(c.x->dtype),
+            centred(op) ? uint32_t{kMoments} : kRms,
+            {own, c.x->dtype},
+            {{c.mean}, {c.rstd}},
+            {c.x},
+            real_words(c.eps)};
+  if (!centred(op)) fold.outs[0] = {c.rstd}, fold.outs[1] = {};
+  run_fold(call, c.along_rows(call), fold);
+  run_apply(call, kForward, {c.x, c.mean, c.rstd, c.weight, c.bias, {}}, {c.n, c.rows, 1, c.n});
+}
+
+void run_norm(const tn_call& call, uint32_t op) {
+  const Call c(call, op);
+  const Compute compute = compute_of(c.x->dtype);
+  if (backward(op)) {
+    using result = arg::layer_norm_backward::result;
+    const uint32_t own = statistic_of(*c.x);
+    run_fold(call, c.along_columns(call),
+             {shaders::pairs,
+              compute,
+              centred(op) ? uint32_t{kCentred} : kScaled,
+              {own, c.x->dtype},
+              {{&output(call, result::gweight)},
+               centred(op) ? Place{&output(call, result::gbias)} : Place{}},
+              {c.g, c.x, c.mean, c.rstd},
+              {1, 1},
+              2});
+  }
+  if (c.rows == 0) return;
+  if (c.cut(op)) return run_cut(call, op, c);
+  Launch launch(call, shaders::norm_rows, compute);
+  const RowPlan plan =
+      plan_rows(c.rows, c.n, device_of(call), {&output(call), c.x, backward(op) ? c.g : c.x},
+                backward(op) ? 2 : 1);
+  row_constants(launch, op, c.x->dtype, plan)
+      .constant(c.weight != nullptr)
+      .constant(c.bias != nullptr);
+  if (c.n == 0) {  // no elements, yet statistics
+    launch.out(*c.rstd).none();
+  } else {
+    launch.out(output(call)).in(*c.x);
+  }
+  const auto statistic = [&](const tn_view* view) {
+    if (view == nullptr) return launch.none();
+    return backward(op) ? launch.in(*view) : launch.out(*view);
+  };
+  statistic(c.mean);
+  statistic(c.rstd);
+  const tn_view* last = backward(op) ? c.g : c.bias;
+  for (const tn_view* view : {c.weight, last})
+    view != nullptr&& c.n != 0 ? launch.in(*view) : launch.none();
+  row_words(launch, plan);
+  for (const uint32_t word : real_words(c.eps)) launch.word(word);
+  row_groups(launch, plan, device_of(call).invocations() / 128);  // few: parameters are kept
+}
+
+uint64_t scratch(const tn_call& call, uint32_t op) {
+  const Call c(call, op);
+  if (backward(op)) return fold_scratch(c.along_columns(call));
+  return c.cut(op) ? fold_scratch(c.along_rows(call)) : 0;
+}
+
+}  // namespace
+
+void add_norm_layer_kernels(KernelList& list) {
+  const auto add = [&](std::string_view schema, Op op) {
+    list.add({.schema = schema,
+              .dtypes = kFloats | kDouble,
+              .run = run_norm,
+              .code = op,
+              .scratch = scratch});
+  };
+  add(TN_SCHEMA_LAYER_NORM, kLayer);
+  add(TN_SCHEMA_RMS_NORM, kRootMean);
+  add(TN_SCHEMA_LAYER_NORM_BACKWARD, kLayerBackward);
+  add(TN_SCHEMA_RMS_NORM_BACKWARD, kRootMeanBackward);
+}
+
+}  // namespace tenon::vulkan
