@@ -42,7 +42,7 @@ void like_first_tensor(Frame& frame) {
 
 void rule_foreign(Frame& frame) {
   const tn_op_def& def = *frame.op().foreign;
-  if (def.infer == nullptr) return like_first_tensor(frame);
+  if (def.infer == nullptr) return frame.nresults() == 0 ? void() : like_first_tensor(frame);
   Roomy<tn_result> results[kMaxResults];
   tn_result* pointers[kMaxResults];
   for (uint32_t k = 0; k < kMaxResults; ++k) pointers[k] = &results[k].value;

@@ -82,6 +82,7 @@ void register_kernels(std::string_view plugin_id, std::string_view device_type,
   std::map<const tn_op*, std::unique_ptr<KernelTable>> changed;
   for (size_t i = 0; i < kernels.size(); ++i) {
     s.entries.push_back({kernels[i], std::string(plugin_id), s.next_serial++});
+    s.entries.back().table.op = to_str(ops[i]->schema.text);  // the caller's text may go
     if (is_disabled(plugin_id, ops[i]->name())) {
       s.disabled.push_back({ops[i], type->id, &s.entries.back()});
       continue;

@@ -101,10 +101,13 @@ const tn_op& builtin(std::string_view name) {
 
 void register_op(const tn_op_def& def, std::string_view plugin_id) {
   Schema schema = parse_schema(to_view(def.schema));
-  if (schema.args.size() > kMaxArgs || schema.results.empty() ||
-      schema.results.size() > kMaxResults)
-    fail(TN_INVALID_ARGUMENT, "op '{}' of plugin '{}': at most {} arguments and 1 to {} results",
+  if (schema.args.size() > kMaxArgs || schema.results.size() > kMaxResults)
+    fail(TN_INVALID_ARGUMENT, "op '{}' of plugin '{}': at most {} arguments and {} results",
          schema.name, plugin_id, kMaxArgs, kMaxResults);
+  if (schema.results.empty() && std::ranges::none_of(schema.args, &ArgSpec::written))
+    fail(TN_INVALID_ARGUMENT,
+         "op '{}' of plugin '{}' neither gives a result nor writes an argument ('Tensor! x')",
+         schema.name, plugin_id);
   Registry& r = registry();
   std::unique_lock lock(r.mutex);
   if (r.by_name.contains(schema.name))

@@ -131,13 +131,37 @@ tn_status* slot_register_op(void* token, const tn_op_def* def) {
 // ---- Kernels and devices
 // ------------------------------------------------------------------------------------------------------
 
-bool is_staged_op(const Plugin& plugin, std::string_view schema) {
-  const std::string_view name = schema.substr(0, schema.find('('));
-  for (const tn_op_def& def : plugin.staged_ops) {
-    const std::string_view other = to_view(def.schema);
-    if (other.substr(0, other.find('(')) == name) return true;
-  }
-  return false;
+std::string_view name_in(std::string_view schema) { return schema.substr(0, schema.find('(')); }
+
+// Of this plugin, or, as a name with a dot is no op of the core's, of one that may come.
+bool is_op_to_come(const Plugin& plugin, std::string_view schema) {
+  const std::string_view name = name_in(schema);
+  for (const tn_op_def& def : plugin.staged_ops)
+    if (name_in(to_view(def.schema)) == name) return true;
+  return name.find('.') != name.npos && find_op(name) == nullptr;
+}
+
+// Wants the loader's lock.
+struct WaitingKernel {
+  std::string plugin, device, schema;
+  tn_kernel kernel;
+};
+std::vector<WaitingKernel>& waiting_kernels() {
+  static auto& kernels = *new std::vector<WaitingKernel>;
+  return kernels;
+}
+
+// True when its op is there now: the kernel is in service then, or the op is another than it was written for.
+bool end_wait(WaitingKernel& waiting) {
+  const tn_op* op = find_op(name_in(waiting.schema));
+  if (op == nullptr) return false;
+  waiting.kernel.op = to_str(waiting.schema);
+  if (waiting.schema == op->schema.text)
+    register_kernels(waiting.plugin, waiting.device, {&waiting.kernel, 1});
+  else
+    log_message(2, fmt::format("plugin \"{}\": its kernel for '{}' is left out, as the op is '{}'",
+                               waiting.plugin, waiting.schema, op->schema.text));
+  return true;
 }
 
 tn_status* slot_register_kernels(void* token, tn_str device, const tn_kernel* kernels,
@@ -164,7 +188,7 @@ tn_status* slot_register_kernels(void* token, tn_str device, const tn_kernel* ke
              kernel.struct_size);
       if (layer() != nullptr && layer()->kernel != nullptr)
         layer()->kernel(to_str(plugin.id), device, &kernel);
-      if (is_staged_op(plugin, to_view(kernel.op))) {
+      if (is_op_to_come(plugin, to_view(kernel.op))) {
         later.kernels.push_back(kernel);
         later.schemas.emplace_back(to_view(kernel.op));
       } else {
@@ -226,13 +250,22 @@ void commit_ops(Plugin& plugin) {
   for (const tn_op_def& def : plugin.staged_ops) commit_op(plugin, def);
   plugin.staged_ops.clear();
   for (StagedKernels& staged : std::exchange(plugin.staged_kernels, {})) {
-    for (size_t i = 0; i < staged.kernels.size(); ++i)
-      staged.kernels[i].op = to_str(staged.schemas[i]);
-    register_kernels(plugin.id, staged.device, staged.kernels);
+    std::vector<tn_kernel> now;
+    for (size_t i = 0; i < staged.kernels.size(); ++i) {
+      tn_kernel& kernel = staged.kernels[i];
+      kernel.op = to_str(staged.schemas[i]);
+      if (find_op(name_in(staged.schemas[i])) != nullptr)
+        now.push_back(kernel);
+      else
+        waiting_kernels().push_back({plugin.id, staged.device, staged.schemas[i], kernel});
+    }
+    register_kernels(plugin.id, staged.device, now);
   }
+  std::erase_if(waiting_kernels(), end_wait);
 }
 
 void retire_ops(const Plugin& plugin) noexcept {
+  std::erase_if(waiting_kernels(), [&](const auto& one) { return one.plugin == plugin.id; });
   const std::lock_guard lock(g_ops_mutex);
   for (ForeignOp& op : foreign_ops())
     if (op.plugin == plugin.id) op.live = false;

@@ -54,7 +54,8 @@ void quiesce(Plugin& plugin);
 const tn_host& host_table();
 // The plugin whose start is running, or NULL; registration is for it alone.
 extern Plugin* g_starting;
-// Puts the plugin's ops in or out of service. Ops stay known for good: out of service, they answer with an error.
+// Puts the plugin's ops in or out of service. Ops stay known for good: out of service, they answer with an error. Its kernels of
+// ops that nobody has brought yet wait for them.
 void commit_ops(Plugin& plugin);
 void retire_ops(const Plugin& plugin) noexcept;
 

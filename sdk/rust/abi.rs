@@ -375,6 +375,9 @@ impl tn_loop {
 }
 
 /// One call of a kernel, already canonical: dtypes promoted, shapes broadcast, defaults filled, outputs allocated.
+/// The call and all it points to live until run returns, but for the memory of views and scratch: that is good for all work which run
+/// put on call->stream. Work on other streams must be joined to it before run returns. Nothing but the memory of outputs, scratch
+/// and arguments marked '!' may be written.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tn_call {
@@ -512,9 +515,9 @@ pub struct tn_host {
     /// Registration, during start. `plugin` is the token start was given. Tables are copied. \[init\]
     pub register_device_type: Option<unsafe extern "C" fn(plugin: *mut c_void, r#type: *const tn_device_type) -> *mut tn_status>,
     /// Kernels for the devices named `device` ("cpu" for the host's). `stride` is sizeof(tn_kernel). All or nothing; the error
-    /// names the kernel. \[init\]
+    /// names the kernel. A kernel of a third party's op ("acme.swish") may come before the op: it waits. \[init\]
     pub register_kernels: Option<unsafe extern "C" fn(plugin: *mut c_void, device: tn_str, kernels: *const tn_kernel, count: u32, stride: u32) -> *mut tn_status>,
-    /// A new op, in service once start has succeeded. \[init\]
+    /// A new op, in service once start has succeeded. "()" for results: it writes into arguments ("Tensor! x") alone. \[init\]
     pub register_op: Option<unsafe extern "C" fn(plugin: *mut c_void, op: *const tn_op_def) -> *mut tn_status>,
     /// For a kernel whose output shape depends on data: allocates output `index`; *out lives as long as the call. \[thread-safe\]
     pub make_output: Option<unsafe extern "C" fn(call: *const tn_call, index: u32, ndim: u32, shape: *const i64, out: *mut *const tn_view) -> *mut tn_status>,

@@ -33,7 +33,10 @@ typedef struct tn_loop {
 #define TN_CALL_CONTIGUOUS \
   1u /* elementwise: every operand is contiguous, or a scalar; loop->ndim is 1 */
 
-/* One call of a kernel, already canonical: dtypes promoted, shapes broadcast, defaults filled, outputs allocated. */
+/* One call of a kernel, already canonical: dtypes promoted, shapes broadcast, defaults filled, outputs allocated.
+   The call and all it points to live until run returns, but for the memory of views and scratch: that is good for all work which run
+   put on call->stream. Work on other streams must be joined to it before run returns. Nothing but the memory of outputs, scratch
+   and arguments marked '!' may be written. */
 struct tn_call {
   uint32_t struct_size;
   uint32_t flags;
@@ -130,10 +133,10 @@ struct tn_host {
   /* Registration, during start. `plugin` is the token start was given. Tables are copied. [init] */
   tn_status* (*register_device_type)(void* plugin, const tn_device_type* type);
   /* Kernels for the devices named `device` ("cpu" for the host's). `stride` is sizeof(tn_kernel). All or nothing; the error
-     names the kernel. [init] */
+     names the kernel. A kernel of a third party's op ("acme.swish") may come before the op: it waits. [init] */
   tn_status* (*register_kernels)(void* plugin, tn_str device, const tn_kernel* kernels,
                                  uint32_t count, uint32_t stride);
-  /* A new op, in service once start has succeeded. [init] */
+  /* A new op, in service once start has succeeded. "()" for results: it writes into arguments ("Tensor! x") alone. [init] */
   tn_status* (*register_op)(void* plugin, const tn_op_def* op);
 
   /* For a kernel whose output shape depends on data: allocates output `index`; *out lives as long as the call. [thread-safe] */

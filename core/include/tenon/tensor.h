@@ -40,7 +40,8 @@ TN_API const int64_t* tn_tensor_strides(const tn_tensor* tensor);
 TN_API int64_t tn_tensor_numel(const tn_tensor* tensor);
 /* Borrowed; never NULL. [thread-safe] */
 TN_API tn_device* tn_tensor_device(const tn_tensor* tensor);
-/* First element; NULL where the device's memory is not addressable from the host. [thread-safe] */
+/* First element; NULL where the device's memory is not addressable from the host. Wait for the device before reading; memory that was
+   imported as read-only must not be written, and a write is not seen by tn_tensor_version. [thread-safe] */
 TN_API void* tn_tensor_data(const tn_tensor* tensor);
 /* 1 when row-major without gaps. [thread-safe] */
 TN_API uint32_t tn_tensor_is_contiguous(const tn_tensor* tensor);

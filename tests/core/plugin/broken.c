@@ -109,6 +109,58 @@ static tn_status* register_add(void* plugin, const char* device) {
   return host->register_kernels(plugin, (tn_str){device, strlen(device)}, &kernel, 1, stride);
 }
 
+#if defined(CASE_EARLY) || defined(CASE_EARLY_OTHER) || defined(CASE_LATE)
+#if defined(CASE_EARLY_OTHER)
+#define LATE "test.late(Tensor x, int n=0) -> Tensor @1"
+#else
+#define LATE "test.late(Tensor x) -> Tensor @1"
+#endif
+/* A kernel that comes before its op, and the op, which alone can only be called through add. */
+static tn_status* add_self(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs,
+                           uint32_t nouts) {
+  (void)self, (void)nargs;
+  const tn_str name = STR("add");
+  const tn_value both[2] = {args[0], args[0]};
+  return host->op_call(host->op_find(name), both, 2, outs, nouts);
+}
+static tn_status* register_late(void* plugin) {
+#if defined(CASE_LATE)
+  const tn_op_def def = {.struct_size = sizeof def, .schema = STR(LATE), .decompose = add_self};
+  return host->register_op(plugin, &def);
+#else
+  const tn_kernel kernel = {
+      .struct_size = sizeof kernel, .op = STR(LATE), .dtypes = TN_MASK(DTYPE), .run = run};
+  return host->register_kernels(plugin, (tn_str)STR("cpu"), &kernel, 1, sizeof kernel);
+#endif
+}
+#endif
+
+#if defined(CASE_FILL)
+/* An op without results. */
+static tn_status* fill(void* self, void* plan, const tn_call* call) {
+  (void)self, (void)plan;
+  const tn_view* x = call->args[0].as.view;
+  if (call->nouts != 0) return host->make_status(TN_INTERNAL, (tn_str)STR("there are results"));
+  for (int64_t i = 0; i < x->shape[0]; ++i) ((float*)x->data)[i] = (float)call->args[1].as.f;
+  return NULL;
+}
+static tn_status* register_fill(void* plugin) {
+#define FILL "test.fill(Tensor! x, float value=7.0) -> () @1"
+  const tn_op_def def = {.struct_size = sizeof def, .schema = STR(FILL)};
+  const tn_kernel kernel = {
+      .struct_size = sizeof kernel, .op = STR(FILL), .dtypes = TN_MASK(DTYPE), .run = fill};
+  tn_status* status = host->register_op(plugin, &def);
+  if (status != NULL) return status;
+  return host->register_kernels(plugin, (tn_str)STR("cpu"), &kernel, 1, sizeof kernel);
+}
+#elif defined(CASE_FILL_NOTHING)
+static tn_status* register_fill(void* plugin) {
+  const tn_op_def def = {.struct_size = sizeof def,
+                         .schema = STR("test.nothing(Tensor x) -> () @1")};
+  return host->register_op(plugin, &def);
+}
+#endif
+
 #if defined(CASE_OP) || defined(CASE_OP_NO_DOT) || defined(CASE_OP_TAKEN) || \
     defined(CASE_OP_MALFORMED) || defined(CASE_OP_THEN_FAILS)
 static tn_status* twice(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs,
@@ -145,6 +197,10 @@ static tn_status* start(const tn_host* from, void* plugin, tn_str directory, voi
   return register_add(plugin, "no_such_type");
 #elif defined(ADDS_TO)
   return register_add(plugin, ADDS_TO);
+#elif defined(CASE_EARLY) || defined(CASE_EARLY_OTHER) || defined(CASE_LATE)
+  return register_late(plugin);
+#elif defined(CASE_FILL) || defined(CASE_FILL_NOTHING)
+  return register_fill(plugin);
 #else
   tn_status* status = register_type(plugin);
 #if defined(HAS_OP)

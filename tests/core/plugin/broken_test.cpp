@@ -167,6 +167,7 @@ std::vector<Kind> built_kinds() {
       with_fault("no_start", "plugin.start"),
       with_fault("start_fails", "changed its mind"),
       with_fault("unknown_op", "no_such_op"),
+      with_fault("fill_nothing", "neither gives a result nor writes an argument"),
       with_fault("other_revision", "add(Tensor x, Tensor y) -> Tensor @99"),
       with_fault("no_run", "has no run"),
       with_fault("short_kernel", "its table has 12 bytes"),

@@ -116,6 +116,51 @@ TEST(Life, QuiesceWaitsForTensors) {
   EXPECT_EQ(quiesce("test.good").code, TN_NOT_FOUND);
 }
 
+TEST(Life, AKernelMayComeBeforeItsOp) {
+  ASSERT_EQ(load(built("early")).code, TN_OK);
+  ASSERT_EQ(quiesce("test.early").code, TN_OK);  // what waits goes with it
+  for (const char* name : {"early", "early_other"}) {
+    const Outcome outcome = load(built(name));
+    ASSERT_EQ(outcome.code, TN_OK) << outcome;
+  }
+  EXPECT_EQ(tn_op_find(str("test.late")), nullptr);
+  EXPECT_EQ(info_of("broken_early.so")->kernel_count, 0u);
+  ASSERT_EQ(load(built("late")).code, TN_OK);
+  EXPECT_EQ(info_of("broken_early.so")->kernel_count, 1u);
+  EXPECT_EQ(info_of("broken_early_other.so")->kernel_count, 0u);  // written for another op
+
+  tn_tensor *x = empty_on("cpu"), *y = nullptr;
+  static_cast<float*>(tn_tensor_data(x))[99] = 1;
+  const Outcome outcome = call("test.late", x, &y);
+  ASSERT_EQ(outcome.code, TN_OK) << outcome;
+  EXPECT_EQ(static_cast<const float*>(tn_tensor_data(y))[99], 42);
+  tn_tensor_release(y);
+  EXPECT_EQ(quiesce("test.early").code, TN_OK);
+  ASSERT_EQ(call("test.late", x, &y).code, TN_OK);
+  EXPECT_EQ(static_cast<const float*>(tn_tensor_data(y))[99], 2);  // its decomposition
+  tn_tensor_release(y);
+  tn_tensor_release(x);
+}
+
+TEST(Life, AnOpMayHaveNoResults) {
+  const Outcome loaded = load(built("fill"));
+  ASSERT_EQ(loaded.code, TN_OK) << loaded;
+  tn_tensor* x = empty_on("cpu");
+  const uint32_t version = tn_tensor_version(x);
+  tn_value args[2] = {{TN_VALUE_TENSOR, 0, {}}, {TN_VALUE_FLOAT, 0, {}}};
+  args[0].as.tensor = x;
+  args[1].as.f = 5;
+  const tn_op* fill = tn_op_find(str("test.fill"));
+  EXPECT_EQ(take(tn_op_call(fill, args, 1, nullptr, 0)).code, TN_OK);
+  EXPECT_EQ(static_cast<const float*>(tn_tensor_data(x))[99], 7);
+  EXPECT_EQ(take(tn_op_call(fill, args, 2, nullptr, 0)).code, TN_OK);
+  EXPECT_EQ(static_cast<const float*>(tn_tensor_data(x))[0], 5);
+  EXPECT_EQ(tn_tensor_version(x), version + 2);
+  tn_tensor* none = nullptr;
+  EXPECT_EQ(take(tn_op_call(fill, args, 1, &none, 1)).code, TN_INVALID_ARGUMENT);
+  tn_tensor_release(x);
+}
+
 TEST(Life, CyclesLeaveNothing) {
   for (int cycle = 0; cycle < 50; ++cycle) {
     expect_good_works();
