@@ -49,7 +49,7 @@ TN_RULE(masked_select, masked_select,
          .shapes = "depend on the data: known when the kernel has run"}) {
   const tn_tensor& x = operand(frame, arg::x);
   const tn_tensor& mask = operand(frame, arg::mask, TN_MASK_BOOL, "a bool mask");
-  broadcast_shapes(frame, x.sizes(), mask.sizes());
+  count_elements(broadcast_shapes(frame, x.sizes(), mask.sizes()));  // refuses too many
   frame.dynamic_result(0, x.dtype());
 }
 

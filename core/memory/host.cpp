@@ -92,9 +92,10 @@ tn_status* allocate_host(void*, uint32_t, uint64_t bytes, void** buffer, void** 
   if (bytes > (uint64_t{1} << 30) && bytes > memory_total())
     return make_status(TN_OUT_OF_MEMORY, "more than the machine has");
   const bool huge = bytes >= kHugePage;
-  void* block = std::aligned_alloc(huge ? kHugePage : 64,
-                                   huge ? (bytes + kHugePage - 1) / kHugePage * kHugePage : bytes);
-  if (block == nullptr) return make_status(TN_OUT_OF_MEMORY, "the system refused");
+  void* block = nullptr;  // of any size; aligned_alloc wants a multiple of the alignment
+  const uint64_t size = huge ? (bytes + kHugePage - 1) / kHugePage * kHugePage : bytes;
+  if (posix_memalign(&block, huge ? kHugePage : 64, size) != 0)
+    return make_status(TN_OUT_OF_MEMORY, "the system refused");
 #ifdef MADV_HUGEPAGE
   if (huge) madvise(block, bytes, MADV_HUGEPAGE);  // fewer page faults and TLB misses; advice only
 #endif

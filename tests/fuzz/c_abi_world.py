@@ -188,7 +188,7 @@ class World:
         for each in struct.fields:
             if each.type.endswith(')') and each is not without:
                 full[each.offset:each.offset + 8] = ctypes.cast(self.callback, ctypes.c_void_p).value.to_bytes(8, 'little')
-        return self.guarded(full, max(size, 4))
+        return self.guarded(full, -(-max(size, 4) // 8) * 8)
 
     # ---- calls
 

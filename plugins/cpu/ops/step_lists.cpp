@@ -1,6 +1,7 @@
 #include "ops/step_lists.hpp"
 
 #include <cstring>
+#include <new>
 
 #include "tenon/schemas.h"
 
@@ -66,10 +67,12 @@ StepLists::StepLists(const tn_call& call, std::vector<uint32_t> lists) {
       parameter.data[l] = static_cast<char*>(view.data);
       if (flat) continue;
       // Every step has its gradients there.
-      Copy copy{&view, std::vector<char>(static_cast<size_t>(parameter.n * size_of(view.dtype))),
+      const auto bytes = static_cast<size_t>(parameter.n * size_of(view.dtype));
+      Copy copy{&view, std::unique_ptr<char[]>(new (std::nothrow) char[bytes]),
                 lists[l] != arg::sgd_step::grads};
-      move_elements<false>(view, copy.bytes.data());
-      parameter.data[l] = copy.bytes.data();
+      if (copy.bytes == nullptr) throw std::bad_alloc();
+      move_elements<false>(view, copy.bytes.get());
+      parameter.data[l] = copy.bytes.get();
       copies_.push_back(std::move(copy));
     }
     total_ += parameter.n;
@@ -79,7 +82,7 @@ StepLists::StepLists(const tn_call& call, std::vector<uint32_t> lists) {
 
 void StepLists::finish() {
   for (Copy& copy : copies_)
-    if (copy.written) move_elements<true>(*copy.view, copy.bytes.data());
+    if (copy.written) move_elements<true>(*copy.view, copy.bytes.get());
 }
 
 }  // namespace tenon::cpu

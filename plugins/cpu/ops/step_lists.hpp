@@ -2,6 +2,7 @@
 // all have its shape.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "dispatch.hpp"
@@ -30,7 +31,7 @@ class StepLists {
  private:
   struct Copy {
     const tn_view* view;
-    std::vector<char> bytes;
+    std::unique_ptr<char[]> bytes;
     bool written;
   };
   std::vector<Parameter> parameters_;

@@ -119,6 +119,12 @@ def test_a_tensor_of_negative_powers_truncates():
     assert (2 ** tenon.tensor([-1, 0, 3])).tolist() == [0, 1, 8]
 
 
+def test_more_places_than_can_be_counted_are_refused():
+    x, mask = tenon.ones(1).expand((2 ** 40, 1)), tenon.ones(1, dtype=tenon.bool).expand((1, 2 ** 42))
+    with pytest.raises(ValueError, match='more elements than memory can address'):
+        tenon.masked_select(x, mask)
+
+
 def test_a_long_unknown_name_is_refused():
     with pytest.raises(tenon.NotFoundError, match='no op'):
         tenon.op('relu' * 4_000_000)  # compared with each name this would take minutes
