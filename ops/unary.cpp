@@ -499,6 +499,20 @@ TN_GRADIENT(erfc, {.always = in_(arg::x)}) {
   c.set(arg::x, c.grad() * (exp(-square(c.in(arg::x))) * (-2 * std::numbers::inv_sqrtpi)));
 }
 
+TN_OP(erfinv) = {
+    .schema = "(Tensor x) -> Tensor",
+    .gives = "Inverse of the error function: ±inf at ±1, nan beyond.",
+    .example = "tenon.erfinv(t([0., 0.5, 1.]))",
+    .in_place = true,
+    .rule = &rule::unary_real,
+    .gradient = &gradient::erfinv,
+};
+
+// d(erf⁻¹ x) = √π/2·e^(y²)·dx
+TN_GRADIENT(erfinv, {.always = out_(0)}) {
+  c.set(arg::x, c.grad() * (exp(square(c.out())) * (1 / std::numbers::inv_sqrtpi / 2)));
+}
+
 TN_OP(conj) = {
     .schema = "(Tensor x) -> Tensor",
     .gives = "Complex conjugate; a real tensor stays as it is.",

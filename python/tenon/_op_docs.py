@@ -416,6 +416,19 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.erfc(tenon.tensor([0., 1.]))
 tensor([1.       , 0.1572992])
 """,
+    'erfinv': """erfinv(Tensor x) -> Tensor
+
+Inverse of the error function: ±inf at ±1, nan beyond.
+
+Shapes: x's.
+Dtypes: real and bool; integers and bool give f32.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.erfinv(tenon.tensor([0., 0.5, 1.]))
+tensor([0.        , 0.47693628,        inf])
+""",
     'conj': """conj(Tensor x) -> Tensor
 
 Complex conjugate; a real tensor stays as it is.

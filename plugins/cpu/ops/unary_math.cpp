@@ -1,6 +1,7 @@
 // exp, log and their relations on floats. f64 goes through the C library.
 #include <cmath>
 
+#include "../../common/erfinv.hpp"
 #include "kernels.hpp"
 #include "tenon/schemas.h"
 
@@ -43,6 +44,7 @@ TENON_CPU_MATH1(AcoshOp, in_f64<WideAcosh>(d, x), std::acosh)
 TENON_CPU_MATH1(AtanhOp, in_f64<WideAtanh>(d, x), std::atanh)
 TENON_CPU_MATH1(ErfOp, erf_f32(d, x), std::erf)
 TENON_CPU_MATH1(ErfcOp, erfc_f32(d, x), std::erfc)
+TENON_CPU_MATH1(ErfinvOp, each_lane(d, x, [](float v) { return erfinv(v); }), erfinv)
 
 void add_kernels(KernelList& list) {
   add_unary<ExpOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_EXP);
@@ -60,6 +62,7 @@ void add_kernels(KernelList& list) {
   add_unary<AtanhOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_ATANH);
   add_unary<ErfOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_ERF);
   add_unary<ErfcOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_ERFC);
+  add_unary<ErfinvOp, kGrainHeavy, kGrainHeavy>(list, TN_SCHEMA_ERFINV);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // exp, log and their relations, error functions and roots.
 #include "math.hpp"
 
+#include "../../common/erfinv.hpp"
+
 namespace tenon::gpu {
 namespace {
 
@@ -19,6 +21,7 @@ TENON_GPU_MATH1(Log10, std::log10(x));
 TENON_GPU_MATH1(Log1p, std::log1p(x));
 TENON_GPU_MATH1(Erf, std::erf(x));
 TENON_GPU_MATH1(Erfc, std::erfc(x));
+TENON_GPU_MATH1(Erfinv, erfinv(x));
 TENON_GPU_MATH1(Sqrt, std::sqrt(x));
 TENON_GPU_MATH1(Rsqrt, C(1) / std::sqrt(x));
 TENON_GPU_MATH1(Reciprocal, C(1) / x);
@@ -35,6 +38,7 @@ void add_unary_math_kernels(KernelList& list) {
   add_math<Log1p, 1>(list, TN_SCHEMA_LOG1P);
   add_math<Erf, 1>(list, TN_SCHEMA_ERF);
   add_math<Erfc, 1>(list, TN_SCHEMA_ERFC);
+  add_math<Erfinv, 1>(list, TN_SCHEMA_ERFINV);
   add_math<Sqrt, 1>(list, TN_SCHEMA_SQRT);
   add_math<Rsqrt, 1>(list, TN_SCHEMA_RSQRT);
   add_math<Reciprocal, 1>(list, TN_SCHEMA_RECIPROCAL);

@@ -3,6 +3,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"
+#include "erfinv.glsl"
 #define TN_OPERANDS 2
 #include "layout.glsl"
 
@@ -32,6 +33,7 @@ C apply(C x) {
     case 21: return m_sqrt(x);
     case 22: return m_rsqrt(x);
     case 23: return m_div(C(1.0), x);
+    case 24: return m_erfinv(x);
   }
   return x;
 }

@@ -73,6 +73,16 @@ void complex_valued(Table& t, const std::string& op, Fn fn, bool to_real = false
 double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : std::isnan(x) ? x : 0; }
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+// By halving, as erf rises.
+double erfinv(double x) {
+  if (!(std::abs(x) < 1)) return std::abs(x) == 1 ? std::copysign(INFINITY, x) : NAN;
+  double low = -6, high = 6;
+  for (int step = 0; step < 200; ++step) {
+    const double middle = (low + high) / 2;
+    (std::erf(middle) < x ? low : high) = middle;
+  }
+  return x == 0 ? x : (low + high) / 2;
+}
 double gelu_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
@@ -127,6 +137,8 @@ void add_functions(Table& t) {
   real(t, "atanh", [](double x) { return std::atanh(x); }, {.low = -0.9, .high = 0.9});
   real(t, "erf", [](double x) { return std::erf(x); }, {.fraction = true});
   real(t, "erfc", [](double x) { return std::erfc(x); }, {.fraction = true});
+  real(t, "erfinv", erfinv, {.low = -0.95, .high = 0.95});
+  special(t, "erfinv", erfinv);
   special(t, "exp", [](double x) { return std::exp(x); });
   special(t, "log", [](double x) { return std::log(x); });
   special(t, "sqrt", [](double x) { return std::sqrt(x); });

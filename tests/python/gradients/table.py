@@ -363,7 +363,7 @@ def elementwise(names, **more):
 TABLE = {
     **elementwise('neg abs sign square floor ceil round trunc exp exp2 expm1 sin cos atan sinh cosh tanh asinh erf erfc relu sigmoid'),
     **elementwise('reciprocal log log2 log10 log1p sqrt rsqrt', domain=POSITIVE),
-    **elementwise('tan asin acos atanh', domain=UNIT), 'acosh': Op(one, domain=(1.3, 4)),
+    **elementwise('tan asin acos atanh erfinv', domain=UNIT), 'acosh': Op(one, domain=(1.3, 4)),
     **{name: Op(one, functional(name)) for name in 'silu mish selu hardswish'.split()},
     'hardsigmoid': Op(one, lambda torch, x: torch.clamp(x / 6 + 0.5, 0, 1)),  # the gradient of PyTorch's own is of float32
     'log_sigmoid': Op(one, functional('logsigmoid')),
