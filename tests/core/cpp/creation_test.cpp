@@ -80,6 +80,12 @@ TEST(Creation, Filled) {
   EXPECT_NE(error_of([] { empty({-1}); }), "");
 }
 
+TEST(Creation, ASeededGeneratorIsAValue) {
+  Generator generator(1);
+  EXPECT_EQ(generator.seed(7).get(), generator.get());
+  EXPECT_EQ(Generator(1).seed(7).state().seed, 7u);
+}
+
 TEST(Creation, GeneratorsRepeat) {
   Generator a(42), b(42);
   const auto first = rand({100}, DType::F32, {}, a).to_vector<float>();
