@@ -30,13 +30,9 @@ inline Operands<K> operands_of(const tn_call& call) {
   return result;
 }
 
-// INT64_MAX where elements that repeat are more than can be counted.
 inline int64_t loop_count(const tn_loop& loop) {
   int64_t n = 1;
-  for (uint32_t d = 0; d < loop.ndim; ++d)
-    if (loop.shape[d] == 0) return 0;
-  for (uint32_t d = 0; d < loop.ndim; ++d)
-    if (__builtin_mul_overflow(n, loop.shape[d], &n)) return INT64_MAX;
+  for (uint32_t d = 0; d < loop.ndim; ++d) n *= loop.shape[d];
   return n;
 }
 

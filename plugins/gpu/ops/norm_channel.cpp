@@ -2,6 +2,7 @@
 // fit a block are normalised in one pass.
 #include <cmath>
 
+#include "../../common/norm_call.hpp"
 #include "norms.hpp"
 
 namespace tenon::gpu {
@@ -48,27 +49,8 @@ GPU_KERNEL sample_sums(int64_t channels, int64_t samples, Ptr<const C> dots, Ptr
   }
 }
 
-enum Op : uint32_t { kBatch, kGroup, kBatchBackward, kGroupBackward };
-bool is_backward(uint32_t op) { return op >= kBatchBackward; }
-
-struct Extent {
-  const tn_view* x;
-  int64_t n, c, s = 1;
-  int64_t groups = 1, width = 1;  // of a sample; channels of a group
-  bool batch;
-  // The norm of batches has x where that of groups has it.
-  Extent(const tn_call& call, uint32_t op)
-      : x(&input(call, is_backward(op) ? arg::group_norm_backward::x : arg::group_norm::x)),
-        batch(op == kBatch || op == kBatchBackward) {
-    n = x->shape[0];
-    c = x->shape[1];
-    for (uint32_t d = 2; d < x->ndim; ++d) s *= x->shape[d];
-    if (batch) return;
-    groups =
-        int_arg(call, is_backward(op) ? arg::group_norm_backward::groups : arg::group_norm::groups);
-    width = c / groups;
-  }
-  int64_t statistics() const { return batch ? c : n * groups; }
+struct Extent : ChannelNorm {
+  using ChannelNorm::ChannelNorm;
   bool fit() const { return !batch && norm_rows_fit(x->dtype, n * groups, width * s); }
   Cycle statistics_of() const { return {batch ? s : width * s, statistics()}; }
   Cycle parameters_of() const { return {s, c}; }
@@ -147,24 +129,24 @@ void run_backward(const tn_call& call, uint32_t op) {
 
 uint64_t scratch_of(const tn_call& call, uint32_t op) {
   const Extent e(call, op);
-  if (is_backward(op)) return e.fold_at() + fold_scratch(e.channels());
+  if (ChannelNorm::is_backward(op)) return e.fold_at() + fold_scratch(e.channels());
   return e.fit() ? 0 : fold_scratch(e.shared());
 }
 
 }  // namespace
 
 void add_norm_channel_kernels(KernelList& list) {
-  const auto add = [&](std::string_view schema, Op op) {
+  const auto add = [&](std::string_view schema, ChannelNorm::Op op) {
     list.add({.schema = schema,
               .dtypes = Floats::kMask,
-              .run = is_backward(op) ? run_backward : run_forward,
+              .run = ChannelNorm::is_backward(op) ? run_backward : run_forward,
               .code = op,
               .scratch = scratch_of});
   };
-  add(TN_SCHEMA_BATCH_NORM, kBatch);
-  add(TN_SCHEMA_GROUP_NORM, kGroup);
-  add(TN_SCHEMA_BATCH_NORM_BACKWARD, kBatchBackward);
-  add(TN_SCHEMA_GROUP_NORM_BACKWARD, kGroupBackward);
+  add(TN_SCHEMA_BATCH_NORM, ChannelNorm::kBatch);
+  add(TN_SCHEMA_GROUP_NORM, ChannelNorm::kGroup);
+  add(TN_SCHEMA_BATCH_NORM_BACKWARD, ChannelNorm::kBatchBackward);
+  add(TN_SCHEMA_GROUP_NORM_BACKWARD, ChannelNorm::kGroupBackward);
 }
 
 }  // namespace tenon::gpu

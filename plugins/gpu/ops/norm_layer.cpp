@@ -2,6 +2,7 @@
 // again. Gradients of parameters are folds along columns.
 #include <cmath>
 
+#include "../../common/norm_call.hpp"
 #include "norms.hpp"
 #include "row_kernels.hpp"
 
@@ -189,41 +190,9 @@ void forward_rows(const tn_call& call, const NormRows& r) {
   launch(call, row_grid(shape), norm_rows<T, kVectors>, f);
 }
 
-enum Op : uint32_t { kLayer, kRootMean, kLayerBackward, kRootMeanBackward };
-bool is_centred(uint32_t op) { return op == kLayer || op == kLayerBackward; }
-bool is_backward(uint32_t op) { return op >= kLayerBackward; }
-
-// args: x, shape, weight, bias (layer_norm), eps; outs: y, mean (layer_norm), rstd
-// args: g, x, mean (layer_norm), rstd, weight, shape; outs: gx, gweight, gbias (layer_norm)
-struct Call {
-  const tn_view *x, *g = nullptr, *mean = nullptr, *rstd, *weight, *bias = nullptr;
-  int64_t rows, n = 1;
-  double eps = 0;
+struct Call : RowNorm {
   bool fit = false;
-  Call(const tn_call& call, uint32_t op) {
-    const bool both = is_centred(op);
-    if (is_backward(op)) {
-      using layer = arg::layer_norm_backward;
-      using root_mean = arg::rms_norm_backward;
-      g = &input(call, layer::g);
-      x = &input(call, layer::x);
-      if (both) mean = &input(call, layer::mean);
-      rstd = &input(call, both ? layer::rstd : root_mean::rstd);
-      weight = input_or_null(call, both ? layer::weight : root_mean::weight);
-      n = numel(output(call, layer::result::gweight));
-    } else {
-      using layer = arg::layer_norm;
-      using root_mean = arg::rms_norm;
-      x = &input(call, layer::x);
-      if (both) mean = &output(call, layer::result::mean);
-      rstd = &output(call, both ? layer::result::rstd : root_mean::result::rstd);
-      weight = input_or_null(call, layer::weight);
-      if (both) bias = input_or_null(call, layer::bias);
-      for (uint32_t i = 0; i < call.args[layer::shape].count; ++i)
-        n *= call.args[layer::shape].as.ints[i];
-      eps = real_arg(call, both ? layer::eps : root_mean::eps);
-    }
-    rows = numel(*rstd);
+  Call(const tn_call& call, uint32_t op) : RowNorm(call, op) {
     with_type(Floats{}, x->dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       fit = rows_fit<T>(rows, n, is_backward(op) ? kManyOfPair : kMany);
@@ -264,7 +233,7 @@ void run_backward(const tn_call& call, uint32_t op) {
   PairSums sums{.g = c.g, .x = c.x, .mean = c.mean, .rstd = c.rstd};
   sums.by_element = true;
   sums.dots = {&output(call, arg::layer_norm_backward::result::gweight)};
-  if (is_centred(op)) sums.sums = {&output(call, arg::layer_norm_backward::result::gbias)};
+  if (RowNorm::is_centred(op)) sums.sums = {&output(call, arg::layer_norm_backward::result::gbias)};
   run_pairs(call, c.along_columns(), sums, 0);
   if (c.rows == 0 || c.n == 0) return;
   if (c.fit)
@@ -277,16 +246,17 @@ void run_backward(const tn_call& call, uint32_t op) {
   PairSums along{.g = c.g, .x = c.x, .mean = c.mean, .rstd = c.rstd, .weight = c.weight};
   along.over = 1.0 / static_cast<double>(c.n);
   along.dots = dots;
-  if (is_centred(op)) along.sums = means;
+  if (RowNorm::is_centred(op)) along.sums = means;
   run_pairs(call, c.along_rows(), along, static_cast<uint64_t>(16 * c.rows));
-  run_apply(call,
-            {c.x, c.mean, c.rstd, c.weight, nullptr, c.g, is_centred(op) ? means : Slot{}, dots},
-            c.statistics(), c.parameters());
+  run_apply(
+      call,
+      {c.x, c.mean, c.rstd, c.weight, nullptr, c.g, RowNorm::is_centred(op) ? means : Slot{}, dots},
+      c.statistics(), c.parameters());
 }
 
 uint64_t scratch_of(const tn_call& call, uint32_t op) {
   const Call c(call, op);
-  if (!is_backward(op)) return c.fit ? 0 : fold_scratch(c.along_rows());
+  if (!RowNorm::is_backward(op)) return c.fit ? 0 : fold_scratch(c.along_rows());
   const uint64_t columns = fold_scratch(c.along_columns());
   if (c.fit) return columns;
   return std::max(columns, static_cast<uint64_t>(16 * c.rows) + fold_scratch(c.along_rows()));
@@ -311,17 +281,17 @@ void run_norm_rows(const tn_call& call, const NormRows& r) {
 }
 
 void add_norm_layer_kernels(KernelList& list) {
-  const auto add = [&](std::string_view schema, Op op) {
+  const auto add = [&](std::string_view schema, RowNorm::Op op) {
     list.add({.schema = schema,
               .dtypes = Floats::kMask,
-              .run = is_backward(op) ? run_backward : run_forward,
+              .run = RowNorm::is_backward(op) ? run_backward : run_forward,
               .code = op,
               .scratch = scratch_of});
   };
-  add(TN_SCHEMA_LAYER_NORM, kLayer);
-  add(TN_SCHEMA_RMS_NORM, kRootMean);
-  add(TN_SCHEMA_LAYER_NORM_BACKWARD, kLayerBackward);
-  add(TN_SCHEMA_RMS_NORM_BACKWARD, kRootMeanBackward);
+  add(TN_SCHEMA_LAYER_NORM, RowNorm::kLayer);
+  add(TN_SCHEMA_RMS_NORM, RowNorm::kRootMean);
+  add(TN_SCHEMA_LAYER_NORM_BACKWARD, RowNorm::kLayerBackward);
+  add(TN_SCHEMA_RMS_NORM_BACKWARD, RowNorm::kRootMeanBackward);
 }
 
 }  // namespace tenon::gpu

@@ -1,4 +1,5 @@
 // batch_norm, group_norm and their backwards over (N, C, S): folds for what is shared, then one pass over the elements.
+#include "../../common/norm_call.hpp"
 #include "norms.hpp"
 #include "shaders/moments.hpp"
 #include "shaders/norm_apply.hpp"
@@ -9,28 +10,8 @@
 namespace tenon::vulkan {
 namespace {
 
-enum Op : uint32_t { kBatch, kGroup, kBatchBackward, kGroupBackward };
-bool by_batch(uint32_t op) { return op == kBatch || op == kBatchBackward; }
-bool backward(uint32_t op) { return op >= kBatchBackward; }
-
-struct Extent {
-  const tn_view* x;
-  int64_t n, c, s = 1;
-  int64_t groups = 1, width = 1;  // of a sample; channels of a group
-  bool batch;
-  // The norm of batches has x where that of groups has it.
-  Extent(const tn_call& call, uint32_t op)
-      : x(&input(call, backward(op) ? arg::group_norm_backward::x : arg::group_norm::x)),
-        batch(by_batch(op)) {
-    n = x->shape[0];
-    c = x->shape[1];
-    for (uint32_t d = 2; d < x->ndim; ++d) s *= x->shape[d];
-    if (batch) return;
-    groups =
-        call.args[backward(op) ? arg::group_norm_backward::groups : arg::group_norm::groups].as.i;
-    width = c / groups;
-  }
-  int64_t statistics() const { return batch ? c : n * groups; }
+struct Extent : ChannelNorm {
+  using ChannelNorm::ChannelNorm;
   Sharing sharing() const { return {batch ? s : width * s, statistics(), s, c}; }
   // By what shares statistics; by channel, of each sample where there are groups.
   FoldPlan shared(const tn_call& call) const {
@@ -131,24 +112,24 @@ void run_backward(const tn_call& call, uint32_t op) {
 
 uint64_t scratch(const tn_call& call, uint32_t op) {
   const Extent e(call, op);
-  if (!backward(op)) return fold_scratch(e.shared(call));
+  if (!ChannelNorm::is_backward(op)) return fold_scratch(e.shared(call));
   return e.means_bytes() + 2 * e.sums_bytes() + fold_scratch(e.channels(call));
 }
 
 }  // namespace
 
 void add_norm_channel_kernels(KernelList& list) {
-  const auto add = [&](std::string_view schema, Op op) {
+  const auto add = [&](std::string_view schema, ChannelNorm::Op op) {
     list.add({.schema = schema,
               .dtypes = kFloats | kDouble,
-              .run = backward(op) ? run_backward : run_forward,
+              .run = ChannelNorm::is_backward(op) ? run_backward : run_forward,
               .code = op,
               .scratch = scratch});
   };
-  add(TN_SCHEMA_BATCH_NORM, kBatch);
-  add(TN_SCHEMA_GROUP_NORM, kGroup);
-  add(TN_SCHEMA_BATCH_NORM_BACKWARD, kBatchBackward);
-  add(TN_SCHEMA_GROUP_NORM_BACKWARD, kGroupBackward);
+  add(TN_SCHEMA_BATCH_NORM, ChannelNorm::kBatch);
+  add(TN_SCHEMA_GROUP_NORM, ChannelNorm::kGroup);
+  add(TN_SCHEMA_BATCH_NORM_BACKWARD, ChannelNorm::kBatchBackward);
+  add(TN_SCHEMA_GROUP_NORM_BACKWARD, ChannelNorm::kGroupBackward);
 }
 
 }  // namespace tenon::vulkan

@@ -1,4 +1,5 @@
 // layer_norm, rms_norm and their backwards: a part of a workgroup to a row; few long rows are cut.
+#include "../../common/norm_call.hpp"
 #include "norms.hpp"
 #include "rows.hpp"
 #include "shaders/moments.hpp"
@@ -10,47 +11,10 @@
 namespace tenon::vulkan {
 namespace {
 
-enum Op : uint32_t {
-  kLayer,
-  kRootMean,
-  kLayerBackward,
-  kRootMeanBackward
-};  // as shaders/norm_rows.comp
-bool centred(uint32_t op) { return op == kLayer || op == kLayerBackward; }
-bool backward(uint32_t op) { return op >= kLayerBackward; }
-
-// args: x, shape, weight, bias (layer_norm), eps; outs: y, mean (layer_norm), rstd
-// args: g, x, mean (layer_norm), rstd, weight, shape; outs: gx, gweight, gbias (layer_norm)
-struct Call {
-  const tn_view *x, *g = nullptr, *mean = nullptr, *rstd, *weight, *bias = nullptr;
-  int64_t rows, n = 1;
-  double eps = 0;
-  Call(const tn_call& call, uint32_t op) {
-    const bool both = centred(op);
-    if (backward(op)) {
-      using layer = arg::layer_norm_backward;
-      using root_mean = arg::rms_norm_backward;
-      g = &input(call, layer::g);
-      x = &input(call, layer::x);
-      if (both) mean = &input(call, layer::mean);
-      rstd = &input(call, both ? layer::rstd : root_mean::rstd);
-      weight = input_or_null(call, both ? layer::weight : root_mean::weight);
-      n = numel(output(call, layer::result::gweight));
-    } else {
-      using layer = arg::layer_norm;
-      using root_mean = arg::rms_norm;
-      x = &input(call, layer::x);
-      if (both) mean = &output(call, layer::result::mean);
-      rstd = &output(call, both ? layer::result::rstd : root_mean::result::rstd);
-      weight = input_or_null(call, layer::weight);
-      if (both) bias = input_or_null(call, layer::bias);
-      for (uint32_t i = 0; i < call.args[layer::shape].count; ++i)
-        n *= call.args[layer::shape].as.ints[i];
-      eps = real_arg(call, both ? layer::eps : root_mean::eps);
-    }
-    rows = numel(*rstd);
-  }
-  bool cut(uint32_t op) const { return !backward(op) && few_long_rows(rows, n); }
+// RowNorm::Op as shaders/norm_rows.comp has it.
+struct Call : RowNorm {
+  using RowNorm::RowNorm;
+  bool cut(uint32_t op) const { return !is_backward(op) && few_long_rows(rows, n); }
   FoldPlan along_rows(const tn_call& call) const {
     return plan_fold({{rows, n}}, {{n, 1}}, device_of(call));
   }
@@ -61,14 +25,14 @@ struct Call {
 
 void run_cut(const tn_call& call, uint32_t op, const Call& c) {
   const uint32_t own = statistic_of(*c.x);
-  Fold fold{centred(op) ? shaders::moments : shaders::norm,
+  Fold fold{RowNorm::is_centred(op) ? shaders::moments : shaders::norm,
             compute_of(c.x->dtype),
-            centred(op) ? uint32_t{kMoments} : kRms,
+            RowNorm::is_centred(op) ? uint32_t{kMoments} : kRms,
             {own, c.x->dtype},
             {{c.mean}, {c.rstd}},
             {c.x},
             real_words(c.eps)};
-  if (!centred(op)) fold.outs[0] = {c.rstd}, fold.outs[1] = {};
+  if (!RowNorm::is_centred(op)) fold.outs[0] = {c.rstd}, fold.outs[1] = {};
   run_fold(call, c.along_rows(call), fold);
   run_apply(call, kForward, {c.x, c.mean, c.rstd, c.weight, c.bias, {}}, {c.n, c.rows, 1, c.n});
 }
@@ -76,16 +40,16 @@ void run_cut(const tn_call& call, uint32_t op, const Call& c) {
 void run_norm(const tn_call& call, uint32_t op) {
   const Call c(call, op);
   const Compute compute = compute_of(c.x->dtype);
-  if (backward(op)) {
+  if (RowNorm::is_backward(op)) {
     using result = arg::layer_norm_backward::result;
     const uint32_t own = statistic_of(*c.x);
     run_fold(call, c.along_columns(call),
              {shaders::pairs,
               compute,
-              centred(op) ? uint32_t{kCentred} : kScaled,
+              RowNorm::is_centred(op) ? uint32_t{kCentred} : kScaled,
               {own, c.x->dtype},
               {{&output(call, result::gweight)},
-               centred(op) ? Place{&output(call, result::gbias)} : Place{}},
+               RowNorm::is_centred(op) ? Place{&output(call, result::gbias)} : Place{}},
               {c.g, c.x, c.mean, c.rstd},
               {1, 1},
               2});
@@ -93,9 +57,9 @@ void run_norm(const tn_call& call, uint32_t op) {
   if (c.rows == 0) return;
   if (c.cut(op)) return run_cut(call, op, c);
   Launch launch(call, shaders::norm_rows, compute);
-  const RowPlan plan =
-      plan_rows(c.rows, c.n, device_of(call), {&output(call), c.x, backward(op) ? c.g : c.x},
-                backward(op) ? 2 : 1);
+  const RowPlan plan = plan_rows(c.rows, c.n, device_of(call),
+                                 {&output(call), c.x, RowNorm::is_backward(op) ? c.g : c.x},
+                                 RowNorm::is_backward(op) ? 2 : 1);
   row_constants(launch, op, c.x->dtype, plan)
       .constant(c.weight != nullptr)
       .constant(c.bias != nullptr);
@@ -106,11 +70,11 @@ void run_norm(const tn_call& call, uint32_t op) {
   }
   const auto statistic = [&](const tn_view* view) {
     if (view == nullptr) return launch.none();
-    return backward(op) ? launch.in(*view) : launch.out(*view);
+    return RowNorm::is_backward(op) ? launch.in(*view) : launch.out(*view);
   };
   statistic(c.mean);
   statistic(c.rstd);
-  const tn_view* last = backward(op) ? c.g : c.bias;
+  const tn_view* last = RowNorm::is_backward(op) ? c.g : c.bias;
   for (const tn_view* view : {c.weight, last})
     view != nullptr&& c.n != 0 ? launch.in(*view) : launch.none();
   row_words(launch, plan);
@@ -120,24 +84,24 @@ void run_norm(const tn_call& call, uint32_t op) {
 
 uint64_t scratch(const tn_call& call, uint32_t op) {
   const Call c(call, op);
-  if (backward(op)) return fold_scratch(c.along_columns(call));
+  if (RowNorm::is_backward(op)) return fold_scratch(c.along_columns(call));
   return c.cut(op) ? fold_scratch(c.along_rows(call)) : 0;
 }
 
 }  // namespace
 
 void add_norm_layer_kernels(KernelList& list) {
-  const auto add = [&](std::string_view schema, Op op) {
+  const auto add = [&](std::string_view schema, RowNorm::Op op) {
     list.add({.schema = schema,
               .dtypes = kFloats | kDouble,
               .run = run_norm,
               .code = op,
               .scratch = scratch});
   };
-  add(TN_SCHEMA_LAYER_NORM, kLayer);
-  add(TN_SCHEMA_RMS_NORM, kRootMean);
-  add(TN_SCHEMA_LAYER_NORM_BACKWARD, kLayerBackward);
-  add(TN_SCHEMA_RMS_NORM_BACKWARD, kRootMeanBackward);
+  add(TN_SCHEMA_LAYER_NORM, RowNorm::kLayer);
+  add(TN_SCHEMA_RMS_NORM, RowNorm::kRootMean);
+  add(TN_SCHEMA_LAYER_NORM_BACKWARD, RowNorm::kLayerBackward);
+  add(TN_SCHEMA_RMS_NORM_BACKWARD, RowNorm::kRootMeanBackward);
 }
 
 }  // namespace tenon::vulkan

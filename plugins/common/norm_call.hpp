@@ -1,0 +1,76 @@
+// How a call of a normalisation or its backward op is read.
+#ifndef TENON_PLUGINS_COMMON_NORM_CALL_HPP
+#define TENON_PLUGINS_COMMON_NORM_CALL_HPP
+
+#include "tenon/kernel_call.hpp"
+#include "tenon/schemas.h"
+
+namespace tenon {
+
+// layer_norm, rms_norm and their backward ops: rows of n elements, each with statistics of its own.
+struct RowNorm {
+  enum Op : uint32_t { kLayer, kRootMean, kLayerBackward, kRootMeanBackward };
+  static bool is_centred(uint32_t op) { return op == kLayer || op == kLayerBackward; }
+  static bool is_backward(uint32_t op) { return op >= kLayerBackward; }
+
+  const tn_view *x, *g = nullptr, *mean = nullptr, *rstd, *weight, *bias = nullptr;
+  int64_t rows, n = 1;
+  double eps = 0;
+
+  RowNorm(const tn_call& call, uint32_t op) {
+    const auto input = [&](uint32_t i) {
+      return call.args[i].tag == TN_VALUE_VIEW ? call.args[i].as.view : nullptr;
+    };
+    const bool both = is_centred(op);
+    if (is_backward(op)) {
+      using layer = arg::layer_norm_backward;
+      using root_mean = arg::rms_norm_backward;
+      g = input(layer::g);
+      x = input(layer::x);
+      if (both) mean = input(layer::mean);
+      rstd = input(both ? layer::rstd : root_mean::rstd);
+      weight = input(both ? layer::weight : root_mean::weight);
+      n = sdk::numel(*call.outs[layer::result::gweight]);
+    } else {
+      using layer = arg::layer_norm;
+      using root_mean = arg::rms_norm;
+      x = input(layer::x);
+      if (both) mean = call.outs[layer::result::mean];
+      rstd = call.outs[both ? layer::result::rstd : root_mean::result::rstd];
+      weight = input(layer::weight);
+      if (both) bias = input(layer::bias);
+      for (uint32_t i = 0; i < call.args[layer::shape].count; ++i)
+        n *= call.args[layer::shape].as.ints[i];
+      eps = sdk::Call(call).real(both ? layer::eps : root_mean::eps);
+    }
+    rows = sdk::numel(*rstd);
+  }
+};
+
+// batch_norm, group_norm and their backward ops: x as (n, c, s).
+struct ChannelNorm {
+  enum Op : uint32_t { kBatch, kGroup, kBatchBackward, kGroupBackward };
+  static bool is_backward(uint32_t op) { return op >= kBatchBackward; }
+
+  const tn_view* x;
+  int64_t n, c, s = 1;
+  int64_t groups = 1, width = 1;  // of a sample; channels of a group
+  bool batch;
+
+  // The norm of batches has x where that of groups has it.
+  ChannelNorm(const tn_call& call, uint32_t op)
+      : x(call.args[is_backward(op) ? arg::group_norm_backward::x : arg::group_norm::x].as.view),
+        batch(op == kBatch || op == kBatchBackward) {
+    n = x->shape[0];
+    c = x->shape[1];
+    for (uint32_t d = 2; d < x->ndim; ++d) s *= x->shape[d];
+    if (batch) return;
+    groups = call.args[is_backward(op) ? arg::group_norm_backward::groups : arg::group_norm::groups]
+                 .as.i;
+    width = c / groups;
+  }
+  int64_t statistics() const { return batch ? c : n * groups; }
+};
+
+}  // namespace tenon
+#endif
