@@ -30,7 +30,7 @@ Store& store() {
 
 const tn_op& check_kernel(std::string_view plugin, const tn_kernel& kernel) {
   std::string_view text = to_view(kernel.op);
-  std::string_view name = text.substr(0, text.find('('));
+  const std::string_view name = name_in(text);
   const tn_op* op = find_op(name);
   if (op == nullptr) fail(TN_NOT_FOUND, "plugin '{}': kernel for unknown op '{}'", plugin, name);
   if (text != op->schema.text)

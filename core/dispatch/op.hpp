@@ -42,6 +42,10 @@ struct Schema {
 };
 // Throws Error(TN_INVALID_ARGUMENT) that points at the place.
 Schema parse_schema(std::string_view text);
+// What stands before the arguments; no check.
+inline std::string_view name_in(std::string_view schema) {
+  return schema.substr(0, schema.find('('));
+}
 
 // How an op runs.
 enum class OpKind : uint8_t {

@@ -17,10 +17,12 @@ struct Text {
 // What is so for every op with a shape rule.
 struct RuleFacts {
   Text dtypes = {}, shapes = {};  // what it takes, and what it gives where that is another
-  bool elementwise = false;  // the result has the broadcast shape of the operands: in place is safe
-  Text numbers = {};         // tensor arguments that may be numbers: "x y", or "all"
-  bool ordered = false;      // a reduction that counts positions: dimensions keep their order
-  uint64_t unchanged = 0;  // dtypes it leaves as they are: calls with these may take the short path
+  // The result has the broadcast shape of the operands: in place is safe.
+  bool elementwise = false;
+  Text numbers = {};     // tensor arguments that may be numbers: "x y", or "all"
+  bool ordered = false;  // a reduction that counts positions: dimensions keep their order
+  // Dtypes it leaves as they are: calls with these may take the short path.
+  uint64_t unchanged = 0;
 };
 
 // Infers results and puts the operands into canonical form.
@@ -40,8 +42,8 @@ struct OpRecord {
   DecomposeFn decompose = nullptr;  // for backends without a kernel
   ViewFn view = nullptr;            // metadata only, in the core
   DecomposeFn run = nullptr;        // in the core: decides about copies rather than computes
-  bool updates_first =
-      false;              // kernels skip the copy of argument 0 when the result takes its place
+  // Kernels skip the copy of argument 0 when the result takes its place.
+  bool updates_first = false;
   unsigned revision = 1;  // of the schema's meaning
 };
 

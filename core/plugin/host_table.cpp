@@ -39,9 +39,8 @@ struct ForeignOp {
   std::atomic<bool> live{false};
 
   tn_status* gone() const {
-    return make_status(
-        TN_FAILED_PRECONDITION,
-        fmt::format("[{}] plugin \"{}\" was quiesced", schema.substr(0, schema.find('(')), plugin));
+    return make_status(TN_FAILED_PRECONDITION,
+                       fmt::format("[{}] plugin \"{}\" was quiesced", name_in(schema), plugin));
   }
 };
 
@@ -130,8 +129,6 @@ tn_status* slot_register_op(void* token, const tn_op_def* def) {
 
 // ---- Kernels and devices
 // ------------------------------------------------------------------------------------------------------
-
-std::string_view name_in(std::string_view schema) { return schema.substr(0, schema.find('(')); }
 
 // Of this plugin, or, as a name with a dot is no op of the core's, of one that may come.
 bool is_op_to_come(const Plugin& plugin, std::string_view schema) {

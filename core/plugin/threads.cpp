@@ -10,7 +10,7 @@
 #include <string_view>
 #include <thread>
 
-#include "plugin/plugin.hpp"
+#include "loader.hpp"
 #include "status.hpp"
 
 namespace tenon::core {
@@ -35,8 +35,7 @@ uint32_t first_limit() {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
     if (error == std::errc() && end == text.data() + text.size() && n >= 1)
       return std::min(n, TN_THREADS_MOST);
-    host_table().log(
-        2, to_str(fmt::format("{}={} is no number of threads and is ignored", name, value)));
+    log_message(2, fmt::format("{}={} is no number of threads and is ignored", name, value));
   }
   return usable_cores();
 }
