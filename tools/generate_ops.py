@@ -12,7 +12,6 @@ CPP_KEYWORDS = {'auto', 'case', 'char', 'class', 'const', 'default', 'delete', '
                 'float', 'for', 'if', 'inline', 'int', 'new', 'operator', 'private', 'public', 'register', 'return',
                 'short', 'signed', 'static', 'struct', 'switch', 'template', 'this', 'union', 'using', 'void', 'while'}
 OPENING = re.compile(r'^TN_(?:OP\((?P<op>\w+)\) = |RULE\(\s*(?P<rule>\w+),\s*\w+,\s*)(?={)', re.M)
-PIECE = re.compile(r'^TN_(RULE|GRADIENT|GRADIENT_OF|DECOMPOSE|VIEW|RUN)\(\s*(\w+)', re.M)
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 FACTS = {  # of a record, and how each is written
     'schema': 'string', 'gives': 'string', 'example': 'string', 'dtypes': 'string', 'shapes': 'string', 'numbers': 'string',
@@ -200,8 +199,7 @@ def parse_family(path):
                 rules[m['rule']] = parse_facts(inside, RULE_FACTS)
         except TableError as error:
             raise TableError(f'{path}:{text.count(chr(10), 0, m.start()) + 1}: {error}') from None
-    written = {kind: {name for k, name in PIECE.findall(text) if k == kind} for kind in ('RULE', 'DECOMPOSE', 'VIEW', 'RUN')}
-    if len(written['RULE']) != len(rules):
+    if len(re.findall(r'^TN_RULE\(', text, re.M)) != len(rules):
         raise TableError(f'{path}: a TN_RULE is not TN_RULE(name, op, {{facts}})')
     return ops, rules
 

@@ -32,6 +32,9 @@ FORBIDDEN = {
 # The core's rooms from the lowest: each includes its own headers, those below, and what lies in core/ itself. What a room needs of
 # one above is declared below and defined there (loader.hpp, dispatch/record.hpp).
 CORE_ROOMS = ["memory", "tensor", "print", "dispatch", "autograd", "plugin"]
+# A position of an op's argument has a name: arg::conv::stride.
+POSITIONS = {"ops": re.compile(r"\b(?:frame|in|c)\.(?!grad|out|result|dynamic_result)\w+\(\d+[,)]|\bin_\(\d"),
+             "plugins": re.compile(r"\bcall\.args\[\d")}
 BACKENDS = re.compile(r"\b(cuda|rocm|hip|vulkan|metal|dnnl|onednn|cublas|cudnn)\b|__CUDA|__HIP", re.I)
 VENDORED_HEADERS = re.compile(r"\b(fmt|nlohmann|boost|spdlog|hwy|dnnl)[/.]")
 
@@ -52,17 +55,27 @@ def code_only(text):
     return keep.sub(lambda m: "\n" * m.group().count("\n"), text)
 
 
+def lines_of(*folders, read=lambda text: text):
+    """(file, its place for a message, line) of every line."""
+    for path in tracked(*folders):
+        for number, line in enumerate(read(path.read_text()).splitlines(), 1):
+            yield path, f"{path.relative_to(ROOT)}:{number}", line
+
+
+def includes_of(*folders):
+    """(file, place, what is included)."""
+    for path, place, line in lines_of(*folders):
+        if found := INCLUDE.match(line):
+            yield path, place, found[1]
+
+
 def check_includes(breaches):
     for folder, rules in FORBIDDEN.items():
-        for path in tracked(folder):
-            for number, line in enumerate(path.read_text().splitlines(), 1):
-                found = INCLUDE.match(line)
-                # A plugin's own folders may be named like the core's.
-                if not found or (path.parent / found[1]).exists() or local(path, found[1]):
-                    continue
-                for pattern, reason in rules:
-                    if re.search(pattern, found[1]):
-                        breaches.append(f"{path.relative_to(ROOT)}:{number}: includes {found[1]}: {reason}")
+        for path, place, include in includes_of(folder):
+            # A plugin's own folders may be named like the core's.
+            if (path.parent / include).exists() or local(path, include):
+                continue
+            breaches += [f"{place}: includes {include}: {reason}" for pattern, reason in rules if re.search(pattern, include)]
 
 
 def local(path, include):
@@ -72,56 +85,46 @@ def local(path, include):
 
 
 def check_order_of_rooms(breaches):
-    for path in tracked("core"):
-        room = path.relative_to(ROOT).parts[1]
+    for path, place, include in includes_of("core"):
+        room, other = path.relative_to(ROOT).parts[1], include.split("/")[0]
         if room in {"include", "cpp"}:
             continue
         height = CORE_ROOMS.index(room) if room in CORE_ROOMS else -1
-        for number, line in enumerate(path.read_text().splitlines(), 1):
-            found = INCLUDE.match(line)
-            other = found[1].split("/")[0] if found else ""
-            if other == "ops" or other in CORE_ROOMS and CORE_ROOMS.index(other) > height:
-                breaches.append(f"{path.relative_to(ROOT)}:{number}: includes {found[1]}, which lies above {room}/")
-
-
-# A position of an op's argument has a name: arg::conv::stride.
-POSITIONS = {"ops": re.compile(r"\b(?:frame|in|c)\.(?!grad|out|result|dynamic_result)\w+\(\d+[,)]|\bin_\(\d"), "plugins": re.compile(r"\bcall\.args\[\d")}
+        if other == "ops" or other in CORE_ROOMS and CORE_ROOMS.index(other) > height:
+            breaches.append(f"{place}: includes {include}, which lies above {room}/")
 
 
 def check_positions(breaches):
     for folder, literal in POSITIONS.items():
-        for path in tracked(folder):
-            for number, line in enumerate(code_only(path.read_text()).splitlines(), 1):
-                if found := literal.search(line):
-                    breaches.append(f"{path.relative_to(ROOT)}:{number}: an argument by its number: {found[0]}")
+        for _, place, line in lines_of(folder, read=code_only):
+            if found := literal.search(line):
+                breaches.append(f"{place}: an argument by its number: {found[0]}")
 
 
 def check_families(breaches):
     """A backend's kernels lie in files that begin with the family of ops/ that their op is in."""
     families = tuple(path.stem for path in tracked("ops") if path.suffix == ".cpp")
     for table in sorted(ROOT.glob("plugins/*/families.def")):
-        for number, line in enumerate(table.read_text().splitlines(), 1):
-            found = re.match(r"FAMILY\((\w+)\)", line)
-            if found and found[1] not in families and not found[1].startswith(tuple(f + "_" for f in families)):
+        text = table.read_text()
+        for found in re.finditer(r"^FAMILY\((\w+)\)", text, re.M):
+            if found[1] not in families and not found[1].startswith(tuple(f + "_" for f in families)):
+                number = 1 + text.count("\n", 0, found.start())
                 breaches.append(f"{table.relative_to(ROOT)}:{number}: {found[1]} begins with no family of ops/")
 
 
 def check_backend_names(breaches):
-    for path in tracked("core", "ops"):
-        for number, line in enumerate(code_only(path.read_text()).splitlines(), 1):
-            if found := BACKENDS.search(line):
-                breaches.append(f"{path.relative_to(ROOT)}:{number}: the core names a backend: {found[0]}")
+    for _, place, line in lines_of("core", "ops", read=code_only):
+        if found := BACKENDS.search(line):
+            breaches.append(f"{place}: the core names a backend: {found[0]}")
 
 
 def check_public_headers(breaches):
-    for path in tracked("core/include", "sdk/include", "core/cpp", "libs"):
+    for path, place, include in includes_of("core/include", "sdk/include", "core/cpp", "libs"):
         if path.suffix not in {".h", ".hpp"}:
             continue
-        allowed = re.compile(r"nlohmann") if path.parts[len(ROOT.parts)] == "libs" else None
-        for number, line in enumerate(path.read_text().splitlines(), 1):
-            found = INCLUDE.match(line)
-            if found and VENDORED_HEADERS.match(found[1]) and not (allowed and allowed.match(found[1])):
-                breaches.append(f"{path.relative_to(ROOT)}:{number}: a public header includes {found[1]}")
+        allowed = path.parts[len(ROOT.parts)] == "libs" and include.startswith("nlohmann")
+        if VENDORED_HEADERS.match(include) and not allowed:
+            breaches.append(f"{place}: a public header includes {include}")
 
 
 def part_of_core(path):

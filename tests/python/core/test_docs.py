@@ -1,6 +1,5 @@
 """Texts and stubs: generated from the op table, there for every op, and what the examples say is so."""
 import doctest
-import importlib.util
 import inspect
 import pathlib
 import re
@@ -13,6 +12,9 @@ from tenon import _core
 from tenon._op_docs import DOCS
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / 'tools'))
+import generate_ops  # noqa: E402
+import generate_python  # noqa: E402
 
 
 # Functions of the Array API, shown with its names of arguments.
@@ -48,17 +50,10 @@ def test_the_example_says_what_is_so(name):
 
 
 def test_stubs_are_those_of_the_table(tmp_path):
-    sys.path.insert(0, str(ROOT / 'tools'))
-    try:
-        spec = importlib.util.spec_from_file_location('generate_python', ROOT / 'tools/generate_python.py')
-        generator = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(generator)
-        ops = generator.generate_ops.parse_ops([ROOT / 'ops'])
-    finally:
-        sys.path.pop(0)
-    generator.write_stubs(ops, tmp_path / '_ops.pyi')
-    generator.write_core_stub(ops, ROOT / 'tools/python_core.pyi.in', tmp_path / '_core.pyi')
-    generator.write_in_place(ops, tmp_path / '_in_place.py')
+    ops = generate_ops.parse_ops([ROOT / 'ops'])
+    generate_python.write_stubs(ops, tmp_path / '_ops.pyi')
+    generate_python.write_core_stub(ops, ROOT / 'tools/python_core.pyi.in', tmp_path / '_core.pyi')
+    generate_python.write_in_place(ops, tmp_path / '_in_place.py')
     for name in ('_ops.pyi', '_core.pyi', '_in_place.py'):
         assert (tmp_path / name).read_text() == (ROOT / 'python/tenon' / name).read_text(), 'run ./dev docs'
 

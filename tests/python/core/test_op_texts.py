@@ -1,5 +1,4 @@
 """What the records of ops say of dtypes is what the ops take and give: each example is run with its operands in every dtype."""
-import importlib.util
 import pathlib
 import re
 import sys
@@ -8,17 +7,10 @@ import pytest
 import tenon
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / 'tools'))
+import generate_ops  # noqa: E402
 
-
-def read_ops():
-    spec = importlib.util.spec_from_file_location('generate_ops', ROOT / 'tools/generate_ops.py')
-    generator = importlib.util.module_from_spec(spec)
-    sys.modules['generate_ops'] = generator
-    spec.loader.exec_module(generator)
-    return generator.parse_ops([ROOT / 'ops'])
-
-
-OPS = {op.name: op for op in read_ops()}
+OPS = {op.name: op for op in generate_ops.parse_ops([ROOT / 'ops'])}
 FLOATING = {'f16', 'bf16', 'f32', 'f64'}
 INTEGERS = {'u8', 'u32', 'i8', 'i64'}
 COMPLEX = {'c64', 'c128'}
