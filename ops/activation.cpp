@@ -13,11 +13,6 @@ void require_approximation(const Frame& frame, uint32_t approximate) {
                 "approximate is \"none\" or \"tanh\", got \"{}\"", frame.str(approximate));
 }
 
-// The common dtype of g and y or x, integers and bool made f32.
-tn_dtype float_pair(const Frame& frame, uint32_t g, uint32_t x) {
-  return fractional(common_dtype(frame, g, x));
-}
-
 }  // namespace
 
 TN_OP(relu) = {
@@ -138,7 +133,7 @@ TN_OP(mish) = {
     .gives = "x·tanh(softplus(x)).",
     .example = "tenon.mish(t([0., 2.]))",
     .dtypes = "real and bool; integers and bool give f32",
-    .shapes = "The result has the shape of x",
+    .shapes = "x's",
     .in_place = true,
     .through = true,
     .decompose = &decomposition::mish,
@@ -155,7 +150,7 @@ TN_OP(selu) = {
     .gives = "The self-normalising ELU.",
     .example = "tenon.selu(t([-1., 2.]))",
     .dtypes = "real and bool; integers and bool give f32",
-    .shapes = "The result has the shape of x",
+    .shapes = "x's",
     .in_place = true,
     .through = true,
     .decompose = &decomposition::selu,
@@ -169,7 +164,7 @@ TN_OP(hardsigmoid) = {
     .gives = "clamp(x/6 + 1/2, 0, 1).",
     .example = "tenon.hardsigmoid(t([-4., 0., 4.]))",
     .dtypes = "real and bool; integers and bool give f32",
-    .shapes = "The result has the shape of x",
+    .shapes = "x's",
     .in_place = true,
     .through = true,
     .decompose = &decomposition::hardsigmoid,
@@ -183,7 +178,7 @@ TN_OP(hardswish) = {
     .gives = "x·hardsigmoid(x).",
     .example = "tenon.hardswish(t([-4., 0., 4.]))",
     .dtypes = "real and bool; integers and bool give f32",
-    .shapes = "The result has the shape of x",
+    .shapes = "x's",
     .in_place = true,
     .through = true,
     .decompose = &decomposition::hardswish,
@@ -199,7 +194,7 @@ TN_OP(log_sigmoid) = {
     .gives = "log(sigmoid(x)) without overflow.",
     .example = "tenon.log_sigmoid(t([0., 2.]))",
     .dtypes = "real; integers give f32",
-    .shapes = "The result has the shape of x",
+    .shapes = "x's",
     .through = true,
     .decompose = &decomposition::log_sigmoid,
 };
@@ -222,25 +217,21 @@ TN_RULE(gelu_backward, gelu_backward,
          .elementwise = true,
          .numbers = "all",
          .unchanged = TN_MASK_FLOAT}) {
-  const tn_dtype dtype = float_pair(frame, arg::g, arg::x);
-  if (is_complex(dtype)) refuse(frame, dtype, "a real dtype");
+  const tn_dtype dtype = common_real_fraction(frame, arg::g, arg::x);
   require_approximation(frame, arg::approximate);
-  binary(frame, dtype, dtype);
+  binary(frame, dtype);
 }
 
 // g·(Φ(x) + x·φ(x)), or the derivative of the tanh form ½x(1+tanh(√(2/π)(x+0.044715x³))); Hendrycks
 // and Gimpel 2016
 TN_DECOMPOSE(gelu_backward) {
   const Tensor g = in.tensor(arg::g), x = in.tensor(arg::x);
-  const std::string_view approximate = in.str(arg::approximate);
-  if (approximate == "none") {
+  if (in.str(arg::approximate) == "none") {
     const Tensor cdf = (erf(x * (1 / std::numbers::sqrt2)) + 1) * 0.5;
     const Tensor pdf = exp(square(x) * -0.5) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
     out[0] = g * (cdf + x * pdf);
     return;
   }
-  in.frame().require(approximate == "tanh", "approximate must be none or tanh, got \"{}\"",
-                     approximate);
   constexpr double kScale = 2 * std::numbers::inv_sqrtpi / std::numbers::sqrt2, kCubic = 0.044715;
   const Tensor squared = square(x), t = tanh(x * (squared * kCubic + 1) * kScale);
   const Tensor slope = (1 - square(t)) * (squared * (3 * kCubic) + 1) * kScale;
@@ -262,9 +253,7 @@ TN_RULE(silu_backward, silu_backward,
          .elementwise = true,
          .numbers = "all",
          .unchanged = TN_MASK_FLOAT}) {
-  const tn_dtype dtype = float_pair(frame, arg::g, arg::x);
-  if (is_complex(dtype)) refuse(frame, dtype, "a real dtype");
-  binary(frame, dtype, dtype);
+  binary(frame, common_real_fraction(frame, arg::g, arg::x));
 }
 
 // g·σ·(1 + x·(1−σ))
@@ -277,20 +266,10 @@ TN_OP(sigmoid_backward) = {
     .schema = "(Tensor g, Tensor y) -> Tensor",
     .gives = "g·y·(1 - y), y being sigmoid's result.",
     .example = "tenon.sigmoid_backward(t([1.]), t([0.5]))",
-    .rule = &rule::sigmoid_backward,
+    .rule = &rule::binary_float,
     .through = true,
     .decompose = &decomposition::sigmoid_backward,
 };
-
-TN_RULE(sigmoid_backward, sigmoid_backward,
-        {.dtypes = "promoted; integers and bool give f32",
-         .shapes = "broadcast",
-         .elementwise = true,
-         .numbers = "all",
-         .unchanged = TN_MASK_FLOAT}) {
-  const tn_dtype dtype = float_pair(frame, arg::g, arg::y);
-  binary(frame, dtype, dtype);
-}
 
 // g·y·(1−y)
 TN_DECOMPOSE(sigmoid_backward) {
@@ -302,7 +281,7 @@ TN_OP(tanh_backward) = {
     .schema = "(Tensor g, Tensor y) -> Tensor",
     .gives = "g·(1 - y²), y being tanh's result.",
     .example = "tenon.tanh_backward(t([1.]), t([0.5]))",
-    .rule = &rule::sigmoid_backward,
+    .rule = &rule::binary_float,
     .through = true,
     .decompose = &decomposition::tanh_backward,
 };
@@ -325,10 +304,9 @@ TN_RULE(relu_backward, relu_backward,
          .elementwise = true,
          .numbers = "all",
          .unchanged = TN_MASK_FLOAT}) {
-  const tn_dtype dtype = common_dtype(frame, arg::g, arg::y);
-  if (dtype == TN_DTYPE_BOOL) refuse(frame, dtype, "a numeric dtype");
+  const tn_dtype dtype = common_number(frame, arg::g, arg::y);
   frame.require(!is_complex(dtype), "not defined for complex numbers");
-  binary(frame, dtype, dtype);
+  binary(frame, dtype);
 }
 
 // g where y > 0

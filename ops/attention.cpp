@@ -44,9 +44,6 @@ Dims output_shape(const tn_tensor& q, const tn_tensor& v) {
   return shape;
 }
 
-// Numbers wide enough to sum.
-Tensor wide(const Tensor& x) { return x.to(x.dtype() == DType::F64 ? DType::F64 : DType::F32); }
-
 // By its definition, Vaswani et al. 2017, eq. 1; for the decompositions and for the gradient to the mask.
 struct Attention {
   Tensor q, k, v, mask;  // k and v have q's heads

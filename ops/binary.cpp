@@ -6,13 +6,6 @@
 
 namespace {
 
-// The common dtype of operands that must not be bool.
-tn_dtype common_number(const Frame& frame, uint32_t x, uint32_t y) {
-  const tn_dtype dtype = common_dtype(frame, x, y);
-  if (dtype == TN_DTYPE_BOOL) refuse(frame, dtype, "a numeric dtype");
-  return dtype;
-}
-
 // pow of integers: a negative number has no whole result. Of a tensor of exponents only the kernel
 // knows the values: it gives 0, or ±1 where the base is ±1.
 void require_whole_power(const Frame& frame, tn_dtype dtype) {
@@ -60,8 +53,7 @@ TN_RULE(binary_arith, add,
          .elementwise = true,
          .numbers = "all",
          .unchanged = TN_MASK_FLOAT}) {
-  const tn_dtype dtype = common_dtype(frame, arg::x, arg::y);
-  binary(frame, dtype, dtype);
+  binary(frame, common_dtype(frame, arg::x, arg::y));
 }
 
 // d(x+y) = dx + dy
@@ -85,8 +77,7 @@ TN_RULE(sub, sub,
          .elementwise = true,
          .numbers = "all",
          .unchanged = TN_MASK_FLOAT}) {
-  const tn_dtype dtype = common_number(frame, arg::x, arg::y);
-  binary(frame, dtype, dtype);
+  binary(frame, common_number(frame, arg::x, arg::y));
 }
 
 // d(x−y) = dx − dy
@@ -115,18 +106,18 @@ TN_OP(div) = {
     .gives = "x/y; of integers a floating result.",
     .example = "tenon.div(t([1, 2]), 4)",
     .in_place = true,
-    .rule = &rule::div,
+    .rule = &rule::binary_float,
     .gradient = &gradient::div,
 };
 
-TN_RULE(div, div,
+// Of sigmoid_backward and tanh_backward the operands are g and y.
+TN_RULE(binary_float, div,
         {.dtypes = "promoted; integers and bool give f32",
          .shapes = "broadcast",
          .elementwise = true,
          .numbers = "all",
          .unchanged = TN_MASK_FLOAT}) {
-  const tn_dtype dtype = fractional(common_dtype(frame, arg::x, arg::y));
-  binary(frame, dtype, dtype);
+  binary(frame, common_fraction(frame, arg::x, arg::y));
 }
 
 // d(x/y) = dx/y − (x/y)/y·dy
@@ -153,7 +144,7 @@ TN_RULE(binary_real, floor_divide,
          .unchanged = TN_MASK_FLOAT}) {
   const tn_dtype dtype = common_dtype(frame, arg::x, arg::y);
   if (!in_mask(dtype, TN_MASK_REAL)) refuse(frame, dtype, "a real dtype");
-  binary(frame, dtype, dtype);
+  binary(frame, dtype);
 }
 
 TN_OP(remainder) = {
@@ -190,7 +181,7 @@ TN_RULE(pow, pow,
          .unchanged = TN_MASK_FLOAT}) {
   const tn_dtype dtype = common_number(frame, arg::x, arg::y);
   if (in_mask(dtype, TN_MASK_INT)) require_whole_power(frame, dtype);
-  binary(frame, dtype, dtype);
+  binary(frame, dtype);
 }
 
 // d(x^y) = y·x^(y−1)·dx + x^y·ln x·dy; 0 to x where y = x = 0, and to y where x = 0 and Re y ≥ 0
@@ -227,7 +218,7 @@ TN_RULE(extremum, maximum,
          .unchanged = TN_MASK_FLOAT}) {
   const tn_dtype dtype = common_dtype(frame, arg::x, arg::y);
   if (is_complex(dtype)) refuse(frame, dtype, "a real dtype");
-  binary(frame, dtype, dtype);
+  binary(frame, dtype);
 }
 
 // the larger operand takes dx, equal ones half each
@@ -259,9 +250,7 @@ TN_RULE(binary_real_float, hypot,
          .shapes = "broadcast",
          .elementwise = true,
          .numbers = "all"}) {
-  const tn_dtype dtype = fractional(common_dtype(frame, arg::x, arg::y));
-  if (is_complex(dtype)) refuse(frame, dtype, "a real dtype");
-  binary(frame, dtype, dtype);
+  binary(frame, common_real_fraction(frame, arg::x, arg::y));
 }
 
 // d(atan2(y, x)) = (x·dy − y·dx)/(x²+y²); 0 at 0
@@ -333,8 +322,7 @@ TN_RULE(complex, complex,
          .shapes = "broadcast",
          .elementwise = true,
          .numbers = "all"}) {
-  tn_dtype dtype = fractional(common_dtype(frame, arg::re, arg::im));
-  if (is_complex(dtype)) refuse(frame, dtype, "a real dtype");
+  tn_dtype dtype = common_real_fraction(frame, arg::re, arg::im);
   if (dtype != TN_DTYPE_F64) dtype = TN_DTYPE_F32;
   binary(frame, dtype, dtype == TN_DTYPE_F64 ? TN_DTYPE_C128 : TN_DTYPE_C64);
 }
@@ -360,7 +348,7 @@ TN_RULE(binary_bits, bitwise_and,
          .numbers = "all"}) {
   const tn_dtype dtype = common_dtype(frame, arg::x, arg::y);
   if (!in_mask(dtype, TN_MASK_INT | TN_MASK_BOOL)) refuse(frame, dtype, "an integer dtype or bool");
-  binary(frame, dtype, dtype);
+  binary(frame, dtype);
 }
 
 TN_OP(bitwise_or) = {
@@ -394,7 +382,7 @@ TN_RULE(binary_shift, bitwise_left_shift,
          .numbers = "all"}) {
   const tn_dtype dtype = common_dtype(frame, arg::x, arg::y);
   if (!in_mask(dtype, TN_MASK_INT)) refuse(frame, dtype, "an integer dtype");
-  binary(frame, dtype, dtype);
+  binary(frame, dtype);
 }
 
 TN_OP(bitwise_right_shift) = {

@@ -92,7 +92,7 @@ TN_RULE(
     {.dtypes = "a floating dtype, common to x and weight",
      .shapes =
          "x (N, C, spatial…), weight (O, C/groups, window…), one to three spatial dimensions"}) {
-  tn_dtype dtype = numeric_pair(frame);
+  tn_dtype dtype = numeric_pair(frame, arg::x, arg::weight);
   const auto weight = frame.tensor(arg::weight).sizes();
   const Dims out = conv_shape(frame, {frame.tensor(arg::x).sizes(), weight}, arg::stride);
   if (frame.has(arg::bias)) dtype = promote(dtype, bias_dtype(frame, arg::bias, weight[0]));
@@ -125,7 +125,7 @@ TN_OP(conv_backward_input) = {
 
 TN_RULE(conv_backward_input, conv_backward_input, {.dtypes = "as in `conv`", .shapes = "`shape`"}) {
   const auto shape = shape_argument(frame, arg::shape);
-  const tn_dtype dtype = numeric_pair(frame);
+  const tn_dtype dtype = numeric_pair(frame, arg::g, arg::weight);
   const auto weight = frame.tensor(arg::weight).sizes();
   conv_backward(frame, dtype, conv_shape(frame, {shape, weight}, arg::stride), shape);
 }
@@ -152,7 +152,7 @@ TN_OP(conv_backward_weight) = {
 TN_RULE(conv_backward_weight, conv_backward_weight,
         {.dtypes = "as in `conv`", .shapes = "`shape`"}) {
   const auto shape = shape_argument(frame, arg::shape);
-  const tn_dtype dtype = numeric_pair(frame);
+  const tn_dtype dtype = numeric_pair(frame, arg::g, arg::x);
   const auto x = frame.tensor(arg::x).sizes();
   conv_backward(frame, dtype, conv_shape(frame, {x, shape}, arg::stride), shape);
 }

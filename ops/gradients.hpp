@@ -18,6 +18,11 @@ inline Tensor fraction(const Tensor& x) {
   return is_floating(x.dtype()) || is_complex(x.dtype()) ? x : x.to(DType::F32);
 }
 
+// Numbers wide enough to sum: f32, or f64 where they are.
+inline Tensor wide(const Tensor& x) {
+  return x.to(x.dtype() == DType::F64 ? DType::F64 : DType::F32);
+}
+
 inline Tensor zeros(IntList shape, const Tensor& like) {
   return full(shape, 0, like.dtype(), like.device());
 }
@@ -103,7 +108,3 @@ inline int64_t product(std::span<const int64_t> sizes) {
 }
 
 }  // namespace tenon::core
-
-// Formulas are written as a user's program is.
-using namespace tenon;
-using namespace tenon::core;

@@ -59,7 +59,7 @@ TN_RULE(
      .shapes =
          "(…, m, k) and (…, k, n) give (…, m, n); a vector is a row on the left, a column on the "
          "right; leading dimensions broadcast"}) {
-  const tn_dtype dtype = numeric_pair(frame);
+  const tn_dtype dtype = numeric_pair(frame, arg::x, arg::y);
   const auto x = frame.tensor(arg::x).sizes(), y = frame.tensor(arg::y).sizes();
   frame.require(!x.empty() && !y.empty(),
                 "operands need at least one dimension, got shapes {} and {}", format_shape(x),
@@ -168,7 +168,7 @@ TN_OP(linear) = {
 // x (…, in) with weight (out, in): x·weightᵀ + bias, then the activation.
 TN_RULE(linear, linear,
         {.dtypes = "promoted", .shapes = "x (…, in), weight (out, in), bias (out) give (…, out)"}) {
-  tn_dtype dtype = numeric_pair(frame);
+  tn_dtype dtype = numeric_pair(frame, arg::x, arg::weight);
   const auto x = frame.tensor(arg::x).sizes(), weight = frame.tensor(arg::weight).sizes();
   frame.require(!x.empty(), "x needs at least one dimension");
   frame.require(weight.size() == 2, "weight must be (out, in), got shape {}", format_shape(weight));

@@ -100,10 +100,7 @@ Tensor shaped(const Tensor& t, IntList shape) { return t.defined() ? reshape(t, 
 
 using Shape = std::vector<int64_t>;
 
-// What x is normalised in: f32 for shorter numbers and integers.
-DType working_dtype(DType dtype) { return dtype == DType::F64 ? DType::F64 : DType::F32; }
 DType result_dtype(DType dtype) { return is_floating(dtype) ? dtype : DType::F32; }
-Tensor working(const Tensor& x) { return x.to(working_dtype(x.dtype())); }
 
 Shape iota(int64_t from, int64_t to) {
   Shape dims;
@@ -183,7 +180,7 @@ TN_GRADIENT(layer_norm, {.always = in_(arg::x) | in_(arg::weight) | out_(arg::re
 TN_DECOMPOSE(layer_norm) {
   const Tensor x = in.tensor(arg::x);
   const auto n = static_cast<int64_t>(in.ints(arg::shape).size());
-  const Normed normed = normalise(working(x), iota(x.ndim() - n, x.ndim()), in.real(arg::eps));
+  const Normed normed = normalise(wide(x), iota(x.ndim() - n, x.ndim()), in.real(arg::eps));
   out[arg::result::y] =
       affine(normed.y, in.tensor(arg::weight), in.tensor(arg::bias)).to(result_dtype(x.dtype()));
   out[arg::result::mean] = normed.mean;
@@ -210,7 +207,7 @@ TN_RULE(layer_norm_backward, layer_norm_backward,
 }
 
 TN_DECOMPOSE(layer_norm_backward) {
-  const Tensor g = working(in.tensor(arg::g)), x = working(in.tensor(arg::x)),
+  const Tensor g = wide(in.tensor(arg::g)), x = wide(in.tensor(arg::x)),
                rstd = in.tensor(arg::rstd);
   const auto n = static_cast<int64_t>(in.ints(arg::shape).size());
   const Shape inner = iota(x.ndim() - n, x.ndim()), outer = iota(0, x.ndim() - n);
@@ -251,7 +248,7 @@ TN_GRADIENT(rms_norm, {.always = in_(arg::x) | in_(arg::weight) | out_(arg::resu
 }
 
 TN_DECOMPOSE(rms_norm) {
-  const Tensor x = working(in.tensor(arg::x));
+  const Tensor x = wide(in.tensor(arg::x));
   const auto n = static_cast<int64_t>(in.ints(arg::shape).size());
   const Tensor rstd =
       rsqrt(mean(square(x), iota(x.ndim() - n, x.ndim()), true) + in.real(arg::eps));
@@ -278,7 +275,7 @@ TN_RULE(rms_norm_backward, rms_norm_backward,
 }
 
 TN_DECOMPOSE(rms_norm_backward) {
-  const Tensor g = working(in.tensor(arg::g)), x = working(in.tensor(arg::x)),
+  const Tensor g = wide(in.tensor(arg::g)), x = wide(in.tensor(arg::x)),
                rstd = in.tensor(arg::rstd);
   const auto n = static_cast<int64_t>(in.ints(arg::shape).size());
   const Shape inner = iota(x.ndim() - n, x.ndim()), outer = iota(0, x.ndim() - n);
@@ -332,7 +329,7 @@ TN_DECOMPOSE(group_norm) {
   const Tensor x = in.tensor(arg::x);
   const int64_t n = x.shape(0), groups = in.integer(arg::groups),
                 each = n * groups > 0 ? x.numel() / (n * groups) : 0;
-  const Normed normed = normalise(reshape(working(x), {n, groups, each}), {2}, in.real(arg::eps));
+  const Normed normed = normalise(reshape(wide(x), {n, groups, each}), {2}, in.real(arg::eps));
   const Tensor weight = in.has(arg::weight) ? per_channel(in.tensor(arg::weight), x) : Tensor();
   const Tensor bias = in.has(arg::bias) ? per_channel(in.tensor(arg::bias), x) : Tensor();
   out[arg::result::y] =
@@ -361,7 +358,7 @@ TN_RULE(group_norm_backward, group_norm_backward,
 }
 
 TN_DECOMPOSE(group_norm_backward) {
-  const Tensor g = working(in.tensor(arg::g)), x = working(in.tensor(arg::x));
+  const Tensor g = wide(in.tensor(arg::g)), x = wide(in.tensor(arg::x));
   const int64_t n = x.shape(0), groups = in.integer(arg::groups),
                 each = n * groups > 0 ? x.numel() / (n * groups) : 0;
   const Shape split = {n, groups, each}, outer = {n, groups, 1};
@@ -425,7 +422,7 @@ TN_GRADIENT(batch_norm, {.always = in_(arg::x) | in_(arg::weight) | out_(arg::re
 }
 
 TN_DECOMPOSE(batch_norm) {
-  const Tensor raw = in.tensor(arg::x), x = working(raw);
+  const Tensor raw = in.tensor(arg::x), x = wide(raw);
   Normed normed;
   if (in.flag(arg::training)) {
     normed = normalise(x, but_channels(x), in.real(arg::eps));
@@ -463,7 +460,7 @@ TN_RULE(batch_norm_backward, batch_norm_backward,
 
 // outside training the statistics are constants: dx = rstd·h
 TN_DECOMPOSE(batch_norm_backward) {
-  const Tensor g = working(in.tensor(arg::g)), x = working(in.tensor(arg::x));
+  const Tensor g = wide(in.tensor(arg::g)), x = wide(in.tensor(arg::x));
   const Shape dims = but_channels(x);
   const Tensor rstd = per_channel(in.tensor(arg::rstd), x),
                xhat = (x - per_channel(in.tensor(arg::mean), x)) * rstd;

@@ -74,6 +74,25 @@ inline tn_dtype common_dtype(const Frame& frame, uint32_t x, uint32_t y) {
   frame.fail(TN_INVALID_ARGUMENT, "operands have dtype {}, {} wanted", dtype_name(dtype), wanted);
 }
 
+// The common dtype of numbers: not bool.
+inline tn_dtype common_number(const Frame& frame, uint32_t x, uint32_t y) {
+  const tn_dtype dtype = common_dtype(frame, x, y);
+  if (dtype == TN_DTYPE_BOOL) [[unlikely]]
+    refuse(frame, dtype, "a numeric dtype");
+  return dtype;
+}
+
+// The common dtype of fractions: integers and bool are made f32.
+inline tn_dtype common_fraction(const Frame& frame, uint32_t x, uint32_t y) {
+  return fractional(common_dtype(frame, x, y));
+}
+inline tn_dtype common_real_fraction(const Frame& frame, uint32_t x, uint32_t y) {
+  const tn_dtype dtype = common_fraction(frame, x, y);
+  if (is_complex(dtype)) [[unlikely]]
+    refuse(frame, dtype, "a real dtype");
+  return dtype;
+}
+
 // An elementwise op of argument x alone: result and kernel in `dtype`, to which x is converted where
 // it has another.
 inline void unary(Frame& frame, uint32_t x, tn_dtype dtype) {
@@ -81,11 +100,12 @@ inline void unary(Frame& frame, uint32_t x, tn_dtype dtype) {
   frame.elementwise(dtype);
 }
 
-// An elementwise op of all its operands: they in `dtype`, the result in `out`.
+// An elementwise op of all its operands: they in `dtype`, the result in it, too, or in `out`.
 inline void binary(Frame& frame, tn_dtype dtype, tn_dtype out) {
   frame.cast_all(dtype);
   frame.elementwise(out);
 }
+inline void binary(Frame& frame, tn_dtype dtype) { binary(frame, dtype, dtype); }
 
 inline bool in_mask(tn_dtype dtype, uint64_t mask) { return (mask & TN_MASK(dtype)) != 0; }
 

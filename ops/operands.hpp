@@ -73,11 +73,15 @@ inline tn_dtype real_dtype(const Frame& frame, uint32_t i, tn_dtype otherwise, u
   return dtype;
 }
 
-// The common dtype of operands 0 and 1, which are numeric tensors.
-inline tn_dtype numeric_pair(const Frame& frame) {
-  constexpr uint64_t kNumbers = TN_MASK_REAL | TN_MASK_COMPLEX;
-  const tn_tensor& x = operand(frame, 0, kNumbers, "a numeric dtype");
-  return promote(x.dtype(), operand(frame, 1, kNumbers, "a numeric dtype").dtype());
+// A tensor of numbers: not bool.
+inline tn_tensor& numeric_operand(const Frame& frame, uint32_t i) {
+  return operand(frame, i, TN_MASK_REAL | TN_MASK_COMPLEX, "a numeric dtype");
+}
+
+// The common dtype of two such.
+inline tn_dtype numeric_pair(const Frame& frame, uint32_t x, uint32_t y) {
+  const tn_dtype dtype = numeric_operand(frame, x).dtype();
+  return promote(dtype, numeric_operand(frame, y).dtype());
 }
 
 // A shape: no negative sizes, and not too many.
@@ -105,7 +109,7 @@ inline void parameter(Frame& frame, uint32_t i, std::span<const int64_t> shape, 
 
 // The dtype of a bias, which must be a vector of `size` elements.
 inline tn_dtype bias_dtype(const Frame& frame, uint32_t i, int64_t size) {
-  const tn_tensor& bias = operand(frame, i, TN_MASK_REAL | TN_MASK_COMPLEX, "a numeric dtype");
+  const tn_tensor& bias = numeric_operand(frame, i);
   const auto shape = bias.sizes();
   frame.require(shape.size() == 1 && shape[0] == size, "bias must have shape {}, got {}",
                 format_shape(std::span(&size, 1)), format_shape(shape));

@@ -129,7 +129,7 @@ TN_OP(dropout) = {
         "unless training.",
     .example = "tenon.dropout(t([1., 2.]), 0.5, training=False)",
     .dtypes = "any; floating in training",
-    .shapes = "The result has the shape of x",
+    .shapes = "x's",
     .through = true,
     .decompose = &decomposition::dropout,
 };

@@ -17,12 +17,20 @@ void require_elements(const Frame& frame, const tn_tensor& x, uint32_t mask) {
                 format_shape(x.sizes()));
 }
 
+// The rule of an op over x's dims, whose `arg` it is, with results of that dtype.
+template <class arg>
+void reduce_dims(Frame& frame, tn_dtype dtype) {
+  frame.reduce(dtype, frame.dim_mask(arg::dims, frame.tensor(arg::x).ndim()),
+               frame.flag(arg::keepdim));
+}
+
 // A result-shaped tensor with the reduced dimensions back as 1. Without `dims` it has rank 0, or
 // every dimension.
-Tensor keep_dims(const GradCall& c, const Tensor& t, uint32_t dims_arg, uint32_t keepdim_arg) {
-  if (c.flag(keepdim_arg) || !c.has(dims_arg)) return t;
-  Sizes kept(c.shape(arg::sum::x));
-  for (const int64_t dim : c.ints(dims_arg))
+template <class arg>
+Tensor keep_dims(const GradCall& c, const Tensor& t) {
+  if (c.flag(arg::keepdim) || !c.has(arg::dims)) return t;
+  Sizes kept(c.shape(arg::x));
+  for (const int64_t dim : c.ints(arg::dims))
     if (kept.size() > 0) kept[wrapped(dim, kept.size())] = 1;
   return reshape(t, kept);
 }
@@ -65,15 +73,11 @@ TN_OP(sum) = {
 TN_RULE(reduce_sum, sum,
         {.dtypes = "any; integers and bool are summed in 64 bits unless `dtype` says otherwise",
          .shapes = "x's without `dims` (absent: all), of size 1 with `keepdim`"}) {
-  const tn_dtype out = sum_result(frame, arg::x, arg::dtype);
-  frame.reduce(out, frame.dim_mask(arg::dims, frame.tensor(arg::x).ndim()),
-               frame.flag(arg::keepdim));
+  reduce_dims<arg>(frame, sum_result(frame, arg::x, arg::dtype));
 }
 
 // g to every element
-TN_GRADIENT(sum, {}) {
-  c.set(arg::x, expand(keep_dims(c, c.grad(), arg::dims, arg::keepdim), c.shape(arg::x)));
-}
+TN_GRADIENT(sum, {}) { c.set(arg::x, expand(keep_dims<arg>(c, c.grad()), c.shape(arg::x))); }
 
 TN_OP(prod) = {
     .schema = "(Tensor x, int[]? dims=none, bool keepdim=false, dtype? dtype=none) -> Tensor",
@@ -126,8 +130,7 @@ TN_RULE(reduce_order, min, {.dtypes = "real and bool; the result has x's", .shap
 
 // g shared evenly by the elements equal to y
 TN_GRADIENT_OF(extremum, min, {.always = in_(arg::x) | out_(0)}) {
-  const Tensor g = keep_dims(c, c.grad(), arg::dims, arg::keepdim),
-               y = keep_dims(c, c.out(), arg::dims, arg::keepdim);
+  const Tensor g = keep_dims<arg>(c, c.grad()), y = keep_dims<arg>(c, c.out());
   const Tensor hit = cast(equal(c.in(arg::x), y), g.dtype());
   c.set(arg::x, hit * (g / sum(hit, optional_ints(c, arg::dims), true)));
 }
@@ -150,15 +153,13 @@ TN_OP(mean) = {
 };
 
 TN_RULE(mean, mean, {.dtypes = "any; integers and bool give f32", .shapes = "as `sum`"}) {
-  const tn_tensor& x = float_operand(frame, arg::x, TN_MASK_ALL);
-  frame.reduce(fractional(x.dtype()), frame.dim_mask(arg::dims, x.ndim()),
-               frame.flag(arg::keepdim));
+  reduce_dims<arg>(frame, fractional(float_operand(frame, arg::x, TN_MASK_ALL).dtype()));
 }
 
 // g/n to every element
 TN_GRADIENT(mean, {}) {
   const Tensor share = c.grad() / static_cast<double>(reduced_count(c, arg::dims));
-  c.set(arg::x, expand(keep_dims(c, share, arg::dims, arg::keepdim), c.shape(arg::x)));
+  c.set(arg::x, expand(keep_dims<arg>(c, share), c.shape(arg::x)));
 }
 
 TN_DECOMPOSE(mean) {
@@ -177,14 +178,12 @@ TN_OP(var) = {
 };
 
 TN_RULE(var, var, {.dtypes = "real and bool; integers and bool give f32", .shapes = "as `sum`"}) {
-  const tn_tensor& x = float_operand(frame, arg::x);
-  frame.reduce(fractional(x.dtype()), frame.dim_mask(arg::dims, x.ndim()),
-               frame.flag(arg::keepdim));
+  reduce_dims<arg>(frame, fractional(float_operand(frame, arg::x).dtype()));
 }
 
 // d(Σ(x−x̄)²/(n−correction)) = 2(x−x̄)/(n−correction)·dx
 TN_GRADIENT(var, {.always = in_(arg::x)}) {
-  const Tensor x = c.in(arg::x), g = keep_dims(c, c.grad(), arg::dims, arg::keepdim);
+  const Tensor x = c.in(arg::x), g = keep_dims<arg>(c, c.grad());
   const double free =
       std::max(static_cast<double>(reduced_count(c, arg::dims)) - c.real(arg::correction), 0.0);
   c.set(arg::x, (x - mean(x, optional_ints(c, arg::dims), true)) * (g * (2 / free)));
@@ -204,7 +203,7 @@ TN_OP(std) = {
     .gives = "Standard deviation over dims; correction 1 divides by n - 1.",
     .example = "t([1., 2., 3.]).std()",
     .dtypes = "real and bool; integers and bool give f32",
-    .shapes = "The result lacks `dims`, or has size 1 there with keepdim; none given: all",
+    .shapes = "as `sum`",
     .through = true,
     .decompose = &decomposition::std,
 };
@@ -228,16 +227,13 @@ TN_OP(logsumexp) = {
 
 TN_RULE(logsumexp, logsumexp,
         {.dtypes = "real and bool; integers and bool give f32", .shapes = "as `sum`"}) {
-  const tn_tensor& x = float_operand(frame, arg::x);
-  frame.reduce(fractional(x.dtype()), frame.dim_mask(arg::dims, x.ndim()),
-               frame.flag(arg::keepdim));
+  reduce_dims<arg>(frame, fractional(float_operand(frame, arg::x).dtype()));
 }
 
 // g·e^(x−y), the softmax; 0 where all elements are −∞
 TN_GRADIENT(logsumexp, {.always = in_(arg::x) | out_(0)}) {
   const Tensor x = c.in(arg::x);
-  const Tensor g = keep_dims(c, c.grad(), arg::dims, arg::keepdim),
-               y = keep_dims(c, c.out(), arg::dims, arg::keepdim);
+  const Tensor g = keep_dims<arg>(c, c.grad()), y = keep_dims<arg>(c, c.out());
   const Tensor finite = where(equal(y, -std::numeric_limits<double>::infinity()), 0, y);
   c.set(arg::x, g * exp(x - finite));
 }
@@ -267,16 +263,14 @@ TN_OP(norm) = {
 TN_RULE(norm, norm,
         {.dtypes = "any; integers and bool give f32, complex numbers real", .shapes = "as `sum`"}) {
   const tn_tensor& x = float_operand(frame, arg::x, TN_MASK_ALL);
-  frame.reduce(real_part(fractional(x.dtype())), frame.dim_mask(arg::dims, x.ndim()),
-               frame.flag(arg::keepdim));
+  reduce_dims<arg>(frame, real_part(fractional(x.dtype())));
 }
 
 // d‖x‖ₚ = sign(x)·|x|^(p−1)·y^(1−p)·dx; p = ∞: shared evenly by the largest; 0 where y = 0
 TN_GRADIENT(norm, {.always = in_(arg::x) | out_(0)}) {
   const double p = c.real(arg::p);
   if (p == 0) return;
-  const Tensor x = c.in(arg::x), g = keep_dims(c, c.grad(), arg::dims, arg::keepdim),
-               y = keep_dims(c, c.out(), arg::dims, arg::keepdim);
+  const Tensor x = c.in(arg::x), g = keep_dims<arg>(c, c.grad()), y = keep_dims<arg>(c, c.out());
   const Tensor safe = where(equal(y, 0), 1, y);
   if (p == 2) return c.set(arg::x, x * (g / safe));
   if (p == 1) return c.set(arg::x, sign(x) * g);
@@ -296,8 +290,8 @@ TN_OP(any) = {
 };
 
 TN_RULE(reduce_bool, any, {.dtypes = "any; bool", .shapes = "as `sum`"}) {
-  tn_tensor& x = operand(frame, arg::x);
-  frame.reduce(TN_DTYPE_BOOL, frame.dim_mask(arg::dims, x.ndim()), frame.flag(arg::keepdim));
+  operand(frame, arg::x);
+  reduce_dims<arg>(frame, TN_DTYPE_BOOL);
 }
 
 TN_OP(all) = {
@@ -312,7 +306,7 @@ TN_OP(count_nonzero) = {
     .gives = "How many elements are not zero.",
     .example = "tenon.count_nonzero(t([0, 1, 2]))",
     .dtypes = "any; i64",
-    .shapes = "The result lacks `dims`, or has size 1 there with keepdim; none given: all",
+    .shapes = "as `sum`",
     .decompose = &decomposition::count_nonzero,
 };
 

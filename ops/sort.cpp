@@ -43,7 +43,7 @@ TN_OP(argsort) = {
     .gives = "The positions that sort x along dim.",
     .example = "t([3., 1., 2.]).argsort()",
     .dtypes = "real and bool; i64",
-    .shapes = "The result has the shape of x",
+    .shapes = "x's",
     .decompose = &decomposition::argsort,
 };
 

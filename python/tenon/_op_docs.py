@@ -641,7 +641,7 @@ tensor([0.6931472, 2.126928 ])
 
 x·tanh(softplus(x)).
 
-Shapes: The result has the shape of x.
+Shapes: x's.
 Dtypes: real and bool; integers and bool give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -654,7 +654,7 @@ tensor([0.      , 1.943959])
 
 The self-normalising ELU.
 
-Shapes: The result has the shape of x.
+Shapes: x's.
 Dtypes: real and bool; integers and bool give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -667,7 +667,7 @@ tensor([-1.1113307,  2.101402 ])
 
 clamp(x/6 + 1/2, 0, 1).
 
-Shapes: The result has the shape of x.
+Shapes: x's.
 Dtypes: real and bool; integers and bool give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -680,7 +680,7 @@ tensor([0. , 0.5, 1. ])
 
 x·hardsigmoid(x).
 
-Shapes: The result has the shape of x.
+Shapes: x's.
 Dtypes: real and bool; integers and bool give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -693,7 +693,7 @@ tensor([-0.,  0.,  4.])
 
 log(sigmoid(x)) without overflow.
 
-Shapes: The result has the shape of x.
+Shapes: x's.
 Dtypes: real; integers give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1162,7 +1162,7 @@ tensor([0. , 0.5, 1. ])
 
 x + weight·(y - x).
 
-Shapes: The operands broadcast together.
+Shapes: broadcast.
 Dtypes: numeric, promoted; integers give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1175,7 +1175,7 @@ tensor([ 2.5, 12.5])
 
 value where the mask holds, else x.
 
-Shapes: The operands broadcast together.
+Shapes: broadcast.
 Dtypes: any x and value, promoted; a bool mask.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1410,7 +1410,7 @@ tensor([1., 1.])
 
 x with elements zeroed with probability p and the rest scaled by 1/(1 - p); x itself unless training.
 
-Shapes: The result has the shape of x.
+Shapes: x's.
 Dtypes: any; floating in training.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1687,7 +1687,7 @@ tensor(1.0)
 
 Standard deviation over dims; correction 1 divides by n - 1.
 
-Shapes: The result lacks `dims`, or has size 1 there with keepdim; none given: all.
+Shapes: as `sum`.
 Dtypes: real and bool; integers and bool give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -1757,7 +1757,7 @@ tensor(False)
 
 How many elements are not zero.
 
-Shapes: The result lacks `dims`, or has size 1 there with keepdim; none given: all.
+Shapes: as `sum`.
 Dtypes: any; i64.
 Gradient: none.
 Raises TypeError: an argument of another type.
@@ -1897,7 +1897,7 @@ sort_result(values=tensor([1., 2., 3.]), indices=tensor([1, 2, 0]))
 
 The positions that sort x along dim.
 
-Shapes: The result has the shape of x.
+Shapes: x's.
 Dtypes: real and bool; i64.
 Gradient: none.
 Raises TypeError: an argument of another type.
