@@ -45,7 +45,8 @@ class Places {
     std::error_code error;
     const fs::path real = fs::canonical(directory, error);
     if (error) return false;
-    return places_.emplace_back(real.string(), why_untrusted(real.string())).refusal.empty();
+    places_.push_back({real.string(), why_untrusted(real.string())});
+    return places_.back().refusal.empty();
   }
 
   std::vector<Place> places_;
