@@ -3,6 +3,7 @@
 #define TENON_TENON_H
 
 #include "tenon/autograd.h"
+#include "tenon/capture.h"
 #include "tenon/device.h"
 #include "tenon/op.h"
 #include "tenon/plugins.h"

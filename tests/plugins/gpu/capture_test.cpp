@@ -9,6 +9,7 @@
 
 #include "../vulkan/device.hpp"
 #include "outcome.hpp"
+#include "tenon/ext/draft/device.h"
 #include "tenon/nn.hpp"
 #include "tenon/optim.hpp"
 
