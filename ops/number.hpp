@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "dispatch/scalar.hpp"
 #include "ops/operands.hpp"
@@ -47,16 +49,21 @@ inline void require_holds(const Frame& frame, tn_dtype dtype, const tn_value& nu
     frame.fail(TN_OUT_OF_RANGE, "number {} does not fit {}", number.as.i, dtype_name(dtype));
 }
 
-// The common dtype of two arguments: tensors are promoted as the Array API says, then numbers raise
+// The common dtype of some arguments: tensors are promoted as the Array API says, then numbers raise
 // the kind where they must.
-inline tn_dtype common_dtype(const Frame& frame, uint32_t x, uint32_t y) {
+inline tn_dtype common_dtype(const Frame& frame, std::span<const uint32_t> operands) {
   tn_dtype dtype = kNoCast;
   Kind kind = Kind::Bool;
   bool numbers = false;
-  for (const uint32_t i : {x, y}) {
-    if (const tn_tensor* tensor = frame.tensor_or_null(i)) {
-      dtype = dtype == kNoCast || dtype == tensor->dtype() ? tensor->dtype()
-                                                           : promote(dtype, tensor->dtype());
+  const auto join = [&](const tn_tensor* tensor) {
+    if (tensor == nullptr || tensor->dtype() == dtype) return;
+    dtype = dtype == kNoCast ? tensor->dtype() : promote(dtype, tensor->dtype());
+  };
+  for (const uint32_t i : operands) {
+    if (frame.is_tensor(i)) {
+      join(&frame.tensor(i));
+    } else if (frame.arg(i).tag == TN_VALUE_TENSORS) {
+      for (const tn_tensor* entry : frame.tensors(i)) join(entry);
     } else if (frame.has(i)) {
       kind = std::max(kind, kind_of(frame.arg(i)));
       numbers = true;
@@ -64,9 +71,12 @@ inline tn_dtype common_dtype(const Frame& frame, uint32_t x, uint32_t y) {
   }
   if (!numbers) return dtype;
   dtype = dtype == kNoCast ? default_dtype(kind) : raised(dtype, kind);
-  for (const uint32_t i : {x, y})
-    if (!frame.is_tensor(i)) require_holds(frame, dtype, frame.arg(i));
+  for (const uint32_t i : operands)
+    if (is_number(frame.arg(i))) require_holds(frame, dtype, frame.arg(i));
   return dtype;
+}
+inline tn_dtype common_dtype(const Frame& frame, uint32_t x, uint32_t y) {
+  return common_dtype(frame, std::array{x, y});
 }
 
 // What an elementwise op of two operands says of a common dtype it does not take.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
+#include "boundary.hpp"
 #include "dispatch/record.hpp"
 
 namespace tenon::core {
@@ -12,6 +14,26 @@ constexpr size_t kKeepCells = 1u << 14;  // what a thread keeps of its scratch m
 
 // One for each level of nesting.
 thread_local std::vector<std::unique_ptr<Scratch>> t_scratch;
+
+// What is called when the outermost run of a thread is over.
+struct EndCall {
+  tn_status* (*done)(void* ctx);
+  void* ctx;
+  void (*destroy)(void* ctx);
+};
+struct Ends {
+  uint32_t runs = 0;  // that are under way
+  std::vector<EndCall> calls;
+
+  void call_all() {  // more may be asked for meanwhile
+    for (size_t i = 0; i < calls.size(); ++i) check(calls[i].done(calls[i].ctx));
+  }
+  void drop_all() noexcept {
+    for (const EndCall& call : std::exchange(calls, {}))
+      if (call.destroy != nullptr) call.destroy(call.ctx);
+  }
+};
+thread_local Ends t_ends;
 
 Scratch* take_scratch() {
   if (t_scratch.empty()) return new Scratch;
@@ -64,6 +86,7 @@ void Scratch::clear() {
 Run::Run(uint32_t flags) : flags_(flags), outer_modes_(t_modes), scratch_(take_scratch()) {
   t_modes =
       (outer_modes_ & ~(TN_MODE_GRAD | TN_MODE_INFERENCE)) | (create_graph() ? TN_MODE_GRAD : 0);
+  ++t_ends.runs;
 }
 
 Run::~Run() {
@@ -73,6 +96,7 @@ Run::~Run() {
     drop(*scratch_->pending.find(aged.node), aged.node->nresults);
   scratch_->clear();
   t_scratch.emplace_back(scratch_);
+  if (--t_ends.runs == 0 && !t_ends.calls.empty()) t_ends.drop_all();
 }
 
 bool Run::wants(const Node* node) const {
@@ -192,6 +216,7 @@ void Run::execute() {
     } guard{arrived, node->nresults};
     process(*node, arrived);
   }
+  if (t_ends.runs == 1) t_ends.call_all();
 }
 
 void Run::process(Node& node, Pending& arrived) {
@@ -254,3 +279,14 @@ Ref Run::captured(uint32_t input) {
 }
 
 }  // namespace tenon::core
+
+tn_status* tn_backward_on_end(tn_status* (*done)(void* ctx), void* ctx,
+                              void (*destroy)(void* ctx)) {
+  using namespace tenon::core;
+  TN_REQUIRE(done);
+  return guarded([&] {
+    if (t_ends.runs == 0)
+      fail(TN_FAILED_PRECONDITION, "[backward_on_end] no backward pass runs on this thread");
+    t_ends.calls.push_back({done, ctx, destroy});
+  });
+}

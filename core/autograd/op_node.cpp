@@ -7,14 +7,6 @@
 #include "dispatch/record.hpp"
 
 namespace tenon::core {
-namespace {
-
-bool is_number_tag(uint32_t tag) {
-  return tag == TN_VALUE_BOOL || tag == TN_VALUE_INT || tag == TN_VALUE_FLOAT ||
-         tag == TN_VALUE_COMPLEX;
-}
-
-}  // namespace
 
 OpNode::~OpNode() {
   if (freed) return;
@@ -187,7 +179,7 @@ double OpGradCall::real(uint32_t arg) const {
 }
 
 bool OpGradCall::is_number(uint32_t arg) const {
-  return node_.op.schema.args[arg].type == ArgType::Tensor && is_number_tag(value(arg).tag);
+  return node_.op.schema.args[arg].type == ArgType::Tensor && core::is_number(value(arg));
 }
 
 Scalar OpGradCall::number(uint32_t arg) const {

@@ -37,6 +37,17 @@ Masks widest(const tn_op& op) {
   return split(f.always | f.if_needs[0] | f.if_needs[1] | f.if_needs[2]);
 }
 
+// What a plugin's op says of one call, within what it said of all.
+Masks narrowed(const tn_op& op, const tn_value* args, uint32_t needed) {
+  const tn_op_def& def = *op.foreign;
+  const Masks all = widest(op);
+  if (def.saves == nullptr) return all;
+  Masks now = all;
+  def.saves(def.self, args, static_cast<uint32_t>(op.schema.args.size()), needed, &now.in,
+            &now.out);
+  return {now.in & all.in, now.out & all.out};
+}
+
 }  // namespace
 
 bool has_gradient(const tn_op& op) {
@@ -45,7 +56,7 @@ bool has_gradient(const tn_op& op) {
 }
 
 Masks saves(const tn_op& op, const tn_value* args, uint32_t needed) {
-  if (op.gradient == nullptr) return widest(op);
+  if (op.gradient == nullptr) return narrowed(op, args, needed);
   const GradFormula& f = *op.gradient;
   uint32_t mask = f.always;
   for (uint32_t a = 0; a < std::size(f.if_needs); ++a)
@@ -223,10 +234,10 @@ class Builder {
     return kept;
   }
 
-  // Which of the first arguments require a gradient; formulas look at no others.
+  // Which arguments require a gradient; our own formulas look at the first three alone.
   uint32_t needed() const {
     uint32_t mask = 0;
-    for (uint32_t a = 0; a < std::min(nargs_, 3u); ++a) {
+    for (uint32_t a = 0; a < (op_.foreign != nullptr ? nargs_ : std::min(nargs_, 3u)); ++a) {
       const tn_value& value = node_->args[a];
       if (value.tag != TN_VALUE_TENSOR && value.tag != TN_VALUE_TENSORS) continue;
       for (uint32_t e = 0; e < value.count; ++e)

@@ -9,6 +9,7 @@
 #include "boundary.hpp"
 #include "dispatch/execution.hpp"
 #include "dispatch/fallback.hpp"
+#include "dispatch/layers.hpp"
 #include "dispatch/record.hpp"
 #include "dispatch/written.hpp"
 #include "loader.hpp"
@@ -96,7 +97,7 @@ std::string_view compute_unnamed(Frame& frame, tn_tensor* const* into, tn_tensor
       fail_no_kernel(frame, execution.key_dtype());
     }
   } while (!searched);
-  const Without quiet(TN_MODE_GRAD | kModeHooks);
+  const Without quiet(TN_MODE_GRAD | kModeWatched);
   if (op.decompose != nullptr) {
     decompose(frame, into, outs);
     return kDecomposition;
@@ -159,7 +160,8 @@ void check_nouts(const Frame& frame, uint32_t nouts) {
   const tn_call_hooks hooks = current_hooks();
   if (hooks.before != nullptr)
     check(hooks.before(hooks.ctx, &frame.op(), frame.args(), frame.nargs()));
-  std::string_view provider = run_frame(frame, outs);
+  const bool replaced = (t_modes & kModeLayers) != 0 && layers_call(frame, outs);
+  std::string_view provider = replaced ? "layer" : run_frame(frame, outs);
   if (g_count_placement.load(std::memory_order_relaxed)) count_placement(frame.op(), provider);
   if (hooks.after != nullptr)
     hooks.after(hooks.ctx, &frame.op(), frame.args(), frame.nargs(), outs, frame.nresults(),
@@ -167,7 +169,7 @@ void check_nouts(const Frame& frame, uint32_t nouts) {
 }
 
 bool watched() {
-  return (t_modes & kModeHooks) != 0 || g_count_placement.load(std::memory_order_relaxed);
+  return (t_modes & kModeWatched) != 0 || g_count_placement.load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -220,6 +222,7 @@ void call_into(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
     frame.fail(TN_INVALID_ARGUMENT, "a view has no place of its own to be written to");
   for (uint32_t k = 0; k < nouts; ++k)
     frame.require(outs[k] != nullptr, "output {} is a null handle", k);
+  if ((t_modes & kModeLayers) != 0 && layers_call_into(frame, outs, nouts)) return;
   InPlace written(frame, outs, nouts);
   if (op.kind != OpKind::Kernel || (op.through && wants_record(frame)))
     return write_through(frame, outs, nouts);

@@ -6,7 +6,9 @@
 namespace tenon::core {
 
 // Internal bits of t_modes, beside TN_MODE_*.
-constexpr uint32_t kModeHooks = 1u << 16;  // this thread has call hooks
+constexpr uint32_t kModeHooks = 1u << 16;   // this thread has call hooks
+constexpr uint32_t kModeLayers = 1u << 17;  // a layer sees its calls
+constexpr uint32_t kModeWatched = kModeHooks | kModeLayers;
 
 // What tn_op_call does, with exceptions. `outs` get new references.
 void call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** outs, uint32_t nouts);

@@ -8,11 +8,6 @@
 namespace tenon::core {
 namespace {
 
-bool is_number(const tn_value& value) {
-  return value.tag == TN_VALUE_INT || value.tag == TN_VALUE_FLOAT || value.tag == TN_VALUE_BOOL ||
-         value.tag == TN_VALUE_COMPLEX;
-}
-
 // Whether a value's tag fits an argument of this kind (optional absence is checked by the caller).
 bool fits(const ArgSpec& spec, const tn_value& value, bool takes_numbers) {
   if (spec.list)

@@ -13,8 +13,13 @@
 namespace tenon::core {
 
 constexpr uint32_t kMaxArgs = 16;
-constexpr uint32_t kMaxResults = 4;
+constexpr uint32_t kMaxResults = 8;
 constexpr uint32_t kNoCast = TN_DTYPE_COUNT;
+
+inline bool is_number(const tn_value& value) {
+  return value.tag == TN_VALUE_INT || value.tag == TN_VALUE_FLOAT || value.tag == TN_VALUE_BOOL ||
+         value.tag == TN_VALUE_COMPLEX;
+}
 
 struct ResultSpec {
   tn_dtype dtype = TN_DTYPE_F32;

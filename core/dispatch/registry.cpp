@@ -13,6 +13,19 @@
 namespace tenon::core {
 namespace {
 
+// Calls with these dtypes may take the short path, which knows one result and one or two operands alone.
+void allow_fast(tn_op& op, uint64_t dtypes) {
+  const auto is_operand = [](const ArgSpec& arg) {
+    return arg.type == ArgType::Tensor && !arg.list && !arg.optional;
+  };
+  const Schema& schema = op.schema;
+  if (dtypes == 0 || schema.args.size() > 2 || schema.results.size() != 1 ||
+      !std::ranges::all_of(schema.args, is_operand))
+    return;
+  op.fast_operands = static_cast<uint8_t>(schema.args.size());
+  op.fast_dtypes = dtypes;
+}
+
 struct Registry {
   std::deque<tn_op> ops;  // stable addresses
   std::vector<const tn_op*> order;
@@ -54,11 +67,7 @@ struct Registry {
     op.rule = rule.infer;
     op.elementwise = rule.elementwise;
     op.ordered = rule.ordered;
-    // The short path knows operands alone.
-    const auto is_tensor = [](const ArgSpec& arg) { return arg.type == ArgType::Tensor; };
-    if (rule.unchanged == 0 || !std::ranges::all_of(op.schema.args, is_tensor)) return;
-    op.fast_operands = static_cast<uint8_t>(op.schema.args.size());
-    op.fast_dtypes = rule.unchanged;
+    allow_fast(op, rule.unchanged);
   }
 };
 
@@ -108,6 +117,7 @@ void register_op(const tn_op_def& def, std::string_view plugin_id) {
     fail(TN_INVALID_ARGUMENT,
          "op '{}' of plugin '{}' neither gives a result nor writes an argument ('Tensor! x')",
          schema.name, plugin_id);
+  check_foreign(schema, def, plugin_id);
   Registry& r = registry();
   std::unique_lock lock(r.mutex);
   if (r.by_name.contains(schema.name))
@@ -117,6 +127,9 @@ void register_op(const tn_op_def& def, std::string_view plugin_id) {
   op.rule = &rule_foreign;
   op.decompose = def.decompose != nullptr ? &decompose_foreign : nullptr;
   op.through = def.gradient == nullptr && def.decompose != nullptr;
+  op.elementwise = def.form == TN_OP_ELEMENTWISE;
+  if (op.elementwise && def.infer == nullptr && def.promotion != TN_OP_AS_GIVEN)
+    allow_fast(op, TN_MASK_FLOAT);
 }
 
 }  // namespace tenon::core

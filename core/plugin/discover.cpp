@@ -352,3 +352,16 @@ tn_status* tn_plugin_get_info(uint32_t index, tn_plugin_info* out) {
     give(info, out, "tn_plugin_get_info");
   });
 }
+
+tn_status* tn_plugin_interface(tn_str id, tn_str name, uint32_t revision, const void** out) {
+  TN_REQUIRE(id.data, name.data, out);
+  return guarded([&] {
+    ensure_discovered();
+    *out = plugin_interface(to_view(id), name, revision);
+    if (*out != nullptr) return;
+    if (find_loaded(to_view(id)) == nullptr)
+      fail(TN_NOT_FOUND, "no plugin \"{}\" is loaded", to_view(id));
+    fail(TN_NOT_FOUND, "plugin \"{}\" offers no interface \"{}\" of revision {}", to_view(id),
+         to_view(name), revision);
+  });
+}

@@ -13,7 +13,8 @@
 #include "plugin/plugin.hpp"
 #include "plugin/probe.hpp"
 #include "plugin/threads.hpp"
-#include "tenon/op.h"
+#include "tenon/autograd.h"
+#include "tenon/plugins.h"
 #include "tenon/tensor.h"
 
 namespace tenon::core {
@@ -65,11 +66,18 @@ tn_status* gradient(void* self, tn_grad_call* call) {
   return op.live ? op.given.gradient(op.given.self, call) : op.gone();
 }
 
+void saves(void* self, const tn_value* args, uint32_t nargs, uint64_t needed, uint64_t* inputs,
+           uint64_t* outputs) {
+  const auto& op = *static_cast<const ForeignOp*>(self);
+  if (op.live) op.given.saves(op.given.self, args, nargs, needed, inputs, outputs);
+}
+
 bool same_callbacks(const tn_op_def& a, const tn_op_def& b) {
   return (a.infer == nullptr) == (b.infer == nullptr) &&
          (a.decompose == nullptr) == (b.decompose == nullptr) &&
          (a.gradient == nullptr) == (b.gradient == nullptr) && a.saved_inputs == b.saved_inputs &&
-         a.saved_outputs == b.saved_outputs;
+         a.saved_outputs == b.saved_outputs && a.form == b.form && a.promotion == b.promotion &&
+         (a.saves == nullptr) == (b.saves == nullptr);
 }
 
 // An op that an earlier life of the plugin defined in the same way.
@@ -97,6 +105,7 @@ void commit_op(const Plugin& plugin, const tn_op_def& def) {
   if (def.infer != nullptr) published.infer = infer;
   if (def.decompose != nullptr) published.decompose = decompose;
   if (def.gradient != nullptr) published.gradient = gradient;
+  if (def.saves != nullptr) published.saves = saves;
   if (!revived) {
     try {
       register_op(published, plugin.id);
@@ -297,6 +306,11 @@ const tn_host& host_table() {
       .grad_needed = grad_needed,
       .grad_set = grad_set,
       .get_interface = get_interface,
+      .op_call_into = tn_op_call_into,
+      .call_layer_push = tn_call_layer_push,
+      .call_layer_pop = tn_call_layer_pop,
+      .backward_on_end = tn_backward_on_end,
+      .plugin_interface = tn_plugin_interface,
   };
   return table;
 }

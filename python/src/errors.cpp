@@ -8,7 +8,7 @@ namespace tenon::python {
 namespace {
 
 // By code; tenon/_errors.py has the classes.
-constexpr std::array<const char*, 13> kNames{"Error",
+constexpr std::array<const char*, 15> kNames{"Error",
                                              "InvalidArgumentError",
                                              "OutOfRangeError",
                                              "NotFoundError",
@@ -20,7 +20,9 @@ constexpr std::array<const char*, 13> kNames{"Error",
                                              "IoError",
                                              "DataLossError",
                                              "InternalError",
-                                             "CancelledError"};
+                                             "CancelledError",
+                                             "TimeoutError",
+                                             "PeerLostError"};
 std::array<PyObject*, kNames.size()> types;
 
 // The exception that a Python callback raised under a call of this thread.

@@ -1,5 +1,7 @@
 """Exceptions of the library. Each is a tenon.Error, and what a Python program would expect besides."""
 
+import builtins
+
 
 class Error(RuntimeError):
     """A failed call; the message names the op, the cause and the values."""
@@ -51,6 +53,14 @@ class InternalError(Error):
 
 class CancelledError(Error):
     """A callback asked to stop."""
+
+
+class TimeoutError(Error, builtins.TimeoutError):
+    """It took longer than it may."""
+
+
+class PeerLostError(Error, ConnectionError):
+    """Another process of the job does not answer any more."""
 
 
 for _error in list(globals().values()):

@@ -109,6 +109,11 @@ tn_host make_host() {
   fill(host.grad_needed);
   fill(host.grad_set);
   fill(host.get_interface);
+  host.op_call_into = &tn_op_call_into;
+  fill(host.call_layer_push);
+  fill(host.call_layer_pop);
+  fill(host.backward_on_end);
+  fill(host.plugin_interface);
   return host;
 }
 

@@ -22,6 +22,8 @@ pub const TN_IO: u32 = 9;
 pub const TN_DATA_LOSS: u32 = 10;
 pub const TN_INTERNAL: u32 = 11;
 pub const TN_CANCELLED: u32 = 12;
+pub const TN_TIMEOUT: u32 = 13;
+pub const TN_PEER_LOST: u32 = 14;
 pub const TN_DEVICE_KIND_CPU: u32 = 0;
 pub const TN_DEVICE_KIND_GPU: u32 = 1;
 pub const TN_DEVICE_KIND_INTEGRATED_GPU: u32 = 2;
@@ -58,6 +60,12 @@ pub const TN_MASK_F8: u64 = 98304;
 pub const TN_CALL_CONTIGUOUS: u32 = 1;
 pub const TN_KERNEL_STRIDED: u32 = 1;
 pub const TN_KERNEL_HOST_SCALARS: u32 = 2;
+pub const TN_OP_PLAIN: u32 = 0;
+pub const TN_OP_ELEMENTWISE: u32 = 1;
+pub const TN_OP_REDUCE: u32 = 2;
+pub const TN_OP_AS_GIVEN: u32 = 0;
+pub const TN_OP_COMMON: u32 = 1;
+pub const TN_OP_FRACTION: u32 = 2;
 pub const TN_MAX_DIMS: usize = 16;
 pub const TN_VIEW_SCALAR: u32 = 1;
 pub const TN_VIEW_CONTIGUOUS: u32 = 2;
@@ -473,8 +481,8 @@ pub struct tn_op_def {
     /// "name(Tensor x, float a=1.0) -> Tensor @1"; names with a dot are kept for third parties: "acme.swish"
     pub schema: tn_str,
     pub this: *mut c_void,
-    /// Fills *results\[0\] to *results\[n - 1\] from the arguments' metadata (views without data). NULL: like the first tensor.
-    /// \[thread-safe\]
+    /// Fills *results\[0\] to *results\[n - 1\] from the arguments' metadata (views without data). NULL: as form and promotion say; of a
+    /// plain op like the first tensor. With another form results are filled in before, and only their dtype may change. \[thread-safe\]
     pub infer: Option<unsafe extern "C" fn(this: *mut c_void, args: *const tn_value, nargs: u32, results: *const *mut tn_result, nresults: u32) -> *mut tn_status>,
     /// Computes the op with other ops; the core differentiates it when there is no gradient. Optional. \[thread-safe\]
     pub decompose: Option<unsafe extern "C" fn(this: *mut c_void, args: *const tn_value, nargs: u32, outs: *mut *mut tn_tensor, nouts: u32) -> *mut tn_status>,
@@ -484,12 +492,20 @@ pub struct tn_op_def {
     pub saved_inputs: u64,
     /// mask of results that gradient reads
     pub saved_outputs: u64,
+    /// TN_OP_PLAIN, …_ELEMENTWISE, …_REDUCE. Since 1.1
+    pub form: u32,
+    /// TN_OP_AS_GIVEN, …_COMMON, …_FRACTION. Since 1.1
+    pub promotion: u32,
+    /// Narrows saved_inputs and saved_outputs, which *inputs and *outputs hold, to what the gradient of this call reads: fewer tensors
+    /// are kept. `needed`: mask of the arguments that want a gradient. `args` as decompose gets them. Optional. Since 1.1.
+    /// \[thread-safe\]
+    pub saves: Option<unsafe extern "C" fn(this: *mut c_void, args: *const tn_value, nargs: u32, needed: u64, inputs: *mut u64, outputs: *mut u64)>,
 }
 
 impl tn_op_def {
     pub const EMPTY: tn_op_def = {
-        let mut made: tn_op_def = unsafe { core::mem::transmute([0u64; 72 / 8]) };
-        made.struct_size = 72;
+        let mut made: tn_op_def = unsafe { core::mem::transmute([0u64; 88 / 8]) };
+        made.struct_size = 88;
         made
     };
 }
@@ -546,12 +562,22 @@ pub struct tn_host {
     pub grad_set: Option<unsafe extern "C" fn(call: *mut tn_grad_call, arg: u32, grad: *mut tn_tensor) -> *mut tn_status>,
     /// Optional interfaces of the host by name and revision; NULL when there is none. \[thread-safe\]
     pub get_interface: Option<unsafe extern "C" fn(name: tn_str, revision: u32) -> *const c_void>,
+    /// As tn_op_call_into. Since 1.1. \[thread-safe\]
+    pub op_call_into: Option<unsafe extern "C" fn(op: *const tn_op, args: *const tn_value, nargs: u32, outs: *const *mut tn_tensor, nouts: u32) -> *mut tn_status>,
+    /// As tn_call_layer_push. Since 1.1. \[thread-safe\]
+    pub call_layer_push: Option<unsafe extern "C" fn(layer: *const tn_call_layer) -> *mut tn_status>,
+    /// As tn_call_layer_pop. Since 1.1. \[thread-safe\]
+    pub call_layer_pop: Option<unsafe extern "C" fn(layer: *const tn_call_layer) -> *mut tn_status>,
+    /// As tn_backward_on_end. Since 1.1. \[thread-safe\]
+    pub backward_on_end: Option<unsafe extern "C" fn(done: Option<unsafe extern "C" fn(ctx: *mut c_void) -> *mut tn_status>, ctx: *mut c_void, destroy: Option<unsafe extern "C" fn(ctx: *mut c_void)>) -> *mut tn_status>,
+    /// As tn_plugin_interface: what another plugin offers. Since 1.1. \[thread-safe\]
+    pub plugin_interface: Option<unsafe extern "C" fn(id: tn_str, name: tn_str, revision: u32, out: *mut *const c_void) -> *mut tn_status>,
 }
 
 impl tn_host {
     pub const EMPTY: tn_host = {
-        let mut made: tn_host = unsafe { core::mem::transmute([0u64; 184 / 8]) };
-        made.struct_size = 184;
+        let mut made: tn_host = unsafe { core::mem::transmute([0u64; 224 / 8]) };
+        made.struct_size = 224;
         made
     };
 }
@@ -604,6 +630,6 @@ const _: () = assert!(core::mem::size_of::<tn_loop>() == 32 && core::mem::align_
 const _: () = assert!(core::mem::size_of::<tn_call>() == 80 && core::mem::align_of::<tn_call>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_kernel>() == 88 && core::mem::align_of::<tn_kernel>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_result>() == 144 && core::mem::align_of::<tn_result>() == 8);
-const _: () = assert!(core::mem::size_of::<tn_op_def>() == 72 && core::mem::align_of::<tn_op_def>() == 8);
-const _: () = assert!(core::mem::size_of::<tn_host>() == 184 && core::mem::align_of::<tn_host>() == 8);
+const _: () = assert!(core::mem::size_of::<tn_op_def>() == 88 && core::mem::align_of::<tn_op_def>() == 8);
+const _: () = assert!(core::mem::size_of::<tn_host>() == 224 && core::mem::align_of::<tn_host>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_plugin>() == 80 && core::mem::align_of::<tn_plugin>() == 8);

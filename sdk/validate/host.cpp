@@ -26,7 +26,7 @@ tn_status* make_status(uint32_t code, tn_str message) {
   const Crossing here = from_plugin("host.make_status");
   check_text(message, "the message");
   if (message.data == nullptr) message = {"", 0};
-  if (code == TN_OK || code > TN_CANCELLED) {
+  if (code == TN_OK || code > TN_PEER_LOST) {
     found(TN_VIOLATION_ARGUMENT, fmt::format("{} is no error code", code));
     code = TN_INTERNAL;
   }
@@ -113,6 +113,36 @@ tn_status* op_call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_ten
   return handed_out(status);
 }
 
+tn_status* op_call_into(const tn_op* op, const tn_value* args, uint32_t nargs,
+                        tn_tensor* const* outs, uint32_t nouts) {
+  const Crossing here = from_plugin("host.op_call_into");
+  if (op == nullptr || (args == nullptr && nargs != 0) || (outs == nullptr && nouts != 0))
+    return handed_out(refused(TN_VIOLATION_ARGUMENT, "a NULL op, args or outs"));
+  return handed_out(g_host->op_call_into(op, args, nargs, outs, nouts));
+}
+
+tn_status* call_layer_push(const tn_call_layer* layer) {
+  const Crossing here = from_plugin("host.call_layer_push");
+  return handed_out(push_call_layer(here.plugin, layer));
+}
+
+tn_status* call_layer_pop(const tn_call_layer* layer) {
+  const Crossing here = from_plugin("host.call_layer_pop");
+  return handed_out(pop_call_layer(layer));
+}
+
+tn_status* backward_on_end(tn_status* (*done)(void* ctx), void* ctx, void (*destroy)(void* ctx)) {
+  const Crossing here = from_plugin("host.backward_on_end");
+  return handed_out(call_on_end(here.plugin, done, ctx, destroy));
+}
+
+tn_status* plugin_interface(tn_str id, tn_str name, uint32_t revision, const void** out) {
+  const Crossing here = from_plugin("host.plugin_interface");
+  check_text(id, "the id");
+  check_text(name, "the name");
+  return handed_out(g_host->plugin_interface(id, name, revision, out));
+}
+
 tn_tensor* tensor_retain(tn_tensor* tensor) {
   tn_tensor* retained = g_host->tensor_retain(tensor);
   gain(retained);
@@ -183,6 +213,11 @@ const tn_host* wrap_host(const tn_host* host) {
   table.grad_arg = grad_arg;
   table.grad_needed = grad_needed;
   table.grad_set = grad_set;
+  table.op_call_into = op_call_into;
+  table.call_layer_push = call_layer_push;
+  table.call_layer_pop = call_layer_pop;
+  table.backward_on_end = backward_on_end;
+  table.plugin_interface = plugin_interface;
   return &table;
 }
 

@@ -101,6 +101,8 @@ std::string describe(uint32_t dtype, const int64_t* shape, uint32_t ndim) {
 // A kernel's results are made as infer says, a decomposition's as it computes them: both must be the same.
 tn_status* check_promise(const Op& op, const tn_value* args, uint32_t nargs, tn_tensor** outs,
                          uint32_t nouts) {
+  // The core says what other forms give, and tells where infer contradicts it.
+  if (op.given.form != TN_OP_PLAIN || op.given.promotion != TN_OP_AS_GIVEN) return nullptr;
   const Crossing here(op.plugin, "op.infer", op.name);
   std::deque<tn_result> results(nouts);
   if (tn_status* status = promise(op, args, nargs, results)) return status;
@@ -146,6 +148,19 @@ tn_status* gradient(void* self, tn_grad_call* call) {
   return cross([&] { return op.given.gradient(op.given.self, call); });
 }
 
+void saves(void* self, const tn_value* args, uint32_t nargs, uint64_t needed, uint64_t* inputs,
+           uint64_t* outputs) {
+  const Op& op = *static_cast<const Op*>(self);
+  const Crossing here(op.plugin, "op.saves", op.name);
+  const uint64_t all_inputs = *inputs, all_outputs = *outputs;
+  cross_void([&] { op.given.saves(op.given.self, args, nargs, needed, inputs, outputs); });
+  if ((*inputs & ~all_inputs) != 0 || (*outputs & ~all_outputs) != 0)
+    found(TN_VIOLATION_RESULT,
+          fmt::format("inputs {:#x} and outputs {:#x} are more than saved_inputs {:#x} and "
+                      "saved_outputs {:#x}, which it narrows",
+                      *inputs, *outputs, all_inputs, all_outputs));
+}
+
 }  // namespace
 
 void wrap_op(std::string_view plugin, tn_op_def& def) {
@@ -160,6 +175,7 @@ void wrap_op(std::string_view plugin, tn_op_def& def) {
   if (def.infer != nullptr) def.infer = infer;
   if (def.decompose != nullptr) def.decompose = decompose;
   if (def.gradient != nullptr) def.gradient = gradient;
+  if (def.saves != nullptr) def.saves = saves;
 }
 
 }  // namespace tenon::validate

@@ -97,6 +97,7 @@ class World:
         self.lib = ctypes.CDLL(library)
         self.libc = ctypes.CDLL(None, use_errno=True)
         self.kept = []  # memory that calls refer to
+        self.layers = []  # pushed, and not popped yet
         # On the ABIs there are, a function without parameters may be called with any.
         self.callback = ctypes.CFUNCTYPE(ctypes.c_void_p)(lambda: None)
         if layered:
@@ -208,6 +209,8 @@ class World:
             'tn_plugin_load': lambda: {'path': self.text(self.plugin)},
             'tn_plugin_quiesce': lambda: {'id': self.text(b'cpu')},
             'tn_tensor_from_dlpack': lambda: {'managed': self.exported()},
+            'tn_call_layer_pop': lambda: {'layer': self.push_layer()},
+            **dict.fromkeys(('tn_graph_end', 'tn_graph_replay', 'tn_graph_get_stats', 'tn_graph_release'), lambda: {'graph': None}),
             'tn_layer_set': lambda: {'layer': self.guarded((4096).to_bytes(4, 'little'), 4096)},
         }.get(function, dict)()
 
@@ -217,6 +220,13 @@ class World:
                                 ('tn_grad_hook_fn', ctypes.cast(self.callback, ctypes.c_void_p)), ('void *', None), ('void *', None),
                                 ('uint64_t *', ctypes.addressof(made))))
         return made[0]
+
+    def push_layer(self):
+        struct = self.structs['tn_call_layer']
+        layer = self.struct(struct, struct.size)
+        self.check(self.call_of('tn_call_layer_push', 'tn_status *', ('tn_call_layer *', layer)))
+        self.layers.append(layer)
+        return layer
 
     def plugin_path(self):
         struct = self.structs['tn_plugin_info']
@@ -284,6 +294,8 @@ class World:
     def call(self, function, arguments):
         """(code, message) where there is a status; (0, '') otherwise."""
         kinds = (kind for kind, _ in function.parameters)
+        if function.name.endswith('call_layer_push'):
+            self.layers.append(arguments[0])
         result = self.call_of(function.name, function.result, *zip(kinds, arguments), slot=function.slot)
         return self.take(result) if function.returns_status else (0, '')
 
@@ -293,6 +305,8 @@ class World:
         out = (ctypes.c_void_p * 1)()
         code, message = self.take(self.call_neg(self.guarded(bytes(Value(VALUE_TENSOR, 0, self.tensor()))), ctypes.addressof(out)))
         self.call_of('tn_call_hooks_set', 'void', ('tn_call_hooks *', None))
+        while self.layers:
+            self.take(self.call_of('tn_call_layer_pop', 'tn_status *', ('tn_call_layer *', self.layers.pop())))
         self.call_of('tn_mode_set', 'uint32_t', ('uint32_t', 1))
         self.call_of('tn_memory_set_limit', 'void', ('tn_device *', self.device), ('uint64_t', 0))
         self.call_of('tn_placement_enable', 'void', ('uint32_t', 0))

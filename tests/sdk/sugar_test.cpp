@@ -39,6 +39,8 @@ TEST_F(Sugar, AnOlderHostsMissingSlotsAreCallable) {
   host()->tensor_release(nullptr);
   expect(host()->grad_set(nullptr, 0, nullptr), TN_UNIMPLEMENTED,
          "the host is older and has no such function");
+  expect(host()->call_layer_push(nullptr), TN_UNIMPLEMENTED,
+         "the host is older and has no such function");
   EXPECT_EQ(host()->struct_size, sizeof(tn_host));
 }
 

@@ -53,6 +53,13 @@ TN_API tn_status* tn_tensor_add_hook(tn_tensor* tensor, tn_grad_hook_fn hook, vo
 /* Errors: TN_NOT_FOUND. [thread-safe] */
 TN_API tn_status* tn_tensor_remove_hook(tn_tensor* tensor, uint64_t id);
 
+/* Calls `done(ctx)` once, on this thread, when the outermost backward pass that runs now is over and every gradient is in its place; to be asked
+   for from a hook or a gradient (the pass waits for communication that hooks began, say). In the order in which it was asked for.
+   An error becomes the pass's. Where the pass fails `done` is not called. `destroy(ctx)` runs in either case; it may be NULL.
+   Errors: TN_FAILED_PRECONDITION where no pass runs on this thread; `destroy` is not called then. Since 1.1. [thread-safe] */
+TN_API tn_status* tn_backward_on_end(tn_status* (*done)(void* ctx), void* ctx,
+                                     void (*destroy)(void* ctx));
+
 /* A custom function. The library copies the struct; `destroy(ctx)` runs when the graph no longer needs it. */
 typedef struct tn_function {
   uint32_t struct_size;

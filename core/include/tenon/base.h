@@ -67,6 +67,8 @@ typedef struct tn_status tn_status;
 #define TN_DATA_LOSS 10u          /* a file or buffer is malformed */
 #define TN_INTERNAL 11u           /* a defect of the library or of a plugin */
 #define TN_CANCELLED 12u          /* a callback asked to stop */
+#define TN_TIMEOUT 13u            /* it took longer than it may. Since 1.1 */
+#define TN_PEER_LOST 14u /* another process of the job does not answer any more. Since 1.1 */
 
 /* Makes a status owned by the caller; `message` is copied. [thread-safe] */
 TN_API tn_status* tn_status_make(uint32_t code, tn_str message);

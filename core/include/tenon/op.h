@@ -61,13 +61,36 @@ typedef struct tn_call_hooks {
   /* Before the call runs; non-NULL stops it with that error. Calls that a composite op makes are seen as well. May be NULL.
      [thread-safe] */
   tn_status* (*before)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs);
-  /* After the kernel was enqueued. `provider` is as tn_op_provider says, "core" for views. May be NULL. [thread-safe] */
+  /* After the kernel was enqueued. `provider` is as tn_op_provider says, "core" for views, "layer" for
+     what a layer computed. May be NULL. [thread-safe] */
   void (*after)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs,
                 tn_tensor* const* outs, uint32_t nouts, tn_str provider);
 } tn_call_hooks;
 /* Installs hooks for the calling thread (NULL removes them); `hooks` must stay valid until then. Used by profiler and
    capture. [thread-safe] */
 TN_API void tn_call_hooks_set(const tn_call_hooks* hooks);
+
+/* A layer over the calls of a thread, which may compute them in the core's place: autocast, batching, quantisation. Since 1.1. */
+typedef struct tn_call_layer {
+  uint32_t struct_size;
+  uint32_t flags;
+  void* ctx;
+  /* Fills outs[0..nouts) with new references and sets *done to 1, or leaves the call to the layers below and the core. `args` are
+     checked and complete. What it calls itself goes to the layers below it, and is recorded for gradients as usual. An error ends
+     the call. May be NULL: calls pass. [thread-safe] */
+  tn_status* (*call)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs,
+                     tn_tensor** outs, uint32_t nouts, uint32_t* done);
+  /* The same for tn_op_call_into: it writes into the tensors in `outs`. May be NULL: such calls pass. [thread-safe] */
+  tn_status* (*call_into)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs,
+                          tn_tensor* const* outs, uint32_t nouts, uint32_t* done);
+} tn_call_layer;
+/* Puts a layer over all others of the calling thread. The struct is copied; its address names the layer when it is popped. A layer
+   sees what the thread calls, the ops that a composite or a recorded decomposition consists of, and what a backward pass on this
+   thread computes. Errors: TN_FAILED_PRECONDITION inside a layer's own function. Since 1.1. [thread-safe] */
+TN_API tn_status* tn_call_layer_push(const tn_call_layer* layer);
+/* Takes the newest layer off, which must be this one. Errors: TN_FAILED_PRECONDITION: another is, or it is at work. Since 1.1.
+   [thread-safe] */
+TN_API tn_status* tn_call_layer_pop(const tn_call_layer* layer);
 
 TN_EXTERN_C_END
 #endif

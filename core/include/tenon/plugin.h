@@ -9,7 +9,7 @@
 #define TENON_PLUGIN_H
 
 #include "tenon/backend.h"
-#include "tenon/value.h"
+#include "tenon/op.h"
 
 typedef struct tn_host tn_host;
 typedef struct tn_call tn_call;
@@ -93,14 +93,26 @@ typedef struct tn_result {
   int64_t shape[TN_MAX_DIMS];
 } tn_result;
 
+/* tn_op_def.form: what results look like, and how operands come to a kernel. */
+#define TN_OP_PLAIN 0u /* `infer` says; operands as tn_kernel.flags say */
+#define TN_OP_ELEMENTWISE \
+  1u /* tensors broadcast to the shape of all results; a loop, inputs of any strides. Numbers may stand for tensors */
+#define TN_OP_REDUCE \
+  2u /* a loop over argument 0 along what "int[]? dims" names (none: all); with "bool keepdim" these may stay as size 1 */
+
+/* tn_op_def.promotion: what tensors are converted to before a kernel runs, and results have where `infer` says nothing else. */
+#define TN_OP_AS_GIVEN 0u /* nothing; results have the dtype of the first tensor */
+#define TN_OP_COMMON 1u   /* the common dtype, as tn_dtype_promote; numbers raise the kind alone */
+#define TN_OP_FRACTION 2u /* the same, but f32 for integers and bool */
+
 typedef struct tn_op_def {
   uint32_t struct_size;
   uint32_t flags;
   tn_str
       schema; /* "name(Tensor x, float a=1.0) -> Tensor @1"; names with a dot are kept for third parties: "acme.swish" */
   void* self;
-  /* Fills *results[0] to *results[n - 1] from the arguments' metadata (views without data). NULL: like the first tensor.
-     [thread-safe] */
+  /* Fills *results[0] to *results[n - 1] from the arguments' metadata (views without data). NULL: as form and promotion say; of a
+     plain op like the first tensor. With another form results are filled in before, and only their dtype may change. [thread-safe] */
   tn_status* (*infer)(void* self, const tn_value* args, uint32_t nargs, tn_result* const* results,
                       uint32_t nresults);
   /* Computes the op with other ops; the core differentiates it when there is no gradient. Optional. [thread-safe] */
@@ -110,6 +122,13 @@ typedef struct tn_op_def {
   tn_status* (*gradient)(void* self, tn_grad_call* call);
   uint64_t saved_inputs;  /* mask of arguments that gradient reads */
   uint64_t saved_outputs; /* mask of results that gradient reads */
+  uint32_t form;          /* TN_OP_PLAIN, …_ELEMENTWISE, …_REDUCE. Since 1.1 */
+  uint32_t promotion;     /* TN_OP_AS_GIVEN, …_COMMON, …_FRACTION. Since 1.1 */
+  /* Narrows saved_inputs and saved_outputs, which *inputs and *outputs hold, to what the gradient of this call reads: fewer tensors
+     are kept. `needed`: mask of the arguments that want a gradient. `args` as decompose gets them. Optional. Since 1.1.
+     [thread-safe] */
+  void (*saves)(void* self, const tn_value* args, uint32_t nargs, uint64_t needed, uint64_t* inputs,
+                uint64_t* outputs);
 } tn_op_def;
 
 /* ---- The host's table --------------------------------------------------------------------------------------------------- */
@@ -171,6 +190,19 @@ struct tn_host {
 
   /* Optional interfaces of the host by name and revision; NULL when there is none. [thread-safe] */
   const void* (*get_interface)(tn_str name, uint32_t revision);
+
+  /* As tn_op_call_into. Since 1.1. [thread-safe] */
+  tn_status* (*op_call_into)(const tn_op* op, const tn_value* args, uint32_t nargs,
+                             tn_tensor* const* outs, uint32_t nouts);
+  /* As tn_call_layer_push. Since 1.1. [thread-safe] */
+  tn_status* (*call_layer_push)(const tn_call_layer* layer);
+  /* As tn_call_layer_pop. Since 1.1. [thread-safe] */
+  tn_status* (*call_layer_pop)(const tn_call_layer* layer);
+  /* As tn_backward_on_end. Since 1.1. [thread-safe] */
+  tn_status* (*backward_on_end)(tn_status* (*done)(void* ctx), void* ctx,
+                                void (*destroy)(void* ctx));
+  /* As tn_plugin_interface: what another plugin offers. Since 1.1. [thread-safe] */
+  tn_status* (*plugin_interface)(tn_str id, tn_str name, uint32_t revision, const void** out);
 };
 
 /* ---- Entry -------------------------------------------------------------------------------------------------------------- */

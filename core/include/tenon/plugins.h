@@ -36,6 +36,10 @@ TN_API tn_status* tn_plugin_quiesce(tn_str id);
 TN_API uint32_t tn_plugin_count(void);
 /* Errors: TN_OUT_OF_RANGE. [thread-safe] */
 TN_API tn_status* tn_plugin_get_info(uint32_t index, tn_plugin_info* out);
+/* An optional interface of a loaded plugin, whether it owns a device or not ("acme.autocast", 1). *out has static storage; what its
+   functions do once the plugin was quiesced is for the interface to say.
+   Errors: TN_NOT_FOUND: no plugin of that id is loaded, or it offers no such interface. Since 1.1. [thread-safe] */
+TN_API tn_status* tn_plugin_interface(tn_str id, tn_str name, uint32_t revision, const void** out);
 
 TN_EXTERN_C_END
 #endif

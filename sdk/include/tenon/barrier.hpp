@@ -130,6 +130,11 @@ namespace sdk __attribute__((visibility("hidden"))) {
     complete_slot(g_host.grad_needed);
     complete_slot(g_host.grad_set);
     complete_slot(g_host.get_interface);
+    complete_slot(g_host.op_call_into);
+    complete_slot(g_host.call_layer_push);
+    complete_slot(g_host.call_layer_pop);
+    complete_slot(g_host.backward_on_end);
+    complete_slot(g_host.plugin_interface);
     g_host.struct_size = sizeof g_host;
     return &g_host;
   }

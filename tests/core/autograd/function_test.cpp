@@ -272,6 +272,58 @@ TEST_F(ForeignOps, AreDifferentiatedThroughTheirDecomposition) {
   EXPECT_EQ(grad_of(x), (Values{2, 2}));
 }
 
+using Dims = std::vector<int64_t>;
+Dims shape_of(const Tensor& x) { return {x.shape().begin(), x.shape().end()}; }
+Tensor matrix(DType dtype) { return tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}).to(dtype); }
+Tensor energy(const Tensor& x, std::vector<int64_t> dims, bool keepdim) {
+  return call("test.energy", x, dims, keepdim);
+}
+
+TEST_F(ForeignOps, OfTheReducingFormGetALoopOverWhatDimsName) {
+  const Tensor x = matrix(DType::F64);
+  EXPECT_EQ(call("test.energy", x).item<double>(), 91);
+  EXPECT_EQ(energy(x, {1}, false).to_vector<double>(), (std::vector<double>{14, 77}));
+  const Tensor columns = energy(x, {-2}, true);
+  EXPECT_EQ(shape_of(columns), (Dims{1, 3}));
+  EXPECT_EQ(columns.to_vector<double>(), (std::vector<double>{17, 29, 45}));
+  EXPECT_EQ(energy(x.t(), {0}, false).to_vector<double>(), (std::vector<double>{14, 77}));
+  EXPECT_ERROR(energy(x, {2}, false), "[test.energy]", "dim 2 out of range");
+}
+
+TEST_F(ForeignOps, ThatMakeFractionsTakeIntegersAsF32) {
+  const Tensor sum = call("test.energy", matrix(DType::I16));
+  EXPECT_EQ(sum.dtype(), DType::F32);
+  EXPECT_EQ(sum.item<float>(), 91);
+}
+
+TEST_F(ForeignOps, OfTheElementwiseFormBroadcastPromoteAndTakeNumbers) {
+  const Tensor x = matrix(DType::F32);
+  EXPECT_EQ(call("test.above", x, 2.5).to_vector<bool>(),
+            (std::vector<bool>{false, false, true, true, true, true}));
+  const Tensor rows = call("test.above", x, tensor({5, 1, 3}).to(DType::I32));
+  EXPECT_EQ(shape_of(rows), (Dims{2, 3}));
+  EXPECT_EQ(rows.dtype(), DType::Bool);
+  EXPECT_EQ(rows.to_vector<bool>(), (std::vector<bool>{false, true, false, false, true, true}));
+  EXPECT_EQ(shape_of(call("test.above", x.t(), x.t())), (Dims{3, 2}));
+  EXPECT_ERROR(call("test.above", x, matrix(DType::F32).t()), "[test.above]", "do not broadcast");
+}
+
+TEST_F(ForeignOps, MayNotContradictTheirForm) {
+  EXPECT_ERROR(call("test.liar", matrix(DType::F32)), "[test.liar]",
+               "() where the op's form says (2, 3)");
+  EXPECT_ERROR(call("test.liar", 1.5), "[test.liar]", "'x' must be a tensor");
+}
+
+TEST_F(ForeignOps, MayHaveEightResults) {
+  Tensor x = leaf({1, 2});
+  const std::vector<Tensor> results = Op("test.eight").many(8, x);
+  for (size_t k = 0; k < 8; ++k)
+    EXPECT_EQ(values(results[k]),
+              (Values{static_cast<float>(k + 1), static_cast<float>(2 * (k + 1))}));
+  (results[1] + results[7]).sum().backward();
+  EXPECT_EQ(grad_of(x), (Values{10, 10}));
+}
+
 TEST_F(ForeignOps, ReportErrorsOfTheirCallback) {
   Tensor x = leaf({1, 2});
   const Tensor y = scaled_square(x, -1);

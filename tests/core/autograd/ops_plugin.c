@@ -62,6 +62,130 @@ static tn_status* twice_decompose(void* self, const tn_value* args, uint32_t nar
   return multiply(args[0], two, outs);
 }
 
+/* Σ x² over a loop of any layout: float and double. */
+static int64_t place(const tn_loop* loop, uint32_t operand, int64_t i) {
+  int64_t offset = 0;
+  for (uint32_t d = loop->ndim; d-- > 0; i /= loop->shape[d])
+    offset += i % loop->shape[d] * loop->strides[operand][d];
+  return offset;
+}
+static tn_status* energy_run(void* self, void* plan, const tn_call* call) {
+  (void)self, (void)plan;
+  const tn_view* x = call->args[0].as.view;
+  int64_t n = 1, outputs = 1;
+  for (uint32_t d = 0; d < call->loop->ndim; ++d) n *= call->loop->shape[d];
+  for (uint32_t d = 0; d < call->outs[0]->ndim; ++d) outputs *= call->outs[0]->shape[d];
+  const int wide = x->dtype == TN_DTYPE_F64;
+  memset(call->outs[0]->data, 0, (size_t)outputs * (wide ? sizeof(double) : sizeof(float)));
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t to = place(call->loop, 0, i), from = place(call->loop, 1, i);
+    if (wide)
+      ((double*)call->outs[0]->data)[to] += ((double*)x->data)[from] * ((double*)x->data)[from];
+    else
+      ((float*)call->outs[0]->data)[to] += ((float*)x->data)[from] * ((float*)x->data)[from];
+  }
+  return NULL;
+}
+
+/* x > y: promoted, but bool comes out. */
+static tn_status* above_infer(void* self, const tn_value* args, uint32_t nargs,
+                              tn_result* const* results, uint32_t nresults) {
+  (void)self, (void)args, (void)nargs, (void)nresults;
+  results[0]->dtype = TN_DTYPE_BOOL;
+  return NULL;
+}
+static tn_status* above_run(void* self, void* plan, const tn_call* call) {
+  (void)self, (void)plan;
+  const float* x = call->args[0].as.view->data;
+  const float* y = call->args[1].as.view->data;
+  int64_t n = 1;
+  for (uint32_t d = 0; d < call->loop->ndim; ++d) n *= call->loop->shape[d];
+  for (int64_t i = 0; i < n; ++i)
+    ((unsigned char*)call->outs[0]->data)[place(call->loop, 0, i)] =
+        x[place(call->loop, 1, i)] > y[place(call->loop, 2, i)];
+  return NULL;
+}
+/* One whose shape rule contradicts its form. */
+static tn_status* liar_infer(void* self, const tn_value* args, uint32_t nargs,
+                             tn_result* const* results, uint32_t nresults) {
+  (void)self, (void)args, (void)nargs, (void)nresults;
+  results[0]->ndim = 0;
+  return NULL;
+}
+
+/* x·1 to x·8 */
+static tn_status* eight_decompose(void* self, const tn_value* args, uint32_t nargs,
+                                  tn_tensor** outs, uint32_t nouts) {
+  (void)self, (void)nargs;
+  tn_status* status = NULL;
+  for (uint32_t k = 0; status == NULL && k < nouts; ++k) {
+    tn_value factor = {TN_VALUE_INT, 0, {0}};
+    factor.as.i = k + 1;
+    status = multiply(args[0], factor, &outs[k]);
+  }
+  return status;
+}
+/* Σ k·gₖ over those that arrived */
+static tn_status* eight_gradient(void* self, tn_grad_call* call) {
+  (void)self;
+  tn_tensor* sum = NULL;
+  tn_status* status = NULL;
+  for (uint32_t k = 0; status == NULL && k < 8; ++k) {
+    tn_tensor* grad = g_host->grad_output(call, k);
+    if (grad == NULL) continue;
+    tn_value factor = {TN_VALUE_INT, 0, {0}};
+    factor.as.i = k + 1;
+    tn_tensor* term = NULL;
+    status = multiply(tensor_value(grad), factor, &term);
+    if (status == NULL && sum != NULL) {
+      const tn_value both[2] = {tensor_value(sum), tensor_value(term)};
+      tn_tensor* longer = NULL;
+      status = g_host->op_call(g_host->op_find(text("add")), both, 2, &longer, 1);
+      g_host->tensor_release(sum), g_host->tensor_release(term);
+      term = longer;
+    }
+    sum = term;
+  }
+  if (status == NULL) status = g_host->grad_set(call, 0, sum);
+  g_host->tensor_release(sum);
+  return status;
+}
+
+static tn_status* register_forms(const tn_host* host, void* plugin) {
+  const tn_op_def ops[] = {
+      {.struct_size = sizeof(tn_op_def),
+       .schema = text("test.energy(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor @1"),
+       .form = TN_OP_REDUCE,
+       .promotion = TN_OP_FRACTION},
+      {.struct_size = sizeof(tn_op_def),
+       .schema = text("test.above(Tensor x, Tensor y) -> Tensor @1"),
+       .infer = above_infer,
+       .form = TN_OP_ELEMENTWISE,
+       .promotion = TN_OP_COMMON},
+      {.struct_size = sizeof(tn_op_def),
+       .schema = text("test.liar(Tensor x) -> Tensor @1"),
+       .infer = liar_infer,
+       .form = TN_OP_ELEMENTWISE},
+      {.struct_size = sizeof(tn_op_def),
+       .schema = text("test.eight(Tensor x) -> Tensor a, Tensor b, Tensor c, Tensor d, Tensor e, "
+                      "Tensor f, Tensor g, Tensor h @1"),
+       .decompose = eight_decompose,
+       .gradient = eight_gradient}};
+  const tn_kernel kernels[] = {{.struct_size = sizeof(tn_kernel),
+                                .op = ops[0].schema,
+                                .dtypes = TN_MASK(TN_DTYPE_F32) | TN_MASK(TN_DTYPE_F64),
+                                .run = energy_run},
+                               {.struct_size = sizeof(tn_kernel),
+                                .op = ops[1].schema,
+                                .dtypes = TN_MASK(TN_DTYPE_F32),
+                                .run = above_run}};
+  tn_status* status = NULL;
+  for (int k = 0; status == NULL && k < 4; ++k) status = host->register_op(plugin, &ops[k]);
+  if (status == NULL)
+    status = host->register_kernels(plugin, text("cpu"), kernels, 2, sizeof *kernels);
+  return status;
+}
+
 static tn_status* start(const tn_host* host, void* plugin, tn_str directory, void** state) {
   (void)directory, (void)state;
   g_host = host;
@@ -76,7 +200,8 @@ static tn_status* start(const tn_host* host, void* plugin, tn_str directory, voi
   twice.struct_size = sizeof(twice);
   twice.schema = text("test.twice(Tensor x) -> Tensor @1");
   twice.decompose = twice_decompose;
-  return host->register_op(plugin, &twice);
+  status = host->register_op(plugin, &twice);
+  return status != NULL ? status : register_forms(host, plugin);
 }
 
 static tn_status* quiesce(void* state) {

@@ -161,8 +161,10 @@ static tn_status* register_fill(void* plugin) {
 }
 #endif
 
-#if defined(CASE_OP) || defined(CASE_OP_NO_DOT) || defined(CASE_OP_TAKEN) || \
-    defined(CASE_OP_MALFORMED) || defined(CASE_OP_THEN_FAILS)
+#if defined(CASE_OP) || defined(CASE_OP_NO_DOT) || defined(CASE_OP_TAKEN) ||              \
+    defined(CASE_OP_MALFORMED) || defined(CASE_OP_THEN_FAILS) || defined(CASE_OP_FORM) || \
+    defined(CASE_OP_PROMOTION) || defined(CASE_OP_REDUCES_NOTHING) ||                     \
+    defined(CASE_OP_LOOPS_OVER_NOTHING) || defined(CASE_OP_OPERANDS)
 static tn_status* twice(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs,
                         uint32_t nouts) {
   (void)self, (void)nargs;
@@ -182,6 +184,20 @@ static tn_status* register_twice(void* plugin) {
   def.schema = (tn_str)STR("test.malformed(Tensor x -> Tensor @1");
 #elif defined(CASE_OP_THEN_FAILS)
   def.schema = (tn_str)STR("test.left_behind(Tensor x) -> Tensor @1");
+#elif defined(CASE_OP_FORM)
+  def.form = 3;
+#elif defined(CASE_OP_PROMOTION)
+  def.promotion = 3;
+#elif defined(CASE_OP_REDUCES_NOTHING)
+  def.form = TN_OP_REDUCE;
+#elif defined(CASE_OP_OPERANDS)
+  def.form = TN_OP_ELEMENTWISE;
+  def.schema = (tn_str)STR(
+      "test.crowd(Tensor a, Tensor b, Tensor c, Tensor d, Tensor e, Tensor f, Tensor g) -> Tensor "
+      "x, Tensor y @1");
+#elif defined(CASE_OP_LOOPS_OVER_NOTHING)
+  def.form = TN_OP_ELEMENTWISE;
+  def.schema = (tn_str)STR("test.writes(Tensor! x) -> () @1");
 #endif
   return host->register_op(plugin, &def);
 }

@@ -368,6 +368,18 @@ tn_status* infer(void*, const tn_value* args, uint32_t, tn_result* const* result
                                                           : x.shape[d];
   return nullptr;
 }
+// Says that an argument is the result, without a reference of its own.
+tn_status* borrow(void*, const tn_op*, const tn_value* args, uint32_t, tn_tensor** outs, uint32_t,
+                  uint32_t* done) {
+  outs[0] = args[0].as.tensor;
+  *done = 1;
+  return nullptr;
+}
+const tn_call_layer kBorrows = {.struct_size = sizeof kBorrows,
+                                .flags = 0,
+                                .ctx = nullptr,
+                                .call = borrow,
+                                .call_into = nullptr};
 tn_status* decompose(void*, const tn_value* args, uint32_t, tn_tensor** outs, uint32_t) {
   const tn_host* host = sdk::host();
   if (does(Misdeed::GradientTooLate) && g_old_gradient != nullptr)
@@ -379,7 +391,17 @@ tn_status* decompose(void*, const tn_value* args, uint32_t, tn_tensor** outs, ui
     return nullptr;
   }
   const tn_value both[] = {args[0], args[0]};
-  return host->op_call(host->op_find(sdk::str_of("add")), both, 2, outs, 1);
+  if (!does(Misdeed::LayerBorrows))
+    return host->op_call(host->op_find(sdk::str_of("add")), both, 2, outs, 1);
+  if (tn_status* status = host->call_layer_push(&kBorrows)) return status;
+  tn_status* status = host->op_call(host->op_find(sdk::str_of("add")), both, 2, outs, 1);
+  tn_status* popped = host->call_layer_pop(&kBorrows);
+  if (status == nullptr) return popped;
+  host->status_release(popped);
+  return status;
+}
+void saves(void*, const tn_value*, uint32_t, uint64_t, uint64_t* inputs, uint64_t*) {
+  if (does(Misdeed::SavesMore)) *inputs = 0xff;
 }
 tn_status* gradient(void*, tn_grad_call* call) {
   const tn_host* host = sdk::host();
@@ -434,6 +456,7 @@ tn_status* start(const tn_host* from, void* token, tn_str, void** state) {
     twice.infer = infer;
     twice.decompose = decompose;
     twice.gradient = gradient;
+    twice.saves = saves;
     registry.op(twice);
   });
 }

@@ -48,6 +48,8 @@ enum class Misdeed : uint32_t {
   BorrowedResult,
   ReleasesBorrowed,
   GradientTooLate,
+  SavesMore,
+  LayerBorrows,
 };
 
 struct FaultyControl {

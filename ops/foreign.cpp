@@ -1,0 +1,158 @@
+// Ops of plugins: what their form, promotion and shape rule say of a call, by the rules of our own ops.
+#include "dispatch/foreign.hpp"
+
+#include <algorithm>
+
+#include "dispatch/loop.hpp"
+#include "ops/number.hpp"
+
+namespace tenon::core {
+namespace {
+
+// What a reduction is over.
+constexpr uint32_t kReduced = 0;
+
+// The number of arguments where there is none of that name.
+uint32_t arg_named(const Schema& schema, std::string_view name) {
+  const auto found = std::ranges::find(schema.args, name, &ArgSpec::name);
+  return static_cast<uint32_t>(found - schema.args.begin());
+}
+const ArgSpec* find_arg(const Schema& schema, std::string_view name) {
+  const uint32_t i = arg_named(schema, name);
+  return i < schema.args.size() ? &schema.args[i] : nullptr;
+}
+
+bool is_operand(const Frame& frame, uint32_t i) {
+  return frame.op().schema.args[i].type == ArgType::Tensor;
+}
+
+tn_dtype first_dtype(const Frame& frame) {
+  for (uint32_t i = 0; i < frame.nargs(); ++i)
+    if (const tn_tensor* tensor = frame.tensor_or_null(i)) return tensor->dtype();
+  frame.fail(TN_INVALID_ARGUMENT, "no tensor among the arguments, and the op has no shape rule");
+}
+
+// The dtype of results where nothing else says it; operands are converted to it where they are promoted.
+tn_dtype promoted(Frame& frame) {
+  const uint32_t promotion = frame.op().foreign->promotion;
+  if (promotion == TN_OP_AS_GIVEN) {
+    for (uint32_t i = 0; i < frame.nargs(); ++i)
+      if (is_operand(frame, i) && is_number(frame.arg(i)))
+        frame.fail(TN_INVALID_ARGUMENT, "argument '{}' must be a tensor: the op promotes nothing",
+                   frame.op().schema.args[i].name);
+    return first_dtype(frame);
+  }
+  uint32_t operands[kMaxArgs], n = 0;
+  for (uint32_t i = 0; i < frame.nargs(); ++i)
+    if (is_operand(frame, i)) operands[n++] = i;
+  const tn_dtype common = common_dtype(frame, {operands, n});
+  if (common == kNoCast) return first_dtype(frame);
+  const tn_dtype dtype = promotion == TN_OP_FRACTION ? fractional(common) : common;
+  frame.cast_all(dtype);
+  return dtype;
+}
+
+std::span<const int64_t> first_sizes(const Frame& frame) {
+  for (uint32_t i = 0; i < frame.nargs(); ++i)
+    if (frame.is_tensor(i)) return frame.tensor(i).sizes();
+  return {};
+}
+
+void reduce_foreign(Frame& frame, tn_dtype dtype) {
+  const Schema& schema = frame.op().schema;
+  const uint32_t dims = arg_named(schema, "dims"), keepdim = arg_named(schema, "keepdim");
+  frame.reduce(dtype, frame.dim_mask(dims, frame.tensor(kReduced).ndim()),
+               keepdim < frame.nargs() && frame.flag(keepdim));
+}
+
+// Results and operands where `infer` says nothing.
+void form_foreign(Frame& frame) {
+  const tn_op_def& def = *frame.op().foreign;
+  if (frame.nresults() == 0 && def.promotion == TN_OP_AS_GIVEN) return;
+  const tn_dtype dtype = promoted(frame);
+  if (def.form == TN_OP_REDUCE) return reduce_foreign(frame, dtype);
+  if (def.form == TN_OP_ELEMENTWISE)
+    frame.elementwise(dtype);
+  else if (frame.nresults() != 0)
+    frame.result(0, dtype, first_sizes(frame));
+  for (uint32_t k = 1; k < frame.nresults(); ++k) frame.result(k, dtype, frame.result(0).shape);
+}
+
+// Arguments with tensors as views, which is how a shape rule over the ABI sees them.
+struct ViewArgs {
+  tn_value values[kMaxArgs];
+  std::vector<std::vector<const tn_view*>> lists;
+
+  explicit ViewArgs(const Frame& frame) {
+    lists.reserve(kMaxArgs);
+    for (uint32_t i = 0; i < frame.nargs(); ++i) {
+      values[i] = frame.arg(i);
+      if (values[i].tag == TN_VALUE_TENSOR) {
+        values[i].tag = TN_VALUE_VIEW;
+        values[i].as.view = &frame.tensor(i).view;
+      } else if (values[i].tag == TN_VALUE_TENSORS) {
+        auto& list = lists.emplace_back();
+        for (const tn_tensor* tensor : frame.tensors(i))
+          list.push_back(tensor == nullptr ? nullptr : &tensor->view);
+        values[i].tag = TN_VALUE_VIEWS;
+        values[i].as.views = list.data();
+      }
+    }
+  }
+};
+
+}  // namespace
+
+void rule_foreign(Frame& frame) {
+  const tn_op_def& def = *frame.op().foreign;
+  const bool formed = def.form != TN_OP_PLAIN;
+  if (formed || def.promotion != TN_OP_AS_GIVEN || def.infer == nullptr) form_foreign(frame);
+  if (def.infer == nullptr) return;
+  Roomy<tn_result> results[kMaxResults];
+  tn_result* pointers[kMaxResults];
+  for (uint32_t k = 0; k < kMaxResults; ++k) pointers[k] = &results[k].value;
+  for (uint32_t k = 0; k < frame.nresults(); ++k) {
+    const ResultSpec& spec = frame.result(k);
+    results[k].value.dtype = spec.dtype;
+    results[k].value.ndim = static_cast<uint32_t>(spec.shape.size());
+    std::ranges::copy(spec.shape, results[k].value.shape);
+  }
+  ViewArgs args(frame);
+  check(def.infer(def.self, args.values, frame.nargs(), pointers, frame.nresults()));
+  for (uint32_t k = 0; k < frame.nresults(); ++k) {
+    const tn_result& result = results[k].value;
+    frame.require(result.ndim <= TN_MAX_DIMS && result.dtype < TN_DTYPE_COUNT,
+                  "the shape rule gave rank {} and dtype code {}", result.ndim, result.dtype);
+    const std::span<const int64_t> shape(result.shape, result.ndim);
+    frame.require(!formed || std::ranges::equal(shape, frame.result(k).shape),
+                  "the shape rule gave {} where the op's form says {}", format_shape(shape),
+                  format_shape(frame.result(k).shape));
+    frame.result(k, result.dtype, shape);
+  }
+}
+
+void check_foreign(const Schema& schema, const tn_op_def& def, std::string_view plugin) {
+  const auto refuse = [&](std::string_view why) {
+    fail(TN_INVALID_ARGUMENT, "op '{}' of plugin '{}': {}", schema.name, plugin, why);
+  };
+  if (def.form > TN_OP_REDUCE || def.promotion > TN_OP_FRACTION)
+    refuse("its form or promotion is one that this version does not know");
+  if (def.form == TN_OP_PLAIN) return;
+  if (schema.results.empty()) refuse("without a result there is nothing to loop over");
+  const auto is_list = [](const ArgSpec& arg) { return arg.type == ArgType::Tensor && arg.list; };
+  if (std::ranges::any_of(schema.args, is_list)) refuse("a loop takes no lists of tensors");
+  const auto operands =
+      schema.results.size() + std::ranges::count(schema.args, ArgType::Tensor, &ArgSpec::type);
+  if (operands > kMaxOperands)
+    refuse(fmt::format("a loop has at most {} operands, results included", kMaxOperands));
+  if (def.form != TN_OP_REDUCE) return;
+  const ArgSpec* dims = find_arg(schema, "dims");
+  const ArgSpec* keepdim = find_arg(schema, "keepdim");
+  if (dims == nullptr || dims->type != ArgType::Int || !dims->list || !dims->optional)
+    refuse("a reduction names what it reduces 'int[]? dims'");
+  if (keepdim != nullptr && keepdim->type != ArgType::Bool) refuse("'keepdim' must be a bool");
+  if (schema.args[kReduced].type != ArgType::Tensor)
+    refuse("a reduction is over argument 0, a tensor");
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,98 @@
+// What is called when a backward pass is over (tn_backward_on_end).
+#include <gtest/gtest.h>
+
+#include "support.hpp"
+
+namespace tenon::testing {
+namespace {
+
+// Asks, from a hook on `x`, for `name` to be logged at the end.
+class AtEnd {
+ public:
+  AtEnd(Tensor& x, std::string name, uint32_t error = TN_OK)
+      : name_(std::move(name)), error_(error) {
+    detail::check(tn_tensor_add_hook(
+        x.get(),
+        [](void* self, tn_tensor*, tn_tensor**) { return static_cast<AtEnd*>(self)->ask(); }, this,
+        nullptr, nullptr));
+  }
+  static inline std::string log;
+  static inline Tensor watched;  // whose gradient has to be there at the end
+
+ private:
+  tn_status* ask() {
+    return tn_backward_on_end(
+        [](void* self) { return static_cast<AtEnd*>(self)->done(); }, this,
+        [](void* self) { log += "~" + static_cast<AtEnd*>(self)->name_ + " "; });
+  }
+  tn_status* done() const {
+    log += name_ + (watched.defined() && watched.grad().defined() ? "! " : " ");
+    return error_ == TN_OK ? nullptr : tn_status_make(error_, detail::to_str("not in time"));
+  }
+  std::string name_;
+  uint32_t error_;
+};
+
+class BackwardEnd : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    AtEnd::log.clear();
+    AtEnd::watched = Tensor();
+  }
+};
+
+TEST_F(BackwardEnd, ComesWhenEveryGradientIsInItsPlace) {
+  Tensor x = leaf({1, 2}), y = leaf({3, 4});
+  const Tensor product = x * y;
+  Tensor twice = product * 2;
+  AtEnd first(twice, "first"), second(x, "second");
+  AtEnd::watched = x;
+  twice.sum().backward();
+  EXPECT_EQ(AtEnd::log, "first! second! ~first ~second ");
+}
+
+TEST_F(BackwardEnd, AnErrorIsThatOfThePass) {
+  Tensor x = leaf({1, 2});
+  Tensor y = x * 2;
+  AtEnd late(y, "late", TN_TIMEOUT), never(x, "never");
+  EXPECT_ERROR(y.sum().backward(), "not in time");
+  EXPECT_EQ(AtEnd::log, "late ~late ~never ");
+}
+
+TEST_F(BackwardEnd, APassThatFailsCallsNothing) {
+  Tensor x = leaf({1, 2});
+  Tensor y = x * 2;
+  const Tensor z = y.detach();
+  Lambda fails{[](const Tensor&) -> Tensor { throw Error(TN_CANCELLED, "[lambda] no"); }};
+  fails.record(y, z);
+  Tensor last = z * 1;
+  AtEnd end(last, "end");
+  EXPECT_ERROR(last.sum().backward(), "[lambda] no");
+  EXPECT_EQ(AtEnd::log, "~end ");
+}
+
+TEST_F(BackwardEnd, OfANestedPassIsThatOfTheOutermost) {
+  Tensor inner = leaf({1, 2}), outer = leaf({5});
+  AtEnd end(inner, "inner");
+  Tensor y = outer * 2;
+  const Tensor z = y.detach(), loss = (inner * 3).sum();
+  Lambda nested{[&](const Tensor& gradient) {
+    loss.backward();
+    EXPECT_EQ(AtEnd::log, "");
+    return gradient;
+  }};
+  nested.record(y, z);
+  AtEnd::watched = outer;
+  (z * 1).sum().backward();
+  EXPECT_EQ(AtEnd::log, "inner! ~inner ");
+}
+
+TEST_F(BackwardEnd, OutsideOfAPassThereIsNone) {
+  tn_status* status =
+      tn_backward_on_end([](void*) -> tn_status* { return nullptr; }, nullptr, nullptr);
+  EXPECT_EQ(tn_status_code(status), TN_FAILED_PRECONDITION);
+  tn_status_release(status);
+}
+
+}  // namespace
+}  // namespace tenon::testing
