@@ -1,5 +1,6 @@
 """Activations as modules, for Sequential."""
 from .._core import ops
+from ._check import check_one_of
 from .module import Module
 
 
@@ -27,9 +28,7 @@ class GELU(Module):
 
     def __init__(self, approximate='none'):
         super().__init__()
-        if approximate not in ('none', 'tanh'):
-            raise ValueError(f'[GELU] approximate is "none" or "tanh", not {approximate!r}')
-        self.approximate = approximate
+        self.approximate = check_one_of('GELU', 'approximate', approximate, ('none', 'tanh'))
 
     def forward(self, x):
         return ops['gelu'](x, self.approximate)

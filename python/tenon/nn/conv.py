@@ -2,20 +2,11 @@
 import math
 
 from .._core import ops
-from ._check import check_tensor
+from ._check import check_groups, check_size, check_sizes, check_tensor
 from .init import layer_default
-from .linear import check_size
 from .module import Module, Parameter
 
 _conv, _conv_transpose = ops['conv'], ops['conv_transpose']
-
-
-def sizes(where, name, value, dims, least=0):
-    """One number for every spatial dimension, or one each: 3 or (3, 5), as a tuple of `dims` integers."""
-    each = tuple(value) if isinstance(value, (tuple, list)) else (value,) * dims
-    if len(each) != dims:
-        raise ValueError(f'[{where}] {name} {value} has {len(each)} sizes for {dims} dimensions: give one, or {dims}')
-    return tuple(check_size(where, name, size, least) for size in each)
 
 
 class _ConvBase(Module):
@@ -29,14 +20,13 @@ class _ConvBase(Module):
         check_size(where, 'in_channels', in_channels)
         check_size(where, 'out_channels', out_channels)
         check_size(where, 'groups', groups, 1)
-        if in_channels % groups or out_channels % groups:
-            raise ValueError(f'[{where}] {in_channels} and {out_channels} channels do not divide into {groups} groups')
+        check_groups(where, (in_channels, out_channels), groups)
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size = sizes(where, 'kernel_size', kernel_size, dims, 1)
-        self.stride = sizes(where, 'stride', stride, dims, 1)
-        self.padding = sizes(where, 'padding', padding, dims)
-        self.dilation = sizes(where, 'dilation', dilation, dims, 1)
-        self.output_padding = sizes(where, 'output_padding', output_padding, dims)
+        self.kernel_size = check_sizes(where, 'kernel_size', kernel_size, 1, dims)
+        self.stride = check_sizes(where, 'stride', stride, 1, dims)
+        self.padding = check_sizes(where, 'padding', padding, 0, dims)
+        self.dilation = check_sizes(where, 'dilation', dilation, 1, dims)
+        self.output_padding = check_sizes(where, 'output_padding', output_padding, 0, dims)
         outer, inner = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
         shape = (outer, inner // groups, *self.kernel_size)
         fan_in = math.prod(shape[1:])

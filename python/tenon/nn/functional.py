@@ -27,18 +27,16 @@ pad = ops['pad']
 avg_pool = ops['avg_pool']
 adaptive_avg_pool = ops['adaptive_avg_pool']
 interpolate = ops['interpolate']
-cross_entropy = ops['cross_entropy']
 mse_loss = ops['mse_loss']
 l1_loss = ops['l1_loss']
 smooth_l1_loss = ops['smooth_l1_loss']
 binary_cross_entropy = ops['bce_loss']
-binary_cross_entropy_with_logits = ops['bce_with_logits_loss']
-kl_div = ops['kl_div_loss']
 conv = ops['conv']
 conv_transpose = ops['conv_transpose']
 
 _dropout, _embedding, _max_pool = ops['dropout'], ops['embedding'], ops['max_pool']
 _adaptive_max_pool, _nll_loss = ops['adaptive_max_pool'], ops['nll_loss']
+_cross_entropy, _bce_with_logits, _kl_div = ops['cross_entropy'], ops['bce_with_logits_loss'], ops['kl_div_loss']
 _attention, _layer_norm, _rms_norm, _group_norm, _batch_norm = ops['attention'], ops['layer_norm'], ops['rms_norm'], ops['group_norm'], ops['batch_norm']
 
 
@@ -128,8 +126,11 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
     return _layer_norm(x, normalized_shape, weight, bias, eps).y
 
 
-def rms_norm(x, normalized_shape, weight=None, eps=1e-5):
-    """Divides by the root of the mean square over the last dimensions."""
+def rms_norm(x, normalized_shape, weight=None, eps=None):
+    """Divides by the root of the mean square over the last dimensions; `eps` is that of x's dtype unless given."""
+    check_tensor('rms_norm', x)
+    if eps is None:
+        eps = tenon.finfo(x.dtype).eps if x.dtype.is_floating_point else 2.0 ** -23
     return _rms_norm(x, normalized_shape, weight, eps).y
 
 
@@ -155,7 +156,31 @@ def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, t
     return y
 
 
-def nll_loss(log_probs, target, weight=None, reduction='mean', ignore_index=-100):
+def cross_entropy(logits, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0):
+    """The negative log-likelihood of labels (N, …), or of probabilities (N, C, …), under logits (N, C, …).
+
+    >>> tenon.nn.functional.cross_entropy(tenon.tensor([[0., 0.]]), tenon.tensor([1]), reduction='sum').shape
+    ()
+    """
+    return _cross_entropy(logits, target, weight, reduction, ignore_index, label_smoothing)
+
+
+def binary_cross_entropy_with_logits(x, target, weight=None, reduction='mean', pos_weight=None):
+    """Binary cross-entropy of logits, without overflow; `pos_weight` is of the positive examples."""
+    return _bce_with_logits(x, target, weight, pos_weight, reduction)
+
+
+def kl_div(x, target, reduction='mean', log_target=False):
+    """The Kullback-Leibler divergence of target from exp(x); "batchmean" divides by the first dimension's size."""
+    if reduction != 'batchmean':
+        return _kl_div(x, target, reduction, log_target)
+    check_tensor('kl_div', x)
+    if x.ndim == 0:
+        raise ValueError('[kl_div] reduction "batchmean" needs x of rank 1 or more')
+    return _kl_div(x, target, 'sum', log_target) / x.shape[0]
+
+
+def nll_loss(log_probs, target, weight=None, ignore_index=-100, reduction='mean'):
     """The negative log-likelihood of labels (N, …) under log-probabilities (N, C, …)."""
     return _nll_loss(log_probs, target, weight, reduction, ignore_index).loss
 

@@ -8,6 +8,7 @@ import math
 
 import tenon
 from .._core import Tensor, ops
+from ._check import check_one_of
 
 _GAINS = {'linear': 1.0, 'sigmoid': 1.0, 'tanh': 5 / 3, 'relu': math.sqrt(2), 'selu': 0.75}
 
@@ -26,12 +27,13 @@ def fans(weight):
     return weight.shape[1] * kernel, weight.shape[0] * kernel
 
 
-def calculate_gain(nonlinearity, slope=0.01):
-    """The factor that keeps the variance through a nonlinearity; `slope` is leaky_relu's."""
+def calculate_gain(nonlinearity, param=None):
+    """The factor that keeps the variance through a nonlinearity; `param` is leaky_relu's slope, else 0.01."""
     if nonlinearity == 'leaky_relu':
+        slope = 0.01 if param is None else param
         return math.sqrt(2 / (1 + slope * slope))
     if nonlinearity not in _GAINS:
-        raise ValueError(f'[init] no gain is known for {nonlinearity!r}: leaky_relu, ' + ', '.join(_GAINS))
+        raise ValueError(f'[calculate_gain] no gain is known for "{nonlinearity}": linear, sigmoid, tanh, relu, leaky_relu or selu')
     return _GAINS[nonlinearity]
 
 
@@ -41,62 +43,60 @@ def _fill(x, value):
     return x
 
 
-def constant_(x, value):
-    """Every element becomes `value`."""
-    _check('constant_', x)
-    return _fill(x, value)
+def constant_(tensor, val):
+    """Every element becomes `val`."""
+    _check('constant_', tensor)
+    return _fill(tensor, val)
 
 
-def zeros_(x):
+def zeros_(tensor):
     """Every element becomes 0."""
-    return constant_(x, 0)
+    return constant_(tensor, 0)
 
 
-def ones_(x):
+def ones_(tensor):
     """Every element becomes 1."""
-    return constant_(x, 1)
+    return constant_(tensor, 1)
 
 
-def uniform_(x, low=0.0, high=1.0, generator=None):
-    """Values between `low` and `high`."""
-    _check('uniform_', x)
-    return _fill(x, ops['uniform'](x.shape, low, high, x.dtype, x.device, generator))
+def uniform_(tensor, a=0.0, b=1.0, generator=None):
+    """Values between `a` and `b`."""
+    _check('uniform_', tensor)
+    return _fill(tensor, ops['uniform'](tensor.shape, a, b, tensor.dtype, tensor.device, generator))
 
 
-def normal_(x, mean=0.0, std=1.0, generator=None):
+def normal_(tensor, mean=0.0, std=1.0, generator=None):
     """Values of a normal distribution."""
-    _check('normal_', x)
-    return _fill(x, ops['normal'](x.shape, mean, std, x.dtype, x.device, generator))
+    _check('normal_', tensor)
+    return _fill(tensor, ops['normal'](tensor.shape, mean, std, tensor.dtype, tensor.device, generator))
 
 
-def xavier_uniform_(x, gain=1.0, generator=None):
+def xavier_uniform_(tensor, gain=1.0, generator=None):
     """Uniform; keeps the variance of values and gradients through a linear layer."""
-    fan_in, fan_out = fans(x)
+    fan_in, fan_out = fans(tensor)
     bound = gain * math.sqrt(6 / (fan_in + fan_out))
-    return uniform_(x, -bound, bound, generator)
+    return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(x, gain=1.0, generator=None):
+def xavier_normal_(tensor, gain=1.0, generator=None):
     """Normal; keeps the variance of values and gradients through a linear layer."""
-    fan_in, fan_out = fans(x)
-    return normal_(x, 0.0, gain * math.sqrt(2 / (fan_in + fan_out)), generator)
+    fan_in, fan_out = fans(tensor)
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / (fan_in + fan_out)), generator)
 
 
-def _fan(x, mode):
-    if mode not in ('fan_in', 'fan_out'):
-        raise ValueError(f'[init] mode is "fan_in" or "fan_out", not {mode!r}')
-    return fans(x)[mode == 'fan_out']
+def _fan(where, tensor, mode):
+    return fans(tensor)[check_one_of(where, 'mode', mode, ('fan_in', 'fan_out')) == 'fan_out']
 
 
-def kaiming_uniform_(x, slope=0.0, mode='fan_in', nonlinearity='leaky_relu', generator=None):
-    """Uniform; keeps the variance through a layer and its nonlinearity."""
-    bound = calculate_gain(nonlinearity, slope) * math.sqrt(3 / _fan(x, mode))
-    return uniform_(x, -bound, bound, generator)
+def kaiming_uniform_(tensor, a=0.0, mode='fan_in', nonlinearity='leaky_relu', generator=None):
+    """Uniform; keeps the variance through a layer and its nonlinearity; `a` is the slope of leaky_relu."""
+    bound = calculate_gain(nonlinearity, a) * math.sqrt(3 / _fan('kaiming_uniform_', tensor, mode))
+    return uniform_(tensor, -bound, bound, generator)
 
 
-def kaiming_normal_(x, slope=0.0, mode='fan_in', nonlinearity='leaky_relu', generator=None):
-    """Normal; keeps the variance through a layer and its nonlinearity."""
-    return normal_(x, 0.0, calculate_gain(nonlinearity, slope) / math.sqrt(_fan(x, mode)), generator)
+def kaiming_normal_(tensor, a=0.0, mode='fan_in', nonlinearity='leaky_relu', generator=None):
+    """Normal; keeps the variance through a layer and its nonlinearity; `a` is the slope of leaky_relu."""
+    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan('kaiming_normal_', tensor, mode)), generator)
 
 
 def layer_default(shape, fan_in):

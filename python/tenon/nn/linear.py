@@ -1,22 +1,11 @@
 """Layers of matrices and tables, and those that only change a shape."""
-import math
-
 from .._core import ops
 from . import functional as F
-from ._check import check_tensor
+from ._check import check_part, check_size, check_tensor
 from .init import layer_default
 from .module import Module, Parameter
 
 _linear = ops['linear']
-
-
-def check_size(where, name, value, least=0):
-    """An integer of at least `least`, or an error that names it."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f'[{where}] {name} must be an int, not {type(value).__name__}')
-    if value < least:
-        raise ValueError(f'[{where}] {name} is {value}, must be at least {least}')
-    return value
 
 
 class Linear(Module):
@@ -127,9 +116,7 @@ class Dropout(Module):
 
     def __init__(self, p=0.5):
         super().__init__()
-        if not 0 <= p <= 1 or math.isnan(p):
-            raise ValueError(f'[Dropout] p is {p}, must be 0 to 1')
-        self.p = p
+        self.p = check_part('Dropout', 'p', p)
 
     def forward(self, x):
         return F.dropout(x, self.p, self.training)

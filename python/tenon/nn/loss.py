@@ -1,24 +1,24 @@
-"""Losses; reduction is "mean", "sum" or "none"."""
+"""Losses; reduction is "mean", "sum" or "none". A weight is a buffer: to() moves it, and it is saved."""
 from . import functional as F
+from ._check import check_least, check_one_of, check_part
 from .module import Module
 
 
-def _check_reduction(where, reduction):
-    if reduction not in ('mean', 'sum', 'none'):
-        raise ValueError(f'[{where}] reduction is "mean", "sum" or "none", not {reduction!r}')
-    return reduction
-
-
 class _Loss(Module):
+    _reductions = ('mean', 'sum', 'none')
+
     def __init__(self, reduction='mean'):
         super().__init__()
-        self.reduction = _check_reduction(type(self).__name__, reduction)
+        self.reduction = check_one_of(type(self).__name__, 'reduction', reduction, self._reductions)
+
+    def extra_repr(self):
+        return f'reduction={self.reduction!r}'
 
 
 class _WeightedLoss(_Loss):
     def __init__(self, weight=None, reduction='mean'):
         super().__init__(reduction)
-        self.weight = weight
+        self.register_buffer('weight', weight)
 
 
 class CrossEntropyLoss(_WeightedLoss):
@@ -31,10 +31,11 @@ class CrossEntropyLoss(_WeightedLoss):
 
     def __init__(self, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0):
         super().__init__(weight, reduction)
-        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+        self.ignore_index = ignore_index
+        self.label_smoothing = check_part('CrossEntropyLoss', 'label_smoothing', label_smoothing)
 
     def forward(self, logits, target):
-        return F.cross_entropy(logits, target, self.weight, self.reduction, self.ignore_index, self.label_smoothing)
+        return F.cross_entropy(logits, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
 
 
 class NLLLoss(_WeightedLoss):
@@ -45,7 +46,7 @@ class NLLLoss(_WeightedLoss):
         self.ignore_index = ignore_index
 
     def forward(self, log_probs, target):
-        return F.nll_loss(log_probs, target, self.weight, self.reduction, self.ignore_index)
+        return F.nll_loss(log_probs, target, self.weight, self.ignore_index, self.reduction)
 
 
 class MSELoss(_Loss):
@@ -67,7 +68,7 @@ class SmoothL1Loss(_Loss):
 
     def __init__(self, reduction='mean', beta=1.0):
         super().__init__(reduction)
-        self.beta = beta
+        self.beta = check_least('SmoothL1Loss', 'beta', beta, 0)
 
     def forward(self, x, target):
         return F.smooth_l1_loss(x, target, self.reduction, self.beta)
@@ -81,18 +82,23 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
-    """Binary cross-entropy of logits."""
+    """Binary cross-entropy of logits; `pos_weight` is of the positive examples."""
 
     def __init__(self, weight=None, reduction='mean', pos_weight=None):
         super().__init__(weight, reduction)
-        self.pos_weight = pos_weight
+        self.register_buffer('pos_weight', pos_weight)
 
     def forward(self, x, target):
-        return F.binary_cross_entropy_with_logits(x, target, self.weight, self.pos_weight, self.reduction)
+        return F.binary_cross_entropy_with_logits(x, target, self.weight, self.reduction, self.pos_weight)
 
 
 class KLDivLoss(_Loss):
-    """The Kullback-Leibler divergence; x holds log-probabilities, target probabilities or, with log_target, their logarithms."""
+    """The Kullback-Leibler divergence; x holds log-probabilities, target probabilities or, with log_target, their logarithms.
+
+    Reduction "batchmean" divides by the first dimension's size, as the divergence is defined.
+    """
+
+    _reductions = ('mean', 'batchmean', 'sum', 'none')
 
     def __init__(self, reduction='mean', log_target=False):
         super().__init__(reduction)

@@ -96,6 +96,7 @@ class Module:
 
     training = True
     _buffer_names = ()
+    _may_be_missing = ()  # buffers that a strict load leaves as they are where the state lacks them
     _forward_hooks = None
     _forward_pre_hooks = None
 
@@ -366,7 +367,9 @@ class Module:
         unexpected = [name for name in state_dict.keys() if name not in own]
         problems = []
         if strict:
-            problems += [f'"{name}" is missing' for name in missing] + [f'"{name}" is unknown' for name in unexpected]
+            may_lack = {f'{path}.{name}' if path else name for path, module in self._walk() for name in module._may_be_missing}
+            problems += [f'"{name}" is missing' for name in missing if name not in may_lack]
+            problems += [f'"{name}" is unknown' for name in unexpected]
         for name, x in own.items():
             if name in state_dict:
                 value = given[name] = tenon.asarray(state_dict[name])

@@ -1,8 +1,8 @@
 """Normalisations."""
+import tenon
 from .._core import ops
 from . import functional as F
-from ._check import check_tensor
-from .linear import check_size
+from ._check import check_groups, check_size, check_sizes, check_tensor
 from .module import Module, Parameter
 
 
@@ -18,7 +18,7 @@ class BatchNorm(Module):
     """Over all dimensions but the channels of (N, num_features, …); one class serves every rank.
 
     `momentum` is the weight of a new batch in the running statistics. Parameters: weight, bias; buffers: running_mean,
-    running_var.
+    running_var, num_batches_tracked.
 
     >>> tenon.nn.BatchNorm(3)(tenon.ones((4, 3, 2, 2))).shape
     (4, 3, 2, 2)
@@ -34,11 +34,17 @@ class BatchNorm(Module):
         self.bias = Parameter(_zeros(shape)) if affine else None
         self.register_buffer('running_mean', _zeros(shape) if track_running_stats else None)
         self.register_buffer('running_var', _ones(shape) if track_running_stats else None)
+        self.register_buffer('num_batches_tracked', tenon.tensor(0, dtype=tenon.int64) if track_running_stats else None)
+
+    # Files of the time before it was counted lack it.
+    _may_be_missing = ('num_batches_tracked',)
 
     def forward(self, x):
         check_tensor('BatchNorm', x)
         if x.ndim < 2 or x.shape[1] != self.num_features:
             raise ValueError(f'[BatchNorm] x has shape {x.shape}, must be (N, {self.num_features}, …)')
+        if self.training and self.num_batches_tracked is not None:
+            self.num_batches_tracked += 1
         return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.training, self.momentum,
                             self.eps)
 
@@ -50,6 +56,12 @@ class BatchNorm(Module):
 BatchNorm1d = BatchNorm2d = BatchNorm3d = BatchNorm
 
 
+def _check_shape(where, shape):
+    """(4,) for 4."""
+    shape = check_sizes(where, 'normalized_shape', shape)
+    return shape if isinstance(shape, tuple) else (shape,)
+
+
 class LayerNorm(Module):
     """Over the last dimensions, those of `normalized_shape`. Parameters: weight, bias of that shape.
 
@@ -59,7 +71,7 @@ class LayerNorm(Module):
 
     def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True):
         super().__init__()
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        shape = _check_shape('LayerNorm', normalized_shape)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = Parameter(_ones(shape)) if elementwise_affine else None
         self.bias = Parameter(_zeros(shape)) if elementwise_affine and bias else None
@@ -72,15 +84,19 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """By the root of the mean square, over the dimensions of `normalized_shape`. Parameter: weight of that shape."""
+    """By the root of the mean square, over the dimensions of `normalized_shape`. Parameter: weight of that shape.
 
-    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True):
+    `eps` is that of x's dtype unless given.
+    """
+
+    def __init__(self, normalized_shape, eps=None, elementwise_affine=True):
         super().__init__()
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        shape = _check_shape('RMSNorm', normalized_shape)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = Parameter(_ones(shape)) if elementwise_affine else None
 
     def forward(self, x):
+        check_tensor('RMSNorm', x)
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self):
@@ -94,8 +110,7 @@ class GroupNorm(Module):
         super().__init__()
         check_size('GroupNorm', 'num_groups', num_groups, 1)
         check_size('GroupNorm', 'num_channels', num_channels)
-        if num_channels % num_groups:
-            raise ValueError(f'[GroupNorm] {num_channels} channels do not divide into {num_groups} groups')
+        check_groups('GroupNorm', (num_channels,), num_groups)
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self.weight = Parameter(_ones((num_channels,))) if affine else None
         self.bias = Parameter(_zeros((num_channels,))) if affine else None

@@ -1,10 +1,19 @@
 """Pooling and resampling over the dimensions behind (N, C); one class serves every number of them."""
 from . import functional as F
-from ._check import check_tensor
+from ._check import check_one_of, check_positive, check_sizes, check_tensor
 from .module import Module
 
 
-class MaxPool(Module):
+class _Windows(Module):
+    def __init__(self, kernel_size, stride, padding):
+        super().__init__()
+        where = type(self).__name__
+        self.kernel_size = check_sizes(where, 'kernel_size', kernel_size, 1)
+        self.stride = self.kernel_size if stride is None else check_sizes(where, 'stride', stride, 1)
+        self.padding = check_sizes(where, 'padding', padding)
+
+
+class MaxPool(_Windows):
     """The largest element of each window; `stride` is the kernel's size where it is None.
 
     >>> tenon.nn.MaxPool(2)(tenon.ones((1, 3, 8, 8))).shape
@@ -12,9 +21,8 @@ class MaxPool(Module):
     """
 
     def __init__(self, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
-        super().__init__()
-        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
-        self.padding, self.dilation, self.ceil_mode = padding, dilation, ceil_mode
+        super().__init__(kernel_size, stride, padding)
+        self.dilation, self.ceil_mode = check_sizes('MaxPool', 'dilation', dilation, 1), ceil_mode
 
     def forward(self, x):
         return F.max_pool(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
@@ -24,13 +32,12 @@ class MaxPool(Module):
                 f'ceil_mode={self.ceil_mode}')
 
 
-class AvgPool(Module):
+class AvgPool(_Windows):
     """The mean of each window; `stride` is the kernel's size where it is None."""
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
-        super().__init__()
-        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
-        self.padding, self.ceil_mode, self.count_include_pad = padding, ceil_mode, count_include_pad
+        super().__init__(kernel_size, stride, padding)
+        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
     def forward(self, x):
         return F.avg_pool(x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
@@ -44,7 +51,7 @@ class AdaptiveAvgPool(Module):
 
     def __init__(self, output_size):
         super().__init__()
-        self.output_size = output_size
+        self.output_size = check_sizes(type(self).__name__, 'output_size', output_size, 1)
 
     def forward(self, x):
         return F.adaptive_avg_pool(x, self.output_size)
@@ -61,30 +68,45 @@ class AdaptiveMaxPool(AdaptiveAvgPool):
 
 
 class Upsample(Module):
-    """Resamples by whole factors; mode is "nearest" or "linear".
+    """Resamples to a size, or by factors; mode is "nearest", "linear", "bilinear", "trilinear" or "bicubic".
 
-    >>> tenon.nn.Upsample(2)(tenon.ones((1, 1, 3, 3))).shape
+    >>> tenon.nn.Upsample(scale_factor=2)(tenon.ones((1, 1, 3, 3))).shape
     (1, 1, 6, 6)
     """
 
-    def __init__(self, scale_factor, mode='nearest', align_corners=False):
+    def __init__(self, size=None, scale_factor=None, mode='nearest', align_corners=None):
         super().__init__()
-        self.scale_factor, self.mode, self.align_corners = scale_factor, mode, align_corners
+        if (size is None) == (scale_factor is None):
+            raise ValueError('[Upsample] give either size or scale_factor')
+        self.size = size if size is None else check_sizes('Upsample', 'size', size, 1)
+        self.scale_factor = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else scale_factor
+        if size is None:
+            for factor in self.scale_factor if isinstance(self.scale_factor, tuple) else (self.scale_factor,):
+                check_positive('Upsample', 'scale_factor', factor)
+        self.mode = check_one_of('Upsample', 'mode', mode, ('nearest', 'linear', 'bilinear', 'trilinear', 'bicubic'))
+        if mode == 'nearest' and align_corners is not None:
+            raise ValueError('[Upsample] align_corners is for the modes that interpolate, not "nearest"')
+        self.align_corners = align_corners
 
     def forward(self, x):
         check_tensor('Upsample', x)
+        return F.interpolate(x, self._size_of(x), self.mode, bool(self.align_corners))
+
+    def _size_of(self, x):
         dims = x.ndim - 2
-        factors = self.scale_factor if isinstance(self.scale_factor, (tuple, list)) else (self.scale_factor,) * dims
+        if self.size is not None:
+            return check_sizes('Upsample', 'size', self.size, 1, dims)
+        factors = self.scale_factor if isinstance(self.scale_factor, tuple) else (self.scale_factor,) * dims
         if len(factors) != dims:
-            raise ValueError(f'[Upsample] {len(factors)} factors for x of shape {x.shape}')
-        try:
-            size = [int(n * factor) for n, factor in zip(x.shape[2:], factors)]
-        except OverflowError as error:
-            raise ValueError(f'[Upsample] scale_factor {self.scale_factor} makes no size: {error}') from None
-        return F.interpolate(x, size, self.mode, self.align_corners)
+            raise ValueError(f'[Upsample] {len(factors)} factors for {dims} dimensions')
+        sizes = [n * factor for n, factor in zip(x.shape[2:], factors)]
+        if not all(size < 1e18 for size in sizes):
+            raise ValueError(f'[Upsample] scale_factor is {self.scale_factor}, makes no size')
+        return [int(size) for size in sizes]
 
     def extra_repr(self):
-        return f'scale_factor={self.scale_factor}, mode={self.mode!r}'
+        how = f'scale_factor={self.scale_factor}' if self.size is None else f'size={self.size}'
+        return f'{how}, mode={self.mode!r}'
 
 
 MaxPool1d = MaxPool2d = MaxPool3d = MaxPool

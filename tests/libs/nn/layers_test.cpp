@@ -58,7 +58,7 @@ TEST(Layers, AsRecorded) {
         {0.1750001, -0.525, -0.875, 0.425, 1.15, 0.3}, -2.92499977, -23.2499998);
   check(nn::Conv3d(2, 3, {1, 2, 2}), x.reshape({2, 2, 2, 5, 5}), {2, 3, 2, 4, 4},
         {0.3249999, -0.725, -0.9, -0.9, -0.725, 0.325}, -18.6999998, -212.299907);
-  check(nn::ConvTranspose2d(4, 6, 3, {.stride = 2, .padding = 1, .groups = 2, .output_padding = 1}),
+  check(nn::ConvTranspose2d(4, 6, 3, {.stride = 2, .padding = 1, .output_padding = 1, .groups = 2}),
         x, {2, 6, 10, 10}, {-0.2, -0.7, -0.3, -0.625, -0.4, -0.02499998}, -59.475, 5427.92551);
   check(nn::Linear(5, 3), x, {2, 4, 5, 3}, {-0.15, -0.25, 0.475, -1.075, -0.225, 0.07500002},
         -12.0999993, -678.999958);
@@ -79,15 +79,16 @@ TEST(Layers, AsRecorded) {
   check(nn::LayerNorm({5, 5}), x, {2, 4, 5, 5},
         {0.2021687, 0.0791039, 0.2613299, -0.3511535, -0.2523737, 0.2860248}, -2.31983385,
         232.021964);
-  check(nn::RMSNorm(5), x, {2, 4, 5, 5},
+  check(nn::RMSNorm(5, {.eps = 1e-5}), x, {2, 4, 5, 5},
         {0.8660023, 0.2309339, -0.05773349, 0, -0.2309339, -0.4303251}, 3.2485314, 276.58818);
   check(nn::GroupNorm(2, 4), x, {2, 4, 5, 5},
         {0.226286, -0.02075008, -0.2677861, -0.5148222, -0.7618582, -1.008894}, -35.4699509,
         -3251.088);
   check(nn::Embedding(10, 3), tensor({{1, 9}, {0, 4}}, DType::I64), {2, 2, 3},
         {0.4, -0.4, -0.1, -0.1, 0.2, 0.5}, 0.200000003, 2.40000004);
-  check(nn::Upsample(2), x, {2, 4, 10, 10}, {-0.75, -0.75, -0.5, -0.5, -0.25, -0.25}, -6, -1595);
-  check(nn::Upsample(2, "linear"), x, {2, 4, 10, 10},
+  check(nn::Upsample({.scale_factor = 2}), x, {2, 4, 10, 10},
+        {-0.75, -0.75, -0.5, -0.5, -0.25, -0.25}, -6, -1595);
+  check(nn::Upsample({.scale_factor = 2, .mode = "linear"}), x, {2, 4, 10, 10},
         {-0.75, -0.6875, -0.5625, -0.4375, -0.3125, -0.1875}, -6, -1597.375);
   check(nn::ReLU(), x, {2, 4, 5, 5}, {0, 0, 0, 0, 0.25, 0.5}, 42, 4193);
   check(nn::Sigmoid(), x, {2, 4, 5, 5},
@@ -132,6 +133,7 @@ TEST(Layers, BatchNormKeepsStatistics) {
              variance = norm.running_var->to_vector<float>();
   const std::vector<double> means{-0.002, 0, 0.002, -0.003},
       variances{0.92393875, 0.92729592, 0.92393875, 0.92643875};
+  EXPECT_EQ(norm.num_batches_tracked->item<int64_t>(), 1);
   for (size_t c = 0; c < 4; ++c) {
     EXPECT_NEAR(mean[c], means[c], 1e-6);
     EXPECT_NEAR(variance[c], variances[c], 1e-6);
@@ -141,6 +143,15 @@ TEST(Layers, BatchNormKeepsStatistics) {
   const std::vector<double> first{-0.1109121, -0.2409549, -0.3709976,
                                   -0.5010403, -0.6310831, -0.7611258};
   for (size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(y[i], first[i], 1e-5);
+}
+
+TEST(Layers, RMSNormTakesTheEpsilonOfItsInput) {
+  const Tensor x = tensor({1e-8, 2e-8});
+  EXPECT_NEAR(nn::RMSNorm(2).to(DType::F64)(x)[1].item<double>(),
+              2e-8 / std::sqrt(2.5e-16 + 0x1p-52), 1e-9);
+  const Tensor half = tensor({F16(0.01f), F16(0.02f)});
+  EXPECT_NEAR(nn::RMSNorm(2).to(DType::F16)(half)[1].item<double>(),
+              0.02 / std::sqrt(2.5e-4 + 0x1p-10), 2e-3);
 }
 
 TEST(Layers, DropoutScalesWhatIsLeft) {
@@ -156,6 +167,28 @@ TEST(Layers, DropoutScalesWhatIsLeft) {
   EXPECT_NEAR(static_cast<double>(left), 7500, 200);
   dropout.eval();
   EXPECT_EQ(dropout(x).get(), x.get());
+}
+
+TEST(Layers, UpsampleToASize) {
+  const Tensor x = input();
+  EXPECT_EQ(nn::Upsample({.size = {{7, 9}}})(x).shape(3), 9);
+  EXPECT_EQ(nn::Upsample({.scale_factor = {{1.5, 2}}})(x).shape(2), 7);
+}
+
+TEST(Layers, Containers) {
+  nn::ModuleDict<nn::Linear> parts;
+  parts.insert("in", nn::Linear(5, 3));
+  parts.insert("out", nn::Linear(3, 2));
+  EXPECT_EQ(parts["out"](parts["in"](ones({1, 5}))).shape(-1), 2);
+  EXPECT_TRUE(parts.contains("in") && !parts.contains("other") && parts.size() == 2);
+  EXPECT_THROW(parts["other"], Error);
+  EXPECT_THROW(parts.insert("in", nn::Linear(5, 3)), Error);
+  EXPECT_EQ(parts.named_parameters()[2].first, "out.weight");
+  nn::ParameterList list({tensor({1.f}), tensor({2.f})});
+  list.push(tensor({3.f}));
+  EXPECT_EQ(list.size(), 3u);
+  EXPECT_EQ(list[2]->item<float>(), 3);
+  EXPECT_EQ(list.named_parameters()[2].first, "2");
 }
 
 TEST(Layers, Shapes) {
@@ -181,7 +214,7 @@ TEST(Losses, AsRecorded) {
   labels[3] = -100;
   const Tensor t = tensor(labels);
   EXPECT_NEAR(value(nn::CrossEntropyLoss()(rows, t)), 1.69978666, 1e-5);
-  EXPECT_NEAR(value(nn::CrossEntropyLoss({.smoothing = 0.1})(rows, t)), 1.7018379, 1e-5);
+  EXPECT_NEAR(value(nn::CrossEntropyLoss({.label_smoothing = 0.1})(rows, t)), 1.7018379, 1e-5);
   EXPECT_NEAR(value(nn::CrossEntropyLoss(
                   {.weight = tensor({1.f, 2.f, 3.f, 4.f, 5.f}), .reduction = "sum"})(rows, t)),
               196.764603, 1e-3);
@@ -189,14 +222,27 @@ TEST(Losses, AsRecorded) {
   const Tensor a = input().flatten(), b = input().flip({3}).flatten();
   EXPECT_NEAR(value(nn::MSELoss()(a, b)), 0.54375, 1e-6);
   EXPECT_NEAR(value(nn::L1Loss("sum")(a, b)), 125, 1e-4);
-  EXPECT_NEAR(value(nn::SmoothL1Loss(0.5)(a, b)), 0.425, 1e-6);
+  EXPECT_NEAR(value(nn::SmoothL1Loss("mean", 0.5)(a, b)), 0.425, 1e-6);
   const Tensor target = (b > 0).to(DType::F32);
   EXPECT_NEAR(value(nn::BCELoss()(a.sigmoid(), target)), 0.75501925, 1e-5);
   EXPECT_NEAR(value(nn::BCEWithLogitsLoss()(a, target)), 0.75501925, 1e-5);
-  EXPECT_NEAR(value(nn::BCEWithLogitsLoss({}, tensor({2.f}))(a, target)), 1.07584858, 1e-5);
+  EXPECT_NEAR(value(nn::BCEWithLogitsLoss({.pos_weight = tensor({2.f})})(a, target)), 1.07584858,
+              1e-5);
   EXPECT_NEAR(value(nn::KLDivLoss("sum")(rows.log_softmax(1), rows.flip({1}).softmax(1))),
               10.4062758, 1e-4);
+  EXPECT_NEAR(value(nn::KLDivLoss("batchmean")(rows.log_softmax(1), rows.flip({1}).softmax(1))),
+              10.4062758 / 40, 1e-6);
   EXPECT_EQ(nn::MSELoss("none")(a, b).numel(), 200);
+}
+
+TEST(Losses, WeightsAreBuffers) {
+  nn::BCEWithLogitsLoss loss({.weight = tensor({1.f, 2.f}), .pos_weight = tensor({3.f, 4.f})});
+  loss.to(DType::F64);
+  EXPECT_EQ(loss.weight->dtype(), DType::F64);
+  EXPECT_EQ(loss.state_dict().at("pos_weight").dtype(), DType::F64);
+  EXPECT_TRUE(loss.parameters().empty());
+  const Tensor x = zeros({3, 2}, DType::F64);
+  EXPECT_NEAR(value(loss(x, ones_like(x))), (3 + 8) * std::log(2.0) / 2, 1e-12);
 }
 
 }  // namespace

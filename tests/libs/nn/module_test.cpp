@@ -31,7 +31,8 @@ TEST(Module, NamesArePaths) {
             (std::vector<std::string>{"scale", "hidden.weight", "hidden.bias", "norm.weight",
                                       "norm.bias", "tail.2.weight", "tail.2.bias"}));
   EXPECT_EQ(names(net.named_buffers()),
-            (std::vector<std::string>{"norm.running_mean", "norm.running_var"}));
+            (std::vector<std::string>{"norm.running_mean", "norm.running_var",
+                                      "norm.num_batches_tracked"}));
   EXPECT_EQ(net.parameter_count(), 1 + 12 + 4 + 8 + 8 + 2);
   for (const Tensor& x : net.parameters()) EXPECT_TRUE(x.requires_grad() && x.is_leaf());
   for (const Tensor& x : net.buffers()) EXPECT_FALSE(x.requires_grad());
@@ -39,7 +40,7 @@ TEST(Module, NamesArePaths) {
   text << net;
   EXPECT_EQ(text.str(),
             "Net {\n  hidden: Linear(3, 4)\n  norm: BatchNorm\n  tail: Sequential {\n    0: ReLU\n "
-            "   1: Dropout(0.500000)\n"
+            "   1: Dropout(0.5)\n"
             "    2: Linear(4, 2)\n  }\n}");
 }
 
@@ -109,6 +110,17 @@ TEST(Module, StateIsSavedAndLoaded) {
   EXPECT_EQ(b.hidden.bias->detach().to_vector<float>(), (std::vector<float>{1, 2, 3, 4}));
 }
 
+TEST(Module, OlderFilesLackTheCountOfBatches) {
+  Net net;
+  StateDict state = net.state_dict();
+  state.erase("norm.num_batches_tracked");
+  net(rand({6, 3}));
+  net.load_state_dict(state);
+  EXPECT_EQ(net.norm.num_batches_tracked->item<int64_t>(), 1);
+  state.erase("norm.running_mean");
+  EXPECT_NE(error_of([&] { net.load_state_dict(state); }), "");
+}
+
 TEST(Module, GradientsReachEveryParameter) {
   Net net;
   net(rand({6, 3})).sum().backward();
@@ -162,9 +174,9 @@ TEST(Init, Distributions) {
   EXPECT_GT(bounds().second, bound * 0.99);
   init::xavier_uniform_(x);
   EXPECT_NEAR(bounds().second, std::sqrt(6.0 / 900), 1e-3);
-  init::kaiming_normal_(x, 0, "relu", true);
+  init::kaiming_normal_(x, 0, "fan_out", "relu");
   EXPECT_NEAR(x.stddev().item<double>(), std::sqrt(2.0 / 600), 1e-3);
-  init::xavier_normal_(x, init::gain("tanh"));
+  init::xavier_normal_(x, init::calculate_gain("tanh"));
   EXPECT_NEAR(x.stddev().item<double>(), 5.0 / 3 * std::sqrt(2.0 / 900), 1e-3);
   init::constant_(x, 3);
   EXPECT_EQ(bounds(), std::pair(3.0, 3.0));
@@ -173,7 +185,7 @@ TEST(Init, Distributions) {
               init::xavier_uniform_(v);
             }),
             "");
-  EXPECT_NE(error_of([] { init::gain("nonesuch"); }), "");
+  EXPECT_NE(error_of([] { init::calculate_gain("nonesuch"); }), "");
   Tensor leaf = zeros({2, 2}).requires_grad_();
   init::ones_(leaf);
   EXPECT_TRUE(leaf.is_leaf());

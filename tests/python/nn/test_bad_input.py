@@ -11,7 +11,7 @@ BAD = [None, 3, -1, 2.5, 'x', b'y', [], {}, object(), float('nan'), (1, 2), True
        tenon.ones((2, 3, 4, 5, 6)), tenon.tensor(1.0)]
 LAYERS = [nn.Linear(3, 2), nn.Embedding(3, 2), nn.Flatten(), nn.Unflatten(1, (1, 2)), nn.Dropout(), nn.Conv2d(3, 2, 1),
           nn.ConvTranspose1d(3, 2, 1), nn.BatchNorm(3), nn.LayerNorm(3), nn.RMSNorm(3), nn.GroupNorm(1, 3), nn.MaxPool(2),
-          nn.AvgPool(2), nn.AdaptiveAvgPool(2), nn.AdaptiveMaxPool(2), nn.Upsample(2), nn.ReLU(), nn.GELU(), nn.Softmax()]
+          nn.AvgPool(2), nn.AdaptiveAvgPool(2), nn.AdaptiveMaxPool(2), nn.Upsample(2), nn.Upsample(scale_factor=2), nn.ReLU(), nn.GELU(), nn.Softmax()]
 
 
 def answers(fn, *args):

@@ -80,6 +80,7 @@ def test_batch_norm_by_hand():
     running = layer.running_mean.numpy().copy(), layer.running_var.numpy().copy()
     assert_close(layer(tenon.asarray(x)), (x - running[0][:, None]) / np.sqrt(running[1][:, None] + 1e-5), rtol=1e-4, atol=1e-5)
     assert layer.running_mean.tolist() == running[0].tolist()
+    assert layer.num_batches_tracked.item() == 1 and layer.num_batches_tracked.dtype == tenon.int64
     plain = nn.BatchNorm(3, affine=False, track_running_stats=False)
     assert list(plain.state_dict()) == [] and plain.eval()(tenon.asarray(x)).shape == x.shape
     with pytest.raises(ValueError, match=r'must be \(N, 3'):
@@ -90,12 +91,20 @@ def test_other_norms_by_hand():
     x = array(4, 6)
     centred = x - x.mean(1, keepdims=True)
     assert_close(nn.LayerNorm(6)(tenon.asarray(x)), centred / np.sqrt(x.var(1, keepdims=True) + 1e-5), rtol=1e-4, atol=1e-5)
-    assert_close(nn.RMSNorm((6,))(tenon.asarray(x)), x / np.sqrt((x ** 2).mean(1, keepdims=True) + 1e-5), rtol=1e-4, atol=1e-5)
+    assert_close(nn.RMSNorm((6,), eps=1e-5)(tenon.asarray(x)), x / np.sqrt((x ** 2).mean(1, keepdims=True) + 1e-5), rtol=1e-4, atol=1e-5)
     groups = x.reshape(4, 2, 3)
     expected = (groups - groups.mean(2, keepdims=True)) / np.sqrt(groups.var(2, keepdims=True) + 1e-5)
     assert_close(nn.GroupNorm(2, 6)(tenon.asarray(x)), expected.reshape(4, 6), rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match='do not divide into 4 groups'):
         nn.GroupNorm(4, 6)
+
+
+@pytest.mark.parametrize('dtype', [tenon.float16, tenon.float32, tenon.float64])
+def test_rms_norm_takes_the_epsilon_of_its_input(dtype):
+    x = np.array([0.01, 0.02]) if dtype == tenon.float16 else np.array([1e-8, 2e-8])
+    expected = x / np.sqrt((x ** 2).mean() + tenon.finfo(dtype).eps)
+    y = nn.RMSNorm(2).to(dtype)(tenon.tensor(x, dtype=dtype))
+    assert_close(y, expected.astype(dtype.name), rtol=2e-3, atol=1e-9)
 
 
 def conv_by_hand(x, weight, bias, stride, padding):
@@ -129,11 +138,13 @@ def test_pools_by_hand():
     assert_close(nn.AvgPool2d((2, 2))(tenon.asarray(x)), windows.mean((3, 5)))
     assert_close(nn.AdaptiveAvgPool2d(1)(tenon.asarray(x)), x.mean((2, 3), keepdims=True))
     assert_close(nn.AdaptiveMaxPool(1)(tenon.asarray(x)), x.max((2, 3), keepdims=True))
-    assert_close(nn.Upsample(2)(tenon.asarray(x)), x.repeat(2, 2).repeat(2, 3))
+    assert_close(nn.Upsample(scale_factor=2)(tenon.asarray(x)), x.repeat(2, 2).repeat(2, 3))
+    assert nn.Upsample(size=(7, 9))(tenon.asarray(x)).shape == (2, 3, 7, 9)
+    assert nn.Upsample(scale_factor=(1.5, 2), mode='linear', align_corners=True)(tenon.asarray(x)).shape == (2, 3, 6, 12)
     with pytest.raises(ValueError, match='rank 4'):
         nn.functional.max_pool1d(tenon.asarray(x), 2)
     with pytest.raises(ValueError, match='makes no size'):
-        nn.Upsample(float('inf'))(tenon.asarray(x))
+        nn.Upsample(scale_factor=float('inf'))(tenon.asarray(x))
 
 
 def test_losses_by_hand():
@@ -157,8 +168,19 @@ def test_losses_by_hand():
     assert_close(nn.BCEWithLogitsLoss()(a, tenon.asarray(q)).item(), float(bce), rtol=1e-5, atol=1e-6)
     kl = (q * -np.log(p)).mean()
     assert_close(nn.KLDivLoss()(tenon.asarray(np.log(p)), tenon.asarray(q)).item(), float(kl), rtol=1e-5, atol=1e-6)
+    batch = nn.KLDivLoss('batchmean')(tenon.asarray(np.log(p)), tenon.asarray(q)).item()
+    assert_close(batch, float((q * -np.log(p)).sum() / 4), rtol=1e-5, atol=1e-6)
     with pytest.raises(ValueError, match='reduction'):
         nn.MSELoss('average')
+
+
+def test_weights_of_losses_are_buffers():
+    loss = nn.BCEWithLogitsLoss(weight=tenon.tensor([1., 2.]), pos_weight=tenon.tensor([3., 4.])).to(tenon.float64)
+    assert loss.weight.dtype == loss.state_dict()['pos_weight'].dtype == tenon.float64 and not list(loss.parameters())
+    x = tenon.zeros((3, 2), dtype=tenon.float64)
+    assert_close(loss(x, x + 1).item(), (3 + 8) * math.log(2) / 2)
+    with pytest.raises(TypeError, match='"weight" must be a Tensor'):
+        nn.CrossEntropyLoss(weight=[1., 2.])
 
 
 ACTIVATIONS = {
@@ -197,7 +219,7 @@ def test_init():
         nn.init.xavier_normal_(tenon.zeros(3))
     with pytest.raises(ValueError, match='no gain'):
         nn.init.calculate_gain('unknown')
-    with pytest.raises(ValueError, match='fan_in'):
+    with pytest.raises(ValueError, match='must be "fan_in" or "fan_out"'):
         nn.init.kaiming_normal_(x, mode='both')
     with pytest.raises(TypeError, match='wants a Tensor'):
         nn.init.zeros_(np.zeros(3))
@@ -227,8 +249,7 @@ PEERS = [
 def test_against_pytorch(name, options, shape):
     torch = pytest.importorskip('torch', reason='PyTorch is not installed')
     theirs, ours = getattr(torch.nn, name)(**options), getattr(nn, name)(**options)
-    state = {key: x.detach().numpy() for key, x in theirs.state_dict().items() if key != 'num_batches_tracked'}
-    ours.load_state_dict(state)
+    ours.load_state_dict({key: x.detach().numpy() for key, x in theirs.state_dict().items()})
     data = array(*shape)
     a, b = tenon.tensor(data, requires_grad=True), torch.tensor(data, requires_grad=True)
     y, z = ours(a), theirs(b)

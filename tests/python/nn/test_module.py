@@ -249,3 +249,15 @@ def test_errors_of_others_stay_as_they_are():
         with pytest.raises(type(error)) as caught:
             net(error)
         assert caught.value is error and error.args == args
+
+
+def test_older_files_lack_the_count_of_batches():
+    net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm(3))
+    state = {key: x.clone() for key, x in net.state_dict().items()}
+    del state['1.num_batches_tracked']
+    net(tenon.ones((4, 2)))
+    net.load_state_dict(state)
+    assert net[1].num_batches_tracked.item() == 1
+    del state['1.running_mean']
+    with pytest.raises(ValueError, match='"1.running_mean" is missing$'):
+        net.load_state_dict(state)

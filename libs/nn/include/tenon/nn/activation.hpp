@@ -2,6 +2,7 @@
 #ifndef TENON_NN_ACTIVATION_HPP
 #define TENON_NN_ACTIVATION_HPP
 
+#include "tenon/nn/detail/check.hpp"
 #include "tenon/nn/module.hpp"
 
 namespace tenon::nn {
@@ -26,7 +27,9 @@ TENON_ACTIVATION(LogSigmoid, log_sigmoid)
 class GELU : public Module {
  public:
   // approximate: "none" or "tanh"
-  explicit GELU(std::string approximate = "none") : approximate_(std::move(approximate)) {}
+  explicit GELU(std::string approximate = "none")
+      : approximate_(detail::check_one_of("GELU", "approximate", std::move(approximate),
+                                          {"none", "tanh"})) {}
   Tensor forward(const Tensor& x) override { return gelu(x, approximate_); }
   std::string describe() const override { return "GELU"; }
 
@@ -46,7 +49,7 @@ class ELU : public Module {
 
 class LeakyReLU : public Module {
  public:
-  explicit LeakyReLU(double slope = 0.01) : slope_(slope) {}
+  explicit LeakyReLU(double negative_slope = 0.01) : slope_(negative_slope) {}
   Tensor forward(const Tensor& x) override { return leaky_relu(x, slope_); }
   std::string describe() const override { return "LeakyReLU"; }
 

@@ -62,5 +62,54 @@ class ModuleList : public Module {
   std::vector<std::unique_ptr<Part>> parts_;
 };
 
+// Parts of one type by name, in the order in which they came.
+template <std::derived_from<Module> Part>
+class ModuleDict : public Module {
+ public:
+  ModuleDict() = default;
+  Part& insert(const std::string& name, Part part) {
+    auto owned = std::make_unique<Part>(std::move(part));
+    add_part(name, *owned);
+    parts_.emplace_back(name, std::move(owned));
+    return *parts_.back().second;
+  }
+  std::string describe() const override { return "ModuleDict"; }
+  size_t size() const { return parts_.size(); }
+  bool contains(const std::string& name) const { return find(name) != nullptr; }
+  Part& operator[](const std::string& name) const {
+    Part* found = find(name);
+    if (found == nullptr)
+      throw Error(TN_NOT_FOUND, "[ModuleDict] no part is called \"" + name + '"');
+    return *found;
+  }
+
+ private:
+  Part* find(const std::string& name) const {
+    for (const auto& [own, part] : parts_)
+      if (own == name) return part.get();
+    return nullptr;
+  }
+  std::vector<std::pair<std::string, std::unique_ptr<Part>>> parts_;
+};
+
+// Parameters named "0", "1", …, used as the owner likes.
+class ParameterList : public Module {
+ public:
+  ParameterList() = default;
+  explicit ParameterList(std::vector<Tensor> parameters) {
+    for (Tensor& parameter : parameters) push(std::move(parameter));
+  }
+  const Parameter& push(Tensor parameter) {
+    parameters_.push_back(add_parameter(std::to_string(parameters_.size()), std::move(parameter)));
+    return parameters_.back();
+  }
+  std::string describe() const override { return "ParameterList"; }
+  size_t size() const { return parameters_.size(); }
+  const Parameter& operator[](size_t i) const { return parameters_.at(i); }
+
+ private:
+  std::vector<Parameter> parameters_;
+};
+
 }  // namespace tenon::nn
 #endif

@@ -2,28 +2,11 @@
 #ifndef TENON_NN_CONV_HPP
 #define TENON_NN_CONV_HPP
 
+#include "tenon/nn/detail/sizes.hpp"
 #include "tenon/nn/init.hpp"
 #include "tenon/nn/module.hpp"
 
 namespace tenon::nn {
-
-// One number for every spatial dimension, or one each: 3 or {3, 5}.
-class Sizes {
- public:
-  constexpr Sizes(std::integral auto all) : values_{static_cast<int64_t>(all)}, count_(1) {}
-  constexpr Sizes(std::initializer_list<int64_t> each) : count_(each.size()) {
-    if (each.size() > 3 || each.size() == 0)
-      throw Error(TN_INVALID_ARGUMENT, "[nn] sizes of one to three dimensions");
-    std::copy(each.begin(), each.end(), values_.begin());
-  }
-  IntList list() const { return std::span<const int64_t>(values_.data(), count_); }
-  size_t count() const { return count_; }
-  int64_t operator[](size_t i) const { return values_[count_ == 1 ? 0 : i]; }
-
- private:
-  std::array<int64_t, 3> values_{};
-  size_t count_;
-};
 
 struct ConvOptions {
   Sizes stride = 1;
@@ -31,26 +14,28 @@ struct ConvOptions {
   Sizes dilation = 1;
   int64_t groups = 1;
   bool bias = true;
-  Sizes output_padding = 0;  // of transposed ones
+};
+
+struct ConvTransposeOptions {
+  Sizes stride = 1;
+  Sizes padding = 0;
+  Sizes output_padding = 0;
+  int64_t groups = 1;
+  bool bias = true;
+  Sizes dilation = 1;
 };
 
 namespace detail {
 
+template <class Options, bool transposed>
 class ConvBase : public Module {
  public:
   Parameter weight, bias;
 
  protected:
-  ConvBase(size_t dims, int64_t in, int64_t out, Sizes kernel, const ConvOptions& options,
-           bool transposed)
+  ConvBase(size_t dims, int64_t in, int64_t out, const Sizes& kernel, const Options& options)
       : options_(options), dims_(dims) {
-    if (options.groups <= 0 || in % options.groups != 0 || out % options.groups != 0)
-      throw Error(TN_INVALID_ARGUMENT, "[Conv] " + std::to_string(in) + " and " +
-                                           std::to_string(out) + " channels do not divide into " +
-                                           std::to_string(options.groups) + " groups");
-    if (kernel.count() != 1 && kernel.count() != dims)
-      throw Error(TN_INVALID_ARGUMENT, "[Conv] a kernel of " + std::to_string(kernel.count()) +
-                                           " sizes for " + std::to_string(dims) + " dimensions");
+    check(in, out, kernel);
     std::vector<int64_t> shape{transposed ? in : out, (transposed ? out : in) / options.groups};
     double fan_in = static_cast<double>(shape[1]);
     for (size_t d = 0; d < dims; ++d) {
@@ -61,48 +46,66 @@ class ConvBase : public Module {
     bias =
         add_parameter("bias", options.bias ? init::detail::layer_default({out}, fan_in) : Tensor());
   }
+  // "Conv2d"
+  std::string name() const {
+    return (transposed ? "ConvTranspose" : "Conv") + std::to_string(dims_) + 'd';
+  }
+  void check(int64_t in, int64_t out, const Sizes& kernel) const {
+    const std::string where = name();
+    check_least(where, "in_channels", in);
+    check_least(where, "out_channels", out);
+    check_least(where, "groups", options_.groups, 1);
+    check_groups(where, {in, out}, options_.groups);
+    check_sizes(where, "kernel_size", kernel, 1, dims_);
+    check_sizes(where, "stride", options_.stride, 1, dims_);
+    check_sizes(where, "padding", options_.padding, 0, dims_);
+    check_sizes(where, "dilation", options_.dilation, 1, dims_);
+    if constexpr (transposed)
+      check_sizes(where, "output_padding", options_.output_padding, 0, dims_);
+  }
   // "Conv2d(1, 16, kernel 3x3)"
-  std::string title(const char* name, bool transposed) const {
+  std::string title() const {
     const auto shape = weight->shape();
     std::string text =
-        name + std::to_string(dims_) + "d(" +
-        std::to_string(shape[1 - transposed] * (transposed ? 1 : options_.groups)) + ", " +
-        std::to_string(shape[transposed] * (transposed ? options_.groups : 1)) + ", kernel ";
+        name() + '(' + std::to_string(shape[1 - transposed] * (transposed ? 1 : options_.groups)) +
+        ", " + std::to_string(shape[transposed] * (transposed ? options_.groups : 1)) + ", kernel ";
     for (size_t d = 2; d < shape.size(); ++d) text += (d > 2 ? "x" : "") + std::to_string(shape[d]);
     return text + ')';
   }
-  ConvOptions options_;
+  Options options_;
   size_t dims_;
 };
 
 }  // namespace detail
 
 template <size_t Dims>
-class Conv : public detail::ConvBase {
+class Conv : public detail::ConvBase<ConvOptions, false> {
  public:
-  Conv(int64_t in, int64_t out, Sizes kernel, const ConvOptions& options = {})
-      : ConvBase(Dims, in, out, kernel, options, false) {}
+  Conv(int64_t in_channels, int64_t out_channels, Sizes kernel_size,
+       const ConvOptions& options = {})
+      : ConvBase(Dims, in_channels, out_channels, kernel_size, options) {}
   Tensor forward(const Tensor& x) override {
     return conv(x, weight, bias, options_.stride.list(), options_.padding.list(),
                 options_.dilation.list(), options_.groups);
   }
-  std::string describe() const override { return title("Conv", false); }
+  std::string describe() const override { return title(); }
 };
 using Conv1d = Conv<1>;
 using Conv2d = Conv<2>;
 using Conv3d = Conv<3>;
 
 template <size_t Dims>
-class ConvTranspose : public detail::ConvBase {
+class ConvTranspose : public detail::ConvBase<ConvTransposeOptions, true> {
  public:
-  ConvTranspose(int64_t in, int64_t out, Sizes kernel, const ConvOptions& options = {})
-      : ConvBase(Dims, in, out, kernel, options, true) {}
+  ConvTranspose(int64_t in_channels, int64_t out_channels, Sizes kernel_size,
+                const ConvTransposeOptions& options = {})
+      : ConvBase(Dims, in_channels, out_channels, kernel_size, options) {}
   Tensor forward(const Tensor& x) override {
     return conv_transpose(x, weight, bias, options_.stride.list(), options_.padding.list(),
                           options_.output_padding.list(), options_.dilation.list(),
                           options_.groups);
   }
-  std::string describe() const override { return title("ConvTranspose", true); }
+  std::string describe() const override { return title(); }
 };
 using ConvTranspose1d = ConvTranspose<1>;
 using ConvTranspose2d = ConvTranspose<2>;

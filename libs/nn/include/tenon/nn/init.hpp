@@ -3,8 +3,10 @@
 #define TENON_NN_INIT_HPP
 
 #include <cmath>
+#include <optional>
 #include <string_view>
 
+#include "tenon/nn/detail/check.hpp"
 #include "tenon/tenon.hpp"
 
 namespace tenon::nn::init {
@@ -23,54 +25,66 @@ inline Fans fans(const Tensor& weight) {
           static_cast<double>(weight.shape(0)) * kernel};
 }
 
-// The factor that keeps the variance through a nonlinearity; `slope` is leaky_relu's.
-inline double gain(std::string_view nonlinearity, double slope = 0.01) {
+// The factor that keeps the variance through a nonlinearity; `param` is leaky_relu's slope, else 0.01.
+inline double calculate_gain(std::string_view nonlinearity, std::optional<double> param = {}) {
   if (nonlinearity == "linear" || nonlinearity == "sigmoid") return 1;
   if (nonlinearity == "tanh") return 5.0 / 3;
   if (nonlinearity == "relu") return std::sqrt(2.0);
   if (nonlinearity == "selu") return 0.75;
+  const double slope = param.value_or(0.01);
   if (nonlinearity == "leaky_relu") return std::sqrt(2 / (1 + slope * slope));
-  throw Error(TN_INVALID_ARGUMENT, "[init] no gain is known for \"" + std::string(nonlinearity) +
+  throw Error(TN_INVALID_ARGUMENT, "[calculate_gain] no gain is known for \"" +
+                                       std::string(nonlinearity) +
                                        "\": linear, sigmoid, tanh, relu, leaky_relu or selu");
 }
 
-inline Tensor& constant_(Tensor& x, double value) {
+inline Tensor& constant_(Tensor& tensor, double val) {
   NoGrad guard;
-  return x.fill_(value);
+  return tensor.fill_(val);
 }
-inline Tensor& zeros_(Tensor& x) { return constant_(x, 0); }
-inline Tensor& ones_(Tensor& x) { return constant_(x, 1); }
-inline Tensor& uniform_(Tensor& x, double low = 0, double high = 1,
+inline Tensor& zeros_(Tensor& tensor) { return constant_(tensor, 0); }
+inline Tensor& ones_(Tensor& tensor) { return constant_(tensor, 1); }
+inline Tensor& uniform_(Tensor& tensor, double a = 0, double b = 1,
                         const Generator& generator = {}) {
   NoGrad guard;
-  return x.uniform_(low, high, generator);
+  return tensor.uniform_(a, b, generator);
 }
-inline Tensor& normal_(Tensor& x, double mean = 0, double std = 1,
+inline Tensor& normal_(Tensor& tensor, double mean = 0, double std = 1,
                        const Generator& generator = {}) {
   NoGrad guard;
-  return x.normal_(mean, std, generator);
+  return tensor.normal_(mean, std, generator);
 }
-inline Tensor& xavier_uniform_(Tensor& x, double gain = 1, const Generator& generator = {}) {
-  const Fans f = fans(x);
+inline Tensor& xavier_uniform_(Tensor& tensor, double gain = 1, const Generator& generator = {}) {
+  const Fans f = fans(tensor);
   const double bound = gain * std::sqrt(6 / (f.in + f.out));
-  return uniform_(x, -bound, bound, generator);
+  return uniform_(tensor, -bound, bound, generator);
 }
-inline Tensor& xavier_normal_(Tensor& x, double gain = 1, const Generator& generator = {}) {
-  const Fans f = fans(x);
-  return normal_(x, 0, gain * std::sqrt(2 / (f.in + f.out)), generator);
+inline Tensor& xavier_normal_(Tensor& tensor, double gain = 1, const Generator& generator = {}) {
+  const Fans f = fans(tensor);
+  return normal_(tensor, 0, gain * std::sqrt(2 / (f.in + f.out)), generator);
 }
-inline Tensor& kaiming_uniform_(Tensor& x, double slope = 0,
-                                std::string_view nonlinearity = "leaky_relu", bool fan_out = false,
+
+namespace detail {
+inline double fan(std::string_view where, const Tensor& tensor, std::string mode) {
+  mode = nn::detail::check_one_of(where, "mode", std::move(mode), {"fan_in", "fan_out"});
+  const Fans f = fans(tensor);
+  return mode == "fan_in" ? f.in : f.out;
+}
+}  // namespace detail
+
+// `a` is the slope of leaky_relu.
+inline Tensor& kaiming_uniform_(Tensor& tensor, double a = 0, std::string mode = "fan_in",
+                                std::string_view nonlinearity = "leaky_relu",
                                 const Generator& generator = {}) {
-  const Fans f = fans(x);
-  const double bound = gain(nonlinearity, slope) * std::sqrt(3 / (fan_out ? f.out : f.in));
-  return uniform_(x, -bound, bound, generator);
+  const double fan = detail::fan("kaiming_uniform_", tensor, std::move(mode));
+  const double bound = calculate_gain(nonlinearity, a) * std::sqrt(3 / fan);
+  return uniform_(tensor, -bound, bound, generator);
 }
-inline Tensor& kaiming_normal_(Tensor& x, double slope = 0,
-                               std::string_view nonlinearity = "leaky_relu", bool fan_out = false,
+inline Tensor& kaiming_normal_(Tensor& tensor, double a = 0, std::string mode = "fan_in",
+                               std::string_view nonlinearity = "leaky_relu",
                                const Generator& generator = {}) {
-  const Fans f = fans(x);
-  return normal_(x, 0, gain(nonlinearity, slope) / std::sqrt(fan_out ? f.out : f.in), generator);
+  const double fan = detail::fan("kaiming_normal_", tensor, std::move(mode));
+  return normal_(tensor, 0, calculate_gain(nonlinearity, a) / std::sqrt(fan), generator);
 }
 
 namespace detail {

@@ -19,11 +19,15 @@ class Module;
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 using StateDict = std::map<std::string, Tensor>;
 
+// What a strict load does about a buffer that the state lacks: older files may not have it.
+enum class WhenMissing { kRefuse, kKeep };
+
 namespace detail {
 struct Slot {
   std::string name;
   Tensor tensor;
   bool buffer = false;
+  WhenMissing when_missing = WhenMissing::kRefuse;
 };
 // What a module has; it stays where it is when the module is moved.
 struct Node {
@@ -166,9 +170,8 @@ class Module {
   // Parameters and buffers by path, sharing their elements.
   StateDict state_dict() const {
     StateDict state;
-    visit("", *node_, [&](const std::string& prefix, detail::Node& node) {
-      for (const auto& slot : node.slots)
-        if (slot->tensor.defined()) state[prefix + slot->name] = slot->tensor.detach();
+    each_slot([&](const std::string& path, const detail::Slot& slot) {
+      state[path] = slot.tensor.detach();
     });
     return state;
   }
@@ -180,11 +183,12 @@ class Module {
   // Registers a tensor that is trained; undefined: the name is kept for none.
   Parameter add_parameter(const std::string& name, Tensor tensor) {
     if (tensor.defined() && !tensor.requires_grad()) tensor.requires_grad_();
-    return add_slot(name, std::move(tensor), false);
+    return add_slot({name, std::move(tensor)});
   }
   // Registers a tensor that is saved and moved, but not trained.
-  Parameter add_buffer(const std::string& name, Tensor tensor) {
-    return add_slot(name, std::move(tensor), true);
+  Parameter add_buffer(const std::string& name, Tensor tensor,
+                       WhenMissing when_missing = WhenMissing::kRefuse) {
+    return add_slot({name, std::move(tensor), true, when_missing});
   }
   // Registers a part and gives it back, to initialise the field that holds it.
   template <class M>
@@ -215,6 +219,14 @@ class Module {
     visitor(prefix, node);
     for (const auto& [name, part] : node.parts) visit(prefix + name + '.', *part, visitor);
   }
+  // Those that hold a tensor, by path.
+  template <class Fn>
+  void each_slot(Fn&& fn) const {
+    visit("", *node_, [&](const std::string& prefix, detail::Node& node) {
+      for (const auto& slot : node.slots)
+        if (slot->tensor.defined()) fn(prefix + slot->name, *slot);
+    });
+  }
   void check_name(const std::string& name) const {
     const bool taken =
         std::ranges::any_of(node_->slots, [&](const auto& slot) { return slot->name == name; }) ||
@@ -224,21 +236,18 @@ class Module {
                   "[nn] \"" + name + "\" " +
                       (taken ? "is registered already" : "is no name: it is empty or has a dot"));
   }
-  Parameter add_slot(const std::string& name, Tensor tensor, bool buffer) {
-    check_name(name);
-    node_->slots.push_back(
-        std::make_unique<detail::Slot>(detail::Slot{name, std::move(tensor), buffer}));
+  Parameter add_slot(detail::Slot slot) {
+    check_name(slot.name);
+    node_->slots.push_back(std::make_unique<detail::Slot>(std::move(slot)));
     return Parameter(node_->slots.back().get());
   }
   // A tensor registered twice is listed once.
   NamedTensors named(bool buffers) const {
     NamedTensors found;
     std::set<tn_tensor*> seen;
-    visit("", *node_, [&](const std::string& prefix, detail::Node& node) {
-      for (const auto& slot : node.slots)
-        if (slot->buffer == buffers && slot->tensor.defined() &&
-            seen.insert(slot->tensor.get()).second)
-          found.emplace_back(prefix + slot->name, slot->tensor);
+    each_slot([&](const std::string& path, const detail::Slot& slot) {
+      if (slot.buffer == buffers && seen.insert(slot.tensor.get()).second)
+        found.emplace_back(path, slot.tensor);
     });
     return found;
   }
@@ -275,11 +284,15 @@ inline Module& Module::replace(const std::function<Tensor(const Tensor&)>& fn) {
 
 inline void Module::load_state_dict(const StateDict& state, bool strict) {
   const StateDict own = state_dict();
+  std::set<std::string> may_lack;
+  each_slot([&](const std::string& path, const detail::Slot& slot) {
+    if (slot.when_missing == WhenMissing::kKeep) may_lack.insert(path);
+  });
   std::string problems;
   for (const auto& [name, tensor] : own) {
     const auto given = state.find(name);
     if (given == state.end()) {
-      if (strict) problems += "; \"" + name + "\" is missing";
+      if (strict && !may_lack.contains(name)) problems += "; \"" + name + "\" is missing";
     } else if (!std::ranges::equal(given->second.shape(), tensor.shape())) {
       const auto text = [](const Tensor& x) {
         std::string out;

@@ -2,6 +2,7 @@
 #ifndef TENON_NN_NORM_HPP
 #define TENON_NN_NORM_HPP
 
+#include "tenon/nn/detail/check.hpp"
 #include "tenon/nn/module.hpp"
 
 namespace tenon::nn {
@@ -10,29 +11,35 @@ struct BatchNormOptions {
   double eps = 1e-5;
   double momentum = 0.1;  // weight of a new batch in the running statistics
   bool affine = true;
-  bool track = true;  // keep running statistics and use them in eval mode
+  bool track_running_stats = true;  // keep them and use them in eval mode
 };
 
 // Over all dimensions but the channels (dimension 1); one class serves every rank.
 class BatchNorm : public Module {
  public:
-  explicit BatchNorm(int64_t channels, const BatchNormOptions& options = {})
-      : weight(add_parameter("weight", options.affine ? ones({channels}) : Tensor())),
-        bias(add_parameter("bias", options.affine ? zeros({channels}) : Tensor())),
-        running_mean(add_buffer("running_mean", options.track ? zeros({channels}) : Tensor())),
-        running_var(add_buffer("running_var", options.track ? ones({channels}) : Tensor())),
-        options_(options) {}
+  explicit BatchNorm(int64_t num_features, const BatchNormOptions& options = {})
+      : options_(options) {
+    detail::check_least("BatchNorm", "num_features", num_features);
+    const bool tracks = options.track_running_stats;
+    weight = add_parameter("weight", options.affine ? ones({num_features}) : Tensor());
+    bias = add_parameter("bias", options.affine ? zeros({num_features}) : Tensor());
+    running_mean = add_buffer("running_mean", tracks ? zeros({num_features}) : Tensor());
+    running_var = add_buffer("running_var", tracks ? ones({num_features}) : Tensor());
+    // Files of the time before it was counted lack it.
+    num_batches_tracked = add_buffer("num_batches_tracked",
+                                     tracks ? zeros({}, DType::I64) : Tensor(), WhenMissing::kKeep);
+  }
 
   Tensor forward(const Tensor& x) override {
-    const bool use_batch = training() || !options_.track;
+    const bool use_batch = training() || !options_.track_running_stats;
     auto [y, mean, rstd] =
         batch_norm(x, weight, bias, running_mean, running_var, use_batch, options_.eps);
-    if (training() && options_.track) update(x, mean, rstd);
+    if (training() && options_.track_running_stats) update(x, mean, rstd);
     return y;
   }
   std::string describe() const override { return "BatchNorm"; }
 
-  Parameter weight, bias, running_mean, running_var;
+  Parameter weight, bias, running_mean, running_var, num_batches_tracked;
 
  private:
   void update(const Tensor& x, const Tensor& mean, const Tensor& rstd) {
@@ -42,6 +49,7 @@ class BatchNorm : public Module {
     const double m = options_.momentum;
     // The running variance is the unbiased one.
     const Tensor variance = rstd.pow(-2) - options_.eps;
+    num_batches_tracked->add_(1);
     running_mean->mul_(1 - m).add_(mean * m);
     running_var->mul_(1 - m).add_(variance * (m * n / std::max(n - 1, 1.0)));
   }
@@ -51,21 +59,25 @@ using BatchNorm1d = BatchNorm;
 using BatchNorm2d = BatchNorm;
 using BatchNorm3d = BatchNorm;
 
-struct NormOptions {
+struct LayerNormOptions {
   double eps = 1e-5;
-  bool affine = true;
+  bool elementwise_affine = true;
+  bool bias = true;  // where elementwise_affine is
 };
 
-// Over the last dimensions, those of `shape`.
+// Over the last dimensions, those of `normalized_shape`.
 class LayerNorm : public Module {
  public:
-  explicit LayerNorm(IntList shape, const NormOptions& options = {})
-      : weight(add_parameter("weight", options.affine ? ones(shape) : Tensor())),
-        bias(add_parameter("bias", options.affine ? zeros(shape) : Tensor())),
-        shape_(shape.vec()),
-        eps_(options.eps) {}
-  explicit LayerNorm(std::initializer_list<int64_t> shape, const NormOptions& options = {})
-      : LayerNorm(IntList(shape), options) {}
+  explicit LayerNorm(IntList normalized_shape, const LayerNormOptions& options = {})
+      : shape_(normalized_shape.vec()), eps_(options.eps) {
+    detail::check_sizes("LayerNorm", "normalized_shape", shape_);
+    const bool affine = options.elementwise_affine;
+    weight = add_parameter("weight", affine ? ones(shape_) : Tensor());
+    bias = add_parameter("bias", affine && options.bias ? zeros(shape_) : Tensor());
+  }
+  explicit LayerNorm(std::initializer_list<int64_t> normalized_shape,
+                     const LayerNormOptions& options = {})
+      : LayerNorm(IntList(normalized_shape), options) {}
   Tensor forward(const Tensor& x) override { return layer_norm(x, shape_, weight, bias, eps_).y; }
   std::string describe() const override { return "LayerNorm"; }
 
@@ -76,37 +88,62 @@ class LayerNorm : public Module {
   double eps_;
 };
 
-// By the root of the mean square, over the dimensions of `shape`.
+struct RMSNormOptions {
+  std::optional<double> eps = {};  // that of x's dtype where absent
+  bool elementwise_affine = true;
+};
+
+// By the root of the mean square, over the dimensions of `normalized_shape`.
 class RMSNorm : public Module {
  public:
-  explicit RMSNorm(IntList shape, const NormOptions& options = {})
-      : weight(add_parameter("weight", options.affine ? ones(shape) : Tensor())),
-        shape_(shape.vec()),
-        eps_(options.eps) {}
-  explicit RMSNorm(std::initializer_list<int64_t> shape, const NormOptions& options = {})
-      : RMSNorm(IntList(shape), options) {}
-  Tensor forward(const Tensor& x) override { return rms_norm(x, shape_, weight, eps_).y; }
+  explicit RMSNorm(IntList normalized_shape, const RMSNormOptions& options = {})
+      : shape_(normalized_shape.vec()), eps_(options.eps) {
+    detail::check_sizes("RMSNorm", "normalized_shape", shape_);
+    weight = add_parameter("weight", options.elementwise_affine ? ones(shape_) : Tensor());
+  }
+  explicit RMSNorm(std::initializer_list<int64_t> normalized_shape,
+                   const RMSNormOptions& options = {})
+      : RMSNorm(IntList(normalized_shape), options) {}
+  Tensor forward(const Tensor& x) override {
+    return rms_norm(x, shape_, weight, eps_ ? *eps_ : epsilon_of(x.dtype())).y;
+  }
   std::string describe() const override { return "RMSNorm"; }
 
   Parameter weight;
 
  private:
+  // The distance from 1 to the next number.
+  static double epsilon_of(DType dtype) {
+    switch (dtype) {
+      case DType::F16:
+        return 0x1p-10;
+      case DType::BF16:
+        return 0x1p-7;
+      case DType::F64:
+        return 0x1p-52;
+      default:
+        return 0x1p-23;
+    }
+  }
   std::vector<int64_t> shape_;
-  double eps_;
+  std::optional<double> eps_;
+};
+
+struct GroupNormOptions {
+  double eps = 1e-5;
+  bool affine = true;
 };
 
 // Over groups of channels.
 class GroupNorm : public Module {
  public:
-  GroupNorm(int64_t groups, int64_t channels, const NormOptions& options = {})
-      : weight(add_parameter("weight", options.affine ? ones({channels}) : Tensor())),
-        bias(add_parameter("bias", options.affine ? zeros({channels}) : Tensor())),
-        groups_(groups),
-        eps_(options.eps) {
-    if (groups <= 0 || channels % groups != 0)
-      throw Error(TN_INVALID_ARGUMENT, "[GroupNorm] " + std::to_string(channels) +
-                                           " channels do not divide into " +
-                                           std::to_string(groups) + " groups");
+  GroupNorm(int64_t num_groups, int64_t num_channels, const GroupNormOptions& options = {})
+      : groups_(num_groups), eps_(options.eps) {
+    detail::check_least("GroupNorm", "num_groups", num_groups, 1);
+    detail::check_least("GroupNorm", "num_channels", num_channels);
+    detail::check_groups("GroupNorm", {num_channels}, num_groups);
+    weight = add_parameter("weight", options.affine ? ones({num_channels}) : Tensor());
+    bias = add_parameter("bias", options.affine ? zeros({num_channels}) : Tensor());
   }
   Tensor forward(const Tensor& x) override { return group_norm(x, groups_, weight, bias, eps_).y; }
   std::string describe() const override { return "GroupNorm"; }

@@ -2,22 +2,27 @@
 #ifndef TENON_NN_POOL_HPP
 #define TENON_NN_POOL_HPP
 
-#include "tenon/nn/conv.hpp"
+#include "tenon/nn/detail/sizes.hpp"
+#include "tenon/nn/module.hpp"
 
 namespace tenon::nn {
 
-struct PoolOptions {
+struct MaxPoolOptions {
   std::optional<Sizes> stride = {};  // that of the kernel where absent
   Sizes padding = 0;
-  Sizes dilation = 1;  // of MaxPool
+  Sizes dilation = 1;
   bool ceil_mode = false;
-  bool count_include_pad = true;  // of AvgPool
 };
 
 class MaxPool : public Module {
  public:
-  explicit MaxPool(Sizes kernel, const PoolOptions& options = {})
-      : kernel_(kernel), options_(options) {}
+  explicit MaxPool(Sizes kernel_size, const MaxPoolOptions& options = {})
+      : kernel_(kernel_size), options_(options) {
+    detail::check_sizes("MaxPool", "kernel_size", kernel_.list(), 1);
+    detail::check_sizes("MaxPool", "stride", options.stride.value_or(1).list(), 1);
+    detail::check_sizes("MaxPool", "padding", options.padding.list());
+    detail::check_sizes("MaxPool", "dilation", options.dilation.list(), 1);
+  }
   Tensor forward(const Tensor& x) override {
     return max_pool(x, kernel_.list(), options_.stride.value_or(kernel_).list(),
                     options_.padding.list(), options_.dilation.list(), options_.ceil_mode)
@@ -27,13 +32,27 @@ class MaxPool : public Module {
 
  private:
   Sizes kernel_;
-  PoolOptions options_;
+  MaxPoolOptions options_;
+};
+using MaxPool1d = MaxPool;
+using MaxPool2d = MaxPool;
+using MaxPool3d = MaxPool;
+
+struct AvgPoolOptions {
+  std::optional<Sizes> stride = {};  // that of the kernel where absent
+  Sizes padding = 0;
+  bool ceil_mode = false;
+  bool count_include_pad = true;
 };
 
 class AvgPool : public Module {
  public:
-  explicit AvgPool(Sizes kernel, const PoolOptions& options = {})
-      : kernel_(kernel), options_(options) {}
+  explicit AvgPool(Sizes kernel_size, const AvgPoolOptions& options = {})
+      : kernel_(kernel_size), options_(options) {
+    detail::check_sizes("AvgPool", "kernel_size", kernel_.list(), 1);
+    detail::check_sizes("AvgPool", "stride", options.stride.value_or(1).list(), 1);
+    detail::check_sizes("AvgPool", "padding", options.padding.list());
+  }
   Tensor forward(const Tensor& x) override {
     return avg_pool(x, kernel_.list(), options_.stride.value_or(kernel_).list(),
                     options_.padding.list(), options_.ceil_mode, options_.count_include_pad);
@@ -42,46 +61,88 @@ class AvgPool : public Module {
 
  private:
   Sizes kernel_;
-  PoolOptions options_;
+  AvgPoolOptions options_;
 };
+using AvgPool1d = AvgPool;
+using AvgPool2d = AvgPool;
+using AvgPool3d = AvgPool;
 
 class AdaptiveAvgPool : public Module {
  public:
-  explicit AdaptiveAvgPool(Sizes size) : size_(size) {}
+  explicit AdaptiveAvgPool(Sizes output_size) : size_(output_size) {
+    detail::check_sizes("AdaptiveAvgPool", "output_size", size_.list(), 1);
+  }
   Tensor forward(const Tensor& x) override { return adaptive_avg_pool(x, size_.list()); }
   std::string describe() const override { return "AdaptiveAvgPool"; }
 
  private:
   Sizes size_;
 };
+using AdaptiveAvgPool1d = AdaptiveAvgPool;
+using AdaptiveAvgPool2d = AdaptiveAvgPool;
+using AdaptiveAvgPool3d = AdaptiveAvgPool;
 
 class AdaptiveMaxPool : public Module {
  public:
-  explicit AdaptiveMaxPool(Sizes size) : size_(size) {}
+  explicit AdaptiveMaxPool(Sizes output_size) : size_(output_size) {
+    detail::check_sizes("AdaptiveMaxPool", "output_size", size_.list(), 1);
+  }
   Tensor forward(const Tensor& x) override { return adaptive_max_pool(x, size_.list()).values; }
   std::string describe() const override { return "AdaptiveMaxPool"; }
 
  private:
   Sizes size_;
 };
+using AdaptiveMaxPool1d = AdaptiveMaxPool;
+using AdaptiveMaxPool2d = AdaptiveMaxPool;
+using AdaptiveMaxPool3d = AdaptiveMaxPool;
 
-// Resamples by whole factors; mode "nearest" or "linear".
+struct UpsampleOptions {
+  std::optional<Sizes> size = {};
+  std::optional<Factors> scale_factor = {};
+  std::string mode = "nearest";
+  std::optional<bool> align_corners = {};  // false where absent
+};
+
+// Resamples to a size, or by factors; mode "nearest", "linear", "bilinear", "trilinear" or "bicubic".
 class Upsample : public Module {
  public:
-  explicit Upsample(Sizes factor, std::string mode = "nearest", bool align_corners = false)
-      : factor_(factor), mode_(std::move(mode)), align_corners_(align_corners) {}
+  explicit Upsample(UpsampleOptions options) : options_(std::move(options)) { check(); }
   Tensor forward(const Tensor& x) override {
+    const auto dims = static_cast<size_t>(std::max<int64_t>(x.ndim() - 2, 0));
+    if (options_.size) detail::check_sizes("Upsample", "size", *options_.size, 1, dims);
     std::vector<int64_t> size;
-    for (int64_t d = 2; d < x.ndim(); ++d)
-      size.push_back(x.shape(d) * factor_[static_cast<size_t>(d - 2)]);
-    return interpolate(x, size, mode_, align_corners_);
+    for (size_t d = 0; d < dims; ++d) size.push_back(size_of(x, d, dims));
+    return interpolate(x, size, options_.mode, options_.align_corners.value_or(false));
   }
   std::string describe() const override { return "Upsample"; }
 
  private:
-  Sizes factor_;
-  std::string mode_;
-  bool align_corners_;
+  void check() const {
+    if (options_.size.has_value() == options_.scale_factor.has_value())
+      detail::refuse("Upsample", "give either size or scale_factor");
+    if (options_.size) detail::check_sizes("Upsample", "size", options_.size->list(), 1);
+    if (options_.scale_factor)
+      for (const double factor : options_.scale_factor->list())
+        detail::check_positive("Upsample", "scale_factor", factor);
+    detail::check_one_of("Upsample", "mode", options_.mode,
+                         {"nearest", "linear", "bilinear", "trilinear", "bicubic"});
+    if (options_.mode == "nearest" && options_.align_corners)
+      detail::refuse("Upsample",
+                     "align_corners is for the modes that interpolate, not \"nearest\"");
+  }
+  int64_t size_of(const Tensor& x, size_t d, size_t dims) const {
+    if (options_.size) return (*options_.size)[d];
+    const Factors& factors = *options_.scale_factor;
+    if (factors.count() != 1 && factors.count() != dims)
+      detail::refuse("Upsample", std::to_string(factors.count()) + " factors for " +
+                                     std::to_string(dims) + " dimensions");
+    const double size = static_cast<double>(x.shape(static_cast<int64_t>(d) + 2)) * factors[d];
+    if (!(size < 1e18))
+      detail::refuse("Upsample", "scale_factor", detail::text_of(factors[d]), "makes no size");
+    return static_cast<int64_t>(size);
+  }
+  UpsampleOptions options_;
 };
 
 }  // namespace tenon::nn
