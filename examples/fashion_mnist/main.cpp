@@ -54,7 +54,7 @@ double accuracy(Net& net, const data::Dataset& images, Device device) {
 
 // One pass over the images; the mean loss of its second half.
 double train_epoch(Net& net, data::DataLoader& loader, optim::Optimizer& optimizer,
-                   optim::Scheduler& schedule, Device device, Progress& progress) {
+                   optim::LRScheduler& schedule, Device device, Progress& progress) {
   double recent = 0, sum = 0;
   int64_t step = 0, images = 0, counted = 0;
   for (data::Example& batch : loader) {

@@ -1,6 +1,7 @@
 """Clipping of gradients."""
 import tenon
 from .._core import Tensor, ops
+from ..nn._check import check_least
 
 
 def _grads(where, parameters):
@@ -32,8 +33,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0):
 
 def clip_grad_value_(parameters, clip_value):
     """Limits every element of the gradients to [-clip_value, clip_value]."""
-    if not clip_value >= 0:
-        raise ValueError(f'[clip_grad_value_] clip_value is {clip_value}, must not be negative')
+    check_least('clip_grad_value_', 'clip_value', clip_value, 0)
     with tenon.no_grad():
         for grad in _grads('clip_grad_value_', parameters):
             grad[...] = ops['clamp'](grad, -clip_value, clip_value)

@@ -1,6 +1,13 @@
 """What every optimizer has: groups of parameters with options of their own, state, saving and restoring."""
 import tenon
 from .._core import Tensor, ops
+from ..nn._check import check_least, check_number
+
+
+def _as_tensor(option):
+    """An option as it is saved."""
+    values = [float(value) for value in option] if isinstance(option, (tuple, list)) else float(option)
+    return tenon.tensor(values, dtype=tenon.float64)
 
 
 class _Bucket:
@@ -63,13 +70,22 @@ class Optimizer:
                 if not isinstance(value, bool):
                     raise TypeError(f'[{where}] {name} is True or False, not {type(value).__name__}')
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise TypeError(f'[{where}] {name} must be a number, not {type(value).__name__}')
-            if not value >= 0:
-                raise ValueError(f'[{where}] {name} is {value}, must not be negative')
-            if name.startswith('beta') and value >= 1:
-                raise ValueError(f'[{where}] {name} is {value}, must be below 1')
+            if isinstance(self._defaults[name], tuple):
+                self._check_pair(name, value)
+            else:
+                check_least(where, name, value, 0)
         return options
+
+    def _check_pair(self, name, pair):
+        where = type(self).__name__
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError(f'[{where}] {name} is a pair of numbers, not {pair!r}')
+        for i, value in enumerate(pair):
+            if not 0 <= check_number(where, f'{name}[{i}]', value) < 1:
+                raise ValueError(f'[{where}] {name}[{i}] is {value}, must be at least 0 and below 1')
+
+    def _check_group(self, group):
+        """Options that do not go together."""
 
     def add_param_group(self, group):
         """Adds a dict with "params" and options that differ from the first ones."""
@@ -87,17 +103,11 @@ class Optimizer:
             if id(x) in known:
                 raise ValueError('[optim] a parameter comes twice')
             known.add(id(x))
-        own = self._check_options(self._options_of({name: value for name, value in group.items() if name != 'params'}))
-        self.param_groups.append({'params': params, **self._first_options, **own})
+        own = self._check_options({name: value for name, value in group.items() if name != 'params'})
+        whole = {'params': params, **self._first_options, **own}
+        self._check_group(whole)
+        self.param_groups.append(whole)
         self._plans.append(None)
-
-    @staticmethod
-    def _options_of(options):
-        """Adam's betas, a pair as people know it, are beta1 and beta2 here."""
-        if 'betas' in options:
-            options = dict(options)
-            options['beta1'], options['beta2'] = options.pop('betas')
-        return options
 
     def _needs_state(self, group, slot):
         return True
@@ -180,7 +190,7 @@ class Optimizer:
         found, number = {}, 0
         for g, group in enumerate(self.param_groups):
             for name in self._defaults:
-                found[f'group.{g}.{name}'] = tenon.tensor(float(group[name]), dtype=tenon.float64)
+                found[f'group.{g}.{name}'] = _as_tensor(group[name])
             for param in group['params']:
                 if id(param) in self._state:
                     step, tensors = self._state[id(param)]
@@ -203,7 +213,7 @@ class Optimizer:
                 key = f'group.{g}.{name}'
                 if key not in left:
                     raise ValueError(f'[optim] the state lacks "{key}"')
-                own[name] = type(default)(left.pop(key).item())
+                own[name] = type(default)(tenon.asarray(left.pop(key)).tolist())
             options.append(own)
             for param in group['params']:
                 prefix = f'state.{number}.'

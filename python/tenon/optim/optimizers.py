@@ -17,14 +17,16 @@ class SGD(Optimizer):
     [0.5]
     """
 
-    _defaults = {'lr': 1e-2, 'momentum': 0.0, 'dampening': 0.0, 'weight_decay': 0.0, 'nesterov': False}
-    _state_names = ('momentum',)
+    _defaults = {'lr': 1e-3, 'momentum': 0.0, 'dampening': 0.0, 'weight_decay': 0.0, 'nesterov': False}
+    _state_names = ('momentum_buffer',)
 
-    def __init__(self, params, lr=1e-2, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False):
-        if nesterov is True and not momentum:
-            raise ValueError('[SGD] nesterov needs a momentum')
+    def __init__(self, params, lr=1e-3, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False):
         super().__init__(params, {'lr': lr, 'momentum': momentum, 'dampening': dampening, 'weight_decay': weight_decay,
                                   'nesterov': nesterov})
+
+    def _check_group(self, group):
+        if group['nesterov'] and (group['momentum'] == 0 or group['dampening'] != 0):
+            raise ValueError('[SGD] nesterov needs a momentum and no dampening')
 
     def _needs_state(self, group, slot):
         return group['momentum'] != 0
@@ -37,22 +39,19 @@ class SGD(Optimizer):
 class Adam(Optimizer):
     """Kingma & Ba 2015; amsgrad by Reddi et al. 2018."""
 
-    _defaults = {'lr': 1e-3, 'beta1': 0.9, 'beta2': 0.999, 'eps': 1e-8, 'weight_decay': 0.0, 'amsgrad': False}
+    _defaults = {'lr': 1e-3, 'betas': (0.9, 0.999), 'eps': 1e-8, 'weight_decay': 0.0, 'amsgrad': False}
     _state_names = ('exp_avg', 'exp_avg_sq', 'max_exp_avg_sq')
     _decoupled = False
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False):
-        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-            raise TypeError(f'[{type(self).__name__}] betas is a pair of numbers, not {betas!r}')
-        super().__init__(params, {'lr': lr, 'beta1': betas[0], 'beta2': betas[1], 'eps': eps, 'weight_decay': weight_decay,
-                                  'amsgrad': amsgrad})
+        super().__init__(params, {'lr': lr, 'betas': betas, 'eps': eps, 'weight_decay': weight_decay, 'amsgrad': amsgrad})
 
     def _needs_state(self, group, slot):
         return slot < 2 or group['amsgrad']
 
     def _run(self, group, params, grads, state, step):
-        _adam_step(params, grads, state[0], state[1], state[2], step, group['lr'], group['beta1'], group['beta2'],
-                   group['eps'], group['weight_decay'], self._decoupled)
+        _adam_step(params, grads, state[0], state[1], state[2], step, group['lr'], *group['betas'], group['eps'],
+                   group['weight_decay'], self._decoupled)
 
 
 class AdamW(Adam):
@@ -69,7 +68,7 @@ class RMSprop(Optimizer):
     """Divides by a running root of the mean square; `centered`: by a running deviation."""
 
     _defaults = {'lr': 1e-2, 'alpha': 0.99, 'eps': 1e-8, 'weight_decay': 0.0, 'momentum': 0.0, 'centered': False}
-    _state_names = ('square_avg', 'grad_avg', 'momentum')
+    _state_names = ('square_avg', 'grad_avg', 'momentum_buffer')
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False):
         super().__init__(params, {'lr': lr, 'alpha': alpha, 'eps': eps, 'weight_decay': weight_decay, 'momentum': momentum,
@@ -86,15 +85,15 @@ class RMSprop(Optimizer):
 class Adagrad(Optimizer):
     """Divides by the root of the sum of all squares (Duchi et al. 2011)."""
 
-    _defaults = {'lr': 1e-2, 'lr_decay': 0.0, 'eps': 1e-10, 'weight_decay': 0.0, 'initial_sum': 0.0}
+    _defaults = {'lr': 1e-2, 'lr_decay': 0.0, 'weight_decay': 0.0, 'initial_accumulator_value': 0.0, 'eps': 1e-10}
     _state_names = ('sum',)
 
-    def __init__(self, params, lr=1e-2, lr_decay=0.0, weight_decay=0.0, initial_sum=0.0, eps=1e-10):
-        super().__init__(params, {'lr': lr, 'lr_decay': lr_decay, 'eps': eps, 'weight_decay': weight_decay,
-                                  'initial_sum': initial_sum})
+    def __init__(self, params, lr=1e-2, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, eps=1e-10):
+        super().__init__(params, {'lr': lr, 'lr_decay': lr_decay, 'weight_decay': weight_decay,
+                                  'initial_accumulator_value': initial_accumulator_value, 'eps': eps})
 
     def _first_state(self, group, slot, param):
-        return ops['full_like'](param.detach(), group['initial_sum'])
+        return ops['full_like'](param.detach(), group['initial_accumulator_value'])
 
     def _run(self, group, params, grads, state, step):
         _adagrad_step(params, grads, state[0], step, group['lr'], group['lr_decay'], group['eps'], group['weight_decay'])

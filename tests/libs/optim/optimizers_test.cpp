@@ -71,7 +71,7 @@ TEST(Optimizers, StepsAndStateOfAdam) {
       {.lr = 0.1}, {0.6116406721264176, -1.6000000200000004, 2.684188065769565, 0.7673742584712407},
       "plain");
   check<Adam, AdamOptions>(
-      {.lr = 0.1, .beta1 = 0.8, .weight_decay = 0.1, .amsgrad = true},
+      {.lr = 0.1, .betas = {0.8, 0.999}, .weight_decay = 0.1, .amsgrad = true},
       {0.595472387207902, -1.6012976903152283, 2.623052435643554, 0.7499680797008386}, "amsgrad");
   check<AdamW, AdamWOptions>(
       {.lr = 0.1},
@@ -94,7 +94,7 @@ TEST(Optimizers, StepsAndStateOfAdagrad) {
       {.lr = 0.1},
       {0.6573492341670207, -1.7215542950665492, 2.8292893219313453, 0.6546996996569924}, "plain");
   check<Adagrad, AdagradOptions>(
-      {.lr = 0.1, .lr_decay = 0.1, .weight_decay = 0.1, .initial_sum = 0.5},
+      {.lr = 0.1, .lr_decay = 0.1, .weight_decay = 0.1, .initial_accumulator_value = 0.5},
       {0.8643454538172446, -1.8497036820347275, 2.845830881284344, 0.5939907102015309}, "decay");
 }
 
@@ -140,15 +140,15 @@ TEST(Clip, NormAndValue) {
          none = tensor({1.f}).requires_grad_();
   a.set_grad(tensor({3.f, 0.f}));
   b.set_grad(tensor({4.f}));
-  EXPECT_NEAR(clip_grad_norm({a, b, none}, 1).item<double>(), 5, 1e-6);
+  EXPECT_NEAR(clip_grad_norm_({a, b, none}, 1).item<double>(), 5, 1e-6);
   EXPECT_NEAR(a.grad()[0].item<double>(), 0.6, 1e-6);
   EXPECT_NEAR(b.grad().item<double>(), 0.8, 1e-6);
-  EXPECT_NEAR(clip_grad_norm({a, b}, 10).item<double>(), 1, 1e-6);
+  EXPECT_NEAR(clip_grad_norm_({a, b}, 10).item<double>(), 1, 1e-6);
   EXPECT_NEAR(b.grad().item<double>(), 0.8, 1e-6);
-  clip_grad_value({a, b}, 0.7);
+  clip_grad_value_({a, b}, 0.7);
   EXPECT_NEAR(a.grad()[0].item<double>(), 0.6, 1e-6);
   EXPECT_NEAR(b.grad().item<double>(), 0.7, 1e-6);
-  EXPECT_EQ(clip_grad_norm({none}, 1).item<float>(), 0);
+  EXPECT_EQ(clip_grad_norm_({none}, 1).item<float>(), 0);
 }
 
 }  // namespace

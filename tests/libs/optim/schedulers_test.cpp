@@ -61,12 +61,13 @@ TEST(Schedulers, GoOnWhereTheyWere) {
   running.step();
   restored.step();
   EXPECT_EQ(second.lr(), first.lr());
-  EXPECT_NE(error_of([&] { restored.load_state_dict({}); }).find("base.0"), std::string::npos);
+  EXPECT_NE(error_of([&] { restored.load_state_dict({}); }).find("base_lrs.0"), std::string::npos);
 }
 
 TEST(Schedulers, Plateau) {
   SGD optimizer = make(1.0);
-  ReduceOnPlateau schedule(optimizer, {.factor = 0.5, .patience = 1, .cooldown = 1, .lowest = 0.2});
+  ReduceLROnPlateau schedule(optimizer,
+                             {.factor = 0.5, .patience = 1, .cooldown = 1, .min_lr = 0.2});
   const std::vector<double> losses = {1.0, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.5, 0.5, 0.5};
   std::vector<double> found;
   for (double loss : losses) {
@@ -76,17 +77,63 @@ TEST(Schedulers, Plateau) {
   expect_near(found, {1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.2});
   EXPECT_EQ(schedule.best(), 0.5);
   SGD other = make(1.0);
-  ReduceOnPlateau restored(other, {.factor = 0.5, .patience = 1});
+  ReduceLROnPlateau restored(other, {.factor = 0.5, .patience = 1});
   restored.load_state_dict(schedule.state_dict());
   EXPECT_EQ(restored.best(), 0.5);
+}
+
+TEST(Schedulers, AWarmUpGoesOverToACosine) {
+  SGD optimizer = make(0.1);
+  LinearLR warm_up(optimizer, 0.5, 1, 2);
+  CosineAnnealingLR cosine(optimizer, 4);
+  SequentialLR schedule(optimizer, {warm_up, cosine}, {2});
+  expect_near(rates(optimizer, schedule, 7),
+              {0.05, 0.075, 0.1, 0.08535533905932738, 0.05, 0.014644660940672627, 0.0});
+  SGD other = make(0.7);
+  LinearLR warm_up_again(other, 0.5, 1, 2);
+  CosineAnnealingLR cosine_again(other, 4);
+  SequentialLR restored(other, {warm_up_again, cosine_again}, {2});
+  restored.load_state_dict(schedule.state_dict());
+  EXPECT_EQ(other.lr(), optimizer.lr());
+  schedule.step();
+  restored.step();
+  EXPECT_EQ(other.lr(), optimizer.lr());
+  EXPECT_EQ(restored.state_dict(), schedule.state_dict());
+  EXPECT_NE(error_of([&] {
+              SequentialLR(other, {warm_up, cosine}, {2});
+            }).find("another optimizer"),
+            std::string::npos);
+}
+
+TEST(Schedulers, Lambda) {
+  SGD optimizer = make(1.0);
+  expect_near(
+      rates(optimizer, LambdaLR(optimizer, [](int64_t n) { return 1.0 / (1.0 + double(n)); }), 3),
+      {1, 0.5, 1.0 / 3});
+}
+
+TEST(Schedulers, PlateauByItself) {
+  SGD optimizer = make(1.0);
+  ReduceLROnPlateau schedule(
+      optimizer, {.mode = "max", .patience = 0, .threshold = 0.5, .threshold_mode = "abs"});
+  std::vector<double> found;
+  for (const double accuracy : {0.0, 0.6, 1.0, 1.2}) {
+    schedule.step(accuracy);
+    found.push_back(optimizer.lr());
+  }
+  expect_near(found, {1, 1, 0.1, 0.1});
+  SGD small = make(1e-8);
+  ReduceLROnPlateau still(small, {.patience = 0});
+  for (int i = 0; i < 3; ++i) still.step(1);
+  EXPECT_EQ(small.lr(), 1e-8);
 }
 
 TEST(Schedulers, Mistakes) {
   SGD optimizer = make(0.1);
   EXPECT_NE(error_of([&] { StepLR(optimizer, 0); }), "");
   EXPECT_NE(error_of([&] { OneCycleLR(optimizer, 1, 1); }), "");
-  EXPECT_NE(error_of([&] { OneCycleLR(optimizer, 1, 10, {.warm_up = 1}); }), "");
-  EXPECT_NE(error_of([&] { ReduceOnPlateau(optimizer, {.factor = 2}); }), "");
+  EXPECT_NE(error_of([&] { OneCycleLR(optimizer, 1, 10, {.pct_start = 1}); }), "");
+  EXPECT_NE(error_of([&] { ReduceLROnPlateau(optimizer, {.factor = 2}); }), "");
 }
 
 }  // namespace

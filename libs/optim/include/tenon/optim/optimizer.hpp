@@ -4,11 +4,14 @@
 #define TENON_OPTIM_OPTIMIZER_HPP
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "tenon/nn/detail/check.hpp"
 #include "tenon/tenon.hpp"
 
 namespace tenon::optim {
@@ -26,11 +29,23 @@ class Optimizer {
   virtual double lr(size_t group = 0) const = 0;
   virtual void set_lr(double lr) = 0;  // of all groups
   virtual void set_lr(size_t group, double lr) = 0;
+  // The rate of a group before the first schedule changed it: that schedule asks first.
+  double initial_lr(size_t group) {
+    initial_lrs_.resize(std::max(initial_lrs_.size(), group + 1));
+    if (!initial_lrs_[group]) initial_lrs_[group] = lr(group);
+    return *initial_lrs_[group];
+  }
   // Options and state as tensors, fit for a safetensors file. Parameters are numbered in their
   // order.
   virtual StateDict state_dict() const = 0;
   virtual void load_state_dict(const StateDict& state) = 0;
+
+ private:
+  std::vector<std::optional<double>> initial_lrs_;
 };
+
+// The running averages' weights of the past: of the gradient and of its square.
+using Betas = std::array<double, 2>;
 
 namespace detail {
 
@@ -49,6 +64,31 @@ struct ParamState {
   std::vector<Tensor> tensors;
 };
 
+inline void check_option(const char* where, const char* name, double value) {
+  nn::detail::check_least(where, name, value, 0.0);
+}
+inline void check_option(const char*, const char*, bool) {}
+inline void check_option(const char* where, const char* name, const Betas& betas) {
+  for (size_t i = 0; i < betas.size(); ++i)
+    if (!(betas[i] >= 0 && betas[i] < 1))
+      nn::detail::refuse(where, std::string(name) + '[' + std::to_string(i) + ']',
+                         nn::detail::text_of(betas[i]), "must be at least 0 and below 1");
+}
+
+// An option as it is saved.
+inline Tensor option_tensor(double value) { return tensor(value); }
+inline Tensor option_tensor(const Betas& betas) {
+  return tensor(std::vector<double>(betas.begin(), betas.end()));
+}
+template <class T>
+void load_option(const Tensor& saved, T& value) {
+  value = static_cast<T>(saved.item<double>());
+}
+inline void load_option(const Tensor& saved, Betas& betas) {
+  for (size_t i = 0; i < betas.size(); ++i)
+    betas[i] = saved[static_cast<int64_t>(i)].item<double>();
+}
+
 }  // namespace detail
 
 // Derived names its state (state_names), says which it needs, and runs one op on a bucket.
@@ -65,6 +105,10 @@ class OptimizerOf : public Optimizer {
     add_group(std::move(params), std::move(options));
   }
   void add_group(std::vector<Tensor> params, Options options) {
+    Options::each(options, [](const char* name, const auto& value) {
+      detail::check_option(Options::kOwner, name, value);
+    });
+    options.check();
     if (params.empty()) throw Error(TN_INVALID_ARGUMENT, "[optim] a group without parameters");
     for (const Tensor& param : params) {
       if (!param.defined() || !param.is_leaf())
@@ -155,8 +199,8 @@ StateDict OptimizerOf<Derived, Options>::state_dict() const {
   size_t number = 0;
   for (size_t g = 0; g < groups_.size(); ++g) {
     const Group& group = groups_[g];
-    Options::each(group.options, [&](const char* name, auto value) {
-      dict["group." + std::to_string(g) + '.' + name] = tensor(static_cast<double>(value));
+    Options::each(group.options, [&](const char* name, const auto& value) {
+      dict["group." + std::to_string(g) + '.' + name] = detail::option_tensor(value);
     });
     for (const detail::ParamState& own : group.state) {
       const std::string prefix = "state." + std::to_string(number++) + '.';
@@ -187,7 +231,7 @@ void OptimizerOf<Derived, Options>::load_state_dict(const StateDict& dict) {
       const Tensor* given = find(key);
       if (given == nullptr)
         throw Error(TN_INVALID_ARGUMENT, "[optim] the state lacks \"" + key + '"');
-      value = static_cast<std::remove_reference_t<decltype(value)>>(given->item<double>());
+      detail::load_option(*given, value);
     });
     for (size_t i = 0; i < group.params.size(); ++i) {
       const std::string prefix = "state." + std::to_string(number++) + '.';
