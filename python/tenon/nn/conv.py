@@ -3,7 +3,7 @@ import math
 
 from .._core import ops
 from ._check import check_groups, check_size, check_sizes, check_tensor
-from .init import layer_default
+from .init import _layer_default
 from .module import Module, Parameter
 
 _conv, _conv_transpose = ops['conv'], ops['conv_transpose']
@@ -30,8 +30,8 @@ class _ConvBase(Module):
         outer, inner = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
         shape = (outer, inner // groups, *self.kernel_size)
         fan_in = math.prod(shape[1:])
-        self.weight = Parameter(layer_default(shape, fan_in))
-        self.bias = Parameter(layer_default((out_channels,), fan_in)) if bias else None
+        self.weight = Parameter(_layer_default(shape, fan_in))
+        self.bias = Parameter(_layer_default((out_channels,), fan_in)) if bias else None
 
     def _check(self, x):
         check_tensor(type(self).__name__, x)

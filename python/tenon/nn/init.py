@@ -18,13 +18,13 @@ def _check(name, x):
         raise TypeError(f'[{name}] wants a Tensor, not {type(x).__name__}')
 
 
-def fans(weight):
+def fans(tensor):
     """(inputs, outputs) of one element of a weight (out, in, kernel…)."""
-    _check('init', weight)
-    if weight.ndim < 2:
-        raise ValueError(f'[init] a tensor of rank {weight.ndim} has no fan-in and fan-out: it needs rank 2 or more')
-    kernel = math.prod(weight.shape[2:])
-    return weight.shape[1] * kernel, weight.shape[0] * kernel
+    _check('init', tensor)
+    if tensor.ndim < 2:
+        raise ValueError(f'[init] a tensor of rank {tensor.ndim} has no fan-in and fan-out: it needs rank 2 or more')
+    kernel = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * kernel, tensor.shape[0] * kernel
 
 
 def calculate_gain(nonlinearity, param=None):
@@ -99,7 +99,7 @@ def kaiming_normal_(tensor, a=0.0, mode='fan_in', nonlinearity='leaky_relu', gen
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan('kaiming_normal_', tensor, mode)), generator)
 
 
-def layer_default(shape, fan_in):
+def _layer_default(shape, fan_in):
     """What linear layers and convolutions begin with: uniform within 1/√fan_in, for weights and biases."""
     bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0.0
     return ops['uniform'](shape, -bound, bound)

@@ -2,7 +2,7 @@
 from .._core import ops
 from . import functional as F
 from ._check import check_part, check_size, check_tensor
-from .init import layer_default
+from .init import _layer_default
 from .module import Module, Parameter
 
 _linear = ops['linear']
@@ -22,8 +22,8 @@ class Linear(Module):
         check_size('Linear', 'in_features', in_features)
         check_size('Linear', 'out_features', out_features)
         self.in_features, self.out_features = in_features, out_features
-        self.weight = Parameter(layer_default((out_features, in_features), in_features))
-        self.bias = Parameter(layer_default((out_features,), in_features)) if bias else None
+        self.weight = Parameter(_layer_default((out_features, in_features), in_features))
+        self.bias = Parameter(_layer_default((out_features,), in_features)) if bias else None
 
     def forward(self, x):
         return _linear(x, self.weight, self.bias)

@@ -15,14 +15,14 @@ struct Fans {
   double in, out;
 };
 // Inputs and outputs of one element of a weight (out, in, kernel…).
-inline Fans fans(const Tensor& weight) {
-  if (weight.ndim() < 2)
-    throw Error(TN_INVALID_ARGUMENT, "[init] a tensor of rank " + std::to_string(weight.ndim()) +
+inline Fans fans(const Tensor& tensor) {
+  if (tensor.ndim() < 2)
+    throw Error(TN_INVALID_ARGUMENT, "[init] a tensor of rank " + std::to_string(tensor.ndim()) +
                                          " has no fan-in and fan-out");
   double kernel = 1;
-  for (int64_t d = 2; d < weight.ndim(); ++d) kernel *= static_cast<double>(weight.shape(d));
-  return {static_cast<double>(weight.shape(1)) * kernel,
-          static_cast<double>(weight.shape(0)) * kernel};
+  for (int64_t d = 2; d < tensor.ndim(); ++d) kernel *= static_cast<double>(tensor.shape(d));
+  return {static_cast<double>(tensor.shape(1)) * kernel,
+          static_cast<double>(tensor.shape(0)) * kernel};
 }
 
 // The factor that keeps the variance through a nonlinearity; `param` is leaky_relu's slope, else 0.01.

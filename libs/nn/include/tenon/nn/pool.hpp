@@ -107,7 +107,7 @@ struct UpsampleOptions {
 // Resamples to a size, or by factors; mode "nearest", "linear", "bilinear", "trilinear" or "bicubic".
 class Upsample : public Module {
  public:
-  explicit Upsample(UpsampleOptions options) : options_(std::move(options)) { check(); }
+  explicit Upsample(const UpsampleOptions& options = {}) : options_(options) { check(); }
   Tensor forward(const Tensor& x) override {
     const auto dims = static_cast<size_t>(std::max<int64_t>(x.ndim() - 2, 0));
     if (options_.size) detail::check_sizes("Upsample", "size", *options_.size, 1, dims);

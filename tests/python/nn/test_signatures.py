@@ -1,0 +1,117 @@
+"""What libs/signatures.toml says of every class and function of nn and optim. tests/libs/signatures is its other side."""
+import inspect
+import pathlib
+import sys
+
+import pytest
+
+import tenon
+from tenon import nn, optim
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / 'tools'))
+import signatures  # noqa: E402
+
+ENTRIES, NAMES = signatures.read()
+MODULES = {'nn': nn, 'init': nn.init, 'optim': optim, 'clip': optim, 'scheduler': optim}
+DTYPES = {'float32': 'f32', 'float64': 'f64', 'int64': 'i64'}
+
+
+def names_of(*sections):
+    return {name for entry in ENTRIES if entry.section in sections for name in (entry.name, *entry.get('also'))}
+
+
+def trained():
+    """A parameter of two elements that has a gradient."""
+    w = nn.Parameter(tenon.tensor([1.0, 2.0]))
+    w.grad = tenon.tensor([0.5, 0.25])
+    return [w]
+
+
+def value(argument, given, optimizer):
+    """A value of the table in Python."""
+    if isinstance(given, dict):
+        (what, how), = given.items()
+        return tenon.ones(tuple(how)) if what == 'ones' else lambda epoch: how
+    if argument.type == 'LRScheduler[]':
+        return [optim.ExponentialLR(optimizer, 0.5) for _ in range(given)]
+    return tuple(given) if isinstance(given, list) else given
+
+
+def make(entry, given):
+    """What the constructor or function gives."""
+    optimizer = optim.SGD(trained())
+    supplied = {'Tensor': lambda: tenon.ones((2, 2)), 'Tensor[]': trained, 'Optimizer': lambda: optimizer}
+    arguments = {a.name: supplied[a.type]() for a in entry.supplied}
+    arguments.update({a.name: value(a, given[a.name], optimizer) for a in entry.arguments if a.name in given})
+    return getattr(MODULES[entry.section], entry.name)(**arguments)
+
+
+def signature_of(function):
+    """[(name, default)]"""
+    empty = inspect.Parameter.empty
+    return [(p.name, 'required' if p.default is empty else p.default) for p in inspect.signature(function).parameters.values()]
+
+
+def expected_signature(arguments):
+    return [(a.name, 'required' if a.required else tuple(a.default) if isinstance(a.default, list) else a.default) for a in arguments]
+
+
+def same(found, wanted):
+    """Equal, with defaults of the same type."""
+    assert found == wanted
+    assert [type(default) for _, default in found] == [type(default) for _, default in wanted]
+
+
+@pytest.mark.parametrize('entry', ENTRIES, ids=lambda entry: f'{entry.section}.{entry.name}')
+class TestEntry:
+    def test_signature(self, entry):
+        same(signature_of(getattr(MODULES[entry.section], entry.name)), expected_signature(entry.arguments))
+        for other in entry.get('also'):
+            assert getattr(nn, other) is getattr(nn, entry.name)
+
+    def test_state(self, entry):
+        for given, state in entry.cases('state'):
+            made = make(entry, given)
+            if entry.section == 'scheduler':
+                assert sorted(made.state_dict()) == sorted(state)
+                assert all(type(number) is float for number in made.state_dict().values())
+                continue
+            wanted = list(state)
+            if entry.section == 'optim':
+                made.step()
+                options = [f"group.0.{a.name} f64 ({'2' if a.type == 'float[2]' else ''})" for a in entry.free]
+                wanted = options + [f'state.0.{line}' for line in state]
+            found = [f"{key} {DTYPES[x.dtype.name]} ({', '.join(map(str, x.shape))})" for key, x in made.state_dict().items()]
+            assert sorted(found) == sorted(wanted)
+
+    def test_takes(self, entry):
+        for given, _ in entry.cases('takes'):
+            make(entry, given)
+
+    def test_refuses(self, entry):
+        for given, message in entry.cases('refuses'):
+            with pytest.raises(ValueError) as caught:
+                make(entry, given)
+            assert str(caught.value) == f'[{entry.name}] {message}'
+
+
+LOSSES = {entry.get('function'): entry for entry in ENTRIES if entry.get('function')}
+
+
+@pytest.mark.parametrize('name', LOSSES)
+def test_functions_of_losses_have_the_same_options(name):
+    found = signature_of(getattr(nn.functional, name))
+    assert found[1] == ('target', 'required')
+    same(found[2:], expected_signature(LOSSES[name].arguments))
+
+
+def test_every_name_is_in_the_table():
+    plain = set(NAMES['both']) | set(NAMES['python']) | set(NAMES['containers'])
+    assert set(nn.__all__) | set(optim.__all__) == names_of('nn', 'optim', 'scheduler', 'clip') | plain
+    for module in (nn, optim):  # nothing is exported beside __all__
+        public = {name for name, x in vars(module).items() if name[0] != '_' and inspect.isclass(x)}
+        assert public <= set(module.__all__)
+    functions = {name for name, x in vars(nn.init).items() if inspect.isfunction(x) and x.__module__ == 'tenon.nn.init'}
+    assert {name for name in functions if name[0] != '_'} == names_of('init')
+    public = [(name, x) for name, x in vars(nn.functional).items() if name[0] != '_' and callable(x)]
+    assert {name for name, x in public if 'target' in inspect.signature(x).parameters} == set(LOSSES)

@@ -1,0 +1,139 @@
+"""Reads libs/signatures.toml: what nn and optim offer in C++ and Python."""
+import dataclasses
+import pathlib
+import re
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SECTIONS = ('nn', 'init', 'optim', 'clip', 'scheduler')
+TYPES = ('int', 'float', 'bool', 'str', 'Tensor', 'generator', 'function', 'Optimizer', 'LRScheduler')
+ARGUMENT = re.compile(r'(?P<type>(?P<word>\w+)(?:\[\d?\])?\??) (?P<name>\w+)(?:=(?P<default>.+))?')
+KEYS = {'schema', 'also', 'make', 'state', 'with', 'takes', 'refuses', 'function', 'op', 'op_names'}
+# What a test supplies, by type; the others come from the table.
+SUPPLIED = ('Tensor', 'Tensor[]', 'Optimizer')
+
+
+class TableError(Exception):
+    pass
+
+
+@dataclasses.dataclass
+class Argument:
+    type: str
+    name: str
+    required: bool
+    default: object = None
+
+    def __str__(self):
+        return f'{self.type} {self.name}' + ('' if self.required else f'={text_of(self.default)}')
+
+
+@dataclasses.dataclass
+class Entry:
+    section: str
+    name: str
+    arguments: list
+    facts: dict
+
+    @property
+    def schema(self):
+        return f"({', '.join(map(str, self.arguments))})"
+
+    @property
+    def supplied(self):
+        return [a for a in self.arguments if a.required and a.type in SUPPLIED]
+
+    @property
+    def free(self):
+        """What the test does not supply."""
+        return [a for a in self.arguments if a not in self.supplied]
+
+    def get(self, fact, otherwise=()):
+        return self.facts.get(fact, otherwise)
+
+    def given(self, changed):
+        """Values by name: those of `make` and what a case changes."""
+        return {**self.get('make', {}), **changed}
+
+    def cases(self, fact):
+        """(values by name, what the table says of them) for a fact: state, takes or refuses."""
+        if fact == 'refuses':
+            return [(self.given(changed), message) for changed, message in self.get('refuses')]
+        bare = [] if any(changed == {} for changed, _ in self.get('refuses')) else [({}, self.get('state'))]
+        has_state = self.section not in ('init', 'clip')
+        if fact == 'state':
+            return [(self.given(changed), state) for changed, state in [*bare, *self.get('with')]] if has_state else []
+        return [(self.given(changed), None) for changed in self.get('takes')] + [
+            (self.given({}), None) for _ in bare if not has_state]
+
+
+def text_of(value):
+    if value is None or isinstance(value, bool):
+        return {None: 'none', True: 'true', False: 'false'}[value]
+    if isinstance(value, str):
+        return f'"{value}"'
+    return f"[{', '.join(map(text_of, value))}]" if isinstance(value, list) else repr(value)
+
+
+def split_top(text, opening='([{<', closing=')]}>'):
+    """Splits at commas that are in no brackets or quotes."""
+    parts, depth, quoted, start = [], 0, False, 0
+    for i, c in enumerate(text):
+        quoted ^= c == '"'
+        if quoted:
+            continue
+        depth += (c in opening) - (c in closing)
+        if c == ',' and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    last = text[start:].strip()
+    return parts + ([last] if last else [])
+
+
+def value_of(kind, text):
+    """A default, as the table or a header writes it: 1e-5, 1/3, "mean", [0.9, 0.999], {} and none."""
+    word = kind.rstrip('?').split('[')[0]
+    if text in ('none', '{}', 'Tensor()'):
+        return None
+    if text in ('true', 'false'):
+        return text == 'true'
+    if text.startswith('"'):
+        return text[1:-1]
+    if text[0] in '[{':
+        return [value_of(word, part) for part in split_top(text[1:-1])]
+    over, _, under = text.partition('/')
+    number = float(over) / float(under or 1)
+    return int(number) if word == 'int' else number
+
+
+def parse_argument(text):
+    found = ARGUMENT.fullmatch(text)
+    if not found or found['word'] not in TYPES:
+        raise TableError(f'"{text}" is no argument')
+    default = found['default']
+    return Argument(found['type'], found['name'], default is None, None if default is None else value_of(found['type'], default))
+
+
+def parse_entry(section, name, facts):
+    unknown = set(facts) - KEYS
+    if unknown or not re.fullmatch(r'\(.*\)', facts.get('schema', '')):
+        raise TableError(f'{section}.{name}: ' + (f'unknown: {", ".join(sorted(unknown))}' if unknown else 'a schema is "(…)"'))
+    entry = Entry(section, name, [parse_argument(part) for part in split_top(facts['schema'][1:-1])], facts)
+    known = {a.name for a in entry.arguments}
+    cases = [entry.get('make', {}), *entry.get('takes'), *(c for c, _ in entry.get('with')), *(c for c, _ in entry.get('refuses'))]
+    for case in cases:
+        if set(case) - known:
+            raise TableError(f'{section}.{name}: no argument is called {", ".join(sorted(set(case) - known))}')
+    missing = [a.name for a in entry.free if a.required and a.name not in entry.get('make', {})]
+    if missing:
+        raise TableError(f'{section}.{name}: make lacks {", ".join(missing)}')
+    return entry
+
+
+def read(path=ROOT / 'libs/signatures.toml'):
+    """(entries, names that are no entries: a dict of lists)."""
+    table = tomllib.loads(pathlib.Path(path).read_text())
+    names = table.pop('names')
+    if set(table) - set(SECTIONS):
+        raise TableError(f'unknown sections: {", ".join(sorted(set(table) - set(SECTIONS)))}')
+    return [parse_entry(section, name, facts) for section in SECTIONS for name, facts in table[section].items()], names
