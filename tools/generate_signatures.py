@@ -24,6 +24,13 @@ BEFORE = {'nn': '', 'init': 'Tensor tensor = ones({2, 2}); ', 'optim': 'const au
 
 
 @dataclasses.dataclass
+class HeaderArgument(Argument):
+    cpp: str = ''
+
+    __str__ = Argument.__str__
+
+
+@dataclasses.dataclass
 class Declaration:
     namespace: str
     head: str
@@ -128,7 +135,7 @@ def argument_of(text):
     kind, default = type_of(found[1]), found[3]
     if default in ('{}', 'Tensor()') and not kind.endswith('?'):
         kind += '?'
-    return Argument(kind, found[2], default is None, None if default is None else value_of(kind, default))
+    return HeaderArgument(kind, found[2], default is None, None if default is None else value_of(kind, default), found[1])
 
 
 class Headers:
@@ -189,8 +196,8 @@ def text(value):
     return json.dumps(value, ensure_ascii=False)
 
 
-def literal(kind, value):
-    """A value of the table in C++."""
+def literal(kind, value, cpp=''):
+    """A value of the table in C++, for a parameter of the type `cpp`."""
     word = kind.rstrip('?').split('[')[0]
     if isinstance(value, dict):
         (what, how), = value.items()
@@ -200,8 +207,9 @@ def literal(kind, value):
     if isinstance(value, str):
         return f'std::string({text(value)})'
     if isinstance(value, list):
-        # An optional one cannot tell from braces which of its types they are.
-        return {'int[]?': 'nn::Sizes', 'float[]?': 'nn::Factors'}.get(kind, '') + '{' + ', '.join(literal(word, each) for each in value) + '}'
+        # Braces alone may be another class.
+        of = 'nn::Sizes' if 'Sizes' in cpp else 'nn::Factors' if 'Factors' in cpp else ''
+        return of + '{' + ', '.join(literal(word, each) for each in value) + '}'
     if kind == 'LRScheduler[]':
         return f'exponential(optimizer, {value})'
     if word == 'int':
@@ -212,11 +220,12 @@ def literal(kind, value):
 def call(entry, found, in_options, given):
     """Of a constructor or function with the values of a case. Arguments between those given have their defaults."""
     positional, options = found[:len(found) - in_options], found[len(found) - in_options:]
-    values = [a.name if a in entry.supplied else literal(a.type, given[a.name]) if a.name in given
+    supplied = {a.name for a in entry.supplied}
+    values = [a.name if a.name in supplied else literal(a.type, given[a.name], a.cpp) if a.name in given
               else None if a.default is None else literal(a.type, a.default) for a in positional]
     last = max((i for i, a in enumerate(positional) if a.required or a.name in given), default=-1)
     parts = [value or '{}' for value in values[:last + 1]]
-    fields = [f'.{a.name} = {literal(a.type, given[a.name])}' for a in options if a.name in given]
+    fields = [f'.{a.name} = {literal(a.type, given[a.name], a.cpp)}' for a in options if a.name in given]
     if fields:
         parts.append(f"{{{', '.join(fields)}}}")
     return f"{NAMESPACE[entry.section]}{entry.name}({', '.join(parts)})"
@@ -245,7 +254,7 @@ def test_of(entry, headers):
         before, made = BEFORE[entry.section], functools.partial(call, entry, found, in_options)
         lines += [expect_state(entry, made(given), state) for given, state in entry.cases('state')]
         lines += [f'  expect_taken([] {{ {before}{made(given)}; }});' for given, _ in entry.cases('takes')]
-        lines += [f'  expect_refused({text(f"[{entry.name}] {message}")}, [] {{ {before}{made(given)}; }});'
+        lines += [f'  expect_refused({text(entry.error(message))}, [] {{ {before}{made(given)}; }});'
                   for given, message in entry.cases('refuses')]
         lines += [f'  static_assert(std::is_same_v<nn::{other}, nn::{entry.name}>);' for other in entry.get('also')]
     for argument in entry.arguments if entry.get('op') else ():

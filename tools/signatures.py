@@ -1,5 +1,6 @@
 """Reads libs/signatures.toml: what nn and optim offer in C++ and Python."""
 import dataclasses
+import math
 import pathlib
 import re
 import tomllib
@@ -8,9 +9,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 SECTIONS = ('nn', 'init', 'optim', 'clip', 'scheduler')
 TYPES = ('int', 'float', 'bool', 'str', 'Tensor', 'generator', 'function', 'Optimizer', 'LRScheduler')
 ARGUMENT = re.compile(r'(?P<type>(?P<word>\w+)(?:\[\d?\])?\??) (?P<name>\w+)(?:=(?P<default>.+))?')
-KEYS = {'schema', 'also', 'make', 'state', 'with', 'takes', 'refuses', 'function', 'op', 'op_names'}
+KEYS = {'schema', 'also', 'make', 'ranges', 'state', 'with', 'takes', 'refuses', 'function', 'op', 'op_names'}
 # What a test supplies, by type; the others come from the table.
 SUPPLIED = ('Tensor', 'Tensor[]', 'Optimizer')
+# Every number is tried with these, alone; what its range does not hold is refused, all else is taken.
+PROBES = {'int': [-1, 0], 'int[]': [[-1], [0]], 'float': [-0.5, 0.0, 1.0, 1.5, math.nan], 'float[]': [[-0.5], [0.0], [1.5], [math.nan]]}
+RANGES = {'at least 0': lambda x: x >= 0, 'at least 1': lambda x: x >= 1, 'at least 2': lambda x: x >= 2, 'positive': lambda x: x > 0,
+          '0 to 1': lambda x: 0 <= x <= 1, 'between 0 and 1': lambda x: 0 < x < 1, 'above 0 and at most 1': lambda x: 0 < x <= 1}
 
 
 class TableError(Exception):
@@ -51,19 +56,33 @@ class Entry:
     def get(self, fact, otherwise=()):
         return self.facts.get(fact, otherwise)
 
+    def error(self, message):
+        """The whole text of an error; an op's is whole already."""
+        return message if message.startswith('[') else f'[{self.name}] {message}'
+
     def given(self, changed):
         """Values by name: those of `make` and what a case changes."""
         return {**self.get('make', {}), **changed}
 
+    def probes(self, taken):
+        """(changed arguments, message): those that are taken, or those that are refused."""
+        named = [repr(changed) for changed, _ in self.get('refuses')]
+        for a in self.free:
+            words = self.get('ranges', {}).get(a.name)
+            for value in PROBES.get(a.type.rstrip('?'), []):
+                number = value[0] if isinstance(value, list) else value
+                if repr({a.name: value}) not in named and (words is None or RANGES[words](number)) == taken:
+                    yield {a.name: value}, f'{a.name} is {number}, must be {words}'
+
     def cases(self, fact):
         """(values by name, what the table says of them) for a fact: state, takes or refuses."""
         if fact == 'refuses':
-            return [(self.given(changed), message) for changed, message in self.get('refuses')]
+            return [(self.given(changed), message) for changed, message in [*self.get('refuses'), *self.probes(False)]]
         bare = [] if any(changed == {} for changed, _ in self.get('refuses')) else [({}, self.get('state'))]
         has_state = self.section not in ('init', 'clip')
         if fact == 'state':
             return [(self.given(changed), state) for changed, state in [*bare, *self.get('with')]] if has_state else []
-        return [(self.given(changed), None) for changed in self.get('takes')] + [
+        return [(self.given(changed), None) for changed in [*self.get('takes'), *(changed for changed, _ in self.probes(True))]] + [
             (self.given({}), None) for _ in bare if not has_state]
 
 
@@ -124,6 +143,9 @@ def parse_entry(section, name, facts):
     for case in cases:
         if set(case) - known:
             raise TableError(f'{section}.{name}: no argument is called {", ".join(sorted(set(case) - known))}')
+    ranges = entry.get('ranges', {})
+    if set(ranges) - known or set(ranges.values()) - set(RANGES):
+        raise TableError(f'{section}.{name}: ranges are of arguments: {", ".join(RANGES)}')
     missing = [a.name for a in entry.free if a.required and a.name not in entry.get('make', {})]
     if missing:
         raise TableError(f'{section}.{name}: make lacks {", ".join(missing)}')

@@ -72,7 +72,7 @@ class Generated(unittest.TestCase):
         signature = '"(int width, float p=0.5, int[] sizes=1)"'
         self.assertIn(f'EXPECT_EQ(std::string({signature}), {signature})', text)
         self.assertIn('expect_same("weight f32 (3)", [] { return state_of(nn::Layer(int64_t{3})); });', text)
-        self.assertIn('expect_refused("[Layer] sizes", [] { nn::Layer(int64_t{3}, {.sizes = {int64_t{1}, int64_t{2}}}); });', text)
+        self.assertIn('expect_refused("[Layer] sizes", [] { nn::Layer(int64_t{3}, {.sizes = nn::Sizes{int64_t{1}, int64_t{2}}}); });', text)
         self.assertIn('expect_same("", [] { return state_of(nn::ReLU()); });', text)
         self.assertIn('EXPECT_EQ(std::string("Layer, Module, ReLU"), "Layer, Module, ReLU")', text)
 

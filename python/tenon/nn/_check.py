@@ -60,7 +60,7 @@ def check_part(where, name, value):
 def check_between(where, name, value):
     """A number from 0 to 1, neither taken."""
     if not 0 < check_number(where, name, value) < 1:
-        raise ValueError(f'[{where}] {name} is {value}, must lie between 0 and 1')
+        raise ValueError(f'[{where}] {name} is {value}, must be between 0 and 1')
     return value
 
 

@@ -8,7 +8,7 @@ import math
 
 import tenon
 from .._core import Tensor, ops
-from ._check import check_one_of
+from ._check import check_least, check_one_of
 
 _GAINS = {'linear': 1.0, 'sigmoid': 1.0, 'tanh': 5 / 3, 'relu': math.sqrt(2), 'selu': 0.75}
 
@@ -73,6 +73,7 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 
 def xavier_uniform_(tensor, gain=1.0, generator=None):
     """Uniform; keeps the variance of values and gradients through a linear layer."""
+    check_least('xavier_uniform_', 'gain', gain, 0)
     fan_in, fan_out = fans(tensor)
     bound = gain * math.sqrt(6 / (fan_in + fan_out))
     return uniform_(tensor, -bound, bound, generator)
@@ -80,6 +81,7 @@ def xavier_uniform_(tensor, gain=1.0, generator=None):
 
 def xavier_normal_(tensor, gain=1.0, generator=None):
     """Normal; keeps the variance of values and gradients through a linear layer."""
+    check_least('xavier_normal_', 'gain', gain, 0)
     fan_in, fan_out = fans(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2 / (fan_in + fan_out)), generator)
 

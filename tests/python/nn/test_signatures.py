@@ -92,7 +92,7 @@ class TestEntry:
         for given, message in entry.cases('refuses'):
             with pytest.raises(ValueError) as caught:
                 make(entry, given)
-            assert str(caught.value) == f'[{entry.name}] {message}'
+            assert str(caught.value) == entry.error(message)
 
 
 LOSSES = {entry.get('function'): entry for entry in ENTRIES if entry.get('function')}

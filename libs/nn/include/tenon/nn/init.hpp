@@ -55,11 +55,13 @@ inline Tensor& normal_(Tensor& tensor, double mean = 0, double std = 1,
   return tensor.normal_(mean, std, generator);
 }
 inline Tensor& xavier_uniform_(Tensor& tensor, double gain = 1, const Generator& generator = {}) {
+  nn::detail::check_least("xavier_uniform_", "gain", gain, 0);
   const Fans f = fans(tensor);
   const double bound = gain * std::sqrt(6 / (f.in + f.out));
   return uniform_(tensor, -bound, bound, generator);
 }
 inline Tensor& xavier_normal_(Tensor& tensor, double gain = 1, const Generator& generator = {}) {
+  nn::detail::check_least("xavier_normal_", "gain", gain, 0);
   const Fans f = fans(tensor);
   return normal_(tensor, 0, gain * std::sqrt(2 / (f.in + f.out)), generator);
 }

@@ -103,7 +103,7 @@ class SmoothL1Loss : public detail::Loss {
  public:
   explicit SmoothL1Loss(std::string reduction = "mean", double beta = 1)
       : Loss("SmoothL1Loss", std::move(reduction)),
-        beta_(detail::check_least("SmoothL1Loss", "beta", beta, 0.0)) {}
+        beta_(detail::check_least("SmoothL1Loss", "beta", beta, 0)) {}
   using Loss::forward;
   Tensor forward(const Tensor& x, const Tensor& target) const override {
     return smooth_l1_loss(x, target, reduction_, beta_);

@@ -23,7 +23,7 @@ inline Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_
 
 // Limits every element of the gradients to [-clip_value, clip_value].
 inline void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
-  nn::detail::check_least("clip_grad_value_", "clip_value", clip_value, 0.0);
+  nn::detail::check_least("clip_grad_value_", "clip_value", clip_value, 0);
   NoGrad guard;
   for (const Tensor& param : parameters)
     if (Tensor grad = param.grad(); grad.defined()) grad.clamp_(-clip_value, clip_value);

@@ -65,7 +65,7 @@ struct ParamState {
 };
 
 inline void check_option(const char* where, const char* name, double value) {
-  nn::detail::check_least(where, name, value, 0.0);
+  nn::detail::check_least(where, name, value, 0);
 }
 inline void check_option(const char*, const char*, bool) {}
 inline void check_option(const char* where, const char* name, const Betas& betas) {

@@ -193,7 +193,7 @@ class OneCycleLR : public LRScheduler {
         options_(options) {
     if (!(options.pct_start > 0 && options.pct_start < 1))
       nn::detail::refuse(name_, "pct_start", nn::detail::text_of(options.pct_start),
-                         "must lie between 0 and 1");
+                         "must be between 0 and 1");
     nn::detail::check_positive(name_, "div_factor", options.div_factor);
     nn::detail::check_positive(name_, "final_div_factor", options.final_div_factor);
     set(0);
@@ -287,7 +287,7 @@ class ReduceLROnPlateau {
     nn::detail::check_one_of(kName, "mode", options_.mode, {"min", "max"});
     if (!(options_.factor > 0 && options_.factor < 1))
       nn::detail::refuse(kName, "factor", nn::detail::text_of(options_.factor),
-                         "must lie between 0 and 1");
+                         "must be between 0 and 1");
     nn::detail::check_one_of(kName, "threshold_mode", options_.threshold_mode, {"rel", "abs"});
     best_ = worst();
   }

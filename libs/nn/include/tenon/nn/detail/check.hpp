@@ -21,11 +21,11 @@ namespace tenon::nn::detail {
   refuse(where, std::string(name) + " is " + value + ", " + wanted);
 }
 
-// The fewest digits that give the number again.
+// The fewest digits that give the number again; 2.0, not 2, as Python writes it.
 inline std::string text_of(double value) {
   char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-  return {digits, end};
+  std::string text(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+  return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
 }
 // "(1, 2, 3)"
 inline std::string text_of(IntList sizes) {
@@ -41,8 +41,9 @@ inline int64_t check_least(std::string_view where, std::string_view name, int64_
   return value;
 }
 inline double check_least(std::string_view where, std::string_view name, double value,
-                          double least) {
-  if (!(value >= least)) refuse(where, name, text_of(value), "must be at least " + text_of(least));
+                          int64_t least) {
+  if (!(value >= static_cast<double>(least)))
+    refuse(where, name, text_of(value), "must be at least " + std::to_string(least));
   return value;
 }
 inline double check_positive(std::string_view where, std::string_view name, double value) {
