@@ -1,6 +1,6 @@
 // The body of transform_*.cpp: TN_FFT_TABLE is the function it defines, TN_FFT_POCKET the name it gives pocketfft's namespace, so
 // that code of different instruction sets is never taken for the same. Everything of the standard library is included before.
-#include <pocketfft.h>
+#include <pocketfft_hdronly.h>
 
 namespace tenon::fft {
 namespace {

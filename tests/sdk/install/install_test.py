@@ -66,7 +66,8 @@ class Tree(Case):
                      f"{lib}/tenon/plugins/fft/native/LICENSE.pocketfft.txt",
                      f"{lib}/cmake/Tenon/TenonConfigVersion.cmake", f"{lib}/cmake/Tenon/TenonPlugin.cmake",
                      f"{lib}/pkgconfig/tenon.pc", f"{lib}/pkgconfig/tenon-sdk.pc", "share/tenon/plugin.map",
-                     "share/tenon/identity_card.py", "share/doc/tenon/LICENSE", "share/doc/tenon/docs/ops.md",
+                     "share/tenon/identity_card.py", "share/doc/tenon/LICENSE", "share/doc/tenon/third_party/dlpack/LICENSE",
+                     "share/doc/tenon/third_party/pocketfft/LICENSE.md", "share/doc/tenon/docs/ops.md",
                      "share/doc/tenon/docs/sdk/guide.md", "share/doc/tenon/docs/sdk/kernels.md"):
             self.assertTrue((self.prefix.root / name).is_file(), f"{name} is missing")
         junk = [f for f in self.files if f.name in ("meson.build", ".gitkeep") or f.suffix in (".p", ".o", ".cpp")]
