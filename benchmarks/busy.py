@@ -121,7 +121,8 @@ def main():
     parser.add_argument('--measure', help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
-        return print(json.dumps(measure(args.measure, args.seconds)))
+        print(json.dumps(measure(args.measure, args.seconds)))
+        return
     cores = sorted(os.sched_getaffinity(0))[:args.cores]
     os.sched_setaffinity(0, cores)
     others = [(*text.split('=', 1), None) for text in args.plugins]

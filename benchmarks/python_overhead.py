@@ -134,7 +134,7 @@ def table(times, imports, package):
 
 
 def describe():
-    model = next((line.split(':')[1].strip() for line in open('/proc/cpuinfo') if line.startswith('model name')), platform.machine())
+    model = next((line.split(':')[1].strip() for line in pathlib.Path('/proc/cpuinfo').read_text().splitlines() if line.startswith('model name')), platform.machine())
     versions = []
     for name in ('numpy', 'torch'):
         try:

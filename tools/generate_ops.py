@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Generates from the records of ops (TN_OP in ops/*.cpp) the C++ functions, the schemas and names of arguments, the declarations and
 the table that the core reads, and docs/ops.md."""
+from __future__ import annotations
+
 import argparse
 import dataclasses
 import pathlib

@@ -39,15 +39,15 @@ def comment_text(lines):
         if code:
             out += ["\n```cpp", *code, "```\n"]
             code = []
-        out.append(words if words else "\n")
+        out.append(words or "\n")
     if code:
         out += ["\n```cpp", *code, "```\n"]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip()
 
 
 def dedent(lines):
-    depth = min((len(l) - len(l.lstrip()) for l in lines if l.strip()), default=0)
-    return [l[depth:].rstrip() for l in lines]
+    depth = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return [line[depth:].rstrip() for line in lines]
 
 
 def without_bodies(text, inside):

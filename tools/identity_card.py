@@ -110,8 +110,7 @@ def main():
     def field(name, default=None):
         value = getattr(options, name)
         value = given.get(name) if value is None else value
-        value = default if value is None else value
-        return value
+        return default if value is None else value
 
     def known(name, default=None):
         """What the library knows, and nobody need repeat."""

@@ -5,7 +5,7 @@ Every op of the table is a function here, and a method of Tensor where its first
 Array API (``axis``, ``keepdims``).
 """
 from . import _core
-from ._ops import *  # noqa: F403; what follows refines some of them
+from ._ops import *  # what follows refines some of them
 from ._core import (Device, Generator, Op, Tensor, default_generator, device, devices, dtype, load_plugin, manual_seed,
                     num_threads, plugins, promote_types, set_num_threads)
 from ._core import (bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64,
@@ -17,7 +17,7 @@ from ._creation import (arange, asarray, empty, empty_like, from_dlpack, full, o
                         zeros, zeros_like)
 from ._devices import explain, fallback, placement, synchronize
 from . import _methods, autograd
-from ._array_api import *  # noqa: F401,F403
+from ._array_api import *
 from ._array_api.info import VERSION as __array_api_version__
 from .autograd import (anomaly_mode, enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled)
 
@@ -26,25 +26,22 @@ newaxis = None
 from math import e, inf, nan, pi  # noqa: E402
 
 # Imported when they are first used, so that `import tenon` stays light.
-_LAZY = {name: (name, None) for name in ('nn', 'optim', 'data', 'func', 'testing', 'io', 'linalg', 'fft')}
-_LAZY['summary'] = ('_summary', 'summary')
-_LAZY['profiler'] = ('_profiler', 'profiler')
-_LAZY.update((name, ('_capture', name)) for name in ('Graph', 'capture', 'graphed'))
+_MODULES = 'nn', 'optim', 'data', 'func', 'testing', 'io', 'linalg', 'fft'
+_LAZY = {'summary': '_summary', 'profiler': '_profiler', 'Graph': '_capture', 'capture': '_capture', 'graphed': '_capture'}
 
 
 def __getattr__(name):
-    if name not in _LAZY:
+    if name not in _MODULES and name not in _LAZY:
         raise AttributeError(f"module 'tenon' has no attribute {name!r}")
     from importlib import import_module
-    module, attribute = _LAZY[name]
-    found = import_module('.' + module, __name__)
-    if attribute is not None:
-        found = globals()[name] = getattr(found, attribute)
+    if name in _MODULES:
+        return import_module('.' + name, __name__)
+    found = globals()[name] = getattr(import_module('.' + _LAZY[name], __name__), name)
     return found
 
 
 def __dir__():
-    return sorted([*globals(), *_LAZY])
+    return sorted([*globals(), *_MODULES, *_LAZY])
 
 
 def op(name):

@@ -37,8 +37,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
                 made = from_dlpack(obj, copy=copy)
             except BufferError as error:  # NumPy's for elements that are no numbers, or of another byte order
                 raise TypeError(f'[asarray] {type(obj).__name__} of dtype {getattr(obj, "dtype", "?")}: {error}') from None
-        elif made is None and hasattr(obj, '__array__'):
-            return asarray(obj.__array__(), dtype=dtype, device=device, copy=copy)
+        elif made is None and (array := getattr(obj, '__array__', None)) is not None:
+            return asarray(array(), dtype=dtype, device=device, copy=copy)
         if made is None:
             return _from_data(obj, dtype, device)
         x = _place(made, dtype, device)

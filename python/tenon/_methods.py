@@ -183,9 +183,9 @@ def __deepcopy__(self, memo):
         made.requires_grad_()
     if self.grad is not None:
         made.grad = self.grad.copy()
-    if getattr(self, '__dict__', None):
+    if extra := getattr(self, '__dict__', None):
         from copy import deepcopy
-        made.__dict__.update(deepcopy(self.__dict__, memo))
+        getattr(made, '__dict__').update(deepcopy(extra, memo))
     memo[id(self)] = made
     return made
 
@@ -324,7 +324,7 @@ for _function in (to, to_device, cpu, copy, numpy, __array__, __dlpack__, __dlpa
 
 for _name in ('split', 'chunk', 'unbind', 'narrow'):
     setattr(Tensor, _name, both_names(getattr(Tensor, _name)))
-Tensor.data = property(get_data, set_data)
+setattr(Tensor, 'data', property(get_data, set_data))
 
 # NumPy leaves its operators to ours, which name tenon.asarray in their error.
-Tensor.__array_ufunc__ = None
+setattr(Tensor, '__array_ufunc__', None)

@@ -2,4 +2,4 @@
 from ._core import ops
 
 globals().update(ops)
-__all__ = list(ops)
+__all__ = list(ops)  # pyright: ignore[reportUnsupportedDunderAll] -- its stub names them

@@ -35,55 +35,56 @@ class profiler:
 
     def __init__(self):
         self._listener = _core._Profiler()
-        self._events = self._spans = self._waits = None
+        self._found = None  # events, spans and waits, once they were asked for
 
     def __enter__(self):
         self._listener.start(list(_libraries()))
         return self
 
     def __exit__(self, *_):
-        self._events = self._spans = self._waits = None
+        self._found = None
         self._listener.stop()
 
     @property
     def events(self):
         """Calls in the order of their starts, as Event."""
-        return self._read()._events
+        return self._read()[0]
 
     def _read(self):
-        if self._events is None:
-            self._events = [Event(*entry) for entry in self._listener.events()]
+        if self._found is None:
+            events = [Event(*entry) for entry in self._listener.events()]
             open_calls = []
-            for event in self._events:
+            for event in events:
                 while open_calls and open_calls[-1].end <= event.start:
                     open_calls.pop()
                 if open_calls:
                     open_calls[-1].inside += event.duration
                 open_calls.append(event)
-            self._read_spans()
-        return self
+            self._found = events, *self._read_spans(events)
+        return self._found
 
-    def _read_spans(self):
-        self._spans, self._waits = [], []
+    def _read_spans(self, events):
+        spans, waits = [], []
         for device, op, what, call, start, end, waited in self._listener.spans():
-            call = self._events[call] if call >= 0 else None
+            call = events[call] if call >= 0 else None
             span = Span(device, op, what, call, round(start * 1e9), round(end * 1e9))
             if waited:
-                self._waits.append(span)
+                waits.append(span)
                 continue
-            self._spans.append(span)
+            spans.append(span)
             if call is not None:
                 call.device += span.end - span.start
+        return spans, waits
 
     @property
     def spans(self):
         """What devices ran, as Span; times are of their clocks."""
-        return self._read()._spans
+        return self._read()[1]
 
     @property
     def waits(self):
         """When this thread waited for a device, as Span; times as those of events."""
-        return self._read()._waits
+        return self._read()[2]
 
     def table(self, limit=20):
         """Ops by the time they took themselves, on the device where one tells, as text."""

@@ -15,7 +15,7 @@ def signature(op):
     for name, annotation, text in reversed(op.parameters):
         # One without a default closes the way for those before it.
         default = empty if default is empty else _default(annotation, text)
-        parameters.append(inspect.Parameter(names.get(name, name), kind, annotation=annotation, default=default))
+        parameters.append(inspect.Parameter(names.get(name) or name, kind, annotation=annotation, default=default))
     return inspect.Signature(parameters[::-1])
 
 

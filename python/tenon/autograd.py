@@ -1,4 +1,6 @@
 """Gradients: modes, grad(), and functions with a backward of their own."""
+from __future__ import annotations
+
 import contextlib
 import functools
 import os
@@ -126,8 +128,8 @@ class _Context:
     """What forward() leaves for backward()."""
 
     def __init__(self):
-        self._saved = ()
-        self.needs_input_grad = ()
+        self._saved: tuple[Tensor | None, ...] = ()
+        self.needs_input_grad: tuple[bool, ...] = ()
 
     def save_for_backward(self, *tensors):
         """Keeps tensors (or None) for ctx.saved_tensors."""

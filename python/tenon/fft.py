@@ -51,9 +51,10 @@ def _axes_of(x, s, axes, name):
         if given is not None and not isinstance(given, (tuple, list)):
             raise TypeError(f'[fft.{name}] {what} must be a sequence of ints, not {type(given).__name__}')
     if axes is None:
-        axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
-        if len(axes) and axes[0] < 0:
-            raise ValueError(f'[fft.{name}] {len(s)} sizes for a tensor of rank {x.ndim}')
+        count = x.ndim if s is None else len(s)
+        if count > x.ndim:
+            raise ValueError(f'[fft.{name}] {count} sizes for a tensor of rank {x.ndim}')
+        axes = range(x.ndim - count, x.ndim)
     axes = [dim_of(axis, x.ndim, f'fft.{name}') for axis in axes]
     if len(set(axes)) != len(axes):
         raise ValueError(f'[fft.{name}] an axis is given twice in {tuple(axes)}')

@@ -16,8 +16,8 @@ import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import lock  # noqa: E402
-import model  # noqa: E402
+import lock
+import model
 
 HERE = pathlib.Path(__file__).resolve().parent
 SDK_INCLUDE = HERE.parent / "include"

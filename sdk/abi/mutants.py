@@ -130,10 +130,9 @@ class Maker:
 
     def tag(self, entry, path, start, end, where):
         """The thread tag within a stretch of text."""
-        found = None
-        for found in re.finditer(rb"\[(thread-safe|stream-ordered|init)\]", self.source.raw[path][start:end]):
-            pass
-        if found:
+        tags = [*re.finditer(rb"\[(thread-safe|stream-ordered|init)\]", self.source.raw[path][start:end])]
+        if tags:
+            found = tags[-1]
             other = "[init]" if found[1] != b"init" else "[thread-safe]"
             self.add("thread tag", entry, (path, start + found.start(), start + found.end(), other), where)
             self.add("thread tag removed", entry, (path, start + found.start(), start + found.end(), ""), where)
@@ -141,7 +140,7 @@ class Maker:
     # -- Records
     def record(self, entry, cursor, where=""):
         fields = [c for c in cursor.get_children() if c.kind == CursorKind.FIELD_DECL]
-        frozen = not (fields[0].spelling == "struct_size")
+        frozen = fields[0].spelling != "struct_size"
         is_union = cursor.kind == CursorKind.UNION_DECL
         name = where or entry
         for i, each in enumerate(fields):

@@ -22,7 +22,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from c_abi_world import World, is_count, is_pointer, read_functions  # noqa: E402
+from c_abi_world import World, is_count, is_pointer, read_functions
 
 INVALID_ARGUMENT, NOT_FOUND, UNIMPLEMENTED, FAILED_PRECONDITION = 1, 3, 5, 7
 GARBAGE = (1, 17, 255, 2 ** 31 - 1, 2 ** 32 - 1)
@@ -151,7 +151,7 @@ def run_function(library, structs, function, cases):
             resource.setrlimit(resource.RLIMIT_CPU, (60, 60))  # of computing, so that a busy machine finds nothing
             try:
                 run_child(library, structs, function, cases, progress, sink)
-            except BaseException as error:  # noqa: BLE001 - the parent must hear of it
+            except BaseException as error:  # the parent must hear of it
                 os.write(sink, f'{cases[progress[0]].label}: {type(error).__name__}: {error}\n'.encode())
             os._exit(1)
         os.close(sink)

@@ -18,7 +18,7 @@ def main():
     section = pathlib.Path(README).read_text().split("<!-- fallbacks -->")[1].split("<!-- end -->")[0]
     listed = {}
     for names, why in re.findall(r"^\| (`.*`) \| (.+) \|$", section, re.M):
-        listed.update({name: why for name in re.findall(r"`([^`]+)`", names)})
+        listed.update(dict.fromkeys(re.findall(r"`([^`]+)`", names), why))
     faults = [f"{name} falls back to the host and is not listed" for name in sorted(fall_back - listed.keys())]
     faults += [f"{name} is listed and does not fall back" for name in sorted(listed.keys() - fall_back)]
     print("\n".join(faults) or f"{len(rows)} ops, {len(fall_back)} fall back, as listed")

@@ -13,7 +13,7 @@ import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/dev"))
-import install  # noqa: E402  what ./dev install runs
+import install  # what ./dev install runs
 
 
 class Prefix:

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sdk"))
-import prefix  # noqa: E402
+import prefix
 
 BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
 

@@ -23,12 +23,12 @@ class Refusal(Exception):
     pass
 
 
-def checked_prefix(given, caller=pathlib.Path.cwd()):
+def checked_prefix(given, caller=None):
     if not given:
         raise Refusal("./dev install needs a PREFIX, such as ./dev install ~/.local")
     prefix = pathlib.Path(given).expanduser()
     if not prefix.is_absolute():
-        raise Refusal(f"the prefix '{given}' is relative: give the whole path, such as {caller / given}")
+        raise Refusal(f"the prefix '{given}' is relative: give the whole path, such as {(caller or pathlib.Path.cwd()) / given}")
     if prefix == pathlib.Path(prefix.root):
         raise Refusal("the prefix '/' is the whole system; /usr/local is for what you build yourself")
     try:

@@ -3,15 +3,16 @@ from .._core import Tensor, ops
 from . import shapes, values
 from .dtypes import astype, can_cast, finfo, iinfo, isdtype, result_type
 from .info import __array_namespace__, __array_namespace_info__
-from .shapes import *  # noqa: F401,F403
-from .values import *  # noqa: F401,F403
+from .shapes import *
+from .values import *
 
 # The table's ops under the standard's names.
 subtract, multiply, divide, negative = ops['sub'], ops['mul'], ops['div'], ops['neg']
 bitwise_invert = ops['bitwise_not']
 
-Tensor.__array_namespace__ = __array_namespace__
+setattr(Tensor, '__array_namespace__', __array_namespace__)
 
 __all__ = ['__array_namespace_info__', 'astype', 'can_cast', 'finfo', 'iinfo', 'isdtype', 'result_type', 'subtract',
-           'multiply', 'divide', 'negative', 'bitwise_invert', *shapes.__all__,
-           *values.__all__]
+           'multiply', 'divide', 'negative', 'bitwise_invert']
+__all__ += shapes.__all__
+__all__ += values.__all__

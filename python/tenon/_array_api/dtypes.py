@@ -53,7 +53,8 @@ def isdtype(dtype, kind):
     """Whether a dtype is of a kind: a dtype, a name such as 'integral' or 'real floating', or a tuple of those."""
     dtype = _as_dtype(dtype, 'isdtype')
     if isinstance(kind, tuple):
-        return any([isdtype(dtype, each) for each in kind])
+        fits = [isdtype(dtype, each) for each in kind]  # a wrong kind is an error wherever it stands
+        return any(fits)
     if isinstance(kind, _core.dtype):
         return dtype is kind
     return dtype.name in names_of(kind) or (dtype.name in _HALF and kind in ('real floating', 'numeric'))

@@ -67,7 +67,7 @@ class TensorDataset(Dataset):
 
     def batch(self, indices):
         """The rows of `indices` as one tensor per field."""
-        if isinstance(indices, range) and indices.step == 1 and 0 <= indices.start and indices.stop <= len(self):
+        if isinstance(indices, range) and indices.step == 1 and indices.start >= 0 and indices.stop <= len(self):
             return tuple(ops['clone'](x[indices.start:indices.stop]) for x in self.tensors)
         if not isinstance(indices, Tensor):
             indices = tenon.tensor([check_index(i, len(self)) for i in indices], dtype=tenon.int64)

@@ -44,9 +44,17 @@ class _Container(Module):
 
 
 class _List(_Container):
+    def __init__(self, modules=()):
+        super().__init__()
+        self.extend(modules)
+
+    @classmethod
+    def _of(cls, parts):
+        return cls(parts)
+
     def __getitem__(self, index):
         if isinstance(index, slice):
-            return type(self)(*list(self)[index]) if isinstance(self, Sequential) else type(self)(list(self)[index])
+            return self._of(list(self)[index])
         return self._parts[self._name_of(index)]
 
     def __setitem__(self, index, module):
@@ -86,6 +94,10 @@ class Sequential(_List):
         else:
             self.extend(parts)
 
+    @classmethod
+    def _of(cls, parts):
+        return cls(*parts)
+
     def forward(self, x):
         for part in self._parts.values():
             x = part(x)
@@ -99,10 +111,6 @@ class ModuleList(_List):
     >>> len(layers), len(list(layers.parameters()))
     (3, 6)
     """
-
-    def __init__(self, modules=()):
-        super().__init__()
-        self.extend(modules)
 
 
 class ModuleDict(_Container):
@@ -149,6 +157,8 @@ class ModuleDict(_Container):
 
 class ParameterList(Module):
     """A list of parameters, used as its owner likes; their names are "0", "1", …"""
+
+    _count: int
 
     def __init__(self, parameters=()):
         super().__init__()

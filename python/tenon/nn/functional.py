@@ -144,9 +144,11 @@ def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, t
 
     While training it takes the batch's statistics and lets them into the running ones, in place, with weight `momentum`.
     """
+    if (running_mean is None) != (running_var is None):
+        raise ValueError('[batch_norm] running_mean and running_var belong together: give both or neither')
     use_batch = training or running_mean is None
     y, mean, rstd = _batch_norm(x, weight, bias, running_mean, running_var, use_batch, eps)
-    if training and running_mean is not None:
+    if training and running_mean is not None and running_var is not None:
         with tenon.no_grad():
             n = x.size / max(x.shape[1], 1)
             # The running variance is the unbiased one.
@@ -196,8 +198,6 @@ def _of_rank(fn, rank, name):
     return checked
 
 
-for _name, _fn in {'conv': conv, 'conv_transpose': conv_transpose, 'max_pool': max_pool, 'avg_pool': avg_pool,
-                   'adaptive_avg_pool': adaptive_avg_pool, 'adaptive_max_pool': adaptive_max_pool}.items():
-    for _rank in (1, 2, 3):
-        globals()[f'{_name}{_rank}d'] = _of_rank(_fn, _rank, f'{_name}{_rank}d')
-del _name, _fn, _rank
+_RANKED = {'conv': conv, 'conv_transpose': conv_transpose, 'max_pool': max_pool, 'avg_pool': avg_pool,
+           'adaptive_avg_pool': adaptive_avg_pool, 'adaptive_max_pool': adaptive_max_pool}
+globals().update({f'{name}{rank}d': _of_rank(fn, rank, f'{name}{rank}d') for name, fn in _RANKED.items() for rank in (1, 2, 3)})

@@ -67,7 +67,7 @@ def _name_layer(error, module):
     elif last is not module:
         name = next((name for name, part in module.named_modules() if part is last), '')
         path = '.'.join(filter(None, (name, path)))
-    error._layer = text, layer, path, module
+    error.__dict__['_layer'] = text, layer, path, module
     if path:
         error.args = (f'{text}\n  in layer {path}: {layer}',)
 
@@ -362,9 +362,9 @@ class Module:
         """
         if not hasattr(state_dict, 'keys'):
             raise TypeError(f'[load_state_dict] wants a dict of tensors by name, not {type(state_dict).__name__}')
-        own, given = self.state_dict(), {}
-        missing = [name for name in own if name not in state_dict]
-        unexpected = [name for name in state_dict.keys() if name not in own]
+        own, given, names = self.state_dict(), {}, state_dict.keys()
+        missing = [name for name in own if name not in names]
+        unexpected = [name for name in names if name not in own]
         problems = []
         if strict:
             may_lack = {f'{path}.{name}' if path else name for path, module in self._walk() for name in module._may_be_missing}
@@ -401,7 +401,7 @@ class Module:
 
     # For people --------------------------------------------------------------------------------------------------------------
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         """What stands in the parentheses of a module without parts."""
         return ''
 

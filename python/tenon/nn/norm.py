@@ -1,6 +1,8 @@
 """Normalisations."""
+from __future__ import annotations
+
 import tenon
-from .._core import ops
+from .._core import Tensor, ops
 from . import functional as F
 from ._check import check_groups, check_size, check_sizes, check_tensor
 from .module import Module, Parameter
@@ -23,6 +25,9 @@ class BatchNorm(Module):
     >>> tenon.nn.BatchNorm(3)(tenon.ones((4, 3, 2, 2))).shape
     (4, 3, 2, 2)
     """
+
+    running_mean: Tensor | None
+    running_var: Tensor | None
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True):
         super().__init__()

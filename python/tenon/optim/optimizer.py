@@ -1,4 +1,6 @@
 """What every optimizer has: groups of parameters with options of their own, state, saving and restoring."""
+from __future__ import annotations
+
 import tenon
 from .._core import Tensor, ops
 from ..nn._check import check_least, check_number
@@ -23,6 +25,8 @@ class _Plan:
     """The buckets of a group, kept from step to step while the same parameters have gradients."""
 
     __slots__ = ('pattern', 'buckets')
+    pattern: list[bool]
+    buckets: list[_Bucket]
 
 
 class Optimizer:
@@ -37,7 +41,7 @@ class Optimizer:
     def __init__(self, params, options):
         self.param_groups = []
         self._state = {}  # by id of the parameter: [step, tensors]
-        self._plans = []
+        self._plans: list[_Plan | None] = []
         if isinstance(params, Tensor):
             raise TypeError('[optim] params is a list of parameters, not one Tensor: give [parameter]')
         params = self._list_of(params)
@@ -227,7 +231,8 @@ class Optimizer:
                              f'({min(left)}, …): other groups, parameters or kind')
         for group, own in zip(self.param_groups, options):
             group.update(own)
-        self._state, self._plans = state, [None] * len(self.param_groups)
+        self._state = state
+        self._plans = [None] * len(self.param_groups)
 
     @staticmethod
     def _load(left, key, param):

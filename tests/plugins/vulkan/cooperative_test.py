@@ -8,7 +8,7 @@ import sys
 import unittest
 
 os.environ["TENON_VULKAN_COOPERATIVE"] = MODE = sys.argv.pop()
-import tenon  # noqa: E402: the plugin reads the environment when it starts
+import tenon  # the plugin reads the environment when it starts
 
 DEVICE = "vulkan:0"
 SHADER = "cooperative_emulated"

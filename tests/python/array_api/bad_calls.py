@@ -196,7 +196,7 @@ def run(part, path, only=None):
                     pass
                 except ReferenceError:  # the proxy of a dead tensor
                     pass
-                except BaseException as error:  # noqa: B902
+                except BaseException as error:
                     if name in ('__dlpack__', 'from_dlpack') and isinstance(error, BufferError):  # as DLPack wants it
                         continue
                     if isinstance(error, NotImplementedError) and ' has no ' in str(error):

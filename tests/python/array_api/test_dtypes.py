@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tenon
 
 sys.path.insert(0, str(Path(__file__).parent))
-from generated import ALL, COMPLEX, FLOATS, INTEGERS, REAL, pair, pairs, same, seeds, shapes  # noqa: E402
+from generated import ALL, COMPLEX, FLOATS, INTEGERS, REAL, pair, pairs, same, seeds, shapes
 
 SIGNED, UNSIGNED = INTEGERS[:4], INTEGERS[4:]
 

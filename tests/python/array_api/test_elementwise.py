@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import tenon
 
 sys.path.insert(0, str(Path(__file__).parent))
-from generated import (ALL, COMPLEX, FLOATS, INTEGERS, LAYOUTS, NUMERIC, REAL, pair, pairs, same, seeds,  # noqa: E402
+from generated import (ALL, COMPLEX, FLOATS, INTEGERS, LAYOUTS, NUMERIC, REAL, pair, pairs, same, seeds,
                        shapes)
 
 

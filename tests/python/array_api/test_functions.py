@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tenon
 
 sys.path.insert(0, str(Path(__file__).parent))
-from generated import (ALL, COMPLEX, FLOATS, INTEGERS, LAYOUTS, NUMERIC, REAL, pair, pairs, same, seeds,  # noqa: E402
+from generated import (ALL, COMPLEX, FLOATS, INTEGERS, LAYOUTS, NUMERIC, REAL, pair, pairs, same, seeds,
                        shapes)
 
 sides = st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple)

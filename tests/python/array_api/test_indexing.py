@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import basic_indices
 import tenon
 
 sys.path.insert(0, str(Path(__file__).parent))
-from generated import ALL, LAYOUTS, pair, same, seeds  # noqa: E402
+from generated import ALL, LAYOUTS, pair, same, seeds
 
 sides = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)
 

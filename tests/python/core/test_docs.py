@@ -1,4 +1,5 @@
 """Texts and stubs: generated from the op table, there for every op, and what the examples say is so."""
+import ast
 import doctest
 import inspect
 import pathlib
@@ -58,11 +59,17 @@ def test_stubs_are_those_of_the_table(tmp_path):
         assert (tmp_path / name).read_text() == (ROOT / 'python/tenon' / name).read_text(), 'run ./dev docs'
 
 
-def test_the_stub_of_tensor_names_what_is_there():
-    text = (ROOT / 'python/tenon/_core.pyi').read_text()
-    body = text[text.index('class Tensor:'):text.index('__version__')]
-    import ast
-    entries = ast.parse(body).body[0].body
-    names = {entry.name if isinstance(entry, ast.FunctionDef) else entry.target.id for entry in entries}
-    missing = {name for name in names if not hasattr(tenon.Tensor, name)}
-    assert not missing
+def stubbed(body):
+    """The names that a stub, or a class of it, declares."""
+    return {entry.target.id if isinstance(entry, ast.AnnAssign) else entry.name for entry in body
+            if isinstance(entry, (ast.AnnAssign, ast.ClassDef, ast.FunctionDef))}
+
+
+def test_the_stub_names_what_is_there_and_no_more():
+    tree = ast.parse((ROOT / 'python/tenon/_core.pyi').read_text())
+    names = {name for name in vars(_core) if not name.startswith('__')} - {'_best_device_reason'}
+    assert names - stubbed(tree.body) == set()
+    for entry in (e for e in tree.body if isinstance(e, ast.ClassDef) and hasattr(_core, e.name)):
+        kind, declared = getattr(_core, entry.name), stubbed(entry.body)
+        assert {name for name in declared if not hasattr(kind, name)} == set(), entry.name
+        assert {name for name in vars(kind) if not name.startswith('_')} - declared == set(), entry.name

@@ -145,7 +145,7 @@ def test_threads_train_at_once():
                 with tenon.no_grad():
                     w -= w.grad
             results[seed] = loss.item()
-        except Exception as error:  # noqa: BLE001, it is shown below
+        except Exception as error:  # it is shown below
             errors.append(error)
     for _ in range(3):
         threads = [threading.Thread(target=train, args=(seed % 4,)) for seed in range(8)]
@@ -174,7 +174,7 @@ def test_threads_share_a_tensor_and_a_list():
                     errors.append(error)
 
     def write():
-        for i in range(300):
+        for _ in range(300):
             shared.append(tenon.ones(64, 64))
             shared.pop(0)
         stop.set()

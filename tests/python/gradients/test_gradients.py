@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import tenon
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from table import TABLE  # noqa: E402
+from table import TABLE
 
 torch = pytest.importorskip('torch', reason='gradients are compared with those of PyTorch, which is not there')
 torch.set_num_threads(1)

@@ -4,7 +4,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from table import ELSEWHERE, TABLE  # noqa: E402
+from table import ELSEWHERE, TABLE
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 

@@ -69,6 +69,12 @@ def test_dropout():
         nn.Dropout(1.5)
 
 
+@pytest.mark.parametrize('given', ['running_mean', 'running_var'])
+def test_batch_norm_wants_both_statistics_or_none(given):
+    with pytest.raises(ValueError, match='running_mean and running_var belong together'):
+        nn.functional.batch_norm(tenon.ones(4, 2), **{given: tenon.ones(2)}, training=True)
+
+
 def test_batch_norm_by_hand():
     x, layer = array(6, 3, 4), nn.BatchNorm1d(3)
     y = layer(tenon.asarray(x))

@@ -164,6 +164,8 @@ def test_containers():
     assert list(net.state_dict()) == ['first.weight', 'first.bias'] and net.first is net[0] and net[-1] is net.then
     net.append(nn.Linear(3, 1))
     assert len(net) == 3 and isinstance(net[:2], nn.Sequential) and net[:2][0] is net[0]
+    layers = nn.ModuleList(net)
+    assert type(layers[1:]) is nn.ModuleList and [*layers[1:]] == [*net][1:]
     net[1] = nn.Tanh()
     assert isinstance(net.then, nn.Tanh) and [type(part).__name__ for part in net] == ['Linear', 'Tanh', 'Linear']
     with pytest.raises(IndexError, match='out of range for 3 parts'):

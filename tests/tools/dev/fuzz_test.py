@@ -12,7 +12,7 @@ import types
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/dev"))
-import fuzz  # noqa: E402
+import fuzz
 
 PROGRAM = """#!/bin/sh
 echo "$@" >> {log}

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/dev"))
-import run_ninja  # noqa: E402
+import run_ninja
 
 BUILD = """
 rule say
@@ -39,7 +39,7 @@ class Progress(unittest.TestCase):
         self.progress.line(line)
 
     def test_steps_are_shown_now_and_then(self):
-        for second in range(0, 35):
+        for second in range(35):
             self.at(second, f"[{second}/99, 01:30 left] Compiling {second}\n")
         self.assertEqual(self.seen, [f"[{n}/99, 01:30 left] Compiling {n}\n" for n in (10, 20, 30)])
 
