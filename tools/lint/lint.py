@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
-"""All static checks: doors, Python syntax, clang-format, clang-tidy.
+"""All static checks: doors, Python (ruff, types), generated pages, headers of other projects, clang-format, clang-tidy.
 
-clang-tidy runs on the sources that differ from main, or with --all on every one; a source that passed is
-remembered by the hash of its text and headers (build/lint-cache) and skipped until one of them changes.
+clang-tidy runs on the sources that differ from main, with --all on every one, with --newest on those of the newest commits; a
+source that passed is remembered by the hash of its text and headers (build/lint-cache) and skipped until one of them changes.
 """
 
 import argparse
-import ast
-import concurrent.futures
 import hashlib
-import json
 import os
 import pathlib
 import re
@@ -17,42 +14,25 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import tidy
+from tidy import ROOT, tracked
 
 
-def git(*arguments):
-    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
-def tracked(*patterns):
-    return [n for n in git("ls-files", "--", *patterns).split() if (ROOT / n).is_file()]
-
-
-def changed():
-    """Files that differ from the branch point, with what is not committed."""
-    base = "HEAD"
-    for name in ("origin/main", "main"):
-        found = subprocess.run(["git", "merge-base", "HEAD", name], cwd=ROOT, stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL, text=True)
-        if found.returncode == 0:
-            base = found.stdout.strip()
-            break
-    return set(git("diff", "--name-only", base).split()) | set(git("ls-files", "-o", "--exclude-standard").split())
+def passes(*command):
+    return subprocess.run([str(word) for word in command], cwd=ROOT).returncode == 0
 
 
 def check_doors():
-    return subprocess.run([sys.executable, str(ROOT / "tools/lint/doors.py")]).returncode == 0
+    return passes(sys.executable, ROOT / "tools/lint/doors.py")
 
 
 def check_python():
-    fine = True
-    for name in tracked("*.py"):
-        try:
-            ast.parse((ROOT / name).read_text(), name)
-        except SyntaxError as error:
-            print(f"{name}:{error.lineno}: {error.msg}")
-            fine = False
-    return fine
+    return passes("ruff", "check", "--quiet", "--no-cache", "--output-format=concise", ".")
+
+
+def check_types():
+    """Of the package and its stubs; what pyproject.toml says is asked of them."""
+    return passes("basedpyright", "--project", ROOT)
 
 
 def check_docs():
@@ -70,6 +50,19 @@ def check_docs():
     return fine
 
 
+def check_third_party(folder=ROOT / "third_party"):
+    """Every file of another project is the one that the table of README.md names, and every folder has its licence."""
+    rows = dict(re.findall(r"^\| `([^`]+)` \|.*\| `([0-9a-f]{64})` \|$", (folder / "README.md").read_text(), re.M))
+    files = {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.glob("*/**/*") if p.is_file()}
+    faults = [f"{name} has no row in third_party/README.md" for name in files.keys() - rows.keys()]
+    faults += [f"{name} is missing" for name in rows.keys() - files.keys()]
+    faults += [f"{name} is not upstream's: its sha256 is {files[name]}" for name in rows.keys() & files.keys() if rows[name] != files[name]]
+    faults += [f"{p.name}/ has no LICENSE" for p in folder.iterdir() if p.is_dir() and not any(p.glob("LICENSE*"))]
+    for fault in sorted(faults):
+        print(f"third_party/{fault}")
+    return not faults
+
+
 def check_format():
     names = tracked("*.c", "*.h", "*.cpp", "*.hpp")
     if not names:
@@ -82,69 +75,6 @@ def check_format():
     if done.returncode:
         print("./dev format corrects these")
     return done.returncode == 0
-
-
-def fingerprint(entry):
-    """Hash of the source, of all project headers it may see, and of the checks."""
-    digest = hashlib.sha256((ROOT / ".clang-tidy").read_bytes())
-    digest.update(entry["command"].encode())
-    digest.update(HEADERS.encode())
-    digest.update(pathlib.Path(entry["directory"], entry["file"]).read_bytes())
-    return digest.hexdigest()
-
-
-def headers_hash():
-    digest = hashlib.sha256()
-    for name in sorted(tracked("*.h", "*.hpp", "*.def")):
-        digest.update((ROOT / name).read_bytes())
-    return digest.hexdigest()
-
-
-HEADERS = headers_hash()
-
-
-def without_pch(command):
-    """clang cannot read the precompiled headers of GCC; the sources include what they need."""
-    return re.sub(r" -fpch-preprocess -include \S+", "", command)
-
-
-def tidy_one(entry, cache):
-    mark = cache / fingerprint(entry)
-    source = pathlib.Path(entry["directory"], entry["file"]).resolve()
-    if mark.exists():
-        return source, True, ""
-    done = subprocess.run(["clang-tidy", "-p", str(cache), "--quiet", "--extra-arg=-Wno-unknown-warning-option",
-                           "--extra-arg=-Wno-ignored-optimization-argument", str(source)],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode == 0:
-        mark.touch()
-    return source, done.returncode == 0, done.stdout
-
-
-def check_tidy(build, jobs, everything):
-    database = json.loads((build / "compile_commands.json").read_text())
-    for entry in database:
-        entry["command"] = without_pch(entry["command"])
-    wanted = None if everything else changed()
-    entries = {}
-    for entry in database:
-        path = pathlib.Path(entry["directory"], entry["file"]).resolve()
-        if path.is_relative_to(ROOT) and not path.is_relative_to(build):
-            if wanted is None or str(path.relative_to(ROOT)) in wanted:
-                entries[path] = entry
-    cache = build / "lint-cache"
-    cache.mkdir(exist_ok=True)
-    (cache / "compile_commands.json").write_text(json.dumps(database))
-    bad = 0
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for done, (path, fine, text) in enumerate(pool.map(lambda e: tidy_one(e, cache), entries.values()), 1):
-            if not fine:
-                bad += 1
-                print(f"-- {path.relative_to(ROOT)}\n{text}", flush=True)
-            if sys.stderr.isatty():
-                print(f"\rclang-tidy: {done}/{len(entries)}", end="\n" if done == len(entries) else "", file=sys.stderr, flush=True)
-    print(f"clang-tidy: {len(entries)} sources, {bad} with findings")
-    return bad == 0
 
 
 def generate(build):
@@ -160,16 +90,19 @@ def generate(build):
 def main():
     parser = argparse.ArgumentParser(prog="./dev lint", description=__doc__)
     parser.add_argument("--all", action="store_true", help="clang-tidy on every source")
-    parser.add_argument("--fast", action="store_true", help="without clang-tidy")
+    parser.add_argument("--newest", type=float, metavar="SECONDS",
+                        help="clang-tidy on the sources of the newest commits, the latest first, until so much time has passed")
+    parser.add_argument("--fast", action="store_true", help="without clang-tidy and the check of types")
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
 
-    results = {"doors": check_doors(), "python": check_python(), "docs": check_docs(),
+    results = {"doors": check_doors(), "python": check_python(), "docs": check_docs(), "third_party": check_third_party(),
                "format": check_format()}
     if not options.fast:
+        results["types"] = check_types()
         generate(options.build)
-        results["clang-tidy"] = check_tidy(options.build.resolve(), options.jobs, options.all)
+        results["clang-tidy"] = tidy.check(options.build.resolve(), options.jobs, options.all, options.newest)
     bad = [name for name, fine in results.items() if not fine]
     print("lint: " + (", ".join(bad) + " failed" if bad else "clean"))
     return 1 if bad else 0

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""What ./dev lint compares: the newest commits, also in a shallow clone, a time budget, and the headers of other projects."""
+
+import contextlib
+import hashlib
+import io
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tools/lint"))
+import lint  # noqa: E402
+import tidy  # noqa: E402
+
+
+def git(folder, *arguments):
+    who = ["-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "init.defaultBranch=main", "-c", "commit.gpgSign=false"]
+    subprocess.run(["git", *who, *map(str, arguments)], cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="tenon-lint-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+
+
+class Newest(Case):
+    def setUp(self):
+        super().setUp()
+        self.origin = self.folder / "origin"
+        self.origin.mkdir()
+        git(self.origin, "init")
+        for name in ("first", "second", "third", "first"):
+            with open(self.origin / f"{name}.cpp", "a") as file:
+                file.write("//\n")
+            git(self.origin, "add", ".")
+            git(self.origin, "commit", "-m", name)
+
+    def clone(self, depth):
+        git(self.folder, "clone", "--depth", depth, self.origin.as_uri(), f"clone{depth}")
+        return self.folder / f"clone{depth}"
+
+    def test_files_of_the_latest_commit_come_first(self):
+        self.assertEqual(tidy.newest(self.origin), (4, ["first.cpp", "third.cpp", "second.cpp"]))
+
+    def test_the_end_of_a_shallow_clone_is_not_a_commit_that_adds_everything(self):
+        self.assertEqual(tidy.newest(self.clone(3)), (2, ["first.cpp", "third.cpp"]))
+        self.assertEqual(tidy.newest(self.clone(1)), (0, []))
+
+    def test_a_merge_counts_by_what_it_brings(self):
+        git(self.origin, "checkout", "-b", "side", "HEAD~1")
+        (self.origin / "side.cpp").write_text("//\n")
+        git(self.origin, "add", ".")
+        git(self.origin, "commit", "-m", "side")
+        git(self.origin, "checkout", "main")
+        git(self.origin, "merge", "--no-ff", "-m", "merge", "side")
+        self.assertEqual(tidy.newest(self.origin)[1][0], "side.cpp")
+
+
+class Budget(Case):
+    NAMES = ("core/memory/allocator.cpp", "core/tensor/bools.cpp")
+
+    def run_tidy(self, budget, fine=True):
+        entries = {name: {"directory": str(ROOT), "file": name, "command": "c++"} for name in self.NAMES}
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            found = tidy.run(entries, self.folder, [*self.NAMES, "README.md"], 2, budget, lambda *_: (fine, "what is wrong"))
+        return *found, out.getvalue()
+
+    def test_all_are_checked_without_one_or_in_time(self):
+        for budget in (None, 1e6):
+            bad, left, out = self.run_tidy(budget)
+            self.assertEqual((bad, left), ({}, []))
+            self.assertIn("2 sources, 0 with findings", out)
+
+    def test_what_is_left_is_named(self):
+        bad, left, out = self.run_tidy(0)
+        self.assertEqual((bad, left), ({}, list(self.NAMES)))
+        self.assertIn("no time was left for 2 more: " + " ".join(self.NAMES), out)
+
+    def test_findings_are_shown(self):
+        bad, _, out = self.run_tidy(None, fine=False)
+        self.assertEqual(set(bad), set(self.NAMES))
+        self.assertIn("what is wrong", out)
+
+
+class ThirdParty(Case):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "lib").mkdir()
+        rows = ""
+        for name in ("lib/lib.h", "lib/LICENSE"):
+            (self.folder / name).write_text(name)
+            rows += f"| `{name}` | 1 | https://example.org | `{hashlib.sha256(name.encode()).hexdigest()}` |\n"
+        (self.folder / "README.md").write_text(rows)
+
+    def faults(self):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            fine = lint.check_third_party(self.folder)
+        self.assertEqual(fine, not out.getvalue())
+        return out.getvalue()
+
+    def test_what_the_table_names_passes(self):
+        self.assertEqual(self.faults(), "")
+        self.assertTrue(lint.check_third_party())
+
+    def test_a_changed_file_is_found(self):
+        (self.folder / "lib/lib.h").write_text("mine")
+        self.assertIn("lib/lib.h is not upstream's", self.faults())
+
+    def test_a_file_or_a_row_too_many_is_found(self):
+        (self.folder / "lib/more.h").write_text("")
+        self.assertIn("lib/more.h has no row", self.faults())
+        (self.folder / "lib/LICENSE").unlink()
+        self.assertRegex(self.faults(), r"lib/ has no LICENSE\n(.*\n)*.*lib/LICENSE is missing")
+
+
+if __name__ == "__main__":
+    unittest.main()
