@@ -166,7 +166,7 @@ def measure(options, build, peers):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True, help="build directory")
-    parser.add_argument("--peers", help="virtual environment of peers/install")
+    parser.add_argument("--peers", help="virtual environment of peers/install, made or brought up to date")
     parser.add_argument("--no-peers", action="store_true", help="measure Tenon alone")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--min-time", type=float, default=0.1, help="seconds of each work in a round")
@@ -177,7 +177,7 @@ def main():
     if not (build / "benchmarks/bench_tenon").exists():
         fail(f"no benchmarks in {build}; configure with -Dbenchmarks=enabled and build")
     peers = None if options.no_peers or not options.peers else pathlib.Path(options.peers)
-    if peers and not (peers / "python").exists():
+    if peers:
         subprocess.run([str(HERE / "peers/install"), str(peers)], check=True)
     samples, startup, peaks = measure(options, build, peers)
     if not peers:

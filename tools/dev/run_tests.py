@@ -59,6 +59,17 @@ def select(tests, name, suite):
     return cases, name if any(c in name for c in "*?:") else f"*{name}*"
 
 
+def beside_pytorch(tests, python):
+    """Tests of pytest twice: without what compares with PyTorch, and that alone, by the Python that has it."""
+    for test in tests:
+        if not is_pytest(test):
+            yield test
+            continue
+        yield {**test, "cmd": [*test["cmd"], "-m", "not pytorch"]}
+        yield {**test, "cmd": [str(python), *test["cmd"][1:], "-m", "pytorch"], "pytorch": True,
+               "name": test["name"].replace("python", "pytorch", 1)}
+
+
 def commit():
     """What the sample is drawn by: the same commit tests the same."""
     done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=pathlib.Path(__file__).parent, text=True,
@@ -152,8 +163,11 @@ def run_one(build, test, pattern, slow):
                 outcome.failures.append(f"{outcome.name} (all cases passed, then exit status {status})")
         elif is_pytest(test) and report.exists():
             count_pytest_cases(report, outcome)
+            if test.get("pytorch"):  # what was installed to be compared with must be
+                outcome.failures += [f"{name} (skipped: {reason})" for name, reason in outcome.skips]
+                outcome.skips = []
             # 5: no case of that name, which is an error only where all were asked for
-            if status not in (0, 1, 5) or (status == 5 and not pattern) or (status == 1 and not outcome.failures):
+            if status not in (0, 1, 5) or (status == 5 and not pattern and not test.get("pytorch")) or (status == 1 and not outcome.failures):
                 outcome.failures.append(f"{outcome.name} (exit status {status})")
         elif gtest:
             count_lines(outcome.output, outcome)
@@ -190,12 +204,16 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--slow", type=float, default=1.0, help="factor on every time limit (sanitizers)")
     parser.add_argument("--whole", action="store_true", help="every case on slow devices, too, not a sample")
+    parser.add_argument("--pytorch", type=pathlib.Path, metavar="DIR", help="also run what compares with PyTorch, by DIR/python")
     parser.add_argument("--suite", help="only tests of this Meson suite")
     options = parser.parse_args()
 
     if run_ninja.run(["-C", options.build, "-j", options.jobs, "build.ninja"]):
         sys.exit("error: the build could not be configured (see above)")
-    tests, pattern = select(introspect(options.build, "tests"), options.name, options.suite)
+    tests = introspect(options.build, "tests")
+    if options.pytorch:
+        tests = list(beside_pytorch(tests, options.pytorch.absolute() / "python"))
+    tests, pattern = select(tests, options.name, options.suite)
     if not options.whole:
         sample(tests, commit())
     build_programs(options.build, tests, options.jobs)

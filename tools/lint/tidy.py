@@ -10,7 +10,8 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NEWEST = 100  # commits that --newest looks at
+NEWEST = 20  # commits that --newest looks at
+SHOWN = 10
 
 
 def git(*arguments, root=ROOT):
@@ -115,7 +116,7 @@ def run(entries, cache, names, jobs, budget=None, tidy=tidy_one):
                 print(f"\rclang-tidy: {done}/{len(wanted)}", end="\n" if done == len(wanted) else "", file=sys.stderr, flush=True)
     print(f"clang-tidy: {len(wanted) - len(left)} sources, {len(bad)} with findings")
     if left:
-        print(f"clang-tidy: no time was left for {len(left)} more: {' '.join(left)}")
+        print(f"clang-tidy: no time was left for {len(left)} more: {' '.join(left[:SHOWN])}{' …' * (len(left) > SHOWN)}")
     return bad, left
 
 

@@ -4,12 +4,6 @@ import pytest
 
 import tenon
 
-try:
-    import torch
-except ImportError:
-    torch = None
-needs_torch = pytest.mark.skipif(torch is None, reason='PyTorch is not installed')
-
 
 def test_numpy_shares_both_ways():
     array = np.arange(6, dtype='float32').reshape(2, 3)
@@ -66,9 +60,8 @@ def test_a_tensor_with_history_must_be_detached():
         np.from_dlpack(x)
 
 
-@needs_torch
 @pytest.mark.parametrize('dtype', ['float32', 'float64', 'int64', 'uint8', 'bool', 'bfloat16', 'float16', 'complex64'])
-def test_pytorch_shares_both_ways(dtype):
+def test_pytorch_shares_both_ways(torch, dtype):
     other = torch.ones(2, 3).to(getattr(torch, dtype))
     x = tenon.from_dlpack(other)
     assert x.dtype is getattr(tenon, dtype) and x.data_ptr == other.data_ptr()

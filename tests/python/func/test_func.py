@@ -112,8 +112,7 @@ def test_errors(call, error, message):
         call()
 
 
-def test_against_pytorch():
-    torch = pytest.importorskip('torch', reason='PyTorch is not installed')
+def test_against_pytorch(torch):
 
     def net(m, x, w):
         return m.tanh(x @ w).sum(1) ** 2

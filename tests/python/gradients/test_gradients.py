@@ -12,8 +12,6 @@ import tenon
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from table import TABLE
 
-torch = pytest.importorskip('torch', reason='gradients are compared with those of PyTorch, which is not there')
-torch.set_num_threads(1)
 TOLERANCE = {'float32': 3e-5, 'float64': 1e-11}
 # What a layout is of: the shape of the tensor that it is taken from, and the way to it.
 LAYOUTS = {
@@ -72,6 +70,7 @@ def of_mine(out, operands, seed, again):
 
 
 def of_theirs(out, operands, seed, again):
+    import torch
     return torch.autograd.grad(out, operands, seed, create_graph=again, allow_unused=True)
 
 
@@ -88,7 +87,7 @@ def check_gradients(name, mine, theirs, dtype, what, scale):
 
 
 @pytest.mark.parametrize('name', TABLE)
-def test_gradients(name):
+def test_gradients(torch, name):
     op = TABLE[name]
     mine = op.mine or (lambda tenon, *xs, **arguments: tenon._core.ops[name](*xs, **arguments))
     theirs = op.theirs or (lambda torch, *xs, **arguments: getattr(torch, name)(*xs, **arguments))
@@ -113,11 +112,11 @@ def test_gradients(name):
         first = gradients(out, xs, seeds[0], of_mine, again), gradients(wanted, ys, seeds[1], of_theirs, again)
         check_gradients(name, *first, dtype, 'gradient', 4)
         if again:
-            check_second(name, xs, ys, seeds, first, rng)
+            check_second(torch, name, xs, ys, seeds, first, rng)
     compare()
 
 
-def check_second(name, xs, ys, seeds, first, rng):
+def check_second(torch, name, xs, ys, seeds, first, rng):
     """The gradients of the gradients' sum, each weighted, for the operands and for the gradient that came in."""
     mine, theirs = first
     total, wanted = None, None

@@ -252,8 +252,7 @@ PEERS = [
 
 
 @pytest.mark.parametrize('name, options, shape', PEERS, ids=[peer[0] for peer in PEERS])
-def test_against_pytorch(name, options, shape):
-    torch = pytest.importorskip('torch', reason='PyTorch is not installed')
+def test_against_pytorch(torch, name, options, shape):
     theirs, ours = getattr(torch.nn, name)(**options), getattr(nn, name)(**options)
     ours.load_state_dict({key: x.detach().numpy() for key, x in theirs.state_dict().items()})
     data = array(*shape)

@@ -81,8 +81,7 @@ PEERS = [('SGD', dict(lr=0.001, momentum=0.9, dampening=0.1)), ('SGD', dict(lr=0
 
 
 @pytest.mark.parametrize('name, options', PEERS)
-def test_against_pytorch(name, options):
-    torch = pytest.importorskip('torch', reason='PyTorch is not installed')
+def test_against_pytorch(torch, name, options):
     w = torch.nn.Parameter(torch.tensor(START))
     optimizer = getattr(torch.optim, name)([w], **options)
     for _ in range(5):
@@ -220,8 +219,7 @@ SCHEDULES = [('StepLR', dict(step_size=3)), ('MultiStepLR', dict(milestones=[2, 
 
 @pytest.mark.parametrize('name, options', SCHEDULES)
 @pytest.mark.filterwarnings('ignore')
-def test_schedules_against_pytorch(name, options):
-    torch = pytest.importorskip('torch', reason='PyTorch is not installed')
+def test_schedules_against_pytorch(torch, name, options):
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.4)
     schedule, expected = getattr(torch.optim.lr_scheduler, name)(optimizer, **options), []
     for _ in range(10):

@@ -1,0 +1,21 @@
+"""Tests that compare with PyTorch ask for the fixture `torch`, and have the mark `pytorch` by it."""
+import importlib.util
+
+import pytest
+
+
+@pytest.fixture(scope='session')
+def torch():
+    import torch
+    torch.set_num_threads(1)
+    return torch
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(items):
+    there = importlib.util.find_spec('torch') is not None
+    for item in items:
+        if 'torch' in getattr(item, 'fixturenames', ()):
+            item.add_marker('pytorch')
+            if not there:
+                item.add_marker(pytest.mark.skip(reason='PyTorch is not installed: ./dev test --pytorch installs it'))

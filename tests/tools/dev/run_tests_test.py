@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Tests of pytest run twice where PyTorch is: without what compares with it, and that alone, in which a skip is a failure."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/dev"))
+import run_tests
+
+CASES = """
+import pytest
+
+def test_alone():
+    pass
+
+@pytest.mark.skip(reason="no need")
+def test_skipped():
+    pass
+
+@pytest.mark.pytorch
+def test_compares():
+    pass
+
+@pytest.mark.pytorch
+@pytest.mark.skip(reason="not there")
+def test_cannot_compare():
+    pass
+"""
+
+
+class Pytorch(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="tenon-run-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        (self.folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    pytorch\n")
+
+    def outcomes(self, cases):
+        (self.folder / "test_cases.py").write_text(cases)
+        test = {"name": "python_cases", "suite": ["tenon:pytest"], "protocol": "exitcode", "env": {}, "timeout": 300, "workdir": None,
+                "cmd": [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(self.folder)]}
+        other = {"name": "core_memory", "suite": ["tenon"]}
+        *twice, same = run_tests.beside_pytorch([test, other], sys.executable)
+        self.assertIs(same, other)
+        return [run_tests.run_one(self.folder, each, None, 1) for each in twice]
+
+    def test_each_case_runs_once_and_a_skip_beside_pytorch_fails(self):
+        plain, compared = self.outcomes(CASES)
+        self.assertEqual((plain.name, plain.passed, plain.failures), ("python_cases", 1, []))
+        self.assertEqual(plain.skips, [("test_cases.test_skipped", "no need")])
+        self.assertEqual((compared.name, compared.passed, compared.skips), ("pytorch_cases", 1, []))
+        self.assertEqual(compared.failures, ["test_cases.test_cannot_compare (skipped: not there)"])
+
+    def test_a_folder_may_have_nothing_to_compare(self):
+        _, compared = self.outcomes("def test_alone():\n    pass\n")
+        self.assertEqual((compared.passed, compared.failures, compared.skips), (0, [], []))
+
+
+if __name__ == "__main__":
+    unittest.main()
