@@ -10,7 +10,10 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import unittest
+
+from pyproject_metadata import StandardMetadata
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/wheel"))
@@ -46,6 +49,14 @@ class Wheel(unittest.TestCase):
     def test_all_of_it_is_built(self):
         names = {each["name"].split(".cpython")[0] for each in self.targets}
         self.assertLessEqual({"tenon_cpu", "tenon_linalg", "tenon_fft", "tenon_validate", "tenon-probe", "_core"}, names)
+
+
+class Licences(unittest.TestCase):
+    def test_those_of_headers_in_third_party_are_in_the_wheel(self):
+        known = StandardMetadata.from_pyproject(tomllib.loads((ROOT / "pyproject.toml").read_text()), ROOT)
+        files = {path.as_posix() for path in known.license_files}
+        for folder in filter(pathlib.Path.is_dir, (ROOT / "third_party").iterdir()):
+            self.assertTrue(any(name.startswith(f"third_party/{folder.name}/LICENSE") for name in files), folder.name)
 
 
 class Compilers(unittest.TestCase):

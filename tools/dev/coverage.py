@@ -77,6 +77,8 @@ def main():
     build = options.build.resolve()
     forget(build)
     passed = run_tests(build, options.jobs, options.names)
+    if not any(build.rglob("*.gcda")):
+        sys.exit("error: no test ran (see above)")
     print(report(ROOT, build, build / "coverage", ROOMS, options.jobs))
     print(f"{build / 'coverage/index.html'} shows every line" + ("" if passed else "; tests failed, see above"))
     return 0 if passed else 1
