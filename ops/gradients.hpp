@@ -36,7 +36,7 @@ template <class... Rest>
 Tensor put(detail::OpHandle& op, const Tensor& fresh, const Rest&... rest) {
   const tn_value args[] = {detail::value(fresh), detail::value(rest)...};
   constexpr uint32_t kArgs = sizeof...(rest) + 1;
-  if ((t_modes & kModeHooks) != 0) [[unlikely]]
+  if ((t_modes & kModeWatched) != 0) [[unlikely]]
     return detail::call(op, args, kArgs);
   detail::call_into(op, args, kArgs, fresh);
   return fresh;

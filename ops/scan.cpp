@@ -14,6 +14,49 @@ Tensor shifted(const Tensor& t, int64_t dim, int64_t by) {
   return concat({slice(t, dim, by, n), zeros(gap, t)}, dim);
 }
 
+// Positions along a dimension, in the shape of x.
+Tensor positions(const Tensor& x, int64_t dim) {
+  Sizes column(x.shape());
+  for (size_t d = 0; d < x.shape().size(); ++d)
+    column[d] = d == static_cast<size_t>(dim) ? x.shape(dim) : 1;
+  return expand(reshape(arange(0, x.shape(dim), 1, DType::I64, x.device()), column), x.shape());
+}
+
+// The most extreme element up to each, and where it stands: of equal ones the last, and a NaN from its place on. Prefixes are joined
+// by doubling (Hillis and Steele 1986), which keeps their order.
+void running_extreme(const Tensor& x, int64_t given, bool largest, Tensor* out) {
+  if (x.shape().empty()) {
+    out[0] = clone(x);
+    out[1] = full({}, 0, DType::I64, x.device());
+    return;
+  }
+  const int64_t dim = wrapped(given, x.shape().size()), n = x.shape(dim);
+  Tensor values = clone(x), places = clone(positions(x, dim));
+  for (int64_t by = 1; by < n; by *= 2) {
+    const Tensor before = slice(values, dim, 0, n - by), here = slice(values, dim, by, n);
+    Tensor stays = largest ? greater(before, here) : less(before, here);
+    if (is_floating(x.dtype()))
+      stays = logical_or(stays, logical_and(isnan(before), logical_not(isnan(here))));
+    const Tensor joined = where(stays, before, here);
+    const Tensor from = where(stays, slice(places, dim, 0, n - by), slice(places, dim, by, n));
+    values = concat({slice(values, dim, 0, by), joined}, dim);
+    places = concat({slice(places, dim, 0, by), from}, dim);
+  }
+  out[0] = values;
+  out[1] = places;
+}
+
+// An element gets the sum of g over the prefixes whose extreme it is.
+void collect(GradCall& c) {
+  using arg = tenon::arg::cummax;
+  const Tensor g = c.grad(arg::result::values);
+  if (!g.defined()) return;
+  const auto shape = c.shape(arg::x);
+  c.set(arg::x, shape.empty() ? g
+                              : scatter_add(zeros(shape, g), c.integer(arg::dim),
+                                            c.out(arg::result::indices), g));
+}
+
 }  // namespace
 
 TN_OP(cumsum) = {
@@ -66,3 +109,39 @@ TN_GRADIENT(cumprod, {.always = in_(arg::x) | out_(0)}) {
   first[dim] = 1;
   c.set(arg::x, concat({ones(first, y), slice(y, dim, 0, n - 1)}, dim) * total);
 }
+
+TN_OP(cummax) = {
+    .schema = "(Tensor x, int dim) -> Tensor values, Tensor indices",
+    .gives = "Running maximum along dim, and where it stands; of equal ones the last. NaN stays.",
+    .example = "tenon.cummax(t([1., 3., 2.]), 0)",
+    .rule = &rule::running_extreme,
+    .gradient = &gradient::cummax,
+    .decompose = &decomposition::cummax,
+};
+
+TN_RULE(running_extreme, cummax,
+        {.dtypes = "real and bool; indices are i64", .shapes = "x's, both"}) {
+  const tn_tensor& x = ordered_operand(frame, arg::x);
+  frame.result(arg::result::values, x.dtype(), x.sizes());
+  frame.result(arg::result::indices, TN_DTYPE_I64, x.sizes());
+  along(frame, arg::dim, x.ndim());
+}
+
+// g at the places the values came from, summed
+TN_GRADIENT(cummax, {.always = out_(arg::result::indices)}) { collect(c); }
+
+TN_DECOMPOSE(cummax) { running_extreme(in.tensor(arg::x), in.integer(arg::dim), true, out); }
+
+TN_OP(cummin) = {
+    .schema = "(Tensor x, int dim) -> Tensor values, Tensor indices",
+    .gives = "Running minimum along dim, and where it stands; of equal ones the last. NaN stays.",
+    .example = "tenon.cummin(t([3., 1., 2.]), 0)",
+    .rule = &rule::running_extreme,
+    .gradient = &gradient::cummin,
+    .decompose = &decomposition::cummin,
+};
+
+// g at the places the values came from, summed
+TN_GRADIENT(cummin, {.always = out_(arg::result::indices)}) { collect(c); }
+
+TN_DECOMPOSE(cummin) { running_extreme(in.tensor(arg::x), in.integer(arg::dim), false, out); }

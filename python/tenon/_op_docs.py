@@ -1823,6 +1823,34 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.cumprod(tenon.tensor([1., 2., 3.]), 0)
 tensor([1., 2., 6.])
 """,
+    'cummax': """cummax(Tensor x, int dim) -> Tensor values, Tensor indices
+
+Running maximum along dim, and where it stands; of equal ones the last. NaN stays.
+
+Shapes: x's, both.
+Dtypes: real and bool; indices are i64.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises IndexError: a dimension or an index out of range.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.cummax(tenon.tensor([1., 3., 2.]), 0)
+cummax_result(values=tensor([1., 3., 3.]), indices=tensor([0, 1, 1]))
+""",
+    'cummin': """cummin(Tensor x, int dim) -> Tensor values, Tensor indices
+
+Running minimum along dim, and where it stands; of equal ones the last. NaN stays.
+
+Shapes: x's, both.
+Dtypes: real and bool; indices are i64.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises IndexError: a dimension or an index out of range.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.cummin(tenon.tensor([3., 1., 2.]), 0)
+cummin_result(values=tensor([3., 1., 1.]), indices=tensor([0, 1, 1]))
+""",
     'softmax': """softmax(Tensor x, int dim) -> Tensor
 
 exp(x)/sum(exp(x)) along dim.

@@ -1,4 +1,4 @@
-// cumsum, cumprod. Running totals of f32 are kept in f64, of integers in 64 bits.
+// cumsum, cumprod, cummax, cummin. Running totals of f32 are kept in f64, of integers in 64 bits.
 #include "dispatch.hpp"
 #include "kernels.hpp"
 #include "tenon/schemas.h"
@@ -56,11 +56,52 @@ void scan_any(const tn_call& call) {
   });
 }
 
+// Whether x takes the place of the most extreme so far: of equal ones the last, and NaN for good.
+template <bool Largest, class T>
+bool takes_over(T x, T best) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (x != x) return true;
+    if (best != best) return false;
+  }
+  return Largest ? x >= best : x <= best;
+}
+
+template <bool Largest>
+void extremes(const tn_call& call) {
+  using arg = tenon::arg::cummax;
+  const tn_view& view = input(call, arg::x);
+  const int64_t n = view.shape[view.ndim - 1];
+  if (n == 0) return;
+  int64_t* const indices = data_of<int64_t>(output(call, arg::result::indices));
+  visit_dtype(view.dtype, [&]<class T>(Tag<T>) {
+    if constexpr (!is_complex_v<T>) {
+      const T* const x = data_of<const T>(view);
+      T* const values = data_of<T>(output(call, arg::result::values));
+      parallel_for(numel(view) / n, std::max<int64_t>(1, kGrainMath / n),
+                   [=](int64_t begin, int64_t end) {
+                     for (int64_t r = begin; r < end; ++r) {
+                       int64_t best = r * n;
+                       for (int64_t i = best; i < (r + 1) * n; ++i) {
+                         if (takes_over<Largest>(static_cast<Compute<T>>(x[i]),
+                                                 static_cast<Compute<T>>(x[best])))
+                           best = i;
+                         values[i] = x[best];
+                         indices[i] = best - r * n;
+                       }
+                     }
+                   });
+    }
+  });
+}
+
 }  // namespace
 
 void add_scan_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_CUMSUM, .dtypes = TN_MASK_ALL, .run = run_of<scan_any<false>>});
   list.add({.schema = TN_SCHEMA_CUMPROD, .dtypes = TN_MASK_ALL, .run = run_of<scan_any<true>>});
+  constexpr uint64_t kOrdered = TN_MASK_REAL | TN_MASK_BOOL;
+  list.add({.schema = TN_SCHEMA_CUMMAX, .dtypes = kOrdered, .run = run_of<extremes<true>>});
+  list.add({.schema = TN_SCHEMA_CUMMIN, .dtypes = kOrdered, .run = run_of<extremes<false>>});
 }
 
 }  // namespace tenon::cpu

@@ -410,7 +410,7 @@ TABLE = {
     'var': spread('var'), 'std': spread('std'),
     'norm': Op(one_with(dims=some_dims, p=st.sampled_from([1., 2., 3.]), keepdim=st.booleans()),
                lambda torch, x, dims, p, keepdim: torch.linalg.vector_norm(x, p, dims, keepdim), domain=POSITIVE),
-    **{name: Op(one_with(dim=dim)) for name in 'cumsum cumprod softmax log_softmax'.split()},
+    **{name: Op(one_with(dim=dim)) for name in 'cumsum cumprod cummax cummin softmax log_softmax'.split()},
     'sort': Op(one_with(dim=dim, descending=st.booleans())), 'topk': Op(topmost),
     'matmul': Op(matrices),
     'linear': Op(lambda draw: ([(draw(sizes), 3), (2, 3), (2,)], {}), functional('linear')),
