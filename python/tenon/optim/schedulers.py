@@ -2,7 +2,7 @@
 import bisect
 import math
 
-from ..nn._check import check_between, check_least, check_one_of, check_part, check_positive, check_size
+from ..nn._check import check_between, check_one_of, check_part, check_positive, check_size
 from .optimizer import Optimizer
 
 

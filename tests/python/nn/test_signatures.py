@@ -9,7 +9,7 @@ import tenon
 from tenon import nn, optim
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / 'tools'))
-import signatures  # noqa: E402
+import signatures
 
 ENTRIES, NAMES = signatures.read()
 MODULES = {'nn': nn, 'init': nn.init, 'optim': optim, 'clip': optim, 'scheduler': optim}
