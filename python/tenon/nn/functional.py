@@ -2,6 +2,8 @@
 
 Each is an op of the library; help() of one gives its arguments. Those with several results give the first here.
 """
+from __future__ import annotations
+
 import tenon
 from .._core import ops
 from ._check import check_tensor
@@ -56,7 +58,7 @@ def embedding(index, weight, padding_idx=None):
     return _embedding(weight, index, padding_idx)
 
 
-def max_pool(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+def max_pool(x, kernel_size, stride=None, padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, ceil_mode=False):
     """The largest element of each window over the dimensions behind (N, C).
 
     >>> tenon.nn.functional.max_pool(tenon.tensor([[[1., 3., 2., 4.]]]), 2).tolist()

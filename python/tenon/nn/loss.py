@@ -1,4 +1,7 @@
 """Losses; reduction is "mean", "sum" or "none". A weight is a buffer: to() moves it, and it is saved."""
+from __future__ import annotations
+
+from .._core import Tensor
 from . import functional as F
 from ._check import check_least, check_one_of, check_part
 from .module import Module
@@ -16,6 +19,8 @@ class _Loss(Module):
 
 
 class _WeightedLoss(_Loss):
+    weight: Tensor | None
+
     def __init__(self, weight=None, reduction='mean'):
         super().__init__(reduction)
         self.register_buffer('weight', weight)
@@ -83,6 +88,8 @@ class BCELoss(_WeightedLoss):
 
 class BCEWithLogitsLoss(_WeightedLoss):
     """Binary cross-entropy of logits; `pos_weight` is of the positive examples."""
+
+    pos_weight: Tensor | None
 
     def __init__(self, weight=None, reduction='mean', pos_weight=None):
         super().__init__(weight, reduction)
