@@ -14,7 +14,7 @@ PARTS = [
     ("", "sdk/include/tenon", ["kernel.h"]),
     ("For plugins, in C++", "sdk/include/tenon", ["plugin.hpp", "typed_kernel.hpp", "device_type.hpp", "new_op.hpp",
                                                    "kernel_call.hpp", "barrier.hpp", "philox.hpp"]),
-    ("For plugins and programs", "core/include/tenon", ["base.h", "dtype.h", "value.h"]),
+    ("For plugins and programs", "core/include/tenon", ["base.h", "dtype.h", "float_formats.h", "value.h"]),
     ("For programs", "core/include/tenon", ["plugins.h", "device.h", "tensor.h", "op.h", "autograd.h", "random.h", "capture.h"]),
 ]
 INTRODUCTION = """# Reference
@@ -126,7 +126,7 @@ def entries(text, cpp):
         elif HIDDEN.search(bare):
             hidden = line.count("{") - line.count("}")
             i += 1
-        elif not cpp and bare.startswith(("#define", "typedef struct", "TN_API")) and not re.match(r"#define \w+_(H|HPP|BEGIN|END)\b", bare):
+        elif not cpp and bare.startswith(("#define", "typedef struct", "TN_API")) and not re.match(r"#define \w+_(H|HPP|BEGIN|END|FN)\b", bare):
             declared = []
             while i < len(lines) and lines[i].strip() and not SECTION.match(lines[i].strip()):
                 taken, i = declaration(lines, i)
@@ -147,7 +147,7 @@ def render(folder, name):
         _, words, declared = entry
         if words:
             out.append(f"{words}\n")
-        declared = [re.sub(r"^TN_API ", "", line) for line in declared]
+        declared = [re.sub(r"^(TN_API|TENON_FORMATS_FN) ", "", line) for line in declared]
         if any(line.strip() for line in declared):
             out.append("```cpp\n" if name.endswith(".hpp") else "```c\n")
             out[-1] += "\n".join(declared).strip("\n") + "\n```\n"

@@ -5,9 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "float8.hpp"
-#include "half.hpp"
 #include "tenon/dtype.h"
+#include "tenon/float_formats.h"
 
 namespace tenon {
 
@@ -40,17 +39,17 @@ uint64_t number_bits(tn_dtype dtype, Number value) {
     case TN_DTYPE_BOOL:
       return value != 0 ? 1 : 0;
     case TN_DTYPE_F16:
-      return float_to_half(static_cast<float>(value));
+      return tn_f32_to_f16(static_cast<float>(value));
     case TN_DTYPE_BF16:
-      return float_to_bfloat(static_cast<float>(value));
+      return tn_f32_to_bf16(static_cast<float>(value));
     case TN_DTYPE_F32:
       return std::bit_cast<uint32_t>(static_cast<float>(value));
     case TN_DTYPE_F64:
       return std::bit_cast<uint64_t>(static_cast<double>(value));
     case TN_DTYPE_F8_E4M3:
-      return float_to_float8<3>(static_cast<float>(value));
+      return tn_f32_to_f8_e4m3(static_cast<float>(value));
     case TN_DTYPE_F8_E5M2:
-      return float_to_float8<2>(static_cast<float>(value));
+      return tn_f32_to_f8_e5m2(static_cast<float>(value));
     default:
       return whole_bits(dtype, value);
   }

@@ -27,7 +27,7 @@ void from_f16(const uint16_t* in, float* out, int64_t n) {
 #else
   (void)step;
 #endif
-  for (; i < n; ++i) out[i] = half_to_float(in[i]);
+  for (; i < n; ++i) out[i] = tn_f16_to_f32(in[i]);
 }
 
 void to_f16(const float* in, uint16_t* out, int64_t n) {
@@ -40,7 +40,7 @@ void to_f16(const float* in, uint16_t* out, int64_t n) {
 #else
   (void)step;
 #endif
-  for (; i < n; ++i) out[i] = float_to_half(in[i]);
+  for (; i < n; ++i) out[i] = tn_f32_to_f16(in[i]);
 }
 
 void from_bf16(const uint16_t* in, float* out, int64_t n) {
@@ -50,7 +50,7 @@ void from_bf16(const uint16_t* in, float* out, int64_t n) {
     const auto bits = hn::ShiftLeft<16>(hn::PromoteTo(U(), hn::LoadU(S(), in + i)));
     hn::StoreU(hn::BitCast(F(), bits), F(), out + i);
   }
-  for (; i < n; ++i) out[i] = bfloat_to_float(in[i]);
+  for (; i < n; ++i) out[i] = tn_bf16_to_f32(in[i]);
 }
 
 void to_bf16(const float* in, uint16_t* out, int64_t n) {
@@ -66,7 +66,7 @@ void to_bf16(const float* in, uint16_t* out, int64_t n) {
     const auto chosen = hn::IfThenElse(nan, hn::Or(bits, quiet), rounded);
     hn::StoreU(hn::TruncateTo(S(), hn::ShiftRight<16>(chosen)), S(), out + i);
   }
-  for (; i < n; ++i) out[i] = float_to_bfloat(in[i]);
+  for (; i < n; ++i) out[i] = tn_f32_to_bf16(in[i]);
 }
 
 HalfConversions conversions() { return {from_f16, to_f16, from_bf16, to_bf16}; }

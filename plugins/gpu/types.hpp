@@ -3,6 +3,7 @@
 
 #include "portable.hpp"
 #include "tenon/dtype.h"
+#include "tenon/float_formats.h"
 
 namespace tenon::gpu {
 
@@ -47,7 +48,7 @@ GPU_FN float widen(Half value) {
 }
 template <>
 GPU_FN float widen(BFloat16 value) {
-  return bits_as<float>(static_cast<uint32_t>(value.bits) << 16);
+  return tn_bf16_to_f32(value.bits);
 }
 
 // The nearest value of T, ties to even; integers wrap, bool asks whether it is 0.
@@ -56,9 +57,7 @@ GPU_FN T narrow(C value) {
   if constexpr (std::is_same_v<T, Half>) {
     return {float_to_half(static_cast<float>(value))};
   } else if constexpr (std::is_same_v<T, BFloat16>) {
-    const auto bits = bits_as<uint32_t>(static_cast<float>(value));
-    if ((bits & 0x7fffffff) > 0x7f800000) return {static_cast<uint16_t>(bits >> 16 | 0x40)};
-    return {static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+    return {tn_f32_to_bf16(static_cast<float>(value))};
   } else if constexpr (std::is_same_v<T, bool>) {
     return value != C(0);
   } else {

@@ -119,13 +119,14 @@ def parse(texts, language="c++", extra=""):
 
 
 def cursors(unit, texts):
-    """Top-level declarations of the headers and of the probe itself."""
+    """Top-level declarations of the headers and of the probe itself. A function with a body is compiled into its user: no ABI."""
     def inside(cursor):
         for child in cursor.get_children():
             if child.kind in (CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL):
                 yield from inside(child)
             elif child.location.file and (child.location.file.name in texts or child.location.file.name == "abi_probe"):
-                yield child
+                if child.kind != CursorKind.FUNCTION_DECL or not child.is_definition():
+                    yield child
     return inside(unit.cursor)
 
 

@@ -2,7 +2,6 @@
 #ifndef TENON_DTYPE_HPP
 #define TENON_DTYPE_HPP
 
-#include <bit>
 #include <complex>
 #include <cstdint>
 #include <string_view>
@@ -10,6 +9,7 @@
 
 #include "tenon/dtype.h"
 #include "tenon/error.hpp"
+#include "tenon/float_formats.h"
 
 namespace tenon {
 
@@ -66,86 +66,32 @@ constexpr bool is_signed(DType dtype) {
   return !(TN_MASK(static_cast<uint32_t>(dtype)) & (TN_MASK_UNSIGNED | TN_MASK_BOOL));
 }
 
-// IEEE 754 binary16: storage with conversions, rounded to nearest even.
+// Storage with the conversions of tenon/float_formats.h, rounded to nearest even: IEEE 754 binary16, and the upper half of
+// binary32.
 struct F16 {
   uint16_t bits = 0;
   F16() = default;
-  explicit F16(float value) : bits(encode(value)) {}
-  operator float() const {
-    const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
-    const uint32_t magnitude = bits & 0x7fffu;
-    if (magnitude >= 0x7c00u)
-      return std::bit_cast<float>(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
-    // The exponent's bias differs by 112; the product is exact, subnormals included.
-    const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
-    return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(scaled));
-  }
-
- private:
-  static uint16_t encode(float value) {
-    const uint32_t all = std::bit_cast<uint32_t>(value);
-    const uint16_t sign = static_cast<uint16_t>(all >> 16 & 0x8000u);
-    const uint32_t magnitude = all & 0x7fffffffu;
-    if (magnitude > 0x7f800000u)
-      return static_cast<uint16_t>(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
-    if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);
-    if (magnitude < 0x38800000u) {  // subnormal: adding 0.5 aligns and rounds the last bit
-      const float aligned = std::bit_cast<float>(magnitude) + 0.5f;
-      return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(aligned) - 0x3f000000u));
-    }
-    const uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u) - 0x38000000u;
-    return static_cast<uint16_t>(sign | rounded >> 13);
-  }
+  explicit F16(float value) : bits(tn_f32_to_f16(value)) {}
+  operator float() const { return tn_f16_to_f32(bits); }
 };
-
-// The upper half of binary32.
 struct BF16 {
   uint16_t bits = 0;
   BF16() = default;
-  explicit BF16(float value) {
-    const uint32_t all = std::bit_cast<uint32_t>(value);
-    bits = (all & 0x7fffffffu) > 0x7f800000u
-               ? static_cast<uint16_t>(all >> 16 | 0x40u)
-               : static_cast<uint16_t>((all + 0x7fffu + (all >> 16 & 1u)) >> 16);
-  }
-  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+  explicit BF16(float value) : bits(tn_f32_to_bf16(value)) {}
+  operator float() const { return tn_bf16_to_f32(bits); }
 };
 
-// 8-bit floats of the OCP specification (v1.0): storage with conversions, rounded to nearest even. E4M3 has no infinity, so what
-// is too large becomes NaN; of E5M2 it becomes infinity.
+// 8-bit floats of the OCP specification (v1.0), likewise. E4M3 has no infinity, so what is too large becomes NaN; of E5M2 it
+// becomes infinity.
 template <uint32_t kMantissa>
 struct Float8 {
   static_assert(kMantissa == 2 || kMantissa == 3);
   uint8_t bits = 0;
   Float8() = default;
-  explicit Float8(float value) : bits(encode(value)) {}
+  explicit Float8(float value)
+      : bits(kMantissa == 3 ? tn_f32_to_f8_e4m3(value) : tn_f32_to_f8_e5m2(value)) {}
   operator float() const {
-    const uint32_t sign = static_cast<uint32_t>(bits & 0x80u) << 24, magnitude = bits & 0x7fu;
-    if (magnitude > kLargest)
-      return std::bit_cast<float>(sign | 0x7f800000u |
-                                  (kWide ? magnitude & 3u : 4u) << (kWide ? 21 : 20));
-    const float scaled = std::bit_cast<float>(magnitude << kShift) * (kWide ? 0x1p112f : 0x1p120f);
-    return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(scaled));
-  }
-
- private:
-  static constexpr bool kWide = kMantissa == 2;
-  static constexpr uint32_t kShift = 23 - kMantissa, kLargest = kWide ? 0x7bu : 0x7eu;
-  static uint8_t encode(float value) {
-    const uint32_t all = std::bit_cast<uint32_t>(value), magnitude = all & 0x7fffffffu;
-    return static_cast<uint8_t>((all >> 24 & 0x80u) | encode_magnitude(magnitude));
-  }
-  static uint32_t encode_magnitude(uint32_t magnitude) {
-    constexpr uint32_t kBias = kWide ? 0x38000000u : 0x3c000000u;  // difference to f32's
-    if (magnitude > 0x7f800000u) return 0x7fu;
-    // Half-way to what would follow the largest: to the even side, which is infinity in E5M2.
-    if (kWide ? magnitude >= 0x47700000u : magnitude > 0x43e80000u) return kLargest + 1;
-    if (magnitude < kBias + 0x800000u) {  // subnormal: the sum aligns and rounds the last bit
-      constexpr float kAlign = kWide ? 0x1p7f : 0x1p14f;
-      return std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + kAlign) -
-             std::bit_cast<uint32_t>(kAlign);
-    }
-    return (magnitude - kBias + (1u << (kShift - 1)) - 1 + (magnitude >> kShift & 1u)) >> kShift;
+    return kMantissa == 3 ? tn_f8_e4m3_to_f32(bits) : tn_f8_e5m2_to_f32(bits);
   }
 };
 using F8E4M3 = Float8<3>;

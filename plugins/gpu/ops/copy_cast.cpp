@@ -1,7 +1,7 @@
 // Conversions between dtypes. Floats to integers are truncated and limited to the range, NaN gives 0; anything but 0 is true. One
 // kernel for a pair of sizes, where the kinds of elements are told apart at run time; f32 and the half types have their own.
-#include "../../common/float8.hpp"
 #include "elementwise.hpp"
+#include "tenon/float_formats.h"
 
 namespace tenon::gpu {
 namespace {
@@ -67,8 +67,8 @@ struct Target {
       if (kind == Kind::kBrain) return narrow<BFloat16>(to_float_odd(x)).bits;
     }
     if constexpr (sizeof(To) == 1) {
-      if (kind == Kind::kE4M3) return float_to_float8<3>(to_float_odd(x));
-      if (kind == Kind::kE5M2) return float_to_float8<2>(to_float_odd(x));
+      if (kind == Kind::kE4M3) return tn_f32_to_f8_e4m3(to_float_odd(x));
+      if (kind == Kind::kE5M2) return tn_f32_to_f8_e5m2(to_float_odd(x));
     }
     using Signed = std::make_signed_t<To>;
     if (kind == Kind::kSigned) {
@@ -93,8 +93,8 @@ struct Target {
       if (kind == Kind::kBrain) return narrow<BFloat16>(static_cast<float>(x)).bits;
     }
     if constexpr (sizeof(To) == 1) {
-      if (kind == Kind::kE4M3) return float_to_float8<3>(static_cast<float>(x));
-      if (kind == Kind::kE5M2) return float_to_float8<2>(static_cast<float>(x));
+      if (kind == Kind::kE4M3) return tn_f32_to_f8_e4m3(static_cast<float>(x));
+      if (kind == Kind::kE5M2) return tn_f32_to_f8_e5m2(static_cast<float>(x));
     }
     return static_cast<To>(x);
   }
@@ -119,8 +119,8 @@ struct Convert {
       if (from == Kind::kBrain) return to.from_real(widen(BFloat16{bits}));
     }
     if constexpr (sizeof(From) == 1) {
-      if (from == Kind::kE4M3) return to.from_real(float8_to_float<3>(bits));
-      if (from == Kind::kE5M2) return to.from_real(float8_to_float<2>(bits));
+      if (from == Kind::kE4M3) return to.from_real(tn_f8_e4m3_to_f32(bits));
+      if (from == Kind::kE5M2) return to.from_real(tn_f8_e5m2_to_f32(bits));
     }
     if (from == Kind::kSigned)
       return to.from_whole(static_cast<int64_t>(static_cast<std::make_signed_t<From>>(bits)));

@@ -1,6 +1,6 @@
 // scaled_matmul by tiles: 8-bit floats become f32 on their way to shared memory. The formats are told apart when the kernel runs.
-#include "../../common/float8.hpp"
 #include "matmul.hpp"
+#include "tenon/float_formats.h"
 
 namespace tenon::gpu {
 namespace {
@@ -16,7 +16,7 @@ struct Float8Matrix {
   bool wide = false;     // E5M2
 
   GPU_FN float widened(uint8_t bits) const {
-    return wide ? float8_to_float<2>(bits) : float8_to_float<3>(bits);
+    return wide ? tn_f8_e5m2_to_f32(bits) : tn_f8_e4m3_to_f32(bits);
   }
 #if !defined(TENON_GPU_HOST_ONLY)
   GPU_DEVICE Vec<float, kTogether> fetch(uint32_t i, uint32_t k, uint32_t end) const {

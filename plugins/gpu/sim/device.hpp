@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "block.hpp"
+#include "tenon/float_formats.h"
 
 #define GPU_FN inline
 #define GPU_DEVICE inline
@@ -282,8 +283,8 @@ template <class R>
 R rounded_product(R x, R y) {
   return x * y;
 }
-float half_to_float(uint16_t bits);
-uint16_t float_to_half(float value);
+inline float half_to_float(uint16_t bits) { return tn_f16_to_f32(bits); }
+inline uint16_t float_to_half(float value) { return tn_f32_to_f16(value); }
 
 // ---- On the host --------------------------------------------------------------------------------------------------------
 

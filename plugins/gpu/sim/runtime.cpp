@@ -9,7 +9,6 @@
 #include <memory>
 #include <vector>
 
-#include "../../common/half.hpp"
 #include "../backend.hpp"
 #include "../capture.hpp"
 #include "../portable.hpp"
@@ -144,8 +143,5 @@ void run_on(Stream& stream, const Launch& launch, const std::function<void()>& b
 }
 
 }  // namespace sim
-
-float half_to_float(uint16_t bits) { return tenon::half_to_float(bits); }
-uint16_t float_to_half(float value) { return tenon::float_to_half(value); }
 
 }  // namespace tenon::gpu

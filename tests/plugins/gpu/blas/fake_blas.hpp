@@ -7,8 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "../../../../plugins/common/float8.hpp"
-#include "../../../../plugins/common/half.hpp"
+#include "../../../../core/include/tenon/float_formats.h"
 
 namespace fake_blas {
 
@@ -21,13 +20,13 @@ inline double load(const void* from, Element type, int64_t i) {
     case Element::kFloat:
       return static_cast<const float*>(from)[i];
     case Element::kHalf:
-      return tenon::half_to_float(static_cast<const uint16_t*>(from)[i]);
+      return tn_f16_to_f32(static_cast<const uint16_t*>(from)[i]);
     case Element::kE4M3:
-      return tenon::float8_to_float<3>(static_cast<const uint8_t*>(from)[i]);
+      return tn_f8_e4m3_to_f32(static_cast<const uint8_t*>(from)[i]);
     case Element::kE5M2:
-      return tenon::float8_to_float<2>(static_cast<const uint8_t*>(from)[i]);
+      return tn_f8_e5m2_to_f32(static_cast<const uint8_t*>(from)[i]);
     default:
-      return tenon::bfloat_to_float(static_cast<const uint16_t*>(from)[i]);
+      return tn_bf16_to_f32(static_cast<const uint16_t*>(from)[i]);
   }
 }
 inline void store(void* to, Element type, int64_t i, double value) {
@@ -39,10 +38,10 @@ inline void store(void* to, Element type, int64_t i, double value) {
       static_cast<float*>(to)[i] = static_cast<float>(value);
       return;
     case Element::kHalf:
-      static_cast<uint16_t*>(to)[i] = tenon::float_to_half(static_cast<float>(value));
+      static_cast<uint16_t*>(to)[i] = tn_f32_to_f16(static_cast<float>(value));
       return;
     default:
-      static_cast<uint16_t*>(to)[i] = tenon::float_to_bfloat(static_cast<float>(value));
+      static_cast<uint16_t*>(to)[i] = tn_f32_to_bf16(static_cast<float>(value));
   }
 }
 

@@ -1,0 +1,3 @@
+#include "float_formats_table.h"
+
+const Conversion in_c[4] = CONVERSIONS;
