@@ -36,6 +36,7 @@ CORE_ROOMS = ["memory", "tensor", "print", "dispatch", "autograd", "plugin"]
 POSITIONS = {"ops": re.compile(r"\b(?:frame|in|c)\.(?!grad|out|result|dynamic_result)\w+\(\d+[,)]|\bin_\(\d"),
              "plugins": re.compile(r"\bcall\.args\[\d")}
 BACKENDS = re.compile(r"\b(cuda|rocm|hip|vulkan|metal|dnnl|onednn|cublas|cudnn)\b|__CUDA|__HIP", re.I)
+SAMPLES = "sdk/conformance/samples"
 VENDORED_HEADERS = re.compile(r"\b(fmt|nlohmann|boost|spdlog|hwy|dnnl)[/.]")
 
 
@@ -101,15 +102,28 @@ def check_positions(breaches):
                 breaches.append(f"{place}: an argument by its number: {found[0]}")
 
 
+def begins_with(name, family):
+    return name == family or name.startswith(family + "_")
+
+
 def check_families(breaches):
-    """A backend's kernels lie in files that begin with the family of ops/ that their op is in."""
-    families = tuple(path.stem for path in tracked("ops") if path.suffix == ".cpp")
-    for table in sorted(ROOT.glob("plugins/*/families.def")):
+    """Files of a backend's kernels, and of samples, begin with the family of ops/ that their op is in."""
+    families = [path.stem for path in tracked("ops") if path.suffix == ".cpp"]
+    for table in [*sorted(ROOT.glob("plugins/*/families.def")), ROOT / SAMPLES / "families.def"]:
         text = table.read_text()
         for found in re.finditer(r"^FAMILY\((\w+)\)", text, re.M):
-            if found[1] not in families and not found[1].startswith(tuple(f + "_" for f in families)):
+            if not any(begins_with(found[1], family) for family in families):
                 number = 1 + text.count("\n", 0, found.start())
                 breaches.append(f"{table.relative_to(ROOT)}:{number}: {found[1]} begins with no family of ops/")
+
+
+def check_samples(breaches):
+    """An op is named among the samples of its family."""
+    samples = {path.stem: path.read_text() for path in tracked(SAMPLES) if path.suffix == ".cpp"}
+    for path, place, line in lines_of("ops"):
+        op = re.match(r"TN_OP\((\w+)\)", line)
+        if op and not any(f'"{op[1]}"' in text for name, text in samples.items() if begins_with(name, path.stem)):
+            breaches.append(f"{place}: {op[1]} is in no file of {SAMPLES}/ that begins with {path.stem}")
 
 
 def check_backend_names(breaches):
@@ -149,6 +163,7 @@ def main():
     check_order_of_rooms(breaches)
     check_positions(breaches)
     check_families(breaches)
+    check_samples(breaches)
     check_backend_names(breaches)
     check_public_headers(breaches)
     lines = core_lines()

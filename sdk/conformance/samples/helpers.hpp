@@ -35,6 +35,9 @@ inline std::string label_of(const Shape& shape) {
 // One result.
 inline std::vector<Array> one(Array array) { return {std::move(array)}; }
 
+// An argument that may be left out.
+inline Arg maybe(bool given, Array array) { return given ? Arg(std::move(array)) : Arg(); }
+
 // The array of fn(x) element by element.
 template <class Fn>
 Array map(const Array& x, DType dtype, Fn fn) {

@@ -1,4 +1,4 @@
-// Gathering, scattering, advanced indexing, embedding, and rearranging.
+// Gathering, scattering and advanced indexing.
 #include <algorithm>
 
 #include "helpers.hpp"
@@ -129,41 +129,6 @@ void add_rows(Table& t) {
          })
         .tolerance = 8;
   }
-  for (bool padded : {false, true}) {
-    Arg padding = padded ? Arg(int64_t{2}) : Arg();
-    std::string label = padded ? "padding" : "plain";
-    t.add(
-         "embedding", label, kFloats,
-         [=](DType dtype, Rng& rng) {
-           return Args{random_array(rng, dtype, {5, 4}), random_indices(rng, {2, 3}, 0, 5),
-                       padding};
-         },
-         [](const Args& a) {
-           Array out(array(a, arg::embedding::weight).dtype, {2, 3, 4});
-           for (size_t i = 0; i < out.size(); ++i)
-             out.v[i] =
-                 array(a, arg::embedding::weight)
-                     .v[static_cast<size_t>(array(a, arg::embedding::index).re(i / 4)) * 4 + i % 4];
-           return one(out);
-         })
-        .gradient = !padded;  // the gradient leaves the padding row out on purpose
-    t.add(
-         "embedding_backward", label, kFloats,
-         [=](DType dtype, Rng& rng) {
-           return Args{random_array(rng, dtype, {2, 3, 4}), random_indices(rng, {2, 3}, 0, 5),
-                       int64_t{5}, padding};
-         },
-         [=](const Args& a) {
-           using arg = tenon::arg::embedding_backward;
-           Array out(array(a, arg::g).dtype, {5, 4});
-           for (size_t i = 0; i < array(a, arg::g).size(); ++i) {
-             auto row = static_cast<size_t>(array(a, arg::index).re(i / 4));
-             if (!padded || row != 2) out.v[row * 4 + i % 4] += array(a, arg::g).v[i];
-           }
-           return one(out);
-         })
-        .tolerance = 4;
-  }
   t.add(
       "take", "flat", kReals,
       [](DType dtype, Rng& rng) {
@@ -175,17 +140,6 @@ void add_rows(Table& t) {
           double at = array(a, arg::take::index).re(i);
           out.v[i] = array(a, arg::take::x).v[static_cast<size_t>(at < 0 ? at + 12 : at)];
         }
-        return one(out);
-      });
-  t.add(
-      "one_hot", "classes", TN_MASK(TN_DTYPE_I64) | TN_MASK(TN_DTYPE_I32),
-      [](DType dtype, Rng& rng) {
-        return Args{random_indices(rng, {2, 3}, 0, 4, dtype), int64_t{4}};
-      },
-      [](const Args& a) {
-        Array out(DType::I64, {2, 3, 4});
-        for (size_t i = 0; i < 24; ++i)
-          out.v[i] = array(a, 0).re(i / 4) == static_cast<double>(i % 4);
         return one(out);
       });
 }
@@ -256,7 +210,7 @@ void add_advanced(Table& t) {
         .tolerance = 8;
 }
 
-void add_rearranged(Table& t) {
+void add_slices(Table& t) {
   t.add(
       "slice_scatter", "dim 1", kMovable,
       [](DType dtype, Rng& rng) {
@@ -288,104 +242,6 @@ void add_rearranged(Table& t) {
          return one(out);
        })
       .layouts = false;
-  for (const auto& [shape, shifts, dims] : {std::tuple<Shape, Shape, Shape>{{3, 4}, {1}, {1}},
-                                            {{3, 4}, {-1, 2}, {0, 1}},
-                                            {{5}, {7}, {0}}})
-    t.add(
-        "roll", label_of(shape) + label_of(shifts), kMovable,
-        [shape = shape, shifts = shifts, dims = dims](DType dtype, Rng& rng) {
-          return Args{random_array(rng, dtype, shape), shifts, dims};
-        },
-        [shape = shape, shifts = shifts, dims = dims](const Args& a) {
-          Array out = array(a, 0);
-          for_each_index(shape, [&](const Shape& at) {
-            Shape to = at;
-            for (size_t k = 0; k < dims.size(); ++k) {
-              auto d = static_cast<size_t>(dims[k]);
-              to[d] = ((at[d] + shifts[k]) % shape[d] + shape[d]) % shape[d];
-            }
-            out.v[out.at(to)] = array(a, 0).v[out.at(at)];
-          });
-          return one(out);
-        });
-  t.add(
-      "roll", "flat", kReals,
-      [](DType dtype, Rng& rng) {
-        return Args{random_array(rng, dtype, {2, 3}), Shape{2}, {}};
-      },
-      [](const Args& a) {
-        Array out = array(a, 0);
-        for (size_t i = 0; i < 6; ++i) out.v[(i + 2) % 6] = array(a, 0).v[i];
-        return one(out);
-      });
-  for (int64_t dim : {0, 1, -1})
-    t.add(
-        "concat", "dim " + std::to_string(dim), kMovable,
-        [=](DType dtype, Rng& rng) {
-          std::vector<Array> xs;
-          for (int64_t n : {2, 0, 3}) {
-            Shape shape = {2, 3, 4};
-            shape[dim < 0 ? 2 : static_cast<size_t>(dim)] = n;
-            xs.push_back(random_array(rng, dtype, shape));
-          }
-          return Args{xs, dim};
-        },
-        [=](const Args& a) {
-          size_t d = dim < 0 ? 2 : static_cast<size_t>(dim);
-          Shape shape = {2, 3, 4};
-          shape[d] = 5;
-          Array out(arrays(a, 0)[0].dtype, shape);
-          int64_t start = 0;
-          for (const Array& x : arrays(a, 0)) {
-            for_each_index(x.shape, [&](Shape at) {
-              Complex value = x.v[x.at(at)];
-              at[d] += start;
-              out.v[out.at(at)] = value;
-            });
-            start += x.shape[d];
-          }
-          return one(out);
-        });
-  t.add(
-      "stack", "dim 1", kMovable,
-      [](DType dtype, Rng& rng) {
-        return Args{
-            std::vector<Array>{random_array(rng, dtype, {2, 3}), random_array(rng, dtype, {2, 3})},
-            int64_t{1}};
-      },
-      [](const Args& a) {
-        Array out(arrays(a, 0)[0].dtype, {2, 2, 3});
-        for_each_index(out.shape, [&](const Shape& at) {
-          const Array& x = arrays(a, 0)[static_cast<size_t>(at[1])];
-          out.v[out.at(at)] = x.v[x.at({at[0], at[2]})];
-        });
-        return one(out);
-      });
-  for (const std::string op : {"repeat", "tile"})
-    t.add(
-        op, "(2,3) by (2,1,2)", kReals,
-        [](DType dtype, Rng& rng) {
-          return Args{random_array(rng, dtype, {2, 3}), Shape{2, 1, 2}};
-        },
-        [](const Args& a) {
-          Array out(array(a, 0).dtype, {2, 2, 6});
-          for_each_index(out.shape, [&](const Shape& at) {
-            out.v[out.at(at)] = array(a, 0).v[array(a, 0).at({at[1], at[2] % 3})];
-          });
-          return one(out);
-        });
-  t.add(
-      "tile", "fewer repeats than dimensions", kReals,
-      [](DType dtype, Rng& rng) {
-        return Args{random_array(rng, dtype, {2, 3}), Shape{2}};
-      },
-      [](const Args& a) {
-        Array out(array(a, 0).dtype, {2, 6});
-        for_each_index(out.shape, [&](const Shape& at) {
-          out.v[out.at(at)] = array(a, 0).v[array(a, 0).at({at[0], at[1] % 3})];
-        });
-        return one(out);
-      });
 }
 
 }  // namespace
@@ -394,7 +250,7 @@ void add_index_samples(Table& table) {
   add_gathers(table);
   add_rows(table);
   add_advanced(table);
-  add_rearranged(table);
+  add_slices(table);
 }
 
 }  // namespace tenon::conformance

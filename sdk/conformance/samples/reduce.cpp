@@ -1,7 +1,7 @@
-// Reductions, scans, softmax, and ops along one dimension.
+// Reductions.
 #include <algorithm>
 
-#include "helpers.hpp"
+#include "rows.hpp"
 
 namespace tenon::conformance {
 namespace {
@@ -254,118 +254,15 @@ void add_variances(Table& t) {
           });
 }
 
-// Calls fn with the positions of each row along `dim`.
-template <class Fn>
-void for_each_row(const Array& x, int64_t dim, Fn fn) {
-  if (x.rank() == 0) return fn(std::vector<size_t>{0});
-  size_t d = static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(x.rank()) : dim);
-  Shape outer = x.shape;
-  outer[d] = 1;
-  for_each_index(outer, [&](Shape index) {
-    std::vector<size_t> positions;
-    for (int64_t i = 0; i < x.shape[d]; ++i) {
-      index[d] = i;
-      positions.push_back(x.at(index));
-    }
-    fn(positions);
-  });
-}
-
-const std::vector<std::pair<Shape, int64_t>>& rows() {
-  static const std::vector<std::pair<Shape, int64_t>> list = {
-      {{3, 5}, 1}, {{3, 5}, 0}, {{2, 3, 4}, -2}, {{70}, 0}, {{}, 0}, {{0, 3}, 1}, {{2, 130}, -1}};
-  return list;
-}
-
-template <class Fn>
-Sample& along(Table& t, const std::string& op, const Shape& shape, int64_t dim, uint64_t dtypes,
-              DType (*result)(DType), Fn fill) {
-  return t.add(
-      op, label_of(shape) + " dim " + std::to_string(dim), dtypes,
-      [=](DType dtype, Rng& rng) {
-        return Args{random_array(rng, dtype, shape, 0.4, 2), dim};
-      },
-      [=](const Args& args) {
-        const Array& x = array(args, 0);
-        Array out(result(x.dtype), x.shape);
-        for_each_row(x, dim, [&](const std::vector<size_t>& row) { fill(x, row, out); });
-        return one(out);
-      });
-}
-
-void add_rows(Table& t) {
-  auto softmax = [](const Array& x, const std::vector<size_t>& row, Array& out) {
-    double top = -kInf, total = 0;
-    for (size_t i : row) top = std::max(top, x.re(i));
-    for (size_t i : row) total += std::exp(x.re(i) - top);
-    for (size_t i : row) out.v[i] = std::exp(x.re(i) - top) / total;
-  };
-  auto log_softmax = [softmax](const Array& x, const std::vector<size_t>& row, Array& out) {
-    softmax(x, row, out);
-    for (size_t i : row) out.v[i] = std::log(out.re(i));
-  };
-  for (const auto& [shape, dim] : rows()) {
-    bool checked = Array::count(shape) < 40;
-    auto& sum = along(t, "cumsum", shape, dim, kReals | kComplex, sum_dtype,
-                      [](const Array& x, const std::vector<size_t>& row, Array& out) {
-                        Complex total = 0;
-                        for (size_t i : row) out.v[i] = total += x.v[i];
-                      });
-    sum.tolerance = 40, sum.gradient = checked;
-    auto& prod = along(t, "cumprod", shape, dim, kDouble, sum_dtype,
-                       [](const Array& x, const std::vector<size_t>& row, Array& out) {
-                         Complex total = 1;
-                         for (size_t i : row) out.v[i] = total *= x.v[i];
-                       });
-    prod.tolerance = 200, prod.gradient = Array::count(shape) <= 24;
-    auto& soft = along(t, "softmax", shape, dim, kFloats, same, softmax);
-    soft.tolerance = 4, soft.gradient = checked;
-    auto& logs = along(t, "log_softmax", shape, dim, kFloats, same, log_softmax);
-    logs.tolerance = 4, logs.gradient = checked;
-    for (const std::string op : {"softmax_backward", "log_softmax_backward"}) {
-      Sample& s = t.add(
-          op, label_of(shape) + " dim " + std::to_string(dim), kFloats,
-          [shape = shape, dim = dim](DType dtype, Rng& rng) {
-            return Args{random_array(rng, dtype, shape), random_array(rng, dtype, shape, -1, -0.1),
-                        dim};
-          },
-          [=, dim = dim](const Args& args) {
-            const Array &g = array(args, arg::softmax_backward::g),
-                        &y = array(args, arg::softmax_backward::y);
-            Array out(y.dtype, y.shape);
-            for_each_row(y, dim, [&](const std::vector<size_t>& row) {
-              Complex total = 0;
-              for (size_t i : row) total += op[0] == 's' ? g.v[i] * y.v[i] : g.v[i];
-              for (size_t i : row)
-                out.v[i] =
-                    op[0] == 's' ? y.v[i] * (g.v[i] - total) : g.v[i] - std::exp(y.v[i]) * total;
-            });
-            return one(out);
-          });
-      s.tolerance = 20, s.gradient = checked;
-    }
-  }
-  // A product with zeros: its gradient must not divide by them.
-  for (const std::string op : {"prod", "cumprod"}) {
-    for (int zeros : {1, 2}) {
-      t.add(
-           op, std::to_string(zeros) + " zeros", kDouble,
-           [=](DType dtype, Rng& rng) {
-             Array x = random_array(rng, dtype, {5}, 0.5, 2);
-             for (int z = 0; z < zeros; ++z) x.v[1 + 2 * static_cast<size_t>(z)] = 0;
-             return op == "prod" ? Args{x, Shape{0}, false} : Args{x, int64_t{0}};
-           },
-           [=](const Args& args) {
-             const Array& x = array(args, 0);
-             Array out(x.dtype, op == "prod" ? Shape{} : x.shape);
-             Complex total = 1;
-             for (size_t i = 0; i < x.size(); ++i)
-               total *= x.v[i], out.v[op == "prod" ? 0 : i] = total;
-             return one(out);
-           })
-          .layouts = false;
-    }
-  }
+void add_zeros(Table& t) {
+  for (int zeros : {1, 2})
+    t.add(
+         "prod", std::to_string(zeros) + " zeros", kDouble,
+         [=](DType dtype, Rng& rng) {
+           return Args{with_zeros(dtype, rng, zeros), Shape{0}, false};
+         },
+         [=](const Args& args) { return one(Array(array(args, 0).dtype, {})); })
+        .layouts = false;
 }
 
 void add_special(Table& t) {
@@ -395,7 +292,6 @@ void add_special(Table& t) {
   special("prod", {}, {}, DType::F64, {1});
   special("mean", {}, {}, DType::F64, {kNan});
   special("logsumexp", {-kInf, -kInf}, {}, DType::F64, {-kInf});
-  special("softmax", {kInf, 0, 1}, {int64_t{0}}, DType::F64, {kNan, kNan, kNan});
   special("any", {}, {}, DType::Bool, {0});
   special("all", {}, {}, DType::Bool, {1});
 }
@@ -405,7 +301,7 @@ void add_special(Table& t) {
 void add_reduce_samples(Table& table) {
   add_folds(table);
   add_variances(table);
-  add_rows(table);
+  add_zeros(table);
   add_special(table);
 }
 

@@ -1,78 +1,10 @@
-// Elementwise ops of one operand, and activations.
-#include "helpers.hpp"
+// Elementwise ops of one operand.
+#include "unary.hpp"
 
 namespace tenon::conformance {
 namespace {
 
-using Real = double (*)(double);
-
-// A real function on every usual shape, with values in [low, high]; integers give f32 where
-// `fraction`.
-struct Domain {
-  double low = -2, high = 2;
-  uint64_t dtypes = kFloats;
-  bool fraction = false;
-  double tolerance = 1;
-  bool gradient = true;
-};
-
-template <class Fn>
-void real(Table& t, const std::string& op, Fn fn, Domain d = {}) {
-  if (d.fraction) d.dtypes |= kInts;
-  for (const Shape& shape : usual_shapes()) {
-    Sample& s = t.add(
-        op, label_of(shape), d.dtypes,
-        [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, shape, d.low, d.high)}; },
-        [=](const Args& a) {
-          const Array& x = array(a, 0);
-          return one(map(x, d.fraction ? fractional(x.dtype) : x.dtype,
-                         [&](Complex v) { return Complex(fn(v.real())); }));
-        });
-    s.tolerance = d.tolerance;
-    s.gradient = d.gradient && shape.size() != 1;
-  }
-}
-
-// Where floats are special: infinities, NaN, zeros of both signs, large and tiny.
-template <class Fn>
-void special(
-    Table& t, const std::string& op, Fn fn, DType (*result)(DType) = [](DType d) { return d; }) {
-  Sample& s = t.add(
-      op, "special", kFloats,
-      [](DType dtype, Rng&) {
-        Array x(dtype, {10});
-        double values[] = {kInf, -kInf, kNan, 0.0, -0.0, 1.0, -1.0, 1e-30, 30000.0, -30000.0};
-        std::copy(std::begin(values), std::end(values), x.v.begin());
-        round_to_dtype(x);
-        return Args{x};
-      },
-      [fn, result](const Args& a) {
-        const Array& x = array(a, 0);
-        return one(map(x, result(x.dtype),
-                       [&](Complex v) { return Complex(static_cast<double>(fn(v.real()))); }));
-      });
-  s.gradient = false;
-}
-
-template <class Fn>
-void complex_valued(Table& t, const std::string& op, Fn fn, bool to_real = false,
-                    double tolerance = 4, double low = -2, double high = 2) {
-  for (const Shape& shape : {Shape{2, 3, 4}, Shape{}, Shape{0}}) {
-    Sample& s = t.add(
-        op, "complex " + label_of(shape), kComplex,
-        [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, shape, low, high)}; },
-        [=](const Args& a) {
-          const Array& x = array(a, 0);
-          return one(map(x, to_real ? real_of(x.dtype) : x.dtype,
-                         [&](Complex v) { return Complex(fn(v)); }));
-        });
-    s.tolerance = tolerance;
-  }
-}
-
 double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : std::isnan(x) ? x : 0; }
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 // By halving, as erf rises.
 double erfinv(double x) {
   if (!(std::abs(x) < 1)) return std::abs(x) == 1 ? std::copysign(INFINITY, x) : NAN;
@@ -82,9 +14,6 @@ double erfinv(double x) {
     (std::erf(middle) < x ? low : high) = middle;
   }
   return x == 0 ? x : (low + high) / 2;
-}
-double gelu_tanh(double x) {
-  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 double to_bool(bool x) { return x ? 1 : 0; }
 DType boolean(DType) { return DType::Bool; }
@@ -102,12 +31,9 @@ void add_arithmetic(Table& t) {
        {.low = -9, .high = 9, .dtypes = kReals, .gradient = false});
   real(t, "trunc", [](double x) { return std::trunc(x); },
        {.low = -9, .high = 9, .dtypes = kReals, .gradient = false});
-  real(t, "clone", [](double x) { return x; }, {.dtypes = kMovable & ~kComplex});
-  real(t, "contiguous", [](double x) { return x; }, {.dtypes = kMovable & ~kComplex});
   special(t, "abs", [](double x) { return std::abs(x); });
   special(t, "sign", sign);
   special(t, "floor", [](double x) { return std::floor(x); });
-  special(t, "relu", [](double x) { return std::isnan(x) ? x : x > 0 ? x : 0.0; });
 }
 
 void add_functions(Table& t) {
@@ -194,113 +120,6 @@ void add_tests(Table& t) {
       });
 }
 
-void add_activations(Table& t) {
-  real(t, "relu", [](double x) { return x > 0 ? x : 0; }, {.dtypes = kReals});
-  real(t, "sigmoid", sigmoid, {.low = -6, .high = 6, .fraction = true});
-  real(t, "silu", [](double x) { return x * sigmoid(x); }, {.low = -6, .high = 6});
-  real(t, "mish", [](double x) { return x * std::tanh(std::log1p(std::exp(x))); },
-       {.low = -5, .high = 5, .tolerance = 3});
-  real(t, "selu",
-       [](double x) {
-         constexpr double kAlpha = 1.6732632423543772,
-                          kScale = 1.0507009873554805;  // Klambauer et al. 2017
-         return kScale * (x > 0 ? x : kAlpha * std::expm1(x));
-       },
-       {.tolerance = 2});
-  real(t, "hardsigmoid", [](double x) { return std::clamp(x / 6 + 0.5, 0.0, 1.0); },
-       {.low = -4, .high = 4, .tolerance = 2});
-  real(t, "hardswish", [](double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); },
-       {.low = -4, .high = 4, .tolerance = 2});
-  real(t, "log_sigmoid", [](double x) { return -std::log1p(std::exp(-x)); },
-       {.low = -5, .high = 5, .tolerance = 2});
-  struct Parameterised {
-    const char* op;
-    Args rest;
-    std::function<double(double)> fn;
-  };
-  const std::vector<Parameterised> list = {
-      {"gelu", {std::string("none")}, [](double x) { return x * normal_cdf(x); }},
-      {"gelu", {std::string("tanh")}, gelu_tanh},
-      {"elu", {0.7}, [](double x) { return x > 0 ? x : 0.7 * std::expm1(x); }},
-      {"leaky_relu", {0.1}, [](double x) { return x > 0 ? x : 0.1 * x; }},
-      {"softplus",
-       {2.0, 5.0},
-       [](double x) { return 2 * x > 5 ? x : std::log1p(std::exp(2 * x)) / 2; }},
-  };
-  for (const Parameterised& p : list)
-    for (const Shape& shape : usual_shapes()) {
-      std::string label =
-          label_of(shape) + (p.rest.size() == 1 && std::holds_alternative<std::string>(p.rest[0])
-                                 ? " " + std::get<std::string>(p.rest[0])
-                                 : "");
-      Sample& s = t.add(
-          p.op, label, kFloats,
-          [=](DType dtype, Rng& rng) {
-            Args args = {random_array(rng, dtype, shape, -4, 4)};
-            args.insert(args.end(), p.rest.begin(), p.rest.end());
-            return args;
-          },
-          [=](const Args& a) {
-            return one(map(array(a, 0), array(a, 0).dtype,
-                           [&](Complex v) { return Complex(p.fn(v.real())); }));
-          });
-      s.tolerance = 2;
-      s.gradient = shape.size() == 3;
-    }
-}
-
-// g·f'(x), written with the derivative in closed form.
-void add_backwards(Table& t) {
-  struct Backward {
-    const char* op;
-    Args rest;
-    std::function<double(double)> derivative;  // of the saved value
-    double low, high;
-  };
-  auto density = [](double x) { return std::exp(-x * x / 2) / std::sqrt(2 * M_PI); };
-  auto tanh_slope = [](double x) {
-    double k = std::sqrt(2 / M_PI), u = k * (x + 0.044715 * x * x * x), th = std::tanh(u);
-    return 0.5 * (1 + th) + 0.5 * x * (1 - th * th) * k * (1 + 3 * 0.044715 * x * x);
-  };
-  const std::vector<Backward> list = {
-      {"gelu_backward",
-       {std::string("none")},
-       [=](double x) { return normal_cdf(x) + x * density(x); },
-       -4,
-       4},
-      {"gelu_backward", {std::string("tanh")}, tanh_slope, -4, 4},
-      {"silu_backward",
-       {},
-       [](double x) {
-         double s = sigmoid(x);
-         return s * (1 + x * (1 - s));
-       },
-       -4,
-       4},
-      {"sigmoid_backward", {}, [](double y) { return y * (1 - y); }, 0.05, 0.95},
-      {"tanh_backward", {}, [](double y) { return 1 - y * y; }, -0.9, 0.9},
-      {"relu_backward", {}, [](double y) { return y > 0 ? 1.0 : 0.0; }, -2, 2},
-  };
-  for (const Backward& b : list)
-    for (const Shape& shape : {Shape{2, 3, 4}, Shape{37}, Shape{}, Shape{0}}) {
-      std::string kind = b.rest.empty() ? "" : " " + std::get<std::string>(b.rest[0]);
-      Sample& s = t.add(
-          b.op, label_of(shape) + kind, kFloats,
-          [=](DType dtype, Rng& rng) {
-            Args args = {random_array(rng, dtype, shape),
-                         random_array(rng, dtype, shape, b.low, b.high)};
-            args.insert(args.end(), b.rest.begin(), b.rest.end());
-            return args;
-          },
-          [=](const Args& a) {
-            return one(zip(array(a, 0), array(a, 1), array(a, 0).dtype,
-                           [&](Complex g, Complex x) { return g * b.derivative(x.real()); }));
-          });
-      s.tolerance = 3;
-      s.gradient = shape.size() == 3;
-    }
-}
-
 void add_complex(Table& t) {
   complex_valued(t, "neg", [](Complex x) { return -x; });
   complex_valued(
@@ -322,7 +141,6 @@ void add_complex(Table& t) {
       t, "real", [](Complex x) { return x.real(); }, true);
   complex_valued(
       t, "imag", [](Complex x) { return x.imag(); }, true);
-  complex_valued(t, "clone", [](Complex x) { return x; });
   real(t, "conj", [](double x) { return x; }, {.dtypes = kReals});
   real(t, "real", [](double x) { return x; }, {.dtypes = kReals});
 }
@@ -333,8 +151,6 @@ void add_unary_samples(Table& table) {
   add_arithmetic(table);
   add_functions(table);
   add_tests(table);
-  add_activations(table);
-  add_backwards(table);
   add_complex(table);
 }
 
