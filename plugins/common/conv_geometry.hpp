@@ -49,10 +49,18 @@ struct ConvGeometry {
     }
   }
 
+  int64_t in_plane() const { return product(in); }
+  int64_t out_plane() const { return product(out); }
+  int64_t taps() const { return product(kernel); }
+  int64_t depth() const { return channels * taps(); }  // of the product that an output is
+  // Whether every output reads one place of x.
+  bool pointwise() const {
+    return taps() == 1 && product(stride) == 1 && padding == Three{0, 0, 0};
+  }
   // Multiplications of the convolution.
   double work() const {
-    return static_cast<double>(batch * groups * filters) * static_cast<double>(product(out)) *
-           static_cast<double>(channels * product(kernel));
+    return static_cast<double>(batch * groups * filters) * static_cast<double>(out_plane()) *
+           static_cast<double>(depth());
   }
 };
 

@@ -1,5 +1,7 @@
 #include "product.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "tenon/schemas.h"
@@ -62,6 +64,15 @@ Product finished(Product p) {
 
 bool Product::fits() const { return m <= kMost && n <= kMost && k <= kMost && batches <= kMost; }
 
+Product::Offsets Product::offsets(int64_t i, uint32_t dims) const {
+  Offsets found{0, 0};
+  for (uint32_t d = dims; d-- > 0; i /= shape[d]) {
+    found.a += i % shape[d] * a.batch[d];
+    found.b += i % shape[d] * b.batch[d];
+  }
+  return found;
+}
+
 Product read_matmul(const tn_call& call) {
   const tn_view &x = input(call, arg::matmul::x), &y = input(call, arg::matmul::y),
                 &out = *call.outs[0];
@@ -109,6 +120,13 @@ Product read_scaled_matmul(const tn_call& call) {
   p.bias = input_or_null(call, arg::scaled_matmul::bias);
   if (p.bias != nullptr) p.bias_step = step(*p.bias, 0);
   return p;
+}
+
+Activation activation_of(std::string_view name) {
+  constexpr std::string_view kNames[] = {"none",    "relu", "gelu",     "silu",
+                                         "sigmoid", "tanh", "gelu_tanh"};
+  return static_cast<Activation>(std::find(std::begin(kNames), std::end(kNames), name) -
+                                 std::begin(kNames));
 }
 
 }  // namespace tenon

@@ -3,6 +3,7 @@
 #define TENON_PLUGINS_COMMON_PRODUCT_HPP
 
 #include <array>
+#include <string_view>
 
 #include "tenon/plugin.h"
 
@@ -23,6 +24,12 @@ struct Product {
   const tn_view* bias = nullptr;  // one value for each column, or for all
   int64_t bias_step = 0;
 
+  // Where copy i of a and b begins, where it is counted over the first `dims` dimensions of the batch.
+  struct Offsets {
+    int64_t a, b;
+  };
+  Offsets offsets(int64_t i, uint32_t dims) const;
+
   bool empty() const { return m == 0 || n == 0 || batches == 0; }
   // Multiplications.
   double work() const {
@@ -37,6 +44,10 @@ struct Product {
 Product read_matmul(const tn_call& call);
 Product read_linear(const tn_call& call);
 Product read_scaled_matmul(const tn_call& call);
+
+// What linear applies to its result, in the order that kernels and shaders/product.glsl know.
+enum Activation : uint32_t { kNone, kRelu, kGelu, kSilu, kSigmoid, kTanh, kGeluTanh };
+Activation activation_of(std::string_view name);
 
 }  // namespace tenon
 

@@ -79,13 +79,9 @@ class BlasKernel final : public LibraryKernel {
 BlasPlace blas_place(const tn_call& call, const BlasProduct& product, int64_t index) {
   const Product& p = product.product;
   const int64_t size = size_of(output(call).dtype);
-  int64_t a = 0, b = 0, rest = index;
-  for (uint32_t d = product.outer; d-- > 0; rest /= p.shape[d]) {
-    a += rest % p.shape[d] * p.a.batch[d];
-    b += rest % p.shape[d] * p.b.batch[d];
-  }
-  return {static_cast<const char*>(p.a.view->data) + a * size,
-          static_cast<const char*>(p.b.view->data) + b * size,
+  const Product::Offsets at = p.offsets(index, product.outer);
+  return {static_cast<const char*>(p.a.view->data) + at.a * size,
+          static_cast<const char*>(p.b.view->data) + at.b * size,
           static_cast<char*>(output(call).data) + index * product.copies * p.m * p.n * size};
 }
 

@@ -9,13 +9,6 @@ int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 }  // namespace
 
-Activation activation_of(std::string_view name) {
-  constexpr std::string_view kNames[] = {"none",    "relu", "gelu",     "silu",
-                                         "sigmoid", "tanh", "gelu_tanh"};
-  return static_cast<Activation>(std::find(std::begin(kNames), std::end(kNames), name) -
-                                 std::begin(kNames));
-}
-
 Parts split_sum(int64_t k, int64_t groups) {
   constexpr int64_t kShortest = 256, kMostParts = 128;
   const int64_t wanted = kBusy / std::max<int64_t>(groups, 1);

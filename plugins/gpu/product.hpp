@@ -6,9 +6,6 @@
 
 namespace tenon::gpu {
 
-// As kernels know them.
-enum Activation : uint32_t { kNone, kRelu, kGelu, kSilu, kSigmoid, kTanh, kGeluTanh };
-Activation activation_of(std::string_view name);
 // Of a dense result in place, for products that a library computed: activate.cpp. [stream-ordered]
 void activate(const tn_call& call, const tn_view& result, Activation activation);
 

@@ -13,70 +13,41 @@
 namespace tenon::cpu {
 namespace {
 
-ConvGeometry forward_geometry(const tn_call& call) {
-  using arg = tenon::arg::conv;
-  const tn_view& x = input(call, arg::x);
-  return conv_geometry({x.shape, input(call, arg::weight).shape, output(call).shape, x.ndim}, call,
-                       arg::stride);
-}
-ConvGeometry input_geometry(const tn_call& call) {
-  using arg = tenon::arg::conv_backward_input;
-  const tn_view& gx = output(call);
-  return conv_geometry(
-      {gx.shape, input(call, arg::weight).shape, input(call, arg::g).shape, gx.ndim}, call,
-      arg::stride);
-}
-ConvGeometry weight_geometry(const tn_call& call) {
-  using arg = tenon::arg::conv_backward_weight;
-  const tn_view& x = input(call, arg::x);
-  return conv_geometry({x.shape, output(call).shape, input(call, arg::g).shape, x.ndim}, call,
-                       arg::stride);
-}
-
-// Each has two operands at 0 and 1: x and weight, g and weight, g and x.
-enum class Pass { Forward, Input, Weight };
-
-template <Pass P>
-ConvGeometry geometry(const tn_call& call) {
-  return P == Pass::Forward ? forward_geometry(call)
-         : P == Pass::Input ? input_geometry(call)
-                            : weight_geometry(call);
-}
-
-template <Pass P, class T>
+// The operands of all passes lie at 0 and 1; ConvGeometry says which they are.
+template <ConvPass P, class T>
 void compute(const ConvGeometry& g, const T* first, const T* second, const T* bias, T* out) {
-  if constexpr (P == Pass::Forward)
+  if constexpr (P == kForward)
     conv_forward(g, first, second, bias, out);
-  else if constexpr (P == Pass::Input)
+  else if constexpr (P == kInput)
     conv_backward_input(g, first, second, out);
   else
     conv_backward_weight(g, first, second, out);
 }
 
 // Only the forward pass has a bias.
-template <Pass P>
+template <ConvPass P>
 const tn_view* bias_of(const tn_call& call) {
-  return P == Pass::Forward ? input_or_null(call, arg::conv::bias) : nullptr;
+  return P == kForward ? input_or_null(call, arg::conv::bias) : nullptr;
 }
 
-template <Pass P, class T>
+template <ConvPass P, class T>
 void run(const tn_call& call) {
   const tn_view* bias = bias_of<P>(call);
-  compute<P, T>(geometry<P>(call), data_of<const T>(input(call, 0)),
+  compute<P, T>(ConvGeometry(call, P), data_of<const T>(input(call, 0)),
                 data_of<const T>(input(call, 1)),
                 bias == nullptr ? nullptr : data_of<const T>(*bias), data_of<T>(output(call)));
 }
 
 int64_t padded(const tn_view& view) { return (numel(view) + 15) / 16 * 16; }
 
-template <Pass P>
+template <ConvPass P>
 uint64_t half_scratch(const tn_call& call) {
   int64_t count = padded(output(call)) + padded(input(call, 0)) + padded(input(call, 1));
   if (const tn_view* bias = bias_of<P>(call)) count += padded(*bias);
   return static_cast<uint64_t>(count) * sizeof(float);
 }
 
-template <Pass P, class T>
+template <ConvPass P, class T>
 void run_half(const tn_call& call) {
   float* next = static_cast<float*>(call.scratch);
   const auto widen = [&](const tn_view& view) {
@@ -91,30 +62,30 @@ void run_half(const tn_call& call) {
   const tn_view* bias = bias_of<P>(call);
   const float *first = widen(input(call, 0)), *second = widen(input(call, 1));
   const float* offset = bias == nullptr ? nullptr : widen(*bias);
-  compute<P, float>(geometry<P>(call), first, second, offset, next);
+  compute<P, float>(ConvGeometry(call, P), first, second, offset, next);
   T* out = data_of<T>(output(call));
   parallel_for(numel(output(call)), kGrainCopy, [&](int64_t begin, int64_t end) {
     round_range<T>(next + begin, out + begin, end - begin);
   });
 }
 
-template <Pass P>
+template <ConvPass P>
 void run_any(const tn_call& call) {
   visit_dtype<kConvAny>(output(call).dtype, [&]<class T>(Tag<T>) {
     const tn_view* bias = bias_of<P>(call);
-    const ConvGeometry g = geometry<P>(call);
+    const ConvGeometry g(call, P);
     const T *first = data_of<const T>(input(call, 0)), *second = data_of<const T>(input(call, 1));
     T* out = data_of<T>(output(call));
-    if constexpr (P == Pass::Forward)
+    if constexpr (P == kForward)
       conv_forward_any(g, first, second, bias == nullptr ? nullptr : data_of<const T>(*bias), out);
-    else if constexpr (P == Pass::Input)
+    else if constexpr (P == kInput)
       conv_backward_input_any(g, first, second, out);
     else
       conv_backward_weight_any(g, first, second, out);
   });
 }
 
-template <Pass P>
+template <ConvPass P>
 void add_pass(KernelList& list, std::string_view schema) {
   list.add({.schema = schema, .dtypes = TN_MASK(TN_DTYPE_F32), .run = run_of<run<P, float>>});
   list.add({.schema = schema, .dtypes = TN_MASK(TN_DTYPE_F64), .run = run_of<run<P, double>>});
@@ -132,9 +103,9 @@ void add_pass(KernelList& list, std::string_view schema) {
 }  // namespace
 
 void add_conv_kernels(KernelList& list) {
-  add_pass<Pass::Forward>(list, TN_SCHEMA_CONV);
-  add_pass<Pass::Input>(list, TN_SCHEMA_CONV_BACKWARD_INPUT);
-  add_pass<Pass::Weight>(list, TN_SCHEMA_CONV_BACKWARD_WEIGHT);
+  add_pass<kForward>(list, TN_SCHEMA_CONV);
+  add_pass<kInput>(list, TN_SCHEMA_CONV_BACKWARD_INPUT);
+  add_pass<kWeight>(list, TN_SCHEMA_CONV_BACKWARD_WEIGHT);
 }
 
 }  // namespace tenon::cpu

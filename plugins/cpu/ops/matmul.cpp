@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "dispatch.hpp"
+#include "kernels.hpp"
 #include "ops/matmul_activation.hpp"
 #include "ops/matmul_gemm.hpp"
-#include "ops/matmul_product.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
 
@@ -13,27 +13,28 @@ namespace tenon::cpu {
 namespace {
 
 template <class T>
-Gemm<T> product_at(const Product& p, int64_t batch) {
-  const Product::Offsets at = p.offsets(batch);
+Gemm<T> product_at(const Product& p, int64_t batch, T* c) {
+  const Product::Offsets at = p.offsets(batch, p.ndim);
   return {p.m,
           p.n,
           p.k,
-          static_cast<const T*>(p.a) + at.a,
-          p.a_row,
-          p.a_col,
-          static_cast<const T*>(p.b) + at.b,
-          p.b_row,
-          p.b_col,
-          static_cast<T*>(p.c) + batch * p.m * p.n,
-          p.c_row};
+          data_of<const T>(*p.a.view) + at.a,
+          p.a.row,
+          p.a.column,
+          data_of<const T>(*p.b.view) + at.b,
+          p.b.row,
+          p.b.column,
+          c + batch * p.m * p.n,
+          p.n};
 }
 
 // Batches go to threads while there are enough of them; otherwise threads share each product.
 template <class T>
-void run_product(const Product& p, const Gemm<T>& like) {
+void run_product(const Product& p, const Gemm<T>& like, T* c) {
   const auto with_epilogue = [&](int64_t batch) {
-    Gemm<T> g = product_at<T>(p, batch);
+    Gemm<T> g = product_at<T>(p, batch, c);
     g.column_bias = like.column_bias;
+    g.row_bias = like.row_bias;
     g.relu = like.relu;
     return g;
   };
@@ -51,7 +52,7 @@ void run_product(const Product& p, const Gemm<T>& like) {
 
 template <class T>
 void matmul(const tn_call& call) {
-  run_product<T>(read_matmul(call), Gemm<T>{});
+  run_product<T>(read_matmul(call), Gemm<T>{}, data_of<T>(output(call)));
 }
 
 template <class T>
@@ -60,19 +61,19 @@ void linear(const tn_call& call) {
   Gemm<T> like{};
   T bias[64];
   if (p.bias != nullptr) {
-    like.column_bias = static_cast<const T*>(p.bias->data);
+    const T* const given = data_of<const T>(*p.bias);
+    const bool one_value = p.bias_step == 0 && p.m == 1;  // of a product that was one column
     // A strided bias is rare; a short one is copied, the core's copy serves the rest (see
     // supports).
-    if (p.bias->strides[0] != 1 && p.n > 1) {
-      for (int64_t j = 0; j < p.n; ++j) bias[j] = like.column_bias[j * p.bias->strides[0]];
-      like.column_bias = bias;
-    }
+    const bool strided = !one_value && p.bias_step != 1;
+    for (int64_t j = 0; strided && j < p.n; ++j) bias[j] = given[j * p.bias_step];
+    (one_value ? like.row_bias : like.column_bias) = strided ? bias : given;
   }
   const Activation activation = activation_of(text_arg(call, arg::linear::activation));
-  like.relu = activation == Activation::Relu;
-  run_product<T>(p, like);
-  if (activation != Activation::None && !like.relu)
-    activate(activation, static_cast<T*>(p.c), p.batches * p.m * p.n);
+  like.relu = activation == kRelu;
+  T* const c = data_of<T>(output(call));
+  run_product<T>(p, like, c);
+  if (activation != kNone && !like.relu) activate(activation, c, p.batches * p.m * p.n);
 }
 
 bool linear_supported(const tn_call& call) {

@@ -31,22 +31,22 @@ void activate_range(Activation activation, float* x, int64_t n) {
     }
   };
   switch (activation) {
-    case Activation::Sigmoid:
+    case kSigmoid:
       return apply([d](V v) HWY_ATTR {
         V complement;
         return sigmoid_f32(d, v, complement);
       });
-    case Activation::Silu:
+    case kSilu:
       return apply([d](V v) HWY_ATTR { return silu_f32(d, v); });
-    case Activation::Tanh:
+    case kTanh:
       return apply([d](V v) HWY_ATTR { return tanh_f32(d, v); });
-    case Activation::Gelu:
+    case kGelu:
       return apply([d](V v) HWY_ATTR {
         V density;
         const V y = scaled_cdf_f32(d, v, v, density);
         return hn::IfThenZeroElse(hn::Eq(v, hn::Set(d, -HUGE_VALF)), y);
       });
-    case Activation::GeluTanh:
+    case kGeluTanh:
       return apply([d](V v) HWY_ATTR {
         const V inner = hn::MulAdd(hn::Mul(hn::Mul(v, v), v), hn::Set(d, 0.044715f), v);
         V complement;
@@ -65,15 +65,15 @@ double activate_one(Activation activation, double x) {
     return v < 0 ? e / (1 + e) : 1 / (1 + e);
   };
   switch (activation) {
-    case Activation::Sigmoid:
+    case kSigmoid:
       return sigmoid(x);
-    case Activation::Silu:
+    case kSilu:
       return x == -HUGE_VAL ? 0 : x * sigmoid(x);
-    case Activation::Tanh:
+    case kTanh:
       return std::tanh(x);
-    case Activation::Gelu:
+    case kGelu:
       return x == -HUGE_VAL ? 0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440);
-    case Activation::GeluTanh:  // as in activations.cpp
+    case kGeluTanh:  // as in activations.cpp
       return x == -HUGE_VAL ? 0 : x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x));
     default:
       return x < 0 ? 0 : x;

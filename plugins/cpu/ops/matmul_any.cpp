@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "dispatch.hpp"
+#include "kernels.hpp"
 #include "ops/halves.hpp"
 #include "ops/matmul_activation.hpp"
 #include "ops/matmul_gemm.hpp"
-#include "ops/matmul_product.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
 
@@ -36,25 +36,25 @@ constexpr int64_t kColumns = 64;
 
 // Row i of a batch, by stretches of columns that stay in registers and L1.
 template <class T>
-void product_row(const Product& p, int64_t batch, int64_t i, bool relu) {
+void product_row(const Product& p, int64_t batch, int64_t i, bool relu, T* c) {
   using S = typename Sum<T>::type;
-  const Product::Offsets at = p.offsets(batch);
-  const T* a = static_cast<const T*>(p.a) + at.a + i * p.a_row;
-  const T* b = static_cast<const T*>(p.b) + at.b;
-  const T* bias = p.bias == nullptr ? nullptr : static_cast<const T*>(p.bias->data);
-  T* c = static_cast<T*>(p.c) + (batch * p.m + i) * p.n;
+  const Product::Offsets at = p.offsets(batch, p.ndim);
+  const T* a = data_of<const T>(*p.a.view) + at.a + i * p.a.row;
+  const T* b = data_of<const T>(*p.b.view) + at.b;
+  const T* bias = p.bias == nullptr ? nullptr : data_of<const T>(*p.bias);
+  c += (batch * p.m + i) * p.n;
   for (int64_t j = 0; j < p.n; j += kColumns) {
     const int64_t cols = std::min(kColumns, p.n - j);
     S sum[kColumns];
     for (int64_t q = 0; q < cols; ++q)
-      sum[q] = bias == nullptr ? S(0) : static_cast<S>(bias[(j + q) * p.bias->strides[0]]);
+      sum[q] = bias == nullptr ? S(0) : static_cast<S>(bias[(j + q) * p.bias_step]);
     for (int64_t r = 0; r < p.k; ++r) {
-      const T x = a[r * p.a_col];
-      const T* y = b + r * p.b_row + j * p.b_col;
-      if (p.b_col == 1)
+      const T x = a[r * p.a.column];
+      const T* y = b + r * p.b.row + j * p.b.column;
+      if (p.b.column == 1)
         for (int64_t q = 0; q < cols; ++q) add_product(sum[q], x, y[q]);
       else
-        for (int64_t q = 0; q < cols; ++q) add_product(sum[q], x, y[q * p.b_col]);
+        for (int64_t q = 0; q < cols; ++q) add_product(sum[q], x, y[q * p.b.column]);
     }
     for (int64_t q = 0; q < cols; ++q) {
       T value = static_cast<T>(sum[q]);
@@ -71,10 +71,11 @@ void run_plain(const tn_call& call, const Product& p, bool relu) {
   if (p.empty()) return;
   visit_dtype<kPlain>(output(call).dtype, [&]<class T>(Tag<T>) {
     const int64_t work = p.n * std::max<int64_t>(p.k, 1);
+    T* const c = data_of<T>(output(call));
     parallel_for(p.batches * p.m, std::max<int64_t>(1, kGrainMath / work),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t row = begin; row < end; ++row)
-                     product_row<T>(p, row / p.m, row % p.m, relu);
+                     product_row<T>(p, row / p.m, row % p.m, relu, c);
                  });
   });
 }
@@ -97,7 +98,7 @@ uint64_t half_scratch(const tn_call& call) {
 // Runs `body` on f32 copies of a, b and bias, and rounds what it wrote. linear has its weight where
 // matmul has y.
 template <class T>
-void run_half(const tn_call& call, Product p, Activation activation) {
+void run_half(const tn_call& call, const Product& p, Activation activation) {
   if (p.empty()) return;
   float* next = static_cast<float*>(call.scratch);
   const auto widen = [&](const tn_view& view) {
@@ -112,27 +113,27 @@ void run_half(const tn_call& call, Product p, Activation activation) {
   };
   const float *x = widen(input(call, arg::matmul::x)), *y = widen(input(call, arg::matmul::y));
   const float* bias = p.bias == nullptr ? nullptr : widen(*p.bias);
+  const bool swapped = p.a.view != &input(call, arg::matmul::x);
   for (int64_t batch = 0; batch < p.batches; ++batch) {
-    const Product::Offsets at = p.offsets(batch);
+    const Product::Offsets at = p.offsets(batch, p.ndim);
     Gemm<float> g{p.m,
                   p.n,
                   p.k,
-                  (p.swapped ? y : x) + at.a,
-                  p.a_row,
-                  p.a_col,
-                  (p.swapped ? x : y) + at.b,
-                  p.b_row,
-                  p.b_col,
+                  (swapped ? y : x) + at.a,
+                  p.a.row,
+                  p.a.column,
+                  (swapped ? x : y) + at.b,
+                  p.b.row,
+                  p.b.column,
                   next + batch * p.m * p.n,
-                  p.c_row};
-    g.column_bias = bias;
-    g.relu = activation == Activation::Relu;
+                  p.n};
+    (p.bias_step == 0 ? g.row_bias : g.column_bias) = bias;
+    g.relu = activation == kRelu;
     parallel_gemm(g);
   }
   const int64_t n = p.batches * p.m * p.n;
-  if (activation != Activation::None && activation != Activation::Relu)
-    activate(activation, next, n);
-  T* out = static_cast<T*>(p.c);
+  if (activation != kNone && activation != kRelu) activate(activation, next, n);
+  T* out = data_of<T>(output(call));
   parallel_for(n, kGrainCopy, [&](int64_t begin, int64_t end) {
     round_range<T>(next + begin, out + begin, end - begin);
   });
@@ -140,7 +141,7 @@ void run_half(const tn_call& call, Product p, Activation activation) {
 
 template <class T>
 void half_matmul(const tn_call& call) {
-  run_half<T>(call, read_matmul(call), Activation::None);
+  run_half<T>(call, read_matmul(call), kNone);
 }
 template <class T>
 void half_linear(const tn_call& call) {

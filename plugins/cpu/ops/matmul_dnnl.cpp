@@ -10,7 +10,6 @@
 #include "dispatch.hpp"
 #include "kernels.hpp"
 #include "ops/matmul_activation.hpp"
-#include "ops/matmul_product.hpp"
 #include "ops/workspace.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
@@ -74,17 +73,20 @@ bool has_type(tn_dtype dtype) {
 
 // Whether oneDNN takes a matrix as it lies: rows or columns contiguous, nothing overlapping.
 bool takes(int64_t rows, int64_t cols, int64_t row, int64_t col) {
-  return (col == 1 && row >= cols) || (row == 1 && col >= rows);
+  const auto lies = [](int64_t step, int64_t n, int64_t far, int64_t times) {
+    return (step == 1 || n == 1) && (far >= n || times == 1);
+  };
+  return lies(col, cols, row, rows) || lies(row, rows, col, cols);
 }
 
 bool fits(const tn_call& call, const Product& p) {
   if (p.empty() || p.k == 0 || p.ndim > 6 || p.batches * p.m * p.n * p.k < kLeastWork) return false;
-  if (!has_type(output(call).dtype) || !takes(p.m, p.k, p.a_row, p.a_col) ||
-      !takes(p.k, p.n, p.b_row, p.b_col))
+  if (!has_type(output(call).dtype) || !takes(p.m, p.k, p.a.row, p.a.column) ||
+      !takes(p.k, p.n, p.b.row, p.b.column))
     return false;
   for (uint32_t d = 0; d < p.ndim; ++d)
-    if (p.a_step[d] < 0 || p.b_step[d] < 0) return false;
-  return p.bias == nullptr || p.bias->strides[0] == 1 || p.n == 1;
+    if (p.a.batch[d] < 0 || p.b.batch[d] < 0) return false;
+  return p.bias == nullptr || p.bias_step == 0 || p.bias_step == 1;
 }
 
 bool matmul_fits(const tn_call& call) { return fits(call, read_matmul(call)); }
@@ -93,19 +95,19 @@ bool linear_fits(const tn_call& call) { return fits(call, read_linear(call)); }
 void append(dnnl::post_ops& ops, Activation activation) {
   using dnnl::algorithm;
   switch (activation) {
-    case Activation::None:
+    case kNone:
       return;
-    case Activation::Relu:
+    case kRelu:
       return ops.append_eltwise(algorithm::eltwise_relu, 0, 0);
-    case Activation::Gelu:
+    case kGelu:
       return ops.append_eltwise(algorithm::eltwise_gelu_erf, 0, 0);
-    case Activation::GeluTanh:
+    case kGeluTanh:
       return ops.append_eltwise(algorithm::eltwise_gelu_tanh, 0, 0);
-    case Activation::Silu:
+    case kSilu:
       return ops.append_eltwise(algorithm::eltwise_swish, 1, 0);
-    case Activation::Sigmoid:
+    case kSigmoid:
       return ops.append_eltwise(algorithm::eltwise_logistic, 0, 0);
-    case Activation::Tanh:
+    case kTanh:
       return ops.append_eltwise(algorithm::eltwise_tanh, 0, 0);
   }
 }
@@ -129,13 +131,13 @@ Cut cut_of(const Product& p, uint32_t& dim) {
   Cut cut;
   if (p.ndim > 0 && *longest >= std::min<int64_t>(wanted, 8)) {
     dim = static_cast<uint32_t>(longest - p.shape.begin());
-    cut = {p.shape[dim], 1, p.a_step[dim], p.b_step[dim], batch_steps(p)[dim], 0};
+    cut = {p.shape[dim], 1, p.a.batch[dim], p.b.batch[dim], batch_steps(p)[dim], 0};
   } else if (p.m >= 64 * wanted || p.m >= p.n || p.batches > 1) {
     dim = p.ndim + 1, unit = 32;
-    cut = {p.m, 1, p.a_row, 0, p.n, 0};
+    cut = {p.m, 1, p.a.row, 0, p.n, 0};
   } else {
     dim = p.ndim, unit = 64;
-    cut = {p.n, 1, 0, p.b_col, 1, 1, true};
+    cut = {p.n, 1, 0, p.b.column, 1, p.bias_step, true};
   }
   cut.step = std::min(cut.extent, ((cut.extent + wanted - 1) / wanted + unit - 1) / unit * unit);
   return cut;
@@ -158,8 +160,8 @@ Block make_block(const Product& p, const Product& whole, memory::data_type type,
     return memory::desc(dims, type, strides);
   };
   Block block;
-  block.a = describe(p.a_step.data(), p.m, p.k, p.a_row, p.a_col);
-  block.b = describe(p.b_step.data(), p.k, p.n, p.b_row, p.b_col);
+  block.a = describe(p.a.batch.data(), p.m, p.k, p.a.row, p.a.column);
+  block.b = describe(p.b.batch.data(), p.k, p.n, p.b.row, p.b.column);
   block.c = describe(batch_steps(whole).data(), p.m, p.n, whole.n, 1);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -168,7 +170,7 @@ Block make_block(const Product& p, const Product& whole, memory::data_type type,
   attributes.set_post_ops(ops);
   if (p.bias != nullptr) {
     memory::dims dims(p.ndim + 2, 1), strides(p.ndim + 2, p.n);
-    dims.back() = p.n;
+    dims.back() = p.bias_step == 0 ? 1 : p.n;
     strides.back() = 1;
     block.bias = memory::desc(dims, type, strides);
   }
@@ -201,13 +203,13 @@ std::unique_ptr<Plan> make_plan(const tn_call& call, const Product& p, Activatio
 }
 
 std::unique_ptr<Plan> plan_matmul(const tn_call& call) {
-  return make_plan(call, read_matmul(call), Activation::None);
+  return make_plan(call, read_matmul(call), kNone);
 }
 std::unique_ptr<Plan> plan_linear(const tn_call& call) {
   return make_plan(call, read_linear(call), activation_of(text_arg(call, arg::linear::activation)));
 }
 
-void execute(const Block& block, const Cut& cut, const Product& p, int64_t index) {
+void execute(const Block& block, const Cut& cut, const Product& p, void* c, int64_t index) {
   const auto at = [&](const memory::desc& desc, const void* data, int64_t step) {
     constexpr int64_t kSize = 2;  // bytes of a half
     return memory(desc, engine(),
@@ -219,9 +221,9 @@ void execute(const Block& block, const Cut& cut, const Product& p, int64_t index
                      ? static_cast<uint16_t*>(workspace(Workspace::Columns, block.c.get_size()))
                      : nullptr;
   std::unordered_map<int, memory> args = {
-      {DNNL_ARG_SRC, at(block.a, p.a, cut.a)},
-      {DNNL_ARG_WEIGHTS, at(block.b, p.b, cut.b)},
-      {DNNL_ARG_DST, cut.columns ? memory(block.c, engine(), beside) : at(block.c, p.c, cut.c)},
+      {DNNL_ARG_SRC, at(block.a, p.a.view->data, cut.a)},
+      {DNNL_ARG_WEIGHTS, at(block.b, p.b.view->data, cut.b)},
+      {DNNL_ARG_DST, cut.columns ? memory(block.c, engine(), beside) : at(block.c, c, cut.c)},
       {DNNL_ARG_SCRATCHPAD, memory(block.scratch, engine(), scratch)}};
   if (p.bias != nullptr) args.insert({DNNL_ARG_BIAS, at(block.bias, p.bias->data, cut.bias)});
   block.primitive.execute(stream(), args);
@@ -229,20 +231,24 @@ void execute(const Block& block, const Cut& cut, const Product& p, int64_t index
   if (!cut.columns) return;
   const int64_t size = std::min(cut.step, cut.extent - index);
   for (int64_t i = 0; i < p.m; ++i)
-    std::copy_n(beside + i * size, size, static_cast<uint16_t*>(p.c) + i * p.n + index);
+    std::copy_n(beside + i * size, size, static_cast<uint16_t*>(c) + i * p.n + index);
 }
 
-void execute(Plan& plan, const Product& p) {
+void execute(Plan& plan, const Product& p, void* c) {
   const int64_t blocks = plan.cut.blocks();
   parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
     const OneThread one;
     for (int64_t i = begin; i < end; ++i)
-      execute(i + 1 == blocks ? plan.last : plan.whole, plan.cut, p, i * plan.cut.step);
+      execute(i + 1 == blocks ? plan.last : plan.whole, plan.cut, p, c, i * plan.cut.step);
   });
 }
 
-void run_matmul(Plan& plan, const tn_call& call) { execute(plan, read_matmul(call)); }
-void run_linear(Plan& plan, const tn_call& call) { execute(plan, read_linear(call)); }
+void run_matmul(Plan& plan, const tn_call& call) {
+  execute(plan, read_matmul(call), output(call).data);
+}
+void run_linear(Plan& plan, const tn_call& call) {
+  execute(plan, read_linear(call), output(call).data);
+}
 
 }  // namespace
 

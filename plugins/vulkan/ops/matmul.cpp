@@ -12,22 +12,6 @@ namespace tenon::vulkan {
 namespace {
 
 enum Op : uint32_t { kMatmul, kLinear };
-enum Activation : uint32_t {
-  kNone,
-  kRelu,
-  kGelu,
-  kSilu,
-  kSigmoid,
-  kTanh,
-  kGeluTanh
-};  // as shaders/product.glsl
-
-Activation activation_of(std::string_view name) {
-  constexpr std::string_view kNames[] = {"none",    "relu", "gelu",     "silu",
-                                         "sigmoid", "tanh", "gelu_tanh"};
-  return static_cast<Activation>(std::find(std::begin(kNames), std::end(kNames), name) -
-                                 std::begin(kNames));
-}
 
 constexpr int64_t kThin = 4;
 

@@ -6,7 +6,7 @@
 layout(constant_id = 3) const uint IN = 11;
 layout(constant_id = 4) const uint OUT = 11;         // of c; of partial sums where products are split
 layout(constant_id = 5) const uint LAST = 0;
-const uint ACTIVATION = LAST & 255u;    // the order of Activation in ops/matmul.cpp
+const uint ACTIVATION = LAST & 255u;    // the order of Activation in plugins/common/product.hpp
 const bool BIAS = (LAST & 256u) != 0u;  // slot 3 holds a value for each column
 
 #define M push.word[0]

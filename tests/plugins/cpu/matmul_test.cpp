@@ -298,6 +298,20 @@ TEST(Linear, LayoutsAndLargeBias) {
                linear_reference(xi, wi, &bi, "relu"), 0, "integers");
 }
 
+// One column is read as one row, with one value of bias for all of it; a bias may also be one value that is shown often.
+TEST(Linear, OneColumnAndOneValue) {
+  for (const Shape& shape : {Shape{33, 7}, Shape{900, 700}})
+    for (const DType dtype : {DType::F16, DType::BF16, DType::F32, DType::F64}) {
+      const Array x = fractions(shape, 29), w = fractions({1, shape[1]}, 30),
+                  v = fractions({5, shape[1]}, 31), b = fractions({1}, 32);
+      const Tensor bias = to_tensor(b, dtype);
+      expect_close(linear(to_tensor(x, dtype), to_tensor(w, dtype), bias, "relu"),
+                   linear_reference(x, w, &b, "relu"), 8 * tolerance_of(dtype), "one column");
+      expect_close(linear(to_tensor(x, dtype), to_tensor(v, dtype), expand(bias, {5})),
+                   linear_reference(x, v, &b, "none"), 8 * tolerance_of(dtype), "one value");
+    }
+}
+
 TEST(Linear, KeepsNotANumber) {
   Array x({2, 3}, 1);
   x[0] = std::nan("");
