@@ -5,36 +5,23 @@
 #include <array>
 #include <vector>
 
+#include "../../common/pool_geometry.hpp"
 #include "kernels.hpp"
 #include "threads.hpp"
 
 namespace tenon::cpu {
 
-// The inputs begin, begin + step, … below end that one output reads along a dimension; `size`
+// The inputs begin, begin + dilation, … below end that one output reads along a dimension; `size`
 // counts for averages.
 struct Window {
   int64_t begin, end, size;
 };
 
-struct Pooling {
-  int64_t planes = 1;  // N·C
-  std::array<int64_t, 3> in{1, 1, 1}, out{1, 1, 1}, step{1, 1, 1};
+// A geometry with the windows along each dimension.
+struct Pooling : PoolGeometry {
   std::array<std::vector<Window>, 3> windows;
-
-  int64_t in_plane() const { return in[0] * in[1] * in[2]; }
-  int64_t out_plane() const { return out[0] * out[1] * out[2]; }
+  Pooling(const tn_call& call, uint32_t op);
 };
-
-struct PoolShapes {
-  const int64_t *x, *out;
-  uint32_t ndim;
-};
-// kernel, stride and padding from argument `at` on; dilation at `dilation_arg`, or 0 where there is
-// none.
-Pooling sliding_windows(const PoolShapes& shapes, const tn_call& call, uint32_t at,
-                        uint32_t dilation_arg, bool include_pad);
-// Windows of the adaptive ops, which cover the input evenly.
-Pooling adaptive_windows(const PoolShapes& shapes);
 
 // visit(plane) over threads; `cost` is about the elements that a plane touches.
 template <class Visit>

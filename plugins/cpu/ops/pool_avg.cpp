@@ -83,41 +83,22 @@ void run_backward(const tn_call& call, const Pooling& pool) {
   });
 }
 
-void avg_pool(const tn_call& call) {
-  const tn_view& x = input(call, arg::avg_pool::x);
-  run_forward(call,
-              sliding_windows({x.shape, output(call).shape, x.ndim}, call, arg::avg_pool::kernel, 0,
-                              call.args[arg::avg_pool::count_include_pad].as.i != 0));
-}
-void avg_pool_backward(const tn_call& call) {
-  const tn_view& g = input(call, arg::avg_pool_backward::g);
-  run_backward(
-      call,
-      sliding_windows({output(call).shape, g.shape, g.ndim}, call, arg::avg_pool_backward::kernel,
-                      0, call.args[arg::avg_pool_backward::count_include_pad].as.i != 0));
-}
-void adaptive_avg_pool(const tn_call& call) {
-  const tn_view& x = input(call, arg::adaptive_avg_pool::x);
-  run_forward(call, adaptive_windows({x.shape, output(call).shape, x.ndim}));
-}
-void adaptive_avg_pool_backward(const tn_call& call) {
-  const tn_view& g = input(call, arg::adaptive_avg_pool_backward::g);
-  run_backward(call, adaptive_windows({output(call).shape, g.shape, g.ndim}));
+template <PoolOp kOp>
+void average(const tn_call& call) {
+  const Pooling pool(call, kOp);
+  pool.backward ? run_backward(call, pool) : run_forward(call, pool);
 }
 
 }  // namespace
 
 void add_pool_avg_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_AVG_POOL, .dtypes = TN_MASK_FLOAT, .run = run_of<avg_pool>});
-  list.add({.schema = TN_SCHEMA_AVG_POOL_BACKWARD,
-            .dtypes = TN_MASK_FLOAT,
-            .run = run_of<avg_pool_backward>});
-  list.add({.schema = TN_SCHEMA_ADAPTIVE_AVG_POOL,
-            .dtypes = TN_MASK_FLOAT,
-            .run = run_of<adaptive_avg_pool>});
-  list.add({.schema = TN_SCHEMA_ADAPTIVE_AVG_POOL_BACKWARD,
-            .dtypes = TN_MASK_FLOAT,
-            .run = run_of<adaptive_avg_pool_backward>});
+  const auto add = [&](std::string_view schema, auto* run) {
+    list.add({.schema = schema, .dtypes = TN_MASK_FLOAT, .run = run});
+  };
+  add(TN_SCHEMA_AVG_POOL, run_of<average<kAvgPool>>);
+  add(TN_SCHEMA_AVG_POOL_BACKWARD, run_of<average<kAvgPoolBackward>>);
+  add(TN_SCHEMA_ADAPTIVE_AVG_POOL, run_of<average<kAdaptiveAvgPool>>);
+  add(TN_SCHEMA_ADAPTIVE_AVG_POOL_BACKWARD, run_of<average<kAdaptiveAvgPoolBackward>>);
 }
 
 }  // namespace tenon::cpu

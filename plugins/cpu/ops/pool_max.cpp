@@ -19,10 +19,10 @@ void max_plane(const Pooling& pool, const T* x, T* values, int64_t* indices) {
         std::clamp<int64_t>((wz.begin * pool.in[1] + wy.begin) * pool.in[2] + wx.begin, 0, last);
     C best = std::numeric_limits<C>::has_infinity ? -std::numeric_limits<C>::infinity()
                                                   : std::numeric_limits<C>::lowest();
-    for (int64_t z = wz.begin; z < wz.end; z += pool.step[0])
-      for (int64_t y = wy.begin; y < wy.end; y += pool.step[1]) {
+    for (int64_t z = wz.begin; z < wz.end; z += pool.dilation[0])
+      for (int64_t y = wy.begin; y < wy.end; y += pool.dilation[1]) {
         const int64_t line = (z * pool.in[1] + y) * pool.in[2];
-        for (int64_t i = wx.begin; i < wx.end; i += pool.step[2]) {
+        for (int64_t i = wx.begin; i < wx.end; i += pool.dilation[2]) {
           const C value = x[line + i];
           if (value > best || value != value) best = value, best_at = line + i;
         }
@@ -33,7 +33,9 @@ void max_plane(const Pooling& pool, const T* x, T* values, int64_t* indices) {
 }
 
 // Of max_pool and adaptive_max_pool, whose x and results have the same places.
-void run_max(const tn_call& call, const Pooling& pool) {
+template <PoolOp kOp>
+void max_pool(const tn_call& call) {
+  const Pooling pool(call, kOp);
   const tn_view &x = input(call, arg::max_pool::x),
                 &values = output(call, arg::max_pool::result::values);
   int64_t* indices = data_of<int64_t>(output(call, arg::max_pool::result::indices));
@@ -49,17 +51,6 @@ void run_max(const tn_call& call, const Pooling& pool) {
                 indices + plane * pool.out_plane());
     });
   });
-}
-
-void max_pool(const tn_call& call) {
-  const tn_view& x = input(call, arg::max_pool::x);
-  run_max(call, sliding_windows({x.shape, output(call).shape, x.ndim}, call, arg::max_pool::kernel,
-                                arg::max_pool::dilation, false));
-}
-
-void adaptive_max_pool(const tn_call& call) {
-  const tn_view& x = input(call, arg::adaptive_max_pool::x);
-  run_max(call, adaptive_windows({x.shape, output(call).shape, x.ndim}));
 }
 
 // Each gradient goes to the place its maximum came from.
@@ -101,10 +92,11 @@ void max_pool_backward(const tn_call& call) {
 }  // namespace
 
 void add_pool_max_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_MAX_POOL, .dtypes = TN_MASK_REAL, .run = run_of<max_pool>});
+  list.add(
+      {.schema = TN_SCHEMA_MAX_POOL, .dtypes = TN_MASK_REAL, .run = run_of<max_pool<kMaxPool>>});
   list.add({.schema = TN_SCHEMA_ADAPTIVE_MAX_POOL,
             .dtypes = TN_MASK_REAL,
-            .run = run_of<adaptive_max_pool>});
+            .run = run_of<max_pool<kAdaptiveMaxPool>>});
   list.add({.schema = TN_SCHEMA_MAX_POOL_BACKWARD,
             .dtypes = TN_MASK_REAL,
             .run = run_of<max_pool_backward>});

@@ -94,8 +94,8 @@ HWY_EXPORT(max_rows);
 bool max_pool_rows(const Pooling& pool, const float* x, float* values, int64_t* indices) {
   const std::vector<Window>& columns = pool.windows[2];
   const int64_t out = pool.out[2];
-  if (pool.in[0] != 1 || pool.out[0] != 1 || pool.step[1] != 1 || pool.step[2] != 1 || out < 4 ||
-      pool.in_plane() > INT32_MAX / 2)
+  if (pool.in[0] != 1 || pool.out[0] != 1 || pool.dilation[1] != 1 || pool.dilation[2] != 1 ||
+      out < 4 || pool.in_plane() > INT32_MAX / 2)
     return false;
   // An inner window is whole: it gives stride, kernel and shift, which the others must share.
   const int64_t middle = out / 2;

@@ -4,6 +4,8 @@
 #include "launch.hpp"
 #include "layout.hpp"
 
+#include "../../common/pool_geometry.hpp"
+
 namespace tenon::gpu {
 namespace {
 
@@ -165,58 +167,7 @@ GPU_KERNEL avg_pool_backward(Windows w, int64_t results, Ptr<const T> g, Ptr<T> 
 
 // ---- On the host --------------------------------------------------------------------------------------------------------
 
-enum Op : uint32_t {
-  kMaxPool,
-  kAvgPool,
-  kAvgPoolBackward,
-  kAdaptiveMax,
-  kAdaptiveAvg,
-  kAdaptiveAvgBackward
-};
-
-// Where each op has its attributes; 0: it has none.
-struct Attributes {
-  bool maximum, backward, adaptive;
-  uint32_t kernel, stride, padding, dilation, include_pad;
-};
-using max_arg = arg::max_pool;
-using avg_arg = arg::avg_pool;
-using avg_backward_arg = arg::avg_pool_backward;
-constexpr Attributes kAttributes[] = {
-    {true, false, false, max_arg::kernel, max_arg::stride, max_arg::padding, max_arg::dilation, 0},
-    {false, false, false, avg_arg::kernel, avg_arg::stride, avg_arg::padding, 0,
-     avg_arg::count_include_pad},
-    {false, true, false, avg_backward_arg::kernel, avg_backward_arg::stride,
-     avg_backward_arg::padding, 0, avg_backward_arg::count_include_pad},
-    {true, false, true, 0, 0, 0, 0, 0},
-    {false, false, true, 0, 0, 0, 0, 0},
-    {false, true, true, 0, 0, 0, 0, 0}};
-
-struct Geometry {
-  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1},
-          padding[3] = {0, 0, 0}, dilation[3] = {1, 1, 1};
-  int64_t window = 1;  // about as many elements
-
-  Geometry(const tn_call& call, const Attributes& at) {
-    const tn_view& x = at.backward ? output(call) : input(call, max_arg::x);
-    const tn_view& y = at.backward ? input(call, avg_backward_arg::g) : output(call);
-    const uint32_t lead = 5 - x.ndim;
-    for (uint32_t d = lead; d < 3; ++d) {
-      const uint32_t s = d - lead;
-      in[d] = x.shape[2 + s];
-      out[d] = y.shape[2 + s];
-      if (!at.adaptive) {
-        kernel[d] = call.args[at.kernel].as.ints[s];
-        stride[d] = call.args[at.stride].as.ints[s];
-        padding[d] = call.args[at.padding].as.ints[s];
-        if (at.dilation != 0) dilation[d] = call.args[at.dilation].as.ints[s];
-      }
-      window *= at.adaptive ? (in[d] + out[d] - 1) / std::max<int64_t>(out[d], 1) : kernel[d];
-    }
-  }
-};
-
-Windows windows_of(const Geometry& g, const tn_call& call, const Attributes& at) {
+Windows windows_of(const PoolGeometry& g) {
   Windows w;
   for (uint32_t d = 0; d < 3; ++d) {
     w.in[d] = static_cast<int32_t>(g.in[d]);
@@ -225,12 +176,12 @@ Windows windows_of(const Geometry& g, const tn_call& call, const Attributes& at)
     w.stride[d] = static_cast<int32_t>(g.stride[d]);
     w.padding[d] = static_cast<int32_t>(g.padding[d]);
     w.dilation[d] = static_cast<int32_t>(g.dilation[d]);
-    w.in_plane *= g.in[d];
-    w.out_plane *= g.out[d];
   }
-  w.adaptive = at.adaptive;
-  w.include_pad = at.include_pad != 0 && call.args[at.include_pad].as.i != 0;
-  const int64_t* sizes = at.backward ? g.in : g.out;
+  w.in_plane = g.in_plane();
+  w.out_plane = g.out_plane();
+  w.adaptive = g.adaptive;
+  w.include_pad = g.include_pad;
+  const PoolGeometry::Three& sizes = g.backward ? g.in : g.out;
   w.slice = Divider(static_cast<uint32_t>(sizes[1] * sizes[2]));
   w.line = Divider(static_cast<uint32_t>(sizes[2]));
   return w;
@@ -240,25 +191,25 @@ Windows windows_of(const Geometry& g, const tn_call& call, const Attributes& at)
 constexpr int64_t kLargeWindow = 32;
 
 void run(const tn_call& call, uint32_t op) {
-  const Attributes& at = kAttributes[op];
-  const tn_view &x = input(call, max_arg::x), &result = output(call);  // x: g of a gradient
+  using arg = tenon::arg::max_pool;
+  const tn_view &x = input(call, arg::x), &result = output(call);  // x: g of a gradient
   const int64_t n = numel(result);
   if (n == 0) return;
-  const Geometry g(call, at);
-  const Windows w = windows_of(g, call, at);
-  if (at.maximum) {
+  const PoolGeometry g(call, op);
+  const Windows w = windows_of(g);
+  if (g.maximum) {
     with_type(Reals{}, x.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       launch(call, grid_of(n), max_pool<T>, w, n, in<T>(x), out<T>(result),
-             out<int64_t>(output(call, max_arg::result::indices)));
+             out<int64_t>(output(call, arg::result::indices)));
     });
     return;
   }
   with_type(Floats{}, x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (at.backward)
+    if (g.backward)
       launch(call, grid_of(n), avg_pool_backward<T>, w, n, in<T>(x), out<T>(result));
-    else if (g.window >= kLargeWindow)
+    else if (g.window() >= kLargeWindow)
       launch(call, grid_of(n * kMostLanes), avg_pool_together<T>, w, n, in<T>(x), out<T>(result));
     else
       launch(call, grid_of(n), avg_pool<T>, w, n, in<T>(x), out<T>(result));
@@ -267,31 +218,22 @@ void run(const tn_call& call, uint32_t op) {
 
 // Places and products of sizes are counted in 32 bits.
 bool supports(const tn_call& call, uint32_t op) {
-  const Geometry g(call, kAttributes[op]);
-  int64_t in = 1, out = 1;
-  for (uint32_t d = 0; d < 3; ++d) {
-    if (kAttributes[op].adaptive && (g.in[d] + 1) * (g.out[d] + 1) > INT32_MAX) return false;
-    if (g.out[d] * g.stride[d] + g.kernel[d] * g.dilation[d] + g.in[d] + 2 * g.padding[d] >
-        INT32_MAX)
-      return false;
-    in *= g.in[d];
-    out *= g.out[d];
-  }
-  return in <= INT32_MAX && out <= INT32_MAX;
+  const PoolGeometry g(call, op);
+  return g.fits() && g.in_plane() <= INT32_MAX && g.out_plane() <= INT32_MAX;
 }
 
 }  // namespace
 
 void add_pool_kernels(KernelList& list) {
-  const auto add = [&](std::string_view schema, uint64_t dtypes, Op op) {
+  const auto add = [&](std::string_view schema, uint64_t dtypes, PoolOp op) {
     list.add({.schema = schema, .dtypes = dtypes, .run = run, .code = op, .supports = supports});
   };
   add(TN_SCHEMA_MAX_POOL, Reals::kMask, kMaxPool);
-  add(TN_SCHEMA_ADAPTIVE_MAX_POOL, Reals::kMask, kAdaptiveMax);
+  add(TN_SCHEMA_ADAPTIVE_MAX_POOL, Reals::kMask, kAdaptiveMaxPool);
   add(TN_SCHEMA_AVG_POOL, Floats::kMask, kAvgPool);
   add(TN_SCHEMA_AVG_POOL_BACKWARD, Floats::kMask, kAvgPoolBackward);
-  add(TN_SCHEMA_ADAPTIVE_AVG_POOL, Floats::kMask, kAdaptiveAvg);
-  add(TN_SCHEMA_ADAPTIVE_AVG_POOL_BACKWARD, Floats::kMask, kAdaptiveAvgBackward);
+  add(TN_SCHEMA_ADAPTIVE_AVG_POOL, Floats::kMask, kAdaptiveAvgPool);
+  add(TN_SCHEMA_ADAPTIVE_AVG_POOL_BACKWARD, Floats::kMask, kAdaptiveAvgPoolBackward);
 }
 
 }  // namespace tenon::gpu
