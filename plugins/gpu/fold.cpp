@@ -17,26 +17,6 @@ uint32_t power_of_two(int64_t at_least, int64_t most) {
   return std::bit_ceil(static_cast<uint32_t>(std::clamp<int64_t>(at_least, 1, most)));
 }
 
-int64_t product(const Walks& walks) {
-  int64_t n = 1;
-  for (const Walk& walk : walks) n *= walk.size;
-  return n;
-}
-
-// Without dimensions of size 1, neighbours merged where they lie as one.
-void simplify(Walks& walks) {
-  Walks out;
-  for (const Walk& walk : walks) {
-    if (walk.size == 1) continue;
-    if (!out.empty() && out.back().step == walk.size * walk.step) {
-      out.back() = {out.back().size * walk.size, walk.step};
-    } else {
-      out.push_back(walk);
-    }
-  }
-  walks = std::move(out);
-}
-
 // Elements for a thread: few while the device is not full, never so few that joining them is most of the work.
 int64_t elements_each(int64_t results, int64_t count) {
   const double all = static_cast<double>(results) * static_cast<double>(count);
@@ -69,10 +49,9 @@ FoldShape plan_fold(Walks kept, Walks reduced, bool ordered) {
     std::stable_sort(reduced.begin(), reduced.end(), [](const Walk& a, const Walk& b) {
       return std::abs(a.step) > std::abs(b.step);
     });
-  simplify(kept);
-  simplify(reduced);
-  f.columns = !kept.empty() && !reduced.empty() &&
-              std::abs(kept.back().step) < std::abs(reduced.back().step);
+  kept = simplified(kept);
+  reduced = simplified(reduced);
+  f.columns = by_columns(kept, reduced);
   const int64_t shares = ceil_div(f.count, elements_each(f.results, f.count));
   f.lanes =
       f.columns != 0 ? lanes_of_columns(f.results, shares) : power_of_two(shares, kFoldThreads);
@@ -81,21 +60,14 @@ FoldShape plan_fold(Walks kept, Walks reduced, bool ordered) {
       std::clamp<int64_t>(f.count / (4 * step), 1, std::max<int64_t>(1, kManyBlocks / blocks));
   f.chunk = ceil_div(ceil_div(f.count, f.chunks), step) * step;
   f.chunks = ceil_div(f.count, f.chunk);
-  const auto even = [](const Walk& walk) { return walk.step % kBlock == 0; };
-  f.together = f.columns == 0 && !reduced.empty() && reduced.back().step == 1 &&
-               (reduced.size() == 1 || reduced.back().size % kBlock == 0) &&
-               std::all_of(kept.begin(), kept.end(), even) &&
-               std::all_of(reduced.begin(), reduced.end() - 1, even);
+  f.together = f.columns == 0 && in_blocks(kept, reduced, kBlock);
   f.nkept = set_spans(kept, f.kept);
   f.nreduced = set_spans(reduced, f.reduced);
   return f;
 }
 
 FoldShape plan_loop(const tn_call& call, bool ordered) {
-  const tn_loop& loop = *call.loop;
-  Walks kept, reduced;
-  for (uint32_t d = 0; d < loop.ndim; ++d)
-    (d < loop.ndim - loop.reduced ? kept : reduced).push_back({loop.shape[d], loop.strides[1][d]});
+  auto [kept, reduced] = walks_of(call);
   return plan_fold(std::move(kept), std::move(reduced), ordered);
 }
 

@@ -1,16 +1,10 @@
 // How reductions are spread over the device, and the launches of the kernels in reduce.hpp.
 #pragma once
 
-#include <vector>
-
+#include "../common/walks.hpp"
 #include "reduce.hpp"
 
 namespace tenon::gpu {
-
-struct Walk {
-  int64_t size, step;  // of a dimension, in elements
-};
-using Walks = std::vector<Walk>;  // outermost first
 
 // `ordered` keeps the order of the reduced elements, for what reports positions.
 FoldShape plan_fold(Walks kept, Walks reduced, bool ordered = false);

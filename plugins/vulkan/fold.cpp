@@ -18,26 +18,6 @@ uint32_t power_of_two(int64_t at_least, int64_t most) {
 }
 uint32_t log_of(uint32_t power) { return static_cast<uint32_t>(std::countr_zero(power)); }
 
-// Without dimensions of size 1, neighbours merged where they lie as one.
-void simplify(std::vector<Span>& spans) {
-  std::vector<Span> out;
-  for (const Span& span : spans) {
-    if (span.size == 1) continue;
-    if (!out.empty() && out.back().step == span.size * span.step) {
-      out.back() = {out.back().size * span.size, span.step};
-    } else {
-      out.push_back(span);
-    }
-  }
-  spans = std::move(out);
-}
-
-int64_t product(const std::vector<Span>& spans) {
-  int64_t n = 1;
-  for (const Span& span : spans) n *= span.size;
-  return n;
-}
-
 // Elements for an invocation: few while the device is not full of invocations, never so few that joining them is most of the work.
 int64_t elements_each(int64_t results, int64_t count, int64_t full) {
   return std::clamp<int64_t>(results * count / full / kBlock * kBlock, kBlock, 64 * kBlock);
@@ -67,21 +47,17 @@ bool starts_even(const tn_view* view) {
                      [](int64_t stride) { return stride >= 0; });
 }
 
-FoldPlan plan_fold(std::vector<Span> kept, std::vector<Span> reduced, const Device& device) {
+FoldPlan plan_fold(Walks kept, Walks reduced, const Device& device) {
   FoldPlan plan;
   plan.group_size = device.group_size();
   plan.results = product(kept);
   plan.count = product(reduced);
   if (plan.results == 0 || plan.count == 0) return plan;
-  simplify(kept);
-  simplify(reduced);
-  plan.columns = !kept.empty() && !reduced.empty() &&
-                 std::abs(kept.back().step) < std::abs(reduced.back().step);
-  const auto four = [](const Span& span) { return span.step % kBlock == 0; };
-  plan.even = !plan.columns && !reduced.empty() && reduced.back().step == 1 &&
-              (reduced.size() == 1 || reduced.back().size % kBlock == 0) &&
-              std::all_of(kept.begin(), kept.end(), four) &&
-              std::all_of(reduced.begin(), reduced.end() - 1, four);
+  kept = simplified(kept);
+  reduced = simplified(reduced);
+  plan.columns = by_columns(kept, reduced);
+  plan.even = !plan.columns && in_blocks(kept, reduced, kBlock);
+  const auto four = [](const Walk& walk) { return walk.step % kBlock == 0; };
   plan.wide = plan.columns && kept.back().step == 1 && kept.back().size % kBlock == 0 &&
               std::all_of(kept.begin(), kept.end() - 1, four) &&
               std::all_of(reduced.begin(), reduced.end(), four);
@@ -104,10 +80,7 @@ FoldPlan plan_fold(std::vector<Span> kept, std::vector<Span> reduced, const Devi
 }
 
 FoldPlan plan_loop(const tn_call& call) {
-  const tn_loop& loop = *call.loop;
-  std::vector<Span> kept, reduced;
-  for (uint32_t d = 0; d < loop.ndim; ++d)
-    (d < loop.ndim - loop.reduced ? kept : reduced).push_back({loop.shape[d], loop.strides[1][d]});
+  auto [kept, reduced] = walks_of(call);
   return plan_fold(std::move(kept), std::move(reduced), device_of(call));
 }
 
@@ -168,10 +141,10 @@ void run_fold(const tn_call& call, const FoldPlan& plan, const Fold& fold, uint6
     for (const uint32_t word : fold.words) launch.word(word);
     if (!flat) {
       std::vector<uint32_t> table;
-      for (const auto* spans : {&plan.kept, &plan.reduced}) {
-        for (const Span& span : *spans) {
-          table.push_back(static_cast<uint32_t>(span.size));
-          table.push_back(static_cast<uint32_t>(static_cast<int32_t>(span.step)));
+      for (const Walks* walks : {&plan.kept, &plan.reduced}) {
+        for (const Walk& walk : *walks) {
+          table.push_back(static_cast<uint32_t>(walk.size));
+          table.push_back(static_cast<uint32_t>(static_cast<int32_t>(walk.step)));
         }
       }
       launch.table(table);

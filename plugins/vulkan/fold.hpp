@@ -1,17 +1,14 @@
 // Reductions: how they are spread over the device, and the launches of the engine in shaders/reduce.glsl.
 #pragma once
 
+#include "../common/walks.hpp"
 #include "kernels.hpp"
 
 namespace tenon::vulkan {
 
-struct Span {
-  int64_t size, step;  // in elements
-};
-
 struct FoldPlan {
-  std::vector<Span> kept, reduced;  // outermost first
-  int64_t results = 1, count = 1;   // elements of each
+  Walks kept, reduced;
+  int64_t results = 1, count = 1;  // elements of each
   uint32_t group_size = 0, log_rows = 0;
   bool even = false;              // rows of four elements and more that lie side by side
   bool columns = false;           // invocations side by side hold results that lie side by side
@@ -19,7 +16,7 @@ struct FoldPlan {
   int64_t chunk = 0, chunks = 1;  // a result is put together of so many, each of `chunk` elements
 };
 
-FoldPlan plan_fold(std::vector<Span> kept, std::vector<Span> reduced, const Device& device);
+FoldPlan plan_fold(Walks kept, Walks reduced, const Device& device);
 FoldPlan plan_loop(const tn_call& call);  // of the call's loop
 // Four elements of a view can be read at a time: from its begin they lie at boundaries. Negative strides begin elsewhere.
 bool starts_even(const tn_view* view);
