@@ -1,8 +1,8 @@
 // Optimizer steps: a dispatch for each parameter, all in one batch. The formulas are those of torch.optim; half types compute in
 // f32. Lists arrive contiguous: the core writes back what was not.
-#include <cmath>
 #include <initializer_list>
 
+#include "../common/step.hpp"
 #include "elementwise.hpp"
 #include "shaders/step.hpp"
 #include "tenon/schemas.h"
@@ -41,53 +41,38 @@ void each_parameter(const tn_call& call, Step step, std::initializer_list<uint32
 }
 
 void run_sgd(const tn_call& call, uint32_t) {
-  using arg = tenon::arg::sgd_step;
-  const double lr = real_arg(call, arg::lr), momentum = real_arg(call, arg::momentum),
-               decay = real_arg(call, arg::weight_decay);
-  const bool first = call.args[arg::first].as.i != 0;
-  const double fresh = first ? 1.0 : 1 - real_arg(call, arg::dampening);
-  if (momentum == 0) return each_parameter(call, kSgd, {}, lr, 0.0, fresh, decay, 0.0, 0.0);
-  const bool nesterov = call.args[arg::nesterov].as.i != 0;
-  each_parameter(call, nesterov ? kSgdNesterov : kSgdMomentum, {arg::momenta}, lr, momentum, fresh,
-                 decay, momentum, first ? 1.0 : 0.0);
+  const SgdNumbers n(call);
+  if (n.momentum == 0) return each_parameter(call, kSgd, {}, n.lr, 0.0, n.fresh, n.decay, 0.0, 0.0);
+  each_parameter(call, n.nesterov ? kSgdNesterov : kSgdMomentum, {arg::sgd_step::momenta}, n.lr,
+                 n.momentum, n.fresh, n.decay, n.momentum, n.first ? 1.0 : 0.0);
 }
 
 void run_adam(const tn_call& call, uint32_t) {
   using arg = tenon::arg::adam_step;
-  const double step = static_cast<double>(call.args[arg::step].as.i), lr = real_arg(call, arg::lr),
-               beta1 = real_arg(call, arg::beta1), beta2 = real_arg(call, arg::beta2),
-               eps = real_arg(call, arg::eps), weight_decay = real_arg(call, arg::weight_decay);
-  const bool decoupled = call.args[arg::decoupled].as.i != 0;
-  const double decay = decoupled ? 0 : weight_decay, keep = decoupled ? 1 - lr * weight_decay : 1,
-               size = lr / (1 - std::pow(beta1, step)),
-               root = 1 / std::sqrt(1 - std::pow(beta2, step));
-  if (call.args[arg::max_exp_avg_sq].count == 0)
-    return each_parameter(call, kAdam, {arg::exp_avg, arg::exp_avg_sq}, beta1, beta2, eps, decay,
-                          keep, size, root);
-  each_parameter(call, kAdamMax, {arg::exp_avg, arg::exp_avg_sq, arg::max_exp_avg_sq}, beta1, beta2,
-                 eps, decay, keep, size, root);
+  const AdamNumbers n(call);
+  const auto run = [&](Step step, std::initializer_list<uint32_t> states) {
+    each_parameter(call, step, states, n.beta1, n.beta2, n.eps, n.decay, n.keep, n.size, n.root);
+  };
+  n.amsgrad ? run(kAdamMax, {arg::exp_avg, arg::exp_avg_sq, arg::max_exp_avg_sq})
+            : run(kAdam, {arg::exp_avg, arg::exp_avg_sq});
 }
 
 void run_rmsprop(const tn_call& call, uint32_t) {
   using arg = tenon::arg::rmsprop_step;
-  const bool centered = call.args[arg::grad_avg].count != 0;
-  const double momentum = real_arg(call, arg::momentum);
+  const RmsPropNumbers n(call);
   const auto run = [&](Step step, std::initializer_list<uint32_t> states) {
-    each_parameter(call, step, states, real_arg(call, arg::lr), real_arg(call, arg::alpha),
-                   real_arg(call, arg::eps), real_arg(call, arg::weight_decay), momentum);
+    each_parameter(call, step, states, n.lr, n.alpha, n.eps, n.decay, n.momentum);
   };
-  if (centered)
-    return momentum != 0 ? run(kRmsBoth, {arg::square_avg, arg::grad_avg, arg::momenta})
-                         : run(kRmsCentered, {arg::square_avg, arg::grad_avg});
-  momentum != 0 ? run(kRmsMomentum, {arg::square_avg, arg::momenta}) : run(kRms, {arg::square_avg});
+  if (n.centered)
+    return n.momentum != 0 ? run(kRmsBoth, {arg::square_avg, arg::grad_avg, arg::momenta})
+                           : run(kRmsCentered, {arg::square_avg, arg::grad_avg});
+  n.momentum != 0 ? run(kRmsMomentum, {arg::square_avg, arg::momenta})
+                  : run(kRms, {arg::square_avg});
 }
 
 void run_adagrad(const tn_call& call, uint32_t) {
-  using arg = tenon::arg::adagrad_step;
-  const double past = static_cast<double>(call.args[arg::step].as.i - 1);
-  each_parameter(call, kAdagrad, {arg::sums},
-                 real_arg(call, arg::lr) / (1 + past * real_arg(call, arg::lr_decay)),
-                 real_arg(call, arg::eps), real_arg(call, arg::weight_decay));
+  const AdagradNumbers n(call);
+  each_parameter(call, kAdagrad, {arg::adagrad_step::sums}, n.lr, n.eps, n.decay);
 }
 
 }  // namespace
