@@ -21,23 +21,17 @@ import sys
 import tempfile
 
 import prefix
-
-BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
+import listings  # prefix puts tools/dev on the path
 
 
 class Mismatch(Exception):
     pass
 
 
-def pattern(line):
-    """Blanks in any number; … is anything."""
-    return r".*?".join(r"\s+".join(re.escape(w) for w in part.split()) for part in line.strip().split("…"))
-
-
 def check_output(expected, printed):
     rest = printed.splitlines()
     for line in expected.splitlines():
-        wanted = re.compile(pattern(line))
+        wanted = re.compile(listings.pattern(line))
         while rest and not wanted.search(" ".join(rest[0].split())):
             rest.pop(0)
         if not rest:
@@ -95,7 +89,7 @@ def main():
     text, count = guide.read_text(), 0
     with tempfile.TemporaryDirectory(prefix="tenon-guide-") as folder:
         walk = Walk(folder, installed.environment(CMAKE_BUILD_PARALLEL_LEVEL="2", OMP_WAIT_POLICY="passive"))
-        for found in BLOCK.finditer(text):
+        for found in listings.FENCE.finditer(text):
             try:
                 count += walk.block(*found.groups())
             except (Mismatch, subprocess.TimeoutExpired) as problem:
