@@ -1,5 +1,5 @@
-// The works of the comparison with LibTorch and PyTorch, in Tenon. Names are those of peers/libtorch_bench.cpp and
-// peers/torch_bench.py.
+// The works of the comparison with LibTorch and PyTorch, in Tenon. Names are those of
+// peers/libtorch_bench.cpp and peers/torch_bench.py.
 #include <benchmark/benchmark.h>
 
 #include <cmath>

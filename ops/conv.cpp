@@ -1,6 +1,6 @@
 // Convolution over 1 to 3 dimensions; x: (N, C, spatial…), weight: (O, C/groups, kernel…).
-// conv, conv_backward_input and conv_backward_weight are linear in both operands, and the gradient of each is made of the
-// other two.
+// conv, conv_backward_input and conv_backward_weight are linear in both operands, and the gradient
+// of each is made of the other two.
 #include "ops/gradients.hpp"
 #include "ops/record.hpp"
 #include "ops/window.hpp"
@@ -177,8 +177,8 @@ TN_OP(conv_transpose) = {
     .decompose = &decomposition::conv_transpose,
 };
 
-// The adjoint of a convolution with the same weight (C, O/groups, kernel…): what
-// conv_backward_input computes.
+// The adjoint of a convolution with the same weight (C, O/groups, kernel…):
+// what conv_backward_input computes.
 TN_DECOMPOSE(conv_transpose) {
   const Frame& frame = in.frame();
   const Tensor x = in.tensor(arg::x), weight = in.tensor(arg::weight);

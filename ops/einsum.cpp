@@ -231,8 +231,8 @@ class Einsum {
     terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(best_b));
   }
 
-  // Both operands as batches of matrices: (kept by both, of a, summed) times (kept by both, summed,
-  // of b).
+  // Both operands as batches of matrices: (kept by both, of a, summed) times (kept by both,
+  // summed, of b).
   Term contract(const Term& a, const Term& b) const {
     Labels batch, rows, inner, columns;
     for (const int label : a.labels)

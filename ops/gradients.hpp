@@ -9,8 +9,8 @@
 
 namespace tenon::core {
 
-// Gradients of complex numbers are those of PyTorch: conj(df/dz) times what arrives. Real numbers
-// pay nothing.
+// Gradients of complex numbers are those of PyTorch: conj(df/dz) times what arrives. Real
+// numbers pay nothing.
 inline Tensor conj_of(const Tensor& x) { return is_complex(x.dtype()) ? conj(x) : x; }
 
 // Integers and bool as f32, which averages and exponentials of them have.

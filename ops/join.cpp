@@ -5,8 +5,8 @@
 
 namespace {
 
-// Every dimension d of x (filled up in front) repeated times[d] times, as (times, size) expanded
-// and merged.
+// Every dimension d of x (filled up in front) repeated times[d] times, as (times, size)
+// expanded and merged.
 Tensor repeated(const Frame& frame, const Tensor& x, std::span<const int64_t> repeats) {
   const size_t rank = std::max<size_t>(repeats.size(), x.ndim());
   frame.require(2 * rank <= TN_MAX_DIMS, "at most {} dims can be repeated, not {}", TN_MAX_DIMS / 2,

@@ -15,8 +15,8 @@ Tensor rows(const Tensor& x) {
                                      x.shape(-1)});
 }
 
-// What no activation, or this one, needs: gelu and silu start from x·weightᵀ + bias, which is
-// computed again.
+// What no activation, or this one, needs: gelu and silu start from x·weightᵀ + bias, which
+// is computed again.
 uint32_t linear_unread(const tn_value* args) {
   using arg = tenon::arg::linear;
   const std::string_view activation{args[arg::activation].as.str, args[arg::activation].count};
@@ -51,8 +51,8 @@ TN_OP(matmul) = {
     .gradient = &gradient::matmul,
 };
 
-// NumPy's rules: a vector on the left is a row, on the right a column; leading dimensions
-// broadcast.
+// NumPy's rules: a vector on the left is a row, on the right a column;
+// leading dimensions broadcast.
 TN_RULE(
     matmul, matmul,
     {.dtypes = "promoted",

@@ -399,8 +399,8 @@ TN_RULE(batch_norm, batch_norm,
   forward(frame, x, c, c, {arg::weight, arg::bias, arg::running_mean, arg::running_var});
 }
 
-// y = (x−x̄)·rstd·w + b for each channel, Ioffe and Szegedy 2015; outside training x̄ and rstd are
-// constants
+// y = (x−x̄)·rstd·w + b for each channel, Ioffe and Szegedy 2015; outside training x̄ and
+// rstd are constants
 TN_GRADIENT(batch_norm, {.always = in_(arg::x) | in_(arg::weight) | out_(arg::result::mean) |
                                    out_(arg::result::rstd)}) {
   const Tensor x = c.in(arg::x), mean = c.out(arg::result::mean), rstd = c.out(arg::result::rstd);

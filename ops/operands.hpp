@@ -54,8 +54,8 @@ inline tn_dtype statistic(tn_dtype dtype) {
   return (TN_MASK(dtype) & TN_MASK_HALF) != 0 ? TN_DTYPE_F32 : dtype;
 }
 
-// The sum of integers is taken in 64 bits whatever comes out, so only a change of kind needs a
-// conversion first.
+// The sum of integers is taken in 64 bits whatever comes out, so only a change of kind needs
+// a conversion first.
 inline tn_dtype sum_result(Frame& frame, uint32_t i, uint32_t dtype_arg) {
   const tn_dtype in = operand(frame, i).dtype();
   const tn_dtype out = frame.dtype_or(dtype_arg, widened(in));

@@ -24,8 +24,8 @@ void reduce_dims(Frame& frame, tn_dtype dtype) {
                frame.flag(arg::keepdim));
 }
 
-// A result-shaped tensor with the reduced dimensions back as 1. Without `dims` it has rank 0, or
-// every dimension.
+// A result-shaped tensor with the reduced dimensions back as 1. Without `dims` it has rank 0,
+// or every dimension.
 template <class arg>
 Tensor keep_dims(const GradCall& c, const Tensor& t) {
   if (c.flag(arg::keepdim) || !c.has(arg::dims)) return t;

@@ -17,8 +17,8 @@ void require_mode(const Frame& frame, std::string_view mode, uint32_t spatial) {
                 spatial);
 }
 
-// Sizes after padding, or before it when `sign` is -1. pads: (before, after) of the last dimension
-// first.
+// Sizes after padding, or before it when `sign` is -1. pads: (before, after) of the
+// last dimension first.
 Dims padded(const Frame& frame, std::span<const int64_t> shape, std::span<const int64_t> pads,
             std::string_view mode, int64_t sign) {
   frame.require(pads.size() % 2 == 0 && pads.size() / 2 <= shape.size(),

@@ -74,8 +74,8 @@ class Run {
 
   // An output and its gradient.
   void add_root(tn_tensor& output, Ref gradient);
-  // Makes it a run of gradient(): only what leads to these is computed, and leaves keep what they
-  // have.
+  // Makes it a run of gradient(): only what leads to these is computed, and leaves keep
+  // what they have.
   void capture(tn_tensor& input);
   void execute();
   // After execute(): the gradient of an input; zeros when it is reached by undefined ones only,
@@ -105,8 +105,8 @@ class Run {
 };
 
 // Gives a gradient the shape, dtype and device of what it belongs to: sums over broadcast
-// dimensions, takes the real part, casts. Throws where that can't be. `name` and `what` are for the
-// error.
+// dimensions, takes the real part, casts. Throws where that can't be. `name` and `what` are
+// for the error.
 Ref conform(Ref gradient, const TensorMeta& want, std::string_view name, std::string_view what);
 bool has_nan(tn_tensor& gradient);
 // Zeros or ones of a tensor's shape, dtype and device.

@@ -1,5 +1,5 @@
-// What the engine does with single gradients: sums, leaf accumulation, fitting to the tensor they
-// belong to.
+// What the engine does with single gradients: sums, leaf accumulation, fitting to the tensor
+// they belong to.
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -49,8 +49,8 @@ Ref copy_of(const tn_tensor& gradient) {
 
 Tensor share(const Ref& ref) { return Tensor::share(ref.get()); }
 
-// Sums over the dimensions along which `want` was broadcast; undefined when that does not lead to
-// it.
+// Sums over the dimensions along which `want` was broadcast; undefined when that does not
+// lead to it.
 Ref sum_to(const Ref& gradient, std::span<const int64_t> want) {
   const auto have = gradient->sizes();
   if (have.size() < want.size()) return Ref();

@@ -65,8 +65,8 @@ void tie_scattered(tn_tensor& out, tn_tensor& x, tn_tensor& src, const Geometry&
   put_on_tape(op, args, outs, 1, nullptr);
 }
 
-// A header of a buffer's shape, for history alone: its elements are those of `base`, and not to be
-// read.
+// A header of a buffer's shape, for history alone: its elements are those of `base`, and not
+// to be read.
 Ref placeholder(const tn_tensor& base, const Buffer& buffer) {
   const int64_t shape[] = {buffer.size}, strides[] = {0};
   return Ref(make_view(base, shape, strides, 0));

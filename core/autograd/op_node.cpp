@@ -76,8 +76,8 @@ Tensor OpGradCall::unpack(const Saved& saved) const {
          "{}, saved at {})",
          node_.name(), version, saved.version);
   if (!run_.create_graph()) return Tensor::share(saved.alias);
-  // With history again: a result is tied to the node itself, an argument to where its gradient
-  // goes.
+  // With history again: a result is tied to the node itself, an argument to where
+  // its gradient goes.
   const bool result = (saved.place & kResultBit) != 0;
   const uint32_t index = saved.place & ~kResultBit;
   const Edge edge = result ? Edge{&node_, index} : node_.edges[index];

@@ -36,8 +36,8 @@ struct OpNode final : Node {
   void apply(Run& run, tn_tensor* const* grads, tn_tensor** outputs) override;
 };
 
-// What an op node saved, taken out of it for one run: shared when the graph is kept, moved
-// otherwise.
+// What an op node saved, taken out of it for one run: shared when the graph is
+// kept, moved otherwise.
 class Unpacked {
  public:
   Unpacked(OpNode& node, bool keep);

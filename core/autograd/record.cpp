@@ -126,8 +126,8 @@ Extent measure(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
 // Fills one node; what it holds is copied behind it, in one block.
 class Builder {
  public:
-  // `originals`: of a call in place, by output, what it overwrote; NULL entries where nobody needs
-  // that.
+  // `originals`: of a call in place, by output, what it overwrote; NULL entries where
+  // nobody needs that.
   Builder(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint32_t nouts,
           const Ref* originals)
       : op_(op),

@@ -1,5 +1,5 @@
-// The path of a call: a short one for small elementwise ops with nothing to convert, and the
-// general one.
+// The path of a call: a short one for small elementwise ops with nothing to convert, and
+// the general one.
 #include "dispatch/call.hpp"
 
 #include <algorithm>

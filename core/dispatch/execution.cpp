@@ -31,8 +31,7 @@ Execution::Execution(Frame& frame, tn_tensor* const* into)
   make_outputs();
 }
 
-// ---- inputs
-// ---------------------------------------------------------------------------------------------------------------
+// ---- inputs -------------------------------------------------------------------------------------
 
 void Execution::take_argument(uint32_t i) {
   const tn_value& value = frame_.arg(i);
@@ -96,8 +95,7 @@ const tn_view* Execution::raised(const tn_view* view) {
   return &kept_.back()->view;
 }
 
-// ---- outputs
-// --------------------------------------------------------------------------------------------------------------
+// ---- outputs ------------------------------------------------------------------------------------
 
 // The dimension the op works along moved last, as a view.
 Ref Execution::move_last(const tn_tensor& tensor) const {
@@ -152,8 +150,8 @@ void Execution::make_outputs() {
     if (direct_[k]) {
       targets_[k] = into_[k];
     } else if (frame_.form == Form::AlongDim && frame_.along_dim() + 1 < spec.shape.size()) {
-      // Memory in the order the kernel writes; the caller gets a view with the dimension back in
-      // its place.
+      // Memory in the order the kernel writes; the caller gets a view with the dimension back
+      // in its place.
       Dims moved(spec.shape);
       uint32_t dim = frame_.along_dim();
       std::rotate(moved.begin() + dim, moved.begin() + dim + 1, moved.end());
@@ -182,8 +180,7 @@ const tn_view* Execution::make_output(uint32_t index, std::span<const int64_t> s
   return out_views_[index] = &targets_[index]->view;
 }
 
-// ---- the call
-// -------------------------------------------------------------------------------------------------------------
+// ---- the call -----------------------------------------------------------------------------------
 
 // Kernels are found by the dtype of the first tensor, or of the result where there is none.
 tn_dtype Execution::key_dtype() const {

@@ -127,8 +127,8 @@ void run_on_host(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
                frame.device().id);
   if (policy == TN_FALLBACK_WARN) warn_once(frame);
   HostArgs args(frame);
-  // A factory without tensors gets the host as its device even where the caller left it to a
-  // default.
+  // A factory without tensors gets the host as its device even where the caller left it
+  // to a default.
   tn_tensor* results[kMaxResults] = {};
   Frame on_host(frame.op(), args.values.data(), frame.nargs());
   compute(on_host, nullptr, results);
@@ -162,8 +162,7 @@ void fail_no_kernel(const Frame& frame, tn_dtype dtype) {
              is_float8(dtype) ? storage_hint(dtype) : "; convert with cast()");
 }
 
-// ---- placement
-// ------------------------------------------------------------------------------------------------------------
+// ---- placement ----------------------------------------------------------------------------------
 
 std::atomic<bool> g_count_placement{false};
 

@@ -47,8 +47,8 @@ bool Loop::try_contiguous(std::span<const int64_t> shape,
   return true;
 }
 
-// Largest strides outermost; a stable insertion sort, since there are few dimensions and they are
-// nearly sorted.
+// Largest strides outermost; a stable insertion sort, since there are few dimensions and they
+// are nearly sorted.
 void Loop::sort(uint32_t from, uint32_t to, uint32_t operand) {
   for (uint32_t i = from + 1; i < to; ++i)
     for (uint32_t j = i;

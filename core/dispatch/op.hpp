@@ -86,10 +86,10 @@ struct tn_op {
   bool through = false;                                // the decomposition is differentiated
   bool elementwise = false;  // has a loop without reduced dimensions: in place is safe
   bool ordered = false;      // a reduction that counts positions: dimensions keep their order
-  bool updates_first =
-      false;                  // kernels skip the copy of argument 0 when the result takes its place
-  uint8_t fast_operands = 0;  // 1 or 2: the short path may be tried
-  uint64_t fast_dtypes = 0;   // dtypes the rule leaves as they are
+  // Kernels skip the copy of argument 0 when the result takes its place.
+  bool updates_first = false;
+  uint8_t fast_operands = 0;           // 1 or 2: the short path may be tried
+  uint64_t fast_dtypes = 0;            // dtypes the rule leaves as they are
   const tn_op_def* foreign = nullptr;  // registered by a plugin or host
   std::array<std::atomic<const tenon::core::KernelTable*>, tenon::core::kMaxDeviceTypes> kernels{};
 

@@ -6,16 +6,16 @@
 
 namespace tenon::core {
 
-// A view's history follows its base: brings it up to date, then tells whether it requires a
-// gradient.
+// A view's history follows its base: brings it up to date, then tells whether it
+// requires a gradient.
 bool view_requires_grad(tn_tensor& view);
 inline bool requires_grad(tn_tensor& tensor) {
   return (tensor.flags & kIsView) ? view_requires_grad(tensor) : tensor.requires_grad();
 }
 bool list_requires_grad(const tn_value& list);
 
-// True when the call must be recorded: recording is on and some tensor argument requires a
-// gradient.
+// True when the call must be recorded: recording is on and some tensor argument
+// requires a gradient.
 inline bool wants_record(const tn_value* args, uint32_t nargs) {
   if (!recording()) return false;
   for (uint32_t i = 0; i < nargs; ++i) {

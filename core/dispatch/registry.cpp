@@ -72,8 +72,8 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Registry& instance =
-      *new Registry;  // never destroyed: ops outlive static objects of the host
+  // Never destroyed: ops outlive static objects of the host.
+  static Registry& instance = *new Registry;
   return instance;
 }
 

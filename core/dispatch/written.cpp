@@ -44,8 +44,8 @@ struct Extent {
   }
 };
 
-// Strided ones may lie between each other's elements, as columns do; from the same place they do
-// not.
+// Strided ones may lie between each other's elements, as columns do; from the same place
+// they do not.
 bool clash(const Extent& a, const Extent& b) {
   return b.begin < a.end &&
          (a.begin == b.begin || a.tensor->contiguous() || b.tensor->contiguous());

@@ -26,8 +26,7 @@ CachingAllocator::CachingAllocator(tn_device& device, bool caching)
   heads_.fill(kNone);
 }
 
-// ---- The central bins; the lock is held
-// -----------------------------------------------------------------------------------
+// ---- The central bins; the lock is held ---------------------------------------------------------
 
 void CachingAllocator::keep(const Block& block) {
   uint32_t index = free_nodes_;
@@ -60,8 +59,8 @@ void CachingAllocator::unlink(uint32_t index) {
 }
 
 Block CachingAllocator::take_cached(uint32_t index) {
-  // Thread lists hold blocks of exactly their class, so small host blocks are never taken for
-  // another.
+  // Thread lists hold blocks of exactly their class, so small host blocks are never
+  // taken for another.
   const bool exact = index < kSmallClasses;
   const uint32_t last = exact ? index : std::min(index + kSpareClasses, kClasses - 1);
   for (uint32_t i = index; i <= last; ++i) {
@@ -165,8 +164,7 @@ Block CachingAllocator::from_device(uint32_t index, uint64_t wanted) {
   return block;
 }
 
-// ---- Thread lists
-// -----------------------------------------------------------------------------------------------------------
+// ---- Thread lists -------------------------------------------------------------------------------
 
 thread_local constinit ThreadLists* t_lists = nullptr;
 
@@ -248,8 +246,7 @@ ThreadLists* thread_lists(CachingAllocator& central, std::mutex& mutex) {
 }
 }  // namespace
 
-// ---- The calls
-// --------------------------------------------------------------------------------------------------------------
+// ---- The calls ----------------------------------------------------------------------------------
 
 Block CachingAllocator::allocate(uint64_t bytes) {
   if (!device_.type->live)
@@ -366,8 +363,7 @@ uint64_t CachingAllocator::live_blocks() {
   return static_cast<uint64_t>(std::max<int64_t>(live_, 0));
 }
 
-// ---- What the core calls
-// ------------------------------------------------------------------------------------------------------
+// ---- What the core calls ------------------------------------------------------------------------
 
 Block allocate(tn_device& device, uint64_t bytes) {
   ThreadLists* lists = t_lists;

@@ -17,8 +17,8 @@ namespace {
 
 constexpr uint64_t kHugePage = 2 << 20;
 
-// The value of `key` in a file of "key: value" lines such as /proc/meminfo; empty when there is
-// none.
+// The value of `key` in a file of "key: value" lines such as /proc/meminfo; empty when
+// there is none.
 std::string value_of(const char* file, std::string_view key) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {

@@ -137,8 +137,7 @@ void load_explicitly(std::string_view given) {
   fail(code, "plugin {}: {}", plugin.path, reason);
 }
 
-// ---- Scanning
-// -----------------------------------------------------------------------------------------------------------------
+// ---- Scanning -----------------------------------------------------------------------------------
 
 void check_trust(const std::string& path) {
   if (const std::string reason = why_untrusted(path); !reason.empty())

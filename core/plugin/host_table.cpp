@@ -29,8 +29,7 @@ Plugin& starting(void* token, const char* what) {
   return *g_starting;
 }
 
-// ---- Ops that plugins define
-// ------------------------------------------------------------------------------------------------
+// ---- Ops that plugins define --------------------------------------------------------------------
 
 // What the core calls: the plugin's callbacks behind a check that the plugin is in service.
 struct ForeignOp {
@@ -136,8 +135,7 @@ tn_status* slot_register_op(void* token, const tn_op_def* def) {
   });
 }
 
-// ---- Kernels and devices
-// ------------------------------------------------------------------------------------------------------
+// ---- Kernels and devices ------------------------------------------------------------------------
 
 // Of this plugin, or, as a name with a dot is no op of the core's, of one that may come.
 bool is_op_to_come(const Plugin& plugin, std::string_view schema) {
@@ -215,8 +213,7 @@ tn_status* slot_register_device_type(void* token, const tn_device_type* type) {
   });
 }
 
-// ---- The rest
-// -------------------------------------------------------------------------------------------------------------------
+// ---- The rest -----------------------------------------------------------------------------------
 
 void log_line(uint32_t level, tn_str message) {
   static constexpr const char* kNames[] = {"debug", "info", "warning", "error"};

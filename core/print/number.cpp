@@ -102,8 +102,8 @@ std::string not_finite(double x, bool plus) {
   return sign_of(x, plus) + "inf";
 }
 
-// NumPy decides in the array's own type: 0.0001 and ratios rounded to it, and as many digits as it
-// holds.
+// NumPy decides in the array's own type: 0.0001 and ratios rounded to it, and as many digits
+// as it holds.
 double rounded(double x, tn_dtype type) {
   if (type == TN_DTYPE_F16) return F16(static_cast<float>(x));
   if (type == TN_DTYPE_BF16) return BF16(static_cast<float>(x));

@@ -1,5 +1,5 @@
-// Tensors as NumPy prints them: precision 8, lines of 75, three edge items of each dimension beyond
-// 1000 elements.
+// Tensors as NumPy prints them: precision 8, lines of 75, three edge items of each dimension
+// beyond 1000 elements.
 #include <algorithm>
 #include <complex>
 #include <cstring>

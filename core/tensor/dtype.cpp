@@ -24,8 +24,8 @@ Kind kind_of(tn_dtype dtype) { return static_cast<Kind>((dtype + 3) / 4); }
 
 }  // namespace
 
-// Array API 2024.12, "Type promotion rules". Mixed kinds, which it leaves open, go to the higher
-// kind.
+// Array API 2024.12, "Type promotion rules". Mixed kinds, which it leaves open, go to
+// the higher kind.
 tn_dtype promote(tn_dtype a, tn_dtype b) {
   if (a > b) std::swap(a, b);
   if (b >= TN_DTYPE_COUNT) fail(TN_INVALID_ARGUMENT, "unknown dtype code {}", b);

@@ -1,5 +1,5 @@
-// The classic network (three layers of perceptrons with ReLU between) on eight kinds of clothing,
-// 32×32 pixels.
+// The classic network (three layers of perceptrons with ReLU between) on eight kinds of
+// clothing, 32×32 pixels.
 #include <iomanip>
 #include <iostream>
 

@@ -1,5 +1,5 @@
-// Trains a small convolutional network on Fashion-MNIST, saves it, loads it back and names some
-// images.
+// Trains a small convolutional network on Fashion-MNIST, saves it, loads it back and
+// names some images.
 #include <filesystem>
 #include <iomanip>
 #include <iostream>

@@ -16,8 +16,8 @@ struct AdvancedIndex {
   int64_t blocks() const { return static_cast<int64_t>(before.size() * at.size() * mid.size()); }
 };
 
-// x contiguous, indices contiguous tensors of integers or bool (a mask), or absent. Checks every
-// index.
+// x contiguous, indices contiguous tensors of integers or bool (a mask), or absent.
+// Checks every index.
 AdvancedIndex resolve_indices(const char* op, const tn_view& x, const tn_value& indices);
 
 }  // namespace tenon::cpu

@@ -1,5 +1,5 @@
-// Kernels throw sdk::Error (through fail); the adapters here are the barrier where that becomes a
-// status.
+// Kernels throw sdk::Error (through fail); the adapters here are the barrier where that
+// becomes a status.
 #pragma once
 
 #include "tenon/plugin.hpp"

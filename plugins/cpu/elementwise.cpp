@@ -71,8 +71,8 @@ struct Half {
 using F16Path = Half<&HalfConversions::from_f16, &HalfConversions::to_f16>;
 using BF16Path = Half<&HalfConversions::from_bf16, &HalfConversions::to_bf16>;
 
-// A row of any strides: what is neither contiguous nor one value is brought into contiguous blocks
-// first.
+// A row of any strides: what is neither contiguous nor one value is brought into
+// contiguous blocks first.
 template <class Path, size_t K>
 void row(const Elementwise& self, const void* params, int64_t n, const std::array<char*, K>& data,
          const std::array<int64_t, K>& step) {

@@ -9,8 +9,8 @@
 namespace tenon::cpu {
 namespace {
 
-// walk(offset, n, step) for each innermost row; repeated dimensions (stride 0) are looked at once
-// unless `all`.
+// walk(offset, n, step) for each innermost row; repeated dimensions (stride 0) are looked at
+// once unless `all`.
 template <class Walk>
 void for_index_rows(const tn_view& index, bool all, Walk&& walk) {
   int64_t shape[TN_MAX_DIMS], strides[TN_MAX_DIMS];

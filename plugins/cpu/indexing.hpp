@@ -40,9 +40,9 @@ inline Around around(const tn_view& x, int64_t dim) {
   return a;
 }
 
-// to[at[j]] += from[j] for rows of `width` elements, j in order; rows with a negative `at` are left
-// out. Halves are summed in f32. Threads share columns or destinations, so the number of threads
-// changes nothing.
+// to[at[j]] += from[j] for rows of `width` elements, j in order; rows with a negative `at` are
+// left out. Halves are summed in f32. Threads share columns or destinations, so the number of
+// threads changes nothing.
 void add_rows(tn_dtype dtype, void* to, int64_t rows, const void* from, const int64_t* at,
               int64_t count, int64_t width);
 

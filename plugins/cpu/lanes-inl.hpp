@@ -88,8 +88,8 @@ HWY_INLINE void store_first(hn::Vec<D> v, D d, T* p, size_t n) {
   for (size_t i = 0; i < n; ++i) p[i] = lanes[i];
 }
 
-// each(i, count) over [0, n) in whole vectors (count == Lanes) and a last shorter one, both
-// inlined.
+// each(i, count) over [0, n) in whole vectors (count == Lanes) and a last shorter
+// one, both inlined.
 template <class D, class Whole, class Rest>
 HWY_INLINE void for_lanes(D d, size_t n, Whole&& whole, Rest&& rest) {
   const size_t lanes = hn::Lanes(d);

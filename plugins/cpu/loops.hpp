@@ -36,8 +36,8 @@ inline int64_t loop_count(const tn_loop& loop) {
   return n;
 }
 
-// row(n, data, steps) for each piece of a row in [begin, end) of the loop's flat index; steps in
-// bytes.
+// row(n, data, steps) for each piece of a row in [begin, end) of the loop's flat index;
+// steps in bytes.
 template <size_t K, class Row>
 inline void walk_rows(const tn_loop& loop, const Operands<K>& operands, int64_t begin, int64_t end,
                       Row&& row) {

@@ -1,6 +1,6 @@
-// Mean and sum of squared differences, in one pass over memory: each block is centred on its own
-// mean while it lies in the cache, and blocks are merged in f64 (Chan). Shared by var and the
-// normalisations.
+// Mean and sum of squared differences, in one pass over memory: each block is centred on its
+// own mean while it lies in the cache, and blocks are merged in f64 (Chan). Shared by var
+// and the normalisations.
 #include "reduce-inl.hpp"
 
 #if defined(TENON_CPU_MOMENTS_INL) == defined(HWY_TARGET_TOGGLE)

@@ -1,5 +1,5 @@
-// The plugin's entry. It has no device of its own: it registers kernels for the host's device
-// "cpu".
+// The plugin's entry. It has no device of its own: it registers kernels for the
+// host's device "cpu".
 #include <hwy/targets.h>
 
 #include <cstdlib>

@@ -16,8 +16,9 @@ struct Job {
   std::span<const int64_t> dims;
   bool forward;  // exp(-i…)
   double scale;  // what results are multiplied by
-  double
-      inner;  // and the entries of the halved dimension that stand for two: all but the first, and the last of an even size
+  // What those entries of the halved dimension are multiplied by as well that stand for two: all
+  // but the first, and the last of an even size.
+  double inner;
 };
 
 // For float (0) and double (1).

@@ -42,8 +42,8 @@ struct BlasVendor {
   const char* library;  // as people call it; static storage
   uint64_t dtypes;
   int32_t priority;  // where a plugin has several
-  const char*
-      least_variable;  // environment: multiplications below which a product is left to the plugin's own kernels
+  // Environment: multiplications below which a product is left to the plugin's own kernels.
+  const char* least_variable;
   // Whether the library is there and takes this, beyond what all of them ask for. Asked last: it may open the library.
   bool (*takes)(const tn_call& call, const BlasProduct& product);
   // TN_UNIMPLEMENTED, thrown, leaves the product to the next kernel.
@@ -62,8 +62,8 @@ struct BlasPlace {
 BlasPlace blas_place(const tn_call& call, const BlasProduct& product, int64_t index);
 inline int64_t blas_calls(const BlasProduct& p) { return p.product.batches / p.copies; }
 
-// Each row of a dense result becomes `row`, whose elements are `step` apart: for libraries that add to what is there.
-// activate.cpp. [stream-ordered]
+// Each row of a dense result becomes `row`, whose elements are `step` apart: for libraries that add
+// to what is there. activate.cpp. [stream-ordered]
 void repeat_row(const tn_call& call, const tn_view& result, const tn_view& row, int64_t step,
                 int64_t columns);
 

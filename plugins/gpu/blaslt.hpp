@@ -49,8 +49,8 @@ MatrixLayout make_layout(DataType element, int64_t rows, int64_t columns, int64_
 MatrixLayout make_layout(DataType element, const BlasSide& side, int64_t along, int64_t across,
                          int64_t copies, int64_t step);
 
-// What the library's heuristic puts first, where addresses are multiples of `alignment` bytes. Throws TN_UNIMPLEMENTED where it has
-// nothing.
+// What the library's heuristic puts first, where addresses are multiples of `alignment` bytes.
+// Throws TN_UNIMPLEMENTED where it has nothing.
 BLASLT(MatmulHeuristicResult_t)
 choose(const tn_call& call, const Description& description, const MatrixLayout& a,
        const MatrixLayout& b, const MatrixLayout& c, uint32_t alignment);

@@ -25,8 +25,8 @@ inline std::vector<int64_t> dense_strides(const std::vector<int64_t>& sizes) {
   return strides;
 }
 
-// Adds a value for each channel to a dense result (N, C, ...) of floats: for libraries that leave the bias out. activate.cpp.
-// [stream-ordered]
+// Adds a value for each channel to a dense result (N, C, ...) of floats: for libraries that leave
+// the bias out. activate.cpp. [stream-ordered]
 void add_to_planes(const tn_call& call, const tn_view& result, const tn_view& bias);
 
 }  // namespace tenon::gpu

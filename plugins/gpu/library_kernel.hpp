@@ -28,8 +28,8 @@ class LibraryKernel {
     const char* library;      // as people call it
     uint64_t dtypes;          // mask over the first tensor input
     uint32_t flags = 0;       // TN_KERNEL_…
-    int32_t priority =
-        10;  // above 0, the plugin's own; the library to be asked first has the highest
+    // Above 0, which the plugin's own kernels have; the library to be asked first has the highest.
+    int32_t priority = 10;
   };
   explicit LibraryKernel(const About& about);
   virtual ~LibraryKernel() = default;
@@ -37,8 +37,8 @@ class LibraryKernel {
   const About& about() const { return about_; }
   const char* op() const { return op_.c_str(); }
 
-  // Whether the library is there and may take the call. Look at the call first: to ask whether it is there may open it.
-  // [thread-safe]
+  // Whether the library is there and may take the call. Look at the call first: to ask whether it
+  // is there may open it. [thread-safe]
   virtual bool takes(const tn_call& call) const = 0;
   // TN_UNIMPLEMENTED, thrown, leaves the call to the next kernel. The device is chosen. [thread-safe]
   virtual std::unique_ptr<LibraryPlan> prepare(const tn_call& call) const = 0;

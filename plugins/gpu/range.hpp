@@ -22,8 +22,8 @@ class Range {
   Range& operator=(const Range&) = delete;
 };
 
-// A kernel of an op while it runs, on its device. `what` says whose kernels these are: the family, or a vendor's library. Static
-// storage.
+// A kernel of an op while it runs, on its device. `what` says whose kernels these are: the family,
+// or a vendor's library. Static storage.
 class Running {
  public:
   Running(const tn_call& call, const char* op, const char* what)

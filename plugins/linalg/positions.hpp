@@ -1,5 +1,5 @@
-// Positions in the schemas of plugin.cpp, as tenon/schemas.h has them for the core's ops. An op that is missing here takes x
-// alone.
+// Positions in the schemas of plugin.cpp, as tenon/schemas.h has them for the core's ops. An op
+// that is missing here takes x alone.
 #pragma once
 
 #include <cstdint>

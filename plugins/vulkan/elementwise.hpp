@@ -19,9 +19,9 @@ inline void add_elementwise(KernelList& list, std::string_view schema, uint64_t 
             .supports = supports});
 }
 
-// Dispatches `shader` over the call's loop. Its constants, ids from 1: code, ndim of the layout (0: flat), dtypes of the
-// output and the tensor inputs, which operands come in quads. Its words: elements, for a flat loop the step of each operand,
-// then `words`.
+// Dispatches `shader` over the call's loop. Its constants, ids from 1: code, ndim of the layout (0:
+// flat), dtypes of the output and the tensor inputs, which operands come in quads. Its words:
+// elements, for a flat loop the step of each operand, then `words`.
 void run_elementwise(const tn_call& call, const Shader& shader, Compute compute, uint32_t code,
                      std::span<const uint32_t> words = {});
 

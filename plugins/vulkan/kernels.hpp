@@ -43,8 +43,8 @@ inline constexpr uint64_t kDouble = TN_MASK(TN_DTYPE_F64);
 inline constexpr uint64_t kSmallInts = TN_MASK(TN_DTYPE_U8) | TN_MASK(TN_DTYPE_I8) |
                                        TN_MASK(TN_DTYPE_U16) | TN_MASK(TN_DTYPE_I16) |
                                        TN_MASK(TN_DTYPE_I32);  // computed in i32
-inline constexpr uint64_t kLongInts =
-    TN_MASK(TN_DTYPE_U32) | TN_MASK(TN_DTYPE_I64);  // computed in i64
+// Computed in i64.
+inline constexpr uint64_t kLongInts = TN_MASK(TN_DTYPE_U32) | TN_MASK(TN_DTYPE_I64);
 inline constexpr uint64_t kInts = kSmallInts | kLongInts;
 inline constexpr uint64_t kReals = kFloats | kDouble | kInts;
 inline constexpr uint64_t kAll = kReals | TN_MASK_BOOL;

@@ -13,20 +13,20 @@ struct Fault {
 };
 
 struct Options {
-  bool descriptors =
-      false;            // TENON_VULKAN_DESCRIPTORS=1: bind buffers even where they have addresses
+  // TENON_VULKAN_DESCRIPTORS=1: bind buffers even where they have addresses.
+  bool descriptors = false;
   bool robust = false;  // TENON_VULKAN_ROBUST=1: bounds of bound buffers are checked by the device
   // TENON_VULKAN_COOPERATIVE=never: no matrix units. emulated: their shader on lanes; wrong: the same with wrong sums; for tests
   enum class Cooperative { kWhereOffered, kNever, kEmulated, kWrong } cooperative{};
   // TENON_VULKAN_STREAMS=2: calls take turns on two streams, each waiting for the one before; for tests
   bool two_streams = false;
-  bool spread =
-      false;  // TENON_VULKAN_SPREAD=1: work is spread as over a GPU where a CPU is the device
-  std::string
-      validation;  // TENON_VULKAN_VALIDATION=core|sync|gpu: the Khronos layer, messages are errors in the log
+  // TENON_VULKAN_SPREAD=1: work is spread as over a GPU where a CPU is the device.
+  bool spread = false;
+  // TENON_VULKAN_VALIDATION=core|sync|gpu: the Khronos layer, messages are errors in the log
+  std::string validation;
   std::string cache;  // TENON_VULKAN_CACHE: folder of pipeline caches; empty: none is kept
-  uint64_t timeout_ns =
-      0;        // TENON_VULKAN_TIMEOUT: seconds after which unfinished work counts as hung
+  // TENON_VULKAN_TIMEOUT: seconds after which unfinished work counts as hung.
+  uint64_t timeout_ns = 0;
   Fault fault;  // TENON_VULKAN_FAULT=lost:N, hang:N or memory:N, for tests
 };
 

@@ -20,8 +20,8 @@ class Device;
 
 inline constexpr uint32_t kSlots = 8;   // buffers of one dispatch
 inline constexpr uint32_t kWords = 16;  // 32-bit numbers of one dispatch
-inline constexpr uint32_t kConstants =
-    10;  // specialization constants, beside the size of a workgroup
+// Specialization constants, beside the size of a workgroup.
+inline constexpr uint32_t kConstants = 10;
 
 // A shader with its specialization constants.
 struct PipelineKey {

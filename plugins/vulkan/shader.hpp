@@ -12,8 +12,8 @@ enum class Compute : uint32_t { kF32, kF64, kI32, kI64, kCount };
 struct ShaderModule {
   const uint32_t* words = nullptr;
   size_t bytes = 0;
-  uint32_t written =
-      0;  // bits of the bindings that some constants let it write; only where buffers are bound
+  // Bits of the bindings that some constants let it write; only where buffers are bound.
+  uint32_t written = 0;
 };
 
 struct Shader {

@@ -18,8 +18,8 @@ inline unsigned char guard_byte(uint8_t key, uint64_t at) {
   if (at % 2 == 1) return 0x7f;
   return at % 8 == 6 ? 0xff : static_cast<unsigned char>(0x81 + key);
 }
-constexpr uint64_t kFarGuard =
-    20 << 10;                        // an index that is off by a row of 4096 floats lands in it
+// An index that is off by a row of 4096 floats lands in it.
+constexpr uint64_t kFarGuard = 20 << 10;
 constexpr uint64_t kNearGuard = 64;  // of blocks beyond the first kFarBlocks, for their memory
 constexpr size_t kFarBlocks = 16384;
 

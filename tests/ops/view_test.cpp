@@ -1,5 +1,5 @@
-// View ops against element-by-element references, over tensors that lie in memory in different
-// ways.
+// View ops against element-by-element references, over tensors that lie in memory
+// in different ways.
 #include <gtest/gtest.h>
 
 #include <functional>

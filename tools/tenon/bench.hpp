@@ -38,8 +38,8 @@ struct Row {
   std::vector<Measurement> measurements;  // in the order of the devices
 };
 
-// Runs each work on the devices in turn, round by round, so that drift of the machine hits all
-// alike.
+// Runs each work on the devices in turn, round by round, so that drift of the machine
+// hits all alike.
 std::vector<Row> measure(const std::vector<Work>& works, const std::vector<Device>& devices,
                          uint32_t rounds);
 

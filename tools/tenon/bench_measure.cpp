@@ -12,8 +12,8 @@ namespace tenon::tool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr double kRoundSeconds =
-    0.02;  // long enough that the clock and the first call do not count
+// Long enough that the clock and the first call do not count.
+constexpr double kRoundSeconds = 0.02;
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();

@@ -37,8 +37,8 @@ class InferenceMode : detail::ModeGuard {
  public:
   InferenceMode() : ModeGuard(TN_MODE_INFERENCE, TN_MODE_GRAD) {}
 };
-// Backward in this scope checks each gradient for NaN and names the op of the forward pass that
-// made it.
+// Backward in this scope checks each gradient for NaN and names the op of the forward pass
+// that made it.
 class Anomaly : detail::ModeGuard {
  public:
   Anomaly() : ModeGuard(TN_MODE_ANOMALY, 0) {}
@@ -48,8 +48,8 @@ inline bool is_grad_enabled() { return (tn_mode_get() & TN_MODE_GRAD) != 0; }
 struct BackwardOptions {
   bool retain_graph = false;
   bool create_graph = false;  // gradients of gradients; retains
-  bool allow_unused =
-      false;  // gradient(): an input that was not used gets an undefined tensor instead of an error
+  // gradient(): an input that was not used gets an undefined tensor instead of an error.
+  bool allow_unused = false;
   uint32_t flags() const {
     return (retain_graph ? TN_BACKWARD_RETAIN_GRAPH : 0u) |
            (create_graph ? TN_BACKWARD_CREATE_GRAPH : 0u) |

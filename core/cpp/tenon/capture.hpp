@@ -9,11 +9,12 @@
 //     graph.replay();
 //   }
 //
-// Decided by the host, and so the same at every replay: shapes, numbers among the operands (a learning rate), which ops run.
-// Random numbers are drawn anew by each replay, from the default generator, as if the ops had been called then.
-// Refused while a thread captures, with TN_FAILED_PRECONDITION: reading elements, copies from or to the host or another device,
-// results whose shape depends on data, draws from other generators, steps of an optimizer that count (Adam's: take them between
-// replays).
+// Decided by the host, and so the same at every replay: shapes, numbers among the operands (a
+// learning rate), which ops run. Random numbers are drawn anew by each replay, from the default
+// generator, as if the ops had been called then. Refused while a thread captures, with
+// TN_FAILED_PRECONDITION: reading elements, copies from or to the host or another device, results
+// whose shape depends on data, draws from other generators, steps of an optimizer that count
+// (Adam's: take them between replays).
 #ifndef TENON_CAPTURE_HPP
 #define TENON_CAPTURE_HPP
 

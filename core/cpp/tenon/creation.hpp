@@ -1,5 +1,5 @@
-// Making tensors. full, linspace, eye, uniform, normal, randint and randperm are ops: see
-// tenon/ops.hpp.
+// Making tensors. full, linspace, eye, uniform, normal, randint and randperm are
+// ops: see tenon/ops.hpp.
 #ifndef TENON_CREATION_HPP
 #define TENON_CREATION_HPP
 
@@ -29,8 +29,8 @@ To convert(const From& from) {
     throw Error(TN_INVALID_ARGUMENT, "[tensor] complex numbers do not fit a real dtype");
 }
 
-// Row-major elements of host memory as a tensor; converted on the host when another dtype is asked
-// for.
+// Row-major elements of host memory as a tensor; converted on the host when another dtype
+// is asked for.
 template <class T>
 Tensor from_elements(const T* elements, size_t count, IntList shape, const TensorOptions& options) {
   const DType dtype = options.dtype.value_or(dtype_of<T>);
@@ -140,8 +140,8 @@ Tensor tensor(const std::vector<T>& elements, OptionalInts shape = {},
   }
 }
 
-// Wraps host memory without a copy; `release` runs once, when nothing uses it any more. Strides in
-// elements.
+// Wraps host memory without a copy; `release` runs once, when nothing uses it any more.
+// Strides in elements.
 inline Tensor from_blob(void* data, DType dtype, IntList shape, OptionalInts strides = {},
                         std::function<void()> release = {}) {
   if (strides.has_value() && strides.size() != shape.size())

@@ -35,8 +35,8 @@ class Function {
 
  private:
   struct Saved {
-    int64_t output =
-        -1;  // which result it is; those are kept without history, as the graph would hold itself
+    // Which result it is; those are kept without history, as the graph would hold itself.
+    int64_t output = -1;
     uint32_t version = 0;
   };
   // What errors and anomaly mode call it: Derived::name where there is one.

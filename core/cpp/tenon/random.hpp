@@ -9,8 +9,8 @@
 
 namespace tenon {
 
-// A shared handle. Undefined stands for the process's default generator where an argument is
-// optional.
+// A shared handle. Undefined stands for the process's default generator where an
+// argument is optional.
 class Generator {
  public:
   struct State {

@@ -9,8 +9,7 @@
 
 namespace tenon {
 
-// ---- Operators; a number may stand on either side
-// ---------------------------------------------------------------------
+// ---- Operators; a number may stand on either side -----------------------------------------------
 namespace detail {
 template <class T>
 concept Number = std::integral<T> || std::floating_point<T> || std::same_as<T, Scalar> ||
@@ -72,8 +71,7 @@ inline Tensor& operator^=(Tensor& x, Operand y) {
   return detail::in_place(detail::op_bitwise_xor, x, y);
 }
 
-// ---- Elements
-// ---------------------------------------------------------------------------------------------------------
+// ---- Elements -----------------------------------------------------------------------------------
 template <class T>
 T* Tensor::data() const {
   if (dtype() != dtype_of<T>) [[unlikely]]
@@ -125,8 +123,7 @@ std::vector<T> Tensor::to_vector() const {
   }
 }
 
-// ---- Autograd
-// ---------------------------------------------------------------------------------------------------------
+// ---- Autograd -----------------------------------------------------------------------------------
 inline void Tensor::backward(const Tensor& grad, bool retain_graph, bool create_graph) const {
   tn_tensor* const outputs[] = {handle()};
   tn_tensor* const grads[] = {grad.handle_};

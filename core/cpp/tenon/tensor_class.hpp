@@ -33,8 +33,8 @@ class Tensor {
     if (handle_ != nullptr) tn_tensor_release(handle_);
   }
 
-  // From and to handles of the C ABI: adopt takes over a reference, share adds one, take gives it
-  // away.
+  // From and to handles of the C ABI: adopt takes over a reference, share adds one, take
+  // gives it away.
   static Tensor adopt(tn_tensor* handle) noexcept {
     Tensor tensor;
     tensor.handle_ = handle;
@@ -46,8 +46,8 @@ class Tensor {
 
   // What it is. All but defined() need a defined tensor.
   bool defined() const noexcept { return handle_ != nullptr; }
-  explicit operator bool() const =
-      delete;  // of the handle or of the element? say defined() or item<bool>()
+  // The truth of the handle or of the element? Say defined() or item<bool>().
+  explicit operator bool() const = delete;
   int64_t ndim() const { return tn_tensor_ndim(handle()); }
   std::span<const int64_t> shape() const {
     return {tn_tensor_shape(handle()), tn_tensor_ndim(handle_)};
@@ -98,8 +98,8 @@ class Tensor {
   // Accumulates gradients into the leaves; `grad` may be left out for one element.
   void backward(const Tensor& grad = {}, bool retain_graph = false,
                 bool create_graph = false) const;
-  // Called with the gradient when it is complete; a defined result replaces it. The id removes it
-  // again.
+  // Called with the gradient when it is complete; a defined result replaces it. The id
+  // removes it again.
   uint64_t register_hook(std::function<Tensor(const Tensor&)> hook);
   void remove_hook(uint64_t id) { detail::check(tn_tensor_remove_hook(handle(), id)); }
 

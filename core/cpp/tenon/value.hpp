@@ -67,8 +67,8 @@ class OptionalScalar : public Scalar {
   noexcept : Scalar(value) {}
 };
 
-// A borrowed list of integers: write {2, 3}, a vector, an array, a span, or one number for a list
-// of one.
+// A borrowed list of integers: write {2, 3}, a vector, an array, a span, or one number for a
+// list of one.
 class IntList {
  public:
   constexpr IntList() noexcept = default;

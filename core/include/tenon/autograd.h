@@ -72,9 +72,9 @@ typedef struct tn_function {
                          uint32_t nresults);
   void (*destroy)(void* ctx); /* may be NULL [thread-safe] */
 } tn_function;
-/* Ties `outputs` (computed by the caller with recording off) to `inputs` through `function`. Outputs that require no gradient
-   because no input does are left as they are. Errors: an output that already has a history. `destroy` is called on error, too.
-   [thread-safe] */
+/* Ties `outputs` (computed by the caller with recording off) to `inputs` through `function`.
+   Outputs that require no gradient because no input does are left as they are. Errors: an output
+   that already has a history. `destroy` is called on error, too. [thread-safe] */
 TN_API tn_status* tn_function_record(const tn_function* function, tn_tensor* const* inputs,
                                      uint32_t ninputs, tn_tensor* const* outputs,
                                      uint32_t noutputs);

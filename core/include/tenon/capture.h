@@ -33,8 +33,8 @@ TN_API tn_status* tn_graph_begin(tn_device* device, tn_graph** out);
 /* Ends the recording, on the thread that began; after an error nothing is left of it but the handle. Errors: TN_FAILED_PRECONDITION:
    it has ended, or another thread records; what the device found wrong. [thread-safe] */
 TN_API tn_status* tn_graph_end(tn_graph* graph);
-/* Enqueues all of it, in order with the device's other work. Errors: TN_FAILED_PRECONDITION: nothing was recorded, or this thread
-   records. [thread-safe] */
+/* Enqueues all of it, in order with the device's other work. Errors: TN_FAILED_PRECONDITION:
+   nothing was recorded, or this thread records. [thread-safe] */
 TN_API tn_status* tn_graph_replay(tn_graph* graph);
 /* What was recorded; zeros before its end. [thread-safe] */
 TN_API tn_status* tn_graph_get_stats(const tn_graph* graph, tn_graph_stats* out);

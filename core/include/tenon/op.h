@@ -47,8 +47,8 @@ TN_API tn_str tn_op_provider(const tn_op* op, tn_device* device, tn_dtype dtype)
 TN_API void tn_fallback_set(uint32_t policy);
 /* The policy in force. [thread-safe] */
 TN_API uint32_t tn_fallback_get(void);
-/* Sums up where ops ran since the start or the last reset: one line "op provider calls" each. Counting is off until enabled.
-   [thread-safe] */
+/* Sums up where ops ran since the start or the last reset: one line "op provider calls" each.
+   Counting is off until enabled. [thread-safe] */
 TN_API void tn_placement_enable(uint32_t on);
 /* See tn_placement_enable. [thread-safe] */
 TN_API void tn_placement_report(tn_write_fn write, void* ctx);
@@ -58,16 +58,16 @@ typedef struct tn_call_hooks {
   uint32_t struct_size;
   uint32_t flags;
   void* ctx;
-  /* Before the call runs; non-NULL stops it with that error. Calls that a composite op makes are seen as well. May be NULL.
-     [thread-safe] */
+  /* Before the call runs; non-NULL stops it with that error. Calls that a composite op makes are
+     seen as well. May be NULL. [thread-safe] */
   tn_status* (*before)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs);
   /* After the kernel was enqueued. `provider` is as tn_op_provider says, "core" for views, "layer" for
      what a layer computed. May be NULL. [thread-safe] */
   void (*after)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs,
                 tn_tensor* const* outs, uint32_t nouts, tn_str provider);
 } tn_call_hooks;
-/* Installs hooks for the calling thread (NULL removes them); `hooks` must stay valid until then. Used by profiler and
-   capture. [thread-safe] */
+/* Installs hooks for the calling thread (NULL removes them); `hooks` must stay valid until then.
+   Used by profiler and capture. [thread-safe] */
 TN_API void tn_call_hooks_set(const tn_call_hooks* hooks);
 
 /* A layer over the calls of a thread, which may compute them in the core's place: autocast, batching, quantisation. Since 1.1. */
@@ -88,8 +88,8 @@ typedef struct tn_call_layer {
    sees what the thread calls, the ops that a composite or a recorded decomposition consists of, and what a backward pass on this
    thread computes. Errors: TN_FAILED_PRECONDITION inside a layer's own function. Since 1.1. [thread-safe] */
 TN_API tn_status* tn_call_layer_push(const tn_call_layer* layer);
-/* Takes the newest layer off, which must be this one. Errors: TN_FAILED_PRECONDITION: another is, or it is at work. Since 1.1.
-   [thread-safe] */
+/* Takes the newest layer off, which must be this one. Errors: TN_FAILED_PRECONDITION: another
+   is, or it is at work. Since 1.1. [thread-safe] */
 TN_API tn_status* tn_call_layer_pop(const tn_call_layer* layer);
 
 TN_EXTERN_C_END

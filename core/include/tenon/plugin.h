@@ -70,8 +70,8 @@ typedef struct tn_kernel {
   uint32_t reserved;
   /* Optional. Metadata only, pure and truthful. [thread-safe] */
   tn_status* (*supports)(void* self, const tn_call* call, uint32_t* yes);
-  /* Optional, with release. What can be made once per shapes, strides, dtypes and attributes; the core caches plans.
-     [thread-safe] */
+  /* Optional, with release. What can be made once per shapes, strides, dtypes and attributes;
+     the core caches plans. [thread-safe] */
   tn_status* (*prepare)(void* self, const tn_call* call, void** plan);
   /* Optional. Bytes of scratch memory that run needs. [thread-safe] */
   uint64_t (*scratch_size)(void* self, const tn_call* call, void* plan);
@@ -124,9 +124,9 @@ typedef struct tn_op_def {
   uint64_t saved_outputs; /* mask of results that gradient reads */
   uint32_t form;          /* TN_OP_PLAIN, …_ELEMENTWISE, …_REDUCE. Since 1.1 */
   uint32_t promotion;     /* TN_OP_AS_GIVEN, …_COMMON, …_FRACTION. Since 1.1 */
-  /* Narrows saved_inputs and saved_outputs, which *inputs and *outputs hold, to what the gradient of this call reads: fewer tensors
-     are kept. `needed`: mask of the arguments that want a gradient. `args` as decompose gets them. Optional. Since 1.1.
-     [thread-safe] */
+  /* Narrows saved_inputs and saved_outputs, which *inputs and *outputs hold, to what the
+     gradient of this call reads: fewer tensors are kept. `needed`: mask of the arguments that
+     want a gradient. `args` as decompose gets them. Optional. Since 1.1. [thread-safe] */
   void (*saves)(void* self, const tn_value* args, uint32_t nargs, uint64_t needed, uint64_t* inputs,
                 uint64_t* outputs);
 } tn_op_def;

@@ -23,9 +23,10 @@ typedef struct tn_plugin_info {
 
 TN_EXTERN_C_BEGIN
 
-/* Scans TENON_PLUGIN_PATH, the user's directory, the directory next to libtenon and the system's, and loads what fits. Each
-   place is scanned once per process; ops and tn_device_count() do it on first use. A refused plugin is no error: look at the
-   infos. [thread-safe] */
+/* Scans TENON_PLUGIN_PATH, the user's directory, the directory next to libtenon and
+   the system's, and loads what fits. Each place is scanned once per process; ops
+   and tn_device_count() do it on first use. A refused plugin is no error: look at
+   the infos. [thread-safe] */
 TN_API tn_status* tn_plugins_discover(void);
 /* Loads one library, or the library of a card, by path. Errors: the reason of the refusal. [thread-safe] */
 TN_API tn_status* tn_plugin_load(tn_str path);

@@ -98,8 +98,8 @@ struct GeluOp {
     }
   }
 };
-// x s(2u) with u = sqrt(2 / pi) (x + 0.044715 x^3): the same as x (1 + tanh u) / 2, without its
-// cancellation.
+// x s(2u) with u = sqrt(2 / pi) (x + 0.044715 x^3): the same as x (1 + tanh u) / 2,
+// without its cancellation.
 struct GeluTanhOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {

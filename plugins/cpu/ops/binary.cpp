@@ -68,8 +68,8 @@ struct LogaddexpOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x, V y) const {
     const V larger = MaximumOp()(d, x, y);
-    const V gap =
-        hn::IfThenZeroElse(hn::Eq(x, y), hn::Abs(hn::Sub(x, y)));  // of two infinities as well
+    // 0 for two equal infinities as well.
+    const V gap = hn::IfThenZeroElse(hn::Eq(x, y), hn::Abs(hn::Sub(x, y)));
     V rest;
     if constexpr (sizeof(hn::TFromD<D>) == 4)
       rest = log1p_unit_f32(d, exp_f32(d, hn::Neg(gap)));

@@ -18,8 +18,8 @@ namespace {
 
 template <class T>
 using Unsigned = std::make_unsigned_t<T>;
-// Arithmetic that wraps: on unsigned numbers of at least 32 bits, since narrower ones are promoted
-// to int.
+// Arithmetic that wraps: on unsigned numbers of at least 32 bits, since narrower ones are
+// promoted to int.
 template <class T>
 using Wrapping = std::conditional_t<(sizeof(T) < 4), uint32_t, Unsigned<T>>;
 template <class T>

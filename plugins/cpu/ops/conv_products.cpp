@@ -77,8 +77,8 @@ Pieces pieces_of(const ConvGeometry& g, size_t element, int64_t most_positions) 
   return p;
 }
 
-// The copy for one piece, in this thread's workspace. Tiles read up to three vectors behind its
-// end.
+// The copy for one piece, in this thread's workspace. Tiles read up to three vectors
+// behind its end.
 template <class T>
 T* copy_piece(const ConvGeometry& g, const Pieces& p, const Pieces::Piece& piece, const T* image) {
   T* copy = static_cast<T*>(workspace(

@@ -21,8 +21,8 @@ struct TapSource {
 template <class T>
 void copy_plane(const TapSource& source, const T* plane, int64_t row0, T* out);
 
-// out[f, y, x] = bias[f] + sum over p of weight[f, p]·source[at[p] + y·pitch + x], in elements
-// behind `out`.
+// out[f, y, x] = bias[f] + sum over p of weight[f, p]·source[at[p] + y·pitch + x], in
+// elements behind `out`.
 template <class T>
 struct TapProduct {
   int64_t filters, depth;

@@ -1,6 +1,6 @@
-// Conversions between dtypes. Floats to integers are truncated and limited to the range, NaN gives
-// 0: the same on every processor. Anything but 0 is true. A complex number loses its imaginary
-// part.
+// Conversions between dtypes. Floats to integers are truncated and limited to the range,
+// NaN gives 0: the same on every processor. Anything but 0 is true. A complex number loses
+// its imaginary part.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -39,14 +39,14 @@ HWY_INLINE To convert(From x) {
   }
 }
 
-// To f32 on the way to a narrower type: what is lost makes the last bit odd, so that rounding twice is
-// rounding once.
+// To f32 on the way to a narrower type: what is lost makes the last bit odd, so that rounding twice
+// is rounding once.
 HWY_INLINE float round_to_odd(double x) {
   const float nearest = static_cast<float>(x);
   const double error = x - static_cast<double>(nearest);
   const uint32_t bits = std::bit_cast<uint32_t>(nearest);
-  const bool adjust =
-      error != 0 && x == x && (bits & 1) == 0;  // of infinite x the error is NaN or 0
+  // For infinite x the error is NaN or 0.
+  const bool adjust = error != 0 && x == x && (bits & 1) == 0;
   const bool outward = (error > 0) == (x > 0);
   return adjust && error == error ? std::bit_cast<float>(outward ? bits + 1 : bits - 1) : nearest;
 }
@@ -61,8 +61,8 @@ void cast_stretch(const void*, void* out_bytes, const void* const* in_bytes, int
   for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(in[i]);
 }
 
-// The half types and 8-bit floats pass through f32, and complex ones through their parts, in blocks that stay in the
-// first cache.
+// The half types and 8-bit floats pass through f32, and complex ones through their parts, in blocks
+// that stay in the first cache.
 constexpr int64_t kBlock = 512;
 
 template <class T>
@@ -119,8 +119,8 @@ void cast_through_f32(const void* params, void* out_bytes, const void* const* in
   }
 }
 
-// Complex on either side: parts are f32 or f64, what lies beyond them is done by the other
-// conversions.
+// Complex on either side: parts are f32 or f64, what lies beyond them is done by
+// the other conversions.
 template <class To, class From>
 void cast_complex(const void*, void* out_bytes, const void* const* in_bytes, int64_t n) {
   const From* in = static_cast<const From*>(in_bytes[0]);

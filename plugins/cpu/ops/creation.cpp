@@ -62,8 +62,8 @@ void full(const tn_call& call) {
   });
 }
 
-// start + i step, each by itself, so that errors don't add up: exact for integers, one rounding of
-// f64 otherwise.
+// start + i step, each by itself, so that errors don't add up: exact for integers, one rounding
+// of f64 otherwise.
 void arange(const tn_call& call) {
   using arg = tenon::arg::arange;
   const tn_view& out = output(call);

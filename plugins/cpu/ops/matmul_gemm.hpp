@@ -1,5 +1,5 @@
-// The plugin's own matrix product for f32 and f64: any strides in, nothing allocated, one thread a
-// call.
+// The plugin's own matrix product for f32 and f64: any strides in, nothing allocated, one
+// thread a call.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct Gemm {
   bool relu = false;
 };
 
-// The block of rows [i0, i1) and columns [j0, j1). Blocks of one product may run on several
-// threads.
+// The block of rows [i0, i1) and columns [j0, j1). Blocks of one product may run
+// on several threads.
 struct GemmBlock {
   int64_t i0, i1, j0, j1;
 };

@@ -83,8 +83,8 @@ HWY_NOINLINE void pack_panel(const T* b, int64_t b_row, int64_t b_col, int64_t k
     for (int64_t p = 0; p < k; ++p) out[p * panel + j] = j < cols ? b[p * b_row + j * b_col] : T(0);
 }
 
-// A panel whose last vector is not whole, for instruction sets without masks: tiles go through a
-// buffer.
+// A panel whose last vector is not whole, for instruction sets without masks: tiles go
+// through a buffer.
 template <Walk W = Walk::Strides, class T>
 HWY_NOINLINE void run_ragged(const Tile<T>& t, int vectors, int64_t rows, int64_t cols,
                              int64_t panel) {

@@ -12,9 +12,9 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// One tap of outputs whose inputs lie `Stride` apart; columns where the tap falls outside are left alone. `best` and `best_at` are
-// readable and writable a vector beyond n; `room` elements of
-// the input are readable.
+// One tap of outputs whose inputs lie `Stride` apart; columns where the tap falls outside are left
+// alone. `best` and `best_at` are readable and writable a vector beyond n; `room` elements of the
+// input are readable.
 template <int Stride>
 void tap_row(const float* line, int64_t room, int32_t at, int64_t n, float* best,
              int32_t* best_at) {

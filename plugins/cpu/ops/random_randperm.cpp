@@ -20,8 +20,8 @@ struct Key {
   }
 };
 
-// The draws are spread evenly, so a first distribution by their upper bits leaves about one in each
-// bucket.
+// The draws are spread evenly, so a first distribution by their upper bits leaves about one
+// in each bucket.
 std::vector<Key> sorted_keys(uint64_t seed, uint64_t offset, int64_t n) {
   const int bits = std::max(1, static_cast<int>(std::bit_width(static_cast<uint64_t>(n))) - 1);
   std::vector<uint64_t> draws(static_cast<size_t>(n));

@@ -1,5 +1,5 @@
-// var: blocks of 4096 are centred on their own mean and merged in f64, so a large mean costs no
-// accuracy.
+// var: blocks of 4096 are centred on their own mean and merged in f64, so a large mean
+// costs no accuracy.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/reduce_var.cpp"
 #include <hwy/foreach_target.h>

@@ -6,8 +6,8 @@
 namespace tenon::cpu {
 namespace {
 
-// Weights of the cubic convolution with a = -0.75 for a fraction t behind the second of four
-// places.
+// Weights of the cubic convolution with a = -0.75 for a fraction t behind the second
+// of four places.
 std::array<double, 4> cubic_weights(double t) {
   constexpr double a = -0.75;
   const auto near = [](double x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };

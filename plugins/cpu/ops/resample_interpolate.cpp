@@ -1,5 +1,5 @@
-// interpolate and interpolate_backward: rows are mixed into one line first, then the line is
-// resampled.
+// interpolate and interpolate_backward: rows are mixed into one line first, then the
+// line is resampled.
 #include <algorithm>
 
 #include "dispatch.hpp"

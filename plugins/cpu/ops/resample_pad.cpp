@@ -49,8 +49,8 @@ Padding read_padding(const tn_view& small, const tn_view& large, const tn_call& 
   return p;
 }
 
-// The line of the small side that line `row` of the large one shows; -1: none. Lines run along the
-// last dimension.
+// The line of the small side that line `row` of the large one shows; -1: none. Lines run along
+// the last dimension.
 int64_t line_of(const Padding& p, int64_t row) {
   int64_t line = 0, step = 1;
   for (uint32_t d = p.ndim - 1; d-- > 0; row /= p.large[d], step *= p.small[d]) {
@@ -106,8 +106,8 @@ void pad(const tn_call& call) {
   });
 }
 
-// Sums g over the places that show the same input. Threads share the leading dimensions that are
-// not padded.
+// Sums g over the places that show the same input. Threads share the leading dimensions that
+// are not padded.
 void pad_backward(const tn_call& call) {
   const tn_view &g = input(call, arg::pad_backward::g), &gx = output(call);
   const int64_t count = numel(gx);

@@ -1,5 +1,5 @@
-// sort (always stable), topk and unique. NaN counts as the greatest: last going up, first going
-// down.
+// sort (always stable), topk and unique. NaN counts as the greatest: last going up,
+// first going down.
 #include <algorithm>
 #include <vector>
 

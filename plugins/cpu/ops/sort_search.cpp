@@ -146,8 +146,8 @@ void masked_select(const tn_call& call) {
         [&](int64_t begin, int64_t end, int64_t at, int64_t stop) {
           walk_rows<2>(loop, operands, begin, end,
                        [&](int64_t n, const auto& data, const auto& step) {
-                         // Without a branch an element: what is not selected is overwritten by the
-                         // next.
+                         // Without a branch an element: what is not selected is overwritten
+                         // by the next.
                          for (int64_t i = 0; i < n && at < stop; ++i) {
                            out[at] = *reinterpret_cast<const T*>(data[1] + i * step[1]);
                            at += data[0][i * step[0]] != 0;

@@ -67,8 +67,8 @@ HWY_INLINE V expm1_reduced(D d, V r) {
   return hn::MulAdd(hn::Mul(r, r), q, r);
 }
 
-// Splits x into n ln 2 + r; the upper part of ln 2 has few bits, so that n times it is exact
-// (Cephes expf).
+// Splits x into n ln 2 + r; the upper part of ln 2 has few bits, so that n times it is
+// exact (Cephes expf).
 template <class D, class V>
 HWY_INLINE V reduce_exp(D d, V x, V& n) {
   n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
@@ -114,8 +114,8 @@ HWY_INLINE V expm1_f32(D d, V x) {
   return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, result);
 }
 
-// log(1 + f) for 1 + f between the roots of 1/2 and 2, plus n ln 2 (the splitting is that of Cephes
-// logf).
+// log(1 + f) for 1 + f between the roots of 1/2 and 2, plus n ln 2 (the splitting is that
+// of Cephes logf).
 template <class D, class V>
 HWY_INLINE V log1p_reduced(D d, V f, V n) {
   const V p = poly(d, f, 0.06971611827611923, -0.11479733884334564, 0.11685419827699661,
@@ -136,8 +136,8 @@ HWY_INLINE V log_f32(D d, V x) {
   const auto tiny = hn::Lt(x, hn::Set(d, 1.17549435e-38f));
   const V normal = hn::IfThenElse(tiny, hn::Mul(x, hn::Set(d, 0x1p23f)), x);
   const auto bits = hn::BitCast(di, normal);
-  const auto exponent =
-      hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3f3504f3)));  // of the root of 1/2
+  // 0x3f3504f3 has the bits of the root of 1/2.
+  const auto exponent = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3f3504f3)));
   const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(exponent)));
   const V n = hn::Sub(hn::ConvertTo(d, exponent), hn::IfThenElseZero(tiny, hn::Set(d, 23.0f)));
   V result = log1p_reduced(d, hn::Sub(m, hn::Set(d, 1.0f)), n);
@@ -190,8 +190,8 @@ HWY_INLINE V silu_f32(D d, V x) {
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), scale_by_power(d, hn::Mul(xr, m), n), xr);
 }
 
-// erf for |x| <= 475/512. Both polynomials of erf: N. Juffa, "erff with max ulp error < 1",
-// stackoverflow.com/q/35148198.
+// erf for |x| <= 475/512. Both polynomials of erf: N. Juffa, "erff with max ulp error
+// < 1", stackoverflow.com/q/35148198.
 template <class D, class V>
 HWY_INLINE V erf_small(D d, V x) {
   const V p = poly(d, hn::Mul(x, x), -5.96761703e-4, 4.99119423e-3, -2.67681349e-2, 1.12819925e-1,
@@ -264,8 +264,8 @@ HWY_INLINE V scaled_cdf_f32(D d, V x, V factor, V& density) {
   const V u = hn::Min(hn::Abs(x), hn::Set(d, 15.0f));
   density = exp_minus_square(d, u, 0.5f);
   const V tail = scaled_tail(d, u);
-  const V lower =
-      hn::Mul(hn::Mul(factor, tail), density);  // in this order, since the tail itself may be tiny
+  // In this order, since the tail itself may be tiny.
+  const V lower = hn::Mul(hn::Mul(factor, tail), density);
   const V upper = hn::Mul(factor, hn::NegMulAdd(tail, density, hn::Set(d, 1.0f)));
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), lower, upper);
 }

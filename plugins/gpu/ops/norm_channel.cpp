@@ -111,8 +111,8 @@ void run_backward(const tn_call& call, uint32_t op) {
   pairs.sums = e.batch ? gbias : e.sums(1);
   run_pairs(call, e.channels(), pairs, e.fold_at());
   const int64_t shared = e.batch ? e.n * e.s : e.width * e.s;
-  const bool fixed =
-      (e.batch && int_arg(call, arg::training) == 0) || shared == 0;  // the means are not wanted
+  // Then the gradient does not flow through the means.
+  const bool fixed = (e.batch && int_arg(call, arg::training) == 0) || shared == 0;
   with_float(e.x->dtype, [&](auto tag) {
     using C = typename decltype(tag)::type;
     const C over = fixed ? C(0) : C(1) / static_cast<C>(shared);

@@ -16,8 +16,8 @@ constexpr uint64_t kSigned = TN_MASK_SIGNED;
 constexpr uint64_t kInts = TN_MASK_INT;
 constexpr uint64_t kBool = TN_MASK_BOOL;
 constexpr uint64_t kAll = TN_MASK_ALL;
-constexpr uint64_t kMovable =
-    kAll | TN_MASK_F8;  // what ops that only move or convert elements take
+// What ops that only move or convert elements take.
+constexpr uint64_t kMovable = kAll | TN_MASK_F8;
 constexpr uint64_t kDouble = TN_MASK(TN_DTYPE_F64);
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

@@ -166,9 +166,9 @@ namespace sdk __attribute__((visibility("hidden"))) {
     tn_grad_call* raw_;
   };
 
-  // The definition of an op of one result. `decompose` is Handle(const OpArgs&), `gradient` void(GradCall&), either may be
-  // nullptr; the masks say which arguments and results the gradient reads. Set .infer where the result is not like the first
-  // tensor.
+  // The definition of an op of one result. `decompose` is Handle(const OpArgs&), `gradient`
+  // void(GradCall&), either may be nullptr; the masks say which arguments and results the gradient
+  // reads. Set .infer where the result is not like the first tensor.
   template <auto decompose, auto gradient = nullptr>
   tn_op_def new_op(std::string_view schema, uint64_t saved_inputs = 0, uint64_t saved_outputs = 0) {
     tn_op_def def{};

@@ -186,8 +186,8 @@ TEST(Threads, OneGraphRunOnSeveral) {
 TEST(Threads, OneLeafInGraphsOfSeveral) {
   Tensor w = leaf({1, 2});
   std::atomic<int> partial{0};
-  // A complete gradient is 3 each time: a smaller one would mean that the leaf ran before all had
-  // arrived.
+  // A complete gradient is 3 each time: a smaller one would mean that the leaf ran before
+  // all had arrived.
   w.register_hook([&](const Tensor& grad) {
     if (values(grad) != (Values{3, 3})) ++partial;
     return Tensor();

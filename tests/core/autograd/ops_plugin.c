@@ -1,5 +1,5 @@
-/* A plugin with two ops for the autograd tests: one with a gradient callback, one that is only a
- * decomposition. */
+/* A plugin with two ops for the autograd tests: one with a gradient callback, one that is
+ * only a decomposition. */
 #include <string.h>
 
 #include "tenon/plugin.h"

@@ -1,5 +1,5 @@
-/* One plugin with many ways to be wrong: each CASE_… is built into a library of its own. ID is the
- * plugin's id. */
+/* One plugin with many ways to be wrong: each CASE_… is built into a library of its own. ID is
+ * the plugin's id. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -78,8 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"op_then_fails", TN_DEVICE_LOST, "changed its mind"}),
     [](const auto& one) { return one.param.name; });
 
-// ---- Forged files
-// ---------------------------------------------------------------------------------------------------------
+// ---- Forged files -------------------------------------------------------------------------------
 
 void expect_refused(const fs::path& path, uint32_t code, std::string_view reason) {
   const Outcome outcome = load(path);

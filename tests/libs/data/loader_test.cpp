@@ -1,5 +1,5 @@
-// Datasets and the loader: every example once, in an order the seed decides, whatever the number of
-// workers.
+// Datasets and the loader: every example once, in an order the seed decides, whatever the
+// number of workers.
 #include "tenon/data.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Safetensors: round trips, files of the reference implementation, every malformed header, atomic
-// saving.
+// Safetensors: round trips, files of the reference implementation, every malformed
+// header, atomic saving.
 #include "tenon/io.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
 // Layers and losses, against values recorded from PyTorch's of the same names. Parameter i of a
-// layer is filled with
-// ((0, 1, 2, …)·(i + 3) mod 11 - 5)/10.
+// layer is filled with ((0, 1, 2, …)·(i + 3) mod 11 - 5)/10.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Elementwise kernels over layouts, and what integers, bools, comparisons, casts and selections
-// mean.
+// Elementwise kernels over layouts, and what integers, bools, comparisons, casts
+// and selections mean.
 #include "ops.hpp"
 
 using namespace testing_ops;

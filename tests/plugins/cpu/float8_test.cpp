@@ -48,8 +48,8 @@ struct Format {
     const uint32_t sign = std::signbit(x) ? 0x80u : 0;
     if (std::isnan(x)) return sign | 0x7fu;
     const double step = value(largest()) - value(largest() - 1);
-    const double size =
-        std::fmin(std::fabs(x), value(largest()) + 4 * step);  // so that distances are exact
+    // Limited, so that distances are exact.
+    const double size = std::fmin(std::fabs(x), value(largest()) + 4 * step);
     uint32_t best = 0;
     for (uint32_t code = 0; code <= largest() + 1; ++code) {
       const double at = code > largest() ? value(largest()) + step : value(code);

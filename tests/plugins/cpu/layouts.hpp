@@ -41,8 +41,8 @@ inline std::vector<std::pair<std::string, tenon::Tensor>> layouts(tenon::DType d
   return all;
 }
 
-// f over the elements of each group that `mask` reduces; kept dimensions in order, or 1 with
-// `keepdim`.
+// f over the elements of each group that `mask` reduces; kept dimensions in order, or
+// 1 with `keepdim`.
 using Fold = std::function<double(const std::vector<double>&)>;
 inline Array reduced(const Array& a, uint32_t mask, bool keepdim, const Fold& f) {
   Shape kept;

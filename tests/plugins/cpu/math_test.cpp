@@ -1,5 +1,5 @@
-// The accuracy of functions of floats against the C library in f64, over their domains and at the
-// edges.
+// The accuracy of functions of floats against the C library in f64, over their domains and
+// at the edges.
 #include "ops.hpp"
 
 using namespace testing_ops;

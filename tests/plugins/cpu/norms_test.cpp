@@ -133,8 +133,8 @@ TEST_P(Rows, LayerAndRmsNorm) {
   }
 }
 
-// x (N, C, S) with the channels grouped: (n, group) rows for group_norm, one row a channel for
-// batch_norm.
+// x (N, C, S) with the channels grouped: (n, group) rows for group_norm, one row a
+// channel for batch_norm.
 void check_channels(DType dtype, const Shape& shape, int64_t groups, bool batch, bool training,
                     bool affine) {
   const DType stat = dtype == DType::F64 ? DType::F64 : DType::F32;

@@ -35,8 +35,8 @@ inline Tensor binary(const std::string& name, const Tensor& x, const Tensor& y) 
   return call(name, {arg(x), arg(y)});
 }
 
-// How many units in the last place of f32 `got` lies from `wanted`; 0 for equal infinities and for
-// two NaNs.
+// How many units in the last place of f32 `got` lies from `wanted`; 0 for equal infinities and
+// for two NaNs.
 inline double ulps(float got, double wanted) {
   if (std::isnan(got) || std::isnan(wanted)) return std::isnan(got) && std::isnan(wanted) ? 0 : 1e9;
   const float nearest = static_cast<float>(wanted);

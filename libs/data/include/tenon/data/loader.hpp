@@ -75,8 +75,8 @@ class Epoch {
   Epoch(const Epoch&) = delete;
   Epoch& operator=(const Epoch&) = delete;
 
-  // The next batch, or false at the end. Rethrows what a worker threw, at the batch where it
-  // happened.
+  // The next batch, or false at the end. Rethrows what a worker threw, at the batch
+  // where it happened.
   bool next(Example& out) {
     if (taken_ == batches_) return false;
     if (workers_.empty()) {

@@ -1,5 +1,5 @@
-// Weights in safetensors files (https://huggingface.co/docs/safetensors): a JSON header, then the
-// elements, row-major.
+// Weights in safetensors files (https://huggingface.co/docs/safetensors): a JSON header, then
+// the elements, row-major.
 #ifndef TENON_IO_SAFETENSORS_HPP
 #define TENON_IO_SAFETENSORS_HPP
 

@@ -6,8 +6,8 @@
 
 namespace tenon::nn {
 
-// One after another: Sequential(Flatten(), Linear(784, 10)). Parts are named "0", "1", … or as
-// push() says.
+// One after another: Sequential(Flatten(), Linear(784, 10)). Parts are named "0", "1", … or
+// as push() says.
 class Sequential : public Module {
  public:
   template <class... Parts>

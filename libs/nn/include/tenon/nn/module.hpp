@@ -69,8 +69,8 @@ class LayerError : public Error {
 };
 }  // namespace detail
 
-// A registered tensor of a module: a field that is used like a Tensor, and that to() and
-// load_state_dict() reach.
+// A registered tensor of a module: a field that is used like a Tensor, and that to()
+// and load_state_dict() reach.
 class Parameter {
  public:
   Parameter() = default;
@@ -175,8 +175,8 @@ class Module {
     });
     return state;
   }
-  // Copies into the parameters and buffers. Everything is checked first. `strict`: names must be
-  // the same.
+  // Copies into the parameters and buffers. Everything is checked first. `strict`: names must
+  // be the same.
   void load_state_dict(const StateDict& state, bool strict = true);
 
  protected:

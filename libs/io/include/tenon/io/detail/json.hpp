@@ -1,5 +1,5 @@
-// As much of JSON as a safetensors header holds, read strictly: objects, strings, arrays of whole
-// numbers.
+// As much of JSON as a safetensors header holds, read strictly: objects, strings, arrays
+// of whole numbers.
 #ifndef TENON_IO_DETAIL_JSON_HPP
 #define TENON_IO_DETAIL_JSON_HPP
 
