@@ -36,8 +36,59 @@ void add_scans(Table& t) {
         .layouts = false;
 }
 
+// Running extremes of a row and where they stand: of equal ones the last, a NaN from its place on.
+std::vector<Array> extremes(const Array& x, int64_t dim, bool largest) {
+  Array values(x.dtype, x.shape), indices(DType::I64, x.shape);
+  for_each_row(x, dim, [&](const std::vector<size_t>& row) {
+    size_t best = 0;
+    for (size_t k = 0; k < row.size(); ++k) {
+      const double now = x.re(row[k]), before = x.re(row[best]);
+      const bool ahead = largest ? now >= before : now <= before;
+      if (std::isnan(now) || (!std::isnan(before) && ahead)) best = k;
+      values.v[row[k]] = x.v[row[best]];
+      indices.v[row[k]] = static_cast<double>(best);
+    }
+  });
+  return {values, indices};
+}
+
+void add_extremes(Table& t, const std::string& op, bool largest) {
+  const auto reference = [=](const Args& args) {
+    return extremes(array(args, arg::cummax::x), integer(args, arg::cummax::dim), largest);
+  };
+  for (const auto& [shape, dim] : rows())
+    t.add(
+         op, label_of(shape) + " dim " + std::to_string(dim), kReals,
+         [shape = shape, dim = dim](DType dtype, Rng& rng) {
+           return Args{distinct_array(rng, dtype, shape), dim};
+         },
+         reference)
+        .gradient = Array::count(shape) < 40;
+  t.add(
+       op, "ties", kReals,
+       [](DType dtype, Rng& rng) {
+         return Args{random_array(rng, dtype, {50}, 0, 3), int64_t{0}};
+       },
+       reference)
+      .gradient = false;
+  t.add(
+       op, "nan", kFloats,
+       [](DType dtype, Rng&) {
+         Array x(dtype, {6});
+         const double values[] = {1, kInf, kNan, -kInf, kNan, 0};
+         std::copy(std::begin(values), std::end(values), x.v.begin());
+         return Args{x, int64_t{0}};
+       },
+       reference)
+      .gradient = false;
+}
+
 }  // namespace
 
-void add_scan_samples(Table& table) { add_scans(table); }
+void add_scan_samples(Table& table) {
+  add_scans(table);
+  add_extremes(table, "cummax", true);
+  add_extremes(table, "cummin", false);
+}
 
 }  // namespace tenon::conformance
