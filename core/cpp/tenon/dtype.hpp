@@ -66,8 +66,8 @@ constexpr bool is_signed(DType dtype) {
   return !(TN_MASK(static_cast<uint32_t>(dtype)) & (TN_MASK_UNSIGNED | TN_MASK_BOOL));
 }
 
-// Storage with the conversions of tenon/float_formats.h, rounded to nearest even: IEEE 754 binary16, and the upper half of
-// binary32.
+// Storage with the conversions of tenon/float_formats.h, rounded to nearest even: IEEE 754
+// binary16, and the upper half of binary32.
 struct F16 {
   uint16_t bits = 0;
   F16() = default;
@@ -81,8 +81,8 @@ struct BF16 {
   operator float() const { return tn_bf16_to_f32(bits); }
 };
 
-// 8-bit floats of the OCP specification (v1.0), likewise. E4M3 has no infinity, so what is too large becomes NaN; of E5M2 it
-// becomes infinity.
+// 8-bit floats of the OCP specification (v1.0), likewise. E4M3 has no infinity, so what is too
+// large becomes NaN; of E5M2 it becomes infinity.
 template <uint32_t kMantissa>
 struct Float8 {
   static_assert(kMantissa == 2 || kMantissa == 3);

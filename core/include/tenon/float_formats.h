@@ -1,11 +1,13 @@
-/* f16, bf16 and the 8-bit floats as bits: conversions to f32, which are exact, and from f32, to the nearest value and to the even
-   one of two (roundTiesToEven). Inline only; nothing of libtenon is needed. Without a branch, so that loops vectorise; constexpr
-   in C++, so that compilers of GPUs take them for devices, too. No step needs subnormal numbers of f32, which a program may have
-   switched off.
-   The formats: binary16 of IEEE 754-2019, 3.6; bf16 is the upper half of binary32; E4M3 and E5M2 of "OCP 8-bit Floating Point
-   Specification (OFP8)", revision 1.0, 2023, and P. Micikevicius et al., "FP8 Formats for Deep Learning", 2022, arXiv:2209.05433.
-   What is too large for E4M3, which has no infinity, becomes NaN; for the others, infinity. NaN keeps its sign; f16 and bf16 keep
-   as much of what it carries as they hold, and f32 all; from f32 it becomes quiet. */
+/* f16, bf16 and the 8-bit floats as bits: conversions to f32, which are exact, and from f32, to
+   the nearest value and to the even one of two (roundTiesToEven). Inline only; nothing of
+   libtenon is needed. Without a branch, so that loops vectorise; constexpr in C++, so that
+   compilers of GPUs take them for devices, too. No step needs subnormal numbers of f32, which a
+   program may have switched off. The formats: binary16 of IEEE 754-2019, 3.6; bf16 is the upper
+   half of binary32; E4M3 and E5M2 of "OCP 8-bit Floating Point Specification (OFP8)", revision
+   1.0, 2023, and P. Micikevicius et al., "FP8 Formats for Deep Learning", 2022,
+   arXiv:2209.05433. What is too large for E4M3, which has no infinity, becomes NaN; for the
+   others, infinity. NaN keeps its sign; f16 and bf16 keep as much of what it carries as they
+   hold, and f32 all; from f32 it becomes quiet. */
 #ifndef TENON_FLOAT_FORMATS_H
 #define TENON_FLOAT_FORMATS_H
 

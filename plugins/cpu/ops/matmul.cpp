@@ -63,8 +63,8 @@ void linear(const tn_call& call) {
   if (p.bias != nullptr) {
     const T* const given = data_of<const T>(*p.bias);
     const bool one_value = p.bias_step == 0 && p.m == 1;  // of a product that was one column
-    // A strided bias is rare; a short one is copied, the core's copy serves the rest (see
-    // supports).
+    // A strided bias is rare; a short one is copied, the core's copy serves the
+    // rest (see supports).
     const bool strided = !one_value && p.bias_step != 1;
     for (int64_t j = 0; strided && j < p.n; ++j) bias[j] = given[j * p.bias_step];
     (one_value ? like.row_bias : like.column_bias) = strided ? bias : given;

@@ -5,8 +5,8 @@
 
 namespace tenon::conformance {
 
-// A real function on every usual shape, with values in [low, high]; integers give f32 where
-// `fraction`.
+// A real function on every usual shape, with values in [low, high]; integers give
+// f32 where `fraction`.
 struct Domain {
   double low = -2, high = 2;
   uint64_t dtypes = kFloats;

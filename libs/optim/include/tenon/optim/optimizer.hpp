@@ -1,5 +1,5 @@
-// What every optimizer has: groups of parameters with options of their own, state, saving and
-// restoring.
+// What every optimizer has: groups of parameters with options of their own, state,
+// saving and restoring.
 #ifndef TENON_OPTIM_OPTIMIZER_HPP
 #define TENON_OPTIM_OPTIMIZER_HPP
 
@@ -35,8 +35,8 @@ class Optimizer {
     if (!initial_lrs_[group]) initial_lrs_[group] = lr(group);
     return *initial_lrs_[group];
   }
-  // Options and state as tensors, fit for a safetensors file. Parameters are numbered in their
-  // order.
+  // Options and state as tensors, fit for a safetensors file. Parameters are numbered
+  // in their order.
   virtual StateDict state_dict() const = 0;
   virtual void load_state_dict(const StateDict& state) = 0;
 
@@ -49,8 +49,8 @@ using Betas = std::array<double, 2>;
 
 namespace detail {
 
-// Parameters of one dtype, device and age, with their gradients and state: what one multi-tensor op
-// takes.
+// Parameters of one dtype, device and age, with their gradients and state: what one
+// multi-tensor op takes.
 struct Bucket {
   DType dtype;
   Device device;
@@ -150,8 +150,8 @@ class OptimizerOf : public Optimizer {
   void load_state_dict(const StateDict& state) override;
 
  private:
-  // Puts a parameter with a gradient into the bucket it fits; the lists keep their memory from step
-  // to step.
+  // Puts a parameter with a gradient into the bucket it fits; the lists keep their memory from
+  // step to step.
   void place(Group& group, size_t i, size_t& used) {
     const Tensor& param = group.params[i];
     Tensor grad = param.grad();

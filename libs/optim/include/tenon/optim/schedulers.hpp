@@ -21,8 +21,8 @@ inline double state_at(const char* where, const SchedulerState& state, const std
 }
 }  // namespace detail
 
-// Sets the rate of every group as a function of the number of steps and the rate that it had before
-// any schedule.
+// Sets the rate of every group as a function of the number of steps and the rate that it had
+// before any schedule.
 class LRScheduler {
  public:
   virtual ~LRScheduler() = default;

@@ -1,5 +1,5 @@
-// Checks of what constructors are given: an error names the class, the argument, the value and what
-// is taken.
+// Checks of what constructors are given: an error names the class, the argument, the value and
+// what is taken.
 #ifndef TENON_NN_DETAIL_CHECK_HPP
 #define TENON_NN_DETAIL_CHECK_HPP
 
