@@ -19,7 +19,7 @@ import tempfile
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/dev"))
-import listings  # noqa: E402
+import listings
 
 
 @contextlib.contextmanager

@@ -8,6 +8,8 @@ usage: listings.py program PAGE.md OUT.cpp          the page's one whole C++ pro
        listings.py fragments PAGE.md... OUT.cpp     a program that runs the other C++ listings of the page that its argument names
 """
 
+from __future__ import annotations
+
 import pathlib
 import re
 import sys
