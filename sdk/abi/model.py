@@ -124,9 +124,10 @@ def cursors(unit, texts):
         for child in cursor.get_children():
             if child.kind in (CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL):
                 yield from inside(child)
-            elif child.location.file and (child.location.file.name in texts or child.location.file.name == "abi_probe"):
-                if child.kind != CursorKind.FUNCTION_DECL or not child.is_definition():
-                    yield child
+                continue
+            own = child.location.file and (child.location.file.name in texts or child.location.file.name == "abi_probe")
+            if own and (child.kind != CursorKind.FUNCTION_DECL or not child.is_definition()):
+                yield child
     return inside(unit.cursor)
 
 
