@@ -61,8 +61,7 @@ class Graph {
 
  private:
   friend class Capture;
-  Graph(Device device, detail::GraphHandle handle)
-      : device_(std::move(device)), handle_(std::move(handle)) {}
+  Graph(Device device, detail::GraphHandle handle) : device_(device), handle_(std::move(handle)) {}
   tn_graph_stats stats() const {
     tn_graph_stats stats{};
     stats.struct_size = sizeof stats;

@@ -41,7 +41,8 @@ struct Node {
 inline std::string path_of(const Node& within, const Node* wanted) {
   for (const auto& [name, part] : within.parts) {
     if (part == wanted) return name;
-    if (const std::string path = path_of(*part, wanted); !path.empty()) return name + '.' + path;
+    if (const std::string path = path_of(*part, wanted); !path.empty())
+      return std::string(name).append(".").append(path);
   }
   return {};
 }

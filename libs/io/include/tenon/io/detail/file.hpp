@@ -39,9 +39,10 @@ inline void require_regular(const struct stat& info, const std::string& where) {
 
 // C functions would see only what comes before a zero byte.
 inline void require_path(const std::string& path, const std::string& where) {
-  if (path.empty() || path.find('\0') != std::string::npos)
-    throw Error(TN_INVALID_ARGUMENT,
-                std::string(where.c_str()) + ": a path is at least one byte, none of them zero");
+  if (!path.empty() && path.find('\0') == std::string::npos) return;
+  const char* const up_to_zero = where.c_str();
+  throw Error(TN_INVALID_ARGUMENT,
+              std::string(up_to_zero) + ": a path is at least one byte, none of them zero");
 }
 
 // What fn returns; memory that it cannot get is an Error like any other.

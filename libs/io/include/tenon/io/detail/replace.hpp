@@ -71,7 +71,7 @@ class ReplacedFile {
       const ssize_t n = ::readlink(path.c_str(), to, sizeof to);
       if (n < 0) return path;
       std::string target(to, static_cast<size_t>(n));
-      path = target.starts_with('/') ? target : folder_of(path) + "/" + target;
+      path = target.starts_with('/') ? target : folder_of(path).append("/").append(target);
     }
     errno = ELOOP;
     fail_system(where_, "cannot be opened");
