@@ -25,7 +25,7 @@ EMPTY = """impl {name} {{
 PRIMITIVES = {"uint8_t": "u8", "uint16_t": "u16", "uint32_t": "u32", "uint64_t": "u64", "int32_t": "i32", "int64_t": "i64",
               "double": "f64", "float": "f32", "char": "c_char", "unsigned char": "u8", "void": "c_void"}
 KEYWORDS = {"type", "in", "move", "ref", "as", "where", "loop", "match", "use", "mod", "fn", "impl"}
-PLUGIN_HEADERS = ("base.h", "dtype.h", "value.h", "device.h", "backend.h", "plugin.h")
+PLUGIN_HEADERS = ("base.h", "dtype.h", "value.h", "device.h", "backend.h", "op.h", "plugin.h")
 
 
 def name_of(name):

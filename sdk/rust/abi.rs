@@ -57,6 +57,9 @@ pub const TN_MASK_COMPLEX: u64 = 24576;
 pub const TN_MASK_REAL: u64 = 8190;
 pub const TN_MASK_ALL: u64 = 32767;
 pub const TN_MASK_F8: u64 = 98304;
+pub const TN_FALLBACK_ALLOW: u32 = 0;
+pub const TN_FALLBACK_WARN: u32 = 1;
+pub const TN_FALLBACK_DENY: u32 = 2;
 pub const TN_CALL_CONTIGUOUS: u32 = 1;
 pub const TN_KERNEL_STRIDED: u32 = 1;
 pub const TN_KERNEL_HOST_SCALARS: u32 = 2;
@@ -177,6 +180,52 @@ pub struct tn_value {
     pub tag: u32,
     pub count: u32,
     pub r#as: tn_value_as,
+}
+
+/// Hooks around every call; off, they cost one predictable branch.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tn_call_hooks {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub ctx: *mut c_void,
+    /// Before the call runs; non-NULL stops it with that error. Calls that a composite op makes are
+    /// seen as well. May be NULL. \[thread-safe\]
+    pub before: Option<unsafe extern "C" fn(ctx: *mut c_void, op: *const tn_op, args: *const tn_value, nargs: u32) -> *mut tn_status>,
+    /// After the kernel was enqueued. `provider` is as tn_op_provider says, "core" for views, "layer" for
+    /// what a layer computed. May be NULL. \[thread-safe\]
+    pub after: Option<unsafe extern "C" fn(ctx: *mut c_void, op: *const tn_op, args: *const tn_value, nargs: u32, outs: *const *mut tn_tensor, nouts: u32, provider: tn_str)>,
+}
+
+impl tn_call_hooks {
+    pub const EMPTY: tn_call_hooks = {
+        let mut made: tn_call_hooks = unsafe { core::mem::transmute([0u64; 32 / 8]) };
+        made.struct_size = 32;
+        made
+    };
+}
+
+/// A layer over the calls of a thread, which may compute them in the core's place: autocast, batching, quantisation. Since 1.1.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tn_call_layer {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub ctx: *mut c_void,
+    /// Fills outs\[0..nouts) with new references and sets *done to 1, or leaves the call to the layers below and the core. `args` are
+    /// checked and complete. What it calls itself goes to the layers below it, and is recorded for gradients as usual. An error ends
+    /// the call. May be NULL: calls pass. \[thread-safe\]
+    pub call: Option<unsafe extern "C" fn(ctx: *mut c_void, op: *const tn_op, args: *const tn_value, nargs: u32, outs: *mut *mut tn_tensor, nouts: u32, done: *mut u32) -> *mut tn_status>,
+    /// The same for tn_op_call_into: it writes into the tensors in `outs`. May be NULL: such calls pass. \[thread-safe\]
+    pub call_into: Option<unsafe extern "C" fn(ctx: *mut c_void, op: *const tn_op, args: *const tn_value, nargs: u32, outs: *const *mut tn_tensor, nouts: u32, done: *mut u32) -> *mut tn_status>,
+}
+
+impl tn_call_layer {
+    pub const EMPTY: tn_call_layer = {
+        let mut made: tn_call_layer = unsafe { core::mem::transmute([0u64; 32 / 8]) };
+        made.struct_size = 32;
+        made
+    };
 }
 
 /// Properties of one device. Filled up to struct_size, which the caller sets. Strings live as long as the device.
@@ -433,8 +482,8 @@ pub struct tn_kernel {
     pub reserved: u32,
     /// Optional. Metadata only, pure and truthful. \[thread-safe\]
     pub supports: Option<unsafe extern "C" fn(this: *mut c_void, call: *const tn_call, yes: *mut u32) -> *mut tn_status>,
-    /// Optional, with release. What can be made once per shapes, strides, dtypes and attributes; the core caches plans.
-    /// \[thread-safe\]
+    /// Optional, with release. What can be made once per shapes, strides, dtypes and attributes;
+    /// the core caches plans. \[thread-safe\]
     pub prepare: Option<unsafe extern "C" fn(this: *mut c_void, call: *const tn_call, plan: *mut *mut c_void) -> *mut tn_status>,
     /// Optional. Bytes of scratch memory that run needs. \[thread-safe\]
     pub scratch_size: Option<unsafe extern "C" fn(this: *mut c_void, call: *const tn_call, plan: *mut c_void) -> u64>,
@@ -496,9 +545,9 @@ pub struct tn_op_def {
     pub form: u32,
     /// TN_OP_AS_GIVEN, …_COMMON, …_FRACTION. Since 1.1
     pub promotion: u32,
-    /// Narrows saved_inputs and saved_outputs, which *inputs and *outputs hold, to what the gradient of this call reads: fewer tensors
-    /// are kept. `needed`: mask of the arguments that want a gradient. `args` as decompose gets them. Optional. Since 1.1.
-    /// \[thread-safe\]
+    /// Narrows saved_inputs and saved_outputs, which *inputs and *outputs hold, to what the
+    /// gradient of this call reads: fewer tensors are kept. `needed`: mask of the arguments that
+    /// want a gradient. `args` as decompose gets them. Optional. Since 1.1. \[thread-safe\]
     pub saves: Option<unsafe extern "C" fn(this: *mut c_void, args: *const tn_value, nargs: u32, needed: u64, inputs: *mut u64, outputs: *mut u64)>,
 }
 
@@ -620,6 +669,8 @@ pub type tn_plugin_query_fn = Option<unsafe extern "C" fn(host_major: u32, host_
 const _: () = assert!(core::mem::size_of::<tn_str>() == 16 && core::mem::align_of::<tn_str>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_view>() == 72 && core::mem::align_of::<tn_view>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_value>() == 16 && core::mem::align_of::<tn_value>() == 8);
+const _: () = assert!(core::mem::size_of::<tn_call_hooks>() == 32 && core::mem::align_of::<tn_call_hooks>() == 8);
+const _: () = assert!(core::mem::size_of::<tn_call_layer>() == 32 && core::mem::align_of::<tn_call_layer>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_device_info>() == 80 && core::mem::align_of::<tn_device_info>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_memory_stats>() == 72 && core::mem::align_of::<tn_memory_stats>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_device_table>() == 32 && core::mem::align_of::<tn_device_table>() == 8);
