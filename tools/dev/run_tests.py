@@ -148,6 +148,8 @@ def run_one(build, test, pattern, slow):
         # What the loader remembers of plugins stays in the build tree.
         env = {"OMP_WAIT_POLICY": "passive", **os.environ, "XDG_CACHE_HOME": str(build.resolve() / "test-cache"),
                **test["env"], "TMPDIR": folder}
+        if "PATH" in test["env"]:  # Meson tells what is put before it, not that there is more
+            env["PATH"] += os.pathsep + os.environ["PATH"]
         try:
             done = subprocess.run(command, cwd=test["workdir"] or build, env=env, text=True, errors="replace",
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
