@@ -14,8 +14,8 @@ def source(entries):
     """C that defines every function and mentions every record."""
     lines = ['#include "tenon/tenon.h"\n#include "tenon/plugin.h"\nstruct DLManagedTensorVersioned;\n']
     records = [e.name for e in entries.values() if e.kind in ("struct", "union")]
-    uses = ", ".join(f"{name}* arg_{name}" for name in records)
-    lines.append(f"TN_EXPORT void tn_abi_records({uses});\nvoid tn_abi_records({uses}) {{}}\n".replace("{}", "{ __builtin_trap(); }"))
+    for name in records:  # a function each, so that a new struct is a new symbol and no change of an old one
+        lines.append(f"TN_EXPORT void tn_abi_record_{name}({name}* it);\nvoid tn_abi_record_{name}({name}* it) {{ __builtin_trap(); }}\n")
     for entry in entries.values():
         if entry.kind == "function":
             lines.append(f"{abi.declare(entry.text, entry.name)} {{ __builtin_trap(); }}\n")
