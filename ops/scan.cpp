@@ -46,17 +46,6 @@ void running_extreme(const Tensor& x, int64_t given, bool largest, Tensor* out) 
   out[1] = places;
 }
 
-// An element gets the sum of g over the prefixes whose extreme it is.
-void collect(GradCall& c) {
-  using arg = tenon::arg::cummax;
-  const Tensor g = c.grad(arg::result::values);
-  if (!g.defined()) return;
-  const auto shape = c.shape(arg::x);
-  c.set(arg::x, shape.empty() ? g
-                              : scatter_add(zeros(shape, g), c.integer(arg::dim),
-                                            c.out(arg::result::indices), g));
-}
-
 }  // namespace
 
 TN_OP(cumsum) = {
@@ -110,25 +99,25 @@ TN_GRADIENT(cumprod, {.always = in_(arg::x) | out_(0)}) {
   c.set(arg::x, concat({ones(first, y), slice(y, dim, 0, n - 1)}, dim) * total);
 }
 
+// x, dim and the results stand where sort's do, so its rule serves.
 TN_OP(cummax) = {
     .schema = "(Tensor x, int dim) -> Tensor values, Tensor indices",
     .gives = "Running maximum along dim, and where it stands; of equal ones the last. NaN stays.",
     .example = "tenon.cummax(t([1., 3., 2.]), 0)",
-    .rule = &rule::running_extreme,
-    .gradient = &gradient::cummax,
+    .rule = &rule::sort,
+    .gradient = &gradient::running_extreme,
     .decompose = &decomposition::cummax,
 };
 
-TN_RULE(running_extreme, cummax,
-        {.dtypes = "real and bool; indices are i64", .shapes = "x's, both"}) {
-  const tn_tensor& x = ordered_operand(frame, arg::x);
-  frame.result(arg::result::values, x.dtype(), x.sizes());
-  frame.result(arg::result::indices, TN_DTYPE_I64, x.sizes());
-  along(frame, arg::dim, x.ndim());
+// an element gets the sum of g over the prefixes whose extreme it is
+TN_GRADIENT_OF(running_extreme, cummax, {.always = out_(arg::result::indices)}) {
+  const Tensor g = c.grad(arg::result::values);
+  if (!g.defined()) return;
+  const auto shape = c.shape(arg::x);
+  c.set(arg::x, shape.empty() ? g
+                              : put(detail::op_scatter_add, zeros(shape, g), c.integer(arg::dim),
+                                    c.out(arg::result::indices), g));
 }
-
-// g at the places the values came from, summed
-TN_GRADIENT(cummax, {.always = out_(arg::result::indices)}) { collect(c); }
 
 TN_DECOMPOSE(cummax) { running_extreme(in.tensor(arg::x), in.integer(arg::dim), true, out); }
 
@@ -136,12 +125,9 @@ TN_OP(cummin) = {
     .schema = "(Tensor x, int dim) -> Tensor values, Tensor indices",
     .gives = "Running minimum along dim, and where it stands; of equal ones the last. NaN stays.",
     .example = "tenon.cummin(t([3., 1., 2.]), 0)",
-    .rule = &rule::running_extreme,
-    .gradient = &gradient::cummin,
+    .rule = &rule::sort,
+    .gradient = &gradient::running_extreme,
     .decompose = &decomposition::cummin,
 };
-
-// g at the places the values came from, summed
-TN_GRADIENT(cummin, {.always = out_(arg::result::indices)}) { collect(c); }
 
 TN_DECOMPOSE(cummin) { running_extreme(in.tensor(arg::x), in.integer(arg::dim), false, out); }
