@@ -26,9 +26,15 @@ bool is_operand(const Frame& frame, uint32_t i) {
   return frame.op().schema.args[i].type == ArgType::Tensor;
 }
 
-tn_dtype first_dtype(const Frame& frame) {
+// NULL where there is none.
+const tn_tensor* first_tensor(const Frame& frame) {
   for (uint32_t i = 0; i < frame.nargs(); ++i)
-    if (const tn_tensor* tensor = frame.tensor_or_null(i)) return tensor->dtype();
+    if (frame.is_tensor(i)) return &frame.tensor(i);
+  return nullptr;
+}
+
+tn_dtype first_dtype(const Frame& frame) {
+  if (const tn_tensor* first = first_tensor(frame)) return first->dtype();
   frame.fail(TN_INVALID_ARGUMENT, "no tensor among the arguments, and the op has no shape rule");
 }
 
@@ -52,12 +58,6 @@ tn_dtype promoted(Frame& frame) {
   return dtype;
 }
 
-std::span<const int64_t> first_sizes(const Frame& frame) {
-  for (uint32_t i = 0; i < frame.nargs(); ++i)
-    if (frame.is_tensor(i)) return frame.tensor(i).sizes();
-  return {};
-}
-
 void reduce_foreign(Frame& frame, tn_dtype dtype) {
   const Schema& schema = frame.op().schema;
   const uint32_t dims = arg_named(schema, "dims"), keepdim = arg_named(schema, "keepdim");
@@ -71,10 +71,11 @@ void form_foreign(Frame& frame) {
   if (frame.nresults() == 0 && def.promotion == TN_OP_AS_GIVEN) return;
   const tn_dtype dtype = promoted(frame);
   if (def.form == TN_OP_REDUCE) return reduce_foreign(frame, dtype);
+  const tn_tensor* first = first_tensor(frame);
   if (def.form == TN_OP_ELEMENTWISE)
     frame.elementwise(dtype);
   else if (frame.nresults() != 0)
-    frame.result(0, dtype, first_sizes(frame));
+    frame.result(0, dtype, first == nullptr ? std::span<const int64_t>() : first->sizes());
   for (uint32_t k = 1; k < frame.nresults(); ++k) frame.result(k, dtype, frame.result(0).shape);
 }
 

@@ -31,15 +31,20 @@ tn_call_hooks current_hooks() {
 
 // Results on their way to the caller; what an error leaves there is freed.
 struct Results {
-  tn_tensor* at[kMaxResults] = {};
-  ~Results() {
-    for (tn_tensor* tensor : at) release(tensor);
+  explicit Results(const Frame& frame) : count(frame.nresults()) {
+    std::fill_n(at, count, nullptr);
   }
+  ~Results() {
+    for (uint32_t k = 0; k < count; ++k) release(at[k]);
+  }
+  Results(const Results&) = delete;
+  const uint32_t count;
+  tn_tensor* at[kMaxResults];
 };
 
-void move_into(tn_tensor* const* into, const Results& results, uint32_t count) {
+void move_into(tn_tensor* const* into, const Results& results) {
   static const tn_op& clone = builtin("clone");
-  for (uint32_t k = 0; k < count; ++k) {
+  for (uint32_t k = 0; k < results.count; ++k) {
     tn_value arg = tensor_value(results.at[k]);
     call_into(clone, &arg, 1, into + k, 1);
   }
@@ -48,9 +53,9 @@ void move_into(tn_tensor* const* into, const Results& results, uint32_t count) {
 // Results of a decomposition are recorded op by op when recording is on.
 void decompose(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
   if (into == nullptr) return frame.op().decompose(frame, outs);
-  Results results;
+  Results results(frame);
   frame.op().decompose(frame, results.at);
-  move_into(into, results, frame.nresults());
+  move_into(into, results);
 }
 
 // Without any plugin tensors can still be copied on the host.
@@ -178,7 +183,7 @@ void call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** out
   Frame frame(op, args, nargs);
   check_nouts(frame, nouts);
   check_written(frame);
-  Results results;
+  Results results(frame);
   if (watched()) [[unlikely]]
     watched_call(frame, results.at);
   else
@@ -209,9 +214,9 @@ void write_through(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
     args[i] = tensor_value(copies[i].get());
   }
   Frame again(frame.op(), args, frame.nargs());
-  Results results;
+  Results results(again);
   run_frame(again, results.at);
-  move_into(outs, results, nouts);
+  move_into(outs, results);
 }
 
 void call_into(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor* const* outs,
