@@ -12,22 +12,6 @@ static const tn_host* host;
 
 /* ---- Calling ops -------------------------------------------------------------------------------------------------------- */
 
-static tn_value tensor(tn_tensor* x) {
-  tn_value value = {TN_VALUE_TENSOR, 0, {0}};
-  value.as.tensor = x;
-  return value;
-}
-static tn_value integer(int64_t i) {
-  tn_value value = {TN_VALUE_INT, 0, {0}};
-  value.as.i = i;
-  return value;
-}
-static tn_value number(double x) {
-  tn_value value = {TN_VALUE_FLOAT, 0, {0}};
-  value.as.f = x;
-  return value;
-}
-
 /* A chain of calls: after the first error nothing is called any more, and all results but those given away are released. */
 #define MOST 24
 typedef struct chain {
@@ -44,20 +28,21 @@ static tn_tensor* call(chain* c, const char* op, const tn_value* args, uint32_t 
   return out;
 }
 static tn_tensor* call1(chain* c, const char* op, tn_tensor* x) {
-  const tn_value args[1] = {tensor(x)};
+  const tn_value args[1] = {tn_tensor_value(x)};
   return call(c, op, args, 1);
 }
 static tn_tensor* call2(chain* c, const char* op, tn_tensor* x, tn_tensor* y) {
-  const tn_value args[2] = {tensor(x), tensor(y)};
+  const tn_value args[2] = {tn_tensor_value(x), tn_tensor_value(y)};
   return call(c, op, args, 2);
 }
 static tn_tensor* part(chain* c, tn_tensor* x, int64_t dim, int64_t start, int64_t end) {
-  const tn_value args[4] = {tensor(x), integer(dim), integer(start), integer(end)};
+  const tn_value args[4] = {tn_tensor_value(x), tn_int_value(dim), tn_int_value(start),
+                            tn_int_value(end)};
   return call(c, "slice", args, 4);
 }
 /* 1 - x */
 static tn_tensor* rest(chain* c, tn_tensor* x) {
-  const tn_value args[2] = {number(1), tensor(x)};
+  const tn_value args[2] = {tn_float_value(1), tn_tensor_value(x)};
   return call(c, "sub", args, 2);
 }
 static tn_status* finish(chain* c) {
@@ -207,12 +192,12 @@ static tn_status* lstm_infer(void* self, const tn_value* args, uint32_t nargs,
 static tn_status* lstm_step(tn_tensor* x, tn_value w_hh, int64_t hidden, tn_tensor** h,
                             tn_tensor** c) {
   chain s = {0};
-  const tn_value recurrent[2] = {tensor(*h), w_hh};
+  const tn_value recurrent[2] = {tn_tensor_value(*h), w_hh};
   tn_tensor* gates = call2(&s, "add", x, call(&s, "linear", recurrent, 2));
   tn_value args[5];
   for (uint32_t k = 0; k < 4; ++k)
-    args[k] = tensor(part(&s, gates, 1, k * hidden, (k + 1) * hidden));
-  args[C] = tensor(*c);
+    args[k] = tn_tensor_value(part(&s, gates, 1, k * hidden, (k + 1) * hidden));
+  args[C] = tn_tensor_value(*c);
   tn_tensor* outs[2] = {NULL, NULL};
   if (s.status == NULL)
     s.status = host->op_call(host->op_find((tn_str)TN_STR("acme.lstm_cell")), args, 5, outs, 2);
@@ -248,7 +233,7 @@ static tn_status* lstm_decompose(void* self, const tn_value* args, uint32_t narg
   uint32_t t = 0;
   for (; c.status == NULL && t < steps; ++t) {
     chain s = {0};
-    const tn_value place[3] = {tensor(gates), integer(0), integer(t)};
+    const tn_value place[3] = {tn_tensor_value(gates), tn_int_value(0), tn_int_value(t)};
     tn_tensor* share = call(&s, "select", place, 3);
     if (s.status == NULL) s.status = lstm_step(share, args[W_HH], hidden, &h, &cell);
     c.status = finish(&s);
@@ -270,7 +255,7 @@ static tn_status* descend(void* self, const tn_value* args, uint32_t nargs, tn_t
   chain c = {0};
   const tn_value scaled[2] = {args[1], args[2]};
   tn_tensor* step = call(&c, "mul", scaled, 2);
-  const tn_value moved[2] = {args[0], tensor(step)};
+  const tn_value moved[2] = {args[0], tn_tensor_value(step)};
   if (c.status == NULL)
     c.status =
         host->op_call_into(host->op_find((tn_str)TN_STR("sub")), moved, 2, &args[0].as.tensor, 1);
@@ -280,7 +265,7 @@ static tn_status* descend(void* self, const tn_value* args, uint32_t nargs, tn_t
 /* ---- Products in bf16 -------------------------------------------------------------------------------------------------------- */
 
 static tn_tensor* as_dtype(chain* c, tn_tensor* x, tn_dtype dtype) {
-  tn_value args[2] = {tensor(x), {TN_VALUE_DTYPE, 0, {0}}};
+  tn_value args[2] = {tn_tensor_value(x), {TN_VALUE_DTYPE, 0, {0}}};
   args[1].as.i = dtype;
   return call(c, "cast", args, 2);
 }
@@ -300,7 +285,7 @@ static tn_status* cast_products(void* ctx, const tn_op* op, const tn_value* args
     narrow[i] = args[i];
     if (args[i].tag != TN_VALUE_TENSOR) continue;
     if (host->tensor_view(args[i].as.tensor)->dtype != TN_DTYPE_F32) return finish(&c);
-    narrow[i] = tensor(as_dtype(&c, args[i].as.tensor, TN_DTYPE_BF16));
+    narrow[i] = tn_tensor_value(as_dtype(&c, args[i].as.tensor, TN_DTYPE_BF16));
   }
   tn_tensor* product = NULL;
   if (c.status == NULL) c.status = host->op_call(op, narrow, nargs, &product, 1);

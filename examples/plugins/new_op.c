@@ -3,17 +3,6 @@
 
 static const tn_host* host;
 
-static tn_value tensor(tn_tensor* x) {
-  tn_value value = {TN_VALUE_TENSOR, 0, {0}};
-  value.as.tensor = x;
-  return value;
-}
-static tn_value number(double x) {
-  tn_value value = {TN_VALUE_FLOAT, 0, {0}};
-  value.as.f = x;
-  return value;
-}
-
 /* *out = op(x, y) */
 static tn_status* call(tn_str op, tn_value x, tn_value y, uint32_t nargs, tn_tensor** out) {
   const tn_value args[2] = {x, y};
@@ -24,7 +13,8 @@ static tn_status* call(tn_str op, tn_value x, tn_value y, uint32_t nargs, tn_ten
 static tn_status* denominator(tn_value x, tn_tensor** out) {
   tn_tensor* absolute = NULL;
   tn_status* status = call((tn_str)TN_STR("abs"), x, x, 1, &absolute);
-  if (status == NULL) status = call((tn_str)TN_STR("add"), tensor(absolute), number(1), 2, out);
+  if (status == NULL)
+    status = call((tn_str)TN_STR("add"), tn_tensor_value(absolute), tn_float_value(1), 2, out);
   host->tensor_release(absolute);
   return status;
 }
@@ -34,7 +24,8 @@ static tn_status* decompose(void* self, const tn_value* args, uint32_t nargs, tn
   (void)self, (void)nargs, (void)nouts;
   tn_tensor* below = NULL;
   tn_status* status = denominator(args[0], &below);
-  if (status == NULL) status = call((tn_str)TN_STR("div"), args[0], tensor(below), 2, outs);
+  if (status == NULL)
+    status = call((tn_str)TN_STR("div"), args[0], tn_tensor_value(below), 2, outs);
   host->tensor_release(below);
   return status;
 }
@@ -42,12 +33,13 @@ static tn_status* decompose(void* self, const tn_value* args, uint32_t nargs, tn
 static tn_status* gradient(void* self, tn_grad_call* grad) {
   (void)self;
   tn_tensor *below = NULL, *square = NULL, *result = NULL;
-  tn_status* status = denominator(tensor(host->grad_saved_input(grad, 0)), &below);
-  if (status == NULL)
-    status = call((tn_str)TN_STR("square"), tensor(below), tensor(below), 1, &square);
+  tn_status* status = denominator(tn_tensor_value(host->grad_saved_input(grad, 0)), &below);
   if (status == NULL)
     status =
-        call((tn_str)TN_STR("div"), tensor(host->grad_output(grad, 0)), tensor(square), 2, &result);
+        call((tn_str)TN_STR("square"), tn_tensor_value(below), tn_tensor_value(below), 1, &square);
+  if (status == NULL)
+    status = call((tn_str)TN_STR("div"), tn_tensor_value(host->grad_output(grad, 0)),
+                  tn_tensor_value(square), 2, &result);
   if (status == NULL) status = host->grad_set(grad, 0, result);
   host->tensor_release(below), host->tensor_release(square), host->tensor_release(result);
   return status;

@@ -129,13 +129,7 @@ tn_status* decompose(void* self, const tn_value* args, uint32_t nargs, tn_tensor
   const Crossing here(op.plugin, "op.decompose", op.name);
   tn_status* status =
       cross([&] { return op.given.decompose(op.given.self, args, nargs, outs, nouts); });
-  for (uint32_t k = 0; status == nullptr && k < nouts; ++k) {
-    if (outs[k] == nullptr)
-      status = refused(TN_VIOLATION_RESULT, fmt::format("success without result {}", k));
-    else if (!lose(outs[k]))
-      status = refused(TN_VIOLATION_OWNERSHIP,
-                       fmt::format("result {} is a tensor it has no reference to", k));
-  }
+  if (status == nullptr) status = handed_over(outs, nouts);
   if (status != nullptr) return status;
   status = check_promise(op, args, nargs, outs, nouts);
   for (uint32_t k = 0; status != nullptr && k < nouts; ++k) g_host->tensor_release(outs[k]);

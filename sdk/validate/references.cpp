@@ -36,6 +36,18 @@ bool lose(const tn_tensor* tensor) {
   return true;
 }
 
+tn_status* handed_over(tn_tensor* const* outs, uint32_t nouts) {
+  tn_status* status = nullptr;
+  for (uint32_t k = 0; status == nullptr && k < nouts; ++k) {
+    if (outs[k] == nullptr)
+      status = refused(TN_VIOLATION_RESULT, fmt::format("success without result {}", k));
+    else if (!lose(outs[k]))
+      status = refused(TN_VIOLATION_OWNERSHIP,
+                       fmt::format("result {} is a tensor it has no reference to", k));
+  }
+  return status;
+}
+
 void report_references(std::string_view plugin) {
   uint64_t count = 0;
   std::string op;

@@ -18,6 +18,23 @@ static inline tn_status* tn_error(const tn_host* host, uint32_t code, const char
   return host->make_status(code, text);
 }
 
+/* Arguments of op_call: a tensor, which stays borrowed, an integer, a number. [thread-safe] */
+static inline tn_value tn_tensor_value(tn_tensor* tensor) {
+  tn_value value = {TN_VALUE_TENSOR, 0, {0}};
+  value.as.tensor = tensor;
+  return value;
+}
+static inline tn_value tn_int_value(int64_t integer) {
+  tn_value value = {TN_VALUE_INT, 0, {0}};
+  value.as.i = integer;
+  return value;
+}
+static inline tn_value tn_float_value(double number) {
+  tn_value value = {TN_VALUE_FLOAT, 0, {0}};
+  value.as.f = number;
+  return value;
+}
+
 /* Number of elements of a view; 1 for rank 0. [thread-safe] */
 static inline int64_t tn_view_numel(const tn_view* view) {
   int64_t count = 1;
