@@ -1,6 +1,7 @@
 // What plugins do to calls: layers over a thread's, writes into given tensors, the end of a backward pass.
 #include <algorithm>
 #include <deque>
+#include <memory>
 
 #include "layer.hpp"
 #include "references.hpp"
