@@ -40,6 +40,42 @@ HWY_INLINE V exp_below(D d, V x) {
   }
 }
 
+// Σ exp(x - max); leaves the terms in y where that can hold them exactly.
+template <bool Keep, class T>
+HWY_INLINE Compute<T> exp_sum(const T* x, T* y, size_t n, Compute<T> max) {
+  const LaneTag<T> d;
+  const auto shift = hn::Set(d, max);
+  auto a = hn::Zero(d), b = a;
+  const auto term = [&](size_t i, auto v) HWY_ATTR {
+    const auto e = exp_below(d, hn::Sub(v, shift));
+    if constexpr (Keep) store(e, d, y + i);
+    return e;
+  };
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    a = hn::Add(a, term(i, load(d, x + i)));
+    b = hn::Add(b, term(i + lanes, load(d, x + i + lanes)));
+  }
+  for (; i + lanes <= n; i += lanes) a = hn::Add(a, term(i, load(d, x + i)));
+  if (i < n) {
+    const auto first = hn::FirstN(d, n - i);
+    const auto e = exp_below(d, hn::Sub(load_first(d, x + i, n - i, max), shift));
+    if constexpr (Keep) store_first(e, d, y + i, n - i);
+    b = hn::Add(b, hn::IfThenElseZero(first, e));
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
+}
+
+// The greatest element, not minding NaN: one makes the sum NaN, and with it the whole row.
+template <class T>
+HWY_INLINE Compute<T> greatest(const T* x, size_t n) {
+  const LaneTag<T> d;
+  const auto lowest = -std::numeric_limits<Compute<T>>::infinity();
+  const auto step = [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); };
+  return hn::GetLane(hn::MaxOfLanes(d, fold(d, x, n, hn::Set(d, lowest), lowest, step, step)));
+}
+
 }  // namespace tenon::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -2,6 +2,7 @@
 // memory, so that no score lies in memory: Dao et al. 2022, in the order of loops of Dao 2023.
 #pragma once
 
+#include "../common/attention_call.hpp"
 #include "kernels.hpp"
 #include "matmul.hpp"
 
@@ -81,30 +82,19 @@ struct Scores {
   }
 };
 
-// Arguments mask, causal and scale of a call, from `first` on; `q` gives the default scale.
 template <class T>
-Scores<T> read_scores(const tn_call& call, uint32_t first, const tn_view& q) {
-  const double width = std::max<double>(1, static_cast<double>(q.shape[3]));
-  const double scale =
-      call.args[first + 2].tag == TN_VALUE_NONE ? 1 / std::sqrt(width) : real_arg(call, first + 2);
-  Scores<T> s{static_cast<Compute<T>>(scale),
-              int_arg(call, first + 1) != 0,
-              Ptr<const bool>(nullptr),
-              Ptr<const T>(nullptr),
-              0,
-              0,
-              0,
-              0};
-  const tn_view* mask = input_or_null(call, first);
-  if (mask == nullptr) return s;
-  if (mask->dtype == TN_DTYPE_BOOL)
-    s.allowed = in<bool>(*mask);
-  else
-    s.bias = in<T>(*mask);
-  int64_t* const strides[] = {&s.batch, &s.head, &s.row, &s.column};
-  for (uint32_t d = 0; d < mask->ndim; ++d)
-    if (mask->shape[d] != 1) *strides[4 - mask->ndim + d] = mask->strides[d];
-  return s;
+Scores<T> read_scores(const AttentionCall& call) {
+  const tn_view* mask = call.mask;
+  const bool allows = mask != nullptr && mask->dtype == TN_DTYPE_BOOL;
+  const int64_t* strides = call.mask_strides;
+  return {static_cast<Compute<T>>(call.scale),
+          call.causal,
+          allows ? in<bool>(*mask) : Ptr<const bool>(nullptr),
+          mask != nullptr && !allows ? in<T>(*mask) : Ptr<const T>(nullptr),
+          strides[0],
+          strides[1],
+          strides[2],
+          strides[3]};
 }
 
 // The widths that kernels exist for; 0: none.

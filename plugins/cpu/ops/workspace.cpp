@@ -15,7 +15,7 @@ void* workspace(Workspace purpose, size_t bytes) {
     std::unique_ptr<void, Free> memory;
     size_t size = 0;
   };
-  thread_local Slot slots[5];
+  thread_local Slot slots[static_cast<size_t>(Workspace::kCount)];
   Slot& slot = slots[static_cast<size_t>(purpose)];
   if (bytes > slot.size) {
     slot.size = 0;

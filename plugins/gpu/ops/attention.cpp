@@ -89,7 +89,7 @@ void run(const tn_call& call, uint32_t) {
     using S = ScoreTile<Compute<T>>;
     const auto tiles = static_cast<uint32_t>((q.shape[2] + S::kRows - 1) / S::kRows);
     const Problem<T> p{heads<T>(q, h),           heads<T>(k, h),
-                       heads<T>(v, h),           read_scores<T>(call, arg::mask, q),
+                       heads<T>(v, h),           read_scores<T>(AttentionCall::read<arg>(call)),
                        out<T>(output(call)),     out<Compute<T>>(output(call, arg::result::lse)),
                        static_cast<uint32_t>(h), tiles};
     launch(call, {{tiles * static_cast<uint32_t>(q.shape[0] * h), 1, 1}, {S::kThreads, 1, 1}},

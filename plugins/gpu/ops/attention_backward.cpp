@@ -168,7 +168,7 @@ void run_of(const tn_call& call) {
                heads<T>(k, h),
                heads<T>(input(call, arg::v), h),
                heads<T>(input(call, arg::y), h),
-               read_scores<T>(call, arg::mask, q),
+               read_scores<T>(AttentionCall::read<arg>(call)),
                scratch<C>(call, 0, rows),
                scratch<C>(call, static_cast<uint64_t>(rows) * 8, rows),
                static_cast<uint32_t>(h),

@@ -189,6 +189,7 @@ void add_attention_samples(Table& t) {
                         {0, 2, 1, 3, 3, 2, 2},
                         {1, 2, 1, 70, 75, 33, 20, Mask::None, {}, true},
                         {1, 2, 2, 66, 130, 64, 64, Mask::Bool, {66, 130}},
+                        {1, 2, 1, 200, 140, 8, 8, Mask::None, {}, true},
                         {1, 1, 1, 20, 40, 96, 130, Mask::Additive, {1, 40}}};
   for (const Case& c : cases) add_case(t, c);
 }
