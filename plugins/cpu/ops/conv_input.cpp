@@ -5,6 +5,7 @@
 
 #include "ops/conv.hpp"
 #include "ops/conv_taps.hpp"
+#include "ops/conv_unfolded.hpp"
 #include "ops/matmul_gemm.hpp"
 #include "ops/workspace.hpp"
 #include "threads.hpp"
@@ -144,6 +145,7 @@ template <class T>
 void conv_backward_input(const ConvGeometry& g, const T* grad, const T* weight, T* gx) {
   const int64_t plane = g.in_plane(), images = g.batch * g.groups, threads = max_threads();
   if (images * g.channels * plane == 0) return;
+  if (wants_unfolding(g, kInput)) return unfolded_backward_input(g, grad, weight, gx);
   const int64_t work = g.filters * g.depth() * g.out_plane();  // of an image
   const auto grain = [&](int64_t each) {
     return std::max<int64_t>(1, kGemmGrain / 2 / std::max<int64_t>(each, 1));

@@ -4,6 +4,7 @@
 
 #include "ops/conv.hpp"
 #include "ops/conv_taps.hpp"
+#include "ops/conv_unfolded.hpp"
 #include "ops/matmul_gemm.hpp"
 #include "ops/workspace.hpp"
 #include "threads.hpp"
@@ -115,6 +116,35 @@ void pointwise_forward(const ConvGeometry& g, const T* x, const T* weight, const
   });
 }
 
+// gweight (filters × channels) = sum over images of g · xᵀ, block by block: nothing is summed across threads.
+template <class T>
+void pointwise_backward_weight(const ConvGeometry& g, const T* grad, const T* x, T* gweight) {
+  const int64_t plane = g.out_plane(), threads = max_threads(), size = g.filters * g.channels;
+  const int64_t down = std::clamp<int64_t>(g.filters / 16, 1, threads),
+                across = std::clamp<int64_t>(g.channels / 64, 1, (threads + down - 1) / down),
+                blocks = down * across;
+  for_items(g.groups * blocks, g.batch * size * plane / blocks, [&](int64_t item) {
+    const int64_t group = item / blocks, i = item % blocks / across, j = item % across;
+    for (int64_t n = 0; n < g.batch; ++n) {
+      const int64_t image = n * g.groups + group;
+      gemm(Gemm<T>{.m = g.filters,
+                   .n = g.channels,
+                   .k = plane,
+                   .a = grad + image * g.filters * plane,
+                   .a_row = plane,
+                   .a_col = 1,
+                   .b = x + image * g.channels * plane,
+                   .b_row = 1,
+                   .b_col = plane,
+                   .c = gweight + group * size,
+                   .c_row = g.channels,
+                   .accumulate = n > 0},
+           {g.filters * i / down, g.filters * (i + 1) / down, g.channels * j / across,
+            g.channels * (j + 1) / across});
+    }
+  });
+}
+
 }  // namespace
 
 template <class T>
@@ -122,6 +152,7 @@ void conv_forward(const ConvGeometry& g, const T* x, const T* weight, const T* b
   const int64_t plane = g.out_plane(), depth = g.depth();
   if (g.batch * g.groups * g.filters * plane == 0) return;
   if (g.pointwise()) return pointwise_forward(g, x, weight, bias, out);
+  if (wants_unfolding(g, kForward)) return unfolded_forward(g, x, weight, bias, out);
   const Pieces p = pieces_of(g, sizeof(T), INT32_MAX);
   for_items(
       g.batch * g.groups * p.per_image, g.filters * depth * p.step * g.out[2], [&](int64_t item) {
@@ -143,6 +174,8 @@ template <class T>
 void conv_backward_weight(const ConvGeometry& g, const T* grad, const T* x, T* gweight) {
   const int64_t plane = g.out_plane(), depth = g.depth(), count = g.groups * depth * g.filters;
   if (count == 0) return;
+  if (g.pointwise() && g.batch * plane > 0) return pointwise_backward_weight(g, grad, x, gweight);
+  if (wants_unfolding(g, kWeight)) return unfolded_backward_weight(g, grad, x, gweight);
   const Pieces p = pieces_of(g, sizeof(T), 768);
   const int64_t items = g.batch * g.groups * p.per_image,
                 parts = std::clamp<int64_t>(max_threads(), 1, std::max<int64_t>(items, 1));

@@ -1,14 +1,11 @@
 // matmul and linear in bf16 and f16 by oneDNN, where the processor multiplies these types itself. A
-// plan holds primitives for blocks of the product, which run on the plugin's threads, one each:
-// OpenMP's would wait for one another, and keep cores busy for milliseconds after.
-#include <omp.h>
-
+// plan holds primitives for blocks of the product, which run on the plugin's threads, one each.
 #include <algorithm>
-#include <dnnl.hpp>
 #include <memory>
 
 #include "dispatch.hpp"
 #include "kernels.hpp"
+#include "ops/dnnl.hpp"
 #include "ops/matmul_activation.hpp"
 #include "ops/workspace.hpp"
 #include "tenon/schemas.h"
@@ -18,28 +15,6 @@ namespace tenon::cpu {
 namespace {
 
 using dnnl::memory;
-
-const dnnl::engine& engine() {
-  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
-  return cpu;
-}
-// A stream serves one thread at a time.
-dnnl::stream& stream() {
-  thread_local dnnl::stream own(engine());
-  return own;
-}
-
-// oneDNN asks OpenMP for its number of threads, when it makes a primitive and when it runs it.
-class OneThread {
- public:
-  OneThread() { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  const int before_ = omp_get_max_threads();
-};
 
 // A product is cut along one axis: a dimension of the batch, the columns of b or the rows of a.
 struct Cut {
@@ -64,13 +39,6 @@ constexpr int64_t kLeastWork = 600'000;
 // Multiplications that are worth a block of their own: about 12 us.
 constexpr int64_t kBlockWork = 2'000'000;
 
-bool has_type(tn_dtype dtype) {
-  static const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto wanted = static_cast<unsigned>(
-      dtype == TN_DTYPE_BF16 ? dnnl::cpu_isa::avx512_core_bf16 : dnnl::cpu_isa::avx512_core_fp16);
-  return (isa & wanted) == wanted;
-}
-
 // Whether oneDNN takes a matrix as it lies: rows or columns contiguous, nothing overlapping.
 bool takes(int64_t rows, int64_t cols, int64_t row, int64_t col) {
   const auto lies = [](int64_t step, int64_t n, int64_t far, int64_t times) {
@@ -81,7 +49,7 @@ bool takes(int64_t rows, int64_t cols, int64_t row, int64_t col) {
 
 bool fits(const tn_call& call, const Product& p) {
   if (p.empty() || p.k == 0 || p.ndim > 6 || p.batches * p.m * p.n * p.k < kLeastWork) return false;
-  if (!has_type(output(call).dtype) || !takes(p.m, p.k, p.a.row, p.a.column) ||
+  if (!multiplies(output(call).dtype) || !takes(p.m, p.k, p.a.row, p.a.column) ||
       !takes(p.k, p.n, p.b.row, p.b.column))
     return false;
   for (uint32_t d = 0; d < p.ndim; ++d)
@@ -176,8 +144,8 @@ Block make_block(const Product& p, const Product& whole, memory::data_type type,
   }
   const auto made =
       p.bias == nullptr
-          ? dnnl::matmul::primitive_desc(engine(), block.a, block.b, block.c, attributes)
-          : dnnl::matmul::primitive_desc(engine(), block.a, block.b, block.bias, block.c,
+          ? dnnl::matmul::primitive_desc(dnnl_engine(), block.a, block.b, block.c, attributes)
+          : dnnl::matmul::primitive_desc(dnnl_engine(), block.a, block.b, block.bias, block.c,
                                          attributes);
   block.scratch = made.scratchpad_desc();
   block.primitive = dnnl::matmul(made);
@@ -212,7 +180,7 @@ std::unique_ptr<Plan> plan_linear(const tn_call& call) {
 void execute(const Block& block, const Cut& cut, const Product& p, void* c, int64_t index) {
   const auto at = [&](const memory::desc& desc, const void* data, int64_t step) {
     constexpr int64_t kSize = 2;  // bytes of a half
-    return memory(desc, engine(),
+    return memory(desc, dnnl_engine(),
                   static_cast<char*>(const_cast<void*>(data)) + index * step * kSize);
   };
   void* scratch = workspace(Workspace::Packed, std::max<size_t>(block.scratch.get_size(), 1));
@@ -223,11 +191,11 @@ void execute(const Block& block, const Cut& cut, const Product& p, void* c, int6
   std::unordered_map<int, memory> args = {
       {DNNL_ARG_SRC, at(block.a, p.a.view->data, cut.a)},
       {DNNL_ARG_WEIGHTS, at(block.b, p.b.view->data, cut.b)},
-      {DNNL_ARG_DST, cut.columns ? memory(block.c, engine(), beside) : at(block.c, c, cut.c)},
-      {DNNL_ARG_SCRATCHPAD, memory(block.scratch, engine(), scratch)}};
+      {DNNL_ARG_DST, cut.columns ? memory(block.c, dnnl_engine(), beside) : at(block.c, c, cut.c)},
+      {DNNL_ARG_SCRATCHPAD, memory(block.scratch, dnnl_engine(), scratch)}};
   if (p.bias != nullptr) args.insert({DNNL_ARG_BIAS, at(block.bias, p.bias->data, cut.bias)});
-  block.primitive.execute(stream(), args);
-  stream().wait();
+  block.primitive.execute(dnnl_stream(), args);
+  dnnl_stream().wait();
   if (!cut.columns) return;
   const int64_t size = std::min(cut.step, cut.extent - index);
   for (int64_t i = 0; i < p.m; ++i)

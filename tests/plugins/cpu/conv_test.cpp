@@ -122,6 +122,27 @@ TEST(Conv, LargeEnoughForThreads) {
   check({{9, 48, 14, 14}, {20, 48, 1, 1}, {1}, {0}, {1}}, DType::F32, 104);
 }
 
+// Planes too narrow for vectors along rows: oneDNN's layouts, or one product of all places.
+TEST(Conv, NarrowPlanes) {
+  uint32_t seed = 200;
+  for (const DType dtype : {DType::F32, DType::BF16, DType::F16}) {
+    check({{9, 20, 14, 13}, {24, 20, 3, 3}, {1}, {1}, {1}}, dtype, seed += 5);
+    check({{9, 32, 15, 14}, {70, 32, 3, 2}, {2, 1}, {1, 0}, {1, 2}}, dtype, seed += 5);
+    check({{1, 40, 20, 20}, {50, 40, 3, 3}, {1}, {2}, {2}}, dtype, seed += 5);
+    check({{8, 24, 18, 18}, {48, 12, 3, 3}, {1}, {1}, {1}, 2}, dtype, seed += 5);
+    check({{8, 32, 18, 18}, {32, 1, 5, 5}, {1}, {2}, {1}, 32}, dtype, seed += 5);
+    check({{5, 3, 40, 41}, {32, 3, 7, 7}, {2}, {3}, {1}}, dtype, seed += 5);
+    check({{4, 16, 5, 9, 8}, {32, 16, 3, 3, 3}, {1}, {1}, {1}}, dtype, seed += 5);
+    check({{6, 32, 90}, {40, 32, 5}, {1}, {2}, {1}}, dtype, seed += 5);
+  }
+  for (const DType dtype : {DType::F32, DType::F64}) {
+    check({{3, 40, 5, 6}, {33, 40, 3, 3}, {1}, {1}, {1}}, dtype, seed += 5);
+    check({{1, 40, 9, 8}, {33, 40, 3, 3}, {2, 1}, {2, 0}, {1, 2}}, dtype, seed += 5);
+    check({{2, 8, 3, 4, 4}, {20, 8, 3, 3, 3}, {1}, {1}, {1}}, dtype, seed += 5);
+    check({{5, 70, 20}, {16, 70, 3}, {1}, {1}, {1}}, dtype, seed += 5);
+  }
+}
+
 TEST(Conv, Complex) {
   const Case c{{2, 3, 6, 5}, {4, 3, 3, 2}, {1}, {1}, {1}};
   const auto pair = [](const Shape& s, uint32_t seed) {
