@@ -143,7 +143,7 @@ void input_piece(const ConvGeometry& g, const Plan& p, int64_t image, int64_t z,
 
 template <class T>
 void conv_backward_input(const ConvGeometry& g, const T* grad, const T* weight, T* gx) {
-  const int64_t plane = g.in_plane(), images = g.batch * g.groups, threads = max_threads();
+  const int64_t plane = g.in_plane(), images = g.batch * g.groups;
   if (images * g.channels * plane == 0) return;
   if (wants_unfolding(g, kInput)) return unfolded_backward_input(g, grad, weight, gx);
   const int64_t work = g.filters * g.depth() * g.out_plane();  // of an image
@@ -151,16 +151,26 @@ void conv_backward_input(const ConvGeometry& g, const T* grad, const T* weight, 
     return std::max<int64_t>(1, kGemmGrain / 2 / std::max<int64_t>(each, 1));
   };
   if (g.pointwise()) {
-    const int64_t pieces = images >= threads ? 1 : std::clamp<int64_t>(plane / 64, 1, threads);
-    return parallel_for(images * pieces, grain(work / pieces), [&](int64_t begin, int64_t end) {
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t image = item / pieces, part = item % pieces;
-        gemm(Gemm<T>{g.channels, plane, g.filters,
-                     weight + image % g.groups * g.filters * g.channels, 1, g.channels,
-                     grad + image * g.filters * plane, plane, 1, gx + image * g.channels * plane,
-                     plane},
-             {0, g.channels, plane * part / pieces, plane * (part + 1) / pieces});
-      }
+    const auto product = [&](int64_t image) {
+      return Gemm<T>{.m = g.channels,
+                     .n = plane,
+                     .k = g.filters,
+                     .a = weight + image % g.groups * g.filters * g.channels,
+                     .a_row = 1,
+                     .a_col = g.channels,
+                     .b = grad + image * g.filters * plane,
+                     .b_row = plane,
+                     .b_col = 1,
+                     .c = gx + image * g.channels * plane,
+                     .c_row = plane};
+    };
+    if (images < max_threads()) {
+      for (int64_t image = 0; image < images; ++image) parallel_gemm(product(image));
+      return;
+    }
+    return parallel_for(images, grain(work), [&](int64_t begin, int64_t end) {
+      for (int64_t image = begin; image < end; ++image)
+        gemm(product(image), {0, g.channels, 0, plane});
     });
   }
   const Plan p(g, sizeof(T));

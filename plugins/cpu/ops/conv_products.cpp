@@ -96,23 +96,28 @@ T* copy_piece(const ConvGeometry& g, const Pieces& p, const Pieces::Piece& piece
 // out (filters × positions) = weight (filters × channels) · x
 template <class T>
 void pointwise_forward(const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* out) {
-  const int64_t plane = g.out_plane(), images = g.batch * g.groups, threads = max_threads();
-  const int64_t pieces = images >= threads ? 1 : std::clamp<int64_t>(plane / 64, 1, threads);
-  for_items(images * pieces, g.filters * g.channels * plane / pieces, [&](int64_t item) {
-    const int64_t image = item / pieces, group = image % g.groups, part = item % pieces;
-    Gemm<T> product{g.filters,
-                    plane,
-                    g.channels,
-                    weight + group * g.filters * g.channels,
-                    g.channels,
-                    1,
-                    x + image * g.channels * plane,
-                    plane,
-                    1,
-                    out + image * g.filters * plane,
-                    plane};
-    if (bias != nullptr) product.row_bias = bias + group * g.filters;
-    gemm(product, {0, g.filters, plane * part / pieces, plane * (part + 1) / pieces});
+  const int64_t plane = g.out_plane(), images = g.batch * g.groups;
+  const auto product = [&](int64_t image) {
+    const int64_t group = image % g.groups;
+    return Gemm<T>{.m = g.filters,
+                   .n = plane,
+                   .k = g.channels,
+                   .a = weight + group * g.filters * g.channels,
+                   .a_row = g.channels,
+                   .a_col = 1,
+                   .b = x + image * g.channels * plane,
+                   .b_row = plane,
+                   .b_col = 1,
+                   .c = out + image * g.filters * plane,
+                   .c_row = plane,
+                   .row_bias = bias == nullptr ? nullptr : bias + group * g.filters};
+  };
+  if (images < max_threads()) {
+    for (int64_t image = 0; image < images; ++image) parallel_gemm(product(image));
+    return;
+  }
+  for_items(images, g.filters * g.channels * plane, [&](int64_t image) {
+    gemm(product(image), {0, g.filters, 0, plane});
   });
 }
 
@@ -151,8 +156,8 @@ template <class T>
 void conv_forward(const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* out) {
   const int64_t plane = g.out_plane(), depth = g.depth();
   if (g.batch * g.groups * g.filters * plane == 0) return;
-  if (g.pointwise()) return pointwise_forward(g, x, weight, bias, out);
   if (wants_unfolding(g, kForward)) return unfolded_forward(g, x, weight, bias, out);
+  if (g.pointwise()) return pointwise_forward(g, x, weight, bias, out);
   const Pieces p = pieces_of(g, sizeof(T), INT32_MAX);
   for_items(
       g.batch * g.groups * p.per_image, g.filters * depth * p.step * g.out[2], [&](int64_t item) {
@@ -174,8 +179,8 @@ template <class T>
 void conv_backward_weight(const ConvGeometry& g, const T* grad, const T* x, T* gweight) {
   const int64_t plane = g.out_plane(), depth = g.depth(), count = g.groups * depth * g.filters;
   if (count == 0) return;
-  if (g.pointwise() && g.batch * plane > 0) return pointwise_backward_weight(g, grad, x, gweight);
   if (wants_unfolding(g, kWeight)) return unfolded_backward_weight(g, grad, x, gweight);
+  if (g.pointwise() && g.batch * plane > 0) return pointwise_backward_weight(g, grad, x, gweight);
   const Pieces p = pieces_of(g, sizeof(T), 768);
   const int64_t items = g.batch * g.groups * p.per_image,
                 parts = std::clamp<int64_t>(max_threads(), 1, std::max<int64_t>(items, 1));

@@ -12,6 +12,8 @@ namespace {
 // Of the batch, measured beside oneDNN, which copies all weights into its layout first; backward copies their gradient out of it.
 constexpr int64_t kMostPlaces = 48, kMostPlacesForWeights = 256;
 constexpr int64_t kLeastDepth = 64;
+// A pointwise convolution is a product as it lies, unless its planes leave vectors empty.
+constexpr int64_t kNarrow = 32;
 
 int64_t places(const ConvGeometry& g) { return g.batch * g.out_plane(); }
 
@@ -86,7 +88,8 @@ const T* by_filters(const ConvGeometry& g, const T* grad) {
 }  // namespace
 
 bool wants_unfolding(const ConvGeometry& g, ConvPass pass) {
-  return g.groups == 1 && !g.pointwise() && places(g) > 0 &&
+  if (g.pointwise() && (g.batch == 1 || g.out_plane() >= kNarrow)) return false;
+  return g.groups == 1 && places(g) > 0 &&
          places(g) <= (pass == kWeight ? kMostPlacesForWeights : kMostPlaces) &&
          g.depth() >= kLeastDepth && g.filters >= 16;
 }
