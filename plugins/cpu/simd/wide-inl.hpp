@@ -230,10 +230,47 @@ struct WideAtan2 {
   }
 };
 
+// ln x and e^t to some 1e-12, enough for a power that is rounded to f32; x a positive normal number, |t| up to 700.
+// ln by 2 artanh((m − 1)/(m + 1)), m in [√½, √2): Abramowitz and Stegun 4.1.27.
+template <class D, class V>
+HWY_INLINE V log_positive(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const auto bits = hn::BitCast(di, x);
+  const auto exponent = hn::ShiftRight<52>(hn::Sub(bits, hn::Set(di, 0x3fe6a09e667f3bcd)));
+  const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<52>(exponent))), one = hn::Set(d, 1.0);
+  const V s = hn::Div(hn::Sub(m, one), hn::Add(m, one)), z = hn::Mul(s, s);
+  const V p = poly(d, z, 2.0 / 13, 2.0 / 11, 2.0 / 9, 2.0 / 7, 2.0 / 5, 2.0 / 3);
+  const V fraction = hn::MulAdd(hn::Mul(s, z), p, hn::Add(s, s));
+  return hn::MulAdd(hn::ConvertTo(d, exponent), hn::Set(d, 0.693147180559945309417), fraction);
+}
+template <class D, class V>
+HWY_INLINE V exp_limited(D d, V t) {
+  const hn::RebindToSigned<D> di;
+  const V whole = hn::Set(d, 0x1.8p52);  // adding it rounds, and leaves the integer at the bottom
+  const V shifted = hn::MulAdd(t, hn::Set(d, 1.44269504088896340736), whole);
+  const V r = hn::NegMulAdd(hn::Sub(shifted, whole), hn::Set(d, 0.693147180559945309417), t);
+  const V p = poly(d, r, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120,
+                   1.0 / 24, 1.0 / 6, 0.5, 1.0);
+  const V fraction = hn::MulAdd(r, p, hn::Set(d, 1.0));
+  const auto scale = hn::ShiftLeft<52>(hn::BitCast(di, shifted));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, fraction), scale));
+}
+
 // |x|^y by exp(y log |x|), with the sign and the exceptions of C's pow.
 struct WidePow {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x, V y) const {
+    const V zero = hn::Zero(d), infinity = hn::Set(d, __builtin_inf());
+    const auto usual =
+        hn::And(hn::And(hn::Gt(x, zero), hn::Lt(x, infinity)), hn::Lt(hn::Abs(y), infinity));
+    if (HWY_UNLIKELY(!hn::AllTrue(d, usual))) return any(d, x, y);
+    const V t = hn::Mul(y, log_positive(d, x)), most = hn::Set(d, 700.0);
+    return exp_limited(d, hn::Min(hn::Max(t, hn::Neg(most)), most));
+  }
+
+ private:
+  template <class D, class V>
+  HWY_NOINLINE static V any(D d, V x, V y) {
     const V one = hn::Set(d, 1.0), zero = hn::Zero(d), half = hn::Set(d, 0.5),
             magnitude = hn::Abs(x);
     V power = exp_f64(d, hn::Mul(y, log_f64(d, magnitude)));
