@@ -280,6 +280,23 @@ TEST(Linear, ActivationsDtypesBias) {
       }
 }
 
+// Weights are read once and widened on the way; the last vector and the last columns are not whole.
+TEST(Linear, FewRowsOfHalves) {
+  for (const DType dtype : {DType::F16, DType::BF16})
+    for (int64_t rows = 1; rows <= 5; ++rows)
+      for (const int64_t k : {64, 131, 1000})
+        for (const int64_t n : {1, 6, 77}) {
+          const Array x = fractions({rows, k}, 40), w = fractions({n, k}, 41),
+                      b = fractions({n}, 42);
+          const Tensor tx = to_tensor(x, dtype), tw = to_tensor(w, dtype), tb = to_tensor(b, dtype);
+          for (const char* activation : {"none", "relu", "gelu"})
+            expect_close(linear(tx, tw, tb, activation), linear_reference(x, w, &b, activation),
+                         8 * tolerance_of(dtype), name(x.shape, w.shape, dtype));
+          expect_close(matmul(tx, tw.transpose(0, 1)), linear_reference(x, w, nullptr, "none"),
+                       8 * tolerance_of(dtype), name(x.shape, w.shape, dtype));
+        }
+}
+
 TEST(Linear, LayoutsAndLargeBias) {
   const Array x = fractions({33, 200}, 23), w = fractions({130, 200}, 24), b = fractions({130}, 25);
   Array spread({260});
