@@ -513,6 +513,45 @@ TN_GRADIENT(erfinv, {.always = out_(0)}) {
   c.set(arg::x, c.grad() * (exp(square(c.out())) * (1 / std::numbers::inv_sqrtpi / 2)));
 }
 
+TN_OP(lgamma) = {
+    .schema = "(Tensor x) -> Tensor",
+    .gives = "Logarithm of the magnitude of the gamma function: inf at 0 and negative integers.",
+    .example = "tenon.lgamma(t([0.5, 1., 5.]))",
+    .in_place = true,
+    .rule = &rule::unary_real,
+    .gradient = &gradient::lgamma,
+};
+
+// d(ln|Γ(x)|) = ψ(x)·dx
+TN_GRADIENT(lgamma, {.always = in_(arg::x)}) { c.set(arg::x, c.grad() * digamma(c.in(arg::x))); }
+
+TN_OP(digamma) = {
+    .schema = "(Tensor x) -> Tensor",
+    .gives = "Derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers.",
+    .example = "tenon.digamma(t([0.5, 1., 5.]))",
+    .in_place = true,
+    .rule = &rule::unary_real,
+    .gradient = &gradient::digamma,
+};
+
+// ψ₁(x): below 1/2 π²/sin²(πx) − ψ₁(1−x); else by ten steps of ψ₁(z) = ψ₁(z+1) + 1/z² and the
+// asymptotic series. M. Abramowitz, I. Stegun, 1964, 6.4.7, 6.4.6, 6.4.12.
+static Tensor trigamma(const Tensor& narrow) {
+  const Tensor x = wide(narrow), below = x < 0.5, z = where(below, 1 - x, x);
+  const Tensor r = reciprocal(z + 10), s = square(r);
+  Tensor p = s * (7.0 / 6);
+  for (const double b : {-691.0 / 2730, 5.0 / 66, -1.0 / 30, 1.0 / 42, -1.0 / 30}) p = (p + b) * s;
+  Tensor y = r + s * 0.5 + r * s * (p + 1.0 / 6);
+  for (int i = 0; i < 10; ++i) y = y + reciprocal(square(z + i));
+  // The other branch's sine is 1, as an infinite slope would become a NaN.
+  const Tensor sine = sin(where(below, x - round(x), 0.5) * std::numbers::pi);
+  return where(below, reciprocal(square(sine)) * (std::numbers::pi * std::numbers::pi) - y, y)
+      .to(narrow.dtype());
+}
+
+// dψ(x) = ψ₁(x)·dx
+TN_GRADIENT(digamma, {.always = in_(arg::x)}) { c.set(arg::x, c.grad() * trigamma(c.in(arg::x))); }
+
 TN_OP(conj) = {
     .schema = "(Tensor x) -> Tensor",
     .gives = "Complex conjugate; a real tensor stays as it is.",

@@ -429,6 +429,32 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.erfinv(tenon.tensor([0., 0.5, 1.]))
 tensor([0.        , 0.47693628,        inf])
 """,
+    'lgamma': """lgamma(Tensor x) -> Tensor
+
+Logarithm of the magnitude of the gamma function: inf at 0 and negative integers.
+
+Shapes: x's.
+Dtypes: real and bool; integers and bool give f32.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.lgamma(tenon.tensor([0.5, 1., 5.]))
+tensor([0.5723649, 0.       , 3.1780539])
+""",
+    'digamma': """digamma(Tensor x) -> Tensor
+
+Derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers.
+
+Shapes: x's.
+Dtypes: real and bool; integers and bool give f32.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.digamma(tenon.tensor([0.5, 1., 5.]))
+tensor([-1.96351  , -0.5772157,  1.5061177])
+""",
     'conj': """conj(Tensor x) -> Tensor
 
 Complex conjugate; a real tensor stays as it is.

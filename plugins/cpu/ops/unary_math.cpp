@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "../../common/erfinv.hpp"
+#include "../../common/gamma.hpp"
 #include "kernels.hpp"
 #include "tenon/schemas.h"
 
@@ -9,6 +10,7 @@
 #define HWY_TARGET_INCLUDE "ops/unary_math.cpp"
 #include <hwy/foreach_target.h>
 
+#include "simd/gamma-inl.hpp"
 #include "simd/map-inl.hpp"
 #include "simd/math-inl.hpp"
 #include "simd/wide-inl.hpp"
@@ -16,6 +18,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
 namespace {
+
+// std::lgamma, which writes the global signgam, is not for several threads.
+double log_gamma(double x) {
+  int sign;
+  return lgamma_r(x, &sign);
+}
 
 // f32 by a vector expression, f64 lane by lane.
 #define TENON_CPU_MATH1(Name, expression32, scalar64)                                      \
@@ -45,6 +53,8 @@ TENON_CPU_MATH1(AtanhOp, in_f64<WideAtanh>(d, x), std::atanh)
 TENON_CPU_MATH1(ErfOp, erf_f32(d, x), std::erf)
 TENON_CPU_MATH1(ErfcOp, erfc_f32(d, x), std::erfc)
 TENON_CPU_MATH1(ErfinvOp, each_lane(d, x, [](float v) { return erfinv(v); }), erfinv)
+TENON_CPU_MATH1(LgammaOp, in_f64<WideLgamma>(d, x), log_gamma)
+TENON_CPU_MATH1(DigammaOp, in_f64<WideDigamma>(d, x), digamma)
 
 void add_kernels(KernelList& list) {
   add_unary<ExpOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_EXP);
@@ -63,6 +73,8 @@ void add_kernels(KernelList& list) {
   add_unary<ErfOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_ERF);
   add_unary<ErfcOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_ERFC);
   add_unary<ErfinvOp, kGrainHeavy, kGrainHeavy>(list, TN_SCHEMA_ERFINV);
+  add_unary<LgammaOp, kGrainHeavy, kGrainHeavy>(list, TN_SCHEMA_LGAMMA);
+  add_unary<DigammaOp, kGrainHeavy, kGrainHeavy>(list, TN_SCHEMA_DIGAMMA);
 }
 
 }  // namespace

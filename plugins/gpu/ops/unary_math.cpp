@@ -2,6 +2,7 @@
 #include "math.hpp"
 
 #include "../../common/erfinv.hpp"
+#include "../../common/gamma.hpp"
 
 namespace tenon::gpu {
 namespace {
@@ -22,6 +23,8 @@ TENON_GPU_MATH1(Log1p, std::log1p(x));
 TENON_GPU_MATH1(Erf, std::erf(x));
 TENON_GPU_MATH1(Erfc, std::erfc(x));
 TENON_GPU_MATH1(Erfinv, erfinv(x));
+TENON_GPU_MATH1(Lgamma, std::lgamma(x));
+TENON_GPU_MATH1(Digamma, digamma(x));
 TENON_GPU_MATH1(Sqrt, std::sqrt(x));
 TENON_GPU_MATH1(Rsqrt, C(1) / std::sqrt(x));
 TENON_GPU_MATH1(Reciprocal, C(1) / x);
@@ -39,6 +42,8 @@ void add_unary_math_kernels(KernelList& list) {
   add_math<Erf, 1>(list, TN_SCHEMA_ERF);
   add_math<Erfc, 1>(list, TN_SCHEMA_ERFC);
   add_math<Erfinv, 1>(list, TN_SCHEMA_ERFINV);
+  add_math<Lgamma, 1>(list, TN_SCHEMA_LGAMMA);
+  add_math<Digamma, 1>(list, TN_SCHEMA_DIGAMMA);
   add_math<Sqrt, 1>(list, TN_SCHEMA_SQRT);
   add_math<Rsqrt, 1>(list, TN_SCHEMA_RSQRT);
   add_math<Reciprocal, 1>(list, TN_SCHEMA_RECIPROCAL);

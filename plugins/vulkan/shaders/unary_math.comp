@@ -4,6 +4,7 @@
 #include "tenon.glsl"
 #include "math.glsl"
 #include "erfinv.glsl"
+#include "gamma.glsl"
 #define TN_OPERANDS 2
 #include "layout.glsl"
 
@@ -34,6 +35,8 @@ C apply(C x) {
     case 22: return m_rsqrt(x);
     case 23: return m_div(C(1.0), x);
     case 24: return m_erfinv(x);
+    case 25: return m_lgamma(x);
+    case 26: return m_digamma(x);
   }
   return x;
 }

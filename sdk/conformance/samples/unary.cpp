@@ -15,6 +15,20 @@ double erfinv(double x) {
   }
   return x == 0 ? x : (low + high) / 2;
 }
+double log_gamma(double x) {
+  int sign;
+  return lgamma_r(x, &sign);
+}
+// By ψ(x) = ψ(x + 1) − 1/x alone, from where four terms of the asymptotic series are exact.
+double digamma(double x) {
+  if (x == 0) return std::copysign(INFINITY, -x);
+  if (x < 0 && x == std::floor(x)) return NAN;
+  long double z = x, y = 0;
+  for (; z < 40; ++z) y -= 1 / z;
+  const long double s = 1 / (z * z);
+  y += std::log(z) - 1 / (2 * z) - s * (1 / 12.0L - s * (1 / 120.0L - s * (1 / 252.0L - s / 240)));
+  return static_cast<double>(y);
+}
 double to_bool(bool x) { return x ? 1 : 0; }
 DType boolean(DType) { return DType::Bool; }
 
@@ -71,6 +85,24 @@ void add_functions(Table& t) {
   special(t, "tanh", [](double x) { return std::tanh(x); });
   special(t, "atan", [](double x) { return std::atan(x); });
   special(t, "erf", [](double x) { return std::erf(x); });
+}
+
+// A function with poles at 0 and negative integers, and numbers 0.2 and more from those.
+void with_poles(Table& t, const std::string& op, double (*fn)(double)) {
+  real(t, op, fn, {.low = 0.2, .high = 12, .fraction = true});
+  special(t, op, fn);
+  t.add(
+      op, "between poles", kFloats,
+      [](DType dtype, Rng& rng) {
+        Array x = random_array(rng, dtype, {4, 5}, 0.2, 0.8);
+        for (Complex& value : x.v) value -= static_cast<double>(rng.integer(1, 8));
+        round_to_dtype(x);
+        return Args{x};
+      },
+      [fn](const Args& a) {
+        const Array& x = array(a, 0);
+        return one(map(x, x.dtype, [&](Complex v) { return Complex(fn(v.real())); }));
+      });
 }
 
 void add_tests(Table& t) {
@@ -150,6 +182,8 @@ void add_complex(Table& t) {
 void add_unary_samples(Table& table) {
   add_arithmetic(table);
   add_functions(table);
+  with_poles(table, "lgamma", log_gamma);
+  with_poles(table, "digamma", digamma);
   add_tests(table);
   add_complex(table);
 }

@@ -21,6 +21,10 @@ double softplus(double x) { return x > 20 ? x : std::log1p(std::exp(x)); }
 double rsqrt(double x) { return 1 / std::sqrt(x); }
 double reciprocal(double x) { return 1 / x; }
 double square(double x) { return x * x; }
+double log_gamma(double x) {
+  int sign;
+  return lgamma_r(x, &sign);
+}
 
 const Function kFunctions[] = {
     {"exp", std::exp, -105, 89, 1.5},
@@ -48,6 +52,7 @@ const Function kFunctions[] = {
     {"atanh", std::atanh, -1.1, 1.1, 1},
     {"erf", std::erf, -5, 5, 2},
     {"erfc", std::erfc, -5, 11, 5},
+    {"lgamma", log_gamma, -30, 1e30, 2},
     {"sigmoid", sigmoid, -105, 105, 2.5},
     {"silu", silu, -105, 105, 3.5},
     {"gelu", gelu, -14, 14, 5.5},

@@ -364,6 +364,9 @@ TABLE = {
     **elementwise('neg abs sign square floor ceil round trunc exp exp2 expm1 sin cos atan sinh cosh tanh asinh erf erfc relu sigmoid'),
     **elementwise('reciprocal log log2 log10 log1p sqrt rsqrt', domain=POSITIVE),
     **elementwise('tan asin acos atanh erfinv', domain=UNIT), 'acosh': Op(one, domain=(1.3, 4)),
+    # by way of x + 16: PyTorch's trigamma, which is in their gradients, is 5e-10 off where x is small
+    'lgamma': Op(one, lambda torch, x: torch.lgamma(x + 16) - sum(torch.log(x + i) for i in range(16)), domain=POSITIVE),
+    'digamma': Op(one, lambda torch, x: torch.digamma(x + 16) - sum(1 / (x + i) for i in range(16)), domain=POSITIVE),
     **{name: Op(one, functional(name)) for name in 'silu mish selu hardswish'.split()},
     'hardsigmoid': Op(one, lambda torch, x: torch.clamp(x / 6 + 0.5, 0, 1)),  # the gradient of PyTorch's own is of float32
     'log_sigmoid': Op(one, functional('logsigmoid')),
