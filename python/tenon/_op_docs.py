@@ -2250,6 +2250,32 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.interpolate_backward(tenon.tensor([[[1., 1., 1., 1.]]]), (1, 1, 2))
 tensor([[[2., 2.]]])
 """,
+    'grid_sample': """grid_sample(Tensor x, Tensor grid, str mode="bilinear", str padding_mode="zeros", bool align_corners=false) -> Tensor
+
+x read where grid says: (x, y) or (x, y, z) from −1 to 1, the centres of the outer elements with align_corners, else their outer edges. mode: bilinear, nearest or, with 2 spatial dimensions, bicubic. padding_mode, what is read outside: zeros, border or reflection. NaN counts as −1.
+
+Shapes: x (N, C, H, W) and grid (N, Ho, Wo, 2) give (N, C, Ho, Wo); x (N, C, D, H, W) and grid (N, Do, Ho, Wo, 3) give (N, C, Do, Ho, Wo).
+Dtypes: floating, one of both.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.grid_sample(tenon.tensor([[[[1., 2.], [3., 4.]]]]), tenon.tensor([[[[0., 0.], [0.5, -0.5]]]]))
+tensor([[[[2.5, 2. ]]]])
+""",
+    'grid_sample_backward': """grid_sample_backward(Tensor g, Tensor x, Tensor grid, str mode="bilinear", str padding_mode="zeros", bool align_corners=false) -> Tensor gx, Tensor ggrid
+
+The gradients of grid_sample.
+
+Shapes: those of x and of grid.
+Dtypes: floating, one of all.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.grid_sample_backward(tenon.tensor([[[[1.]]]]), tenon.tensor([[[[1., 2.], [3., 4.]]]]), tenon.tensor([[[[0., 0.]]]])).ggrid
+tensor([[[[1., 2.]]]])
+""",
     'pad': """pad(Tensor x, int[] pads, str mode="constant", float value=0.0) -> Tensor
 
 Padded; pads are (before, after) of the last dimension, then of the one before it, …

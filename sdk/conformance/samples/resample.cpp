@@ -179,10 +179,232 @@ void add_pads(Table& t) {
   }
 }
 
+struct GridCase {
+  std::string mode, padding;
+  bool align;
+  Shape x, grid;
+  std::string label() const {
+    return mode + " " + padding + (align ? " aligned " : " ") + label_of(x) + label_of(grid);
+  }
+  Shape result() const {
+    Shape shape = {x[0], x[1]};
+    shape.insert(shape.end(), grid.begin() + 1, grid.end() - 1);
+    return shape;
+  }
+};
+
+struct GridTap {
+  int64_t at;
+  double weight, slope;  // slope: by the coordinate
+};
+
+// Mirrored until it lies within; the sign of `slope` turns each time.
+double mirrored(double p, double low, double high, double& slope) {
+  if (low == high) return slope = 0, low;
+  while (p < low || p > high) p = p < low ? 2 * low - p : 2 * high - p, slope = -slope;
+  return p;
+}
+
+// The kernel of a mode at a distance, and its derivative: a triangle, or Keys' with a = -0.75.
+std::pair<double, double> kernel_of(const std::string& mode, double distance) {
+  const double x = std::abs(distance), sign = distance < 0 ? -1 : 1, a = -0.75;
+  if (mode == "bilinear") return x < 1 ? std::pair(1 - x, -sign) : std::pair(0.0, 0.0);
+  if (x < 1)
+    return {(a + 2) * x * x * x - (a + 3) * x * x + 1,
+            sign * (3 * (a + 2) * x * x - 2 * (a + 3) * x)};
+  if (x < 2) return {a * (x * x * x - 5 * x * x + 8 * x - 4), sign * a * (3 * x * x - 10 * x + 8)};
+  return {0, 0};
+}
+
+// What a coordinate reads along a dimension of n elements.
+std::vector<GridTap> grid_taps(const GridCase& c, double coordinate, int64_t n) {
+  const double size = static_cast<double>(n), low = c.align ? 0 : -0.5,
+               high = c.align ? size - 1 : size - 0.5;
+  const bool reflects = c.padding == "reflection";
+  double slope = std::isnan(coordinate) ? 0 : (high - low) / 2;
+  double p = low + ((std::isnan(coordinate) ? -1 : coordinate) + 1) * (high - low) / 2;
+  if (reflects && c.mode != "bicubic") p = mirrored(p, low, high, slope);
+  if (c.padding != "zeros" && c.mode != "bicubic" && (p <= 0 || p >= size - 1)) {
+    p = std::clamp(p, 0.0, size - 1);
+    slope = 0;
+  }
+  p = std::clamp(p, -1e9, 1e9);
+  std::vector<GridTap> taps;
+  const auto add = [&](double at, double weight, double rise) {
+    double unused = 1;
+    if (reflects) at = std::clamp(mirrored(at, low, high, unused), 0.0, size - 1);
+    if (c.padding == "border") at = std::clamp(at, 0.0, size - 1);
+    if (at >= 0 && at < size) taps.push_back({std::llround(at), weight, rise});
+  };
+  if (c.mode == "nearest") {
+    add(std::nearbyint(p), 1, 0);
+    return taps;
+  }
+  for (double at = std::floor(p) - 1; at <= std::floor(p) + 2; ++at) {
+    const auto [weight, rise] = kernel_of(c.mode, p - at);
+    if (weight != 0 || rise != 0) add(at, weight, rise * slope);
+  }
+  return taps;
+}
+
+// fn(position in the result, in x, of the coordinates in the grid, the taps along each dimension of x)
+template <class Fn>
+void for_each_grid_tap(const GridCase& c, const Array& grid, Fn fn) {
+  const Array x(DType::F64, c.x), result(DType::F64, c.result());
+  const size_t spatial = c.x.size() - 2;
+  for_each_index(result.shape, [&](const Shape& to) {
+    Shape where(to.begin() + 1, to.end());
+    where[0] = to[0];
+    where.push_back(0);
+    const size_t first = grid.at(where);
+    std::vector<std::vector<GridTap>> along;
+    for (size_t d = 0; d < spatial; ++d)
+      along.push_back(grid_taps(c, grid.re(first + spatial - 1 - d), c.x[d + 2]));
+    Shape counts;
+    for (const auto& taps : along) counts.push_back(static_cast<int64_t>(taps.size()));
+    for_each_index(counts, [&](const Shape& k) {
+      Shape from = {to[0], to[1]};
+      std::vector<GridTap> taps;
+      for (size_t d = 0; d < spatial; ++d) {
+        taps.push_back(along[d][static_cast<size_t>(k[d])]);
+        from.push_back(taps.back().at);
+      }
+      fn(result.at(to), x.at(from), first, taps);
+    });
+  });
+}
+
+double weight_of(const std::vector<GridTap>& taps) {
+  double weight = 1;
+  for (const GridTap& tap : taps) weight *= tap.weight;
+  return weight;
+}
+
+// How the weight changes with coordinate k, which is that of the k-th dimension from the last.
+double slope_of(const std::vector<GridTap>& taps, size_t k) {
+  double slope = 1;
+  for (size_t d = 0; d < taps.size(); ++d)
+    slope *= d == taps.size() - 1 - k ? taps[d].slope : taps[d].weight;
+  return slope;
+}
+
+std::vector<Array> grid_sampled(const GridCase& c, const Args& a) {
+  using arg = tenon::arg::grid_sample;
+  Array out(array(a, arg::x).dtype, c.result());
+  for_each_grid_tap(c, array(a, arg::grid), [&](size_t to, size_t from, size_t, const auto& taps) {
+    out.v[to] += weight_of(taps) * array(a, arg::x).v[from];
+  });
+  return one(out);
+}
+
+std::vector<Array> grid_gradients(const GridCase& c, const Args& a) {
+  using arg = tenon::arg::grid_sample_backward;
+  const Array &g = array(a, arg::g), &x = array(a, arg::x);
+  Array gx(x.dtype, c.x), ggrid(x.dtype, c.grid);
+  for_each_grid_tap(c, array(a, arg::grid),
+                    [&](size_t to, size_t from, size_t at, const auto& taps) {
+                      gx.v[from] += weight_of(taps) * g.v[to];
+                      for (size_t k = 0; k < taps.size(); ++k)
+                        ggrid.v[at + k] += slope_of(taps, k) * g.v[to] * x.v[from];
+                    });
+  return {gx, ggrid};
+}
+
+// Coordinates inside, near and outside, clear of the centres of elements, of the middles between them and of their edges, for any size
+// up to 11: there weights have a kink or a jump.
+Array random_grid(Rng& rng, DType dtype, const Shape& shape) {
+  Array grid(dtype, shape);
+  const auto clear = [](double c) {
+    for (int n = 1; n <= 11; ++n)
+      if (std::abs(c * n - std::nearbyint(c * n)) < 0.02) return false;
+    return true;
+  };
+  for (Complex& c : grid.v) {
+    const double reach = rng.integer(0, 3) == 0 ? 5 : 1.4;
+    do c = rounded(rng.uniform(-reach, reach), dtype);
+    while (!clear(c.real()));
+  }
+  return grid;
+}
+
+// Of x, where gradients are compared.
+Shape small_plane() { return {2, 1, 4, 3}; }
+
+std::vector<GridCase> grid_cases() {
+  std::vector<GridCase> cases;
+  for (const std::string mode : {"bilinear", "nearest", "bicubic"})
+    for (const std::string padding : {"zeros", "border", "reflection"})
+      for (const bool align : {false, true}) {
+        cases.push_back({mode, padding, align, small_plane(), {2, 1, 3, 2}});
+        if (mode != "bicubic")
+          cases.push_back({mode, padding, align, {1, 2, 2, 3, 2}, {1, 1, 2, 2, 3}});
+      }
+  for (const std::string mode : {"bilinear", "bicubic"}) {
+    cases.push_back({mode, "zeros", false, {2, 3, 9, 11}, {2, 17, 13, 2}});
+    cases.push_back({mode, "reflection", true, {1, 2, 1, 3}, {1, 2, 2, 2}});
+  }
+  cases.push_back({"bilinear", "border", true, {1, 3, 5, 4, 6}, {1, 7, 5, 4, 3}});
+  cases.push_back({"bilinear", "zeros", false, {0, 2, 4, 3}, {0, 2, 3, 2}});
+  cases.push_back({"bilinear", "zeros", false, {2, 2, 4, 3}, {2, 0, 3, 2}});
+  cases.push_back({"bilinear", "zeros", false, {2, 0, 4, 3}, {2, 2, 3, 2}});
+  return cases;
+}
+
+// Where weights have a kink or a jump, NaN, and what is further out than numbers of elements reach.
+void add_grid_borders(Table& t) {
+  for (GridCase c : grid_cases()) {
+    if (c.x != small_plane()) continue;
+    c.grid = {2, 2, 4, 2};
+    t.add(
+         "grid_sample", "borders, " + c.label(), kFloats,
+         [=](DType dtype, Rng& rng) {
+           const double far = c.padding == "reflection" ? 3e4 : kInf;
+           const double places[] = {-1, 1, 0, kNan, far, -far, 2, -3};
+           Array grid(dtype, c.grid);
+           for (size_t i = 0; i < grid.size(); ++i) grid.v[i] = places[i * 3 % 8];
+           return Args{random_array(rng, dtype, c.x), grid, c.mode, c.padding, c.align};
+         },
+         [=](const Args& a) { return grid_sampled(c, a); })
+        .gradient = false;
+  }
+}
+
+void add_grid_samples(Table& t) {
+  for (const GridCase& c : grid_cases()) {
+    Sample& forward = t.add(
+        "grid_sample", c.label(), kFloats,
+        [=](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, c.x), random_grid(rng, dtype, c.grid), c.mode,
+                      c.padding, c.align};
+        },
+        [=](const Args& a) { return grid_sampled(c, a); });
+    Sample& backward = t.add(
+        "grid_sample_backward", c.label(), kFloats,
+        [=](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, c.result()),
+                      random_array(rng, dtype, c.x),
+                      random_grid(rng, dtype, c.grid),
+                      c.mode,
+                      c.padding,
+                      c.align};
+        },
+        [=](const Args& a) { return grid_gradients(c, a); });
+    forward.tolerance = backward.tolerance = 20;
+    // References check the backward op in every case; differences, which take many calls, in a few. The second gradient of
+    // grid_sample is the first of its backward op.
+    forward.gradient = Array::count(c.grid) < 40 && !c.align &&
+                       (c.mode != "nearest" || c.padding == "zeros") &&
+                       (c.x.size() == 4 || c.padding == "reflection");
+    backward.gradient = forward.gradient && c.mode == "bilinear" && c.x.size() == 4;
+  }
+}
+
 }  // namespace
 
 void add_resample_samples(Table& table) {
   add_interpolations(table);
+  add_grid_samples(table);
+  add_grid_borders(table);
   add_pads(table);
 }
 

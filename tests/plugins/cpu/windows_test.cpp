@@ -341,6 +341,24 @@ TEST(Windows, Errors) {
   EXPECT_TRUE(has(error_of([&] { interpolate(x, {4}, "trilinear"); }),
                   "needs 3 spatial dimensions, got 2"));
   EXPECT_TRUE(has(error_of([&] { interpolate(x, {0}); }), "size must be 1 or more"));
+  const auto grid_error = [&](const Shape& from, const Shape& grid, const char* mode = "bilinear",
+                              const char* padding = "zeros") {
+    return error_of([&] { grid_sample(tenon::zeros(from), tenon::zeros(grid), mode, padding); });
+  };
+  EXPECT_TRUE(has(grid_error({2, 3, 8}, {2, 4, 1}), "[grid_sample] x must be (N, C, H, W) or"));
+  EXPECT_TRUE(has(grid_error({2, 3, 8, 8}, {2, 4, 4, 3}),
+                  "grid must be (2, 2 sizes of the result, 2) for x of shape (2, 3, 8, 8), got"));
+  EXPECT_TRUE(has(grid_error({2, 3, 8, 8}, {1, 4, 4, 2}), "got shape (1, 4, 4, 2)"));
+  EXPECT_TRUE(has(grid_error({2, 3, 0, 8}, {2, 4, 4, 2}), "empty spatial dimension"));
+  EXPECT_TRUE(has(grid_error({2, 3, 8, 8}, {2, 4, 4, 2}, "linear"), "unknown mode \"linear\""));
+  EXPECT_TRUE(has(grid_error({2, 3, 8, 8}, {2, 4, 4, 2}, "nearest", "wrap"),
+                  "unknown padding_mode \"wrap\""));
+  EXPECT_TRUE(has(grid_error({2, 3, 8, 8, 8}, {2, 4, 4, 4, 3}, "bicubic"),
+                  "mode \"bicubic\" needs 2 spatial dimensions, got 3"));
+  EXPECT_TRUE(has(error_of([&] {
+                    grid_sample(x, tenon::zeros({2, 4, 4, 2}, DType::F64));
+                  }),
+                  "grid has dtype f64, x f32"));
   EXPECT_TRUE(has(error_of([&] { pad(x, {1}); }), "must be pairs"));
   EXPECT_TRUE(has(error_of([&] { pad(x, {9, 0}, "circular"); }), "too large"));
   EXPECT_TRUE(has(error_of([&] { pad(x, {1, 1}, "mirror"); }), "unknown mode \"mirror\""));

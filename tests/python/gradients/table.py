@@ -223,6 +223,14 @@ def torch_interpolate(torch, x, size, mode, align_corners):
     return torch.nn.functional.interpolate(x, size, mode=mode, align_corners=None if mode == 'nearest' else align_corners)
 
 
+def warped(draw):
+    spatial = draw(st.integers(2, 3))
+    mode = draw(st.sampled_from(['bilinear', 'nearest', 'bicubic'][:5 - spatial]))
+    batch, shape = draw(st.integers(1, 2)), tuple(draw(st.integers(2, 5)) for _ in range(spatial))
+    return [(batch, draw(st.integers(1, 2)), *shape), (batch, *[draw(sizes) for _ in range(spatial)], spatial)], {
+        'mode': mode, 'padding_mode': draw(st.sampled_from(['zeros', 'border', 'reflection'])), 'align_corners': draw(st.booleans())}
+
+
 def padded(draw):
     mode = draw(st.sampled_from(['constant', 'reflect', 'replicate']))
     shape = window(draw)
@@ -425,6 +433,7 @@ TABLE = {
     'adaptive_avg_pool': Op(adaptive, lambda torch, x, size: by_rank('adaptive_avg_pool{}d')(torch, x, output_size=size)),
     'adaptive_max_pool': Op(adaptive, lambda torch, x, size: by_rank('adaptive_max_pool{}d')(torch, x, output_size=size)),
     'interpolate': Op(resized, torch_interpolate),
+    'grid_sample': Op(warped, functional('grid_sample'), domain=(REAL, (-1.7, 1.7)), second=False),  # PyTorch has no second gradient
     'pad': Op(padded, lambda torch, x, pads, mode, value: torch.nn.functional.pad(x, pads, mode, value)),
     'gather': Op(gathered), 'scatter': Op(scattered(True), lambda torch, x, src, dim, index: torch.scatter(x, dim, index, src),
                                           lambda tenon, x, src, dim, index: tenon.scatter(x, dim, index, src)),
@@ -473,6 +482,7 @@ ELSEWHERE = {
     'floor_divide': 'PyTorch has no gradient of it', 'bernoulli': 'random', 'dropout': 'random', 'to': 'one device',
     'scaled_matmul': 'of its bias alone, in core/test_float8.py',
     'conv_backward_input conv_backward_weight max_pool_backward avg_pool_backward adaptive_avg_pool_backward interpolate_backward '
+    'grid_sample_backward '
     'pad_backward embedding_backward nll_loss_backward gelu_backward silu_backward sigmoid_backward tanh_backward relu_backward '
     'softmax_backward log_softmax_backward attention_backward layer_norm_backward rms_norm_backward group_norm_backward batch_norm_backward':
     'in the second gradient of the op that has it',
