@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import tenon
 from .._core import ops
-from ._check import check_tensor
+from ._check import check_sizes, check_tensor
 
 relu = ops['relu']
 sigmoid = ops['sigmoid']
@@ -29,6 +29,7 @@ pad = ops['pad']
 avg_pool = ops['avg_pool']
 adaptive_avg_pool = ops['adaptive_avg_pool']
 interpolate = ops['interpolate']
+grid_sample = ops['grid_sample']
 mse_loss = ops['mse_loss']
 l1_loss = ops['l1_loss']
 smooth_l1_loss = ops['smooth_l1_loss']
@@ -70,6 +71,33 @@ def max_pool(x, kernel_size, stride=None, padding: int | tuple[int, ...] = 0, di
 def adaptive_max_pool(x, output_size):
     """The largest element of as many windows as `output_size` says."""
     return _adaptive_max_pool(x, output_size).values
+
+
+def affine_grid(theta, size, align_corners=False):
+    """The grid with which `grid_sample` takes x through theta: each place of the result is read where its sample's matrix puts it.
+
+    theta (N, 2, 3) and size (N, C, H, W) give (N, H, W, 2); theta (N, 3, 4) and size (N, C, D, H, W) give (N, D, H, W, 3).
+    Coordinates go from -1 to 1, the centres of the outer elements with `align_corners`, else their outer edges.
+
+    >>> tenon.nn.functional.affine_grid(tenon.tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 1, 2)).tolist()
+    [[[[-0.5, 0.0], [0.5, 0.0]]]]
+    """
+    check_tensor('affine_grid', theta)
+    dims = len(size) - 2
+    if dims not in (2, 3):
+        raise ValueError(f'[affine_grid] size must be (N, C, H, W) or (N, C, D, H, W), got {tuple(size)}')
+    size = check_sizes('affine_grid', 'size', tuple(size), 1)
+    wanted = (size[0], dims, dims + 1)
+    if theta.shape != wanted or not theta.dtype.is_floating_point:
+        raise ValueError(f'[affine_grid] theta must be floating and of shape {wanted}, got {theta.dtype} {theta.shape}')
+    column = (size[0],) + (1,) * dims + (dims,)
+    grid = theta[:, :, dims].reshape(column)
+    for d, n in enumerate(reversed(size[2:])):  # the last dimension's coordinate is the first
+        row = [1] * (dims + 2)
+        row[dims - d] = n
+        places = (tenon.arange(n, dtype=theta.dtype, device=theta.device) * 2 - (n - 1)) / (max(n - 1, 1) if align_corners else n)
+        grid = grid + places.reshape(row) * theta[:, :, d].reshape(column)
+    return grid
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, generator=None):

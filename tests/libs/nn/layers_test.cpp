@@ -168,6 +168,16 @@ TEST(Layers, DropoutScalesWhatIsLeft) {
   EXPECT_EQ(dropout(x).get(), x.get());
 }
 
+TEST(Layers, AffineGrids) {
+  const Tensor shifted = tensor({1.f, 0.f, 0.5f, 0.f, 1.f, -0.5f}).reshape({1, 2, 3});
+  const Tensor grid = nn::affine_grid(shifted, {1, 1, 1, 2}, false),
+               aligned = nn::affine_grid(shifted, {1, 1, 1, 2}, true);
+  EXPECT_EQ(grid.to_vector<float>(), (std::vector<float>{0, -0.5f, 1, -0.5f}));
+  EXPECT_EQ(aligned.to_vector<float>(), (std::vector<float>{-0.5f, -0.5f, 1.5f, -0.5f}));
+  EXPECT_THROW(nn::affine_grid(shifted, {1, 1, 2}), Error);
+  EXPECT_THROW(nn::affine_grid(shifted, {2, 1, 1, 2}), Error);
+}
+
 TEST(Layers, UpsampleToASize) {
   const Tensor x = input();
   EXPECT_EQ(nn::Upsample({.size = {{7, 9}}})(x).shape(3), 9);

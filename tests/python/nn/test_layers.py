@@ -153,6 +153,26 @@ def test_pools_by_hand():
         nn.Upsample(scale_factor=float('inf'))(tenon.asarray(x))
 
 
+@pytest.mark.filterwarnings('ignore:Since version')  # of PyTorch, about sizes of 1
+@pytest.mark.parametrize('size', [(2, 3, 4, 1), (2, 3, 4, 5), (2, 1, 2, 3, 4)])
+@pytest.mark.parametrize('align_corners', [False, True])
+def test_affine_grids(torch, size, align_corners):
+    theta = np.random.default_rng(1).standard_normal((2, len(size) - 2, len(size) - 1))
+    wanted = torch.nn.functional.affine_grid(torch.tensor(theta), size, align_corners)
+    assert_close(nn.functional.affine_grid(tenon.tensor(theta), size, align_corners), wanted.numpy())
+
+
+def test_affine_grids_by_hand():
+    turned = tenon.tensor([[[0., 1., 0.], [-1., 0., 0.]]])
+    x = array(1, 2, 3, 3)
+    read = nn.functional.grid_sample(tenon.asarray(x).to(tenon.float32), nn.functional.affine_grid(turned, x.shape))
+    assert_close(read, np.rot90(x, -1, (2, 3)).astype(np.float32), 1e-5, 1e-5)
+    for theta, size, error in [(turned, (1, 2, 3), 'size must be'), (turned, (1, 2, 3, 0), 'at least 1'),
+                               (turned, (2, 2, 3, 3), r'of shape \(2, 2, 3\)'), (tenon.ones((1, 2, 3), dtype=tenon.int32), (1, 2, 3, 3), 'floating')]:
+        with pytest.raises(ValueError, match=error):
+            nn.functional.affine_grid(theta, size)
+
+
 def test_losses_by_hand():
     logits, labels = array(5, 3), np.array([0, 2, 1, 1, 0])
     logs = logits - np.log(np.exp(logits).sum(1, keepdims=True))

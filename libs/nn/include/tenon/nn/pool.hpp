@@ -145,5 +145,33 @@ class Upsample : public Module {
   UpsampleOptions options_;
 };
 
+// The grid with which grid_sample takes x (N, C, H, W) or (N, C, D, H, W), `size`, through theta (N, 2, 3) or (N, 3, 4): each
+// place of the result is read where its sample's matrix puts it.
+inline Tensor affine_grid(const Tensor& theta, IntList size, bool align_corners = false) {
+  const auto dims = static_cast<int64_t>(size.size()) - 2;
+  if (dims != 2 && dims != 3)
+    detail::refuse("affine_grid",
+                   "size must be (N, C, H, W) or (N, C, D, H, W), got " + detail::text_of(size));
+  detail::check_sizes("affine_grid", "size", size, 1);
+  const std::vector<int64_t> wanted = {size[0], dims, dims + 1};
+  if (!std::ranges::equal(theta.shape(), wanted) || !is_floating(theta.dtype()))
+    detail::refuse("affine_grid", "theta must be floating and of shape " + detail::text_of(wanted) +
+                                      ", got " + std::string(name_of(theta.dtype())) + ' ' +
+                                      detail::text_of(theta.shape()));
+  std::vector<int64_t> column(static_cast<size_t>(dims) + 2, 1);
+  column.front() = size[0];
+  column.back() = dims;
+  Tensor grid = reshape(select(theta, 2, dims), column);
+  for (int64_t d = 0; d < dims; ++d) {  // the last dimension's coordinate is the first
+    const int64_t at = dims - d, n = size[static_cast<size_t>(at) + 1];
+    const int64_t whole = align_corners ? std::max<int64_t>(n - 1, 1) : n;
+    std::vector<int64_t> row(column.size(), 1);
+    row[static_cast<size_t>(at)] = n;
+    const Tensor places = arange(0, n, 1, theta.dtype(), theta.device()) * 2 - (n - 1);
+    grid = grid + reshape(places / whole, row) * reshape(select(theta, 2, d), column);
+  }
+  return grid;
+}
+
 }  // namespace tenon::nn
 #endif
