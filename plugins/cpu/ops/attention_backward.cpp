@@ -173,7 +173,7 @@ void run_piece(const Backward<T>& f, int64_t piece) {
   const int64_t b = copy / call.groups(), head = copy % call.groups();
   const Tiles<T> t(call);
   pack_head(f, t, b, head);
-  C *gk, *gv;
+  C *gk = nullptr, *gv = nullptr;
   if constexpr (std::is_same_v<T, C>) {
     gk = f.gk + copy * f.key_size();
     gv = f.gv + copy * f.value_size();
