@@ -16,6 +16,7 @@ import time
 import numpy as np
 from python_overhead import describe
 from sides import Tenon, sides
+from transformer import transformer
 
 RATE, DECAY, SPREAD = 3e-4, 0.1, 0.02
 
@@ -34,39 +35,6 @@ SIZES = {'tiny': Size(2, 2, 64, 64, 256), 'small': Size(4, 4, 256, 256, 4096),
          '124M': Size(12, 12, 768, 1024), '355M': Size(24, 16, 1024, 1024)}
 
 
-def network(nn, size):
-    """GPT-2 in the words that both libraries share: pre-norm blocks, tanh's gelu, the embedding as the last layer."""
-    f = nn.functional
-
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(size.width), nn.LayerNorm(size.width)
-            self.qkv, self.out = nn.Linear(size.width, 3 * size.width), nn.Linear(size.width, size.width)
-            self.up, self.down = nn.Linear(size.width, 4 * size.width), nn.Linear(4 * size.width, size.width)
-
-        def forward(self, x):
-            b, n, width = x.shape
-            q, k, v = self.qkv(self.norm1(x)).reshape(b, n, 3, size.heads, width // size.heads).permute(2, 0, 3, 1, 4)
-            y = f.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.out(y.permute(0, 2, 1, 3).reshape(b, n, width))
-            return x + self.down(f.gelu(self.up(self.norm2(x)), approximate='tanh'))
-
-    class GPT2(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.tokens, self.places = nn.Embedding(size.vocabulary, size.width), nn.Embedding(size.context, size.width)
-            self.blocks = nn.ModuleList([Block() for _ in range(size.layers)])
-            self.norm = nn.LayerNorm(size.width)
-
-        def forward(self, index, places):
-            x = self.tokens(index) + self.places(places)
-            for block in self.blocks:
-                x = block(x)
-            return f.linear(self.norm(x), self.tokens.weight)
-    return GPT2()
-
-
 def first_weights(name, shape, rng):
     """Normal with deviation 0.02; biases 0 and norms 1, as they are."""
     if name.endswith('bias'):
@@ -81,7 +49,7 @@ class Training:
         self.side, self.with_graph, self.graph = side, graph, None
         library = side.library
         rng = np.random.default_rng(1)
-        net = network(library.nn, size)
+        net = transformer(library.nn, size.layers, size.heads, size.width, size.vocabulary, size.context, causal=True)
         with library.no_grad():
             for name, parameter in net.named_parameters():
                 parameter[...] = library.asarray(first_weights(name, tuple(parameter.shape), rng))

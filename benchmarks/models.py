@@ -16,9 +16,11 @@ import sys
 import time
 
 import numpy as np
+from device import cell
 from python_overhead import describe
 from sections import write_section
 from sides import sides
+from transformer import transformer
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'models.md'
 INTRODUCTION = """# Whole models
@@ -102,40 +104,6 @@ def generator(nn):
     for a, b in [(256, 128), (128, 64), (64, 32)]:
         layers += [nn.ConvTranspose2d(a, b, 4, 2, 1, bias=False), nn.BatchNorm2d(b), nn.ReLU()]
     return nn.Sequential(*layers, nn.ConvTranspose2d(32, 3, 4, 2, 1), nn.Tanh())
-
-
-def transformer(nn, layers, heads, width, vocabulary, context, causal):
-    """Pre-norm blocks; the embedding is the last layer where causal, else the mean of the tokens is the result."""
-    f = nn.functional
-
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-        def forward(self, x):
-            b, n, _ = x.shape
-            q, k, v = self.qkv(self.norm1(x)).reshape(b, n, 3, heads, width // heads).permute(2, 0, 3, 1, 4)
-            y = f.scaled_dot_product_attention(q, k, v, is_causal=causal)
-            x = x + self.out(y.permute(0, 2, 1, 3).reshape(b, n, width))
-            return x + self.down(f.gelu(self.up(self.norm2(x)), approximate='tanh'))
-
-    class Transformer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
-            self.blocks = nn.ModuleList([Block() for _ in range(layers)])
-            self.norm = nn.LayerNorm(width)
-
-        def forward(self, index):
-            x = self.tokens(index) + self.places.weight[:index.shape[1]]
-            for block in self.blocks:
-                x = block(x)
-            x = self.norm(x)
-            return f.linear(x, self.tokens.weight) if causal else x.mean(1)
-    return Transformer()
 
 
 def recommender(nn, library):
@@ -295,14 +263,10 @@ def memory(row, dtype, found):
     return peaks
 
 
-def milliseconds(times):
-    return f'{1e3 * statistics.median(times):.3g} ms ({1e3 * min(times):.3g}–{1e3 * max(times):.3g})'
-
-
-def line(row, times, peaks):
-    cells = [milliseconds(own) for own in times] + [f'{peak:,.0f}' for peak in peaks]
-    if len(times) == 2:
-        ratio, share = statistics.median(times[1]) / statistics.median(times[0]), peaks[0] / max(peaks[1], 1)
+def line(row, times, peaks, ratio):
+    cells = [cell(own) for own in times] + [f'{peak:,.0f}' for peak in peaks]
+    if ratio is not None:
+        share = peaks[0] / max(peaks[1], 1)
         cells = [cells[0], cells[1], f'**{ratio:.2f}**' if ratio < 1 else f'{ratio:.2f}', cells[2], cells[3], f'{share:.2f}']
     return f'| {row[0]} | ' + ' | '.join(cells) + ' |'
 
@@ -318,10 +282,10 @@ def report(options, rows):
     ratios = []
     for row in rows:
         works, times = measure(row, options.dtype, options.rounds, found)
-        lines.append(line(row, times, memory(row, options.dtype, found)))
+        ratio = statistics.median(times[1]) / statistics.median(times[0]) if both else None
+        lines.append(line(row, times, memory(row, options.dtype, found), ratio))
         print(lines[-1], flush=True)
-        if both:
-            ratios.append(statistics.median(times[1]) / statistics.median(times[0]))
+        ratios += [ratio] if both else []
         if options.profile:
             with found[0].library.profiler() as profile:
                 works[0]()

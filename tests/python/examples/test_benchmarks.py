@@ -31,7 +31,16 @@ def test_every_row_of_a_device():
     assert len(rows) == 15, done.stdout
 
 
-@pytest.mark.parametrize('args, words', [(('gpt2.py', '--steps', '0'), '--steps and --batch'),
+def test_whole_models():
+    done = run('models.py', '--only', 'recommender', '--rounds', '1', '--profile')
+    assert done.returncode == 0, done.stderr
+    assert re.search(r'^\| recommender, training, 512×8 \| [\d.]+ ms \(', done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r'^embedding_backward ', done.stdout, re.MULTILINE), done.stdout
+
+
+@pytest.mark.parametrize('args, words', [(('models.py', '--only', 'no such'), 'part of the name of a row'),
+                                         (('models.py', '--only', 'gpt', '--write'), 'leave --only out'),
+                                         (('gpt2.py', '--steps', '0'), '--steps and --batch'),
                                          (('gpt2.py', '--size', '9T'), 'invalid choice'),
                                          (('gpt2.py', '--device', 'nothing:0', '--only', 'tenon'), 'nothing:0'),
                                          (('gpt2.py', '--graph', '--only', 'tenon'), 'cpu:0 cannot capture graphs'),
