@@ -4,18 +4,14 @@
 #include <cmath>
 #include <limits>
 
-#ifdef GPU_FN
-#define TENON_ERFINV_FN GPU_FN
-#else
-#define TENON_ERFINV_FN inline
-#endif
+#include "host_device.hpp"
 
 namespace tenon {
 
 // x·p(w), w = −ln(1 − x²): M. Giles, "Approximating the erfinv function", GPU Computing Gems 2, 2012, table 5. Some 1e-7 of the
 // result where w < 16.
 template <class T>
-TENON_ERFINV_FN T erfinv_start(T x, T w) {
+TENON_SHARED_FN T erfinv_start(T x, T w) {
   T p;
   if (w < T(5)) {
     const T t = w - T(2.5);
@@ -41,7 +37,7 @@ TENON_ERFINV_FN T erfinv_start(T x, T w) {
   return p * x;
 }
 
-TENON_ERFINV_FN float erfinv(float x) {
+TENON_SHARED_FN float erfinv(float x) {
   const float a = std::fabs(x);
   if (!(a < 1.0f))
     return a == 1.0f ? std::copysign(std::numeric_limits<float>::infinity(), x)
@@ -50,7 +46,7 @@ TENON_ERFINV_FN float erfinv(float x) {
 }
 
 // Then Halley's steps on erf, or, where 1 − |x| is exact, Newton's on ln erfc: 2e-16 of the result.
-TENON_ERFINV_FN double erfinv(double x) {
+TENON_SHARED_FN double erfinv(double x) {
   const double a = std::fabs(x);
   if (!(a < 1.0))
     return a == 1.0 ? std::copysign(std::numeric_limits<double>::infinity(), x)

@@ -4,18 +4,14 @@
 #include <cmath>
 #include <limits>
 
-#ifdef GPU_FN
-#define TENON_GAMMA_FN GPU_FN
-#else
-#define TENON_GAMMA_FN inline
-#endif
+#include "host_device.hpp"
 
 namespace tenon {
 
 // ψ(x): reflected to x > 0, raised to x ≥ 10, then the asymptotic series. M. Abramowitz, I. Stegun, "Handbook of Mathematical
 // Functions", 1964, 6.3.7, 6.3.5, 6.3.18. A zero has a sign, which says from where the pole is approached.
 template <class T>
-TENON_GAMMA_FN T digamma(T x) {
+TENON_SHARED_FN T digamma(T x) {
   if (x == T(0)) return std::copysign(std::numeric_limits<T>::infinity(), -x);
   T y = T(0);
   if (x < T(0)) {

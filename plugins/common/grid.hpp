@@ -7,14 +7,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "host_device.hpp"
 #include "tenon/kernel_call.hpp"
 #include "tenon/schemas.h"
-
-#ifdef GPU_FN
-#define TENON_GRID_FN GPU_FN
-#else
-#define TENON_GRID_FN inline __attribute__((always_inline))  // into loops for any instruction set
-#endif
 
 namespace tenon {
 
@@ -68,13 +63,13 @@ struct GridPlace {
 };
 
 template <class C>
-TENON_GRID_FN C grid_clamped(C x, C low, C high) {
+TENON_SHARED_INLINE_FN C grid_clamped(C x, C low, C high) {
   return x > low ? (x < high ? x : high) : low;
 }
 
 // NaN counts as −1.
 template <class C>
-TENON_GRID_FN GridPlace<C> grid_place(C coordinate, C size, bool align) {
+TENON_SHARED_INLINE_FN GridPlace<C> grid_place(C coordinate, C size, bool align) {
   const C slope = (align ? size - C(1) : size) / C(2), most = static_cast<C>(kMostGridPlaces);
   const bool nan = coordinate != coordinate;
   const C c = nan ? C(-1) : grid_clamped(coordinate, -most, most);
@@ -83,7 +78,7 @@ TENON_GRID_FN GridPlace<C> grid_place(C coordinate, C size, bool align) {
 
 // Held within the dimension; there is no slope where it was not.
 template <class C>
-TENON_GRID_FN GridPlace<C> grid_clipped(const GridPlace<C>& place, C size) {
+TENON_SHARED_INLINE_FN GridPlace<C> grid_clipped(const GridPlace<C>& place, C size) {
   if (!(place.at > C(0))) return {C(0), C(0)};
   if (!(place.at < size - C(1))) return {size - C(1), C(0)};
   return place;
@@ -91,7 +86,7 @@ TENON_GRID_FN GridPlace<C> grid_clipped(const GridPlace<C>& place, C size) {
 
 // Mirrored at the centres of the outer elements, or at their outer edges.
 template <class C>
-TENON_GRID_FN GridPlace<C> grid_reflected(const GridPlace<C>& place, C size, bool align) {
+TENON_SHARED_INLINE_FN GridPlace<C> grid_reflected(const GridPlace<C>& place, C size, bool align) {
   const C low = align ? C(0) : C(-0.5), span = align ? size - C(1) : size;
   if (span == C(0)) return {C(0), C(0)};
   const C behind = place.at - low;
@@ -104,13 +99,14 @@ TENON_GRID_FN GridPlace<C> grid_reflected(const GridPlace<C>& place, C size, boo
 
 // Keys' cubic convolution with a = −3/4 at the distance x, 0 to 1 or 1 to 2, and its derivative.
 template <class C>
-TENON_GRID_FN GridPlace<C> grid_cubic(C x, bool near) {
+TENON_SHARED_INLINE_FN GridPlace<C> grid_cubic(C x, bool near) {
   if (near) return {(C(1.25) * x - C(2.25)) * x * x + C(1), (C(3.75) * x - C(4.5)) * x};
   return {((C(-0.75) * x + C(3.75)) * x - C(6)) * x + C(3), (C(-2.25) * x + C(7.5)) * x - C(6)};
 }
 
 // A whole place after padding; −1: nothing is read.
-TENON_GRID_FN int32_t grid_padded(int32_t at, int32_t size, GridPadding padding, bool align) {
+TENON_SHARED_INLINE_FN int32_t grid_padded(int32_t at, int32_t size, GridPadding padding,
+                                           bool align) {
   if (at >= 0 && at < size) return at;
   if (padding == GridPadding::kZeros) return -1;
   if (padding == GridPadding::kBorder || size == 1) return at < 0 ? 0 : size - 1;
@@ -125,12 +121,12 @@ struct GridAxis {
   int32_t at[kTaps];  // −1: nothing
   C weight[kTaps], slope[kTaps];
 
-  TENON_GRID_FN void set(uint32_t k, int32_t place, C w, C s) {
+  TENON_SHARED_INLINE_FN void set(uint32_t k, int32_t place, C w, C s) {
     at[k] = place;
     weight[k] = w;
     slope[k] = s;
   }
-  TENON_GRID_FN void read(C coordinate, int32_t size, GridPadding padding, bool align) {
+  TENON_SHARED_INLINE_FN void read(C coordinate, int32_t size, GridPadding padding, bool align) {
     const C wide = static_cast<C>(size), most = static_cast<C>(kMostGridPlaces);
     GridPlace<C> place = grid_place(coordinate, wide, align);
     if constexpr (kTaps == 4) {
@@ -171,7 +167,7 @@ struct GridSpot {
   GridAxis<C, kTaps> y, x;
   int32_t height, width;
 
-  TENON_GRID_FN GridSpot(const GridGeometry& g, C at_x, C at_y, C at_z)
+  TENON_SHARED_INLINE_FN GridSpot(const GridGeometry& g, C at_x, C at_y, C at_z)
       : height(g.in[1]), width(g.in[2]) {
     x.read(at_x, g.in[2], g.padding, g.align);
     y.read(at_y, g.in[1], g.padding, g.align);
@@ -179,15 +175,15 @@ struct GridSpot {
     if (g.spatial == 3) z.read(at_z, g.in[0], g.padding, g.align);
   }
   // In x's plane; −1: nothing is read.
-  TENON_GRID_FN int32_t at(uint32_t k) const {
+  TENON_SHARED_INLINE_FN int32_t at(uint32_t k) const {
     const int32_t a = z.at[k / (kTaps * kTaps)], b = y.at[k / kTaps % kTaps], c = x.at[k % kTaps];
     return (a | b | c) < 0 ? -1 : (a * height + b) * width + c;
   }
-  TENON_GRID_FN C weight(uint32_t k) const {
+  TENON_SHARED_INLINE_FN C weight(uint32_t k) const {
     return z.weight[k / (kTaps * kTaps)] * y.weight[k / kTaps % kTaps] * x.weight[k % kTaps];
   }
   // How the weight changes with a coordinate of the grid: 0 is x's.
-  TENON_GRID_FN C slope(uint32_t k, uint32_t coordinate) const {
+  TENON_SHARED_INLINE_FN C slope(uint32_t k, uint32_t coordinate) const {
     const uint32_t a = k / (kTaps * kTaps), b = k / kTaps % kTaps, c = k % kTaps;
     return (coordinate == 2 ? z.slope[a] : z.weight[a]) *
            (coordinate == 1 ? y.slope[b] : y.weight[b]) *

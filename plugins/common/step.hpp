@@ -6,14 +6,9 @@
 #include <array>
 #include <cmath>
 
+#include "host_device.hpp"
 #include "tenon/kernel_call.hpp"
 #include "tenon/schemas.h"
-
-#ifdef GPU_FN
-#define TENON_STEP_FN GPU_FN
-#else
-#define TENON_STEP_FN inline __attribute__((always_inline))  // into loops for any instruction set
-#endif
 
 namespace tenon {
 
@@ -99,7 +94,7 @@ struct Sgd {
         momentum(static_cast<R>(n.momentum)),
         fresh(static_cast<R>(n.fresh)),
         decay(static_cast<R>(n.decay)) {}
-  TENON_STEP_FN void operator()(R& p, R g, R* s) const {
+  TENON_SHARED_INLINE_FN void operator()(R& p, R g, R* s) const {
     g += decay * p;
     if constexpr (kMomentum) {
       s[0] = kFirst ? fresh * g : momentum * s[0] + fresh * g;
@@ -128,7 +123,7 @@ struct Adam {
         keep(static_cast<R>(n.keep)),
         size(static_cast<R>(n.size)),
         root(static_cast<R>(n.root)) {}
-  TENON_STEP_FN void operator()(R& p, R g, R* s) const {
+  TENON_SHARED_INLINE_FN void operator()(R& p, R g, R* s) const {
     p *= keep;
     g += decay * p;
     s[0] += (R(1) - beta1) * (g - s[0]);
@@ -161,7 +156,7 @@ struct RmsProp {
         eps(static_cast<R>(n.eps)),
         decay(static_cast<R>(n.decay)),
         momentum(static_cast<R>(n.momentum)) {}
-  TENON_STEP_FN void operator()(R& p, R g, R* s) const {
+  TENON_SHARED_INLINE_FN void operator()(R& p, R g, R* s) const {
     g += decay * p;
     s[0] = alpha * s[0] + (R(1) - alpha) * g * g;
     R variance = s[0];
@@ -182,7 +177,7 @@ struct Adagrad {
   R lr, eps, decay;
   explicit Adagrad(const Numbers& n)
       : lr(static_cast<R>(n.lr)), eps(static_cast<R>(n.eps)), decay(static_cast<R>(n.decay)) {}
-  TENON_STEP_FN void operator()(R& p, R g, R* s) const {
+  TENON_SHARED_INLINE_FN void operator()(R& p, R g, R* s) const {
     g += decay * p;
     s[0] += g * g;
     p -= lr * g / (std::sqrt(s[0]) + eps);
