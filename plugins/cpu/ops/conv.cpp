@@ -50,23 +50,17 @@ uint64_t half_scratch(const tn_call& call) {
 template <ConvPass P, class T>
 void run_half(const tn_call& call) {
   float* next = static_cast<float*>(call.scratch);
-  const auto widen = [&](const tn_view& view) {
-    float* to = next;
-    const T* from = data_of<const T>(view);
-    parallel_for(numel(view), kGrainCopy, [&](int64_t begin, int64_t end) {
-      widen_range<T>(from + begin, to + begin, end - begin);
-    });
+  const auto widened = [&](const tn_view& view) {
+    float* const to = next;
+    widen_all(data_of<const T>(view), to, numel(view));
     next += padded(view);
     return to;
   };
   const tn_view* bias = bias_of<P>(call);
-  const float *first = widen(input(call, 0)), *second = widen(input(call, 1));
-  const float* offset = bias == nullptr ? nullptr : widen(*bias);
+  const float *first = widened(input(call, 0)), *second = widened(input(call, 1));
+  const float* offset = bias == nullptr ? nullptr : widened(*bias);
   compute<P, float>(ConvGeometry(call, P), first, second, offset, next);
-  T* out = data_of<T>(output(call));
-  parallel_for(numel(output(call)), kGrainCopy, [&](int64_t begin, int64_t end) {
-    round_range<T>(next + begin, out + begin, end - begin);
-  });
+  round_all(next, data_of<T>(output(call)), numel(output(call)));
 }
 
 template <ConvPass P>

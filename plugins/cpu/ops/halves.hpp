@@ -1,10 +1,11 @@
-// Stretches of f16 or bf16 to f32 and back.
+// Stretches of f16 or bf16 to f32 and back, on this thread or over all.
 #pragma once
 
 #include <type_traits>
 
 #include "convert.hpp"
 #include "half.hpp"
+#include "threads.hpp"
 
 namespace tenon::cpu {
 
@@ -24,6 +25,20 @@ void round_range(const float* from, T* to, int64_t n) {
     half_conversions().to_f16(from, bits, n);
   else
     half_conversions().to_bf16(from, bits, n);
+}
+
+template <class T>
+void widen_all(const T* from, float* to, int64_t n) {
+  parallel_for(n, kGrainCopy, [&](int64_t begin, int64_t end) {
+    widen_range(from + begin, to + begin, end - begin);
+  });
+}
+
+template <class T>
+void round_all(const float* from, T* to, int64_t n) {
+  parallel_for(n, kGrainCopy, [&](int64_t begin, int64_t end) {
+    round_range(from + begin, to + begin, end - begin);
+  });
 }
 
 }  // namespace tenon::cpu

@@ -187,10 +187,7 @@ template <class T>
 const Compute<T>* widened(const tn_view& view, std::vector<Compute<T>>& copy) {
   if constexpr (is_half_v<T>) {
     copy.resize(static_cast<size_t>(numel(view)));
-    const T* from = data_of<const T>(view);
-    parallel_for(numel(view), kGrainCopy, [&](int64_t begin, int64_t end) {
-      widen_range(from + begin, copy.data() + begin, end - begin);
-    });
+    widen_all(data_of<const T>(view), copy.data(), numel(view));
     return copy.data();
   } else {
     return data_of<const T>(view);
@@ -206,10 +203,7 @@ struct Result {
     if constexpr (!is_half_v<T>) return data_of<T>(view);
   }
   void finish() {
-    if constexpr (is_half_v<T>)
-      parallel_for(numel(view), kGrainCopy, [&](int64_t begin, int64_t end) {
-        round_range(copy.data() + begin, data_of<T>(view) + begin, end - begin);
-      });
+    if constexpr (is_half_v<T>) round_all(copy.data(), data_of<T>(view), numel(view));
   }
 };
 
