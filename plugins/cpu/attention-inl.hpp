@@ -28,25 +28,6 @@ constexpr int64_t packed_size(int64_t keys, int64_t width) {
   return tiles_of(keys, kKeys) * kKeys * width;
 }
 
-// Parts of one thread's memory, each on a cache line of its own.
-class Room {
- public:
-  explicit Room(size_t bytes) : next_(static_cast<char*>(workspace(Workspace::Attention, bytes))) {}
-  template <class C>
-  C* take(int64_t count) {
-    C* const here = reinterpret_cast<C*>(next_);
-    next_ += bytes_of<C>(count);
-    return here;
-  }
-  template <class C>
-  static constexpr size_t bytes_of(int64_t count) {
-    return (static_cast<size_t>(count) * sizeof(C) + 63) / 64 * 64;
-  }
-
- private:
-  char* next_;
-};
-
 // One head of an operand: rows of `width` elements.
 template <class T>
 struct HeadRows {

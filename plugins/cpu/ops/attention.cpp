@@ -74,8 +74,8 @@ void attend_tile(const Forward<T>& f, int64_t copy, int64_t first) {
   const int64_t e = call.width(), w = call.value_width(), end = keys_seen(call, first + rows);
   const bool widens = !std::is_same_v<T, C>;
   const auto bytes = [](int64_t n) { return Room::bytes_of<C>(n); };
-  Room room(bytes(rows * e) + bytes(rows * kKeys) + bytes(rows * w) +
-            (widens ? bytes(kKeys * e) + bytes(kKeys * w) : 0));
+  Room room(Workspace::Attention, bytes(rows * e) + bytes(rows * kKeys) + bytes(rows * w) +
+                                      (widens ? bytes(kKeys * e) + bytes(kKeys * w) : 0));
   C* const q = room.take<C>(rows * e);
   C* const scores = room.take<C>(rows * kKeys);
   C* const sums = room.take<C>(rows * w);
@@ -130,7 +130,7 @@ void pack(const Forward<T>& f) {
       const int64_t copy = i / blocks, key = i % blocks * kKeys;
       const int64_t b = copy / call.groups(), g = copy % call.groups();
       const int64_t n = std::min(kKeys, call.keys() - key);
-      Room room(Room::bytes_of<C>(kKeys * e));
+      Room room(Workspace::Attention, Room::bytes_of<C>(kKeys * e));
       const auto rows = rows_of(HeadRows<T>(*call.k, b, g), key, n, room.take<C>(kKeys * e));
       pack_rows(rows, e, n, f.packed + i * kKeys * e);
       if (f.values != nullptr)

@@ -74,7 +74,7 @@ struct Tiles {
                  {&along, kQueries}};
     size_t bytes = 0;
     for (const auto& part : parts) bytes += Room::bytes_of<C>(part.count);
-    Room room(bytes);
+    Room room(Workspace::Attention, bytes);
     for (const auto& part : parts) *part.at = room.take<C>(part.count);
   }
 };

@@ -25,12 +25,10 @@ constexpr uint32_t result_of(ConvPass pass) {
   return pass == kForward ? kY : pass == kInput ? kX : kW;
 }
 
-// What the parts of a call share.
+// What parts may be cut along.
 enum class Axis { Batch, Groups, Filters, Channels };
-struct Cut {
-  Axis axis = Axis::Batch;
-  int64_t extent = 1, step = 1;
-  int64_t parts() const { return (extent + step - 1) / step; }
+struct AxisCut : Cut {
+  Axis axis;
 };
 
 // A part: the operands as they lie, as oneDNN wants them, and the copies between.
@@ -43,19 +41,20 @@ struct Part {
   bool copied(uint32_t i) const { return inside[i] != outside[i]; }
   // Bytes of the copies and of oneDNN's own memory, each from a cache line on.
   size_t room() const {
-    size_t bytes = padded(scratch.get_size());
+    size_t bytes = bytes_of(scratch);
     for (uint32_t i = 0; i < 3; ++i)
-      if (copied(i)) bytes += padded(inside[i].get_size());
+      if (copied(i)) bytes += bytes_of(inside[i]);
     return bytes;
   }
-  static size_t padded(size_t bytes) { return (bytes + 63) / 64 * 64; }
+  static size_t bytes_of(const memory::desc& desc) {
+    return Room::bytes_of<char>(static_cast<int64_t>(desc.get_size()));
+  }
 };
 
 struct Plan {
-  Cut cut;
+  Parts<Part> parts;
   std::array<int64_t, 3> steps;  // bytes of each operand from one place of the axis to the next
   int64_t bias_step;
-  Part whole, last;  // all parts but the last are alike
 };
 
 memory::data_type type_of(tn_dtype dtype) {
@@ -165,11 +164,11 @@ std::array<Place, 3> places_of(const ConvGeometry& g, Axis axis) {
   }
 }
 
-Part make_part(const ConvGeometry& g, ConvPass pass, tn_dtype dtype, const Cut& cut, int64_t count,
+Part make_part(const ConvGeometry& g, ConvPass pass, tn_dtype dtype, Axis axis, int64_t count,
                bool has_bias) {
   const Spatial spatial(g);
   const auto sizes = whole_sizes(g, spatial);
-  const auto places = places_of(g, cut.axis);
+  const auto places = places_of(g, axis);
   const auto type = type_of(dtype);
   Part part;
   for (uint32_t i = 0; i < 3; ++i)
@@ -188,11 +187,11 @@ Part make_part(const ConvGeometry& g, ConvPass pass, tn_dtype dtype, const Cut& 
 }
 
 // Along what makes the parts copy least, as each part copies all of what is not cut. Gradients of weights are not summed over parts.
-Cut cut_of(const ConvGeometry& g, ConvPass pass) {
+AxisCut cut_of(const ConvGeometry& g, ConvPass pass) {
   const int64_t threads = max_threads();
   const auto cut = [&](Axis axis, int64_t extent, int64_t unit) {
     const int64_t step = ((extent + threads - 1) / threads + unit - 1) / unit * unit;
-    return Cut{axis, extent, std::clamp<int64_t>(step, 1, extent)};
+    return AxisCut{{extent, std::clamp<int64_t>(step, 1, extent)}, axis};
   };
   constexpr int64_t kVector = 16;  // channels of oneDNN's layouts
   const int64_t weights = g.filters * g.depth(),
@@ -209,19 +208,17 @@ std::unique_ptr<Plan> make_plan(const tn_call& call) {
   const OneThread one;
   const ConvGeometry g(call, P);
   const tn_dtype dtype = output(call).dtype;
-  auto plan = std::make_unique<Plan>();
-  plan->cut = cut_of(g, P);
+  const AxisCut cut = cut_of(g, P);
   const bool has_bias = P == kForward && input_or_null(call, arg::conv::bias) != nullptr;
-  const auto part_of = [&](int64_t n) { return make_part(g, P, dtype, plan->cut, n, has_bias); };
-  plan->whole = part_of(plan->cut.step);
-  const int64_t rest = plan->cut.extent % plan->cut.step;
-  plan->last = rest == 0 ? plan->whole : part_of(rest);
-  const auto places = places_of(g, plan->cut.axis);
+  auto plan = std::make_unique<Plan>(Plan{
+      Parts<Part>(cut, [&](int64_t n) { return make_part(g, P, dtype, cut.axis, n, has_bias); }),
+      {},
+      cut.axis == Axis::Filters ? int64_t{size_of(dtype)} : 0});
+  const auto places = places_of(g, cut.axis);
   for (uint32_t i = 0; i < 3; ++i)
-    plan->steps[i] = places[i].cut ? plan->whole.outside[i].get_strides()[places[i].dim] *
+    plan->steps[i] = places[i].cut ? plan->parts.whole().outside[i].get_strides()[places[i].dim] *
                                          places[i].unit * static_cast<int64_t>(size_of(dtype))
                                    : 0;
-  plan->bias_step = plan->cut.axis == Axis::Filters ? size_of(dtype) : 0;
   return plan;
 }
 
@@ -231,11 +228,9 @@ struct Pointers {
 };
 
 void execute(const Part& part, ConvPass pass, const Pointers& p) {
-  char* room = static_cast<char*>(workspace(Workspace::Columns, part.room()));
+  Room room(Workspace::Columns, part.room());
   const auto take = [&](const memory::desc& desc) {
-    memory made(desc, dnnl_engine(), room);
-    room += Part::padded(desc.get_size());
-    return made;
+    return memory(desc, dnnl_engine(), room.take<char>(static_cast<int64_t>(desc.get_size())));
   };
   std::array<memory, 3> outside, inside;
   for (uint32_t i = 0; i < 3; ++i) {
@@ -273,16 +268,11 @@ Pointers pointers_of(const tn_call& call) {
 template <ConvPass P>
 void run(Plan& plan, const tn_call& call) {
   const Pointers all = pointers_of<P>(call);
-  const int64_t parts = plan.cut.parts();
-  parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
-    const OneThread one;
-    for (int64_t part = begin; part < end; ++part) {
-      const int64_t at = part * plan.cut.step;
-      Pointers p = all;
-      for (uint32_t i = 0; i < 3; ++i) p.operands[i] += at * plan.steps[i];
-      if (p.bias != nullptr) p.bias += at * plan.bias_step;
-      execute(part + 1 == parts ? plan.last : plan.whole, P, p);
-    }
+  plan.parts.run([&](const Part& part, int64_t at) {
+    Pointers p = all;
+    for (uint32_t i = 0; i < 3; ++i) p.operands[i] += at * plan.steps[i];
+    if (p.bias != nullptr) p.bias += at * plan.bias_step;
+    execute(part, P, p);
   });
 }
 

@@ -113,8 +113,7 @@ void input_piece(const ConvGeometry& g, const Plan& p, int64_t image, int64_t z,
                  const T* grad, const T* weights, T* gx) {
   const size_t rz = static_cast<size_t>(z % g.stride[0]);
   const int64_t depths = static_cast<int64_t>(p.z.taps[rz].size()), planes = g.filters * depths;
-  T* copy = static_cast<T*>(workspace(
-      Workspace::Columns, static_cast<size_t>(planes * p.source.plane() + 64) * sizeof(T)));
+  T* copy = workspace<T>(Workspace::Columns, planes * p.source.plane() + 64);
   for (int64_t plane = 0; plane < planes; ++plane) {
     const int64_t oz = z / g.stride[0] + p.z.taps[rz][static_cast<size_t>(plane % depths)].shift;
     const T* from =
@@ -146,12 +145,8 @@ void conv_backward_input(const ConvGeometry& g, const T* grad, const T* weight, 
   const int64_t plane = g.in_plane(), images = g.batch * g.groups;
   if (images * g.channels * plane == 0) return;
   if (wants_unfolding(g, kInput)) return unfolded_backward_input(g, grad, weight, gx);
-  const int64_t work = g.filters * g.depth() * g.out_plane();  // of an image
-  const auto grain = [&](int64_t each) {
-    return std::max<int64_t>(1, kGemmGrain / 2 / std::max<int64_t>(each, 1));
-  };
-  if (g.pointwise()) {
-    const auto product = [&](int64_t image) {
+  if (g.pointwise())
+    return parallel_gemms(images, [&](int64_t image) {
       return Gemm<T>{.m = g.channels,
                      .n = plane,
                      .k = g.filters,
@@ -163,22 +158,14 @@ void conv_backward_input(const ConvGeometry& g, const T* grad, const T* weight, 
                      .b_col = 1,
                      .c = gx + image * g.channels * plane,
                      .c_row = plane};
-    };
-    if (images < max_threads()) {
-      for (int64_t image = 0; image < images; ++image) parallel_gemm(product(image));
-      return;
-    }
-    return parallel_for(images, grain(work), [&](int64_t begin, int64_t end) {
-      for (int64_t image = begin; image < end; ++image)
-        gemm(product(image), {0, g.channels, 0, plane});
     });
-  }
+  const int64_t work = g.filters * g.depth() * g.out_plane();  // of an image
   const Plan p(g, sizeof(T));
-  T* weights =
-      static_cast<T*>(workspace(Workspace::Weights, static_cast<size_t>(p.weights) * sizeof(T)));
+  T* weights = workspace<T>(Workspace::Weights, p.weights);
   pack_weights(g, p, weight, weights);
-  const int64_t per_image = g.in[0] * p.per_slice;
-  parallel_for(images * per_image, grain(work / per_image), [&](int64_t begin, int64_t end) {
+  const int64_t per_image = g.in[0] * p.per_slice,
+                grain = kGemmGrain / 2 / std::max<int64_t>(work / per_image, 1);
+  parallel_for(images * per_image, std::max<int64_t>(1, grain), [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item)
       input_piece(g, p, item / per_image, item % per_image / p.per_slice,
                   item % p.per_slice * p.step, grad, weights, gx);

@@ -82,8 +82,7 @@ Pieces pieces_of(const ConvGeometry& g, size_t element, int64_t most_positions) 
 // behind its end.
 template <class T>
 T* copy_piece(const ConvGeometry& g, const Pieces& p, const Pieces::Piece& piece, const T* image) {
-  T* copy = static_cast<T*>(workspace(
-      Workspace::Columns, static_cast<size_t>(p.planes * p.source.plane() + 64) * sizeof(T)));
+  T* copy = workspace<T>(Workspace::Columns, p.planes * p.source.plane() + 64);
   for (int64_t plane = 0; plane < p.planes; ++plane) {
     const int64_t c = plane / g.kernel[0], kz = plane % g.kernel[0];
     const int64_t z = piece.slice * g.stride[0] - g.padding[0] + kz * g.dilation[0];
@@ -97,7 +96,7 @@ T* copy_piece(const ConvGeometry& g, const Pieces& p, const Pieces::Piece& piece
 template <class T>
 void pointwise_forward(const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* out) {
   const int64_t plane = g.out_plane(), images = g.batch * g.groups;
-  const auto product = [&](int64_t image) {
+  parallel_gemms(images, [&](int64_t image) {
     const int64_t group = image % g.groups;
     return Gemm<T>{.m = g.filters,
                    .n = plane,
@@ -111,13 +110,6 @@ void pointwise_forward(const ConvGeometry& g, const T* x, const T* weight, const
                    .c = out + image * g.filters * plane,
                    .c_row = plane,
                    .row_bias = bias == nullptr ? nullptr : bias + group * g.filters};
-  };
-  if (images < max_threads()) {
-    for (int64_t image = 0; image < images; ++image) parallel_gemm(product(image));
-    return;
-  }
-  for_items(images, g.filters * g.channels * plane, [&](int64_t image) {
-    gemm(product(image), {0, g.filters, 0, plane});
   });
 }
 
@@ -184,15 +176,13 @@ void conv_backward_weight(const ConvGeometry& g, const T* grad, const T* x, T* g
   const Pieces p = pieces_of(g, sizeof(T), 768);
   const int64_t items = g.batch * g.groups * p.per_image,
                 parts = std::clamp<int64_t>(max_threads(), 1, std::max<int64_t>(items, 1));
-  T* sums =
-      static_cast<T*>(workspace(Workspace::Sums, static_cast<size_t>(parts * count) * sizeof(T)));
+  T* sums = workspace<T>(Workspace::Sums, parts * count);
   for_items(parts, count / g.groups * p.step * g.out[2] * items / parts, [&](int64_t part) {
     std::fill(sums + part * count, sums + (part + 1) * count, T(0));
     for (int64_t item = items * part / parts; item < items * (part + 1) / parts; ++item) {
       const Pieces::Piece piece = p.piece(g, item);
       const T* copy = copy_piece(g, p, piece, x + piece.image * g.channels * g.in_plane());
-      T* packed = static_cast<T*>(workspace(
-          Workspace::Packed, static_cast<size_t>(piece.rows * g.out[2] * kTapPanel) * sizeof(T)));
+      T* packed = workspace<T>(Workspace::Packed, piece.rows * g.out[2] * kTapPanel);
       tap_gradient(
           {g.filters, depth, copy, p.at.data(), piece.rows, g.out[2], p.source.pitch,
            grad + piece.image * g.filters * plane + (piece.slice * g.out[1] + piece.y0) * g.out[2],

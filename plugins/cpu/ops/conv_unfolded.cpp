@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/conv_any.hpp"
 #include "ops/matmul_gemm.hpp"
 #include "ops/workspace.hpp"
 #include "threads.hpp"
@@ -19,28 +20,12 @@ int64_t places(const ConvGeometry& g) { return g.batch * g.out_plane(); }
 
 // Where each tap of each place of an output plane reads its channel's plane; −1: padding.
 std::vector<int32_t> reads_of(const ConvGeometry& g) {
-  std::vector<int32_t> reads;
-  reads.reserve(static_cast<size_t>(g.out_plane() * g.taps()));
-  const auto at = [&](size_t d, int64_t o, int64_t k) {
-    const int64_t i = o * g.stride[d] - g.padding[d] + k * g.dilation[d];
-    return i < g.in[d] ? i : -1;
-  };
-  for (int64_t oz = 0; oz < g.out[0]; ++oz)
-    for (int64_t oy = 0; oy < g.out[1]; ++oy)
-      for (int64_t ox = 0; ox < g.out[2]; ++ox)
-        for (int64_t kz = 0; kz < g.kernel[0]; ++kz)
-          for (int64_t ky = 0; ky < g.kernel[1]; ++ky)
-            for (int64_t kx = 0; kx < g.kernel[2]; ++kx) {
-              const int64_t z = at(0, oz, kz), y = at(1, oy, ky), x = at(2, ox, kx);
-              const bool inside = z >= 0 && y >= 0 && x >= 0;
-              reads.push_back(inside ? static_cast<int32_t>((z * g.in[1] + y) * g.in[2] + x) : -1);
-            }
+  std::vector<int32_t> reads(static_cast<size_t>(g.out_plane() * g.taps()), -1);
+  for (int64_t p = 0; p < g.out_plane(); ++p)
+    for_taps(g, p, [&](int64_t tap, int64_t at) {
+      reads[static_cast<size_t>(p * g.taps() + tap)] = static_cast<int32_t>(at);
+    });
   return reads;
-}
-
-template <class T>
-T* room(Workspace purpose, int64_t count) {
-  return static_cast<T*>(workspace(purpose, static_cast<size_t>(count) * sizeof(T)));
 }
 
 // body(n, c) for each plane of `channels` in the batch.
@@ -57,7 +42,7 @@ template <class T>
 T* unfold(const ConvGeometry& g, const T* x, int64_t place_step, int64_t tap_step) {
   const std::vector<int32_t> reads = reads_of(g);
   const int64_t plane = g.out_plane(), taps = g.taps();
-  T* const to = room<T>(Workspace::Columns, places(g) * g.depth());
+  T* const to = workspace<T>(Workspace::Columns, places(g) * g.depth());
   for_planes(g, g.channels, plane * taps, [&](int64_t n, int64_t c) {
     const T* const from = x + (n * g.channels + c) * g.in_plane();
     T* const first = to + n * plane * place_step + c * taps * tap_step;
@@ -78,7 +63,7 @@ template <class T>
 const T* by_filters(const ConvGeometry& g, const T* grad) {
   const int64_t plane = g.out_plane();
   if (g.batch == 1) return grad;
-  T* const to = room<T>(Workspace::Packed, places(g) * g.filters);
+  T* const to = workspace<T>(Workspace::Packed, places(g) * g.filters);
   for_planes(g, g.filters, plane, [&](int64_t n, int64_t f) {
     std::copy_n(grad + (n * g.filters + f) * plane, plane, to + (f * g.batch + n) * plane);
   });
@@ -98,7 +83,7 @@ template <class T>
 void unfolded_forward(const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* out) {
   const int64_t n = places(g), depth = g.depth(), plane = g.out_plane();
   const T* const read = unfold(g, x, 1, n);
-  T* const sums = g.batch == 1 ? out : room<T>(Workspace::Sums, n * g.filters);
+  T* const sums = g.batch == 1 ? out : workspace<T>(Workspace::Sums, n * g.filters);
   parallel_gemm(Gemm<T>{.m = g.filters,
                         .n = n,
                         .k = depth,
@@ -137,7 +122,7 @@ void unfolded_backward_weight(const ConvGeometry& g, const T* grad, const T* x, 
 template <class T>
 void unfolded_backward_input(const ConvGeometry& g, const T* grad, const T* weight, T* gx) {
   const int64_t n = places(g), depth = g.depth(), plane = g.out_plane(), taps = g.taps();
-  T* const read = room<T>(Workspace::Columns, n * depth);
+  T* const read = workspace<T>(Workspace::Columns, n * depth);
   parallel_gemm(Gemm<T>{.m = n,
                         .n = depth,
                         .k = g.filters,

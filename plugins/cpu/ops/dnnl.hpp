@@ -7,6 +7,7 @@
 #include <dnnl.hpp>
 
 #include "tenon/dtype.h"
+#include "threads.hpp"
 
 namespace tenon::cpu {
 
@@ -30,6 +31,37 @@ class OneThread {
 
  private:
   const int before_ = omp_get_max_threads();
+};
+
+// An axis that a call's work is cut along, into parts of `step` places.
+struct Cut {
+  int64_t extent = 1, step = 1;
+};
+
+// What a plan makes for the parts: all but the last are alike.
+template <class Part>
+class Parts {
+ public:
+  // make(places of the axis)
+  template <class Make>
+  Parts(const Cut& cut, Make&& make) : cut_(cut), whole_(make(cut.step)) {
+    const int64_t rest = cut.extent % cut.step;
+    last_ = rest == 0 ? whole_ : make(rest);
+  }
+  const Part& whole() const { return whole_; }
+  // body(part, first place of the axis), over the threads.
+  template <class Body>
+  void run(Body&& body) const {
+    const int64_t count = (cut_.extent + cut_.step - 1) / cut_.step;
+    parallel_for(count, 1, [&](int64_t begin, int64_t end) {
+      const OneThread one;
+      for (int64_t i = begin; i < end; ++i) body(i + 1 == count ? last_ : whole_, i * cut_.step);
+    });
+  }
+
+ private:
+  Cut cut_;
+  Part whole_, last_;
 };
 
 // Whether the processor multiplies numbers of a half type itself.

@@ -28,25 +28,15 @@ Gemm<T> product_at(const Product& p, int64_t batch, T* c) {
           p.n};
 }
 
-// Batches go to threads while there are enough of them; otherwise threads share each product.
 template <class T>
 void run_product(const Product& p, const Gemm<T>& like, T* c) {
-  const auto with_epilogue = [&](int64_t batch) {
+  if (p.empty()) return;
+  parallel_gemms(p.batches, [&](int64_t batch) {
     Gemm<T> g = product_at<T>(p, batch, c);
     g.column_bias = like.column_bias;
     g.row_bias = like.row_bias;
     g.relu = like.relu;
     return g;
-  };
-  if (p.empty()) return;
-  if (p.batches == 1) return parallel_gemm(with_epilogue(0));
-  if (p.batches < max_threads()) {
-    for (int64_t batch = 0; batch < p.batches; ++batch) parallel_gemm(with_epilogue(batch));
-    return;
-  }
-  const int64_t work = p.m * p.n * std::max<int64_t>(p.k, 1);
-  parallel_for(p.batches, std::max<int64_t>(1, kGemmGrain / work), [&](int64_t begin, int64_t end) {
-    for (int64_t batch = begin; batch < end; ++batch) gemm(with_epilogue(batch), {0, p.m, 0, p.n});
   });
 }
 
@@ -73,7 +63,7 @@ void linear(const tn_call& call) {
   like.relu = activation == kRelu;
   T* const c = data_of<T>(output(call));
   run_product<T>(p, like, c);
-  if (activation != kNone && !like.relu) activate(activation, c, p.batches * p.m * p.n);
+  if (!like.relu) activate(activation, c, p.batches * p.m * p.n);
 }
 
 bool linear_supported(const tn_call& call) {

@@ -31,6 +31,11 @@ void activate_range(Activation activation, float* x, int64_t n) {
     }
   };
   switch (activation) {
+    case kNone:
+      return;
+    case kRelu:
+      return apply([d](V v)
+                       HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
     case kSigmoid:
       return apply([d](V v) HWY_ATTR {
         V complement;
@@ -53,9 +58,6 @@ void activate_range(Activation activation, float* x, int64_t n) {
         const V s = sigmoid_f32(d, hn::Mul(inner, hn::Set(d, 1.5957691216057308f)), complement);
         return hn::IfThenZeroElse(hn::Eq(v, hn::Set(d, -HUGE_VALF)), hn::Mul(v, s));
       });
-    default:
-      return apply([d](V v)
-                       HWY_ATTR { return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Zero(d), v); });
   }
 }
 
@@ -65,6 +67,10 @@ double activate_one(Activation activation, double x) {
     return v < 0 ? e / (1 + e) : 1 / (1 + e);
   };
   switch (activation) {
+    case kNone:
+      return x;
+    case kRelu:
+      return x < 0 ? 0 : x;
     case kSigmoid:
       return sigmoid(x);
     case kSilu:
@@ -75,9 +81,8 @@ double activate_one(Activation activation, double x) {
       return x == -HUGE_VAL ? 0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440);
     case kGeluTanh:  // as in activations.cpp
       return x == -HUGE_VAL ? 0 : x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x));
-    default:
-      return x < 0 ? 0 : x;
   }
+  return x;
 }
 
 void activate_f32(Activation activation, float* x, int64_t n) { activate_range(activation, x, n); }
@@ -94,11 +99,13 @@ HWY_EXPORT(activate_f32);
 HWY_EXPORT(activate_f64);
 
 void activate(Activation activation, float* x, int64_t n) {
+  if (activation == kNone) return;
   parallel_for(n, kGrainMath, [&](int64_t begin, int64_t end) {
     HWY_DYNAMIC_DISPATCH(activate_f32)(activation, x + begin, end - begin);
   });
 }
 void activate(Activation activation, double* x, int64_t n) {
+  if (activation == kNone) return;
   parallel_for(n, kGrainMath, [&](int64_t begin, int64_t end) {
     HWY_DYNAMIC_DISPATCH(activate_f64)(activation, x + begin, end - begin);
   });

@@ -101,18 +101,14 @@ template <class T>
 void run_half(const tn_call& call, const Product& p, Activation activation) {
   if (p.empty()) return;
   float* next = static_cast<float*>(call.scratch);
-  const auto widen = [&](const tn_view& view) {
-    float* to = next;
-    const T* from = data_of<const T>(view);
-    const int64_t n = numel(view);
-    parallel_for(n, kGrainCopy, [&](int64_t begin, int64_t end) {
-      widen_range<T>(from + begin, to + begin, end - begin);
-    });
-    next += (n + 15) / 16 * 16;
+  const auto widened = [&](const tn_view& view) {
+    float* const to = next;
+    widen_all(data_of<const T>(view), to, numel(view));
+    next += (numel(view) + 15) / 16 * 16;
     return to;
   };
-  const float *x = widen(input(call, arg::matmul::x)), *y = widen(input(call, arg::matmul::y));
-  const float* bias = p.bias == nullptr ? nullptr : widen(*p.bias);
+  const float *x = widened(input(call, arg::matmul::x)), *y = widened(input(call, arg::matmul::y));
+  const float* bias = p.bias == nullptr ? nullptr : widened(*p.bias);
   const bool swapped = p.a.view != &input(call, arg::matmul::x);
   for (int64_t batch = 0; batch < p.batches; ++batch) {
     const Product::Offsets at = p.offsets(batch, p.ndim);
@@ -132,11 +128,8 @@ void run_half(const tn_call& call, const Product& p, Activation activation) {
     parallel_gemm(g);
   }
   const int64_t n = p.batches * p.m * p.n;
-  if (activation != kNone && activation != kRelu) activate(activation, next, n);
-  T* out = data_of<T>(output(call));
-  parallel_for(n, kGrainCopy, [&](int64_t begin, int64_t end) {
-    round_range<T>(next + begin, out + begin, end - begin);
-  });
+  if (activation != kRelu) activate(activation, next, n);
+  round_all(next, data_of<T>(output(call)), n);
 }
 
 template <class T>

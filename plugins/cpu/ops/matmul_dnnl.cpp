@@ -17,11 +17,9 @@ namespace {
 using dnnl::memory;
 
 // A product is cut along one axis: a dimension of the batch, the columns of b or the rows of a.
-struct Cut {
-  int64_t extent = 1, step = 1;           // of the axis, and of a block
+struct ProductCut : Cut {
   int64_t a = 0, b = 0, c = 0, bias = 0;  // elements from one index of the axis to the next
   bool columns = false;
-  int64_t blocks() const { return (extent + step - 1) / step; }
 };
 
 struct Block {
@@ -30,8 +28,8 @@ struct Block {
 };
 
 struct Plan {
-  Cut cut;
-  Block whole, last;  // all blocks but the last are alike
+  ProductCut cut;
+  Parts<Block> blocks;
 };
 
 // Smaller products are quicker through f32 copies, without oneDNN's fixed cost.
@@ -91,21 +89,21 @@ std::array<int64_t, TN_MAX_DIMS> batch_steps(const Product& p) {
 // Along the batch where it is long enough; else along rows, unless they are so few that packing all of b for
 // each block costs more than columns that each pack their part. Sets `dim` to the dimension of the batch,
 // p.ndim for columns, p.ndim + 1 for rows.
-Cut cut_of(const Product& p, uint32_t& dim) {
+ProductCut cut_of(const Product& p, uint32_t& dim) {
   const int64_t wanted = std::clamp<int64_t>(p.batches * p.m * p.n * p.k / kBlockWork, 1,
                                              std::max(4, 2 * max_threads()));
   const auto longest = std::max_element(p.shape.begin(), p.shape.begin() + p.ndim);
   int64_t unit = 1;
-  Cut cut;
+  ProductCut cut;
   if (p.ndim > 0 && *longest >= std::min<int64_t>(wanted, 8)) {
     dim = static_cast<uint32_t>(longest - p.shape.begin());
-    cut = {p.shape[dim], 1, p.a.batch[dim], p.b.batch[dim], batch_steps(p)[dim], 0};
+    cut = {{p.shape[dim], 1}, p.a.batch[dim], p.b.batch[dim], batch_steps(p)[dim], 0};
   } else if (p.m >= 64 * wanted || p.m >= p.n || p.batches > 1) {
     dim = p.ndim + 1, unit = 32;
-    cut = {p.m, 1, p.a.row, 0, p.n, 0};
+    cut = {{p.m, 1}, p.a.row, 0, p.n, 0};
   } else {
     dim = p.ndim, unit = 64;
-    cut = {p.n, 1, 0, p.b.column, 1, p.bias_step, true};
+    cut = {{p.n, 1}, 0, p.b.column, 1, p.bias_step, true};
   }
   cut.step = std::min(cut.extent, ((cut.extent + wanted - 1) / wanted + unit - 1) / unit * unit);
   return cut;
@@ -156,18 +154,14 @@ std::unique_ptr<Plan> make_plan(const tn_call& call, const Product& p, Activatio
   const OneThread one;
   const auto type =
       output(call).dtype == TN_DTYPE_BF16 ? memory::data_type::bf16 : memory::data_type::f16;
-  auto plan = std::make_unique<Plan>();
   uint32_t dim = 0;
-  plan->cut = cut_of(p, dim);
-  const auto block_of = [&](int64_t size) {
-    Product part = p;
-    (dim < p.ndim ? part.shape[dim] : dim == p.ndim ? part.n : part.m) = size;
-    return make_block(part, plan->cut.columns ? part : p, type, activation);
-  };
-  plan->whole = block_of(plan->cut.step);
-  const int64_t rest = plan->cut.extent % plan->cut.step;
-  plan->last = rest == 0 ? plan->whole : block_of(rest);
-  return plan;
+  const ProductCut cut = cut_of(p, dim);
+  return std::make_unique<Plan>(
+      Plan{cut, Parts<Block>(cut, [&](int64_t size) {
+             Product part = p;
+             (dim < p.ndim ? part.shape[dim] : dim == p.ndim ? part.n : part.m) = size;
+             return make_block(part, cut.columns ? part : p, type, activation);
+           })});
 }
 
 std::unique_ptr<Plan> plan_matmul(const tn_call& call) {
@@ -177,7 +171,7 @@ std::unique_ptr<Plan> plan_linear(const tn_call& call) {
   return make_plan(call, read_linear(call), activation_of(text_arg(call, arg::linear::activation)));
 }
 
-void execute(const Block& block, const Cut& cut, const Product& p, void* c, int64_t index) {
+void execute(const Block& block, const ProductCut& cut, const Product& p, void* c, int64_t index) {
   const auto at = [&](const memory::desc& desc, const void* data, int64_t step) {
     constexpr int64_t kSize = 2;  // bytes of a half
     return memory(desc, dnnl_engine(),
@@ -203,12 +197,8 @@ void execute(const Block& block, const Cut& cut, const Product& p, void* c, int6
 }
 
 void execute(Plan& plan, const Product& p, void* c) {
-  const int64_t blocks = plan.cut.blocks();
-  parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
-    const OneThread one;
-    for (int64_t i = begin; i < end; ++i)
-      execute(i + 1 == blocks ? plan.last : plan.whole, plan.cut, p, c, i * plan.cut.step);
-  });
+  plan.blocks.run(
+      [&](const Block& block, int64_t index) { execute(block, plan.cut, p, c, index); });
 }
 
 void run_matmul(Plan& plan, const tn_call& call) {

@@ -64,8 +64,7 @@ void copy_block(Gemm<T>& part, int64_t i, int64_t rows, int64_t p0, int64_t p1) 
   const T* from = part.a + i * part.a_row + p0 * part.a_col;
   const bool by_row = part.a_col <= part.a_row;
   const int64_t lines = by_row ? rows : k, length = by_row ? k : rows, pitch = length + 16;
-  T* to =
-      static_cast<T*>(workspace(Workspace::Gemm, static_cast<size_t>(lines * pitch) * sizeof(T)));
+  T* to = workspace<T>(Workspace::Gemm, lines * pitch);
   const int64_t line_step = by_row ? part.a_row : part.a_col,
                 step = by_row ? part.a_col : part.a_row;
   for (int64_t l = 0; l < lines; ++l) {

@@ -2,7 +2,10 @@
 // thread a call.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+
+#include "threads.hpp"
 
 namespace tenon::cpu {
 
@@ -37,5 +40,20 @@ void parallel_gemm(const Gemm<double>& g);
 
 // Multiplications that are worth a second thread.
 constexpr int64_t kGemmGrain = 200'000;
+
+// product(i) for i < count, each of the same size: to threads whole while there are enough of them; otherwise threads share each.
+template <class Make>
+void parallel_gemms(int64_t count, Make&& product) {
+  if (count < max_threads()) {
+    for (int64_t i = 0; i < count; ++i) parallel_gemm(product(i));
+    return;
+  }
+  const auto like = product(0);
+  const int64_t work = like.m * like.n * std::max<int64_t>(like.k, 1);
+  parallel_for(count, std::max<int64_t>(1, kGemmGrain / std::max<int64_t>(1, work)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) gemm(product(i), {0, like.m, 0, like.n});
+               });
+}
 
 }  // namespace tenon::cpu

@@ -78,8 +78,7 @@ void columns(const Product& p, const float* x, int64_t j, float* out) {
 template <class T>
 void run(const tn_call& call, const Product& p, Activation activation) {
   const int64_t size = p.m * p.n;
-  auto* const x = static_cast<float*>(
-      workspace(Workspace::Sums, static_cast<size_t>(p.m * p.k + size) * sizeof(float)));
+  auto* const x = workspace<float>(Workspace::Sums, p.m * p.k + size);
   float* const sums = x + p.m * p.k;
   const T* const a = data_of<const T>(*p.a.view);
   for (int64_t i = 0; i < p.m; ++i)
@@ -93,7 +92,7 @@ void run(const tn_call& call, const Product& p, Activation activation) {
     const T* const bias = data_of<const T>(*p.bias);
     for (int64_t i = 0; i < size; ++i) sums[i] += static_cast<float>(bias[i % p.n * p.bias_step]);
   }
-  if (activation != kNone) activate(activation, sums, size);
+  activate(activation, sums, size);
   map_row(sums, data_of<T>(output(call)), static_cast<size_t>(size),
           [](auto v) HWY_ATTR { return v; });
 }
