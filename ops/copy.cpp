@@ -36,6 +36,7 @@ TN_OP(clone) = {
 
 TN_RULE(clone, clone, {.dtypes = "any; the result has x's", .shapes = "x's", .elementwise = true}) {
   frame.elementwise(operand(frame, arg::x).dtype());
+  frame.row_major = true;
 }
 
 // y = x

@@ -131,6 +131,21 @@ bool Execution::writes_directly(uint32_t k) const {
   return true;
 }
 
+// Results of elementwise ops lie as their first operand of that shape does: its strides, or NULL where it is row-major.
+const int64_t* Execution::layout(std::span<const int64_t> shape) const {
+  if (frame_.form != Form::Elementwise || frame_.row_major) return nullptr;
+  for (uint32_t i = 0; i < frame_.nargs(); ++i) {
+    if (args_[i].tag != TN_VALUE_VIEW ||
+        !same_dims({args_[i].as.view->shape, args_[i].as.view->ndim}, shape))
+      continue;
+    const tn_view& view = *args_[i].as.view;
+    if ((view.flags & TN_VIEW_CONTIGUOUS) != 0) return nullptr;
+    if (std::find(view.strides, view.strides + view.ndim, 0) == view.strides + view.ndim)
+      return view.strides;
+  }
+  return nullptr;
+}
+
 void Execution::make_outputs() {
   for (uint32_t k = 0; k < nouts_; ++k) {
     const ResultSpec& spec = frame_.result(k);
@@ -161,7 +176,7 @@ void Execution::make_outputs() {
       std::rotate(strides.begin() + dim, strides.end() - 1, strides.end());
       outs_[k] = Ref(make_view(*targets_[k], spec.shape, strides, 0));
     } else {
-      outs_[k] = Ref(make_tensor(spec.dtype, spec.shape, frame_.device()));
+      outs_[k] = Ref(make_tensor(spec.dtype, spec.shape, frame_.device(), layout(spec.shape)));
       targets_[k] = outs_[k].get();
       if ((frame_.form == Form::AlongDim || frame_.raises_results()) && spec.shape.size() == 0) {
         kept_.push_back(move_last(*targets_[k]));
@@ -203,7 +218,7 @@ void Execution::build_loop() {
   } else {
     for (uint32_t i = 0; i < frame_.nargs(); ++i)
       if (args_[i].tag == TN_VALUE_VIEW) operands[n++] = args_[i].as.view;
-    loop_.elementwise(frame_.result(0).shape, {operands, n}, into_ != nullptr);
+    loop_.elementwise(frame_.result(0).shape, {operands, n});
   }
   call_.loop = loop_.get();
   call_.flags = loop_.contiguous() ? TN_CALL_CONTIGUOUS : 0;

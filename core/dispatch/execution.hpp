@@ -34,6 +34,7 @@ class Execution {
   const tn_view* raised(const tn_view* view);
   void make_outputs();
   bool writes_directly(uint32_t k) const;
+  const int64_t* layout(std::span<const int64_t> shape) const;
   void build_call();
   void build_loop();
   void make_inputs_contiguous();

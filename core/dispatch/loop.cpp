@@ -73,8 +73,7 @@ uint32_t Loop::merge(uint32_t from, uint32_t to, uint32_t at) {
   return at;
 }
 
-void Loop::elementwise(std::span<const int64_t> shape, std::span<const tn_view* const> operands,
-                       bool order_by_output) {
+void Loop::elementwise(std::span<const int64_t> shape, std::span<const tn_view* const> operands) {
   begin(static_cast<uint32_t>(operands.size()));
   if (try_contiguous(shape, operands)) return;
   auto rank = static_cast<uint32_t>(shape.size());
@@ -86,8 +85,12 @@ void Loop::elementwise(std::span<const int64_t> shape, std::span<const tn_view* 
       strides_[k][n] = broadcast_stride(*operands[k], rank, d);
     ++n;
   }
-  if (order_by_output) sort(0, n, 0);
+  sort(0, n, 0);
   loop_.ndim = merge(0, n, 0);
+  // Operands that lie alike without gaps are one run of memory, in whatever order their dimensions are.
+  contiguous_ = loop_.ndim == 1;
+  for (size_t k = 0; contiguous_ && k < operands.size(); ++k)
+    contiguous_ = strides_[k][0] == (is_scalar(*operands[k]) ? 0 : 1);
 }
 
 void Loop::reduce(std::span<const tn_view* const> operands, uint32_t mask, bool ordered) {

@@ -11,9 +11,8 @@ constexpr uint32_t kMaxOperands = 8;
 
 class Loop {
  public:
-  // Operands: outputs first, then inputs, each broadcast to `shape`. `order_by_output` visits memory in the order of operand 0.
-  void elementwise(std::span<const int64_t> shape, std::span<const tn_view* const> operands,
-                   bool order_by_output);
+  // Operands: outputs first, then inputs, each broadcast to `shape`. Memory is visited in the order of operand 0.
+  void elementwise(std::span<const int64_t> shape, std::span<const tn_view* const> operands);
   // Operand 0 to n-2 are outputs whose elements run over the kept dimensions of the last operand in order, the last one is reduced
   // over the dimensions of `mask`. `ordered` keeps the order of reduced dimensions.
   void reduce(std::span<const tn_view* const> operands, uint32_t mask, bool ordered);
@@ -23,7 +22,6 @@ class Loop {
 
  private:
   void begin(uint32_t noperands);
-  void put(uint32_t d, int64_t size);
   bool try_contiguous(std::span<const int64_t> shape, std::span<const tn_view* const> operands);
   void sort(uint32_t from, uint32_t to, uint32_t operand);
   uint32_t merge(uint32_t from, uint32_t to, uint32_t at);

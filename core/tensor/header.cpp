@@ -58,12 +58,15 @@ void give_block(tn_tensor* tensor) noexcept {
   blocks<SmallBlock>().give(tensor);
 }
 
-// Points view.shape and view.strides at room for n dimensions.
+// Points view.shape and view.strides at room for n dimensions; gives the block back where there is none.
 void place_dims(tn_tensor* tensor, uint32_t n) {
   int64_t* dims = tensor->dims;
   if (n > kInlineDims) {
     dims = static_cast<int64_t*>(std::malloc(2 * n * sizeof(int64_t)));
-    if (dims == nullptr) throw std::bad_alloc();
+    if (dims == nullptr) {
+      give_block(tensor);
+      throw std::bad_alloc();
+    }
   }
   // What looks along the only dimension that rank 0 is given finds one element there.
   if (n == 0) [[unlikely]]
@@ -126,21 +129,21 @@ tn_tensor* make_raw(tn_dtype dtype, uint32_t ndim, int64_t numel, tn_device& dev
   tensor->view.dtype = dtype;
   tensor->view.offset = 0;
   tensor->numel = numel;
+  place_dims(tensor, ndim);
+  if (small) {
+    tensor->view.data = tensor->view.buffer = reinterpret_cast<SmallBlock*>(tensor)->bytes;
+    return tensor;
+  }
   try {
-    place_dims(tensor, ndim);
-    if (small) {
-      tensor->view.data = tensor->view.buffer = reinterpret_cast<SmallBlock*>(tensor)->bytes;
-    } else {
-      storage->block = allocate(device, bytes);
-      tensor->view.data = storage->block.data;
-      tensor->view.buffer = storage->block.buffer;
-      if (!device.is_host()) device.live_storages.fetch_add(1, std::memory_order_relaxed);
-    }
+    storage->block = allocate(device, bytes);
   } catch (...) {
     free_dims(tensor);
     give_block(tensor);
     throw;
   }
+  tensor->view.data = storage->block.data;
+  tensor->view.buffer = storage->block.buffer;
+  if (!device.is_host()) device.live_storages.fetch_add(1, std::memory_order_relaxed);
   return tensor;
 }
 
@@ -154,9 +157,27 @@ bool is_contiguous(std::span<const int64_t> shape, std::span<const int64_t> stri
   return true;
 }
 
+// Strides of a fresh tensor whose dimensions lie in the order of `like`; equal ones as they are.
+void lay_like(tn_tensor* tensor, const int64_t* like) {
+  uint32_t order[TN_MAX_DIMS];  // outermost first
+  for (uint32_t d = 0; d < tensor->ndim(); ++d) {
+    uint32_t at = d;
+    for (; at > 0 && std::abs(like[order[at - 1]]) < std::abs(like[d]); --at)
+      order[at] = order[at - 1];
+    order[at] = d;
+  }
+  int64_t step = 1;
+  for (uint32_t i = tensor->ndim(); i-- > 0;
+       step *= std::max<int64_t>(tensor->shape()[order[i]], 1))
+    strides_of(tensor)[order[i]] = step;
+  tensor->view.flags =
+      is_contiguous(tensor->sizes(), {tensor->strides(), tensor->ndim()}) ? TN_VIEW_CONTIGUOUS : 0;
+}
+
 }  // namespace
 
-tn_tensor* make_tensor(tn_dtype dtype, std::span<const int64_t> shape, tn_device& device) {
+tn_tensor* make_tensor(tn_dtype dtype, std::span<const int64_t> shape, tn_device& device,
+                       const int64_t* like) {
   if (shape.size() > TN_MAX_DIMS) Dims{shape};  // throws
   if (dtype >= TN_DTYPE_COUNT) fail(TN_INVALID_ARGUMENT, "unknown dtype code {}", dtype);
   int64_t numel = count_elements(shape);
@@ -168,6 +189,7 @@ tn_tensor* make_tensor(tn_dtype dtype, std::span<const int64_t> shape, tn_device
     strides_of(tensor)[d] = step;
     step *= shape[d] > 1 ? shape[d] : 1;
   }
+  if (like != nullptr) lay_like(tensor, like);
   return tensor;
 }
 
@@ -198,12 +220,7 @@ tn_tensor* make_wrapped(void* data, tn_dtype dtype, std::span<const int64_t> sha
   storage->release = release;
   storage->release_ctx = ctx;
   storage->read_only = read_only;
-  try {
-    place_dims(tensor, static_cast<uint32_t>(shape.size()));
-  } catch (...) {
-    give_block(tensor);
-    throw;
-  }
+  place_dims(tensor, static_cast<uint32_t>(shape.size()));
   tensor->view.dtype = dtype;
   tensor->view.data = tensor->view.buffer = data;
   tensor->view.offset = 0;
@@ -218,12 +235,7 @@ tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape,
                      std::span<const int64_t> strides, int64_t offset) {
   if (shape.size() > TN_MAX_DIMS) Dims{shape};  // throws
   tn_tensor* view = take_block(kViewBlock);
-  try {
-    place_dims(view, static_cast<uint32_t>(shape.size()));
-  } catch (...) {
-    give_block(view);
-    throw;
-  }
+  place_dims(view, static_cast<uint32_t>(shape.size()));
   int64_t numel = 1;
   for (size_t d = 0; d < shape.size(); ++d) {
     shape_of(view)[d] = shape[d];

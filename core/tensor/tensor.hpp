@@ -132,8 +132,9 @@ struct TensorText {
 inline ShapeText format_shape(std::span<const int64_t> shape) { return {shape}; }
 inline TensorText describe(const tn_tensor& tensor) { return {tensor}; }
 
-// A fresh row-major tensor. Throws Error. The caller owns the reference.
-tn_tensor* make_tensor(tn_dtype dtype, std::span<const int64_t> shape, tn_device& device);
+// A fresh tensor: row-major, or with its dimensions in the order of the strides `like`. Throws Error. The caller owns the reference.
+tn_tensor* make_tensor(tn_dtype dtype, std::span<const int64_t> shape, tn_device& device,
+                       const int64_t* like = nullptr);
 // Like `like` in dtype, shape and device, which must be contiguous: the quick way on the hot path.
 tn_tensor* make_like(const tn_tensor& like);
 // A tensor over host memory that belongs to somebody else; `release` may be NULL.

@@ -18,7 +18,7 @@ typedef struct tn_grad_call tn_grad_call;
 /* ---- Kernels ------------------------------------------------------------------------------------------------------------ */
 
 /* The canonical iteration space of an elementwise or reducing op: dimensions of size 1 are gone, those that can be merged
-   are merged, so contiguous operands give one dimension. Operand order: outputs, then tensor inputs in schema order. */
+   are merged, so operands that lie alike without gaps give one dimension. Operand order: outputs, then tensor inputs in schema order. */
 typedef struct tn_loop {
   uint32_t struct_size;
   uint32_t ndim;    /* 0 to TN_MAX_DIMS; 0 means one element */
@@ -31,7 +31,7 @@ typedef struct tn_loop {
 
 /* tn_call.flags */
 #define TN_CALL_CONTIGUOUS \
-  1u /* elementwise: every operand is contiguous, or a scalar; loop->ndim is 1 */
+  1u /* elementwise: operands lie alike, without gaps, or are scalars; loop->ndim is 1 */
 
 /* One call of a kernel, already canonical: dtypes promoted, shapes broadcast, defaults filled, outputs allocated.
    The call and all it points to live until run returns, but for the memory of views and scratch: that is good for all work which run

@@ -34,7 +34,7 @@ TEST(Loop, ContiguousOperandsAreOneDimension) {
   const tn_view* operands[] = {&out.view, &x.view, &number.view};
   x.view.shape = x.shape.data();
   Loop loop;
-  loop.elementwise(out.shape, operands, false);
+  loop.elementwise(out.shape, operands);
   EXPECT_TRUE(loop.contiguous());
   EXPECT_EQ(sizes(loop), V{24});
   EXPECT_EQ(strides(loop, 1), V{1});
@@ -45,7 +45,7 @@ TEST(Loop, BroadcastRowMergesWhatItCan) {
   View out({2, 3, 4}, {12, 4, 1}, TN_VIEW_CONTIGUOUS), row({4}, {1}, TN_VIEW_CONTIGUOUS);
   const tn_view* operands[] = {&out.view, &row.view};
   Loop loop;
-  loop.elementwise(out.shape, operands, false);
+  loop.elementwise(out.shape, operands);
   EXPECT_EQ(sizes(loop), (V{6, 4}));
   EXPECT_EQ(strides(loop, 0), (V{4, 1}));
   EXPECT_EQ(strides(loop, 1), (V{0, 1}));
@@ -55,7 +55,7 @@ TEST(Loop, DimensionsOfSizeOneVanish) {
   View out({1, 5, 1}, {5, 1, 1}, TN_VIEW_CONTIGUOUS), x({1, 5, 1}, {100, 2, 7});
   const tn_view* operands[] = {&out.view, &x.view};
   Loop loop;
-  loop.elementwise(out.shape, operands, false);
+  loop.elementwise(out.shape, operands);
   EXPECT_EQ(sizes(loop), V{5});
   EXPECT_EQ(strides(loop, 1), V{2});
 }
@@ -64,9 +64,25 @@ TEST(Loop, InPlaceOnATransposedTensorFollowsItsMemory) {
   View x({3, 4}, {1, 3});
   const tn_view* operands[] = {&x.view, &x.view};
   Loop loop;
-  loop.elementwise(x.shape, operands, true);
+  loop.elementwise(x.shape, operands);
   EXPECT_EQ(sizes(loop), V{12});
   EXPECT_EQ(strides(loop, 0), V{1});
+}
+
+TEST(Loop, OperandsThatLieAlikeAreOneRunOfMemory) {
+  View out({3, 4}, {1, 3}), x({3, 4}, {1, 3}), row({4}, {1}, TN_VIEW_CONTIGUOUS);
+  View number({}, {}, TN_VIEW_SCALAR | TN_VIEW_CONTIGUOUS);
+  const tn_view* alike[] = {&out.view, &x.view, &number.view};
+  Loop loop;
+  loop.elementwise(x.shape, alike);
+  EXPECT_TRUE(loop.contiguous());
+  EXPECT_EQ(sizes(loop), V{12});
+  EXPECT_EQ(strides(loop, 2), V{0});
+  const tn_view* broadcast[] = {&out.view, &row.view};
+  loop.elementwise(x.shape, broadcast);
+  EXPECT_FALSE(loop.contiguous());
+  EXPECT_EQ(sizes(loop), (V{4, 3}));
+  EXPECT_EQ(strides(loop, 1), (V{1, 0}));
 }
 
 TEST(Loop, ReducedDimensionsComeLast) {

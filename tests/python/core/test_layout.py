@@ -1,0 +1,47 @@
+"""How results lie in memory."""
+import numpy as np
+import pytest
+import tenon
+
+
+def laid(*order):
+    """(2, 3, 4) whose dimensions lie in this order, outermost first."""
+    shape = (2, 3, 4)
+    values = np.arange(24, dtype='float32').reshape([shape[d] for d in order])
+    return tenon.asarray(values).permute(*np.argsort(order).tolist())
+
+
+@pytest.mark.parametrize('order', [(0, 1, 2), (2, 1, 0), (0, 2, 1), (1, 0, 2)])
+def test_elementwise_results_lie_as_their_operand(order):
+    x = laid(*order)
+    for result in (x + x, x * 2.0, tenon.exp(x), x > 3, tenon.where(x > 3, x, 0.0), x.to(tenon.float64), x + tenon.ones(4)):
+        assert result.strides == x.strides
+    np.testing.assert_array_equal(np.asarray(x + tenon.ones(4)), np.asarray(x) + 1)
+
+
+def test_the_first_operand_of_the_shape_decides():
+    rows, columns = laid(0, 1, 2), laid(2, 1, 0)
+    assert (rows + columns).strides == rows.strides and (columns + rows).strides == columns.strides
+    one = tenon.ones(1, 1, 1)
+    assert (one + columns).strides == columns.strides
+    spread = tenon.ones(1, 4).expand(3, 4)  # says nothing about an order
+    assert (spread + tenon.ones(4, 3).T).strides == (1, 3)
+    assert (spread + spread).strides == (4, 1)
+
+
+def test_gaps_are_closed():
+    x = laid(2, 1, 0)[:, :2]
+    assert x.strides == (1, 2, 6) and (x + x).strides == (1, 2, 4)
+    np.testing.assert_array_equal(np.asarray(x + x), 2 * np.asarray(x))
+
+
+def test_what_stays_row_major():
+    x = laid(2, 1, 0)
+    for result in (x.clone(), x.contiguous(), tenon.stack([x, x]), x.sum(0)):
+        assert result.is_contiguous()
+
+
+def test_gradients_of_columns():
+    x = tenon.tensor(np.arange(6.).reshape(2, 3)).requires_grad_()
+    (tenon.exp(x.T) * tenon.tensor(np.arange(6.).reshape(3, 2))).sum().backward()
+    np.testing.assert_allclose(np.asarray(x.grad), np.exp(np.arange(6.).reshape(2, 3)) * np.arange(6.).reshape(3, 2).T)
