@@ -38,8 +38,27 @@ def test_whole_models():
     assert re.search(r'^embedding_backward ', done.stdout, re.MULTILINE), done.stdout
 
 
+def test_ops():
+    done = run('ops.py', '--only', 'sum of rows', '--rounds', '1')
+    assert done.returncode == 0, done.stderr
+    assert re.search(r'^\| sum of rows( \| [\d.]+(e\+\d+)? µs){6} \| \d+% \|$', done.stdout, re.MULTILINE), done.stdout
+
+
+def test_every_op_has_its_words():
+    script = f"""import sys; sys.path.insert(0, {str(BENCHMARKS)!r})
+from ops_rows import ROWS, Operands
+from sides import Tenon
+for transposed in (False, True):
+    for name, make, _ in ROWS:
+        make(Operands(Tenon('cpu'), 0, transposed, 'float32'))()
+assert len({{name for name, _, _ in ROWS}}) == len(ROWS) > 140"""
+    done = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize('args, words', [(('models.py', '--only', 'no such'), 'part of the name of a row'),
                                          (('models.py', '--only', 'gpt', '--write'), 'leave --only out'),
+                                         (('ops.py', '--only', 'no such'), 'part of the name of an op'),
                                          (('gpt2.py', '--steps', '0'), '--steps and --batch'),
                                          (('gpt2.py', '--size', '9T'), 'invalid choice'),
                                          (('gpt2.py', '--device', 'nothing:0', '--only', 'tenon'), 'nothing:0'),

@@ -1,0 +1,272 @@
+"""What benchmarks/ops.py measures: for each op, how to make a call of it in the words that both libraries share."""
+import numpy as np
+
+
+class Operands:
+    """Matrices of one size with the same numbers in both libraries. `transposed`: they lie column by column."""
+
+    def __init__(self, side, size, transposed, dtype):
+        self.side, self.t, self.f = side, side.library, side.library.nn.functional
+        self.size, self.transposed, self.dtype = size, transposed, getattr(self.t, dtype)
+        self.rows, self.columns = ((64, 64), (512, 512), (4096, 1024))[size]
+        self.square = (64, 256, 1024)[size]
+        self.channels, self.plane = ((16, 8), (32, 28), (64, 56))[size]
+        self.rng, self.made = np.random.default_rng(1), []
+
+    def keep(self, tensor):
+        self.made.append(tensor)
+        return tensor
+
+    def bytes(self):
+        return sum(int(np.prod(tensor.shape)) * tensor.itemsize for tensor in self.made)
+
+    def laid(self, values):
+        """A matrix in the wanted layout; what has more dimensions has its last two swapped in memory."""
+        values = np.ascontiguousarray(values.swapaxes(-1, -2)) if self.transposed else values
+        tensor = self.side.array(values)
+        return tensor.transpose(-1, -2) if self.transposed else tensor
+
+    def numbers(self, *shape, low=-3.0, high=3.0):
+        """Uniform, f32 or what was asked for."""
+        values = self.rng.uniform(low, high, shape or (self.rows, self.columns)).astype(np.float32)
+        return self.keep(self.laid(values).to(self.dtype) if len(shape) != 1 else self.side.array(values).to(self.dtype))
+
+    def whole(self, high, *shape):
+        return self.keep(self.laid(self.rng.integers(0, high, shape or (self.rows, self.columns))))
+
+    def truths(self):
+        return self.keep(self.laid(self.rng.random((self.rows, self.columns)) < 0.5))
+
+    def index(self, count, high):
+        return self.keep(self.side.array(self.rng.integers(0, high, count)))
+
+
+def unary(name, low=-3.0, high=3.0):
+    def make(o):
+        op, x = getattr(o.t, name), o.numbers(low=low, high=high)
+        return lambda: op(x)
+    return name, make, None
+
+
+def binary(name, low=-3.0, high=3.0):
+    def make(o):
+        op, x, y = getattr(o.t, name), o.numbers(low=low, high=high), o.numbers(low=low, high=high)
+        return lambda: op(x, y)
+    return name, make, None
+
+
+def activation(name):
+    def make(o):
+        op, x = getattr(o.f, name), o.numbers()
+        return lambda: op(x)
+    return name, make, None
+
+
+def of_matrix(name, call, operand=lambda o: o.numbers()):
+    """call(o, x)"""
+    def make(o):
+        x = operand(o)
+        return lambda: call(o, x)
+    return name, make, None
+
+
+def reduction(name, call):
+    """A row for each: all, along rows, along columns. call(x, keywords)"""
+    def along(title, **keywords):
+        return of_matrix(f'{name}{title}', lambda o, x: call(o.t, x, **keywords))
+    return [along(' of rows', dim=1), along(' of columns', dim=0)]
+
+
+def loss(name, **keywords):
+    def make(o):
+        op, x, y = getattr(o.f, name), o.numbers(low=0.1, high=0.9), o.numbers(low=0.1, high=0.9)
+        return lambda: op(x, y, **keywords)
+    return name, make, None
+
+
+def with_gradient(name, call):
+    """Forward and backward; call(o, x) gives a tensor."""
+    def make(o):
+        x = o.numbers().detach().requires_grad_()
+        weight = o.numbers(*call(o, x).shape).detach()
+
+        def step():
+            x.grad = None
+            call(o, x).backward(weight)
+        return step
+    return f'{name} and its gradient', make, None
+
+
+def cross_entropy(o):
+    x, target = o.numbers().detach().requires_grad_(), o.index(o.rows, o.columns)
+
+    def step():
+        x.grad = None
+        o.f.cross_entropy(x, target).backward()
+    return step
+
+
+def layer_norm(o, x):
+    return o.f.layer_norm(x, (o.columns,))
+
+
+def embedding(o):
+    weight, index = o.numbers(), o.index(o.rows, o.rows)
+    return lambda: o.f.embedding(index, weight)
+
+
+def embedding_gradient(o):
+    weight, index = o.numbers().detach().requires_grad_(), o.index(o.rows, o.rows)
+
+    def step():
+        weight.grad = None
+        o.f.embedding(index, weight).sum().backward()
+    return step
+
+
+def indexed(name, call):
+    """call(o, x, index) of as many rows as x has."""
+    def make(o):
+        x, index = o.numbers(), o.index(o.rows, o.rows)
+        return lambda: call(o, x, index)
+    return name, make, None
+
+
+def elementwise_indexed(name, call):
+    """call(o, x, index), an index for each element."""
+    def make(o):
+        x, index = o.numbers(), o.whole(o.columns)
+        return lambda: call(o, x, index)
+    return name, make, None
+
+
+def masked(name, call):
+    def make(o):
+        x, mask = o.numbers(), o.truths()
+        return lambda: call(o, x, mask)
+    return name, make, None
+
+
+def products(name, call, shape_a, shape_b, flops):
+    def make(o):
+        n = o.square
+        a, b = o.numbers(*shape_a(n)), o.numbers(*shape_b(n))
+        return lambda: call(o, a, b)
+    return name, make, lambda o: flops(o.square)
+
+
+def convolution(name, kernel, stride=1, groups=lambda c: 1, transposed=False):
+    def make(o):
+        c = o.channels
+        x, weight = o.numbers(8, c, o.plane, o.plane), o.numbers(c, c // groups(c), kernel, kernel)
+        op = o.f.conv_transpose2d if transposed else o.f.conv2d
+        return lambda: op(x, weight, None, stride, kernel // 2, groups=groups(c))
+
+    def flops(o):
+        per_place = 2 * 8 * o.channels ** 2 // groups(o.channels) * kernel ** 2
+        return per_place * o.plane ** 2 // (1 if transposed else stride ** 2)
+    return name, make, flops
+
+
+def planes(name, call):
+    """call(o, x) of images."""
+    return of_matrix(name, call, lambda o: o.numbers(8, o.channels, o.plane, o.plane))
+
+
+def step_of(name, **keywords):
+    def make(o):
+        parameters = [o.numbers(o.rows, o.columns).detach().requires_grad_() for _ in range(4)]
+        for p in parameters:
+            p.grad = o.numbers(o.rows, o.columns)
+        return getattr(o.t.optim, name)(parameters, lr=1e-6, **keywords).step
+    return f'{name}, 4 matrices', make, None
+
+
+def attention(o):
+    length = (64, 256, 1024)[o.size]
+    q, k, v = (o.numbers(2, 8, length, 64) for _ in range(3))
+    return lambda: o.f.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+ROWS = [
+    *(binary(name) for name in ('add', 'subtract', 'multiply', 'maximum', 'remainder', 'atan2', 'hypot', 'logaddexp', 'copysign', 'less')),
+    binary('divide', 1.0), binary('pow', 0.1),
+    *(unary(name) for name in ('neg', 'abs', 'sign', 'square', 'floor', 'round', 'trunc', 'reciprocal', 'isnan', 'isfinite', 'exp', 'exp2',
+                               'expm1', 'sin', 'cos', 'tan', 'sinh', 'tanh', 'atan', 'asinh', 'sigmoid', 'erf')),
+    *(unary(name, 0.1) for name in ('sqrt', 'rsqrt', 'log', 'log2', 'log1p', 'lgamma', 'digamma')),
+    *(unary(name, -0.9, 0.9) for name in ('asin', 'acos', 'atanh', 'erfinv')),
+    of_matrix('clamp', lambda o, x: o.t.clamp(x, -1, 1)),
+    of_matrix('x + 1', lambda o, x: x + 1),
+    of_matrix('x + row', lambda o, x: x + x[:1]),
+    masked('where', lambda o, x, mask: o.t.where(mask, x, 0.0)),
+    masked('masked_fill', lambda o, x, mask: x.masked_fill(mask, 0.0)),
+    masked('masked_select', lambda o, x, mask: o.t.masked_select(x, mask)),
+    *(activation(name) for name in ('relu', 'gelu', 'silu', 'elu', 'leaky_relu', 'softplus', 'hardswish', 'mish', 'logsigmoid')),
+    of_matrix('gelu, by tanh', lambda o, x: o.f.gelu(x, approximate='tanh')),
+    with_gradient('gelu', lambda o, x: o.f.gelu(x)),
+    with_gradient('tanh', lambda o, x: o.t.tanh(x)),
+    of_matrix('sum', lambda o, x: x.sum()),
+    of_matrix('max', lambda o, x: x.max()),
+    *reduction('sum', lambda t, x, dim: x.sum(dim)),
+    *reduction('mean', lambda t, x, dim: x.mean(dim)),
+    *reduction('var', lambda t, x, dim: x.var(dim)),
+    *reduction('amax', lambda t, x, dim: t.amax(x, dim) if hasattr(t, 'amax') else x.max(dim)),
+    *reduction('argmax', lambda t, x, dim: x.argmax(dim)),
+    *reduction('prod', lambda t, x, dim: x.prod(dim)),
+    *reduction('norm', lambda t, x, dim: x.norm(dim=dim)),
+    *reduction('logsumexp', lambda t, x, dim: t.logsumexp(x, dim)),
+    *reduction('softmax', lambda t, x, dim: t.softmax(x, dim)),
+    *reduction('log_softmax', lambda t, x, dim: t.log_softmax(x, dim)),
+    *reduction('cumsum', lambda t, x, dim: x.cumsum(dim)),
+    *reduction('cummax', lambda t, x, dim: t.cummax(x, dim)),
+    *reduction('sort', lambda t, x, dim: x.sort(dim)),
+    *reduction('topk 8', lambda t, x, dim: t.topk(x, 8, dim)),
+    of_matrix('argsort', lambda o, x: x.argsort(1)),
+    of_matrix('searchsorted', lambda o, x: o.t.searchsorted(x[0].contiguous().sort()[0], x)),
+    with_gradient('softmax', lambda o, x: o.t.softmax(x, 1)),
+    with_gradient('layer_norm', layer_norm),
+    of_matrix('layer_norm', layer_norm),
+    of_matrix('rms_norm', lambda o, x: o.f.rms_norm(x, (o.columns,))),
+    planes('group_norm', lambda o, x: o.f.group_norm(x, 4)),
+    planes('batch_norm', lambda o, x: o.f.batch_norm(x, None, None, training=True)),
+    ('cross_entropy and its gradient', cross_entropy, None),
+    loss('mse_loss'), loss('l1_loss'), loss('smooth_l1_loss'), loss('binary_cross_entropy_with_logits'),
+    ('embedding', embedding, None), ('embedding and its gradient', embedding_gradient, None),
+    indexed('index_select', lambda o, x, index: o.t.index_select(x, 0, index)),
+    indexed('x[index]', lambda o, x, index: x[index]),
+    indexed('index_add', lambda o, x, index: x.index_add(0, index, x)),
+    elementwise_indexed('gather', lambda o, x, index: o.t.gather(x, 1, index)),
+    elementwise_indexed('scatter', lambda o, x, index: o.t.scatter(x, 1, index, x)),
+    elementwise_indexed('scatter_add', lambda o, x, index: o.t.scatter_add(x, 1, index, x)),
+    of_matrix('clone', lambda o, x: x.clone()),
+    of_matrix('transposed copy', lambda o, x: x.T.contiguous()),
+    of_matrix('x[:, ::2] copy', lambda o, x: x[:, ::2].contiguous()),
+    of_matrix('to f64', lambda o, x: x.to(o.t.float64)),
+    of_matrix('to bf16', lambda o, x: x.to(o.t.bfloat16)),
+    of_matrix('to i32', lambda o, x: x.to(o.t.int32)),
+    of_matrix('stack', lambda o, x: o.t.stack([x, x, x])),
+    of_matrix('concat', lambda o, x: o.t.concat([x, x], dim=1)),
+    of_matrix('flip', lambda o, x: o.t.flip(x, (1,))),
+    of_matrix('roll', lambda o, x: x.roll(5, 1)),
+    of_matrix('tile', lambda o, x: o.t.tile(x, (2, 2))),
+    of_matrix('tril', lambda o, x: o.t.tril(x)),
+    of_matrix('nonzero', lambda o, x: (x > 2).nonzero()),
+    of_matrix('unique', lambda o, x: o.t.unique(x), lambda o: o.whole(1000)),
+    of_matrix('rand', lambda o, x: o.t.rand(o.rows, o.columns)),
+    of_matrix('randn', lambda o, x: o.t.randn(o.rows, o.columns)),
+    of_matrix('dropout', lambda o, x: o.f.dropout(x, 0.5)),
+    products('a @ b', lambda o, a, b: a @ b, lambda n: (n, n), lambda n: (n, n), lambda n: 2 * n ** 3),
+    products('a @ b, 16 of them', lambda o, a, b: a @ b, lambda n: (16, n // 2, n // 2), lambda n: (16, n // 2, n // 2),
+             lambda n: 4 * n ** 3),
+    products('a @ vector', lambda o, a, b: a @ b, lambda n: (2 * n, 2 * n), lambda n: (2 * n,), lambda n: 8 * n ** 2),
+    products('linear of one row', lambda o, a, b: o.f.linear(a, b), lambda n: (1, 2 * n), lambda n: (2 * n, 2 * n), lambda n: 8 * n ** 2),
+    products('linear of 16 rows', lambda o, a, b: o.f.linear(a, b), lambda n: (16, n), lambda n: (4 * n, n), lambda n: 128 * n ** 2),
+    convolution('conv2d 3×3', 3), convolution('conv2d 1×1', 1), convolution('conv2d 7×7, stride 2', 7, 2),
+    convolution('conv2d 3×3, depthwise', 3, groups=lambda c: c), convolution('conv_transpose2d 3×3, stride 2', 3, 2, transposed=True),
+    planes('max_pool2d', lambda o, x: o.f.max_pool2d(x, 2)),
+    planes('avg_pool2d', lambda o, x: o.f.avg_pool2d(x, 2)),
+    planes('interpolate, bilinear', lambda o, x: o.f.interpolate(x, (2 * o.plane, 2 * o.plane), mode='bilinear')),
+    planes('pad, reflect', lambda o, x: o.f.pad(x, (1, 1, 1, 1), mode='reflect')),
+    ('attention, causal', attention, None),
+    step_of('SGD', momentum=0.9), step_of('Adam'), step_of('AdamW'), step_of('RMSprop'), step_of('Adagrad'),
+]
