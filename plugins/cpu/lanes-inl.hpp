@@ -143,48 +143,6 @@ HWY_INLINE hn::Vec<D> fold(D d, const T* x, size_t n, hn::Vec<D> start, hn::TFro
   return a;
 }
 
-// The same down `cols` columns of `rows` rows: put(c, v, n) takes the folded values of the n
-// columns from c on.
-template <class D, class T, class Step, class Put>
-HWY_INLINE void fold_columns(D d, const T* x, int64_t stride, int64_t rows, int64_t cols,
-                             hn::Vec<D> start, Step&& step, Put&& put) {
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t c = 0;
-  for (; c + 4 * lanes <= cols; c += 4 * lanes) {
-    auto a0 = start, a1 = start, a2 = start, a3 = start;
-    for (int64_t r = 0; r < rows; ++r) {
-      const T* row = x + r * stride + c;
-      a0 = step(a0, load(d, row));
-      a1 = step(a1, load(d, row + lanes));
-      a2 = step(a2, load(d, row + 2 * lanes));
-      a3 = step(a3, load(d, row + 3 * lanes));
-    }
-    put(c, a0, lanes);
-    put(c + lanes, a1, lanes);
-    put(c + 2 * lanes, a2, lanes);
-    put(c + 3 * lanes, a3, lanes);
-  }
-  for (; c < cols; c += lanes) {
-    const int64_t n = std::min(lanes, cols - c);
-    auto a = start;
-    for (int64_t r = 0; r < rows; ++r) {
-      const T* row = x + r * stride + c;
-      a = step(a, n == lanes ? load(d, row) : load_first(d, row, static_cast<size_t>(n), 0));
-    }
-    put(c, a, n);
-  }
-}
-// put for fold_columns: state[c + i] = merge(state[c + i], lane i).
-template <class D, class State, class Merge>
-HWY_INLINE auto into_states(D d, State* states, Merge&& merge) {
-  return [d, states, merge](int64_t c, hn::Vec<D> v, int64_t n) HWY_ATTR {
-    HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(d)];
-    hn::Store(v, d, lanes);
-    for (int64_t i = 0; i < n; ++i)
-      states[c + i] = merge(states[c + i], static_cast<State>(lanes[i]));
-  };
-}
-
 template <class D, class T>
 HWY_INLINE hn::TFromD<D> sum_of(D d, const T* x, size_t n) {
   const auto add = [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); };

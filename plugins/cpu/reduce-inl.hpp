@@ -31,9 +31,47 @@ namespace tenon::cpu::HWY_NAMESPACE {
 
 constexpr int64_t kChunk = 4096;
 constexpr int64_t kPiece = 65536;
-constexpr int64_t kColumns = 256;
+constexpr int64_t kColumns = 1024;  // memory is read along rows as far as folded values stay in L1
 constexpr int64_t kColumnRows = 64;
-constexpr int64_t kBufferRows = 16;  // converted at a time
+constexpr int64_t kBufferRows = 16, kBufferColumns = 256;  // converted at a time
+
+// step down `cols` columns of `rows` rows, up to kColumns; put(c, v, n) takes the folded values of the n columns from c on. Row by
+// row, as memory lies, four at a time, so that what is folded is read and written once for four.
+template <class D, class T, class Step, class Put>
+HWY_INLINE void fold_columns(D d, const T* x, int64_t stride, int64_t rows, int64_t cols,
+                             hn::Vec<D> start, Step&& step, Put&& put) {
+  HWY_ALIGN hn::TFromD<D> folded[kColumns];
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), whole = cols / lanes * lanes;
+  for (int64_t c = 0; c < whole; c += lanes) hn::Store(start, d, folded + c);
+  int64_t r = 0;
+  for (; r + 4 <= rows; r += 4)
+    for (int64_t c = 0; c < whole; c += lanes) {
+      const T* const from = x + r * stride + c;
+      auto v = step(hn::Load(d, folded + c), load(d, from));
+      v = step(v, load(d, from + stride));
+      v = step(v, load(d, from + 2 * stride));
+      hn::Store(step(v, load(d, from + 3 * stride)), d, folded + c);
+    }
+  for (; r < rows; ++r)
+    for (int64_t c = 0; c < whole; c += lanes)
+      hn::Store(step(hn::Load(d, folded + c), load(d, x + r * stride + c)), d, folded + c);
+  for (int64_t c = 0; c < whole; c += lanes) put(c, hn::Load(d, folded + c), lanes);
+  if (whole == cols) return;
+  auto rest = start;
+  for (r = 0; r < rows; ++r)
+    rest = step(rest, load_first(d, x + r * stride + whole, static_cast<size_t>(cols - whole), 0));
+  put(whole, rest, cols - whole);
+}
+// put for fold_columns: state[c + i] = merge(state[c + i], lane i).
+template <class D, class State, class Merge>
+HWY_INLINE auto into_states(D d, State* states, Merge&& merge) {
+  return [d, states, merge](int64_t c, hn::Vec<D> v, int64_t n) HWY_ATTR {
+    HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(d)];
+    hn::Store(v, d, lanes);
+    for (int64_t i = 0; i < n; ++i)
+      states[c + i] = merge(states[c + i], static_cast<State>(lanes[i]));
+  };
+}
 
 // How elements of a tensor become those of a reducer.
 template <class Elem>
@@ -125,7 +163,7 @@ struct Reduction {
   void add_columns(const char* x, int64_t cols, int64_t begin, int64_t end, State* states) const {
     const int64_t inner = plan.nreduced == 0 ? 1 : plan.shape[plan.nreduced - 1];
     const int64_t step = plan.nreduced == 0 ? 0 : plan.step[plan.nreduced - 1];
-    HWY_ALIGN Elem buffer[kBufferRows * kColumns];
+    HWY_ALIGN Elem buffer[kBufferRows * kBufferColumns];
     for (int64_t at = begin; at < end;) {
       int64_t rows = std::min({kColumnRows, end - at, inner - at % inner});
       const char* from = x + plan.reduced_offset(at) * source.size;
@@ -133,9 +171,12 @@ struct Reduction {
         r.columns(reinterpret_cast<const Elem*>(from), step, rows, cols, at, states);
       } else {
         rows = std::min(rows, kBufferRows);
-        for (int64_t i = 0; i < rows; ++i)
-          source.load(from + i * step * source.size, 1, cols, buffer + i * kColumns);
-        r.columns(buffer, kColumns, rows, cols, at, states);
+        for (int64_t c = 0; c < cols; c += kBufferColumns) {
+          const int64_t n = std::min(kBufferColumns, cols - c);
+          for (int64_t i = 0; i < rows; ++i)
+            source.load(from + (i * step + c) * source.size, 1, n, buffer + i * kBufferColumns);
+          r.columns(buffer, kBufferColumns, rows, n, at, states + c);
+        }
       }
       at += rows;
     }
@@ -146,7 +187,7 @@ struct Reduction {
     const int64_t width = plan.kept_shape[plan.nkept - 1], out_step = plan.out_step[plan.nkept - 1];
     const int64_t blocks = (width + kColumns - 1) / kColumns;
     const int64_t c = task % blocks * kColumns, cols = std::min(kColumns, width - c);
-    const int64_t piece = std::max(kColumnRows, kPiece / std::min(width, kColumns));
+    const int64_t piece = std::max(kColumnRows, 4 * kPiece / std::min(width, kColumns));
     const int64_t pieces = (plan.count + piece - 1) / piece;
     int64_t from, to;
     plan.locate(task / blocks * width + c, from, to);

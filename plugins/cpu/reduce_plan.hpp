@@ -17,10 +17,13 @@ struct ReducePlan {
   // Offsets of result i.
   void locate(int64_t i, int64_t& from, int64_t& to) const {
     from = to = 0;
-    for (uint32_t d = nkept; d-- > 0; i /= kept_shape[d]) {
+    if (nkept == 0) return;
+    for (uint32_t d = nkept - 1; d > 0; --d, i /= kept_shape[d + 1]) {
       from += i % kept_shape[d] * kept_step[d];
       to += i % kept_shape[d] * out_step[d];
     }
+    from += i * kept_step[0];
+    to += i * out_step[0];
   }
   // Offset of the reduced element i.
   int64_t reduced_offset(int64_t i) const {

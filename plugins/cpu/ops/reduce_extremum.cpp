@@ -31,8 +31,34 @@ struct Extremum {
     if constexpr (std::is_floating_point_v<T>) wins = hn::Or(wins, hn::IsNaN(x));
     return hn::IfThenElse(wins, x, acc);
   }
-  HWY_INLINE T run(const T* x, int64_t n, int64_t) const {
+  // The extreme of whole vectors without minding NaN: x·0 is NaN for NaN, and for infinity, which then costs a second look.
+  static HWY_INLINE bool quick(const T* x, int64_t n, T& found) {
     const hn::ScalableTag<T> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto pick = [](auto a, auto b) HWY_ATTR { return Max ? hn::Max(a, b) : hn::Min(a, b); };
+    const auto zero = hn::Zero(d);
+    auto a = hn::Set(d, start()), b = a, c = zero, e = zero;
+    for (int64_t i = 0; i + 2 * lanes <= n; i += 2 * lanes) {
+      const auto v = hn::LoadU(d, x + i), w = hn::LoadU(d, x + i + lanes);
+      a = pick(a, v), b = pick(b, w);
+      c = hn::MulAdd(v, zero, c), e = hn::MulAdd(w, zero, e);
+    }
+    a = pick(a, b);
+    found = Max ? hn::GetLane(hn::MaxOfLanes(d, a)) : hn::GetLane(hn::MinOfLanes(d, a));
+    return hn::AllFalse(d, hn::IsNaN(hn::Add(c, e)));
+  }
+  HWY_INLINE T run(const T* x, int64_t n, int64_t at) const {
+    const hn::ScalableTag<T> d;
+    if constexpr (std::is_floating_point_v<T>) {
+      const auto whole =
+          n / (2 * static_cast<int64_t>(hn::Lanes(d))) * 2 * static_cast<int64_t>(hn::Lanes(d));
+      T found, rest;
+      if (n >= 256 && quick(x, whole, found)) {
+        if (whole == n) return found;
+        merge(found, rest = run(x + whole, n - whole, at));
+        return found;
+      }
+    }
     const auto pick = [d](auto a, auto b) HWY_ATTR { return step(d, a, b); };
     HWY_ALIGN T lanes[hn::MaxLanes(d)];
     hn::Store(fold(d, x, static_cast<size_t>(n), hn::Set(d, start()), start(), pick, pick), d,

@@ -45,11 +45,25 @@ struct LogSumExp {
     return {max, hn::GetLane(hn::SumOfLanes(
                      d, fold(d, x, static_cast<size_t>(n), hn::Zero(d), lowest, step, add)))};
   }
-  void columns(const T* x, int64_t step, int64_t rows, int64_t cols, int64_t at, State* s) const {
-    T column[kColumnRows];
-    for (int64_t c = 0; c < cols; ++c) {
-      for (int64_t r = 0; r < rows; ++r) column[r] = x[r * step + c];
-      merge(s[c], run(column, rows, at));
+  // Lanes hold columns: their maxima, then the sums below them.
+  void columns(const T* x, int64_t step, int64_t rows, int64_t cols, int64_t, State* s) const {
+    const LaneTag<T> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    const T lowest = -std::numeric_limits<T>::infinity();
+    HWY_ALIGN T max[hn::MaxLanes(d)], sum[hn::MaxLanes(d)];
+    for (int64_t c = 0; c < cols; c += lanes) {
+      const int64_t n = std::min(lanes, cols - c);
+      const auto row = [&](int64_t r) HWY_ATTR {
+        const T* const from = x + r * step + c;
+        return n == lanes ? hn::LoadU(d, from) : load_first(d, from, static_cast<size_t>(n), 0);
+      };
+      auto top = hn::Set(d, lowest), total = hn::Zero(d);
+      for (int64_t r = 0; r < rows; ++r) top = max_nan(d, top, row(r));
+      // An infinite or NaN maximum decides alone, whatever its sum.
+      for (int64_t r = 0; r < rows; ++r) total = hn::Add(total, exp_below(d, hn::Sub(row(r), top)));
+      hn::Store(top, d, max);
+      hn::Store(total, d, sum);
+      for (int64_t i = 0; i < n; ++i) merge(s[c + i], {max[i], sum[i]});
     }
   }
 };

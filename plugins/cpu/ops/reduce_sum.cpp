@@ -99,8 +99,15 @@ struct Prod {
     }
   }
   void columns(const T* x, int64_t step, int64_t rows, int64_t cols, int64_t, State* s) const {
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t c = 0; c < cols; ++c) s[c] *= static_cast<State>(x[r * step + c]);
+    if constexpr (std::is_floating_point_v<T>) {
+      const LaneTag<double> d;
+      fold_columns(
+          d, x, step, rows, cols, hn::Set(d, 1.0),
+          [](auto a, auto b) HWY_ATTR { return hn::Mul(a, b); },
+          into_states(d, s, [](State a, State b) { return a * b; }));
+    } else {
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < cols; ++c) s[c] *= static_cast<State>(x[r * step + c]);
     }
   }
 };
