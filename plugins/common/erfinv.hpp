@@ -9,31 +9,20 @@
 namespace tenon {
 
 // x·p(w), w = −ln(1 − x²): M. Giles, "Approximating the erfinv function", GPU Computing Gems 2, 2012, table 5. Some 1e-7 of the
-// result where w < 16.
+// result where w < 16. The coefficients from the highest power down: of w − 2.5 where w < 5, else of √w − 3.
+#define TENON_ERFINV_CENTRE                                                                       \
+  2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, \
+      -0.00417768164, 0.246640727, 1.50140941
+#define TENON_ERFINV_TAIL                                                                       \
+  -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, \
+      0.00943887047, 1.00167406, 2.83297682
 template <class T>
 TENON_SHARED_FN T erfinv_start(T x, T w) {
-  T p;
-  if (w < T(5)) {
-    const T t = w - T(2.5);
-    p = T(3.43273939e-07) + T(2.81022636e-08) * t;
-    p = T(-3.5233877e-06) + p * t;
-    p = T(-4.39150654e-06) + p * t;
-    p = T(0.00021858087) + p * t;
-    p = T(-0.00125372503) + p * t;
-    p = T(-0.00417768164) + p * t;
-    p = T(0.246640727) + p * t;
-    p = T(1.50140941) + p * t;
-  } else {
-    const T t = std::sqrt(w) - T(3);
-    p = T(0.000100950558) + T(-0.000200214257) * t;
-    p = T(0.00134934322) + p * t;
-    p = T(-0.00367342844) + p * t;
-    p = T(0.00573950773) + p * t;
-    p = T(-0.0076224613) + p * t;
-    p = T(0.00943887047) + p * t;
-    p = T(1.00167406) + p * t;
-    p = T(2.83297682) + p * t;
-  }
+  const double centre[] = {TENON_ERFINV_CENTRE}, tail[] = {TENON_ERFINV_TAIL};
+  const bool near = w < T(5);
+  const T t = near ? w - T(2.5) : std::sqrt(w) - T(3);
+  T p = T(near ? centre[0] : tail[0]);
+  for (int i = 1; i < 9; ++i) p = T(near ? centre[i] : tail[i]) + p * t;
   return p * x;
 }
 

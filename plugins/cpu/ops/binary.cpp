@@ -51,16 +51,60 @@ HWY_INLINE T floor_divide(T a, T b) {
   const T floored = std::floor(quotient);
   return quotient - floored > T{0.5} ? floored + 1 : floored;
 }
+// floor(a / b) and the remainder in f64 lanes. A quotient that was rounded up to a whole number is one too large and the
+// remainder has the wrong sign, exactly: for operands that were f32, or with a fused product, none of this rounds.
+template <class D, class V>
+struct FloorDivision {
+  V quotient, remainder;
+  bool exact;  // else lane by lane: large quotients, infinities, NaN, zeros
+  HWY_INLINE FloorDivision(D d, V a, V b) {
+    quotient = hn::Floor(hn::Div(a, b));
+    exact = hn::AllTrue(d, hn::And(hn::Lt(hn::Abs(quotient), hn::Set(d, 0x1p24)),
+                                   hn::Lt(hn::Abs(b), hn::Set(d, HUGE_VAL))));
+    const V zero = hn::Zero(d), r = hn::NegMulAdd(quotient, b, a);
+    const auto wrong = hn::And(hn::Ne(r, zero), hn::Xor(hn::Lt(r, zero), hn::Lt(b, zero)));
+    remainder = hn::IfThenElse(wrong, hn::Add(r, b), r);
+    quotient = hn::IfThenElse(wrong, hn::Sub(quotient, hn::Set(d, 1.0)), quotient);
+  }
+};
+struct WideRemainder {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V a, V b) const {
+    const FloorDivision<D, V> division(d, a, b);
+    if (!division.exact)
+      return each_lane(d, a, b, [](double x, double y) { return python_remainder(x, y); });
+    const V r = division.remainder, zero = hn::Zero(d);
+    return hn::IfThenElse(hn::Eq(r, zero), hn::CopySign(zero, b), r);
+  }
+};
+struct WideFloorDivide {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V a, V b) const {
+    const FloorDivision<D, V> division(d, a, b);
+    if (!division.exact)
+      return each_lane(d, a, b, [](double x, double y) {
+        return static_cast<double>(floor_divide(static_cast<float>(x), static_cast<float>(y)));
+      });
+    const V q = division.quotient, zero = hn::Zero(d);
+    return hn::IfThenElse(hn::Eq(q, zero), hn::CopySign(zero, hn::Div(a, b)), q);
+  }
+};
 struct RemainderOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x, V y) const {
-    return each_lane(d, x, y, [](auto a, auto b) { return python_remainder(a, b); });
+    if constexpr (sizeof(hn::TFromD<D>) == 4)
+      return in_f64<WideRemainder>(d, x, y);
+    else
+      return each_lane(d, x, y, [](double a, double b) { return python_remainder(a, b); });
   }
 };
 struct FloorDivideOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x, V y) const {
-    return each_lane(d, x, y, [](auto a, auto b) { return floor_divide(a, b); });
+    if constexpr (sizeof(hn::TFromD<D>) == 4)
+      return in_f64<WideFloorDivide>(d, x, y);
+    else
+      return each_lane(d, x, y, [](double a, double b) { return floor_divide(a, b); });
   }
 };
 // log(exp x + exp y), by the larger of the two.
@@ -87,8 +131,8 @@ void add_kernels(KernelList& list) {
   add_binary<MaximumOp, kGrainCopy>(list, TN_SCHEMA_MAXIMUM);
   add_binary<MinimumOp, kGrainCopy>(list, TN_SCHEMA_MINIMUM);
   add_binary<CopysignOp, kGrainCopy>(list, TN_SCHEMA_COPYSIGN);
-  add_binary<RemainderOp, kGrainHeavy>(list, TN_SCHEMA_REMAINDER);
-  add_binary<FloorDivideOp, kGrainHeavy>(list, TN_SCHEMA_FLOOR_DIVIDE);
+  add_binary<RemainderOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_REMAINDER);
+  add_binary<FloorDivideOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_FLOOR_DIVIDE);
   add_binary<LogaddexpOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_LOGADDEXP);
 }
 

@@ -146,6 +146,27 @@ HWY_INLINE V log_f32(D d, V x) {
   return hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), result);
 }
 
+// log(1 + x): what rounding 1 + x loses is added to its fraction. 1 ulp.
+template <class D, class V>
+HWY_INLINE V log1p_f32(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const V one = hn::Set(d, 1.0f), infinity = hn::Set(d, __builtin_inff());
+  const V u = hn::Add(x, one);
+  const V lost =
+      hn::IfThenElse(hn::Gt(x, one), hn::Sub(one, hn::Sub(u, x)), hn::Sub(x, hn::Sub(u, one)));
+  const auto bits = hn::BitCast(di, u);
+  const auto exponent = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3f3504f3)));
+  const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(exponent)));
+  // 2^-exponent; from 2^64 on nothing that was lost is seen.
+  const auto limited = hn::Min(exponent, hn::Set(di, 64));
+  const V down = hn::BitCast(d, hn::ShiftLeft<23>(hn::Sub(hn::Set(di, 127), limited)));
+  V y = log1p_reduced(d, hn::MulAdd(lost, down, hn::Sub(m, one)), hn::ConvertTo(d, exponent));
+  y = hn::IfThenElse(hn::Lt(x, infinity), y, x);  // infinity and NaN
+  y = hn::IfThenElse(hn::Lt(x, hn::Neg(one)), hn::Set(d, __builtin_nanf("")), y);
+  y = hn::IfThenElse(hn::Eq(x, hn::Neg(one)), hn::Neg(infinity), y);
+  return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y);
+}
+
 // log(1 + e) for e in [0, 1]. 1 ulp.
 template <class D, class V>
 HWY_INLINE V log1p_unit_f32(D d, V e) {

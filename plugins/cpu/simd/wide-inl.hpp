@@ -65,14 +65,6 @@ HWY_INLINE V log_f64(D d, V x) {
   return hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), result);
 }
 
-struct WideLog1p {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    const V small = hn::NegMulAdd(hn::Mul(x, x), hn::Set(d, 0.5), x);
-    return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 1e-5)), small,
-                          log_f64(d, hn::Add(x, hn::Set(d, 1.0))));
-  }
-};
 struct WideLog2 {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
