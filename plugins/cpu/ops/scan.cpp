@@ -1,4 +1,6 @@
 // cumsum, cumprod, cummax, cummin. Running totals of f32 are kept in f64, of integers in 64 bits.
+#include <algorithm>
+
 #include "dispatch.hpp"
 #include "kernels.hpp"
 #include "tenon/schemas.h"
@@ -22,6 +24,19 @@ Out narrow(A total) {
   }
 }
 
+// Rows are summed some at a time: each addition waits for the one before it in its row.
+template <bool Product, int64_t kRows, class In, class Out>
+void scan_rows(const In* x, int64_t n, Out* y) {
+  Total<In> totals[kRows];
+  std::fill_n(totals, kRows, Total<In>(Product ? 1 : 0));
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t r = 0; r < kRows; ++r) {
+      const auto value = static_cast<Total<In>>(static_cast<Compute<In>>(x[r * n + i]));
+      totals[r] = Product ? totals[r] * value : totals[r] + value;
+      y[r * n + i] = narrow<Out>(totals[r]);
+    }
+}
+
 template <bool Product, class In, class Out>
 void scan(const tn_call& call) {
   const tn_view& view = input(call, arg::cumsum::x);
@@ -31,14 +46,11 @@ void scan(const tn_call& call) {
   Out* const y = data_of<Out>(output(call));
   parallel_for(numel(view) / n, std::max<int64_t>(1, kGrainMath / n),
                [=](int64_t begin, int64_t end) {
-                 for (int64_t r = begin; r < end; ++r) {
-                   Total<In> total = Product ? 1 : 0;
-                   for (int64_t i = r * n; i < (r + 1) * n; ++i) {
-                     const auto value = static_cast<Total<In>>(static_cast<Compute<In>>(x[i]));
-                     total = Product ? total * value : total + value;
-                     y[i] = narrow<Out>(total);
-                   }
-                 }
+                 constexpr int64_t kTogether = 4;
+                 int64_t r = begin;
+                 for (; r + kTogether <= end; r += kTogether)
+                   scan_rows<Product, kTogether>(x + r * n, n, y + r * n);
+                 for (; r < end; ++r) scan_rows<Product, 1>(x + r * n, n, y + r * n);
                });
 }
 

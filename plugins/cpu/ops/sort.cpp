@@ -31,44 +31,57 @@ void sort(const tn_call& call) {
   });
 }
 
-// The k best of a row in order, of equal ones the first. A heap of k for few, selection for many.
+// An element of a row, and whether it comes before another among the best: of equal ones the first.
 template <class T>
-void top_row(const T* row, int64_t n, int64_t k, bool largest, T* values, int64_t* indices) {
-  if (k == 0) return;
-  struct Entry {
-    Key<T> key;
-    int64_t index;
-    bool operator<(const Entry& other) const {
-      return key < other.key || (key == other.key && index < other.index);
-    }
-  };
-  const auto entry = [&](int64_t i) {
-    const Key<T> key = key_of(row[i]);
-    return Entry{largest ? static_cast<Key<T>>(~key) : key, i};
-  };
-  std::vector<Entry> best;
-  if (k <= 256 && k * 8 <= n) {
-    best.reserve(static_cast<size_t>(k));
-    for (int64_t i = 0; i < k; ++i) best.push_back(entry(i));
-    std::make_heap(best.begin(), best.end());
-    for (int64_t i = k; i < n; ++i) {
-      const Entry next = entry(i);
-      if (next.key >= best.front().key) continue;
-      std::pop_heap(best.begin(), best.end());
-      best.back() = next;
-      std::push_heap(best.begin(), best.end());
-    }
-    std::sort_heap(best.begin(), best.end());
-  } else {
-    best.reserve(static_cast<size_t>(n));
-    for (int64_t i = 0; i < n; ++i) best.push_back(entry(i));
-    if (k < n) std::nth_element(best.begin(), best.begin() + k, best.end());
-    std::sort(best.begin(), best.begin() + k);
+struct Entry {
+  Key<T> key;
+  int64_t index;
+  Entry() = default;
+  Entry(const T* row, int64_t i, bool largest)
+      : key(largest ? static_cast<Key<T>>(~key_of(row[i])) : key_of(row[i])), index(i) {}
+  bool operator<(const Entry& other) const {
+    return key < other.key || (key == other.key && index < other.index);
   }
-  for (int64_t i = 0; i < k; ++i) {
-    indices[i] = best[static_cast<size_t>(i)].index;
-    values[i] = row[indices[i]];
+};
+
+// Whether none of n elements may come before `worst`. NaN is the greatest.
+template <class T>
+bool none_better(const T* x, int64_t n, T worst, bool largest) {
+  const auto limit = static_cast<Compute<T>>(worst);
+  if (limit != limit) return false;
+  bool some = false;
+  if (largest)
+    for (int64_t i = 0; i < n; ++i) some |= !(static_cast<Compute<T>>(x[i]) <= limit);
+  else
+    for (int64_t i = 0; i < n; ++i) some |= static_cast<Compute<T>>(x[i]) < limit;
+  return !some;
+}
+
+// Few of many: the best so far in order, whose last most elements do not reach.
+constexpr int64_t kFew = 32;
+template <class T>
+void few_best(const T* row, int64_t n, int64_t k, bool largest, Entry<T>* best) {
+  constexpr int64_t kBlock = 64;
+  for (int64_t i = 0; i < k; ++i) best[i] = Entry<T>(row, i, largest);
+  std::sort(best, best + k);
+  for (int64_t block = k; block < n; block += kBlock) {
+    const int64_t end = std::min(block + kBlock, n);
+    if (none_better(row + block, end - block, row[best[k - 1].index], largest)) continue;
+    for (int64_t i = block; i < end; ++i) {
+      const Entry<T> next(row, i, largest);
+      if (next.key >= best[k - 1].key) continue;
+      int64_t at = k - 1;
+      for (; at > 0 && next.key < best[at - 1].key; --at) best[at] = best[at - 1];
+      best[at] = next;
+    }
   }
+}
+
+template <class T>
+void many_best(const T* row, int64_t n, int64_t k, bool largest, Entry<T>* best) {
+  for (int64_t i = 0; i < n; ++i) best[i] = Entry<T>(row, i, largest);
+  if (k < n) std::nth_element(best, best + k, best + n);
+  std::sort(best, best + k);
 }
 
 void topk(const tn_call& call) {
@@ -83,8 +96,16 @@ void topk(const tn_call& call) {
     T* const to = data_of<T>(output(call));
     parallel_for(numel(x) / n, std::max<int64_t>(1, kGrainMath / n),
                  [=](int64_t begin, int64_t end) {
-                   for (int64_t r = begin; r < end; ++r)
-                     top_row(from + r * n, n, k, largest, to + r * k, indices + r * k);
+                   std::vector<Entry<T>> best(static_cast<size_t>(k <= kFew ? k : n));
+                   for (int64_t r = begin; r < end; ++r) {
+                     const T* const row = from + r * n;
+                     (k <= kFew ? few_best<T> : many_best<T>)(row, n, k, largest, best.data());
+                     for (int64_t i = 0; i < k; ++i) {
+                       const int64_t at = best[static_cast<size_t>(i)].index;
+                       indices[r * k + i] = at;
+                       to[r * k + i] = row[at];
+                     }
+                   }
                  });
   });
 }
