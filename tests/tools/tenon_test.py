@@ -102,9 +102,28 @@ class Output(unittest.TestCase):
             code, out, err = tenon("bench", "--suite", "models", "--rounds", "2", "--json", str(figures), "--html", str(page))
             self.assertEqual(code, 0, err)
             self.assertIn("MLP 64-64-10", out)
-            rows = json.loads(figures.read_text())
-            self.assertTrue(all(row["agrees"] and len(row["seconds"]) == 2 and row["median_s"] > 0 for row in rows))
+            run = json.loads(figures.read_text())
+            self.assertTrue(all(row["agrees"] and len(row["seconds"]) == 2 and row["median_s"] > 0 for row in run["works"]))
+            self.assertTrue(all(device["copy_bytes_per_s"] > 0 for device in run["devices"]))
             self.assertIn("class=fill", page.read_text())
+
+    def test_bench_compares_two_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            figures = pathlib.Path(folder) / "b.json"
+            words = ("bench", "--suite", "models", "--devices", "cpu", "--rounds", "1")
+            code, _, err = tenon(*words, "--json", str(figures))
+            self.assertEqual(code, 0, err)
+            run = json.loads(figures.read_text())
+            for row in run["works"]:
+                row["median_s"], row["seconds"] = 1e3, [1e3]
+            figures.write_text(json.dumps({**run, "machine": "abacus"}))
+            code, out, err = tenon(*words, "--against", str(figures))
+            self.assertEqual(code, 0, err)
+            self.assertRegex(out, r"then on another machine: abacus\n")
+            self.assertRegex(out, r"MLP 64-64-10 step, batch 32 +cpu:0 +1000.00 s .*× +faster")
+            figures.write_text("[]")
+            self.expect(1, "is not what `tenon bench --json` writes", *words, "--against", str(figures))
+            self.expect(1, "cannot read", *words, "--against", "/nowhere.json")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,19 @@ std::vector<Device> chosen_devices(const po::variables_map& given) {
   return chosen;
 }
 
+// The devices' peaks, and what each measurement reached of them.
+void add_peaks(Report& report, const std::vector<Device>& on) {
+  for (const Device& device : on)
+    report.devices.push_back({std::string(device.id()),
+                              std::string(detail::to_view(device.info().name)),
+                              measure_peaks(device)});
+  for (Row& row : report.rows)
+    for (size_t i = 0; i < on.size(); ++i) {
+      const double peak = report.devices[i].peaks.of(*row.work);
+      row.measurements[i].share = peak > 0 ? row.measurements[i].rate / peak : 0;
+    }
+}
+
 int run(const po::variables_map& given) {
   std::string suite = given["suite"].as<std::string>();
   if (suite != "ops" && suite != "models" && suite != "all")
@@ -35,11 +48,13 @@ int run(const po::variables_map& given) {
   std::vector<Work> works = suite == "models" ? model_suite() : op_suite();
   if (suite == "all")
     for (Work& work : model_suite()) works.push_back(std::move(work));
-  std::vector<Row> rows = measure(works, on, static_cast<uint32_t>(rounds));
-  print_report(rows);
-  if (given.contains("json")) write_json(rows, given["json"].as<std::string>());
-  if (given.contains("html")) write_html(rows, given["html"].as<std::string>());
-  bool good = std::all_of(rows.begin(), rows.end(), [](const Row& row) {
+  Report report{machine_name(), {}, measure(works, on, static_cast<uint32_t>(rounds))};
+  add_peaks(report, on);
+  print_report(report);
+  if (given.contains("against")) print_comparison(report, given["against"].as<std::string>());
+  if (given.contains("json")) write_json(report, given["json"].as<std::string>());
+  if (given.contains("html")) write_html(report, given["html"].as<std::string>());
+  bool good = std::all_of(report.rows.begin(), report.rows.end(), [](const Row& row) {
     return std::all_of(row.measurements.begin(), row.measurements.end(),
                        [](const Measurement& m) { return m.agrees; });
   });
@@ -53,7 +68,8 @@ Command bench_command() {
                   "the same work on each device side by side",
                   "  tenon bench\n"
                   "  tenon bench --devices cpu --suite models\n"
-                  "  tenon bench --json bench.json --html bench.html\n",
+                  "  tenon bench --json bench.json --html bench.html\n"
+                  "  tenon bench --against bench.json\n",
                   {},
                   {},
                   &run};
@@ -64,7 +80,8 @@ Command bench_command() {
       "rounds", po::value<int>()->default_value(7),
       "rounds of each measurement; medians are shown")(
       "json", po::value<std::string>(), "write the figures of every round to a file")(
-      "html", po::value<std::string>(), "write a page with a chart");
+      "html", po::value<std::string>(), "write a page with a chart")(
+      "against", po::value<std::string>(), "also compare with the figures of an earlier run");
   return command;
 }
 

@@ -17,6 +17,7 @@ struct Work {
   double amount;     // bytes, operations or samples of one run
   double tolerance;  // relative difference between devices that is still agreement
   std::function<std::function<Tensor()>(Device)> prepare;
+  DType dtype = DType::F32;  // of products
 };
 
 std::vector<Work> op_suite();
@@ -28,6 +29,7 @@ struct Measurement {
   std::vector<double> seconds;  // one a round
   double median = 0, low = 0, high = 0;
   double rate = 0;        // in the work's unit
+  double share = 0;       // of the device's peak; 0: no peak limits such work
   double difference = 0;  // largest relative difference from the first device
   bool agrees = true;
   std::string error;  // why there is no figure
@@ -38,13 +40,39 @@ struct Row {
   std::vector<Measurement> measurements;  // in the order of the devices
 };
 
+// The most that a device reached here: bytes read and written a second in copies, operations a second in products.
+struct Peaks {
+  double bytes = 0, f32 = 0, bf16 = 0;
+  // In the work's unit; 0 for work that neither limits.
+  double of(const Work& work) const;
+};
+
+struct DeviceReport {
+  std::string id, name;
+  Peaks peaks;
+};
+
+struct Report {
+  std::string machine;
+  std::vector<DeviceReport> devices;
+  std::vector<Row> rows;
+};
+
 // Runs each work on the devices in turn, round by round, so that drift of the machine
 // hits all alike.
 std::vector<Row> measure(const std::vector<Work>& works, const std::vector<Device>& devices,
                          uint32_t rounds);
+// Seconds of the quickest of some runs on one device.
+double quickest(const Work& work, const Device& device);
+Peaks measure_peaks(const Device& device);
+// "Model of processor, 8 processors"
+std::string machine_name();
 
-void print_report(const std::vector<Row>& rows);
-void write_json(const std::vector<Row>& rows, const std::string& path);
-void write_html(const std::vector<Row>& rows, const std::string& path);
+std::string format_seconds(double seconds);
+void print_report(const Report& report);
+void write_json(const Report& report, const std::string& path);
+void write_html(const Report& report, const std::string& path);
+// Beside the run that `path` holds, as write_json wrote it. Throws Error.
+void print_comparison(const Report& report, const std::string& path);
 
 }  // namespace tenon::tool

@@ -22,10 +22,15 @@ Work elementwise(std::string name, double passes, Tensor (*op)(const Tensor&),
 Work product(int64_t n, DType dtype, double tolerance) {
   std::string name = "matmul " + std::to_string(n) + "³ " + std::string(name_of(dtype));
   double count = static_cast<double>(n);
-  return {name, "GFLOP/s", 2 * count * count * count, tolerance, [n, dtype](Device device) {
+  return {name,
+          "GFLOP/s",
+          2 * count * count * count,
+          tolerance,
+          [n, dtype](Device device) {
             Tensor x = floats({n, n}, device, dtype), y = floats({n, n}, device, dtype);
             return [x, y] { return matmul(x, y); };
-          }};
+          },
+          dtype};
 }
 
 Work convolution() {
