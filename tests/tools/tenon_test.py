@@ -122,8 +122,10 @@ class Output(unittest.TestCase):
             self.assertRegex(out, r"then on another machine: abacus\n")
             self.assertRegex(out, r"MLP 64-64-10 step, batch 32 +cpu:0 +1000.00 s .*× +faster")
             figures.write_text("[]")
-            self.expect(1, "is not what `tenon bench --json` writes", *words, "--against", str(figures))
-            self.expect(1, "cannot read", *words, "--against", "/nowhere.json")
+            for path, complaint in ((str(figures), "is not what `tenon bench --json` writes"), ("/nowhere.json", "cannot read")):
+                code, out, err = tenon(*words, "--against", path)
+                self.assertEqual((code, out), (1, ""))
+                self.assertIn(complaint, err)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,9 @@ std::string format_seconds(double seconds);
 void print_report(const Report& report);
 void write_json(const Report& report, const std::string& path);
 void write_html(const Report& report, const std::string& path);
-// Beside the run that `path` holds, as write_json wrote it. Throws Error.
-void print_comparison(const Report& report, const std::string& path);
+// What write_json wrote to `path`; throws Error where it is something else.
+std::string read_run(const std::string& path);
+// Beside what read_run gave.
+void print_comparison(const Report& report, const std::string& earlier);
 
 }  // namespace tenon::tool

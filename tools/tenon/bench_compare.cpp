@@ -20,11 +20,11 @@ struct Earlier {
 // The figures of one work on one device, if the earlier run has them.
 bool find(const Json& run, const std::string& work, const std::string& device, Earlier& found) {
   for (const Json& row : run.at("works")) {
-    if (row.at("work") != work || row.at("device") != device) continue;
     const auto seconds = row.at("seconds").get<std::vector<double>>();
-    if (seconds.empty()) return false;
+    const double median = row.at("median_s").get<double>();
+    if (row.at("work") != work || row.at("device") != device || seconds.empty()) continue;
     const auto [low, high] = std::minmax_element(seconds.begin(), seconds.end());
-    found = {row.at("median_s").get<double>(), *low, *high};
+    found = {median, *low, *high};
     return true;
   }
   return false;
@@ -46,28 +46,37 @@ std::vector<std::string> line(const std::string& work, const Measurement& now,
 
 }  // namespace
 
-void print_comparison(const Report& report, const std::string& path) {
+std::string read_run(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw Error(TN_IO, fmt::format("cannot read {}", path));
-  std::vector<std::vector<std::string>> table = {{"WORK", "DEVICE", "THEN", "NOW", "SPEED", ""}};
+  std::string text{std::istreambuf_iterator<char>(file), {}};
   try {
-    const Json run = Json::parse(file);
-    if (run.at("machine") != report.machine)
-      fmt::print("then on another machine: {}\n", run.at("machine").get<std::string>());
-    for (const Row& row : report.rows)
-      for (const Measurement& now : row.measurements) {
-        Earlier then;
-        if (now.error.empty() && find(run, row.work->name, now.device, then))
-          table.push_back(line(row.work->name, now, then));
-      }
+    const Json run = Json::parse(text);
+    static_cast<void>(run.at("machine").get<std::string>());
+    Earlier found;
+    find(run, "", "", found);
   } catch (const Json::exception& error) {
     throw Error(TN_INVALID_ARGUMENT,
                 fmt::format("{} is not what `tenon bench --json` writes: {}", path, error.what()));
   }
+  return text;
+}
+
+void print_comparison(const Report& report, const std::string& earlier) {
+  const Json run = Json::parse(earlier);
+  std::vector<std::vector<std::string>> table = {{"WORK", "DEVICE", "THEN", "NOW", "SPEED", ""}};
+  for (const Row& row : report.rows)
+    for (const Measurement& now : row.measurements) {
+      Earlier then;
+      if (now.error.empty() && find(run, row.work->name, now.device, then))
+        table.push_back(line(row.work->name, now, then));
+    }
   if (table.size() == 1) {
-    fmt::print("{} has none of these works on these devices\n", path);
+    fmt::print("the earlier run has none of these works on these devices\n");
     return;
   }
+  if (run.at("machine") != report.machine)
+    fmt::print("then on another machine: {}\n", run.at("machine").get<std::string>());
   print_table(table);
 }
 
