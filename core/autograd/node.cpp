@@ -23,24 +23,11 @@ FreeList<kBytes, kKeep>& blocks() {
 }
 
 // fn of the list that has blocks of this class.
-template <class Fn>
+template <uint8_t kClass = 0, class Fn>
 auto with_blocks(uint8_t block_class, Fn&& fn) {
-  switch (block_class) {
-    case 0:
-      return fn(blocks<kClassBytes[0]>());
-    case 1:
-      return fn(blocks<kClassBytes[1]>());
-    case 2:
-      return fn(blocks<kClassBytes[2]>());
-    case 3:
-      return fn(blocks<kClassBytes[3]>());
-    case 4:
-      return fn(blocks<kClassBytes[4]>());
-    case 5:
-      return fn(blocks<kClassBytes[5]>());
-    default:
-      return fn(blocks<kClassBytes[6]>());
-  }
+  if constexpr (kClass + 1 < kLarge)
+    if (block_class != kClass) return with_blocks<kClass + 1>(block_class, fn);
+  return fn(blocks<kClassBytes[kClass]>());
 }
 
 }  // namespace
