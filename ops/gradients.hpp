@@ -42,6 +42,24 @@ Tensor put(detail::OpHandle& op, const Tensor& fresh, const Rest&... rest) {
   return fresh;
 }
 
+// Whether sums of gradients that are still growing may be written: not while that is recorded, and as above.
+inline bool may_write() { return (t_modes & (TN_MODE_GRAD | kModeWatched)) == 0; }
+
+// Adds the gradient of a part of an argument to that part of the argument's, in place: many parts fill one tensor. False where
+// nothing may be written.
+template <class View>
+bool add_part(GradCall& c, uint32_t arg, View&& view) {
+  if (!may_write()) return false;
+  Tensor sum = c.arrived(arg);
+  const bool fresh = !sum.defined();
+  if (fresh) sum = zeros(c.shape(arg), c.grad());
+  Tensor part = view(sum);
+  fresh ? part.copy_(c.grad()) : part += c.grad();
+  part = Tensor();  // who adds next must see that the sum is nobody else's
+  c.set(arg, std::move(sum));
+  return true;
+}
+
 // An argument of an elementwise op: a tensor, or the number that stands for one.
 class Value {
  public:

@@ -330,6 +330,10 @@ TN_GRADIENT(slice, {}) {
   const auto bound = [&](uint32_t i) {
     return c.has(i) ? std::optional(c.integer(i)) : std::nullopt;
   };
+  if (add_part(c, arg::x, [&](const Tensor& x) {
+        return slice(x, dim, bound(arg::start), bound(arg::end), step);
+      }))
+    return;
   if (step > 0)
     return c.set(arg::x, put(detail::op_slice_scatter, zeros(shape, g), g, dim, bound(arg::start),
                              bound(arg::end), step));
@@ -371,6 +375,7 @@ TN_GRADIENT(select, {}) {
   const auto shape = c.shape(arg::x);
   const int64_t dim = wrapped(c.integer(arg::dim), shape.size()),
                 at = wrapped(c.integer(arg::index), shape[dim]);
+  if (add_part(c, arg::x, [&](const Tensor& x) { return select(x, dim, at); })) return;
   c.set(arg::x, put(detail::op_slice_scatter, zeros(shape, g), unsqueeze(g, dim), dim, at, at + 1));
 }
 
@@ -446,6 +451,8 @@ TN_GRADIENT(diagonal, {}) {
   const size_t a = wrapped(c.integer(arg::dim0), shape.size()),
                b = wrapped(c.integer(arg::dim1), shape.size());
   if (g.numel() == 0) return;
+  const auto same = [&](const Tensor& x) { return diagonal(x, k, a, b); };
+  if (add_part(c, arg::x, same)) return;
   Sizes kept;
   for (size_t d = 0; d < shape.size(); ++d)
     if (d != a && d != b) kept.push(strides[d]);

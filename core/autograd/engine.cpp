@@ -161,28 +161,25 @@ void Run::mark() {
 
 // ---- The loop ----------------------------------------------------------------------------------
 
-void Run::deliver(Edge edge, Ref gradient) {
-  Pending* arrived = nullptr;
-  if (front_node_ == edge.node) {
+tn_tensor*& Run::slot(Edge edge) {
+  Pending* arrived = front_node_ == edge.node ? &front_ : scratch_->pending.find(edge.node);
+  if (arrived == nullptr && front_node_ == nullptr) {
+    front_node_ = edge.node;
+    front_ = {};
     arrived = &front_;
-  } else {
-    if (scratch_->pending.size() != 0) arrived = scratch_->pending.find(edge.node);
-    if (arrived == nullptr) {
-      if (front_node_ == nullptr) {
-        front_node_ = edge.node;
-        front_ = {};
-        arrived = &front_;
-      } else {
-        bool fresh;
-        arrived = &scratch_->pending.insert(edge.node, fresh);
-        scratch_->heap.push_back({edge.node->sequence, edge.node});
-        std::push_heap(scratch_->heap.begin(), scratch_->heap.end());
-      }
-    }
+  } else if (arrived == nullptr) {
+    bool fresh;
+    arrived = &scratch_->pending.insert(edge.node, fresh);
+    scratch_->heap.push_back({edge.node->sequence, edge.node});
+    std::push_heap(scratch_->heap.begin(), scratch_->heap.end());
   }
   if (edge.node->nresults > kFewResults && arrived->many == nullptr)
     arrived->many = new tn_tensor* [edge.node->nresults] {};
-  tn_tensor*& there = arrived->grads()[edge.nr];
+  return arrived->grads()[edge.nr];
+}
+
+void Run::deliver(Edge edge, Ref gradient) {
+  tn_tensor*& there = slot(edge);
   if (there != nullptr) gradient = sum(Ref(std::exchange(there, nullptr)), std::move(gradient));
   there = gradient.take();
 }

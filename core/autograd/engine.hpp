@@ -84,11 +84,14 @@ class Run {
 
   // Adds two gradients, in place where one is nobody else's.
   Ref sum(Ref a, Ref b);
+  // Takes what has arrived out, to be delivered again with more; null where it is not ours to write.
+  Ref take_sum(Edge edge);
   void accumulate(LeafNode& leaf, Ref gradient);
 
  private:
   void mark();
   void visit_from(Node* root, uint64_t oldest);
+  tn_tensor*& slot(Edge edge);
   void deliver(Edge edge, Ref gradient);
   bool take_next(Node*& node, Pending& arrived);
   void process(Node& node, Pending& arrived);

@@ -47,6 +47,8 @@ class GradCall {
   // formula need not. Undefined means zero.
   virtual void set(uint32_t arg, Tensor gradient) = 0;
   virtual void set(uint32_t arg, uint32_t entry, Tensor gradient) = 0;
+  // Takes out what has arrived for an argument where nobody else sees it: to be written and set again. Else undefined.
+  virtual Tensor arrived(uint32_t arg) = 0;
 };
 
 // Masks of what a formula reads: in_(0) | in_(1) | out_(0). `always`, and more when an argument requires a gradient.

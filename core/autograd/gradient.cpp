@@ -113,6 +113,11 @@ Ref Run::sum(Ref a, Ref b) {
   return add(*a, *b);
 }
 
+Ref Run::take_sum(Edge edge) {
+  tn_tensor*& there = slot(edge);
+  return there != nullptr && is_ours(*there) ? Ref(std::exchange(there, nullptr)) : Ref();
+}
+
 // No lock is held while an op runs: what is there is taken out, added to, and put back; what
 // another thread put there meanwhile is added as well.
 void Run::accumulate(LeafNode& leaf, Ref gradient) {

@@ -206,4 +206,8 @@ void OpGradCall::set(uint32_t arg, uint32_t entry, Tensor gradient) {
   release(std::exchange(outputs_[edge], fitted.take()));
 }
 
+Tensor OpGradCall::arrived(uint32_t arg) {
+  return needs(arg) ? Tensor::adopt(run_.take_sum(node_.edges[value(arg).as.i]).take()) : Tensor();
+}
+
 }  // namespace tenon::core

@@ -86,6 +86,7 @@ class OpGradCall final : public GradCall {
   Device device(uint32_t arg) const override;
   void set(uint32_t arg, Tensor gradient) override { set(arg, 0, std::move(gradient)); }
   void set(uint32_t arg, uint32_t entry, Tensor gradient) override;
+  Tensor arrived(uint32_t arg) override;
 
   const tn_value& value(uint32_t arg) const;
   bool is_tensor(uint32_t arg) const;

@@ -30,6 +30,35 @@ def test_backward_accumulates():
         x.grad = tenon.ones(5)
 
 
+def accumulate(library):
+    """What a gradient that is held shows after further passes, and what the leaf has then."""
+    x = library.tensor([1., 2., 3.], requires_grad=True)
+    (x * x).sum().backward()
+    held = x.grad
+    (x[:2] * x[1:]).sum().backward()
+    seen = [held.tolist()]
+    (x ** 3).sum().backward(create_graph=True)  # its graph needs the gradient from before
+    return [*seen, held.tolist(), x.grad.tolist(), x.grad.requires_grad]
+
+
+def test_a_gradient_that_is_held_grows():
+    assert accumulate(tenon) == [[4, 8, 8], [4, 8, 8], [7, 20, 35], True]
+
+
+def test_a_gradient_that_is_held_grows_as_in_pytorch(torch):
+    assert accumulate(tenon) == accumulate(torch)
+
+
+def test_parts_of_a_tensor_give_one_gradient():
+    x = tenon.arange(12.).reshape(2, 6).requires_grad_()
+    with tenon.placement() as where:
+        q, k, v = (x * 1).chunk(3, -1)
+        (q * k + v).sum().backward()
+        report = where()
+    assert 'slice_scatter' not in report and 'full cpu 1\n' in report
+    assert x.grad.tolist() == [[2, 3, 0, 1, 1, 1], [8, 9, 6, 7, 1, 1]]
+
+
 def test_grad_of_grad():
     x = tenon.tensor(3., requires_grad=True)
     (first,) = tenon.autograd.grad(x ** 3, x, create_graph=True)
