@@ -25,9 +25,17 @@ TN_RULE(embedding, embedding,
 
 // g added up at the rows that were read; none to the padding row
 TN_GRADIENT(embedding, {.always = in_(arg::index)}) {
-  if (c.needs(arg::weight))
-    c.set(arg::weight, embedding_backward(c.grad(), c.in(arg::index), c.shape(arg::weight)[0],
-                                          optional_integer(c, arg::padding_idx)));
+  if (!c.needs(arg::weight)) return;
+  const Tensor g = c.grad(), index = c.in(arg::index);
+  const auto shape = c.shape(arg::weight);
+  // A weight with another use, as in the last layer: what came from there is not added to zeros.
+  const Tensor sum = c.has(arg::padding_idx) ? Tensor() : sum_so_far(c, arg::weight, g);
+  if (!sum.defined())
+    return c.set(arg::weight,
+                 embedding_backward(g, index, shape[0], optional_integer(c, arg::padding_idx)));
+  const int64_t count = index.numel();
+  c.set(arg::weight, put(detail::op_index_add, sum, int64_t{0}, reshape(index, count),
+                         reshape(g, {count, shape[1]})));
 }
 
 // rows of weight

@@ -60,6 +60,16 @@ bool add_part(GradCall& c, uint32_t arg, View&& view) {
   return true;
 }
 
+// What has arrived for an argument, to put the gradient into that is `g` at some places; undefined where nothing may be
+// written. Halves are summed apart: added one by one to a large sum, small ones would be rounded away.
+inline Tensor sum_so_far(GradCall& c, uint32_t arg, const Tensor& g) {
+  return may_write() && size_of(g.dtype()) >= 4 ? c.arrived(arg) : Tensor();
+}
+inline Tensor sum_or_zeros(GradCall& c, uint32_t arg, const Tensor& g) {
+  const Tensor sum = sum_so_far(c, arg, g);
+  return sum.defined() ? sum : zeros(c.shape(arg), g);
+}
+
 // An argument of an elementwise op: a tensor, or the number that stands for one.
 class Value {
  public:

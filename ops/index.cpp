@@ -145,7 +145,7 @@ TN_RULE(gather, gather,
 // g added up at the places that were read
 TN_GRADIENT(gather, {.always = in_(arg::index)}) {
   const Tensor g = c.grad();
-  c.set(arg::x, put(detail::op_scatter_add, zeros(c.shape(arg::x), g), c.integer(arg::dim),
+  c.set(arg::x, put(detail::op_scatter_add, sum_or_zeros(c, arg::x, g), c.integer(arg::dim),
                     c.in(arg::index), g));
 }
 
@@ -213,7 +213,7 @@ TN_GRADIENT(index_select, {.always = in_(arg::index)}) {
   const Tensor g = c.grad();
   const Tensor row = c.shape(arg::x).empty() ? reshape(g, c.shape(arg::x)) : Tensor();
   c.set(arg::x, row.defined() ? row
-                              : put(detail::op_index_add, zeros(c.shape(arg::x), g),
+                              : put(detail::op_index_add, sum_or_zeros(c, arg::x, g),
                                     c.integer(arg::dim), c.in(arg::index), g));
 }
 
@@ -267,7 +267,8 @@ TN_RULE(index, index,
 TN_GRADIENT(index, {.always = in_(arg::indices)}) {
   const Tensor g = c.grad();
   const auto indices = c.ins(arg::indices);
-  c.set(arg::x, put(detail::op_index_put, zeros(c.shape(arg::x), g), TensorList(indices), g, true));
+  c.set(arg::x,
+        put(detail::op_index_put, sum_or_zeros(c, arg::x, g), TensorList(indices), g, true));
 }
 
 TN_OP(index_put) = {

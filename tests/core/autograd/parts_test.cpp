@@ -137,6 +137,25 @@ TEST(Parts, GiveWhatTheRecordedGradientGives) {
       {2, 3}, [](const Tensor& y) { return y.flip({{1}}).unbind(1); }, "a flip");
 }
 
+TEST(Parts, ReadByIndexGiveWhatTheRecordedGradientGives) {
+  using List = std::vector<Tensor>;
+  const Tensor rows = tensor<int64_t>({2, 0, 2}), places = tensor<int64_t>({{0, 0}, {1, 3}});
+  expect_as_recorded(
+      {3, 4},
+      [&](const Tensor& y) {
+        return List{y.index_select(0, rows), gather(y, 1, places), embedding(y, rows),
+                    index(y, {rows, rows}), y.slice(0, 1, 3)};
+      },
+      "rows and elements");
+  expect_as_recorded(
+      {4, 3},
+      [&](const Tensor& y) {
+        const Tensor t = y.transpose(0, 1);
+        return List{t.select(0, 1), t.index_select(0, rows), gather(t, 1, places)};
+      },
+      "of a transposition");
+}
+
 TEST(Parts, LeaveAGradientAloneThatTwoTensorsGot) {
   const Tensor x = numbers({4}).requires_grad_(), w = numbers({4}).requires_grad_();
   const Tensor a = x * 1, b = w * 1;
@@ -222,6 +241,25 @@ TEST(Parts, AreCopiesWhereCallsAreWatched) {
   tn_call_hooks_set(nullptr);
   EXPECT_NE(seen.find("slice_scatter"), std::string::npos) << seen;
   EXPECT_EQ(grad_of(x), (Values{3, 4, 1, 2}));
+}
+
+// The last layer of a language model has the weight of the first.
+TEST(Parts, RowsOfAWeightJoinItsOtherGradient) {
+  const Tensor index = tensor<int64_t>({{1, 0}, {1, 2}});
+  const auto weight_gradient = [&](DType dtype, std::optional<int64_t> padding) {
+    const Tensor weight = numbers({3, 2}, dtype).requires_grad_();
+    const Tensor loss = linear(embedding(weight, index, padding), weight).sum();
+    const Kernels kernels;
+    loss.backward();
+    auto calls = kernels.calls();
+    EXPECT_EQ(calls["index_add"], dtype == DType::F32 && !padding ? 1 : 0);
+    EXPECT_EQ(calls["embedding_backward"], dtype == DType::F32 && !padding ? 0 : 1);
+    return weight.grad().to(DType::F32).to_vector<float>();
+  };
+  // d/dw of Σ_t Σ_v e_t·w_v: Σ_t e_t for every row, and Σ_v w_v for every use of one.
+  EXPECT_EQ(weight_gradient(DType::F32, {}), (Values{21, 28, 30, 40, 21, 28}));
+  EXPECT_EQ(weight_gradient(DType::BF16, {}), (Values{21, 28, 30, 40, 21, 28}));
+  EXPECT_EQ(weight_gradient(DType::F32, 1), (Values{21, 28, 12, 16, 21, 28}));
 }
 
 }  // namespace
