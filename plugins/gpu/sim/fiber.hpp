@@ -45,6 +45,24 @@ class Away {
  private:
   void* own_ = nullptr;
 };
+
+// Lives while a stack is made: its first frame is not one of the stack that makes it, whose frames an exception looks through.
+class Making {
+ public:
+  explicit Making(const Stack& made) {
+    __sanitizer_start_switch_fiber(&own_, made.bottom, made.bytes);
+  }
+  ~Making() {
+    Stack own;
+    __sanitizer_finish_switch_fiber(nullptr, &own.bottom, &own.bytes);
+    __sanitizer_start_switch_fiber(nullptr, own.bottom, own.bytes);
+    __sanitizer_finish_switch_fiber(own_, nullptr, nullptr);
+  }
+  Making(const Making&) = delete;
+
+ private:
+  void* own_ = nullptr;
+};
 #else
 class Away {
  public:
@@ -53,6 +71,7 @@ class Away {
   static Stack arrive() { return {}; }
   static void leave(const Stack&) {}
 };
+using Making = Away;
 #endif
 
 class Fiber {
@@ -64,6 +83,7 @@ class Fiber {
   Fiber(Stacks& stacks, Body body) {
     const boost::context::stack_context stack = stacks.allocate();
     stack_ = {static_cast<char*>(stack.sp) - stack.size, stack.size};
+    const Making making(stack_);
     self_ = boost::context::fiber(std::allocator_arg,
                                   boost::context::preallocated(stack.sp, stack.size, stack), stacks,
                                   [this, body](boost::context::fiber&& caller) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <stdexcept>
 #include <vector>
 
 #include "launch_sim.hpp"
@@ -270,6 +271,16 @@ TEST(SimBlocks, GoOnAfterAFault) {
     EXPECT_THROW(run(32, 4, 64, [&] { divergent_barrier(all_of(out)); }), sim::Fault);
     run(32, 1, 64, [&] { warp_barrier(all_of(out)); });
     EXPECT_EQ(out[4], 5u);
+  }
+}
+
+// Where AddressSanitizer keeps frames apart from the stack, an exception makes it look for those that are over.
+TEST(SimBlocks, OutliveAnExceptionOfTheirHost) {
+  std::vector<uint32_t> out(64);
+  for (int i = 0; i < 3; ++i) {
+    run(32, 1, 64, [&] { warp_barrier(all_of(out)); });
+    EXPECT_THROW(throw std::runtime_error("of the host"), std::runtime_error);
+    EXPECT_THROW(run(32, 4, 64, [&] { divergent_barrier(all_of(out)); }), sim::Fault);
   }
 }
 
