@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "dispatch/call.hpp"
+#include "outcome.hpp"
 #include "tenon/op.h"
 #include "tenon/tensor.h"
 
 namespace tenon::core {
 namespace {
+
+using test::take;
 
 const tn_op& clone_op() { return require_op("clone"); }
 
@@ -121,11 +124,11 @@ TEST_F(Layers, AreOfTheirThread) {
 
 TEST_F(Layers, ComeOffInOrder) {
   Logging below("below"), above("above");
-  EXPECT_EQ(tn_status_code(tn_call_layer_pop(&below)), TN_FAILED_PRECONDITION);
+  EXPECT_EQ(take(tn_call_layer_pop(&below)).code, TN_FAILED_PRECONDITION);
   check(tn_call_layer_pop(&above));
   clone(x);
   EXPECT_EQ(Logging::log, "below ");
-  EXPECT_EQ(tn_status_code(tn_call_layer_pop(&above)), TN_FAILED_PRECONDITION);
+  EXPECT_EQ(take(tn_call_layer_pop(&above)).code, TN_FAILED_PRECONDITION);
   check(tn_call_layer_pop(&below));
   clone(x);
   EXPECT_EQ(Logging::log, "below ");
@@ -138,8 +141,8 @@ TEST_F(Layers, StayAsTheyAreWhileOneIsAtWork) {
   meddler.struct_size = sizeof meddler;
   meddler.call = [](void*, const tn_op*, const tn_value*, uint32_t, tn_tensor**, uint32_t,
                     uint32_t*) -> tn_status* {
-    pushed = tn_status_code(tn_call_layer_push(&meddler));
-    popped = tn_status_code(tn_call_layer_pop(&meddler));
+    pushed = take(tn_call_layer_push(&meddler)).code;
+    popped = take(tn_call_layer_pop(&meddler)).code;
     return nullptr;
   };
   check(tn_call_layer_push(&meddler));
