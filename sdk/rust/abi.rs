@@ -407,7 +407,7 @@ pub struct tn_grad_call {
 }
 
 /// The canonical iteration space of an elementwise or reducing op: dimensions of size 1 are gone, those that can be merged
-/// are merged, so contiguous operands give one dimension. Operand order: outputs, then tensor inputs in schema order.
+/// are merged, so operands that lie alike without gaps give one dimension. Operand order: outputs, then tensor inputs in schema order.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tn_loop {
