@@ -41,6 +41,8 @@ class Wheel(unittest.TestCase):
             raise AssertionError(done.stdout)
         text = subprocess.run(["meson", "introspect", "--targets", scratch.name], check=True, stdout=subprocess.PIPE).stdout
         cls.targets = [each for each in json.loads(text) if each["build_by_default"]]
+        text = subprocess.run(["meson", "introspect", "--install-plan", scratch.name], check=True, stdout=subprocess.PIPE).stdout
+        cls.folders = json.loads(text)["install_subdirs"]
 
     def test_only_what_the_wheel_holds_is_built(self):
         rooms = {str(pathlib.Path(each["defined_in"]).parent.relative_to(ROOT)).replace(".", "") for each in self.targets}
@@ -49,6 +51,13 @@ class Wheel(unittest.TestCase):
     def test_all_of_it_is_built(self):
         names = {each["name"].split(".cpython")[0] for each in self.targets}
         self.assertLessEqual({"tenon_cpu", "tenon_linalg", "tenon_fft", "tenon_validate", "tenon-probe", "_core"}, names)
+
+    def test_the_package_is_whole(self):
+        package = ROOT / "python/tenon"
+        plan = self.folders[str(package)]
+        self.assertEqual((plan["tag"], plan["exclude_dirs"]), ("python-runtime", ["__pycache__"]))
+        folders = {path.parent.relative_to(package).as_posix() for path in package.rglob("__init__.py")}
+        self.assertLessEqual({"torch", "torch/nn", "torch/nn/functional", "torch/optim", "torch/utils"}, folders)
 
 
 class Licences(unittest.TestCase):

@@ -1,0 +1,123 @@
+"""PyTorch's names with PyTorch's meaning: a script runs here after changing its import lines only.
+
+>>> import tenon.torch as torch
+>>> values, indices = torch.max(torch.tensor([[1., 3.], [4., 2.]]), 1)
+>>> values.tolist(), indices.tolist()
+([3.0, 4.0], [1, 0])
+
+Tensors, ops and modules are those of tenon. Where meanings agree a function is the very same object; otherwise it is a short
+function here, with PyTorch's arguments, promotion of dtypes and results. Methods of Tensor are tenon's. docs/torch.md says,
+function by function, what PyTorch's own samples found.
+"""
+from math import e, inf, nan, pi
+
+from .. import __version__, autograd, newaxis
+from .._array_api.dtypes import finfo, iinfo
+from .._core import (Tensor, bfloat16, bool, complex64, complex128, dtype, float8_e4m3fn, float8_e5m2, float16, float32, float64,
+                     int8, int16, int32, int64, manual_seed, promote_types, uint8, uint16, uint32, uint64)
+from .._core import num_threads as get_num_threads
+from .._core import set_num_threads
+from ..autograd import enable_grad, is_grad_enabled, no_grad
+from ._common import result_type
+from .arithmetic import (add, addcdiv, addcmul, allclose, arctan2, atan2, bitwise_and, bitwise_left_shift, bitwise_or,
+                         bitwise_right_shift, bitwise_xor, clamp, clamp_max, clamp_min, clip, complex, copysign, dist, div,
+                         divide, eq, equal, float_power, floor_divide, fmax, fmin, fmod, gcd, ge, greater, greater_equal, gt,
+                         heaviside, hypot, isclose, lcm, ldexp, le, lerp, less, less_equal, logaddexp, logaddexp2, logical_and,
+                         logical_or, logical_xor, lt, maximum, minimum, mul, multiply, ne, nextafter, not_equal, polar, pow,
+                         remainder, rsub, sub, subtract, true_divide, where, xlogy)
+from .copies import (alias_copy, as_strided_copy, diagonal_copy, expand_copy, narrow_copy, permute_copy, split_with_sizes_copy,
+                     squeeze_copy, t_copy, transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy, view_copy)
+from .create import (arange, as_tensor, asarray, channels_last, channels_last_3d, contiguous_format, empty, empty_like,
+                     empty_permuted, empty_strided, eye, from_numpy, full, full_like, linspace, logspace, new_empty,
+                     new_empty_strided, new_full, new_ones, new_zeros, ones, ones_like, preserve_format, scalar_tensor, strided,
+                     tensor, zeros, zeros_like)
+from .index import (argwhere, as_strided_scatter, diagonal_scatter, fill, gather, index_add, index_copy, index_fill, index_put,
+                    index_reduce, index_select, masked_fill, masked_scatter, masked_select, nonzero, nonzero_static, put, scatter,
+                    scatter_add, scatter_reduce, select_scatter, slice_scatter, take, take_along_dim, unravel_index)
+from .join import (block_diag, cat, chunk, column_stack, concat, concatenate, dsplit, dstack, hsplit, hstack, row_stack, split,
+                   split_with_sizes, stack, tensor_split, unbind, unsafe_chunk, unsafe_split, unsafe_split_with_sizes, vsplit, vstack)
+from .matrix import (addbmm, addmm, addmv, addr, baddbmm, bmm, cdist, chain_matmul, cholesky_inverse, cholesky_solve, cross, dot,
+                     einsum, ger, inner, kron, matmul, mm, mv, outer, tensordot, trace, vander, vdot)
+from .modes import (Size, can_cast, device, get_default_device, get_default_dtype, inference_mode,
+                    is_inference_mode_enabled, is_storage, set_default_dtype, set_grad_enabled, set_printoptions,
+                    use_deterministic_algorithms)
+from .pointwise import *
+from .pointwise import abs, round
+from .random import (Generator, bernoulli, default_generator, get_rng_state, multinomial, normal, rand, rand_like,
+                     randint, randint_like, randn, randn_like, randperm, seed, set_rng_state)
+from .reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, cummax, cummin, cumprod, cumsum,
+                     cumulative_trapezoid, diff, gradient, log_softmax, logcumsumexp, logsumexp, max, mean, min, nanmean, nansum,
+                     norm, prod, renorm, softmax, std, std_mean, sum, trapezoid, trapz, var, var_mean)
+from .shape import (adjoint, as_strided, atleast_1d, atleast_2d, atleast_3d, broadcast_shapes, broadcast_tensors, broadcast_to,
+                    cartesian_prod, combinations, diag, diag_embed, diagflat, diagonal, expand, expand_as, flatten, flip, fliplr,
+                    flipud, meshgrid, moveaxis, movedim, narrow, permute, ravel, repeat, repeat_interleave, reshape, reshape_as, roll,
+                    rot90, select, squeeze, sum_to_size, swapaxes, swapdims, t, tile, transpose, tril, tril_indices, triu, triu_indices,
+                    unflatten, unfold, unsqueeze, view, view_as)
+from .statistics import (argsort, bincount, bucketize, corrcoef, cov, histc, histogram, histogramdd, isin, kthvalue, median, mode,
+                         msort, nanmedian, nanquantile, quantile, searchsorted, sort, topk, unique, unique_consecutive)
+
+float, double, half, cfloat, cdouble = float32, float64, float16, complex64, complex128
+short, int, long = int16, int32, int64
+
+# Imported when they are first used.
+_MODULES = frozenset('nn optim utils linalg fft special cuda signal backends'.split())
+_LAZY = {name: module for module, names in {
+    'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
+    'special': 'mvlgamma polygamma i0',
+    'spectra': 'stft istft',
+    'lu_factors': 'lu_unpack',
+    'householder': 'geqrf ormqr',
+    'windows': 'hann_window hamming_window blackman_window bartlett_window kaiser_window',
+    'files': 'save load',
+    'nn.functional': '''celu rrelu prelu threshold native_dropout alpha_dropout feature_dropout dropout pixel_shuffle pixel_unshuffle
+        channel_shuffle cosine_similarity pairwise_distance pdist cosine_embedding_loss hinge_embedding_loss
+        margin_ranking_loss triplet_margin_loss conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+        hardshrink softplus embedding instance_norm batch_norm layer_norm group_norm rms_norm bilinear adaptive_avg_pool1d
+        avg_pool1d max_pool1d max_pool2d max_pool3d constant_pad_nd grid_sampler kl_div ctc_loss''',
+}.items() for name in names.split()}
+_DECOMPOSITIONS = frozenset('cholesky svd qr inverse det lu lu_solve'.split())
+
+# What is not offered, and what to use instead.
+_INSTEAD = {
+    'compile': 'call the function eagerly, or record it once with tenon.graphed',
+    'jit': 'call the function eagerly, or record it once with tenon.graphed',
+    'export': 'record a graph with tenon.capture, or save the weights with tenon.io.save',
+    'onnx': 'save the weights with tenon.io.save',
+    'distributed': 'one process trains here',
+    'distributions': 'draw with torch.normal, torch.bernoulli and torch.multinomial',
+    'amp': 'cast modules and tensors with to(torch.bfloat16)',
+    'autocast': 'cast modules and tensors with to(torch.bfloat16)',
+    'sparse': 'tensors are dense',
+    'sparse_coo_tensor': 'tensors are dense',
+    'quantization': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
+    'func': 'tenon.func has grad, vjp, jvp, jacrev, hessian and vmap',
+    'vmap': 'tenon.func.vmap',
+    'profiler': 'tenon.profiler',
+    'multiprocessing': "Python's multiprocessing, or num_workers of a DataLoader",
+    'hub': 'load a state with tenon.io.load',
+    'Storage': 'tensors keep their memory: see Tensor.data_ptr',
+    'set_default_device': 'give device= to the functions that make tensors',
+    'set_default_tensor_type': 'give dtype= to the functions that make tensors',
+}
+
+
+def __getattr__(name):
+    from importlib import import_module
+    if name in _MODULES:
+        return import_module('.' + name, __name__)
+    if name in _LAZY:
+        found = getattr(import_module('.' + _LAZY[name], __name__), name)
+    elif name in _DECOMPOSITIONS:
+        found = getattr(import_module('.decompositions', __name__), name)
+    elif name[-1:] == '_' and name[:1] != '_' and hasattr(Tensor, name):
+        found = getattr(Tensor, name)
+    elif name in _INSTEAD:
+        raise AttributeError(f"[torch.{name}] is not offered here: {_INSTEAD[name]}")
+    else:
+        raise AttributeError(f"module 'tenon.torch' has no attribute {name!r}: docs/torch.md lists what is offered")
+    globals()[name] = found
+    return found
+
+
+def __dir__():
+    return sorted([*globals(), *_MODULES, *_LAZY, *_DECOMPOSITIONS])

@@ -1,0 +1,157 @@
+"""What the functions of tenon.torch share: PyTorch's promotion of dtypes, `out=`, dimensions."""
+import builtins
+from collections import namedtuple
+from typing import Any
+
+from .. import _core
+from .._core import Tensor, ops, promote_types
+from .._creation import _place
+
+values_indices = namedtuple('values_indices', 'values indices')
+
+
+def rank(dtype):
+    """0 bool, 1 integer, 2 floating, 3 complex."""
+    return 3 if dtype.is_complex else 2 if dtype.is_floating_point else 1 if dtype is not _core.bool else 0
+
+
+def number_dtype(value):
+    """The dtype of a Python number among tensors."""
+    if isinstance(value, bool):
+        return _core.bool
+    if isinstance(value, int):
+        return _core.int64
+    if isinstance(value, float):
+        return _core.float32
+    if isinstance(value, complex):
+        return _core.complex64
+    raise TypeError(f'a Tensor or a number is needed, not {type(value).__name__}')
+
+
+def _weaker(strong, weak):
+    """dtype where weak (rank 0, or a number) may raise the kind of strong, never its width."""
+    if strong is None or weak is None:
+        return strong or weak
+    if rank(weak) <= rank(strong) and rank(strong):
+        return strong
+    if rank(weak) == 3 and rank(strong) == 2:
+        return _core.complex128 if strong is _core.float64 else _core.complex64
+    return promote_types(strong, weak)
+
+
+def result_type(*operands):
+    """The dtype PyTorch computes in: tensors with dimensions come before those of rank 0, those before numbers."""
+    wide = zero = number = None
+    for x in operands:
+        if isinstance(x, Tensor):
+            if x.ndim:
+                wide = x.dtype if wide is None else promote_types(wide, x.dtype)
+            else:
+                zero = x.dtype if zero is None else promote_types(zero, x.dtype)
+        else:
+            number = number_dtype(x) if number is None else promote_types(number, number_dtype(x))
+    return _weaker(_weaker(wide, zero), number)
+
+
+def promoted(*operands):
+    """Operands of one dtype; a Python number stays one where it does not decide."""
+    dtypes = {x.dtype.name for x in operands if isinstance(x, Tensor)}
+    if not dtypes:
+        raise TypeError('one operand at least must be a Tensor')
+    if len(dtypes) == 1 and builtins.all(isinstance(x, Tensor) for x in operands):
+        return operands
+    dtype = result_type(*operands)
+    return tuple(_place(x, dtype, None) if isinstance(x, Tensor) else x for x in operands)
+
+
+def to_tensors(*operands):
+    """Operands as tensors of one dtype and device."""
+    operands, dtype = promoted(*operands), result_type(*operands)
+    device = next(x.device for x in operands if isinstance(x, Tensor))
+    return tuple(x if isinstance(x, Tensor) else ops['full']((), x, dtype, device) for x in operands)
+
+
+def floating(x):
+    """x, integers as float32."""
+    check(x)
+    return x if rank(x.dtype) >= 2 else _place(x, _core.float32, None)
+
+
+def check(x, name='tenon.torch'):
+    if not isinstance(x, Tensor):
+        raise TypeError(f'[{name}] needs a Tensor, not {type(x).__name__}')
+    return x
+
+
+def into(out, value, exact=False) -> Any:
+    """value, or `out` with value written into it; exact: of its dtype."""
+    if out is None:
+        return value
+    if isinstance(value, tuple):
+        if len(out) != len(value):
+            raise ValueError(f'[out] {len(out)} tensors for {len(value)} results')
+        made = [into(to, each, exact) for to, each in zip(out, value)]
+        return type(value)(*made) if hasattr(value, '_fields') else tuple(made)
+    check(out, 'out')
+    if out.shape != value.shape:
+        raise ValueError(f'[out] has shape {out.shape}, the result {value.shape}: tensors keep their shape')
+    if rank(value.dtype) > rank(out.dtype) or (exact and value.dtype is not out.dtype):
+        raise TypeError(f'[out] of dtype {out.dtype} cannot hold a result of dtype {value.dtype}')
+    if out.requires_grad:
+        raise ValueError('[out] requires a gradient: functions with out= are not differentiated')
+    out[...] = value.detach()
+    return out
+
+
+def unary(function):
+    """The function of one tensor with `out=`."""
+    def call(input, *, out=None):
+        return into(out, function(input))
+    call.__name__ = call.__qualname__ = function.__name__
+    call.__doc__ = function.__doc__
+    return call
+
+
+def dim_of(dim, ndim):
+    """dim from the front; 0 and -1 are taken for rank 0, too."""
+    if isinstance(dim, builtins.bool) or not hasattr(dim, '__index__'):
+        raise TypeError(f'dim must be an int, not {type(dim).__name__}')
+    dim, most = dim.__index__(), builtins.max(ndim, 1)
+    if not -most <= dim < most:
+        raise IndexError(f'dim {dim} is out of range for a tensor of rank {ndim}')
+    return dim % most
+
+
+def dims_of(dim, ndim):
+    """A tuple of dimensions from the front, None and () being all."""
+    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+        return tuple(range(ndim))
+    found = tuple(dim_of(each, ndim) for each in (dim if isinstance(dim, (tuple, list)) else (dim,)))
+    if len(set(found)) != len(found):
+        raise ValueError(f'a dim is given twice in {dim}')
+    return tuple(d for d in found if d < ndim)
+
+
+def at_least_1d(x):
+    """Rank 0 as one row, for what works along a dimension."""
+    return x if x.ndim else ops['reshape'](x, (1,))
+
+
+def shape_of(size) -> Any:
+    """The sizes of f(2, 3) or f((2, 3))."""
+    return tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
+
+
+def arange(n, x, dtype=None):
+    """0, 1, … n - 1 on the device of x."""
+    return ops['arange'](0, n, 1, dtype or _core.int64, x.device)
+
+
+def full(shape, value, x, dtype=None):
+    """One value in a shape, with dtype and device of x."""
+    return ops['full'](shape, value, dtype or x.dtype, x.device)
+
+
+def cast(x, dtype):
+    """x with a dtype; itself where dtype is None or its own."""
+    return x if dtype is None else _place(x, dtype, None)

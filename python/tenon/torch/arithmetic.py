@@ -1,0 +1,347 @@
+"""Functions of elements: two operands and more, with PyTorch's promotion of dtypes."""
+import math
+
+from .. import _core
+from .._core import ops
+from ._common import Tensor, cast, check, into, number_dtype, promoted, rank, result_type, to_tensors
+
+_where, _add = ops['where'], ops['add']
+
+
+def _binary(name, other_name=None, numbers='other'):
+    """The op of a name as a function of (input, other); numbers: which of them may be one."""
+    op = ops[name]
+
+    def call(input, other, *, out=None):
+        if not isinstance(input, Tensor) and numbers != 'both' or not isinstance(other, Tensor) and not numbers:
+            raise TypeError(f'[{call.__name__}] needs Tensors, not {type(input).__name__} and {type(other).__name__}')
+        if type(input) is Tensor and type(other) is Tensor and input.dtype is other.dtype:
+            found = op(input, other)
+        else:
+            found = op(*promoted(input, other))
+        return found if out is None else into(out, found)
+    call.__name__ = call.__qualname__ = other_name or name
+    call.__doc__ = f'The op `{name}`, with the dtypes of PyTorch.'
+    return call
+
+
+mul = _binary('mul')
+maximum, minimum, logical_and, logical_or, logical_xor = (
+    _binary(name, numbers='') for name in ('maximum', 'minimum', 'logical_and', 'logical_or', 'logical_xor'))
+bitwise_and, bitwise_or, bitwise_xor, bitwise_left_shift, bitwise_right_shift = map(_binary, (
+    'bitwise_and', 'bitwise_or', 'bitwise_xor', 'bitwise_left_shift', 'bitwise_right_shift'))
+eq, ne, lt, le, gt, ge = (_binary(name, short) for name, short in (
+    ('equal', 'eq'), ('not_equal', 'ne'), ('less', 'lt'), ('less_equal', 'le'), ('greater', 'gt'), ('greater_equal', 'ge')))
+atan2, hypot, _logaddexp = (_binary(name, numbers='') for name in ('atan2', 'hypot', 'logaddexp'))
+copysign = _binary('copysign')
+multiply, not_equal, less, less_equal, greater, greater_equal, arctan2 = mul, ne, lt, le, gt, ge, atan2
+_div, _remainder, _pow = (_binary(name, numbers='both') for name in ('div', 'remainder', 'pow'))
+
+
+def _alpha(name, alpha, *operands):
+    if isinstance(alpha, bool) and any(isinstance(x, Tensor) and x.dtype is not _core.bool for x in operands):
+        raise TypeError(f'[{name}] a bool alpha is for bools')
+    if not isinstance(alpha, Tensor) and rank(number_dtype(alpha)) > max(rank(result_type(*operands)), 1):
+        raise TypeError(f'[{name}] alpha {alpha} does not fit operands of dtype {result_type(*operands)}')
+    return alpha
+
+
+def add(input, other, *, alpha=1, out=None):
+    """input + alpha · other."""
+    if type(input) is Tensor and type(other) is Tensor and out is None and alpha == 1 and input.dtype is other.dtype:
+        return _add(input, other)
+    if alpha is not True and alpha != 1:
+        other = other * _alpha('add', alpha, input, other)
+    return into(out, _add(*promoted(input, other)))
+
+
+def sub(input, other, *, alpha=1, out=None):
+    """input - alpha · other."""
+    if any(x.dtype is _core.bool if isinstance(x, Tensor) else isinstance(x, bool) for x in (input, other)):
+        raise TypeError('[sub] is not defined for bool: use logical_xor or bitwise_xor')
+    if alpha is not True and alpha != 1:
+        other = other * _alpha('sub', alpha, input, other)
+    return into(out, ops['sub'](*promoted(input, other)))
+
+
+def rsub(input, other, *, alpha=1):
+    """other - alpha · input."""
+    return sub(other, check(input), alpha=alpha)
+
+
+def div(input, other, *, rounding_mode=None, out=None):
+    """input / other; rounding_mode 'trunc' rounds the quotient towards 0, 'floor' down, and integers stay integers."""
+    if rounding_mode is None:
+        return _div(input, other, out=out)
+    if rounding_mode not in ('trunc', 'floor'):
+        raise ValueError(f"[div] rounding_mode is None, 'trunc' or 'floor', not {rounding_mode!r}")
+    dtype = result_type(input, other)
+    if rank(dtype) == 3:
+        raise ValueError('[div] complex quotients are not rounded')
+    if rounding_mode == 'floor':
+        return floor_divide(input, other, out=out)
+    if rank(dtype) == 2:
+        return into(out, ops['trunc'](_div(input, other)))
+    input, other = to_tensors(input, other)
+    down = ops['floor_divide'](input, other)
+    return into(out, cast(down + cast((down < 0) & (down * other != input), down.dtype), dtype))
+
+
+divide = div
+
+
+def true_divide(input, other, *, out=None):
+    """input / other."""
+    return _div(input, other, out=out)
+
+
+def floor_divide(input, other, *, out=None):
+    """The quotient rounded down."""
+    input, other = promoted(input, other)
+    if rank(result_type(input, other)) < 2:
+        if isinstance(other, Tensor) and other.size and bool((other == 0).any()):
+            raise ZeroDivisionError('[floor_divide] an integer divided by 0')
+        return into(out, ops['floor_divide'](input, other))
+    found = ops['floor_divide'](input, other)
+    return into(out, found)
+
+
+remainder = _remainder
+
+
+def fmod(input, other, *, out=None):
+    """What is left of input after other was taken from it whole times; it has input's sign."""
+    input, other = to_tensors(check(input), other)
+    if rank(input.dtype) == 3:
+        raise ValueError('[fmod] is not defined for complex numbers')
+    if rank(input.dtype) < 2:
+        return into(out, input - div(input, other, rounding_mode='trunc') * other)
+    found = ops['remainder'](ops['abs'](input), ops['abs'](other))
+    return into(out, _where(input < 0, -found, found))
+
+
+def pow(input, exponent, *, out=None):
+    """input to the power of exponent."""
+    return _pow(input, exponent, out=out)
+
+
+def float_power(input, exponent, *, out=None):
+    """input to the power of exponent, in float64 or complex128."""
+    dtype = _core.complex128 if rank(result_type(input, exponent)) == 3 else _core.float64
+    if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
+        raise TypeError('[float_power] one operand at least must be a Tensor')
+    args = [cast(x, dtype) if isinstance(x, Tensor) else x for x in (input, exponent)]
+    return into(out, ops['pow'](*args))
+
+
+def _nan_aware(name):
+    op = ops[name]
+
+    def call(input, other, *, out=None):
+        input, other = to_tensors(check(input), check(other))
+        if rank(input.dtype) == 3:
+            raise ValueError(f'[{call.__name__}] is not defined for complex numbers')
+        if rank(input.dtype) < 2:
+            return into(out, op(input, other))
+        found = op(_where(ops['isnan'](input), other, input), _where(ops['isnan'](other), input, other))
+        return into(out, found)
+    return call
+
+
+fmax, fmin = _nan_aware('maximum'), _nan_aware('minimum')
+fmax.__name__, fmax.__doc__ = 'fmax', 'The larger of two; a NaN gives way to the other.'
+fmin.__name__, fmin.__doc__ = 'fmin', 'The smaller of two; a NaN gives way to the other.'
+
+
+def nextafter(input, other, *, out=None):
+    """The number next to input, towards other."""
+    from .._array_api.values import nextafter as next_after
+    input, other = promoted(check(input), check(other))
+    found = next_after(input, other)
+    if input.requires_grad:  # a step so small leaves the slope 1
+        found = found + _where(ops['isfinite'](input), input - input.detach(), 0)
+    return into(out, found)
+
+
+def logaddexp(input, other, *, out=None):
+    """log(exp(input) + exp(other)), without overflow."""
+    if rank(result_type(check(input), check(other))) < 3:
+        return _logaddexp(input, other, out=out)
+    input, other = to_tensors(input, other)
+    swap = ops['real'](input) < ops['real'](other)
+    high, low = _where(swap, other, input), _where(swap, input, other)
+    return into(out, high + ops['log'](1 + ops['exp'](low - high)))
+
+
+def logaddexp2(input, other, *, out=None):
+    """log2(2^input + 2^other)."""
+    input, other = to_tensors(input, other)
+    return into(out, ops['logaddexp'](input * math.log(2), other * math.log(2)) / math.log(2))
+
+
+def ldexp(input, other, *, out=None):
+    """input · 2^other."""
+    return into(out, mul(check(input), pow(2.0, check(other))))
+
+
+def xlogy(input, other, *, out=None):
+    """input · log(other), and 0 where input is 0."""
+    return into(out, _x_times(input, other, 0))
+
+
+def _x_times(input, other, shift):
+    """input · log(other + shift), 0 where input is 0, NaN where other is."""
+    input, other = to_tensors(input, other)
+    dtype = result_type(input, 1.0)
+    input, other = cast(input, dtype), cast(other, dtype)
+    zero = input == 0
+    nan = ops['isnan'](other)
+    log = ops['log1p' if shift else 'log'](_where(zero & ~nan, 1 - shift, other))
+    return _where(zero & ~nan, input * 0, input * log)
+
+
+def heaviside(input, values, *, out=None):
+    """0 below 0, 1 above, `values` at 0."""
+    if check(input).dtype is not check(values).dtype or rank(input.dtype) == 3:
+        raise ValueError('[heaviside] needs two real tensors of one dtype')
+    above = _where(input < 0, cast(input * 0, input.dtype), ops['full_like'](input, 1))
+    return into(out, _where(ops['isnan'](input), input * 0 if rank(input.dtype) < 2 else ops['full_like'](input, 0), _where(input == 0, values, above)))
+
+
+def _integers(name, input, other):
+    input, other = to_tensors(check(input), check(other))
+    if rank(input.dtype) != 1:
+        raise ValueError(f'[{name}] needs integers, not {input.dtype}')
+    return input, other
+
+
+def gcd(input, other, *, out=None):
+    """The greatest common divisor of integers."""
+    a, b = (ops['abs'](x) for x in _integers('gcd', input, other))
+    a, b = a + b * 0, b + a * 0
+    while b.size and bool((b != 0).any()):  # Euclid; where b is 0 already, a stays
+        zero = b == 0
+        a, b = _where(zero, a, b), _where(zero, b, ops['remainder'](a, _where(zero, 1, b)))
+    return into(out, a)
+
+
+def lcm(input, other, *, out=None):
+    """The least common multiple of integers."""
+    a, b = _integers('lcm', input, other)
+    common = gcd(a, b)
+    return into(out, ops['abs'](ops['floor_divide'](a, _where(common == 0, 1, common)) * b))
+
+
+def lerp(input, end, weight, *, out=None):
+    """input + weight · (end - input)."""
+    if isinstance(end, Tensor) and end.dtype is not check(input).dtype:
+        raise ValueError(f'[lerp] dtypes {input.dtype} and {end.dtype} differ')
+    if isinstance(weight, Tensor) and weight.dtype is not input.dtype:
+        raise ValueError(f'[lerp] dtypes {input.dtype} and {weight.dtype} differ')
+    return into(out, ops['lerp'](input, end, weight))
+
+
+def addcmul(input, tensor1, tensor2, *, value=1, out=None):
+    """input + value · tensor1 · tensor2."""
+    product = mul(tensor1, tensor2)
+    return into(out, add(input, product if isinstance(value, int) and value == 1 else mul(product, _alpha('addcmul', value, input, product))))
+
+
+def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
+    """input + value · tensor1 / tensor2."""
+    if rank(result_type(tensor1, tensor2)) < 2:
+        raise ValueError('[addcdiv] integers are not divided: cast them to a floating dtype first')
+    return into(out, add(input, mul(div(tensor1, tensor2), value)))
+
+
+def clamp(input, min=None, max=None, *, out=None):
+    """input held between two bounds, numbers or tensors; NaN stays."""
+    if min is None and max is None:
+        raise ValueError('[clamp] needs min or max')
+    if rank(check(input).dtype) == 3:
+        raise ValueError('[clamp] is not defined for complex numbers')
+    if not isinstance(min, Tensor) and not isinstance(max, Tensor):
+        dtype = result_type(input, *(each for each in (min, max) if each is not None))
+        return into(out, ops['clamp'](cast(input, dtype), min, max))
+    found = input
+    for bound, op in ((min, ops['maximum']), (max, ops['minimum'])):
+        if bound is not None:
+            found = op(*promoted(found, bound))
+    return into(out, found)
+
+
+def clamp_min(input, min, *, out=None):
+    """input, at least min."""
+    return clamp(input, min, out=out)
+
+
+def clamp_max(input, max, *, out=None):
+    """input, at most max."""
+    return clamp(input, None, max, out=out)
+
+
+clip = clamp
+
+
+def where(condition, input=None, other=None, *, out=None):
+    """input where condition is true, other elsewhere; of condition alone the indices of what is not 0."""
+    if input is None and other is None:
+        from .index import nonzero
+        return nonzero(condition, as_tuple=True)
+    if check(condition).dtype.name not in ('bool', 'uint8'):
+        raise TypeError(f'[where] condition has dtype {condition.dtype}, must be bool')
+    dtype = result_type(input, other)
+    made = [cast(x, dtype) if isinstance(x, Tensor) else ops['full']((), x, dtype, condition.device) for x in (input, other)]
+    return into(out, _where(cast(condition, _core.bool), *made))
+
+
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Where |input - other| ≤ atol + rtol · |other|."""
+    if check(input).dtype is not check(other).dtype:
+        raise TypeError(f'[isclose] dtypes {input.dtype} and {other.dtype} differ')
+    if rtol < 0 or atol < 0:
+        raise ValueError(f'[isclose] rtol {rtol} and atol {atol} must not be negative')
+    close = input == other
+    if equal_nan and rank(input.dtype) >= 2:
+        close = close | (ops['isnan'](input) & ops['isnan'](other))
+    if rtol == 0 and atol == 0:
+        return close
+    if rank(input.dtype) < 2:
+        input, other = cast(input, _core.float64), cast(other, _core.float64)
+    gap = ops['abs'](input - other)
+    return close | (ops['isfinite'](gap) & (gap <= atol + ops['abs'](rtol * other)))
+
+
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether all elements are close: a bool."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
+def equal(input, other):
+    """Whether two tensors have the same shape and elements: a bool."""
+    if check(input).shape != check(other).shape:
+        return False
+    return bool((input == other).all())
+
+
+def complex(real, imag, *, out=None):
+    """Complex numbers of their parts."""
+    if check(real).dtype is not check(imag).dtype or rank(real.dtype) != 2:
+        raise TypeError('[complex] needs two floating tensors of one dtype')
+    return into(out, ops['complex'](real, imag), True)
+
+
+def polar(abs, angle, *, out=None):
+    """Complex numbers of absolute value and angle."""
+    if check(abs).dtype is not check(angle).dtype or rank(abs.dtype) != 2:
+        raise TypeError('[polar] needs two floating tensors of one dtype')
+    return into(out, ops['complex'](abs * ops['cos'](angle), abs * ops['sin'](angle)))
+
+
+def dist(input, other, p=2):
+    """The p-norm of input - other."""
+    from .reduce import norm
+    return norm(input - other, p)
+
+
+subtract = sub

@@ -1,0 +1,217 @@
+"""Tensors out of numbers, shapes and data."""
+import math
+from typing import Any
+
+from .. import _core
+from .._core import ops
+from .._creation import asarray as _asarray
+from .._creation import tensor as _tensor
+from ._common import Tensor, cast, check, into, number_dtype, rank, shape_of
+
+strided, contiguous_format, preserve_format = 'torch.strided', 'torch.contiguous_format', 'torch.preserve_format'
+channels_last, channels_last_3d = 'torch.channels_last', 'torch.channels_last_3d'
+
+
+def device_of(device):
+    """PyTorch's 'cpu', 'cuda:1' or a number as what tenon takes."""
+    return f'cuda:{device}' if isinstance(device, int) and not isinstance(device, bool) else device
+
+
+def finish(x, requires_grad, out=None):
+    """What each function here returns."""
+    x = into(out, x)
+    return x.requires_grad_() if requires_grad else x
+
+
+def _sizes(size, more=()) -> Any:
+    size = shape_of((size, *more)) if not isinstance(size, (tuple, list)) or more else tuple(size)
+    if any(n < 0 for n in size):
+        raise ValueError(f'[size] a size of {size} is negative')
+    return size
+
+
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A new tensor of numbers, lists, arrays or tensors; always a copy."""
+    return _tensor(data, dtype, device_of(device), requires_grad)
+
+
+def as_tensor(data, dtype=None, device=None):
+    """A tensor of data, which shares its memory where it can."""
+    return data if isinstance(data, Tensor) and dtype is None and device is None else _asarray(data, dtype=dtype, device=device_of(device))
+
+
+asarray = as_tensor
+
+
+def from_numpy(ndarray):
+    """A tensor that shares the memory of a NumPy array."""
+    return _asarray(ndarray, copy=False)
+
+
+def scalar_tensor(s, *, dtype=None, device=None, layout=None, pin_memory=False, requires_grad=False):
+    """A number as a tensor of rank 0, float32 unless told."""
+    return finish(ops['full']((), s, dtype or _core.float32, device_of(device)), requires_grad)
+
+
+def _filling(name, value):
+    def call(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
+        size = _sizes(shape_of(size))
+        dtype = dtype or (_core.float32 if out is None else out.dtype)
+        return finish(ops['full'](size, value, dtype, device_of(device)), requires_grad, out)
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f'{name}(2, 3) or {name}((2, 3)), float32 unless told.'
+    return call
+
+
+zeros, ones = _filling('zeros', 0), _filling('ones', 1)
+
+
+def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
+    """A tensor of undefined elements, float32 unless told."""
+    x = _core._empty(_sizes(shape_of(size)), dtype or _core.float32, device_of(device)) if out is None else out
+    return x.requires_grad_() if requires_grad else x
+
+
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Undefined elements in a shape with strides."""
+    if len(size) != len(stride) or any(n < 0 for n in (*size, *stride)):
+        raise ValueError(f'[empty_strided] size {tuple(size)} and stride {tuple(stride)} do not fit')
+    count = 1 + sum((n - 1) * step for n, step in zip(size, stride)) if all(size) else 0
+    x = ops['as_strided'](empty(count, dtype=dtype, device=device), tuple(size), tuple(stride))
+    return x.requires_grad_() if requires_grad else x
+
+
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Undefined elements whose dimensions lie in memory in another order."""
+    if sorted(physical_layout) != list(range(len(size))):
+        raise ValueError(f'[empty_permuted] {tuple(physical_layout)} is no order of {len(size)} dimensions')
+    stride, step = [0] * len(size), 1
+    for d in reversed(physical_layout):
+        stride[d], step = step, step * max(size[d], 1)
+    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """One value in a shape; the dtype is that of the value unless told."""
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    dtype = dtype or (out.dtype if out is not None else number_dtype(fill_value))
+    return finish(ops['full'](_sizes(size), fill_value, dtype, device_of(device)), requires_grad, out)
+
+
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """One value in the shape of input."""
+    return full(check(input).shape, fill_value, dtype=dtype or input.dtype, device=input.device if device is None else device, requires_grad=requires_grad)
+
+
+def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """Zeros in the shape of input."""
+    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """Ones in the shape of input."""
+    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """Undefined elements in the shape of input."""
+    return empty(check(input).shape, dtype=dtype or input.dtype, device=input.device if device is None else device, requires_grad=requires_grad)
+
+
+def new_zeros(input, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """Zeros with the dtype and device of input."""
+    return new_full(input, shape_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def new_ones(input, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """Ones with the dtype and device of input."""
+    return new_full(input, shape_of(size), 1, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """One value with the dtype and device of input."""
+    return full(size, fill_value, dtype=dtype or input.dtype, device=input.device if device is None else device, requires_grad=requires_grad)
+
+
+def new_empty(input, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """Undefined elements with the dtype and device of input."""
+    return empty(*size, dtype=dtype or input.dtype, device=input.device if device is None else device, requires_grad=requires_grad)
+
+
+def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """Undefined elements with strides, and the dtype and device of input."""
+    return empty_strided(size, stride, dtype=dtype or input.dtype, device=input.device if device is None else device, requires_grad=requires_grad)
+
+
+def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """start, start + step, … below end; arange(n) starts at 0."""
+    if end is None:
+        start, end = 0, start
+    if step == 0 or not all(math.isfinite(each) for each in (start, end, step)) or (end - start) * step < 0:
+        raise ValueError(f'[arange] from {start} to {end} by {step}')
+    dtype = dtype or (out.dtype if out is not None else None)
+    if dtype is None:
+        dtype = _core.float32 if any(isinstance(each, float) for each in (start, end, step)) else _core.int64
+    count = math.ceil((end - start) / step)
+    if rank(dtype) < 2:
+        start, step = int(start), int(step)
+    found = ops['arange'](0, count, 1, _core.int64 if rank(dtype) < 2 else _core.float64, device_of(device)) * step + start
+    return finish(cast(found, dtype), requires_grad, out)
+
+
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """steps evenly spaced numbers from start to end."""
+    start, end = _ends(start, end, steps)
+    if dtype is None:
+        dtype = out.dtype if out is not None else _core.complex64 if any(isinstance(each, complex) for each in (start, end)) else _core.float32
+    from .._array_api.shapes import linspace as spaced
+    if rank(dtype) == 3:
+        found = spaced(complex(start), complex(end), steps, dtype=dtype, device=device_of(device))
+    else:
+        if isinstance(start, complex) or isinstance(end, complex):
+            raise TypeError(f'[linspace] complex bounds do not fit dtype {dtype}')
+        if rank(dtype) < 2:
+            start, end = int(start), int(end)
+        found = _steps(start, end, steps, device)
+        found = cast(ops['trunc'](found) if rank(dtype) < 2 else found, dtype)
+    return finish(found, requires_grad, out)
+
+
+def _steps(start, end, steps, device):
+    """Evenly spaced numbers in float64, counted from the nearer end, so that both ends are exact."""
+    at = ops['arange'](0, steps, 1, _core.float64, device_of(device))
+    step = (end - start) / (steps - 1) if steps > 1 else 0
+    return ops['where'](at < max(steps // 2, 1), start + at * step, end - (steps - 1 - at) * step)
+
+
+def _ends(start, end, steps) -> Any:
+    for each in (start, end):
+        if isinstance(each, Tensor) and each.ndim:
+            raise ValueError('[linspace] bounds must be numbers or of rank 0')
+    if isinstance(steps, bool) or not hasattr(steps, '__index__'):
+        raise TypeError(f'[linspace] steps must be an int, not {type(steps).__name__}')
+    if steps < 0:
+        raise ValueError(f'[linspace] {steps} steps')
+    return (each.item() if isinstance(each, Tensor) else each for each in (start, end))
+
+
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """base to evenly spaced powers from start to end."""
+    start, end = _ends(start, end, steps)
+    is_complex = any(isinstance(each, complex) for each in (start, end, base))
+    dtype = dtype or (out.dtype if out is not None else _core.complex64 if is_complex else _core.float32)
+    wide = _core.complex128 if rank(dtype) == 3 else _core.float64
+    if rank(dtype) < 2:
+        start, end = int(start), int(end)
+    powers = linspace(start, end, steps, dtype=wide, device=device)
+    found = ops['pow'](ops['full']((), base, wide, device_of(device)), powers)
+    return finish(cast(ops['trunc'](found) if rank(dtype) < 2 else found, dtype), requires_grad, out)
+
+
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Ones on the diagonal, zeros elsewhere."""
+    m = n if m is None else m
+    if n < 0 or m < 0:
+        raise ValueError(f'[eye] {n} rows and {m} columns')
+    return finish(ops['eye'](n, m, 0, dtype or (out.dtype if out is not None else _core.float32), device_of(device)), requires_grad, out)

@@ -1,0 +1,54 @@
+"""torch.cuda: the devices of the plugin cuda."""
+import tenon
+
+from .. import _core
+
+
+def _devices():
+    return [device for device in _core.devices() if device.type == 'cuda']
+
+
+def _device(device):
+    if device is None:
+        device = 0
+    return _core.device(f'cuda:{device}') if isinstance(device, int) else _core.device(device)
+
+
+def is_available():
+    """Whether there is such a device."""
+    return bool(_devices())
+
+
+def device_count():
+    """How many there are."""
+    return len(_devices())
+
+
+def current_device():
+    """0: each function that makes tensors is given its device."""
+    return 0
+
+
+def get_device_name(device=None):
+    """What the device is called."""
+    return _device(device).info['name']
+
+
+def synchronize(device=None):
+    """Waits until a device, or each of them, has done its work."""
+    for each in _devices() if device is None else [_device(device)]:
+        each.synchronize()
+
+
+def empty_cache():
+    """Gives memory that is kept for later back to the devices."""
+    for device in _devices():
+        device.trim_memory()
+
+
+def manual_seed(seed):
+    """tenon.manual_seed(): all devices draw from one generator."""
+    tenon.manual_seed(seed)
+
+
+manual_seed_all = manual_seed

@@ -1,0 +1,134 @@
+"""torch.fft: tenon.fft with PyTorch's arguments, and the transforms of two dimensions."""
+from typing import Any
+
+from .. import _core
+from .. import fft as _fft
+from .._core import ops
+from ._common import cast, check, dim_of, dims_of, into, rank
+from .create import finish
+
+
+def _checked(x, name):
+    x = check(x)
+    if rank(x.dtype) < 2:
+        x = cast(x, _core.float32)
+    if not x.ndim:
+        raise IndexError(f'[fft.{name}] needs one dimension at least')
+    return x
+
+
+def _one(name, real_only=False):
+    transform = getattr(_fft, name)
+
+    def call(input, n=None, dim=-1, norm=None, *, out=None):
+        x = _checked(input, name)
+        if real_only and rank(x.dtype) == 3:
+            raise ValueError(f'[fft.{name}] needs real numbers')
+        return into(out, transform(x, n=n, axis=dim_of(dim, x.ndim), norm=norm or 'backward'))
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f'tenon.fft.{name}() along `dim`.'
+    return call
+
+
+fft, ifft, irfft, hfft = (_one(name) for name in ('fft', 'ifft', 'irfft', 'hfft'))
+rfft, ihfft = _one('rfft', True), _one('ihfft', True)
+
+
+def _places(x, s, dim, name) -> Any:
+    """(sizes or None, dims) from the front."""
+    s = (s,) if isinstance(s, int) else s
+    dim = (dim,) if isinstance(dim, int) else dim
+    if dim is None:
+        dim = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
+        if s is not None and len(s) > x.ndim:
+            raise ValueError(f'[fft.{name}] {len(s)} sizes for a tensor of rank {x.ndim}')
+    if dim and not x.ndim:
+        raise IndexError(f'[fft.{name}] a tensor of rank 0 has no dims')
+    return s, dims_of(tuple(dim), x.ndim) if dim else ()
+
+
+def _many(name, real_only=False):
+    transform = getattr(_fft, name)
+
+    def call(input, s=None, dim=None, norm=None, *, out=None):
+        x = check(input)
+        x = cast(x, _core.float32) if rank(x.dtype) < 2 else x
+        if real_only and rank(x.dtype) == 3:
+            raise ValueError(f'[fft.{name}] needs real numbers')
+        s, dims = _places(x, s, dim, name)
+        if not dims:
+            if name in ('rfftn', 'irfftn'):
+                raise ValueError(f'[fft.{name}] needs one dimension at least')
+            return into(out, cast(x, _core.complex128 if x.dtype is _core.float64 else _core.complex64) if rank(x.dtype) < 3 else ops['clone'](x))
+        return into(out, transform(x, s=s, axes=dims, norm=norm or 'backward'))
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f'tenon.fft.{name}() along `dim`, all dimensions or the last len(s) unless told.'
+    return call
+
+
+fftn, ifftn, irfftn, rfftn = _many('fftn'), _many('ifftn'), _many('irfftn'), _many('rfftn', True)
+
+
+def _two(name, transform):
+    def call(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+        return transform(input, s, dim, norm, out=out)
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f'{name[:-1]}n() along the last two dimensions.'
+    return call
+
+
+fft2, ifft2, rfft2, irfft2 = _two('fft2', fftn), _two('ifft2', ifftn), _two('rfft2', rfftn), _two('irfft2', irfftn)
+
+_OPPOSITE = {None: 'forward', 'backward': 'forward', 'forward': 'backward', 'ortho': 'ortho'}
+
+
+def hfftn(input, s=None, dim=None, norm=None, *, out=None):
+    """The real transform of what is Hermitian over several dimensions, the last of which is halved."""
+    x = check(input)
+    x = cast(x, _core.float32) if rank(x.dtype) < 2 else x
+    s, dims = _places(x, s, dim, 'hfftn')
+    if not dims:
+        raise ValueError('[fft.hfftn] needs one dimension at least')
+    if len(dims) > 1:
+        x = fftn(x, None if s is None else s[:-1], dims[:-1], norm)
+    return into(out, hfft(x, None if s is None or s[-1] == -1 else s[-1], dims[-1], norm))
+
+
+def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
+    """The inverse of hfftn()."""
+    x = check(input)
+    x = cast(x, _core.float32) if rank(x.dtype) < 2 else x
+    s, dims = _places(x, s, dim, 'ihfftn')
+    if not dims:
+        raise ValueError('[fft.ihfftn] needs one dimension at least')
+    x = ihfft(x, None if s is None or s[-1] == -1 else s[-1], dims[-1], norm)
+    return into(out, ifftn(x, None if s is None else s[:-1], dims[:-1], norm) if len(dims) > 1 else x)
+
+
+hfft2, ihfft2 = _two('hfft2', hfftn), _two('ihfft2', ihfftn)
+
+
+def _shift(name):
+    transform = getattr(_fft, name)
+
+    def call(input, dim=None):
+        x = check(input)
+        if dim is not None:
+            dim = dims_of(dim, x.ndim) if dim != () else ()
+        return transform(x, axes=dim)
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f'tenon.fft.{name}() along `dim`, all dimensions unless told.'
+    return call
+
+
+fftshift, ifftshift = _shift('fftshift'), _shift('ifftshift')
+
+
+def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """Frequencies of the entries of fft()."""
+    return finish(_fft.fftfreq(n, d=d, dtype=dtype, device=device), requires_grad, out)
+
+
+def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """Frequencies of the entries of rfft()."""
+    return finish(_fft.rfftfreq(n, d=d, dtype=dtype, device=device), requires_grad, out)

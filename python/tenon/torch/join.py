@@ -1,0 +1,165 @@
+"""Joining tensors and cutting them into parts."""
+from typing import Any
+
+from .. import _core
+from .._core import ops
+from ._common import Tensor, check, dim_of, full, into, promoted
+from .shape import atleast_1d, atleast_2d, atleast_3d
+
+_reshape, _slice = ops['reshape'], ops['slice']
+
+
+def _listed(tensors, name):
+    if not isinstance(tensors, (tuple, list)):
+        raise TypeError(f'[{name}] needs a list or tuple of Tensors, not {type(tensors).__name__}')
+    if not tensors:
+        raise ValueError(f'[{name}] needs one tensor at least')
+    return [check(x, name) for x in tensors]
+
+
+def cat(tensors, dim=0, *, out=None):
+    """Tensors joined along a dimension; an empty row joins with everything."""
+    tensors = _listed(tensors, 'cat')
+    if any(not x.ndim for x in tensors):
+        raise ValueError('[cat] tensors of rank 0 are not joined: use stack')
+    tensors = promoted(*tensors)
+    kept = [x for x in tensors if x.shape != (0,)] or list(tensors[:1])
+    dim = dim_of(dim, kept[0].ndim)
+    if out is not None and any(out.shares_memory(x) for x in tensors):
+        raise ValueError('[cat] out shares memory with an argument')
+    return into(out, ops['concat'](kept, dim))
+
+
+concat = concatenate = cat
+
+
+def stack(tensors, dim=0, *, out=None):
+    """Tensors of one shape joined along a new dimension."""
+    tensors = promoted(*_listed(tensors, 'stack'))
+    return into(out, ops['stack'](tensors, dim_of(dim, tensors[0].ndim + 1)))
+
+
+def hstack(tensors, *, out=None):
+    """Joined along the second dimension, rows along their only one."""
+    tensors = [atleast_1d(x) for x in _listed(tensors, 'hstack')]
+    return cat(tensors, 0 if tensors[0].ndim == 1 else 1, out=out)
+
+
+def vstack(tensors, *, out=None):
+    """Joined along the first dimension, rows as rows of a matrix."""
+    return cat([atleast_2d(x) for x in _listed(tensors, 'vstack')], 0, out=out)
+
+
+row_stack = vstack
+
+
+def dstack(tensors, *, out=None):
+    """Joined along the third dimension."""
+    return cat([atleast_3d(x) for x in _listed(tensors, 'dstack')], 2, out=out)
+
+
+def column_stack(tensors, *, out=None):
+    """Joined along the second dimension, rows as columns."""
+    return cat([_reshape(x, (x.size, 1)) if x.ndim < 2 else x for x in _listed(tensors, 'column_stack')], 1, out=out)
+
+
+def block_diag(*tensors):
+    """Matrices along the diagonal of a larger one, 0 elsewhere."""
+    if not tensors:
+        raise ValueError('[block_diag] needs one tensor at least')
+    if any(x.ndim > 2 for x in tensors):
+        raise ValueError('[block_diag] needs two dimensions at most')
+    tensors = promoted(*(_reshape(x, (1,) * (2 - x.ndim) + tuple(x.shape)) for x in tensors))
+    width, before, rows = sum(x.shape[1] for x in tensors), 0, []
+    for x in tensors:
+        height, own = x.shape
+        rows.append(ops['concat']([full((height, before), 0, x), x, full((height, width - before - own), 0, x)], 1))
+        before += own
+    return ops['concat'](rows, 0)
+
+
+# Parts -----------------------------------------------------------------------------------------------------------------------------
+
+def split(tensor, split_size_or_sections, dim=0):
+    """Parts of a size along a dimension, or of the sizes in a list."""
+    dim = dim_of(dim, check(tensor).ndim)
+    if not tensor.ndim:
+        raise ValueError('[split] needs one dimension at least')
+    total, sizes = tensor.shape[dim], split_size_or_sections
+    if isinstance(sizes, (tuple, list)):
+        return split_with_sizes(tensor, sizes, dim)
+    if sizes < 0 or (sizes == 0 and total):
+        raise ValueError(f'[split] size {sizes} must be positive')
+    return tuple(_slice(tensor, dim, i, min(i + sizes, total)) for i in range(0, total, sizes or 1)) or (tensor,)
+
+
+def split_with_sizes(input, split_sizes, dim=0):
+    """Parts of sizes along a dimension."""
+    dim = dim_of(dim, check(input).ndim)
+    if any(size < 0 for size in split_sizes) or sum(split_sizes) != input.shape[dim]:
+        raise ValueError(f'[split] sizes {tuple(split_sizes)} do not add up to {input.shape[dim]}')
+    parts, at = [], 0
+    for size in split_sizes:
+        parts.append(_slice(input, dim, at, at + size))
+        at += size
+    return tuple(parts)
+
+
+def chunk(input, chunks, dim=0):
+    """At most `chunks` parts along a dimension."""
+    dim = dim_of(dim, check(input).ndim)
+    if chunks <= 0 or not input.ndim:
+        raise ValueError(f'[chunk] {chunks} chunks of rank {input.ndim}')
+    total = input.shape[dim]
+    size = -(-total // chunks)
+    return split(input, size, dim) if size else (input,) * chunks
+
+
+def tensor_split(input, indices_or_sections: Any, dim=0):
+    """Parts along a dimension: so many, as even as can be, or cut at indices."""
+    if not check(input).ndim:
+        raise ValueError('[tensor_split] needs one dimension at least')
+    dim = dim_of(dim, input.ndim)
+    total, cuts = input.shape[dim], indices_or_sections
+    if isinstance(cuts, Tensor):
+        if cuts.dtype is not _core.int64 or cuts.ndim > 1:
+            raise ValueError('[tensor_split] indices must be int64 of rank 0 or 1')
+        cuts: Any = cuts.tolist() if cuts.ndim else cuts.item()
+    if isinstance(cuts, int):
+        if cuts <= 0:
+            raise ValueError(f'[tensor_split] {cuts} parts')
+        small, more = divmod(total, cuts)
+        return split_with_sizes(input, [small + (i < more) for i in range(cuts)], dim)
+    ends = [0, *cuts, total]
+    return tuple(_slice(input, dim, *_bounds(a, b, total)) for a, b in zip(ends, ends[1:]))
+
+
+def _bounds(begin, end, total):
+    begin, end = (min(max(at + total if at < 0 else at, 0), total) for at in (begin, end))
+    return begin, max(begin, end)
+
+
+def _split_along(name, rank_needed, dim_for):
+    def call(input, indices_or_sections):
+        if check(input).ndim < rank_needed:
+            raise ValueError(f'[{name}] needs {rank_needed} dimensions, not {input.ndim}')
+        dim = dim_for(input.ndim)
+        if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or input.shape[dim] % indices_or_sections):
+            raise ValueError(f'[{name}] {input.shape[dim]} entries do not divide into {indices_or_sections} parts')
+        return tensor_split(input, indices_or_sections, dim)
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f'tensor_split() {dict(hsplit="of columns", vsplit="of rows", dsplit="along the third dimension")[name]}.'
+    return call
+
+
+hsplit = _split_along('hsplit', 1, lambda ndim: 0 if ndim == 1 else 1)
+vsplit, dsplit = _split_along('vsplit', 2, lambda ndim: 0), _split_along('dsplit', 3, lambda ndim: 2)
+unsafe_split, unsafe_chunk, unsafe_split_with_sizes = split, chunk, split_with_sizes
+
+
+def unbind(input, dim=0):
+    """The entries along a dimension."""
+    if not check(input).ndim:
+        raise IndexError('[unbind] needs one dimension at least')
+    dim = dim_of(dim, input.ndim)
+    return tuple(ops['select'](input, dim, i) for i in range(input.shape[dim]))

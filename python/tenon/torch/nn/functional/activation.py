@@ -1,0 +1,212 @@
+"""Activations."""
+from .... import _core
+from ...._core import ops
+from ..._common import cast, check, dim_of, rank
+from ...reduce import log_softmax as _log_softmax
+from ...reduce import softmax as _softmax
+
+_where = ops['where']
+sigmoid, tanh = ops['sigmoid'], ops['tanh']
+
+
+def _floating(name, x):
+    if rank(check(x).dtype) != 2:
+        raise ValueError(f'[{name}] needs floating numbers, not {x.dtype}')
+    return x
+
+
+def _written(x, found, inplace):
+    """found, written into x where inplace."""
+    return x.copy_(found) if inplace else found
+
+
+def relu(input, inplace=False):
+    """max(x, 0)."""
+    if rank(check(input).dtype) == 3 or input.dtype is _core.bool:
+        raise ValueError(f'[relu] is not defined for {input.dtype}')
+    return _written(input, ops['relu'](input), inplace)
+
+
+def relu6(input, inplace=False):
+    """x held between 0 and 6."""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """x held between two numbers."""
+    if min_val > max_val:
+        raise ValueError(f'[hardtanh] min_val {min_val} is above max_val {max_val}')
+    if rank(check(input).dtype) < 2:
+        min_val, max_val = int(min_val), int(max_val)
+    inside = (input > min_val) & (input < max_val)
+    return _written(input, _where(inside | ops['isnan'](input), input, cast(ops['clamp'](input.detach(), min_val, max_val), input.dtype)), inplace)
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """x above 0, alpha · (exp(x) - 1) below."""
+    return _written(input, ops['elu'](_floating('elu', input), alpha), inplace)
+
+
+def celu(input, alpha=1.0, inplace=False):
+    """x above 0, alpha · (exp(x / alpha) - 1) below."""
+    if alpha == 0:
+        raise ValueError('[celu] alpha must not be 0')
+    x = _floating('celu', input)
+    found = _where(x > 0, x, alpha * ops['expm1'](_where(x > 0, 0, x) / alpha))
+    return _written(input, found, inplace)
+
+
+def selu(input, inplace=False):
+    """scale · elu(x) with the constants of self-normalising networks."""
+    return _written(input, ops['selu'](_floating('selu', input)), inplace)
+
+
+def silu(input, inplace=False):
+    """x · sigmoid(x)."""
+    if rank(check(input).dtype) < 2:
+        raise ValueError(f'[silu] needs floating numbers, not {input.dtype}')
+    found = ops['silu'](input) if rank(input.dtype) == 2 else input / (1 + ops['exp'](-input))
+    return _written(input, found, inplace)
+
+
+def mish(input, inplace=False):
+    """x · tanh(softplus(x))."""
+    return _written(input, ops['mish'](_floating('mish', input)), inplace)
+
+
+def gelu(input, approximate='none'):
+    """x times the standard normal's distribution function, or its approximation by 'tanh'."""
+    return ops['gelu'](_floating('gelu', input), approximate)
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """x above 0, negative_slope · x below."""
+    return _written(input, ops['leaky_relu'](_floating('leaky_relu', input), negative_slope), inplace)
+
+
+def prelu(input, weight):
+    """leaky_relu() with learned slopes: one, or one for each channel (dimension 1)."""
+    x = _floating('prelu', input)
+    if check(weight).ndim > 1:
+        raise ValueError(f'[prelu] weight has rank {weight.ndim}, must be 0 or 1')
+    if weight.dtype is not x.dtype:
+        raise ValueError(f'[prelu] dtypes {x.dtype} and {weight.dtype} differ')
+    if weight.size != 1:
+        channels = x.shape[1] if x.ndim > 1 else 1
+        if not x.ndim or weight.size != channels:
+            raise ValueError(f'[prelu] {weight.size} weights for {channels} channels')
+    if weight.ndim:
+        weight = ops['reshape'](weight, tuple(weight.size if d == (1 if x.ndim > 1 else 0) else 1 for d in range(x.ndim)))
+    return _where(x > 0, x, weight * x)
+
+
+def rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False):
+    """leaky_relu() with random slopes in training, their mean otherwise."""
+    x = _floating('rrelu', input)
+    if lower > upper:
+        raise ValueError(f'[rrelu] lower {lower} is above upper {upper}')
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    slope = ops['uniform'](x.shape, lower, upper, x.dtype, x.device)
+    return _written(input, _where(x >= 0, x, x * slope), inplace)
+
+
+def softplus(input, beta=1.0, threshold=20.0):
+    """log(1 + exp(beta · x)) / beta, x itself where beta · x is above the threshold."""
+    return ops['softplus'](_floating('softplus', input), beta, threshold)
+
+
+def threshold(input, threshold, value, inplace=False):
+    """x above the threshold, value elsewhere."""
+    if rank(check(input).dtype) == 3:
+        raise ValueError('[threshold] is not defined for complex numbers')
+    return _written(input, cast(_where(input <= threshold, ops['full_like'](input, value), input), input.dtype), inplace)
+
+
+def hardshrink(input, lambd=0.5):
+    """x where |x| is above lambd, 0 elsewhere."""
+    x = _floating('hardshrink', input)
+    return _where((x >= -lambd) & (x <= lambd), 0, x)
+
+
+def softshrink(input, lambd=0.5):
+    """x moved towards 0 by lambd, 0 where it is within."""
+    if lambd < 0:
+        raise ValueError(f'[softshrink] lambd {lambd} must not be negative')
+    x = _floating('softshrink', input)
+    return _where(x > lambd, x - lambd, _where(x < -lambd, x + lambd, x * 0))
+
+
+def tanhshrink(input):
+    """x - tanh(x)."""
+    return input - ops['tanh'](input)
+
+
+def softsign(input):
+    """x / (1 + |x|)."""
+    return input / (1 + ops['abs'](input))
+
+
+def hardsigmoid(input, inplace=False):
+    """clamp(x / 6 + 1 / 2, 0, 1)."""
+    return _written(input, ops['hardsigmoid'](_floating('hardsigmoid', input)), inplace)
+
+
+def hardswish(input, inplace=False):
+    """x · hardsigmoid(x)."""
+    return _written(input, ops['hardswish'](_floating('hardswish', input)), inplace)
+
+
+def logsigmoid(input):
+    """log(sigmoid(x))."""
+    return ops['log_sigmoid'](_floating('logsigmoid', input))
+
+
+def glu(input, dim=-1):
+    """One half along a dimension times the sigmoid of the other."""
+    x = _floating('glu', input)
+    if not x.ndim:
+        raise ValueError('[glu] needs one dimension at least')
+    dim = dim_of(dim, x.ndim)
+    if x.shape[dim] % 2:
+        raise ValueError(f'[glu] dim {dim} has {x.shape[dim]} entries, must be even')
+    half = x.shape[dim] // 2
+    return ops['slice'](x, dim, 0, half) * ops['sigmoid'](ops['slice'](x, dim, half, 2 * half))
+
+
+def _implicit(x):
+    return 0 if x.ndim in (0, 1, 3) else 1
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """exp(x) / Σ exp(x) along a dimension."""
+    return _softmax(input, _implicit(check(input)) if dim is None else dim, dtype)
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """The logarithm of softmax()."""
+    return _log_softmax(input, _implicit(check(input)) if dim is None else dim, dtype)
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """softmax() of -x."""
+    return _softmax(-cast(check(input), dtype), _implicit(input) if dim is None else dim)
+
+
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """softmax() of logits with Gumbel noise; hard: one-hot, with the gradient of the soft sample."""
+    draw = ops['uniform'](logits.shape, 0.0, 1.0, logits.dtype, logits.device)
+    noise = -ops['log'](-ops['log'](ops['clamp'](draw, 1e-20)))
+    soft = _softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    index = ops['argmax'](soft, dim, True)
+    one = ops['scatter'](ops['full_like'](soft.detach(), 0), dim, index, ops['full'](index.shape, 1, soft.dtype, soft.device))
+    return one - soft.detach() + soft
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """x divided by its p-norm along a dimension, which counts as eps at least."""
+    from ..._common import into
+    from ...linalg import vector_norm
+    return into(out, input / ops['clamp'](vector_norm(input, p, dim, True), eps))

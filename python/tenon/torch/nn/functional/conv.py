@@ -1,0 +1,212 @@
+"""Linear maps: dense layers, convolutions, embeddings."""
+from typing import Any
+
+from .... import _core
+from ...._core import ops
+from ..._common import cast, check, full, rank
+
+
+def linear(input, weight, bias=None):
+    """x weightᵀ + bias; x (…, in), weight (out, in)."""
+    if check(weight).ndim == 1:
+        found = ops['matmul'](check(input), weight)
+        return found if bias is None else found + bias
+    return ops['linear'](check(input), weight, bias)
+
+
+def bilinear(input1, input2, weight, bias=None):
+    """x₁ weight x₂ for each output; x₁ (…, in₁), x₂ (…, in₂), weight (out, in₁, in₂)."""
+    if input1.shape[:-1] != input2.shape[:-1] or check(weight).ndim != 3 or weight.shape[1:] != (input1.shape[-1], input2.shape[-1]):
+        raise ValueError(f'[bilinear] shapes {input1.shape}, {input2.shape} and {weight.shape} do not fit')
+    lead, (out, n, m) = input1.shape[:-1], weight.shape
+    x1, x2 = (ops['reshape'](x, (-1 if x.size else 0, x.shape[-1])) for x in (input1, input2))
+    left = ops['reshape'](ops['matmul'](x1, ops['reshape'](ops['permute'](weight, (1, 0, 2)), (n, out * m))), (x1.shape[0], out, m))
+    found = ops['reshape'](ops['sum'](left * ops['unsqueeze'](x2, 1), -1), (*lead, out))
+    return found if bias is None else found + bias
+
+
+def _each(value, rank_, name) -> Any:
+    """A number, or as many as there are dimensions."""
+    values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if len(values) == 1:
+        values *= rank_
+    if len(values) != rank_:
+        raise ValueError(f'[{name}] {values} for {rank_} dimensions')
+    return values
+
+
+def _batched(name, x, weight, bias, rank_):
+    if check(x).ndim not in (rank_ + 1, rank_ + 2):
+        raise ValueError(f'[{name}] input has rank {x.ndim}, must be {rank_ + 1} or {rank_ + 2}')
+    if x.dtype is not check(weight).dtype:
+        raise ValueError(f'[{name}] dtypes {x.dtype} and {weight.dtype} differ')
+    if bias is not None and bias.dtype is not x.dtype:
+        raise ValueError(f'[{name}] dtypes {x.dtype} and {bias.dtype} differ')
+    return x.ndim == rank_ + 1, x if x.ndim == rank_ + 2 else ops['unsqueeze'](x, 0)
+
+
+def _complex(function, x, weight, bias):
+    """A bilinear map of complex numbers by three real ones."""
+    (a, b), (c, d) = ((ops['real'](each), ops['imag'](each)) for each in (x, weight))
+    ac, bd, both = function(a, c), function(b, d), function(a + b, c + d)
+    found = ops['complex'](ac - bd, both - ac - bd)
+    return found if bias is None else found + ops['reshape'](bias, (bias.size,) + (1,) * (x.ndim - 2))
+
+
+def _conv(rank_):
+    name = f'conv{rank_}d'
+
+    def call(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        single, x = _batched(name, input, weight, bias, rank_)
+        stride, dilation = _each(stride, rank_, name), _each(dilation, rank_, name)
+        if isinstance(padding, str):
+            if padding not in ('same', 'valid') or (padding == 'same' and any(n != 1 for n in stride)):
+                raise ValueError(f"[{name}] padding is 'valid', 'same' with stride 1, or numbers, not {padding!r}")
+            whole = [d * (k - 1) if padding == 'same' else 0 for d, k in zip(dilation, weight.shape[2:])]
+            if any(n % 2 for n in whole):
+                x = ops['pad'](x, [n for d in reversed(range(rank_)) for n in (0, whole[d] % 2)])
+            padding = [n // 2 for n in whole]
+        padding = _each(padding, rank_, name)
+        if any(n < 0 for n in padding) or any(n < 1 for n in (*stride, *dilation)):
+            raise ValueError(f'[{name}] stride {stride}, padding {padding} or dilation {dilation}')
+        if rank(x.dtype) == 3:
+            found = _complex(lambda a, b: ops['conv'](a, b, None, stride, padding, dilation, groups), x, weight, bias)
+        else:
+            found = ops['conv'](x, weight, bias, stride, padding, dilation, groups)
+        return ops['squeeze'](found, 0) if single else found
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"Convolution over {rank_} dimension{'s' if rank_ > 1 else ''} of (N, C, …) or (C, …); padding may be 'same' or 'valid'."
+    return call
+
+
+conv1d, conv2d, conv3d = _conv(1), _conv(2), _conv(3)
+
+
+def _far(x, weight, bias, stride, padding, output_padding, groups, dilation):
+    """A transposed convolution whose output_padding reaches over a stride: the whole plane, filled up and cut."""
+    if any(more >= max(step, wide) for more, step, wide in zip(output_padding, stride, dilation)):
+        raise ValueError(f'[conv_transpose] output_padding {output_padding} must be smaller than stride {stride} or dilation {dilation}')
+    zero = (0,) * len(stride)
+    found = ops['conv_transpose'](x, weight, None, stride, zero, zero, dilation, groups)
+    from .spatial import constant_pad_nd
+    sides = [side for d in reversed(range(len(stride))) for side in (-padding[d], output_padding[d] - padding[d])]
+    found = constant_pad_nd(found, sides)
+    return found if bias is None else found + ops['reshape'](bias, (bias.size,) + (1,) * len(stride))
+
+
+def _conv_transpose(rank_):
+    name = f'conv_transpose{rank_}d'
+
+    def call(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+        single, x = _batched(name, input, weight, bias, rank_)
+        stride, padding, output_padding, dilation = (_each(each, rank_, name) for each in (stride, padding, output_padding, dilation))
+        if any(more >= step for more, step in zip(output_padding, stride)):
+            found = _far(x, weight, bias, stride, padding, output_padding, groups, dilation)
+        elif rank(x.dtype) == 3:
+            found = _complex(lambda a, b: ops['conv_transpose'](a, b, None, stride, padding, output_padding, dilation, groups), x, weight, bias)
+        else:
+            found = ops['conv_transpose'](x, weight, bias, stride, padding, output_padding, dilation, groups)
+        return ops['squeeze'](found, 0) if single else found
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"Transposed convolution over {rank_} dimension{'s' if rank_ > 1 else ''} of (N, C, …) or (C, …)."
+    return call
+
+
+conv_transpose1d, conv_transpose2d, conv_transpose3d = _conv_transpose(1), _conv_transpose(2), _conv_transpose(3)
+
+
+def _renormed(weight, index, max_norm, norm_type):
+    """Rows of weight that index names, scaled down to max_norm in place."""
+    from .... import no_grad
+    from ...reduce import renorm
+    with no_grad():
+        rows = ops['unique'](index).values
+        weight[rows] = renorm(weight[rows], norm_type, 0, max_norm)
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """Rows of weight (rows, width) by an index (…): (…, width)."""
+    if rank(check(input).dtype) != 1:
+        raise ValueError(f'[embedding] needs integers, not {input.dtype}')
+    if check(weight).ndim != 2:
+        raise ValueError(f'[embedding] weight has rank {weight.ndim}, must be 2')
+    if padding_idx is not None:
+        if not -weight.shape[0] <= padding_idx < weight.shape[0]:
+            raise ValueError(f'[embedding] padding_idx {padding_idx} out of range for {weight.shape[0]} rows')
+        padding_idx %= weight.shape[0]
+    if max_norm is not None and input.size:
+        _renormed(weight, input, max_norm, norm_type)
+    if scale_grad_by_freq and weight.requires_grad:
+        return _by_frequency(input, weight, padding_idx)
+    return ops['embedding'](weight, cast(input, _core.int64), padding_idx)
+
+
+def _by_frequency(index, weight, padding_idx):
+    """Rows whose gradient is divided by how often they are taken."""
+    flat = ops['reshape'](index, (index.size,))
+    count = ops['scatter_add'](full((weight.shape[0],), 0, weight), 0, flat, full(flat.shape, 1, weight))
+    share = ops['unsqueeze'](1 / ops['clamp'](ops['take'](count, index), 1), -1)
+    found = ops['embedding'](weight, index, padding_idx)
+    part = found * share
+    return found.detach() + part - part.detach()
+
+
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: Any = 2, scale_grad_by_freq=False, mode='mean', sparse=False,
+                  per_sample_weights=None, include_last_offset=False, padding_idx=None):
+    """Sums, means or maxima over bags of rows of weight: of each row of input (bags, n), or of a row cut at offsets."""
+    if mode not in ('sum', 'mean', 'max'):
+        raise ValueError(f"[embedding_bag] mode is 'sum', 'mean' or 'max', not {mode!r}")
+    if per_sample_weights is not None and (mode != 'sum' or per_sample_weights.shape != input.shape):
+        raise ValueError("[embedding_bag] per_sample_weights are for mode 'sum', in the shape of input")
+    if check(input).ndim == 2:
+        if offsets is not None:
+            raise ValueError('[embedding_bag] offsets are for one row of input')
+        bags, n = input.shape
+        bag = ops['reshape'](ops['expand'](ops['unsqueeze'](ops['arange'](0, bags, 1, _core.int64, input.device), 1), (bags, n)), (bags * n,))
+    elif input.ndim == 1 and offsets is not None and offsets.ndim == 1:
+        if offsets.size and int(offsets[0]) != 0:
+            raise ValueError('[embedding_bag] the first offset must be 0')
+        bags = offsets.size - include_last_offset
+        starts = offsets[:bags] if include_last_offset else offsets
+        places = ops['arange'](0, input.size, 1, starts.dtype, input.device)
+        bag = cast(ops['searchsorted'](starts, places, True) - 1, _core.int64)
+    else:
+        raise ValueError(f'[embedding_bag] input of rank {input.ndim} with offsets {None if offsets is None else offsets.shape}')
+    index = cast(ops['reshape'](input, (input.size,)), _core.int64)
+    rows = embedding(index, weight, None, max_norm, norm_type, scale_grad_by_freq)
+    if per_sample_weights is not None:
+        rows = rows * ops['reshape'](per_sample_weights, (per_sample_weights.size, 1))
+    if padding_idx is not None:
+        kept = ops['select'](ops['nonzero'](index != padding_idx % weight.shape[0]), 1, 0)
+        index, bag, rows = (ops['index_select'](each, 0, kept) for each in (index, bag, rows))
+    empty = full((bags, weight.shape[1]), 0, weight)
+    if not index.size:
+        return empty + 0 * ops['sum'](weight)
+    wide = ops['expand'](ops['unsqueeze'](bag, 1), rows.shape)
+    if mode == 'max':
+        from ...index import scatter_reduce
+        return scatter_reduce(empty, 0, wide, rows, 'amax', include_self=False)
+    found = ops['scatter_add'](empty, 0, wide, rows)
+    if mode == 'mean':
+        count = ops['scatter_add'](full((bags,), 0, weight), 0, bag, full(bag.shape, 1, weight))
+        found = found / ops['unsqueeze'](ops['clamp'](count, 1), 1)
+    return found
+
+
+def one_hot(tensor, num_classes=-1):
+    """1 at the place of each label, 0 elsewhere: (…, classes) of int64, as many as the labels need unless told."""
+    if check(tensor).dtype is not _core.int64:
+        raise TypeError(f'[one_hot] needs int64, not {tensor.dtype}')
+    if not tensor.size:
+        if num_classes <= 0:
+            raise ValueError('[one_hot] without labels num_classes must be given')
+        return full((*tensor.shape, num_classes), 0, tensor)
+    if int(ops['min'](tensor)) < 0:
+        raise ValueError('[one_hot] labels must not be negative')
+    most = int(ops['max'](tensor)) + 1
+    if num_classes == -1:
+        num_classes = most
+    if most > num_classes:
+        raise ValueError(f'[one_hot] label {most - 1} for {num_classes} classes')
+    places = ops['arange'](0, num_classes, 1, _core.int64, tensor.device)
+    return cast(ops['unsqueeze'](tensor, -1) == places, _core.int64)

@@ -1,0 +1,242 @@
+"""Padding, resampling, and pixels against channels."""
+import math
+
+from ....nn import functional as _functional
+from ...._core import ops
+from ..._common import check, full, rank
+from .conv import _each
+
+affine_grid = _functional.affine_grid
+
+
+def pad(input, pad, mode='constant', value=None):
+    """Entries before and after the last dimensions: (left, right, top, bottom, …); negative ones cut."""
+    pad = list(pad)
+    if len(pad) % 2 or len(pad) > 2 * check(input).ndim:
+        raise ValueError(f'[pad] {pad} for a tensor of rank {input.ndim}')
+    if mode == 'constant':
+        return constant_pad_nd(input, pad, 0 if value is None else value)
+    if value is not None and value != 0:
+        raise ValueError(f'[pad] value is for mode constant, not {mode}')
+    if mode not in ('reflect', 'replicate', 'circular'):
+        raise ValueError(f"[pad] mode is 'constant', 'reflect', 'replicate' or 'circular', not {mode!r}")
+    dims = len(pad) // 2
+    if input.ndim not in (dims + 1, dims + 2) or dims > 3:
+        raise ValueError(f'[pad] {mode} of {dims} dimensions of a tensor of rank {input.ndim}')
+    found = input
+    for i in range(dims):
+        found = _bent(found, input.ndim - 1 - i, pad[2 * i], pad[2 * i + 1], mode)
+    return found
+
+
+def _bent(x, dim, before, after, mode):
+    """x with entries of its own before and after, taken by an index."""
+    if mode == 'circular' and min(before, after) < 0:  # what is cut does not come round
+        x = ops['slice'](x, dim, max(-before, 0), x.shape[dim] + min(after, 0))
+        before, after = max(before, 0), max(after, 0)
+    n = x.shape[dim]
+    if mode != 'replicate' and max(before, after) > n - (mode == 'reflect') or n + before + after < 1 and x.size or not n:
+        raise ValueError(f'[pad] {mode} by {before} and {after} of {n} entries')
+    if not before and not after:
+        return x
+    at = ops['arange'](-before, n + after, 1, None, x.device)
+    if mode == 'replicate':
+        at = ops['clamp'](at, 0, n - 1)
+    elif mode == 'circular':
+        at = ops['remainder'](at, n)
+    else:
+        at = (n - 1) - ops['abs']((n - 1) - ops['abs'](at))
+    return ops['index_select'](x, dim, at)
+
+
+def constant_pad_nd(input, pad, value=0):
+    """pad() with one value."""
+    pad = list(pad)
+    if len(pad) % 2 or len(pad) > 2 * check(input).ndim:
+        raise ValueError(f'[pad] {pad} for a tensor of rank {input.ndim}')
+    found = input
+    for i in range(len(pad) // 2):
+        d, (before, after) = input.ndim - 1 - i, pad[2 * i:2 * i + 2]
+        n = input.shape[d]
+        if n + before + after < 0:
+            raise ValueError(f'[pad] by {before} and {after} of {n} entries')
+        if before < 0 or after < 0:
+            found = ops['slice'](found, d, max(-before, 0), n + min(after, 0))
+        parts = [full((*found.shape[:d], k, *found.shape[d + 1:]), value, found) for k in (max(before, 0), max(after, 0))]
+        parts = ([parts[0]] if before > 0 else []) + [found] + ([parts[1]] if after > 0 else [])
+        found = ops['concat'](parts, d) if len(parts) > 1 else found
+    return ops['clone'](input) if found is input else found
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    """Windows of (N, C, H, W) as columns: (N, C · kh · kw, windows)."""
+    single = check(input).ndim == 3
+    x = ops['unsqueeze'](input, 0) if single else input
+    if x.ndim != 4 or 0 in x.shape[1:]:
+        raise ValueError(f'[unfold] input has shape {input.shape}, must be (N, C, H, W) or (C, H, W)')
+    kernel, dilation, padding, stride = (_each(each, 2, 'unfold') for each in (kernel_size, dilation, padding, stride))
+    if any(n <= 0 for n in (*kernel, *dilation, *stride)) or any(n < 0 for n in padding):
+        raise ValueError(f'[unfold] kernel {kernel}, dilation {dilation}, padding {padding}, stride {stride}')
+    x = constant_pad_nd(x, (padding[1], padding[1], padding[0], padding[0])) if any(padding) else x
+    counts = [(n - d * (k - 1) - 1) // s + 1 for n, k, d, s in zip(x.shape[2:], kernel, dilation, stride)]
+    if min(counts) < 1:
+        raise ValueError(f'[unfold] no window of {kernel} fits into {x.shape[2:]}')
+    parts = [ops['slice'](ops['slice'](x, 2, i * dilation[0], i * dilation[0] + stride[0] * (counts[0] - 1) + 1, stride[0]),
+                          3, j * dilation[1], j * dilation[1] + stride[1] * (counts[1] - 1) + 1, stride[1])
+             for i in range(kernel[0]) for j in range(kernel[1])]
+    found = ops['reshape'](ops['stack'](parts, 2), (x.shape[0], x.shape[1] * len(parts), counts[0] * counts[1]))
+    return ops['squeeze'](found, 0) if single else found
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """The sum of windows, the columns (N, C · kh · kw, windows), at their places: (N, C, H, W)."""
+    single = check(input).ndim == 2
+    x = ops['unsqueeze'](input, 0) if single else input
+    size, kernel, dilation, padding, stride = (_each(each, 2, 'fold') for each in (output_size, kernel_size, dilation, padding, stride))
+    wide = [n + 2 * p for n, p in zip(size, padding)]
+    counts = [(n - d * (k - 1) - 1) // s + 1 for n, k, d, s in zip(wide, kernel, dilation, stride)]
+    k = kernel[0] * kernel[1]
+    if x.ndim != 3 or x.shape[1] % k or x.shape[2] != counts[0] * counts[1]:
+        raise ValueError(f'[fold] input has shape {input.shape}: {k} entries of {counts[0] * counts[1]} windows are needed')
+    n, c = x.shape[0], x.shape[1] // k
+    # Every entry's place in the padded plane.
+    places = ops['reshape'](ops['arange'](0, wide[0] * wide[1], 1, None, x.device), (1, 1, *wide))
+    at = ops['reshape'](unfold(places, kernel, dilation, 0, stride), (1, k * counts[0] * counts[1]))
+    at = ops['expand'](at, (n * c, at.size))
+    zeros = full((n * c, wide[0] * wide[1]), 0, x)
+    found = ops['reshape'](ops['scatter_add'](zeros, 1, at, ops['reshape'](x, (n * c, at.shape[1]))), (n, c, *wide))
+    found = ops['slice'](ops['slice'](found, 2, padding[0], padding[0] + size[0]), 3, padding[1], padding[1] + size[1])
+    return ops['squeeze'](found, 0) if single else found
+
+
+def pixel_shuffle(input, upscale_factor):
+    """(…, C · r², H, W) as (…, C, H · r, W · r)."""
+    r = upscale_factor
+    if check(input).ndim < 3 or r <= 0 or input.shape[-3] % (r * r):
+        raise ValueError(f'[pixel_shuffle] shape {input.shape} by a factor of {r}')
+    *lead, c, h, w = input.shape
+    x = ops['reshape'](input, (*lead, c // (r * r), r, r, h, w))
+    n = len(lead)
+    x = ops['permute'](x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
+    return ops['reshape'](x, (*lead, c // (r * r), h * r, w * r))
+
+
+def pixel_unshuffle(input, downscale_factor):
+    """(…, C, H · r, W · r) as (…, C · r², H, W)."""
+    r = downscale_factor
+    if check(input).ndim < 3 or r <= 0 or input.shape[-1] % r or input.shape[-2] % r:
+        raise ValueError(f'[pixel_unshuffle] shape {input.shape} by a factor of {r}')
+    *lead, c, h, w = input.shape
+    x = ops['reshape'](input, (*lead, c, h // r, r, w // r, r))
+    n = len(lead)
+    x = ops['permute'](x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
+    return ops['reshape'](x, (*lead, c * r * r, h // r, w // r))
+
+
+def channel_shuffle(input, groups):
+    """Channels of (N, C, …), one of each group after the other."""
+    if check(input).ndim < 3 or groups <= 0 or input.shape[1] % groups:
+        raise ValueError(f'[channel_shuffle] {groups} groups of shape {input.shape}')
+    n, c, *rest = input.shape
+    x = ops['transpose'](ops['reshape'](input, (n, groups, c // groups, *rest)), 1, 2)
+    return ops['reshape'](x, (n, c, *rest))
+
+
+_MODES = {'nearest': None, 'linear': 1, 'bilinear': 2, 'bicubic': 2, 'trilinear': 3, 'area': None, 'nearest-exact': None}
+
+
+def interpolate(input, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None, antialias=False):
+    """(N, C, …) at another size, or at its size times scale_factor."""
+    dims = check(input).ndim - 2
+    if mode not in _MODES or (_MODES[mode] or dims) != dims or not 1 <= dims <= 3:
+        raise ValueError(f'[interpolate] mode {mode!r} of {dims} dimensions')
+    if align_corners is not None and _MODES[mode] is None:
+        raise ValueError(f'[interpolate] align_corners is not for mode {mode}')
+    if antialias:
+        raise NotImplementedError('[interpolate] antialias is not offered: blur first')
+    if (size is None) == (scale_factor is None):
+        raise ValueError('[interpolate] needs size or scale_factor, one of them')
+    factors = None
+    if size is None:
+        factors = _each(scale_factor, dims, 'interpolate')
+        size = tuple(math.floor(n * f) for n, f in zip(input.shape[2:], factors))
+        if recompute_scale_factor:
+            factors = None
+    else:
+        size = _each(size, dims, 'interpolate')
+        if recompute_scale_factor:
+            raise ValueError('[interpolate] recompute_scale_factor needs scale_factor')
+    if any(n <= 0 for n in size) or any(n <= 0 for n in input.shape[1:]):
+        raise ValueError(f'[interpolate] from {input.shape[2:]} to {size}')
+    if rank(input.dtype) != 2:
+        raise ValueError(f'[interpolate] needs floating numbers, not {input.dtype}')
+    if mode == 'area':
+        return ops['adaptive_avg_pool'](input, size)
+    found = input
+    for i in range(dims):
+        factor = None if factors is None else factors[i]
+        found = _resized(found, 2 + i, size[i], factor, mode, bool(align_corners))
+    return found
+
+
+def _resized(x, dim, size, factor, mode, align_corners):
+    """One dimension at another size: a sum of entries with weights."""
+    n = x.shape[dim]
+    scale = (n - 1) / (size - 1) if align_corners and size > 1 else 0.0 if align_corners else n / size if factor is None else 1 / factor
+    if mode.startswith('nearest'):
+        shift = 0.5 if mode == 'nearest-exact' else 0.0
+        at = [min(int((i + shift) * scale), n - 1) for i in range(size)]
+        return ops['index_select'](x, dim, _row(at, x))
+    places = [i * scale if align_corners else (i + 0.5) * scale - 0.5 for i in range(size)]
+    if mode != 'bicubic':
+        places = [max(place, 0.0) for place in places]
+    low = [math.floor(place) for place in places]
+    part = [place - at for place, at in zip(places, low)]
+    taps = ((0, [1 - t for t in part]), (1, part)) if mode != 'bicubic' else tuple(zip((-1, 0, 1, 2), zip(*map(_cubic, part))))
+    shape, found = tuple(size if d == dim else 1 for d in range(x.ndim)), None
+    for offset, weights in taps:
+        entries = ops['index_select'](x, dim, _row([min(max(at + offset, 0), n - 1) for at in low], x))
+        term = entries * ops['reshape'](_row(list(weights), x, x.dtype), shape)
+        found = term if found is None else found + term
+    return found
+
+
+def _row(values, x, dtype=None):
+    from .... import _core
+    return _core._from_data(values, dtype or _core.int64, x.device)
+
+
+def _cubic(t, a=-0.75):
+    """Weights of four neighbours at t between the middle ones."""
+    def near(d):
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+
+    def far(d):
+        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return far(t + 1), near(t), near(1 - t), far(2 - t)
+
+
+def upsample(input, size=None, scale_factor=None, mode='nearest', align_corners=None):
+    """interpolate()."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input, size=None, scale_factor=None):
+    """interpolate() by the nearest element."""
+    return interpolate(input, size, scale_factor)
+
+
+def upsample_bilinear(input, size=None, scale_factor=None):
+    """interpolate() with mode bilinear and align_corners."""
+    return interpolate(input, size, scale_factor, 'bilinear', True)
+
+
+def grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corners=None):
+    """Elements of (N, C, H, W) or (N, C, D, H, W) at the places of a grid, which go from -1 to 1."""
+    return ops['grid_sample'](input, grid, mode, padding_mode, bool(align_corners))
+
+
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    """grid_sample() with numbers for its modes."""
+    modes, paddings = ('bilinear', 'nearest', 'bicubic'), ('zeros', 'border', 'reflection')
+    return grid_sample(input, grid, modes[interpolation_mode], paddings[padding_mode], align_corners)

@@ -1,0 +1,253 @@
+"""Functions of elements: one operand."""
+import math
+from builtins import abs as builtin_abs
+from collections import namedtuple
+
+from .. import _core
+from .._core import ops
+from ._common import Tensor, cast, check, floating, into, rank, unary
+
+_where = ops['where']
+_FrExp = namedtuple('frexp', 'mantissa exponent')
+
+# Where PyTorch's meaning is the table's, the function is the op itself.
+abs, exp, exp2, expm1, log, log2, log10, log1p, sqrt, rsqrt, square = (ops[name] for name in (
+    'abs', 'exp', 'exp2', 'expm1', 'log', 'log2', 'log10', 'log1p', 'sqrt', 'rsqrt', 'square'))
+sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh = (ops[name] for name in (
+    'sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'sinh', 'cosh', 'tanh', 'asinh', 'acosh', 'atanh'))
+floor, ceil, trunc, neg, reciprocal, erf, erfc, erfinv, lgamma, digamma = (ops[name] for name in (
+    'floor', 'ceil', 'trunc', 'neg', 'reciprocal', 'erf', 'erfc', 'erfinv', 'lgamma', 'digamma'))
+isnan, isinf, isfinite, signbit, logical_not, bitwise_not, relu, selu, clone = (ops[name] for name in (
+    'isnan', 'isinf', 'isfinite', 'signbit', 'logical_not', 'bitwise_not', 'relu', 'selu', 'clone'))
+
+absolute, arcsin, arccos, arctan, arcsinh, arccosh, arctanh = abs, asin, acos, atan, asinh, acosh, atanh
+negative, fix, conj_physical = neg, trunc, ops['conj']
+
+
+def sign(input, *, out=None):
+    """-1, 0 or 1; of real numbers only."""
+    if rank(check(input).dtype) == 3:
+        raise ValueError('[sign] is not defined for complex numbers: use sgn')
+    return into(out, ops['sign'](input))
+
+
+def sigmoid(input, *, out=None):
+    """1 / (1 + exp(-x))."""
+    if rank(check(input).dtype) == 3:
+        return into(out, 1 / (1 + ops['exp'](-input)))
+    return into(out, ops['sigmoid'](input))
+
+
+@unary
+def sgn(input):
+    """x / |x|, and 0 for 0."""
+    if rank(check(input).dtype) < 3:
+        return ops['sign'](input)
+    size = ops['abs'](input)
+    return input / _where(size == 0, 1, size)
+
+
+@unary
+def positive(input):
+    """input itself."""
+    if check(input).dtype is _core.bool:
+        raise TypeError('[positive] is not defined for bool')
+    return input
+
+
+def conj(input):
+    """The complex conjugate; real tensors are returned as they are."""
+    return ops['conj'](input) if rank(check(input).dtype) == 3 else input
+
+
+def resolve_conj(input):
+    """input itself: conjugates are computed at once."""
+    return check(input)
+
+
+resolve_neg = resolve_conj
+
+
+def real(input):
+    """The real part."""
+    return ops['real'](input) if rank(check(input).dtype) == 3 else input
+
+
+def imag(input):
+    """The imaginary part of complex numbers."""
+    if rank(check(input).dtype) < 3:
+        raise ValueError('[imag] needs complex numbers')
+    return ops['imag'](input)
+
+
+@unary
+def angle(input):
+    """The angle of complex numbers; of real ones 0, or π where they are negative."""
+    if rank(check(input).dtype) == 3:
+        return ops['atan2'](ops['imag'](input), ops['real'](input))
+    x = floating(input)
+    return _where(ops['isnan'](x), x, _where(x < 0, math.pi, ops['full_like'](x, 0)))
+
+
+def round(input, *, decimals=0, out=None):
+    """To the nearest integer, halves to the even one; or to a number of decimals, which may be negative."""
+    if rank(check(input).dtype) < 2 and decimals:
+        raise ValueError('[round] decimals are for floating numbers')
+    if not decimals:
+        return into(out, ops['round'](input))
+    scale = 10.0 ** builtin_abs(decimals)
+    x = ops['round'](input * scale) / scale if decimals > 0 else ops['round'](input / scale) * scale
+    return into(out, x)
+
+
+@unary
+def frac(input):
+    """input - trunc(input)."""
+    if rank(check(input).dtype) != 2:
+        raise ValueError('[frac] needs floating numbers')
+    return input - ops['trunc'](input)
+
+
+@unary
+def deg2rad(input):
+    """Degrees as radians."""
+    return _real(input, 'deg2rad') * (math.pi / 180)
+
+
+@unary
+def rad2deg(input):
+    """Radians as degrees."""
+    return _real(input, 'rad2deg') * (180 / math.pi)
+
+
+def _real(x, name):
+    if rank(check(x).dtype) == 3:
+        raise ValueError(f'[{name}] is not defined for complex numbers')
+    return floating(x)
+
+
+@unary
+def sinc(input):
+    """sin(πx) / (πx), and 1 at 0."""
+    x = floating(input) * math.pi
+    zero = x == 0
+    safe = _where(zero, 1, x)
+    return _where(zero, 1 + 0 * x, ops['sin'](safe) / safe)
+
+
+def logit(input, eps=None, *, out=None):
+    """log(x / (1 - x)); with eps, x is held within [eps, 1 - eps] first."""
+    x = _real(input, 'logit')
+    if eps is not None:
+        x = _where(x < eps, eps, _where(x > 1 - eps, 1 - eps, x))
+    return into(out, ops['log'](x) - ops['log1p'](-x))
+
+
+def nan_to_num(input, nan=0.0, posinf=None, neginf=None, *, out=None):
+    """NaN, ∞ and -∞ replaced, the infinities by the largest finite numbers unless told."""
+    if rank(check(input).dtype) < 2:
+        return into(out, ops['clone'](input))
+    if rank(input.dtype) == 3:
+        parts = [nan_to_num(ops[part](input), nan, posinf, neginf) for part in ('real', 'imag')]
+        return into(out, ops['complex'](*parts))
+    from .._array_api.dtypes import finfo
+    most = finfo(input.dtype).max
+    x = _where(ops['isnan'](input), 0.0 if nan is None else nan, input)
+    x = _where(input == math.inf, most if posinf is None else posinf, x)
+    return into(out, _where(input == -math.inf, -most if neginf is None else neginf, x))
+
+
+@unary
+def isposinf(input):
+    """Where elements are ∞."""
+    return _real_compare(input, math.inf)
+
+
+@unary
+def isneginf(input):
+    """Where elements are -∞."""
+    return _real_compare(input, -math.inf)
+
+
+def _real_compare(x, value):
+    if rank(check(x).dtype) == 3:
+        raise ValueError('[isposinf] is not defined for complex numbers')
+    return x == value if rank(x.dtype) == 2 else ops['full'](x.shape, False, _core.bool, x.device)
+
+
+def isreal(input):
+    """Where the imaginary part is 0."""
+    if rank(check(input).dtype) == 3:
+        return ops['imag'](input) == 0
+    return ops['full'](input.shape, True, _core.bool, input.device)
+
+
+def frexp(input, *, out=None):
+    """(mantissa, exponent) with |mantissa| in [0.5, 1) and input = mantissa · 2^exponent."""
+    if rank(check(input).dtype) != 2:
+        raise ValueError('[frexp] needs floating numbers')
+    plain = ops['isfinite'](input) & (input != 0)
+    size = _where(plain, ops['abs'](input.detach()), 1)
+    exponent = ops['floor'](ops['log2'](size)) + 1
+    # The logarithm may round across a power of two; factors in halves keep 2^exponent finite.
+    for _ in range(2):
+        mantissa = _scaled(size, -exponent)
+        exponent = exponent + cast(mantissa >= 1, exponent.dtype) - cast(mantissa < 0.5, exponent.dtype)
+    exponent = _where(plain, exponent, 0)
+    made = _FrExp(_scaled(input, -exponent), cast(exponent, _core.int32))
+    return made if out is None else into(out, made)
+
+
+def _scaled(x, exponent):
+    half = ops['floor'](exponent / 2)
+    return x * ops['exp2'](half) * ops['exp2'](exponent - half)
+
+
+def view_as_real(input):
+    """Complex numbers as pairs of real ones, (…, 2)."""
+    if rank(check(input).dtype) != 3:
+        raise ValueError('[view_as_real] needs complex numbers')
+    return ops['stack']([ops['real'](input), ops['imag'](input)], -1)
+
+
+def view_as_complex(input):
+    """Pairs of real numbers, (…, 2), as complex ones."""
+    if rank(check(input).dtype) != 2 or not input.ndim or input.shape[-1] != 2:
+        raise ValueError('[view_as_complex] needs floating numbers of shape (…, 2)')
+    return ops['complex'](ops['select'](input, -1, 0), ops['select'](input, -1, 1))
+
+
+def is_tensor(obj):
+    """Whether obj is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input):
+    """Whether the dtype is a floating one."""
+    return input.dtype.is_floating_point
+
+
+def is_complex(input):
+    """Whether the dtype is a complex one."""
+    return input.dtype.is_complex
+
+
+def is_nonzero(input):
+    """Whether the one element is not 0."""
+    if check(input).size != 1:
+        raise ValueError(f'[is_nonzero] needs one element, not {input.size}')
+    return bool(input.item() != 0)
+
+
+def numel(input):
+    """Number of elements."""
+    return check(input).size
+
+
+__all__ = ['abs', 'absolute', 'acos', 'acosh', 'angle', 'arccos', 'arccosh', 'arcsin', 'arcsinh', 'arctan', 'arctanh', 'asin', 'asinh',
+           'atan', 'atanh', 'bitwise_not', 'ceil', 'clone', 'conj', 'conj_physical', 'cos', 'cosh', 'deg2rad', 'digamma', 'erf', 'erfc',
+           'erfinv', 'exp', 'exp2', 'expm1', 'fix', 'floor', 'frac', 'frexp', 'imag', 'is_complex', 'is_floating_point', 'is_nonzero',
+           'is_tensor', 'isfinite', 'isinf', 'isnan', 'isneginf', 'isposinf', 'isreal', 'lgamma', 'log', 'log10', 'log1p', 'log2',
+           'logical_not', 'logit', 'nan_to_num', 'neg', 'negative', 'numel', 'positive', 'rad2deg', 'real', 'reciprocal', 'relu',
+           'resolve_conj', 'resolve_neg', 'round', 'rsqrt', 'selu', 'sgn', 'sigmoid', 'sign', 'signbit', 'sin', 'sinc', 'sinh', 'sqrt',
+           'square', 'tan', 'tanh', 'trunc', 'view_as_complex', 'view_as_real']

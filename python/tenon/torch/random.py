@@ -1,0 +1,137 @@
+"""Random numbers. Sequences are tenon's own: a seed repeats them on every device, but they are not PyTorch's."""
+import math
+from typing import Any
+
+from .. import _core
+from .._core import Generator as _Generator
+from .._core import Tensor, default_generator, manual_seed, ops
+from ._common import cast, check, into, rank, shape_of
+from .create import device_of, finish, full
+
+
+def seed():
+    """Seeds the default generator by chance and returns the seed."""
+    import secrets
+    value = secrets.randbits(63)
+    manual_seed(value)
+    return value
+
+
+def Generator(device='cpu'):
+    """A generator of its own, for generator=…: torch.Generator().manual_seed(0)."""
+    return _Generator()
+
+
+def _like(function):
+    def call(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None):
+        return function(*check(input).shape, dtype=dtype or input.dtype, device=input.device if device is None else device,
+                        requires_grad=requires_grad, generator=generator) if input.ndim else function(
+                            (), dtype=dtype or input.dtype, device=input.device if device is None else device,
+                            requires_grad=requires_grad, generator=generator)
+    call.__name__ = call.__qualname__ = function.__name__ + '_like'
+    call.__doc__ = f'{function.__name__}() in the shape of input.'
+    return call
+
+
+def _drawn(op, size, dtype, device, generator):
+    """Standard numbers of an op; those of complex dtypes have both parts."""
+    if dtype is not None and rank(dtype) < 2:
+        raise ValueError(f'[random] needs a floating or complex dtype, not {dtype}')
+    if dtype is not None and rank(dtype) == 3:
+        part = _core.float32 if dtype is _core.complex64 else _core.float64
+        scale = math.sqrt(0.5) if op is ops['normal'] else 1
+        return ops['complex'](*(op(size, 0.0, 1.0, part, device, generator) * scale for _ in range(2)))
+    return op(size, 0.0, 1.0, dtype, device, generator)
+
+
+def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Uniform in [0, 1)."""
+    return finish(_drawn(ops['uniform'], shape_of(size), dtype, device_of(device), generator), requires_grad, out)
+
+
+def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Standard normal."""
+    return finish(_drawn(ops['normal'], shape_of(size), dtype, device_of(device), generator), requires_grad, out)
+
+
+rand_like, randn_like = _like(rand), _like(randn)
+
+
+def randint(low, high: Any = None, size: Any = None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Integers from low to high - 1: randint(high, size) or randint(low, high, size)."""
+    if size is None:
+        low, high, size = 0, low, high
+    if high is None or low >= high:
+        raise ValueError(f'[randint] from {low} to {high}')
+    found = ops['randint'](tuple(size), low, high, _core.int64, device_of(device), generator)
+    return finish(cast(found, dtype or _core.int64), requires_grad, out)
+
+
+def randint_like(input, low, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """randint() in the shape of input."""
+    low, high = (0, low) if high is None else (low, high)
+    low, high = (int(each) for each in (low, high))
+    return randint(low, high, check(input).shape, dtype=dtype or input.dtype, device=input.device if device is None else device, requires_grad=requires_grad)
+
+
+def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """0, 1, … n - 1 in random order."""
+    return finish(cast(ops['randperm'](n, _core.int64, device_of(device), generator), dtype or _core.int64), requires_grad, out)
+
+
+def bernoulli(input, p=None, *, generator=None, out=None):
+    """1 with the probability of each element, else 0."""
+    if p is not None:
+        input = full(check(input).shape, p, dtype=input.dtype if rank(input.dtype) == 2 else _core.float32, device=input.device)
+    if rank(check(input).dtype) != 2 or bool(((input < 0) | (input > 1)).any()):
+        raise ValueError('[bernoulli] needs probabilities from 0 to 1')
+    return into(out, cast(ops['bernoulli'](input.detach(), generator), input.dtype))
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Normal numbers with mean and std, tensors or numbers; of two numbers in a size."""
+    if not isinstance(std, Tensor) and std < 0 or isinstance(std, Tensor) and std.size and bool((std < 0).any()):
+        raise ValueError('[normal] std must not be negative')
+    if size is not None:
+        return finish(randn(*size, generator=generator, dtype=dtype, device=device) * std + mean, requires_grad, out)
+    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        raise TypeError('[normal] of two numbers needs size=')
+    scale = (mean * 0 + std).detach()
+    return finish(randn(scale.shape, generator=generator, dtype=scale.dtype, device=scale.device) * scale + (mean.detach() if isinstance(mean, Tensor) else mean),
+                  requires_grad, out)
+
+
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    """num_samples indices drawn by weights (n,) or, for each row, (m, n)."""
+    if check(input).ndim not in (1, 2) or rank(input.dtype) != 2:
+        raise ValueError(f'[multinomial] needs weights (n,) or (m, n), not {input.dtype} of shape {input.shape}')
+    n = input.shape[-1]
+    if num_samples <= 0 or (not replacement and num_samples > n):
+        raise ValueError(f'[multinomial] {num_samples} of {n}')
+    x = input.detach()
+    if bool(((x < 0) | ~ops['isfinite'](x)).any()) or bool((ops['sum'](x, -1) <= 0).any()):
+        raise ValueError('[multinomial] weights must be finite, not negative, and not all 0')
+    if replacement:
+        ends = ops['cumsum'](x, -1)
+        draw = _uniform((*x.shape[:-1], num_samples), x, generator) * ops['slice'](ends, -1, n - 1, n)
+        found = ops['count_nonzero'](ops['unsqueeze'](ends, -2) <= ops['unsqueeze'](draw, -1), -1)
+        found = ops['clamp'](found, 0, n - 1)
+    else:  # the smallest of exponential times with these rates
+        times = -ops['log'](1 - _uniform(x.shape, x, generator)) / x
+        found = ops['slice'](ops['argsort'](times, -1, False, True), -1, 0, num_samples)
+    return into(out, cast(found, _core.int64), True)
+
+
+def _uniform(shape, x, generator=None):
+    """Uniform numbers with dtype and device of x."""
+    return ops['uniform'](shape, 0.0, 1.0, x.dtype, x.device, generator)
+
+
+def get_rng_state():
+    """The state of the default generator."""
+    return default_generator().get_state()
+
+
+def set_rng_state(new_state):
+    """Sets the default generator to a state that get_rng_state() gave."""
+    default_generator().set_state(new_state)

@@ -1,0 +1,418 @@
+"""Sums, extrema and norms over dimensions, and running ones along a dimension."""
+import builtins
+import math
+from collections import namedtuple
+from typing import Any
+
+from .. import _core
+from .._core import ops
+from ._common import (Tensor, arange, at_least_1d, cast, check, dim_of, dims_of, floating, full, into, rank,
+                      values_indices)
+from .arithmetic import maximum, minimum
+
+_where, _gather = ops['where'], ops['gather']
+_MinMax = namedtuple('aminmax', 'min max')
+
+
+def _over(op, x, dim, keepdim, *more):
+    """op over dims, which may be named for rank 0, too."""
+    dims = dims_of(dim, x.ndim)
+    return op(x, dims, keepdim, *more) if x.ndim else op(x, None, False, *more)
+
+
+def _wide(x, dtype):
+    """Integers are summed as int64."""
+    return dtype or (_core.int64 if rank(check(x).dtype) < 2 else None)
+
+
+def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The sum over dimensions, of all elements unless told; integers give int64."""
+    return into(out, _over(ops['sum'], check(input), dim, keepdim, _wide(input, dtype)))
+
+
+def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """sum() with NaN taken as 0."""
+    if rank(check(input).dtype) == 3:
+        raise ValueError('[nansum] is not defined for complex numbers')
+    x = input if rank(input.dtype) < 2 else _where(ops['isnan'](input), 0, input)
+    return sum(x, dim, keepdim, dtype=dtype, out=out)
+
+
+def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The product over a dimension, of all elements unless told; integers give int64."""
+    if dim is not None:
+        dim = dim_of(dim, check(input).ndim)
+    return into(out, _over(ops['prod'], check(input), dim, keepdim, _wide(input, dtype)))
+
+
+def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The mean over dimensions of floating or complex numbers."""
+    x = cast(check(input), dtype)
+    if rank(x.dtype) < 2:
+        raise ValueError(f'[mean] needs floating or complex numbers, not {x.dtype}: give dtype=')
+    return into(out, _over(ops['mean'], x, dim, keepdim))
+
+
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """mean() of what is not NaN."""
+    x = cast(check(input), dtype)
+    if rank(x.dtype) != 2:
+        raise ValueError(f'[nanmean] needs floating numbers, not {x.dtype}')
+    here = cast(~ops['isnan'](x), x.dtype)
+    return into(out, nansum(x, dim, keepdim) / sum(here, dim, keepdim))
+
+
+def _filled(x, dims, name):
+    if not x.size and (not dims or builtins.any(x.shape[d] == 0 for d in dims)):
+        raise IndexError(f'[{name}] over no elements has no result: shape {x.shape}')
+    if rank(x.dtype) == 3:
+        raise ValueError(f'[{name}] is not defined for complex numbers')
+
+
+def amax(input, dim=(), keepdim=False, *, out=None):
+    """The largest elements over dimensions; equal ones share the gradient."""
+    _filled(check(input), dims_of(dim, input.ndim), 'amax')
+    return into(out, _over(ops['max'], input, dim, keepdim), True)
+
+
+def amin(input, dim=(), keepdim=False, *, out=None):
+    """The smallest elements over dimensions; equal ones share the gradient."""
+    _filled(check(input), dims_of(dim, input.ndim), 'amin')
+    return into(out, _over(ops['min'], input, dim, keepdim), True)
+
+
+def aminmax(input, *, dim=None, keepdim=False, out=None):
+    """(min, max) over a dimension, of all elements unless told."""
+    if dim is not None:
+        dim = dim_of(dim, check(input).ndim)
+    dim = () if dim is None else dim
+    return into(out, _MinMax(amin(input, dim, keepdim), amax(input, dim, keepdim)), True)
+
+
+def _at(x, index, dim, keepdim):
+    """Elements at an index along dim, the index having that dim."""
+    found = _gather(x, dim, index)
+    return values_indices(found, index) if keepdim else values_indices(ops['squeeze'](found, dim), ops['squeeze'](index, dim))
+
+
+def _extreme(name, op, arg, elementwise):
+    def call(input, dim=None, keepdim=False, *, other=None, out=None):
+        if other is not None or isinstance(dim, Tensor):
+            return elementwise(input, dim if other is None else other, out=out)
+        if dim is None:
+            _filled(check(input), (), name)
+            return into(out, op(input))
+        dim = dim_of(dim, check(input).ndim)
+        if not input.ndim:
+            return into(out, values_indices(ops['clone'](input), full((), 0, input, _core.int64)))
+        _filled(input, (dim,), name)
+        return into(out, _at(input, arg(input, dim, True), dim, keepdim))
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f'{name}(input): of all elements; {name}(input, dim): (values, indices); {name}(input, other): of two.'
+    return call
+
+
+max = _extreme('max', ops['max'], ops['argmax'], maximum)
+min = _extreme('min', ops['min'], ops['argmin'], minimum)
+
+
+def _arg(name, op):
+    def call(input, dim=None, keepdim=False, *, out=None):
+        check(input)
+        if dim is not None and not input.ndim:
+            dim_of(dim, 0)
+            return into(out, full((), 0, input, _core.int64))
+        if dim is None:
+            _filled(input, (), name)
+            index = op(ops['reshape'](input, (-1,)) if input.size else input)
+            return into(out, ops['reshape'](index, (1,) * input.ndim) if keepdim else index)
+        _filled(input, (dim_of(dim, input.ndim),), name)
+        return into(out, op(input, dim, keepdim))
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f'The index of {name[3:]}() along a dimension, or among all elements.'
+    return call
+
+
+argmax, argmin = _arg('argmax', ops['argmax']), _arg('argmin', ops['argmin'])
+
+
+def all(input, dim=None, keepdim=False, *, out=None):
+    """Whether all elements are not 0."""
+    return into(out, _logical(ops['all'], check(input), dim, keepdim))
+
+
+def any(input, dim=None, keepdim=False, *, out=None):
+    """Whether any element is not 0."""
+    return into(out, _logical(ops['any'], check(input), dim, keepdim))
+
+
+def _logical(op, x, dim, keepdim):
+    found = op(x, None, keepdim) if dim is None else op(x, (), keepdim) if dim == () else _over(op, x, dim, keepdim)
+    return cast(found, _core.uint8) if x.dtype is _core.uint8 else found
+
+
+def count_nonzero(input, dim=None):
+    """How many elements are not 0."""
+    return _over(ops['count_nonzero'], check(input), dim, False)
+
+
+def _spread(op, input, dim, unbiased, correction, keepdim, name):
+    if rank(check(input).dtype) < 2:
+        raise ValueError(f'[{name}] needs floating or complex numbers, not {input.dtype}')
+    if isinstance(dim, bool):  # var(x, unbiased)
+        dim, unbiased = None, dim
+    if unbiased is not None and correction is not None:
+        raise TypeError(f'[{name}] takes unbiased or correction')
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    if rank(input.dtype) == 3:
+        mean_ = _over(ops['mean'], input, dim, True)
+        gap = ops['abs'](input - mean_) ** 2
+        count = math.prod(input.shape[d] for d in dims_of(dim, input.ndim))
+        left = count - correction
+        found = sum(gap, dim, keepdim) / (left if left > 0 else 0.0)
+        return found if op is ops['var'] else ops['sqrt'](found)
+    dims = dims_of(dim, input.ndim)
+    return op(input, dims, correction, keepdim) if input.ndim else op(ops['reshape'](input, (1,)), None, correction)
+
+
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
+    """The variance over N - correction, which is 1 unless told."""
+    return into(out, _spread(ops['var'], input, dim, unbiased, correction, keepdim, 'var'))
+
+
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
+    """The root of var()."""
+    return into(out, _spread(ops['std'], input, dim, unbiased, correction, keepdim, 'std'))
+
+
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
+    """(var, mean)."""
+    found = var(input, dim, unbiased, keepdim, correction=correction)
+    return into(out, (found, mean(input, None if isinstance(dim, bool) else dim, keepdim)))
+
+
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
+    """(std, mean)."""
+    found = std(input, dim, unbiased, keepdim, correction=correction)
+    return into(out, (found, mean(input, None if isinstance(dim, bool) else dim, keepdim)))
+
+
+def logsumexp(input, dim, keepdim=False, *, out=None):
+    """log Σ exp(x), without overflow."""
+    x = floating(input)
+    if rank(x.dtype) == 3:
+        peak = _over(ops['max'], ops['real'](x), dim, True).detach()
+        peak = _where(ops['isfinite'](peak), peak, 0)
+        total = ops['log'](_over(ops['sum'], ops['exp'](x - peak), dim, True)) + peak
+        dims = dims_of(dim, x.ndim)
+        return into(out, total if keepdim or not dims else ops['squeeze'](total, dims))
+    return into(out, _over(ops['logsumexp'], x, dim, keepdim))
+
+
+def norm(input, p: Any = 'fro', dim=None, keepdim=False, out=None, dtype=None):
+    """Vector norms over dimensions for a number p; 'fro' and 'nuc' are norms of matrices."""
+    from . import linalg
+    x = cast(check(input), dtype)
+    if isinstance(p, str):
+        if p == 'nuc':
+            dim = (0, 1) if dim is None else dim
+            return into(out, linalg.matrix_norm(x, 'nuc', dim, keepdim))
+        if p != 'fro':
+            raise ValueError(f"[norm] p is a number, 'fro' or 'nuc', not {p!r}")
+        p = 2
+    if dim is not None and not isinstance(dim, (tuple, list)):
+        dim = (dim,)
+    return into(out, linalg.vector_norm(x, 2 if p is None else p, dim, keepdim))
+
+
+def renorm(input, p, dim, maxnorm, *, out=None):
+    """input with each slice along dim scaled down to a p-norm of maxnorm where it is larger."""
+    if check(input).ndim < 2:
+        raise ValueError('[renorm] needs two dimensions at least')
+    if p <= 0 or maxnorm < 0:
+        raise ValueError(f'[renorm] p {p} must be positive and maxnorm {maxnorm} not negative')
+    dim = dim_of(dim, input.ndim)
+    size = norm(input, p, tuple(d for d in range(input.ndim) if d != dim), True)
+    return into(out, input * cast(_where(size > maxnorm, maxnorm / (size + 1e-7), 1.0), input.dtype))
+
+
+def _running(name):
+    op = ops[name]
+
+    def call(input, dim, *, dtype=None, out=None):
+        dim = dim_of(dim, check(input).ndim)
+        x = cast(input, dtype or (_core.int64 if rank(input.dtype) < 2 else None))
+        return into(out, op(x, dim) if x.ndim else ops['clone'](x))
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f'Running {"sums" if name == "cumsum" else "products"} along a dimension; integers give int64.'
+    return call
+
+
+cumsum, cumprod = _running('cumsum'), _running('cumprod')
+
+
+def cummax(input, dim, *, out=None):
+    """The largest elements so far along a dimension: (values, indices)."""
+    return into(out, _running_extreme(ops['cummax'], input, dim))
+
+
+def cummin(input, dim, *, out=None):
+    """The smallest elements so far along a dimension: (values, indices)."""
+    return into(out, _running_extreme(ops['cummin'], input, dim))
+
+
+def _running_extreme(op, x, dim):
+    dim = dim_of(dim, check(x).ndim)
+    if not x.ndim:
+        return values_indices(ops['clone'](x), full((), 0, x, _core.int64))
+    return values_indices(*op(x, dim))
+
+
+def logcumsumexp(input, dim, *, out=None):
+    """log of the running sums of exp(x) along a dimension."""
+    x = check(input)
+    if rank(x.dtype) < 2:
+        raise ValueError('[logcumsumexp] needs floating numbers')
+    dim = dim_of(dim, x.ndim)
+    if not x.ndim or not x.size:
+        return into(out, ops['clone'](x))
+    if rank(x.dtype) == 3:
+        from .arithmetic import logaddexp
+        parts = [ops['select'](x, dim, 0)]
+        for i in range(1, x.shape[dim]):
+            parts.append(logaddexp(parts[-1], ops['select'](x, dim, i)))
+        return into(out, ops['stack'](parts, dim))
+    # Entry i is the logsumexp of a row whose later entries are -∞: exact however far the values are apart.
+    n = x.shape[dim]
+    rows = ops['unsqueeze'](ops['transpose'](x, dim, -1), -2)
+    later = ops['unsqueeze'](arange(n, x), 0) > ops['unsqueeze'](arange(n, x), 1)
+    found = ops['logsumexp'](_where(later, -math.inf, rows), -1)
+    return into(out, ops['transpose'](found, dim, -1))
+
+
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
+    """Differences of neighbours along a dimension, n times."""
+    x = check(input)
+    if not x.ndim:
+        raise ValueError('[diff] needs one dimension at least')
+    dim = dim_of(dim, x.ndim)
+    if n < 0:
+        raise ValueError(f'[diff] n is {n}, must not be negative')
+    if not n:
+        return into(out, x)
+    parts = []
+    for part in (prepend, x, append):
+        if part is not None:
+            if part.ndim != x.ndim and part.ndim:
+                raise ValueError('[diff] prepend and append need the rank of input')
+            parts.append(part if part.ndim else ops['expand'](part, (*x.shape[:dim], 1, *x.shape[dim + 1:])))
+    x = ops['concat'](parts, dim)
+    for _ in range(builtins.min(n, x.shape[dim])):
+        size = x.shape[dim]
+        later, earlier = ops['slice'](x, dim, 1, size), ops['slice'](x, dim, 0, size - 1)
+        x = ops['logical_xor'](later, earlier) if x.dtype is _core.bool else later - earlier
+    return into(out, x)
+
+
+def _areas(name, y, x, dx, dim):
+    """The trapezoids between neighbours, and dim."""
+    dim = dim_of(dim, check(y).ndim)
+    if not y.ndim:
+        raise IndexError(f'[{name}] needs one dimension at least')
+    if y.dtype is _core.bool or (isinstance(x, Tensor) and x.dtype is _core.bool):
+        raise ValueError(f'[{name}] is not defined for bool')
+    n = y.shape[dim]
+    if x is not None:
+        if x.ndim == 1 and y.ndim > 1:
+            if x.shape[0] != n:
+                raise ValueError(f'[{name}] {x.shape[0]} places for {n} entries')
+            x = ops['reshape'](x, tuple(x.shape[0] if d == dim else 1 for d in range(y.ndim)))
+            dx = ops['slice'](x, dim, 1, n) - ops['slice'](x, dim, 0, n - 1)
+        else:
+            at = dim - y.ndim
+            m = x.shape[at]
+            dx = ops['slice'](x, at, 1, m) - ops['slice'](x, at, 0, m - 1)
+    if not n:
+        return ops['slice'](y, dim, 0, 0) * 1.0, dim
+    both = ops['slice'](y, dim, 1, n) + ops['slice'](y, dim, 0, n - 1)
+    return (both * dx) / 2, dim
+
+
+def trapezoid(y, x=None, *, dx=1, dim=-1):
+    """The integral along a dimension by trapezoids between places x, or dx apart."""
+    area, dim = _areas('trapezoid', y, x, dx, dim)
+    return ops['sum'](area, dim - y.ndim)
+
+
+trapz = trapezoid
+
+
+def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
+    """The running integral along a dimension by trapezoids."""
+    area, dim = _areas('cumulative_trapezoid', y, x, dx, dim)
+    return ops['cumsum'](area, dim - y.ndim)
+
+
+def gradient(input, *, spacing: Any = 1, dim=None, edge_order=1):
+    """Central differences along dimensions, one tensor for each; spacing are numbers, or rows of coordinates."""
+    x, spacing = check(input), 1 if spacing is None else spacing
+    if edge_order not in (1, 2):
+        raise ValueError('[gradient] edge_order is 1 or 2')
+    dims = dims_of(dim, x.ndim) if dim != () else ()
+    many = isinstance(spacing, (tuple, list))
+    if many and len(spacing) != len(dims):
+        raise ValueError(f'[gradient] {len(spacing)} spacings for {len(dims)} dimensions')
+    if x.dtype is _core.uint8:
+        raise ValueError('[gradient] is not defined for uint8')
+    return tuple(_slope(x, d, spacing[i] if many else spacing, edge_order) for i, d in enumerate(dims))
+
+
+def _slope(x, dim, spacing, edge_order):
+    n = x.shape[dim]
+    if n < edge_order + 1:
+        raise ValueError(f'[gradient] dim {dim} has {n} entries, must have {edge_order + 1} at least')
+    x = floating(x) if rank(x.dtype) < 2 else x
+
+    def part(begin, end):
+        return ops['slice'](x, dim, begin, end)
+    if isinstance(spacing, Tensor) and spacing.ndim:
+        if spacing.shape != (n,):
+            raise ValueError(f'[gradient] {spacing.shape} coordinates for {n} entries')
+        gap = ops['reshape'](spacing[1:] - spacing[:-1], tuple(n - 1 if d == dim else 1 for d in range(x.ndim)))
+        before, after = ops['slice'](gap, dim, 0, n - 2), ops['slice'](gap, dim, 1, n - 1)
+        first, last = ops['slice'](gap, dim, 0, 1), ops['slice'](gap, dim, n - 2, n - 1)
+    else:
+        before = after = first = last = spacing
+    inner = (part(0, n - 2) * (-after / (before * (before + after))) + part(1, n - 1) * ((after - before) / (before * after))
+             + part(2, n) * (before / (after * (before + after)))) if n > 2 else part(0, 0)
+    left, right = (part(1, 2) - part(0, 1)) / first, (part(n - 1, n) - part(n - 2, n - 1)) / last
+    if edge_order == 2:
+        if isinstance(first, Tensor):
+            d1, d2 = first, ops['slice'](after, dim, 0, 1)
+            e1, e2 = ops['slice'](before, dim, n - 3, n - 2), last
+        else:
+            d1 = d2 = e1 = e2 = spacing
+        left = (part(0, 1) * (-(2 * d1 + d2) / (d1 * (d1 + d2))) + part(1, 2) * ((d1 + d2) / (d1 * d2))
+                - part(2, 3) * (d1 / (d2 * (d1 + d2))))
+        right = (part(n - 3, n - 2) * (e2 / (e1 * (e1 + e2))) - part(n - 2, n - 1) * ((e1 + e2) / (e1 * e2))
+                 + part(n - 1, n) * ((2 * e2 + e1) / (e2 * (e1 + e2))))
+    return ops['concat']([cast(each, inner.dtype) for each in (left, inner, right)], dim)
+
+
+def softmax(input, dim, dtype=None, *, out=None):
+    """exp(x) / Σ exp(x) along a dimension."""
+    return into(out, _normal('softmax', input, dim, dtype))
+
+
+def log_softmax(input, dim, dtype=None, *, out=None):
+    """The logarithm of softmax()."""
+    return into(out, _normal('log_softmax', input, dim, dtype))
+
+
+def _normal(name, x, dim, dtype):
+    x = cast(check(x), dtype)
+    if rank(x.dtype) != 2:
+        raise ValueError(f'[{name}] needs floating numbers, not {x.dtype}')
+    dim = dim_of(dim, x.ndim)
+    return ops[name](x, dim) if x.ndim else ops['reshape'](ops[name](at_least_1d(x), 0), ())

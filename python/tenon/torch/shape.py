@@ -1,0 +1,429 @@
+"""Views and copies in other shapes; joining and splitting."""
+import math
+
+from .. import _core
+from .._core import ops
+from ._common import Tensor, arange, cast, check, dim_of, dims_of, full, into, rank, shape_of
+
+_reshape, _permute, _slice = ops['reshape'], ops['permute'], ops['slice']
+
+
+def reshape(input, shape):
+    """The same elements in another shape; -1 is what fits."""
+    return _reshape(input, shape)
+
+
+def ravel(input):
+    """All elements in one row."""
+    return _reshape(check(input), (input.size,))
+
+
+def flatten(input, start_dim=0, end_dim=-1):
+    """Dimensions from start_dim to end_dim as one."""
+    start, end = dim_of(start_dim, check(input).ndim), dim_of(end_dim, input.ndim)
+    if start > end:
+        raise ValueError(f'[flatten] start_dim {start_dim} comes behind end_dim {end_dim}')
+    if not input.ndim:
+        return _reshape(input, (1,))
+    if start == end:
+        return input
+    return _reshape(input, (*input.shape[:start], math.prod(input.shape[start:end + 1]), *input.shape[end + 1:]))
+
+
+def unflatten(input, dim, sizes):
+    """One dimension as several."""
+    dim = dim_of(dim, check(input).ndim)
+    sizes = list(sizes) if isinstance(sizes, (tuple, list)) else [sizes]
+    if not sizes:
+        raise ValueError('[unflatten] sizes must not be empty')
+    known = math.prod(size for size in sizes if size != -1)
+    sizes = [input.shape[dim] // known if size == -1 and known else size for size in sizes]
+    if math.prod(sizes) != input.shape[dim]:
+        raise ValueError(f'[unflatten] sizes {tuple(sizes)} do not multiply to {input.shape[dim]}')
+    return _reshape(input, (*input.shape[:dim], *sizes, *input.shape[dim + 1:]))
+
+
+def squeeze(input, dim=None):
+    """Without dimensions of size 1: all of them, or those named."""
+    dims = range(check(input).ndim) if dim is None else dims_of(dim, input.ndim) if dim != () else ()
+    dims = tuple(d for d in dims if input.shape[d] == 1)
+    return ops['squeeze'](input, dims) if dims else ops['alias'](input)
+
+
+def unsqueeze(input, dim):
+    """With a new dimension of size 1."""
+    return ops['unsqueeze'](input, dim_of(dim, check(input).ndim + 1))
+
+
+def permute(input, dims):
+    """Dimensions in another order."""
+    return _permute(input, tuple(dims))
+
+
+def transpose(input, dim0, dim1):
+    """Two dimensions exchanged."""
+    dim0, dim1 = dim_of(dim0, check(input).ndim), dim_of(dim1, input.ndim)
+    return ops['transpose'](input, dim0, dim1) if input.ndim else ops['alias'](input)
+
+
+swapaxes = swapdims = transpose
+
+
+def t(input):
+    """A matrix transposed; rows and rank 0 stay."""
+    if check(input).ndim > 2:
+        raise ValueError(f'[t] needs two dimensions at most, not {input.ndim}')
+    return ops['transpose'](input, 0, 1) if input.ndim == 2 else ops['alias'](input)
+
+
+def adjoint(input):
+    """The last two dimensions exchanged, and conjugated."""
+    found = ops['transpose'](input, -2, -1)
+    return ops['conj'](found) if rank(found.dtype) == 3 else found
+
+
+def movedim(input, source, destination):
+    """Dimensions moved elsewhere; the others keep their order."""
+    many = isinstance(source, (tuple, list))
+    source, destination = (tuple(each) if many else (each,) for each in (source, destination))
+    if len(source) != len(destination):
+        raise ValueError(f'[movedim] {len(source)} dims to {len(destination)} places')
+    if not check(input).ndim:
+        for each in (*source, *destination):
+            dim_of(each, 0)
+        if len(source) > 1:
+            raise ValueError('[movedim] a dim is given twice')
+        return ops['alias'](input)
+    source, destination = dims_of(source, input.ndim) if source else (), dims_of(destination, input.ndim) if destination else ()
+    order = [d for d in range(input.ndim) if d not in source]
+    for to, at in sorted(zip(destination, source)):
+        order.insert(to, at)
+    return _permute(input, order)
+
+
+moveaxis = movedim
+
+
+def broadcast_shapes(*shapes):
+    """What shapes broadcast to."""
+    from .._array_api.shapes import common_shape
+    shapes = [tuple(each) if isinstance(each, (tuple, list)) else (each,) for each in shapes]
+    if any(size < 0 for shape in shapes for size in shape):
+        raise ValueError('[broadcast_shapes] a size is negative')
+    return common_shape(shapes, 'broadcast_shapes')
+
+
+def broadcast_tensors(*tensors):
+    """Views of all tensors in their common shape."""
+    tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    shape = broadcast_shapes(*(x.shape for x in tensors))
+    return tuple(ops['expand'](x, shape) for x in tensors)
+
+
+def broadcast_to(input, size):
+    """A view of input in a shape that it broadcasts to; -1 keeps a size."""
+    size = shape_of((size,))
+    if len(size) < check(input).ndim:
+        raise ValueError(f'[broadcast_to] shape {input.shape} does not fit {size}')
+    lead = len(size) - input.ndim
+    if any(n < 0 and (n != -1 or i < lead) for i, n in enumerate(size)):
+        raise ValueError(f'[broadcast_to] a size of {size} is negative')
+    return ops['expand'](input, tuple(input.shape[i - lead] if n == -1 else n for i, n in enumerate(size)))
+
+
+def expand(input, *size):
+    """broadcast_to(), of sizes one by one, too."""
+    return broadcast_to(input, shape_of(size))
+
+
+def expand_as(input, other):
+    """input in the shape of other."""
+    return broadcast_to(input, other.shape)
+
+
+def sum_to_size(input, *size):
+    """input summed over the dimensions along which a shape would be broadcast to its own."""
+    size = shape_of(size)
+    lead = check(input).ndim - len(size)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(size, input.shape[lead:])):
+        raise ValueError(f'[sum_to_size] shape {size} does not broadcast to {input.shape}')
+    dims = (*range(lead), *(lead + i for i, n in enumerate(size) if n == 1 and input.shape[lead + i] != 1))
+    return _reshape(ops['sum'](input, dims, True), size) if dims else input
+
+
+def reshape_as(input, other):
+    """input in the shape of other, copied where that is needed."""
+    return _reshape(input, other.shape)
+
+
+def view(input, *shape):
+    """The same elements in another shape, or with the dtype of a same-sized one; never a copy."""
+    if len(shape) == 1 and isinstance(shape[0], _core.dtype):
+        if shape[0] is not input.dtype:
+            raise ValueError('[view] elements are not read as another dtype: use to(dtype)')
+        return ops['alias'](input)
+    found = _reshape(input, shape_of(shape))
+    if input.size and not found.shares_memory(input):
+        raise ValueError('[view] the strides do not allow this shape without a copy: use reshape')
+    return found
+
+
+def view_as(input, other):
+    """view() in the shape of other."""
+    return view(input, other.shape)
+
+
+def flip(input, dims):
+    """Elements in reversed order along dimensions."""
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    dims = dims_of(dims, check(input).ndim) if dims else ()
+    return ops['flip'](input, dims) if dims else ops['clone'](input)
+
+
+def fliplr(input):
+    """flip() of the second dimension."""
+    if check(input).ndim < 2:
+        raise ValueError('[fliplr] needs two dimensions')
+    return ops['flip'](input, (1,))
+
+
+def flipud(input):
+    """flip() of the first dimension."""
+    if not check(input).ndim:
+        raise ValueError('[flipud] needs one dimension')
+    return ops['flip'](input, (0,))
+
+
+def roll(input, shifts, dims=None):
+    """Elements moved along dimensions, or in row-major order; what falls out at one end comes in at the other."""
+    shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
+    dims = () if dims is None else tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+    if not shifts:
+        raise ValueError('[roll] needs shifts')
+    if not dims and len(shifts) == 1:
+        return _reshape(ops['roll'](ravel(input), shifts, (0,)), input.shape) if check(input).size else ops['clone'](input)
+    if len(dims) != len(shifts):
+        raise ValueError(f'[roll] {len(shifts)} shifts for {len(dims)} dims')
+    for shift, dim in zip(shifts, dims):
+        if not check(input).ndim:
+            raise IndexError('[roll] of rank 0 has no dims')
+        dim = dim_of(dim, input.ndim)
+        input = ops['roll'](input, (shift,), (dim,)) if input.size else ops['clone'](input)
+    return input
+
+
+def rot90(input, k=1, dims=(0, 1)):
+    """Turned k times by 90° in the plane of two dimensions, from the first towards the second."""
+    if len(dims) != 2:
+        raise ValueError(f'[rot90] needs two dims, not {len(dims)}')
+    a, b = dims_of(tuple(dims), check(input).ndim)
+    if input.ndim < 2:
+        raise ValueError('[rot90] needs two dimensions')
+    k %= 4
+    if k == 0:
+        return ops['clone'](input)
+    if k == 2:
+        return ops['flip'](input, (a, b))
+    return ops['flip'](ops['transpose'](input, a, b), (a,)) if k == 1 else ops['transpose'](ops['flip'](input, (a,)), a, b)
+
+
+def atleast_1d(*tensors):
+    """Tensors of rank 0 as rows."""
+    return _at_least(tensors, lambda x: _reshape(x, (1,)) if not x.ndim else x)
+
+
+def atleast_2d(*tensors):
+    """Tensors with dimensions of size 1 in front, up to two."""
+    return _at_least(tensors, lambda x: _reshape(x, (1,) * (2 - x.ndim) + tuple(x.shape)) if x.ndim < 2 else x)
+
+
+def atleast_3d(*tensors):
+    """Tensors with dimensions of size 1, up to three: rows become (1, n, 1), matrices (m, n, 1)."""
+    return _at_least(tensors, lambda x: x if x.ndim > 2 else _reshape(x, ((1, 1, 1), (1, *x.shape, 1), (*x.shape, 1))[x.ndim]))
+
+
+def _at_least(tensors, change):
+    one = len(tensors) == 1
+    if one and isinstance(tensors[0], (tuple, list)):
+        tensors, one = tensors[0], False
+    made = tuple(change(check(x)) for x in tensors)
+    return made[0] if one else made
+
+
+# Repeating -------------------------------------------------------------------------------------------------------------------------
+
+def tile(input, dims):
+    """The whole tensor so often along each dimension, the last for the last."""
+    return repeat(input, *((1,) * (check(input).ndim - len(shape_of((dims,)))) + shape_of((dims,))))
+
+
+def repeat(input, *repeats):
+    """The whole tensor so often along each dimension; more numbers than dimensions make new ones in front."""
+    repeats = shape_of(repeats)
+    lead = len(repeats) - check(input).ndim
+    if lead < 0 or any(n < 0 for n in repeats):
+        raise ValueError(f'[repeat] {repeats} for a tensor of rank {input.ndim}')
+    if not repeats:
+        return ops['clone'](input)
+    shape = (1,) * lead + tuple(input.shape)
+    wide = ops['expand'](_reshape(input, [n for size in shape for n in (1, size)]), [n for pair in zip(repeats, shape) for n in pair])
+    return _reshape(wide, [a * b for a, b in zip(repeats, shape)])
+
+
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Each element, or entry along dim, so often; of repeats alone the index of each."""
+    from .._array_api.shapes import repeat as repeat_each
+    if repeats is None:
+        return repeat_each(arange(check(input).size, input), input, axis=0)
+    if dim is None:
+        input, dim = ravel(input), 0
+    dim = dim_of(dim, check(input).ndim)
+    if not input.ndim:
+        input = _reshape(input, (1,))
+    if isinstance(repeats, Tensor) and repeats.dtype not in (_core.int32, _core.int64):
+        raise ValueError(f'[repeat_interleave] repeats has dtype {repeats.dtype}')
+    if isinstance(repeats, Tensor) and not repeats.ndim:
+        repeats = int(repeats)
+    return repeat_each(input, repeats, axis=dim)
+
+
+# Diagonals and strides -------------------------------------------------------------------------------------------------------------
+
+def diagonal(input, offset=0, dim1=0, dim2=1):
+    """A view of a diagonal of two dimensions, last."""
+    return ops['diagonal'](input, offset, dim1, dim2)
+
+
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    """The last dimension on a diagonal of two new ones, 0 elsewhere."""
+    ndim = check(input).ndim + 1
+    dim1, dim2 = dim_of(dim1, ndim), dim_of(dim2, ndim)
+    if dim1 == dim2 or not input.ndim:
+        raise ValueError('[diag_embed] needs one dimension, and two places for it')
+    if dim1 > dim2:
+        dim1, dim2, offset = dim2, dim1, -offset
+    n = input.shape[-1]
+    size = n + abs(offset)
+    at = arange(size, input)
+    mask = ops['unsqueeze'](at, 1) + offset == ops['unsqueeze'](at, 0)
+    rows = ops['pad'](input, (max(-offset, 0), max(offset, 0))) if offset else input
+    zero = full((), 0, input)
+    return movedim(ops['where'](mask, ops['unsqueeze'](rows, -1), zero), (-2, -1), (dim1, dim2))
+
+
+def diag(input, diagonal=0, *, out=None):
+    """The diagonal of a matrix, or a matrix with a row on its diagonal."""
+    if check(input).ndim not in (1, 2):
+        raise ValueError(f'[diag] needs one or two dimensions, not {input.ndim}')
+    return into(out, ops['clone'](ops['diagonal'](input, diagonal)) if input.ndim == 2 else diag_embed(input, diagonal))
+
+
+def diagflat(input, offset=0):
+    """All elements on a diagonal."""
+    return diag_embed(ravel(input), offset)
+
+
+def as_strided(input, size, stride, storage_offset=None):
+    """A view of the memory by strides."""
+    return ops['as_strided'](input, tuple(size), tuple(stride), storage_offset or 0)
+
+
+def narrow(input, dim, start, length):
+    """`length` entries from `start` along a dimension; a view."""
+    dim = dim_of(dim, check(input).ndim)
+    if not input.ndim:
+        raise ValueError('[narrow] needs one dimension at least')
+    if isinstance(start, Tensor):
+        if start.ndim or rank(start.dtype) != 1:
+            raise ValueError('[narrow] start must be one integer')
+        start = int(start)
+    size = input.shape[dim]
+    if not -size <= start <= size:
+        raise IndexError(f'[narrow] start {start} out of range for {size} entries')
+    start = start + size if start < 0 else start
+    if length < 0 or start + length > size:
+        raise ValueError(f'[narrow] {length} entries from {start} on do not fit into {size}')
+    return _slice(input, dim, start, start + length)
+
+
+def select(input, dim, index):
+    """Entry `index` along a dimension."""
+    if not check(input).ndim:
+        raise IndexError('[select] needs one dimension at least')
+    return ops['select'](input, dim_of(dim, input.ndim), index)
+
+
+def unfold(input, dimension, size, step):
+    """Windows of `size` entries, `step` apart, along a dimension; their entries are the last dimension."""
+    dim = dim_of(dimension, check(input).ndim)
+    x = _reshape(input, (1,)) if not input.ndim else input
+    n = x.shape[dim]
+    if size < 0 or size > n or step <= 0:
+        raise ValueError(f'[unfold] windows of {size}, {step} apart, in {n} entries')
+    count = (n - size) // step + 1
+    index = ops['unsqueeze'](arange(count, x) * step, 1) + ops['unsqueeze'](arange(size, x), 0)
+    found = ops['index_select'](x, dim, _reshape(index, (count * size,)))
+    found = movedim(_reshape(found, (*x.shape[:dim], count, size, *x.shape[dim + 1:])), dim + 1, -1)
+    return _reshape(found, (size,)) if not input.ndim else found
+
+
+def meshgrid(*tensors, indexing='ij'):
+    """Coordinate grids of rows of coordinates; 'xy' exchanges the first two dimensions."""
+    from .._array_api.shapes import meshgrid as grid
+    tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    if not tensors:
+        raise ValueError('[meshgrid] needs one tensor at least')
+    return tuple(grid(*(_reshape(x, (1,)) if not x.ndim else x for x in tensors), indexing=indexing or 'ij'))
+
+
+def cartesian_prod(*tensors):
+    """All combinations of one element of each row: (number, rows)."""
+    if any(x.ndim != 1 for x in tensors):
+        raise ValueError('[cartesian_prod] needs rows')
+    if len(tensors) == 1:
+        return tensors[0]
+    return ops['stack']([_reshape(x, (x.size,)) for x in meshgrid(*tensors)], 1)
+
+
+def combinations(input, r=2, with_replacement=False):
+    """All choices of r elements of a row, in order."""
+    import itertools
+    if check(input).ndim != 1:
+        raise ValueError(f'[combinations] needs a row, not rank {input.ndim}')
+    if r < 0:
+        raise ValueError(f'[combinations] r {r} must not be negative')
+    if r == 0:
+        return full((0,), 0, input)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    found = list(choose(range(input.size), r))
+    index = _core._from_data(found, _core.int64, input.device) if found else full((0, r), 0, input, _core.int64)
+    return _reshape(ops['index_select'](input, 0, _reshape(index, (len(found) * r,))), (len(found), r))
+
+
+def triu_indices(row, col, offset=0, *, dtype=_core.int64, device=None, layout=None):
+    """The places of a matrix's upper triangle: (2, number)."""
+    return _triangle(ops['triu'], row, col, offset, dtype, device)
+
+
+def tril_indices(row, col, offset=0, *, dtype=_core.int64, device=None, layout=None):
+    """The places of a matrix's lower triangle: (2, number)."""
+    return _triangle(ops['tril'], row, col, offset, dtype, device)
+
+
+def _triangle(op, row, col, offset, dtype, device):
+    if row < 0 or col < 0:
+        raise ValueError(f'[triangle] {row} rows and {col} columns')
+    if dtype not in (_core.int32, _core.int64):
+        raise ValueError(f'[triangle] dtype must be int32 or int64, not {dtype}')
+    found = ops['nonzero'](op(ops['full']((row, col), 1, _core.int32, device), offset))
+    return cast(ops['contiguous'](ops['transpose'](found, 0, 1)), dtype)
+
+
+def tril(input, diagonal=0, *, out=None):
+    """The lower triangle of matrices, 0 elsewhere."""
+    return into(out, ops['tril'](input, diagonal))
+
+
+def triu(input, diagonal=0, *, out=None):
+    """The upper triangle of matrices, 0 elsewhere."""
+    return into(out, ops['triu'](input, diagonal))

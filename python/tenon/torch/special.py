@@ -1,0 +1,258 @@
+"""torch.special: functions of mathematics, as far as they are compositions of ops."""
+import math
+
+from .. import _core
+from .._core import ops
+from ._common import Tensor, cast, floating, into, rank, to_tensors, unary
+from .arithmetic import _x_times, xlogy
+from .pointwise import digamma, erf, erfc, erfinv, exp2, expm1, log1p, logit, round, sinc
+from .pointwise import lgamma as gammaln
+from .pointwise import sigmoid as expit
+from .reduce import log_softmax, logsumexp, softmax
+
+__all__ = ['chebyshev_polynomial_t', 'chebyshev_polynomial_u', 'chebyshev_polynomial_v', 'chebyshev_polynomial_w', 'digamma', 'entr',
+           'erf', 'erfc', 'erfinv', 'erfcx', 'exp2', 'expit', 'expm1', 'gammaln', 'hermite_polynomial_h', 'hermite_polynomial_he', 'i0', 'i0e', 'i1', 'i1e',
+           'laguerre_polynomial_l', 'legendre_polynomial_p', 'log1p', 'log_ndtr', 'log_softmax', 'logit', 'logsumexp', 'modified_bessel_i0', 'modified_bessel_i1', 'multigammaln',
+           'ndtr', 'ndtri', 'polygamma', 'psi', 'round', 'shifted_chebyshev_polynomial_t', 'shifted_chebyshev_polynomial_u', 'shifted_chebyshev_polynomial_v',
+           'shifted_chebyshev_polynomial_w', 'sinc', 'softmax', 'spherical_bessel_j0', 'xlog1py', 'xlogy', 'zeta']
+
+_where, _log = ops['where'], ops['log']
+psi = digamma
+
+
+def xlog1py(input, other, *, out=None):
+    """input · log(1 + other), and 0 where input is 0."""
+    return into(out, _x_times(input, other, 1))
+
+
+@unary
+def entr(input):
+    """-x log x; 0 at 0, -∞ below."""
+    x = floating(input)
+    inside = x > 0
+    return _where(ops['isnan'](x), x, _where(inside, -x * _log(_where(inside, x, 1)), _where(x == 0, 0.0, -math.inf)))
+
+
+@unary
+def ndtr(input):
+    """The distribution function of the standard normal."""
+    return ops['erfc'](floating(input) * -math.sqrt(0.5)) * 0.5
+
+
+@unary
+def ndtri(input):
+    """The inverse of ndtr()."""
+    x = floating(input)
+    return ops['erfinv'](2 * x - 1) * math.sqrt(2)
+
+
+def multigammaln(input, p, *, out=None):
+    """The logarithm of the multivariate gamma function of dimension p."""
+    x = floating(input)
+    if p < 1:
+        raise ValueError(f'[mvlgamma] p {p} must be at least 1')
+    places = ops['arange'](0, p, 1, x.dtype, x.device) * -0.5
+    found = ops['sum'](ops['lgamma'](ops['unsqueeze'](x, -1) + places), -1) + p * (p - 1) / 4 * math.log(math.pi)
+    return into(out, found)
+
+
+mvlgamma = multigammaln
+
+
+def _polynomial(name, start, step):
+    """Of degree n, a tensor or a number, by the recurrence from its first two."""
+    def call(input, n, *, out=None):
+        return into(out, _recurrence(input, n, start, step))
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f'The {name.replace("_", " ")} of degree n.'
+    return call
+
+
+def _recurrence(x, n, start, step):
+    if not isinstance(x, Tensor) and not isinstance(n, Tensor):
+        raise TypeError('a Tensor is needed')
+    if not isinstance(x, Tensor):
+        x = ops['full']((), float(x), n.dtype if rank(n.dtype) == 2 else _core.float32, n.device)
+    x = floating(x)
+    if not isinstance(n, Tensor):
+        n = ops['full']((), n, _core.int64, x.device)
+    elif rank(n.dtype) == 2 and n.dtype is _core.float64:
+        x = cast(x, n.dtype) if x.ndim <= n.ndim else x
+    n = cast(ops['trunc'](n) if rank(n.dtype) == 2 else n, _core.int64)
+    x, n = x + 0 * cast(n, x.dtype), n + cast(0 * x.detach(), _core.int64)
+    most = int(ops['max'](n)) if n.size else 0
+    before, now = ops['full_like'](x, 1), start(x)
+    found = _where(n == 0, before, _where(n < 0, 0 * before, now))
+    for k in range(1, most):
+        before, now = now, step(x, k, now, before)
+        found = _where(n == k + 1, now, found)
+    return found
+
+
+def _twice(x, k, now, before):
+    return 2 * x * now - before
+
+
+def _shifted(x, k, now, before):
+    return 2 * (2 * x - 1) * now - before
+
+
+chebyshev_polynomial_t = _polynomial('chebyshev_polynomial_t', lambda x: x, _twice)
+chebyshev_polynomial_u = _polynomial('chebyshev_polynomial_u', lambda x: 2 * x, _twice)
+chebyshev_polynomial_v = _polynomial('chebyshev_polynomial_v', lambda x: 2 * x - 1, _twice)
+chebyshev_polynomial_w = _polynomial('chebyshev_polynomial_w', lambda x: 2 * x + 1, _twice)
+shifted_chebyshev_polynomial_t = _polynomial('shifted_chebyshev_polynomial_t', lambda x: 2 * x - 1, _shifted)
+shifted_chebyshev_polynomial_u = _polynomial('shifted_chebyshev_polynomial_u', lambda x: 2 * (2 * x - 1), _shifted)
+shifted_chebyshev_polynomial_v = _polynomial('shifted_chebyshev_polynomial_v', lambda x: 2 * (2 * x - 1) - 1, _shifted)
+shifted_chebyshev_polynomial_w = _polynomial('shifted_chebyshev_polynomial_w', lambda x: 2 * (2 * x - 1) + 1, _shifted)
+hermite_polynomial_h = _polynomial('hermite_polynomial_h', lambda x: 2 * x, lambda x, k, now, before: 2 * x * now - 2 * k * before)
+hermite_polynomial_he = _polynomial('hermite_polynomial_he', lambda x: x, lambda x, k, now, before: x * now - k * before)
+laguerre_polynomial_l = _polynomial('laguerre_polynomial_l', lambda x: 1 - x,
+                                    lambda x, k, now, before: ((2 * k + 1 - x) * now - k * before) / (k + 1))
+legendre_polynomial_p = _polynomial('legendre_polynomial_p', lambda x: x,
+                                    lambda x, k, now, before: ((2 * k + 1) * x * now - k * before) / (k + 1))
+
+
+@unary
+def spherical_bessel_j0(input):
+    """sin(x) / x, and 1 at 0."""
+    x = floating(input)
+    zero = x == 0
+    safe = _where(zero, 1, x)
+    return _where(zero, 1.0, _where(ops['isinf'](x), 0.0, ops['sin'](safe) / safe))
+
+
+def _double(function):
+    """A function that computes in float64 and gives the dtype of its operand."""
+    def call(input, *, out=None):
+        x = floating(input)
+        if rank(x.dtype) == 3:
+            raise ValueError(f'[{call.__name__}] is not defined for complex numbers')
+        return into(out, cast(function(cast(x, _core.float64)), x.dtype))
+    call.__name__ = call.__qualname__ = function.__name__.strip('_')
+    call.__doc__ = function.__doc__
+    return call
+
+
+def _scaled_erfc(x):
+    """exp(x²) erfc(x), by its asymptotic series where the factors would overflow."""
+    far = x > 20
+    small = _where(far, 0, x)
+    large = _where(far, x, 30)
+    term = total = 1 + 0 * large
+    for k in range(1, 8):
+        term = term * (-(2 * k - 1) / 2) / (large * large)
+        total = total + term
+    return _where(far, total / (large * math.sqrt(math.pi)), ops['exp'](small * small) * ops['erfc'](small))
+
+
+@_double
+def erfcx(input):
+    """exp(x²) erfc(x), without overflow."""
+    return _scaled_erfc(input)
+
+
+@_double
+def log_ndtr(input):
+    """The logarithm of ndtr(), also where ndtr() is 0."""
+    low = input < -1
+    left, right = _where(low, input, -1) * -math.sqrt(0.5), _where(low, 0, input) * math.sqrt(0.5)
+    return _where(low, _log(_scaled_erfc(left) / 2) - left * left, ops['log1p'](ops['erfc'](right) * -0.5))
+
+
+def _modified_bessel(x, order):
+    """(Iₙ exp(-|x|), |x|) for n = 0 or 1: the power series up to 30, behind it the asymptotic one."""
+    size = ops['abs'](x)
+    far = size > 30
+    near = _where(far, 0, x)
+    quarter = near * near / 4
+    term = total = 1 + 0 * near
+    for k in range(1, 70):
+        term = term * quarter / (k * (k + order))
+        total = total + term
+    total = total * ops['exp'](-ops['abs'](near))
+    total = total * near / 2 if order else total
+    large = _where(far, size, 40)
+    term = series = 1 + 0 * large
+    for k in range(1, 20):
+        term = term * ((2 * k - 1) ** 2 - 4 * order) / (8 * k) / large
+        series = series + term
+    series = series / ops['sqrt'](large * (2 * math.pi))
+    return _where(far, series * ops['sign'](x) if order else series, total), size
+
+
+@_double
+def i0(input):
+    """The modified Bessel function I₀."""
+    scaled, size = _modified_bessel(input, 0)
+    return scaled * ops['exp'](size)
+
+
+@_double
+def i0e(input):
+    """I₀(x) exp(-|x|)."""
+    return _modified_bessel(input, 0)[0]
+
+
+@_double
+def i1(input):
+    """The modified Bessel function I₁."""
+    scaled, size = _modified_bessel(input, 1)
+    return scaled * ops['exp'](size)
+
+
+@_double
+def i1e(input):
+    """I₁(x) exp(-|x|)."""
+    return _modified_bessel(input, 1)[0]
+
+
+modified_bessel_i0, modified_bessel_i1 = i0, i1
+
+# B₂ⱼ / (2j)!
+_BERNOULLI = [1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600,
+              -3617 / 10670622842880000]
+
+
+def zeta(input, other, *, out=None):
+    """The zeta function of Hurwitz: Σ (other + k)^-input over k = 0, 1, …"""
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        raise TypeError('[zeta] needs a Tensor')
+    s, q = to_tensors(input, other)
+    dtype = s.dtype if rank(s.dtype) == 2 else _core.float32
+    s, q = cast(s, _core.float64), cast(q, _core.float64)
+    pole = (q <= 0) & (q == ops['floor'](q))
+    good = (s > 1) & ~pole & ((q > 0) | (s == ops['floor'](s)))
+    found = _hurwitz(_where(good, s, 2.0), _where(good, q, 1.0))
+    nan = (s < 1) | ((q <= 0) & ~pole & (s != ops['floor'](s)))
+    found = _where(good, found, _where(nan & ~pole | (s < 1), math.nan, math.inf))
+    return into(out, cast(found, dtype))
+
+
+def _hurwitz(s, q):
+    """Terms until q is large, the rest by Euler and Maclaurin."""
+    low = float(ops['min'](q)) if q.size else 1.0
+    steps = 12 + max(0, math.ceil(-low))
+    total = 0 * s * q
+    for k in range(steps):
+        total = total + (q + k) ** -s
+    last = q + steps
+    power = last ** -s
+    total = total + last * power / (s - 1) + power / 2
+    factor = s * power / last
+    for j, weight in enumerate(_BERNOULLI):
+        total = total + weight * factor
+        factor = factor * (s + 2 * j + 1) * (s + 2 * j + 2) / (last * last)
+    return total
+
+
+def polygamma(n, input, *, out=None):
+    """The n-th derivative of digamma()."""
+    if n < 0:
+        raise ValueError(f'[polygamma] n {n} must not be negative')
+    x = floating(input)
+    if n == 0:
+        return into(out, ops['digamma'](x))
+    double = cast(x, _core.float64)
+    found = zeta(ops['full']((), float(n + 1), _core.float64, x.device), double) * ((-1) ** (n + 1) * math.factorial(n))
+    return into(out, cast(found, x.dtype))
