@@ -27,7 +27,7 @@ class Kernels {
   }
 };
 
-Tensor numbers(std::vector<int64_t> shape, DType dtype = DType::F32) {
+Tensor numbers(const std::vector<int64_t>& shape, DType dtype = DType::F32) {
   int64_t n = 1;
   for (const int64_t size : shape) n *= size;
   return arange(1, n + 1, 1, dtype).reshape(shape);
@@ -35,7 +35,7 @@ Tensor numbers(std::vector<int64_t> shape, DType dtype = DType::F32) {
 
 // The gradient of sum(fn(x)²), which is the same whether it is written in place or recorded.
 template <class Fn>
-void expect_as_recorded(std::vector<int64_t> shape, Fn&& fn, const std::string& what) {
+void expect_as_recorded(const std::vector<int64_t>& shape, Fn&& fn, const std::string& what) {
   const Tensor x = numbers(shape).requires_grad_();
   const auto loss = [&] {
     const Tensor y = x * x;  // a tensor that is no leaf
