@@ -134,7 +134,7 @@ TEST(Parts, GiveWhatTheRecordedGradientGives) {
       },
       "what is repeated");
   expect_as_recorded(
-      {2, 3}, [](const Tensor& y) { return y.flip({{1}}).unbind(1); }, "a flip");
+      {2, 3}, [](const Tensor& y) { return y.flip({1}).unbind(1); }, "a flip");
 }
 
 TEST(Parts, ReadByIndexGiveWhatTheRecordedGradientGives) {
