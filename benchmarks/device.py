@@ -9,7 +9,6 @@ PYTHONPATH must lead to a built package (build/python). PyTorch is measured wher
 import argparse
 import pathlib
 import statistics
-import sys
 import time
 
 import numpy as np
@@ -207,7 +206,6 @@ def main():
         print(lines[-1], flush=True)
     if options.write:
         write_section(REPORT, INTRODUCTION, '\n'.join(lines))
-        print(f'written to {REPORT.name}', file=sys.stderr)
 
 
 if __name__ == '__main__':

@@ -18,7 +18,7 @@ import time
 import numpy as np
 from device import cell
 from python_overhead import describe
-from sections import write_section
+from sections import begin, chosen, write_section
 from sides import sides
 from transformer import transformer
 
@@ -276,9 +276,7 @@ def report(options, rows):
     both = len(found) == 2
     names = [side.name for side in found]
     head = ['', *names, *(['PyTorch / Tenon'] if both else []), *(f'{name}, MiB' for name in names), *(['Tenon / PyTorch'] if both else [])]
-    lines = [f'## {describe()}, {options.dtype}', '', f'{options.rounds} rounds: median (lowest–highest).', '',
-             f'| {" | ".join(head)} |', '|' + '---|' * len(head)]
-    print('\n'.join(lines))
+    lines = begin(f'{describe()}, {options.dtype}', f'{options.rounds} rounds: median (lowest–highest).', head)
     ratios = []
     for row in rows:
         works, times = measure(row, options.dtype, options.rounds, found)
@@ -309,15 +307,9 @@ def main():
     if options.memory_of:
         memory_child(next(row for row in ROWS if row[0] == options.memory_of), options.dtype, options.side)
         return
-    rows = [row for row in ROWS if options.only in row[0]]
-    if options.rounds < 1 or not rows:
-        parser.error('--rounds must be 1 or more, --only part of the name of a row: ' + '; '.join(row[0] for row in ROWS))
-    if options.write and options.only:
-        parser.error('--write records the whole table: leave --only out')
-    section = report(options, rows)
+    section = report(options, chosen(parser, options, ROWS, 'a row'))
     if options.write:
         write_section(REPORT, INTRODUCTION, section)
-        print(f'written to {REPORT.name}', file=sys.stderr)
 
 
 if __name__ == '__main__':

@@ -11,13 +11,11 @@ PYTHONPATH must lead to a built package (build/python). PyTorch is measured wher
 import argparse
 import pathlib
 import statistics
-import sys
 import time
 
-import numpy as np
-from ops_rows import ROWS, Operands
+from ops_rows import ROWS, Operands, size_of
 from python_overhead import describe
-from sections import write_section
+from sections import begin, chosen, write_section
 from sides import sides
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'ops.md'
@@ -67,19 +65,12 @@ class Peaks:
         self.flops = 2 * 1024 ** 3 / min(measure([lambda: a @ a], 7)[0])
 
 
-def size_of(value):
-    """Bytes of the tensors in a result."""
-    if isinstance(value, (tuple, list)):
-        return sum(size_of(part) for part in value)
-    return int(np.prod(value.shape)) * value.itemsize if hasattr(value, 'itemsize') else 0
-
-
 class Cell:
     def __init__(self, times, works, operands, flops):
         self.times = times
         self.ratio = statistics.median(times[1]) / statistics.median(times[0]) if len(times) == 2 else None
         self.unclear = len(times) == 2 and min(times[1]) < max(times[0]) and min(times[0]) < max(times[1])
-        self.bytes = 0 if flops else operands.bytes() + size_of(works[0]())
+        self.bytes = 0 if flops else size_of([operands.made, works[0]()])
         self.flops = flops(operands) if flops else 0
 
     def text(self):
@@ -137,10 +128,8 @@ def report(options, rows):
     found = sides(None, 'cpu')
     peaks = Peaks(found[0].library)
     head = ['', *(f'{size}{layout}' for size in SIZES for layout in LAYOUTS), 'share of peak']
-    lines = [f'## {describe()}, {options.dtype}', '',
-             f'{options.rounds} rounds. Peaks: {peaks.bytes / 1e9:.0f} GB/s of memory, {peaks.flops / 1e9:.0f} GFLOP/s.', '',
-             f'| {" | ".join(head)} |', '|' + '---|' * len(head)]
-    print('\n'.join(lines))
+    lines = begin(f'{describe()}, {options.dtype}',
+                  f'{options.rounds} rounds. Peaks: {peaks.bytes / 1e9:.0f} GB/s of memory, {peaks.flops / 1e9:.0f} GFLOP/s.', head)
     ratios = {}
     for row in rows:
         cells = measure_row(row, found, options)
@@ -160,15 +149,9 @@ def main():
     parser.add_argument('--dtype', choices=['float32', 'float64', 'bfloat16', 'float16'], default='float32')
     parser.add_argument('--write', action='store_true', help='into benchmarks/ops.md, in place of the section of that name')
     options = parser.parse_args()
-    rows = [row for row in ROWS if options.only in row[0]]
-    if options.rounds < 1 or not rows:
-        parser.error('--rounds must be 1 or more, --only part of the name of an op: ' + ', '.join(row[0] for row in ROWS))
-    if options.write and options.only:
-        parser.error('--write records the whole table: leave --only out')
-    section = report(options, rows)
+    section = report(options, chosen(parser, options, ROWS, 'an op', ', '))
     if options.write:
         write_section(REPORT, INTRODUCTION, section)
-        print(f'written to {REPORT.name}', file=sys.stderr)
 
 
 if __name__ == '__main__':

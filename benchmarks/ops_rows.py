@@ -2,6 +2,13 @@
 import numpy as np
 
 
+def size_of(value):
+    """Bytes of the tensors in a list, a result or one tensor."""
+    if isinstance(value, (tuple, list)):
+        return sum(size_of(part) for part in value)
+    return int(np.prod(value.shape)) * value.itemsize if hasattr(value, 'itemsize') else 0
+
+
 class Operands:
     """Matrices of one size with the same numbers in both libraries. `transposed`: they lie column by column."""
 
@@ -16,9 +23,6 @@ class Operands:
     def keep(self, tensor):
         self.made.append(tensor)
         return tensor
-
-    def bytes(self):
-        return sum(int(np.prod(tensor.shape)) * tensor.itemsize for tensor in self.made)
 
     def laid(self, values):
         """A matrix in the wanted layout; what has more dimensions has its last two swapped in memory."""
@@ -62,25 +66,23 @@ def activation(name):
     return name, make, None
 
 
-def of_matrix(name, call, operand=lambda o: o.numbers()):
-    """call(o, x)"""
+def of(name, call, *more, first=Operands.numbers):
+    """call(o, x, …): a matrix of numbers and more operands, each made by a function of o."""
     def make(o):
-        x = operand(o)
-        return lambda: call(o, x)
+        operands = [operand(o) for operand in (first, *more)]
+        return lambda: call(o, *operands)
     return name, make, None
 
 
 def reduction(name, call):
-    """A row for each: all, along rows, along columns. call(x, keywords)"""
-    def along(title, **keywords):
-        return of_matrix(f'{name}{title}', lambda o, x: call(o.t, x, **keywords))
-    return [along(' of rows', dim=1), along(' of columns', dim=0)]
+    """Along rows and along columns. call(library, x, dim)"""
+    return [of(f'{name} of {title}', lambda o, x, dim=dim: call(o.t, x, dim)) for title, dim in (('rows', 1), ('columns', 0))]
 
 
-def loss(name, **keywords):
+def loss(name):
     def make(o):
         op, x, y = getattr(o.f, name), o.numbers(low=0.1, high=0.9), o.numbers(low=0.1, high=0.9)
-        return lambda: op(x, y, **keywords)
+        return lambda: op(x, y)
     return name, make, None
 
 
@@ -110,11 +112,6 @@ def layer_norm(o, x):
     return o.f.layer_norm(x, (o.columns,))
 
 
-def embedding(o):
-    weight, index = o.numbers(), o.index(o.rows, o.rows)
-    return lambda: o.f.embedding(index, weight)
-
-
 def embedding_gradient(o):
     weight, index = o.numbers().detach().requires_grad_(), o.index(o.rows, o.rows)
 
@@ -124,27 +121,14 @@ def embedding_gradient(o):
     return step
 
 
-def indexed(name, call):
-    """call(o, x, index) of as many rows as x has."""
-    def make(o):
-        x, index = o.numbers(), o.index(o.rows, o.rows)
-        return lambda: call(o, x, index)
-    return name, make, None
+def rows_of(o):
+    """An index of as many rows as there are."""
+    return o.index(o.rows, o.rows)
 
 
-def elementwise_indexed(name, call):
-    """call(o, x, index), an index for each element."""
-    def make(o):
-        x, index = o.numbers(), o.whole(o.columns)
-        return lambda: call(o, x, index)
-    return name, make, None
-
-
-def masked(name, call):
-    def make(o):
-        x, mask = o.numbers(), o.truths()
-        return lambda: call(o, x, mask)
-    return name, make, None
+def columns_of(o):
+    """An index for each element."""
+    return o.whole(o.columns)
 
 
 def products(name, call, shape_a, shape_b, flops):
@@ -170,7 +154,7 @@ def convolution(name, kernel, stride=1, groups=lambda c: 1, transposed=False):
 
 def planes(name, call):
     """call(o, x) of images."""
-    return of_matrix(name, call, lambda o: o.numbers(8, o.channels, o.plane, o.plane))
+    return of(name, call, first=lambda o: o.numbers(8, o.channels, o.plane, o.plane))
 
 
 def step_of(name, **keywords):
@@ -195,18 +179,18 @@ ROWS = [
                                'expm1', 'sin', 'cos', 'tan', 'sinh', 'tanh', 'atan', 'asinh', 'sigmoid', 'erf')),
     *(unary(name, 0.1) for name in ('sqrt', 'rsqrt', 'log', 'log2', 'log1p', 'lgamma', 'digamma')),
     *(unary(name, -0.9, 0.9) for name in ('asin', 'acos', 'atanh', 'erfinv')),
-    of_matrix('clamp', lambda o, x: o.t.clamp(x, -1, 1)),
-    of_matrix('x + 1', lambda o, x: x + 1),
-    of_matrix('x + row', lambda o, x: x + x[:1]),
-    masked('where', lambda o, x, mask: o.t.where(mask, x, 0.0)),
-    masked('masked_fill', lambda o, x, mask: x.masked_fill(mask, 0.0)),
-    masked('masked_select', lambda o, x, mask: o.t.masked_select(x, mask)),
+    of('clamp', lambda o, x: o.t.clamp(x, -1, 1)),
+    of('x + 1', lambda o, x: x + 1),
+    of('x + row', lambda o, x: x + x[:1]),
+    of('where', lambda o, x, mask: o.t.where(mask, x, 0.0), Operands.truths),
+    of('masked_fill', lambda o, x, mask: x.masked_fill(mask, 0.0), Operands.truths),
+    of('masked_select', lambda o, x, mask: o.t.masked_select(x, mask), Operands.truths),
     *(activation(name) for name in ('relu', 'gelu', 'silu', 'elu', 'leaky_relu', 'softplus', 'hardswish', 'mish', 'logsigmoid')),
-    of_matrix('gelu, by tanh', lambda o, x: o.f.gelu(x, approximate='tanh')),
+    of('gelu, by tanh', lambda o, x: o.f.gelu(x, approximate='tanh')),
     with_gradient('gelu', lambda o, x: o.f.gelu(x)),
     with_gradient('tanh', lambda o, x: o.t.tanh(x)),
-    of_matrix('sum', lambda o, x: x.sum()),
-    of_matrix('max', lambda o, x: x.max()),
+    of('sum', lambda o, x: x.sum()),
+    of('max', lambda o, x: x.max()),
     *reduction('sum', lambda t, x, dim: x.sum(dim)),
     *reduction('mean', lambda t, x, dim: x.mean(dim)),
     *reduction('var', lambda t, x, dim: x.var(dim)),
@@ -221,40 +205,41 @@ ROWS = [
     *reduction('cummax', lambda t, x, dim: t.cummax(x, dim)),
     *reduction('sort', lambda t, x, dim: x.sort(dim)),
     *reduction('topk 8', lambda t, x, dim: t.topk(x, 8, dim)),
-    of_matrix('argsort', lambda o, x: x.argsort(1)),
-    of_matrix('searchsorted', lambda o, x: o.t.searchsorted(x[0].contiguous().sort()[0], x)),
+    of('argsort', lambda o, x: x.argsort(1)),
+    of('searchsorted', lambda o, x: o.t.searchsorted(x[0].contiguous().sort()[0], x)),
     with_gradient('softmax', lambda o, x: o.t.softmax(x, 1)),
     with_gradient('layer_norm', layer_norm),
-    of_matrix('layer_norm', layer_norm),
-    of_matrix('rms_norm', lambda o, x: o.f.rms_norm(x, (o.columns,))),
+    of('layer_norm', layer_norm),
+    of('rms_norm', lambda o, x: o.f.rms_norm(x, (o.columns,))),
     planes('group_norm', lambda o, x: o.f.group_norm(x, 4)),
     planes('batch_norm', lambda o, x: o.f.batch_norm(x, None, None, training=True)),
     ('cross_entropy and its gradient', cross_entropy, None),
     loss('mse_loss'), loss('l1_loss'), loss('smooth_l1_loss'), loss('binary_cross_entropy_with_logits'),
-    ('embedding', embedding, None), ('embedding and its gradient', embedding_gradient, None),
-    indexed('index_select', lambda o, x, index: o.t.index_select(x, 0, index)),
-    indexed('x[index]', lambda o, x, index: x[index]),
-    indexed('index_add', lambda o, x, index: x.index_add(0, index, x)),
-    elementwise_indexed('gather', lambda o, x, index: o.t.gather(x, 1, index)),
-    elementwise_indexed('scatter', lambda o, x, index: o.t.scatter(x, 1, index, x)),
-    elementwise_indexed('scatter_add', lambda o, x, index: o.t.scatter_add(x, 1, index, x)),
-    of_matrix('clone', lambda o, x: x.clone()),
-    of_matrix('transposed copy', lambda o, x: x.T.contiguous()),
-    of_matrix('x[:, ::2] copy', lambda o, x: x[:, ::2].contiguous()),
-    of_matrix('to f64', lambda o, x: x.to(o.t.float64)),
-    of_matrix('to bf16', lambda o, x: x.to(o.t.bfloat16)),
-    of_matrix('to i32', lambda o, x: x.to(o.t.int32)),
-    of_matrix('stack', lambda o, x: o.t.stack([x, x, x])),
-    of_matrix('concat', lambda o, x: o.t.concat([x, x], dim=1)),
-    of_matrix('flip', lambda o, x: o.t.flip(x, (1,))),
-    of_matrix('roll', lambda o, x: x.roll(5, 1)),
-    of_matrix('tile', lambda o, x: o.t.tile(x, (2, 2))),
-    of_matrix('tril', lambda o, x: o.t.tril(x)),
-    of_matrix('nonzero', lambda o, x: (x > 2).nonzero()),
-    of_matrix('unique', lambda o, x: o.t.unique(x), lambda o: o.whole(1000)),
-    of_matrix('rand', lambda o, x: o.t.rand(o.rows, o.columns)),
-    of_matrix('randn', lambda o, x: o.t.randn(o.rows, o.columns)),
-    of_matrix('dropout', lambda o, x: o.f.dropout(x, 0.5)),
+    of('embedding', lambda o, weight, index: o.f.embedding(index, weight), rows_of),
+    ('embedding and its gradient', embedding_gradient, None),
+    of('index_select', lambda o, x, index: o.t.index_select(x, 0, index), rows_of),
+    of('x[index]', lambda o, x, index: x[index], rows_of),
+    of('index_add', lambda o, x, index: x.index_add(0, index, x), rows_of),
+    of('gather', lambda o, x, index: o.t.gather(x, 1, index), columns_of),
+    of('scatter', lambda o, x, index: o.t.scatter(x, 1, index, x), columns_of),
+    of('scatter_add', lambda o, x, index: o.t.scatter_add(x, 1, index, x), columns_of),
+    of('clone', lambda o, x: x.clone()),
+    of('transposed copy', lambda o, x: x.T.contiguous()),
+    of('x[:, ::2] copy', lambda o, x: x[:, ::2].contiguous()),
+    of('to f64', lambda o, x: x.to(o.t.float64)),
+    of('to bf16', lambda o, x: x.to(o.t.bfloat16)),
+    of('to i32', lambda o, x: x.to(o.t.int32)),
+    of('stack', lambda o, x: o.t.stack([x, x, x])),
+    of('concat', lambda o, x: o.t.concat([x, x], dim=1)),
+    of('flip', lambda o, x: o.t.flip(x, (1,))),
+    of('roll', lambda o, x: x.roll(5, 1)),
+    of('tile', lambda o, x: o.t.tile(x, (2, 2))),
+    of('tril', lambda o, x: o.t.tril(x)),
+    of('nonzero', lambda o, x: (x > 2).nonzero()),
+    of('unique', lambda o, x: o.t.unique(x), first=lambda o: o.whole(1000)),
+    of('rand', lambda o, x: o.t.rand(o.rows, o.columns)),
+    of('randn', lambda o, x: o.t.randn(o.rows, o.columns)),
+    of('dropout', lambda o, x: o.f.dropout(x, 0.5)),
     products('a @ b', lambda o, a, b: a @ b, lambda n: (n, n), lambda n: (n, n), lambda n: 2 * n ** 3),
     products('a @ b, 16 of them', lambda o, a, b: a @ b, lambda n: (16, n // 2, n // 2), lambda n: (16, n // 2, n // 2),
              lambda n: 4 * n ** 3),

@@ -1,4 +1,5 @@
-"""Reports of several machines in one file: an introduction, and a section under each device's name."""
+"""Reports of several machines in one file: an introduction, and a section under each device's name. What their programs share."""
+import sys
 
 
 def write_section(path, introduction, section):
@@ -8,3 +9,21 @@ def write_section(path, introduction, section):
     head, *parts = old.split('\n## ')
     others = [f'## {part}'.rstrip('\n') for part in parts if f'## {part}'.splitlines()[0] != title]
     path.write_text('\n\n'.join([head.rstrip('\n'), *others, section.rstrip('\n')]) + '\n')
+    print(f'written to {path.name}', file=sys.stderr)
+
+
+def begin(title, remark, head):
+    """Prints and returns the first lines of a section: its title, what holds for all of it, the head of a table."""
+    lines = [f'## {title}', '', remark, '', f'| {" | ".join(head)} |', '|' + '---|' * len(head)]
+    print('\n'.join(lines))
+    return lines
+
+
+def chosen(parser, options, rows, what, separator='; '):
+    """The rows whose name contains --only. `what` such a name belongs to, for the error."""
+    found = [row for row in rows if options.only in row[0]]
+    if options.rounds < 1 or not found:
+        parser.error(f'--rounds must be 1 or more, --only part of the name of {what}: ' + separator.join(row[0] for row in rows))
+    if options.write and options.only:
+        parser.error('--write records the whole table: leave --only out')
+    return found
