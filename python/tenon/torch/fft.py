@@ -4,14 +4,12 @@ from typing import Any
 from .. import _core
 from .. import fft as _fft
 from .._core import ops
-from ._common import cast, check, dim_of, dims_of, into, rank
+from ._common import cast, check, dim_of, dims_of, floating, into, rank
 from .create import finish
 
 
 def _checked(x, name):
-    x = check(x)
-    if rank(x.dtype) < 2:
-        x = cast(x, _core.float32)
+    x = floating(x)
     if not x.ndim:
         raise IndexError(f'[fft.{name}] needs one dimension at least')
     return x
@@ -51,8 +49,7 @@ def _many(name, real_only=False):
     transform = getattr(_fft, name)
 
     def call(input, s=None, dim=None, norm=None, *, out=None):
-        x = check(input)
-        x = cast(x, _core.float32) if rank(x.dtype) < 2 else x
+        x = floating(input)
         if real_only and rank(x.dtype) == 3:
             raise ValueError(f'[fft.{name}] needs real numbers')
         s, dims = _places(x, s, dim, name)
@@ -79,30 +76,29 @@ def _two(name, transform):
 
 fft2, ifft2, rfft2, irfft2 = _two('fft2', fftn), _two('ifft2', ifftn), _two('rfft2', rfftn), _two('irfft2', irfftn)
 
-_OPPOSITE = {None: 'forward', 'backward': 'forward', 'forward': 'backward', 'ortho': 'ortho'}
+
+def _last_apart(input, s, dim, name):
+    """x, sizes and dims of all but the last dim, size or None and dim of the last."""
+    x = floating(input)
+    s, dims = _places(x, s, dim, name)
+    if not dims:
+        raise ValueError(f'[fft.{name}] needs one dimension at least')
+    return x, None if s is None else s[:-1], dims[:-1], None if s is None or s[-1] == -1 else s[-1], dims[-1]
 
 
 def hfftn(input, s=None, dim=None, norm=None, *, out=None):
     """The real transform of what is Hermitian over several dimensions, the last of which is halved."""
-    x = check(input)
-    x = cast(x, _core.float32) if rank(x.dtype) < 2 else x
-    s, dims = _places(x, s, dim, 'hfftn')
-    if not dims:
-        raise ValueError('[fft.hfftn] needs one dimension at least')
-    if len(dims) > 1:
-        x = fftn(x, None if s is None else s[:-1], dims[:-1], norm)
-    return into(out, hfft(x, None if s is None or s[-1] == -1 else s[-1], dims[-1], norm))
+    x, sizes, dims, size, last = _last_apart(input, s, dim, 'hfftn')
+    if dims:
+        x = fftn(x, sizes, dims, norm)
+    return into(out, hfft(x, size, last, norm))
 
 
 def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
     """The inverse of hfftn()."""
-    x = check(input)
-    x = cast(x, _core.float32) if rank(x.dtype) < 2 else x
-    s, dims = _places(x, s, dim, 'ihfftn')
-    if not dims:
-        raise ValueError('[fft.ihfftn] needs one dimension at least')
-    x = ihfft(x, None if s is None or s[-1] == -1 else s[-1], dims[-1], norm)
-    return into(out, ifftn(x, None if s is None else s[:-1], dims[:-1], norm) if len(dims) > 1 else x)
+    x, sizes, dims, size, last = _last_apart(input, s, dim, 'ihfftn')
+    x = ihfft(x, size, last, norm)
+    return into(out, ifftn(x, sizes, dims, norm) if dims else x)
 
 
 hfft2, ihfft2 = _two('hfft2', hfftn), _two('ihfft2', ihfftn)

@@ -80,28 +80,27 @@ def _check_range(name, index, size):
         raise IndexError(f'[{name}] an index is out of range for {size} entries')
 
 
-def scatter_add(input, dim, index, src, *, out=None):
-    """input with src added at an index each along a dimension."""
+def _scattered(name, input, dim, index, src, out, combine):
+    """combine(elements of input, where each of src goes, elements of src) in input's shape."""
     if check(src).dtype is not check(input).dtype:
-        raise ValueError(f'[scatter_add] dtypes {input.dtype} and {src.dtype} differ')
-    x, dim, at, src = _along('scatter_add', input, dim, index, src)
+        raise ValueError(f'[{name}] dtypes {input.dtype} and {src.dtype} differ')
+    x, dim, at, src = _along(name, input, dim, index, src)
     if not index.size:
         return into(out, ops['clone'](input))
-    _check_range('scatter_add', at, x.shape[dim])
-    found = ops['scatter_add'](_reshape(x, (x.size,)), 0, _region(x, dim, at), _reshape(src, (src.size,)))
+    _check_range(name, at, x.shape[dim])
+    found = combine(_reshape(x, (x.size,)), _region(x, dim, at), _reshape(src, (src.size,)))
     return into(out, _reshape(found, input.shape))
+
+
+def scatter_add(input, dim, index, src, *, out=None):
+    """input with src added at an index each along a dimension."""
+    return _scattered('scatter_add', input, dim, index, src, out, lambda x, at, add: ops['scatter_add'](x, 0, at, add))
 
 
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
     """input with 'sum', 'prod', 'mean', 'amax' or 'amin' of what src brings to each place, and of input where include_self."""
-    if check(src).dtype is not check(input).dtype:
-        raise ValueError(f'[scatter_reduce] dtypes {input.dtype} and {src.dtype} differ')
-    x, dim, at, src = _along('scatter_reduce', input, dim, index, src)
-    if not index.size:
-        return into(out, ops['clone'](input))
-    _check_range('scatter_reduce', at, x.shape[dim])
-    found = _reduced(_reshape(x, (x.size,)), _region(x, dim, at), _reshape(src, (src.size,)), reduce, include_self)
-    return into(out, _reshape(found, input.shape))
+    return _scattered('scatter_reduce', input, dim, index, src, out,
+                      lambda x, at, more: _reduced(x, at, more, reduce, include_self))
 
 
 def _reduced(x, at, src, reduce, include_self):

@@ -372,7 +372,7 @@ def _slope(x, dim, spacing, edge_order):
     n = x.shape[dim]
     if n < edge_order + 1:
         raise ValueError(f'[gradient] dim {dim} has {n} entries, must have {edge_order + 1} at least')
-    x = floating(x) if rank(x.dtype) < 2 else x
+    x = floating(x)
 
     def part(begin, end):
         return ops['slice'](x, dim, begin, end)

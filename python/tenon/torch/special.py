@@ -181,32 +181,16 @@ def _modified_bessel(x, order):
     return _where(far, series * ops['sign'](x) if order else series, total), size
 
 
-@_double
-def i0(input):
-    """The modified Bessel function I₀."""
-    scaled, size = _modified_bessel(input, 0)
-    return scaled * ops['exp'](size)
+def _i(name, order, doc, scaled=False):
+    def call(input):
+        found, size = _modified_bessel(input, order)
+        return found if scaled else found * ops['exp'](size)
+    call.__name__, call.__doc__ = name, doc
+    return _double(call)
 
 
-@_double
-def i0e(input):
-    """I₀(x) exp(-|x|)."""
-    return _modified_bessel(input, 0)[0]
-
-
-@_double
-def i1(input):
-    """The modified Bessel function I₁."""
-    scaled, size = _modified_bessel(input, 1)
-    return scaled * ops['exp'](size)
-
-
-@_double
-def i1e(input):
-    """I₁(x) exp(-|x|)."""
-    return _modified_bessel(input, 1)[0]
-
-
+i0, i1 = _i('i0', 0, 'The modified Bessel function I₀.'), _i('i1', 1, 'The modified Bessel function I₁.')
+i0e, i1e = _i('i0e', 0, 'I₀(x) exp(-|x|).', scaled=True), _i('i1e', 1, 'I₁(x) exp(-|x|).', scaled=True)
 modified_bessel_i0, modified_bessel_i1 = i0, i1
 
 # B₂ⱼ / (2j)!

@@ -4,7 +4,7 @@ import math
 from .... import _core
 from ....nn import functional as _functional
 from ...._core import ops
-from ..._common import Tensor, cast, check, promoted, rank
+from ..._common import Tensor, cast, check, floating, promoted, rank
 from ...matrix import distance
 
 _where = ops['where']
@@ -220,7 +220,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
     if input1.ndim != input2.ndim or target.ndim + 1 != input1.ndim or target.ndim > 1:
         raise ValueError(f'[cosine_embedding_loss] shapes {input1.shape}, {input2.shape} and {target.shape} do not fit')
     eps = 1e-12
-    input1, input2 = (x if rank(x.dtype) > 1 else cast(x, _core.float32) for x in promoted(input1, input2))
+    input1, input2 = map(floating, promoted(input1, input2))
     products = (ops['sum'](a * b, -1) for a, b in ((input1, input2), (input1, input1), (input2, input2)))
     top, first, second = products
     cosine = top / ops['sqrt']((first + eps) * (second + eps))
