@@ -35,6 +35,13 @@ constexpr int64_t kColumns = 1024;  // memory is read along rows as far as folde
 constexpr int64_t kColumnRows = 64;
 constexpr int64_t kBufferRows = 16, kBufferColumns = 256;  // converted at a time
 
+// The next n columns of a row, at most a vector of them; lanes behind are 0.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_columns(D d, const T* x, int64_t n) {
+  return n == static_cast<int64_t>(hn::Lanes(d)) ? load(d, x)
+                                                 : load_first(d, x, static_cast<size_t>(n), 0);
+}
+
 // step down `cols` columns of `rows` rows, up to kColumns; put(c, v, n) takes the folded values of the n columns from c on. Row by
 // row, as memory lies, four at a time, so that what is folded is read and written once for four.
 template <class D, class T, class Step, class Put>

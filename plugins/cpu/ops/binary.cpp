@@ -52,7 +52,7 @@ HWY_INLINE T floor_divide(T a, T b) {
   return quotient - floored > T{0.5} ? floored + 1 : floored;
 }
 // floor(a / b) and the remainder in f64 lanes. A quotient that was rounded up to a whole number is one too large and the
-// remainder has the wrong sign, exactly: for operands that were f32, or with a fused product, none of this rounds.
+// remainder has the wrong sign, exactly: of operands that were f32 none of this rounds.
 template <class D, class V>
 struct FloorDivision {
   V quotient, remainder;

@@ -50,12 +50,10 @@ struct Extremum {
   HWY_INLINE T run(const T* x, int64_t n, int64_t at) const {
     const hn::ScalableTag<T> d;
     if constexpr (std::is_floating_point_v<T>) {
-      const auto whole =
-          n / (2 * static_cast<int64_t>(hn::Lanes(d))) * 2 * static_cast<int64_t>(hn::Lanes(d));
-      T found, rest;
+      const int64_t whole = n - n % (2 * static_cast<int64_t>(hn::Lanes(d)));
+      T found;
       if (n >= 256 && quick(x, whole, found)) {
-        if (whole == n) return found;
-        merge(found, rest = run(x + whole, n - whole, at));
+        if (whole < n) merge(found, run(x + whole, n - whole, at));
         return found;
       }
     }
@@ -113,10 +111,7 @@ struct Position {
     HWY_ALIGN Row where[hn::MaxLanes(d)];
     for (int64_t c = 0; c < cols; c += lanes) {
       const int64_t n = std::min(lanes, cols - c);
-      const auto row = [&](int64_t r) HWY_ATTR {
-        const T* const from = x + r * stride + c;
-        return n == lanes ? hn::LoadU(d, from) : load_first(d, from, static_cast<size_t>(n), 0);
-      };
+      const auto row = [&](int64_t r) HWY_ATTR { return load_columns(d, x + r * stride + c, n); };
       auto value = row(0);
       auto index = hn::Zero(di);
       for (int64_t r = 1; r < rows; ++r) {

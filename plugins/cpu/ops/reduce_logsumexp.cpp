@@ -53,10 +53,7 @@ struct LogSumExp {
     HWY_ALIGN T max[hn::MaxLanes(d)], sum[hn::MaxLanes(d)];
     for (int64_t c = 0; c < cols; c += lanes) {
       const int64_t n = std::min(lanes, cols - c);
-      const auto row = [&](int64_t r) HWY_ATTR {
-        const T* const from = x + r * step + c;
-        return n == lanes ? hn::LoadU(d, from) : load_first(d, from, static_cast<size_t>(n), 0);
-      };
+      const auto row = [&](int64_t r) HWY_ATTR { return load_columns(d, x + r * step + c, n); };
       auto top = hn::Set(d, lowest), total = hn::Zero(d);
       for (int64_t r = 0; r < rows; ++r) top = max_nan(d, top, row(r));
       // An infinite or NaN maximum decides alone, whatever its sum.
