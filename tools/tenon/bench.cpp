@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "command.hpp"
 
@@ -49,12 +50,12 @@ int run(const po::variables_map& given) {
   if (suite == "all")
     for (Work& work : model_suite()) works.push_back(std::move(work));
   // Before anything is measured for nothing.
-  const std::string earlier =
-      given.contains("against") ? read_run(given["against"].as<std::string>()) : std::string();
+  std::optional<EarlierRun> earlier;
+  if (given.contains("against")) earlier = read_run(given["against"].as<std::string>());
   Report report{machine_name(), {}, measure(works, on, static_cast<uint32_t>(rounds))};
   add_peaks(report, on);
   print_report(report);
-  if (!earlier.empty()) print_comparison(report, earlier);
+  if (earlier) print_comparison(report, *earlier);
   if (given.contains("json")) write_json(report, given["json"].as<std::string>());
   if (given.contains("html")) write_html(report, given["html"].as<std::string>());
   bool good = std::all_of(report.rows.begin(), report.rows.end(), [](const Row& row) {

@@ -72,9 +72,18 @@ std::string format_seconds(double seconds);
 void print_report(const Report& report);
 void write_json(const Report& report, const std::string& path);
 void write_html(const Report& report, const std::string& path);
+
+// Seconds of one work on one device in an earlier run; 0 where it failed.
+struct Earlier {
+  std::string work, device;
+  double median = 0, low = 0, high = 0;
+};
+struct EarlierRun {
+  std::string machine;
+  std::vector<Earlier> works;
+};
 // What write_json wrote to `path`; throws Error where it is something else.
-std::string read_run(const std::string& path);
-// Beside what read_run gave.
-void print_comparison(const Report& report, const std::string& earlier);
+EarlierRun read_run(const std::string& path);
+void print_comparison(const Report& report, const EarlierRun& earlier);
 
 }  // namespace tenon::tool

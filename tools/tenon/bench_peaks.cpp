@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
 #include <thread>
 
 #include "bench.hpp"
@@ -24,8 +23,7 @@ double highest_rate(const Device& device, int64_t least, int64_t most, int64_t t
       best = std::max(best, tried.amount / seconds);
       if (seconds > kLongEnough) break;
     }
-  } catch (const Error&) {
-    return best;
+  } catch (const Error&) {  // what it reached before stands
   }
   return best;
 }
@@ -62,14 +60,9 @@ Peaks measure_peaks(const Device& device) {
 }
 
 std::string machine_name() {
-  std::string model = "unknown processor";
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name")) {
-      model = line.substr(std::min(line.size(), line.find(':') + 2));
-      break;
-    }
-  return fmt::format("{}, {} processors", model, std::thread::hardware_concurrency());
+  const tn_device_info host = Device("cpu").info();
+  return fmt::format("{}, {} processors", detail::to_view(host.name),
+                     std::thread::hardware_concurrency());
 }
 
 }  // namespace tenon::tool
