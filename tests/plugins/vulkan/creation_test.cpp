@@ -28,11 +28,11 @@ void expect_same_draws(Make make, const char* what) {
 
 TEST(Random, BitsAreTheCpus) {
   for (const DType dtype : kFloats)
-    for (const auto& [low, high] :
+    for (const auto& range :
          {std::pair{0.0, 1.0}, std::pair{-0.3, 0.7}, std::pair{1.0, 1.25}, std::pair{-1e6, 3e6}})
       expect_same_draws(
           [&](tenon::Device device, const tenon::Generator& g) {
-            return tenon::uniform({10007}, low, high, dtype, device, g);
+            return tenon::uniform({10007}, range.first, range.second, dtype, device, g);
           },
           "uniform");
   for (const DType dtype : {DType::I64, DType::I32, DType::U8, DType::U32, DType::I16})
