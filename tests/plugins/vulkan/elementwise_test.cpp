@@ -128,8 +128,9 @@ TEST(Layouts, OfRowsThatRepeat) {
   const Tensor x = tenon::uniform({37, 64}, -2, 2, {}, {}, tenon::Generator(4));
   for (const DType dtype : {DType::F32, DType::BF16, DType::F64, DType::U8}) {
     const Tensor host = tenon::cast(tenon::abs(tenon::mul(x, 40.0)), dtype), gpu = to_gpu(host);
-    for (const auto& [rows, columns] : {std::pair{1, 64}, std::pair{37, 1}, std::pair{37, 64}})
+    for (const auto& shape : {std::pair{1, 64}, std::pair{37, 1}, std::pair{37, 64}})
       for (const int64_t begin : {0, 4, 8, 9}) {
+        const auto rows = shape.first, columns = shape.second;  // clang 14 captures no bindings
         const auto left = [&](const Tensor& t) { return tenon::slice(t, 1, begin, begin + 20); };
         const auto right = [&](const Tensor& t) {
           const Tensor part = tenon::slice(tenon::slice(t, 0, 0, rows), 1, 0, columns);
