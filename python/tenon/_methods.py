@@ -240,7 +240,7 @@ def __iter__(self):
 
 def __contains__(self, value):
     found = self == value
-    return isinstance(found, Tensor) and bool(found.any())
+    return isinstance(found, Tensor) and bool(ops['any'](found))
 
 
 def __deepcopy__(self, memo):
