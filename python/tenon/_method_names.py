@@ -24,7 +24,7 @@ LATER = {topic: names.split() for topic, names in {
         scatter_reduce take take_along_dim where''',
     'shape': '''H mH adjoint as_strided broadcast_to diag diag_embed diagflat diagonal expand expand_as flatten flip fliplr flipud
         moveaxis movedim narrow narrow_copy permute ravel repeat repeat_interleave reshape_as roll rot90 select squeeze
-        sum_to_size swapaxes swapdims t tile transpose tril triu unflatten unfold unsqueeze view_as''',
+        sum_to_size swapaxes swapdims t tile transpose tril triu unflatten unfold view_as''',
     'parts': '''chunk dsplit hsplit split split_with_sizes tensor_split unbind unsafe_chunk unsafe_split unsafe_split_with_sizes
         vsplit''',
     'matrix': '''addbmm addmm addmv addr baddbmm bmm cholesky cholesky_inverse cholesky_solve cross det dot geqrf ger inner inverse

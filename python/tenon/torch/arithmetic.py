@@ -261,8 +261,9 @@ def clamp(input, min=None, max=None, *, out=None):
     if rank(check(input).dtype) == 3:
         raise ValueError('[clamp] is not defined for complex numbers')
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
-        dtype = result_type(input, *(each for each in (min, max) if each is not None))
-        return into(out, ops['clamp'](cast(input, dtype), min, max))
+        if rank(input.dtype) < 2:
+            input = cast(input, result_type(input, *(each for each in (min, max) if each is not None)))
+        return into(out, ops['clamp'](input, min, max))
     found = input
     for bound, op in ((min, ops['maximum']), (max, ops['minimum'])):
         if bound is not None:

@@ -5,6 +5,7 @@ from ..._names import both_names
 from .autograd import Autograd
 from .conversion import Conversion
 from .facts import Facts
+from .fast import FAST
 from .in_place import InPlace, written_back
 from .shapes import Shapes
 
@@ -14,6 +15,8 @@ _WRITTEN = {name: method for topic in (Autograd, Conversion, Facts, InPlace, Sha
 
 def find(name):
     """What the class Tensor keeps under a name: a method written here, or the function of tenon.torch."""
+    if name in FAST:
+        return FAST[name](name)
     method = _WRITTEN.get(name)
     if method is None:
         method = written_back(name) if name[-1] == '_' else getattr(tenon.torch, name)
