@@ -3,6 +3,7 @@ import math
 
 from .. import _core
 from .._core import ops
+from .._errors import InvalidArgumentError
 from ._common import Tensor, cast, check, into, number_dtype, promoted, rank, result_type, to_tensors
 
 _where, _add = ops['where'], ops['add']
@@ -100,7 +101,7 @@ def floor_divide(input, other, *, out=None):
     input, other = promoted(input, other)
     if rank(result_type(input, other)) < 2:
         if isinstance(other, Tensor) and other.size and bool((other == 0).any()):
-            raise ZeroDivisionError('[floor_divide] an integer divided by 0')
+            raise InvalidArgumentError('[floor_divide] ZeroDivisionError: an integer divided by 0')
         return into(out, ops['floor_divide'](input, other))
     found = ops['floor_divide'](input, other)
     return into(out, found)

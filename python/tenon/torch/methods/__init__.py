@@ -1,4 +1,6 @@
 """PyTorch's methods of Tensor, found by name when they are first asked for: tenon/_method_names.py lists them."""
+import functools
+
 import tenon.torch
 
 from ..._names import both_names
@@ -15,14 +17,22 @@ _WRITTEN = {name: method for topic in (Autograd, Conversion, Facts, InPlace, Sha
 
 def find(name):
     """What the class Tensor keeps under a name: a method written here, or the function of tenon.torch."""
-    if name in FAST:
-        return FAST[name](name)
-    method = _WRITTEN.get(name)
+    method = FAST[name](name) if name in FAST else _WRITTEN.get(name)
     if method is None:
         method = written_back(name) if name[-1] == '_' else getattr(tenon.torch, name)
-    return both_names(method) if _takes_names(method) else method
+    return _told(method) if hasattr(method, '__code__') else method
 
 
-def _takes_names(method):
-    """Whether it is a function of Python without *args or **kwargs: those may be called with axis= and keepdims=, too."""
-    return hasattr(method, '__code__') and not method.__code__.co_flags & 0x0C
+def _told(function):
+    """The function, which is also called with axis= and keepdims=, and says TypeError of an argument that is no Tensor where it must be."""
+    any_number = function.__code__.co_flags & 0x0C  # *args or **kwargs, whose names it knows itself
+    named = function if any_number else both_names(function)
+
+    @functools.wraps(function)
+    def method(self, *args, **kwargs):
+        try:
+            return named(self, *args, **kwargs) if kwargs else function(self, *args)
+        except (AttributeError, KeyError, OverflowError, ZeroDivisionError) as error:
+            given = ', '.join(type(x).__name__ for x in (*args, *kwargs.values()))
+            raise TypeError(f'[{function.__name__}] does not take ({given}): {error}') from error
+    return method

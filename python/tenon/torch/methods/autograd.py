@@ -1,4 +1,5 @@
 """Methods of gradients and history."""
+from ..._errors import InvalidArgumentError
 
 
 class Autograd:
@@ -7,20 +8,20 @@ class Autograd:
     def detach_(self):
         """Of a leaf: asks for no gradients any longer. The history of another tensor cannot be taken from it."""
         if not self.is_leaf:
-            raise RuntimeError('[detach_] a result keeps its history: write x = x.detach()')
+            raise InvalidArgumentError('[detach_] a result keeps its history: write x = x.detach()')
         return self.requires_grad_(False)
 
     def retain_grad(self):
         """Nothing to do for a leaf; the result of an op keeps no gradient."""
         if not self.requires_grad:
-            raise RuntimeError('[retain_grad] the tensor does not require a gradient')
+            raise InvalidArgumentError('[retain_grad] the tensor does not require a gradient')
         if not self.is_leaf:
-            raise RuntimeError('[retain_grad] only leaves keep their gradients: take this one with x.register_hook(kept.append), or '
+            raise InvalidArgumentError('[retain_grad] only leaves keep their gradients: take this one with x.register_hook(kept.append), or '
                                'with torch.autograd.grad(loss, x)')
 
     def reinforce(self, reward):
         """Removed from PyTorch."""
-        raise RuntimeError('[reinforce] was removed from PyTorch: multiply the log-probability by the reward and call backward()')
+        raise InvalidArgumentError('[reinforce] was removed from PyTorch: multiply the log-probability by the reward and call backward()')
 
     def record_stream(self, stream):
         """Nothing to do: the library orders work and memory itself."""

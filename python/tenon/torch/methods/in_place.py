@@ -5,6 +5,7 @@ import tenon.torch
 
 from ... import _core, _methods
 from ..._core import Tensor, ops
+from ..._errors import InvalidArgumentError
 from .._common import cast, check, rank, result_type, shape_of
 
 _copy, _uniform, _normal = _methods.copy_, _methods.uniform_, _methods.normal_
@@ -18,9 +19,9 @@ def source_of(x):
 def written(x, value, name):
     """x with value written into it, by PyTorch's rules: the shape stays, and so does the kind of dtype."""
     if value.shape != x.shape:
-        raise RuntimeError(f'[{name}] the result has shape {value.shape}, the tensor {x.shape}: tensors keep their shape')
+        raise InvalidArgumentError(f'[{name}] the result has shape {value.shape}, the tensor {x.shape}: tensors keep their shape')
     if rank(value.dtype) > rank(x.dtype):
-        raise RuntimeError(f'[{name}] a result of dtype {value.dtype} cannot be written into a tensor of dtype {x.dtype}')
+        raise InvalidArgumentError(f'[{name}] a result of dtype {value.dtype} cannot be written into a tensor of dtype {x.dtype}')
     return _copy(x, value)
 
 
@@ -32,7 +33,7 @@ def written_back(name):
 
     def method(self, *args, **kwargs):
         nonlocal function
-        if op is not None and not kwargs and all(_plain(self, x) for x in args):
+        if op is not None and not kwargs and rank(self.dtype) < 3 and all(_plain(self, x) for x in args):
             return op(self, *args)
         function = function or getattr(Tensor, plain)
         source = source_of(self)
@@ -78,13 +79,13 @@ def _draw(x, generator):
 def _drawn(x, name, value):
     """x with random numbers in it."""
     if rank(x.dtype) != 2:
-        raise RuntimeError(f'[{name}] draws floating numbers, the tensor has dtype {x.dtype}')
+        raise InvalidArgumentError(f'[{name}] draws floating numbers, the tensor has dtype {x.dtype}')
     return _copy(x, value)
 
 
 def _positive(name, what, value):
     if not value > 0:
-        raise RuntimeError(f'[{name}] {what} is {value}, must be positive')
+        raise InvalidArgumentError(f'[{name}] {what} is {value}, must be positive')
 
 
 class InPlace:
@@ -96,7 +97,7 @@ class InPlace:
     def fill_diagonal_(self, fill_value, wrap=False):
         """Writes one value on the diagonal; wrap: again and again down a matrix of more rows than columns."""
         if self.ndim < 2 or self.ndim > 2 and len(set(self.shape)) > 1:
-            raise RuntimeError(f'[fill_diagonal_] needs a matrix, or more dimensions of one size, not shape {self.shape}')
+            raise InvalidArgumentError(f'[fill_diagonal_] needs a matrix, or more dimensions of one size, not shape {self.shape}')
         at = [ops['reshape'](ops['arange'](0, n, 1, _core.int64, self.device), (n,) + (1,) * (self.ndim - 1 - d)) for d, n in enumerate(self.shape)]
         if self.ndim == 2:
             row, column = at
@@ -121,13 +122,13 @@ class InPlace:
         """Uniform numbers from 0 to 1: uniform_(from, to)."""
         low, high = _bounds('uniform_', bounds, named, (0.0, 1.0))
         if low > high:
-            raise RuntimeError(f'[uniform_] from {low} to {high}')
+            raise InvalidArgumentError(f'[uniform_] from {low} to {high}')
         return _uniform(self, low, high, generator) if self.dtype in _DRAWN else _drawn(self, 'uniform_', _draw(self, generator) * (high - low) + low)
 
     def normal_(self, mean=0.0, std=1.0, *, generator=None):
         """Normal numbers."""
         if std < 0:
-            raise RuntimeError(f'[normal_] std is {std}, must not be negative')
+            raise InvalidArgumentError(f'[normal_] std is {std}, must not be negative')
         if self.dtype in _DRAWN:
             return _normal(self, mean, std, generator)
         return _copy(self, tenon.torch.randn(self.shape, dtype=self.dtype, device=self.device, generator=generator) * std + mean)
@@ -151,7 +152,7 @@ class InPlace:
     def geometric_(self, p, *, generator=None):
         """How many trials, each a success with probability p, up to the first success: from 1."""
         if not 0 < p < 1:
-            raise RuntimeError(f'[geometric_] p is {p}, must lie between 0 and 1')
+            raise InvalidArgumentError(f'[geometric_] p is {p}, must lie between 0 and 1')
         return _copy(self, ops['clamp'](ops['ceil'](ops['log1p'](-_draw(self, generator)) / math.log1p(-p)), 1, None))
 
     def bernoulli_(self, p=0.5, *, generator=None):
@@ -160,7 +161,7 @@ class InPlace:
             p = ops['expand'](cast(p.detach(), _core.float64 if p.dtype is _core.float64 else _core.float32), self.shape)
             return _copy(self, tenon.torch.bernoulli(p, generator=generator))
         if not 0 <= p <= 1:
-            raise RuntimeError(f'[bernoulli_] p is {p}, must be 0 to 1')
+            raise InvalidArgumentError(f'[bernoulli_] p is {p}, must be 0 to 1')
         return _copy(self, _draw(self, generator) < p)
 
     def random_(self, *bounds, generator=None, **named):
@@ -170,7 +171,7 @@ class InPlace:
         low, high = _bounds('random_', bounds, named, (0, None))
         high = _most(self.dtype) + 1 if high is None else high
         if low >= high:
-            raise RuntimeError(f'[random_] from {low} to {high}: there is no number')
+            raise InvalidArgumentError(f'[random_] from {low} to {high}: there is no number')
         return _copy(self, ops['randint'](self.shape, int(low), min(int(high), 2**63 - 1), _core.int64, self.device, generator))
 
     # Functions of Python, element by element, on the host.
@@ -200,7 +201,7 @@ class InPlace:
     def set_(self, source=None, storage_offset=0, size=None, stride=None):
         """Itself, where source is the very same elements."""
         if not isinstance(source, Tensor) or not self._same_elements(source):
-            raise RuntimeError('[set_] a tensor keeps its memory: write the values with x.copy_(values), or use the other tensor itself')
+            raise InvalidArgumentError('[set_] a tensor keeps its memory: write the values with x.copy_(values), or use the other tensor itself')
         return self
 
 
@@ -229,7 +230,7 @@ def _most(dtype):
 
 def _each(name, x, function, *others):
     if x.requires_grad:
-        raise RuntimeError(f'[{name}] is not differentiated: use ops of tensors, or detach()')
+        raise InvalidArgumentError(f'[{name}] is not differentiated: use ops of tensors, or detach()')
     if x.device.type != 'cpu':
         raise TypeError(f'[{name}] works on the host: move the tensor with cpu()')
     others = [ops['expand'](check(other), x.shape) for other in others]
@@ -240,5 +241,5 @@ def _each(name, x, function, *others):
 
 def _kept(name, x, shape, instead):
     if x.shape != shape:
-        raise RuntimeError(f'[{name}] from {x.shape} to {shape}: a tensor keeps its shape, use {instead}')
+        raise InvalidArgumentError(f'[{name}] from {x.shape} to {shape}: a tensor keeps its shape, use {instead}')
     return x

@@ -1,31 +1,41 @@
 """Methods that take their arguments in another way than the function of their name."""
+import functools
+
 import tenon.torch
 
 from ..._core import ops
+from ..._errors import InvalidArgumentError
 from .._common import shape_of
 from ..arithmetic import where
+from ..create import new_empty, new_ones, new_zeros
 from ..join import split
-from ..shape import adjoint, flip, permute, squeeze, tile
+from ..shape import adjoint, expand, flip, permute, repeat, squeeze, sum_to_size, tile
+
+
+def _spread(function, name, listed=False):
+    """The function as a method whose numbers come one by one, as a tuple, or by name; listed: the function wants them as one."""
+    others = frozenset(('axis', 'axes')) if name == 'dims' else ()
+
+    @functools.wraps(function)
+    def method(self, *numbers, **named):
+        for each in named.keys() & {name, *others}:
+            if numbers:
+                raise TypeError(f'[{function.__name__}] got argument {name} twice')
+            numbers = (named.pop(each),)
+        return function(self, shape_of(numbers), **named) if listed else function(self, *numbers, **named)
+    return method
 
 
 class Shapes:
     """Methods by name."""
 
-    def permute(self, *dims):
-        """Dimensions in another order: permute(1, 0) or permute((1, 0))."""
-        return permute(self, shape_of(dims))
+    permute, flip, tile = (_spread(function, 'dims', listed=True) for function in (permute, flip, tile))
+    repeat, expand, sum_to_size = _spread(repeat, 'repeats'), _spread(expand, 'size'), _spread(sum_to_size, 'size')
+    new_empty, new_zeros, new_ones = (_spread(function, 'size') for function in (new_empty, new_zeros, new_ones))
 
-    def flip(self, *dims):
-        """Elements in reversed order along dimensions: flip(0, 1) or flip((0, 1))."""
-        return flip(self, shape_of(dims))
-
-    def tile(self, *dims):
-        """The whole tensor so often along each dimension: tile(2, 3) or tile((2, 3))."""
-        return tile(self, shape_of(dims))
-
-    def squeeze(self, *dim):
+    def squeeze(self, *dims, dim=None):
         """Without dimensions of size 1: all of them, or those named."""
-        return squeeze(self, *(dim if len(dim) < 2 else (dim,)))
+        return squeeze(self, dim if not dims else dims[0] if len(dims) == 1 else dims)
 
     def split(self, split_size, dim=0):
         """Parts of a size along a dimension, or of the sizes in a list: a tuple."""
@@ -51,7 +61,7 @@ class Shapes:
 
 def _matrix_adjoint(x):
     if x.ndim not in (0, 2):
-        raise RuntimeError(f'[H] needs a matrix, not rank {x.ndim}: mH exchanges the last two dimensions')
+        raise InvalidArgumentError(f'[H] needs a matrix, not rank {x.ndim}: mH exchanges the last two dimensions')
     return adjoint(x) if x.ndim else tenon.torch.conj(x)
 
 
@@ -62,7 +72,7 @@ def _part(x, name):
 def _set_part(x, name, value):
     if not x.dtype.is_complex:
         if name == 'imag':
-            raise RuntimeError('[imag] needs complex numbers')
+            raise InvalidArgumentError('[imag] needs complex numbers')
         x.copy_(value)
         return
     parts = {part: ops[part](x) for part in ('real', 'imag')}
