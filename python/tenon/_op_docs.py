@@ -427,7 +427,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.erfinv(tenon.tensor([0., 0.5, 1.]))
-tensor([0.        , 0.47693628,        inf])
+tensor([0.       , 0.4769363,       inf])
 """,
     'lgamma': """lgamma(Tensor x) -> Tensor
 
@@ -1944,7 +1944,7 @@ Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
->>> tenon.tensor([3., 1., 2.]).sort()
+>>> tenon.op('sort')(tenon.tensor([3., 1., 2.]))
 sort_result(values=tensor([1., 2., 3.]), indices=tensor([1, 2, 0]))
 """,
     'argsort': """argsort(Tensor x, int dim=-1, bool descending=false, bool stable=true) -> Tensor
@@ -1998,7 +1998,7 @@ Gradient: none.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
->>> tenon.tensor([2, 1, 2]).unique()
+>>> tenon.op('unique')(tenon.tensor([2, 1, 2]))
 unique_result(values=tensor([1, 2]), indices=tensor([1, 0]), inverse=tensor([1, 0, 1]), counts=tensor([1, 2]))
 """,
     'nonzero': """nonzero(Tensor x) -> Tensor

@@ -10,7 +10,7 @@ from .._creation import _place
 values_indices = namedtuple('values_indices', 'values indices')
 
 
-_RANKS = {dtype: 3 if dtype.is_complex else 2 if dtype.is_floating_point else 1 if dtype is not _core.bool else 0
+_RANKS = {dtype: 3 if dtype.is_complex else 2 if dtype.is_floating_point or dtype.name.startswith('float8') else 1 if dtype is not _core.bool else 0
           for dtype in vars(_core).values() if isinstance(dtype, _core.dtype)}
 
 

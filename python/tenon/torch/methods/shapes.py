@@ -22,6 +22,8 @@ def _spread(function, name, listed=False):
             if numbers:
                 raise TypeError(f'[{function.__name__}] got argument {name} twice')
             numbers = (named.pop(each),)
+        if not numbers:
+            raise TypeError(f'[{function.__name__}] misses argument {name}')
         return function(self, shape_of(numbers), **named) if listed else function(self, *numbers, **named)
     return method
 
