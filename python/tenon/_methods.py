@@ -105,7 +105,8 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
     """Accumulates gradients into the leaves, or into `inputs` alone. The graph is kept where retain_graph, or else create_graph."""
     retain_graph = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        return _backward(self, gradient, retain_graph, create_graph)
+        _backward(self, gradient, retain_graph, create_graph)
+        return
     from .autograd import grad
     inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     for x, found in zip(inputs, grad(self, inputs, gradient, retain_graph=retain_graph, create_graph=create_graph, allow_unused=True)):

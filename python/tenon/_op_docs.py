@@ -427,7 +427,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.erfinv(tenon.tensor([0., 0.5, 1.]))
-tensor([0.       , 0.4769363,       inf])
+tensor([0.        , 0.47693628,        inf])
 """,
     'lgamma': """lgamma(Tensor x) -> Tensor
 
@@ -1706,7 +1706,7 @@ Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
->>> tenon.tensor([1., 2., 3.]).var()
+>>> tenon.op('var')(tenon.tensor([1., 2., 3.]))
 tensor(1.0)
 """,
     'std': """std(Tensor x, int[]? dims=none, float correction=1.0, bool keepdim=false) -> Tensor
@@ -1720,7 +1720,7 @@ Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
->>> tenon.tensor([1., 2., 3.]).std()
+>>> tenon.op('std')(tenon.tensor([1., 2., 3.]))
 tensor(1.0)
 """,
     'logsumexp': """logsumexp(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor

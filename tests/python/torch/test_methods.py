@@ -90,7 +90,7 @@ print(first(tenon.asarray([[1, 5], [7, 2]]), 1).indices.tolist(), functools.part
 
 
 # Each with the results of PyTorch's method of the same call.
-CALLS = {name: call for name, call in {
+CALLS = {
     'max': lambda x: x.max(1), 'max of all': lambda x: x.max(), 'max of two': lambda x: x.max(x * 2), 'min': lambda x: x.min(0, keepdim=True),
     'std': lambda x: x.std(), 'std unbiased': lambda x: x.std(1, unbiased=False), 'var': lambda x: x.var(0, correction=0),
     'sort': lambda x: x.sort(1, descending=True), 'nonzero': lambda x: (x > 2).nonzero(), 'nonzero tuple': lambda x: (x > 2).nonzero(as_tuple=True),
@@ -111,7 +111,7 @@ CALLS = {name: call for name, call in {
     'topk': lambda x: x.topk(2), 'median': lambda x: x.median(1), 'unbind': lambda x: x.unbind(1), 'get_device': lambda x: x.get_device(),
     'view': lambda x: (x.view(-1), x.view(3, 2), x.view_as(x), x.reshape_as(x.T)), 'expand': lambda x: x[:, :1].expand(-1, 4),
     'view dtype': lambda x: x.view(x.dtype), 'diag': lambda x: x.diag(), 'cuda name': lambda x: x.dim_order(), 'polygamma': lambda x: x.polygamma(1),
-}.items()}
+}
 
 
 def plain(value):

@@ -6,7 +6,7 @@ import tenon.torch
 from ... import _core, _methods
 from ..._core import Tensor, ops
 from ..._errors import InvalidArgumentError
-from .._common import cast, check, rank, result_type, shape_of
+from .._common import cast, check, rank, shape_of
 
 _copy, _uniform, _normal = _methods.copy_, _methods.uniform_, _methods.normal_
 
