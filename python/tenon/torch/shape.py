@@ -64,7 +64,8 @@ def transpose(input, dim0, dim1):
     """Two dimensions exchanged."""
     if check(input).ndim:
         return _transpose(input, dim0, dim1)
-    dim_of(dim0, 0), dim_of(dim1, 0)
+    for dim in (dim0, dim1):
+        dim_of(dim, 0)
     return ops['alias'](input)
 
 

@@ -1,5 +1,6 @@
 """PyTorch's methods of Tensor, found by name when they are first asked for: tenon/_method_names.py lists them."""
 import functools
+from typing import Any
 
 import tenon.torch
 
@@ -15,7 +16,7 @@ _WRITTEN = {name: method for topic in (Autograd, Conversion, Facts, InPlace, Sha
             if name[:1] != '_'}
 
 
-def find(name):
+def find(name) -> Any:
     """What the class Tensor keeps under a name: a method written here, or the function of tenon.torch."""
     method = FAST[name](name) if name in FAST else _WRITTEN.get(name)
     if method is None:

@@ -1,4 +1,6 @@
 """Methods and properties that tell about a tensor."""
+from typing import Any
+
 from ..._core import ops
 from .._common import check, dim_of
 from ..create import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
@@ -39,7 +41,7 @@ def never(doc):
 
 def not_so(name, doc):
     """A method that says False here."""
-    def method(self):
+    def method(self: Any):
         return False
     method.__name__ = method.__qualname__ = name
     method.__doc__ = doc
@@ -49,51 +51,51 @@ def not_so(name, doc):
 class Facts:
     """Methods by name."""
 
-    def stride(self, dim=None):
+    def stride(self: Any, dim=None):
         """Strides in elements, or that of one dimension."""
         return self.strides if dim is None else self.strides[dim_of(dim, self.ndim)]
 
-    def dim_order(self):
+    def dim_order(self: Any):
         """Dimensions from the slowest to the fastest in memory."""
         return tuple(sorted(range(self.ndim), key=lambda d: -self.strides[d]))
 
-    def element_size(self):
+    def element_size(self: Any):
         """Bytes of one element."""
         return self.itemsize
 
-    def nelement(self):
+    def nelement(self: Any):
         """Number of elements."""
         return self.numel()
 
-    def ndimension(self):
+    def ndimension(self: Any):
         """Number of dimensions."""
         return self.ndim
 
-    def get_device(self):
+    def get_device(self: Any):
         """The index of the device, -1 for the host."""
         return -1 if self.device.type == 'cpu' else self.device.index
 
-    def const_data_ptr(self):
+    def const_data_ptr(self: Any):
         """data_ptr()."""
         return self.data_ptr
 
-    def is_signed(self):
+    def is_signed(self: Any):
         """Whether the dtype has negative numbers."""
         return self.dtype.is_signed
 
-    def is_floating_point(self):
+    def is_floating_point(self: Any):
         """Whether the dtype is a floating one."""
         return self.dtype.is_floating_point
 
-    def is_complex(self):
+    def is_complex(self: Any):
         """Whether the dtype is a complex one."""
         return self.dtype.is_complex
 
-    def is_same_size(self, other):
+    def is_same_size(self: Any, other):
         """Whether both have one shape."""
         return self.shape == check(other).shape
 
-    def is_set_to(self, tensor):
+    def is_set_to(self: Any, tensor):
         """Whether both are the very same elements in memory."""
         return self._same_elements(tensor)
 
@@ -109,6 +111,6 @@ class Facts:
     is_conj, is_neg = (not_so(name, 'False: conjugates and signs are computed at once.') for name in ('is_conj', 'is_neg'))
     is_distributed, is_shared = (not_so(name, 'False: tensors belong to one process.') for name in ('is_distributed', 'is_shared'))
 
-    def is_pinned(self, device=None):
+    def is_pinned(self: Any, device=None):
         """False: copies to devices need no pinned memory."""
         return False

@@ -8,7 +8,7 @@ from ..._names import both_names
 from .._common import rank
 
 
-def _of_two(name):
+def _of_two(name: str):
     op, function = ops[_OPS.get(name, name)], both_names(getattr(tenon.torch, name))
     lowest = 1 if name == 'sub' else 0  # no difference of bools
 

@@ -1,5 +1,6 @@
 """Methods that write into their tensor: an op in place where there is one, otherwise the function's result, written back."""
 import math
+from typing import Any
 
 import tenon.torch
 
@@ -31,7 +32,7 @@ def written_back(name):
     op = _core.op(plain, True) if plain in _methods.IN_PLACE and plain not in _OTHERWISE else None
     function = None
 
-    def method(self, *args, **kwargs):
+    def method(self: Any, *args, **kwargs):
         nonlocal function
         if op is not None and not kwargs and rank(self.dtype) < 3 and all(_plain(self, x) for x in args):
             return op(self, *args)
@@ -56,7 +57,7 @@ def _plain(x, other):
 def _with_alpha(name):
     op, function = _core.op(name, True), getattr(tenon.torch, name)
 
-    def method(self, other, *, alpha=1):
+    def method(self: Any, other, *, alpha=1):
         if _plain(self, other) and (alpha is not True and alpha == 1 or rank(self.dtype) == 2):
             return op(self, other if alpha == 1 else other * alpha)
         return written(self, function(source_of(self), other, alpha=alpha), name + '_')
@@ -94,7 +95,7 @@ class InPlace:
     add_, sub_ = _with_alpha('add'), _with_alpha('sub')
     subtract_ = sub_
 
-    def fill_diagonal_(self, fill_value, wrap=False):
+    def fill_diagonal_(self: Any, fill_value, wrap=False):
         """Writes one value on the diagonal; wrap: again and again down a matrix of more rows than columns."""
         if self.ndim < 2 or self.ndim > 2 and len(set(self.shape)) > 1:
             raise InvalidArgumentError(f'[fill_diagonal_] needs a matrix, or more dimensions of one size, not shape {self.shape}')
@@ -108,24 +109,24 @@ class InPlace:
                 mask = mask & (at[0] == each)
         return self.masked_fill_(mask, fill_value)
 
-    def polygamma_(self, n):
+    def polygamma_(self: Any, n):
         """polygamma(), written into the tensor."""
         return written(self, source_of(self).polygamma(n), 'polygamma_')
 
-    def masked_fill_(self, mask, value):
+    def masked_fill_(self: Any, mask, value):
         """Writes one value where mask is true."""
         return written(self, tenon.torch.masked_fill(source_of(self), mask, value), 'masked_fill_')
 
     # Random numbers: formulas over uniform ones, by inversion of the distribution.
 
-    def uniform_(self, *bounds, generator=None, **named):
+    def uniform_(self: Any, *bounds, generator=None, **named):
         """Uniform numbers from 0 to 1: uniform_(from, to)."""
         low, high = _bounds('uniform_', bounds, named, (0.0, 1.0))
         if low > high:
             raise InvalidArgumentError(f'[uniform_] from {low} to {high}')
         return _uniform(self, low, high, generator) if self.dtype in _DRAWN else _drawn(self, 'uniform_', _draw(self, generator) * (high - low) + low)
 
-    def normal_(self, mean=0.0, std=1.0, *, generator=None):
+    def normal_(self: Any, mean=0.0, std=1.0, *, generator=None):
         """Normal numbers."""
         if std < 0:
             raise InvalidArgumentError(f'[normal_] std is {std}, must not be negative')
@@ -133,29 +134,29 @@ class InPlace:
             return _normal(self, mean, std, generator)
         return _copy(self, tenon.torch.randn(self.shape, dtype=self.dtype, device=self.device, generator=generator) * std + mean)
 
-    def exponential_(self, lambd=1, *, generator=None):
+    def exponential_(self: Any, lambd=1, *, generator=None):
         """Numbers of density λ exp(-λx)."""
         _positive('exponential_', 'lambd', lambd)
         return _drawn(self, 'exponential_', ops['log1p'](-_draw(self, generator)) / -lambd)
 
-    def cauchy_(self, median=0, sigma=1, *, generator=None):
+    def cauchy_(self: Any, median=0, sigma=1, *, generator=None):
         """Numbers of density σ / (π ((x - median)² + σ²))."""
         _positive('cauchy_', 'sigma', sigma)
         return _drawn(self, 'cauchy_', ops['tan']((_draw(self, generator) - 0.5) * math.pi) * sigma + median)
 
-    def log_normal_(self, mean=1, std=2, *, generator=None):
+    def log_normal_(self: Any, mean=1, std=2, *, generator=None):
         """Numbers whose logarithms are normal."""
         _positive('log_normal_', 'std', std)
         draw = tenon.torch.randn(self.shape, dtype=_core.float64 if self.dtype is _core.float64 else _core.float32, device=self.device, generator=generator)
         return _drawn(self, 'log_normal_', ops['exp'](draw * std + mean))
 
-    def geometric_(self, p, *, generator=None):
+    def geometric_(self: Any, p, *, generator=None):
         """How many trials, each a success with probability p, up to the first success: from 1."""
         if not 0 < p < 1:
             raise InvalidArgumentError(f'[geometric_] p is {p}, must lie between 0 and 1')
         return _copy(self, ops['clamp'](ops['ceil'](ops['log1p'](-_draw(self, generator)) / math.log1p(-p)), 1, None))
 
-    def bernoulli_(self, p=0.5, *, generator=None):
+    def bernoulli_(self: Any, p=0.5, *, generator=None):
         """1 with probability p, a number or a tensor, else 0."""
         if isinstance(p, Tensor):
             p = ops['expand'](cast(p.detach(), _core.float64 if p.dtype is _core.float64 else _core.float32), self.shape)
@@ -164,7 +165,7 @@ class InPlace:
             raise InvalidArgumentError(f'[bernoulli_] p is {p}, must be 0 to 1')
         return _copy(self, _draw(self, generator) < p)
 
-    def random_(self, *bounds, generator=None, **named):
+    def random_(self: Any, *bounds, generator=None, **named):
         """Integers: random_(to) from 0 to to - 1, random_(from, to) from from to to - 1; of all that the dtype holds exactly unless told."""
         if len(bounds) == 1 and not named:
             bounds = 0, bounds[0]
@@ -176,29 +177,29 @@ class InPlace:
 
     # Functions of Python, element by element, on the host.
 
-    def apply_(self, callable):
+    def apply_(self: Any, callable):
         """Each element replaced by callable(element); slow, on the host."""
         return _each('apply_', self, callable)
 
-    def map_(self, tensor, callable):
+    def map_(self: Any, tensor, callable):
         """Each element replaced by callable(element, other element); slow, on the host."""
         return _each('map_', self, callable, tensor)
 
-    def map2_(self, tensor1, tensor2, callable):
+    def map2_(self: Any, tensor1, tensor2, callable):
         """Each element replaced by callable(element, two other elements); slow, on the host."""
         return _each('map2_', self, callable, tensor1, tensor2)
 
     # Memory, which tensors keep.
 
-    def resize_(self, *sizes, memory_format=None):
+    def resize_(self: Any, *sizes, memory_format=None):
         """Itself, where it has that shape."""
         return _kept('resize_', self, shape_of(sizes), 'reshape, or new_empty')
 
-    def resize_as_(self, the_template, memory_format=None):
+    def resize_as_(self: Any, the_template, memory_format=None):
         """Itself, where it has that shape."""
         return _kept('resize_as_', self, the_template.shape, 'reshape, or new_empty')
 
-    def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    def set_(self: Any, source=None, storage_offset=0, size=None, stride=None):
         """Itself, where source is the very same elements."""
         if not isinstance(source, Tensor) or not self._same_elements(source):
             raise InvalidArgumentError('[set_] a tensor keeps its memory: write the values with x.copy_(values), or use the other tensor itself')

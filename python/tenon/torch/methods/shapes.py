@@ -49,7 +49,7 @@ class Shapes:
 
     def polygamma(self, n):
         """The n-th derivative of digamma()."""
-        return tenon.torch.polygamma(n, self)
+        return tenon.torch.special.polygamma(n, self)
 
     def orgqr(self, input2):
         """The columns of Q that geqrf() left in self and input2, its tau."""
