@@ -4,12 +4,12 @@ import functools
 import tenon.torch
 
 from ..._core import Tensor, ops
-from ..._names import both_names
 from .._common import rank
+from .told import told
 
 
 def _of_two(name: str):
-    op, function = ops[_OPS.get(name, name)], both_names(getattr(tenon.torch, name))
+    op, function = ops[_OPS.get(name, name)], told(getattr(tenon.torch, name))
     lowest = 1 if name == 'sub' else 0  # no difference of bools
 
     @functools.wraps(function)
@@ -21,7 +21,7 @@ def _of_two(name: str):
 
 
 def _of_dim(name):
-    op, function = ops[name], both_names(getattr(tenon.torch, name))
+    op, function = ops[name], told(getattr(tenon.torch, name))
 
     @functools.wraps(function)
     def method(self, dim=None, keepdim=False, **more):

@@ -8,6 +8,7 @@ from ... import _core, _methods
 from ..._core import Tensor, ops
 from ..._errors import InvalidArgumentError
 from .._common import cast, check, rank, shape_of
+from .told import told
 
 _copy, _uniform, _normal = _methods.copy_, _methods.uniform_, _methods.normal_
 
@@ -55,7 +56,7 @@ def _plain(x, other):
 
 
 def _with_alpha(name):
-    op, function = _core.op(name, True), getattr(tenon.torch, name)
+    op, function = _core.op(name, True), told(getattr(tenon.torch, name))
 
     def method(self: Any, other, *, alpha=1):
         if _plain(self, other) and (alpha is not True and alpha == 1 or rank(self.dtype) == 2):
@@ -63,11 +64,6 @@ def _with_alpha(name):
         return written(self, function(source_of(self), other, alpha=alpha), name + '_')
     method.__name__ = method.__qualname__ = name + '_'
     method.__doc__ = f'{name}(), written into the tensor.'
-    return method
-
-
-def _named(method, name):
-    method.__name__ = method.__qualname__ = name
     return method
 
 
