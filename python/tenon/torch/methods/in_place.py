@@ -120,7 +120,11 @@ class InPlace:
         low, high = _bounds('uniform_', bounds, named, (0.0, 1.0))
         if low > high:
             raise InvalidArgumentError(f'[uniform_] from {low} to {high}')
-        return _uniform(self, low, high, generator) if self.dtype in _DRAWN else _drawn(self, 'uniform_', _draw(self, generator) * (high - low) + low)
+        if self.dtype in _DRAWN:
+            return _uniform(self, low, high, generator)
+        if rank(self.dtype) == 3:  # both parts
+            return _copy(self, ops['complex'](*(_draw(self, generator) * (high - low) + low for _ in range(2))))
+        return _drawn(self, 'uniform_', _draw(self, generator) * (high - low) + low)
 
     def normal_(self: Any, mean=0.0, std=1.0, *, generator=None):
         """Normal numbers."""
