@@ -158,6 +158,17 @@ def test_methods_in_place_write_and_differentiate_as_pytorchs(torch, name):
         np.testing.assert_allclose(np.broadcast_to(mine, np.shape(theirs)), theirs, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize('name', ['xlogy_', 'hypot_', 'float_power_', 'atan2_'])
+def test_operands_of_a_tensor_without_history_get_their_gradients(torch, name):
+    found = []
+    for package in (ours, torch):
+        weight = package.tensor([1.0, 2.0, 3.0], dtype=package.float64, requires_grad=True)
+        x = getattr(package.tensor([2.0, 1.0, 4.0], dtype=package.float64), name)(weight)
+        (x * x).sum().backward()
+        found.append((x.tolist(), weight.grad.tolist()))
+    np.testing.assert_allclose(*found)
+
+
 @pytest.mark.parametrize('wrong', [
     lambda x: x.add_(x.new_ones(2, 2, 3)), lambda x: x.long().div_(2), lambda x: x.addcmul_(x.cfloat(), x), lambda x: x.resize_(6),
     lambda x: x.requires_grad_().clamp_min_(2), lambda x: x.requires_grad_().exponential_(), lambda x: x.exponential_(-1),

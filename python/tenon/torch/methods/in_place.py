@@ -13,9 +13,10 @@ from .told import told
 _copy, _uniform, _normal = _methods.copy_, _methods.uniform_, _methods.normal_
 
 
-def source_of(x):
+def source_of(x, *others):
     """What a function reads whose result is written into x: a copy where a gradient may ask for the elements of before."""
-    return ops['clone'](x) if x.requires_grad and _core._get_modes() & tenon.autograd.GRAD else x
+    recorded = any(isinstance(each, Tensor) and each.requires_grad for each in (x, *others))
+    return ops['clone'](x) if recorded and _core._get_modes() & tenon.autograd.GRAD else x
 
 
 def written(x, value, name):
@@ -38,7 +39,7 @@ def written_back(name):
         if op is not None and not kwargs and rank(self.dtype) < 3 and all(_plain(self, x) for x in args):
             return op(self, *args)
         function = function or getattr(Tensor, plain)
-        source = source_of(self)
+        source = source_of(self, *args, *kwargs.values())
         args = [source if x is self else x for x in args]
         return written(self, function(source, *args, **kwargs), name)
     method.__name__ = method.__qualname__ = name
