@@ -8,7 +8,7 @@ TN_OP(unique) = {
     .gives =
         "Distinct elements in rising order, first positions, which of them each element is, and "
         "counts.",
-    .example = "t([2, 1, 2]).unique()",
+    .example = "tenon.op('unique')(t([2, 1, 2]))",
     .rule = &rule::unique,
 };
 

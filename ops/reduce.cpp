@@ -171,7 +171,7 @@ TN_DECOMPOSE(mean) {
 TN_OP(var) = {
     .schema = "(Tensor x, int[]? dims=none, float correction=1.0, bool keepdim=false) -> Tensor",
     .gives = "Variance over dims; correction 1 divides by n - 1.",
-    .example = "t([1., 2., 3.]).var()",
+    .example = "tenon.op('var')(t([1., 2., 3.]))",
     .rule = &rule::var,
     .gradient = &gradient::var,
     .decompose = &decomposition::var,
@@ -201,7 +201,7 @@ TN_DECOMPOSE(var) {
 TN_OP(std) = {
     .schema = "(Tensor x, int[]? dims=none, float correction=1.0, bool keepdim=false) -> Tensor",
     .gives = "Standard deviation over dims; correction 1 divides by n - 1.",
-    .example = "t([1., 2., 3.]).std()",
+    .example = "tenon.op('std')(t([1., 2., 3.]))",
     .dtypes = "real and bool; integers and bool give f32",
     .shapes = "as `sum`",
     .through = true,

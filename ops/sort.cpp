@@ -23,7 +23,7 @@ TN_OP(sort) = {
         "(Tensor x, int dim=-1, bool descending=false, bool stable=true) -> Tensor values, "
         "Tensor indices",
     .gives = "Sorted along dim, with the positions they came from.",
-    .example = "t([3., 1., 2.]).sort()",
+    .example = "tenon.op('sort')(t([3., 1., 2.]))",
     .rule = &rule::sort,
     .gradient = &gradient::sort,
 };

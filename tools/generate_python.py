@@ -94,7 +94,7 @@ def write_in_place(ops, path):
 
 BINARY = 'add sub mul truediv floordiv mod pow matmul and or xor lshift rshift'.split()
 # What Tensor has by hand and no op may hide; a method that shadows a type's name comes last in the class.
-BY_HAND = {'to', 'clone'}
+BY_HAND = {'to', 'clone', 'contiguous'}
 TAIL = """
 __version__: str
 ops: dict[str, Op]
@@ -125,8 +125,17 @@ def spread(op):
     return len(op.args) > 1 and last.list and last.type == 'int'
 
 
+def methods_of_pytorch():
+    """Lines for the methods that tenon.torch brings; what they take and give is in their docstrings."""
+    import tenon
+    from tenon._method_names import LATER
+    for name in (name for names in LATER.values() for name in names):
+        is_property = isinstance(getattr(tenon.Tensor, name), property)
+        yield name, f'    {name}: Any' if is_property else f'    def {name}(self, *args: Any, **kwargs: Any) -> Any: ...'
+
+
 def write_core_stub(ops, head, path):
-    out = [pathlib.Path(head).read_text().rstrip()]
+    out, later = [pathlib.Path(head).read_text().rstrip()], dict(methods_of_pytorch())
     for name in BINARY:
         out.append(f'    def __{name}__(self, other: Tensor | Scalar) -> Tensor: ...')
         out.append(f'    def __r{name}__(self, other: Scalar) -> Tensor: ...')
@@ -140,9 +149,13 @@ def write_core_stub(ops, head, path):
             if spread(op):
                 text = text.replace(f'{op.args[-1].name}: Sequence[int] | int', f'*{op.args[-1].name}: Sequence[int] | int') \
                     .replace(' | None = None)', ')')
-            out.append('    ' + text)
-            if 'in_place' in op.facts:
+            if op.name not in later:
+                out.append('    ' + text)
+            if 'in_place' in op.facts and op.name + '_' not in later:
                 out.append('    ' + signature(op, True).replace(f'def {op.name}(', f'def {op.name}_(', 1))
+    out += later.values()
+    from tenon._methods import CASTS
+    out += [f'    def {name}(self, memory_format: str | None = None) -> Tensor: ...' for name in CASTS]
     out.append(TAIL.rstrip())
     out += [f'def {name}(*args: Any) -> Any: ...' for name in PRIVATE]
     out += [f'{name}: dtype' for name in DTYPES]

@@ -1,14 +1,12 @@
-"""Methods of Tensor: every op whose first argument is a tensor, ops in place, and what Python expects of an array."""
+"""Methods of Tensor: what Python expects of an array, every op whose meaning is PyTorch's, and the way to PyTorch's others."""
 import functools
-import itertools
 
 from . import _core
-from ._array_api.shapes import dim_of
 from ._core import Tensor, ops
 from ._creation import _place
-from ._errors import NotFoundError, OutOfRangeError
+from ._errors import NotFoundError
 from ._in_place import IN_PLACE
-from ._names import both_names
+from ._method_names import LATER, NOT_OFFERED
 
 for _name, _op in ops.items():
     _parameters = _op.parameters
@@ -17,21 +15,29 @@ for _name, _op in ops.items():
 for _name in IN_PLACE:
     setattr(Tensor, _name + '_', _core.op(_name, True))
 
-_clone_into, _full_into = _core.op('clone'), _core.op('full_like')
-_uniform, _normal = ops['uniform'], ops['normal']
+_clone, _contiguous, _full_into, _uniform, _normal = (ops[name] for name in ('clone', 'contiguous', 'full_like', 'uniform', 'normal'))
+_count, _address, _is_contiguous, _backward, _requires_grad = (
+    Tensor.__dict__[name] for name in ('size', 'data_ptr', 'is_contiguous', 'backward', 'requires_grad_'))
 
 
-def to(self, *args, dtype=None, device=None, copy=False):
-    """to(dtype), to(device), to(device, dtype), to(other tensor): itself where it has both already."""
+def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
+    """to(dtype), to(device), to(device, dtype), to(other tensor), each with non_blocking and copy behind: itself where it has both."""
+    flags = []  # non_blocking, copy
     for given in args:
         if isinstance(given, Tensor):
             dtype, device = given.dtype, given.device
+        elif given is True or given is False:
+            flags.append(given)
+        elif isinstance(given, int):
+            device = f'cuda:{given}'
         elif isinstance(given, _core.Device) or (isinstance(given, str) and not _is_dtype(given)):
             device = given
         elif given is not None:
             dtype = given
-    x = _place(self, dtype, device)
-    return ops['clone'](x) if copy and x is self else x
+    copy = copy or flags[1:] == [True]
+    x = _place(self, dtype, f'cuda:{device}' if isinstance(device, int) else device)
+    x = x if memory_format is None else _laid_out(x, memory_format)
+    return _clone(x) if copy and x is self else x
 
 
 def _is_dtype(name):
@@ -49,9 +55,68 @@ def to_device(self, device, /, *, stream=None):
     return _place(self, None, device)
 
 
-def cpu(self):
+def _laid_out(x, memory_format):
+    """x in one of PyTorch's formats of memory, which only tenon.torch knows."""
+    from .torch.methods.facts import laid_out
+    return laid_out(x, memory_format)
+
+
+def cpu(self, memory_format=None):
     """On the host; itself where it lies there already."""
-    return _place(self, None, 'cpu')
+    x = _place(self, None, 'cpu')
+    return x if memory_format is None else _laid_out(x, memory_format)
+
+
+def _caster(name, dtype):
+    def method(self, memory_format=None):
+        x = _place(self, dtype, None)
+        return x if memory_format is None else _laid_out(x, memory_format)
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f'As {dtype.name}; itself where it is that already.'
+    return method
+
+
+CASTS = {'float': 'float32', 'double': 'float64', 'half': 'float16', 'bfloat16': 'bfloat16', 'long': 'int64', 'int': 'int32', 'short': 'int16',
+         'char': 'int8', 'byte': 'uint8', 'bool': 'bool', 'cfloat': 'complex64', 'cdouble': 'complex128'}
+for _name, _dtype in CASTS.items():
+    setattr(Tensor, _name, _caster(_name, getattr(_core, _dtype)))
+
+
+def clone(self, *, memory_format=None):
+    """A new tensor of the same elements; gradients flow through."""
+    x = _clone(self)
+    return x if memory_format is None else _laid_out(x, memory_format)
+
+
+def contiguous(self, memory_format=None):
+    """The same elements without gaps in memory, itself where they lie so; row-major unless told."""
+    return _contiguous(self) if memory_format is None else _laid_out(self, memory_format)
+
+
+def is_contiguous(self, memory_format=None):
+    """Whether it lies in memory without gaps, row-major unless told."""
+    if memory_format is not None:
+        from .torch.methods.facts import arranged
+        self = arranged(self, memory_format)
+    return _is_contiguous(self)
+
+
+def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Accumulates gradients into the leaves, or into `inputs` alone. The graph is kept where retain_graph, or else create_graph."""
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        _backward(self, gradient, retain_graph, create_graph)
+        return
+    from .autograd import grad
+    inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    for x, found in zip(inputs, grad(self, inputs, gradient, retain_graph=retain_graph, create_graph=create_graph, allow_unused=True)):
+        if found is not None:
+            x.grad = found if x.grad is None else x.grad + found
+
+
+def requires_grad_(self, requires_grad=True):
+    """Asks for gradients of a leaf, or no longer, and returns it."""
+    return _requires_grad(self, requires_grad)
 
 
 def copy(self):
@@ -59,12 +124,12 @@ def copy(self):
     return ops['clone'](self)
 
 
-def numpy(self):
+def numpy(self, *, force=False):
     """A NumPy array that shares the memory of a tensor on the host, read-only where the tensor is; bfloat16 and 8-bit floats, which
-    NumPy lacks, must be cast first.
+    NumPy lacks, must be cast first. force: of any tensor, copied where that is needed.
     """
     import numpy as np
-    x = self
+    x = self.detach() if force else self
     if x.requires_grad:
         raise _core_error('[numpy] of a tensor that requires a gradient: use detach()')
     if x.data_ptr is None and x.size:
@@ -111,14 +176,18 @@ def __dlpack_device__(self):
     return _DLPACK_TYPES.get(device.type, 12), device.index
 
 
-def copy_(self, source):
-    """Writes source, broadcast and cast, into this tensor."""
-    self[...] = source
+def copy_(self, other, non_blocking=False):
+    """Writes another tensor, broadcast and cast, into this one; gradients flow to it."""
+    self[...] = other
     return self
 
 
 def fill_(self, value):
-    """Writes one value everywhere."""
+    """Writes one value, a number or a tensor of rank 0, everywhere."""
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise _core_error(f'[fill_] value has rank {value.ndim}, must be a number or of rank 0')
+        return copy_(self, value)
     return _full_into(self, value, self.dtype, out=self)
 
 
@@ -172,7 +241,7 @@ def __iter__(self):
 
 def __contains__(self, value):
     found = self == value
-    return isinstance(found, Tensor) and bool(found.any())
+    return isinstance(found, Tensor) and bool(ops['any'](found))
 
 
 def __deepcopy__(self, memo):
@@ -220,66 +289,6 @@ def __reduce__(self):
                       getattr(self, '__dict__', None) or None)
 
 
-def view(self, *shape):
-    """reshape that never copies."""
-    out = ops['reshape'](self, *shape)
-    if self.size and not out.shares_memory(self):
-        raise ValueError('[view] the strides do not allow this shape without a copy: use reshape')
-    return out
-
-
-def _cuts(sizes, total, dim):
-    """Where parts of these sizes begin and end."""
-    if any(isinstance(size, bool) or not hasattr(size, '__index__') for size in sizes):
-        raise TypeError(f'[split] sizes {sizes} are not all ints')
-    if any(size < 0 for size in sizes) or sum(sizes) != total:
-        raise ValueError(f'[split] sizes {sizes} add up to {sum(sizes)}, but dim {dim} has {total} entries')
-    ends = list(itertools.accumulate(sizes))
-    return zip([0, *ends], ends)
-
-
-def split(self, size, dim=0):
-    """Parts of `size` entries along a dimension, of which the last may be smaller; or of the sizes in a list."""
-    at = dim_of(dim, self.ndim, 'split', 'dim')
-    total, cut = self.shape[at], ops['slice']
-    if isinstance(size, (list, tuple)):
-        return [cut(self, at, begin, end) for begin, end in _cuts(list(size), total, dim)]
-    if isinstance(size, bool) or not hasattr(size, '__index__'):
-        raise TypeError(f'[split] size must be an int or a list of ints, not {type(size).__name__}')
-    if size <= 0:
-        raise ValueError(f'[split] size {size} is not positive')
-    return [cut(self, at, begin, min(begin + size, total)) for begin in range(0, total, size)] or [self]
-
-
-def chunk(self, chunks, dim=0):
-    """At most `chunks` parts along a dimension."""
-    at = dim_of(dim, self.ndim, 'chunk', 'dim')
-    if isinstance(chunks, bool) or not hasattr(chunks, '__index__'):
-        raise TypeError(f'[chunk] chunks must be an int, not {type(chunks).__name__}')
-    if chunks <= 0:
-        raise ValueError(f'[chunk] {chunks} chunks')
-    return split(self, max(1, -(-self.shape[at] // chunks)), at)
-
-
-def unbind(self, dim=0):
-    """The entries along a dimension."""
-    at = dim_of(dim, self.ndim, 'unbind', 'dim')
-    return [ops['select'](self, at, i) for i in range(self.shape[at])]
-
-
-def narrow(self, dim, start, length):
-    """`length` entries from `start` along a dimension; a view."""
-    at = dim_of(dim, self.ndim, 'narrow', 'dim')
-    size = self.shape[at]
-    for name, value in (('start', start), ('length', length)):
-        if isinstance(value, bool) or not hasattr(value, '__index__'):
-            raise TypeError(f'[narrow] {name} must be an int, not {type(value).__name__}')
-    first = start + size if start < 0 else start
-    if first < 0 or length < 0 or length > size - first:
-        raise OutOfRangeError(f'[narrow] {length} entries from {start} on do not fit into dim {dim} of size {size}')
-    return ops['slice'](self, at, first, first + length)
-
-
 def get_data(self):
     """The same elements without history, as detach() gives them."""
     return self.detach()
@@ -292,9 +301,41 @@ def set_data(self, value):
                       "the module another parameter with `module.name = tenon.nn.Parameter(values)`")
 
 
+class Count(int):
+    """The number of elements, an int; called, the sizes of the dimensions, as PyTorch's size() and size(dim) are."""
+
+    _shape = ()
+
+    def __call__(self, dim=None):
+        return self._shape if dim is None else self._shape[dim]
+
+    def __reduce__(self):
+        return int, (int(self),)
+
+
+class Address(int):
+    """The address of the first element, an int; called, the same, as PyTorch's data_ptr() is."""
+
+    def __call__(self):
+        return int(self)
+
+
+def size(self):
+    """Number of elements; size() and size(dim) are the sizes of the dimensions."""
+    count = Count(_count.__get__(self))
+    count._shape = self.shape
+    return count
+
+
+def data_ptr(self):
+    """Address of the first element, or None; data_ptr() gives it, too."""
+    address = _address.__get__(self)
+    return None if address is None else Address(address)
+
+
 def numel(self):
     """Number of elements."""
-    return self.size
+    return _count.__get__(self)
 
 
 def dim(self):
@@ -302,29 +343,53 @@ def dim(self):
     return self.ndim
 
 
-def float(self):
-    """As float32."""
-    return _place(self, _core.float32, None)
-
-
-def double(self):
-    """As float64."""
-    return _place(self, _core.float64, None)
-
-
-def long(self):
-    """As int64."""
-    return _place(self, _core.int64, None)
-
-
-for _function in (to, to_device, cpu, copy, numpy, __array__, __dlpack__, __dlpack_device__, copy_, fill_, zero_,
-                  uniform_, normal_, register_hook, __iter__, __contains__, __deepcopy__, __copy__, __reduce__, view,
-                  split, chunk, unbind, narrow, numel, dim, float, double, long):
+for _function in (to, to_device, cpu, clone, contiguous, is_contiguous, backward, requires_grad_, copy, numpy, __array__, __dlpack__, __dlpack_device__, copy_, fill_, zero_,
+                  uniform_, normal_, register_hook, __iter__, __contains__, __deepcopy__, __copy__, __reduce__, numel, dim):
     setattr(Tensor, _function.__name__, _function)
-
-for _name in ('split', 'chunk', 'unbind', 'narrow'):
-    setattr(Tensor, _name, both_names(getattr(Tensor, _name)))
+for _function in (size, data_ptr):
+    setattr(Tensor, _function.__name__, property(_function))
 setattr(Tensor, 'data', property(get_data, set_data))
 
 # NumPy leaves its operators to ours, which name tenon.asarray in their error.
 setattr(Tensor, '__array_ufunc__', None)
+
+
+class Later:
+    """Stands for a method of PyTorch's: the first look at it imports tenon.torch, and puts the method itself in its place."""
+
+    __slots__ = ('name',)
+
+    def __init__(self, name):
+        self.name = name
+
+    def _method(self):
+        from .torch.methods import find
+        method = find(self.name)
+        setattr(Tensor, self.name, method)
+        return method
+
+    def __get__(self, instance, owner=None):
+        return self._method().__get__(instance, owner)
+
+    def __set__(self, instance, value):
+        self._method()
+        object.__setattr__(instance, self.name, value)
+
+
+class NotOffered:
+    """Stands for a method of PyTorch's that is not offered: the error says what to use instead."""
+
+    __slots__ = ('name',)
+
+    def __init__(self, name):
+        self.name = name
+
+    def __get__(self, instance, owner=None):
+        raise AttributeError(f'[Tensor.{self.name}] is not offered here: {NOT_OFFERED[self.name]}')
+
+
+for _names in LATER.values():
+    for _name in _names:
+        setattr(Tensor, _name, Later(_name))
+for _name in NOT_OFFERED:
+    setattr(Tensor, _name, NotOffered(_name))

@@ -1706,7 +1706,7 @@ Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
->>> tenon.tensor([1., 2., 3.]).var()
+>>> tenon.op('var')(tenon.tensor([1., 2., 3.]))
 tensor(1.0)
 """,
     'std': """std(Tensor x, int[]? dims=none, float correction=1.0, bool keepdim=false) -> Tensor
@@ -1720,7 +1720,7 @@ Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
->>> tenon.tensor([1., 2., 3.]).std()
+>>> tenon.op('std')(tenon.tensor([1., 2., 3.]))
 tensor(1.0)
 """,
     'logsumexp': """logsumexp(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor
@@ -1944,7 +1944,7 @@ Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
->>> tenon.tensor([3., 1., 2.]).sort()
+>>> tenon.op('sort')(tenon.tensor([3., 1., 2.]))
 sort_result(values=tensor([1., 2., 3.]), indices=tensor([1, 2, 0]))
 """,
     'argsort': """argsort(Tensor x, int dim=-1, bool descending=false, bool stable=true) -> Tensor
@@ -1998,7 +1998,7 @@ Gradient: none.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
->>> tenon.tensor([2, 1, 2]).unique()
+>>> tenon.op('unique')(tenon.tensor([2, 1, 2]))
 unique_result(values=tensor([1, 2]), indices=tensor([1, 0]), inverse=tensor([1, 0, 1]), counts=tensor([1, 2]))
 """,
     'nonzero': """nonzero(Tensor x) -> Tensor

@@ -100,7 +100,7 @@ def _repeat_each(x, repeats, axis):
         repeats = _expand(_reshape(repeats, (1,)), (x.shape[axis],))
     if repeats.size != x.shape[axis]:
         raise ValueError(f'[repeat] {repeats.size} repeats for the {x.shape[axis]} entries of axis {axis}')
-    if (repeats < 0).any():
+    if ops['any'](repeats < 0):
         raise ValueError('[repeat] repeats must not be negative')
     ends = ops['cumsum'](repeats, 0)
     total = int(ends[-1]) if ends.size else 0
@@ -216,7 +216,7 @@ def take_along_axis(x, indices, /, *, axis=-1):
     wide = [_expand(each, [*shape[:axis], each.shape[axis], *shape[axis + 1:]]) for each in (x, indices)]
     index = wide[1]
     if kind_of(index.dtype) == 'signed integer':  # as x[…] does, from the end
-        index = ops['where'](index < 0, index + x.shape[axis], index) if index.size and (index < 0).any() else index
+        index = ops['where'](index < 0, index + x.shape[axis], index) if index.size and ops['any'](index < 0) else index
     return ops['gather'](wide[0], axis, index)
 
 

@@ -138,7 +138,7 @@ def _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, 
     groups = query.shape[-3] // key.shape[-3] if query.ndim > 2 else 1
     if groups > 1:
         key, value = (tenon.stack([x] * groups, -3).reshape(x.shape[:-3] + (-1,) + x.shape[-2:]) for x in (key, value))
-    scores = (query * (scale if scale is not None else max(query.shape[-1], 1) ** -0.5)) @ key.transpose(-2, -1)
+    scores = (query * (scale if scale is not None else max(query.shape[-1], 1) ** -0.5)) @ ops['transpose'](key, -2, -1)
     if attn_mask is not None:
         allows = attn_mask.dtype == tenon.bool
         scores = tenon.where(attn_mask, scores, -float('inf')) if allows else scores + attn_mask

@@ -6,8 +6,8 @@
 ([3.0, 4.0], [1, 0])
 
 Tensors, ops and modules are those of tenon. Where meanings agree a function is the very same object; otherwise it is a short
-function here, with PyTorch's arguments, promotion of dtypes and results. Methods of Tensor are tenon's. docs/torch.md says,
-function by function, what PyTorch's own samples found.
+function here, with PyTorch's arguments, promotion of dtypes and results. Methods of Tensor mean what PyTorch says, whichever module
+was imported. docs/torch.md says, function by function, what PyTorch's own samples found.
 """
 from math import e, inf, nan, pi
 
@@ -69,6 +69,8 @@ _LAZY = {name: module for module, names in {
     'householder': 'geqrf ormqr',
     'windows': 'hann_window hamming_window blackman_window bartlett_window kaiser_window',
     'files': 'save load',
+    'legacy': '''FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor
+        BoolTensor''',
     'nn.functional': '''celu rrelu prelu threshold native_dropout alpha_dropout feature_dropout dropout pixel_shuffle pixel_unshuffle
         channel_shuffle cosine_similarity pairwise_distance pdist cosine_embedding_loss hinge_embedding_loss
         margin_ranking_loss triplet_margin_loss conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d

@@ -10,9 +10,13 @@ from .._creation import _place
 values_indices = namedtuple('values_indices', 'values indices')
 
 
+_RANKS = {dtype: 3 if dtype.is_complex else 2 if dtype.is_floating_point or dtype.name.startswith('float8') else 1 if dtype is not _core.bool else 0
+          for dtype in vars(_core).values() if isinstance(dtype, _core.dtype)}
+
+
 def rank(dtype):
     """0 bool, 1 integer, 2 floating, 3 complex."""
-    return 3 if dtype.is_complex else 2 if dtype.is_floating_point else 1 if dtype is not _core.bool else 0
+    return _RANKS[dtype]
 
 
 def number_dtype(value):

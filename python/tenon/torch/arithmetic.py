@@ -3,6 +3,7 @@ import math
 
 from .. import _core
 from .._core import ops
+from .._errors import InvalidArgumentError
 from ._common import Tensor, cast, check, into, number_dtype, promoted, rank, result_type, to_tensors
 
 _where, _add = ops['where'], ops['add']
@@ -100,7 +101,7 @@ def floor_divide(input, other, *, out=None):
     input, other = promoted(input, other)
     if rank(result_type(input, other)) < 2:
         if isinstance(other, Tensor) and other.size and bool((other == 0).any()):
-            raise ZeroDivisionError('[floor_divide] an integer divided by 0')
+            raise InvalidArgumentError('[floor_divide] ZeroDivisionError: an integer divided by 0')
         return into(out, ops['floor_divide'](input, other))
     found = ops['floor_divide'](input, other)
     return into(out, found)
@@ -261,8 +262,9 @@ def clamp(input, min=None, max=None, *, out=None):
     if rank(check(input).dtype) == 3:
         raise ValueError('[clamp] is not defined for complex numbers')
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
-        dtype = result_type(input, *(each for each in (min, max) if each is not None))
-        return into(out, ops['clamp'](cast(input, dtype), min, max))
+        if rank(input.dtype) < 2:
+            input = cast(input, result_type(input, *(each for each in (min, max) if each is not None)))
+        return into(out, ops['clamp'](input, min, max))
     found = input
     for bound, op in ((min, ops['maximum']), (max, ops['minimum'])):
         if bound is not None:

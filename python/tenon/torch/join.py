@@ -7,6 +7,7 @@ from ._common import Tensor, check, dim_of, full, into, promoted
 from .shape import atleast_1d, atleast_2d, atleast_3d
 
 _reshape, _slice = ops['reshape'], ops['slice']
+_MOST_PARTS = 2 ** 20
 
 
 def _listed(tensors, name):
@@ -108,7 +109,7 @@ def split_with_sizes(input, split_sizes, dim=0):
 def chunk(input, chunks, dim=0):
     """At most `chunks` parts along a dimension."""
     dim = dim_of(dim, check(input).ndim)
-    if chunks <= 0 or not input.ndim:
+    if not 0 < chunks <= _MOST_PARTS or not input.ndim:
         raise ValueError(f'[chunk] {chunks} chunks of rank {input.ndim}')
     total = input.shape[dim]
     size = -(-total // chunks)
@@ -126,8 +127,8 @@ def tensor_split(input, indices_or_sections: Any, dim=0):
             raise ValueError('[tensor_split] indices must be int64 of rank 0 or 1')
         cuts: Any = cuts.tolist() if cuts.ndim else cuts.item()
     if isinstance(cuts, int):
-        if cuts <= 0:
-            raise ValueError(f'[tensor_split] {cuts} parts')
+        if not 0 < cuts <= _MOST_PARTS:
+            raise ValueError(f'[tensor_split] {cuts} parts, must be 1 to {_MOST_PARTS}')
         small, more = divmod(total, cuts)
         return split_with_sizes(input, [small + (i < more) for i in range(cuts)], dim)
     ends = [0, *cuts, total]

@@ -16,6 +16,8 @@ _MinMax = namedtuple('aminmax', 'min max')
 
 def _over(op, x, dim, keepdim, *more):
     """op over dims, which may be named for rank 0, too."""
+    if x.ndim and (dim is None or type(dim) is int):  # the op itself says where such a dim is out of range
+        return op(x, dim, keepdim, *more)
     dims = dims_of(dim, x.ndim)
     return op(x, dims, keepdim, *more) if x.ndim else op(x, None, False, *more)
 

@@ -5,7 +5,7 @@ from .. import _core
 from .._core import ops
 from ._common import Tensor, arange, cast, check, dim_of, dims_of, full, into, rank, shape_of
 
-_reshape, _permute, _slice = ops['reshape'], ops['permute'], ops['slice']
+_reshape, _permute, _transpose, _slice = ops['reshape'], ops['permute'], ops['transpose'], ops['slice']
 
 
 def reshape(input, shape):
@@ -62,8 +62,11 @@ def permute(input, dims):
 
 def transpose(input, dim0, dim1):
     """Two dimensions exchanged."""
-    dim0, dim1 = dim_of(dim0, check(input).ndim), dim_of(dim1, input.ndim)
-    return ops['transpose'](input, dim0, dim1) if input.ndim else ops['alias'](input)
+    if check(input).ndim:
+        return _transpose(input, dim0, dim1)
+    for dim in (dim0, dim1):
+        dim_of(dim, 0)
+    return ops['alias'](input)
 
 
 swapaxes = swapdims = transpose

@@ -232,8 +232,8 @@ def _hurwitz(s, q):
 
 def polygamma(n, input, *, out=None):
     """The n-th derivative of digamma()."""
-    if n < 0:
-        raise ValueError(f'[polygamma] n {n} must not be negative')
+    if not 0 <= n <= 170:
+        raise ValueError(f'[polygamma] n is {n}, must be 0 to 170: n! has to fit into a float64')
     x = floating(input)
     if n == 0:
         return into(out, ops['digamma'](x))

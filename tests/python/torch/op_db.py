@@ -71,7 +71,7 @@ class Judge:
     def __init__(self, samples):
         self.torch, self.ours, self.entries = load()
         self.samples = samples
-        self.handle, self.processing = self._make_handle(), False
+        self.handle = self._make_handle()
 
     # From PyTorch to here -----------------------------------------------------------------------------------------------------
 
@@ -156,16 +156,34 @@ class Judge:
         return found
 
     def method(self, name):
-        """Functions of tenon.torch stand for methods, which mean the same, unless they write in place or have no function."""
+        """The method of a name, or what reads the property."""
         if name.endswith('.__get__'):
-            if self.processing and name in ('mH.__get__', 'H.__get__'):  # only on the way to a gradient
-                return self.ours.adjoint
             return lambda x: getattr(x, name.removesuffix('.__get__'))
-        own = getattr(self.ours.Tensor, name, None)
-        function = None if name.startswith('__') or name.endswith('_') else self.ours.__dict__.get(name)
-        if not callable(function) and own is None:
-            raise Difference(f'absent: Tensor.{name}')
-        return function if callable(function) else own
+        try:
+            return getattr(self.ours.Tensor, name)
+        except AttributeError as error:
+            raise Difference(f'absent: Tensor.{name}' + (f': {error}' if 'not offered' in str(error) else '')) from None
+
+    def variants(self, entry):
+        """(what, PyTorch's, ours) of an entry: the function, the method, and the method in place, on a copy of the first operand."""
+        yield '', entry, self.function_of(entry)
+        for what, variant in (('method', entry.method_variant), ('in place', entry.inplace_variant)):
+            name = getattr(variant, '__name__', '')
+            if not name or name.startswith('__') or getattr(self.torch.Tensor, name, None) is None:
+                continue
+
+            def theirs(x, *args, call=variant, copied=what == 'in place', **kwargs):
+                return call(x.clone() if copied else x, *args, **kwargs)
+            try:
+                own = self.method(name)
+            except Difference as difference:
+                if 'tensor keeps its shape' in str(difference):  # what changes the shape in place is refused for all tensors
+                    continue
+                raise Difference(f'{what}: {difference}') from None
+
+            def ours(x, *args, call=own, copied=what == 'in place', **kwargs):
+                return call(x.clone() if copied else x, *args, **kwargs)
+            yield what + ': ', theirs, ours
 
     def function_of(self, entry):
         """Our function of an entry, as a callable."""
@@ -242,8 +260,8 @@ class Judge:
             at = tuple((~close).nonzero()[0].tolist())
             raise Difference(f'{what}: {mine[at].item()} is not {theirs[at].item()} at {at} of {tuple(theirs.shape)}')
 
-    def sample(self, entry, function, sample, dtype, values):
-        """One call and its gradient. True where PyTorch takes the sample, too."""
+    def sample(self, entry, variants, sample, values, failed):
+        """One call of each variant, and its gradient. How many agree, and how many PyTorch takes, too."""
         torch = self.torch
         if self.hermitian(entry):  # such a matrix is taken as symmetric: made so, its gradient is determined
             sample.input = (sample.input + sample.input.mH).detach().requires_grad_(sample.input.requires_grad)
@@ -262,11 +280,23 @@ class Judge:
                 note(list(value.values()))
         note((sample.input, *sample.args))
         note(sample.kwargs)
-        try:
-            torch.manual_seed(0)
-            theirs = entry(sample.input, *sample.args, **sample.kwargs)
-        except Exception:
-            return False
+        passed = taken = 0
+        for what, theirs, ours in variants:
+            try:
+                torch.manual_seed(0)
+                expected = theirs(sample.input, *sample.args, **sample.kwargs)
+            except Exception:
+                continue
+            taken += 1
+            try:
+                self.call(entry, ours, expected, args, kwargs, leaves, theirs_leaves, sample, values)
+                passed += 1
+            except Difference as difference:
+                failed.append(f'{what}{difference}')
+        return passed, taken
+
+    def call(self, entry, function, theirs, args, kwargs, leaves, theirs_leaves, sample, values):
+        """Raises Difference where a call, or its gradient, is not PyTorch's."""
         try:
             ours = function(*args, **kwargs)
         except Difference:
@@ -283,15 +313,10 @@ class Judge:
         self.equal(mine, other, 'value', values)
         if leaves and values and sample.output_process_fn_grad is not None:
             self.gradients(entry, ours, theirs, leaves, theirs_leaves, sample)
-        return True
 
     def processed(self, ours, sample):
         """Ours as the sample makes PyTorch's results independent of signs and phases."""
-        self.processing = True
-        try:
-            return self.unwrap(sample.output_process_fn_grad(self.wrap(ours)))
-        finally:
-            self.processing = False
+        return self.unwrap(sample.output_process_fn_grad(self.wrap(ours)))
 
     def without_ties(self, ours, theirs, input, dim):
         """Of equal elements any index is right: indices are compared by what they name."""
@@ -376,7 +401,7 @@ class Judge:
         torch, entry = self.torch, self.entries[name]
         passed, failed = 0, collections.Counter()
         try:
-            function = self.function_of(entry)
+            variants = list(self.variants(entry))
         except Difference as difference:
             return {'passed': 0, 'failed': {str(difference): 1}}
         for dtype in (getattr(torch, each) for each in DTYPES):
@@ -386,22 +411,20 @@ class Judge:
             torch.manual_seed(0)
             try:
                 samples = entry.sample_inputs('cpu', dtype, requires_grad=grad)
-                taken = 0
+                done = 0
                 for sample in samples:
-                    try:
-                        done = self.sample(entry, function, sample, dtype, entry.name not in RANDOM)
-                        passed += done
-                        taken += done
-                    except Difference as difference:
-                        failed[f'{str(dtype)[6:]} {difference}'] += 1
-                        taken += 1
-                    if self.samples and taken >= self.samples:
+                    differences = []
+                    agree, taken = self.sample(entry, variants, sample, entry.name not in RANDOM, differences)
+                    passed += agree
+                    failed.update(f'{str(dtype)[6:]} {difference}' for difference in differences)
+                    done += taken > 0
+                    if self.samples and done >= self.samples:
                         break
             except Exception as error:
                 failed[f'sample: {type(error).__name__} {str(error)[:100]}'] += 1
         if entry.error_inputs_func is not None:
             try:
-                self.errors(entry, function)
+                self.errors(entry, variants[0][2])
             except Difference as difference:
                 failed[str(difference)] += 1
         return {'passed': passed, 'failed': dict(failed)}
@@ -486,9 +509,10 @@ def page(every, verdicts):
     failed = {name: verdict for name, verdict in verdicts.items() if name not in passed}
     lines = ['# tenon.torch, judged by PyTorch\'s own samples', '',
              '`tests/python/torch/op_db.py --whole --write` wrote this page. It calls each entry of `op_db`, with which PyTorch tests its',
-             'functions, beside PyTorch: values, dtypes, shapes and first gradients in float32, float64, int64 and complex64 must agree in every',
-             'sample, and what is an error there must be one here. Where a sample calls a method, the function of its name stands for it. Of',
-             'random results shapes and dtypes are compared, of eigenvectors what no sign or phase changes, of equal elements any index is right.',
+             'functions, as a function, as a method and as a method in place, beside PyTorch: values, dtypes, shapes and first gradients in',
+             'float32, float64, int64 and complex64 must agree in every sample, and what is an error there must be one here. Methods',
+             'that would change the shape in place, such as `t_`, are refused for all tensors and left out. Of random results shapes',
+             'and dtypes are compared, of eigenvectors what no sign or phase changes, of equal elements any index is right.',
              'The tests hold the list of entries that pass.', '',
              '| entries | |', '|---|---|', f'| pass | {len(passed)} |', f'| differ or are missing | {len(failed)} |', f'| left out | {len(out)} |',
              f'| together | {len(every)} |', '', '## Pass', '']

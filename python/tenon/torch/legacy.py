@@ -1,0 +1,54 @@
+"""PyTorch's old types of tensors: FloatTensor(2, 3), LongTensor([1, 2]), isinstance(x, torch.FloatTensor)."""
+from .. import _core
+from .._core import Tensor, ops
+from .._creation import _place
+from ._common import shape_of
+from .create import empty, tensor
+
+# torch.FloatTensor is float32 on the host.
+DTYPES = {'Float': _core.float32, 'Double': _core.float64, 'Half': _core.float16, 'BFloat16': _core.bfloat16, 'Long': _core.int64,
+          'Int': _core.int32, 'Short': _core.int16, 'Char': _core.int8, 'Byte': _core.uint8, 'Bool': _core.bool,
+          'ComplexFloat': _core.complex64, 'ComplexDouble': _core.complex128}
+NAMES = {dtype: f'{kind}Tensor' for kind, dtype in DTYPES.items()}
+
+
+def make(dtype, data, device=None):
+    """Undefined elements in a shape, given by numbers; or the elements of a list, an array or a tensor."""
+    if len(data) == 1 and isinstance(data[0], Tensor):
+        return ops['alias'](_place(data[0], dtype, device))
+    if len(data) == 1 and not hasattr(data[0], '__index__'):
+        return tensor(data[0], dtype=dtype, device=device)
+    return empty(*(shape_of(data) if data else (0,)), dtype=dtype, device=device)
+
+
+class _Kind(type):
+    """A type that no object has: what looks like it is told by the dtype."""
+
+    dtype: _core.dtype
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.device.type == 'cpu'
+
+    def __call__(cls, *data, device=None):
+        return make(cls.dtype, data, device)
+
+
+def __getattr__(name):
+    dtype = DTYPES.get(name.removesuffix('Tensor')) if name.endswith('Tensor') else None
+    if dtype is None:
+        raise AttributeError(f"module 'tenon.torch.legacy' has no attribute {name!r}")
+    made = globals()[name] = _Kind(name, (), {'dtype': dtype, '__doc__': f'Tensors of {dtype.name} on the host.', '__module__': 'tenon.torch'})
+    return made
+
+
+def dtype_and_device(name):
+    """Of a dtype, of an old type, or of its name: 'torch.cuda.FloatTensor'."""
+    if isinstance(name, _Kind):
+        return name.dtype, 'cpu'
+    if not isinstance(name, str) or not name.endswith('Tensor'):
+        return name, None
+    *where, kind = name.removeprefix('torch.').split('.')
+    dtype = DTYPES.get(kind.removesuffix('Tensor'))
+    if dtype is None:
+        raise ValueError(f'[type] {name!r} is no type of tensors: the kinds are {", ".join(DTYPES)}')
+    return dtype, where[0] if where else 'cpu'

@@ -1,0 +1,27 @@
+"""PyTorch's methods of Tensor, found by name when they are first asked for: tenon/_method_names.py lists them."""
+from typing import Any
+
+import tenon.torch
+
+from .autograd import Autograd
+from .conversion import Conversion
+from .facts import Facts
+from .fast import FAST
+from .in_place import InPlace, written_back
+from .shapes import Shapes
+from .told import told
+
+_WRITTEN = {name: method for topic in (Autograd, Conversion, Facts, InPlace, Shapes) for name, method in vars(topic).items()
+            if name[:1] != '_'}
+
+
+def find(name) -> Any:
+    """What the class Tensor keeps under a name: a method written here, or the function of tenon.torch."""
+    if name in FAST:
+        return FAST[name](name)
+    method = _WRITTEN.get(name)
+    if method is None and name[-1] == '_':
+        return written_back(name)
+    if method is None:
+        method = getattr(tenon.torch, name)
+    return told(method) if hasattr(method, '__code__') and method not in (InPlace.add_, InPlace.sub_) else method

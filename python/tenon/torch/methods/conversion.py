@@ -1,0 +1,57 @@
+"""Methods that give another dtype, device or kind of object."""
+from typing import Any
+
+from ... import _core
+from ..._creation import _place
+from .._common import check
+from ..create import preserve_format, tensor
+from ..legacy import NAMES, dtype_and_device, make
+from ..shape import view
+from .facts import laid_out
+
+class Conversion:
+    """Methods by name."""
+
+    def type(self: Any, dtype=None, non_blocking=False):
+        """The name of its type, 'torch.FloatTensor'; or the tensor as a dtype, given as such or by the name of a type."""
+        if dtype is None:
+            where = '' if self.device.type == 'cpu' else self.device.type + '.'
+            return f'torch.{where}{NAMES.get(self.dtype, self.dtype.name)}'
+        return _place(self, *dtype_and_device(dtype))
+
+    def type_as(self: Any, other):
+        """With the dtype and the device of another."""
+        return _place(self, check(other).dtype, other.device)
+
+    def cuda(self: Any, device=None, non_blocking=False, memory_format=preserve_format):
+        """On a device of the plugin cuda, the first unless told."""
+        from ..cuda import _device
+        return laid_out(_place(self, None, _device(device)), memory_format)
+
+    def view(self: Any, *shape, dtype=None, size=None):
+        """The same elements in another shape, or read as a dtype of the same size; never a copy."""
+        return view(self, *(shape or (dtype if size is None else size,)))
+
+    def as_subclass(self: Any, cls):
+        """The same elements and history as an object of a subclass."""
+        return cls.__new__(cls, self)
+
+    def to_dense(self: Any, dtype=None, *, masked_grad=True):
+        """Itself: tensors are dense."""
+        return _place(self, dtype, None)
+
+    def dequantize(self: Any):
+        """As float32."""
+        return _place(self, _core.float32, None)
+
+    def pin_memory(self: Any, device=None):
+        """Itself: copies to devices need no pinned memory."""
+        return self
+
+    def new_tensor(self: Any, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+        """A new tensor of data with the dtype and device of this one unless told; always a copy."""
+        return tensor(data, dtype=dtype or self.dtype, device=self.device if device is None else device, requires_grad=requires_grad)
+
+    def new(self: Any, *data, device=None):
+        """new(2, 3) is undefined elements in a shape, new(data) a copy of a list or tensor."""
+        return make(self.dtype, data, self.device if device is None else device)

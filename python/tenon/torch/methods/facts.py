@@ -1,0 +1,116 @@
+"""Methods and properties that tell about a tensor."""
+from typing import Any
+
+from ..._core import ops
+from .._common import check, dim_of
+from ..create import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
+
+_contiguous, _permute = ops['contiguous'], ops['permute']
+CHANNELS = {channels_last: 4, channels_last_3d: 5}  # the rank of what lies so
+
+
+def order_of(memory_format, ndim):
+    """Dimensions from the slowest to the fastest in memory, None for rows or for what stays as it is."""
+    if memory_format in (contiguous_format, preserve_format):
+        return None
+    if memory_format not in CHANNELS:
+        raise TypeError(f'[memory_format] {memory_format!r} is none of torch.contiguous_format, preserve_format, channels_last, channels_last_3d')
+    if ndim != CHANNELS[memory_format]:
+        raise ValueError(f'[memory_format] {memory_format} needs rank {CHANNELS[memory_format]}, not {ndim}')
+    return (0, *range(2, ndim), 1)
+
+
+def arranged(x, memory_format):
+    """x with its dimensions as they should lie in memory, the slowest first."""
+    order = order_of(memory_format, x.ndim)
+    return x if order is None else _permute(x, order)
+
+
+def laid_out(x, memory_format):
+    """x in a format of memory, itself where it lies so."""
+    if memory_format == preserve_format:
+        return x
+    rows = _contiguous(arranged(x, memory_format))
+    return rows if memory_format == contiguous_format else _permute(rows, (0, x.ndim - 1, *range(1, x.ndim - 1)))
+
+
+def never(doc):
+    """A property that is False here."""
+    return property(lambda self: False, doc=doc)
+
+
+def not_so(name, doc):
+    """A method that says False here."""
+    def method(self: Any):
+        return False
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = doc
+    return method
+
+
+class Facts:
+    """Methods by name."""
+
+    def stride(self: Any, dim=None):
+        """Strides in elements, or that of one dimension."""
+        return self.strides if dim is None else self.strides[dim_of(dim, self.ndim)]
+
+    def dim_order(self: Any):
+        """Dimensions from the slowest to the fastest in memory."""
+        return tuple(sorted(range(self.ndim), key=lambda d: -self.strides[d]))
+
+    def element_size(self: Any):
+        """Bytes of one element."""
+        return self.itemsize
+
+    def nelement(self: Any):
+        """Number of elements."""
+        return self.numel()
+
+    def ndimension(self: Any):
+        """Number of dimensions."""
+        return self.ndim
+
+    def get_device(self: Any):
+        """The index of the device, -1 for the host."""
+        return -1 if self.device.type == 'cpu' else self.device.index
+
+    def const_data_ptr(self: Any):
+        """data_ptr()."""
+        return self.data_ptr
+
+    def is_signed(self: Any):
+        """Whether the dtype has negative numbers."""
+        return self.dtype.is_signed
+
+    def is_floating_point(self: Any):
+        """Whether the dtype is a floating one."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self: Any):
+        """Whether the dtype is a complex one."""
+        return self.dtype.is_complex
+
+    def is_same_size(self: Any, other):
+        """Whether both have one shape."""
+        return self.shape == check(other).shape
+
+    def is_set_to(self: Any, tensor):
+        """Whether both are the very same elements in memory."""
+        return self._same_elements(tensor)
+
+    layout = property(lambda self: strided, doc='torch.strided.')
+    is_cpu = property(lambda self: self.device.type == 'cpu', doc='Whether it lies on the host.')
+    is_cuda = property(lambda self: self.device.type == 'cuda', doc='Whether it lies on a device of the plugin cuda.')
+    is_vulkan = property(lambda self: self.device.type == 'vulkan', doc='Whether it lies on a device of the plugin vulkan.')
+    name = property(lambda self: None, doc='None: tensors have no names.')
+    output_nr = property(lambda self: 0, doc='0: history is no object of its own.')
+    is_ipu, is_maia, is_meta, is_mkldnn, is_mps, is_mtia, is_xla, is_xpu = (never('False: there are no such devices.') for _ in range(8))
+    is_nested, is_quantized, is_sparse, is_sparse_csr = (never('False: tensors are dense.') for _ in range(4))
+    is_coalesced = not_so('is_coalesced', 'False: tensors are dense.')
+    is_conj, is_neg = (not_so(name, 'False: conjugates and signs are computed at once.') for name in ('is_conj', 'is_neg'))
+    is_distributed, is_shared = (not_so(name, 'False: tensors belong to one process.') for name in ('is_distributed', 'is_shared'))
+
+    def is_pinned(self: Any, device=None):
+        """False: copies to devices need no pinned memory."""
+        return False

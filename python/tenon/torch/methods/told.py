@@ -1,0 +1,19 @@
+"""What every method says of arguments that it cannot take."""
+import functools
+
+from ..._names import both_names
+
+
+def told(function):
+    """The function, which is also called with axis= and keepdims=, and says TypeError of an argument that is no Tensor where it must be."""
+    any_number = function.__code__.co_flags & 0x0C  # *args or **kwargs, whose names it knows itself
+    named = function if any_number else both_names(function)
+
+    @functools.wraps(function)
+    def method(self, *args, **kwargs):
+        try:
+            return named(self, *args, **kwargs) if kwargs else function(self, *args)
+        except (AttributeError, KeyError, OverflowError, ZeroDivisionError) as error:
+            given = ', '.join(type(x).__name__ for x in (*args, *kwargs.values()))
+            raise TypeError(f'[{function.__name__}] does not take ({given}): {error}') from error
+    return method
