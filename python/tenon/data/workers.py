@@ -14,6 +14,7 @@ import tempfile
 import time
 import traceback
 import weakref
+from collections import deque
 
 import tenon
 from .. import _core
@@ -26,10 +27,10 @@ _live = weakref.WeakSet()
 
 
 class WorkerInfo:
-    """What get_worker_info() gives inside a worker: id, num_workers."""
+    """What get_worker_info() gives inside a worker: id, num_workers, seed, and dataset, which is the worker's own copy."""
 
-    def __init__(self, number, count):
-        self.id, self.num_workers = number, count
+    def __init__(self, number, count, seed, dataset):
+        self.id, self.num_workers, self.seed, self.dataset = number, count, seed, dataset
 
 
 _info = None
@@ -180,10 +181,25 @@ def _describe(error):
     return error, text
 
 
-def _work(channel, number, count, batches, make, seed, init):
-    """The life of a worker: a batch for each byte that comes."""
+_END = object()
+
+
+def _turns(number, count, batches, make, seed):
+    """Functions that make a value each, in the order in which a worker is asked for them."""
+    if batches is None:
+        _seed(mix(seed, number))
+        stream = make()
+        while True:
+            yield lambda: next(stream, _END)
+    for k in range(number, len(batches), count):
+        _seed(mix(seed, k))  # the same whichever worker makes it
+        yield lambda k=k: make(batches[k])
+
+
+def _work(channel, number, count, batches, make, seed, init, dataset):
+    """The life of a worker: a value for each byte that comes."""
     global _info
-    _info = WorkerInfo(number, count)
+    _info = WorkerInfo(number, count, mix(seed, number), dataset)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's business
     try:
         if init is not None:
@@ -191,15 +207,17 @@ def _work(channel, number, count, batches, make, seed, init):
     except Exception as error:
         _send(channel, ('error', *_describe(error)))
         return
-    for k in range(number, len(batches), count):
+    for turn in _turns(number, count, batches, make, seed):
         if not channel.recv(1):
             return
         try:
-            _seed(mix(seed, k))  # the same whichever worker makes it
-            value = 'batch', make(batches[k])
+            made = turn()
+            value = ('end',) if made is _END else ('batch', made)
         except Exception as error:
             value = ('error', *_describe(error))
         _send(channel, value)
+        if value[0] == 'end':
+            return
 
 
 def _stop(owner, pids, channels):
@@ -227,22 +245,26 @@ def _stop(owner, pids, channels):
 
 
 class Epoch:
-    """An iterator over batches that worker processes make ahead."""
+    """An iterator over batches that worker processes make ahead.
 
-    def __init__(self, batches, make, num_workers, prefetch, seed, init=None, timeout=0):
+    make(batches[k]) gives batch k; where batches is None, each worker goes through make() on its own, and they take turns.
+    """
+
+    def __init__(self, batches, make, num_workers, prefetch, seed, init=None, timeout=0, dataset=None):
         if not hasattr(os, 'fork'):
             raise tenon.UnimplementedError('[DataLoader] workers need os.fork, which this system lacks: use num_workers=0')
         self._batches, self._timeout, self._next = batches, timeout, 0
+        self._dataset = dataset
         self._pids, self._channels = [], []
         self._owner = os.getpid()
         self._finalizer = weakref.finalize(self, _stop, self._owner, self._pids, self._channels)
         _live.add(self)
-        count = min(num_workers, len(batches))
+        count = num_workers if batches is None else min(num_workers, len(batches))
         for number in range(count):
             self._fork(number, count, make, seed, init)
-        self._asked = 0
-        for _ in range(count * prefetch):
-            self._ask()
+        self._asked, self._turn = 0, deque(range(count))
+        for k in range(count * prefetch):
+            self._ask(k % count)
 
     def _fork(self, number, count, make, seed, init):
         ours, theirs = socket.socketpair()
@@ -260,7 +282,7 @@ class Epoch:
             for epoch in list(_live):  # or its workers would not notice when the parent ends
                 for channel in epoch._channels:
                     channel.close()
-            _work(theirs, number, count, self._batches, make, seed, init)
+            _work(theirs, number, count, self._batches, make, seed, init, self._dataset)
             code = 0
         except (BrokenPipeError, ConnectionResetError):
             code = 0  # the loop was left early
@@ -273,12 +295,11 @@ class Epoch:
             finally:
                 os._exit(code)
 
-    def _ask(self):
-        if self._asked < len(self._batches):
-            channel = self._channels[self._asked % len(self._channels)]
+    def _ask(self, number):
+        if self._batches is None or self._asked < len(self._batches):
             self._asked += 1
             try:
-                channel.sendall(b'.')
+                self._channels[number].sendall(b'.')
             except (BrokenPipeError, ConnectionResetError):
                 pass  # noticed when its batch is due
 
@@ -288,14 +309,29 @@ class Epoch:
     def __next__(self):
         if os.getpid() != self._owner:
             raise RuntimeError('[DataLoader] an iterator of the parent process: make one in this process')
-        if self._next >= len(self._batches) or not self._channels:
-            self.close()
-            raise StopIteration
-        number = self._next % len(self._channels)
+        while self._turn and self._channels and (self._batches is None or self._next < len(self._batches)):
+            number = self._turn[0]
+            kind, *value = self._receive(number)
+            if kind == 'end':
+                self._turn.popleft()
+                continue
+            self._next += 1
+            if kind == 'error':
+                self.close()
+                error, text = value
+                raise error from _Remote(text)
+            self._turn.rotate(-1)
+            self._ask(number)
+            return value[0]
+        self.close()
+        raise StopIteration
+
+    def _receive(self, number):
+        """What a worker sends next."""
         channel = self._channels[number]
         channel.settimeout(self._timeout or None)
         try:
-            kind, *value = _receive(channel)
+            return _receive(channel)
         except TimeoutError:
             self.close()
             raise TimeoutError(f'[DataLoader] worker {number} gave no batch within {self._timeout} s') from None
@@ -304,13 +340,6 @@ class Epoch:
         except BaseException:  # such as KeyboardInterrupt, in the middle of a message
             self.close()
             raise
-        self._next += 1
-        if kind == 'error':
-            self.close()
-            error, text = value
-            raise error from _Remote(text)
-        self._ask()
-        return value[0]
 
     def _obituary(self, number):
         try:
