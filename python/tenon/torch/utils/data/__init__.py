@@ -1,4 +1,5 @@
 """torch.utils.data: datasets, samplers and the loader, over tenon.data."""
+from ..._common import absent
 from .dataloader import DataLoader, default_collate, default_convert, get_worker_info
 from .dataset import (ChainDataset, ConcatDataset, Dataset, IterableDataset, StackDataset, Subset, TensorDataset, random_split)
 from .distributed import DistributedSampler
@@ -9,12 +10,8 @@ __all__ = ['BatchSampler', 'ChainDataset', 'ConcatDataset', 'DataLoader', 'Datas
            'WeightedRandomSampler', 'default_collate', 'default_convert', 'get_worker_info', 'random_split']
 
 # What is not offered, and what to use instead.
-_PIPES = 'data pipes are not offered: write an IterableDataset, or a generator'
+_PIPES = 'write an IterableDataset, or a generator'
 _INSTEAD = dict.fromkeys('''DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation datapipes functional_datapipe graph
     graph_settings guaranteed_datapipes_determinism non_deterministic runtime_validation runtime_validation_disabled'''.split(), _PIPES)
 
-
-def __getattr__(name):
-    if name in _INSTEAD:
-        raise AttributeError(f'[torch.utils.data.{name}] {_INSTEAD[name]}')
-    raise AttributeError(f"module 'tenon.torch.utils.data' has no attribute {name!r}")
+__getattr__ = absent(__name__, _INSTEAD)
