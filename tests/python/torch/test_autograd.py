@@ -1,44 +1,14 @@
 """torch.autograd beside PyTorch: Function in all its forms, grad and backward, checks, and torch.autograd.functional."""
-import warnings
+import pathlib
+import sys
 
 import pytest
 
 import tenon
 import tenon.torch as ours
 
-
-def plain(value):
-    """Nested tensors as (dtype, shape, numbers rounded)."""
-    if hasattr(value, 'requires_grad'):
-        numbers = value.detach().reshape(-1).tolist()
-        return str(value.dtype).removeprefix('torch.'), tuple(value.shape), pytest.approx(numbers, abs=1e-5, rel=1e-5, nan_ok=True)
-    return [plain(x) for x in value] if isinstance(value, (list, tuple)) else value
-
-
-def simple(value):
-    """As plain, with exact numbers: what an approx is compared with."""
-    if hasattr(value, 'requires_grad'):
-        return str(value.dtype).removeprefix('torch.'), tuple(value.shape), value.detach().reshape(-1).tolist()
-    return [simple(x) for x in value] if isinstance(value, (list, tuple)) else value
-
-
-def same(torch, run):
-    """Asserts that run(package) gives the same in both, or raises the same kind of error."""
-    results = []
-    for package in torch, ours:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter('ignore')
-                results.append(run(package))
-        except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
-            results.append(error)
-    theirs, mine = results
-    if isinstance(theirs, Exception):
-        assert isinstance(mine, type(theirs)), mine
-    else:
-        assert not isinstance(mine, Exception), mine
-        assert simple(mine) == plain(theirs)
-    return theirs
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from beside import same
 
 
 def leaf(t, *numbers, dtype='float32'):
