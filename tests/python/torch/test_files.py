@@ -264,7 +264,8 @@ def test_safetensors_by_their_ending(tmp_path):
 @pytest.mark.parametrize('make, advice', [
     (lambda: ours.nn.Linear(1, 1), r'save its state_dict\(\)'), (lambda: object(), 'tensors, numbers'),
     (lambda: type('Row', (dict,), {})(), 'save a plain dict'), (lambda: pytest.importorskip('numpy').float64(1), r'float\(x\)'),
-    (lambda: pytest.importorskip('numpy').zeros(2), 'from_numpy'), (lambda: len, 'tensors, numbers')])
+    (lambda: pytest.importorskip('numpy').zeros(2), 'from_numpy'), (lambda: len, 'tensors, numbers'),
+    (lambda: {ours.ones(1): 1}, 'is a key'), (lambda: {ours.ones(1)}, 'is a key')])
 def test_what_is_not_written_says_what_to_do(make, advice):
     with pytest.raises(TypeError, match=advice):
         written(ours, make())

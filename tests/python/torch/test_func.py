@@ -78,6 +78,8 @@ VJPS = {
     'grad of a jvp': lambda t: t.func.grad(lambda x: t.func.jvp(lambda y: (y ** 3).sum(), (x,), (vector(t, 1, 2, 3),))[1])(vector(t)),
     'jvp, no tuple': lambda t: t.func.jvp(lambda x: x, vector(t), vector(t)), 'jvp, wrong shape': lambda t: t.func.jvp(lambda x: x, (vector(t),), (vector(t, 1),)),
     'jvp, independent': lambda t: t.func.jvp(lambda x: t.ones(2), (vector(t),), (vector(t),)),
+    'jvp, strict': lambda t: t.func.jvp(lambda x: x * x, (vector(t),), (vector(t),), strict=True),
+    'jvp, strict and independent': lambda t: t.func.jvp(lambda x: t.ones(2), (vector(t),), (vector(t),), strict=True),
     'linearize': lambda t: (lambda y, push: (y, push(vector(t, 1, 2, 3)), push(vector(t, 0, 1, 0))))(*t.func.linearize(lambda x: t.exp(x) * x[0], vector(t))),
 }
 

@@ -31,7 +31,7 @@ def _dense(obj):
         if isinstance(value, Tensor):
             if id(value) not in found:
                 found[id(value)] = _without_negative_strides(value.detach())
-        elif isinstance(value, (dict, list, tuple)) and id(value) not in seen:
+        elif isinstance(value, (dict, list, tuple, set)) and id(value) not in seen:
             seen.add(id(value))
             left.extend(value.values() if isinstance(value, dict) else value)
             left.extend([vars(value)['_metadata']] if isinstance(value, OrderedDict) and '_metadata' in vars(value) else [])
@@ -156,7 +156,7 @@ def _write_list(writer, value):
 
 
 def _write_set(writer, value):
-    writer.call('__builtin__', 'set', sorted(value, key=repr))  # the order of a set is not the same in each run
+    writer.call('__builtin__', 'set', sorted(map(_key, value), key=repr))  # the order of a set is not the same in each run
     writer.remember(value)
 
 
@@ -175,10 +175,16 @@ def _write_ordered_dict(writer, value):
         writer.out += b'b'
 
 
+def _key(value):
+    if isinstance(value, Tensor):
+        raise TypeError('[torch.save] a Tensor is a key of a dict or in a set: no other program could find it there')
+    return value
+
+
 def _write_items(writer, items):
     writer.out += b'('
     for key, value in items.items():
-        writer.value(key)
+        writer.value(_key(key))
         writer.value(value)
     writer.out += b'u'
 

@@ -22,7 +22,7 @@ class _Call:
         self.tensors = tensors_of(self.form)
         self.result = self.aux = None
 
-    def __call__(self, *tensors):
+    def __call__(self, *tensors) -> Any:
         args, kwargs = with_tensors(self.form, iter(tensors))
         result = self.func(*args, **kwargs)
         if self.has_aux:
@@ -111,21 +111,23 @@ def grad(func, argnums=0, has_aux=False):
     return wrapped
 
 
+def _matching(what, given, like: Any, whose):
+    """The leaves of what is given, as many as in `like` and of their shapes."""
+    found = leaves_of(given)
+    if len(found) != len(like) or any(not isinstance(v, Tensor) or v.shape != x.shape for v, x in zip(found, like)):
+        raise RuntimeError(f'{what} must have the form and the shapes of the {whose}')
+    return found
+
+
 def vjp(func, *primals, has_aux=False):
     """(func(*primals), a function from cotangents in the form of the result to the gradients of the primals); with has_aux
     what else func gave as third."""
     call = _Call('vjp', func, primals, {}, has_aux)
     _chosen('vjp', tuple(range(len(primals))), primals)
-    outputs: Any
     outputs, pull = _func.vjp(call, *call.tensors)
 
     def pulled(*cotangents, retain_graph=True, create_graph=None):
-        given = cotangents[0] if len(cotangents) == 1 and not (isinstance(call.result, tuple) and len(call.result) == 1
-                                                               and isinstance(cotangents[0], Tensor)) else cotangents
-        seeds = leaves_of(given)
-        if len(seeds) != len(outputs) or any(not isinstance(v, Tensor) or v.shape != y.shape for v, y in zip(seeds, outputs)):
-            raise RuntimeError('[vjp] cotangents must have the form and the shapes of the result')
-        left = iter(pull(tuple(seeds)))
+        left = iter(pull(tuple(_matching('[vjp] cotangents', cotangents, outputs, 'result'))))
         return tuple(filled(x, left) for x in primals)
     found = call.pack(outputs), pulled
     return (*found, call.auxiliary()) if has_aux else found
@@ -135,18 +137,20 @@ def _directions(where, primals, tangents):
     """The tangents as flat tensors."""
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
         raise RuntimeError(f'[{where}] primals and tangents are tuples: {where}(f, (x,), (v,))')
-    given, like = leaves_of(tangents), leaves_of(primals)
-    if len(given) != len(like) or any(not isinstance(v, Tensor) or v.shape != x.shape for v, x in zip(given, like)):
-        raise RuntimeError(f'[{where}] tangents must have the form and the shapes of the primals')
-    return given
+    return _matching(f'[{where}] tangents', tangents, leaves_of(primals), 'primals')
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
-    """(func(*primals), its derivative in the direction of the tangents); with has_aux what else func gave as third."""
+    """(func(*primals), its derivative in the direction of the tangents); with has_aux what else func gave as third.
+
+    strict: RuntimeError, instead of zeros, where a result does not depend on the primals.
+    """
     given = _directions('jvp', primals, tangents)
     call = _Call('jvp', func, primals, {}, has_aux)
     _chosen('jvp', tuple(range(len(primals))), primals)
     outputs, pushed = _func.jvp(call, tuple(call.tensors), tuple(given))
+    if strict and not all(y.requires_grad for y in leaves_of(call.result)):
+        raise RuntimeError('[jvp] a result does not depend on the primals, which strict=True does not allow')
     found = call.pack(outputs), call.pack(pushed)
     return (*found, call.auxiliary()) if has_aux else found
 
@@ -203,7 +207,10 @@ def _linearized(outputs, leaves):
     # g(w) = Jᵀw is linear in w, so its derivative by w in the direction v is J·v.
     weights = [tenon.zeros_like(y.detach()).requires_grad_() for y in outputs]
     pulled = _func._gradients(outputs, leaves, weights, True)
-    return lambda directions, create: _func._gradients(pulled, weights, directions, create)
+
+    def push(directions, create) -> Any:
+        return _func._gradients(pulled, weights, directions, create)
+    return push
 
 
 def _columns(outputs, leaves, i, push, create):
