@@ -37,12 +37,12 @@ class Storages:
         name, wanted = f'data/{stored.key}', stored.count * (stored.dtype.itemsize if stored.dtype else 1)
         if self._archive.size(name) != wanted:
             raise LoadError(f'[torch.load] the record {name} has {self._archive.size(name)} bytes, its tensors want {wanted}')
-        at = stored.key, dtype.name
-        if at not in self._made:
-            if any(key == stored.key for key, _ in self._made):
-                raise LoadError(f'[torch.load] the record {name} is of two dtypes')
-            self._made[at] = self.moved(self._read(name, dtype), stored.location)
-        return self._made[at]
+        if stored.key not in self._made:
+            self._made[stored.key] = dtype, self.moved(self._read(name, dtype), stored.location)
+        known, elements = self._made[stored.key]
+        if known is not dtype:
+            raise LoadError(f'[torch.load] the record {name} is of two dtypes')
+        return elements
 
     def _read(self, name, dtype):
         data = self._archive.read(name)
