@@ -115,22 +115,24 @@ class _Call:
     def record(self, outputs):
         """The outputs, tied to the inputs."""
         ctx = self.ctx
-        # Those that are no numbers of the reals have no gradient; each other one needs a handle of its own to hang the history on.
+        if any(not _is_among(x, outputs) for x in ctx._dirty):
+            raise RuntimeError(f'[{self.name}] forward must return each argument that it marks as dirty')
+        # Integers and what forward() marked have no gradient.
         tied = [i for i, y in enumerate(outputs) if self._is_tied(y)]
-        before = {id(y): (i, y) for i, y in reversed(list(enumerate(outputs))) if isinstance(y, Tensor)}
-        written = {i: y for i in tied for y in [outputs[i]] if _is_among(y, ctx._dirty)}
-        seen = set()
+        written = {i: outputs[i] for i in tied if _is_among(outputs[i], ctx._dirty)}
+        places = {}  # by id, where each output comes first
         for i, y in enumerate(outputs):
-            if isinstance(y, Tensor) and (id(y) in seen or _is_among(y, self.inputs) or y.requires_grad):
+            is_first = places.setdefault(id(y), i) == i
+            if isinstance(y, Tensor) and (not is_first or _is_among(y, self.inputs) or y.requires_grad):
+                # A handle of its own to hang the history on.
                 outputs[i] = y.detach().clone() if i in written else y.detach()
-            seen.add(id(y))
         self.shapes = [(y.shape, y.dtype, y.device) if isinstance(y, Tensor) else None for y in outputs]
         if tied:
             _core._record(self.name, lambda gradients: self.run(tied, gradients), self.inputs, [outputs[i] for i in tied])
         for i, x in written.items():  # by a write that is recorded, the argument and its views get the new history
             x[...] = outputs[i]
             outputs[i] = x
-        self._keep(before, outputs, tied)
+        self._keep(places, outputs, tied)
         self.inputs = None
         return outputs
 
@@ -141,11 +143,11 @@ class _Call:
             raise TypeError(f'[{self.name}] forward must return Tensors, not {type(y).__name__}')
         return (y.dtype.is_floating_point or y.dtype.is_complex) and not _is_among(y, self.ctx._constants)
 
-    def _keep(self, before, outputs, tied):
+    def _keep(self, places, outputs, tied):
         """Saved outputs without their history: a circle that nothing could take apart."""
         ctx, kept = self.ctx, list(self.ctx._saved)
         for place, x in enumerate(kept):
-            index, _ = before.get(id(x), (None, None))
+            index = places.get(id(x))
             if x is None or index is None or (_is_among(x, self.inputs) and not _is_among(x, ctx._dirty)):
                 continue
             kept[place] = value = outputs[index].detach()

@@ -243,6 +243,13 @@ def test_a_written_leaf_and_a_saved_written_argument_are_refused(torch):
         @staticmethod
         def backward(ctx, g):
             return g * ctx.saved_tensors[0]
+    class Forgets(ours.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x * 2
+    with pytest.raises(RuntimeError, match='must return each argument'):
+        Forgets.apply(leaf(ours, 1.0) * 1)
     x = leaf(ours, 1.0)
     y = Keeps.apply(x * 1)
     assert ours.autograd.grad(y.sum(), x, retain_graph=True)[0].item() == pytest.approx(2.7182818)

@@ -209,6 +209,11 @@ def test_a_generator_decides_the_order():
     assert one == order(None)
 
 
+def test_the_order_of_an_epoch_is_the_samplers():
+    with pytest.raises(AttributeError, match='loader.sampler.set_epoch'):
+        data_of(ours).DataLoader(range(3)).set_epoch(1)
+
+
 def test_getitems_is_called_once_a_batch(torch):
     def calls(package):
         class Many(data_of(package).Dataset):

@@ -105,6 +105,17 @@ def test_lazy_conjugates_and_negatives_arrive(torch):
     assert crossed(torch, ours, torch.nn.Buffer(torch.ones(2))).tolist() == [1, 1]
 
 
+def test_attributes_of_parameters_are_left_out_with_a_warning(torch):
+    parameter = torch.nn.Parameter(torch.ones(2))
+    parameter.note = 'x'
+    with pytest.warns(UserWarning, match='note'):
+        assert plain(crossed(torch, ours, [parameter])) == plain([torch.nn.Parameter(torch.ones(2))])
+    tensor = torch.ones(2)
+    tensor.note = 'x'
+    with pytest.warns(UserWarning, match='note'):
+        assert crossed(torch, ours, tensor).tolist() == [1, 1]
+
+
 @pytest.mark.parametrize('optimizer', ['SGD', 'Adam', 'AdamW', 'RMSprop', 'Adagrad'])
 def test_a_checkpoint_of_pytorch(torch, optimizer):
     net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2), torch.nn.Flatten(), torch.nn.Linear(8, 2))

@@ -4,11 +4,12 @@ import os
 from ... import io
 from ..._core import Tensor
 from .archive import Archive, replacing, write_archive
+from .errors import LoadError
 from .reader import read_pickle
 from .storages import Storages
 from .writer import write_pickle
 
-__all__ = ['load', 'save']
+__all__ = ['LoadError', 'load', 'save']
 
 
 def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True):

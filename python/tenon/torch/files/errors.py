@@ -8,4 +8,4 @@ class LoadError(DataLossError, pickle.UnpicklingError):
     """A file that is malformed, or holds what is not read; of the kinds that programs for PyTorch catch."""
 
 
-LoadError.__module__ = 'tenon.torch'
+LoadError.__module__ = 'tenon.torch.files'

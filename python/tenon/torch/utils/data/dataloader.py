@@ -58,6 +58,9 @@ class DataLoader(_data.DataLoader):
         if batch_sampler is None and self._auto_collation:
             self.batch_sampler = BatchSampler(self.sampler, self.batch_size, self.drop_last)
 
+    def set_epoch(self, epoch):
+        raise AttributeError('[DataLoader] the order is the sampler\'s: loader.sampler.set_epoch(epoch), of a DistributedSampler')
+
     def _order(self) -> Any:
         """What gives indices, or lists of them."""
         return self.batch_sampler if self._auto_collation else self.sampler
