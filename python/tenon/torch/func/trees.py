@@ -31,7 +31,7 @@ def tree_map(fn, value):
     return fn(value) if parts is None else rebuilt(value, [tree_map(fn, part) for part in parts])
 
 
-def leaves_of(value):
+def leaves_of(value) -> list[Any]:
     """All leaves, in order."""
     parts = children(value)
     return [value] if parts is None else [leaf for part in parts for leaf in leaves_of(part)]
