@@ -28,8 +28,8 @@ class _Cut:
     def __len__(self):
         return self.count
 
-    def __getitem__(self, k):
-        return self.order[k * self.size:(k + 1) * self.size]
+    def __iter__(self):
+        return (self.order[k * self.size:(k + 1) * self.size] for k in range(self.count))
 
 
 class DataLoader:
@@ -91,14 +91,14 @@ class DataLoader:
     def _batches(self):
         """All lists of indices of the next epoch."""
         if self.batch_sampler is not None:
-            return list(self.batch_sampler)
+            return list(self.batch_sampler) if hasattr(self.batch_sampler, '__len__') else self.batch_sampler  # or it may have no end
         if isinstance(self.sampler, RandomSampler):
             self.sampler.epoch = self._epoch
             order = self.sampler.order()
             if self._by_batch is None:
                 order = order.tolist()
         elif self.sampler is not None:
-            if self.num_workers == 0 and not hasattr(self.sampler, '__len__'):
+            if not hasattr(self.sampler, '__len__'):
                 return BatchSampler(self.sampler, self.batch_size, self.drop_last)
             order = list(self.sampler)
         else:
@@ -126,8 +126,8 @@ class DataLoader:
             return self._ahead(None, self._stream) if self.num_workers else self._stream()
         batches = self._batches()
         self._epoch += 1
-        if self.num_workers == 0 or len(batches) == 0:
-            return map(self._make, (batches[k] for k in range(len(batches))) if isinstance(batches, _Cut) else batches)
+        if self.num_workers == 0:
+            return map(self._make, batches)
         return self._ahead(batches, self._make)
 
     def _ahead(self, batches, make):

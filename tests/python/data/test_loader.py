@@ -257,3 +257,14 @@ def test_a_stream_has_an_order_of_its_own():
         data.ConcatDataset([Numbers()])
     with pytest.raises(TypeError, match='iterate over it'):
         Numbers()[0]
+
+
+@pytest.mark.parametrize('workers', [0, 2])
+def test_orders_without_an_end(workers):
+    def forever():
+        while True:
+            yield from range(3)
+    for options in dict(batch_size=2, sampler=forever()), dict(batch_sampler=([i, i + 1] for i in iter(int, 1))):
+        loader = iter(data.DataLoader(range(5), num_workers=workers, **options))
+        assert [len(next(loader)) for _ in range(20)] == [2] * 20
+        del loader

@@ -141,6 +141,21 @@ def test_workers_that_end_at_different_times(torch):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize('workers', [0, 2])
+def test_an_order_without_an_end(workers):
+    class Forever(data_of(ours).Sampler):
+        def __iter__(self):
+            return itertools.cycle(range(5))
+    loader = data_of(ours).DataLoader(range(5), 3, sampler=Forever(), num_workers=workers)
+    assert [x.tolist() for x in itertools.islice(loader, 4)] == [[0, 1, 2], [3, 4, 0], [1, 2, 3], [4, 0, 1]]
+
+
+def test_lists_of_many_indices_reach_the_workers():
+    order = list(range(100_000))
+    loader = data_of(ours).DataLoader(order, 50_000, num_workers=2, prefetch_factor=4, sampler=order * 8, collate_fn=lambda batch: sum(batch))
+    assert list(loader) == [sum(order[:50_000]), sum(order[50_000:])] * 8
+
+
 def test_worker_init_fn_shares_the_work_of_a_stream(torch):
     def numbers(package):
         class Range(data_of(package).IterableDataset):

@@ -86,13 +86,8 @@ class DataLoader(_data.DataLoader):
         return super()._stream() if self._auto_collation else map(self.collate_fn, self.dataset)
 
     def __iter__(self) -> Iterator[Any]:
-        if self._streams:
-            return self._ahead(None, self._stream) if self.num_workers else iter(self._stream())
+        seed = int(ops['randint']((), 0, 2**63 - 1, None, None, self.generator))  # without workers, too: orders are to be the same
         if self.num_workers == 0:
-            return map(self._make, self._order())
-        batches = list(self._order())
-        return self._ahead(batches, self._make) if batches else iter(())
-
-    def _ahead(self, batches, make):
-        seed = int(ops['randint']((), 0, 2**63 - 1, None, None, self.generator))
+            return iter(self._stream()) if self._streams else map(self._make, self._order())
+        batches, make = (None, self._stream) if self._streams else (self._order(), self._make)
         return Epoch(batches, make, self.num_workers, self.prefetch_factor, seed, self.worker_init_fn, self.timeout, self.dataset)
