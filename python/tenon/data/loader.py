@@ -52,7 +52,8 @@ class DataLoader:
     def __init__(self, dataset, batch_size=1, shuffle=False, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
                  drop_last=False, timeout=0, worker_init_fn=None, prefetch_factor=2, seed=None):
         self._streams = isinstance(dataset, IterableDataset)
-        if not self._streams and (not hasattr(dataset, '__len__') or not (hasattr(dataset, '__getitem__') or hasattr(dataset, 'batch'))):
+        has_length = hasattr(dataset, '__len__') or sampler is not None or batch_sampler is not None
+        if not self._streams and not (has_length and (hasattr(dataset, '__getitem__') or hasattr(dataset, 'batch'))):
             raise TypeError(f'[DataLoader] a dataset has len() and indices; {type(dataset).__name__} has not')
         _check_count('batch_size', batch_size, 1)
         _check_count('num_workers', num_workers, 0, 256)

@@ -229,6 +229,22 @@ def test_the_order_of_an_epoch_is_the_samplers():
         data_of(ours).DataLoader(range(3)).set_epoch(1)
 
 
+def test_a_derived_subset_and_a_dataset_without_a_length(torch):
+    def run(t):
+        class Doubled(data_of(t).Subset):
+            def __getitem__(self, index):
+                return super().__getitem__(index)[0] * 2
+
+            __getitems__ = None
+
+        class Endless(data_of(t).Dataset):
+            def __getitem__(self, index):
+                return index * 3
+        doubled = Doubled(rows(t), [1, 2, 3])
+        return ([x.tolist() for x in data_of(t).DataLoader(doubled, 2)], [x.tolist() for x in data_of(t).DataLoader(Endless(), 2, sampler=[5, 6, 7])])
+    assert run(ours) == run(torch)
+
+
 def test_getitems_is_called_once_a_batch(torch):
     def calls(package):
         class Many(data_of(package).Dataset):

@@ -39,8 +39,8 @@ class DataLoader(_data.DataLoader):
         self.batch_size = None if batch_sampler is not None else batch_size
         self._choose_samplers(bool(shuffle), sampler, batch_sampler, generator)
         self.collate_fn = collate_fn or (default_collate if self._auto_collation else default_convert)
-        # What tenon's own datasets give at once is what collating their examples gives.
-        rows = dataset.dataset if isinstance(dataset, Subset) else dataset
+        # What tenon's own datasets give at once is what collating their examples gives; derived ones may have changed the examples.
+        rows = dataset.dataset if type(dataset) is Subset else dataset
         self._by_batch = dataset.batch if collate_fn is None and self._auto_collation and type(rows) is TensorDataset else None
         self.prefetch_factor = self.prefetch_factor if num_workers else None
         self.generator, self.persistent_workers = generator, persistent_workers
