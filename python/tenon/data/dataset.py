@@ -1,6 +1,7 @@
 """Datasets: numbered examples, such as (image, label)."""
 import bisect
 import itertools
+import types
 
 import tenon
 from .._core import Tensor, ops
@@ -24,12 +25,52 @@ class Dataset:
     """
 
     batch = None
-
-    def __len__(self):
-        raise NotImplementedError(f'[{type(self).__name__}] has no length: define __len__')
+    __class_getitem__ = classmethod(types.GenericAlias)  # Dataset[Tensor], in annotations
 
     def __getitem__(self, index):
         raise NotImplementedError(f'[{type(self).__name__}] has no examples: define __getitem__')
+
+    def __add__(self, other) -> 'Dataset':
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset):
+    """Examples that come one after another: derive and write `__iter__`.
+
+    Each worker of a loader goes through a copy of its own: let `__iter__` share the work by get_worker_info(), or every example
+    comes once from each worker.
+
+    >>> class Countdown(tenon.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter([3, 2, 1])
+    >>> [batch.tolist() for batch in tenon.data.DataLoader(Countdown(), batch_size=2)]
+    [[3, 2], [1]]
+    """
+
+    def __iter__(self):
+        raise NotImplementedError(f'[{type(self).__name__}] has no examples: define __iter__')
+
+    def __getitem__(self, index):
+        raise TypeError(f'[{type(self).__name__}] examples come in order: iterate over it')
+
+    def __add__(self, other) -> 'Dataset':
+        return ChainDataset([self, other])
+
+
+class ChainDataset(IterableDataset):
+    """Several iterable datasets one after another."""
+
+    def __init__(self, datasets):
+        self.datasets = datasets
+
+    def __iter__(self):
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise TypeError(f'[ChainDataset] wants IterableDatasets, not {type(dataset).__name__}: see ConcatDataset')
+            yield from dataset
+
+    def __len__(self):
+        return sum(map(len, self.datasets))
 
 
 def check_index(index, size):
@@ -103,15 +144,44 @@ class ConcatDataset(Dataset):
         self.datasets = list(datasets)
         if not self.datasets:
             raise ValueError('[ConcatDataset] no datasets')
-        self._ends = list(itertools.accumulate(map(len, self.datasets)))
+        for dataset in self.datasets:
+            if isinstance(dataset, IterableDataset):
+                raise TypeError(f'[ConcatDataset] {type(dataset).__name__} has no indices: see ChainDataset')
+        self.cumulative_sizes = list(itertools.accumulate(map(len, self.datasets)))
 
     def __len__(self):
-        return self._ends[-1]
+        return self.cumulative_sizes[-1]
 
     def __getitem__(self, index):
         index = check_index(index, len(self))
-        part = bisect.bisect_right(self._ends, index)
-        return self.datasets[part][index - (self._ends[part - 1] if part else 0)]
+        part = bisect.bisect_right(self.cumulative_sizes, index)
+        return self.datasets[part][index - (self.cumulative_sizes[part - 1] if part else 0)]
+
+
+class StackDataset(Dataset):
+    """Datasets of one length side by side: an example is a tuple of theirs, or a dict where they are given by name.
+
+    >>> tenon.data.StackDataset(x=range(3), y='abc')[1]
+    {'x': 1, 'y': 'b'}
+    """
+
+    def __init__(self, *args, **kwargs):
+        if bool(args) == bool(kwargs):
+            raise ValueError('[StackDataset] wants datasets, either all by position or all by name')
+        self.datasets = args or kwargs
+        lengths = [len(dataset) for dataset in self._parts()]
+        if len(set(lengths)) > 1:
+            raise ValueError(f'[StackDataset] datasets of {lengths} examples')
+
+    def _parts(self):
+        return self.datasets.values() if isinstance(self.datasets, dict) else self.datasets
+
+    def __len__(self):
+        return len(next(iter(self._parts())))
+
+    def __getitem__(self, index):
+        found = [dataset[index] for dataset in self._parts()]
+        return dict(zip(self.datasets, found)) if isinstance(self.datasets, dict) else tuple(found)
 
 
 def random_split(dataset, lengths, generator=None):

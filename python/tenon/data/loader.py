@@ -1,6 +1,11 @@
 """Batches of a dataset, made ahead by worker processes, in an order that the seed decides."""
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
 from .._core import Tensor
 from .collate import default_collate
+from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, draw_seed, mix
 from .workers import Epoch
 
@@ -23,8 +28,8 @@ class _Cut:
     def __len__(self):
         return self.count
 
-    def __getitem__(self, k):
-        return self.order[k * self.size:(k + 1) * self.size]
+    def __iter__(self):
+        return (self.order[k * self.size:(k + 1) * self.size] for k in range(self.count))
 
 
 class DataLoader:
@@ -33,8 +38,8 @@ class DataLoader:
     Orders follow tenon.manual_seed(): each shuffled epoch takes a number of the default generator. With a `seed` they are
     apart from it, and the seed and the number of the epoch (`set_epoch`) decide them.
 
-    dataset: anything with len() and indices, or with a `batch` method (tenon.data.Dataset). sampler: indices in another order;
-    batch_sampler: lists of indices. num_workers: processes that make batches ahead (0: they are made when asked for), each
+    dataset: anything with len() and indices, or with a `batch` method (tenon.data.Dataset), or an IterableDataset. sampler:
+    indices in another order; batch_sampler: lists of indices. num_workers: processes that make batches ahead (0: they are made when asked for), each
     `prefetch_factor` of them; in a worker Python's, NumPy's and Tenon's random numbers are seeded batch by batch. collate_fn:
     makes a batch of a list of examples. timeout: seconds to wait for a worker, 0 for ever. An exception in a worker is raised
     here, with the worker's traceback as its cause.
@@ -46,7 +51,9 @@ class DataLoader:
 
     def __init__(self, dataset, batch_size=1, shuffle=False, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
                  drop_last=False, timeout=0, worker_init_fn=None, prefetch_factor=2, seed=None):
-        if not hasattr(dataset, '__len__') or not (hasattr(dataset, '__getitem__') or hasattr(dataset, 'batch')):
+        self._streams = isinstance(dataset, IterableDataset)
+        has_length = hasattr(dataset, '__len__') or sampler is not None or batch_sampler is not None
+        if not self._streams and not (has_length and (hasattr(dataset, '__getitem__') or hasattr(dataset, 'batch'))):
             raise TypeError(f'[DataLoader] a dataset has len() and indices; {type(dataset).__name__} has not')
         _check_count('batch_size', batch_size, 1)
         _check_count('num_workers', num_workers, 0, 256)
@@ -57,6 +64,8 @@ class DataLoader:
             raise ValueError('[DataLoader] a sampler has an order of its own: leave out shuffle')
         if batch_sampler is not None and (sampler is not None or shuffle or drop_last or batch_size != 1):
             raise ValueError('[DataLoader] a batch_sampler takes the place of batch_size, shuffle, sampler and drop_last')
+        if self._streams and (shuffle or sampler is not None or batch_sampler is not None):
+            raise ValueError('[DataLoader] an IterableDataset has an order of its own: leave out shuffle, sampler and batch_sampler')
         if not timeout >= 0:
             raise ValueError(f'[DataLoader] timeout is {timeout}, must not be negative')
         for name, fn in (('collate_fn', collate_fn), ('worker_init_fn', worker_init_fn)):
@@ -83,20 +92,27 @@ class DataLoader:
     def _batches(self):
         """All lists of indices of the next epoch."""
         if self.batch_sampler is not None:
-            return list(self.batch_sampler)
+            return list(self.batch_sampler) if hasattr(self.batch_sampler, '__len__') else self.batch_sampler  # or it may have no end
         if isinstance(self.sampler, RandomSampler):
             self.sampler.epoch = self._epoch
             order = self.sampler.order()
             if self._by_batch is None:
                 order = order.tolist()
         elif self.sampler is not None:
-            if self.num_workers == 0 and not hasattr(self.sampler, '__len__'):
+            if not hasattr(self.sampler, '__len__'):
                 return BatchSampler(self.sampler, self.batch_size, self.drop_last)
             order = list(self.sampler)
         else:
             order = range(len(self.dataset))
         n = len(order)
         return _Cut(order, self.batch_size, n // self.batch_size if self.drop_last else -(-n // self.batch_size))
+
+    def _stream(self) -> Iterator[Any]:
+        """The batches of an iterable dataset."""
+        examples = iter(self.dataset)
+        while batch := list(itertools.islice(examples, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield (self.collate_fn or default_collate)(batch)
 
     def _make(self, indices):
         if self._by_batch is not None:
@@ -105,10 +121,16 @@ class DataLoader:
         dataset = self.dataset
         return (self.collate_fn or default_collate)([dataset[i] for i in indices])
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
+        if self._streams:
+            self._epoch += 1
+            return self._ahead(None, self._stream) if self.num_workers else self._stream()
         batches = self._batches()
         self._epoch += 1
-        if self.num_workers == 0 or len(batches) == 0:
-            return map(self._make, (batches[k] for k in range(len(batches))) if isinstance(batches, _Cut) else batches)
+        if self.num_workers == 0:
+            return map(self._make, batches)
+        return self._ahead(batches, self._make)
+
+    def _ahead(self, batches, make):
         seed = draw_seed() if self.seed is None else mix(self.seed, self._epoch)
-        return Epoch(batches, self._make, self.num_workers, self.prefetch_factor, seed, self.worker_init_fn, self.timeout)
+        return Epoch(batches, make, self.num_workers, self.prefetch_factor, seed, self.worker_init_fn, self.timeout, self.dataset)

@@ -1,8 +1,10 @@
 """Processes that make batches: forked for an epoch, they see the dataset as it is, and hand tensors over in shared memory.
 
-Batch k is made by worker k mod n, and is asked for in order, so the order never depends on timing. A worker writes the elements
-into memory of its own, which has no name, and passes its descriptor over a socket: nothing is left behind, however it ends.
+Batch k is made by worker k mod n, and is asked for in order, so the order never depends on timing. What asks for it says which
+examples it is of, so an order may go on for ever. A worker writes the elements into memory of its own, which has no name, and passes
+its descriptor over a socket: nothing is left behind, however it ends.
 """
+import errno
 import os
 import pickle
 import random
@@ -14,6 +16,8 @@ import tempfile
 import time
 import traceback
 import weakref
+from collections import deque
+from typing import Any
 
 import tenon
 from .. import _core
@@ -26,10 +30,10 @@ _live = weakref.WeakSet()
 
 
 class WorkerInfo:
-    """What get_worker_info() gives inside a worker: id, num_workers."""
+    """What get_worker_info() gives inside a worker: id, num_workers, seed, and dataset, which is the worker's own copy."""
 
-    def __init__(self, number, count):
-        self.id, self.num_workers = number, count
+    def __init__(self, number, count, seed, dataset):
+        self.id, self.num_workers, self.seed, self.dataset = number, count, seed, dataset
 
 
 _info = None
@@ -141,7 +145,7 @@ def _take(file, slot):
     return x if plain is None else _core._from_bytes(bytes(plain), slot.dtype, slot.shape)
 
 
-def _receive(channel):
+def _receive(channel) -> Any:
     head, files, _, _ = socket.recv_fds(channel, _HEAD.size, 1)
     if not head:
         raise EOFError
@@ -180,10 +184,41 @@ def _describe(error):
     return error, text
 
 
-def _work(channel, number, count, batches, make, seed, init):
-    """The life of a worker: a batch for each byte that comes."""
+_END = object()
+
+
+def _ask(channel, k, batch):
+    """Sends for a batch; what is long goes through memory, or both ends might wait for room in the socket."""
+    message = pickle.dumps((k, batch))
+    _send(channel, message if len(message) < 4096 else _core._from_bytes(message, tenon.uint8, (len(message),)))
+
+
+def _asked(channel):
+    message = _receive(channel)
+    return pickle.loads(message if isinstance(message, bytes) else message.tobytes())
+
+
+def _maker(number, streams, make, seed):
+    """What makes batch k in a worker, or _END."""
+    stream = None
+
+    def of_stream(k, batch):
+        nonlocal stream
+        if stream is None:
+            _seed(mix(seed, number))
+            stream = make()
+        return next(stream, _END)
+
+    def of_batch(k, batch):
+        _seed(mix(seed, k))  # the same whichever worker makes it
+        return make(batch)
+    return of_stream if streams else of_batch
+
+
+def _work(channel, number, count, streams, make, seed, init, dataset):
+    """The life of a worker: a value for each message that comes."""
     global _info
-    _info = WorkerInfo(number, count)
+    _info = WorkerInfo(number, count, mix(seed, number), dataset)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's business
     try:
         if init is not None:
@@ -191,15 +226,20 @@ def _work(channel, number, count, batches, make, seed, init):
     except Exception as error:
         _send(channel, ('error', *_describe(error)))
         return
-    for k in range(number, len(batches), count):
-        if not channel.recv(1):
+    turn = _maker(number, streams, make, seed)
+    while True:
+        try:
+            wanted = _asked(channel)
+        except EOFError:
             return
         try:
-            _seed(mix(seed, k))  # the same whichever worker makes it
-            value = 'batch', make(batches[k])
+            made = turn(*wanted)
+            value = ('end',) if made is _END else ('batch', made)
         except Exception as error:
             value = ('error', *_describe(error))
         _send(channel, value)
+        if value[0] == 'end':
+            return
 
 
 def _stop(owner, pids, channels):
@@ -226,23 +266,36 @@ def _stop(owner, pids, channels):
             time.sleep(0.002)
 
 
-class Epoch:
-    """An iterator over batches that worker processes make ahead."""
+def _at_most(count, batches):
+    """How many workers have something to do."""
+    try:
+        return min(count, len(batches))
+    except TypeError:  # it has no end, or does not know it
+        return count
 
-    def __init__(self, batches, make, num_workers, prefetch, seed, init=None, timeout=0):
+
+class Epoch:
+    """An iterator over batches that worker processes make ahead.
+
+    make(b) of the k-th of `batches`, an iterable, gives batch k; where it is None, each worker goes through make() on its own, and
+    they take turns.
+    """
+
+    def __init__(self, batches, make, num_workers, prefetch, seed, init=None, timeout=0, dataset=None):
         if not hasattr(os, 'fork'):
             raise tenon.UnimplementedError('[DataLoader] workers need os.fork, which this system lacks: use num_workers=0')
-        self._batches, self._timeout, self._next = batches, timeout, 0
+        self._batches, self._timeout, self._next = None if batches is None else iter(batches), timeout, 0
+        self._dataset = dataset
         self._pids, self._channels = [], []
         self._owner = os.getpid()
         self._finalizer = weakref.finalize(self, _stop, self._owner, self._pids, self._channels)
         _live.add(self)
-        count = min(num_workers, len(batches))
+        count = _at_most(num_workers, batches)
         for number in range(count):
             self._fork(number, count, make, seed, init)
-        self._asked = 0
-        for _ in range(count * prefetch):
-            self._ask()
+        self._asked, self._turn = 0, deque(range(count))
+        for k in range(count * prefetch):
+            self._ask(k % count)
 
     def _fork(self, number, count, make, seed, init):
         ours, theirs = socket.socketpair()
@@ -260,7 +313,7 @@ class Epoch:
             for epoch in list(_live):  # or its workers would not notice when the parent ends
                 for channel in epoch._channels:
                     channel.close()
-            _work(theirs, number, count, self._batches, make, seed, init)
+            _work(theirs, number, count, self._batches is None, make, seed, init, self._dataset)
             code = 0
         except (BrokenPipeError, ConnectionResetError):
             code = 0  # the loop was left early
@@ -273,14 +326,19 @@ class Epoch:
             finally:
                 os._exit(code)
 
-    def _ask(self):
-        if self._asked < len(self._batches):
-            channel = self._channels[self._asked % len(self._channels)]
+    def _ask(self, number):
+        batch = None if self._batches is None else next(self._batches, _END)
+        try:
+            if batch is _END:
+                self._channels[number].shutdown(socket.SHUT_WR)  # it ends when it has made what it was asked for
+                return
             self._asked += 1
-            try:
-                channel.sendall(b'.')
-            except (BrokenPipeError, ConnectionResetError):
-                pass  # noticed when its batch is due
+            _ask(self._channels[number], self._asked - 1, batch)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # noticed when its batch is due
+        except OSError as error:
+            if error.errno != errno.ENOTCONN:
+                raise
 
     def __iter__(self):
         return self
@@ -288,14 +346,29 @@ class Epoch:
     def __next__(self):
         if os.getpid() != self._owner:
             raise RuntimeError('[DataLoader] an iterator of the parent process: make one in this process')
-        if self._next >= len(self._batches) or not self._channels:
-            self.close()
-            raise StopIteration
-        number = self._next % len(self._channels)
+        while self._turn and self._channels and (self._batches is None or self._next < self._asked):
+            number = self._turn[0]
+            kind, *value = self._receive(number)
+            if kind == 'end':
+                self._turn.popleft()
+                continue
+            self._next += 1
+            if kind == 'error':
+                self.close()
+                error, text = value
+                raise error from _Remote(text)
+            self._turn.rotate(-1)
+            self._ask(number)
+            return value[0]
+        self.close()
+        raise StopIteration
+
+    def _receive(self, number):
+        """What a worker sends next."""
         channel = self._channels[number]
         channel.settimeout(self._timeout or None)
         try:
-            kind, *value = _receive(channel)
+            return _receive(channel)
         except TimeoutError:
             self.close()
             raise TimeoutError(f'[DataLoader] worker {number} gave no batch within {self._timeout} s') from None
@@ -304,13 +377,6 @@ class Epoch:
         except BaseException:  # such as KeyboardInterrupt, in the middle of a message
             self.close()
             raise
-        self._next += 1
-        if kind == 'error':
-            self.close()
-            error, text = value
-            raise error from _Remote(text)
-        self._ask()
-        return value[0]
 
     def _obituary(self, number):
         try:

@@ -11,7 +11,7 @@ was imported. docs/torch.md says, function by function, what PyTorch's own sampl
 """
 from math import e, inf, nan, pi
 
-from .. import __version__, autograd, newaxis
+from .. import __version__, newaxis
 from .._array_api.dtypes import finfo, iinfo
 from .._core import (Tensor, bfloat16, bool, complex64, complex128, dtype, float8_e4m3fn, float8_e5m2, float16, float32, float64,
                      int8, int16, int32, int64, manual_seed, promote_types, uint8, uint16, uint32, uint64)
@@ -60,7 +60,7 @@ float, double, half, cfloat, cdouble = float32, float64, float16, complex64, com
 short, int, long = int16, int32, int64
 
 # Imported when they are first used.
-_MODULES = frozenset('nn optim utils linalg fft special cuda signal backends'.split())
+_MODULES = frozenset('nn optim utils linalg fft special cuda signal backends autograd func'.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -71,6 +71,7 @@ _LAZY = {name: module for module, names in {
     'files': 'save load',
     'legacy': '''FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor
         BoolTensor''',
+    'func': 'vmap',
     'nn.functional': '''celu rrelu prelu threshold native_dropout alpha_dropout feature_dropout dropout pixel_shuffle pixel_unshuffle
         channel_shuffle cosine_similarity pairwise_distance pdist cosine_embedding_loss hinge_embedding_loss
         margin_ranking_loss triplet_margin_loss conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
@@ -92,11 +93,10 @@ _INSTEAD = {
     'sparse': 'tensors are dense',
     'sparse_coo_tensor': 'tensors are dense',
     'quantization': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
-    'func': 'tenon.func has grad, vjp, jvp, jacrev, hessian and vmap',
-    'vmap': 'tenon.func.vmap',
     'profiler': 'tenon.profiler',
     'multiprocessing': "Python's multiprocessing, or num_workers of a DataLoader",
-    'hub': 'load a state with tenon.io.load',
+    'hub': 'download the file, and read it with torch.load',
+    'serialization': 'torch.load reads tensors and plain values, whatever a file names besides',
     'Storage': 'tensors keep their memory: see Tensor.data_ptr',
     'set_default_device': 'give device= to the functions that make tensors',
     'set_default_tensor_type': 'give dtype= to the functions that make tensors',

@@ -10,6 +10,15 @@ from .._creation import _place
 values_indices = namedtuple('values_indices', 'values indices')
 
 
+def absent(module, instead):
+    """The __getattr__ of a module: a name that is not offered says what to use instead."""
+    def __getattr__(name):
+        if name in instead:
+            raise AttributeError(f'[{module.removeprefix("tenon.")}.{name}] is not offered here: {instead[name]}')
+        raise AttributeError(f'module {module!r} has no attribute {name!r}')
+    return __getattr__
+
+
 _RANKS = {dtype: 3 if dtype.is_complex else 2 if dtype.is_floating_point or dtype.name.startswith('float8') else 1 if dtype is not _core.bool else 0
           for dtype in vars(_core).values() if isinstance(dtype, _core.dtype)}
 

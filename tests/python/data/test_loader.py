@@ -232,3 +232,39 @@ def test_with_a_seed_the_default_generator_stays():
     list(data.DataLoader(Examples(), shuffle=True, seed=4))
     list(data.DataLoader(Examples()))
     assert tenon.default_generator().get_state() == before
+
+
+class Numbers(data.IterableDataset):
+    def __iter__(self):
+        info = data.get_worker_info()
+        number, count = (info.id, info.num_workers) if info else (0, 1)
+        return iter(range(number, 7, count))
+
+
+@pytest.mark.parametrize('workers, batches', [(0, [[0, 1], [2, 3], [4, 5], [6]]), (2, [[0, 2], [1, 3], [4, 6], [5]]),
+                                              (3, [[0, 3], [1, 4], [2, 5], [6]])])
+def test_workers_take_turns_at_a_stream(workers, batches):
+    assert [x.tolist() for x in data.DataLoader(Numbers(), 2, num_workers=workers)] == batches
+    whole = [x.tolist() for x in data.DataLoader(Numbers() + Numbers(), 2, num_workers=workers, drop_last=True)]
+    assert all(len(batch) == 2 for batch in whole) and not children()
+
+
+def test_a_stream_has_an_order_of_its_own():
+    for options in dict(shuffle=True), dict(sampler=[1]), dict(batch_sampler=[[1]]):
+        with pytest.raises(ValueError, match='order of its own'):
+            data.DataLoader(Numbers(), **options)
+    with pytest.raises(TypeError, match='ChainDataset'):
+        data.ConcatDataset([Numbers()])
+    with pytest.raises(TypeError, match='iterate over it'):
+        Numbers()[0]
+
+
+@pytest.mark.parametrize('workers', [0, 2])
+def test_orders_without_an_end(workers):
+    def forever():
+        while True:
+            yield from range(3)
+    for options in dict(batch_size=2, sampler=forever()), dict(batch_sampler=([i, i + 1] for i in iter(int, 1))):
+        loader = iter(data.DataLoader(range(5), num_workers=workers, **options))
+        assert [len(next(loader)) for _ in range(20)] == [2] * 20
+        del loader

@@ -56,6 +56,14 @@ def test_the_script_runs_without_pytorch():
     assert losses[-1] < losses[0] / 2 and correct > 0.5
 
 
+def test_training_goes_on_from_a_file_as_in_pytorch(torch):
+    losses, gradients, numbers = run_script('resumed_training.py', 'torch')
+    our_losses, our_gradients, our_numbers = run_script('resumed_training.py', 'tenon.torch')
+    assert our_losses == pytest.approx(losses, abs=1e-5) and our_numbers == numbers and losses[-1] < losses[0]
+    assert our_gradients.keys() == gradients.keys()
+    assert all(our_gradients[name] == pytest.approx(gradients[name], abs=1e-5) for name in gradients)
+
+
 def test_where_meanings_agree_it_is_the_same_object(ours):
     assert ours.Tensor is tenon.Tensor and ours.float32 is tenon.float32 and ours.no_grad is tenon.no_grad
     assert ours.exp is tenon.exp and ours.nn.Module is tenon.nn.Module and ours.optim.SGD is tenon.optim.SGD
@@ -84,7 +92,7 @@ def test_out(ours):
 
 
 def test_what_is_not_offered_says_what_to_use(ours):
-    for name, instead in (('compile', 'tenon.graphed'), ('jit', 'tenon.graphed'), ('vmap', 'tenon.func.vmap'), ('amp', 'bfloat16')):
+    for name, instead in (('compile', 'tenon.graphed'), ('jit', 'tenon.graphed'), ('amp', 'bfloat16')):
         with pytest.raises(AttributeError, match=instead):
             getattr(ours, name)
     with pytest.raises(AttributeError, match='has no attribute'):

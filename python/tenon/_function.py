@@ -1,0 +1,208 @@
+"""Functions with a gradient of their own, written in Python."""
+import functools
+
+from . import _core
+from ._core import Tensor
+from .autograd import is_grad_enabled, no_grad
+
+
+class Context:
+    """What forward() leaves for backward(); attributes of one's own may be set."""
+
+    def __init__(self, materialize):
+        self._saved: tuple[Tensor | None, ...] = ()
+        self._versions: tuple[int | None, ...] = ()
+        self._dirty: tuple[Tensor, ...] = ()
+        self._constants: tuple[Tensor, ...] = ()
+        self._materialize = materialize
+        self._again = {}  # by the place of a saved output: what makes it anew, with its history
+        self.needs_input_grad: tuple[bool, ...] = ()
+
+    def save_for_backward(self, *tensors):
+        """Keeps tensors (or None) for ctx.saved_tensors."""
+        for x in tensors:
+            if x is not None and not isinstance(x, Tensor):
+                raise TypeError(f'[save_for_backward] wants Tensors or None, not {type(x).__name__}: set it as an attribute of ctx')
+        self._saved = tensors
+
+    def save_for_forward(self, *tensors):
+        """Accepted: derivatives in a direction are computed from backward()."""
+
+    @property
+    def saved_tensors(self):
+        """What save_for_backward() kept; RuntimeError where one has been written to since."""
+        for x, version in zip(self._saved, self._versions):
+            if x is not None and x.version != version:
+                raise RuntimeError(f'[saved_tensors] a tensor of shape {tuple(x.shape)} that was saved for backward has been changed in '
+                                   'place since: clone() it before')
+        if not self._again or not is_grad_enabled():
+            return self._saved
+        return tuple(self._again[i]() if i in self._again else x for i, x in enumerate(self._saved))
+
+    def mark_dirty(self, *tensors):
+        """Says which arguments forward() wrote to; it must return them."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors):
+        """Says which results have no gradient."""
+        self._constants = tensors
+
+    def set_materialize_grads(self, value):
+        """Whether backward() gets zeros, or None, for results that were not used."""
+        self._materialize = value
+
+
+def _is_among(x, tensors):
+    return any(x is other for other in tensors)
+
+
+class Function:
+    """A function with a gradient of its own: subclass it with static forward(ctx, …) and backward(ctx, *gradients), and
+    call apply(…).
+
+    forward() runs unrecorded; where there is a static setup_context(ctx, inputs, output), forward() gets no ctx. backward() gets
+    a gradient, or None, for each output and returns one, or None, for each argument of forward(); it is recorded where
+    gradients of gradients are asked for.
+    """
+
+    _materialize = False
+    _tensors_only = True
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        raise NotImplementedError('a Function needs a static forward(ctx, …)')
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        raise NotImplementedError('forward(ctx, …) does without setup_context()')
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        raise NotImplementedError('a Function needs a static backward(ctx, *gradients)')
+
+    @classmethod
+    def _forward(cls, ctx, args, kwargs):
+        with no_grad():
+            if cls.setup_context is Function.setup_context:
+                return cls.forward(ctx, *args, **kwargs)
+            results = cls.forward(*args, **kwargs)
+            cls.setup_context(ctx, args, results)
+            return results
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        ctx = Context(cls._materialize)
+        ctx.needs_input_grad = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
+        results = cls._forward(ctx, args, kwargs)
+        if results is None:
+            raise TypeError(f'[{cls.__name__}] forward returned None: return a Tensor, or a tuple of Tensors')
+        if not is_grad_enabled() or not any(ctx.needs_input_grad):
+            return results
+        single = not isinstance(results, (tuple, list))
+        outputs = _Call(cls, ctx, args).record([results] if single else list(results))
+        return outputs[0] if single else type(results)(outputs) if type(results) in (tuple, list) else tuple(outputs)
+
+
+class _Call:
+    """One call of a Function whose results get a history."""
+
+    def __init__(self, function, ctx, args):
+        self.name, self.backward, self.ctx = function.__name__, function.backward, ctx
+        self.count, self.tensors_only = len(args), function._tensors_only
+        self.where = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
+        self.inputs = [args[i] for i in self.where]  # record() drops them, or their memory would be kept
+
+    def record(self, outputs):
+        """The outputs, tied to the inputs."""
+        ctx = self.ctx
+        if any(not _is_among(x, outputs) for x in ctx._dirty):
+            raise RuntimeError(f'[{self.name}] forward must return each argument that it marks as dirty')
+        # Integers and what forward() marked have no gradient.
+        tied = [i for i, y in enumerate(outputs) if self._is_tied(y)]
+        written = {i: outputs[i] for i in tied if _is_among(outputs[i], ctx._dirty)}
+        places = {}  # by id, where each output comes first
+        for i, y in enumerate(outputs):
+            is_first = places.setdefault(id(y), i) == i
+            if isinstance(y, Tensor) and (not is_first or _is_among(y, self.inputs) or y.requires_grad):
+                # A handle of its own to hang the history on.
+                outputs[i] = y.detach().clone() if i in written else y.detach()
+        self.shapes = [(y.shape, y.dtype, y.device) if isinstance(y, Tensor) else None for y in outputs]
+        if tied:
+            _core._record(self.name, lambda gradients: self.run(tied, gradients), self.inputs, [outputs[i] for i in tied])
+        for i, x in written.items():  # by a write that is recorded, the argument and its views get the new history
+            x[...] = outputs[i]
+            outputs[i] = x
+        self._keep(places, outputs, tied)
+        self.inputs = None
+        return outputs
+
+    def _is_tied(self, y):
+        if not isinstance(y, Tensor):
+            if not self.tensors_only:
+                return False
+            raise TypeError(f'[{self.name}] forward must return Tensors, not {type(y).__name__}')
+        return (y.dtype.is_floating_point or y.dtype.is_complex) and not _is_among(y, self.ctx._constants)
+
+    def _keep(self, places, outputs, tied):
+        """Saved outputs without their history: a circle that nothing could take apart."""
+        ctx, kept = self.ctx, list(self.ctx._saved)
+        for place, x in enumerate(kept):
+            index = places.get(id(x))
+            if x is None or index is None or (_is_among(x, self.inputs) and not _is_among(x, ctx._dirty)):
+                continue
+            kept[place] = value = outputs[index].detach()
+            if _is_among(x, ctx._dirty):
+                ctx._again[place] = self._refuse_anew
+            elif index in tied:
+                ctx._again[place] = functools.partial(self._anew, index, value, self.inputs)
+        ctx._saved = tuple(kept)
+        ctx._versions = tuple(None if x is None else x.version for x in kept)
+
+    def _anew(self, index, value, inputs):
+        """A saved output with the history that it had: a result of this call."""
+        fresh = value.detach()
+        _core._record(self.name, lambda gradients: self.run([index], gradients), inputs, [fresh])
+        return fresh
+
+    def _refuse_anew(self):
+        raise RuntimeError(f'[{self.name}] gradients of gradients through a saved argument that forward() wrote to: save a clone() of it')
+
+    def run(self, places, gradients):
+        """backward() with gradients of the outputs at these places; a gradient for each input that is a tensor."""
+        given: list[Tensor | None] = [None] * len(self.shapes)
+        for i, gradient in zip(places, gradients):
+            given[i] = gradient
+        if self.ctx._materialize:
+            given = [_core.ops['full'](shape[0], 0, *shape[1:]) if g is None and shape is not None else g
+                     for g, shape in zip(given, self.shapes)]
+        got = self.backward(self.ctx, *given)
+        got = (got,) if got is None or isinstance(got, Tensor) else tuple(got)
+        if len(got) == self.count:
+            return [got[i] for i in self.where]
+        if len(got) == len(self.where):
+            return got
+        if got == (None,):
+            raise TypeError(f'[{self.name}] backward returned None: return a gradient, or None, for each of the {self.count} '
+                            'arguments of forward')
+        raise ValueError(f'[{self.name}] backward returned {len(got)} gradients for {self.count} arguments')
+
+
+def once_differentiable(backward):
+    """Marks a backward() that is not recorded: gradients of its gradients are an error instead of zeros."""
+    @functools.wraps(backward)
+    def wrapped(ctx, *gradients):
+        with no_grad():
+            found = backward(ctx, *gradients)
+        sources = [g for g in gradients if isinstance(g, Tensor) and g.requires_grad]
+        if not is_grad_enabled() or not sources:
+            return found
+        results = [x.detach() if isinstance(x, Tensor) else x for x in (found if isinstance(found, (tuple, list)) else (found,))]
+        ends = [x for x in results if x is not None]
+        if ends:
+            _core._record('once_differentiable', _refuse, sources, ends)
+        return tuple(results)
+    return wrapped
+
+
+def _refuse(gradients):
+    raise RuntimeError('[once_differentiable] gradients of the gradients of this function are not defined')

@@ -1,0 +1,27 @@
+"""torch.autograd: gradients, functions with a backward of their own, and checks of gradients."""
+from .._common import absent
+from ..modes import inference_mode, set_grad_enabled
+from . import function, functional, grad_mode, graph
+from .anomaly import detect_anomaly, set_detect_anomaly
+from .function import Function
+from .gradcheck import gradcheck, gradgradcheck
+from .gradients import backward, grad
+from .grad_mode import enable_grad, no_grad, set_multithreading_enabled
+from .variable import Variable
+
+__all__ = ['Function', 'Variable', 'backward', 'detect_anomaly', 'enable_grad', 'function', 'functional', 'grad', 'grad_mode', 'gradcheck',
+           'gradgradcheck', 'graph', 'inference_mode', 'no_grad', 'set_detect_anomaly', 'set_grad_enabled', 'set_multithreading_enabled',
+           'variable']
+
+# What is not offered, and what to use instead.
+_INSTEAD = {
+    'NestedIOFunction': 'give a Function tensors, and nested values as other arguments',
+    'enforce_grad_layout_policy': 'gradients have the strides that their ops give them',
+    'forward_ad': 'torch.func.jvp gives derivatives in a direction',
+    'profiler': 'tenon.profiler',
+    'profiler_legacy': 'tenon.profiler',
+    'profiler_util': 'tenon.profiler',
+    'SavedTensor': 'save_for_backward() of a Function keeps tensors',
+}
+
+__getattr__ = absent(__name__, _INSTEAD)

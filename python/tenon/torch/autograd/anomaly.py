@@ -1,0 +1,38 @@
+"""Searching for the op whose gradient is NaN."""
+from ... import _core
+from ...autograd import ANOMALY, anomaly_mode
+
+__all__ = ['detect_anomaly', 'set_detect_anomaly']
+
+
+def _check(check_nan):
+    if not check_nan:
+        raise ValueError('[detect_anomaly] check_nan must be True: looking for NaN is what the mode does')
+
+
+class detect_anomaly(anomaly_mode):
+    """backward() in this scope checks each gradient for NaN; its error names the op of the forward pass and its line."""
+
+    def __init__(self, check_nan=True):
+        _check(check_nan)
+        super().__init__()
+
+
+class set_detect_anomaly:
+    """Switches detect_anomaly on or off at once, and back where it is used in a `with`."""
+
+    def __init__(self, mode, check_nan=True):
+        _check(check_nan)
+        self._before = bool(_core._get_modes() & ANOMALY)
+        self._switch(bool(mode))
+
+    def _switch(self, on):
+        before = bool(_core._get_modes() & ANOMALY)
+        _core._set_modes(ANOMALY if on else 0, 0 if on else ANOMALY)
+        _core._anomaly_scopes(on - before)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        self._switch(self._before)

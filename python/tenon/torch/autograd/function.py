@@ -1,0 +1,25 @@
+"""Function by PyTorch's rules."""
+from ..._function import Context as FunctionCtx
+from ..._function import Function as _Function
+from ..._function import once_differentiable
+from .._common import absent
+
+__all__ = ['Function', 'FunctionCtx', 'once_differentiable']
+
+
+_FLAT = 'a Function takes tensors, and nested values as other arguments'
+_INSTEAD = {'NestedIOFunction': _FLAT, 'InplaceFunction': 'ctx.mark_dirty() of a Function', 'FunctionMeta': 'derive from Function',
+            'BackwardCFunction': 'derive from Function', 'custom_function_call': 'apply() of a Function'}
+__getattr__ = absent(__name__, _INSTEAD)
+
+
+class Function(_Function):
+    """A function with a gradient of its own: static forward() and backward(), perhaps setup_context(), called by apply().
+
+    backward() gets zeros for results that were not used, unless ctx.set_materialize_grads(False); results that are no tensors
+    pass. Static methods jvp() and vmap() are not called: torch.func.jvp computes with backward(), and torch.func.vmap calls
+    apply() for each entry.
+    """
+
+    _materialize, _tensors_only = True, False
+    generate_vmap_rule = False

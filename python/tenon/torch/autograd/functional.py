@@ -1,0 +1,175 @@
+"""Jacobians, Hessians and their products with vectors, of functions of tensors.
+
+With create_graph results have a history of their own. strict: RuntimeError, instead of zeros, where an output does not depend
+on an input. vectorize changes nothing: there is one backward pass per element.
+"""
+from typing import Any
+
+import tenon
+
+from ... import _core
+from ..._core import Tensor, ops
+from .gradients import as_tuple, zeros_like
+
+__all__ = ['hessian', 'hvp', 'jacobian', 'jvp', 'vhp', 'vjp']
+
+
+class _Values:
+    """Inputs or results: a tuple of tensors, which pack() brings back into the form in which they came."""
+
+    def __init__(self, where, values):
+        if not isinstance(values, (Tensor, tuple)):
+            raise TypeError(f'[{where}] wants a Tensor or a tuple of them, not {type(values).__name__}')
+        self.single = isinstance(values, Tensor)
+        self.tensors = as_tuple(where, values)
+
+    def pack(self, values):
+        return values[0] if self.single else tuple(values)
+
+
+def _leaves(inputs, create_graph):
+    """Tensors with the elements of the inputs, whose gradients can be asked for; their history stays with create_graph."""
+    return [ops['alias'](x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs]
+
+
+def _run(where, func, inputs, create_graph):
+    """(inputs, leaves, results) of a call that is recorded."""
+    inputs = _Values(where, inputs)
+    leaves = _leaves(inputs.tensors, create_graph)
+    return inputs, leaves, _Values(where, func(*leaves))
+
+
+def _check_strict(strict, y, what):
+    if strict and not y.requires_grad:
+        raise RuntimeError(f'[{what}] a result does not depend on the inputs, which strict=True does not allow')
+
+
+def _gradients(where, outputs, inputs, seeds, create_graph, strict=False):
+    """A gradient for each input; zeros, or an error if strict, where nothing depends on it."""
+    pairs = [(y, seed) for y, seed in zip(outputs, seeds) if y.requires_grad]
+    found: list[Any] = [None] * len(inputs)
+    if pairs:
+        found = _core._gradient([y for y, _ in pairs], list(inputs), [seed for _, seed in pairs], True, create_graph, True)
+    for i, g in enumerate(found):
+        if strict and g is None:
+            raise RuntimeError(f'[{where}] the result does not depend on input {i}, which strict=True does not allow')
+        if strict and create_graph and not g.requires_grad:
+            raise RuntimeError(f'[{where}] the gradient by input {i} does not depend on the inputs, which strict=True does not allow')
+    return [zeros_like(x) if g is None else g for g, x in zip(found, inputs)]
+
+
+def _vectors(where, v, like, what):
+    """v as a vector for each tensor; ones where it is left out and there is one element."""
+    if v is None:
+        if len(like) != 1 or like[0].numel() != 1:
+            raise RuntimeError(f'[{where}] v may be left out only where {what} is one number')
+        return [ops['full'](like[0].shape, 1, like[0].dtype, like[0].device)]
+    v = as_tuple(where, v)
+    if [x.shape for x in v] != [x.shape for x in like]:
+        raise RuntimeError(f'[{where}] v has shapes {[tuple(x.shape) for x in v]}, {what} {[tuple(x.shape) for x in like]}')
+    return list(v)
+
+
+def _finish(values, create_graph):
+    return list(values) if create_graph else [x.detach() for x in values]
+
+
+def vjp(func, inputs, v=None, create_graph=False, strict=False):
+    """(func(*inputs), vᵀJ): the gradients of the results, weighted by v, in the form of the inputs."""
+    with tenon.enable_grad():
+        inputs, leaves, outputs = _run('vjp', func, inputs, create_graph)
+        for y in outputs.tensors:
+            _check_strict(strict, y, 'vjp')
+        v = _vectors('vjp', v, outputs.tensors, 'the result')
+        found = _gradients('vjp', outputs.tensors, leaves, v, create_graph, strict)
+    return outputs.pack(_finish(outputs.tensors, create_graph)), inputs.pack(_finish(found, create_graph))
+
+
+def _pushed(where, outputs, leaves, v, create_graph, strict):
+    """J·v: vᵀJ is linear in v, so its own derivative gives the other product."""
+    weights = [zeros_like(y.detach()).requires_grad_() for y in outputs]
+    pulled = _gradients(where, outputs, leaves, weights, True, strict)
+    return _gradients(where, pulled, weights, v, create_graph)
+
+
+def jvp(func, inputs, v=None, create_graph=False, strict=False):
+    """(func(*inputs), J·v): the derivative of the results in the direction v, in the form of the results."""
+    with tenon.enable_grad():
+        inputs, leaves, outputs = _run('jvp', func, inputs, create_graph)
+        for y in outputs.tensors:
+            _check_strict(strict, y, 'jvp')
+        v = _vectors('jvp', v, inputs.tensors, 'the input')
+        found = _pushed('jvp', outputs.tensors, leaves, v, create_graph, strict)
+    return outputs.pack(_finish(outputs.tensors, create_graph)), outputs.pack(_finish(found, create_graph))
+
+
+def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy='reverse-mode'):
+    """The derivatives of each result by each input, (…of the result, …of the input); tuples where there are several."""
+    if strategy not in ('reverse-mode', 'forward-mode'):
+        raise ValueError(f'[jacobian] strategy is {strategy!r}, must be "reverse-mode" or "forward-mode"')
+    if strategy == 'forward-mode' and (create_graph or strict or not vectorize):
+        raise NotImplementedError('[jacobian] strategy="forward-mode" goes with vectorize=True alone, without create_graph and strict')
+    if strict and vectorize:
+        raise RuntimeError('[jacobian] strict goes without vectorize')
+    with tenon.enable_grad():
+        inputs, leaves, outputs = _run('jacobian', func, inputs, create_graph)
+        rows = []
+        for y in outputs.tensors:
+            _check_strict(strict, y, 'jacobian')
+            rows.append(inputs.pack(_finish(_matrix(y, leaves, create_graph, strict), create_graph)))
+    return outputs.pack(rows)
+
+
+def _matrix(y, leaves, create_graph, strict):
+    """The derivatives of one result by each input."""
+    n = y.numel()
+    found = []
+    for k in range(n):
+        seed = ops['reshape'](ops['cast'](ops['arange'](0, n, 1, _core.int64, y.device) == k, y.dtype), tuple(y.shape))
+        found.append(_gradients('jacobian', [y], leaves, [seed], create_graph, strict))
+    return [ops['reshape'](ops['stack']([row[i] for row in found]), (*y.shape, *x.shape)) if n
+            else ops['full']((*y.shape, *x.shape), 0, x.dtype, x.device) for i, x in enumerate(leaves)]
+
+
+def _number(where, value):
+    """The result of a function that must give one number, as rank 0."""
+    if not isinstance(value, Tensor) or value.numel() != 1:
+        what = f'shape {tuple(value.shape)}' if isinstance(value, Tensor) else f'a {type(value).__name__}'
+        raise RuntimeError(f'[{where}] the function must give one number, not {what}')
+    return ops['reshape'](value, ())
+
+
+def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy='reverse-mode'):
+    """The second derivatives of a function that gives one number, (…of an input, …of an input); tuples of tuples for several."""
+    form = _Values('hessian', inputs)
+
+    def first(*leaves):
+        y = _number('hessian', func(*leaves))
+        _check_strict(strict, y, 'hessian')
+        return form.pack(_gradients('hessian', [y], leaves, [ops['full']((), 1, y.dtype, y.device)], True, strict))
+    return jacobian(first, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
+
+
+def _first_and_leaves(where, func, inputs, v, create_graph, strict):
+    """What both products with a Hessian begin with: the result, its gradients, and v."""
+    inputs, leaves, outputs = _run(where, func, inputs, create_graph)
+    y = _number(where, outputs.pack(outputs.tensors))
+    _check_strict(strict, y, where)
+    first = _gradients(where, [y], leaves, [ops['full']((), 1, y.dtype, y.device)], True, strict)
+    return inputs, leaves, outputs, first, _vectors(where, v, inputs.tensors, 'the input')
+
+
+def vhp(func, inputs, v=None, create_graph=False, strict=False):
+    """(func(*inputs), vᵀH) for a function that gives one number."""
+    with tenon.enable_grad():
+        inputs, leaves, outputs, first, v = _first_and_leaves('vhp', func, inputs, v, create_graph, strict)
+        found = _gradients('vhp', first, leaves, v, create_graph, strict)
+    return outputs.pack(_finish(outputs.tensors, create_graph)), inputs.pack(_finish(found, create_graph))
+
+
+def hvp(func, inputs, v=None, create_graph=False, strict=False):
+    """(func(*inputs), H·v) for a function that gives one number. vhp() gives the same in one pass less."""
+    with tenon.enable_grad():
+        inputs, leaves, outputs, first, v = _first_and_leaves('hvp', func, inputs, v, create_graph, strict)
+        found = _pushed('hvp', first, leaves, v, create_graph, strict)
+    return outputs.pack(_finish(outputs.tensors, create_graph)), inputs.pack(_finish(found, create_graph))

@@ -1,0 +1,252 @@
+"""Plain values and tensors as a pickle of protocol 2, which PyTorch's torch.load(weights_only=True) reads."""
+import struct
+from collections import OrderedDict
+
+from ... import _core
+from ..._core import Tensor, ops
+from ...nn.module import Parameter
+from ..modes import Size
+from .storages import STORAGES, share
+
+_STORAGE_OF = {dtype.name: f'{name}Storage' for name, dtype in STORAGES.items()}
+
+
+def write_pickle(obj):
+    """(the pickle, the bytes of its storages by number)."""
+    dense = _dense(obj)
+    writer = _Writer(dense, share(dense.values()))
+    try:
+        writer.value(obj)
+    except RecursionError:
+        raise ValueError('[torch.save] the object is nested too deep, or a tuple holds itself') from None
+    writer.out += b'.'
+    return bytes(writer.out), (shared.data() for shared in writer.storages)
+
+
+def _dense(obj):
+    """The tensors in obj by id, with strides that PyTorch knows: none is negative."""
+    found, seen, left = {}, set(), [obj]
+    while left:
+        value = left.pop()
+        if isinstance(value, Tensor):
+            if id(value) not in found:
+                found[id(value)] = _without_negative_strides(value.detach())
+        elif isinstance(value, (dict, list, tuple, set)) and id(value) not in seen:
+            seen.add(id(value))
+            left.extend(value.values() if isinstance(value, dict) else value)
+            left.extend([vars(value)['_metadata']] if isinstance(value, OrderedDict) and '_metadata' in vars(value) else [])
+    return found
+
+
+def _without_negative_strides(x):
+    return ops['contiguous'](x) if any(step < 0 for step in x.strides) or x.data_ptr is None else x
+
+
+class _Writer:
+    def __init__(self, dense, shared):
+        self.out, self.storages = bytearray(b'\x80\x02'), []
+        self._dense, self._shared = dense, shared
+        self._memo, self._keep = {}, []
+
+    def value(self, value):
+        """Writes one value; one that was written before is named by its number."""
+        write = _WRITERS.get(type(value))
+        if write is None:
+            raise TypeError(f'[torch.save] cannot write a {type(value).__module__}.{type(value).__qualname__}: {_advice(value)}')
+        key = (str, value) if type(value) is str else id(value)
+        if key in self._memo:
+            self._number(b'h', b'j', self._memo[key])
+        else:
+            write(self, value)
+
+    def remember(self, value):
+        """Numbers what was just written."""
+        self._memo[(str, value) if type(value) is str else id(value)] = number = len(self._memo)
+        self._keep.append(value)  # or another object might get its id
+        self._number(b'q', b'r', number)
+
+    def _number(self, short, long, number):
+        self.out += short + struct.pack('<B', number) if number < 256 else long + struct.pack('<I', number)
+
+    def name(self, module, name):
+        """A name that stands for something in PyTorch."""
+        key = module, name
+        if key in self._memo:
+            self._number(b'h', b'j', self._memo[key])
+            return
+        self.out += f'c{module}\n{name}\n'.encode()
+        self._memo[key] = number = len(self._memo)
+        self._number(b'q', b'r', number)
+
+    def call(self, module, name, *arguments):
+        """A call of a name."""
+        self.name(module, name)
+        self.sequence(arguments)
+        self.out += b'R'
+
+    def no_hooks(self):
+        self.call('collections', 'OrderedDict')
+
+    def sequence(self, values):
+        """A tuple; entries that are callables write themselves."""
+        marked = len(values) > 3
+        self.out += b'(' if marked else b''
+        for value in values:
+            value() if callable(value) and type(value) not in _WRITERS else self.value(value)
+        self.out += b't' if marked else (b')', b'\x85', b'\x86', b'\x87')[len(values)]
+
+
+def _write_bool(writer, value):
+    writer.out += b'\x88' if value else b'\x89'
+
+
+def _write_none(writer, value):
+    writer.out += b'N'
+
+
+def _write_int(writer, value):
+    if 0 <= value < 1 << 8:
+        writer.out += b'K' + struct.pack('<B', value)
+    elif -1 << 31 <= value < 1 << 31:
+        writer.out += b'J' + struct.pack('<i', value)
+    else:
+        data = value.to_bytes(value.bit_length() // 8 + 1, 'little', signed=True)
+        if len(data) > 255:
+            raise ValueError('[torch.save] an integer of more than 255 bytes')
+        writer.out += b'\x8a' + bytes([len(data)]) + data
+
+
+def _write_float(writer, value):
+    writer.out += b'G' + struct.pack('>d', value)
+
+
+def _write_complex(writer, value):
+    writer.call('__builtin__', 'complex', value.real, value.imag)
+
+
+def _write_text(writer, value):
+    data = value.encode('utf-8', 'surrogatepass')
+    writer.out += b'X' + struct.pack('<I', len(data)) + data
+    writer.remember(value)
+
+
+def _write_bytes(writer, value):
+    writer.call('_codecs', 'encode', value.decode('latin1'), 'latin1')
+    writer.remember(value)
+
+
+def _write_byte_array(writer, value):
+    writer.call('__builtin__', 'bytearray', bytes(value))
+    writer.remember(value)
+
+
+def _write_tuple(writer, value):
+    writer.sequence(value)
+    if value:
+        writer.remember(value)
+
+
+def _write_list(writer, value):
+    writer.out += b']'
+    writer.remember(value)
+    writer.out += b'('
+    for item in value:
+        writer.value(item)
+    writer.out += b'e'
+
+
+def _write_set(writer, value):
+    writer.call('__builtin__', 'set', sorted(map(_key, value), key=repr))  # the order of a set is not the same in each run
+    writer.remember(value)
+
+
+def _write_dict(writer, value):
+    writer.out += b'}'
+    writer.remember(value)
+    _write_items(writer, value)
+
+
+def _write_ordered_dict(writer, value):
+    writer.call('collections', 'OrderedDict')
+    writer.remember(value)
+    _write_items(writer, value)
+    if '_metadata' in vars(value):
+        writer.value({'_metadata': vars(value)['_metadata']})
+        writer.out += b'b'
+
+
+def _key(value):
+    if isinstance(value, Tensor):
+        raise TypeError('[torch.save] a Tensor is a key of a dict or in a set: no other program could find it there')
+    return value
+
+
+def _write_items(writer, items):
+    writer.out += b'('
+    for key, value in items.items():
+        writer.value(_key(key))
+        writer.value(value)
+    writer.out += b'u'
+
+
+def _write_size(writer, value):
+    writer.call('torch', 'Size', tuple(value))
+
+
+def _write_dtype(writer, value):
+    writer.name('torch', value.name)
+
+
+def _location(device):
+    return 'cpu' if device.type == 'cpu' else f'{device.type}:{device.index}'
+
+
+def _write_device(writer, value):
+    writer.call('torch', 'device', *((value.type,) if value.type == 'cpu' else (value.type, value.index)))
+
+
+def _write_tensor(writer, value, requires_grad=None):
+    """A call that gives PyTorch the tensor back as a view of its storage."""
+    x = writer._dense[id(value)]
+    shared = writer._shared[id(x)]
+    if shared.number is None:
+        shared.number = len(writer.storages)
+        writer.storages.append(shared)
+    typed = _STORAGE_OF.get(x.dtype.name)
+
+    def storage():
+        count = shared.count if typed else shared.count * x.itemsize
+        kind = ('torch', typed) if typed else ('torch.storage', 'UntypedStorage')
+        writer.sequence(('storage', lambda: writer.name(*kind), str(shared.number), _location(x.device), count))
+        writer.out += b'Q'
+    described = storage, shared.offset(x), tuple(x.shape), tuple(x.strides), value.requires_grad if requires_grad is None else requires_grad
+    if typed:
+        writer.call('torch._utils', '_rebuild_tensor_v2', *described, writer.no_hooks)
+    else:
+        writer.call('torch._utils', '_rebuild_tensor_v3', *described, writer.no_hooks, x.dtype)
+    if requires_grad is None:
+        writer.remember(value)
+
+
+def _write_parameter(writer, value):
+    writer.call('torch._utils', '_rebuild_parameter', lambda: _write_tensor(writer, value, False), value.requires_grad,
+                writer.no_hooks)
+    writer.remember(value)
+
+
+_WRITERS = {Size: _write_size} | {  # while Size is tuple itself, as a tuple
+    bool: _write_bool, type(None): _write_none, int: _write_int, float: _write_float, complex: _write_complex, str: _write_text,
+    bytes: _write_bytes, bytearray: _write_byte_array, tuple: _write_tuple, list: _write_list, set: _write_set, dict: _write_dict,
+    OrderedDict: _write_ordered_dict, _core.dtype: _write_dtype, _core.Device: _write_device, Tensor: _write_tensor,
+    Parameter: _write_parameter,
+}
+
+
+def _advice(value):
+    if hasattr(value, 'state_dict'):
+        return 'save its state_dict()'
+    if isinstance(value, (bool, int, float, complex, str)) or hasattr(value, 'dtype') and hasattr(value, 'item'):
+        return 'save a Python number with float(x), int(x) or x.item(), an array as torch.from_numpy(x)'
+    if isinstance(value, (dict, list, tuple)):
+        return f'save a plain {next(kind.__name__ for kind in (dict, list, tuple) if isinstance(value, kind))} of it'
+    return 'tensors, numbers, text, bytes, dtypes, devices, and dicts, lists, tuples and sets of them are written'

@@ -1,0 +1,253 @@
+"""Gradients of functions: arguments and results may be nested; what is not a tensor passes as it is.
+
+Each is backward passes: jvp and jacfwd differentiate a backward pass, which is linear in its weights.
+"""
+import functools
+from typing import Any
+
+import tenon
+
+from ... import func as _func
+from ..._core import Tensor, ops
+from .trees import filled, leaves_of, tensors_of, tree_map, with_tensors
+
+
+class _Call:
+    """A function with its arguments as one of flat tensors, which keeps the form of its result and what else it gave."""
+
+    def __init__(self, where, func, args, kwargs, has_aux=False):
+        if not callable(func):
+            raise TypeError(f'[{where}] wants a function, not {type(func).__name__}')
+        self.where, self.func, self.form, self.has_aux = where, func, (args, kwargs), has_aux
+        self.tensors = tensors_of(self.form)
+        self.result = self.aux = None
+
+    def __call__(self, *tensors) -> Any:
+        args, kwargs = with_tensors(self.form, iter(tensors))
+        result = self.func(*args, **kwargs)
+        if self.has_aux:
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise RuntimeError(f'[{self.where}] with has_aux the function must return (result, anything), a tuple of two')
+            result, self.aux = result
+        self.result = result
+        found = leaves_of(result)
+        for y in found:
+            if not isinstance(y, Tensor):
+                raise RuntimeError(f'[{self.where}] the function must return Tensors, not {type(y).__name__}')
+        return tuple(found)
+
+    def pack(self, values):
+        """Values for the tensors of the result, in its form."""
+        return filled(self.result, iter(values))
+
+    def auxiliary(self):
+        """What the function gave besides; tensors without history, unless something around this call may want it."""
+        if _func._is_nested(self.tensors):
+            return self.aux
+        return tree_map(lambda x: x.detach() if isinstance(x, Tensor) else x, self.aux)
+
+
+def _chosen(where, argnums, args):
+    """(positions of the arguments, which of all tensors lie in them)."""
+    wanted = argnums if isinstance(argnums, tuple) else (argnums,)
+    if not wanted or any(not isinstance(n, int) or isinstance(n, bool) for n in wanted):
+        raise RuntimeError(f'[{where}] argnums is an int or a tuple of them, not {argnums!r}')
+    for n in wanted:
+        if not -len(args) <= n < len(args):
+            raise RuntimeError(f'[{where}] argnums {n} is out of range for {len(args)} arguments')
+    places = [n % len(args) for n in wanted]
+    if len(set(places)) != len(places):
+        raise RuntimeError(f'[{where}] argnums {argnums} names an argument twice')
+    ends = [0]
+    for arg in args:
+        ends.append(ends[-1] + len(tensors_of(arg)))
+    for n in places:
+        for leaf in leaves_of(args[n]):
+            if not isinstance(leaf, Tensor):
+                raise RuntimeError(f'[{where}] argument {n} has a {type(leaf).__name__}: gradients are those of Tensors')
+    return places, tuple(i for n in places for i in range(ends[n], ends[n + 1]))
+
+
+def _by_argument(argnums, args, places, values):
+    """Values for the chosen tensors in the form of argnums and their arguments."""
+    left = iter(values)
+    found = tuple(filled(args[n], left) for n in places)
+    return found if isinstance(argnums, tuple) else found[0]
+
+
+def grad_and_value(func, argnums=0, has_aux=False):
+    """A function that gives (gradient, value) of func, whose result is one number; with has_aux (gradient, (value, anything))."""
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        call = _Call('grad', func, args, kwargs, has_aux)
+        places, chosen = _chosen('grad', argnums, args)
+
+        def number(*tensors):
+            call(*tensors)
+            if not isinstance(call.result, Tensor) or call.result.ndim:
+                what = f'shape {tuple(call.result.shape)}' if isinstance(call.result, Tensor) else type(call.result).__name__
+                raise RuntimeError(f'[grad] the function must return one number of rank 0, not {what}: use sum(), or jacrev')
+            return call.result
+        both: Any = _func.value_and_grad
+        value, found = both(number, chosen)(*call.tensors)
+        found = _by_argument(argnums, args, places, found)
+        return found, (value, call.auxiliary()) if has_aux else value
+    return wrapped
+
+
+def grad(func, argnums=0, has_aux=False):
+    """A function that gives the gradient of func, whose result is one number, in the form of the arguments `argnums`.
+
+    >>> import tenon.torch as torch
+    >>> torch.func.grad(lambda p: (p['w'] * p['b']).sum())({'w': torch.tensor(2.0), 'b': torch.tensor(3.0)})['w'].item()
+    3.0
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        found, value = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+    return wrapped
+
+
+def _matching(what, given, like: Any, whose):
+    """The leaves of what is given, as many as in `like` and of their shapes."""
+    found = leaves_of(given)
+    if len(found) != len(like) or any(not isinstance(v, Tensor) or v.shape != x.shape for v, x in zip(found, like)):
+        raise RuntimeError(f'{what} must have the form and the shapes of the {whose}')
+    return found
+
+
+def vjp(func, *primals, has_aux=False):
+    """(func(*primals), a function from cotangents in the form of the result to the gradients of the primals); with has_aux
+    what else func gave as third."""
+    call = _Call('vjp', func, primals, {}, has_aux)
+    _chosen('vjp', tuple(range(len(primals))), primals)
+    outputs, pull = _func.vjp(call, *call.tensors)
+
+    def pulled(*cotangents, retain_graph=True, create_graph=None):
+        left = iter(pull(tuple(_matching('[vjp] cotangents', cotangents, outputs, 'result'))))
+        return tuple(filled(x, left) for x in primals)
+    found = call.pack(outputs), pulled
+    return (*found, call.auxiliary()) if has_aux else found
+
+
+def _directions(where, primals, tangents):
+    """The tangents as flat tensors."""
+    if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
+        raise RuntimeError(f'[{where}] primals and tangents are tuples: {where}(f, (x,), (v,))')
+    return _matching(f'[{where}] tangents', tangents, leaves_of(primals), 'primals')
+
+
+def jvp(func, primals, tangents, *, strict=False, has_aux=False):
+    """(func(*primals), its derivative in the direction of the tangents); with has_aux what else func gave as third.
+
+    strict: RuntimeError, instead of zeros, where a result does not depend on the primals.
+    """
+    given = _directions('jvp', primals, tangents)
+    call = _Call('jvp', func, primals, {}, has_aux)
+    _chosen('jvp', tuple(range(len(primals))), primals)
+    outputs, pushed = _func.jvp(call, tuple(call.tensors), tuple(given))
+    if strict and not all(y.requires_grad for y in leaves_of(call.result)):
+        raise RuntimeError('[jvp] a result does not depend on the primals, which strict=True does not allow')
+    found = call.pack(outputs), call.pack(pushed)
+    return (*found, call.auxiliary()) if has_aux else found
+
+
+def _check_chunk(where, chunk_size):
+    if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
+        raise ValueError(f'[{where}] chunk_size is {chunk_size!r}, must be a positive int or None')
+
+
+def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
+    """A function that gives the Jacobian of func: for each tensor of the result, one of shape (…of it, …of the argument) for each
+    tensor of the arguments. One backward pass per element of the result, whatever chunk_size."""
+    _check_chunk('jacrev', chunk_size)
+    return _jacobian('jacrev', func, argnums, has_aux, _func.jacrev)
+
+
+def jacfwd(func, argnums=0, has_aux=False, *, randomness='error'):
+    """What jacrev() gives, by one pass per element of the arguments: less work where the result has more elements.
+
+    randomness changes nothing: func is called once.
+    """
+    return _jacobian('jacfwd', func, argnums, has_aux, _by_columns)
+
+
+def _jacobian(where, func, argnums, has_aux, method):
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        call = _Call(where, func, args, kwargs, has_aux)
+        places, chosen = _chosen(where, argnums, args)
+        rows = method(call, chosen)(*call.tensors)
+        found = call.pack([_by_argument(argnums, args, places, row) for row in rows])
+        return (found, call.auxiliary()) if has_aux else found
+    return wrapped
+
+
+def _by_columns(fn, argnums):
+    """As tenon.func.jacrev for a function of flat tensors, column by column."""
+    def wrapped(*args):
+        create = _func._is_nested(args)
+        args = list(args)
+        with _func._recording():
+            for n in argnums:
+                args[n] = _func._leaf('jacfwd', args[n], n)
+            leaves = [args[n] for n in argnums]
+            outputs = fn(*args)
+            push = _linearized(outputs, leaves)
+            columns = [_columns(outputs, leaves, i, push, create) for i in range(len(leaves))]
+        return tuple(tuple(column[k] for column in columns) for k in range(len(outputs)))
+    return wrapped
+
+
+def _linearized(outputs, leaves):
+    """The function from directions of the leaves to the derivatives of the outputs."""
+    # g(w) = Jᵀw is linear in w, so its derivative by w in the direction v is J·v.
+    weights = [tenon.zeros_like(y.detach()).requires_grad_() for y in outputs]
+    pulled = _func._gradients(outputs, leaves, weights, True)
+
+    def push(directions, create) -> Any:
+        return _func._gradients(pulled, weights, directions, create)
+    return push
+
+
+def _columns(outputs, leaves, i, push, create):
+    """The Jacobians of all outputs by leaf i."""
+    x, n = leaves[i], leaves[i].numel()
+    zeros = [tenon.zeros_like(other.detach()) for other in leaves]
+    found = []
+    for k in range(n):
+        seed = ops['cast'](ops['arange'](0, n, 1, tenon.int64, x.device) == k, x.dtype)
+        found.append(push([*zeros[:i], ops['reshape'](seed, tuple(x.shape)), *zeros[i + 1:]], create))
+    joined = []
+    for j, y in enumerate(outputs):
+        shape = (*y.shape, *x.shape)
+        whole = ops['reshape'](ops['stack']([column[j] for column in found], -1), shape) if n else tenon.zeros(shape, dtype=y.dtype)
+        joined.append(whole if create else whole.detach())
+    return joined
+
+
+def hessian(func, argnums=0):
+    """A function that gives the second derivatives of func: the Jacobian of its Jacobian."""
+    return jacrev(jacrev(func, argnums), argnums)
+
+
+def linearize(func, *primals):
+    """(func(*primals), a function from tangents to the derivative in their direction), which does not call func again."""
+    call = _Call('linearize', func, primals, {})
+    _chosen('linearize', tuple(range(len(primals))), primals)
+    create = _func._is_nested(call.tensors)
+    with _func._recording():
+        leaves = [_func._leaf('linearize', x, n) for n, x in enumerate(call.tensors)]
+        outputs = call(*leaves)
+        push = _linearized(outputs, leaves)
+
+    def pushed(*tangents):
+        given = _directions('linearize', primals, tangents)
+        nested = create or _func._is_nested(given)
+        with tenon.enable_grad():
+            found = push(given, nested)
+        return call.pack(found if nested else [g.detach() for g in found])
+    return call.pack(outputs if create else [y.detach() for y in outputs]), pushed
