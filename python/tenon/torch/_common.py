@@ -112,6 +112,18 @@ def unary(function):
     return call
 
 
+def in_double(function):
+    """A function that computes in float64 and gives the dtype of its operand."""
+    def call(input, *, out=None):
+        x = floating(input)
+        if rank(x.dtype) == 3:
+            raise ValueError(f'[{call.__name__}] is not defined for complex numbers')
+        return into(out, cast(function(cast(x, _core.float64)), x.dtype))
+    call.__name__ = call.__qualname__ = function.__name__.strip('_')
+    call.__doc__ = function.__doc__
+    return call
+
+
 def dim_of(dim, ndim):
     """dim from the front; 0 and -1 are taken for rank 0, too."""
     if isinstance(dim, builtins.bool) or not hasattr(dim, '__index__'):

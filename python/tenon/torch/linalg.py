@@ -460,8 +460,13 @@ def lstsq(A, B, rcond=None, *, driver=None):
     return kind(ops['squeeze'](found, -1) if vector else found, rest, empty, real if driver in ('gelsd', 'gelss') else full((0,), 0, real))
 
 
+# Where what is rarer lives.
+_ELSEWHERE = {'lu': 'lu_factors', 'lu_factor': 'lu_factors', 'lu_factor_ex': 'lu_factors', 'lu_solve': 'lu_factors',
+              'eig': 'eigen', 'eigvals': 'eigen'}
+
+
 def __getattr__(name):
-    if name not in ('lu', 'lu_factor', 'lu_factor_ex', 'lu_solve'):
+    from importlib import import_module
+    if name not in _ELSEWHERE:
         raise AttributeError(f"module 'tenon.torch.linalg' has no attribute {name!r}: docs/torch.md lists what is offered")
-    from . import lu_factors
-    return getattr(lu_factors, name)
+    return getattr(import_module('..' + _ELSEWHERE[name], __name__), name)
