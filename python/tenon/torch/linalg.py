@@ -209,16 +209,11 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
         return into(out, full((*A.shape[:-2], A.shape[-1], A.shape[-2]), 0, A))
     atol, rtol = _cutoff(A, atol, rcond if rtol is None else rtol)
     if hermitian:
-        values, vectors = eigh(A)
-        size = ops['abs'](values)
-        parts = vectors, adjoint(vectors)
-    else:
-        U, values, Vh = svd(A, False)
-        size, parts = values, (adjoint(Vh), adjoint(U))
-    bound = ops['unsqueeze'](_larger(atol, ops['max'](size.detach(), -1) * rtol), -1)
-    kept = size > bound
-    scale = ops['where'](kept, 1 / ops['where'](kept, values, 1), 0)
-    return into(out, _matmul(parts[0] * ops['unsqueeze'](scale, -2), parts[1]))
+        A = _symmetric('pinv', A, 'L')
+    if isinstance(atol, Tensor) or atol:  # the op wants both in terms of the largest value
+        most = ops['max'](svdvals(A.detach()), -1)
+        rtol = _larger(atol, most * rtol) / ops['where'](most == 0, 1, most)
+    return into(out, _linalg.pinv(A, rtol=rtol))
 
 
 def pinverse(input, rcond=1e-15):
