@@ -28,7 +28,7 @@ from .arithmetic import (add, addcdiv, addcmul, allclose, arctan2, atan2, bitwis
 from .copies import (alias_copy, as_strided_copy, diagonal_copy, expand_copy, narrow_copy, permute_copy, split_with_sizes_copy,
                      squeeze_copy, t_copy, transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy, view_copy)
 from .create import (arange, as_tensor, asarray, channels_last, channels_last_3d, contiguous_format, empty, empty_like,
-                     empty_permuted, empty_strided, eye, from_numpy, full, full_like, linspace, logspace, new_empty,
+                     empty_permuted, empty_strided, eye, from_file, from_numpy, frombuffer, full, full_like, linspace, logspace, new_empty,
                      new_empty_strided, new_full, new_ones, new_zeros, ones, ones_like, preserve_format, scalar_tensor, strided,
                      tensor, zeros, zeros_like)
 from .index import (argwhere, as_strided_scatter, diagonal_scatter, fill, gather, index_add, index_copy, index_fill, index_put,
@@ -38,9 +38,9 @@ from .join import (block_diag, cat, chunk, column_stack, concat, concatenate, ds
                    split_with_sizes, stack, tensor_split, unbind, unsafe_chunk, unsafe_split, unsafe_split_with_sizes, vsplit, vstack)
 from .matrix import (addbmm, addmm, addmv, addr, baddbmm, bmm, cdist, chain_matmul, cholesky_inverse, cholesky_solve, cross, dot,
                      einsum, ger, inner, kron, matmul, mm, mv, outer, tensordot, trace, vander, vdot)
-from .modes import (Size, can_cast, device, get_default_device, get_default_dtype, inference_mode,
-                    is_inference_mode_enabled, is_storage, set_default_dtype, set_grad_enabled, set_printoptions,
-                    use_deterministic_algorithms)
+from .modes import (Size, can_cast, device, get_default_device, get_default_dtype, get_device_module, inference_mode, is_conj,
+                    is_distributed, is_inference_mode_enabled, is_neg, is_same_size, is_signed, is_storage, set_default_device,
+                    set_default_dtype, set_default_tensor_type, set_grad_enabled, typename)
 from .pointwise import *
 from .pointwise import abs, round
 from .random import (Generator, bernoulli, default_generator, get_rng_state, multinomial, normal, rand, rand_like,
@@ -60,15 +60,24 @@ float, double, half, cfloat, cdouble = float32, float64, float16, complex64, com
 short, int, long = int16, int32, int64
 
 # Imported when they are first used.
-_MODULES = frozenset('nn optim utils linalg fft special cuda signal backends'.split())
+_MODULES = frozenset('nn optim utils linalg fft special cuda signal backends testing accelerator mps cpu'.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
     'spectra': 'stft istft',
     'lu_factors': 'lu_unpack',
+    'lowrank': 'svd_lowrank pca_lowrank',
     'householder': 'geqrf ormqr',
     'windows': 'hann_window hamming_window blackman_window bartlett_window kaiser_window',
     'files': 'save load',
+    'switches': '''are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision
+        get_num_interop_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_deterministic_debug_mode
+        set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_printoptions set_warn_always
+        use_deterministic_algorithms''',
+    'extra': '''affine_grid_generator conv_tbc detach detach_copy frobenius_norm from_dlpack get_device grid_sampler_2d
+        grid_sampler_3d max_pool1d_with_indices norm_except_dim nuclear_norm orgqr range segment_reduce select_copy slice_copy
+        slice_inverse split_copy sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack view_as_complex_copy
+        view_as_real_copy''',
     'nn.functional': '''celu rrelu prelu threshold native_dropout alpha_dropout feature_dropout dropout pixel_shuffle pixel_unshuffle
         channel_shuffle cosine_similarity pairwise_distance pdist cosine_embedding_loss hinge_embedding_loss
         margin_ranking_loss triplet_margin_loss conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
@@ -96,8 +105,6 @@ _INSTEAD = {
     'multiprocessing': "Python's multiprocessing, or num_workers of a DataLoader",
     'hub': 'load a state with tenon.io.load',
     'Storage': 'tensors keep their memory: see Tensor.data_ptr',
-    'set_default_device': 'give device= to the functions that make tensors',
-    'set_default_tensor_type': 'give dtype= to the functions that make tensors',
 }
 
 

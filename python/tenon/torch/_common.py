@@ -10,6 +10,11 @@ from .._creation import _place
 values_indices = namedtuple('values_indices', 'values indices')
 
 
+class defaults:
+    """What new tensors are unless told: set_default_dtype() and set_default_device() write here. None is the host."""
+    dtype, complex, device = _core.float32, _core.complex64, None
+
+
 def rank(dtype):
     """0 bool, 1 integer, 2 floating, 3 complex."""
     return 3 if dtype.is_complex else 2 if dtype.is_floating_point else 1 if dtype is not _core.bool else 0
@@ -22,9 +27,9 @@ def number_dtype(value):
     if isinstance(value, int):
         return _core.int64
     if isinstance(value, float):
-        return _core.float32
+        return defaults.dtype
     if isinstance(value, complex):
-        return _core.complex64
+        return defaults.complex
     raise TypeError(f'a Tensor or a number is needed, not {type(value).__name__}')
 
 
@@ -72,9 +77,9 @@ def to_tensors(*operands):
 
 
 def floating(x):
-    """x, integers as float32."""
+    """x, integers as the default dtype."""
     check(x)
-    return x if rank(x.dtype) >= 2 else _place(x, _core.float32, None)
+    return x if rank(x.dtype) >= 2 else _place(x, defaults.dtype, None)
 
 
 def check(x, name='tenon.torch'):

@@ -5,7 +5,7 @@ from typing import Any
 from .. import _core
 from .._core import Generator as _Generator
 from .._core import Tensor, default_generator, manual_seed, ops
-from ._common import cast, check, into, rank, shape_of
+from ._common import cast, check, defaults, into, rank, shape_of
 from .create import device_of, finish, full
 
 
@@ -41,7 +41,7 @@ def _drawn(op, size, dtype, device, generator):
         part = _core.float32 if dtype is _core.complex64 else _core.float64
         scale = math.sqrt(0.5) if op is ops['normal'] else 1
         return ops['complex'](*(op(size, 0.0, 1.0, part, device, generator) * scale for _ in range(2)))
-    return op(size, 0.0, 1.0, dtype, device, generator)
+    return op(size, 0.0, 1.0, dtype or defaults.dtype, device, generator)
 
 
 def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
@@ -82,7 +82,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
 def bernoulli(input, p=None, *, generator=None, out=None):
     """1 with the probability of each element, else 0."""
     if p is not None:
-        input = full(check(input).shape, p, dtype=input.dtype if rank(input.dtype) == 2 else _core.float32, device=input.device)
+        input = full(check(input).shape, p, dtype=input.dtype if rank(input.dtype) == 2 else defaults.dtype, device=input.device)
     if rank(check(input).dtype) != 2 or bool(((input < 0) | (input > 1)).any()):
         raise ValueError('[bernoulli] needs probabilities from 0 to 1')
     return into(out, cast(ops['bernoulli'](input.detach(), generator), input.dtype))

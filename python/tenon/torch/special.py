@@ -3,7 +3,7 @@ import math
 
 from .. import _core
 from .._core import ops
-from ._common import Tensor, cast, floating, in_double, into, rank, to_tensors, unary
+from ._common import Tensor, cast, defaults, floating, in_double, into, rank, to_tensors, unary
 from .arithmetic import _x_times, xlogy
 from .bessel import (airy_ai, bessel_j0, bessel_j1, bessel_y0, bessel_y1, modified_bessel_k0, modified_bessel_k1,
                      scaled_modified_bessel_k0, scaled_modified_bessel_k1)
@@ -77,7 +77,7 @@ def _recurrence(x, n, start, step):
     if not isinstance(x, Tensor) and not isinstance(n, Tensor):
         raise TypeError('a Tensor is needed')
     if not isinstance(x, Tensor):
-        x = ops['full']((), float(x), n.dtype if rank(n.dtype) == 2 else _core.float32, n.device)
+        x = ops['full']((), float(x), n.dtype if rank(n.dtype) == 2 else defaults.dtype, n.device)
     x = floating(x)
     if not isinstance(n, Tensor):
         n = ops['full']((), n, _core.int64, x.device)
@@ -196,7 +196,7 @@ def zeta(input, other, *, out=None):
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
         raise TypeError('[zeta] needs a Tensor')
     s, q = to_tensors(input, other)
-    dtype = s.dtype if rank(s.dtype) == 2 else _core.float32
+    dtype = s.dtype if rank(s.dtype) == 2 else defaults.dtype
     s, q = cast(s, _core.float64), cast(q, _core.float64)
     pole = (q <= 0) & (q == ops['floor'](q))
     good = (s > 1) & ~pole & ((q > 0) | (s == ops['floor'](s)))
