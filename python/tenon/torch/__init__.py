@@ -43,7 +43,7 @@ from .modes import (Size, can_cast, device, get_default_device, get_default_dtyp
                     set_default_dtype, set_default_tensor_type, set_grad_enabled, typename)
 from .pointwise import *
 from .pointwise import abs, round
-from .random import (Generator, bernoulli, default_generator, get_rng_state, multinomial, normal, rand, rand_like,
+from .random import (Generator, bernoulli, default_generator, get_rng_state, initial_seed, multinomial, normal, rand, rand_like,
                      randint, randint_like, randn, randn_like, randperm, seed, set_rng_state)
 from .reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, cummax, cummin, cumprod, cumsum,
                      cumulative_trapezoid, diff, gradient, log_softmax, logcumsumexp, logsumexp, max, mean, min, nanmean, nansum,
@@ -74,17 +74,21 @@ _LAZY = {name: module for module, names in {
         get_num_interop_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_deterministic_debug_mode
         set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_printoptions set_warn_always
         use_deterministic_algorithms''',
-    'extra': '''affine_grid_generator conv_tbc detach detach_copy frobenius_norm from_dlpack get_device grid_sampler_2d
+    'extra': '''affine_grid_generator conv_tbc detach detach_copy adaptive_max_pool1d frobenius_norm from_dlpack get_device grid_sampler_2d
         grid_sampler_3d max_pool1d_with_indices norm_except_dim nuclear_norm orgqr range segment_reduce select_copy slice_copy
         slice_inverse split_copy sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack view_as_complex_copy
         view_as_real_copy''',
-    'nn.functional': '''celu rrelu prelu threshold native_dropout alpha_dropout feature_dropout dropout pixel_shuffle pixel_unshuffle
+    'nn.functional': '''celu rrelu prelu threshold native_dropout alpha_dropout feature_dropout feature_alpha_dropout dropout pixel_shuffle pixel_unshuffle
         channel_shuffle cosine_similarity pairwise_distance pdist cosine_embedding_loss hinge_embedding_loss
         margin_ranking_loss triplet_margin_loss conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
         hardshrink softplus embedding instance_norm batch_norm layer_norm group_norm rms_norm bilinear adaptive_avg_pool1d
         avg_pool1d max_pool1d max_pool2d max_pool3d constant_pad_nd grid_sampler kl_div ctc_loss''',
 }.items() for name in names.split()}
 _DECOMPOSITIONS = frozenset('cholesky svd qr inverse det lu lu_solve'.split())
+# Functions that write into their first argument; those that are methods, too, are the methods.
+_IN_PLACE = frozenset('''addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ celu_ clamp_max_ clamp_min_
+    clip_ conj_physical_ deg2rad_ detach_ dropout_ feature_alpha_dropout_ feature_dropout_ fix_ frac_ gcd_ i0_ lcm_ ldexp_ logit_
+    nan_to_num_ negative_ rad2deg_ rrelu_ sinc_ threshold_ xlogy_'''.split())
 
 # What is not offered, and what to use instead.
 _INSTEAD = {
@@ -118,13 +122,15 @@ def __getattr__(name):
         found = getattr(import_module('.decompositions', __name__), name)
     elif name[-1:] == '_' and name[:1] != '_' and hasattr(Tensor, name):
         found = getattr(Tensor, name)
+    elif name in _IN_PLACE:
+        found = import_module('._in_place', __name__).in_place(name, getattr(import_module(__name__), name[:-1]))
     elif name in _INSTEAD:
         raise AttributeError(f"[torch.{name}] is not offered here: {_INSTEAD[name]}")
     else:
-        raise AttributeError(f"module 'tenon.torch' has no attribute {name!r}: docs/torch.md lists what is offered")
+        raise import_module('._absent', __name__).absent('', name)
     globals()[name] = found
     return found
 
 
 def __dir__():
-    return sorted([*globals(), *_MODULES, *_LAZY, *_DECOMPOSITIONS])
+    return sorted([*globals(), *_MODULES, *_LAZY, *_DECOMPOSITIONS, *_IN_PLACE])

@@ -10,8 +10,10 @@ from .join import split as _split
 from .linalg import householder_product as orgqr
 from .linalg import matrix_norm
 from .nn.functional import affine_grid as _affine_grid
+from .nn.functional import conv_tbc
 from .nn.functional import grid_sampler as grid_sampler_2d
-from .nn.functional import max_pool1d
+from .nn.functional import adaptive_max_pool1d_with_indices as adaptive_max_pool1d
+from .nn.functional import max_pool1d_with_indices
 from .pointwise import view_as_complex as view_as_complex_copy
 from .pointwise import view_as_real as view_as_real_copy
 from .reduce import norm as _norm
@@ -19,7 +21,7 @@ from .shape import select as _select
 
 grid_sampler_3d = grid_sampler_2d
 
-__all__ = ['affine_grid_generator', 'conv_tbc', 'detach', 'detach_copy', 'frobenius_norm', 'from_dlpack', 'get_device',
+__all__ = ['adaptive_max_pool1d', 'affine_grid_generator', 'conv_tbc', 'detach', 'detach_copy', 'frobenius_norm', 'from_dlpack', 'get_device',
            'grid_sampler_2d', 'grid_sampler_3d', 'max_pool1d_with_indices', 'norm_except_dim', 'nuclear_norm', 'orgqr', 'range',
            'segment_reduce', 'select_copy', 'slice_copy', 'slice_inverse', 'split_copy', 'sym_float', 'sym_int', 'sym_ite', 'sym_max',
            'sym_min', 'sym_not', 'sym_sqrt', 'sym_sum', 'to_dlpack', 'view_as_complex_copy', 'view_as_real_copy']
@@ -84,20 +86,9 @@ def _places(x):
     return numbers(x.ndim)
 
 
-def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
-    """(values, indices) of max_pool1d()."""
-    return max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices=True)
-
-
 def affine_grid_generator(theta, size, align_corners):
     """nn.functional.affine_grid()."""
     return _affine_grid(theta, size, align_corners)
-
-
-def conv_tbc(input, weight, bias, pad=0):
-    """A convolution of (time, batch, channels) with weights (kernel, channels, filters)."""
-    found = ops['conv'](ops['permute'](input, (1, 2, 0)), ops['permute'](weight, (2, 1, 0)), bias, [1], [pad])
-    return ops['permute'](found, (2, 0, 1))
 
 
 def get_device(input):
@@ -126,6 +117,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     if offsets is None:
         offsets = ops['pad'](ops['cumsum'](cast(lengths, _core.int64), -1), (1, 0))
     count, size = offsets.shape[-1] - 1, check(data).shape[axis]
+    # Elements behind the last part go to one more, which is dropped.
     if not unsafe and offsets.size and bool((ops['select'](offsets, -1, count) != size).any()):
         raise ValueError(f'[segment_reduce] lengths must add up to {size}')
     # Behind how many ends an element lies is the number of its part.
@@ -133,10 +125,12 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     part = ops['sum'](cast(ops['unsqueeze'](arange(size, data), -1) >= ops['unsqueeze'](ends, -2), _core.int64), -1)
     index = ops['expand'](ops['reshape'](part, (*part.shape, *(1,) * (data.ndim - axis - 1))), data.shape)
     start = _STARTS[reduce] if initial is None else float(initial)
-    shape = (*data.shape[:axis], count, *data.shape[axis + 1:])
+    shape = (*data.shape[:axis], count + 1, *data.shape[axis + 1:])
     if reduce != 'mean':
-        return scatter_reduce(full(shape, start, data), axis, index, data, _SEGMENTS[reduce], include_self=initial is not None)
+        found = scatter_reduce(full(shape, start, data), axis, index, data, _SEGMENTS[reduce], include_self=initial is not None)
+        return ops['slice'](found, axis, 0, count)
     total = scatter_reduce(full(shape, 0.0 if initial is None else start, data), axis, index, data, 'sum')
+    total = ops['slice'](total, axis, 0, count)
     number = cast(ops['slice'](offsets, -1, 1, count + 1) - ops['slice'](offsets, -1, 0, count), data.dtype)
     number = ops['reshape'](number, (*number.shape, *(1,) * (data.ndim - axis - 1)))
     return ops['where'](number == 0, start, total / ops['where'](number == 0, 1, number))

@@ -8,6 +8,7 @@ from .. import linalg as _linalg
 from .._core import ops
 from ._common import Tensor, cast, check, dim_of, dims_of, full, into, promoted, rank
 from .shape import adjoint, diagonal as _diagonal
+from .matrix import matmul as matmul  # offered here, too
 from .shape import movedim as _movedim
 
 _reshape, _matmul = ops['reshape'], ops['matmul']
@@ -463,5 +464,5 @@ _ELSEWHERE = {'lu': 'lu_factors', 'lu_factor': 'lu_factors', 'lu_factor_ex': 'lu
 def __getattr__(name):
     from importlib import import_module
     if name not in _ELSEWHERE:
-        raise AttributeError(f"module 'tenon.torch.linalg' has no attribute {name!r}: docs/torch.md lists what is offered")
+        raise import_module('.._absent', __name__).absent('linalg', name)
     return getattr(import_module('..' + _ELSEWHERE[name], __name__), name)

@@ -1,4 +1,5 @@
 """Random numbers. Sequences are tenon's own: a seed repeats them on every device, but they are not PyTorch's."""
+import contextlib
 import math
 from typing import Any
 
@@ -135,3 +136,24 @@ def get_rng_state():
 def set_rng_state(new_state):
     """Sets the default generator to a state that get_rng_state() gave."""
     default_generator().set_state(new_state)
+
+
+def initial_seed():
+    """The seed of the default generator."""
+    return default_generator().get_state()[0]
+
+
+@contextlib.contextmanager
+def fork_rng(devices=None, enabled=True, device_type='cuda'):
+    """In this scope random numbers are drawn without effect on those behind it."""
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
+
+
+def __getattr__(name):
+    from ._absent import absent
+    raise absent('random', name)

@@ -233,3 +233,8 @@ def polygamma(n, input, *, out=None):
     double = cast(x, _core.float64)
     found = zeta(ops['full']((), float(n + 1), _core.float64, x.device), double) * ((-1) ** (n + 1) * math.factorial(n))
     return into(out, cast(found, x.dtype))
+
+
+def __getattr__(name):
+    from ._absent import absent
+    raise absent('special', name)

@@ -51,3 +51,8 @@ def _drawn(shape, low, high, dtype, device):
         return ops['cast'](ops['uniform'](shape, float(low), float(high), None if dtype is not _core.float64 else dtype, device), dtype)
     part = _core.float64 if dtype is _core.complex128 else _core.float32
     return ops['complex'](*(ops['uniform'](shape, float(low), float(high), part, device) for _ in range(2)))
+
+
+def __getattr__(name):
+    from ._absent import absent
+    raise absent('testing', name)
