@@ -74,7 +74,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     return x.requires_grad_() if requires_grad else x
 
 
-_FORMATS = {'bool': '?', 'uint8': 'B', 'int8': 'b', 'int16': 'h', 'uint16': 'H', 'int32': 'i', 'uint32': 'I', 'int64': 'q', 'uint64': 'Q',
+_FORMATS: dict[str, Any] = {'bool': '?', 'uint8': 'B', 'int8': 'b', 'int16': 'h', 'uint16': 'H', 'int32': 'i', 'uint32': 'I', 'int64': 'q', 'uint64': 'Q',
             'float32': 'f', 'float64': 'd'}
 
 

@@ -1,4 +1,7 @@
-"""Eigenvalues of general matrices: the QR algorithm with shifts, every step a QR decomposition of the whole batch."""
+"""Eigenvalues of general matrices: the QR algorithm with shifts, every step a QR decomposition of the whole batch.
+
+LAPACK's own driver is no op yet. This takes about 3 n decompositions of n × n matrices in complex128: a third of a second for n = 100.
+"""
 from collections import namedtuple
 
 from .. import _core
@@ -34,12 +37,12 @@ def _shift(T, k, step):
 
 
 def _schur(A, vectors):
-    """(T, Z) with A = Z T Zᴴ and T upper triangular, complex128; without vectors T has the diagonal only, and Z is None."""
-    n, whole = A.shape[-1], A
+    """(eigenvalues, Z) where Zᴴ A Z is upper triangular with these values on its diagonal; Z is None unless vectors are asked for."""
+    n = A.shape[-1]
     Z = ops['expand'](_eye(n, A), A.shape) if vectors else None
     rest, rows = A, []
     for k in range(n - 1, 0, -1):  # row k of the leading block is done when all left of its diagonal is 0
-        tiny = ops['norm'](rest, 2.0, (-2, -1)) * 2e-16 + 1e-300
+        tiny = ops['norm'](rest, 2.0, (-2, -1)) * 1e-15 + 1e-300
         turn = None
         for step in range(_STEPS):
             left = _slice(_slice(rest, -2, k, k + 1), -1, 0, k)
@@ -56,13 +59,12 @@ def _schur(A, vectors):
         rows.append(_entry(rest, k, k))
         rest = _slice(_slice(rest, -2, 0, k), -1, 0, k)
     rows.append(_entry(rest, 0, 0))
-    values = ops['stack'](rows[::-1], -1)
-    return values, Z if Z is None else (_matmul(adjoint(Z), _matmul(whole, Z)), Z)
+    return ops['stack'](rows[::-1], -1), Z
 
 
-def _vectors(values, T, Z):
-    """Normalised eigenvectors: of T column by column by solving its leading blocks, turned back by Z."""
-    n = T.shape[-1]
+def _vectors(values, A, Z):
+    """Normalised eigenvectors: those of T = Zᴴ A Z, column by column by solving its leading blocks, turned back by Z."""
+    n, T = A.shape[-1], _matmul(adjoint(Z), _matmul(A, Z))
     tiny = ops['norm'](T, 2.0, (-2, -1), True) * 2e-16 + 1e-300
     columns = []
     for j in range(n):
@@ -88,8 +90,8 @@ def _solve(A, vectors):
         return cast(ops['reshape'](wide, A.shape[:-1]), dtype), cast(wide, dtype)
     if not bool(ops['all'](ops['isfinite'](A))):
         raise ValueError('[linalg.eig] elements must be finite')
-    values, more = _schur(wide, vectors)
-    return cast(values, dtype), cast(_vectors(values, *more), dtype) if vectors else None
+    values, Z = _schur(wide, vectors)
+    return cast(values, dtype), cast(_vectors(values, wide, Z), dtype) if vectors else None
 
 
 class _Decompose(Function):
@@ -102,7 +104,8 @@ class _Decompose(Function):
         return values, vectors
 
     @staticmethod
-    def backward(ctx, of_values, of_vectors):
+    def backward(ctx, *gradients):
+        of_values, of_vectors = gradients
         A, values, vectors = ctx.saved_tensors
         if is_grad_enabled():  # a gradient that is differentiated again depends on A
             values, vectors = _Decompose.apply(A)

@@ -1,5 +1,6 @@
 """Functions of torch that scripts seldom name: older spellings, copies, numbers and shapes."""
 import math
+from typing import Any
 
 from .. import _core
 from .._core import ops
@@ -98,7 +99,8 @@ def get_device(input):
 
 def to_dlpack(input):
     """A capsule of DLPack; from_dlpack() takes the tensor itself, too."""
-    return check(input).__dlpack__()
+    x: Any = check(input)
+    return x.__dlpack__()
 
 
 _SEGMENTS = {'sum': 'sum', 'mean': 'mean', 'max': 'amax', 'min': 'amin', 'prod': 'prod'}
@@ -112,7 +114,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         raise ValueError(f'[segment_reduce] reduce is one of {tuple(_SEGMENTS)}, not {reduce!r}')
     if (lengths is None) == (offsets is None) or indices is not None:
         raise ValueError('[segment_reduce] give lengths or offsets')
-    if axis != (offsets if lengths is None else lengths).ndim - 1:
+    if axis != check(lengths if offsets is None else offsets).ndim - 1:
         raise ValueError(f'[segment_reduce] axis {axis} must be the last dimension of lengths or offsets')
     if offsets is None:
         offsets = ops['pad'](ops['cumsum'](cast(lengths, _core.int64), -1), (1, 0))

@@ -89,7 +89,8 @@ def _leave(self, *_):
 
 
 # `with torch.device('cuda'):` makes new tensors there.
-_core.Device.__enter__, _core.Device.__exit__ = _enter, _leave
+for _name, _function in (('__enter__', _enter), ('__exit__', _leave)):
+    setattr(_core.Device, _name, _function)
 
 
 def get_device_module(device=None):

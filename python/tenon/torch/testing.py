@@ -14,8 +14,8 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
 
     |actual - expected| ≤ atol + rtol · |expected|, with tolerances of the dtype unless given; msg: a text, or a function of the text.
     """
-    if check_stride and isinstance(actual, Tensor) and isinstance(expected, Tensor) and actual.stride() != expected.stride():
-        raise AssertionError(f'strides {actual.stride()} and {expected.stride()} differ')
+    if check_stride and isinstance(actual, Tensor) and isinstance(expected, Tensor) and actual.strides != expected.strides:
+        raise AssertionError(f'strides {actual.strides} and {expected.strides} differ')
     try:
         _assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=check_device, check_dtype=check_dtype,
                       msg=None if callable(msg) else msg)
