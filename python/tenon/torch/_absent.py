@@ -53,7 +53,6 @@ _ABSENT = {
         'there are no such functions yet': 'igamma igammac',
     },
     'special': {'there are no such functions yet': 'gammainc gammaincc'},
-    'linalg': {'use lu_factor and lu_solve': 'ldl_factor ldl_factor_ex ldl_solve'},
     'random': {_SCRIPT: 'thread_safe_generator'},
     'nn.functional': {
         'use tenon.scaled_matmul': 'grouped_mm scaled_addmm scaled_addmm_ scaled_grouped_mm scaled_mm',

@@ -458,7 +458,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
 
 # Where what is rarer lives.
 _ELSEWHERE = {'lu': 'lu_factors', 'lu_factor': 'lu_factors', 'lu_factor_ex': 'lu_factors', 'lu_solve': 'lu_factors',
-              'eig': 'eigen', 'eigvals': 'eigen'}
+              'eig': 'eigen', 'eigvals': 'eigen', 'ldl_factor': 'ldl', 'ldl_factor_ex': 'ldl', 'ldl_solve': 'ldl'}
 
 
 def __getattr__(name):

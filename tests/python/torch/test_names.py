@@ -40,22 +40,27 @@ def test_what_is_refused_is_not_offered(namespace):
     assert not both
 
 
-def test_default_dtype(torch):
-    makers = ('tensor([1.0, 2.0])', 'tensor(1j)', 'tensor([1])', 'as_tensor([1.0])', 'zeros(2)', 'arange(0, 1, 0.5)', 'arange(3)', 'rand(2)',
-              'randn(2)', 'linspace(0, 1, 3)', 'eye(2)', 'full((2,), 1.0)', 'empty(2)', 'hann_window(4)', 'logspace(0, 1, 3)',
-              'tensor([1]) * 1.5', 'tensor([True]).sum()', 'special.i0(tensor([1]))')
-    for module in (torch, ours):
-        module.set_default_dtype(module.float64)
+MAKERS = [
+    lambda m: m.tensor([1.0, 2.0]), lambda m: m.tensor(1j), lambda m: m.tensor([1]), lambda m: m.as_tensor([1.0]), lambda m: m.asarray([1.0]),
+    lambda m: m.zeros(2), lambda m: m.ones(2), lambda m: m.empty(2), lambda m: m.full((2,), 1.0), lambda m: m.full((2,), 1), lambda m: m.eye(2),
+    lambda m: m.arange(0, 1, 0.5), lambda m: m.arange(3), lambda m: m.linspace(0, 1, 3), lambda m: m.logspace(0, 1, 3), lambda m: m.rand(2),
+    lambda m: m.randn(2), lambda m: m.normal(0.0, 1.0, (2,)), lambda m: m.hann_window(4), lambda m: m.scalar_tensor(1),
+    lambda m: m.mul(m.tensor([1]), 1.5), lambda m: m.special.i0(m.tensor([1])), lambda m: m.tensor([1.5], dtype=m.float32),
+]
+
+
+@pytest.mark.parametrize('name', ['float64', 'float32'])
+def test_default_dtype(torch, name):
     try:
-        for text in makers:
-            dtypes = [eval(text, {'tensor': module.tensor, **{name: getattr(module, name) for name in dir(module) if name[0] != '_'}}
-                           ).dtype for module in (ours, torch)] if '*' not in text else []
-            assert not dtypes or f'torch.{dtypes[0]}' == str(dtypes[1]), text
-        assert ours.mul(ours.tensor([1]), 1.5).dtype is ours.float64 and ours.get_default_dtype() is ours.float64
-        assert ours.tensor([0.1]).item() == 0.1
+        for module in (torch, ours):
+            module.set_default_dtype(getattr(module, name))
+        dtypes = [[str(make(module).dtype).removeprefix('torch.') for make in MAKERS] for module in (ours, torch)]
+        assert ours.get_default_dtype() is getattr(ours, name)
+        assert name != 'float64' or ours.tensor([0.1]).item() == 0.1
     finally:
         for module in (torch, ours):
             module.set_default_dtype(module.float32)
+    assert dtypes[0] == dtypes[1]
     with pytest.raises(TypeError, match='no floating dtype'):
         ours.set_default_dtype(ours.int64)
 
