@@ -76,7 +76,7 @@ _LAZY = {name: module for module, names in {
         use_deterministic_algorithms''',
     'extra': '''affine_grid_generator conv_tbc detach detach_copy adaptive_max_pool1d frobenius_norm from_dlpack get_device grid_sampler_2d
         grid_sampler_3d max_pool1d_with_indices norm_except_dim nuclear_norm orgqr range segment_reduce select_copy slice_copy
-        slice_inverse split_copy sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack view_as_complex_copy
+        split_copy sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack view_as_complex_copy
         view_as_real_copy''',
     'nn.functional': '''celu rrelu prelu threshold native_dropout alpha_dropout feature_dropout feature_alpha_dropout dropout pixel_shuffle pixel_unshuffle
         channel_shuffle cosine_similarity pairwise_distance pdist cosine_embedding_loss hinge_embedding_loss
@@ -87,7 +87,7 @@ _LAZY = {name: module for module, names in {
 _DECOMPOSITIONS = frozenset('cholesky svd qr inverse det lu lu_solve'.split())
 # Functions that write into their first argument; those that are methods, too, are the methods.
 _IN_PLACE = frozenset('''addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ celu_ clamp_max_ clamp_min_
-    clip_ conj_physical_ deg2rad_ detach_ dropout_ feature_alpha_dropout_ feature_dropout_ fix_ frac_ gcd_ i0_ lcm_ ldexp_ logit_
+    clip_ conj_physical_ deg2rad_ dropout_ feature_alpha_dropout_ feature_dropout_ fix_ frac_ gcd_ i0_ lcm_ ldexp_ logit_
     nan_to_num_ negative_ rad2deg_ rrelu_ sinc_ threshold_ xlogy_'''.split())
 
 # What is not offered, and what to use instead.

@@ -37,7 +37,7 @@ _ABSENT = {
             is_vulkan_available profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 hash_tensor''',
         _SCRIPT: '''classproperty compiled_with_cxx11_abi fork get_file_path import_ir_module import_ir_module_from_buffer
             init_num_threads merge_type_from_type_comment parse_ir parse_schema parse_type_comment
-            prepare_multiprocessing_environment sym_constrain_range sym_constrain_range_for_size sym_fresh_size
+            prepare_multiprocessing_environment slice_inverse sym_constrain_range sym_constrain_range_for_size sym_fresh_size
             thread_safe_generator unify_type_list wait''',
         "Python's `if` and `while` run eagerly": 'cond while_loop',
         _CELLS: 'gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell',
@@ -50,6 +50,10 @@ _ABSENT = {
         'tensors do not tell: is_inference_mode_enabled() does of the scope': 'is_inference',
         'draw with torch.bernoulli and torch.multinomial': 'binomial poisson',
         'tensors keep their memory': 'resize_as_',
+        'use detach()': 'detach_',
+        'compute with torch.where and masks': 'masked',
+        'pad to one size and give a mask': 'nested',
+        "it belongs to PyTorch's own machinery": 'ao fx futures library monitor mtia ops overrides package types xpu',
         'there are no such functions yet': 'igamma igammac',
     },
     'special': {'there are no such functions yet': 'gammainc gammaincc'},

@@ -34,9 +34,12 @@ def _sizes(size, more=()) -> Any:
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A new tensor of numbers, lists, arrays or tensors; always a copy."""
-    if isinstance(data, Tensor) and device is None:  # a copy stays where its original is
-        return _tensor(data, dtype, None, requires_grad)
-    return _tensor(data, _dtype_of(data, dtype), device_of(device), requires_grad)
+    return _tensor(data, _dtype_of(data, dtype), _device_for(data, device), requires_grad)
+
+
+def _device_for(data, device):
+    """Where a tensor of data is made: tensors stay where they are."""
+    return None if device is None and isinstance(data, Tensor) else device_of(device)
 
 
 def _dtype_of(data, dtype):
@@ -49,14 +52,14 @@ def _dtype_of(data, dtype):
 
 def as_tensor(data, dtype=None, device=None):
     """A tensor of data, which shares its memory where it can."""
-    if isinstance(data, Tensor):
-        return data if dtype is None and device is None else _asarray(data, dtype=dtype, device=device and device_of(device))
-    return _asarray(data, dtype=_dtype_of(data, dtype), device=device_of(device))
+    if isinstance(data, Tensor) and dtype is None and device is None:
+        return data
+    return _asarray(data, dtype=_dtype_of(data, dtype), device=_device_for(data, device))
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """A tensor of obj, which shares its memory where it can; copy=True never, copy=False or else an error."""
-    x = _asarray(obj, dtype=_dtype_of(obj, dtype), device=device_of(device) if device is not None or not isinstance(obj, Tensor) else None, copy=copy)
+    x = _asarray(obj, dtype=_dtype_of(obj, dtype), device=_device_for(obj, device), copy=copy)
     return x.requires_grad_() if requires_grad else x.detach()
 
 

@@ -24,7 +24,7 @@ grid_sampler_3d = grid_sampler_2d
 
 __all__ = ['adaptive_max_pool1d', 'affine_grid_generator', 'conv_tbc', 'detach', 'detach_copy', 'frobenius_norm', 'from_dlpack', 'get_device',
            'grid_sampler_2d', 'grid_sampler_3d', 'max_pool1d_with_indices', 'norm_except_dim', 'nuclear_norm', 'orgqr', 'range',
-           'segment_reduce', 'select_copy', 'slice_copy', 'slice_inverse', 'split_copy', 'sym_float', 'sym_int', 'sym_ite', 'sym_max',
+           'segment_reduce', 'select_copy', 'slice_copy', 'split_copy', 'sym_float', 'sym_int', 'sym_ite', 'sym_max',
            'sym_min', 'sym_not', 'sym_sqrt', 'sym_sum', 'to_dlpack', 'view_as_complex_copy', 'view_as_real_copy']
 
 
@@ -51,11 +51,6 @@ def split_copy(input, split_size, dim=0, *, out=None):
 def slice_copy(input, dim=0, start=None, end=None, step=1, *, out=None):
     """input[start:end:step] along a dimension, as a copy."""
     return into(out, ops['clone'](ops['slice'](check(input), dim_of(dim, input.ndim), start, end, step)))
-
-
-def slice_inverse(input, src, dim=0, start=None, end=None, step=1):
-    """src in the place of a slice of zeros of input's shape."""
-    return ops['slice_scatter'](full(check(src).shape, 0, input), input, dim_of(dim, src.ndim), start, end, step)
 
 
 def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):

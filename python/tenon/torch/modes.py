@@ -135,12 +135,17 @@ def is_signed(input):
     return bool(check(input).dtype.is_signed or rank(input.dtype) >= 2)
 
 
-def is_conj(input):
-    """False: conjugates are computed at once."""
-    return check(input) is None
+def _never(name, why):
+    def call(input):
+        check(input)
+        return False
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f'False: {why}.'
+    return call
 
 
-is_neg = is_distributed = is_conj
+is_conj, is_neg = _never('is_conj', 'conjugates are computed at once'), _never('is_neg', 'signs are computed at once')
+is_distributed = _never('is_distributed', 'one process trains here')
 
 
 def is_inference_mode_enabled():

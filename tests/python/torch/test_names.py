@@ -120,6 +120,30 @@ def test_functions_in_place(torch):
         torch.sinc(v := torch.tensor([0.5, 0.25], requires_grad=True)).sum(), v)[0].tolist())
 
 
+SPELLINGS = {
+    'range': lambda m, x: m.range(1, 4, 0.5), 'nuclear_norm': lambda m, x: m.nuclear_norm(x), 'frobenius_norm': lambda m, x: m.frobenius_norm(x, 0),
+    'norm_except_dim': lambda m, x: m.norm_except_dim(x, 2, 1), 'select_copy': lambda m, x: m.select_copy(x, 1, -1),
+    'slice_copy': lambda m, x: m.slice_copy(x, 1, 1, 4, 2), 'split_copy': lambda m, x: m.split_copy(x, 2, 1)[-1],
+    'detach_copy': lambda m, x: m.detach_copy(x), 'max_pool1d_with_indices': lambda m, x: m.max_pool1d_with_indices(x, 2)[1],
+    'adaptive_max_pool1d': lambda m, x: m.adaptive_max_pool1d(x, 2)[1], 'orgqr': lambda m, x: m.orgqr(x.T, x[0, :2]),
+    'conv_tbc': lambda m, x: m.conv_tbc(m.reshape(x, (5, 1, 3)), m.reshape(x[:, :4], (2, 3, 2)), x[0, :2], 1),
+    'affine_grid_generator': lambda m, x: m.affine_grid_generator(m.reshape(x[:2, :3], (1, 2, 3)), [1, 1, 2, 3], False),
+    'grid_sampler_2d': lambda m, x: m.grid_sampler_2d(m.reshape(x, (1, 1, 3, 5)), m.reshape(x[:2, :4], (1, 2, 2, 2)), 0, 1, True),
+    'sym': lambda m, x: m.tensor([m.sym_max(1, 2.0), m.sym_min(1, 2), m.sym_int(2.5), m.sym_float(2), m.sym_sqrt(4), m.sym_sum([1, 2])]),
+    'is': lambda m, x: m.tensor([m.is_same_size(x, x), m.is_signed(x), m.is_conj(x), m.is_neg(x), m.is_distributed(x)]),
+    'max_pool2d_with_indices': lambda m, x: m.nn.functional.max_pool2d_with_indices(x[None], 2)[1],
+}
+
+
+@pytest.mark.filterwarnings('ignore:.*deprecated')
+@pytest.mark.parametrize('name', SPELLINGS)
+def test_seldom_spellings(torch, name):
+    torch.manual_seed(0)
+    x = torch.randn(3, 5)
+    wanted, found = SPELLINGS[name](torch, x), SPELLINGS[name](ours, ours.tensor(x.numpy()))
+    assert str(found.dtype) == str(wanted.dtype)[6:] and torch.allclose(torch.tensor(found.numpy()), wanted, atol=1e-6)
+
+
 def test_segment_reduce(torch):
     from torch.testing._internal.common_methods_invocations import op_db
     done = 0
