@@ -17,14 +17,16 @@ def _binary(name, other_name=None, numbers='other'):
     keeps = _KEEPS if numbers else {}
 
     def call(input, other, *, out=None):
-        kind = type(other)
-        if type(input) is Tensor and (input.dtype is other.dtype if kind is Tensor else input.dtype in keeps.get(kind, ())):
-            found = op(input, other)
-        else:
-            if not isinstance(input, Tensor) and numbers != 'both' or not isinstance(other, Tensor) and not numbers:
-                raise TypeError(f'[{call.__name__}] needs Tensors, not {type(input).__name__} and {type(other).__name__}')
-            found = op(*promoted(input, other))
-        return found if out is None else into(out, found)
+        if type(input) is Tensor and out is None:
+            kind = type(other)
+            if kind is Tensor:
+                if input.dtype is other.dtype:
+                    return op(input, other)
+            elif input.dtype in keeps.get(kind, ()):
+                return op(input, other)
+        if not isinstance(input, Tensor) and numbers != 'both' or not isinstance(other, Tensor) and not numbers:
+            raise TypeError(f'[{call.__name__}] needs Tensors, not {type(input).__name__} and {type(other).__name__}')
+        return into(out, op(*promoted(input, other)))
     call.__name__ = call.__qualname__ = other_name or name
     call.__doc__ = f'The op `{name}`, with the dtypes of PyTorch.'
     return call
@@ -52,22 +54,22 @@ def _alpha(name, alpha, *operands):
 
 
 def _sum(name, doc, refused=''):
-    """add() or sub(); refused: what is raised for bools."""
+    """add() or sub(); refused: what is raised for a bool among others, of bools alone by the op."""
     op = ops[name]
 
     def call(input, other, *, alpha=1, out=None):
-        kind = type(other)
-        if type(input) is Tensor and alpha is _ONE and (
-                input.dtype is other.dtype and not (refused and input.dtype is _core.bool) if kind is Tensor
-                else input.dtype in _KEEPS.get(kind, ())):
-            found = op(input, other)
-        else:
-            if refused and any(x.dtype is _core.bool if isinstance(x, Tensor) else isinstance(x, bool) for x in (input, other)):
-                raise TypeError(refused)
-            if alpha is not True and alpha != 1:
-                other = other * _alpha(name, alpha, input, other)
-            found = op(*promoted(input, other))
-        return found if out is None else into(out, found)
+        if type(input) is Tensor and out is None and alpha is _ONE:
+            kind = type(other)
+            if kind is Tensor:
+                if input.dtype is other.dtype:
+                    return op(input, other)
+            elif input.dtype in _KEEPS.get(kind, ()):
+                return op(input, other)
+        if refused and any(x.dtype is _core.bool if isinstance(x, Tensor) else isinstance(x, bool) for x in (input, other)):
+            raise TypeError(refused)
+        if alpha is not True and alpha != 1:
+            other = other * _alpha(name, alpha, input, other)
+        return into(out, op(*promoted(input, other)))
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc
     return call
