@@ -12,7 +12,6 @@ function by function, what PyTorch's own samples found.
 from math import e, inf, nan, pi
 
 from .. import __version__, autograd, newaxis
-from .._array_api.dtypes import finfo, iinfo
 from .._core import (Tensor, bfloat16, bool, complex64, complex128, dtype, float8_e4m3fn, float8_e5m2, float16, float32, float64,
                      int8, int16, int32, int64, manual_seed, promote_types, uint8, uint16, uint32, uint64)
 from .._core import num_threads as get_num_threads
@@ -67,6 +66,7 @@ _LAZY = {name: module for module, names in {
     'spectra': 'stft istft',
     'lu_factors': 'lu_unpack',
     'lowrank': 'svd_lowrank pca_lowrank',
+    'limits': 'finfo iinfo',
     'householder': 'geqrf ormqr',
     'windows': 'hann_window hamming_window blackman_window bartlett_window kaiser_window',
     'files': 'save load',

@@ -65,6 +65,15 @@ def test_default_dtype(torch, name):
         ours.set_default_dtype(ours.int64)
 
 
+@pytest.mark.parametrize('name', ['float16', 'bfloat16', 'float32', 'float64', 'float8_e4m3fn', 'float8_e5m2', 'complex64', 'int8', 'uint8', 'int64'])
+def test_limits(torch, name):
+    kind = 'iinfo' if 'int' in name else 'finfo'
+    mine, theirs = (getattr(module, kind)(getattr(module, name)) for module in (ours, torch))
+    for attribute in (each for each in dir(theirs) if each[0] != '_'):
+        assert getattr(mine, attribute) == pytest.approx(getattr(theirs, attribute)) if attribute != 'dtype' else mine.dtype == theirs.dtype
+    assert repr(mine) == repr(theirs) and mine == getattr(ours, kind)(getattr(ours, name))
+
+
 def test_default_device():
     with ours.device('cpu') as host:
         assert ours.get_default_device() == host and ours.zeros(2).device == host
