@@ -17,12 +17,11 @@ def _binary(name, other_name=None, numbers='other'):
     keeps = _KEEPS if numbers else {}
 
     def call(input, other, *, out=None):
-        if type(input) is Tensor and out is None:
-            kind = type(other)
-            if kind is Tensor:
+        if isinstance(input, Tensor) and out is None:
+            if isinstance(other, Tensor):
                 if input.dtype is other.dtype:
                     return op(input, other)
-            elif input.dtype in keeps.get(kind, ()):
+            elif input.dtype in keeps.get(type(other), ()):
                 return op(input, other)
         if not isinstance(input, Tensor) and numbers != 'both' or not isinstance(other, Tensor) and not numbers:
             raise TypeError(f'[{call.__name__}] needs Tensors, not {type(input).__name__} and {type(other).__name__}')
@@ -58,12 +57,11 @@ def _sum(name, doc, refused=''):
     op = ops[name]
 
     def call(input, other, *, alpha=1, out=None):
-        if type(input) is Tensor and out is None and alpha is _ONE:
-            kind = type(other)
-            if kind is Tensor:
+        if isinstance(input, Tensor) and out is None and alpha is _ONE:
+            if isinstance(other, Tensor):
                 if input.dtype is other.dtype:
                     return op(input, other)
-            elif input.dtype in _KEEPS.get(kind, ()):
+            elif input.dtype in _KEEPS.get(type(other), ()):
                 return op(input, other)
         if refused and any(x.dtype is _core.bool if isinstance(x, Tensor) else isinstance(x, bool) for x in (input, other)):
             raise TypeError(refused)
