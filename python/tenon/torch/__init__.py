@@ -12,7 +12,6 @@ was imported. docs/torch.md says, function by function, what PyTorch's own sampl
 from math import e, inf, nan, pi
 
 from .. import __version__, newaxis
-from .._array_api.dtypes import finfo, iinfo
 from .._core import (Tensor, bfloat16, bool, complex64, complex128, dtype, float8_e4m3fn, float8_e5m2, float16, float32, float64,
                      int8, int16, int32, int64, manual_seed, promote_types, uint8, uint16, uint32, uint64)
 from .._core import num_threads as get_num_threads
@@ -28,7 +27,7 @@ from .arithmetic import (add, addcdiv, addcmul, allclose, arctan2, atan2, bitwis
 from .copies import (alias_copy, as_strided_copy, diagonal_copy, expand_copy, narrow_copy, permute_copy, split_with_sizes_copy,
                      squeeze_copy, t_copy, transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy, view_copy)
 from .create import (arange, as_tensor, asarray, channels_last, channels_last_3d, contiguous_format, empty, empty_like,
-                     empty_permuted, empty_strided, eye, from_numpy, full, full_like, linspace, logspace, new_empty,
+                     empty_permuted, empty_strided, eye, from_file, from_numpy, frombuffer, full, full_like, linspace, logspace, new_empty,
                      new_empty_strided, new_full, new_ones, new_zeros, ones, ones_like, preserve_format, scalar_tensor, strided,
                      tensor, zeros, zeros_like)
 from .index import (argwhere, as_strided_scatter, diagonal_scatter, fill, gather, index_add, index_copy, index_fill, index_put,
@@ -38,12 +37,12 @@ from .join import (block_diag, cat, chunk, column_stack, concat, concatenate, ds
                    split_with_sizes, stack, tensor_split, unbind, unsafe_chunk, unsafe_split, unsafe_split_with_sizes, vsplit, vstack)
 from .matrix import (addbmm, addmm, addmv, addr, baddbmm, bmm, cdist, chain_matmul, cholesky_inverse, cholesky_solve, cross, dot,
                      einsum, ger, inner, kron, matmul, mm, mv, outer, tensordot, trace, vander, vdot)
-from .modes import (Size, can_cast, device, get_default_device, get_default_dtype, inference_mode,
-                    is_inference_mode_enabled, is_storage, set_default_dtype, set_grad_enabled, set_printoptions,
-                    use_deterministic_algorithms)
+from .modes import (Size, can_cast, device, get_default_device, get_default_dtype, get_device_module, inference_mode, is_conj,
+                    is_distributed, is_inference_mode_enabled, is_neg, is_same_size, is_signed, is_storage, set_default_device,
+                    set_default_dtype, set_default_tensor_type, set_grad_enabled, typename)
 from .pointwise import *
 from .pointwise import abs, round
-from .random import (Generator, bernoulli, default_generator, get_rng_state, multinomial, normal, rand, rand_like,
+from .random import (Generator, bernoulli, default_generator, get_rng_state, initial_seed, multinomial, normal, rand, rand_like,
                      randint, randint_like, randn, randn_like, randperm, seed, set_rng_state)
 from .reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, cummax, cummin, cumprod, cumsum,
                      cumulative_trapezoid, diff, gradient, log_softmax, logcumsumexp, logsumexp, max, mean, min, nanmean, nansum,
@@ -60,25 +59,39 @@ float, double, half, cfloat, cdouble = float32, float64, float16, complex64, com
 short, int, long = int16, int32, int64
 
 # Imported when they are first used.
-_MODULES = frozenset('nn optim utils linalg fft special cuda signal backends autograd func'.split())
+_MODULES = frozenset('nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu'.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
     'spectra': 'stft istft',
     'lu_factors': 'lu_unpack',
+    'lowrank': 'svd_lowrank pca_lowrank',
+    'limits': 'finfo iinfo',
     'householder': 'geqrf ormqr',
     'windows': 'hann_window hamming_window blackman_window bartlett_window kaiser_window',
     'files': 'save load',
     'legacy': '''FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor
         BoolTensor''',
     'func': 'vmap',
-    'nn.functional': '''celu rrelu prelu threshold native_dropout alpha_dropout feature_dropout dropout pixel_shuffle pixel_unshuffle
+    'switches': '''are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision
+        get_num_interop_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_deterministic_debug_mode
+        set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_printoptions set_warn_always
+        use_deterministic_algorithms''',
+    'extra': '''affine_grid_generator conv_tbc detach detach_copy adaptive_max_pool1d frobenius_norm from_dlpack get_device grid_sampler_2d
+        grid_sampler_3d max_pool1d_with_indices norm_except_dim nuclear_norm orgqr range segment_reduce select_copy slice_copy
+        split_copy sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum to_dlpack view_as_complex_copy
+        view_as_real_copy''',
+    'nn.functional': '''celu rrelu prelu threshold native_dropout alpha_dropout feature_dropout feature_alpha_dropout dropout pixel_shuffle pixel_unshuffle
         channel_shuffle cosine_similarity pairwise_distance pdist cosine_embedding_loss hinge_embedding_loss
         margin_ranking_loss triplet_margin_loss conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
         hardshrink softplus embedding instance_norm batch_norm layer_norm group_norm rms_norm bilinear adaptive_avg_pool1d
         avg_pool1d max_pool1d max_pool2d max_pool3d constant_pad_nd grid_sampler kl_div ctc_loss''',
 }.items() for name in names.split()}
 _DECOMPOSITIONS = frozenset('cholesky svd qr inverse det lu lu_solve'.split())
+# Functions that write into their first argument; those that are methods, too, are the methods.
+_IN_PLACE = frozenset('''addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ celu_ clamp_max_ clamp_min_
+    clip_ conj_physical_ deg2rad_ dropout_ feature_alpha_dropout_ feature_dropout_ fix_ frac_ gcd_ i0_ lcm_ ldexp_ logit_
+    nan_to_num_ negative_ rad2deg_ rrelu_ sinc_ threshold_ xlogy_'''.split())
 
 # What is not offered, and what to use instead.
 _INSTEAD = {
@@ -98,8 +111,6 @@ _INSTEAD = {
     'hub': 'download the file, and read it with torch.load',
     'serialization': 'torch.load reads tensors and plain values, whatever a file names besides',
     'Storage': 'tensors keep their memory: see Tensor.data_ptr',
-    'set_default_device': 'give device= to the functions that make tensors',
-    'set_default_tensor_type': 'give dtype= to the functions that make tensors',
 }
 
 
@@ -113,13 +124,15 @@ def __getattr__(name):
         found = getattr(import_module('.decompositions', __name__), name)
     elif name[-1:] == '_' and name[:1] != '_' and hasattr(Tensor, name):
         found = getattr(Tensor, name)
+    elif name in _IN_PLACE:
+        found = import_module('._in_place', __name__).in_place(name, getattr(import_module(__name__), name[:-1]))
     elif name in _INSTEAD:
         raise AttributeError(f"[torch.{name}] is not offered here: {_INSTEAD[name]}")
     else:
-        raise AttributeError(f"module 'tenon.torch' has no attribute {name!r}: docs/torch.md lists what is offered")
+        raise import_module('._absent', __name__).absent('', name)
     globals()[name] = found
     return found
 
 
 def __dir__():
-    return sorted([*globals(), *_MODULES, *_LAZY, *_DECOMPOSITIONS])
+    return sorted([*globals(), *_MODULES, *_LAZY, *_DECOMPOSITIONS, *_IN_PLACE])

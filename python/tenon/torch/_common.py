@@ -19,6 +19,11 @@ def absent(module, instead):
     return __getattr__
 
 
+class defaults:
+    """What new tensors are unless told: set_default_dtype() and set_default_device() write here. None is the host."""
+    dtype, complex, device = _core.float32, _core.complex64, None
+
+
 _RANKS = {dtype: 3 if dtype.is_complex else 2 if dtype.is_floating_point or dtype.name.startswith('float8') else 1 if dtype is not _core.bool else 0
           for dtype in vars(_core).values() if isinstance(dtype, _core.dtype)}
 
@@ -35,9 +40,9 @@ def number_dtype(value):
     if isinstance(value, int):
         return _core.int64
     if isinstance(value, float):
-        return _core.float32
+        return defaults.dtype
     if isinstance(value, complex):
-        return _core.complex64
+        return defaults.complex
     raise TypeError(f'a Tensor or a number is needed, not {type(value).__name__}')
 
 
@@ -85,9 +90,9 @@ def to_tensors(*operands):
 
 
 def floating(x):
-    """x, integers as float32."""
+    """x, integers as the default dtype."""
     check(x)
-    return x if rank(x.dtype) >= 2 else _place(x, _core.float32, None)
+    return x if rank(x.dtype) >= 2 else _place(x, defaults.dtype, None)
 
 
 def check(x, name='tenon.torch'):
@@ -121,6 +126,18 @@ def unary(function):
     def call(input, *, out=None):
         return into(out, function(input))
     call.__name__ = call.__qualname__ = function.__name__
+    call.__doc__ = function.__doc__
+    return call
+
+
+def in_double(function):
+    """A function that computes in float64 and gives the dtype of its operand."""
+    def call(input, *, out=None):
+        x = floating(input)
+        if rank(x.dtype) == 3:
+            raise ValueError(f'[{call.__name__}] is not defined for complex numbers')
+        return into(out, cast(function(cast(x, _core.float64)), x.dtype))
+    call.__name__ = call.__qualname__ = function.__name__.strip('_')
     call.__doc__ = function.__doc__
     return call
 

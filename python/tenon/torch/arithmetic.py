@@ -7,20 +7,26 @@ from .._errors import InvalidArgumentError
 from ._common import Tensor, cast, check, into, number_dtype, promoted, rank, result_type, to_tensors
 
 _where, _add = ops['where'], ops['add']
+_NUMBERS = [dtype for dtype in vars(_core).values() if isinstance(dtype, _core.dtype) and dtype is not _core.bool]
+# The dtypes that a Python number leaves as they are: there the op itself promotes as PyTorch does.
+_KEEPS = {kind: frozenset(dtype for dtype in _NUMBERS if rank(dtype) >= least) for kind, least in ((int, 1), (float, 2), (complex, 3))}
 
 
 def _binary(name, other_name=None, numbers='other'):
     """The op of a name as a function of (input, other); numbers: which of them may be one."""
     op = ops[name]
+    keeps = _KEEPS if numbers else {}
 
     def call(input, other, *, out=None):
+        if isinstance(input, Tensor) and out is None:
+            if isinstance(other, Tensor):
+                if input.dtype is other.dtype:
+                    return op(input, other)
+            elif input.dtype in keeps.get(type(other), ()):
+                return op(input, other)
         if not isinstance(input, Tensor) and numbers != 'both' or not isinstance(other, Tensor) and not numbers:
             raise TypeError(f'[{call.__name__}] needs Tensors, not {type(input).__name__} and {type(other).__name__}')
-        if type(input) is Tensor and type(other) is Tensor and input.dtype is other.dtype:
-            found = op(input, other)
-        else:
-            found = op(*promoted(input, other))
-        return found if out is None else into(out, found)
+        return into(out, op(*promoted(input, other)))
     call.__name__ = call.__qualname__ = other_name or name
     call.__doc__ = f'The op `{name}`, with the dtypes of PyTorch.'
     return call
@@ -47,22 +53,30 @@ def _alpha(name, alpha, *operands):
     return alpha
 
 
-def add(input, other, *, alpha=1, out=None):
-    """input + alpha · other."""
-    if type(input) is Tensor and type(other) is Tensor and out is None and alpha == 1 and input.dtype is other.dtype:
-        return _add(input, other)
-    if alpha is not True and alpha != 1:
-        other = other * _alpha('add', alpha, input, other)
-    return into(out, _add(*promoted(input, other)))
+def _sum(name, doc, refused=''):
+    """add() or sub(); refused: what is raised for a bool among others, of bools alone by the op."""
+    op = ops[name]
+
+    def call(input, other, *, alpha=1, out=None):
+        if isinstance(input, Tensor) and out is None and alpha is _ONE:
+            if isinstance(other, Tensor):
+                if input.dtype is other.dtype:
+                    return op(input, other)
+            elif input.dtype in _KEEPS.get(type(other), ()):
+                return op(input, other)
+        if refused and any(x.dtype is _core.bool if isinstance(x, Tensor) else isinstance(x, bool) for x in (input, other)):
+            raise TypeError(refused)
+        if alpha is not True and alpha != 1:
+            other = other * _alpha(name, alpha, input, other)
+        return into(out, op(*promoted(input, other)))
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return call
 
 
-def sub(input, other, *, alpha=1, out=None):
-    """input - alpha · other."""
-    if any(x.dtype is _core.bool if isinstance(x, Tensor) else isinstance(x, bool) for x in (input, other)):
-        raise TypeError('[sub] is not defined for bool: use logical_xor or bitwise_xor')
-    if alpha is not True and alpha != 1:
-        other = other * _alpha('sub', alpha, input, other)
-    return into(out, ops['sub'](*promoted(input, other)))
+_ONE = 1  # small integers are one object: an alpha that was not given needs no comparison
+add = _sum('add', 'input + alpha · other.')
+sub = _sum('sub', 'input - alpha · other.', '[sub] is not defined for bool: use logical_xor or bitwise_xor')
 
 
 def rsub(input, other, *, alpha=1):

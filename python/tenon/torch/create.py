@@ -6,14 +6,16 @@ from .. import _core
 from .._core import ops
 from .._creation import asarray as _asarray
 from .._creation import tensor as _tensor
-from ._common import Tensor, cast, check, into, number_dtype, rank, shape_of
+from ._common import Tensor, cast, check, defaults, into, number_dtype, rank, shape_of
 
 strided, contiguous_format, preserve_format = 'torch.strided', 'torch.contiguous_format', 'torch.preserve_format'
 channels_last, channels_last_3d = 'torch.channels_last', 'torch.channels_last_3d'
 
 
 def device_of(device):
-    """PyTorch's 'cpu', 'cuda:1' or a number as what tenon takes."""
+    """PyTorch's 'cpu', 'cuda:1' or a number as what tenon takes; the default device for None."""
+    if device is None:
+        return defaults.device
     return f'cuda:{device}' if isinstance(device, int) and not isinstance(device, bool) else device
 
 
@@ -32,15 +34,60 @@ def _sizes(size, more=()) -> Any:
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A new tensor of numbers, lists, arrays or tensors; always a copy."""
-    return _tensor(data, dtype, device_of(device), requires_grad)
+    return _tensor(data, _dtype_of(data, dtype), _device_for(data, device), requires_grad)
+
+
+def _device_for(data, device):
+    """Where a tensor of data is made: tensors stay where they are."""
+    return None if device is None and isinstance(data, Tensor) else device_of(device)
+
+
+def _dtype_of(data, dtype):
+    """dtype, or for Python's floats the default where that is another than tenon's float32."""
+    if dtype is None and defaults.dtype is not _core.float32 and isinstance(data, (float, complex, list, tuple)):
+        plain = _tensor(data).dtype
+        return defaults.dtype if plain is _core.float32 else defaults.complex if plain is _core.complex64 else None
+    return dtype
 
 
 def as_tensor(data, dtype=None, device=None):
     """A tensor of data, which shares its memory where it can."""
-    return data if isinstance(data, Tensor) and dtype is None and device is None else _asarray(data, dtype=dtype, device=device_of(device))
+    if isinstance(data, Tensor) and dtype is None and device is None:
+        return data
+    return _asarray(data, dtype=_dtype_of(data, dtype), device=_device_for(data, device))
 
 
-asarray = as_tensor
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """A tensor of obj, which shares its memory where it can; copy=True never, copy=False or else an error."""
+    x = _asarray(obj, dtype=_dtype_of(obj, dtype), device=_device_for(obj, device), copy=copy)
+    return x.requires_grad_() if requires_grad else x.detach()
+
+
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """`count` elements (all for -1) of an object with a buffer from byte `offset` on; the memory is shared."""
+    view = memoryview(buffer).cast('B')
+    rest = len(view) - offset
+    if not len(view) or not 0 <= offset < len(view) or count == 0 or count < -1:
+        raise ValueError(f'[frombuffer] count {count} from offset {offset} of {len(view)} bytes')
+    if count == -1 and rest % dtype.itemsize or count * dtype.itemsize > rest:
+        raise ValueError(f'[frombuffer] {rest} bytes do not hold {"whole elements" if count == -1 else f"{count} elements"} of {dtype}')
+    if dtype.name not in _FORMATS:
+        raise TypeError(f"[frombuffer] Python's buffers have no {dtype}: the dtype is one of {', '.join(_FORMATS)}")
+    x = _asarray(view[offset:offset + (rest if count == -1 else count * dtype.itemsize)].cast(_FORMATS[dtype.name]))
+    return x.requires_grad_() if requires_grad else x
+
+
+_FORMATS: dict[str, Any] = {'bool': '?', 'uint8': 'B', 'int8': 'b', 'int16': 'h', 'uint16': 'H', 'int32': 'i', 'uint32': 'I', 'int64': 'q', 'uint64': 'Q',
+            'float32': 'f', 'float64': 'd'}
+
+
+def from_file(filename, shared=False, size=0, *, dtype=None, layout=None, device=None, pin_memory=False):
+    """The first `size` elements of a file, mapped into memory; shared=True: what is written reaches the file."""
+    import mmap
+    dtype = dtype or defaults.dtype
+    with open(filename, 'r+b' if shared else 'rb') as file:
+        memory = mmap.mmap(file.fileno(), size * dtype.itemsize, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+    return frombuffer(memory, dtype=dtype)
 
 
 def from_numpy(ndarray):
@@ -49,17 +96,17 @@ def from_numpy(ndarray):
 
 
 def scalar_tensor(s, *, dtype=None, device=None, layout=None, pin_memory=False, requires_grad=False):
-    """A number as a tensor of rank 0, float32 unless told."""
-    return finish(ops['full']((), s, dtype or _core.float32, device_of(device)), requires_grad)
+    """A number as a tensor of rank 0, the default dtype unless told."""
+    return finish(ops['full']((), s, dtype or defaults.dtype, device_of(device)), requires_grad)
 
 
 def _filling(name, value):
     def call(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
         size = _sizes(shape_of(size))
-        dtype = dtype or (_core.float32 if out is None else out.dtype)
+        dtype = dtype or (defaults.dtype if out is None else out.dtype)
         return finish(ops['full'](size, value, dtype, device_of(device)), requires_grad, out)
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f'{name}(2, 3) or {name}((2, 3)), float32 unless told.'
+    call.__doc__ = f'{name}(2, 3) or {name}((2, 3)), the default dtype unless told.'
     return call
 
 
@@ -67,8 +114,8 @@ zeros, ones = _filling('zeros', 0), _filling('ones', 1)
 
 
 def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
-    """A tensor of undefined elements, float32 unless told."""
-    x = _core._empty(_sizes(shape_of(size)), dtype or _core.float32, device_of(device)) if out is None else out
+    """A tensor of undefined elements, the default dtype unless told."""
+    x = _core._empty(_sizes(shape_of(size)), dtype or defaults.dtype, device_of(device)) if out is None else out
     return x.requires_grad_() if requires_grad else x
 
 
@@ -152,7 +199,7 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
         raise ValueError(f'[arange] from {start} to {end} by {step}')
     dtype = dtype or (out.dtype if out is not None else None)
     if dtype is None:
-        dtype = _core.float32 if any(isinstance(each, float) for each in (start, end, step)) else _core.int64
+        dtype = defaults.dtype if any(isinstance(each, float) for each in (start, end, step)) else _core.int64
     count = math.ceil((end - start) / step)
     if rank(dtype) < 2:
         start, step = int(start), int(step)
@@ -164,7 +211,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """steps evenly spaced numbers from start to end."""
     start, end = _ends(start, end, steps)
     if dtype is None:
-        dtype = out.dtype if out is not None else _core.complex64 if any(isinstance(each, complex) for each in (start, end)) else _core.float32
+        dtype = out.dtype if out is not None else defaults.complex if any(isinstance(each, complex) for each in (start, end)) else defaults.dtype
     from .._array_api.shapes import linspace as spaced
     if rank(dtype) == 3:
         found = spaced(complex(start), complex(end), steps, dtype=dtype, device=device_of(device))
@@ -200,7 +247,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     """base to evenly spaced powers from start to end."""
     start, end = _ends(start, end, steps)
     is_complex = any(isinstance(each, complex) for each in (start, end, base))
-    dtype = dtype or (out.dtype if out is not None else _core.complex64 if is_complex else _core.float32)
+    dtype = dtype or (out.dtype if out is not None else defaults.complex if is_complex else defaults.dtype)
     wide = _core.complex128 if rank(dtype) == 3 else _core.float64
     if rank(dtype) < 2:
         start, end = int(start), int(end)
@@ -214,4 +261,4 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     m = n if m is None else m
     if n < 0 or m < 0:
         raise ValueError(f'[eye] {n} rows and {m} columns')
-    return finish(ops['eye'](n, m, 0, dtype or (out.dtype if out is not None else _core.float32), device_of(device)), requires_grad, out)
+    return finish(ops['eye'](n, m, 0, dtype or (out.dtype if out is not None else defaults.dtype), device_of(device)), requires_grad, out)

@@ -8,6 +8,7 @@ from .. import linalg as _linalg
 from .._core import ops
 from ._common import Tensor, cast, check, dim_of, dims_of, full, into, promoted, rank
 from .shape import adjoint, diagonal as _diagonal
+from .matrix import matmul as matmul  # offered here, too
 from .shape import movedim as _movedim
 
 _reshape, _matmul = ops['reshape'], ops['matmul']
@@ -209,16 +210,11 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
         return into(out, full((*A.shape[:-2], A.shape[-1], A.shape[-2]), 0, A))
     atol, rtol = _cutoff(A, atol, rcond if rtol is None else rtol)
     if hermitian:
-        values, vectors = eigh(A)
-        size = ops['abs'](values)
-        parts = vectors, adjoint(vectors)
-    else:
-        U, values, Vh = svd(A, False)
-        size, parts = values, (adjoint(Vh), adjoint(U))
-    bound = ops['unsqueeze'](_larger(atol, ops['max'](size.detach(), -1) * rtol), -1)
-    kept = size > bound
-    scale = ops['where'](kept, 1 / ops['where'](kept, values, 1), 0)
-    return into(out, _matmul(parts[0] * ops['unsqueeze'](scale, -2), parts[1]))
+        A = _symmetric('pinv', A, 'L')
+    if isinstance(atol, Tensor) or atol:  # the op wants both in terms of the largest value
+        most = ops['max'](svdvals(A.detach()), -1)
+        rtol = _larger(atol, most * rtol) / ops['where'](most == 0, 1, most)
+    return into(out, _linalg.pinv(A, rtol=rtol))
 
 
 def pinverse(input, rcond=1e-15):
@@ -460,8 +456,13 @@ def lstsq(A, B, rcond=None, *, driver=None):
     return kind(ops['squeeze'](found, -1) if vector else found, rest, empty, real if driver in ('gelsd', 'gelss') else full((0,), 0, real))
 
 
+# Where what is rarer lives.
+_ELSEWHERE = {'lu': 'lu_factors', 'lu_factor': 'lu_factors', 'lu_factor_ex': 'lu_factors', 'lu_solve': 'lu_factors',
+              'eig': 'eigen', 'eigvals': 'eigen', 'ldl_factor': 'ldl', 'ldl_factor_ex': 'ldl', 'ldl_solve': 'ldl'}
+
+
 def __getattr__(name):
-    if name not in ('lu', 'lu_factor', 'lu_factor_ex', 'lu_solve'):
-        raise AttributeError(f"module 'tenon.torch.linalg' has no attribute {name!r}: docs/torch.md lists what is offered")
-    from . import lu_factors
-    return getattr(lu_factors, name)
+    from importlib import import_module
+    if name not in _ELSEWHERE:
+        raise import_module('.._absent', __name__).absent('linalg', name)
+    return getattr(import_module('..' + _ELSEWHERE[name], __name__), name)

@@ -1,10 +1,39 @@
-"""Dtypes, devices and modes as PyTorch spells them."""
+"""Dtypes, devices, shapes and modes as PyTorch spells them."""
+import math
+
 import tenon
 
 from .. import _core
-from ._common import rank
+from .._core import Tensor, dtype
+from ._common import check, defaults, rank
 
-Size = tuple
+
+class _AnyTuple(type):
+    def __instancecheck__(cls, obj):
+        return isinstance(obj, tuple)
+
+
+class Size(tuple, metaclass=_AnyTuple):
+    """A shape. Those of tensors are plain tuples, which count as sizes."""
+
+    def numel(self):
+        """The product of all sizes."""
+        return math.prod(self)
+
+    def __getitem__(self, index):
+        found = tuple.__getitem__(self, index)
+        return type(self)(found) if isinstance(index, slice) else found
+
+    def __add__(self, other):
+        return type(self)(tuple(self) + tuple(other))
+
+    def __mul__(self, times):
+        return type(self)(tuple(self) * times)
+
+    __rmul__ = __mul__
+
+    def __repr__(self):
+        return f'torch.Size({list(self)})'
 
 
 def device(type, index=None):
@@ -17,19 +46,58 @@ def device(type, index=None):
 
 
 def get_default_dtype():
-    """float32."""
-    return _core.float32
+    """What floats are in new tensors: float32 unless set_default_dtype() said otherwise."""
+    return defaults.dtype
 
 
 def set_default_dtype(d):
-    """float32 is the only default: give dtype= where another is wanted."""
-    if d is not _core.float32:
-        raise ValueError(f'[set_default_dtype] {d} cannot be the default: give dtype= to the functions that make tensors')
+    """What floats are in new tensors from now on; what ops of tenon make of integers, and modules without dtype=, stay float32."""
+    if not isinstance(d, dtype) or not d.is_floating_point:
+        raise TypeError(f'[set_default_dtype] {d} is no floating dtype')
+    defaults.dtype, defaults.complex = d, _core.complex128 if d is _core.float64 else _core.complex64
+
+
+def set_default_tensor_type(t):
+    """set_default_dtype() by the name of a type of tensors, 'torch.DoubleTensor'."""
+    name = next((name for name, kind in _TENSORS.items() if t == f'torch.{kind}Tensor'), None)
+    if name is None:
+        raise TypeError(f'[set_default_tensor_type] {t!r} is not known: use set_default_dtype() and set_default_device()')
+    set_default_dtype(_core.as_dtype(name))
 
 
 def get_default_device():
-    """The host."""
-    return _core.device('cpu')
+    """Where new tensors are made."""
+    return _core.device('cpu') if defaults.device is None else defaults.device
+
+
+def set_default_device(device):
+    """Where new tensors are made from now on; None: on the host."""
+    defaults.device = None if device is None else globals()['device'](device)
+
+
+_devices_before = []
+
+
+def _enter(self):
+    _devices_before.append(defaults.device)
+    defaults.device = self
+    return self
+
+
+def _leave(self, *_):
+    defaults.device = _devices_before.pop()
+
+
+# `with torch.device('cuda'):` makes new tensors there.
+for _name, _function in (('__enter__', _enter), ('__exit__', _leave)):
+    setattr(_core.Device, _name, _function)
+
+
+def get_device_module(device=None):
+    """torch.cpu, torch.cuda …: what belongs to a kind of device."""
+    from importlib import import_module
+    kind = globals()['device'](device).type if device is not None else get_default_device().type
+    return import_module(f'.{kind}', __package__)
 
 
 def can_cast(from_, to):
@@ -39,9 +107,45 @@ def can_cast(from_, to):
     return rank(to) > 0 or rank(from_) == 0
 
 
-def is_storage(obj):
+def typename(obj, /):
+    """The name of an object's type, with its module; tensors are 'torch.FloatTensor' and the like."""
+    if isinstance(obj, Tensor):
+        return f'torch.{_TENSORS.get(obj.dtype.name, obj.dtype.name.capitalize())}Tensor'
+    kind = obj if hasattr(obj, '__qualname__') else type(obj)
+    module = getattr(kind, '__module__', None)
+    return kind.__qualname__ if module in (None, 'builtins') else f'{module}.{kind.__qualname__}'
+
+
+_TENSORS = {'float32': 'Float', 'float64': 'Double', 'float16': 'Half', 'bfloat16': 'BFloat16', 'int64': 'Long', 'int32': 'Int',
+            'int16': 'Short', 'int8': 'Char', 'uint8': 'Byte', 'bool': 'Bool', 'complex64': 'ComplexFloat', 'complex128': 'ComplexDouble'}
+
+
+def is_storage(obj, /):
     """False: memory is no object of its own."""
     return False
+
+
+def is_same_size(input, other):
+    """Whether two tensors have one shape."""
+    return check(input).shape == check(other).shape
+
+
+def is_signed(input):
+    """Whether the dtype has negative numbers."""
+    return bool(check(input).dtype.is_signed or rank(input.dtype) >= 2)
+
+
+def _never(name, why):
+    def call(input):
+        check(input)
+        return False
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f'False: {why}.'
+    return call
+
+
+is_conj, is_neg = _never('is_conj', 'conjugates are computed at once'), _never('is_neg', 'signs are computed at once')
+is_distributed = _never('is_distributed', 'one process trains here')
 
 
 def is_inference_mode_enabled():
@@ -88,11 +192,3 @@ def inference_mode(mode=True):
     if callable(mode):
         return tenon.inference_mode()(mode)
     return tenon.inference_mode() if mode else tenon.enable_grad()
-
-
-def set_printoptions(**options):
-    """Accepted: tensors are printed in one way."""
-
-
-def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Accepted: a seed repeats a run exactly as it is."""

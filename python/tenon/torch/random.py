@@ -1,11 +1,12 @@
 """Random numbers. Sequences are tenon's own: a seed repeats them on every device, but they are not PyTorch's."""
+import contextlib
 import math
 from typing import Any
 
 from .. import _core
 from .._core import Generator as _Generator
 from .._core import Tensor, default_generator, manual_seed, ops
-from ._common import cast, check, into, rank, shape_of
+from ._common import cast, check, defaults, into, rank, shape_of
 from .create import device_of, finish, full
 
 
@@ -41,7 +42,7 @@ def _drawn(op, size, dtype, device, generator):
         part = _core.float32 if dtype is _core.complex64 else _core.float64
         scale = math.sqrt(0.5) if op is ops['normal'] else 1
         return ops['complex'](*(op(size, 0.0, 1.0, part, device, generator) * scale for _ in range(2)))
-    return op(size, 0.0, 1.0, dtype, device, generator)
+    return op(size, 0.0, 1.0, dtype or defaults.dtype, device, generator)
 
 
 def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
@@ -82,7 +83,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
 def bernoulli(input, p=None, *, generator=None, out=None):
     """1 with the probability of each element, else 0."""
     if p is not None:
-        input = full(check(input).shape, p, dtype=input.dtype if rank(input.dtype) == 2 else _core.float32, device=input.device)
+        input = full(check(input).shape, p, dtype=input.dtype if rank(input.dtype) == 2 else defaults.dtype, device=input.device)
     if rank(check(input).dtype) != 2 or bool(((input < 0) | (input > 1)).any()):
         raise ValueError('[bernoulli] needs probabilities from 0 to 1')
     return into(out, cast(ops['bernoulli'](input.detach(), generator), input.dtype))
@@ -135,3 +136,24 @@ def get_rng_state():
 def set_rng_state(new_state):
     """Sets the default generator to a state that get_rng_state() gave."""
     default_generator().set_state(new_state)
+
+
+def initial_seed():
+    """The seed of the default generator."""
+    return default_generator().get_state()[0]
+
+
+@contextlib.contextmanager
+def fork_rng(devices=None, enabled=True, device_type='cuda'):
+    """In this scope random numbers are drawn without effect on those behind it."""
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
+
+
+def __getattr__(name):
+    from ._absent import absent
+    raise absent('random', name)

@@ -3,18 +3,23 @@ import math
 
 from .. import _core
 from .._core import ops
-from ._common import Tensor, cast, floating, into, rank, to_tensors, unary
+from ._common import Tensor, cast, defaults, floating, in_double, into, rank, to_tensors, unary
 from .arithmetic import _x_times, xlogy
+from .bessel import (airy_ai, bessel_j0, bessel_j1, bessel_y0, bessel_y1, modified_bessel_k0, modified_bessel_k1,
+                     scaled_modified_bessel_k0, scaled_modified_bessel_k1)
 from .pointwise import digamma, erf, erfc, erfinv, exp2, expm1, log1p, logit, round, sinc
 from .pointwise import lgamma as gammaln
 from .pointwise import sigmoid as expit
 from .reduce import log_softmax, logsumexp, softmax
 
-__all__ = ['chebyshev_polynomial_t', 'chebyshev_polynomial_u', 'chebyshev_polynomial_v', 'chebyshev_polynomial_w', 'digamma', 'entr',
-           'erf', 'erfc', 'erfinv', 'erfcx', 'exp2', 'expit', 'expm1', 'gammaln', 'hermite_polynomial_h', 'hermite_polynomial_he', 'i0', 'i0e', 'i1', 'i1e',
-           'laguerre_polynomial_l', 'legendre_polynomial_p', 'log1p', 'log_ndtr', 'log_softmax', 'logit', 'logsumexp', 'modified_bessel_i0', 'modified_bessel_i1', 'multigammaln',
-           'ndtr', 'ndtri', 'polygamma', 'psi', 'round', 'shifted_chebyshev_polynomial_t', 'shifted_chebyshev_polynomial_u', 'shifted_chebyshev_polynomial_v',
-           'shifted_chebyshev_polynomial_w', 'sinc', 'softmax', 'spherical_bessel_j0', 'xlog1py', 'xlogy', 'zeta']
+__all__ = ['airy_ai', 'bessel_j0', 'bessel_j1', 'bessel_y0', 'bessel_y1', 'chebyshev_polynomial_t', 'chebyshev_polynomial_u',
+           'chebyshev_polynomial_v', 'chebyshev_polynomial_w', 'digamma', 'entr', 'erf', 'erfc', 'erfcx', 'erfinv', 'exp2', 'expit',
+           'expm1', 'gammaln', 'hermite_polynomial_h', 'hermite_polynomial_he', 'i0', 'i0e', 'i1', 'i1e', 'laguerre_polynomial_l',
+           'legendre_polynomial_p', 'log1p', 'log_ndtr', 'log_softmax', 'logit', 'logsumexp', 'modified_bessel_i0', 'modified_bessel_i1',
+           'modified_bessel_k0', 'modified_bessel_k1', 'multigammaln', 'ndtr', 'ndtri', 'polygamma', 'psi', 'round',
+           'scaled_modified_bessel_k0', 'scaled_modified_bessel_k1', 'shifted_chebyshev_polynomial_t', 'shifted_chebyshev_polynomial_u',
+           'shifted_chebyshev_polynomial_v', 'shifted_chebyshev_polynomial_w', 'sinc', 'softmax', 'spherical_bessel_j0', 'xlog1py',
+           'xlogy', 'zeta']
 
 _where, _log = ops['where'], ops['log']
 psi = digamma
@@ -72,7 +77,7 @@ def _recurrence(x, n, start, step):
     if not isinstance(x, Tensor) and not isinstance(n, Tensor):
         raise TypeError('a Tensor is needed')
     if not isinstance(x, Tensor):
-        x = ops['full']((), float(x), n.dtype if rank(n.dtype) == 2 else _core.float32, n.device)
+        x = ops['full']((), float(x), n.dtype if rank(n.dtype) == 2 else defaults.dtype, n.device)
     x = floating(x)
     if not isinstance(n, Tensor):
         n = ops['full']((), n, _core.int64, x.device)
@@ -122,18 +127,6 @@ def spherical_bessel_j0(input):
     return _where(zero, 1.0, _where(ops['isinf'](x), 0.0, ops['sin'](safe) / safe))
 
 
-def _double(function):
-    """A function that computes in float64 and gives the dtype of its operand."""
-    def call(input, *, out=None):
-        x = floating(input)
-        if rank(x.dtype) == 3:
-            raise ValueError(f'[{call.__name__}] is not defined for complex numbers')
-        return into(out, cast(function(cast(x, _core.float64)), x.dtype))
-    call.__name__ = call.__qualname__ = function.__name__.strip('_')
-    call.__doc__ = function.__doc__
-    return call
-
-
 def _scaled_erfc(x):
     """exp(x²) erfc(x), by its asymptotic series where the factors would overflow."""
     far = x > 20
@@ -146,13 +139,13 @@ def _scaled_erfc(x):
     return _where(far, total / (large * math.sqrt(math.pi)), ops['exp'](small * small) * ops['erfc'](small))
 
 
-@_double
+@in_double
 def erfcx(input):
     """exp(x²) erfc(x), without overflow."""
     return _scaled_erfc(input)
 
 
-@_double
+@in_double
 def log_ndtr(input):
     """The logarithm of ndtr(), also where ndtr() is 0."""
     low = input < -1
@@ -186,7 +179,7 @@ def _i(name, order, doc, scaled=False):
         found, size = _modified_bessel(input, order)
         return found if scaled else found * ops['exp'](size)
     call.__name__, call.__doc__ = name, doc
-    return _double(call)
+    return in_double(call)
 
 
 i0, i1 = _i('i0', 0, 'The modified Bessel function I₀.'), _i('i1', 1, 'The modified Bessel function I₁.')
@@ -203,7 +196,7 @@ def zeta(input, other, *, out=None):
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
         raise TypeError('[zeta] needs a Tensor')
     s, q = to_tensors(input, other)
-    dtype = s.dtype if rank(s.dtype) == 2 else _core.float32
+    dtype = s.dtype if rank(s.dtype) == 2 else defaults.dtype
     s, q = cast(s, _core.float64), cast(q, _core.float64)
     pole = (q <= 0) & (q == ops['floor'](q))
     good = (s > 1) & ~pole & ((q > 0) | (s == ops['floor'](s)))
@@ -240,3 +233,8 @@ def polygamma(n, input, *, out=None):
     double = cast(x, _core.float64)
     found = zeta(ops['full']((), float(n + 1), _core.float64, x.device), double) * ((-1) ** (n + 1) * math.factorial(n))
     return into(out, cast(found, x.dtype))
+
+
+def __getattr__(name):
+    from ._absent import absent
+    raise absent('special', name)

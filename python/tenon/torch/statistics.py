@@ -5,6 +5,7 @@ from collections import namedtuple
 from .. import _core
 from .._core import ops
 from ._common import Tensor, arange, at_least_1d, cast, check, dim_of, floating, full, into, rank, result_type, values_indices
+from .create import linspace
 
 _where = ops['where']
 _Histogram = namedtuple('histogram', 'hist bin_edges')
@@ -273,7 +274,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     if not input.size:
         return into(out, full((bins,), 0, input))
     inside = (x >= low) & (x <= high)
-    at = ops['floor']((cast(x, _core.float64) - low) * (bins / (high - low)))
+    at = ops['floor']((x - low) * bins / (high - low))  # in the dtype of x, as PyTorch counts
     at = cast(ops['clamp'](_where(inside, at, 0.0), 0, bins - 1), _core.int64)
     return into(out, ops['scatter_add'](full((bins,), 0, input), 0, at, cast(inside, input.dtype)))
 
@@ -306,12 +307,12 @@ def _histogram(columns, bins, ranges, weight, density):
             low, high = ranges[i] if ranges else (float(ops['min'](x)), float(ops['max'](x))) if x.size else (0.0, 1.0)
             if low == high:
                 low, high = low - 0.5, high + 0.5
-            edge = ops['linspace'](low, high, bin + 1, True, x.dtype, x.device)
+            edge = linspace(low, high, bin + 1, dtype=x.dtype, device=x.device)
         edges.append(edge)
         n = edge.size - 1
         at = ops['searchsorted'](edge, x, True) - 1
         at = _where(x == edge[n], n - 1, at)  # the last bin has its right edge, too
-        here = (at >= 0) & (at < n)
+        here = (x >= edge[0]) & (x <= edge[n])
         index = at if index is None else index * n + at
         inside = here if inside is None else inside & here
     shape = tuple(edge.size - 1 for edge in edges)

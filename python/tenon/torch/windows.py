@@ -3,13 +3,13 @@ import math
 
 from .. import _core
 from .._core import ops
-from ._common import cast
+from ._common import cast, defaults
 from .create import device_of, finish
 
 
 def _window(size, sym, dtype, device, requires_grad, formula):
     """formula of 0, 1, … size - 1 and of the last place, in float64; periodic windows lack their last entry."""
-    dtype = dtype or _core.float32
+    dtype = dtype or defaults.dtype
     if size < 0 or dtype not in (_core.float32, _core.float64):
         raise ValueError(f'[window] of {size} entries and dtype {dtype}')
     at = ops['arange'](0, size, 1, _core.float64, device_of(device))

@@ -64,3 +64,8 @@ def dirac_(tensor, groups=1):
             for i in range(min(out, tensor.shape[1])):
                 tensor[(group * out + i, i, *(n // 2 for n in tensor.shape[2:]))] = 1
     return tensor
+
+
+def __getattr__(name):
+    from .._absent import absent
+    raise absent('nn.init', name)

@@ -210,3 +210,9 @@ def one_hot(tensor, num_classes=-1):
         raise ValueError(f'[one_hot] label {most - 1} for {num_classes} classes')
     places = ops['arange'](0, num_classes, 1, _core.int64, tensor.device)
     return cast(ops['unsqueeze'](tensor, -1) == places, _core.int64)
+
+
+def conv_tbc(input, weight, bias, pad=0):
+    """A convolution of (time, batch, channels) with weights (kernel, channels, filters)."""
+    found = ops['conv'](ops['permute'](input, (1, 2, 0)), ops['permute'](weight, (2, 1, 0)), bias, [1], [pad])
+    return ops['permute'](found, (2, 0, 1))

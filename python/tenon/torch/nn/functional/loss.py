@@ -83,14 +83,10 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         raise ValueError(f'[binary_cross_entropy] needs floating numbers, not {input.dtype}')
     if input.size and bool(((input < 0) | (input > 1)).any()):
         raise ValueError('[binary_cross_entropy] needs probabilities from 0 to 1')
-    logs = ops['clamp'](ops['log'](input), -100), ops['clamp'](ops['log1p'](-input), -100)
     if input.requires_grad:  # the slope of the bounded logarithms, which is not that of clamp
-        with_slope = _functional.binary_cross_entropy(input, target.detach(), None, 'none')
-        found = with_slope
-        if target.requires_grad:
-            part = target * (logs[1] - logs[0]).detach()
-            found = found + part - part.detach()
+        found = _functional.binary_cross_entropy(input, target, None, 'none')
     else:
+        logs = ops['clamp'](ops['log'](input), -100), ops['clamp'](ops['log1p'](-input), -100)
         found = -(target * logs[0] + (1 - target) * logs[1])
     return _reduced(found if weight is None else found * weight, _reduction(reduction, size_average, reduce))
 

@@ -151,3 +151,17 @@ def _max_unpool(rank_):
 
 
 max_unpool1d, max_unpool2d, max_unpool3d = _max_unpool(1), _max_unpool(2), _max_unpool(3)
+
+
+def _with_indices(pool):
+    def call(*args, **kwargs):
+        kwargs.pop('return_indices', None)
+        return pool(*args, **kwargs, return_indices=True)
+    call.__name__ = call.__qualname__ = pool.__name__ + '_with_indices'
+    call.__doc__ = f'(values, indices) of {pool.__name__}().'
+    return call
+
+
+max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(_with_indices, (max_pool1d, max_pool2d, max_pool3d))
+adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices, adaptive_max_pool3d_with_indices = map(
+    _with_indices, (adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d))

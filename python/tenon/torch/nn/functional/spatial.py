@@ -233,6 +233,9 @@ def upsample_bilinear(input, size=None, scale_factor=None):
 
 def grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corners=None):
     """Elements of (N, C, H, W) or (N, C, D, H, W) at the places of a grid, which go from -1 to 1."""
+    if mode == 'bicubic' and check(input).ndim == 5:
+        from .tricubic import tricubic
+        return tricubic(input, grid, padding_mode, bool(align_corners))
     return ops['grid_sample'](input, grid, mode, padding_mode, bool(align_corners))
 
 

@@ -1,0 +1,82 @@
+"""Public functions of PyTorch that are not offered, by namespace: why, or what to use instead."""
+
+_QUANTIZED = 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul'
+_AUTOCAST = 'use torch.amp where it is offered, or cast modules and tensors with to(torch.bfloat16)'
+_SPARSE = 'tensors are dense: index_add and scatter_add gather over edges, embedding takes rows'
+_BACKEND = "it names one of PyTorch's backends: call the function of torch or torch.nn.functional"
+_SCRIPT = "it belongs to PyTorch's compiler of scripts: call the function eagerly, or record it once with tenon.graphed"
+_CELLS = 'use the modules of torch.nn'
+_REMOVED = 'PyTorch has removed it: use torch.linalg'
+
+_ABSENT = {
+    '': {
+        _QUANTIZED: '''choose_qparams_optimized dequantize empty_quantized fake_quantize_per_channel_affine
+            fake_quantize_per_tensor_affine fused_moving_avg_obs_fake_quant int_repr q_per_channel_axis q_per_channel_scales
+            q_per_channel_zero_points q_scale q_zero_point quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic
+            quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d
+            quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell
+            fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight
+            fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16
+            fbgemm_pack_quantized_matrix''',
+        _AUTOCAST: '''autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype
+            get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_cache_enabled
+            is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled
+            set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled
+            set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype
+            set_autocast_xla_enabled''',
+        _SPARSE: '''ccol_indices_copy col_indices_copy crow_indices_copy dsmm hsmm hspmm indices_copy resize_as_sparse_
+            row_indices_copy saddmm smm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor
+            sparse_csc_tensor sparse_csr_tensor spmm sspaddmm values_copy''',
+        _BACKEND: '''batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats
+            batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats convolution cudnn_affine_grid_generator
+            cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose
+            cudnn_grid_sampler cudnn_is_acceptable miopen_batch_norm miopen_convolution miopen_convolution_add_relu
+            miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn
+            mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d
+            mkldnn_rnn_layer native_batch_norm native_channel_shuffle native_group_norm native_layer_norm native_norm
+            is_vulkan_available profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 hash_tensor''',
+        _SCRIPT: '''classproperty compiled_with_cxx11_abi fork get_file_path import_ir_module import_ir_module_from_buffer
+            init_num_threads merge_type_from_type_comment parse_ir parse_schema parse_type_comment
+            prepare_multiprocessing_environment slice_inverse sym_constrain_range sym_constrain_range_for_size sym_fresh_size
+            thread_safe_generator unify_type_list wait''',
+        "Python's `if` and `while` run eagerly": 'cond while_loop',
+        _CELLS: 'gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell',
+        _REMOVED: 'eig lstsq matrix_rank solve symeig',
+        'torch.linalg.eigh finds all values': 'lobpcg',
+        'use the function of its name in torch.nn.functional': 'binary_cross_entropy_with_logits embedding_bag poisson_nll_loss',
+        'scale the rows that are used in torch.no_grad()': 'embedding_renorm_',
+        'use torch.autograd.set_detect_anomaly where it is offered, or tenon.autograd.anomaly_mode':
+            'is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled',
+        'tensors do not tell: is_inference_mode_enabled() does of the scope': 'is_inference',
+        'draw with torch.bernoulli and torch.multinomial': 'binomial poisson',
+        'tensors keep their memory': 'resize_as_',
+        'use detach()': 'detach_',
+        'compute with torch.where and masks': 'masked',
+        'pad to one size and give a mask': 'nested',
+        "it belongs to PyTorch's own machinery": 'ao fx futures library monitor mtia ops overrides package types xpu',
+        'there are no such functions yet': 'igamma igammac',
+    },
+    'special': {'there are no such functions yet': 'gammainc gammaincc'},
+    'random': {_SCRIPT: 'thread_safe_generator'},
+    'nn.functional': {
+        'use tenon.scaled_matmul': 'grouped_mm scaled_addmm scaled_addmm_ scaled_grouped_mm scaled_mm',
+        _BACKEND: 'native_channel_shuffle',
+        _SCRIPT: '''Optional assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary
+            has_torch_function_variadic''',
+        'use scaled_dot_product_attention': 'multi_head_attention_forward',
+    },
+    'nn.init': {'PyTorch has deprecated it: its name has an underscore at the end':
+                'constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse uniform xavier_normal xavier_uniform',
+                "it is of Python's typing": 'Literal'},
+    'testing': {'use assert_close': 'assert_allclose'},
+}
+_WHY = {namespace: {name: why for why, names in reasons.items() for name in names.split()} for namespace, reasons in _ABSENT.items()}
+
+
+def absent(namespace, name):
+    """The AttributeError that a name of a namespace gives, '' being torch itself."""
+    why = _WHY.get(namespace, {}).get(name)
+    module = '.'.join(filter(None, ('torch', namespace)))
+    if why:
+        return AttributeError(f'[{module}.{name}] is not offered here: {why}')
+    return AttributeError(f"module 'tenon.{module}' has no attribute {name!r}: docs/torch.md lists what is offered")

@@ -1,0 +1,54 @@
+"""torch.accelerator: the devices beside the host, of whichever plugin there are any."""
+from .. import _core
+
+__all__ = ['current_accelerator', 'current_device_idx', 'current_device_index', 'device_count', 'empty_cache', 'is_available',
+           'set_device_idx', 'set_device_index', 'synchronize']
+
+
+def _devices():
+    return [device for device in _core.devices() if device.type != 'cpu']
+
+
+def is_available():
+    """Whether there is a device beside the host."""
+    return bool(_devices())
+
+
+def device_count():
+    """How many there are of the kind that comes first."""
+    found = _devices()
+    return sum(device.type == found[0].type for device in found)
+
+
+def current_accelerator(check_available=False):
+    """The first such device, or None."""
+    found = _devices()
+    return found[0] if found else None
+
+
+def current_device_index():
+    """0: functions that make tensors are given their device."""
+    if not _devices():
+        raise RuntimeError('[accelerator] there is no device beside the host')
+    return 0
+
+
+def set_device_index(device, /):
+    """0 is taken; use torch.set_default_device() for another."""
+    if device not in (0, None) and getattr(device, 'index', device) != 0:
+        raise ValueError(f'[accelerator] device {device}: use torch.set_default_device()')
+
+
+current_device_idx, set_device_idx = current_device_index, set_device_index
+
+
+def synchronize(device=None, /):
+    """Waits until the devices have done their work."""
+    for each in _devices():
+        each.synchronize()
+
+
+def empty_cache():
+    """Gives memory that is kept for later back to the devices."""
+    for each in _devices():
+        each.trim_memory()

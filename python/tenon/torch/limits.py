@@ -1,0 +1,43 @@
+"""Limits of dtypes with PyTorch's attributes: `dtype` is a name, and finfo() has `tiny` and `resolution`, too."""
+import math
+
+from .._array_api import dtypes as _dtypes
+from ._common import defaults
+
+
+class finfo(_dtypes.finfo):
+    """Limits of a floating dtype or of a complex dtype's parts; of the default dtype unless told."""
+    __slots__ = 'resolution', 'tiny'
+
+    def __init__(self, type=None, /):
+        super().__init__(defaults.dtype if type is None else type)
+        self.tiny, self.dtype = self.smallest_normal, _dtypes._PARTS.get(str(self.dtype), str(self.dtype))
+        self.resolution = 10.0 ** -math.floor(-math.log10(self.eps) + 1e-9)
+
+    def __repr__(self):
+        names = 'resolution', 'min', 'max', 'eps', 'smallest_normal', 'tiny'
+        return f'finfo({", ".join(f"{name}={getattr(self, name):g}" for name in names)}, dtype={self.dtype})'
+
+    def __eq__(self, other):
+        return isinstance(other, finfo) and self.dtype == other.dtype
+
+    def __hash__(self):
+        return hash(self.dtype)
+
+
+class iinfo(_dtypes.iinfo):
+    """Limits of an integer dtype."""
+    __slots__ = ()
+
+    def __init__(self, type, /):
+        super().__init__(type)
+        self.dtype = str(self.dtype)
+
+    def __repr__(self):
+        return f'iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})'
+
+    def __eq__(self, other):
+        return isinstance(other, iinfo) and self.dtype == other.dtype
+
+    def __hash__(self):
+        return hash(self.dtype)
