@@ -18,7 +18,7 @@ def _index(name, index, dtypes=(_core.int64,)):
 _INTS = _core.int64, _core.int32
 
 
-def _along(name, x, dim, index, src=None):
+def _along(name, x, dim, index, src=None) -> Any:
     """Operands of gather and scatter, rank 0 as rows; index may have fewer entries than x in the other dimensions."""
     dim = dim_of(dim, check(x).ndim)
     x1, index1 = at_least_1d(x), at_least_1d(_index(name, index, _INTS))
@@ -80,7 +80,7 @@ def _check_range(name, index, size):
         raise IndexError(f'[{name}] an index is out of range for {size} entries')
 
 
-def _scattered(name, input, dim, index, src, out, combine):
+def _scatter_combined(name, input, dim, index, src, out, combine):
     """combine(elements of input, where each of src goes, elements of src) in input's shape."""
     if check(src).dtype is not check(input).dtype:
         raise ValueError(f'[{name}] dtypes {input.dtype} and {src.dtype} differ')
@@ -94,13 +94,13 @@ def _scattered(name, input, dim, index, src, out, combine):
 
 def scatter_add(input, dim, index, src, *, out=None):
     """input with src added at an index each along a dimension."""
-    return _scattered('scatter_add', input, dim, index, src, out, lambda x, at, add: ops['scatter_add'](x, 0, at, add))
+    return _scatter_combined('scatter_add', input, dim, index, src, out, lambda x, at, add: ops['scatter_add'](x, 0, at, add))
 
 
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
     """input with 'sum', 'prod', 'mean', 'amax' or 'amin' of what src brings to each place, and of input where include_self."""
-    return _scattered('scatter_reduce', input, dim, index, src, out,
-                      lambda x, at, more: _reduced(x, at, more, reduce, include_self))
+    return _scatter_combined('scatter_reduce', input, dim, index, src, out,
+                             lambda x, at, more: _reduced(x, at, more, reduce, include_self))
 
 
 def _reduced(x, at, src, reduce, include_self):
