@@ -6,3 +6,5 @@ from ...nn.module import Module, Parameter
 from . import functional, init, utils
 from .modules import *
 from .recurrent import *
+from .attention import MultiheadAttention
+from .transformer import *

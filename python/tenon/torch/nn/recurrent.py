@@ -111,28 +111,24 @@ class RNNBase(Module):
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
         self.proj_size = proj_size
         gates, out = _MODES[mode][0] * hidden_size, proj_size or hidden_size
-        for layer, suffix in self._layers():
+        for layer in range(num_layers):
             shapes = {'weight_ih': (gates, out * self._directions if layer else input_size), 'weight_hh': (gates, out)}
             if bias:
                 shapes.update(bias_ih=(gates,), bias_hh=(gates,))
             if proj_size:
                 shapes['weight_hr'] = (proj_size, hidden_size)
-            for key, shape in shapes.items():
-                setattr(self, key + suffix, Parameter(ops['full'](shape, 0.0, dtype or tenon.float32, device)))
+            for suffix in self._suffixes(layer):
+                for key, shape in shapes.items():
+                    setattr(self, key + suffix, Parameter(ops['full'](shape, 0.0, dtype or tenon.float32, device)))
         self.reset_parameters()
 
     @property
     def _directions(self):
         return 2 if self.bidirectional else 1
 
-    def _layers(self):
-        """(layer, end of its parameters' names) of each direction."""
-        for layer in range(self.num_layers):
-            for end in ('', '_reverse')[:self._directions]:
-                yield layer, f'_l{layer}{end}'
-
-    def _weight(self, key, suffix):
-        return getattr(self, key + suffix, None)
+    def _suffixes(self, layer):
+        """The ends of the names of a layer's parameters, one for each direction."""
+        return [f'_l{layer}{end}' for end in ('', '_reverse')[:self._directions]]
 
     def reset_parameters(self):
         """Uniform numbers up to 1 / √hidden_size."""
@@ -147,12 +143,12 @@ class RNNBase(Module):
     def all_weights(self):
         """The parameters of each layer and direction, in a list each."""
         keys = ['weight_ih', 'weight_hh', *(['bias_ih', 'bias_hh'] if self.bias else []), *(['weight_hr'] if self.proj_size else [])]
-        return [[getattr(self, key + suffix) for key in keys] for _, suffix in self._layers()]
+        return [[getattr(self, key + suffix) for key in keys] for layer in range(self.num_layers) for suffix in self._suffixes(layer)]
 
     def forward(self, input, hx=None):
         packed = input if isinstance(input, PackedSequence) else None
         x, sizes = self._steps(input, packed)
-        single = packed is None and input.ndim == 2
+        single = not isinstance(input, PackedSequence) and input.ndim == 2
         state = self._first_state(hx, x, sizes[0], single)
         if packed is not None and packed.sorted_indices is not None and hx is not None:
             state = [index_select(each, 1, packed.sorted_indices) for each in state]
@@ -210,23 +206,31 @@ class RNNBase(Module):
 
     def _run(self, x, sizes, state):
         """(rows of the last layer, last state)."""
-        step, last = _MODES[self.mode][2], []
-        for at, (layer, suffix) in enumerate(self._layers()):
-            second = suffix.endswith('_reverse')
-            if not second:
-                rows = F.dropout(x, self.dropout, self.training) if layer and self.dropout else x
-                directions = []
-            products = _linear(rows, self._weight('weight_ih', suffix), self._weight('bias_ih', suffix))
-            same = sizes[0] == sizes[-1]
-            parts = unbind(ops['reshape'](products, (len(sizes), sizes[0], products.shape[1]))) if same else split(products, sizes)
-            weights = [self._weight(key, suffix) for key in ('weight_hh', 'bias_hh', 'weight_hr')]
-            results, end = (_backward if second else _forward)(
-                lambda x, state: step(x, state, *weights), parts, [ops['select'](each, 0, at) for each in state])
-            directions.append(ops['concat'](results, 0))
-            last.append(end)
-            if second or not self.bidirectional:
-                x = directions[0] if len(directions) == 1 else ops['concat'](directions, 1)
+        last = []
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                x = F.dropout(x, self.dropout, self.training)
+            results = []
+            for suffix in self._suffixes(layer):
+                rows, end = self._direction(x, sizes, suffix, [ops['select'](each, 0, len(last)) for each in state])
+                results.append(rows)
+                last.append(end)
+            x = results[0] if len(results) == 1 else ops['concat'](results, 1)
         return x, [ops['stack'](list(each), 0) for each in zip(*last)]
+
+    def _direction(self, x, sizes, suffix, state):
+        """(rows of one direction, its last state)."""
+        step = _MODES[self.mode][2]
+        weight_ih, weight_hh, bias_ih, bias_hh, project = (
+            getattr(self, key + suffix, None) for key in ('weight_ih', 'weight_hh', 'bias_ih', 'bias_hh', 'weight_hr'))
+        products = _linear(x, weight_ih, bias_ih)
+        if sizes[0] == sizes[-1]:
+            parts = unbind(ops['reshape'](products, (len(sizes), sizes[0], products.shape[1])))
+        else:
+            parts = split(products, sizes)
+        run = _backward if suffix.endswith('_reverse') else _forward
+        results, end = run(lambda x, state: step(x, state, weight_hh, bias_hh, project), parts, state)
+        return ops['concat'](results, 0), end
 
     def extra_repr(self):
         options = {'num_layers': 1, 'bias': True, 'batch_first': False, 'dropout': 0.0, 'bidirectional': False, 'proj_size': 0}

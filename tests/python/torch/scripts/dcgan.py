@@ -19,7 +19,7 @@ def weights_init(m):
 
 class Generator(nn.Module):
     def __init__(self):
-        super(Generator, self).__init__()
+        super().__init__()
         self.main = nn.Sequential(
             nn.ConvTranspose2d(LATENT, FEATURES * 2, 4, 1, 0, bias=False),
             nn.BatchNorm2d(FEATURES * 2),
@@ -36,7 +36,7 @@ class Generator(nn.Module):
 
 class Discriminator(nn.Module):
     def __init__(self):
-        super(Discriminator, self).__init__()
+        super().__init__()
         self.main = nn.Sequential(
             nn.Conv2d(1, FEATURES, 4, 2, 1, bias=False),
             nn.LeakyReLU(0.2, inplace=True),

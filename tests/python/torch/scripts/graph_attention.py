@@ -85,7 +85,7 @@ def main():
     first_weights(model, rng)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
     losses = []
-    for epoch in range(40):
+    for _ in range(40):
         model.train()
         optimizer.zero_grad(set_to_none=True)
         out = model(x, edge_index)
