@@ -26,18 +26,30 @@ size_t free_count = 0;
 
 const tn_op *op_transpose, *op_permute;
 
+// Tensor(2, 3) and Tensor([1, 2]), as PyTorch's scripts of old write.
+PyObject* tensor_legacy(PyObject* args, PyObject* kwargs) {
+  PyObject* const legacy = PyImport_ImportModule("tenon.torch.legacy");
+  PyObject* const make =
+      legacy == nullptr ? nullptr : PyObject_GetAttrString(legacy, "make_default");
+  PyObject* const made = make == nullptr ? nullptr : PyObject_Call(make, args, kwargs);
+  Py_XDECREF(make);
+  Py_XDECREF(legacy);
+  return made;
+}
+
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  PyObject* source = nullptr;
   // A subclass's own arguments are its __init__'s business.
-  if (PyTuple_GET_SIZE(args) > 0) source = PyTuple_GET_ITEM(args, 0);
-  if (source == nullptr || !is_tensor(source) ||
-      (type == tensor_type &&
-       (PyTuple_GET_SIZE(args) > 1 || (kwargs != nullptr && PyDict_GET_SIZE(kwargs) > 0))))
-    return PyErr_Format(PyExc_TypeError,
-                        "%s(x) shares the elements and the history of the Tensor x; "
-                        "tenon.tensor(...) makes one from data",
-                        type->tp_name);
-  return wrap_as(type, tn_tensor_retain(handle_of(source)));
+  const bool is_base = type == tensor_type;
+  PyObject* const source = PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : nullptr;
+  const bool more =
+      PyTuple_GET_SIZE(args) > 1 || (kwargs != nullptr && PyDict_GET_SIZE(kwargs) > 0);
+  if (source != nullptr && is_tensor(source) && !(is_base && more))
+    return wrap_as(type, tn_tensor_retain(handle_of(source)));
+  if (is_base) return tensor_legacy(args, kwargs);
+  return PyErr_Format(PyExc_TypeError,
+                      "%s(x) shares the elements and the history of the Tensor x; "
+                      "tenon.tensor(...) makes one from data",
+                      type->tp_name);
 }
 
 void tensor_dealloc(PyObject* self) {

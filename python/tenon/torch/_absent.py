@@ -49,8 +49,6 @@ _ABSENT = {
             'is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled',
         'tensors do not tell: is_inference_mode_enabled() does of the scope': 'is_inference',
         'draw with torch.bernoulli and torch.multinomial': 'binomial poisson',
-        'tensors keep their memory': 'resize_as_',
-        'use detach()': 'detach_',
         'compute with torch.where and masks': 'masked',
         'pad to one size and give a mask': 'nested',
         "it belongs to PyTorch's own machinery": 'ao fx futures library monitor mtia ops overrides package types xpu',
@@ -63,7 +61,6 @@ _ABSENT = {
         _BACKEND: 'native_channel_shuffle',
         _SCRIPT: '''Optional assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary
             has_torch_function_variadic''',
-        'use scaled_dot_product_attention': 'multi_head_attention_forward',
     },
     'nn.init': {'PyTorch has deprecated it: its name has an underscore at the end':
                 'constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse uniform xavier_normal xavier_uniform',

@@ -6,6 +6,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor, ops, promote_types
 from .._creation import _place
+from ..autograd import GRAD
 
 values_indices = namedtuple('values_indices', 'values indices')
 
@@ -185,3 +186,9 @@ def full(shape, value, x, dtype=None):
 def cast(x, dtype):
     """x with a dtype; itself where dtype is None or its own."""
     return x if dtype is None else _place(x, dtype, None)
+
+
+def source_of(x, *others):
+    """What a function reads whose result is written into x: a copy where a gradient may ask for the elements of before."""
+    recorded = any(isinstance(each, Tensor) and each.requires_grad for each in (x, *others))
+    return ops['clone'](x) if recorded and _core._get_modes() & GRAD else x

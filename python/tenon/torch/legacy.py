@@ -2,7 +2,7 @@
 from .. import _core
 from .._core import Tensor, ops
 from .._creation import _place
-from ._common import shape_of
+from ._common import defaults, shape_of
 from .create import empty, tensor
 
 # torch.FloatTensor is float32 on the host.
@@ -19,6 +19,11 @@ def make(dtype, data, device=None):
     if len(data) == 1 and not hasattr(data[0], '__index__'):
         return tensor(data[0], dtype=dtype, device=device)
     return empty(*(shape_of(data) if data else (0,)), dtype=dtype, device=device)
+
+
+def make_default(*data, device=None):
+    """Tensor(2, 3), Tensor([1, 2]): of the default dtype. The extension calls this."""
+    return make(defaults.dtype, data, device)
 
 
 class _Kind(type):

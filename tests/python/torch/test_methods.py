@@ -215,6 +215,7 @@ def test_memory_formats():
 
 def test_old_types():
     assert ours.FloatTensor([1, 2]).dtype is ours.float32 and ours.LongTensor(2, 3).shape == (2, 3) and ours.BoolTensor().size == 0
+    assert ours.Tensor(2, 3).shape == (2, 3) and ours.Tensor([1, 2]).tolist() == [1, 2] and ours.Tensor().dtype is ours.float32
     assert isinstance(ours.ones(2), ours.FloatTensor) and not isinstance(ours.ones(2), ours.LongTensor) and not isinstance(2.0, ours.FloatTensor)
     assert ours.ones(2).type(ours.LongTensor).tolist() == [1, 1] and ours.is_tensor(ours.ones(2)) and isinstance(ours.ones(2), ours.Tensor)
     assert ours.ones(2).new(3).shape == (3,) and ours.ones(2).new([3, 4]).tolist() == [3, 4]
@@ -247,3 +248,16 @@ def test_parts_of_complex_numbers_can_be_set():
     assert z.tolist() == [5, 6]
     with pytest.raises(RuntimeError):
         ours.ones(2).retain_grad()
+
+
+@pytest.mark.parametrize('name', ['relu', 'relu6', 'elu', 'celu', 'selu', 'silu', 'mish', 'leaky_relu', 'hardtanh', 'hardswish', 'hardsigmoid', 'rrelu'])
+def test_activations_in_place_keep_gradients(name):
+    gradients = []
+    for inplace in (False, True):
+        x = ours.tensor([-2.0, -0.5, 0.5, 4.0], requires_grad=True)
+        y = x * 2
+        found = getattr(ours.nn.functional, name)(y, inplace=inplace)
+        assert (found is y) == inplace
+        found.sum().backward()
+        gradients.append(x.grad.tolist())
+    assert gradients[0] == gradients[1]

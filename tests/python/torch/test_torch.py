@@ -42,31 +42,28 @@ def run_script(name, package):
     return found['main']()
 
 
-def test_an_image_classifier_trains_as_in_pytorch(torch):
-    losses, (test_loss, correct, confusion) = run_script('image_classifier.py', 'torch')
-    ours, (our_test_loss, our_correct, our_confusion) = run_script('image_classifier.py', 'tenon.torch')
-    assert len(losses) == len(ours) == 20
-    assert max(abs(a - b) for a, b in zip(losses, ours)) < 1e-4
-    assert abs(test_loss - our_test_loss) < 1e-4 and correct == our_correct and confusion == our_confusion
-    assert losses[-1] < losses[0] / 2
+def numbers(value):
+    """All numbers of nested results, in order."""
+    if isinstance(value, dict):
+        return [each for key in value for each in numbers(value[key])]
+    return [each for part in value for each in numbers(part)] if isinstance(value, (list, tuple)) else [value]
 
 
-def test_the_script_runs_without_pytorch():
+@pytest.mark.parametrize('name', sorted(path.name for path in SCRIPTS.glob('*.py')))
+def test_a_script_computes_what_it_does_in_pytorch(torch, name):
+    theirs, mine = run_script(name, 'torch'), run_script(name, 'tenon.torch')
+    assert len(theirs[0]) >= 10
+    assert numbers(mine) == pytest.approx(numbers(theirs), abs=1e-4)
+
+
+def test_a_script_runs_without_pytorch():
     losses, (_, correct, _) = run_script('image_classifier.py', 'tenon.torch')
     assert losses[-1] < losses[0] / 2 and correct > 0.5
 
 
-def test_training_goes_on_from_a_file_as_in_pytorch(torch):
-    losses, gradients, numbers = run_script('resumed_training.py', 'torch')
-    our_losses, our_gradients, our_numbers = run_script('resumed_training.py', 'tenon.torch')
-    assert our_losses == pytest.approx(losses, abs=1e-5) and our_numbers == numbers and losses[-1] < losses[0]
-    assert our_gradients.keys() == gradients.keys()
-    assert all(our_gradients[name] == pytest.approx(gradients[name], abs=1e-5) for name in gradients)
-
-
 def test_where_meanings_agree_it_is_the_same_object(ours):
     assert ours.Tensor is tenon.Tensor and ours.float32 is tenon.float32 and ours.no_grad is tenon.no_grad
-    assert ours.exp is tenon.exp and ours.nn.Module is tenon.nn.Module and ours.optim.SGD is tenon.optim.SGD
+    assert ours.exp is tenon.exp and ours.nn.Module is tenon.nn.Module
 
 
 def test_results_are_pytorchs(ours):

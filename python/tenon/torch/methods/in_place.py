@@ -7,16 +7,11 @@ import tenon.torch
 from ... import _core, _methods
 from ..._core import Tensor, ops
 from ..._errors import InvalidArgumentError
-from .._common import cast, check, rank, shape_of
+from .._common import cast, check, rank, shape_of, source_of
+from ..limits import iinfo
 from .told import told
 
 _copy, _uniform, _normal = _methods.copy_, _methods.uniform_, _methods.normal_
-
-
-def source_of(x, *others):
-    """What a function reads whose result is written into x: a copy where a gradient may ask for the elements of before."""
-    recorded = any(isinstance(each, Tensor) and each.requires_grad for each in (x, *others))
-    return ops['clone'](x) if recorded and _core._get_modes() & tenon.autograd.GRAD else x
 
 
 def written(x, value, name):
@@ -227,7 +222,7 @@ def _most(dtype):
         return 2 ** _DIGITS[dtype.name]
     if dtype is _core.bool:
         return 1
-    return tenon.torch.iinfo(dtype).max
+    return iinfo(dtype).max
 
 
 def _each(name, x, function, *others):

@@ -5,3 +5,6 @@ from ...nn.linear import Flatten, Unflatten
 from ...nn.module import Module, Parameter
 from . import functional, init, utils
 from .modules import *
+from .recurrent import *
+from .attention import MultiheadAttention
+from .transformer import *

@@ -1,9 +1,10 @@
-"""torch.nn.utils: clipping of gradients, parameters as one vector."""
+"""torch.nn.utils: clipping of gradients, parameters as one vector, sequences of several lengths (rnn)."""
 from ..._core import ops
 from ...optim import clip_grad_norm_ as _clip_norm
 from ...optim import clip_grad_value_ as _clip_value
+from . import packed as rnn
 
-__all__ = ['clip_grad_norm_', 'clip_grad_value_', 'get_total_norm', 'parameters_to_vector', 'vector_to_parameters']
+__all__ = ['clip_grad_norm_', 'clip_grad_value_', 'get_total_norm', 'parameters_to_vector', 'rnn', 'vector_to_parameters']
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):

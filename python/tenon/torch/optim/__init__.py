@@ -1,5 +1,17 @@
-"""torch.optim: tenon's optimizers, and its schedules as lr_scheduler."""
-from ...optim import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
-from . import lr_scheduler
+"""torch.optim: optimizers with PyTorch's state, and schedules of their rates in lr_scheduler."""
+from . import lr_scheduler, swa_utils
+from .adam import Adam, Adamax, AdamW, NAdam, RAdam
+from .adaptive import Adadelta, Adagrad, RMSprop
+from .descent import ASGD, SGD, Rprop
+from .lbfgs import LBFGS
+from .matrices import Adafactor, Muon
+from .optimizer import Optimizer
 
-__all__ = ['SGD', 'Adagrad', 'Adam', 'AdamW', 'Optimizer', 'RMSprop', 'lr_scheduler']
+__all__ = ['ASGD', 'SGD', 'Adadelta', 'Adafactor', 'Adagrad', 'Adam', 'AdamW', 'Adamax', 'LBFGS', 'Muon', 'NAdam', 'Optimizer', 'RAdam',
+           'RMSprop', 'Rprop', 'lr_scheduler', 'swa_utils']
+
+
+def __getattr__(name):
+    if name == 'SparseAdam':
+        raise AttributeError('[torch.optim.SparseAdam] is not offered here: gradients are dense, use Adam')
+    raise AttributeError(f"module 'tenon.torch.optim' has no attribute {name!r}")

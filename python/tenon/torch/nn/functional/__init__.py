@@ -16,6 +16,7 @@ from .loss import (binary_cross_entropy, binary_cross_entropy_with_logits, cosin
                    hinge_embedding_loss, huber_loss, kl_div, l1_loss, linear_cross_entropy, margin_ranking_loss, mse_loss, multi_margin_loss,
                    multilabel_margin_loss, multilabel_soft_margin_loss, nll_loss, poisson_nll_loss, smooth_l1_loss,
                    soft_margin_loss, triplet_margin_loss, triplet_margin_with_distance_loss)
+from .multihead import multi_head_attention_forward
 from .norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from .pool import (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d,
                    adaptive_max_pool1d_with_indices, adaptive_max_pool2d, adaptive_max_pool2d_with_indices, adaptive_max_pool3d,

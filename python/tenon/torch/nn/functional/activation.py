@@ -1,7 +1,7 @@
 """Activations."""
 from .... import _core
 from ...._core import ops
-from ..._common import cast, check, dim_of, rank
+from ..._common import cast, check, dim_of, rank, source_of
 from ...reduce import log_softmax as _log_softmax
 from ...reduce import softmax as _softmax
 
@@ -9,10 +9,11 @@ _where = ops['where']
 sigmoid, tanh = ops['sigmoid'], ops['tanh']
 
 
-def _floating(name, x):
+def _floating(name, x, inplace=False):
+    """What an activation reads: x, or a copy of it where the result is written into x and a gradient may ask for it."""
     if rank(check(x).dtype) != 2:
         raise ValueError(f'[{name}] needs floating numbers, not {x.dtype}')
-    return x
+    return source_of(x) if inplace else x
 
 
 def _written(x, found, inplace):
@@ -44,34 +45,35 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
 
 def elu(input, alpha=1.0, inplace=False):
     """x above 0, alpha · (exp(x) - 1) below."""
-    return _written(input, ops['elu'](_floating('elu', input), alpha), inplace)
+    return _written(input, ops['elu'](_floating('elu', input, inplace), alpha), inplace)
 
 
 def celu(input, alpha=1.0, inplace=False):
     """x above 0, alpha · (exp(x / alpha) - 1) below."""
     if alpha == 0:
         raise ValueError('[celu] alpha must not be 0')
-    x = _floating('celu', input)
+    x = _floating('celu', input, inplace)
     found = _where(x > 0, x, alpha * ops['expm1'](_where(x > 0, 0, x) / alpha))
     return _written(input, found, inplace)
 
 
 def selu(input, inplace=False):
     """scale · elu(x) with the constants of self-normalising networks."""
-    return _written(input, ops['selu'](_floating('selu', input)), inplace)
+    return _written(input, ops['selu'](_floating('selu', input, inplace)), inplace)
 
 
 def silu(input, inplace=False):
     """x · sigmoid(x)."""
     if rank(check(input).dtype) < 2:
         raise ValueError(f'[silu] needs floating numbers, not {input.dtype}')
-    found = ops['silu'](input) if rank(input.dtype) == 2 else input / (1 + ops['exp'](-input))
+    x = source_of(input) if inplace else input
+    found = ops['silu'](x) if rank(x.dtype) == 2 else x / (1 + ops['exp'](-x))
     return _written(input, found, inplace)
 
 
 def mish(input, inplace=False):
     """x · tanh(softplus(x))."""
-    return _written(input, ops['mish'](_floating('mish', input)), inplace)
+    return _written(input, ops['mish'](_floating('mish', input, inplace)), inplace)
 
 
 def gelu(input, approximate='none'):
@@ -81,7 +83,7 @@ def gelu(input, approximate='none'):
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """x above 0, negative_slope · x below."""
-    return _written(input, ops['leaky_relu'](_floating('leaky_relu', input), negative_slope), inplace)
+    return _written(input, ops['leaky_relu'](_floating('leaky_relu', input, inplace), negative_slope), inplace)
 
 
 def prelu(input, weight):
@@ -102,7 +104,7 @@ def prelu(input, weight):
 
 def rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False):
     """leaky_relu() with random slopes in training, their mean otherwise."""
-    x = _floating('rrelu', input)
+    x = _floating('rrelu', input, inplace)
     if lower > upper:
         raise ValueError(f'[rrelu] lower {lower} is above upper {upper}')
     if not training:
@@ -154,7 +156,7 @@ def hardsigmoid(input, inplace=False):
 
 def hardswish(input, inplace=False):
     """x · hardsigmoid(x)."""
-    return _written(input, ops['hardswish'](_floating('hardswish', input)), inplace)
+    return _written(input, ops['hardswish'](_floating('hardswish', input, inplace)), inplace)
 
 
 def logsigmoid(input):

@@ -1,0 +1,192 @@
+"""L-BFGS: quasi-Newton steps from the last gradients (Nocedal & Wright 2006, algorithms 7.4 and 7.5)."""
+import math
+
+import tenon
+
+from ..._core import ops
+from .optimizer import Optimizer, check
+
+
+class LBFGS(Optimizer):
+    """Takes a closure that computes the loss and its gradients anew, several times a step; all parameters are one group.
+
+    line_search_fn='strong_wolfe' searches along each direction (Nocedal & Wright 2006, algorithms 3.5 and 3.6), None takes lr.
+    """
+
+    def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9, history_size=100,
+                 line_search_fn=None):
+        check('LBFGS', lr=lr)
+        if line_search_fn not in (None, 'strong_wolfe'):
+            raise RuntimeError(f"[LBFGS] line_search_fn must be None or 'strong_wolfe', not {line_search_fn!r}")
+        super().__init__(params, {'lr': lr, 'max_iter': max_iter, 'max_eval': max_iter * 5 // 4 if max_eval is None else max_eval,
+                                  'tolerance_grad': tolerance_grad, 'tolerance_change': tolerance_change, 'history_size': history_size,
+                                  'line_search_fn': line_search_fn})
+        if len(self.param_groups) != 1:
+            raise ValueError('[LBFGS] takes one group of parameters')
+        self._params = self.param_groups[0]['params']
+
+    def _gradient(self):
+        return ops['concat']([ops['full']((x.numel(),), 0.0, x.dtype, x.device) if x.grad is None else ops['reshape'](x.grad, (x.numel(),))
+                              for x in self._params], 0)
+
+    def _move(self, places, length, direction):
+        """The parameters to places + length · direction."""
+        at = 0
+        for x, place in zip(self._params, places):
+            part = ops['reshape'](ops['slice'](direction, 0, at, at + x.numel()), x.shape)
+            x[...] = place + part * length
+            at += x.numel()
+
+    def step(self, closure=None):
+        if closure is None:
+            raise RuntimeError('[LBFGS] step(closure) needs a function that computes the loss and its gradients, and returns the loss')
+        with tenon.no_grad():
+            return self._step(closure)
+
+    def _evaluate(self, closure):
+        """(loss, gradient) where the parameters are."""
+        loss = float(self._loss_of(closure))
+        self.state[self._params[0]]['func_evals'] += 1
+        return loss, self._gradient()
+
+    def _step(self, closure):
+        group, state = self.param_groups[0], self.state[self._params[0]]
+        for key in ('func_evals', 'n_iter'):
+            state.setdefault(key, 0)
+        first = self._loss_of(closure)
+        loss, gradient = float(first), self._gradient()
+        state['func_evals'] += 1
+        evaluations = state['func_evals']
+        if _largest(gradient) <= group['tolerance_grad']:
+            return first
+        for iteration in range(1, group['max_iter'] + 1):
+            state['n_iter'] += 1
+            direction = self._direction(state, gradient, group['history_size'])
+            slope = _dot(gradient, direction)
+            state['prev_flat_grad'], state['prev_loss'] = gradient, loss
+            length = float(group['lr']) * (min(1.0, 1 / ops['sum'](ops['abs'](gradient)).item()) if state['n_iter'] == 1 else 1.0)
+            if slope > -group['tolerance_change']:
+                break
+            before = loss
+            places = [ops['clone'](x) for x in self._params]
+
+            def along(t, places=places, direction=direction):
+                self._move(places, t, direction)
+                return self._evaluate(closure)
+            if group['line_search_fn'] == 'strong_wolfe':
+                loss, gradient, length = _strong_wolfe(along, direction, length, loss, gradient, slope)
+                self._move(places, length, direction)
+            elif iteration != group['max_iter']:
+                loss, gradient = along(length)
+            else:
+                self._move(places, length, direction)
+            state['d'], state['t'] = direction, length
+            if (state['func_evals'] - evaluations + 1 >= group['max_eval'] or _largest(gradient) <= group['tolerance_grad']
+                    or _largest(direction * length) <= group['tolerance_change'] or abs(loss - before) < group['tolerance_change']):
+                break
+        return first
+
+    def _direction(self, state, gradient, history):
+        """The two loops over kept differences of places and gradients; the first time the gradient alone."""
+        if state['n_iter'] == 1:
+            state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
+            return -gradient
+        change, moved = gradient - state['prev_flat_grad'], state['d'] * state['t']
+        curvature = _dot(change, moved)
+        if curvature > 1e-10:
+            if len(state['old_dirs']) == history:
+                for key in ('old_dirs', 'old_stps', 'ro'):
+                    state[key].pop(0)
+            state['old_dirs'].append(change)
+            state['old_stps'].append(moved)
+            state['ro'].append(1 / curvature)
+            state['H_diag'] = curvature / _dot(change, change)
+        kept = list(zip(state['old_dirs'], state['old_stps'], state['ro']))
+        q, shares = -gradient, []
+        for y, s, ro in reversed(kept):
+            shares.append(_dot(s, q) * ro)
+            q = q - y * shares[-1]
+        r = q * state['H_diag']
+        for (y, s, ro), share in zip(kept, reversed(shares)):
+            r = r + s * (share - _dot(y, r) * ro)
+        return r
+
+
+def _dot(x, y):
+    return ops['sum'](x * y).item()
+
+
+def _largest(x):
+    return ops['max'](ops['abs'](x)).item()
+
+
+def _cubic_minimum(a, b, low, high):
+    """Between low and high, the minimum of the cubic through two points (place, value, slope); Nocedal & Wright 2006, eq. 3.59."""
+    (x1, f1, g1), (x2, f2, g2) = sorted((a, b))
+    d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
+    square = d1 * d1 - g1 * g2
+    if square < 0:
+        return (low + high) / 2
+    d2 = math.sqrt(square)
+    return min(max(x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2)), low), high)
+
+
+def _strong_wolfe(along, direction, t, loss, gradient, slope, c1=1e-4, c2=0.9, tolerance=1e-9, tries=25):
+    """(loss, gradient, length) that satisfy the strong Wolfe conditions, or the best found in so many tries."""
+    size, start = _largest(direction), (0.0, loss, slope)
+    previous, previous_gradient = start, gradient
+
+    def look(t):
+        value, found = along(t)
+        return (t, value, _dot(found, direction)), found
+    point, found = look(t)
+    bracket, used = None, 0
+    for used in range(1, tries + 1):
+        t, value, rise = point
+        if value > loss + c1 * t * slope or (used > 1 and value >= previous[1]):
+            bracket = [(previous, previous_gradient), (point, found)]
+        elif abs(rise) <= -c2 * slope:
+            return value, found, t
+        elif rise >= 0:
+            bracket = [(previous, previous_gradient), (point, found)]
+        if bracket or used == tries:
+            break
+        following = _cubic_minimum(previous, point, t + 0.01 * (t - previous[0]), t * 10)
+        previous, previous_gradient = point, found
+        point, found = look(following)
+    bracket = bracket or [(start, gradient), (point, found)]
+    return _zoom(look, bracket, loss, slope, size, c1, c2, tolerance, tries - used)
+
+
+def _zoom(look, bracket, loss, slope, size, c1, c2, tolerance, tries):
+    """Narrows a bracket [(point, gradient)] until its lower end satisfies the conditions."""
+    bracket.sort(key=lambda end: end[0][1])
+    stalled = False
+    for _ in range(tries):
+        (low, _), (high, _) = bracket
+        left, right = sorted((low[0], high[0]))
+        if (right - left) * size < tolerance:
+            break
+        t = _cubic_minimum(low, high, left, right)
+        # Too near an end: once more, and it goes a tenth inwards.
+        margin = 0.1 * (right - left)
+        if min(right - t, t - left) < margin:
+            if stalled or t >= right or t <= left:
+                t = right - margin if abs(t - right) < abs(t - left) else left + margin
+                stalled = False
+            else:
+                stalled = True
+        else:
+            stalled = False
+        point, found = look(t)
+        if point[1] > loss + c1 * t * slope or point[1] >= low[1]:
+            bracket[1] = (point, found)
+            bracket.sort(key=lambda end: end[0][1])
+        else:
+            if abs(point[2]) <= -c2 * slope:
+                return point[1], found, t
+            if point[2] * (high[0] - low[0]) >= 0:
+                bracket[1] = bracket[0]
+            bracket[0] = (point, found)
+    (t, value, _), found = bracket[0]
+    return value, found, t

@@ -1,0 +1,242 @@
+"""What every optimizer has: groups of parameters with options of their own, state by parameter, hooks, saving and loading."""
+import copy
+import itertools
+from collections import OrderedDict, defaultdict
+from typing import Any
+
+import tenon
+
+from ..._core import Tensor, ops
+from ...nn.module import RemovableHandle
+
+# Choices of how a step is computed that change no result; here one way serves all.
+WAYS = {'foreach': None, 'fused': None, 'capturable': False, 'differentiable': False}
+
+
+class Optimizer:
+    """The base of optimizers: a subclass calls __init__(params, defaults) and defines step(), or _update() of parameters alike.
+
+    params: parameters, (name, parameter) pairs, or dicts of "params" and options. `param_groups` holds "params" and the options of
+    each group, which may be changed between steps; `state` a dict for each parameter.
+    """
+
+    def __init__(self, params, defaults):
+        if isinstance(params, Tensor):
+            raise TypeError(f'[{type(self).__name__}] params must be a list of parameters, not one Tensor: give [parameter]')
+        if callable(getattr(params, 'parameters', None)):
+            raise TypeError(f'[{type(self).__name__}] params must be a list of parameters, not a module: give model.parameters()')
+        if defaults.get('differentiable'):
+            raise ValueError(f'[{type(self).__name__}] differentiable=True is not offered: steps are not recorded')
+        self.defaults, self.state, self.param_groups = defaults, defaultdict(dict), []
+        self._hooks = defaultdict(OrderedDict)
+        groups = list(params)
+        if not groups:
+            raise ValueError('[optim] no parameters: is model.parameters() empty, or an iterator that was used up?')
+        if not isinstance(groups[0], dict):
+            groups = [{'params': groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group):
+        """Adds a dict with "params" and options that differ from the defaults."""
+        name = type(self).__name__
+        if not isinstance(param_group, dict):
+            raise TypeError(f'[{name}] a group must be a dict, not {type(param_group).__name__}')
+        given = param_group['params']
+        if isinstance(given, set):
+            raise TypeError(f'[{name}] parameters must have an order: give a list, not a set')
+        given = [given] if isinstance(given, Tensor) else list(given)
+        pairs = [each if isinstance(each, tuple) else (None, each) for each in given]
+        group = {**param_group, 'params': [x for _, x in pairs]}
+        if any(key is not None for key, _ in pairs):
+            group['param_names'] = [key for key, _ in pairs]
+        known = {id(x) for other in self.param_groups for x in other['params']}
+        for x in group['params']:
+            if not isinstance(x, Tensor):
+                raise TypeError(f'[{name}] parameters must be Tensors, not {type(x).__name__}')
+            if not x.is_leaf:
+                raise ValueError(f'[{name}] a parameter that is no leaf: {x.grad_fn} made it')
+            if id(x) in known:
+                raise ValueError(f'[{name}] some parameters are in more than one place')
+            known.add(id(x))
+        for key, default in self.defaults.items():
+            group.setdefault(key, default)
+        self.param_groups.append(group)
+
+    def zero_grad(self, set_to_none=True):
+        """Drops the gradients, or writes zeros into them."""
+        for group in self.param_groups:
+            for x in group['params']:
+                if set_to_none:
+                    x.grad = None
+                elif x.grad is not None:
+                    x.grad = ops['full_like'](x.grad.detach(), 0)
+
+    def step(self, closure=None):
+        """One step with the gradients there are. closure, where given, computes the loss and gradients first; its result is returned."""
+        loss = self._loss_of(closure)
+        for hook in list(self._hooks['pre'].values()):
+            hook(self, (closure,) if closure else (), {})
+        with tenon.no_grad():
+            for group in self.param_groups:
+                for params, grads, states in self._buckets(group):
+                    self._update(group, params, grads, states)
+        for hook in list(self._hooks['post'].values()):
+            hook(self, (closure,) if closure else (), {})
+        return loss
+
+    @staticmethod
+    def _loss_of(closure) -> Any:
+        if closure is None:
+            return None
+        with tenon.enable_grad():
+            return closure()
+
+    def _first_state(self, group, x):
+        """The state of a parameter before its first step; "step" counts them."""
+        return {'step': 0}
+
+    def _alike(self, state):
+        """Counts a step of a parameter; what its state must share with those that are updated together."""
+        state['step'] += 1
+        return state['step']
+
+    def _update(self, group, params, grads, states):
+        """A step of parameters of one dtype and device whose states are alike."""
+        raise NotImplementedError(f'[{type(self).__name__}] defines neither step() nor _update()')
+
+    def _buckets(self, group):
+        """(parameters, gradients, states), alike in dtype, device and number of steps."""
+        buckets, maximize = {}, group.get('maximize', False)
+        for x in group['params']:
+            grad = x.grad
+            if grad is None:
+                continue
+            state = self.state[x]
+            if not state:
+                state.update(self._first_state(group, x))
+            bucket = buckets.setdefault((x.dtype.name, x.device.id, self._alike(state)), ([], [], []))
+            bucket[0].append(x)
+            bucket[1].append(-grad if maximize else grad)
+            bucket[2].append(state)
+        return buckets.values()
+
+    # Hooks ------------------------------------------------------------------------------------------------------------------------
+
+    def register_step_pre_hook(self, hook):
+        """Calls hook(optimizer, args, kwargs) before each step."""
+        return RemovableHandle(self._hooks['pre'], hook)
+
+    def register_step_post_hook(self, hook):
+        """Calls hook(optimizer, args, kwargs) behind each step."""
+        return RemovableHandle(self._hooks['post'], hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend=False):
+        """Calls hook(optimizer) before state_dict()."""
+        return self._registered('state_dict_pre', hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False):
+        """Calls hook(optimizer, state_dict) behind state_dict(); what it returns, if not None, takes its place."""
+        return self._registered('state_dict_post', hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+        """Calls hook(optimizer, state_dict) before load_state_dict(); what it returns, if not None, is loaded."""
+        return self._registered('load_pre', hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False):
+        """Calls hook(optimizer) behind load_state_dict()."""
+        return self._registered('load_post', hook, prepend)
+
+    def _registered(self, kind, hook, prepend):
+        hooks = self._hooks[kind]
+        handle = RemovableHandle(hooks, hook)
+        if prepend:
+            hooks.move_to_end(next(reversed(hooks)), last=False)
+        return handle
+
+    # Saving -----------------------------------------------------------------------------------------------------------------------
+
+    def state_dict(self):
+        """{'state': {number of a parameter: its state}, 'param_groups': [options, and numbers as "params"]}, as PyTorch's."""
+        for hook in list(self._hooks['state_dict_pre'].values()):
+            hook(self)
+        numbers, groups = {}, []
+        for group in self.param_groups:
+            for x in group['params']:
+                numbers.setdefault(id(x), len(numbers))
+            groups.append({**{key: value for key, value in group.items() if key != 'params'},
+                           'params': [numbers[id(x)] for x in group['params']]})
+        found = {'state': {numbers[id(x)]: dict(state) for x, state in self.state.items()}, 'param_groups': groups}
+        for hook in list(self._hooks['state_dict_post'].values()):
+            found = hook(self, found) or found
+        return found
+
+    def load_state_dict(self, state_dict):
+        """Takes what state_dict() gave, PyTorch's or ours; state gets the dtypes and devices of the parameters."""
+        for hook in list(self._hooks['load_pre'].values()):
+            state_dict = hook(self, state_dict) or state_dict
+        saved = state_dict['param_groups']
+        own = [len(group['params']) for group in self.param_groups]
+        if own != [len(group['params']) for group in saved]:
+            raise ValueError(f'[load_state_dict] groups of {[len(group["params"]) for group in saved]} parameters for {own}')
+        params = dict(zip(itertools.chain.from_iterable(group['params'] for group in saved),
+                          itertools.chain.from_iterable(group['params'] for group in self.param_groups)))
+        state = defaultdict(dict)
+        for number, entry in state_dict['state'].items():
+            if number in params:
+                state[params[number]] = {key: self._loaded(params[number], key, value) for key, value in entry.items()}
+        for group, other in zip(self.param_groups, saved):
+            names = group.get('param_names')
+            group.update({key: copy.deepcopy(value) for key, value in other.items() if key not in ('params', 'param_names')})
+            if names is not None:
+                group['param_names'] = names
+        self.state = state
+        for hook in list(self._hooks['load_post'].values()):
+            hook(self)
+
+    @staticmethod
+    def _loaded(x, key, value):
+        if key == 'step':
+            return int(value)
+        if not isinstance(value, Tensor):
+            return copy.deepcopy(value)
+        value = ops['to'](value, x.device)
+        return ops['clone'](ops['cast'](value, x.dtype) if x.dtype.is_floating_point and value.dtype.is_floating_point else value)
+
+    def __repr__(self):
+        lines = [f'{type(self).__name__} (']
+        for number, group in enumerate(self.param_groups):
+            lines += [f'Parameter Group {number}', *(f'    {key}: {group[key]}' for key in sorted(group) if key != 'params'), '']
+        return '\n'.join(lines).rstrip('\n') + '\n)'
+
+
+def zeros_like(x):
+    """Zeros for the state of a parameter."""
+    return ops['full_like'](x.detach(), 0)
+
+
+def column(states, key):
+    """One entry of all states."""
+    return [state[key] for state in states]
+
+
+def check(name, *, lr=None, least_0=(), betas=None):
+    """The ranges that most options share; ValueError outside of them."""
+    if lr is not None and not (float(lr) >= 0):
+        raise ValueError(f'[{name}] lr is {lr}, must be at least 0')
+    for key, value in least_0:
+        if not value >= 0:
+            raise ValueError(f'[{name}] {key} is {value}, must be at least 0')
+    for i, beta in enumerate(betas or ()):
+        if not 0 <= float(beta) < 1:
+            raise ValueError(f'[{name}] betas[{i}] is {beta}, must be at least 0 and below 1')
+
+
+def decayed(group, x, grad):
+    """The gradient with weight decay as in L2 regularisation, or the parameter made smaller where it is decoupled."""
+    if not group['weight_decay']:
+        return grad
+    if group.get('decoupled_weight_decay'):
+        x.mul_(1 - float(group['lr']) * group['weight_decay'])
+        return grad
+    return grad + x * group['weight_decay']

@@ -1,0 +1,131 @@
+"""Attention and Transformer modules beside PyTorch's: the same weights and inputs, all results and gradients."""
+import itertools
+import math
+import pathlib
+import sys
+
+import pytest
+
+import tenon.torch as ours
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import op_db
+from twins import check_close, compare, moved, twins
+
+LENGTH, SOURCE, BATCH, WIDTH, HEADS = 4, 5, 3, 8, 2
+
+
+def masks(torch, kind, rows, columns, batch):
+    """attn_mask and key_padding_mask of a kind; nowhere is a row forbidden whole."""
+    if kind == 'none':
+        return None, None
+    bools = torch.zeros(rows, columns, dtype=torch.bool)
+    bools[0, 1] = bools[2, 3] = True
+    padding = torch.zeros(batch, columns, dtype=torch.bool)
+    padding[-1, columns - 1] = True
+    return {'bool': (bools, None), 'padding': (None, padding), 'both': (bools, padding),
+            'float': (torch.randn(rows, columns), None), 'floats': (torch.randn(rows, columns), torch.randn(batch, columns)),
+            'heads': (bools.expand(batch * HEADS, rows, columns), padding)}[kind]
+
+
+@pytest.mark.parametrize('kind', ['none', 'bool', 'padding', 'both', 'float', 'floats', 'heads'])
+@pytest.mark.parametrize('options', [{}, {'bias': False, 'batch_first': True}, {'kdim': 6, 'vdim': 7}, {'add_bias_kv': True},
+                                     {'add_zero_attn': True, 'add_bias_kv': True}])
+def test_attention(torch, options, kind):
+    mine, theirs = twins(torch, 'MultiheadAttention', 'float64', WIDTH, HEADS, **options)
+    torch.manual_seed(2)
+    shapes = [(LENGTH, BATCH, WIDTH), (SOURCE, BATCH, options.get('kdim', WIDTH)), (SOURCE, BATCH, options.get('vdim', WIDTH))]
+    inputs = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
+    if options.get('batch_first'):
+        inputs = [x.transpose(0, 1).contiguous() for x in inputs]
+    mask, padding = (x if x is None or x.dtype is torch.bool else x.double() for x in masks(torch, kind, LENGTH, SOURCE, BATCH))
+    for weights, average in ((True, True), (True, False), (False, True)):
+        def run(module, convert):
+            return lambda *xs: module(*xs, need_weights=weights, average_attn_weights=average,
+                                      attn_mask=None if mask is None else convert(mask),
+                                      key_padding_mask=None if padding is None else convert(padding))
+        compare_calls(torch, mine, theirs, run(mine, moved), run(theirs, lambda x: x), inputs)
+
+
+def compare_calls(torch, mine, theirs, my_call, their_call, inputs, tolerance=1e-11):
+    class Called:
+        def __init__(self, module, call):
+            self.named_parameters, self.parameters, self.call = module.named_parameters, module.parameters, call
+
+        def __call__(self, *inputs):
+            return self.call(*inputs)
+    for module in (mine, theirs):
+        module.zero_grad()
+    compare(torch, Called(mine, my_call), Called(theirs, their_call), inputs, tolerance)
+
+
+def test_attention_to_itself_and_without_a_batch(torch):
+    mine, theirs = twins(torch, 'MultiheadAttention', 'float64', WIDTH, HEADS)
+    for shape in ((LENGTH, BATCH, WIDTH), (LENGTH, WIDTH)):
+        x = torch.randn(shape, dtype=torch.float64)
+        causal = torch.nn.Transformer.generate_square_subsequent_mask(LENGTH, dtype=torch.float64)
+        compare_calls(torch, mine, theirs, lambda x: mine(x, x, x), lambda x: theirs(x, x, x), [x])
+        compare_calls(torch, mine, theirs, lambda x: mine(x, x, x, need_weights=False, attn_mask=moved(causal), is_causal=True),
+                      lambda x: theirs(x, x, x, need_weights=False, attn_mask=causal, is_causal=True), [x])
+
+
+@pytest.mark.parametrize('name', ['TransformerEncoderLayer', 'TransformerDecoderLayer'])
+@pytest.mark.parametrize('options', [{}, {'norm_first': True, 'activation': 'gelu'}, {'batch_first': True, 'bias': False, 'layer_norm_eps': 1e-3}])
+def test_layers(torch, name, options):
+    mine, theirs = twins(torch, name, 'float64', WIDTH, HEADS, 12, 0.0, **options)
+    decoder = 'Decoder' in name
+    for training, kind in itertools.product([True, False], ['none', 'both', 'float']):
+        mine.train(training)
+        theirs.train(training)
+        inputs = [torch.randn((BATCH, LENGTH, WIDTH) if options.get('batch_first') else (LENGTH, BATCH, WIDTH), dtype=torch.float64)
+                  for _ in range(2 if decoder else 1)]
+        mask, padding = (x if x is None or x.dtype is torch.bool else x.double() for x in masks(torch, kind, LENGTH, LENGTH, BATCH))
+        names = ('tgt_mask', 'tgt_key_padding_mask') if decoder else ('src_mask', 'src_key_padding_mask')
+
+        def run(module, convert):
+            given = {key: None if x is None else convert(x) for key, x in zip(names, (mask, padding))}
+            return lambda *xs: module(*xs, **given)
+        compare_calls(torch, mine, theirs, run(mine, moved), run(theirs, lambda x: x), inputs)
+
+
+@pytest.mark.parametrize('batch_first', [False, True])
+def test_transformers(torch, batch_first):
+    mine, theirs = twins(torch, 'Transformer', 'float64', WIDTH, HEADS, 2, 2, 12, 0.0, batch_first=batch_first)
+    mask = ours.nn.Transformer.generate_square_subsequent_mask(LENGTH)
+    check_close(mask, torch.nn.Transformer.generate_square_subsequent_mask(LENGTH).nan_to_num(neginf=-1), math.inf, 'mask')
+    assert mask.tolist() == torch.nn.Transformer.generate_square_subsequent_mask(LENGTH).tolist()
+    shapes = [(SOURCE, BATCH, WIDTH), (LENGTH, BATCH, WIDTH)]
+    inputs = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
+    inputs = [x.transpose(0, 1).contiguous() for x in inputs] if batch_first else inputs
+    causal = torch.nn.Transformer.generate_square_subsequent_mask(LENGTH, dtype=torch.float64)
+    compare_calls(torch, mine, theirs, lambda *xs: mine(*xs, tgt_mask=moved(causal)), lambda *xs: theirs(*xs, tgt_mask=causal), inputs)
+
+
+def test_encoders_take_norms_and_copies():
+    nn = ours.nn
+    layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 12, 0.0)
+    encoder = nn.TransformerEncoder(layer, 2, nn.LayerNorm(WIDTH))
+    assert sum(1 for _ in encoder.parameters()) == 2 * sum(1 for _ in layer.parameters()) + 2
+    x = ours.randn(LENGTH, BATCH, WIDTH)
+    causal = nn.Transformer.generate_square_subsequent_mask(LENGTH)
+    assert ours.allclose(encoder(x, mask=causal), encoder(x, mask=causal, is_causal=True), atol=1e-6)
+    assert not ours.allclose(encoder(x, mask=causal), encoder(x), atol=1e-3)
+
+
+def test_the_function_agrees_with_pytorchs_samples(torch):
+    _, verdicts = op_db.judge_all(['nn.functional.multi_head_attention_forward'])
+    assert all(not verdict['failed'] and verdict['passed'] for verdict in verdicts.values()), verdicts
+
+
+@pytest.mark.parametrize('call, error, text', [
+    (lambda nn: nn.MultiheadAttention(7, 2), ValueError, 'multiple of num_heads'),
+    (lambda nn: nn.MultiheadAttention(8, 2)(*[ours.zeros(3, 1, 6)] * 3), ValueError, 'last dimension of query is 6'),
+    (lambda nn: nn.MultiheadAttention(8, 2)(ours.zeros(3, 8), ours.zeros(3, 1, 8), ours.zeros(3, 1, 8)), ValueError, 'ranks 2, 3 and 3'),
+    (lambda nn: nn.MultiheadAttention(8, 2)(*[ours.zeros(3, 1, 8)] * 3, is_causal=True), RuntimeError, 'give that, too'),
+    (lambda nn: nn.MultiheadAttention(8, 2)(*[ours.zeros(3, 1, 8)] * 3, attn_mask=ours.zeros(3)), ValueError, 'attn_mask has rank 1'),
+    (lambda nn: nn.TransformerEncoderLayer(8, 2, activation='tanh'), RuntimeError, "'relu', 'gelu' or a function"),
+    (lambda nn: nn.Transformer(8, 2, 1, 1, 4)(ours.zeros(3, 1, 8), ours.zeros(3, 2, 8)), RuntimeError, 'batches of 1 and 2'),
+])
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call(ours.nn)

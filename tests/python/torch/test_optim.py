@@ -1,0 +1,307 @@
+"""Optimizers and schedules beside PyTorch's, step for step; states that go from one to the other; errors."""
+import math
+
+import pytest
+
+import tenon.torch as ours
+
+SHAPES = [(4, 3), (3,), (2, 5)]
+LOOSE = {'ASGD': 1e-6}  # PyTorch keeps its rate in float32
+OPTIMIZERS = [
+    ('SGD', {'lr': 0.1}), ('SGD', {'lr': 0.1, 'momentum': 0.9}), ('SGD', {'lr': 0.1, 'momentum': 0.9, 'nesterov': True, 'weight_decay': 0.1}),
+    ('SGD', {'lr': 0.1, 'momentum': 0.8, 'dampening': 0.3, 'maximize': True}),
+    ('Adam', {}), ('Adam', {'amsgrad': True, 'weight_decay': 0.1}), ('Adam', {'maximize': True, 'betas': (0.8, 0.95)}),
+    ('Adam', {'weight_decay': 0.1, 'decoupled_weight_decay': True}), ('AdamW', {}), ('AdamW', {'amsgrad': True, 'lr': 0.01}),
+    ('Adamax', {}), ('Adamax', {'weight_decay': 0.1, 'maximize': True}),
+    ('NAdam', {}), ('NAdam', {'weight_decay': 0.1, 'momentum_decay': 6e-3}), ('NAdam', {'weight_decay': 0.1, 'decoupled_weight_decay': True}),
+    ('RAdam', {}), ('RAdam', {'weight_decay': 0.1}), ('RAdam', {'weight_decay': 0.1, 'decoupled_weight_decay': True, 'betas': (0.9, 0.9)}),
+    ('RMSprop', {}), ('RMSprop', {'momentum': 0.9, 'centered': True, 'weight_decay': 0.1}), ('RMSprop', {'centered': True}),
+    ('Adagrad', {}), ('Adagrad', {'lr_decay': 0.1, 'weight_decay': 0.1, 'initial_accumulator_value': 0.2}),
+    ('Adadelta', {}), ('Adadelta', {'rho': 0.8, 'weight_decay': 0.1, 'maximize': True}),
+    ('ASGD', {}), ('ASGD', {'lambd': 0.1, 't0': 10, 'weight_decay': 0.1}), ('Rprop', {}), ('Rprop', {'etas': (0.4, 1.3), 'step_sizes': (1e-3, 1.0)}),
+    ('Adafactor', {}), ('Adafactor', {'weight_decay': 0.1, 'beta2_decay': -0.5, 'd': 2.0}),
+]
+
+
+class Twins:
+    """The same parameters in both libraries; gradients of a loss that has no symmetry."""
+
+    def __init__(self, torch, kind='float64', shapes=SHAPES):
+        self.torch = torch
+        torch.manual_seed(0)
+        self.theirs = [torch.nn.Parameter(torch.randn(shape, dtype=getattr(torch, kind))) for shape in shapes]
+        self.mine = [ours.nn.Parameter(ours.tensor(x.tolist(), dtype=getattr(ours, kind))) for x in self.theirs]
+
+    def backward(self, step):
+        """The same gradients for both; one parameter has none at times."""
+        for i, (a, b) in enumerate(zip(self.mine, self.theirs)):
+            if i == 1 and step % 3 == 2:
+                a.grad = b.grad = None
+                continue
+            b.grad = (3 * b.detach() + 0.3 * i + math.cos(step)).sin() + 0.2
+            a.grad = ours.tensor(b.grad.tolist(), dtype=a.dtype)
+
+    def difference(self):
+        return max((b.detach() - b.new_tensor(a.detach().tolist())).abs().max().item() for a, b in zip(self.mine, self.theirs))
+
+
+def make(twins, name, options):
+    return getattr(ours.optim, name)(twins.mine, **options), getattr(twins.torch.optim, name)(twins.theirs, **options)
+
+
+@pytest.mark.parametrize('name, options', OPTIMIZERS)
+def test_steps(torch, name, options):
+    twins = Twins(torch)
+    mine, theirs = make(twins, name, options)
+    for step in range(100):
+        twins.backward(step)
+        mine.step()
+        theirs.step()
+        assert twins.difference() < LOOSE.get(name, 1e-9), step
+
+
+@pytest.mark.parametrize('name, options', OPTIMIZERS)
+def test_states_go_both_ways(torch, name, options):
+    one, other = Twins(torch), Twins(torch)
+    optimizers = [make(one, name, options), make(other, name, options)]
+    for step in range(10):
+        for twins, (mine, theirs) in zip((one, other), optimizers):
+            twins.backward(step)
+            mine.step()
+            theirs.step()
+    for (mine, theirs), (mine_2, theirs_2) in [optimizers]:
+        kept, of_torch = mine.state_dict(), theirs.state_dict()
+        assert list(kept) == list(of_torch) and kept['param_groups'][0]['params'] == of_torch['param_groups'][0]['params']
+        assert {key for entry in kept['state'].values() for key in entry} == {key for entry in of_torch['state'].values() for key in entry}
+        theirs_2.load_state_dict(to_torch(torch, kept))
+        mine_2.load_state_dict(to_ours(of_torch))
+    for step in range(10, 20):
+        other.backward(step)
+        for optimizer in optimizers[1]:
+            optimizer.step()
+    assert other.difference() < LOOSE.get(name, 1e-9)
+
+
+def to_torch(torch, value):
+    if isinstance(value, ours.Tensor):
+        return torch.tensor(value.tolist(), dtype=getattr(torch, value.dtype.name))
+    if isinstance(value, dict):
+        return {key: torch.tensor(float(each)) if key in ('step', 'eta', 'mu', 'mu_product') else to_torch(torch, each)
+                for key, each in value.items()}
+    return [to_torch(torch, each) for each in value] if isinstance(value, list) else value
+
+
+def to_ours(value):
+    if hasattr(value, 'untyped_storage'):
+        return ours.tensor(value.tolist(), dtype=getattr(ours, str(value.dtype)[6:]))
+    if isinstance(value, dict):
+        return {key: to_ours(each) for key, each in value.items()}
+    return [to_ours(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize('options', [{}, {'line_search_fn': 'strong_wolfe'}, {'lr': 0.5, 'max_iter': 5, 'history_size': 3}])
+def test_lbfgs(torch, options):
+    twins = Twins(torch, shapes=[(2,), (3,)])
+    mine, theirs = make(twins, 'LBFGS', options)
+
+    def closure(library, params, optimizer):
+        def run():
+            optimizer.zero_grad()
+            x = library.cat([library.reshape(each, (-1,)) for each in params])
+            loss = library.sum((x - 1) ** 2 * library.tensor([1.0, 3.0, 0.5, 7.0, 2.0], dtype=library.float64)) + library.sum(x[1:] * x[:-1]) ** 2 / 9
+            loss.backward()
+            return loss
+        return run
+    for _ in range(8):
+        losses = mine.step(closure(ours, twins.mine, mine)).item(), theirs.step(closure(torch, twins.theirs, theirs)).item()
+        assert losses[0] == pytest.approx(losses[1], rel=1e-8, abs=1e-12)
+    assert twins.difference() < 1e-6
+
+
+def test_muon(torch):
+    twins = Twins(torch, 'float32', [(6, 4), (3, 8)])
+    mine, theirs = make(twins, 'Muon', {'lr': 0.01})
+    for step in range(20):
+        twins.backward(step)
+        mine.step()
+        theirs.step()
+    assert twins.difference() < 0.02  # its steps are computed in bfloat16
+
+
+SCHEDULES = [
+    ('LambdaLR', {'lr_lambda': lambda epoch: 0.95 ** epoch}), ('LambdaLR', {'lr_lambda': [lambda epoch: epoch % 5, lambda epoch: 1 / (epoch + 1)]}),
+    ('MultiplicativeLR', {'lr_lambda': lambda epoch: 0.9 if epoch % 2 else 1.05}), ('StepLR', {'step_size': 7, 'gamma': 0.3}),
+    ('MultiStepLR', {'milestones': [3, 10, 10, 40], 'gamma': 0.5}), ('ConstantLR', {'factor': 0.2, 'total_iters': 6}),
+    ('LinearLR', {'start_factor': 0.1, 'total_iters': 11}), ('ExponentialLR', {'gamma': 0.97}), ('PolynomialLR', {'total_iters': 60, 'power': 2.0}),
+    ('CosineAnnealingLR', {'T_max': 17, 'eta_min': 0.001}), ('CosineAnnealingWarmRestarts', {'T_0': 5, 'T_mult': 2, 'eta_min': 0.01}),
+    ('CosineAnnealingWarmRestarts', {'T_0': 8}), ('CyclicLR', {'base_lr': 0.01, 'max_lr': 0.2, 'step_size_up': 6, 'step_size_down': 9}),
+    ('CyclicLR', {'base_lr': [0.01, 0.02], 'max_lr': 0.2, 'step_size_up': 6, 'mode': 'triangular2'}),
+    ('CyclicLR', {'base_lr': 0.01, 'max_lr': 0.2, 'step_size_up': 6, 'mode': 'exp_range', 'gamma': 0.98}),
+    ('CyclicLR', {'base_lr': 0.01, 'max_lr': 0.2, 'step_size_up': 6, 'scale_fn': lambda x: 1 / x, 'cycle_momentum': False}),
+    ('OneCycleLR', {'max_lr': 0.4, 'total_steps': 101}), ('OneCycleLR', {'max_lr': [0.4, 0.1], 'epochs': 21, 'steps_per_epoch': 5, 'three_phase': True}),
+    ('OneCycleLR', {'max_lr': 0.4, 'total_steps': 110, 'anneal_strategy': 'linear', 'cycle_momentum': False}),
+]
+
+
+def sides(torch, kind, options):
+    """(library, optimizer) of both, with two groups."""
+    found = []
+    for library in (ours, torch):
+        params = [library.nn.Parameter(library.ones(2)) for _ in range(2)]
+        groups = [{'params': params[:1]}, {'params': params[1:], 'lr': 0.05}]
+        found.append((library, getattr(library.optim, kind)(groups, lr=0.1, **options)))
+    return found
+
+
+def rates(optimizer):
+    return [float(group[key][0] if key == 'betas' else group[key]) for group in optimizer.param_groups
+            for key in ('lr', 'momentum', 'betas') if key in group]
+
+
+@pytest.mark.parametrize('kind, momentum', [('SGD', {'momentum': 0.85}), ('Adam', {})])
+@pytest.mark.parametrize('name, options', SCHEDULES)
+def test_schedules(torch, name, options, kind, momentum):
+    made = [(optimizer, getattr(library.optim.lr_scheduler, name)(optimizer, **options)) for library, optimizer in sides(torch, kind, momentum)]
+    for step in range(100):
+        assert rates(made[0][0]) == pytest.approx(rates(made[1][0]), rel=1e-12, abs=1e-15), step
+        assert made[0][1].get_last_lr() == pytest.approx(made[1][1].get_last_lr(), rel=1e-12, abs=1e-15)
+        if step == 50:  # what was kept goes on alike
+            library_side = sides(torch, kind, momentum)[0][1]
+            again = getattr(ours.optim.lr_scheduler, name)(library_side, **options)
+            again.load_state_dict(made[0][1].state_dict())
+            for group, other in zip(library_side.param_groups, made[0][0].param_groups):
+                group.update({key: value for key, value in other.items() if key != 'params'})
+            made[0] = library_side, again
+        for optimizer, schedule in made:
+            optimizer.step()
+            schedule.step()
+
+
+COMBINED = {
+    'warm-up, then cosine': lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1, total_iters=5), s.CosineAnnealingLR(o, 40)], [5]),
+    'three': lambda s, o: s.SequentialLR(o, [s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.9), s.StepLR(o, 3, 0.5)], [2, 20]),
+    'functions': lambda s, o: s.SequentialLR(o, [s.LambdaLR(o, lambda e: e + 1), s.PolynomialLR(o, 50)], [10]),
+    'restarts': lambda s, o: s.SequentialLR(o, [s.MultiStepLR(o, [2, 4]), s.CosineAnnealingWarmRestarts(o, 7)], [9]),
+    'chained': lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.9)]),
+    'one over the other': lambda s, o: [s.LinearLR(o, 0.25, total_iters=8), s.CosineAnnealingLR(o, 30), s.StepLR(o, 10)],
+}
+
+
+@pytest.mark.parametrize('name', COMBINED)
+def test_schedules_together(torch, name):
+    made = [(optimizer, COMBINED[name](library.optim.lr_scheduler, optimizer)) for library, optimizer in sides(torch, 'SGD', {})]
+    for step in range(60):
+        assert rates(made[0][0]) == pytest.approx(rates(made[1][0]), rel=1e-12, abs=1e-15), step
+        for optimizer, schedules in made:
+            optimizer.step()
+            for schedule in schedules if isinstance(schedules, list) else [schedules]:
+                schedule.step()
+
+
+@pytest.mark.parametrize('options', [{}, {'patience': 2, 'cooldown': 2, 'min_lr': [0.01, 0.02]}, {'mode': 'max', 'threshold_mode': 'abs', 'patience': 3},
+                                     {'threshold': 0.05, 'patience': 1, 'factor': 0.5}])
+def test_plateaus(torch, options):
+    made = [(optimizer, library.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options)) for library, optimizer in sides(torch, 'SGD', {})]
+    for step in range(60):
+        for _, schedule in made:
+            schedule.step(1 + math.cos(step / 7) / (1 + step / 10))
+        assert rates(made[0][0]) == pytest.approx(rates(made[1][0]), rel=1e-12), step
+
+
+@pytest.mark.parametrize('strategy, epochs', [('cos', 5), ('linear', 7), ('cos', 0)])
+def test_averages_of_weights(torch, strategy, epochs):
+    for average in (lambda u: {}, lambda u: {'multi_avg_fn': u.get_ema_multi_avg_fn(0.9)}, lambda u: {'avg_fn': u.get_ema_avg_fn(0.8), 'use_buffers': True}):
+        found = []
+        for library in (ours, torch):
+            utils = library.optim.swa_utils
+            net = library.nn.Sequential(library.nn.Linear(2, 3), library.nn.BatchNorm1d(3))
+            x = library.tensor([[1.0, 2.0], [-3.0, 0.5], [0.0, -1.0]])
+            with library.no_grad():
+                for i, parameter in enumerate(net.parameters()):
+                    parameter.copy_(library.reshape(library.arange(parameter.numel(), dtype=library.float32), tuple(parameter.shape)) / 7 - i)
+            optimizer = library.optim.SGD(net.parameters(), lr=0.1)
+            mean, schedule = utils.AveragedModel(net, **average(utils)), utils.SWALR(optimizer, 0.02, epochs, strategy)
+            for _ in range(12):
+                optimizer.zero_grad()
+                library.sum(library.tanh(net(x))).backward()
+                optimizer.step()
+                mean.update_parameters(net)
+                schedule.step()
+                found.append(optimizer.param_groups[0]['lr'])
+            utils.update_bn([x, x * 2], mean)
+            mean.eval()
+            found += [*library.reshape(mean(x), (-1,)).tolist(), int(mean.n_averaged)]
+        assert found[:len(found) // 2] == pytest.approx(found[len(found) // 2:], rel=1e-4, abs=1e-5)
+
+
+def test_ones_own_optimizer_and_schedule():
+    class Signs(ours.optim.Optimizer):
+        def __init__(self, params, lr):
+            super().__init__(params, dict(lr=lr))
+
+        @ours.no_grad()
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for p in group['params']:
+                    if p.grad is not None:
+                        self.state[p]['count'] = self.state[p].get('count', 0) + 1
+                        p.sub_(ours.sign(p.grad) * group['lr'])
+
+    class Halves(ours.optim.lr_scheduler.LRScheduler):
+        def get_lr(self):
+            return [base / 2 ** self.last_epoch for base in self.base_lrs]
+    w = ours.nn.Parameter(ours.tensor([1.0, -1.0]))
+    optimizer = Signs([w], 0.5)
+    schedule = Halves(optimizer)
+    for _ in range(2):
+        optimizer.zero_grad()
+        ours.sum(w * w).backward()
+        optimizer.step()
+        schedule.step()
+    assert w.tolist() == [0.25, -0.25] and optimizer.state[w]['count'] == 2 and optimizer.state_dict()['state'] == {0: {'count': 2}}
+    assert 'lr: 0.125' in repr(optimizer)
+
+
+def test_hooks_and_groups():
+    w, b = (ours.nn.Parameter(ours.ones(2)) for _ in range(2))
+    optimizer = ours.optim.Adam([('w', w)], lr=ours.tensor(0.1))
+    optimizer.add_param_group({'params': b, 'lr': 0.5})
+    called = []
+    handles = [optimizer.register_step_pre_hook(lambda o, args, kwargs: called.append('pre')),
+               optimizer.register_step_post_hook(lambda o, args, kwargs: called.append('post')),
+               optimizer.register_state_dict_post_hook(lambda o, state: {**state, 'more': 1}),
+               optimizer.register_load_state_dict_pre_hook(lambda o, state: called.append('load'))]
+    w.grad, b.grad = ours.ones(2), ours.ones(2)
+    assert optimizer.step(lambda: 7) == 7 and called == ['pre', 'post'] and optimizer.state_dict()['more'] == 1
+    assert [*w.tolist(), *b.tolist()] == pytest.approx([0.9, 0.9, 0.5, 0.5], abs=1e-4)
+    optimizer.load_state_dict(optimizer.state_dict())
+    for handle in handles:
+        handle.remove()
+    optimizer.zero_grad(set_to_none=False)
+    assert w.grad.tolist() == [0, 0] and called[-1] == 'load' and optimizer.param_groups[0]['param_names'] == ['w']
+
+
+@pytest.mark.parametrize('call, error, text', [
+    (lambda o, w: o.SGD(w), TypeError, r'give \[parameter\]'),
+    (lambda o, w: o.SGD([]), ValueError, 'no parameters'),
+    (lambda o, w: o.SGD([w, w]), ValueError, 'more than one place'),
+    (lambda o, w: o.SGD([w * 2]), ValueError, 'no leaf'),
+    (lambda o, w: o.SGD([3]), TypeError, 'must be Tensors'),
+    (lambda o, w: o.SGD([w], lr=-1), ValueError, 'lr is -1'),
+    (lambda o, w: o.SGD([w], nesterov=True), ValueError, 'nesterov'),
+    (lambda o, w: o.Adam([w], betas=(1, 0)), ValueError, r'betas\[0\] is 1'),
+    (lambda o, w: o.Adam([w], differentiable=True), ValueError, 'differentiable'),
+    (lambda o, w: o.Rprop([w], etas=(1, 2)), ValueError, 'etas'),
+    (lambda o, w: o.Muon([w]), ValueError, 'must be a matrix'),
+    (lambda o, w: o.LBFGS([w]).step(), RuntimeError, 'needs a function'),
+    (lambda o, w: o.SparseAdam([w]), AttributeError, 'use Adam'),
+    (lambda o, w: o.SGD([w]).load_state_dict({'state': {}, 'param_groups': [{'params': [0, 1]}]}), ValueError, r'groups of \[2\]'),
+    (lambda o, w: o.lr_scheduler.StepLR(w, 3), TypeError, 'wants an optimizer'),
+    (lambda o, w: o.lr_scheduler.StepLR(o.SGD([w]), 3, last_epoch=4), KeyError, 'initial_lr'),
+    (lambda o, w: o.lr_scheduler.SequentialLR(o.SGD([w]), [], []), ValueError, 'one milestone fewer'),
+    (lambda o, w: o.lr_scheduler.OneCycleLR(o.SGD([w], momentum=0.9), 0.1), ValueError, 'total_steps'),
+    (lambda o, w: o.lr_scheduler.CyclicLR(o.Adagrad([w]), 0.1, 0.2), ValueError, 'cycle_momentum=False'),
+])
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call(ours.optim, ours.nn.Parameter(ours.ones(2)))
