@@ -99,12 +99,12 @@ TEST(Indexing, AlongEachDimension) {
       expect_same(dtype, "gather",
                   [&](const Place& on) { return tenon::gather(on(x), dim, on.index(all, shape)); });
       expect_same(dtype, "roll",
-                  [&](const Place& on) { return tenon::roll(on(x), {-4}, {{dim}}); });
+                  [&](const Place& on) { return tenon::roll(on(x), -4, dim); });
       expect_same(dtype, "slice_scatter", [&](const Place& on) {
         return tenon::slice_scatter(on(x), on(x).slice(dim, 0, 3), dim, 1, 7, 2);
       });
       expect_same(dtype, "concat", [&](const Place& on) {
-        return tenon::concat({on(x), on(x).flip({{0}}), on(src)}, dim);
+        return tenon::concat({on(x), on(x).flip(0), on(src)}, dim);
       });
     }
   }

@@ -84,7 +84,7 @@ TEST(Matmul, ThinOperandsInQuads) {
     for (const int64_t first : {0, 1, 4})
       expect_same(dtype, "along k", [&](const Place& on) { return product(on, first); });
     expect_same(dtype, "backwards", [&](const Place& on) {
-      return tenon::matmul(on(a), on(b).flip({{1}}).transpose(0, 1));
+      return tenon::matmul(on(a), on(b).flip(1).transpose(0, 1));
     });
   }
 }
