@@ -9,7 +9,7 @@ says. Where both agree the method is the op itself and needs no line here.
 LATER = {topic: names.split() for topic, names in {
     'arithmetic': '''add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow float_power maximum
         minimum fmax fmin clamp clamp_max clamp_min clip lerp addcdiv addcmul copysign hypot atan2 arctan2 heaviside ldexp gcd lcm
-        logaddexp logaddexp2 nextafter xlogy dist''',
+        logaddexp logaddexp2 nextafter xlogy dist igamma igammac''',
     'comparison': '''eq ne lt le gt ge equal greater greater_equal less less_equal not_equal isclose allclose logical_and
         logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift''',
     'one operand': '''absolute angle arccos arccosh arcsin arcsinh arctan arctanh conj conj_physical deg2rad fix frac frexp i0
@@ -41,7 +41,7 @@ LATER = {topic: names.split() for topic, names in {
         arctan_ arctanh_ atan2_ baddbmm_ bernoulli_ bitwise_and_ bitwise_left_shift_ bitwise_not_ bitwise_or_ bitwise_right_shift_
         bitwise_xor_ cauchy_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ copysign_ cumprod_ cumsum_ deg2rad_ div_
         divide_ eq_ exponential_ fill_diagonal_ fix_ float_power_ floor_divide_ fmod_ frac_ gcd_ ge_ geometric_ greater_
-        greater_equal_ gt_ heaviside_ hypot_ i0_ index_add_ index_copy_ index_fill_ index_put_ index_reduce_ lcm_ ldexp_ le_ lerp_
+        greater_equal_ gt_ heaviside_ hypot_ i0_ igamma_ igammac_ index_add_ index_copy_ index_fill_ index_put_ index_reduce_ lcm_ ldexp_ le_ lerp_
         less_ less_equal_ log_normal_ logical_and_ logical_not_ logical_or_ logical_xor_ logit_ lt_ map2_ map_ masked_fill_
         masked_scatter_ mul_ multiply_ mvlgamma_ nan_to_num_ ne_ negative_ nextafter_ normal_ not_equal_ polygamma_ pow_ put_
         rad2deg_ random_ remainder_ renorm_ resize_ resize_as_ round_ scatter_ scatter_add_ scatter_reduce_ set_ sgn_ sigmoid_
@@ -70,6 +70,5 @@ NOT_OFFERED = {name: why for names, why in {
     'symeig': 'removed from PyTorch: use torch.linalg.eigh',
     'volatile': 'removed from PyTorch: use torch.no_grad()',
     'slice_inverse module_load hash_tensor is_inference grad_dtype': "part of PyTorch's own machinery",
-    'igamma igamma_ igammac igammac_': 'the incomplete gamma functions are not offered yet',
     'register_post_accumulate_grad_hook': 'use register_hook, which is called with the complete gradient',
 }.items() for name in names.split()}

@@ -1,5 +1,6 @@
 """What every network is made of: Module and Parameter."""
 import itertools
+from collections import namedtuple
 
 import tenon
 from .._core import Tensor
@@ -53,6 +54,13 @@ class RemovableHandle:
         self._hooks.pop(self._number, None)
 
 
+class StateError(ValueError, RuntimeError):
+    """A state that does not fit a module: a RuntimeError for programs of PyTorch."""
+
+
+IncompatibleKeys = namedtuple('IncompatibleKeys', 'missing_keys unexpected_keys')
+
+
 def _name_layer(error, module):
     """Adds to an error's message in which layer it arose: its path within the outermost module that was called."""
     if not (isinstance(error, tenon.Error) or type(error) in (IndexError, RuntimeError, TypeError, ValueError)):
@@ -96,6 +104,7 @@ class Module:
 
     training = True
     _buffer_names = ()
+    _unsaved_names = ()  # buffers that the state leaves out
     _may_be_missing = ()  # buffers that a strict load leaves as they are where the state lacks them
     _forward_hooks = None
     _forward_pre_hooks = None
@@ -162,12 +171,14 @@ class Module:
             raise TypeError(f'[{type(self).__name__}] "{name}" must be a Parameter or None, not {type(parameter).__name__}')
         setattr(self, name, parameter)
 
-    def register_buffer(self, name, tensor):
-        """Adds a tensor that is saved and moved with the module but not trained, such as running statistics."""
+    def register_buffer(self, name, tensor, persistent=True):
+        """Adds a tensor that is moved with the module, and saved unless persistent=False, but not trained, such as running statistics."""
         self._check_name(name)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f'[{type(self).__name__}] "{name}" must be a Tensor or None, not {type(tensor).__name__}')
         object.__setattr__(self, '_buffer_names', (*self._buffer_names, name))
+        if not persistent:
+            object.__setattr__(self, '_unsaved_names', (*self._unsaved_names, name))
         object.__setattr__(self, name, tensor)
 
     def add_module(self, name, module):
@@ -176,6 +187,10 @@ class Module:
         if not isinstance(module, Module):
             raise TypeError(f'[{type(self).__name__}] "{name}" must be a Module, not {type(module).__name__}')
         setattr(self, name, module)
+
+    def register_module(self, name, module):
+        """The same as add_module()."""
+        self.add_module(name, module)
 
     def named_children(self):
         """(name, module) of the parts, without their parts."""
@@ -188,12 +203,13 @@ class Module:
         for _, part in self.named_children():
             yield part
 
-    def named_modules(self, prefix=''):
-        """(path, module) of this module and all within it, each once."""
-        seen = set()
+    def named_modules(self, memo=None, prefix='', remove_duplicate=True):
+        """(path, module) of this module and all within it, each once unless told otherwise; memo: a set of those to leave out."""
+        seen = set() if memo is None else memo
         for path, module in self._walk(prefix):
-            if id(module) not in seen:
-                seen.add(id(module))
+            if module not in seen:
+                if remove_duplicate:
+                    seen.add(module)
                 yield path, module
 
     def modules(self):
@@ -207,30 +223,30 @@ class Module:
         for name, part in self.named_children():
             yield from part._walk(f'{path}.{name}' if path else name)
 
-    def _tensors(self, buffers, once):
+    def _tensors(self, buffers, prefix, recurse, once):
         seen = set()
-        for path, module in self._walk():
+        for path, module in self._walk(prefix) if recurse else [(prefix, self)]:
             for name, x, is_buffer in module._own():
                 if is_buffer == buffers and not (once and id(x) in seen):
                     seen.add(id(x))
                     yield (f'{path}.{name}' if path else name), x
 
-    def named_parameters(self):
-        """(path, Parameter) of all that is trained; one that is shared comes once."""
-        return self._tensors(False, True)
+    def named_parameters(self, prefix='', recurse=True, remove_duplicate=True):
+        """(path, Parameter) of all that is trained; one that is shared comes once. recurse=False: of this module alone."""
+        return self._tensors(False, prefix, recurse, remove_duplicate)
 
-    def parameters(self):
+    def parameters(self, recurse=True):
         """All that is trained, for an optimizer; one that is shared comes once."""
-        for _, x in self.named_parameters():
+        for _, x in self.named_parameters(recurse=recurse):
             yield x
 
-    def named_buffers(self):
-        """(path, Tensor) of all that is saved but not trained."""
-        return self._tensors(True, True)
+    def named_buffers(self, prefix='', recurse=True, remove_duplicate=True):
+        """(path, Tensor) of all that is moved along but not trained."""
+        return self._tensors(True, prefix, recurse, remove_duplicate)
 
-    def buffers(self):
-        """All that is saved but not trained."""
-        for _, x in self.named_buffers():
+    def buffers(self, recurse=True):
+        """All that is moved along but not trained."""
+        for _, x in self.named_buffers(recurse=recurse):
             yield x
 
     def parameter_count(self):
@@ -249,6 +265,33 @@ class Module:
                                      + (', '.join(parts) or 'no parts'))
             found = parts[name]
         return found
+
+    def set_submodule(self, path, module):
+        """Puts a module in the place of the one at a path."""
+        owner, _, name = path.rpartition('.')
+        if not isinstance(module, Module):
+            raise TypeError(f'[{type(self).__name__}] "{path}" must be a Module, not {type(module).__name__}')
+        self.get_submodule(path)
+        found = self.get_submodule(owner)
+        if name in found.__dict__:
+            setattr(found, name, module)
+        else:
+            found[name if name in getattr(found, 'keys', tuple)() else int(name)] = module  # pyright: ignore[reportIndexIssue]
+
+    def _tensor_at(self, path, kind, buffers):
+        owner, _, name = path.rpartition('.')
+        for own, x, is_buffer in self.get_submodule(owner)._own():
+            if own == name and is_buffer == buffers:
+                return x
+        raise AttributeError(f'[{type(self).__name__}] no {kind} "{path}"')
+
+    def get_parameter(self, path):
+        """The Parameter of a path such as "layers.0.weight"."""
+        return self._tensor_at(path, 'parameter', False)
+
+    def get_buffer(self, path):
+        """The buffer of a path."""
+        return self._tensor_at(path, 'buffer', True)
 
     # Modes -------------------------------------------------------------------------------------------------------------------
 
@@ -270,10 +313,10 @@ class Module:
             x.requires_grad_(on)
         return self
 
-    def zero_grad(self):
-        """Drops the gradients of all parameters."""
+    def zero_grad(self, set_to_none=True):
+        """Drops the gradients of all parameters, or writes zeros into them."""
         for x in self.parameters():
-            x.grad = None
+            x.grad = None if set_to_none or x.grad is None else tenon.zeros_like(x.grad.detach())
 
     def apply(self, fn):
         """Calls fn(module) for the parts, innermost first, then for this module, and returns it."""
@@ -282,8 +325,10 @@ class Module:
         fn(self)
         return self
 
-    def to(self, *args, device=None, dtype=None):
-        """Moves to a device, or casts floating-point tensors to a dtype; returns the module.
+    def to(self, *args, device=None, dtype=None, non_blocking=False, memory_format=None):
+        """Moves to a device, or casts floating-point tensors to a dtype, or does both as a tensor lies; returns the module.
+
+        non_blocking and memory_format change nothing.
 
         Parameters that change become new ones: make optimizers afterwards.
 
@@ -296,7 +341,9 @@ class Module:
                 dtype = given
             elif isinstance(given, (str, tenon.Device)):
                 device = given
-            else:
+            elif isinstance(given, Tensor):
+                device, dtype = given.device, given.dtype
+            elif given is not None and not isinstance(given, bool):  # the third that PyTorch takes is non_blocking
                 raise TypeError(f'[Module.to] wants a device or a dtype, not {type(given).__name__}')
         if dtype is not None:
             dtype = tenon._core.as_dtype(dtype)
@@ -344,21 +391,60 @@ class Module:
         """Casts floating-point tensors to float64."""
         return self.to(tenon.float64)
 
+    def half(self):
+        """Casts floating-point tensors to float16."""
+        return self.to(tenon.float16)
+
+    def bfloat16(self):
+        """Casts floating-point tensors to bfloat16."""
+        return self.to(tenon.bfloat16)
+
+    def type(self, dtype):
+        """Casts floating-point tensors to a dtype."""
+        return self.to(dtype=dtype)
+
+    def cpu(self):
+        """Moves to the host."""
+        return self.to('cpu')
+
+    def cuda(self, device=None):
+        """Moves to the first CUDA device, or the one of a number."""
+        return self.to('cuda' if device is None else f'cuda:{device}' if isinstance(device, int) else device)
+
+    def to_empty(self, *, device, recurse=True):
+        """Moves to a device; what the elements are afterwards is not promised."""
+        return self.to(device)
+
+    def share_memory(self):
+        """Itself: processes of a DataLoader are forked, and see the same memory."""
+        return self
+
     # Saving ------------------------------------------------------------------------------------------------------------------
 
-    def state_dict(self):
-        """Parameters and buffers by path, sharing their elements.
+    def state_dict(self, *, destination=None, prefix='', keep_vars=False):
+        """Parameters and saved buffers by path, sharing their elements; into `destination` where it is given.
+
+        keep_vars: the parameters themselves, with their history.
 
         >>> list(tenon.nn.Linear(2, 3).state_dict())
         ['weight', 'bias']
         """
-        return {(f'{path}.{name}' if path else name): x.detach()
-                for path, module in self._walk() for name, x, _ in module._own()}
+        found = {} if destination is None else destination
+        for path, _, _, x in self._saved():
+            found[prefix + path] = x if keep_vars else x.detach()
+        return found
 
-    def load_state_dict(self, state_dict, strict=True):
+    def _saved(self):
+        """(path, module, name there, tensor) of all that the state holds."""
+        for path, module in self._walk():
+            for name, x, is_buffer in module._own():
+                if not (is_buffer and name in module._unsaved_names):
+                    yield (f'{path}.{name}' if path else name), module, name, x
+
+    def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copies tensors by path into the parameters and buffers; everything is checked before anything is copied.
 
-        `strict`: the names must be the same. Without it, returns (missing, unexpected) names.
+        `strict`: the names must be the same. Returns (missing_keys, unexpected_keys). assign: the tensors themselves take the places.
         """
         if not hasattr(state_dict, 'keys'):
             raise TypeError(f'[load_state_dict] wants a dict of tensors by name, not {type(state_dict).__name__}')
@@ -376,11 +462,16 @@ class Module:
                 if value.shape != x.shape:
                     problems.append(f'"{name}" has shape {_shape(value)}, expected {_shape(x)}')
         if problems:
-            raise ValueError(f'[load_state_dict] {type(self).__name__}: ' + '; '.join(problems))
-        with tenon.no_grad():
-            for name, value in given.items():
-                own[name][...] = tenon._core.ops['cast'](value, own[name].dtype)
-        return missing, unexpected
+            raise StateError(f'[load_state_dict] {type(self).__name__}: ' + '; '.join(problems))
+        if assign:
+            for path, module, name, x in list(self._saved()):
+                if path in given:
+                    module._set(name, Parameter(given[path], x.requires_grad) if isinstance(x, Parameter) else given[path])
+        else:
+            with tenon.no_grad():
+                for name, value in given.items():
+                    own[name][...] = tenon._core.ops['cast'](value, own[name].dtype)
+        return IncompatibleKeys(missing, unexpected)
 
     # Hooks -------------------------------------------------------------------------------------------------------------------
 

@@ -67,6 +67,7 @@ _LAZY = {name: module for module, names in {
     'lu_factors': 'lu_unpack',
     'lowrank': 'svd_lowrank pca_lowrank',
     'limits': 'finfo iinfo',
+    'gamma_integrals': 'igamma igammac',
     'householder': 'geqrf ormqr',
     'windows': 'hann_window hamming_window blackman_window bartlett_window kaiser_window',
     'files': 'save load',

@@ -52,9 +52,7 @@ _ABSENT = {
         'compute with torch.where and masks': 'masked',
         'pad to one size and give a mask': 'nested',
         "it belongs to PyTorch's own machinery": 'ao fx futures library monitor mtia ops overrides package types xpu',
-        'there are no such functions yet': 'igamma igammac',
     },
-    'special': {'there are no such functions yet': 'gammainc gammaincc'},
     'random': {_SCRIPT: 'thread_safe_generator'},
     'nn.functional': {
         'use tenon.scaled_matmul': 'grouped_mm scaled_addmm scaled_addmm_ scaled_grouped_mm scaled_mm',

@@ -7,6 +7,7 @@ from ._common import Tensor, cast, defaults, floating, in_double, into, rank, to
 from .arithmetic import _x_times, xlogy
 from .bessel import (airy_ai, bessel_j0, bessel_j1, bessel_y0, bessel_y1, modified_bessel_k0, modified_bessel_k1,
                      scaled_modified_bessel_k0, scaled_modified_bessel_k1)
+from .gamma_integrals import gammainc, gammaincc
 from .pointwise import digamma, erf, erfc, erfinv, exp2, expm1, log1p, logit, round, sinc
 from .pointwise import lgamma as gammaln
 from .pointwise import sigmoid as expit
@@ -14,7 +15,7 @@ from .reduce import log_softmax, logsumexp, softmax
 
 __all__ = ['airy_ai', 'bessel_j0', 'bessel_j1', 'bessel_y0', 'bessel_y1', 'chebyshev_polynomial_t', 'chebyshev_polynomial_u',
            'chebyshev_polynomial_v', 'chebyshev_polynomial_w', 'digamma', 'entr', 'erf', 'erfc', 'erfcx', 'erfinv', 'exp2', 'expit',
-           'expm1', 'gammaln', 'hermite_polynomial_h', 'hermite_polynomial_he', 'i0', 'i0e', 'i1', 'i1e', 'laguerre_polynomial_l',
+           'expm1', 'gammainc', 'gammaincc', 'gammaln', 'hermite_polynomial_h', 'hermite_polynomial_he', 'i0', 'i0e', 'i1', 'i1e', 'laguerre_polynomial_l',
            'legendre_polynomial_p', 'log1p', 'log_ndtr', 'log_softmax', 'logit', 'logsumexp', 'modified_bessel_i0', 'modified_bessel_i1',
            'modified_bessel_k0', 'modified_bessel_k1', 'multigammaln', 'ndtr', 'ndtri', 'polygamma', 'psi', 'round',
            'scaled_modified_bessel_k0', 'scaled_modified_bessel_k1', 'shifted_chebyshev_polynomial_t', 'shifted_chebyshev_polynomial_u',
