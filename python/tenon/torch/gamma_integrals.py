@@ -82,7 +82,7 @@ class _Integral(Function):
             return _both(a, x)[upper]
 
     @staticmethod
-    def backward(ctx, gradient):
+    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         a, x = ctx.saved_tensors
         if ctx.of_a:
             raise NotImplementedError('[igamma] has no gradient for its first argument: detach() it')

@@ -63,6 +63,7 @@ MaxPool1d, MaxPool2d, MaxPool3d = (_module(f'MaxPool{n}d', getattr(F, f'max_pool
 AvgPool1d, AvgPool2d, AvgPool3d = (_module(f'AvgPool{n}d', getattr(F, f'avg_pool{n}d')) for n in (1, 2, 3))
 AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = (_module(f'AdaptiveAvgPool{n}d', getattr(F, f'adaptive_avg_pool{n}d')) for n in (1, 2, 3))
 AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = (_module(f'AdaptiveMaxPool{n}d', getattr(F, f'adaptive_max_pool{n}d')) for n in (1, 2, 3))
+FractionalMaxPool2d, FractionalMaxPool3d = (_module(f'FractionalMaxPool{n}d', getattr(F, f'fractional_max_pool{n}d')) for n in (2, 3))
 LPPool1d, LPPool2d, LPPool3d = (_module(f'LPPool{n}d', getattr(F, f'lp_pool{n}d')) for n in (1, 2, 3))
 Upsample, PixelShuffle, PixelUnshuffle, ChannelShuffle = (_module(name, function, skip=('antialias',)) for name, function in (
     ('Upsample', F.interpolate), ('PixelShuffle', F.pixel_shuffle), ('PixelUnshuffle', F.pixel_unshuffle), ('ChannelShuffle', F.channel_shuffle)))
@@ -81,6 +82,23 @@ GaussianNLLLoss, MarginRankingLoss, CosineEmbeddingLoss, TripletMarginLoss, Trip
     _module(name, function, 3) for name, function in (
         ('GaussianNLLLoss', F.gaussian_nll_loss), ('MarginRankingLoss', F.margin_ranking_loss), ('CosineEmbeddingLoss', F.cosine_embedding_loss),
         ('TripletMarginLoss', F.triplet_margin_loss), ('TripletMarginWithDistanceLoss', F.triplet_margin_with_distance_loss)))
+
+
+NLLLoss2d = NLLLoss
+
+
+class UpsamplingNearest2d(Upsample):
+    """Upsample by the nearest pixel."""
+
+    def __init__(self, size=None, scale_factor=None):
+        super().__init__(size, scale_factor, 'nearest')
+
+
+class UpsamplingBilinear2d(Upsample):
+    """Upsample by straight lines between the corners' pixels."""
+
+    def __init__(self, size=None, scale_factor=None):
+        super().__init__(size, scale_factor, 'bilinear', True)
 
 
 class CTCLoss(Module):
@@ -156,16 +174,16 @@ def _place(module, device, dtype):
         module.to(device=device, dtype=dtype)
 
 
-def _placed(base, **more):
+def _placed(base, name=None):
     """A module of tenon that also takes device= and dtype=."""
     def __init__(self, *args, device=None, dtype=None, **kwargs):
         base.__init__(self, *args, **kwargs)
         _place(self, device, dtype)
-    return type(base.__name__, (base,), {'__init__': __init__, '__module__': __name__, '__doc__': base.__doc__, **more})
+    return type(name or base.__name__, (base,), {'__init__': __init__, '__module__': __name__, '__doc__': base.__doc__})
 
 
 Linear, LayerNorm, RMSNorm, GroupNorm = (_placed(base) for base in (_nn.Linear, _nn.LayerNorm, _nn.RMSNorm, _nn.GroupNorm))
-BatchNorm1d, BatchNorm2d, BatchNorm3d = (_placed(base) for base in (_nn.BatchNorm1d, _nn.BatchNorm2d, _nn.BatchNorm3d))
+BatchNorm1d, BatchNorm2d, BatchNorm3d = (_placed(_nn.BatchNorm1d, f'BatchNorm{n}d') for n in (1, 2, 3))
 
 
 def _conv(n):
