@@ -98,8 +98,7 @@ TEST(Indexing, AlongEachDimension) {
       });
       expect_same(dtype, "gather",
                   [&](const Place& on) { return tenon::gather(on(x), dim, on.index(all, shape)); });
-      expect_same(dtype, "roll",
-                  [&](const Place& on) { return tenon::roll(on(x), -4, dim); });
+      expect_same(dtype, "roll", [&](const Place& on) { return tenon::roll(on(x), -4, dim); });
       expect_same(dtype, "slice_scatter", [&](const Place& on) {
         return tenon::slice_scatter(on(x), on(x).slice(dim, 0, 3), dim, 1, 7, 2);
       });
