@@ -427,7 +427,7 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.erfinv(tenon.tensor([0., 0.5, 1.]))
-tensor([0.        , 0.47693628,        inf])
+tensor([0.       , 0.4769363,       inf])
 """,
     'lgamma': """lgamma(Tensor x) -> Tensor
 

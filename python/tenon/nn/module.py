@@ -58,6 +58,10 @@ class StateError(ValueError, RuntimeError):
     """A state that does not fit a module: a RuntimeError for programs of PyTorch."""
 
 
+class PathError(ValueError, AttributeError):
+    """A path that leads nowhere in a module: an AttributeError for programs of PyTorch."""
+
+
 IncompatibleKeys = namedtuple('IncompatibleKeys', 'missing_keys unexpected_keys')
 
 
@@ -261,29 +265,37 @@ class Module:
         for name in path.split('.') if path else ():
             parts = dict(found.named_children())
             if name not in parts:
-                raise ValueError(f'[{type(self).__name__}] no module "{path}": {type(found).__name__} has '
+                raise PathError(f'[{type(self).__name__}] no module "{path}": {type(found).__name__} has '
                                      + (', '.join(parts) or 'no parts'))
             found = parts[name]
         return found
 
+    def _owner(self, path):
+        """(module, name there) of a path."""
+        if not isinstance(path, str):
+            raise TypeError(f'[{type(self).__name__}] a path is a str, not {type(path).__name__}')
+        owner, _, name = path.rpartition('.')
+        return self.get_submodule(owner), name
+
     def set_submodule(self, path, module):
         """Puts a module in the place of the one at a path."""
-        owner, _, name = path.rpartition('.')
+        found, name = self._owner(path)
+        if not name:
+            raise ValueError(f'[{type(self).__name__}] the path is empty: a module does not replace itself')
         if not isinstance(module, Module):
             raise TypeError(f'[{type(self).__name__}] "{path}" must be a Module, not {type(module).__name__}')
         self.get_submodule(path)
-        found = self.get_submodule(owner)
         if name in found.__dict__:
             setattr(found, name, module)
         else:
             found[name if name in getattr(found, 'keys', tuple)() else int(name)] = module  # pyright: ignore[reportIndexIssue]
 
     def _tensor_at(self, path, kind, buffers):
-        owner, _, name = path.rpartition('.')
-        for own, x, is_buffer in self.get_submodule(owner)._own():
+        module, name = self._owner(path)
+        for own, x, is_buffer in module._own():
             if own == name and is_buffer == buffers:
                 return x
-        raise AttributeError(f'[{type(self).__name__}] no {kind} "{path}"')
+        raise PathError(f'[{type(self).__name__}] no {kind} "{path}"')
 
     def get_parameter(self, path):
         """The Parameter of a path such as "layers.0.weight"."""
