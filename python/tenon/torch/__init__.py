@@ -59,7 +59,7 @@ float, double, half, cfloat, cdouble = float32, float64, float16, complex64, com
 short, int, long = int16, int32, int64
 
 # Imported when they are first used.
-_MODULES = frozenset('nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu'.split())
+_MODULES = frozenset('nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions'.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -68,6 +68,7 @@ _LAZY = {name: module for module, names in {
     'lowrank': 'svd_lowrank pca_lowrank',
     'limits': 'finfo iinfo',
     'gamma_integrals': 'igamma igammac',
+    'counts': 'binomial poisson',
     'householder': 'geqrf ormqr',
     'windows': 'hann_window hamming_window blackman_window bartlett_window kaiser_window',
     'files': 'save load',
@@ -101,7 +102,6 @@ _INSTEAD = {
     'export': 'record a graph with tenon.capture, or save the weights with tenon.io.save',
     'onnx': 'save the weights with tenon.io.save',
     'distributed': 'one process trains here',
-    'distributions': 'draw with torch.normal, torch.bernoulli and torch.multinomial',
     'amp': 'cast modules and tensors with to(torch.bfloat16)',
     'autocast': 'cast modules and tensors with to(torch.bfloat16)',
     'sparse': 'tensors are dense',

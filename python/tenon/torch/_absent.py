@@ -48,7 +48,6 @@ _ABSENT = {
         'use torch.autograd.set_detect_anomaly where it is offered, or tenon.autograd.anomaly_mode':
             'is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled',
         'tensors do not tell: is_inference_mode_enabled() does of the scope': 'is_inference',
-        'draw with torch.bernoulli and torch.multinomial': 'binomial poisson',
         'compute with torch.where and masks': 'masked',
         'pad to one size and give a mask': 'nested',
         "it belongs to PyTorch's own machinery": 'ao fx futures library monitor mtia ops overrides package types xpu',

@@ -209,10 +209,10 @@ def _x_times(input, other, shift):
     input, other = to_tensors(input, other)
     dtype = result_type(input, 1.0)
     input, other = cast(input, dtype), cast(other, dtype)
-    zero = input == 0
-    nan = ops['isnan'](other)
-    log = ops['log1p' if shift else 'log'](_where(zero & ~nan, 1 - shift, other))
-    return _where(zero & ~nan, input * 0, input * log)
+    # Where the logarithm is infinite, or none; elsewhere it is the gradient of an input of 0.
+    zero = (input == 0) & ((other <= -shift) | ops['isinf'](other))
+    log = ops['log1p' if shift else 'log'](_where(zero, 1 - shift, other))
+    return _where(zero, input * 0, input * log)
 
 
 def heaviside(input, values, *, out=None):

@@ -1,0 +1,196 @@
+"""torch.distributions.constraints: sets of values; check(value) tells of each event whether it belongs to one."""
+import tenon.torch as torch
+
+
+class Constraint:
+    """A set: check(value) is a bool for each event of event_dim dimensions."""
+
+    is_discrete = False
+    event_dim = 0
+
+    def check(self, value):
+        """Whether each event of value belongs to the set."""
+        raise NotImplementedError(f'[{type(self).__name__}] defines no check()')
+
+    def __repr__(self):
+        return type(self).__name__[1:] + '()'
+
+
+class _Dependent(Constraint):
+    """A set that depends on other parameters."""
+
+    def __init__(self, *, is_discrete=False, event_dim=0):
+        self.is_discrete, self.event_dim = is_discrete, event_dim
+
+    def __call__(self, *, is_discrete=None, event_dim=None):
+        return _Dependent(is_discrete=self.is_discrete if is_discrete is None else is_discrete,
+                          event_dim=self.event_dim if event_dim is None else event_dim)
+
+    def check(self, value):
+        raise ValueError('[constraints] what depends on other parameters cannot be checked alone')
+
+
+def is_dependent(constraint):
+    """Whether a constraint depends on other parameters."""
+    return isinstance(constraint, _Dependent)
+
+
+class _DependentProperty(property, _Dependent):
+    """A property of a distribution that is a constraint, and stands for one in the class."""
+
+    def __init__(self, fn=None, *, is_discrete=False, event_dim=0):
+        property.__init__(self, fn)
+        _Dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
+
+    def __call__(self, fn):
+        return _DependentProperty(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
+
+
+class independent(Constraint):
+    """A constraint whose last dimensions count as one event."""
+
+    def __init__(self, base_constraint, reinterpreted_batch_ndims):
+        self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
+        self.is_discrete, self.event_dim = base_constraint.is_discrete, base_constraint.event_dim + reinterpreted_batch_ndims
+
+    def check(self, value):
+        found = self.base_constraint.check(value)
+        if found.dim() < self.reinterpreted_batch_ndims:
+            raise ValueError(f'[constraints] value has rank {value.dim()}, must be {self.event_dim} at least')
+        return found.flatten(found.dim() - self.reinterpreted_batch_ndims).all(-1) if self.reinterpreted_batch_ndims else found
+
+    def __repr__(self):
+        return f'independent({self.base_constraint!r}, {self.reinterpreted_batch_ndims})'
+
+
+class _OfElements(Constraint):
+    """A set of numbers by a function of a tensor."""
+
+    def __init__(self, name, test, is_discrete=False):
+        self._name, self._test, self.is_discrete = name, test, is_discrete
+
+    def check(self, value):
+        return self._test(value)
+
+    def __repr__(self):
+        return self._name
+
+
+def _interval(name, test, is_discrete=False):
+    def make(*bounds):
+        text = f'{name}({", ".join(map(str, bounds))})'
+        made = _OfElements(text, lambda value: test(value, *bounds), is_discrete)
+        for key, bound in zip(('lower_bound', 'upper_bound') if len(bounds) == 2 or 'less' not in name else ('upper_bound',), bounds):
+            setattr(made, key, bound)
+        return made
+    make.__name__ = name
+    make.__doc__ = 'The numbers of an interval, by its bounds.'
+    return make
+
+
+integer_interval = _interval('integer_interval', lambda x, low, high: (x % 1 == 0) & (low <= x) & (x <= high), True)
+greater_than = _interval('greater_than', lambda x, low: low < x)
+greater_than_eq = _interval('greater_than_eq', lambda x, low: low <= x)
+less_than = _interval('less_than', lambda x, high: x < high)
+interval = _interval('interval', lambda x, low, high: (low <= x) & (x <= high))
+half_open_interval = _interval('half_open_interval', lambda x, low, high: (low <= x) & (x < high))
+_from_integer = _interval('integer_greater_than', lambda x, low: (x % 1 == 0) & (x >= low), True)
+
+
+def multinomial(upper_bound):
+    """Counts that add up to upper_bound at most."""
+    made = _OfElements('multinomial', lambda x: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound), True)
+    made.event_dim = 1
+    return made
+
+
+def _matrices(name, test):
+    made = _OfElements(name, test)
+    made.event_dim = 2
+    return made
+
+
+def _vectors(name, test, is_discrete=False):
+    made = _OfElements(name, test, is_discrete)
+    made.event_dim = 1
+    return made
+
+
+def _lower(x):
+    return (x.tril() == x).flatten(-2).all(-1)
+
+
+def _symmetric(x):
+    return torch.isclose(x, x.mT, atol=1e-6).flatten(-2).all(-1) if x.shape[-1] == x.shape[-2] else torch.zeros(x.shape[:-2], dtype=torch.bool)
+
+
+def _definite(x):
+    return _symmetric(x) & (torch.linalg.cholesky_ex(x).info == 0)
+
+
+def _unit_rows(x):
+    return ((x.norm(dim=-1) - 1).abs() < torch.finfo(x.dtype).eps * x.shape[-1] * 10).all(-1)
+
+
+def _diagonal(x):
+    return x.diagonal(dim1=-2, dim2=-1)
+
+
+dependent, dependent_property = _Dependent(), _DependentProperty
+boolean = _OfElements('Boolean()', lambda x: (x == 0) | (x == 1), True)
+one_hot = _vectors('OneHot()', lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), True)
+nonnegative_integer, positive_integer = _from_integer(0), _from_integer(1)
+real = _OfElements('Real()', lambda x: x == x)
+real_vector = independent(real, 1)
+positive, nonnegative = greater_than(0.0), greater_than_eq(0.0)
+unit_interval = interval(0.0, 1.0)
+simplex = _vectors('Simplex()', lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6))
+lower_triangular = _matrices('LowerTriangular()', _lower)
+lower_cholesky = _matrices('LowerCholesky()', lambda x: _lower(x) & (_diagonal(x) > 0).all(-1))
+corr_cholesky = _matrices('CorrCholesky()', lambda x: _lower(x) & (_diagonal(x) > 0).all(-1) & _unit_rows(x))
+square = _matrices('Square()', lambda x: torch.full(x.shape[:-2], x.shape[-1] == x.shape[-2], dtype=torch.bool))
+symmetric = _matrices('Symmetric()', _symmetric)
+positive_semidefinite = _matrices('PositiveSemidefinite()', lambda x: _symmetric(x) & (torch.linalg.eigvalsh(x) >= 0).all(-1))
+positive_definite = _matrices('PositiveDefinite()', _definite)
+
+
+class _Parts(Constraint):
+    """Several constraints, each for a part along a dimension."""
+
+    def __init__(self, constraints, dim, lengths):
+        self.cseq, self.dim, self.lengths = list(constraints), dim, lengths
+        self.is_discrete = any(each.is_discrete for each in self.cseq)
+        self.event_dim = max(each.event_dim for each in self.cseq)
+
+
+class cat(_Parts):
+    """Constraints of parts that lie one behind the other along dim."""
+
+    def __init__(self, cseq, dim=0, lengths=None):
+        super().__init__(cseq, dim, [1] * len(list(cseq)) if lengths is None else list(lengths))
+
+    def check(self, value):
+        parts = value.split(self.lengths, self.dim)
+        return torch.cat([each.check(part) for each, part in zip(self.cseq, parts)], self.dim)
+
+
+class stack(_Parts):
+    """Constraints of the entries along dim."""
+
+    def __init__(self, cseq, dim=0):
+        super().__init__(cseq, dim, None)
+
+    def check(self, value):
+        return torch.stack([each.check(part) for each, part in zip(self.cseq, value.unbind(self.dim))], self.dim)
+
+
+class MixtureSameFamilyConstraint(Constraint):
+    """The constraint of one component, for values of a mixture."""
+
+    def __init__(self, base_constraint):
+        self.base_constraint, self.event_dim, self.is_discrete = base_constraint, base_constraint.event_dim, base_constraint.is_discrete
+
+    def check(self, value):
+        dim = value.dim() - self.event_dim
+        found = self.base_constraint.check(value.unsqueeze(dim))
+        return found.squeeze(-1) if found.dim() == dim + 1 else found
