@@ -55,7 +55,7 @@ Tensor weight_gradient(const Tensor& gx, const Tensor& h0, const Tensor& y, bool
   const auto rows = [](const Tensor& x, int64_t begin, int64_t end) {
     return reshape(slice(x, 0, begin, end), {(end - begin) * x.shape(1), x.shape(2)});
   };
-  const Tensor start = matmul(transpose(select(gx, 0, first), 0, 1), h0);
+  Tensor start = matmul(transpose(select(gx, 0, first), 0, 1), h0);
   if (steps == 1) return start;
   const int64_t later = reverse ? 0 : 1, before = 1 - later;
   return matmul(transpose(rows(gx, later, later + steps - 1), 0, 1),

@@ -170,20 +170,23 @@ struct Forward {
     }
   }
   // One row: the sums of x and the product become gates, and these the new states.
-  void bend(Span units, const T* from_x, T* row, const T* before, T* after, T* out) const {
+  HWY_INLINE void bend(Span units, const T* from_x, T* row, const T* before, T* after,
+                       T* out) const {
     const int64_t w = l.width;
-    for_parts<T>(units, [&](auto part) HWY_ATTR {
-      const LaneTag<T> d;
-      const auto sum = [&](int64_t q) HWY_ATTR {
-        return hn::Add(part.of(from_x + q * w), part.of(row + q * w));
-      };
-      const auto i = any_sigmoid(d, sum(0)), f = any_sigmoid(d, sum(1)), g = any_tanh(d, sum(2)),
-                 o = any_sigmoid(d, sum(3));
-      const auto c = hn::MulAdd(f, part.of(before), hn::Mul(i, g));
-      part.put(i, row), part.put(f, row + w), part.put(g, row + 2 * w), part.put(o, row + 3 * w);
-      part.put(c, after);
-      part.put(hn::Mul(o, any_tanh(d, c)), out);
-    });
+    for_parts<T>(
+        units, [&](auto part) HWY_ATTR __attribute__((always_inline)) {
+          const LaneTag<T> d;
+          const auto sum = [&](int64_t q) HWY_ATTR {
+            return hn::Add(part.of(from_x + q * w), part.of(row + q * w));
+          };
+          const auto i = any_sigmoid(d, sum(0)), f = any_sigmoid(d, sum(1)),
+                     g = any_tanh(d, sum(2)), o = any_sigmoid(d, sum(3));
+          const auto c = hn::MulAdd(f, part.of(before), hn::Mul(i, g));
+          part.put(i, row), part.put(f, row + w), part.put(g, row + 2 * w),
+              part.put(o, row + 3 * w);
+          part.put(c, after);
+          part.put(hn::Mul(o, any_tanh(d, c)), out);
+        });
   }
 };
 
@@ -248,32 +251,33 @@ struct Backward {
     }
   }
   // The row of a step that begins at element `now` of a sequence of states, and at `r` of a state.
-  void bend(Span units, int64_t now, const T* before, int64_t r) const {
+  HWY_INLINE void bend(Span units, int64_t now, const T* before, int64_t r) const {
     const int64_t w = l.width;
     const T* const row = gates + 4 * now;
     const auto given = [now](const T* x, int64_t times) {
       return x == nullptr ? x : x + times * now;
     };
     const T *const more_c = given(gc, 1), *const more = given(ggates, 4);
-    for_parts<T>(units, [&](auto part) HWY_ATTR {
-      const LaneTag<T> d;
-      const auto one = hn::Set(d, 1);
-      const auto i = part.of(row), f = part.of(row + w), g = part.of(row + 2 * w),
-                 o = part.of(row + 3 * w);
-      const auto bent = any_tanh(d, part.of(c + now));
-      const auto h = hn::Add(part.of(gh + r), part.of(gy + now));
-      const auto arrived = hn::Add(part.of(gstate + r), part.of_any(more_c));
-      const auto s = hn::MulAdd(hn::Mul(h, o), hn::NegMulAdd(bent, bent, one), arrived);
-      const auto put = [&](int64_t q, auto gradient, auto slope) HWY_ATTR {
-        if (more != nullptr) gradient = hn::Add(gradient, part.of(more + q * w));
-        part.put(hn::Mul(gradient, slope), gx + 4 * now + q * w);
-      };
-      put(0, hn::Mul(s, g), hn::NegMulAdd(i, i, i));
-      put(1, hn::Mul(s, part.of(before)), hn::NegMulAdd(f, f, f));
-      put(2, hn::Mul(s, i), hn::NegMulAdd(g, g, one));
-      put(3, hn::Mul(h, bent), hn::NegMulAdd(o, o, o));
-      part.put(hn::Mul(s, f), gstate + r);
-    });
+    for_parts<T>(
+        units, [&](auto part) HWY_ATTR __attribute__((always_inline)) {
+          const LaneTag<T> d;
+          const auto one = hn::Set(d, 1);
+          const auto i = part.of(row), f = part.of(row + w), g = part.of(row + 2 * w),
+                     o = part.of(row + 3 * w);
+          const auto bent = any_tanh(d, part.of(c + now));
+          const auto h = hn::Add(part.of(gh + r), part.of(gy + now));
+          const auto arrived = hn::Add(part.of(gstate + r), part.of_any(more_c));
+          const auto s = hn::MulAdd(hn::Mul(h, o), hn::NegMulAdd(bent, bent, one), arrived);
+          const auto put = [&](int64_t q, auto gradient, auto slope) HWY_ATTR {
+            if (more != nullptr) gradient = hn::Add(gradient, part.of(more + q * w));
+            part.put(hn::Mul(gradient, slope), gx + 4 * now + q * w);
+          };
+          put(0, hn::Mul(s, g), hn::NegMulAdd(i, i, i));
+          put(1, hn::Mul(s, part.of(before)), hn::NegMulAdd(f, f, f));
+          put(2, hn::Mul(s, i), hn::NegMulAdd(g, g, one));
+          put(3, hn::Mul(h, bent), hn::NegMulAdd(o, o, o));
+          part.put(hn::Mul(s, f), gstate + r);
+        });
   }
   // gh0, when gx of the first step is there.
   void finish() const {
