@@ -20,6 +20,10 @@ namespace {
 
 // Rows of the batch that are worth a thread of their own: each reads the whole weight every step.
 constexpr int64_t kRowsOfThread = 8;
+// Rows whose sums are made at once, and stay in L1 with a panel.
+constexpr int64_t kRowsAtOnce = 24;
+// Vectors of a panel, as wide as gemm takes them for few rows.
+constexpr int64_t kMostLanes = 3;
 
 struct Span {
   int64_t begin, end;
@@ -69,15 +73,15 @@ struct Layer {
                    for (int64_t p = begin; p < end; ++p) pack(p);
                  });
   }
-  // step(k, rows, panels) for k = 0, 1, …: all of a row's states are there before its next step.
+  // step(k, rows, panels) for k < count: all of a row's states are there before its next step.
   template <class Step>
-  void for_steps(Step&& step) const {
+  void for_steps(int64_t count, Step&& step) const {
     if (down > 1)
       return parallel_for(down, 1, [&](int64_t begin, int64_t end) {
         const Span rows{share(batch, begin, down).begin, share(batch, end - 1, down).end};
-        for (int64_t k = 0; k < steps; ++k) step(k, rows, Span{0, panels()});
+        for (int64_t k = 0; k < count; ++k) step(k, rows, Span{0, panels()});
       });
-    for (int64_t k = 0; k < steps; ++k)
+    for (int64_t k = 0; k < count; ++k)
       parallel_for(across, 1, [&](int64_t begin, int64_t end) {
         step(k, Span{0, batch},
              Span{share(panels(), begin, across).begin, share(panels(), end - 1, across).end});
@@ -110,21 +114,26 @@ struct Part {
   }
 };
 template <class T, class Body>
-HWY_INLINE void for_parts(Span units, Body&& body) {
+HWY_INLINE void for_parts(int64_t count, Body&& body) {
   const LaneTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = units.begin;
-  for (; i + lanes <= units.end; i += lanes) body(Part<T, true>{d, i, static_cast<size_t>(lanes)});
-  if (i < units.end) body(Part<T, false>{d, i, static_cast<size_t>(units.end - i)});
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) body(Part<T, true>{d, i, static_cast<size_t>(lanes)});
+  if (i < count) body(Part<T, false>{d, i, static_cast<size_t>(count - i)});
 }
 
-// Columns `units` of c's rows: a's, k values long, times a packed panel.
+// c[r, u] = start[r, u] + Σ a[r, p]·b[p, u] over p < k, where b is a packed panel; rows of c and start lie `apart`, those of a
+// side by side.
 template <class T>
-void multiply(const Layer<T>& l, Span rows, Span units, int64_t k, const T* a, const T* packed,
-              T* c, int64_t c_row) {
-  gemm({rows.size(), units.size(), k, a + rows.begin * k, k, 1, packed, l.panel, 1,
-        c + rows.begin * c_row + units.begin, c_row},
-       {0, rows.size(), 0, units.size()});
+void multiply(const Layer<T>& l, int64_t rows, int64_t units, int64_t k, const T* a, const T* b,
+              const T* start, T* c, int64_t apart) {
+  const int64_t lanes = l.lanes(), vectors = (units + lanes - 1) / lanes;
+  Tile<T> t{k,    a, k, 1, b, l.panel, c, apart, start, apart, 1, units - (vectors - 1) * lanes,
+            false};
+  if (kMasks || units == vectors * lanes)
+    run_panel(t, static_cast<int>(vectors), rows);
+  else
+    run_ragged(t, static_cast<int>(vectors), rows, units, vectors * lanes);
 }
 
 // ---- forward: the panels of a unit's four gates, of weightᵀ, lie one behind the other
@@ -159,31 +168,37 @@ struct Forward {
     const int64_t size = l.batch * l.width, now = l.place(k) * size,
                   before = k == 0 ? 0 : l.place(k - 1) * size;
     const T *h = k == 0 ? h0 : y + before, *state = k == 0 ? c0 : c + before;
-    for (int64_t p = panels.begin; p < panels.end; ++p) {
-      const Span units = l.units(p);
-      for (int64_t q = 0; q < 4; ++q)
-        multiply(l, rows, units, l.width, h, panel(p, q), gates + 4 * now + q * l.width,
-                 4 * l.width);
-      for (int64_t r = rows.begin; r < rows.end; ++r)
-        bend(units, x + 4 * (now + r * l.width), gates + 4 * (now + r * l.width),
-             state + r * l.width, c + now + r * l.width, y + now + r * l.width);
+    alignas(64) T sums[kRowsAtOnce * 4 * kMostLanes * HWY_MAX_BYTES / sizeof(T)];
+    for (int64_t first = rows.begin; first < rows.end; first += kRowsAtOnce) {
+      const int64_t m = std::min(kRowsAtOnce, rows.end - first);
+      for (int64_t p = panels.begin; p < panels.end; ++p) {
+        const Span units = l.units(p);
+        for (int64_t q = 0; q < 4; ++q)
+          multiply<T>(l, m, units.size(), l.width, h + first * l.width, panel(p, q), nullptr,
+                      sums + q * l.panel, 4 * l.panel);
+        for (int64_t r = 0; r < m; ++r) {
+          const int64_t at = (first + r) * l.width, row = 4 * (now + at) + units.begin,
+                        unit = at + units.begin;
+          bend(units.size(), sums + 4 * r * l.panel, x + row, state + unit, gates + row,
+               c + now + unit, y + now + unit);
+        }
+      }
     }
   }
-  // One row: the sums of x and the product become gates, and these the new states.
-  HWY_INLINE void bend(Span units, const T* from_x, T* row, const T* before, T* after,
-                       T* out) const {
+  // One row: sums of x and the products become gates, and these the new states.
+  HWY_INLINE void bend(int64_t units, const T* sums, const T* from_x, const T* before, T* to,
+                       T* after, T* out) const {
     const int64_t w = l.width;
     for_parts<T>(
         units, [&](auto part) HWY_ATTR __attribute__((always_inline)) {
           const LaneTag<T> d;
           const auto sum = [&](int64_t q) HWY_ATTR {
-            return hn::Add(part.of(from_x + q * w), part.of(row + q * w));
+            return hn::Add(part.of(sums + q * l.panel), part.of(from_x + q * w));
           };
           const auto i = any_sigmoid(d, sum(0)), f = any_sigmoid(d, sum(1)),
                      g = any_tanh(d, sum(2)), o = any_sigmoid(d, sum(3));
           const auto c = hn::MulAdd(f, part.of(before), hn::Mul(i, g));
-          part.put(i, row), part.put(f, row + w), part.put(g, row + 2 * w),
-              part.put(o, row + 3 * w);
+          part.put(i, to), part.put(f, to + w), part.put(g, to + 2 * w), part.put(o, to + 3 * w);
           part.put(c, after);
           part.put(hn::Mul(o, any_tanh(d, c)), out);
         });
@@ -198,7 +213,7 @@ template <class T>
 void forward(const tn_call& call) {
   const Forward<T> f(call);
   f.pack(data_of<const T>(input(call, tenon::arg::lstm::weight)));
-  f.l.for_steps([&](int64_t k, Span rows, Span panels) { f.step(k, rows, panels); });
+  f.l.for_steps(f.l.steps, [&](int64_t k, Span rows, Span panels) { f.step(k, rows, panels); });
 }
 
 // ---- backward: panels of weight, all gates in one
@@ -208,7 +223,7 @@ struct Backward {
   using arg = tenon::arg::lstm_backward;
   Layer<T> l;
   const T *gy, *gc, *ggates, *c0, *c, *gates;
-  T *gx, *gh, *gstate;  // gh: of the state h after the step at hand, but for gy
+  T *gx, *gh, *gstate;  // gh, gstate: of the states h and c after the step at hand
   T* packed;
 
   explicit Backward(const tn_call& call)
@@ -235,29 +250,35 @@ struct Backward {
       pack_panel(weight + units.begin, l.width, 1, 4 * l.width, units.size(), l.panel, panel(p));
     });
   }
-  // Of h before the step at `place`.
-  void state_gradient(int64_t place, Span rows, int64_t p) const {
-    multiply(l, rows, l.units(p), 4 * l.width, gx + 4 * place * l.batch * l.width, panel(p), gh,
-             l.width);
+  // Of the state h that step k left, or began with where it is -1: what comes from the step after, and from outside.
+  void state_gradient(int64_t k, Span rows, int64_t p) const {
+    const Span units = l.units(p);
+    const int64_t size = l.batch * l.width, at = rows.begin * l.width + units.begin;
+    const bool last = k == l.steps - 1;
+    multiply<T>(l, rows.size(), units.size(), last ? 0 : 4 * l.width,
+                last ? gx : gx + 4 * (l.place(k + 1) * size + rows.begin * l.width), panel(p),
+                k < 0 ? nullptr : gy + l.place(k) * size + at, gh + at, l.width);
   }
-  // From the last step to the first.
-  void step(int64_t back, Span rows, Span panels) const {
-    const int64_t k = l.steps - 1 - back, size = l.batch * l.width, now = l.place(k) * size;
-    const T* before = k == 0 ? c0 : c + l.place(k - 1) * size;
+  // Step k after step k + 1; -1 leaves gh0.
+  void step(int64_t k, Span rows, Span panels) const {
+    const int64_t size = l.batch * l.width, now = l.place(k) * size;
+    const T* before = k <= 0 ? c0 : c + l.place(k - 1) * size;
     for (int64_t p = panels.begin; p < panels.end; ++p) {
-      if (back != 0) state_gradient(l.place(k + 1), rows, p);
-      for (int64_t r = rows.begin; r < rows.end; ++r)
-        bend(l.units(p), now + r * l.width, before + r * l.width, r * l.width);
+      state_gradient(k, rows, p);
+      const Span units = l.units(p);
+      for (int64_t r = rows.begin; k >= 0 && r < rows.end; ++r) {
+        const int64_t at = r * l.width;
+        bend(units.size(), 4 * (now + at) + units.begin, now + at + units.begin,
+             before + at + units.begin, at + units.begin);
+      }
     }
   }
-  // The row of a step that begins at element `now` of a sequence of states, and at `r` of a state.
-  HWY_INLINE void bend(Span units, int64_t now, const T* before, int64_t r) const {
+  // Some units of a row, which are at `gate` in gates, at `now` in sequences of states and at `at` in a state.
+  HWY_INLINE void bend(int64_t units, int64_t gate, int64_t now, const T* before,
+                       int64_t at) const {
     const int64_t w = l.width;
-    const T* const row = gates + 4 * now;
-    const auto given = [now](const T* x, int64_t times) {
-      return x == nullptr ? x : x + times * now;
-    };
-    const T *const more_c = given(gc, 1), *const more = given(ggates, 4);
+    const T *const row = gates + gate, *const more_c = gc == nullptr ? gc : gc + now,
+                   *const more = ggates == nullptr ? ggates : ggates + gate;
     for_parts<T>(
         units, [&](auto part) HWY_ATTR __attribute__((always_inline)) {
           const LaneTag<T> d;
@@ -265,31 +286,19 @@ struct Backward {
           const auto i = part.of(row), f = part.of(row + w), g = part.of(row + 2 * w),
                      o = part.of(row + 3 * w);
           const auto bent = any_tanh(d, part.of(c + now));
-          const auto h = hn::Add(part.of(gh + r), part.of(gy + now));
-          const auto arrived = hn::Add(part.of(gstate + r), part.of_any(more_c));
+          const auto h = part.of(gh + at);
+          const auto arrived = hn::Add(part.of(gstate + at), part.of_any(more_c));
           const auto s = hn::MulAdd(hn::Mul(h, o), hn::NegMulAdd(bent, bent, one), arrived);
           const auto put = [&](int64_t q, auto gradient, auto slope) HWY_ATTR {
             if (more != nullptr) gradient = hn::Add(gradient, part.of(more + q * w));
-            part.put(hn::Mul(gradient, slope), gx + 4 * now + q * w);
+            part.put(hn::Mul(gradient, slope), gx + gate + q * w);
           };
           put(0, hn::Mul(s, g), hn::NegMulAdd(i, i, i));
           put(1, hn::Mul(s, part.of(before)), hn::NegMulAdd(f, f, f));
           put(2, hn::Mul(s, i), hn::NegMulAdd(g, g, one));
           put(3, hn::Mul(h, bent), hn::NegMulAdd(o, o, o));
-          part.put(hn::Mul(s, f), gstate + r);
+          part.put(hn::Mul(s, f), gstate + at);
         });
-  }
-  // gh0, when gx of the first step is there.
-  void finish() const {
-    if (l.steps == 0) return;
-    const int64_t parts = std::max(l.down, l.across);
-    parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const Span rows = share(l.batch, l.down > 1 ? i : 0, l.down),
-                   panels = share(l.panels(), l.across > 1 ? i : 0, l.across);
-        for (int64_t p = panels.begin; p < panels.end; ++p) state_gradient(l.place(0), rows, p);
-      }
-    });
   }
 };
 
@@ -301,10 +310,10 @@ template <class T>
 void backward(const tn_call& call) {
   const Backward<T> b(call);
   b.pack(data_of<const T>(input(call, tenon::arg::lstm_backward::weight)));
-  std::fill_n(b.gh, b.l.batch * b.l.width, T(0));
   std::fill_n(b.gstate, b.l.batch * b.l.width, T(0));
-  b.l.for_steps([&](int64_t k, Span rows, Span panels) { b.step(k, rows, panels); });
-  b.finish();
+  b.l.for_steps(b.l.steps + 1, [&](int64_t i, Span rows, Span panels) {
+    b.step(b.l.steps - 1 - i, rows, panels);
+  });
 }
 
 template <class T>
