@@ -9,7 +9,6 @@
 #include "lanes-inl.hpp"
 #include "ops/matmul_gemm.hpp"
 #include "ops/matmul_gemm_pack-inl.h"
-#include "ops/workspace.hpp"
 #include "simd/sigmoid-inl.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
@@ -22,8 +21,8 @@ namespace {
 constexpr int64_t kRowsOfThread = 8;
 // Rows whose sums are made at once, and stay in L1 with a panel.
 constexpr int64_t kRowsAtOnce = 24;
-// Vectors of a panel, as wide as gemm takes them for few rows.
-constexpr int64_t kMostLanes = 3;
+// Vectors of a panel: tiles of few rows are wider.
+constexpr int64_t kVectors = 2, kMostVectors = 3;
 
 struct Span {
   int64_t begin, end;
@@ -50,9 +49,9 @@ struct Layer {
       return std::clamp<int64_t>(work / kGemmGrain, 1, max_threads());
     };
     down = std::min(threads(step * steps), std::max<int64_t>(1, batch / kRowsOfThread));
-    across = std::min(threads(step), std::max<int64_t>(1, width / (2 * lanes())));
+    across = std::min(threads(step), std::max<int64_t>(1, width / (kVectors * lanes())));
     (across > down ? down : across) = 1;
-    panel = (batch / down <= 8 ? 3 : 2) * lanes();  // as wide as gemm takes them for so many rows
+    panel = (batch / down <= 8 ? kMostVectors : kVectors) * lanes();
   }
 
   static int64_t lanes() { return static_cast<int64_t>(hn::Lanes(LaneTag<T>())); }
@@ -62,7 +61,9 @@ struct Layer {
   // The k-th place on the way.
   int64_t place(int64_t k) const { return reverse ? steps - 1 - k : k; }
   // For panels of any width: how many threads there are may change until the kernel runs.
-  size_t packed_bytes() const { return Room::bytes_of<T>(4 * width * (width + 3 * lanes())); }
+  uint64_t packed_bytes() const {
+    return static_cast<uint64_t>(4 * width * (width + kMostVectors * lanes())) * sizeof(T);
+  }
 
   // pack(p) for each panel.
   template <class Pack>
@@ -168,19 +169,19 @@ struct Forward {
     const int64_t size = l.batch * l.width, now = l.place(k) * size,
                   before = k == 0 ? 0 : l.place(k - 1) * size;
     const T *h = k == 0 ? h0 : y + before, *state = k == 0 ? c0 : c + before;
-    alignas(64) T sums[kRowsAtOnce * 4 * kMostLanes * HWY_MAX_BYTES / sizeof(T)];
-    for (int64_t first = rows.begin; first < rows.end; first += kRowsAtOnce) {
-      const int64_t m = std::min(kRowsAtOnce, rows.end - first);
-      for (int64_t p = panels.begin; p < panels.end; ++p) {
-        const Span units = l.units(p);
+    alignas(64) T sums[kRowsAtOnce * 4 * kMostVectors * HWY_MAX_BYTES / sizeof(T)];
+    for (int64_t p = panels.begin; p < panels.end; ++p) {
+      const Span units = l.units(p);
+      for (int64_t first = rows.begin; first < rows.end; first += kRowsAtOnce) {
+        const int64_t m = std::min(kRowsAtOnce, rows.end - first);
         for (int64_t q = 0; q < 4; ++q)
           multiply<T>(l, m, units.size(), l.width, h + first * l.width, panel(p, q), nullptr,
                       sums + q * l.panel, 4 * l.panel);
         for (int64_t r = 0; r < m; ++r) {
-          const int64_t at = (first + r) * l.width, row = 4 * (now + at) + units.begin,
-                        unit = at + units.begin;
-          bend(units.size(), sums + 4 * r * l.panel, x + row, state + unit, gates + row,
-               c + now + unit, y + now + unit);
+          const int64_t at = (first + r) * l.width + units.begin,
+                        row = 4 * (now + (first + r) * l.width) + units.begin;
+          bend(units.size(), sums + 4 * r * l.panel, x + row, state + at, gates + row, c + now + at,
+               y + now + at);
         }
       }
     }

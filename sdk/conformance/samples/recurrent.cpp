@@ -132,10 +132,9 @@ void add_case(Table& t, const Case& s) {
 
 // Batches for one thread and for several, by rows and by units; widths that are whole vectors, and not.
 void add_recurrent_samples(Table& t) {
-  const Case cases[] = {{3, 2, 1},         {2, 1, 2, true}, {1, 2, 3},         {4, 3, 5, true},
-                        {0, 2, 3},         {3, 0, 2},       {0, 1, 2, true},   {5, 1, 8},
-                        {3, 9, 7},         {1, 1, 33},      {6, 17, 16, true}, {4, 20, 45},
-                        {3, 3, 150, true}, {2, 40, 64}};
+  const Case cases[] = {{3, 2, 1},  {2, 1, 2, true},   {1, 2, 3},   {4, 3, 5, true},   {0, 2, 3},
+                        {3, 0, 2},  {0, 1, 2, true},   {2, 3, 0},   {5, 1, 8},         {3, 9, 7},
+                        {1, 1, 33}, {6, 17, 16, true}, {4, 20, 45}, {3, 3, 150, true}, {2, 40, 64}};
   for (const Case& s : cases) add_case(t, s);
 }
 
