@@ -2583,6 +2583,32 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.attention_backward(tenon.tensor([[[[1.]]]]), tenon.tensor([[[[1.]]]]), tenon.tensor([[[[1.]]]]), tenon.tensor([[[[2.]]]]), tenon.tensor([[[[2.]]]]), tenon.tensor([[[1.]]]), None, None, False, None).gv
 tensor([[[[1.]]]])
 """,
+    'lstm': """lstm(Tensor x, Tensor h0, Tensor c0, Tensor weight, bool reverse=false) -> Tensor y, Tensor c, Tensor gates
+
+A layer of long short-term memory over a sequence: from a = x[t] + h·weightᵀ the gates i, f and o by sigmoid and g by tanh, then c = f·c + i·g and h = o·tanh(c), which are the results' rows t. x is the input's product with its weight, plus biases; reverse begins at the end.
+
+Shapes: x (T, B, 4·H), h0 and c0 (B, H), weight (4·H, H) give y and c (T, B, H) and gates (T, B, 4·H).
+Dtypes: a floating dtype, common to all.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.lstm(tenon.tensor([[[0., 0., 1., 9.]]]), tenon.tensor([[0.]]), tenon.tensor([[0.]]), tenon.zeros((4, 1))).y
+tensor([[[0.36335468]]])
+""",
+    'lstm_backward': """lstm_backward(Tensor gy, Tensor? gc, Tensor? ggates, Tensor c0, Tensor weight, Tensor c, Tensor gates, bool reverse) -> Tensor gx, Tensor gh0, Tensor gc0
+
+The gradients of lstm from its results; the weight's is the product of gx and the states before.
+
+Shapes: those of x, h0 and c0.
+Dtypes: as in `lstm`.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.lstm_backward(tenon.tensor([[[1.]]]), None, None, tenon.tensor([[0.]]), tenon.zeros((4, 1)), tenon.tensor([[[0.]]]), tenon.tensor([[[0.5, 0.5, 0., 0.5]]]), False).gx
+tensor([[[0.  , 0.  , 0.25, 0.  ]]])
+""",
     'layer_norm': """layer_norm(Tensor x, int[] shape, Tensor? weight=none, Tensor? bias=none, float eps=1e-5) -> Tensor y, Tensor mean, Tensor rstd
 
 Normalised over the last dimensions, of the given shape; with mean and 1/std.

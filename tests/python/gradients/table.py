@@ -254,6 +254,12 @@ def attended(draw):
             {'causal': draw(st.booleans()), 'scale': draw(st.sampled_from([None, 0.4]))})
 
 
+def recurrent(draw):
+    """x (T, B, 4·H), h0 and c0 (B, H), weight (4·H, H)."""
+    steps, batch, width = draw(sizes), draw(st.integers(1, 2)), draw(st.integers(1, 3))
+    return [(steps, batch, 4 * width), (batch, width), (batch, width), (4 * width, width)], {'reverse': draw(st.booleans())}
+
+
 def grouped(draw):
     groups, shape = draw(st.integers(1, 2)), window(draw)
     channels = groups * draw(st.integers(1, 2))
@@ -341,6 +347,23 @@ def torch_attention(torch, q, k, v, causal, scale):
     # By its formula: PyTorch's fused kernels have no second gradient.
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=True)
+
+
+def torch_lstm(torch, x, h, c, weight, reverse):
+    # By its formula: PyTorch's op has no product apart.
+    found = []
+    for row in (x.flip(0) if reverse else x):
+        i, f, g, o = (row + h @ weight.T).chunk(4, -1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        h = o.sigmoid() * c.tanh()
+        found.append(torch.cat([h, c], -1))
+    found = torch.stack(found)
+    return found.flip(0) if reverse else found
+
+
+def lstm_states(tenon, *operands, reverse):
+    y, c, _ = tenon.lstm(*operands, reverse)
+    return tenon.concat([y, c], axis=-1)
 
 
 def torch_index_put(torch, x, values, indices, accumulate):
@@ -461,6 +484,7 @@ TABLE = {
     'repeat': Op(lambda draw: ([(2, 3)], {'repeats': (draw(sizes), 1, draw(sizes))}), lambda torch, x, repeats: x.repeat(repeats)),
     'tile': Op(lambda draw: ([(2, 3)], {'repeats': (draw(sizes),)}), lambda torch, x, repeats: torch.tile(x, repeats)),
     'attention': Op(attended, torch_attention, lambda tenon, q, k, v, causal, scale: tenon.attention(q, k, v, None, causal, scale).y),
+    'lstm': Op(recurrent, torch_lstm, lstm_states),
     'layer_norm': Op(normalised(2), lambda torch, x, w, b, shape: torch.nn.functional.layer_norm(x, shape, w, b),
                      lambda tenon, x, w, b, shape: tenon.layer_norm(x, shape, w, b).y),
     'rms_norm': Op(normalised(1), lambda torch, x, w, shape: torch.nn.functional.rms_norm(x, shape, w, 1e-5),
@@ -482,7 +506,7 @@ ELSEWHERE = {
     'floor_divide': 'PyTorch has no gradient of it', 'bernoulli': 'random', 'dropout': 'random', 'to': 'one device',
     'scaled_matmul': 'of its bias alone, in core/test_float8.py',
     'conv_backward_input conv_backward_weight max_pool_backward avg_pool_backward adaptive_avg_pool_backward interpolate_backward '
-    'grid_sample_backward '
+    'grid_sample_backward lstm_backward '
     'pad_backward embedding_backward nll_loss_backward gelu_backward silu_backward sigmoid_backward tanh_backward relu_backward '
     'softmax_backward log_softmax_backward attention_backward layer_norm_backward rms_norm_backward group_norm_backward batch_norm_backward':
     'in the second gradient of the op that has it',

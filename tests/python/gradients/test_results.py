@@ -37,6 +37,7 @@ CASES = {
     'group_norm': lambda: (lambda x, w, b: ops['group_norm'](x, 2, w, b), drawn((2, 4, 3), (4,), (4,))),
     'batch_norm': lambda: (lambda x, w, b: ops['batch_norm'](x, w, b, None, None, True), drawn((4, 3, 2), (3,), (3,))),
     'attention': lambda: (lambda q, k, v: ops['attention'](q, k, v), drawn((1, 2, 3, 2), (1, 1, 2, 2), (1, 1, 2, 2))),
+    'lstm': lambda: (lambda *xs: ops['lstm'](*xs, True), drawn((3, 2, 8), (2, 2), (2, 2), (8, 2))),
     'sort': lambda: (lambda x: ops['sort'](x, 0), drawn((4, 2))),
     'topk': lambda: (lambda x: ops['topk'](x, 2), drawn((2, 4))),
     'max_pool': lambda: (lambda x: ops['max_pool'](x, (2,)), drawn((1, 2, 6))),
