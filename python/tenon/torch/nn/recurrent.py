@@ -1,7 +1,8 @@
 """RNN, LSTM and GRU, whole sequences at a time, and their cells.
 
 The products of a whole sequence with the input's weights are one product; each step then adds one product of its state. Sequences
-lie step by step: as many rows in each step as there are sequences that long, longest first, so that packed ones waste no work.
+lie step by step: as many rows in each step as there are sequences that long, longest first, so that packed ones waste no work. An LSTM
+over sequences of one length is one op a layer and direction.
 """
 import math
 import warnings
@@ -47,6 +48,15 @@ def _gru_step(x, state, weight, bias, project):
     (xr, xz, xn), (hr, hz, hn) = _parts(x, 3), _parts(_linear(h, weight, bias), 3)
     n = _tanh(xn + _sigmoid(xr + hr) * hn)
     return (n + _sigmoid(xz + hz) * (h - n),)
+
+
+def lstm_layer(x, h0, c0, w_ih, w_hh, b_ih=None, b_hh=None, reverse=False):
+    """One direction of one layer of an LSTM over x (T, B, I) as one op, from the states h0 and c0 (B, H): y (T, B, H), h_n, c_n (B, H)."""
+    y, c, _ = ops['lstm'](_linear(x, w_ih, b_ih if b_hh is None else b_ih + b_hh), h0, c0, w_hh, reverse)
+    if not y.shape[0]:
+        return y, h0, c0
+    last = 0 if reverse else -1
+    return y, ops['select'](y, 0, last), ops['select'](c, 0, last)
 
 
 # mode: gates, tensors of state, step
@@ -223,13 +233,18 @@ class RNNBase(Module):
         step = _MODES[self.mode][2]
         weight_ih, weight_hh, bias_ih, bias_hh, project = (
             getattr(self, key + suffix, None) for key in ('weight_ih', 'weight_hh', 'bias_ih', 'bias_hh', 'weight_hr'))
+        reverse, same = suffix.endswith('_reverse'), sizes[0] == sizes[-1]
+        if self.mode == 'LSTM' and project is None and same:
+            x = ops['reshape'](x, (len(sizes), sizes[0], x.shape[1]))
+            y, *end = lstm_layer(x, *state, weight_ih, weight_hh, bias_ih, bias_hh, reverse)
+            return ops['reshape'](y, (len(sizes) * sizes[0], y.shape[2])), end
         products = _linear(x, weight_ih, bias_ih)
-        if sizes[0] == sizes[-1]:
+        if same:
             parts = unbind(ops['reshape'](products, (len(sizes), sizes[0], products.shape[1])))
         else:
             parts = split(products, sizes)
-        run = _backward if suffix.endswith('_reverse') else _forward
-        results, end = run(lambda x, state: step(x, state, weight_hh, bias_hh, project), parts, state)
+        results, end = (_backward if reverse else _forward)(
+            lambda x, state: step(x, state, weight_hh, bias_hh, project), parts, state)
         return ops['concat'](results, 0), end
 
     def extra_repr(self):

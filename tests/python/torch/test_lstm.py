@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import tenon
-from tenon.torch.nn.fused import lstm_layer
+from tenon.torch.nn.recurrent import lstm_layer
 
 # steps, batch, features, hidden units
 SIZES = [(1, 1, 1, 1), (5, 1, 3, 4), (4, 3, 2, 7), (7, 16, 9, 33), (3, 40, 8, 64), (2, 2, 5, 160)]
