@@ -579,7 +579,11 @@ def page(every, verdicts):
     lines += wrapped([f'`{name}`' for name in passed])
     lines += ['', '## Differ or are missing', '', *differences(failed), '', '## Gradients of gradients that differ', '',
               'Of samples in float64 whose first gradients agree.', '', *differences(wrong)]
-    lines += ['', '## Left out', '']
+    lines += ['', '## Judged with less', '']
+    for what, names in (("Values up to PyTorch's own error, which is larger than ours:", COARSE), ('Shapes and dtypes alone, as values are random:', RANDOM),
+                        ('Values, not first gradients, which gradcheck or double precision refute in PyTorch, in some dtypes:', REFUTED)):
+        lines += [*wrapped([what, *(f'`{name}`' for name in sorted(names) if name in every)]), '']
+    lines += ['## Left out', '']
     for why in dict.fromkeys(out.values()):
         lines += wrapped([f'{why[0].upper()}{why[1:]}:', *(f'`{name}`' for name, reason in out.items() if reason == why)]) + ['']
     return '\n'.join(lines).rstrip() + '\n'
