@@ -236,7 +236,7 @@ class RNNBase(Module):
         reverse, same = suffix.endswith('_reverse'), sizes[0] == sizes[-1]
         if self.mode == 'LSTM' and project is None and same:
             x = ops['reshape'](x, (len(sizes), sizes[0], x.shape[1]))
-            y, *end = lstm_layer(x, *state, weight_ih, weight_hh, bias_ih, bias_hh, reverse)
+            y, *end = lstm_layer(x, state[0], state[1], weight_ih, weight_hh, bias_ih, bias_hh, reverse)
             return ops['reshape'](y, (len(sizes) * sizes[0], y.shape[2])), end
         products = _linear(x, weight_ih, bias_ih)
         if same:
