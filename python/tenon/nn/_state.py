@@ -143,10 +143,11 @@ class Saving:
         """Copies or puts one tensor in place, when all have been checked."""
         try:
             value = tenon.asarray(value)
+            fits = value.shape == x.shape
         except Exception as error:
             error_msgs.append(f'"{key}" is no tensor: {error}')
             return
-        if value.shape != x.shape:
+        if not fits:
             error_msgs.append(f'"{key}" has shape {_shape(value)}, expected {_shape(x)}')
         elif local_metadata.get('assign_to_params_buffers'):
             made = value

@@ -180,10 +180,8 @@ class Module(Tree, Hooks, Saving):
         new = fn(plain)
         if new is plain:
             return x
-        if is_buffer:
-            return new
-        new = x._like(new)
-        if x.grad is not None:
+        new = x._like(new) if hasattr(x, '_like') else new
+        if not is_buffer and x.grad is not None:
             new.grad = fn(x.grad)
         return new
 

@@ -60,9 +60,13 @@ class Buffer(Tensor):
         super().__init__()
         self.persistent = persistent
 
+    def _like(self, data):
+        """Other elements as a buffer of this kind."""
+        return Buffer(data, persistent=self.persistent)
+
     def __deepcopy__(self, memo):
         with tenon.no_grad():
-            copy = Buffer(self.clone(), persistent=self.persistent)
+            copy = self._like(self.clone())
         memo[id(self)] = copy
         return copy
 

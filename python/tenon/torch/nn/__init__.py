@@ -1,7 +1,22 @@
 """torch.nn: tenon's modules with PyTorch's arguments, and those that are functions of nn.functional."""
-from ...nn.activation import Sigmoid, Tanh
-from ...nn.container import ModuleDict, ModuleList, ParameterList, Sequential
-from ...nn.linear import Flatten, Unflatten
-from ...nn.module import Module, Parameter
-from . import functional, init, utils
+from ...nn.module import Module
+from . import functional, init, modules, parameter, utils
 from .modules import *
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+
+# What is not offered, and what to use instead.
+_INSTEAD = {
+    'DataParallel': 'one device trains a module here: call the module as it is',
+    'Container': 'it is the older name of Module',
+    'parallel': 'one process and one device train here',
+    'quantized': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
+    'qat': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
+    'quantizable': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
+    'intrinsic': 'nn.utils.fusion joins layers with batch norms',
+}
+
+
+def __getattr__(name):
+    if name in _INSTEAD:
+        raise AttributeError(f'[torch.nn.{name}] is not offered here: {_INSTEAD[name]}')
+    raise AttributeError(f"module 'tenon.torch.nn' has no attribute {name!r}")
