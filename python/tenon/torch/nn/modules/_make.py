@@ -29,10 +29,11 @@ def shown(module, words):
 
 def _calling(function, inputs, kept):
     """forward() of a module that keeps these options of a function."""
-    behind = list(inspect.signature(function).parameters)[inputs:]
+    parameters = inspect.signature(function).parameters
+    behind = list(parameters)[inputs:]
     given = [name for name in behind if name in (*kept, 'training')]
     read = operator.attrgetter(*given) if given else None
-    in_order = behind[:len(given)] == given
+    in_order = behind[:len(given)] == given and all(parameters[name].kind == inspect.Parameter.POSITIONAL_OR_KEYWORD for name in given)
     one = len(given) == 1
 
     def by_place(self, *args, **named):
@@ -48,12 +49,15 @@ def _calling(function, inputs, kept):
 def function_module(where, name, function, show='', inputs=1, order=None, settle=None, base=Module):
     """A module of a function whose first `inputs` arguments come with the call.
 
-    where: the file's __name__. order: the constructor's arguments where they are not in the function's order. settle(module) checks
-    or completes what was given.
+    where: the file's __name__. order: the constructor's arguments where they are not in the function's order; those behind * are given
+    by name. settle(module) checks or completes what was given.
     """
-    options = {each.name: each.replace(kind=each.KEYWORD_ONLY if each.kind == each.KEYWORD_ONLY else each.POSITIONAL_OR_KEYWORD)
-               for each in list(inspect.signature(function).parameters.values())[inputs:] if each.name not in _NEVER_KEPT}
+    options = {each.name: each for each in list(inspect.signature(function).parameters.values())[inputs:] if each.name not in _NEVER_KEPT}
     names = order.split() if order else list(options)
+    if '*' in names:
+        for each in names[names.index('*') + 1:]:
+            options[each] = options[each].replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        names.remove('*')
     signature = inspect.Signature([options[each] for each in names])
     kept = [each for each in names if each not in _OLD]
 

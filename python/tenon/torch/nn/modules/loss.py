@@ -4,6 +4,7 @@ from functools import partial
 from ....nn.module import Module
 from .. import functional as F
 from ._make import function_module, reduction_of
+from .distance import PairwiseDistance
 
 
 class _Loss(Module):
@@ -27,6 +28,12 @@ def _positive(name):
         if getattr(module, name) <= 0:
             raise ValueError(f'[{type(module).__name__}] {name} is {getattr(module, name)}, must be above 0')
     return settle
+
+
+def _distance(module):
+    _positive('margin')(module)
+    if module.distance_function is None:
+        module.distance_function = PairwiseDistance()
 
 
 def _p_of_margin(module):
@@ -58,12 +65,12 @@ CrossEntropyLoss = _weighted('CrossEntropyLoss', F.cross_entropy)
 MultiLabelSoftMarginLoss = _weighted('MultiLabelSoftMarginLoss', F.multilabel_soft_margin_loss)
 MultiMarginLoss = _weighted('MultiMarginLoss', F.multi_margin_loss, settle=_p_of_margin)
 
-GaussianNLLLoss = _of_three('GaussianNLLLoss', F.gaussian_nll_loss)
+GaussianNLLLoss = _of_three('GaussianNLLLoss', F.gaussian_nll_loss, order='* full eps reduction')
 MarginRankingLoss = _of_three('MarginRankingLoss', F.margin_ranking_loss)
 CosineEmbeddingLoss = _of_three('CosineEmbeddingLoss', F.cosine_embedding_loss)
 TripletMarginLoss = _of_three('TripletMarginLoss', F.triplet_margin_loss, settle=_positive('margin'))
 TripletMarginWithDistanceLoss = _of_three('TripletMarginWithDistanceLoss', F.triplet_margin_with_distance_loss,
-                                          settle=_positive('margin'))
+                                          settle=_distance)
 CTCLoss = function_module(__name__, 'CTCLoss', F.ctc_loss, inputs=4, base=_Loss)
 
 
