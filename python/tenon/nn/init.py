@@ -11,6 +11,7 @@ from .._core import Tensor, ops
 from ._check import check_least, check_one_of
 
 _GAINS = {'linear': 1.0, 'sigmoid': 1.0, 'tanh': 5 / 3, 'relu': math.sqrt(2), 'selu': 0.75}
+_GAINS.update((f'{kind}{n}d', 1.0) for kind in ('conv', 'conv_transpose') for n in (1, 2, 3))
 
 
 def _check(name, x):

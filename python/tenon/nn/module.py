@@ -1,68 +1,10 @@
 """What every network is made of: Module and Parameter."""
-import itertools
-from collections import namedtuple
-
 import tenon
 from .._core import Tensor
-
-
-class Parameter(Tensor):
-    """A tensor that a Module trains: an attribute of this type is found by `Module.parameters()`.
-
-    Shares the elements of `data` and begins without history.
-
-    >>> weight = tenon.nn.Parameter(tenon.zeros((2, 3)))
-    >>> weight.requires_grad
-    True
-    """
-
-    def __new__(cls, data, requires_grad=True):
-        if not isinstance(data, Tensor):
-            raise TypeError(f'[Parameter] data must be a Tensor, not {type(data).__name__}: use tenon.tensor(...)')
-        self = Tensor.__new__(cls, data.detach())
-        if requires_grad:
-            self.requires_grad_(True)
-        return self
-
-    def __init__(self, data, requires_grad=True):
-        super().__init__()
-
-    def __deepcopy__(self, memo):
-        with tenon.no_grad():
-            copy = Parameter(self.detach().clone(), self.requires_grad)
-        memo[id(self)] = copy
-        return copy
-
-    def __reduce_ex__(self, protocol):
-        return Parameter, (self.detach(), self.requires_grad)
-
-    def __repr__(self):
-        return 'Parameter containing:\n' + repr(self.detach())
-
-
-class RemovableHandle:
-    """What registering a hook returns; `remove()` takes the hook out again."""
-
-    _numbers = itertools.count()
-
-    def __init__(self, hooks, hook):
-        self._hooks, self._number = hooks, next(self._numbers)
-        hooks[self._number] = hook
-
-    def remove(self):
-        """Takes the hook out; a second call does nothing."""
-        self._hooks.pop(self._number, None)
-
-
-class StateError(ValueError, RuntimeError):
-    """A state that does not fit a module: a RuntimeError for programs of PyTorch."""
-
-
-class PathError(ValueError, AttributeError):
-    """A path that leads nowhere in a module: an AttributeError for programs of PyTorch."""
-
-
-IncompatibleKeys = namedtuple('IncompatibleKeys', 'missing_keys unexpected_keys')
+from ._hooks import Hooks
+from ._state import Saving
+from ._tree import Tree
+from .parameter import Buffer, Parameter
 
 
 def _name_layer(error, module):
@@ -84,11 +26,15 @@ def _name_layer(error, module):
         error.args = (f'{text}\n  in layer {path}: {layer}',)
 
 
-def _shape(x):
-    return '(' + ', '.join(map(str, x.shape)) + (',)' if len(x.shape) == 1 else ')')
+def _mover(kind):
+    def move(self, device=None):
+        return self.to(kind if device is None else f'{kind}:{device}' if isinstance(device, int) else device)
+    move.__name__ = move.__qualname__ = kind
+    move.__doc__ = f'Moves to a device of kind {kind}: the first, or the one of a number.'
+    return move
 
 
-class Module:
+class Module(Tree, Hooks, Saving):
     """A network, or a part of one.
 
     Assign parameters and other modules to attributes, and write `forward`:
@@ -107,11 +53,6 @@ class Module:
     """
 
     training = True
-    _buffer_names = ()
-    _unsaved_names = ()  # buffers that the state leaves out
-    _may_be_missing = ()  # buffers that a strict load leaves as they are where the state lacks them
-    _forward_hooks = None
-    _forward_pre_hooks = None
 
     def forward(self, *args, **kwargs):
         """What the module computes; every subclass writes its own."""
@@ -119,191 +60,39 @@ class Module:
 
     def __call__(self, *args, **kwargs):
         try:
-            if self._forward_pre_hooks or self._forward_hooks:
+            if self._hooked:
                 return self._call_with_hooks(args, kwargs)
             return self.forward(*args, **kwargs)
         except Exception as error:
             _name_layer(error, self)
             raise
 
-    def _call_with_hooks(self, args, kwargs):
-        for hook in list((self._forward_pre_hooks or {}).values()):
-            changed = hook(self, args)
-            if changed is not None:
-                args = changed if isinstance(changed, tuple) else (changed,)
-        result = self.forward(*args, **kwargs)
-        for hook in list((self._forward_hooks or {}).values()):
-            changed = hook(self, args, result)
-            if changed is not None:
-                result = changed
-        return result
-
     def __setattr__(self, name, value):
-        old = self.__dict__.get(name)
-        if isinstance(old, Parameter) and value is not None and not isinstance(value, Parameter):
-            raise TypeError(f'[{type(self).__name__}] {name} is a parameter: assign a Parameter or None, not '
-                            f'{type(value).__name__}')
-        if name in self._buffer_names and value is not None and not isinstance(value, Tensor):
-            raise TypeError(f'[{type(self).__name__}] {name} is a buffer: assign a Tensor or None, not {type(value).__name__}')
-        object.__setattr__(self, name, value)
-
-    # What there is -----------------------------------------------------------------------------------------------------------
-
-    def _set(self, name, value):
-        """Puts a tensor or module that has this name already in its place."""
-        object.__setattr__(self, name, value)
-
-    def _own(self):
-        """(name, tensor, is a buffer) of this module alone; parameters first."""
         own = self.__dict__
-        found = [(name, x, False) for name, x in own.items() if isinstance(x, Parameter)]
-        found += [(name, own[name], True) for name in self._buffer_names if own.get(name) is not None]
-        return found
-
-    def _check_name(self, name):
-        if not isinstance(name, str):
-            raise TypeError(f'[{type(self).__name__}] a name is a str, not {type(name).__name__}')
-        if not name or '.' in name:
-            raise ValueError(f'[{type(self).__name__}] "{name}" is no name: it is empty or has a dot')
-        if name in self.__dict__ or any(name == taken for taken, _ in self.named_children()):
-            raise KeyError(f'[{type(self).__name__}] "{name}" is taken already')
-
-    def register_parameter(self, name, parameter):
-        """The same as assigning a Parameter to an attribute; None keeps the name for none."""
-        self._check_name(name)
-        if parameter is not None and not isinstance(parameter, Parameter):
-            raise TypeError(f'[{type(self).__name__}] "{name}" must be a Parameter or None, not {type(parameter).__name__}')
-        setattr(self, name, parameter)
-
-    def register_buffer(self, name, tensor, persistent=True):
-        """Adds a tensor that is moved with the module, and saved unless persistent=False, but not trained, such as running statistics."""
-        self._check_name(name)
-        if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f'[{type(self).__name__}] "{name}" must be a Tensor or None, not {type(tensor).__name__}')
-        object.__setattr__(self, '_buffer_names', (*self._buffer_names, name))
-        if not persistent:
-            object.__setattr__(self, '_unsaved_names', (*self._unsaved_names, name))
-        object.__setattr__(self, name, tensor)
-
-    def add_module(self, name, module):
-        """The same as assigning a Module to an attribute."""
-        self._check_name(name)
-        if not isinstance(module, Module):
-            raise TypeError(f'[{type(self).__name__}] "{name}" must be a Module, not {type(module).__name__}')
-        setattr(self, name, module)
-
-    def register_module(self, name, module):
-        """The same as add_module()."""
-        self.add_module(name, module)
-
-    def named_children(self):
-        """(name, module) of the parts, without their parts."""
-        for name, part in list(self.__dict__.items()):
-            if isinstance(part, Module):
-                yield name, part
-
-    def children(self):
-        """The parts, without their parts."""
-        for _, part in self.named_children():
-            yield part
-
-    def named_modules(self, memo=None, prefix='', remove_duplicate=True):
-        """(path, module) of this module and all within it, each once unless told otherwise; memo: a set of those to leave out."""
-        seen = set() if memo is None else memo
-        for path, module in self._walk(prefix):
-            if module not in seen:
-                if remove_duplicate:
-                    seen.add(module)
-                yield path, module
-
-    def modules(self):
-        """This module and all within it, each once."""
-        for _, module in self.named_modules():
-            yield module
-
-    def _walk(self, path=''):
-        """(path, module) of this module and all within it; a module that is shared comes under each of its names."""
-        yield path, self
-        for name, part in self.named_children():
-            yield from part._walk(f'{path}.{name}' if path else name)
-
-    def _tensors(self, buffers, prefix, recurse, once):
-        seen = set()
-        for path, module in self._walk(prefix) if recurse else [(prefix, self)]:
-            for name, x, is_buffer in module._own():
-                if is_buffer == buffers and not (once and id(x) in seen):
-                    seen.add(id(x))
-                    yield (f'{path}.{name}' if path else name), x
-
-    def named_parameters(self, prefix='', recurse=True, remove_duplicate=True):
-        """(path, Parameter) of all that is trained; one that is shared comes once. recurse=False: of this module alone."""
-        return self._tensors(False, prefix, recurse, remove_duplicate)
-
-    def parameters(self, recurse=True):
-        """All that is trained, for an optimizer; one that is shared comes once."""
-        for _, x in self.named_parameters(recurse=recurse):
-            yield x
-
-    def named_buffers(self, prefix='', recurse=True, remove_duplicate=True):
-        """(path, Tensor) of all that is moved along but not trained."""
-        return self._tensors(True, prefix, recurse, remove_duplicate)
-
-    def buffers(self, recurse=True):
-        """All that is moved along but not trained."""
-        for _, x in self.named_buffers(recurse=recurse):
-            yield x
-
-    def parameter_count(self):
-        """Number of trained values."""
-        return sum(x.size for x in self.parameters())
-
-    def get_submodule(self, path):
-        """The module of a path such as "layers.0"; "" is this one."""
-        if not isinstance(path, str):
-            raise TypeError(f'[{type(self).__name__}] a path is a str, not {type(path).__name__}')
-        found = self
-        for name in path.split('.') if path else ():
-            parts = dict(found.named_children())
-            if name not in parts:
-                raise PathError(f'[{type(self).__name__}] no module "{path}": {type(found).__name__} has '
-                                     + (', '.join(parts) or 'no parts'))
-            found = parts[name]
-        return found
-
-    def _owner(self, path):
-        """(module, name there) of a path."""
-        if not isinstance(path, str):
-            raise TypeError(f'[{type(self).__name__}] a path is a str, not {type(path).__name__}')
-        owner, _, name = path.rpartition('.')
-        return self.get_submodule(owner), name
-
-    def set_submodule(self, path, module):
-        """Puts a module in the place of the one at a path."""
-        found, name = self._owner(path)
-        if not name:
-            raise ValueError(f'[{type(self).__name__}] the path is empty: a module does not replace itself')
-        if not isinstance(module, Module):
-            raise TypeError(f'[{type(self).__name__}] "{path}" must be a Module, not {type(module).__name__}')
-        self.get_submodule(path)
-        if name in found.__dict__:
-            setattr(found, name, module)
+        if isinstance(own.get(name), (Parameter, Module)) or name in self._buffer_names or name in self._empty_names:
+            self._check_assigned(name, own.get(name), value)
+        if isinstance(value, Buffer):
+            self.register_buffer(name, value, value.persistent)
         else:
-            found[name if name in getattr(found, 'keys', tuple)() else int(name)] = module  # pyright: ignore[reportIndexIssue]
+            object.__setattr__(self, name, value)
 
-    def _tensor_at(self, path, kind, buffers):
-        module, name = self._owner(path)
-        for own, x, is_buffer in module._own():
-            if own == name and is_buffer == buffers:
-                return x
-        raise PathError(f'[{type(self).__name__}] no {kind} "{path}"')
+    def _check_assigned(self, name, old, value):
+        """What has the name of a parameter, a buffer or a part stays one, or becomes another of these."""
+        where, given = type(self).__name__, type(value).__name__
+        if isinstance(value, (Parameter, Module, Buffer)):
+            self._forget(name)
+        elif name in self._buffer_names:
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(f'[{where}] {name} is a buffer: assign a Tensor or None, not {given}')
+        elif value is not None:
+            kind = 'module' if isinstance(old, Module) else 'parameter'
+            raise TypeError(f'[{where}] {name} is a {kind}: assign a {kind.capitalize()} or None, not {given}')
+        elif isinstance(old, Parameter) and name not in self._empty_names:
+            object.__setattr__(self, '_empty_names', (*self._empty_names, name))
 
-    def get_parameter(self, path):
-        """The Parameter of a path such as "layers.0.weight"."""
-        return self._tensor_at(path, 'parameter', False)
-
-    def get_buffer(self, path):
-        """The buffer of a path."""
-        return self._tensor_at(path, 'buffer', True)
+    def __delattr__(self, name):
+        self._forget(name)
+        object.__delattr__(self, name)
 
     # Modes -------------------------------------------------------------------------------------------------------------------
 
@@ -311,24 +100,28 @@ class Module:
         """Switches layers that behave otherwise while training, such as Dropout; returns the module."""
         if not isinstance(mode, bool):
             raise TypeError(f'[train] mode is True or False, not {type(mode).__name__}')
-        for module in self.modules():
-            module._set('training', mode)
+        self._set('training', mode)
+        for part in self.children():
+            part.train(mode)
         return self
 
     def eval(self):
         """The same as train(False)."""
         return self.train(False)
 
-    def requires_grad_(self, on=True):
+    def requires_grad_(self, requires_grad=True):
         """Whether gradients flow to the parameters; returns the module."""
         for x in self.parameters():
-            x.requires_grad_(on)
+            x.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none=True):
-        """Drops the gradients of all parameters, or writes zeros into them."""
+        """Drops the gradients of all parameters, or with set_to_none=False writes zeros."""
         for x in self.parameters():
-            x.grad = None if set_to_none or x.grad is None else tenon.zeros_like(x.grad.detach())
+            if set_to_none or x.grad is None:
+                x.grad = None
+            else:
+                x.grad = tenon._core.ops['full_like'](x.grad.detach(), 0)
 
     def apply(self, fn):
         """Calls fn(module) for the parts, innermost first, then for this module, and returns it."""
@@ -338,25 +131,23 @@ class Module:
         return self
 
     def to(self, *args, device=None, dtype=None, non_blocking=False, memory_format=None):
-        """Moves to a device, or casts floating-point tensors to a dtype, or does both as a tensor lies; returns the module.
+        """Moves to a device, or casts floating-point tensors to a dtype, or both as a tensor has them; returns the module.
 
-        non_blocking and memory_format change nothing.
-
-        Parameters that change become new ones: make optimizers afterwards.
+        Parameters that change become new ones: make optimizers afterwards. non_blocking and memory_format change nothing.
 
         >>> net = tenon.nn.Linear(2, 2).to(tenon.float64)
         >>> net.weight.dtype
         tenon.float64
         """
-        for given in args:
+        for i, given in enumerate(args):
             if isinstance(given, tenon.dtype):
                 dtype = given
-            elif isinstance(given, (str, tenon.Device)):
-                device = given
             elif isinstance(given, Tensor):
                 device, dtype = given.device, given.dtype
-            elif given is not None and not isinstance(given, bool):  # the third that PyTorch takes is non_blocking
-                raise TypeError(f'[Module.to] wants a device or a dtype, not {type(given).__name__}')
+            elif isinstance(given, (str, tenon.Device)):
+                device = given
+            elif not (isinstance(given, bool) and i or given is None and len(args) > 1):  # non_blocking by place, no device
+                raise TypeError(f'[Module.to] wants a device, a dtype or a Tensor, not {type(given).__name__}')
         if dtype is not None:
             dtype = tenon._core.as_dtype(dtype)
             if not (dtype.is_floating_point or dtype.is_complex):
@@ -370,12 +161,13 @@ class Module:
                 x = cast(x, dtype)
             return move(x, device) if device is not None and x.device != device else x
 
-        return self._replace(change)
+        return self._apply(change)
 
-    def _replace(self, fn):
+    def _apply(self, fn, recurse=True):
+        """Puts fn(tensor) in place of each parameter, its gradient and each buffer."""
         done = {}  # shared tensors stay shared
         with tenon.no_grad():
-            for module in self.modules():
+            for module in self.modules() if recurse else (self,):
                 for name, x, is_buffer in module._own():
                     if id(x) not in done:
                         done[id(x)] = self._changed(x, fn, is_buffer)
@@ -388,10 +180,8 @@ class Module:
         new = fn(plain)
         if new is plain:
             return x
-        if is_buffer:
-            return new
-        new = Parameter(new, x.requires_grad)
-        if x.grad is not None:
+        new = x._like(new) if hasattr(x, '_like') else new
+        if not is_buffer and x.grad is not None:
             new.grad = fn(x.grad)
         return new
 
@@ -411,96 +201,30 @@ class Module:
         """Casts floating-point tensors to bfloat16."""
         return self.to(tenon.bfloat16)
 
-    def type(self, dtype):
-        """Casts floating-point tensors to a dtype."""
-        return self.to(dtype=dtype)
+    def type(self, dst_type):
+        """Casts all parameters and buffers to a dtype, integers, too."""
+        dtype = tenon._core.as_dtype(dst_type)
+        return self._apply(lambda x: x if x.dtype == dtype else tenon._core.ops['cast'](x, dtype))
 
     def cpu(self):
-        """Moves to the host."""
+        """Moves to the CPU."""
         return self.to('cpu')
 
-    def cuda(self, device=None):
-        """Moves to the first CUDA device, or the one of a number."""
-        return self.to('cuda' if device is None else f'cuda:{device}' if isinstance(device, int) else device)
+    cuda, xpu, mtia, ipu = (_mover(kind) for kind in ('cuda', 'xpu', 'mtia', 'ipu'))
 
     def to_empty(self, *, device, recurse=True):
-        """Moves to a device; what the elements are afterwards is not promised."""
-        return self.to(device)
+        """Moves to a device without the values: what the tensors hold there is not determined."""
+        device = tenon.device(device) if isinstance(device, str) else device
+        return self._apply(lambda x: tenon.empty(x.shape, dtype=x.dtype, device=device), recurse)
 
     def share_memory(self):
-        """Itself: processes of a DataLoader are forked, and see the same memory."""
-        return self
+        """Not offered: tensors lie in the memory of one process."""
+        raise NotImplementedError(f'[{type(self).__name__}] share_memory is not offered: send a state_dict() to the other process')
 
-    # Saving ------------------------------------------------------------------------------------------------------------------
-
-    def state_dict(self, *, destination=None, prefix='', keep_vars=False):
-        """Parameters and saved buffers by path, sharing their elements; into `destination` where it is given.
-
-        keep_vars: the parameters themselves, with their history.
-
-        >>> list(tenon.nn.Linear(2, 3).state_dict())
-        ['weight', 'bias']
-        """
-        found = {} if destination is None else destination
-        for path, _, _, x in self._saved():
-            found[prefix + path] = x if keep_vars else x.detach()
-        return found
-
-    def _saved(self):
-        """(path, module, name there, tensor) of all that the state holds."""
-        for path, module in self._walk():
-            for name, x, is_buffer in module._own():
-                if not (is_buffer and name in module._unsaved_names):
-                    yield (f'{path}.{name}' if path else name), module, name, x
-
-    def load_state_dict(self, state_dict, strict=True, assign=False):
-        """Copies tensors by path into the parameters and buffers; everything is checked before anything is copied.
-
-        `strict`: the names must be the same. Returns (missing_keys, unexpected_keys). assign: the tensors themselves take the places.
-        """
-        if not hasattr(state_dict, 'keys'):
-            raise TypeError(f'[load_state_dict] wants a dict of tensors by name, not {type(state_dict).__name__}')
-        own, given, names = self.state_dict(), {}, state_dict.keys()
-        missing = [name for name in own if name not in names]
-        unexpected = [name for name in names if name not in own]
-        problems = []
-        if strict:
-            may_lack = {f'{path}.{name}' if path else name for path, module in self._walk() for name in module._may_be_missing}
-            problems += [f'"{name}" is missing' for name in missing if name not in may_lack]
-            problems += [f'"{name}" is unknown' for name in unexpected]
-        for name, x in own.items():
-            if name in state_dict:
-                value = given[name] = tenon.asarray(state_dict[name])
-                if value.shape != x.shape:
-                    problems.append(f'"{name}" has shape {_shape(value)}, expected {_shape(x)}')
-        if problems:
-            raise StateError(f'[load_state_dict] {type(self).__name__}: ' + '; '.join(problems))
-        if assign:
-            for path, module, name, x in list(self._saved()):
-                if path in given:
-                    module._set(name, Parameter(given[path], x.requires_grad) if isinstance(x, Parameter) else given[path])
-        else:
-            with tenon.no_grad():
-                for name, value in given.items():
-                    own[name][...] = tenon._core.ops['cast'](value, own[name].dtype)
-        return IncompatibleKeys(missing, unexpected)
-
-    # Hooks -------------------------------------------------------------------------------------------------------------------
-
-    def _register(self, kind, hook):
-        if not callable(hook):
-            raise TypeError(f'[{type(self).__name__}] a hook must be callable, not {type(hook).__name__}')
-        if getattr(self, kind) is None:
-            object.__setattr__(self, kind, {})
-        return RemovableHandle(getattr(self, kind), hook)
-
-    def register_forward_hook(self, hook):
-        """Calls hook(module, args, output) after forward; what it returns, if not None, replaces the output."""
-        return self._register('_forward_hooks', hook)
-
-    def register_forward_pre_hook(self, hook):
-        """Calls hook(module, args) before forward; what it returns, if not None, replaces the arguments."""
-        return self._register('_forward_pre_hooks', hook)
+    def compile(self, *args, **kwargs):
+        """Not offered: modules run as they are written."""
+        raise NotImplementedError(f'[{type(self).__name__}] compile is not offered: call the module as it is, or record it once with '
+                                  'tenon.graphed')
 
     # For people --------------------------------------------------------------------------------------------------------------
 
@@ -508,9 +232,20 @@ class Module:
         """What stands in the parentheses of a module without parts."""
         return ''
 
+    def _get_name(self):
+        return type(self).__name__
+
+    def _shown_parts(self):
+        """(name, text) of the parts."""
+        return [(name, repr(part)) for name, part in self._own_parts()]
+
     def __repr__(self):
         extra = self.extra_repr()
-        parts = [f'({name}): ' + repr(part).replace('\n', '\n  ') for name, part in self.named_children()]
-        if not parts:
-            return f'{type(self).__name__}({extra})'
-        return f'{type(self).__name__}(\n  ' + '\n  '.join(([extra] if extra else []) + parts) + '\n)'
+        lines = extra.split('\n') if extra else []
+        parts = [f'({name}): {text}'.replace('\n', '\n  ') for name, text in self._shown_parts()]
+        if not parts and len(lines) < 2:
+            return f'{self._get_name()}({extra})'
+        return f'{self._get_name()}(\n  ' + '\n  '.join(lines + parts) + '\n)'
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)

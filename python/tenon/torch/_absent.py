@@ -59,9 +59,7 @@ _ABSENT = {
         _SCRIPT: '''Optional assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary
             has_torch_function_variadic''',
     },
-    'nn.init': {'PyTorch has deprecated it: its name has an underscore at the end':
-                'constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse uniform xavier_normal xavier_uniform',
-                "it is of Python's typing": 'Literal'},
+    'nn.init': {"it is of Python's typing": 'Literal'},
     'testing': {'use assert_close': 'assert_allclose'},
 }
 _WHY = {namespace: {name: why for why, names in reasons.items() for name in names.split()} for namespace, reasons in _ABSENT.items()}

@@ -162,7 +162,7 @@ def test_errors():
                                    ([{'params': [w], 'speed': 1}], TypeError, "'speed'"),
                                    (nn.Linear(2, 2), TypeError, r'not Linear: give model.parameters\(\)'), (3, TypeError, 'not int'),
                                    ([{'params': nn.Linear(2, 2)}], TypeError, r'give model.parameters'),
-                                   (nn.Linear(2, 2).state_dict(), TypeError, r'not dict: give its values')):
+                                   (nn.Linear(2, 2).state_dict(), TypeError, r'not OrderedDict: give its values')):
         with pytest.raises(error, match=message):
             optim.SGD(params)
     for options, error in ((dict(lr=-1.0), ValueError), (dict(lr='1'), TypeError), (dict(lr=math.nan), ValueError),

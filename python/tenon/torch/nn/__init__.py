@@ -1,31 +1,26 @@
 """torch.nn: tenon's modules with PyTorch's arguments, and those that are functions of nn.functional."""
-from ...nn.activation import Sigmoid, Tanh
-from ...nn.container import ModuleDict, ModuleList, ParameterList, Sequential
-from ...nn.linear import Flatten, Unflatten
-from ...nn.module import Module, Parameter
-from .._common import absent
-from . import functional, init, utils
+from ...nn.module import Module
+from . import functional, init, modules, parameter, utils
 from .modules import *
-from .recurrent import *
 from .attention import MultiheadAttention
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from .recurrent import *
 from .transformer import *
-from .adaptive import AdaptiveLogSoftmaxWithLoss
-from .lazy import *
-from .parameters import Buffer, ParameterDict
 
+# What is not offered, and what to use instead.
 _INSTEAD = {
-    'DataParallel': 'one process trains here, with all cores',
-    'SyncBatchNorm': 'one process trains here: BatchNorm sees the whole batch',
-    'UninitializedParameter': 'lazy modules have no parameters before their first call',
-    'UninitializedBuffer': 'lazy modules have no buffers before their first call',
-    'LinearCrossEntropyLoss': 'use nn.functional.linear_cross_entropy',
-    'LinearCrossEntropyOptions': 'use the arguments of nn.functional.linear_cross_entropy',
-    'Container': 'derive from nn.Module',
-    'CrossMapLRN2d': 'use nn.LocalResponseNorm',
+    'DataParallel': 'one device trains a module here: call the module as it is',
+    'Container': 'it is the older name of Module',
     'RNNCellBase': 'derive from nn.RNNCell, nn.LSTMCell or nn.GRUCell',
-    'factory_kwargs': 'modules take device= and dtype=',
+    'parallel': 'one process and one device train here',
     'quantized': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
-    'parallel': 'one process trains here',
-    'attention': 'use nn.functional.scaled_dot_product_attention',
+    'qat': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
+    'quantizable': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
+    'intrinsic': 'nn.utils.fusion joins layers with batch norms',
 }
-__getattr__ = absent(__name__, _INSTEAD)
+
+
+def __getattr__(name):
+    if name in _INSTEAD:
+        raise AttributeError(f'[torch.nn.{name}] is not offered here: {_INSTEAD[name]}')
+    raise AttributeError(f"module 'tenon.torch.nn' has no attribute {name!r}")

@@ -7,7 +7,7 @@ from typing import Any
 import tenon
 
 from ..._core import Tensor, ops
-from ...nn.module import RemovableHandle
+from ...nn._hooks import RemovableHandle
 
 # Choices of how a step is computed that change no result; here one way serves all.
 WAYS = {'foreach': None, 'fused': None, 'capturable': False, 'differentiable': False}

@@ -151,7 +151,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_
         from ...arithmetic import xlogy
         found = xlogy(target, target) - target * input
     if reduction == 'batchmean':
-        return ops['sum'](found) / input.shape[0]
+        return ops['sum'](found) / (input.shape[0] if input.ndim else 1)
     return _reduced(found, reduction)
 
 

@@ -3,7 +3,7 @@ import math
 
 from ....nn import functional as _functional
 from ...._core import ops
-from ..._common import check, rank
+from ..._common import check, full, rank
 from .pool import avg_pool2d, avg_pool3d
 
 
@@ -19,6 +19,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         if not training:
             raise ValueError('[batch_norm] running_mean and running_var must be given, except in training')
         running_mean = running_var = None
+    if training and not input.size and input.shape[1]:  # no batch: the statistics stay, gradients of weight and bias are 0
+        training, found = False, full((input.shape[1],), 0, input)
+        running_mean, running_var = found, found + 1
     return _functional.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 

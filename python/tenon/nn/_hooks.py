@@ -1,0 +1,201 @@
+"""Functions that a module calls before and after its forward and backward passes."""
+import itertools
+import types
+
+from .._core import Tensor
+from ..autograd import Function, is_grad_enabled
+
+_NONE = types.MappingProxyType({})
+
+
+class RemovableHandle:
+    """What registering a hook returns; `remove()` takes the hook out again, as does leaving its scope."""
+
+    _numbers = itertools.count()
+
+    def __init__(self, hooks, hook, prepend=False):
+        self._hooks, self.id = hooks, next(self._numbers)
+        later = dict(hooks) if prepend else {}
+        if prepend:
+            hooks.clear()
+        hooks[self.id] = hook
+        hooks.update(later)
+
+    def remove(self):
+        """Takes the hook out; a second call does nothing."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+
+def _as_tuple(value):
+    return value if isinstance(value, tuple) else (value,)
+
+
+class _Passing(Function):
+    """Passes tensors through; their gradients go through a function."""
+
+    @staticmethod
+    def forward(ctx, seen, *tensors):
+        ctx.seen = seen
+        return tensors
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        return None, *ctx.seen(gradients)
+
+
+def _through(seen, values):
+    """values, a tuple, with `seen` told the gradients of those that are tensors; whether any has one."""
+    at = [i for i, x in enumerate(values) if isinstance(x, Tensor)]
+    recorded = is_grad_enabled() and any(values[i].requires_grad for i in at)
+    if not recorded:
+        return values, False
+
+    def spread(gradients):
+        whole = [None] * len(values)
+        for i, gradient in zip(at, gradients):
+            whole[i] = gradient
+        changed = seen(tuple(whole))
+        return [changed[i] for i in at]
+    passed = list(values)
+    for i, x in zip(at, _Passing.apply(spread, *(values[i] for i in at))):
+        passed[i] = x
+    return tuple(passed), True
+
+
+class _BackwardCall:
+    """One forward pass whose module has backward hooks: gradients of its results, then those of its arguments."""
+
+    def __init__(self, module):
+        self.module, self.of_outputs, self.inputs_recorded = module, None, False
+
+    def inputs(self, args):
+        args, self.inputs_recorded = _through(self._at_inputs, args)
+        return args
+
+    def outputs(self, result):
+        values = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        values, _ = _through(self._at_outputs, values)
+        if not isinstance(result, (tuple, list)):
+            return values[0]
+        return type(result)(*values) if hasattr(result, '_fields') else type(result)(values)
+
+    def _at_outputs(self, gradients):
+        for hook in list(self.module._backward_pre_hooks.values()):
+            gradients = self._changed(gradients, hook(self.module, gradients))
+        self.of_outputs = gradients
+        if not self.inputs_recorded:
+            self._run((None,))
+        return gradients
+
+    def _at_inputs(self, gradients):
+        return self._run(gradients)
+
+    def _run(self, gradients):
+        for hook in list(self.module._backward_hooks.values()):
+            gradients = self._changed(gradients, hook(self.module, gradients, self.of_outputs))
+        return gradients
+
+    def _changed(self, gradients, changed):
+        if changed is None:
+            return gradients
+        changed = _as_tuple(changed)
+        if len(changed) != len(gradients):
+            raise RuntimeError(f'[{type(self.module).__name__}] a backward hook returned {len(changed)} gradients for {len(gradients)}')
+        return changed
+
+
+class Hooks:
+    """The part of Module that calls hooks; a module without any has one flag to look at."""
+
+    _hooked = False
+    _forward_hooks = _forward_pre_hooks = _backward_hooks = _backward_pre_hooks = _NONE
+    _state_hooks = _state_pre_hooks = _load_hooks = _load_pre_hooks = _NONE
+    _hook_options = _NONE  # number of a hook: what it was registered with
+
+    def _register(self, kind, hook, prepend=False, **options):
+        if not callable(hook):
+            raise TypeError(f'[{type(self).__name__}] a hook must be callable, not {type(hook).__name__}')
+        for name in (kind, '_hook_options'):
+            if name not in self.__dict__:
+                object.__setattr__(self, name, {})
+        handle = RemovableHandle(getattr(self, kind), hook, prepend)
+        if any(options.values()):
+            self._hook_options[handle.id] = frozenset(name for name, on in options.items() if on)  # pyright: ignore[reportIndexIssue]
+        if kind.endswith(('ward_hooks', 'ward_pre_hooks')):
+            object.__setattr__(self, '_hooked', True)
+        return handle
+
+    def _has(self, number, option):
+        return option in self._hook_options.get(number, ())
+
+    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+        """Calls hook(module, args, output) after forward; what it returns, if not None, replaces the output.
+
+        with_kwargs: hook(module, args, kwargs, output). prepend: before the hooks there are. always_call: also where forward
+        raised an error, with output None.
+        """
+        return self._register('_forward_hooks', hook, prepend, with_kwargs=with_kwargs, always_call=always_call)
+
+    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+        """Calls hook(module, args) before forward; what it returns, if not None, replaces the arguments.
+
+        with_kwargs: hook(module, args, kwargs), which returns None or (args, kwargs). prepend: before the hooks there are.
+        """
+        return self._register('_forward_pre_hooks', hook, prepend, with_kwargs=with_kwargs)
+
+    def register_full_backward_hook(self, hook, prepend=False):
+        """Calls hook(module, grad_input, grad_output) when the gradients of forward's positional arguments are known.
+
+        Both are tuples, None standing for what is no tensor or has no gradient; what the hook returns, if not None, replaces
+        grad_input.
+        """
+        return self._register('_backward_hooks', hook, prepend)
+
+    def register_full_backward_pre_hook(self, hook, prepend=False):
+        """Calls hook(module, grad_output) before the backward pass of the module; a result, if not None, replaces grad_output."""
+        return self._register('_backward_pre_hooks', hook, prepend)
+
+    def register_backward_hook(self, hook):
+        """Not offered: its gradients depend on what the last op of forward is."""
+        raise NotImplementedError(f'[{type(self).__name__}] register_backward_hook is not offered: use register_full_backward_hook')
+
+    def _call_with_hooks(self, args, kwargs):
+        called = set()
+        try:
+            return self._with_hooks(args, kwargs, called)
+        except Exception:
+            for number, hook in list(self._forward_hooks.items()):
+                if self._has(number, 'always_call') and number not in called:
+                    self._after(number, hook, args, kwargs, None)
+            raise
+
+    def _with_hooks(self, args, kwargs, called):
+        for number, hook in list(self._forward_pre_hooks.items()):
+            args, kwargs = self._before(number, hook, args, kwargs)
+        backward = _BackwardCall(self) if self._backward_hooks or self._backward_pre_hooks else None
+        result = self.forward(*(backward.inputs(args) if backward else args), **kwargs)  # pyright: ignore[reportAttributeAccessIssue]
+        for number, hook in list(self._forward_hooks.items()):
+            called.add(number)
+            changed = self._after(number, hook, args, kwargs, result)
+            result = result if changed is None else changed
+        return backward.outputs(result) if backward else result
+
+    def _before(self, number, hook, args, kwargs):
+        if not self._has(number, 'with_kwargs'):
+            changed = hook(self, args)
+            return args if changed is None else _as_tuple(changed), kwargs
+        changed = hook(self, args, kwargs)
+        if changed is None:
+            return args, kwargs
+        if not (isinstance(changed, tuple) and len(changed) == 2):
+            raise RuntimeError(f'[{type(self).__name__}] a forward pre-hook with kwargs returns None or (args, kwargs), not {changed!r}')
+        return _as_tuple(changed[0]), changed[1]
+
+    def _after(self, number, hook, args, kwargs, result):
+        return hook(self, args, kwargs, result) if self._has(number, 'with_kwargs') else hook(self, args, result)

@@ -1,0 +1,78 @@
+"""Tensors that a Module finds among its attributes: what it trains, and what it only keeps."""
+import tenon
+from .._core import Tensor
+
+
+def _check_data(name, data):
+    if not isinstance(data, Tensor):
+        raise TypeError(f'[{name}] data must be a Tensor, not {type(data).__name__}: use tenon.tensor(...)')
+    return data.detach()
+
+
+class Parameter(Tensor):
+    """A tensor that a Module trains: an attribute of this type is found by `Module.parameters()`.
+
+    Shares the elements of `data` and begins without history.
+
+    >>> weight = tenon.nn.Parameter(tenon.zeros((2, 3)))
+    >>> weight.requires_grad
+    True
+    """
+
+    def __new__(cls, data, requires_grad=True):
+        self = Tensor.__new__(cls, _check_data('Parameter', data))
+        if requires_grad:
+            self.requires_grad_(True)
+        return self
+
+    def __init__(self, data, requires_grad=True):
+        super().__init__()
+
+    def _like(self, data):
+        """Other elements as a parameter of this kind, as a Module makes them that moves or casts."""
+        return Parameter(data, self.requires_grad)
+
+    def __deepcopy__(self, memo):
+        with tenon.no_grad():
+            copy = self._like(self.detach().clone())
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce_ex__(self, protocol):
+        return Parameter, (self.detach(), self.requires_grad)
+
+    def __repr__(self):
+        return 'Parameter containing:\n' + repr(self.detach())
+
+
+class Buffer(Tensor):
+    """A tensor that a Module moves and saves but does not train: assigned to an attribute it is registered there.
+
+    Shares the elements of `data`. `persistent=False` keeps it out of the state_dict.
+    """
+
+    persistent: bool
+
+    def __new__(cls, data, *, persistent=True):
+        return Tensor.__new__(cls, _check_data('Buffer', data))
+
+    def __init__(self, data, *, persistent=True):
+        super().__init__()
+        self.persistent = persistent
+
+    def _like(self, data):
+        """Other elements as a buffer of this kind."""
+        return Buffer(data, persistent=self.persistent)
+
+    def __deepcopy__(self, memo):
+        with tenon.no_grad():
+            copy = self._like(self.clone())
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce_ex__(self, protocol):
+        return _buffer, (self.detach(), self.persistent)
+
+
+def _buffer(data, persistent):
+    return Buffer(data, persistent=persistent)

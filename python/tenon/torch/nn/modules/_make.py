@@ -1,0 +1,95 @@
+"""Modules that are a function with options: they keep what stands behind the function's inputs, and call it."""
+import inspect
+import operator
+
+from ....nn.module import Module
+
+_NEVER_KEPT = frozenset(('_stacklevel', 'dtype', 'training', 'antialias'))
+_OLD = frozenset(('size_average', 'reduce'))  # they only say what reduction is
+_BUFFERS = frozenset(('weight', 'pos_weight'))
+
+
+def reduction_of(size_average, reduce, reduction):
+    """The reduction that the two older arguments mean."""
+    if size_average is None and reduce is None:
+        return reduction
+    return 'none' if reduce is False else 'sum' if size_average is False else 'mean'
+
+
+def shown(module, words):
+    """Text of options: 'name', 'name?' where it is true, '=name' the value alone, 'name!' as repr() says it."""
+    found = []
+    for word in words.split():
+        name = word.strip('=?!')
+        value = getattr(module, name)
+        if word[-1] != '?' or value:
+            found.append(('' if word[0] == '=' else f'{name}=') + (repr(value) if word[-1] == '!' else str(value)))
+    return ', '.join(found)
+
+
+def _calling(function, inputs, kept):
+    """forward() of a module that keeps these options of a function."""
+    parameters = inspect.signature(function).parameters
+    behind = list(parameters)[inputs:]
+    given = [name for name in behind if name in (*kept, 'training')]
+    read = operator.attrgetter(*given) if given else None
+    in_order = behind[:len(given)] == given and all(parameters[name].kind == inspect.Parameter.POSITIONAL_OR_KEYWORD for name in given)
+    one = len(given) == 1
+
+    def by_place(self, *args, **named):
+        options = () if read is None else (read(self),) if one else read(self)
+        return function(*args, **dict(zip(given, options)), **named) if named else function(*args, *options)
+
+    def by_name(self, *args, **named):
+        options = (read(self),) if one else read(self)
+        return function(*args, **dict(zip(given, options)), **named)
+    return by_place if in_order else by_name
+
+
+def function_module(where, name, function, show='', inputs=1, order=None, settle=None, base=Module):
+    """A module of a function whose first `inputs` arguments come with the call.
+
+    where: the file's __name__. order: the constructor's arguments where they are not in the function's order; those behind * are given
+    by name. settle(module) checks or completes what was given.
+    """
+    options = {each.name: each for each in list(inspect.signature(function).parameters.values())[inputs:] if each.name not in _NEVER_KEPT}
+    names = order.split() if order else list(options)
+    if '*' in names:
+        for each in names[names.index('*') + 1:]:
+            options[each] = options[each].replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        names.remove('*')
+    signature = inspect.Signature([options[each] for each in names])
+    kept = [each for each in names if each not in _OLD]
+
+    def __init__(self, *args, **kwargs):
+        base.__init__(self)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f'[{name}] {error}: its arguments are {", ".join(names)}') from None
+        bound.apply_defaults()
+        given = bound.arguments
+        if 'size_average' in given:
+            given['reduction'] = reduction_of(given['size_average'], given['reduce'], given['reduction'])
+        for key in kept:
+            if key in _BUFFERS:
+                self.register_buffer(key, given[key])
+            else:
+                setattr(self, key, given[key])
+        if settle is not None:
+            settle(self)
+    return type(name, (base,), {
+        '__init__': __init__, 'forward': _calling(function, inputs, kept), 'extra_repr': lambda self: shown(self, show), '__module__': where,
+        '__doc__': f'{function.__doc__} See nn.functional.{function.__name__}.', '__signature__': signature})
+
+
+def place(module, device, dtype):
+    """A new module on its device and of its dtype."""
+    if device is not None or dtype is not None:
+        module.to(device=device, dtype=dtype)
+
+
+def family(where, base, dims=(1, 2, 3), name=None):
+    """Subclasses of _NameNd for numbers of dimensions: Name1d, Name2d, …"""
+    name = name or base.__name__.strip('_').removesuffix('Nd')
+    return (type(f'{name}{n}d', (base,), {'_dims': n, '__module__': where, '__doc__': base.__doc__}) for n in dims)

@@ -1,0 +1,132 @@
+"""Normalisation over a batch."""
+import tenon
+
+from ...._core import ops
+from ....nn.module import Module, Parameter
+from .. import functional as F
+from ._make import family
+from .lazy import LazyModuleMixin, waiting, waiting_buffer
+
+
+class _NormBase(Module):
+    """What normalisations with running statistics keep: weight, bias, running_mean, running_var, num_batches_tracked."""
+
+    _version = 2
+    _dims = 0
+    _ranks = ()  # of the inputs that are taken
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+
+        def full(value):
+            return ops['full']((num_features,), value, dtype or tenon.float32, device)
+        self.register_parameter('weight', Parameter(full(1.0)) if affine else None)
+        self.register_parameter('bias', Parameter(full(0.0)) if affine and bias else None)
+        tracked = track_running_stats
+        self.register_buffer('running_mean', full(0.0) if tracked else None)
+        self.register_buffer('running_var', full(1.0) if tracked else None)
+        self.register_buffer('num_batches_tracked', ops['full']((), 0, tenon.int64, device) if tracked else None)
+
+    @property
+    def _may_be_missing(self):
+        return ('num_batches_tracked',) if self.track_running_stats else ()
+
+    def reset_running_stats(self):
+        """Mean 0, variance 1, no batches."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self):
+        """weight 1, bias 0, and the running statistics."""
+        self.reset_running_stats()
+        if self.affine:
+            with tenon.no_grad():
+                self.weight.fill_(1)
+                if self.bias is not None:
+                    self.bias.zero_()
+
+    def _check_input_dim(self, input):
+        if input.ndim not in self._ranks:
+            ranks = ' or '.join(map(str, self._ranks))
+            raise ValueError(f'[{type(self).__name__}] input has rank {input.ndim}, must be {ranks}')
+
+    def extra_repr(self):
+        return (f'{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, '
+                f'track_running_stats={self.track_running_stats}')
+
+
+class _BatchNorm(_NormBase):
+    """Zero mean and unit variance over all dimensions but the channels of (N, num_features, …).
+
+    momentum is the weight of a new batch in the running statistics; None: they are the mean over all batches.
+    """
+
+    def _share(self):
+        """Counts a batch in training; its weight in the running statistics."""
+        if not (self.training and self.track_running_stats):
+            return self.momentum or 0.0
+        self.num_batches_tracked += 1
+        return 1.0 / self.num_batches_tracked.item() if self.momentum is None else self.momentum
+
+    def forward(self, input):
+        self._check_input_dim(input)
+        share = self._share()
+        of_batch = self.training or self.running_mean is None and self.running_var is None
+        tracked = not self.training or self.track_running_stats
+        return F.batch_norm(input, self.running_mean if tracked else None, self.running_var if tracked else None, self.weight, self.bias,
+                            of_batch, share, self.eps)
+
+
+_RANKS = {1: (2, 3), 2: (4,), 3: (5,)}
+BatchNorm1d, BatchNorm2d, BatchNorm3d = family(__name__, _BatchNorm)
+for _each in (BatchNorm1d, BatchNorm2d, BatchNorm3d):
+    _each._ranks = _RANKS[_each._dims]
+
+
+class SyncBatchNorm(_BatchNorm):
+    """BatchNorm over the batches of several processes: one process trains here, so it is not offered."""
+
+    def __init__(self, *args, **kwargs):
+        raise NotImplementedError('[SyncBatchNorm] is not offered: one process trains here, use BatchNorm1d, BatchNorm2d or BatchNorm3d')
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module, process_group=None):
+        """Gives back the module: its batch norms see the whole batch of the one process."""
+        return module
+
+
+class _LazyNormMixin(LazyModuleMixin):
+    """A normalisation that takes num_features from its first input."""
+
+    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+        super().__init__(0, eps, momentum, False, False, device, dtype)
+        self.affine, self.track_running_stats = affine, track_running_stats
+        if affine:
+            self.weight, self.bias = waiting(True, device, dtype), waiting(bias, device, dtype)
+        if track_running_stats:
+            self.running_mean, self.running_var = waiting_buffer(device, dtype), waiting_buffer(device, dtype)
+            self.num_batches_tracked = ops['full']((), 0, tenon.int64, device)
+
+    def initialize_parameters(self, input):
+        self.num_features = input.shape[self._channel_dim(input)]
+        self.materialize(dict.fromkeys(('weight', 'bias', 'running_mean', 'running_var'), (self.num_features,)))
+
+    def _channel_dim(self, input):
+        return 1
+
+    def reset_parameters(self):
+        if not self.has_uninitialized_params() and self.num_features:
+            super().reset_parameters()
+
+
+def lazy_norm(where, base):
+    """The class that becomes `base` with its first input."""
+    return type('Lazy' + base.__name__, (_LazyNormMixin, base), {
+        'cls_to_become': base, '__module__': where, '__doc__': f'{base.__name__} that takes num_features from its first input.'})
+
+
+LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = (lazy_norm(__name__, base) for base in (BatchNorm1d, BatchNorm2d, BatchNorm3d))

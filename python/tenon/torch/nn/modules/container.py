@@ -1,0 +1,4 @@
+"""Modules made of modules."""
+from ....nn.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+
+__all__ = ['ModuleDict', 'ModuleList', 'ParameterDict', 'ParameterList', 'Sequential']

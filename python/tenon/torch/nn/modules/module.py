@@ -1,0 +1,4 @@
+"""Module."""
+from ....nn.module import Module
+
+__all__ = ['Module']

@@ -1,0 +1,85 @@
+"""Parameters, and those whose shape the first input tells."""
+import tenon
+
+from ...nn.parameter import Buffer, Parameter
+from ..._core import Tensor
+
+__all__ = ['Buffer', 'Parameter', 'UninitializedBuffer', 'UninitializedParameter', 'is_lazy']
+
+
+def is_lazy(x):
+    """Whether a parameter or buffer waits for its shape."""
+    return isinstance(x, _Waiting)
+
+
+class _Waiting:
+    """A tensor without a shape. The module that has it gets another one in its place, which materialize() makes.
+
+    Tensors keep their memory, so this object itself stays what it is: make optimizers after the first forward.
+    """
+
+    _owner = None  # (module, name) while a module infers its shapes
+    requires_grad: bool
+    dtype: 'tenon.dtype'
+    device: 'tenon.Device'
+
+    @property
+    def shape(self):
+        """Not known yet."""
+        raise RuntimeError(f'[{type(self).__name__}] has no shape yet: call the module once, or materialize(shape)')
+
+    size = shape
+
+    def _made(self, data):
+        raise NotImplementedError
+
+    def materialize(self, shape, device=None, dtype=None):
+        """The tensor of a shape that takes this one's place in its module; the values are not determined."""
+        made = self._made(tenon.empty(tuple(shape), dtype=dtype or self.dtype, device=device or self.device))
+        if self._owner is not None:
+            module, name = self._owner
+            module._set(name, made)
+        return made
+
+    def _like(self, data):
+        return type(self)(self.requires_grad, data.device, data.dtype)
+
+    def __deepcopy__(self, memo):
+        memo[id(self)] = copy = type(self)(self.requires_grad, self.device, self.dtype)
+        return copy
+
+    def __reduce_ex__(self, protocol):
+        return type(self), (self.requires_grad, self.device, self.dtype)
+
+    def __repr__(self):
+        return f'<{type(self).__name__}>'
+
+
+def _nothing(device, dtype):
+    return tenon.empty((0,), dtype=dtype or tenon.float32, device=device)
+
+
+class UninitializedParameter(_Waiting, Parameter):
+    """A Parameter whose shape the first input tells, as those of lazy modules."""
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        return Parameter.__new__(cls, _nothing(device, dtype), requires_grad)
+
+    def __init__(self, requires_grad=True, device=None, dtype=None):
+        Tensor.__init__(self)
+
+    def _made(self, data):
+        return Parameter(data, self.requires_grad)
+
+
+class UninitializedBuffer(_Waiting, Tensor):
+    """A buffer whose shape the first input tells, as those of lazy modules."""
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None):
+        return Tensor.__new__(cls, _nothing(device, dtype))
+
+    def __init__(self, requires_grad=False, device=None, dtype=None):
+        Tensor.__init__(self)
+
+    def _made(self, data):
+        return data

@@ -1,0 +1,129 @@
+"""weight_norm and spectral_norm as they were before parametrisations: a hook writes the weight before each forward."""
+import warnings
+
+from .... import no_grad
+from ...._core import ops
+from ....nn.module import Parameter
+from .spectral import check_power_iterations, default_dim, sigma, start
+
+
+def norm_except(v, dim):
+    """The norm of v over all dimensions but one, in v's rank; of all of it where dim is None or -1, of rank 0."""
+    if dim is None or dim == -1:
+        return ops['norm'](v, 2.0)
+    dim %= v.ndim
+    return ops['norm'](v, 2.0, tuple(d for d in range(v.ndim) if d != dim), True)
+
+
+def _tensor_of(where, module, name):
+    if name not in module._parameters or module._parameters[name] is None:
+        raise ValueError(f'[{where}] {type(module).__name__} has no parameter {name!r}')
+    return module._parameters[name]
+
+
+def _find(where, kind, module, name):
+    for number, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, kind) and hook.name == name:
+            return number, hook
+    raise ValueError(f'[{where}] {name!r} of {module!r} has none')
+
+
+def _register(where, hook, module):
+    if any(isinstance(other, type(hook)) and other.name == hook.name for other in module._forward_pre_hooks.values()):
+        raise RuntimeError(f'[{where}] {hook.name!r} has one already')
+    hook.attach(module, _tensor_of(where, module, hook.name))
+    module.register_forward_pre_hook(hook)
+
+
+class WeightNorm:
+    """weight = g · v / |v| (Salimans & Kingma 2016), written before each forward."""
+
+    def __init__(self, name, dim):
+        self.name, self.dim = name, -1 if dim is None else dim
+
+    def compute_weight(self, module):
+        """The weight of g and v."""
+        g, v = getattr(module, self.name + '_g'), getattr(module, self.name + '_v')
+        return v * (g / norm_except(v, self.dim))
+
+    def attach(self, module, weight):
+        """Puts g and v in the place of the weight."""
+        delattr(module, self.name)
+        module.register_parameter(self.name + '_g', Parameter(norm_except(weight.detach(), self.dim)))
+        module.register_parameter(self.name + '_v', Parameter(weight.detach()))
+        setattr(module, self.name, self.compute_weight(module))
+
+    def remove(self, module):
+        """Puts the weight in their place again."""
+        with no_grad():
+            weight = self.compute_weight(module)
+        for name in (self.name, self.name + '_g', self.name + '_v'):
+            delattr(module, name)
+        setattr(module, self.name, Parameter(weight))
+
+    def __call__(self, module, inputs):
+        setattr(module, self.name, self.compute_weight(module))
+
+
+def weight_norm(module, name='weight', dim=0):
+    """Trains the length g and the direction v of a weight, length over all dimensions but one; dim=None: of all of it."""
+    warnings.warn('[weight_norm] nn.utils.parametrizations.weight_norm is the newer one', FutureWarning, stacklevel=2)
+    _register('weight_norm', WeightNorm(name, dim), module)
+    return module
+
+
+def remove_weight_norm(module, name='weight'):
+    """Takes weight_norm() away; the weight keeps its value."""
+    number, hook = _find('remove_weight_norm', WeightNorm, module, name)
+    hook.remove(module)
+    del module._forward_pre_hooks[number]
+    return module
+
+
+class SpectralNorm:
+    """weight divided by its largest singular value (Miyato et al. 2018), written before each forward."""
+
+    def __init__(self, name, n_power_iterations, dim, eps):
+        check_power_iterations(n_power_iterations)
+        self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
+
+    def _vectors(self, module):
+        return getattr(module, self.name + '_u'), getattr(module, self.name + '_v')
+
+    def compute_weight(self, module, do_power_iteration):
+        """The weight divided by sigma; in training the vectors come closer first."""
+        weight = getattr(module, self.name + '_orig')
+        return weight / sigma(weight, self.dim, *self._vectors(module), self.n_power_iterations if do_power_iteration else 0, self.eps)
+
+    def attach(self, module, weight):
+        """Puts the weight under another name, and the vectors beside it."""
+        delattr(module, self.name)
+        module.register_parameter(self.name + '_orig', weight)
+        setattr(module, self.name, weight.detach())
+        for suffix, x in zip(('_u', '_v'), start(weight, self.dim, self.eps)):
+            module.register_buffer(self.name + suffix, x)
+
+    def remove(self, module):
+        """Puts the divided weight in their place again."""
+        with no_grad():
+            weight = self.compute_weight(module, False)
+        for suffix in ('', '_u', '_v', '_orig'):
+            delattr(module, self.name + suffix)
+        setattr(module, self.name, Parameter(weight.detach()))
+
+    def __call__(self, module, inputs):
+        setattr(module, self.name, self.compute_weight(module, module.training))
+
+
+def spectral_norm(module, name='weight', n_power_iterations=1, eps=1e-12, dim=None):
+    """Divides a weight by its largest singular value, which each forward in training finds more closely."""
+    _register('spectral_norm', SpectralNorm(name, n_power_iterations, default_dim(module) if dim is None else dim, eps), module)
+    return module
+
+
+def remove_spectral_norm(module, name='weight'):
+    """Takes spectral_norm() away; the weight keeps its value."""
+    number, hook = _find('remove_spectral_norm', SpectralNorm, module, name)
+    hook.remove(module)
+    del module._forward_pre_hooks[number]
+    return module

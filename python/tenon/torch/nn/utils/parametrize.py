@@ -1,0 +1,257 @@
+"""Parameters that are computed: modules stand between what is trained and what a layer sees.
+
+A module with parametrisations is of a class of its own, in which each such tensor is a property; `module.parametrizations` holds,
+by the tensor's name, what is trained ("original", or "original0", …) and the modules that it goes through.
+"""
+import contextlib
+import copy
+
+from .... import no_grad
+from ...._core import Tensor
+from ....nn.container import ModuleDict, ModuleList
+from ....nn.module import Parameter
+
+__all__ = ['ParametrizationList', 'cached', 'is_parametrized', 'register_parametrization', 'remove_parametrizations',
+           'transfer_parametrizations_and_params', 'type_before_parametrizations']
+
+_cache = {}
+_scopes = 0
+
+
+@contextlib.contextmanager
+def cached():
+    """In this scope each parametrised tensor is computed once, however often it is read."""
+    global _scopes
+    _scopes += 1
+    try:
+        yield
+    finally:
+        _scopes -= 1
+        if not _scopes:
+            _cache.clear()
+
+
+def _as_list(value):
+    return [value] if isinstance(value, Tensor) else list(value)
+
+
+class ParametrizationList(ModuleList):
+    """What is trained of a tensor, and the modules that make the tensor of it, one after the other."""
+
+    def __init__(self, modules, original, unsafe=False):
+        modules = list(modules)
+        if not modules:
+            raise ValueError('[ParametrizationList] needs one module at least')
+        super().__init__(modules)
+        self.unsafe = unsafe
+        with no_grad():
+            value = original.detach()
+            for part in reversed(modules):
+                value = self._inverse(part, value)
+        self.is_tensor = isinstance(value, Tensor)
+        given = _as_list(value)
+        if not all(isinstance(x, Tensor) for x in given):
+            raise ValueError(f'[parametrize] right_inverse() must return a Tensor or several, not {type(value).__name__}')
+        self.ntensors = len(given)
+        for name, x in zip(self._names(), given):
+            self._keep(name, x, original)
+        if not unsafe:
+            self._check(original)
+
+    def _names(self):
+        return ['original'] if self.is_tensor else [f'original{i}' for i in range(self.ntensors)]
+
+    def _keep(self, name, x, original):
+        """What is trained keeps its identity where shape and dtype stay."""
+        if self.is_tensor and x.dtype is original.dtype and x.shape == original.shape:
+            if x.data_ptr != original.data_ptr or not x.shares_memory(original):
+                with no_grad():
+                    original.copy_(x)
+            x = original
+        elif isinstance(original, Parameter):
+            x = Parameter(x, original.requires_grad)
+        if isinstance(x, Parameter):
+            self.register_parameter(name, x)
+        else:
+            self.register_buffer(name, x)
+
+    def _check(self, original):
+        with no_grad():
+            found = self()
+        if not isinstance(found, Tensor):
+            raise ValueError(f'[parametrize] a parametrisation must return a Tensor, not {type(found).__name__}')
+        if found.dtype is not original.dtype or found.shape != original.shape:
+            raise ValueError(f'[parametrize] a parametrisation must keep dtype and shape: {original.dtype} {original.shape} became '
+                             f'{found.dtype} {found.shape}; unsafe=True lets it')
+
+    @staticmethod
+    def _inverse(part, value):
+        inverse = getattr(part, 'right_inverse', None)
+        if inverse is None:
+            return value
+        return inverse(value)
+
+    def right_inverse(self, value):
+        """Sets what is trained so that the tensor becomes `value`."""
+        with no_grad():
+            for part in reversed(list(self)):
+                if not hasattr(part, 'right_inverse'):
+                    raise RuntimeError(f'[parametrize] {type(part).__name__} has no right_inverse(): its tensor cannot be assigned')
+                value = part.right_inverse(value)
+            given = _as_list(value)
+            if len(given) != self.ntensors:
+                raise ValueError(f'[parametrize] right_inverse() returned {len(given)} tensors for {self.ntensors}')
+            for name, x in zip(self._names(), given):
+                to = getattr(self, name)
+                if x.shape != to.shape or x.dtype is not to.dtype:
+                    raise ValueError(f'[parametrize] {name} is {to.dtype} {to.shape}, the value {x.dtype} {x.shape}')
+                to.copy_(x)
+
+    def forward(self):
+        parts = list(self)
+        value = parts[0](*(getattr(self, name) for name in self._names()))
+        for part in parts[1:]:
+            value = part(value)
+        return value
+
+
+def _property(name):
+    def read(self):
+        if not _scopes:
+            return self.parametrizations[name]()
+        key = id(self), name
+        if key not in _cache:
+            _cache[key] = self.parametrizations[name]()
+        return _cache[key]
+
+    def write(self, value):
+        self.parametrizations[name].right_inverse(value)
+    return property(read, write, doc=f'What the parametrisations make of {name}.')
+
+
+def _refuse(self):
+    raise RuntimeError(f'[{type(self).__name__}] a module with parametrisations is saved by its state_dict()')
+
+
+def _copied(self, memo):
+    memo[id(self)] = made = type(self).__new__(type(self))
+    made.__dict__ = copy.deepcopy(self.__dict__, memo)
+    return made
+
+
+def _set_class(module, names):
+    """Gives the module a class with these properties, or its own one again."""
+    base = type_before_parametrizations(module)
+    if not names:
+        module.__class__ = base
+        return
+    module.__class__ = type(f'Parametrized{base.__name__}', (base,), {
+        **{name: _property(name) for name in names}, '__module__': base.__module__, '_parametrized': True,
+        '__getstate__': _refuse, '__deepcopy__': _copied})
+
+
+def is_parametrized(module, tensor_name=None):
+    """Whether a module has parametrisations, or this tensor of it has."""
+    parts = module.__dict__.get('parametrizations')
+    if not isinstance(parts, ModuleDict):
+        return False
+    return len(parts) > 0 if tensor_name is None else tensor_name in parts
+
+
+def type_before_parametrizations(module):
+    """The class that the module had before."""
+    return type(module).__bases__[0] if '_parametrized' in vars(type(module)) else type(module)
+
+
+def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
+    """From now on module.<tensor_name> is parametrization(what is trained); returns the module.
+
+    A parametrisation may have right_inverse(value), which gives what is trained for a value. Further ones take the result of those
+    before. unsafe: shape and dtype may change.
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        _append(module, tensor_name, parametrization, unsafe)
+    elif tensor_name in module._parameters or tensor_name in module._buffers:
+        original = getattr(module, tensor_name)
+        made = ParametrizationList([parametrization], original, unsafe)
+        made.train(module.training)
+        delattr(module, tensor_name)
+        if not is_parametrized(module):
+            module.parametrizations = ModuleDict()
+        module.parametrizations[tensor_name] = made
+        _set_class(module, list(module.parametrizations))
+    else:
+        raise ValueError(f'[register_parametrization] {type(module).__name__} has no parameter, buffer or parametrised tensor {tensor_name!r}')
+    return module
+
+
+def _append(module, name, parametrization, unsafe):
+    """Adds a parametrisation behind those that are there; the tensor keeps its value where it can be inverted."""
+    parts = module.parametrizations[name]
+    with no_grad():
+        before = getattr(module, name)
+        value = before
+        if hasattr(parametrization, 'right_inverse'):
+            value = parametrization.right_inverse(before)
+        after = parametrization(value)
+    if not unsafe:
+        for x in (value, after):
+            if not isinstance(x, Tensor) or x.shape != before.shape or x.dtype is not before.dtype:
+                raise ValueError(f'[register_parametrization] a parametrisation must keep dtype and shape: {before.dtype} {before.shape}; '
+                                 'unsafe=True lets it')
+    if hasattr(parametrization, 'right_inverse'):
+        parts.right_inverse(value)
+    parts.append(parametrization)
+    parts.unsafe |= unsafe
+
+
+def remove_parametrizations(module, tensor_name, leave_parametrized=True):
+    """Takes the parametrisations of a tensor away; it keeps its value, or with leave_parametrized=False what was trained."""
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(f'[remove_parametrizations] {type(module).__name__} has no parametrisation of {tensor_name!r}')
+    parts = module.parametrizations[tensor_name]
+    if not leave_parametrized and not parts.is_tensor:
+        raise ValueError(f'[remove_parametrizations] {tensor_name!r} is made of {parts.ntensors} tensors: only leave_parametrized=True can be')
+    first = getattr(parts, parts._names()[0])
+    trained = first
+    if leave_parametrized:
+        with no_grad():
+            value = getattr(module, tensor_name)
+        trained = _with_value(first, value)
+    del module.parametrizations[tensor_name]
+    _set_class(module, list(module.parametrizations))
+    if not is_parametrized(module):
+        delattr(module, 'parametrizations')
+    if isinstance(trained, Parameter):
+        module.register_parameter(tensor_name, trained)
+    else:
+        module.register_buffer(tensor_name, trained)
+    return module
+
+
+def _with_value(x, value):
+    """x with a value, the same object where the shape allows it."""
+    if x.shape == value.shape and x.dtype is value.dtype:
+        with no_grad():
+            x.copy_(value)
+        return x
+    return Parameter(value, x.requires_grad) if isinstance(x, Parameter) else value.detach()
+
+
+def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
+    """Copies parametrisations, of one tensor or all, and what is trained to another module; returns that."""
+    if not is_parametrized(from_module):
+        return to_module
+    for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:
+        parts = from_module.parametrizations[name]
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
+        for part in parts:
+            register_parametrization(to_module, name, copy.deepcopy(part), unsafe=True)
+        to_parts = to_module.parametrizations[name]
+        for own in parts._names():
+            setattr(to_parts, own, copy.deepcopy(getattr(parts, own)))
+    return to_module
+
+
