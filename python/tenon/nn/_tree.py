@@ -161,9 +161,9 @@ class Tree:
                 seen.add(module)
                 yield path, module
 
-    def modules(self):
-        """This module and all within it, each once."""
-        for _, module in self.named_modules():
+    def modules(self, remove_duplicate=True):
+        """This module and all within it, each once, or with remove_duplicate=False as often as it is there."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def _walk(self, path=''):
@@ -242,7 +242,7 @@ class Tree:
     def _find(self, target, kind):
         path, _, name = target.rpartition('.')
         found = self.get_submodule(path)._named(kind)
-        if name not in found:
+        if name not in found or kind == 'parameters' and found[name] is None:
             raise NoSuchPart(f'[{type(self).__name__}] "{target}" is not among the {kind}')
         return found[name]
 

@@ -67,7 +67,7 @@ MORE = [
     ('Unfold', (2, 1, 1, 2), [(2, 3, 4, 5)]), ('PixelShuffle', (2,), [(1, 8, 3, 3)]), ('PixelUnshuffle', (2,), [(1, 2, 6, 6)]),
     ('ChannelShuffle', (2,), [(1, 4, 2, 2)]), ('Upsample', (None, 2.0, 'bilinear'), [(1, 2, 3, 4)]), ('Upsample', ((5, 6),), [(1, 2, 3, 4)]),
     ('UpsamplingNearest2d', (None, 2), [(1, 2, 3, 4)]), ('UpsamplingBilinear2d', ((4, 7),), [(1, 2, 3, 4)]),
-    ('CosineSimilarity', (1,), [(3, 4), (3, 4)]), ('PairwiseDistance', (1.0, 1e-5, True), [(3, 4), (3, 4)]), ('CrossMapLRN2d', (5, 0.5, 0.6, 2), [(2, 3, 3, 3)]),
+    ('CosineSimilarity', (1,), [(3, 4), (3, 4)]), ('PairwiseDistance', (1.0, 1e-5, True), [(3, 4), (3, 4)]),
     ('LazyLinear', (3,), [(4, 5)]), ('LazyBatchNorm1d', (), [(4, 5)]), ('LazyBatchNorm2d', (), [(4, 5, 2, 2)]), ('LazyBatchNorm3d', (), [(4, 5, 2, 2, 2)]),
     ('LazyInstanceNorm1d', (), [(4, 5, 3)]), ('LazyInstanceNorm2d', (), [(4, 5, 2, 2)]), ('LazyInstanceNorm3d', (), [(4, 5, 2, 2, 2)]),
     ('BatchNorm1d', (3, 1e-5, None), [(4, 3)]), ('TripletMarginLoss', (2.0, 1), [(4, 5)] * 3), ('TripletMarginWithDistanceLoss', (), [(4, 5)] * 3),
@@ -101,6 +101,14 @@ def test_adaptive_log_softmax(torch, nn):
     theirs(x, labels).loss.backward()
     for (name, a), b in zip(ours.named_parameters(), theirs.parameters()):
         assert torch.allclose(torch.tensor(a.grad.tolist()), b.grad, atol=1e-5), name
+
+
+def test_cross_map_lrn_is_pytorchs_where_its_window_is_right(torch, nn):
+    x = torch.randn(2, 3, 3, 3)
+    mine, few = tenon.torch.tensor(x.numpy()), (5, 0.5, 0.6, 2)
+    assert torch.allclose(torch.tensor(nn.CrossMapLRN2d(*few)(mine).tolist()), torch.nn.CrossMapLRN2d(*few)(x), atol=1e-6)
+    assert nn.CrossMapLRN2d(*few)(mine).tolist() == nn.LocalResponseNorm(*few)(mine).tolist()
+    assert repr(nn.CrossMapLRN2d(*few)) == repr(torch.nn.CrossMapLRN2d(*few))
 
 
 # Wrong arguments: (class, arguments). PyTorch's kind of error is one of ours.

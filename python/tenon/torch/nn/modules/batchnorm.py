@@ -113,10 +113,7 @@ class _LazyNormMixin(LazyModuleMixin):
 
     def initialize_parameters(self, input):
         self.num_features = input.shape[self._channel_dim(input)]
-        for x in (self.weight, self.bias, self.running_mean, self.running_var):
-            if x is not None:
-                x.materialize((self.num_features,))
-        self.reset_parameters()
+        self._materialize(dict.fromkeys(('weight', 'bias', 'running_mean', 'running_var'), (self.num_features,)))
 
     def _channel_dim(self, input):
         return 1

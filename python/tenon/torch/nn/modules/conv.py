@@ -117,10 +117,7 @@ class _LazyConvMixin(LazyModuleMixin):
         if self.in_channels % self.groups:
             raise ValueError(f'[{name}] in_channels {self.in_channels} do not divide into {self.groups} groups')
         outer, inner = (self.in_channels, self.out_channels) if self.transposed else (self.out_channels, self.in_channels)
-        self.weight.materialize((outer, inner // self.groups, *self.kernel_size))
-        if self.bias is not None:
-            self.bias.materialize((self.out_channels,))
-        self.reset_parameters()
+        self._materialize({'weight': (outer, inner // self.groups, *self.kernel_size), 'bias': (self.out_channels,)})
 
     def reset_parameters(self):
         if not self.has_uninitialized_params() and self.in_channels:

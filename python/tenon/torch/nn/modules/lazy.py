@@ -29,6 +29,15 @@ class LazyModuleMixin(Module):
         """Whether a parameter or buffer of this module waits for its shape."""
         return any(is_lazy(x) for x in itertools.chain(self.parameters(recurse=False), self.buffers(recurse=False)))
 
+    def _materialize(self, shapes):
+        """Gives those of these tensors a shape that wait for one, and initial values, unless a state gave them both."""
+        waits = self.has_uninitialized_params()
+        for name, shape in shapes.items():
+            if is_lazy(getattr(self, name)):
+                getattr(self, name).materialize(shape)
+        if waits:
+            self.reset_parameters()
+
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)
         destination.update((prefix + name, x) for name, x, _ in self._own() if is_lazy(x))

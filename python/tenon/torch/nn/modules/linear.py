@@ -63,10 +63,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     def initialize_parameters(self, input):
         self.in_features = input.shape[-1]
-        self.weight.materialize((self.out_features, self.in_features))
-        if self.bias is not None:
-            self.bias.materialize((self.out_features,))
-        self.reset_parameters()
+        self._materialize({'weight': (self.out_features, self.in_features), 'bias': (self.out_features,)})
 
     def reset_parameters(self):
         if not self.has_uninitialized_params() and self.in_features:

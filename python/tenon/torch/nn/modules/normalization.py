@@ -20,7 +20,7 @@ def _reset(module):
 def _cross_map(input, size, alpha=1e-4, beta=0.75, k=1):
     """x / (k + alpha · mean of the squares of `size` neighbouring channels)^beta; x (N, C, H, W).
 
-    PyTorch's window keeps the first channel for ever; this one moves on, as its gradient does there.
+    PyTorch's own keeps the first channel in the window for ever, and has the gradient of another window.
     """
     if input.ndim != 4:
         raise ValueError(f'[CrossMapLRN2d] input has rank {input.ndim}, must be 4')
