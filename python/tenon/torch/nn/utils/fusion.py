@@ -18,7 +18,7 @@ def _fused(weight, bias, mean, variance, eps, scale, shift, dim):
         wide = tuple(-1 if d == dim else 1 for d in range(weight.ndim))
         dtypes = weight.dtype, (weight if bias is None else bias).dtype
         made = [ops['cast'](x.detach(), dtype) for x, dtype in zip((weight * ops['reshape'](factor, wide), moved), dtypes)]
-    return Parameter(made[0], weight.requires_grad), Parameter(made[1], weight.requires_grad if bias is None else bias.requires_grad)
+    return Parameter(made[0], weight.requires_grad), Parameter(made[1], bias is not None and bias.requires_grad)
 
 
 def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose=False):

@@ -64,7 +64,7 @@ class ParametrizationList(ModuleList):
     def _keep(self, name, x, original):
         """What is trained keeps its identity where shape and dtype stay."""
         if self.is_tensor and x.dtype is original.dtype and x.shape == original.shape:
-            if x.data_ptr != original.data_ptr or not x.shares_memory(original):
+            if not x.shares_memory(original):
                 with no_grad():
                     original.copy_(x)
             x = original
@@ -86,10 +86,11 @@ class ParametrizationList(ModuleList):
 
     @staticmethod
     def _inverse(part, value):
-        inverse = getattr(part, 'right_inverse', None)
-        if inverse is None:
+        """What part makes the value of; the value itself where part cannot say."""
+        try:
+            return part.right_inverse(value) if hasattr(part, 'right_inverse') else value
+        except NotImplementedError:
             return value
-        return inverse(value)
 
     def right_inverse(self, value):
         """Sets what is trained so that the tensor becomes `value`."""
@@ -187,7 +188,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
 
 
 def _append(module, name, parametrization, unsafe):
-    """Adds a parametrisation behind those that are there; the tensor keeps its value where it can be inverted."""
+    """Adds a parametrisation behind those that are there; what is trained stays as it is."""
     parts = module.parametrizations[name]
     with no_grad():
         before = getattr(module, name)
@@ -200,8 +201,6 @@ def _append(module, name, parametrization, unsafe):
             if not isinstance(x, Tensor) or x.shape != before.shape or x.dtype is not before.dtype:
                 raise ValueError(f'[register_parametrization] a parametrisation must keep dtype and shape: {before.dtype} {before.shape}; '
                                  'unsafe=True lets it')
-    if hasattr(parametrization, 'right_inverse'):
-        parts.right_inverse(value)
     parts.append(parametrization)
     parts.unsafe |= unsafe
 
