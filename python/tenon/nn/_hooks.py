@@ -4,6 +4,7 @@ import types
 
 from .._core import Tensor
 from ..autograd import Function, is_grad_enabled
+from ._tree import Tree
 
 _NONE = types.MappingProxyType({})
 
@@ -110,7 +111,7 @@ class _BackwardCall:
         return changed
 
 
-class Hooks:
+class Hooks(Tree):
     """The part of Module that calls hooks; a module without any has one flag to look at."""
 
     _hooked = False

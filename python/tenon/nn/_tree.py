@@ -1,5 +1,6 @@
 """What a module consists of: its parameters, buffers and parts, by name and by path."""
 from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any
 
 from .._core import Tensor
 from .parameter import Parameter
@@ -54,6 +55,9 @@ class Tree:
     _buffer_names = ()
     _unsaved_names = ()
     _empty_names = ()
+
+    if TYPE_CHECKING:  # what register_buffer() and its like add
+        def __getattr__(self, name: str) -> Any: ...
 
     def _set(self, name, value):
         """Puts a tensor or module that has this name already in its place."""

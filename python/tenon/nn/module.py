@@ -1,9 +1,7 @@
 """What every network is made of: Module and Parameter."""
 import tenon
 from .._core import Tensor
-from ._hooks import Hooks
 from ._state import Saving
-from ._tree import Tree
 from .parameter import Buffer, Parameter
 
 
@@ -34,7 +32,7 @@ def _mover(kind):
     return move
 
 
-class Module(Tree, Hooks, Saving):
+class Module(Saving):
     """A network, or a part of one.
 
     Assign parameters and other modules to attributes, and write `forward`:

@@ -26,7 +26,7 @@ def test_functions_take_what_pytorchs_take(torch):
 
 EXACT = {
     'zeros_': lambda i, x: i.zeros_(x), 'ones_': lambda i, x: i.ones_(x), 'constant_': lambda i, x: i.constant_(x, 0.3),
-    'eye_': lambda i, x: i.eye_(x), 'gain': lambda i, x: [i.calculate_gain(name) for name in ('linear', 'conv2d', 'conv_transpose3d', 'sigmoid', 'tanh', 'relu',
+    'eye_': lambda i, x: i.eye_(x), 'gain': lambda i, x: [float(i.calculate_gain(name)) for name in ('linear', 'conv2d', 'conv_transpose3d', 'sigmoid', 'tanh', 'relu',
                                                                                                 'leaky_relu', 'selu')],
     'gain of a slope': lambda i, x: i.calculate_gain('leaky_relu', 0.3),
 }

@@ -275,7 +275,7 @@ def test_always_called_hooks_see_an_error(torch):
         m, seen = net(torch), []
         m.register_forward_hook(lambda module, args, output: seen.append(output is None), always_call=True)
         m.register_forward_hook(lambda *_: seen.append('not me'))
-        with pytest.raises(Exception):  # noqa: B017, PT011 two libraries, two kinds
+        with pytest.raises(Exception):  # noqa: B017 two libraries, two kinds
             m(torch.ones(2, 5))
         return seen
     same(torch, run)
@@ -370,8 +370,7 @@ def test_containers(torch, name):
 # Lazy modules ----------------------------------------------------------------------------------------------------------------------
 
 def lazy(torch):
-    m = torch.nn.Sequential(torch.nn.LazyLinear(3), torch.nn.ReLU(), torch.nn.LazyLinear(2, bias=False))
-    return m
+    return torch.nn.Sequential(torch.nn.LazyLinear(3), torch.nn.ReLU(), torch.nn.LazyLinear(2, bias=False))
 
 
 LAZY = {

@@ -1,6 +1,7 @@
 """Modules that are a function with options: they keep what stands behind the function's inputs, and call it."""
 import inspect
 import operator
+from typing import Any
 
 from ....nn.module import Module
 
@@ -32,12 +33,12 @@ def _calling(function, inputs, kept):
     parameters = inspect.signature(function).parameters
     behind = list(parameters)[inputs:]
     given = [name for name in behind if name in (*kept, 'training')]
-    read = operator.attrgetter(*given) if given else None
+    read: Any = operator.attrgetter(*given) if given else lambda module: ()
     in_order = behind[:len(given)] == given and all(parameters[name].kind == inspect.Parameter.POSITIONAL_OR_KEYWORD for name in given)
     one = len(given) == 1
 
     def by_place(self, *args, **named):
-        options = () if read is None else (read(self),) if one else read(self)
+        options = (read(self),) if one else read(self)
         return function(*args, **dict(zip(given, options)), **named) if named else function(*args, *options)
 
     def by_name(self, *args, **named):

@@ -136,4 +136,5 @@ class LinearCrossEntropyOptions:
     def __eq__(self, other):
         return type(other) is type(self) and vars(other) == vars(self)
 
-    __hash__ = None
+    def __hash__(self):
+        return hash(tuple(vars(self).values()))

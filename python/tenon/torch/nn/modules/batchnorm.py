@@ -69,8 +69,9 @@ class _BatchNorm(_NormBase):
         """Counts a batch in training; its weight in the running statistics."""
         if not (self.training and self.track_running_stats):
             return self.momentum or 0.0
-        self.num_batches_tracked += 1
-        return 1.0 / self.num_batches_tracked.item() if self.momentum is None else self.momentum
+        counted = self.num_batches_tracked
+        counted += 1
+        return 1.0 / counted.item() if self.momentum is None else self.momentum
 
     def forward(self, input):
         self._check_input_dim(input)
@@ -120,7 +121,7 @@ class _LazyNormMixin(LazyModuleMixin):
 
     def reset_parameters(self):
         if not self.has_uninitialized_params() and self.num_features:
-            super().reset_parameters()
+            super().reset_parameters()  # pyright: ignore[reportAttributeAccessIssue] that of the other base
 
 
 def lazy_norm(where, base):

@@ -1,6 +1,7 @@
 """Convolutions of (N, C, …) or (C, …)."""
 import inspect
 import math
+from typing import Any
 
 from ....nn.conv import _ConvBase
 from .. import functional as F
@@ -23,7 +24,8 @@ class _ConvNd(_ConvBase):
             raise ValueError(f"[{name}] padding is 'same', 'valid' or numbers, not {padding!r}")
         if padding_mode not in _MODES:
             raise ValueError(f"[{name}] padding_mode is 'zeros', 'reflect', 'replicate' or 'circular', not {padding_mode!r}")
-        super().__init__(in_channels, out_channels, kernel_size, stride, 0 if named else padding, dilation, groups, bias, output_padding)
+        sizes: Any = 0 if named else padding
+        super().__init__(in_channels, out_channels, kernel_size, stride, sizes, dilation, groups, bias, output_padding)
         if padding == 'same' and any(step != 1 for step in self.stride):
             raise ValueError(f"[{name}] padding='same' needs stride 1, not {stride}")
         self.padding_mode, self.padding = padding_mode, padding if named else self.padding
@@ -121,7 +123,7 @@ class _LazyConvMixin(LazyModuleMixin):
 
     def reset_parameters(self):
         if not self.has_uninitialized_params() and self.in_channels:
-            super().reset_parameters()
+            super().reset_parameters()  # pyright: ignore[reportAttributeAccessIssue] that of the other base
 
 
 def _lazy(base):

@@ -4,14 +4,12 @@ import math
 import tenon
 
 from .... import nn as _nn
-from ...._core import ops
 from ....nn.module import Module, Parameter
 from .. import functional as F
 from .. import init
 from ._make import place, shown
 from .lazy import LazyModuleMixin, waiting
 
-_linear = ops['linear']
 
 
 def draw_weights(module, fan_in):
@@ -42,9 +40,6 @@ class Linear(_nn.Linear):
     def reset_parameters(self):
         """Draws weight and bias anew."""
         draw_weights(self, self.in_features)
-
-    def forward(self, input):
-        return _linear(input, self.weight, self.bias)
 
 
 class NonDynamicallyQuantizableLinear(Linear):

@@ -135,7 +135,7 @@ def _refuse(self):
 
 
 def _copied(self, memo):
-    memo[id(self)] = made = type(self).__new__(type(self))
+    memo[id(self)] = made = object.__new__(type(self))
     made.__dict__ = copy.deepcopy(self.__dict__, memo)
     return made
 

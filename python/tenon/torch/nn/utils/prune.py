@@ -4,6 +4,7 @@ A pruned parameter `name` lies in `name_orig`, its mask in the buffer `name_mask
 """
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from typing import Any
 
 from .... import no_grad
 from ...._core import ops
@@ -67,7 +68,8 @@ def _behind(earlier, method):
 class BasePruningMethod(ABC):
     """A way to choose what is pruned: subclass it with compute_mask(), and PRUNING_TYPE 'unstructured', 'structured' or 'global'."""
 
-    _tensor_name: str
+    _tensor_name: Any
+    dim: Any
     PRUNING_TYPE = 'unstructured'
 
     def __call__(self, module, inputs):
@@ -133,7 +135,7 @@ class PruningContainer(BasePruningMethod):
     """Methods that prune one tensor, one after the other."""
 
     def __init__(self, *args):
-        self._pruning_methods = ()
+        self._pruning_methods: tuple[Any, ...] = ()
         methods = args[0] if len(args) == 1 and isinstance(args[0], Iterable) else args
         for i, method in enumerate(methods):
             if not i:
