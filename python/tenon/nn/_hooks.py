@@ -112,9 +112,12 @@ class _BackwardCall:
 
 
 class Hooks(Tree):
-    """The part of Module that calls hooks; a module without any has one flag to look at."""
+    """The part of Module that calls hooks; a module without any has one flag to look at.
 
-    _hooked = False
+    The second flag is for backward hooks and those that were registered with options.
+    """
+
+    _hooked = _hooked_with_options = False
     _forward_hooks = _forward_pre_hooks = _backward_hooks = _backward_pre_hooks = _NONE
     _state_hooks = _state_pre_hooks = _load_hooks = _load_pre_hooks = _NONE
     _hook_options = _NONE  # number of a hook: what it was registered with
@@ -130,6 +133,8 @@ class Hooks(Tree):
             self._hook_options[handle.id] = frozenset(name for name, on in options.items() if on)  # pyright: ignore[reportIndexIssue]
         if kind.endswith(('ward_hooks', 'ward_pre_hooks')):
             object.__setattr__(self, '_hooked', True)
+            if any(options.values()) or kind.startswith('_backward'):
+                object.__setattr__(self, '_hooked_with_options', True)
         return handle
 
     def _has(self, number, option):
@@ -167,6 +172,21 @@ class Hooks(Tree):
         raise NotImplementedError(f'[{type(self).__name__}] register_backward_hook is not offered: use register_full_backward_hook')
 
     def _call_with_hooks(self, args, kwargs):
+        if self._hooked_with_options:
+            return self._call_with_options(args, kwargs)
+        for hook in list(self._forward_pre_hooks.values()):
+            changed = hook(self, args)
+            if changed is not None:
+                args = _as_tuple(changed)
+        result = self.forward(*args, **kwargs)
+        for hook in list(self._forward_hooks.values()):
+            changed = hook(self, args, result)
+            if changed is not None:
+                result = changed
+        return result
+
+    def _call_with_options(self, args, kwargs):
+        """The same, with backward hooks and hooks that were registered with options."""
         called = set()
         try:
             return self._with_hooks(args, kwargs, called)
@@ -180,7 +200,7 @@ class Hooks(Tree):
         for number, hook in list(self._forward_pre_hooks.items()):
             args, kwargs = self._before(number, hook, args, kwargs)
         backward = _BackwardCall(self) if self._backward_hooks or self._backward_pre_hooks else None
-        result = self.forward(*(backward.inputs(args) if backward else args), **kwargs)  # pyright: ignore[reportAttributeAccessIssue]
+        result = self.forward(*(backward.inputs(args) if backward else args), **kwargs)
         for number, hook in list(self._forward_hooks.items()):
             called.add(number)
             changed = self._after(number, hook, args, kwargs, result)

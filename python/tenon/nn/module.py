@@ -69,7 +69,7 @@ class Module(Saving):
         own = self.__dict__
         if isinstance(own.get(name), (Parameter, Module)) or name in self._buffer_names or name in self._empty_names:
             self._check_assigned(name, own.get(name), value)
-        if isinstance(value, Buffer):
+        if type(value) is Buffer:
             self.register_buffer(name, value, value.persistent)
         else:
             object.__setattr__(self, name, value)

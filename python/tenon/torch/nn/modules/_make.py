@@ -90,7 +90,8 @@ def place(module, device, dtype):
         module.to(device=device, dtype=dtype)
 
 
-def family(where, base, dims=(1, 2, 3), name=None):
-    """Subclasses of _NameNd for numbers of dimensions: Name1d, Name2d, …"""
+def family(where, base, dims=(1, 2, 3), name=None, **of_dims):
+    """Subclasses of _NameNd for numbers of dimensions n: Name1d, Name2d, …; of_dims: further attributes, as functions of n."""
     name = name or base.__name__.strip('_').removesuffix('Nd')
-    return (type(f'{name}{n}d', (base,), {'_dims': n, '__module__': where, '__doc__': base.__doc__}) for n in dims)
+    return (type(f'{name}{n}d', (base,), {'_dims': n, '__module__': where, '__doc__': base.__doc__,
+                                          **{key: value(n) for key, value in of_dims.items()}}) for n in dims)

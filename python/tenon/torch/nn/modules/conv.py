@@ -67,10 +67,12 @@ class _ForwardNd(_ConvNd):
         padding = self.padding
         if self.padding_mode != 'zeros':
             input, padding = F.pad(input, self._sides(), self.padding_mode), 0
-        return getattr(F, f'conv{self._dims}d')(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return self._function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def forward(self, input):
-        return self._conv_forward(input, self.weight, self.bias)
+        if self.padding_mode != 'zeros':
+            return self._conv_forward(input, self.weight, self.bias)
+        return self._function(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
 
 class _TransposedNd(_ConvNd):
@@ -102,8 +104,7 @@ class _TransposedNd(_ConvNd):
 
     def forward(self, input, output_size=None):
         extra = self._output_padding(input.shape, output_size)
-        function = getattr(F, f'conv_transpose{self._dims}d')
-        return function(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
+        return self._function(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
 
 class _LazyConvMixin(LazyModuleMixin):
@@ -144,7 +145,9 @@ def _lazy(base):
                                                '__doc__': f'{base.__name__} that takes in_channels from its first input.'})
 
 
-Conv1d, Conv2d, Conv3d = family(__name__, _ForwardNd, name='Conv')
-ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = family(__name__, _TransposedNd, name='ConvTranspose')
+Conv1d, Conv2d, Conv3d = family(
+    __name__, _ForwardNd, name='Conv', _function=lambda n: staticmethod(getattr(F, f'conv{n}d')))
+ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = family(
+    __name__, _TransposedNd, name='ConvTranspose', _function=lambda n: staticmethod(getattr(F, f'conv_transpose{n}d')))
 LazyConv1d, LazyConv2d, LazyConv3d = map(_lazy, (Conv1d, Conv2d, Conv3d))
 LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = map(_lazy, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d))

@@ -42,10 +42,6 @@ class Linear(_nn.Linear):
         draw_weights(self, self.in_features)
 
 
-class NonDynamicallyQuantizableLinear(Linear):
-    """Linear: nothing is quantised here."""
-
-
 class LazyLinear(LazyModuleMixin, Linear):
     """Linear that takes in_features from its first input."""
 
