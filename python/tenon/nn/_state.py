@@ -108,7 +108,7 @@ class Saving(Hooks):
         for module in reversed(list(self.modules())):  # parts first
             for hook in list(module._load_hooks.values()):
                 if hook(module, keys) is not None:
-                    raise RuntimeError(f'[{type(module).__name__}] a load_state_dict post-hook must return None: change the lists it is given')
+                    raise RuntimeError(f'[{type(module).__name__}] a load_state_dict post-hook must return None: it changes the lists')
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
         """Takes what belongs to this module alone; modules may load otherwise than others."""

@@ -80,8 +80,9 @@ def function_module(where, name, function, show='', inputs=1, order=None, settle
         if settle is not None:
             settle(self)
     return type(name, (base,), {
-        '__init__': __init__, 'forward': _calling(function, inputs, kept), 'extra_repr': lambda self: shown(self, show), '__module__': where,
-        '__doc__': f'{function.__doc__} See nn.functional.{function.__name__}.', '__signature__': signature})
+        '__init__': __init__, '__signature__': signature, '__module__': where,
+        '__doc__': f'{function.__doc__} See nn.functional.{function.__name__}.',
+        'forward': _calling(function, inputs, kept), 'extra_repr': lambda self: shown(self, show)})
 
 
 def place(module, device, dtype):

@@ -17,8 +17,8 @@ class _ConvNd(_ConvBase):
 
     transposed = property(lambda self: self._transposed)
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, output_padding, device,
-                 dtype):
+    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, output_padding,
+                 device, dtype):
         name, named = type(self).__name__, isinstance(padding, str)
         if named and padding not in ('same', 'valid'):
             raise ValueError(f"[{name}] padding is 'same', 'valid' or numbers, not {padding!r}")
@@ -140,9 +140,9 @@ def _lazy(base):
         _LazyConvMixin.__init__(self, 0, 0, bias=False, **given)
         self.out_channels = out_channels
         self.weight, self.bias = waiting(True, device, dtype), waiting(bias, device, dtype)
-    name = 'Lazy' + base.__name__
-    return type(name, (_LazyConvMixin, base), {'__init__': __init__, '__signature__': signature, 'cls_to_become': base, '__module__': __name__,
-                                               '__doc__': f'{base.__name__} that takes in_channels from its first input.'})
+    return type('Lazy' + base.__name__, (_LazyConvMixin, base), {
+        '__init__': __init__, '__signature__': signature, '__module__': __name__, 'cls_to_become': base,
+        '__doc__': f'{base.__name__} that takes in_channels from its first input.'})
 
 
 Conv1d, Conv2d, Conv3d = family(

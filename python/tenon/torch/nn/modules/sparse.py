@@ -53,7 +53,10 @@ def _given(cls, embeddings, freeze, **options):
 
 
 class Embedding(_Table):
-    """Rows of a weight (num_embeddings, embedding_dim) by an index (…): (…, embedding_dim). sparse changes nothing: gradients are dense."""
+    """Rows of a weight (num_embeddings, embedding_dim) by an index (…): (…, embedding_dim).
+
+    sparse changes nothing: gradients are dense.
+    """
 
     def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
                  sparse=False, _weight=None, _freeze=False, device=None, dtype=None):
@@ -63,7 +66,8 @@ class Embedding(_Table):
         self._start(_weight, _freeze, device, dtype)
 
     @classmethod
-    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+                        sparse=False):
         """A layer with given rows, which are not trained unless freeze=False."""
         return _given(cls, embeddings, freeze, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type,
                       scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)

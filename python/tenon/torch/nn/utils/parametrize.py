@@ -183,7 +183,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
         module.parametrizations[tensor_name] = made
         _set_class(module, list(module.parametrizations))
     else:
-        raise ValueError(f'[register_parametrization] {type(module).__name__} has no parameter, buffer or parametrised tensor {tensor_name!r}')
+        raise ValueError(f'[register_parametrization] {type(module).__name__} has no parameter or buffer {tensor_name!r}')
     return module
 
 
@@ -211,7 +211,7 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
         raise ValueError(f'[remove_parametrizations] {type(module).__name__} has no parametrisation of {tensor_name!r}')
     parts = module.parametrizations[tensor_name]
     if not leave_parametrized and not parts.is_tensor:
-        raise ValueError(f'[remove_parametrizations] {tensor_name!r} is made of {parts.ntensors} tensors: only leave_parametrized=True can be')
+        raise ValueError(f'[remove_parametrizations] {tensor_name!r} is made of {parts.ntensors} tensors: leave_parametrized must be True')
     first = getattr(parts, parts._names()[0])
     trained = first
     if leave_parametrized:

@@ -144,10 +144,11 @@ class PruningContainer(BasePruningMethod):
 
     def add_pruning_method(self, method):
         """Adds a method for the same tensor."""
-        if method is not None and not isinstance(method, BasePruningMethod):
+        if not isinstance(method, BasePruningMethod):
             raise TypeError(f'[prune] {type(method).__name__} is no pruning method')
-        if method is not None and getattr(method, '_tensor_name', None) != self._tensor_name:
-            raise ValueError(f'[prune] the container is for {self._tensor_name!r}, the method for {getattr(method, "_tensor_name", None)!r}')
+        name = getattr(method, '_tensor_name', None)
+        if name != self._tensor_name:
+            raise ValueError(f'[prune] the container is for {self._tensor_name!r}, the method for {name!r}')
         self._pruning_methods += (method,)
 
     def __len__(self):
