@@ -29,7 +29,14 @@ class _Names(MutableMapping):
         return self._now()[name]
 
     def __setitem__(self, name, value):
-        self._module._set(name, value)
+        module = self._module
+        if self._kind == 'modules' and value is not None:
+            module._replace_part(name, value)
+        elif name in self or value is not None and self._kind == 'parameters':
+            module._set(name, value)
+        else:
+            register = {'parameters': module.register_parameter, 'buffers': module.register_buffer, 'modules': module.add_module}
+            register[self._kind](name, value)
 
     def __delitem__(self, name):
         self[name]

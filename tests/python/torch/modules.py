@@ -169,14 +169,14 @@ def main():
     parser.add_argument('names', nargs='*', metavar='ENTRY')
     _, verdicts = judge_all(parser.parse_args().names)
     good = calls = 0
+    print('| module | calls that agree | first difference |\n|---|---|---|')
     for name, verdict in verdicts.items():
-        good += not verdict['failed'] and verdict['passed'] > 0
+        failed = sum(verdict['failed'].values())
+        good += not failed and verdict['passed'] > 0
         calls += verdict['passed']
-        for reason, count in list(verdict['failed'].items())[:3]:
-            print(f'{name}: {reason}' + (f' ({count}×)' if count > 1 else ''))
-        if not verdict['failed'] and not verdict['passed']:
-            print(f'{name}: no sample')
-    print(f'{good} of {len(verdicts)} modules pass, {calls} calls agree')
+        reason = next(iter(verdict['failed']), '' if verdict['passed'] else 'no sample').replace('\n', ' ')
+        print(f'| {name} | {verdict["passed"]} of {verdict["passed"] + failed} | {reason[:200]} |')
+    print(f'\n{good} of {len(verdicts)} modules pass, {calls} calls agree')
     return int(good < len(verdicts))
 
 

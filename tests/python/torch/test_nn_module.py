@@ -120,6 +120,9 @@ WRITES = {
     'parameter over buffer': lambda t, m: [setattr(m, 'count', t.nn.Parameter(t.ones(1))), names(m.named_parameters()), names(m.named_buffers())],
     'none becomes': lambda t, m: [setattr(m, 'none', t.nn.Parameter(t.ones(1))), setattr(m, 'nothing', t.ones(2)), list(m.state_dict())],
     'by dict': lambda t, m: [m._parameters.pop('scale'), list(m.state_dict()), m._buffers.update(count=t.ones(3)), m.count, 'first' in m._modules],
+    'added by dict': lambda t, m: [m._parameters.__setitem__('p', t.nn.Parameter(t.ones(1))), m._parameters.__setitem__('q', None),
+                                   m._buffers.__setitem__('b', t.ones(2)), m.body._modules.__setitem__('1', t.nn.Tanh()),
+                                   m.body._modules.__setitem__('more', t.nn.ReLU()), list(m.state_dict()), repr(m.body), len(m.body)],
     'deepcopy': lambda t, m: [list(copy.deepcopy(m).state_dict()), copy.deepcopy(m)(data(t)), copy.deepcopy(m).again is m.again],
 }
 
@@ -404,6 +407,18 @@ def test_lazy(torch, name):
 @pytest.mark.parametrize('name', LAZY_ERRORS)
 def test_lazy_errors(torch, name):
     same_error(torch, LAZY_ERRORS[name])
+
+
+def test_a_forgotten_init_is_no_error():
+    """PyTorch refuses attributes before Module.__init__(); here nothing must run first, and a later call changes nothing."""
+    t = tenon.torch
+
+    class Late(t.nn.Module):
+        def __init__(self):
+            self.layer, self.scale = t.nn.Linear(2, 2), t.nn.Parameter(t.ones(2))
+            super().__init__()
+            self.register_buffer('count', t.zeros(1))
+    assert list(Late().state_dict()) == ['scale', 'count', 'layer.weight', 'layer.bias'] and Late().eval().layer.training is False
 
 
 def test_what_is_not_offered_says_what_to_use():
