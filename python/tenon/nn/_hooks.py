@@ -2,7 +2,7 @@
 import itertools
 import types
 
-from .._core import Tensor
+from .._core import Tensor, ops
 from ..autograd import Function, is_grad_enabled
 from ._tree import Tree
 
@@ -51,31 +51,37 @@ class _Passing(Function):
 
 
 def _through(seen, values):
-    """values, a tuple, with `seen` told the gradients of those that are tensors; whether any has one."""
-    at = [i for i, x in enumerate(values) if isinstance(x, Tensor)]
-    recorded = is_grad_enabled() and any(values[i].requires_grad for i in at)
-    if not recorded:
+    """values, a tuple, with `seen` told the gradients of those that have one; whether any has.
+
+    Told are 0 for other tensors, and None for what is no tensor.
+    """
+    if not is_grad_enabled():
         return values, False
+    at = [i for i, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad]
+    others = [(i, x.detach()) for i, x in enumerate(values) if isinstance(x, Tensor) and not x.requires_grad]
 
     def spread(gradients):
-        whole = [None] * len(values)
+        whole: list = [None] * len(values)
+        for i, x in others:
+            whole[i] = ops['full_like'](x, 0)
         for i, gradient in zip(at, gradients):
             whole[i] = gradient
         changed = seen(tuple(whole))
         return [changed[i] for i in at]
     passed = list(values)
-    for i, x in zip(at, _Passing.apply(spread, *(values[i] for i in at))):
+    for i, x in zip(at, _Passing.apply(spread, *(values[i] for i in at)) if at else ()):
         passed[i] = x
-    return tuple(passed), True
+    return tuple(passed), bool(at)
 
 
 class _BackwardCall:
     """One forward pass whose module has backward hooks: gradients of its results, then those of its arguments."""
 
     def __init__(self, module):
-        self.module, self.of_outputs, self.inputs_recorded = module, None, False
+        self.module, self.of_outputs, self.inputs_recorded, self.count = module, None, False, 0
 
     def inputs(self, args):
+        self.count = len(args)
         args, self.inputs_recorded = _through(self._at_inputs, args)
         return args
 
@@ -91,13 +97,10 @@ class _BackwardCall:
             gradients = self._changed(gradients, hook(self.module, gradients))
         self.of_outputs = gradients
         if not self.inputs_recorded:
-            self._run((None,))
+            self._at_inputs((None,) * self.count)
         return gradients
 
     def _at_inputs(self, gradients):
-        return self._run(gradients)
-
-    def _run(self, gradients):
         for hook in list(self.module._backward_hooks.values()):
             gradients = self._changed(gradients, hook(self.module, gradients, self.of_outputs))
         return gradients

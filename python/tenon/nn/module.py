@@ -1,6 +1,7 @@
 """What every network is made of: Module and Parameter."""
 import tenon
 from .._core import Tensor
+from ._hooks import RemovableHandle as RemovableHandle  # optimizers have hooks, too
 from ._state import Saving
 from .parameter import Buffer, Parameter
 

@@ -9,7 +9,7 @@ import pytest
 import tenon.torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from beside import same, same_error
+from scenarios import same, same_error
 
 init = tenon.torch.nn.init
 

@@ -9,7 +9,7 @@ import pytest
 import tenon.torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from beside import same, same_error
+from scenarios import same, same_error
 
 
 def net(torch):
@@ -270,6 +270,21 @@ def test_backward_hook_of_inputs_without_gradient(torch):
         with torch.no_grad():
             m(data(torch))
         return seen, m.weight.grad
+    same(torch, run)
+
+
+def test_backward_hooks_of_several_inputs_and_outputs(torch):
+    def run(torch):
+        class Two(torch.nn.Module):
+            def forward(self, x, y, n):
+                return x * y * n, x + y
+        m, seen = Two(), []
+        m.register_full_backward_hook(lambda module, grad_in, grad_out: seen.append([grad_in, grad_out]))
+        x, y = data(torch).requires_grad_(), data(torch)
+        a, b = m(x, y, 3)
+        (a * 2 + b).sum().backward()
+        m(y, y, 2)[0].sum()
+        return seen, x.grad
     same(torch, run)
 
 

@@ -11,7 +11,7 @@ import pytest
 import tenon.torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from beside import same, same_error
+from scenarios import same, same_error
 
 
 def utils(torch):
