@@ -39,7 +39,7 @@ class _Table(Module):
     def _options(self, words):
         """Those of the options that are not what is usual."""
         usual = {'padding_idx': None, 'max_norm': None, 'norm_type': 2, 'scale_grad_by_freq': False, 'sparse': False, 'mode': ''}
-        return ''.join(f', {word}={getattr(self, word)}' for word in words.split() if getattr(self, word) != usual[word])
+        return ''.join(f', {word}={getattr(self, word)!r}' for word in words.split() if getattr(self, word) != usual[word])
 
 
 def _given(cls, embeddings, freeze, **options):
