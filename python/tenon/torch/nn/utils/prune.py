@@ -94,7 +94,7 @@ class BasePruningMethod(ABC):
         method._tensor_name = name
         original = getattr(module, name if found is None else name + '_orig')
         if importance_scores is not None and importance_scores.shape != original.shape:
-            raise AssertionError(f'[prune] importance_scores have shape {importance_scores.shape}, the parameter {original.shape}')
+            raise ValueError(f'[prune] importance_scores have shape {importance_scores.shape}, the parameter {original.shape}')
         scores = (getattr(module, name) if importance_scores is None else importance_scores).detach()
         if found is None:
             mask = method.compute_mask(scores, full(original.shape, 1, original))
@@ -114,7 +114,7 @@ class BasePruningMethod(ABC):
         """A pruned copy of a tensor."""
         scores = t if importance_scores is None else importance_scores
         if scores.shape != t.shape:
-            raise AssertionError(f'[prune] importance_scores have shape {scores.shape}, the tensor {t.shape}')
+            raise ValueError(f'[prune] importance_scores have shape {scores.shape}, the tensor {t.shape}')
         mask = full(t.shape, 1, t) if default_mask is None else default_mask
         return t * self.compute_mask(scores.detach(), mask)
 
