@@ -76,10 +76,16 @@ def parts(torch):
         def right_inverse(self, x):
             return x * 0.25, x * 0.75
 
+    class Turned(torch.nn.Module):
+        def forward(self, x):
+            return torch.transpose(x, 0, 1)
+
+        right_inverse = forward
+
     class Half(torch.nn.Module):
         def forward(self, x):
             return x[:1]
-    return Double, Symmetric, Sum, Half
+    return Double, Symmetric, Sum, Half, Turned
 
 
 def parametrized(torch, *which):
@@ -97,6 +103,7 @@ def assigned(torch, m, value):
 
 PARAMETRIZE = {
     'one': lambda t, p: [repr(parametrized(t, 0)), list(parametrized(t, 0).state_dict()), *trained(t, parametrized(t, 0))],
+    'an inverse that is a view': lambda t, p: (lambda m: [m.weight, m.parametrizations.weight.original])(parametrized(t, 4)),
     'no inverse': lambda t, p: trained(t, parametrized(t, 1)),
     'two in a row': lambda t, p: [repr(parametrized(t, 1, 0)), *trained(t, parametrized(t, 1, 0))],
     'of two tensors': lambda t, p: [list(parametrized(t, 2).state_dict()), *trained(t, parametrized(t, 2))],

@@ -64,9 +64,8 @@ class ParametrizationList(ModuleList):
     def _keep(self, name, x, original):
         """What is trained keeps its identity where shape and dtype stay."""
         if self.is_tensor and x.dtype is original.dtype and x.shape == original.shape:
-            if not x.shares_memory(original):
-                with no_grad():
-                    original.copy_(x)
+            with no_grad():
+                original.copy_(x.clone() if x.shares_memory(original) else x)  # it may be a view that is turned round
             x = original
         elif isinstance(original, Parameter):
             x = Parameter(x, original.requires_grad)
