@@ -134,11 +134,14 @@ class Hooks(Tree):
         handle = RemovableHandle(getattr(self, kind), hook, prepend)
         if any(options.values()):
             self._hook_options[handle.id] = frozenset(name for name, on in options.items() if on)  # pyright: ignore[reportIndexIssue]
-        if kind.endswith(('ward_hooks', 'ward_pre_hooks')):
-            object.__setattr__(self, '_hooked', True)
-            if any(options.values()) or kind.startswith('_backward'):
-                object.__setattr__(self, '_hooked_with_options', True)
+        self._note_hooks()
         return handle
+
+    def _note_hooks(self):
+        """Sets the two flags."""
+        forward, backward = {**self._forward_hooks, **self._forward_pre_hooks}, self._backward_hooks or self._backward_pre_hooks
+        object.__setattr__(self, '_hooked', bool(forward or backward))
+        object.__setattr__(self, '_hooked_with_options', bool(backward or forward.keys() & self._hook_options.keys()))
 
     def _has(self, number, option):
         return option in self._hook_options.get(number, ())

@@ -419,6 +419,13 @@ def test_lazy(torch, name):
     same(torch, LAZY[name])
 
 
+def test_a_lazy_module_that_has_its_shapes_is_as_fast_as_any():
+    m = tenon.torch.nn.LazyLinear(2)
+    assert m._hooked
+    m(tenon.torch.ones(1, 3))
+    assert not m._hooked and not m._hooked_with_options
+
+
 @pytest.mark.parametrize('name', LAZY_ERRORS)
 def test_lazy_errors(torch, name):
     same_error(torch, LAZY_ERRORS[name])

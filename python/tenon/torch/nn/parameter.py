@@ -21,6 +21,7 @@ class _Waiting(Tensor):
     """
 
     _owner: Any = None  # (module, name) while a module infers its shapes
+
     @property
     def shape(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Not known yet."""

@@ -11,7 +11,6 @@ from ._make import place, shown
 from .lazy import LazyModuleMixin, waiting
 
 
-
 def draw_weights(module, fan_in):
     """What layers begin with: weight and bias uniform within 1 / √fan_in."""
     bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0.0
