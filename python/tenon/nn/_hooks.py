@@ -2,8 +2,9 @@
 import itertools
 import types
 
-from .._core import Tensor
+from .._core import Tensor, ops
 from ..autograd import Function, is_grad_enabled
+from ._tree import Tree
 
 _NONE = types.MappingProxyType({})
 
@@ -50,31 +51,37 @@ class _Passing(Function):
 
 
 def _through(seen, values):
-    """values, a tuple, with `seen` told the gradients of those that are tensors; whether any has one."""
-    at = [i for i, x in enumerate(values) if isinstance(x, Tensor)]
-    recorded = is_grad_enabled() and any(values[i].requires_grad for i in at)
-    if not recorded:
+    """values, a tuple, with `seen` told the gradients of those that have one; whether any has.
+
+    Told are 0 for other tensors, and None for what is no tensor.
+    """
+    if not is_grad_enabled():
         return values, False
+    at = [i for i, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad]
+    others = [(i, x.detach()) for i, x in enumerate(values) if isinstance(x, Tensor) and not x.requires_grad]
 
     def spread(gradients):
-        whole = [None] * len(values)
+        whole: list = [None] * len(values)
+        for i, x in others:
+            whole[i] = ops['full_like'](x, 0)
         for i, gradient in zip(at, gradients):
             whole[i] = gradient
         changed = seen(tuple(whole))
         return [changed[i] for i in at]
     passed = list(values)
-    for i, x in zip(at, _Passing.apply(spread, *(values[i] for i in at))):
+    for i, x in zip(at, _Passing.apply(spread, *(values[i] for i in at)) if at else ()):
         passed[i] = x
-    return tuple(passed), True
+    return tuple(passed), bool(at)
 
 
 class _BackwardCall:
     """One forward pass whose module has backward hooks: gradients of its results, then those of its arguments."""
 
     def __init__(self, module):
-        self.module, self.of_outputs, self.inputs_recorded = module, None, False
+        self.module, self.of_outputs, self.inputs_recorded, self.count = module, None, False, 0
 
     def inputs(self, args):
+        self.count = len(args)
         args, self.inputs_recorded = _through(self._at_inputs, args)
         return args
 
@@ -90,13 +97,10 @@ class _BackwardCall:
             gradients = self._changed(gradients, hook(self.module, gradients))
         self.of_outputs = gradients
         if not self.inputs_recorded:
-            self._run((None,))
+            self._at_inputs((None,) * self.count)
         return gradients
 
     def _at_inputs(self, gradients):
-        return self._run(gradients)
-
-    def _run(self, gradients):
         for hook in list(self.module._backward_hooks.values()):
             gradients = self._changed(gradients, hook(self.module, gradients, self.of_outputs))
         return gradients
@@ -110,10 +114,13 @@ class _BackwardCall:
         return changed
 
 
-class Hooks:
-    """The part of Module that calls hooks; a module without any has one flag to look at."""
+class Hooks(Tree):
+    """The part of Module that calls hooks; a module without any has one flag to look at.
 
-    _hooked = False
+    The second flag is for backward hooks and those that were registered with options.
+    """
+
+    _hooked = _hooked_with_options = False
     _forward_hooks = _forward_pre_hooks = _backward_hooks = _backward_pre_hooks = _NONE
     _state_hooks = _state_pre_hooks = _load_hooks = _load_pre_hooks = _NONE
     _hook_options = _NONE  # number of a hook: what it was registered with
@@ -127,9 +134,14 @@ class Hooks:
         handle = RemovableHandle(getattr(self, kind), hook, prepend)
         if any(options.values()):
             self._hook_options[handle.id] = frozenset(name for name, on in options.items() if on)  # pyright: ignore[reportIndexIssue]
-        if kind.endswith(('ward_hooks', 'ward_pre_hooks')):
-            object.__setattr__(self, '_hooked', True)
+        self._note_hooks()
         return handle
+
+    def _note_hooks(self):
+        """Sets the two flags."""
+        forward, backward = {**self._forward_hooks, **self._forward_pre_hooks}, self._backward_hooks or self._backward_pre_hooks
+        object.__setattr__(self, '_hooked', bool(forward or backward))
+        object.__setattr__(self, '_hooked_with_options', bool(backward or forward.keys() & self._hook_options.keys()))
 
     def _has(self, number, option):
         return option in self._hook_options.get(number, ())
@@ -166,6 +178,21 @@ class Hooks:
         raise NotImplementedError(f'[{type(self).__name__}] register_backward_hook is not offered: use register_full_backward_hook')
 
     def _call_with_hooks(self, args, kwargs):
+        if self._hooked_with_options:
+            return self._call_with_options(args, kwargs)
+        for hook in list(self._forward_pre_hooks.values()):
+            changed = hook(self, args)
+            if changed is not None:
+                args = _as_tuple(changed)
+        result = self.forward(*args, **kwargs)
+        for hook in list(self._forward_hooks.values()):
+            changed = hook(self, args, result)
+            if changed is not None:
+                result = changed
+        return result
+
+    def _call_with_options(self, args, kwargs):
+        """The same, with backward hooks and hooks that were registered with options."""
         called = set()
         try:
             return self._with_hooks(args, kwargs, called)
@@ -179,7 +206,7 @@ class Hooks:
         for number, hook in list(self._forward_pre_hooks.items()):
             args, kwargs = self._before(number, hook, args, kwargs)
         backward = _BackwardCall(self) if self._backward_hooks or self._backward_pre_hooks else None
-        result = self.forward(*(backward.inputs(args) if backward else args), **kwargs)  # pyright: ignore[reportAttributeAccessIssue]
+        result = self.forward(*(backward.inputs(args) if backward else args), **kwargs)
         for number, hook in list(self._forward_hooks.items()):
             called.add(number)
             changed = self._after(number, hook, args, kwargs, result)

@@ -2,6 +2,7 @@
 from collections import OrderedDict, namedtuple
 
 import tenon
+from ._hooks import Hooks
 from .parameter import Parameter
 
 
@@ -18,7 +19,7 @@ def _shape(x):
     return '(' + ', '.join(map(str, x.shape)) + (',)' if len(x.shape) == 1 else ')')
 
 
-class Saving:
+class Saving(Hooks):
     """The part of Module that gives and takes a state."""
 
     _version = 1
@@ -35,9 +36,9 @@ class Saving:
         if destination is None:
             destination = OrderedDict()
             destination._metadata = {}  # pyright: ignore[reportAttributeAccessIssue]
-        about = {'version': self._version}
-        if hasattr(destination, '_metadata'):
-            destination._metadata[prefix[:-1]] = about
+        about, versions = {'version': self._version}, getattr(destination, '_metadata', None)
+        if versions is not None:
+            versions[prefix[:-1]] = about
         for hook in list(self._state_pre_hooks.values()):
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
@@ -107,7 +108,7 @@ class Saving:
         for module in reversed(list(self.modules())):  # parts first
             for hook in list(module._load_hooks.values()):
                 if hook(module, keys) is not None:
-                    raise RuntimeError(f'[{type(module).__name__}] a load_state_dict post-hook must return None: change the lists it is given')
+                    raise RuntimeError(f'[{type(module).__name__}] a load_state_dict post-hook must return None: it changes the lists')
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
         """Takes what belongs to this module alone; modules may load otherwise than others."""

@@ -1,5 +1,6 @@
 """What a module consists of: its parameters, buffers and parts, by name and by path."""
 from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any
 
 from .._core import Tensor
 from .parameter import Parameter
@@ -28,7 +29,14 @@ class _Names(MutableMapping):
         return self._now()[name]
 
     def __setitem__(self, name, value):
-        self._module._set(name, value)
+        module = self._module
+        if self._kind == 'modules' and value is not None:
+            module._replace_part(name, value)
+        elif name in self or value is not None and self._kind == 'parameters':
+            module._set(name, value)
+        else:
+            register = {'parameters': module.register_parameter, 'buffers': module.register_buffer, 'modules': module.add_module}
+            register[self._kind](name, value)
 
     def __delitem__(self, name):
         self[name]
@@ -54,6 +62,9 @@ class Tree:
     _buffer_names = ()
     _unsaved_names = ()
     _empty_names = ()
+
+    if TYPE_CHECKING:  # what register_buffer() and its like add
+        def __getattr__(self, name: str) -> Any: ...
 
     def _set(self, name, value):
         """Puts a tensor or module that has this name already in its place."""
@@ -242,7 +253,7 @@ class Tree:
     def _find(self, target, kind):
         path, _, name = target.rpartition('.')
         found = self.get_submodule(path)._named(kind)
-        if found.get(name) is None:
+        if name not in found or kind == 'parameters' and found[name] is None:
             raise NoSuchPart(f'[{type(self).__name__}] "{target}" is not among the {kind}')
         return found[name]
 

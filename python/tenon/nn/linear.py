@@ -25,8 +25,8 @@ class Linear(Module):
         self.weight = Parameter(_layer_default((out_features, in_features), in_features))
         self.bias = Parameter(_layer_default((out_features,), in_features)) if bias else None
 
-    def forward(self, x):
-        return _linear(x, self.weight, self.bias)
+    def forward(self, input):
+        return _linear(input, self.weight, self.bias)
 
     def extra_repr(self):
         return f'in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}'

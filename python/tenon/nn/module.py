@@ -1,9 +1,8 @@
 """What every network is made of: Module and Parameter."""
 import tenon
 from .._core import Tensor
-from ._hooks import Hooks
+from ._hooks import RemovableHandle as RemovableHandle  # optimizers have hooks, too
 from ._state import Saving
-from ._tree import Tree
 from .parameter import Buffer, Parameter
 
 
@@ -34,7 +33,7 @@ def _mover(kind):
     return move
 
 
-class Module(Tree, Hooks, Saving):
+class Module(Saving):
     """A network, or a part of one.
 
     Assign parameters and other modules to attributes, and write `forward`:
@@ -71,7 +70,7 @@ class Module(Tree, Hooks, Saving):
         own = self.__dict__
         if isinstance(own.get(name), (Parameter, Module)) or name in self._buffer_names or name in self._empty_names:
             self._check_assigned(name, own.get(name), value)
-        if isinstance(value, Buffer):
+        if type(value) is Buffer:
             self.register_buffer(name, value, value.persistent)
         else:
             object.__setattr__(self, name, value)

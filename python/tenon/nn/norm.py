@@ -81,8 +81,8 @@ class LayerNorm(Module):
         self.weight = Parameter(_ones(shape)) if elementwise_affine else None
         self.bias = Parameter(_zeros(shape)) if elementwise_affine and bias else None
 
-    def forward(self, x):
-        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+    def forward(self, input):
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
         return f'{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}'
@@ -100,9 +100,9 @@ class RMSNorm(Module):
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = Parameter(_ones(shape)) if elementwise_affine else None
 
-    def forward(self, x):
-        check_tensor('RMSNorm', x)
-        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+    def forward(self, input):
+        check_tensor('RMSNorm', input)
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self):
         return f'{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}'
@@ -120,8 +120,8 @@ class GroupNorm(Module):
         self.weight = Parameter(_ones((num_channels,))) if affine else None
         self.bias = Parameter(_zeros((num_channels,))) if affine else None
 
-    def forward(self, x):
-        return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+    def forward(self, input):
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
         return f'{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}'

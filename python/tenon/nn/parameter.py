@@ -12,20 +12,20 @@ def _check_data(name, data):
 class Parameter(Tensor):
     """A tensor that a Module trains: an attribute of this type is found by `Module.parameters()`.
 
-    Shares the elements of `data` and begins without history.
+    Shares the elements of `data` and begins without history; None is a parameter of no elements.
 
     >>> weight = tenon.nn.Parameter(tenon.zeros((2, 3)))
     >>> weight.requires_grad
     True
     """
 
-    def __new__(cls, data, requires_grad=True):
-        self = Tensor.__new__(cls, _check_data('Parameter', data))
+    def __new__(cls, data=None, requires_grad=True):
+        self = Tensor.__new__(cls, tenon.empty((0,)) if data is None else _check_data('Parameter', data))
         if requires_grad:
             self.requires_grad_(True)
         return self
 
-    def __init__(self, data, requires_grad=True):
+    def __init__(self, data=None, requires_grad=True):
         super().__init__()
 
     def _like(self, data):

@@ -19,7 +19,7 @@ DTYPES = 'float32', 'float64'
 RANDOM = frozenset(('FractionalMaxPool2d', 'FractionalMaxPool3d'))
 # Drawn at random while training alone, by dropout within.
 RANDOM_IN_TRAINING = frozenset(('TransformerEncoder', 'TransformerEncoderLayer', 'TransformerDecoderLayer', 'Transformer'))
-# Of the whole input, tensors that another part of tenon.torch brings.
+# Another part of tenon.torch brings them; what passes when it is there leaves this list.
 AWAITED = frozenset('''TransformerEncoder TransformerEncoderLayer TransformerDecoderLayer Transformer MultiheadAttention RNNCell GRUCell
     LSTMCell RNN GRU LSTM FractionalMaxPool2d FractionalMaxPool3d'''.split())
 
@@ -39,11 +39,19 @@ class ModuleJudge(op_db.Judge):
 
     def convert(self, value, leaves=None):
         """As that of functions; a tensor that comes twice stays one."""
+        if isinstance(value, self.torch.nn.TransformerEncoderLayer):
+            return self.layer(value)
         if not isinstance(value, self.torch.Tensor) or leaves is None:
             return super().convert(value, leaves)
         if id(value) not in self.made:
             self.made[id(value)] = super().convert(value, leaves)
         return self.made[id(value)]
+
+    def layer(self, theirs):
+        """Our layer for one that a constructor is given."""
+        return self.ours.nn.TransformerEncoderLayer(
+            theirs.linear1.in_features, theirs.self_attn.num_heads, theirs.linear1.out_features, theirs.dropout.p,
+            self.convert(theirs.activation), theirs.norm1.eps, theirs.self_attn.batch_first, theirs.norm_first, theirs.linear1.bias is not None)
 
     def state(self, ours, theirs):
         """The state goes strictly both ways."""
@@ -69,7 +77,7 @@ class ModuleJudge(op_db.Judge):
             ours = getattr(self.ours.nn, name)(*self.convert(given.args), **self.convert(given.kwargs))
         except Exception as error:
             raise op_db.Difference(f'constructor raises {type(error).__name__}: {str(error)[:160]}') from error
-        if repr(ours) != repr(theirs):
+        if repr(ours) != repr(theirs).replace('NonDynamicallyQuantizableLinear', 'Linear'):
             raise op_db.Difference(f'prints {ours!r}, not {theirs!r}')
         theirs = theirs.to(dtype).train(training)
         return ours.to(getattr(self.ours, str(dtype)[6:])).train(training), theirs
@@ -161,14 +169,14 @@ def main():
     parser.add_argument('names', nargs='*', metavar='ENTRY')
     _, verdicts = judge_all(parser.parse_args().names)
     good = calls = 0
+    print('| module | calls that agree | first difference |\n|---|---|---|')
     for name, verdict in verdicts.items():
-        good += not verdict['failed'] and verdict['passed'] > 0
+        failed = sum(verdict['failed'].values())
+        good += not failed and verdict['passed'] > 0
         calls += verdict['passed']
-        for reason, count in list(verdict['failed'].items())[:3]:
-            print(f'{name}: {reason}' + (f' ({count}×)' if count > 1 else ''))
-        if not verdict['failed'] and not verdict['passed']:
-            print(f'{name}: no sample')
-    print(f'{good} of {len(verdicts)} modules pass, {calls} calls agree')
+        reason = next(iter(verdict['failed']), '' if verdict['passed'] else 'no sample').replace('\n', ' ')
+        print(f'| {name} | {verdict["passed"]} of {verdict["passed"] + failed} | {reason[:200]} |')
+    print(f'\n{good} of {len(verdicts)} modules pass, {calls} calls agree')
     return int(good < len(verdicts))
 
 

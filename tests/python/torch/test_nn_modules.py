@@ -9,6 +9,7 @@ import tenon.torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import modules
+from scenarios import same, same_error
 
 # What is not offered, and why. The reasons of Container and DataParallel are those of the error that names them.
 NOT_OFFERED = {'Container': 'the older name of Module', 'DataParallel': 'one device trains a module'}
@@ -84,6 +85,70 @@ def test_modules_that_module_db_lacks(torch, nn, name, given, shapes, training):
     torch.manual_seed(0)
     inputs = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
     judge.judge(name, ModuleInput(FunctionInput(*given), FunctionInput(*inputs)), torch.float64, training)
+
+
+def table(torch, module):
+    """The same weight in both."""
+    with torch.no_grad():
+        n = module.weight.numel()
+        at = torch.arange(n, dtype=torch.float32)
+        module.weight.copy_(torch.sin(at * at * 0.3 + at).reshape(module.weight.shape) * 2)
+    return module
+
+
+def looked_up(torch, kind, options, *inputs):
+    """Rows, the gradient of the weight, the weight afterwards, as printed."""
+    module = table(torch, getattr(torch.nn, kind)(6, 3, **options))
+    inputs = [torch.tensor(x) for x in inputs]
+    found = module(*inputs)
+    (found * found).sum().backward()
+    return found, module.weight.grad, module.weight, repr(module), module.padding_idx
+
+
+TABLES = [
+    ('Embedding', {}, [[1, 2], [2, 5]]), ('Embedding', {'padding_idx': -4}, [[1, 2], [2, 5]]), ('Embedding', {'max_norm': 1.0}, [0, 2, 2]),
+    ('Embedding', {'max_norm': 1.0, 'norm_type': 1.0}, [0, 2, 2]), ('Embedding', {'scale_grad_by_freq': True, 'padding_idx': 0}, [0, 2, 2]),
+    ('EmbeddingBag', {}, [[1, 2], [2, 5]]), ('EmbeddingBag', {'mode': 'sum'}, [1, 2, 4, 5], [0, 1]), ('EmbeddingBag', {'mode': 'max'}, [1, 2, 4, 5], [0, 1]),
+    ('EmbeddingBag', {'padding_idx': 2}, [1, 2, 4, 5], [0, 3]), ('EmbeddingBag', {'mode': 'sum', 'include_last_offset': True}, [1, 2, 4, 5], [0, 1, 4]),
+    ('EmbeddingBag', {'mode': 'max', 'padding_idx': 2}, [1, 2, 2, 5], [0, 2]), ('EmbeddingBag', {'max_norm': 1.0}, [[1, 2], [2, 5]]),
+    ('EmbeddingBag', {'mode': 'mean', 'scale_grad_by_freq': True}, [[1, 2], [2, 5]]),
+]
+
+
+@pytest.mark.parametrize(('kind', 'options', 'inputs'), [(kind, options, inputs) for kind, options, *inputs in TABLES])
+def test_tables(torch, kind, options, inputs):
+    same(torch, looked_up, kind, options, *inputs)
+
+
+def unpooled(torch, n):
+    pool, back = getattr(torch.nn, f'MaxPool{n}d')(2, 2, return_indices=True), getattr(torch.nn, f'MaxUnpool{n}d')(2, stride=2)
+    x = torch.sin(torch.arange(2 * 4 ** n, dtype=torch.float32)).reshape(1, 2, *(4,) * n)
+    found = pool(x)
+    return back(*found), back(*found, output_size=(1, 2, *(5,) * n)), repr(back)
+
+
+def given_rows(torch):
+    rows = torch.arange(6, dtype=torch.float32).reshape(3, 2)
+    first, second = torch.nn.Embedding.from_pretrained(rows, padding_idx=1), torch.nn.EmbeddingBag.from_pretrained(rows, freeze=False, mode='sum')
+    return first.weight.requires_grad, second.weight.requires_grad, first(torch.tensor([2, 0])), second(torch.tensor([[2, 0]])), repr(second)
+
+
+def transposed(torch):
+    layer = table(torch, torch.nn.ConvTranspose2d(1, 2, 3, stride=2, padding=1, bias=False))
+    x = torch.ones(1, 1, 4, 4)
+    return layer(x, output_size=(8, 7)), list(layer(x, output_size=[1, 2, 7, 8]).shape)
+
+
+def test_pooling_and_back_given_rows_and_sizes(torch):
+    for n in (1, 2, 3):
+        same(torch, unpooled, n)
+    same(torch, given_rows)
+    same(torch, transposed)
+    same_error(torch, lambda t: t.nn.ConvTranspose2d(1, 2, 3, stride=2)(t.ones(1, 1, 4, 4), output_size=(20, 20)))
+    same_error(torch, lambda t: t.nn.Embedding(3, 2, padding_idx=3))
+    same_error(torch, lambda t: t.nn.BatchNorm2d(3)(t.ones(2, 3)))
+    same_error(torch, lambda t: t.nn.InstanceNorm1d(3)(t.ones(3)))
+    same_error(torch, lambda t: t.nn.Softmax2d()(t.ones(3, 3)))
 
 
 def test_adaptive_log_softmax(torch, nn):

@@ -1,4 +1,6 @@
 """Parameters, and those whose shape the first input tells."""
+from typing import Any
+
 import tenon
 
 from ...nn.parameter import Buffer, Parameter
@@ -12,23 +14,20 @@ def is_lazy(x):
     return isinstance(x, _Waiting)
 
 
-class _Waiting:
+class _Waiting(Tensor):
     """A tensor without a shape. The module that has it gets another one in its place, which materialize() makes.
 
     Tensors keep their memory, so this object itself stays what it is: make optimizers after the first forward.
     """
 
-    _owner = None  # (module, name) while a module infers its shapes
-    requires_grad: bool
-    dtype: 'tenon.dtype'
-    device: 'tenon.Device'
+    _owner: Any = None  # (module, name) while a module infers its shapes
 
     @property
-    def shape(self):
+    def shape(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Not known yet."""
         raise RuntimeError(f'[{type(self).__name__}] has no shape yet: call the module once, or materialize(shape)')
 
-    size = shape
+    size: Any = shape
 
     def _made(self, data):
         raise NotImplementedError
@@ -42,24 +41,28 @@ class _Waiting:
         return made
 
     def _like(self, data):
-        return type(self)(self.requires_grad, data.device, data.dtype)
+        return _again(type(self), self.requires_grad, data.device, data.dtype)
 
     def __deepcopy__(self, memo):
-        memo[id(self)] = copy = type(self)(self.requires_grad, self.device, self.dtype)
+        memo[id(self)] = copy = _again(type(self), self.requires_grad, self.device, self.dtype)
         return copy
 
     def __reduce_ex__(self, protocol):
-        return type(self), (self.requires_grad, self.device, self.dtype)
+        return _again, (type(self), self.requires_grad, self.device, self.dtype)
 
     def __repr__(self):
         return f'<{type(self).__name__}>'
+
+
+def _again(kind: Any, *given) -> Any:
+    return kind(*given)
 
 
 def _nothing(device, dtype):
     return tenon.empty((0,), dtype=dtype or tenon.float32, device=device)
 
 
-class UninitializedParameter(_Waiting, Parameter):
+class UninitializedParameter(_Waiting, Parameter):  # pyright: ignore[reportIncompatibleVariableOverride]
     """A Parameter whose shape the first input tells, as those of lazy modules."""
 
     def __new__(cls, requires_grad=True, device=None, dtype=None):
@@ -72,7 +75,7 @@ class UninitializedParameter(_Waiting, Parameter):
         return Parameter(data, self.requires_grad)
 
 
-class UninitializedBuffer(_Waiting, Tensor):
+class UninitializedBuffer(_Waiting):
     """A buffer whose shape the first input tells, as those of lazy modules."""
 
     def __new__(cls, requires_grad=False, device=None, dtype=None):

@@ -1,6 +1,7 @@
 """Modules that are a function with options: they keep what stands behind the function's inputs, and call it."""
 import inspect
 import operator
+from typing import Any
 
 from ....nn.module import Module
 
@@ -32,12 +33,12 @@ def _calling(function, inputs, kept):
     parameters = inspect.signature(function).parameters
     behind = list(parameters)[inputs:]
     given = [name for name in behind if name in (*kept, 'training')]
-    read = operator.attrgetter(*given) if given else None
+    read: Any = operator.attrgetter(*given) if given else lambda module: ()
     in_order = behind[:len(given)] == given and all(parameters[name].kind == inspect.Parameter.POSITIONAL_OR_KEYWORD for name in given)
     one = len(given) == 1
 
     def by_place(self, *args, **named):
-        options = () if read is None else (read(self),) if one else read(self)
+        options = (read(self),) if one else read(self)
         return function(*args, **dict(zip(given, options)), **named) if named else function(*args, *options)
 
     def by_name(self, *args, **named):
@@ -79,8 +80,9 @@ def function_module(where, name, function, show='', inputs=1, order=None, settle
         if settle is not None:
             settle(self)
     return type(name, (base,), {
-        '__init__': __init__, 'forward': _calling(function, inputs, kept), 'extra_repr': lambda self: shown(self, show), '__module__': where,
-        '__doc__': f'{function.__doc__} See nn.functional.{function.__name__}.', '__signature__': signature})
+        '__init__': __init__, '__signature__': signature, '__module__': where,
+        '__doc__': f'{function.__doc__} See nn.functional.{function.__name__}.',
+        'forward': _calling(function, inputs, kept), 'extra_repr': lambda self: shown(self, show)})
 
 
 def place(module, device, dtype):
@@ -89,7 +91,8 @@ def place(module, device, dtype):
         module.to(device=device, dtype=dtype)
 
 
-def family(where, base, dims=(1, 2, 3), name=None):
-    """Subclasses of _NameNd for numbers of dimensions: Name1d, Name2d, …"""
+def family(where, base, dims=(1, 2, 3), name=None, **of_dims):
+    """Subclasses of _NameNd for numbers of dimensions n: Name1d, Name2d, …; of_dims: further attributes, as functions of n."""
     name = name or base.__name__.strip('_').removesuffix('Nd')
-    return (type(f'{name}{n}d', (base,), {'_dims': n, '__module__': where, '__doc__': base.__doc__}) for n in dims)
+    return (type(f'{name}{n}d', (base,), {'_dims': n, '__module__': where, '__doc__': base.__doc__,
+                                          **{key: value(n) for key, value in of_dims.items()}}) for n in dims)

@@ -23,10 +23,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
         super().__init__()
         cutoffs = list(cutoffs)
-        if not cutoffs:
-            raise ValueError('[AdaptiveLogSoftmaxWithLoss] cutoffs must not be empty')
-        if cutoffs != sorted(set(cutoffs)) or min(cutoffs) <= 0 or max(cutoffs) > n_classes - 1 or any(int(c) != c for c in cutoffs):
-            raise ValueError(f'[AdaptiveLogSoftmaxWithLoss] cutoffs {cutoffs} must be different whole numbers from 1 to {n_classes - 1}, rising')
+        rising = cutoffs and cutoffs == sorted(set(cutoffs)) and all(int(each) == each for each in cutoffs)
+        if not rising or cutoffs[0] < 1 or cutoffs[-1] >= n_classes:
+            raise ValueError(f'[{type(self).__name__}] cutoffs {cutoffs} must be rising whole numbers from 1 to {n_classes - 1}')
         self.in_features, self.n_classes, self.div_value, self.head_bias = in_features, n_classes, div_value, head_bias
         self.cutoffs = [*cutoffs, n_classes]
         self.shortlist_size, self.n_clusters = cutoffs[0], len(cutoffs)
@@ -47,15 +46,13 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             second.reset_parameters()
 
     def forward(self, input, target_):
-        if target_.ndim > 1 or input.ndim != target_.ndim + 1:
-            raise RuntimeError(f'[AdaptiveLogSoftmaxWithLoss] input {input.shape} and target {target_.shape} must be (N, in_features) and (N,), '
+        if target_.ndim > 1 or input.ndim != target_.ndim + 1 or input.shape[:-1] != target_.shape:
+            raise RuntimeError(f'[{type(self).__name__}] input {input.shape} and target {target_.shape} must be (N, in_features) and (N,), '
                                'or (in_features,) and ()')
         single = not target_.ndim
-        if not single and input.shape[0] != target_.shape[0]:
-            raise RuntimeError(f'[AdaptiveLogSoftmaxWithLoss] {input.shape[0]} inputs and {target_.shape[0]} labels')
         x, labels = (ops['unsqueeze'](each, 0) for each in (input, target_)) if single else (input, target_)
         if labels.size and not (int(ops['min'](labels)) >= 0 and int(ops['max'](labels)) < self.n_classes):
-            raise RuntimeError(f'[AdaptiveLogSoftmaxWithLoss] labels must be 0 to {self.n_classes - 1}')
+            raise RuntimeError(f'[{type(self).__name__}] labels must be 0 to {self.n_classes - 1}')
         output = self._of_labels(x, labels)
         loss = -ops['mean'](output)
         return _ASMoutput(ops['squeeze'](output, 0) if single else output, loss)
@@ -136,4 +133,5 @@ class LinearCrossEntropyOptions:
     def __eq__(self, other):
         return type(other) is type(self) and vars(other) == vars(self)
 
-    __hash__ = None
+    def __hash__(self):
+        return hash(tuple(vars(self).values()))

@@ -2,6 +2,7 @@
 import tenon
 
 from ...._core import ops
+from ....nn.functional import batch_norm as _batch_norm
 from ....nn.module import Module, Parameter
 from .. import functional as F
 from ._make import family
@@ -65,26 +66,24 @@ class _BatchNorm(_NormBase):
     momentum is the weight of a new batch in the running statistics; None: they are the mean over all batches.
     """
 
-    def _share(self):
-        """Counts a batch in training; its weight in the running statistics."""
-        if not (self.training and self.track_running_stats):
-            return self.momentum or 0.0
-        self.num_batches_tracked += 1
-        return 1.0 / self.num_batches_tracked.item() if self.momentum is None else self.momentum
+    def _count(self):
+        """Counts a batch; its weight in the running statistics."""
+        counted = self.num_batches_tracked
+        counted += 1
+        return 1.0 / counted.item() if self.momentum is None else self.momentum
 
     def forward(self, input):
         self._check_input_dim(input)
-        share = self._share()
-        of_batch = self.training or self.running_mean is None and self.running_var is None
-        tracked = not self.training or self.track_running_stats
-        return F.batch_norm(input, self.running_mean if tracked else None, self.running_var if tracked else None, self.weight, self.bias,
-                            of_batch, share, self.eps)
+        mean, variance = self.running_mean, self.running_var
+        if not self.training:
+            function = F.batch_norm if mean is None or variance is None else _batch_norm  # which checks what can still be wrong
+            return function(input, mean, variance, self.weight, self.bias, mean is None and variance is None, 0.0, self.eps)
+        if self.track_running_stats:
+            return F.batch_norm(input, mean, variance, self.weight, self.bias, True, self._count(), self.eps)
+        return F.batch_norm(input, None, None, self.weight, self.bias, True, 0.0, self.eps)
 
 
-_RANKS = {1: (2, 3), 2: (4,), 3: (5,)}
-BatchNorm1d, BatchNorm2d, BatchNorm3d = family(__name__, _BatchNorm)
-for _each in (BatchNorm1d, BatchNorm2d, BatchNorm3d):
-    _each._ranks = _RANKS[_each._dims]
+BatchNorm1d, BatchNorm2d, BatchNorm3d = family(__name__, _BatchNorm, _ranks=lambda n: (2, 3) if n == 1 else (n + 2,))
 
 
 class SyncBatchNorm(_BatchNorm):
@@ -113,14 +112,14 @@ class _LazyNormMixin(LazyModuleMixin):
 
     def initialize_parameters(self, input):
         self.num_features = input.shape[self._channel_dim(input)]
-        self.materialize(dict.fromkeys(('weight', 'bias', 'running_mean', 'running_var'), (self.num_features,)))
+        self._materialize(dict.fromkeys(('weight', 'bias', 'running_mean', 'running_var'), (self.num_features,)))
 
     def _channel_dim(self, input):
         return 1
 
     def reset_parameters(self):
         if not self.has_uninitialized_params() and self.num_features:
-            super().reset_parameters()
+            super().reset_parameters()  # pyright: ignore[reportAttributeAccessIssue] that of the other base
 
 
 def lazy_norm(where, base):

@@ -1,6 +1,7 @@
 """Convolutions of (N, C, …) or (C, …)."""
 import inspect
 import math
+from typing import Any
 
 from ....nn.conv import _ConvBase
 from .. import functional as F
@@ -16,14 +17,15 @@ class _ConvNd(_ConvBase):
 
     transposed = property(lambda self: self._transposed)
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, output_padding, device,
-                 dtype):
+    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, output_padding,
+                 device, dtype):
         name, named = type(self).__name__, isinstance(padding, str)
         if named and padding not in ('same', 'valid'):
             raise ValueError(f"[{name}] padding is 'same', 'valid' or numbers, not {padding!r}")
         if padding_mode not in _MODES:
             raise ValueError(f"[{name}] padding_mode is 'zeros', 'reflect', 'replicate' or 'circular', not {padding_mode!r}")
-        super().__init__(in_channels, out_channels, kernel_size, stride, 0 if named else padding, dilation, groups, bias, output_padding)
+        sizes: Any = 0 if named else padding
+        super().__init__(in_channels, out_channels, kernel_size, stride, sizes, dilation, groups, bias, output_padding)
         if padding == 'same' and any(step != 1 for step in self.stride):
             raise ValueError(f"[{name}] padding='same' needs stride 1, not {stride}")
         self.padding_mode, self.padding = padding_mode, padding if named else self.padding
@@ -65,10 +67,12 @@ class _ForwardNd(_ConvNd):
         padding = self.padding
         if self.padding_mode != 'zeros':
             input, padding = F.pad(input, self._sides(), self.padding_mode), 0
-        return getattr(F, f'conv{self._dims}d')(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return self._function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def forward(self, input):
-        return self._conv_forward(input, self.weight, self.bias)
+        if self.padding_mode != 'zeros':
+            return self._conv_forward(input, self.weight, self.bias)
+        return self._function(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
 
 class _TransposedNd(_ConvNd):
@@ -100,8 +104,7 @@ class _TransposedNd(_ConvNd):
 
     def forward(self, input, output_size=None):
         extra = self._output_padding(input.shape, output_size)
-        function = getattr(F, f'conv_transpose{self._dims}d')
-        return function(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
+        return self._function(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
 
 class _LazyConvMixin(LazyModuleMixin):
@@ -117,11 +120,11 @@ class _LazyConvMixin(LazyModuleMixin):
         if self.in_channels % self.groups:
             raise ValueError(f'[{name}] in_channels {self.in_channels} do not divide into {self.groups} groups')
         outer, inner = (self.in_channels, self.out_channels) if self.transposed else (self.out_channels, self.in_channels)
-        self.materialize({'weight': (outer, inner // self.groups, *self.kernel_size), 'bias': (self.out_channels,)})
+        self._materialize({'weight': (outer, inner // self.groups, *self.kernel_size), 'bias': (self.out_channels,)})
 
     def reset_parameters(self):
         if not self.has_uninitialized_params() and self.in_channels:
-            super().reset_parameters()
+            super().reset_parameters()  # pyright: ignore[reportAttributeAccessIssue] that of the other base
 
 
 def _lazy(base):
@@ -137,12 +140,14 @@ def _lazy(base):
         _LazyConvMixin.__init__(self, 0, 0, bias=False, **given)
         self.out_channels = out_channels
         self.weight, self.bias = waiting(True, device, dtype), waiting(bias, device, dtype)
-    name = 'Lazy' + base.__name__
-    return type(name, (_LazyConvMixin, base), {'__init__': __init__, '__signature__': signature, 'cls_to_become': base, '__module__': __name__,
-                                               '__doc__': f'{base.__name__} that takes in_channels from its first input.'})
+    return type('Lazy' + base.__name__, (_LazyConvMixin, base), {
+        '__init__': __init__, '__signature__': signature, '__module__': __name__, 'cls_to_become': base,
+        '__doc__': f'{base.__name__} that takes in_channels from its first input.'})
 
 
-Conv1d, Conv2d, Conv3d = family(__name__, _ForwardNd, name='Conv')
-ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = family(__name__, _TransposedNd, name='ConvTranspose')
+Conv1d, Conv2d, Conv3d = family(
+    __name__, _ForwardNd, name='Conv', _function=lambda n: staticmethod(getattr(F, f'conv{n}d')))
+ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = family(
+    __name__, _TransposedNd, name='ConvTranspose', _function=lambda n: staticmethod(getattr(F, f'conv_transpose{n}d')))
 LazyConv1d, LazyConv2d, LazyConv3d = map(_lazy, (Conv1d, Conv2d, Conv3d))
 LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = map(_lazy, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d))

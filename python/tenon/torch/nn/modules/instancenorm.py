@@ -8,7 +8,8 @@ from .batchnorm import _NormBase, lazy_norm
 class _InstanceNorm(_NormBase):
     """Zero mean and unit variance over each channel of each example of (N, num_features, …) or (num_features, …)."""
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *, bias=True):
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *,
+                 bias=True):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def _channel_dim(self, input):
@@ -31,8 +32,8 @@ class _InstanceNorm(_NormBase):
             raise ValueError(f'[{type(self).__name__}] input has {channels} channels, must be {self.num_features}')
         single = input.ndim == self._dims + 1
         x = ops['unsqueeze'](input, 0) if single else input
-        found = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.training or not self.track_running_stats,
-                                self.momentum if self.momentum is not None else 0.0, self.eps)
+        own = self.training or not self.track_running_stats
+        found = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum or 0.0, self.eps)
         return ops['squeeze'](found, 0) if single else found
 
 

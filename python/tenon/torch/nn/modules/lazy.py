@@ -2,6 +2,8 @@
 import itertools
 from typing import Any
 
+import tenon
+
 from ....nn.module import Module
 from ..parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
@@ -29,7 +31,7 @@ class LazyModuleMixin(Module):
         """Whether a parameter or buffer of this module waits for its shape."""
         return any(is_lazy(x) for x in itertools.chain(self.parameters(recurse=False), self.buffers(recurse=False)))
 
-    def materialize(self, shapes):
+    def _materialize(self, shapes):
         """Gives those of these tensors a shape that wait for one, and initial values, unless a state gave them both."""
         waits = self.has_uninitialized_params()
         for name, shape in shapes.items():
@@ -45,6 +47,7 @@ class LazyModuleMixin(Module):
     def _become(self):
         self._initialize_hook.remove()
         delattr(self, '_initialize_hook')
+        self._note_hooks()
         if self.cls_to_become is not None:
             self.__class__ = self.cls_to_become
 
@@ -53,7 +56,7 @@ class LazyModuleMixin(Module):
         if is_lazy(value) and is_lazy(x):
             return
         if is_lazy(x):
-            x = x._made(value.detach().to(x.device).clone())
+            x = x._made(tenon.empty(value.shape, dtype=x.dtype, device=x.device))
             self._set(name, x)
         super()._take(name, x, key, value, local_metadata, error_msgs)
 

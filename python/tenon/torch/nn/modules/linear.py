@@ -4,14 +4,11 @@ import math
 import tenon
 
 from .... import nn as _nn
-from ...._core import ops
 from ....nn.module import Module, Parameter
 from .. import functional as F
 from .. import init
 from ._make import place, shown
 from .lazy import LazyModuleMixin, waiting
-
-_linear = ops['linear']
 
 
 def draw_weights(module, fan_in):
@@ -43,13 +40,6 @@ class Linear(_nn.Linear):
         """Draws weight and bias anew."""
         draw_weights(self, self.in_features)
 
-    def forward(self, input):
-        return _linear(input, self.weight, self.bias)
-
-
-class NonDynamicallyQuantizableLinear(Linear):
-    """Linear: nothing is quantised here."""
-
 
 class LazyLinear(LazyModuleMixin, Linear):
     """Linear that takes in_features from its first input."""
@@ -63,7 +53,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     def initialize_parameters(self, input):
         self.in_features = input.shape[-1]
-        self.materialize({'weight': (self.out_features, self.in_features), 'bias': (self.out_features,)})
+        self._materialize({'weight': (self.out_features, self.in_features), 'bias': (self.out_features,)})
 
     def reset_parameters(self):
         if not self.has_uninitialized_params() and self.in_features:

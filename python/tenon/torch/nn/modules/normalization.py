@@ -41,9 +41,6 @@ class LayerNorm(_nn.LayerNorm):
 
     reset_parameters = _reset
 
-    def forward(self, input):
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
-
     def extra_repr(self):
         return f'{super().extra_repr()}, bias={self.bias is not None}'
 
@@ -57,9 +54,6 @@ class RMSNorm(_nn.RMSNorm):
 
     reset_parameters = _reset
 
-    def forward(self, input):
-        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
-
 
 class GroupNorm(_nn.GroupNorm):
     """Zero mean and unit variance over groups of channels of (N, num_channels, …). weight, bias (num_channels,)."""
@@ -71,9 +65,6 @@ class GroupNorm(_nn.GroupNorm):
         place(self, device, dtype)
 
     reset_parameters = _reset
-
-    def forward(self, input):
-        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
         return f'{super().extra_repr()}, bias={self.bias is not None}'

@@ -56,7 +56,7 @@ class _MaxUnpoolNd(Module):
         self.stride = self.kernel_size if stride is None else parse(stride)
 
     def forward(self, input, indices, output_size=None):
-        return getattr(F, f'max_unpool{self._dims}d')(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self):
         return shown(self, 'kernel_size stride padding')
@@ -84,5 +84,5 @@ class _FractionalMaxPoolNd(Module):
                                                                self.return_indices, self._random_samples)
 
 
-MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = family(__name__, _MaxUnpoolNd)
+MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = family(__name__, _MaxUnpoolNd, _function=lambda n: staticmethod(getattr(F, f'max_unpool{n}d')))
 FractionalMaxPool2d, FractionalMaxPool3d = family(__name__, _FractionalMaxPoolNd, (2, 3))

@@ -39,21 +39,24 @@ class _Table(Module):
     def _options(self, words):
         """Those of the options that are not what is usual."""
         usual = {'padding_idx': None, 'max_norm': None, 'norm_type': 2, 'scale_grad_by_freq': False, 'sparse': False, 'mode': ''}
-        return ''.join(f', {word}={getattr(self, word)}' for word in words.split() if getattr(self, word) != usual[word])
+        return ''.join(f', {word}={getattr(self, word)!r}' for word in words.split() if getattr(self, word) != usual[word])
 
-    @classmethod
-    def from_pretrained(cls, embeddings, freeze=True, **options):
-        """A layer with given rows, which are not trained unless freeze=False."""
-        if embeddings.ndim != 2:
-            raise ValueError(f'[{cls.__name__}] embeddings have rank {embeddings.ndim}, must be 2')
-        rows, width = embeddings.shape
-        made = cls(rows, width, _weight=embeddings, **options)
-        made.weight.requires_grad_(not freeze)
-        return made
+
+def _given(cls, embeddings, freeze, **options):
+    """A layer with given rows, which are not trained where `freeze`."""
+    if embeddings.ndim != 2:
+        raise ValueError(f'[{cls.__name__}] embeddings have rank {embeddings.ndim}, must be 2')
+    rows, width = embeddings.shape
+    made = cls(rows, width, _weight=embeddings, **options)
+    made.weight.requires_grad_(not freeze)
+    return made
 
 
 class Embedding(_Table):
-    """Rows of a weight (num_embeddings, embedding_dim) by an index (…): (…, embedding_dim). sparse changes nothing: gradients are dense."""
+    """Rows of a weight (num_embeddings, embedding_dim) by an index (…): (…, embedding_dim).
+
+    sparse changes nothing: gradients are dense.
+    """
 
     def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
                  sparse=False, _weight=None, _freeze=False, device=None, dtype=None):
@@ -63,9 +66,11 @@ class Embedding(_Table):
         self._start(_weight, _freeze, device, dtype)
 
     @classmethod
-    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-        return super().from_pretrained(embeddings, freeze, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type,
-                                       scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+                        sparse=False):
+        """A layer with given rows, which are not trained unless freeze=False."""
+        return _given(cls, embeddings, freeze, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type,
+                      scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
     def forward(self, input):
         return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
@@ -88,8 +93,9 @@ class EmbeddingBag(_Table):
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode='mean', sparse=False,
                         include_last_offset=False, padding_idx=None):
-        return super().from_pretrained(embeddings, freeze, max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq,
-                                       mode=mode, sparse=sparse, include_last_offset=include_last_offset, padding_idx=padding_idx)
+        """A layer with given rows, which are not trained unless freeze=False."""
+        return _given(cls, embeddings, freeze, max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq,
+                      mode=mode, sparse=sparse, include_last_offset=include_last_offset, padding_idx=padding_idx)
 
     def forward(self, input, offsets=None, per_sample_weights=None):
         return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,

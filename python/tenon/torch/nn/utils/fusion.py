@@ -18,7 +18,7 @@ def _fused(weight, bias, mean, variance, eps, scale, shift, dim):
         wide = tuple(-1 if d == dim else 1 for d in range(weight.ndim))
         dtypes = weight.dtype, (weight if bias is None else bias).dtype
         made = [ops['cast'](x.detach(), dtype) for x, dtype in zip((weight * ops['reshape'](factor, wide), moved), dtypes)]
-    return Parameter(made[0], weight.requires_grad), Parameter(made[1], weight.requires_grad if bias is None else bias.requires_grad)
+    return Parameter(made[0], weight.requires_grad), Parameter(made[1], bias is not None and bias.requires_grad)
 
 
 def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose=False):
@@ -33,9 +33,9 @@ def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 def _join(where, layer, bn, dim):
     if layer.training or bn.training:
-        raise AssertionError(f'[{where}] both layers must evaluate: call eval() first')
+        raise ValueError(f'[{where}] both layers must evaluate: call eval() first')
     if bn.running_mean is None or bn.running_var is None:
-        raise AssertionError(f'[{where}] the batch norm keeps no running statistics')
+        raise ValueError(f'[{where}] the batch norm keeps no running statistics')
     made = copy.deepcopy(layer)
     made.weight, made.bias = _fused(layer.weight, layer.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, dim)
     return made
@@ -49,5 +49,5 @@ def fuse_conv_bn_eval(conv, bn, transpose=False):
 def fuse_linear_bn_eval(linear, bn):
     """A linear layer that computes bn(linear(x)), both evaluating."""
     if linear.out_features != bn.num_features and bn.num_features != 1:
-        raise AssertionError(f'[fuse_linear_bn_eval] out_features {linear.out_features} and num_features {bn.num_features} differ')
+        raise ValueError(f'[fuse_linear_bn_eval] out_features {linear.out_features} and num_features {bn.num_features} differ')
     return _join('fuse_linear_bn_eval', linear, bn, 0)

@@ -93,7 +93,8 @@ class SpectralNorm:
     def compute_weight(self, module, do_power_iteration):
         """The weight divided by sigma; in training the vectors come closer first."""
         weight = getattr(module, self.name + '_orig')
-        return weight / sigma(weight, self.dim, *self._vectors(module), self.n_power_iterations if do_power_iteration else 0, self.eps)
+        count = self.n_power_iterations if do_power_iteration else 0
+        return weight / sigma(weight, self.dim, *self._vectors(module), count, self.eps, v_first=True)
 
     def attach(self, module, weight):
         """Puts the weight under another name, and the vectors beside it."""

@@ -182,7 +182,7 @@ class _Orthogonal(Module):
     def _reflections(self, q):
         """What _of_reflections() makes q of."""
         if self.orthogonal_map != 'householder':
-            raise NotImplementedError(f'[orthogonal] {self.orthogonal_map} without use_trivialization has no inverse: no value can be assigned')
+            raise NotImplementedError(f'[orthogonal] without use_trivialization no value can be assigned to {self.orthogonal_map}')
         from ...householder import geqrf
         a, tau = geqrf(q)
         signs = ops['sign'](ops['diagonal'](a, 0, -2, -1))

@@ -64,9 +64,8 @@ class ParametrizationList(ModuleList):
     def _keep(self, name, x, original):
         """What is trained keeps its identity where shape and dtype stay."""
         if self.is_tensor and x.dtype is original.dtype and x.shape == original.shape:
-            if x.data_ptr != original.data_ptr or not x.shares_memory(original):
-                with no_grad():
-                    original.copy_(x)
+            with no_grad():
+                original.copy_(x.clone() if x.shares_memory(original) else x)  # it may be a view that is turned round
             x = original
         elif isinstance(original, Parameter):
             x = Parameter(x, original.requires_grad)
@@ -86,10 +85,11 @@ class ParametrizationList(ModuleList):
 
     @staticmethod
     def _inverse(part, value):
-        inverse = getattr(part, 'right_inverse', None)
-        if inverse is None:
+        """What part makes the value of; the value itself where part cannot say."""
+        try:
+            return part.right_inverse(value) if hasattr(part, 'right_inverse') else value
+        except NotImplementedError:
             return value
-        return inverse(value)
 
     def right_inverse(self, value):
         """Sets what is trained so that the tensor becomes `value`."""
@@ -134,7 +134,7 @@ def _refuse(self):
 
 
 def _copied(self, memo):
-    memo[id(self)] = made = type(self).__new__(type(self))
+    memo[id(self)] = made = object.__new__(type(self))
     made.__dict__ = copy.deepcopy(self.__dict__, memo)
     return made
 
@@ -182,12 +182,12 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
         module.parametrizations[tensor_name] = made
         _set_class(module, list(module.parametrizations))
     else:
-        raise ValueError(f'[register_parametrization] {type(module).__name__} has no parameter, buffer or parametrised tensor {tensor_name!r}')
+        raise ValueError(f'[register_parametrization] {type(module).__name__} has no parameter or buffer {tensor_name!r}')
     return module
 
 
 def _append(module, name, parametrization, unsafe):
-    """Adds a parametrisation behind those that are there; the tensor keeps its value where it can be inverted."""
+    """Adds a parametrisation behind those that are there; what is trained stays as it is."""
     parts = module.parametrizations[name]
     with no_grad():
         before = getattr(module, name)
@@ -200,8 +200,6 @@ def _append(module, name, parametrization, unsafe):
             if not isinstance(x, Tensor) or x.shape != before.shape or x.dtype is not before.dtype:
                 raise ValueError(f'[register_parametrization] a parametrisation must keep dtype and shape: {before.dtype} {before.shape}; '
                                  'unsafe=True lets it')
-    if hasattr(parametrization, 'right_inverse'):
-        parts.right_inverse(value)
     parts.append(parametrization)
     parts.unsafe |= unsafe
 
@@ -212,7 +210,7 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
         raise ValueError(f'[remove_parametrizations] {type(module).__name__} has no parametrisation of {tensor_name!r}')
     parts = module.parametrizations[tensor_name]
     if not leave_parametrized and not parts.is_tensor:
-        raise ValueError(f'[remove_parametrizations] {tensor_name!r} is made of {parts.ntensors} tensors: only leave_parametrized=True can be')
+        raise ValueError(f'[remove_parametrizations] {tensor_name!r} is made of {parts.ntensors} tensors: leave_parametrized must be True')
     first = getattr(parts, parts._names()[0])
     trained = first
     if leave_parametrized:

@@ -4,6 +4,7 @@ A pruned parameter `name` lies in `name_orig`, its mask in the buffer `name_mask
 """
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from typing import Any
 
 from .... import no_grad
 from ...._core import ops
@@ -67,7 +68,8 @@ def _behind(earlier, method):
 class BasePruningMethod(ABC):
     """A way to choose what is pruned: subclass it with compute_mask(), and PRUNING_TYPE 'unstructured', 'structured' or 'global'."""
 
-    _tensor_name: str
+    _tensor_name: Any
+    dim: Any
     PRUNING_TYPE = 'unstructured'
 
     def __call__(self, module, inputs):
@@ -92,7 +94,7 @@ class BasePruningMethod(ABC):
         method._tensor_name = name
         original = getattr(module, name if found is None else name + '_orig')
         if importance_scores is not None and importance_scores.shape != original.shape:
-            raise AssertionError(f'[prune] importance_scores have shape {importance_scores.shape}, the parameter {original.shape}')
+            raise ValueError(f'[prune] importance_scores have shape {importance_scores.shape}, the parameter {original.shape}')
         scores = (getattr(module, name) if importance_scores is None else importance_scores).detach()
         if found is None:
             mask = method.compute_mask(scores, full(original.shape, 1, original))
@@ -112,7 +114,7 @@ class BasePruningMethod(ABC):
         """A pruned copy of a tensor."""
         scores = t if importance_scores is None else importance_scores
         if scores.shape != t.shape:
-            raise AssertionError(f'[prune] importance_scores have shape {scores.shape}, the tensor {t.shape}')
+            raise ValueError(f'[prune] importance_scores have shape {scores.shape}, the tensor {t.shape}')
         mask = full(t.shape, 1, t) if default_mask is None else default_mask
         return t * self.compute_mask(scores.detach(), mask)
 
@@ -133,7 +135,7 @@ class PruningContainer(BasePruningMethod):
     """Methods that prune one tensor, one after the other."""
 
     def __init__(self, *args):
-        self._pruning_methods = ()
+        self._pruning_methods: tuple[Any, ...] = ()
         methods = args[0] if len(args) == 1 and isinstance(args[0], Iterable) else args
         for i, method in enumerate(methods):
             if not i:
@@ -142,10 +144,11 @@ class PruningContainer(BasePruningMethod):
 
     def add_pruning_method(self, method):
         """Adds a method for the same tensor."""
-        if method is not None and not isinstance(method, BasePruningMethod):
+        if not isinstance(method, BasePruningMethod):
             raise TypeError(f'[prune] {type(method).__name__} is no pruning method')
-        if method is not None and getattr(method, '_tensor_name', None) != self._tensor_name:
-            raise ValueError(f'[prune] the container is for {self._tensor_name!r}, the method for {getattr(method, "_tensor_name", None)!r}')
+        name = getattr(method, '_tensor_name', None)
+        if name != self._tensor_name:
+            raise ValueError(f'[prune] the container is for {self._tensor_name!r}, the method for {name!r}')
         self._pruning_methods += (method,)
 
     def __len__(self):

@@ -22,12 +22,12 @@ def as_matrix(weight, dim):
     return ops['reshape'](weight, (weight.shape[0], weight.size // max(weight.shape[0], 1)))
 
 
-def _step(matrix, u, v, count, eps):
+def _step(matrix, u, v, count, eps, v_first=False):
     """Power iterations, written into u and v."""
     with no_grad():
         for _ in range(count):
-            u.copy_(normalize(ops['matmul'](matrix, v), dim=0, eps=eps))
-            v.copy_(normalize(ops['matmul'](u, matrix), dim=0, eps=eps))
+            for x in (v, u) if v_first else (u, v):
+                x.copy_(normalize(ops['matmul'](matrix, v) if x is u else ops['matmul'](u, matrix), dim=0, eps=eps))
 
 
 def start(weight, dim, eps, count=0):
@@ -38,9 +38,9 @@ def start(weight, dim, eps, count=0):
     return u, v
 
 
-def sigma(weight, dim, u, v, count, eps):
+def sigma(weight, dim, u, v, count, eps, v_first=False):
     """uᵀ weight v after some iterations, which change u and v; the gradient is that of the weight alone."""
     matrix = as_matrix(weight, dim)
-    _step(matrix.detach(), u, v, count, eps)
+    _step(matrix.detach(), u, v, count, eps, v_first)
     u, v = u.clone(), v.clone()  # a further call, before the backward pass, writes to the kept ones
     return ops['sum'](u * ops['matmul'](matrix, v))

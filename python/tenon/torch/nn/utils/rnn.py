@@ -1,0 +1,2 @@
+"""torch.nn.utils.rnn: sequences of several lengths, packed and padded."""
+from ..packed import *
