@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import tenon
-from tenon.torch.nn.recurrent import lstm_layer
+from tenon.torch.nn.sequences import Weights, direction
 
 # steps, batch, features, hidden units
 SIZES = [(1, 1, 1, 1), (5, 1, 3, 4), (4, 3, 2, 7), (7, 16, 9, 33), (3, 40, 8, 64), (2, 2, 5, 160)]
@@ -23,6 +23,13 @@ def mine(x):
     return tenon.tensor(x.detach().numpy(), requires_grad=True)
 
 
+def layer(x, h0, c0, weights, reverse=False):
+    """y, h_n and c_n of one direction over x (T, B, I)."""
+    steps, batch, features = x.shape
+    y, state = direction('LSTM', tenon.reshape(x, (steps * batch, features)), [batch] * steps, [h0, c0], Weights(*weights), reverse)
+    return tenon.reshape(y, (steps, batch, h0.shape[1])), *state
+
+
 def close(got, wanted, tolerance):
     np.testing.assert_allclose(got.detach().numpy(), wanted.detach().numpy(), rtol=tolerance, atol=tolerance)
 
@@ -38,7 +45,7 @@ def test_one_direction_is_that_of_a_layer(torch, sizes, reverse, dtype, toleranc
     theirs = y[..., which * hidden:(which + 1) * hidden], h_n[which], c_n[which]
     weights = [getattr(lstm, name + '_reverse' * reverse) for name in NAMES]
     inputs = [mine(given[0]), *(mine(each[which]) for each in given[1:]), *map(mine, weights)]
-    results = lstm_layer(*inputs, reverse)
+    results = layer(*inputs[:3], inputs[3:], reverse)
     for got, wanted in zip(results, theirs, strict=True):
         close(got, wanted, tolerance)
 
@@ -57,16 +64,15 @@ def test_without_biases(torch):
     lstm = torch.nn.LSTM(3, 5, bias=False)
     x = torch.randn(4, 2, 3)
     state = tenon.zeros((2, 5))
-    y, h_n, c_n = lstm_layer(mine(x), state, state, mine(lstm.weight_ih_l0), mine(lstm.weight_hh_l0))
+    y, h_n, c_n = layer(mine(x), state, state, [mine(lstm.weight_ih_l0), mine(lstm.weight_hh_l0)])
     theirs, (theirs_h, theirs_c) = lstm(x)
     for got, wanted in ((y, theirs), (h_n, theirs_h[0]), (c_n, theirs_c[0])):
         close(got, wanted, 1e-5)
 
 
-def test_no_steps_leave_the_state():
-    h0, c0 = tenon.ones((2, 3)), tenon.zeros((2, 3))
-    y, h_n, c_n = lstm_layer(tenon.zeros((0, 2, 4)), h0, c0, tenon.ones((12, 4)), tenon.ones((12, 3)))
-    assert y.shape == (0, 2, 3) and h_n is h0 and c_n is c0
+def test_no_steps():
+    results = tenon.lstm(tenon.zeros((0, 2, 12)), tenon.ones((2, 3)), tenon.zeros((2, 3)), tenon.ones((12, 3)))
+    assert [each.shape for each in results] == [(0, 2, 3), (0, 2, 3), (0, 2, 12)]
 
 
 def test_threads_do_not_change_a_result():

@@ -94,16 +94,16 @@ def test_dropout_lies_between_layers_in_training():
 
 
 @pytest.mark.parametrize('call, error, text', [
-    (lambda nn: nn.LSTM(2, 0), ValueError, 'hidden_size 0'),
+    (lambda nn: nn.LSTM(2, 0), ValueError, 'hidden_size is 0'),
     (lambda nn: nn.LSTM(2, 3, proj_size=3), ValueError, 'proj_size 3'),
     (lambda nn: nn.RNN(2, 3, nonlinearity='sin'), ValueError, 'nonlinearity'),
     (lambda nn: nn.GRU(2, 3, dropout=2), ValueError, 'dropout'),
     (lambda nn: nn.LSTM(2, 3)(ours.zeros(4, 1, 5)), RuntimeError, 'last dimension of input is 5'),
     (lambda nn: nn.LSTM(2, 3)(ours.zeros(2)), ValueError, 'rank 1'),
     (lambda nn: nn.LSTM(2, 3)(ours.zeros(4, 1, 2), ours.zeros(1, 1, 3)), TypeError, 'h_0, c_0'),
-    (lambda nn: nn.GRU(2, 3)(ours.zeros(4, 1, 2), ours.zeros(2, 1, 3)), RuntimeError, r'must be \(1, 1, 3\)'),
+    (lambda nn: nn.GRU(2, 3)(ours.zeros(4, 1, 2), ours.zeros(2, 1, 3)), RuntimeError, r'must be float32 and \(1, 1, 3\)'),
     (lambda nn: nn.GRU(2, 3)(ours.zeros(0, 1, 2)), RuntimeError, 'no steps'),
-    (lambda nn: nn.GRUCell(2, 3)(ours.zeros(1, 2), ours.zeros(1, 4)), RuntimeError, 'hx must be'),
+    (lambda nn: nn.GRUCell(2, 3)(ours.zeros(1, 2), ours.zeros(1, 4)), RuntimeError, r'shape \(1, 4\), must be float32 and \(1, 3\)'),
     (lambda nn: nn.utils.rnn.pack_padded_sequence(ours.zeros(3, 2, 1), [1, 2]), RuntimeError, 'enforce_sorted=False'),
     (lambda nn: nn.utils.rnn.pack_padded_sequence(ours.zeros(3, 2, 1), [4, 2]), RuntimeError, 'a length of 4'),
     (lambda nn: nn.utils.rnn.pack_padded_sequence(ours.zeros(3, 2, 1), [3, 0]), RuntimeError, 'above 0'),

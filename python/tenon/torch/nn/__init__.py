@@ -11,7 +11,6 @@ from .transformer import *
 _INSTEAD = {
     'DataParallel': 'one device trains a module here: call the module as it is',
     'Container': 'it is the older name of Module',
-    'RNNCellBase': 'derive from nn.RNNCell, nn.LSTMCell or nn.GRUCell',
     'parallel': 'one process and one device train here',
     'quantized': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
     'qat': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',

@@ -5,7 +5,7 @@ from ..._core import ops
 from ...nn import Module, Parameter
 from . import functional as F
 from .init import constant_, xavier_normal_, xavier_uniform_
-from .modules import Linear
+from .modules.linear import NonDynamicallyQuantizableLinear
 
 __all__ = ['MultiheadAttention']
 
@@ -37,7 +37,7 @@ class MultiheadAttention(Module):
         self.k_proj_weight = parameter(not same, embed_dim, self.kdim)
         self.v_proj_weight = parameter(not same, embed_dim, self.vdim)
         self.in_proj_bias = parameter(bias, 3 * embed_dim)
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
         self.bias_k, self.bias_v = parameter(add_bias_kv, 1, 1, embed_dim), parameter(add_bias_kv, 1, 1, embed_dim)
         self._reset_parameters()
 

@@ -1,9 +1,12 @@
 """torch.nn.utils.rnn: sequences of several lengths, packed step by step."""
+import itertools
 from collections import namedtuple
+from typing import Any
 
 from ... import _core
 from ..._core import Tensor, ops
 from .._common import check
+from ..create import tensor
 from ..index import index_select
 from ..join import split
 
@@ -11,6 +14,30 @@ __all__ = ['PackedSequence', 'invert_permutation', 'pack_padded_sequence', 'pack
            'unpack_sequence', 'unpad_sequence']
 
 _Fields = namedtuple('PackedSequence', 'data batch_sizes sorted_indices unsorted_indices')
+
+
+def runs(sizes):
+    """(steps, rows) of each run of steps with as many rows."""
+    return [(len(list(steps)), rows) for rows, steps in itertools.groupby(sizes)]
+
+
+def _conjugate(falling):
+    """How many of some falling numbers are above 0, 1, 2, …: batch sizes from lengths, lengths from batch sizes."""
+    found = []
+    for i in range(len(falling), 0, -1):
+        found += [i] * (falling[i - 1] - len(found))
+    return found
+
+
+def _indices(numbers, device: Any = 'cpu'):
+    return tensor(numbers, dtype=_core.int64, device=device)
+
+
+def _converter(dtype):
+    def convert(self):
+        return self.to(dtype=dtype)
+    convert.__doc__ = f'With data as {dtype}.'
+    return convert
 
 
 class PackedSequence(_Fields):
@@ -23,7 +50,9 @@ class PackedSequence(_Fields):
 
     def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
         if batch_sizes is None:
-            raise ValueError('[PackedSequence] batch_sizes is missing: pack_sequence() and pack_padded_sequence() make it')
+            if not isinstance(data, (tuple, list)) or len(data) != 2:
+                raise ValueError('[PackedSequence] batch_sizes is missing: pack_sequence() and pack_padded_sequence() make it')
+            data, batch_sizes = data
         if batch_sizes.device.type != 'cpu':
             raise ValueError('[PackedSequence] batch_sizes must lie on the host')
         if unsorted_indices is None:
@@ -46,13 +75,9 @@ class PackedSequence(_Fields):
         """On the first CUDA device, or the one that is named."""
         return self.to(*(args or ('cuda',)), **kwargs)
 
-    def float(self):
-        """With data as float32."""
-        return self.to(_core.float32)
-
-    def double(self):
-        """With data as float64."""
-        return self.to(_core.float64)
+    byte, char, half = (_converter(each) for each in (_core.uint8, _core.int8, _core.float16))
+    short, int, long = (_converter(each) for each in (_core.int16, _core.int32, _core.int64))
+    float, double = _converter(_core.float32), _converter(_core.float64)
 
     @property
     def is_cuda(self):
@@ -63,22 +88,22 @@ class PackedSequence(_Fields):
         """Itself: host memory needs no pinning here."""
         return self
 
+    def is_pinned(self):
+        """False: host memory is not pinned here."""
+        return False
+
 
 def invert_permutation(permutation):
     """Where each entry of a permutation has gone; None for None."""
     if permutation is None:
         return None
     return ops['scatter'](ops['full_like'](permutation, 0), 0, permutation,
-                          ops['arange'](0, permutation.size, 1, permutation.dtype, permutation.device))
+                          ops['arange'](0, permutation.shape[0], 1, permutation.dtype, permutation.device))
 
 
-def _on_host(lengths):
-    if not isinstance(lengths, Tensor):
-        return [int(each) for each in lengths]
-    if lengths.device.type != 'cpu' or lengths.ndim != 1 or lengths.dtype.is_floating_point:
-        raise RuntimeError(f'[pack_padded_sequence] lengths must be whole numbers in one row on the host, not {lengths.dtype} of shape '
-                           f'{lengths.shape} on {lengths.device}')
-    return lengths.tolist()
+def _whole(lengths):
+    """Lengths as a list of ints."""
+    return [int(each) for each in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
 
 
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
@@ -86,7 +111,9 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
 
     enforce_sorted=False sorts them; otherwise lengths must fall, or stay.
     """
-    lengths = _on_host(lengths)
+    if isinstance(lengths, Tensor) and (lengths.device.type != 'cpu' or lengths.ndim != 1):
+        raise RuntimeError(f'[pack_padded_sequence] lengths must be one row on the host, not {lengths.shape} on {lengths.device}')
+    lengths = _whole(lengths)
     x = ops['transpose'](check(input), 0, 1) if batch_first else check(input)
     if len(lengths) != x.shape[1]:
         raise RuntimeError(f'[pack_padded_sequence] {len(lengths)} lengths for a batch of {x.shape[1]}')
@@ -95,65 +122,63 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     if max(lengths) > x.shape[0]:
         raise RuntimeError(f'[pack_padded_sequence] a length of {max(lengths)} for {x.shape[0]} steps')
     sorted_indices = None
-    if enforce_sorted:
-        if any(a < b for a, b in zip(lengths, lengths[1:])):
-            raise RuntimeError('[pack_padded_sequence] lengths must not rise: give enforce_sorted=False to have them sorted')
-    else:
+    if not enforce_sorted:
         order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
         lengths = [lengths[i] for i in order]
-        sorted_indices = ops['to'](_core._from_bytes(_bytes(order), 'i64', (len(order),)), x.device)
+        sorted_indices = _indices(order, x.device)
         x = index_select(x, 1, sorted_indices)
-    sizes = [sum(length > t for length in lengths) for t in range(lengths[0])]
-    rows = [ops['slice'](ops['select'](x, 0, t), 0, 0, size) for t, size in enumerate(sizes)]
-    return PackedSequence(ops['concat'](rows, 0), _core._from_bytes(_bytes(sizes), 'i64', (len(sizes),)), sorted_indices)
-
-
-def _bytes(numbers):
-    return b''.join(number.to_bytes(8, 'little', signed=True) for number in numbers)
+    elif any(a < b for a, b in itertools.pairwise(lengths)):
+        raise RuntimeError('[pack_padded_sequence] lengths must not rise: give enforce_sorted=False to have them sorted')
+    sizes, parts, start = _conjugate(lengths), [], 0
+    for steps, rows in runs(sizes):
+        part = ops['slice'](ops['slice'](x, 0, start, start + steps), 1, 0, rows)
+        parts.append(ops['reshape'](part, (steps * rows, *x.shape[2:])))
+        start += steps
+    return PackedSequence(ops['concat'](parts, 0), _indices(sizes), sorted_indices)
 
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
     """(sequences padded to one length, their lengths): (T, B, ...), or (B, T, ...) where batch_first."""
-    sizes = sequence.batch_sizes.tolist()
-    longest, batch = len(sizes), sizes[0]
-    if total_length is not None:
-        if total_length < longest:
-            raise ValueError(f'[pad_packed_sequence] total_length {total_length} is below the longest sequence, {longest}')
-        longest = total_length
-    data = sequence.data
-    steps = [_padded(rows, batch, padding_value) for rows in split(data, sizes)]
-    steps += [ops['full']((batch, *data.shape[1:]), padding_value, data.dtype, data.device)] * (longest - len(sizes))
-    x = ops['stack'](steps, 1 if batch_first else 0)
-    lengths = _core._from_bytes(_bytes([sum(size > i for size in sizes) for i in range(batch)]), 'i64', (batch,))
+    data, sizes = sequence.data, sequence.batch_sizes.tolist()
+    missing = 0 if total_length is None else total_length - len(sizes)
+    if missing < 0:
+        raise ValueError(f'[pad_packed_sequence] total_length {total_length} is below the longest sequence, {len(sizes)}')
+    shapes = runs(sizes)
+    parts = [ops['reshape'](part, (*shape, *data.shape[1:])) for part, shape in zip(split(data, [a * b for a, b in shapes]), shapes)]
+    x = _padded(ops['concat']([_padded(part, 1, sizes[0], padding_value) for part in parts], 0), 0, len(sizes) + missing, padding_value)
+    lengths = _indices(_conjugate(sizes))
     if sequence.unsorted_indices is not None:
-        x = index_select(x, 0 if batch_first else 1, sequence.unsorted_indices)
+        x = index_select(x, 1, sequence.unsorted_indices)
         lengths = index_select(lengths, 0, sequence.unsorted_indices.to('cpu'))
-    return x, lengths
+    return ops['transpose'](x, 0, 1) if batch_first else x, lengths
 
 
-def _padded(rows, count, value, front=False):
-    missing = count - rows.shape[0]
+def _padded(x, dim, size, value, front=False):
+    """x with a dimension filled up to a size, behind or in front."""
+    missing = size - x.shape[dim]
     if not missing:
-        return rows
-    more = ops['full']((missing, *rows.shape[1:]), value, rows.dtype, rows.device)
-    return ops['concat']([more, rows] if front else [rows, more], 0)
+        return x
+    more = ops['full']((*x.shape[:dim], missing, *x.shape[dim + 1:]), value, x.dtype, x.device)
+    return ops['concat']([more, x] if front else [x, more], dim)
 
 
 def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side='right'):
     """Sequences (Tᵢ, ...) padded to the longest: (T, B, ...), or (B, T, ...) where batch_first."""
     if padding_side not in ('left', 'right'):
         raise RuntimeError(f"[pad_sequence] padding_side must be 'left' or 'right', not {padding_side!r}")
-    sequences = list(ops['slice'](sequences, 0)) if isinstance(sequences, Tensor) else list(sequences)
+    if not hasattr(sequences, '__iter__'):
+        raise RuntimeError(f'[pad_sequence] sequences must be tensors in a list, not {type(sequences).__name__}')
+    sequences = list(sequences)
     if not sequences:
         raise RuntimeError('[pad_sequence] needs one sequence at least')
     longest = max(x.shape[0] for x in sequences)
-    return ops['stack']([_padded(x, longest, padding_value, padding_side == 'left') for x in sequences], 0 if batch_first else 1)
+    return ops['stack']([_padded(x, 0, longest, padding_value, padding_side == 'left') for x in sequences], 0 if batch_first else 1)
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first=False):
     """The sequences of a padded batch, each as long as lengths tell."""
     dim = 0 if batch_first else 1
-    return [ops['slice'](ops['select'](padded_sequences, dim, i), 0, 0, length) for i, length in enumerate(_on_host(lengths))]
+    return [ops['slice'](ops['select'](padded_sequences, dim, i), 0, 0, length) for i, length in enumerate(_whole(lengths))]
 
 
 def pack_sequence(sequences, enforce_sorted=True):

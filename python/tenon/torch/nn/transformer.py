@@ -8,9 +8,9 @@ import tenon
 from ..._core import ops
 from ...nn import Module
 from ...nn.container import ModuleList
+from .._common import defaults
 from . import functional as F
 from .attention import MultiheadAttention
-from .functional.multihead import additive_mask
 from .init import xavier_uniform_
 from .modules import Dropout, LayerNorm, Linear
 
@@ -53,18 +53,22 @@ class _Layer(Module):
     dropout2: Any
     dropout3: Any
 
-    def __init__(self, d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, attentions, place):
+    _attentions = ('self_attn',)
+
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5, batch_first=False,
+                 norm_first=False, bias=True, device=None, dtype=None):
         super().__init__()
-        for name in attentions:
+        place: dict[str, Any] = {'device': device, 'dtype': dtype}
+        for name in self._attentions:
             setattr(self, name, MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **place))
         self.linear1 = Linear(d_model, dim_feedforward, bias, **place)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **place)
         self.norm_first = norm_first
-        parts = range(1, len(attentions) + 2)
-        for i in parts:
+        self._parts = len(self._attentions) + 1
+        for i in range(1, self._parts + 1):
             setattr(self, f'norm{i}', LayerNorm(d_model, layer_norm_eps, bias=bias, **place))
-        for i in parts:
+        for i in range(1, self._parts + 1):
             setattr(self, f'dropout{i}', Dropout(dropout))
         self.activation = _activation(activation)
 
@@ -74,45 +78,41 @@ class _Layer(Module):
             x = x + part(norm(x)) if self.norm_first else norm(x + part(x))
         return x
 
-    def _attended(self, attention, dropout, x, memory, mask, padding, is_causal):
-        found = attention(x, memory, memory, key_padding_mask=padding, need_weights=False, attn_mask=mask,
-                          is_causal=is_causal and mask is not None)[0]
-        return dropout(found)
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        """Attention of x to itself; subclasses may replace it, as the other blocks."""
+        found = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal)
+        return self.dropout1(found[0])
 
-    def _forward(self, x, dropout):
-        return dropout(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+    def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+        """Attention of x to mem."""
+        found = self.multihead_attn(x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False,
+                                    is_causal=is_causal)
+        return self.dropout2(found[0])
+
+    def _ff_block(self, x):
+        """The feed-forward part."""
+        return getattr(self, f'dropout{self._parts}')(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
 class TransformerEncoderLayer(_Layer):
     """Attention of a sequence to itself and a feed-forward part; src (S, B, d_model), (B, S, d_model) where batch_first, or (S, d_model)."""
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5, batch_first=False,
-                 norm_first=False, bias=True, device=None, dtype=None):
-        super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias,
-                         ['self_attn'], {'device': device, 'dtype': dtype})
-
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
-        mask = additive_mask(src_mask, src.dtype, 'src_mask')
-        return self._with(src, [
-            (self.norm1, lambda x: self._attended(self.self_attn, self.dropout1, x, x, mask, src_key_padding_mask, is_causal)),
-            (self.norm2, lambda x: self._forward(x, self.dropout2))])
+        return self._with(src, [(self.norm1, lambda x: self._sa_block(x, src_mask, src_key_padding_mask, is_causal)),
+                                (self.norm2, self._ff_block)])
 
 
 class TransformerDecoderLayer(_Layer):
     """An encoder's layer that also attends to memory, an encoder's result."""
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5, batch_first=False,
-                 norm_first=False, bias=True, device=None, dtype=None):
-        super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias,
-                         ['self_attn', 'multihead_attn'], {'device': device, 'dtype': dtype})
+    _attentions = ('self_attn', 'multihead_attn')
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
                 tgt_is_causal=False, memory_is_causal=False):
         return self._with(tgt, [
-            (self.norm1, lambda x: self._attended(self.self_attn, self.dropout1, x, x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)),
-            (self.norm2, lambda x: self._attended(self.multihead_attn, self.dropout2, x, memory, memory_mask, memory_key_padding_mask,
-                                                  memory_is_causal)),
-            (self.norm3, lambda x: self._forward(x, self.dropout3))])
+            (self.norm1, lambda x: self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)),
+            (self.norm2, lambda x: self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal)),
+            (self.norm3, self._ff_block)])
 
 
 class TransformerEncoder(Module):
@@ -143,7 +143,8 @@ class TransformerDecoder(Module):
         batch_first = self.layers[0].self_attn.batch_first if len(self.layers) else False
         causal = _is_causal(tgt_mask, tgt_is_causal, tgt.shape[1 if batch_first and tgt.ndim == 3 else 0])
         for layer in self.layers:
-            tgt = layer(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, causal, memory_is_causal)
+            tgt = layer(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+                        memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=causal, memory_is_causal=memory_is_causal)
         return tgt if self.norm is None else self.norm(tgt)
 
 
@@ -154,7 +155,7 @@ class Transformer(Module):
                  activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps=1e-5, batch_first=False, norm_first=False,
                  bias=True, device=None, dtype=None):
         super().__init__()
-        place = {'device': device, 'dtype': dtype}
+        place: dict[str, Any] = {'device': device, 'dtype': dtype}
         options = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
 
         def norm():
@@ -186,4 +187,4 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz, device=None, dtype=None):
         """0 where a place may look, -inf for what comes later: (sz, sz)."""
-        return ops['triu'](ops['full']((sz, sz), -math.inf, dtype or tenon.float32, device), 1)
+        return ops['triu'](ops['full']((sz, sz), -math.inf, dtype or defaults.dtype, device), 1)

@@ -51,14 +51,23 @@ def _merged(attn_mask, padding, batch, heads):
     return attn_mask + padding
 
 
+def _check_masks(attn_mask, key_padding_mask, length, source, batch, heads):
+    """batch () where there is none."""
+    name = '[multi_head_attention]'
+    if attn_mask is not None:
+        if attn_mask.ndim not in (2, 3):
+            raise ValueError(f'{name} attn_mask has rank {attn_mask.ndim}, must be 2 or 3')
+        shape = (length, source) if attn_mask.ndim == 2 else (math.prod(batch) * heads, length, source)
+        if tuple(attn_mask.shape) != shape:
+            raise RuntimeError(f'{name} attn_mask has shape {attn_mask.shape}, must be {shape}')
+    if key_padding_mask is not None and tuple(key_padding_mask.shape) != (*batch, source):
+        raise ValueError(f'{name} key_padding_mask has shape {key_padding_mask.shape}, must be {(*batch, source)}')
+
+
 def _check(query, key, value, embed_dim, heads, key_padding_mask, attn_mask, is_causal):
     name = '[multi_head_attention]'
     if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
         raise ValueError(f'{name} query, key and value have ranks {query.ndim}, {key.ndim} and {value.ndim}, must be all 3 or all 2')
-    if key_padding_mask is not None and key_padding_mask.ndim != query.ndim - 1:
-        raise ValueError(f'{name} key_padding_mask has rank {key_padding_mask.ndim}, must be {query.ndim - 1}')
-    if attn_mask is not None and attn_mask.ndim not in (2, 3):
-        raise ValueError(f'{name} attn_mask has rank {attn_mask.ndim}, must be 2 or 3')
     if is_causal and attn_mask is None:
         raise RuntimeError(f'{name} is_causal tells how attn_mask is: give that, too')
     if query.shape[-1] != embed_dim:
@@ -67,6 +76,10 @@ def _check(query, key, value, embed_dim, heads, key_padding_mask, attn_mask, is_
         raise ValueError(f'{name} embed_dim {embed_dim} must be a multiple of num_heads {heads}')
     if key.shape[:-1] != value.shape[:-1]:
         raise ValueError(f'{name} key and value have shapes {key.shape} and {value.shape}: lengths and batches must agree')
+    batch = tuple(query.shape[1:-1])
+    if tuple(key.shape[1:-1]) != batch:
+        raise ValueError(f'{name} batches of {query.shape[1]} and {key.shape[1]} in query and key, must be equal')
+    _check_masks(attn_mask, key_padding_mask, query.shape[0], key.shape[0], batch, heads)
 
 
 def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
@@ -94,7 +107,8 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         q, k, v = _separately((query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias, width)
     else:
         q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
-    attn_mask = additive_mask(attn_mask, q.dtype)
+    is_causal = is_causal and key_padding_mask is None and bias_k is None and not add_zero_attn and not need_weights
+    attn_mask = None if is_causal else additive_mask(attn_mask, q.dtype)
     padding = additive_mask(key_padding_mask, q.dtype, 'key_padding_mask')
     grown = 0  # keys and values behind the others, of which no mask forbids any
     if bias_k is not None and bias_v is not None:
@@ -111,8 +125,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     if grown:
         attn_mask, padding = (None if x is None else pad(x, (0, grown)) for x in (attn_mask, padding))
     q, k, v = (_reshape(x, (batch, heads, *x.shape[1:])) for x in (q, k, v))
-    is_causal = is_causal and padding is None and not grown and not need_weights
-    mask = None if is_causal else _merged(attn_mask, padding, batch, heads)
+    mask = _merged(attn_mask, padding, batch, heads)
     dropout_p = dropout_p if training else 0.0
     weights = None
     if need_weights:

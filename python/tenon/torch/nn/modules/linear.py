@@ -41,6 +41,10 @@ class Linear(_nn.Linear):
         draw_weights(self, self.in_features)
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """Linear, by the name that attention's last layer prints."""
+
+
 class LazyLinear(LazyModuleMixin, Linear):
     """Linear that takes in_features from its first input."""
 
