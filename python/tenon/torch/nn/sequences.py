@@ -4,6 +4,8 @@ Rows lie step by step: as many in each step as there are sequences that long, lo
 products of all rows with the input's weights are one product; each step then adds one product of its state. Steps with equally many rows
 are a run; an LSTM's is one op.
 """
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import NamedTuple
 
