@@ -65,11 +65,11 @@ class Saving(Hooks):
 
     def get_extra_state(self):
         """What else is saved under "_extra_state": for subclasses to define, together with set_extra_state()."""
-        raise RuntimeError(f'[{type(self).__name__}] define get_extra_state() to save more than parameters and buffers')
+        raise NotImplementedError(f'[{type(self).__name__}] has no get_extra_state(): define it to save more than parameters and buffers')
 
     def set_extra_state(self, state):
         """Takes what get_extra_state() gave; for subclasses to define."""
-        raise RuntimeError(f'[{type(self).__name__}] define set_extra_state() to load what get_extra_state() gives')
+        raise NotImplementedError(f'[{type(self).__name__}] has no set_extra_state(): define it to load what get_extra_state() gives')
 
     # Taking ------------------------------------------------------------------------------------------------------------------
 

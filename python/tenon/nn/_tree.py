@@ -218,12 +218,20 @@ class Tree:
 
     # Paths -------------------------------------------------------------------------------------------------------------------
 
+    def _check_path(self, target):
+        if not isinstance(target, str):
+            raise TypeError(f'[{type(self).__name__}] a path is a str, not {type(target).__name__}')
+
+    def _owner(self, target):
+        """(the module that holds the last name of a path, that name)."""
+        self._check_path(target)
+        path, _, name = target.rpartition('.')
+        return self.get_submodule(path), name
+
     def get_submodule(self, target):
         """The module of a path such as "layers.0"; "" is this one."""
-        where = type(self).__name__
-        if not isinstance(target, str):
-            raise TypeError(f'[{where}] a path is a str, not {type(target).__name__}')
-        found = self
+        self._check_path(target)
+        where, found = type(self).__name__, self
         for name in target.split('.') if target else ():
             parts = dict(found._own_parts())
             if name not in parts:
@@ -237,8 +245,7 @@ class Tree:
             raise ValueError(f'[{type(self).__name__}] "{target}" must be a Module, not {type(module).__name__}')
         if not target:
             raise ValueError(f'[{type(self).__name__}] the path of a module to replace must not be empty')
-        path, _, name = target.rpartition('.')
-        owner = self.get_submodule(path)
+        owner, name = self._owner(target)
         there = owner._named('modules')
         if name not in there and (strict or hasattr(owner, name)):
             raise NoSuchPart(f'[{type(self).__name__}] "{target}" is no module')
@@ -251,8 +258,8 @@ class Tree:
         setattr(self, name, module)
 
     def _find(self, target, kind):
-        path, _, name = target.rpartition('.')
-        found = self.get_submodule(path)._named(kind)
+        owner, name = self._owner(target)
+        found = owner._named(kind)
         if name not in found or kind == 'parameters' and found[name] is None:
             raise NoSuchPart(f'[{type(self).__name__}] "{target}" is not among the {kind}')
         return found[name]

@@ -24,6 +24,11 @@ class defaults:
     """What new tensors are unless told: set_default_dtype() and set_default_device() write here. None is the host."""
     dtype, complex, device = _core.float32, _core.complex64, None
 
+    @classmethod
+    def settle(cls, dtype, device):
+        """(dtype, device) of a new tensor: those that are given, or these."""
+        return dtype or cls.dtype, cls.device if device is None else device
+
 
 _RANKS = {dtype: 3 if dtype.is_complex else 2 if dtype.is_floating_point or dtype.name.startswith('float8') else 1 if dtype is not _core.bool else 0
           for dtype in vars(_core).values() if isinstance(dtype, _core.dtype)}

@@ -7,6 +7,7 @@ import itertools
 import mmap
 import os
 import random
+import re
 import resource
 import sys
 import types
@@ -153,6 +154,8 @@ def calls(name, method):
 
 def tell(args, named):
     def text(x):
+        if type(x) is weakref.ProxyType:  # of a dead tensor: every look at it raises
+            return 'proxy'
         if isinstance(x, (list, tuple)):
             return f'{type(x).__name__}[{", ".join(map(text, x))}]'
         return f'Tensor{x.shape}:{x.dtype}' if type(x) is tenon.Tensor else repr(x)[:60]
@@ -199,8 +202,8 @@ def run(part, path, only=None):
                 except BaseException as error:
                     if name in ('__dlpack__', 'from_dlpack') and isinstance(error, BufferError):  # as DLPack wants it
                         continue
-                    if isinstance(error, NotImplementedError) and ' has no ' in str(error):
-                        continue  # a class that its user has to complete
+                    if isinstance(error, NotImplementedError) and re.search(' has no | is not offered: ', str(error)):
+                        continue  # a class that its user has to complete; a function of PyTorch's that says what to use instead
                     if name == 'tenon.data.DataLoader' and isinstance(error, KeyError):
                         continue  # the answer of the dict that was to be the dataset
                     if name.startswith('tenon.testing') and isinstance(error, AssertionError):

@@ -232,3 +232,19 @@ def test_base_classes_are_where_pytorch_has_them():
     nn = tenon.torch.nn
     assert isinstance(nn.BatchNorm2d(1), _BatchNorm) and isinstance(nn.ConvTranspose1d(1, 1, 1), _ConvNd) and Parameter is nn.Parameter
     assert isinstance(nn.MSELoss(), _Loss) and isinstance(nn.NLLLoss(), _WeightedLoss) and _pair(3) == (3, 3) and _pair((1, 2)) == (1, 2)
+
+
+@pytest.mark.parametrize('make', [
+    lambda nn: nn.Linear(3, 2), lambda nn: nn.Conv2d(3, 4, 2), lambda nn: nn.BatchNorm1d(3), lambda nn: nn.LayerNorm(3),
+    lambda nn: nn.Embedding(4, 3), lambda nn: nn.PReLU(), lambda nn: nn.Bilinear(2, 3, 4), lambda nn: nn.LSTM(3, 2),
+    lambda nn: nn.GRUCell(3, 2), lambda nn: nn.MultiheadAttention(4, 2), lambda nn: nn.TransformerEncoderLayer(4, 2, 8),
+    lambda nn: nn.GroupNorm(2, 4), lambda nn: nn.LazyLinear(3), lambda nn: nn.ConvTranspose1d(2, 3, 2), lambda nn: nn.InstanceNorm1d(3, affine=True)])
+def test_the_default_dtype_is_that_of_new_parameters(torch, make):
+    kinds = []
+    for package in torch, tenon.torch:
+        package.set_default_dtype(package.float64)
+        try:
+            kinds.append({key: str(x.dtype).rpartition('.')[2] for key, x in make(package.nn).named_parameters()})
+        finally:
+            package.set_default_dtype(package.float32)
+    assert kinds[0] == kinds[1] and 'float64' in kinds[0].values()

@@ -1,8 +1,7 @@
 """MultiheadAttention."""
-import tenon
-
 from ..._core import ops
 from ...nn import Module, Parameter
+from .._common import defaults
 from . import functional as F
 from .init import constant_, xavier_normal_, xavier_uniform_
 from .modules.linear import NonDynamicallyQuantizableLinear
@@ -30,7 +29,7 @@ class MultiheadAttention(Module):
         self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
 
         def parameter(there, *shape):
-            return Parameter(ops['full'](shape, 0.0, dtype or tenon.float32, device)) if there else None
+            return Parameter(ops['full'](shape, 0.0, *defaults.settle(dtype, device))) if there else None
         same = self._qkv_same_embed_dim
         self.in_proj_weight = parameter(same, 3 * embed_dim, embed_dim)
         self.q_proj_weight = parameter(not same, embed_dim, embed_dim)

@@ -5,6 +5,7 @@ import tenon
 
 from ...nn.parameter import Buffer, Parameter
 from ..._core import Tensor
+from .._common import defaults
 
 __all__ = ['Buffer', 'Parameter', 'UninitializedBuffer', 'UninitializedParameter', 'is_lazy']
 
@@ -59,7 +60,8 @@ def _again(kind: Any, *given) -> Any:
 
 
 def _nothing(device, dtype):
-    return tenon.empty((0,), dtype=dtype or tenon.float32, device=device)
+    dtype, device = defaults.settle(dtype, device)
+    return tenon.empty((0,), dtype=dtype, device=device)
 
 
 class UninitializedParameter(_Waiting, Parameter):  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -6,6 +6,7 @@ import tenon
 
 from ..._core import Tensor, ops
 from ...nn import Module, Parameter
+from .._common import defaults
 from ..index import index_select
 from .packed import PackedSequence
 from .sequences import MODES, Weights, layers
@@ -27,8 +28,9 @@ class _Recurrent(Module):
 
     def _add(self, shapes, device, dtype):
         """Parameters of these names and shapes; None where there is no shape."""
+        dtype, device = defaults.settle(dtype, device)
         for name, shape in shapes.items():
-            self.register_parameter(name, None if shape is None else Parameter(ops['full'](shape, 0.0, dtype or tenon.float32, device)))
+            self.register_parameter(name, None if shape is None else Parameter(ops['full'](shape, 0.0, dtype, device)))
 
     def reset_parameters(self):
         """Uniform numbers up to 1 / √hidden_size."""

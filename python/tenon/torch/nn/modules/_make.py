@@ -3,7 +3,9 @@ import inspect
 import operator
 from typing import Any
 
+from .... import _core
 from ....nn.module import Module
+from ..._common import defaults
 
 _NEVER_KEPT = frozenset(('_stacklevel', 'dtype', 'training', 'antialias'))
 _OLD = frozenset(('size_average', 'reduce'))  # they only say what reduction is
@@ -87,7 +89,8 @@ def function_module(where, name, function, show='', inputs=1, order=None, settle
 
 def place(module, device, dtype):
     """A new module on its device and of its dtype."""
-    if device is not None or dtype is not None:
+    dtype, device = defaults.settle(dtype, device)
+    if device is not None or dtype is not _core.float32:
         module.to(device=device, dtype=dtype)
 
 

@@ -5,6 +5,7 @@ import tenon
 
 from ...._core import ops
 from ....nn.module import Module, Parameter
+from ..._common import defaults
 from .. import functional as F
 from ._make import function_module, shown
 
@@ -80,7 +81,7 @@ class PReLU(Module):
     def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
-        self.weight = Parameter(ops['full']((num_parameters,), init, dtype or tenon.float32, device))
+        self.weight = Parameter(ops['full']((num_parameters,), init, *defaults.settle(dtype, device)))
 
     def reset_parameters(self):
         """Writes the initial slope."""

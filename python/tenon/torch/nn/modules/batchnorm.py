@@ -4,6 +4,7 @@ import tenon
 from ...._core import ops
 from ....nn.functional import batch_norm as _batch_norm
 from ....nn.module import Module, Parameter
+from ..._common import defaults
 from .. import functional as F
 from ._make import family
 from .lazy import LazyModuleMixin, waiting, waiting_buffer
@@ -20,9 +21,10 @@ class _NormBase(Module):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
+        dtype, device = defaults.settle(dtype, device)
 
         def full(value):
-            return ops['full']((num_features,), value, dtype or tenon.float32, device)
+            return ops['full']((num_features,), value, dtype, device)
         self.register_parameter('weight', Parameter(full(1.0)) if affine else None)
         self.register_parameter('bias', Parameter(full(0.0)) if affine and bias else None)
         tracked = track_running_stats

@@ -5,6 +5,7 @@ import tenon
 
 from .... import nn as _nn
 from ....nn.module import Module, Parameter
+from ..._common import defaults
 from .. import functional as F
 from .. import init
 from ._make import place, shown
@@ -72,9 +73,9 @@ class Bilinear(Module):
         if in1_features <= 0:
             raise ValueError(f'[Bilinear] in1_features is {in1_features}, must be above 0')
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        made = {'dtype': dtype or tenon.float32, 'device': device}
-        self.weight = Parameter(tenon.empty((out_features, in1_features, in2_features), **made))
-        self.register_parameter('bias', Parameter(tenon.empty((out_features,), **made)) if bias else None)
+        dtype, device = defaults.settle(dtype, device)
+        self.weight = Parameter(tenon.empty((out_features, in1_features, in2_features), dtype=dtype, device=device))
+        self.register_parameter('bias', Parameter(tenon.empty((out_features,), dtype=dtype, device=device)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):

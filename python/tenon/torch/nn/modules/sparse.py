@@ -4,6 +4,7 @@ from typing import Any
 import tenon
 
 from ....nn.module import Module, Parameter
+from ..._common import defaults
 from .. import functional as F
 from .. import init
 
@@ -26,7 +27,8 @@ class _Table(Module):
                 raise ValueError(f'[{name}] _weight has shape {weight.shape}, must be {shape}')
             self.weight = Parameter(weight, not freeze)
         else:
-            self.weight = Parameter(tenon.empty(shape, dtype=dtype or tenon.float32, device=device), not freeze)
+            dtype, device = defaults.settle(dtype, device)
+            self.weight = Parameter(tenon.empty(shape, dtype=dtype, device=device), not freeze)
             self.reset_parameters()
 
     def reset_parameters(self):
