@@ -117,6 +117,7 @@ TN_OP(softplus) = {
     .schema = "(Tensor x, float beta=1.0, float threshold=20.0) -> Tensor",
     .gives = "log(1 + exp(beta·x))/beta; x itself where beta·x is above the threshold.",
     .example = "tenon.softplus(t([0., 2.]))",
+    .autocast = "f32 on GPUs",
     .in_place = true,
     .rule = &rule::unary_real,
     .gradient = &gradient::softplus,

@@ -114,6 +114,7 @@ TN_OP(attention) = {
         "v serve groups of q's.",
     .example =
         "tenon.attention(t([[[[1., 0.]]]]), t([[[[1., 0.], [0., 1.]]]]), t([[[[2.], [4.]]]])).y",
+    .autocast = "low",
     .rule = &rule::attention,
     .gradient = &gradient::attention,
     .decompose = &decomposition::attention,

@@ -168,6 +168,7 @@ TN_OP(pow) = {
         "x to the power of y. Integers refuse a negative number; in a tensor of exponents it "
         "gives 0, or ±1 where x is ±1.",
     .example = "tenon.pow(t([2., 3.]), 2)",
+    .autocast = "f32 on GPUs",
     .in_place = true,
     .rule = &rule::pow,
     .gradient = &gradient::pow,
@@ -240,6 +241,7 @@ TN_OP(atan2) = {
     .schema = "(Tensor y, Tensor x) -> Tensor",
     .gives = "The angle of the point (x, y); y comes first.",
     .example = "tenon.atan2(t([1.]), t([-1.]))",
+    .autocast = "widest",
     .rule = &rule::binary_real_float,
     .gradient = &gradient::atan2,
 };

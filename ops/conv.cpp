@@ -83,6 +83,7 @@ TN_OP(conv) = {
         "int[] dilation=[1], int groups=1) -> Tensor",
     .gives = "Convolution over 1 to 3 dimensions.",
     .example = "tenon.conv(t([[[1., 2., 3.]]]), t([[[1., 1.]]]))",
+    .autocast = "low",
     .rule = &rule::conv,
     .gradient = &gradient::conv,
 };
@@ -171,6 +172,7 @@ TN_OP(conv_transpose) = {
         "int[] output_padding=[0], int[] dilation=[1], int groups=1) -> Tensor",
     .gives = "Transposed convolution over 1 to 3 dimensions.",
     .example = "tenon.conv_transpose(t([[[1., 2.]]]), t([[[1., 1.]]]))",
+    .autocast = "low",
     .dtypes = "numeric",
     .shapes = "x (N, C, spatial…), weight (C, O/groups, kernel…), bias (O)",
     .through = true,

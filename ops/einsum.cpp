@@ -313,6 +313,7 @@ TN_OP(einsum) = {
     .schema = "(str equation, Tensor[] xs) -> Tensor",
     .gives = "A sum over products, as the equation says.",
     .example = "tenon.einsum('ij,j->i', [t([[1., 2.], [3., 4.]]), t([1., 1.])])",
+    .autocast = "low",
     .dtypes = "numeric, promoted",
     .shapes = "As the equation says",
     .through = true,

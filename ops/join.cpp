@@ -64,6 +64,7 @@ TN_OP(concat) = {
     .schema = "(Tensor[] xs, int dim=0) -> Tensor",
     .gives = "Tensors joined along dim.",
     .example = "tenon.concat([t([1., 2.]), t([3.])])",
+    .autocast = "widest",
     .rule = &rule::concat,
     .gradient = &gradient::concat,
 };
@@ -105,6 +106,7 @@ TN_OP(stack) = {
     .schema = "(Tensor[] xs, int dim=0) -> Tensor",
     .gives = "Tensors joined along a new dimension.",
     .example = "tenon.stack([t([1., 2.]), t([3., 4.])])",
+    .autocast = "widest",
     .dtypes = "any, promoted",
     .shapes = "All have one shape; the result has their number at `dim`",
     .through = true,

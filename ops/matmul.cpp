@@ -47,6 +47,7 @@ TN_OP(matmul) = {
     .schema = "(Tensor x, Tensor y) -> Tensor",
     .gives = "Matrix product; leading dimensions broadcast.",
     .example = "tenon.matmul(t([[1., 2.]]), t([[3.], [4.]]))",
+    .autocast = "low",
     .rule = &rule::matmul,
     .gradient = &gradient::matmul,
 };
@@ -160,6 +161,7 @@ TN_OP(linear) = {
         "x·weightᵀ + bias, then an activation: none, relu, gelu, gelu_tanh, silu, sigmoid or "
         "tanh",
     .example = "tenon.linear(t([[1., 2.]]), t([[3., 4.]]), t([1.]))",
+    .autocast = "low",
     .rule = &rule::linear,
     .gradient = &gradient::linear,
     .decompose = &decomposition::linear,

@@ -75,6 +75,7 @@ TN_OP(lstm) = {
         "results' rows t. x is the input's product with its weight, plus biases; reverse begins "
         "at the end.",
     .example = "tenon.lstm(t([[[0., 0., 1., 9.]]]), t([[0.]]), t([[0.]]), tenon.zeros((4, 1))).y",
+    .autocast = "low",
     .rule = &rule::lstm,
     .gradient = &gradient::lstm,
     .decompose = &decomposition::lstm,

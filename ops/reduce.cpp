@@ -66,6 +66,7 @@ TN_OP(sum) = {
     .schema = "(Tensor x, int[]? dims=none, bool keepdim=false, dtype? dtype=none) -> Tensor",
     .gives = "Sum over dims, or over all.",
     .example = "tenon.sum(t([[1., 2.], [3., 4.]]), 0)",
+    .autocast = "f32 on GPUs",
     .rule = &rule::reduce_sum,
     .gradient = &gradient::sum,
 };
@@ -83,6 +84,7 @@ TN_OP(prod) = {
     .schema = "(Tensor x, int[]? dims=none, bool keepdim=false, dtype? dtype=none) -> Tensor",
     .gives = "Product over dims, or over all.",
     .example = "tenon.prod(t([2., 3., 4.]))",
+    .autocast = "f32",
     .rule = &rule::reduce_sum,
     .gradient = &gradient::prod,
 };
@@ -220,6 +222,7 @@ TN_OP(logsumexp) = {
     .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
     .gives = "log(sum(exp(x))) without overflow.",
     .example = "tenon.logsumexp(t([0., 0.]))",
+    .autocast = "f32 on GPUs",
     .rule = &rule::logsumexp,
     .gradient = &gradient::logsumexp,
     .decompose = &decomposition::logsumexp,
@@ -255,6 +258,7 @@ TN_OP(norm) = {
     .schema = "(Tensor x, float p=2.0, int[]? dims=none, bool keepdim=false) -> Tensor",
     .gives = "The p-norm over dims, or over all.",
     .example = "tenon.norm(t([3., 4.]))",
+    .autocast = "f32 on GPUs",
     .rule = &rule::norm,
     .gradient = &gradient::norm,
 };

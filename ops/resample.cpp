@@ -267,6 +267,7 @@ TN_OP(grid_sample) = {
         "with 2 spatial dimensions, bicubic. padding_mode, what is read outside: zeros, "
         "border or reflection. NaN counts as −1.",
     .example = "tenon.grid_sample(t([[[[1., 2.], [3., 4.]]]]), t([[[[0., 0.], [0.5, -0.5]]]]))",
+    .autocast = "f32",
     .rule = &rule::grid_sample,
     .gradient = &gradient::grid_sample,
     .decompose = &decomposition::grid_sample,

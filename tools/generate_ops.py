@@ -16,9 +16,12 @@ CPP_KEYWORDS = {'auto', 'case', 'char', 'class', 'const', 'default', 'delete', '
 OPENING = re.compile(r'^TN_(?:OP\((?P<op>\w+)\) = |RULE\(\s*(?P<rule>\w+),\s*\w+,\s*)(?={)', re.M)
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 FACTS = {  # of a record, and how each is written
-    'schema': 'string', 'gives': 'string', 'example': 'string', 'dtypes': 'string', 'shapes': 'string', 'numbers': 'string',
+    'schema': 'string', 'gives': 'string', 'example': 'string', 'autocast': 'string', 'dtypes': 'string', 'shapes': 'string', 'numbers': 'string',
     'rule': '&rule::', 'gradient': '&gradient::', 'decompose': '&decomposition::', 'view': '&view::', 'run': '&run::',
     'through': 'true', 'updates_first': 'true', 'in_place': 'true', 'revision': 'number'}
+# How autocast computes an op, by the fact's text: what the C++ header calls it, and the documents.
+PRECISIONS = {'low': ('low', 'in bf16 or f16, as the scope says'), 'f32': ('f32', 'in f32'),
+              'f32 on GPUs': ('f32_on_gpus', 'in f32 but on the CPU'), 'widest': ('widest', 'in f32 where an operand is f32')}
 RULE_FACTS = ('dtypes', 'shapes', 'elementwise', 'numbers', 'ordered', 'unchanged')
 ARG = re.compile(r'([A-Za-z]+)(!)?(\?)?(\[\])?(\?)? ([a-z][a-z0-9_]*)(?:=(.+))?$')
 
@@ -170,6 +173,8 @@ def check_fact(name, value):
         raise TableError(f'.{name} = {value}: expected {"true" if kind == "true" else "a number"}')
     if kind.startswith('&') and not re.fullmatch(kind + r'\w+', value):
         raise TableError(f'.{name} = {value}: expected {kind}NAME')
+    if name == 'autocast' and value not in PRECISIONS:
+        raise TableError(f'.autocast = "{value}": expected one of {", ".join(PRECISIONS)}')
     return value[len(kind):] if kind.startswith('&') else value
 
 
@@ -367,6 +372,31 @@ def named(ops, fact):
     return sorted({op.facts[fact] for op in ops if fact in op.facts})
 
 
+def make_autocast(ops):
+    lines = '\n'.join(f'    {{"{op.name}", Precision::{PRECISIONS[op.facts["autocast"]][0]}}},' for op in ops if 'autocast' in op.facts)
+    return f'''// Generated from ops/: what autocast does not compute in the dtypes it is given.
+#ifndef TENON_AMP_TABLE_HPP
+#define TENON_AMP_TABLE_HPP
+
+#include <cstdint>
+
+namespace tenon::amp::detail {{
+
+enum class Precision : uint8_t {{ {", ".join(name for name, _ in PRECISIONS.values())} }};
+
+struct PrecisionOf {{
+  const char* op;
+  Precision precision;
+}};
+inline constexpr PrecisionOf kPrecisions[] = {{
+{lines}
+}};
+
+}}  // namespace tenon::amp::detail
+#endif
+'''
+
+
 def make_declarations(ops):
     def declared(namespace, names, pattern):
         lines = '\n'.join(pattern.format(name) for name in names)
@@ -436,6 +466,9 @@ def make_docs(ops):
         gradient = '*through*' if 'through' in op.facts else 'yes' if 'gradient' in op.facts else '–'
         cells = [f'`{op.text}`', *(op.text_of(fact).replace('|', '\\|') for fact in ('gives', 'dtypes', 'shapes')), gradient]
         lines.append(f'| {" | ".join(cells)} |')
+    lines += ['', '## Autocast', '', 'The precision in which `amp::Autocast` and `torch.autocast` compute; other ops compute in what they are given.', '']
+    for precision, (_, what) in PRECISIONS.items():
+        lines.append(f'- {what}: {", ".join(f"`{op.name}`" for op in ops if op.facts.get("autocast") == precision)}')
     return '\n'.join(lines) + '\n'
 
 
@@ -447,7 +480,8 @@ def write_if_changed(path, text):
         path.write_text(text)
 
 
-KINDS = {'hpp': (make_hpp, 'the C++ functions'), 'schemas': (make_schemas, 'the C header of schemas and positions'),
+KINDS = {'hpp': (make_hpp, 'the C++ functions'), 'autocast': (make_autocast, 'the C++ table of precisions'),
+         'schemas': (make_schemas, 'the C header of schemas and positions'),
          'declarations': (make_declarations, 'what the files of ops/ declare'), 'table': (make_table, 'the table of records'),
          'docs': (make_docs, 'the Markdown list of ops')}
 

@@ -33,7 +33,7 @@ struct Rule : RuleFacts {
 // One op. Exactly one of `rule` (then a kernel, or `decompose`), `view`, `run` and `decompose` alone says how it runs.
 struct OpRecord {
   const char* schema;  // without name and revision: "(Tensor x, Tensor y) -> Tensor"
-  Text gives = {}, example = {};
+  Text gives = {}, example = {}, autocast = {};  // autocast: low, f32, f32 on GPUs, or widest
   Text dtypes = {}, shapes = {}, numbers = {};  // where there is no rule to say it
   bool in_place = false;                        // Tensor has a method NAME_ (for the generator)
   const Rule* rule = nullptr;

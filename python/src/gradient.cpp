@@ -3,6 +3,7 @@
 
 #include "callback.hpp"
 #include "guard.hpp"
+#include "tenon/amp/autocast.hpp"
 #include "tensor.hpp"
 
 namespace tenon::python {
@@ -125,6 +126,7 @@ PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t narg
   tn_status* status = nullptr;
   {
     const Unlocked unlocked(true);
+    const amp::detail::AutocastLayer::Paused paused;
     status = tn_backward(outputs, 1, grads, flags);
   }
   if (status != nullptr) return raise_status(status);
@@ -206,6 +208,7 @@ PyObject* gradient(PyObject*, PyObject* args) {
     tn_status* status = nullptr;
     {
       const Unlocked unlocked(true);
+      const amp::detail::AutocastLayer::Paused paused;
       status = tn_gradient(from.handles.data(), from.size(),
                            grads == Py_None ? nullptr : given.handles.data(), to.handles.data(),
                            to.size(), backward_flags(retain, create, unused), results.data());
@@ -237,6 +240,7 @@ PyObject* backward(PyObject*, PyObject* args) {
     tn_status* status = nullptr;
     {
       const Unlocked unlocked(true);
+      const amp::detail::AutocastLayer::Paused paused;
       status = tn_backward(from.handles.data(), from.size(),
                            grads == Py_None ? nullptr : given.handles.data(),
                            backward_flags(retain, create, false));

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "arguments.hpp"
+#include "autocast.hpp"
 #include "capture.hpp"
 #include "files.hpp"
 #include "gradient.hpp"
@@ -56,6 +57,7 @@ NB_MODULE(_core, m) {
   const nb::object errors = nb::module_::import_("tenon._errors");
   require(load_error_types(errors.ptr()));
   add_types(m);
+  add_autocast(m);
   add_capture(m);
   add_files(m);
   add_profiler(m);

@@ -54,6 +54,14 @@ class Generated(unittest.TestCase):
         self.assertIn('inline void step(TensorList xs, TensorList ys)', hpp)
         self.assertIn('#define TN_RESULT_SORT_INDICES 1u', schemas)
 
+    def test_precisions_of_autocast(self):
+        text = (RULE + record('matmul', '(Tensor x) -> Tensor', '.autocast = "low", .rule = &rule::any')
+                + record('exp', '(Tensor x) -> Tensor', '.autocast = "f32 on GPUs", .rule = &rule::any') + record('neg', '(Tensor x) -> Tensor'))
+        table, docs = generate(text, 'autocast', 'docs')
+        self.assertIn('{"matmul", Precision::low},\n    {"exp", Precision::f32_on_gpus},\n};', table)
+        self.assertIn('- in f32 but on the CPU: `exp`\n', docs)
+        self.assertIn('.autocast = "high": expected one of low, f32', generate(RULE + record('neg', '(Tensor x) -> Tensor', '.autocast = "high", .rule = &rule::any')))
+
     def test_schemas_and_positions(self):
         [schemas] = generate(RULE + record('relu', '(Tensor x, str s="a") -> Tensor', '.rule = &rule::any, .revision = 2'), 'schemas')
         self.assertIn('#define TN_SCHEMA_RELU "relu(Tensor x, str s=\\"a\\") -> Tensor @2"', schemas)

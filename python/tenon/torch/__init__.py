@@ -59,7 +59,7 @@ float, double, half, cfloat, cdouble = float32, float64, float16, complex64, com
 short, int, long = int16, int32, int64
 
 # Imported when they are first used.
-_MODULES = frozenset('nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions'.split())
+_MODULES = frozenset('nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions amp'.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -75,6 +75,10 @@ _LAZY = {name: module for module, names in {
     'legacy': '''FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor
         BoolTensor''',
     'func': 'vmap',
+    'amp.autocast_mode': '''autocast get_autocast_dtype set_autocast_dtype is_autocast_enabled set_autocast_enabled
+        is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache''',
+    'amp.old_names': '''get_autocast_cpu_dtype get_autocast_gpu_dtype is_autocast_cpu_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled
+        set_autocast_gpu_dtype''',
     'switches': '''are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision
         get_num_interop_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_deterministic_debug_mode
         set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_printoptions set_warn_always
@@ -102,8 +106,6 @@ _INSTEAD = {
     'export': 'record a graph with tenon.capture, or save the weights with tenon.io.save',
     'onnx': 'save the weights with tenon.io.save',
     'distributed': 'one process trains here',
-    'amp': 'cast modules and tensors with to(torch.bfloat16)',
-    'autocast': 'cast modules and tensors with to(torch.bfloat16)',
     'sparse': 'tensors are dense',
     'sparse_coo_tensor': 'tensors are dense',
     'quantization': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',

@@ -1,7 +1,7 @@
 """Public functions of PyTorch that are not offered, by namespace: why, or what to use instead."""
 
 _QUANTIZED = 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul'
-_AUTOCAST = 'use torch.amp where it is offered, or cast modules and tensors with to(torch.bfloat16)'
+_AUTOCAST = 'use torch.autocast, or get_autocast_dtype() and is_autocast_enabled() with a kind of device'
 _SPARSE = 'tensors are dense: index_add and scatter_add gather over edges, embedding takes rows'
 _BACKEND = "it names one of PyTorch's backends: call the function of torch or torch.nn.functional"
 _SCRIPT = "it belongs to PyTorch's compiler of scripts: call the function eagerly, or record it once with tenon.graphed"
@@ -18,11 +18,8 @@ _ABSENT = {
             fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight
             fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16
             fbgemm_pack_quantized_matrix''',
-        _AUTOCAST: '''autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype
-            get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_cache_enabled
-            is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled
-            set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled
-            set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype
+        _AUTOCAST: '''autocast_decrement_nesting autocast_increment_nesting get_autocast_ipu_dtype get_autocast_xla_dtype
+            is_autocast_ipu_enabled is_autocast_xla_enabled set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype
             set_autocast_xla_enabled''',
         _SPARSE: '''ccol_indices_copy col_indices_copy crow_indices_copy dsmm hsmm hspmm indices_copy resize_as_sparse_
             row_indices_copy saddmm smm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor

@@ -1,5 +1,6 @@
 """What the functions of tenon.torch share: PyTorch's promotion of dtypes, `out=`, dimensions."""
 import builtins
+import functools
 from collections import namedtuple
 from typing import Any
 
@@ -28,6 +29,33 @@ class defaults:
     def settle(cls, dtype, device):
         """(dtype, device) of a new tensor: those that are given, or these."""
         return dtype or cls.dtype, cls.device if device is None else device
+
+
+def autocasting(x):
+    """Whether ops on this tensor's kind of device choose dtypes themselves: see torch.autocast."""
+    return _core._autocast_active() and _core._get_autocast(x.device.type)[1]
+
+
+def lowered(*tensors):
+    """float32 and halves in the dtype of autocast, where that is on: for functions that are made of several ops."""
+    if not autocasting(tensors[0]):
+        return tensors
+    dtype = _core.as_dtype(_core._get_autocast(tensors[0].device.type)[0])
+    return tuple(cast(x, dtype) if x.dtype.is_floating_point and x.dtype.itemsize <= 4 else x for x in tensors)
+
+
+def in_float32(function):
+    """A function of tensors that are float32 where autocast is on and they are halves."""
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        if not _core._autocast_active():
+            return function(*args, **kwargs)
+
+        def raised(x):
+            half = isinstance(x, Tensor) and x.dtype.is_floating_point and x.dtype.itemsize == 2 and autocasting(x)
+            return cast(x, _core.float32) if half else x
+        return function(*map(raised, args), **{key: raised(x) for key, x in kwargs.items()})
+    return wrapped
 
 
 _RANKS = {dtype: 3 if dtype.is_complex else 2 if dtype.is_floating_point or dtype.name.startswith('float8') else 1 if dtype is not _core.bool else 0

@@ -4,7 +4,7 @@ from typing import Any
 
 from .. import _core
 from .._core import ops
-from ._common import Tensor, arange, cast, check, dims_of, full, into, promoted, rank
+from ._common import Tensor, arange, autocasting, cast, check, dims_of, full, into, promoted, rank
 from .arithmetic import add
 
 _matmul, _reshape = ops['matmul'], ops['reshape']
@@ -13,7 +13,7 @@ _matmul, _reshape = ops['matmul'], ops['reshape']
 def _same(name, *tensors):
     """Operands of one dtype: products do not promote."""
     for x in tensors:
-        if check(x).dtype is not tensors[0].dtype:
+        if check(x).dtype is not tensors[0].dtype and not autocasting(x):
             raise ValueError(f'[{name}] dtypes {tensors[0].dtype} and {x.dtype} differ')
 
 
@@ -86,6 +86,8 @@ ger = outer
 def _weighted(name, input, product, beta, alpha, out):
     """beta · input + alpha · product, input left out where beta is 0."""
     _same(name, product, input)
+    if input.dtype is not product.dtype:  # under autocast
+        input = cast(input, product.dtype)
     if rank(product.dtype) < 2:
         beta, alpha = int(beta), int(alpha)
     product = product if alpha == 1 else product * alpha

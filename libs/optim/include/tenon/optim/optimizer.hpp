@@ -25,6 +25,8 @@ class Optimizer {
   // One step with the gradients there are; parameters without one stay as they are.
   virtual void step() = 0;
   virtual void zero_grad() = 0;
+  // Those of all groups, in their order.
+  virtual std::vector<Tensor> parameters() const = 0;
   virtual size_t group_count() const = 0;
   virtual double lr(size_t group = 0) const = 0;
   virtual void set_lr(double lr) = 0;  // of all groups
@@ -132,6 +134,12 @@ class OptimizerOf : public Optimizer {
         static_cast<Derived*>(this)->run(group.options, buckets_[k]);
       for (size_t k = 0; k < used; ++k) clear(buckets_[k]);
     }
+  }
+  std::vector<Tensor> parameters() const override {
+    std::vector<Tensor> all;
+    for (const Group& group : groups_)
+      all.insert(all.end(), group.params.begin(), group.params.end());
+    return all;
   }
   void zero_grad() override {
     for (Group& group : groups_)

@@ -1,7 +1,7 @@
 """Activations."""
 from .... import _core
 from ...._core import ops
-from ..._common import cast, check, dim_of, rank, source_of
+from ..._common import cast, check, dim_of, lowered, rank, source_of
 from ...reduce import log_softmax as _log_softmax
 from ...reduce import softmax as _softmax
 
@@ -91,6 +91,7 @@ def prelu(input, weight):
     x = _floating('prelu', input)
     if check(weight).ndim > 1:
         raise ValueError(f'[prelu] weight has rank {weight.ndim}, must be 0 or 1')
+    x, weight = lowered(x, weight)
     if weight.dtype is not x.dtype:
         raise ValueError(f'[prelu] dtypes {x.dtype} and {weight.dtype} differ')
     if weight.size != 1:

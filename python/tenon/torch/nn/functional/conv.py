@@ -3,7 +3,7 @@ from typing import Any
 
 from .... import _core
 from ...._core import ops
-from ..._common import cast, check, full, rank
+from ..._common import autocasting, cast, check, full, rank
 
 
 def linear(input, weight, bias=None):
@@ -38,10 +38,9 @@ def _each(value, rank_, name) -> Any:
 def _batched(name, x, weight, bias, rank_):
     if check(x).ndim not in (rank_ + 1, rank_ + 2):
         raise ValueError(f'[{name}] input has rank {x.ndim}, must be {rank_ + 1} or {rank_ + 2}')
-    if x.dtype is not check(weight).dtype:
-        raise ValueError(f'[{name}] dtypes {x.dtype} and {weight.dtype} differ')
-    if bias is not None and bias.dtype is not x.dtype:
-        raise ValueError(f'[{name}] dtypes {x.dtype} and {bias.dtype} differ')
+    for other in (check(weight), bias):
+        if other is not None and other.dtype is not x.dtype and not autocasting(x):
+            raise ValueError(f'[{name}] dtypes {x.dtype} and {other.dtype} differ')
     return x.ndim == rank_ + 1, x if x.ndim == rank_ + 2 else ops['unsqueeze'](x, 0)
 
 

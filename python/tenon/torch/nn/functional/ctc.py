@@ -1,7 +1,7 @@
 """Connectionist temporal classification; Graves et al. 2006."""
 from .... import _core
 from ...._core import ops
-from ..._common import Tensor, arange, cast, check, full, rank
+from ..._common import Tensor, arange, cast, check, full, in_float32, rank
 from .loss import _reduction
 
 # Stands for log 0: finite, so that gradients of sums of nothing are 0.
@@ -32,6 +32,7 @@ def _shifted(x, by):
     return ops['concat']([full((x.shape[0], min(by, n)), _NEVER, x), ops['slice'](x, 1, 0, max(n - by, 0))], 1)
 
 
+@in_float32
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False):
     """-log of the probability of labels (N, S) over all their alignments with log-probabilities (T, N, C), the results of log_softmax.
 

@@ -4,7 +4,7 @@ import math
 from .... import _core
 from ....nn import functional as _functional
 from ...._core import ops
-from ..._common import Tensor, cast, check, floating, promoted, rank
+from ..._common import Tensor, cast, check, floating, in_float32, promoted, rank
 from ...matrix import distance
 
 _where = ops['where']
@@ -30,6 +30,7 @@ def _pair(name, input, target):
     return broadcast_tensors(*promoted(check(input, name), check(target, name)))
 
 
+@in_float32
 def mse_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None):
     """(x - target)²."""
     x, target = _pair('mse_loss', input, target)
@@ -44,12 +45,14 @@ def _weighted(x, weight, reduction):
     return ops['sum'](x) / ops['sum'](weight * ops['full_like'](x.detach(), 1)) if reduction == 'mean' else _reduced(x, reduction)
 
 
+@in_float32
 def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None):
     """|x - target|."""
     x, target = _pair('l1_loss', input, target)
     return _weighted(ops['abs'](x - target), weight, _reduction(reduction, size_average, reduce))
 
 
+@in_float32
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mean', beta=1.0):
     """Squared below beta, absolute above."""
     if beta < 0:
@@ -62,6 +65,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mea
     return _reduced(_where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
 
 
+@in_float32
 def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
     """Squared below delta, absolute above, without a step in the slope."""
     if delta <= 0:
@@ -76,6 +80,7 @@ def _same_shape(name, input, target):
         raise ValueError(f'[{name}] shapes {input.shape} and {target.shape} differ')
 
 
+@in_float32
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean'):
     """Of probabilities; logarithms are held above -100."""
     _same_shape('binary_cross_entropy', input, target)
@@ -91,6 +96,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     return _reduced(found if weight is None else found * weight, _reduction(reduction, size_average, reduce))
 
 
+@in_float32
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None):
     """Of logits, without overflow; pos_weight is of the positive examples."""
     _same_shape('binary_cross_entropy_with_logits', input, target)
@@ -142,6 +148,7 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     return cross_entropy(logits, target, weight, None, -100 if ignore_index is None else ignore_index, None, reduction, label_smoothing)
 
 
+@in_float32
 def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False):
     """target · (log target - x), x log-probabilities; 'batchmean' divides the sum by the first dimension's size."""
     reduction = _reduction(reduction, size_average, reduce, ('batchmean',))
@@ -155,6 +162,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_
     return _reduced(found, reduction)
 
 
+@in_float32
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction='mean'):
     """exp(x) - target · x, or x - target · log(x + eps); full: with Stirling's term."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -184,6 +192,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction='mean'
     return _reduced(found + 0.5 * math.log(2 * math.pi) if full else found, _reduction(reduction))
 
 
+@in_float32
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction='mean'):
     """x where target is 1, max(0, margin - x) where it is -1."""
     input, target = promoted(input, target)
@@ -192,6 +201,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return _reduced(near + _where(target != -1, input, zero), _reduction(reduction, size_average, reduce))
 
 
+@in_float32
 def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction='mean'):
     """max(0, -target · (x₁ - x₂) + margin)."""
     if not input1.ndim == input2.ndim == target.ndim:
@@ -204,6 +214,7 @@ def _above_0(x):
     return _where(x < 0, ops['full']((), 0, x.dtype, x.device), x)
 
 
+@in_float32
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='mean'):
     """log(1 + exp(-target · x))."""
     reduction = _reduction(reduction, size_average, reduce)
@@ -211,6 +222,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='m
     return _reduced(-ops['log_sigmoid'](target * input), reduction)
 
 
+@in_float32
 def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction='mean'):
     """1 - cos where target is 1, max(0, cos - margin) where it is -1; of vectors (N, D) or (D,)."""
     if input1.ndim != input2.ndim or target.ndim + 1 != input1.ndim or target.ndim > 1:
@@ -225,6 +237,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
     return _reduced(found, _reduction(reduction, size_average, reduce))
 
 
+@in_float32
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction='mean'):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) of p-norm distances."""
     if not anchor.ndim == positive.ndim == negative.ndim:
@@ -268,6 +281,7 @@ def _classes(name, input, target, many):
     return input, target, single
 
 
+@in_float32
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction='mean'):
     """Σ max(0, margin - x[label] + x[i])^p / C over the other classes."""
     if p not in (1, 2):
@@ -287,6 +301,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return _reduced(ops['squeeze'](found, 0) if single else found, _reduction(reduction, size_average, reduce))
 
 
+@in_float32
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction='mean'):
     """Σ max(0, 1 - x[label] + x[i]) / C over labels, which end at the first -1, and the classes that are none."""
     reduction = _reduction(reduction, size_average, reduce)

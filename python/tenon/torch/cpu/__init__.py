@@ -18,3 +18,10 @@ def current_device():
 
 def synchronize(device=None):
     """Returns at once: work on the host is done when an op returns."""
+
+
+def __getattr__(name):
+    if name == 'amp':
+        from importlib import import_module
+        return import_module('.amp', __name__)
+    raise AttributeError(f"module 'tenon.torch.cpu' has no attribute {name!r}")

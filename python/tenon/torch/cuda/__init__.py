@@ -1,7 +1,7 @@
 """torch.cuda: the devices of the plugin cuda."""
 import tenon
 
-from .. import _core
+from ... import _core
 
 
 def _devices():
@@ -52,3 +52,10 @@ def manual_seed(seed):
 
 
 manual_seed_all = manual_seed
+
+
+def __getattr__(name):
+    if name == 'amp':
+        from importlib import import_module
+        return import_module('.amp', __name__)
+    raise AttributeError(f"module 'tenon.torch.cuda' has no attribute {name!r}")
