@@ -10,6 +10,7 @@
 #include "profiler.hpp"
 #include "tensor.hpp"
 #include "types.hpp"
+#include "witness.hpp"
 
 namespace nb = nanobind;
 
@@ -61,6 +62,7 @@ NB_MODULE(_core, m) {
   add_capture(m);
   add_files(m);
   add_profiler(m);
+  add_witness(m);
   require(add_tensor_type(m.ptr()));
   require(add_synonyms(m.ptr()));
   require(add_ops(m.ptr()));

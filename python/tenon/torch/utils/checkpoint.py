@@ -1,0 +1,169 @@
+"""torch.utils.checkpoint: parts of a network that are computed again in backward instead of being kept (Chen et al. 2016)."""
+import contextlib
+import threading
+
+from ... import _core
+from ..._core import default_generator
+from ..._function import Function
+from ...autograd import enable_grad, is_grad_enabled, no_grad
+from .._common import absent
+from ..amp.autocast_mode import autocast
+from ..func.trees import tensors_of, with_tensors
+
+__all__ = ['CheckpointError', 'checkpoint', 'checkpoint_sequential', 'noop_context_fn', 'set_checkpoint_debug_enabled',
+           'set_checkpoint_early_stop']
+
+
+class CheckpointError(RuntimeError):
+    """A function that does another thing when it is computed again."""
+
+
+def noop_context_fn():
+    """Two scopes that do nothing: for the first pass, and for that of backward."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable):
+    """Accepted: what is computed again is computed whole."""
+    yield
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled):
+    """Accepted: errors name what differs."""
+    yield
+
+
+@contextlib.contextmanager
+def _entered(layer):
+    layer.enter()
+    try:
+        yield
+    finally:
+        layer.leave()
+
+
+_others = threading.local()  # now: what stands for a tensor, by its handle
+
+
+@contextlib.contextmanager
+def _in_place_of(tensors, others):
+    """Within, ops that are called with one of the tensors get the other; gives {handle of the tensor: the other}."""
+    before = getattr(_others, 'now', {})
+    _others.now = {_core._handle(x): other for x, other in zip(tensors, others)}
+    try:
+        with _entered(_core._Substitution(tensors, others)):
+            yield _others.now
+    finally:
+        _others.now = before
+
+
+class _Settings:
+    """Random numbers and autocast as they are now."""
+
+    def __init__(self, preserve_rng_state):
+        self.rng = default_generator().get_state() if preserve_rng_state else None
+        self.autocast = {kind: _core._get_autocast(kind) for kind in {device.type for device in _core.devices()}}
+
+    @contextlib.contextmanager
+    def again(self):
+        """Within, they are as they were."""
+        with contextlib.ExitStack() as stack:
+            for kind, (dtype, enabled, cache) in self.autocast.items():
+                if enabled or _core._get_autocast(kind)[1]:
+                    stack.enter_context(autocast(kind, _core.as_dtype(dtype), enabled, cache))
+            if self.rng is not None:
+                stack.callback(default_generator().set_state, default_generator().get_state())
+                default_generator().set_state(self.rng)
+            yield
+
+
+class _Checkpoint(Function):
+    """Gives back results that are there already; its gradient computes them again.
+
+    Inputs are the tensors among the arguments and those that the function uses besides, parameters above all.
+    """
+
+    @staticmethod
+    def forward(ctx, again, results, count, *inputs):
+        ctx.again, ctx.count = again, count
+        ctx.save_for_backward(*inputs)
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        create_graph, needed = is_grad_enabled(), ctx.needs_input_grad[3:]
+        with enable_grad():  # tensors of its own: the history of what is computed again ends at them
+            inputs = [_core.ops['alias'](x) if create_graph and need else x.detach().requires_grad_(need)
+                      for x, need in zip(ctx.saved_tensors, needed)]
+            results = ctx.again(inputs[:ctx.count], inputs[ctx.count:])
+            if len(results) != len(gradients):
+                raise CheckpointError(f'[checkpoint] the function gave {len(gradients)} tensors, and {len(results)} when it was computed again')
+            used = [(y, gradient) for y, gradient in zip(results, gradients) if gradient is not None and y.requires_grad]
+        wanted = [x for x, need in zip(inputs, needed) if need]
+        if not used:
+            return None, None, None, *(None for _ in inputs)
+        for y, gradient in used:
+            if y.shape != gradient.shape:
+                raise CheckpointError(f'[checkpoint] a result had shape {gradient.shape}, and {y.shape} when it was computed again')
+        found = iter(_core._gradient([y for y, _ in used], wanted, [gradient for _, gradient in used], create_graph, create_graph, True))
+        return None, None, None, *(next(found) if need else None for need in needed)
+
+
+def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, context_fn=noop_context_fn, determinism_check='default',
+               debug=False, early_stop=True, **kwargs):
+    """function(*args, **kwargs), whose inner results are not kept for backward but computed again there.
+
+    Gradients go to tensors within args and kwargs and to all that the function uses besides, such as its parameters. Random numbers
+    (preserve_rng_state) and autocast are the same the second time; context_fn gives scopes for both passes. Every floating result
+    requires gradients. use_reentrant, determinism_check, debug and early_stop change nothing.
+    """
+    first, second = context_fn()
+    if not is_grad_enabled():
+        with first:
+            return function(*args, **kwargs)
+    given = tensors_of((args, kwargs))
+    settings, witness = _Settings(preserve_rng_state), _core._Witness()
+    with no_grad(), first, _entered(witness):
+        result = function(*args, **kwargs)
+    known = {_core._handle(x) for x in given}
+    captured = [x for x in witness.tensors() if _core._handle(x) not in known]
+    outer = getattr(_others, 'now', {})  # within a checkpoint that is computed again
+    tied = [outer.get(_core._handle(x), x) for x in captured]
+    if not any(x.requires_grad for x in (*given, *captured)):
+        return result
+
+    def again(tensors, others):
+        inner_args, inner_kwargs = with_tensors((args, kwargs), iter(tensors))
+        with settings.again(), second, _in_place_of(captured, others) as other:
+            return [other.get(_core._handle(y), y) for y in tensors_of(function(*inner_args, **inner_kwargs))]
+    results = iter(_Checkpoint.apply(again, tensors_of(result), len(given), *given, *tied))
+    return with_tensors(result, results)
+
+
+def checkpoint_sequential(functions, segments, input, use_reentrant=None, preserve_rng_state=True):
+    """A Sequential, or a list of functions, in `segments` parts, each a checkpoint but the last."""
+    functions = list(functions.children()) if hasattr(functions, 'children') else list(functions)
+    if not 0 < segments <= len(functions):
+        raise ValueError(f'[checkpoint_sequential] {segments} segments of {len(functions)} functions')
+
+    def of(part):
+        def run(x):
+            for function in part:
+                x = function(x)
+            return x
+        return run
+    size = len(functions) // segments
+    for i in range(segments - 1):
+        input = checkpoint(of(functions[i * size:(i + 1) * size]), input, preserve_rng_state=preserve_rng_state)
+    return of(functions[(segments - 1) * size:])(input)
+
+
+_PARTS = 'the function is computed again whole'
+__getattr__ = absent(__name__, {
+    'CheckpointFunction': 'checkpoint()', 'CheckpointPolicy': _PARTS, 'create_selective_checkpoint_contexts': _PARTS,
+    'SelectiveCheckpointContext': _PARTS, 'SAC_IGNORED_OPS': _PARTS, 'GraphExecGroup': _PARTS, 'DefaultDeviceType': 'tensors know their device',
+    'detach_variable': 'detach() of a tensor', 'check_backward_validity': 'requires_grad of a tensor',
+    'get_device_states': 'torch.get_rng_state(): one generator serves all devices',
+    'set_device_states': 'torch.set_rng_state(): one generator serves all devices'})

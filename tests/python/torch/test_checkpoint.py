@@ -1,0 +1,184 @@
+"""torch.utils.checkpoint: the same results and gradients as without, beside PyTorch, and less memory."""
+import pathlib
+import sys
+
+import pytest
+
+import tenon
+import tenon.torch as ours
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from scenarios import same, same_error
+
+
+def numbers(t, *shape):
+    count = 1
+    for size in shape:
+        count *= size
+    return t.sin(t.arange(count, dtype=t.float64)).reshape(shape)
+
+
+def module(t, *sizes):
+    parts = [t.nn.Linear(a, b, dtype=t.float64) for a, b in zip(sizes, sizes[1:])]
+    with t.no_grad():
+        for part in parts:
+            part.weight.copy_(numbers(t, *part.weight.shape))
+            part.bias.copy_(numbers(t, *part.bias.shape))
+    return t.nn.Sequential(*[layer for part in parts for layer in (part, t.nn.Tanh())])
+
+
+def checkpoint(t, *args, **kwargs):
+    return t.utils.checkpoint.checkpoint(*args, use_reentrant=False, **kwargs)
+
+
+def of_module(t):
+    m, x = module(t, 3, 5, 2), numbers(t, 4, 3).requires_grad_()
+    y = checkpoint(t, m, x)
+    (y * y).sum().backward()
+    return y.detach(), x.grad, [p.grad for p in m.parameters()]
+
+
+def of_closure(t):
+    w, x = numbers(t, 3, 3).requires_grad_(), numbers(t, 3, 3)
+    inner = (w * 2).tanh()
+    y = checkpoint(t, lambda x: (x @ inner.T).exp() + w[0], x)
+    y.sum().backward()
+    return y.detach(), w.grad
+
+
+def of_nested(t):
+    x, y = numbers(t, 3).requires_grad_(), numbers(t, 3, 3).requires_grad_()
+    found = checkpoint(t, lambda pair, *, scale: {'a': pair[0] * scale['s'], 'n': 3, 'b': [pair[1] @ pair[0], pair[1]]}, (x, y), scale={'s': y.sum()})
+    (found['a'].sum() + (found['b'][0] ** 2).sum() + found['b'][1].sum()).backward()
+    return found['n'], found['a'].detach(), x.grad, y.grad
+
+
+def of_inner_checkpoint(t):
+    m, x = module(t, 3, 4, 4, 2), numbers(t, 2, 3).requires_grad_()
+    checkpoint(t, lambda x: m[4:](checkpoint(t, m[:4], x)), x).sum().backward()
+    return x.grad, [p.grad for p in m.parameters()]
+
+
+def by_grad(t):
+    m, x = module(t, 3, 4, 2), numbers(t, 2, 3).requires_grad_()
+    loss = (checkpoint(t, m, x) ** 2).sum()
+    return [g.detach() for g in t.autograd.grad(loss, [x, *m.parameters()])]
+
+
+def twice(t):
+    m, x = module(t, 3, 4, 2), numbers(t, 2, 3).requires_grad_()
+    first, = t.autograd.grad((checkpoint(t, m, x) ** 3).sum(), x, create_graph=True)
+    return [g.detach() for g in t.autograd.grad((first ** 2).sum(), [x, m[0].weight])]
+
+
+def sequential(t):
+    m, x = module(t, 3, 4, 4, 2), numbers(t, 2, 3).requires_grad_()
+    y = t.utils.checkpoint.checkpoint_sequential(m, 3, x, use_reentrant=False)
+    y.sum().backward()
+    return y.detach(), x.grad, m[0].weight.grad
+
+
+def without_gradients(t):
+    m, x = module(t, 3, 2), numbers(t, 2, 3)
+    with t.no_grad():
+        y = checkpoint(t, m, x)
+    return y, y.requires_grad, checkpoint(t, lambda x: x * 2, x).requires_grad
+
+
+def several_results(t):
+    x = numbers(t, 3).requires_grad_()
+    a, b, c = checkpoint(t, lambda x: (x.exp(), x > 0, x * 3), x)
+    a.sum().backward()
+    return x.grad, [y.requires_grad for y in (a, b, c)]
+
+
+def statistics(t):
+    norm, x = t.nn.BatchNorm1d(3, dtype=t.float64), numbers(t, 4, 3).requires_grad_()
+    (checkpoint(t, norm, x) ** 3).sum().backward()
+    return x.grad, norm.weight.grad, norm.num_batches_tracked.item()
+
+
+@pytest.mark.parametrize('scenario', [of_module, of_closure, of_nested, of_inner_checkpoint, by_grad, twice, sequential, without_gradients,
+                                      several_results, statistics], ids=lambda each: each.__name__)
+def test_as_in_pytorch(torch, scenario):
+    same(torch, scenario)
+
+
+def test_random_numbers_are_the_same_again():
+    x = ours.ones(1000, requires_grad=True)
+    ours.manual_seed(3)
+    y = checkpoint(ours, lambda x: ours.nn.functional.dropout(x, 0.5), x)
+    after = ours.rand(1)
+    y.sum().backward()
+    assert (x.grad == y.detach()).all() and 0 < (x.grad == 0).sum() < 1000
+    ours.manual_seed(3)
+    ours.nn.functional.dropout(x, 0.5)
+    assert (after == ours.rand(1)).all()
+
+
+def test_autocast_is_the_same_again():
+    x, kinds = ours.ones(2, 2, requires_grad=True), []
+
+    def product(x):
+        kinds.append((x @ x).dtype)
+        return x @ x
+    with ours.autocast('cpu'):
+        y = checkpoint(ours, product, x)
+    y.float().sum().backward()
+    assert kinds == [ours.bfloat16] * 2 and x.grad.dtype == ours.float32
+
+
+def test_scopes_of_both_passes():
+    seen = []
+
+    class Scope:
+        def __init__(self, name):
+            self.name = name
+
+        def __enter__(self):
+            seen.append(self.name)
+
+        def __exit__(self, *raised):
+            pass
+    x = ours.ones(2, requires_grad=True)
+    y = checkpoint(ours, ours.exp, x, context_fn=lambda: (Scope('first'), Scope('second')))
+    assert seen == ['first']
+    y.sum().backward()
+    assert seen == ['first', 'second']
+
+
+def test_memory_is_that_of_the_parts():
+    def held(run):
+        x = ours.ones(1000, 100, requires_grad=True)
+        before = tenon.device('cpu').memory()['used']
+        y = run(x)
+        return tenon.device('cpu').memory()['used'] - before, y
+
+    def deep(x):
+        for _ in range(10):
+            x = ours.tanh(x)
+        return x
+    kept, _ = held(deep)
+    again, y = held(lambda x: checkpoint(ours, deep, x))
+    assert again * 8 < kept
+    y.sum().backward()
+
+
+def test_another_result_the_second_time_is_an_error():
+    x, sizes = ours.ones(4, requires_grad=True), [4, 3]
+    y = checkpoint(ours, lambda x: x[:sizes.pop(0)] * 2, x)
+    with pytest.raises(ours.utils.checkpoint.CheckpointError, match=r'shape \(4,\), and \(3,\)'):
+        y.sum().backward()
+
+
+def wrong(t, what):
+    if what == 'segments':
+        t.utils.checkpoint.checkpoint_sequential(module(t, 3, 2), 0, numbers(t, 2, 3), use_reentrant=False)
+    checkpoint(t, lambda x: x.no_such_attribute, numbers(t, 2).requires_grad_())
+
+
+def test_errors_of_the_function_come_out(torch):
+    same_error(torch, wrong, 'function')
+    with pytest.raises(ValueError, match='0 segments of 2 functions'):
+        wrong(ours, 'segments')
+    assert (ours.ones(2) + 1).sum().item() == 4  # no witness is left behind
