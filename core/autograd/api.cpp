@@ -47,9 +47,6 @@ void set_requires_grad(tn_tensor& tensor, bool on) {
 }
 
 void set_grad(tn_tensor& tensor, tn_tensor* grad) {
-  if (!is_leaf(tensor))
-    fail(TN_FAILED_PRECONDITION, "[set_grad] the result of '{}' is no leaf and keeps no gradient",
-         tensor.grad_fn->name());
   if (grad == nullptr) {
     if (tensor.meta != nullptr && tensor.meta->leaf != nullptr) tensor.meta->leaf->set_grad(Ref());
     return;
@@ -190,9 +187,7 @@ uint32_t tn_tensor_is_leaf(const tn_tensor* tensor) {
 }
 
 tn_tensor* tn_tensor_grad(const tn_tensor* tensor) {
-  if (tensor == nullptr || tensor->meta == nullptr || tensor->meta->leaf == nullptr ||
-      tensor->grad_fn != nullptr)
-    return nullptr;
+  if (tensor == nullptr || tensor->meta == nullptr || tensor->meta->leaf == nullptr) return nullptr;
   return tensor->meta->leaf->get_grad().take();
 }
 

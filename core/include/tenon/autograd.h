@@ -21,7 +21,8 @@ TN_API uint32_t tn_tensor_requires_grad(const tn_tensor* tensor);
 TN_API tn_status* tn_tensor_set_requires_grad(tn_tensor* tensor, uint32_t on);
 /* 1 when no recorded op made it. [thread-safe] */
 TN_API uint32_t tn_tensor_is_leaf(const tn_tensor* tensor);
-/* The accumulated gradient of a leaf, a new reference; NULL when there is none. [thread-safe] */
+/* The accumulated gradient of a leaf, or what tn_tensor_set_grad gave another tensor; a new reference, NULL when there is none.
+   [thread-safe] */
 TN_API tn_tensor* tn_tensor_grad(const tn_tensor* tensor);
 /* Replaces the gradient (NULL clears it). Errors: another shape, dtype or device. [thread-safe] */
 TN_API tn_status* tn_tensor_set_grad(tn_tensor* tensor, tn_tensor* grad);

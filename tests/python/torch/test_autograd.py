@@ -1,6 +1,8 @@
 """torch.autograd beside PyTorch: Function in all its forms, grad and backward, checks, and torch.autograd.functional."""
+import gc
 import pathlib
 import sys
+import weakref
 
 import pytest
 
@@ -475,3 +477,50 @@ def test_no_name_is_missing_in_silence(torch, name):
         if not each.startswith('_') and each not in IMPORTED and not hasattr(mine, each):
             with pytest.raises(AttributeError, match='not offered'):
                 getattr(mine, each)
+
+
+def retained(t, change):
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    y.retain_grad()
+    assert y.retains_grad and not x.retains_grad and not (x * 1).retains_grad
+    x.retain_grad()
+    first = y.grad
+    loss = (change(y) ** 2).sum() + y.sum()
+    loss.backward(retain_graph=True)
+    once = y.grad.clone()
+    loss.backward()
+    return first, once, y.grad, x.grad, y.is_leaf
+
+
+@pytest.mark.parametrize('change', [lambda y: y, lambda y: y.exp(), lambda y: y[1:], lambda y: y.view(2, 1)])
+def test_results_retain_gradients(torch, change):
+    def plain(t):
+        first, *found = retained(t, change)
+        return (first is None, *found)
+    same(torch, plain)
+
+
+def test_a_gradient_can_be_set_for_a_result(torch):
+    def run(t):
+        y = t.tensor([1.0, 2.0], requires_grad=True) * 2
+        y.grad = t.tensor([3.0, 4.0])
+        found = [y.grad.clone()]
+        y.sum().backward()
+        found.append(y.grad)
+        y.grad = None
+        return found
+    same(torch, run)
+
+
+def test_a_retained_gradient_does_not_keep_its_tensor():
+    x = ours.tensor([1.0], requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    loss, gone = y.sum(), weakref.ref(y)
+    del y
+    gc.collect()
+    assert gone() is None
+    loss.backward()
+    assert x.grad.tolist() == [2]

@@ -1,7 +1,10 @@
 """Methods of gradients and history."""
+import weakref
 from typing import Any
 
 from ..._errors import InvalidArgumentError
+
+_retaining = {}  # by id, results that keep their gradients
 
 
 class Autograd:
@@ -14,12 +17,19 @@ class Autograd:
         return self.requires_grad_(False)
 
     def retain_grad(self: Any):
-        """Nothing to do for a leaf; the result of an op keeps no gradient."""
+        """The result of an op keeps its gradient in x.grad, too; leaves do anyway."""
         if not self.requires_grad:
             raise InvalidArgumentError('[retain_grad] the tensor does not require a gradient')
-        if not self.is_leaf:
-            raise InvalidArgumentError('[retain_grad] only leaves keep their gradients: take this one with x.register_hook(kept.append), or '
-                               'with torch.autograd.grad(loss, x)')
+        if self.is_leaf or id(self) in _retaining:
+            return
+        key = id(self)
+        _retaining[key] = kept_by = weakref.ref(self, lambda _: _retaining.pop(key, None))
+
+        def keep(gradient):
+            x = kept_by()  # a hook that held the tensor would be held by it
+            if x is not None:
+                x.grad = gradient.clone() if x.grad is None else x.grad + gradient
+        self.register_hook(keep)
 
     def reinforce(self: Any, reward):
         """Removed from PyTorch."""
@@ -28,4 +38,4 @@ class Autograd:
     def record_stream(self: Any, stream):
         """Nothing to do: the library orders work and memory itself."""
 
-    retains_grad = property(lambda self: False, doc='False: only leaves keep their gradients.')
+    retains_grad = property(lambda self: id(self) in _retaining, doc='Whether retain_grad() was called for the result of an op.')
