@@ -8,6 +8,7 @@
 #include "gradient.hpp"
 #include "op.hpp"
 #include "profiler.hpp"
+#include "shortcut.hpp"
 #include "tensor.hpp"
 #include "types.hpp"
 #include "witness.hpp"
@@ -66,6 +67,7 @@ NB_MODULE(_core, m) {
   require(add_tensor_type(m.ptr()));
   require(add_synonyms(m.ptr()));
   require(add_ops(m.ptr()));
+  require(add_shortcut(m.ptr()));
   require(PyModule_AddFunctions(m.ptr(), functions) == 0);
   tn_str version{};
   uint32_t major = 0, minor = 0;

@@ -5,31 +5,22 @@ from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError
 from ._common import Tensor, cast, check, into, number_dtype, promoted, rank, result_type, to_tensors
+from ._shortcuts import short
 
 _where, _add = ops['where'], ops['add']
-_NUMBERS = [dtype for dtype in vars(_core).values() if isinstance(dtype, _core.dtype) and dtype is not _core.bool]
-# The dtypes that a Python number leaves as they are: there the op itself promotes as PyTorch does.
-_KEEPS = {kind: frozenset(dtype for dtype in _NUMBERS if rank(dtype) >= least) for kind, least in ((int, 1), (float, 2), (complex, 3))}
 
 
 def _binary(name, other_name=None, numbers='other'):
     """The op of a name as a function of (input, other); numbers: which of them may be one."""
     op = ops[name]
-    keeps = _KEEPS if numbers else {}
 
     def call(input, other, *, out=None):
-        if isinstance(input, Tensor) and out is None:
-            if isinstance(other, Tensor):
-                if input.dtype is other.dtype:
-                    return op(input, other)
-            elif input.dtype in keeps.get(type(other), ()):
-                return op(input, other)
         if not isinstance(input, Tensor) and numbers != 'both' or not isinstance(other, Tensor) and not numbers:
             raise TypeError(f'[{call.__name__}] needs Tensors, not {type(input).__name__} and {type(other).__name__}')
         return into(out, op(*promoted(input, other)))
     call.__name__ = call.__qualname__ = other_name or name
     call.__doc__ = f'The op `{name}`, with the dtypes of PyTorch.'
-    return call
+    return short(call)
 
 
 mul = _binary('mul')
@@ -58,12 +49,6 @@ def _sum(name, doc, refused=''):
     op = ops[name]
 
     def call(input, other, *, alpha=1, out=None):
-        if isinstance(input, Tensor) and out is None and alpha is _ONE:
-            if isinstance(other, Tensor):
-                if input.dtype is other.dtype:
-                    return op(input, other)
-            elif input.dtype in _KEEPS.get(type(other), ()):
-                return op(input, other)
         if refused and any(x.dtype is _core.bool if isinstance(x, Tensor) else isinstance(x, bool) for x in (input, other)):
             raise TypeError(refused)
         if alpha is not True and alpha != 1:
@@ -71,10 +56,9 @@ def _sum(name, doc, refused=''):
         return into(out, op(*promoted(input, other)))
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc
-    return call
+    return short(call)
 
 
-_ONE = 1  # small integers are one object: an alpha that was not given needs no comparison
 add = _sum('add', 'input + alpha · other.')
 sub = _sum('sub', 'input - alpha · other.', '[sub] is not defined for bool: use logical_xor or bitwise_xor')
 
@@ -84,6 +68,7 @@ def rsub(input, other, *, alpha=1):
     return sub(other, check(input), alpha=alpha)
 
 
+@short
 def div(input, other, *, rounding_mode=None, out=None):
     """input / other; rounding_mode 'trunc' rounds the quotient towards 0, 'floor' down, and integers stay integers."""
     if rounding_mode is None:
@@ -135,6 +120,7 @@ def fmod(input, other, *, out=None):
     return into(out, _where(input < 0, -found, found))
 
 
+@short
 def pow(input, exponent, *, out=None):
     """input to the power of exponent."""
     return _pow(input, exponent, out=out)
@@ -269,6 +255,7 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
     return into(out, add(input, mul(div(tensor1, tensor2), value)))
 
 
+@short
 def clamp(input, min=None, max=None, *, out=None):
     """input held between two bounds, numbers or tensors; NaN stays."""
     if min is None and max is None:
@@ -299,6 +286,7 @@ def clamp_max(input, max, *, out=None):
 clip = clamp
 
 
+@short
 def where(condition, input=None, other=None, *, out=None):
     """input where condition is true, other elsewhere; of condition alone the indices of what is not 0."""
     if input is None and other is None:

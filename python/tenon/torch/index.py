@@ -5,6 +5,7 @@ from typing import Any
 from .. import _core
 from .._core import ops
 from ._common import Tensor, arange, at_least_1d, cast, check, dim_of, full, into, rank
+from ._shortcuts import short
 
 _where, _reshape = ops['where'], ops['reshape']
 
@@ -35,6 +36,7 @@ def _along(name, x, dim, index, src=None) -> Any:
     return x1, dim, cast(index1, _core.int64), src
 
 
+@short
 def gather(input, dim, index, *, sparse_grad=False, out=None):
     """Elements along a dimension at an index each; the result has the shape of index."""
     x, dim, at, _ = _along('gather', input, dim, cast(index, _core.int64) if check(index).dtype is _core.uint8 else index)
@@ -150,6 +152,7 @@ def _reduced(x, at, src, reduce, include_self):
     return found + (flow - flow.detach())
 
 
+@short
 def index_select(input, dim, index, *, out=None):
     """Entries along a dimension at a row of indices."""
     dim = dim_of(dim, check(input).ndim)
@@ -308,6 +311,7 @@ def unravel_index(indices, shape):
     return tuple(reversed(found))
 
 
+@short
 def masked_fill(input, mask, value):
     """input with one value where mask is true."""
     if check(mask).dtype is not _core.bool:

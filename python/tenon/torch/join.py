@@ -4,6 +4,7 @@ from typing import Any
 from .. import _core
 from .._core import ops
 from ._common import Tensor, check, dim_of, full, into, promoted
+from ._shortcuts import short
 from .shape import atleast_1d, atleast_2d, atleast_3d
 
 _reshape, _slice = ops['reshape'], ops['slice']
@@ -18,6 +19,7 @@ def _listed(tensors, name):
     return [check(x, name) for x in tensors]
 
 
+@short
 def cat(tensors, dim=0, *, out=None):
     """Tensors joined along a dimension; an empty row joins with everything."""
     tensors = _listed(tensors, 'cat')
@@ -34,6 +36,7 @@ def cat(tensors, dim=0, *, out=None):
 concat = concatenate = cat
 
 
+@short
 def stack(tensors, dim=0, *, out=None):
     """Tensors of one shape joined along a new dimension."""
     tensors = promoted(*_listed(tensors, 'stack'))

@@ -5,6 +5,7 @@ from typing import Any
 from .. import _core
 from .._core import ops
 from ._common import Tensor, arange, autocasting, cast, check, dims_of, full, into, promoted, rank
+from ._shortcuts import short
 from .arithmetic import add
 
 _matmul, _reshape = ops['matmul'], ops['reshape']
@@ -24,12 +25,14 @@ def _ranks(name, tensors, ranks):
     _same(name, *tensors)
 
 
+@short
 def matmul(input, other, *, out=None):
     """The product of matrices, batches of them, or vectors."""
     _same('matmul', input, other)
     return into(out, _matmul(input, other))
 
 
+@short
 def mm(input, mat2, *, out=None):
     """The product of two matrices."""
     _ranks('mm', (input, mat2), (2, 2))

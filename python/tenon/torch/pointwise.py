@@ -6,6 +6,7 @@ from collections import namedtuple
 from .. import _core
 from .._core import ops
 from ._common import Tensor, cast, check, floating, into, rank, unary
+from ._shortcuts import short
 
 _where = ops['where']
 _FrExp = namedtuple('frexp', 'mantissa exponent')
@@ -31,6 +32,7 @@ def sign(input, *, out=None):
     return into(out, ops['sign'](input))
 
 
+@short
 def sigmoid(input, *, out=None):
     """1 / (1 + exp(-x))."""
     if rank(check(input).dtype) == 3:

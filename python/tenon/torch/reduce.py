@@ -8,6 +8,7 @@ from .. import _core
 from .._core import ops
 from ._common import (Tensor, arange, at_least_1d, cast, check, dim_of, dims_of, floating, full, into, rank,
                       values_indices)
+from ._shortcuts import short
 from .arithmetic import maximum, minimum
 
 _where, _gather = ops['where'], ops['gather']
@@ -27,6 +28,7 @@ def _wide(x, dtype):
     return dtype or (_core.int64 if rank(check(x).dtype) < 2 else None)
 
 
+@short
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The sum over dimensions, of all elements unless told; integers give int64."""
     return into(out, _over(ops['sum'], check(input), dim, keepdim, _wide(input, dtype)))
@@ -40,6 +42,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return sum(x, dim, keepdim, dtype=dtype, out=out)
 
 
+@short
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The product over a dimension, of all elements unless told; integers give int64."""
     if dim is not None:
@@ -47,6 +50,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return into(out, _over(ops['prod'], check(input), dim, keepdim, _wide(input, dtype)))
 
 
+@short
 def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean over dimensions of floating or complex numbers."""
     x = cast(check(input), dtype)
@@ -71,12 +75,14 @@ def _filled(x, dims, name):
         raise ValueError(f'[{name}] is not defined for complex numbers')
 
 
+@short
 def amax(input, dim=(), keepdim=False, *, out=None):
     """The largest elements over dimensions; equal ones share the gradient."""
     _filled(check(input), dims_of(dim, input.ndim), 'amax')
     return into(out, _over(ops['max'], input, dim, keepdim), True)
 
 
+@short
 def amin(input, dim=(), keepdim=False, *, out=None):
     """The smallest elements over dimensions; equal ones share the gradient."""
     _filled(check(input), dims_of(dim, input.ndim), 'amin')
@@ -111,7 +117,7 @@ def _extreme(name, op, arg, elementwise):
         return into(out, _at(input, arg(input, dim, True), dim, keepdim))
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f'{name}(input): of all elements; {name}(input, dim): (values, indices); {name}(input, other): of two.'
-    return call
+    return short(call)
 
 
 max = _extreme('max', ops['max'], ops['argmax'], maximum)
@@ -132,7 +138,7 @@ def _arg(name, op):
         return into(out, op(input, dim, keepdim))
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f'The index of {name[3:]}() along a dimension, or among all elements.'
-    return call
+    return short(call)
 
 
 argmax, argmin = _arg('argmax', ops['argmax']), _arg('argmin', ops['argmin'])
@@ -200,6 +206,7 @@ def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, 
     return into(out, (found, mean(input, None if isinstance(dim, bool) else dim, keepdim)))
 
 
+@short
 def logsumexp(input, dim, keepdim=False, *, out=None):
     """log Σ exp(x), without overflow."""
     x = floating(input)
@@ -248,7 +255,7 @@ def _running(name):
         return into(out, op(x, dim) if x.ndim else ops['clone'](x))
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f'Running {"sums" if name == "cumsum" else "products"} along a dimension; integers give int64.'
-    return call
+    return short(call)
 
 
 cumsum, cumprod = _running('cumsum'), _running('cumprod')
@@ -402,11 +409,13 @@ def _slope(x, dim, spacing, edge_order):
     return ops['concat']([cast(each, inner.dtype) for each in (left, inner, right)], dim)
 
 
+@short
 def softmax(input, dim, dtype=None, *, out=None):
     """exp(x) / Σ exp(x) along a dimension."""
     return into(out, _normal('softmax', input, dim, dtype))
 
 
+@short
 def log_softmax(input, dim, dtype=None, *, out=None):
     """The logarithm of softmax()."""
     return into(out, _normal('log_softmax', input, dim, dtype))

@@ -4,6 +4,7 @@ import math
 from .. import _core
 from .._core import ops
 from ._common import Tensor, arange, cast, check, dim_of, dims_of, full, into, rank, shape_of
+from ._shortcuts import short
 
 _reshape, _permute, _transpose, _slice = ops['reshape'], ops['permute'], ops['transpose'], ops['slice']
 
@@ -18,6 +19,7 @@ def ravel(input):
     return _reshape(check(input), (input.size,))
 
 
+@short
 def flatten(input, start_dim=0, end_dim=-1):
     """Dimensions from start_dim to end_dim as one."""
     start, end = dim_of(start_dim, check(input).ndim), dim_of(end_dim, input.ndim)
@@ -43,6 +45,7 @@ def unflatten(input, dim, sizes):
     return _reshape(input, (*input.shape[:dim], *sizes, *input.shape[dim + 1:]))
 
 
+@short
 def squeeze(input, dim=None):
     """Without dimensions of size 1: all of them, or those named."""
     dims = range(check(input).ndim) if dim is None else dims_of(dim, input.ndim) if dim != () else ()
@@ -60,6 +63,7 @@ def permute(input, dims):
     return _permute(input, tuple(dims))
 
 
+@short
 def transpose(input, dim0, dim1):
     """Two dimensions exchanged."""
     if check(input).ndim:
@@ -134,6 +138,7 @@ def broadcast_to(input, size):
     return ops['expand'](input, tuple(input.shape[i - lead] if n == -1 else n for i, n in enumerate(size)))
 
 
+@short
 def expand(input, *size):
     """broadcast_to(), of sizes one by one, too."""
     return broadcast_to(input, shape_of(size))

@@ -141,7 +141,7 @@ def test_it_is_light():
             'print(time.perf_counter() - start, len(set(sys.modules) - names), "tenon.torch.nn" in sys.modules)')
     subprocess.run([sys.executable, '-c', 'import tenon.torch'], check=True)
     runs = [subprocess.run([sys.executable, '-c', code], check=True, capture_output=True, text=True).stdout.split() for _ in range(3)]
-    assert all(run[2] == 'False' and int(run[1]) < 30 for run in runs)
+    assert all(run[2] == 'False' and int(run[1]) < 32 for run in runs)
     # Loose: a busy machine, and no compiled files where PYTHONDONTWRITEBYTECODE is set.
     assert min(float(run[0]) for run in runs) < 0.4
 

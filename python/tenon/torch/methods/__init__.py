@@ -3,10 +3,11 @@ from typing import Any
 
 import tenon.torch
 
+from ..._core import Shortcut
+from .._shortcuts import short
 from .autograd import Autograd
 from .conversion import Conversion
 from .facts import Facts
-from .fast import FAST
 from .in_place import InPlace, written_back
 from .shapes import Shapes
 from .told import told
@@ -17,11 +18,11 @@ _WRITTEN = {name: method for topic in (Autograd, Conversion, Facts, InPlace, Sha
 
 def find(name) -> Any:
     """What the class Tensor keeps under a name: a method written here, or the function of tenon.torch."""
-    if name in FAST:
-        return FAST[name](name)
     method = _WRITTEN.get(name)
     if method is None and name[-1] == '_':
         return written_back(name)
     if method is None:
         method = getattr(tenon.torch, name)
-    return told(method) if hasattr(method, '__code__') and method not in (InPlace.add_, InPlace.sub_) else method
+    if not hasattr(method, '__code__') or method in (InPlace.add_, InPlace.sub_):
+        return method
+    return short(told(method.__wrapped__ if isinstance(method, Shortcut) else method))

@@ -2,6 +2,7 @@
 from .... import _core
 from ...._core import ops
 from ..._common import cast, check, dim_of, lowered, rank, source_of
+from ..._shortcuts import short
 from ...reduce import log_softmax as _log_softmax
 from ...reduce import softmax as _softmax
 
@@ -21,6 +22,7 @@ def _written(x, found, inplace):
     return x.copy_(found) if inplace else found
 
 
+@short
 def relu(input, inplace=False):
     """max(x, 0)."""
     if rank(check(input).dtype) == 3 or input.dtype is _core.bool:
@@ -62,6 +64,7 @@ def selu(input, inplace=False):
     return _written(input, ops['selu'](_floating('selu', input, inplace)), inplace)
 
 
+@short
 def silu(input, inplace=False):
     """x · sigmoid(x)."""
     if rank(check(input).dtype) < 2:
@@ -76,6 +79,7 @@ def mish(input, inplace=False):
     return _written(input, ops['mish'](_floating('mish', input, inplace)), inplace)
 
 
+@short
 def gelu(input, approximate='none'):
     """x times the standard normal's distribution function, or its approximation by 'tanh'."""
     return ops['gelu'](_floating('gelu', input), approximate)
@@ -181,11 +185,13 @@ def _implicit(x):
     return 0 if x.ndim in (0, 1, 3) else 1
 
 
+@short
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(x) / Σ exp(x) along a dimension."""
     return _softmax(input, _implicit(check(input)) if dim is None else dim, dtype)
 
 
+@short
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """The logarithm of softmax()."""
     return _log_softmax(input, _implicit(check(input)) if dim is None else dim, dtype)

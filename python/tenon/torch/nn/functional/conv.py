@@ -4,8 +4,10 @@ from typing import Any
 from .... import _core
 from ...._core import ops
 from ..._common import autocasting, cast, check, full, rank
+from ..._shortcuts import short
 
 
+@short
 def linear(input, weight, bias=None):
     """x weightᵀ + bias; x (…, in), weight (out, in)."""
     if check(weight).ndim == 1:

@@ -1,0 +1,71 @@
+"""Plain calls that go to an op at once mean the same as the functions behind them."""
+import inspect
+import pickle
+
+import pytest
+
+import tenon.torch as ours
+from tenon._core import Shortcut
+from tenon.torch._shortcuts import _SHORT
+
+SHORT = sorted(set(_SHORT) - {'permute'})  # a method that takes dimensions one by one
+
+
+def function(name):
+    found = getattr(ours, name, None)
+    return found if isinstance(found, Shortcut) else getattr(ours.nn.functional, name)
+
+
+@pytest.mark.parametrize('name', SHORT)
+def test_every_name_has_its_function(name):
+    short = function(name)
+    plain = short.__wrapped__
+    assert isinstance(short, Shortcut) and inspect.isfunction(plain)
+    assert (short.__name__, short.__doc__, short.__module__) == (plain.__name__, plain.__doc__, plain.__module__)
+    assert inspect.signature(short) == inspect.signature(plain) and repr(short) == repr(plain)
+
+
+def test_functions_are_pickled_by_name():
+    assert pickle.loads(pickle.dumps(ours.softmax)) is ours.softmax
+
+
+def operands():
+    yield from (ours.tensor(values, dtype=dtype) for values in ([[1, 2, 3], [4, 5, 6]], [[1], [0]], [2, 0, 1], [], 3, [[[1, 2]]])
+                for dtype in (ours.float32, ours.float64, ours.int64, ours.bool, ours.complex64))
+    yield from (0, 1, -1, 2, True, 1.5, 7, [ours.ones(2), ours.zeros(2)], [ours.ones(2), ours.tensor([])], [ours.ones(2), ours.zeros(2).double()], [])
+
+
+def own(x):
+    return x.clone() if isinstance(x, ours.Tensor) else x
+
+
+def outcome(call, args, kwargs):
+    try:
+        found = call(*map(own, args), **kwargs)  # inplace=True writes
+    except Exception as error:
+        return 'error', isinstance(error, (TypeError, ValueError, IndexError, RuntimeError))
+    parts = found if isinstance(found, tuple) else (found,)
+    return type(found).__name__, [(x.dtype, x.shape, str(x.tolist())) for x in parts]
+
+
+@pytest.mark.parametrize('name', SHORT)
+def test_the_short_way_gives_what_the_function_gives(name):
+    """All pairs of operands, a third where two are not enough."""
+    short, every, compared = function(name), list(operands()), 0
+    calls = [((x,), {}) for x in every] + [((x, y), {}) for x in every for y in every] + [((x,), {'dim': d}) for x in every for d in (0, -1, 1, 9, True)]
+    calls += [((x, y, z), {}) for x in every[:30:4] for y in every[::3] for z in every[::3]]
+    square, at = ours.tensor([[1.0, 2.0], [3.0, 4.0]]), ours.tensor([[0, 1], [1, 1]])
+    calls += [((square, square), {}), ((square, square + 1), {}), ((square, square.T, square), {})]
+    calls += [((square, dim, index), {}) for dim in (0, 1, -1, -3, 2) for index in (at, at[:1], at[:, :1], at[0], at[0].int(), at[0, 0], at[:, :0])]
+    for args, kwargs in calls:
+        mine, plain = outcome(short, args, kwargs), outcome(short.__wrapped__, args, kwargs)
+        assert mine == plain, (args, kwargs)
+        compared += mine[0] != 'error'
+    assert compared > 1
+
+
+def test_permute_takes_dimensions_one_by_one():
+    x = ours.ones(1, 2, 3)
+    assert x.permute(2, 0, 1).shape == x.permute((2, 0, 1)).shape == x.permute(dims=(2, 0, 1)).shape == (3, 1, 2)
+    with pytest.raises((ValueError, IndexError)):
+        x.permute(0, 1)
