@@ -341,4 +341,15 @@ bool Arguments::parse(const Schema& schema, PyObject* const* args, size_t nargs,
   return true;
 }
 
+bool has_unknown_name(const Schema& schema, PyObject* kwnames) {
+  const Py_ssize_t count = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
+  for (Py_ssize_t k = 0; k < count; ++k) {
+    PyObject* name = PyTuple_GET_ITEM(kwnames, k);
+    if (find_name(schema, name) == schema.parameters.size() &&
+        PyUnicode_CompareWithASCIIString(name, "out") != 0)
+      return true;
+  }
+  return false;
+}
+
 }  // namespace tenon::python

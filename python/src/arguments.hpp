@@ -50,6 +50,9 @@ struct Arguments {
   std::vector<Ref> held_;
 };
 
+// Whether a keyword of a call is the name of no argument.
+bool has_unknown_name(const Schema& schema, PyObject* kwnames);
+
 // Adds `synonyms` to the module: what else arguments are called, for functions of Python.
 bool add_synonyms(PyObject* module);
 

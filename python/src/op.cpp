@@ -74,12 +74,32 @@ PyObject* call_into(OpObject* self, Arguments& arguments, PyObject* target) {
   return status != nullptr ? raise_status(status) : Py_NewRef(target);
 }
 
+// A call with a keyword that the op has not: that of PyTorch's function of its name, if that has it. An exception is set.
+PyObject* call_pytorchs(OpObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  const Ref module(PyImport_ImportModule("tenon._generous"));
+  const Ref function(
+      module ? PyObject_CallMethod(module.get(), "pytorchs", "OO", self->name, kwnames) : nullptr);
+  if (function && function.get() == Py_None) {
+    PyErr_Restore(type, value, traceback);
+    return nullptr;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return function ? PyObject_Vectorcall(function.get(), args, nargsf, kwnames) : nullptr;
+}
+
 PyObject* op_call(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   auto* self = reinterpret_cast<OpObject*>(object);
   try {
     Arguments arguments;
     const Schema& schema = *self->schema;
-    if (!arguments.parse(schema, args, PyVectorcall_NARGS(nargsf), kwnames)) return nullptr;
+    if (!arguments.parse(schema, args, PyVectorcall_NARGS(nargsf), kwnames))
+      return !self->in_place && has_unknown_name(schema, kwnames)
+                 ? call_pytorchs(self, args, nargsf, kwnames)
+                 : nullptr;
     if (self->in_place) {
       if (PyVectorcall_NARGS(nargsf) == 0)
         return PyErr_Format(PyExc_TypeError, "[%s] in place: the tensor comes first",

@@ -197,9 +197,8 @@ PyObject* shortcut_getattr(PyObject* object, PyObject* name) {
   const char* text = PyUnicode_AsUTF8(name);
   if (text == nullptr) return nullptr;
   const std::string_view asked = text;
-  if (asked == "__wrapped__") return Py_NewRef(self->function);
   for (const std::string_view own :
-       {"__class__", "__get__", "__call__", "__reduce__", "__reduce_ex__"})
+       {"__class__", "__wrapped__", "__get__", "__call__", "__reduce__", "__reduce_ex__"})
     if (asked == own) return PyObject_GenericGetAttr(object, name);
   return PyObject_GetAttr(self->function, name);
 }
@@ -218,6 +217,12 @@ PyObject* shortcut_reduce(PyObject* object, PyObject*) {
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(ShortcutObject, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
+PyObject* shortcut_wrapped(PyObject* object, void*) {
+  return Py_NewRef(reinterpret_cast<ShortcutObject*>(object)->function);
+}
+
+PyGetSetDef properties[] = {{"__wrapped__", shortcut_wrapped, nullptr, "The function.", nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef methods[] = {{"__reduce__", shortcut_reduce, METH_NOARGS, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
@@ -230,6 +235,7 @@ PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                        {Py_tp_setattro, reinterpret_cast<void*>(shortcut_setattr)},
                        {Py_tp_repr, reinterpret_cast<void*>(shortcut_repr)},
                        {Py_tp_members, members},
+                       {Py_tp_getset, properties},
                        {Py_tp_methods, methods},
                        {0, nullptr}};
 PyType_Spec spec = {"tenon._core.Shortcut", sizeof(ShortcutObject), 0,

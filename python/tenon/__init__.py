@@ -32,7 +32,8 @@ _LAZY = {'summary': '_summary', 'profiler': '_profiler', 'Graph': '_capture', 'c
 
 def __getattr__(name):
     if name not in _MODULES and name not in _LAZY:
-        raise AttributeError(f"module 'tenon' has no attribute {name!r}")
+        from ._generous import named
+        return named(__name__, name)
     from importlib import import_module
     if name in _MODULES:
         return import_module('.' + name, __name__)

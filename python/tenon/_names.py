@@ -20,6 +20,21 @@ def _other_names(names):
     return found
 
 
+def known_names(function):
+    """What its arguments may be called."""
+    names, _ = _parameters(function)
+    return {*names, *_other_names(names)}
+
+
+def _pytorchs(function, keywords):
+    """PyTorch's function of that name, where it has these arguments."""
+    from ._generous import pytorchs
+    if 'out' in keywords or function.__module__.startswith('tenon.torch'):
+        return None
+    space = function.__module__.rpartition('.')[2]
+    return pytorchs(f'{space}.{function.__name__}' if space in ('linalg', 'fft') else function.__name__, keywords)
+
+
 def both_names(function):
     """The function, which also knows its parameters by their other names, and those that are positional by name."""
     names, positional = _parameters(function)
@@ -48,6 +63,9 @@ def both_names(function):
     @functools.wraps(function)
     def call(*args, **kwargs):
         if kwargs and not direct.issuperset(kwargs):
+            other = None if all(name in names or name in others for name in kwargs) else _pytorchs(function, kwargs)
+            if other is not None:
+                return other(*args, **kwargs)
             args, kwargs = arranged(args, kwargs)
         return function(*args, **kwargs)
     return call

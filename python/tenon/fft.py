@@ -8,6 +8,7 @@ up with zeros before the transform. `norm` is where the factor 1/n goes: 'backwa
 Errors are TypeError for arguments of other types, `tenon.InvalidArgumentError` or ValueError for dtypes, sizes and norms that do not
 fit, `tenon.OutOfRangeError` (an IndexError) for an axis that is not there.
 """
+from ._generous import others
 from . import _core
 from ._array_api.dtypes import kind_of
 from ._array_api.shapes import dim_of
@@ -287,3 +288,5 @@ def ifftshift(x, /, *, axes=None):
 
 
 accept_both_names(globals(), __all__)
+
+__getattr__ = others(__name__)  # those of PyTorch besides

@@ -7,6 +7,7 @@ called ``linalg.NAME`` (``tenon.op("linalg.inv")``, in C++ ``tenon::Op("linalg.i
 Errors are `tenon.InvalidArgumentError` (a ValueError) for shapes, dtypes and matrices that have no such decomposition; of a batch
 they tell which matrix. `tenon.PreconditionError` says that an iteration did not converge.
 """
+from ._generous import others
 from . import _core
 from ._array_api.dtypes import kind_of, result_type
 from ._array_api.shapes import dim_of, dims_of
@@ -57,7 +58,7 @@ def cholesky(x, /, *, upper=False):
     return plugin_op('linalg.cholesky')(x, upper)
 
 
-def cross(x1, x2, /, *, axis=-1):
+def cross(x1, x2, /, axis=-1):
     """Cross products of vectors of 3 along an axis; the other dimensions broadcast.
 
     Any numbers; the dtype is promoted. Raises ValueError where the axis has not 3 entries.
@@ -127,7 +128,7 @@ def inv(x, /):
     return plugin_op('linalg.inv')(x)
 
 
-def matrix_norm(x, /, *, keepdims=False, ord='fro'):
+def matrix_norm(x, /, ord='fro', *, keepdims=False):
     """Norms of matrices: 'fro' (the root of the sum of squares), 'nuc' (the sum of the singular values), 1 and -1 (largest and
     smallest sum of a column), inf and -inf (of a row), 2 and -2 (largest and smallest singular value).
 
@@ -219,7 +220,7 @@ def outer(x1, x2, /):
     return _unsqueeze(x1, 1) * _unsqueeze(x2, 0)
 
 
-def pinv(x, /, *, rtol=None):
+def pinv(x, /, rtol=None):
     """Pseudo-inverses (Moore and Penrose); singular values up to rtol times the largest count as 0.
 
     x: (..., m, n); the result is (..., n, m). rtol: a number or a tensor that broadcasts to (...); max(m, n) times the dtype's eps
@@ -313,7 +314,7 @@ def trace(x, /, *, offset=0, dtype=None):
     return _sum(diagonal(x, offset=offset), (-1,), False, dtype)
 
 
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+def vector_norm(x, /, ord=2, axis=None, keepdims=False):
     """(Σ |x|ᵖ)^(1/p) for p = ord, over an axis, several, or all elements; inf and -inf: largest and smallest |x|, 0: how many are
     not 0.
 
@@ -333,3 +334,5 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
 
 
 accept_both_names(globals(), __all__)
+
+__getattr__ = others(__name__)  # those of PyTorch besides

@@ -72,7 +72,7 @@ def permute_dims(x, /, axes):
     return _permute(x, axes)
 
 
-def concat(arrays, /, *, axis=0):
+def concat(arrays, /, axis=0):
     """Tensors joined along an axis; axis=None joins their elements."""
     if axis is None:
         return _concat([_reshape(x, (-1,)) if x.size else _reshape(x, (0,)) for x in check_all(arrays, 'concat')], 0)
@@ -108,7 +108,7 @@ def _repeat_each(x, repeats, axis):
     return ops['index_select'](x, axis, index)
 
 
-def repeat(x, repeats, /, *, axis=None):
+def repeat(x, repeats, /, axis=None):
     """Each element, or entry along an axis, repeated: an int for all or a row of integers, one for each.
 
     The method x.repeat(...) is the op, which repeats the whole tensor, as tile does.
@@ -139,14 +139,14 @@ def reshape(x, /, shape, *more, copy=None):
     return _clone(out) if copy and shares else out
 
 
-def roll(x, /, shift, *, axis=None):
+def roll(x, /, shift, axis=None):
     """Elements moved along axes, or in row-major order; what falls out at one end comes in at the other."""
     if isinstance(axis, (tuple, list)) and not isinstance(shift, (tuple, list)):
         shift = (shift,) * len(axis)
     return _roll(x, shift, axis)
 
 
-def unstack(x, /, *, axis=0):
+def unstack(x, /, axis=0):
     """The entries along an axis, as views."""
     _check(x, 'unstack')
     axis = dim_of(axis, x.ndim, 'unstack')
@@ -199,12 +199,12 @@ def meshgrid(*arrays, indexing='xy'):
     return [_expand(_reshape(x, [x.size if d == at[i] else 1 for d in range(n)]), shape) for i, x in enumerate(arrays)]
 
 
-def take(x, indices, /, *, axis=None):
+def take(x, indices, /, axis=None):
     """Entries along an axis at a row of indices; without an axis, elements counted in row-major order."""
     return ops['take'](x, indices) if axis is None else ops['index_select'](x, axis, indices)
 
 
-def take_along_axis(x, indices, /, *, axis=-1):
+def take_along_axis(x, indices, /, axis=-1):
     """Elements along an axis at an index each; the other dimensions broadcast."""
     check_all((x, indices), 'take_along_axis')
     if x.ndim != indices.ndim:

@@ -98,12 +98,12 @@ def searchsorted(x1, x2, /, *, side='left', sorter=None, right=None):
     return ops['searchsorted'](x1, x2, side == 'right')
 
 
-def sort(x, /, *, axis=-1, descending=False, stable=True):
+def sort(x, /, axis=-1, descending=False, stable=True):
     """Sorted along an axis. The method x.sort(...) gives the indices, too."""
     return ops['sort'](x, axis, descending, stable).values
 
 
-def argsort(x, /, *, axis=-1, descending=False, stable=True):
+def argsort(x, /, axis=-1, descending=False, stable=True):
     """The indices that sort along an axis."""
     return ops['argsort'](x, axis, descending, stable)
 
@@ -154,12 +154,12 @@ def unique_values(x, /):
     return _unique(x)[0]
 
 
-def var(x, /, *, axis=None, correction=0.0, keepdims=False):
+def var(x, /, axis=None, correction=0.0, keepdims=False):
     """Mean square of the distances from the mean over N - correction. The method x.var(...) corrects by 1."""
     return ops['var'](x, axis, correction, keepdims)
 
 
-def std(x, /, *, axis=None, correction=0.0, keepdims=False):
+def std(x, /, axis=None, correction=0.0, keepdims=False):
     """Square root of var(). The method x.std(...) corrects by 1."""
     return ops['std'](x, axis, correction, keepdims)
 
@@ -179,17 +179,17 @@ def _cumulative(op, first, x, axis, dtype, include_initial):
     return ops['concat']([ops['full'](shape, first, out.dtype, out.device), out], axis)
 
 
-def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_sum(x, /, axis=None, dtype=None, include_initial=False):
     """Sums of the first 1, 2, … entries along an axis; include_initial starts with 0."""
     return _cumulative(ops['cumsum'], 0, x, axis, dtype, include_initial)
 
 
-def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_prod(x, /, axis=None, dtype=None, include_initial=False):
     """Products of the first 1, 2, … entries along an axis; include_initial starts with 1."""
     return _cumulative(ops['cumprod'], 1, x, axis, dtype, include_initial)
 
 
-def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+def diff(x, /, n=1, axis=-1, prepend=None, append=None):
     """Differences of neighbours along an axis, n times."""
     _check(x, 'diff')
     axis = dim_of(axis, x.ndim, 'diff')
@@ -242,7 +242,7 @@ def tensordot(x1, x2, /, *, axes=2):
     return _reshape(out, [x1.shape[i] for i in left] + [x2.shape[i] for i in right])
 
 
-def vecdot(x1, x2, /, *, axis=-1):
+def vecdot(x1, x2, /, axis=-1):
     """Dot products along an axis, x1 conjugated; the other dimensions broadcast."""
     check_all((x1, x2), 'vecdot')
     low = min(x1.ndim, x2.ndim)

@@ -4,6 +4,7 @@
 >>> [name for name, _ in net.named_parameters()]
 ['0.weight', '0.bias', '2.weight', '2.bias']
 """
+from .._generous import others
 from . import functional, init
 from .activation import (ELU, GELU, SELU, Hardsigmoid, Hardswish, LeakyReLU, LogSigmoid, LogSoftmax, Mish, ReLU, Sigmoid, SiLU,
                          Softmax, Softplus, Tanh)
@@ -26,3 +27,5 @@ __all__ = ['AdaptiveAvgPool', 'AdaptiveAvgPool1d', 'AdaptiveAvgPool2d', 'Adaptiv
            'MaxPool1d', 'MaxPool2d', 'MaxPool3d', 'Mish', 'Module', 'ModuleDict', 'ModuleList', 'NLLLoss', 'Parameter',
            'ParameterList', 'RMSNorm', 'ReLU', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'Softmax',
            'Softplus', 'Tanh', 'Unflatten', 'Upsample', 'functional', 'init']
+
+__getattr__ = others(__name__)  # those of PyTorch besides

@@ -5,6 +5,7 @@ Each is an op of the library; help() of one gives its arguments. Those with seve
 from __future__ import annotations
 
 import tenon
+from .._generous import others
 from .._core import ops
 from ._check import check_sizes, check_tensor
 
@@ -100,14 +101,14 @@ def affine_grid(theta, size, align_corners=False):
     return grid
 
 
-def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, generator=None):
+def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, generator=None, enable_gqa=True):
     """softmax(scale·query·keyᵀ + attn_mask)·value; Vaswani et al. 2017, eq. 1.
 
     query (…, L, E), key (…, S, E) and value (…, S, F) give (…, L, F), with the same leading dimensions; with rank 4, (batch, heads,
     …), key and value may have fewer heads, whose number divides query's: each serves a group of query's heads. A bool
     `attn_mask` allows where it is true, another is added to the scores; it broadcasts to (…, L, S). `is_causal` hides the keys
     behind the query's place. `scale` is 1/√E unless given. Dropout, of the weights, is applied whatever the mode: pass 0 in
-    evaluation.
+    evaluation. enable_gqa changes nothing: heads are grouped wherever there are fewer of them.
 
     >>> q = tenon.tensor([[1., 0.], [0., 1.]])
     >>> tenon.nn.functional.scaled_dot_product_attention(q, q, tenon.tensor([[2.], [4.]]), is_causal=True)[0].tolist()
@@ -217,17 +218,29 @@ def nll_loss(log_probs, target, weight=None, ignore_index=-100, reduction='mean'
     return _nll_loss(log_probs, target, weight, reduction, ignore_index).loss
 
 
-def _of_rank(fn, rank, name):
+# Of the functions for one number of dimensions: the function of any, and how many arguments it takes.
+_RANKED = {'conv': (conv, 7), 'conv_transpose': (conv_transpose, 8), 'max_pool': (max_pool, 6), 'avg_pool': (avg_pool, 6),
+           'adaptive_avg_pool': (adaptive_avg_pool, 2), 'adaptive_max_pool': (adaptive_max_pool, 2)}
+_ONLY_PYTORCHS = frozenset(('return_indices', 'divisor_override'))
+
+
+def _of_rank(fn, count, rank, name):
+    """fn for x (N, C, …) of one rank; PyTorch's function for (C, …), and where an argument is only PyTorch's."""
     def checked(x, *args, **kwargs):
         check_tensor(name, x)
-        if x.ndim != rank + 2:
-            raise ValueError(f'[{name}] x has rank {x.ndim}, must be (N, C, {rank} more)')
+        if x.ndim not in (rank + 1, rank + 2):
+            raise ValueError(f'[{name}] x has rank {x.ndim}, must be (N, C, {rank} more), or without N')
+        words = any(isinstance(each, str) for each in (*args, *kwargs.values()))  # padding='same'
+        if x.ndim == rank + 1 or words or len(args) >= count or _ONLY_PYTORCHS.intersection(kwargs):
+            return getattr(tenon.torch.nn.functional, name)(x, *args, **kwargs)
+        if len(args) > 5 and fn is conv_transpose:  # PyTorch has groups before dilation
+            kwargs['groups'], args = args[5], (*args[:5], *args[6:])
         return fn(x, *args, **kwargs)
     checked.__name__ = checked.__qualname__ = name
-    checked.__doc__ = f'The same as {name[:-2]}, for x of rank {rank + 2}.'
+    checked.__doc__ = f"The same as {name[:-2]}, for x of rank {rank + 2}; (C, …), padding='same' and return_indices as in PyTorch."
     return checked
 
 
-_RANKED = {'conv': conv, 'conv_transpose': conv_transpose, 'max_pool': max_pool, 'avg_pool': avg_pool,
-           'adaptive_avg_pool': adaptive_avg_pool, 'adaptive_max_pool': adaptive_max_pool}
-globals().update({f'{name}{rank}d': _of_rank(fn, rank, f'{name}{rank}d') for name, fn in _RANKED.items() for rank in (1, 2, 3)})
+globals().update({f'{name}{rank}d': _of_rank(fn, count, rank, f'{name}{rank}d') for name, (fn, count) in _RANKED.items() for rank in (1, 2, 3)})
+
+__getattr__ = others(__name__)  # those of PyTorch besides

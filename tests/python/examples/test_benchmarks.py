@@ -41,7 +41,7 @@ def test_whole_models():
 def test_ops():
     done = run('ops.py', '--only', 'sum of rows', '--rounds', '1')
     assert done.returncode == 0, done.stderr
-    assert re.search(r'^\| sum of rows( \| [\d.]+(e\+\d+)? µs){6} \| \d+% \|$', done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r'^\| sum of rows( \| \**[\d.]+(e\+\d+)?\**( µs)?){6} \| \d+%( · \d+%)? \|$', done.stdout, re.MULTILINE), done.stdout
 
 
 def test_every_op_has_its_words():

@@ -1,0 +1,48 @@
+"""What only PyTorch knows means what PyTorch says.
+
+A keyword that a function of tenon has not makes it PyTorch's function of that name, tenon.std(x, unbiased=False), and a name that a
+module of tenon has not is that of tenon.torch: tenon.allclose, tenon.nn.LSTM. All else means what the Array API standard says.
+"""
+from importlib import import_module
+from types import ModuleType
+
+from ._names import both_names, known_names
+
+
+def pytorchs(name, keywords):
+    """The function of tenon.torch of a name such as "std" or "linalg.norm" that has all these arguments, or None."""
+    from . import torch
+    *space, last = name.split('.')
+    spaces = [getattr(torch, space[0], None)] if space else [torch, torch.nn.functional]
+    for each in spaces:
+        function = getattr(each, last, None)
+        if hasattr(function, '__code__') and known_names(function).issuperset(keywords):
+            return both_names(function)
+    return None
+
+
+def named(module, name):
+    """What tenon.torch has under a name that this module of tenon has not; an AttributeError where there is none, either."""
+    if name[:1] == '_':
+        raise AttributeError(f'module {module!r} has no attribute {name!r}')
+    theirs = import_module(module.replace('tenon', 'tenon.torch', 1))
+    try:
+        found = getattr(theirs, name)
+    except AttributeError as error:
+        if 'is not offered here' in str(error):
+            raise
+        found = None
+    if found is None or isinstance(found, ModuleType):
+        raise AttributeError(f'module {module!r} has no attribute {name!r}')
+    return found
+
+
+def others(module):
+    """The __getattr__ of a module of tenon that has PyTorch's other names."""
+    found = {}
+
+    def __getattr__(name):
+        if name not in found:
+            found[name] = named(module, name)
+        return found[name]
+    return __getattr__
