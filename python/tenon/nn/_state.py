@@ -6,7 +6,7 @@ from ._hooks import Hooks
 from .parameter import Parameter
 
 
-class _Keys(namedtuple('IncompatibleKeys', 'missing_keys unexpected_keys')):
+class IncompatibleKeys(namedtuple('IncompatibleKeys', 'missing_keys unexpected_keys')):
     """The names that a state lacked, and those that the module does not have."""
 
     __slots__ = ()
@@ -85,7 +85,7 @@ class Saving(Hooks):
         given = OrderedDict((name, state_dict[name]) for name in state_dict.keys())  # noqa: SIM118 it need not iterate
         missing, unexpected, problems, copies = [], [], [], []
         self._load(given, '', about, assign, (missing, unexpected, problems), copies)
-        keys = _Keys(missing, unexpected)
+        keys = IncompatibleKeys(missing, unexpected)
         if not problems and any(module._load_hooks for module in self.modules()):  # they see the loaded module
             _run(copies)
             self._call_load_hooks(keys)
