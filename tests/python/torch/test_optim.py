@@ -73,6 +73,8 @@ def test_states_go_both_ways(torch, name, options):
         kept, of_torch = mine.state_dict(), theirs.state_dict()
         assert list(kept) == list(of_torch) and kept['param_groups'][0]['params'] == of_torch['param_groups'][0]['params']
         assert {key for entry in kept['state'].values() for key in entry} == {key for entry in of_torch['state'].values() for key in entry}
+        for key, each in of_torch['state'].get(0, {}).items():
+            assert not hasattr(each, 'shape') or each.shape == kept['state'][0][key].shape, key
         theirs_2.load_state_dict(to_torch(torch, kept))
         mine_2.load_state_dict(to_ours(of_torch))
     for step in range(10, 20):
@@ -86,8 +88,7 @@ def to_torch(torch, value):
     if isinstance(value, ours.Tensor):
         return torch.tensor(value.tolist(), dtype=getattr(torch, value.dtype.name))
     if isinstance(value, dict):
-        return {key: torch.tensor(float(each)) if key in ('step', 'eta', 'mu', 'mu_product') else to_torch(torch, each)
-                for key, each in value.items()}
+        return {key: to_torch(torch, each) for key, each in value.items()}
     return [to_torch(torch, each) for each in value] if isinstance(value, list) else value
 
 

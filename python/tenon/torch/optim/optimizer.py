@@ -12,6 +12,9 @@ from ...nn._hooks import RemovableHandle
 # Choices of how a step is computed that change no result; here one way serves all.
 WAYS = {'foreach': None, 'fused': None, 'capturable': False, 'differentiable': False}
 
+# State that is a number here, and a float32 tensor where it is saved, as PyTorch's.
+_SCALARS = {'step': int, 'eta': float, 'mu': float, 'mu_product': float}
+
 
 class Optimizer:
     """The base of optimizers: a subclass calls __init__(params, defaults) and defines step(), or _update() of parameters alike.
@@ -166,7 +169,8 @@ class Optimizer:
                 numbers.setdefault(id(x), len(numbers))
             groups.append({**{key: value for key, value in group.items() if key != 'params'},
                            'params': [numbers[id(x)] for x in group['params']]})
-        found = {'state': {numbers[id(x)]: dict(state) for x, state in self.state.items()}, 'param_groups': groups}
+        found = {'state': {numbers[id(x)]: {key: self._saved(key, value) for key, value in state.items()} for x, state in self.state.items()},
+                 'param_groups': groups}
         for hook in list(self._hooks['state_dict_post'].values()):
             found = hook(self, found) or found
         return found
@@ -195,9 +199,13 @@ class Optimizer:
             hook(self)
 
     @staticmethod
+    def _saved(key, value):
+        return tenon.full((), float(value), dtype=tenon.float32) if key in _SCALARS else value
+
+    @staticmethod
     def _loaded(x, key, value):
-        if key == 'step':
-            return int(value)
+        if key in _SCALARS:
+            return _SCALARS[key](value)
         if not isinstance(value, Tensor):
             return copy.deepcopy(value)
         value = ops['to'](value, x.device)
