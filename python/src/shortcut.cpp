@@ -18,6 +18,7 @@ namespace {
 struct ShortcutObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject *function, *op;
+  PyObject* renames;  // other names of arguments: theirs
   std::vector<std::string> patterns;
 };
 
@@ -135,6 +136,21 @@ PyObject* call_with_rest(PyObject* op, PyObject* const* args, size_t fixed, size
   return result;
 }
 
+// The function with arguments by its own names.
+PyObject* call_renamed(const ShortcutObject* self, PyObject* const* args, size_t nargsf,
+                       PyObject* kwnames) {
+  const Py_ssize_t count = PyTuple_GET_SIZE(kwnames);
+  const Ref names(PyTuple_New(count));
+  if (!names) return nullptr;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* given = PyTuple_GET_ITEM(kwnames, i);
+    PyObject* own = PyDict_GetItemWithError(self->renames, given);
+    if (own == nullptr && PyErr_Occurred() != nullptr) return nullptr;
+    PyTuple_SET_ITEM(names.get(), i, Py_NewRef(own == nullptr ? given : own));
+  }
+  return PyObject_Vectorcall(self->function, args, nargsf, names.get());
+}
+
 PyObject* shortcut_call(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const auto* self = reinterpret_cast<ShortcutObject*>(object);
   const auto nargs = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
@@ -143,12 +159,15 @@ PyObject* shortcut_call(PyObject* object, PyObject* const* args, size_t nargsf, 
     if (pattern.back() == '*') return call_with_rest(self->op, args, pattern.size() - 1, nargs);
     return PyObject_Vectorcall(self->op, args, nargsf, kwnames);
   }
+  if (kwnames != nullptr && PyDict_GET_SIZE(self->renames) != 0)
+    return call_renamed(self, args, nargsf, kwnames);
   return PyObject_Vectorcall(self->function, args, nargsf, kwnames);
 }
 
 PyObject* shortcut_new(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject *function = nullptr, *op = nullptr, *patterns = nullptr;
-  if (!PyArg_ParseTuple(args, "OOU:Shortcut", &function, &op, &patterns)) return nullptr;
+  PyObject *function = nullptr, *op = nullptr, *patterns = nullptr, *renames = nullptr;
+  if (!PyArg_ParseTuple(args, "OOUO!:Shortcut", &function, &op, &patterns, &PyDict_Type, &renames))
+    return nullptr;
   const char* text = PyUnicode_AsUTF8(patterns);
   if (text == nullptr) return nullptr;
   auto* self = reinterpret_cast<ShortcutObject*>(type->tp_alloc(type, 0));
@@ -157,6 +176,7 @@ PyObject* shortcut_new(PyTypeObject* type, PyObject* args, PyObject*) {
   self->vectorcall = shortcut_call;
   self->function = Py_NewRef(function);
   self->op = Py_NewRef(op);
+  self->renames = Py_NewRef(renames);
   std::string_view left = text;
   while (!left.empty()) {
     const size_t end = std::min(left.find(' '), left.size());
@@ -170,12 +190,14 @@ int shortcut_traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(self->function);
   Py_VISIT(self->op);
+  Py_VISIT(self->renames);
   return 0;
 }
 int shortcut_clear(PyObject* object) {
   auto* self = reinterpret_cast<ShortcutObject*>(object);
   Py_CLEAR(self->function);
   Py_CLEAR(self->op);
+  Py_CLEAR(self->renames);
   return 0;
 }
 void shortcut_dealloc(PyObject* object) {

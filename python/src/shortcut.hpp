@@ -5,7 +5,8 @@
 
 namespace tenon::python {
 
-// Adds the type Shortcut: Shortcut(function, op, patterns) calls op where a call fits one of the patterns, function otherwise.
+// Adds the type Shortcut: Shortcut(function, op, patterns, renames) calls op where a call fits one of the patterns, otherwise function,
+// its arguments renamed.
 bool add_shortcut(PyObject* module);
 
 }  // namespace tenon::python

@@ -47,6 +47,7 @@ from .random import (Generator, bernoulli, default_generator, get_rng_state, ini
 from .reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, cummax, cummin, cumprod, cumsum,
                      cumulative_trapezoid, diff, gradient, log_softmax, logcumsumexp, logsumexp, max, mean, min, nanmean, nansum,
                      norm, prod, renorm, softmax, std, std_mean, sum, trapezoid, trapz, var, var_mean)
+from ._shortcuts import numpys as _numpys
 from .shape import (adjoint, as_strided, atleast_1d, atleast_2d, atleast_3d, broadcast_shapes, broadcast_tensors, broadcast_to,
                     cartesian_prod, combinations, diag, diag_embed, diagflat, diagonal, expand, expand_as, flatten, flip, fliplr,
                     flipud, meshgrid, moveaxis, movedim, narrow, permute, ravel, repeat, repeat_interleave, reshape, reshape_as, roll,
@@ -57,6 +58,8 @@ from .statistics import (argsort, bincount, bucketize, corrcoef, cov, histc, his
 
 float, double, half, cfloat, cdouble = float32, float64, float16, complex64, complex128
 short, int, long = int16, int32, int64
+
+globals().update({name: _numpys(found) for name, found in globals().items() if name[0] != '_'})
 
 # Imported when they are first used.
 _MODULES = frozenset('nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions amp'.split())
@@ -133,7 +136,7 @@ def __getattr__(name):
         raise AttributeError(f"[torch.{name}] is not offered here: {_INSTEAD[name]}")
     else:
         raise import_module('._absent', __name__).absent('', name)
-    globals()[name] = found
+    found = globals()[name] = _numpys(found)
     return found
 
 

@@ -5,6 +5,8 @@ F a floating one, E one with elements, M a matrix, all of one dtype; b a tensor 
 tensors of one dtype; i a dimension, also as dim=, u one of size 1; x indices in the first tensor's shape but along it, r a row of them;
 * the rest, integers.
 """
+from typing import Any
+
 from .._core import Shortcut, ops
 
 _PATTERNS = {pattern: names.split() for pattern, names in {
@@ -33,7 +35,30 @@ _OPS = {'eq': 'equal', 'ne': 'not_equal', 'lt': 'less', 'le': 'less_equal', 'gt'
 _SHORT = {name: (ops[_OPS.get(name, name)], pattern) for pattern, names in _PATTERNS.items() for name in names}
 
 
-def short(function):
+# What NumPy calls arguments: PyTorch's functions know these names, too.
+_NUMPYS = {'axis': 'dim', 'keepdims': 'keepdim', 'x': 'input', 'a': 'input', 'x1': 'input', 'x2': 'other'}
+
+
+def _renames(function):
+    code = function.__code__
+    names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+    return {other: own for other, own in _NUMPYS.items() if own in names and other not in names}
+
+
+def short(function) -> Any:
     """The function with the short way of its name, if there is one."""
     found = _SHORT.get(function.__name__)
-    return function if found is None else Shortcut(function, *found)
+    return function if found is None else Shortcut(function, *found, _renames(function))
+
+
+_known = {}
+
+
+def numpys(function) -> Any:
+    """The function, which also knows its arguments by NumPy's names."""
+    if not hasattr(function, '__code__') or isinstance(function, Shortcut):
+        return function
+    if function not in _known:
+        renames = _renames(function)
+        _known[function] = Shortcut(function, None, '', renames) if renames else function
+    return _known[function]

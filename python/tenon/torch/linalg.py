@@ -7,6 +7,7 @@ from .. import _core
 from .. import linalg as _linalg
 from .._core import ops
 from ._common import Tensor, cast, check, dim_of, dims_of, full, into, promoted, rank
+from ._shortcuts import numpys
 from .shape import adjoint, diagonal as _diagonal
 from .matrix import matmul as matmul  # offered here, too
 from .shape import movedim as _movedim
@@ -466,3 +467,6 @@ def __getattr__(name):
     if name not in _ELSEWHERE:
         raise import_module('.._absent', __name__).absent('linalg', name)
     return getattr(import_module('..' + _ELSEWHERE[name], __name__), name)
+
+
+globals().update({name: numpys(found) for name, found in globals().items() if name[0] != '_'})

@@ -1,12 +1,17 @@
 """Plain calls that go to an op at once mean the same as the functions behind them."""
 import inspect
+import pathlib
 import pickle
+import sys
 
 import pytest
 
 import tenon.torch as ours
 from tenon._core import Shortcut
 from tenon.torch._shortcuts import _SHORT
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from beside import same
 
 SHORT = sorted(set(_SHORT) - {'permute'})  # a method that takes dimensions one by one
 
@@ -69,3 +74,14 @@ def test_permute_takes_dimensions_one_by_one():
     assert x.permute(2, 0, 1).shape == x.permute((2, 0, 1)).shape == x.permute(dims=(2, 0, 1)).shape == (3, 1, 2)
     with pytest.raises((ValueError, IndexError)):
         x.permute(0, 1)
+
+
+@pytest.mark.parametrize('call', [
+    lambda t, x: t.cumprod(x, axis=0), lambda t, x: t.sum(x, axis=1, keepdims=True), lambda t, x: t.softmax(x, axis=0), lambda t, x: t.cat([x, x], axis=1),
+    lambda t, x: t.max(x, axis=1).values, lambda t, x: t.std(x, axis=0), lambda t, x: t.squeeze(x[None], axis=0), lambda t, x: t.argmax(x, axis=1),
+    lambda t, x: t.median(x, axis=1, keepdims=True).values, lambda t, x: t.logsumexp(x, axis=1), lambda t, x: t.add(x, x2=x), lambda t, x: t.mean(a=x, axis=0),
+    lambda t, x: t.quantile(x, 0.5, axis=1), lambda t, x: t.sum(x, axes=1), lambda t, x: t.cumsum(x, 0, axis=0)])
+def test_names_of_numpy_are_known(torch, call):
+    def run(t):
+        return call(t, t.tensor([[1.0, 2.0, 4.0], [3.0, 5.0, 6.0]]))
+    same(torch, run)
