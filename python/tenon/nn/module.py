@@ -221,9 +221,7 @@ class Module(Saving):
         raise NotImplementedError(f'[{type(self).__name__}] share_memory is not offered: send a state_dict() to the other process')
 
     def compile(self, *args, **kwargs):
-        """Not offered: modules run as they are written."""
-        raise NotImplementedError(f'[{type(self).__name__}] compile is not offered: call the module as it is, or record it once with '
-                                  'tenon.graphed')
+        """Changes nothing: modules run as they are written. tenon.graphed records a function and replays it."""
 
     # For people --------------------------------------------------------------------------------------------------------------
 

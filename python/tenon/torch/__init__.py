@@ -62,7 +62,8 @@ short, int, long = int16, int32, int64
 globals().update({name: _numpys(found) for name, found in globals().items() if name[0] != '_'})
 
 # Imported when they are first used.
-_MODULES = frozenset('nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions amp'.split())
+_MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions amp
+    compiler version xpu distributed multiprocessing'''.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -78,6 +79,7 @@ _LAZY = {name: module for module, names in {
     'legacy': '''FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor
         BoolTensor''',
     'func': 'vmap',
+    'compiler': 'compile',
     'amp.autocast_mode': '''autocast get_autocast_dtype set_autocast_dtype is_autocast_enabled set_autocast_enabled
         is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache''',
     'amp.old_names': '''get_autocast_cpu_dtype get_autocast_gpu_dtype is_autocast_cpu_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled
@@ -104,16 +106,13 @@ _IN_PLACE = frozenset('''addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_
 
 # What is not offered, and what to use instead.
 _INSTEAD = {
-    'compile': 'call the function eagerly, or record it once with tenon.graphed',
     'jit': 'call the function eagerly, or record it once with tenon.graphed',
     'export': 'record a graph with tenon.capture, or save the weights with tenon.io.save',
     'onnx': 'save the weights with tenon.io.save',
-    'distributed': 'one process trains here',
     'sparse': 'tensors are dense',
     'sparse_coo_tensor': 'tensors are dense',
     'quantization': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
     'profiler': 'tenon.profiler',
-    'multiprocessing': "Python's multiprocessing, or num_workers of a DataLoader",
     'hub': 'download the file, and read it with torch.load',
     'serialization': 'torch.load reads tensors and plain values, whatever a file names besides',
     'Storage': 'tensors keep their memory: see Tensor.data_ptr',

@@ -12,7 +12,7 @@ import modules
 from scenarios import same, same_error
 
 # What is not offered, and why. The reasons of Container and DataParallel are those of the error that names them.
-NOT_OFFERED = {'Container': 'the older name of Module', 'DataParallel': 'one device trains a module'}
+NOT_OFFERED = {'Container': 'the older name of Module'}
 # Ours say what they take where PyTorch's signature is (*args, **kwargs).
 FREE = frozenset('GRU LSTM LogSigmoid Module NLLLoss2d RNN Sigmoid Softmax2d Softsign SyncBatchNorm Tanh Tanhshrink'.split())
 

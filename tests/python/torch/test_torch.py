@@ -89,12 +89,12 @@ def test_out(ours):
 
 
 def test_what_is_not_offered_says_what_to_use(ours):
-    for name, instead in (('compile', 'tenon.graphed'), ('jit', 'tenon.graphed')):
+    for name, instead in (('jit', 'tenon.graphed'), ('export', 'tenon.capture')):
         with pytest.raises(AttributeError, match=instead):
             getattr(ours, name)
     with pytest.raises(AttributeError, match='has no attribute'):
         getattr(ours, 'no_such_name')
-    assert not hasattr(ours, 'distributed')
+    assert not hasattr(ours, 'onnx')
 
 
 def test_every_public_name_can_be_had(ours):

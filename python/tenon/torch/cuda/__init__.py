@@ -54,8 +54,26 @@ def manual_seed(seed):
 manual_seed_all = manual_seed
 
 
+def set_device(device):
+    """0 is taken; give functions and modules device='cuda:1' for another."""
+    if _device(device).index != 0:
+        raise ValueError(f"[set_device] {device}: give device='cuda:{_device(device).index}', or torch.set_default_device()")
+
+
+def is_initialized():
+    """Whether there is a device: it needs no further setting up."""
+    return is_available()
+
+
+_MODULES = 'amp', 'memory', 'streams'
+
+
 def __getattr__(name):
-    if name == 'amp':
-        from importlib import import_module
-        return import_module('.amp', __name__)
+    from importlib import import_module
+    if name in _MODULES:
+        return import_module('.' + name, __name__)
+    for topic in _MODULES[1:]:
+        module = import_module('.' + topic, __name__)
+        if name in module.__all__:
+            return getattr(module, name)
     raise AttributeError(f"module 'tenon.torch.cuda' has no attribute {name!r}")

@@ -1,17 +1,16 @@
 """torch.nn: tenon's modules with PyTorch's arguments, and those that are functions of nn.functional."""
 from ...nn.module import Module
-from . import functional, init, modules, parameter, utils
+from . import functional, init, modules, parallel, parameter, utils
 from .modules import *
 from .attention import MultiheadAttention
+from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from .recurrent import *
 from .transformer import *
 
 # What is not offered, and what to use instead.
 _INSTEAD = {
-    'DataParallel': 'one device trains a module here: call the module as it is',
     'Container': 'it is the older name of Module',
-    'parallel': 'one process and one device train here',
     'quantized': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
     'qat': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
     'quantizable': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',

@@ -1,4 +1,7 @@
-"""MultiheadAttention."""
+"""MultiheadAttention, and torch.nn.attention's choice of kernels."""
+import contextlib
+import enum
+
 from ..._core import ops
 from ...nn import Module, Parameter
 from .._common import defaults
@@ -6,7 +9,19 @@ from . import functional as F
 from .init import constant_, xavier_normal_, xavier_uniform_
 from .modules.linear import NonDynamicallyQuantizableLinear
 
-__all__ = ['MultiheadAttention']
+__all__ = ['MultiheadAttention', 'SDPBackend', 'sdpa_kernel']
+
+
+class SDPBackend(enum.Enum):
+    """Ways to compute scaled_dot_product_attention(); a backend here chooses its own."""
+
+    ERROR, MATH, FLASH_ATTENTION, EFFICIENT_ATTENTION, CUDNN_ATTENTION, OVERRIDEABLE = -1, 0, 1, 2, 3, 4
+
+
+@contextlib.contextmanager
+def sdpa_kernel(backends, set_priority=False):
+    """A scope that changes nothing: the backend chooses the kernel, whose results agree."""
+    yield
 
 
 class MultiheadAttention(Module):

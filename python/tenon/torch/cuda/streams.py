@@ -1,0 +1,89 @@
+"""Streams and events of torch.cuda: a device has one stream, and work on it is done in order."""
+import contextlib
+import time
+
+import tenon.torch.cuda as cuda
+
+__all__ = ['Event', 'Stream', 'StreamContext', 'current_stream', 'default_stream', 'set_stream', 'stream']
+
+
+class Stream:
+    """The stream of a device."""
+
+    def __init__(self, device=None, priority=0, **options):
+        self.device = cuda._device(device)
+
+    def synchronize(self):
+        """Waits until all work is done."""
+        self.device.synchronize()
+
+    def wait_stream(self, stream):
+        """Nothing to wait for: work is done in order."""
+
+    def wait_event(self, event):
+        """Nothing to wait for: work is done in order."""
+
+    def query(self):
+        """True, having waited."""
+        self.synchronize()
+        return True
+
+    def record_event(self, event=None):
+        """An event behind what is under way."""
+        event = event or Event()
+        event.record(self)
+        return event
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        return False
+
+
+class Event:
+    """A time behind all work that was begun before it; record() waits for that work."""
+
+    def __init__(self, enable_timing=False, blocking=False, interprocess=False):
+        self._time = None
+
+    def record(self, stream=None):
+        """Waits for the device, and notes the time."""
+        cuda.synchronize()
+        self._time = time.perf_counter()
+
+    def synchronize(self):
+        """Returns at once: record() has waited."""
+
+    def wait(self, stream=None):
+        """Returns at once: record() has waited."""
+
+    def query(self):
+        """True: record() has waited."""
+        return True
+
+    def elapsed_time(self, end_event):
+        """Milliseconds to another event."""
+        if self._time is None or end_event._time is None:
+            raise ValueError('[Event] elapsed_time() of events that were not recorded: call record() first')
+        return (end_event._time - self._time) * 1e3
+
+
+def current_stream(device=None):
+    """The stream of a device."""
+    return Stream(device)
+
+
+default_stream = current_stream
+
+
+def set_stream(stream):
+    """Accepted: a device has one stream."""
+
+
+def stream(stream):
+    """A scope that changes nothing: a device has one stream."""
+    return contextlib.nullcontext(stream)
+
+
+StreamContext = stream

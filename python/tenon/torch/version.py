@@ -1,0 +1,6 @@
+"""torch.version: of Tenon, not of PyTorch."""
+from ._common import _core
+
+__version__ = _core.__version__
+cuda = hip = xpu = git_version = None
+debug = False
