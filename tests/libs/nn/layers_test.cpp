@@ -1,10 +1,5 @@
-// Layers and losses, against values recorded from PyTorch's of the same names. Parameter i of a
-// layer is filled with ((0, 1, 2, …)·(i + 3) mod 11 - 5)/10.
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "tenon/nn.hpp"
+// Layers and losses, against values recorded from PyTorch's of the same names.
+#include "recorded.hpp"
 
 namespace tenon {
 namespace {
@@ -16,37 +11,11 @@ Tensor input() {
 }
 
 template <class M>
-M filled(M module) {
-  NoGrad guard;
-  int i = 0;
-  for (auto& [name, parameter] : module.named_parameters()) {
-    std::vector<float> values(static_cast<size_t>(parameter.numel()));
-    for (size_t k = 0; k < values.size(); ++k)
-      values[k] = static_cast<float>(static_cast<int>(k) * (i + 3) % 11 - 5) / 10;
-    Tensor(parameter).copy_(tensor(values, parameter.shape()));
-    ++i;
-  }
-  return module;
-}
-
-// The shape, the first elements, the sum, and the sum weighted by position.
-template <class M>
-void check(M module, const Tensor& x, std::vector<int64_t> shape, std::vector<double> first,
-           double sum, double weighted) {
+void check(M module, const Tensor& x, const std::vector<int64_t>& shape,
+           const std::vector<double>& first, double sum, double weighted) {
   module = filled(std::move(module));
-  const Tensor y = module(x).detach();
   SCOPED_TRACE(module.describe());
-  ASSERT_TRUE(std::ranges::equal(y.shape(), shape));
-  const auto values = y.to_vector<float>();
-  double total = 0, total_weighted = 0, size = 1;
-  for (size_t i = 0; i < values.size(); ++i) {
-    total += values[i];
-    total_weighted += values[i] * static_cast<double>(i);
-    size += std::abs(values[i]);
-  }
-  for (size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(values[i], first[i], 1e-5);
-  EXPECT_NEAR(total, sum, 1e-6 * size);
-  EXPECT_NEAR(total_weighted, weighted, 1e-6 * size * static_cast<double>(values.size()));
+  recorded(module(x), shape, first, sum, weighted);
 }
 
 TEST(Layers, AsRecorded) {

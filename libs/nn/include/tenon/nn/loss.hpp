@@ -13,7 +13,7 @@ class Loss : public Module {
   using Module::forward;
   virtual Tensor forward(const Tensor& x, const Tensor& target) const = 0;
   Tensor operator()(const Tensor& x, const Tensor& target) const {
-    return naming_layers([&] { return forward(x, target); });
+    return run([this](const Tensor& a, const Tensor& b) { return forward(a, b); }, x, target);
   }
   std::string describe() const override { return name_; }
 
