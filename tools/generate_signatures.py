@@ -16,7 +16,8 @@ from signatures import Argument, TableError, split_top, value_of
 # A type of C++ as the table writes it.
 TYPES = {'int64_t': 'int', 'double': 'float', 'bool': 'bool', 'std::string': 'str', 'std::string_view': 'str', 'Tensor': 'Tensor',
          'Sizes': 'int[]', 'IntList': 'int[]', 'Factors': 'float[]', 'Betas': 'float[2]', 'Activation': 'str', 'Generator': 'generator',
-         'Optimizer': 'Optimizer', 'std::function<double(int64_t)>': 'function'}
+         'Optimizer': 'Optimizer', 'std::function<double(int64_t)>': 'function',
+         'DistanceFunction': 'function'}
 NAMESPACE = {'nn': 'nn::', 'torch': 'nn::', 'init': 'nn::init::', 'optim': 'optim::', 'clip': 'optim::', 'scheduler': 'optim::'}
 # What the test supplies to the functions and constructors of a section.
 BEFORE = {'nn': '', 'torch': '', 'init': 'Tensor tensor = ones({2, 2}); ', 'optim': 'const auto params = trained(); ',
@@ -67,7 +68,7 @@ def expanded(text):
         def written_out(call, parameters=parameters, body=body):
             for parameter, value in zip(parameters, split_top(call[1])):
                 body = re.sub(rf'(?<!#)\b{parameter.strip()}\b', value, body)
-            return body
+            return body.replace('##', '')
         text = re.sub(rf'\b{macro}\(([^)]*)\)', written_out, text)
     return text
 

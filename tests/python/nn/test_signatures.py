@@ -52,8 +52,9 @@ def make(entry, given):
 def signature_of(function):
     """[(name, default)]"""
     empty = inspect.Parameter.empty
-    if inspect.isclass(function) and 'args' in inspect.signature(function).parameters:  # PyTorch's RNN and its kin
-        function = functools.partial(typing.get_overloads(function.__init__)[0], None)
+    if inspect.isclass(function) and 'args' in inspect.signature(function).parameters:  # PyTorch's RNN and its kin, or no constructor
+        overloads = typing.get_overloads(function.__init__)
+        function = functools.partial(overloads[0], None) if overloads else lambda: None
     return [(p.name, 'required' if p.default is empty else p.default) for p in inspect.signature(function).parameters.values()]
 
 
