@@ -8,30 +8,29 @@ namespace tenon::nn {
 
 namespace detail {
 // A part held by pointer, so that it stays where it is; it is copied with its owner.
-template <class Base>
 class Held {
  public:
-  template <std::derived_from<Base> Part>
+  template <std::derived_from<AnyModule> Part>
   explicit Held(Part part) : part_(std::make_unique<Part>(std::move(part))), copy_(copy<Part>) {}
   Held(const Held& other) : part_(other.copy_(*other)), copy_(other.copy_) {}
   Held(Held&&) noexcept = default;
   Held& operator=(Held&&) noexcept = default;
   Held& operator=(const Held&) = delete;
   ~Held() = default;
-  Base& operator*() const { return *part_; }
-  Base* operator->() const { return part_.get(); }
+  AnyModule& operator*() const { return *part_; }
+  AnyModule* operator->() const { return part_.get(); }
 
  private:
   template <class Part>
-  static std::unique_ptr<Base> copy(const Base& part) {
+  static AnyModule* copy(const AnyModule& part) {
     if constexpr (std::copy_constructible<Part>)
-      return std::make_unique<Part>(static_cast<const Part&>(part));
+      return new Part(static_cast<const Part&>(part));
     else
       throw Error(TN_FAILED_PRECONDITION,
                   "[clone] " + part.describe() + " has fields that cannot be copied");
   }
-  std::unique_ptr<Base> part_;
-  std::unique_ptr<Base> (*copy_)(const Base&);
+  std::unique_ptr<AnyModule> part_;
+  AnyModule* (*copy_)(const AnyModule&);
 };
 // Things by name, in the order in which they came.
 template <class Thing>
@@ -84,7 +83,7 @@ class SequentialOf<Result(Args...)> : public ModuleOf<Result(Args...)> {
   }
   template <std::derived_from<AnyModule> Part>
   SequentialOf& push(const std::string& name, Part part) {
-    detail::Held<AnyModule> held(std::move(part));
+    detail::Held held(std::move(part));
     this->add_part(name, *held);
     parts_.push_back(std::move(held));
     return *this;
@@ -96,10 +95,10 @@ class SequentialOf<Result(Args...)> : public ModuleOf<Result(Args...)> {
       for (const auto& part : parts_) y = (*part)(y);
       return y;
     } else {
-      std::vector<Tensor> tensors = detail::tensors_of(std::tie(args...));
+      std::vector<Tensor> tensors = detail::tensors_of(args...);
       for (const auto& part : parts_) tensors = part->call(tensors);
       Result result;
-      if (detail::set_tensors(result, tensors) < tensors.size())
+      if (detail::set_tensors(tensors, result) < tensors.size())
         throw Error(TN_INVALID_ARGUMENT, "[nn] Sequential's last part gives " +
                                              std::to_string(tensors.size()) +
                                              " tensors, which are more than its result has");
@@ -111,7 +110,7 @@ class SequentialOf<Result(Args...)> : public ModuleOf<Result(Args...)> {
   AnyModule& operator[](size_t i) const { return *parts_.at(i); }
 
  private:
-  std::vector<detail::Held<AnyModule>> parts_;
+  std::vector<detail::Held> parts_;
 };
 using Sequential = SequentialOf<Tensor(const Tensor&)>;
 
@@ -121,16 +120,16 @@ class ModuleList : public Module {
  public:
   ModuleList() = default;
   Part& push(Part part) {
-    parts_.emplace_back(std::move(part));
+    parts_.push_back(detail::Held(std::move(part)));
     add_part(std::to_string(parts_.size() - 1), *parts_.back());
-    return *parts_.back();
+    return (*this)[parts_.size() - 1];
   }
   std::string describe() const override { return "ModuleList"; }
   size_t size() const { return parts_.size(); }
-  Part& operator[](size_t i) const { return *parts_.at(i); }
+  Part& operator[](size_t i) const { return static_cast<Part&>(*parts_.at(i)); }
 
  private:
-  std::vector<detail::Held<Part>> parts_;
+  std::vector<detail::Held> parts_;
 };
 
 // Parts of one type by name, in the order in which they came.
@@ -139,18 +138,20 @@ class ModuleDict : public Module {
  public:
   ModuleDict() = default;
   Part& insert(const std::string& name, Part part) {
-    detail::Held<Part> held(std::move(part));
+    detail::Held held(std::move(part));
     add_part(name, *held);
-    return *parts_.insert(name, std::move(held));
+    return static_cast<Part&>(*parts_.insert(name, std::move(held)));
   }
   std::string describe() const override { return "ModuleDict"; }
   size_t size() const { return parts_.size(); }
   bool contains(const std::string& name) const { return parts_.find(name) != nullptr; }
-  Part& operator[](const std::string& name) const { return *parts_.at("ModuleDict", name); }
+  Part& operator[](const std::string& name) const {
+    return static_cast<Part&>(*parts_.at("ModuleDict", name));
+  }
   std::vector<std::string> keys() const { return parts_.keys(); }
 
  private:
-  detail::Named<detail::Held<Part>> parts_;
+  detail::Named<detail::Held> parts_;
 };
 
 // Parameters named "0", "1", …, used as the owner likes.

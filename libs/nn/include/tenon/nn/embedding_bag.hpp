@@ -29,9 +29,8 @@ class EmbeddingBag : public ModuleOf<Tensor(const Tensor&, const Tensor&, const 
                  const Tensor& per_sample_weights = {}) override {
     check(input, offsets, per_sample_weights);
     const bool cut = input.ndim() == 1;
-    auto [places, there] =
-        cut ? bags_of(input, offsets)
-            : std::pair(Tensor(), ones(input.shape(), DType::Bool, input.device()));
+    Tensor places, there = ones(input.shape(), DType::Bool, input.device());
+    if (cut) std::tie(places, there) = bags_of(input, offsets);
     // Where bags are of different sizes, they are filled up to the largest.
     const auto gathered = [&](const Tensor& x) { return cut ? take(x, places) : x; };
     const Tensor index = gathered(input);

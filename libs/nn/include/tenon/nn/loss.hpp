@@ -20,9 +20,7 @@ class LossOf : public AnyModule {
     if (inputs.size() != sizeof...(Inputs))
       refuse(name_, std::to_string(inputs.size()) + " tensors, must be " +
                         std::to_string(sizeof...(Inputs)));
-    std::tuple<Inputs...> own;
-    set_tensors(own, inputs);
-    return {std::apply([this](const auto&... each) { return (*this)(each...); }, own)};
+    return call_own(inputs, Inputs()...);
   }
   std::string describe() const override { return name_; }
 
@@ -36,6 +34,12 @@ class LossOf : public AnyModule {
   }
   const char* name_;
   std::string reduction_;
+
+ private:
+  std::vector<Tensor> call_own(std::span<const Tensor> inputs, Inputs... own) {
+    set_tensors(inputs, own...);
+    return {(*this)(own...)};
+  }
 };
 using Loss = LossOf<Tensor, Tensor>;
 using LossOfThree = LossOf<Tensor, Tensor, Tensor>;

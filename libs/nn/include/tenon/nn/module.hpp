@@ -85,7 +85,7 @@ class AnyModule {
   // This module, of path "", and all within it.
   std::vector<std::pair<std::string, AnyModule*>> named_modules() const {
     std::vector<std::pair<std::string, AnyModule*>> found;
-    std::set<const detail::Node*> seen;
+    std::set<const void*> seen;
     visit("", *node_, [&](const std::string& prefix, detail::Node& node) {
       if (seen.insert(&node).second)
         found.emplace_back(prefix.substr(0, prefix.empty() ? 0 : prefix.size() - 1), node.self);
@@ -137,14 +137,11 @@ class AnyModule {
   // Functions that a call, net(x), runs before and after forward, in the order in which they were registered. remove_hook() takes
   // them out again by the number that they give.
   uint64_t register_forward_pre_hook(ForwardPreHook hook) {
-    return add_hook(&detail::Hooks::before, std::move(hook));
+    return add_hook({0, std::move(hook), {}});
   }
-  uint64_t register_forward_hook(ForwardHook hook) {
-    return add_hook(&detail::Hooks::after, std::move(hook));
-  }
+  uint64_t register_forward_hook(ForwardHook hook) { return add_hook({0, {}, std::move(hook)}); }
   void remove_hook(uint64_t id) {
-    if (node_->hooks == nullptr ||
-        node_->hooks->before.erase(id) + node_->hooks->after.erase(id) == 0)
+    if (std::erase_if(node_->hooks, [id](const detail::Hook& hook) { return hook.id == id; }) == 0)
       throw Error(TN_NOT_FOUND, "[nn] " + describe() + " has no hook " + std::to_string(id));
   }
 
@@ -185,11 +182,9 @@ class AnyModule {
   template <class Fn, class... Args>
   std::invoke_result_t<Fn&, const Args&...> run(Fn&& fn, const Args&... args) const {
     try {
-      return node_->hooks == nullptr ? fn(args...) : run_hooked(fn, args...);
-    } catch (const detail::LayerError& error) {
-      throw error.within(*node_);
-    } catch (const Error& error) {
-      throw detail::LayerError(error, describe(), *node_);
+      return node_->hooks.empty() ? fn(args...) : run_hooked(fn, args...);
+    } catch (const Error&) {
+      rethrow();
     }
   }
 
@@ -224,7 +219,7 @@ class AnyModule {
   // A tensor registered twice is listed once.
   NamedTensors named(bool buffers) const {
     NamedTensors found;
-    std::set<tn_tensor*> seen;
+    std::set<const void*> seen;
     each_slot([&](const std::string& path, const detail::Slot& slot) {
       if (slot.buffer == buffers && seen.insert(slot.tensor.get()).second)
         found.emplace_back(path, slot.tensor);
@@ -238,24 +233,33 @@ class AnyModule {
   }
   AnyModule& replace(const std::function<Tensor(const Tensor&)>& fn);
   template <class Fn, class... Args>
-  std::invoke_result_t<Fn&, const Args&...> run_hooked(Fn& fn, const Args&... args) const {
-    const detail::Hooks hooks = *node_->hooks;  // they may remove themselves
-    auto own = std::tuple(args...);
-    std::vector<Tensor> inputs = detail::tensors_of(own);
-    for (const auto& [id, hook] : hooks.before) hook(*node_->self, inputs);
-    detail::set_tensors(own, inputs);
-    auto result = std::apply(fn, own);
+  std::invoke_result_t<Fn&, const Args&...> run_hooked(Fn& fn, Args... own) const {
+    const std::vector<detail::Hook> hooks = node_->hooks;  // they may remove themselves
+    std::vector<Tensor> inputs = detail::tensors_of(own...);
+    for (const detail::Hook& hook : hooks)
+      if (hook.before) hook.before(*node_->self, inputs);
+    detail::set_tensors(inputs, own...);
+    auto result = fn(own...);
     std::vector<Tensor> outputs = detail::tensors_of(result);
-    for (const auto& [id, hook] : hooks.after) hook(*node_->self, inputs, outputs);
-    detail::set_tensors(result, outputs);
+    for (const detail::Hook& hook : hooks)
+      if (hook.after) hook.after(*node_->self, inputs, outputs);
+    detail::set_tensors(outputs, result);
     return result;
   }
-  template <class Hook>
-  uint64_t add_hook(std::map<uint64_t, Hook> detail::Hooks::*kind, Hook hook) {
-    if (node_->hooks == nullptr) node_->hooks = std::make_unique<detail::Hooks>();
-    const uint64_t id = ++node_->hooks->count;
-    ((*node_->hooks).*kind)[id] = std::move(hook);
-    return id;
+  // The error that is being handled, with the layer where it arose.
+  [[noreturn]] void rethrow() const {
+    try {
+      throw;
+    } catch (const detail::LayerError& error) {
+      throw error.within(*node_);
+    } catch (const Error& error) {
+      throw detail::LayerError(error, describe(), *node_);
+    }
+  }
+  uint64_t add_hook(detail::Hook hook) {
+    hook.id = ++node_->hook_count;
+    node_->hooks.push_back(std::move(hook));
+    return node_->hook_count;
   }
 
   std::unique_ptr<detail::Node> node_;

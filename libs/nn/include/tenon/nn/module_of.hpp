@@ -29,23 +29,22 @@ class ModuleOf<Result(Args...)> : public AnyModule {
   template <class... Few>
   requires(sizeof...(Few) > 0 && sizeof...(Few) < sizeof...(Args)) Result operator()(
       const Few&... few) {
-    Own own;
-    [&]<size_t... i>(std::index_sequence<i...>) { ((std::get<i>(own) = few), ...); }
-    (std::index_sequence_for<Few...>());
-    return apply_to(own);
+    return [&]<size_t... i>(std::index_sequence<i...>) {
+      return (*this)(
+          few..., std::tuple_element_t<sizeof...(Few) + i, std::tuple<std::decay_t<Args>...>>()...);
+    }
+    (std::make_index_sequence<sizeof...(Args) - sizeof...(Few)>());
   }
   std::vector<Tensor> call(std::span<const Tensor> inputs) override {
-    Own own;
-    if (detail::set_tensors(own, inputs) < inputs.size())
-      throw Error(TN_INVALID_ARGUMENT, "[nn] " + describe() + " does not take " +
-                                           std::to_string(inputs.size()) + " tensors");
-    return detail::tensors_of(apply_to(own));
+    return call_own(inputs, std::decay_t<Args>()...);
   }
 
  private:
-  using Own = std::tuple<std::decay_t<Args>...>;
-  Result apply_to(const Own& own) {
-    return std::apply([this](const auto&... each) -> Result { return (*this)(each...); }, own);
+  std::vector<Tensor> call_own(std::span<const Tensor> inputs, std::decay_t<Args>... own) {
+    if (detail::set_tensors(inputs, own...) < inputs.size())
+      throw Error(TN_INVALID_ARGUMENT, "[nn] " + describe() + " does not take " +
+                                           std::to_string(inputs.size()) + " tensors");
+    return detail::tensors_of((*this)(own...));
   }
 };
 

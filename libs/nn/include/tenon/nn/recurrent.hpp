@@ -118,7 +118,7 @@ class RecurrentLayers : public Recurrent<std::tuple<Tensor, State>(const Tensor&
                                 this->training() ? dropout_ : 0);
     for (Tensor& each : last) each = single ? each.squeeze(1) : each;
     State end;
-    set_tensors(end, last);
+    set_tensors(last, end);
     return {single ? y.squeeze(1) : swap ? y.transpose(0, 1) : y, end};
   }
   std::string describe() const override {
@@ -218,7 +218,7 @@ class RecurrentCell : public Recurrent<State(const Tensor&, const State&)>, publ
                           this->first_state(given, std::vector(given.size(), shape), x), tensors);
     for (Tensor& each : next) each = single ? each.squeeze(0) : each;
     State result;
-    set_tensors(result, next);
+    set_tensors(next, result);
     return result;
   }
   std::string describe() const override { return this->name_ + ('(' + this->sizes()) + ')'; }

@@ -4,6 +4,7 @@
 
 #include "tenon/nn/attention.hpp"
 #include "tenon/nn/container.hpp"
+#include "tenon/nn/dropout.hpp"
 #include "tenon/nn/norm.hpp"
 
 namespace tenon::nn {
@@ -75,16 +76,15 @@ inline void check_transformer(const char* name, int64_t d_model, int64_t nhead,
   check_part(name, "dropout", dropout);
 }
 
-// What both layers share; `Parts` are those with a norm: attention to themselves, to memory, and the feed-forward part.
-template <class Signature, size_t Parts>
+// What both layers share.
+template <class Signature>
 class TransformerLayer : public ModuleOf<Signature> {
  public:
   MultiheadAttention self_attn;
   Linear linear1;
   Dropout dropout;
   Linear linear2;
-  std::vector<LayerNorm> norms;
-  std::vector<Dropout> dropouts;
+  LayerNorm norm1, norm2;
 
   std::string describe() const override { return name_; }
 
@@ -95,13 +95,13 @@ class TransformerLayer : public ModuleOf<Signature> {
         linear1(d_model, options.dim_feedforward, options.bias),
         dropout(options.dropout),
         linear2(options.dim_feedforward, d_model, options.bias),
+        norm1(norm(d_model, options)),
+        norm2(norm(d_model, options)),
         name_(name),
         activation_(options.activation),
-        norm_first_(options.norm_first) {
-    for (size_t i = 0; i < Parts; ++i) {
-      norms.push_back(LayerNorm({d_model}, {options.layer_norm_eps, true, options.bias}));
-      dropouts.push_back(Dropout(options.dropout));
-    }
+        norm_first_(options.norm_first) {}
+  static LayerNorm norm(int64_t d_model, const TransformerEncoderLayerOptions& options) {
+    return LayerNorm({d_model}, {options.layer_norm_eps, true, options.bias});
   }
   static MultiheadAttention attention(const char* name, int64_t d_model, int64_t nhead,
                                       const TransformerEncoderLayerOptions& options) {
@@ -110,22 +110,22 @@ class TransformerLayer : public ModuleOf<Signature> {
         d_model, nhead,
         {.dropout = options.dropout, .bias = options.bias, .batch_first = options.batch_first});
   }
-  // In PyTorch's order, in which optimizers number parameters; the second attention is a decoder's.
-  void add_parts(MultiheadAttention* multihead_attn) {
+  // In PyTorch's order, in which optimizers number parameters; the last two are a decoder's.
+  void add_parts(MultiheadAttention* multihead_attn = nullptr, LayerNorm* norm3 = nullptr) {
     this->add_part("self_attn", self_attn);
     if (multihead_attn != nullptr) this->add_part("multihead_attn", *multihead_attn);
     this->add_part("linear1", linear1);
     this->add_part("dropout", dropout);
     this->add_part("linear2", linear2);
-    for (size_t i = 0; i < Parts; ++i) this->add_part("norm" + std::to_string(i + 1), norms[i]);
-    for (size_t i = 0; i < Parts; ++i)
-      this->add_part("dropout" + std::to_string(i + 1), dropouts[i]);
+    this->add_part("norm1", norm1);
+    this->add_part("norm2", norm2);
+    if (norm3 != nullptr) this->add_part("norm3", *norm3);
   }
 
-  // x with the result of part i added to it.
+  // x with the result of a part added to it, and its norm.
   template <class Part>
-  Tensor with(const Tensor& x, size_t i, Part&& part) {
-    return norm_first_ ? x + dropouts[i](part(norms[i](x))) : norms[i](x + dropouts[i](part(x)));
+  Tensor with(const Tensor& x, LayerNorm& norm, Part&& part) {
+    return norm_first_ ? x + dropout(part(norm(x))) : norm(x + dropout(part(x)));
   }
   static Tensor attend(MultiheadAttention& attention, const Tensor& x, const Tensor& memory,
                        const Tensor& mask, const Tensor& padding, bool is_causal) {
@@ -141,50 +141,51 @@ class TransformerLayer : public ModuleOf<Signature> {
 
 // Attention of a sequence to itself and a feed-forward part; src is (S, B, d_model), (B, S, d_model) where batch_first, or
 // (S, d_model).
-class TransformerEncoderLayer
-    : public detail::TransformerLayer<
-          Tensor(const Tensor&, const TransformerEncoderLayerForwardOptions&), 2> {
+class TransformerEncoderLayer : public detail::TransformerLayer<Tensor(
+                                    const Tensor&, const TransformerEncoderLayerForwardOptions&)> {
  public:
   TransformerEncoderLayer(int64_t d_model, int64_t nhead,
                           const TransformerEncoderLayerOptions& options = {})
       : TransformerLayer("TransformerEncoderLayer", d_model, nhead, options) {
-    add_parts(nullptr);
+    add_parts();
   }
   Tensor forward(const Tensor& src,
                  const TransformerEncoderLayerForwardOptions& options = {}) override {
-    const Tensor x = with(src, 0, [&](const Tensor& y) {
+    const Tensor x = with(src, norm1, [&](const Tensor& y) {
       return attend(self_attn, y, y, options.src_mask, options.src_key_padding_mask,
                     options.is_causal);
     });
-    return with(x, 1, [&](const Tensor& y) { return feed_forward(y); });
+    return with(x, norm2, [&](const Tensor& y) { return feed_forward(y); });
   }
 };
 
 // An encoder's layer that also attends to memory, an encoder's result.
 class TransformerDecoderLayer
-    : public detail::TransformerLayer<
-          Tensor(const Tensor&, const Tensor&, const TransformerDecoderForwardOptions&), 3> {
+    : public detail::TransformerLayer<Tensor(const Tensor&, const Tensor&,
+                                             const TransformerDecoderForwardOptions&)> {
  public:
   TransformerDecoderLayer(int64_t d_model, int64_t nhead,
                           const TransformerDecoderLayerOptions& options = {})
       : TransformerLayer("TransformerDecoderLayer", d_model, nhead, options),
-        multihead_attn(attention("TransformerDecoderLayer", d_model, nhead, options)) {
-    add_parts(&multihead_attn);
+        multihead_attn(attention("TransformerDecoderLayer", d_model, nhead, options)),
+        norm3(norm(d_model, options)) {
+    add_parts(&multihead_attn, &norm3);
   }
   Tensor forward(const Tensor& tgt, const Tensor& memory,
                  const TransformerDecoderForwardOptions& options = {}) override {
-    Tensor x = with(tgt, 0, [&](const Tensor& y) {
+    Tensor x = with(tgt, norm1, [&](const Tensor& y) {
       return attend(self_attn, y, y, options.tgt_mask, options.tgt_key_padding_mask,
                     options.tgt_is_causal);
     });
-    x = with(x, 1, [&](const Tensor& y) {
+    x = with(x, norm2, [&](const Tensor& y) {
       return attend(multihead_attn, y, memory, options.memory_mask, options.memory_key_padding_mask,
                     options.memory_is_causal);
     });
-    return with(x, 2, [&](const Tensor& y) { return feed_forward(y); });
+    return with(x, norm3, [&](const Tensor& y) { return feed_forward(y); });
   }
 
   MultiheadAttention multihead_attn;
+  LayerNorm norm3;
 };
 
 namespace detail {
@@ -208,7 +209,7 @@ class TransformerStack : public ModuleOf<Signature> {
   Tensor normed(const Tensor& x) const { return norm_ ? (**norm_)(x) : x; }
 
  private:
-  std::optional<Held<AnyModule>> norm_;
+  std::optional<Held> norm_;
 };
 }  // namespace detail
 

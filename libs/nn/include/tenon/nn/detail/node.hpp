@@ -33,18 +33,23 @@ struct Slot {
   bool buffer = false;
   WhenMissing when_missing = WhenMissing::kRefuse;
 };
-struct Hooks {
-  std::map<uint64_t, ForwardPreHook> before;
-  std::map<uint64_t, ForwardHook> after;
-  uint64_t count = 0;
+struct Hook {  // one of the two
+  uint64_t id;
+  ForwardPreHook before;
+  ForwardHook after;
+};
+struct NodeData {
+  std::vector<std::pair<std::string, struct Node*>> parts;
+  std::vector<Hook> hooks;
+  uint64_t hook_count = 0;
+  bool training = true;
 };
 // It stays where it is when the module is moved.
-struct Node {
+struct Node : NodeData {
+  Node() = default;
+  explicit Node(const NodeData& data) : NodeData(data) {}
   std::vector<std::unique_ptr<Slot>> slots;
-  std::vector<std::pair<std::string, Node*>> parts;
   AnyModule* self = nullptr;
-  bool training = true;
-  std::unique_ptr<Hooks> hooks;
 };
 
 // "0.hidden", or nothing where it is not within.
@@ -69,34 +74,32 @@ class Copying {
 
   // A copy whose parts are still the original's.
   std::unique_ptr<Node> copy(const Node& node) {
-    auto made = std::make_unique<Node>();
+    auto made = std::make_unique<Node>(static_cast<const NodeData&>(node));
     for (const auto& slot : node.slots) {
       made->slots.push_back(std::make_unique<Slot>(*slot));
       made->slots.back()->tensor = copy(slot->tensor);
-      slots_[slot.get()] = made->slots.back().get();
+      copies_[slot.get()] = made->slots.back().get();
     }
-    made->parts = node.parts;
-    made->training = node.training;
-    if (node.hooks) made->hooks = std::make_unique<Hooks>(*node.hooks);
-    nodes_[&node] = made.get();
+    copies_[&node] = made.get();
+    nodes_.push_back(made.get());
     return made;
   }
   // That of a module that is not copied is its own.
   Slot* copy_of(Slot* slot) const {
-    const auto found = slots_.find(slot);
-    return found == slots_.end() ? slot : found->second;
+    const auto found = copies_.find(slot);
+    return found == copies_.end() ? slot : static_cast<Slot*>(found->second);
   }
   // Puts the copies of parts in their places, when all have been made.
   void finish() const {
-    for (const auto& [original, made] : nodes_)
+    for (Node* made : nodes_)
       for (auto& [name, part] : made->parts) {
-        const auto found = nodes_.find(part);
-        if (found == nodes_.end())
+        const auto found = copies_.find(part);
+        if (found == copies_.end())
           throw Error(
               TN_FAILED_PRECONDITION,
               "[clone] part \"" + name +
                   "\" is no field of its owner, nor in a container of tenon/nn: it is not copied");
-        part = found->second;
+        part = static_cast<Node*>(found->second);
       }
   }
 
@@ -109,8 +112,8 @@ class Copying {
   }
   inline static thread_local Copying* current_ = nullptr;
   Copying* outer_;
-  std::map<const Node*, Node*> nodes_;
-  std::map<const Slot*, Slot*> slots_;
+  std::map<const void*, void*> copies_;  // of nodes and slots
+  std::vector<Node*> nodes_;
   std::map<tn_tensor*, Tensor> tensors_;
 };
 
