@@ -82,6 +82,31 @@ TEST(Losses, OfPyTorchAsRecorded) {
   EXPECT_EQ(nn::MultiMarginLoss({.reduction = "none"})(a, t).numel(), 6);
 }
 
+TEST(Losses, CTC) {
+  Tensor x = steps({6, 3, 5}).log_softmax(2).detach().requires_grad_();
+  const Tensor labels = tensor({{1, 2, 2, 4}, {3, 3, 0, 0}, {4, 1, 0, 0}}),
+               joined = tensor({1, 2, 2, 4, 3, 3, 4, 1});
+  const Tensor inputs = tensor({6, 5, 3}), lengths = tensor({4, 2, 2}),
+               short_one = tensor({3, 5, 3});
+  EXPECT_NEAR(value(nn::CTCLoss()(x, labels, inputs, lengths)), 2.19134784, 1e-5);
+  EXPECT_NEAR(value(nn::CTCLoss()(x, joined, inputs, lengths)), 2.19134784, 1e-5);
+  EXPECT_NEAR(value(nn::CTCLoss(4)(x.select(1, 1), labels[1].slice(0, 0, 2), tensor(6), tensor(2))),
+              3.05192566, 1e-5);
+  const Tensor each = nn::CTCLoss(0, "none")(x, labels, inputs, lengths);
+  recorded(each, {3}, {8.149126, 5.719416, 3.354107}, 17.2226496, 12.4276309);
+  each.sum().backward();
+  recorded(x.grad(), {6, 3, 5}, {0.0644782, -0.7788395, 0.3475921, 0.127872}, 0, 3.91723044);
+  // More labels than steps: no alignment.
+  EXPECT_EQ(nn::CTCLoss(0, "none")(x, labels, short_one, lengths)[0].item<float>(), INFINITY);
+  EXPECT_EQ(nn::CTCLoss(0, "none", true)(x, labels, short_one, lengths)[0].item<float>(), 0);
+  EXPECT_EQ(error_of([&] { nn::CTCLoss(5)(x, labels, inputs, lengths); }),
+            "[CTCLoss] blank 5 of 5 classes");
+  EXPECT_EQ(error_of([&] {
+              nn::CTCLoss()(x, labels, tensor({7, 5, 3}), lengths);
+            }),
+            "[CTCLoss] input_lengths must be 0 to 6, target_lengths not negative");
+}
+
 TEST(Losses, Gradients) {
   // Away from where slopes jump.
   const Tensor a = steps({6, 5}, 5, DType::F64) + 0.031, b = steps({6, 5}, 3, DType::F64),

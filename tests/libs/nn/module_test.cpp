@@ -219,6 +219,7 @@ TEST(Clone, HasParametersOfItsOwn) {
 
 TEST(Clone, KeepsWhatIsSharedAndWhatContainersHold) {
   struct Tied : Module {
+    Parameter first;  // a second handle, before the module that owns what it means
     ModuleList<Linear> list;
     ModuleDict<Linear> dict;
     ParameterDict numbers = add("numbers", ParameterDict());
@@ -228,6 +229,7 @@ TEST(Clone, KeepsWhatIsSharedAndWhatContainersHold) {
       add_part("list", list);
       add_part("dict", dict);
       numbers.insert("x", tensor({1.f}));
+      first = list[0].weight;
       register_forward_pre_hook(
           [](AnyModule&, std::span<Tensor> inputs) { inputs[0] = inputs[0] * 2; });
     }
@@ -237,6 +239,7 @@ TEST(Clone, KeepsWhatIsSharedAndWhatContainersHold) {
   Tied copy = clone(net);
   EXPECT_EQ(copy.list[0].weight->get(), copy.dict["a"].weight->get());
   EXPECT_NE(copy.list[0].weight->get(), net.list[0].weight->get());
+  EXPECT_EQ(copy.first->get(), copy.list[0].weight->get());
   EXPECT_EQ(copy.parameters().size(), 2u);
   const Tensor x = rand({2, 3});
   EXPECT_EQ(values(copy(x)), values(net(x)));
@@ -250,7 +253,7 @@ TEST(Clone, Mistakes) {
   };
   EXPECT_EQ(error_of([] {
               Linear a(2, 2);
-              Linear b = a;
+              Sequential net(a);
             }),
             "[nn] Linear(2, 2) is not copied by passing it on: move it, or write clone(module)");
   EXPECT_TRUE(error_of([] {

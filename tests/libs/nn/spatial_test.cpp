@@ -43,10 +43,11 @@ TEST(Spatial, Unpooling) {
   auto [values, indices] = MaxPool2d(2).forward_with_indices(steps({2, 4, 4, 6}));
   MaxUnpool2d unpool(2);
   recorded(unpool(values, indices), {2, 4, 4, 6}, {0, 0, 0.5, 0}, 27.625, 2619.875);
-  auto [fewer, places] = MaxPool2d(2).forward_with_indices(steps({2, 4, 5, 7}));
-  recorded(unpool(fewer, places, {5, 7}), {2, 4, 5, 7}, {0, 0, 0, 0}, 27.875, 3771.125);
+  const MaxPoolResult fewer = MaxPool2d(2).forward_with_indices(steps({2, 4, 5, 7}));
+  recorded(unpool(fewer.values, fewer.indices, {5, 7}), {2, 4, 5, 7}, {0, 0, 0, 0}, 27.875,
+           3771.125);
   EXPECT_EQ(error_of([&] {
-              unpool(fewer, places, {5, 9});
+              unpool(fewer.values, fewer.indices, {5, 9});
             }),
             "[MaxUnpool2d] output_size is 9, must be nearer to 6 than the stride 2");
   EXPECT_EQ(AdaptiveMaxPool2d(2).forward_with_indices(steps({2, 4, 5, 7})).indices.shape(3), 2);

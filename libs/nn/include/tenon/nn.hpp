@@ -6,6 +6,7 @@
 #include "tenon/nn/attention.hpp"
 #include "tenon/nn/container.hpp"
 #include "tenon/nn/conv.hpp"
+#include "tenon/nn/ctc_loss.hpp"
 #include "tenon/nn/distance.hpp"
 #include "tenon/nn/dropout.hpp"
 #include "tenon/nn/embedding_bag.hpp"

@@ -73,8 +73,8 @@ class SequentialOf<Result(Args...)> : public ModuleOf<Result(Args...)> {
   requires(std::derived_from<Parts, AnyModule>&&...) explicit SequentialOf(Parts... parts) {
     (push(std::move(parts)), ...);
   }
-  SequentialOf(SequentialOf&&) = default;
-  SequentialOf& operator=(SequentialOf&&) = default;
+  SequentialOf(SequentialOf&&) noexcept = default;
+  SequentialOf& operator=(SequentialOf&&) noexcept = default;
   SequentialOf(const SequentialOf&) = default;
 
   template <std::derived_from<AnyModule> Part>

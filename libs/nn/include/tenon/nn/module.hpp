@@ -271,7 +271,7 @@ inline AnyModule::AnyModule(const AnyModule& other) {
     throw Error(TN_FAILED_PRECONDITION,
                 "[nn] " + other.describe() +
                     " is not copied by passing it on: move it, or write clone(module)");
-  node_ = copying->copy(*other.node_);
+  node_ = copying->take(*other.node_);
   node_->self = this;
 }
 

@@ -22,9 +22,9 @@ inline Tensor additive_mask(const Tensor& mask, DType dtype, const char* name) {
 
 // The masks of queries (B, H, L, E) and keys (B, H, S, E), added together where there are both.
 inline Tensor merged_masks(const Tensor& mask, const Tensor& padding, const Tensor& q) {
-  const Tensor by_head = mask.defined() && mask.ndim() == 3
-                             ? mask.reshape({q.shape(0), q.shape(1), mask.shape(1), mask.shape(2)})
-                             : mask;
+  Tensor by_head = mask.defined() && mask.ndim() == 3
+                       ? mask.reshape({q.shape(0), q.shape(1), mask.shape(1), mask.shape(2)})
+                       : mask;
   if (!padding.defined()) return by_head;
   const Tensor wide = padding.reshape({q.shape(0), 1, 1, padding.shape(-1)});
   return by_head.defined() ? by_head + wide : wide;

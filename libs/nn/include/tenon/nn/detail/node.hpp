@@ -72,38 +72,50 @@ class Copying {
   ~Copying() { current_ = outer_; }
   static Copying* current() { return current_; }
 
-  // A copy whose parts are still the original's.
-  std::unique_ptr<Node> copy(const Node& node) {
-    auto made = std::make_unique<Node>(static_cast<const NodeData&>(node));
+  // For the copy of a module: the copy of its node. The first copies all that is within the module.
+  std::unique_ptr<Node> take(const Node& node) {
+    const void* made = find(&node);
+    for (auto& waiting : waiting_)
+      if (made != nullptr && waiting.get() == made) return std::move(waiting);
+    copy(node);
+    return take(node);
+  }
+  // That of a module that is not copied is its own.
+  Slot* copy_of(Slot* slot) const {
+    void* made = find(slot);
+    return made == nullptr ? slot : static_cast<Slot*>(made);
+  }
+  // When all have been made.
+  void finish() const {
+    for (const auto& waiting : waiting_)
+      if (waiting != nullptr)
+        throw Error(
+            TN_FAILED_PRECONDITION,
+            "[clone] part \"" + path_of(*root_, waiting.get()) +
+                "\" is no field of its owner, nor in a container of tenon/nn: it is not copied");
+  }
+
+ private:
+  void* find(const void* original) const {
+    const auto found = copies_.find(original);
+    return found == copies_.end() ? nullptr : found->second;
+  }
+  Node* copy(const Node& node) {
+    waiting_.push_back(std::make_unique<Node>(static_cast<const NodeData&>(node)));
+    Node* made = waiting_.back().get();
+    if (root_ == nullptr) root_ = made;
+    copies_[&node] = made;
     for (const auto& slot : node.slots) {
       made->slots.push_back(std::make_unique<Slot>(*slot));
       made->slots.back()->tensor = copy(slot->tensor);
       copies_[slot.get()] = made->slots.back().get();
     }
-    copies_[&node] = made.get();
-    nodes_.push_back(made.get());
+    for (auto& [name, part] : made->parts) {
+      void* there = find(part);
+      part = there == nullptr ? copy(*part) : static_cast<Node*>(there);
+    }
     return made;
   }
-  // That of a module that is not copied is its own.
-  Slot* copy_of(Slot* slot) const {
-    const auto found = copies_.find(slot);
-    return found == copies_.end() ? slot : static_cast<Slot*>(found->second);
-  }
-  // Puts the copies of parts in their places, when all have been made.
-  void finish() const {
-    for (Node* made : nodes_)
-      for (auto& [name, part] : made->parts) {
-        const auto found = copies_.find(part);
-        if (found == copies_.end())
-          throw Error(
-              TN_FAILED_PRECONDITION,
-              "[clone] part \"" + name +
-                  "\" is no field of its owner, nor in a container of tenon/nn: it is not copied");
-        part = static_cast<Node*>(found->second);
-      }
-  }
-
- private:
   Tensor copy(const Tensor& tensor) {  // shared tensors stay shared
     if (!tensor.defined()) return {};
     Tensor& made = tensors_[tensor.get()];
@@ -112,8 +124,9 @@ class Copying {
   }
   inline static thread_local Copying* current_ = nullptr;
   Copying* outer_;
-  std::map<const void*, void*> copies_;  // of nodes and slots
-  std::vector<Node*> nodes_;
+  const Node* root_ = nullptr;
+  std::vector<std::unique_ptr<Node>> waiting_;  // for the copies of their modules
+  std::map<const void*, void*> copies_;         // of nodes and slots
   std::map<tn_tensor*, Tensor> tensors_;
 };
 
