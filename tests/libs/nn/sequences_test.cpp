@@ -108,6 +108,19 @@ TEST(Recurrent, DropoutLiesBetweenLayers) {
   EXPECT_EQ(y(two), y(two));
 }
 
+TEST(Recurrent, ClonesAndMoves) {
+  LSTM lstm(3, 4, {.num_layers = 2});
+  LSTM copy = clone(lstm);
+  const Tensor x = steps({4, 2, 3});
+  EXPECT_NE(copy.weights[1].weight_hh->get(), lstm.weights[1].weight_hh->get());
+  EXPECT_EQ(std::get<0>(copy(x)).detach().to_vector<float>(),
+            std::get<0>(lstm(x)).detach().to_vector<float>());
+  copy.to(DType::F64);
+  EXPECT_EQ(std::get<0>(copy(x.to(DType::F64))).dtype(), DType::F64);
+  GRUCell cell = clone(GRUCell(3, 4));
+  EXPECT_EQ(cell.weight_ih->get(), cell.parameters()[0].get());
+}
+
 TEST(Recurrent, Mistakes) {
   LSTM lstm(3, 4);
   const Tensor x = steps({4, 2, 3});
