@@ -83,6 +83,76 @@ TEST(Recurrent, CellsAsRecorded) {
            {-0.5346779, 0.05523631, 0.3813013, -0.2800242}, -0.378164411, -0.0222336054);
 }
 
+TEST(Packed, LayersAsRecorded) {
+  using namespace utils::rnn;
+  const PackedSequence x =
+      pack_padded_sequence(steps({5, 4, 3}), tensor({2, 5, 4, 2}), false, false);
+  {
+    auto [y, state] =
+        filled(LSTM(3, 4, {.num_layers = 2, .bidirectional = true})).forward_with_packed_input(x);
+    recorded(y.data, {13, 8}, {0.03995382, 0.1867139, 0.3524465, -0.1926094}, 3.94037559,
+             213.685425);
+    recorded(std::get<0>(state), {4, 4, 4}, {-0.06167587, 0.02679634, 0.04902284, -0.2093366},
+             -3.06105628, -71.4783625);
+    recorded(std::get<1>(state), {4, 4, 4}, {-0.09931311, 0.05754215, 0.1020161, -0.4943511},
+             -7.1689465, -165.65823);
+    auto [padded, lengths] = pad_packed_sequence(y, false, -1, 6);
+    recorded(padded, {6, 4, 8}, {0.01606003, 0.1482597, 0.3155897, -0.2096678}, -84.0596244,
+             -11886.5238);
+    EXPECT_EQ(lengths.to_vector<int64_t>(), (std::vector<int64_t>{2, 5, 4, 2}));
+    EXPECT_EQ(y.batch_sizes.to_vector<int64_t>(), (std::vector<int64_t>{4, 4, 2, 2, 1}));
+  }
+  {
+    auto [y, h] =
+        filled(GRU(3, 4, {.bidirectional = true})).forward_with_packed_input(x, steps({2, 4, 4}));
+    recorded(y.data, {13, 8}, {0.01047961, 0.553788, 0.2296469, -0.1963775}, -13.4322309,
+             -696.346584);
+    recorded(h, {2, 4, 4}, {-0.3087318, -0.007301778, 0.1678275, -0.3279362}, -4.38076041,
+             -87.3019477);
+  }
+  auto [y, state] = filled(LSTM(3, 4, {.proj_size = 2})).forward_with_packed_input(x);
+  recorded(y.data, {13, 2}, {-0.0644713, 0.002309158, -0.1419892, 0.01341701}, -1.57133034,
+           -20.6876251);
+  recorded(std::get<1>(state), {1, 4, 4}, {-0.07913296, 0.001664877, 0.1176021, -0.5103482},
+           -1.385056, -10.1955064);
+}
+
+TEST(Packed, ThereAndBack) {
+  using namespace utils::rnn;
+  const std::vector<Tensor> sequences{steps({2, 3}), steps({4, 3}, 3), steps({1, 3}, 7)};
+  for (const bool batch_first : {false, true}) {
+    auto [padded, lengths] = pad_packed_sequence(pack_sequence(sequences, false), batch_first);
+    EXPECT_EQ(padded.contiguous().to_vector<float>(),
+              pad_sequence(sequences, batch_first).contiguous().to_vector<float>());
+    EXPECT_EQ(lengths.to_vector<int64_t>(), (std::vector<int64_t>{2, 4, 1}));
+  }
+  EXPECT_EQ(error_of([&] { pack_sequence(sequences); }),
+            "[pack_padded_sequence] lengths must not rise: give enforce_sorted = false to have "
+            "them sorted");
+  EXPECT_EQ(error_of([&] {
+              pack_padded_sequence(steps({5, 2, 3}), tensor({6, 1}));
+            }),
+            "[pack_padded_sequence] lengths are 1 to 6, must be 1 to 5");
+  EXPECT_EQ(error_of([&] { pad_packed_sequence(pack_sequence(sequences, false), false, 0, 3); }),
+            "[pad_packed_sequence] total_length 3 is below the longest sequence, 4");
+}
+
+TEST(Packed, Gradients) {
+  const Tensor x = steps({5, 4, 3}, 5, DType::F64);
+  const auto check = [&](auto module) {
+    module = filled(std::move(module));
+    module.to(DType::F64);
+    std::vector<Tensor> leaves = module.parameters();
+    leaves.push_back(x);
+    expect_gradients(leaves, [&] {
+      const auto packed = utils::rnn::pack_padded_sequence(x, tensor({2, 5, 4, 2}), false, false);
+      return std::get<0>(module.forward_with_packed_input(packed)).data;
+    });
+  };
+  check(LSTM(3, 2, {.bidirectional = true}));
+  check(GRU(3, 2, {.bidirectional = true}));
+}
+
 TEST(Recurrent, Gradients) {
   const Tensor x = steps({3, 2, 3}, 5, DType::F64);
   const auto check = [&](auto module) {

@@ -18,6 +18,7 @@
 #include "tenon/nn/module_of.hpp"
 #include "tenon/nn/nll_loss.hpp"
 #include "tenon/nn/norm.hpp"
+#include "tenon/nn/packed.hpp"
 #include "tenon/nn/padding.hpp"
 #include "tenon/nn/pool.hpp"
 #include "tenon/nn/recurrent.hpp"

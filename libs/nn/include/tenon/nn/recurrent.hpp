@@ -5,6 +5,7 @@
 #include "tenon/nn/detail/recurrent.hpp"
 #include "tenon/nn/init.hpp"
 #include "tenon/nn/module_of.hpp"
+#include "tenon/nn/packed.hpp"
 
 namespace tenon::nn {
 
@@ -112,14 +113,29 @@ class RecurrentLayers : public Recurrent<std::tuple<Tensor, State>(const Tensor&
     const bool single = input.ndim() == 2, swap = batch_first_ && !single;
     const Tensor x = single ? input.unsqueeze(1) : swap ? input.transpose(0, 1) : input;
     if (x.shape(0) == 0) refuse(this->name_, "the sequence has no steps");
-    std::vector<CellTensors> tensors;
-    for (const RNNWeights& each : weights) tensors.push_back(this->tensors_in(each));
-    auto [y, last] = run_layers(this->kind_, x, begin(state, x, single), tensors, directions_,
-                                this->training() ? dropout_ : 0);
+    const int64_t steps = x.shape(0), batch = x.shape(1);
+    auto [rows, last] = run_rows(x.reshape({steps * batch, x.shape(2)}), {{steps, batch}},
+                                 begin(state, batch, x, single));
+    const Tensor y = rows.reshape({steps, batch, rows.shape(1)});
     for (Tensor& each : last) each = single ? each.squeeze(1) : each;
     State end;
     set_tensors(last, end);
     return {single ? y.squeeze(1) : swap ? y.transpose(0, 1) : y, end};
+  }
+  // Over sequences of several lengths; hooks are for the other form. States are in the order of the batch before it was packed.
+  std::tuple<utils::rnn::PackedSequence, State> forward_with_packed_input(
+      const utils::rnn::PackedSequence& input, const State& state = {}) {
+    this->check_input(input.data, weights[0].weight_ih, 1);
+    const std::vector<Run> runs = runs_of(input.batch_sizes.template to_vector<int64_t>());
+    CellState first = begin(state, runs.at(0).rows, input.data, false);
+    for (Tensor& each : first)
+      if (input.sorted_indices.defined()) each = each.index_select(1, input.sorted_indices);
+    auto [rows, last] = run_rows(input.data, runs, first);
+    for (Tensor& each : last)
+      if (input.unsorted_indices.defined()) each = each.index_select(1, input.unsorted_indices);
+    State end;
+    set_tensors(last, end);
+    return {{rows, input.batch_sizes, input.sorted_indices, input.unsorted_indices}, end};
   }
   std::string describe() const override {
     const auto layers = static_cast<int64_t>(weights.size()) / directions_;
@@ -153,14 +169,20 @@ class RecurrentLayers : public Recurrent<std::tuple<Tensor, State>(const Tensor&
 
  private:
   int64_t size() const { return projected_ > 0 ? projected_ : this->hidden_; }
+  std::pair<Tensor, CellState> run_rows(const Tensor& x, const std::vector<Run>& runs,
+                                        const CellState& first) const {
+    std::vector<CellTensors> tensors;
+    for (const RNNWeights& each : weights) tensors.push_back(this->tensors_in(each));
+    return run_layers(this->kind_, x, runs, first, tensors, directions_,
+                      this->training() ? dropout_ : 0);
+  }
   // (layers · directions, B, size) each; without a batch the states that are given have none.
-  CellState begin(const State& state, const Tensor& x, bool single) const {
+  CellState begin(const State& state, int64_t batch, const Tensor& x, bool single) const {
     CellState given = tensors_of(state);
     for (Tensor& each : given)
       if (single && each.defined()) each = each.unsqueeze(1);
     const auto count = static_cast<int64_t>(weights.size());
-    return this->first_state(given,
-                             {{count, x.shape(1), size()}, {count, x.shape(1), this->hidden_}}, x);
+    return this->first_state(given, {{count, batch, size()}, {count, batch, this->hidden_}}, x);
   }
   bool batch_first_;
   double dropout_;

@@ -1,4 +1,4 @@
-// What recurrent layers compute over x (T, B, I): the products of all steps with the input's weights are one product; each step adds
+// What recurrent layers compute over rows (rows, I), which lie step by step, longest sequence first: the products of all steps with the input's weights are one product; each step adds
 // one of its state. A direction of an LSTM without a projection is one op.
 #ifndef TENON_NN_DETAIL_RECURRENT_HPP
 #define TENON_NN_DETAIL_RECURRENT_HPP
@@ -55,14 +55,23 @@ inline CellState step(CellKind kind, const Tensor& x, const CellState& state,
   return {kind == CellKind::kTanh ? (x + a).tanh() : (x + a).relu()};
 }
 
-// Results (T, B, P) and the last state of one direction over x (T, B, I).
-inline std::pair<Tensor, CellState> run_direction(CellKind kind, const Tensor& x, CellState state,
-                                                  CellTensors w, bool reverse) {
-  if (kind != CellKind::kGRU && w.bias_hh.defined()) {  // both biases are only added: once
-    w.bias_ih = w.bias_ih + w.bias_hh;
-    w.bias_hh = {};
+// Steps with equally many rows.
+struct Run {
+  int64_t steps, rows;
+};
+// From the number of rows of each step.
+inline std::vector<Run> runs_of(const std::vector<int64_t>& sizes) {
+  std::vector<Run> runs;
+  for (const int64_t rows : sizes) {
+    if (runs.empty() || runs.back().rows != rows) runs.push_back({0, rows});
+    ++runs.back().steps;
   }
-  const Tensor products = linear(x, w.weight_ih, w.bias_ih);
+  return runs;
+}
+
+// Results (T, B, P) and the last state of a run, from the input's products (T, B, gates · H).
+inline std::pair<Tensor, CellState> run_steps(CellKind kind, const Tensor& products,
+                                              CellState state, const CellTensors& w, bool reverse) {
   if (kind == CellKind::kLSTM && !w.weight_hr.defined()) {
     const auto [y, c, gates] = lstm(products, state[0], state[1], w.weight_hh, reverse);
     const int64_t last = reverse ? 0 : -1;
@@ -78,8 +87,57 @@ inline std::pair<Tensor, CellState> run_direction(CellKind kind, const Tensor& x
   return {stack(results, 0), state};
 }
 
-// Results of the last layer and the last states (layers · directions, B, size); weights are of each layer and direction.
-inline std::pair<Tensor, CellState> run_layers(CellKind kind, Tensor x, const CellState& state,
+inline CellState rows_of(const CellState& state, int64_t from, int64_t to) {
+  CellState rows;
+  for (const Tensor& each : state)
+    rows.push_back(from == 0 && to == each.shape(0) ? each : each.slice(0, from, to));
+  return rows;
+}
+inline void add_rows(CellState& state, const CellState& more) {
+  for (size_t i = 0; i < state.size(); ++i) state[i] = concat({state[i], more[i]}, 0);
+}
+
+// Results (rows, P) and the last state of one direction. Forward, rows leave the state where their sequence ends; backward they join
+// it there.
+inline std::pair<Tensor, CellState> run_direction(CellKind kind, const Tensor& x,
+                                                  const std::vector<Run>& runs,
+                                                  const CellState& first, CellTensors w,
+                                                  bool reverse) {
+  if (kind != CellKind::kGRU && w.bias_hh.defined()) {  // both biases are only added: once
+    w.bias_ih = w.bias_ih + w.bias_hh;
+    w.bias_hh = {};
+  }
+  const Tensor products = linear(x, w.weight_ih, w.bias_ih);
+  int64_t rows = (reverse ? runs.back() : runs.front()).rows, at = reverse ? x.shape(0) : 0;
+  CellState state = rows_of(first, 0, rows);
+  std::vector<CellState> ended;
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const Run& run = runs[reverse ? runs.size() - 1 - i : i];
+    if (run.rows < rows) {
+      ended.push_back(rows_of(state, run.rows, rows));
+      state = rows_of(state, 0, run.rows);
+    } else if (run.rows > rows) {
+      add_rows(state, rows_of(first, rows, run.rows));
+    }
+    rows = run.rows;
+    const int64_t count = run.steps * rows;
+    if (reverse) at -= count;
+    auto [y, end] =
+        run_steps(kind, products.narrow(0, at, count).reshape({run.steps, rows, products.shape(1)}),
+                  state, w, reverse);
+    if (!reverse) at += count;
+    results.push_back(y.flatten(0, 1));
+    state = end;
+  }
+  for (size_t i = ended.size(); i > 0; --i) add_rows(state, ended[i - 1]);
+  if (reverse) std::ranges::reverse(results);
+  return {results.size() == 1 ? results[0] : concat(results, 0), state};
+}
+
+// Results (rows, …) of the last layer and the last states (layers · directions, B, size); weights are of each layer and direction.
+inline std::pair<Tensor, CellState> run_layers(CellKind kind, Tensor x,
+                                               const std::vector<Run>& runs, const CellState& state,
                                                const std::vector<CellTensors>& weights,
                                                int64_t directions, double dropout_p) {
   std::vector<CellState> last(state.size());
@@ -89,11 +147,11 @@ inline std::pair<Tensor, CellState> run_layers(CellKind kind, Tensor x, const Ce
     for (size_t i = layer; i < layer + static_cast<size_t>(directions); ++i) {
       CellState first;
       for (const Tensor& each : state) first.push_back(each.select(0, static_cast<int64_t>(i)));
-      const auto [y, end] = run_direction(kind, x, std::move(first), weights[i], i > layer);
+      const auto [y, end] = run_direction(kind, x, runs, first, weights[i], i > layer);
       found.push_back(y);
       for (size_t s = 0; s < end.size(); ++s) last[s].push_back(end[s]);
     }
-    x = directions == 1 ? found[0] : concat(found, 2);
+    x = directions == 1 ? found[0] : concat(found, 1);
   }
   CellState stacked;
   for (const CellState& each : last) stacked.push_back(stack(each, 0));
