@@ -15,11 +15,12 @@ from signatures import Argument, TableError, split_top, value_of
 
 # A type of C++ as the table writes it.
 TYPES = {'int64_t': 'int', 'double': 'float', 'bool': 'bool', 'std::string': 'str', 'std::string_view': 'str', 'Tensor': 'Tensor',
-         'Sizes': 'int[]', 'IntList': 'int[]', 'Factors': 'float[]', 'Betas': 'float[2]', 'Generator': 'generator',
-         'Optimizer': 'Optimizer', 'std::function<double(int64_t)>': 'function'}
-NAMESPACE = {'nn': 'nn::', 'init': 'nn::init::', 'optim': 'optim::', 'clip': 'optim::', 'scheduler': 'optim::'}
+         'Sizes': 'int[]', 'IntList': 'int[]', 'Factors': 'float[]', 'Betas': 'float[2]', 'Activation': 'str', 'Generator': 'generator',
+         'Optimizer': 'Optimizer', 'std::function<double(int64_t)>': 'function',
+         'DistanceFunction': 'function'}
+NAMESPACE = {'nn': 'nn::', 'torch': 'nn::', 'init': 'nn::init::', 'optim': 'optim::', 'clip': 'optim::', 'scheduler': 'optim::'}
 # What the test supplies to the functions and constructors of a section.
-BEFORE = {'nn': '', 'init': 'Tensor tensor = ones({2, 2}); ', 'optim': 'const auto params = trained(); ',
+BEFORE = {'nn': '', 'torch': '', 'init': 'Tensor tensor = ones({2, 2}); ', 'optim': 'const auto params = trained(); ',
           'clip': 'const auto parameters = trained(); ', 'scheduler': 'optim::SGD optimizer(trained()); '}
 
 
@@ -67,7 +68,7 @@ def expanded(text):
         def written_out(call, parameters=parameters, body=body):
             for parameter, value in zip(parameters, split_top(call[1])):
                 body = re.sub(rf'(?<!#)\b{parameter.strip()}\b', value, body)
-            return body
+            return body.replace('##', '')
         text = re.sub(rf'\b{macro}\(([^)]*)\)', written_out, text)
     return text
 
@@ -187,7 +188,7 @@ class Headers:
         return [argument_of(part) for part in parts[:-1]] + fields, len(fields)
 
     def fields(self, namespace, options):
-        body = without_bodies(self.types[namespace, options].body)
+        body = without_bodies(self.target(namespace, options)[1].body)
         lines = [' '.join(line.split()) for line in body.split(';')]
         return [argument_of(line) for line in lines if line and not re.match(r'static|template|void', line)]
 
@@ -272,7 +273,8 @@ def test_of_names(title, table, header):
 def names_tests(entries, names, headers):
     plain = {section: {name for e in entries if e.section == section for name in (e.name, *e.get('also'))}
              for section in signatures.SECTIONS}
-    types = plain['nn'] | plain['optim'] | plain['scheduler'] | {*names['both'], *names['cpp'], *names['containers']}
+    types = (plain['nn'] | plain['torch'] | plain['optim'] | plain['scheduler']
+             | {*names['both'], *names['cpp'], *names['containers'], *names['torch']})
     yield test_of_names('Types', types, headers.type_names('tenon::nn', 'tenon::nn::init', 'tenon::optim'))
     yield test_of_names('Initialisers', plain['init'], headers.functions('tenon::nn::init'))
     yield test_of_names('FunctionsOfOptim', plain['clip'], headers.functions('tenon::optim'))

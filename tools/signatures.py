@@ -6,10 +6,10 @@ import re
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-SECTIONS = ('nn', 'init', 'optim', 'clip', 'scheduler')
+SECTIONS = ('nn', 'torch', 'init', 'optim', 'clip', 'scheduler')
 TYPES = ('int', 'float', 'bool', 'str', 'Tensor', 'generator', 'function', 'Optimizer', 'LRScheduler')
 ARGUMENT = re.compile(r'(?P<type>(?P<word>\w+)(?:\[\d?\])?\??) (?P<name>\w+)(?:=(?P<default>.+))?')
-KEYS = {'schema', 'also', 'make', 'ranges', 'state', 'with', 'takes', 'refuses', 'function', 'op', 'op_names'}
+KEYS = {'schema', 'also', 'make', 'ranges', 'state', 'with', 'takes', 'refuses', 'function', 'op', 'op_names', 'without'}
 # What a test supplies, by type; the others come from the table.
 SUPPLIED = ('Tensor', 'Tensor[]', 'Optimizer')
 # Every number is tried with these, alone; what its range does not hold is refused, all else is taken.

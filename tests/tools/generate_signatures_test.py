@@ -13,6 +13,7 @@ TABLE = """
 both = ["Module"]
 cpp = []
 containers = []
+torch = ["Named"]
 [nn.Layer]
 schema = '(int width, float p=0.5, int[] sizes=1)'
 make = {width = 3}
@@ -20,6 +21,11 @@ state = ["weight f32 (3)"]
 refuses = [[{width = -1}, "width is -1"], [{sizes = [1, 2]}, "sizes"]]
 [nn.ReLU]
 schema = '()'
+[torch.ZeroPad2d]
+schema = '(int padding)'
+make = {padding = 2}
+[torch.Twin]
+schema = '(float p=0.5, int[] sizes=1)'
 [init]
 [optim]
 [clip]
@@ -39,6 +45,13 @@ struct LayerOptions {
   double p = 0.5;
   Sizes sizes = 1;  // of something
 };
+#define PAD(Kind) \\
+  template <int Dims> class Kind##Pad { public: explicit Kind##Pad(int64_t padding); }; \\
+  using Kind##Pad2d = Kind##Pad<2>;
+PAD(Zero)
+class Named {};
+using TwinOptions = LayerOptions;
+class Twin { public: explicit Twin(const TwinOptions& options = {}); };
 namespace detail { class Hidden {}; }
 class Layer : public Module {
  public:
@@ -74,19 +87,21 @@ class Generated(unittest.TestCase):
         self.assertIn('expect_same("weight f32 (3)", [] { return state_of(nn::Layer(int64_t{3})); });', text)
         self.assertIn('expect_refused("[Layer] sizes", [] { nn::Layer(int64_t{3}, {.sizes = nn::Sizes{int64_t{1}, int64_t{2}}}); });', text)
         self.assertIn('expect_same("", [] { return state_of(nn::ReLU()); });', text)
-        self.assertIn('EXPECT_EQ(std::string("Layer, Module, ReLU"), "Layer, Module, ReLU")', text)
+        self.assertIn('EXPECT_EQ(std::string("(float p=0.5, int[] sizes=1)"), "(float p=0.5, int[] sizes=1)")', text)  # options by another name
+        self.assertIn('expect_same("", [] { return state_of(nn::ZeroPad2d(int64_t{2})); });', text)  # a name that is joined
+        self.assertIn('EXPECT_EQ(std::string("Layer, Module, Named, ReLU, Twin, ZeroPad2d"), "Layer, Module, Named, ReLU, Twin, ZeroPad2d")', text)
 
     def test_what_differs(self):
         for old, new, found in (('p = 0.5;', 'p = 0.25;', 'float p=0.25'), ('double p', 'int64_t p', 'int p=0'),
                                 ('Sizes sizes', 'Sizes size', 'int[] size=1'), ('int64_t width,', 'int64_t size,', 'int size'),
                                 ('  double p = 0.5;\n', '', '(int width, int[] sizes=1)')):
-            line = self.line(generate(header=HEADER.replace(old, new)), 'float p=0.5')
+            line = self.line(generate(header=HEADER.replace(old, new)), 'int width, float p=0.5')
             self.assertIn(f'{found}', line.split('"), "')[0])
             self.assertNotEqual(*[part.strip('"()') for part in line.split('<<')[0].split('std::string(')[1].split('), ')])
 
     def test_names_of_one_side(self):
         more = generate(header=HEADER.replace('ACTIVATION(ReLU)', 'ACTIVATION(ReLU)\nACTIVATION(Tanh)\nusing Other = Layer;'))
-        self.assertIn('EXPECT_EQ(std::string("Layer, Module, Other, ReLU, Tanh"), "Layer, Module, ReLU")', more)
+        self.assertIn('EXPECT_EQ(std::string("Layer, Module, Named, Other, ReLU, Tanh, Twin, ZeroPad2d"), "Layer, Module, Named, ReLU, Twin, ZeroPad2d")', more)
         fewer = generate(header=HEADER.replace('ACTIVATION(ReLU)', ''))
         self.assertIn('TEST(Signatures, nn_ReLU) { ADD_FAILURE() << "no header has it"; }', fewer)
 

@@ -1,10 +1,6 @@
-// Layers and losses, against values recorded from PyTorch's of the same names. Parameter i of a
-// layer is filled with ((0, 1, 2, …)·(i + 3) mod 11 - 5)/10.
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "tenon/nn.hpp"
+// Layers and losses, against values recorded from PyTorch's of the same names.
+#include "../scratch.hpp"
+#include "recorded.hpp"
 
 namespace tenon {
 namespace {
@@ -16,37 +12,11 @@ Tensor input() {
 }
 
 template <class M>
-M filled(M module) {
-  NoGrad guard;
-  int i = 0;
-  for (auto& [name, parameter] : module.named_parameters()) {
-    std::vector<float> values(static_cast<size_t>(parameter.numel()));
-    for (size_t k = 0; k < values.size(); ++k)
-      values[k] = static_cast<float>(static_cast<int>(k) * (i + 3) % 11 - 5) / 10;
-    Tensor(parameter).copy_(tensor(values, parameter.shape()));
-    ++i;
-  }
-  return module;
-}
-
-// The shape, the first elements, the sum, and the sum weighted by position.
-template <class M>
-void check(M module, const Tensor& x, std::vector<int64_t> shape, std::vector<double> first,
-           double sum, double weighted) {
+void check(M module, const Tensor& x, const std::vector<int64_t>& shape,
+           const std::vector<double>& first, double sum, double weighted) {
   module = filled(std::move(module));
-  const Tensor y = module(x).detach();
   SCOPED_TRACE(module.describe());
-  ASSERT_TRUE(std::ranges::equal(y.shape(), shape));
-  const auto values = y.to_vector<float>();
-  double total = 0, total_weighted = 0, size = 1;
-  for (size_t i = 0; i < values.size(); ++i) {
-    total += values[i];
-    total_weighted += values[i] * static_cast<double>(i);
-    size += std::abs(values[i]);
-  }
-  for (size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(values[i], first[i], 1e-5);
-  EXPECT_NEAR(total, sum, 1e-6 * size);
-  EXPECT_NEAR(total_weighted, weighted, 1e-6 * size * static_cast<double>(values.size()));
+  recorded(module(x), shape, first, sum, weighted);
 }
 
 TEST(Layers, AsRecorded) {
@@ -214,44 +184,110 @@ TEST(Layers, Shapes) {
   EXPECT_EQ(padded.weight->detach()[0].to_vector<float>(), (std::vector<float>{0, 0}));
 }
 
-double value(const Tensor& loss) { return loss.item<double>(); }
-
-TEST(Losses, AsRecorded) {
-  const Tensor rows = input().reshape({40, 5});
-  std::vector<int64_t> labels(40);
-  for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int64_t>(i % 5);
-  labels[3] = -100;
-  const Tensor t = tensor(labels);
-  EXPECT_NEAR(value(nn::CrossEntropyLoss()(rows, t)), 1.69978666, 1e-5);
-  EXPECT_NEAR(value(nn::CrossEntropyLoss({.label_smoothing = 0.1})(rows, t)), 1.7018379, 1e-5);
-  EXPECT_NEAR(value(nn::CrossEntropyLoss(
-                  {.weight = tensor({1.f, 2.f, 3.f, 4.f, 5.f}), .reduction = "sum"})(rows, t)),
-              196.764603, 1e-3);
-  EXPECT_NEAR(value(nn::NLLLoss()(rows.log_softmax(1), t)), 1.69978666, 1e-5);
-  const Tensor a = input().flatten(), b = input().flip({3}).flatten();
-  EXPECT_NEAR(value(nn::MSELoss()(a, b)), 0.54375, 1e-6);
-  EXPECT_NEAR(value(nn::L1Loss("sum")(a, b)), 125, 1e-4);
-  EXPECT_NEAR(value(nn::SmoothL1Loss("mean", 0.5)(a, b)), 0.425, 1e-6);
-  const Tensor target = (b > 0).to(DType::F32);
-  EXPECT_NEAR(value(nn::BCELoss()(a.sigmoid(), target)), 0.75501925, 1e-5);
-  EXPECT_NEAR(value(nn::BCEWithLogitsLoss()(a, target)), 0.75501925, 1e-5);
-  EXPECT_NEAR(value(nn::BCEWithLogitsLoss({.pos_weight = tensor({2.f})})(a, target)), 1.07584858,
-              1e-5);
-  EXPECT_NEAR(value(nn::KLDivLoss("sum")(rows.log_softmax(1), rows.flip({1}).softmax(1))),
-              10.4062758, 1e-4);
-  EXPECT_NEAR(value(nn::KLDivLoss("batchmean")(rows.log_softmax(1), rows.flip({1}).softmax(1))),
-              10.4062758 / 40, 1e-6);
-  EXPECT_EQ(nn::MSELoss("none")(a, b).numel(), 200);
+TEST(Layers, ActivationsOfPyTorchAsRecorded) {
+  const Tensor x = steps({2, 4, 3, 5});
+  const auto check = [&](auto module, const std::vector<double>& first, double sum,
+                         double weighted) {
+    SCOPED_TRACE(module.describe());
+    module.eval();
+    recorded(filled(std::move(module))(x), {2, 4, 3, 5}, first, sum, weighted);
+  };
+  check(nn::ReLU6(), {0, 0, 0.5, 0}, 24.125, 1442.125);
+  check(nn::Softsign(), {-0.4285714, -0.1111111, 0.3333333, -0.3333333}, -0.206349202, 3.60330851);
+  check(nn::Tanhshrink(), {-0.1148511, -0.000647001, 0.03788283, -0.03788283}, -0.0776152238,
+        -3.21857727);
+  check(nn::Softmax2d(), {0.1171243, 0.1743714, 0.4025265, 0.1171243}, 30.0000009, 1794.23423);
+  check(nn::CELU(0.5), {-0.3884349, -0.1105996, 0.5, -0.3160603}, 8.93442148, 547.710696);
+  check(nn::Hardshrink(0.3), {-0.75, 0, 0.5, -0.5}, -0.25, -1.25);
+  check(nn::Softshrink(0.3), {-0.45, 0, 0.2, -0.2}, -0.25, -7.25000024);
+  check(nn::Softmin(), {0.4329197, 0.2874898, 0.1306812, 0.4329197}, 30.0000009, 1773.10727);
+  check(nn::Hardtanh(-0.5, 0.25), {-0.5, -0.125, 0.25, -0.5}, -8.25, -468.75);
+  check(nn::Threshold(0.1, 20), {20, 20, 0.5, 20}, 1324.125, 78502.125);
+  check(nn::PReLU(4), {0.375, 0.0625, 0.5, 0.25}, 25.875, 1399.85);
+  check(nn::RReLU(), {-0.171875, -0.02864583, 0.5, -0.1145833}, 18.5104166, 1111.83854);
+  recorded(nn::GLU(1)(x), {2, 2, 3, 5}, {-0.398407, -0.08489734, 0.2189118, -0.2963333},
+           -2.25106341, -58.8440598);
+  const auto y = nn::RReLU(0.25, 0.5)(-ones({100})).to_vector<float>();
+  EXPECT_TRUE(
+      std::ranges::all_of(y, [](float value) { return value <= -0.25f && value >= -0.5f; }) &&
+      y[0] != y[1]);
 }
 
-TEST(Losses, WeightsAreBuffers) {
-  nn::BCEWithLogitsLoss loss({.weight = tensor({1.f, 2.f}), .pos_weight = tensor({3.f, 4.f})});
-  loss.to(DType::F64);
-  EXPECT_EQ(loss.weight->dtype(), DType::F64);
-  EXPECT_EQ(loss.state_dict().at("pos_weight").dtype(), DType::F64);
-  EXPECT_TRUE(loss.parameters().empty());
-  const Tensor x = zeros({3, 2}, DType::F64);
-  EXPECT_NEAR(value(loss(x, ones_like(x))), (3 + 8) * std::log(2.0) / 2, 1e-12);
+TEST(Layers, GradientsOfActivations) {
+  // Away from where slopes jump.
+  const Tensor x = steps({3, 7}, 5, DType::F64) + 0.03;
+  nn::Sequential each(nn::CELU(0.5), nn::Hardshrink(0.01), nn::Softshrink(0.01), nn::Softsign(),
+                      nn::Tanhshrink(), nn::Softmin());
+  expect_gradients({x}, [&] { return each(x); });
+  nn::Hardtanh hardtanh(-0.5, 0.25);
+  expect_gradients({x}, [&] { return hardtanh(x); });
+  nn::PReLU prelu(7);
+  prelu.to(DType::F64);
+  expect_gradients({x, prelu.weight}, [&] { return prelu(x); });
+  Tensor edge = tensor({-1., 1., 0.}).requires_grad_();
+  nn::Hardtanh()(edge).sum().backward();
+  EXPECT_EQ(edge.grad().to_vector<double>(), (std::vector<double>{0, 0, 1}));  // as PyTorch's
+}
+
+TEST(Layers, TablesAndDistancesAsRecorded) {
+  const Tensor x = steps({2, 4, 3, 5}), other = steps({2, 4, 3, 5}, 3);
+  recorded(filled(nn::Bilinear(4, 3, 2))(steps({5, 4}), steps({5, 3}, 3)), {5, 2},
+           {-0.93125, -0.3390625, -0.5953125, -0.4203125}, -3.91562492, -11.801562);
+  recorded(nn::CosineSimilarity()(x, other), {2, 3, 5},
+           {0.6821091, -0.5562578, -0.3183275, -0.5227084}, -2.71967071, -35.5034648);
+  recorded(nn::PairwiseDistance(3, 1e-6, true)(x, other), {2, 4, 3, 1},
+           {1.017906, 1.607555, 0.9383332, 1.44131}, 29.9251565, 340.702957);
+  const Tensor rows = tensor({{1, 2, 6}, {0, 2, 2}}), row = tensor({1, 2, 6, 0, 5}),
+               offsets = tensor({0, 3, 3});
+  const auto bag = [](const char* mode) {
+    return filled(nn::EmbeddingBag(7, 3, {.mode = mode, .padding_idx = 2}));
+  };
+  recorded(bag("sum")(rows), {2, 3}, {0.9, -0.7, -0.1, -0.5}, -0.500000075, -2.70000006);
+  recorded(bag("mean")(rows), {2, 3}, {0.45, -0.35, -0.05, -0.5}, -0.550000038, -2.25000003);
+  recorded(bag("max")(rows), {2, 3}, {0.5, -0.3, 0, -0.5}, -0.400000013, -2.10000002);
+  recorded(bag("sum")(row, offsets), {3, 3}, {0.9, -0.7, -0.1, 0}, -0.800000049, -5.9999999);
+  recorded(bag("mean")(row, offsets), {3, 3}, {0.45, -0.35, -0.05, 0}, -0.400000025, -2.99999995);
+  recorded(bag("max")(row, offsets), {3, 3}, {0.5, -0.3, 0, 0}, -0.100000016, -1.80000003);
+  recorded(filled(nn::EmbeddingBag(7, 3, {.mode = "sum", .include_last_offset = true}))(
+               row, tensor({0, 3, 5}), steps({5})),
+           {2, 3}, {-0.07500002, 0.08750001, 0.1125, 0.2}, 0.387499994, 1.13750002);
+  nn::EmbeddingBag summed(7, 3, {.mode = "sum"});
+  summed.to(DType::F64);
+  const Tensor weights = steps({5}, 5, DType::F64);
+  expect_gradients({summed.weight, weights}, [&] { return summed(row, offsets, weights); });
+  nn::Bilinear bilinear(4, 3, 2);
+  bilinear.to(DType::F64);
+  expect_gradients(bilinear.parameters(), [&] {
+    return bilinear(steps({5, 4}, 5, DType::F64), steps({5, 3}, 3, DType::F64));
+  });
+  EXPECT_EQ(error_of([&] { summed(row); }).substr(0, 42),
+            "[EmbeddingBag] input has rank 1: must be 2");
+}
+
+// The share of channels that are whole zeros; a channel is never zeroed in part.
+double zeroed(const Tensor& y) {
+  const Tensor any = (y != 0).any({2, 3}), all = (y != 0).all({2, 3});
+  EXPECT_TRUE((any == all).all().item<bool>());
+  return 1 - any.to(DType::F32).mean().item<double>();
+}
+
+TEST(Layers, DropoutsOfChannels) {
+  manual_seed(5);
+  const Tensor x = ones({40, 50, 2, 2});
+  nn::Dropout2d channels(0.25);
+  EXPECT_NEAR(zeroed(channels(x)), 0.25, 0.04);
+  EXPECT_NEAR(channels(x).max().item<double>(), 4.0 / 3, 1e-6);
+  EXPECT_EQ(channels(x[0]).ndim(), 3);
+  channels.eval();
+  EXPECT_EQ(channels(x).get(), x.get());
+  EXPECT_EQ(nn::Dropout2d(1)(x).max().item<double>(), 0);
+  EXPECT_NE(error_of([&] { nn::Dropout1d()(x); }), "");
+  const Tensor many = randn({200, 500});
+  for (const Tensor& y : {nn::AlphaDropout(0.3)(many), nn::FeatureAlphaDropout(0.3)(many)}) {
+    EXPECT_NEAR(y.mean().item<double>(), 0, 0.03);
+    EXPECT_NEAR(y.stddev().item<double>(), 1, 0.03);
+    EXPECT_GT((y - many).abs().min().item<double>(), 0);
+  }
 }
 
 }  // namespace

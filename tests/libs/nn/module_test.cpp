@@ -70,7 +70,7 @@ TEST(Module, MovesKeepWhatIsRegistered) {
   EXPECT_TRUE(net.hidden.weight->requires_grad());
   EXPECT_EQ(net(ones({5, 3}, DType::F64)).dtype(), DType::F64);
   std::vector<std::string> visited;
-  net.apply([&](Module& module) { visited.push_back(module.describe()); });
+  net.apply([&](AnyModule& module) { visited.push_back(module.describe()); });
   EXPECT_EQ(visited.back(), "Net");
   EXPECT_EQ(visited.size(), 7u);
 }
@@ -189,6 +189,204 @@ TEST(Init, Distributions) {
   Tensor leaf = zeros({2, 2}).requires_grad_();
   init::ones_(leaf);
   EXPECT_TRUE(leaf.is_leaf());
+}
+
+std::vector<float> values(const Tensor& x) { return x.detach().to_vector<float>(); }
+
+TEST(Clone, HasParametersOfItsOwn) {
+  Net net;
+  net.eval();
+  net.hidden.weight->set_grad(ones({4, 3}));
+  Net copy = clone(net);
+  const Tensor x = rand({6, 3});
+  EXPECT_EQ(values(copy(x)), values(net(x)));
+  EXPECT_EQ(names(copy.named_parameters()), names(net.named_parameters()));
+  EXPECT_FALSE(copy.training() || copy.hidden.weight->grad().defined());
+  const auto before = values(net(x));
+  for (Tensor& parameter : copy.parameters()) {
+    EXPECT_TRUE(parameter.requires_grad() && parameter.is_leaf());
+    NoGrad guard;
+    parameter.fill_(0.5);
+  }
+  copy.norm.running_mean->fill_(3);
+  EXPECT_EQ(values(net(x)), before);
+  EXPECT_NE(values(copy(x)), before);  // fields of the copy are its own parameters
+  EXPECT_EQ(copy.scale->item<float>(), 0.5f);
+  copy.to(DType::F64);
+  EXPECT_EQ(copy.tail[2].parameters()[0].dtype(), DType::F64);
+  EXPECT_EQ(net.tail[2].parameters()[0].dtype(), DType::F32);
+}
+
+TEST(Clone, KeepsWhatIsSharedAndWhatContainersHold) {
+  struct Tied : Module {
+    Parameter first;  // a second handle, before the module that owns what it means
+    ModuleList<Linear> list;
+    ModuleDict<Linear> dict;
+    ParameterDict numbers = add("numbers", ParameterDict());
+    Tied() {
+      list.push(Linear(3, 3, false));
+      dict.insert("a", Linear(3, 3, false)).weight.set(list[0].weight);
+      add_part("list", list);
+      add_part("dict", dict);
+      numbers.insert("x", tensor({1.f}));
+      first = list[0].weight;
+      register_forward_pre_hook(
+          [](AnyModule&, std::span<Tensor> inputs) { inputs[0] = inputs[0] * 2; });
+    }
+    Tensor forward(const Tensor& x) override { return dict["a"](list[0](x)) * numbers["x"]; }
+  };
+  Tied net;
+  Tied copy = clone(net);
+  EXPECT_EQ(copy.list[0].weight->get(), copy.dict["a"].weight->get());
+  EXPECT_NE(copy.list[0].weight->get(), net.list[0].weight->get());
+  EXPECT_EQ(copy.first->get(), copy.list[0].weight->get());
+  EXPECT_EQ(copy.parameters().size(), 2u);
+  const Tensor x = rand({2, 3});
+  EXPECT_EQ(values(copy(x)), values(net(x)));
+  EXPECT_NE(values(copy(x)), values(copy.forward(x)));  // the hook, too
+}
+
+TEST(Clone, Mistakes) {
+  struct Shares : Module {
+    std::shared_ptr<Linear> part = std::make_shared<Linear>(2, 2);
+    Shares() { add_part("part", *part); }
+  };
+  EXPECT_EQ(error_of([] {
+              Linear a(2, 2);
+              Sequential net(a);
+            }),
+            "[nn] Linear(2, 2) is not copied by passing it on: move it, or write clone(module)");
+  EXPECT_TRUE(error_of([] {
+                clone(Shares());
+              }).starts_with("[clone] part \"part\" is no field of its owner"));
+  struct Unique : Module {
+    std::unique_ptr<int> field;
+  };
+  Sequential net(Unique{});
+  EXPECT_EQ(error_of([&] { clone(net); }), "[clone] Module has fields that cannot be copied");
+}
+
+TEST(Hooks, SeeAndReplaceTensors) {
+  Sequential net(Linear(2, 2), ReLU());
+  std::vector<std::string> seen;
+  AnyModule& relu = net[1];
+  const uint64_t before =
+      relu.register_forward_pre_hook([&](AnyModule& module, std::span<Tensor> inputs) {
+        seen.push_back("before " + module.describe());
+        inputs[0] = tensor({{-1.f, 2.f}});
+      });
+  const uint64_t after = relu.register_forward_hook(
+      [&](AnyModule& module, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+        seen.push_back("after " + module.describe());
+        EXPECT_EQ(values(inputs[0]), (std::vector<float>{-1, 2}));
+        EXPECT_EQ(values(outputs[0]), (std::vector<float>{0, 2}));
+        outputs[0] = outputs[0] + 1;
+      });
+  const Tensor x = rand({1, 2});
+  EXPECT_EQ(values(net(x)), (std::vector<float>{1, 3}));
+  EXPECT_EQ(seen, (std::vector<std::string>{"before ReLU", "after ReLU"}));
+  relu.remove_hook(after);
+  EXPECT_EQ(values(net(x)), (std::vector<float>{0, 2}));
+  relu.remove_hook(before);
+  EXPECT_NE(values(net(x)), (std::vector<float>{0, 2}));
+  EXPECT_EQ(error_of([&] { relu.remove_hook(before); }), "[nn] ReLU has no hook 1");
+}
+
+TEST(Hooks, MayRemoveThemselves) {
+  Linear layer(2, 2);
+  int calls = 0;
+  uint64_t id = 0;
+  id = layer.register_forward_hook(
+      [&](AnyModule& module, std::span<const Tensor>, std::span<Tensor>) {
+        ++calls;
+        module.remove_hook(id);
+      });
+  layer(rand({1, 2}));
+  layer(rand({1, 2}));
+  EXPECT_EQ(calls, 1);
+}
+
+// (a + b, (a, b)), b being 0 where it is left out.
+struct SumAndBoth
+    : ModuleOf<std::tuple<Tensor, std::pair<Tensor, Tensor>>(const Tensor&, const Tensor&)> {
+  std::tuple<Tensor, std::pair<Tensor, Tensor>> forward(const Tensor& a,
+                                                        const Tensor& given) override {
+    const Tensor b = given.defined() ? given : zeros_like(a);
+    return {a + b, {a, b}};
+  }
+  std::string describe() const override { return "SumAndBoth"; }
+};
+struct Product : ModuleOf<Tensor(const Tensor&, const Tensor&)> {
+  Tensor forward(const Tensor& a, const Tensor& b) override { return b.defined() ? a * b : a; }
+  std::string describe() const override { return "Product"; }
+};
+
+TEST(ModuleOf, TakesAndGivesSeveralTensors) {
+  const Tensor a = tensor({1.f, 2.f}), b = tensor({3.f, 5.f});
+  SumAndBoth both;
+  auto [sum, parts] = both(a, b);
+  EXPECT_EQ(values(sum), (std::vector<float>{4, 7}));
+  EXPECT_EQ(values(std::get<0>(both(a))), (std::vector<float>{1, 2}));
+  EXPECT_EQ(both.call(std::vector{a, b}).size(), 3u);
+  Product product;
+  AnyModule& one = product;
+  EXPECT_EQ(values(one(a)), (std::vector<float>{1, 2}));
+  EXPECT_NE(error_of([&] {
+              static_cast<AnyModule&>(both)(a);
+            }).find("SumAndBoth gives 3 tensors, not one"),
+            std::string::npos);
+  EXPECT_EQ(error_of([&] {
+              product.call(std::vector{a, a, a});
+            }),
+            "[nn] Product does not take 3 tensors");
+  EXPECT_EQ(error_of([&] { ReLU().call(std::vector{a, a}); }), "[nn] ReLU takes one tensor, not 2");
+  EXPECT_TRUE(error_of([&] { product(a, ones({3})); }).find("in layer") == std::string::npos);
+  both.register_forward_hook(
+      [](AnyModule&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+        EXPECT_EQ(inputs.size(), 2u);
+        ASSERT_EQ(outputs.size(), 3u);
+        outputs[2] = outputs[2] * 10;
+      });
+  EXPECT_EQ(values(std::get<1>(both(a, b)).second), (std::vector<float>{30, 50}));
+}
+
+TEST(ModuleOf, InSequentials) {
+  const Tensor a = tensor({1.f, 2.f}), b = tensor({3.f, 5.f});
+  SequentialOf<Tensor(const Tensor&, const Tensor&)> products(
+      Product{}, Functional([](const Tensor& x) { return x + 1; }), Functional(leaky_relu, 0.2));
+  EXPECT_EQ(values(products(a, b)), (std::vector<float>{4, 11}));
+  SequentialOf<std::tuple<Tensor, Tensor>(const Tensor&)> pair(
+      SumAndBoth{},
+      FunctionalOf<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&)>(
+          [](const Tensor& sum, const Tensor& x, const Tensor& y) {
+            return std::tuple(sum + x, y);
+          }));
+  EXPECT_EQ(values(std::get<0>(pair(a))), (std::vector<float>{2, 4}));
+  SequentialOf<Tensor(const Tensor&)> more(SumAndBoth{});
+  static_assert(std::is_same_v<decltype(more), Sequential>);
+  EXPECT_NE(error_of([&] { more(a); }).find("SumAndBoth gives 3 tensors, not one"),
+            std::string::npos);
+  SequentialOf<Tensor(const Tensor&, const Tensor&)> three(SumAndBoth{});
+  EXPECT_EQ(error_of([&] { three(a, b); }),
+            "[nn] Sequential's last part gives 3 tensors, which are more than its result has");
+}
+
+TEST(Module, Within) {
+  Net net;
+  std::vector<std::string> paths;
+  for (const auto& [path, module] : net.named_modules())
+    paths.push_back(path + ':' + module->describe());
+  EXPECT_EQ(paths, (std::vector<std::string>{":Net", "hidden:Linear(3, 4)", "norm:BatchNorm",
+                                             "tail:Sequential", "tail.0:ReLU",
+                                             "tail.1:Dropout(0.5)", "tail.2:Linear(4, 2)"}));
+  EXPECT_EQ(net.to("cpu", DType::F64).parameters()[0].dtype(), DType::F64);
+  ParameterDict dict;
+  dict.insert("b", tensor({1.f}));
+  dict.insert("a", tensor({2.f}));
+  EXPECT_EQ(dict.keys(), (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(dict["a"]->item<float>(), 2);
+  EXPECT_TRUE(dict.contains("b") && !dict.contains("c") && dict.size() == 2);
+  EXPECT_EQ(error_of([&] { dict["c"]; }), "[ParameterDict] nothing is called \"c\"");
 }
 
 }  // namespace

@@ -1,18 +1,21 @@
 """What libs/signatures.toml says of every class and function of nn and optim. tests/libs/signatures is its other side."""
+import functools
 import inspect
 import pathlib
 import sys
+import typing
 
 import pytest
 
 import tenon
+import tenon.torch
 from tenon import nn, optim
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / 'tools'))
 import signatures
 
 ENTRIES, NAMES = signatures.read()
-MODULES = {'nn': nn, 'init': nn.init, 'optim': optim, 'clip': optim, 'scheduler': optim}
+MODULES = {'nn': nn, 'torch': tenon.torch.nn, 'init': nn.init, 'optim': optim, 'clip': optim, 'scheduler': optim}
 DTYPES = {'float32': 'f32', 'float64': 'f64', 'int64': 'i64'}
 
 
@@ -49,6 +52,9 @@ def make(entry, given):
 def signature_of(function):
     """[(name, default)]"""
     empty = inspect.Parameter.empty
+    if inspect.isclass(function) and 'args' in inspect.signature(function).parameters:  # PyTorch's RNN and its kin, or no constructor
+        overloads = typing.get_overloads(function.__init__)
+        function = functools.partial(overloads[0], None) if overloads else lambda: None
     return [(p.name, 'required' if p.default is empty else p.default) for p in inspect.signature(function).parameters.values()]
 
 
@@ -62,7 +68,11 @@ def same(found, wanted):
     assert [type(default) for _, default in found] == [type(default) for _, default in wanted]
 
 
-@pytest.mark.parametrize('entry', ENTRIES, ids=lambda entry: f'{entry.section}.{entry.name}')
+def ids(entry):
+    return f'{entry.section}.{entry.name}'
+
+
+@pytest.mark.parametrize('entry', [entry for entry in ENTRIES if entry.section != 'torch'], ids=ids)
 class TestEntry:
     def test_signature(self, entry):
         same(signature_of(getattr(MODULES[entry.section], entry.name)), expected_signature(entry.arguments))
@@ -93,6 +103,49 @@ class TestEntry:
             with pytest.raises(ValueError) as caught:
                 make(entry, given)
             assert str(caught.value) == entry.error(message)
+
+
+@pytest.mark.parametrize('entry', [entry for entry in ENTRIES if entry.section == 'torch'], ids=ids)
+class TestEntryOfTorch:
+    """Classes of C++ that are tenon.torch.nn's in Python, beside PyTorch's own."""
+
+    def test_signature(self, entry):
+        self.check_signature(entry, tenon.torch.nn)
+
+    def test_signature_of_pytorch(self, torch, entry):
+        self.check_signature(entry, torch.nn)
+
+    def test_state(self, entry):
+        self.check_state(entry, tenon.torch.nn)
+
+    def test_state_of_pytorch(self, torch, entry):
+        self.check_state(entry, torch.nn)
+
+    def test_takes(self, entry):
+        for given in [entry.given({}), *(entry.given(changed) for changed in entry.get('takes'))]:
+            self.make(entry, tenon.torch, given)
+
+    def check_signature(self, entry, namespace):
+        more = {'inplace', 'device', 'dtype', 'size_average', 'reduce', *entry.get('without')}
+        for name in (entry.name, *entry.get('also')):
+            found = signature_of(getattr(namespace, name))
+            found = [(name, getattr(default, '__name__', default)) for name, default in found if name not in more]  # F.relu: 'relu'
+            assert [(name, listed(default)) for name, default in found] == [(name, listed(x)) for name, x in expected_signature(entry.arguments)]
+
+    def check_state(self, entry, namespace):
+        for given, state in entry.cases('state'):
+            made = self.make(entry, sys.modules[namespace.__name__.rpartition('.')[0]], given)
+            found = [f"{key} {DTYPES[str(x.dtype).rpartition('.')[2]]} ({', '.join(map(str, x.shape))})" for key, x in made.state_dict().items()]
+            assert sorted(found) == sorted(state)
+
+    def make(self, entry, package, given):
+        given = {name: package.ones(*x['ones']) if isinstance(x, dict) else x for name, x in given.items()}
+        return getattr(package.nn, entry.name)(**given)
+
+
+def listed(default):
+    """Tuples as lists: PyTorch's defaults of several numbers are either."""
+    return list(default) if isinstance(default, tuple) else default
 
 
 LOSSES = {entry.get('function'): entry for entry in ENTRIES if entry.get('function')}

@@ -3,13 +3,26 @@
 #define TENON_NN_HPP
 
 #include "tenon/nn/activation.hpp"
+#include "tenon/nn/attention.hpp"
 #include "tenon/nn/container.hpp"
 #include "tenon/nn/conv.hpp"
+#include "tenon/nn/ctc_loss.hpp"
+#include "tenon/nn/distance.hpp"
+#include "tenon/nn/dropout.hpp"
+#include "tenon/nn/embedding_bag.hpp"
 #include "tenon/nn/init.hpp"
 #include "tenon/nn/linear.hpp"
 #include "tenon/nn/loss.hpp"
+#include "tenon/nn/margin_loss.hpp"
 #include "tenon/nn/module.hpp"
+#include "tenon/nn/module_of.hpp"
+#include "tenon/nn/nll_loss.hpp"
 #include "tenon/nn/norm.hpp"
+#include "tenon/nn/packed.hpp"
+#include "tenon/nn/padding.hpp"
 #include "tenon/nn/pool.hpp"
+#include "tenon/nn/recurrent.hpp"
+#include "tenon/nn/spatial.hpp"
+#include "tenon/nn/transformer.hpp"
 
 #endif

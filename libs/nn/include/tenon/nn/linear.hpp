@@ -4,7 +4,7 @@
 
 #include "tenon/nn/detail/check.hpp"
 #include "tenon/nn/init.hpp"
-#include "tenon/nn/module.hpp"
+#include "tenon/nn/module_of.hpp"
 
 namespace tenon::nn {
 
@@ -29,14 +29,52 @@ class Linear : public Module {
   Parameter weight, bias;
 };
 
+// y = x₁·W·x₂ + b: for each output a matrix (in1_features, in2_features).
+class Bilinear : public ModuleOf<Tensor(const Tensor&, const Tensor&)> {
+ public:
+  Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, bool bias = true) {
+    detail::check_least("Bilinear", "in1_features", in1_features, 1);
+    detail::check_least("Bilinear", "in2_features", in2_features);
+    detail::check_least("Bilinear", "out_features", out_features);
+    const auto fan_in = static_cast<double>(in1_features);
+    weight = add_parameter(
+        "weight", init::detail::layer_default({out_features, in1_features, in2_features}, fan_in));
+    this->bias = add_parameter(
+        "bias", bias ? init::detail::layer_default({out_features}, fan_in) : Tensor());
+  }
+  Tensor forward(const Tensor& input1, const Tensor& input2) override {
+    const Tensor y = einsum("...i,oij,...j->...o", {input1, weight, input2});
+    return bias.defined() ? y + bias.get() : y;
+  }
+  std::string describe() const override { return "Bilinear"; }
+
+  Parameter weight, bias;
+};
+
+namespace detail {
+// The row, counted from the front, that is padding.
+inline std::optional<int64_t> check_table(const char* name, int64_t rows, int64_t width,
+                                          std::optional<int64_t> row) {
+  check_least(name, "num_embeddings", rows);
+  check_least(name, "embedding_dim", width);
+  if (row && (*row < -rows || *row >= rows))
+    refuse(name, "padding_idx " + std::to_string(*row) + " is outside the " + std::to_string(rows) +
+                     " rows");
+  return row && *row < 0 ? *row + rows : row;
+}
+inline Tensor table_of(int64_t rows, int64_t width, std::optional<int64_t> padding_idx) {
+  Tensor table = normal({rows, width});
+  if (padding_idx) table[*padding_idx] = 0;
+  return table;
+}
+}  // namespace detail
+
 // Rows of a table by index; gradients of row `padding_idx` stay zero.
 class Embedding : public Module {
  public:
   Embedding(int64_t num_embeddings, int64_t embedding_dim, std::optional<int64_t> padding_idx = {})
-      : padding_idx_(checked(num_embeddings, embedding_dim, padding_idx)) {
-    Tensor table = normal({num_embeddings, embedding_dim});
-    if (padding_idx_) table[*padding_idx_] = 0;
-    weight = add_parameter("weight", table);
+      : padding_idx_(detail::check_table("Embedding", num_embeddings, embedding_dim, padding_idx)) {
+    weight = add_parameter("weight", detail::table_of(num_embeddings, embedding_dim, padding_idx_));
   }
   Tensor forward(const Tensor& index) override { return embedding(weight, index, padding_idx_); }
   std::string describe() const override {
@@ -47,14 +85,6 @@ class Embedding : public Module {
   Parameter weight;
 
  private:
-  static std::optional<int64_t> checked(int64_t rows, int64_t width, std::optional<int64_t> row) {
-    detail::check_least("Embedding", "num_embeddings", rows);
-    detail::check_least("Embedding", "embedding_dim", width);
-    if (row && (*row < -rows || *row >= rows))
-      detail::refuse("Embedding", "padding_idx " + std::to_string(*row) + " is outside the " +
-                                      std::to_string(rows) + " rows");
-    return row && *row < 0 ? *row + rows : row;
-  }
   std::optional<int64_t> padding_idx_;
 };
 
@@ -94,19 +124,6 @@ class Unflatten : public Module {
  private:
   int64_t dim_;
   std::vector<int64_t> shape_;
-};
-
-// Zeroes elements at random while training, and scales the others up by 1/(1-p).
-class Dropout : public Module {
- public:
-  explicit Dropout(double p = 0.5) : p_(detail::check_part("Dropout", "p", p)) {}
-  Tensor forward(const Tensor& x) override {
-    return training() && p_ > 0 ? dropout(x, p_, true) : x;
-  }
-  std::string describe() const override { return "Dropout(" + detail::text_of(p_) + ')'; }
-
- private:
-  double p_;
 };
 
 }  // namespace tenon::nn

@@ -8,23 +8,44 @@
 namespace tenon::nn {
 
 namespace detail {
-class Loss : public Module {
+// Of as many tensors as Inputs are; a call changes nothing.
+template <class... Inputs>
+class LossOf : public AnyModule {
  public:
-  using Module::forward;
-  virtual Tensor forward(const Tensor& x, const Tensor& target) const = 0;
-  Tensor operator()(const Tensor& x, const Tensor& target) const {
-    return naming_layers([&] { return forward(x, target); });
+  virtual Tensor forward(const Inputs&... inputs) const = 0;
+  Tensor operator()(const Inputs&... inputs) const {
+    return run([this](const Inputs&... each) { return forward(each...); }, inputs...);
+  }
+  std::vector<Tensor> call(std::span<const Tensor> inputs) override {
+    if (inputs.size() != sizeof...(Inputs))
+      refuse(name_, std::to_string(inputs.size()) + " tensors, must be " +
+                        std::to_string(sizeof...(Inputs)));
+    return call_own(inputs, Inputs()...);
   }
   std::string describe() const override { return name_; }
 
  protected:
-  Loss(const char* name, std::string reduction)
-      : Loss(name, std::move(reduction), {"mean", "sum", "none"}) {}
-  Loss(const char* name, std::string reduction, std::initializer_list<std::string_view> taken)
+  LossOf(const char* name, std::string reduction)
+      : LossOf(name, std::move(reduction), {"mean", "sum", "none"}) {}
+  LossOf(const char* name, std::string reduction, std::initializer_list<std::string_view> taken)
       : name_(name), reduction_(check_one_of(name, "reduction", std::move(reduction), taken)) {}
+  Tensor reduced(const Tensor& x) const {
+    return reduction_ == "none" ? x : reduction_ == "sum" ? x.sum() : x.mean();
+  }
   const char* name_;
   std::string reduction_;
+
+ private:
+  std::vector<Tensor> call_own(std::span<const Tensor> inputs, Inputs... own) {
+    set_tensors(inputs, own...);
+    return {(*this)(own...)};
+  }
 };
+using Loss = LossOf<Tensor, Tensor>;
+using LossOfThree = LossOf<Tensor, Tensor, Tensor>;
+
+// max(0, x), whose slope at 0 is 1.
+inline Tensor above_0(const Tensor& x) { return where(x < 0, zeros({}, x.dtype(), x.device()), x); }
 }  // namespace detail
 
 struct CrossEntropyLossOptions {
@@ -38,11 +59,10 @@ struct CrossEntropyLossOptions {
 class CrossEntropyLoss : public detail::Loss {
  public:
   explicit CrossEntropyLoss(const CrossEntropyLossOptions& options = {})
-      : Loss("CrossEntropyLoss", options.reduction),
+      : LossOf("CrossEntropyLoss", options.reduction),
         weight(add_buffer("weight", options.weight)),
         ignore_index_(options.ignore_index),
         label_smoothing_(detail::check_part(name_, "label_smoothing", options.label_smoothing)) {}
-  using Loss::forward;
   Tensor forward(const Tensor& logits, const Tensor& target) const override {
     return cross_entropy(logits, target, weight, reduction_, ignore_index_, label_smoothing_);
   }
@@ -64,10 +84,9 @@ struct NLLLossOptions {
 class NLLLoss : public detail::Loss {
  public:
   explicit NLLLoss(const NLLLossOptions& options = {})
-      : Loss("NLLLoss", options.reduction),
+      : LossOf("NLLLoss", options.reduction),
         weight(add_buffer("weight", options.weight)),
         ignore_index_(options.ignore_index) {}
-  using Loss::forward;
   Tensor forward(const Tensor& log_probs, const Tensor& target) const override {
     return nll_loss(log_probs, target, weight, reduction_, ignore_index_).loss;
   }
@@ -81,8 +100,7 @@ class NLLLoss : public detail::Loss {
 // The mean of squared differences.
 class MSELoss : public detail::Loss {
  public:
-  explicit MSELoss(std::string reduction = "mean") : Loss("MSELoss", std::move(reduction)) {}
-  using Loss::forward;
+  explicit MSELoss(std::string reduction = "mean") : LossOf("MSELoss", std::move(reduction)) {}
   Tensor forward(const Tensor& x, const Tensor& target) const override {
     return mse_loss(x, target, reduction_);
   }
@@ -91,8 +109,7 @@ class MSELoss : public detail::Loss {
 // The mean of absolute differences.
 class L1Loss : public detail::Loss {
  public:
-  explicit L1Loss(std::string reduction = "mean") : Loss("L1Loss", std::move(reduction)) {}
-  using Loss::forward;
+  explicit L1Loss(std::string reduction = "mean") : LossOf("L1Loss", std::move(reduction)) {}
   Tensor forward(const Tensor& x, const Tensor& target) const override {
     return l1_loss(x, target, reduction_);
   }
@@ -102,9 +119,8 @@ class L1Loss : public detail::Loss {
 class SmoothL1Loss : public detail::Loss {
  public:
   explicit SmoothL1Loss(std::string reduction = "mean", double beta = 1)
-      : Loss("SmoothL1Loss", std::move(reduction)),
+      : LossOf("SmoothL1Loss", std::move(reduction)),
         beta_(detail::check_least("SmoothL1Loss", "beta", beta, 0)) {}
-  using Loss::forward;
   Tensor forward(const Tensor& x, const Tensor& target) const override {
     return smooth_l1_loss(x, target, reduction_, beta_);
   }
@@ -113,12 +129,26 @@ class SmoothL1Loss : public detail::Loss {
   double beta_;
 };
 
+// Squared below `delta`, absolute above, without a step in the slope (Huber 1964).
+class HuberLoss : public detail::Loss {
+ public:
+  explicit HuberLoss(std::string reduction = "mean", double delta = 1)
+      : LossOf("HuberLoss", std::move(reduction)),
+        delta_(detail::check_positive("HuberLoss", "delta", delta)) {}
+  Tensor forward(const Tensor& x, const Tensor& target) const override {
+    const Tensor gap = (x - target).abs();
+    return reduced(where(gap <= delta_, gap * gap * 0.5, (gap - 0.5 * delta_) * delta_));
+  }
+
+ private:
+  double delta_;
+};
+
 // Of probabilities.
 class BCELoss : public detail::Loss {
  public:
   explicit BCELoss(Tensor weight = {}, std::string reduction = "mean")
-      : Loss("BCELoss", std::move(reduction)), weight(add_buffer("weight", std::move(weight))) {}
-  using Loss::forward;
+      : LossOf("BCELoss", std::move(reduction)), weight(add_buffer("weight", std::move(weight))) {}
   Tensor forward(const Tensor& x, const Tensor& target) const override {
     return bce_loss(x, target, weight, reduction_);
   }
@@ -136,10 +166,9 @@ struct BCEWithLogitsLossOptions {
 class BCEWithLogitsLoss : public detail::Loss {
  public:
   explicit BCEWithLogitsLoss(const BCEWithLogitsLossOptions& options = {})
-      : Loss("BCEWithLogitsLoss", options.reduction),
+      : LossOf("BCEWithLogitsLoss", options.reduction),
         weight(add_buffer("weight", options.weight)),
         pos_weight(add_buffer("pos_weight", options.pos_weight)) {}
-  using Loss::forward;
   Tensor forward(const Tensor& x, const Tensor& target) const override {
     return bce_with_logits_loss(x, target, weight, pos_weight, reduction_);
   }
@@ -152,9 +181,8 @@ class BCEWithLogitsLoss : public detail::Loss {
 class KLDivLoss : public detail::Loss {
  public:
   explicit KLDivLoss(std::string reduction = "mean", bool log_target = false)
-      : Loss("KLDivLoss", std::move(reduction), {"mean", "batchmean", "sum", "none"}),
+      : LossOf("KLDivLoss", std::move(reduction), {"mean", "batchmean", "sum", "none"}),
         log_target_(log_target) {}
-  using Loss::forward;
   Tensor forward(const Tensor& x, const Tensor& target) const override {
     if (reduction_ != "batchmean") return kl_div_loss(x, target, reduction_, log_target_);
     return kl_div_loss(x, target, "sum", log_target_) / x.shape(0);

@@ -3,78 +3,29 @@
 #define TENON_NN_MODULE_HPP
 
 #include <algorithm>
-#include <functional>
-#include <map>
-#include <memory>
+#include <concepts>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "tenon/tenon.hpp"
+#include "tenon/nn/detail/node.hpp"
+#include "tenon/nn/detail/tensors.hpp"
 
 namespace tenon::nn {
 
-class Module;
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 using StateDict = std::map<std::string, Tensor>;
-
-// What a strict load does about a buffer that the state lacks: older files may not have it.
-enum class WhenMissing { kRefuse, kKeep };
-
-namespace detail {
-struct Slot {
-  std::string name;
-  Tensor tensor;
-  bool buffer = false;
-  WhenMissing when_missing = WhenMissing::kRefuse;
-};
-// What a module has; it stays where it is when the module is moved.
-struct Node {
-  std::vector<std::unique_ptr<Slot>> slots;
-  std::vector<std::pair<std::string, Node*>> parts;
-  Module* self = nullptr;
-  bool training = true;
-};
-
-// "0.hidden", or nothing where it is not within.
-inline std::string path_of(const Node& within, const Node* wanted) {
-  for (const auto& [name, part] : within.parts) {
-    if (part == wanted) return name;
-    if (const std::string path = path_of(*part, wanted); !path.empty())
-      return std::string(name).append(".").append(path);
-  }
-  return {};
-}
-
-// An error on its way out of the modules that were called: it names the layer where it arose by its path from the outermost.
-class LayerError : public Error {
- public:
-  LayerError(const Error& cause, std::string layer, const Node& at)
-      : LayerError(cause.code(), cause.what(), std::move(layer), "", at) {}
-  LayerError within(const Node& outer) const {
-    const std::string name = path_of(outer, at_);
-    const std::string dot = name.empty() || path_.empty() ? "" : ".";
-    return {code(), cause_, layer_, name + dot + path_, outer};
-  }
-
- private:
-  LayerError(uint32_t code, std::string cause, std::string layer, std::string path, const Node& at)
-      : Error(code, path.empty() ? cause : cause + "\n  in layer " + path + ": " + layer),
-        cause_(std::move(cause)),
-        layer_(std::move(layer)),
-        path_(std::move(path)),
-        at_(&at) {}
-  std::string cause_, layer_, path_;
-  const Node* at_;  // where the path begins
-};
-}  // namespace detail
 
 // A registered tensor of a module: a field that is used like a Tensor, and that to()
 // and load_state_dict() reach.
 class Parameter {
  public:
   Parameter() = default;
+  Parameter(Parameter&&) noexcept = default;
+  Parameter& operator=(Parameter&&) noexcept = default;
+  Parameter& operator=(const Parameter&) = default;
+  // In the copy of a module: the copy of the tensor.
+  Parameter(const Parameter& other) : slot_(other.slot_) {
+    if (const auto* copying = detail::Copying::current()) slot_ = copying->copy_of(slot_);
+  }
   operator const Tensor&() const { return get(); }
   const Tensor& operator*() const { return get(); }
   Tensor* operator->() const { return &slot().tensor; }
@@ -84,7 +35,7 @@ class Parameter {
   void set(Tensor tensor) const { slot().tensor = std::move(tensor); }
 
  private:
-  friend class Module;
+  friend class AnyModule;
   explicit Parameter(detail::Slot* slot) : slot_(slot) {}
   detail::Slot& slot() const {
     if (slot_ == nullptr)
@@ -94,32 +45,23 @@ class Parameter {
   detail::Slot* slot_ = nullptr;
 };
 
-// Derive, register parts where they are declared, and write forward:
-//
-//   struct Net : nn::Module {
-//     nn::Linear hidden = add("hidden", nn::Linear(784, 128));
-//     nn::Linear out = add("out", nn::Linear(128, 10));
-//     Tensor forward(const Tensor& x) override { return out(hidden(x.flatten(1)).relu()); }
-//   };
-//
-// Modules move but do not copy. Make optimizers after to().
-class Module {
+// What all modules are, whatever their forward takes and gives: Module and ModuleOf derive from it.
+class AnyModule {
  public:
-  Module() : node_(std::make_unique<detail::Node>()) { node_->self = this; }
-  Module(Module&& other) noexcept : node_(std::move(other.node_)) { node_->self = this; }
-  Module& operator=(Module&& other) noexcept {
+  AnyModule() : node_(std::make_unique<detail::Node>()) { node_->self = this; }
+  AnyModule(AnyModule&& other) noexcept : node_(std::move(other.node_)) { node_->self = this; }
+  AnyModule& operator=(AnyModule&& other) noexcept {
     node_ = std::move(other.node_);
     node_->self = this;
     return *this;
   }
-  virtual ~Module() = default;
+  AnyModule& operator=(const AnyModule&) = delete;
+  virtual ~AnyModule() = default;
 
-  virtual Tensor forward(const Tensor&) {
-    throw Error(TN_UNIMPLEMENTED, "[nn] " + describe() + " has no forward of one tensor");
-  }
-  Tensor operator()(const Tensor& x) {
-    return naming_layers([&] { return forward(x); });
-  }
+  // A call with one tensor, of a module that gives one.
+  Tensor operator()(const Tensor& x) { return call_one(x); }
+  // A call with tensors whose number is known at run time only: the tensors of the result.
+  virtual std::vector<Tensor> call(std::span<const Tensor> inputs) = 0;
   // One line for people: "Linear(784, 10)".
   virtual std::string describe() const { return "Module"; }
 
@@ -134,36 +76,48 @@ class Module {
     return count;
   }
   // Parts of this module by name, without their parts.
-  std::vector<std::pair<std::string, Module*>> named_parts() const {
-    std::vector<std::pair<std::string, Module*>> found;
+  std::vector<std::pair<std::string, AnyModule*>> named_parts() const {
+    std::vector<std::pair<std::string, AnyModule*>> found;
     for (const auto& [name, part] : node_->parts) found.emplace_back(name, part->self);
     return found;
   }
 
-  Module& train(bool on = true) {
+  // This module, of path "", and all within it.
+  std::vector<std::pair<std::string, AnyModule*>> named_modules() const {
+    std::vector<std::pair<std::string, AnyModule*>> found;
+    std::set<const void*> seen;
+    visit("", *node_, [&](const std::string& prefix, detail::Node& node) {
+      if (seen.insert(&node).second)
+        found.emplace_back(prefix.substr(0, prefix.empty() ? 0 : prefix.size() - 1), node.self);
+    });
+    return found;
+  }
+
+  AnyModule& train(bool on = true) {
     visit("", *node_, [on](const std::string&, detail::Node& node) { node.training = on; });
     return *this;
   }
-  Module& eval() { return train(false); }
+  AnyModule& eval() { return train(false); }
   bool training() const { return node_->training; }
   // Calls fn for the parts, innermost first, then for this module.
-  Module& apply(const std::function<void(Module&)>& fn) {
+  AnyModule& apply(const std::function<void(AnyModule&)>& fn) {
     for (const auto& [name, part] : node_->parts) part->self->apply(fn);
     fn(*this);
     return *this;
   }
-  Module& to(Device device) {
+  AnyModule& to(Device device) {
     return replace([device](const Tensor& x) { return x.device() == device ? x : x.to(device); });
   }
   // Floating-point tensors only.
-  Module& to(DType dtype) {
+  AnyModule& to(DType dtype) {
     return replace(
         [dtype](const Tensor& x) { return tenon::is_floating(x.dtype()) ? x.to(dtype) : x; });
   }
+  AnyModule& to(Device device, DType dtype) { return to(device).to(dtype); }
   void zero_grad() {
     for (auto& [name, tensor] : named_parameters()) tensor.zero_grad();
   }
-  Module& requires_grad_(bool on = true) {
+  AnyModule& requires_grad_(bool on = true) {
     for (auto& [name, tensor] : named_parameters()) tensor.requires_grad_(on);
     return *this;
   }
@@ -180,7 +134,28 @@ class Module {
   // be the same.
   void load_state_dict(const StateDict& state, bool strict = true);
 
+  // Functions that a call, net(x), runs before and after forward, in the order in which they were registered. remove_hook() takes
+  // them out again by the number that they give.
+  uint64_t register_forward_pre_hook(ForwardPreHook hook) {
+    return add_hook({0, std::move(hook), {}});
+  }
+  uint64_t register_forward_hook(ForwardHook hook) { return add_hook({0, {}, std::move(hook)}); }
+  void remove_hook(uint64_t id) {
+    if (std::erase_if(node_->hooks, [id](const detail::Hook& hook) { return hook.id == id; }) == 0)
+      throw Error(TN_NOT_FOUND, "[nn] " + describe() + " has no hook " + std::to_string(id));
+  }
+
  protected:
+  virtual Tensor call_one(const Tensor& x) {
+    const std::vector<Tensor> found = call(std::span(&x, 1));
+    if (found.size() != 1)
+      throw Error(TN_FAILED_PRECONDITION, "[nn] " + describe() + " gives " +
+                                              std::to_string(found.size()) + " tensors, not one");
+    return found[0];
+  }
+  // Part of a clone(), and of nothing else.
+  AnyModule(const AnyModule& other);
+
   // Registers a tensor that is trained; undefined: the name is kept for none.
   Parameter add_parameter(const std::string& name, Tensor tensor) {
     if (tensor.defined() && !tensor.requires_grad()) tensor.requires_grad_();
@@ -197,20 +172,19 @@ class Module {
     add_part(name, part);
     return part;
   }
-  void add_part(const std::string& name, Module& part) {
+  void add_part(const std::string& name, AnyModule& part) {
     check_name(name);
     node_->parts.emplace_back(name, part.node_.get());
   }
 
-  // What `run` gives. An error of it tells in which layer of this module it arose.
-  template <class Run>
-  Tensor naming_layers(Run&& run) const {
+  // What a call of this module does: fn(args...), which is forward, between the hooks. An error tells in which layer of this
+  // module it arose.
+  template <class Fn, class... Args>
+  std::invoke_result_t<Fn&, const Args&...> run(Fn&& fn, const Args&... args) const {
     try {
-      return run();
-    } catch (const detail::LayerError& error) {
-      throw error.within(*node_);
-    } catch (const Error& error) {
-      throw detail::LayerError(error, describe(), *node_);
+      return node_->hooks.empty() ? fn(args...) : run_hooked(fn, args...);
+    } catch (const Error&) {
+      rethrow();
     }
   }
 
@@ -245,7 +219,7 @@ class Module {
   // A tensor registered twice is listed once.
   NamedTensors named(bool buffers) const {
     NamedTensors found;
-    std::set<tn_tensor*> seen;
+    std::set<const void*> seen;
     each_slot([&](const std::string& path, const detail::Slot& slot) {
       if (slot.buffer == buffers && seen.insert(slot.tensor.get()).second)
         found.emplace_back(path, slot.tensor);
@@ -257,12 +231,51 @@ class Module {
     for (const auto& [name, tensor] : named) found.push_back(tensor);
     return found;
   }
-  Module& replace(const std::function<Tensor(const Tensor&)>& fn);
+  AnyModule& replace(const std::function<Tensor(const Tensor&)>& fn);
+  template <class Fn, class... Args>
+  std::invoke_result_t<Fn&, const Args&...> run_hooked(Fn& fn, Args... own) const {
+    const std::vector<detail::Hook> hooks = node_->hooks;  // they may remove themselves
+    std::vector<Tensor> inputs = detail::tensors_of(own...);
+    for (const detail::Hook& hook : hooks)
+      if (hook.before) hook.before(*node_->self, inputs);
+    detail::set_tensors(inputs, own...);
+    auto result = fn(own...);
+    std::vector<Tensor> outputs = detail::tensors_of(result);
+    for (const detail::Hook& hook : hooks)
+      if (hook.after) hook.after(*node_->self, inputs, outputs);
+    detail::set_tensors(outputs, result);
+    return result;
+  }
+  // The error that is being handled, with the layer where it arose.
+  [[noreturn]] void rethrow() const {
+    try {
+      throw;
+    } catch (const detail::LayerError& error) {
+      throw error.within(*node_);
+    } catch (const Error& error) {
+      throw detail::LayerError(error, describe(), *node_);
+    }
+  }
+  uint64_t add_hook(detail::Hook hook) {
+    hook.id = ++node_->hook_count;
+    node_->hooks.push_back(std::move(hook));
+    return node_->hook_count;
+  }
 
   std::unique_ptr<detail::Node> node_;
 };
 
-inline Module& Module::replace(const std::function<Tensor(const Tensor&)>& fn) {
+inline AnyModule::AnyModule(const AnyModule& other) {
+  detail::Copying* copying = detail::Copying::current();
+  if (copying == nullptr)
+    throw Error(TN_FAILED_PRECONDITION,
+                "[nn] " + other.describe() +
+                    " is not copied by passing it on: move it, or write clone(module)");
+  node_ = copying->take(*other.node_);
+  node_->self = this;
+}
+
+inline AnyModule& AnyModule::replace(const std::function<Tensor(const Tensor&)>& fn) {
   NoGrad guard;
   std::map<tn_tensor*, Tensor> done;  // shared tensors stay shared
   visit("", *node_, [&](const std::string&, detail::Node& node) {
@@ -283,7 +296,7 @@ inline Module& Module::replace(const std::function<Tensor(const Tensor&)>& fn) {
   return *this;
 }
 
-inline void Module::load_state_dict(const StateDict& state, bool strict) {
+inline void AnyModule::load_state_dict(const StateDict& state, bool strict) {
   const StateDict own = state_dict();
   std::set<std::string> may_lack;
   each_slot([&](const std::string& path, const detail::Slot& slot) {
@@ -314,8 +327,46 @@ inline void Module::load_state_dict(const StateDict& state, bool strict) {
       Tensor(tensor).copy_(given->second);
 }
 
+// Derive, register parts where they are declared, and write forward:
+//
+//   struct Net : nn::Module {
+//     nn::Linear hidden = add("hidden", nn::Linear(784, 128));
+//     nn::Linear out = add("out", nn::Linear(128, 10));
+//     Tensor forward(const Tensor& x) override { return out(hidden(x.flatten(1)).relu()); }
+//   };
+//
+// Modules move; clone(net) makes a copy. ModuleOf takes or gives more than one tensor. Make optimizers after to().
+class Module : public AnyModule {
+ public:
+  virtual Tensor forward(const Tensor&) {
+    throw Error(TN_UNIMPLEMENTED, "[nn] " + describe() + " has no forward of one tensor");
+  }
+  Tensor operator()(const Tensor& x) {
+    return run([this](const Tensor& y) { return forward(y); }, x);
+  }
+  std::vector<Tensor> call(std::span<const Tensor> inputs) override {
+    if (inputs.size() != 1)
+      throw Error(TN_INVALID_ARGUMENT,
+                  "[nn] " + describe() + " takes one tensor, not " + std::to_string(inputs.size()));
+    return {(*this)(inputs[0])};
+  }
+
+ protected:
+  Tensor call_one(const Tensor& x) override { return (*this)(x); }
+};
+
+// A copy with parameters and buffers of its own; those that are shared in the module are shared in its copy. Gradients are not
+// copied, hooks are. Fields are copied as C++ copies them, so a plain pointer still points to the old place.
+template <std::derived_from<AnyModule> M>
+M clone(const M& module) {
+  detail::Copying copying;
+  M copy(module);
+  copying.finish();
+  return copy;
+}
+
 // The structure of a network as an indented list.
-inline std::string to_string(const Module& module, const std::string& indent = "") {
+inline std::string to_string(const AnyModule& module, const std::string& indent = "") {
   std::string out = module.describe();
   const auto parts = module.named_parts();
   if (parts.empty()) return out;
@@ -329,7 +380,7 @@ inline std::string to_string(const Module& module, const std::string& indent = "
         .append("\n");
   return out + indent + '}';
 }
-inline std::ostream& operator<<(std::ostream& out, const Module& module) {
+inline std::ostream& operator<<(std::ostream& out, const AnyModule& module) {
   return out << to_string(module);
 }
 

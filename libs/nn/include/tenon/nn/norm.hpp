@@ -59,6 +59,94 @@ using BatchNorm1d = BatchNorm;
 using BatchNorm2d = BatchNorm;
 using BatchNorm3d = BatchNorm;
 
+struct InstanceNormOptions {
+  double eps = 1e-5;
+  double momentum = 0.1;  // weight of a new batch in the running statistics
+  bool affine = false;
+  bool track_running_stats = false;  // keep them and use them in eval mode
+};
+
+// Over each channel of each example of (N, num_features, …) with `dims` dimensions behind, or (num_features, …).
+template <size_t Dims>
+class InstanceNorm : public Module {
+ public:
+  explicit InstanceNorm(int64_t num_features, const InstanceNormOptions& options = {})
+      : options_(options) {
+    detail::check_least(describe(), "num_features", num_features);
+    const bool tracks = options.track_running_stats;
+    weight = add_parameter("weight", options.affine ? ones({num_features}) : Tensor());
+    bias = add_parameter("bias", options.affine ? zeros({num_features}) : Tensor());
+    running_mean = add_buffer("running_mean", tracks ? zeros({num_features}) : Tensor());
+    running_var = add_buffer("running_var", tracks ? ones({num_features}) : Tensor());
+    num_batches_tracked = add_buffer("num_batches_tracked",
+                                     tracks ? zeros({}, DType::I64) : Tensor(), WhenMissing::kKeep);
+  }
+  Tensor forward(const Tensor& input) override {
+    const int64_t rank = Dims + 2;
+    if (input.ndim() != rank && input.ndim() != rank - 1)
+      detail::refuse(describe(), "input has rank " + std::to_string(input.ndim()) + ", must be " +
+                                     std::to_string(rank - 1) + " or " + std::to_string(rank));
+    const bool single = input.ndim() == rank - 1;
+    const Tensor x = single ? input.unsqueeze(0) : input;
+    const Tensor y =
+        training() || !options_.track_running_stats
+            ? of_each(x)
+            : batch_norm(x, weight, bias, running_mean, running_var, false, options_.eps).y;
+    return single ? y.squeeze(0) : y;
+  }
+  std::string describe() const override { return "InstanceNorm" + std::to_string(Dims) + 'd'; }
+
+  Parameter weight, bias, running_mean, running_var, num_batches_tracked;
+
+ private:
+  Tensor of_each(const Tensor& x) {
+    if (x.numel() == x.shape(0) * x.shape(1) && x.numel() > 0)
+      detail::refuse(describe(), "one value for each channel has no variance: shape " +
+                                     detail::text_of(x.shape()));
+    if (training() && options_.track_running_stats) update(x);
+    return group_norm(x, x.shape(1), weight, bias, options_.eps).y;
+  }
+  void update(const Tensor& x) {
+    NoGrad guard;
+    std::vector<int64_t> behind;
+    for (int64_t d = 2; d < x.ndim(); ++d) behind.push_back(d);
+    const double m = options_.momentum;
+    num_batches_tracked->add_(1);
+    running_mean->mul_(1 - m).add_(x.mean(behind).mean(0) * m);
+    running_var->mul_(1 - m).add_(x.var(behind).mean(0) * m);
+  }
+  InstanceNormOptions options_;
+};
+using InstanceNorm1d = InstanceNorm<1>;
+using InstanceNorm2d = InstanceNorm<2>;
+using InstanceNorm3d = InstanceNorm<3>;
+
+// x / (k + alpha · mean of the squares of `size` neighbouring channels)^beta (Krizhevsky et al. 2012, section 3.3).
+class LocalResponseNorm : public Module {
+ public:
+  explicit LocalResponseNorm(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1)
+      : size_(detail::check_least("LocalResponseNorm", "size", size, 1)),
+        alpha_(alpha),
+        beta_(beta),
+        k_(k) {}
+  Tensor forward(const Tensor& x) override {
+    if (x.ndim() < 3)
+      detail::refuse("LocalResponseNorm",
+                     "input has rank " + std::to_string(x.ndim()) + ", must be 3 at least");
+    // Channels as the length of a window of one dimension.
+    const Tensor squares = x.square().flatten(2).transpose(1, 2);
+    const Tensor mean = avg_pool(pad(squares, {size_ / 2, (size_ - 1) / 2}), size_, 1)
+                            .transpose(1, 2)
+                            .reshape(x.shape());
+    return x / (mean * alpha_ + k_).pow(beta_);
+  }
+  std::string describe() const override { return "LocalResponseNorm"; }
+
+ private:
+  int64_t size_;
+  double alpha_, beta_, k_;
+};
+
 struct LayerNormOptions {
   double eps = 1e-5;
   bool elementwise_affine = true;

@@ -3,7 +3,7 @@
 #define TENON_NN_POOL_HPP
 
 #include "tenon/nn/detail/sizes.hpp"
-#include "tenon/nn/module.hpp"
+#include "tenon/nn/module_of.hpp"
 
 namespace tenon::nn {
 
@@ -23,10 +23,11 @@ class MaxPool : public Module {
     detail::check_sizes("MaxPool", "padding", options.padding.list());
     detail::check_sizes("MaxPool", "dilation", options.dilation.list(), 1);
   }
-  Tensor forward(const Tensor& x) override {
+  Tensor forward(const Tensor& x) override { return forward_with_indices(x).values; }
+  // With the place of each value in its plane, as MaxUnpool takes them.
+  MaxPoolResult forward_with_indices(const Tensor& x) const {
     return max_pool(x, kernel_.list(), options_.stride.value_or(kernel_).list(),
-                    options_.padding.list(), options_.dilation.list(), options_.ceil_mode)
-        .values;
+                    options_.padding.list(), options_.dilation.list(), options_.ceil_mode);
   }
   std::string describe() const override { return "MaxPool"; }
 
@@ -87,7 +88,10 @@ class AdaptiveMaxPool : public Module {
   explicit AdaptiveMaxPool(Sizes output_size) : size_(output_size) {
     detail::check_sizes("AdaptiveMaxPool", "output_size", size_.list(), 1);
   }
-  Tensor forward(const Tensor& x) override { return adaptive_max_pool(x, size_.list()).values; }
+  Tensor forward(const Tensor& x) override { return forward_with_indices(x).values; }
+  AdaptiveMaxPoolResult forward_with_indices(const Tensor& x) const {
+    return adaptive_max_pool(x, size_.list());
+  }
   std::string describe() const override { return "AdaptiveMaxPool"; }
 
  private:
@@ -96,6 +100,87 @@ class AdaptiveMaxPool : public Module {
 using AdaptiveMaxPool1d = AdaptiveMaxPool;
 using AdaptiveMaxPool2d = AdaptiveMaxPool;
 using AdaptiveMaxPool3d = AdaptiveMaxPool;
+
+struct LPPoolOptions {
+  std::optional<Sizes> stride = {};  // that of the kernel where absent
+  bool ceil_mode = false;
+};
+
+// (Σ x^p)^(1/p) of each window.
+template <size_t Dims>
+class LPPool : public Module {
+ public:
+  LPPool(double norm_type, Sizes kernel_size, const LPPoolOptions& options = {})
+      : p_(norm_type), kernel_(kernel_size), options_(options) {
+    detail::check_sizes(describe(), "kernel_size", kernel_, 1, Dims);
+    detail::check_sizes(describe(), "stride", options.stride.value_or(1), 1, Dims);
+  }
+  Tensor forward(const Tensor& x) override {
+    double count = 1;
+    for (size_t d = 0; d < Dims; ++d) count *= static_cast<double>(kernel_[d]);
+    const Tensor mean = avg_pool(x.pow(p_), kernel_.list(),
+                                 options_.stride.value_or(kernel_).list(), 0, options_.ceil_mode);
+    return (mean.sign() * mean.abs().relu() * count).pow(1 / p_);
+  }
+  std::string describe() const override { return "LPPool" + std::to_string(Dims) + 'd'; }
+
+ private:
+  double p_;
+  Sizes kernel_;
+  LPPoolOptions options_;
+};
+using LPPool1d = LPPool<1>;
+using LPPool2d = LPPool<2>;
+using LPPool3d = LPPool<3>;
+
+// Values put back to where MaxPool found them, 0 elsewhere: of values and indices, and the size of the result where several would
+// give these.
+template <size_t Dims>
+class MaxUnpool
+    : public ModuleOf<Tensor(const Tensor&, const Tensor&, const std::vector<int64_t>&)> {
+ public:
+  explicit MaxUnpool(Sizes kernel_size, std::optional<Sizes> stride = {}, Sizes padding = 0)
+      : kernel_(kernel_size), stride_(stride.value_or(kernel_size)), padding_(padding) {
+    detail::check_sizes(describe(), "kernel_size", kernel_, 1, Dims);
+    detail::check_sizes(describe(), "stride", stride_, 1, Dims);
+    detail::check_sizes(describe(), "padding", padding_, 0, Dims);
+  }
+  Tensor forward(const Tensor& x, const Tensor& indices,
+                 const std::vector<int64_t>& output_size = {}) override {
+    if (x.ndim() != Dims + 2 || !std::ranges::equal(x.shape(), indices.shape()))
+      detail::refuse(describe(), "values " + detail::text_of(x.shape()) + " and indices " +
+                                     detail::text_of(indices.shape()) +
+                                     " must have one shape of rank " + std::to_string(Dims + 2));
+    const std::vector<int64_t> shape = shape_of(x, output_size);
+    int64_t count = 1;
+    for (size_t d = 2; d < shape.size(); ++d) count *= shape[d];
+    const Tensor zero = zeros({x.shape(0), x.shape(1), count}, x.dtype(), x.device());
+    return scatter(zero, 2, indices.flatten(2), x.flatten(2)).reshape(shape);
+  }
+  std::string describe() const override { return "MaxUnpool" + std::to_string(Dims) + 'd'; }
+
+ private:
+  // output_size: of the plane, or of the whole result.
+  std::vector<int64_t> shape_of(const Tensor& x, const std::vector<int64_t>& wanted) const {
+    if (!wanted.empty() && wanted.size() != Dims && wanted.size() != Dims + 2)
+      detail::refuse(describe(), "output_size " + detail::text_of(wanted) + " has not " +
+                                     std::to_string(Dims) + " sizes");
+    std::vector<int64_t> shape(x.shape().begin(), x.shape().end());
+    for (size_t d = 0; d < Dims; ++d) {
+      const int64_t usual = (shape[d + 2] - 1) * stride_[d] - 2 * padding_[d] + kernel_[d];
+      shape[d + 2] = wanted.empty() ? usual : wanted[wanted.size() - Dims + d];
+      if (std::abs(shape[d + 2] - usual) >= stride_[d])
+        detail::refuse(describe(), "output_size", std::to_string(shape[d + 2]),
+                       "must be nearer to " + std::to_string(usual) + " than the stride " +
+                           std::to_string(stride_[d]));
+    }
+    return shape;
+  }
+  Sizes kernel_, stride_, padding_;
+};
+using MaxUnpool1d = MaxUnpool<1>;
+using MaxUnpool2d = MaxUnpool<2>;
+using MaxUnpool3d = MaxUnpool<3>;
 
 struct UpsampleOptions {
   std::optional<Sizes> size = {};
@@ -107,42 +192,64 @@ struct UpsampleOptions {
 // Resamples to a size, or by factors; mode "nearest", "linear", "bilinear", "trilinear" or "bicubic".
 class Upsample : public Module {
  public:
-  explicit Upsample(const UpsampleOptions& options = {}) : options_(options) { check(); }
+  explicit Upsample(const UpsampleOptions& options = {}) : Upsample("Upsample", options) {}
   Tensor forward(const Tensor& x) override {
     const auto dims = static_cast<size_t>(std::max<int64_t>(x.ndim() - 2, 0));
-    if (options_.size) detail::check_sizes("Upsample", "size", *options_.size, 1, dims);
+    if (options_.size) detail::check_sizes(name_, "size", *options_.size, 1, dims);
     std::vector<int64_t> size;
     for (size_t d = 0; d < dims; ++d) size.push_back(size_of(x, d, dims));
     return interpolate(x, size, options_.mode, options_.align_corners.value_or(false));
   }
-  std::string describe() const override { return "Upsample"; }
+  std::string describe() const override { return name_; }
+
+ protected:
+  Upsample(const char* name, const UpsampleOptions& options) : name_(name), options_(options) {
+    check();
+  }
 
  private:
   void check() const {
     if (options_.size.has_value() == options_.scale_factor.has_value())
-      detail::refuse("Upsample", "give either size or scale_factor");
-    if (options_.size) detail::check_sizes("Upsample", "size", options_.size->list(), 1);
+      detail::refuse(name_, "give either size or scale_factor");
+    if (options_.size) detail::check_sizes(name_, "size", options_.size->list(), 1);
     if (options_.scale_factor)
       for (const double factor : options_.scale_factor->list())
-        detail::check_positive("Upsample", "scale_factor", factor);
-    detail::check_one_of("Upsample", "mode", options_.mode,
+        detail::check_positive(name_, "scale_factor", factor);
+    detail::check_one_of(name_, "mode", options_.mode,
                          {"nearest", "linear", "bilinear", "trilinear", "bicubic"});
     if (options_.mode == "nearest" && options_.align_corners)
-      detail::refuse("Upsample",
-                     "align_corners is for the modes that interpolate, not \"nearest\"");
+      detail::refuse(name_, "align_corners is for the modes that interpolate, not \"nearest\"");
   }
   int64_t size_of(const Tensor& x, size_t d, size_t dims) const {
     if (options_.size) return (*options_.size)[d];
     const Factors& factors = *options_.scale_factor;
     if (factors.count() != 1 && factors.count() != dims)
-      detail::refuse("Upsample", std::to_string(factors.count()) + " factors for " +
-                                     std::to_string(dims) + " dimensions");
+      detail::refuse(name_, std::to_string(factors.count()) + " factors for " +
+                                std::to_string(dims) + " dimensions");
     const double size = static_cast<double>(x.shape(static_cast<int64_t>(d) + 2)) * factors[d];
     if (!(size < 1e18))
-      detail::refuse("Upsample", "scale_factor", detail::text_of(factors[d]), "makes no size");
+      detail::refuse(name_, "scale_factor", detail::text_of(factors[d]), "makes no size");
     return static_cast<int64_t>(size);
   }
+  const char* name_;
   UpsampleOptions options_;
+};
+
+// Upsample of (N, C, H, W) by the nearest element, and between the four around, whose corners are kept.
+class UpsamplingNearest2d : public Upsample {
+ public:
+  explicit UpsamplingNearest2d(std::optional<Sizes> size = {},
+                               std::optional<Factors> scale_factor = {})
+      : Upsample("UpsamplingNearest2d", {.size = size, .scale_factor = scale_factor}) {}
+};
+class UpsamplingBilinear2d : public Upsample {
+ public:
+  explicit UpsamplingBilinear2d(std::optional<Sizes> size = {},
+                                std::optional<Factors> scale_factor = {})
+      : Upsample("UpsamplingBilinear2d", {.size = size,
+                                          .scale_factor = scale_factor,
+                                          .mode = "bilinear",
+                                          .align_corners = true}) {}
 };
 
 // The grid with which grid_sample takes x (N, C, H, W) or (N, C, D, H, W), `size`, through theta (N, 2, 3) or (N, 3, 4): each

@@ -1,0 +1,163 @@
+// Attention over several heads.
+#ifndef TENON_NN_ATTENTION_HPP
+#define TENON_NN_ATTENTION_HPP
+
+#include "tenon/nn/detail/multihead.hpp"
+#include "tenon/nn/linear.hpp"
+#include "tenon/nn/module_of.hpp"
+
+namespace tenon::nn {
+
+struct MultiheadAttentionOptions {
+  double dropout = 0;
+  bool bias = true;
+  bool add_bias_kv = false;
+  bool add_zero_attn = false;
+  std::optional<int64_t> kdim = {};  // embed_dim where absent
+  std::optional<int64_t> vdim = {};  // embed_dim where absent
+  bool batch_first = false;
+};
+
+// Masks are bool, true forbids, or floating and added to the scores.
+struct MultiheadAttentionForwardOptions {
+  Tensor key_padding_mask = {};  // (B, S)
+  bool need_weights = true;
+  Tensor attn_mask = {};  // (L, S) or (B · num_heads, L, S)
+  bool average_attn_weights = true;
+  bool is_causal = false;  // attn_mask hides what comes later and nothing else, which saves work
+};
+
+// Attention over num_heads parts of embed_dim (Vaswani et al. 2017, section 3.2.2) of query (L, B, embed_dim), key (S, B, kdim) and
+// value (S, B, vdim); (B, L, …) where batch_first; or all without a batch:
+//
+//   auto [y, weights] = attention(query, key, value, {.attn_mask = mask});
+//
+// The weights are (B, L, S), of each head (B, num_heads, L, S), or undefined where they are not needed.
+class MultiheadAttention
+    : public ModuleOf<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
+                                                 const MultiheadAttentionForwardOptions&)> {
+ public:
+  MultiheadAttention(int64_t embed_dim, int64_t num_heads,
+                     const MultiheadAttentionOptions& options = {})
+      : out_proj(add("out_proj",
+                     Linear(checked(embed_dim, num_heads, options), embed_dim, options.bias))),
+        heads_(num_heads),
+        options_(options) {
+    const int64_t kdim = options.kdim.value_or(embed_dim), vdim = options.vdim.value_or(embed_dim);
+    const bool one = kdim == embed_dim && vdim == embed_dim;
+    in_proj_weight = add_projection("in_proj_weight", one, {3 * embed_dim, embed_dim});
+    q_proj_weight = add_projection("q_proj_weight", !one, {embed_dim, embed_dim});
+    k_proj_weight = add_projection("k_proj_weight", !one, {embed_dim, kdim});
+    v_proj_weight = add_projection("v_proj_weight", !one, {embed_dim, vdim});
+    in_proj_bias = add_parameter("in_proj_bias", options.bias ? zeros({3 * embed_dim}) : Tensor());
+    bias_k = add_bias("bias_k", options.add_bias_kv, embed_dim);
+    bias_v = add_bias("bias_v", options.add_bias_kv, embed_dim);
+    if (options.bias) out_proj.bias.set(zeros({embed_dim}).requires_grad_());
+  }
+
+  std::tuple<Tensor, Tensor> forward(
+      const Tensor& query, const Tensor& key, const Tensor& value,
+      const MultiheadAttentionForwardOptions& options = {}) override {
+    const bool swap = options_.batch_first && query.ndim() == 3;
+    const auto steps_first = [&](const Tensor& x) { return swap ? x.transpose(0, 1) : x; };
+    const Tensor q = steps_first(query), k = key.get() == query.get() ? q : steps_first(key),
+                 v = value.get() == key.get() ? k : steps_first(value);
+    detail::check_attention(q, k, v, out_proj.weight->shape(0), heads_, options.key_padding_mask,
+                            options.attn_mask, options.is_causal);
+    if (q.ndim() == 3) {
+      auto [y, weights] = attend(q, k, v, options);
+      return {steps_first(y), weights};
+    }
+    const Tensor q1 = q.unsqueeze(1), k1 = k.get() == q.get() ? q1 : k.unsqueeze(1),
+                 v1 = v.get() == k.get() ? k1 : v.unsqueeze(1);
+    auto [y, weights] = attend(q1, k1, v1, options);
+    return {y.squeeze(1), weights.defined() ? weights.squeeze(0) : weights};
+  }
+  std::string describe() const override {
+    return "MultiheadAttention(" + std::to_string(out_proj.weight->shape(0)) + ", " +
+           std::to_string(heads_) + " heads)";
+  }
+  bool batch_first() const { return options_.batch_first; }
+
+  Parameter in_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight;  // the first, or the three
+  Parameter in_proj_bias, bias_k, bias_v;
+  Linear out_proj;
+
+ private:
+  // embed_dim, when all is as it must be.
+  static int64_t checked(int64_t embed_dim, int64_t num_heads,
+                         const MultiheadAttentionOptions& options) {
+    const char* const where = "MultiheadAttention";
+    detail::check_least(where, "embed_dim", embed_dim, 1);
+    detail::check_least(where, "num_heads", num_heads, 1);
+    if (embed_dim % num_heads != 0)
+      detail::refuse(where, "embed_dim " + std::to_string(embed_dim) +
+                                " must be a multiple of num_heads " + std::to_string(num_heads));
+    detail::check_part(where, "dropout", options.dropout);
+    detail::check_least(where, "kdim", options.kdim.value_or(embed_dim), 1);
+    detail::check_least(where, "vdim", options.vdim.value_or(embed_dim), 1);
+    return embed_dim;
+  }
+  Parameter add_projection(const std::string& name, bool there, IntList shape) {
+    Tensor weight = there ? empty(shape) : Tensor();
+    return add_parameter(name, there ? init::xavier_uniform_(weight) : weight);
+  }
+  Parameter add_bias(const std::string& name, bool there, int64_t embed_dim) {
+    Tensor bias = there ? empty({1, 1, embed_dim}) : Tensor();
+    return add_parameter(name, there ? init::xavier_normal_(bias) : bias);
+  }
+  std::vector<Tensor> project(const Tensor& query, const Tensor& key, const Tensor& value) const {
+    const Tensor& bias = in_proj_bias;
+    if (in_proj_weight.defined()) return detail::project(query, key, value, in_proj_weight, bias);
+    const auto biases = bias.defined() ? bias.chunk(3) : std::vector<Tensor>(3);
+    return {linear(query, q_proj_weight, biases[0]), linear(key, k_proj_weight, biases[1]),
+            linear(value, v_proj_weight, biases[2])};
+  }
+  // A key and a value behind the others, of which no mask forbids any.
+  void grow(std::vector<Tensor>& qkv) const {
+    for (size_t i : {1, 2}) {
+      std::vector<Tensor> rows{qkv[i]};
+      const int64_t batch = qkv[i].shape(1), width = qkv[i].shape(2);
+      if (options_.add_bias_kv)
+        rows.push_back((i == 1 ? bias_k : bias_v)->expand({1, batch, width}));
+      if (options_.add_zero_attn)
+        rows.push_back(zeros({1, batch, width}, qkv[i].dtype(), qkv[i].device()));
+      if (rows.size() > 1) qkv[i] = concat(rows, 0);
+    }
+  }
+  // Of (L, B, E), (S, B, …) and (S, B, …).
+  std::tuple<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const MultiheadAttentionForwardOptions& options) {
+    std::vector<Tensor> qkv = project(query, key, value);
+    grow(qkv);
+    const int64_t length = query.shape(0), batch = query.shape(1), width = query.shape(2),
+                  grown = qkv[1].shape(0) - key.shape(0);
+    for (Tensor& x : qkv)
+      x = x.reshape({x.shape(0), batch, heads_, width / heads_}).permute({1, 2, 0, 3});
+    const double dropout_p = training() ? options_.dropout : 0;
+    const bool causal = options.is_causal && !options.key_padding_mask.defined() && grown == 0 &&
+                        !options.need_weights && dropout_p == 0;
+    const auto mask_of = [&](const Tensor& mask, const char* name) {
+      const Tensor added = detail::additive_mask(mask, qkv[0].dtype(), name);
+      return added.defined() && grown > 0 ? pad(added, {0, grown}) : added;
+    };
+    const Tensor mask =
+        detail::merged_masks(causal ? Tensor() : mask_of(options.attn_mask, "attn_mask"),
+                             mask_of(options.key_padding_mask, "key_padding_mask"), qkv[0]);
+    Tensor y, weights;
+    if (options.need_weights || dropout_p > 0) {
+      weights = detail::attention_weights(qkv[0], qkv[1], mask, dropout_p);
+      y = weights.matmul(qkv[2]);
+    } else {
+      y = attention(qkv[0], qkv[1], qkv[2], mask, causal).y;
+    }
+    y = out_proj(y.permute({2, 0, 1, 3}).reshape({length, batch, width}));
+    if (!options.need_weights) return {y, Tensor()};
+    return {y, options.average_attn_weights ? weights.mean(1) : weights};
+  }
+  int64_t heads_;
+  MultiheadAttentionOptions options_;
+};
+
+}  // namespace tenon::nn
+#endif

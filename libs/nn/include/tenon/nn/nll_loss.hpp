@@ -1,0 +1,68 @@
+// Negative log likelihoods of distributions, and of alignments.
+#ifndef TENON_NN_NLL_LOSS_HPP
+#define TENON_NN_NLL_LOSS_HPP
+
+#include <limits>
+#include <numbers>
+
+#include "tenon/nn/loss.hpp"
+
+namespace tenon::nn {
+
+struct PoissonNLLLossOptions {
+  bool log_input = true;  // x is the logarithm of the rate
+  bool full = false;      // with Stirling's term
+  double eps = 1e-8;
+  std::string reduction = "mean";
+};
+
+// exp(x) - target · x, or x - target · log(x + eps).
+class PoissonNLLLoss : public detail::Loss {
+ public:
+  explicit PoissonNLLLoss(const PoissonNLLLossOptions& options = {})
+      : LossOf("PoissonNLLLoss", options.reduction), options_(options) {}
+  Tensor forward(const Tensor& x, const Tensor& target) const override {
+    const Tensor found =
+        options_.log_input ? x.exp() - target * x : x - target * (x + options_.eps).log();
+    if (!options_.full) return reduced(found);
+    const Tensor more =
+        target * target.log() - target + 0.5 * (2 * std::numbers::pi * target).log();
+    return reduced(found + where(target <= 1, 0, more));
+  }
+
+ private:
+  PoissonNLLLossOptions options_;
+};
+
+struct GaussianNLLLossOptions {
+  bool full = false;  // with the constant
+  double eps = 1e-6;  // variances are this at least
+  std::string reduction = "mean";
+};
+
+// (log var + (x - target)² / var) / 2; var has the shape of x, or a 1 in its place, or lacks the last dimension.
+class GaussianNLLLoss : public detail::LossOfThree {
+ public:
+  explicit GaussianNLLLoss(const GaussianNLLLossOptions& options = {})
+      : LossOf("GaussianNLLLoss", options.reduction), options_(options) {
+    detail::check_positive("GaussianNLLLoss", "eps", options.eps);
+  }
+  Tensor forward(const Tensor& x, const Tensor& target, const Tensor& var) const override {
+    if (var.numel() > 0 && (var < 0).any().item<bool>())
+      detail::refuse(name_, "var must not be negative");
+    const Tensor wide = var.ndim() + 1 == x.ndim() &&
+                                std::ranges::equal(var.shape(), x.shape().first(var.shape().size()))
+                            ? var.unsqueeze(-1)
+                            : var;
+    // Held from below, with the slope of what it was.
+    const Tensor held = wide + (wide.clamp(options_.eps) - wide).detach();
+    const Tensor found = 0.5 * (held.log() + (x - target).square() / held);
+    return reduced(options_.full ? found + 0.5 * std::log(2 * std::numbers::pi) : found);
+  }
+
+ private:
+  GaussianNLLLossOptions options_;
+};
+
+}  // namespace tenon::nn
+#endif
