@@ -19,9 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/wheel"))
 import backend  # noqa: E402
 
-# The rooms that end in the wheel.
-HOLDS = {"", "core", "core/include/tenon", "core/cpp/tenon", "plugins/cpu", "plugins/linalg", "plugins/fft", "python", "python/tenon",
-         "sdk/validate", "tools/probe"}
+# The rooms that end in the wheel, some as headers that the extension includes.
+HOLDS = {"", "core", "core/include/tenon", "core/cpp/tenon", "libs/amp/include/tenon/amp", "plugins/cpu", "plugins/linalg", "plugins/fft",
+         "python", "python/tenon", "sdk/validate", "tools/probe"}
 
 
 def setup_arguments():
