@@ -122,7 +122,8 @@ void singular(const Views& in, const Results& out) {
 }
 
 void singular_values(const Views& in, const Results& out) {
-  out.set(0, host::real_of(in.dtype(0)), batch(in), {extent(in).k});
+  const int64_t k = extent(in).k;  // before batch(): arguments have no order
+  out.set(0, host::real_of(in.dtype(0)), batch(in), {k});
 }
 
 void like_adjoint(const Views& in, const Results& out) {
