@@ -34,8 +34,8 @@ struct Rule : RuleFacts {
 struct OpRecord {
   const char* schema;  // without name and revision: "(Tensor x, Tensor y) -> Tensor"
   Text gives = {}, example = {}, autocast = {};  // autocast: low, f32, f32 on GPUs, or widest
-  Text dtypes = {}, shapes = {}, numbers = {};  // where there is no rule to say it
-  bool in_place = false;                        // Tensor has a method NAME_ (for the generator)
+  Text dtypes = {}, shapes = {}, numbers = {};   // where there is no rule to say it
+  bool in_place = false;                         // Tensor has a method NAME_ (for the generator)
   const Rule* rule = nullptr;
   const GradFormula* gradient = nullptr;
   bool through = false;             // the decomposition is differentiated
