@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "batch.hpp"
 #include "guard.hpp"
 #include "tensor.hpp"
 
@@ -30,6 +31,7 @@ PyObject* number_of(DType dtype, const void* element) {
 
 PyObject* only_element(PyObject* self, const char* name) {
   tn_tensor* x = handle_of(self);
+  if (!Batch::check_readable(x, name)) return nullptr;
   if (tn_tensor_numel(x) != 1) {
     if (__builtin_strcmp(name, "bool") == 0)
       return PyErr_Format(
@@ -112,6 +114,7 @@ PyObject* tensor_item(PyObject* self, PyObject* args) {
 }
 
 PyObject* tensor_tolist(PyObject* self, PyObject*) {
+  if (!Batch::check_readable(handle_of(self), "tolist")) return nullptr;
   return guarded([&]() -> PyObject* {
     const Tensor x = tensor_of(self);
     // Python's memory: more than there is becomes its MemoryError.
@@ -124,6 +127,7 @@ PyObject* tensor_tolist(PyObject* self, PyObject*) {
 }
 
 PyObject* tensor_tobytes(PyObject* self, PyObject*) {
+  if (!Batch::check_readable(handle_of(self), "tobytes")) return nullptr;
   return guarded([&]() -> PyObject* {
     const Tensor x = tensor_of(self);
     Ref bytes(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(x.nbytes())));
@@ -175,6 +179,7 @@ int tensor_bool(PyObject* self) {
 }
 
 PyObject* tensor_str(PyObject* self) {
+  if (PyObject* text = Batch::text_of(self)) return text;
   return guarded([&]() -> PyObject* {
     const std::string text = to_string(tensor_of(self));
     return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
@@ -184,6 +189,7 @@ PyObject* tensor_str(PyObject* self) {
 // tensor([[1., 2.],
 //         [3., 4.]], dtype=float64): what is not the default is told.
 PyObject* tensor_repr(PyObject* self) {
+  if (PyObject* text = Batch::text_of(self)) return text;
   return guarded([&]() -> PyObject* {
     const Tensor x = tensor_of(self);
     std::string text = "tensor(" + with_commas(to_string(x), is_complex(x.dtype()));

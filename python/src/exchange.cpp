@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "batch.hpp"
 #include "guard.hpp"
 #include "tensor.hpp"
 
@@ -164,6 +165,7 @@ tn_tensor* import_managed(DLManagedTensorVersioned* managed, bool may_copy) {
 
 int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
+  if (!Batch::check_readable(handle_of(self), "buffer")) return -1;
   tn_tensor* x = handle_of(self);
   const tn_dtype dtype = tn_tensor_dtype(x);
   const char* problem = nullptr;
@@ -251,6 +253,7 @@ PyObject* from_buffer(PyObject*, PyObject* args) {
 
 // _to_capsule(versioned): without a version there is no flag for read-only memory, which is refused as NumPy does.
 PyObject* tensor_to_capsule(PyObject* self, PyObject* args) {
+  if (!Batch::check_readable(handle_of(self), "to_dlpack")) return nullptr;
   int versioned = 0;
   if (!PyArg_ParseTuple(args, "p:_to_capsule", &versioned)) return nullptr;
   DLManagedTensorVersioned* managed = nullptr;

@@ -1,6 +1,8 @@
 // Gradients: backward, hooks, functions with a backward of their own.
 #include "gradient.hpp"
 
+#include "batch.hpp"
+#include "call_layer.hpp"
 #include "callback.hpp"
 #include "guard.hpp"
 #include "tenon/amp/autocast.hpp"
@@ -8,18 +10,6 @@
 
 namespace tenon::python {
 namespace {
-
-// Callbacks come from the core on the thread of the backward pass, which let go of the interpreter lock.
-class Locked {
- public:
-  Locked() : state_(PyGILState_Ensure()) {}
-  ~Locked() { PyGILState_Release(state_); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-
- private:
-  PyGILState_STATE state_;
-};
 
 PyObject* wrong_result(const char* what, PyObject* object) {
   return PyErr_Format(PyExc_TypeError, "[%s] must return a Tensor or None, not %.200s", what,
@@ -134,6 +124,7 @@ PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t narg
 }
 
 PyObject* tensor_detach(PyObject* self, PyObject*) {
+  if (Batch::any_active()) return detached_entry(self);
   tn_tensor* out = nullptr;
   tn_status* status = tn_tensor_detach(handle_of(self), &out);
   return status == nullptr ? wrap(out) : raise_status(status);
@@ -143,7 +134,7 @@ PyObject* tensor_set_requires_grad(PyObject* self, PyObject* const* args, Py_ssi
   if (nargs > 1 || (nargs == 1 && !PyBool_Check(args[0])))
     return PyErr_Format(PyExc_TypeError, "[requires_grad_] takes True or False");
   tn_status* status =
-      tn_tensor_set_requires_grad(handle_of(self), nargs == 0 || args[0] == Py_True);
+      tn_tensor_set_requires_grad(Batch::behind(handle_of(self)), nargs == 0 || args[0] == Py_True);
   return status == nullptr ? Py_NewRef(self) : raise_status(status);
 }
 

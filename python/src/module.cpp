@@ -3,6 +3,7 @@
 
 #include "arguments.hpp"
 #include "autocast.hpp"
+#include "batch.hpp"
 #include "capture.hpp"
 #include "files.hpp"
 #include "gradient.hpp"
@@ -60,6 +61,7 @@ NB_MODULE(_core, m) {
   require(load_error_types(errors.ptr()));
   add_types(m);
   add_autocast(m);
+  add_batch(m);
   add_capture(m);
   add_files(m);
   add_profiler(m);

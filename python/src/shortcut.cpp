@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>

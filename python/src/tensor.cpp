@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "batch.hpp"
 #include "callback.hpp"
 #include "op.hpp"
 
@@ -141,14 +142,14 @@ PyObject* get_device(PyObject* self, void*) {
   return device_object(tn_tensor_device(handle_of(self)));
 }
 PyObject* get_requires_grad(PyObject* self, void*) {
-  return PyBool_FromLong(tn_tensor_requires_grad(handle_of(self)));
+  return PyBool_FromLong(tn_tensor_requires_grad(Batch::behind(handle_of(self))));
 }
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
   if (value == nullptr || !PyBool_Check(value)) {
     PyErr_SetString(PyExc_TypeError, "requires_grad is True or False");
     return -1;
   }
-  tn_status* status = tn_tensor_set_requires_grad(handle_of(self), value == Py_True);
+  tn_status* status = tn_tensor_set_requires_grad(Batch::behind(handle_of(self)), value == Py_True);
   return status == nullptr ? 0 : (raise_status(status), -1);
 }
 PyObject* get_is_leaf(PyObject* self, void*) {

@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "call_layer.hpp"
 #include "guard.hpp"
 
 namespace nb = nanobind;
@@ -14,33 +15,6 @@ namespace {
 tn_status* no_memory() {
   return tn_status_make(TN_OUT_OF_MEMORY, detail::to_str("[checkpoint] no memory"));
 }
-
-// A layer over the calls of this thread, between enter() and leave().
-class CallLayer {
- public:
-  CallLayer(const CallLayer&) = delete;
-  void enter() {
-    if (tn_status* status = tn_call_layer_push(&table_)) {
-      raise_status(status);
-      throw nb::python_error();
-    }
-    entered_ = true;
-  }
-  void leave() {
-    if (entered_) tn_status_release(tn_call_layer_pop(&table_));
-    entered_ = false;
-  }
-
- protected:
-  explicit CallLayer(void* self) {
-    table_.struct_size = sizeof table_;
-    table_.ctx = self;
-  }
-  ~CallLayer() { leave(); }
-
-  tn_call_layer table_{};
-  bool entered_ = false;
-};
 
 // Lets calls pass and notes each tensor that requires a gradient, once.
 class Witness : public CallLayer {

@@ -52,6 +52,15 @@ class Context:
         self._materialize = value
 
 
+def _tie(name, backward, inputs, outputs):
+    """The outputs, with a history that leads to the inputs through backward."""
+    if _core._inside_vmap():
+        from . import _vmap
+        return _vmap.record(name, backward, inputs, outputs)
+    _core._record(name, backward, inputs, outputs)
+    return outputs
+
+
 def _is_among(x, tensors):
     return any(x is other for other in tensors)
 
@@ -67,6 +76,9 @@ class Function:
 
     _materialize = False
     _tensors_only = True
+    # vmap(info, in_dims, *args) -> (results, out_dims) for whole batches, info having batch_size and randomness; without one
+    # forward() runs under vmap as any function does.
+    vmap = None
 
     @staticmethod
     def forward(*args, **kwargs):
@@ -91,6 +103,11 @@ class Function:
 
     @classmethod
     def apply(cls, *args, **kwargs):
+        if cls.vmap is not None and _core._inside_vmap():
+            from . import _vmap
+            found = _vmap.by_own_rule(cls.vmap, args, kwargs)
+            if found is not None:
+                return found[0]
         ctx = Context(cls._materialize)
         ctx.needs_input_grad = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
         results = cls._forward(ctx, args, kwargs)
@@ -128,7 +145,9 @@ class _Call:
                 outputs[i] = y.detach().clone() if i in written else y.detach()
         self.shapes = [(y.shape, y.dtype, y.device) if isinstance(y, Tensor) else None for y in outputs]
         if tied:
-            _core._record(self.name, lambda gradients: self.run(tied, gradients), self.inputs, [outputs[i] for i in tied])
+            ends = _tie(self.name, lambda gradients: self.run(tied, gradients), self.inputs, [outputs[i] for i in tied])
+            for i, y in zip(tied, ends):
+                outputs[i] = y
         for i, x in written.items():  # by a write that is recorded, the argument and its views get the new history
             x[...] = outputs[i]
             outputs[i] = x
@@ -160,9 +179,7 @@ class _Call:
 
     def _anew(self, index, value, inputs):
         """A saved output with the history that it had: a result of this call."""
-        fresh = value.detach()
-        _core._record(self.name, lambda gradients: self.run([index], gradients), inputs, [fresh])
-        return fresh
+        return _tie(self.name, lambda gradients: self.run([index], gradients), inputs, [value.detach()])[0]
 
     def _refuse_anew(self):
         raise RuntimeError(f'[{self.name}] gradients of gradients through a saved argument that forward() wrote to: save a clone() of it')

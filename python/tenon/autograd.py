@@ -108,6 +108,14 @@ def _as_list(tensors):
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
+def _gradient(*args):
+    """As _core._gradient, also inside vmap."""
+    if not _core._inside_vmap():
+        return _core._gradient(*args)
+    from . import _vmap
+    return _vmap.gradient(*args)
+
+
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
     """Gradients of the outputs with respect to the inputs, as a tuple; the leaves' own gradients stay as they are.
 
@@ -115,7 +123,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     """
     given = None if grad_outputs is None else _as_list(grad_outputs)
     retain = create_graph if retain_graph is None else retain_graph
-    return tuple(_core._gradient(_as_list(outputs), _as_list(inputs), given, retain, create_graph, allow_unused))
+    return tuple(_gradient(_as_list(outputs), _as_list(inputs), given, retain, create_graph, allow_unused))
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False):

@@ -1,7 +1,7 @@
 """Functions of functions: gradients, Jacobians and batches, for functions of tensors without side effects.
 
 grad, value_and_grad, vjp, jacrev and hessian run backward passes; jvp runs the backward of a backward pass; vmap calls the
-function once per entry and stacks the results, since ops have no batching rules: it saves writing the loop, not running it.
+function once, with tensors that stand for all entries of a batch, and ops compute on the whole batch.
 A tensor that the function closes over is a constant, unless it is an argument of a transformation around this one.
 """
 import contextlib
@@ -9,7 +9,8 @@ import functools
 import threading
 
 import tenon
-from ._core import Tensor, _gradient, ops
+from . import _vmap
+from ._core import Tensor, ops
 
 
 def _positions(where, argnums, count):
@@ -33,7 +34,7 @@ def _leaf(where, x, number):
         raise TypeError(f'[{where}] argument {number} must be a Tensor, not {type(x).__name__}: use tenon.tensor(...)')
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         raise TypeError(f'[{where}] argument {number} has dtype {x.dtype}: gradients need a floating-point one')
-    return ops['alias'](x) if x.requires_grad else x.detach().requires_grad_()
+    return _vmap.leaf(x)
 
 
 def _gradients(outputs, inputs, seeds, create):
@@ -41,7 +42,7 @@ def _gradients(outputs, inputs, seeds, create):
     pairs = [(y, s) for y, s in zip(outputs, seeds) if y.requires_grad]
     found = [None] * len(inputs)
     if pairs:
-        found = _gradient([y for y, _ in pairs], list(inputs), [s for _, s in pairs], True, create, True)
+        found = _vmap.gradient([y for y, _ in pairs], list(inputs), [s for _, s in pairs], True, create, True)
     return [g if g is not None else tenon.zeros_like(x) for g, x in zip(found, inputs)]
 
 
@@ -172,7 +173,7 @@ def jvp(fn, primals, tangents):
         leaves = [_leaf('jvp', x, n) for n, x in enumerate(primals)]
         outputs, pack = _tensors('jvp', fn(*leaves))
         # g(w) = Jᵀw is linear in w, so its derivative by w in the direction v is J·v.
-        weights = [tenon.zeros_like(y.detach()).requires_grad_() for y in outputs]
+        weights = [_vmap.leaf(tenon.zeros_like(y.detach())) for y in outputs]
         pulled = _gradients(outputs, leaves, weights, True)
         found = _gradients(pulled, weights, list(tangents), create)
     if not create:
@@ -180,8 +181,10 @@ def jvp(fn, primals, tangents):
     return pack(outputs), pack(found)
 
 
-def jacrev(fn, argnums=0):
-    """A function that gives the Jacobian of fn: shape (…of the result, …of the argument); one backward pass per element.
+def jacrev(fn, argnums=0, chunk_size=None):
+    """A function that gives the Jacobian of fn: shape (…of the result, …of the argument).
+
+    One backward pass goes back from all elements of the result at once, or from chunk_size of them, which needs less memory.
 
     >>> tenon.func.jacobian(lambda x: x ** 2)(tenon.tensor([1.0, 3.0])).tolist()
     [[2.0, 0.0], [0.0, 6.0]]
@@ -197,7 +200,7 @@ def jacrev(fn, argnums=0):
             for n in where:
                 args[n] = _leaf('jacobian', args[n], n)
             outputs, pack = _tensors('jacobian', fn(*args, **kwargs))
-            found = [_jacobian_of(y, [args[n] for n in where], create) for y in outputs]
+            found = [_jacobian_of(y, [args[n] for n in where], create, chunk_size) for y in outputs]
         if not isinstance(argnums, (tuple, list)):
             found = [rows[0] for rows in found]
         return pack(found)
@@ -207,18 +210,20 @@ def jacrev(fn, argnums=0):
 jacobian = jacrev
 
 
-def _jacobian_of(y, inputs, create):
-    rows = []
-    for k in range(y.size):
-        seed = tenon.zeros((y.size,), dtype=y.dtype, device=y.device)
-        seed[k] = 1
-        rows.append(_gradients([y], inputs, [seed.reshape(y.shape)], create))
-    columns = []
-    for i, x in enumerate(inputs):
-        shape = (*y.shape, *x.shape)
-        joined = ops['stack']([row[i] for row in rows]).reshape(shape) if rows else tenon.zeros(shape, dtype=x.dtype)
-        columns.append(joined if create else joined.detach())
-    return tuple(columns)
+def _jacobian_of(y, inputs, create, chunk=None):
+    """The Jacobian of y by each input: a backward pass for all rows, or for `chunk` of them at a time."""
+    n = y.numel()
+    if not (n and y.requires_grad):
+        return tuple(tenon.zeros((*y.shape, *x.shape), dtype=x.dtype, device=x.device) for x in inputs)
+    parts = [_rows(y, inputs, first, min(first + (chunk or n), n), create) for first in range(0, n, chunk or n)]
+    whole = [ops['reshape'](ops['concat'](list(rows)), (*y.shape, *x.shape)) for rows, x in zip(zip(*parts), inputs)]
+    return tuple(whole if create else [x.detach() for x in whole])
+
+
+def _rows(y, inputs, first, last, create):
+    found = _vmap.gradients_of_rows([y], inputs, [_vmap.unit_rows(y, first, last)], True, create, True)
+    return [tenon.zeros((last - first, *x.shape), dtype=x.dtype, device=x.device) if rows is None else rows
+            for rows, x in zip(found, inputs)]
 
 
 def hessian(fn, argnums=0):
@@ -230,10 +235,22 @@ def hessian(fn, argnums=0):
     return jacrev(grad(fn, argnums), argnums)
 
 
-def vmap(fn, in_dims=0, out_dims=0):
-    """A function over batches: calls fn for each entry along `in_dims` of its arguments and stacks the results at `out_dims`.
+def _front(x, dim):
+    return _vmap.moved(x, dim % x.ndim, 0)
 
-    An entry of `in_dims` that is None leaves its argument whole. It is a loop: as slow as one, and differentiable as one.
+
+def _placed(y, dim):
+    if not -y.ndim <= dim < y.ndim:
+        raise IndexError(f'[vmap] out_dims {dim} out of range for results of rank {y.ndim}')
+    return _vmap.moved(y, 0, dim % y.ndim)
+
+
+def vmap(fn, in_dims=0, out_dims=0):
+    """A function over batches: fn for each entry along `in_dims` of its arguments, results stacked at `out_dims`.
+
+    An entry of `in_dims` that is None leaves its argument whole. fn runs once: its tensors stand for all entries, have the shape of
+    one, and no elements to read or to branch on; `x.item()` raises. An op without a rule for batches runs entry by entry, with a
+    warning. Random numbers are other ones for each entry.
 
     >>> tenon.func.vmap(lambda x, y: (x * y).sum(), in_dims=(0, None))(tenon.ones((3, 2)), tenon.tensor([1.0, 2.0])).tolist()
     [3.0, 3.0, 3.0]
@@ -262,11 +279,12 @@ def vmap(fn, in_dims=0, out_dims=0):
                              + ', '.join(f'argument {n}: {size}' for n, size in sizes.items()))
         if count == 0:
             raise ValueError('[vmap] nothing to map over: size 0')
-        results = [_tensors('vmap', fn(*(x if dim is None else ops['select'](x, dim, i) for x, dim in zip(args, dims))))
-                   for i in range(count)]
-        pack, width = results[0][1], len(results[0][0])
-        places = tuple(out_dims) if isinstance(out_dims, (tuple, list)) else (out_dims,) * width
-        if len(places) != width:
-            raise ValueError(f'[vmap] out_dims has {len(places)} entries for {width} results')
-        return pack([ops['stack']([values[k] for values, _ in results], places[k]) for k in range(width)])
+        level = _vmap.Level(count, 'different')
+        with level:
+            found, pack = _tensors('vmap', fn(*(x if dim is None else level.entry(_front(x, dim)) for x, dim in zip(args, dims))))
+            wholes = [level.whole(y) for y in found]
+        places = tuple(out_dims) if isinstance(out_dims, (tuple, list)) else (out_dims,) * len(wholes)
+        if len(places) != len(wholes):
+            raise ValueError(f'[vmap] out_dims has {len(places)} entries for {len(wholes)} results')
+        return pack([_placed(y, place) for y, place in zip(wholes, places)])
     return wrapped

@@ -31,6 +31,21 @@ class defaults:
         return dtype or cls.dtype, cls.device if device is None else device
 
 
+def somewhere(mask):
+    """Whether a mask holds anywhere; inside vmap for any entry."""
+    return mask.size != 0 and bool(ops['any'](_core._behind(mask)))
+
+
+def largest(x):
+    """The largest element, as a number; inside vmap of all entries."""
+    return ops['max'](_core._behind(x)).item()
+
+
+def smallest(x):
+    """The smallest element, as a number; inside vmap of all entries."""
+    return ops['min'](_core._behind(x)).item()
+
+
 def autocasting(x):
     """Whether ops on this tensor's kind of device choose dtypes themselves: see torch.autocast."""
     return _core._autocast_active() and _core._get_autocast(x.device.type)[1]

@@ -4,7 +4,7 @@ import math
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError
-from ._common import Tensor, cast, check, into, number_dtype, promoted, rank, result_type, to_tensors
+from ._common import Tensor, cast, check, into, number_dtype, promoted, rank, result_type, somewhere, to_tensors
 from ._shortcuts import short
 
 _where, _add = ops['where'], ops['add']
@@ -99,7 +99,7 @@ def floor_divide(input, other, *, out=None):
     """The quotient rounded down."""
     input, other = promoted(input, other)
     if rank(result_type(input, other)) < 2:
-        if isinstance(other, Tensor) and other.size and bool((other == 0).any()):
+        if isinstance(other, Tensor) and somewhere(other == 0):
             raise InvalidArgumentError('[floor_divide] ZeroDivisionError: an integer divided by 0')
         return into(out, ops['floor_divide'](input, other))
     found = ops['floor_divide'](input, other)
@@ -220,7 +220,7 @@ def gcd(input, other, *, out=None):
     """The greatest common divisor of integers."""
     a, b = (ops['abs'](x) for x in _integers('gcd', input, other))
     a, b = a + b * 0, b + a * 0
-    while b.size and bool((b != 0).any()):  # Euclid; where b is 0 already, a stays
+    while somewhere(b != 0):  # Euclid; where b is 0 already, a stays
         zero = b == 0
         a, b = _where(zero, a, b), _where(zero, b, ops['remainder'](a, _where(zero, 1, b)))
     return into(out, a)

@@ -9,7 +9,7 @@ from .. import linalg as _linalg
 from .._core import ops
 from .._errors import PreconditionError
 from ..autograd import Function, is_grad_enabled
-from ._common import cast, check, into, rank
+from ._common import cast, check, into, rank, somewhere
 from .shape import adjoint
 
 _Eig = namedtuple('eig', 'eigenvalues eigenvectors')
@@ -46,7 +46,7 @@ def _schur(A, vectors):
         turn = None
         for step in range(_STEPS):
             left = _slice(_slice(rest, -2, k, k + 1), -1, 0, k)
-            if bool(ops['all'](ops['norm'](left, 2.0, (-2, -1)) <= tiny)):
+            if not somewhere(~(ops['norm'](left, 2.0, (-2, -1)) <= tiny)):
                 break
             shift = ops['reshape'](_shift(rest, k, step), (*A.shape[:-2], 1, 1)) * _eye(k + 1, A)
             Q, R = _linalg.qr(rest - shift)
@@ -88,7 +88,7 @@ def _solve(A, vectors):
     wide = cast(A, _core.complex128)
     if not A.size:
         return cast(ops['reshape'](wide, A.shape[:-1]), dtype), cast(wide, dtype)
-    if not bool(ops['all'](ops['isfinite'](A))):
+    if somewhere(~ops['isfinite'](A)):
         raise ValueError('[linalg.eig] elements must be finite')
     values, Z = _schur(wide, vectors)
     return cast(values, dtype), cast(_vectors(values, wide, Z), dtype) if vectors else None

@@ -5,7 +5,7 @@ from typing import Any
 from .. import _core
 from .._core import ops
 from .._creation import from_dlpack
-from ._common import arange, cast, check, dim_of, full, into, number_dtype
+from ._common import arange, cast, check, dim_of, full, into, number_dtype, somewhere
 from .create import arange as _arange
 from .join import split as _split
 from .linalg import householder_product as orgqr
@@ -115,7 +115,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         offsets = ops['pad'](ops['cumsum'](cast(lengths, _core.int64), -1), (1, 0))
     count, size = offsets.shape[-1] - 1, check(data).shape[axis]
     # Elements behind the last part go to one more, which is dropped.
-    if not unsafe and offsets.size and bool((ops['select'](offsets, -1, count) != size).any()):
+    if not unsafe and somewhere(ops['select'](offsets, -1, count) != size):
         raise ValueError(f'[segment_reduce] lengths must add up to {size}')
     # Behind how many ends an element lies is the number of its part.
     ends = ops['slice'](offsets, -1, 1, count + 1)

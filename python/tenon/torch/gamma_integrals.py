@@ -4,7 +4,7 @@ import math
 from .. import _core, no_grad
 from .._core import ops
 from ..autograd import Function
-from ._common import cast, into, rank, to_tensors
+from ._common import cast, into, rank, somewhere, to_tensors
 
 __all__ = ['gammainc', 'gammaincc', 'igamma', 'igammac']
 
@@ -18,7 +18,7 @@ def _power_series(a, x):
     for n in range(1, _MOST):
         term = term * x / (a + n)
         total = total + term
-        if bool(ops['all'](term <= total * 1e-17).item()):
+        if not somewhere(~(term <= total * 1e-17)):
             break
     return total
 
@@ -33,7 +33,7 @@ def _continued_fraction(a, x):
         b = b + 2
         d, c = 1 / (factor * d + b), b + factor / c
         found = found * (c * d)
-        if bool(ops['all'](ops['abs'](c * d - 1) < 5e-16).item()):
+        if not somewhere(~(ops['abs'](c * d - 1) < 5e-16)):
             break
     return found
 

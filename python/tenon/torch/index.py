@@ -4,7 +4,7 @@ from typing import Any
 
 from .. import _core
 from .._core import ops
-from ._common import Tensor, arange, at_least_1d, cast, check, dim_of, full, into, rank
+from ._common import Tensor, arange, at_least_1d, cast, check, dim_of, full, into, largest, rank, somewhere
 from ._shortcuts import short
 
 _where, _reshape = ops['where'], ops['reshape']
@@ -78,7 +78,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
 
 
 def _check_range(name, index, size):
-    if index.size and bool(((index < 0) | (index >= size)).any()):
+    if somewhere((index < 0) | (index >= size)):
         raise IndexError(f'[{name}] an index is out of range for {size} entries')
 
 
@@ -126,7 +126,7 @@ def _reduced(x, at, src, reduce, include_self):
     src = ops['index_select'](src, 0, order)
     first = ops['searchsorted'](place, place, False)
     turn = arange(place.size, x) - first
-    most = int(ops['max'](turn)) + 1 if turn.size else 0
+    most = int(largest(turn)) + 1 if turn.size else 0
     if reduce == 'prod':
         for i in range(most):
             now = ops['select'](ops['nonzero'](turn == i), 1, 0)

@@ -8,7 +8,7 @@ from collections import namedtuple
 from .. import _core
 from .. import linalg as _linalg
 from .._core import ops
-from ._common import check, full, into, rank
+from ._common import check, full, into, rank, somewhere
 from .linalg import _square
 from .lu_factors import _size
 from .shape import adjoint
@@ -91,7 +91,7 @@ def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
     else:
         shapes = A.shape, (*lead, n), lead
         made = _FactorEx(*(_reshape(ops['stack'](list(part)), shape) for part, shape in zip(zip(*found), shapes)))
-    if check_errors and bool((made.info != 0).any()):
+    if check_errors and somewhere(made.info != 0):
         raise ValueError('[linalg.ldl_factor] a matrix is singular')
     return into(out, made)
 

@@ -6,7 +6,7 @@ from typing import Any
 from .. import _core
 from .. import linalg as _linalg
 from .._core import ops
-from ._common import Tensor, cast, check, dim_of, dims_of, full, into, promoted, rank
+from ._common import Tensor, cast, check, dim_of, dims_of, full, into, largest, promoted, rank, somewhere
 from ._shortcuts import numpys
 from .shape import adjoint, diagonal as _diagonal
 from .matrix import matmul as matmul  # offered here, too
@@ -386,7 +386,7 @@ def matrix_exp(A):
     _square('matrix_exp', A)
     if not A.size:
         return ops['clone'](A)
-    most = float(ops['max'](ops['sum'](ops['abs'](A.detach()), -2)))
+    most = largest(ops['sum'](ops['abs'](A.detach()), -2))
     times = max(0, math.ceil(math.log2(most)) + 3) if most > 0 else 0
     step = A * 2.0 ** -times
     one = ops['eye'](A.shape[-1], None, 0, A.dtype, A.device)
@@ -440,7 +440,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     if B.ndim < 2 or B.shape[-2] != A.shape[-2]:
         raise ValueError(f'[linalg.lstsq] A {A.shape} and B {B.shape} do not fit')
     m, n = A.shape[-2:]
-    full_rank = bool((matrix_rank(A.detach(), rtol=rcond) == min(m, n)).all())
+    full_rank = not somewhere(matrix_rank(A.detach(), rtol=rcond) != min(m, n))
     if full_rank and m >= n > 0:
         Q, R = _linalg.qr(A)
         found = _linalg.solve_triangular(R, _matmul(adjoint(Q), B), upper=True)

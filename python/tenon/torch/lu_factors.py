@@ -3,7 +3,7 @@ from collections import namedtuple
 
 from .. import _core
 from .._core import ops
-from ._common import arange, cast, check, full, into, rank
+from ._common import arange, cast, check, full, into, rank, somewhere
 from .linalg import solve_triangular
 from .shape import adjoint
 
@@ -55,7 +55,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     parts = top + ([done] if m > k and done is not None else [])
     found = ops['concat'](parts, -2) if parts else ops['clone'](A)
     pivots = cast(ops['stack'](pivots, -1), _core.int32) if pivots else full((*lead, 0), 0, A, _core.int32)
-    if check_errors and bool((info != 0).any()):
+    if check_errors and somewhere(info != 0):
         raise ValueError('[linalg.lu_factor] a matrix is singular')
     return into(out, _FactorEx(found, pivots, cast(info, _core.int32)))
 

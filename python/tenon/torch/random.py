@@ -6,7 +6,7 @@ from typing import Any
 from .. import _core
 from .._core import Generator as _Generator
 from .._core import Tensor, default_generator, manual_seed, ops
-from ._common import cast, check, defaults, into, rank, shape_of
+from ._common import cast, check, defaults, into, rank, shape_of, somewhere
 from .create import device_of, finish, full
 
 
@@ -84,14 +84,14 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     """1 with the probability of each element, else 0."""
     if p is not None:
         input = full(check(input).shape, p, dtype=input.dtype if rank(input.dtype) == 2 else defaults.dtype, device=input.device)
-    if rank(check(input).dtype) != 2 or bool(((input < 0) | (input > 1)).any()):
+    if rank(check(input).dtype) != 2 or somewhere((input < 0) | (input > 1)):
         raise ValueError('[bernoulli] needs probabilities from 0 to 1')
     return into(out, cast(ops['bernoulli'](input.detach(), generator), input.dtype))
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Normal numbers with mean and std, tensors or numbers; of two numbers in a size."""
-    if not isinstance(std, Tensor) and std < 0 or isinstance(std, Tensor) and std.size and bool((std < 0).any()):
+    if not isinstance(std, Tensor) and std < 0 or isinstance(std, Tensor) and somewhere(std < 0):
         raise ValueError('[normal] std must not be negative')
     if size is not None:
         return finish(randn(*size, generator=generator, dtype=dtype, device=device) * std + mean, requires_grad, out)
@@ -110,7 +110,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     if num_samples <= 0 or (not replacement and num_samples > n):
         raise ValueError(f'[multinomial] {num_samples} of {n}')
     x = input.detach()
-    if bool(((x < 0) | ~ops['isfinite'](x)).any()) or bool((ops['sum'](x, -1) <= 0).any()):
+    if somewhere((x < 0) | ~ops['isfinite'](x)) or somewhere(ops['sum'](x, -1) <= 0):
         raise ValueError('[multinomial] weights must be finite, not negative, and not all 0')
     if replacement:
         ends = ops['cumsum'](x, -1)

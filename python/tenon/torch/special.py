@@ -3,7 +3,7 @@ import math
 
 from .. import _core
 from .._core import ops
-from ._common import Tensor, cast, defaults, floating, in_double, into, rank, to_tensors, unary
+from ._common import Tensor, cast, defaults, floating, in_double, into, largest, rank, smallest, to_tensors, unary
 from .arithmetic import _x_times, xlogy
 from .bessel import (airy_ai, bessel_j0, bessel_j1, bessel_y0, bessel_y1, modified_bessel_k0, modified_bessel_k1,
                      scaled_modified_bessel_k0, scaled_modified_bessel_k1)
@@ -86,7 +86,7 @@ def _recurrence(x, n, start, step):
         x = cast(x, n.dtype) if x.ndim <= n.ndim else x
     n = cast(ops['trunc'](n) if rank(n.dtype) == 2 else n, _core.int64)
     x, n = x + 0 * cast(n, x.dtype), n + cast(0 * x.detach(), _core.int64)
-    most = int(ops['max'](n)) if n.size else 0
+    most = int(largest(n)) if n.size else 0
     before, now = ops['full_like'](x, 1), start(x)
     found = _where(n == 0, before, _where(n < 0, 0 * before, now))
     for k in range(1, most):
@@ -209,7 +209,7 @@ def zeta(input, other, *, out=None):
 
 def _hurwitz(s, q):
     """Terms until q is large, the rest by Euler and Maclaurin."""
-    low = float(ops['min'](q)) if q.size else 1.0
+    low = smallest(q) if q.size else 1.0
     steps = 12 + max(0, math.ceil(-low))
     total = 0 * s * q
     for k in range(steps):

@@ -4,7 +4,7 @@ from collections import namedtuple
 
 from .. import _core
 from .._core import ops
-from ._common import Tensor, arange, at_least_1d, cast, check, dim_of, floating, full, into, rank, result_type, values_indices
+from ._common import Tensor, arange, at_least_1d, cast, check, dim_of, floating, full, into, rank, result_type, somewhere, values_indices
 from .create import linspace
 
 _where = ops['where']
@@ -140,7 +140,7 @@ def _quantile(x, q, dim, keepdim, interpolation, skip):
         q = full((), q, x)
     elif q.ndim > 1 or q.dtype is not x.dtype:
         raise ValueError(f'[quantile] q must be a number or a row of dtype {x.dtype}')
-    elif q.size and bool(((q < 0) | (q > 1)).any()):
+    elif somewhere((q < 0) | (q > 1)):
         raise ValueError('[quantile] q must be 0 to 1')
     ndim = x.ndim
     if dim is None:
@@ -245,7 +245,7 @@ def bincount(input, weights=None, minlength=0):
         raise ValueError(f'[bincount] needs a row of integers, not {input.dtype} of shape {input.shape}')
     if minlength < 0:
         raise ValueError(f'[bincount] minlength {minlength} must not be negative')
-    if input.size and bool((input < 0).any()):
+    if somewhere(input < 0):
         raise ValueError('[bincount] elements must not be negative')
     if weights is not None and weights.shape != input.shape:
         raise ValueError(f'[bincount] weights of shape {weights.shape} for {input.shape}')
@@ -423,7 +423,7 @@ def _observations(fweights, aweights, n):
             raise ValueError(f'[cov] {name} of shape {weights.shape} for {n} observations')
         if (rank(weights.dtype) != 1) if name == 'fweights' else (rank(weights.dtype) != 2):
             raise TypeError(f'[cov] {name} has dtype {weights.dtype}')
-        if weights.size and bool((weights < 0).any()):
+        if somewhere(weights < 0):
             raise ValueError(f'[cov] {name} must not be negative')
     if fweights is None or aweights is None:
         return aweights if fweights is None else fweights

@@ -173,7 +173,7 @@ def run(part, path, only=None):
     warnings.simplefilter('ignore')
     # Sizes are either small or cannot be had, so that nothing is computed for long. AddressSanitizer, which maps far more
     # for itself, has a limit of its own (tests/python/meson.build).
-    if 'libasan' not in os.environ.get('LD_PRELOAD', ''):
+    if 'asan' not in os.environ.get('LD_PRELOAD', ''):
         resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     wrong, made = [], 0
     with open(path, 'r+b') as file, mmap.mmap(file.fileno(), 256) as marker:

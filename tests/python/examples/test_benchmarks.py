@@ -11,7 +11,7 @@ BENCHMARKS = pathlib.Path(__file__).resolve().parents[3] / 'benchmarks'
 
 
 def run(name, *args):
-    return subprocess.run([sys.executable, BENCHMARKS / name, *args], capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, BENCHMARKS / name, *args], capture_output=True, text=True, timeout=600)
 
 
 @pytest.mark.parametrize('dtype', ['float32', 'bfloat16'])
@@ -34,7 +34,7 @@ def test_every_row_of_a_device():
 def test_whole_models():
     done = run('models.py', '--only', 'recommender', '--rounds', '1', '--profile')
     assert done.returncode == 0, done.stderr
-    assert re.search(r'^\| recommender, training, 512×8 \| [\d.]+ ms \(', done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r'^\| recommender, training, 512×8 \| [\d.e+]+ ms \(', done.stdout, re.MULTILINE), done.stdout
     assert re.search(r'^embedding_backward ', done.stdout, re.MULTILINE), done.stdout
 
 
@@ -52,7 +52,7 @@ for transposed in (False, True):
     for name, make, _ in ROWS:
         make(Operands(Tenon('cpu'), 0, transposed, 'float32'))()
 assert len({{name for name, _, _ in ROWS}}) == len(ROWS) > 140"""
-    done = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
 
 

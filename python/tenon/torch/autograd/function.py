@@ -17,8 +17,9 @@ class Function(_Function):
     """A function with a gradient of its own: static forward() and backward(), perhaps setup_context(), called by apply().
 
     backward() gets zeros for results that were not used, unless ctx.set_materialize_grads(False); results that are no tensors
-    pass. Static methods jvp() and vmap() are not called: torch.func.jvp computes with backward(), and torch.func.vmap calls
-    apply() for each entry.
+    pass. A static jvp() is not called: torch.func.jvp computes with backward(). Inside torch.func.vmap a static
+    vmap(info, in_dims, *args) computes whole batches; without one forward() and backward() run on tensors that stand for all
+    entries, whether or not generate_vmap_rule is set.
     """
 
     _materialize, _tensors_only = True, False

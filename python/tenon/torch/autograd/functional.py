@@ -1,7 +1,7 @@
 """Jacobians, Hessians and their products with vectors, of functions of tensors.
 
 With create_graph results have a history of their own. strict: RuntimeError, instead of zeros, where an output does not depend
-on an input. vectorize changes nothing: there is one backward pass per element.
+on an input. vectorize: one backward pass for all elements instead of one for each, which needs more memory.
 """
 from typing import Any
 
@@ -9,6 +9,7 @@ import tenon
 
 from ... import _core
 from ..._core import Tensor, ops
+from ...autograd import _gradient
 from .gradients import as_tuple, zeros_like
 
 __all__ = ['hessian', 'hvp', 'jacobian', 'jvp', 'vhp', 'vjp']
@@ -49,7 +50,7 @@ def _gradients(where, outputs, inputs, seeds, create_graph, strict=False):
     pairs = [(y, seed) for y, seed in zip(outputs, seeds) if y.requires_grad]
     found: list[Any] = [None] * len(inputs)
     if pairs:
-        found = _core._gradient([y for y, _ in pairs], list(inputs), [seed for _, seed in pairs], True, create_graph, True)
+        found = _gradient([y for y, _ in pairs], list(inputs), [seed for _, seed in pairs], True, create_graph, True)
     for i, g in enumerate(found):
         if strict and g is None:
             raise RuntimeError(f'[{where}] the result does not depend on input {i}, which strict=True does not allow')
@@ -116,13 +117,18 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         rows = []
         for y in outputs.tensors:
             _check_strict(strict, y, 'jacobian')
-            rows.append(inputs.pack(_finish(_matrix(y, leaves, create_graph, strict), create_graph)))
+            rows.append(inputs.pack(_finish(_matrix(y, leaves, create_graph, strict, vectorize), create_graph)))
     return outputs.pack(rows)
 
 
-def _matrix(y, leaves, create_graph, strict):
+def _matrix(y, leaves, create_graph, strict, vectorize=False):
     """The derivatives of one result by each input."""
     n = y.numel()
+    if vectorize and n and y.requires_grad:
+        from ... import _vmap
+        found = _vmap.gradients_of_rows([y], leaves, [_vmap.unit_rows(y, 0, n)], True, create_graph, True)
+        return [ops['full']((*y.shape, *x.shape), 0, x.dtype, x.device) if rows is None else ops['reshape'](rows, (*y.shape, *x.shape))
+                for rows, x in zip(found, leaves)]
     found = []
     for k in range(n):
         seed = ops['reshape'](ops['cast'](ops['arange'](0, n, 1, _core.int64, y.device) == k, y.dtype), tuple(y.shape))

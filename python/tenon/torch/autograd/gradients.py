@@ -3,6 +3,7 @@ from typing import Any
 
 from ... import _core
 from ..._core import Tensor, ops
+from ...autograd import _gradient
 
 __all__ = ['backward', 'grad']
 
@@ -44,7 +45,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     """Gradients of the outputs with respect to the inputs, as a tuple, or a dict for inputs in a dict.
 
     allow_unused: an input that was not used gets None, with materialize_grads zeros, instead of an error. is_grads_batched:
-    grad_outputs have a dimension in front; one backward pass for each of its entries, whose gradients are stacked.
+    grad_outputs have a dimension in front, and so have the gradients, by one backward pass for all.
     """
     if not only_inputs:
         raise ValueError('[grad] only_inputs must be True: use backward() to accumulate into leaves')
@@ -57,18 +58,15 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if is_grads_batched:
         found = _batched(outputs, inputs, as_tuple('grad', grad_outputs), retain, create_graph, allow)
     else:
-        found = _core._gradient(list(outputs), list(inputs), _seeds('grad', outputs, grad_outputs), retain, create_graph, allow)
+        found = _gradient(list(outputs), list(inputs), _seeds('grad', outputs, grad_outputs), retain, create_graph, allow)
     found = tuple(zeros_like(x) if g is None and materialize_grads else g for g, x in zip(found, inputs))
     return found if names is None else dict(zip(names, found))
 
 
 def _batched(outputs, inputs, grad_outputs, retain, create_graph, allow):
-    count = grad_outputs[0].shape[0]
-    rows = []
-    for i in range(count):
-        seeds = _seeds('grad', outputs, [ops['select'](g, 0, i) for g in grad_outputs])
-        rows.append(_core._gradient(list(outputs), list(inputs), seeds, retain or i < count - 1, create_graph, allow))
-    return [None if column[0] is None else ops['stack'](list(column)) for column in zip(*rows)]
+    from ... import _vmap
+    _seeds('grad', outputs, [ops['select'](g, 0, 0) for g in grad_outputs])  # for its errors
+    return _vmap.gradients_of_rows(outputs, inputs, grad_outputs, retain, create_graph, allow)
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
@@ -85,7 +83,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     inputs = as_tuple('backward', inputs.values() if isinstance(inputs, dict) else inputs)
     if not inputs:
         raise RuntimeError('[backward] inputs is empty: leave it out to reach all leaves')
-    for x, g in zip(inputs, _core._gradient(list(outputs), list(inputs), seeds, retain, create_graph, True)):
+    for x, g in zip(inputs, _gradient(list(outputs), list(inputs), seeds, retain, create_graph, True)):
         if g is not None:
             g = g if create_graph else g.detach()
             x.grad = g if x.grad is None else x.grad + g

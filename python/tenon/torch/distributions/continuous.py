@@ -3,6 +3,7 @@ import math
 
 import tenon.torch as torch
 
+from .._common import somewhere
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, broadcast_all
 
@@ -156,7 +157,7 @@ class Uniform(Distribution):
     def __init__(self, low, high, validate_args=None):
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
-        if self._validate_args and not bool((self.low < self.high).all()):
+        if self._validate_args and somewhere(~(self.low < self.high)):
             raise ValueError('[Uniform] low must be below high')
 
     arg_constraints = {'low': constraints.dependent, 'high': constraints.dependent}
@@ -362,7 +363,7 @@ class VonMises(Distribution):
         # For small k the difference above loses its digits: its limit.
         r = torch.where(k < 1e-5, 1 / k + k, (1 + rho ** 2) / (2 * rho)).expand(shape)
         found, waiting = torch.zeros(shape, dtype=torch.float64, device=k.device), torch.ones(shape, dtype=torch.bool, device=k.device)
-        while bool(waiting.any()):
+        while somewhere(waiting):
             u1, u2, u3 = (torch.rand(shape, dtype=torch.float64, device=k.device) for _ in range(3))
             z = torch.cos(math.pi * u1)
             f = (1 + r * z) / (r + z)

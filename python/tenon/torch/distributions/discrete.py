@@ -3,6 +3,7 @@ import math
 
 import tenon.torch as torch
 
+from .._common import somewhere
 from . import constraints
 from .continuous import uniform_like
 from .distribution import Distribution, ExponentialFamily, broadcast_all, lazy_property, logits_to_probs, probs_to_logits
@@ -80,7 +81,7 @@ class Geometric(_OfOdds):
     def __init__(self, probs=None, logits=None, validate_args=None):
         self._take(probs, logits)
         super().__init__(self._given.shape, validate_args=validate_args)
-        if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
+        if self._validate_args and probs is not None and somewhere(~(self.probs > 0)):
             raise ValueError('[Geometric] probs must be above 0')
 
     mean = property(lambda self: 1 / self.probs - 1)
@@ -133,14 +134,14 @@ class Binomial(_OfOdds):
 
     def entropy(self):
         count = int(self.total_count.max().item())
-        if not bool((self.total_count == count).all()):
+        if somewhere(self.total_count != count):
             raise NotImplementedError('[Binomial] the entropy of different total_count is not offered')
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(log_prob.exp() * log_prob).sum(0)
 
     def enumerate_support(self, expand=True):
         count = int(self.total_count.max().item())
-        if not bool((self.total_count == count).all()):
+        if somewhere(self.total_count != count):
             raise NotImplementedError('[Binomial] values of different total_count are not enumerated')
         return self._enumerated(1 + count, self._given.dtype, self._given.device, expand)
 

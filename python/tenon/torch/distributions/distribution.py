@@ -4,6 +4,7 @@ import warnings
 
 import tenon.torch as torch
 
+from .._common import somewhere
 from . import constraints
 
 
@@ -72,7 +73,7 @@ class Distribution:
             if constraints.is_dependent(constraint) or name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property):
                 continue
             value = getattr(self, name)
-            if not bool(constraint.check(value).all()):
+            if somewhere(~constraint.check(value)):
                 raise ValueError(f'[{type(self).__name__}] parameter {name} of shape {tuple(value.shape)} must satisfy {constraint!r}, '
                                  f'but found invalid values:\n{value}')
 
@@ -178,7 +179,7 @@ class Distribution:
             support = self.support
         except NotImplementedError:
             return
-        if not bool(support.check(value).all()):
+        if somewhere(~support.check(value)):
             raise ValueError(f'[{name}] the value must lie within the support ({support!r}), but found invalid values:\n{value}')
 
     def _enumerated(self, count, dtype, device, expand):

@@ -4,6 +4,7 @@ import math
 import tenon.torch as torch
 
 from ..gamma_integrals import igamma
+from .._common import somewhere
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, broadcast_all
 
@@ -16,7 +17,7 @@ def _draw_gamma(concentration):
     d = a - 1 / 3
     c = 1 / (9 * d).sqrt()
     found, waiting = torch.zeros_like(a), torch.ones(a.shape, dtype=torch.bool, device=a.device)
-    while bool(waiting.any()):
+    while somewhere(waiting):
         x, u = torch.randn_like(a), torch.rand_like(a)
         v = (1 + c * x) ** 3
         accepted = (v > 0) & (u.log() < 0.5 * x ** 2 + d - d * v + d * v.clamp(min=1e-300).log())

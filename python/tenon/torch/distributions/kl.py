@@ -3,6 +3,7 @@ import math
 
 import tenon.torch as torch
 
+from .._common import somewhere
 from .categories import Categorical, OneHotCategorical
 from .continuous import Cauchy, Exponential, Gumbel, HalfCauchy, HalfNormal, Laplace, Normal, Uniform
 from .discrete import Bernoulli, Binomial, ContinuousBernoulli, Geometric, Poisson
@@ -67,7 +68,7 @@ def _(p, q):
 
 @register_kl(Binomial, Binomial)
 def _(p, q):
-    if bool((p.total_count < q.total_count).any()):
+    if somewhere(p.total_count < q.total_count):
         raise NotImplementedError('[kl_divergence] of Binomials is not offered where the second has a larger total_count')
     found = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
     return _inf_where(p.total_count > q.total_count, found)

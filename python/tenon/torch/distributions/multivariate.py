@@ -3,6 +3,7 @@ import math
 
 import tenon.torch as torch
 
+from .._common import somewhere
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, lazy_property
 from .gammas import Beta, Chi2
@@ -34,7 +35,7 @@ class _OfCovariance(Distribution):
 
     def _keep(self, name, given):
         setattr(self, name, given)
-        if self._validate_args and not bool(self.arg_constraints[name].check(given).all()):
+        if self._validate_args and somewhere(~self.arg_constraints[name].check(given)):
             raise ValueError(f'[{type(self).__name__}] parameter {name} must satisfy {self.arg_constraints[name]!r}, '
                              f'but found invalid values:\n{given}')
         if name != 'scale_tril':
@@ -171,7 +172,7 @@ class Wishart(_OfCovariance, ExponentialFamily):
             raise ValueError(f'[Wishart] {name} needs two dimensions at least')
         df = df if isinstance(df, torch.Tensor) else torch.tensor(float(df), dtype=matrix.dtype, device=matrix.device)
         batch, events = torch.broadcast_shapes(df.shape, matrix.shape[:-2]), matrix.shape[-2:]
-        if bool((df <= events[-1] - 1).any()):
+        if somewhere(df <= events[-1] - 1):
             raise ValueError(f'[Wishart] df is {df}, must be above {events[-1] - 1}')
         self.df = df.expand(batch)
         self._keep(name, matrix.expand((*batch, *events)))

@@ -1,6 +1,7 @@
 """vmap: a function of one example as a function of a batch."""
 import functools
 
+from ... import _vmap
 from ..._core import Tensor, default_generator, ops
 from .derivatives import _check_chunk
 from .trees import filled, leaves_of, spread
@@ -38,41 +39,62 @@ def _mapped(args, dims):
     return places, count
 
 
-def _entries(func, args, kwargs, places, count, randomness):
-    """What func gives for each entry."""
-    generator = default_generator()
+def _front(x, dim):
+    return _vmap.moved(x, dim, 0)
+
+
+def _joined(results, dims, form):
+    """Batches with their first dimension at dims; None for a result that is the same for all entries."""
+    found = []
+    for (batch, single), dim in zip(results, dims):
+        if dim is None:
+            if batch is not None:
+                raise ValueError('[vmap] out_dims is None for a result that differs from entry to entry')
+            found.append(single)
+            continue
+        if not -batch.ndim <= dim < batch.ndim:
+            raise IndexError(f'[vmap] out_dims {dim} is out of range for results of rank {batch.ndim}')
+        found.append(_vmap.moved(batch, 0, dim % batch.ndim))
+    return filled(form, iter(found))
+
+
+def _run(func, args, kwargs, places, size, randomness, out_dims):
+    """What func gives for all entries."""
+    level = _vmap.Level(size, randomness)
+    with level:
+        entries = (x if dim is None else level.entry(_front(x, dim)) for x, dim in zip(leaves_of(args), places))
+        result = func(*filled(args, entries), **kwargs)
+        leaves = leaves_of(result)
+        for y in leaves:
+            if not isinstance(y, Tensor):
+                raise ValueError(f'[vmap] the function must return Tensors, not {type(y).__name__}')
+        dims = _spread('out_dims', out_dims, result)
+        found = [(level.find(y) if dim is None else level.whole(y), y) for dim, y in zip(dims, leaves)]
+    return _joined(found, dims, result)
+
+
+def _in_chunks(func, args, kwargs, places, count, chunk, randomness, out_dims):
+    """The same for some entries at a time."""
+    leaves, generator, parts = leaves_of(args), default_generator(), []
     begin = generator.get_state()
-    found, leaves = [], leaves_of(args)
-    for i in range(count):
+    for first in range(0, count, chunk):
         if randomness == 'same':
             generator.set_state(begin)
-        values = (x if dim is None else ops['select'](x, dim, i) for x, dim in zip(leaves, places))
-        found.append(func(*filled(args, values), **kwargs))
-        if randomness == 'error' and generator.get_state() != begin:
-            raise RuntimeError('[vmap] the function draws random numbers: say randomness="different" or "same"')
-    return found
-
-
-def _joined(results, out_dims):
-    """The results of all entries, stacked leaf by leaf."""
-    leaves = [leaves_of(result) for result in results]
-    for y in leaves[0]:
-        if not isinstance(y, Tensor):
-            raise ValueError(f'[vmap] the function must return Tensors, not {type(y).__name__}')
-    dims = _spread('out_dims', out_dims, results[0])
-    for dim, y in zip(dims, leaves[0]):
-        if dim is not None and not -y.ndim - 1 <= dim <= y.ndim:
-            raise IndexError(f'[vmap] out_dims {dim} is out of range for results of rank {y.ndim + 1}')
-    stacked = [column[0] if dim is None else ops['stack'](list(column), dim) for dim, column in zip(dims, zip(*leaves))]
-    return filled(results[0], iter(stacked))
+        last = min(first + chunk, count)
+        some = (x if dim is None else ops['slice'](x, dim, first, last) for x, dim in zip(leaves, places))
+        parts.append(_run(func, filled(args, some), kwargs, places, last - first, randomness, out_dims))
+    dims = _spread('out_dims', out_dims, parts[0])
+    columns = zip(*map(leaves_of, parts))
+    return filled(parts[0], iter([column[0] if dim is None else ops['concat'](list(column), dim) for dim, column in zip(dims, columns)]))
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None):
-    """A function over batches: func is called for each entry along in_dims of its arguments, and its results are stacked at out_dims.
+    """A function over batches: func for each entry along in_dims of its arguments, results stacked at out_dims.
 
-    in_dims and out_dims are numbers, or nested like the arguments and the result; None leaves a tensor whole. It is a loop: as slow
-    as one, so chunk_size changes nothing, and differentiable as one. Keyword arguments stay whole. randomness: an
-    'error' where func draws random numbers, 'different' ones for each entry, or the 'same' ones.
+    in_dims and out_dims are numbers, or nested like the arguments and the result; None leaves a tensor whole. func runs once, or for
+    chunk_size entries at a time: its tensors stand for all entries, have the shape of one, and no elements to read or to branch on.
+    An op without a rule for batches runs entry by entry, with a warning. Keyword arguments stay whole. randomness: an 'error' where
+    func draws random numbers, 'different' ones for each entry, or the 'same' ones.
 
     >>> import tenon.torch as torch
     >>> torch.vmap(torch.dot)(torch.ones(3, 2), torch.ones(3, 2)).tolist()
@@ -90,5 +112,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None):
             raise ValueError(f'[vmap] in_dims must be an int or a tuple, not {type(in_dims).__name__}')
         dims = _spread('in_dims', tuple(in_dims) if isinstance(in_dims, list) else in_dims, args)
         places, count = _mapped(args, dims)
-        return _joined(_entries(func, args, kwargs, places, count, randomness), out_dims)
+        if chunk_size is not None and chunk_size < count:
+            return _in_chunks(func, args, kwargs, places, count, chunk_size, randomness, out_dims)
+        return _run(func, args, kwargs, places, count, randomness, out_dims)
     return wrapped

@@ -7,6 +7,7 @@ from typing import Any
 
 import tenon
 
+from ... import _vmap
 from ... import func as _func
 from ..._core import Tensor, ops
 from .trees import filled, leaves_of, tensors_of, tree_map, with_tensors
@@ -162,13 +163,13 @@ def _check_chunk(where, chunk_size):
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
     """A function that gives the Jacobian of func: for each tensor of the result, one of shape (…of it, …of the argument) for each
-    tensor of the arguments. One backward pass per element of the result, whatever chunk_size."""
+    tensor of the arguments. One backward pass goes back from all elements of the result at once, or from chunk_size of them."""
     _check_chunk('jacrev', chunk_size)
-    return _jacobian('jacrev', func, argnums, has_aux, _func.jacrev)
+    return _jacobian('jacrev', func, argnums, has_aux, functools.partial(_func.jacrev, chunk_size=chunk_size))
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, randomness='error'):
-    """What jacrev() gives, by one pass per element of the arguments: less work where the result has more elements.
+    """What jacrev() gives, by a pass for all elements of an argument: less work where the result has more elements.
 
     randomness changes nothing: func is called once.
     """
@@ -196,35 +197,40 @@ def _by_columns(fn, argnums):
                 args[n] = _func._leaf('jacfwd', args[n], n)
             leaves = [args[n] for n in argnums]
             outputs = fn(*args)
-            push = _linearized(outputs, leaves)
-            columns = [_columns(outputs, leaves, i, push, create) for i in range(len(leaves))]
+            weights, pulled = _pulled(outputs, leaves)
+            columns = [_columns(outputs, leaves, i, weights, pulled, create) for i in range(len(leaves))]
         return tuple(tuple(column[k] for column in columns) for k in range(len(outputs)))
     return wrapped
 
 
 def _linearized(outputs, leaves):
     """The function from directions of the leaves to the derivatives of the outputs."""
-    # g(w) = Jᵀw is linear in w, so its derivative by w in the direction v is J·v.
-    weights = [tenon.zeros_like(y.detach()).requires_grad_() for y in outputs]
-    pulled = _func._gradients(outputs, leaves, weights, True)
+    weights, pulled = _pulled(outputs, leaves)
 
     def push(directions, create) -> Any:
         return _func._gradients(pulled, weights, directions, create)
     return push
 
 
-def _columns(outputs, leaves, i, push, create):
+def _pulled(outputs, leaves):
+    """(weights w, Jᵀw), which is linear in w: its derivative by w in the direction v is J·v."""
+    weights = [_vmap.leaf(tenon.zeros_like(y.detach())) for y in outputs]
+    return weights, _func._gradients(outputs, leaves, weights, True)
+
+
+def _columns(outputs, leaves, i, weights, pulled, create):
     """The Jacobians of all outputs by leaf i."""
     x, n = leaves[i], leaves[i].numel()
-    zeros = [tenon.zeros_like(other.detach()) for other in leaves]
-    found = []
-    for k in range(n):
-        seed = ops['cast'](ops['arange'](0, n, 1, tenon.int64, x.device) == k, x.dtype)
-        found.append(push([*zeros[:i], ops['reshape'](seed, tuple(x.shape)), *zeros[i + 1:]], create))
+    found = [None] * len(outputs)
+    if n and pulled[i].requires_grad:
+        found = _vmap.gradients_of_rows([pulled[i]], weights, [_vmap.unit_rows(x, 0, n)], True, create, True)
     joined = []
-    for j, y in enumerate(outputs):
+    for rows, y in zip(found, outputs):
         shape = (*y.shape, *x.shape)
-        whole = ops['reshape'](ops['stack']([column[j] for column in found], -1), shape) if n else tenon.zeros(shape, dtype=y.dtype)
+        if rows is None:
+            joined.append(tenon.zeros(shape, dtype=y.dtype, device=y.device))
+            continue
+        whole = ops['reshape'](_vmap.moved(rows, 0, y.ndim), shape)
         joined.append(whole if create else whole.detach())
     return joined
 

@@ -3,7 +3,7 @@ from typing import Any
 
 from .... import _core
 from ...._core import ops
-from ..._common import autocasting, cast, check, full, rank
+from ..._common import autocasting, cast, check, full, largest, rank, smallest
 from ..._shortcuts import short
 
 
@@ -202,9 +202,9 @@ def one_hot(tensor, num_classes=-1):
         if num_classes <= 0:
             raise ValueError('[one_hot] without labels num_classes must be given')
         return full((*tensor.shape, num_classes), 0, tensor)
-    if int(ops['min'](tensor)) < 0:
+    if smallest(tensor) < 0:
         raise ValueError('[one_hot] labels must not be negative')
-    most = int(ops['max'](tensor)) + 1
+    most = int(largest(tensor)) + 1
     if num_classes == -1:
         num_classes = most
     if most > num_classes:

@@ -1,7 +1,7 @@
 """Connectionist temporal classification; Graves et al. 2006."""
 from .... import _core
 from ...._core import ops
-from ..._common import Tensor, arange, cast, check, full, in_float32, rank
+from ..._common import Tensor, arange, cast, check, full, in_float32, largest, rank, somewhere
 from .loss import _reduction
 
 # Stands for log 0: finite, so that gradients of sums of nothing are 0.
@@ -47,8 +47,8 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     if not 0 <= blank < classes:
         raise ValueError(f'[ctc_loss] blank {blank} of {classes} classes')
     inputs, labels = _lengths('input_lengths', input_lengths, batch, x), _lengths('target_lengths', target_lengths, batch, x)
-    most = int(ops['max'](labels)) if batch else 0
-    if bool((inputs > steps).any()) or bool((inputs < 0).any()) or bool((labels < 0).any()):
+    most = int(largest(labels)) if batch else 0
+    if somewhere(inputs > steps) or somewhere(inputs < 0) or somewhere(labels < 0):
         raise ValueError(f'[ctc_loss] input_lengths must be 0 to {steps}, target_lengths not negative')
     targets = cast(ops['unsqueeze'](targets, 0) if single and targets.ndim == 1 else targets, _core.int64)
     if targets.ndim == 2 and targets.shape[0] != batch or targets.shape[-1] < most:

@@ -1,0 +1,63 @@
+// vmap's side of the calls: which tensors stand for one entry of a batch, and the calls that take them.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "call_layer.hpp"
+#include "guard.hpp"
+
+namespace tenon::python {
+
+// One level of vmap on one thread. Its entries are tensors of one entry's shape and dtype in the place of a whole batch, whose first
+// dimension counts the entries; what they hold is that of the first one, and nobody shall read it. Calls that take entries are
+// computed by `rule` on the wholes; what it calls itself is seen by the levels below.
+class Batch : public CallLayer {
+ public:
+  // rule(op, args, batched, outs or None) -> list of (tensor, whether it is a batch), True where it wrote into the outs, or None:
+  // nothing is done. `args` have wholes in the places of entries, and `batched` tells where. It is also called for the `draws`.
+  Batch(nanobind::object rule, const nanobind::list& draws);
+  ~Batch() { leave(); }
+  void enter();
+  void leave();
+
+  // A tensor that stands for the entries of a batch as long as this level lives.
+  nanobind::object entry(nanobind::handle whole);
+  // The batch that an entry stands for; None for any other tensor.
+  nanobind::object whole(nanobind::handle x) const;
+
+  // Whether a level is active on this thread.
+  static bool any_active();
+  // The tensor itself, or what is behind an entry of the levels of this thread: the batch of all of them.
+  static tn_tensor* behind(tn_tensor* x);
+  // False, with an exception set, for an entry: it has no elements of its own.
+  static bool check_readable(tn_tensor* x, const char* where);
+  // How an entry prints; NULL, without an exception, for other tensors.
+  static PyObject* text_of(PyObject* tensor);
+
+ private:
+  struct Entry {
+    Tensor example, whole;
+  };
+  tn_status* call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor* const* written,
+                  tn_tensor** outs, uint32_t nouts, uint32_t* done);
+  bool concerns(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor* const* written,
+                uint32_t nouts) const;
+  bool knows(const tn_tensor* x) const { return entries_.count(x) != 0; }
+  // New references; `mark` tells where a whole took the place of an entry.
+  PyObject* shown(tn_tensor* x, PyObject** mark) const;
+  PyObject* shown(const tn_value& value, PyObject** mark) const;
+  tn_status* take(PyObject* results, tn_tensor** outs, uint32_t nouts);
+  Tensor stand_for(const Tensor& whole);
+
+  nanobind::object rule_;
+  std::unordered_set<const tn_op*> draws_;
+  std::unordered_map<const tn_tensor*, Entry> entries_;
+};
+
+// x.detach() where a level is active.
+PyObject* detached_entry(PyObject* x);
+
+void add_batch(nanobind::module_& module);
+
+}  // namespace tenon::python

@@ -1,0 +1,12 @@
+"""vmap: a function of one entry runs once, over tensors that stand for all entries of a batch.
+
+`level.py` has the scope in which such tensors are known and gradients through them, `call.py` what a rule is given, and the other
+files the rules: for each op what it computes on whole batches. An op without one runs entry by entry, which warns.
+"""
+from . import backward, call, draws, elementwise, losses, picking, products, reductions, views, windows
+from .call import moved
+from .functions import by_own_rule, record
+from .level import Level, gradient, gradients_of_rows, is_active, leaf, unit_rows
+
+__all__ = ['Level', 'backward', 'by_own_rule', 'call', 'draws', 'elementwise', 'gradient', 'gradients_of_rows', 'is_active', 'leaf', 'losses',
+           'moved', 'picking', 'products', 'record', 'reductions', 'unit_rows', 'views', 'windows']

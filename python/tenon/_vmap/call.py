@@ -1,0 +1,143 @@
+"""The call that a rule computes, and the table of rules."""
+import warnings
+
+from .. import _core
+from .._core import Tensor, ops
+
+# What computes an op on whole batches, by its name: rule(call) -> a tensor or a tuple of them, with the batch in front.
+RULES = {}
+
+
+def rule(*names):
+    """Makes a function the rule of ops."""
+    def add(function):
+        for name in names:
+            RULES[name] = function
+        return function
+    return add
+
+
+class Same(tuple):
+    """Results of a rule that are the same for all entries."""
+
+
+def op_of(name):
+    """The op of a name, those of plugins included."""
+    found = ops.get(name)
+    if found is None:
+        ops[name] = found = _core.op(name)
+    return found
+
+
+_parameters = {}
+
+
+def _places(name):
+    if name not in _parameters:
+        _parameters[name] = {parameter: i for i, (parameter, _, _) in enumerate(op_of(name).parameters)}
+    return _parameters[name]
+
+
+def unsqueezed(x, dim, count=1):
+    """x with `count` dimensions of size 1 from `dim` on."""
+    for _ in range(count):
+        x = ops['unsqueeze'](x, dim)
+    return x
+
+
+def moved(x, source, destination):
+    """x with a dimension at another place; both count from the front."""
+    if source == destination:
+        return x
+    order = [d for d in range(x.ndim) if d != source]
+    order.insert(destination, source)
+    return ops['permute'](x, order)
+
+
+def expanded(x, size):
+    """x once for each entry, without a copy."""
+    return ops['expand'](unsqueezed(x, 0), (size, *x.shape))
+
+
+class Call:
+    """One call of an op in which something differs from entry to entry. Arguments go by name; tensors that do have the batch in front."""
+
+    def __init__(self, name, args, marks, size, randomness):
+        self.name, self.args, self.marks, self.size, self.randomness = name, args, marks, size, randomness
+        self._at = _places(name)
+
+    def __getitem__(self, name):
+        return self.args[self._at[name]]
+
+    def place(self, name):
+        """The position of an argument."""
+        return self._at[name]
+
+    def has(self, name):
+        """Whether the argument was given."""
+        return name in self._at and self[name] is not None
+
+    def is_batch(self, name):
+        """Whether a tensor, or one of a list of them, differs from entry to entry."""
+        mark = self.marks[self._at[name]]
+        return any(mark) if isinstance(mark, list) else mark
+
+    def rank(self, name):
+        """The rank of one entry of a tensor; 0 for a number."""
+        x = self[name]
+        return x.ndim - self.is_batch(name) if isinstance(x, Tensor) else 0
+
+    def shape(self, name):
+        """The shape of one entry of a tensor."""
+        return tuple(self[name].shape)[self.is_batch(name):]
+
+    def whole(self, name):
+        """The tensor as a batch, whether or not it is one."""
+        x = self[name]
+        return x if x is None or self.is_batch(name) else expanded(x, self.size)
+
+    def wholes(self, name):
+        """Each of a list of tensors as a batch."""
+        at = self._at[name]
+        return [x if x is None or mark else expanded(x, self.size) for x, mark in zip(self.args[at], self.marks[at])]
+
+    def run(self, **changed):
+        """The op with other values for some arguments."""
+        args = list(self.args)
+        for name, value in changed.items():
+            args[self._at[name]] = value
+        return op_of(self.name)(*args)
+
+    def dim(self, dim, rank):
+        """A dimension of one entry, counted from the front."""
+        if not -max(rank, 1) <= dim < max(rank, 1):
+            raise IndexError(f'[{self.name}] dim {dim} is out of range for rank {rank}')
+        return dim % max(rank, 1)
+
+
+_warned = set()
+
+
+def one_by_one(call):
+    """The op for each entry, stacked."""
+    if call.name not in _warned:
+        _warned.add(call.name)
+        warnings.warn(f'[vmap] {call.name} has no rule for batches: it runs once for each entry, as slow as a loop', stacklevel=2)
+
+    def entry(x, mark, i):
+        if isinstance(mark, list):
+            return [entry(one, each, i) for one, each in zip(x, mark)]
+        return ops['select'](x, 0, i) if mark else x
+    rows = [op_of(call.name)(*(entry(x, mark, i) for x, mark in zip(call.args, call.marks))) for i in range(call.size)]
+    if isinstance(rows[0], Tensor):
+        return ops['stack'](rows)
+    if rows[0] is None:
+        raise RuntimeError(f'[vmap] {call.name} writes into its arguments and has no rule for batches')
+    return tuple(ops['stack'](list(column)) for column in zip(*rows))
+
+
+@rule('nonzero', 'masked_select', 'unique')
+def refused(call):
+    """Results whose shape depends on elements."""
+    raise RuntimeError(f'[vmap] the shape that {call.name} gives depends on elements, which differ from entry to entry: '
+                       'use where() with a mask')

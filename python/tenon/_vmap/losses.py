@@ -1,0 +1,87 @@
+"""Losses: a value for each element or row, then the mean or the sum of one entry."""
+from .._core import ops
+from .call import one_by_one, op_of, rule
+from .elementwise import aligned
+from .windows import folded, unfolded
+
+
+def reduced(call, y, rank, total=None):
+    """y, of entries of this rank, by the call's reduction; `total` is what a mean is divided by."""
+    how, dims = call['reduction'], tuple(range(1, rank + 1))
+    if how == 'none':
+        return y
+    if how == 'mean' and total is None:
+        return ops['mean'](y, dims) if rank else y
+    y = ops['sum'](y, dims) if rank else y
+    if how == 'sum':
+        return y
+    return y / total
+
+
+@rule('mse_loss', 'l1_loss', 'smooth_l1_loss', 'bce_loss', 'bce_with_logits_loss', 'kl_div_loss')
+def elementwise_loss(call):
+    given = [x.ndim - mark for x, mark in zip(call.args, call.marks) if hasattr(x, 'ndim')]
+    rank = max(given)
+    args = aligned(call, rank)
+    args[call.place('reduction')] = 'none'
+    y = op_of(call.name)(*args)
+    total = call.shape('x')[0] if call['reduction'] == 'batchmean' else None
+    return reduced(call, y, rank, total)
+
+
+def _weights(call, target, classes):
+    """The weight of each target; 0 where it is ignored."""
+    counts = ops['not_equal'](target, call['ignore_index'])
+    weight = call['weight']
+    if weight is None:
+        return ops['cast'](counts, classes.dtype)
+    safe = ops['where'](counts, target, 0)
+    if call.is_batch('weight'):
+        flat = ops['gather'](weight, 1, ops['reshape'](safe, (call.size, -1)))
+        weight = ops['reshape'](flat, target.shape)
+    else:
+        weight = ops['take'](weight, safe)
+    return weight * ops['cast'](counts, classes.dtype)
+
+
+@rule('nll_loss')
+def nll_loss(call):
+    scores, target = call.whole('log_probs'), call.whole('target')
+    rank = call.rank('target')
+    weights = _weights(call, target, scores)
+    safe = ops['where'](ops['not_equal'](target, call['ignore_index']), target, 0)
+    at = 1 if rank == 0 else 2
+    picked = ops['squeeze'](ops['gather'](scores, at, ops['unsqueeze'](safe, at)), (at,))
+    losses = -picked * weights
+    dims = tuple(range(1, rank + 1))
+    total = ops['sum'](weights, dims) if rank else weights
+    return reduced(call, losses, rank, total), total
+
+
+@rule('cross_entropy')
+def cross_entropy(call):
+    """By rows, whose mean is weighted as the targets are."""
+    if call.is_batch('weight'):
+        return one_by_one(call)
+    if call.rank('target') == call.rank('logits'):
+        return _of_probabilities(call)
+    logits, target = call.whole('logits'), call.whole('target')
+    rank = call.rank('target')
+    if rank == 0:
+        rows = call.run(logits=logits, target=target, reduction='none')
+    else:
+        rows = unfolded(call.run(logits=folded(logits), target=folded(target), reduction='none'), call.size)
+    if call['reduction'] != 'mean':
+        return reduced(call, rows, rank)
+    weights = _weights(call, target, logits)
+    return reduced(call, rows, rank, ops['sum'](weights, tuple(range(1, rank + 1))) if rank else weights)
+
+
+def _of_probabilities(call):
+    logits, target = call.whole('logits'), call.whole('target')
+    rank = call.rank('logits')
+    if rank == 1:
+        rows = call.run(logits=logits, target=target, reduction='none')
+        return reduced(call, rows, 0)
+    rows = unfolded(call.run(logits=folded(logits), target=folded(target), reduction='none'), call.size)
+    return reduced(call, rows, rank - 1)

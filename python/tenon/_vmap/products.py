@@ -1,0 +1,103 @@
+"""Products of matrices, and what works on batches of matrices by itself."""
+from .._core import ops
+from .call import rule, unsqueezed
+from .elementwise import aligned
+
+_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+
+def _matrix(call, name, behind):
+    """An operand whose entries are matrices at least: of a vector a row or, with a dimension behind, a column."""
+    x = call[name]
+    return unsqueezed(x, x.ndim - 1 + behind) if call.rank(name) == 1 else x
+
+
+@rule('matmul')
+def matmul(call):
+    ranks = call.rank('x'), call.rank('y')
+    if 0 in ranks:
+        raise ValueError('[matmul] a tensor of rank 0: use mul')
+    if ranks[1] == 2 and not call.is_batch('y'):
+        return call.run()  # rows of a batch by one matrix
+    x, y = _matrix(call, 'x', 0), _matrix(call, 'y', 1)
+    rank = max(x.ndim - call.is_batch('x'), y.ndim - call.is_batch('y'))
+    if call.is_batch('x'):
+        x = unsqueezed(x, 1, rank + 1 - x.ndim)
+    if call.is_batch('y'):
+        y = unsqueezed(y, 1, rank + 1 - y.ndim)
+    found = call.run(x=x, y=y)
+    if ranks[1] == 1:
+        found = ops['squeeze'](found, (-1,))
+    return ops['squeeze'](found, (-1 if ranks[1] == 1 else -2,)) if ranks[0] == 1 else found
+
+
+@rule('linear')
+def linear(call):
+    x, weight, bias = call['x'], call['weight'], call['bias']
+    if not call.is_batch('weight') and not call.is_batch('bias'):
+        return call.run()
+    if not call.is_batch('weight'):
+        y = call.run(bias=None, activation='none')
+    else:  # each entry's rows by its own matrix
+        rows = x if call.rank('x') > 1 else unsqueezed(x, x.ndim - 1)
+        lead = rows.ndim - call.is_batch('x') - 2
+        each = unsqueezed(ops['transpose'](weight, -1, -2), 1, lead)
+        y = ops['matmul'](rows, each)
+        if call.rank('x') == 1:
+            y = ops['squeeze'](y, (-2,))
+    if bias is not None:
+        y = y + (unsqueezed(bias, 1, y.ndim - bias.ndim) if call.is_batch('bias') else bias)
+    return y if call['activation'] == 'none' else ops[call['activation']](y)
+
+
+@rule('einsum')
+def einsum(call):
+    equation, marks = call['equation'].replace(' ', ''), call.marks[call.place('xs')]
+    inputs, _, output = equation.partition('->')
+    if '->' not in equation:
+        letters = inputs.replace(',', '').replace('.', '')
+        output = ('...' if '.' in inputs else '') + ''.join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    free = next((c for c in _LETTERS if c not in equation), None)
+    if free is None:
+        raise ValueError('[vmap] einsum: no letter is left for the batch')
+    terms = [free + term if mark else term for term, mark in zip(inputs.split(','), marks)]
+    return call.run(equation=f'{",".join(terms)}->{free}{output}')
+
+
+@rule('linalg.cholesky', 'linalg.inv', 'linalg.det', 'linalg.slogdet', 'linalg.cofactor', 'linalg.eigh', 'linalg.eigvalsh', 'linalg.qr',
+      'linalg.svd', 'linalg.svdvals', 'linalg.pinv')
+def of_matrices(call):
+    if call.has('rtol') and call.is_batch('rtol') and not call.is_batch('x'):
+        return call.run(x=call.whole('x'))
+    return call.run()
+
+
+@rule('linalg.solve', 'linalg.solve_triangular')
+def solve(call):
+    rank = max(call.rank('a'), call.rank('b'))
+    a, b = aligned(call, rank)[:2]
+    return call.run(a=a, b=b)
+
+
+@rule('fft.c2c', 'fft.r2c', 'fft.c2r')
+def fourier(call):
+    rank = call.rank('x')
+    return call.run(dims=tuple(call.dim(d, rank) + 1 for d in call['dims']))
+
+
+@rule('one_hot')
+def one_hot(call):
+    return call.run()
+
+
+@rule('attention')
+def attention(call):
+    """Entries and examples are one dimension."""
+    size, names = call.size, ('q', 'k', 'v')
+    flat = {name: ops['reshape'](call.whole(name), (-1, *call.shape(name)[1:])) for name in names}
+    mask, batch = call['mask'], call.shape('q')[0]
+    if mask is not None:
+        mask = call.whole('mask')
+        mask = unsqueezed(mask, 1, 5 - mask.ndim)
+        mask = ops['reshape'](ops['expand'](mask, (size, batch, *mask.shape[2:])), (size * batch, *mask.shape[2:]))
+    return tuple(ops['reshape'](y, (size, batch, *y.shape[1:])) for y in call.run(**flat, mask=mask))
