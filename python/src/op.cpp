@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "arguments.hpp"
+#include "overriding.hpp"
 
 namespace tenon::python {
 namespace {
@@ -91,15 +92,35 @@ PyObject* call_pytorchs(OpObject* self, PyObject* const* args, size_t nargsf, Py
   return function ? PyObject_Vectorcall(function.get(), args, nargsf, kwnames) : nullptr;
 }
 
+// How an argument that is no Tensor computes the op itself; the exception that it is none goes.
+PyObject* own_way(PyObject* const* args, size_t nargsf) {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyObject* method = overriding(args, static_cast<size_t>(PyVectorcall_NARGS(nargsf)));
+  if (method == nullptr) {
+    PyErr_Restore(type, value, traceback);
+    return nullptr;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return method;
+}
+
 PyObject* op_call(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   auto* self = reinterpret_cast<OpObject*>(object);
   try {
     Arguments arguments;
     const Schema& schema = *self->schema;
-    if (!arguments.parse(schema, args, PyVectorcall_NARGS(nargsf), kwnames))
+    if (!arguments.parse(schema, args, PyVectorcall_NARGS(nargsf), kwnames)) {
+      if (PyObject* method = own_way(args, nargsf)) {
+        const Ref held(method);
+        return call_overriding(object, method, args, PyVectorcall_NARGS(nargsf), kwnames);
+      }
       return !self->in_place && has_unknown_name(schema, kwnames)
                  ? call_pytorchs(self, args, nargsf, kwnames)
                  : nullptr;
+    }
     if (self->in_place) {
       if (PyVectorcall_NARGS(nargsf) == 0)
         return PyErr_Format(PyExc_TypeError, "[%s] in place: the tensor comes first",

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "overriding.hpp"
+
 namespace tenon::python {
 namespace {
 
@@ -160,6 +162,8 @@ PyObject* shortcut_call(PyObject* object, PyObject* const* args, size_t nargsf, 
     if (pattern.back() == '*') return call_with_rest(self->op, args, pattern.size() - 1, nargs);
     return PyObject_Vectorcall(self->op, args, nargsf, kwnames);
   }
+  if (const Ref method{overriding(args, nargs)})
+    return call_overriding(object, method.get(), args, nargs, kwnames);
   if (kwnames != nullptr && PyDict_GET_SIZE(self->renames) != 0)
     return call_renamed(self, args, nargsf, kwnames);
   return PyObject_Vectorcall(self->function, args, nargsf, kwnames);

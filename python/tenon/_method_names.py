@@ -31,7 +31,8 @@ LATER = {topic: names.split() for topic, names in {
         kron logdet lu lu_solve matmul matrix_exp matrix_power mm mv orgqr ormqr outer pinverse qr slogdet svd triangular_solve
         vdot stft istft''',
     'making': 'bernoulli multinomial new new_empty new_empty_strided new_full new_ones new_tensor new_zeros',
-    'conversion': 'as_subclass cuda dequantize pin_memory to_dense type type_as view',
+    'conversion': '''as_subclass cuda dequantize pin_memory sparse_mask to_dense to_sparse to_sparse_coo to_sparse_csc to_sparse_csr type
+        type_as view''',
     'facts': '''const_data_ptr dim_order element_size get_device is_coalesced is_complex is_conj is_cpu is_cuda
         is_distributed is_floating_point is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_neg is_nested is_pinned is_quantized
         is_same_size is_set_to is_shared is_signed is_sparse is_sparse_csr is_vulkan is_xla is_xpu layout name ndimension nelement
@@ -48,15 +49,15 @@ LATER = {topic: names.split() for topic, names in {
         sign_ sinc_ sub_ subtract_ tril_ triu_ true_divide_ uniform_ xlogy_''',
 }.items()}
 
-_DENSE = 'tensors are dense'
+_DENSE = 'this tensor is dense, and blocks are not offered: see to_sparse() and to_sparse_csr()'
 _SHAPE = 'a tensor keeps its shape: assign the result of the method without the underscore'
 
 # What is not offered, and what to use instead.
 NOT_OFFERED = {name: why for names, why in {
     '''as_strided_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_''': _SHAPE,
     'resize resize_as': 'a tensor keeps its shape: use reshape, or new_empty',
-    '''ccol_indices coalesce col_indices crow_indices dense_dim indices row_indices smm sparse_dim sparse_mask sspaddmm to_sparse
-        to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values resize_as_sparse_ sparse_resize_
+    '''ccol_indices coalesce col_indices crow_indices dense_dim indices row_indices smm sparse_dim sspaddmm
+        to_sparse_bsc to_sparse_bsr values resize_as_sparse_ sparse_resize_
         sparse_resize_and_clear_ to_padded_tensor''': _DENSE,
     '''int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme''':
         'quantized tensors are not offered: cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',

@@ -21,15 +21,16 @@ class Same(tuple):
     """Results of a rule that are the same for all entries."""
 
 
+_of_plugins = {}
+_parameters = {}
+
+
 def op_of(name):
     """The op of a name, those of plugins included."""
-    found = ops.get(name)
+    found = ops.get(name) or _of_plugins.get(name)
     if found is None:
-        ops[name] = found = _core.op(name)
+        _of_plugins[name] = found = _core.op(name)
     return found
-
-
-_parameters = {}
 
 
 def _places(name):

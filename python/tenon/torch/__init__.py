@@ -28,7 +28,7 @@ from .copies import (alias_copy, as_strided_copy, diagonal_copy, expand_copy, na
                      squeeze_copy, t_copy, transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy, view_copy)
 from .create import (arange, as_tensor, asarray, channels_last, channels_last_3d, contiguous_format, empty, empty_like,
                      empty_permuted, empty_strided, eye, from_file, from_numpy, frombuffer, full, full_like, linspace, logspace, new_empty,
-                     new_empty_strided, new_full, new_ones, new_zeros, ones, ones_like, preserve_format, scalar_tensor, strided,
+                     new_empty_strided, new_full, new_ones, new_zeros, ones, ones_like, preserve_format, scalar_tensor, sparse_coo, sparse_csc, sparse_csr, strided,
                      tensor, zeros, zeros_like)
 from .index import (argwhere, as_strided_scatter, diagonal_scatter, fill, gather, index_add, index_copy, index_fill, index_put,
                     index_reduce, index_select, masked_fill, masked_scatter, masked_select, nonzero, nonzero_static, put, scatter,
@@ -63,7 +63,7 @@ globals().update({name: _numpys(found) for name, found in globals().items() if n
 
 # Imported when they are first used.
 _MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions amp
-    compiler version xpu distributed multiprocessing'''.split())
+    compiler version xpu distributed multiprocessing sparse'''.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -79,6 +79,8 @@ _LAZY = {name: module for module, names in {
     'legacy': '''FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor
         BoolTensor''',
     'func': 'vmap',
+    'sparse': 'sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_compressed_tensor',
+    'sparse.products': 'spmm',
     'compiler': 'compile',
     'amp.autocast_mode': '''autocast get_autocast_dtype set_autocast_dtype is_autocast_enabled set_autocast_enabled
         is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache''',
@@ -109,8 +111,6 @@ _INSTEAD = {
     'jit': 'call the function eagerly, or record it once with tenon.graphed',
     'export': 'record a graph with tenon.capture, or save the weights with tenon.io.save',
     'onnx': 'save the weights with tenon.io.save',
-    'sparse': 'tensors are dense',
-    'sparse_coo_tensor': 'tensors are dense',
     'quantization': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
     'profiler': 'tenon.profiler',
     'hub': 'download the file, and read it with torch.load',

@@ -2,7 +2,7 @@
 
 _QUANTIZED = 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul'
 _AUTOCAST = 'use torch.autocast, or get_autocast_dtype() and is_autocast_enabled() with a kind of device'
-_SPARSE = 'tensors are dense: index_add and scatter_add gather over edges, embedding takes rows'
+_SPARSE = 'sparse tensors are those of torch.sparse_coo_tensor and torch.sparse_csr_tensor'
 _BACKEND = "it names one of PyTorch's backends: call the function of torch or torch.nn.functional"
 _SCRIPT = "it belongs to PyTorch's compiler of scripts: call the function eagerly, or record it once with tenon.graphed"
 _CELLS = 'use the modules of torch.nn'
@@ -22,8 +22,7 @@ _ABSENT = {
             is_autocast_ipu_enabled is_autocast_xla_enabled set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype
             set_autocast_xla_enabled''',
         _SPARSE: '''ccol_indices_copy col_indices_copy crow_indices_copy dsmm hsmm hspmm indices_copy resize_as_sparse_
-            row_indices_copy saddmm smm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor
-            sparse_csc_tensor sparse_csr_tensor spmm sspaddmm values_copy''',
+            row_indices_copy saddmm smm sparse_bsc_tensor sparse_bsr_tensor sspaddmm values_copy''',
         _BACKEND: '''batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats
             batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats convolution cudnn_affine_grid_generator
             cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose

@@ -9,6 +9,7 @@ from .._creation import tensor as _tensor
 from ._common import Tensor, cast, check, defaults, into, number_dtype, rank, shape_of
 
 strided, contiguous_format, preserve_format = 'torch.strided', 'torch.contiguous_format', 'torch.preserve_format'
+sparse_coo, sparse_csr, sparse_csc = 'torch.sparse_coo', 'torch.sparse_csr', 'torch.sparse_csc'
 channels_last, channels_last_3d = 'torch.channels_last', 'torch.channels_last_3d'
 
 
@@ -100,9 +101,19 @@ def scalar_tensor(s, *, dtype=None, device=None, layout=None, pin_memory=False, 
     return finish(ops['full']((), s, dtype or defaults.dtype, device_of(device)), requires_grad)
 
 
+def check_strided(name, layout):
+    """Refuses the layouts of sparse tensors."""
+    if layout not in (None, strided):
+        raise ValueError(f'[{name}] makes dense tensors, not those of layout {layout}: see torch.sparse_coo_tensor and to_sparse()')
+
+
 def _filling(name, value):
     def call(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
         size = _sizes(shape_of(size))
+        if layout == sparse_coo and value == 0:
+            from .sparse import sparse_coo_tensor
+            return sparse_coo_tensor(size, dtype=dtype, device=device, requires_grad=requires_grad)
+        check_strided(name, layout)
         dtype = dtype or (defaults.dtype if out is None else out.dtype)
         return finish(ops['full'](size, value, dtype, device_of(device)), requires_grad, out)
     call.__name__ = call.__qualname__ = name
@@ -115,6 +126,7 @@ zeros, ones = _filling('zeros', 0), _filling('ones', 1)
 
 def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
     """A tensor of undefined elements, the default dtype unless told."""
+    check_strided('empty', layout)
     x = _core._empty(_sizes(shape_of(size)), dtype or defaults.dtype, device_of(device)) if out is None else out
     return x.requires_grad_() if requires_grad else x
 
@@ -140,6 +152,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """One value in a shape; the dtype is that of the value unless told."""
+    check_strided('full', layout)
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     dtype = dtype or (out.dtype if out is not None else number_dtype(fill_value))

@@ -220,8 +220,8 @@ def view_as_complex(input):
 
 
 def is_tensor(obj):
-    """Whether obj is a Tensor."""
-    return isinstance(obj, Tensor)
+    """Whether obj is a Tensor, or a sparse one."""
+    return isinstance(obj, Tensor) or hasattr(type(obj), 'is_sparse')
 
 
 def is_floating_point(input):

@@ -1,10 +1,20 @@
 """Windows: hann_window and the others of torch, and those of torch.signal.windows."""
+import functools
 import math
 
 from .. import _core
 from .._core import ops
 from ._common import cast, defaults
-from .create import device_of, finish
+from .create import check_strided, device_of, finish
+
+
+def _dense(window):
+    """A window whose argument layout is checked."""
+    @functools.wraps(window)
+    def call(*args, layout=None, **kwargs):
+        check_strided(window.__name__, layout)
+        return window(*args, **kwargs)
+    return call
 
 
 def _window(size, sym, dtype, device, requires_grad, formula):
@@ -112,3 +122,5 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
 
 
 kaiser_window = _of_torch('kaiser_window', kaiser, 'beta')
+
+globals().update({name: _dense(found) for name, found in globals().items() if name[0] != '_' and getattr(found, '__module__', '') == __name__})

@@ -23,7 +23,7 @@ SECONDS = 120  # for one entry
 LEFT_OUT = (
     (('_', 'torch._', 'torch.ops.', 'native_', 'jiterator_', 'hash_tensor', 'grid_sampler_', 'max_pool2d_with_indices_backward'),
      'internal to PyTorch'),
-    (('sparse.', 'to_sparse'), 'sparse tensors'),
+    (('sparse.', 'to_sparse'), 'sparse tensors, which have tests of their own'),
     (('masked.',), "PyTorch's prototype of masked tensors"),
     (('bmm/triton_optimized', 'nn.functional.batch_norm/without_cudnn'), 'for a GPU alone'),
     (('slice',), 'internal to PyTorch'),  # aten.slice; slice_scatter is not

@@ -40,6 +40,31 @@ class Conversion:
         """Itself: tensors are dense."""
         return _place(self, dtype, None)
 
+    def to_sparse(self: Any, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
+        """The elements that are not 0 by coordinates, or in another layout."""
+        from ..sparse import to_sparse
+        return to_sparse(self, sparse_dim, layout=layout)
+
+    def to_sparse_coo(self: Any):
+        """The elements that are not 0 by coordinates."""
+        from ..sparse import to_sparse
+        return to_sparse(self)
+
+    def to_sparse_csr(self: Any, dense_dim=None):
+        """The elements of a matrix that are not 0, by rows."""
+        from ..sparse import to_sparse
+        return to_sparse(self, layout='torch.sparse_csr')
+
+    def to_sparse_csc(self: Any, dense_dim=None):
+        """The elements of a matrix that are not 0, by columns."""
+        from ..sparse import to_sparse
+        return to_sparse(self, layout='torch.sparse_csc')
+
+    def sparse_mask(self: Any, mask):
+        """The elements where a sparse tensor stores some."""
+        from ..sparse.coo import masked
+        return masked(self, mask)
+
     def dequantize(self: Any):
         """As float32."""
         return _place(self, _core.float32, None)

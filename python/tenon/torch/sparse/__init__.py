@@ -1,0 +1,44 @@
+"""torch.sparse: tensors by coordinates (COO) and compressed rows or columns (CSR, CSC), over dense ones; gradients as of any function."""
+from .._common import absent
+from . import reductions
+from .compressed import CompressedTensor, sparse_compressed_tensor, sparse_csc_tensor, sparse_csr_tensor
+from .coo import CooTensor, sparse_coo_tensor, to_sparse
+from .products import addmm, mm, sampled_addmm
+from .reductions import log_softmax, softmax, sum
+from .spdiags import spdiags
+from .tensor import SparseTensor, is_sparse
+
+__all__ = ['CompressedTensor', 'CooTensor', 'SparseTensor', 'addmm', 'check_sparse_tensor_invariants', 'is_sparse', 'log_softmax', 'mm',
+           'reductions', 'sampled_addmm', 'softmax', 'sparse_compressed_tensor', 'sparse_coo_tensor', 'sparse_csc_tensor', 'sparse_csr_tensor',
+           'spdiags', 'sum', 'to_sparse']
+
+
+class check_sparse_tensor_invariants:
+    """Changes nothing: indices are always checked."""
+
+    def __init__(self, enable=True):
+        self.enabled = enable
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    @staticmethod
+    def is_enabled():
+        return True
+
+    @staticmethod
+    def enable():
+        """Nothing to do."""
+
+    @staticmethod
+    def disable():
+        """Has no effect."""
+
+
+_BLOCKS = 'blocks are not offered: torch.sparse_csr is'
+__getattr__ = absent(__name__, {'semi_structured': _BLOCKS, 'SparseSemiStructuredTensor': _BLOCKS, 'to_sparse_semi_structured': _BLOCKS,
+                                'SparseSemiStructuredTensorCUSPARSELT': _BLOCKS, 'SparseSemiStructuredTensorCUTLASS': _BLOCKS,
+                                'as_sparse_gradcheck': 'gradients of values are those of torch.autograd.gradcheck'})
