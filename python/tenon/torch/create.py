@@ -8,6 +8,8 @@ from .._creation import asarray as _asarray
 from .._creation import tensor as _tensor
 from ._common import Tensor, cast, check, defaults, into, number_dtype, rank, shape_of
 
+_full = ops['full']
+
 strided, contiguous_format, preserve_format = 'torch.strided', 'torch.contiguous_format', 'torch.preserve_format'
 sparse_coo, sparse_csr, sparse_csc = 'torch.sparse_coo', 'torch.sparse_csr', 'torch.sparse_csc'
 channels_last, channels_last_3d = 'torch.channels_last', 'torch.channels_last_3d'
@@ -28,7 +30,7 @@ def finish(x, requires_grad, out=None):
 
 def _sizes(size, more=()) -> Any:
     size = shape_of((size, *more)) if not isinstance(size, (tuple, list)) or more else tuple(size)
-    if any(n < 0 for n in size):
+    if size and min(size) < 0:
         raise ValueError(f'[size] a size of {size} is negative')
     return size
 
@@ -109,7 +111,10 @@ def check_strided(name, layout):
 
 def _filling(name, value):
     def call(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
-        size = _sizes(shape_of(size))
+        size = _sizes(size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size)
+        if out is layout is device is None:
+            x = _full(size, value, dtype or defaults.dtype, defaults.device)
+            return x.requires_grad_() if requires_grad else x
         if layout == sparse_coo and value == 0:
             from .sparse import sparse_coo_tensor
             return sparse_coo_tensor(size, dtype=dtype, device=device, requires_grad=requires_grad)
@@ -166,6 +171,9 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
 
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Zeros in the shape of input."""
+    if dtype is layout is device is None and isinstance(input, Tensor):
+        x = _full(input.shape, 0, input.dtype, input.device)
+        return x.requires_grad_() if requires_grad else x
     return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -207,6 +215,8 @@ def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_
 def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """start, start + step, … below end; arange(n) starts at 0."""
     if end is None:
+        if type(start) is int and start >= 0 and step == 1 and out is dtype is device is None and not requires_grad:
+            return ops['arange'](0, start, 1, _core.int64, defaults.device)
         start, end = 0, start
     if step == 0 or not all(math.isfinite(each) for each in (start, end, step)) or (end - start) * step < 0:
         raise ValueError(f'[arange] from {start} to {end} by {step}')

@@ -7,6 +7,7 @@ from ._common import Tensor, arange, cast, check, dim_of, dims_of, full, into, r
 from ._shortcuts import short
 
 _reshape, _permute, _transpose, _slice = ops['reshape'], ops['permute'], ops['transpose'], ops['slice']
+_squeeze, _alias = ops['squeeze'], ops['alias']
 
 
 def reshape(input, shape):
@@ -48,6 +49,8 @@ def unflatten(input, dim, sizes):
 @short
 def squeeze(input, dim=None):
     """Without dimensions of size 1: all of them, or those named."""
+    if type(dim) is int and isinstance(input, Tensor) and -input.ndim <= dim < input.ndim:
+        return _squeeze(input, (dim,)) if input.shape[dim] == 1 else _alias(input)
     dims = range(check(input).ndim) if dim is None else dims_of(dim, input.ndim) if dim != () else ()
     dims = tuple(d for d in dims if input.shape[d] == 1)
     return ops['squeeze'](input, dims) if dims else ops['alias'](input)

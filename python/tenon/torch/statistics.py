@@ -36,8 +36,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     x = at_least_1d(input)
     if not 0 <= k <= x.shape[dim]:
         raise IndexError(f'[topk] k {k} out of range for {x.shape[dim]} entries')
-    order = ops['sort'](x, dim, bool(largest), True)
-    found = [ops['slice'](each, dim, 0, k) for each in order]
+    found = ops['topk'](x, k, dim, bool(largest), bool(sorted))
     return into(out, values_indices(*([ops['reshape'](each, ()) for each in found] if not input.ndim and k else found)))
 
 
@@ -104,14 +103,25 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     if not n:
         raise IndexError(f'[mode] dim {dim} has no entries')
     order = ops['sort'](x, dim)
-    rows = ops['transpose'](order.values.detach(), dim, -1)
-    count = ops['count_nonzero'](ops['unsqueeze'](rows, -1) == ops['unsqueeze'](rows, -2), -1)
-    at = ops['transpose'](ops['argmax'](count, -1, True), dim, -1)
+    at = _longest_run(ops['transpose'](order.values.detach(), dim, -1))
+    at = ops['transpose'](at, dim, -1)
     value = ops['gather'](order.values.detach(), dim, at)
     places = ops['reshape'](arange(n, x), tuple(n if d == dim else 1 for d in range(x.ndim)))
     index = ops['max'](_where(x.detach() == value, places, 0), dim, True)
     found = ops['gather'](x, dim, index), index
     return into(out, values_indices(*(each if keepdim and ndim else ops['squeeze'](each, dim) for each in found)))
+
+
+def _longest_run(rows):
+    """Where the longest run of equal elements of each sorted row ends; of several the first."""
+    n = rows.shape[-1]
+    places = arange(n, rows)
+    if n == 1:
+        return full((*rows.shape[:-1], 1), 0, places)
+    begins = ops['slice'](rows, -1, 1, n) != ops['slice'](rows, -1, 0, n - 1)
+    starts = ops['cummax'](_where(begins, ops['slice'](places, 0, 1, n), 0), -1).values
+    length = ops['slice'](places, 0, 1, n) - starts + 1
+    return ops['argmax'](ops['concat']([full((*rows.shape[:-1], 1), 1, places), length], -1), -1, True)
 
 
 _INTERPOLATIONS = 'linear', 'lower', 'higher', 'midpoint', 'nearest'
