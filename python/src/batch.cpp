@@ -61,7 +61,7 @@ void Batch::leave() {
 
 Tensor Batch::stand_for(const Tensor& whole) {
   const NoGrad unrecorded;
-  const Tensor example = select(whole, 0, 0);
+  Tensor example = select(whole, 0, 0);
   entries_[example.get()] = {example, whole};
   return example;
 }
