@@ -63,7 +63,7 @@ globals().update({name: _numpys(found) for name, found in globals().items() if n
 
 # Imported when they are first used.
 _MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions amp
-    compiler version xpu distributed multiprocessing sparse'''.split())
+    compiler version xpu distributed multiprocessing sparse profiler'''.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -112,7 +112,6 @@ _INSTEAD = {
     'export': 'record a graph with tenon.capture, or save the weights with tenon.io.save',
     'onnx': 'save the weights with tenon.io.save',
     'quantization': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
-    'profiler': 'tenon.profiler',
     'hub': 'download the file, and read it with torch.load',
     'serialization': 'torch.load reads tensors and plain values, whatever a file names besides',
     'Storage': 'tensors keep their memory: see Tensor.data_ptr',

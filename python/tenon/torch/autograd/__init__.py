@@ -18,10 +18,16 @@ _INSTEAD = {
     'NestedIOFunction': 'give a Function tensors, and nested values as other arguments',
     'enforce_grad_layout_policy': 'gradients have the strides that their ops give them',
     'forward_ad': 'torch.func.jvp gives derivatives in a direction',
-    'profiler': 'tenon.profiler',
-    'profiler_legacy': 'tenon.profiler',
-    'profiler_util': 'tenon.profiler',
+    'profiler_legacy': 'torch.profiler',
+    'profiler_util': 'torch.profiler',
     'SavedTensor': 'save_for_backward() of a Function keeps tensors',
 }
 
-__getattr__ = absent(__name__, _INSTEAD)
+_absent = absent(__name__, _INSTEAD)
+
+
+def __getattr__(name):
+    if name == 'profiler':  # imported when it is first used
+        from importlib import import_module
+        return import_module('.profiler', __name__)
+    return _absent(name)

@@ -1,0 +1,25 @@
+"""torch.autograd.profiler: the older names of torch.profiler."""
+from ..profiler import FunctionEvent
+from ..profiler import profile as _profile
+from ..profiler import record_function
+
+__all__ = ['FunctionEvent', 'profile', 'record_function']
+
+
+class profile(_profile):
+    """As torch.profiler.profile(); enabled=False records nothing."""
+
+    def __init__(self, enabled=True, *, use_cuda=False, use_device=None, record_shapes=False, with_flops=False, profile_memory=False,
+                 with_stack=False, with_modules=False, **_):
+        super().__init__()
+        self.enabled = enabled
+
+    def start(self):
+        if self.enabled:
+            super().start()
+
+    def table(self, sort_by=None, row_limit=100, **kwargs):
+        return self.key_averages().table(sort_by, row_limit, **kwargs)
+
+    def total_average(self):
+        return self.key_averages().total_average()
