@@ -83,6 +83,39 @@ struct Tensors {
   uint32_t size() const { return static_cast<uint32_t>(handles.size()); }
 };
 
+// What is called when the outermost backward() of this thread has ended and gradients lie at their leaves.
+std::vector<Ref>& put_off() {
+  static thread_local std::vector<Ref> of_this_thread;
+  return of_this_thread;
+}
+
+// A backward pass that accumulates; what it puts off is called where it succeeds, and forgotten where it does not.
+class Accumulation {
+ public:
+  Accumulation() { ++depth(); }
+  ~Accumulation() {
+    if (--depth() == 0) put_off().clear();
+  }
+  Accumulation(const Accumulation&) = delete;
+  static bool running() { return depth() != 0; }
+  // False: one of them raised.
+  bool finish() {
+    if (depth() != 1) return true;
+    for (size_t i = 0; i < put_off().size(); ++i) {
+      const Ref callable(Py_NewRef(put_off()[i].get()));
+      const Ref result(PyObject_CallNoArgs(callable.get()));
+      if (!result) return false;
+    }
+    return true;
+  }
+
+ private:
+  static int& depth() {
+    static thread_local int of_this_thread = 0;
+    return of_this_thread;
+  }
+};
+
 uint32_t backward_flags(bool retain, bool create, bool unused) {
   return (retain ? TN_BACKWARD_RETAIN_GRAPH : 0u) | (create ? TN_BACKWARD_CREATE_GRAPH : 0u) |
          (unused ? TN_BACKWARD_ALLOW_UNUSED : 0u);
@@ -113,6 +146,7 @@ PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t narg
   const uint32_t flags =
       backward_flags(PyObject_IsTrue(given[1]) == 1, PyObject_IsTrue(given[2]) == 1, false);
   if (PyErr_Occurred()) return nullptr;
+  Accumulation accumulation;
   tn_status* status = nullptr;
   {
     const Unlocked unlocked(true);
@@ -120,6 +154,7 @@ PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t narg
     status = tn_backward(outputs, 1, grads, flags);
   }
   if (status != nullptr) return raise_status(status);
+  if (!accumulation.finish()) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -228,6 +263,7 @@ PyObject* backward(PyObject*, PyObject* args) {
     if (grads != Py_None && given.size() != from.size())
       return PyErr_Format(PyExc_ValueError, "[backward] %u gradients for %u outputs", given.size(),
                           from.size());
+    Accumulation accumulation;
     tn_status* status = nullptr;
     {
       const Unlocked unlocked(true);
@@ -237,6 +273,7 @@ PyObject* backward(PyObject*, PyObject* args) {
                            backward_flags(retain, create, false));
     }
     if (status != nullptr) return raise_status(status);
+    if (!accumulation.finish()) return nullptr;
     Py_RETURN_NONE;
   });
 }
@@ -264,6 +301,18 @@ PyObject* record_function(PyObject*, PyObject* args) {
                                            to.handles.data(), to.size());
     if (status != nullptr) return raise_status(status);
     Py_RETURN_NONE;
+  });
+}
+
+// _after_backward(callable): called when the backward() that runs has ended; outside of one, and in a pass that only gives
+// gradients, it is not.
+PyObject* after_backward(PyObject*, PyObject* callable) {
+  if (!PyCallable_Check(callable))
+    return PyErr_Format(PyExc_TypeError, "[after_backward] needs a callable, not %.200s",
+                        Py_TYPE(callable)->tp_name);
+  return guarded([&] {
+    if (Accumulation::running()) put_off().emplace_back(Py_NewRef(callable));
+    return Py_NewRef(Py_None);
   });
 }
 

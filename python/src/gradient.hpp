@@ -12,5 +12,6 @@ PyObject* set_modes(PyObject* module, PyObject* args);
 PyObject* restore_modes(PyObject* module, PyObject* modes);
 PyObject* count_anomaly_scopes(PyObject* module, PyObject* change);
 PyObject* get_modes(PyObject* module, PyObject*);
+PyObject* after_backward(PyObject* module, PyObject* callable);
 
 }  // namespace tenon::python

@@ -37,7 +37,7 @@ LATER = {topic: names.split() for topic, names in {
         is_distributed is_floating_point is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_neg is_nested is_pinned is_quantized
         is_same_size is_set_to is_shared is_signed is_sparse is_sparse_csr is_vulkan is_xla is_xpu layout name ndimension nelement
         output_nr retains_grad stride''',
-    'autograd': 'detach_ record_stream reinforce retain_grad',
+    'autograd': 'detach_ record_stream register_post_accumulate_grad_hook reinforce retain_grad',
     'in place': '''absolute_ add_ addbmm_ addcdiv_ addcmul_ addmm_ addmv_ addr_ apply_ arccos_ arccosh_ arcsin_ arcsinh_ arctan2_
         arctan_ arctanh_ atan2_ baddbmm_ bernoulli_ bitwise_and_ bitwise_left_shift_ bitwise_not_ bitwise_or_ bitwise_right_shift_
         bitwise_xor_ cauchy_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ copysign_ cumprod_ cumsum_ deg2rad_ div_
@@ -71,5 +71,4 @@ NOT_OFFERED = {name: why for names, why in {
     'symeig': 'removed from PyTorch: use torch.linalg.eigh',
     'volatile': 'removed from PyTorch: use torch.no_grad()',
     'slice_inverse module_load hash_tensor is_inference grad_dtype': "part of PyTorch's own machinery",
-    'register_post_accumulate_grad_hook': 'use register_hook, which is called with the complete gradient',
 }.items() for name in names.split()}

@@ -524,3 +524,37 @@ def test_a_retained_gradient_does_not_keep_its_tensor():
     assert gone() is None
     loss.backward()
     assert x.grad.tolist() == [2]
+
+
+def test_hooks_behind_accumulation(torch):
+    """An optimizer in the backward pass: each parameter is stepped when its gradient is there, and the gradient is dropped."""
+    def run(t):
+        w, b = t.tensor([1.0, 2.0], requires_grad=True), t.tensor(0.5, requires_grad=True)
+        seen = []
+
+        def step(parameter):
+            seen.append(tuple(parameter.grad.shape))
+            with t.no_grad():
+                parameter -= 0.1 * parameter.grad
+            parameter.grad = None
+        handles = [x.register_post_accumulate_grad_hook(step) for x in (w, b)]
+        for _ in range(3):
+            ((w * w).sum() + w.sum() * b).backward()
+        t.autograd.grad((w * b).sum(), [w, b])  # accumulates nothing
+        first = sorted(seen)
+        handles[0].remove()
+        t.autograd.backward([(w * b).sum()])
+        return len(first), first[0], len(seen), w.detach(), b.detach(), w.grad, b.grad is None
+    same(torch, run)
+
+
+def test_hooks_behind_accumulation_that_fail():
+    x = ours.ones(2, requires_grad=True)
+    handle = x.register_post_accumulate_grad_hook(lambda leaf: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        (x * 2).sum().backward()
+    handle.remove()
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [4, 4]
+    with pytest.raises(RuntimeError, match='only of leaves'):
+        (x * 2).register_post_accumulate_grad_hook(print)

@@ -2,6 +2,7 @@
 import weakref
 from typing import Any
 
+from ... import _core
 from ..._errors import InvalidArgumentError
 
 _retaining = {}  # by id, results that keep their gradients
@@ -30,6 +31,18 @@ class Autograd:
             if x is not None:
                 x.grad = gradient.clone() if x.grad is None else x.grad + gradient
         self.register_hook(keep)
+
+    def register_post_accumulate_grad_hook(self: Any, hook):
+        """Calls hook(leaf) at the end of each backward() that reached the leaf, when x.grad has the gradient."""
+        if not self.requires_grad or not self.is_leaf:
+            raise InvalidArgumentError('[register_post_accumulate_grad_hook] only of leaves that require a gradient: use register_hook')
+        leaf = weakref.ref(self)
+
+        def call():
+            x = leaf()
+            if x is not None:
+                hook(x)
+        return self.register_hook(lambda gradient: _core._after_backward(call))
 
     def reinforce(self: Any, reward):
         """Removed from PyTorch."""
