@@ -8,5 +8,7 @@ from .call import moved
 from .functions import by_own_rule, record
 from .level import Level, gradient, gradients_of_rows, is_active, leaf, unit_rows
 
-__all__ = ['Level', 'backward', 'by_own_rule', 'call', 'draws', 'elementwise', 'gradient', 'gradients_of_rows', 'is_active', 'leaf', 'losses',
-           'moved', 'picking', 'products', 'record', 'reductions', 'unit_rows', 'views', 'windows']
+# Their rules are in call.RULES once they are imported.
+FAMILIES = backward, draws, elementwise, losses, picking, products, reductions, views, windows
+
+__all__ = ['FAMILIES', 'Level', 'by_own_rule', 'call', 'gradient', 'gradients_of_rows', 'is_active', 'leaf', 'moved', 'record', 'unit_rows']

@@ -7,7 +7,7 @@ from .._core import ops
 from ._common import Tensor, arange, at_least_1d, cast, check, dim_of, full, into, largest, rank, somewhere
 from ._shortcuts import short
 
-_where, _reshape = ops['where'], ops['reshape']
+_where, _reshape, _slice = ops['where'], ops['reshape'], ops['slice']
 
 
 def _index(name, index, dtypes=(_core.int64,)):
@@ -120,26 +120,15 @@ def _reduced(x, at, src, reduce, include_self):
         return total / cast(many, x.dtype) if rank(x.dtype) > 1 else ops['floor_divide'](total, cast(many, x.dtype))
     if reduce not in ('prod', 'amax', 'amin'):
         raise ValueError(f'[scatter_reduce] reduce is sum, prod, mean, amax or amin, not {reduce!r}')
-    # Round by round: each place takes one more of what comes to it.
     order = ops['argsort'](at, 0, False, True)
-    place = ops['index_select'](at, 0, order)
-    src = ops['index_select'](src, 0, order)
-    first = ops['searchsorted'](place, place, False)
-    turn = arange(place.size, x) - first
-    most = int(largest(turn)) + 1 if turn.size else 0
+    place, src = ops['index_select'](at, 0, order), ops['index_select'](src, 0, order)
+    combine = {'prod': ops['mul'], 'amax': ops['maximum'], 'amin': ops['minimum']}[reduce]
     if reduce == 'prod':
-        for i in range(most):
-            now = ops['select'](ops['nonzero'](turn == i), 1, 0)
-            to = ops['index_select'](place, 0, now)
-            x = ops['scatter'](x, 0, to, ops['index_select'](x, 0, to) * ops['index_select'](src, 0, now))
-        return x
-    op, found = ops['maximum' if reduce == 'amax' else 'minimum'], x.detach()
+        total = _of_places(place, src, x.size, combine)
+        return _where(count > 0, x * total, x)  # x is 1 where it is not included
     values = src.detach()
-    for i in range(most):
-        now = ops['select'](ops['nonzero'](turn == i), 1, 0)
-        to = ops['index_select'](place, 0, now)
-        new = ops['index_select'](values, 0, now)
-        found = ops['scatter'](found, 0, to, new if i == 0 and not include_self else op(ops['index_select'](found, 0, to), new))
+    total = _of_places(place, values, x.size, combine)
+    found = _where(count > 0, combine(x.detach(), total) if include_self else total, x.detach())
     if not (x.requires_grad or src.requires_grad):
         return found
     # The gradient is shared by all that equal the result.
@@ -150,6 +139,22 @@ def _reduced(x, at, src, reduce, include_self):
     ties = _where(ties > 0, ties, 1)
     flow = ops['scatter_add'](x * mine / ties, 0, place, src * theirs / ops['index_select'](ties, 0, place))
     return found + (flow - flow.detach())
+
+
+def _of_places(place, values, size, combine):
+    """What values combine to at each of `size` places; `place` is sorted. Any number where nothing comes.
+
+    Neighbours of one place are combined over distances 1, 2, 4 …, so that the last of each has all (Hillis and Steele 1986).
+    """
+    n, step = place.size, 1
+    most = int(largest(ops['searchsorted'](place, place, True) - ops['searchsorted'](place, place, False)))
+    while step < most:
+        after, before = _slice(values, 0, step, n), _slice(values, 0, 0, n - step)
+        same = _slice(place, 0, step, n) == _slice(place, 0, 0, n - step)
+        values = ops['concat']([_slice(values, 0, 0, step), _where(same, combine(after, before), after)])
+        step *= 2
+    last = ops['searchsorted'](place, arange(size, place), True) - 1
+    return ops['index_select'](values, 0, ops['maximum'](last, 0))
 
 
 @short

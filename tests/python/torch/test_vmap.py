@@ -19,10 +19,9 @@ from beside import same
 
 # Entries of op_db whose results need the elements of one entry: their shape depends on them, or Python counts with them.
 NOT_MAPPED = set('''
-    argwhere bincount histc histogram histogramdd index_put index_reduce/amax index_reduce/amin index_reduce/prod linalg.ldl_factor
-    linalg.ldl_factor_ex linalg.ldl_solve linspace/tensor_overload logspace/tensor_overload masked_scatter masked_select narrow nextafter
+    argwhere bincount histc histogram histogramdd index_put linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve linspace/tensor_overload logspace/tensor_overload masked_scatter masked_select narrow nextafter
     nn.functional.batch_norm nn.functional.embedding nn.functional.embedding_bag nn.functional.instance_norm nonzero nonzero_static
-    scatter scatter_reduce/amax scatter_reduce/amin scatter_reduce/prod tensor_split unique unique_consecutive'''.split())
+    tensor_split unique unique_consecutive'''.split())
 # Ops that run entry by entry, with a warning, or write into what they are given.
 WITHOUT_RULE = set('''as_strided as_strided_scatter lstm lstm_backward scaled_matmul arange linspace eye full
     sgd_step adam_step rmsprop_step adagrad_step multi_norm multi_scale'''.split())
