@@ -104,7 +104,7 @@ _STARTS = {'sum': 0.0, 'mean': math.nan, 'max': -math.inf, 'min': math.inf, 'pro
 
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     """Sums, means, maxima, minima or products of parts that lie one behind the other along the last dimension of lengths or offsets."""
-    from .index import scatter_reduce
+    from .index import reduced_rows, scatter_reduce
     if reduce not in _SEGMENTS:
         raise ValueError(f'[segment_reduce] reduce is one of {tuple(_SEGMENTS)}, not {reduce!r}')
     if (lengths is None) == (offsets is None) or indices is not None:
@@ -119,10 +119,13 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         raise ValueError(f'[segment_reduce] lengths must add up to {size}')
     # Behind how many ends an element lies is the number of its part.
     ends = ops['slice'](offsets, -1, 1, count + 1)
-    part = ops['sum'](cast(ops['unsqueeze'](arange(size, data), -1) >= ops['unsqueeze'](ends, -2), _core.int64), -1)
+    part = ops['searchsorted'](ends, ops['expand'](arange(size, data), (*ends.shape[:-1], size)), True)
     index = ops['expand'](ops['reshape'](part, (*part.shape, *(1,) * (data.ndim - axis - 1))), data.shape)
     start = _STARTS[reduce] if initial is None else float(initial)
     shape = (*data.shape[:axis], count + 1, *data.shape[axis + 1:])
+    if reduce != 'mean' and axis == 0:
+        found = reduced_rows(full(shape, start, data), part, data, _SEGMENTS[reduce], initial is not None)
+        return ops['slice'](found, 0, 0, count)
     if reduce != 'mean':
         found = scatter_reduce(full(shape, start, data), axis, index, data, _SEGMENTS[reduce], include_self=initial is not None)
         return ops['slice'](found, axis, 0, count)

@@ -7,7 +7,7 @@ from .._core import ops
 from ._common import Tensor, arange, at_least_1d, cast, check, dim_of, full, into, largest, rank, somewhere
 from ._shortcuts import short
 
-_where, _reshape, _slice = ops['where'], ops['reshape'], ops['slice']
+_where, _reshape, _slice, _transpose = ops['where'], ops['reshape'], ops['slice'], ops['transpose']
 
 
 def _index(name, index, dtypes=(_core.int64,)):
@@ -102,20 +102,21 @@ def scatter_add(input, dim, index, src, *, out=None):
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
     """input with 'sum', 'prod', 'mean', 'amax' or 'amin' of what src brings to each place, and of input where include_self."""
     return _scatter_combined('scatter_reduce', input, dim, index, src, out,
-                             lambda x, at, more: _reduced(x, at, more, reduce, include_self))
+                             lambda x, at, more: reduced_rows(x, at, more, reduce, include_self))
 
 
-def _reduced(x, at, src, reduce, include_self):
-    """Rows x with what src brings to places at."""
-    count = ops['scatter_add'](full(x.shape, 0, x, _core.int64), 0, at, full(at.shape, 1, x, _core.int64))
+def reduced_rows(x, at, src, reduce, include_self):
+    """Rows x with what rows src bring to places at (n,); elements are rows, too."""
+    number = ops['index_add'](full((x.shape[0],), 0, x, _core.int64), 0, at, full(at.shape, 1, x, _core.int64))
+    count = _reshape(number, (-1, *(1,) * (x.ndim - 1)))
     if not include_self:
         neutral = {'sum': 0, 'mean': 0, 'prod': 1}.get(reduce)
         if neutral is not None:
             x = _where(count > 0, neutral, x)
     if reduce == 'sum':
-        return ops['scatter_add'](x, 0, at, src)
+        return ops['index_add'](x, 0, at, src)
     if reduce == 'mean':
-        total, many = ops['scatter_add'](x, 0, at, src), count + (1 if include_self else 0)
+        total, many = ops['index_add'](x, 0, at, src), count + (1 if include_self else 0)
         many = _where(many > 0, many, 1)
         return total / cast(many, x.dtype) if rank(x.dtype) > 1 else ops['floor_divide'](total, cast(many, x.dtype))
     if reduce not in ('prod', 'amax', 'amin'):
@@ -124,10 +125,10 @@ def _reduced(x, at, src, reduce, include_self):
     place, src = ops['index_select'](at, 0, order), ops['index_select'](src, 0, order)
     combine = {'prod': ops['mul'], 'amax': ops['maximum'], 'amin': ops['minimum']}[reduce]
     if reduce == 'prod':
-        total = _of_places(place, src, x.size, combine)
+        total = _of_places(place, src, x.shape[0], combine)
         return _where(count > 0, x * total, x)  # x is 1 where it is not included
     values = src.detach()
-    total = _of_places(place, values, x.size, combine)
+    total = _of_places(place, values, x.shape[0], combine)
     found = _where(count > 0, combine(x.detach(), total) if include_self else total, x.detach())
     if not (x.requires_grad or src.requires_grad):
         return found
@@ -135,14 +136,14 @@ def _reduced(x, at, src, reduce, include_self):
     mine, theirs = cast(x.detach() == found, x.dtype), cast(values == ops['index_select'](found, 0, place), x.dtype)
     if not include_self:
         mine = _where(count > 0, 0, mine)
-    ties = ops['scatter_add'](mine, 0, place, theirs)
+    ties = ops['index_add'](mine, 0, place, theirs)
     ties = _where(ties > 0, ties, 1)
-    flow = ops['scatter_add'](x * mine / ties, 0, place, src * theirs / ops['index_select'](ties, 0, place))
+    flow = ops['index_add'](x * mine / ties, 0, place, src * theirs / ops['index_select'](ties, 0, place))
     return found + (flow - flow.detach())
 
 
 def _of_places(place, values, size, combine):
-    """What values combine to at each of `size` places; `place` is sorted. Any number where nothing comes.
+    """What rows of values combine to at each of `size` places; `place` is sorted. Any number where nothing comes.
 
     Neighbours of one place are combined over distances 1, 2, 4 …, so that the last of each has all (Hillis and Steele 1986).
     """
@@ -151,6 +152,7 @@ def _of_places(place, values, size, combine):
     while step < most:
         after, before = _slice(values, 0, step, n), _slice(values, 0, 0, n - step)
         same = _slice(place, 0, step, n) == _slice(place, 0, 0, n - step)
+        same = _reshape(same, (-1, *(1,) * (values.ndim - 1)))
         values = ops['concat']([_slice(values, 0, 0, step), _where(same, combine(after, before), after)])
         step *= 2
     last = ops['searchsorted'](place, arange(size, place), True) - 1
@@ -229,8 +231,9 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
     x, dim, index, source = _rows_at('index_reduce', input, dim, index, source)
     if not source.size:
         return into(out, ops['clone'](input))
-    wide = ops['expand'](_reshape(index, tuple(index.size if d == dim else 1 for d in range(x.ndim))), source.shape)
-    return into(out, _reshape(scatter_reduce(x, dim, wide, source, reduce, include_self=include_self), input.shape))
+    _check_range('index_reduce', index, x.shape[dim])
+    found = reduced_rows(_transpose(x, 0, dim), index, _transpose(source, 0, dim), reduce, include_self)
+    return into(out, _reshape(_transpose(found, 0, dim), input.shape))
 
 
 def index_put(input, indices, values, accumulate=False):

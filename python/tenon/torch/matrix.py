@@ -224,7 +224,18 @@ def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
     if p < 0:
         raise ValueError(f'[cdist] p {p} must not be negative')
     x1, x2 = promoted(x1, x2)
+    many = max(x1.shape[-2], x2.shape[-2]) > 25  # as PyTorch chooses
+    if p == 2 and x1.shape[-1] and (compute_mode == 'use_mm_for_euclid_dist' or many and compute_mode == 'use_mm_for_euclid_dist_if_necessary'):
+        return _distances_by_products(x1, x2)
     return distance(ops['unsqueeze'](x1, -2) - ops['unsqueeze'](x2, -3), p)
+
+
+def _distances_by_products(x1, x2):
+    """√(|a|² − 2 ab + |b|²), whose gradient is 0 at 0."""
+    squares = [ops['sum'](x * x, -1, True) for x in (x1, x2)]
+    powers = squares[0] - 2 * _matmul(x1, ops['transpose'](x2, -1, -2)) + ops['transpose'](squares[1], -1, -2)
+    zero = powers <= 0
+    return ops['where'](zero, 0, ops['sqrt'](ops['where'](zero, 1, powers)))
 
 
 def distance(gap, p, keepdim=False):

@@ -115,7 +115,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     if replacement:
         ends = ops['cumsum'](x, -1)
         draw = _uniform((*x.shape[:-1], num_samples), x, generator) * ops['slice'](ends, -1, n - 1, n)
-        found = ops['count_nonzero'](ops['unsqueeze'](ends, -2) <= ops['unsqueeze'](draw, -1), -1)
+        found = ops['searchsorted'](ends, draw, True)
         found = ops['clamp'](found, 0, n - 1)
     else:  # the smallest of exponential times with these rates
         times = -ops['log'](1 - _uniform(x.shape, x, generator)) / x

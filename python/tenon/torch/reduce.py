@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import _core
 from .._core import ops
-from ._common import (Tensor, arange, at_least_1d, cast, check, dim_of, dims_of, floating, full, into, rank,
+from ._common import (Tensor, at_least_1d, cast, check, dim_of, dims_of, floating, full, into, rank,
                       values_indices)
 from ._shortcuts import short
 from .arithmetic import maximum, minimum
@@ -286,18 +286,14 @@ def logcumsumexp(input, dim, *, out=None):
     dim = dim_of(dim, x.ndim)
     if not x.ndim or not x.size:
         return into(out, ops['clone'](x))
-    if rank(x.dtype) == 3:
-        from .arithmetic import logaddexp
-        parts = [ops['select'](x, dim, 0)]
-        for i in range(1, x.shape[dim]):
-            parts.append(logaddexp(parts[-1], ops['select'](x, dim, i)))
-        return into(out, ops['stack'](parts, dim))
-    # Entry i is the logsumexp of a row whose later entries are -∞: exact however far the values are apart.
-    n = x.shape[dim]
-    rows = ops['unsqueeze'](ops['transpose'](x, dim, -1), -2)
-    later = ops['unsqueeze'](arange(n, x), 0) > ops['unsqueeze'](arange(n, x), 1)
-    found = ops['logsumexp'](_where(later, -math.inf, rows), -1)
-    return into(out, ops['transpose'](found, dim, -1))
+    from .arithmetic import logaddexp
+    # Sums of 2, 4, 8 … entries (Hillis and Steele 1986): exact however far the values are apart.
+    n, step = x.shape[dim], 1
+    while step < n:
+        first, before, after = (ops['slice'](x, dim, *ends) for ends in ((0, step), (0, n - step), (step, n)))
+        x = ops['concat']([first, logaddexp(after, before)], dim)
+        step *= 2
+    return into(out, ops['clone'](x) if x is input else x)
 
 
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):

@@ -4,7 +4,7 @@ from collections import namedtuple
 
 from .. import _core
 from .._core import ops
-from ._common import Tensor, arange, at_least_1d, cast, check, dim_of, floating, full, into, rank, result_type, somewhere, values_indices
+from ._common import Tensor, arange, at_least_1d, cast, check, dim_of, floating, full, into, promoted, rank, result_type, somewhere, values_indices
 from .create import linspace
 
 _where = ops['where']
@@ -385,8 +385,19 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         raise TypeError('[isin] needs a Tensor')
     x = elements if isinstance(elements, Tensor) else full((), elements, test_elements)
     tests = ops['reshape'](test_elements, (test_elements.size,)) if isinstance(test_elements, Tensor) else full((1,), test_elements, x)
-    found = ops['any'](ops['unsqueeze'](x, -1) == tests, -1) if tests.size else full(x.shape, False, x, _core.bool)
+    found = _among(*promoted(x, tests)) if tests.size else full(x.shape, False, x, _core.bool)
     return ~found if invert else found
+
+
+def _among(x, tests):
+    """Where x has an element of a row."""
+    if rank(x.dtype) == 3:  # without an order
+        return ops['any'](ops['unsqueeze'](x, -1) == tests, -1)
+    if x.dtype is _core.bool:
+        x, tests = cast(x, _core.uint8), cast(tests, _core.uint8)
+    ordered = ops['sort'](tests.detach(), 0).values
+    at = ops['minimum'](ops['searchsorted'](ordered, x.detach()), tests.size - 1)
+    return ops['equal'](ops['take'](ordered, at), x)
 
 
 def cov(input, *, correction=1, fweights=None, aweights=None):

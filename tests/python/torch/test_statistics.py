@@ -40,3 +40,41 @@ def test_all_comes_to_few_places(torch, reduce, include_self):
         results.append([each.detach().tolist() for each in (y, a.grad, b.grad)])
     for mine, theirs in zip(*results):
         assert mine == pytest.approx(theirs, rel=1e-9, abs=1e-12)
+
+
+def drawn(torch, *shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+
+
+MANY = {
+    'logcumsumexp': (lambda t, x: t.logcumsumexp(x, 0), 200_000), 'logcumsumexp far apart': (lambda t, x: t.logcumsumexp(x * 1000, 0), 50_000),
+    'isin': (lambda t, x: t.isin((x * 1000).long(), t.arange(0, 5000, 3)), 200_000), 'isin of floats': (lambda t, x: t.isin(x, x[::7]), 100_000),
+    'cdist': (lambda t, x: t.cdist(x[:6000].reshape(1500, 4), x[6000:].reshape(1500, 4)), 12_000),
+    # PyTorch's own gradient is NaN here.
+    'segment_reduce': (lambda t, x: t.segment_reduce(x, 'max', lengths=t.full((2000,), 50)) if t is ours else x.reshape(2000, 50).amax(1), 100_000),
+    'embedding_bag': (lambda t, x: t.nn.functional.embedding_bag(t.arange(90_000) % 1000, x.reshape(1000, 30), t.arange(0, 90_000, 9), mode='max'), 30_000),
+    'index_reduce': (lambda t, x: t.zeros(7, 10, dtype=t.float64).index_reduce(0, t.arange(10_000) % 7, x.reshape(10_000, 10), 'amin', include_self=False), 100_000),
+}
+
+
+@pytest.mark.parametrize('name', MANY)
+def test_many_elements(torch, name):
+    function, n = MANY[name]
+    x = drawn(torch, n)
+    results = []
+    for t in torch, ours:
+        leaf = (x.clone() if t is torch else ours.tensor(x.numpy())).requires_grad_()
+        y = function(t, leaf)
+        if y.dtype is t.float64:
+            (y * y).sum().backward()
+        results.append((y.detach().reshape(-1).tolist(), [] if leaf.grad is None else leaf.grad.tolist()))
+    for mine, theirs in zip(*results):
+        assert mine == pytest.approx(theirs, rel=1e-6, abs=1e-6)
+
+
+def test_multinomial_of_many(torch):
+    weights = ours.tensor([[0.0, 1, 3], [2, 2, 0]])
+    found = ours.multinomial(weights, 200_000, replacement=True)
+    shares = [[(row == k).double().mean().item() for k in range(3)] for row in found]
+    assert shares[0] == pytest.approx([0, 0.25, 0.75], abs=0.01) and shares[1] == pytest.approx([0.5, 0.5, 0], abs=0.01)
+    assert ours.multinomial(ours.ones(100_000), 100_000, replacement=True).unique().size() > (60_000,)

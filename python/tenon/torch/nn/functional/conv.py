@@ -183,11 +183,10 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: Any = 2
     empty = full((bags, weight.shape[1]), 0, weight)
     if not index.size:
         return empty + 0 * ops['sum'](weight)
-    wide = ops['expand'](ops['unsqueeze'](bag, 1), rows.shape)
     if mode == 'max':
-        from ...index import scatter_reduce
-        return scatter_reduce(empty, 0, wide, rows, 'amax', include_self=False)
-    found = ops['scatter_add'](empty, 0, wide, rows)
+        from ...index import reduced_rows
+        return reduced_rows(empty, bag, rows, 'amax', False)
+    found = ops['index_add'](empty, 0, bag, rows)
     if mode == 'mean':
         count = ops['scatter_add'](full((bags,), 0, weight), 0, bag, full(bag.shape, 1, weight))
         found = found / ops['unsqueeze'](ops['clamp'](count, 1), 1)
