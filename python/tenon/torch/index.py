@@ -138,8 +138,13 @@ def reduced_rows(x, at, src, reduce, include_self):
         mine = _where(count > 0, 0, mine)
     ties = ops['index_add'](mine, 0, place, theirs)
     ties = _where(ties > 0, ties, 1)
-    flow = ops['index_add'](x * mine / ties, 0, place, src * theirs / ops['index_select'](ties, 0, place))
-    return found + (flow - flow.detach())
+    return found + ops['index_add'](_nothing(x) * mine / ties, 0, place, _nothing(src) * theirs / ops['index_select'](ties, 0, place))
+
+
+def _nothing(x):
+    """Zeros, whose gradient is that of x where x is finite."""
+    plain = x.detach()
+    return _where(ops['isfinite'](plain), x - plain, 0)
 
 
 def _of_places(place, values, size, combine):

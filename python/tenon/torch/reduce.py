@@ -287,6 +287,11 @@ def logcumsumexp(input, dim, *, out=None):
     if not x.ndim or not x.size:
         return into(out, ops['clone'](x))
     from .arithmetic import logaddexp
+    if rank(x.dtype) == 3:  # in order: it decides about multiples of 2π
+        parts = [ops['select'](x, dim, 0)]
+        for i in range(1, x.shape[dim]):
+            parts.append(logaddexp(parts[-1], ops['select'](x, dim, i)))
+        return into(out, ops['stack'](parts, dim))
     # Sums of 2, 4, 8 … entries (Hillis and Steele 1986): exact however far the values are apart.
     n, step = x.shape[dim], 1
     while step < n:
