@@ -48,7 +48,8 @@ C<R> power(C<R> x, C<R> y) {
 // e^z - 1 = expm1(re) cos(im) - 2 sin^2(im / 2) + i e^re sin(im)
 template <class R>
 C<R> minus_one_exp(C<R> z) {
-  if (z.imag() == 0) return {std::expm1(z.real()), z.imag()};
+  // Of −0 + 0j the standard wants 0 + 0j, which the sum gives; −0 − 0j stays.
+  if (z.imag() == 0) return {std::expm1(z.real()) + z.imag(), z.imag()};
   if (!std::isfinite(z.real()) || !std::isfinite(z.imag())) {
     const C<R> power = std::exp(z);
     return {power.real() - 1, power.imag()};

@@ -39,6 +39,7 @@ def test_sign_of_zero_is_zero(dtype):
     ('expm1', complex(-INF, NAN), (-1., 0)), ('expm1', complex(INF, NAN), (INF, NAN)), ('expm1', complex(NAN, 0.), (NAN, 0.)),
     ('expm1', complex(1., INF), (NAN, NAN)), ('expm1', complex(1., NAN), (NAN, NAN)), ('expm1', complex(NAN, 1.), (NAN, NAN)),
     ('expm1', complex(900., 0.), (INF, 0.)), ('expm1', complex(-0., -0.), (-0., -0.)), ('expm1', complex(-INF, 1.), (-1., 0.)),
+    ('expm1', complex(-0., 0.), (0., 0.)), ('expm1', complex(0., 0.), (0., 0.)),
     ('tanh', complex(INF, 3.), (1., 0.)), ('tanh', complex(INF, 2.), (1., 0.)), ('tanh', complex(-INF, -3.), (-1., -0.)),
     ('tanh', complex(INF, INF), (1., 0)), ('tanh', complex(INF, NAN), (1., 0)), ('tanh', complex(NAN, 0.), (NAN, 0.)),
     ('tan', complex(3., INF), (0., 1.)), ('tan', complex(-3., -INF), (-0., -1.)), ('tan', complex(1., NAN), (NAN, NAN))])
