@@ -16,6 +16,7 @@ PARTS = [
                                                    "kernel_call.hpp", "barrier.hpp", "philox.hpp"]),
     ("For plugins and programs", "core/include/tenon", ["base.h", "dtype.h", "float_formats.h", "value.h"]),
     ("For programs", "core/include/tenon", ["plugins.h", "device.h", "tensor.h", "op.h", "autograd.h", "random.h", "capture.h"]),
+    ("", "libs/graph/include/tenon", ["graph.h"]),
 ]
 INTRODUCTION = """# Reference
 

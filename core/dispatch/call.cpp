@@ -122,6 +122,7 @@ namespace {
 // Computes and records; who did it. Outputs are new, or `into`.
 std::string_view run_frame(Frame& frame, tn_tensor** outs) {
   const tn_op& op = frame.op();
+  frame.require_one_device();
   switch (op.kind) {
     case OpKind::View: {
       tn_tensor& x = frame.tensor(0);
@@ -228,6 +229,7 @@ void call_into(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
   for (uint32_t k = 0; k < nouts; ++k)
     frame.require(outs[k] != nullptr, "output {} is a null handle", k);
   if ((t_modes & kModeLayers) != 0 && layers_call_into(frame, outs, nouts)) return;
+  frame.require_one_device();
   InPlace written(frame, outs, nouts);
   if (op.kind != OpKind::Kernel || (op.through && wants_record(frame)))
     return write_through(frame, outs, nouts);

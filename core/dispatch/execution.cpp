@@ -341,10 +341,7 @@ bool Execution::run(std::string_view& provider) {
     nothing_to_do &= targets_[k] != nullptr && targets_[k]->numel == 0;
   if (nothing_to_do && nouts_ > 0) return true;
 
-  const auto& slot = frame_.op().kernels[frame_.device().type->id];
-  const KernelTable* table = slot.load(std::memory_order_acquire);
-  if (table == nullptr) return false;
-  for (const KernelEntry* entry : (*table)[key_dtype()].entries)
+  for (const KernelEntry* entry : candidates(frame_.op(), frame_.device(), key_dtype()))
     if (try_kernel(*entry)) {
       provider = entry->plugin;
       return true;

@@ -8,21 +8,16 @@
 namespace tenon::core {
 namespace {
 
-const std::vector<const KernelEntry*>* candidates(const tn_op& op, const tn_device& device,
-                                                  tn_dtype dtype) {
-  const KernelTable* table = op.kernels[device.type->id].load(std::memory_order_acquire);
-  return table == nullptr || (*table)[dtype].entries.empty() ? nullptr : &(*table)[dtype].entries;
-}
-
 std::string_view provider(const tn_op& op, const tn_device& device, tn_dtype dtype) {
   if (op.kind == OpKind::View || op.kind == OpKind::Core) return "core";
   if (op.kind == OpKind::Composite) return kDecomposition;
-  if (const auto* list = candidates(op, device, dtype)) return list->front()->plugin;
+  const auto list = candidates(op, device, dtype);
+  if (!list.empty()) return list.front()->plugin;
   if (op.decompose != nullptr) return kDecomposition;
-  return device.is_host() || candidates(op, host_device(), dtype) == nullptr ? "" : kHostFallback;
+  return device.is_host() || candidates(op, host_device(), dtype).empty() ? "" : kHostFallback;
 }
 
-void explain_kernels(std::string& text, const std::vector<const KernelEntry*>& list) {
+void explain_kernels(std::string& text, std::span<const KernelEntry* const> list) {
   for (size_t i = 0; i < list.size(); ++i) {
     const tn_kernel& kernel = list[i]->table;
     text += fmt::format("  {}. kernel of plugin '{}', priority {}", i + 1, list[i]->plugin,
@@ -49,9 +44,9 @@ std::string explain(const tn_op& op, tn_device& device, tn_dtype dtype) {
     return text + "  runs in the core, which copies only where it must\n";
   if (op.kind == OpKind::Composite)
     return text + "  is made of other ops only; explain those to see their kernels\n";
-  const auto* list = candidates(op, device, dtype);
-  if (list != nullptr)
-    explain_kernels(text, *list);
+  const auto list = candidates(op, device, dtype);
+  if (!list.empty())
+    explain_kernels(text, list);
   else
     text += "  no kernel is in service\n";
   for (const auto& [other, type, kernel] : disabled_kernels())
@@ -59,8 +54,9 @@ std::string explain(const tn_op& op, tn_device& device, tn_dtype dtype) {
       text += fmt::format("  -  kernel of plugin '{}', priority {}: disabled by TENON_DISABLE\n",
                           kernel->plugin, kernel->table.priority);
   if (op.decompose != nullptr)
-    text += list ? "  then its decomposition into other ops\n" : "  its decomposition runs\n";
-  if (list == nullptr && op.decompose == nullptr)
+    text +=
+        list.empty() ? "  its decomposition runs\n" : "  then its decomposition into other ops\n";
+  if (list.empty() && op.decompose == nullptr)
     text += provider(op, device, dtype) == kHostFallback
                 ? "  the host's kernel runs, with copies there and back\n"
                 : "  nothing can run it; install a plugin that has it (`tenon devices` lists what "

@@ -145,11 +145,9 @@ void run_on_host(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
 }
 
 void fail_no_kernel(const Frame& frame, tn_dtype dtype) {
-  const KernelTable* table =
-      frame.op().kernels[frame.device().type->id].load(std::memory_order_acquire);
   std::string dtypes;
-  for (tn_dtype d = 0; table != nullptr && d < TN_DTYPE_COUNT; ++d)
-    if (!(*table)[d].entries.empty())
+  for (tn_dtype d = 0; d < TN_DTYPE_COUNT; ++d)
+    if (!candidates(frame.op(), frame.device(), d).empty())
       dtypes += fmt::format("{}{}", dtypes.empty() ? "" : ", ", dtype_name(d));
   if (dtypes.empty())
     frame.fail(

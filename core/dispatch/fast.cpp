@@ -21,9 +21,9 @@ bool same_shape(const tn_tensor& x, const tn_tensor& y) {
 }
 
 const tn_kernel* plain_kernel(const tn_op& op, const tn_tensor& x) {
-  const KernelTable* table = op.kernels[x.device->type->id].load(std::memory_order_acquire);
-  if (table == nullptr || (*table)[x.dtype()].entries.empty()) return nullptr;
-  const tn_kernel& kernel = (*table)[x.dtype()].entries.front()->table;
+  const auto list = candidates(op, *x.device, x.dtype());
+  if (list.empty()) return nullptr;
+  const tn_kernel& kernel = list.front()->table;
   bool plain = kernel.supports == nullptr && kernel.prepare == nullptr &&
                kernel.scratch_size == nullptr && (kernel.flags & TN_KERNEL_HOST_SCALARS) != 0;
   return plain ? &kernel : nullptr;
@@ -72,20 +72,9 @@ bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
   Ref out(make_like(*like));
   const tn_view* out_view = &out->view;
   tn_loop loop{sizeof(tn_loop), 1, 0, nargs + 1, &numel, strides};
-  tn_call call;
-  call.struct_size = sizeof(tn_call);
-  call.flags = TN_CALL_CONTIGUOUS;
-  call.args = views;
-  call.nargs = nargs;
-  call.nouts = 1;
-  call.outs = &out_view;
-  call.loop = &loop;
-  call.stream = like->device->queue();
-  call.device_index = like->device->index;
-  call.reserved = 0;
-  call.scratch = nullptr;
-  call.scratch_buffer = nullptr;
-  call.context = nullptr;
+  const tn_call call{
+      sizeof(tn_call),       TN_CALL_CONTIGUOUS,  views, nargs,   1,       &out_view, &loop,
+      like->device->queue(), like->device->index, 0,     nullptr, nullptr, nullptr};
   {
     const InOrder order(*like->device);
     if (call.stream != nullptr) like->device->latest.store(&op, std::memory_order_relaxed);

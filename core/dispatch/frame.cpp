@@ -92,14 +92,12 @@ void Frame::find_device() {
   tn_device* scalar_device = nullptr;  // of a rank-0 host tensor, which may join any device
   auto visit = [&](tn_tensor* tensor) {
     if (tensor == nullptr || tensor->device == device_) return;
-    if (tensor->ndim() == 0 && tensor->device->is_host()) {
+    if (tensor->ndim() == 0 && tensor->device->is_host())
       scalar_device = tensor->device;
-    } else if (device_ == nullptr) {
+    else if (device_ == nullptr)
       device_ = tensor->device;
-    } else {
-      fail(TN_INVALID_ARGUMENT, "operands on {} and {}; move one with to()", device_->id,
-           tensor->device->id);
-    }
+    else
+      stray_ = tensor->device;
   };
   for (uint32_t i = 0; i < nargs_; ++i) {
     const tn_value& value = args_[i];
@@ -111,6 +109,11 @@ void Frame::find_device() {
       device_ = value.as.device;
   }
   if (device_ == nullptr) device_ = scalar_device != nullptr ? scalar_device : &host_device();
+}
+
+void Frame::require_one_device() const {
+  if (stray_ != nullptr) [[unlikely]]
+    fail(TN_INVALID_ARGUMENT, "operands on {} and {}; move one with to()", device_->id, stray_->id);
 }
 
 double Frame::real(uint32_t i) const {

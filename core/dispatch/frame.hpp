@@ -96,6 +96,8 @@ class Frame {
   void require_dtype(uint32_t i, uint64_t mask, std::string_view what) const;
   // All tensor arguments are on this device; rank-0 host tensors may join. Set before the rule runs.
   tn_device& device() const { return *device_; }
+  // Asked once no layer has taken the call, which may bring its operands together.
+  void require_one_device() const;
 
   // ---- what a rule says
   Form form = Form::Plain;
@@ -134,6 +136,7 @@ class Frame {
   uint32_t nargs_;
   uint32_t nresults_;
   tn_device* device_ = nullptr;
+  tn_device* stray_ = nullptr;  // another one that an operand is on
   uint32_t reduced_ = 0;
   uint32_t raised_ = 0;
   uint32_t along_ = 0;

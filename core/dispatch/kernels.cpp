@@ -21,6 +21,7 @@ struct Store {
   // A running call may still read an old one.
   std::deque<std::unique_ptr<const KernelTable>> tables;
   uint64_t next_serial = 1;
+  std::atomic<uint64_t> epoch{0};
 };
 
 Store& store() {
@@ -47,7 +48,7 @@ const tn_op& check_kernel(std::string_view plugin, const tn_kernel& kernel) {
 void insert(KernelTable& table, const KernelEntry& entry) {
   for (tn_dtype dtype = 0; dtype < TN_DTYPE_COUNT; ++dtype) {
     if ((entry.table.dtypes & TN_MASK(dtype)) == 0) continue;
-    auto& list = table[dtype].entries;
+    auto& list = table[dtype];
     auto better = [&](const KernelEntry* other) {
       return other->table.priority < entry.table.priority;
     };
@@ -56,6 +57,7 @@ void insert(KernelTable& table, const KernelEntry& entry) {
 }
 
 void publish(Store& s, const tn_op& op, uint32_t type, std::unique_ptr<const KernelTable> table) {
+  s.epoch.fetch_add(1);
   const_cast<tn_op&>(op).kernels[type].store(table.get(), std::memory_order_release);
   s.tables.push_back(std::move(table));
 }
@@ -67,6 +69,19 @@ std::unique_ptr<KernelTable> copy_table(const tn_op& op, uint32_t type) {
 }
 
 }  // namespace
+
+const tn_dispatch g_dispatch_table = {
+    sizeof(tn_dispatch),
+    0,
+    tn_op_count,
+    tn_op_at,
+    tn_op_schema,
+    [](const tn_op* op) -> uint32_t { return op->decompose != nullptr ? 1 : 0; },
+    [](const tn_op* op, const tn_device* device, tn_dtype dtype, uint32_t index) {
+      const auto list = candidates(*op, *device, dtype);
+      return index < list.size() ? &list[index]->table : nullptr;
+    },
+    [] { return store().epoch.load(); }};
 
 void register_kernels(std::string_view plugin_id, std::string_view device_type,
                       std::span<const tn_kernel> kernels) {
@@ -103,9 +118,9 @@ void unregister_kernels(std::string_view plugin_id) {
         if (op->kernels[type].load(std::memory_order_acquire) == nullptr) continue;
         auto table = copy_table(*op, type);
         size_t removed = 0;
-        for (Candidates& list : *table)
-          removed += std::erase_if(list.entries,
-                                   [&](const KernelEntry* e) { return e->plugin == plugin_id; });
+        for (auto& list : *table)
+          removed +=
+              std::erase_if(list, [&](const KernelEntry* e) { return e->plugin == plugin_id; });
         if (removed != 0) publish(s, *op, type, std::move(table));
       }
     std::erase_if(s.disabled, [&](const auto& one) { return one.kernel->plugin == plugin_id; });
@@ -118,8 +133,8 @@ std::vector<std::pair<const tn_op*, const KernelEntry*>> kernels_in_service() {
   for (const tn_op* op : all_ops())
     for (const auto& slot : op->kernels)
       if (const KernelTable* table = slot.load(std::memory_order_acquire))
-        for (const Candidates& list : *table)
-          for (const KernelEntry* entry : list.entries) found.emplace_back(op, entry);
+        for (const auto& list : *table)
+          for (const KernelEntry* entry : list) found.emplace_back(op, entry);
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;

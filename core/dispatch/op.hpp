@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "memory/device.hpp"
+#include "tenon/ext/draft/dispatch.h"
 #include "tenon/op.h"
 #include "tenon/plugin.h"
 
@@ -67,10 +68,7 @@ struct KernelEntry {
   std::string plugin;  // id
   uint64_t serial;     // of the registration; part of the plan cache's key
 };
-struct Candidates {
-  std::vector<const KernelEntry*> entries;
-};
-using KernelTable = std::array<Candidates, TN_DTYPE_COUNT>;
+using KernelTable = std::array<std::vector<const KernelEntry*>, TN_DTYPE_COUNT>;
 
 }  // namespace tenon::core
 
@@ -97,6 +95,16 @@ struct tn_op {
 };
 
 namespace tenon::core {
+
+// Kernels of an op for a device and dtype, best first.
+inline std::span<const KernelEntry* const> candidates(const tn_op& op, const tn_device& device,
+                                                      tn_dtype dtype) {
+  const KernelTable* table = op.kernels[device.type->id].load(std::memory_order_acquire);
+  if (table == nullptr) return {};
+  return (*table)[dtype];
+}
+// What the host answers to get_interface("tn.dispatch", 1).
+extern const tn_dispatch g_dispatch_table;
 
 // Finds an op; NULL when there is none.
 const tn_op* find_op(std::string_view name);

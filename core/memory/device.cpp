@@ -12,6 +12,7 @@
 #include "memory/allocator.hpp"
 #include "memory/host.hpp"
 #include "tenon/ext/draft/device.h"
+#include "tenon/ext/draft/dispatch.h"
 
 namespace tenon::core {
 namespace {
@@ -116,6 +117,7 @@ DeviceType& add_type(Registry& registry, std::string_view plugin_id, const tn_de
   type.memory = complete(from.memory);
   type.stream = complete(from.stream);
   type.has_streams = from.stream != nullptr;
+  type.listed = (from.flags & TN_DEVICE_TYPE_UNLISTED) == 0;
   type.reason = reason.data == nullptr ? std::string_view() : to_view(reason);
   try {
     for (uint32_t i = 0; i < count; ++i) add_device(registry, type, i);
@@ -219,7 +221,7 @@ std::vector<tn_device*> devices() {
   std::vector<tn_device*> live;
   const std::lock_guard lock(registry().mutex);
   for (tn_device* device : registry().devices)
-    if (device->type->live) live.push_back(device);
+    if (device->type->live && device->type->listed) live.push_back(device);
   return live;
 }
 

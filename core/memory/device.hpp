@@ -28,6 +28,7 @@ struct DeviceType {
   tn_memory_table memory{};
   tn_stream_table stream{};
   bool has_streams = false;
+  bool listed = true;             // else found by its name alone
   bool retired = false;           // its plugin was quiesced, or failed to start
   std::atomic<bool> live{false};  // seen by programs: its plugin has started
   std::string reason;             // why it offers no device

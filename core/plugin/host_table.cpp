@@ -243,8 +243,11 @@ tn_status* make_output(const tn_call* call, uint32_t index, uint32_t ndim, const
 }
 
 const void* get_interface(tn_str name, uint32_t revision) {
-  const bool threads = name.data != nullptr && to_view(name) == TN_THREADS_NAME;
-  return threads && revision == TN_THREADS_REVISION ? &threads_table() : nullptr;
+  const auto asked = [&](std::string_view offered, uint32_t of) {
+    return name.data != nullptr && to_view(name) == offered && revision == of;
+  };
+  if (asked(TN_DISPATCH_NAME, TN_DISPATCH_REVISION)) return &g_dispatch_table;
+  return asked(TN_THREADS_NAME, TN_THREADS_REVISION) ? &g_threads_table : nullptr;
 }
 
 }  // namespace

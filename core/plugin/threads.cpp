@@ -51,10 +51,7 @@ std::atomic<uint32_t>& limit() {
 
 }  // namespace
 
-const tn_threads& threads_table() {
-  static constexpr tn_threads table = {sizeof(tn_threads), 0, tn_num_threads};
-  return table;
-}
+const tn_threads g_threads_table = {sizeof(tn_threads), 0, tn_num_threads};
 
 }  // namespace tenon::core
 

@@ -6,6 +6,6 @@
 namespace tenon::core {
 
 // What the host answers to get_interface("tn.threads", 1).
-const tn_threads& threads_table();
+extern const tn_threads g_threads_table;
 
 }  // namespace tenon::core

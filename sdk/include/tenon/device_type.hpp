@@ -126,6 +126,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
     const tn_stream_table streams = device_type::streams<T>();
     tn_device_type type{};
     type.struct_size = sizeof type;
+    if constexpr (requires { T::type_flags; }) type.flags = T::type_flags;
     type.name = str_of(name);
     type.self = &self;
     type.device = &devices;
