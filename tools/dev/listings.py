@@ -20,6 +20,7 @@ FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
 MARK = "\x1e"
 PRELUDE = """#include <iostream>
 #include <tenon/data.hpp>
+#include <tenon/graph.hpp>
 #include <tenon/io.hpp>
 #include <tenon/nn.hpp>
 #include <tenon/optim.hpp>

@@ -59,6 +59,8 @@ class Tree(Case):
         for name in ("bin/tenon", "include/tenon/tenon.h", "include/tenon/tenon.hpp", "include/tenon/ops.hpp",
                      "include/tenon/schemas.h", "include/tenon/plugin.h", "include/tenon/plugin.hpp",
                      "include/tenon/nn.hpp", "include/tenon/optim.hpp", "include/tenon/data.hpp", "include/tenon/io.hpp",
+                     "include/tenon/graph.h", "include/tenon/graph.hpp", f"{lib}/libtenon_graph.so.1",
+                     f"{lib}/tenon/graph/tenon_trace.so", f"{lib}/tenon/graph/tenon_trace.tenon.json", f"{lib}/pkgconfig/tenon-graph.pc",
                      f"{lib}/libtenon.so", f"{lib}/libtenon.so.1", f"{lib}/tenon/plugins/cpu/tenon_cpu.so",
                      f"{lib}/tenon/plugins/cpu/tenon_cpu.tenon.json", f"{lib}/cmake/Tenon/TenonConfig.cmake",
                      f"{lib}/tenon/plugins/linalg/tenon_linalg.so", f"{lib}/tenon/plugins/linalg/native/libscipy_openblas.so",
@@ -89,9 +91,11 @@ class Tree(Case):
 
     def test_exports_its_c_abi_and_nothing_else(self):
         # exports.main returns what an exit status would be, after printing the faults.
-        plugins = sorted(self.prefix.plugins.glob("*/tenon_*.so"))
-        self.assertTrue(plugins)
+        plugins = sorted([*self.prefix.plugins.glob("*/tenon_*.so"), self.prefix.lib / "tenon/graph/tenon_trace.so"])
+        self.assertGreater(len(plugins), 1)
         self.assertEqual(exports.main(str(self.prefix.lib / "libtenon.so.1"), list(map(str, plugins))), 0)
+        own = exports.symbols(self.prefix.lib / "libtenon_graph.so.1", "--defined-only")
+        self.assertEqual([name for name in own if not name.startswith(("tn_trace_", "tn_program_"))], [])
 
     def test_is_small_without_plugins(self):
         stripped = self.scratch / "libtenon.so"

@@ -1,0 +1,206 @@
+// tenon/graph.h over the classes.
+#include <atomic>
+#include <cstring>
+
+#include "file/file.hpp"
+#include "run/program.hpp"
+#include "tenon/graph.h"
+#include "trace/tracer.hpp"
+
+using namespace tenon;  // NOLINT(google-build-using-namespace): this file is the ABI of that namespace
+
+struct tn_trace {
+  graph::Tracer tracer;
+};
+
+struct tn_program {
+  graph::Program program;
+  std::atomic<uint64_t> references{1};
+};
+
+namespace {
+
+// The barrier; what is no Error of ours becomes one.
+template <class Body>
+tn_status* guarded(Body&& body) noexcept {
+  return detail::guarded("graph", [&] {
+    try {
+      body();
+    } catch (const std::bad_alloc&) {
+      throw Error(TN_OUT_OF_MEMORY, "[graph] out of host memory");
+    }
+  });
+}
+
+void require(const void* pointer, const char* what) {
+  if (pointer == nullptr)
+    throw Error(TN_INVALID_ARGUMENT, std::string("[graph] ") + what + " is NULL");
+}
+
+std::string text_of(tn_str text) {
+  return text.data == nullptr ? std::string() : std::string(detail::to_view(text));
+}
+
+std::vector<Tensor> shared(tn_tensor* const* tensors, uint32_t count, const char* what) {
+  if (count != 0) require(tensors, what);
+  std::vector<Tensor> made;
+  for (uint32_t i = 0; i < count; ++i) {
+    require(tensors[i], what);
+    made.push_back(Tensor::share(tensors[i]));
+  }
+  return made;
+}
+
+// As far as the caller's struct goes.
+template <class Struct>
+void give(Struct value, Struct* out) {
+  const uint32_t size = out->struct_size;
+  value.struct_size = size;
+  std::memcpy(static_cast<void*>(out), &value, std::min<size_t>(size, sizeof value));
+}
+
+void give_value(const std::vector<graph::View>& views, const graph::Graph& graph, uint32_t index,
+                tn_program_value* out) {
+  require(out, "out");
+  if (index >= views.size())
+    throw Error(TN_OUT_OF_RANGE, "[graph] " + std::to_string(index) + " of " +
+                                     std::to_string(views.size()) + " values");
+  const graph::View& view = views[index];
+  tn_program_value value{};
+  value.dtype = static_cast<tn_dtype>(view.dtype);
+  value.ndim = static_cast<uint32_t>(view.shape.size());
+  value.shape = view.shape.data();
+  value.name = detail::to_str(graph.buffers[view.buffer].name);
+  give(value, out);
+}
+
+Device device_of(tn_device* device) { return device == nullptr ? Device("cpu") : Device(device); }
+
+}  // namespace
+
+tn_status* tn_trace_begin(tn_trace** out) {
+  return guarded([&] {
+    require(out, "out");
+    *out = new tn_trace;
+  });
+}
+
+tn_status* tn_trace_input(tn_trace* trace, const tn_tensor* like, tn_str name, tn_tensor** out) {
+  return guarded([&] {
+    require(trace, "trace");
+    require(like, "like");
+    require(out, "out");
+    *out = trace->tracer.input(Tensor::share(const_cast<tn_tensor*>(like)), text_of(name)).take();
+  });
+}
+
+tn_status* tn_trace_name(tn_trace* trace, const tn_tensor* weight, tn_str name) {
+  return guarded([&] {
+    require(trace, "trace");
+    require(weight, "weight");
+    trace->tracer.name(Tensor::share(const_cast<tn_tensor*>(weight)), text_of(name));
+  });
+}
+
+tn_status* tn_trace_end(tn_trace* trace, tn_tensor* const* results, uint32_t nresults,
+                        tn_device* device, tn_program** out) {
+  return guarded([&] {
+    require(trace, "trace");
+    std::unique_ptr<tn_trace> owned(trace);
+    require(out, "out");
+    graph::Graph graph = owned->tracer.finish(shared(results, nresults, "a result"));
+    owned.reset();  // the program traces once more, for its device
+    *out = new tn_program{{std::move(graph), device_of(device)}};
+  });
+}
+
+void tn_trace_drop(tn_trace* trace) { delete trace; }
+
+tn_status* tn_program_run(tn_program* program, tn_tensor* const* inputs, uint32_t ninputs,
+                          tn_tensor** results, uint32_t nresults) {
+  return guarded([&] {
+    require(program, "program");
+    if (nresults != program->program.graph().results.size())
+      throw Error(TN_INVALID_ARGUMENT, "[graph] " + std::to_string(nresults) +
+                                           " results asked for, the graph has " +
+                                           std::to_string(program->program.graph().results.size()));
+    if (nresults != 0) require(results, "results");
+    if (ninputs != 0) require(inputs, "an input");
+    for (uint32_t i = 0; i < ninputs; ++i) require(inputs[i], "an input");
+    std::vector<Tensor> computed = program->program.run({inputs, ninputs});
+    for (uint32_t k = 0; k < nresults; ++k) results[k] = computed[k].take();
+  });
+}
+
+tn_status* tn_program_save(const tn_program* program, tn_str path) {
+  return guarded([&] {
+    require(program, "program");
+    graph::save(program->program.graph(), text_of(path));
+  });
+}
+
+tn_status* tn_program_load(tn_str path, tn_device* device, tn_program** out) {
+  return guarded([&] {
+    require(out, "out");
+    *out = new tn_program{{graph::load(text_of(path)), device_of(device)}};
+  });
+}
+
+tn_status* tn_program_get_info(tn_program* program, tn_program_info* out) {
+  return guarded([&] {
+    require(program, "program");
+    require(out, "out");
+    const graph::Facts facts = program->program.facts();
+    const graph::Graph& graph = program->program.graph();
+    tn_program_info info{};
+    info.inputs = static_cast<uint32_t>(graph.inputs.size());
+    info.results = static_cast<uint32_t>(graph.results.size());
+    info.differentiable = graph.differentiable ? 1 : 0;
+    info.nodes = facts.nodes;
+    info.bound = facts.bound;
+    info.arena = facts.arena;
+    info.unshared = facts.apart;
+    info.weights = facts.weights;
+    give(info, out);
+  });
+}
+
+tn_status* tn_program_input(const tn_program* program, uint32_t index, tn_program_value* out) {
+  return guarded([&] {
+    require(program, "program");
+    const graph::Graph& graph = program->program.graph();
+    give_value(graph.inputs, graph, index, out);
+  });
+}
+
+tn_status* tn_program_result(const tn_program* program, uint32_t index, tn_program_value* out) {
+  return guarded([&] {
+    require(program, "program");
+    const graph::Graph& graph = program->program.graph();
+    give_value(graph.results, graph, index, out);
+  });
+}
+
+tn_device* tn_program_device(const tn_program* program) {
+  return program == nullptr ? nullptr : program->program.device().get();
+}
+
+tn_status* tn_program_print(tn_program* program, uint32_t lowered, tn_write_fn write, void* ctx) {
+  return guarded([&] {
+    require(program, "program");
+    if (write == nullptr) throw Error(TN_INVALID_ARGUMENT, "[graph] write is NULL");
+    const std::string text =
+        lowered != 0 ? program->program.text() : graph::to_text(program->program.graph());
+    write(ctx, detail::to_str(text));
+  });
+}
+
+tn_program* tn_program_retain(tn_program* program) {
+  if (program != nullptr) program->references.fetch_add(1, std::memory_order_relaxed);
+  return program;
+}
+
+void tn_program_release(tn_program* program) {
+  if (program != nullptr && program->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    delete program;
+}

@@ -1,0 +1,295 @@
+#include "file/json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "ir/schema.hpp"
+#include "tenon/value.h"
+
+namespace tenon::graph {
+namespace {
+
+using Json = nlohmann::json;
+constexpr int kVersion = 1;
+constexpr int64_t kMostElements = int64_t{1} << 48;
+
+// ---- Writing ----------------------------------------------------------------------------------------------------------
+
+Json written(const View& view) {
+  return {{"%", view.buffer},
+          {"dtype", name_of(view.dtype)},
+          {"offset", view.offset},
+          {"shape", view.shape},
+          {"strides", view.strides}};
+}
+
+// Numbers by their bits: what is read is what was written.
+std::string hex(const unsigned char* bytes, size_t count) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (size_t i = 0; i < count; ++i) {
+    text += kDigits[bytes[i] >> 4];
+    text += kDigits[bytes[i] & 15];
+  }
+  return text;
+}
+std::string hex(double value) { return hex(reinterpret_cast<const unsigned char*>(&value), 8); }
+
+struct Write {
+  Json operator()(std::monostate) const { return nullptr; }
+  Json operator()(bool value) const { return value; }
+  Json operator()(int64_t value) const { return value; }
+  Json operator()(double value) const { return {{"float", hex(value)}}; }
+  Json operator()(const std::complex<double>& value) const {
+    return {{"complex", {hex(value.real()), hex(value.imag())}}};
+  }
+  Json operator()(const std::string& value) const { return value; }
+  Json operator()(const std::vector<int64_t>& value) const { return {{"ints", value}}; }
+  Json operator()(const std::vector<double>& value) const {
+    Json list = Json::array();
+    for (const double number : value) list.push_back(hex(number));
+    return {{"floats", list}};
+  }
+  Json operator()(DType value) const { return {{"dtype", name_of(value)}}; }
+  Json operator()(Here) const { return {{"device", "here"}}; }
+  Json operator()(Draw) const { return {{"generator", "default"}}; }
+  Json operator()(const Number& value) const {
+    return {{"number", hex(value.bytes.data(), size_of(value.dtype))},
+            {"of", name_of(value.dtype)}};
+  }
+  Json operator()(const View& value) const { return written(value); }
+  Json operator()(const Views& value) const {
+    Json list = Json::array();
+    for (const auto& view : value) list.push_back(view ? written(*view) : Json());
+    return list;
+  }
+};
+
+// ---- Reading ----------------------------------------------------------------------------------------------------------
+
+class Reader {
+ public:
+  Reader(const std::map<std::string, Tensor>& weights, const std::string& where)
+      : weights_(weights), where_(where) {}
+
+  Graph graph(const Json& json) {
+    const auto version = json.value("version", 0);
+    if (version != kVersion)
+      fail("it is of version " + std::to_string(version) + "; this library reads version " +
+           std::to_string(kVersion));
+    for (const Json& one : json.at("buffers")) graph_.buffers.push_back(buffer(one));
+    for (const Json& one : json.at("inputs")) graph_.inputs.push_back(input(one));
+    for (const Json& one : json.at("nodes")) graph_.nodes.push_back(node(one));
+    for (const Json& one : json.at("results")) graph_.results.push_back(view(one));
+    check_roles();
+    return std::move(graph_);
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(TN_DATA_LOSS, where_ + ": " + what);
+  }
+
+ private:
+  Buffer buffer(const Json& json) {
+    Buffer made;
+    made.dtype = dtype(json.at("dtype"));
+    made.size = json.at("size").get<int64_t>();
+    made.name = json.value("name", std::string());
+    if (made.size < 0 || made.size > kMostElements)
+      fail("a buffer of " + std::to_string(made.size) + " elements");
+    const std::string role = json.at("role").get<std::string>();
+    if (role == "input") {
+      made.role = Role::Input;
+    } else if (role == "weight") {
+      const auto found = weights_.find(json.at("tensor").get<std::string>());
+      if (found == weights_.end() || found->second.dtype() != made.dtype ||
+          found->second.numel() != made.size)
+        fail("weight " + json.at("tensor").dump() + " is missing, or not what the graph says");
+      made.role = Role::Constant;
+      made.constant = found->second;
+    } else if (role != "temporary") {
+      fail("a buffer's role is " + role);
+    }
+    return made;
+  }
+
+  View view(const Json& json) {
+    View made;
+    made.buffer = json.at("%").get<uint32_t>();
+    if (made.buffer >= graph_.buffers.size())
+      fail("there is no buffer %" + std::to_string(made.buffer));
+    made.dtype = dtype(json.at("dtype"));
+    made.offset = json.at("offset").get<int64_t>();
+    made.shape = json.at("shape").get<std::vector<int64_t>>();
+    made.strides = json.at("strides").get<std::vector<int64_t>>();
+    if (made.shape.size() != made.strides.size() || made.shape.size() > TN_MAX_DIMS)
+      fail("a view of " + std::to_string(made.shape.size()) + " dimensions and " +
+           std::to_string(made.strides.size()) + " strides");
+    check_reach(made);
+    return made;
+  }
+
+  // Every element that it reaches is one of its buffer.
+  void check_reach(const View& view) const {
+    const Buffer& buffer = graph_.buffers[view.buffer];
+    int64_t low = view.offset, high = view.offset;
+    bool overflow = view.dtype != buffer.dtype, none = false;
+    for (size_t d = 0; d < view.shape.size(); ++d) {
+      int64_t reach = 0;
+      overflow |= view.shape[d] < 0 ||
+                  __builtin_mul_overflow(std::max<int64_t>(view.shape[d] - 1, 0), view.strides[d],
+                                         &reach) ||
+                  __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high);
+      none |= view.shape[d] == 0;
+    }
+    if (overflow || (!none && (low < 0 || high >= buffer.size)))
+      fail("a view reaches beyond buffer %" + std::to_string(view.buffer) +
+           ", or has another dtype");
+  }
+
+  View input(const Json& json) {
+    View made = view(json);
+    if (graph_.buffers[made.buffer].role != Role::Input || made.offset != 0 || !made.contiguous() ||
+        made.numel() != graph_.buffers[made.buffer].size)
+      fail("input %" + std::to_string(made.buffer) + " is not a whole buffer of that role");
+    return made;
+  }
+
+  Node node(const Json& json) {
+    Node made;
+    const std::string name = json.at("op").get<std::string>();
+    detail::check(tn_op_require(detail::to_str(name), &made.op));
+    const tn_str schema = tn_op_schema(made.op);
+    if (json.at("schema").get<std::string>() != detail::to_view(schema))
+      fail("op " + name + " is another here: " + std::string(detail::to_view(schema)));
+    for (const Json& one : json.at("args")) made.args.push_back(argument(one));
+    for (const Json& one : json.at("results")) made.results.push_back(view(one));
+    if (made.args.size() != parameters(*made.op).size())
+      fail("op " + name + " has " + std::to_string(made.args.size()) + " arguments");
+    return made;
+  }
+
+  Argument argument(const Json& json) {
+    if (json.is_null()) return std::monostate();
+    if (json.is_boolean()) return json.get<bool>();
+    if (json.is_number_integer()) return json.get<int64_t>();
+    if (json.is_string()) return json.get<std::string>();
+    if (json.is_array()) {
+      Views views;
+      for (const Json& one : json)
+        views.push_back(one.is_null() ? std::nullopt : std::optional(view(one)));
+      return views;
+    }
+    if (json.contains("%")) return view(json);
+    if (json.contains("float")) return real(json["float"]);
+    if (json.contains("complex"))
+      return std::complex<double>(real(json["complex"].at(0)), real(json["complex"].at(1)));
+    if (json.contains("ints")) return json["ints"].get<std::vector<int64_t>>();
+    if (json.contains("floats")) {
+      std::vector<double> list;
+      for (const Json& one : json["floats"]) list.push_back(real(one));
+      return list;
+    }
+    if (json.contains("number")) {
+      Number number{dtype(json.at("of")), {}};
+      bytes(json["number"], number.bytes.data(), size_of(number.dtype));
+      if (number.dtype == DType::Bool && number.bytes[0] > 1)
+        fail("a bool that is neither 0 nor 1");
+      return number;
+    }
+    if (json.contains("dtype")) return dtype(json["dtype"]);
+    if (json.contains("device")) return Here();
+    if (json.contains("generator")) return Draw();
+    fail("an argument that is none: " + json.dump().substr(0, 60));
+  }
+
+  void bytes(const Json& json, unsigned char* out, size_t count) const {
+    const auto& text = json.get_ref<const std::string&>();
+    const auto digit = [&](char c) {
+      if (c >= '0' && c <= '9') return c - '0';
+      if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+      fail("digits of a number: " + text.substr(0, 40));
+    };
+    if (text.size() != 2 * count) fail("digits of a number: " + text.substr(0, 40));
+    for (size_t i = 0; i < count; ++i)
+      out[i] = static_cast<unsigned char>(digit(text[2 * i]) * 16 + digit(text[2 * i + 1]));
+  }
+  double real(const Json& json) const {
+    double value = 0;
+    bytes(json, reinterpret_cast<unsigned char*>(&value), 8);
+    return value;
+  }
+  DType dtype(const Json& json) const {
+    tn_dtype found = 0;
+    const auto& name = json.get_ref<const std::string&>();
+    if (tn_status* status = tn_dtype_find(detail::to_str(name), &found)) {
+      tn_status_release(status);
+      fail("there is no dtype " + name);
+    }
+    return static_cast<DType>(found);
+  }
+
+  // Nothing from outside is written to, and each input is given once.
+  void check_roles() const {
+    std::vector<uint32_t> written, given;
+    for (const Node& node : graph_.nodes) writes(node, written);
+    for (const uint32_t b : written)
+      if (graph_.buffers[b].role != Role::Temporary)
+        fail("a node writes into %" + std::to_string(b));
+    for (const View& view : graph_.inputs) given.push_back(view.buffer);
+    std::ranges::sort(given);
+    if (std::ranges::adjacent_find(given) != given.end()) fail("an input is given twice");
+    size_t count = 0;
+    for (const Buffer& buffer : graph_.buffers) count += buffer.role == Role::Input ? 1 : 0;
+    if (count != given.size()) fail("a buffer is an input that nobody gives");
+  }
+
+  const std::map<std::string, Tensor>& weights_;
+  const std::string& where_;
+  Graph graph_;
+};
+
+}  // namespace
+
+std::string to_json(const Graph& graph, const std::vector<std::string>& names) {
+  Json buffers = Json::array(), inputs = Json::array(), nodes = Json::array(),
+       results = Json::array();
+  for (size_t b = 0; b < graph.buffers.size(); ++b) {
+    const Buffer& buffer = graph.buffers[b];
+    Json one = {{"dtype", name_of(buffer.dtype)}, {"size", buffer.size}};
+    one["role"] = buffer.role == Role::Input      ? "input"
+                  : buffer.role == Role::Constant ? "weight"
+                                                  : "temporary";
+    if (!buffer.name.empty()) one["name"] = buffer.name;
+    if (buffer.role == Role::Constant) one["tensor"] = names[b];
+    buffers.push_back(std::move(one));
+  }
+  for (const View& view : graph.inputs) inputs.push_back(written(view));
+  for (const Node& node : graph.nodes) {
+    Json args = Json::array(), outs = Json::array();
+    for (const Argument& argument : node.args) args.push_back(std::visit(Write(), argument));
+    for (const View& view : node.results) outs.push_back(written(view));
+    nodes.push_back({{"op", node.name()},
+                     {"schema", detail::to_view(tn_op_schema(node.op))},
+                     {"args", args},
+                     {"results", outs}});
+  }
+  for (const View& view : graph.results) results.push_back(written(view));
+  const Json whole = {{"version", kVersion},
+                      {"buffers", buffers},
+                      {"inputs", inputs},
+                      {"nodes", nodes},
+                      {"results", results}};
+  return whole.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Graph from_json(const std::string& text, const std::map<std::string, Tensor>& weights,
+                const std::string& where) {
+  Reader reader(weights, where);
+  try {
+    return reader.graph(Json::parse(text));
+  } catch (const Json::exception& error) {
+    reader.fail(error.what());
+  }
+}
+
+}  // namespace tenon::graph

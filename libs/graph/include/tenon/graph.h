@@ -1,0 +1,86 @@
+/* Programs: functions of tensors, recorded once as a graph of ops, and run without the language they were written in. libtenon_graph.
+   Thread tags as in the other headers: [thread-safe] from any thread at any time, several at once; [tracing] on the thread that
+   began the trace. */
+#ifndef TENON_GRAPH_H
+#define TENON_GRAPH_H
+
+#include "tenon/tensor.h"
+
+/* A recording in progress: what its thread calls on tensors of trace:0 is noted, and nothing is computed. */
+typedef struct tn_trace tn_trace;
+/* A graph of ops on a device. Reference-counted. */
+typedef struct tn_program tn_program;
+
+/* What an input or a result is. `shape` and `name` live as long as the program. */
+typedef struct tn_program_value {
+  uint32_t struct_size;
+  tn_dtype dtype;
+  uint32_t ndim;
+  uint32_t reserved;
+  const int64_t* shape;
+  tn_str name; /* of inputs */
+} tn_program_value;
+
+/* Filled up to struct_size, which the caller sets. */
+typedef struct tn_program_info {
+  uint32_t struct_size;
+  uint32_t inputs;
+  uint32_t results;
+  uint32_t
+      differentiable; /* 1 where a weight required a gradient when it was traced; runs record none */
+  uint64_t nodes;     /* calls of kernels in a run */
+  uint64_t
+      bound; /* of those, how many run without being looked up: all on the host, but for random numbers */
+  uint64_t arena; /* bytes that a run works in; a second one at the same time takes as many more */
+  uint64_t unshared; /* what they were if each intermediate result had memory of its own */
+  uint64_t weights;  /* bytes of tensors from outside that it uses */
+} tn_program_info;
+
+TN_EXTERN_C_BEGIN
+
+/* Begins a trace on this thread; the caller owns *out. Gradients are not recorded meanwhile. Tensors from outside that meet traced ones
+   become weights, which share their elements: later writes into them are seen by runs.
+   Errors: TN_FAILED_PRECONDITION: this thread traces, or captures work of a device, already; what loading trace:0 met. */
+TN_API tn_status* tn_trace_begin(tn_trace** out);
+/* A tensor without elements that stands for an input of the shape and dtype of `like`. The caller owns *out. [tracing] */
+TN_API tn_status* tn_trace_input(tn_trace* trace, const tn_tensor* like, tn_str name,
+                                 tn_tensor** out);
+/* Gives a tensor from outside the name that its weight has in files and texts. [tracing] */
+TN_API tn_status* tn_trace_name(tn_trace* trace, const tn_tensor* weight, tn_str name);
+/* Ends the trace; the program of the device (NULL: the host) computes `results`. The caller owns *out, and the trace is freed, also on
+   an error. Errors: TN_FAILED_PRECONDITION: an op writes into an input or a weight; a tensor of another trace. [tracing] */
+TN_API tn_status* tn_trace_end(tn_trace* trace, tn_tensor* const* results, uint32_t nresults,
+                               tn_device* device, tn_program** out);
+/* Ends it without a program. NULL is allowed. [tracing] */
+TN_API void tn_trace_drop(tn_trace* trace);
+
+/* Computes the results, which are new tensors, from inputs of the recorded shapes and dtypes on the program's device. Runs of several
+   threads work in memory of their own. Random numbers are drawn anew, from the default generator.
+   Errors: TN_INVALID_ARGUMENT: number, shape, dtype or device of an input; those of the ops. [thread-safe] */
+TN_API tn_status* tn_program_run(tn_program* program, tn_tensor* const* inputs, uint32_t ninputs,
+                                 tn_tensor** results, uint32_t nresults);
+/* Writes it with its weights as a safetensors file, at once or not at all. Errors: TN_IO. [thread-safe] */
+TN_API tn_status* tn_program_save(const tn_program* program, tn_str path);
+/* Reads such a file; nothing in it is executed but ops of the table. `device`: NULL for the host.
+   Errors: TN_NOT_FOUND: the file, or an op that no plugin here has; TN_DATA_LOSS with the place. [thread-safe] */
+TN_API tn_status* tn_program_load(tn_str path, tn_device* device, tn_program** out);
+/* Errors: NULL arguments. [thread-safe] */
+TN_API tn_status* tn_program_get_info(tn_program* program, tn_program_info* out);
+/* Errors: TN_OUT_OF_RANGE. [thread-safe] */
+TN_API tn_status* tn_program_input(const tn_program* program, uint32_t index,
+                                   tn_program_value* out);
+/* Errors: TN_OUT_OF_RANGE. [thread-safe] */
+TN_API tn_status* tn_program_result(const tn_program* program, uint32_t index,
+                                    tn_program_value* out);
+/* Where it runs. Borrowed. [thread-safe] */
+TN_API tn_device* tn_program_device(const tn_program* program);
+/* The graph as people read it: as it was recorded, or `lowered` to what its device runs. [thread-safe] */
+TN_API tn_status* tn_program_print(tn_program* program, uint32_t lowered, tn_write_fn write,
+                                   void* ctx);
+/* Adds a reference and returns its argument; NULL is allowed. [thread-safe] */
+TN_API tn_program* tn_program_retain(tn_program* program);
+/* Drops a reference; NULL is allowed. [thread-safe] */
+TN_API void tn_program_release(tn_program* program);
+
+TN_EXTERN_C_END
+#endif

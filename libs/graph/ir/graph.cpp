@@ -1,0 +1,82 @@
+#include "ir/graph.hpp"
+
+#include <algorithm>
+
+#include "ir/schema.hpp"
+
+namespace tenon::graph {
+namespace {
+
+template <class Use>
+void each_view(const Argument& argument, Use&& use) {
+  if (const auto* view = std::get_if<View>(&argument)) use(*view);
+  if (const auto* views = std::get_if<Views>(&argument))
+    for (const auto& view : *views)
+      if (view) use(*view);
+}
+
+}  // namespace
+
+int64_t View::numel() const {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return count;
+}
+
+bool View::contiguous() const {
+  int64_t step = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    if (shape[d] != 1 && strides[d] != step) return false;
+    step *= shape[d];
+  }
+  return true;
+}
+
+int64_t View::end() const {
+  if (numel() == 0) return 0;
+  int64_t last = offset;
+  for (size_t d = 0; d < shape.size(); ++d)
+    last += std::max<int64_t>(strides[d], 0) * (shape[d] - 1);
+  return last + 1;
+}
+
+void reads(const Node& node, std::vector<uint32_t>& buffers) {
+  for (const Argument& argument : node.args)
+    each_view(argument, [&](const View& view) { buffers.push_back(view.buffer); });
+}
+
+void writes(const Node& node, std::vector<uint32_t>& buffers) {
+  for (const View& view : node.results) buffers.push_back(view.buffer);
+  const auto& known = parameters(*node.op);
+  for (size_t i = 0; i < node.args.size() && i < known.size(); ++i)
+    if (known[i].written)
+      each_view(node.args[i], [&](const View& view) { buffers.push_back(view.buffer); });
+}
+
+bool draws(const Node& node) {
+  return std::ranges::any_of(node.args,
+                             [](const Argument& one) { return std::holds_alternative<Draw>(one); });
+}
+
+void drop_dead(Graph& graph) {
+  std::vector<bool> used(graph.buffers.size());
+  for (const View& result : graph.results) used[result.buffer] = true;
+  std::vector<Node> kept;
+  std::vector<uint32_t> touched;
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    Node& node = graph.nodes[i];
+    touched.clear();
+    writes(node, touched);
+    // What draws moves the generator, whether its numbers are used or not.
+    if (!draws(node) && std::ranges::none_of(touched, [&](uint32_t b) { return used[b]; }))
+      continue;
+    touched.clear();
+    reads(node, touched);
+    for (const uint32_t buffer : touched) used[buffer] = true;
+    kept.push_back(std::move(node));
+  }
+  std::ranges::reverse(kept);
+  graph.nodes = std::move(kept);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,101 @@
+// A graph: calls of ops over buffers, in order. Buffers are flat; every operand is a strided view of one.
+#pragma once
+
+#include <array>
+#include <complex>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tenon/tensor.hpp"
+
+struct tn_kernel;
+
+namespace tenon::graph {
+
+enum class Role : uint8_t {
+  Temporary,  // made and used inside
+  Input,      // given to each run
+  Constant,   // a tensor from outside: weights
+};
+
+// Elements of one dtype.
+struct Buffer {
+  Role role = Role::Temporary;
+  DType dtype = DType::F32;
+  int64_t size = 0;       // elements that views reach
+  std::string name = {};  // of an input or constant
+  Tensor constant = {};   // of that role: flat, `size` elements
+};
+
+// Elements of a buffer.
+struct View {
+  uint32_t buffer = 0;
+  DType dtype = DType::F32;
+  int64_t offset = 0;  // elements
+  std::vector<int64_t> shape = {};
+  std::vector<int64_t> strides = {};  // elements
+
+  int64_t numel() const;
+  bool contiguous() const;
+  // One beyond the last element of the buffer that it reaches; 0 where it has none.
+  int64_t end() const;
+};
+
+// A number of the host among tensors.
+struct Number {
+  DType dtype = DType::F32;
+  std::array<unsigned char, 16> bytes{};
+};
+// Stands for the device that the graph runs on.
+struct Here {};
+// Stands for the default generator.
+struct Draw {};
+
+using Views = std::vector<std::optional<View>>;
+using Argument =
+    std::variant<std::monostate, bool, int64_t, double, std::complex<double>, std::string,
+                 std::vector<int64_t>, std::vector<double>, DType, Here, Draw, Number, View, Views>;
+
+// What a kernel gets beside its operands (tn_call.loop, tn_call.flags).
+struct Loop {
+  uint32_t flags = 0;
+  uint32_t reduced = 0;
+  std::vector<int64_t> shape;
+  std::vector<std::vector<int64_t>> strides;
+};
+
+// A call of an op with all its arguments, in the schema's order.
+struct Node {
+  const tn_op* op = nullptr;
+  std::vector<Argument> args;
+  std::vector<View> results;
+  // Of a graph that was lowered to a device.
+  const tn_kernel* kernel = nullptr;  // NULL: it is called as a program would
+  std::optional<Loop> loop = {};
+
+  std::string_view name() const { return detail::to_view(tn_op_name(op)); }
+};
+
+struct Graph {
+  std::vector<Buffer> buffers;
+  std::vector<View> inputs;
+  std::vector<Node> nodes;
+  std::vector<View> results;
+  bool differentiable = false;  // a weight required a gradient
+};
+
+// The buffers that a node reads, those that it writes. An argument marked "!" is both.
+void reads(const Node& node, std::vector<uint32_t>& buffers);
+void writes(const Node& node, std::vector<uint32_t>& buffers);
+// Whether it draws from the default generator.
+bool draws(const Node& node);
+
+// Nodes of which no result is used go.
+void drop_dead(Graph& graph);
+
+// As people read it: a line a buffer from outside, a line a node.
+std::string to_text(const Graph& graph);
+
+}  // namespace tenon::graph

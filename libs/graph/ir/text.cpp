@@ -1,0 +1,117 @@
+// A graph as people read it:
+//
+//   input  %0 x: f32[8, 784]
+//   weight %1 0.weight: f32[200704]
+//   %3 = matmul(%0, %1)  f32[8, 256]
+//   return %3
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "ir/graph.hpp"
+#include "ir/schema.hpp"
+
+namespace tenon::graph {
+namespace {
+
+std::string list_of(const std::vector<int64_t>& numbers) {
+  return fmt::format("[{}]", fmt::join(numbers, ", "));
+}
+
+std::string type_of(const View& view) {
+  return fmt::format("{}{}", name_of(view.dtype), list_of(view.shape));
+}
+
+std::string real(double number) { return fmt::format("{:.9g}", number); }
+std::string complex(const std::complex<double>& number) {
+  return fmt::format("{:.9g}{:+.9g}i", number.real(), number.imag());
+}
+
+std::string number_text(const Number& number) {
+  return visit(number.dtype, [&]<class T>(T value) -> std::string {
+    std::memcpy(&value, number.bytes.data(), sizeof value);
+    if constexpr (std::is_same_v<T, bool> || std::is_integral_v<T>)
+      return fmt::to_string(value);
+    else if constexpr (std::is_convertible_v<T, double>)
+      return real(static_cast<double>(value));
+    else
+      return complex(value);
+  });
+}
+
+class Writer {
+ public:
+  explicit Writer(const Graph& graph) : graph_(graph) {}
+
+  // A whole buffer is its number; a part of one says where it lies.
+  std::string view(const View& of) const {
+    if (of.offset == 0 && of.contiguous() && of.numel() == graph_.buffers[of.buffer].size)
+      return fmt::format("%{}", of.buffer);
+    return fmt::format("%{}{{{} + {} by {}}}", of.buffer, of.offset, list_of(of.shape),
+                       list_of(of.strides));
+  }
+
+  std::string operator()(std::monostate) const { return "none"; }
+  std::string operator()(bool value) const { return fmt::to_string(value); }
+  std::string operator()(int64_t value) const { return fmt::to_string(value); }
+  std::string operator()(double value) const { return real(value); }
+  std::string operator()(const std::complex<double>& value) const { return complex(value); }
+  std::string operator()(const std::string& value) const { return fmt::format("\"{}\"", value); }
+  std::string operator()(const std::vector<int64_t>& value) const { return list_of(value); }
+  std::string operator()(const std::vector<double>& value) const {
+    return fmt::format("[{:.9g}]", fmt::join(value, ", "));
+  }
+  std::string operator()(DType value) const { return std::string(name_of(value)); }
+  std::string operator()(Here) const { return "here"; }
+  std::string operator()(Draw) const { return "drawn"; }
+  std::string operator()(const Number& value) const { return number_text(value); }
+  std::string operator()(const View& value) const { return view(value); }
+  std::string operator()(const Views& value) const {
+    std::vector<std::string> views;
+    for (const auto& one : value) views.push_back(one ? view(*one) : "none");
+    return fmt::format("[{}]", fmt::join(views, ", "));
+  }
+
+  std::string node(const Node& of) const {
+    const auto& known = parameters(*of.op);
+    std::vector<std::string> results, types, args;
+    for (const View& result : of.results) {
+      results.push_back(view(result));
+      types.push_back(type_of(result));
+    }
+    for (size_t i = 0; i < of.args.size(); ++i) {
+      const bool operand = of.args[i].index() >= Argument(Number()).index();
+      const std::string text = std::visit(*this, of.args[i]);
+      args.push_back(operand ? text : fmt::format("{}={}", known[i].name, text));
+    }
+    return fmt::format("{}{}{}({})  {}\n", fmt::join(results, ", "), results.empty() ? "" : " = ",
+                       of.name(), fmt::join(args, ", "), fmt::join(types, ", "));
+  }
+
+ private:
+  const Graph& graph_;
+};
+
+}  // namespace
+
+std::string to_text(const Graph& graph) {
+  const Writer write(graph);
+  std::string text;
+  const auto to = std::back_inserter(text);
+  for (const View& input : graph.inputs)
+    fmt::format_to(to, "input  %{} {}: {}\n", input.buffer, graph.buffers[input.buffer].name,
+                   type_of(input));
+  for (size_t b = 0; b < graph.buffers.size(); ++b) {
+    const Buffer& buffer = graph.buffers[b];
+    if (buffer.role == Role::Constant)
+      fmt::format_to(to, "weight %{} {}: {}[{}]\n", b, buffer.name, name_of(buffer.dtype),
+                     buffer.size);
+  }
+  for (const Node& node : graph.nodes) text += write.node(node);
+  std::vector<std::string> results;
+  for (const View& result : graph.results) results.push_back(write.view(result));
+  fmt::format_to(to, "return {}\n", fmt::join(results, ", "));
+  return text;
+}
+
+}  // namespace tenon::graph

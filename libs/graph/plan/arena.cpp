@@ -1,0 +1,88 @@
+#include "plan/arena.hpp"
+
+#include <algorithm>
+
+namespace tenon::graph {
+namespace {
+
+constexpr uint64_t kAlignment = 64;  // bytes; what kernels may count on
+
+// From the first node that touches a buffer to the last.
+struct Life {
+  size_t first = SIZE_MAX, last = 0;
+  void touch(size_t at) {
+    first = std::min(first, at);
+    last = std::max(last, at);
+  }
+  bool used() const { return first != SIZE_MAX; }
+  bool meets(const Life& other) const { return first <= other.last && other.first <= last; }
+};
+
+std::vector<Life> lives_of(const Graph& graph) {
+  std::vector<Life> lives(graph.buffers.size());
+  std::vector<uint32_t> touched;
+  for (size_t at = 0; at < graph.nodes.size(); ++at) {
+    touched.clear();
+    reads(graph.nodes[at], touched);
+    writes(graph.nodes[at], touched);
+    for (const uint32_t buffer : touched) lives[buffer].touch(at);
+  }
+  return lives;
+}
+
+int64_t rounded(const Buffer& buffer) {
+  const auto step = static_cast<int64_t>(kAlignment / size_of(buffer.dtype));
+  return (buffer.size + step - 1) / step * step;
+}
+
+struct Placed {
+  int64_t begin, end;
+  uint32_t buffer;
+};
+
+// The lowest place for `size` elements beside those that live at the same time.
+int64_t lowest(const std::vector<Placed>& placed, const std::vector<Life>& lives, uint32_t buffer,
+               int64_t size) {
+  int64_t at = 0;
+  for (const Placed& other : placed) {  // by their begin
+    if (!lives[other.buffer].meets(lives[buffer])) continue;
+    if (at + size <= other.begin) break;
+    at = std::max(at, other.end);
+  }
+  return at;
+}
+
+}  // namespace
+
+Arena plan_arena(const Graph& graph) {
+  const std::vector<Life> lives = lives_of(graph);
+  std::vector<bool> elsewhere(graph.buffers.size());
+  for (const View& result : graph.results) elsewhere[result.buffer] = true;
+
+  std::vector<uint32_t> order;
+  for (uint32_t b = 0; b < graph.buffers.size(); ++b)
+    if (graph.buffers[b].role == Role::Temporary && lives[b].used() && !elsewhere[b])
+      order.push_back(b);
+  std::ranges::stable_sort(order, std::greater(),
+                           [&](uint32_t b) { return graph.buffers[b].size; });
+
+  Arena arena;
+  arena.offsets.assign(graph.buffers.size(), -1);
+  std::map<DType, std::vector<Placed>> placed;
+  for (const uint32_t b : order) {
+    const Buffer& buffer = graph.buffers[b];
+    const int64_t size = rounded(buffer);
+    auto& beside = placed[buffer.dtype];
+    const int64_t at = lowest(beside, lives, b, size);
+    const auto next = std::ranges::upper_bound(beside, at, {}, &Placed::begin);
+    beside.insert(next, {at, at + size, b});
+    arena.offsets[b] = at;
+    arena.sizes[buffer.dtype] = std::max(arena.sizes[buffer.dtype], at + size);
+    arena.apart += static_cast<uint64_t>(size) * size_of(buffer.dtype);
+  }
+  for (const auto& [dtype, size] : arena.sizes)
+    arena.bytes += static_cast<uint64_t>(size) * size_of(dtype);
+  return arena;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,110 @@
+#include "run/bound_call.hpp"
+
+#include <cstring>
+
+namespace tenon::graph {
+namespace {
+
+tn_value tagged(uint32_t tag, size_t count, const void* pointer) {
+  tn_value value{};
+  value.tag = tag;
+  value.count = static_cast<uint32_t>(count);
+  value.as.pointer = pointer;
+  return value;
+}
+
+}  // namespace
+
+BoundCall::BoundCall(const Node& node) : node_(node) {
+  for (const Argument& argument : node.args) args_.push_back(value(argument));
+  for (const View& result : node.results) outs_.push_back(add(result));
+  call_.struct_size = sizeof call_;
+  call_.args = args_.data();
+  call_.nargs = static_cast<uint32_t>(args_.size());
+  call_.outs = outs_.data();
+  call_.nouts = static_cast<uint32_t>(outs_.size());
+  if (node.loop) {
+    for (const auto& each : node.loop->strides) strides_.push_back(each.data());
+    loop_.struct_size = sizeof loop_;
+    loop_.ndim = static_cast<uint32_t>(node.loop->shape.size());
+    loop_.reduced = node.loop->reduced;
+    loop_.noperands = static_cast<uint32_t>(strides_.size());
+    loop_.shape = node.loop->shape.data();
+    loop_.strides = strides_.data();
+    call_.loop = &loop_;
+    call_.flags = node.loop->flags;
+  }
+  if (kernel().prepare != nullptr) detail::check(kernel().prepare(kernel().self, &call_, &plan_));
+}
+
+BoundCall::~BoundCall() {
+  if (kernel().prepare != nullptr) kernel().release(kernel().self, plan_);
+}
+
+uint64_t BoundCall::scratch_size() const {
+  return kernel().scratch_size == nullptr ? 0 : kernel().scratch_size(kernel().self, &call_, plan_);
+}
+
+const tn_view* BoundCall::add(const View& view) {
+  Place& place = places_.emplace_back();
+  place.buffer = view.buffer;
+  place.offset = view.offset * static_cast<int64_t>(size_of(view.dtype));
+  place.view.struct_size = sizeof place.view;
+  place.view.dtype = static_cast<tn_dtype>(view.dtype);
+  place.view.ndim = static_cast<uint32_t>(view.shape.size());
+  place.view.flags = view.contiguous() ? TN_VIEW_CONTIGUOUS : 0;
+  place.view.shape = view.shape.data();
+  place.view.strides = view.strides.data();
+  return &place.view;
+}
+
+const tn_view* BoundCall::add(const Number& number) {
+  tn_view& view = numbers_.emplace_back();
+  view.struct_size = sizeof view;
+  view.dtype = static_cast<tn_dtype>(number.dtype);
+  view.flags = TN_VIEW_SCALAR | TN_VIEW_CONTIGUOUS;
+  std::memcpy(view.scalar, number.bytes.data(), number.bytes.size());
+  view.data = view.scalar;
+  return &view;
+}
+
+tn_value BoundCall::value(const Argument& argument) {
+  struct Maker {
+    BoundCall& to;
+    tn_value operator()(std::monostate) { return {}; }
+    tn_value operator()(bool value) { return detail::value(value); }
+    tn_value operator()(int64_t value) { return detail::value(value); }
+    tn_value operator()(double value) { return detail::value(value); }
+    tn_value operator()(const std::complex<double>& value) {
+      return tagged(TN_VALUE_COMPLEX, 2, &value);
+    }
+    tn_value operator()(const std::string& value) {
+      return tagged(TN_VALUE_STR, value.size(), value.data());
+    }
+    tn_value operator()(const std::vector<int64_t>& value) {
+      return tagged(TN_VALUE_INTS, value.size(), value.data());
+    }
+    tn_value operator()(const std::vector<double>& value) {
+      return tagged(TN_VALUE_FLOATS, value.size(), value.data());
+    }
+    tn_value operator()(DType value) {
+      tn_value made{};
+      made.tag = TN_VALUE_DTYPE;
+      made.as.i = static_cast<int64_t>(value);
+      return made;
+    }
+    // The host; a kernel has no use for it.
+    tn_value operator()(Here) { return {}; }
+    tn_value operator()(Draw) { return {}; }
+    tn_value operator()(const Number& value) { return tagged(TN_VALUE_VIEW, 0, to.add(value)); }
+    tn_value operator()(const View& value) { return tagged(TN_VALUE_VIEW, 0, to.add(value)); }
+    tn_value operator()(const Views& views) {
+      auto& list = to.lists_.emplace_back();
+      for (const auto& view : views) list.push_back(view ? to.add(*view) : nullptr);
+      return tagged(TN_VALUE_VIEWS, list.size(), list.data());
+    }
+  };
+  return std::visit(Maker{*this}, argument);
+}
+
+}  // namespace tenon::graph

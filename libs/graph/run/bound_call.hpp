@@ -1,0 +1,62 @@
+// A kernel's call, built once: a run changes the pointers of inputs and results in it, and nothing else.
+#pragma once
+
+#include <deque>
+
+#include "ir/graph.hpp"
+#include "tenon/plugin.h"
+
+namespace tenon::graph {
+
+// A view whose elements lie elsewhere in each run.
+struct Patch {
+  tn_view* view;
+  int64_t offset;  // bytes from the buffer's first element
+};
+
+class BoundCall {
+ public:
+  // Prepares the kernel's plan.
+  explicit BoundCall(const Node& node);
+  ~BoundCall();
+  BoundCall(const BoundCall&) = delete;
+  BoundCall& operator=(const BoundCall&) = delete;
+
+  // Every view, with its buffer.
+  template <class Use>
+  void each_view(Use&& use) {
+    for (Place& place : places_) use(place.buffer, Patch{&place.view, place.offset});
+  }
+  uint64_t scratch_size() const;
+  void set_scratch(void* data, void* buffer) {
+    call_.scratch = data;
+    call_.scratch_buffer = buffer;
+  }
+  const tn_kernel& kernel() const { return *node_.kernel; }
+  void* plan() const { return plan_; }
+  const tn_call& call() const { return call_; }
+
+ private:
+  struct Place {
+    tn_view view;
+    uint32_t buffer;
+    int64_t offset;
+  };
+  const tn_view* add(const View& view);
+  const tn_view* add(const Number& number);
+  tn_value value(const Argument& argument);
+
+  const Node& node_;
+  void* plan_ = nullptr;
+  tn_call call_{};
+  tn_loop loop_{};
+  // Addresses in them stay: nothing is added after the constructor, and deques do not move.
+  std::deque<Place> places_;
+  std::deque<tn_view> numbers_;
+  std::vector<tn_value> args_;
+  std::deque<std::vector<const tn_view*>> lists_;
+  std::vector<const tn_view*> outs_;
+  std::vector<const int64_t*> strides_;
+};
+
+}  // namespace tenon::graph

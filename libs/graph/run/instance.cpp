@@ -1,0 +1,127 @@
+#include "run/instance.hpp"
+
+#include <algorithm>
+
+#include "run/replay.hpp"
+#include "tenon/creation.hpp"
+
+namespace tenon::graph {
+namespace {
+
+// An error that says which op it is of.
+tn_status* named(const Node& node, tn_status* status) {
+  const std::string_view message = detail::to_view(tn_status_message(status));
+  if (message.starts_with('[')) return status;
+  const std::string text = "[" + std::string(node.name()) + "] " + std::string(message);
+  tn_status* made = tn_status_make(tn_status_code(status), detail::to_str(text));
+  tn_status_release(status);
+  return made;
+}
+
+}  // namespace
+
+Instance::Instance(const Graph& graph, const Arena& arena, const Device& device, bool bind)
+    : graph_(graph), device_(device), flats_(graph.buffers.size()), patches_(graph.buffers.size()) {
+  place(arena);
+  uint64_t scratch = 0;
+  for (const Node& node : graph.nodes) {
+    if (!bind || node.kernel == nullptr) {
+      add_call(node);
+      continue;
+    }
+    BoundCall& made = *bound_.emplace_back(std::make_unique<BoundCall>(node));
+    steps_.push_back({made.kernel().run, made.kernel().self, made.plan(), &made.call(), &node});
+    scratch = std::max(scratch, made.scratch_size());
+    made.each_view([&](uint32_t buffer, const Patch& patch) { patches_[buffer].push_back(patch); });
+  }
+  if (scratch != 0) {
+    scratch_ = empty(static_cast<int64_t>(scratch), DType::U8, device_);
+    const tn_view* view = tn_tensor_view(scratch_.get());
+    for (auto& call : bound_) call->set_scratch(view->data, view->buffer);
+  }
+  for (uint32_t b = 0; b < flats_.size(); ++b)
+    if (flats_[b].defined()) set(b, flats_[b].get());
+  const auto is_input = [&](const View& view) {
+    return graph.buffers[view.buffer].role == Role::Input;
+  };
+  keeps_inputs_ = !called_.empty() || std::ranges::any_of(graph.results, is_input);
+}
+
+// Flat tensors of what stays where it is.
+void Instance::place(const Arena& arena) {
+  std::map<DType, Tensor> arenas;
+  for (const auto& [dtype, size] : arena.sizes) arenas[dtype] = empty(size, dtype, device_);
+  for (uint32_t b = 0; b < flats_.size(); ++b) {
+    const Buffer& buffer = graph_.buffers[b];
+    if (buffer.role == Role::Constant) {
+      flats_[b] = buffer.constant;
+    } else if (arena.offsets[b] >= 0) {
+      flats_[b] = arenas[buffer.dtype].narrow(0, arena.offsets[b], buffer.size);
+    }
+  }
+  for (const View& result : graph_.results) {
+    const Buffer& buffer = graph_.buffers[result.buffer];
+    const bool whole = result.contiguous() && result.numel() == buffer.size;
+    auto known = std::ranges::find(made_, result.buffer, &Made::buffer);
+    if (buffer.role == Role::Temporary && known == made_.end())
+      known = made_.insert(made_.end(),
+                           {result.buffer, whole ? result.shape : std::vector{buffer.size}});
+    whole_.push_back(known != made_.end() && whole && known->shape == result.shape);
+  }
+}
+
+void Instance::add_call(const Node& node) {
+  Called& called = *called_.emplace_back(std::make_unique<Called>(Called{&node, this}));
+  const auto run = [](void* self, void*, const tn_call*) {
+    const auto& of = *static_cast<Called*>(self);
+    return detail::guarded("graph",
+                           [&] { replay(*of.node, of.instance->flats_, of.instance->device_); });
+  };
+  steps_.push_back({run, &called, nullptr, nullptr, &node});
+}
+
+void Instance::set(uint32_t buffer, const tn_tensor* tensor) {
+  const tn_view& base = *tn_tensor_view(tensor);
+  for (const Patch& patch : patches_[buffer]) {
+    patch.view->data = static_cast<char*>(base.data) + patch.offset;
+    patch.view->buffer = base.buffer;
+    patch.view->offset = base.offset + patch.offset;
+  }
+}
+
+tn_status* Instance::run_steps() const {
+  for (const Step& step : steps_)
+    if (tn_status* status = step.run(step.self, step.plan, step.call)) [[unlikely]]
+      return named(*step.node, status);
+  return nullptr;
+}
+
+Tensor Instance::result(size_t k) const {
+  const View& view = graph_.results[k];
+  return whole_[k] ? flats_[view.buffer] : view_in(view, flats_);
+}
+
+std::vector<Tensor> Instance::run(std::span<tn_tensor* const> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const uint32_t buffer = graph_.inputs[i].buffer;
+    if (keeps_inputs_) flats_[buffer] = Tensor::share(inputs[i]);
+    set(buffer, inputs[i]);
+  }
+  for (const Made& made : made_) {
+    flats_[made.buffer] = empty(made.shape, graph_.buffers[made.buffer].dtype, device_);
+    set(made.buffer, flats_[made.buffer].get());
+  }
+  tn_status* status = run_steps();
+  std::vector<Tensor> results;
+  results.reserve(graph_.results.size());
+  for (size_t k = 0; status == nullptr && k < graph_.results.size(); ++k)
+    results.push_back(result(k));
+  // What came from outside, or went there, is not kept.
+  if (keeps_inputs_)
+    for (const View& input : graph_.inputs) flats_[input.buffer] = Tensor();
+  for (const Made& made : made_) flats_[made.buffer] = Tensor();
+  detail::check(status);
+  return results;
+}
+
+}  // namespace tenon::graph

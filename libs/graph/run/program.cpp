@@ -1,0 +1,153 @@
+#include "run/program.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "plan/lower.hpp"
+#include "run/replay.hpp"
+#include "tenon/autograd.hpp"
+#include "tenon/creation.hpp"
+#include "trace/recorder.hpp"
+
+namespace tenon::graph {
+namespace {
+
+// The validating layer is to see calls as the core makes them.
+bool validating() {
+  static const bool found = [] {
+    const char* wanted = std::getenv("TENON_VALIDATE");
+    return wanted != nullptr && !std::string_view(wanted).empty() &&
+           std::string_view(wanted) != "0";
+  }();
+  return found;
+}
+
+std::string described(DType dtype, std::span<const int64_t> shape) {
+  return fmt::format("{}[{}]", name_of(dtype), fmt::join(shape, ", "));
+}
+
+// Of inputs that are not row-major.
+std::vector<Tensor> run_copies(Instance& instance, std::span<tn_tensor* const> inputs) {
+  std::vector<Tensor> copies;
+  for (tn_tensor* input : inputs) copies.push_back(Tensor::share(input).contiguous());
+  return instance.run({TensorList(copies).handles(), copies.size()});
+}
+
+}  // namespace
+
+Program::Program(Graph graph, Device device) : graph_(std::move(graph)), device_(device) {
+  lowered_ = lowered();
+}
+
+bool Program::binds() const {
+  static const Device host("cpu");
+  return device_ == host && !validating();
+}
+
+std::shared_ptr<const Program::Lowered> Program::lowered() {
+  const uint64_t epoch = Recorder::epoch();
+  if (lowered_ != nullptr && lowered_->epoch == epoch) return lowered_;
+  auto made = std::make_shared<Lowered>();
+  made->graph = lower(graph_, device_);
+  for (Buffer& buffer : made->graph.buffers)
+    if (buffer.role == Role::Constant && buffer.constant.device() != device_)
+      buffer.constant = buffer.constant.to(device_);
+  made->arena = plan_arena(made->graph);
+  made->epoch = epoch;
+  return made;
+}
+
+Program::Taken Program::take() {
+  const std::lock_guard lock(mutex_);
+  if (lowered_->epoch != Recorder::epoch()) {
+    idle_.clear();  // their kernels may have gone
+    lowered_ = lowered();
+  }
+  if (!idle_.empty()) {
+    Taken taken = std::move(idle_.back());
+    idle_.pop_back();
+    return taken;
+  }
+  return {lowered_, std::make_unique<Instance>(lowered_->graph, lowered_->arena, device_, binds())};
+}
+
+void Program::give(Taken taken) {
+  const std::lock_guard lock(mutex_);
+  if (taken.lowered == lowered_) idle_.push_back(std::move(taken));
+}
+
+void Program::check_type(size_t i, const tn_view& input) const {
+  const View& wanted = graph_.inputs[i];
+  const auto dtype = static_cast<DType>(input.dtype);
+  const std::span<const int64_t> shape(input.shape, input.ndim);
+  if (dtype == wanted.dtype && std::ranges::equal(shape, wanted.shape)) return;
+  throw Error(
+      TN_INVALID_ARGUMENT,
+      fmt::format("[graph] input {} ({}) is {}, not {}", i, graph_.buffers[wanted.buffer].name,
+                  described(wanted.dtype, wanted.shape), described(dtype, shape)));
+}
+
+void Program::check_device(size_t i, const tn_tensor* input) const {
+  const Device found(tn_tensor_device(input));
+  if (found == device_) return;
+  throw Error(TN_INVALID_ARGUMENT, fmt::format("[graph] input {} is on {}, the graph on {}", i,
+                                               found.id(), device_.id()));
+}
+
+std::vector<Tensor> Program::run(std::span<tn_tensor* const> inputs) {
+  if (inputs.size() != graph_.inputs.size())
+    throw Error(TN_INVALID_ARGUMENT, fmt::format("[graph] {} inputs were given, the graph has {}",
+                                                 inputs.size(), graph_.inputs.size()));
+  const NoGrad no_grad;
+  bool traced = false, dense = true;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const tn_view& view = *tn_tensor_view(inputs[i]);
+    check_type(i, view);
+    traced |= Recorder::traced(inputs[i]);
+    dense &= (view.flags & TN_VIEW_CONTIGUOUS) != 0;
+  }
+  if (traced) return run_traced(inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) check_device(i, inputs[i]);
+  Taken taken = take();
+  // An instance whose run failed is not used again.
+  std::vector<Tensor> results =
+      dense ? taken.instance->run(inputs) : run_copies(*taken.instance, inputs);
+  give(std::move(taken));
+  return results;
+}
+
+// Inside another trace the nodes become nodes of that one.
+std::vector<Tensor> Program::run_traced(std::span<tn_tensor* const> inputs) const {
+  std::vector<Tensor> flats;
+  for (const Buffer& buffer : graph_.buffers)
+    flats.push_back(buffer.role == Role::Constant
+                        ? buffer.constant
+                        : empty(buffer.size, buffer.dtype, Recorder::device()));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    flats[graph_.inputs[i].buffer] = Tensor::share(inputs[i]).contiguous();
+  for (const Node& node : graph_.nodes) replay(node, flats, Recorder::device());
+  std::vector<Tensor> results;
+  for (const View& view : graph_.results) results.push_back(view_in(view, flats));
+  return results;
+}
+
+Facts Program::facts() {
+  const std::lock_guard lock(mutex_);
+  Facts facts;
+  facts.nodes = lowered_->graph.nodes.size();
+  for (const Node& node : lowered_->graph.nodes) facts.bound += binds() && node.kernel != nullptr;
+  facts.arena = lowered_->arena.bytes;
+  facts.apart = lowered_->arena.apart;
+  for (const Buffer& buffer : graph_.buffers)
+    if (buffer.role == Role::Constant) facts.weights += buffer.constant.nbytes();
+  return facts;
+}
+
+std::string Program::text() {
+  const std::lock_guard lock(mutex_);
+  return to_text(lowered_->graph);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,59 @@
+// A graph on a device, run by any number of threads.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "run/instance.hpp"
+
+namespace tenon::graph {
+
+struct Facts {
+  size_t nodes = 0;
+  size_t bound = 0;      // of those, nodes that run a kernel without a call
+  uint64_t arena = 0;    // bytes that a thread's run works in
+  uint64_t apart = 0;    // what they were if no two buffers shared
+  uint64_t weights = 0;  // bytes
+};
+
+class Program {
+ public:
+  Program(Graph graph, Device device);
+
+  const Graph& graph() const { return graph_; }
+  const Device& device() const { return device_; }
+  Facts facts();
+  // The graph as the device runs it.
+  std::string text();
+
+  // [any thread] Inputs have the shapes and dtypes of the graph's. Throws Error.
+  std::vector<Tensor> run(std::span<tn_tensor* const> inputs);
+
+ private:
+  // What all instances share, until kernels come or go.
+  struct Lowered {
+    Graph graph;
+    Arena arena;
+    uint64_t epoch;
+  };
+  struct Taken {
+    std::shared_ptr<const Lowered> lowered;
+    std::unique_ptr<Instance> instance;
+  };
+  // Whether nodes run their kernels, without a call.
+  bool binds() const;
+  std::shared_ptr<const Lowered> lowered();
+  Taken take();
+  void give(Taken taken);
+  void check_type(size_t i, const tn_view& input) const;
+  void check_device(size_t i, const tn_tensor* input) const;
+  std::vector<Tensor> run_traced(std::span<tn_tensor* const> inputs) const;
+
+  Graph graph_;
+  Device device_;
+  std::mutex mutex_;
+  std::shared_ptr<const Lowered> lowered_;
+  std::vector<Taken> idle_;
+};
+
+}  // namespace tenon::graph

@@ -1,0 +1,120 @@
+#include "run/replay.hpp"
+
+#include "tenon/autograd.hpp"
+#include "tenon/creation.hpp"
+
+namespace tenon::graph {
+namespace {
+
+// Arguments as the C ABI takes them, and what they point at.
+class Values {
+ public:
+  Values(std::span<const Tensor> flats, const Device& device) : flats_(flats), device_(device) {}
+
+  void add(const Argument& argument) { values_.push_back(std::visit(*this, argument)); }
+  const tn_value* data() const { return values_.data(); }
+  uint32_t size() const { return static_cast<uint32_t>(values_.size()); }
+
+  tn_value operator()(std::monostate) { return {}; }
+  tn_value operator()(Draw) { return {}; }
+  tn_value operator()(bool value) { return detail::value(value); }
+  tn_value operator()(int64_t value) { return detail::value(value); }
+  tn_value operator()(double value) { return detail::value(value); }
+  tn_value operator()(const std::complex<double>& value) {
+    tn_value made{};
+    made.tag = TN_VALUE_COMPLEX;
+    made.count = 2;
+    made.as.floats = reinterpret_cast<const double(&)[2]>(value);
+    return made;
+  }
+  tn_value operator()(const std::string& value) {
+    tn_value made{};
+    made.tag = TN_VALUE_STR;
+    made.count = static_cast<uint32_t>(value.size());
+    made.as.str = value.data();
+    return made;
+  }
+  tn_value operator()(const std::vector<int64_t>& value) {
+    tn_value made{};
+    made.tag = TN_VALUE_INTS;
+    made.count = static_cast<uint32_t>(value.size());
+    made.as.ints = value.data();
+    return made;
+  }
+  tn_value operator()(const std::vector<double>& value) {
+    tn_value made{};
+    made.tag = TN_VALUE_FLOATS;
+    made.count = static_cast<uint32_t>(value.size());
+    made.as.floats = value.data();
+    return made;
+  }
+  tn_value operator()(DType value) {
+    tn_value made{};
+    made.tag = TN_VALUE_DTYPE;
+    made.as.i = static_cast<int64_t>(value);
+    return made;
+  }
+  tn_value operator()(Here) {
+    tn_value made{};
+    made.tag = TN_VALUE_DEVICE;
+    made.as.device = device_.get();
+    return made;
+  }
+  // Of rank 0 it joins tensors of any device.
+  tn_value operator()(const Number& value) {
+    tn_tensor* made = nullptr;
+    detail::check(tn_tensor_from_host(value.bytes.data(), size_of(value.dtype),
+                                      static_cast<tn_dtype>(value.dtype), 0, nullptr, nullptr,
+                                      &made));
+    return hold(Tensor::adopt(made));
+  }
+  tn_value operator()(const View& view) { return hold(view_in(view, flats_)); }
+  tn_value operator()(const Views& views) {
+    auto& list = lists_.emplace_back();
+    for (const auto& view : views) {
+      if (view) hold(view_in(*view, flats_));
+      list.push_back(view ? held_.back().get() : nullptr);
+    }
+    tn_value made{};
+    made.tag = TN_VALUE_TENSORS;
+    made.count = static_cast<uint32_t>(list.size());
+    made.as.tensors = list.data();
+    return made;
+  }
+
+ private:
+  tn_value hold(Tensor tensor) {
+    held_.push_back(std::move(tensor));
+    return detail::value(held_.back());
+  }
+
+  std::span<const Tensor> flats_;
+  Device device_;
+  std::vector<tn_value> values_;
+  std::vector<Tensor> held_;
+  std::vector<std::vector<tn_tensor*>> lists_;
+};
+
+}  // namespace
+
+Tensor view_in(const View& view, std::span<const Tensor> flats) {
+  return as_strided(flats[view.buffer], view.shape, view.strides, view.offset);
+}
+
+void replay(const Node& node, std::span<const Tensor> flats, const Device& device) {
+  const NoGrad no_grad;
+  Values args(flats, device);
+  for (const Argument& argument : node.args) args.add(argument);
+  if (node.results.empty())
+    return detail::check(tn_op_call(node.op, args.data(), args.size(), nullptr, 0));
+  std::vector<Tensor> results;
+  std::vector<tn_tensor*> handles;
+  for (const View& result : node.results) {
+    results.push_back(view_in(result, flats));
+    handles.push_back(results.back().get());
+  }
+  detail::check(tn_op_call_into(node.op, args.data(), args.size(), handles.data(),
+                                static_cast<uint32_t>(handles.size())));
+}
+
+}  // namespace tenon::graph

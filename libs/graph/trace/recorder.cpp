@@ -1,0 +1,208 @@
+#include "trace/recorder.hpp"
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "ir/schema.hpp"
+#include "tenon/creation.hpp"
+#include "tenon/ext/draft/device.h"
+#include "tenon/plugins.h"
+
+namespace tenon::graph {
+namespace {
+
+// Beside this library: no directory that is searched for plugins holds it, so programs that trace nothing never see the device.
+std::string plugin_path() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&plugin_path), &info) == 0) return {};
+  std::error_code ignored;
+  const auto here = std::filesystem::canonical(info.dli_fname, ignored).parent_path();
+  const auto installed = here / "tenon/graph/tenon_trace.so";
+  return (std::filesystem::exists(installed, ignored) ? installed : here / "tenon_trace.so")
+      .string();
+}
+
+const tn_trace_table& load() {
+  detail::check(
+      tn_plugins_discover());  // its kernels are for the ops that are known when it starts
+  detail::check(tn_plugin_load(detail::to_str(plugin_path())));
+  const void* table = nullptr;
+  detail::check(tn_plugin_interface(detail::to_str(TN_TRACE_ID), detail::to_str(TN_TRACE_NAME),
+                                    TN_TRACE_REVISION, &table));
+  return *static_cast<const tn_trace_table*>(table);
+}
+
+const tn_trace_table& table() {
+  static const tn_trace_table& loaded = load();
+  return loaded;
+}
+
+// Any pointer but NULL: nothing is done with it.
+void* stream() {
+  static char stands_for_one;
+  return &stands_for_one;
+}
+
+// What a function of a sink throws.
+template <class Body>
+tn_status* guarded(Body&& body) noexcept {
+  return detail::guarded("graph", std::forward<Body>(body));
+}
+
+}  // namespace
+
+Device Recorder::device() {
+  table();
+  static const Device found("trace:0");
+  return found;
+}
+
+uint64_t Recorder::epoch() { return table().dispatch->epoch(); }
+
+Recorder::Recorder(Device target) {
+  const Device recording = device();
+  if (tn_device_redirected() != nullptr)
+    throw Error(TN_FAILED_PRECONDITION, "[graph] this thread traces or captures already");
+  sink_.ctx = this;
+  // Every tensor gets a buffer of its own: what the thread enqueues elsewhere is not kept between (tn_device_redirect).
+  sink_.allocated = [](void* self, uint64_t number) {
+    static_cast<Recorder*>(self)->allocated(number);
+  };
+  sink_.called = [](void* self, const tn_op* op, const tn_call* call, const tn_kernel* kernel) {
+    return guarded([&] { static_cast<Recorder*>(self)->called(*op, *call, kernel); });
+  };
+  sink_.copied_in = [](void* self, const void* source, uint64_t number, uint64_t offset,
+                       uint64_t bytes) {
+    return guarded([&] { static_cast<Recorder*>(self)->copied_in(source, number, offset, bytes); });
+  };
+  tn_generator_get_state(nullptr, &seed_, &offset_);
+  tn_device_redirect(recording.get(), stream());
+  table().listen(&sink_, target.get());
+}
+
+Recorder::~Recorder() {
+  table().listen(nullptr, nullptr);
+  tn_device_redirect(nullptr, nullptr);
+  tn_generator_set_state(nullptr, seed_, offset_);  // nothing was drawn
+}
+
+Tensor Recorder::add(Role role, DType dtype, std::span<const int64_t> shape, std::string name,
+                     Tensor constant) {
+  Tensor made = empty(IntList(shape), dtype, device());
+  const View view = use(*tn_tensor_view(made.get()));
+  Buffer& buffer = graph_.buffers[view.buffer];
+  buffer.role = role;
+  buffer.name = std::move(name);
+  buffer.constant = std::move(constant);
+  return made;
+}
+
+Graph Recorder::take() {
+  for (auto& [index, bytes] : bytes_) {
+    Buffer& buffer = graph_.buffers[index];
+    bytes.resize(static_cast<size_t>(buffer.size) * size_of(buffer.dtype));
+    buffer.role = Role::Constant;
+    tn_tensor* made = nullptr;
+    detail::check(tn_tensor_from_host(bytes.data(), bytes.size(),
+                                      static_cast<tn_dtype>(buffer.dtype), 1, &buffer.size, nullptr,
+                                      &made));
+    buffer.constant = Tensor::adopt(made);
+  }
+  return std::move(graph_);
+}
+
+void Recorder::allocated(uint64_t number) {
+  indices_[number] = static_cast<uint32_t>(graph_.buffers.size());
+  graph_.buffers.push_back({});
+}
+
+uint32_t Recorder::index_of(uint64_t number) const {
+  const auto found = indices_.find(number);
+  if (found == indices_.end())
+    throw Error(TN_FAILED_PRECONDITION, "[graph] a tensor of another trace was used");
+  return found->second;
+}
+
+View Recorder::use(const tn_view& view) {
+  View made;
+  made.buffer = index_of(reinterpret_cast<uintptr_t>(view.buffer));
+  made.dtype = static_cast<DType>(view.dtype);
+  made.offset = view.offset / static_cast<int64_t>(size_of(made.dtype));
+  made.shape.assign(view.shape, view.shape + view.ndim);
+  made.strides.assign(view.strides, view.strides + view.ndim);
+  Buffer& buffer = graph_.buffers[made.buffer];
+  buffer.dtype = made.dtype;
+  buffer.size = std::max(buffer.size, made.end());
+  return made;
+}
+
+Argument Recorder::argument(const tn_value& value, bool generator) {
+  switch (value.tag) {
+    case TN_VALUE_BOOL:
+      return value.as.i != 0;
+    case TN_VALUE_INT:
+      return value.as.i;
+    case TN_VALUE_FLOAT:
+      return value.as.f;
+    case TN_VALUE_COMPLEX:
+      return std::complex<double>(value.as.floats[0], value.as.floats[1]);
+    case TN_VALUE_STR:
+      return std::string(value.as.str, value.count);
+    case TN_VALUE_INTS:
+      if (generator) return Draw();
+      return std::vector<int64_t>(value.as.ints, value.as.ints + value.count);
+    case TN_VALUE_FLOATS:
+      return std::vector<double>(value.as.floats, value.as.floats + value.count);
+    case TN_VALUE_DTYPE:
+      return static_cast<DType>(value.as.i);
+    case TN_VALUE_DEVICE:
+      return Here();
+    case TN_VALUE_VIEW: {
+      if ((value.as.view->flags & TN_VIEW_SCALAR) == 0) return use(*value.as.view);
+      Number number{static_cast<DType>(value.as.view->dtype), {}};
+      std::memcpy(number.bytes.data(), value.as.view->scalar, number.bytes.size());
+      return number;
+    }
+    case TN_VALUE_VIEWS: {
+      Views views;
+      for (uint32_t k = 0; k < value.count; ++k) {
+        const tn_view* view = value.as.views[k];
+        views.push_back(view == nullptr ? std::nullopt : std::optional(use(*view)));
+      }
+      return views;
+    }
+    default:
+      return std::monostate();
+  }
+}
+
+void Recorder::called(const tn_op& op, const tn_call& call, const tn_kernel* kernel) {
+  Node node;
+  node.op = &op;
+  const auto& known = parameters(op);
+  for (uint32_t i = 0; i < call.nargs; ++i)
+    node.args.push_back(argument(call.args[i], known[i].generator));
+  for (uint32_t k = 0; k < call.nouts; ++k) node.results.push_back(use(*call.outs[k]));
+  // Each run draws anew, which a call does.
+  node.kernel = draws(node) ? nullptr : kernel;
+  if (call.loop != nullptr) {
+    const tn_loop& loop = *call.loop;
+    Loop& copy = node.loop.emplace();
+    copy.reduced = loop.reduced;
+    copy.shape.assign(loop.shape, loop.shape + loop.ndim);
+    for (uint32_t k = 0; k < loop.noperands; ++k)
+      copy.strides.emplace_back(loop.strides[k], loop.strides[k] + loop.ndim);
+    copy.flags = call.flags;
+  }
+  graph_.nodes.push_back(std::move(node));
+}
+
+void Recorder::copied_in(const void* source, uint64_t number, uint64_t offset, uint64_t bytes) {
+  auto& held = bytes_[index_of(number)];
+  held.resize(std::max<size_t>(held.size(), offset + bytes));
+  std::memcpy(held.data() + offset, source, bytes);
+}
+
+}  // namespace tenon::graph
