@@ -7,6 +7,7 @@
 #include "capture.hpp"
 #include "files.hpp"
 #include "gradient.hpp"
+#include "graph.hpp"
 #include "op.hpp"
 #include "profiler.hpp"
 #include "shortcut.hpp"
@@ -65,6 +66,7 @@ NB_MODULE(_core, m) {
   add_batch(m);
   add_capture(m);
   add_files(m);
+  add_graph(m);
   add_profiler(m);
   add_witness(m);
   require(add_tensor_type(m.ptr()));
