@@ -87,6 +87,7 @@ TARGETS = {
         from_outside("csv", "tables, with every option"),
         from_outside("card", "identity cards of plugins"),
         from_outside("schema", "schemas of ops, which plugins bring"),
+        from_outside("graph", "graphs as files hold them"),
         from_outside("einsum", "equations of einsum, computed", Ops.needs),
     )
 }

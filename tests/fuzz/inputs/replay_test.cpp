@@ -89,7 +89,8 @@ TEST_P(Replay, TheCorpusAndItsMutants) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, Replay,
-                         testing::Values("safetensors", "idx", "csv", "card", "schema", "einsum"),
+                         testing::Values("safetensors", "idx", "csv", "card", "schema", "graph",
+                                         "einsum"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -148,6 +148,13 @@ def test_malformed_files(tmp_path, header, elements, message):
     assert str(path) in str(error.value)
 
 
+@pytest.mark.parametrize('raw', [b'PK\3\4 and a zip archive', b'\x80\2 and a pickle'])
+def test_files_of_pytorch_are_recognised(tmp_path, raw):
+    (tmp_path / 'net.pth').write_bytes(raw)
+    with pytest.raises(tenon.DataLossError, match='torch.save'):
+        io.load(tmp_path / 'net.pth')
+
+
 @pytest.mark.parametrize('raw, message', [
     (b'', '0 bytes has no header'), (b'\xff' * 8, 'more than'), (b'\x09' + bytes(7), 'in a file of 8')])
 def test_files_without_a_header(tmp_path, raw, message):
