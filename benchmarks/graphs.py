@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Inference as a recorded graph (tenon.graph) beside the same eager calls, and PyTorch's: one process, runs interleaved.
+
+PYTHONPATH must lead to a built package (build/python). PyTorch is measured where it can be imported.
+  python benchmarks/graphs.py                    a table on the screen
+  python benchmarks/graphs.py --only minilm      the rows whose name contains minilm
+  python benchmarks/graphs.py --write            the table into benchmarks/graphs.md, under the processor's name
+  ./dev bench graphs --rounds 3                  the same with what it needs installed first
+"""
+import argparse
+import pathlib
+import statistics
+import time
+
+import models
+import numpy as np
+from device import cell
+from python_overhead import describe
+from sections import begin, chosen, write_section
+from sides import sides
+
+REPORT = pathlib.Path(__file__).resolve().parent / 'graphs.md'
+INTRODUCTION = """# Graphs
+
+Made by `benchmarks/graphs.py` (`./dev bench graphs --write`). A network in `eval` mode under `no_grad`, f32: recorded once by
+`tenon.graph.trace` and run, the same network called eagerly, and PyTorch's eager mode. One process, runs interleaved, medians. Ratios are
+times over the graph's. The last columns are what the graph works in beside weights, inputs and results, and what that were if no two
+intermediate results shared memory.
+"""
+
+
+def mlp(nn, _):
+    return nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+
+
+def chain(nn, library):
+    class Chain(nn.Module):
+        def forward(self, x):
+            for _ in range(100):
+                x = library.tanh(x * 0.9 + 0.1)
+            return x
+    return Chain()
+
+
+def rows_of(*shape):
+    return lambda rng: rng.standard_normal(shape).astype(np.float32)
+
+
+ROWS = [('mlp 64-64-10, 1', mlp, rows_of(1, 64), False), ('mlp 64-64-10, 32', mlp, rows_of(32, 64), False),
+        ('300 cheap ops, 16 floats', chain, rows_of(16), False), ('300 cheap ops, 100,000 floats', chain, rows_of(100_000), False),
+        *(row for row in models.ROWS if not row[3])]
+
+
+def seconds(fn, count):
+    fn()
+    start = time.perf_counter()
+    for _ in range(count):
+        fn()
+    return (time.perf_counter() - start) / count
+
+
+def measure(row, rounds, found):
+    works = [models.Work(side, row, 'float32') for side in found]
+    ours, tenon = works[0], found[0].library
+    program = tenon.graph.trace(ours.net, ours.x)
+    callables = [lambda: program(ours.x), *works]
+    for fn in callables:
+        fn()
+    count = max(1, int(0.02 / seconds(ours, 3)))  # of one round: as many as fill 20 ms
+    times = [[] for _ in callables]
+    for _ in range(rounds):
+        for fn, own in zip(callables, times):
+            time.sleep(0.01)  # threads of the library before look for work for some milliseconds
+            own.append(seconds(fn, count))
+    return times, program._program.facts
+
+
+def report(options, rows):
+    found = sides(None, 'cpu')
+    both = len(found) == 2
+    head = ['', 'graph', 'eager', *(['PyTorch'] if both else []), 'eager / graph', *(['PyTorch / graph'] if both else []), 'KiB', 'unshared']
+    lines = begin(f'{describe()}, float32', f'{options.rounds} rounds: median (lowest–highest).', head)
+    ratios = []
+    for row in rows:
+        times, facts = measure(row, options.rounds, found)
+        middle = [statistics.median(own) for own in times]
+        ratios.append([other / middle[0] for other in middle[1:]])
+        cells = [*(cell(own) for own in times), *(f'**{r:.2f}**' if r < 1 else f'{r:.2f}' for r in ratios[-1])]
+        lines.append(f'| {row[0]} | ' + ' | '.join([*cells, f'{facts["arena"] / 1024:,.0f}', f'{facts["unshared"] / 1024:,.0f}']) + ' |')
+        print(lines[-1], flush=True)
+    if len(rows) > 1:
+        means = [f'{statistics.geometric_mean(column):.2f}' for column in zip(*ratios)]
+        lines += ['', f'Geometric means of the ratios: {", ".join(means)}.']
+        print('\n'.join(lines[-2:]))
+    return '\n'.join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--only', default='', help='rows whose name contains it')
+    parser.add_argument('--rounds', type=int, default=9)
+    parser.add_argument('--write', action='store_true', help='into benchmarks/graphs.md, in place of the section of that name')
+    options = parser.parse_args()
+    section = report(options, chosen(parser, options, ROWS, 'a row'))
+    if options.write:
+        write_section(REPORT, INTRODUCTION, section)
+
+
+if __name__ == '__main__':
+    main()
