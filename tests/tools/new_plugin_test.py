@@ -75,8 +75,9 @@ class Projects(Base):
         card = json.loads((project / f"build/tenon_{name}.tenon.json").read_text())
         self.assertEqual((card["id"], card["library"]), (plugin_id, library.name))
 
-        # The whole of what ci.sh runs: the project's test, then the conformance suite.
-        printed = self.ok(run(project / "ci.sh", cwd=project, env={**self.environment, "TENON_PREFIX": str(self.prefix.root)}))
+        # What ci.sh runs: the project's test, then the conformance suite, whose whole takes minutes here.
+        printed = self.ok(run(project / "ci.sh", "--sample", f"16:{language}", cwd=project,
+                              env={**self.environment, "TENON_PREFIX": str(self.prefix.root)}))
         self.assertRegex(printed, "passed")
 
         path = {"TENON_PLUGIN_PATH": str(project / "build")}

@@ -1,6 +1,7 @@
 #!/bin/sh
 # What must pass before a change lands: builds into build/, tests, and runs the conformance suite. Any CI service can call it.
 # Tenon is looked for where TENON_PREFIX says, otherwise where `tenon` on the PATH lies.
+# Arguments go to the suite: ./ci.sh --jobs 4, or ./ci.sh --sample 8 for a quick look; `tenon check --help` has them all.
 set -eu
 cd "$(dirname "$0")"
 if [ -z "${TENON_PREFIX:-}" ]; then
@@ -8,4 +9,4 @@ if [ -z "${TENON_PREFIX:-}" ]; then
   TENON_PREFIX=$(dirname "$(dirname "$tenon")")
 fi
 export TENON_PREFIX
-make check
+make check CHECK_ARGS="$*"
