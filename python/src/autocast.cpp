@@ -5,9 +5,8 @@
 
 #include <optional>
 
-#include "guard.hpp"
+#include "bound.hpp"
 #include "tenon/amp/autocast.hpp"
-#include "types.hpp"
 
 namespace nb = nanobind;
 
@@ -16,12 +15,6 @@ namespace {
 
 using amp::Setting;
 using amp::detail::AutocastLayer;
-
-// fn(), with what it throws as a Python exception.
-template <class Fn>
-void run(Fn&& fn) {
-  if (!guarded<bool>(false, [&] { return fn(), true; })) throw nb::python_error();
-}
 
 // One scope: entered once, left once.
 class Scope {

@@ -2,35 +2,22 @@
 
 #include <optional>
 
-#include "guard.hpp"
+#include "bound.hpp"
 #include "tenon/capture.hpp"
-#include "types.hpp"
 
 namespace nb = nanobind;
 
 namespace tenon::python {
 namespace {
 
-// fn(), with what it throws as a Python exception.
-template <class Fn>
-void run(Fn&& fn) {
-  if (!guarded<bool>(false, [&] { return fn(), true; })) throw nb::python_error();
-}
-
 // A recording, then its graph.
 class Recorder {
  public:
   void begin(const nb::object& device) {
-    tn_device* found = nullptr;
-    if (!to_device(device.ptr(), found)) {
-      if (PyErr_Occurred() == nullptr)
-        PyErr_Format(PyExc_TypeError, "[capture] device is a Device or a name, not %R",
-                     device.ptr());
-      throw nb::python_error();
-    }
+    const Device place = device_in(device, "capture");
     run([&] {
       graph_ = Graph();
-      recording_.emplace(Device(found));
+      recording_.emplace(place);
     });
   }
   void end() {

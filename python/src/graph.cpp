@@ -2,23 +2,13 @@
 
 #include <nanobind/stl/string.h>
 
-#include "guard.hpp"
+#include "bound.hpp"
 #include "tenon/graph.hpp"
-#include "types.hpp"
 
 namespace nb = nanobind;
 
 namespace tenon::python {
 namespace {
-
-// What fn() returns, with what it throws as a Python exception.
-template <class Fn>
-auto run(Fn&& fn) {
-  using Result = decltype(fn());
-  std::optional<Result> made;
-  if (!guarded<bool>(false, [&] { return made = fn(), true; })) throw nb::python_error();
-  return std::move(*made);
-}
 
 tn_tensor* required(nb::handle object, const char* what) {
   if (is_tensor(object.ptr())) return handle_of(object.ptr());
@@ -41,12 +31,9 @@ nb::list list_of(std::vector<Tensor> tensors) {
   return made;
 }
 
-Device device_in(const nb::object& object) {
-  tn_device* found = nullptr;
-  if (object.is_none() || to_device(object.ptr(), found)) return Device(found);
-  if (PyErr_Occurred() == nullptr)
-    PyErr_Format(PyExc_TypeError, "[graph] device is a Device or a name, not %R", object.ptr());
-  throw nb::python_error();
+// `object` may be None: the graph's own.
+Device place_in(const nb::object& object) {
+  return object.is_none() ? Device(static_cast<tn_device*>(nullptr)) : device_in(object, "graph");
 }
 
 using Getter = tn_status* (*)(const tn_program*, uint32_t, tn_program_value*);
@@ -78,7 +65,6 @@ class Tracing {
       tn_trace* began = nullptr;
       detail::check(tn_trace_begin(&began));
       trace_.reset(began);
-      return true;
     });
   }
   nb::object input(const nb::object& like, const std::string& name) {
@@ -91,11 +77,11 @@ class Tracing {
   }
   void name(const nb::object& weight, const std::string& name) {
     tn_tensor* const given = required(weight, "a weight");
-    run([&] { return detail::check(tn_trace_name(trace(), given, detail::to_str(name))), true; });
+    run([&] { detail::check(tn_trace_name(trace(), given, detail::to_str(name))); });
   }
   graph::Program end(const nb::list& results, const nb::object& device) {
     const std::vector<Tensor> given = tensors_of(results, "a result");
-    const Device place = device_in(device);
+    const Device place = place_in(device);
     return run([&] {
       trace();
       tn_program* program = nullptr;
@@ -140,7 +126,7 @@ void add_graph(nb::module_& m) {
   m.def(
       "_load_program",
       [](const std::string& path, const nb::object& device) {
-        const Device place = device_in(device);
+        const Device place = place_in(device);
         return run([&] { return graph::load(path, place); });
       },
       nb::arg("path"), nb::arg("device").none());
@@ -154,7 +140,7 @@ void add_graph(nb::module_& m) {
   nb::class_<graph::Program>(m, "_Program")
       .def("run", &run_program)
       .def("save", [](const graph::Program& self,
-                      const std::string& path) { run([&] { return self.save(path), true; }); })
+                      const std::string& path) { run([&] { self.save(path); }); })
       .def("text", [](const graph::Program& self,
                       bool lowered) { return run([&] { return self.text(lowered); }); })
       .def_prop_ro(

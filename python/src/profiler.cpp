@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "guard.hpp"
+#include "bound.hpp"
 #include "tenon/ext/draft/profiler.h"
 #include "tenon/plugin.h"
 
@@ -214,13 +214,9 @@ void add_profiler(nb::module_& m) {
       .def(nb::init<>())
       .def("start",
            [](Profiler& p, const std::vector<std::string>& libraries) {
-             if (!guarded<bool>(false, [&] { return p.start(libraries), true; }))
-               throw nb::python_error();
+             run([&] { p.start(libraries); });
            })
-      .def("stop",
-           [](Profiler& p) {
-             if (!guarded<bool>(false, [&] { return p.stop(), true; })) throw nb::python_error();
-           })
+      .def("stop", [](Profiler& p) { run([&] { p.stop(); }); })
       .def("events", &Profiler::events)
       .def("spans", &Profiler::spans);
   m.def("_plugins_with_devices", &plugins_with_devices);

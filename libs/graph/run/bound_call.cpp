@@ -2,18 +2,9 @@
 
 #include <cstring>
 
+#include "run/plain_value.hpp"
+
 namespace tenon::graph {
-namespace {
-
-tn_value tagged(uint32_t tag, size_t count, const void* pointer) {
-  tn_value value{};
-  value.tag = tag;
-  value.count = static_cast<uint32_t>(count);
-  value.as.pointer = pointer;
-  return value;
-}
-
-}  // namespace
 
 BoundCall::BoundCall(const Node& node) : node_(node) {
   for (const Argument& argument : node.args) args_.push_back(value(argument));
@@ -69,33 +60,11 @@ const tn_view* BoundCall::add(const Number& number) {
 }
 
 tn_value BoundCall::value(const Argument& argument) {
-  struct Maker {
-    BoundCall& to;
-    tn_value operator()(std::monostate) { return {}; }
-    tn_value operator()(bool value) { return detail::value(value); }
-    tn_value operator()(int64_t value) { return detail::value(value); }
-    tn_value operator()(double value) { return detail::value(value); }
-    tn_value operator()(const std::complex<double>& value) {
-      return tagged(TN_VALUE_COMPLEX, 2, &value);
-    }
-    tn_value operator()(const std::string& value) {
-      return tagged(TN_VALUE_STR, value.size(), value.data());
-    }
-    tn_value operator()(const std::vector<int64_t>& value) {
-      return tagged(TN_VALUE_INTS, value.size(), value.data());
-    }
-    tn_value operator()(const std::vector<double>& value) {
-      return tagged(TN_VALUE_FLOATS, value.size(), value.data());
-    }
-    tn_value operator()(DType value) {
-      tn_value made{};
-      made.tag = TN_VALUE_DTYPE;
-      made.as.i = static_cast<int64_t>(value);
-      return made;
-    }
+  struct Maker : PlainValue {
+    explicit Maker(BoundCall& call) : to(call) {}
+    using PlainValue::operator();
     // The host; a kernel has no use for it.
     tn_value operator()(Here) { return {}; }
-    tn_value operator()(Draw) { return {}; }
     tn_value operator()(const Number& value) { return tagged(TN_VALUE_VIEW, 0, to.add(value)); }
     tn_value operator()(const View& value) { return tagged(TN_VALUE_VIEW, 0, to.add(value)); }
     tn_value operator()(const Views& views) {
@@ -103,8 +72,9 @@ tn_value BoundCall::value(const Argument& argument) {
       for (const auto& view : views) list.push_back(view ? to.add(*view) : nullptr);
       return tagged(TN_VALUE_VIEWS, list.size(), list.data());
     }
+    BoundCall& to;
   };
-  return std::visit(Maker{*this}, argument);
+  return std::visit(Maker(*this), argument);
 }
 
 }  // namespace tenon::graph

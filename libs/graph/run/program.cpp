@@ -38,7 +38,7 @@ std::vector<Tensor> run_copies(Instance& instance, std::span<tn_tensor* const> i
 }  // namespace
 
 Program::Program(Graph graph, Device device) : graph_(std::move(graph)), device_(device) {
-  lowered_ = lowered();
+  lowered_ = lowered_now();
 }
 
 bool Program::binds() const {
@@ -46,16 +46,14 @@ bool Program::binds() const {
   return device_ == host && !validating();
 }
 
-std::shared_ptr<const Program::Lowered> Program::lowered() {
-  const uint64_t epoch = Recorder::epoch();
-  if (lowered_ != nullptr && lowered_->epoch == epoch) return lowered_;
+std::shared_ptr<const Program::Lowered> Program::lowered_now() const {
   auto made = std::make_shared<Lowered>();
+  made->epoch = Recorder::epoch();
   made->graph = lower(graph_, device_);
   for (Buffer& buffer : made->graph.buffers)
     if (buffer.role == Role::Constant && buffer.constant.device() != device_)
       buffer.constant = buffer.constant.to(device_);
   made->arena = plan_arena(made->graph);
-  made->epoch = epoch;
   return made;
 }
 
@@ -63,7 +61,7 @@ Program::Taken Program::take() {
   const std::lock_guard lock(mutex_);
   if (lowered_->epoch != Recorder::epoch()) {
     idle_.clear();  // their kernels may have gone
-    lowered_ = lowered();
+    lowered_ = lowered_now();
   }
   if (!idle_.empty()) {
     Taken taken = std::move(idle_.back());

@@ -42,7 +42,7 @@ class Program {
   };
   // Whether nodes run their kernels, without a call.
   bool binds() const;
-  std::shared_ptr<const Lowered> lowered();
+  std::shared_ptr<const Lowered> lowered_now() const;
   Taken take();
   void give(Taken taken);
   void check_type(size_t i, const tn_view& input) const;

@@ -1,5 +1,6 @@
 #include "run/replay.hpp"
 
+#include "run/plain_value.hpp"
 #include "tenon/autograd.hpp"
 #include "tenon/creation.hpp"
 
@@ -7,7 +8,7 @@ namespace tenon::graph {
 namespace {
 
 // Arguments as the C ABI takes them, and what they point at.
-class Values {
+class Values : public PlainValue {
  public:
   Values(std::span<const Tensor> flats, const Device& device) : flats_(flats), device_(device) {}
 
@@ -15,45 +16,7 @@ class Values {
   const tn_value* data() const { return values_.data(); }
   uint32_t size() const { return static_cast<uint32_t>(values_.size()); }
 
-  tn_value operator()(std::monostate) { return {}; }
-  tn_value operator()(Draw) { return {}; }
-  tn_value operator()(bool value) { return detail::value(value); }
-  tn_value operator()(int64_t value) { return detail::value(value); }
-  tn_value operator()(double value) { return detail::value(value); }
-  tn_value operator()(const std::complex<double>& value) {
-    tn_value made{};
-    made.tag = TN_VALUE_COMPLEX;
-    made.count = 2;
-    made.as.floats = reinterpret_cast<const double(&)[2]>(value);
-    return made;
-  }
-  tn_value operator()(const std::string& value) {
-    tn_value made{};
-    made.tag = TN_VALUE_STR;
-    made.count = static_cast<uint32_t>(value.size());
-    made.as.str = value.data();
-    return made;
-  }
-  tn_value operator()(const std::vector<int64_t>& value) {
-    tn_value made{};
-    made.tag = TN_VALUE_INTS;
-    made.count = static_cast<uint32_t>(value.size());
-    made.as.ints = value.data();
-    return made;
-  }
-  tn_value operator()(const std::vector<double>& value) {
-    tn_value made{};
-    made.tag = TN_VALUE_FLOATS;
-    made.count = static_cast<uint32_t>(value.size());
-    made.as.floats = value.data();
-    return made;
-  }
-  tn_value operator()(DType value) {
-    tn_value made{};
-    made.tag = TN_VALUE_DTYPE;
-    made.as.i = static_cast<int64_t>(value);
-    return made;
-  }
+  using PlainValue::operator();
   tn_value operator()(Here) {
     tn_value made{};
     made.tag = TN_VALUE_DEVICE;
@@ -75,11 +38,7 @@ class Values {
       if (view) hold(view_in(*view, flats_));
       list.push_back(view ? held_.back().get() : nullptr);
     }
-    tn_value made{};
-    made.tag = TN_VALUE_TENSORS;
-    made.count = static_cast<uint32_t>(list.size());
-    made.as.tensors = list.data();
-    return made;
+    return tagged(TN_VALUE_TENSORS, list.size(), list.data());
   }
 
  private:

@@ -1,0 +1,44 @@
+// Arguments without tensors as the C ABI takes them: they point into the node.
+#pragma once
+
+#include "ir/graph.hpp"
+#include "tenon/tenon.hpp"
+
+namespace tenon::graph {
+
+inline tn_value tagged(uint32_t tag, size_t count, const void* pointer) {
+  tn_value value{};
+  value.tag = tag;
+  value.count = static_cast<uint32_t>(count);
+  value.as.pointer = pointer;
+  return value;
+}
+
+// For std::visit: who calls with tensors, numbers and devices adds those.
+struct PlainValue {
+  tn_value operator()(std::monostate) const { return {}; }
+  tn_value operator()(Draw) const { return {}; }
+  tn_value operator()(bool value) const { return detail::value(value); }
+  tn_value operator()(int64_t value) const { return detail::value(value); }
+  tn_value operator()(double value) const { return detail::value(value); }
+  tn_value operator()(const std::complex<double>& value) const {
+    return tagged(TN_VALUE_COMPLEX, 2, &value);
+  }
+  tn_value operator()(const std::string& value) const {
+    return tagged(TN_VALUE_STR, value.size(), value.data());
+  }
+  tn_value operator()(const std::vector<int64_t>& value) const {
+    return tagged(TN_VALUE_INTS, value.size(), value.data());
+  }
+  tn_value operator()(const std::vector<double>& value) const {
+    return tagged(TN_VALUE_FLOATS, value.size(), value.data());
+  }
+  tn_value operator()(DType value) const {
+    tn_value made{};
+    made.tag = TN_VALUE_DTYPE;
+    made.as.i = static_cast<int64_t>(value);
+    return made;
+  }
+};
+
+}  // namespace tenon::graph
