@@ -21,7 +21,7 @@ def tenon(*words):
 
 class Help(unittest.TestCase):
     def test_every_command_teaches_by_example(self):
-        for command in ("devices", "ops", "explain", "bench", "new-plugin"):
+        for command in ("devices", "ops", "explain", "bench", "graph", "new-plugin"):
             code, out, _ = tenon(command, "--help")
             self.assertEqual(code, 0)
             self.assertIn(f"tenon {command}", out)

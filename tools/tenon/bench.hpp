@@ -69,7 +69,8 @@ Peaks measure_peaks(const Device& device);
 std::string machine_name();
 
 std::string format_seconds(double seconds);
-void print_report(const Report& report);
+void print_rows(const Report& report);
+void print_report(const Report& report);  // and the devices' peaks
 void write_json(const Report& report, const std::string& path);
 void write_html(const Report& report, const std::string& path);
 

@@ -106,7 +106,7 @@ std::string format_seconds(double seconds) {
   return seconds < 1 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.2f} s", seconds);
 }
 
-void print_report(const Report& report) {
+void print_rows(const Report& report) {
   fmt::print("{}{}{}{}{}{}{}\n", pad("WORK", 40), pad("DEVICE", 12), pad("MEDIAN", 12),
              pad("LOW … HIGH", 26), pad("RATE", 20), pad("OF PEAK", 9), "RESULTS");
   for (const Row& row : report.rows)
@@ -123,6 +123,10 @@ void print_report(const Report& report) {
                  pad(format_seconds(m.low) + " … " + format_seconds(m.high), 26),
                  pad(format_rate(m, *row.work), 20), pad(format_share(m), 9), agreement);
     }
+}
+
+void print_report(const Report& report) {
+  print_rows(report);
   fmt::print("\npeaks measured on {}:\n", report.machine);
   for (const DeviceReport& device : report.devices) fmt::print("  {}\n", format_peaks(device));
 }

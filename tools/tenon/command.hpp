@@ -37,6 +37,7 @@ Command devices_command();
 Command ops_command();
 Command explain_command();
 Command bench_command();
+Command graph_command();
 Command check_command();
 Command new_plugin_command();
 

@@ -14,7 +14,7 @@ namespace tenon::tool {
 namespace {
 
 constexpr const char* kIntroduction =
-    "tenon: look at devices, ops and plugins, and compare backends side by side\n"
+    "tenon: look at devices, ops, plugins and graphs, and compare backends side by side\n"
     "\n"
     "usage: tenon COMMAND [options]     tenon COMMAND --help\n"
     "\n";
@@ -25,6 +25,7 @@ constexpr const char* kClosing =
     "  tenon devices                       what was found, and why something was not\n"
     "  tenon explain softmax --device cpu  what would run, and why\n"
     "  tenon bench --html bench.html       the same work on every device, with a chart\n"
+    "  tenon graph net.safetensors         what a saved graph takes, gives and holds\n"
     "  tenon check ./tenon_mine.so         the conformance suite over a plugin\n"
     "  tenon new-plugin acme               a project for a backend of your own\n"
     "\n"
@@ -39,6 +40,7 @@ std::vector<Command> all_commands() {
   commands.push_back(ops_command());
   commands.push_back(explain_command());
   commands.push_back(bench_command());
+  commands.push_back(graph_command());
   commands.push_back(new_plugin_command());
   return commands;
 }
