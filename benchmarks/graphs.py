@@ -7,7 +7,6 @@ PYTHONPATH must lead to a built package (build/python). PyTorch is measured wher
   python benchmarks/graphs.py --write            the table into benchmarks/graphs.md, under the processor's name
   ./dev bench graphs --rounds 3                  the same with what it needs installed first
 """
-import argparse
 import pathlib
 import statistics
 import time
@@ -16,7 +15,7 @@ import models
 import numpy as np
 from device import cell
 from python_overhead import describe
-from sections import begin, chosen, write_section
+from sections import begin, chosen, command_line, write_section
 from sides import sides
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'graphs.md'
@@ -96,10 +95,7 @@ def report(options, rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--only', default='', help='rows whose name contains it')
-    parser.add_argument('--rounds', type=int, default=9)
-    parser.add_argument('--write', action='store_true', help='into benchmarks/graphs.md, in place of the section of that name')
+    parser = command_line(__doc__, 'graphs.md', 9)
     options = parser.parse_args()
     section = report(options, chosen(parser, options, ROWS, 'a row'))
     if options.write:

@@ -18,7 +18,7 @@ import time
 import numpy as np
 from device import cell
 from python_overhead import describe
-from sections import begin, chosen, write_section
+from sections import begin, chosen, command_line, write_section
 from sides import sides
 from transformer import transformer
 
@@ -295,12 +295,9 @@ def report(options, rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--only', default='', help='rows whose name contains it')
-    parser.add_argument('--rounds', type=int, default=9)
+    parser = command_line(__doc__, 'models.md', 9)
     parser.add_argument('--dtype', choices=['float32', 'bfloat16'], default='float32', help='of weights and activations')
     parser.add_argument('--profile', action='store_true', help="Tenon's time by op, row by row")
-    parser.add_argument('--write', action='store_true', help='into benchmarks/models.md, in place of the section of that name')
     parser.add_argument('--memory-of', help=argparse.SUPPRESS)
     parser.add_argument('--side', help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -8,14 +8,13 @@ PYTHONPATH must lead to a built package (build/python). PyTorch is measured wher
   python benchmarks/ops.py --write               the table into benchmarks/ops.md, under the processor's name
   ./dev bench ops --rounds 3                     the same with what it needs installed first
 """
-import argparse
 import pathlib
 import statistics
 import time
 
 from ops_rows import ROWS, Operands, size_of
 from python_overhead import describe
-from sections import begin, chosen, write_section
+from sections import begin, chosen, command_line, write_section
 from sides import sides
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'ops.md'
@@ -143,11 +142,8 @@ def report(options, rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--only', default='', help='ops whose name contains it')
-    parser.add_argument('--rounds', type=int, default=7)
+    parser = command_line(__doc__, 'ops.md', 7, 'ops')
     parser.add_argument('--dtype', choices=['float32', 'float64', 'bfloat16', 'float16'], default='float32')
-    parser.add_argument('--write', action='store_true', help='into benchmarks/ops.md, in place of the section of that name')
     options = parser.parse_args()
     section = report(options, chosen(parser, options, ROWS, 'an op', ', '))
     if options.write:

@@ -1,4 +1,5 @@
 """Reports of several machines in one file: an introduction, and a section under each device's name. What their programs share."""
+import argparse
 import sys
 
 
@@ -17,6 +18,15 @@ def begin(title, remark, head):
     lines = [f'## {title}', '', remark, '', f'| {" | ".join(head)} |', '|' + '---|' * len(head)]
     print('\n'.join(lines))
     return lines
+
+
+def command_line(doc, report, rounds, rows='rows'):
+    """A parser with what all these programs take; `report` is the file that --write is about."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--only', default='', help=f'{rows} whose name contains it')
+    parser.add_argument('--rounds', type=int, default=rounds)
+    parser.add_argument('--write', action='store_true', help=f'into benchmarks/{report}, in place of the section of that name')
+    return parser
 
 
 def chosen(parser, options, rows, what, separator='; '):
