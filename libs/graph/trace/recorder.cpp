@@ -1,6 +1,7 @@
 #include "trace/recorder.hpp"
 
 #include <dlfcn.h>
+#include <fmt/core.h>
 
 #include <cstring>
 #include <filesystem>
@@ -133,6 +134,8 @@ View Recorder::use(const tn_view& view) {
   made.shape.assign(view.shape, view.shape + view.ndim);
   made.strides.assign(view.strides, view.strides + view.ndim);
   Buffer& buffer = graph_.buffers[made.buffer];
+  if (buffer.size != 0 && buffer.dtype != made.dtype)
+    throw Error(TN_UNIMPLEMENTED, "[graph] a tensor's memory was read as two dtypes: copy it");
   buffer.dtype = made.dtype;
   buffer.size = std::max(buffer.size, made.end());
   return made;
@@ -173,8 +176,10 @@ Argument Recorder::argument(const tn_value& value, bool generator) {
       }
       return views;
     }
-    default:
+    case TN_VALUE_NONE:
       return std::monostate();
+    default:
+      throw Error(TN_UNIMPLEMENTED, fmt::format("[graph] arguments with tag {}", value.tag));
   }
 }
 
