@@ -114,7 +114,7 @@ def load(path, device=None):
 def compile(fn=None, *, limit=64):
     """A function, or a module, that traces fn for each new combination of shapes and runs the program from then on.
 
-    Where gradients are wanted of it, or fn cannot be traced, fn itself runs; the latter warns once. It keeps the programs of the
+    Where gradients are wanted of it, under autocast, and where fn cannot be traced, fn itself runs; the last warns once. It keeps the programs of the
     `limit` combinations used last. Without fn it is a decorator.
     """
     if fn is None:
@@ -133,7 +133,7 @@ class _Compiled:
         tensors = []
         given = _shape_of((args, kwargs), tensors)
         wants_gradients = is_grad_enabled() and any(x.requires_grad for x in tensors)
-        if self._refused or wants_gradients or _core._inside_vmap():
+        if self._refused or wants_gradients or _core._inside_vmap() or _core._autocast_active():
             return self._fn(*args, **kwargs)
         key = given, tuple((x.dtype, x.shape, x.device) for x in tensors), _state_of(self._fn)
         try:
@@ -144,7 +144,7 @@ class _Compiled:
             return self._fn(*args, **kwargs)
         self._programs[key] = program
         if len(self._programs) > self._limit:
-            del self._programs[next(iter(self._programs))]
+            self._programs.pop(next(iter(self._programs)), None)  # another thread may have
         if is_grad_enabled() and program._differentiable:
             return self._fn(*args, **kwargs)
         return _rebuilt(program._gives, iter(program._run(tuple(tensors))))
@@ -178,7 +178,8 @@ def _shape_of(value, tensors):
         return type(value), tuple([_shape_of(one, tensors) for one in value])
     if isinstance(value, dict):
         return dict, tuple(value), tuple([_shape_of(one, tensors) for one in value.values()])
-    return None, value
+    # 1, 1.0 and True are equal, and so are 0.0 and -0.0, but compute other things.
+    return None, value, type(value), repr(value) if isinstance(value, (float, complex)) else None
 
 
 def _rebuilt(shape, tensors) -> Any:

@@ -7,6 +7,7 @@ import warnings
 import pytest
 
 import tenon
+import tenon.torch
 from tenon import io, nn
 from tenon.nn import functional as F
 
@@ -214,6 +215,21 @@ class TestCompile:
         with warnings.catch_warnings():
             warnings.simplefilter('error')
             assert fast(tenon.ones(3)).tolist() == [3, 3, 3]
+
+    @pytest.mark.parametrize('pair', [(2, 2.0), (1, True), (0.0, -0.0), (1.0, 1 + 0j), (float('nan'), float('inf'))], ids=repr)
+    def test_numbers_that_are_equal_are_not_the_same(self, pair):
+        fast = tenon.compile(lambda x, k: (x * k, x.to('f32') / k))
+        x = tenon.tensor([1, 2])
+        for k in pair + pair:
+            assert all(same(got, want) for got, want in zip(fast(x, k), (x * k, x.to('f32') / k))), k
+
+    def test_autocast_is_obeyed(self):
+        x = tenon.randn(4, 4)
+        fast = tenon.compile(lambda x: x @ x)
+        assert fast(x).dtype == tenon.float32
+        with tenon.torch.autocast('cpu', dtype=tenon.torch.bfloat16):
+            assert fast(x).dtype == tenon.bfloat16
+        assert fast(x).dtype == tenon.float32
 
     def test_old_programs_go(self):
         fast = tenon.compile(lambda x: x + 1, limit=2)
