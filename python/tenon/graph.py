@@ -114,8 +114,8 @@ def load(path, device=None):
 def compile(fn=None, *, limit=64):
     """A function, or a module, that traces fn for each new combination of shapes and runs the program from then on.
 
-    Where gradients are wanted of it, under autocast, and where fn cannot be traced, fn itself runs; the last warns once. It keeps the programs of the
-    `limit` combinations used last. Without fn it is a decorator.
+    Where gradients are wanted of it, under autocast, and where fn cannot be traced, fn itself runs; the last warns once. It keeps
+    the programs of the `limit` combinations used last. Without fn it is a decorator.
     """
     if fn is None:
         return functools.partial(compile, limit=limit)
