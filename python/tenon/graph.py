@@ -11,7 +11,7 @@ import warnings
 from typing import Any
 
 from . import _core
-from ._core import Tensor
+from ._core import Tensor, dtype
 from ._errors import PreconditionError
 from .autograd import is_grad_enabled
 
@@ -116,6 +116,9 @@ def compile(fn=None, *, limit=64):
 
     Where gradients are wanted of it, under autocast, and where fn cannot be traced, fn itself runs; the last warns once. It keeps
     the programs of the `limit` combinations used last. Without fn it is a decorator.
+
+    A program is of one combination of shapes, dtypes and devices, of numbers among the arguments, and, if fn is a module, of the
+    numbers and tensors that its parts hold. Anything else that fn reads, such as globals, is what it was when fn was traced.
     """
     if fn is None:
         return functools.partial(compile, limit=limit)
@@ -137,9 +140,10 @@ class _Compiled:
             return self._fn(*args, **kwargs)
         key = given, tuple((x.dtype, x.shape, x.device) for x in tensors), _state_of(self._fn)
         try:
-            program = self._programs.pop(key, None) or self._traced(given, tensors)
-        except TypeError:  # of arguments that cannot be a key
+            hash(key)
+        except TypeError:  # a list of numbers in an object of one's own, an array
             return self._fn(*args, **kwargs)
+        program = self._programs.pop(key, None) or self._traced(given, tensors)
         if program is None:
             return self._fn(*args, **kwargs)
         self._programs[key] = program
@@ -202,8 +206,21 @@ def _names_of(fn):
     return [*fn.named_parameters(), *fn.named_buffers()]
 
 
+_PLAIN = {bool, int, str, type(None), dtype}
+
+
 def _state_of(fn):
-    """What a module's program depends on beside its arguments: its mode, and which tensors its weights are."""
+    """What a module's program depends on beside its arguments: the numbers, names and tensors that its parts hold."""
     if not hasattr(fn, 'named_parameters'):
         return None
-    return fn.training, tuple([x.data_ptr() for x in fn.parameters()]), tuple([x.data_ptr() for x in fn.buffers()])
+    found = []
+    for module in fn.modules():
+        for value in module.__dict__.values():
+            kind = type(value)
+            if kind in _PLAIN:
+                found += kind, value
+            elif kind is float or kind is complex:
+                found += kind, repr(value)
+            elif isinstance(value, Tensor):
+                found.append(value.data_ptr())
+    return tuple(found)

@@ -231,6 +231,35 @@ class TestCompile:
             assert fast(x).dtype == tenon.bfloat16
         assert fast(x).dtype == tenon.float32
 
+    def test_what_a_module_holds_may_change(self):
+        class Scaled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner, self.scale, self.kind = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.9)), 1.0, tenon.float32
+
+            def forward(self, x):
+                return (self.inner(x) * self.scale).to(self.kind)
+
+        net, x = Scaled().eval(), tenon.randn(2, 3)
+        fast = tenon.compile(net)
+        with tenon.no_grad():
+            assert same(fast(x), net(x))
+            net.scale = -0.0
+            assert same(fast(x), net(x))
+            net.scale = 0.0
+            assert same(fast(x), net(x))
+            net.kind = tenon.float64
+            assert same(fast(x), net(x))
+            net.scale = 2.0
+            net.inner[1].train()
+            assert len({str(fast(x + 1)) for _ in range(20)}) > 1
+
+    def test_arguments_that_no_key_can_hold_run_as_written(self):
+        fast = tenon.compile(lambda x, keys: x * len(keys))
+        with warnings.catch_warnings():
+            warnings.simplefilter('error')
+            assert fast(tenon.ones(2), {1, 2}).tolist() == fast(tenon.ones(2), {3, 4}).tolist() == [2, 2]
+
     def test_old_programs_go(self):
         fast = tenon.compile(lambda x: x + 1, limit=2)
         for n in 1, 2, 3, 4:
