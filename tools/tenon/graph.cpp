@@ -51,8 +51,7 @@ std::vector<Value> results_of(const Program& program) {
 Json to_json(const std::vector<Value>& values) {
   Json list = Json::array();
   for (const Value& value : values)
-    list.push_back(
-        {{"name", value.name}, {"dtype", name_of(value.dtype)}, {"shape", value.shape}});
+    list.push_back({{"name", value.name}, {"dtype", name_of(value.dtype)}, {"shape", value.shape}});
   return list;
 }
 
@@ -104,8 +103,7 @@ std::vector<Tensor> read_inputs(const Program& program, const std::string& path)
 int run_once(const Program& program, const po::variables_map& given) {
   if (!given.contains("out"))
     throw UsageError("--run needs a file for the results, as in: --out results.safetensors");
-  const std::vector<Tensor> results =
-      program(read_inputs(program, given["run"].as<std::string>()));
+  const std::vector<Tensor> results = program(read_inputs(program, given["run"].as<std::string>()));
   io::TensorMap named;
   for (size_t i = 0; i < results.size(); ++i) named[fmt::format("result{}", i)] = results[i];
   io::save_safetensors(given["out"].as<std::string>(), named);
@@ -150,7 +148,8 @@ int run(const po::variables_map& given) {
   const bool timed = given["time"].as<bool>();
   if (devices.size() > 1 && !timed) throw UsageError("several devices are for --time");
   if (given.contains("out") && !given.contains("run"))
-    throw UsageError("--out is for --run, as in: --run inputs.safetensors --out results.safetensors");
+    throw UsageError(
+        "--out is for --run, as in: --run inputs.safetensors --out results.safetensors");
   if (timed) return time_runs(path, given);
   const Program program = graph::load(path, Device(devices.front()));
   if (given.contains("run")) return run_once(program, given);
@@ -166,20 +165,20 @@ int run(const po::variables_map& given) {
 }  // namespace
 
 Command graph_command() {
-  Command command{"graph",
-                  "a graph's file: what it takes and gives, its ops, its results, its speed",
-                  "  tenon graph net.safetensors\n"
-                  "  tenon graph net.safetensors --print\n"
-                  "  tenon graph net.safetensors --lowered --device vulkan\n"
-                  "  tenon graph net.safetensors --run inputs.safetensors --out results.safetensors\n"
-                  "  tenon graph net.safetensors --time --device cpu --device vulkan\n",
-                  {},
-                  {},
-                  &run};
-  command.options.add_options()("help,h", "show this help")(
-      "file", po::value<std::string>(), "what Program.save wrote")(
-      "device",
-      po::value<std::vector<std::string>>()->composing()->default_value({"cpu"}, "cpu"),
+  Command command{
+      "graph",
+      "a graph's file: what it takes and gives, its ops, its results, its speed",
+      "  tenon graph net.safetensors\n"
+      "  tenon graph net.safetensors --print\n"
+      "  tenon graph net.safetensors --lowered --device vulkan\n"
+      "  tenon graph net.safetensors --run inputs.safetensors --out results.safetensors\n"
+      "  tenon graph net.safetensors --time --device cpu --device vulkan\n",
+      {},
+      {},
+      &run};
+  command.options.add_options()("help,h", "show this help")("file", po::value<std::string>(),
+                                                            "what Program.save wrote")(
+      "device", po::value<std::vector<std::string>>()->composing()->default_value({"cpu"}, "cpu"),
       "where it runs; several with --time")("print", po::bool_switch(),
                                             "its ops, as they were recorded")(
       "lowered", po::bool_switch(), "its ops, as the device runs them")(

@@ -112,7 +112,7 @@ Tensor Tracer::twin(const Tensor& tensor) {
   const int64_t size = strided ? view.end() : tensor.numel();
   Tensor traced =
       recorder_.add(Role::Constant, tensor.dtype(), {&size, 1},
-                     named == names_.end() ? std::string() : named->second, flat_of(source, size));
+                    named == names_.end() ? std::string() : named->second, flat_of(source, size));
   traced = strided ? as_strided(traced, view.shape, view.strides) : traced.reshape(view.shape);
   known.push_back({tensor, traced});
   return traced;
