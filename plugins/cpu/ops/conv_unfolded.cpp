@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ops/conv_any.hpp"
 #include "ops/matmul_gemm.hpp"
 #include "ops/workspace.hpp"
 #include "threads.hpp"
@@ -11,22 +10,76 @@ namespace tenon::cpu {
 namespace {
 
 // Of the batch, measured beside oneDNN, which copies all weights into its layout first; backward copies their gradient out of it.
-constexpr int64_t kMostPlaces = 48, kMostPlacesForWeights = 256;
+constexpr int64_t kMostPlaces = 64, kMostPlacesForWeights = 256;
 constexpr int64_t kLeastDepth = 64;
 // A pointwise convolution is a product as it lies, unless its planes leave vectors empty.
 constexpr int64_t kNarrow = 32;
 
 int64_t places(const ConvGeometry& g) { return g.batch * g.out_plane(); }
 
-// Where each tap of each place of an output plane reads its channel's plane; −1: padding.
-std::vector<int32_t> reads_of(const ConvGeometry& g) {
-  std::vector<int32_t> reads(static_cast<size_t>(g.out_plane() * g.taps()), -1);
-  for (int64_t p = 0; p < g.out_plane(); ++p)
-    for_taps(g, p, [&](int64_t tap, int64_t at) {
-      reads[static_cast<size_t>(p * g.taps() + tap)] = static_cast<int32_t>(at);
-    });
-  return reads;
+// Whether a plane with its padding, which is written out, is not much larger than without.
+bool mostly_image(const ConvGeometry& g) {
+  double padded = 1;
+  for (size_t d = 0; d < 3; ++d) padded *= static_cast<double>(g.in[d] + 2 * g.padding[d]);
+  return padded <= 16.0 * static_cast<double>(g.in_plane()) + 4096;
 }
+
+// The part of a plane that is read, with zeros where that is padding: tap t of place p reads element place_at[p] + tap_at[t].
+class Padded {
+ public:
+  explicit Padded(const ConvGeometry& g) : in_(g.in), padding_(g.padding) {
+    for (size_t d = 0; d < 3; ++d)
+      size_[d] = (g.out[d] - 1) * g.stride[d] + (g.kernel[d] - 1) * g.dilation[d] + 1;
+    place_at = positions(g.out, g.stride);
+    tap_at = positions(g.kernel, g.dilation);
+  }
+
+  std::vector<int32_t> place_at, tap_at;
+
+  int64_t volume() const { return ConvGeometry::product(size_); }
+  template <class T>
+  void copy_in(const T* plane, T* padded) const {
+    std::fill_n(padded, volume(), T(0));
+    for_lines([&](int64_t at, int64_t padded_at, int64_t count) {
+      std::copy_n(plane + at, count, padded + padded_at);
+    });
+  }
+  template <class T>
+  void copy_out(const T* padded, T* plane) const {
+    std::fill_n(plane, ConvGeometry::product(in_), T(0));
+    for_lines([&](int64_t at, int64_t padded_at, int64_t count) {
+      std::copy_n(padded + padded_at, count, plane + at);
+    });
+  }
+
+ private:
+  std::vector<int32_t> positions(const ConvGeometry::Three& count,
+                                 const ConvGeometry::Three& step) const {
+    std::vector<int32_t> at;
+    for (int64_t z = 0; z < count[0]; ++z)
+      for (int64_t y = 0; y < count[1]; ++y)
+        for (int64_t x = 0; x < count[2]; ++x)
+          at.push_back(static_cast<int32_t>((z * step[0] * size_[1] + y * step[1]) * size_[2] +
+                                            x * step[2]));
+    return at;
+  }
+  // line(in the plane, in the padded one, elements) for each row that both have.
+  template <class Line>
+  void for_lines(Line&& line) const {
+    int64_t begin[3], end[3];
+    for (size_t d = 0; d < 3; ++d) {
+      begin[d] = std::min(padding_[d], size_[d]);
+      end[d] = std::min(size_[d], padding_[d] + in_[d]);
+      if (begin[d] >= end[d]) return;
+    }
+    for (int64_t z = begin[0]; z < end[0]; ++z)
+      for (int64_t y = begin[1]; y < end[1]; ++y)
+        line(((z - padding_[0]) * in_[1] + y - padding_[1]) * in_[2],
+             (z * size_[1] + y) * size_[2] + begin[2], end[2] - begin[2]);
+  }
+
+  ConvGeometry::Three in_, padding_, size_{};
+};
 
 // body(n, c) for each plane of `channels` in the batch.
 template <class Body>
@@ -37,23 +90,29 @@ void for_planes(const ConvGeometry& g, int64_t channels, int64_t size, Body&& bo
   });
 }
 
-// What the places read: element (place, c·taps + t) at place·`place_step` + (c·taps + t)·`tap_step`.
+// to[i·step + j] = from[outer[i] + inner[j]]
+template <class T>
+void gather(const T* from, const std::vector<int32_t>& outer, const std::vector<int32_t>& inner,
+            int64_t step, T* to) {
+  for (size_t i = 0; i < outer.size(); ++i)
+    for (size_t j = 0; j < inner.size(); ++j)
+      to[static_cast<int64_t>(i) * step + static_cast<int64_t>(j)] = from[outer[i] + inner[j]];
+}
+
+// What the places read: element (place, c·taps + t) at place·`place_step` + (c·taps + t)·`tap_step`, one of which is 1.
 template <class T>
 T* unfold(const ConvGeometry& g, const T* x, int64_t place_step, int64_t tap_step) {
-  const std::vector<int32_t> reads = reads_of(g);
+  const Padded padded(g);
   const int64_t plane = g.out_plane(), taps = g.taps();
   T* const to = workspace<T>(Workspace::Columns, places(g) * g.depth());
   for_planes(g, g.channels, plane * taps, [&](int64_t n, int64_t c) {
-    const T* const from = x + (n * g.channels + c) * g.in_plane();
+    T* const image = workspace<T>(Workspace::Sums, padded.volume());
+    padded.copy_in(x + (n * g.channels + c) * g.in_plane(), image);
     T* const first = to + n * plane * place_step + c * taps * tap_step;
-    // Along what lies side by side.
-    const bool places_first = tap_step == 1;
-    const int64_t outer = places_first ? plane : taps, inner = places_first ? taps : plane;
-    for (int64_t i = 0; i < outer; ++i)
-      for (int64_t j = 0; j < inner; ++j) {
-        const int32_t at = reads[static_cast<size_t>(places_first ? i * taps + j : j * taps + i)];
-        first[i * (places_first ? place_step : tap_step) + j] = at < 0 ? T(0) : from[at];
-      }
+    if (tap_step == 1)
+      gather(image, padded.place_at, padded.tap_at, place_step, first);
+    else
+      gather(image, padded.tap_at, padded.place_at, tap_step, first);
   });
   return to;
 }
@@ -74,7 +133,7 @@ const T* by_filters(const ConvGeometry& g, const T* grad) {
 
 bool wants_unfolding(const ConvGeometry& g, ConvPass pass) {
   if (g.pointwise() && (g.batch == 1 || g.out_plane() >= kNarrow)) return false;
-  return g.groups == 1 && places(g) > 0 &&
+  return g.groups == 1 && places(g) > 0 && mostly_image(g) &&
          places(g) <= (pass == kWeight ? kMostPlacesForWeights : kMostPlaces) &&
          g.depth() >= kLeastDepth && g.filters >= 16;
 }
@@ -134,15 +193,16 @@ void unfolded_backward_input(const ConvGeometry& g, const T* grad, const T* weig
                         .b_col = 1,
                         .c = read,
                         .c_row = depth});
-  const std::vector<int32_t> reads = reads_of(g);
+  const Padded padded(g);
   for_planes(g, g.channels, plane * taps, [&](int64_t image, int64_t c) {
-    T* const to = gx + (image * g.channels + c) * g.in_plane();
-    std::fill_n(to, g.in_plane(), T(0));
-    for (int64_t p = 0; p < plane; ++p)
-      for (int64_t t = 0; t < taps; ++t) {
-        const int32_t at = reads[static_cast<size_t>(p * taps + t)];
-        if (at >= 0) to[at] += read[(image * plane + p) * depth + c * taps + t];
-      }
+    T* const sums = workspace<T>(Workspace::Sums, padded.volume());
+    std::fill_n(sums, padded.volume(), T(0));
+    for (int64_t p = 0; p < plane; ++p) {
+      const T* const from = read + (image * plane + p) * depth + c * taps;
+      T* const to = sums + padded.place_at[static_cast<size_t>(p)];
+      for (int64_t t = 0; t < taps; ++t) to[padded.tap_at[static_cast<size_t>(t)]] += from[t];
+    }
+    padded.copy_out(sums, gx + (image * g.channels + c) * g.in_plane());
   });
 }
 

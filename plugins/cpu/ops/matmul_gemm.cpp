@@ -116,13 +116,43 @@ void gemm_panel(const Gemm<T>& g, int64_t i, int64_t rows, int64_t j, int64_t co
   run_ragged(t, static_cast<int>(vectors), rows, cols, panel);
 }
 
+// Columns behind the last whole vector of a narrow product that are done as dots: a vector of their own would be nearly empty. 7×7
+// places, as of many networks' last convolutions, leave one.
+template <class T>
+int64_t columns_left(const Gemm<T>& g, int64_t m, int64_t n, int64_t lanes) {
+  const int64_t left = n % lanes;
+  const bool few = left <= kDotColumns && left * 4 <= lanes && n >= 2 * lanes && n <= 8 * lanes;
+  return HWY_TARGET != HWY_SCALAR && few && g.b_col == 1 && g.a_col == 1 && m >= 96 && g.k >= 128
+             ? left
+             : 0;
+}
+
+// Those columns [j, j + cols), for rows [i, i + rows), products p0 to p1, which must lie side by side for dots.
+template <class T>
+void gemm_columns_left(const Gemm<T>& g, int64_t i, int64_t rows, int64_t j, int64_t cols,
+                       int64_t p0, int64_t p1, T* buffer) {
+  const int64_t k = p1 - p0;
+  for (int64_t c = 0; c < cols; ++c)
+    for (int64_t p = 0; p < k; ++p) buffer[c * k + p] = g.b[(p0 + p) * g.b_row + j + c];
+  Gemm<T> part = g;
+  part.k = k;
+  part.a = g.a + p0;
+  part.b = buffer - j * k;
+  part.b_row = 1;
+  part.b_col = k;
+  part.accumulate = g.accumulate || p0 > 0;
+  if (p0 > 0) part.column_bias = part.row_bias = nullptr;
+  part.relu = g.relu && p1 == g.k;
+  gemm_dots(part, {i, i + rows, j, j + cols});
+}
+
 template <class T>
 void gemm_block(const Gemm<T>& g, const GemmBlock& block) {
   if (wants_dots(g, block)) return gemm_dots(g, block);
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), m = block.i1 - block.i0,
-                n = block.j1 - block.j0;
-  const int64_t panel = (m <= 8 ? 3 : 2) * lanes;
+                n = block.j1 - block.j0, left = columns_left(g, m, n, lanes), end = block.j1 - left;
+  const int64_t panel = (m <= 8 || (n - left) / lanes == 3 ? 3 : 2) * lanes;
   alignas(64) T buffer[kPanelBytes / sizeof(T)];
   // With few rows b is read once: in slices of some lines, so that each line is read on and on.
   const bool by_lines = m <= 4 && g.b_col == 1 && g.b_row * static_cast<int64_t>(sizeof(T)) >= 1024;
@@ -136,8 +166,9 @@ void gemm_block(const Gemm<T>& g, const GemmBlock& block) {
       const int64_t p0 = g.k * s / slices, p1 = g.k * (s + 1) / slices;
       Gemm<T> part = g;
       if (compact) copy_block(part, i, rows, p0, p1);
-      for (int64_t j = block.j0; j < block.j1; j += panel)
-        gemm_panel(part, i, rows, j, std::min(panel, block.j1 - j), p0, p1, buffer);
+      for (int64_t j = block.j0; j < end; j += panel)
+        gemm_panel(part, i, rows, j, std::min(panel, end - j), p0, p1, buffer);
+      if (left > 0) gemm_columns_left(part, i, rows, end, left, p0, p1, buffer);
     }
   }
 }

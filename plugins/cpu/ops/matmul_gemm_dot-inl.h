@@ -15,6 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+constexpr int64_t kDotColumns = 4;  // done at once
+
 #if HWY_TARGET == HWY_SCALAR
 template <class T>
 void gemm_dots(const Gemm<T>&, const GemmBlock&) {}

@@ -111,6 +111,18 @@ TEST(Matmul, SizesAroundTheTiles) {
         }
 }
 
+// A column or a few behind whole vectors: 7×7 places and their like, over several slices of k.
+TEST(Matmul, ColumnsLeft) {
+  uint32_t seed = 900;
+  for (const DType dtype : {DType::F32, DType::F64})
+    for (const int64_t n : {17, 33, 34, 49, 50, 52, 53, 113})
+      for (const int64_t m : {95, 97, 500}) {
+        const Array x = whole_numbers({m, 700}, ++seed), y = whole_numbers({700, n}, ++seed);
+        expect_close(matmul(to_tensor(x, dtype), to_tensor(y, dtype)), product(x, y), 0,
+                     name(x.shape, y.shape, dtype));
+      }
+}
+
 TEST(Matmul, LargeEnoughForThreadsAndCacheBlocks) {
   for (const auto& [m, n, k] :
        {std::array<int64_t, 3>{300, 260, 280}, {500, 130, 700}, {7, 1000, 600}, {1000, 3, 500}})
