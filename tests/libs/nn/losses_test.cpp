@@ -150,5 +150,29 @@ TEST(Losses, WeightsAreBuffers) {
   EXPECT_NEAR(value(loss(x, ones_like(x))), (3 + 8) * std::log(2.0) / 2, 1e-12);
 }
 
+TEST(Losses, AdaptiveSoftmaxAsRecorded) {
+  auto loss =
+      filled(nn::AdaptiveLogSoftmaxWithLoss(8, 12, {4, 9}, {.div_value = 2, .head_bias = true}));
+  const Tensor x = steps({6, 8}), labels = tensor({0, 5, 11, 3, 9, 8}, DType::I64);
+  const auto [output, mean] = loss(x, labels);
+  recorded(output, {6}, {-2.2181728, -3.3868513, -2.5582366, -1.962522}, -16.2962019, -41.9671586);
+  EXPECT_NEAR(value(mean), 2.716033697, 1e-6);
+  recorded(loss.log_prob(x), {6, 12}, {-2.2181728, -1.6556728, -0.9556728, -2.1806729}, -199.457618,
+           -7027.25026);
+  EXPECT_EQ(loss.predict(x).to_vector<int64_t>(), (std::vector<int64_t>{2, 2, 2, 3, 1, 2}));
+  const auto [one, own] = loss(x[1], labels[1]);
+  EXPECT_EQ(one.ndim(), 0);
+  EXPECT_NEAR(value(own), 3.3868513, 1e-6);
+  loss.to(DType::F64);
+  std::vector<Tensor> leaves = {steps({6, 8}, 5, DType::F64)};
+  for (const Tensor& parameter : loss.parameters()) leaves.push_back(parameter);
+  expect_gradients(leaves, [&] { return std::get<0>(loss(leaves[0], labels)); });
+  EXPECT_EQ(error_of([&] { loss(x, labels.narrow(0, 0, 5)); }),
+            "[AdaptiveLogSoftmaxWithLoss] input (6, 8) and target (5,) must be (N, in_features) "
+            "and (N), or (in_features) and ()");
+  EXPECT_EQ(error_of([&] { loss(x, labels + 1); }),
+            "[AdaptiveLogSoftmaxWithLoss] labels must be 0 to 11");
+}
+
 }  // namespace
 }  // namespace tenon

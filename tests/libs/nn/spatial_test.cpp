@@ -25,6 +25,8 @@ TEST(Spatial, AsRecorded) {
         {0.229515, -0.4296853, -1.088886, -0.03416514}, -20.9999992, -1088.36174);
   check(LocalResponseNorm(3, 0.5), {2, 4, 3, 5}, {-0.6818594, -0.1210041, 0.4840164, -0.4545729},
         -0.36718668, -8.65827727);
+  check(CrossMapLRN2d(7, 0.5, 0.75, 2), {2, 4, 3, 5},
+        {-0.4356017, -0.0724534, 0.2917036, -0.2899309}, -0.217741638, 0.0288047642);
   check(PixelShuffle(2), {2, 1, 6, 10}, {-0.75, 0.5, -0.125, -0.5}, -0.375, -40);
   check(ChannelShuffle(2), {2, 4, 3, 5}, {-0.75, -0.125, 0.5, -0.5}, -0.375, -1);
   check(Unfold({2, 3}, kWindows), {2, 24, 4}, {0, -0.125, 0, -0.25}, 3.5, 1143.75);
@@ -37,6 +39,41 @@ TEST(Spatial, AsRecorded) {
            -56.125);
   recorded(Fold({3, 5}, {2, 3}, kWindows)(Unfold({2, 3}, kWindows)(x)), {2, 4, 3, 5},
            {0, -0.25, 0, -1}, 3.5, 712.75);
+}
+
+// ((0, 1, 2, …)·7 mod n)/n: samples from 0 to 1.
+Tensor samples(const std::vector<int64_t>& shape, int n) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < shape[0] * shape[1] * shape[2]; ++i)
+    values.push_back(static_cast<float>(i * 7 % n) / static_cast<float>(n));
+  return tensor(values, shape);
+}
+
+TEST(Spatial, FractionalPooling) {
+  const Tensor u = samples({2, 4, 2}, 17), x = steps({2, 4, 5, 7});
+  FractionalMaxPool2d pool({2, 3}, {.output_size = {{3, 4}}, ._random_samples = u});
+  const auto [values, places] = pool.forward_with_indices(x);
+  recorded(values, {2, 4, 3, 4}, {0.5, 0.625, 0.625, 0.75}, 61.75, 2902.125);
+  recorded(places.to(DType::F32), {2, 4, 3, 4}, {2, 10, 10, 5}, 1675, 83512);
+  recorded(FractionalMaxPool2d(2, {.output_ratio = {{0.5, 0.6}}, ._random_samples = u})(x),
+           {2, 4, 2, 4}, {0.375, 0.5, 0.625, 0.75}, 36.5, 1153.875);
+  const MaxPoolResult cubes = FractionalMaxPool3d(2, {.output_size = {{2, 3, 4}},
+                                                      ._random_samples = samples({2, 3, 3}, 19)})
+                                  .forward_with_indices(steps({2, 3, 4, 5, 6}));
+  recorded(cubes.values, {2, 3, 2, 3, 4}, {0.75, 0.5, 0.625, 0.75}, 99.125, 7106.25);
+  recorded(cubes.indices.to(DType::F32), {2, 3, 2, 3, 4}, {31, 2, 10, 5}, 7886, 595770);
+  const Tensor plane = steps({4, 5, 7}, 5, DType::F64);
+  FractionalMaxPool2d single(
+      2, {.output_size = {{3, 3}}, ._random_samples = u.narrow(0, 0, 1).to(DType::F64)});
+  EXPECT_EQ(single(plane).shape(1), 3);
+  expect_gradients({plane}, [&] { return single(plane); });
+  EXPECT_EQ(FractionalMaxPool2d(2, {.output_size = 3})(x).shape(2), 3) << "with samples of its own";
+  EXPECT_EQ(error_of([&] { FractionalMaxPool2d(3, {.output_size = 4})(x); }),
+            "[FractionalMaxPool2d] 4 windows of 3 do not fit into 5");
+  EXPECT_EQ(error_of([&] {
+              FractionalMaxPool2d(2, {.output_size = 2, ._random_samples = u})(x.narrow(1, 0, 2));
+            }),
+            "[FractionalMaxPool2d] _random_samples has shape (2, 4, 2), must be (2, 2, 2)");
 }
 
 TEST(Spatial, Unpooling) {

@@ -3,6 +3,7 @@
 #define TENON_NN_HPP
 
 #include "tenon/nn/activation.hpp"
+#include "tenon/nn/adaptive.hpp"
 #include "tenon/nn/attention.hpp"
 #include "tenon/nn/container.hpp"
 #include "tenon/nn/conv.hpp"
@@ -10,6 +11,7 @@
 #include "tenon/nn/distance.hpp"
 #include "tenon/nn/dropout.hpp"
 #include "tenon/nn/embedding_bag.hpp"
+#include "tenon/nn/fractional_pool.hpp"
 #include "tenon/nn/init.hpp"
 #include "tenon/nn/linear.hpp"
 #include "tenon/nn/loss.hpp"

@@ -131,7 +131,7 @@ class LocalResponseNorm : public Module {
         k_(k) {}
   Tensor forward(const Tensor& x) override {
     if (x.ndim() < 3)
-      detail::refuse("LocalResponseNorm",
+      detail::refuse(describe(),
                      "input has rank " + std::to_string(x.ndim()) + ", must be 3 at least");
     // Channels as the length of a window of one dimension.
     const Tensor squares = x.square().flatten(2).transpose(1, 2);
@@ -145,6 +145,19 @@ class LocalResponseNorm : public Module {
  private:
   int64_t size_;
   double alpha_, beta_, k_;
+};
+
+// The same of (N, C, H, W). PyTorch's own keeps the first channel in the window for ever, and has the gradient of another window.
+class CrossMapLRN2d : public LocalResponseNorm {
+ public:
+  explicit CrossMapLRN2d(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1)
+      : LocalResponseNorm(detail::check_least("CrossMapLRN2d", "size", size, 1), alpha, beta, k) {}
+  Tensor forward(const Tensor& x) override {
+    if (x.ndim() != 4)
+      detail::refuse(describe(), "input has rank " + std::to_string(x.ndim()) + ", must be 4");
+    return LocalResponseNorm::forward(x);
+  }
+  std::string describe() const override { return "CrossMapLRN2d"; }
 };
 
 struct LayerNormOptions {
