@@ -6,6 +6,7 @@ PYTHONPATH must lead to a built package (build/python). PyTorch is measured wher
   python benchmarks/models.py --write               the table into benchmarks/models.md, under the processor's name
   python benchmarks/models.py --only resnet18       the rows whose name contains resnet18
   python benchmarks/models.py --only gpt --profile  and where Tenon's time goes, by op
+  python benchmarks/models.py --compiled            beside torch.compile, too, which compiles a minute or more for each network
   ./dev bench models --rounds 3                     the same with what it needs installed first
 """
 import argparse
@@ -17,9 +18,10 @@ import time
 
 import numpy as np
 from device import cell
+from peaks import Peaks
 from python_overhead import describe
 from sections import begin, chosen, command_line, write_section
-from sides import sides
+from sides import Compiled, Tenon, Torch, sides
 from transformer import transformer
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'models.md'
@@ -27,8 +29,9 @@ INTRODUCTION = """# Whole models
 
 Made by `benchmarks/models.py` (`./dev bench models --write`): a step of training is forward, loss, backward and SGD with momentum, an
 inference runs under `no_grad` in `eval` mode. PyTorch's eager mode runs in the same process, its round by round, with as many threads. The
-ratio is PyTorch's time over Tenon's, by medians. Memory is the growth of the resident set from the imported library to the end of some
-steps, each library in a process of its own.
+ratio is PyTorch's time over Tenon's, by medians. The share is that of the machine's measured peak, Tenon's and then PyTorch's, counting
+the multiplications of products, convolutions and attention (PyTorch's `FlopCounterMode`). Memory is the growth of the resident set
+from the imported library to the end of some steps, each library in a process of its own.
 """
 SPREAD = 0.02
 
@@ -121,6 +124,18 @@ def recommender(nn, library):
     return Recommender()
 
 
+def tagger(nn, _):
+    """A recurrent network that says something of each character: Hochreiter and Schmidhuber 1997."""
+    class Tagger(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding, self.lstm, self.last = nn.Embedding(96, 128), nn.LSTM(128, 256, batch_first=True), nn.Linear(256, 96)
+
+        def forward(self, index):
+            return self.last(self.lstm(self.embedding(index))[0])
+    return Tagger()
+
+
 def images(batch, size):
     return lambda rng: rng.standard_normal((batch, 3, size, size)).astype(np.float32)
 
@@ -172,6 +187,8 @@ ROWS = [
     ('minilm, inference, 1×16', mini_lm, words(1, 16, 30522), False),
     ('minilm, inference, 1×128', mini_lm, words(1, 128, 30522), False),
     ('minilm, inference, 32×128', mini_lm, words(32, 128, 30522), False),
+    ('lstm, training, 16×64', tagger, words(16, 64, 96), True),
+    ('lstm, inference, 1×100', tagger, words(1, 100, 96), False),
     ('recommender, training, 512×8', recommender, words(512, 8, 20000), True),
 ]
 
@@ -191,7 +208,7 @@ class Work:
                     fan = int(np.prod(parameter.shape[1:]))
                     values = rng.standard_normal(tuple(parameter.shape)) * min(SPREAD, fan ** -0.5)
                     parameter[...] = library.asarray(values.astype(np.float32))
-        self.net = net.to(getattr(library, dtype)).train() if self.train else net.to(getattr(library, dtype)).eval()
+        self.net = side.ready(net.to(getattr(library, dtype)).train(self.train))
         x = sample(rng)
         self.x = side.array(x).to(getattr(library, dtype)) if x.dtype.kind == 'f' else side.array(x)
         if self.train:
@@ -243,7 +260,7 @@ def resident():
 
 
 def memory_child(row, dtype, only):
-    side, = sides(only, 'cpu')
+    side, = sides(only, 'cpu', (Tenon, Torch, Compiled))
     before = resident()[0]
     work = Work(side, row, dtype)
     for _ in range(3):
@@ -253,37 +270,58 @@ def memory_child(row, dtype, only):
 
 def memory(row, dtype, found):
     """MiB by side, each in a process of its own."""
-    peaks = []
+    grown = []
     for side in found:
         command = [sys.executable, __file__, '--memory-of', row[0], '--dtype', dtype, '--side', type(side).__name__.lower()]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f'{row[0]} in {side.name}: {done.stderr.strip()}')
-        peaks.append(float(done.stdout))
-    return peaks
+        grown.append(float(done.stdout))
+    return grown
 
 
-def line(row, times, peaks, ratio):
-    cells = [cell(own) for own in times] + [f'{peak:,.0f}' for peak in peaks]
-    if ratio is not None:
-        share = peaks[0] / max(peaks[1], 1)
-        cells = [cells[0], cells[1], f'**{ratio:.2f}**' if ratio < 1 else f'{ratio:.2f}', cells[2], cells[3], f'{share:.2f}']
-    return f'| {row[0]} | ' + ' | '.join(cells) + ' |'
+def flops_of(work):
+    """Of a step of PyTorch's: 2 for each multiplication with its addition."""
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+    # oneDNN's recurrent layers are one op, which the counter does not know.
+    with torch.backends.mkldnn.flags(enabled=False), FlopCounterMode(display=False) as counter:
+        work()
+    return counter.get_total_flops()
+
+
+def line(row, times, memories, flops, peaks):
+    """Its text, and PyTorch's time over Tenon's, where that was measured."""
+    middle = [statistics.median(own) for own in times]
+    ratios = [other / middle[0] for other in middle[1:]]
+    cells = [cell(own) for own in times] + [f'**{ratio:.2f}**' if ratio < 1 else f'{ratio:.2f}' for ratio in ratios]
+    if ratios:
+        cells.append(' · '.join(f'{flops / own / peaks.flops:.0%}' for own in middle[:2]))
+    cells += [f'{memory:,.0f}' for memory in memories]
+    if ratios:
+        cells.append(f'{memories[0] / max(memories[1], 1):.2f}')
+    return f'| {row[0]} | {" | ".join(cells)} |', ratios[0] if ratios else None
+
+
+def head(names):
+    others = names[1:]
+    return ['', *names, *(f'{name} / Tenon' for name in others), *(['share of peak'] if others else []),
+            *(f'{name}, MiB' for name in names), *([f'Tenon / {others[0]}'] if others else [])]
 
 
 def report(options, rows):
-    found = sides(None, 'cpu')
-    both = len(found) == 2
-    names = [side.name for side in found]
-    head = ['', *names, *(['PyTorch / Tenon'] if both else []), *(f'{name}, MiB' for name in names), *(['Tenon / PyTorch'] if both else [])]
-    lines = begin(f'{describe()}, {options.dtype}', f'{options.rounds} rounds: median (lowest–highest).', head)
+    found = sides(None, 'cpu', (Tenon, Torch, Compiled) if options.compiled else (Tenon, Torch))
+    peaks = Peaks(found[0].library, options.dtype)
+    lines = begin(f'{describe()}, {options.dtype}', f'{options.rounds} rounds: median (lowest–highest). {peaks}',
+                  head([side.name for side in found]))
     ratios = []
     for row in rows:
         works, times = measure(row, options.dtype, options.rounds, found)
-        ratio = statistics.median(times[1]) / statistics.median(times[0]) if both else None
-        lines.append(line(row, times, memory(row, options.dtype, found), ratio))
-        print(lines[-1], flush=True)
-        ratios += [ratio] if both else []
+        flops = flops_of(works[1]) if len(works) > 1 else 0
+        text, ratio = line(row, times, memory(row, options.dtype, found), flops, peaks)
+        lines.append(text)
+        print(text, flush=True)
+        ratios += [ratio] if ratio else []
         if options.profile:
             with found[0].library.profiler() as profile:
                 works[0]()
@@ -298,6 +336,7 @@ def main():
     parser = command_line(__doc__, 'models.md', 9)
     parser.add_argument('--dtype', choices=['float32', 'bfloat16'], default='float32', help='of weights and activations')
     parser.add_argument('--profile', action='store_true', help="Tenon's time by op, row by row")
+    parser.add_argument('--compiled', action='store_true', help='torch.compile as a third column')
     parser.add_argument('--memory-of', help=argparse.SUPPRESS)
     parser.add_argument('--side', help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -13,6 +13,7 @@ import statistics
 import time
 
 from ops_rows import ROWS, Operands, size_of
+from peaks import Peaks
 from python_overhead import describe
 from sections import begin, chosen, command_line, write_section
 from sides import sides
@@ -52,16 +53,6 @@ def measure(works, rounds):
             work()  # brings caches and threads back
             own.append(seconds(work, count))
     return times
-
-
-class Peaks:
-    """What this machine reaches in Tenon's own largest copies and products: bytes and multiply-adds a second."""
-
-    def __init__(self, library):
-        x, y = (library.ones((4 << 20,)) for _ in range(2))
-        a = library.ones((1024, 1024))
-        self.bytes = 12 * (4 << 20) / min(measure([lambda: library.add(x, y)], 7)[0])
-        self.flops = 2 * 1024 ** 3 / min(measure([lambda: a @ a], 7)[0])
 
 
 class Cell:
@@ -128,7 +119,7 @@ def report(options, rows):
     peaks = Peaks(found[0].library)
     head = ['', *(f'{size}{layout}' for size in SIZES for layout in LAYOUTS), 'share of peak']
     lines = begin(f'{describe()}, {options.dtype}',
-                  f'{options.rounds} rounds. Peaks: {peaks.bytes / 1e9:.0f} GB/s of memory, {peaks.flops / 1e9:.0f} GFLOP/s.', head)
+                  f'{options.rounds} rounds. {peaks}', head)
     ratios = {}
     for row in rows:
         cells = measure_row(row, found, options)

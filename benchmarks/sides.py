@@ -12,6 +12,10 @@ class Tenon:
     def array(self, values):
         return self.library.asarray(values).to(self.device)
 
+    def ready(self, net):
+        """The network as this side runs it."""
+        return net
+
     def synchronize(self):
         self.device.synchronize()
 
@@ -33,6 +37,9 @@ class Torch:
     def array(self, values):
         return self.library.from_numpy(values).to(self.device)
 
+    def ready(self, net):
+        return net
+
     def synchronize(self):
         if self.device.type == 'cuda':
             self.library.cuda.synchronize(self.device)
@@ -45,10 +52,17 @@ class Torch:
         return self.library.cuda.max_memory_allocated(self.device) if self.device.type == 'cuda' else None
 
 
-def sides(only, device):
-    """Those that have the device; `only`: tenon or torch."""
+class Compiled(Torch):
+    name = 'torch.compile'
+
+    def ready(self, net):
+        return self.library.compile(net)
+
+
+def sides(only, device, every=(Tenon, Torch)):
+    """Those that have the device; `only`: tenon, torch or compiled."""
     found = []
-    for make in (Tenon, Torch):
+    for make in every:
         if only in (None, make.__name__.lower()):
             try:
                 found.append(make(device))
