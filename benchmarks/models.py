@@ -10,6 +10,7 @@ PYTHONPATH must lead to a built package (build/python). PyTorch is measured wher
   ./dev bench models --rounds 3                     the same with what it needs installed first
 """
 import argparse
+import ctypes
 import pathlib
 import statistics
 import subprocess
@@ -31,7 +32,7 @@ Made by `benchmarks/models.py` (`./dev bench models --write`): a step of trainin
 inference runs under `no_grad` in `eval` mode. PyTorch's eager mode runs in the same process, its round by round, with as many threads. The
 ratio is PyTorch's time over Tenon's, by medians. The share is that of the machine's measured peak, Tenon's and then PyTorch's, counting
 the multiplications of products, convolutions and attention (PyTorch's `FlopCounterMode`). Memory is the growth of the resident set
-from the imported library to the end of some steps, each library in a process of its own.
+from the loaded library to its most in some steps, each library in a process of its own.
 """
 SPREAD = 0.02
 
@@ -259,10 +260,20 @@ def resident():
     return tuple(int(fields[name].split()[0]) / 1024 for name in ('VmRSS', 'VmHWM'))
 
 
+def forget_peak():
+    """What NumPy's arrays left in the C library's heap goes back; the most begins anew with what is resident now."""
+    ctypes.CDLL(None).malloc_trim(0)
+    pathlib.Path('/proc/self/clear_refs').write_text('5')
+
+
 def memory_child(row, dtype, only):
     side, = sides(only, 'cpu', (Tenon, Torch, Compiled))
+    nn = side.library.nn
+    small = nn.Sequential(nn.Conv2d(1, 16, 3), nn.ReLU(), nn.Flatten(), nn.Linear(16 * 36, 16))
+    small(side.array(np.ones((1, 1, 8, 8), np.float32))).sum().backward()  # loads what is opened at first use
     before = resident()[0]
     work = Work(side, row, dtype)
+    forget_peak()
     for _ in range(3):
         work()
     print(resident()[1] - before)
