@@ -17,6 +17,7 @@ PARTS = [
     ("For plugins and programs", "core/include/tenon", ["base.h", "dtype.h", "float_formats.h", "value.h"]),
     ("For programs", "core/include/tenon", ["plugins.h", "device.h", "tensor.h", "op.h", "autograd.h", "random.h", "capture.h"]),
     ("", "libs/graph/include/tenon", ["graph.h"]),
+    ("", "libs/onnx/include/tenon", ["onnx.h"]),
 ]
 INTRODUCTION = """# Reference
 

@@ -8,6 +8,7 @@
 #include "files.hpp"
 #include "gradient.hpp"
 #include "graph.hpp"
+#include "onnx.hpp"
 #include "op.hpp"
 #include "profiler.hpp"
 #include "shortcut.hpp"
@@ -67,6 +68,7 @@ NB_MODULE(_core, m) {
   add_capture(m);
   add_files(m);
   add_graph(m);
+  add_onnx(m);
   add_profiler(m);
   add_witness(m);
   require(add_tensor_type(m.ptr()));

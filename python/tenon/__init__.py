@@ -26,7 +26,7 @@ newaxis = None
 from math import e, inf, nan, pi  # noqa: E402
 
 # Imported when they are first used, so that `import tenon` stays light.
-_MODULES = 'nn', 'optim', 'data', 'func', 'testing', 'io', 'linalg', 'fft', 'graph', 'torch'
+_MODULES = 'nn', 'optim', 'data', 'func', 'testing', 'io', 'linalg', 'fft', 'graph', 'onnx', 'torch'
 _LAZY = {'summary': '_summary', 'profiler': '_profiler', 'Graph': '_capture', 'capture': '_capture', 'graphed': '_capture', 'compile': 'graph'}
 
 

@@ -60,6 +60,7 @@ class Tree(Case):
                      "include/tenon/schemas.h", "include/tenon/plugin.h", "include/tenon/plugin.hpp",
                      "include/tenon/nn.hpp", "include/tenon/optim.hpp", "include/tenon/data.hpp", "include/tenon/io.hpp",
                      "include/tenon/graph.h", "include/tenon/graph.hpp", f"{lib}/libtenon_graph.so.1",
+                     "include/tenon/onnx.h", "include/tenon/onnx.hpp", f"{lib}/libtenon_onnx.so.1", f"{lib}/pkgconfig/tenon-onnx.pc",
                      f"{lib}/tenon/graph/tenon_trace.so", f"{lib}/tenon/graph/tenon_trace.tenon.json", f"{lib}/pkgconfig/tenon-graph.pc",
                      f"{lib}/libtenon.so", f"{lib}/libtenon.so.1", f"{lib}/tenon/plugins/cpu/tenon_cpu.so",
                      f"{lib}/tenon/plugins/cpu/tenon_cpu.tenon.json", f"{lib}/cmake/Tenon/TenonConfig.cmake",
@@ -96,6 +97,8 @@ class Tree(Case):
         self.assertEqual(exports.main(str(self.prefix.lib / "libtenon.so.1"), list(map(str, plugins))), 0)
         own = exports.symbols(self.prefix.lib / "libtenon_graph.so.1", "--defined-only")
         self.assertEqual([name for name in own if not name.startswith(("tn_trace_", "tn_program_"))], [])
+        own = exports.symbols(self.prefix.lib / "libtenon_onnx.so.1", "--defined-only")
+        self.assertEqual([name for name in own if not name.startswith("tn_onnx_")], [])
 
     def test_is_small_without_plugins(self):
         stripped = self.scratch / "libtenon.so"

@@ -1,0 +1,152 @@
+// Convolutions.
+#include <algorithm>
+
+#include "convert/table.hpp"
+#include "convert/window.hpp"
+
+namespace tenon::onnx {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+Ints kernel_of(const Tensor& weight) { return {weight.shape().begin() + 2, weight.shape().end()}; }
+
+Tensor convolution(const Call& call, const Tensor& given, const Tensor& weight,
+                   const Tensor& bias) {
+  if (given.ndim() < 3 || weight.ndim() != given.ndim())
+    call.fail("operands (N, C, spatial…) and (O, C/groups, kernel…) are wanted");
+  Windows windows = windows_of(call, given, kernel_of(weight));
+  Tensor x = given;
+  if (!windows.symmetric()) {
+    x = padded_spatially(x, windows.begin, windows.end, 0);
+    windows.begin.assign(windows.rank(), 0);
+  }
+  return conv(x, weight, bias, windows.stride, windows.begin, windows.dilation, call.i("group", 1));
+}
+
+// The plain result's elements from `begin` on; in front of and behind them zeros, if need be.
+Tensor conv_transposed(const Call& call) {
+  const Tensor x = call.x(0), weight = call.x(1);
+  if (x.ndim() < 3 || weight.ndim() != x.ndim())
+    call.fail("operands (N, C, spatial…) and (C, O/groups, kernel…) are wanted");
+  Windows windows = windows_of(call, x, kernel_of(weight));
+  const size_t rank = windows.rank();
+  const Ints more = call.list("output_padding", Ints(rank, 0)), sizes = call.list("output_shape");
+  const std::string mode = call.s("auto_pad", "NOTSET");
+  if (more.size() != rank || (!sizes.empty() && sizes.size() != rank))
+    call.fail("lists of different lengths");
+  bool plain = windows.symmetric() && mode == "NOTSET" && sizes.empty();
+  Ints behind(rank);
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t size = x.shape()[d + 2], full = windows.stride[d] * (size - 1) + windows.reach(d);
+    if (!sizes.empty() || mode == "SAME_UPPER" || mode == "SAME_LOWER") {
+      const int64_t wanted = sizes.empty() ? size * windows.stride[d] : sizes[d];
+      const int64_t total = full + more[d] - wanted;
+      windows.begin[d] = total < 0 ? 0 : mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+      windows.end[d] = total - windows.begin[d];
+    }
+    behind[d] = more[d] - windows.end[d];
+    plain = plain && more[d] < std::max(windows.stride[d], windows.dilation[d]);
+  }
+  const int64_t groups = call.i("group", 1);
+  const Tensor bias = call.maybe(2);
+  if (plain)
+    return conv_transpose(x, weight, bias, windows.stride, windows.begin, more, windows.dilation,
+                          groups);
+  Ints front;
+  for (const int64_t one : windows.begin) front.push_back(-one);
+  const Tensor y = conv_transpose(x, weight, {}, windows.stride, Ints(rank, 0), Ints(rank, 0),
+                                  windows.dilation, groups);
+  const Tensor cut = padded_spatially(y, front, behind, 0);
+  if (!bias.defined()) return cut;
+  Ints along(static_cast<size_t>(x.ndim()), 1);
+  along[1] = bias.shape(0);
+  return cut + bias.reshape(along);
+}
+
+// Of integers, less their zero points; sums of 8-bit products are exact in f64.
+Tensor conv_integer(const Call& call) {
+  const auto centred = [&](size_t operand, size_t zero) {
+    const Tensor x = call.x(operand).to(DType::F64);
+    if (!call.has(zero)) return x;
+    const Tensor z = call.x(zero).to(DType::F64);
+    if (z.numel() == 1) return x - z.reshape({});
+    Ints sizes(static_cast<size_t>(x.ndim()), 1);  // one of each output channel
+    sizes[0] = z.numel();
+    return x - z.reshape(sizes);
+  };
+  return convolution(call, centred(0, 2), centred(1, 3), {}).to(DType::I32);
+}
+
+// Depthwise, looking at the past alone, which may come from a call before.
+Results causal_conv(const Call& call) {
+  const Tensor x = call.x(0), weight = call.x(1);
+  const int64_t channels = x.shape(1), past = weight.shape(2) - 1;
+  const Tensor state =
+      call.has(3) ? call.x(3) : zeros({x.shape(0), channels, past}, x.dtype(), x.device());
+  const Tensor all = concat({state, x}, 2);
+  Tensor y = conv(all, weight, call.maybe(2), {1}, {0}, {1}, channels);
+  const std::string activation = call.s("activation", "none");
+  if (activation == "silu" || activation == "swish") y = silu(y);
+  return {y, all.narrow(2, all.shape(2) - past, past)};
+}
+
+// Columns (N, C·kernel, windows) added up into the image they were taken from.
+Tensor col_to_im(const Call& call) {
+  const Tensor columns = call.x(0);
+  const Ints image = call.ints(1), kernel = call.ints(2);
+  int64_t area = 1;
+  for (const int64_t size : kernel) area *= size;
+  const int64_t channels = columns.shape(1) / area;
+  Ints sizes = {columns.shape(0), channels};
+  sizes.insert(sizes.end(), image.begin(), image.end());
+  Windows windows = windows_of(call, tenon::empty(sizes), kernel);
+  // The gradient of taking the columns: each kernel position is a channel that lands at its offset.
+  Ints padded_sizes = sizes, counts;
+  for (size_t d = 0; d < kernel.size(); ++d) {
+    counts.push_back(window_count(windows, d, image[d], false));
+    padded_sizes[d + 2] += windows.begin[d] + windows.end[d];
+  }
+  Ints split = {columns.shape(0), channels, area};
+  split.insert(split.end(), counts.begin(), counts.end());
+  const Tensor parts = columns.reshape(split);
+  Tensor made = zeros(padded_sizes, columns.dtype(), columns.device());
+  for (int64_t k = 0; k < area; ++k) {
+    Tensor place = made;
+    int64_t rest = k;
+    for (size_t d = kernel.size(); d-- > 0;) {
+      const int64_t at = rest % kernel[d] * windows.dilation[d];
+      rest /= kernel[d];
+      place = place.slice(static_cast<int64_t>(d) + 2, at,
+                          at + (counts[d] - 1) * windows.stride[d] + 1, windows.stride[d]);
+    }
+    place += parts.select(2, k);
+  }
+  Ints front, behind;
+  for (size_t d = 0; d < kernel.size(); ++d) {
+    front.push_back(-windows.begin[d]);
+    behind.push_back(-windows.end[d]);
+  }
+  return padded_spatially(made, front, behind, 0);
+}
+
+}  // namespace
+
+Tensor quantized_convolution(const Call& call, const Tensor& x, const Tensor& weight,
+                             const Tensor& bias) {
+  return convolution(call, x, weight, bias);
+}
+
+Family conv_ops() {
+  static const Entry ops[] = {
+      {"Conv", 1,
+       [](const Call& call) { return convolution(call, call.x(0), call.x(1), call.maybe(2)); }},
+      {"ConvTranspose", 1, conv_transposed},
+      {"ConvInteger", 10, conv_integer},
+      {"CausalConvWithState", 27, causal_conv},
+      {"Col2Im", 18, col_to_im},
+  };
+  return ops;
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,163 @@
+// Pooling: windows are laid over an input that is padded beforehand, so that padding may be uneven and the last window cut.
+#include <cmath>
+
+#include "convert/table.hpp"
+#include "convert/window.hpp"
+
+namespace tenon::onnx {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+// What must be added behind so that the last window is whole.
+Ints behind(const Windows& windows, const Tensor& x, bool ceil) {
+  Ints made;
+  for (size_t d = 0; d < windows.rank(); ++d) {
+    const int64_t size = x.shape()[d + 2], count = window_count(windows, d, size, ceil);
+    made.push_back((count - 1) * windows.stride[d] + windows.reach(d) - size - windows.begin[d]);
+  }
+  return made;
+}
+
+// Sums over the windows, without padding.
+Tensor sums(const Tensor& x, const Windows& windows) {
+  const size_t rank = windows.rank();
+  if (windows.dilation == Ints(rank, 1)) {
+    double area = 1;
+    for (const int64_t size : windows.kernel) area *= static_cast<double>(size);
+    return avg_pool(x, windows.kernel, windows.stride) * area;
+  }
+  Ints flat = {x.shape(0) * x.shape(1), 1}, kernel = {1, 1};
+  flat.insert(flat.end(), x.shape().begin() + 2, x.shape().end());
+  kernel.insert(kernel.end(), windows.kernel.begin(), windows.kernel.end());
+  const Tensor y = conv(x.reshape(flat), ones(kernel, x.dtype(), x.device()), {}, windows.stride,
+                        Ints(rank, 0), windows.dilation);
+  Ints sizes = {x.shape(0), x.shape(1)};
+  sizes.insert(sizes.end(), y.shape().begin() + 2, y.shape().end());
+  return y.reshape(sizes);
+}
+
+Tensor average_pool(const Call& call) {
+  const Tensor x = call.x(0);
+  const Windows windows = windows_of(call, x, {});
+  const bool ceil = call.flag("ceil_mode"), counts_pads = call.flag("count_include_pad");
+  bool plain = windows.symmetric() && !ceil && windows.dilation == Ints(windows.rank(), 1);
+  for (size_t d = 0; d < windows.rank(); ++d)
+    plain = plain && 2 * windows.begin[d] <= windows.kernel[d];
+  if (plain) return avg_pool(x, windows.kernel, windows.stride, windows.begin, false, counts_pads);
+  const Ints end = behind(windows, x, ceil), none(windows.rank(), 0);
+  // How many elements each window has: padding counts where told, what only fills up the last window never does.
+  Ints sizes = {1, 1}, beyond;
+  sizes.insert(sizes.end(), x.shape().begin() + 2, x.shape().end());
+  for (size_t d = 0; d < end.size(); ++d) beyond.push_back(end[d] - windows.end[d]);
+  const Tensor one = ones(sizes, x.dtype(), x.device());
+  const Tensor counted = padded_spatially(
+      padded_spatially(one, windows.begin, windows.end, counts_pads ? 1 : 0), none, beyond, 0);
+  return sums(padded_spatially(x, windows.begin, end, 0), windows) / sums(counted, windows);
+}
+
+Tensor lp_pool(const Call& call) {
+  const Tensor x = call.x(0);
+  const Windows windows = windows_of(call, x, {});
+  const double p = static_cast<double>(call.i("p", 2));
+  const Tensor powers = pow(
+      abs(padded_spatially(x, windows.begin, behind(windows, x, call.flag("ceil_mode")), 0)), p);
+  return pow(sums(powers, windows), 1 / p);
+}
+
+double lowest(DType dtype) {
+  if (is_floating(dtype)) return -INFINITY;
+  return is_signed(dtype) ? -std::ldexp(1.0, static_cast<int>(size_of(dtype)) * 8 - 1) : 0;
+}
+
+// Positions in the padded planes as positions in the whole tensor (N, C, spatial…).
+Tensor unpadded(const Tensor& indices, const Tensor& x, const Tensor& padded,
+                const Windows& windows, bool columns) {
+  Tensor rest = indices, place = full_like(indices, 0);
+  int64_t plane = 1, step = 1;
+  for (int64_t d = 2; d < x.ndim(); ++d) plane *= x.shape(d);
+  Ints steps(windows.rank());
+  for (size_t i = 0; i < steps.size(); ++i) {  // row-major, or with the first dimension fastest
+    const size_t d = columns ? i : steps.size() - 1 - i;
+    steps[d] = step;
+    step *= x.shape()[d + 2];
+  }
+  for (size_t d = windows.rank(); d-- > 0;) {
+    const int64_t size = padded.shape()[d + 2];
+    place = place + (remainder(rest, size) - windows.begin[d]) * steps[d];
+    rest = floor_divide(rest, size);
+  }
+  Ints sizes(static_cast<size_t>(x.ndim()), 1), firsts;
+  sizes[0] = x.shape(0);
+  sizes[1] = x.shape(1);
+  for (int64_t i = 0; i < sizes[0] * sizes[1]; ++i) firsts.push_back(i * plane);
+  return place + host(firsts, sizes, DType::I64, x.device());
+}
+
+Results max_pool_of(const Call& call) {
+  const Tensor x = call.x(0);
+  const Windows windows = windows_of(call, x, {});
+  const Ints end = behind(windows, x, call.flag("ceil_mode"));
+  bool plain = windows.begin == end && !call.wants(1);
+  for (size_t d = 0; d < windows.rank(); ++d)
+    plain = plain && 2 * windows.begin[d] <= windows.kernel[d];
+  if (plain)
+    return max_pool(x, windows.kernel, windows.stride, windows.begin, windows.dilation).values;
+  const Tensor padded = padded_spatially(x, windows.begin, end, lowest(x.dtype()));
+  const auto found =
+      max_pool(padded, windows.kernel, windows.stride, Ints(windows.rank(), 0), windows.dilation);
+  if (!call.wants(1)) return found.values;
+  return {found.values, unpadded(found.indices, x, padded, windows, call.flag("storage_order"))};
+}
+
+Tensor max_unpool(const Call& call) {
+  const Tensor x = call.x(0), places = call.x(1);
+  const Windows windows = windows_of(call, x, {});
+  Ints sizes = {x.shape(0), x.shape(1)};
+  for (size_t d = 0; d < windows.rank(); ++d)
+    sizes.push_back((x.shape()[d + 2] - 1) * windows.stride[d] - windows.begin[d] - windows.end[d] +
+                    windows.kernel[d]);
+  const Tensor flat = zeros({x.numel() == 0 ? 0 : [&] { int64_t n = 1; for (const int64_t size : sizes) n *= size; return n; }()}, x.dtype(), x.device());
+  const Tensor made = scatter(flat, 0, places.reshape({-1}), x.reshape({-1})).reshape(sizes);
+  if (!call.has(2)) return made;
+  const Ints wanted = call.ints(2);
+  Ints more;
+  for (size_t d = 2; d < wanted.size(); ++d) more.push_back(wanted[d] - sizes[d]);
+  return padded_spatially(made, Ints(more.size(), 0), more, 0);
+}
+
+Ints spatial(const Tensor& x) {
+  Ints dims;
+  for (int64_t d = 2; d < x.ndim(); ++d) dims.push_back(d);
+  return dims;
+}
+
+}  // namespace
+
+Family pool_ops() {
+  static const Entry ops[] = {
+      {"AveragePool", 7, average_pool},
+      {"MaxPool", 1, max_pool_of},
+      {"LpPool", 2, lp_pool},
+      {"MaxUnpool", 9, max_unpool},
+      {"GlobalAveragePool", 1,
+       [](const Call& call) {
+         const Tensor x = call.x(0);
+         return x.mean(spatial(x), true);
+       }},
+      {"GlobalMaxPool", 1,
+       [](const Call& call) {
+         const Tensor x = call.x(0);
+         return x.max(spatial(x), true);
+       }},
+      {"GlobalLpPool", 2,
+       [](const Call& call) {
+         const Tensor x = call.x(0);
+         const auto p = static_cast<double>(call.i("p", 2));
+         return pow(pow(abs(x), p).sum(spatial(x), true), 1 / p);
+       }},
+  };
+  return ops;
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,191 @@
+// RNN, GRU and LSTM as ONNX defines them: weights of each direction by themselves, gates in the orders i-o-f-c and z-r-h.
+#include <algorithm>
+
+#include "convert/table.hpp"
+
+namespace tenon::onnx {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Function = std::function<Tensor(const Tensor&)>;
+
+// An activation of ONNX's list with its parameters.
+Function activation(const Call& call, const std::string& name, double alpha, double beta) {
+  if (name == "Sigmoid") return [](const Tensor& x) { return sigmoid(x); };
+  if (name == "Tanh") return [](const Tensor& x) { return tanh(x); };
+  if (name == "Relu") return [](const Tensor& x) { return relu(x); };
+  if (name == "Affine") return [=](const Tensor& x) { return x * alpha + beta; };
+  if (name == "LeakyRelu") return [=](const Tensor& x) { return leaky_relu(x, alpha); };
+  if (name == "ThresholdedRelu")
+    return [=](const Tensor& x) { return where(greater(x, alpha), x, zeros_like(x)); };
+  if (name == "ScaledTanh") return [=](const Tensor& x) { return tanh(x * beta) * alpha; };
+  if (name == "HardSigmoid")
+    return [=](const Tensor& x) { return clamp(x * alpha + beta, 0.0, 1.0); };
+  if (name == "Elu") return [=](const Tensor& x) { return elu(x, alpha); };
+  if (name == "Softsign") return [](const Tensor& x) { return x / (abs(x) + 1); };
+  if (name == "Softplus") return [](const Tensor& x) { return softplus(x); };
+  call.fail("activation " + name);
+}
+
+// What ONNX gives an activation where the model does not.
+std::pair<double, double> defaults_of(const std::string& name) {
+  if (name == "LeakyRelu") return {0.01, 0};
+  if (name == "HardSigmoid") return {0.2, 0.5};
+  return {1.0, 0};
+}
+
+std::vector<Function> activations(const Call& call, const std::vector<std::string>& usual,
+                                  size_t direction) {
+  const std::vector<std::string> all = call.strings("activations");
+  const std::vector<double> alphas = call.floats("activation_alpha"),
+                            betas = call.floats("activation_beta");
+  std::vector<Function> made;
+  for (size_t i = 0; i < usual.size(); ++i) {
+    const size_t at = direction * usual.size() + i;
+    const std::string name = at < all.size() ? all[at] : usual[i];
+    const auto [alpha, beta] = defaults_of(name);
+    made.push_back(activation(call, name, at < alphas.size() ? alphas[at] : alpha,
+                              at < betas.size() ? betas[at] : beta));
+  }
+  return made;
+}
+
+// One direction of a layer: its weights, and where it begins.
+struct Layer {
+  Tensor w, r, wb, rb, h, c, p;  // (gates·H, in), (gates·H, H), biases, (N, H) twice, peepholes
+  std::vector<Function> f;
+  int64_t hidden;
+
+  Tensor part(const Tensor& of, int64_t gate, int64_t dim) const {
+    return of.narrow(dim, gate * hidden, hidden);
+  }
+  Tensor gate(const Tensor& x, int64_t g) const { return part(x, g, 1); }
+};
+
+struct State {
+  Tensor h, c;
+};
+using Step = State (*)(const Call&, const Layer&, const Tensor& x,
+                       const State&);  // x: already W·x + biases
+
+double clip_of(const Call& call) { return call.f("clip", 0); }
+Tensor clipped(const Call& call, const Tensor& x) {
+  const double bound = clip_of(call);
+  return bound > 0 ? clamp(x, -bound, bound) : x;
+}
+
+State rnn_step(const Call& call, const Layer& layer, const Tensor& x, const State& state) {
+  return {layer.f[0](clipped(call, x + matmul(state.h, layer.r.t()) + layer.rb)), {}};
+}
+
+State gru_step(const Call& call, const Layer& layer, const Tensor& x, const State& state) {
+  const int64_t h = layer.hidden;
+  const Tensor zr =
+      clipped(call, x.narrow(1, 0, 2 * h) + matmul(state.h, layer.r.narrow(0, 0, 2 * h).t()) +
+                        layer.rb.narrow(0, 0, 2 * h));
+  const Tensor z = layer.f[0](zr.narrow(1, 0, h)), r = layer.f[0](zr.narrow(1, h, h));
+  const Tensor rh = layer.part(layer.r, 2, 0).t(), bias = layer.part(layer.rb, 2, 0);
+  const Tensor from_state = call.flag("linear_before_reset") ? r * (matmul(state.h, rh) + bias)
+                                                             : matmul(r * state.h, rh) + bias;
+  const Tensor n = layer.f[1](clipped(call, layer.gate(x, 2) + from_state));
+  return {(1 - z) * n + z * state.h, {}};
+}
+
+State lstm_step(const Call& call, const Layer& layer, const Tensor& x, const State& state) {
+  const Tensor gates = x + matmul(state.h, layer.r.t()) + layer.rb;
+  const auto peep = [&](const Tensor& gate, int64_t i, const Tensor& cell) {
+    return clipped(call, layer.p.defined() ? gate + layer.part(layer.p, i, 0) * cell : gate);
+  };
+  const Tensor i = layer.f[0](peep(layer.gate(gates, 0), 0, state.c));
+  const Tensor f =
+      call.flag("input_forget") ? 1 - i : layer.f[0](peep(layer.gate(gates, 2), 2, state.c));
+  const Tensor c = f * state.c + i * layer.f[1](clipped(call, layer.gate(gates, 3)));
+  const Tensor o = layer.f[0](peep(layer.gate(gates, 1), 1, c));
+  return {o * layer.f[2](c), c};
+}
+
+// Runs a direction over (T, N, in); steps beyond a sequence's length keep its state and give 0.
+struct Ran {
+  Tensor ys, h, c;
+};
+Ran run(const Call& call, const Layer& layer, const Tensor& x, bool backward, const Tensor& lengths,
+        Step step) {
+  const int64_t steps = x.shape(0);
+  const Tensor inputs = matmul(x, layer.w.t()) + layer.wb;
+  State state{layer.h, layer.c};
+  std::vector<Tensor> ys(static_cast<size_t>(steps));
+  for (int64_t i = 0; i < steps; ++i) {
+    const int64_t t = backward ? steps - 1 - i : i;
+    State next = step(call, layer, inputs.select(0, t), state);
+    Tensor y = next.h;
+    if (lengths.defined()) {
+      const Tensor inside = greater(lengths, t).unsqueeze(1);
+      y = where(inside, next.h, zeros_like(next.h));
+      next.h = where(inside, next.h, state.h);
+      if (next.c.defined()) next.c = where(inside, next.c, state.c);
+    }
+    ys[static_cast<size_t>(t)] = y;
+    state = next;
+  }
+  return {stack(ys, 0), state.h, state.c};
+}
+
+template <Step kStep, int64_t kGates, size_t kStates>
+Results recurrent(const Call& call, const std::vector<std::string>& usual) {
+  const bool batch_first = call.flag("layout");
+  const auto turned = [&](const Tensor& of) { return batch_first ? of.transpose(0, 1) : of; };
+  const Tensor x = turned(call.x(0)), w = call.x(1), r = call.x(2);
+  const int64_t hidden = call.i("hidden_size", r.shape(2)), batch = x.shape(1);
+  const std::string direction = call.s("direction", "forward");
+  const size_t directions = direction == "bidirectional" ? 2 : 1;
+  if (w.shape(0) != static_cast<int64_t>(directions))
+    call.fail("weights of " + std::to_string(w.shape(0)) + " directions");
+  const Tensor lengths = call.has(4) ? call.x(4).to(DType::I64) : Tensor();
+  const auto start = [&](size_t input, size_t d) {
+    return call.has(input) ? turned(call.x(input)).select(0, static_cast<int64_t>(d))
+                           : zeros({batch, hidden}, x.dtype(), x.device());
+  };
+  std::vector<Tensor> ys, hs, cs;
+  for (size_t d = 0; d < directions; ++d) {
+    const auto at = static_cast<int64_t>(d);
+    Layer layer{
+        w.select(0, at), r.select(0, at), {}, {}, start(5, d), {}, {}, activations(call, usual, d),
+        hidden};
+    const Tensor b =
+        call.has(3) ? call.x(3).select(0, at) : zeros({2 * kGates * hidden}, x.dtype(), x.device());
+    layer.wb = b.narrow(0, 0, kGates * hidden);
+    layer.rb = b.narrow(0, kGates * hidden, kGates * hidden);
+    if (kStates == 2) {
+      layer.c = start(6, d);
+      if (call.has(7)) layer.p = call.x(7).select(0, at);
+    }
+    const Ran ran = run(call, layer, x, direction == "reverse" || d == 1, lengths, kStep);
+    ys.push_back(ran.ys);
+    hs.push_back(ran.h);
+    if (kStates == 2) cs.push_back(ran.c);
+  }
+  // (T, directions, N, H), or (N, T, directions, H).
+  const Tensor y = batch_first ? stack(ys, 1).permute({2, 0, 1, 3}) : stack(ys, 1);
+  std::vector<Value> made = {y, turned(stack(hs, 0))};
+  if (kStates == 2) made.emplace_back(turned(stack(cs, 0)));
+  return made;
+}
+
+}  // namespace
+
+Family recurrent_ops() {
+  static const Entry ops[] = {
+      {"RNN", 7, [](const Call& call) { return recurrent<rnn_step, 1, 1>(call, {"Tanh"}); }},
+      {"GRU", 7,
+       [](const Call& call) {
+         return recurrent<gru_step, 3, 1>(call, {"Sigmoid", "Tanh"});
+       }},
+      {"LSTM", 7,
+       [](const Call& call) {
+         return recurrent<lstm_step, 4, 2>(call, {"Sigmoid", "Tanh", "Tanh"});
+       }},
+  };
+  return ops;
+}
+
+}  // namespace tenon::onnx

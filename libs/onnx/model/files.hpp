@@ -1,0 +1,69 @@
+// A model's file and those beside it that hold its weights, mapped.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "model/model.hpp"
+#include "tenon/tensor.hpp"
+
+namespace tenon::onnx {
+
+// A file's bytes, private to this process: writes into them are not seen by the file.
+class Mapping {
+ public:
+  // `where` begins every message.
+  Mapping(const std::string& path, const std::string& where);
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  Bytes bytes() const { return {data_, size_}; }
+
+ private:
+  unsigned char* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+class Files {
+ public:
+  explicit Files(const std::string& path);
+  // Of memory, which lives as long as this: no files beside it.
+  Files(Bytes memory, std::string where) : where_(std::move(where)), memory_(memory) {}
+
+  const std::string& where() const { return where_; }
+  Bytes bytes() const { return main_ ? main_->bytes() : memory_; }
+  // The elements of a tensor, in place where they lie as memory has them, else copied. Throws Error.
+  Tensor tensor(const TensorProto& proto);
+
+ private:
+  struct Part {
+    std::shared_ptr<const Mapping> file;  // null: memory
+    Bytes bytes;
+  };
+  [[noreturn]] void fail(const TensorProto& proto, const std::string& reason) const;
+  Part external(const TensorProto& proto);
+  std::shared_ptr<const Mapping> beside(const TensorProto& proto);
+  int64_t count(const TensorProto& proto) const;
+  Tensor in_place(const TensorProto& proto, DType dtype, const Part& part) const;
+  Tensor listed(const TensorProto& proto, DType dtype, int64_t count) const;
+  Tensor unpacked(const TensorProto& proto, const Part& part, int64_t count) const;
+
+  std::string where_, folder_;
+  std::shared_ptr<const Mapping> main_;
+  Bytes memory_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Mapping>, std::less<>> beside_;
+};
+
+// Of ONNX's type; throws Error(TN_UNIMPLEMENTED) naming `what` where Tenon has none.
+DType dtype_of_type(Type type, const std::string& what);
+// ONNX's name: "FLOAT", "INT64", …
+std::string name_of_type(Type type);
+// What holds elements of that type here: INT8 for INT4, itself for most.
+Type storage_of(Type type);
+// The type of a dtype.
+Type type_of_dtype(DType dtype);
+
+}  // namespace tenon::onnx

@@ -1,0 +1,75 @@
+// A model, checked and ready to run.
+#pragma once
+
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include "convert/table.hpp"
+#include "model/files.hpp"
+
+namespace tenon::onnx {
+
+class Check;
+
+class Loaded {
+ public:
+  // Throws Error with the place of what is malformed, and with all that is not supported.
+  explicit Loaded(std::unique_ptr<Files> files);
+  ~Loaded();
+
+  const ModelProto& proto() const { return proto_; }
+  // Those that must be given: the graph's inputs that no initializer fills.
+  const std::vector<const ValueProto*>& inputs() const { return inputs_; }
+  const std::vector<std::pair<std::string, Tensor>>& weights() const { return weights_; }
+  // Nodes by domain and op, those of bodies and of functions that are called included.
+  const std::map<std::pair<std::string, std::string>, uint64_t>& ops() const { return ops_; }
+  uint64_t nodes() const { return nodes_; }
+
+  // [any thread]
+  std::vector<Value> run(std::vector<Value> inputs) const;
+
+ private:
+  struct Body;
+  struct Step {
+    const NodeProto* node;
+    Convert convert;  // or, where there is none:
+    const Body* function;
+    std::vector<std::string_view> last;  // values that nobody reads after it
+    Call::Context context;
+  };
+  // Nodes in order, with what they start from.
+  struct Body {
+    std::vector<Step> steps;
+    std::vector<std::pair<std::string_view, Value>> constants;
+    std::vector<std::string_view> inputs, outputs;
+    const FunctionProto* function = nullptr;
+  };
+  struct Scope;
+
+  void prepare(Body& body, const std::vector<NodeProto>& nodes, const Opsets& opsets, Check& check);
+  void prepare(const GraphProto& graph, const Opsets& opsets, Check& check, bool outermost);
+  Step step(const NodeProto& node, const Opsets& opsets, Check& check);
+  const Body* function(const NodeProto& node, Check& check);
+  static void note_last_uses(Body& body);
+  void check_input(const ValueProto& port, const Value& value) const;
+  std::vector<Value> run(const Body& body, std::vector<Value> inputs, const Scope* outer,
+                         const NodeProto* caller) const;
+  void run(const Step& step, const Body& body, Scope& scope, const NodeProto* caller) const;
+  Tensor placed(const Tensor& tensor, Device device) const;
+
+  std::unique_ptr<Files> files_;
+  ModelProto proto_;
+  std::vector<const ValueProto*> inputs_;
+  std::vector<std::pair<std::string, Tensor>> weights_;
+  std::map<std::pair<std::string, std::string>, uint64_t> ops_;
+  uint64_t nodes_ = 0;
+  std::unordered_map<const GraphProto*, Body> bodies_;
+  std::map<const FunctionProto*, Body> functions_;
+  Place place_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::pair<const tn_tensor*, const tn_device*>, Tensor> copies_;  // of weights
+  std::set<const tn_tensor*> constants_;  // weights, by their handles
+};
+
+}  // namespace tenon::onnx
