@@ -1,0 +1,143 @@
+"""Models as functions: weights, files beside them, bodies, functions, graphs, and what is refused."""
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tenon
+
+
+def model_of(nodes, inputs, outputs, initializers=(), functions=(), opset=21, **more):
+    """A model over tensors (name, type, shape)."""
+    def values(list_of):
+        return [helper.make_tensor_value_info(*one) for one in list_of]
+    graph = helper.make_graph(nodes, 'test', values(inputs), values(outputs), initializer=list(initializers))
+    opsets = [helper.make_opsetid('', opset), *[helper.make_opsetid(f.domain, 1) for f in functions]]
+    return helper.make_model(graph, opset_imports=opsets, functions=list(functions), **more)
+
+
+def linear(folder, **more):
+    rng = np.random.default_rng(0)
+    w, b = rng.normal(size=(4, 3)).astype('f4'), rng.normal(size=3).astype('f4')
+    model = model_of([helper.make_node('MatMul', ['x', 'w'], ['xw']), helper.make_node('Add', ['xw', 'b'], ['y'], name='bias')],
+                     [('x', TensorProto.FLOAT, ['batch', 4])], [('y', TensorProto.FLOAT, ['batch', 3])],
+                     [numpy_helper.from_array(w, 'w'), numpy_helper.from_array(b, 'b')])
+    path = folder / 'linear.onnx'
+    onnx.save(model, path, **more)
+    return path, w, b
+
+
+def test_it_runs_and_tells_what_it_takes(tmp_path):
+    path, w, b = linear(tmp_path)
+    model = tenon.onnx.load(path)
+    assert model.inputs == [('x', tenon.float32, ('batch', 4))]
+    assert model.results == [('y', tenon.float32, ('batch', 3))]
+    assert (model.ops, model.opset) == ({'Add': 1, 'MatMul': 1}, 21)
+    for rows in 1, 5:
+        x = np.ones((rows, 4), 'f4')
+        np.testing.assert_allclose(model(tenon.tensor(x)).numpy(), x @ w + b, rtol=1e-5)
+
+
+def test_a_program_of_it_needs_no_onnx(tmp_path):
+    path, w, b = linear(tmp_path)
+    x = tenon.randn(2, 4)
+    program = tenon.graph.trace(tenon.onnx.load(path), x)
+    assert 'weight %1 w: f32[12]' in str(program)
+    program.save(tmp_path / 'linear.safetensors')
+    y = tenon.graph.load(tmp_path / 'linear.safetensors')(x)
+    np.testing.assert_allclose(y.numpy(), x.numpy() @ w + b, rtol=1e-5)
+
+
+def test_gradients_go_through_it(tmp_path):
+    path, w, _ = linear(tmp_path)
+    x = tenon.ones(1, 4, requires_grad=True)
+    tenon.onnx.load(path)(x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), w.sum(1)[None], rtol=1e-5)
+
+
+def test_shapes_computed_by_the_model_fold(tmp_path):
+    nodes = [helper.make_node('Shape', ['x'], ['s']), helper.make_node('Gather', ['s', 'zero'], ['n']),
+             helper.make_node('Concat', ['n', 'minus'], ['to']), helper.make_node('Reshape', ['x', 'to'], ['y'])]
+    model = model_of(nodes, [('x', TensorProto.FLOAT, ['n', 2, 3])], [('y', TensorProto.FLOAT, ['n', 6])],
+                     [numpy_helper.from_array(np.array([0]), 'zero'), numpy_helper.from_array(np.array([-1]), 'minus')])
+    onnx.save(model, tmp_path / 'm.onnx')
+    program = tenon.graph.trace(tenon.onnx.load(tmp_path / 'm.onnx'), tenon.zeros(5, 2, 3))
+    assert program.results[0][2] == (5, 6)
+    assert not any(word in str(program) for word in ('gather', 'concat', 'index'))
+
+
+def test_weights_in_a_file_beside_it(tmp_path):
+    path, w, b = linear(tmp_path, save_as_external_data=True, location='weights.bin', size_threshold=0)
+    assert (tmp_path / 'weights.bin').exists()
+    x = np.ones((1, 4), 'f4')
+    np.testing.assert_allclose(tenon.onnx.load(path)(tenon.tensor(x)).numpy(), x @ w + b, rtol=1e-5)
+    (tmp_path / 'weights.bin').write_bytes(b'123')
+    with pytest.raises(tenon.Error, match="tensor 'w': its data"):
+        tenon.onnx.load(path)
+
+
+@pytest.mark.parametrize('location', ['../out.bin', '/etc/passwd', 'link/out.bin', ''])
+def test_weights_outside_its_folder_are_refused(tmp_path, location):
+    (tmp_path / 'out.bin').write_bytes(bytes(16))
+    (tmp_path / 'models').mkdir()
+    (tmp_path / 'models/link').symlink_to(tmp_path)
+    tensor = TensorProto(name='w', data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key='location', value=location)
+    model = model_of([helper.make_node('Identity', ['w'], ['y'])], [], [('y', TensorProto.FLOAT, [4])], [tensor])
+    (tmp_path / 'models/m.onnx').write_bytes(model.SerializeToString())
+    with pytest.raises(tenon.Error, match='folder'):
+        tenon.onnx.load(tmp_path / 'models/m.onnx')
+
+
+def test_functions_of_the_model(tmp_path):
+    body = [helper.make_node('Elu', ['a'], ['e']), helper.make_node('Mul', ['e', 'a'], ['c'])]
+    body[0].attribute.add(name='alpha', type=onnx.AttributeProto.FLOAT, ref_attr_name='alpha')
+    function = helper.make_function('own', 'Twice', ['a'], ['c'], body, [helper.make_opsetid('', 21)], attributes=['alpha'])
+    model = model_of([helper.make_node('Twice', ['x'], ['y'], domain='own', alpha=2.0)], [('x', TensorProto.FLOAT, [2])],
+                     [('y', TensorProto.FLOAT, [2])], functions=[function])
+    onnx.save(model, tmp_path / 'm.onnx')
+    y = tenon.onnx.load(tmp_path / 'm.onnx')(tenon.tensor([-1.0, 2.0])).numpy()
+    np.testing.assert_allclose(y, [2 * (np.exp(-1) - 1) * -1, 4], rtol=1e-6)
+
+
+def test_all_that_is_missing_is_told_at_once(tmp_path):
+    nodes = [helper.make_node('Nonsense', ['x'], ['a'], name='first'), helper.make_node('Nonsense', ['a'], ['b']),
+             helper.make_node('FusedGelu', ['b'], ['y'], domain='com.microsoft')]
+    onnx.save(model_of(nodes, [('x', TensorProto.FLOAT, [2])], [('y', TensorProto.FLOAT, [2])]), tmp_path / 'm.onnx')
+    with pytest.raises(tenon.Error) as raised:
+        tenon.onnx.load(tmp_path / 'm.onnx')
+    assert "Nonsense (opset 21), 2 times, first 'first'" in str(raised.value)
+    assert 'com.microsoft::FusedGelu' in str(raised.value)
+
+
+def test_errors_name_the_place(tmp_path):
+    path, _, _ = linear(tmp_path)
+    model = tenon.onnx.load(path)
+    with pytest.raises(tenon.Error, match=r"input 'x' has shape \[batch, 4\] in the model, not \[2, 5\]"):
+        model(tenon.zeros(2, 5))
+    with pytest.raises(tenon.Error, match='takes FLOAT, not INT64'):
+        model(tenon.zeros(2, 4, dtype='i64'))
+    with pytest.raises(tenon.Error, match='takes 1 inputs, not 2'):
+        model(tenon.zeros(2, 4), tenon.zeros(1))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-7])
+    with pytest.raises(tenon.Error, match=r'linear.onnx: byte \d+: '):
+        tenon.onnx.load(path)
+
+
+def test_magika_agrees_with_onnxruntime():
+    """A model as people publish them, of the package magika."""
+    import importlib.util
+    import pathlib
+
+    import onnxruntime
+    folder = pathlib.Path(importlib.util.find_spec('magika').submodule_search_locations[0])
+    path = next(folder.glob('models/*/model.onnx'))
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider'])
+    model = tenon.onnx.load(path)
+    x = np.random.default_rng(0).integers(0, 256, (2, 2048)).astype('i4')
+    wanted = session.run(None, {session.get_inputs()[0].name: x})[0]
+    np.testing.assert_allclose(model(tenon.tensor(x)).numpy(), wanted, atol=1e-5)
+    np.testing.assert_allclose(tenon.graph.trace(model, tenon.tensor(x))(tenon.tensor(x)).numpy(), wanted, atol=1e-5)
