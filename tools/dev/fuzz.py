@@ -88,6 +88,7 @@ TARGETS = {
         from_outside("card", "identity cards of plugins"),
         from_outside("schema", "schemas of ops, which plugins bring"),
         from_outside("graph", "graphs as files hold them"),
+        from_outside("onnx", "ONNX models"),
         from_outside("einsum", "equations of einsum, computed", Ops.needs),
     )
 }

@@ -90,7 +90,7 @@ TEST_P(Replay, TheCorpusAndItsMutants) {
 
 INSTANTIATE_TEST_SUITE_P(Each, Replay,
                          testing::Values("safetensors", "idx", "csv", "card", "schema", "graph",
-                                         "einsum"),
+                                         "onnx", "einsum"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
