@@ -1,7 +1,6 @@
 #include "memory.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "device.hpp"
 
@@ -11,24 +10,40 @@ namespace {
 // Small requests share a block of this size; a larger one gets a block of its own.
 constexpr VkDeviceSize kBlock = VkDeviceSize{64} << 20;
 
-uint32_t choose_type(const VkPhysicalDeviceMemoryProperties& memory, MemoryKind kind) {
-  int best = -1, best_score = -1;
-  for (uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
-    const VkMemoryPropertyFlags flags = memory.memoryTypes[i].propertyFlags;
-    if ((flags & kind.needed) != kind.needed) continue;
-    const int score = std::popcount(flags & kind.wanted);
-    if (score > best_score) best = static_cast<int>(i), best_score = score;
-  }
-  if (best < 0)
-    sdk::fail(TN_UNIMPLEMENTED, "[vulkan] the device has no memory of the kind ", kind.needed);
-  return static_cast<uint32_t>(best);
+// A buffer as a heap makes them all. Those of one usage may lie in the same types of memory, whatever their size
+// (VkMemoryRequirements).
+VkBuffer make_buffer(const Device& device, VkDeviceSize bytes) {
+  VkBufferCreateInfo wanted{};
+  wanted.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  wanted.size = bytes;
+  wanted.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  if (device.addresses()) wanted.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  VkBuffer made = VK_NULL_HANDLE;
+  check_vk(device.vk().vkCreateBuffer(device.handle(), &wanted, nullptr, &made),
+           "creating a buffer");
+  return made;
+}
+
+VkMemoryRequirements needs_of(const Device& device, VkBuffer buffer) {
+  VkMemoryRequirements needs{};
+  device.vk().vkGetBufferMemoryRequirements(device.handle(), buffer, &needs);
+  return needs;
+}
+
+// Bit i: buffers may lie in memory of type i.
+uint32_t types_of_buffers(const Device& device) {
+  VkBuffer const probe = make_buffer(device, Heap::kAlignment);
+  const uint32_t types = needs_of(device, probe).memoryTypeBits;
+  device.vk().vkDestroyBuffer(device.handle(), probe, nullptr);
+  return types;
 }
 
 }  // namespace
 
 Heap::Heap(Device& device, MemoryKind kind)
     : device_(device),
-      type_(choose_type(device.physical().memory, kind)),
+      type_(choose_type(device.physical().memory, kind, types_of_buffers(device))),
       visible_((kind.needed & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) != 0) {}
 
 Heap::~Heap() {
@@ -46,20 +61,12 @@ Block& Heap::add_block(VkDeviceSize bytes) {
   auto block = std::make_unique<Block>();
   block->size = bytes;
   const auto& vk = device_.vk();
-  VkBufferCreateInfo wanted{};
-  wanted.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
-  wanted.size = bytes;
-  wanted.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                 VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  if (device_.addresses()) wanted.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   try {
-    check_vk(vk.vkCreateBuffer(device_.handle(), &wanted, nullptr, &block->buffer),
-             "creating a buffer");
+    block->buffer = make_buffer(device_, bytes);
     VkMemoryAllocateFlagsInfo flags{};
     flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
     flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-    VkMemoryRequirements needs{};
-    vk.vkGetBufferMemoryRequirements(device_.handle(), block->buffer, &needs);
+    const VkMemoryRequirements needs = needs_of(device_, block->buffer);
     VkMemoryAllocateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
     info.pNext = device_.addresses() ? &flags : nullptr;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "memory_type.hpp"
 #include "vk.hpp"
 
 namespace tenon::vulkan {
@@ -32,18 +33,6 @@ struct Buffer {
   VkDeviceAddress address() const { return block->address + offset; }
   char* mapped() const { return block->mapped + offset; }
 };
-
-// Which memory a heap takes: the first type that has all of `needed`, those with `wanted` before others.
-struct MemoryKind {
-  VkMemoryPropertyFlags needed;
-  VkMemoryPropertyFlags wanted;
-};
-inline constexpr MemoryKind kDeviceMemory{VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
-inline constexpr MemoryKind kUploadMemory{
-    VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, 0};
-inline constexpr MemoryKind kReadBackMemory{
-    VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
-    VK_MEMORY_PROPERTY_HOST_CACHED_BIT};
 
 class Heap {
  public:

@@ -1,0 +1,39 @@
+// Which of a device's types of memory buffers are put into.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "vk.hpp"
+
+namespace tenon::vulkan {
+
+// Which memory a heap takes: the first type for buffers that has all of `needed`, those with `wanted` before others.
+struct MemoryKind {
+  VkMemoryPropertyFlags needed;
+  VkMemoryPropertyFlags wanted;
+};
+inline constexpr MemoryKind kDeviceMemory{VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
+inline constexpr MemoryKind kUploadMemory{
+    VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, 0};
+inline constexpr MemoryKind kReadBackMemory{
+    VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+    VK_MEMORY_PROPERTY_HOST_CACHED_BIT};
+
+// Of the types whose bits are set in `allowed`. Throws TN_UNIMPLEMENTED where none is of the kind.
+inline uint32_t choose_type(const VkPhysicalDeviceMemoryProperties& memory, MemoryKind kind,
+                            uint32_t allowed) {
+  int best = -1, best_score = -1;
+  for (uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+    const VkMemoryPropertyFlags flags = memory.memoryTypes[i].propertyFlags;
+    if ((allowed >> i & 1) == 0 || (flags & kind.needed) != kind.needed) continue;
+    const int score = std::popcount(flags & kind.wanted);
+    if (score > best_score) best = static_cast<int>(i), best_score = score;
+  }
+  if (best < 0)
+    sdk::fail(TN_UNIMPLEMENTED, "[vulkan] the device has no memory of the kind ", kind.needed,
+              " for buffers");
+  return static_cast<uint32_t>(best);
+}
+
+}  // namespace tenon::vulkan
