@@ -222,8 +222,8 @@ Command check_command() {
       "device", po::value<std::string>(), "where ops run (default: the plugin's first)")(
       "jobs", po::value<int>()->default_value(1), "processes at once")(
       "timeout", po::value<double>()->default_value(120),
-      "seconds without a sign of life that are a hang")("json", po::bool_switch(),
-                                                        "machine-readable report on stdout")(
+      "seconds without a sign of life that are a hang; a process's first case has three times as "
+      "long")("json", po::bool_switch(), "machine-readable report on stdout")(
       "list", po::bool_switch(), "the groups, and what they check");
   command.positional.add("plugin", 1);
   return command;

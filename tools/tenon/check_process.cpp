@@ -22,6 +22,8 @@ namespace {
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 constexpr size_t kTail = 2000;  // bytes of a worker's output that are kept
+// So much longer a process may be silent until its second case: the first has libraries of vendors loaded, and what they compile.
+constexpr double kFirstCase = 3;
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -163,6 +165,7 @@ struct Worker {
   size_t finished = 0;  // units
   std::string unit, name;
   bool failed = false;  // the case that runs
+  uint64_t cases = 0;
   Clock::time_point start = Clock::now();
 
   Worker(const CheckOptions& options, const CheckPlan& plan, CheckTask given)
@@ -195,7 +198,7 @@ class Runner {
       }
       wait();
       for (auto worker = workers_.begin(); worker != workers_.end();) {
-        if (worker->process.silent_seconds() > options_.timeout && !worker->process.ended())
+        if (worker->process.silent_seconds() > limit(*worker) && !worker->process.ended())
           worker->process.kill_hung();
         if (worker->process.ended()) {
           finish(*worker);
@@ -208,6 +211,10 @@ class Runner {
   }
 
  private:
+  double limit(const Worker& worker) const {
+    return worker.cases > 1 ? options_.timeout : options_.timeout * kFirstCase;
+  }
+
   void wait() {
     std::vector<pollfd> watched;
     for (Worker& worker : workers_) {
@@ -237,6 +244,7 @@ class Runner {
         break;
       case 'C':
         ++group.cases;
+        ++worker.cases;
         worker.name = text;
         worker.failed = false;
         break;
@@ -283,7 +291,7 @@ class Runner {
 
   // The process is gone. Units after the one that took it down get another.
   void finish(Worker& worker) {
-    const std::string problem = worker.process.outcome(options_.timeout);
+    const std::string problem = worker.process.outcome(limit(worker));
     CheckGroup& group = report_.group(worker.task.group);
     group.seconds += since(worker.start);
     const auto& units = worker.task.units;
