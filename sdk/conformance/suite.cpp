@@ -36,6 +36,8 @@ constexpr Group kGroups[] = {
      new_ops_units, false, run_new_ops},
     {"cycles", "test", "load and quiesce again and again: no growth", cycles_units, false,
      run_cycles},
+    {"large", "large", "sizes of real networks, at drawn places against double precision",
+     large_units, true, run_large},
 };
 
 std::set<std::string> op_names() {

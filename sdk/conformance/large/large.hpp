@@ -1,0 +1,82 @@
+// Problems as large as real networks have them: what libraries of vendors are asked for. Every element is computed, and those at places
+// that are drawn are compared with the definition in double precision.
+#pragma once
+
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "array.hpp"
+#include "tenon/schemas.h"
+
+namespace tenon::conformance::large {
+
+// ---- How far a result may be from what it is in exact arithmetic ------------------------------------------------------------
+//
+// | what                                | bound                      | why                                                           |
+// |-------------------------------------|----------------------------|---------------------------------------------------------------|
+// | a result, once rounded              | u·|y|                      | u: the unit roundoff of its dtype                             |
+// | a sum of n terms t                  | 4·√n·s·Σ|t|                | s: that of the sums (f32 for halves). Rounding errors of       |
+// |                                     |                            | random sign: Higham and Mary 2019, theorem 3.1, with λ = 4    |
+// | a factor that may be rounded before | u·|factor|                 | libraries store probabilities and score gradients in halves    |
+// |   it is multiplied (attention)      |                            |                                                               |
+// | exp of a score                      | (its error + 4·s)·p        | e^(x + δ) = e^x·(1 + δ); exp itself is right to some ulps     |
+// | rsqrt, division, log                | 4·s, relative              | some ulps each                                                |
+
+double unit_of(DType dtype);
+double sum_unit_of(DType dtype);
+inline double sum_error(DType dtype, double terms, double sizes) {
+  return 4 * std::sqrt(terms) * sum_unit_of(dtype) * sizes;
+}
+
+// What an element must be, and the error that it may have before it is rounded.
+struct Wanted {
+  double value = 0, error = 0;
+};
+
+// ---- Operands ----------------------------------------------------------------------------------------------------------------
+
+// A tensor on the device, and its elements as the dtype holds them.
+struct Numbers {
+  Tensor tensor;
+  Shape shape;
+  std::vector<double> v;
+
+  double operator[](int64_t i) const { return v[static_cast<size_t>(i)]; }
+};
+
+struct Setting {
+  DType dtype;
+  Device device;
+  Rng rng;
+  bool small;  // for a device of software: the same problems, smaller
+
+  Numbers draw(const Shape& shape, double low = -1, double high = 1);
+  Tensor labels(const Shape& shape, int64_t classes, std::vector<int64_t>& drawn);
+  // n, or what a device of software can do in its time.
+  int64_t size(int64_t n, int64_t otherwise) const { return small ? otherwise : n; }
+};
+
+std::vector<double> elements_of(const Tensor& tensor);
+
+// Empty where the elements at some 100 places are as wanted(place) says; `place` counts row-major.
+std::string compare(Setting& s, const Tensor& got, const Shape& shape,
+                    const std::function<Wanted(int64_t place)>& wanted);
+
+// ---- Cases -------------------------------------------------------------------------------------------------------------------
+
+struct Case {
+  std::string op, label;
+  uint64_t dtypes;
+  std::function<std::string(Setting& setting)> run;  // what is wrong, or nothing
+};
+using Cases = std::deque<Case>;
+
+void add_products(Cases& cases);
+void add_convolutions(Cases& cases);
+void add_attention(Cases& cases);
+void add_rows(Cases& cases);  // softmax, norms, losses
+
+}  // namespace tenon::conformance::large
