@@ -3,23 +3,24 @@
 #include <mutex>
 #include <string>
 
-#include "library.hpp"
+#include "nvidia_library.hpp"
 #include "runtime.hpp"
 
 namespace tenon::gpu {
 namespace {
 
 const CublasLt* open_functions() {
-  const std::string name = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR);
+  static const LibraryAbout about = nvidia_library(
+      "cuBLASLt", "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR), "TENON_CUDA_CUBLASLT",
+      "matrix products", "pip install nvidia-cublas, or install the CUDA toolkit, for cuBLASLt");
   std::string reason;
-  void* const library = open_library({name.c_str()}, "TENON_CUDA_CUBLASLT", reason);
+  void* const library = open_library(about, reason);
   static CublasLt functions;
 #define FUNCTION(name) find(library, #name, functions.name, reason);
 #include "cublaslt_functions.def"
 #undef FUNCTION
-  if (reason.empty()) return &functions;
-  log_without("matrix products", reason);
-  return nullptr;
+  conclude(about, library, version_by<size_t>(library, "cublasLtGetVersion"), reason);
+  return reason.empty() ? &functions : nullptr;
 }
 
 struct Shared {

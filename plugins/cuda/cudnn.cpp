@@ -1,8 +1,10 @@
 #include "cudnn.hpp"
 
+#include <cuda_runtime_api.h>
+
 #include <string>
 
-#include "library.hpp"
+#include "nvidia_library.hpp"
 
 namespace tenon::gpu {
 namespace {
@@ -14,14 +16,32 @@ struct Functions {
 };
 Functions functions;
 
+// cuDNN compiles attention by NVRTC and opens it by name, which finds what is open already.
+void open_compiler() {
+  const std::string version = std::to_string(CUDART_VERSION / 1000);
+  static const LibraryAbout about =
+      nvidia_library("NVRTC", "libnvrtc.so." + version, "TENON_CUDA_NVRTC", "attention",
+                     "pip install nvidia-cuda-nvrtc, or install the CUDA toolkit");
+  std::string reason, found;
+  void* const library = open_library(about, reason);
+  int (*ask)(int*, int*) = nullptr;
+  int major = 0, minor = 0;
+  if (library != nullptr && find(library, "nvrtcVersion", ask, found) && ask(&major, &minor) == 0)
+    found = std::to_string(major) + "." + std::to_string(minor);
+  conclude(about, library, reason.empty() ? found : "", reason);
+}
+
 bool open_functions() {
-  const std::string name = "libcudnn.so." + std::to_string(CUDNN_MAJOR);
+  static const LibraryAbout about = nvidia_library(
+      "cuDNN", "libcudnn.so." + std::to_string(CUDNN_MAJOR), "TENON_CUDA_CUDNN",
+      "convolutions and attention", "pip install nvidia-cudnn-cu13, or install cuDNN 9");
   std::string reason;
-  void* const library = open_library({name.c_str()}, "TENON_CUDA_CUDNN", reason);
+  void* const library = open_library(about, reason);
 #define FUNCTION(result, name, parameters, arguments) find(library, #name, functions.name, reason);
 #include "cudnn_functions.def"
 #undef FUNCTION
-  if (!reason.empty()) log_without("convolutions and attention", reason);
+  conclude(about, library, version_by<size_t>(library, "cudnnGetVersion"), reason);
+  if (reason.empty()) open_compiler();
   return reason.empty();
 }
 
@@ -41,7 +61,6 @@ void check(cudnnStatus_t status, const char* what) {
 struct CudnnHandle::Shared {
   std::mutex mutex;
   cudnnHandle_t handle = nullptr;
-  rt::Stream stream = nullptr;
 };
 
 CudnnHandle::CudnnHandle(uint32_t device)
@@ -54,9 +73,8 @@ CudnnHandle::CudnnHandle(uint32_t device)
 CudnnHandle::operator cudnnHandle_t() const { return shared_.handle; }
 
 void CudnnHandle::set_stream(rt::Stream stream) {
-  if (shared_.stream == stream) return;
+  // Each time: a stream may have the address of one that has gone.
   check(cudnnSetStream(shared_.handle, static_cast<cudaStream_t>(stream)), "choosing a stream");
-  shared_.stream = stream;
 }
 
 }  // namespace tenon::gpu

@@ -1,5 +1,6 @@
 #include "cudnn_graph.hpp"
 
+#include <limits>
 #include <unordered_map>
 
 #include "backend.hpp"
@@ -11,7 +12,6 @@ namespace {
 namespace fe = cudnn_frontend;
 
 constexpr uintptr_t kAlignment = 16;
-constexpr int64_t kMostWorkspace = int64_t{1} << 30;
 
 fe::DataType_t type_of(tn_dtype dtype) {
   switch (dtype) {
@@ -30,10 +30,37 @@ std::vector<int64_t> list(std::span<const int64_t> values) {
   return {values.begin(), values.end()};
 }
 
-// What describes or plans: all that it can fail with is that the library has no way for it.
+// Of what describes or plans: whether the library has no way for it, or it broke. No plan at all for a graph can be either, which the
+// library's last status tells: those of a library or a compiler that is missing, or of another version, are none of the shapes'.
+bool lacks_way(const fe::error_t& error) {
+  switch (error.code) {
+    case fe::error_code_t::ATTRIBUTE_NOT_SET:
+    case fe::error_code_t::SHAPE_DEDUCTION_FAILED:
+    case fe::error_code_t::GRAPH_NOT_SUPPORTED:
+    case fe::error_code_t::UNSUPPORTED_GRAPH_FORMAT:
+    case fe::error_code_t::HEURISTIC_QUERY_FAILED:
+    case fe::error_code_t::GRAPH_EXECUTION_PLAN_CREATION_FAILED:
+    case fe::error_code_t::CUDNN_BACKEND_API_FAILED:
+      break;
+    default:
+      return false;
+  }
+  for (const char* const broken :
+       {"NVRTC", "nvrtc", "COMPILATION_FAILED", "SUBLIBRARY", "VERSION_MISMATCH", "NOT_INITIALIZED",
+        "ALLOC_FAILED", "INTERNAL_ERROR", "LOADING_FAILED", "DEPRECATED", "dlopen"})
+    if (error.err_msg.find(broken) != std::string::npos) return false;
+  return true;
+}
+
+[[noreturn]] void fail_plan(const fe::error_t& error) {
+  if (lacks_way(error))
+    sdk::fail(TN_UNIMPLEMENTED, "[cuda] cuDNN has no plan for these shapes: ", error.err_msg);
+  sdk::fail(TN_FAILED_PRECONDITION, "[cuda] cuDNN could not plan: ", error.err_msg,
+            "; `tenon devices` shows which libraries are used, TENON_CUDA_CUDNN=0 does without it");
+}
+
 void check_plan(const fe::error_t& error) {
-  if (error.is_good()) return;
-  sdk::fail(TN_UNIMPLEMENTED, "[cuda] cuDNN has no plan for these shapes: ", error.err_msg);
+  if (error.is_bad()) fail_plan(error);
 }
 
 }  // namespace
@@ -76,12 +103,30 @@ void CudnnGraph::plan(const CudnnTarget& target, const CudnnFreedom& may) {
   if (!may.tf32 && dtype_ == TN_DTYPE_F32)
     refused.insert(refused.end(),
                    {fe::NumericalNote_t::DOWN_CONVERT_INPUTS, fe::NumericalNote_t::TENSOR_CORE});
-  graph_.deselect_numeric_notes(refused).deselect_workspace_greater_than(kMostWorkspace);
-  check_plan(graph_.check_support());
+  graph_.deselect_numeric_notes(refused).deselect_workspace_greater_than(may.workspace);
+  const fe::error_t support = graph_.check_support();
+  if (support.is_bad()) refuse(support, may);
   check_plan(graph_.build_plans());
+  workspace_ = workspace_of_plan();
+}
+
+uint64_t CudnnGraph::workspace_of_plan() const {
   int64_t bytes = 0;
   check_plan(graph_.get_workspace_size(bytes));
-  workspace_ = static_cast<uint64_t>(bytes);
+  return static_cast<uint64_t>(bytes);
+}
+
+// Where there would be a plan with more memory, the failure is not the shapes'.
+void CudnnGraph::refuse(const fe::error_t& why, const CudnnFreedom& may) {
+  graph_.deselect_workspace_greater_than(std::numeric_limits<int64_t>::max());
+  if (graph_.check_support().is_bad() || graph_.build_plans().is_bad()) fail_plan(why);
+  sdk::fail(
+      TN_FAILED_PRECONDITION, "[cuda] cuDNN's plan for these shapes needs ", workspace_of_plan(),
+      " bytes of workspace, above the ", may.workspace,
+      " that are allowed: TENON_CUDA_CUDNN_WORKSPACE=BYTES allows more",
+      may.nondeterministic
+          ? ""
+          : ", and TENON_CUDA_NONDETERMINISTIC=1 sums that need less, in another order each time");
 }
 
 void CudnnGraph::run(cudnnHandle_t handle, std::span<void* const> addresses,
@@ -94,6 +139,13 @@ void CudnnGraph::run(cudnnHandle_t handle, std::span<void* const> addresses,
 
 CudnnTarget cudnn_target(uint32_t device, const CudnnHandle& handle) {
   return {handle, backend().device(device).architecture, nullptr};
+}
+
+// Attention's gradients that are the same each time take b·h·s²·2 bytes on Hopper: 4 × 12 heads of 1024 places 100 MB, 8 × 32 heads of
+// 4096 places 8.6 GB.
+int64_t most_workspace(uint32_t device) {
+  const double eighth = static_cast<double>(backend().device(device).memory) / 8;
+  return static_cast<int64_t>(number_from("TENON_CUDA_CUDNN_WORKSPACE", eighth));
 }
 
 bool is_aligned_for_cudnn(const tn_view& view) { return is_aligned(view.data, kAlignment); }

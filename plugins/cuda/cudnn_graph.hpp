@@ -21,8 +21,9 @@ struct CudnnTarget {
 
 // What an engine may do for speed.
 struct CudnnFreedom {
-  bool tf32 = false;              // round f32 to TF32
-  bool nondeterministic = false;  // sum in another order each time
+  bool tf32 = false;                     // round f32 to TF32
+  bool nondeterministic = false;         // sum in another order each time
+  int64_t workspace = int64_t{1} << 30;  // bytes
 };
 
 using CudnnTensor = std::shared_ptr<cudnn_frontend::graph::Tensor_attributes>;
@@ -41,13 +42,17 @@ class CudnnGraph {
   cudnn_frontend::graph::Graph& operations() { return graph_; }
 
   // Plans it by the library's heuristics, for the first engine that does not round more than the dtypes say and, unless `may` lets
-  // it, gives the same each time. Throws TN_UNIMPLEMENTED where there is none.
+  // it, gives the same each time. Throws TN_UNIMPLEMENTED where there is none, TN_FAILED_PRECONDITION where the library broke or the
+  // workspace is too small.
   void plan(const CudnnTarget& target, const CudnnFreedom& may = {});
   uint64_t workspace() const { return workspace_; }
   // Enqueues it. [stream-ordered]
   void run(cudnnHandle_t handle, std::span<void* const> addresses, void* workspace) const;
 
  private:
+  [[noreturn]] void refuse(const cudnn_frontend::error_t& why, const CudnnFreedom& may);
+  uint64_t workspace_of_plan() const;
+
   cudnn_frontend::graph::Graph graph_;
   tn_dtype dtype_;
   int64_t operands_ = 0;
@@ -56,6 +61,9 @@ class CudnnGraph {
 
 // The device of a call, for its plan.
 CudnnTarget cudnn_target(uint32_t device, const CudnnHandle& handle);
+
+// Bytes of a plan's workspace on the device: an eighth of its memory, or TENON_CUDA_CUDNN_WORKSPACE.
+int64_t most_workspace(uint32_t device);
 
 // As cuDNN's engines ask for it.
 bool is_aligned_for_cudnn(const tn_view& view);

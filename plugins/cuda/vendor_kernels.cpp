@@ -1,6 +1,7 @@
 // The kernels over NVIDIA's libraries.
 #include "cublaslt.hpp"
 #include "kernels.hpp"
+#include "library.hpp"
 #if defined(TENON_CUDNN)
 #include "cudnn.hpp"
 #endif
@@ -18,6 +19,14 @@ const std::vector<tn_kernel>& vendor_kernels() {
     return all;
   }();
   return kernels;
+}
+
+std::vector<LibraryFound> vendor_libraries() {
+  cublaslt();
+#if defined(TENON_CUDNN)
+  has_cudnn();
+#endif
+  return concluded_libraries();
 }
 
 }  // namespace tenon::gpu

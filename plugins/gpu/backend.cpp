@@ -1,5 +1,6 @@
 #include "backend.hpp"
 
+#include <array>
 #include <cstring>
 #include <memory>
 
@@ -15,35 +16,62 @@ Backend& backend() {
   return one;
 }
 
-Stream::Stream(uint32_t device) : device_(device) {
-  rt::use(device);
-  note_ = static_cast<IndexNote*>(rt::host_allocate(sizeof(IndexNote)));
-  *note_ = {};
-  claim_ = static_cast<uint32_t*>(rt::allocate(sizeof(uint32_t)));
-  if (claim_ == nullptr) sdk::fail(TN_OUT_OF_MEMORY, "[", rt::kName, "] no memory for a stream");
-  handle_ = rt::stream_create();
-  rt::fill(claim_, 0, sizeof(uint32_t), handle_);
+namespace {
+
+// The devices that something was asked of: the others have nothing to wait for, and are not opened for it.
+constexpr uint32_t kMostDevices = 256;
+std::array<std::atomic<bool>, kMostDevices> used;
+
+void use(uint32_t index) {
+  rt::use(index);
+  used.at(index) = true;
+}
+
+template <auto kGiveBack>
+struct Gone {
+  void operator()(void* it) const { kGiveBack(it); }
+};
+template <auto kGiveBack>
+using Owned = std::unique_ptr<void, Gone<kGiveBack>>;
+
+}  // namespace
+
+// What fails leaves nothing behind, and the next use tries again.
+void Stream::open() const {
+  const std::lock_guard lock(opening_);
+  if (is_open()) return;
+  use(device_);
+  Owned<rt::host_free> note(rt::host_allocate(sizeof(IndexNote)));
+  Owned<rt::free> claim(rt::allocate(sizeof(uint32_t)));
+  if (claim == nullptr) sdk::fail(TN_OUT_OF_MEMORY, "[", rt::kName, "] no memory for a stream");
+  Owned<rt::stream_destroy> handle(rt::stream_create());
+  rt::fill(claim.get(), 0, sizeof(uint32_t), handle.get());
+  opened_ = {handle.release(), new (note.release()) IndexNote{},
+             static_cast<uint32_t*>(claim.release())};
+  is_open_.store(true, std::memory_order_release);
 }
 
 Stream::~Stream() {
+  if (!is_open()) return;
   forget_stream(*this);
-  rt::stream_destroy(handle_);
-  rt::free(claim_);
-  rt::host_free(note_);
+  rt::stream_destroy(handle());
+  rt::free(claim());
+  rt::host_free(note());
 }
 
 void Stream::synchronize() {
+  if (!is_open()) return;  // nothing was enqueued
   rt::use(device_);
-  wait_for(device_, handle_);
+  wait_for(device_, handle());
   take_notes(*this);
   report();
 }
 
 void Stream::report() {
-  if (note_->set == 0) return;
-  const IndexNote found = *note_;
-  *note_ = {};
-  rt::fill(claim_, 0, sizeof(uint32_t), handle_);
+  if (note()->set == 0) return;
+  const IndexNote found = *note();
+  *note() = {};
+  rt::fill(claim(), 0, sizeof(uint32_t), handle());
   sdk::fail(TN_OUT_OF_RANGE, "[", reinterpret_cast<const char*>(found.op), "] index ", found.index,
             " at position ", found.position, " out of range for dimension ", found.dim, " of size ",
             found.size);
@@ -78,13 +106,13 @@ void Backend::info(uint32_t index, tn_device_info* out) {
   out->compute_units = device.compute_units;
   out->dtypes = TN_MASK_ALL | TN_MASK_F8;
   out->peak_flops = device.peak_flops;
-  rt::use(index);
+  use(index);
   rt::memory_info(&out->memory_free, &out->memory_total);
 }
 
 void Backend::synchronize(uint32_t index) {
   // A device with a captured stream cannot be waited for as a whole; what others enqueued has been, stream by stream.
-  if (!is_device_captured(index, "a wait for the device")) wait_for_device(index);
+  if (used.at(index) && !is_device_captured(index, "a wait for the device")) wait_for_device(index);
 }
 
 // ---- Memory -------------------------------------------------------------------------------------------------------------
@@ -94,7 +122,7 @@ void* at(void* buffer, uint64_t offset) { return static_cast<char*>(buffer) + of
 }  // namespace
 
 void Backend::allocate(uint32_t index, uint64_t bytes, void** buffer, void** address) {
-  rt::use(index);
+  use(index);
   const MaybeWait here(index);
   void* made = nullptr;
   if (!allocate_captured(index, bytes, &made)) made = rt::allocate(bytes);
@@ -105,25 +133,25 @@ void Backend::allocate(uint32_t index, uint64_t bytes, void** buffer, void** add
 }
 
 void Backend::free(uint32_t index, void* buffer) {
-  rt::use(index);
+  use(index);
   const MaybeWait here(index);
   if (!free_captured(buffer)) rt::free(buffer);
 }
 
 void Backend::host_allocate(uint32_t index, uint64_t bytes, void** address) {
-  rt::use(index);
+  use(index);
   *address = rt::host_allocate(bytes);
 }
 
 void Backend::host_free(uint32_t index, void* address) {
-  rt::use(index);
+  use(index);
   rt::host_free(address);
 }
 
 // A call without a stream is done when it returns: it goes through one of the device's own.
 template <class Fn>
 void Backend::on_stream(uint32_t index, void* stream, Fn&& enqueue) {
-  rt::use(index);
+  use(index);
   if (stream != nullptr) return enqueue(*static_cast<Stream*>(stream));
   const std::lock_guard lock(mutex_);
   if (own_[index] == nullptr) own_[index] = std::make_unique<Stream>(index);
@@ -219,7 +247,7 @@ const Event& event_of(void* event) { return *static_cast<const Event*>(event); }
 }  // namespace
 
 void Backend::event_create(uint32_t index, void** event) {
-  rt::use(index);
+  use(index);
   auto made = std::make_unique<Event>(Event{index, nullptr});
   made->handle = rt::event_create();
   *event = made.release();
@@ -233,14 +261,14 @@ void Backend::event_destroy(void* event) {
 void Backend::event_record(void* event, void* stream) {
   const Stream& on = *static_cast<Stream*>(stream);
   refuse_captured(on.handle(), "an event");
-  rt::use(on.device());
+  use(on.device());
   rt::record(event_of(event).handle, on.handle());
 }
 
 void Backend::event_wait(void* event, void* stream) {
   const Stream& on = *static_cast<Stream*>(stream);
   refuse_captured(on.handle(), "a wait for an event");
-  rt::use(on.device());
+  use(on.device());
   rt::wait(on.handle(), event_of(event).handle);
 }
 

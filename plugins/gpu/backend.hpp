@@ -2,6 +2,7 @@
 // tables of these members.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -22,29 +23,41 @@ struct IndexNote {
   uint64_t op;  // address of a static name
 };
 
-// A stream handle of the core.
+// A stream handle of the core. The device is opened when the stream is first used: a machine's other devices stay as they are.
 class Stream {
  public:
-  explicit Stream(uint32_t device);
+  explicit Stream(uint32_t device) : device_(device) {}
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  rt::Stream handle() const { return handle_; }
+  rt::Stream handle() const { return opened().handle; }
   uint32_t device() const { return device_; }
-  IndexNote* note() const { return note_; }
+  IndexNote* note() const { return opened().note; }
   // A word of the device's memory: who sets it writes the note.
-  uint32_t* claim() const { return claim_; }
+  uint32_t* claim() const { return opened().claim; }
+  bool is_open() const { return is_open_.load(std::memory_order_acquire); }
   // Waits, then throws what went wrong on the way.
   void synchronize();
   // Throws TN_OUT_OF_RANGE, once, where a kernel met an index out of range. After a wait.
   void report();
 
  private:
+  struct Opened {
+    rt::Stream handle = nullptr;
+    IndexNote* note = nullptr;
+    uint32_t* claim = nullptr;
+  };
+  const Opened& opened() const {
+    if (!is_open()) open();
+    return opened_;
+  }
+  void open() const;
+
   uint32_t device_;
-  rt::Stream handle_ = nullptr;
-  IndexNote* note_ = nullptr;
-  uint32_t* claim_ = nullptr;
+  mutable std::atomic<bool> is_open_ = false;
+  mutable std::mutex opening_;
+  mutable Opened opened_;
 };
 
 inline Stream& stream_of(const tn_call& call) { return *static_cast<Stream*>(call.stream); }

@@ -1,5 +1,6 @@
 #include "blas_product.hpp"
 
+#include <algorithm>
 #include <deque>
 
 #include "timeline.hpp"
@@ -65,6 +66,11 @@ class BlasKernel final : public LibraryKernel {
   std::unique_ptr<LibraryPlan> prepare(const tn_call& call) const override {
     std::unique_ptr<BlasPlan> plan = vendor_.prepare(call, read_(call));
     plan->read = read_;
+    if (plan->takes_any_memory()) return plan;
+    plan->otherwise = plan_of_next(*this, call);
+    if (plan->otherwise == nullptr)
+      sdk::fail(TN_UNIMPLEMENTED, "[", rt::kName, "] no algorithm for operands that lie anywhere");
+    plan->workspace = std::max(plan->workspace, plan->otherwise->workspace);
     return plan;
   }
 
@@ -87,6 +93,7 @@ BlasPlace blas_place(const tn_call& call, const BlasProduct& product, int64_t in
 
 void BlasPlan::run(const tn_call& call) const {
   const BlasProduct product = read(call);
+  if (!suits(call, product)) return otherwise->run(call);
   multiply(call, product);
   Timed::launched();
   if (product.activation != kNone && !activates) activate(call, output(call), product.activation);

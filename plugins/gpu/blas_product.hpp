@@ -29,13 +29,17 @@ struct BlasProduct {
 class BlasPlan : public LibraryPlan {
  public:
   void run(const tn_call& call) const final;
+  // Whether it multiplies wherever the operands lie; otherwise `otherwise` computes what it does not suit.
+  virtual bool takes_any_memory() const { return true; }
 
   bool activates = false;                              // the library applies the activation, too
-  BlasProduct (*read)(const tn_call& call) = nullptr;  // set by blas_kernels
+  BlasProduct (*read)(const tn_call& call) = nullptr;  // set by blas_kernels, as the next is
+  std::unique_ptr<LibraryPlan> otherwise;
 
  private:
   // Enqueues products and bias. [stream-ordered]
   virtual void multiply(const tn_call& call, const BlasProduct& product) const = 0;
+  virtual bool suits(const tn_call&, const BlasProduct&) const { return true; }
 };
 
 struct BlasVendor {

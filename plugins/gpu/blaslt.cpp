@@ -12,22 +12,28 @@ constexpr uint64_t kMostWorkspace = 32 << 20;
 
 // ---- Plans --------------------------------------------------------------------------------------------------------------
 
-// Algorithms may ask for alignment that the memory of a call has or has not, so there is one for each.
+// Algorithms may ask for alignment that the memory of a call has or has not, so there is one for each. The library may have none for
+// loose memory, or for both.
 enum Alignment { kLoose, kVector, kAlignments };
 
 class Plan final : public BlasPlan {
  public:
-  // Throws TN_UNIMPLEMENTED where the library has no algorithm for it.
+  // Throws TN_UNIMPLEMENTED where the library has no algorithm for it with either alignment.
   Plan(const tn_call& call, const BlasProduct& product, Activation fused);
 
  private:
   void multiply(const tn_call& call, const BlasProduct& product) const override;
   void enqueue(const tn_call& call, const BlasProduct& product) const;
   void fuse(const tn_call& call, const BlasProduct& product, Activation activation);
+  void choose_for(const tn_call& call, Alignment alignment, uint32_t bytes);
+  bool takes_any_memory() const override { return has_[kLoose]; }
+  bool suits(const tn_call& call, const BlasProduct& product) const override;
 
   Description description_;
   MatrixLayout a_, b_, c_;
   BLASLT(MatmulAlgo_t) algorithms_[kAlignments] = {};
+  bool has_[kAlignments] = {};
+  bool biased_ = false;
   mutable std::mutex bias_;  // the one of the description, which threads share
 };
 
@@ -51,13 +57,22 @@ Plan::Plan(const tn_call& call, const BlasProduct& product, Activation fused) {
   a_ = make_layout(types.element, product.a, p.k, p.m, product.copies, product.a_step);
   b_ = make_layout(types.element, product.b, p.n, p.k, product.copies, product.b_step);
   c_ = make_layout(types.element, p.n, p.m, p.n, product.copies, p.m * p.n);
-  const uint32_t alignments[kAlignments] = {size_of(dtype), kVectorBytes};
-  for (int i = 0; i < kAlignments; ++i) {
-    if (alignments[i] == 0) continue;
-    const auto found = choose(call, description_, b_, a_, c_, alignments[i]);
-    algorithms_[i] = found.algo;
-    workspace = std::max<uint64_t>(workspace, found.workspaceSize);
-  }
+  if (kVectorBytes != 0) choose_for(call, kVector, kVectorBytes);
+  choose_for(call, kLoose, size_of(dtype));
+  if (!has_[kVector] && !has_[kLoose])
+    sdk::fail(TN_UNIMPLEMENTED, "[", rt::kName, "] no algorithm for this product");
+}
+
+void Plan::choose_for(const tn_call& call, Alignment alignment, uint32_t bytes) try {
+  // Some look whether there is a bias, and how it is aligned.
+  const void* const somewhere = reinterpret_cast<const void*>(uintptr_t{bytes});
+  if (biased_) set(description_, BLASLT_VALUE(MATMUL_DESC_BIAS_POINTER), somewhere);
+  const auto found = choose(call, description_, b_, a_, c_, bytes);
+  algorithms_[alignment] = found.algo;
+  has_[alignment] = true;
+  workspace = std::max<uint64_t>(workspace, found.workspaceSize);
+} catch (const sdk::Error& error) {
+  if (error.code() != TN_UNIMPLEMENTED) throw;
 }
 
 void Plan::fuse(const tn_call& call, const BlasProduct& product, Activation activation) {
@@ -67,9 +82,7 @@ void Plan::fuse(const tn_call& call, const BlasProduct& product, Activation acti
   if (bias == nullptr) return;
   const DataType element = types_of(output(call).dtype).element;
   set(description_, BLASLT_VALUE(MATMUL_DESC_BIAS_DATA_TYPE), static_cast<int32_t>(element));
-  // Some look whether there is one; it is aligned no better than its elements.
-  const void* const somewhere = reinterpret_cast<const void*>(uintptr_t{size_of(bias->dtype)});
-  set(description_, BLASLT_VALUE(MATMUL_DESC_BIAS_POINTER), somewhere);
+  biased_ = true;
 }
 
 // ---- Runs ---------------------------------------------------------------------------------------------------------------
@@ -86,6 +99,17 @@ void Plan::multiply(const tn_call& call, const BlasProduct& product) const {
   enqueue(call, product);
 }
 
+bool are_vectors(const BlasPlace& at, const tn_view* bias) {
+  return suits_vectors(at.a) && suits_vectors(at.b) && suits_vectors(at.c) &&
+         (bias == nullptr || suits_vectors(bias->data));
+}
+
+bool Plan::suits(const tn_call& call, const BlasProduct& product) const {
+  for (int64_t i = 0; i < blas_calls(product) && !has_[kLoose]; ++i)
+    if (!are_vectors(blas_place(call, product, i), product.product.bias)) return false;
+  return true;
+}
+
 void Plan::enqueue(const tn_call& call, const BlasProduct& product) const {
   const tn_view* const bias = product.product.bias;
   const float one = 1, zero = 0;
@@ -93,13 +117,12 @@ void Plan::enqueue(const tn_call& call, const BlasProduct& product) const {
   const bool is_double = output(call).dtype == TN_DTYPE_F64;
   for (int64_t i = 0; i < blas_calls(product); ++i) {
     const BlasPlace at = blas_place(call, product, i);
-    const bool aligned = suits_vectors(at.a) && suits_vectors(at.b) && suits_vectors(at.c) &&
-                         (bias == nullptr || suits_vectors(bias->data));
+    const bool vectors = has_[kVector] && are_vectors(at, bias);
     check(BLASLT_CALL(Matmul)(
               handle_of(call), description_.get(),
               is_double ? static_cast<const void*>(&long_one) : &one, at.b, b_.get(), at.a,
               a_.get(), is_double ? static_cast<const void*>(&long_zero) : &zero, at.c, c_.get(),
-              at.c, c_.get(), &algorithms_[aligned ? kVector : kLoose], call.scratch, workspace,
+              at.c, c_.get(), &algorithms_[vectors ? kVector : kLoose], call.scratch, workspace,
               static_cast<StreamHandle>(stream_of(call).handle())),
           "multiplying matrices");
   }

@@ -53,15 +53,46 @@ const tn_kernel* next_kernel(const LibraryKernel& kernel, const tn_call& call) {
   return best;
 }
 
+const char* name_of(tn_dtype dtype) {
+  static constexpr const char* kNames[TN_DTYPE_COUNT] = {
+      "bool", "u8",   "u16", "u32", "u64", "i8",   "i16",     "i32",    "i64",
+      "f16",  "bf16", "f32", "f64", "c64", "c128", "f8_e4m3", "f8_e5m2"};
+  return dtype < TN_DTYPE_COUNT ? kNames[dtype] : "?";
+}
+
+// "conv of f16 (8, 3, 224, 224), (64, 3, 7, 7)"
+std::string words_of(const LibraryKernel& kernel, const tn_call& call) {
+  std::string text = kernel.op();
+  for (uint32_t i = 0, seen = 0; i < call.nargs; ++i) {
+    const tn_view* const view = input_or_null(call, i);
+    if (view == nullptr) continue;
+    text += seen++ == 0 ? std::string(" of ") + name_of(view->dtype) + " (" : ", (";
+    for (uint32_t d = 0; d < view->ndim; ++d)
+      text += (d == 0 ? "" : ", ") + std::to_string(view->shape[d]);
+    text += ")";
+  }
+  return text;
+}
+
+// A plan is made once for shapes, so this is told once for them.
+void tell_left(const LibraryKernel& kernel, const tn_call& call, const sdk::Error& error) {
+  const bool failed = error.code() != TN_UNIMPLEMENTED;
+  const std::string message = words_of(kernel, call) +
+                              " goes to the next kernel: " + kernel.about().library +
+                              (failed ? " failed: " : " has no way for it: ") + error.what();
+  sdk::host()->log(failed ? 2 : 1, sdk::str_of(message));
+}
+
 Made make_plan(const LibraryKernel& kernel, const tn_call& call) {
   rt::use(call.device_index);
   try {
     return {kernel.prepare(call), true};
   } catch (const sdk::Error& error) {
-    if (error.code() != TN_UNIMPLEMENTED) throw;
-    const tn_kernel* const next = next_kernel(kernel, call);
-    if (next == nullptr) throw;
-    return {std::make_unique<LeftPlan>(*next, call), false};
+    if (error.code() != TN_UNIMPLEMENTED && error.code() != TN_FAILED_PRECONDITION) throw;
+    std::unique_ptr<LibraryPlan> left = plan_of_next(kernel, call);
+    if (left == nullptr) throw;
+    tell_left(kernel, call, error);
+    return {std::move(left), false};
   }
 }
 
@@ -75,6 +106,11 @@ void run(const LibraryKernel& kernel, const Made& made, const tn_call& call) {
 
 LibraryKernel::LibraryKernel(const About& about)
     : about_(about), op_(about.schema.substr(0, about.schema.find('('))) {}
+
+std::unique_ptr<LibraryPlan> plan_of_next(const LibraryKernel& kernel, const tn_call& call) {
+  const tn_kernel* const next = next_kernel(kernel, call);
+  return next != nullptr ? std::make_unique<LeftPlan>(*next, call) : nullptr;
+}
 
 tn_kernel library_kernel(const LibraryKernel& kernel) {
   const LibraryKernel::About& about = kernel.about();

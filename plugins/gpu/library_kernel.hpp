@@ -40,13 +40,17 @@ class LibraryKernel {
   // Whether the library is there and may take the call. Look at the call first: to ask whether it
   // is there may open it. [thread-safe]
   virtual bool takes(const tn_call& call) const = 0;
-  // TN_UNIMPLEMENTED, thrown, leaves the call to the next kernel. The device is chosen. [thread-safe]
+  // The device is chosen. What is thrown leaves the call to the next kernel, which the log tells: TN_UNIMPLEMENTED where the library
+  // has no way for it (info), TN_FAILED_PRECONDITION where it should have one and failed (a warning, with what to do). [thread-safe]
   virtual std::unique_ptr<LibraryPlan> prepare(const tn_call& call) const = 0;
 
  private:
   About about_;
   std::string op_;
 };
+
+// A plan of the kernel that comes after it for the call; NULL where none does. [thread-safe]
+std::unique_ptr<LibraryPlan> plan_of_next(const LibraryKernel& kernel, const tn_call& call);
 
 // As the core takes it. `kernel` is kept.
 tn_kernel library_kernel(const LibraryKernel& kernel);

@@ -1,5 +1,6 @@
 // For plugins that use no library of their vendor.
 #include "kernels.hpp"
+#include "library.hpp"
 
 namespace tenon::gpu {
 
@@ -7,5 +8,7 @@ const std::vector<tn_kernel>& vendor_kernels() {
   static const std::vector<tn_kernel> none;
   return none;
 }
+
+const void* libraries_interface(std::string_view, uint32_t) { return nullptr; }
 
 }  // namespace tenon::gpu

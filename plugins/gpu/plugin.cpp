@@ -1,6 +1,7 @@
 // The entry of a plugin over plugins/gpu. The driver is asked for when it starts; without one it has no devices and says why.
 #include "capture.hpp"
 #include "kernels.hpp"
+#include "library.hpp"
 #include "tenon/device_type.hpp"
 #include "timeline.hpp"
 
@@ -27,7 +28,9 @@ void stop(void*) { backend().stop(); }
 
 const void* get_interface(void*, tn_str name, uint32_t revision) {
   const void* const profiler = profiler_interface(name, revision);
-  return profiler != nullptr ? profiler : capture_interface(name, revision);
+  if (profiler != nullptr) return profiler;
+  const void* const capture = capture_interface(name, revision);
+  return capture != nullptr ? capture : libraries_interface(sdk::view_of(name), revision);
 }
 
 // Waits, then has the times read, whether or not a device failed.

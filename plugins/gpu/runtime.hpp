@@ -25,7 +25,7 @@ struct Device {
 
 // Opens the driver. No device is no error: `reason` says why there is none.
 std::vector<Device> devices(std::string& reason);
-// Chooses the device of the calling thread; costs little where it is chosen already.
+// Chooses the device of the calling thread, whoever chose before; costs little where it is chosen already.
 void use(uint32_t index);
 
 void memory_info(uint64_t* free, uint64_t* total);

@@ -48,10 +48,11 @@ void check_launch() {
 namespace rt {
 
 void use(uint32_t index) {
-  static thread_local uint32_t chosen = ~0u;
-  if (chosen == index) return;
+  // Asked each time: other frameworks choose for this thread, too.
+  int chosen = -1;
+  if (VENDOR_CALL(GetDevice)(&chosen) == VENDOR(Success) && chosen == static_cast<int>(index))
+    return;
   check(VENDOR_CALL(SetDevice)(static_cast<int>(index)), "choosing a device");
-  chosen = index;
 }
 
 void memory_info(uint64_t* free, uint64_t* total) {

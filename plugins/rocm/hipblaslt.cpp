@@ -11,8 +11,8 @@
 namespace tenon::gpu {
 namespace {
 
-// What keeps the library from being used, or nothing. The names are those that belong to this HIP.
-std::string open_library(HipblasLt& functions) {
+// Whether it can be used. The names are those that belong to this HIP.
+bool open_functions(HipblasLt& functions) {
   std::string reason;
   void* library = nullptr;
 #if defined(TENON_HIPBLASLT)  // a stand-in, beside any HIP
@@ -24,15 +24,19 @@ std::string open_library(HipblasLt& functions) {
 #else
   constexpr const char* kName = "libhipblaslt.so";
 #endif
+  static const LibraryAbout about =
+      amd_library("hipBLASLt", {kName}, "TENON_ROCM_HIPBLASLT", "matrix products", "rocBLAS",
+                  HIP_VERSION_MAJOR < 6 ? "" : "install ROCm's package hipblaslt");
 #if HIP_VERSION_MAJOR < 6 && !defined(TENON_HIPBLASLT)
   reason = std::string(kName) + " of ROCm 5 has another interface";
 #else
-  library = open_rocm_library({kName}, "TENON_ROCM_HIPBLASLT", reason);
+  library = open_rocm_library(about, reason);
 #endif
 #define FUNCTION(name) find(library, #name, functions.name, reason);
 #include "hipblaslt_functions.def"
 #undef FUNCTION
-  return reason;
+  conclude(about, library, "", reason);
+  return reason.empty();
 }
 
 struct Shared {
@@ -45,10 +49,7 @@ struct Shared {
 const HipblasLt* hipblaslt() {
   static const HipblasLt* const one = []() -> const HipblasLt* {
     static HipblasLt functions;
-    const std::string reason = open_library(functions);
-    if (reason.empty()) return &functions;
-    log_without("matrix products", reason, "rocBLAS");
-    return nullptr;
+    return open_functions(functions) ? &functions : nullptr;
   }();
   return one;
 }

@@ -2,6 +2,8 @@
 
 #include <hip/hip_version.h>
 
+#include <cstdlib>
+
 namespace tenon::gpu {
 namespace {
 
@@ -17,11 +19,23 @@ bool shares_runtime(void* library) {
 
 }  // namespace
 
-void* open_rocm_library(std::initializer_list<const char*> names, const char* variable,
-                        std::string& reason) {
-  void* const library = open_library(names, variable, reason);
+LibraryAbout amd_library(const char* name, const std::vector<std::string>& files,
+                         const char* variable, const char* computes, const char* otherwise,
+                         const char* remedy) {
+  LibraryAbout about{
+      name, files, variable, computes, otherwise, remedy, {"_rocm_sdk_*/lib", "torch/lib"}, {}};
+  for (const char* const root : {"ROCM_PATH", "ROCM_HOME"})
+    if (const char* const folder = std::getenv(root); folder != nullptr)
+      about.toolkits.push_back(std::string(folder) + "/lib");
+  about.toolkits.emplace_back("/opt/rocm/lib");
+  about.toolkits.push_back("/opt/rocm-" + std::to_string(HIP_VERSION_MAJOR) + "*/lib");
+  return about;
+}
+
+void* open_rocm_library(const LibraryAbout& about, std::string& reason) {
+  void* const library = open_library(about, reason);
   if (library == nullptr || shares_runtime(library)) return library;
-  reason = std::string(*names.begin()) + " belongs to another version of HIP";
+  reason = about.files.front() + " belongs to another version of HIP";
   return nullptr;
 }
 

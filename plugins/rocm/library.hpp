@@ -5,8 +5,11 @@
 
 namespace tenon::gpu {
 
+LibraryAbout amd_library(const char* name, const std::vector<std::string>& files,
+                         const char* variable, const char* computes, const char* otherwise,
+                         const char* remedy);
+
 // The same as open_library; NULL also where the library calls another HIP runtime than the plugin's.
-void* open_rocm_library(std::initializer_list<const char*> names, const char* variable,
-                        std::string& reason);
+void* open_rocm_library(const LibraryAbout& about, std::string& reason);
 
 }  // namespace tenon::gpu

@@ -8,13 +8,18 @@
 namespace tenon::gpu {
 namespace {
 
-std::string open_library(Miopen& functions) {
+// Whether it can be used.
+bool open_functions(Miopen& functions) {
+  static const LibraryAbout about =
+      amd_library("MIOpen", {"libMIOpen.so.1"}, "TENON_ROCM_MIOPEN", "convolutions",
+                  "the plugin's own kernels", "install ROCm's package miopen-hip");
   std::string reason;
-  void* const library = open_rocm_library({"libMIOpen.so.1"}, "TENON_ROCM_MIOPEN", reason);
+  void* const library = open_rocm_library(about, reason);
 #define FUNCTION(name) find(library, #name, functions.name, reason);
 #include "miopen_functions.def"
 #undef FUNCTION
-  return reason;
+  conclude(about, library, "", reason);
+  return reason.empty();
 }
 
 }  // namespace
@@ -22,10 +27,7 @@ std::string open_library(Miopen& functions) {
 const Miopen* miopen() {
   static const Miopen* const one = []() -> const Miopen* {
     static Miopen functions;
-    const std::string reason = open_library(functions);
-    if (reason.empty()) return &functions;
-    log_without("convolutions", reason);
-    return nullptr;
+    return open_functions(functions) ? &functions : nullptr;
   }();
   return one;
 }
@@ -46,7 +48,7 @@ struct MiopenHandle::Shared {
   miopenHandle_t handle = nullptr;
   rt::Event done = nullptr;  // behind what was enqueued last
   bool used = false;
-  rt::Stream stream = nullptr;
+  rt::Stream stream = nullptr;  // of the call that is under way
 };
 
 MiopenHandle::MiopenHandle(uint32_t device)
@@ -60,8 +62,7 @@ MiopenHandle::MiopenHandle(uint32_t device)
 MiopenHandle::operator miopenHandle_t() const { return shared_.handle; }
 
 void MiopenHandle::begin(rt::Stream stream) {
-  if (shared_.used && shared_.stream == stream) return;
-  // A graph runs in order with the device's work, so what is captured need not wait.
+  // Each time: a stream may have the address of one that has gone. A graph runs in order with the device's work, so what is captured need not wait.
   if (shared_.used && !is_captured(stream)) rt::wait(stream, shared_.done);
   check(miopen()->miopenSetStream(shared_.handle, static_cast<ihipStream_t*>(stream)),
         "choosing a stream");

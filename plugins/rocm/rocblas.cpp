@@ -10,24 +10,28 @@
 namespace tenon::gpu {
 namespace {
 
-// What keeps the library from being used, or nothing. The names are those that belong to this HIP; librocblas.so.3 came with 5.7.
-std::string open_library(Rocblas& functions) {
-  std::string reason;
-  void* const library = open_rocm_library(
+// Whether it can be used. The names are those that belong to this HIP; librocblas.so.3 came with 5.7.
+bool open_functions(Rocblas& functions) {
+  static const LibraryAbout about =
+      amd_library("rocBLAS",
 #if HIP_VERSION_MAJOR <= 5
-      {"librocblas.so.3", "librocblas.so.0"},
+                  {"librocblas.so.3", "librocblas.so.0"},
 #elif HIP_VERSION_MAJOR == 6
-      {"librocblas.so.4"},
+                  {"librocblas.so.4"},
 #elif HIP_VERSION_MAJOR == 7
-      {"librocblas.so.5"},
+                  {"librocblas.so.5"},
 #else
-      {"librocblas.so"},
+                  {"librocblas.so"},
 #endif
-      "TENON_ROCM_ROCBLAS", reason);
+                  "TENON_ROCM_ROCBLAS", "matrix products", "the plugin's own kernels",
+                  "install ROCm's package rocblas");
+  std::string reason;
+  void* const library = open_rocm_library(about, reason);
 #define FUNCTION(name) find(library, #name, functions.name, reason);
 #include "rocblas_functions.def"
 #undef FUNCTION
-  return reason;
+  conclude(about, library, "", reason);
+  return reason.empty();
 }
 
 struct Shared {
@@ -49,10 +53,7 @@ rocblas_handle make_handle(uint32_t device) {
 const Rocblas* rocblas() {
   static const Rocblas* const one = []() -> const Rocblas* {
     static Rocblas functions;
-    const std::string reason = open_library(functions);
-    if (reason.empty()) return &functions;
-    log_without("matrix products", reason);
-    return nullptr;
+    return open_functions(functions) ? &functions : nullptr;
   }();
   return one;
 }

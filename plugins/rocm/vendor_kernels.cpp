@@ -1,6 +1,7 @@
 // The kernels over AMD's libraries.
 #include "hipblaslt.hpp"
 #include "kernels.hpp"
+#include "library.hpp"
 #include "miopen.hpp"
 #include "rocblas.hpp"
 
@@ -14,6 +15,13 @@ const std::vector<tn_kernel>& vendor_kernels() {
     return all;
   }();
   return kernels;
+}
+
+std::vector<LibraryFound> vendor_libraries() {
+  rocblas();
+  hipblaslt();
+  miopen();
+  return concluded_libraries();
 }
 
 }  // namespace tenon::gpu

@@ -3,8 +3,11 @@
 
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "command.hpp"
+#include "tenon/ext/draft/device.h"
+#include "tenon/ext/draft/libraries.h"
 #include "tenon/tenon.hpp"
 
 namespace tenon::tool {
@@ -33,6 +36,29 @@ std::vector<tn_plugin_info> plugin_infos() {
   return infos;
 }
 
+// What the plugin of a device computes with of its vendor's; empty where it tells nothing.
+Json libraries_of(const Device& device) {
+  Json found = Json::array();
+  const auto note = [](void* ctx, const tn_library_info* info) {
+    static_cast<Json*>(ctx)->push_back({{"name", to_view(info->name)},
+                                        {"version", to_view(info->version)},
+                                        {"path", to_view(info->path)},
+                                        {"reason", to_view(info->reason)}});
+  };
+  struct Asked {
+    Json* found;
+    tn_library_fn note;
+  } asked{&found, note};
+  const auto ask = [](void* ctx, const tn_extension* extension) -> tn_status* {
+    const auto* const table = static_cast<const tn_libraries*>(extension->table);
+    const auto* const wanted = static_cast<const Asked*>(ctx);
+    return table == nullptr ? nullptr : table->tell(wanted->note, wanted->found);
+  };
+  detail::check(tn_device_extend(device.get(), detail::to_str(TN_LIBRARIES_NAME),
+                                 TN_LIBRARIES_REVISION, ask, &asked));
+  return found;
+}
+
 // One row a device, and one for each plugin that brought none.
 std::vector<Json> collect() {
   std::vector<Json> rows;
@@ -55,6 +81,7 @@ std::vector<Json> collect() {
         row["version"] = to_view(found.version);
         row["path"] = to_view(found.path);
       }
+    row["libraries"] = libraries_of(device);
     rows.push_back(std::move(row));
   }
   for (const tn_plugin_info& found : plugins) {
@@ -82,6 +109,16 @@ std::string memory(const Json& row) {
   return format_bytes(row["memory_free"].get<double>()) + " of " + format_bytes(total) + " free";
 }
 
+// "  cuDNN 9.13.0: /usr/lib/libcudnn.so.9", or why not.
+void print_libraries(const Json& row) {
+  for (const Json& library : row.value("libraries", Json::array())) {
+    const std::string version = library["version"], path = library["path"],
+                      reason = library["reason"];
+    fmt::print("  {}{}{}: {}\n", library["name"].get<std::string>(), version.empty() ? "" : " ",
+               version, reason.empty() ? path : "not used, as " + reason);
+  }
+}
+
 int run(const po::variables_map& given) {
   std::vector<Json> found = collect();
   if (given["json"].as<bool>()) {
@@ -96,9 +133,13 @@ int run(const po::variables_map& given) {
                     row["status"], note});
   }
   print_table(rows);
-  for (const Json& row : found)
-    if (!row["path"].get<std::string>().empty())
-      fmt::print("{}: {}\n", row["plugin"].get<std::string>(), row["path"].get<std::string>());
+  std::set<std::string> told;  // plugins: those of several devices once
+  for (const Json& row : found) {
+    const std::string plugin = row["plugin"], path = row["path"];
+    if (path.empty() || !told.insert(plugin + path).second) continue;
+    fmt::print("{}: {}\n", plugin, path);
+    print_libraries(row);
+  }
   return kOk;
 }
 
@@ -113,7 +154,7 @@ Command devices_command() {
                   &run};
   command.options.add_options()("help,h", "show this help")(
       "json", po::bool_switch(),
-      "machine-readable: plugin, version, path, device, kind, memory, status, reason");
+      "machine-readable: plugin, version, path, device, kind, memory, status, reason, libraries");
   return command;
 }
 

@@ -114,7 +114,8 @@ class Plan final : public LibraryPlan {
   explicit Plan(const Call& at) : is_backward_(at.is_backward), graph_(describe(attention_of(at))) {
     const CudnnHandle handle(at.call.device_index);
     graph_->plan(cudnn_target(at.call.device_index, handle),
-                 {.nondeterministic = allows_nondeterminism()});
+                 {.nondeterministic = allows_nondeterminism(),
+                  .workspace = most_workspace(at.call.device_index)});
     workspace = graph_->workspace();
   }
   void run(const tn_call& call) const override {

@@ -61,7 +61,8 @@ class Plan final : public LibraryPlan {
  public:
   Plan(const tn_call& call, Pass pass) : pass_(pass), graph_(describe(conv_of(call, pass))) {
     const CudnnHandle handle(call.device_index);
-    graph_->plan(cudnn_target(call.device_index, handle), {allows_tf32(), allows_nondeterminism()});
+    graph_->plan(cudnn_target(call.device_index, handle),
+                 {allows_tf32(), allows_nondeterminism(), most_workspace(call.device_index)});
     workspace = graph_->workspace();
   }
   void run(const tn_call& call) const override {

@@ -174,6 +174,39 @@ TEST_P(CudnnPlans, WhatMayBeFaster) {
   EXPECT_EQ(plan(attention, kAll), "");
 }
 
+// GPT-2 124M's heads, and those of a network of 7 billion parameters: what gradients take to be the same each time, on Hopper.
+TEST_P(CudnnPlans, WorkspacesOfAttention) {
+  if (GetParam().architecture != 90 || !has_compiler()) return;
+  const std::pair<const char*, std::vector<int64_t>> shapes[] = {
+      {"4 × 12 × 1024 × 64", {4, 12, 1024, 64}}, {"2 × 32 × 4096 × 128", {2, 32, 4096, 128}}};
+  for (const auto& [name, sizes] : shapes)
+    for (const bool deterministic : {true, false}) {
+      const CudnnAttention::Operand dense{sizes, dense_strides(sizes)};
+      CudnnAttention attention{true,  TN_DTYPE_BF16, dense, dense, dense,
+                               dense, dense,         true,  0.125f};
+      attention.deterministic = deterministic;
+      const auto graph = describe(attention);
+      const auto most = static_cast<int64_t>(GetParam().memory / 8);
+      graph->plan(target_, {.nondeterministic = !deterministic, .workspace = most});
+      std::printf("%s, gradients of %s, %s: %.0f MiB\n", GetParam().name, name,
+                  deterministic ? "the same each time" : "in any order",
+                  static_cast<double>(graph->workspace()) / kMiB);
+    }
+}
+
+// A plan that needs more than it may have is no shape that is not supported.
+TEST_P(CudnnPlans, TooLittleWorkspaceIsTold) {
+  if (GetParam().architecture != 90 || !has_compiler()) return;
+  CudnnAttention attention = make_attention(true, TN_DTYPE_BF16, 64, 1, true);
+  try {
+    describe(attention)->plan(target_, {.workspace = 1024});
+    ADD_FAILURE() << "a kilobyte is enough";
+  } catch (const sdk::Error& error) {
+    EXPECT_EQ(error.code(), TN_FAILED_PRECONDITION) << error.what();
+    EXPECT_NE(std::string(error.what()).find("TENON_CUDA_CUDNN_WORKSPACE"), std::string::npos);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cards, CudnnPlans, testing::ValuesIn(kCards),
                          [](const auto& card) { return std::string(card.param.name); });
 

@@ -104,4 +104,15 @@ TEST(BlasProduct, WhatALibraryHasNoWayFor) {
               std::vector<float>(32, activation == "tanh" ? 1.0f : 34.0f));
 }
 
+// Sums of 35 terms, which stand-ins compute of vectors only: operands that begin elsewhere go on, by the same plan.
+TEST(BlasProduct, WhatALibraryHasForVectorsOnly) {
+  const Tensor flat = to_gpu(tenon::ones({8 * 35 + 1})), w = to_gpu(tenon::ones({4, 35})),
+               b = to_gpu(tenon::ones({4}));
+  for (const int64_t first : {0, 1, 0, 1}) {
+    const Tensor x = tenon::reshape(tenon::slice(flat, 0, first, first + 8 * 35), {8, 35});
+    EXPECT_EQ(floats(tenon::linear(x, w, b, "relu")), std::vector<float>(32, 36.0f)) << first;
+    EXPECT_EQ(floats(tenon::matmul(x, tenon::transpose(w, 0, 1))), std::vector<float>(32, 35.0f));
+  }
+}
+
 }  // namespace

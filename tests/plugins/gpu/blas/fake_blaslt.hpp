@@ -64,7 +64,8 @@ struct Algorithm {
 };
 static_assert(sizeof(Algorithm) <= sizeof(BLASLT(MatmulAlgo_t)));
 constexpr uint64_t kWorkspace = 4096;
-constexpr uint64_t kNone = 33;  // terms of a sum
+constexpr uint64_t kNone = 33;         // terms of a sum
+constexpr uint64_t kVectorsOnly = 35;  // likewise, where operands may lie anywhere
 
 inline bool has_epilogue(const Description& d, int bit) {
   return (static_cast<int>(d.epilogue) & bit) != 0;
@@ -186,6 +187,7 @@ Status BLASLT(MatmulAlgoGetHeuristic)(BLASLT(Handle_t) handle, BLASLT(MatmulDesc
   // Nothing for some sums, as the real one may have nothing: another kernel computes them.
   const uint64_t terms = how.a == BLAS_VALUE(OP_T) ? a.rows : a.columns;
   if (terms == kNone || how.extra.has_nothing(terms)) return STATUS(SUCCESS);
+  if (terms == kVectorsOnly && preference.alignment() < 16) return STATUS(SUCCESS);
   found->workspaceSize = preference.workspace < kWorkspace ? 0 : kWorkspace;
   as<Algorithm>(&found->algo) = {found->workspaceSize, preference.alignment()};
   found->state = STATUS(SUCCESS);

@@ -138,6 +138,10 @@ hipError_t hipGetDeviceCount(int* count) {
   *count = kDevices;
   return hipSuccess;
 }
+hipError_t hipGetDevice(int* device) {
+  *device = current;
+  return hipSuccess;
+}
 hipError_t hipSetDevice(int device) {
   if (device < 0 || device >= kDevices) return result(hipErrorInvalidDevice);
   current = device;

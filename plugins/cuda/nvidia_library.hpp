@@ -1,0 +1,19 @@
+// NVIDIA's libraries, where its wheels and toolkits have them.
+#pragma once
+
+#include "library.hpp"
+
+namespace tenon::gpu {
+
+LibraryAbout nvidia_library(const char* name, const std::string& file, const char* variable,
+                            const char* computes, const char* remedy);
+
+// What a library's own function says of its version: major·10000 + minor·100 + patch. Empty where it has no such function.
+template <class Number>
+std::string version_by(void* library, const char* function) {
+  Number (*ask)() = nullptr;
+  std::string reason;
+  return library != nullptr && find(library, function, ask, reason) ? version_text(ask()) : "";
+}
+
+}  // namespace tenon::gpu
