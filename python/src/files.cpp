@@ -5,6 +5,8 @@
 
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "guard.hpp"
@@ -83,6 +85,39 @@ void save(const nb::bytes& given, const nb::dict& tensors, const nb::dict& metad
   run([&] { return io::detail::save(path, map, texts, "save"), true; });
 }
 
+// Of GGUF metadata: a text that is not UTF-8 keeps its bytes as lone surrogates, as os.fsdecode() does it.
+nb::object object_of(const io::GgufValue& found) {
+  return std::visit(
+      [](const auto& x) -> nb::object {
+        using T = std::decay_t<decltype(x)>;
+        if constexpr (std::is_same_v<T, std::string>) {
+          return nb::steal(
+              PyUnicode_DecodeUTF8(x.data(), static_cast<Py_ssize_t>(x.size()), "surrogateescape"));
+        } else if constexpr (std::is_same_v<T, std::vector<io::GgufValue>>) {
+          nb::list list;
+          for (const io::GgufValue& value : x) list.append(object_of(value));
+          return list;
+        } else {
+          return nb::cast(x);
+        }
+      },
+      found.value);
+}
+
+// tenon/io.py made sure that it is a dtype.
+nb::tuple load_gguf(const nb::bytes& given, nb::handle dtype) {
+  const std::string path = path_of(given);
+  tn_dtype code = 0;
+  if (!to_dtype(dtype.ptr(), code)) throw nb::python_error();
+  io::Gguf file = run([&] { return io::load_gguf(path, {.dtype = static_cast<DType>(code)}); });
+  nb::dict tensors, metadata;
+  for (auto& [name, x] : file.tensors)
+    tensors[object_of(io::GgufValue{name})] = object_of(std::move(x));
+  for (const auto& [name, value] : file.metadata)
+    metadata[object_of(io::GgufValue{name})] = object_of(value);
+  return nb::make_tuple(tensors, metadata);
+}
+
 nb::object read_idx(const nb::bytes& path) {
   return object_of(run([file = path_of(path)] { return data::read_idx(file); }));
 }
@@ -92,6 +127,7 @@ nb::object read_idx(const nb::bytes& path) {
 void add_files(nb::module_& module) {
   module.def("_load", &load);
   module.def("_load_metadata", &load_metadata);
+  module.def("_load_gguf", &load_gguf);
   module.def("_save", &save);
   module.def("_read_idx", &read_idx);
 }

@@ -1,4 +1,4 @@
-"""Weights in safetensors files (https://huggingface.co/docs/safetensors), the same files that tenon/io.hpp reads and writes.
+"""Weights in safetensors files (https://huggingface.co/docs/safetensors) and, to read, GGUF files, by the code of tenon/io.hpp.
 
 >>> import os, tempfile
 >>> path = os.path.join(tempfile.mkdtemp(), 'net.safetensors')
@@ -9,6 +9,7 @@
 {'epoch': '3'}
 """
 import os
+from typing import NamedTuple
 
 from . import _core
 from ._core import Tensor
@@ -27,6 +28,23 @@ def load(path, device=None):
 def load_metadata(path):
     """The metadata of a file: strings by name."""
     return _core._load_metadata(os.fsencode(path))
+
+
+class Gguf(NamedTuple):
+    """What a GGUF file holds: tensors by name, and metadata by key (bool, int, float, str, and lists of them)."""
+    tensors: dict
+    metadata: dict
+
+
+def load_gguf(path, device=None, dtype='float32'):
+    """Tensors and metadata of a GGUF file (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), as llama.cpp has them.
+
+    Quantised tensors (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K) are unpacked to `dtype`; others keep theirs. A shape has the
+    slowest dimension first, so a linear layer's weight is (out, in). Raises what load() raises. A text of the metadata that is not
+    UTF-8 has lone surrogates for its bytes, as os.fsdecode() makes them.
+    """
+    tensors, metadata = _core._load_gguf(os.fsencode(path), _core.as_dtype(dtype))
+    return Gguf(tensors if device is None else {name: x.to(device) for name, x in tensors.items()}, metadata)
 
 
 def _check_text(what, text):

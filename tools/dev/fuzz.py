@@ -83,6 +83,7 @@ TARGETS = {
         Ops("ops", "every op with hostile operands behind guard pages, plain and recording", "tests/fuzz/fuzz_ops"),
         CAbi("c_abi", "every function of the C ABI with NULL, garbage and short structs", "core/libtenon.so.1.0.0"),
         from_outside("safetensors", "files of weights, by libFuzzer, as all below"),
+        from_outside("gguf", "GGUF files, unpacked"),
         from_outside("idx", "IDX files, plain and packed"),
         from_outside("csv", "tables, with every option"),
         from_outside("card", "identity cards of plugins"),

@@ -89,8 +89,8 @@ TEST_P(Replay, TheCorpusAndItsMutants) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, Replay,
-                         testing::Values("safetensors", "idx", "csv", "card", "schema", "graph",
-                                         "onnx", "einsum"),
+                         testing::Values("safetensors", "gguf", "idx", "csv", "card", "schema",
+                                         "graph", "onnx", "einsum"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
