@@ -13,8 +13,34 @@ from ._core import Tensor
 GRAD, INFERENCE, ANOMALY = 1, 2, 4
 
 
+_GENERATOR = 0x20  # inspect.CO_GENERATOR
+
+
+def _stepwise(function, kind):
+    """A generator function whose body runs in the mode; who goes through what it yields does not."""
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        generator = function(*args, **kwargs)
+        resume = functools.partial(next, generator)
+        while True:
+            try:
+                with kind():
+                    item = resume()
+            except StopIteration as end:
+                return end.value
+            try:
+                resume = functools.partial(generator.send, (yield item))
+            except GeneratorExit:
+                with kind():
+                    generator.close()
+                raise
+            except BaseException as error:
+                resume = functools.partial(generator.throw, error)
+    return wrapped
+
+
 class _Mode:
-    """Sets modes of the calling thread for a scope; also a decorator. One object may be entered many times."""
+    """Sets modes of the calling thread for a scope; also a decorator, of generators, too. One object may be entered many times."""
     _set = _clear = 0
 
     def __init__(self):
@@ -29,6 +55,8 @@ class _Mode:
 
     def __call__(self, function):
         kind = type(self)
+        if getattr(getattr(function, '__code__', None), 'co_flags', 0) & _GENERATOR:
+            return _stepwise(function, kind)
 
         @functools.wraps(function)
         def wrapped(*args, **kwargs):

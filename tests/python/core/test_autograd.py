@@ -94,6 +94,35 @@ def test_modes_nest_and_belong_to_the_thread():
     assert tenon.is_grad_enabled()
 
 
+def test_modes_of_a_generator_hold_in_its_body_alone():
+    seen, closed = [], []
+
+    @tenon.no_grad()
+    def steps():
+        try:
+            for i in range(3):
+                seen.append(tenon.is_grad_enabled())
+                try:
+                    seen.append((yield i))
+                except KeyError:
+                    seen.append(tenon.is_grad_enabled())
+            return 'end'
+        finally:
+            closed.append(tenon.is_grad_enabled())
+
+    def outside():
+        seen.append((yield from steps()))
+    outer = outside()
+    assert next(outer) == 0 and tenon.is_grad_enabled()
+    assert outer.send('sent') == 1 and outer.throw(KeyError()) == 2
+    assert list(outer) == [] and tenon.is_grad_enabled()
+    assert seen == [False, 'sent', False, False, False, None, 'end'] and closed == [False]
+    begun = steps()
+    next(begun)
+    begun.close()
+    assert closed == [False, False] and tenon.is_grad_enabled()
+
+
 def test_anomaly_mode_names_the_op():
     x = tenon.tensor([-1.], requires_grad=True)
     with tenon.anomaly_mode(), pytest.raises(tenon.Error, match='sqrt'):
