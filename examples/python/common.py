@@ -1,0 +1,179 @@
+"""What the examples share: their options, curves, pictures, texts and the figure at the end."""
+import argparse
+import csv
+import pathlib
+import subprocess
+import sys
+import time
+
+import tenon
+
+
+def parser(doc):
+    """Options that every example has."""
+    p = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('--device', default='auto', help='auto, or one that tenon.devices() lists')
+    p.add_argument('--seed', type=int, default=1, help='of weights, batches and samples')
+    p.add_argument('--short', action='store_true', help='seconds rather than minutes, with a lower aim: what the tests run')
+    name = pathlib.Path(sys.argv[0]).stem
+    p.add_argument('--output', type=pathlib.Path, default=pathlib.Path('runs') / name, metavar='DIR',
+                   help=f'where curves and pictures go (default: runs/{name})')
+    return p
+
+
+def parse(p, short, **defaults):
+    """The options; --short brings its own defaults. Seeds everything and replaces --device by the device."""
+    p.set_defaults(**defaults)
+    if '--short' in sys.argv:
+        p.set_defaults(**short)
+    o = p.parse_args()
+    tenon.manual_seed(o.seed)
+    o.device = tenon.device(o.device)
+    o.output.mkdir(parents=True, exist_ok=True)
+    print(f'device {o.device}, seed {o.seed}, output in {o.output}/')
+    return o
+
+
+def install(what, why):
+    """Ends the program with what is missing."""
+    sys.exit(f'{pathlib.Path(sys.argv[0]).name} {why}: {what}')
+
+
+class Curve:
+    """Numbers by step, in FILE.csv while the program runs and as a picture, FILE.png, at its end; prints some of them.
+
+    >>> with Curve(o, 'loss', every=100) as curve:
+    ...     curve.add(step, loss=loss.item())
+    """
+
+    def __init__(self, options, name, every=100):
+        self.path, self.every = options.output / f'{name}.csv', every
+        self.rows, self.start = [], time.perf_counter()
+
+    def __enter__(self):
+        self.file = self.path.open('w', newline='')
+        self.writer = csv.writer(self.file)
+        return self
+
+    def add(self, step, **values):
+        if not self.rows:
+            self.writer.writerow(['step', *values])
+        self.rows.append((step, values))
+        self.writer.writerow([step, *map(repr, values.values())])
+        if step % self.every == 0:
+            self.file.flush()
+            print(f'step {step:6}  ' + '  '.join(f'{k} {v:.4f}' for k, v in values.items())
+                  + f'  {time.perf_counter() - self.start:6.1f} s', flush=True)
+
+    def mean(self, name, last):
+        """Of the last values of that name."""
+        some = [values[name] for _, values in self.rows[-last:]]
+        return sum(some) / len(some)
+
+    def __exit__(self, kind, *_):
+        self.file.close()
+        if kind is None and len(self.rows) > 1:
+            chart(self.path.with_suffix('.png'), {k: [(s, v[k]) for s, v in self.rows] for k in self.rows[0][1]})
+
+
+def pillow():
+    try:
+        from PIL import Image, ImageDraw
+    except ImportError:
+        return None, None
+    return Image, ImageDraw
+
+
+def chart(path, curves, size=(640, 360)):
+    """Lines of (x, y) points by name, as a PNG; nothing where Pillow is not installed."""
+    image_type, draw_type = pillow()
+    if image_type is None:
+        return
+    image = image_type.new('RGB', size, 'white')
+    draw = draw_type.Draw(image)
+    points = [point for curve in curves.values() for point in curve]
+    (x0, x1), (y0, y1) = [(min(v), max(v)) for v in zip(*points)]
+    left, right, top, bottom = 60, size[0] - 10, 24, size[1] - 24
+
+    def place(x, y):
+        return left + (x - x0) / ((x1 - x0) or 1) * (right - left), bottom - (y - y0) / ((y1 - y0) or 1) * (bottom - top)
+    draw.rectangle((left, top, right, bottom), outline='gray')
+    for i in range(5):
+        y = y0 + (y1 - y0) * i / 4
+        draw.text((4, place(x0, y)[1] - 6), f'{y:.4g}', 'black')
+    draw.text((left, bottom + 6), f'{x0}', 'black')
+    draw.text((right - 40, bottom + 6), f'{x1}', 'black')
+    for i, (name, curve) in enumerate(curves.items()):
+        colour = ('steelblue', 'darkorange', 'seagreen', 'crimson')[i % 4]
+        draw.line([place(*point) for point in curve], fill=colour, width=2)
+        draw.text((left + 8 + 120 * i, 6), name, colour)
+    image.save(path)
+
+
+def save_grid(path, images, columns, scale=2):
+    """Images of values from 0 to 1, (N, 1 or 3, H, W), side by side as a PNG."""
+    image_type, _ = pillow()
+    if image_type is None:
+        print(f'{path} is not written: pip install pillow')
+        return
+    images = images.detach().cpu().to(tenon.float32)
+    n, c, h, w = images.shape
+    rows = -(-n // columns)
+    blank = tenon.zeros(rows * columns - n, c, h, w)
+    sheet = tenon.concat([images, blank]).reshape(rows, columns, c, h, w).permute(0, 3, 1, 4, 2).reshape(rows * h, columns * w, c)
+    pixels = (sheet.clamp(0, 1) * 255).round().to(tenon.uint8).contiguous().numpy()
+    picture = image_type.fromarray(pixels[:, :, 0] if c == 1 else pixels)
+    picture.resize((columns * w * scale, rows * h * scale), image_type.Resampling.NEAREST).save(path)
+    print(f'wrote {path}')
+
+
+def figure(what, value, reach, at_most=False, unit=''):
+    """The last line of every example: what was reached beside what was aimed at."""
+    good = value <= reach if at_most else value >= reach
+    print(f'figure: {what} {value:.4g}{unit} ({"at most" if at_most else "at least"} {reach:g}{unit}: {"reached" if good else "not reached"})')
+    return good
+
+
+def bible():
+    """The verses of the King James Bible as (place, text), such as ('Ge1:1', 'In the beginning …'), in their order."""
+    try:
+        text = subprocess.run(['bible', '-f', 'gen1:1-rev22:21'], capture_output=True, check=True, text=True).stdout
+    except FileNotFoundError:
+        install('apt-get install bible-kjv', 'reads the King James Bible as Debian ships it')
+    return [tuple(line.split(' ', 1)) for line in text.splitlines()]
+
+
+def bible_characters():
+    """(symbols, train, test): the text as indices into its symbols. Every tenth chapter is kept for the test."""
+    chapters = {}
+    for place, text in bible():
+        chapters.setdefault(place.split(':')[0], []).append(text + '\n')
+    whole = ''.join(text for verses in chapters.values() for text in verses)
+    symbols = sorted(set(whole))
+    index = {symbol: i for i, symbol in enumerate(symbols)}
+    parts = [[], []]
+    for i, verses in enumerate(chapters.values()):
+        parts[i % 10 == 9].extend(index[symbol] for symbol in ''.join(verses))
+    return symbols, *(tenon.tensor(part, dtype=tenon.int64) for part in parts)
+
+
+def clothes(options, train=True, count=None):
+    """Images (N, 1, 28, 28) of values from 0 to 1 and labels of Fashion-MNIST, on the host (Xiao et al. 2017, arXiv:1708.07747)."""
+    pixels, labels = tenon.data.FashionMNIST(options.data, train).tensors
+    return pixels[:count].to(tenon.float32) / 255, labels[:count]
+
+
+def frechet(first, second):
+    """How far two sets of images are apart: the Fréchet distance of normal distributions over their 7×7 means of 4×4 pixels, of
+    which Heusel et al. 2017 (arXiv:1706.08500) take features of a network. 0 for equal ones."""
+    def moments(images):
+        x = tenon.nn.functional.avg_pool2d(images.detach().cpu().to(tenon.float32), 4).flatten(1).to(tenon.float64)
+        centred = x - x.mean(0)
+        return x.mean(0), centred.T @ centred / (len(x) - 1)
+
+    def root(s):
+        values, vectors = tenon.linalg.eigh(s)
+        return vectors * values.clamp(min=0).sqrt() @ vectors.T
+    (m1, s1), (m2, s2) = moments(first), moments(second)
+    both = root(root(s1) @ s2 @ root(s1))
+    return (((m1 - m2) ** 2).sum() + (s1 + s2 - 2 * both).diagonal().sum()).item()

@@ -1,0 +1,132 @@
+"""Networks that others trained give what they gave there: an independent forward pass in double precision, and tokens of the reference
+implementations (PyPI tokenizers 0.23.3, from the tokenizer.json and the GGUF's metadata)."""
+import math
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+
+import tenon
+from tenon import io
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / 'examples' / 'python'))
+import semantic_search
+import smollm2
+
+
+@pytest.fixture(scope='module')
+def encoder():
+    return semantic_search.Encoder(semantic_search.model_folder(), tenon.device('cpu'))
+
+
+WORDPIECES = {
+    'Hello, world!': [7592, 1010, 2088, 999], 'Café naïve — RÉSUMÉ': [7668, 15743, 1517, 13746],
+    "don't stop: 3.14 & 2,718": [2123, 1005, 1056, 2644, 1024, 1017, 1012, 2403, 1004, 1016, 1010, 6390, 2620],
+    'unaffable antidisestablishmentarianism': [14477, 20961, 3468, 3424, 10521, 4355, 7875, 13602, 3672, 12199, 2964]}
+
+
+@pytest.mark.parametrize('text', WORDPIECES)
+def test_wordpieces(encoder, text):
+    assert encoder.tokenizer.encode(text) == [101, *WORDPIECES[text], 102]
+
+
+def test_a_broken_vocabulary_is_named(tmp_path):
+    (tmp_path / 'vocab.txt').write_text('the\n##s\n[PAD]\n')
+    with pytest.raises(ValueError, match=r'vocab\.txt: \[CLS\], \[SEP\], \[UNK\] missing'):
+        semantic_search.WordPiece(tmp_path / 'vocab.txt')
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def bert(w, tokens):
+    """One sentence through the encoder, in double precision: (384) of length 1."""
+    def linear(x, name):
+        return x @ w[name + '.weight'].T + w[name + '.bias']
+
+    def norm(x, name):
+        x = x - x.mean(-1, keepdims=True)
+        return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-12) * w[name + '.weight'] + w[name + '.bias']
+    e, n = 'embeddings.', len(tokens)
+    x = norm(w[e + 'word_embeddings.weight'][tokens] + w[e + 'position_embeddings.weight'][:n] + w[e + 'token_type_embeddings.weight'][0], e + 'LayerNorm')
+    for i in range(6):
+        p = f'encoder.layer.{i}.'
+        q, k, v = (linear(x, f'{p}attention.self.{name}').reshape(n, 12, 32).transpose(1, 0, 2) for name in ('query', 'key', 'value'))
+        y = (softmax(q @ k.transpose(0, 2, 1) / math.sqrt(32)) @ v).transpose(1, 0, 2).reshape(n, 384)
+        x = norm(x + linear(y, p + 'attention.output.dense'), p + 'attention.output.LayerNorm')
+        y = linear(x, p + 'intermediate.dense')
+        y = y * 0.5 * (1 + np.vectorize(math.erf)(y / math.sqrt(2)))
+        x = norm(x + linear(y, p + 'output.dense'), p + 'output.LayerNorm')
+    x = x.mean(0)
+    return x / np.linalg.norm(x)
+
+
+def test_sentence_vectors(encoder):
+    sentences = ['A man is eating food.', 'The quick brown fox jumps over the lazy dog, and then it sleeps in the sun.', 'Yes']
+    weights = {name: x.to(tenon.float64).numpy() for name, x in io.load(semantic_search.model_folder() / 'model.safetensors').items()}
+    for vector, sentence in zip(encoder(sentences).numpy(), sentences):  # padded to one length, in one batch
+        np.testing.assert_allclose(vector, bert(weights, encoder.tokenizer.encode(sentence)), atol=1e-5, rtol=0)
+
+
+@pytest.fixture(scope='module')
+def llama():
+    return smollm2.load(smollm2.default_model(), tenon.device('cpu'))
+
+
+BYTE_PAIRS = {'Hello, world! 1234 abc': [19556, 28, 905, 17, 216, 33, 34, 35, 36, 43239], 'a  b   c\n\n\n  d ': [81, 216, 278, 256, 265, 1116, 3805, 287, 216],
+              '<|im_start|>user\nWhy?<|im_end|>\n': [1, 4093, 198, 4898, 47, 2, 198]}
+
+
+@pytest.mark.parametrize('text', BYTE_PAIRS)
+def test_byte_pairs(llama, text):
+    _, tokenizer, _ = llama
+    assert tokenizer.encode(text) == BYTE_PAIRS[text]
+    assert b''.join(map(tokenizer.bytes_of, BYTE_PAIRS[text])).decode() == text
+
+
+def llama_logits(w, meta, tokens):
+    """All tokens at once and nothing kept, in double precision: (N, vocabulary)."""
+    heads, groups, size, n = meta['llama.attention.head_count'], meta['llama.attention.head_count_kv'], meta['llama.rope.dimension_count'], len(tokens)
+
+    def norm(x, name):
+        return x / np.sqrt((x * x).mean(-1, keepdims=True) + meta['llama.attention.layer_norm_rms_epsilon']) * w[name]
+    turn = np.exp(1j * np.arange(n)[:, None] * meta['llama.rope.freq_base'] ** (-np.arange(0, size, 2) / size))
+
+    def rotate(x):
+        pairs = (x[..., 0::2] + 1j * x[..., 1::2]) * turn
+        return np.stack([pairs.real, pairs.imag], -1).reshape(x.shape)
+    x, hidden = w['token_embd.weight'][tokens], np.triu(np.full((n, n), -np.inf), 1)
+    for i in range(meta['llama.block_count']):
+        p = f'blk.{i}.'
+        y = norm(x, p + 'attn_norm.weight')
+        q, k, v = ((y @ w[f'{p}attn_{name}.weight'].T).reshape(n, -1, size).transpose(1, 0, 2) for name in 'qkv')
+        q, k, v = rotate(q), rotate(k).repeat(heads // groups, 0), v.repeat(heads // groups, 0)
+        y = softmax(q @ k.transpose(0, 2, 1) / math.sqrt(size) + hidden) @ v
+        x = x + y.transpose(1, 0, 2).reshape(n, -1) @ w[p + 'attn_output.weight'].T
+        y = norm(x, p + 'ffn_norm.weight')
+        gate = y @ w[p + 'ffn_gate.weight'].T
+        x = x + (gate / (1 + np.exp(-gate)) * (y @ w[p + 'ffn_up.weight'].T)) @ w[p + 'ffn_down.weight'].T
+    return norm(x, 'output_norm.weight') @ w['token_embd.weight'].T
+
+
+def test_greedy_text_is_the_reference_s(llama):
+    net, tokenizer, meta = llama
+    prompt, count = tokenizer.encode('The capital of France is'), 24
+    found = list(smollm2.generate(net, prompt, count))
+    weights = {name: x.numpy().astype(np.float64) for name, x in io.load_gguf(smollm2.default_model()).tensors.items()}
+    logits = llama_logits(weights, meta, prompt + found[:-1])[len(prompt) - 1:]
+    assert found == logits.argmax(-1).tolist() and b'Paris' in b''.join(map(tokenizer.bytes_of, found))
+    with tenon.no_grad():
+        own = net(tenon.tensor([prompt + found[:-1]]))[0, len(prompt) - 1:].numpy()
+    np.testing.assert_allclose(own, logits, atol=2e-3, rtol=0)  # logits are some ten; float32 over 30 layers
+
+
+def test_drawn_text_follows_the_seed(llama):
+    net, tokenizer, _ = llama
+    def draw(seed):
+        tenon.manual_seed(seed)
+        return list(smollm2.generate(net, tokenizer.encode('Once'), 6, temperature=1.0, top_k=20))
+    assert draw(1) == draw(1) and len({tuple(draw(seed)) for seed in range(3)}) > 1
