@@ -35,6 +35,16 @@ tn_status* guarded(Body&& body) noexcept {
   }
 }
 
+// What `body` gives, or `otherwise` where it throws: for functions that have no status.
+template <class Answer, class Body>
+Answer answer(Answer otherwise, Body&& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    return otherwise;
+  }
+}
+
 // Fills a caller's struct up to the size that it sets.
 template <class Info>
 void give(Info info, Info* out, const char* function) {

@@ -82,6 +82,7 @@ TN_RUN(to) {
     outs[0] = Ref::share(&x).take();
     return;
   }
+  if (!has_elements(x)) fail_released(x);
   const Ref dense = make_contiguous(x);
   Ref copy(make_tensor(x.dtype(), x.sizes(), target));
   const uint64_t bytes = static_cast<uint64_t>(x.numel) * dtype_size(x.dtype());

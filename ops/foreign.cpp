@@ -9,6 +9,8 @@
 namespace tenon::core {
 namespace {
 
+// In a list of results; what a node of the tape can tell apart.
+constexpr uint32_t kMostEntries = 60'000;
 // What a reduction is over.
 constexpr uint32_t kReduced = 0;
 
@@ -40,7 +42,7 @@ tn_dtype first_dtype(const Frame& frame) {
 
 // The dtype of results where nothing else says it; operands are converted to it where they are promoted.
 tn_dtype promoted(Frame& frame) {
-  const uint32_t promotion = frame.op().foreign->promotion;
+  const uint32_t promotion = frame.op().foreign->def.promotion;
   if (promotion == TN_OP_AS_GIVEN) {
     for (uint32_t i = 0; i < frame.nargs(); ++i)
       if (is_operand(frame, i) && is_number(frame.arg(i)))
@@ -67,7 +69,7 @@ void reduce_foreign(Frame& frame, tn_dtype dtype) {
 
 // Results and operands where `infer` says nothing.
 void form_foreign(Frame& frame) {
-  const tn_op_def& def = *frame.op().foreign;
+  const tn_op_def& def = frame.op().foreign->def;
   if (frame.nresults() == 0 && def.promotion == TN_OP_AS_GIVEN) return;
   const tn_dtype dtype = promoted(frame);
   if (def.form == TN_OP_REDUCE) return reduce_foreign(frame, dtype);
@@ -105,21 +107,21 @@ struct ViewArgs {
 }  // namespace
 
 void rule_foreign(Frame& frame) {
-  const tn_op_def& def = *frame.op().foreign;
+  const tn_op_def& def = in_service(frame.op());
   const bool formed = def.form != TN_OP_PLAIN;
   if (formed || def.promotion != TN_OP_AS_GIVEN || def.infer == nullptr) form_foreign(frame);
   if (def.infer == nullptr) return;
-  Roomy<tn_result> results[kMaxResults];
-  tn_result* pointers[kMaxResults];
-  for (uint32_t k = 0; k < kMaxResults; ++k) pointers[k] = &results[k].value;
+  Few<Roomy<tn_result>, kFewResults> results(frame.nresults());
+  Few<tn_result*, kFewResults> pointers(frame.nresults());
   for (uint32_t k = 0; k < frame.nresults(); ++k) {
     const ResultSpec& spec = frame.result(k);
+    pointers[k] = &results[k].value;
     results[k].value.dtype = spec.dtype;
     results[k].value.ndim = static_cast<uint32_t>(spec.shape.size());
     std::ranges::copy(spec.shape, results[k].value.shape);
   }
   ViewArgs args(frame);
-  check(def.infer(def.self, args.values, frame.nargs(), pointers, frame.nresults()));
+  check(def.infer(def.self, args.values, frame.nargs(), pointers.data(), frame.nresults()));
   for (uint32_t k = 0; k < frame.nresults(); ++k) {
     const tn_result& result = results[k].value;
     frame.require(result.ndim <= TN_MAX_DIMS && result.dtype < TN_DTYPE_COUNT,
@@ -132,13 +134,37 @@ void rule_foreign(Frame& frame) {
   }
 }
 
+uint32_t count_results(const Frame& frame) {
+  const tn_op_def& def = in_service(frame.op());
+  uint32_t entries = 0;
+  const ViewArgs args(frame);
+  check(def.count(def.self, args.values, frame.nargs(), &entries));
+  const auto single = static_cast<uint32_t>(frame.op().schema.results.size()) - 1;
+  frame.require(entries <= kMostEntries, "a list of {} results; at most {} are possible", entries,
+                kMostEntries);
+  return single + entries;
+}
+
+void decompose_foreign(Frame& frame, tn_tensor** outs) {
+  const tn_op_def& def = in_service(frame.op());
+  tn_status* status = def.decompose(def.self, frame.args(), frame.nargs(), outs, frame.nresults());
+  if (status != nullptr) std::fill_n(outs, frame.nresults(), nullptr);  // an error has no results
+  check(status);
+  for (uint32_t k = 0; k < frame.nresults(); ++k)
+    if (outs[k] == nullptr) frame.fail(TN_INTERNAL, "its decomposition gave no result {}", k);
+}
+
 void check_foreign(const Schema& schema, const tn_op_def& def, std::string_view plugin) {
   const auto refuse = [&](std::string_view why) {
     fail(TN_INVALID_ARGUMENT, "op '{}' of plugin '{}': {}", schema.name, plugin, why);
   };
   if (def.form > TN_OP_REDUCE || def.promotion > TN_OP_FRACTION)
     refuse("its form or promotion is one that this version does not know");
+  if (schema.list_result != (def.count != nullptr))
+    refuse(schema.list_result ? "a list of results needs `count`"
+                              : "`count` is for a list of results");
   if (def.form == TN_OP_PLAIN) return;
+  if (schema.list_result) refuse("a loop has no list of results");
   if (schema.results.empty()) refuse("without a result there is nothing to loop over");
   const auto is_list = [](const ArgSpec& arg) { return arg.type == ArgType::Tensor && arg.list; };
   if (std::ranges::any_of(schema.args, is_list)) refuse("a loop takes no lists of tensors");

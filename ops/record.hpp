@@ -16,8 +16,8 @@
 #pragma once
 
 #include "autograd/formula.hpp"
-#include "dispatch/composite.hpp"
 #include "dispatch/op_record.hpp"
+#include "ops/composite.hpp"
 #include "ops/declarations.hpp"
 #include "tenon/schemas.h"
 

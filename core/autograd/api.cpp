@@ -51,8 +51,7 @@ void set_grad(tn_tensor& tensor, tn_tensor* grad) {
     if (tensor.meta != nullptr && tensor.meta->leaf != nullptr) tensor.meta->leaf->set_grad(Ref());
     return;
   }
-  if (grad->device != tensor.device || grad->dtype() != tensor.dtype() ||
-      !std::ranges::equal(grad->sizes(), tensor.sizes()))
+  if (!same_kind(*grad, tensor))
     fail(TN_INVALID_ARGUMENT, "[set_grad] the gradient is {}, expected {}", describe(*grad),
          describe(tensor));
   if (grad == &tensor) fail(TN_INVALID_ARGUMENT, "[set_grad] a tensor cannot be its own gradient");
@@ -106,8 +105,7 @@ Ref first_gradient(tn_tensor& output, tn_tensor* given, uint32_t i, std::string_
       fail(TN_INVALID_ARGUMENT, "[{}] output {} is complex: its gradient must be given", name, i);
     return constant_like(meta_of_tensor(output), 1);
   }
-  if (given->device != output.device || given->dtype() != output.dtype() ||
-      !std::ranges::equal(given->sizes(), output.sizes()))
+  if (!same_kind(*given, output))
     fail(TN_INVALID_ARGUMENT, "[{}] the gradient of output {} is {}, expected {}", name, i,
          describe(*given), describe(output));
   if ((t_modes & TN_MODE_ANOMALY) && has_nan(*given))
@@ -168,10 +166,9 @@ uint32_t tn_mode_set(uint32_t modes) {
 }
 
 uint32_t tn_tensor_requires_grad(const tn_tensor* tensor) {
-  uint32_t answer = 0;
-  tn_status_release(guarded(
-      [&] { answer = tensor != nullptr && requires_grad(const_cast<tn_tensor&>(*tensor)); }));
-  return answer;
+  return answer(0u, [&]() -> uint32_t {
+    return tensor != nullptr && requires_grad(const_cast<tn_tensor&>(*tensor));
+  });
 }
 
 tn_status* tn_tensor_set_requires_grad(tn_tensor* tensor, uint32_t on) {
@@ -180,10 +177,9 @@ tn_status* tn_tensor_set_requires_grad(tn_tensor* tensor, uint32_t on) {
 }
 
 uint32_t tn_tensor_is_leaf(const tn_tensor* tensor) {
-  uint32_t answer = 0;
-  tn_status_release(
-      guarded([&] { answer = tensor != nullptr && is_leaf(const_cast<tn_tensor&>(*tensor)); }));
-  return answer;
+  return answer(0u, [&]() -> uint32_t {
+    return tensor != nullptr && is_leaf(const_cast<tn_tensor&>(*tensor));
+  });
 }
 
 tn_tensor* tn_tensor_grad(const tn_tensor* tensor) {
@@ -205,14 +201,11 @@ tn_status* tn_tensor_detach(tn_tensor* tensor, tn_tensor** out) {
 }
 
 tn_str tn_tensor_grad_fn_name(const tn_tensor* tensor) {
-  tn_str name{"", 0};
-  tn_status_release(guarded([&] {
-    if (tensor == nullptr || !requires_grad(const_cast<tn_tensor&>(*tensor)) ||
-        tensor->grad_fn == nullptr)
-      return;
-    name = to_str(tensor->grad_fn->name());
-  }));
-  return name;
+  return answer(tn_str{"", 0}, [&] {
+    const bool has = tensor != nullptr && requires_grad(const_cast<tn_tensor&>(*tensor)) &&
+                     tensor->grad_fn != nullptr;
+    return to_str(has ? tensor->grad_fn->name() : "");
+  });
 }
 
 tn_status* tn_backward(tn_tensor* const* outputs, uint32_t count, tn_tensor* const* grads,

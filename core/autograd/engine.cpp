@@ -44,29 +44,10 @@ Scratch* take_scratch() {
 
 void drop(Pending& arrived, uint32_t nresults) noexcept {
   tn_tensor** grads = arrived.grads();
-  const uint32_t n = arrived.many != nullptr ? nresults : kFewResults;
+  const uint32_t n = arrived.many != nullptr ? nresults : kFewGradients;
   for (uint32_t k = 0; k < n; ++k) release(std::exchange(grads[k], nullptr));
   delete[] std::exchange(arrived.many, nullptr);
 }
-
-// What a node gave for its edges, until it is delivered.
-class Results {
- public:
-  explicit Results(uint32_t n) : n_(n), data_(n > std::size(few_) ? new tn_tensor* [n] {} : few_) {}
-  ~Results() {
-    for (uint32_t e = 0; e < n_; ++e) release(data_[e]);
-    if (data_ != few_) delete[] data_;
-  }
-  Results(const Results&) = delete;
-  Results& operator=(const Results&) = delete;
-  tn_tensor** data() { return data_; }
-  Ref take(uint32_t e) { return Ref(std::exchange(data_[e], nullptr)); }
-
- private:
-  uint32_t n_;
-  tn_tensor* few_[8] = {};
-  tn_tensor** data_;
-};
 
 }  // namespace
 
@@ -173,7 +154,7 @@ tn_tensor*& Run::slot(Edge edge) {
     scratch_->heap.push_back({edge.node->sequence, edge.node});
     std::push_heap(scratch_->heap.begin(), scratch_->heap.end());
   }
-  if (edge.node->nresults > kFewResults && arrived->many == nullptr)
+  if (edge.node->nresults > kFewGradients && arrived->many == nullptr)
     arrived->many = new tn_tensor* [edge.node->nresults] {};
   return arrived->grads()[edge.nr];
 }
@@ -252,7 +233,7 @@ void Run::run_hooks(Node& node, tn_tensor** grads) {
 }
 
 void Run::apply(Node& node, tn_tensor** grads) {
-  Results results(node.nedges);
+  Outs results(node.nedges);  // until they are delivered
   node.apply(*this, grads, results.data());
   const bool anomaly = (t_modes & TN_MODE_ANOMALY) != 0;
   for (uint32_t e = 0; e < node.nedges; ++e) {

@@ -9,14 +9,15 @@
 #include "autograd/node.hpp"
 #include "autograd/node_map.hpp"
 #include "status.hpp"
+#include "tensor/outs.hpp"
 
 namespace tenon::core {
 
-constexpr uint32_t kFewResults = 4;
+constexpr uint32_t kFewGradients = 4;
 
 // Gradients that have arrived at a node.
 struct Pending {
-  tn_tensor* few[kFewResults];
+  tn_tensor* few[kFewGradients];
   tn_tensor** many;  // of a node with more results
   tn_tensor** grads() { return many != nullptr ? many : few; }
 };

@@ -4,7 +4,7 @@
 
 // Keeps what the callback borrows until it returns.
 struct tn_grad_call {
-  tenon::core::OpGradCall& call;
+  tenon::core::GradCall& call;
   std::vector<tenon::Tensor> lent;
 
   tn_tensor* lend(tenon::Tensor tensor) {
@@ -32,8 +32,8 @@ auto lending(tn_grad_call* call, Fn&& fn) noexcept -> decltype(fn()) {
 
 }  // namespace
 
-void apply_foreign(OpGradCall& call) {
-  const tn_op_def& def = *call.node().op.foreign;
+void apply_foreign(GradCall& call) {
+  const tn_op_def& def = in_service(call.node().op);
   tn_grad_call lent{call, {}};
   const std::exception_ptr outer = std::exchange(t_error, nullptr);
   tn_status* status = def.gradient(def.self, &lent);
@@ -50,8 +50,12 @@ tn_tensor* grad_output(tn_grad_call* call, uint32_t result) noexcept {
 }
 
 tn_tensor* grad_saved_input(tn_grad_call* call, uint32_t arg) noexcept {
+  return grad_saved_entry(call, arg, 0);
+}
+
+tn_tensor* grad_saved_entry(tn_grad_call* call, uint32_t arg, uint32_t entry) noexcept {
   return lending(call, [&]() -> tn_tensor* {
-    return arg < call->call.node().nargs ? call->lend(call->call.in(arg)) : nullptr;
+    return arg < call->call.node().nargs ? call->lend(call->call.in(arg, entry)) : nullptr;
   });
 }
 
@@ -74,10 +78,30 @@ uint32_t grad_needed(tn_grad_call* call, uint32_t arg) noexcept {
                  [&] { return uint32_t{arg < call->call.node().nargs && call->call.needs(arg)}; });
 }
 
+uint32_t grad_entry_needed(tn_grad_call* call, uint32_t arg, uint32_t entry) noexcept {
+  return lending(call, [&] {
+    return uint32_t{arg < call->call.node().nargs && call->call.needs(arg, entry)};
+  });
+}
+
+uint32_t grad_result_count(tn_grad_call* call) noexcept {
+  return lending(call, [&] { return call->call.node().nresults; });
+}
+
+uint32_t grad_entry_count(tn_grad_call* call, uint32_t arg) noexcept {
+  return lending(
+      call, [&] { return arg < call->call.node().nargs ? call->call.count(arg) : uint32_t{0}; });
+}
+
 tn_status* grad_set(tn_grad_call* call, uint32_t arg, tn_tensor* grad) noexcept {
+  return grad_set_entry(call, arg, 0, grad);
+}
+
+tn_status* grad_set_entry(tn_grad_call* call, uint32_t arg, uint32_t entry,
+                          tn_tensor* grad) noexcept {
   return guarded([&] {
     if (call == nullptr) fail(TN_INVALID_ARGUMENT, "[grad_set] no call given");
-    call->call.set(arg, Tensor::share(grad));
+    call->call.set(arg, entry, Tensor::share(grad));
   });
 }
 

@@ -11,44 +11,68 @@
 
 namespace tenon::core {
 
-struct Node;
+struct OpNode;
+struct Saved;
+struct TensorMeta;
+class Run;
+class Unpacked;
 
-// What a formula reads and sets. Indices of arguments are positions in the schema.
+// A node under evaluation: what a formula reads and sets. Indices of arguments are positions in the schema.
 class GradCall {
  public:
-  virtual ~GradCall() = default;
-  virtual Tensor grad(uint32_t result = 0) const = 0;  // undefined when no gradient arrived
-  virtual Tensor in(uint32_t arg) const = 0;  // a saved argument; undefined when it was absent
-  virtual std::vector<Tensor> ins(uint32_t arg) const = 0;
-  virtual Tensor out(uint32_t result = 0) const = 0;  // a saved result
+  GradCall(OpNode& node, Run& run, const Unpacked& saved, tn_tensor* const* grads,
+           tn_tensor** outputs)
+      : node_(node), run_(run), saved_(saved), grads_(grads), outputs_(outputs) {}
+
+  const OpNode& node() const { return node_; }
+  Tensor grad(uint32_t result = 0) const;  // undefined when no gradient arrived
+  // A saved argument, or an entry of a list; undefined when it was absent.
+  Tensor in(uint32_t arg, uint32_t entry = 0) const;
+  std::vector<Tensor> ins(uint32_t arg) const;
+  Tensor out(uint32_t result = 0) const;  // a saved result
   // The argument requires a gradient (for a list: an entry does).
-  virtual bool needs(uint32_t arg) const = 0;
-  virtual bool needs(uint32_t arg, uint32_t entry) const = 0;
+  bool needs(uint32_t arg) const;
+  bool needs(uint32_t arg, uint32_t entry) const;
   // Metadata of arguments, saved or not.
-  virtual std::span<const int64_t> shape(uint32_t arg) const = 0;
-  virtual std::span<const int64_t> shape(uint32_t arg, uint32_t entry) const = 0;
-  virtual tn_dtype dtype(uint32_t arg) const = 0;
-  virtual uint32_t count(uint32_t arg) const = 0;  // entries of a tensor list
-  virtual std::span<const int64_t> result_shape(uint32_t result = 0) const = 0;
+  std::span<const int64_t> shape(uint32_t arg, uint32_t entry = 0) const;
+  tn_dtype dtype(uint32_t arg) const;
+  uint32_t count(uint32_t arg) const;  // entries of a tensor list
+  std::span<const int64_t> result_shape(uint32_t result = 0) const;
   // Attributes, defaults filled in.
-  virtual bool has(uint32_t arg) const = 0;
-  virtual int64_t integer(uint32_t arg) const = 0;
+  const tn_value& value(uint32_t arg) const;
+  bool is_tensor(uint32_t arg) const;
+  bool has(uint32_t arg) const { return value(arg).tag != TN_VALUE_NONE; }
+  int64_t integer(uint32_t arg) const { return value(arg).as.i; }
   // Of a Float or Scalar, or of a number given for a Tensor.
-  virtual double real(uint32_t arg) const = 0;
+  double real(uint32_t arg) const;
   // A number was given where the schema says Tensor.
-  virtual bool is_number(uint32_t arg) const = 0;
+  bool is_number(uint32_t arg) const;
   // That number; complex where it was.
-  virtual Scalar number(uint32_t arg) const { return real(arg); }
+  Scalar number(uint32_t arg) const;
   bool flag(uint32_t arg) const { return integer(arg) != 0; }
-  virtual std::string_view str(uint32_t arg) const = 0;
-  virtual std::span<const int64_t> ints(uint32_t arg) const = 0;
-  virtual Device device(uint32_t arg) const = 0;  // of a tensor argument
+  std::string_view str(uint32_t arg) const { return {value(arg).as.str, value(arg).count}; }
+  std::span<const int64_t> ints(uint32_t arg) const {
+    return {value(arg).as.ints, value(arg).count};
+  }
+  Device device(uint32_t arg) const;  // of a tensor argument
   // Sets the gradient of an argument. The engine sums it over broadcast dimensions and casts it to the argument's dtype, so a
   // formula need not. Undefined means zero.
-  virtual void set(uint32_t arg, Tensor gradient) = 0;
-  virtual void set(uint32_t arg, uint32_t entry, Tensor gradient) = 0;
+  void set(uint32_t arg, Tensor gradient) { set(arg, 0, std::move(gradient)); }
+  void set(uint32_t arg, uint32_t entry, Tensor gradient);
   // Takes out what has arrived for an argument where nobody else sees it: to be written and set again. Else undefined.
-  virtual Tensor arrived(uint32_t arg) = 0;
+  Tensor arrived(uint32_t arg);
+
+ private:
+  const TensorMeta* input(uint32_t arg, uint32_t entry) const;  // NULL where there is no tensor
+  const TensorMeta& tensor_of(uint32_t arg, std::string_view what) const;
+  Tensor unpack(const Saved& saved) const;
+  std::string_view arg_name(uint32_t arg) const;
+
+  OpNode& node_;
+  Run& run_;
+  const Unpacked& saved_;
+  tn_tensor* const* grads_;
+  tn_tensor** outputs_;
 };
 
 // Masks of what a formula reads: in_(0) | in_(1) | out_(0). `always`, and more when an argument requires a gradient.

@@ -44,11 +44,7 @@ struct FunctionNode final : Node {
       std::lock_guard guard(lock);
       held = run.keeps_graph() ? callback : std::move(callback);
     }
-    if (!held)
-      fail(TN_FAILED_PRECONDITION,
-           "[{}] what its gradient needs was freed by an earlier backward through this graph; pass "
-           "retain_graph to that one",
-           title);
+    if (!held) fail_freed(*this);
     const tn_function& function = held->get();
     check(function.backward(function.ctx, grads, nresults, results, nedges));
     for (uint32_t e = 0; e < nedges; ++e) {
@@ -110,22 +106,13 @@ void record_function(const tn_function& function, tn_tensor* const* inputs, uint
   const bool needed = std::any_of(inputs, inputs + ninputs,
                                   [](tn_tensor* x) { return x != nullptr && requires_grad(*x); });
   if (!recording() || !needed) return;
-  uint32_t tied = 0;
-  for (uint32_t k = 0; k < noutputs; ++k) {
-    tied += is_differentiable(outputs[k]->dtype());
+  for (uint32_t k = 0; k < noutputs; ++k)
     if (outputs[k]->flags & kInference)
       fail(TN_FAILED_PRECONDITION,
            "[{}] output {} was made in inference mode and cannot join a graph", name, k);
-  }
-  if (tied == 0) return;
-  Node* node = make_node(std::move(callback), inputs, ninputs, noutputs).release();
-  node->refs.store(tied, std::memory_order_relaxed);
-  for (uint32_t k = 0; k < noutputs; ++k) {
-    if (!is_differentiable(outputs[k]->dtype())) continue;
-    outputs[k]->grad_fn = node;
-    outputs[k]->output_nr = static_cast<uint16_t>(k);
-    outputs[k]->flags |= kRequiresGrad;
-  }
+  if (const uint32_t tied = count_differentiable(outputs, noutputs))
+    tie(make_node(std::move(callback), inputs, ninputs, noutputs).release(), tied, outputs,
+        noutputs);
 }
 
 }  // namespace

@@ -27,11 +27,7 @@ struct Buffer {
 
 Buffer buffer_of(const tn_tensor& base) {
   if (base.contiguous()) return {0, base.numel};
-  int64_t low = 0, high = 0;
-  for (uint32_t d = 0; d < base.ndim(); ++d) {
-    const int64_t reach = (base.shape()[d] - 1) * base.strides()[d];
-    (reach < 0 ? low : high) += reach;
-  }
+  const auto [low, high] = reach_of(base);
   return {-low, base.numel == 0 ? 0 : high - low + 1};
 }
 
@@ -174,6 +170,7 @@ InPlace::InPlace(const Frame& frame, tn_tensor* const* outs, uint32_t nouts)
 
 void InPlace::keep_originals() {
   static const tn_op& clone = builtin("clone");
+  originals_.make(nouts_);
   uint32_t needed = 0;
   for (uint32_t i = 0; i < frame_.nargs(); ++i)
     if (frame_.is_tensor(i) && requires_grad(frame_.tensor(i))) needed |= 1u << i;
@@ -191,7 +188,8 @@ void InPlace::keep_originals() {
 void InPlace::record() {
   for (uint32_t k = 0; k < nouts_; ++k) bump_version(*outs_[k]);
   if (!recording()) return;
-  const bool tied = recorded_ && put_on_tape(frame_.op(), frame_.args(), outs_, nouts_, originals_);
+  const bool tied = recorded_ && put_on_tape(frame_.op(), frame_.args(), outs_, nouts_,
+                                             originals_.size() != 0 ? originals_.data() : nullptr);
   for (uint32_t k = 0; k < nouts_; ++k) {
     tn_tensor& out = *outs_[k];
     if (!tied && out.grad_fn != nullptr) forget_history(out);

@@ -105,6 +105,28 @@ struct NodeRelease {
 };
 using NodeRef = std::unique_ptr<Node, NodeRelease>;
 
+// For a run that comes after the one which took out what the node held.
+[[noreturn]] void fail_freed(const Node& node);
+
+// How many of these can have a gradient; and the node, which they own from here on, made theirs.
+inline uint32_t count_differentiable(tn_tensor* const* outs, uint32_t nouts) noexcept {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < nouts; ++k) n += is_differentiable(outs[k]->dtype());
+  return n;
+}
+inline void tie(Node* node, uint32_t differentiable, tn_tensor* const* outs,
+                uint32_t nouts) noexcept {
+  node->refs.store(differentiable, std::memory_order_relaxed);
+  for (uint32_t k = 0; k < nouts; ++k) {
+    tn_tensor& out = *outs[k];
+    if (!is_differentiable(out.dtype())) continue;
+    Node* old = std::exchange(out.grad_fn, node);
+    out.output_nr = static_cast<uint16_t>(k);
+    out.flags |= kRequiresGrad;
+    release(old);
+  }
+}
+
 // After its edges are set: makes the node younger than all it leads to.
 void number_node(Node& node) noexcept;
 

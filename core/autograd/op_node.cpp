@@ -15,7 +15,7 @@ OpNode::~OpNode() {
 
 void OpNode::apply(Run& run, tn_tensor* const* grads, tn_tensor** outputs) {
   Unpacked values(*this, run.keeps_graph());
-  OpGradCall call(*this, run, values, grads, outputs);
+  GradCall call(*this, run, values, grads, outputs);
   try {
     if (op.gradient != nullptr)
       op.gradient->apply(call);
@@ -30,45 +30,40 @@ void OpNode::apply(Run& run, tn_tensor* const* grads, tn_tensor** outputs) {
 
 // ---- Saved values ------------------------------------------------------------------------------
 
-Unpacked::Unpacked(OpNode& node, bool keep) : n_(0) {
-  saved_ = few_;
+void fail_freed(const Node& node) {
+  fail(TN_FAILED_PRECONDITION,
+       "[{}] what its gradient needs was freed by an earlier backward through this graph; pass "
+       "retain_graph to that one",
+       node.name());
+}
+
+Unpacked::Unpacked(OpNode& node, bool keep) {
   if (node.nsaved == 0) return;
-  bool gone;
   {
     std::lock_guard guard(node.lock);
-    gone = node.freed;
-    if (!gone) {
-      if (node.nsaved > std::size(few_)) {
-        many_.resize(node.nsaved);
-        saved_ = many_.data();
-      }
-      n_ = node.nsaved;
-      std::copy_n(node.saved, n_, saved_);
-      if (keep) {
-        for (uint32_t i = 0; i < n_; ++i) retain(saved_[i].alias);
-      } else {
+    if (!node.freed) {
+      saved_.make(node.nsaved);
+      std::copy_n(node.saved, node.nsaved, saved_.data());
+      if (keep)
+        for (const Saved& one : saved_) retain(one.alias);
+      else
         node.freed = true;
-      }
     }
   }
-  if (gone)
-    fail(TN_FAILED_PRECONDITION,
-         "[{}] what its gradient needs was freed by an earlier backward through this graph; pass "
-         "retain_graph to that one",
-         node.name());
+  if (saved_.size() == 0) fail_freed(node);
 }
 
 Unpacked::~Unpacked() {
-  for (uint32_t i = 0; i < n_; ++i) release(saved_[i].alias);
+  for (const Saved& one : saved_) release(one.alias);
 }
 
 const Saved* Unpacked::find(uint32_t place) const {
-  for (uint32_t i = 0; i < n_; ++i)
-    if (saved_[i].place == place) return &saved_[i];
+  for (const Saved& one : saved_)
+    if (one.place == place) return &one;
   return nullptr;
 }
 
-Tensor OpGradCall::unpack(const Saved& saved) const {
+Tensor GradCall::unpack(const Saved& saved) const {
   const uint32_t version = saved.alias->storage->version.load(std::memory_order_acquire);
   if (version != saved.version)
     fail(TN_FAILED_PRECONDITION,
@@ -93,30 +88,32 @@ Tensor OpGradCall::unpack(const Saved& saved) const {
 
 // ---- What formulas ask -------------------------------------------------------------------------
 
-const tn_value& OpGradCall::value(uint32_t arg) const {
+const tn_value& GradCall::value(uint32_t arg) const {
   if (arg >= node_.nargs)
     fail(TN_INTERNAL, "[{}] its gradient asks for argument {} of {}", node_.name(), arg,
          node_.nargs);
   return node_.args[arg];
 }
 
-bool OpGradCall::is_tensor(uint32_t arg) const {
+bool GradCall::is_tensor(uint32_t arg) const {
   const uint32_t tag = value(arg).tag;
   return tag == TN_VALUE_TENSOR || tag == TN_VALUE_TENSORS;
 }
 
-const TensorMeta* OpGradCall::input(uint32_t arg, uint32_t entry) const {
+const TensorMeta* GradCall::input(uint32_t arg, uint32_t entry) const {
   const tn_value& v = value(arg);
   if (!is_tensor(arg) || entry >= v.count) return nullptr;
   const TensorMeta& meta = node_.inputs[static_cast<uint32_t>(v.as.i) + entry];
   return meta.present ? &meta : nullptr;
 }
 
-Tensor OpGradCall::grad(uint32_t result) const {
+std::string_view GradCall::arg_name(uint32_t arg) const { return node_.op.schema.args[arg].name; }
+
+Tensor GradCall::grad(uint32_t result) const {
   return result < node_.nresults ? Tensor::share(grads_[result]) : Tensor();
 }
 
-Tensor OpGradCall::saved_entry(uint32_t arg, uint32_t entry) const {
+Tensor GradCall::in(uint32_t arg, uint32_t entry) const {
   if (input(arg, entry) == nullptr) return Tensor();
   const Saved* saved = saved_.find(static_cast<uint32_t>(value(arg).as.i) + entry);
   if (saved == nullptr)
@@ -124,65 +121,61 @@ Tensor OpGradCall::saved_entry(uint32_t arg, uint32_t entry) const {
   return unpack(*saved);
 }
 
-Tensor OpGradCall::in(uint32_t arg) const { return saved_entry(arg, 0); }
-
-std::vector<Tensor> OpGradCall::ins(uint32_t arg) const {
+std::vector<Tensor> GradCall::ins(uint32_t arg) const {
   std::vector<Tensor> entries(count(arg));
-  for (uint32_t e = 0; e < entries.size(); ++e) entries[e] = saved_entry(arg, e);
+  for (uint32_t e = 0; e < entries.size(); ++e) entries[e] = in(arg, e);
   return entries;
 }
 
-Tensor OpGradCall::out(uint32_t result) const {
+Tensor GradCall::out(uint32_t result) const {
   const Saved* saved = saved_.find(result | kResultBit);
   if (saved == nullptr)
     fail(TN_INTERNAL, "[{}] its gradient did not save result {}", node_.name(), result);
   return unpack(*saved);
 }
 
-bool OpGradCall::needs(uint32_t arg) const {
+bool GradCall::needs(uint32_t arg) const {
   for (uint32_t e = 0; e < count(arg); ++e)
     if (needs(arg, e)) return true;
   return false;
 }
 
-bool OpGradCall::needs(uint32_t arg, uint32_t entry) const {
+bool GradCall::needs(uint32_t arg, uint32_t entry) const {
   if (input(arg, entry) == nullptr) return false;
   const Node* next = node_.edges[static_cast<uint32_t>(value(arg).as.i) + entry].node;
   return next != nullptr && run_.wants(next);
 }
 
-std::span<const int64_t> OpGradCall::shape(uint32_t arg, uint32_t entry) const {
+std::span<const int64_t> GradCall::shape(uint32_t arg, uint32_t entry) const {
   const TensorMeta* meta = input(arg, entry);
   return meta != nullptr ? meta->sizes() : std::span<const int64_t>();
 }
 
-tn_dtype OpGradCall::dtype(uint32_t arg) const {
-  const TensorMeta* meta = input(arg, 0);
-  if (meta == nullptr)
-    fail(TN_INTERNAL, "[{}] its gradient asks for the dtype of '{}'", node_.name(), arg_name(arg));
-  return meta->dtype;
+const TensorMeta& GradCall::tensor_of(uint32_t arg, std::string_view what) const {
+  if (const TensorMeta* meta = input(arg, 0)) return *meta;
+  fail(TN_INTERNAL, "[{}] its gradient asks for the {} of '{}'", node_.name(), what, arg_name(arg));
 }
 
-uint32_t OpGradCall::count(uint32_t arg) const { return is_tensor(arg) ? value(arg).count : 0; }
+tn_dtype GradCall::dtype(uint32_t arg) const { return tensor_of(arg, "dtype").dtype; }
 
-std::span<const int64_t> OpGradCall::result_shape(uint32_t result) const {
+uint32_t GradCall::count(uint32_t arg) const { return is_tensor(arg) ? value(arg).count : 0; }
+
+std::span<const int64_t> GradCall::result_shape(uint32_t result) const {
   return node_.results[result].sizes();
 }
 
-bool OpGradCall::has(uint32_t arg) const { return value(arg).tag != TN_VALUE_NONE; }
-
-double OpGradCall::real(uint32_t arg) const {
+double GradCall::real(uint32_t arg) const {
   const tn_value& v = value(arg);
   if (v.tag == TN_VALUE_FLOAT) return v.as.f;
   if (v.tag == TN_VALUE_COMPLEX) return v.as.floats[0];
   return static_cast<double>(v.as.i);
 }
 
-bool OpGradCall::is_number(uint32_t arg) const {
+bool GradCall::is_number(uint32_t arg) const {
   return node_.op.schema.args[arg].type == ArgType::Tensor && core::is_number(value(arg));
 }
 
-Scalar OpGradCall::number(uint32_t arg) const {
+Scalar GradCall::number(uint32_t arg) const {
   const tn_value& v = value(arg);
   if (v.tag == TN_VALUE_BOOL) return v.as.i != 0;
   if (v.tag == TN_VALUE_INT) return v.as.i;
@@ -190,14 +183,9 @@ Scalar OpGradCall::number(uint32_t arg) const {
   return std::complex<double>(v.as.floats[0], v.as.floats[1]);
 }
 
-Device OpGradCall::device(uint32_t arg) const {
-  const TensorMeta* meta = input(arg, 0);
-  if (meta == nullptr)
-    fail(TN_INTERNAL, "[{}] its gradient asks for the device of '{}'", node_.name(), arg_name(arg));
-  return Device(meta->device);
-}
+Device GradCall::device(uint32_t arg) const { return Device(tensor_of(arg, "device").device); }
 
-void OpGradCall::set(uint32_t arg, uint32_t entry, Tensor gradient) {
+void GradCall::set(uint32_t arg, uint32_t entry, Tensor gradient) {
   if (!needs(arg, entry)) return;
   const uint32_t edge = static_cast<uint32_t>(value(arg).as.i) + entry;
   Ref fitted;
@@ -206,7 +194,7 @@ void OpGradCall::set(uint32_t arg, uint32_t entry, Tensor gradient) {
   release(std::exchange(outputs_[edge], fitted.take()));
 }
 
-Tensor OpGradCall::arrived(uint32_t arg) {
+Tensor GradCall::arrived(uint32_t arg) {
   return needs(arg) ? Tensor::adopt(run_.take_sum(node_.edges[value(arg).as.i]).take()) : Tensor();
 }
 

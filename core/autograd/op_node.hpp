@@ -4,6 +4,7 @@
 #include "autograd/engine.hpp"
 #include "autograd/formula.hpp"
 #include "dispatch/op.hpp"
+#include "few.hpp"
 
 namespace tenon::core {
 
@@ -47,61 +48,7 @@ class Unpacked {
   const Saved* find(uint32_t place) const;
 
  private:
-  Saved few_[8];
-  std::vector<Saved> many_;
-  Saved* saved_;
-  uint32_t n_;
-};
-
-// A node under evaluation, as formulas see it.
-class OpGradCall final : public GradCall {
- public:
-  OpGradCall(OpNode& node, Run& run, const Unpacked& saved, tn_tensor* const* grads,
-             tn_tensor** outputs)
-      : node_(node), run_(run), saved_(saved), grads_(grads), outputs_(outputs) {}
-
-  const OpNode& node() const { return node_; }
-  Tensor grad(uint32_t result) const override;
-  Tensor in(uint32_t arg) const override;
-  std::vector<Tensor> ins(uint32_t arg) const override;
-  Tensor out(uint32_t result) const override;
-  bool needs(uint32_t arg) const override;
-  bool needs(uint32_t arg, uint32_t entry) const override;
-  std::span<const int64_t> shape(uint32_t arg) const override { return shape(arg, 0); }
-  std::span<const int64_t> shape(uint32_t arg, uint32_t entry) const override;
-  tn_dtype dtype(uint32_t arg) const override;
-  uint32_t count(uint32_t arg) const override;
-  std::span<const int64_t> result_shape(uint32_t result) const override;
-  bool has(uint32_t arg) const override;
-  int64_t integer(uint32_t arg) const override { return value(arg).as.i; }
-  double real(uint32_t arg) const override;
-  bool is_number(uint32_t arg) const override;
-  Scalar number(uint32_t arg) const override;
-  std::string_view str(uint32_t arg) const override {
-    return {value(arg).as.str, value(arg).count};
-  }
-  std::span<const int64_t> ints(uint32_t arg) const override {
-    return {value(arg).as.ints, value(arg).count};
-  }
-  Device device(uint32_t arg) const override;
-  void set(uint32_t arg, Tensor gradient) override { set(arg, 0, std::move(gradient)); }
-  void set(uint32_t arg, uint32_t entry, Tensor gradient) override;
-  Tensor arrived(uint32_t arg) override;
-
-  const tn_value& value(uint32_t arg) const;
-  bool is_tensor(uint32_t arg) const;
-
- private:
-  const TensorMeta* input(uint32_t arg, uint32_t entry) const;  // NULL where there is no tensor
-  Tensor unpack(const Saved& saved) const;
-  Tensor saved_entry(uint32_t arg, uint32_t entry) const;
-  std::string_view arg_name(uint32_t arg) const { return node_.op.schema.args[arg].name; }
-
-  OpNode& node_;
-  Run& run_;
-  const Unpacked& saved_;
-  tn_tensor* const* grads_;
-  tn_tensor** outputs_;
+  Few<Saved, 8> saved_;
 };
 
 }  // namespace tenon::core

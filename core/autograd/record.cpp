@@ -30,21 +30,31 @@ struct Extent {
 
 Masks split(uint32_t mask) { return {mask & 0xffffu, mask >> 16}; }
 
+// Entries of a list of results share its bit: those beyond the mask's last bit have what that has.
+Masks with_entries(const tn_op& op, Masks masks) {
+  const size_t list = op.schema.results.size() - 1;
+  if (op.schema.list_result && (masks.out >> list & 1) != 0) masks.out |= ~uint64_t{0} << list;
+  return masks;
+}
+bool has_result(const Masks& masks, uint32_t k) { return (masks.out >> std::min(k, 63u) & 1) != 0; }
+
 // All that may be saved, whatever requires a gradient.
 Masks widest(const tn_op& op) {
-  if (op.gradient == nullptr) return {op.foreign->saved_inputs, op.foreign->saved_outputs};
+  if (op.gradient == nullptr)
+    return with_entries(op, {op.foreign->def.saved_inputs, op.foreign->def.saved_outputs});
   const GradFormula& f = *op.gradient;
   return split(f.always | f.if_needs[0] | f.if_needs[1] | f.if_needs[2]);
 }
 
 // What a plugin's op says of one call, within what it said of all.
 Masks narrowed(const tn_op& op, const tn_value* args, uint32_t needed) {
-  const tn_op_def& def = *op.foreign;
+  const tn_op_def& def = op.foreign->def;
   const Masks all = widest(op);
-  if (def.saves == nullptr) return all;
-  Masks now = all;
+  if (def.saves == nullptr || !op.foreign->live) return all;
+  Masks now{def.saved_inputs, def.saved_outputs};
   def.saves(def.self, args, static_cast<uint32_t>(op.schema.args.size()), needed, &now.in,
             &now.out);
+  now = with_entries(op, now);
   return {now.in & all.in, now.out & all.out};
 }
 
@@ -52,7 +62,7 @@ Masks narrowed(const tn_op& op, const tn_value* args, uint32_t needed) {
 
 bool has_gradient(const tn_op& op) {
   return op.gradient != nullptr ? op.gradient->apply != nullptr
-                                : op.foreign != nullptr && op.foreign->gradient != nullptr;
+                                : op.foreign != nullptr && op.foreign->def.gradient != nullptr;
 }
 
 Masks saves(const tn_op& op, const tn_value* args, uint32_t needed) {
@@ -70,15 +80,6 @@ namespace {
 // Lists and strings that are the schema's own defaults live as long as the op.
 bool is_default(const tn_op& op, uint32_t arg, const tn_value& value) {
   return value.as.pointer == op.schema.args[arg].default_value.as.pointer;
-}
-
-// Few dimensions are quicker than a call of memcpy.
-void copy_dims(std::span<const int64_t> from, int64_t* to) {
-  if (from.size() > 4) return static_cast<void>(std::memcpy(to, from.data(), from.size_bytes()));
-  if (!from.empty()) to[0] = from[0];
-  if (from.size() > 1) to[1] = from[1];
-  if (from.size() > 2) to[2] = from[2];
-  if (from.size() > 3) to[3] = from[3];
 }
 
 size_t padded(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
@@ -117,7 +118,7 @@ Extent measure(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
     }
   }
   for (uint32_t k = 0; k < nouts; ++k) {
-    extent.saved += masks.out >> k & 1;
+    extent.saved += has_result(masks, k);
     extent.tail += outs[k]->ndim() * sizeof(int64_t);
   }
   return extent;
@@ -147,6 +148,7 @@ class Builder {
     Edge* edges = take<Edge>(extent.edges);
     node_ = new (memory) OpNode(op, nouts, 0, edges, block_class);
     owner_.reset(node_);
+    may_save_ = extent.saved != 0;
     node_->nargs = nargs_;
     node_->inputs = take<TensorMeta>(extent.edges);
     node_->results = take<TensorMeta>(nouts);
@@ -158,7 +160,7 @@ class Builder {
   NodeRef build() {
     for (uint32_t k = 0; k < nouts_; ++k) node_->results[k] = describe(*outs_[k], nullptr);
     for (uint32_t i = 0; i < nargs_; ++i) copy_arg(i);
-    save();
+    if (may_save_) save();
     number_node(*node_);
     return std::move(owner_);
   }
@@ -257,7 +259,7 @@ class Builder {
           if (args_[i].as.tensors[e] != nullptr) save_one(*args_[i].as.tensors[e], first + e);
     }
     for (uint32_t k = 0; k < nouts_; ++k)
-      if (which.out >> k & 1) save_one(*outs_[k], k | kResultBit);
+      if (has_result(which, k)) save_one(*outs_[k], k | kResultBit);
   }
 
   void save_one(const tn_tensor& tensor, uint32_t place) {
@@ -286,6 +288,7 @@ class Builder {
   tn_tensor* const* outs_;
   uint32_t nouts_;
   const Ref* originals_;
+  bool may_save_;
   char* tail_;
   OpNode* node_;
   NodeRef owner_;
@@ -301,19 +304,9 @@ void forget_history(tn_tensor& tensor) {
 bool put_on_tape(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint32_t nouts,
                  const Ref* originals) {
   if (!has_gradient(op)) return false;
-  uint32_t tied = 0;
-  for (uint32_t k = 0; k < nouts; ++k) tied += is_differentiable(outs[k]->dtype());
+  const uint32_t tied = count_differentiable(outs, nouts);
   if (tied == 0) return false;
-  Node* node = Builder(op, args, outs, nouts, originals).build().release();
-  node->refs.store(tied, std::memory_order_relaxed);
-  for (uint32_t k = 0; k < nouts; ++k) {
-    tn_tensor& out = *outs[k];
-    if (!is_differentiable(out.dtype())) continue;
-    Node* old = std::exchange(out.grad_fn, node);
-    out.output_nr = static_cast<uint16_t>(k);
-    out.flags |= kRequiresGrad;
-    release(old);
-  }
+  tie(Builder(op, args, outs, nouts, originals).build().release(), tied, outs, nouts);
   return true;
 }
 

@@ -29,23 +29,10 @@ tn_call_hooks current_hooks() {
   return hooks;
 }
 
-// Results on their way to the caller; what an error leaves there is freed.
-struct Results {
-  explicit Results(const Frame& frame) : count(frame.nresults()) {
-    std::fill_n(at, count, nullptr);
-  }
-  ~Results() {
-    for (uint32_t k = 0; k < count; ++k) release(at[k]);
-  }
-  Results(const Results&) = delete;
-  const uint32_t count;
-  tn_tensor* at[kMaxResults];
-};
-
-void move_into(tn_tensor* const* into, const Results& results) {
+void move_into(tn_tensor* const* into, Outs& results) {
   static const tn_op& clone = builtin("clone");
-  for (uint32_t k = 0; k < results.count; ++k) {
-    tn_value arg = tensor_value(results.at[k]);
+  for (uint32_t k = 0; k < results.size(); ++k) {
+    tn_value arg = tensor_value(&results[k]);
     call_into(clone, &arg, 1, into + k, 1);
   }
 }
@@ -53,8 +40,8 @@ void move_into(tn_tensor* const* into, const Results& results) {
 // Results of a decomposition are recorded op by op when recording is on.
 void decompose(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
   if (into == nullptr) return frame.op().decompose(frame, outs);
-  Results results(frame);
-  frame.op().decompose(frame, results.at);
+  Outs results(frame.nresults());
+  frame.op().decompose(frame, results.data());
   move_into(into, results);
 }
 
@@ -65,9 +52,7 @@ bool copy_without_kernel(Frame& frame, tn_tensor* const* into, tn_tensor** outs)
   tn_tensor& x = frame.tensor(0);
   Ref made(into != nullptr ? nullptr : make_tensor(x.dtype(), x.sizes(), frame.device()));
   tn_tensor& target = into != nullptr ? *into[0] : *made;
-  if (into != nullptr &&
-      (target.dtype() != x.dtype() || !std::ranges::equal(target.sizes(), x.sizes())))
-    return false;
+  if (!same_kind(target, x)) return false;
   copy_strided_host(x.view, target.view);
   if (into == nullptr) outs[0] = made.take();
   return true;
@@ -159,7 +144,8 @@ std::string_view run_frame(Frame& frame, tn_tensor** outs) {
 
 void check_nouts(const Frame& frame, uint32_t nouts) {
   if (nouts != frame.nresults())
-    frame.fail(TN_INVALID_ARGUMENT, "{} results asked for, the op has {}", nouts, frame.nresults());
+    frame.fail(TN_INVALID_ARGUMENT, "{} results asked for, the call has {}", nouts,
+               frame.nresults());
 }
 
 [[gnu::noinline]] void watched_call(Frame& frame, tn_tensor** outs) {
@@ -184,13 +170,13 @@ void call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor** out
   Frame frame(op, args, nargs);
   check_nouts(frame, nouts);
   check_written(frame);
-  Results results(frame);
+  Outs results(nouts);
   if (watched()) [[unlikely]]
-    watched_call(frame, results.at);
+    watched_call(frame, results.data());
   else
-    run_frame(frame, results.at);
+    run_frame(frame, results.data());
   bump_written(frame);
-  for (uint32_t k = 0; k < nouts; ++k) outs[k] = std::exchange(results.at[k], nullptr);
+  for (uint32_t k = 0; k < nouts; ++k) outs[k] = results.take(k).take();
 }
 
 Ref call_one(const tn_op& op, const tn_value* args, uint32_t nargs) {
@@ -215,8 +201,8 @@ void write_through(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
     args[i] = tensor_value(copies[i].get());
   }
   Frame again(frame.op(), args, frame.nargs());
-  Results results(again);
-  run_frame(again, results.at);
+  Outs results(nouts);
+  run_frame(again, results.data());
   move_into(outs, results);
 }
 
@@ -286,6 +272,14 @@ tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_
     if (op->fast_operands != 0 && !watched() && fast_call(*op, args, nargs, outs, nouts)) return;
     call(*op, args, nargs, outs, nouts);
   });
+}
+
+tn_status* tn_op_result_count(const tn_op* op, const tn_value* args, uint32_t nargs,
+                              uint32_t* out) {
+  TN_REQUIRE(op);
+  TN_REQUIRE_ARRAY(args, nargs);
+  TN_REQUIRE(out);
+  return guarded_call(op, [&] { *out = Frame(*op, args, nargs).nresults(); });
 }
 
 tn_status* tn_op_call_into(const tn_op* op, const tn_value* args, uint32_t nargs,

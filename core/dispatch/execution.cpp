@@ -26,7 +26,7 @@ bool same_elements(const tn_tensor& a, const tn_tensor& b) {
 }  // namespace
 
 Execution::Execution(Frame& frame, tn_tensor* const* into)
-    : frame_(frame), into_(into), nouts_(frame.nresults()) {
+    : frame_(frame), into_(into), out_views_(frame.nresults()), outputs_(frame.nresults()) {
   for (uint32_t i = 0; i < frame.nargs(); ++i) take_argument(i);
   make_outputs();
 }
@@ -52,12 +52,14 @@ void Execution::take_argument(uint32_t i) {
 
 void Execution::take_list(uint32_t i) {
   auto& list = lists_.emplace_back();
+  list.reserve(frame_.tensors(i).size());
   for (tn_tensor* tensor : frame_.tensors(i))
     list.push_back(tensor == nullptr ? nullptr : take_tensor(i, *tensor));
   args_[i].tag = TN_VALUE_VIEWS;
 }
 
 const tn_view* Execution::take_tensor(uint32_t i, tn_tensor& tensor) {
+  if (!has_elements(tensor)) fail_released(tensor);
   tn_dtype dtype = frame_.cast_of(i) == kNoCast ? tensor.dtype() : frame_.cast_of(i);
   if (tensor.device != &frame_.device()) {  // a rank-0 host tensor that joined
     if (nscalars_ < std::size(scalars_)) return scalar(dtype, tensor.view.data, tensor.dtype());
@@ -147,23 +149,22 @@ const int64_t* Execution::layout(std::span<const int64_t> shape) const {
 }
 
 void Execution::make_outputs() {
-  for (uint32_t k = 0; k < nouts_; ++k) {
+  for (uint32_t k = 0; k < outputs_.size(); ++k) {
     const ResultSpec& spec = frame_.result(k);
-    direct_[k] = false;
-    targets_[k] = nullptr;
-    out_views_[k] = nullptr;
+    auto& [target, result, direct] = outputs_[k];
     if (spec.dynamic) continue;
     if (into_ != nullptr) {
       const tn_tensor& given = *into_[k];
+      if (!has_elements(given)) fail_released(given);
       if (given.dtype() != spec.dtype || !std::ranges::equal(given.sizes(), spec.shape))
         frame_.fail(TN_INVALID_ARGUMENT, "the result is {}{}, but the output is {}",
                     dtype_name(spec.dtype), format_shape(spec.shape), describe(given));
       frame_.require(given.device == &frame_.device(), "the result is on {}, but the output on {}",
                      frame_.device().id, given.device->id);
-      direct_[k] = writes_directly(k);
+      direct = writes_directly(k);
     }
-    if (direct_[k]) {
-      targets_[k] = into_[k];
+    if (direct) {
+      target = into_[k];
     } else if (frame_.form == Form::AlongDim && frame_.along_dim() + 1 < spec.shape.size()) {
       // Memory in the order the kernel writes; the caller gets a view with the dimension back
       // in its place.
@@ -171,28 +172,29 @@ void Execution::make_outputs() {
       uint32_t dim = frame_.along_dim();
       std::rotate(moved.begin() + dim, moved.begin() + dim + 1, moved.end());
       kept_.emplace_back(make_tensor(spec.dtype, moved, frame_.device()));
-      targets_[k] = kept_.back().get();
-      Dims strides({targets_[k]->strides(), targets_[k]->ndim()});
+      target = kept_.back().get();
+      Dims strides({target->strides(), target->ndim()});
       std::rotate(strides.begin() + dim, strides.end() - 1, strides.end());
-      outs_[k] = Ref(make_view(*targets_[k], spec.shape, strides, 0));
+      result = Ref(make_view(*target, spec.shape, strides, 0));
     } else {
-      outs_[k] = Ref(make_tensor(spec.dtype, spec.shape, frame_.device(), layout(spec.shape)));
-      targets_[k] = outs_[k].get();
+      result = Ref(make_tensor(spec.dtype, spec.shape, frame_.device(), layout(spec.shape)));
+      target = result.get();
       if ((frame_.form == Form::AlongDim || frame_.raises_results()) && spec.shape.size() == 0) {
-        kept_.push_back(move_last(*targets_[k]));
-        targets_[k] = kept_.back().get();
+        kept_.push_back(move_last(*target));
+        target = kept_.back().get();
       }
     }
-    out_views_[k] = &targets_[k]->view;
+    out_views_[k] = &target->view;
   }
 }
 
 const tn_view* Execution::make_output(uint32_t index, std::span<const int64_t> shape) {
-  if (index >= nouts_ || !frame_.result(index).dynamic)
+  if (index >= outputs_.size() || !frame_.result(index).dynamic)
     frame_.fail(TN_INTERNAL, "the kernel asked for output {}, which it may not allocate", index);
-  outs_[index] = Ref(make_tensor(frame_.result(index).dtype, shape, frame_.device()));
-  targets_[index] = outs_[index].get();
-  return out_views_[index] = &targets_[index]->view;
+  Output& out = outputs_[index];
+  out.given = Ref(make_tensor(frame_.result(index).dtype, shape, frame_.device()));
+  out.target = out.given.get();
+  return out_views_[index] = &out.target->view;
 }
 
 // ---- the call -----------------------------------------------------------------------------------
@@ -205,13 +207,13 @@ tn_dtype Execution::key_dtype() const {
     for (uint32_t k = 0; k < args_[i].count; ++k)
       if (args_[i].as.views[k] != nullptr) return args_[i].as.views[k]->dtype;
   }
-  return nouts_ > 0 ? frame_.result(0).dtype : static_cast<tn_dtype>(TN_DTYPE_F32);
+  return outputs_.size() > 0 ? frame_.result(0).dtype : static_cast<tn_dtype>(TN_DTYPE_F32);
 }
 
 void Execution::build_loop() {
   const tn_view* operands[kMaxOperands];
   uint32_t n = 0;
-  for (uint32_t k = 0; k < nouts_; ++k) operands[n++] = out_views_[k];
+  for (const tn_view* view : out_views_) operands[n++] = view;
   if (frame_.form == Form::Reduce) {
     operands[n++] = args_[0].as.view;
     loop_.reduce({operands, n}, frame_.reduced_mask(), frame_.op().ordered);
@@ -229,8 +231,8 @@ void Execution::build_call() {
   call_.struct_size = sizeof(tn_call);
   call_.args = args_;
   call_.nargs = frame_.nargs();
-  call_.nouts = nouts_;
-  call_.outs = out_views_;
+  call_.nouts = outputs_.size();
+  call_.outs = out_views_.data();
   call_.stream = frame_.device().queue();
   call_.device_index = frame_.device().index;
   call_.context = this;
@@ -313,8 +315,8 @@ bool Execution::try_kernel(const KernelEntry& entry) {
   }
   // Not before: the host, which may take the call instead, reserves draws of its own.
   if (generator_) {
-    const bool known = nouts_ > 0 && targets_[0] != nullptr;
-    draws_ = reserve_draws(*generator_, known ? static_cast<uint64_t>(targets_[0]->numel) : 0);
+    const tn_tensor* first = outputs_.size() > 0 ? outputs_[0].target : nullptr;
+    draws_ = reserve_draws(*generator_, first != nullptr ? static_cast<uint64_t>(first->numel) : 0);
   }
   Block scratch;
   uint64_t bytes =
@@ -337,9 +339,9 @@ bool Execution::try_kernel(const KernelEntry& entry) {
 bool Execution::run(std::string_view& provider) {
   build_call();
   bool nothing_to_do = frame_.form == Form::Elementwise || frame_.form == Form::Reduce;
-  for (uint32_t k = 0; k < nouts_; ++k)
-    nothing_to_do &= targets_[k] != nullptr && targets_[k]->numel == 0;
-  if (nothing_to_do && nouts_ > 0) return true;
+  for (const Output& out : outputs_)
+    nothing_to_do &= out.target != nullptr && out.target->numel == 0;
+  if (nothing_to_do && outputs_.size() > 0) return true;
 
   for (const KernelEntry* entry : candidates(frame_.op(), frame_.device(), key_dtype()))
     if (try_kernel(*entry)) {
@@ -351,13 +353,14 @@ bool Execution::run(std::string_view& provider) {
 
 void Execution::finish(tn_tensor** outs) {
   for (CopyBack& back : copy_back_) copy_into(back.original, *back.copy);
-  for (uint32_t k = 0; k < nouts_; ++k) {
-    if (targets_[k] == nullptr)
+  for (uint32_t k = 0; k < outputs_.size(); ++k) {
+    Output& out = outputs_[k];
+    if (out.target == nullptr)
       frame_.fail(TN_INTERNAL, "the kernel left result {} without an output", k);
     if (into_ == nullptr) {
-      outs[k] = outs_[k].take();
-    } else if (!direct_[k]) {
-      copy_into(into_[k], *outs_[k]);
+      outs[k] = out.given.take();
+    } else if (!out.direct) {
+      copy_into(into_[k], *out.given);
     }
   }
 }

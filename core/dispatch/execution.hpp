@@ -42,6 +42,11 @@ class Execution {
   Ref move_last(const tn_tensor& tensor) const;
   bool try_kernel(const KernelEntry& entry);
 
+  struct Output {
+    tn_tensor* target = nullptr;  // what the kernel writes to
+    Ref given;                    // what the caller gets: the target, or a view of it
+    bool direct = false;          // the caller's destination is the target
+  };
   struct CopyBack {  // a written argument that had to be made contiguous
     tn_tensor* original;
     Ref copy;
@@ -51,7 +56,6 @@ class Execution {
   tn_tensor* const* into_;
   tn_call call_;
   Loop loop_;
-  uint32_t nouts_;
   bool contiguous_done_ = false;
   bool has_scalars_ = false;
   bool scalars_done_ = false;
@@ -60,11 +64,9 @@ class Execution {
   Draws draws_{};                           // what a kernel gets for it
   tn_value args_[kMaxArgs];
   tn_view scalars_[4];
-  const tn_view* out_views_[kMaxResults];
-  tn_tensor* targets_[kMaxResults];  // what the kernel writes to
-  Ref outs_[kMaxResults];            // what the caller gets: targets, or views of them
-  bool direct_[kMaxResults];         // the caller's destination is the target
-  std::vector<Ref> kept_;            // temporaries, alive until the end
+  Few<const tn_view*, kFewResults> out_views_;
+  Few<Output, kFewResults> outputs_;
+  std::vector<Ref> kept_;  // temporaries, alive until the end
   std::vector<std::vector<const tn_view*>> lists_;
   std::vector<CopyBack> copy_back_;
 };

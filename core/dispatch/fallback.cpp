@@ -1,8 +1,6 @@
 #include "dispatch/fallback.hpp"
 
-#include <array>
 #include <cstdio>
-#include <map>
 #include <mutex>
 #include <set>
 
@@ -37,11 +35,8 @@ struct HostSpan {
 
   explicit HostSpan(const tn_tensor& tensor) : elements(tensor.view) {
     const auto size = static_cast<int64_t>(dtype_size(tensor.dtype()));
-    int64_t low = 0, high = size;
-    for (uint32_t d = 0; d < tensor.ndim(); ++d) {
-      const int64_t reach = (tensor.shape()[d] - 1) * tensor.strides()[d] * size;
-      (reach < 0 ? low : high) += reach;
-    }
+    const Reach reach = reach_of(tensor);
+    const int64_t low = reach.low * size, high = (reach.high + 1) * size;
     offset = static_cast<uint64_t>(tensor.view.offset + low);
     bytes = Ref(make_tensor(TN_DTYPE_U8, Dims{{{high - low}}}, host_device()));
     copy_bytes(host_device(), bytes->view.buffer, 0, *tensor.device, tensor.view.buffer, offset,
@@ -129,19 +124,15 @@ void run_on_host(Frame& frame, tn_tensor* const* into, tn_tensor** outs) {
   HostArgs args(frame);
   // A factory without tensors gets the host as its device even where the caller left it
   // to a default.
-  tn_tensor* results[kMaxResults] = {};
   Frame on_host(frame.op(), args.values.data(), frame.nargs());
-  compute(on_host, nullptr, results);
-  std::array<Ref, kMaxResults> owned;  // also when what follows throws
-  for (uint32_t k = 0; k < frame.nresults(); ++k) owned[k] = Ref(results[k]);
+  Outs results(frame.nresults());
+  compute(on_host, nullptr, results.data());
   for (auto& [original, copy] : args.written) write_back(*original, *copy);
-  for (uint32_t k = 0; k < frame.nresults(); ++k)
+  for (uint32_t k = 0; k < results.size(); ++k)
     if (into != nullptr)
-      write_back(*into[k], *owned[k]);
+      write_back(*into[k], results[k]);
     else
-      owned[k] = to_device(*owned[k], frame.device());
-  if (into != nullptr) return;
-  for (uint32_t k = 0; k < frame.nresults(); ++k) outs[k] = owned[k].take();
+      outs[k] = to_device(results[k], frame.device()).take();
 }
 
 void fail_no_kernel(const Frame& frame, tn_dtype dtype) {
@@ -160,27 +151,6 @@ void fail_no_kernel(const Frame& frame, tn_dtype dtype) {
              is_float8(dtype) ? storage_hint(dtype) : "; convert with cast()");
 }
 
-// ---- placement ----------------------------------------------------------------------------------
-
-std::atomic<bool> g_count_placement{false};
-
-namespace {
-struct Placement {
-  std::mutex mutex;
-  std::map<std::pair<std::string, std::string>, uint64_t> calls;
-};
-Placement& placement() {
-  static Placement& instance = *new Placement;
-  return instance;
-}
-}  // namespace
-
-void count_placement(const tn_op& op, std::string_view provider) {
-  Placement& p = placement();
-  std::lock_guard lock(p.mutex);
-  ++p.calls[{op.schema.name, std::string(provider)}];
-}
-
 }  // namespace tenon::core
 
 using namespace tenon::core;
@@ -189,18 +159,3 @@ void tn_fallback_set(uint32_t policy) {
   if (policy <= TN_FALLBACK_DENY) g_policy.store(policy, std::memory_order_relaxed);
 }
 uint32_t tn_fallback_get(void) { return g_policy.load(std::memory_order_relaxed); }
-
-void tn_placement_enable(uint32_t on) {
-  if (on != 0) {
-    std::lock_guard lock(placement().mutex);
-    placement().calls.clear();
-  }
-  g_count_placement.store(on != 0, std::memory_order_relaxed);
-}
-
-void tn_placement_report(tn_write_fn write, void* ctx) {
-  if (write == nullptr) return;
-  std::lock_guard lock(placement().mutex);
-  for (const auto& [key, count] : placement().calls)
-    write(ctx, to_str(fmt::format("{} {} {}\n", key.first, key.second, count)));
-}

@@ -9,15 +9,15 @@ namespace {
 
 constexpr int64_t kOne = 1, kZero = 0;
 
-bool is_plain(const tn_tensor& x, const tn_op& op) {
-  return x.contiguous() && x.numel != 0 && (op.fast_dtypes & TN_MASK(x.dtype())) != 0;
+// Row-major, with elements that nobody released.
+bool lies_plain(const tn_tensor& x) {
+  constexpr uint32_t kSeen = TN_VIEW_CONTIGUOUS | TN_VIEW_RELEASED;
+  return (x.view.flags & kSeen) == TN_VIEW_CONTIGUOUS;
 }
 
-bool same_shape(const tn_tensor& x, const tn_tensor& y) {
-  if (x.ndim() != y.ndim() || x.dtype() != y.dtype() || x.device != y.device) return false;
-  for (uint32_t d = 0; d < x.ndim(); ++d)
-    if (x.shape()[d] != y.shape()[d]) return false;
-  return true;
+// The first operand; others are like it.
+bool is_plain(const tn_tensor& x, const tn_op& op) {
+  return x.numel != 0 && (op.fast_dtypes & TN_MASK(x.dtype())) != 0;
 }
 
 const tn_kernel* plain_kernel(const tn_op& op, const tn_tensor& x) {
@@ -43,8 +43,8 @@ bool fast_call(const tn_op& op, const tn_value* args, uint32_t nargs, tn_tensor*
   for (uint32_t i = 0; i < nargs; ++i) {
     if (args[i].tag == TN_VALUE_TENSOR) {
       const tn_tensor* x = args[i].as.tensor;
-      if (x == nullptr || !is_plain(*x, op) || (like != nullptr && !same_shape(*like, *x)))
-        return false;
+      if (x == nullptr || !lies_plain(*x)) return false;
+      if (like == nullptr ? !is_plain(*x, op) : !same_kind(*like, *x)) return false;
       if (like == nullptr) like = x;
     } else if (!is_plain_number(args[i])) {
       return false;

@@ -9,6 +9,8 @@ namespace tenon::core {
 void rule_foreign(Frame& frame);
 // Likewise: what a form asks of the schema. Throws Error.
 void check_foreign(const Schema& schema, const tn_op_def& def, std::string_view plugin);
+// Likewise: of a call whose last result is a list. Throws Error.
+uint32_t count_results(const Frame& frame);
 void decompose_foreign(Frame& frame, tn_tensor** outs);
 
 }  // namespace tenon::core

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "dispatch/foreign.hpp"
 #include "memory/generator.hpp"
 
 namespace tenon::core {
@@ -13,11 +14,7 @@ bool fits(const ArgSpec& spec, const tn_value& value, bool takes_numbers) {
   if (spec.list)
     return spec.type == ArgType::Tensor ? value.tag == TN_VALUE_TENSORS
                                         : value.tag == TN_VALUE_INTS;
-  // By ArgType, numbers apart.
-  constexpr uint32_t kTags[] = {TN_VALUE_TENSOR, TN_VALUE_INT,    TN_VALUE_FLOAT,
-                                TN_VALUE_BOOL,   TN_VALUE_STR,    TN_VALUE_FLOAT,
-                                TN_VALUE_DTYPE,  TN_VALUE_DEVICE, TN_VALUE_GENERATOR};
-  if (value.tag == kTags[static_cast<size_t>(spec.type)]) return true;
+  if (value.tag == kArgTypes[static_cast<size_t>(spec.type)].tag) return true;
   if (spec.type == ArgType::Float) return value.tag == TN_VALUE_INT;
   return (spec.type == ArgType::Scalar || (spec.type == ArgType::Tensor && takes_numbers)) &&
          is_number(value);
@@ -25,18 +22,13 @@ bool fits(const ArgSpec& spec, const tn_value& value, bool takes_numbers) {
 
 std::string_view type_name(const ArgSpec& spec) {
   if (spec.list) return spec.type == ArgType::Tensor ? "a list of tensors" : "a list of integers";
-  constexpr std::string_view kNames[] = {"a tensor", "an integer", "a number",
-                                         "a bool",   "a string",   "a number",
-                                         "a dtype",  "a device",   "a generator"};
-  return kNames[static_cast<size_t>(spec.type)];
+  return kArgTypes[static_cast<size_t>(spec.type)].said;
 }
 
 }  // namespace
 
 Frame::Frame(const tn_op& op, const tn_value* args, uint32_t nargs)
-    : op_(op),
-      nargs_(static_cast<uint32_t>(op.schema.args.size())),
-      nresults_(static_cast<uint32_t>(op.schema.results.size())) {
+    : op_(op), nargs_(static_cast<uint32_t>(op.schema.args.size())) {
   if (nargs > nargs_)
     fail(TN_INVALID_ARGUMENT, "{} arguments given, at most {} taken", nargs, nargs_);
   for (uint32_t i = 0; i < nargs_; ++i) {
@@ -44,7 +36,9 @@ Frame::Frame(const tn_op& op, const tn_value* args, uint32_t nargs)
     const ArgSpec& spec = op.schema.args[i];
     if (i < nargs && args[i].tag != TN_VALUE_NONE) {
       args_[i] = args[i];
-      check_arg(i, args[i]);
+      if (args[i].tag != TN_VALUE_TENSOR || args[i].as.tensor == nullptr ||
+          spec.type != ArgType::Tensor || spec.list)
+        check_arg(i, args[i]);
     } else if (spec.has_default) {
       args_[i] = spec.default_value;
     } else if (spec.optional) {
@@ -54,6 +48,8 @@ Frame::Frame(const tn_op& op, const tn_value* args, uint32_t nargs)
     }
   }
   find_device();
+  results_.make(op.schema.list_result ? count_results(*this)
+                                      : static_cast<uint32_t>(op.schema.results.size()));
 }
 
 void Frame::fail_text(uint32_t code, std::string_view message) const {
@@ -185,27 +181,29 @@ void Frame::cast_all(tn_dtype dtype) {
 
 void Frame::result(uint32_t k, tn_dtype dtype, std::span<const int64_t> shape) {
   results_[k].dtype = dtype;
-  results_[k].shape = Dims(shape);
+  results_[k].shape.assign(shape);
   results_[k].dynamic = false;
 }
 
 void Frame::dynamic_result(uint32_t k, tn_dtype dtype) {
   results_[k].dtype = dtype;
-  results_[k].shape = Dims();
+  results_[k].shape.n = 0;
   results_[k].dynamic = true;
 }
 
 void Frame::elementwise(tn_dtype dtype) {
   form = Form::Elementwise;
-  Dims shape;
-  bool first = true;
+  const tn_tensor* first = nullptr;
+  Dims& shape = results_[0].shape;
   for (uint32_t i = 0; i < nargs_; ++i) {
     const tn_tensor* tensor = tensor_or_null(i);
     if (tensor == nullptr) continue;
-    shape = first ? Dims(tensor->sizes()) : broadcast_shapes(*this, shape, tensor->sizes());
-    first = false;
+    if (first == nullptr)
+      result(0, dtype, (first = tensor)->sizes());
+    else if (!same_dims(shape, tensor->sizes()))
+      shape = broadcast_shapes(*this, shape, tensor->sizes());
   }
-  result(0, dtype, shape);
+  if (first == nullptr) result(0, dtype, {});
 }
 
 void Frame::reduce(tn_dtype dtype, uint32_t mask, bool keepdim) {
@@ -219,7 +217,7 @@ void Frame::reduce(tn_dtype dtype, uint32_t mask, bool keepdim) {
     else if (keepdim)
       shape.push(1);
   }
-  for (uint32_t k = 0; k < nresults_; ++k) result(k, dtype, shape);
+  for (uint32_t k = 0; k < nresults(); ++k) result(k, dtype, shape);
 }
 
 void Frame::along(uint32_t dim_arg, uint32_t dim) {

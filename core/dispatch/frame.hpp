@@ -8,12 +8,12 @@
 
 #include "dispatch/op.hpp"
 #include "status.hpp"
-#include "tensor/tensor.hpp"
+#include "tensor/outs.hpp"
 
 namespace tenon::core {
 
 constexpr uint32_t kMaxArgs = 16;
-constexpr uint32_t kMaxResults = 8;
+constexpr uint32_t kMaxResults = 8;  // of a schema; a list counts as one
 constexpr uint32_t kNoCast = TN_DTYPE_COUNT;
 
 inline bool is_number(const tn_value& value) {
@@ -118,7 +118,7 @@ class Frame {
   // Form::AlongDim; results must be declared with the original dimension order.
   void along(uint32_t dim_arg, uint32_t dim);
 
-  uint32_t nresults() const { return nresults_; }
+  uint32_t nresults() const { return results_.size(); }
   const ResultSpec& result(uint32_t k) const { return results_[k]; }
   tn_dtype cast_of(uint32_t i) const { return casts_[i]; }
   uint32_t reduced_mask() const { return reduced_; }
@@ -134,7 +134,6 @@ class Frame {
 
   const tn_op& op_;
   uint32_t nargs_;
-  uint32_t nresults_;
   tn_device* device_ = nullptr;
   tn_device* stray_ = nullptr;  // another one that an operand is on
   uint32_t reduced_ = 0;
@@ -144,7 +143,7 @@ class Frame {
   uint32_t nstored_ = 0;
   tn_value args_[kMaxArgs];
   tn_dtype casts_[kMaxArgs];
-  ResultSpec results_[kMaxResults];
+  Few<ResultSpec, kFewResults> results_;
   int64_t stored_[6][TN_MAX_DIMS];  // rewritten lists
 };
 

@@ -10,6 +10,7 @@
 #include "dispatch/op.hpp"
 #include "dispatch/plan_cache.hpp"
 #include "status.hpp"
+#include "tensor/tensor.hpp"
 
 namespace tenon::core {
 namespace {
@@ -21,7 +22,6 @@ struct Store {
   // A running call may still read an old one.
   std::deque<std::unique_ptr<const KernelTable>> tables;
   uint64_t next_serial = 1;
-  std::atomic<uint64_t> epoch{0};
 };
 
 Store& store() {
@@ -57,7 +57,7 @@ void insert(KernelTable& table, const KernelEntry& entry) {
 }
 
 void publish(Store& s, const tn_op& op, uint32_t type, std::unique_ptr<const KernelTable> table) {
-  s.epoch.fetch_add(1);
+  g_epoch.fetch_add(1);
   const_cast<tn_op&>(op).kernels[type].store(table.get(), std::memory_order_release);
   s.tables.push_back(std::move(table));
 }
@@ -81,7 +81,7 @@ const tn_dispatch g_dispatch_table = {
       const auto list = candidates(*op, *device, dtype);
       return index < list.size() ? &list[index]->table : nullptr;
     },
-    [] { return store().epoch.load(); }};
+    [] { return g_epoch.load(); }};
 
 void register_kernels(std::string_view plugin_id, std::string_view device_type,
                       std::span<const tn_kernel> kernels) {

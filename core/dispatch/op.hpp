@@ -19,6 +19,21 @@ class Frame;
 struct GradFormula;
 
 enum class ArgType : uint8_t { Tensor, Int, Float, Bool, Str, Scalar, Dtype, Device, Generator };
+// By ArgType: how schemas write it, the tag of its values (numbers apart), how errors call one.
+struct ArgTypeFacts {
+  std::string_view text;
+  uint32_t tag;
+  std::string_view said;
+};
+constexpr ArgTypeFacts kArgTypes[] = {{"Tensor", TN_VALUE_TENSOR, "a tensor"},
+                                      {"int", TN_VALUE_INT, "an integer"},
+                                      {"float", TN_VALUE_FLOAT, "a number"},
+                                      {"bool", TN_VALUE_BOOL, "a bool"},
+                                      {"str", TN_VALUE_STR, "a string"},
+                                      {"Scalar", TN_VALUE_FLOAT, "a number"},
+                                      {"dtype", TN_VALUE_DTYPE, "a dtype"},
+                                      {"device", TN_VALUE_DEVICE, "a device"},
+                                      {"generator", TN_VALUE_GENERATOR, "a generator"}};
 
 // One argument of a schema.
 struct ArgSpec {
@@ -39,6 +54,7 @@ struct Schema {
   std::string name;
   std::vector<ArgSpec> args;
   std::vector<std::string> results;  // names, empty where the schema gives none
+  bool list_result = false;          // the last result is a list: "Tensor[] parts"
   uint32_t revision = 1;
 };
 // Throws Error(TN_INVALID_ARGUMENT) that points at the place.
@@ -61,6 +77,13 @@ using RuleFn = void (*)(Frame& frame);
 using DecomposeFn = void (*)(Frame& frame, tn_tensor** outs);
 // A new header over elements of x, argument 0; a copy where no strides can express it. Records nothing. Throws Error.
 using ViewFn = tn_tensor* (*)(Frame& frame, tn_tensor& x);
+
+// What a plugin or host said of its op. Out of service it answers with an error; its plugin may come back and say the same.
+struct ForeignOp {
+  std::string plugin;
+  tn_op_def def{};
+  std::atomic<bool> live{false};
+};
 
 // Kernels of one op for one device type and dtype, best first. Immutable once published.
 struct KernelEntry {
@@ -86,9 +109,9 @@ struct tn_op {
   bool ordered = false;      // a reduction that counts positions: dimensions keep their order
   // Kernels skip the copy of argument 0 when the result takes its place.
   bool updates_first = false;
-  uint8_t fast_operands = 0;           // 1 or 2: the short path may be tried
-  uint64_t fast_dtypes = 0;            // dtypes the rule leaves as they are
-  const tn_op_def* foreign = nullptr;  // registered by a plugin or host
+  uint8_t fast_operands = 0;                  // 1 or 2: the short path may be tried
+  uint64_t fast_dtypes = 0;                   // dtypes the rule leaves as they are
+  tenon::core::ForeignOp* foreign = nullptr;  // registered by a plugin or host
   std::array<std::atomic<const tenon::core::KernelTable*>, tenon::core::kMaxDeviceTypes> kernels{};
 
   std::string_view name() const { return schema.name; }
@@ -113,8 +136,14 @@ const tn_op& require_op(std::string_view name);
 std::vector<const tn_op*> all_ops();
 // The op of ops/ of that name, for use inside the core: `static const tn_op& op = builtin("add");`
 const tn_op& builtin(std::string_view name);
-// Adds an op that a plugin or host defines; the definition must live as long as the process. Throws Error.
+// What a plugin says of its op. Throws Error while it is out of service.
+const tn_op_def& in_service(const tn_op& op);
+// Whether register_op would take the op. Throws Error.
+void check_new_op(const tn_op_def& def, std::string_view plugin_id);
+// Puts an op that a plugin defines in service. Throws Error.
 void register_op(const tn_op_def& def, std::string_view plugin_id);
+// Takes a plugin's ops out of service.
+void retire_ops(std::string_view plugin_id) noexcept;
 // Tables of full size. All or nothing; throws Error that names the kernel.
 void register_kernels(std::string_view plugin_id, std::string_view device_type,
                       std::span<const tn_kernel> kernels);

@@ -56,7 +56,7 @@ class InPlace {
   tn_tensor* const* outs_;
   uint32_t nouts_;
   bool recorded_ = false;
-  Ref originals_[kMaxResults];
+  Few<Ref, kFewResults> originals_;  // of what it overwrites, where that is needed
 };
 // After an op wrote to a tensor outside the tape (optimizer steps, to-host reads into a tensor).
 inline void bump_version(tn_tensor& tensor) {

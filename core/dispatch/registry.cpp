@@ -3,6 +3,7 @@
 #include <deque>
 #include <mutex>
 #include <shared_mutex>
+#include <tuple>
 #include <unordered_map>
 
 #include "boundary.hpp"
@@ -108,8 +109,37 @@ const tn_op& builtin(std::string_view name) {
   return *op;
 }
 
-void register_op(const tn_op_def& def, std::string_view plugin_id) {
-  Schema schema = parse_schema(to_view(def.schema));
+const tn_op_def& in_service(const tn_op& op) {
+  if (!op.foreign->live)
+    fail(TN_FAILED_PRECONDITION, "plugin \"{}\" was quiesced", op.foreign->plugin);
+  return op.foreign->def;
+}
+
+namespace {
+
+bool same_facts(const tn_op_def& a, const tn_op_def& b) {
+  const auto facts = [](const tn_op_def& def) {
+    return std::tuple(def.infer != nullptr, def.decompose != nullptr, def.gradient != nullptr,
+                      def.saves != nullptr, def.count != nullptr, def.saved_inputs,
+                      def.saved_outputs, def.form, def.promotion);
+  };
+  return facts(a) == facts(b);
+}
+
+// The op of that name, which must be what an earlier life of the plugin said; NULL where it is new. Wants the lock.
+tn_op* find_retired(Registry& r, const Schema& schema, const tn_op_def& def,
+                    std::string_view plugin_id) {
+  const auto found = r.by_name.find(schema.name);
+  if (found == r.by_name.end()) return nullptr;
+  const ForeignOp* known = found->second->foreign;
+  if (known == nullptr || known->live || known->plugin != plugin_id ||
+      found->second->schema.text != schema.text || !same_facts(known->def, def))
+    fail(TN_ALREADY_EXISTS, "op '{}' of plugin '{}' exists already", schema.name, plugin_id);
+  return found->second;
+}
+
+Schema checked_schema(const tn_op_def& def, std::string_view plugin_id) {
+  Schema schema = parse_schema(text_of(def.schema));
   if (schema.args.size() > kMaxArgs || schema.results.size() > kMaxResults)
     fail(TN_INVALID_ARGUMENT, "op '{}' of plugin '{}': at most {} arguments and {} results",
          schema.name, plugin_id, kMaxArgs, kMaxResults);
@@ -118,18 +148,42 @@ void register_op(const tn_op_def& def, std::string_view plugin_id) {
          "op '{}' of plugin '{}' neither gives a result nor writes an argument ('Tensor! x')",
          schema.name, plugin_id);
   check_foreign(schema, def, plugin_id);
-  Registry& r = registry();
-  std::unique_lock lock(r.mutex);
-  if (r.by_name.contains(schema.name))
-    fail(TN_ALREADY_EXISTS, "op '{}' of plugin '{}' exists already", schema.name, plugin_id);
-  tn_op& op = r.add(std::move(schema));
-  op.foreign = new tn_op_def(def);
+  return schema;
+}
+
+void define(tn_op& op, const tn_op_def& def, std::string_view plugin_id) {
+  op.foreign = new ForeignOp{std::string(plugin_id)};
   op.rule = &rule_foreign;
   op.decompose = def.decompose != nullptr ? &decompose_foreign : nullptr;
   op.through = def.gradient == nullptr && def.decompose != nullptr;
   op.elementwise = def.form == TN_OP_ELEMENTWISE;
   if (op.elementwise && def.infer == nullptr && def.promotion != TN_OP_AS_GIVEN)
     allow_fast(op, TN_MASK_FLOAT);
+}
+
+}  // namespace
+
+void check_new_op(const tn_op_def& def, std::string_view plugin_id) {
+  const Schema schema = checked_schema(def, plugin_id);
+  Registry& r = registry();
+  std::shared_lock lock(r.mutex);
+  find_retired(r, schema, def, plugin_id);
+}
+
+void register_op(const tn_op_def& def, std::string_view plugin_id) {
+  Schema schema = checked_schema(def, plugin_id);
+  Registry& r = registry();
+  std::unique_lock lock(r.mutex);
+  tn_op* op = find_retired(r, schema, def, plugin_id);
+  if (op == nullptr) define(*(op = &r.add(std::move(schema))), def, plugin_id);
+  op->foreign->def = def;
+  op->foreign->def.schema = to_str(op->schema.text);  // the plugin's text may go
+  op->foreign->live = true;
+}
+
+void retire_ops(std::string_view plugin_id) noexcept {
+  for (const tn_op* op : all_ops())
+    if (op->foreign != nullptr && op->foreign->plugin == plugin_id) op->foreign->live = false;
 }
 
 }  // namespace tenon::core
@@ -154,5 +208,5 @@ tn_str tn_op_schema(const tn_op* op) {
 }
 uint32_t tn_op_is_differentiable(const tn_op* op) {
   return op != nullptr && (op->gradient != nullptr || op->through ||
-                           (op->foreign != nullptr && op->foreign->gradient != nullptr));
+                           (op->foreign != nullptr && op->foreign->def.gradient != nullptr));
 }

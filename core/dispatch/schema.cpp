@@ -26,8 +26,8 @@ class Parser {
     if (accept("(")) {
       expect(")");
     } else {
-      do schema.results.push_back(result());
-      while (accept(","));
+      do schema.results.push_back(result(schema.list_result));
+      while (!schema.list_result && accept(","));
     }
     if (accept("@")) schema.revision = static_cast<uint32_t>(integer());
     skip();
@@ -70,17 +70,8 @@ class Parser {
 
   ArgType type() {
     std::string_view name = word();
-    constexpr std::pair<std::string_view, ArgType> kTypes[] = {{"Tensor", ArgType::Tensor},
-                                                               {"int", ArgType::Int},
-                                                               {"float", ArgType::Float},
-                                                               {"bool", ArgType::Bool},
-                                                               {"str", ArgType::Str},
-                                                               {"Scalar", ArgType::Scalar},
-                                                               {"dtype", ArgType::Dtype},
-                                                               {"device", ArgType::Device},
-                                                               {"generator", ArgType::Generator}};
-    for (auto [text, type] : kTypes)
-      if (name == text) return type;
+    for (uint8_t type = 0; type < std::size(kArgTypes); ++type)
+      if (name == kArgTypes[type].text) return static_cast<ArgType>(type);
     at_ -= name.size();
     error("a type");
   }
@@ -150,8 +141,10 @@ class Parser {
     }
   }
 
-  std::string result() {
+  std::string result(bool& list) {
     if (type() != ArgType::Tensor) error("Tensor");
+    list = accept("[");
+    if (list) expect("]");
     skip();
     bool named = at_ < text_.size() && std::isalpha(static_cast<unsigned char>(text_[at_]));
     return named ? std::string(word()) : std::string();

@@ -34,6 +34,7 @@ tn_view host_view(const tn_tensor& tensor, const Dims& strides, void* data) {
 void read_tensor(const tn_tensor& tensor, void* data, uint64_t bytes) {
   check_bytes(tensor, bytes, data);
   if (bytes == 0) return;
+  if (!has_elements(tensor)) fail_released(tensor);
   tn_device& device = *tensor.device;
   if (device.addressable) {
     check(tn_device_synchronize(&device));

@@ -34,13 +34,10 @@ struct Extent {
   Extent(const tn_tensor& of, uint32_t i) : tensor(&of), arg(i) {
     if (of.view.data == nullptr) buffer = std::bit_cast<uintptr_t>(of.view.buffer);
     const auto size = static_cast<int64_t>(dtype_size(of.dtype()));
-    begin = buffer == 0 ? std::bit_cast<int64_t>(of.view.data) : of.view.offset;
-    end = begin + size;
-    for (uint32_t d = 0; d < of.ndim(); ++d) {
-      const int64_t step = (of.shape()[d] - 1) * of.strides()[d] * size;
-      (step < 0 ? begin : end) += step;
-    }
-    reach = end;
+    const auto [low, high] = reach_of(of);
+    const int64_t first = buffer == 0 ? std::bit_cast<int64_t>(of.view.data) : of.view.offset;
+    begin = first + low * size;
+    reach = end = first + (high + 1) * size;
   }
 };
 
@@ -65,6 +62,9 @@ void check_writable(const Frame& frame, const tn_tensor& target) {
 
 void check_written(const Frame& frame) {
   std::vector<Extent> extents;
+  size_t count = 0;
+  each_written(frame, [&](const tn_tensor&, uint32_t) { ++count; });
+  extents.reserve(count);
   each_written(frame, [&](const tn_tensor& tensor, uint32_t arg) {
     check_writable(frame, tensor);
     if (tensor.numel != 0) extents.emplace_back(tensor, arg);

@@ -301,18 +301,14 @@ uint32_t count_devices(std::string_view plugin_id) {
 using namespace tenon::core;
 
 uint32_t tn_device_count(void) {
-  uint32_t count = 0;
-  tn_status_release(guarded([&] { count = static_cast<uint32_t>(devices().size()); }));
-  return count;
+  return answer(0u, [] { return static_cast<uint32_t>(devices().size()); });
 }
 
 tn_device* tn_device_at(uint32_t index) {
-  tn_device* found = nullptr;
-  tn_status_release(guarded([&] {
+  return answer<tn_device*>(nullptr, [&] {
     const std::vector<tn_device*> all = devices();
-    if (index < all.size()) found = all[index];
-  }));
-  return found;
+    return index < all.size() ? all[index] : nullptr;
+  });
 }
 
 tn_status* tn_device_find(tn_str name, tn_device** out) {

@@ -1,8 +1,6 @@
 // The table of functions that plugins get, and registration through it.
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
 
 #include "autograd/foreign.hpp"
 #include "boundary.hpp"
@@ -31,105 +29,16 @@ Plugin& starting(void* token, const char* what) {
 
 // ---- Ops that plugins define --------------------------------------------------------------------
 
-// What the core calls: the plugin's callbacks behind a check that the plugin is in service.
-struct ForeignOp {
-  std::string schema;
-  std::string plugin;
-  tn_op_def given{};
-  std::atomic<bool> live{false};
-
-  tn_status* gone() const {
-    return make_status(TN_FAILED_PRECONDITION,
-                       fmt::format("[{}] plugin \"{}\" was quiesced", name_in(schema), plugin));
-  }
-};
-
-std::mutex g_ops_mutex;
-std::deque<ForeignOp>& foreign_ops() {
-  static auto& ops = *new std::deque<ForeignOp>;
-  return ops;
-}
-
-tn_status* infer(void* self, const tn_value* args, uint32_t nargs, tn_result* const* results,
-                 uint32_t nresults) {
-  const auto& op = *static_cast<const ForeignOp*>(self);
-  return op.live ? op.given.infer(op.given.self, args, nargs, results, nresults) : op.gone();
-}
-tn_status* decompose(void* self, const tn_value* args, uint32_t nargs, tn_tensor** outs,
-                     uint32_t nouts) {
-  const auto& op = *static_cast<const ForeignOp*>(self);
-  return op.live ? op.given.decompose(op.given.self, args, nargs, outs, nouts) : op.gone();
-}
-tn_status* gradient(void* self, tn_grad_call* call) {
-  const auto& op = *static_cast<const ForeignOp*>(self);
-  return op.live ? op.given.gradient(op.given.self, call) : op.gone();
-}
-
-void saves(void* self, const tn_value* args, uint32_t nargs, uint64_t needed, uint64_t* inputs,
-           uint64_t* outputs) {
-  const auto& op = *static_cast<const ForeignOp*>(self);
-  if (op.live) op.given.saves(op.given.self, args, nargs, needed, inputs, outputs);
-}
-
-bool same_callbacks(const tn_op_def& a, const tn_op_def& b) {
-  return (a.infer == nullptr) == (b.infer == nullptr) &&
-         (a.decompose == nullptr) == (b.decompose == nullptr) &&
-         (a.gradient == nullptr) == (b.gradient == nullptr) && a.saved_inputs == b.saved_inputs &&
-         a.saved_outputs == b.saved_outputs && a.form == b.form && a.promotion == b.promotion &&
-         (a.saves == nullptr) == (b.saves == nullptr);
-}
-
-// An op that an earlier life of the plugin defined in the same way.
-ForeignOp* find_retired(std::string_view plugin, const tn_op_def& def) {
-  for (ForeignOp& op : foreign_ops())
-    if (!op.live && op.plugin == plugin && op.schema == to_view(def.schema) &&
-        same_callbacks(op.given, def))
-      return &op;
-  return nullptr;
-}
-
-void commit_op(const Plugin& plugin, const tn_op_def& def) {
-  const std::lock_guard lock(g_ops_mutex);
-  ForeignOp* op = find_retired(plugin.id, def);
-  const bool revived = op != nullptr;
-  if (!revived) {
-    op = &foreign_ops().emplace_back();
-    op->schema = to_view(def.schema);
-    op->plugin = plugin.id;
-  }
-  op->given = def;
-  op->given.schema = to_str(op->schema);
-  tn_op_def published = op->given;
-  published.self = op;
-  if (def.infer != nullptr) published.infer = infer;
-  if (def.decompose != nullptr) published.decompose = decompose;
-  if (def.gradient != nullptr) published.gradient = gradient;
-  if (def.saves != nullptr) published.saves = saves;
-  if (!revived) {
-    try {
-      register_op(published, plugin.id);
-    } catch (...) {
-      foreign_ops().pop_back();
-      throw;
-    }
-  }
-  op->live = true;
-}
-
 tn_status* slot_register_op(void* token, const tn_op_def* def) {
   return guarded([&] {
     Plugin& plugin = starting(token, "register_op");
     if (def == nullptr || def->struct_size < offsetof(tn_op_def, self))
       fail(TN_INVALID_ARGUMENT, "register_op: the definition is NULL or too short");
     tn_op_def staged = complete(def);
-    const Schema schema = parse_schema(text_of(staged.schema));
-    if (schema.name.find('.') == schema.name.npos)
-      fail(TN_INVALID_ARGUMENT, "op \"{}\": names without a dot are the core's own", schema.name);
-    {
-      const std::lock_guard lock(g_ops_mutex);
-      if (find_op(schema.name) != nullptr && find_retired(plugin.id, staged) == nullptr)
-        fail(TN_ALREADY_EXISTS, "op \"{}\" exists already", schema.name);
-    }
+    const std::string_view name = name_in(text_of(staged.schema));
+    if (name.find('.') == name.npos)
+      fail(TN_INVALID_ARGUMENT, "op \"{}\": names without a dot are the core's own", name);
+    check_new_op(staged, plugin.id);
     if (layer() != nullptr && layer()->op != nullptr) layer()->op(to_str(plugin.id), &staged);
     plugin.staged_ops.push_back(staged);
   });
@@ -253,7 +162,7 @@ const void* get_interface(tn_str name, uint32_t revision) {
 }  // namespace
 
 void commit_ops(Plugin& plugin) {
-  for (const tn_op_def& def : plugin.staged_ops) commit_op(plugin, def);
+  for (const tn_op_def& def : plugin.staged_ops) register_op(def, plugin.id);
   plugin.staged_ops.clear();
   for (StagedKernels& staged : std::exchange(plugin.staged_kernels, {})) {
     std::vector<tn_kernel> now;
@@ -272,9 +181,7 @@ void commit_ops(Plugin& plugin) {
 
 void retire_ops(const Plugin& plugin) noexcept {
   std::erase_if(waiting_kernels(), [&](const auto& one) { return one.plugin == plugin.id; });
-  const std::lock_guard lock(g_ops_mutex);
-  for (ForeignOp& op : foreign_ops())
-    if (op.plugin == plugin.id) op.live = false;
+  retire_ops(plugin.id);
 }
 
 void log_message(uint32_t level, std::string_view message) { log_line(level, to_str(message)); }
@@ -311,6 +218,15 @@ const tn_host& host_table() {
       .call_layer_pop = tn_call_layer_pop,
       .backward_on_end = tn_backward_on_end,
       .plugin_interface = tn_plugin_interface,
+      .op_result_count = tn_op_result_count,
+      .grad_result_count = grad_result_count,
+      .grad_entry_count = grad_entry_count,
+      .grad_saved_entry = grad_saved_entry,
+      .grad_entry_needed = grad_entry_needed,
+      .grad_set_entry = grad_set_entry,
+      .storage_track = tn_storage_track,
+      .storage_release = tn_storage_release,
+      .storage_restore = tn_storage_restore,
   };
   return table;
 }

@@ -7,10 +7,8 @@
 
 namespace tenon::core {
 
-Dims::Dims(std::span<const int64_t> from) : n(static_cast<uint32_t>(from.size())) {
-  if (from.size() > TN_MAX_DIMS)
-    fail(TN_INVALID_ARGUMENT, "{} dimensions, at most {} are possible", from.size(), TN_MAX_DIMS);
-  std::copy(from.begin(), from.end(), v);
+void Dims::fail_size(size_t size) {
+  fail(TN_INVALID_ARGUMENT, "{} dimensions, at most {} are possible", size, TN_MAX_DIMS);
 }
 
 int64_t& Dims::fail_index(size_t i) const {
@@ -35,6 +33,15 @@ Dims contiguous_strides(std::span<const int64_t> shape) {
     if (__builtin_mul_overflow(step, std::max<int64_t>(shape[d], 1), &step)) step = INT64_MAX;
   }
   return strides;
+}
+
+Reach reach_of(const tn_tensor& tensor) {
+  Reach reach;
+  for (uint32_t d = 0; d < tensor.ndim(); ++d) {
+    const int64_t step = (tensor.shape()[d] - 1) * tensor.strides()[d];
+    (step < 0 ? reach.low : reach.high) += step;
+  }
+  return reach;
 }
 
 int64_t count_elements(std::span<const int64_t> shape) {

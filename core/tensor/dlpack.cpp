@@ -90,6 +90,7 @@ tn_status* tn_tensor_to_dlpack(tn_tensor* tensor, DLManagedTensorVersioned** out
     if (!tensor->device->is_host())
       fail(TN_UNIMPLEMENTED, "[to_dlpack] {} has no DLPack code; copy to the host first",
            tensor->device->id);
+    if (!has_elements(*tensor)) fail_released(*tensor);
     auto made = std::make_unique<Export>();
     made->shape = Dims(tensor->sizes());
     made->strides = Dims({tensor->strides(), tensor->ndim()});

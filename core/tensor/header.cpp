@@ -1,35 +1,18 @@
 // Where tensor headers come from and how they go: blocks of three sizes on thread-local free lists.
-//   view block   header                       shares another tensor's storage
-//   own block    header + storage             bytes from the caching allocator, or wrapped
-//   small block  header + storage + bytes     up to kInlineBytes on the host, one allocation for
-//   all
 #include <algorithm>
 #include <cstdlib>
 
 #include "modes.hpp"
 #include "status.hpp"
 #include "tenon/autograd.h"
+#include "tensor/blocks.hpp"
 #include "tensor/free_list.hpp"
-#include "tensor/tensor.hpp"
 
 namespace tenon::core {
 
-constexpr uint64_t kInlineBytes = 128;
 constinit uint64_t g_inline_bytes = kInlineBytes;
 
 namespace {
-
-constexpr uint8_t kViewBlock = 0, kOwnBlock = 1, kSmallBlock = 2;
-
-struct OwnBlock {
-  tn_tensor header;
-  Storage storage;
-};
-struct SmallBlock {
-  tn_tensor header;
-  Storage storage;
-  alignas(64) unsigned char bytes[kInlineBytes];
-};
 
 template <class Block>
 FreeList<sizeof(Block)>& blocks() {
@@ -53,9 +36,9 @@ tn_tensor* take_block(uint8_t block_class) {
 }
 
 void give_block(tn_tensor* tensor) noexcept {
-  if (tensor->block_class == kViewBlock) return blocks<tn_tensor>().give(tensor);
+  if (tensor->block_class == kSmallBlock) return blocks<SmallBlock>().give(tensor);
   if (tensor->block_class == kOwnBlock) return blocks<OwnBlock>().give(tensor);
-  blocks<SmallBlock>().give(tensor);
+  blocks<tn_tensor>().give(tensor);
 }
 
 // Points view.shape and view.strides at room for n dimensions; gives the block back where there is none.
@@ -83,11 +66,6 @@ void free_dims(tn_tensor* tensor) noexcept {
 int64_t* shape_of(tn_tensor* tensor) { return const_cast<int64_t*>(tensor->view.shape); }
 int64_t* strides_of(tn_tensor* tensor) { return const_cast<int64_t*>(tensor->view.strides); }
 
-// The header whose block a storage lies in.
-tn_tensor* header_of(Storage* storage) {
-  return reinterpret_cast<tn_tensor*>(reinterpret_cast<char*>(storage) -
-                                      offsetof(OwnBlock, storage));
-}
 Storage* storage_in(tn_tensor* header) { return &reinterpret_cast<OwnBlock*>(header)->storage; }
 
 Storage* init_storage(tn_tensor* header, tn_device& device) {
@@ -253,6 +231,8 @@ tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape,
   view->device = base.device;
   view->storage = base.storage;
   base.storage->refs.fetch_add(1, std::memory_order_relaxed);
+  if ((base.block_class & kTracked) != 0) [[unlikely]]
+    show(*view);
   return view;
 }
 
@@ -264,8 +244,11 @@ void destroy_tensor(tn_tensor* tensor) noexcept {
   if (tensor->grad_fn != nullptr || tensor->meta != nullptr) release_autograd(tensor);
   free_dims(tensor);
   Storage* storage = tensor->storage;
-  // An own block goes when its storage does, which views may keep alive.
-  if (tensor->block_class == kViewBlock) give_block(tensor);
+  if (tensor->block_class >
+      kOwnBlock) {  // an own block goes when its storage does, which views may keep alive
+    if ((tensor->block_class & kTracked) != 0) forget(*tensor);
+    if (tensor->block_class == kViewBlock) give_block(tensor);
+  }
   release_storage(storage);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <utility>
@@ -31,15 +32,31 @@ struct Storage {
   uint8_t read_only;
 };
 
+// Few dimensions are quicker than a call of memcpy.
+inline void copy_dims(std::span<const int64_t> from, int64_t* to) {
+  if (from.size() > 4) return static_cast<void>(std::memcpy(to, from.data(), from.size_bytes()));
+  if (!from.empty()) to[0] = from[0];
+  if (from.size() > 1) to[1] = from[1];
+  if (from.size() > 2) to[2] = from[2];
+  if (from.size() > 3) to[3] = from[3];
+}
+
 // A list of up to TN_MAX_DIMS sizes.
 struct Dims {
   uint32_t n = 0;
   int64_t v[TN_MAX_DIMS];
   Dims() = default;
-  Dims(std::span<const int64_t> from);  // throws Error when there are too many
+  Dims(std::span<const int64_t> from) { assign(from); }
+  void assign(std::span<const int64_t> from) {
+    if (from.size() > TN_MAX_DIMS) [[unlikely]]
+      fail_size(from.size());
+    n = static_cast<uint32_t>(from.size());
+    copy_dims(from, v);
+  }
   int64_t& operator[](size_t i) { return i < n ? v[i] : fail_index(i); }
   int64_t operator[](size_t i) const { return i < n ? v[i] : fail_index(i); }
   [[noreturn, gnu::cold]] int64_t& fail_index(size_t i) const;
+  [[noreturn, gnu::cold]] static void fail_size(size_t size);
   void push(int64_t size);
   size_t size() const { return n; }
   int64_t* begin() { return v; }
@@ -103,6 +120,11 @@ struct tn_tensor {
 
 namespace tenon::core {
 
+// Alike in dtype, shape and device.
+inline bool same_kind(const tn_tensor& a, const tn_tensor& b) {
+  return same_dims(a.sizes(), b.sizes()) && a.dtype() == b.dtype() && a.device == b.device;
+}
+
 inline uint64_t dtype_size(tn_dtype dtype) {
   constexpr uint8_t kSizes[TN_DTYPE_COUNT] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1, 1};
   return dtype < TN_DTYPE_COUNT ? kSizes[dtype] : 0;
@@ -146,6 +168,13 @@ tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape,
                      std::span<const int64_t> strides, int64_t offset);
 // The same, as another header over the same elements: no grad_fn, no meta.
 tn_tensor* make_alias(const tn_tensor& tensor);
+// Grows whenever kernels come or go, or bytes of storages do: what holds on to either looks at it.
+extern std::atomic<uint64_t> g_epoch;
+// False where the tensor's storage was released.
+inline bool has_elements(const tn_tensor& tensor) {
+  return (tensor.view.flags & TN_VIEW_RELEASED) == 0;
+}
+[[noreturn, gnu::cold]] void fail_released(const tn_tensor& tensor);
 // Called by the last release; pushes what it frees on a list rather than recursing.
 void destroy_tensor(tn_tensor* tensor) noexcept;
 
@@ -161,6 +190,11 @@ inline void release(tn_tensor* tensor) noexcept {
 
 // Row-major strides of a shape.
 Dims contiguous_strides(std::span<const int64_t> shape);
+// Where elements lie from the first one on: the first and the last place, in elements. Of a tensor that has some.
+struct Reach {
+  int64_t low = 0, high = 0;
+};
+Reach reach_of(const tn_tensor& tensor);
 // Elements of a shape; throws Error on a negative size or overflow.
 int64_t count_elements(std::span<const int64_t> shape);
 // 1 when two index tuples can reach one element (broadcast strides), so that writing is refused.

@@ -5,7 +5,9 @@
 #include <memory>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "arguments.hpp"
 #include "overriding.hpp"
@@ -58,13 +60,39 @@ PyObject* wrap_results(OpObject* self, tn_tensor** outs, uint32_t count) {
   return result;
 }
 
+// An op whose last result is a list: a tuple of all results.
+PyObject* call_list(OpObject* self, const Arguments& arguments) {
+  uint32_t count = 0;
+  std::vector<tn_tensor*> outs;
+  tn_status* status = tn_op_result_count(self->op, arguments.values, arguments.count, &count);
+  if (status == nullptr) {
+    outs.resize(count);
+    const Unlocked unlocked(arguments.elements >= kUnlockElements);
+    status = tn_op_call(self->op, arguments.values, arguments.count, outs.data(), count);
+  }
+  if (status != nullptr) return raise_status(status);
+  PyObject* results = PyTuple_New(static_cast<Py_ssize_t>(count));
+  for (uint32_t k = 0; k < count; ++k) {
+    if (results == nullptr) {
+      tn_tensor_release(outs[k]);
+    } else if (PyObject* result = wrap(outs[k])) {
+      PyTuple_SET_ITEM(results, static_cast<Py_ssize_t>(k), result);
+    } else {
+      Py_CLEAR(results);
+    }
+  }
+  return results;
+}
+
 PyObject* call_into(OpObject* self, Arguments& arguments, PyObject* target) {
   if (!is_tensor(target))
     return PyErr_Format(PyExc_TypeError, "[%s] out must be a Tensor, not %.200s",
                         self->schema->name.c_str(), Py_TYPE(target)->tp_name);
-  if (self->schema->results.size() != 1)
-    return PyErr_Format(PyExc_TypeError, "[%s] takes no out: it has %zu results",
-                        self->schema->name.c_str(), self->schema->results.size());
+  if (self->schema->results.size() != 1 || self->schema->list_result)
+    return PyErr_Format(
+        PyExc_TypeError, "[%s] takes no out: it has %s results", self->schema->name.c_str(),
+        self->schema->list_result ? "a list of"
+                                  : std::to_string(self->schema->results.size()).c_str());
   tn_tensor* const outs[] = {handle_of(target)};
   tn_status* status = nullptr;
   {
@@ -129,6 +157,7 @@ PyObject* op_call(PyObject* object, PyObject* const* args, size_t nargsf, PyObje
     }
     if (arguments.out != nullptr && arguments.out != Py_None)
       return call_into(self, arguments, arguments.out);
+    if (schema.list_result) return call_list(self, arguments);
     const uint32_t nouts = static_cast<uint32_t>(schema.results.size());
     tn_tensor* outs[kMaxResults];
     tn_status* status = nullptr;

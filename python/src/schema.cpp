@@ -83,6 +83,7 @@ Schema parse_schema(std::string_view name, std::string_view text) {
     for (std::string_view part : split(results)) {
       const size_t space = part.find(' ');
       schema.results.emplace_back(space == part.npos ? "" : part.substr(space + 1));
+      schema.list_result = part.starts_with("Tensor[]");
     }
   }
   if (schema.parameters.size() > kMaxParameters) throw std::runtime_error("too many arguments");

@@ -25,6 +25,7 @@ struct Schema {
   std::string name, text;
   std::vector<Parameter> parameters;
   std::vector<std::string> results;
+  bool list_result = false;  // the last result is a list: "Tensor[] parts"
   // The last argument is a list of integers: its entries may be given one by one, x.reshape(2, 3).
   bool spread = false;
 };

@@ -130,10 +130,6 @@ Array to_array(const Tensor& tensor) {
 Call::Call(const tn_op* op, const Args& args, Device device, Layout layout, Rng& rng)
     : op_(op), args_(args) {
   std::string schema(detail::to_view(tn_op_schema(op)));
-  std::string results = schema.substr(schema.find("->") + 2);
-  nresults_ = static_cast<uint32_t>(results.find("()") != std::string::npos
-                                        ? 0
-                                        : 1 + std::count(results.begin(), results.end(), ','));
   size_t from = schema.find('(');
   for (size_t i = 0; i < args_.size(); ++i) {
     size_t end = from == std::string::npos ? from : schema.find(", ", from + 1);
@@ -210,12 +206,14 @@ std::vector<tn_value> Call::values(const std::vector<Tensor>& tensors,
 std::vector<Tensor> Call::run(const std::vector<Tensor>& tensors) const {
   std::deque<std::vector<tn_tensor*>> lists;
   std::vector<tn_value> filled = values(tensors, lists);
-  std::vector<tn_tensor*> outs(nresults_ + 1, nullptr);
-  detail::check(
-      tn_op_call(op_, filled.data(), static_cast<uint32_t>(filled.size()), outs.data(), nresults_));
-  if (nresults_ == 0) return written();
+  const auto nargs = static_cast<uint32_t>(filled.size());
+  uint32_t nresults = 0;
+  detail::check(tn_op_result_count(op_, filled.data(), nargs, &nresults));
+  std::vector<tn_tensor*> outs(nresults);
+  detail::check(tn_op_call(op_, filled.data(), nargs, outs.data(), nresults));
+  if (nresults == 0) return written();
   std::vector<Tensor> results;
-  for (uint32_t k = 0; k < nresults_; ++k) results.push_back(Tensor::adopt(outs[k]));
+  for (tn_tensor* out : outs) results.push_back(Tensor::adopt(out));
   return results;
 }
 

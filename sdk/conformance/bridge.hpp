@@ -49,7 +49,6 @@ class Call {
   std::vector<Tensor> tensors_;
   std::vector<Slot> slots_;
   std::vector<tn_value> values_;
-  uint32_t nresults_;
 };
 
 }  // namespace tenon::conformance

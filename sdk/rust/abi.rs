@@ -60,6 +60,7 @@ pub const TN_MASK_F8: u64 = 98304;
 pub const TN_FALLBACK_ALLOW: u32 = 0;
 pub const TN_FALLBACK_WARN: u32 = 1;
 pub const TN_FALLBACK_DENY: u32 = 2;
+pub const TN_LAYERS_REVISION: u32 = 1;
 pub const TN_CALL_CONTIGUOUS: u32 = 1;
 pub const TN_KERNEL_STRIDED: u32 = 1;
 pub const TN_KERNEL_HOST_SCALARS: u32 = 2;
@@ -72,6 +73,7 @@ pub const TN_OP_FRACTION: u32 = 2;
 pub const TN_MAX_DIMS: usize = 16;
 pub const TN_VIEW_SCALAR: u32 = 1;
 pub const TN_VIEW_CONTIGUOUS: u32 = 2;
+pub const TN_VIEW_RELEASED: u32 = 4;
 pub const TN_VALUE_NONE: u32 = 0;
 pub const TN_VALUE_BOOL: u32 = 1;
 pub const TN_VALUE_INT: u32 = 2;
@@ -224,6 +226,36 @@ impl tn_call_layer {
     pub const EMPTY: tn_call_layer = {
         let mut made: tn_call_layer = unsafe { core::mem::transmute([0u64; 32 / 8]) };
         made.struct_size = 32;
+        made
+    };
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tn_offered_layer {
+    /// "autocast"
+    pub name: tn_str,
+    pub layer: *const tn_call_layer,
+    /// How far a result under the layer may be from that without it, relative to the largest element of the latter; 0: the same bits.
+    /// Negative: the layer means something else (batching), and nothing is compared.
+    pub tolerance: f64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tn_layers {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub layers: *const tn_offered_layer,
+    pub count: u32,
+    /// sizeof(tn_offered_layer)
+    pub stride: u32,
+}
+
+impl tn_layers {
+    pub const EMPTY: tn_layers = {
+        let mut made: tn_layers = unsafe { core::mem::transmute([0u64; 24 / 8]) };
+        made.struct_size = 24;
         made
     };
 }
@@ -549,12 +581,15 @@ pub struct tn_op_def {
     /// gradient of this call reads: fewer tensors are kept. `needed`: mask of the arguments that
     /// want a gradient. `args` as decompose gets them. Optional. Since 1.1. \[thread-safe\]
     pub saves: Option<unsafe extern "C" fn(this: *mut c_void, args: *const tn_value, nargs: u32, needed: u64, inputs: *mut u64, outputs: *mut u64)>,
+    /// How many entries the last result has, where the schema says that it is a list ("-> Tensor\[\] parts"). Results that lie before it come
+    /// first everywhere, its entries follow; in saved_outputs they share its bit. `args` as infer gets them. Since 1.1. \[thread-safe\]
+    pub count: Option<unsafe extern "C" fn(this: *mut c_void, args: *const tn_value, nargs: u32, entries: *mut u32) -> *mut tn_status>,
 }
 
 impl tn_op_def {
     pub const EMPTY: tn_op_def = {
-        let mut made: tn_op_def = unsafe { core::mem::transmute([0u64; 88 / 8]) };
-        made.struct_size = 88;
+        let mut made: tn_op_def = unsafe { core::mem::transmute([0u64; 96 / 8]) };
+        made.struct_size = 96;
         made
     };
 }
@@ -621,12 +656,30 @@ pub struct tn_host {
     pub backward_on_end: Option<unsafe extern "C" fn(done: Option<unsafe extern "C" fn(ctx: *mut c_void) -> *mut tn_status>, ctx: *mut c_void, destroy: Option<unsafe extern "C" fn(ctx: *mut c_void)>) -> *mut tn_status>,
     /// As tn_plugin_interface: what another plugin offers. Since 1.1. \[thread-safe\]
     pub plugin_interface: Option<unsafe extern "C" fn(id: tn_str, name: tn_str, revision: u32, out: *mut *const c_void) -> *mut tn_status>,
+    /// As tn_op_result_count. Since 1.1. \[thread-safe\]
+    pub op_result_count: Option<unsafe extern "C" fn(op: *const tn_op, args: *const tn_value, nargs: u32, out: *mut u32) -> *mut tn_status>,
+    /// Inside tn_op_def.gradient: how many results the call had, entries of a list counted. Since 1.1. \[thread-safe\]
+    pub grad_result_count: Option<unsafe extern "C" fn(call: *mut tn_grad_call) -> u32>,
+    /// How many entries a list of tensors had; 1 for a tensor, 0 for anything else. Since 1.1. \[thread-safe\]
+    pub grad_entry_count: Option<unsafe extern "C" fn(call: *mut tn_grad_call, arg: u32) -> u32>,
+    /// As grad_saved_input, of an entry of a list. Since 1.1. \[thread-safe\]
+    pub grad_saved_entry: Option<unsafe extern "C" fn(call: *mut tn_grad_call, arg: u32, entry: u32) -> *mut tn_tensor>,
+    /// As grad_needed, of an entry of a list. Since 1.1. \[thread-safe\]
+    pub grad_entry_needed: Option<unsafe extern "C" fn(call: *mut tn_grad_call, arg: u32, entry: u32) -> u32>,
+    /// As grad_set, of an entry of a list. Since 1.1. \[thread-safe\]
+    pub grad_set_entry: Option<unsafe extern "C" fn(call: *mut tn_grad_call, arg: u32, entry: u32, grad: *mut tn_tensor) -> *mut tn_status>,
+    /// As tn_storage_track. Since 1.1. \[thread-safe\]
+    pub storage_track: Option<unsafe extern "C" fn(tensor: *mut tn_tensor) -> *mut tn_status>,
+    /// As tn_storage_release. Since 1.1. \[thread-safe\]
+    pub storage_release: Option<unsafe extern "C" fn(tensor: *mut tn_tensor) -> *mut tn_status>,
+    /// As tn_storage_restore. Since 1.1. \[thread-safe\]
+    pub storage_restore: Option<unsafe extern "C" fn(tensor: *mut tn_tensor, fill: Option<unsafe extern "C" fn(ctx: *mut c_void, tensor: *mut tn_tensor) -> *mut tn_status>, ctx: *mut c_void) -> *mut tn_status>,
 }
 
 impl tn_host {
     pub const EMPTY: tn_host = {
-        let mut made: tn_host = unsafe { core::mem::transmute([0u64; 224 / 8]) };
-        made.struct_size = 224;
+        let mut made: tn_host = unsafe { core::mem::transmute([0u64; 296 / 8]) };
+        made.struct_size = 296;
         made
     };
 }
@@ -650,7 +703,7 @@ pub struct tn_plugin {
     pub quiesce: Option<unsafe extern "C" fn(state: *mut c_void) -> *mut tn_status>,
     /// Frees `state`; nothing of the plugin is called afterwards until it is started anew. \[init\]
     pub stop: Option<unsafe extern "C" fn(state: *mut c_void)>,
-    /// Optional interfaces of the plugin ("tn.graph", "tn.collective", "tn.profiler"); NULL when there is none. \[thread-safe\]
+    /// Optional interfaces of the plugin ("tn.layers", "tn.collective", "tn.profiler"); NULL when there is none. \[thread-safe\]
     pub get_interface: Option<unsafe extern "C" fn(state: *mut c_void, name: tn_str, revision: u32) -> *const c_void>,
 }
 
@@ -671,6 +724,8 @@ const _: () = assert!(core::mem::size_of::<tn_view>() == 72 && core::mem::align_
 const _: () = assert!(core::mem::size_of::<tn_value>() == 16 && core::mem::align_of::<tn_value>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_call_hooks>() == 32 && core::mem::align_of::<tn_call_hooks>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_call_layer>() == 32 && core::mem::align_of::<tn_call_layer>() == 8);
+const _: () = assert!(core::mem::size_of::<tn_offered_layer>() == 32 && core::mem::align_of::<tn_offered_layer>() == 8);
+const _: () = assert!(core::mem::size_of::<tn_layers>() == 24 && core::mem::align_of::<tn_layers>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_device_info>() == 80 && core::mem::align_of::<tn_device_info>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_memory_stats>() == 72 && core::mem::align_of::<tn_memory_stats>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_device_table>() == 32 && core::mem::align_of::<tn_device_table>() == 8);
@@ -681,6 +736,6 @@ const _: () = assert!(core::mem::size_of::<tn_loop>() == 32 && core::mem::align_
 const _: () = assert!(core::mem::size_of::<tn_call>() == 80 && core::mem::align_of::<tn_call>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_kernel>() == 88 && core::mem::align_of::<tn_kernel>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_result>() == 144 && core::mem::align_of::<tn_result>() == 8);
-const _: () = assert!(core::mem::size_of::<tn_op_def>() == 88 && core::mem::align_of::<tn_op_def>() == 8);
-const _: () = assert!(core::mem::size_of::<tn_host>() == 224 && core::mem::align_of::<tn_host>() == 8);
+const _: () = assert!(core::mem::size_of::<tn_op_def>() == 96 && core::mem::align_of::<tn_op_def>() == 8);
+const _: () = assert!(core::mem::size_of::<tn_host>() == 296 && core::mem::align_of::<tn_host>() == 8);
 const _: () = assert!(core::mem::size_of::<tn_plugin>() == 80 && core::mem::align_of::<tn_plugin>() == 8);

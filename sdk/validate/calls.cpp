@@ -1,4 +1,4 @@
-// What plugins do to calls: layers over a thread's, writes into given tensors, the end of a backward pass.
+// Callbacks that plugins give the host: layers over a thread's calls, the end of a backward pass, what fills a storage.
 #include <algorithm>
 #include <deque>
 #include <memory>
@@ -94,6 +94,26 @@ tn_status* call_on_end(std::string_view plugin, tn_status* (*done)(void* ctx), v
       });
   if (status != nullptr) delete end;
   return status;
+}
+
+// ---- A storage that gets its bytes back
+
+tn_status* restore_storage(std::string_view plugin, tn_tensor* tensor,
+                           tn_status* (*fill)(void* ctx, tn_tensor* tensor), void* ctx) {
+  if (fill == nullptr) return g_host->storage_restore(tensor, fill, ctx);
+  struct Filling {
+    std::string_view plugin;
+    tn_status* (*fill)(void* ctx, tn_tensor* tensor);
+    void* ctx;
+  } filling{plugin, fill, ctx};
+  return g_host->storage_restore(
+      tensor,
+      [](void* self, tn_tensor* restored) {
+        const Filling& of = *static_cast<Filling*>(self);
+        const Crossing here(of.plugin, "storage_restore.fill");
+        return cross([&] { return of.fill(of.ctx, restored); });
+      },
+      &filling);
 }
 
 }  // namespace tenon::validate

@@ -121,6 +121,29 @@ tn_status* op_call_into(const tn_op* op, const tn_value* args, uint32_t nargs,
   return handed_out(g_host->op_call_into(op, args, nargs, outs, nouts));
 }
 
+tn_status* op_result_count(const tn_op* op, const tn_value* args, uint32_t nargs, uint32_t* out) {
+  const Crossing here = from_plugin("host.op_result_count");
+  if (op == nullptr || (args == nullptr && nargs != 0) || out == nullptr)
+    return handed_out(refused(TN_VIOLATION_ARGUMENT, "a NULL op, args or out"));
+  return handed_out(g_host->op_result_count(op, args, nargs, out));
+}
+
+tn_status* storage_track(tn_tensor* tensor) {
+  const Crossing here = from_plugin("host.storage_track");
+  return handed_out(g_host->storage_track(tensor));
+}
+
+tn_status* storage_release(tn_tensor* tensor) {
+  const Crossing here = from_plugin("host.storage_release");
+  return handed_out(g_host->storage_release(tensor));
+}
+
+tn_status* storage_restore(tn_tensor* tensor, tn_status* (*fill)(void* ctx, tn_tensor* tensor),
+                           void* ctx) {
+  const Crossing here = from_plugin("host.storage_restore");
+  return handed_out(restore_storage(here.plugin, tensor, fill, ctx));
+}
+
 tn_status* call_layer_push(const tn_call_layer* layer) {
   const Crossing here = from_plugin("host.call_layer_push");
   return handed_out(push_call_layer(here.plugin, layer));
@@ -189,6 +212,26 @@ tn_status* grad_set(tn_grad_call* call, uint32_t arg, tn_tensor* grad) {
     return handed_out(g_host->make_status(TN_INTERNAL, to_str("grad_set outside of its gradient")));
   return handed_out(g_host->grad_set(call, arg, grad));
 }
+uint32_t grad_result_count(tn_grad_call* call) {
+  return in_gradient(call, "host.grad_result_count") ? g_host->grad_result_count(call) : 0;
+}
+uint32_t grad_entry_count(tn_grad_call* call, uint32_t arg) {
+  return in_gradient(call, "host.grad_entry_count") ? g_host->grad_entry_count(call, arg) : 0;
+}
+tn_tensor* grad_saved_entry(tn_grad_call* call, uint32_t arg, uint32_t entry) {
+  return in_gradient(call, "host.grad_saved_entry") ? g_host->grad_saved_entry(call, arg, entry)
+                                                    : nullptr;
+}
+uint32_t grad_entry_needed(tn_grad_call* call, uint32_t arg, uint32_t entry) {
+  return in_gradient(call, "host.grad_entry_needed") ? g_host->grad_entry_needed(call, arg, entry)
+                                                     : 0;
+}
+tn_status* grad_set_entry(tn_grad_call* call, uint32_t arg, uint32_t entry, tn_tensor* grad) {
+  if (!in_gradient(call, "host.grad_set_entry"))
+    return handed_out(
+        g_host->make_status(TN_INTERNAL, to_str("grad_set_entry outside of its gradient")));
+  return handed_out(g_host->grad_set_entry(call, arg, entry, grad));
+}
 
 }  // namespace
 
@@ -218,6 +261,15 @@ const tn_host* wrap_host(const tn_host* host) {
   table.call_layer_pop = call_layer_pop;
   table.backward_on_end = backward_on_end;
   table.plugin_interface = plugin_interface;
+  table.op_result_count = op_result_count;
+  table.grad_result_count = grad_result_count;
+  table.grad_entry_count = grad_entry_count;
+  table.grad_saved_entry = grad_saved_entry;
+  table.grad_entry_needed = grad_entry_needed;
+  table.grad_set_entry = grad_set_entry;
+  table.storage_track = storage_track;
+  table.storage_release = storage_release;
+  table.storage_restore = storage_restore;
   return &table;
 }
 

@@ -12,6 +12,8 @@ tn_status* push_call_layer(std::string_view plugin, const tn_call_layer* layer);
 tn_status* pop_call_layer(const tn_call_layer* layer);
 tn_status* call_on_end(std::string_view plugin, tn_status* (*done)(void* ctx), void* ctx,
                        void (*destroy)(void* ctx));
+tn_status* restore_storage(std::string_view plugin, tn_tensor* tensor,
+                           tn_status* (*fill)(void* ctx, tn_tensor* tensor), void* ctx);
 // The table that plugins get.
 const tn_host* wrap_host(const tn_host* host);
 

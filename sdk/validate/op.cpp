@@ -72,6 +72,22 @@ tn_status* infer(void* self, const tn_value* args, uint32_t nargs, tn_result* co
   return status;
 }
 
+tn_status* count(void* self, const tn_value* args, uint32_t nargs, uint32_t* entries) {
+  const Op& op = *static_cast<const Op*>(self);
+  const Crossing here(op.plugin, "op.count", op.name);
+  uint32_t again = 0;
+  const auto ask = [&](uint32_t* answer) {
+    return cross([&] { return op.given.count(op.given.self, args, nargs, answer); });
+  };
+  tn_status* status = ask(entries);
+  if (status == nullptr) status = ask(&again);
+  if (status == nullptr && *entries != again)
+    return refused(TN_VIOLATION_RESULT,
+                   fmt::format("{} entries, then {} for the same arguments; it must be pure",
+                               *entries, again));
+  return status;
+}
+
 // What an op promises of its results: by infer, or without it by the first tensor.
 tn_status* promise(const Op& op, const tn_value* args, uint32_t nargs,
                    std::deque<tn_result>& results) {
@@ -170,6 +186,7 @@ void wrap_op(std::string_view plugin, tn_op_def& def) {
   if (def.decompose != nullptr) def.decompose = decompose;
   if (def.gradient != nullptr) def.gradient = gradient;
   if (def.saves != nullptr) def.saves = saves;
+  if (def.count != nullptr) def.count = count;
 }
 
 }  // namespace tenon::validate

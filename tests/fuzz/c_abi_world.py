@@ -161,6 +161,11 @@ class World:
             self.call_of('tn_tensor_set_requires_grad', 'tn_status *', ('tn_tensor *', out[0]), ('uint32_t', 1))
         return out[0]
 
+    def released(self):
+        tensor = self.tensor()
+        self.check(self.call_of('tn_storage_release', 'tn_status *', ('tn_tensor *', tensor)))
+        return tensor
+
     def negated(self, tensor):
         out = (ctypes.c_void_p * 1)()
         self.check(self.call_neg(self.guarded(bytes(Value(VALUE_TENSOR, 0, tensor))), ctypes.addressof(out)))
@@ -210,6 +215,7 @@ class World:
             'tn_plugin_quiesce': lambda: {'id': self.text(b'cpu')},
             'tn_tensor_from_dlpack': lambda: {'managed': self.exported()},
             'tn_call_layer_pop': lambda: {'layer': self.push_layer()},
+            'tn_storage_restore': lambda: {'tensor': self.released()},
             **dict.fromkeys(('tn_graph_end', 'tn_graph_replay', 'tn_graph_get_stats', 'tn_graph_release'), lambda: {'graph': None}),
             'tn_layer_set': lambda: {'layer': self.guarded((4096).to_bytes(4, 'little'), 4096)},
         }.get(function, dict)()

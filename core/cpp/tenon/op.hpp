@@ -28,12 +28,12 @@ class Op {
   // Calls an op of `results` results.
   template <class... Args>
   std::vector<Tensor> many(uint32_t results, const Args&... args) const {
-    std::vector<tn_tensor*> outs(results);
-    call({as_value(args)...}, outs.data(), results);
-    std::vector<Tensor> tensors;
-    tensors.reserve(results);
-    for (tn_tensor* out : outs) tensors.push_back(Tensor::adopt(out));
-    return tensors;
+    return collect({as_value(args)...}, results);
+  }
+  // Calls an op of any results: their number is asked for first, as the arguments decide of it where they are a list.
+  template <class... Args>
+  std::vector<Tensor> all(const Args&... args) const {
+    return collect({as_value(args)...}, std::nullopt);
   }
 
  private:
@@ -63,6 +63,17 @@ class Op {
     v.count = static_cast<uint32_t>(x.size());
     v.as.ints = x.data();
     return v;
+  }
+  std::vector<Tensor> collect(std::initializer_list<tn_value> args,
+                              std::optional<uint32_t> results) const {
+    const auto nargs = static_cast<uint32_t>(args.size());
+    if (!results) detail::check(tn_op_result_count(op_, args.begin(), nargs, &results.emplace()));
+    std::vector<tn_tensor*> outs(*results);
+    call(args, outs.data(), *results);
+    std::vector<Tensor> tensors;
+    tensors.reserve(*results);
+    for (tn_tensor* out : outs) tensors.push_back(Tensor::adopt(out));
+    return tensors;
   }
   void call(std::initializer_list<tn_value> args, tn_tensor** outs, uint32_t nouts) const {
     detail::check(tn_op_call(op_, args.begin(), static_cast<uint32_t>(args.size()), outs, nouts));

@@ -23,7 +23,7 @@ TN_API uint32_t tn_op_is_differentiable(const tn_op* op);
 
 /* Calls an op. `args` are in schema order; trailing ones with defaults may be left out or TN_VALUE_NONE.
    An elementwise op takes a number where the schema says Tensor: it joins with the dtype of the other operand.
-   Fills outs[0..nouts) with new references. nouts must be the schema's number of results.
+   Fills outs[0..nouts) with new references. nouts must be the number of results: the schema's, or what tn_op_result_count says.
    Errors name the op and the values. [thread-safe] */
 TN_API tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nargs,
                              tn_tensor** outs, uint32_t nouts);
@@ -32,6 +32,11 @@ TN_API tn_status* tn_op_call(const tn_op* op, const tn_value* args, uint32_t nar
    with overlapping elements, a leaf that requires a gradient. [thread-safe] */
 TN_API tn_status* tn_op_call_into(const tn_op* op, const tn_value* args, uint32_t nargs,
                                   tn_tensor* const* outs, uint32_t nouts);
+
+/* How many results a call has: the number that tn_op_call wants for `nouts`. The schema says it, but for an op whose last result is a
+   list ("Tensor[] parts"), of which the arguments decide. Errors: as of the call. Since 1.1. [thread-safe] */
+TN_API tn_status* tn_op_result_count(const tn_op* op, const tn_value* args, uint32_t nargs,
+                                     uint32_t* out);
 
 /* Tells, line by line, what would run `op` on `device` for `dtype` and why. Errors: none but NULL arguments. [thread-safe] */
 TN_API tn_status* tn_op_explain(const tn_op* op, tn_device* device, tn_dtype dtype,
@@ -84,6 +89,25 @@ typedef struct tn_call_layer {
   tn_status* (*call_into)(void* ctx, const tn_op* op, const tn_value* args, uint32_t nargs,
                           tn_tensor* const* outs, uint32_t nouts, uint32_t* done);
 } tn_call_layer;
+/* A plugin that brings layers may offer them to programs, and to `tenon check`, by get_interface("tn.layers", 1): a table of static
+   storage. Since 1.1. */
+#define TN_LAYERS_NAME "tn.layers"
+#define TN_LAYERS_REVISION 1u
+typedef struct tn_offered_layer {
+  tn_str name; /* "autocast" */
+  const tn_call_layer* layer;
+  /* How far a result under the layer may be from that without it, relative to the largest element of the latter; 0: the same bits.
+     Negative: the layer means something else (batching), and nothing is compared. */
+  double tolerance;
+} tn_offered_layer;
+typedef struct tn_layers {
+  uint32_t struct_size;
+  uint32_t flags;
+  const tn_offered_layer* layers;
+  uint32_t count;
+  uint32_t stride; /* sizeof(tn_offered_layer) */
+} tn_layers;
+
 /* Puts a layer over all others of the calling thread. The struct is copied; its address names the layer when it is popped. A layer
    sees what the thread calls, the ops that a composite or a recorded decomposition consists of, and what a backward pass on this
    thread computes. Errors: TN_FAILED_PRECONDITION inside a layer's own function. Since 1.1. [thread-safe] */

@@ -129,6 +129,9 @@ typedef struct tn_op_def {
      want a gradient. `args` as decompose gets them. Optional. Since 1.1. [thread-safe] */
   void (*saves)(void* self, const tn_value* args, uint32_t nargs, uint64_t needed, uint64_t* inputs,
                 uint64_t* outputs);
+  /* How many entries the last result has, where the schema says that it is a list ("-> Tensor[] parts"). Results that lie before it come
+     first everywhere, its entries follow; in saved_outputs they share its bit. `args` as infer gets them. Since 1.1. [thread-safe] */
+  tn_status* (*count)(void* self, const tn_value* args, uint32_t nargs, uint32_t* entries);
 } tn_op_def;
 
 /* ---- The host's table --------------------------------------------------------------------------------------------------- */
@@ -203,6 +206,26 @@ struct tn_host {
                                 void (*destroy)(void* ctx));
   /* As tn_plugin_interface: what another plugin offers. Since 1.1. [thread-safe] */
   tn_status* (*plugin_interface)(tn_str id, tn_str name, uint32_t revision, const void** out);
+  /* As tn_op_result_count. Since 1.1. [thread-safe] */
+  tn_status* (*op_result_count)(const tn_op* op, const tn_value* args, uint32_t nargs,
+                                uint32_t* out);
+  /* Inside tn_op_def.gradient: how many results the call had, entries of a list counted. Since 1.1. [thread-safe] */
+  uint32_t (*grad_result_count)(tn_grad_call* call);
+  /* How many entries a list of tensors had; 1 for a tensor, 0 for anything else. Since 1.1. [thread-safe] */
+  uint32_t (*grad_entry_count)(tn_grad_call* call, uint32_t arg);
+  /* As grad_saved_input, of an entry of a list. Since 1.1. [thread-safe] */
+  tn_tensor* (*grad_saved_entry)(tn_grad_call* call, uint32_t arg, uint32_t entry);
+  /* As grad_needed, of an entry of a list. Since 1.1. [thread-safe] */
+  uint32_t (*grad_entry_needed)(tn_grad_call* call, uint32_t arg, uint32_t entry);
+  /* As grad_set, of an entry of a list. Since 1.1. [thread-safe] */
+  tn_status* (*grad_set_entry)(tn_grad_call* call, uint32_t arg, uint32_t entry, tn_tensor* grad);
+  /* As tn_storage_track. Since 1.1. [thread-safe] */
+  tn_status* (*storage_track)(tn_tensor* tensor);
+  /* As tn_storage_release. Since 1.1. [thread-safe] */
+  tn_status* (*storage_release)(tn_tensor* tensor);
+  /* As tn_storage_restore. Since 1.1. [thread-safe] */
+  tn_status* (*storage_restore)(tn_tensor* tensor, tn_status* (*fill)(void* ctx, tn_tensor* tensor),
+                                void* ctx);
 };
 
 /* ---- Entry -------------------------------------------------------------------------------------------------------------- */
@@ -220,7 +243,7 @@ typedef struct tn_plugin {
   tn_status* (*quiesce)(void* state);
   /* Frees `state`; nothing of the plugin is called afterwards until it is started anew. [init] */
   void (*stop)(void* state);
-  /* Optional interfaces of the plugin ("tn.graph", "tn.collective", "tn.profiler"); NULL when there is none. [thread-safe] */
+  /* Optional interfaces of the plugin ("tn.layers", "tn.collective", "tn.profiler"); NULL when there is none. [thread-safe] */
   const void* (*get_interface)(void* state, tn_str name, uint32_t revision);
 } tn_plugin;
 

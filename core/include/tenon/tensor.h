@@ -40,7 +40,7 @@ TN_API const int64_t* tn_tensor_strides(const tn_tensor* tensor);
 TN_API int64_t tn_tensor_numel(const tn_tensor* tensor);
 /* Borrowed; never NULL. [thread-safe] */
 TN_API tn_device* tn_tensor_device(const tn_tensor* tensor);
-/* First element; NULL where the device's memory is not addressable from the host. Wait for the device before reading; memory that was
+/* First element; NULL where the device's memory is not addressable from the host, or the storage was released. Wait for the device before reading; memory that was
    imported as read-only must not be written, and a write is not seen by tn_tensor_version. [thread-safe] */
 TN_API void* tn_tensor_data(const tn_tensor* tensor);
 /* 1 when row-major without gaps. [thread-safe] */
@@ -51,6 +51,24 @@ TN_API uint32_t tn_tensor_shares_storage(const tn_tensor* a, const tn_tensor* b)
 TN_API uint32_t tn_tensor_version(const tn_tensor* tensor);
 /* The tensor's own view, valid while the tensor lives. [thread-safe] */
 TN_API const tn_view* tn_tensor_view(const tn_tensor* tensor);
+
+/* ---- Storage that goes and comes back. Since 1.1 ----
+   Offloading and sharded training free the bytes of tensors that they need later, and keep the tensors. */
+
+/* From now on the storage knows the tensors that show it, as it has to when its bytes move. It must be nobody else's yet: call it
+   before views are made or a gradient keeps the tensor. Later calls do nothing.
+   Errors: TN_FAILED_PRECONDITION: others show it already, or the memory was wrapped. Since 1.1. [thread-safe] */
+TN_API tn_status* tn_storage_track(tn_tensor* tensor);
+/* Frees the bytes of a tensor's storage; tracks it first. All tensors that show it keep dtype, shape, strides, device and history, and
+   views can be made of them, but what reads or writes an element fails with TN_FAILED_PRECONDITION. Nobody may be using them. Work
+   on the device's stream that was enqueued before is done with the bytes in time. Does nothing where they are gone already.
+   Errors: as of tn_storage_track; TN_FAILED_PRECONDITION while the thread captures a graph of the device. Since 1.1. [thread-safe] */
+TN_API tn_status* tn_storage_release(tn_tensor* tensor);
+/* Gives the storage bytes again, which are undefined, and calls fill(ctx, tensor) to fill them. What `fill` writes counts as what was
+   there: a gradient that keeps the tensor goes on. Without `fill` (NULL) it counts as a change. `fill` fails: the bytes go again.
+   Errors: TN_FAILED_PRECONDITION: it was not released; TN_OUT_OF_MEMORY; those of `fill`. Since 1.1. [thread-safe] */
+TN_API tn_status* tn_storage_restore(tn_tensor* tensor,
+                                     tn_status* (*fill)(void* ctx, tn_tensor* tensor), void* ctx);
 
 /* Writes the tensor as NumPy prints it, through `write`. Errors: from copying to the host. [thread-safe] */
 TN_API tn_status* tn_tensor_print(const tn_tensor* tensor, tn_write_fn write, void* ctx);

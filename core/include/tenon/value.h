@@ -15,6 +15,8 @@ typedef struct tn_op tn_op;
 #define TN_VIEW_SCALAR \
   1u /* one host value in `scalar`: `data` points at it, every stride is 0, `buffer` is NULL */
 #define TN_VIEW_CONTIGUOUS 2u /* row-major without gaps */
+#define TN_VIEW_RELEASED \
+  4u /* of a tensor whose storage was released: no elements. Kernels never see it. Since 1.1 */
 
 /* A strided array in device memory, as a kernel sees it. */
 typedef struct tn_view {

@@ -82,6 +82,9 @@ void Instance::add_call(const Node& node) {
 
 void Instance::set(uint32_t buffer, const tn_tensor* tensor) {
   const tn_view& base = *tn_tensor_view(tensor);
+  if ((base.flags & TN_VIEW_RELEASED) != 0)
+    throw Error(TN_FAILED_PRECONDITION,
+                "[graph] the storage of an input or a weight was released; restore it first");
   for (const Patch& patch : patches_[buffer]) {
     patch.view->data = static_cast<char*>(base.data) + patch.offset;
     patch.view->buffer = base.buffer;

@@ -135,6 +135,15 @@ namespace sdk __attribute__((visibility("hidden"))) {
     complete_slot(g_host.call_layer_pop);
     complete_slot(g_host.backward_on_end);
     complete_slot(g_host.plugin_interface);
+    complete_slot(g_host.op_result_count);
+    complete_slot(g_host.grad_result_count);
+    complete_slot(g_host.grad_entry_count);
+    complete_slot(g_host.grad_saved_entry);
+    complete_slot(g_host.grad_entry_needed);
+    complete_slot(g_host.grad_set_entry);
+    complete_slot(g_host.storage_track);
+    complete_slot(g_host.storage_release);
+    complete_slot(g_host.storage_restore);
     g_host.struct_size = sizeof g_host;
     return &g_host;
   }

@@ -60,6 +60,11 @@ Tensor twice(const Tensor& x, std::string_view type) {
   return Tensor::adopt(out);
 }
 void double_it(const Device& device) { read(twice(on(device, {1, 2}), "faulty")); }
+void copy_it(const Device& device) {
+  const std::vector<Tensor> copies = Op("faulty.copies").all(on(device, {1, 2}), 3);
+  if (copies.size() != 3) throw Error(TN_OUT_OF_RANGE, "another number of copies");
+  read(copies[2]);
+}
 void gradient_then_more(const Device& device) {
   Tensor x = on(device, {1, 2});
   x.requires_grad_();
@@ -155,6 +160,8 @@ constexpr Case kCases[] = {
      "faulty.twice", "are more than saved_inputs 0x0"},
     {"LayerBorrows", Misdeed::LayerBorrows, double_it, TN_INTERNAL, TN_VIOLATION_OWNERSHIP,
      "layer.call", "faulty.twice", "no reference to"},
+    {"CountsAnew", Misdeed::CountsAnew, copy_it, TN_INTERNAL, TN_VIOLATION_RESULT, "op.count",
+     "faulty.copies", "it must be pure"},
 };
 
 class Breaches : public testing::TestWithParam<Case> {};

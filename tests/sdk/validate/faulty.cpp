@@ -403,6 +403,30 @@ tn_status* decompose(void*, const tn_value* args, uint32_t, tn_tensor** outs, ui
 void saves(void*, const tn_value*, uint32_t, uint64_t, uint64_t* inputs, uint64_t*) {
   if (does(Misdeed::SavesMore)) *inputs = 0xff;
 }
+// The same tensor as often as the second argument says.
+tn_status* count(void*, const tn_value* args, uint32_t, uint32_t* entries) {
+  static uint32_t calls = 0;
+  *entries = static_cast<uint32_t>(args[1].as.i) + (does(Misdeed::CountsAnew) ? calls++ % 2 : 0);
+  return nullptr;
+}
+tn_status* infer_copies(void*, const tn_value* args, uint32_t, tn_result* const* results,
+                        uint32_t n) {
+  const tn_view& x = *args[0].as.view;
+  for (uint32_t k = 0; k < n; ++k) {
+    results[k]->dtype = x.dtype;
+    results[k]->ndim = x.ndim;
+    std::copy_n(x.shape, x.ndim, results[k]->shape);
+  }
+  return nullptr;
+}
+tn_status* copies(void*, const tn_value* args, uint32_t, tn_tensor** outs, uint32_t nouts) {
+  const tn_host* host = sdk::host();
+  for (uint32_t k = 0; k < nouts; ++k)
+    if (tn_status* status =
+            host->op_call(host->op_find(sdk::str_of("clone")), args, 1, &outs[k], 1))
+      return status;
+  return nullptr;
+}
 tn_status* gradient(void*, tn_grad_call* call) {
   const tn_host* host = sdk::host();
   g_old_gradient = call;
@@ -458,6 +482,13 @@ tn_status* start(const tn_host* from, void* token, tn_str, void** state) {
     twice.gradient = gradient;
     twice.saves = saves;
     registry.op(twice);
+    tn_op_def list{};
+    list.struct_size = sizeof list;
+    list.schema = sdk::str_of(TYPE ".copies(Tensor x, int n) -> Tensor[] ys @1");
+    list.infer = infer_copies;
+    list.decompose = copies;
+    list.count = count;
+    registry.op(list);
   });
 }
 

@@ -50,6 +50,7 @@ enum class Misdeed : uint32_t {
   GradientTooLate,
   SavesMore,
   LayerBorrows,
+  CountsAnew,
 };
 
 struct FaultyControl {

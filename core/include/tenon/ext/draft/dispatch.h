@@ -27,7 +27,7 @@ typedef struct tn_dispatch {
      them. Good as long as the epoch is what it was. [thread-safe] */
   const tn_kernel* (*kernel_at)(const tn_op* op, const tn_device* device, tn_dtype dtype,
                                 uint32_t index);
-  /* Grows whenever kernels come or go. [thread-safe] */
+  /* Grows whenever kernels come or go, or bytes of a tensor's storage do. [thread-safe] */
   uint64_t (*epoch)(void); /* NOLINT(modernize-redundant-void-arg): C */
 } tn_dispatch;
 

@@ -1,7 +1,7 @@
 // A frame's arguments for the C++ API, and its results back.
-#include <cstring>
+#include "ops/composite.hpp"
 
-#include "dispatch/composite.hpp"
+#include "dispatch/scalar.hpp"
 
 namespace tenon::core {
 namespace {
@@ -17,30 +17,12 @@ tn_dtype number_dtype(const tn_value& number, tn_dtype beside) {
   return beside;
 }
 
-template <class T>
-void store(void* to, T value) {
-  std::memcpy(to, &value, sizeof(T));
-}
-
 // A rank-0 host tensor, which may join any device.
 Tensor number_tensor(const tn_value& number, tn_dtype dtype) {
-  const bool complex = number.tag == TN_VALUE_COMPLEX, real = number.tag == TN_VALUE_FLOAT;
-  const double re = complex ? number.as.floats[0]
-                    : real  ? number.as.f
-                            : static_cast<double>(number.as.i);
-  const double im = complex ? number.as.floats[1] : 0;
-  unsigned char bytes[16];
-  visit(static_cast<DType>(dtype), [&]<class T>(T) {
-    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>)
-      store(bytes, T(std::complex<double>(re, im)));
-    else if constexpr (std::is_integral_v<T>)
-      store(bytes, static_cast<T>(number.as.i));
-    else
-      store(bytes,
-            T(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(re)));
-  });
+  tn_view view;
+  make_scalar_view(view, dtype, number);
   tn_tensor* out = nullptr;
-  check(tn_tensor_from_host(bytes, dtype_size(dtype), dtype, 0, nullptr, nullptr, &out));
+  check(tn_tensor_from_host(view.scalar, dtype_size(dtype), dtype, 0, nullptr, nullptr, &out));
   return Tensor::adopt(out);
 }
 
@@ -81,8 +63,8 @@ Generator CompositeArgs::generator(uint32_t i) const {
 }
 
 void run_composite(Frame& frame, tn_tensor** outs, void (*body)(const CompositeArgs&, Tensor*)) {
-  Tensor results[kMaxResults];
-  body(CompositeArgs(frame), results);
+  Few<Tensor, kFewResults> results(frame.nresults());
+  body(CompositeArgs(frame), results.data());
   for (uint32_t k = 0; k < frame.nresults(); ++k)
     if (!results[k].defined()) frame.fail(TN_INTERNAL, "the decomposition left result {} out", k);
   for (uint32_t k = 0; k < frame.nresults(); ++k) outs[k] = results[k].take();

@@ -85,9 +85,6 @@ tn_status* tn_op_explain(const tn_op* op, tn_device* device, tn_dtype dtype, tn_
 
 tn_str tn_op_provider(const tn_op* op, tn_device* device, tn_dtype dtype) {
   if (op == nullptr || device == nullptr || dtype >= TN_DTYPE_COUNT) return tn_str{"", 0};
-  if (tn_status* status = guarded([] { ensure_discovered(); })) {
-    tn_status_release(status);
-    return tn_str{"", 0};
-  }
+  ensure_discovered();
   return to_str(provider(*op, *device, dtype));
 }

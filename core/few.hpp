@@ -1,0 +1,50 @@
+// A number of values that is known once, of which a few take no memory of their own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+namespace tenon::core {
+
+template <class T, uint32_t kInside>
+class Few {
+ public:
+  Few() = default;
+  explicit Few(uint32_t n) { make(n); }
+  ~Few() {
+    if constexpr (!std::is_trivially_destructible_v<T>) std::destroy_n(data_, n_);
+    if (data_ != inside()) ::operator delete(data_);
+  }
+  Few(const Few&) = delete;
+  Few& operator=(const Few&) = delete;
+
+  // To be called once. Pointers and numbers begin as 0, others as their constructors say.
+  void make(uint32_t n) {
+    if (n > kInside) [[unlikely]]
+      data_ = static_cast<T*>(::operator new(n * sizeof(T)));
+    if constexpr (std::is_scalar_v<T>)
+      std::uninitialized_value_construct_n(data_, n);
+    else
+      std::uninitialized_default_construct_n(data_, n);
+    n_ = n;
+  }
+  uint32_t size() const { return n_; }
+  T* data() { return data_; }
+  T& operator[](uint32_t i) { return data_[i]; }
+  const T& operator[](uint32_t i) const { return data_[i]; }
+  T* begin() { return data_; }
+  T* end() { return data_ + n_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + n_; }
+
+ private:
+  T* inside() { return reinterpret_cast<T*>(room_); }
+
+  alignas(T) unsigned char room_[kInside * sizeof(T)];
+  T* data_ = inside();
+  uint32_t n_ = 0;
+};
+
+}  // namespace tenon::core

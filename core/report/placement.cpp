@@ -1,0 +1,45 @@
+// Who ran what, counted on request.
+#include <map>
+#include <mutex>
+
+#include "dispatch/fallback.hpp"
+
+namespace tenon::core {
+
+std::atomic<bool> g_count_placement{false};
+
+namespace {
+struct Placement {
+  std::mutex mutex;
+  std::map<std::pair<std::string, std::string>, uint64_t> calls;
+};
+Placement& placement() {
+  static Placement& instance = *new Placement;
+  return instance;
+}
+}  // namespace
+
+void count_placement(const tn_op& op, std::string_view provider) {
+  Placement& p = placement();
+  std::lock_guard lock(p.mutex);
+  ++p.calls[{op.schema.name, std::string(provider)}];
+}
+
+}  // namespace tenon::core
+
+using namespace tenon::core;
+
+void tn_placement_enable(uint32_t on) {
+  if (on != 0) {
+    std::lock_guard lock(placement().mutex);
+    placement().calls.clear();
+  }
+  g_count_placement.store(on != 0, std::memory_order_relaxed);
+}
+
+void tn_placement_report(tn_write_fn write, void* ctx) {
+  if (write == nullptr) return;
+  std::lock_guard lock(placement().mutex);
+  for (const auto& [key, count] : placement().calls)
+    write(ctx, to_str(fmt::format("{} {} {}\n", key.first, key.second, count)));
+}
