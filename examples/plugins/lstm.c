@@ -299,15 +299,21 @@ static const tn_call_layer autocast_layer = {.struct_size = sizeof autocast_laye
                                              .call = cast_products};
 static tn_status* begin(void) { return host->call_layer_push(&autocast_layer); }
 static tn_status* end(void) { return host->call_layer_pop(&autocast_layer); }
+/* For programs that take layers by name, and for `tenon check`: bf16 keeps 8 bits. */
+static const tn_offered_layer offered[] = {{TN_STR("bf16"), &autocast_layer, 0.02}};
+static const tn_layers layers = {
+    .struct_size = sizeof layers, .layers = offered, .count = 1, .stride = sizeof *offered};
 static const acme_autocast autocast = {.struct_size = sizeof autocast, .begin = begin, .end = end};
 
 /* ---- The plugin ---------------------------------------------------------------------------------------------------------------- */
 
+static int is(tn_str name, const char* known) {
+  return name.size == strlen(known) && memcmp(name.data, known, name.size) == 0;
+}
 static const void* get_interface(void* state, tn_str name, uint32_t revision) {
   (void)state;
-  const tn_str known = TN_STR("acme.autocast");
-  const int same = name.size == known.size && memcmp(name.data, known.data, known.size) == 0;
-  return same && revision == 1 ? &autocast : NULL;
+  if (is(name, TN_LAYERS_NAME) && revision == TN_LAYERS_REVISION) return &layers;
+  return is(name, "acme.autocast") && revision == 1 ? &autocast : NULL;
 }
 
 static tn_status* register_ops(void* plugin) {

@@ -34,6 +34,8 @@ constexpr Group kGroups[] = {
      run_faults},
     {"new_ops", "test", "ops that the plugin brings: shapes, gradients, decompositions",
      new_ops_units, false, run_new_ops},
+    {"layers", "test", "layers over calls that the plugin offers: results, gradients, memory",
+     layers_units, false, run_layers},
     {"cycles", "test", "load and quiesce again and again: no growth", cycles_units, false,
      run_cycles},
     {"large", "large", "sizes of real networks, at drawn places against double precision",
@@ -72,7 +74,9 @@ std::string device_for(std::string_view id) {
     if (device.plugin() == id) return std::string(device.id());
   for (const Device& device : devices())
     if (claims_any_kernel(id, device)) return std::string(device.id());
-  return g_new_ops.empty() ? "" : "cpu:0";
+  return g_new_ops.empty() && layers_of({.path = {}, .id = std::string(id), .device = {}}).empty()
+             ? ""
+             : "cpu:0";
 }
 
 std::string_view type_of(std::string_view id) { return id.substr(0, id.find(':')); }
@@ -155,6 +159,8 @@ Claims claims_of(const Subject& subject) {
       if (claimed && op != nullptr) claims.ops.push_back(name);
     }
   }
+  for (const tn_offered_layer& layer : layers_of(subject))
+    claims.layers.emplace_back(detail::to_view(layer.name));
   claims.new_ops = g_new_ops;  // which run wherever the ops run that they are made of
   return claims;
 }

@@ -37,6 +37,7 @@ class Sink {
 struct Claims {
   std::vector<std::string> ops;      // with samples, that run on its device or by its kernels
   std::vector<std::string> new_ops;  // that it registered itself
+  std::vector<std::string> layers;   // over calls, that it offers
   bool has_device = false;
 
   // What groups that make calls of an op go by.
@@ -62,6 +63,9 @@ void load_subject(Subject& subject);
 std::vector<std::string> further_devices(const Subject& subject);
 // After load_subject.
 Claims claims_of(const Subject& subject);
+
+// Layers over calls that a plugin offers ("tn.layers"); none where it offers nothing. After load_subject.
+std::vector<tn_offered_layer> layers_of(const Subject& subject);
 
 // Whether a plugin registered a kernel for the op, even if another's comes first.
 bool claims_kernel(std::string_view id, const tn_op* op, Device device, DType dtype);

@@ -44,6 +44,8 @@ FAULTS = {
     "retain": ("guard", "suspect.cube", "suspect.cube", "references to tensors"),
     "gradient_leak": ("guard", "suspect.cube", "suspect.cube/backward", "references to tensors"),
     "gradient": ("new_ops", "suspect.cube", "suspect.cube/gradient", "differences give"),
+    "layer_value": ("layers", "swapped", "swapped/mul", "without the layer"),
+    "layer_leak": ("layers", "swapped", "swapped/memory", "bytes more are in use"),
 }
 
 
@@ -136,7 +138,7 @@ class Right(unittest.TestCase):
         self.assertEqual(drawn("--sample", "1000000000"), (1, whole - 1))  # the op's first
 
     def test_the_suspect_without_a_fault(self):
-        for group in ("abi", "memory", "streams", "new_ops", "cycles"):
+        for group in ("abi", "memory", "streams", "new_ops", "layers", "cycles"):
             self.assertGreater(self.expect_clean(SUSPECT, "--group", group)["cases"], 1)
         for op in ("add", "mul", "neg", "relu"):
             self.expect_clean(SUSPECT, "--only", op)

@@ -475,6 +475,29 @@ void start(tenon::sdk::Registry& registry) {
   registry.op(def);
 }
 
+// ---- A layer that computes x · y as y · x
+
+Status swap_factors(void*, const tn_op* op, const tn_value* args, uint32_t, tn_tensor** outs,
+                    uint32_t, uint32_t* done) {
+  const tn_host* host = tenon::sdk::host();
+  const tn_op* mul = host->op_find(tenon::sdk::str_of("mul"));
+  if (op != mul) return nullptr;
+  tn_value swapped[] = {args[1], args[0]};
+  if (faulty("layer_value")) swapped[0] = swapped[1];
+  if (faulty("layer_leak") && args[0].tag == TN_VALUE_TENSOR)
+    host->tensor_retain(args[0].as.tensor);
+  Status status = host->op_call(mul, swapped, 2, outs, 1);
+  *done = status == nullptr;
+  return status;
+}
+
+const void* get_interface(void*, tn_str name, uint32_t) {
+  static const tn_call_layer layer = {sizeof layer, 0, nullptr, swap_factors, nullptr};
+  static const tn_offered_layer offered[] = {{{"swapped", 7}, &layer, 0}};
+  static const tn_layers layers = {sizeof layers, 0, offered, 1, sizeof *offered};
+  return tenon::sdk::view_of(name) == TN_LAYERS_NAME ? &layers : nullptr;
+}
+
 }  // namespace
 
 // Not by TENON_PLUGIN, so that the query itself can be at fault.
@@ -496,7 +519,7 @@ extern "C" TN_EXPORT tn_status* tn_plugin_query(uint32_t, uint32_t, const tn_plu
       },
       nullptr,
       nullptr,
-      nullptr};
+      get_interface};
   if (faulty("query")) plugin.version.size ^= 2;
   *out = &plugin;
   return nullptr;
