@@ -213,7 +213,7 @@ TN_OP(gelu_backward) = {
 };
 
 TN_RULE(gelu_backward, gelu_backward,
-        {.dtypes = "promoted; real; integers and bool give f32",
+        {.dtypes = "promoted; real and bool; integers and bool give f32",
          .shapes = "broadcast",
          .elementwise = true,
          .numbers = "all",
@@ -249,7 +249,7 @@ TN_OP(silu_backward) = {
 };
 
 TN_RULE(silu_backward, silu_backward,
-        {.dtypes = "promoted; real; integers and bool give f32",
+        {.dtypes = "promoted; real and bool; integers and bool give f32",
          .shapes = "broadcast",
          .elementwise = true,
          .numbers = "all",

@@ -248,7 +248,7 @@ TN_OP(atan2) = {
 
 // Of atan2 the operands are y and x.
 TN_RULE(binary_real_float, hypot,
-        {.dtypes = "promoted; real; integers and bool give f32",
+        {.dtypes = "promoted; real and bool; integers and bool give f32",
          .shapes = "broadcast",
          .elementwise = true,
          .numbers = "all"}) {

@@ -90,7 +90,7 @@ TN_OP(conv) = {
 
 TN_RULE(
     conv, conv,
-    {.dtypes = "a floating dtype, common to x and weight",
+    {.dtypes = "numeric, promoted",
      .shapes =
          "x (N, C, spatial…), weight (O, C/groups, window…), one to three spatial dimensions"}) {
   tn_dtype dtype = numeric_pair(frame, arg::x, arg::weight);

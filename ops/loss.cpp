@@ -163,7 +163,8 @@ TN_OP(nll_loss_backward) = {
     .decompose = &decomposition::nll_loss_backward,
 };
 
-TN_RULE(nll_loss_backward, nll_loss_backward, {.dtypes = "log_probs'", .shapes = "log_probs'"}) {
+TN_RULE(nll_loss_backward, nll_loss_backward,
+        {.dtypes = "floating; the result has log_probs'", .shapes = "log_probs'"}) {
   check_nll<arg>(frame);
   const tn_dtype dtype = frame.tensor(arg::log_probs).dtype();
   const auto expected = frame.str(arg::reduction) == "none" ? frame.tensor(arg::target).sizes()

@@ -56,7 +56,7 @@ TN_OP(matmul) = {
 // leading dimensions broadcast.
 TN_RULE(
     matmul, matmul,
-    {.dtypes = "promoted",
+    {.dtypes = "numeric, promoted",
      .shapes =
          "(…, m, k) and (…, k, n) give (…, m, n); a vector is a row on the left, a column on the "
          "right; leading dimensions broadcast"}) {
@@ -169,7 +169,8 @@ TN_OP(linear) = {
 
 // x (…, in) with weight (out, in): x·weightᵀ + bias, then the activation.
 TN_RULE(linear, linear,
-        {.dtypes = "promoted", .shapes = "x (…, in), weight (out, in), bias (out) give (…, out)"}) {
+        {.dtypes = "numeric, promoted",
+         .shapes = "x (…, in), weight (out, in), bias (out) give (…, out)"}) {
   tn_dtype dtype = numeric_pair(frame, arg::x, arg::weight);
   const auto x = frame.tensor(arg::x).sizes(), weight = frame.tensor(arg::weight).sizes();
   frame.require(!x.empty(), "x needs at least one dimension");

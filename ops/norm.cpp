@@ -158,7 +158,7 @@ TN_OP(layer_norm) = {
 
 TN_RULE(layer_norm, layer_norm,
         {.dtypes = "real and bool; integers and bool give f32; statistics of half types are f32",
-         .shapes = "y is x's; mean and rstd are x's without the normalised dimensions"}) {
+         .shapes = "y is x's; mean and rstd are x's with size 1 along the normalised dimensions"}) {
   const tn_tensor& x = float_operand(frame, arg::x);
   forward(frame, x, outer_shape(frame, x, arg::shape), frame.ints(arg::shape),
           {arg::weight, arg::bias});
@@ -232,7 +232,7 @@ TN_OP(rms_norm) = {
 
 TN_RULE(rms_norm, rms_norm,
         {.dtypes = "real and bool; integers and bool give f32; statistics of half types are f32",
-         .shapes = "y is x's; rstd is x's without the normalised dimensions"}) {
+         .shapes = "y is x's; rstd is x's with size 1 along the normalised dimensions"}) {
   const tn_tensor& x = float_operand(frame, arg::x);
   forward(frame, x, outer_shape(frame, x, arg::shape), frame.ints(arg::shape), {arg::weight});
 }

@@ -374,7 +374,8 @@ TN_OP(pad_backward) = {
     .gradient = &gradient::pad_backward,
 };
 
-TN_RULE(pad_backward, pad_backward, {.dtypes = "g's", .shapes = "x's before it was padded"}) {
+TN_RULE(pad_backward, pad_backward,
+        {.dtypes = "numeric; the result has g's", .shapes = "x's before it was padded"}) {
   const tn_tensor& x = operand(frame, arg::g);
   frame.result(0, x.dtype(),
                padded(frame, x.sizes(), frame.ints(arg::pads), frame.str(arg::mode), -1));

@@ -96,7 +96,7 @@ TN_DECOMPOSE(softmax_backward) {
 TN_OP(log_softmax_backward) = {
     .schema = "(Tensor g, Tensor y, int dim) -> Tensor",
     .gives = "The gradient of log_softmax from its result y.",
-    .example = "tenon.log_softmax_backward(t([1., 0.]), tenon.log(t([0.5, 0.5])), 0)",
+    .example = "tenon.log_softmax_backward(t([1., 0.]), t([-0.5, -0.5]), 0)",
     .rule = &rule::softmax_backward,
     .through = true,
     .decompose = &decomposition::log_softmax_backward,

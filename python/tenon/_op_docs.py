@@ -733,7 +733,7 @@ tensor([-0.6931472, -0.126928 ])
 g times the derivative of gelu at x.
 
 Shapes: broadcast.
-Dtypes: promoted; real; integers and bool give f32.
+Dtypes: promoted; real and bool; integers and bool give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -746,7 +746,7 @@ tensor([1.0852318])
 g times the derivative of silu at x.
 
 Shapes: broadcast.
-Dtypes: promoted; real; integers and bool give f32.
+Dtypes: promoted; real and bool; integers and bool give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -916,7 +916,7 @@ tensor([1., 3.])
 The angle of the point (x, y); y comes first.
 
 Shapes: broadcast.
-Dtypes: promoted; real; integers and bool give f32.
+Dtypes: promoted; real and bool; integers and bool give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -929,7 +929,7 @@ tensor([2.3561945])
 sqrt(x² + y²) without overflow.
 
 Shapes: broadcast.
-Dtypes: promoted; real; integers and bool give f32.
+Dtypes: promoted; real and bool; integers and bool give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -942,7 +942,7 @@ tensor([5.])
 The magnitude of x with the sign of y.
 
 Shapes: broadcast.
-Dtypes: promoted; real; integers and bool give f32.
+Dtypes: promoted; real and bool; integers and bool give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -955,7 +955,7 @@ tensor([-1.,  2.])
 log(exp(x) + exp(y)) without overflow.
 
 Shapes: broadcast.
-Dtypes: promoted; real; integers and bool give f32.
+Dtypes: promoted; real and bool; integers and bool give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -1930,8 +1930,8 @@ Raises TypeError: an argument of another type.
 Raises IndexError: a dimension or an index out of range.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
->>> tenon.log_softmax_backward(tenon.tensor([1., 0.]), tenon.log(tenon.tensor([0.5, 0.5])), 0)
-tensor([ 0.5, -0.5])
+>>> tenon.log_softmax_backward(tenon.tensor([1., 0.]), tenon.tensor([-0.5, -0.5]), 0)
+tensor([ 0.39346933, -0.60653067])
 """,
     'sort': """sort(Tensor x, int dim=-1, bool descending=false, bool stable=true) -> Tensor values, Tensor indices
 
@@ -2033,7 +2033,7 @@ tensor([1., 3.])
 Matrix product; leading dimensions broadcast.
 
 Shapes: (…, m, k) and (…, k, n) give (…, m, n); a vector is a row on the left, a column on the right; leading dimensions broadcast.
-Dtypes: promoted.
+Dtypes: numeric, promoted.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2059,7 +2059,7 @@ tensor([[11.]])
 x·weightᵀ + bias, then an activation: none, relu, gelu, gelu_tanh, silu, sigmoid or tanh
 
 Shapes: x (…, in), weight (out, in), bias (out) give (…, out).
-Dtypes: promoted.
+Dtypes: numeric, promoted.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2085,7 +2085,7 @@ tensor([3., 7.])
 Convolution over 1 to 3 dimensions.
 
 Shapes: x (N, C, spatial…), weight (O, C/groups, window…), one to three spatial dimensions.
-Dtypes: a floating dtype, common to x and weight.
+Dtypes: numeric, promoted.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2294,7 +2294,7 @@ tensor([[0., 1., 2., 0.]])
 The gradient of pad.
 
 Shapes: x's before it was padded.
-Dtypes: g's.
+Dtypes: numeric; the result has g's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2613,7 +2613,7 @@ tensor([[[0.  , 0.  , 0.25, 0.  ]]])
 
 Normalised over the last dimensions, of the given shape; with mean and 1/std.
 
-Shapes: y is x's; mean and rstd are x's without the normalised dimensions.
+Shapes: y is x's; mean and rstd are x's with size 1 along the normalised dimensions.
 Dtypes: real and bool; integers and bool give f32; statistics of half types are f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2639,7 +2639,7 @@ tensor([[0., 0.]])
 
 Divided by the root of the mean square over the last dimensions.
 
-Shapes: y is x's; rstd is x's without the normalised dimensions.
+Shapes: y is x's; rstd is x's with size 1 along the normalised dimensions.
 Dtypes: real and bool; integers and bool give f32; statistics of half types are f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
@@ -2733,7 +2733,7 @@ tensor(2.0)
 The gradient of nll_loss.
 
 Shapes: log_probs'.
-Dtypes: log_probs'.
+Dtypes: floating; the result has log_probs'.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.

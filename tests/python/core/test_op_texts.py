@@ -21,8 +21,16 @@ NAMES = {'u8': 'uint8', 'u32': 'uint32', 'i8': 'int8', 'i64': 'int64', 'f16': 'f
          'f64': 'float64', 'c64': 'complex64', 'c128': 'complex128', 'bool': 'bool'}
 SHORT = {long: short for short, long in NAMES.items()}
 # `any`, `real and bool`, `any but complex`; what follows in the same clause says how several operands agree.
-TAKES = re.compile(r'(any|numeric|real|floating|integers)(?: and (bool))?(?: but (bool|complex))?(?:, promoted)?')
-GIVES = re.compile(r"(?P<of>integers and bool|integers|complex numbers) give (?P<dtype>\w+)|the result has x's|(?P<all>bool|i64)")
+TAKES = re.compile(r'(any|numeric|real|floating|integers)(?: and (bool))?(?: but (bool|complex))?(?:, promoted|, one of \w+)?')
+# What says of operands that they agree, and leaves the dtypes to another clause: none such takes all.
+AGREE = re.compile(r"promoted(?: to a common dtype, which the result has)?|(?:the )?[a-z_]+'s?|\w[\w ]* promoted")
+COMMON = re.compile(r'a floating dtype, common to [\w ]+')
+SAME = re.compile(r'as in `(\w+)`')
+NOT = re.compile(r'not (bool|complex)')
+# An operand that is a number makes bools integers.
+NUMBER = re.compile(r'\), -?[\d.]+\)$')
+INTEGER = re.compile(r'(?:the )?(\w+) (?:is an integer|are integers)')
+GIVES = re.compile(r"(?P<of>integers and bool|integers|complex numbers) give (?P<dtype>\w+)|the result has [a-z_]+'s?|(?P<all>bool|i64)")
 
 
 def clauses(op):
@@ -31,11 +39,19 @@ def clauses(op):
 
 def taken(op):
     """The dtypes that the text names; None where it speaks of something else first."""
-    found = TAKES.fullmatch(clauses(op)[0])
-    if not found:
-        return None
-    base, also, but = found.groups()
-    return (SETS[base] | SETS.get(also, set())) - SETS.get(but, set())
+    if found := SAME.fullmatch(clauses(op)[0]):
+        return taken(OPS[found[1]])
+    if COMMON.fullmatch(clauses(op)[0]):
+        return FLOATING
+    agree = AGREE.fullmatch(clauses(op)[0])
+    for clause in clauses(op)[1:] if agree else clauses(op)[:1]:
+        if found := NOT.fullmatch(clause):
+            return ALL - SETS[found[1]]
+        # "promoted; bool" is what the result has.
+        if (found := TAKES.fullmatch(clause)) and not (agree and clause == 'bool'):
+            base, also, but = found.groups()
+            return (SETS[base] | SETS.get(also, set())) - SETS.get(but, set())
+    return ALL if agree else None
 
 
 def given(op, dtype):
@@ -68,7 +84,7 @@ READ = [name for name in OPS if taken(OPS[name]) is not None and re.search(r'\bt
 @pytest.mark.parametrize('name', READ)
 def test_dtypes_are_those_of_the_text(name):
     op, wrong = OPS[name], []
-    for dtype in sorted(ALL):
+    for dtype in sorted(ALL - {'bool'} if NUMBER.search(op.facts['example']) else ALL):
         try:
             result = run(op, dtype)
         except (ValueError, TypeError, RuntimeError) as error:
@@ -82,5 +98,26 @@ def test_dtypes_are_those_of_the_text(name):
     assert not wrong, f"{op.text_of('dtypes')!r}: " + '; '.join(wrong)
 
 
+INDEXED = [(name, found[1]) for name in OPS for clause in clauses(OPS[name])
+           if (found := INTEGER.fullmatch(clause)) and f'tenon.{name}(' in OPS[name].facts['example']]
+
+
+@pytest.mark.parametrize('name, index', INDEXED)
+def test_an_index_is_an_integer(name, index):
+    op = OPS[name]
+
+    def run_with(dtype):
+        # The index is what holds integers in an example whose other operands are floats.
+        def t(values, *rest, **named):
+            made = tenon.tensor(values, *rest, **named)
+            return made.to(getattr(tenon, NAMES[dtype])) if made.dtype == tenon.int64 else made
+        eval(op.facts['example'].replace(f'tenon.{name}(', 'op('), {'tenon': tenon, 'op': tenon.op(name), 't': t})
+    for dtype in sorted(INTEGERS - {'u8'}):  # which may be a mask
+        run_with(dtype)
+    with pytest.raises(ValueError, match='integer|index|dtype'):
+        run_with('f32')
+
+
 def test_most_texts_are_read():
-    assert len(READ) >= 120, len(READ)
+    assert len(READ) >= 195, len(READ)
+    assert len(INDEXED) >= 8, INDEXED
