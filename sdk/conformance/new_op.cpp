@@ -112,6 +112,11 @@ void NewOp::find_arguments() {
                 : std::string();
 }
 
+bool NewOp::writes() const {
+  return std::ranges::any_of(parameters_,
+                             [](const Parameter& p) { return p.type.find('!') != p.type.npos; });
+}
+
 DType NewOp::dtype() const {
   return (device_.info().dtypes & TN_MASK(TN_DTYPE_F64)) != 0 ? DType::F64 : DType::F32;
 }

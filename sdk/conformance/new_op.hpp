@@ -17,6 +17,8 @@ class NewOp {
   // How many sets of arguments the op takes, and why there is none.
   size_t sets() const { return taken_.size(); }
   const std::string& reason() const { return reason_; }
+  // Into an argument: it is called for that, and no leaf can be one.
+  bool writes() const;
   // The widest float that the device has.
   DType dtype() const;
   // A call with set `set`; other data for each variant.

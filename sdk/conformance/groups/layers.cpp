@@ -171,7 +171,9 @@ std::string check_memory(const tn_offered_layer& layer, Device device) {
 
 std::vector<std::string> layers_units(const Claims& claims) { return claims.layers; }
 
-void run_layers(const Subject& subject, const std::string& unit, Sink& sink) {
+void run_layers(const Subject& given, const std::string& unit, Sink& sink) {
+  Subject subject = given;
+  load_subject(subject);  // which learns its id
   const Options options = options_for(subject, true);
   const Device device = options.device;
   for (const tn_offered_layer& layer : layers_of(subject)) {
