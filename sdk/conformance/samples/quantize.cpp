@@ -31,6 +31,12 @@ Array packed(bool zeros) {
   return p;
 }
 
+// Entry i of what is packed.
+double unpacked(const Array& packed, size_t i) {
+  const int both = static_cast<int>(packed.re(i / 2));
+  return (i % 2 == 0 ? both & 15 : both >> 4) - 8;
+}
+
 void add_layout(Table& t) {
   t.add(
        "quantize_int4", "exact", kFloats,
@@ -42,18 +48,17 @@ void add_layout(Table& t) {
        })
       .layouts = false;
   t.add(
-       "dequantize_int4", "groups", kFloats,
-       [](DType dtype, Rng& rng) {
-         return Args{packed(false), random_array(rng, dtype, {kRows, kColumns / kGroup})};
-       },
-       [](const Args& a) {
-         const Array& s = array(a, arg::dequantize_int4::scale);
-         Array out(s.dtype, {kRows, kColumns});
-         for (size_t i = 0; i < out.size(); ++i)
-           out.v[i] = static_cast<double>(entry(i)) * s.v[i / kGroup];
-         return one(out);
-       })
-      .layouts = false;
+      "dequantize_int4", "groups", kFloats,
+      [](DType dtype, Rng& rng) {
+        return Args{packed(false), random_array(rng, dtype, {kRows, kColumns / kGroup})};
+      },
+      [](const Args& a) {
+        const Array& s = array(a, arg::dequantize_int4::scale);
+        Array out(s.dtype, {kRows, kColumns});
+        for (size_t i = 0; i < out.size(); ++i)
+          out.v[i] = unpacked(array(a, arg::dequantize_int4::packed), i) * s.v[i / kGroup];
+        return one(out);
+      });
 }
 
 void add_linear(Table& t) {
@@ -72,8 +77,8 @@ void add_linear(Table& t) {
            out.v[i] = array(a, arg::bias).v[column];
            for (size_t k = 0; k < kColumns; ++k) {
              const size_t at = column * kColumns + k;
-             out.v[i] += array(a, arg::x).v[row * kColumns + k] * static_cast<double>(entry(at)) *
-                         array(a, arg::scale).v[at / kGroup];
+             out.v[i] += array(a, arg::x).v[row * kColumns + k] *
+                         unpacked(array(a, arg::packed), at) * array(a, arg::scale).v[at / kGroup];
            }
          }
          return one(out);
