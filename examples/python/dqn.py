@@ -69,7 +69,7 @@ def main():
     p.add_argument('--gamma', type=float, default=0.99)
     p.add_argument('--begin', type=int, default=1000, help='moves before learning begins')
     p.add_argument('--reach', type=float, default=475)
-    o = common.parse(p, short=dict(steps=2500, begin=200, batch_size=64, reach=100))
+    o = common.parse(p, short=dict(steps=2500, begin=200, batch_size=64, reach=60))
     env, rng = gym.make(o.world), np.random.default_rng(o.seed)
     actions, width = int(env.action_space.n), env.observation_space.shape[0]
     net, slow = network(width, actions).to(o.device), network(width, actions).to(o.device)

@@ -82,7 +82,7 @@ def main():
     p.add_argument('--width', type=int, default=16)
     p.add_argument('--lr', type=float, default=4e-3)
     p.add_argument('--reach', type=float, default=0.95)
-    o = common.parse(p, short=dict(steps=40, width=8, batch_size=32, lr=1e-2, reach=0.6))
+    o = common.parse(p, short=dict(steps=40, width=8, batch_size=32, lr=1e-2, reach=0.5))
     words = WORDS[:4] if o.short else WORDS
     sounds, labels = spoken(words, HEARD[:4] if o.short else HEARD, (140,) if o.short else (120, 150, 180), (40,) if o.short else (35, 50, 65))
     test_sounds, test_labels = spoken(words, UNHEARD[:2] if o.short else UNHEARD, (150,) if o.short else (135, 165), (45,) if o.short else (42, 58))

@@ -128,7 +128,7 @@ def main():
     p.add_argument('--lr', type=float, default=2.5e-3)
     p.add_argument('--gamma', type=float, default=0.99)
     p.add_argument('--reach', type=float, help='default: 475, and 0.9 in the grid world')
-    o = common.parse(p, short=dict(steps=12, reach=150))
+    o = common.parse(p, short=dict(steps=12, reach=100))
     envs = worlds(o.world, o.worlds)
     seen, _ = envs.reset(seed=o.seed)
     player = Player(envs.single_observation_space.shape, int(envs.single_action_space.n)).to(o.device)

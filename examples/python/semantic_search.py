@@ -6,7 +6,7 @@
 
 A sentence is cut into pieces of words, BERT's encoder (Devlin et al. 2019, arXiv:1810.04805) makes a vector of each piece, and their mean
 stands for the sentence: the smaller the angle between two of these, the closer the meaning. Without a query ten paraphrases look for
-their verses. To reach: at least 0.8 of them have theirs among the first five.
+their verses. To reach: at least 0.6 of them have theirs among the first five of Genesis's 1,533 verses.
 """
 import importlib.util
 import pathlib
@@ -143,7 +143,7 @@ def main():
     p.add_argument('query', nargs='*')
     p.add_argument('--books', default='Ge', help='books to search, such as Ge,Mat, or all (31,102 verses: some minutes)')
     p.add_argument('--top', type=int, default=5)
-    p.add_argument('--reach', type=float, default=0.8)
+    p.add_argument('--reach', type=float, default=0.6)
     o = common.parse(p, short={})
     kept = None if o.books == 'all' else o.books.split(',')
     verses = [(place, text) for place, text in common.bible() if kept is None or re.match(r'\d*\D+', place)[0] in kept]
