@@ -11,6 +11,20 @@
 namespace tenon::gpu {
 namespace {
 
+std::string version_of(int number) {
+  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
+
+// Of the driver: whether there is one, and for which CUDA.
+std::string without_driver() {
+  int driver = 0;
+  const std::string wanted = version_of(CUDART_VERSION);
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
+    return "no NVIDIA driver that CUDA " + wanted + " can use";
+  return "the NVIDIA driver is for CUDA " + version_of(driver) +
+         ", older than this plugin's: update it to one for CUDA " + wanted;
+}
+
 // Cores of a multiprocessor that add and multiply f32 in a cycle: CUDA C++ Programming Guide, "Arithmetic Instructions".
 int f32_lanes(int major, int minor) {
   if (major == 7) return 64;
@@ -28,10 +42,7 @@ std::vector<Device> devices(std::string& reason) {
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
     forget_error();
-    reason = error == cudaErrorInsufficientDriver
-                 ? "no NVIDIA driver that CUDA " + std::to_string(CUDART_VERSION / 1000) + "." +
-                       std::to_string(CUDART_VERSION % 1000 / 10) + " can use"
-                 : cudaGetErrorString(error);
+    reason = error == cudaErrorInsufficientDriver ? without_driver() : cudaGetErrorString(error);
     return {};
   }
   std::vector<Device> made;

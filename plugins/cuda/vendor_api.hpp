@@ -10,6 +10,25 @@ namespace tenon::gpu::vendor {
 
 inline constexpr cudaError_t kOutOfMemory = cudaErrorMemoryAllocation;
 
+// After these every later call of the process fails on the device.
+inline bool is_lost(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorContextIsDestroyed:
+      return true;
+    default:
+      return false;
+  }
+}
+// Another process has the device to itself.
+inline bool is_taken(cudaError_t error) { return error == cudaErrorDevicesUnavailable; }
+
 inline cudaError_t host_allocate(void** made, size_t bytes) {
   return cudaHostAlloc(made, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
 }

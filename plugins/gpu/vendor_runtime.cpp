@@ -12,6 +12,8 @@ namespace tenon::gpu {
 namespace {
 
 uint32_t code_of(VENDOR(Error_t) error) {
+  if (vendor::is_lost(error)) return TN_DEVICE_LOST;
+  if (vendor::is_taken(error)) return TN_FAILED_PRECONDITION;
   switch (error) {
     case vendor::kOutOfMemory:
       return TN_OUT_OF_MEMORY;
@@ -28,6 +30,13 @@ using EventHandle = VENDOR(Event_t);
 StreamHandle of(rt::Stream stream) { return static_cast<StreamHandle>(stream); }
 EventHandle event_of(rt::Event event) { return static_cast<EventHandle>(event); }
 
+// What to do about it.
+const char* advice(VENDOR(Error_t) error) {
+  if (vendor::is_lost(error))
+    return "; the device is lost to this process: save what other devices hold and start again";
+  return vendor::is_taken(error) ? "; another process has the device to itself" : "";
+}
+
 // For what is given back: an error of earlier work, which a wait tells.
 void ignore(VENDOR(Error_t)) {}
 
@@ -37,7 +46,7 @@ void check(VENDOR(Error_t) error, const char* what) {
   if (error == VENDOR(Success)) return;
   forget_error();
   sdk::fail(code_of(error), "[", rt::kName, "] ", what, ": ", VENDOR_CALL(GetErrorString)(error),
-            " (", VENDOR_CALL(GetErrorName)(error), ")");
+            " (", VENDOR_CALL(GetErrorName)(error), ")", advice(error));
 }
 
 void check_launch() {

@@ -10,6 +10,22 @@ namespace tenon::gpu::vendor {
 
 inline constexpr hipError_t kOutOfMemory = hipErrorOutOfMemory;
 
+// After these every later call of the process fails on the device.
+inline bool is_lost(hipError_t error) {
+  switch (error) {
+    case hipErrorIllegalAddress:
+    case hipErrorLaunchFailure:
+    case hipErrorLaunchTimeOut:
+    case hipErrorECCNotCorrectable:
+    case hipErrorContextIsDestroyed:
+      return true;
+    default:
+      return false;
+  }
+}
+// HIP has no word for it: processes share a device.
+inline bool is_taken(hipError_t) { return false; }
+
 inline hipError_t host_allocate(void** made, size_t bytes) {
   return hip().hipHostMalloc(made, bytes, hipHostMallocPortable | hipHostMallocMapped);
 }

@@ -55,6 +55,12 @@ Runtime& runtime() {
 thread_local int current = 0;
 thread_local hipError_t last = hipSuccess;
 
+// Bad luck that TENON_FAKE_HIP names.
+bool meets(const char* what) {
+  const char* const named = std::getenv("TENON_FAKE_HIP");
+  return named != nullptr && std::strcmp(named, what) == 0;
+}
+
 hipError_t result(hipError_t error) {
   if (error != hipSuccess) last = error;
   return error;
@@ -135,6 +141,9 @@ hipError_t hipGetLastError() {
 }
 
 hipError_t hipGetDeviceCount(int* count) {
+  *count = 0;
+  if (meets("no device")) return hipErrorNoDevice;
+  if (meets("old driver")) return hipErrorInsufficientDriver;
   *count = kDevices;
   return hipSuccess;
 }
@@ -182,6 +191,8 @@ hipError_t hipMemGetInfo(size_t* free, size_t* total) {
   });
 }
 hipError_t hipMalloc(void** address, size_t bytes) {
+  if (meets("lost")) return result(hipErrorIllegalAddress);
+  if (meets("full")) return result(hipErrorOutOfMemory);
   return locked([&] {
     if (bytes > kMemory - runtime().used[current]) return hipErrorOutOfMemory;
     *address = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
@@ -276,6 +287,7 @@ hipError_t hipStreamDestroy(hipStream_t stream) {
   });
 }
 hipError_t hipStreamSynchronize(hipStream_t stream) {
+  if (meets("lost")) return result(hipErrorIllegalAddress);
   return locked([&] {
     drain(stream);
     return breaks_capture(stream);
