@@ -3,6 +3,7 @@
 
 PYTHONPATH must lead to a built package (build/python). PyTorch is measured where it can be imported and has the device.
   python benchmarks/gpt2.py --size 124M --dtype bfloat16 --device cuda:0      the aim: PyTorch's eager step, and its peak of memory
+  python benchmarks/gpt2.py --size 124M --dtype bfloat16 --device cuda:0 --graph --torch-compile      beside torch.compile
   python benchmarks/gpt2.py                                                   a small one on the CPU, in float32
   python benchmarks/gpt2.py --device cuda:0 --only tenon --profile            where a step's time goes
   python benchmarks/gpt2.py --device cuda:0 --graph                           Tenon's forward and backward as a graph (tenon.capture)
@@ -45,7 +46,7 @@ def first_weights(name, shape, rng):
 class Training:
     """A network, its optimizer and a batch on the device."""
 
-    def __init__(self, side, size, batch, dtype, graph=False):
+    def __init__(self, side, size, batch, dtype, graph=False, compiled=False):
         self.side, self.with_graph, self.graph = side, graph, None
         library = side.library
         rng = np.random.default_rng(1)
@@ -55,7 +56,11 @@ class Training:
                 parameter[...] = library.asarray(first_weights(name, tuple(parameter.shape), rng))
         side.begin_peak()
         self.net = net.to(side.device).to(getattr(library, dtype))
-        self.optimizer = library.optim.AdamW(self.net.parameters(), lr=RATE, weight_decay=DECAY)
+        fused = {'fused': True} if compiled else {}
+        self.optimizer = library.optim.AdamW(self.net.parameters(), lr=RATE, weight_decay=DECAY, **fused)
+        if compiled:
+            self.net = library.compile(self.net)
+        self.with_compiler = compiled
         text = rng.integers(0, size.vocabulary, (batch, size.context + 1))
         self.index, self.target = side.array(text[:, :-1].copy()), side.array(text[:, 1:].reshape(-1))
         self.places = side.array(np.arange(size.context))
@@ -90,8 +95,8 @@ class Training:
         self.losses.append(loss.item())
 
     def settled(self):
-        """The first step compiles and allocates, the second may capture."""
-        first = 2 if self.with_graph else 1
+        """The first step compiles and allocates, the second may capture, or be compiled anew."""
+        first = 2 if self.with_graph or self.with_compiler else 1
         return self.times[first:] or self.times
 
     def row(self, tokens):
@@ -99,7 +104,8 @@ class Training:
         middle, peak = statistics.median(times), self.side.peak()
         if self.graph is not None:
             peak += self.graph.memory
-        return (f'| {self.side.name}{", by a graph" if self.with_graph else ""} | {1e3 * middle:,.1f} ms ({1e3 * min(times):,.1f}–{1e3 * max(times):,.1f}) | '
+        how = ', by a graph' if self.with_graph else ', compiled, AdamW fused' if self.with_compiler else ''
+        return (f'| {self.side.name}{how} | {1e3 * middle:,.1f} ms ({1e3 * min(times):,.1f}–{1e3 * max(times):,.1f}) | '
                 f'{tokens / middle:,.0f} | {f"{peak / 2 ** 20:,.0f} MiB" if peak else "–"} | '
                 f'{self.losses[0]:.4f} → {self.losses[-1]:.4f} |')
 
@@ -113,12 +119,14 @@ def main():
     parser.add_argument('--steps', type=int, default=9)
     parser.add_argument('--only', choices=['tenon', 'torch'])
     parser.add_argument('--graph', action='store_true', help="Tenon's forward and backward are captured and replayed")
+    parser.add_argument('--torch-compile', action='store_true', help="PyTorch's by torch.compile, with its fused AdamW")
     parser.add_argument('--profile', action='store_true', help="Tenon's step by op")
     options = parser.parse_args()
     if min(options.steps, options.batch) < 1:
         parser.error('--steps and --batch must be 1 or more')
     size = SIZES[options.size]
-    trained = [Training(side, size, options.batch, options.dtype, options.graph and isinstance(side, Tenon))
+    trained = [Training(side, size, options.batch, options.dtype, options.graph and isinstance(side, Tenon),
+                        options.torch_compile and not isinstance(side, Tenon))
                for side in sides(options.only, options.device)]
     for number in range(options.steps):
         for each in trained:

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""tools/gpu/hour.py: rehearsed on the simulator from end to end, stopped and begun again, and what it makes of steps that go wrong.
+
+usage: hour_test.py BUILD_FOLDER [unittest arguments]
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+HOUR = ROOT / 'tools/gpu'
+sys.path.insert(0, str(HOUR))
+import hour  # noqa: E402
+import report  # noqa: E402
+import steps  # noqa: E402
+
+BUILD = pathlib.Path(sys.argv.pop(1))
+SAYS = [sys.executable, '-c']
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix='tenon-hour-')
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+
+
+class Rehearsal(Case):
+    def run_hour(self, *words):
+        done = subprocess.run([sys.executable, HOUR / 'hour.py', '--device', 'gpusim:0', '--rehearse', '--build', BUILD,
+                               '--out', self.folder / 'out', *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        found = json.loads((self.folder / 'out/hour.json').read_text()) if (self.folder / 'out/hour.json').exists() else {'steps': {}}
+        return done, found['steps']
+
+    def test_every_step(self):
+        done, found = self.run_hour()
+        self.assertEqual(done.returncode, 0, done.stdout + json.dumps(found, indent=1))
+        self.assertEqual({step['state'] for step in found.values()}, {'ok'})
+        self.assertLessEqual({'machine', 'who', 'check', 'graph', 'ceilings', 'ops', 'gpt2_tiny_float32', 'launches'}, set(found))
+        rows = found['who']['result']['table'][1:]
+        self.assertEqual({row[0] for row in rows}, {'product', 'conv', 'attention'})
+        self.assertTrue(all(row[2] and row[-1] == 'ok' for row in rows), rows)
+        self.assertGreater(found['check']['result']['cases'], 10)
+        page = (self.folder / 'out/report.md').read_text()
+        for text in ('simulator', 'rehearsal', '## Speed', '| attention | bfloat16 |'):
+            self.assertIn(text, page)
+        # Begun again, nothing is left to do.
+        done, again = self.run_hour()
+        self.assertEqual(done.stdout.count('ok,'), 0, done.stdout)
+        self.assertEqual(again, found)
+
+    def test_what_does_not_fit_is_left(self):
+        done, found = self.run_hour('--seconds', '1', '--stages', 'A')
+        self.assertEqual((done.returncode, found), (0, {}), done.stdout)
+        self.assertIn('left for the next call', done.stdout)
+
+
+class Outcomes(Case):
+    def outcome(self, code, limit=20, read=None):
+        step = steps.Step('A', 'it', 'for a test', limit, [*SAYS, code], {}, read)
+        log = self.folder / 'log'
+        status, seconds = hour.run_limited(step.command, dict(os.environ), step.limit, log)
+        return hour.outcome_of(step, status, seconds, log)
+
+    def test_states(self):
+        for code, state in (('pass', 'ok'), ('raise SystemExit(3)', 'failed'), ('raise SystemExit(77)', 'absent'),
+                            ('import os, signal; os.kill(os.getpid(), signal.SIGSEGV)', 'failed')):
+            self.assertEqual(self.outcome(code)['state'], state)
+
+    def test_a_step_that_lasts_too_long_is_ended_with_what_it_started(self):
+        found = self.outcome('import subprocess, time; subprocess.Popen(["sleep", "600"]); print("begun", flush=True); time.sleep(600)', limit=2)
+        self.assertEqual(found['state'], 'too long')
+        self.assertIn('begun', found['tail'])
+
+    def test_output_that_cannot_be_read_is_a_failure(self):
+        found = self.outcome('print("no JSON")', read=steps.json_of)
+        self.assertEqual(found['state'], 'failed')
+        self.assertIn('cannot be read', found['tail'])
+        self.assertEqual(self.outcome('print("words"); print("{\\"a\\": 1}")', read=steps.json_of)['result'], {'a': 1})
+
+    def test_another_devices_record_is_not_taken(self):
+        (self.folder / 'hour.json').write_text(json.dumps({'device': 'cuda:0', 'steps': {}}))
+        with self.assertRaises(SystemExit):
+            hour.Record(self.folder, 'rocm:0')
+
+    def test_failures_are_on_the_page(self):
+        found = self.outcome('print("why it failed"); raise SystemExit(1)')
+        page = report.page({'device': 'cuda:0', 'machine': 'm', 'python': '3', 'steps': {'it': found}})
+        self.assertIn('**failed**', page)
+        self.assertIn('why it failed', page)
+
+
+class Steps(unittest.TestCase):
+    def test_devices_have_their_steps(self):
+        for device, some in (('cuda:0', {'memory', 'check_conv_by_library', 'gpt2_124M_bfloat16_compiled', 'vulkan_check'}),
+                             ('rocm:0', {'check_matmul_without', 'gpt2_124M_bfloat16_graph'}), ('vulkan:0', {'check', 'ops'})):
+            made = steps.all_steps(hour.Tree(BUILD), device, False)
+            names = [step.name for step in made]
+            self.assertEqual(len(names), len(set(names)))
+            self.assertLessEqual(some, set(names))
+            self.assertTrue(all(0 < step.limit <= 600 for step in made))
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)

@@ -1,0 +1,53 @@
+"""A page of what hour.py found."""
+
+MARKS = {'ok': 'ok', 'failed': '**failed**', 'too long': '**too long**', 'absent': 'not there'}
+STAGES = {'A': 'What is there, and who computes', 'B': 'Correctness', 'C': 'Speed', 'D': 'Vulkan'}
+
+
+def page(data):
+    kind = 'A rehearsal on small operands: it shows that the steps work, and no speed.' if data.get('rehearsal') else ''
+    where = 'simulator' if data['device'].startswith('gpusim') else name_of(data)
+    lines = [f'# {data["device"]} ({where})', '', f'{data["machine"]}, Python {data["python"]}. {kind}'.strip(), '']
+    for stage, title in STAGES.items():
+        steps = {name: step for name, step in data['steps'].items() if step['stage'] == stage}
+        if steps:
+            lines += [f'## {title}', '', '| step | what | | s | found |', '|---|---|---|---|---|']
+            lines += [row(name, step) for name, step in steps.items()] + ['']
+            for name, step in steps.items():
+                lines += detail(name, step)
+    return '\n'.join(lines).rstrip() + '\n'
+
+
+def name_of(data):
+    devices = data['steps'].get('machine', {}).get('result', {}).get('devices', [])
+    return next((d['name'] for d in devices if d.get('device') == data['device']), 'unknown')
+
+
+def row(name, step):
+    return f'| {name} | {step["about"]} | {MARKS[step["state"]]} | {step["seconds"]:.0f} | {brief(step.get("result"))} |'
+
+
+def brief(result):
+    if isinstance(result, dict) and 'cases' in result:
+        return f'{result["cases"]} cases, {result["failed"]} failed'
+    if isinstance(result, dict) and 'brief' in result:
+        return result['brief']
+    return ''
+
+
+def detail(name, step):
+    result = step.get('result')
+    if step['state'] in ('failed', 'too long'):
+        return [f'### {name}', '', '```text', *step['tail'].strip().splitlines()[-25:], '```', '']
+    if isinstance(result, str):
+        return [f'### {name}', '', result, '']
+    if isinstance(result, dict) and result.get('failures'):
+        return [f'### {name}', '', *(f'- `{one["case"]}`: {one["text"].splitlines()[0]}' for one in result['failures']), '']
+    if isinstance(result, dict) and result.get('table'):
+        return [f'### {name}', '', *table(result['table']), '']
+    return []
+
+
+def table(rows):
+    head, *rest = rows
+    return ['| ' + ' | '.join(map(str, one)) + ' |' for one in [head, ['---'] * len(head), *rest]]
