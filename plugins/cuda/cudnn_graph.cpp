@@ -96,6 +96,14 @@ void CudnnGraph::plan(const CudnnTarget& target, const CudnnFreedom& may) {
   if (target.properties != nullptr) graph_.set_device_properties(target.properties);
   check_plan(graph_.validate());
   check_plan(graph_.build_operation_graph(target.handle));
+  const fe::error_t chosen = choose(may, may.workspace);
+  if (chosen.is_bad()) refuse(chosen, may);
+  check_plan(graph_.build_plans());
+  workspace_ = workspace_of_plan();
+}
+
+// Asks the heuristics, and for the first engine that may be taken.
+fe::error_t CudnnGraph::choose(const CudnnFreedom& may, int64_t workspace) {
   check_plan(graph_.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}));
   std::vector<fe::NumericalNote_t> refused = {fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
   if (!may.nondeterministic) refused.push_back(fe::NumericalNote_t::NONDETERMINISTIC);
@@ -103,11 +111,8 @@ void CudnnGraph::plan(const CudnnTarget& target, const CudnnFreedom& may) {
   if (!may.tf32 && dtype_ == TN_DTYPE_F32)
     refused.insert(refused.end(),
                    {fe::NumericalNote_t::DOWN_CONVERT_INPUTS, fe::NumericalNote_t::TENSOR_CORE});
-  graph_.deselect_numeric_notes(refused).deselect_workspace_greater_than(may.workspace);
-  const fe::error_t support = graph_.check_support();
-  if (support.is_bad()) refuse(support, may);
-  check_plan(graph_.build_plans());
-  workspace_ = workspace_of_plan();
+  graph_.deselect_numeric_notes(refused).deselect_workspace_greater_than(workspace);
+  return graph_.check_support();
 }
 
 uint64_t CudnnGraph::workspace_of_plan() const {
@@ -116,10 +121,10 @@ uint64_t CudnnGraph::workspace_of_plan() const {
   return static_cast<uint64_t>(bytes);
 }
 
-// Where there would be a plan with more memory, the failure is not the shapes'.
+// Where there would be a plan with more memory, the failure is not the shapes'. What was too large stays barred: all are asked for anew.
 void CudnnGraph::refuse(const fe::error_t& why, const CudnnFreedom& may) {
-  graph_.deselect_workspace_greater_than(std::numeric_limits<int64_t>::max());
-  if (graph_.check_support().is_bad() || graph_.build_plans().is_bad()) fail_plan(why);
+  if (choose(may, std::numeric_limits<int64_t>::max()).is_bad() || graph_.build_plans().is_bad())
+    fail_plan(why);
   sdk::fail(
       TN_FAILED_PRECONDITION, "[cuda] cuDNN's plan for these shapes needs ", workspace_of_plan(),
       " bytes of workspace, above the ", may.workspace,

@@ -50,6 +50,7 @@ class CudnnGraph {
   void run(cudnnHandle_t handle, std::span<void* const> addresses, void* workspace) const;
 
  private:
+  cudnn_frontend::error_t choose(const CudnnFreedom& may, int64_t workspace);
   [[noreturn]] void refuse(const cudnn_frontend::error_t& why, const CudnnFreedom& may);
   uint64_t workspace_of_plan() const;
 

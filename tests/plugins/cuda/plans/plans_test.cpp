@@ -161,6 +161,10 @@ TEST_P(CudnnPlans, AttentionOfHalfTypes) {
           EXPECT_EQ(why.empty(), GetParam().architecture >= 80)
               << "backward " << is_backward << ", dtype " << dtype << ", width " << width << ": "
               << why;
+          // That is no fault of the library's.
+          if (GetParam().architecture < 80) {
+            EXPECT_NE(why.find("has no plan"), std::string::npos) << why;
+          }
         }
 }
 
