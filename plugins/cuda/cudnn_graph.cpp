@@ -1,6 +1,7 @@
 #include "cudnn_graph.hpp"
 
 #include <limits>
+#include <string_view>
 #include <unordered_map>
 
 #include "backend.hpp"
@@ -30,8 +31,27 @@ std::vector<int64_t> list(std::span<const int64_t> values) {
   return {values.begin(), values.end()};
 }
 
-// Of what describes or plans: whether the library has no way for it, or it broke. No plan at all for a graph can be either, which the
-// library's last status tells: those of a library or a compiler that is missing, or of another version, are none of the shapes'.
+// Statuses of the library that no shape causes: something is missing, of another version, or broken.
+constexpr std::string_view kBroken[] = {"NOT_INITIALIZED",
+                                        "SUBLIBRARY",
+                                        "NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING",
+                                        "DEPRECATED",
+                                        "NOT_SUPPORTED_INCOMPATIBLE",
+                                        "INTERNAL_ERROR",
+                                        "EXECUTION_FAILED",
+                                        "LICENSE_ERROR"};
+
+// Whether an engine failed for such a reason. The library tells its engines' one after the other, as "Warning: CUDNN_STATUS_…; Reason: …";
+// reasons may name statuses, too.
+bool names_broken(std::string_view words) {
+  constexpr std::string_view kStatus = ": CUDNN_STATUS_";
+  for (size_t at = words.find(kStatus); at != words.npos; at = words.find(kStatus, at + 1))
+    for (const std::string_view broken : kBroken)
+      if (words.substr(at + kStatus.size()).starts_with(broken)) return true;
+  return false;
+}
+
+// Of what describes or plans: whether the library has no way for it, or it broke.
 bool lacks_way(const fe::error_t& error) {
   switch (error.code) {
     case fe::error_code_t::ATTRIBUTE_NOT_SET:
@@ -41,15 +61,10 @@ bool lacks_way(const fe::error_t& error) {
     case fe::error_code_t::HEURISTIC_QUERY_FAILED:
     case fe::error_code_t::GRAPH_EXECUTION_PLAN_CREATION_FAILED:
     case fe::error_code_t::CUDNN_BACKEND_API_FAILED:
-      break;
+      return !names_broken(error.err_msg);
     default:
       return false;
   }
-  for (const char* const broken :
-       {"NVRTC", "nvrtc", "COMPILATION_FAILED", "SUBLIBRARY", "VERSION_MISMATCH", "NOT_INITIALIZED",
-        "ALLOC_FAILED", "INTERNAL_ERROR", "LOADING_FAILED", "DEPRECATED", "dlopen"})
-    if (error.err_msg.find(broken) != std::string::npos) return false;
-  return true;
 }
 
 [[noreturn]] void fail_plan(const fe::error_t& error) {
