@@ -158,6 +158,7 @@ def notes(root, versions, gathered):
     bin/tenon devices                                  # plugins and devices, and which libraries of vendors they use
     bin/tenon check cpu --group values                 # the conformance suite
     PYTHONPATH=python python3 -c 'import tenon; print(tenon.ones(3) + 1)'
+    python3 tools/gpu/hour.py --device cuda:0          # what to run first on a machine with a GPU (tools/gpu/README.md)
 
 Plugins: {plugins}. Python: {', '.join(f'3.{v}' for v in versions)}; NumPy is used where it is installed. Needs glibc, libstdc++ and zlib.
 Vendors' libraries (cuBLASLt, cuDNN, NVRTC; a Vulkan loader) are found where they are installed, wheels of PyPI among them.
