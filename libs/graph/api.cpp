@@ -195,6 +195,22 @@ tn_status* tn_program_print(tn_program* program, uint32_t lowered, tn_write_fn w
   });
 }
 
+tn_status* tn_program_describe(const tn_program* program, tn_write_fn write, void* ctx) {
+  return guarded([&] {
+    require(program, "program");
+    if (write == nullptr) throw Error(TN_INVALID_ARGUMENT, "[graph] write is NULL");
+    write(ctx, detail::to_str(graph::describe(program->program.graph())));
+  });
+}
+
+tn_status* tn_program_weight(const tn_program* program, tn_str name, tn_tensor** out) {
+  return guarded([&] {
+    require(program, "program");
+    require(out, "out");
+    *out = graph::weight(program->program.graph(), text_of(name)).take();
+  });
+}
+
 tn_program* tn_program_retain(tn_program* program) {
   if (program != nullptr) program->references.fetch_add(1, std::memory_order_relaxed);
   return program;

@@ -24,14 +24,24 @@ std::map<std::string, uint32_t> names_of(const Graph& graph) {
 
 }  // namespace
 
+std::string describe(const Graph& graph) {
+  std::vector<std::string> names(graph.buffers.size());
+  for (const auto& [name, buffer] : names_of(graph)) names[buffer] = name;
+  return to_json(graph, names);
+}
+
+Tensor weight(const Graph& graph, const std::string& name) {
+  const auto names = names_of(graph);
+  const auto found = names.find(name);
+  if (found == names.end()) throw Error(TN_NOT_FOUND, "[graph] there is no weight '" + name + "'");
+  return graph.buffers[found->second].constant;
+}
+
 void save(const Graph& graph, const std::string& path) {
   io::TensorMap tensors;
-  std::vector<std::string> names(graph.buffers.size());
-  for (const auto& [name, buffer] : names_of(graph)) {
-    names[buffer] = name;
+  for (const auto& [name, buffer] : names_of(graph))
     tensors.emplace(name, graph.buffers[buffer].constant);
-  }
-  const std::string text = to_json(graph, names);
+  const std::string text = describe(graph);
   const auto size = static_cast<int64_t>(text.size());
   tn_tensor* bytes = nullptr;
   detail::check(

@@ -77,6 +77,11 @@ TN_API tn_device* tn_program_device(const tn_program* program);
 /* The graph as people read it: as it was recorded, or `lowered` to what its device runs. [thread-safe] */
 TN_API tn_status* tn_program_print(tn_program* program, uint32_t lowered, tn_write_fn write,
                                    void* ctx);
+/* The graph as it was recorded, as files hold it: JSON (docs/guide/graphs.md). [thread-safe] */
+TN_API tn_status* tn_program_describe(const tn_program* program, tn_write_fn write, void* ctx);
+/* The elements of a weight, flat, by the name that the description gives it ("tensor"); the caller owns *out.
+   Errors: TN_NOT_FOUND. [thread-safe] */
+TN_API tn_status* tn_program_weight(const tn_program* program, tn_str name, tn_tensor** out);
 /* Adds a reference and returns its argument; NULL is allowed. [thread-safe] */
 TN_API tn_program* tn_program_retain(tn_program* program);
 /* Drops a reference; NULL is allowed. [thread-safe] */
