@@ -2,7 +2,9 @@
 #include <atomic>
 #include <cstring>
 
+#include "export/emitter.hpp"
 #include "run/model.hpp"
+#include "tenon/io.hpp"
 
 using namespace tenon;  // NOLINT(google-build-using-namespace): this file is the ABI of that namespace
 
@@ -215,6 +217,32 @@ tn_status* tn_onnx_list_converters(tn_write_fn write, void* ctx) {
     if (write == nullptr) throw Error(TN_INVALID_ARGUMENT, "[onnx] write is NULL");
     for (const onnx::Entry* entry : onnx::entries())
       write(ctx, detail::to_str(std::string(entry->domain) + "\t" + entry->op + "\n"));
+  });
+}
+
+tn_status* tn_onnx_export(const tn_program* program, tn_str path, int64_t opset) {
+  return guarded([&] {
+    require(program, "program");
+    if (opset == 0) opset = 18;
+    if (opset < 18 || opset > 25)
+      throw Error(TN_OUT_OF_RANGE, "[onnx.export] opset " + std::to_string(opset) +
+                                       "; models are written in 18 to 25");
+    const onnx::Recorded recorded = onnx::recorded(program);
+    const std::string text = onnx::Emitter(program, recorded).model(opset);
+    if (text.size() > INT32_MAX)
+      throw Error(TN_OUT_OF_RANGE, "[onnx.export] " + std::to_string(text.size()) +
+                                       " bytes, more than a file of this format holds");
+    const std::string name(path.data == nullptr ? std::string_view() : detail::to_view(path));
+    io::detail::ReplacedFile file(name, "onnx.export");
+    file.write(text.data(), text.size());
+    file.commit();
+  });
+}
+
+tn_status* tn_onnx_list_exported(tn_write_fn write, void* ctx) {
+  return guarded([&] {
+    if (write == nullptr) throw Error(TN_INVALID_ARGUMENT, "[onnx] write is NULL");
+    for (const std::string& op : onnx::emitted_ops()) write(ctx, detail::to_str(op + "\n"));
   });
 }
 

@@ -103,6 +103,16 @@ nb::dict facts(const onnx::Model& model) {
 void add_onnx(nb::module_& m) {
   m.def("_load_onnx",
         [](const std::string& path) { return run([&] { return onnx::load(path); }); });
+  m.def("_export_onnx", [](const graph::Program& program, const std::string& path, int64_t opset) {
+    run([&] { onnx::save(program, path, opset); });
+  });
+  m.def("_onnx_exported", [] {
+    return run([] {
+      std::string text;
+      detail::check(tn_onnx_list_exported(&detail::append_text, &text));
+      return text;
+    });
+  });
   m.def("_onnx_converters", [] {
     return run([] {
       std::string text;

@@ -1,4 +1,4 @@
-"""ONNX models as functions of tensors. See docs/onnx.md.
+"""ONNX models as functions of tensors. See docs/guide/onnx.md.
 
 >>> import tenon
 >>> model = tenon.onnx.load('net.onnx')                     # doctest: +SKIP
@@ -7,9 +7,9 @@
 """
 import os
 
-from . import _core
+from . import _core, graph
 
-__all__ = ['Model', 'converters', 'load']
+__all__ = ['Model', 'converters', 'export', 'exported_ops', 'load']
 
 
 class Model:
@@ -74,6 +74,21 @@ def load(path):
     Raises an error that names every op, opset and dtype of it that Tenon does not have.
     """
     return Model(_core._load_onnx(os.fspath(path)))
+
+
+def export(fn, inputs, path, *, opset=18):
+    """Writes what fn(*inputs) computes as a model: fn is a function or module, which is traced, or a program (inputs are not looked at).
+
+    Sizes are those of the inputs. Raises an error that names an op which ONNX has no counterpart of. Weights have the names of the
+    module's parameters, results are called result0, result1 and so on.
+    """
+    program = fn if isinstance(fn, graph.Program) else graph.trace(fn, *inputs)
+    _core._export_onnx(program._program, os.fspath(path), opset)
+
+
+def exported_ops():
+    """The ops of Tenon that `export` writes."""
+    return _core._onnx_exported().split()
 
 
 def converters():

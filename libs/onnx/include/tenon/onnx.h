@@ -3,7 +3,7 @@
 #ifndef TENON_ONNX_H
 #define TENON_ONNX_H
 
-#include "tenon/tensor.h"
+#include "tenon/graph.h"
 
 /* A model that was read from a file. Reference-counted. */
 typedef struct tn_onnx_model tn_onnx_model;
@@ -63,6 +63,11 @@ TN_API tn_status* tn_onnx_run(const tn_onnx_model* model, const tn_onnx_value* i
 TN_API void tn_onnx_release_values(tn_onnx_value* values, uint32_t count);
 /* The ops that models may have, one line each: domain, op. [thread-safe] */
 TN_API tn_status* tn_onnx_list_converters(tn_write_fn write, void* ctx);
+/* Writes a program as a model of `opset` (0: 18; from 18 on), at once or not at all. Inputs keep their names; results are result0, result1 ….
+   Errors: TN_UNIMPLEMENTED: an op that ONNX has no counterpart of; TN_OUT_OF_RANGE: the opset, or more than 2 GiB; TN_IO. [thread-safe] */
+TN_API tn_status* tn_onnx_export(const tn_program* program, tn_str path, int64_t opset);
+/* The ops of Tenon that can be exported, one a line. [thread-safe] */
+TN_API tn_status* tn_onnx_list_exported(tn_write_fn write, void* ctx);
 /* Adds a reference and returns its argument; NULL is allowed. [thread-safe] */
 TN_API tn_onnx_model* tn_onnx_retain(tn_onnx_model* model);
 /* Drops a reference; NULL is allowed. [thread-safe] */

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tenon/graph.hpp"
 #include "tenon/onnx.h"
-#include "tenon/tensor.hpp"
 
 namespace tenon::onnx {
 
@@ -126,6 +126,11 @@ class Model {
   std::shared_ptr<tn_onnx_model> handle_;
   uint32_t results_ = 0;
 };
+
+// Writes a program as a model. Throws Error, which names an op that ONNX has no counterpart of.
+inline void save(const graph::Program& program, const std::string& path, int64_t opset = 0) {
+  tenon::detail::check(tn_onnx_export(program.get(), tenon::detail::to_str(path), opset));
+}
 
 // Throws Error, which names what Tenon does not have of it.
 inline Model load(const std::string& path) {

@@ -1,0 +1,272 @@
+#include "export/emitter.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "model/files.hpp"
+#include "tenon/creation.hpp"
+
+namespace tenon::onnx {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+Writer attribute(const char* name, const Attribute& value) {
+  Writer made;
+  made.bytes(1, name);
+  if (const auto* i = std::get_if<int64_t>(&value)) made.number(3, *i).number(20, 2);
+  if (const auto* f = std::get_if<double>(&value))
+    made.single(2, static_cast<float>(*f)).number(20, 1);
+  if (const auto* s = std::get_if<std::string>(&value)) made.bytes(4, *s).number(20, 3);
+  if (const auto* list = std::get_if<Ints>(&value)) made.numbers(8, *list).number(20, 7);
+  return made;
+}
+
+int64_t product(const Ints& shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+}  // namespace
+
+Emitter::Emitter(const tn_program* program, const Recorded& from)
+    : program_(program), from_(from), held_(from.buffers.size()) {
+  for (const RecordedView& view : from.results) read_.insert(view.buffer);
+  for (const RecordedCall& call : from.calls)
+    for (const auto& [name, json] : call.args) {
+      if (json.is_object() && json.contains("%")) read_.insert(json.at("%").get<uint32_t>());
+      if (!json.is_array()) continue;
+      for (const Json& one : json)
+        if (one.is_object()) read_.insert(one.at("%").get<uint32_t>());
+    }
+}
+
+std::string Emitter::expanded(const std::string& name, const RecordedCall& call,
+                              const Names& operands) {
+  Ints shape = call.results[0].shape, found(shape.size(), 1);
+  for (const std::string& operand : operands) {
+    if (!call.is_view(operand)) continue;
+    const RecordedView view = call.view(operand);
+    const size_t ahead = shape.size() - std::min(shape.size(), view.shape.size());
+    for (size_t d = 0; d < view.shape.size(); ++d)
+      if (view.strides[d] != 0 || view.shape[d] == 0)
+        found[ahead + d] = std::max(found[ahead + d], view.shape[d]);
+  }
+  return found == shape ? name : node("Expand", {name, ints(shape)});
+}
+
+std::string Emitter::fresh(const std::string& stem) {
+  std::string name = stem;
+  for (int i = 1; name.empty() || !names_.insert(name).second; ++i)
+    name = stem + "_" + std::to_string(i);
+  return name;
+}
+
+Names Emitter::nodes(const char* op, const Names& inputs, const Attributes& attributes,
+                     size_t results) {
+  Writer node;
+  Names outputs;
+  for (const std::string& input : inputs) node.bytes(1, input);
+  for (size_t i = 0; i < results; ++i) node.bytes(2, outputs.emplace_back(fresh(op)));
+  node.bytes(3, outputs[0]).bytes(4, op);
+  for (const auto& [name, value] : attributes) node.message(5, attribute(name, value));
+  graph_.message(1, node);
+  return outputs;
+}
+
+std::string Emitter::node(const char* op, const Names& inputs, const Attributes& attributes) {
+  Names kept = inputs;
+  while (!kept.empty() && kept.back().empty()) kept.pop_back();
+  return nodes(op, kept, attributes, 1)[0];
+}
+
+std::string Emitter::weight(const Tensor& tensor, std::string name) {
+  const Tensor on_host = tensor.cpu().contiguous();
+  std::string bytes(on_host.nbytes(), '\0');
+  on_host.to_host(bytes.data(), bytes.size());
+  // Small constants are written once.
+  std::string key;
+  if (name.empty() && bytes.size() <= 256) {
+    key = std::string(name_of(on_host.dtype())) + bytes;
+    for (const int64_t size : on_host.shape()) key += "," + std::to_string(size);
+    if (const auto found = constants_.find(key); found != constants_.end()) return found->second;
+  }
+  Writer made;
+  for (const int64_t size : on_host.shape()) made.number(1, size);
+  made.number(2, static_cast<int64_t>(type_of_dtype(on_host.dtype())));
+  name = fresh(name.empty() ? "constant" : name);
+  made.bytes(8, name).bytes(9, bytes);
+  graph_.message(5, made);
+  if (!key.empty()) constants_[key] = name;
+  return name;
+}
+
+std::string Emitter::ints(const Ints& numbers) { return weight(tensor(numbers)); }
+std::string Emitter::number(double value, DType dtype) { return weight(tensor(value).to(dtype)); }
+
+void Emitter::hold(const RecordedView& view, const std::string& name) {
+  const RecordedBuffer& buffer = from_.buffers[view.buffer];
+  if (view.numel() != buffer.size)
+    throw Error(TN_UNIMPLEMENTED, "[onnx.export] a write into a part of a tensor");
+  held_[view.buffer] = Held{name, view};
+  flat_.erase(view.buffer);
+}
+
+Emitter::Held& Emitter::held(const RecordedView& wanted) {
+  auto& found = held_[wanted.buffer];
+  if (found) return *found;
+  const RecordedBuffer& buffer = from_.buffers[wanted.buffer];
+  if (buffer.role != RecordedBuffer::Weight)
+    throw Error(TN_DATA_LOSS, "[onnx.export] a buffer is read before it is written");
+  tn_tensor* made = nullptr;
+  detail::check(tn_program_weight(program_, detail::to_str(buffer.tensor), &made));
+  const Tensor flat = Tensor::adopt(made);
+  // In the shape that the first reader sees, where that is all of it.
+  const bool whole = wanted.contiguous() && wanted.offset == 0 && wanted.numel() == buffer.size;
+  RecordedView view = wanted;
+  if (!whole) view = {wanted.buffer, buffer.dtype, 0, {buffer.size}, {1}};
+  found = Held{weight(flat.reshape(view.shape), buffer.tensor), view};
+  return *found;
+}
+
+std::string Emitter::reshaped(const std::string& name, const Ints& from, const Ints& to) {
+  return from == to ? name : node("Reshape", {name, ints(to)});
+}
+
+std::string Emitter::rows(Held& from) {
+  auto& flat = flat_[from.view.buffer];
+  if (!flat.empty()) return flat;
+  Ints order(from.view.shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](int64_t a, int64_t b) {
+    return from.view.strides[static_cast<size_t>(a)] > from.view.strides[static_cast<size_t>(b)];
+  });
+  std::string name = from.name;
+  if (!from.view.contiguous()) name = node("Transpose", {name}, {{"perm", order}});
+  return flat = node("Reshape", {name, ints({-1})});
+}
+
+// A view of a dense buffer is a reshape of it, of which each dimension is cut, and the dimensions come in another order. "" where it is not.
+std::string Emitter::part(Held& from, const RecordedView& wanted) {
+  const int64_t size = from_.buffers[wanted.buffer].size;
+  Ints order;  // dimensions of more than one element, the slowest first
+  for (size_t d = 0; d < wanted.shape.size(); ++d)
+    if (wanted.shape[d] != 1) order.push_back(static_cast<int64_t>(d));
+  std::ranges::stable_sort(order, [&](int64_t a, int64_t b) {
+    return wanted.strides[static_cast<size_t>(a)] > wanted.strides[static_cast<size_t>(b)];
+  });
+  Ints extents, starts, ends, axes;
+  int64_t outer = size, rest = wanted.offset;
+  for (const int64_t d : order) {
+    const int64_t stride = wanted.strides[static_cast<size_t>(d)],
+                  count = wanted.shape[static_cast<size_t>(d)];
+    if (stride < 1 || outer % stride != 0) return "";
+    extents.push_back(outer / stride);
+    starts.push_back(rest / stride);
+    ends.push_back(starts.back() + count);
+    if (ends.back() > extents.back()) return "";
+    rest %= stride;
+    outer = stride;
+  }
+  if (outer > 1 || order.empty()) {  // steps, and what lies between
+    extents.push_back(outer);
+    starts.push_back(rest);
+    ends.push_back(rest + 1);
+    if (rest >= outer) return "";
+  }
+  std::string name = from.view.contiguous() ? reshaped(from.name, from.view.shape, extents)
+                                            : node("Reshape", {rows(from), ints(extents)});
+  Ints cut_starts, cut_ends;
+  for (size_t i = 0; i < extents.size(); ++i)
+    if (starts[i] != 0 || ends[i] != extents[i]) {
+      axes.push_back(static_cast<int64_t>(i));
+      cut_starts.push_back(starts[i]);
+      cut_ends.push_back(ends[i]);
+    }
+  if (!axes.empty()) name = node("Slice", {name, ints(cut_starts), ints(cut_ends), ints(axes)});
+  Ints inverse(order.size()), shape;
+  std::iota(inverse.begin(), inverse.end(), 0);
+  std::ranges::sort(inverse, {}, [&](int64_t i) { return order[static_cast<size_t>(i)]; });
+  for (const int64_t d : order) shape.push_back(wanted.shape[static_cast<size_t>(d)]);
+  if (!std::ranges::is_sorted(inverse)) {
+    if (shape.size() != extents.size()) name = node("Reshape", {name, ints(shape)});
+    name = node("Transpose", {name}, {{"perm", inverse}});
+    Ints turned;
+    for (const int64_t i : inverse) turned.push_back(shape[static_cast<size_t>(i)]);
+    return reshaped(name, turned, wanted.shape);
+  }
+  Ints now;
+  for (size_t i = 0; i < extents.size(); ++i) now.push_back(ends[i] - starts[i]);
+  return reshaped(name, now, wanted.shape);
+}
+
+// Any view, element by element.
+std::string Emitter::gathered(Held& from, const RecordedView& wanted) {
+  Ints places(static_cast<size_t>(wanted.numel()), wanted.offset);
+  for (size_t i = 0; i < places.size(); ++i) {
+    auto at = static_cast<int64_t>(i);
+    for (size_t d = wanted.shape.size(); d-- > 0; at /= wanted.shape[d])
+      places[i] += at % wanted.shape[d] * wanted.strides[d];
+  }
+  return node("Gather", {rows(from), weight(tensor(places, wanted.shape))}, {{"axis", int64_t{0}}});
+}
+
+std::string Emitter::value(const RecordedView& view, bool broadcast) {
+  RecordedView once = view;  // repeated elements once
+  bool repeats = false;
+  for (size_t d = 0; d < view.shape.size(); ++d)
+    if (view.strides[d] == 0 && view.shape[d] > 1) {
+      once.shape[d] = 1;
+      repeats = true;
+    }
+  Held& from = held(once);
+  std::string name;
+  if (once.shape == from.view.shape && once.strides == from.view.strides &&
+      once.offset == from.view.offset)
+    name = from.name;
+  else if (once.numel() == 0)
+    name = node("ConstantOfShape", {ints(once.shape)});
+  else if (from.view.contiguous() && once.contiguous() && once.offset == 0 &&
+           once.numel() == product(from.view.shape))
+    name = reshaped(from.name, from.view.shape, once.shape);
+  else
+    name = part(from, once);
+  if (name.empty()) name = gathered(from, once);
+  return repeats && !broadcast ? node("Expand", {name, ints(view.shape)}) : name;
+}
+
+std::string Emitter::operand(const RecordedCall& call, const std::string& name, DType dtype,
+                             bool broadcast) {
+  return call.is_view(name) ? value(call.view(name), broadcast) : number(call.number(name), dtype);
+}
+
+Writer Emitter::port(const std::string& name, DType dtype, const Ints& shape) {
+  Writer sizes;
+  for (const int64_t size : shape) sizes.message(1, Writer().number(1, size));
+  const Writer type =
+      Writer().number(1, static_cast<int64_t>(type_of_dtype(dtype))).message(2, sizes);
+  return Writer().bytes(1, name).message(2, Writer().message(1, type));
+}
+
+std::string Emitter::model(int64_t opset) {
+  for (const RecordedView& input : from_.inputs) {
+    const std::string name = fresh(from_.buffers[input.buffer].name);
+    held_[input.buffer] = Held{name, input};
+    graph_.message(11, port(name, input.dtype, input.shape));
+  }
+  for (size_t i = 0; i < from_.results.size(); ++i) names_.insert("result" + std::to_string(i));
+  for (const RecordedCall& call : from_.calls) emit(*this, call);
+  for (size_t i = 0; i < from_.results.size(); ++i) {
+    const RecordedView& result = from_.results[i];
+    const std::string name = "result" + std::to_string(i);
+    graph_.message(
+        1, Writer().bytes(1, value(result)).bytes(2, name).bytes(3, name).bytes(4, "Identity"));
+    graph_.message(12, port(name, result.dtype, result.shape));
+  }
+  graph_.bytes(2, "tenon");
+  Writer model;
+  model.number(1, opset >= 23 ? 11 : opset >= 21 ? 10 : opset >= 19 ? 9 : 8).bytes(2, "tenon");
+  model.message(7, graph_).message(8, Writer().number(2, opset));
+  return model.text();
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,127 @@
+// Joining, indexing, padding, and tensors of one number.
+#include "export/table.hpp"
+#include "model/files.hpp"
+#include "tenon/creation.hpp"
+
+namespace tenon::onnx {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+void concat(Emitter& out, const RecordedCall& call) {
+  Names parts;
+  for (const auto& view : call.views("xs")) parts.push_back(out.value(*view));
+  out.give(call, out.node("Concat", parts, {{"axis", call.integer("dim")}}));
+}
+
+void gather(Emitter& out, const RecordedCall& call) {
+  out.give(call, out.node("GatherElements", {out.input(call, "x"), out.input(call, "index")},
+                          {{"axis", call.integer("dim")}}));
+}
+void scatter(Emitter& out, const RecordedCall& call) {
+  const std::string reduction = call.op == "scatter_add" ? "add" : "none";
+  out.give(call, out.node("ScatterElements",
+                          {out.input(call, "x"), out.input(call, "index"),
+                           out.operand(call, "src", call.view("x").dtype)},
+                          {{"axis", call.integer("dim")}, {"reduction", reduction}}));
+}
+void index_select(Emitter& out, const RecordedCall& call) {
+  out.give(call, out.node("Gather", {out.input(call, "x"), out.input(call, "index")},
+                          {{"axis", call.integer("dim")}}));
+}
+void embedding(Emitter& out, const RecordedCall& call) {
+  out.give(call, out.node("Gather", {out.input(call, "weight"), out.input(call, "index")},
+                          {{"axis", int64_t{0}}}));
+}
+
+// One index anywhere, or several of the first dimensions.
+void index(Emitter& out, const RecordedCall& call) {
+  const auto indices = call.views("indices");
+  Names given;
+  int64_t first = -1;
+  size_t rank = 0;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (!indices[d]) continue;
+    if (first < 0) first = static_cast<int64_t>(d);
+    if (static_cast<int64_t>(d) != first + static_cast<int64_t>(given.size()))
+      throw Error(TN_UNIMPLEMENTED, "[onnx.export] indices that are not side by side");
+    given.push_back(out.value(*indices[d]));
+    rank = std::max(rank, indices[d]->shape.size());
+  }
+  const std::string x = out.input(call, "x");
+  if (given.size() == 1)
+    return out.give(call, out.node("Gather", {x, given[0]}, {{"axis", first}}));
+  if (first != 0)
+    throw Error(TN_UNIMPLEMENTED, "[onnx.export] several indices behind the first dimension");
+  const Ints common(call.results[0].shape.begin(),
+                    call.results[0].shape.begin() + static_cast<std::ptrdiff_t>(rank));
+  for (std::string& one : given)
+    one = out.node("Unsqueeze", {out.node("Expand", {one, out.ints(common)}), out.ints({-1})});
+  out.give(call, out.node("GatherND", {x, out.node("Concat", given, {{"axis", int64_t{-1}}})}));
+}
+
+// Pads are (before, after) of the last dimension, then of the one before it.
+void pad(Emitter& out, const RecordedCall& call) {
+  const Ints pads = call.ints("pads");
+  const RecordedView view = call.view("x");
+  const size_t rank = view.shape.size();
+  Ints theirs(2 * rank);
+  for (size_t i = 0; 2 * i + 1 < pads.size(); ++i) {
+    theirs[rank - 1 - i] = pads[2 * i];
+    theirs[2 * rank - 1 - i] = pads[2 * i + 1];
+  }
+  const std::string mode = call.text("mode");
+  if (mode == "circular") throw Error(TN_UNIMPLEMENTED, "[onnx.export] circular padding");
+  Names inputs = {out.value(view), out.ints(theirs)};
+  if (mode == "constant") inputs.push_back(out.number(call.number("value"), view.dtype));
+  out.give(call,
+           out.node("Pad", inputs, {{"mode", mode == "replicate" ? std::string("edge") : mode}}));
+}
+
+void roll(Emitter& out, const RecordedCall& call) {
+  const RecordedView view = call.view("x");
+  std::string x = out.value(view);
+  Ints dims = call.has("dims") ? call.ints("dims") : Ints{0};
+  const Ints shifts = call.ints("shifts");
+  if (!call.has("dims")) x = out.node("Reshape", {x, out.ints({-1})});
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const auto at = static_cast<size_t>(
+        dims[i] < 0 ? dims[i] + static_cast<int64_t>(view.shape.size()) : dims[i]);
+    const int64_t size = call.has("dims") ? view.shape[at] : view.numel();
+    if (size == 0) continue;
+    const int64_t cut = size - ((shifts[i] % size) + size) % size;
+    const std::string axis = out.ints({static_cast<int64_t>(at)});
+    const std::string back = out.node("Slice", {x, out.ints({cut}), out.ints({size}), axis}),
+                      front = out.node("Slice", {x, out.ints({0}), out.ints({cut}), axis});
+    x = out.node("Concat", {back, front}, {{"axis", static_cast<int64_t>(at)}});
+  }
+  out.give(call, call.has("dims") ? x : out.node("Reshape", {x, out.ints(view.shape)}));
+}
+
+void triangle(Emitter& out, const RecordedCall& call) {
+  out.give(call, out.node("Trilu", {out.input(call, "x"), out.weight(tensor(call.integer("k")))},
+                          {{"upper", int64_t{call.op == "triu"}}}));
+}
+
+void full(Emitter& out, const RecordedCall& call) {
+  const RecordedView& made = call.results[0];
+  out.give(call, out.node("Expand",
+                          {out.number(call.number("value"), made.dtype), out.ints(made.shape)}));
+}
+
+}  // namespace
+
+void add_moves(std::map<std::string, Emit>& table) {
+  table["concat"] = concat;
+  table["gather"] = gather;
+  table["scatter"] = table["scatter_add"] = scatter;
+  table["index_select"] = index_select;
+  table["embedding"] = embedding;
+  table["index"] = index;
+  table["pad"] = pad;
+  table["roll"] = roll;
+  table["tril"] = table["triu"] = triangle;
+  table["full"] = full;
+}
+
+}  // namespace tenon::onnx

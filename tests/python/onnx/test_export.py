@@ -1,0 +1,140 @@
+"""Programs as ONNX models: checked by onnx, run by onnxruntime, and read again."""
+import pathlib
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import tenon
+from tenon import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / 'benchmarks'))
+
+
+def tenon_leaves(value):
+    """The tensors of nested tuples, in order."""
+    return [one for part in value for one in tenon_leaves(part)] if isinstance(value, (tuple, list)) else [value]
+
+
+def check(fn, inputs, folder, tolerance=1e-4, again=True):
+    """Exports fn and compares what onnxruntime and tenon make of the file with fn; gives the ops that were recorded."""
+    path = folder / 'model.onnx'
+    program = tenon.graph.trace(fn, *inputs)
+    tenon.onnx.export(program, inputs, path)
+    model = onnx.load(path)
+    onnx.checker.check_model(model, full_check=True)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider'])
+    given = dict(zip([one.name for one in session.get_inputs()], inputs))
+    found = session.run(None, {name: x.numpy() for name, x in given.items()})
+    wanted = program(*inputs)
+    wanted = tenon_leaves(wanted)
+    loaded = tenon.onnx.load(path)
+    for one, other in zip(found, wanted, strict=True):
+        assert one.shape == tuple(other.shape)
+        assert one.dtype == other.numpy().dtype
+        np.testing.assert_allclose(one, other.numpy(), rtol=tolerance, atol=tolerance)
+    if again:
+        back = loaded(*inputs)
+        for one, other in zip(back if isinstance(back, tuple) else [back], wanted, strict=True):
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=tolerance, atol=tolerance)
+    return {line.split(' = ')[1].split('(')[0] for line in str(program).splitlines() if ' = ' in line}
+
+
+def x(*shape, low=-2.0, high=2.0):
+    rng = np.random.default_rng(len(shape))
+    return tenon.tensor(rng.uniform(low, high, shape or (2, 3, 4)).astype('f4'))
+
+
+def i(*values):
+    return tenon.tensor(list(values), dtype='i64')
+
+
+UNARY = '''neg abs sign floor ceil round reciprocal exp sin cos tan atan sinh cosh tanh asinh erf isnan isinf relu sigmoid selu mish hardswish
+    square silu expm1 exp2 erfc log_sigmoid isfinite trunc leaky_relu hardsigmoid softplus elu logical_not clone'''.split()
+POSITIVE = 'log sqrt rsqrt log1p log2 log10'.split()
+BINARY = 'add sub mul div maximum minimum equal less less_equal greater greater_equal not_equal remainder floor_divide logical_and'.split()
+CASES = {
+    **{name: (getattr(tenon, name), (x(),)) for name in UNARY},
+    **{name: (getattr(tenon, name), (x(low=0.1),)) for name in POSITIVE},
+    **{name: (getattr(tenon, name), (x(), x())) for name in BINARY},
+    'asin': (tenon.asin, (x(low=-0.9, high=0.9),)), 'acos': (tenon.acos, (x(low=-0.9, high=0.9),)),
+    'atanh': (tenon.atanh, (x(low=-0.9, high=0.9),)), 'acosh': (tenon.acosh, (x(low=1.1),)),
+    'pow': (tenon.pow, (x(low=0.1), x())), 'bool': (lambda a, b: tenon.logical_or(a > 0, b > 0) & tenon.logical_xor(a > 0, b > 0) | (a > 1) ^ (b > 1), (x(), x())),
+    'bits': (lambda a, b: ((a & b) | a) ^ ~b, (i(5, -3), i(3, 9))), 'integers': (lambda a, b: (a % b, a // b), (i(5, -7, 7), i(3, 2, -2))),
+    'broadcast': (lambda a, b: a[:, None] * b + 2.5, (x(3), x(4))), 'repeated': (lambda a: a[:1].expand(3, 4) + a[:1].expand(3, 4), (x(3, 4),)),
+    'gelu': (tenon.gelu, (x(),)), 'gelu_tanh': (lambda a: tenon.gelu(a, approximate='tanh'), (x(),)),
+    'where': (lambda a: tenon.where(a > 0, a, 0.0), (x(),)), 'masked_fill': (lambda a: a.masked_fill(a > 0, 3.0), (x(),)),
+    'clamp': (lambda a: tenon.clamp(a, -1, 1) + tenon.clamp(a, min=0), (x(),)), 'cast': (lambda a: (a.to(tenon.float16), a.to(tenon.int64)), (x(),)),
+    'reductions': (lambda a: (a.sum(1), a.mean((0, 2), keepdim=True), a.prod(0), a.max(1), tenon.max(a, 1), a.min(), tenon.logsumexp(a, 2), a.var(1), tenon.norm(a, 2.0, 1), tenon.norm(a, 1.0), tenon.norm(a, 3.0, 0)), (x(),)),
+    'std': (lambda a: tenon.std(a, 1), (x(),)),
+    'truth': (lambda a: (tenon.any(a > 1, 1), tenon.all(a > -1, 1), tenon.count_nonzero(a > 0, 0)), (x(),)),
+    'order': (lambda a: (tenon.argmax(a, 1), tenon.argmin(a), tenon.sort(a, 2)[0], tenon.argsort(a, 1), tenon.topk(a, 2, 2)[1]), (x(),)),
+    'cumsum': (lambda a: tenon.cumsum(a, 1), (x(),)), 'softmax': (lambda a: (tenon.softmax(a, 1), tenon.log_softmax(a, -1)), (x(),)),
+    'concat': (lambda a: (tenon.concat([a, a.transpose(0, 1).transpose(0, 1)], 1), tenon.stack([a, a], 1)), (x(),)),
+    'repeat': (lambda a: tenon.tile(a, (2, 1)), (x(),)),
+    'gather': (lambda a, n: (a.gather(0, n), tenon.scatter(a, 0, n, a), tenon.scatter_add(a, 0, n, a)), (x(2, 3), tenon.tensor([[0, 1, 0], [1, 0, 1]]))),
+    'select': (lambda a, n: (a.index_select(1, n), a[n], a[:, n], a[n, n]), (x(3, 3, 2), i(2, 0))),
+    'pad': (lambda a: (tenon.pad(a, (1, 2)), tenon.pad(a, (1, 0, 2, 1), value=3.0), tenon.pad(a, (1, 1), mode='reflect'), tenon.pad(a, (1, 1), mode='replicate')), (x(1, 3, 4),)),
+    'roll': (lambda a: (tenon.roll(a, 1, 1), tenon.roll(a, (-1, 2), (0, 2))), (x(),)), 'one_hot': (lambda n: tenon.one_hot(n, 4), (i(0, 3),)),
+    'triangles': (lambda a: (tenon.tril(a), tenon.triu(a, 1)), (x(3, 4),)),
+    'made': (lambda a: (a + tenon.full((4,), 2.0), tenon.full_like(a, 3.0), a * tenon.arange(4, dtype='f32')), (x(),)),
+    'views': (lambda a: (a[:, 1:, ::2], a.transpose(0, 2)[1], a[1].t(), a.flip(1), a[..., 1], a.permute(2, 0, 1)[1:, :, 1:], a[0].reshape(2, 6), a[:, :1].expand(2, 5, 4)), (x(),)),
+    'overlapping': (lambda a: tenon.as_strided(a, (3, 3), (2, 1)), (x(8),)), 'nothing': (lambda a: a[:, 3:], (x(),)),
+    'matmul': (lambda a, b: (a @ b, a.transpose(1, 2) @ a), (x(2, 3, 4), x(4, 5))), 'linear': (nn.Linear(4, 3), (x(),)), 'gemm': (nn.Linear(4, 3), (x(2, 4),)),
+    'conv1d': (nn.Conv1d(3, 4, 3, padding=1), (x(2, 3, 8),)),
+    'conv2d': (nn.Conv2d(4, 6, 3, stride=2, padding=1, dilation=1, groups=2), (x(1, 4, 7, 7),)), 'conv_transpose': (nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1), (x(1, 3, 5, 5),)),
+    'pools': (lambda a: (nn.MaxPool2d(3, 2, 1)(a), nn.AvgPool2d(2)(a), nn.AdaptiveAvgPool2d(1)(a), nn.AdaptiveMaxPool2d(2)(a)), (x(1, 3, 8, 8),)),
+    'positions': (lambda a: tenon.max_pool(a, (2, 2)), (x(2, 3, 4, 4),)),
+    'resize': (lambda a: (tenon.interpolate(a, (8, 6), 'nearest'), tenon.interpolate(a, (8, 6), 'bilinear'), tenon.interpolate(a, (7, 9), 'bilinear', True)), (x(1, 2, 4, 3),)),
+    'attention': (lambda q, k: (tenon.attention(q, k, k), tenon.attention(q, q, q, causal=True)[0]), (x(1, 4, 3, 8), x(1, 2, 5, 8))),
+    'attention_mask': (lambda q, m: tenon.attention(q, q, q, mask=m > -1)[0], (x(1, 2, 4, 8), x(4, 4))),
+    'layer_norm': (nn.LayerNorm(4), (x(),)), 'layer_norm_all': (lambda a: tenon.layer_norm(a, (4,)), (x(),)),
+    'rms_norm': (nn.RMSNorm(4), (x(),)), 'group_norm': (nn.GroupNorm(2, 4), (x(2, 4, 3, 3),)), 'batch_norm': (nn.BatchNorm2d(3).eval(), (x(1, 3, 4, 4),)),
+    'embedding': (nn.Embedding(6, 3), (i(1, 5),)), 'alias': (lambda a: tenon.contiguous(a.transpose(0, 1)) + 0.0, (x(),)),
+    'sequence': (nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2)), (x(5, 4),)),
+}
+seen = set()
+
+
+@pytest.mark.parametrize('name', CASES)
+def test_an_op(name, tmp_path):
+    fn, inputs = CASES[name]
+    seen.update(check(fn, inputs, tmp_path))
+
+
+def test_every_exported_op_has_a_case():
+    missing = set(tenon.onnx.exported_ops()) - seen
+    assert not missing, f'no case of {sorted(missing)}'
+
+
+def test_resnet18(tmp_path):
+    import models
+    tenon.manual_seed(0)
+    check(models.resnet18(nn, None).eval(), (x(1, 3, 64, 64),), tmp_path)
+
+
+def test_mini_lm(tmp_path):
+    from transformer import transformer
+    tenon.manual_seed(0)
+    net = transformer(nn, 6, 12, 384, 1000, 64, False).eval()
+    check(net, (tenon.tensor(np.random.default_rng(0).integers(0, 1000, (2, 16))),), tmp_path)
+
+
+def test_weights_have_their_names(tmp_path):
+    tenon.onnx.export(nn.Linear(4, 3), (x(2, 4),), tmp_path / 'm.onnx', opset=21)
+    model = onnx.load(tmp_path / 'm.onnx')
+    assert {'weight', 'bias'} <= {one.name for one in model.graph.initializer}
+    assert model.opset_import[0].version == 21
+
+
+def test_what_cannot_be_exported_is_named(tmp_path):
+    with pytest.raises(tenon.Error, match=r'\[onnx.export\] op lgamma has no counterpart'):
+        tenon.onnx.export(tenon.lgamma, (x(),), tmp_path / 'm.onnx')
+    with pytest.raises(tenon.Error, match='opset 17'):
+        tenon.onnx.export(tenon.exp, (x(),), tmp_path / 'm.onnx', opset=17)
+    assert not (tmp_path / 'm.onnx').exists()
