@@ -38,6 +38,7 @@ Command ops_command();
 Command explain_command();
 Command bench_command();
 Command graph_command();
+Command onnx_command();
 Command check_command();
 Command new_plugin_command();
 

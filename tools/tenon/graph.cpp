@@ -5,24 +5,14 @@
 
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "bench.hpp"
-#include "command.hpp"
-#include "tenon/io.hpp"
+#include "values.hpp"
 
 namespace tenon::tool {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using graph::Program;
-
-struct Value {
-  std::string name;
-  DType dtype;
-  std::vector<int64_t> shape;
-  std::string type() const { return fmt::format("{}[{}]", name_of(dtype), fmt::join(shape, ", ")); }
-};
 
 using Getter = tn_status* (*)(const tn_program*, uint32_t, tn_program_value*);
 
@@ -46,13 +36,6 @@ std::vector<Value> results_of(const Program& program) {
   std::vector<Value> values = values_of(program, program.info().results, &tn_program_result);
   for (size_t i = 0; i < values.size(); ++i) values[i].name = fmt::format("result{}", i);
   return values;
-}
-
-Json to_json(const std::vector<Value>& values) {
-  Json list = Json::array();
-  for (const Value& value : values)
-    list.push_back({{"name", value.name}, {"dtype", name_of(value.dtype)}, {"shape", value.shape}});
-  return list;
 }
 
 void show_json(const Program& program) {
@@ -83,61 +66,24 @@ void show(const Program& program) {
              format_bytes(static_cast<double>(info.unshared)));
 }
 
-// The inputs in a file of tensors, by their names.
-std::vector<Tensor> read_inputs(const Program& program, const std::string& path) {
-  const io::SafeTensors file = io::load_safetensors(path, program.device());
-  std::vector<std::string> names;
-  for (const auto& [name, tensor] : file.tensors) names.push_back(name);
-  std::vector<Tensor> inputs;
-  for (const Value& value : inputs_of(program)) {
-    const auto found = file.tensors.find(value.name);
-    if (found == file.tensors.end())
-      throw Error(TN_INVALID_ARGUMENT,
-                  fmt::format("{} has no tensor '{}', the {} that the graph takes (it has: {})",
-                              path, value.name, value.type(), fmt::join(names, ", ")));
-    inputs.push_back(found->second);
-  }
-  return inputs;
-}
-
 int run_once(const Program& program, const po::variables_map& given) {
   if (!given.contains("out"))
     throw UsageError("--run needs a file for the results, as in: --out results.safetensors");
-  const std::vector<Tensor> results = program(read_inputs(program, given["run"].as<std::string>()));
-  io::TensorMap named;
-  for (size_t i = 0; i < results.size(); ++i) named[fmt::format("result{}", i)] = results[i];
-  io::save_safetensors(given["out"].as<std::string>(), named);
-  for (const Value& value : results_of(program)) fmt::print("{}  {}\n", value.name, value.type());
+  write_results(
+      program(read_inputs(inputs_of(program), given["run"].as<std::string>(), program.device())),
+      given["out"].as<std::string>());
   return kOk;
 }
 
-// Numbers that any graph takes: 0 where they may be indices, true where they may be masks.
-Tensor drawn(const Value& value) {
-  const bool numbers = is_floating(value.dtype) || is_complex(value.dtype);
-  if (numbers) return normal(value.shape, 0.0, 1.0, DType::F32).to(value.dtype);
-  return full(value.shape, value.dtype == DType::Bool ? 1 : 0, value.dtype, Device("cpu"));
-}
-
-// Side by side on the devices, as tenon bench does.
-int time_runs(const std::string& path, const po::variables_map& given) {
-  const int rounds = given["rounds"].as<int>();
-  if (rounds < 1) throw UsageError("--rounds must be at least 1");
-  std::vector<Device> on;
-  for (const std::string& id : given["device"].as<std::vector<std::string>>()) on.emplace_back(id);
-  if (graph::load(path).info().results == 0)
+int time_program(const std::string& path, const po::variables_map& given) {
+  const Program on_host = graph::load(path);
+  if (on_host.info().results == 0)
     throw Error(TN_INVALID_ARGUMENT, fmt::format("{} has no results to time", path));
-  const auto prepare = [&path](Device device) {
+  const auto runner = [&](Device device) -> Runner {
     const Program program = graph::load(path, device);
-    std::vector<Tensor> inputs;
-    for (const Value& value : inputs_of(program)) inputs.push_back(drawn(value).to(device));
-    return [program, inputs] { return program(inputs)[0]; };
+    return [program](const std::vector<Tensor>& inputs) { return program(inputs); };
   };
-  const std::vector<Work> works = {{path, "runs/s", 1, 1e-3, prepare}};
-  const Report report{machine_name(), {}, measure(works, on, static_cast<uint32_t>(rounds))};
-  print_rows(report);
-  for (const Measurement& m : report.rows[0].measurements)
-    if (!m.agrees) return kFailed;
-  return kOk;
+  return time_runs(path, inputs_of(on_host), runner, given);
 }
 
 int run(const po::variables_map& given) {
@@ -150,7 +96,7 @@ int run(const po::variables_map& given) {
   if (given.contains("out") && !given.contains("run"))
     throw UsageError(
         "--out is for --run, as in: --run inputs.safetensors --out results.safetensors");
-  if (timed) return time_runs(path, given);
+  if (timed) return time_program(path, given);
   const Program program = graph::load(path, Device(devices.front()));
   if (given.contains("run")) return run_once(program, given);
   if (given["json"].as<bool>())

@@ -41,6 +41,7 @@ std::vector<Command> all_commands() {
   commands.push_back(explain_command());
   commands.push_back(bench_command());
   commands.push_back(graph_command());
+  commands.push_back(onnx_command());
   commands.push_back(new_plugin_command());
   return commands;
 }

@@ -1,0 +1,65 @@
+"""`tenon onnx`: what it shows, computes, writes and times, and how it fails."""
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import tenon
+from tenon import nn
+
+TENON = shutil.which('tenon')
+pytestmark = pytest.mark.skipif(TENON is None, reason='built without the tenon command')
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('onnx')
+    tenon.manual_seed(0)
+    net, x = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)), tenon.randn(3, 4)
+    tenon.onnx.export(net, [x], folder / 'net.onnx')
+    with tenon.no_grad():
+        tenon.io.save(folder / 'x', {'input0': x})
+        tenon.io.save(folder / 'y', {'result0': net(x)})
+    return folder
+
+
+def call(folder, *words):
+    done = subprocess.run([TENON, 'onnx', *words], cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_what_it_is(folder):
+    code, out, err = call(folder, 'net.onnx')
+    assert code == 0, err
+    assert out.splitlines()[1:3] == ['input   input0   f32[3, 4]', 'result  result0  f32[3, 2]']
+    found = json.loads(call(folder, 'net.onnx', '--json')[1])
+    assert (found['ops'], found['opset'], found['weight_bytes']) == ({'Gemm': 2, 'Identity': 1, 'Relu': 1}, 18, 232)
+
+
+def test_it_computes_and_converts(folder):
+    code, out, err = call(folder, 'net.onnx', '--run', 'x', '--out', 'out')
+    assert (code, out) == (0, 'result0  f32[3, 2]\n'), err
+    wanted = tenon.io.load(folder / 'y')['result0'].numpy()
+    np.testing.assert_allclose(tenon.io.load(folder / 'out')['result0'].numpy(), wanted, rtol=1e-5)
+    assert call(folder, 'net.onnx', '--to', 'net.safetensors')[0] == 0
+    program = tenon.graph.load(folder / 'net.safetensors')
+    np.testing.assert_allclose(program(tenon.io.load(folder / 'x')['input0']).numpy(), wanted, rtol=1e-5)
+
+
+def test_runs_are_timed_side_by_side(folder):
+    code, out, err = call(folder, 'net.onnx', '--time', '--device', 'cpu', '--device', 'cpu:0', '--rounds', '1')
+    assert code == 0, err
+    assert 'net.onnx' in out
+
+
+def test_what_is_wrong_is_told(folder):
+    assert call(folder)[0] == 2
+    assert call(folder, 'net.onnx', '--run', 'x')[0] == 2
+    assert call(folder, 'net.onnx', '--size', 'batch')[0] == 2
+    assert call(folder, 'missing.onnx')[0] == 3
+    (folder / 'broken.onnx').write_bytes(b'\x0f')
+    code, _, err = call(folder, 'broken.onnx')
+    assert code != 0
+    assert 'broken.onnx: byte' in err
