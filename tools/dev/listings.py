@@ -23,6 +23,7 @@ PRELUDE = """#include <iostream>
 #include <tenon/graph.hpp>
 #include <tenon/io.hpp>
 #include <tenon/nn.hpp>
+#include <tenon/onnx.hpp>
 #include <tenon/optim.hpp>
 using namespace tenon;
 static void end_of_listing() { std::cout << '\\x1e' << std::flush; }
