@@ -98,6 +98,7 @@ Results batched_scan(const Call& call) {
   const auto scanned = static_cast<size_t>(call.i("num_scan_inputs", 1));
   if (scanned + 1 > call.size()) call.fail("num_scan_inputs");
   const size_t carried = call.size() - 1 - scanned;
+  if (scanned < 1 || body.outputs.size() < carried) call.fail("a body of too few results");
   const Tensor first = call.x(1 + carried);
   std::vector<std::vector<Tensor>> found(body.outputs.size());
   for (int64_t b = 0; b < first.shape(0); ++b) {

@@ -89,6 +89,9 @@ Taps taps_of(const Axis& axis, const Options& options) {
 }
 
 Tensor resized(const Tensor& x, int64_t dim, const Axis& axis, const Options& options) {
+  if (axis.in == 0 || axis.out < 0)
+    throw Error(TN_INVALID_ARGUMENT,
+                "a size of " + std::to_string(axis.in) + " resized to " + std::to_string(axis.out));
   const auto chosen = [&](const Ints& index) {
     return x.index_select(dim, host(index, axis.out, DType::I64, x.device()));
   };

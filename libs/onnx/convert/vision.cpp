@@ -74,6 +74,7 @@ Tensor non_max_suppression(const Call& call) {
   const std::vector<double> box = read<double>(boxes.cpu().contiguous()),
                             score = read<double>(scores.cpu().contiguous());
   const int64_t batches = scores.shape(0), classes = scores.shape(1), n = scores.shape(2);
+  if (boxes.numel() != batches * n * 4) call.fail("boxes are four numbers for each score");
   const int64_t most = call.has(2) ? call.integer(2) : 0;
   const double iou = call.has(3) ? call.number(3) : 0,
                least = call.has(4) ? call.number(4) : -INFINITY;

@@ -64,6 +64,8 @@ class Loaded {
   std::vector<std::pair<std::string, Tensor>> weights_;
   std::map<std::pair<std::string, std::string>, uint64_t> ops_;
   uint64_t nodes_ = 0;
+  static constexpr int kDeepest = 64;
+  int nesting_ = 0;  // of functions that are being prepared
   std::unordered_map<const GraphProto*, Body> bodies_;
   std::map<const FunctionProto*, Body> functions_;
   Place place_;

@@ -118,10 +118,14 @@ const Loaded::Body* Loaded::function(const NodeProto& node, Check& check) {
       if (body.function == nullptr) check.node(node, "a function that calls itself");
       return &body;
     }
+    if (++nesting_ > kDeepest)
+      throw Error(TN_DATA_LOSS, files_->where() + ": functions within functions, " +
+                                    std::to_string(kDeepest) + " deep");
     body.inputs = function.inputs;
     body.outputs = function.outputs;
     prepare(body, function.nodes, function.opsets, check);
     body.function = &function;
+    --nesting_;
     return &body;
   }
   return nullptr;

@@ -100,6 +100,18 @@ def test_functions_of_the_model(tmp_path):
     np.testing.assert_allclose(y, [2 * (np.exp(-1) - 1) * -1, 4], rtol=1e-6)
 
 
+@pytest.mark.parametrize(('count', 'calls', 'wrong'), [(1, 0, 'calls itself'), (200, 1, 'functions within functions')])
+def test_functions_without_end(tmp_path, count, calls, wrong):
+    functions = [helper.make_function('own', f'F{n}', ['a'], ['c'], [helper.make_node(f'F{n + calls}', ['a'], ['c'], domain='own')],
+                                      [helper.make_opsetid('own', 1)]) for n in range(count)]
+    model = model_of([helper.make_node('F0', ['x'], ['y'], domain='own')], [('x', TensorProto.FLOAT, [2])], [('y', TensorProto.FLOAT, [2])],
+                     functions=functions)
+    model.opset_import.add(domain='own', version=1)
+    (tmp_path / 'm.onnx').write_bytes(model.SerializeToString())
+    with pytest.raises(tenon.Error, match=wrong):
+        tenon.onnx.load(tmp_path / 'm.onnx')
+
+
 def test_all_that_is_missing_is_told_at_once(tmp_path):
     nodes = [helper.make_node('Nonsense', ['x'], ['a'], name='first'), helper.make_node('Nonsense', ['a'], ['b']),
              helper.make_node('FusedGelu', ['b'], ['y'], domain='com.microsoft')]
