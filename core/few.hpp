@@ -1,6 +1,7 @@
 // A number of values that is known once, of which a few take no memory of their own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -23,7 +24,7 @@ class Few {
   // To be called once. Pointers and numbers begin as 0, others as their constructors say.
   void make(uint32_t n) {
     if (n > kInside) [[unlikely]]
-      data_ = static_cast<T*>(::operator new(n * sizeof(T)));
+      data_ = static_cast<T*>(::operator new(n* kSize));
     if constexpr (std::is_scalar_v<T>)
       std::uninitialized_value_construct_n(data_, n);
     else
@@ -40,9 +41,11 @@ class Few {
   const T* end() const { return data_ + n_; }
 
  private:
+  static constexpr size_t kSize =
+      sizeof(T);  // NOLINT(bugprone-sizeof-expression): T may be a pointer
   T* inside() { return reinterpret_cast<T*>(room_); }
 
-  alignas(T) unsigned char room_[kInside * sizeof(T)];
+  alignas(T) unsigned char room_[kInside * kSize];
   T* data_ = inside();
   uint32_t n_ = 0;
 };

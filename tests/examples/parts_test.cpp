@@ -20,7 +20,7 @@ Values values(const Tensor& x) { return x.to(Device("cpu")).to(DType::F64).to_ve
 struct Parts : ::testing::TestWithParam<std::string> {
   static void SetUpTestSuite() { load_plugin(PARTS_PLUGIN); }
   Device device{GetParam()};
-  Tensor numbers(Dims shape, DType dtype = DType::F64) const {
+  Tensor numbers(const Dims& shape, DType dtype = DType::F64) const {
     int64_t count = 1;
     for (int64_t size : shape) count *= size;
     return (arange(0, count, 1, DType::F64) + 1).reshape(shape).to(dtype).to(device);

@@ -85,7 +85,7 @@ std::vector<std::string> sampled_ops() {
   std::vector<std::string> names;
   for (const Sample& sample : table().samples()) names.push_back(sample.op);
   std::ranges::sort(names);
-  names.erase(std::ranges::unique(names).begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 
@@ -97,7 +97,7 @@ std::string check_call(const Call& call, const tn_offered_layer& layer) {
 
 // Loss and gradients of a network with a hidden layer.
 std::vector<Array> gradients_of(Device device) {
-  const auto made = [&](Shape shape, float scale) {
+  const auto made = [&](const Shape& shape, float scale) {
     std::vector<float> values(static_cast<size_t>(Array::count(shape)));
     for (size_t i = 0; i < values.size(); ++i) values[i] = scale * (static_cast<float>(i % 7) - 3);
     return tensor(values, shape, TensorOptions(device));
@@ -181,7 +181,8 @@ void run_layers(const Subject& given, const std::string& unit, Sink& sink) {
     for (const std::string& op : sampled_ops()) {
       const auto call = first_call(op, options);
       if (call == nullptr || !repeats(op, *call)) continue;
-      run_case(sink, unit + "/" + op, [&] { return check_call(*call, layer); });
+      std::string name = unit + "/";
+      run_case(sink, name += op, [&] { return check_call(*call, layer); });
     }
     run_case(sink, unit + "/errors", [&] { return check_errors(layer, device); });
     run_case(sink, unit + "/gradients", [&] { return check_gradients(layer, device); });

@@ -16,7 +16,7 @@ struct Storage
 INSTANTIATE_TEST_SUITE_P(Sizes, Storage, ::testing::Values(4, 1000));
 
 std::string refusal(tn_status* status) {
-  const std::string message(detail::to_view(tn_status_message(status)));
+  std::string message(detail::to_view(tn_status_message(status)));
   EXPECT_EQ(tn_status_code(status), status == nullptr ? TN_OK : TN_FAILED_PRECONDITION) << message;
   tn_status_release(status);
   return message;
