@@ -51,6 +51,15 @@ def test_every_example_is_tested_and_fits_on_a_few_screens():
         assert path.stem not in with_figure or 'To reach: ' in text or 'To reach:\n' in text, path.name
 
 
+def test_the_table_of_figures():
+    build = pathlib.Path(tenon.__file__).parents[2]
+    command = [sys.executable, EXAMPLES.parents[1] / 'tools/dev/examples.py', '--build', build]
+    done = subprocess.run([*command, '--steps', '2', 'two_devices'], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0 and re.search(r'^\| `two_devices` \| largest .* \| at most 0\.0001 \| \d+ \|$', done.stdout, re.M), done
+    done = subprocess.run([*command, 'nothing'], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 2 and "no example 'nothing'" in done.stderr
+
+
 def test_tabular(tmp_path):
     if importlib.util.find_spec('sklearn') is None:
         assert 'pip install scikit-learn' in run('tabular', tmp_path, code=1)
