@@ -7,6 +7,7 @@
 
 #include "autograd/engine.hpp"
 #include "dispatch/call.hpp"
+#include "modes.hpp"
 #include "tenon/tensor.hpp"
 
 namespace tenon::core {
@@ -103,7 +104,7 @@ Ref conform(Ref gradient, const TensorMeta& want, std::string_view name, std::st
 }
 
 Ref Run::sum(Ref a, Ref b) {
-  if (!create_graph()) {
+  if (!create_graph() && (t_modes & kModeLayers) == 0) {  // a layer knows more of b than of a
     if (!is_ours(*a) && is_ours(*b)) std::swap(a, b);
     if (is_ours(*a)) {
       add_into(*a, *b);

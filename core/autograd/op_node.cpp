@@ -17,6 +17,7 @@ void OpNode::apply(Run& run, tn_tensor* const* grads, tn_tensor** outputs) {
   Unpacked values(*this, run.keeps_graph());
   GradCall call(*this, run, values, grads, outputs);
   try {
+    if (hooks != nullptr) values.restore(*this);
     if (op.gradient != nullptr)
       op.gradient->apply(call);
     else
@@ -63,6 +64,25 @@ const Saved* Unpacked::find(uint32_t place) const {
   return nullptr;
 }
 
+void Unpacked::restore(const OpNode& node) {
+  const Without unrecorded(TN_MODE_GRAD);
+  for (Saved& saved : std::span(saved_, n_)) {
+    tn_tensor* found = nullptr;
+    check(node.hooks->unpack(node.hooks->ctx, saved.alias, &found));
+    Ref value(found);
+    const uint32_t index = saved.place & ~kResultBit;
+    const TensorMeta& meta = saved.place != index ? node.results[index] : node.inputs[index];
+    if (!value || value->dtype() != meta.dtype || value->device != meta.device ||
+        !std::ranges::equal(value->sizes(), meta.sizes()))
+      fail(TN_INVALID_ARGUMENT,
+           "[{}] what hooks unpacked is not the tensor of shape {} that was saved, but {}",
+           node.name(), format_shape(meta.sizes()),
+           value ? fmt::format("{}", describe(*value)) : "nothing");
+    release(std::exchange(saved.alias, value.take()));
+    saved.version = saved.alias->storage->version.load(std::memory_order_acquire);
+  }
+}
+
 Tensor GradCall::unpack(const Saved& saved) const {
   const uint32_t version = saved.alias->storage->version.load(std::memory_order_acquire);
   if (version != saved.version)
@@ -78,7 +98,9 @@ Tensor GradCall::unpack(const Saved& saved) const {
   const Edge edge = result ? Edge{&node_, index} : node_.edges[index];
   if (edge.node == nullptr || !is_differentiable(saved.alias->dtype()))
     return Tensor::share(saved.alias);
-  Ref tied(make_alias(*saved.alias));
+  if (saved.alias->grad_fn != nullptr) return Tensor::share(saved.alias);  // tied before
+  // What hooks unpacked is ours, and a layer may know it by its handle.
+  Ref tied = node_.hooks != nullptr ? Ref::share(saved.alias) : Ref(make_alias(*saved.alias));
   retain(edge.node);
   tied->grad_fn = edge.node;
   tied->output_nr = static_cast<uint16_t>(edge.nr);

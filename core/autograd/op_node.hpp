@@ -28,6 +28,7 @@ struct OpNode final : Node {
   TensorMeta* inputs;  // by edge
   TensorMeta* results;
   Saved* saved;
+  const tn_saved_hooks* hooks = nullptr;  // what is saved went through them
 
   OpNode(const tn_op& forward, uint32_t nres, uint32_t edge_count, Edge* edge_memory,
          uint8_t memory_class)
@@ -46,6 +47,8 @@ class Unpacked {
   Unpacked(const Unpacked&) = delete;
   Unpacked& operator=(const Unpacked&) = delete;
   const Saved* find(uint32_t place) const;
+  // What the node's hooks kept becomes what was saved.
+  void restore(const OpNode& node);
 
  private:
   Few<Saved, 8> saved_;

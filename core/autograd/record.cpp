@@ -10,6 +10,7 @@
 namespace tenon::core {
 
 thread_local constinit uint32_t t_modes TN_TLS = TN_MODE_GRAD;
+static thread_local constinit const tn_saved_hooks* t_saved_hooks TN_TLS = nullptr;
 
 bool list_requires_grad(const tn_value& list) {
   for (uint32_t e = 0; e < list.count; ++e) {
@@ -249,6 +250,7 @@ class Builder {
   }
 
   void save() {
+    node_->hooks = t_saved_hooks;
     const Masks which = saves(op_, args_, needed());
     for (uint32_t i = 0; i < nargs_ && which.in >> i != 0; ++i) {
       if ((which.in >> i & 1) == 0) continue;
@@ -262,7 +264,7 @@ class Builder {
       if (has_result(which, k)) save_one(*outs_[k], k | kResultBit);
   }
 
-  void save_one(const tn_tensor& tensor, uint32_t place) {
+  void save_one(tn_tensor& tensor, uint32_t place) {
     if (tensor.flags & kInference)
       fail(TN_FAILED_PRECONDITION,
            "[{}] a tensor made in inference mode cannot be saved for the gradient; clone it "
@@ -278,8 +280,19 @@ class Builder {
     // What the op has overwritten by way of another view is gone: an older version makes that an
     // error when it is asked for.
     const uint32_t version = source->storage->version.load(std::memory_order_relaxed) - overwritten;
-    node_->saved[node_->nsaved] = {make_alias(*source), version, place};
+    Ref kept(make_alias(*source));
+    if (node_->hooks != nullptr) kept = packed(tensor, kept);
+    node_->saved[node_->nsaved] = {kept.take(), version, place};
     ++node_->nsaved;
+  }
+
+  Ref packed(tn_tensor& tensor, const Ref& alias) {
+    const Without unrecorded(TN_MODE_GRAD);
+    tn_tensor* kept = nullptr;
+    check(node_->hooks->pack(node_->hooks->ctx, &tensor, alias.get(), &kept));
+    if (kept == nullptr)
+      fail(TN_INVALID_ARGUMENT, "[{}] hooks packed a saved tensor into nothing", op_.name());
+    return Ref(kept);
   }
 
   const tn_op& op_;
@@ -319,3 +332,7 @@ void record(const tn_op& op, const tn_value* args, tn_tensor* const* outs, uint3
 }
 
 }  // namespace tenon::core
+
+const tn_saved_hooks* tn_saved_hooks_set(const tn_saved_hooks* hooks) {
+  return std::exchange(tenon::core::t_saved_hooks, hooks);
+}

@@ -80,5 +80,22 @@ TN_API tn_status* tn_function_record(const tn_function* function, tn_tensor* con
                                      uint32_t ninputs, tn_tensor* const* outputs,
                                      uint32_t noutputs);
 
+/* What recorded calls of a thread keep for their gradients: on the host, on a disk, or packed in another way. Both functions run with
+   recording off. Custom functions keep what they like and are not asked. Since 1.1. */
+typedef struct tn_saved_hooks {
+  uint32_t struct_size;
+  uint32_t flags;
+  void* ctx;
+  /* `tensor` is an operand or a result of a call, `alias` has its elements and no history. *kept, a new reference to any tensor,
+     is held until the graph goes; what is no tensor goes into the memory of one (tn_tensor_wrap_host). [thread-safe] */
+  tn_status* (*pack)(void* ctx, tn_tensor* tensor, tn_tensor* alias, tn_tensor** kept);
+  /* A new tensor without history, of the shape, the dtype and the device of what was packed: once for each gradient that is
+     computed, on the thread of the backward pass. [thread-safe] */
+  tn_status* (*unpack)(void* ctx, tn_tensor* kept, tn_tensor** tensor);
+} tn_saved_hooks;
+/* Sets those of the calling thread, NULL for none, and returns the ones before. `hooks` must live as long as what was recorded with
+   them. Since 1.1. [thread-safe] */
+TN_API const tn_saved_hooks* tn_saved_hooks_set(const tn_saved_hooks* hooks);
+
 TN_EXTERN_C_END
 #endif
