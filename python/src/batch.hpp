@@ -2,22 +2,19 @@
 #pragma once
 
 #include <unordered_map>
-#include <unordered_set>
 
-#include "call_layer.hpp"
-#include "guard.hpp"
+#include "rule_layer.hpp"
 
 namespace tenon::python {
 
 // One level of vmap on one thread. Its entries are tensors of one entry's shape and dtype in the place of a whole batch, whose first
 // dimension counts the entries; what they hold is that of the first one, and nobody shall read it. Calls that take entries are
 // computed by `rule` on the wholes; what it calls itself is seen by the levels below.
-class Batch : public CallLayer {
+class Batch : public RuleLayer {
  public:
-  // rule(op, args, batched, outs or None) -> list of (tensor, whether it is a batch), True where it wrote into the outs, or None:
-  // nothing is done. `args` have wholes in the places of entries, and `batched` tells where. It is also called for the `draws`.
+  // Pairs and marks tell whether a tensor is a batch. `draws`: ops that the rule is always asked for.
   Batch(nanobind::object rule, const nanobind::list& draws);
-  ~Batch() { leave(); }
+  ~Batch() override { leave(); }
   void enter();
   void leave();
 
@@ -39,19 +36,11 @@ class Batch : public CallLayer {
   struct Entry {
     Tensor example, whole;
   };
-  tn_status* call(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor* const* written,
-                  tn_tensor** outs, uint32_t nouts, uint32_t* done);
-  bool concerns(const tn_op* op, const tn_value* args, uint32_t nargs, tn_tensor* const* written,
-                uint32_t nouts) const;
-  bool knows(const tn_tensor* x) const { return entries_.count(x) != 0; }
-  // New references; `mark` tells where a whole took the place of an entry.
-  PyObject* shown(tn_tensor* x, PyObject** mark) const;
-  PyObject* shown(const tn_value& value, PyObject** mark) const;
-  tn_status* take(PyObject* results, tn_tensor** outs, uint32_t nouts);
+  bool knows(const tn_tensor* x) const override { return entries_.count(x) != 0; }
+  PyObject* shown(tn_tensor* x, PyObject** mark) const override;
+  Tensor taken(nanobind::handle pair) override;
   Tensor stand_for(const Tensor& whole);
 
-  nanobind::object rule_;
-  std::unordered_set<const tn_op*> draws_;
   std::unordered_map<const tn_tensor*, Entry> entries_;
 };
 

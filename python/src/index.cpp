@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "guard.hpp"
+#include "tangents.hpp"
 #include "tensor.hpp"
 
 namespace tenon::python {
@@ -202,6 +203,7 @@ int tensor_set_item(PyObject* self, PyObject* key, PyObject* values) {
     Tensor from = values_of(x, values);
     if (found.behind_ellipsis >= 0 && from.ndim() > found.behind_ellipsis)
       from = from.unsqueeze(-1 - found.behind_ellipsis);
+    Tangents::prepare_write(x, from);
     const detail::ResolvedIndex where = detail::resolve_index(x, found.indices);
     const Unlocked unlocked(where.view.numel() >= kUnlockElements);
     detail::put(x, where, from, false);

@@ -11,7 +11,9 @@
 #include "onnx.hpp"
 #include "op.hpp"
 #include "profiler.hpp"
+#include "saved.hpp"
 #include "shortcut.hpp"
+#include "tangents.hpp"
 #include "tensor.hpp"
 #include "types.hpp"
 #include "witness.hpp"
@@ -70,6 +72,8 @@ NB_MODULE(_core, m) {
   add_graph(m);
   add_onnx(m);
   add_profiler(m);
+  add_saved(m);
+  add_tangents(m);
   add_witness(m);
   require(add_tensor_type(m.ptr()));
   require(add_synonyms(m.ptr()));

@@ -15,6 +15,9 @@ class Context:
         self._dirty: tuple[Tensor, ...] = ()
         self._constants: tuple[Tensor, ...] = ()
         self._materialize = materialize
+        self._packed = None  # (unpack hook, what the pack hook gave)
+        self._for_forward: tuple[Tensor | None, ...] | None = None
+        self._in_jvp = False
         self._again = {}  # by the place of a saved output: what makes it anew, with its history
         self.needs_input_grad: tuple[bool, ...] = ()
 
@@ -26,11 +29,19 @@ class Context:
         self._saved = tensors
 
     def save_for_forward(self, *tensors):
-        """Accepted: derivatives in a direction are computed from backward()."""
+        """Keeps tensors (or None) for jvp(), which has them as ctx.saved_tensors."""
+        self._for_forward = tensors
 
     @property
     def saved_tensors(self):
-        """What save_for_backward() kept; RuntimeError where one has been written to since."""
+        """What save_for_backward() kept; RuntimeError where one has been written to since. In jvp() what save_for_forward() kept."""
+        if self._in_jvp and self._for_forward is not None:
+            return self._for_forward
+        if self._packed is not None:
+            unpack, kept = self._packed
+            with no_grad():
+                values = tuple(None if x is None else unpack(x) for x in kept)
+            return tuple(self._again[i]() if i in self._again else x for i, x in enumerate(values)) if is_grad_enabled() else values
         for x, version in zip(self._saved, self._versions):
             if x is not None and x.version != version:
                 raise RuntimeError(f'[saved_tensors] a tensor of shape {tuple(x.shape)} that was saved for backward has been changed in '
@@ -76,6 +87,8 @@ class Function:
 
     _materialize = False
     _tensors_only = True
+    # jvp(ctx, *tangents) -> the tangents of the results, for forward mode; without one they come from backward(), twice.
+    jvp = None
     # vmap(info, in_dims, *args) -> (results, out_dims) for whole batches, info having batch_size and randomness; without one
     # forward() runs under vmap as any function does.
     vmap = None
@@ -108,7 +121,15 @@ class Function:
             found = _vmap.by_own_rule(cls.vmap, args, kwargs)
             if found is not None:
                 return found[0]
-        ctx = Context(cls._materialize)
+        if _core._has_tangents():
+            from . import _forward
+            found = _forward.of_function(cls, args, kwargs)
+            if found is not None:
+                return found[0]
+        return cls._apply(Context(cls._materialize), args, kwargs)
+
+    @classmethod
+    def _apply(cls, ctx, args, kwargs):
         ctx.needs_input_grad = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
         results = cls._forward(ctx, args, kwargs)
         if results is None:
@@ -174,8 +195,26 @@ class _Call:
                 ctx._again[place] = self._refuse_anew
             elif index in tied:
                 ctx._again[place] = functools.partial(self._anew, index, value, self.inputs)
+        hooks = _core._saved_hooks()
+        if hooks is not None and kept:
+            self._pack(hooks, kept)
+            return
         ctx._saved = tuple(kept)
         ctx._versions = tuple(None if x is None else x.version for x in kept)
+
+    def _pack(self, hooks, kept):
+        """What torch.autograd.graph.saved_tensors_hooks makes of what is saved."""
+        ctx, (pack, unpack) = self.ctx, hooks
+        for place, x in enumerate(kept):
+            if x is not None and x.requires_grad:
+                ctx._again[place] = self._refuse_packed
+        with no_grad():
+            ctx._packed = unpack, [None if x is None else pack(x.detach()) for x in kept]
+        ctx._saved = ctx._versions = ()
+
+    def _refuse_packed(self):
+        raise RuntimeError(f'[{self.name}] gradients of gradients through an argument that saved_tensors_hooks packed: call the Function '
+                           'outside of the hooks')
 
     def _anew(self, index, value, inputs):
         """A saved output with the history that it had: a result of this call."""

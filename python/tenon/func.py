@@ -1,7 +1,7 @@
 """Functions of functions: gradients, Jacobians and batches, for functions of tensors without side effects.
 
-grad, value_and_grad, vjp, jacrev and hessian run backward passes; jvp runs the backward of a backward pass; vmap calls the
-function once, with tensors that stand for all entries of a batch, and ops compute on the whole batch.
+grad, value_and_grad, vjp, jacrev and hessian run backward passes; jvp and jacfwd compute derivatives beside the values, in forward mode;
+vmap calls the function once, with tensors that stand for all entries of a batch, and ops compute on the whole batch.
 A tensor that the function closes over is a constant, unless it is an argument of a transformation around this one.
 """
 import contextlib
@@ -9,8 +9,9 @@ import functools
 import threading
 
 import tenon
-from . import _vmap
-from ._core import Tensor, ops
+from . import _forward, _vmap
+from ._core import Tensor, default_generator, ops
+from ._levels import ended
 
 
 def _positions(where, argnums, count):
@@ -30,11 +31,15 @@ def _check_function(where, fn):
 
 def _leaf(where, x, number):
     """A tensor with the elements of x whose gradient can be asked for; keeps the history of x for outer gradients."""
+    _check_differentiable(where, x, number)
+    return _vmap.leaf(x)
+
+
+def _check_differentiable(where, x, number):
     if not isinstance(x, Tensor):
         raise TypeError(f'[{where}] argument {number} must be a Tensor, not {type(x).__name__}: use tenon.tensor(...)')
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         raise TypeError(f'[{where}] argument {number} has dtype {x.dtype}: gradients need a floating-point one')
-    return _vmap.leaf(x)
 
 
 def _gradients(outputs, inputs, seeds, create):
@@ -103,8 +108,7 @@ def value_and_grad(fn, argnums=0, has_aux=False):
                 raise ValueError(f'[grad] the function must return one number, not {what}: use sum(), or jacobian')
             grads = _gradients([value], [args[n] for n in where], [tenon.ones_like(value.detach())], create)
         if not create:
-            value = value.detach()
-            grads = [g.detach() for g in grads]
+            value, grads = ended(value), [ended(g) for g in grads]
         found = tuple(grads) if isinstance(argnums, (tuple, list)) else grads[0]
         return ((value, result[1]) if has_aux else value), found
     return wrapped
@@ -150,12 +154,12 @@ def vjp(fn, *primals):
         nested = create or _is_nested(given)
         with tenon.enable_grad():
             found = _gradients(outputs, leaves, given, nested)
-        return tuple(found if nested else [g.detach() for g in found])
-    return (pack(outputs) if create else pack([y.detach() for y in outputs])), pull
+        return tuple(found if nested else [ended(g) for g in found])
+    return (pack(outputs) if create else pack([ended(y) for y in outputs])), pull
 
 
 def jvp(fn, primals, tangents):
-    """(fn(*primals), its derivative in the direction of the tangents), by the backward of a backward pass.
+    """(fn(*primals), its derivative in the direction of the tangents), computed beside the values, in forward mode.
 
     >>> tenon.func.jvp(lambda x: x ** 2, (tenon.tensor(3.0),), (tenon.tensor(1.0),))[1].item()
     6.0
@@ -165,10 +169,40 @@ def jvp(fn, primals, tangents):
         raise TypeError('[jvp] primals and tangents are tuples: jvp(fn, (x,), (v,))')
     if len(primals) != len(tangents):
         raise ValueError(f'[jvp] {len(tangents)} tangents for {len(primals)} primals')
-    for x, v in zip(primals, tangents):
-        if isinstance(x, Tensor) and (not isinstance(v, Tensor) or v.shape != x.shape):
+    for n, (x, v) in enumerate(zip(primals, tangents)):
+        _check_differentiable('jvp', x, n)
+        if not isinstance(v, Tensor) or v.shape != x.shape:
             raise ValueError(f'[jvp] a tangent of shape {getattr(v, "shape", None)} for a primal of shape {x.shape}')
+    outputs, found, pack = _pushed(fn, primals, tangents)
+    return pack(outputs), pack([tenon.zeros_like(y) if t is None else t for y, t in zip(outputs, found)])
+
+
+def _pushed(fn, primals, tangents):
+    """(outputs, their tangents or None, what packs them) in forward mode; where that does not reach, by two backward passes."""
     create = _is_nested([*primals, *tangents])
+
+    def forward():
+        with _forward.Level() as level:
+            outputs, pack = _tensors('jvp', fn(*(level.dual(x, v) for x, v in zip(primals, tangents))))
+            found = [level.tangent(y) for y in outputs]
+            outputs = [level.primal(y) for y in outputs]
+        if not create:
+            outputs, found = [ended(y) for y in outputs], [None if t is None else ended(t) for t in found]
+        return outputs, found, pack
+    return _forward_or(forward, lambda: _pushed_by_two_backward_passes(fn, primals, tangents, create))
+
+
+def _forward_or(first, second):
+    """first(), or second() where a gradient within it is of what an older vmap maps over."""
+    state = default_generator().get_state()
+    try:
+        return first()
+    except _forward.UnderBatch:
+        default_generator().set_state(state)
+        return second()
+
+
+def _pushed_by_two_backward_passes(fn, primals, tangents, create):
     with _recording():
         leaves = [_leaf('jvp', x, n) for n, x in enumerate(primals)]
         outputs, pack = _tensors('jvp', fn(*leaves))
@@ -177,8 +211,8 @@ def jvp(fn, primals, tangents):
         pulled = _gradients(outputs, leaves, weights, True)
         found = _gradients(pulled, weights, list(tangents), create)
     if not create:
-        outputs, found = [y.detach() for y in outputs], [g.detach() for g in found]
-    return pack(outputs), pack(found)
+        outputs, found = [ended(y) for y in outputs], [ended(y) for y in found]
+    return outputs, found, pack
 
 
 def jacrev(fn, argnums=0, chunk_size=None):
@@ -217,7 +251,7 @@ def _jacobian_of(y, inputs, create, chunk=None):
         return tuple(tenon.zeros((*y.shape, *x.shape), dtype=x.dtype, device=x.device) for x in inputs)
     parts = [_rows(y, inputs, first, min(first + (chunk or n), n), create) for first in range(0, n, chunk or n)]
     whole = [ops['reshape'](ops['concat'](list(rows)), (*y.shape, *x.shape)) for rows, x in zip(zip(*parts), inputs)]
-    return tuple(whole if create else [x.detach() for x in whole])
+    return tuple(whole if create else [ended(x) for x in whole])
 
 
 def _rows(y, inputs, first, last, create):

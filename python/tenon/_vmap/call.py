@@ -33,7 +33,8 @@ def op_of(name):
     return found
 
 
-def _places(name):
+def places_of(name):
+    """The position of each argument of an op, by its name."""
     if name not in _parameters:
         _parameters[name] = {parameter: i for i, (parameter, _, _) in enumerate(op_of(name).parameters)}
     return _parameters[name]
@@ -65,7 +66,7 @@ class Call:
 
     def __init__(self, name, args, marks, size, randomness):
         self.name, self.args, self.marks, self.size, self.randomness = name, args, marks, size, randomness
-        self._at = _places(name)
+        self._at = places_of(name)
 
     def __getitem__(self, name):
         return self.args[self._at[name]]

@@ -4,13 +4,14 @@ import types
 
 from .. import _core
 from .._core import Tensor
+from .._levels import batches
 from .call import moved
-from .level import _down, _levels, _up, entry_of, levels_above, seed_of
+from .level import _down, _up, entry_of, levels_above, seed_of
 
 
 def _knowing(tensors):
     """The levels that know one of the tensors."""
-    return [level for level in _levels() if any(level.find(x) is not None for x in tensors)]
+    return [level for level in batches() if any(level.find(x) is not None for x in tensors)]
 
 
 def record(name, backward, inputs, outputs):
@@ -21,7 +22,7 @@ def record(name, backward, inputs, outputs):
     def run(gradients):
         with contextlib.ExitStack() as stack:
             for level in levels:
-                if level not in _levels():
+                if level not in batches():
                     stack.enter_context(level)
             above = levels_above(levels)
             found = backward([None if g is None else entry_of(g, levels, above) for g in gradients])

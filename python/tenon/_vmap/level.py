@@ -1,25 +1,16 @@
 """The scope of one vmap, and gradients inside it."""
 import functools
-import threading
 
 from .. import _core
 from .._core import Tensor, ops
+from .._levels import batches, below, carry, levels as every_level
 from .call import RULES, Call, Same, expanded, moved, one_by_one
 from .draws import DRAWS
-
-_threads = threading.local()
-
-
-def _levels():
-    """Those that are active on this thread, the newest last."""
-    if not hasattr(_threads, 'levels'):
-        _threads.levels = []
-    return _threads.levels
 
 
 def is_active():
     """Whether this thread is inside a vmap."""
-    return bool(_levels())
+    return bool(batches())
 
 
 def _marked(mark):
@@ -49,17 +40,20 @@ def _compute(size, randomness, name, args, marks, targets):
 class Level:
     """A scope in which entry(batch) stands for the entries of a batch: `with level:`. Belongs to the thread that enters it."""
 
-    def __init__(self, size, randomness='error'):
-        self.size, self.randomness = size, randomness
+    is_batch = True
+
+    def __init__(self, size, randomness='error', of_seeds=False):
+        """of_seeds: what the level's function computes is the same for all entries, and only seeds or tangents differ."""
+        self.size, self.randomness, self.of_seeds = size, randomness, of_seeds
         self._batch = _core._Batch(functools.partial(_compute, size, randomness), DRAWS)
 
     def __enter__(self):
         self._batch.enter()
-        _levels().append(self)
+        every_level().append(self)
         return self
 
     def __exit__(self, *_):
-        _levels().pop()
+        every_level().remove(self)
         self._batch.leave()
 
     def entry(self, batch):
@@ -88,8 +82,12 @@ def _up(x, levels):
     return x
 
 
+def _of_values():
+    return [level for level in batches() if not level.of_seeds]
+
+
 def _leaf(x):
-    return ops['alias'](x) if x.requires_grad else x.detach().requires_grad_()
+    return carry(x, ops['alias'](x) if x.requires_grad else x.detach().requires_grad_())
 
 
 def leaf(x):
@@ -97,18 +95,24 @@ def leaf(x):
 
     Inside vmap it belongs to each entry alone, also where x is the same for all.
     """
-    levels = list(_levels())
-    return _up(_leaf(_down(x, levels)), levels) if levels else _leaf(x)
+    known = _of_values()
+    if not known:
+        return _leaf(x)
+    level = known[-1]
+    with below(level):
+        inner = leaf(level.whole(x))
+    return carry(x, level.entry(inner))
 
 
 def gradient(outputs, inputs, seeds, retain, create, unused):
     """As _core._gradient, of what may stand for the entries of batches."""
-    levels = list(_levels())
+    levels = _of_values()
     # A level that knows the seeds alone goes through the backward pass: many of them at once.
     while levels and not any(levels[-1].find(x) is not None for x in [*outputs, *inputs]):
         levels.pop()
     if not levels:
         return _core._gradient(outputs, inputs, seeds, retain, create, unused)
+    _refuse_forward(levels)
     through = levels_above(levels)
     bottom = [_down(x, levels) for x in outputs], [_down(x, levels) for x in inputs]
     given = None
@@ -120,9 +124,18 @@ def gradient(outputs, inputs, seeds, retain, create, unused):
     return [None if g is None else entry_of(g, levels, through) for g in found]
 
 
+def _refuse_forward(levels):
+    """The backward pass is that of whole batches, which a newer level of forward mode does not know."""
+    every = every_level()
+    if any(not level.is_batch for level in every[every.index(levels[0]):]):
+        from .._forward import UnderBatch
+        raise UnderBatch('[jvp] a gradient inside forward mode of what an older vmap maps over: use torch.func.jvp or jacfwd, which then take '
+                         'two backward passes, or take the vmap inside')
+
+
 def levels_above(levels):
     """The active levels that are newer than all of these."""
-    every = _levels()
+    every = batches()
     return every[1 + max((every.index(level) for level in levels), default=-1):]
 
 

@@ -236,6 +236,17 @@ def cast(x, dtype):
     return x if dtype is None else _place(x, dtype, None)
 
 
+def differentiated(*tensors):
+    """Whether derivatives of one of the tensors may be asked for, by backward or in forward mode."""
+    if any(isinstance(x, Tensor) and x.requires_grad for x in tensors):
+        return True
+    if not _core._has_tangents():
+        return False
+    from .._levels import directions
+    behind = [y for x in tensors if isinstance(x, Tensor) for y in (x, _core._behind(x))]
+    return any(level.tangent(x) is not None for level in directions() for x in behind)
+
+
 def source_of(x, *others):
     """What a function reads whose result is written into x: a copy where a gradient may ask for the elements of before."""
     recorded = any(isinstance(each, Tensor) and each.requires_grad for each in (x, *others))

@@ -4,7 +4,7 @@ import math
 from .. import _core
 from .._core import ops
 from .._errors import InvalidArgumentError
-from ._common import Tensor, cast, check, into, number_dtype, promoted, rank, result_type, somewhere, to_tensors
+from ._common import Tensor, cast, check, differentiated, into, number_dtype, promoted, rank, result_type, somewhere, to_tensors
 from ._shortcuts import short
 
 _where, _add = ops['where'], ops['add']
@@ -159,7 +159,7 @@ def nextafter(input, other, *, out=None):
     from .._array_api.values import nextafter as next_after
     input, other = promoted(check(input), check(other))
     found = next_after(input, other)
-    if input.requires_grad:  # a step so small leaves the slope 1
+    if differentiated(input):  # a step so small leaves the slope 1
         found = found + _where(ops['isfinite'](input), input - input.detach(), 0)
     return into(out, found)
 

@@ -9,7 +9,7 @@ from .. import linalg as _linalg
 from .._core import ops
 from .._errors import PreconditionError
 from ..autograd import Function, is_grad_enabled
-from ._common import cast, check, into, rank, somewhere
+from ._common import cast, check, differentiated, into, rank, somewhere
 from .shape import adjoint
 
 _Eig = namedtuple('eig', 'eigenvalues eigenvectors')
@@ -129,10 +129,10 @@ def _general(name, A):
 
 def eig(A, *, out=None):
     """(eigenvalues, eigenvectors), complex, in no order, of square matrices; vectors are columns of norm 1 and any phase."""
-    return into(out, _Eig(*(_Decompose.apply if A.requires_grad else lambda x: _solve(x, True))(_general('eig', A))))
+    return into(out, _Eig(*(_Decompose.apply if differentiated(A) else lambda x: _solve(x, True))(_general('eig', A))))
 
 
 def eigvals(A, *, out=None):
     """The eigenvalues, complex, in no order, of square matrices."""
     A = _general('eigvals', A)
-    return into(out, _Decompose.apply(A)[0] if A.requires_grad else _solve(A, False)[0])
+    return into(out, _Decompose.apply(A)[0] if differentiated(A) else _solve(A, False)[0])

@@ -4,7 +4,7 @@ from typing import Any
 
 from .. import _core
 from .._core import ops
-from ._common import Tensor, arange, at_least_1d, cast, check, dim_of, full, into, largest, rank, somewhere
+from ._common import Tensor, arange, at_least_1d, cast, check, differentiated, dim_of, full, into, largest, rank, somewhere
 from ._shortcuts import short
 
 _where, _reshape, _slice, _transpose = ops['where'], ops['reshape'], ops['slice'], ops['transpose']
@@ -130,7 +130,7 @@ def reduced_rows(x, at, src, reduce, include_self):
     values = src.detach()
     total = _of_places(place, values, x.shape[0], combine)
     found = _where(count > 0, combine(x.detach(), total) if include_self else total, x.detach())
-    if not (x.requires_grad or src.requires_grad):
+    if not differentiated(x, src):
         return found
     # The gradient is shared by all that equal the result.
     mine, theirs = cast(x.detach() == found, x.dtype), cast(values == ops['index_select'](found, 0, place), x.dtype)

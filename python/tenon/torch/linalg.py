@@ -6,7 +6,7 @@ from typing import Any
 from .. import _core
 from .. import linalg as _linalg
 from .._core import ops
-from ._common import Tensor, cast, check, dim_of, dims_of, full, into, largest, promoted, rank, somewhere
+from ._common import Tensor, cast, check, differentiated, dim_of, dims_of, full, into, largest, promoted, rank, somewhere
 from ._shortcuts import numpys
 from .shape import adjoint, diagonal as _diagonal
 from .matrix import matmul as matmul  # offered here, too
@@ -83,7 +83,7 @@ def qr(A, mode='reduced', *, out=None):
 def svd(A, full_matrices=True, *, driver=None, out=None):
     """(U, S, Vh)."""
     m, n = _matrices('svd', A).shape[-2:]
-    if not (full_matrices and A.requires_grad and m != n):
+    if not (full_matrices and differentiated(A) and m != n):
         return into(out, _SVD(*_linalg.svd(A, full_matrices=full_matrices)))
     # Only the first min(m, n) vectors have a gradient; the others fill up the space.
     U, S, Vh = _linalg.svd(A, full_matrices=False)
@@ -116,7 +116,7 @@ def _symmetric(name, A, UPLO):
     half = ops['tril' if lower else 'triu'](_square(name, A))
     other = ops['tril' if lower else 'triu'](A, -1 if lower else 1)
     whole = half + adjoint(other)
-    if A.requires_grad:  # the gradient is that of A taken as symmetric
+    if differentiated(A):  # the gradient is that of A taken as symmetric
         return whole.detach() + ((A + adjoint(A)) / 2 - ((A + adjoint(A)) / 2).detach())
     return whole
 

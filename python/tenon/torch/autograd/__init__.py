@@ -17,7 +17,6 @@ __all__ = ['Function', 'Variable', 'backward', 'detect_anomaly', 'enable_grad', 
 _INSTEAD = {
     'NestedIOFunction': 'give a Function tensors, and nested values as other arguments',
     'enforce_grad_layout_policy': 'gradients have the strides that their ops give them',
-    'forward_ad': 'torch.func.jvp gives derivatives in a direction',
     'profiler_legacy': 'torch.profiler',
     'profiler_util': 'torch.profiler',
     'SavedTensor': 'save_for_backward() of a Function keeps tensors',
@@ -27,7 +26,7 @@ _absent = absent(__name__, _INSTEAD)
 
 
 def __getattr__(name):
-    if name == 'profiler':  # imported when it is first used
+    if name in ('forward_ad', 'profiler'):  # imported when it is first used
         from importlib import import_module
-        return import_module('.profiler', __name__)
+        return import_module(f'.{name}', __name__)
     return _absent(name)

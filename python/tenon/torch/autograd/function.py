@@ -17,9 +17,10 @@ class Function(_Function):
     """A function with a gradient of its own: static forward() and backward(), perhaps setup_context(), called by apply().
 
     backward() gets zeros for results that were not used, unless ctx.set_materialize_grads(False); results that are no tensors
-    pass. A static jvp() is not called: torch.func.jvp computes with backward(). Inside torch.func.vmap a static
-    vmap(info, in_dims, *args) computes whole batches; without one forward() and backward() run on tensors that stand for all
-    entries, whether or not generate_vmap_rule is set.
+    pass. In forward mode a static jvp(ctx, *tangents) gives the tangents of the results, from those of the arguments, which are None
+    where they are zero; without one they come from two passes of backward(). Inside torch.func.vmap a static vmap(info, in_dims,
+    *args) computes whole batches; without one forward() and backward() run on tensors that stand for all entries, whether or not
+    generate_vmap_rule is set.
     """
 
     _materialize, _tensors_only = True, False

@@ -1,13 +1,79 @@
-"""torch.autograd.graph: nothing of the tape can be changed from Python."""
+"""torch.autograd.graph: what ops keep for their gradients may be kept elsewhere; nothing else of the tape can be changed from Python."""
+import contextlib
+import threading
+
+from ... import _core
+from ..._core import ops
 from .._common import absent
 
-__all__ = []
+__all__ = ['disable_saved_tensors_hooks', 'save_on_cpu', 'saved_tensors_hooks']
 
-_SAVED = 'what ops save stays where it is: save less with torch.utils.checkpoint'
+_threads = threading.local()  # disabled: what an error says
+
+
+class saved_tensors_hooks:
+    """Within, pack_hook(tensor) gives what is kept in the place of each tensor that ops of this thread save for their gradients, and
+    unpack_hook() turns it back when the gradient is computed.
+
+    Both run without recording. Within several scopes the innermost has its way. A tensor that pack_hook writes to is the program's own.
+    Gradients of gradients reach through what ops saved; through what save_for_backward() of a Function packed they are an error.
+
+    >>> import tenon.torch as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> with torch.autograd.graph.saved_tensors_hooks(lambda x: x.numpy(), torch.from_numpy):
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad.tolist()
+    [2.0, 4.0]
+    """
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self):
+        disabled = getattr(_threads, 'disabled', None)
+        if disabled is not None:
+            raise RuntimeError(disabled)
+        _core._push_saved_hooks(self.pack_hook, self.unpack_hook)
+
+    def __exit__(self, *_):
+        _core._pop_saved_hooks()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Within, what ops save for their gradients lies in memory of the host, and goes back to its device when the gradient is computed.
+
+    pin_memory and device_type are accepted and change nothing.
+    """
+
+    def __init__(self, pin_memory=False, device_type='cuda'):
+        super().__init__(self._pack, self._unpack)
+
+    @staticmethod
+    def _pack(x):
+        host = _core.device('cpu')
+        return x.device, ops['clone'](x) if x.device == host else ops['to'](x, host)
+
+    @staticmethod
+    def _unpack(packed):
+        device, x = packed
+        return x if x.device == device else ops['to'](x, device)
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message):
+    """Within, saved_tensors_hooks() raises a RuntimeError with this message; so does this where hooks are set already."""
+    if _core._saved_hooks() is not None:
+        raise RuntimeError(error_message)
+    before = getattr(_threads, 'disabled', None)
+    _threads.disabled = error_message
+    try:
+        yield
+    finally:
+        _threads.disabled = before
+
+
 _INSTEAD = {
-    'saved_tensors_hooks': _SAVED,
-    'save_on_cpu': _SAVED,
-    'disable_saved_tensors_hooks': _SAVED,
     'allow_mutation_on_saved_tensors': 'clone() a tensor before it is changed',
     'register_multi_grad_hook': 'register_hook() of each tensor',
     'node_creation_hook': 'register_hook() of a tensor',
@@ -16,7 +82,7 @@ _INSTEAD = {
     'get_gradient_edge': 'give grad() tensors',
     'increment_version': 'write to the tensor',
     'queue_callback': 'call the function after backward()',
-    'region_activation_memory_budget': _SAVED,
+    'region_activation_memory_budget': 'save less with torch.utils.checkpoint',
     'set_warn_on_accumulate_grad_stream_mismatch': 'a device has one stream',
     'set_override_stale_capture_stream': 'a device has one stream',
 }

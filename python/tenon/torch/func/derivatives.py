@@ -1,15 +1,16 @@
 """Gradients of functions: arguments and results may be nested; what is not a tensor passes as it is.
 
-Each is backward passes: jvp and jacfwd differentiate a backward pass, which is linear in its weights.
+jvp and jacfwd compute derivatives beside the values, in forward mode; the others run backward passes.
 """
 import functools
 from typing import Any
 
 import tenon
 
-from ... import _vmap
+from ... import _forward, _vmap
 from ... import func as _func
 from ..._core import Tensor, ops
+from ..._levels import ended
 from .trees import filled, leaves_of, tensors_of, tree_map, with_tensors
 
 
@@ -45,7 +46,7 @@ class _Call:
         """What the function gave besides; tensors without history, unless something around this call may want it."""
         if _func._is_nested(self.tensors):
             return self.aux
-        return tree_map(lambda x: x.detach() if isinstance(x, Tensor) else x, self.aux)
+        return tree_map(lambda x: ended(x) if isinstance(x, Tensor) else x, self.aux)
 
 
 def _chosen(where, argnums, args):
@@ -149,10 +150,10 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     given = _directions('jvp', primals, tangents)
     call = _Call('jvp', func, primals, {}, has_aux)
     _chosen('jvp', tuple(range(len(primals))), primals)
-    outputs, pushed = _func.jvp(call, tuple(call.tensors), tuple(given))
-    if strict and not all(y.requires_grad for y in leaves_of(call.result)):
+    outputs, pushed, _ = _func._pushed(call, tuple(call.tensors), tuple(given))
+    if strict and any(t is None for t in pushed):
         raise RuntimeError('[jvp] a result does not depend on the primals, which strict=True does not allow')
-    found = call.pack(outputs), call.pack(pushed)
+    found = call.pack(outputs), call.pack([tenon.zeros_like(y) if t is None else t for y, t in zip(outputs, pushed)])
     return (*found, call.auxiliary()) if has_aux else found
 
 
@@ -169,9 +170,9 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, randomness='error'):
-    """What jacrev() gives, by a pass for all elements of an argument: less work where the result has more elements.
+    """What jacrev() gives, in forward mode: less work where the result has more elements than the argument.
 
-    randomness changes nothing: func is called once.
+    func is called once, with a tangent for each element of the arguments. randomness changes nothing, as values are those of one call.
     """
     return _jacobian('jacfwd', func, argnums, has_aux, _by_columns)
 
@@ -191,16 +192,55 @@ def _by_columns(fn, argnums):
     """As tenon.func.jacrev for a function of flat tensors, column by column."""
     def wrapped(*args):
         create = _func._is_nested(args)
-        args = list(args)
-        with _func._recording():
-            for n in argnums:
-                args[n] = _func._leaf('jacfwd', args[n], n)
-            leaves = [args[n] for n in argnums]
-            outputs = fn(*args)
-            weights, pulled = _pulled(outputs, leaves)
-            columns = [_columns(outputs, leaves, i, weights, pulled, create) for i in range(len(leaves))]
-        return tuple(tuple(column[k] for column in columns) for k in range(len(outputs)))
+        for n in argnums:
+            _func._check_differentiable('jacfwd', args[n], n)
+        return _func._forward_or(lambda: _columns(fn, args, argnums, create), lambda: _columns_by_two_passes(fn, args, argnums, create))
     return wrapped
+
+
+def _columns(fn, args, argnums, create):
+    """One call, whose tangents stand for all directions."""
+    args, ends = list(args), [0]
+    for n in argnums:
+        ends.append(ends[-1] + args[n].numel())
+    count = ends[-1]
+    if not count:
+        return _columns_by_two_passes(fn, args, argnums, create)
+    shapes = [args[n].shape for n in argnums]
+    seeds = _vmap.Level(count, 'same', of_seeds=True)
+    with seeds, _forward.Level() as level:
+        for n, first, last in zip(argnums, ends, ends[1:]):
+            args[n] = level.dual(args[n], seeds.entry(_basis(args[n], first, last, count)))
+        outputs = fn(*args)
+        found = [level.tangent(y) for y in outputs]
+        found = [None if t is None else seeds.whole(t) for t in found]
+    rows = []
+    for y, t in zip(outputs, found):
+        if t is None:
+            t = ops['expand'](ops['full']((), 0, y.dtype, y.device), (count, *y.shape))
+        t = t if create else ended(t)
+        parts = (ops['slice'](t, 0, first, last) for first, last in zip(ends, ends[1:]))
+        rows.append(tuple(ops['reshape'](_vmap.moved(part, 0, y.ndim), (*y.shape, *shape)) for part, shape in zip(parts, shapes)))
+    return tuple(rows)
+
+
+def _basis(x, first, last, count):
+    """Directions, a row each, of which `first` … `last` - 1 are those of the elements of x, and the others 0."""
+    unit = ops['reshape'](_vmap.unit_rows(x, 0, last - first), (last - first, -1))
+    whole = ops['pad'](unit, (0, 0, first, count - last)) if last - first < count else unit
+    return ops['reshape'](whole, (count, *x.shape))
+
+
+def _columns_by_two_passes(fn, args, argnums, create):
+    args = list(args)
+    with _func._recording():
+        for n in argnums:
+            args[n] = _func._leaf('jacfwd', args[n], n)
+        leaves = [args[n] for n in argnums]
+        outputs = fn(*args)
+        weights, pulled = _pulled(outputs, leaves)
+        columns = [_columns_by(outputs, leaves, i, weights, pulled, create) for i in range(len(leaves))]
+    return tuple(tuple(column[k] for column in columns) for k in range(len(outputs)))
 
 
 def _linearized(outputs, leaves):
@@ -218,7 +258,7 @@ def _pulled(outputs, leaves):
     return weights, _func._gradients(outputs, leaves, weights, True)
 
 
-def _columns(outputs, leaves, i, weights, pulled, create):
+def _columns_by(outputs, leaves, i, weights, pulled, create):
     """The Jacobians of all outputs by leaf i."""
     x, n = leaves[i], leaves[i].numel()
     found = [None] * len(outputs)
@@ -231,7 +271,7 @@ def _columns(outputs, leaves, i, weights, pulled, create):
             joined.append(tenon.zeros(shape, dtype=y.dtype, device=y.device))
             continue
         whole = ops['reshape'](_vmap.moved(rows, 0, y.ndim), shape)
-        joined.append(whole if create else whole.detach())
+        joined.append(whole if create else ended(whole))
     return joined
 
 
@@ -255,5 +295,5 @@ def linearize(func, *primals):
         nested = create or _func._is_nested(given)
         with tenon.enable_grad():
             found = push(given, nested)
-        return call.pack(found if nested else [g.detach() for g in found])
-    return call.pack(outputs if create else [y.detach() for y in outputs]), pushed
+        return call.pack(found if nested else [ended(g) for g in found])
+    return call.pack(outputs if create else [ended(y) for y in outputs]), pushed

@@ -4,7 +4,7 @@ import math
 from .... import _core
 from ....nn import functional as _functional
 from ...._core import ops
-from ..._common import Tensor, cast, check, floating, in_float32, promoted, rank, somewhere
+from ..._common import Tensor, cast, check, differentiated, floating, in_float32, promoted, rank, somewhere
 from ...matrix import distance
 
 _where = ops['where']
@@ -88,7 +88,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         raise ValueError(f'[binary_cross_entropy] needs floating numbers, not {input.dtype}')
     if somewhere((input < 0) | (input > 1)):
         raise ValueError('[binary_cross_entropy] needs probabilities from 0 to 1')
-    if input.requires_grad:  # the slope of the bounded logarithms, which is not that of clamp
+    if differentiated(input):  # the slope of the bounded logarithms, which is not that of clamp
         found = _functional.binary_cross_entropy(input, target, None, 'none')
     else:
         logs = ops['clamp'](ops['log'](input), -100), ops['clamp'](ops['log1p'](-input), -100)

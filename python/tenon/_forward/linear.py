@@ -1,0 +1,122 @@
+"""Ops that are linear in some of their arguments, together or in each."""
+from .._core import Tensor, ops
+from .call import Call, rule
+
+
+def _linear(*names):
+    """Makes the rule of ops that are linear in these arguments together: the op of the tangents."""
+    def tangents(call):
+        return call.run(**{name: call.tangent_or_zeros(name) for name in names})
+    return tangents
+
+
+rule('neg', 'real', 'imag', 'conj', 'cast', 'clone', 'contiguous', 'to', 'tril', 'triu', 'roll', 'repeat', 'tile', 'sum', 'mean', 'cumsum',
+     'avg_pool', 'adaptive_avg_pool', 'interpolate', 'gather', 'index_select', 'index', 'take', 'masked_select')(_linear('x'))
+rule('avg_pool_backward', 'adaptive_avg_pool_backward', 'max_pool_backward', 'interpolate_backward', 'pad_backward', 'embedding_backward',
+     'nll_loss_backward')(_linear('g'))
+rule('sub')(_linear('x', 'y'))
+rule('complex')(_linear('re', 'im'))
+rule('where')(_linear('x', 'y'))
+rule('masked_fill')(_linear('x', 'value'))
+rule('scatter', 'scatter_add', 'index_add', 'slice_scatter', 'as_strided_scatter')(_linear('x', 'src'))
+rule('index_put')(_linear('x', 'values'))
+rule('concat', 'stack')(_linear('xs'))
+rule('embedding')(_linear('weight'))
+rule('fft.c2c', 'fft.r2c', 'fft.c2r')(_linear('x'))
+
+
+@rule('reshape', 'permute', 'transpose', 'expand', 'squeeze', 'unsqueeze', 'flatten', 'slice', 'select', 'flip', 'diagonal', 'as_strided', 'alias')
+def view(call):
+    """The tangent of a view is a view of the tangent, so that what is written to one is seen by the other."""
+    return call.run(x=call.tangent('x'))
+
+
+@rule('pad')
+def pad(call):
+    return call.run(x=call.tangent('x'), value=0.0)
+
+
+@rule('nll_loss')
+def nll_loss(call):
+    """Linear in the log-probabilities, which alone have tangents; the total weight is a constant."""
+    return call.run(log_probs=call.tangent_or_zeros('log_probs'))[0], None
+
+
+@rule('add')
+def add(call):
+    tx, ty = call.tangent('x'), call.tangent('y')
+    return tx if ty is None else ty if tx is None else ops['add'](tx, ty)
+
+
+def _multilinear(*names, constant=None):
+    """Makes the rule of ops that are linear in each of the arguments: a sum over those that have tangents; `constant` is added once."""
+    def tangents(call):
+        without = {} if constant is None else {constant: None}
+        parts = [call.run(**{name: call.tangent(name)}, **without) for name in names if call.tangent(name) is not None]
+        return _total(parts), call.tangent(constant) if constant is not None and call.has(constant) else None
+    return tangents
+
+
+def _total(parts):
+    total = None
+    for part in parts:
+        total = part if total is None else ops['add'](total, part)
+    return total
+
+
+def _products(*names):
+    return lambda call: _multilinear(*names)(call)[0]
+
+
+rule('mul')(_products('x', 'y'))
+rule('matmul')(_products('x', 'y'))
+rule('conv_backward_input')(_products('g', 'weight'))
+rule('conv_backward_weight')(_products('g', 'x'))
+
+
+@rule('conv', 'conv_transpose')
+def conv(call):
+    total, bias = _multilinear('x', 'weight', constant='bias')(call)
+    if bias is None:
+        return total
+    bias = ops['reshape'](bias, (-1, *(1,) * (call.y.ndim - 2)))
+    return bias if total is None else ops['add'](total, bias)
+
+
+@rule('linear')
+def linear(call):
+    """With an activation that of the linear part goes through the activation's own rule."""
+    from .level import tangents_of
+    total, bias = _multilinear('x', 'weight', constant='bias')(_without_activation(call))
+    t = bias if total is None else total if bias is None else ops['add'](total, bias)
+    kind = call['activation']
+    if kind == 'none':
+        return t
+    pre = call.run(activation='none')
+    t = t if t.shape == pre.shape else ops['expand'](t, pre.shape)
+    name, more = ('gelu', ['tanh']) if kind == 'gelu_tanh' else (kind, ['none'] if kind == 'gelu' else [])
+    results, tangents = tangents_of(name, [pre, *more], [t, *(None for _ in more)], call.level)
+    call.results = results
+    return tangents[0]
+
+
+def _without_activation(call):
+    args = list(call.args)
+    args[call.place('activation')] = 'none'
+    return Call(call.name, args, call.tangents, call.level)
+
+
+@rule('einsum')
+def einsum(call):
+    xs, at = list(call['xs']), call.place('xs')
+    return _total([call.run(xs=[*xs[:k], t, *xs[k + 1:]]) for k, t in enumerate(call.tangents[at]) if t is not None])
+
+
+@rule('bernoulli', 'sign', 'floor', 'ceil', 'round', 'trunc', 'floor_divide')
+def constant(call):
+    """Real ones are constant but for their steps."""
+    if any(isinstance(x, Tensor) and x.dtype.is_complex for x in call.args):
+        from .level import by_two_backward_passes
+        return by_two_backward_passes(call)
+    return None
+
