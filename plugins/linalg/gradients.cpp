@@ -152,6 +152,43 @@ void eigvalsh_gradient(GradCall& g) {
 
 namespace {
 
+// V⁻ᴴ·M·Vᴴ, the gradient of a general matrix whose eigenvectors V are; the engine takes its real part for a real one
+Handle from_eigenbasis(const Handle& m, const Handle& v) {
+  const Handle vh = H(v);
+  return call("linalg.solve", vh, dot(m, vh));
+}
+// (…, n) on the diagonals of matrices
+Handle on_diagonal(const Handle& w, const Handle& like) { return per_column(w) * eye_like(like); }
+
+}  // namespace
+
+// A·V = V·diag(w), columns of V of norm 1: Ā = V⁻ᴴ·(diag(g_w) + E∘(Vᴴ·G_V - Vᴴ·V·Re diag(Vᴴ·G_V)))·Vᴴ, E_ij = 1/conj(w_j - w_i)
+// and 0 on the diagonal (C. Boeddeker et al., On the computation of complex-valued gradients, 2019)
+void eig_gradient(GradCall& g) {
+  using result = arg::eig::result;
+  const Handle w = g.saved_output(result::eigenvalues), v = g.saved_output(result::eigenvectors),
+               gw = g.grad(result::eigenvalues), gv = g.grad(result::eigenvectors);
+  Handle inside = gw ? on_diagonal(gw, v) : Handle();
+  if (gv) {
+    const Handle turned = dot(H(v), gv), eye = eye_like(v);
+    constexpr int64_t kRows[] = {-2};
+    const Handle along =
+        call("real", call("sum", turned * eye, std::span<const int64_t>(kRows), false));
+    const Handle gap = conj(per_column(w) - per_row(w)) + eye;
+    const Handle rest = (turned - dot(H(v), v) * per_column(along)) / gap * (1.0 - eye);
+    inside = inside ? inside + rest : rest;
+  }
+  if (inside) g.set(arg::eig::x, from_eigenbasis(inside, v));
+}
+
+// w alone: Ā = V⁻ᴴ·diag(g)·Vᴴ
+void eigvals_gradient(GradCall& g) {
+  const auto [w, v] = sdk::call_all<2>("linalg.eig", g.saved_input(0));
+  g.set(0, from_eigenbasis(on_diagonal(g.grad(), v), v));
+}
+
+namespace {
+
 // X - Xᴴ
 Handle skew(const Handle& x) { return x - H(x); }
 

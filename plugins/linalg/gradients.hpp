@@ -15,6 +15,8 @@ void solve_triangular_gradient(sdk::GradCall& g);
 void qr_gradient(sdk::GradCall& g);
 void eigh_gradient(sdk::GradCall& g);
 void eigvalsh_gradient(sdk::GradCall& g);
+void eig_gradient(sdk::GradCall& g);
+void eigvals_gradient(sdk::GradCall& g);
 void svd_gradient(sdk::GradCall& g);
 void svdvals_gradient(sdk::GradCall& g);
 

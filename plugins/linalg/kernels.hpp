@@ -30,6 +30,11 @@ template <class T>
 void eigh(const sdk::Call& call);
 template <class T>
 void eigvalsh(const sdk::Call& call);
+// ops/general_eigen.cpp
+template <class T>
+void eig(const sdk::Call& call);
+template <class T>
+void eigvals(const sdk::Call& call);
 // ops/svd.cpp
 template <class T>
 void svd(const sdk::Call& call);

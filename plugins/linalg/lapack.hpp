@@ -45,13 +45,15 @@ struct Routines;
   X(getrf, s##getrf)         \
   X(getri, s##getri)         \
   X(getrs, s##getrs)         \
-  X(trtrs, s##trtrs) X(geqrf, s##geqrf) X(gesdd, s##gesdd) X(make_q, s##orgqr) X(heevd, s##syevd)
+  X(trtrs, s##trtrs)         \
+  X(geqrf, s##geqrf) X(gesdd, s##gesdd) X(make_q, s##orgqr) X(heevd, s##syevd) X(geevx, s##geevx)
 #define TN_LAPACK_COMPLEX(X, s) \
   X(potrf, s##potrf)            \
   X(getrf, s##getrf)            \
   X(getri, s##getri)            \
   X(getrs, s##getrs)            \
-  X(trtrs, s##trtrs) X(geqrf, s##geqrf) X(gesdd, s##gesdd) X(make_q, s##ungqr) X(heevd, s##heevd)
+  X(trtrs, s##trtrs)            \
+  X(geqrf, s##geqrf) X(gesdd, s##gesdd) X(make_q, s##ungqr) X(heevd, s##heevd) X(geevx, s##geevx)
 #define TN_LAPACK_FIELD(routine, name) decltype(&scipy_##name##_) routine;
 template <>
 struct Routines<float> {

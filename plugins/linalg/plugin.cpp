@@ -57,6 +57,10 @@ void start(sdk::Registry& registry) {
              "linalg.eigh(Tensor x) -> Tensor eigenvalues, Tensor eigenvectors @1", 0, 0b11)));
   TN_ADD(eigvalsh,
          (op<eigvalsh_gradient, eigenvalues>("linalg.eigvalsh(Tensor x) -> Tensor @1", 1, 0)));
+  TN_ADD(eig, (op<eig_gradient, general_eigenpairs>(
+                  "linalg.eig(Tensor x) -> Tensor eigenvalues, Tensor eigenvectors @1", 0, 0b11)));
+  TN_ADD(eigvals, (op<eigvals_gradient, general_eigenvalues>(
+                      "linalg.eigvals(Tensor x) -> Tensor @1", 1, 0)));
   TN_ADD(svd,
          (op<svd_gradient, singular>(
              "linalg.svd(Tensor x, bool full_matrices=true) -> Tensor U, Tensor S, Tensor Vh @1", 1,

@@ -33,6 +33,12 @@ struct eigh {
     static constexpr uint32_t eigenvalues = 0, eigenvectors = 1;
   };
 };
+struct eig {
+  static constexpr uint32_t x = 0;
+  struct result {
+    static constexpr uint32_t eigenvalues = 0, eigenvectors = 1;
+  };
+};
 struct svd {
   static constexpr uint32_t x = 0, full_matrices = 1;
   struct result {

@@ -101,6 +101,16 @@ void eigenvalues(const Views& in, const Results& out) {
   out.set(0, host::real_of(in.dtype(0)), batch(in), {n});
 }
 
+void general_eigenpairs(const Views& in, const Results& out) {
+  general_eigenvalues(in, out);
+  out.set(arg::eig::result::eigenvectors, host::complex_of(in.dtype(0)), in.shape(0));
+}
+
+void general_eigenvalues(const Views& in, const Results& out) {
+  const int64_t n = check_square(in, 0, "x");
+  out.set(0, host::complex_of(in.dtype(0)), batch(in), {n});
+}
+
 void q_and_r(const Views& in, const Results& out) {
   const auto [m, n, k] = extent(in);
   const std::string_view mode = in.str(arg::qr::mode);

@@ -13,6 +13,9 @@ void solution(const host::Views& in,
 void eigenpairs(const host::Views& in,
                 const host::Results& out);  // x (…, n, n) -> real (…, n), (…, n, n)
 void eigenvalues(const host::Views& in, const host::Results& out);  // x (…, n, n) -> real (…, n)
+void general_eigenpairs(const host::Views& in,
+                        const host::Results& out);  // x (…, n, n) -> complex (…, n), (…, n, n)
+void general_eigenvalues(const host::Views& in, const host::Results& out);
 void q_and_r(const host::Views& in,
              const host::Results& out);  // x (…, m, n), mode -> (…, m, q), (…, q, n)
 void singular(const host::Views& in,
