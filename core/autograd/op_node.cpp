@@ -66,7 +66,7 @@ const Saved* Unpacked::find(uint32_t place) const {
 
 void Unpacked::restore(const OpNode& node) {
   const Without unrecorded(TN_MODE_GRAD);
-  for (Saved& saved : std::span(saved_, n_)) {
+  for (Saved& saved : saved_) {
     tn_tensor* found = nullptr;
     check(node.hooks->unpack(node.hooks->ctx, saved.alias, &found));
     Ref value(found);

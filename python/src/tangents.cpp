@@ -61,7 +61,8 @@ nb::object Tangents::get(nb::handle x) const {
 void Tangents::prepare_write(const Tensor& x, const Tensor& values) {
   if (!is_floating(x.dtype()) && !is_complex(x.dtype())) return;
   for (Tangents* level : levels()) {
-    if (level->tangent_of(values.get()) == nullptr || level->tangent_of(x.get()) != nullptr) continue;
+    if (level->tangent_of(values.get()) == nullptr || level->tangent_of(x.get()) != nullptr)
+      continue;
     const NoGrad unrecorded;
     // Made of the values' tangent: where that stands for a batch, so do the zeros.
     const Tensor any = level->tangent_of(values.get())->reshape({-1}).slice(0, 0, 1);

@@ -95,7 +95,8 @@ TEST(SavedHooks, ErrorsEndTheCall) {
   halves.forget = false;
   const Tensor y = (x * x).sum();
   halves.forget = true;
-  EXPECT_ERROR(y.backward(), "[mul]", "what hooks unpacked is not the tensor of shape (2,)", "f32()");
+  EXPECT_ERROR(y.backward(), "[mul]", "what hooks unpacked is not the tensor of shape (2,)",
+               "f32()");
 }
 
 }  // namespace
