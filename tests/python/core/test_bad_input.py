@@ -7,7 +7,7 @@ import tenon
 from tenon import _core
 
 ALLOWED = (TypeError, ValueError, IndexError, tenon.Error)
-PRIVATE = ('_anomaly_scopes', '_restore_modes', '_set_modes', '_fallback', '_placement')  # they take what they are given
+PRIVATE = ('_anomaly_scopes', '_restore_modes', '_set_modes', '_fallback', '_placement', '_push_saved_hooks')  # they take what they are given
 
 
 class Hostile:
