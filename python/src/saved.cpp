@@ -88,6 +88,8 @@ void choose_saved_hooks() {
 
 void add_saved(nb::module_& m) {
   m.def("_push_saved_hooks", [](nb::object pack_hook, nb::object unpack_hook) {
+    if (!PyCallable_Check(pack_hook.ptr()) || !PyCallable_Check(unpack_hook.ptr()))
+      throw nb::type_error("[saved_tensors_hooks] pack_hook and unpack_hook must be callable");
     hooks().push_back({Ref(pack_hook.release().ptr()), Ref(unpack_hook.release().ptr())});
     choose_saved_hooks();
   });

@@ -31,23 +31,49 @@ def matmul(call):
     return ops['squeeze'](found, (-1 if ranks[1] == 1 else -2,)) if ranks[0] == 1 else found
 
 
+def _by_own_matrix(call, weight):
+    """x·weightᵀ, each entry's rows by its own matrix."""
+    x = call['x']
+    rows = x if call.rank('x') > 1 else unsqueezed(x, x.ndim - 1)
+    lead = rows.ndim - call.is_batch('x') - 2
+    y = ops['matmul'](rows, unsqueezed(ops['transpose'](weight, -1, -2), 1, lead))
+    return ops['squeeze'](y, (-2,)) if call.rank('x') == 1 else y
+
+
+def _with_bias(call, y):
+    bias = call['bias']
+    if bias is None:
+        return y
+    return y + (unsqueezed(bias, 1, call.rank('x') - 1) if call.is_batch('bias') else bias)
+
+
 @rule('linear')
 def linear(call):
-    x, weight, bias = call['x'], call['weight'], call['bias']
     if not call.is_batch('weight') and not call.is_batch('bias'):
         return call.run()
-    if not call.is_batch('weight'):
+    if call.is_batch('weight'):
+        y = _by_own_matrix(call, call['weight'])
+    else:
         y = call.run(bias=None, activation='none')
-    else:  # each entry's rows by its own matrix
-        rows = x if call.rank('x') > 1 else unsqueezed(x, x.ndim - 1)
-        lead = rows.ndim - call.is_batch('x') - 2
-        each = unsqueezed(ops['transpose'](weight, -1, -2), 1, lead)
-        y = ops['matmul'](rows, each)
-        if call.rank('x') == 1:
-            y = ops['squeeze'](y, (-2,))
-    if bias is not None:
-        y = y + (unsqueezed(bias, 1, y.ndim - bias.ndim) if call.is_batch('bias') else bias)
+    y = _with_bias(call, y)
     return y if call['activation'] == 'none' else ops[call['activation']](y)
+
+
+@rule('quantize_int4')
+def quantize_int4(call):
+    return call.run()
+
+
+@rule('dequantize_int4')
+def dequantize_int4(call):
+    return call.run(packed=call.whole('packed'), scale=call.whole('scale'))
+
+
+@rule('linear_int4')
+def linear_int4(call):
+    if call.is_batch('packed') or call.is_batch('scale'):
+        return _with_bias(call, _by_own_matrix(call, ops['dequantize_int4'](call.whole('packed'), call.whole('scale'))))
+    return _with_bias(call, call.run(bias=None)) if call.is_batch('bias') else call.run()
 
 
 @rule('einsum')

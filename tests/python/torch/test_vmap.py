@@ -335,3 +335,26 @@ def test_the_function_of_tenon():
         tenon.func.vmap(lambda x: x, out_dims=3)(tenon.ones((3, 1)))
     with pytest.raises(ValueError, match='2 entries for 1 results'):
         tenon.func.vmap(lambda x: x, out_dims=(0, 1))(tenon.ones((3, 1)))
+
+
+@pytest.mark.parametrize('batched', [(1, 0, 0, 0), (0, 1, 1, 0), (1, 1, 0, 1), (0, 0, 0, 1), (1, 1, 1, 1)])
+@pytest.mark.parametrize('shape', [(8,), (3, 8), (2, 3, 8)])
+def test_weights_in_four_bits(shape, batched):
+    core = tenon._core.ops
+
+    def many(make, is_batch):
+        return ours.stack([make() for _ in range(ENTRIES)]) if is_batch else make()
+    packed, scale = core['quantize_int4'](ours.randn(ENTRIES, 5, 8), 4)
+    given = [many(lambda: ours.randn(*shape), batched[0]), packed if batched[1] else packed[0], scale if batched[2] else scale[0],
+             many(lambda: ours.randn(5), batched[3])]
+    found = ours.func.vmap(core['linear_int4'], tuple(0 if one else None for one in batched))(*given)
+    entries = [core['linear_int4'](*(x[i] if one else x for x, one in zip(given, batched))) for i in range(ENTRIES)]
+    assert ours.allclose(found, ours.stack(entries), atol=1e-5)
+    weights = ours.func.vmap(core['dequantize_int4'])(packed, scale)
+    if batched[1] == batched[2]:
+        dense = [given[0], weights if batched[1] else weights[0], given[3]]
+        places = tuple(0 if one else None for one in (batched[0], batched[1], batched[3]))
+        assert ours.allclose(ours.func.vmap(ours.nn.functional.linear, places)(*dense), ours.stack(entries), atol=1e-5)
+    assert ours.equal(weights, ours.stack([core['dequantize_int4'](*one) for one in zip(packed, scale)]))
+    again = ours.func.vmap(lambda w: core['quantize_int4'](w, 4))(weights)
+    assert ours.equal(again[0], packed)
