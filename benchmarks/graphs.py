@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Inference as a recorded graph (tenon.graph) beside the same eager calls, and PyTorch's: one process, runs interleaved.
+"""Inference and training steps as recorded graphs (tenon.graph) beside the same eager calls, and PyTorch's: one process, runs interleaved.
 
 PYTHONPATH must lead to a built package (build/python). PyTorch is measured where it can be imported.
   python benchmarks/graphs.py                    a table on the screen
@@ -7,6 +7,7 @@ PYTHONPATH must lead to a built package (build/python). PyTorch is measured wher
   python benchmarks/graphs.py --write            the table into benchmarks/graphs.md, under the processor's name
   ./dev bench graphs --rounds 3                  the same with what it needs installed first
 """
+import functools
 import pathlib
 import statistics
 import time
@@ -22,8 +23,8 @@ REPORT = pathlib.Path(__file__).resolve().parent / 'graphs.md'
 INTRODUCTION = """# Graphs
 
 Made by `benchmarks/graphs.py` (`./dev bench graphs --write`). A network in `eval` mode under `no_grad`, f32: recorded once by
-`tenon.graph.trace` and run, the same network called eagerly, and PyTorch's eager mode. One process, runs interleaved, medians. Ratios are
-times over the graph's. The last columns are what the graph works in beside weights, inputs and results, and what that were if no two
+`tenon.graph.trace` and run, the same network called eagerly, and PyTorch's eager mode; a step of training, forward, loss, backward and SGD
+with momentum, recorded by `tenon.compile`. One process, runs interleaved, medians. Ratios are times over the graph's. The last columns are what the graph works in beside weights, inputs and results, and what that were if no two
 intermediate results shared memory.
 """
 
@@ -47,7 +48,8 @@ def rows_of(*shape):
 
 ROWS = [('mlp 64-64-10, 1', mlp, rows_of(1, 64), False), ('mlp 64-64-10, 32', mlp, rows_of(32, 64), False),
         ('300 cheap ops, 16 floats', chain, rows_of(16), False), ('300 cheap ops, 100,000 floats', chain, rows_of(100_000), False),
-        *(row for row in models.ROWS if not row[3])]
+        ('mlp 64-64-10, 32, training', mlp, rows_of(32, 64), True),
+        *(row for row in models.ROWS if not row[3] or row[0] in ('resnet18, training, 8×64²', 'char-gpt, training, 8×64'))]
 
 
 def seconds(fn, count):
@@ -61,8 +63,14 @@ def seconds(fn, count):
 def measure(row, rounds, found):
     works = [models.Work(side, row, 'float32') for side in found]
     ours, tenon = works[0], found[0].library
-    program = tenon.graph.trace(ours.net, ours.x)
-    callables = [lambda: program(ours.x), *works]
+    if ours.train:
+        step = tenon.compile(models.Work(found[0], row, 'float32').__call__)
+        step(), step()
+        program, graph = step._ready.program, step
+    else:
+        program = tenon.graph.trace(ours.net, ours.x)
+        graph = functools.partial(program, ours.x)
+    callables = [graph, *works]
     for fn in callables:
         fn()
     count = max(1, int(0.02 / seconds(ours, 3)))  # of one round: as many as fill 20 ms

@@ -193,12 +193,18 @@ Edge gradient_edge(tn_tensor& tensor) {
   return {leaf, 0};
 }
 
+void share_gradient(tn_tensor& alias, tn_tensor& leaf) {
+  meta_of(alias).borrowed = true;
+  retain(static_cast<Node*>(alias.meta->leaf = &leaf_of(leaf)));
+  alias.flags |= kRequiresGrad;
+}
+
 void release_autograd(tn_tensor* tensor) noexcept {
   release(std::exchange(tensor->grad_fn, nullptr));
   AutogradMeta* meta = std::exchange(tensor->meta, nullptr);
   if (meta == nullptr) return;
   if (meta->leaf != nullptr) {
-    meta->leaf->abandon();
+    if (!meta->borrowed) meta->leaf->abandon();
     release(static_cast<Node*>(meta->leaf));
   }
   tn_tensor* base = meta->base;

@@ -183,6 +183,7 @@ struct LeafNode final : Node {
 
 struct AutogradMeta {
   LeafNode* leaf = nullptr;                   // of a leaf; an owned reference
+  bool borrowed = false;                      // the leaf is that of another tensor
   tn_tensor* base = nullptr;                  // of a view; an owned reference, never itself a view
   std::atomic<const Node*> base_fn{nullptr};  // the base's history when the view's was made
   SpinLock lock;                              // while the view's history is made anew

@@ -116,8 +116,8 @@ Ref Execution::move_last(const tn_tensor& tensor) const {
 bool Execution::writes_directly(uint32_t k) const {
   const tn_tensor& target = *into_[k];
   if (frame_.raises_results() && target.ndim() == 0) return false;
-  if (frame_.form == Form::AlongDim || (frame_.form != Form::Elementwise && !target.contiguous()))
-    return false;
+  if (frame_.form != Form::Elementwise && !target.contiguous()) return false;
+  if (frame_.form == Form::AlongDim && frame_.along_dim() + 1 != target.ndim()) return false;
   for (uint32_t i = 0; i < frame_.nargs(); ++i) {
     const tn_value& value = frame_.arg(i);
     auto clashes = [&](const tn_tensor* input) {

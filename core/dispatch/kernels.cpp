@@ -9,6 +9,7 @@
 #include "dispatch/disabled.hpp"
 #include "dispatch/op.hpp"
 #include "dispatch/plan_cache.hpp"
+#include "dispatch/record.hpp"
 #include "status.hpp"
 #include "tensor/tensor.hpp"
 
@@ -81,7 +82,15 @@ const tn_dispatch g_dispatch_table = {
       const auto list = candidates(*op, *device, dtype);
       return index < list.size() ? &list[index]->table : nullptr;
     },
-    [] { return g_epoch.load(); }};
+    [] { return g_epoch.load(); },
+    [](const tn_tensor* of, int64_t size, tn_tensor** out) {
+      const int64_t step = 1;
+      return guarded([&] { *out = make_view(*of, {&size, 1}, {&step, 1}, 0); });
+    },
+    [](tn_tensor* t) -> uint32_t { return bump_version(*t), t->storage->read_only == 0; },
+    [](tn_tensor* alias, tn_tensor* leaf) {
+      return guarded([&] { share_gradient(*alias, *leaf); });
+    }};
 
 void register_kernels(std::string_view plugin_id, std::string_view device_type,
                       std::span<const tn_kernel> kernels) {

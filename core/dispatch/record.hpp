@@ -64,4 +64,7 @@ inline void bump_version(tn_tensor& tensor) {
   version.store(version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
+// `alias`, without history, becomes a leaf that collects its gradient where `leaf` does. Throws Error.
+void share_gradient(tn_tensor& alias, tn_tensor& leaf);
+
 }  // namespace tenon::core

@@ -13,14 +13,6 @@ constexpr uint64_t kSlack = 64 << 20;  // cached bytes that are never given back
 constexpr uint32_t kWindow = 4096;     // central calls over which a peak of use is remembered
 constexpr uint32_t kSpareClasses = 2;  // a request may take a block two classes larger: 25 %
 
-std::string format_bytes(uint64_t bytes) {
-  constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  auto value = static_cast<double>(bytes);
-  int unit = 0;
-  for (; value >= 1024 && unit < 6; ++unit) value /= 1024;
-  return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
-
 CachingAllocator::CachingAllocator(tn_device& device, bool caching)
     : device_(device), caching_(caching) {
   heads_.fill(kNone);

@@ -1,4 +1,4 @@
-// Sizes and strides, and how errors print them.
+// Sizes and strides.
 #include <algorithm>
 #include <cstring>
 
@@ -75,17 +75,6 @@ bool has_overlap(const tn_tensor& tensor) {
     reach += (tensor.shape()[order[k]] - 1) * stride;
   }
   return false;
-}
-
-ShapeText::operator std::string() const {
-  std::string text = "(";
-  for (size_t d = 0; d < shape.size(); ++d) text += fmt::format("{}{}", d ? ", " : "", shape[d]);
-  return text + (shape.size() == 1 ? ",)" : ")");
-}
-
-TensorText::operator std::string() const {
-  return fmt::format("{}{}@{}", dtype_name(tensor.dtype()), format_shape(tensor.sizes()),
-                     tensor.device->id);
 }
 
 }  // namespace tenon::core

@@ -1,16 +1,28 @@
 // tenon/graph.h over the classes.
 #include <atomic>
 #include <cstring>
+#include <optional>
 
 #include "file/file.hpp"
 #include "run/program.hpp"
 #include "tenon/graph.h"
+#include "trace/fit.hpp"
 #include "trace/tracer.hpp"
 
 using namespace tenon;  // NOLINT(google-build-using-namespace): this file is the ABI of that namespace
 
 struct tn_trace {
-  graph::Tracer tracer;
+  using Kind = graph::Tracer::Kind;
+  explicit tn_trace(Kind of) : kind(of), tracer(std::in_place, of) {}
+  ~tn_trace() {
+    tracer.reset();
+    for (Tensor& leaf : marked) leaf.zero_grad();
+  }
+  Kind kind;
+  std::optional<graph::Tracer> tracer;
+  // Of a step after its first pass.
+  std::optional<graph::Graph> first;
+  std::vector<Tensor> marked;
 };
 
 struct tn_program {
@@ -81,7 +93,34 @@ Device device_of(tn_device* device) { return device == nullptr ? Device("cpu") :
 tn_status* tn_trace_begin(tn_trace** out) {
   return guarded([&] {
     require(out, "out");
-    *out = new tn_trace;
+    *out = new tn_trace(tn_trace::Kind::Function);
+  });
+}
+
+tn_status* tn_trace_begin_step(tn_trace** out) {
+  return guarded([&] {
+    require(out, "out");
+    *out = new tn_trace(tn_trace::Kind::Step);
+  });
+}
+
+tn_status* tn_trace_number(tn_trace* trace, tn_str name, double value, uint32_t counts) {
+  return guarded([&] {
+    require(trace, "trace");
+    trace->tracer->number(text_of(name), value, counts != 0);
+  });
+}
+
+tn_status* tn_trace_again(tn_trace* trace, tn_tensor* const* results, uint32_t nresults) {
+  return guarded([&] {
+    require(trace, "trace");
+    if (trace->kind != tn_trace::Kind::Step || trace->first)
+      throw Error(TN_FAILED_PRECONDITION,
+                  "[graph] only a step is traced again, and once: tn_trace_begin_step");
+    trace->first = trace->tracer->finish(shared(results, nresults, "a result"));
+    trace->marked = trace->tracer->mark_gradients();
+    trace->tracer.reset();
+    trace->tracer.emplace(trace->kind);
   });
 }
 
@@ -90,7 +129,7 @@ tn_status* tn_trace_input(tn_trace* trace, const tn_tensor* like, tn_str name, t
     require(trace, "trace");
     require(like, "like");
     require(out, "out");
-    *out = trace->tracer.input(Tensor::share(const_cast<tn_tensor*>(like)), text_of(name)).take();
+    *out = trace->tracer->input(Tensor::share(const_cast<tn_tensor*>(like)), text_of(name)).take();
   });
 }
 
@@ -98,7 +137,7 @@ tn_status* tn_trace_name(tn_trace* trace, const tn_tensor* weight, tn_str name) 
   return guarded([&] {
     require(trace, "trace");
     require(weight, "weight");
-    trace->tracer.name(Tensor::share(const_cast<tn_tensor*>(weight)), text_of(name));
+    trace->tracer->name(Tensor::share(const_cast<tn_tensor*>(weight)), text_of(name));
   });
 }
 
@@ -108,7 +147,11 @@ tn_status* tn_trace_end(tn_trace* trace, tn_tensor* const* results, uint32_t nre
     require(trace, "trace");
     std::unique_ptr<tn_trace> owned(trace);
     require(out, "out");
-    graph::Graph graph = owned->tracer.finish(shared(results, nresults, "a result"));
+    if (owned->kind == tn_trace::Kind::Step && !owned->first)
+      throw Error(TN_FAILED_PRECONDITION,
+                  "[graph] a step is traced twice: call tn_trace_again before tn_trace_end");
+    graph::Graph graph = owned->tracer->finish(shared(results, nresults, "a result"));
+    if (owned->first) graph = graph::fit(std::move(*owned->first), graph);
     owned.reset();  // the program traces once more, for its device
     *out = new tn_program{{std::move(graph), device_of(device)}};
   });
@@ -135,7 +178,7 @@ tn_status* tn_program_run(tn_program* program, tn_tensor* const* inputs, uint32_
 tn_status* tn_program_save(const tn_program* program, tn_str path) {
   return guarded([&] {
     require(program, "program");
-    graph::save(program->program.graph(), text_of(path));
+    graph::save(program->program.snapshot(), text_of(path));
   });
 }
 
@@ -161,7 +204,34 @@ tn_status* tn_program_get_info(tn_program* program, tn_program_info* out) {
     info.arena = facts.arena;
     info.unshared = facts.apart;
     info.weights = facts.weights;
+    info.state = facts.state;
+    info.numbers = static_cast<uint32_t>(graph.symbols.size());
     give(info, out);
+  });
+}
+
+tn_status* tn_program_get_number(tn_program* program, uint32_t index, tn_program_number* out) {
+  return guarded([&] {
+    require(program, "program");
+    require(out, "out");
+    const auto& symbols = program->program.graph().symbols;
+    if (index >= symbols.size())
+      throw Error(TN_OUT_OF_RANGE, "[graph] " + std::to_string(index) + " of " +
+                                       std::to_string(symbols.size()) + " numbers");
+    tn_program_number number{};
+    number.counts = symbols[index].counts ? 1 : 0;
+    number.value = program->program.number(index);
+    number.name = detail::to_str(symbols[index].name);
+    give(number, out);
+  });
+}
+
+tn_status* tn_program_set_numbers(tn_program* program, uint32_t first, const double* values,
+                                  uint32_t count) {
+  return guarded([&] {
+    require(program, "program");
+    if (count != 0) require(values, "values");
+    program->program.set_numbers(first, {values, count});
   });
 }
 

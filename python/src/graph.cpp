@@ -1,6 +1,7 @@
 #include "graph.hpp"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "bound.hpp"
 #include "tenon/graph.hpp"
@@ -60,11 +61,23 @@ nb::list values_of(const graph::Program& program, uint32_t count, Getter get) {
 class Tracing {
  public:
   Tracing() : trace_(nullptr, &tn_trace_drop) {}
-  void begin() {
+  void begin(bool step) {
     run([&] {
       tn_trace* began = nullptr;
-      detail::check(tn_trace_begin(&began));
+      detail::check(step ? tn_trace_begin_step(&began) : tn_trace_begin(&began));
       trace_.reset(began);
+    });
+  }
+  void number(const std::string& name, double value, bool counts) {
+    run([&] {
+      detail::check(tn_trace_number(trace(), detail::to_str(name), value, counts ? 1 : 0));
+    });
+  }
+  void again(const nb::list& results) {
+    const std::vector<Tensor> given = tensors_of(results, "a result");
+    run([&] {
+      detail::check(tn_trace_again(trace(), TensorList(given).handles(),
+                                   static_cast<uint32_t>(given.size())));
     });
   }
   nb::object input(const nb::object& like, const std::string& name) {
@@ -108,6 +121,24 @@ nb::list run_program(const graph::Program& program, const nb::tuple& inputs) {
   }));
 }
 
+nb::list numbers_of(const graph::Program& program) {
+  nb::list made;
+  for (uint32_t i = 0; i < run([&] { return program.info(); }).numbers; ++i) {
+    tn_program_number found{};
+    found.struct_size = sizeof found;
+    run([&] { detail::check(tn_program_get_number(program.get(), i, &found)); });
+    made.append(nb::make_tuple(std::string(detail::to_view(found.name)), found.value));
+  }
+  return made;
+}
+
+void set_numbers(const graph::Program& program, uint32_t first, const std::vector<double>& values) {
+  run([&] {
+    detail::check(tn_program_set_numbers(program.get(), first, values.data(),
+                                         static_cast<uint32_t>(values.size())));
+  });
+}
+
 nb::dict facts(const graph::Program& program) {
   const tn_program_info info = run([&] { return program.info(); });
   nb::dict made;
@@ -116,6 +147,7 @@ nb::dict facts(const graph::Program& program) {
   made["arena"] = info.arena;
   made["unshared"] = info.unshared;
   made["weights"] = info.weights;
+  made["state"] = info.state;
   made["differentiable"] = info.differentiable != 0;
   return made;
 }
@@ -123,6 +155,7 @@ nb::dict facts(const graph::Program& program) {
 }  // namespace
 
 void add_graph(nb::module_& m) {
+  add_watch(m);
   m.def(
       "_load_program",
       [](const std::string& path, const nb::object& device) {
@@ -132,7 +165,9 @@ void add_graph(nb::module_& m) {
       nb::arg("path"), nb::arg("device").none());
   nb::class_<Tracing>(m, "_Tracing")
       .def(nb::init<>())
-      .def("begin", &Tracing::begin)
+      .def("begin", &Tracing::begin, nb::arg("step"))
+      .def("number", &Tracing::number)
+      .def("again", &Tracing::again)
       .def("input", &Tracing::input)
       .def("name", &Tracing::name)
       .def("end", &Tracing::end, nb::arg("results"), nb::arg("device").none())
@@ -147,6 +182,8 @@ void add_graph(nb::module_& m) {
           "device",
           [](const graph::Program& self) { return nb::steal(device_object(self.device().get())); })
       .def_prop_ro("facts", &facts)
+      .def_prop_ro("numbers", &numbers_of)
+      .def("set_numbers", &set_numbers)
       .def_prop_ro("inputs",
                    [](const graph::Program& self) {
                      return values_of(self, run([&] { return self.info(); }).inputs,

@@ -21,6 +21,7 @@ MARK = "\x1e"
 PRELUDE = """#include <iostream>
 #include <tenon/data.hpp>
 #include <tenon/graph.hpp>
+#include <tenon/graph_step.hpp>
 #include <tenon/io.hpp>
 #include <tenon/nn.hpp>
 #include <tenon/onnx.hpp>

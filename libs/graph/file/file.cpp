@@ -15,8 +15,9 @@ std::map<std::string, uint32_t> names_of(const Graph& graph) {
   std::map<std::string, uint32_t> names;
   for (uint32_t b = 0; b < graph.buffers.size(); ++b) {
     const Buffer& buffer = graph.buffers[b];
-    if (buffer.role != Role::Constant) continue;
-    const std::string plain = "weight." + std::to_string(b);
+    if (!is_held(buffer.role)) continue;
+    const std::string plain =
+        (buffer.role == Role::State ? "state." : "weight.") + std::to_string(b);
     if (buffer.name.empty() || !names.emplace(buffer.name, b).second) names.emplace(plain, b);
   }
   return names;
@@ -58,7 +59,10 @@ Graph load(const std::string& path) {
                                   " holds weights, but no graph: tenon.io.load reads such files");
   std::string text(static_cast<size_t>(found->second.numel()), '\0');
   found->second.to_host(text.data(), text.size());
-  return from_json(text, file.tensors, "[graph.load] " + path);
+  Graph graph = from_json(text, file.tensors, "[graph.load] " + path);
+  for (Buffer& buffer : graph.buffers)  // runs write into memory of their own, not into the file's
+    if (buffer.role == Role::State) buffer.constant = buffer.constant.clone();
+  return graph;
 }
 
 }  // namespace tenon::graph

@@ -52,6 +52,13 @@ struct Write {
   Json operator()(DType value) const { return {{"dtype", name_of(value)}}; }
   Json operator()(Here) const { return {{"device", "here"}}; }
   Json operator()(Draw) const { return {{"generator", "default"}}; }
+  Json operator()(const Symbolic& value) const {
+    using Kind = Symbolic::Kind;
+    return {{"symbol", value.symbol},
+            {"as", value.kind == Kind::Int     ? "int"
+                   : value.kind == Kind::Float ? "float"
+                                               : name_of(value.dtype)}};
+  }
   Json operator()(const Number& value) const {
     return {{"number", hex(value.bytes.data(), size_of(value.dtype))},
             {"of", name_of(value.dtype)}};
@@ -77,6 +84,8 @@ class Reader {
       fail("it is of version " + std::to_string(version) + "; this library reads version " +
            std::to_string(kVersion));
     for (const Json& one : json.at("buffers")) graph_.buffers.push_back(buffer(one));
+    if (json.contains("symbols"))
+      for (const Json& one : json["symbols"]) graph_.symbols.push_back(symbol(one));
     for (const Json& one : json.at("inputs")) graph_.inputs.push_back(input(one));
     for (const Json& one : json.at("nodes")) graph_.nodes.push_back(node(one));
     for (const Json& one : json.at("results")) graph_.results.push_back(view(one));
@@ -99,16 +108,35 @@ class Reader {
     const std::string role = json.at("role").get<std::string>();
     if (role == "input") {
       made.role = Role::Input;
-    } else if (role == "weight") {
+    } else if (role == "weight" || role == "state") {
       const auto found = weights_.find(json.at("tensor").get<std::string>());
       if (found == weights_.end() || found->second.dtype() != made.dtype ||
           found->second.numel() != made.size)
         fail("weight " + json.at("tensor").dump() + " is missing, or not what the graph says");
-      made.role = Role::Constant;
+      made.role = role == "state" ? Role::State : Role::Constant;
       made.constant = found->second;
     } else if (role != "temporary") {
       fail("a buffer's role is " + role);
     }
+    return made;
+  }
+
+  Symbol symbol(const Json& json) const {
+    return {json.at("name").get<std::string>(), real(json.at("value")),
+            json.at("counts").get<bool>()};
+  }
+
+  Symbolic symbolic(const Json& json) const {
+    Symbolic made;
+    made.symbol = json.at("symbol").get<uint32_t>();
+    if (made.symbol >= graph_.symbols.size())
+      fail("there is no number $" + std::to_string(made.symbol));
+    const auto as = json.at("as").get<std::string>();
+    made.kind = as == "int"     ? Symbolic::Kind::Int
+                : as == "float" ? Symbolic::Kind::Float
+                                : Symbolic::Kind::Number;
+    if (made.kind == Symbolic::Kind::Number) made.dtype = dtype(json["as"]);
+    if (!number_of(made.dtype, 0)) fail("a number that varies as " + as);
     return made;
   }
 
@@ -196,6 +224,7 @@ class Reader {
         fail("a bool that is neither 0 nor 1");
       return number;
     }
+    if (json.contains("symbol")) return symbolic(json);
     if (json.contains("dtype")) return dtype(json["dtype"]);
     if (json.contains("device")) return Here();
     if (json.contains("generator")) return Draw();
@@ -228,12 +257,12 @@ class Reader {
     return static_cast<DType>(found);
   }
 
-  // Nothing from outside is written to, and each input is given once.
+  // Nothing from outside but state is written to, and each input is given once.
   void check_roles() const {
     std::vector<uint32_t> written, given;
     for (const Node& node : graph_.nodes) writes(node, written);
     for (const uint32_t b : written)
-      if (graph_.buffers[b].role != Role::Temporary)
+      if (graph_.buffers[b].role != Role::Temporary && graph_.buffers[b].role != Role::State)
         fail("a node writes into %" + std::to_string(b));
     for (const View& view : graph_.inputs) given.push_back(view.buffer);
     std::ranges::sort(given);
@@ -258,9 +287,10 @@ std::string to_json(const Graph& graph, const std::vector<std::string>& names) {
     Json one = {{"dtype", name_of(buffer.dtype)}, {"size", buffer.size}};
     one["role"] = buffer.role == Role::Input      ? "input"
                   : buffer.role == Role::Constant ? "weight"
+                  : buffer.role == Role::State    ? "state"
                                                   : "temporary";
     if (!buffer.name.empty()) one["name"] = buffer.name;
-    if (buffer.role == Role::Constant) one["tensor"] = names[b];
+    if (is_held(buffer.role)) one["tensor"] = names[b];
     buffers.push_back(std::move(one));
   }
   for (const View& view : graph.inputs) inputs.push_back(written(view));
@@ -274,11 +304,12 @@ std::string to_json(const Graph& graph, const std::vector<std::string>& names) {
                      {"results", outs}});
   }
   for (const View& view : graph.results) results.push_back(written(view));
-  const Json whole = {{"version", kVersion},
-                      {"buffers", buffers},
-                      {"inputs", inputs},
-                      {"nodes", nodes},
-                      {"results", results}};
+  Json symbols = Json::array();
+  for (const Symbol& symbol : graph.symbols)
+    symbols.push_back(
+        {{"name", symbol.name}, {"value", hex(symbol.value)}, {"counts", symbol.counts}});
+  const Json whole = {{"version", kVersion}, {"symbols", symbols}, {"buffers", buffers},
+                      {"inputs", inputs},    {"nodes", nodes},     {"results", results}};
   return whole.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -1,6 +1,7 @@
 #include "ir/graph.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ir/schema.hpp"
 
@@ -58,8 +59,38 @@ bool draws(const Node& node) {
                              [](const Argument& one) { return std::holds_alternative<Draw>(one); });
 }
 
+bool has_symbols(const Node& node) {
+  return std::ranges::any_of(
+      node.args, [](const Argument& one) { return std::holds_alternative<Symbolic>(one); });
+}
+
+bool Graph::writes_state() const {
+  return std::ranges::any_of(buffers, [](const Buffer& one) { return one.role == Role::State; });
+}
+
+std::optional<Number> number_of(DType dtype, double value) {
+  Number made{dtype, {}};
+  const auto put = [&](auto converted) {
+    std::memcpy(made.bytes.data(), &converted, sizeof converted);
+    return made;
+  };
+  switch (dtype) {
+    case DType::F32:
+      return put(static_cast<float>(value));
+    case DType::F64:
+      return put(value);
+    case DType::I32:
+      return put(static_cast<int32_t>(value));
+    case DType::I64:
+      return put(static_cast<int64_t>(value));
+    default:
+      return std::nullopt;
+  }
+}
+
 void drop_dead(Graph& graph) {
   std::vector<bool> used(graph.buffers.size());
+  for (size_t b = 0; b < used.size(); ++b) used[b] = graph.buffers[b].role == Role::State;
   for (const View& result : graph.results) used[result.buffer] = true;
   std::vector<Node> kept;
   std::vector<uint32_t> touched;

@@ -18,15 +18,18 @@ enum class Role : uint8_t {
   Temporary,  // made and used inside
   Input,      // given to each run
   Constant,   // a tensor from outside: weights
+  State,      // one that nodes write to: what a training step changes
 };
+// A tensor from outside.
+inline bool is_held(Role role) { return role == Role::Constant || role == Role::State; }
 
 // Elements of one dtype.
 struct Buffer {
   Role role = Role::Temporary;
   DType dtype = DType::F32;
   int64_t size = 0;       // elements that views reach
-  std::string name = {};  // of an input or constant
-  Tensor constant = {};   // of that role: flat, `size` elements
+  std::string name = {};  // of an input or a tensor from outside
+  Tensor constant = {};   // that tensor: flat, `size` elements
 };
 
 // Elements of a buffer.
@@ -48,15 +51,28 @@ struct Number {
   DType dtype = DType::F32;
   std::array<unsigned char, 16> bytes{};
 };
+// A number that may be another in each run: an optimizer's rate, the count of its steps.
+struct Symbol {
+  std::string name;
+  double value = 0;
+  bool counts = false;  // greater by one after each run
+};
+// Stands for one among arguments.
+struct Symbolic {
+  enum class Kind : uint8_t { Int, Float, Number };
+  uint32_t symbol = 0;
+  Kind kind = Kind::Float;
+  DType dtype = DType::F64;  // of Kind::Number
+};
 // Stands for the device that the graph runs on.
 struct Here {};
 // Stands for the default generator.
 struct Draw {};
 
 using Views = std::vector<std::optional<View>>;
-using Argument =
-    std::variant<std::monostate, bool, int64_t, double, std::complex<double>, std::string,
-                 std::vector<int64_t>, std::vector<double>, DType, Here, Draw, Number, View, Views>;
+using Argument = std::variant<std::monostate, bool, int64_t, double, std::complex<double>,
+                              std::string, std::vector<int64_t>, std::vector<double>, DType, Here,
+                              Draw, Symbolic, Number, View, Views>;
 
 // What a kernel gets beside its operands (tn_call.loop, tn_call.flags).
 struct Loop {
@@ -83,14 +99,21 @@ struct Graph {
   std::vector<View> inputs;
   std::vector<Node> nodes;
   std::vector<View> results;
+  std::vector<Symbol> symbols = {};
   bool differentiable = false;  // a weight required a gradient
+
+  bool writes_state() const;
 };
+
+// A value in a dtype, as kernels get numbers of the host; none where the dtype is neither an integer of 32 bits or more nor f32 or f64.
+std::optional<Number> number_of(DType dtype, double value);
 
 // The buffers that a node reads, those that it writes. An argument marked "!" is both.
 void reads(const Node& node, std::vector<uint32_t>& buffers);
 void writes(const Node& node, std::vector<uint32_t>& buffers);
 // Whether it draws from the default generator.
 bool draws(const Node& node);
+bool has_symbols(const Node& node);
 
 // Nodes of which no result is used go.
 void drop_dead(Graph& graph);

@@ -2,6 +2,8 @@
 //
 //   input  %0 x: f32[8, 784]
 //   weight %1 0.weight: f32[200704]
+//   state  %2 0.momentum: f32[200704]
+//   number $0 lr
 //   %3 = matmul(%0, %1)  f32[8, 256]
 //   return %3
 #include <fmt/format.h>
@@ -64,6 +66,7 @@ class Writer {
   std::string operator()(DType value) const { return std::string(name_of(value)); }
   std::string operator()(Here) const { return "here"; }
   std::string operator()(Draw) const { return "drawn"; }
+  std::string operator()(const Symbolic& value) const { return fmt::format("${}", value.symbol); }
   std::string operator()(const Number& value) const { return number_text(value); }
   std::string operator()(const View& value) const { return view(value); }
   std::string operator()(const Views& value) const {
@@ -103,10 +106,12 @@ std::string to_text(const Graph& graph) {
                    type_of(input));
   for (size_t b = 0; b < graph.buffers.size(); ++b) {
     const Buffer& buffer = graph.buffers[b];
-    if (buffer.role == Role::Constant)
-      fmt::format_to(to, "weight %{} {}: {}[{}]\n", b, buffer.name, name_of(buffer.dtype),
-                     buffer.size);
+    if (is_held(buffer.role))
+      fmt::format_to(to, "{} %{} {}: {}[{}]\n", buffer.role == Role::State ? "state " : "weight", b,
+                     buffer.name, name_of(buffer.dtype), buffer.size);
   }
+  for (size_t i = 0; i < graph.symbols.size(); ++i)
+    fmt::format_to(to, "number ${} {}\n", i, graph.symbols[i].name);
   for (const Node& node : graph.nodes) text += write.node(node);
   std::vector<std::string> results;
   for (const View& result : graph.results) results.push_back(write.view(result));

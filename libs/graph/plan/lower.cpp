@@ -12,10 +12,15 @@ Graph lower(const Graph& graph, const Device& target) {
   for (const Buffer& buffer : graph.buffers)
     flats.push_back(
         recorder.add(buffer.role, buffer.dtype, {&buffer.size, 1}, buffer.name, buffer.constant));
-  for (const Node& node : graph.nodes) replay(node, flats, Recorder::device());
+  for (const Node& node : graph.nodes) {
+    const size_t from = recorder.graph().nodes.size();
+    replay(node, flats, Recorder::device(), graph.symbols);
+    if (has_symbols(node)) recorder.keep_symbols(node, from);
+  }
   Graph lowered = recorder.take();
   lowered.inputs = graph.inputs;
   lowered.results = graph.results;
+  lowered.symbols = graph.symbols;
   drop_dead(lowered);
   return lowered;
 }

@@ -49,7 +49,25 @@ const tn_view* BoundCall::add(const View& view) {
   return &place.view;
 }
 
-const tn_view* BoundCall::add(const Number& number) {
+void BoundCall::set_symbols(std::span<const Symbol> symbols) {
+  for (const Varying& varying : symbolic_) {
+    const double now = symbols[varying.symbolic.symbol].value;
+    switch (varying.symbolic.kind) {
+      case Symbolic::Kind::Int:
+        args_[varying.arg].as.i = static_cast<int64_t>(now);
+        break;
+      case Symbolic::Kind::Float:
+        args_[varying.arg].as.f = now;
+        break;
+      case Symbolic::Kind::Number:
+        std::memcpy(varying.number->scalar,
+                    number_of(varying.symbolic.dtype, now).value().bytes.data(),
+                    sizeof varying.number->scalar);
+    }
+  }
+}
+
+tn_view* BoundCall::add(const Number& number) {
   tn_view& view = numbers_.emplace_back();
   view.struct_size = sizeof view;
   view.dtype = static_cast<tn_dtype>(number.dtype);
@@ -65,6 +83,13 @@ tn_value BoundCall::value(const Argument& argument) {
     using PlainValue::operator();
     // The host; a kernel has no use for it.
     tn_value operator()(Here) { return {}; }
+    tn_value operator()(const Symbolic& value) {
+      const bool number = value.kind == Symbolic::Kind::Number;
+      tn_view* view = number ? to.add(number_of(value.dtype, 0).value()) : nullptr;
+      to.symbolic_.push_back({value, to.args_.size(), view});
+      if (number) return tagged(TN_VALUE_VIEW, 0, view);
+      return value.kind == Symbolic::Kind::Int ? detail::value(int64_t{0}) : detail::value(0.0);
+    }
     tn_value operator()(const Number& value) { return tagged(TN_VALUE_VIEW, 0, to.add(value)); }
     tn_value operator()(const View& value) { return tagged(TN_VALUE_VIEW, 0, to.add(value)); }
     tn_value operator()(const Views& views) {

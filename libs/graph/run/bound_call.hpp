@@ -28,6 +28,9 @@ class BoundCall {
     for (Place& place : places_) use(place.buffer, Patch{&place.view, place.offset});
   }
   uint64_t scratch_size() const;
+  // Puts the symbols' values in their places.
+  void set_symbols(std::span<const Symbol> symbols);
+  bool has_symbols() const { return !symbolic_.empty(); }
   void set_scratch(void* data, void* buffer) {
     call_.scratch = data;
     call_.scratch_buffer = buffer;
@@ -42,8 +45,13 @@ class BoundCall {
     uint32_t buffer;
     int64_t offset;
   };
+  struct Varying {
+    Symbolic symbolic;
+    size_t arg;
+    tn_view* number;  // of Kind::Number
+  };
   const tn_view* add(const View& view);
-  const tn_view* add(const Number& number);
+  tn_view* add(const Number& number);
   tn_value value(const Argument& argument);
 
   const Node& node_;
@@ -57,6 +65,7 @@ class BoundCall {
   std::deque<std::vector<const tn_view*>> lists_;
   std::vector<const tn_view*> outs_;
   std::vector<const int64_t*> strides_;
+  std::vector<Varying> symbolic_;
 };
 
 }  // namespace tenon::graph

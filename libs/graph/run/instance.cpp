@@ -31,6 +31,7 @@ Instance::Instance(const Graph& graph, const Arena& arena, const Device& device,
     }
     BoundCall& made = *bound_.emplace_back(std::make_unique<BoundCall>(node));
     steps_.push_back({made.kernel().run, made.kernel().self, made.plan(), &made.call(), &node});
+    if (made.has_symbols()) varying_.push_back(&made);
     scratch = std::max(scratch, made.scratch_size());
     made.each_view([&](uint32_t buffer, const Patch& patch) { patches_[buffer].push_back(patch); });
   }
@@ -53,7 +54,7 @@ void Instance::place(const Arena& arena) {
   for (const auto& [dtype, size] : arena.sizes) arenas[dtype] = empty(size, dtype, device_);
   for (uint32_t b = 0; b < flats_.size(); ++b) {
     const Buffer& buffer = graph_.buffers[b];
-    if (buffer.role == Role::Constant) {
+    if (is_held(buffer.role)) {
       flats_[b] = buffer.constant;
     } else if (arena.offsets[b] >= 0) {
       flats_[b] = arenas[buffer.dtype].narrow(0, arena.offsets[b], buffer.size);
@@ -74,8 +75,8 @@ void Instance::add_call(const Node& node) {
   Called& called = *called_.emplace_back(std::make_unique<Called>(Called{&node, this}));
   const auto run = [](void* self, void*, const tn_call*) {
     const auto& of = *static_cast<Called*>(self);
-    return detail::guarded("graph",
-                           [&] { replay(*of.node, of.instance->flats_, of.instance->device_); });
+    const Instance& in = *of.instance;
+    return detail::guarded("graph", [&] { replay(*of.node, in.flats_, in.device_, in.symbols_); });
   };
   steps_.push_back({run, &called, nullptr, nullptr, &node});
 }
@@ -104,7 +105,10 @@ Tensor Instance::result(size_t k) const {
   return whole_[k] ? flats_[view.buffer] : view_in(view, flats_);
 }
 
-std::vector<Tensor> Instance::run(std::span<tn_tensor* const> inputs) {
+std::vector<Tensor> Instance::run(std::span<tn_tensor* const> inputs,
+                                  std::span<const Symbol> symbols) {
+  symbols_ = symbols;
+  for (BoundCall* call : varying_) call->set_symbols(symbols);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const uint32_t buffer = graph_.inputs[i].buffer;
     if (keeps_inputs_) flats_[buffer] = Tensor::share(inputs[i]);

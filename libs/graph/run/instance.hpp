@@ -14,8 +14,8 @@ class Instance {
   Instance(const Graph& graph, const Arena& arena, const Device& device, bool bind);
   Instance(const Instance&) = delete;
 
-  // Inputs are contiguous, on the device. Results are new.
-  std::vector<Tensor> run(std::span<tn_tensor* const> inputs);
+  // Inputs are contiguous, on the device. Results are new. `symbols`: the graph's, with this run's values.
+  std::vector<Tensor> run(std::span<tn_tensor* const> inputs, std::span<const Symbol> symbols);
 
  private:
   struct Step {
@@ -44,6 +44,8 @@ class Instance {
   bool keeps_inputs_ = false;  // a call or a result wants them as tensors
   std::vector<Step> steps_;
   std::vector<std::unique_ptr<BoundCall>> bound_;
+  std::vector<BoundCall*> varying_;  // those with symbols
+  std::span<const Symbol> symbols_;  // of this run
   struct Called {
     const Node* node;
     Instance* instance;

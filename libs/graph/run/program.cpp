@@ -29,15 +29,24 @@ std::string described(DType dtype, std::span<const int64_t> shape) {
 }
 
 // Of inputs that are not row-major.
-std::vector<Tensor> run_copies(Instance& instance, std::span<tn_tensor* const> inputs) {
+std::vector<Tensor> run_copies(Instance& instance, std::span<tn_tensor* const> inputs,
+                               std::span<const Symbol> symbols) {
   std::vector<Tensor> copies;
   for (tn_tensor* input : inputs) copies.push_back(Tensor::share(input).contiguous());
-  return instance.run({TensorList(copies).handles(), copies.size()});
+  return instance.run({TensorList(copies).handles(), copies.size()}, symbols);
 }
 
 }  // namespace
 
-Program::Program(Graph graph, Device device) : graph_(std::move(graph)), device_(device) {
+Program::Program(Graph graph, Device device)
+    : graph_(std::move(graph)),
+      device_(device),
+      in_turn_(graph_.writes_state() || !graph_.symbols.empty()) {
+  for (const Buffer& buffer : graph_.buffers)
+    if (buffer.role == Role::State && buffer.constant.device() != device_)
+      throw Error(TN_INVALID_ARGUMENT,
+                  fmt::format("[graph] {}, which the graph writes to, is on {}, the graph on {}",
+                              buffer.name, buffer.constant.device().id(), device_.id()));
   lowered_ = lowered_now();
 }
 
@@ -51,7 +60,7 @@ std::shared_ptr<const Program::Lowered> Program::lowered_now() const {
   made->epoch = Recorder::epoch();
   made->graph = lower(graph_, device_);
   for (Buffer& buffer : made->graph.buffers)
-    if (buffer.role == Role::Constant && buffer.constant.device() != device_)
+    if (is_held(buffer.role) && buffer.constant.device() != device_)
       buffer.constant = buffer.constant.to(device_);
   made->arena = plan_arena(made->graph);
   return made;
@@ -108,16 +117,48 @@ std::vector<Tensor> Program::run(std::span<tn_tensor* const> inputs) {
   }
   if (traced) return run_traced(inputs);
   for (size_t i = 0; i < inputs.size(); ++i) check_device(i, inputs[i]);
+  if (!in_turn_) return run_dense(inputs, dense);
+  const std::lock_guard turn(turn_);
+  for (const Buffer& buffer : graph_.buffers)
+    if (buffer.role == Role::State) Recorder::dispatch().wrote(buffer.constant.get());
+  std::vector<Tensor> results = run_dense(inputs, dense);
+  for (Symbol& symbol : graph_.symbols) symbol.value += symbol.counts ? 1 : 0;
+  return results;
+}
+
+std::vector<Tensor> Program::run_dense(std::span<tn_tensor* const> inputs, bool dense) {
   Taken taken = take();
   // An instance whose run failed is not used again.
-  std::vector<Tensor> results =
-      dense ? taken.instance->run(inputs) : run_copies(*taken.instance, inputs);
+  std::vector<Tensor> results = dense ? taken.instance->run(inputs, graph_.symbols)
+                                      : run_copies(*taken.instance, inputs, graph_.symbols);
   give(std::move(taken));
   return results;
 }
 
+void Program::set_numbers(size_t first, std::span<const double> values) {
+  const std::lock_guard turn(turn_);
+  if (first > graph_.symbols.size() || values.size() > graph_.symbols.size() - first)
+    throw Error(TN_OUT_OF_RANGE, fmt::format("[graph] {} numbers from {} on, of {}", values.size(),
+                                             first, graph_.symbols.size()));
+  for (size_t i = 0; i < values.size(); ++i) graph_.symbols[first + i].value = values[i];
+}
+
+double Program::number(size_t i) const {
+  const std::lock_guard turn(turn_);
+  return graph_.symbols.at(i).value;
+}
+
+Graph Program::snapshot() const {
+  const std::lock_guard turn(turn_);
+  return graph_;
+}
+
 // Inside another trace the nodes become nodes of that one.
 std::vector<Tensor> Program::run_traced(std::span<tn_tensor* const> inputs) const {
+  if (in_turn_)
+    throw Error(
+        TN_FAILED_PRECONDITION,
+        "[graph] a program that writes into state runs inside a trace: trace the whole step");
   std::vector<Tensor> flats;
   for (const Buffer& buffer : graph_.buffers)
     flats.push_back(buffer.role == Role::Constant
@@ -125,7 +166,7 @@ std::vector<Tensor> Program::run_traced(std::span<tn_tensor* const> inputs) cons
                         : empty(buffer.size, buffer.dtype, Recorder::device()));
   for (size_t i = 0; i < inputs.size(); ++i)
     flats[graph_.inputs[i].buffer] = Tensor::share(inputs[i]).contiguous();
-  for (const Node& node : graph_.nodes) replay(node, flats, Recorder::device());
+  for (const Node& node : graph_.nodes) replay(node, flats, Recorder::device(), {});
   std::vector<Tensor> results;
   for (const View& view : graph_.results) results.push_back(view_in(view, flats));
   return results;
@@ -139,7 +180,8 @@ Facts Program::facts() {
   facts.arena = lowered_->arena.bytes;
   facts.apart = lowered_->arena.apart;
   for (const Buffer& buffer : graph_.buffers)
-    if (buffer.role == Role::Constant) facts.weights += buffer.constant.nbytes();
+    if (is_held(buffer.role))
+      (buffer.role == Role::State ? facts.state : facts.weights) += buffer.constant.nbytes();
   return facts;
 }
 

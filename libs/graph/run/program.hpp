@@ -14,6 +14,7 @@ struct Facts {
   uint64_t arena = 0;    // bytes that a thread's run works in
   uint64_t apart = 0;    // what they were if no two buffers shared
   uint64_t weights = 0;  // bytes
+  uint64_t state = 0;    // bytes that runs write to
 };
 
 class Program {
@@ -26,8 +27,14 @@ class Program {
   // The graph as the device runs it.
   std::string text();
 
-  // [any thread] Inputs have the shapes and dtypes of the graph's. Throws Error.
+  // [any thread] Inputs have the shapes and dtypes of the graph's. Runs that write into state go one after another. Throws Error.
   std::vector<Tensor> run(std::span<tn_tensor* const> inputs);
+  // [any thread] Those from `first` on, for the runs that begin later.
+  void set_numbers(size_t first, std::span<const double> values);
+  // A symbol's value now.
+  double number(size_t i) const;
+  // The graph with the values that its symbols have now.
+  Graph snapshot() const;
 
  private:
   // What all instances share, until kernels come or go.
@@ -47,6 +54,7 @@ class Program {
   void give(Taken taken);
   void check_type(size_t i, const tn_view& input) const;
   void check_device(size_t i, const tn_tensor* input) const;
+  std::vector<Tensor> run_dense(std::span<tn_tensor* const> inputs, bool dense);
   std::vector<Tensor> run_traced(std::span<tn_tensor* const> inputs) const;
 
   Graph graph_;
@@ -54,6 +62,8 @@ class Program {
   std::mutex mutex_;
   std::shared_ptr<const Lowered> lowered_;
   std::vector<Taken> idle_;
+  mutable std::mutex turn_;  // of a run that writes into state, or has symbols
+  bool in_turn_;
 };
 
 }  // namespace tenon::graph

@@ -10,7 +10,8 @@ namespace {
 // Arguments as the C ABI takes them, and what they point at.
 class Values : public PlainValue {
  public:
-  Values(std::span<const Tensor> flats, const Device& device) : flats_(flats), device_(device) {}
+  Values(std::span<const Tensor> flats, const Device& device, std::span<const Symbol> symbols)
+      : flats_(flats), device_(device), symbols_(symbols) {}
 
   void add(const Argument& argument) { values_.push_back(std::visit(*this, argument)); }
   const tn_value* data() const { return values_.data(); }
@@ -22,6 +23,17 @@ class Values : public PlainValue {
     made.tag = TN_VALUE_DEVICE;
     made.as.device = device_.get();
     return made;
+  }
+  tn_value operator()(const Symbolic& value) {
+    const double now = symbols_[value.symbol].value;
+    switch (value.kind) {
+      case Symbolic::Kind::Int:
+        return detail::value(static_cast<int64_t>(now));
+      case Symbolic::Kind::Float:
+        return detail::value(now);
+      default:
+        return (*this)(number_of(value.dtype, now).value());
+    }
   }
   // Of rank 0 it joins tensors of any device.
   tn_value operator()(const Number& value) {
@@ -49,6 +61,7 @@ class Values : public PlainValue {
 
   std::span<const Tensor> flats_;
   Device device_;
+  std::span<const Symbol> symbols_;
   std::vector<tn_value> values_;
   std::vector<Tensor> held_;
   std::vector<std::vector<tn_tensor*>> lists_;
@@ -60,9 +73,10 @@ Tensor view_in(const View& view, std::span<const Tensor> flats) {
   return as_strided(flats[view.buffer], view.shape, view.strides, view.offset);
 }
 
-void replay(const Node& node, std::span<const Tensor> flats, const Device& device) {
+void replay(const Node& node, std::span<const Tensor> flats, const Device& device,
+            std::span<const Symbol> symbols) {
   const NoGrad no_grad;
-  Values args(flats, device);
+  Values args(flats, device, symbols);
   for (const Argument& argument : node.args) args.add(argument);
   if (node.results.empty())
     return detail::check(tn_op_call(node.op, args.data(), args.size(), nullptr, 0));

@@ -60,7 +60,8 @@ Device Recorder::device() {
   return found;
 }
 
-uint64_t Recorder::epoch() { return table().dispatch->epoch(); }
+const tn_dispatch& Recorder::dispatch() { return *table().dispatch; }
+uint64_t Recorder::epoch() { return dispatch().epoch(); }
 
 Recorder::Recorder(Device target) {
   const Device recording = device();
@@ -202,6 +203,21 @@ void Recorder::called(const tn_op& op, const tn_call& call, const tn_kernel* ker
     copy.flags = call.flags;
   }
   graph_.nodes.push_back(std::move(node));
+}
+
+void Recorder::keep_symbols(const Node& node, size_t from) {
+  auto& nodes = graph_.nodes;
+  const bool as_it_is = nodes.size() == from + 1 && nodes[from].op == node.op &&
+                        (nodes[from].kernel == nullptr || nodes[from].kernel->prepare == nullptr);
+  if (!as_it_is) {
+    nodes.resize(from);
+    nodes.push_back(node);
+    nodes.back().kernel = nullptr;
+    return;
+  }
+  for (size_t i = 0; i < node.args.size(); ++i)
+    if (const auto* symbolic = std::get_if<Symbolic>(&node.args[i]))
+      nodes[from].args[i] = *symbolic;
 }
 
 void Recorder::copied_in(const void* source, uint64_t number, uint64_t offset, uint64_t bytes) {

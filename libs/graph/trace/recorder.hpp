@@ -19,6 +19,8 @@ class Recorder {
 
   // trace:0; its plugin is loaded at the first use.
   static Device device();
+  // What the host tells of calls and tensors.
+  static const tn_dispatch& dispatch();
   // Grows whenever kernels of any device come or go.
   static uint64_t epoch();
   static bool traced(const tn_tensor* tensor) { return tn_tensor_device(tensor) == device().get(); }
@@ -29,6 +31,11 @@ class Recorder {
   // Where a traced tensor lies.
   View use(const Tensor& traced) { return use(*tn_tensor_view(traced.get())); }
   const Graph& graph() const { return graph_; }
+  // It holds what nodes write to.
+  void make_state(uint32_t buffer) { graph_.buffers[buffer].role = Role::State; }
+  // The nodes from there on are calls of `node`, with numbers for its symbols: these become symbols again. Where it was made of other
+  // ops, or its kernel keeps a plan, it stays a call of its own.
+  void keep_symbols(const Node& node, size_t from);
   // Ends it.
   Graph take();
 

@@ -26,34 +26,29 @@ bool any_tensor(std::span<const tn_value> args, Test&& test) {
   });
 }
 
-// Flat, beginning at the tensor's first element and sharing its memory where the host can address it; a copy elsewhere.
-Tensor flat_of(const Tensor& tensor, int64_t size) {
-  if (tensor.is_contiguous()) return tensor.detach().reshape({size});
-  if (tn_tensor_data(tensor.get()) == nullptr) return tensor.detach().contiguous().reshape({size});
-  auto* held = new Tensor(tensor.detach());
-  tn_tensor* made = nullptr;
-  tn_status* status = tn_tensor_wrap_host(
-      tn_tensor_data(tensor.get()), static_cast<tn_dtype>(tensor.dtype()), 1, &size, nullptr,
-      [](void* owner) { delete static_cast<Tensor*>(owner); }, held, &made);
-  if (status != nullptr) delete held;
-  detail::check(status);
-  return Tensor::adopt(made);
-}
-
 // Where the elements lie, or the handle of a tensor that the host cannot address.
 const void* place_of(const Tensor& tensor) {
   const void* elements = tn_tensor_data(tensor.get());
   return elements != nullptr ? elements : tensor.get();
 }
 
-bool same(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && std::ranges::equal(a.shape(), b.shape()) &&
-         std::ranges::equal(a.strides(), b.strides());
+View view_of(const Tensor& tensor) {
+  View view{0, tensor.dtype(), 0, {}, {}};
+  view.shape.assign(tensor.shape().begin(), tensor.shape().end());
+  view.strides.assign(tensor.strides().begin(), tensor.strides().end());
+  return view;
+}
+
+// Without a reach to before its first element, so that a flat view from there on shows all of it.
+bool goes_forward(const Tensor& tensor) {
+  return std::ranges::all_of(tensor.strides(), [](int64_t step) { return step >= 0; });
 }
 
 }  // namespace
 
-Tracer::Tracer() {
+Tracer::Tracer(Kind kind)
+    : kind_(kind),
+      modes_(kind == Kind::Step ? TN_MODE_GRAD : 0, kind == Kind::Step ? 0 : TN_MODE_GRAD) {
   layer_.struct_size = sizeof layer_;
   layer_.ctx = this;
   layer_.call = [](void* self, const tn_op* op, const tn_value* args, uint32_t nargs,
@@ -75,7 +70,11 @@ Tracer::Tracer() {
   detail::check(tn_call_layer_push(&layer_));
 }
 
-Tracer::~Tracer() { tn_status_release(tn_call_layer_pop(&layer_)); }
+Tracer::~Tracer() {
+  tn_status_release(tn_call_layer_pop(&layer_));
+  for (Leaf& leaf : leaves_)
+    if (is_traced(leaf.tensor.grad().get())) leaf.tensor.zero_grad();
+}
 
 Tensor Tracer::input(const Tensor& like, std::string name) {
   const std::vector<int64_t> shape(like.shape().begin(), like.shape().end());
@@ -88,33 +87,69 @@ void Tracer::name(const Tensor& tensor, std::string name) {
   names_.emplace(place_of(tensor), std::move(name));
 }
 
+void Tracer::number(std::string name, double value, bool counts) {
+  symbols_.push_back({std::move(name), value, counts});
+}
+
 // A constant that was drawn or filled may be written to later, or has to differ from run to run.
 bool Tracer::concerns(const tn_op& op, std::span<const tn_value> args) const {
   if (any_tensor(args, is_traced)) return true;
-  if (any_tensor(args, [](const tn_tensor* tensor) { return tensor != nullptr; })) return false;
+  if (any_tensor(args, [](const tn_tensor* tensor) { return tensor != nullptr; }))
+    return kind_ == Kind::Step;
   const auto& known = parameters(op);
   return name_of(op) == "full" || std::ranges::any_of(known, &Parameter::generator);
 }
 
+const Tracer::Flat& Tracer::flat_of(const Tensor& tensor) {
+  const tn_view& elements = *tn_tensor_view(tensor.get());
+  const bool addressable = elements.data != nullptr;
+  const View view = view_of(tensor);
+  const bool whole = addressable ? goes_forward(tensor) : tensor.is_contiguous();
+  const int64_t size = whole ? view.end() : tensor.numel();
+  Flat made{addressable ? nullptr : elements.buffer, 0, 0, tensor.dtype(), !whole, tensor, {}};
+  made.begin = addressable ? reinterpret_cast<uintptr_t>(elements.data)
+                           : static_cast<uintptr_t>(elements.offset);
+  made.end = made.begin + static_cast<uintptr_t>(size) * size_of(made.dtype);
+  for (const Flat& known : flats_)
+    if (known.space == made.space && known.dtype == made.dtype && known.begin <= made.begin &&
+        made.end <= known.end && size != 0 && !known.copied && whole)
+      return known;
+  tn_tensor* flat = nullptr;
+  const Tensor source = whole ? tensor : tensor.detach().contiguous();
+  detail::check(Recorder::dispatch().flat(source.get(), size, &flat));
+  const auto named = names_.find(place_of(tensor));
+  made.traced =
+      recorder_.add(Role::Constant, made.dtype, {&size, 1},
+                    named == names_.end() ? std::string() : named->second, Tensor::adopt(flat));
+  return flats_.emplace_back(std::move(made));
+}
+
 Tensor Tracer::twin(const Tensor& tensor) {
   differentiable_ |= tensor.requires_grad();
-  auto& known = twins_[place_of(tensor)];
-  for (const Twin& twin : known)
-    if (same(twin.original, tensor)) return twin.traced;
-  const auto named = names_.find(place_of(tensor));
-  const bool strided =
-      tn_tensor_data(tensor.get()) != nullptr &&
-      std::ranges::all_of(tensor.strides(), [](int64_t step) { return step >= 0; });
-  View view;
-  view.shape.assign(tensor.shape().begin(), tensor.shape().end());
-  view.strides.assign(tensor.strides().begin(), tensor.strides().end());
-  const Tensor source = strided || tensor.is_contiguous() ? tensor : tensor.detach().contiguous();
-  const int64_t size = strided ? view.end() : tensor.numel();
-  Tensor traced =
-      recorder_.add(Role::Constant, tensor.dtype(), {&size, 1},
-                    named == names_.end() ? std::string() : named->second, flat_of(source, size));
-  traced = strided ? as_strided(traced, view.shape, view.strides) : traced.reshape(view.shape);
-  known.push_back({tensor, traced});
+  const auto found = twins_.find(tensor.get());
+  if (found != twins_.end()) return found->second.traced;
+  const bool leaf = kind_ == Kind::Step && tensor.requires_grad();
+  if (leaf && !tensor.is_leaf())
+    throw Error(TN_FAILED_PRECONDITION,
+                "[graph] a tensor from outside, made by " + std::string(tensor.grad_fn_name()) +
+                    ", has a history of its own: compute it inside the step, or detach() it");
+  const Flat& flat = flat_of(tensor);
+  const View view = view_of(tensor);
+  const auto from = reinterpret_cast<uintptr_t>(tn_tensor_view(tensor.get())->data);
+  Tensor traced;
+  if (flat.copied) {
+    traced = flat.traced.reshape(view.shape).detach();
+  } else {
+    const uintptr_t begin =
+        flat.space == nullptr ? from : static_cast<uintptr_t>(tn_tensor_view(tensor.get())->offset);
+    const auto offset = static_cast<int64_t>((begin - flat.begin) / size_of(flat.dtype));
+    traced = as_strided(flat.traced, view.shape, view.strides, offset).detach();
+  }
+  if (leaf) {
+    leaves_.push_back({tensor, tensor.grad()});
+    detail::check(Recorder::dispatch().share_gradient(traced.get(), tensor.get()));
+  }
+  twins_.emplace(tensor.get(), Twin{tensor, traced});
   return traced;
 }
 
@@ -157,46 +192,109 @@ tn_status* Tracer::call(const tn_op& op, std::span<const tn_value> args, tn_tens
 
 tn_status* Tracer::call_into(const tn_op& op, std::span<const tn_value> args,
                              tn_tensor* const* outs, uint32_t nouts, uint32_t& done) {
-  const bool writes_traced = std::any_of(outs, outs + nouts, is_traced);
+  const bool step = kind_ == Kind::Step;
+  std::vector<Tensor> targets;
   for (uint32_t k = 0; k < nouts; ++k) {
-    const Tensor out = Tensor::share(outs[k]);
-    if (is_traced(outs[k])) continue;
+    if (is_traced(outs[k]) || step) continue;
     if (any_tensor(args, is_traced))
       refuse(op,
              "it writes what is traced into a tensor from outside the function: return it instead");
-    if (twins_.contains(place_of(out)))
+    if (is_weight(Tensor::share(outs[k])))
       refuse(op, "it writes into a tensor that is a weight of the graph already");
   }
-  if (!writes_traced) return nullptr;
+  if (!step && !std::any_of(outs, outs + nouts, is_traced)) return nullptr;
   const Arguments changed = convert(op, args);
+  for (uint32_t k = 0; k < nouts; ++k)
+    targets.push_back(is_traced(outs[k]) ? Tensor::share(outs[k]) : twin(Tensor::share(outs[k])));
   done = 1;
-  return tn_op_call_into(&op, changed.values.data(), static_cast<uint32_t>(args.size()), outs,
-                         nouts);
+  return tn_op_call_into(&op, changed.values.data(), static_cast<uint32_t>(args.size()),
+                         TensorList(targets).handles(), nouts);
 }
 
-void Tracer::check_writes() const {
+bool Tracer::is_weight(const Tensor& tensor) const {
+  const tn_view& view = *tn_tensor_view(tensor.get());
+  const bool addressable = view.data != nullptr;
+  const void* space = addressable ? nullptr : view.buffer;
+  const auto begin =
+      addressable ? reinterpret_cast<uintptr_t>(view.data) : static_cast<uintptr_t>(view.offset);
+  return std::ranges::any_of(flats_, [&](const Flat& flat) {
+    return flat.space == space && flat.begin <= begin && begin < flat.end;
+  });
+}
+
+// What else lies in memory that is written would not see it in order.
+void Tracer::check_shared(const Flat& written) const {
+  for (const Flat& other : flats_)
+    if (&other != &written && other.space == written.space && other.begin < written.end &&
+        written.begin < other.end)
+      throw Error(TN_FAILED_PRECONDITION,
+                  "[graph] two tensors from outside share memory, in part, and one of them is "
+                  "written to: use one tensor and its views");
+}
+
+void Tracer::check_writes() {
   std::vector<uint32_t> written;
   for (const Node& node : recorder_.graph().nodes) {
     written.clear();
     writes(node, written);
     for (const uint32_t b : written) {
       const Buffer& buffer = recorder_.graph().buffers[b];
-      if (buffer.role == Role::Temporary) continue;
-      refuse(*node.op, std::string("it writes into ") +
-                           (buffer.role == Role::Input ? "input " : "weight ") + buffer.name +
-                           ": a graph leaves what it is given as it is; clone it first");
+      if (buffer.role == Role::Temporary || buffer.role == Role::State) continue;
+      if (buffer.role == Role::Input || kind_ == Kind::Function)
+        refuse(*node.op, std::string("it writes into ") +
+                             (buffer.role == Role::Input ? "input " : "weight ") + buffer.name +
+                             ": a graph leaves what it is given as it is; clone it first");
+      const auto flat = std::ranges::find_if(
+          flats_, [&](const Flat& one) { return recorder_.use(one.traced).buffer == b; });
+      if (flat == flats_.end())
+        refuse(*node.op, "it writes into numbers that the function holds: clone them first");
+      if (flat->copied)
+        refuse(*node.op, "it writes into a tensor that lies as no graph can write it: clone it");
+      check_shared(*flat);
+      if (Recorder::dispatch().wrote(flat->source.get()) == 0)
+        refuse(*node.op, "it writes into a tensor that is read-only: clone it");
+      recorder_.make_state(b);
     }
   }
+}
+
+// Gradients die inside a step: one from before would be added to, or read, by one run and not by the next.
+void Tracer::check_gradients() const {
+  const auto used = [&](const Tensor& gradient) {
+    return gradient.defined() && twins_.contains(gradient.get());
+  };
+  for (const Leaf& leaf : leaves_)
+    if (used(leaf.before) || used(leaf.tensor.grad()))
+      throw Error(TN_FAILED_PRECONDITION,
+                  "[graph] a gradient from before the step is used in it: the step has to begin "
+                  "with zero_grad(), and to compute its own gradients");
+}
+
+std::vector<Tensor> Tracer::mark_gradients() {
+  std::vector<Tensor> marked;
+  for (Leaf& leaf : leaves_) {
+    if (!is_traced(leaf.tensor.grad().get())) continue;
+    tn_tensor* mark = nullptr;
+    const auto shape = leaf.tensor.shape();
+    detail::check(tn_tensor_empty(static_cast<tn_dtype>(leaf.tensor.dtype()),
+                                  static_cast<uint32_t>(shape.size()), shape.data(),
+                                  leaf.tensor.device().get(), &mark));
+    leaf.tensor.set_grad(Tensor::adopt(mark));
+    marked.push_back(leaf.tensor);
+  }
+  return marked;
 }
 
 Graph Tracer::finish(std::span<const Tensor> results) {
   std::vector<View> views;
   for (const Tensor& result : results)
     views.push_back(recorder_.use(Recorder::traced(result.get()) ? result : twin(result)));
+  check_gradients();
   check_writes();
   Graph graph = recorder_.take();
   graph.differentiable = differentiable_;
   graph.inputs = inputs_;
+  graph.symbols = symbols_;
   graph.results = std::move(views);
   drop_dead(graph);
   return graph;

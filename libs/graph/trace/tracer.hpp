@@ -8,11 +8,15 @@
 
 namespace tenon::graph {
 
-// From its construction to finish() or its end, on one thread. Calls of constants alone compute as usual; where a constant meets what is
-// traced it becomes a weight of the graph, which shares its elements.
+// From its construction to finish() or its end, on one thread. Where a tensor from outside meets what is traced it becomes a weight of
+// the graph, which shares its elements.
 class Tracer {
  public:
-  Tracer();
+  enum class Kind : uint8_t {
+    Function,  // no gradients; calls of tensors from outside alone compute as usual
+    Step,  // gradients are recorded; every call of tensors is traced, and what is written becomes state
+  };
+  explicit Tracer(Kind kind);
   ~Tracer();
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
@@ -21,8 +25,14 @@ class Tracer {
   Tensor input(const Tensor& like, std::string name);
   // Names a tensor from outside: its weight is called so.
   void name(const Tensor& tensor, std::string name);
+  // A number that the function computes with now, and another one in later runs.
+  void number(std::string name, double value, bool counts);
   // The graph whose results these are. Throws Error where it would write into what is not its own.
   Graph finish(std::span<const Tensor> results);
+
+  // Of a step: leaves whose gradient the function left behind get a tensor as their gradient that it must not read: in the next trace, as
+  // in the next run, there is a gradient from before. These leaves.
+  std::vector<Tensor> mark_gradients();
 
  private:
   // Of a call, changed, and what they point at.
@@ -30,6 +40,19 @@ class Tracer {
     std::vector<tn_value> values;
     std::vector<Tensor> held;
     std::vector<std::vector<tn_tensor*>> lists;
+  };
+  // Memory from outside that is a buffer of the graph.
+  struct Flat {
+    const void* space;  // what `begin` counts in: NULL for addresses
+    uintptr_t begin, end;
+    DType dtype;
+    bool copied;    // it lies as no flat view can show
+    Tensor source;  // held: its memory stays its own
+    Tensor traced;
+  };
+  // A leaf whose gradients come from this trace, and the gradient that it had before.
+  struct Leaf {
+    Tensor tensor, before;
   };
   Arguments convert(const tn_op& op, std::span<const tn_value> args);
   tn_status* call(const tn_op& op, std::span<const tn_value> args, tn_tensor** outs, uint32_t nouts,
@@ -39,18 +62,26 @@ class Tracer {
   bool concerns(const tn_op& op, std::span<const tn_value> args) const;
   // The traced tensor for one from outside.
   Tensor twin(const Tensor& tensor);
-  void check_writes() const;
+  const Flat& flat_of(const Tensor& tensor);
+  bool is_weight(const Tensor& tensor) const;
+  void check_writes();
+  void check_shared(const Flat& written) const;
+  void check_gradients() const;
 
-  NoGrad no_grad_;
+  Kind kind_;
+  detail::ModeGuard modes_;
   Recorder recorder_;
   tn_call_layer layer_{};
   std::vector<View> inputs_;
+  std::vector<Symbol> symbols_;
+  std::vector<Flat> flats_;
+  std::vector<Leaf> leaves_;
   bool differentiable_ = false;
   struct Twin {
-    Tensor original, traced;  // the first is held: its address stays its own
+    Tensor original, traced;  // the first is held: its handle stays its own
   };
-  std::unordered_map<const void*, std::vector<Twin>> twins_;  // by the first element, or the handle
-  std::unordered_map<const void*, std::string> names_;
+  std::unordered_map<const tn_tensor*, Twin> twins_;
+  std::unordered_map<const void*, std::string> names_;  // by the first element, or the handle
 };
 
 }  // namespace tenon::graph

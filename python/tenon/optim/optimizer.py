@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import tenon
+from .. import _steps
 from .._core import Tensor, ops
 from ..nn._check import check_least, check_number
 
@@ -135,6 +136,7 @@ class Optimizer:
 
     def zero_grad(self):
         """Drops the gradients of all parameters."""
+        _steps.before_zero_grad()
         for group in self.param_groups:
             for x in group['params']:
                 x.grad = None
@@ -145,6 +147,7 @@ class Optimizer:
         `closure`, if given, computes the loss and its gradients first, and its result is returned.
         """
         loss = closure() if closure is not None else None
+        _steps.before(self)
         with tenon.no_grad():
             for g, group in enumerate(self.param_groups):
                 self._step_group(g, group)
@@ -152,13 +155,16 @@ class Optimizer:
 
     def _step_group(self, g, group):
         grads = [x.grad for x in group['params']]
+        for bucket in self._plan_of(g, group, grads).buckets:
+            bucket.step += 1
+            self._run(group, bucket.params, [grads[i] for i in bucket.numbers], bucket.state, bucket.step)
+
+    def _plan_of(self, g, group, grads):
         pattern = [grad is not None for grad in grads]
         plan = self._plans[g]
         if plan is None or plan.pattern != pattern:
             plan = self._plans[g] = self._make_plan(group, pattern)
-        for bucket in plan.buckets:
-            bucket.step += 1
-            self._run(group, bucket.params, [grads[i] for i in bucket.numbers], bucket.state, bucket.step)
+        return plan
 
     def _make_plan(self, group, pattern):
         self._write_steps()
@@ -168,6 +174,7 @@ class Optimizer:
                 continue
             own = self._state.get(id(param))
             if own is None:
+                _steps.before_memory()
                 own = self._state[id(param)] = [0, [
                     self._first_state(group, slot, param) if self._needs_state(group, slot) else None
                     for slot in range(len(self._state_names))]]
@@ -187,6 +194,34 @@ class Optimizer:
             for bucket in plan.buckets if plan is not None else ():
                 for param in bucket.params:
                     self._state[id(param)][0] = bucket.step
+
+    # What a graph of a training step asks (tenon/_steps.py).
+
+    def _prepare(self):
+        for g, group in enumerate(self.param_groups):
+            self._plan_of(g, group, [x.grad for x in group['params']])
+
+    def _counts(self):
+        return [bucket.step for plan in self._plans if plan is not None for bucket in plan.buckets]
+
+    def _set_counts(self, counts):
+        buckets = [bucket for plan in self._plans if plan is not None for bucket in plan.buckets]
+        for bucket, count in zip(buckets, counts):
+            bucket.step = count
+
+    def _memory(self):
+        for number, param in enumerate(x for group in self.param_groups for x in group['params']):
+            _, tensors = self._state.get(id(param), (0, ()))
+            yield from ((f'state.{number}.{name}', x) for name, x in zip(self._state_names, tensors) if x is not None)
+
+    def _memory_identity(self):
+        return list(self._plans)
+
+    def _memory_holders(self):
+        return [self._plans]
+
+    def _numbers_beside(self):
+        return []
 
     def state_dict(self):
         """Options and state as tensors by name, the same as in C++ and fit for a safetensors file."""

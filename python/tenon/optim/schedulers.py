@@ -2,6 +2,7 @@
 import bisect
 import math
 
+from .. import _steps
 from ..nn._check import check_between, check_one_of, check_part, check_positive, check_size
 from .optimizer import Optimizer
 
@@ -41,6 +42,7 @@ class LRScheduler:
 
     def step(self):
         """Goes on by one step."""
+        _steps.before_schedule(self)
         self._set(self.last_epoch + 1)
 
     def get_last_lr(self):

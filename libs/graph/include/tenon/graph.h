@@ -33,8 +33,19 @@ typedef struct tn_program_info {
       bound; /* of those, how many run without being looked up: all on the host, but for random numbers */
   uint64_t arena; /* bytes that a run works in; a second one at the same time takes as many more */
   uint64_t unshared; /* what they were if each intermediate result had memory of its own */
-  uint64_t weights;  /* bytes of tensors from outside that it uses */
+  uint64_t weights;  /* bytes of tensors from outside that it reads */
+  uint64_t state;    /* bytes of those that its runs write to */
+  uint32_t numbers;
+  uint32_t reserved;
 } tn_program_info;
+
+/* A number that may be another in each run, such as an optimizer's rate. `name` lives as long as the program. */
+typedef struct tn_program_number {
+  uint32_t struct_size;
+  uint32_t counts; /* 1: each run makes it greater by one */
+  double value;
+  tn_str name;
+} tn_program_number;
 
 TN_EXTERN_C_BEGIN
 
@@ -42,20 +53,32 @@ TN_EXTERN_C_BEGIN
    become weights, which share their elements: later writes into them are seen by runs.
    Errors: TN_FAILED_PRECONDITION: this thread traces, or captures work of a device, already; what loading trace:0 met. */
 TN_API tn_status* tn_trace_begin(tn_trace** out);
+/* Begins a trace of a training step: gradients are recorded, and tensors from outside that it writes to (parameters, running statistics,
+   the memory of optimizers) become state, which runs of the program write to. The step's function is called twice: tn_trace_again lies
+   between. Gradients live inside the step only; after a trace its parameters have none. Errors: as tn_trace_begin. */
+TN_API tn_status* tn_trace_begin_step(tn_trace** out);
+/* Says that the function computes with `value` now, and with another number in later runs, by name; `counts`: one that is greater by one
+   in each. Both passes say the same numbers in the same order, with other values in the second: what follows them there takes a
+   run's. [tracing] */
+TN_API tn_status* tn_trace_number(tn_trace* trace, tn_str name, double value, uint32_t counts);
+/* Ends the first pass of a step and begins the second, which gets inputs of its own. Errors: as tn_trace_end; the trace goes on
+   nowhere then and has to be dropped. [tracing] */
+TN_API tn_status* tn_trace_again(tn_trace* trace, tn_tensor* const* results, uint32_t nresults);
 /* A tensor without elements that stands for an input of the shape and dtype of `like`. The caller owns *out. [tracing] */
 TN_API tn_status* tn_trace_input(tn_trace* trace, const tn_tensor* like, tn_str name,
                                  tn_tensor** out);
 /* Gives a tensor from outside the name that its weight has in files and texts. [tracing] */
 TN_API tn_status* tn_trace_name(tn_trace* trace, const tn_tensor* weight, tn_str name);
 /* Ends the trace; the program of the device (NULL: the host) computes `results`. The caller owns *out, and the trace is freed, also on
-   an error. Errors: TN_FAILED_PRECONDITION: an op writes into an input or a weight; a tensor of another trace. [tracing] */
+   an error. Errors: TN_FAILED_PRECONDITION: an op writes into an input or a weight; a tensor of another trace; of a step: its passes
+   differ in more than its numbers, or what follows a number is not the number itself. [tracing] */
 TN_API tn_status* tn_trace_end(tn_trace* trace, tn_tensor* const* results, uint32_t nresults,
                                tn_device* device, tn_program** out);
 /* Ends it without a program. NULL is allowed. [tracing] */
 TN_API void tn_trace_drop(tn_trace* trace);
 
 /* Computes the results, which are new tensors, from inputs of the recorded shapes and dtypes on the program's device. Runs of several
-   threads work in memory of their own. Random numbers are drawn anew, from the default generator.
+   threads work in memory of their own; those that write into state go one after another. Random numbers are drawn anew, from the default generator.
    Errors: TN_INVALID_ARGUMENT: number, shape, dtype or device of an input; those of the ops. [thread-safe] */
 TN_API tn_status* tn_program_run(tn_program* program, tn_tensor* const* inputs, uint32_t ninputs,
                                  tn_tensor** results, uint32_t nresults);
@@ -72,6 +95,12 @@ TN_API tn_status* tn_program_input(const tn_program* program, uint32_t index,
 /* Errors: TN_OUT_OF_RANGE. [thread-safe] */
 TN_API tn_status* tn_program_result(const tn_program* program, uint32_t index,
                                     tn_program_value* out);
+/* Errors: TN_OUT_OF_RANGE. [thread-safe] */
+TN_API tn_status* tn_program_get_number(tn_program* program, uint32_t index,
+                                        tn_program_number* out);
+/* Numbers from `first` on, for runs that begin later. Errors: TN_OUT_OF_RANGE. [thread-safe] */
+TN_API tn_status* tn_program_set_numbers(tn_program* program, uint32_t first, const double* values,
+                                         uint32_t count);
 /* Where it runs. Borrowed. [thread-safe] */
 TN_API tn_device* tn_program_device(const tn_program* program);
 /* The graph as people read it: as it was recorded, or `lowered` to what its device runs. [thread-safe] */

@@ -6,6 +6,7 @@
 #ifndef TENON_GRAPH_HPP
 #define TENON_GRAPH_HPP
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,6 +49,22 @@ class Program {
     detail::check(tn_program_get_info(get(), &info));
     return info;
   }
+  // Those that each run may have anew, by name; counts grow by themselves.
+  std::map<std::string, double> numbers() const {
+    std::map<std::string, double> all;
+    for (uint32_t i = 0; i < info().numbers; ++i) {
+      const tn_program_number number = this->number(i);
+      all.emplace(detail::to_view(number.name), number.value);
+    }
+    return all;
+  }
+  void set_number(std::string_view name, double value) {
+    const uint32_t count = info().numbers;
+    uint32_t i = 0;
+    while (i < count && detail::to_view(number(i).name) != name) ++i;
+    if (i == count) throw Error(TN_NOT_FOUND, "[graph] no number is called " + std::string(name));
+    detail::check(tn_program_set_numbers(get(), i, &value, 1));
+  }
   // As it was recorded, or as its device runs it.
   std::string text(bool lowered = false) const {
     std::string text;
@@ -56,6 +73,13 @@ class Program {
   }
 
  private:
+  tn_program_number number(uint32_t i) const {
+    tn_program_number found{};
+    found.struct_size = sizeof found;
+    detail::check(tn_program_get_number(get(), i, &found));
+    return found;
+  }
+
   std::shared_ptr<tn_program> handle_;
   uint32_t results_ = 0;
 };
@@ -67,25 +91,41 @@ inline Program load(const std::string& path, Device device = {}) {
   return Program::adopt(program);
 }
 
+namespace detail {
+using namespace tenon::
+    detail;  // NOLINT(google-build-using-namespace): it stands in for that one here
+using Recording = std::unique_ptr<tn_trace, void (*)(tn_trace*)>;
+
+// What stands for inputs like these.
+inline std::vector<Tensor> inputs_like(tn_trace* trace, TensorList like) {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < like.size(); ++i) {
+    const std::string name = "input" + std::to_string(i);
+    tn_tensor* made = nullptr;
+    check(tn_trace_input(trace, like[i].get(), to_str(name), &made));
+    inputs.push_back(Tensor::adopt(made));
+  }
+  return inputs;
+}
+inline Program end_trace(Recording recording, const std::vector<Tensor>& results,
+                         const Device& device) {
+  tn_program* program = nullptr;
+  check(tn_trace_end(recording.release(), TensorList(results).handles(),
+                     static_cast<uint32_t>(results.size()), device.get(), &program));
+  return Program::adopt(program);
+}
+}  // namespace detail
+
 // What fn(std::span<const Tensor>) computes of inputs like these: it is called once, with tensors that have no elements, and returns
 // a list of tensors. Throws Error where it reads an element or writes into what is not its own.
 template <class Fn>
 Program trace(TensorList like, Fn&& fn, Device device = {}) {
   tn_trace* began = nullptr;
   detail::check(tn_trace_begin(&began));
-  std::unique_ptr<tn_trace, void (*)(tn_trace*)> recording(began, &tn_trace_drop);
-  std::vector<Tensor> inputs;
-  for (size_t i = 0; i < like.size(); ++i) {
-    const std::string name = "input" + std::to_string(i);
-    tn_tensor* made = nullptr;
-    detail::check(tn_trace_input(began, like[i].get(), detail::to_str(name), &made));
-    inputs.push_back(Tensor::adopt(made));
-  }
+  detail::Recording recording(began, &tn_trace_drop);
+  const std::vector<Tensor> inputs = detail::inputs_like(began, like);
   const std::vector<Tensor> results = fn(std::span<const Tensor>(inputs));
-  tn_program* program = nullptr;
-  detail::check(tn_trace_end(recording.release(), TensorList(results).handles(),
-                             static_cast<uint32_t>(results.size()), device.get(), &program));
-  return Program::adopt(program);
+  return detail::end_trace(std::move(recording), results, device);
 }
 
 }  // namespace tenon::graph

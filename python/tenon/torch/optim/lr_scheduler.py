@@ -8,6 +8,7 @@ import types
 from bisect import bisect_left, bisect_right
 from collections import Counter
 
+from ... import _steps
 from ... import optim as _optim
 from .optimizer import Optimizer
 
@@ -52,6 +53,7 @@ class LRScheduler:
 
     def step(self, epoch=None):
         """Goes on by one step, or to a step."""
+        _steps.before_schedule(self)
         self._step_count += 1
         if epoch is None:
             self.last_epoch += 1
@@ -255,6 +257,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch=None):
         """Goes on by one step, or to an epoch, which may lie between two: step(epoch + batch / batches)."""
+        _steps.before_schedule(self)
         self._step_count += 1
         if epoch is None and self.last_epoch >= 0:
             self.last_epoch += 1
@@ -292,6 +295,7 @@ class SequentialLR(LRScheduler):
 
     def step(self, epoch=None):
         """Goes on by one step."""
+        _steps.before_schedule(self)
         if epoch is not None:
             raise TypeError('[SequentialLR] step() takes no epoch')
         self.last_epoch += 1
@@ -323,6 +327,7 @@ class ChainedScheduler(LRScheduler):
 
     def step(self, epoch=None):
         """Goes on by one step."""
+        _steps.before_schedule(self)
         if epoch is not None:
             raise TypeError('[ChainedScheduler] step() takes no epoch')
         for scheduler in self._schedulers:
@@ -388,6 +393,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics, epoch=None):  # pyright: ignore[reportIncompatibleMethodOverride]
         """Goes on by one step, at which the metric has a value."""
+        _steps.before_schedule(self)
         value = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(value, self.best):

@@ -6,6 +6,7 @@ from typing import Any
 
 import tenon
 
+from ... import _steps
 from ..._core import Tensor, ops
 from ...nn._hooks import RemovableHandle
 
@@ -68,6 +69,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none=True):
         """Drops the gradients, or writes zeros into them."""
+        _steps.before_zero_grad()
         for group in self.param_groups:
             for x in group['params']:
                 if set_to_none:
@@ -80,6 +82,7 @@ class Optimizer:
         loss = self._loss_of(closure)
         for hook in list(self._hooks['pre'].values()):
             hook(self, (closure,) if closure else (), {})
+        _steps.before(self)
         with tenon.no_grad():
             for group in self.param_groups:
                 for params, grads, states in self._buckets(group):
@@ -117,12 +120,41 @@ class Optimizer:
                 continue
             state = self.state[x]
             if not state:
+                _steps.before_memory()
                 state.update(self._first_state(group, x))
             bucket = buckets.setdefault((x.dtype.name, x.device.id, self._alike(state)), ([], [], []))
             bucket[0].append(x)
             bucket[1].append(-grad if maximize else grad)
             bucket[2].append(state)
         return buckets.values()
+
+    # What a graph of a training step asks (tenon/_steps.py) -----------------------------------------------------------------------
+
+    def _states(self):
+        return [self.state[x] for group in self.param_groups for x in group['params'] if x in self.state]
+
+    def _prepare(self):
+        pass
+
+    def _counts(self):
+        return [state['step'] for state in self._states() if 'step' in state]
+
+    def _set_counts(self, counts):
+        for state, count in zip([state for state in self._states() if 'step' in state], counts):
+            state['step'] = count
+
+    def _memory(self):
+        for number, state in enumerate(self._states()):
+            yield from ((f'state.{number}.{key}', value) for key, value in state.items() if isinstance(value, Tensor))
+
+    def _memory_identity(self):
+        return id(self.state), len(self.state)
+
+    def _memory_holders(self):
+        return [self.state]
+
+    def _numbers_beside(self):
+        return self._states()
 
     # Hooks ------------------------------------------------------------------------------------------------------------------------
 
@@ -220,6 +252,7 @@ class Optimizer:
 
 def zeros_like(x):
     """Zeros for the state of a parameter."""
+    _steps.before_memory()
     return ops['full_like'](x.detach(), 0)
 
 

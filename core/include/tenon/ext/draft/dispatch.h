@@ -29,6 +29,14 @@ typedef struct tn_dispatch {
                                 uint32_t index);
   /* Grows whenever kernels come or go, or bytes of a tensor's storage do. [thread-safe] */
   uint64_t (*epoch)(void); /* NOLINT(modernize-redundant-void-arg): C */
+  /* A flat view of `size` elements of a tensor's storage, from its first element on. The caller knows that they are there, and owns
+     *out. [thread-safe] */
+  tn_status* (*flat)(const tn_tensor* of, int64_t size, tn_tensor** out);
+  /* Raises the version of a tensor that a kernel writes to without a call. 0: it is read-only, and must not be written. [thread-safe] */
+  uint32_t (*wrote)(tn_tensor* tensor);
+  /* `alias`, which has no history, becomes a leaf whose gradient is that of `leaf`, one that requires a gradient, on whatever device
+     both lie. [thread-safe] */
+  tn_status* (*share_gradient)(tn_tensor* alias, tn_tensor* leaf);
 } tn_dispatch;
 
 #endif

@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,6 +18,18 @@
 namespace tenon::optim {
 
 using StateDict = std::map<std::string, Tensor>;
+
+// Sees, one after another, what a step of an optimizer computes with beside gradients, and may change it: graphs of training steps ask.
+class StepVisitor {
+ public:
+  virtual ~StepVisitor() = default;
+  // An option, by group and name ("group.0.lr").
+  virtual void number(const std::string& name, double& value) = 0;
+  virtual void flag(const std::string& name, bool value) = 0;
+  // A parameter with its memory, which is empty before its first step, and how many steps it has taken.
+  virtual void parameter(size_t group, const Tensor& param, std::span<const Tensor> memory,
+                         int64_t& steps) = 0;
+};
 
 // The side of an optimizer that schedules and training loops use.
 class Optimizer {
@@ -41,10 +54,19 @@ class Optimizer {
   // in their order.
   virtual StateDict state_dict() const = 0;
   virtual void load_state_dict(const StateDict& state) = 0;
+  virtual void visit(StepVisitor& visitor) = 0;
 
  private:
   std::vector<std::optional<double>> initial_lrs_;
 };
+
+// Told of each step on its thread before anything is computed.
+class StepListener {
+ public:
+  virtual ~StepListener() = default;
+  virtual void before(Optimizer& optimizer) = 0;
+};
+inline thread_local StepListener* step_listener = nullptr;
 
 // The running averages' weights of the past: of the gradient and of its square.
 using Betas = std::array<double, 2>;
@@ -75,6 +97,17 @@ inline void check_option(const char* where, const char* name, const Betas& betas
     if (!(betas[i] >= 0 && betas[i] < 1))
       nn::detail::refuse(where, std::string(name) + '[' + std::to_string(i) + ']',
                          nn::detail::text_of(betas[i]), "must be at least 0 and below 1");
+}
+
+inline void visit_option(StepVisitor& visitor, const std::string& name, double& value) {
+  visitor.number(name, value);
+}
+inline void visit_option(StepVisitor& visitor, const std::string& name, bool value) {
+  visitor.flag(name, value);
+}
+inline void visit_option(StepVisitor& visitor, const std::string& name, Betas& betas) {
+  for (size_t i = 0; i < betas.size(); ++i)
+    visitor.number(name + '.' + std::to_string(i), betas[i]);
 }
 
 // An option as it is saved.
@@ -126,6 +159,7 @@ class OptimizerOf : public Optimizer {
   }
 
   void step() override {
+    if (step_listener != nullptr) step_listener->before(*this);
     NoGrad guard;
     for (Group& group : groups_) {
       size_t used = 0;
@@ -153,6 +187,18 @@ class OptimizerOf : public Optimizer {
     for (Group& group : groups_) group.options.lr = lr;
   }
   void set_lr(size_t group, double lr) override { groups_.at(group).options.lr = lr; }
+
+  void visit(StepVisitor& visitor) override {
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      const std::string prefix = "group." + std::to_string(g) + '.';
+      Options::each(groups_[g].options, [&](const char* name, auto& value) {
+        detail::visit_option(visitor, prefix + name, value);
+      });
+      for (size_t i = 0; i < groups_[g].params.size(); ++i)
+        visitor.parameter(g, groups_[g].params[i], groups_[g].state[i].tensors,
+                          groups_[g].state[i].step);
+    }
+  }
 
   StateDict state_dict() const override;
   void load_state_dict(const StateDict& state) override;

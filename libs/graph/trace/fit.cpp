@@ -1,0 +1,151 @@
+#include "trace/fit.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "ir/schema.hpp"
+
+namespace tenon::graph {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(TN_FAILED_PRECONDITION, "[graph] " + why);
+}
+
+bool same(const View& a, const View& b) {
+  return a.buffer == b.buffer && a.dtype == b.dtype && a.offset == b.offset && a.shape == b.shape &&
+         a.strides == b.strides;
+}
+bool same(const std::optional<View>& a, const std::optional<View>& b) {
+  return a.has_value() == b.has_value() && (!a || same(*a, *b));
+}
+
+bool same(const Argument& a, const Argument& b) {
+  if (a.index() != b.index()) return false;
+  const auto equal = [&]<class T>(const T& left) {
+    const T& right = std::get<T>(b);
+    if constexpr (std::is_same_v<T, View>)
+      return same(left, right);
+    else if constexpr (std::is_same_v<T, Views>)
+      return left.size() == right.size() &&
+             std::equal(left.begin(), left.end(), right.begin(),
+                        [](const auto& x, const auto& y) { return same(x, y); });
+    else if constexpr (std::is_same_v<T, Number>)
+      return left.dtype == right.dtype && left.bytes == right.bytes;
+    else if constexpr (std::is_same_v<T, double>)  // by their bits: -0 is another number than 0
+      return std::memcmp(&left, &right, sizeof left) == 0;
+    else if constexpr (std::is_same_v<T, Here> || std::is_same_v<T, Draw> ||
+                       std::is_same_v<T, Symbolic> || std::is_same_v<T, std::monostate>)
+      return true;
+    else
+      return left == right;
+  };
+  return std::visit(equal, a);
+}
+
+// What an argument is where it stands for a symbol with this value; nothing where it cannot.
+std::optional<Argument> as_argument(const Argument& like, double value) {
+  if (std::holds_alternative<double>(like)) return Argument(value);
+  if (std::holds_alternative<int64_t>(like)) return Argument(static_cast<int64_t>(value));
+  if (const auto* number = std::get_if<Number>(&like))
+    if (const auto made = number_of(number->dtype, value)) return Argument(*made);
+  return std::nullopt;
+}
+
+Symbolic symbolic(const Argument& like, size_t index) {
+  Symbolic made{static_cast<uint32_t>(index), Symbolic::Kind::Float, DType::F64};
+  if (std::holds_alternative<int64_t>(like)) made.kind = Symbolic::Kind::Int;
+  if (const auto* number = std::get_if<Number>(&like))
+    made = {made.symbol, Symbolic::Kind::Number, number->dtype};
+  return made;
+}
+
+class Fitter {
+ public:
+  Fitter(Graph& first, const Graph& second) : a_(first), b_(second) {}
+
+  void run() {
+    if (a_.symbols.size() != b_.symbols.size() || a_.nodes.size() != b_.nodes.size())
+      refuse(fmt::format("traced twice, the function called {} ops and then {}: what it calls "
+                         "varies beside its arguments",
+                         a_.nodes.size(), b_.nodes.size()));
+    for (size_t i = 0; i < a_.nodes.size(); ++i) node(a_.nodes[i], b_.nodes[i]);
+    if (!std::ranges::equal(a_.results, b_.results,
+                            [](const View& x, const View& y) { return same(x, y); }))
+      refuse("traced twice, the function gave other results: what it gives varies beside its "
+             "arguments");
+    buffers();
+  }
+
+ private:
+  void node(Node& a, const Node& b) {
+    if (a.op != b.op)
+      refuse(fmt::format("traced twice, the function called {} and then {} in its place: what it "
+                         "calls varies beside its arguments",
+                         a.name(), b.name()));
+    const bool results = std::ranges::equal(
+        a.results, b.results, [](const View& x, const View& y) { return same(x, y); });
+    if (!results || a.args.size() != b.args.size())
+      refuse(fmt::format("{}: its result has another shape when the function is traced again",
+                         a.name()));
+    for (size_t i = 0; i < a.args.size(); ++i)
+      if (!same(a.args[i], b.args[i])) a.args[i] = varying(a, i, b.args[i]);
+  }
+
+  Argument varying(const Node& node, size_t i, const Argument& other) const {
+    const Argument& here = node.args[i];
+    for (size_t s = 0; s < a_.symbols.size() && here.index() == other.index(); ++s) {
+      const auto mine = as_argument(here, a_.symbols[s].value),
+                 theirs = as_argument(other, b_.symbols[s].value);
+      if (mine && theirs && same(*mine, here) && same(*theirs, other)) return symbolic(here, s);
+    }
+    std::vector<std::string_view> names;
+    for (const Symbol& symbol : a_.symbols) names.push_back(symbol.name);
+    refuse(fmt::format(
+        "{}: its argument '{}' varies from run to run, and is none of the numbers that a run can "
+        "have anew ({}): it was computed from one, or drawn, outside of ops, and would be baked in",
+        node.name(), parameters(*node.op)[i].name, fmt::join(names, ", ")));
+  }
+
+  // Tensors from outside are the same, or hold the same.
+  void buffers() const {
+    std::vector<uint32_t> touched;
+    for (const Node& node : a_.nodes) {
+      reads(node, touched);
+      writes(node, touched);
+    }
+    for (const View& result : a_.results) touched.push_back(result.buffer);
+    std::ranges::sort(touched);
+    touched.erase(std::ranges::unique(touched).begin(), touched.end());
+    for (const uint32_t b : touched) held(a_.buffers[b], b_.buffers[b]);
+  }
+  static void held(const Buffer& a, const Buffer& b) {
+    if (a.role != b.role || a.dtype != b.dtype || a.size != b.size)
+      refuse("traced twice, the function used other tensors from outside");
+    if (!is_held(a.role)) return;
+    const tn_view &x = *tn_tensor_view(a.constant.get()), &y = *tn_tensor_view(b.constant.get());
+    if (x.buffer == y.buffer && x.data == y.data && x.offset == y.offset) return;
+    if (a.role == Role::State)
+      refuse("a tensor that the function makes from numbers of the host is written to: clone() it "
+             "first");
+    std::vector<char> left(a.constant.nbytes()), right(left.size());
+    a.constant.to_host(left.data(), left.size());
+    b.constant.to_host(right.data(), right.size());
+    if (left != right)
+      refuse("a tensor that the function makes from numbers of the host holds others when it is "
+             "traced again, and would be baked in: make it an argument");
+  }
+
+  Graph& a_;
+  const Graph& b_;
+};
+
+}  // namespace
+
+Graph fit(Graph first, const Graph& second) {
+  Fitter(first, second).run();
+  return first;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,12 @@
+// Two traces of one function, with other numbers each, as one graph.
+#pragma once
+
+#include "ir/graph.hpp"
+
+namespace tenon::graph {
+
+// The first graph, in which the arguments that follow a number of the function's (Graph::symbols) stand for it. Both must be the same
+// else: throws Error(TN_FAILED_PRECONDITION) with the op where they part, or whose argument is computed from such a number.
+Graph fit(Graph first, const Graph& second);
+
+}  // namespace tenon::graph

@@ -1,0 +1,131 @@
+// Whether what a recorded function depends on is what it was: compared object by object, some nanoseconds each, before every run.
+#include "batch.hpp"
+#include "bound.hpp"
+#include "graph.hpp"
+#include "tenon/amp/autocast.hpp"
+
+namespace nb = nanobind;
+
+namespace tenon::python {
+namespace {
+
+using amp::detail::AutocastLayer;
+
+bool wants_gradient(PyObject* value) {
+  return is_tensor(value) && tn_tensor_requires_grad(handle_of(value)) != 0;
+}
+
+// see(value) of all that a dict, list, tuple or cell holds, or of the entry that a pair (dict, key) names, until it says no.
+template <class See>
+bool each(PyObject* holder, See&& see) {
+  if (PyDict_Check(holder)) {
+    Py_ssize_t at = 0;
+    PyObject *key = nullptr, *value = nullptr;
+    while (PyDict_Next(holder, &at, &key, &value))
+      if (!see(value)) return false;
+    return true;
+  }
+  if (PyCell_Check(holder)) return see(PyCell_GET(holder));
+  if (PyTuple_Check(holder))
+    return see(PyDict_GetItem(PyTuple_GET_ITEM(holder, 0), PyTuple_GET_ITEM(holder, 1)));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(holder); ++i)
+    if (!see(PyList_GET_ITEM(holder, i))) return false;
+  return true;
+}
+
+// What a recorded function was given and found around it. It owns none of these objects, so that the garbage collector sees them where
+// Python does: who makes it keeps holders and held().
+class Guard {
+ public:
+  Guard(const nb::list& holders, const nb::tuple& tensors) : modes_(tn_mode_get()) {
+    for (const nb::handle holder : holders) {
+      PyObject* const h = holder.ptr();
+      const bool pair = PyTuple_Check(h) && PyTuple_GET_SIZE(h) == 2 &&
+                        PyDict_Check(PyTuple_GET_ITEM(h, 0));
+      if (!pair && !PyDict_Check(h) && !PyList_Check(h) && !PyCell_Check(h))
+        throw nb::type_error("[graph] a dict, list, cell or pair is wanted");
+      Held& held = held_.emplace_back(Held{h, {}});
+      each(h, [&](PyObject* value) {
+        held.seen.push_back({value, value != nullptr && wants_gradient(value)});
+        return true;
+      });
+    }
+    for (const nb::handle one : tensors) {
+      if (!is_tensor(one.ptr())) throw nb::type_error("[graph] a Tensor is wanted");
+      const tn_tensor* tensor = handle_of(one.ptr());
+      const tn_view& view = *tn_tensor_view(tensor);
+      tensors_.push_back({view.dtype, tn_tensor_device(tensor),
+                          {view.shape, view.shape + view.ndim}, tn_tensor_requires_grad(tensor)});
+    }
+  }
+  nb::list held() const {
+    nb::list all;
+    for (const Held& held : held_)
+      for (const Seen& seen : held.seen)
+        if (seen.value != nullptr) all.append(nb::borrow(seen.value));
+    return all;
+  }
+  // The same objects, under the same modes, and tensors like those.
+  bool fits(const nb::tuple& tensors) const {
+    return tn_mode_get() == modes_ && !Batch::any_active() &&
+           !AutocastLayer::of_this_thread().active() && like(tensors) && unchanged();
+  }
+
+ private:
+  struct Seen {
+    PyObject* value;
+    bool wants_gradient;
+  };
+  struct Held {
+    PyObject* holder;
+    std::vector<Seen> seen;
+  };
+  struct Like {
+    tn_dtype dtype;
+    tn_device* device;
+    std::vector<int64_t> shape;
+    uint32_t wants_gradient;
+  };
+  bool unchanged() const {
+    for (const Held& held : held_) {
+      size_t at = 0;
+      const bool good = each(held.holder, [&](PyObject* value) {
+        const size_t i = at++;
+        return i < held.seen.size() && held.seen[i].value == value &&
+               (value == nullptr || held.seen[i].wants_gradient == wants_gradient(value));
+      });
+      if (!good || at != held.seen.size()) return false;
+    }
+    return true;
+  }
+  bool like(const nb::tuple& given) const {
+    if (given.size() != tensors_.size()) return false;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      PyObject* one = PyTuple_GET_ITEM(given.ptr(), static_cast<Py_ssize_t>(i));
+      if (!is_tensor(one)) return false;
+      const tn_tensor* tensor = handle_of(one);
+      const tn_view& view = *tn_tensor_view(tensor);
+      const Like& known = tensors_[i];
+      if (view.dtype != known.dtype || tn_tensor_device(tensor) != known.device ||
+          !std::ranges::equal(std::span(view.shape, view.ndim), known.shape) ||
+          tn_tensor_requires_grad(tensor) != known.wants_gradient)
+        return false;
+    }
+    return true;
+  }
+
+  uint32_t modes_;
+  std::vector<Held> held_;
+  std::vector<Like> tensors_;
+};
+
+}  // namespace
+
+void add_watch(nb::module_& m) {
+  nb::class_<Guard>(m, "_Guard")
+      .def(nb::init<nb::list, nb::tuple>())
+      .def("held", &Guard::held)
+      .def("fits", &Guard::fits);
+}
+
+}  // namespace tenon::python
