@@ -170,8 +170,7 @@ tn_status* tn_program_run(tn_program* program, tn_tensor* const* inputs, uint32_
     if (nresults != 0) require(results, "results");
     if (ninputs != 0) require(inputs, "an input");
     for (uint32_t i = 0; i < ninputs; ++i) require(inputs[i], "an input");
-    std::vector<Tensor> computed = program->program.run({inputs, ninputs});
-    for (uint32_t k = 0; k < nresults; ++k) results[k] = computed[k].take();
+    program->program.run({inputs, ninputs}, results);
   });
 }
 

@@ -59,8 +59,9 @@ class Program:
         """What the device runs, and what it takes: kernels in order, memory."""
         facts = self._program.facts
         shared = f', {facts["unshared"]:,} without sharing' if facts['unshared'] != facts['arena'] else ''
+        state = f', {facts["state"]:,} of state that runs write to' if facts['state'] else ''
         return (f'on {self.device}: {facts["nodes"]} nodes, {facts["bound"]} of them kernels that run without a call\n'
-                f'{facts["weights"]:,} bytes of weights, {facts["arena"]:,} of memory to work in{shared}\n\n{self._program.text(True)}')
+                f'{facts["weights"]:,} bytes of weights, {facts["arena"]:,} of memory to work in{shared}{state}\n\n{self._program.text(True)}')
 
     @property
     def numbers(self):
@@ -191,7 +192,8 @@ class _Compiled:
     def __init__(self, fn, limit):
         functools.update_wrapper(self, fn, updated=())
         self._fn, self._limit, self._programs, self._refused = fn, limit, {}, False
-        self._is_step, self._ready = False, None
+        # A step runs as it is written the first time: optimizers make their memory then.
+        self._is_step, self._may_trace, self._ready = _names_optimizer(fn), False, None
 
     def __call__(self, *args, **kwargs):
         ready = self._ready
@@ -204,6 +206,9 @@ class _Compiled:
         given = _shape_of((args, kwargs), tensors)
         wants_gradients = is_grad_enabled() and any(x.requires_grad for x in tensors)
         if self._refused or wants_gradients or _core._inside_vmap() or _core._autocast_active():
+            return self._fn(*args, **kwargs)
+        if self._is_step and not self._may_trace:
+            self._may_trace = True
             return self._fn(*args, **kwargs)
         key = given, tuple((x.dtype, x.shape, x.device) for x in tensors), tuple(map(_state_of, self._modules()))
         try:
@@ -238,8 +243,8 @@ class _Compiled:
         call.__wrapped__ = self._fn
         try:
             return trace(call, *tensors, device=tensors[0].device if tensors else None, training=self._is_step)
-        except _steps.IsStep:  # its first run is as it is written
-            self._is_step = True
+        except _steps.IsStep:
+            self._is_step = self._may_trace = True
             return None
         except _steps.NotReady:
             return None
@@ -311,9 +316,20 @@ def _names_of(fn):
 
 
 def _modules_of(fn):
-    """(name, module, place) of those that a function, or its object, names; the place is a cell, or a dict and a key."""
+    """(name, module, place) of those that a function, or its object, holds; the place is a cell, or a dict and a key."""
     if hasattr(fn, 'named_parameters'):
         return [('', fn, None)]
+    return [one for one in _held_by(fn) if hasattr(one[1], 'named_parameters') and hasattr(one[1], 'modules')]
+
+
+def _names_optimizer(fn):
+    """Whether a function names an optimizer that it could step."""
+    names = getattr(getattr(fn, '__func__', fn), '__code__', None)
+    used = (*names.co_names, *names.co_freevars) if names is not None else ()
+    return any(name in used and hasattr(value, 'param_groups') and hasattr(value, 'step') for name, value, _ in _held_by(fn))
+
+
+def _held_by(fn):
     function, owner = getattr(fn, '__func__', fn), getattr(fn, '__self__', None)
     code, known = getattr(function, '__code__', None), getattr(function, '__globals__', {})
     found = [(name, value, (vars(owner), name)) for name, value in getattr(owner, '__dict__', {}).items()]
@@ -324,7 +340,7 @@ def _modules_of(fn):
                 found.append((name, cell.cell_contents, cell))
             except ValueError:  # not bound yet
                 pass
-    return [one for one in found if hasattr(one[1], 'named_parameters') and hasattr(one[1], 'modules')]
+    return found
 
 
 _PLAIN = {bool, int, str, type(None), dtype}

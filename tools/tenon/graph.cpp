@@ -47,7 +47,8 @@ void show_json(const Program& program) {
                       {"bound", info.bound},
                       {"arena_bytes", info.arena},
                       {"unshared_bytes", info.unshared},
-                      {"weight_bytes", info.weights}};
+                      {"weight_bytes", info.weights},
+                      {"state_bytes", info.state}};
   std::cout << found.dump(2) << '\n';
 }
 
@@ -64,6 +65,8 @@ void show(const Program& program) {
              format_bytes(static_cast<double>(info.weights)),
              format_bytes(static_cast<double>(info.arena)),
              format_bytes(static_cast<double>(info.unshared)));
+  if (info.state != 0)
+    fmt::print("{} of state, which runs write to\n", format_bytes(static_cast<double>(info.state)));
 }
 
 int run_once(const Program& program, const po::variables_map& given) {

@@ -100,13 +100,17 @@ tn_status* Instance::run_steps() const {
   return nullptr;
 }
 
-Tensor Instance::result(size_t k) const {
-  const View& view = graph_.results[k];
-  return whole_[k] ? flats_[view.buffer] : view_in(view, flats_);
+void Instance::give_results(tn_tensor** results) const {
+  std::vector<Tensor> views;  // of those that are no whole buffers: what can fail comes first
+  for (size_t k = 0; k < graph_.results.size(); ++k)
+    if (!whole_[k]) views.push_back(view_in(graph_.results[k], flats_));
+  for (size_t k = 0, at = 0; k < graph_.results.size(); ++k)
+    results[k] = whole_[k] ? tn_tensor_retain(flats_[graph_.results[k].buffer].get())
+                           : views[at++].take();
 }
 
-std::vector<Tensor> Instance::run(std::span<tn_tensor* const> inputs,
-                                  std::span<const Symbol> symbols) {
+void Instance::run(std::span<tn_tensor* const> inputs, std::span<const Symbol> symbols,
+                   tn_tensor** results) {
   symbols_ = symbols;
   for (BoundCall* call : varying_) call->set_symbols(symbols);
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -119,16 +123,12 @@ std::vector<Tensor> Instance::run(std::span<tn_tensor* const> inputs,
     set(made.buffer, flats_[made.buffer].get());
   }
   tn_status* status = run_steps();
-  std::vector<Tensor> results;
-  results.reserve(graph_.results.size());
-  for (size_t k = 0; status == nullptr && k < graph_.results.size(); ++k)
-    results.push_back(result(k));
+  if (status == nullptr) give_results(results);
   // What came from outside, or went there, is not kept.
   if (keeps_inputs_)
     for (const View& input : graph_.inputs) flats_[input.buffer] = Tensor();
   for (const Made& made : made_) flats_[made.buffer] = Tensor();
   detail::check(status);
-  return results;
 }
 
 }  // namespace tenon::graph

@@ -14,8 +14,10 @@ class Instance {
   Instance(const Graph& graph, const Arena& arena, const Device& device, bool bind);
   Instance(const Instance&) = delete;
 
-  // Inputs are contiguous, on the device. Results are new. `symbols`: the graph's, with this run's values.
-  std::vector<Tensor> run(std::span<tn_tensor* const> inputs, std::span<const Symbol> symbols);
+  // Inputs are contiguous, on the device. `symbols`: the graph's, with this run's values. `results` takes a new reference for each
+  // result, or, on an error, none.
+  void run(std::span<tn_tensor* const> inputs, std::span<const Symbol> symbols,
+           tn_tensor** results);
 
  private:
   struct Step {
@@ -31,7 +33,7 @@ class Instance {
     std::vector<int64_t> shape;
   };
   void place(const Arena& arena);
-  Tensor result(size_t k) const;
+  void give_results(tn_tensor** results) const;
   void add_call(const Node& node);
   tn_status* run_steps() const;
   void set(uint32_t buffer, const tn_tensor* tensor);

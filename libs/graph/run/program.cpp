@@ -29,11 +29,11 @@ std::string described(DType dtype, std::span<const int64_t> shape) {
 }
 
 // Of inputs that are not row-major.
-std::vector<Tensor> run_copies(Instance& instance, std::span<tn_tensor* const> inputs,
-                               std::span<const Symbol> symbols) {
+void run_copies(Instance& instance, std::span<tn_tensor* const> inputs,
+                std::span<const Symbol> symbols, tn_tensor** results) {
   std::vector<Tensor> copies;
   for (tn_tensor* input : inputs) copies.push_back(Tensor::share(input).contiguous());
-  return instance.run({TensorList(copies).handles(), copies.size()}, symbols);
+  instance.run({TensorList(copies).handles(), copies.size()}, symbols, results);
 }
 
 }  // namespace
@@ -42,11 +42,14 @@ Program::Program(Graph graph, Device device)
     : graph_(std::move(graph)),
       device_(device),
       in_turn_(graph_.writes_state() || !graph_.symbols.empty()) {
-  for (const Buffer& buffer : graph_.buffers)
-    if (buffer.role == Role::State && buffer.constant.device() != device_)
+  for (const Buffer& buffer : graph_.buffers) {
+    if (buffer.role != Role::State) continue;
+    if (buffer.constant.device() != device_)
       throw Error(TN_INVALID_ARGUMENT,
                   fmt::format("[graph] {}, which the graph writes to, is on {}, the graph on {}",
                               buffer.name, buffer.constant.device().id(), device_.id()));
+    state_.push_back(buffer.constant.get());
+  }
   lowered_ = lowered_now();
 }
 
@@ -66,23 +69,31 @@ std::shared_ptr<const Program::Lowered> Program::lowered_now() const {
   return made;
 }
 
-Program::Taken Program::take() {
+Program::TakenPtr Program::take() {
+  TakenPtr taken(handy_.exchange(nullptr, std::memory_order_acquire));
+  if (taken != nullptr && taken->lowered->epoch == Recorder::epoch()) return taken;
   const std::lock_guard lock(mutex_);
   if (lowered_->epoch != Recorder::epoch()) {
     idle_.clear();  // their kernels may have gone
     lowered_ = lowered_now();
   }
-  if (!idle_.empty()) {
-    Taken taken = std::move(idle_.back());
-    idle_.pop_back();
-    return taken;
-  }
-  return {lowered_, std::make_unique<Instance>(lowered_->graph, lowered_->arena, device_, binds())};
+  if (idle_.empty())
+    return TakenPtr(new Taken{lowered_, std::make_unique<Instance>(
+                                            lowered_->graph, lowered_->arena, device_, binds())});
+  taken = std::move(idle_.back());
+  idle_.pop_back();
+  return taken;
 }
 
-void Program::give(Taken taken) {
+void Program::give(TakenPtr taken) {
+  Taken* none = nullptr;
+  if (handy_.compare_exchange_strong(none, taken.get(), std::memory_order_release,
+                                     std::memory_order_relaxed)) {
+    taken.release();
+    return;
+  }
   const std::lock_guard lock(mutex_);
-  if (taken.lowered == lowered_) idle_.push_back(std::move(taken));
+  if (taken->lowered == lowered_) idle_.push_back(std::move(taken));
 }
 
 void Program::check_type(size_t i, const tn_view& input) const {
@@ -103,36 +114,37 @@ void Program::check_device(size_t i, const tn_tensor* input) const {
                                                found.id(), device_.id()));
 }
 
-std::vector<Tensor> Program::run(std::span<tn_tensor* const> inputs) {
+void Program::run(std::span<tn_tensor* const> inputs, tn_tensor** results) {
   if (inputs.size() != graph_.inputs.size())
     throw Error(TN_INVALID_ARGUMENT, fmt::format("[graph] {} inputs were given, the graph has {}",
                                                  inputs.size(), graph_.inputs.size()));
   const NoGrad no_grad;
-  bool traced = false, dense = true;
+  bool here = true, dense = true;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const tn_view& view = *tn_tensor_view(inputs[i]);
     check_type(i, view);
-    traced |= Recorder::traced(inputs[i]);
+    here &= tn_tensor_device(inputs[i]) == device_.get();
     dense &= (view.flags & TN_VIEW_CONTIGUOUS) != 0;
   }
-  if (traced) return run_traced(inputs);
-  for (size_t i = 0; i < inputs.size(); ++i) check_device(i, inputs[i]);
-  if (!in_turn_) return run_dense(inputs, dense);
+  if (!here) [[unlikely]] {
+    if (std::ranges::any_of(inputs, &Recorder::traced)) return run_traced(inputs, results);
+    for (size_t i = 0; i < inputs.size(); ++i) check_device(i, inputs[i]);
+  }
+  if (!in_turn_) return run_here(inputs, dense, results);
   const std::lock_guard turn(turn_);
-  for (const Buffer& buffer : graph_.buffers)
-    if (buffer.role == Role::State) Recorder::dispatch().wrote(buffer.constant.get());
-  std::vector<Tensor> results = run_dense(inputs, dense);
+  for (tn_tensor* written : state_) Recorder::dispatch().wrote(written);
+  run_here(inputs, dense, results);
   for (Symbol& symbol : graph_.symbols) symbol.value += symbol.counts ? 1 : 0;
-  return results;
 }
 
-std::vector<Tensor> Program::run_dense(std::span<tn_tensor* const> inputs, bool dense) {
-  Taken taken = take();
+void Program::run_here(std::span<tn_tensor* const> inputs, bool dense, tn_tensor** results) {
+  TakenPtr taken = take();
   // An instance whose run failed is not used again.
-  std::vector<Tensor> results = dense ? taken.instance->run(inputs, graph_.symbols)
-                                      : run_copies(*taken.instance, inputs, graph_.symbols);
+  if (dense) [[likely]]
+    taken->instance->run(inputs, graph_.symbols, results);
+  else
+    run_copies(*taken->instance, inputs, graph_.symbols, results);
   give(std::move(taken));
-  return results;
 }
 
 void Program::set_numbers(size_t first, std::span<const double> values) {
@@ -154,7 +166,7 @@ Graph Program::snapshot() const {
 }
 
 // Inside another trace the nodes become nodes of that one.
-std::vector<Tensor> Program::run_traced(std::span<tn_tensor* const> inputs) const {
+void Program::run_traced(std::span<tn_tensor* const> inputs, tn_tensor** results) const {
   if (in_turn_)
     throw Error(
         TN_FAILED_PRECONDITION,
@@ -167,9 +179,9 @@ std::vector<Tensor> Program::run_traced(std::span<tn_tensor* const> inputs) cons
   for (size_t i = 0; i < inputs.size(); ++i)
     flats[graph_.inputs[i].buffer] = Tensor::share(inputs[i]).contiguous();
   for (const Node& node : graph_.nodes) replay(node, flats, Recorder::device(), {});
-  std::vector<Tensor> results;
-  for (const View& view : graph_.results) results.push_back(view_in(view, flats));
-  return results;
+  std::vector<Tensor> made;
+  for (const View& view : graph_.results) made.push_back(view_in(view, flats));
+  for (size_t k = 0; k < made.size(); ++k) results[k] = made[k].take();
 }
 
 Facts Program::facts() {

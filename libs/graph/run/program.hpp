@@ -1,6 +1,7 @@
 // A graph on a device, run by any number of threads.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -20,6 +21,7 @@ struct Facts {
 class Program {
  public:
   Program(Graph graph, Device device);
+  ~Program() { delete handy_.load(); }
 
   const Graph& graph() const { return graph_; }
   const Device& device() const { return device_; }
@@ -27,8 +29,9 @@ class Program {
   // The graph as the device runs it.
   std::string text();
 
-  // [any thread] Inputs have the shapes and dtypes of the graph's. Runs that write into state go one after another. Throws Error.
-  std::vector<Tensor> run(std::span<tn_tensor* const> inputs);
+  // [any thread] Inputs have the shapes and dtypes of the graph's; `results` takes a new reference for each of its results, or, on an
+  // error, none. Runs that write into state go one after another. Throws Error.
+  void run(std::span<tn_tensor* const> inputs, tn_tensor** results);
   // [any thread] Those from `first` on, for the runs that begin later.
   void set_numbers(size_t first, std::span<const double> values);
   // A symbol's value now.
@@ -50,20 +53,23 @@ class Program {
   // Whether nodes run their kernels, without a call.
   bool binds() const;
   std::shared_ptr<const Lowered> lowered_now() const;
-  Taken take();
-  void give(Taken taken);
+  using TakenPtr = std::unique_ptr<Taken>;
+  TakenPtr take();
+  void give(TakenPtr taken);
   void check_type(size_t i, const tn_view& input) const;
   void check_device(size_t i, const tn_tensor* input) const;
-  std::vector<Tensor> run_dense(std::span<tn_tensor* const> inputs, bool dense);
-  std::vector<Tensor> run_traced(std::span<tn_tensor* const> inputs) const;
+  void run_here(std::span<tn_tensor* const> inputs, bool dense, tn_tensor** results);
+  void run_traced(std::span<tn_tensor* const> inputs, tn_tensor** results) const;
 
   Graph graph_;
   Device device_;
   std::mutex mutex_;
   std::shared_ptr<const Lowered> lowered_;
-  std::vector<Taken> idle_;
+  std::vector<TakenPtr> idle_;
+  std::atomic<Taken*> handy_{nullptr};  // what the last run gave back, for the next one to take without the lock
   mutable std::mutex turn_;  // of a run that writes into state, or has symbols
   bool in_turn_;
+  std::vector<tn_tensor*> state_;  // what runs write to, which the graph holds
 };
 
 }  // namespace tenon::graph

@@ -114,7 +114,7 @@ SETTINGS = [
     lambda p: optim.SGD(p, 0.1), lambda p: optim.SGD(p, 0.1, momentum=0.9, weight_decay=1e-3),
     lambda p: optim.SGD(p, 0.1, momentum=0.9, nesterov=True), lambda p: optim.Adam(p, 0.01), lambda p: optim.Adam(p, 0.01, amsgrad=True),
     lambda p: optim.AdamW(p, 0.01), lambda p: optim.RMSprop(p, 0.01, momentum=0.5, centered=True), lambda p: optim.Adagrad(p, 0.1, 0.01),
-    lambda p: torch_optim.SGD(p, 0.1, momentum=0.9), lambda p: torch_optim.Adam(p, 0.01), lambda p: torch_optim.AdamW(p, 0.01, amsgrad=True),
+    lambda p: torch_optim.SGD(p, 0.1), lambda p: torch_optim.SGD(p, 0.1, momentum=0.9), lambda p: torch_optim.Adam(p, 0.01), lambda p: torch_optim.AdamW(p, 0.01, amsgrad=True),
     lambda p: torch_optim.RMSprop(p, 0.01, momentum=0.5, centered=True), lambda p: torch_optim.Adagrad(p, 0.1),
     lambda p: torch_optim.Adadelta(p, 0.1)]
 
@@ -200,6 +200,27 @@ def test_gradients_die_inside_and_versions_rise():
     step(*batch(1, mlp))
     with pytest.raises(tenon.Error, match='changed'):
         y.backward()
+
+
+def test_forward_may_come_first():
+    def step(training, x, y):
+        loss = F.cross_entropy(training.net(x), y)
+        training.optimizer.zero_grad()
+        loss.backward()
+        training.optimizer.step()
+        return loss
+    eager, other = Training(Pictures, SETTINGS[1]), Training(Pictures, SETTINGS[1])
+    fast = tenon.compile(lambda x, y: step(other, x, y))  # names neither network nor optimizer
+    net, optimizer = other.net, other.optimizer
+    named = tenon.compile(lambda x, y: (net, optimizer) and step(other, x, y))
+    for i in range(6):
+        given = batch(i, Pictures)
+        wanted = step(eager, *given)
+        batch(i, Pictures)
+        assert named(*given).item() == wanted.item()
+    assert named._programs and eager.everything() == other.everything()
+    with pytest.warns(UserWarning, match='writes what is traced into a tensor from outside'):
+        fast(*batch(1, Pictures))
 
 
 def test_structures_come_out():

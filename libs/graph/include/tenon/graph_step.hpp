@@ -177,7 +177,7 @@ class StepRecorder final : public optim::StepListener {
 // it is the first time, recorded the second time, and its program runs from then on: on the same parameters, buffers and memory of
 // optimizers, bit for bit as fn would. Rates and other options of the optimizers may change between steps, and steps of fn itself may
 // lie between. Inputs of other shapes are recorded anew, and so is a step whose optimizer got other parameters, memory or choices.
-// Not from several threads at once. fn must outlive nothing: it is kept.
+// Not from several threads at once. What fn refers to must outlive the step.
 class Step {
  public:
   using Function = std::function<std::vector<Tensor>(std::span<const Tensor>)>;

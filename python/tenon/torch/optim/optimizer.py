@@ -119,9 +119,9 @@ class Optimizer:
             if grad is None:
                 continue
             state = self.state[x]
-            if not state:
+            if not state and (fresh := self._first_state(group, x)):
                 _steps.before_memory()
-                state.update(self._first_state(group, x))
+                state.update(fresh)
             bucket = buckets.setdefault((x.dtype.name, x.device.id, self._alike(state)), ([], [], []))
             bucket[0].append(x)
             bucket[1].append(-grad if maximize else grad)
