@@ -40,8 +40,8 @@ class Guard {
   Guard(const nb::list& holders, const nb::tuple& tensors) : modes_(tn_mode_get()) {
     for (const nb::handle holder : holders) {
       PyObject* const h = holder.ptr();
-      const bool pair = PyTuple_Check(h) && PyTuple_GET_SIZE(h) == 2 &&
-                        PyDict_Check(PyTuple_GET_ITEM(h, 0));
+      const bool pair =
+          PyTuple_Check(h) && PyTuple_GET_SIZE(h) == 2 && PyDict_Check(PyTuple_GET_ITEM(h, 0));
       if (!pair && !PyDict_Check(h) && !PyList_Check(h) && !PyCell_Check(h))
         throw nb::type_error("[graph] a dict, list, cell or pair is wanted");
       Held& held = held_.emplace_back(Held{h, {}});
@@ -54,8 +54,10 @@ class Guard {
       if (!is_tensor(one.ptr())) throw nb::type_error("[graph] a Tensor is wanted");
       const tn_tensor* tensor = handle_of(one.ptr());
       const tn_view& view = *tn_tensor_view(tensor);
-      tensors_.push_back({view.dtype, tn_tensor_device(tensor),
-                          {view.shape, view.shape + view.ndim}, tn_tensor_requires_grad(tensor)});
+      tensors_.push_back({view.dtype,
+                          tn_tensor_device(tensor),
+                          {view.shape, view.shape + view.ndim},
+                          tn_tensor_requires_grad(tensor)});
     }
   }
   nb::list held() const {

@@ -105,8 +105,8 @@ void Instance::give_results(tn_tensor** results) const {
   for (size_t k = 0; k < graph_.results.size(); ++k)
     if (!whole_[k]) views.push_back(view_in(graph_.results[k], flats_));
   for (size_t k = 0, at = 0; k < graph_.results.size(); ++k)
-    results[k] = whole_[k] ? tn_tensor_retain(flats_[graph_.results[k].buffer].get())
-                           : views[at++].take();
+    results[k] =
+        whole_[k] ? tn_tensor_retain(flats_[graph_.results[k].buffer].get()) : views[at++].take();
 }
 
 void Instance::run(std::span<tn_tensor* const> inputs, std::span<const Symbol> symbols,

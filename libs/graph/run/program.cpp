@@ -78,8 +78,8 @@ Program::TakenPtr Program::take() {
     lowered_ = lowered_now();
   }
   if (idle_.empty())
-    return TakenPtr(new Taken{lowered_, std::make_unique<Instance>(
-                                            lowered_->graph, lowered_->arena, device_, binds())});
+    return TakenPtr(new Taken{
+        lowered_, std::make_unique<Instance>(lowered_->graph, lowered_->arena, device_, binds())});
   taken = std::move(idle_.back());
   idle_.pop_back();
   return taken;

@@ -66,7 +66,8 @@ class Program {
   std::mutex mutex_;
   std::shared_ptr<const Lowered> lowered_;
   std::vector<TakenPtr> idle_;
-  std::atomic<Taken*> handy_{nullptr};  // what the last run gave back, for the next one to take without the lock
+  std::atomic<Taken*> handy_{
+      nullptr};  // what the last run gave back, for the next one to take without the lock
   mutable std::mutex turn_;  // of a run that writes into state, or has symbols
   bool in_turn_;
   std::vector<tn_tensor*> state_;  // what runs write to, which the graph holds

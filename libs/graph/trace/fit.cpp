@@ -67,23 +67,26 @@ class Fitter {
 
   void run() {
     if (a_.symbols.size() != b_.symbols.size() || a_.nodes.size() != b_.nodes.size())
-      refuse(fmt::format("traced twice, the function called {} ops and then {}: what it calls "
-                         "varies beside its arguments",
-                         a_.nodes.size(), b_.nodes.size()));
+      refuse(
+          fmt::format("traced twice, the function called {} ops and then {}: what it calls "
+                      "varies beside its arguments",
+                      a_.nodes.size(), b_.nodes.size()));
     for (size_t i = 0; i < a_.nodes.size(); ++i) node(a_.nodes[i], b_.nodes[i]);
     if (!std::ranges::equal(a_.results, b_.results,
                             [](const View& x, const View& y) { return same(x, y); }))
-      refuse("traced twice, the function gave other results: what it gives varies beside its "
-             "arguments");
+      refuse(
+          "traced twice, the function gave other results: what it gives varies beside its "
+          "arguments");
     buffers();
   }
 
  private:
   void node(Node& a, const Node& b) {
     if (a.op != b.op)
-      refuse(fmt::format("traced twice, the function called {} and then {} in its place: what it "
-                         "calls varies beside its arguments",
-                         a.name(), b.name()));
+      refuse(
+          fmt::format("traced twice, the function called {} and then {} in its place: what it "
+                      "calls varies beside its arguments",
+                      a.name(), b.name()));
     const bool results = std::ranges::equal(
         a.results, b.results, [](const View& x, const View& y) { return same(x, y); });
     if (!results || a.args.size() != b.args.size())
@@ -127,14 +130,16 @@ class Fitter {
     const tn_view &x = *tn_tensor_view(a.constant.get()), &y = *tn_tensor_view(b.constant.get());
     if (x.buffer == y.buffer && x.data == y.data && x.offset == y.offset) return;
     if (a.role == Role::State)
-      refuse("a tensor that the function makes from numbers of the host is written to: clone() it "
-             "first");
+      refuse(
+          "a tensor that the function makes from numbers of the host is written to: clone() it "
+          "first");
     std::vector<char> left(a.constant.nbytes()), right(left.size());
     a.constant.to_host(left.data(), left.size());
     b.constant.to_host(right.data(), right.size());
     if (left != right)
-      refuse("a tensor that the function makes from numbers of the host holds others when it is "
-             "traced again, and would be baked in: make it an argument");
+      refuse(
+          "a tensor that the function makes from numbers of the host holds others when it is "
+          "traced again, and would be baked in: make it an argument");
   }
 
   Graph& a_;

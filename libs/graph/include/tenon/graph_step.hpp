@@ -23,13 +23,13 @@ namespace detail {
 
 // What a step of an optimizer computes with, as it is at one time.
 struct Moment {
-  std::vector<std::string> names;      // of numbers
-  std::vector<double> numbers;         // options
-  std::vector<bool> flags;             // options
-  std::vector<size_t> groups;          // of parameters
-  std::vector<int64_t> steps;          // of parameters
-  std::vector<const void*> identity;   // parameters and their memory
-  std::vector<bool> lacks_memory;      // of parameters: it has a gradient, and has not taken a step
+  std::vector<std::string> names;     // of numbers
+  std::vector<double> numbers;        // options
+  std::vector<bool> flags;            // options
+  std::vector<size_t> groups;         // of parameters
+  std::vector<int64_t> steps;         // of parameters
+  std::vector<const void*> identity;  // parameters and their memory
+  std::vector<bool> lacks_memory;     // of parameters: it has a gradient, and has not taken a step
 
   static Moment of(optim::Optimizer& optimizer);
   void restore(optim::Optimizer& optimizer) const;
