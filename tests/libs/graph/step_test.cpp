@@ -235,7 +235,7 @@ TEST(Step, WhatWouldBeBakedInIsRefused) {
     step(batch);
     const auto before = bytes();
     const std::string said = error_of([&] { step(batch); });
-    if (said != "no error") EXPECT_TRUE(bytes() == before) << "a refused step changed something";
+    EXPECT_TRUE(said == "no error" || bytes() == before) << "a refused step changed something";
     return said;
   };
   int calls = 0;
