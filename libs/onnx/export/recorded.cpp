@@ -90,6 +90,11 @@ Recorded recorded(const tn_program* program) {
   Recorded made;
   for (const Json& one : json.at("buffers")) {
     const auto role = one.at("role").get<std::string>();
+    if (role == "state")
+      throw Error(TN_UNIMPLEMENTED,
+                  "[onnx.export] the program writes into state (" +
+                      one.value("name", std::string()) +
+                      "), as training steps do, which no model can: export the network alone");
     made.buffers.push_back({role == "input"    ? RecordedBuffer::Input
                             : role == "weight" ? RecordedBuffer::Weight
                                                : RecordedBuffer::Temporary,

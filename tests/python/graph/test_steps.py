@@ -278,6 +278,14 @@ def test_names_and_files(tmp_path):
         program.set_numbers(lr=1)
 
 
+def test_models_have_no_state(tmp_path):
+    training, given = Training(mlp, SETTINGS[0]), batch(1, mlp)
+    training.step(*given)
+    program = tenon.graph.trace(training.step, *given, training=True)
+    with pytest.raises(NotImplementedError, match='export the network alone'):
+        tenon.onnx.export(program, (), tmp_path / 'model.onnx')
+
+
 class TestRefusals:
     @staticmethod
     def refused(change, optimizer=SETTINGS[1]):
