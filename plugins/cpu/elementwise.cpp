@@ -164,6 +164,11 @@ tn_status* run(void* self_pointer, const tn_call* call) {
 
 }  // namespace
 
+ComputeFn compute_through(Through through) {
+  constexpr ComputeFn by_path[] = {Direct::stretch, F16Path::stretch, BF16Path::stretch};
+  return by_path[static_cast<size_t>(through)];
+}
+
 tn_status* run_elementwise(void* self, void*, const tn_call* call) {
   return run<Direct>(self, call);
 }

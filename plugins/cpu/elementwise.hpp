@@ -31,6 +31,11 @@ tn_status* run_elementwise(void* self, void* plan, const tn_call* call);
 tn_status* run_elementwise_f16(void* self, void* plan, const tn_call* call);
 tn_status* run_elementwise_bf16(void* self, void* plan, const tn_call* call);
 
+// n elements as they lie in memory, like a call of the kernel would: conversions of the half types are part of it.
+using ComputeFn = void (*)(const Elementwise& self, const void* params, uint32_t ones, char* out,
+                           const char* const* in, int64_t n);
+ComputeFn compute_through(Through through);
+
 // How many elements a call over a TN_CALL_CONTIGUOUS loop has.
 inline int64_t flat_count(const tn_call& call) {
   return call.loop->ndim == 0 ? 1 : call.loop->shape[0];
@@ -40,16 +45,26 @@ inline bool is_one_value(const tn_call& call, uint32_t k) {
   return call.loop->ndim == 0 || call.loop->strides[k][0] == 0;
 }
 
+inline Through through_of(tn_status* (*run)(void*, void*, const tn_call*)) {
+  return run == run_elementwise_f16    ? Through::kF16
+         : run == run_elementwise_bf16 ? Through::kBF16
+                                       : Through::kMemory;
+}
+
 constexpr uint32_t kElementwiseFlags = TN_KERNEL_STRIDED | TN_KERNEL_HOST_SCALARS;
 
 inline void add_elementwise(KernelList& list, std::string_view schema, uint64_t dtypes,
                             const Elementwise& self,
                             tn_status* (*run)(void*, void*, const tn_call*) = run_elementwise) {
+  const auto itself = [](const void* self_pointer, const tn_call&) {
+    return static_cast<const Elementwise*>(self_pointer);
+  };
   list.add({.schema = schema,
             .dtypes = dtypes,
             .run = run,
             .flags = kElementwiseFlags,
-            .self = const_cast<Elementwise*>(&self)});
+            .self = const_cast<Elementwise*>(&self),
+            .stretch = {itself, through_of(run)}});
 }
 
 }  // namespace tenon::cpu

@@ -16,6 +16,7 @@ void KernelList::add(const KernelSpec& spec) {
   kernel.release = spec.release;
   kernel.self = spec.self;
   kernels_.push_back(kernel);
+  stretches_.push_back(spec.stretch);
 }
 
 KernelList all_kernels() {

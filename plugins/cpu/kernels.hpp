@@ -28,6 +28,15 @@
 
 namespace tenon::cpu {
 
+// What an elementwise kernel does with a stretch of memory: kernels of expressions (fuse/) run it tile by tile.
+struct Elementwise;
+enum class Through : uint8_t { kMemory, kF16, kBF16 };  // the halves are converted to f32 and back
+struct Stretch {
+  // The one for a call, of which it sees attributes and the dtypes of outputs.
+  const Elementwise* (*choose)(const void* self, const tn_call& call) = nullptr;
+  Through through = Through::kMemory;
+};
+
 struct KernelSpec {
   std::string_view schema;  // TN_SCHEMA_… of tenon/schemas.h
   uint64_t dtypes;          // mask over the first tensor input after promotion
@@ -39,15 +48,18 @@ struct KernelSpec {
   void (*release)(void* self, void* plan) = nullptr;
   uint64_t (*scratch_size)(void* self, const tn_call* call, void* plan) = nullptr;
   void* self = nullptr;
+  Stretch stretch = {};  // of elementwise kernels
 };
 
 class KernelList {
  public:
   void add(const KernelSpec& spec);
   const std::vector<tn_kernel>& kernels() const { return kernels_; }
+  const std::vector<Stretch>& stretches() const { return stretches_; }  // by kernel
 
  private:
   std::vector<tn_kernel> kernels_;
+  std::vector<Stretch> stretches_;
 };
 
 #define FAMILY(name) void add_##name##_kernels(KernelList& list);

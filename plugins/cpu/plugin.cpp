@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "fuse/interface.hpp"
 #include "kernels.hpp"
 #include "threads.hpp"
 
@@ -21,14 +22,40 @@ void limit_targets() {
   if (keep != 0) hwy::SetSupportedTargetsForTest(keep);
 }
 
-void start(sdk::Registry& registry) {
-  limit_targets();
-  survive_fork();
-  const KernelList list = all_kernels();
-  registry.kernels("cpu", list.kernels());
+// Kernels of expressions refer to them for good.
+const KernelList& kernels() {
+  static const KernelList list = all_kernels();
+  return list;
+}
+
+tn_status* start(const tn_host* from, void* token, tn_str directory, void** state) {
+  *state = nullptr;
+  const tn_host* host = sdk::adopt_host(from);
+  return sdk::guard(host, [&] {
+    limit_targets();
+    survive_fork();
+    sdk::Registry registry(host, token, sdk::view_of(directory));
+    registry.kernels("cpu", kernels().kernels());
+    start_graph(kernels());
+  });
 }
 
 }  // namespace
 }  // namespace tenon::cpu
 
-TENON_PLUGIN("cpu", TN_VERSION_STRING, tenon::cpu::start)
+extern "C" TN_EXPORT tn_status* tn_plugin_query(uint32_t, uint32_t, const tn_plugin** out) {
+  using namespace tenon::cpu;
+  static const tn_plugin plugin = {
+      sizeof(tn_plugin),
+      TN_ABI_MAJOR,
+      TN_ABI_MINOR,
+      0,
+      tenon::sdk::str_of("cpu"),
+      tenon::sdk::str_of(TN_VERSION_STRING),
+      start,
+      [](void*) -> tn_status* { return nullptr; },
+      [](void*) {},
+      [](void*, tn_str name, uint32_t revision) { return graph_interface(name, revision); }};
+  *out = &plugin;
+  return nullptr;
+}

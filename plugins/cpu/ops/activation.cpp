@@ -175,12 +175,18 @@ struct ReluBackwardOp {
 };
 
 // gelu's kernels differ by a text, which decides once a call.
+template <uint32_t Arg>
+bool wants_tanh(const tn_call& call) {
+  return call.args[Arg].count == 4 && call.args[Arg].as.str[0] == 't';
+}
+template <uint32_t Arg>
+const Elementwise* gelu_of(const void* self, const tn_call& call) {
+  return static_cast<const Elementwise* const*>(self)[wants_tanh<Arg>(call) ? 1 : 0];
+}
 template <uint32_t Arg, auto Exact, auto Tanh>
 tn_status* run_gelu(void* self, void* plan, const tn_call* call) {
-  const auto* pair = static_cast<const Elementwise* const*>(self);
-  const bool tanh = call->args[Arg].count == 4 && call->args[Arg].as.str[0] == 't';
-  Elementwise* chosen = const_cast<Elementwise*>(pair[tanh ? 1 : 0]);
-  return tanh ? Tanh(chosen, plan, call) : Exact(chosen, plan, call);
+  Elementwise* chosen = const_cast<Elementwise*>(gelu_of<Arg>(self, *call));
+  return wants_tanh<Arg>(*call) ? Tanh(chosen, plan, call) : Exact(chosen, plan, call);
 }
 template <const Elementwise& Exact, const Elementwise& Tanh>
 inline constexpr const Elementwise* kPair[2] = {&Exact, &Tanh};
@@ -192,7 +198,8 @@ void add_gelu(KernelList& list, std::string_view schema, tn_dtype dtype) {
             .dtypes = TN_MASK(dtype),
             .run = run_gelu<Arg, Exact, Tanh>,
             .flags = kElementwiseFlags,
-            .self = const_cast<const Elementwise**>(kPair<ExactSelf, TanhSelf>)});
+            .self = const_cast<const Elementwise**>(kPair<ExactSelf, TanhSelf>),
+            .stretch = {gelu_of<Arg>, through_of(Exact)}});
 }
 template <class T, int64_t Grain>
 void add_gelu_of(KernelList& list) {

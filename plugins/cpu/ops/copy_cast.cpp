@@ -170,7 +170,7 @@ inline constexpr Elementwise kCast = {{stretch_for<To, From>(), nullptr, nullptr
                                       kGrainMath};
 
 template <class From>
-tn_status* run_cast(void*, void* plan, const tn_call* call) {
+const Elementwise* cast_of(const void*, const tn_call& call) {
   constexpr const Elementwise* kTo[TN_DTYPE_COUNT] = {&kCast<bool, From>,
                                                       &kCast<uint8_t, From>,
                                                       &kCast<uint16_t, From>,
@@ -188,15 +188,20 @@ tn_status* run_cast(void*, void* plan, const tn_call* call) {
                                                       &kCast<std::complex<double>, From>,
                                                       &kCast<F8E4M3, From>,
                                                       &kCast<F8E5M2, From>};
-  return run_elementwise(const_cast<Elementwise*>(kTo[call->outs[0]->dtype]), plan, call);
+  return kTo[call.outs[0]->dtype];
+}
+template <class From>
+tn_status* run_cast(void* self, void* plan, const tn_call* call) {
+  return run_elementwise(const_cast<Elementwise*>(cast_of<From>(self, *call)), plan, call);
 }
 
 void add_kernels(KernelList& list) {
-#define TENON_CPU_CAST(code, T)       \
-  list.add({.schema = TN_SCHEMA_CAST, \
-            .dtypes = TN_MASK(code),  \
-            .run = run_cast<T>,       \
-            .flags = kElementwiseFlags});
+#define TENON_CPU_CAST(code, T)         \
+  list.add({.schema = TN_SCHEMA_CAST,   \
+            .dtypes = TN_MASK(code),    \
+            .run = run_cast<T>,         \
+            .flags = kElementwiseFlags, \
+            .stretch = {cast_of<T>}});
   TENON_CPU_DTYPES(TENON_CPU_CAST)
 #undef TENON_CPU_CAST
 }

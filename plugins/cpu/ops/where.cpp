@@ -25,26 +25,22 @@ template <class T>
 constexpr const Elementwise& kChoose = kLoop<Choose, kGrainCopy, T, uint8_t, T, T>;
 
 // The condition is the first tensor, so kernels are told apart by the output's size.
-tn_status* run_where(void*, void* plan, const tn_call* call) {
-  const Elementwise* self = nullptr;
-  switch (size_of(call->outs[0]->dtype)) {
+const Elementwise* chosen(const void*, const tn_call& call) {
+  switch (size_of(call.outs[0]->dtype)) {
     case 1:
-      self = &kChoose<uint8_t>;
-      break;
+      return &kChoose<uint8_t>;
     case 2:
-      self = &kChoose<uint16_t>;
-      break;
+      return &kChoose<uint16_t>;
     case 4:
-      self = &kChoose<uint32_t>;
-      break;
+      return &kChoose<uint32_t>;
     case 8:
-      self = &kChoose<uint64_t>;
-      break;
+      return &kChoose<uint64_t>;
     default:
-      self = &kChoose<Bytes16>;
-      break;
+      return &kChoose<Bytes16>;
   }
-  return run_elementwise(const_cast<Elementwise*>(self), plan, call);
+}
+tn_status* run_where(void* self, void* plan, const tn_call* call) {
+  return run_elementwise(const_cast<Elementwise*>(chosen(self, *call)), plan, call);
 }
 
 // NaN stays; where min is above max, max wins.
@@ -98,7 +94,8 @@ void add_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_WHERE,
             .dtypes = TN_MASK_BOOL,
             .run = run_where,
-            .flags = kElementwiseFlags});
+            .flags = kElementwiseFlags,
+            .stretch = {chosen}});
   add_unary<ClampFloat, kGrainCopy>(list, TN_SCHEMA_CLAMP);
   add_clamp<uint8_t>(list), add_clamp<uint16_t>(list), add_clamp<uint32_t>(list),
       add_clamp<uint64_t>(list);

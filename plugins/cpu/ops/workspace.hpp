@@ -6,7 +6,7 @@
 
 namespace tenon::cpu {
 
-enum class Workspace { Gemm, Columns, Packed, Sums, Weights, Attention, kCount };
+enum class Workspace { Gemm, Columns, Packed, Sums, Weights, Attention, Fused, kCount };
 
 // At least `bytes`, 64-byte aligned, valid until the next call on this thread for the same
 // purpose. Throws std::bad_alloc.

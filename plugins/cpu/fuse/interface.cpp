@@ -1,0 +1,59 @@
+#include "interface.hpp"
+
+#include <atomic>
+
+#include "compile.hpp"
+
+namespace tenon::cpu {
+namespace {
+
+std::unique_ptr<const KnownKernels> g_kernels;
+std::atomic<uint64_t> g_epoch{0};
+
+tn_status* run_fused(void* self, void*, const tn_call* call) {
+  return sdk::guard([&] { static_cast<const Fused*>(self)->run(*call); });
+}
+
+tn_status* compile_kernel(void*, uint32_t, const tn_graph_expression* expression, tn_kernel* out) {
+  return sdk::guard([&] {
+    tn_kernel kernel{};
+    kernel.struct_size = sizeof kernel;
+    kernel.flags = TN_KERNEL_STRIDED | TN_KERNEL_HOST_SCALARS;
+    kernel.run = run_fused;
+    kernel.self = compile(*expression, *g_kernels).release();
+    *out = kernel;
+  });
+}
+
+tn_status* cost(void*, uint32_t, const tn_graph_expression* expression, double* out) {
+  return sdk::guard([&] { *out = compile(*expression, *g_kernels)->nanoseconds; });
+}
+
+constexpr tn_graph kTable = {
+    sizeof(tn_graph),
+    0,
+    {"cpu", 3},
+    nullptr,
+    [](void*, uint32_t, tn_graph_limits* out) {
+      out->operands = kMostOperands;
+      out->nodes = kMostNodes;
+      out->row = kLongestRow;
+    },
+    compile_kernel,
+    cost,
+    [](void*, tn_kernel* kernel) { delete static_cast<Fused*>(kernel->self); },
+    [](void*) { return g_epoch.load(std::memory_order_relaxed); },
+};
+
+}  // namespace
+
+void start_graph(const KernelList& list) {
+  g_kernels = std::make_unique<const KnownKernels>(list);
+  g_epoch.fetch_add(1, std::memory_order_relaxed);
+}
+
+const void* graph_interface(tn_str name, uint32_t revision) {
+  return sdk::view_of(name) == TN_GRAPH_NAME && revision == TN_GRAPH_REVISION ? &kTable : nullptr;
+}
+
+}  // namespace tenon::cpu
