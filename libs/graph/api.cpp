@@ -205,6 +205,7 @@ tn_status* tn_program_get_info(tn_program* program, tn_program_info* out) {
     info.weights = facts.weights;
     info.state = facts.state;
     info.numbers = static_cast<uint32_t>(graph.symbols.size());
+    info.fused = facts.fused;
     give(info, out);
   });
 }
@@ -254,12 +255,14 @@ tn_device* tn_program_device(const tn_program* program) {
   return program == nullptr ? nullptr : program->program.device().get();
 }
 
-tn_status* tn_program_print(tn_program* program, uint32_t lowered, tn_write_fn write, void* ctx) {
+tn_status* tn_program_print(tn_program* program, uint32_t form, tn_write_fn write, void* ctx) {
   return guarded([&] {
     require(program, "program");
     if (write == nullptr) throw Error(TN_INVALID_ARGUMENT, "[graph] write is NULL");
-    const std::string text =
-        lowered != 0 ? program->program.text() : graph::to_text(program->program.graph());
+    graph::Program& shown = program->program;
+    const std::string text = form == TN_PROGRAM_RECORDED  ? graph::to_text(shown.graph())
+                             : form == TN_PROGRAM_LOWERED ? shown.text()
+                                                          : shown.explain();
     write(ctx, detail::to_str(text));
   });
 }

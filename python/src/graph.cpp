@@ -148,6 +148,7 @@ nb::dict facts(const graph::Program& program) {
   made["unshared"] = info.unshared;
   made["weights"] = info.weights;
   made["state"] = info.state;
+  made["fused"] = info.fused;
   made["differentiable"] = info.differentiable != 0;
   return made;
 }
@@ -178,6 +179,8 @@ void add_graph(nb::module_& m) {
                       const std::string& path) { run([&] { self.save(path); }); })
       .def("text", [](const graph::Program& self,
                       bool lowered) { return run([&] { return self.text(lowered); }); })
+      .def("explain",
+           [](const graph::Program& self) { return run([&] { return self.explain(); }); })
       .def_prop_ro(
           "device",
           [](const graph::Program& self) { return nb::steal(device_object(self.device().get())); })

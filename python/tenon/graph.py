@@ -56,12 +56,13 @@ class Program:
         self._program.save(os.fspath(path))
 
     def explain(self):
-        """What the device runs, and what it takes: kernels in order, memory."""
+        """What the device runs, and what it takes: kernels in order, which ops run as one, places in memory, and why ops run alone."""
         facts = self._program.facts
         shared = f', {facts["unshared"]:,} without sharing' if facts['unshared'] != facts['arena'] else ''
         state = f', {facts["state"]:,} of state that runs write to' if facts['state'] else ''
-        return (f'on {self.device}: {facts["nodes"]} nodes, {facts["bound"]} of them kernels that run without a call\n'
-                f'{facts["weights"]:,} bytes of weights, {facts["arena"]:,} of memory to work in{shared}{state}\n\n{self._program.text(True)}')
+        fused = f', {facts["fused"]} ops fused' if facts['fused'] else ''
+        return (f'on {self.device}: {facts["nodes"]} nodes, {facts["bound"]} of them kernels that run without a call{fused}\n'
+                f'{facts["weights"]:,} bytes of weights, {facts["arena"]:,} of memory to work in{shared}{state}\n\n{self._program.explain()}')
 
     @property
     def numbers(self):

@@ -45,6 +45,7 @@ void show_json(const Program& program) {
                       {"results", to_json(results_of(program))},
                       {"nodes", info.nodes},
                       {"bound", info.bound},
+                      {"fused_ops", info.fused},
                       {"arena_bytes", info.arena},
                       {"unshared_bytes", info.unshared},
                       {"weight_bytes", info.weights},
@@ -59,8 +60,9 @@ void show(const Program& program) {
   for (const Value& value : results_of(program))
     rows.push_back({"result", value.name, value.type()});
   print_table(rows);
-  fmt::print("\non {}: {} nodes, {} of them kernels that run without a call\n",
-             program.device().id(), info.nodes, info.bound);
+  fmt::print("\non {}: {} nodes, {} of them kernels that run without a call{}\n",
+             program.device().id(), info.nodes, info.bound,
+             info.fused == 0 ? "" : fmt::format(", {} ops fused", info.fused));
   fmt::print("{} of weights, {} of memory to work in, {} without sharing\n",
              format_bytes(static_cast<double>(info.weights)),
              format_bytes(static_cast<double>(info.arena)),
@@ -104,6 +106,8 @@ int run(const po::variables_map& given) {
   if (given.contains("run")) return run_once(program, given);
   if (given["json"].as<bool>())
     show_json(program);
+  else if (given["explain"].as<bool>())
+    fmt::print("{}", program.explain());
   else if (given["print"].as<bool>() || given["lowered"].as<bool>())
     fmt::print("{}", program.text(given["lowered"].as<bool>()));
   else
@@ -120,6 +124,7 @@ Command graph_command() {
       "  tenon graph net.safetensors\n"
       "  tenon graph net.safetensors --print\n"
       "  tenon graph net.safetensors --lowered --device vulkan\n"
+      "  tenon graph net.safetensors --explain\n"
       "  tenon graph net.safetensors --run inputs.safetensors --out results.safetensors\n"
       "  tenon graph net.safetensors --time --device cpu --device vulkan\n",
       {},
@@ -131,6 +136,8 @@ Command graph_command() {
       "where it runs; several with --time")("print", po::bool_switch(),
                                             "its ops, as they were recorded")(
       "lowered", po::bool_switch(), "its ops, as the device runs them")(
+      "explain", po::bool_switch(),
+      "the same with kernels, what is fused, places in memory, and why ops run alone")(
       "run", po::value<std::string>(), "compute the results of a safetensors file's tensors")(
       "out", po::value<std::string>(), "where the results go: result0, result1 …")(
       "time", po::bool_switch(), "time runs of drawn inputs; compare the devices' results")(

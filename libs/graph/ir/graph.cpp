@@ -48,6 +48,7 @@ void reads(const Node& node, std::vector<uint32_t>& buffers) {
 
 void writes(const Node& node, std::vector<uint32_t>& buffers) {
   for (const View& view : node.results) buffers.push_back(view.buffer);
+  if (node.op == nullptr) return;
   const auto& known = parameters(*node.op);
   for (size_t i = 0; i < node.args.size() && i < known.size(); ++i)
     if (known[i].written)

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <complex>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -82,16 +83,21 @@ struct Loop {
   std::vector<std::vector<int64_t>> strides;
 };
 
+struct Fused;  // fuse/fused.hpp
+
 // A call of an op with all its arguments, in the schema's order.
 struct Node {
-  const tn_op* op = nullptr;
+  const tn_op* op = nullptr;  // NULL: it stands for the nodes of `fused`
   std::vector<Argument> args;
   std::vector<View> results;
   // Of a graph that was lowered to a device.
   const tn_kernel* kernel = nullptr;  // NULL: it is called as a program would
   std::optional<Loop> loop = {};
+  std::shared_ptr<const Fused> fused = {};  // operands are `args` and `results`, which no op names
 
-  std::string_view name() const { return detail::to_view(tn_op_name(op)); }
+  std::string_view name() const {
+    return op == nullptr ? "fused" : detail::to_view(tn_op_name(op));
+  }
 };
 
 struct Graph {
@@ -120,5 +126,6 @@ void drop_dead(Graph& graph);
 
 // As people read it: a line a buffer from outside, a line a node.
 std::string to_text(const Graph& graph);
+std::string to_text(const Graph& graph, const Node& node);
 
 }  // namespace tenon::graph

@@ -10,6 +10,7 @@
 
 #include <cstring>
 
+#include "fuse/fused.hpp"
 #include "ir/graph.hpp"
 #include "ir/schema.hpp"
 
@@ -76,7 +77,8 @@ class Writer {
   }
 
   std::string node(const Node& of) const {
-    const auto& known = parameters(*of.op);
+    static const std::vector<Parameter> no_names;
+    const auto& known = of.op == nullptr ? no_names : parameters(*of.op);
     std::vector<std::string> results, types, args;
     for (const View& result : of.results) {
       results.push_back(view(result));
@@ -88,14 +90,24 @@ class Writer {
       args.push_back(operand ? text : fmt::format("{}={}", known[i].name, text));
     }
     return fmt::format("{}{}{}({})  {}\n", fmt::join(results, ", "), results.empty() ? "" : " = ",
-                       of.name(), fmt::join(args, ", "), fmt::join(types, ", "));
+                       name(of), fmt::join(args, ", "), fmt::join(types, ", "));
   }
 
  private:
+  // What was fused, in order: "mul+add+tanh".
+  static std::string name(const Node& node) {
+    if (node.fused == nullptr) return std::string(node.name());
+    std::vector<std::string_view> names;
+    for (const Node& each : node.fused->nodes) names.push_back(each.name());
+    return fmt::to_string(fmt::join(names, "+"));
+  }
+
   const Graph& graph_;
 };
 
 }  // namespace
+
+std::string to_text(const Graph& graph, const Node& node) { return Writer(graph).node(node); }
 
 std::string to_text(const Graph& graph) {
   const Writer write(graph);

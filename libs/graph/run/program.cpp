@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "fuse/fused.hpp"
+#include "pass/pass.hpp"
 #include "plan/lower.hpp"
+#include "run/explain.hpp"
 #include "run/replay.hpp"
 #include "tenon/autograd.hpp"
 #include "tenon/creation.hpp"
@@ -65,6 +68,7 @@ std::shared_ptr<const Program::Lowered> Program::lowered_now() const {
   for (Buffer& buffer : made->graph.buffers)
     if (is_held(buffer.role) && buffer.constant.device() != device_)
       buffer.constant = buffer.constant.to(device_);
+  made->refused = optimise(made->graph, device_, binds());
   made->arena = plan_arena(made->graph);
   return made;
 }
@@ -188,7 +192,10 @@ Facts Program::facts() {
   const std::lock_guard lock(mutex_);
   Facts facts;
   facts.nodes = lowered_->graph.nodes.size();
-  for (const Node& node : lowered_->graph.nodes) facts.bound += binds() && node.kernel != nullptr;
+  for (const Node& node : lowered_->graph.nodes) {
+    facts.bound += binds() && node.kernel != nullptr;
+    facts.fused += node.fused == nullptr ? 0 : node.fused->nodes.size();
+  }
   facts.arena = lowered_->arena.bytes;
   facts.apart = lowered_->arena.apart;
   for (const Buffer& buffer : graph_.buffers)
@@ -200,6 +207,11 @@ Facts Program::facts() {
 std::string Program::text() {
   const std::lock_guard lock(mutex_);
   return to_text(lowered_->graph);
+}
+
+std::string Program::explain() {
+  const std::lock_guard lock(mutex_);
+  return graph::explain(lowered_->graph, lowered_->arena, lowered_->refused);
 }
 
 }  // namespace tenon::graph

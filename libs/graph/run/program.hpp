@@ -16,6 +16,7 @@ struct Facts {
   uint64_t apart = 0;    // what they were if no two buffers shared
   uint64_t weights = 0;  // bytes
   uint64_t state = 0;    // bytes that runs write to
+  size_t fused = 0;      // ops that run inside kernels of several
 };
 
 class Program {
@@ -28,6 +29,8 @@ class Program {
   Facts facts();
   // The graph as the device runs it.
   std::string text();
+  // With its kernels and memory, and why nodes were not fused.
+  std::string explain();
 
   // [any thread] Inputs have the shapes and dtypes of the graph's; `results` takes a new reference for each of its results, or, on an
   // error, none. Runs that write into state go one after another. Throws Error.
@@ -45,6 +48,7 @@ class Program {
     Graph graph;
     Arena arena;
     uint64_t epoch;
+    std::vector<std::string> refused;  // why nodes were not fused
   };
   struct Taken {
     std::shared_ptr<const Lowered> lowered;

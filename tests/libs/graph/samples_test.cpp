@@ -1,11 +1,14 @@
-// Every sample of the conformance suite as a program: the same bits as the eager call, from contiguous operands and from transposed ones.
+// Every sample of the conformance suite as a program: the same bits as the eager call, from contiguous operands and from transposed ones,
+// alone and with a neighbour that elementwise ops are fused with.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "bridge.hpp"
 #include "runner.hpp"
 #include "tenon/graph.hpp"
+#include "tenon/ops.hpp"
 
 namespace {
 
@@ -27,7 +30,8 @@ std::vector<int64_t> reversed(const Tensor& x) {
 // The call as a function of inputs whose dimensions are reversed where `turned` says so.
 class Subject {
  public:
-  Subject(const Call& call, bool turned) : call_(call), turned_(turned) {
+  Subject(const Call& call, bool turned, bool neighbour)
+      : call_(call), turned_(turned), neighbour_(neighbour) {
     for (const Tensor& x : call.tensors()) {
       const Tensor plain = x.contiguous();
       inputs_.push_back(turned ? plain.permute(reversed(plain)).contiguous() : plain);
@@ -48,12 +52,15 @@ class Subject {
     }
     std::vector<Tensor> results = call_.run(operands);
     results.insert(results.end(), copies.begin(), copies.end());
+    if (!neighbour_) return results;
+    for (size_t k = 0, n = results.size(); k < n; ++k)
+      if (!is_float8(results[k].dtype())) results.push_back(equal(results[k], results[k]));
     return results;
   }
 
  private:
   const Call& call_;
-  bool turned_;
+  bool turned_, neighbour_;
   std::vector<Tensor> inputs_;
   std::vector<bool> written_;
 };
@@ -63,7 +70,19 @@ bool is_dynamic(const std::string& op) {
   return op == "nonzero" || op == "masked_select" || op == "unique";
 }
 
-std::string compare(const Subject& subject, const std::string& op) {
+// What goes element by element, and so into one kernel with its neighbour.
+constexpr std::string_view kElementwise =
+    " "
+    "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift "
+    "bitwise_not bitwise_or bitwise_right_shift bitwise_xor cast ceil clamp clone complex "
+    "conj copysign cos cosh digamma div elu equal erf erfc erfinv exp exp2 expm1 floor "
+    "floor_divide gelu gelu_backward greater greater_equal hypot imag isfinite isinf isnan "
+    "leaky_relu less less_equal lgamma log log10 log1p log2 logaddexp logical_and logical_not "
+    "logical_or logical_xor maximum minimum mul neg not_equal pow real reciprocal relu "
+    "relu_backward remainder round rsqrt sigmoid sigmoid_backward sign signbit silu "
+    "silu_backward sin sinh softplus sqrt square sub tan tanh tanh_backward trunc where ";
+
+std::string compare(const Subject& subject, const std::string& op, size_t& fused) {
   const NoGrad no_grad;
   manual_seed(5);
   const std::vector<Tensor> wanted = subject(subject.inputs());
@@ -76,6 +95,7 @@ std::string compare(const Subject& subject, const std::string& op) {
   }
   if (is_dynamic(op) && std::ranges::any_of(wanted, [](const Tensor& x) { return x.numel() != 0; }))
     return "a result of unknown shape was traced";
+  fused += program.info().fused;
   for (int run = 0; run < 2; ++run) {
     manual_seed(5);
     const std::vector<Tensor> found = program(subject.inputs());
@@ -95,23 +115,29 @@ TEST_P(Samples, AreTheSameBits) {
   const std::string& name = GetParam();
   const tn_op* op = nullptr;
   detail::check(tn_op_require(detail::to_str(name), &op));
+  size_t fused = 0;
   for (const Sample* sample : table().of(name))
     for (uint32_t code = 0; code < TN_DTYPE_COUNT; ++code) {
       if ((sample->dtypes & TN_MASK(code)) == 0) continue;
       const auto dtype = static_cast<DType>(code);
       Rng rng(1);
       const Call call(op, sample->make(dtype, rng), Device("cpu"), Layout::Contiguous, rng);
-      for (const bool turned : {false, true}) {
-        std::string problem;
-        try {
-          problem = compare(Subject(call, turned), name);
-        } catch (const Error& error) {
-          problem = error.what();
+      for (const bool turned : {false, true})
+        for (const bool neighbour : {false, true}) {
+          std::string problem;
+          try {
+            problem = compare(Subject(call, turned, neighbour), name, fused);
+          } catch (const Error& error) {
+            problem = error.what();
+          }
+          EXPECT_EQ(problem, "") << name << " " << sample->label << " " << name_of(dtype)
+                                 << (turned ? ", transposed" : "")
+                                 << (neighbour ? ", with a neighbour" : "");
         }
-        EXPECT_EQ(problem, "") << name << " " << sample->label << " " << name_of(dtype)
-                               << (turned ? ", transposed" : "");
-      }
     }
+  if (kElementwise.find(" " + name + " ") != kElementwise.npos) {
+    EXPECT_GT(fused, 0u) << name << " never ran in a fused kernel";
+  }
 }
 
 std::vector<std::string> all_ops() {

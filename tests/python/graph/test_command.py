@@ -45,7 +45,7 @@ def test_what_it_takes_and_gives(folder):
 def test_its_ops(folder):
     program = tenon.graph.load(folder / 'net')
     assert call(folder, 'net', '--print')[1] == str(program)
-    assert program.explain().endswith(call(folder, 'net', '--lowered')[1])
+    assert program.explain().endswith(call(folder, 'net', '--explain')[1])
 
 
 def test_it_computes_what_eager_calls_do(folder):

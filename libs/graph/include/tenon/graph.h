@@ -11,6 +11,12 @@ typedef struct tn_trace tn_trace;
 /* A graph of ops on a device. Reference-counted. */
 typedef struct tn_program tn_program;
 
+/* tn_program_print */
+#define TN_PROGRAM_RECORDED 0u
+#define TN_PROGRAM_LOWERED 1u /* to what its device runs */
+#define TN_PROGRAM_EXPLAINED \
+  2u /* the same with kernels, what is fused, places in memory, and why nodes run alone */
+
 /* What an input or a result is. `shape` and `name` live as long as the program. */
 typedef struct tn_program_value {
   uint32_t struct_size;
@@ -37,6 +43,7 @@ typedef struct tn_program_info {
   uint64_t state;    /* bytes of those that its runs write to */
   uint32_t numbers;
   uint32_t reserved;
+  uint64_t fused;    /* ops that run inside kernels of several, each of which is one node */
 } tn_program_info;
 
 /* A number that may be another in each run, such as an optimizer's rate. `name` lives as long as the program. */
@@ -103,8 +110,8 @@ TN_API tn_status* tn_program_set_numbers(tn_program* program, uint32_t first, co
                                          uint32_t count);
 /* Where it runs. Borrowed. [thread-safe] */
 TN_API tn_device* tn_program_device(const tn_program* program);
-/* The graph as people read it: as it was recorded, or `lowered` to what its device runs. [thread-safe] */
-TN_API tn_status* tn_program_print(tn_program* program, uint32_t lowered, tn_write_fn write,
+/* The graph as people read it, in one of the forms above. [thread-safe] */
+TN_API tn_status* tn_program_print(tn_program* program, uint32_t form, tn_write_fn write,
                                    void* ctx);
 /* The graph as it was recorded, as files hold it: JSON (docs/guide/graphs.md). [thread-safe] */
 TN_API tn_status* tn_program_describe(const tn_program* program, tn_write_fn write, void* ctx);

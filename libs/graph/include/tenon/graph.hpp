@@ -67,12 +67,18 @@ class Program {
   }
   // As it was recorded, or as its device runs it.
   std::string text(bool lowered = false) const {
+    return print(lowered ? TN_PROGRAM_LOWERED : TN_PROGRAM_RECORDED);
+  }
+  // As its device runs it: kernels, what is fused, places in memory, and why nodes run alone.
+  std::string explain() const { return print(TN_PROGRAM_EXPLAINED); }
+
+ private:
+  std::string print(uint32_t form) const {
     std::string text;
-    detail::check(tn_program_print(get(), lowered ? 1 : 0, &detail::append_text, &text));
+    detail::check(tn_program_print(get(), form, &detail::append_text, &text));
     return text;
   }
 
- private:
   tn_program_number number(uint32_t i) const {
     tn_program_number found{};
     found.struct_size = sizeof found;

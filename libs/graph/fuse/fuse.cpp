@@ -1,0 +1,179 @@
+#include "fuse/fuse.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fuse/partition.hpp"
+
+namespace tenon::graph {
+namespace {
+
+std::string message_of(tn_status* status) {
+  const std::string text(detail::to_view(tn_status_message(status)));
+  tn_status_release(status);
+  return text;
+}
+
+// Two nodes that share a buffer, and the bytes that need not move when they run as one.
+struct Pair {
+  uint32_t first, second;
+  bool made;  // one makes what the other reads; else both read it
+  uint64_t bytes;
+};
+
+// The first view of a buffer among a node's arguments.
+const View* view_of(const Node& node, uint32_t buffer) {
+  for (const Argument& argument : node.args)
+    if (const auto* view = std::get_if<View>(&argument); view && view->buffer == buffer)
+      return view;
+  return nullptr;
+}
+
+bool read_alike(const Node& a, const Node& b, uint32_t buffer) {
+  const View* x = view_of(a, buffer);
+  const View* y = view_of(b, buffer);
+  return x != nullptr && y != nullptr && x->offset == y->offset && x->shape == y->shape &&
+         x->strides == y->strides;
+}
+
+class Fuser {
+ public:
+  Fuser(Graph& graph, const tn_graph& backend) : graph_(graph), backend_(backend) {
+    limits_.struct_size = sizeof limits_;
+    backend_.limits(backend_.self, 0, &limits_);
+  }
+
+  std::vector<std::string> run() {
+    Partition partition(graph_, candidates(), limits_);
+    for (const Pair& pair : pairs()) {
+      std::string why;
+      if (!partition.join(pair.first, pair.second, why) && !why.empty())
+        refuse(pair.first, pair.second, why);
+    }
+    replace(partition);
+    return std::move(refused_);
+  }
+
+ private:
+  std::string label(uint32_t at) const {
+    const Node& node = graph_.nodes[at];
+    return node.results.empty() ? std::string(node.name())
+                                : fmt::format("%{} {}", node.results[0].buffer, node.name());
+  }
+  void refuse(uint32_t first, uint32_t second, const std::string& why) {
+    refused_.push_back(fmt::format("{} and {}: {}", label(first), label(second), why));
+  }
+
+  // What each node costs alone; none where the plugin does not take it.
+  std::vector<std::optional<Group>> candidates() {
+    const std::vector<bool> all(graph_.buffers.size(), true);
+    std::vector<std::optional<Group>> groups;
+    for (uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      std::string why;
+      auto group = group_of(graph_.nodes[at], at, why);
+      double cost = 0;
+      if (group && !estimate(Expression(graph_, *group, all), cost, why)) group.reset();
+      if (!group && graph_.nodes[at].loop)
+        refused_.push_back(fmt::format("{}: {}", label(at), why));
+      costs_.push_back(cost);
+      groups.push_back(std::move(group));
+    }
+    return groups;
+  }
+
+  bool estimate(const Expression& expression, double& cost, std::string& why) const {
+    if (!expression.has_plain_rows())
+      return why = "what it reduces does not lie side by side", false;
+    tn_status* status = backend_.cost(backend_.self, 0, &expression.get(), &cost);
+    if (status != nullptr) why = message_of(status);
+    return status == nullptr;
+  }
+
+  // What one makes for another comes first, then the largest savings. A value that only its reader wants is neither written nor read.
+  std::vector<Pair> pairs() const {
+    std::vector<std::vector<std::pair<uint32_t, bool>>> uses(
+        graph_.buffers.size());  // node, writes
+    std::vector<uint32_t> touched;
+    for (uint32_t at = 0; at < graph_.nodes.size(); ++at)
+      for (const bool write : {false, true}) {
+        touched.clear();
+        write ? writes(graph_.nodes[at], touched) : reads(graph_.nodes[at], touched);
+        for (const uint32_t b : touched) uses[b].emplace_back(at, write);
+      }
+    std::vector<Pair> found;
+    for (uint32_t b = 0; b < uses.size(); ++b) {
+      const uint64_t bytes =
+          static_cast<uint64_t>(graph_.buffers[b].size) * size_of(graph_.buffers[b].dtype);
+      const uint64_t times = uses[b].size() == 2 ? 2 : 1;
+      uint32_t maker = UINT32_MAX;
+      for (size_t i = 0; i < uses[b].size(); ++i) {
+        const auto [at, write] = uses[b][i];
+        if (maker != UINT32_MAX && maker != at) found.push_back({maker, at, true, bytes * times});
+        const uint32_t before = i == 0 ? at : uses[b][i - 1].first;
+        if (before != at && read_alike(graph_.nodes[before], graph_.nodes[at], b))
+          found.push_back({before, at, false, bytes});
+        if (write) maker = at;
+      }
+    }
+    std::ranges::stable_sort(found, [](const Pair& x, const Pair& y) {
+      return std::tuple(!x.made, y.bytes, x.first) < std::tuple(!y.made, x.bytes, y.first);
+    });
+    return found;
+  }
+
+  // The kernel of a group, where it is worth it.
+  std::optional<Node> made(const Partition& partition, uint32_t root) {
+    const Group& group = *partition.group(root);
+    const Expression expression(graph_, group, partition.wanted_behind(root));
+    std::string why;
+    double cost = 0, apart = 0;
+    for (const Member& member : group.members) apart += costs_[member.node];
+    if (!estimate(expression, cost, why))
+      return refuse(group.members.front().node, group.members.back().node, why), std::nullopt;
+    if (cost >= apart)
+      return refuse(group.members.front().node, group.members.back().node,
+                    fmt::format("together they take {:.0f} ns, apart {:.0f}", cost, apart)),
+             std::nullopt;
+    auto fused = std::make_shared<Fused>();
+    fused->backend = &backend_;
+    tn_status* status = backend_.compile(backend_.self, 0, &expression.get(), &fused->kernel);
+    if (status != nullptr)
+      return refuse(group.members.front().node, group.members.back().node, message_of(status)),
+             std::nullopt;
+    Node node = expression.node();
+    for (const Member& member : group.members) fused->nodes.push_back(graph_.nodes[member.node]);
+    node.kernel = &fused->kernel;
+    node.fused = std::move(fused);
+    return node;
+  }
+
+  void replace(Partition& partition) {
+    std::vector<std::optional<Node>> kernels(graph_.nodes.size());
+    for (uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      const Group* group = partition.group(at);
+      if (group == nullptr || group->members.size() < 2 || partition.root(at) != at) continue;
+      kernels[at] = made(partition, at);
+      if (!kernels[at]) partition.dissolve(at);
+    }
+    std::vector<Node> nodes;
+    for (const uint32_t root : partition.order())
+      nodes.push_back(kernels[root] ? std::move(*kernels[root]) : std::move(graph_.nodes[root]));
+    graph_.nodes = std::move(nodes);
+  }
+
+  Graph& graph_;
+  const tn_graph& backend_;
+  tn_graph_limits limits_{};
+  std::vector<double> costs_;  // by node
+  std::vector<std::string> refused_;
+};
+
+}  // namespace
+
+std::vector<std::string> fuse(Graph& graph, const Device& device) {
+  const tn_graph* backend = backend_of(device);
+  return backend == nullptr ? std::vector<std::string>() : Fuser(graph, *backend).run();
+}
+
+}  // namespace tenon::graph

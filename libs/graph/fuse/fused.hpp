@@ -1,0 +1,60 @@
+// Kernels for groups of nodes, from the device's plugin.
+#pragma once
+
+#include "fuse/group.hpp"
+#include "tenon/ext/draft/graph.h"
+
+namespace tenon::graph {
+
+// What a device's plugin offers by tn.graph; NULL where it offers nothing. Found anew each time: plugins come and go.
+const tn_graph* backend_of(const Device& device);
+
+// What a node stands for that several became. Frees the kernel.
+struct Fused {
+  std::vector<Node> nodes;
+  tn_kernel kernel{};
+  const tn_graph* backend = nullptr;
+  ~Fused();
+};
+
+// A group as the plugin takes it. `stored`: by buffer, whether its elements are wanted behind the group.
+class Expression {
+ public:
+  Expression(const Graph& graph, const Group& group, const std::vector<bool>& stored);
+  Expression(const Expression&) = delete;
+
+  const tn_graph_expression& get() const { return expression_; }
+  // The rows are one dimension, without gaps between what is reduced.
+  bool has_plain_rows() const;
+  // The node that stands for the group, without its kernel.
+  Node node() const;
+
+ private:
+  struct Operand {
+    Access access;
+    DType dtype;
+    bool made = false;  // by a member; else loaded
+  };
+  uint32_t add(tn_graph_node node);
+  uint32_t value_of(const Argument& argument, const Access* access);
+  void add_member(const Member& member);
+  void add_stores(const std::vector<bool>& stored);
+  void add_loop();
+
+  const Graph& graph_;
+  std::vector<Operand> outputs_, inputs_;
+  std::vector<int64_t> shape_;
+  size_t kept_ = 0;
+  bool plain_rows_ = true;
+  std::vector<tn_graph_node> nodes_;
+  std::vector<std::pair<uint32_t, Operand>>
+      current_;                                // nodes that give what lies in a buffer by now
+  std::vector<std::vector<tn_value>> values_;  // arguments of nodes
+  std::vector<std::vector<uint32_t>> links_;
+  std::vector<const int64_t*> strides_;
+  std::vector<tn_dtype> dtypes_;
+  tn_loop loop_{};
+  tn_graph_expression expression_{};
+};
+
+}  // namespace tenon::graph

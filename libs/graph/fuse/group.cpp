@@ -1,0 +1,249 @@
+#include "fuse/group.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "ir/schema.hpp"
+
+namespace tenon::graph {
+namespace {
+
+int64_t product(std::span<const int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies());
+}
+
+// Broadcast to a shape of the rank of `shape`.
+Access access_of(const View& view, std::span<const int64_t> shape) {
+  Access access{view.buffer, view.offset};
+  const size_t skip = shape.size() - view.shape.size();
+  for (size_t d = 0; d < shape.size(); ++d)
+    access.strides.push_back(d < skip || view.shape[d - skip] == 1 ? 0 : view.strides[d - skip]);
+  return access;
+}
+
+std::vector<Access*> accesses_of(Group& group) {
+  std::vector<Access*> all;
+  for (Member& member : group.members) {
+    all.push_back(&member.result);
+    for (Access& read : member.reads) all.push_back(&read);
+  }
+  return all;
+}
+
+// Takes dimensions in the order that `order` lists them.
+void reorder(Group& group, const std::vector<size_t>& order) {
+  const auto picked = [&](const std::vector<int64_t>& from) {
+    std::vector<int64_t> to;
+    for (const size_t d : order) to.push_back(from[d]);
+    return to;
+  };
+  for (Access* access : accesses_of(group)) access->strides = picked(access->strides);
+  group.shape = picked(group.shape);
+}
+
+void merge(Group& group) {
+  const size_t kept =
+      merge_dimensions(group.shape, accesses_of(group), group.shape.size() - group.reduced);
+  group.reduced = group.shape.size() - kept;
+}
+
+// The dimensions that a reducing op names; all where it names none.
+std::vector<bool> reduced_dimensions(const Node& node, size_t rank) {
+  std::vector<bool> reduced(rank, true);
+  const auto& known = parameters(*node.op);
+  for (size_t i = 0; i < node.args.size(); ++i) {
+    const auto* dims = std::get_if<std::vector<int64_t>>(&node.args[i]);
+    if (known[i].name != "dims" || dims == nullptr) continue;
+    reduced.assign(rank, false);
+    for (const int64_t d : *dims)
+      reduced[static_cast<size_t>(d < 0 ? d + static_cast<int64_t>(rank) : d)] = true;
+  }
+  return reduced;
+}
+
+// Kept dimensions, then reduced ones, where they lie in this order already.
+bool make_reduction(const Node& node, Group& group, std::string& why) {
+  const auto* x = std::get_if<View>(&node.args[0]);
+  if (x == nullptr) return why = "it reduces a number", false;
+  const size_t rank = x->shape.size();
+  const std::vector<bool> reduced = reduced_dimensions(node, rank);
+  Member& member = group.members[0];
+  member.kind = Member::Kind::Reduce;
+  member.reads = {access_of(*x, x->shape)};
+  member.result = {node.results[0].buffer, node.results[0].offset, std::vector<int64_t>(rank, 0)};
+  const bool keeps = node.results[0].shape.size() == rank;
+  size_t next = 0;
+  std::vector<size_t> order;
+  for (size_t d = 0; d < rank; ++d) {
+    if (!reduced[d]) {
+      member.result.strides[d] = node.results[0].strides[keeps ? d : next++];
+      if (group.reduced != 0 && x->shape[d] != 1)
+        return why = "it reduces other dimensions than the last ones", false;
+    }
+    if (x->shape[d] == 1) continue;
+    order.push_back(d);
+    group.reduced += reduced[d] ? 1 : 0;
+  }
+  group.shape = x->shape;
+  reorder(group, order);
+  return true;
+}
+
+void make_elementwise(const Node& node, Group& group) {
+  const View& result = node.results[0];
+  Member& member = group.members[0];
+  member.result = access_of(result, result.shape);
+  for (const Argument& argument : node.args)
+    if (const auto* view = std::get_if<View>(&argument))
+      member.reads.push_back(access_of(*view, result.shape));
+  group.shape = result.shape;
+  std::vector<size_t> order;  // as the result lies in memory
+  for (size_t d = 0; d < result.shape.size(); ++d)
+    if (result.shape[d] != 1) order.push_back(d);
+  std::ranges::stable_sort(order, std::greater(), [&](size_t d) { return result.strides[d]; });
+  reorder(group, order);
+}
+
+// The dimensions of both, each cut where the other has an end; none where their ends do not fit.
+std::optional<std::vector<int64_t>> common(std::vector<int64_t> a, std::vector<int64_t> b) {
+  std::vector<int64_t> cut;  // innermost first
+  while (!a.empty() && !b.empty()) {
+    const int64_t size = std::min(a.back(), b.back());
+    if (a.back() % size != 0 || b.back() % size != 0) return std::nullopt;
+    cut.push_back(size);
+    for (auto* of : {&a, &b}) {
+      of->back() /= size;
+      if (of->back() == 1) of->pop_back();
+    }
+  }
+  if (!a.empty() || !b.empty()) return std::nullopt;
+  std::ranges::reverse(cut);
+  return cut;
+}
+
+// Cuts the first dimensions of the group, which make up `shape` together, into those of `shape`.
+void cut(Group& group, const std::vector<int64_t>& shape) {
+  const auto cut_strides = [&](const std::vector<int64_t>& strides) {
+    std::vector<int64_t> made(shape.size());
+    size_t d = shape.size();
+    for (size_t own = group.shape.size(); own-- > 0;) {
+      int64_t size = group.shape[own], step = strides[own];
+      while (size > 1) {
+        made[--d] = step;
+        step *= shape[d];
+        size /= shape[d];
+      }
+    }
+    return made;
+  };
+  for (Access* access : accesses_of(group)) access->strides = cut_strides(access->strides);
+  group.shape = shape;
+}
+
+// Its results are one for each row of the other.
+void repeat_over(Group& group, std::span<const int64_t> row) {
+  for (Access* access : accesses_of(group))
+    access->strides.resize(access->strides.size() + row.size(), 0);
+  group.shape.insert(group.shape.end(), row.begin(), row.end());
+  group.reduced = row.size();
+}
+
+bool bring_together(Group& a, Group& b, std::string& why) {
+  if (a.reduced == 0 && b.reduced != 0) return bring_together(b, a, why);
+  const bool rows =
+      a.reduced != 0 && b.reduced == 0 && product(b.shape) == a.kept() && a.row() != 1;
+  if (rows) {
+    const std::vector<int64_t> row(a.shape.end() - static_cast<std::ptrdiff_t>(a.reduced),
+                                   a.shape.end());
+    const std::vector<int64_t> kept(a.shape.begin(),
+                                    a.shape.end() - static_cast<std::ptrdiff_t>(a.reduced));
+    auto shape = common(kept, b.shape);
+    if (!shape) return why = "their dimensions end at different places", false;
+    cut(b, *shape);
+    repeat_over(b, row);
+    shape->insert(shape->end(), row.begin(), row.end());
+    cut(a, *shape);
+    return true;
+  }
+  if (product(a.shape) != product(b.shape) || (b.reduced != 0 && a.row() != b.row()))
+    return why = "they run over different numbers of elements", false;
+  const int64_t row = a.row();
+  const auto shape = common(a.shape, b.shape);
+  if (!shape) return why = "their dimensions end at different places", false;
+  cut(a, *shape);
+  cut(b, *shape);
+  size_t reduced = 0;
+  for (int64_t inner = 1; a.reduced != 0 && inner < row; ++reduced)
+    inner *= (*shape)[shape->size() - 1 - reduced];
+  a.reduced = b.reduced = reduced;
+  return true;
+}
+
+// Elements that some member writes are touched by the others at the same turn.
+bool same_turns(Group& group) {
+  std::map<uint32_t, const Access*> written;
+  for (const Member& member : group.members) written.emplace(member.result.buffer, &member.result);
+  return std::ranges::all_of(accesses_of(group), [&](const Access* access) {
+    const auto found = written.find(access->buffer);
+    return found == written.end() || *found->second == *access;
+  });
+}
+
+}  // namespace
+
+int64_t Group::kept() const { return product(std::span(shape).first(shape.size() - reduced)); }
+int64_t Group::row() const { return product(std::span(shape).last(reduced)); }
+
+size_t merge_dimensions(std::vector<int64_t>& shape, std::vector<Access*> accesses, size_t kept) {
+  size_t n = 0, kept_now = 0;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    bool joins = n > 0 && !(d >= kept && n <= kept_now);
+    for (const Access* access : accesses)
+      joins = joins && access->strides[n - 1] == access->strides[d] * shape[d];
+    const size_t to = joins ? n - 1 : n++;
+    shape[to] = joins ? shape[to] * shape[d] : shape[d];
+    for (Access* access : accesses) access->strides[to] = access->strides[d];
+    if (d < kept) kept_now = n;
+  }
+  shape.resize(n);
+  for (Access* access : accesses) access->strides.resize(n);
+  return kept_now;
+}
+
+std::optional<Group> group_of(const Node& node, uint32_t at, std::string& why) {
+  const auto refuse = [&](const char* reason) { return why = reason, std::nullopt; };
+  if (node.kernel == nullptr) return refuse("it is called, not run by a kernel");
+  if (!node.loop || node.results.size() != 1) return refuse("it is no loop over elements");
+  const auto& known = parameters(*node.op);
+  for (size_t i = 0; i < node.args.size(); ++i)
+    if (std::holds_alternative<Views>(node.args[i]) || known[i].written)
+      return refuse("it takes lists, or writes into arguments");
+  if (node.results[0].numel() == 0) return refuse("it has no elements");
+  Group group;
+  group.members.push_back({Member::Kind::Op, at});
+  if (node.loop->reduced != 0) {
+    if (!make_reduction(node, group, why)) return std::nullopt;
+  } else {
+    make_elementwise(node, group);
+    if (node.name() == "clone" || node.name() == "contiguous")
+      group.members[0].kind = Member::Kind::Copy;
+  }
+  merge(group);
+  return group;
+}
+
+std::optional<Group> joined(const Group& a, const Group& b, std::string& why) {
+  Group first = a, second = b;
+  if (!bring_together(first, second, why)) return std::nullopt;
+  std::vector<Member> members;
+  std::ranges::merge(first.members, second.members, std::back_inserter(members), {}, &Member::node,
+                     &Member::node);
+  first.members = std::move(members);
+  if (!same_turns(first))
+    return why = "one reads the other's result in another order, or repeats it", std::nullopt;
+  merge(first);
+  return first;
+}
+
+}  // namespace tenon::graph

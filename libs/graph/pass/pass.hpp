@@ -1,0 +1,21 @@
+// Passes over a lowered graph. Each leaves the bits of the results as they are (the payload of signalling NaN aside).
+#pragma once
+
+#include "ir/graph.hpp"
+
+namespace tenon::graph {
+
+// All of them, in their order. `bound`: nodes run their kernels, which may be fused by the device's plugin, and write over operands; else
+// they are calls. Returns why nodes that might run together do not.
+std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound);
+
+// A node that computes what an earlier one has computed goes.
+void share_equal(Graph& graph);
+// Nodes whose result is an operand, or that of an earlier node, go: x * 1, -(-x), copies that lie alike.
+void simplify(Graph& graph);
+// Results of elementwise nodes lie where an operand lay that nothing wants any more.
+void reuse_operands(Graph& graph);
+// The order that takes the smallest arena, of three: as recorded, depth first, whatever frees most next.
+void reorder(Graph& graph);
+
+}  // namespace tenon::graph

@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "pass/pass.hpp"
+#include "pass/values.hpp"
+
+namespace tenon::graph {
+namespace {
+
+template <class T>
+bool same_bits(const T& a, const T& b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+bool same(const View& a, const View& b) {
+  return a.buffer == b.buffer && a.offset == b.offset && a.shape == b.shape &&
+         a.strides == b.strides;
+}
+
+// Numbers by their bits: 0 and -0 differ.
+struct SameAs {
+  const Argument& other;
+  template <class T>
+  bool operator()(const T& value) const {
+    const T& beside = std::get<T>(other);
+    if constexpr (std::is_empty_v<T>)
+      return true;
+    else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::complex<double>>)
+      return same_bits(value, beside);
+    else if constexpr (std::is_same_v<T, Number>)
+      return value.dtype == beside.dtype && value.bytes == beside.bytes;
+    else if constexpr (std::is_same_v<T, View>)
+      return same(value, beside);
+    else if constexpr (std::is_same_v<T, Views>)
+      return std::ranges::equal(value, beside, [](const auto& a, const auto& b) {
+        return a.has_value() == b.has_value() && (!a || same(*a, *b));
+      });
+    else if constexpr (std::is_same_v<T, std::vector<double>>)
+      return std::ranges::equal(value, beside, same_bits<double>);
+    else
+      return value == beside;
+  }
+};
+
+bool computes_the_same(const Node& a, const Node& b) {
+  const auto same_argument = [](const Argument& x, const Argument& y) {
+    return x.index() == y.index() && std::visit(SameAs{y}, x);
+  };
+  const auto same_layout = [](const View& x, const View& y) {
+    return x.dtype == y.dtype && x.offset == y.offset && x.shape == y.shape &&
+           x.strides == y.strides;
+  };
+  return a.op == b.op && std::ranges::equal(a.args, b.args, same_argument) &&
+         std::ranges::equal(a.results, b.results, same_layout);
+}
+
+// Equal for nodes that compute the same.
+size_t hash_of(const Node& node) {
+  size_t hash = std::hash<const void*>()(node.op);
+  for (const Argument& argument : node.args)
+    if (const auto* view = std::get_if<View>(&argument))
+      hash = hash * 31 + view->buffer * 7 + static_cast<size_t>(view->offset);
+  return hash;
+}
+
+}  // namespace
+
+void share_equal(Graph& graph) {
+  const ValueMap values(graph);
+  std::unordered_multimap<size_t, uint32_t> known;
+  std::vector<uint32_t> stands_for(graph.buffers.size());
+  for (uint32_t b = 0; b < stands_for.size(); ++b) stands_for[b] = b;
+  std::vector<uint32_t> touched;
+  const auto is_pure = [&](const Node& node) {
+    if (node.op == nullptr || node.results.empty() || draws(node)) return false;
+    touched.clear();
+    reads(node, touched);
+    if (!std::ranges::all_of(touched, [&](uint32_t b) { return values.is_value(b); })) return false;
+    touched.clear();
+    writes(node, touched);
+    return touched.size() == node.results.size() &&
+           std::ranges::all_of(touched, [&](uint32_t b) { return values.is_value(b); });
+  };
+  for (uint32_t at = 0; at < graph.nodes.size(); ++at) {
+    Node& node = graph.nodes[at];
+    each_view_of(node, [&](View& view) { view.buffer = stands_for[view.buffer]; });
+    if (!is_pure(node)) continue;
+    const size_t hash = hash_of(node);
+    const auto [begin, end] = known.equal_range(hash);
+    const auto first = std::find_if(begin, end, [&](const auto& one) {
+      return computes_the_same(graph.nodes[one.second], node);
+    });
+    const bool inside = std::ranges::all_of(
+        node.results, [&](const View& view) { return values.replaceable(view.buffer); });
+    if (first == end)
+      known.emplace(hash, at);
+    else if (inside)
+      for (size_t k = 0; k < node.results.size(); ++k)
+        stands_for[node.results[k].buffer] = graph.nodes[first->second].results[k].buffer;
+  }
+  drop_dead(graph);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,153 @@
+// Functions of tensors made by chance, from a seed: elementwise ops of mixed dtypes, shapes that broadcast, reductions, copies and writes
+// in place.
+#pragma once
+
+#include <functional>
+#include <random>
+
+#include "tenon/creation.hpp"
+#include "tenon/ops.hpp"
+#include "tenon/tensor.hpp"
+
+namespace tenon::test {
+
+class Expressions {
+ public:
+  explicit Expressions(uint64_t seed) : seed_(seed), random_(seed) {
+    static const std::vector<std::vector<int64_t>> shapes = {
+        {},    {1},      {7},      {3, 5},       {1, 9},  {4, 1, 6}, {2, 3, 33},
+        {600}, {17, 40}, {3, 700}, {5, 2, 3, 4}, {64, 2}, {2, 4100}};
+    shape_ = pick(shapes);
+    for (int k = 0, n = 2 + below(3); k < n; ++k) inputs_.push_back(input());
+  }
+
+  const std::vector<Tensor>& inputs() const { return inputs_; }
+
+  // The same calls each time. Results, some of the values on the way.
+  std::vector<Tensor> operator()(std::span<const Tensor> inputs) {
+    random_.seed(seed_ + 1);
+    std::vector<Tensor> values;
+    for (const Tensor& x : inputs) values.push_back(arranged(x));
+    for (int k = 0, n = 3 + below(12); k < n; ++k) values.push_back(next(values));
+    std::vector<Tensor> results = {values.back()};
+    for (size_t k = inputs.size(); k + 1 < values.size(); ++k)
+      if (below(4) == 0) results.push_back(values[k]);
+    return results;
+  }
+
+ private:
+  int below(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
+  template <class T>
+  const T& pick(const std::vector<T>& from) {
+    return from[static_cast<size_t>(below(static_cast<int>(from.size())))];
+  }
+  DType dtype() {
+    static const std::vector<DType> all = {DType::F32, DType::F32,  DType::F32,  DType::F64,
+                                           DType::F16, DType::BF16, DType::I32,  DType::I64,
+                                           DType::U8,  DType::I16,  DType::Bool, DType::C64};
+    return pick(all);
+  }
+
+  // Some dimensions are 1, or not there.
+  Tensor input() {
+    std::vector<int64_t> shape = shape_;
+    if (below(3) == 0)
+      for (int64_t& size : shape)
+        if (below(2) == 0) size = 1;
+    if (below(4) == 0 && !shape.empty()) shape.erase(shape.begin());
+    int64_t count = 1;
+    for (const int64_t size : shape) count *= size;
+    std::vector<float> numbers(static_cast<size_t>(count));
+    std::uniform_real_distribution<float> spread(-3, 3);
+    for (float& number : numbers) number = below(40) == 0 ? 0.0f : spread(random_);
+    if (below(4) == 0 && count > 0) numbers[0] = std::numeric_limits<float>::quiet_NaN();
+    return tensor(numbers).reshape(shape).to(dtype());
+  }
+
+  // The same elements, lying elsewhere: transposed, or every second of a longer row.
+  Tensor arranged(const Tensor& x) {
+    const int how = below(5);
+    if (how == 0 && x.ndim() >= 2) return x.transpose(-1, -2).contiguous().transpose(-1, -2);
+    if (how == 1 && x.ndim() >= 1 && x.dtype() != DType::C64)
+      return concat({x, x}, -1).slice(-1, 0, x.shape().back());
+    return x;
+  }
+
+  Tensor next(std::vector<Tensor>& values) {
+    const Tensor& x = pick(values);
+    const Tensor& y = pick(values);
+    const bool complex = is_complex(x.dtype()) || is_complex(y.dtype());
+    switch (below(complex ? 8 : 20)) {
+      case 0:
+        return x + y;
+      case 1:
+        return x * y;
+      case 2:
+        return x - y;
+      case 3:
+        return equal(x, y);
+      case 4:
+        return x.clone();
+      case 5:
+        return -x.to(is_complex(x.dtype()) ? x.dtype() : DType::F32);
+      case 6:
+        return where(not_equal(x, y), x, y);
+      case 7:
+        return x * 1.5;
+      case 8:
+        return maximum(x, y);
+      case 9:
+        return x.to(dtype());
+      case 10:
+        return exp(x);
+      case 11:
+        return tanh(x * 0.5);
+      case 12:
+        return less(x, y);
+      case 13:
+        return x.to(DType::F32).clamp(-1.0, 2.0);
+      case 14:
+        return reduced(x.to(DType::F32));
+      case 15:
+        return x.ndim() == 0 ? sqrt(x) : x.reshape({-1}).reshape(x.shape());
+      case 16:
+        return pow(x.to(DType::F32), 2.0);
+      case 17:
+        return x.ndim() < 2 ? relu(x) : x.transpose(0, 1).clone().transpose(0, 1);
+      case 18:
+        return in_place(x.to(DType::F32).clone());
+      default:
+        return sigmoid(x.to(below(2) == 0 ? DType::F32 : DType::BF16));
+    }
+  }
+
+  Tensor reduced(const Tensor& x) {
+    if (x.ndim() == 0) return abs(x);
+    switch (below(5)) {
+      case 0:
+        return sum(x, {-1}, true);
+      case 1:
+        return x - mean(x, {-1}, true);
+      case 2:
+        return max(x, {-1}, true);
+      case 3:
+        return x * rsqrt(mean(x * x, {-1}, true) + 1e-5);
+      default:
+        return sum(x, {0}, true);
+    }
+  }
+
+  Tensor in_place(Tensor x) {
+    x.add_(1.0);
+    const Tensor y = x * 2.0;
+    x.mul_(0.5);
+    return x + y;
+  }
+
+  uint64_t seed_;
+  std::mt19937_64 random_;
+  std::vector<int64_t> shape_;
+  std::vector<Tensor> inputs_;
+};
+
+}  // namespace tenon::test

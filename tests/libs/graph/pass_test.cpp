@@ -1,0 +1,142 @@
+// What passes do to a graph: fewer nodes, less memory, the same bits.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tenon/autograd.hpp"
+#include "tenon/creation.hpp"
+#include "tenon/graph.hpp"
+#include "tenon/ops.hpp"
+#include "tenon/random.hpp"
+
+namespace {
+
+using namespace tenon;
+using graph::Program;
+using In = std::span<const Tensor>;
+using Results = std::vector<Tensor>;
+
+std::vector<char> bytes_of(const Tensor& x) {
+  std::vector<char> bytes(x.nbytes());
+  x.contiguous().to_host(bytes.data(), bytes.size());
+  return bytes;
+}
+
+template <class Fn>
+Program expect_equal(const Results& inputs, Fn&& fn) {
+  const NoGrad no_grad;
+  Program program = graph::trace(inputs, fn);
+  const Results wanted = fn(In(inputs)), found = program(inputs);
+  for (size_t k = 0; k < wanted.size(); ++k)
+    EXPECT_EQ(bytes_of(wanted[k]), bytes_of(found[k])) << program.explain();
+  return program;
+}
+
+// How often an op is called.
+size_t count(const Program& program, const std::string& op) {
+  const std::string text = program.text(true);
+  size_t found = 0;
+  for (size_t at = text.find(op); at != std::string::npos; at = text.find(op, at + 1)) ++found;
+  return found;
+}
+
+const Tensor kSigned = tensor({0.0f, -0.0f, 1.5f, -2.0f});
+
+TEST(Passes, EqualNodesAreShared) {
+  const Program program = expect_equal({randn({8, 8})}, [](In in) {
+    return Results{in[0].matmul(in[0]) + in[0].matmul(in[0]).relu()};
+  });
+  EXPECT_EQ(count(program, "matmul("), 1u);
+}
+
+TEST(Passes, NodesOfOtherNumbersAreNot) {
+  const Program program = expect_equal({kSigned, kSigned.clone()}, [](In in) {
+    return Results{in[0].matmul(in[0]), in[0].matmul(in[1]), softmax(in[0] * 0.0, 0),
+                   softmax(in[0] * -0.0, 0)};
+  });
+  EXPECT_EQ(count(program, "matmul("), 2u);
+}
+
+TEST(Passes, ResultsStayApart) {
+  const Program program = expect_equal({randn({4, 4})}, [](In in) {
+    return Results{in[0].matmul(in[0]), in[0].matmul(in[0])};
+  });
+  const Tensor x = randn({4, 4});
+  Results results = program({x});
+  results[0].add_(1.0);
+  EXPECT_NE(bytes_of(results[0]), bytes_of(results[1]));
+}
+
+TEST(Passes, DrawsAreNotShared) {
+  const Program program = graph::trace({zeros({64})}, [](In in) {
+    return Results{rand(in[0].shape()) + in[0], rand(in[0].shape()) + in[0]};
+  });
+  const Results drawn = program({zeros({64})});
+  EXPECT_NE(bytes_of(drawn[0]), bytes_of(drawn[1]));
+}
+
+TEST(Passes, WhatChangesNothingGoes) {
+  const Tensor w = randn({4, 4});
+  const auto nodes = [&](auto&& change) {
+    return expect_equal({kSigned},
+                        [&](In in) { return Results{change(in[0].matmul(w)).matmul(w)}; })
+        .info()
+        .nodes;
+  };
+  const uint64_t none = nodes([](const Tensor& x) { return x; });
+  EXPECT_EQ(nodes([](const Tensor& x) { return x * 1.0; }), none);
+  EXPECT_EQ(nodes([](const Tensor& x) { return x / 1.0; }), none);
+  EXPECT_EQ(nodes([](const Tensor& x) { return x - 0.0; }), none);
+  EXPECT_EQ(nodes([](const Tensor& x) { return -(-x); }), none);
+  EXPECT_EQ(nodes([](const Tensor& x) { return x.clone(); }), none);
+  EXPECT_EQ(nodes([](const Tensor& x) { return x.to(DType::F64).to(DType::F32); }), none);
+  EXPECT_EQ(nodes([](const Tensor& x) { return where(x > 0.0, x, x); }), none);
+  // These do change something: the sign of a zero, bits.
+  EXPECT_GT(nodes([](const Tensor& x) { return x + 0.0; }), none);
+  EXPECT_GT(nodes([](const Tensor& x) { return x.to(DType::F16).to(DType::F32); }), none);
+  EXPECT_GT(nodes([](const Tensor& x) { return x * -1.0; }), none);
+}
+
+TEST(Passes, ZerosKeepTheirSigns) {
+  expect_equal({kSigned}, [](In in) {
+    return Results{(in[0] + 0.0).clone(), in[0] - 0.0, in[0] * 1.0, -(-in[0])};
+  });
+}
+
+TEST(Passes, ResultsTakeTheMemoryOfOperands) {
+  const Program program = expect_equal(
+      {randn({64, 64})}, [](In in) { return Results{in[0].matmul(in[0]).relu().matmul(in[0])}; });
+  EXPECT_EQ(program.info().arena, 64u * 64 * 4);
+}
+
+TEST(Passes, OperandsThatAreWantedStay) {
+  expect_equal({randn({16, 16})}, [](In in) {
+    const Tensor m = in[0].matmul(in[0]);
+    const Tensor r = m.relu();
+    return Results{r.matmul(m), m.t().matmul(r)};
+  });
+}
+
+TEST(Passes, TheOrderKeepsFewBuffersAlive) {
+  const Program program = expect_equal({randn({64, 64})}, [](In in) {
+    Results large, small;
+    for (int k = 0; k < 6; ++k) large.push_back(in[0].slice(0, k).matmul(in[0]));
+    for (const Tensor& x : large) small.push_back(x.argmax(0).to(DType::F32));
+    return Results{stack(small)};
+  });
+  EXPECT_LT(program.info().arena, 3u * 64 * 64 * 4) << program.explain();
+}
+
+TEST(Passes, FusedKernelsAreExplained) {
+  const Program program = expect_equal({randn({8, 64}), randn({64})}, [](In in) {
+    const Tensor x = (in[0] + in[1]).tanh() * 0.5;
+    return Results{x * rsqrt(mean(x * x, {-1}, true) + 1e-5), x.cumsum(0)};
+  });
+  const std::string text = program.explain();
+  EXPECT_EQ(program.info().fused, 8u) << text;
+  for (const char* part : {" fused ", "add+tanh+mul+mul+mean+add+rsqrt+mul", "in a result",
+                           "not fused", "%2 = add(%0, %1)"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
+}
+
+}  // namespace
