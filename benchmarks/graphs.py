@@ -42,6 +42,23 @@ def chain(nn, library):
     return Chain()
 
 
+def cheap(nn, _):
+    """Eight ops that cost less than the memory they move."""
+    class Cheap(nn.Module):
+        def forward(self, x):
+            y = (x * 0.5 + 0.25) * x - 0.1
+            return (abs(y) * y + 1) / 2
+    return Cheap()
+
+
+def norm(nn, library):
+    """What no kernel is made for: each row over the root of its mean square, scaled."""
+    class Norm(nn.Module):
+        def forward(self, x):
+            return (x / (x * x).mean(-1, keepdim=True).sqrt() * 1.5 + 0.5).tanh()
+    return Norm()
+
+
 def rows_of(*shape):
     return lambda rng: rng.standard_normal(shape).astype(np.float32)
 
@@ -49,6 +66,8 @@ def rows_of(*shape):
 ROWS = [('mlp 64-64-10, 1', mlp, rows_of(1, 64), False), ('mlp 64-64-10, 32', mlp, rows_of(32, 64), False),
         ('300 cheap ops, 16 floats', chain, rows_of(16), False), ('300 cheap ops, 100,000 floats', chain, rows_of(100_000), False),
         ('mlp 64-64-10, 32, training', mlp, rows_of(32, 64), True),
+        ('8 cheap ops, 4 Mi floats', cheap, rows_of(4 << 20), False), ('8 cheap ops, 16,384 floats', cheap, rows_of(16384), False),
+        ('norm of rows, 512×1024', norm, rows_of(512, 1024), False), ('norm of rows, 64×64', norm, rows_of(64, 64), False),
         *(row for row in models.ROWS if not row[3] or row[0] in ('resnet18, training, 8×64²', 'char-gpt, training, 8×64'))]
 
 
