@@ -69,6 +69,7 @@ void Expression::add_member(const Member& member) {
       using PlainValue::operator();
       tn_value operator()(Here) { return {}; }
       tn_value operator()(const Number&) { return {}; }
+      tn_value operator()(const Symbolic&) { return {}; }
       tn_value operator()(const View&) { return {}; }
       tn_value operator()(const Views&) { return {}; }
     };

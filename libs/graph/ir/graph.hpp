@@ -64,6 +64,7 @@ struct Symbolic {
   uint32_t symbol = 0;
   Kind kind = Kind::Float;
   DType dtype = DType::F64;  // of Kind::Number
+  bool operator==(const Symbolic&) const = default;
 };
 // Stands for the device that the graph runs on.
 struct Here {};

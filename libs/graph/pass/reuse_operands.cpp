@@ -29,7 +29,7 @@ std::vector<Operand> operands_of(Node& node) {
 
 // Kernels that go element by element read each before they write it; so do fused ones, whatever they reduce.
 bool goes_in_place(const Node& node) {
-  return node.loop && node.kernel != nullptr &&
+  return node.loop && node.kernel != nullptr && !has_symbols(node) &&
          (node.loop->reduced == 0 || node.fused != nullptr) && node.name() != "clone" &&
          node.name() != "contiguous";
 }

@@ -73,7 +73,8 @@ void share_equal(Graph& graph) {
   for (uint32_t b = 0; b < stands_for.size(); ++b) stands_for[b] = b;
   std::vector<uint32_t> touched;
   const auto is_pure = [&](const Node& node) {
-    if (node.op == nullptr || node.results.empty() || draws(node)) return false;
+    if (node.op == nullptr || node.results.empty() || draws(node) || has_symbols(node))
+      return false;
     touched.clear();
     reads(node, touched);
     if (!std::ranges::all_of(touched, [&](uint32_t b) { return values.is_value(b); })) return false;

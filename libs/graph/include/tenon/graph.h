@@ -43,7 +43,7 @@ typedef struct tn_program_info {
   uint64_t state;    /* bytes of those that its runs write to */
   uint32_t numbers;
   uint32_t reserved;
-  uint64_t fused;    /* ops that run inside kernels of several, each of which is one node */
+  uint64_t fused; /* ops that run inside kernels of several, each of which is one node */
 } tn_program_info;
 
 /* A number that may be another in each run, such as an optimizer's rate. `name` lives as long as the program. */
