@@ -122,8 +122,9 @@ class TestEntryOfTorch:
         self.check_state(entry, torch.nn)
 
     def test_takes(self, entry):
-        for given in [entry.given({}), *(entry.given(changed) for changed in entry.get('takes'))]:
-            self.make(entry, tenon.torch, given)
+        plain = [] if any(changed == {} for changed, _ in entry.get('refuses')) else [{}]
+        for changed in [*plain, *entry.get('takes')]:
+            self.make(entry, tenon.torch, entry.given(changed))
 
     def check_signature(self, entry, namespace):
         more = {'inplace', 'device', 'dtype', 'size_average', 'reduce', *entry.get('without')}
