@@ -15,7 +15,7 @@ class Context:
         self._dirty: tuple[Tensor, ...] = ()
         self._constants: tuple[Tensor, ...] = ()
         self._materialize = materialize
-        self._packed = None  # (unpack hook, what the pack hook gave)
+        self._packed: tuple | None = None  # (unpack hook, what the pack hook gave)
         self._for_forward: tuple[Tensor | None, ...] | None = None
         self._in_jvp = False
         self._again = {}  # by the place of a saved output: what makes it anew, with its history

@@ -148,6 +148,7 @@ class Stepped:
 
     def __init__(self, optimizer, only_rates):
         self.optimizer, self.numbers, self.fixed, self.counted = optimizer, [], [], []
+        self.given = []  # counts that the recorded step began with
         self.guard = self.left = None
         self.sizes = [len(group['params']) for group in optimizer.param_groups]
         for g, group in enumerate(optimizer.param_groups):

@@ -122,9 +122,9 @@ class Level:
 
     def _write(self, target, old, t):
         """The tangent of what was written to; views of it, and what it is a view of, see it where they had one."""
-        if t is None and old is None:
+        if old is None and t is None:
             return
-        if old is None:
+        if old is None and t is not None:
             self.set(target, t if t.dtype == target.dtype else ops['cast'](t, target.dtype))
         elif t is None:
             ops['full_like'](old, 0, out=old)

@@ -90,7 +90,7 @@ def linear(call):
     total, bias = _multilinear('x', 'weight', constant='bias')(_without_activation(call))
     t = bias if total is None else total if bias is None else ops['add'](total, bias)
     kind = call['activation']
-    if kind == 'none':
+    if kind == 'none' or t is None:
         return t
     pre = call.run(activation='none')
     t = t if t.shape == pre.shape else ops['expand'](t, pre.shape)
