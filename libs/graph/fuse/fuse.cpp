@@ -10,7 +10,7 @@ namespace tenon::graph {
 namespace {
 
 std::string message_of(tn_status* status) {
-  const std::string text(detail::to_view(tn_status_message(status)));
+  std::string text(detail::to_view(tn_status_message(status)));
   tn_status_release(status);
   return text;
 }

@@ -195,7 +195,8 @@ bool same_turns(Group& group) {
 int64_t Group::kept() const { return product(std::span(shape).first(shape.size() - reduced)); }
 int64_t Group::row() const { return product(std::span(shape).last(reduced)); }
 
-size_t merge_dimensions(std::vector<int64_t>& shape, std::vector<Access*> accesses, size_t kept) {
+size_t merge_dimensions(std::vector<int64_t>& shape, const std::vector<Access*>& accesses,
+                        size_t kept) {
   size_t n = 0, kept_now = 0;
   for (size_t d = 0; d < shape.size(); ++d) {
     bool joins = n > 0 && !(d >= kept && n <= kept_now);

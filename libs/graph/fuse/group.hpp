@@ -39,6 +39,7 @@ std::optional<Group> joined(const Group& a, const Group& b, std::string& why);
 
 // Dimensions that all of the accesses walk as one become one; the first `kept` ones stay apart from the rest. Returns how many of
 // those there are.
-size_t merge_dimensions(std::vector<int64_t>& shape, std::vector<Access*> accesses, size_t kept);
+size_t merge_dimensions(std::vector<int64_t>& shape, const std::vector<Access*>& accesses,
+                        size_t kept);
 
 }  // namespace tenon::graph

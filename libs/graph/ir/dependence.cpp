@@ -37,8 +37,7 @@ Dependence::Dependence(const Graph& graph) : before(graph.nodes.size()), after(g
     }
     if (draws(node)) earlier.push_back(std::exchange(drew, at));
     std::ranges::sort(earlier);
-    const auto twice = std::ranges::unique(earlier);
-    earlier.erase(twice.begin(), twice.end());
+    earlier.erase(std::unique(earlier.begin(), earlier.end()), earlier.end());
     std::erase_if(earlier, [&](uint32_t other) { return other >= at; });  // itself, or none
     for (const uint32_t other : earlier) after[other].push_back(at);
   }

@@ -112,6 +112,10 @@ struct Graph {
   bool writes_state() const;
 };
 
+// Equal in all; floating numbers by their bits.
+bool same(const View& a, const View& b);
+bool same(const Argument& a, const Argument& b);
+
 // A value in a dtype, as kernels get numbers of the host; none where the dtype is neither an integer of 32 bits or more nor f32 or f64.
 std::optional<Number> number_of(DType dtype, double value);
 

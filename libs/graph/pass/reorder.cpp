@@ -55,7 +55,7 @@ Order freeing_most(const Graph& graph, const Dependence& dependence) {
     reads(graph.nodes[at], touched[at]);
     writes(graph.nodes[at], touched[at]);
     std::ranges::sort(touched[at]);
-    touched[at].erase(std::ranges::unique(touched[at]).begin(), touched[at].end());
+    touched[at].erase(std::unique(touched[at].begin(), touched[at].end()), touched[at].end());
     std::erase_if(touched[at],
                   [&](uint32_t b) { return graph.buffers[b].role != Role::Temporary; });
     for (const uint32_t b : touched[at]) ++left[b];

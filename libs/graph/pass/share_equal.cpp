@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <unordered_map>
 
 #include "pass/pass.hpp"
@@ -8,45 +7,8 @@
 namespace tenon::graph {
 namespace {
 
-template <class T>
-bool same_bits(const T& a, const T& b) {
-  return std::memcmp(&a, &b, sizeof(T)) == 0;
-}
-
-bool same(const View& a, const View& b) {
-  return a.buffer == b.buffer && a.offset == b.offset && a.shape == b.shape &&
-         a.strides == b.strides;
-}
-
-// Numbers by their bits: 0 and -0 differ.
-struct SameAs {
-  const Argument& other;
-  template <class T>
-  bool operator()(const T& value) const {
-    const T& beside = std::get<T>(other);
-    if constexpr (std::is_empty_v<T>)
-      return true;
-    else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::complex<double>>)
-      return same_bits(value, beside);
-    else if constexpr (std::is_same_v<T, Number>)
-      return value.dtype == beside.dtype && value.bytes == beside.bytes;
-    else if constexpr (std::is_same_v<T, View>)
-      return same(value, beside);
-    else if constexpr (std::is_same_v<T, Views>)
-      return std::ranges::equal(value, beside, [](const auto& a, const auto& b) {
-        return a.has_value() == b.has_value() && (!a || same(*a, *b));
-      });
-    else if constexpr (std::is_same_v<T, std::vector<double>>)
-      return std::ranges::equal(value, beside, same_bits<double>);
-    else
-      return value == beside;
-  }
-};
-
 bool computes_the_same(const Node& a, const Node& b) {
-  const auto same_argument = [](const Argument& x, const Argument& y) {
-    return x.index() == y.index() && std::visit(SameAs{y}, x);
-  };
+  const auto same_argument = [](const Argument& x, const Argument& y) { return same(x, y); };
   const auto same_layout = [](const View& x, const View& y) {
     return x.dtype == y.dtype && x.offset == y.offset && x.shape == y.shape &&
            x.strides == y.strides;

@@ -81,9 +81,13 @@ Program::TakenPtr Program::take() {
     idle_.clear();  // their kernels may have gone
     lowered_ = lowered_now();
   }
-  if (idle_.empty())
-    return TakenPtr(new Taken{
-        lowered_, std::make_unique<Instance>(lowered_->graph, lowered_->arena, device_, binds())});
+  if (idle_.empty()) {
+    taken = std::make_unique<Taken>();
+    taken->lowered = lowered_;
+    taken->instance =
+        std::make_unique<Instance>(lowered_->graph, lowered_->arena, device_, binds());
+    return taken;
+  }
   taken = std::move(idle_.back());
   idle_.pop_back();
   return taken;
@@ -93,7 +97,7 @@ void Program::give(TakenPtr taken) {
   Taken* none = nullptr;
   if (handy_.compare_exchange_strong(none, taken.get(), std::memory_order_release,
                                      std::memory_order_relaxed)) {
-    taken.release();
+    static_cast<void>(taken.release());  // handy_ has it
     return;
   }
   const std::lock_guard lock(mutex_);

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "ir/schema.hpp"
 
@@ -11,37 +11,6 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(TN_FAILED_PRECONDITION, "[graph] " + why);
-}
-
-bool same(const View& a, const View& b) {
-  return a.buffer == b.buffer && a.dtype == b.dtype && a.offset == b.offset && a.shape == b.shape &&
-         a.strides == b.strides;
-}
-bool same(const std::optional<View>& a, const std::optional<View>& b) {
-  return a.has_value() == b.has_value() && (!a || same(*a, *b));
-}
-
-bool same(const Argument& a, const Argument& b) {
-  if (a.index() != b.index()) return false;
-  const auto equal = [&]<class T>(const T& left) {
-    const T& right = std::get<T>(b);
-    if constexpr (std::is_same_v<T, View>)
-      return same(left, right);
-    else if constexpr (std::is_same_v<T, Views>)
-      return left.size() == right.size() &&
-             std::equal(left.begin(), left.end(), right.begin(),
-                        [](const auto& x, const auto& y) { return same(x, y); });
-    else if constexpr (std::is_same_v<T, Number>)
-      return left.dtype == right.dtype && left.bytes == right.bytes;
-    else if constexpr (std::is_same_v<T, double>)  // by their bits: -0 is another number than 0
-      return std::memcmp(&left, &right, sizeof left) == 0;
-    else if constexpr (std::is_same_v<T, Here> || std::is_same_v<T, Draw> ||
-                       std::is_same_v<T, Symbolic> || std::is_same_v<T, std::monostate>)
-      return true;
-    else
-      return left == right;
-  };
-  return std::visit(equal, a);
 }
 
 // What an argument is where it stands for a symbol with this value; nothing where it cannot.
@@ -120,7 +89,7 @@ class Fitter {
     }
     for (const View& result : a_.results) touched.push_back(result.buffer);
     std::ranges::sort(touched);
-    touched.erase(std::ranges::unique(touched).begin(), touched.end());
+    touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
     for (const uint32_t b : touched) held(a_.buffers[b], b_.buffers[b]);
   }
   static void held(const Buffer& a, const Buffer& b) {

@@ -27,7 +27,7 @@ class Compiler {
       if (expression_.nodes[i].kind == TN_GRAPH_NUMBER) number(i);
     steps_.begin();
     for (uint32_t i = 0; i < expression_.nnodes; ++i) node(i);
-    steps_.store_all(std::move(stored_));
+    steps_.store_all(stored_);
     assign_places(*fused_, steps_.end());
     estimate(*fused_);
     return std::move(fused_);

@@ -71,7 +71,7 @@ void Steps::rename(uint16_t place, uint16_t to) {
   }
 }
 
-void Steps::store_all(std::vector<Stored> stored) {
+void Steps::store_all(const std::vector<Stored>& stored) {
   // What is only loaded and stored leaves its operand before other outputs are written.
   for (const Stored& one : stored) {
     Value& value = *one.value;

@@ -33,7 +33,7 @@ class Steps {
   // The place of one value for each element, whatever there is of it.
   uint16_t whole(Value& value);
   // Behind all others. A store is a step of its own, but where the step that computes a value may write to memory itself.
-  void store_all(std::vector<Stored> stored);
+  void store_all(const std::vector<Stored>& stored);
 
  private:
   bool same_in_all_tiles(uint16_t place) const;

@@ -16,7 +16,7 @@ class GeneralEigen {
  public:
   GeneralEigen(int n, bool vectors)
       : n_(n), job_(vectors ? "V" : "N"), a_(square()), right_(vectors ? square() : 1) {
-    real_.resize(static_cast<size_t>(2 * n));
+    real_.resize(size_t{2} * static_cast<size_t>(n));
     values_.resize(static_cast<size_t>(n));
     scale_.resize(static_cast<size_t>(n));
     T size{};

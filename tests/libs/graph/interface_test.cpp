@@ -67,7 +67,7 @@ std::string refusal(const Example& example, uint32_t code) {
     return "taken";
   }
   EXPECT_EQ(tn_status_code(status), code);
-  const std::string text(detail::to_view(tn_status_message(status)));
+  std::string text(detail::to_view(tn_status_message(status)));
   tn_status_release(status);
   return text;
 }

@@ -218,7 +218,7 @@ TEST(Step, AProgramOfAFileTrainsOn) {
 
 TEST(Step, WhatWouldBeBakedInIsRefused) {
   const Results batch = batch_of(1, false);
-  const auto refused = [&](const std::function<void(Training&, Tensor)>& change) {
+  const auto refused = [&](const std::function<void(Training&, const Tensor&)>& change) {
     Training made = training<optim::SGD>(mlp());
     graph::Step step([&](In in) {
       made.optimizer->zero_grad();
@@ -234,21 +234,21 @@ TEST(Step, WhatWouldBeBakedInIsRefused) {
     };
     step(batch);
     const auto before = bytes();
-    const std::string said = error_of([&] { step(batch); });
+    std::string said = error_of([&] { step(batch); });
     EXPECT_TRUE(said == "no error" || bytes() == before) << "a refused step changed something";
     return said;
   };
   int calls = 0;
-  EXPECT_NE(refused([&](Training&, Tensor loss) {
+  EXPECT_NE(refused([&](Training&, const Tensor& loss) {
               (loss * (0.1 * ++calls)).backward();
             }).find("[graph] mul: its argument"),
             std::string::npos);
-  EXPECT_NE(refused([](Training&, Tensor loss) {
+  EXPECT_NE(refused([](Training&, const Tensor& loss) {
               loss.item<float>(), loss.backward();
             }).find("an element is read"),
             std::string::npos);
   Tensor memory = zeros({2});
-  EXPECT_EQ(refused([&](Training&, Tensor loss) {
+  EXPECT_EQ(refused([&](Training&, const Tensor& loss) {
               loss.backward();
               memory += 1;
             }),
