@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT / "tools/wheel"))
 import backend  # noqa: E402
 
 # The rooms that end in the wheel, some as headers that the extension includes.
-HOLDS = {"", "core", "core/include/tenon", "core/cpp/tenon", "libs/amp/include/tenon/amp", "libs/graph", "plugins/cpu", "plugins/linalg", "plugins/fft",
-         "python", "python/tenon", "sdk/validate", "tools/probe"}
+HOLDS = {"", "core", "core/include/tenon", "core/cpp/tenon", "libs/amp/include/tenon/amp", "libs/graph", "libs/onnx", "plugins/cpu",
+         "plugins/linalg", "plugins/fft", "python", "python/tenon", "sdk/validate", "tools/probe"}
 
 
 def setup_arguments():
@@ -50,7 +50,8 @@ class Wheel(unittest.TestCase):
 
     def test_all_of_it_is_built(self):
         names = {each["name"].split(".cpython")[0] for each in self.targets}
-        self.assertLessEqual({"tenon_cpu", "tenon_graph", "tenon_trace", "tenon_linalg", "tenon_fft", "tenon_validate", "tenon-probe", "_core"}, names)
+        self.assertLessEqual({"tenon_cpu", "tenon_graph", "tenon_onnx", "tenon_trace", "tenon_linalg", "tenon_fft", "tenon_validate", "tenon-probe",
+                              "_core"}, names)
 
     def test_the_package_is_whole(self):
         package = ROOT / "python/tenon"

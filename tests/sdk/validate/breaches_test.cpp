@@ -157,7 +157,7 @@ constexpr Case kCases[] = {
     {"GradientTooLate", Misdeed::GradientTooLate, gradient_then_more, TN_OK, TN_VIOLATION_ARGUMENT,
      "host.grad_output", "faulty.twice", "it ends with op.gradient"},
     {"SavesMore", Misdeed::SavesMore, gradient_then_more, TN_OK, TN_VIOLATION_RESULT, "op.saves",
-     "faulty.twice", "are more than saved_inputs 0x0"},
+     "faulty.twice", "are more than saved_inputs 0x1"},
     {"LayerBorrows", Misdeed::LayerBorrows, double_it, TN_INTERNAL, TN_VIOLATION_OWNERSHIP,
      "layer.call", "faulty.twice", "no reference to"},
     {"CountsAnew", Misdeed::CountsAnew, copy_it, TN_INTERNAL, TN_VIOLATION_RESULT, "op.count",

@@ -481,6 +481,7 @@ tn_status* start(const tn_host* from, void* token, tn_str, void** state) {
     twice.decompose = decompose;
     twice.gradient = gradient;
     twice.saves = saves;
+    twice.saved_inputs = 1;  // where nothing may be kept, nobody asks
     registry.op(twice);
     tn_op_def list{};
     list.struct_size = sizeof list;
