@@ -163,19 +163,26 @@ Handle on_diagonal(const Handle& w, const Handle& like) { return per_column(w) *
 }  // namespace
 
 // A·V = V·diag(w), columns of V of norm 1: Ā = V⁻ᴴ·(diag(g_w) + E∘(Vᴴ·G_V - Vᴴ·V·Re diag(Vᴴ·G_V)))·Vᴴ, E_ij = 1/conj(w_j - w_i)
-// and 0 on the diagonal (C. Boeddeker et al., On the computation of complex-valued gradients, 2019)
+// and 0 on the diagonal (C. Boeddeker et al., On the computation of complex-valued gradients, 2019). The largest entry of a column, v_k, is
+// real, which turns a column that changes by u by -i·Im(u_k/v_k): G_V has -i·Im diag(Vᴴ·G_V)/v_k more there.
 void eig_gradient(GradCall& g) {
   using result = arg::eig::result;
   const Handle w = g.saved_output(result::eigenvalues), v = g.saved_output(result::eigenvectors),
                gw = g.grad(result::eigenvalues), gv = g.grad(result::eigenvectors);
   Handle inside = gw ? on_diagonal(gw, v) : Handle();
   if (gv) {
-    const Handle turned = dot(H(v), gv), eye = eye_like(v);
-    constexpr int64_t kRows[] = {-2};
-    const Handle along =
-        call("real", call("sum", turned * eye, std::span<const int64_t>(kRows), false));
+    const Handle eye = eye_like(v);
+    const auto diagonal = [&](const Handle& g_v) {
+      constexpr int64_t kRows[] = {-2};
+      return call("sum", dot(H(v), g_v) * eye, std::span<const int64_t>(kRows), true);
+    };
+    const Handle at = call("argmax", call("abs", v), -2, true);
+    const Handle phase = imaginary(call("imag", diagonal(gv))) / call("gather", v, -2, at);
+    const Handle whole = gv - call("scatter", call("full_like", v, 0.0), -2, at, phase);
+    const Handle turned = dot(H(v), whole);
+    const Handle along = call("real", diagonal(whole));
     const Handle gap = conj(per_column(w) - per_row(w)) + eye;
-    const Handle rest = (turned - dot(H(v), v) * per_column(along)) / gap * (1.0 - eye);
+    const Handle rest = (turned - dot(H(v), v) * along) / gap * (1.0 - eye);
     inside = inside ? inside + rest : rest;
   }
   if (inside) g.set(arg::eig::x, from_eigenbasis(inside, v));

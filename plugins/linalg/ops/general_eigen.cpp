@@ -34,9 +34,22 @@ class GeneralEigen {
     if (vectors == nullptr) return;
     for (int k = 0; k < n_; ++k)
       for (int row = 0; row < n_; ++row) vectors[int64_t{row} * n_ + k] = vector(row, k);
+    for (int k = 0; k < n_; ++k) turn(vectors + k);
   }
 
  private:
+  // A vector is one up to a factor of size 1: its largest entry becomes real and positive.
+  void turn(Complex<T>* column) const {
+    const auto at = [&](int row) -> Complex<T>& { return column[int64_t{row} * n_]; };
+    int largest = 0;
+    for (int row = 1; row < n_; ++row)
+      if (std::abs(at(row)) > std::abs(at(largest))) largest = row;
+    const Real<T> size = std::abs(at(largest));
+    if (!(size > 0)) return;
+    const Complex<T> factor = std::conj(at(largest)) / size;
+    for (int row = 0; row < n_; ++row) at(row) *= factor;
+    at(largest) = size;
+  }
   size_t square() const { return static_cast<size_t>(n_) * static_cast<size_t>(n_); }
   Complex<T> value(int k) const {
     if constexpr (is_complex<T>)
