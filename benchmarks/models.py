@@ -30,9 +30,10 @@ INTRODUCTION = """# Whole models
 
 Made by `benchmarks/models.py` (`./dev bench models --write`): a step of training is forward, loss, backward and SGD with momentum, an
 inference runs under `no_grad` in `eval` mode. PyTorch's eager mode runs in the same process, its round by round, with as many threads. The
-ratio is PyTorch's time over Tenon's, by medians. The share is that of the machine's measured peak, Tenon's and then PyTorch's, counting
-the multiplications of products, convolutions and attention (PyTorch's `FlopCounterMode`). Memory is the growth of the resident set
-from the loaded library to its most in some steps, each library in a process of its own.
+ratio is PyTorch's time over Tenon's, by medians. The share is that of the machine's measured peak, Tenon's and then PyTorch's, counting the
+multiplications of products, convolutions and attention (PyTorch's `FlopCounterMode`, which counts too many in the backward pass of
+depthwise ones). Memory is the growth of the resident set from the loaded library to its most in some steps, each library in a process of
+its own.
 """
 SPREAD = 0.02
 
