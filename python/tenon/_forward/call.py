@@ -1,7 +1,7 @@
 """The call whose tangents a rule gives, and the table of rules."""
 from .. import _core, _vmap
 from .._core import Tensor, ops
-from .._vmap.call import op_of, places_of
+from .._vmap.call import NamedCall
 
 # What gives the tangents of an op's results, by its name: rule(call) -> one, or a tuple of them; None for those that are zero.
 RULES = {}
@@ -36,24 +36,13 @@ def zeros_like(x):
     return ops['expand'](ops['full']((), 0, x.dtype, x.device), x.shape)
 
 
-class Call:
+class Call(NamedCall):
     """One call of an op of which some tensors have a tangent. Arguments go by name."""
 
     def __init__(self, name, args, tangents, level):
-        self.name, self.args, self.tangents, self.level = name, args, tangents, level
-        self._at = places_of(name)
+        super().__init__(name, args)
+        self.tangents, self.level = tangents, level
         self._results = None
-
-    def __getitem__(self, name):
-        return self.args[self._at[name]]
-
-    def place(self, name):
-        """The position of an argument."""
-        return self._at[name]
-
-    def has(self, name):
-        """Whether the argument was given."""
-        return name in self._at and self[name] is not None
 
     def tangent(self, name):
         """That of an argument, or None."""
@@ -65,13 +54,6 @@ class Call:
         if isinstance(x, (list, tuple)):
             return [None if each is None else zeros_like(each) if tangent is None else tangent for each, tangent in zip(x, t)]
         return (zeros_like(x) if t is None else t) if isinstance(x, Tensor) else None if x is None else 0
-
-    def run(self, **changed):
-        """The op with other values for some arguments."""
-        args = list(self.args)
-        for name, value in changed.items():
-            args[self._at[name]] = value
-        return op_of(self.name)(*args)
 
     def leaf(self, x, tangent):
         """A tensor with the elements of x whose gradient can be asked for; what is recorded of it has this tangent."""

@@ -61,11 +61,11 @@ def expanded(x, size):
     return ops['expand'](unsqueezed(x, 0), (size, *x.shape))
 
 
-class Call:
-    """One call of an op in which something differs from entry to entry. Arguments go by name; tensors that do have the batch in front."""
+class NamedCall:
+    """One call of an op, whose arguments go by name."""
 
-    def __init__(self, name, args, marks, size, randomness):
-        self.name, self.args, self.marks, self.size, self.randomness = name, args, marks, size, randomness
+    def __init__(self, name, args):
+        self.name, self.args = name, args
         self._at = places_of(name)
 
     def __getitem__(self, name):
@@ -78,6 +78,21 @@ class Call:
     def has(self, name):
         """Whether the argument was given."""
         return name in self._at and self[name] is not None
+
+    def run(self, **changed):
+        """The op with other values for some arguments."""
+        args = list(self.args)
+        for name, value in changed.items():
+            args[self._at[name]] = value
+        return op_of(self.name)(*args)
+
+
+class Call(NamedCall):
+    """One call of an op in which something differs from entry to entry. Arguments go by name; tensors that do have the batch in front."""
+
+    def __init__(self, name, args, marks, size, randomness):
+        super().__init__(name, args)
+        self.marks, self.size, self.randomness = marks, size, randomness
 
     def is_batch(self, name):
         """Whether a tensor, or one of a list of them, differs from entry to entry."""
@@ -102,13 +117,6 @@ class Call:
         """Each of a list of tensors as a batch."""
         at = self._at[name]
         return [x if x is None or mark else expanded(x, self.size) for x, mark in zip(self.args[at], self.marks[at])]
-
-    def run(self, **changed):
-        """The op with other values for some arguments."""
-        args = list(self.args)
-        for name, value in changed.items():
-            args[self._at[name]] = value
-        return op_of(self.name)(*args)
 
     def dim(self, dim, rank):
         """A dimension of one entry, counted from the front."""
