@@ -1,6 +1,6 @@
 #include "convert/call.hpp"
 
-#include <numeric>
+#include <algorithm>
 
 #include "convert/table.hpp"
 #include "model/files.hpp"
@@ -34,8 +34,16 @@ Tensor Call::x(size_t i) const {
   if (!found.is_tensor()) fail("input " + std::to_string(i) + " is a sequence, not a tensor");
   const Tensor& x = found.tensor();
   const bool stays = !on_host(x) || device_ == Device("cpu") || traced(device_);
-  return stays ? x : (*context_.place)(x, device_);
+  return stays ? x : context_.weights->placed(x, device_);
 }
+
+bool Call::constant(std::initializer_list<size_t> inputs) const {
+  return std::ranges::all_of(inputs, [&](size_t i) {
+    return !has(i) || (i < context_.constant.size() && context_.constant[i]);
+  });
+}
+
+Device Call::home() const { return traced(device_) ? Device("cpu") : device_; }
 
 std::vector<Tensor> Call::tensors(size_t from) const {
   std::vector<Tensor> list;

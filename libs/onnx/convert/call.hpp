@@ -24,8 +24,18 @@ struct Results {
 
 // Runs a node's body (of If, Loop, Scan …) within its graph.
 using RunBody = std::function<std::vector<Value>(const GraphProto&, std::vector<Value>)>;
-// A weight on another device, copied there once.
-using Place = std::function<Tensor(const Tensor&, Device)>;
+
+// The model's weights, and what is computed of them alone.
+class Weights {
+ public:
+  virtual ~Weights() = default;
+  // A weight on another device, copied there once; any other tensor is copied each time.
+  virtual Tensor placed(const Tensor& x, Device device) const = 0;
+  // What `make` gave for that node, slot and device the first time. [any thread]
+  virtual std::shared_ptr<const void> kept(
+      const NodeProto& node, int slot, Device device,
+      const std::function<std::shared_ptr<const void>()>& make) const = 0;
+};
 
 class Call {
  public:
@@ -34,8 +44,9 @@ class Call {
     const NodeProto* caller = nullptr;  // of the function that the node is in
     const FunctionProto* function = nullptr;
     const RunBody* run = nullptr;
-    const Place* place = nullptr;
+    const Weights* weights = nullptr;
     Files* files = nullptr;
+    std::vector<bool> constant;  // which inputs are the same in each run
   };
   Call(const NodeProto& node, std::vector<Value> inputs, const Context& context);
 
@@ -67,6 +78,17 @@ class Call {
   int64_t integer(size_t i) const;
   double number(size_t i) const;
 
+  // Whether all of these inputs are the same in each run (those that are left out are).
+  bool constant(std::initializer_list<size_t> inputs) const;
+  // What `make` returns: of attributes and of inputs that are `constant`, made once; else each time.
+  template <class Make>
+  auto kept(bool constant, Make make, int slot = 0) const {
+    using T = decltype(make());
+    if (!constant || context_.function != nullptr) return std::make_shared<const T>(make());
+    return std::static_pointer_cast<const T>(context_.weights->kept(
+        node_, slot, home(), [&] { return std::make_shared<const T>(make()); }));
+  }
+
   // Attributes.
   const AttributeProto* find(std::string_view name) const;
   int64_t i(std::string_view name, int64_t otherwise) const;
@@ -88,6 +110,8 @@ class Call {
   }
 
  private:
+  Device home() const;  // where what is computed of weights lies
+
   const NodeProto& node_;
   std::vector<Value> inputs_;
   const Context& context_;

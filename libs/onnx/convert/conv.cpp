@@ -1,6 +1,7 @@
 // Convolutions.
 #include <algorithm>
 
+#include "convert/layers.hpp"
 #include "convert/table.hpp"
 #include "convert/window.hpp"
 
@@ -11,8 +12,10 @@ using Ints = std::vector<int64_t>;
 
 Ints kernel_of(const Tensor& weight) { return {weight.shape().begin() + 2, weight.shape().end()}; }
 
-Tensor convolution(const Call& call, const Tensor& given, const Tensor& weight,
-                   const Tensor& bias) {
+}  // namespace
+
+Tensor convolution_of(const Call& call, const Tensor& given, const Tensor& weight,
+                      const Tensor& bias) {
   if (given.ndim() < 3 || weight.ndim() != given.ndim())
     call.fail("operands (N, C, spatial…) and (O, C/groups, kernel…) are wanted");
   Windows windows = windows_of(call, given, kernel_of(weight));
@@ -23,6 +26,28 @@ Tensor convolution(const Call& call, const Tensor& given, const Tensor& weight,
   }
   return conv(x, weight, bias, windows.stride, windows.begin, windows.dilation, call.i("group", 1));
 }
+
+// Sums of up to 2²⁴ are exact in f32: so many channels at a time, or all of them in f64.
+Tensor integer_convolution(const Call& call, const Tensor& x, const Tensor& weight, int64_t bound) {
+  int64_t area = 1;
+  for (const int64_t size : kernel_of(weight)) area *= size;
+  const int64_t channels = weight.shape(1);
+  const int64_t step = (int64_t{1} << 24) / std::max<int64_t>(1, bound * area);
+  if (channels <= step) return convolution_of(call, x, weight, {}).to(DType::I32);
+  if (step == 0 || call.i("group", 1) != 1)
+    return convolution_of(call, x.to(DType::F64), weight.to(DType::F64), {}).to(DType::I32);
+  Tensor sum;
+  for (int64_t at = 0; at < channels; at += step) {
+    const int64_t count = std::min(step, channels - at);
+    const Tensor part =
+        convolution_of(call, x.narrow(1, at, count), weight.narrow(1, at, count), {})
+            .to(DType::I32);
+    sum = sum.defined() ? sum + part : part;
+  }
+  return sum;
+}
+
+namespace {
 
 // The plain result's elements from `begin` on; in front of and behind them zeros, if need be.
 Tensor conv_transposed(const Call& call) {
@@ -64,18 +89,15 @@ Tensor conv_transposed(const Call& call) {
   return cut + bias.reshape(along);
 }
 
-// Of integers, less their zero points; sums of 8-bit products are exact in f64.
+// Of integers of 8 bits, less their zero points: one of x, one of each output channel of the weight.
 Tensor conv_integer(const Call& call) {
-  const auto centred = [&](size_t operand, size_t zero) {
-    const Tensor x = call.x(operand).to(DType::F64);
-    if (!call.has(zero)) return x;
-    const Tensor z = call.x(zero).to(DType::F64);
-    if (z.numel() == 1) return x - z.reshape({});
-    Ints sizes(static_cast<size_t>(x.ndim()), 1);  // one of each output channel
-    sizes[0] = z.numel();
-    return x - z.reshape(sizes);
-  };
-  return convolution(call, centred(0, 2), centred(1, 3), {}).to(DType::I32);
+  const Tensor zero = call.maybe(3);
+  const auto weight = call.kept(call.constant({1, 3}), [&] {
+    const Tensor flat = call.x(1).reshape({call.x(1).shape(0), -1});
+    return centred(flat, zero, true).reshape(call.x(1).shape());
+  });
+  const int64_t bound = largest(call.x(0), call.maybe(2)) * largest(call.x(1), zero);
+  return integer_convolution(call, centred(call.x(0), call.maybe(2), true), *weight, bound);
 }
 
 // Depthwise, looking at the past alone, which may come from a call before.
@@ -132,15 +154,27 @@ Tensor col_to_im(const Call& call) {
 
 }  // namespace
 
-Tensor quantized_convolution(const Call& call, const Tensor& x, const Tensor& weight,
-                             const Tensor& bias) {
-  return convolution(call, x, weight, bias);
+// The norm scales and shifts each output channel, so the weights can.
+Tensor normalised_convolution(const Call& call) {
+  using Weights = std::pair<Tensor, Tensor>;
+  const auto weights = call.kept(call.constant({1, 2, 3, 4, 5, 6}), [&]() -> Weights {
+    const Tensor w = call.x(1);
+    const DType dtype = w.dtype() == DType::F64 ? DType::F64 : DType::F32;
+    const auto wide = [&](size_t i) { return call.x(i).to(dtype); };
+    const Tensor scale = wide(3) / sqrt(wide(6) + call.f("epsilon", 1e-5F));
+    const Tensor shift = call.has(2) ? wide(2) - wide(5) : -wide(5);
+    Ints each(static_cast<size_t>(w.ndim()), 1);
+    each[0] = w.shape(0);
+    return {(w.to(dtype) * scale.reshape(each)).to(w.dtype()),
+            (shift * scale + wide(4)).to(w.dtype())};
+  });
+  return convolution_of(call, call.x(0), weights->first, weights->second);
 }
 
 Family conv_ops() {
   static const Entry ops[] = {
       {"Conv", 1,
-       [](const Call& call) { return convolution(call, call.x(0), call.x(1), call.maybe(2)); }},
+       [](const Call& call) { return convolution_of(call, call.x(0), call.x(1), call.maybe(2)); }},
       {"ConvTranspose", 1, conv_transposed},
       {"ConvInteger", 10, conv_integer},
       {"CausalConvWithState", 27, causal_conv},

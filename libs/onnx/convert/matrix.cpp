@@ -1,10 +1,10 @@
+#include "convert/layers.hpp"
 #include "convert/table.hpp"
 
 namespace tenon::onnx {
-namespace {
 
 // alpha·A·B + beta·C.
-Tensor gemm(const Call& call) {
+Tensor gemm_of(const Call& call) {
   Tensor a = call.x(0), b = call.x(1);
   const double alpha = call.f("alpha", 1), beta = call.f("beta", 1);
   if (call.flag("transA")) a = a.t();
@@ -19,6 +19,8 @@ Tensor gemm(const Call& call) {
   const Tensor c = call.x(2);
   return y + (beta == 1 ? c : (c * beta).to(c.dtype()));
 }
+
+namespace {
 
 // Determinants of the last two dimensions by elimination with pivots, in double precision on the host.
 Tensor determinant(const Call& call) {
@@ -60,7 +62,7 @@ Tensor determinant(const Call& call) {
 Family matrix_ops() {
   static const Entry ops[] = {
       {"MatMul", 1, [](const Call& call) { return matmul(call.x(0), call.x(1)); }},
-      {"Gemm", 7, gemm},
+      {"Gemm", 7, gemm_of},
       {"Einsum", 12,
        [](const Call& call) {
          const std::vector<Tensor> xs = call.tensors();

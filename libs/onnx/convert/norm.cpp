@@ -116,7 +116,7 @@ Family norm_ops() {
       {"BatchNormalization", 7, batch_norm_of},
       {"InstanceNormalization", 6, instance_norm},
       {"GroupNormalization", 18, group_norm_of},
-      {"LayerNormalization", 17, layer_norm_of},
+      {"LayerNormalization", 1, layer_norm_of},
       {"RMSNormalization", 23, rms_norm_of},
       {"MeanVarianceNormalization", 9, mean_variance_norm},
       {"LRN", 1, local_response_norm},

@@ -1,6 +1,7 @@
 // Pooling: windows are laid over an input that is padded beforehand, so that padding may be uneven and the last window cut.
 #include <cmath>
 
+#include "convert/layers.hpp"
 #include "convert/table.hpp"
 #include "convert/window.hpp"
 
@@ -37,8 +38,9 @@ Tensor sums(const Tensor& x, const Windows& windows) {
   return y.reshape(sizes);
 }
 
-Tensor average_pool(const Call& call) {
-  const Tensor x = call.x(0);
+}  // namespace
+
+Tensor average_pool_of(const Call& call, const Tensor& x) {
   const Windows windows = windows_of(call, x, {});
   const bool ceil = call.flag("ceil_mode"), counts_pads = call.flag("count_include_pad");
   bool plain = windows.symmetric() && !ceil && windows.dilation == Ints(windows.rank(), 1);
@@ -55,6 +57,8 @@ Tensor average_pool(const Call& call) {
       padded_spatially(one, windows.begin, windows.end, counts_pads ? 1 : 0), none, beyond, 0);
   return sums(padded_spatially(x, windows.begin, end, 0), windows) / sums(counted, windows);
 }
+
+namespace {
 
 Tensor lp_pool(const Call& call) {
   const Tensor x = call.x(0);
@@ -136,7 +140,7 @@ Ints spatial(const Tensor& x) {
 
 Family pool_ops() {
   static const Entry ops[] = {
-      {"AveragePool", 7, average_pool},
+      {"AveragePool", 7, [](const Call& call) { return average_pool_of(call, call.x(0)); }},
       {"MaxPool", 1, max_pool_of},
       {"LpPool", 2, lp_pool},
       {"MaxUnpool", 9, max_unpool},

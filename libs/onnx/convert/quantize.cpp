@@ -1,19 +1,14 @@
 // Integers that stand for real numbers: (q - zero point) · scale.
 #include <algorithm>
 
+#include "convert/layers.hpp"
 #include "convert/table.hpp"
 #include "model/files.hpp"
 
 namespace tenon::onnx {
 
-Tensor quantized_convolution(const Call& call, const Tensor& x, const Tensor& weight,
-                             const Tensor& bias);
-
-namespace {
-
 using Ints = std::vector<int64_t>;
 
-// A scale or zero point in a shape that broadcasts against x: of all, of each entry along an axis, or of blocks of entries.
 Tensor spread(const Tensor& given, const Tensor& x, int64_t axis, int64_t block) {
   if (given.numel() == 1 && block == 0) return given.reshape({});
   if (given.ndim() == 1 && block == 0) {
@@ -30,6 +25,8 @@ Tensor spread(const Tensor& given, const Tensor& x, int64_t axis, int64_t block)
   return repeated.reshape(sizes).narrow(along, 0, x.shape(along));
 }
 
+namespace {
+
 struct Limits {
   double low, high;
 };
@@ -42,12 +39,50 @@ Limits limits_of(DType dtype) {
   return {is_signed(dtype) ? -top : 0, top - 1};
 }
 
+}  // namespace
+
 Tensor quantized(const Tensor& x, const Tensor& scale, const Tensor& zero, DType dtype) {
   const Limits limits = limits_of(dtype);
   Tensor y = round(x / scale);
   if (zero.defined()) y = y + zero.to(y.dtype());
   return clamp(y, limits.low, limits.high).to(dtype);
 }
+
+Tensor through_integers(const Tensor& x) {
+  const Tensor low = minimum(x.min(), 0.0), scale = (maximum(x.max(), 0.0) - low) / 255.0;
+  const Tensor step = where(equal(scale, 0), 1.0, scale);
+  const Tensor zero = clamp(round(-low / step), 0.0, 255.0);
+  return (clamp(round(x / step) + zero, 0.0, 255.0) - zero) * step;
+}
+
+Tensor centred(const Tensor& x, const Tensor& zero, bool rows) {
+  const Tensor wide = x.to(DType::F32);
+  if (!zero.defined()) return wide;
+  const Tensor z = zero.to(DType::F32);
+  if (z.numel() == 1) return wide - z.reshape({});
+  return wide - (rows && z.ndim() == 1 ? z.unsqueeze(1) : z);
+}
+
+int64_t largest(const Tensor& x, const Tensor& zero) {
+  return x.dtype() == DType::I8 && !zero.defined() ? 128 : 255;
+}
+
+// Sums of up to 2²⁴ are exact in f32: so many terms at a time.
+Tensor integer_product(const Tensor& a, const Tensor& b, int64_t bound) {
+  const int64_t terms = a.shape(-1), step = (int64_t{1} << 24) / bound;
+  if (terms <= step || a.ndim() < 2 || b.ndim() < 2)
+    return terms <= step ? matmul(a, b).to(DType::I32)
+                         : matmul(a.to(DType::F64), b.to(DType::F64)).to(DType::I32);
+  Tensor sum;
+  for (int64_t at = 0; at < terms; at += step) {
+    const int64_t count = std::min(step, terms - at);
+    const Tensor part = matmul(a.narrow(-1, at, count), b.narrow(-2, at, count)).to(DType::I32);
+    sum = sum.defined() ? sum + part : part;
+  }
+  return sum;
+}
+
+namespace {
 
 Tensor quantize(const Call& call) {
   const Tensor x = call.x(0), given = call.x(1);
@@ -79,49 +114,48 @@ Results dynamic_quantize(const Call& call) {
   return {quantized(x, scale, zero, DType::U8), scale, zero};
 }
 
-// x less its zero point; one of each row or column, as `rows` says, where it has several.
-Tensor centred(const Tensor& x, const Tensor& zero, bool rows) {
-  const Tensor wide = x.to(DType::F64);
-  if (!zero.defined()) return wide;
-  const Tensor z = zero.to(DType::F64);
-  if (z.ndim() != 1 || z.numel() == 1) return wide - (z.numel() == 1 ? z.reshape({}) : z);
-  return wide - (rows ? z.unsqueeze(1) : z);
+// Operands a and b with their zero points, at such inputs.
+Tensor product_of(const Call& call, size_t a, size_t a_zero, size_t b, size_t b_zero) {
+  const auto weight = call.kept(call.constant({b, b_zero}),
+                                [&] { return centred(call.x(b), call.maybe(b_zero), false); });
+  const int64_t bound =
+      largest(call.x(a), call.maybe(a_zero)) * largest(call.x(b), call.maybe(b_zero));
+  return integer_product(centred(call.x(a), call.maybe(a_zero), true), *weight, bound);
 }
 
-Tensor matmul_integer(const Call& call) {
-  return matmul(centred(call.x(0), call.maybe(2), true), centred(call.x(1), call.maybe(3), false))
-      .to(DType::I32);
-}
+Tensor matmul_integer(const Call& call) { return product_of(call, 0, 2, 1, 3); }
 
 Tensor along_rows(const Tensor& of) {
   return of.ndim() == 1 && of.numel() > 1 ? of.unsqueeze(1) : of.numel() == 1 ? of.reshape({}) : of;
 }
 
 Tensor q_linear_matmul(const Call& call) {
-  const Tensor product =
-      matmul(centred(call.x(0), call.x(2), true), centred(call.x(3), call.x(5), false));
-  const auto wide = [](const Tensor& of) { return of.to(DType::F64); };
-  const Tensor scale = wide(along_rows(call.x(1))) *
-                       wide(call.x(4).numel() == 1 ? call.x(4).reshape({}) : call.x(4));
-  return quantized(product * scale, wide(along_rows(call.x(6))), along_rows(call.x(7)),
-                   call.x(7).dtype());
+  const Tensor product = product_of(call, 0, 2, 3, 5);
+  const Tensor scale = along_rows(call.x(1)).to(DType::F32) *
+                       (call.x(4).numel() == 1 ? call.x(4).reshape({}) : call.x(4)).to(DType::F32);
+  return quantized(product.to(DType::F32) * scale, along_rows(call.x(6)).to(DType::F32),
+                   along_rows(call.x(7)), call.x(7).dtype());
 }
 
 Tensor q_linear_conv(const Call& call) {
-  const Tensor weight = call.x(3);
-  const auto wide = [](const Tensor& of) { return of.to(DType::F64); };
+  const Tensor given = call.x(3), zero = call.x(5);
   const auto each = [&](const Tensor& of, int64_t rank, size_t at) {
-    if (of.numel() == 1) return wide(of).reshape({});
+    if (of.numel() == 1) return of.to(DType::F32).reshape({});
     Ints sizes(static_cast<size_t>(rank), 1);
     sizes[at] = of.numel();
-    return wide(of).reshape(sizes);
+    return of.to(DType::F32).reshape(sizes);
   };
-  const Tensor x = wide(call.x(0)) - wide(call.x(2)).reshape({});
-  const Tensor w = wide(weight) - each(call.x(5), weight.ndim(), 0);
-  const Tensor bias = call.has(8) ? wide(call.x(8)) : Tensor();
-  const Tensor y = quantized_convolution(call, x, w, bias);
-  const Tensor scale = wide(call.x(1)).reshape({}) * each(call.x(4), y.ndim(), 1);
-  return quantized(y * scale, wide(call.x(6)).reshape({}), call.x(7).reshape({}),
+  const auto weight = call.kept(call.constant({3, 5}),
+                                [&] { return given.to(DType::F32) - each(zero, given.ndim(), 0); });
+  const int64_t bound = largest(call.x(0), call.x(2)) * largest(given, zero);
+  Tensor y = integer_convolution(call, centred(call.x(0), call.x(2), true), *weight, bound);
+  if (call.has(8)) {
+    Ints sizes(static_cast<size_t>(y.ndim()), 1);
+    sizes[1] = call.x(8).numel();
+    y = y + call.x(8).reshape(sizes);
+  }
+  const Tensor scale = call.x(1).reshape({}) * each(call.x(4), y.ndim(), 1);
+  return quantized(y.to(DType::F32) * scale, call.x(6).reshape({}), call.x(7).reshape({}),
                    call.x(7).dtype());
 }
 
@@ -130,6 +164,8 @@ Tensor q_linear_conv(const Call& call) {
 Family quantize_ops() {
   static const Entry ops[] = {
       {"QuantizeLinear", 10, quantize},
+      {"QuantizeLinear", 1, quantize, kMicrosoft},
+      {"DequantizeLinear", 1, dequantize, kMicrosoft},
       {"DequantizeLinear", 10, dequantize},
       {"DynamicQuantizeLinear", 11, dynamic_quantize},
       {"MatMulInteger", 10, matmul_integer},

@@ -1,6 +1,7 @@
 // RNN, GRU and LSTM as ONNX defines them: weights of each direction by themselves, gates in the orders i-o-f-c and z-r-h.
 #include <algorithm>
 
+#include "convert/layers.hpp"
 #include "convert/table.hpp"
 
 namespace tenon::onnx {
@@ -55,6 +56,7 @@ struct Layer {
   Tensor w, r, wb, rb, h, c, p;  // (gates·H, in), (gates·H, H), biases, (N, H) twice, peepholes
   std::vector<Function> f;
   int64_t hidden;
+  bool integers;  // the state passes through integers on its way to r
 
   Tensor part(const Tensor& of, int64_t gate, int64_t dim) const {
     return of.narrow(dim, gate * hidden, hidden);
@@ -92,7 +94,8 @@ State gru_step(const Call& call, const Layer& layer, const Tensor& x, const Stat
 }
 
 State lstm_step(const Call& call, const Layer& layer, const Tensor& x, const State& state) {
-  const Tensor gates = x + matmul(state.h, layer.r.t()) + layer.rb;
+  const Tensor h = layer.integers ? through_integers(state.h) : state.h;
+  const Tensor gates = x + matmul(h, layer.r.t()) + layer.rb;
   const auto peep = [&](const Tensor& gate, int64_t i, const Tensor& cell) {
     return clipped(call, layer.p.defined() ? gate + layer.part(layer.p, i, 0) * cell : gate);
   };
@@ -130,11 +133,49 @@ Ran run(const Call& call, const Layer& layer, const Tensor& x, bool backward, co
   return {stack(ys, 0), state.h, state.c};
 }
 
+// What an LSTM is that the op of that name runs: its usual activations, every step of every sequence, no extras.
+bool plain_lstm(const Call& call) {
+  const std::vector<std::string> named = call.strings("activations");
+  bool usual = true;
+  for (size_t i = 0; i < named.size(); ++i)
+    usual = usual && named[i] == (i % 3 == 0 ? "Sigmoid" : "Tanh");
+  return usual && !call.has(4) && !call.has(7) && clip_of(call) == 0 && !call.flag("input_forget");
+}
+
+// The op's weights have the gates i, f, c, o.
+Ran run_lstm(const Call& call, const Layer& layer, size_t direction, const Tensor& x,
+             bool backward) {
+  struct Weights {
+    Tensor w, r, b;
+  };
+  const auto weights = call.kept(
+      call.constant({1, 2, 3}),
+      [&] {
+        const auto ordered = [&](const Tensor& of) {
+          std::vector<Tensor> parts;
+          for (const int64_t gate : {0, 2, 3, 1}) parts.push_back(layer.part(of, gate, 0));
+          return concat(parts, 0);
+        };
+        return Weights{ordered(layer.w), ordered(layer.r), ordered(layer.wb + layer.rb)};
+      },
+      static_cast<int>(direction));
+  const auto made = lstm(linear(x, weights->w, weights->b), layer.h, layer.c, weights->r, backward);
+  const int64_t last = backward ? 0 : x.shape(0) - 1;
+  return {made.y, made.y.select(0, last), made.c.select(0, last)};
+}
+
+// Weights of a layer with its directions first: (D, gates·H, in), (D, gates·H, H).
+struct Given {
+  Tensor w, r;
+  bool integers = false;  // what they are multiplied with passes through integers, too
+};
+
 template <Step kStep, int64_t kGates, size_t kStates>
-Results recurrent(const Call& call, const std::vector<std::string>& usual) {
+Results recurrent(const Call& call, const Given& given, const std::vector<std::string>& usual) {
   const bool batch_first = call.flag("layout");
   const auto turned = [&](const Tensor& of) { return batch_first ? of.transpose(0, 1) : of; };
-  const Tensor x = turned(call.x(0)), w = call.x(1), r = call.x(2);
+  const Tensor w = given.w, r = given.r;
+  const Tensor x = given.integers ? through_integers(turned(call.x(0))) : turned(call.x(0));
   const int64_t hidden = call.i("hidden_size", r.shape(2)), batch = x.shape(1);
   const std::string direction = call.s("direction", "forward");
   const size_t directions = direction == "bidirectional" ? 2 : 1;
@@ -150,7 +191,7 @@ Results recurrent(const Call& call, const std::vector<std::string>& usual) {
     const auto at = static_cast<int64_t>(d);
     Layer layer{
         w.select(0, at), r.select(0, at), {}, {}, start(5, d), {}, {}, activations(call, usual, d),
-        hidden};
+        hidden,          given.integers};
     const Tensor b =
         call.has(3) ? call.x(3).select(0, at) : zeros({2 * kGates * hidden}, x.dtype(), x.device());
     layer.wb = b.narrow(0, 0, kGates * hidden);
@@ -159,7 +200,10 @@ Results recurrent(const Call& call, const std::vector<std::string>& usual) {
       layer.c = start(6, d);
       if (call.has(7)) layer.p = call.x(7).select(0, at);
     }
-    const Ran ran = run(call, layer, x, direction == "reverse" || d == 1, lengths, kStep);
+    const bool backward = direction == "reverse" || d == 1;
+    const bool at_once = kStates == 2 && !given.integers && x.shape(0) > 0 && plain_lstm(call);
+    const Ran ran = at_once ? run_lstm(call, layer, d, x, backward)
+                            : run(call, layer, x, backward, lengths, kStep);
     ys.push_back(ran.ys);
     hs.push_back(ran.h);
     if (kStates == 2) cs.push_back(ran.c);
@@ -171,19 +215,42 @@ Results recurrent(const Call& call, const std::vector<std::string>& usual) {
   return made;
 }
 
+Given plain(const Call& call) { return {call.x(1), call.x(2)}; }
+
+// Weights in 8 bits (D, in, 4·H), with a scale and a zero point of each direction or each column.
+Results quantized_lstm(const Call& call) {
+  const auto real = [&](size_t weight, size_t scale) {
+    const Tensor q = call.x(weight).to(DType::F32);
+    const auto each = [&](const Tensor& of) {
+      return of.to(DType::F32).reshape({q.shape(0), 1, of.numel() / q.shape(0)});
+    };
+    const Tensor centred = call.has(scale + 1) ? q - each(call.x(scale + 1)) : q;
+    return (centred * each(call.x(scale))).transpose(1, 2).contiguous();
+  };
+  const auto given = call.kept(
+      call.constant({1, 2, 8, 9, 10, 11}),
+      [&] {
+        return Given{real(1, 8), real(2, 10), true};
+      },
+      2);
+  return recurrent<lstm_step, 4, 2>(call, *given, {"Sigmoid", "Tanh", "Tanh"});
+}
+
 }  // namespace
 
 Family recurrent_ops() {
   static const Entry ops[] = {
-      {"RNN", 7, [](const Call& call) { return recurrent<rnn_step, 1, 1>(call, {"Tanh"}); }},
+      {"RNN", 7,
+       [](const Call& call) { return recurrent<rnn_step, 1, 1>(call, plain(call), {"Tanh"}); }},
       {"GRU", 7,
        [](const Call& call) {
-         return recurrent<gru_step, 3, 1>(call, {"Sigmoid", "Tanh"});
+         return recurrent<gru_step, 3, 1>(call, plain(call), {"Sigmoid", "Tanh"});
        }},
       {"LSTM", 7,
        [](const Call& call) {
-         return recurrent<lstm_step, 4, 2>(call, {"Sigmoid", "Tanh", "Tanh"});
+         return recurrent<lstm_step, 4, 2>(call, plain(call), {"Sigmoid", "Tanh", "Tanh"});
        }},
+      {"DynamicQuantizeLSTM", 1, quantized_lstm, kMicrosoft},
   };
   return ops;
 }

@@ -7,10 +7,13 @@ namespace tenon::onnx {
 namespace {
 
 constexpr Family (*kFamilies[])() = {
-    activation_ops, attention_ops, control_ops, conv_ops,   elementwise_ops, generate_ops,
-    indexing_ops,   loss_ops,      matrix_ops,  ml_ops,     norm_ops,        pool_ops,
-    quantize_ops,   recurrent_ops, reduce_ops,  resize_ops, sequence_ops,    shape_ops,
-    signal_ops,     training_ops,  vision_ops,
+    activation_ops,  attention_ops, control_ops,         conv_ops,
+    elementwise_ops, fused_ops,     fused_attention_ops, generate_ops,
+    indexing_ops,    loss_ops,      matrix_ops,          ml_ops,
+    norm_ops,        pool_ops,      quantize_ops,        quantized_layer_ops,
+    recurrent_ops,   reduce_ops,    resize_ops,          sequence_ops,
+    shape_ops,       signal_ops,    training_ops,        tree_ops,
+    vision_ops,
 };
 
 const std::unordered_multimap<std::string_view, const Entry*>& table() {

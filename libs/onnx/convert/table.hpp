@@ -50,6 +50,7 @@ struct Entry {
 };
 using Family = std::span<const Entry>;
 
+inline constexpr const char* kMicrosoft = "com.microsoft";  // what ONNX Runtime's tools write
 inline constexpr const char* kMl = "ai.onnx.ml";
 inline constexpr const char* kPreview = "ai.onnx.preview";
 inline constexpr const char* kTraining = "ai.onnx.preview.training";
@@ -64,10 +65,13 @@ Family generate_ops();
 Family indexing_ops();
 Family loss_ops();
 Family matrix_ops();
+Family fused_ops();
+Family fused_attention_ops();
 Family ml_ops();
 Family norm_ops();
 Family pool_ops();
 Family quantize_ops();
+Family quantized_layer_ops();
 Family recurrent_ops();
 Family reduce_ops();
 Family resize_ops();
@@ -75,6 +79,7 @@ Family sequence_ops();
 Family shape_ops();
 Family signal_ops();
 Family training_ops();
+Family tree_ops();
 Family vision_ops();
 
 // NULL where no converter covers that opset.

@@ -12,11 +12,11 @@ namespace tenon::onnx {
 
 class Check;
 
-class Loaded {
+class Loaded : private Weights {
  public:
   // Throws Error with the place of what is malformed, and with all that is not supported.
   explicit Loaded(std::unique_ptr<Files> files);
-  ~Loaded();
+  ~Loaded() override;
 
   const ModelProto& proto() const { return proto_; }
   // Those that must be given: the graph's inputs that no initializer fills.
@@ -37,6 +37,7 @@ class Loaded {
     const Body* function;
     std::vector<std::string_view> last;  // values that nobody reads after it
     Call::Context context;
+    bool constant = false;  // all that it reads is, and it draws nothing: it runs once
   };
   // Nodes in order, with what they start from.
   struct Body {
@@ -51,12 +52,18 @@ class Loaded {
   void prepare(const GraphProto& graph, const Opsets& opsets, Check& check, bool outermost);
   Step step(const NodeProto& node, const Opsets& opsets, Check& check);
   const Body* function(const NodeProto& node, Check& check);
+  void note_constants(Body& body) const;
+  void join_norms(Body& body);
   static void note_last_uses(Body& body);
   void check_input(const ValueProto& port, const Value& value) const;
   std::vector<Value> run(const Body& body, std::vector<Value> inputs, const Scope* outer,
                          const NodeProto* caller) const;
   void run(const Step& step, const Body& body, Scope& scope, const NodeProto* caller) const;
-  Tensor placed(const Tensor& tensor, Device device) const;
+  std::vector<Value> convert(const Step& step, const Call& call) const;
+  Tensor placed(const Tensor& tensor, Device device) const override;
+  std::shared_ptr<const void> kept(
+      const NodeProto& node, int slot, Device device,
+      const std::function<std::shared_ptr<const void>()>& make) const override;
 
   std::unique_ptr<Files> files_;
   ModelProto proto_;
@@ -68,9 +75,11 @@ class Loaded {
   int nesting_ = 0;  // of functions that are being prepared
   std::unordered_map<const GraphProto*, Body> bodies_;
   std::map<const FunctionProto*, Body> functions_;
-  Place place_;
+  std::deque<NodeProto> joined_;  // made of two of the file's
   mutable std::mutex mutex_;
   mutable std::map<std::pair<const tn_tensor*, const tn_device*>, Tensor> copies_;  // of weights
+  using Place = std::tuple<const NodeProto*, int, const tn_device*>;
+  mutable std::map<Place, std::shared_ptr<const void>> kept_;
   std::set<const tn_tensor*> constants_;  // weights, by their handles
 };
 

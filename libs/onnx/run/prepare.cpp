@@ -1,6 +1,8 @@
 // From what a file holds to what runs: converters are found, weights made, and all that is not supported is told at once.
+#include <algorithm>
 #include <set>
 
+#include "convert/layers.hpp"
 #include "run/check.hpp"
 #include "run/model.hpp"
 
@@ -17,6 +19,35 @@ void reads(const NodeProto& node, std::vector<std::string_view>& names) {
   }
 }
 
+// Whether its results differ from run to run.
+bool draws(const NodeProto& node) {
+  return node.op.starts_with("Random") || node.op == "Bernoulli" || node.op == "Multinomial" ||
+         node.op == "Dropout";
+}
+
+// A convolution and the norm behind it as one node: inputs of the one, then of the other; attributes of both.
+NodeProto joined(const NodeProto& convolution, const NodeProto& norm) {
+  NodeProto made;
+  made.op = convolution.op;
+  made.name = convolution.name;
+  made.at = convolution.at;
+  made.inputs = convolution.inputs;
+  made.inputs.resize(3);
+  made.inputs.insert(made.inputs.end(), norm.inputs.begin() + 1, norm.inputs.end());
+  made.outputs = {norm.outputs.at(0)};
+  for (const NodeProto* node : {&convolution, &norm})
+    for (const AttributeProto& attribute : node->attributes) {
+      AttributeProto& copy = made.attributes.emplace_back();
+      copy.name = attribute.name;
+      copy.reference = attribute.reference;
+      copy.i = attribute.i;
+      copy.f = attribute.f;
+      copy.s = attribute.s;
+      copy.ints = attribute.ints;
+    }
+  return made;
+}
+
 }  // namespace
 
 Loaded::Loaded(std::unique_ptr<Files> files) : files_(std::move(files)) {
@@ -24,7 +55,6 @@ Loaded::Loaded(std::unique_ptr<Files> files) : files_(std::move(files)) {
     Origin origin(files_->where(), files_->bytes());
     proto_ = read_model(origin);
   }
-  place_ = [this](const Tensor& x, Device device) { return placed(x, device); };
   Check check(files_->where());
   prepare(proto_.graph, proto_.opsets, check, true);
   check.finish();
@@ -83,11 +113,67 @@ void Loaded::prepare(Body& body, const std::vector<NodeProto>& nodes, const Opse
       if (attribute.graph) prepare(*attribute.graph, opsets, check, false);
     body.steps.push_back(std::move(made));
   }
+  join_norms(body);
+  note_constants(body);
   note_last_uses(body);
 }
 
+// A convolution whose result only a batch norm reads, with weights on both, becomes one step.
+void Loaded::join_norms(Body& body) {
+  std::set<std::string_view> weights;
+  for (const auto& [name, value] : body.constants) weights.insert(name);
+  std::map<std::string_view, int> reads_of;
+  std::vector<std::string_view> names;
+  for (const Step& step : body.steps) reads(*step.node, names);
+  for (const std::string_view name : body.outputs) names.push_back(name);
+  for (const std::string_view name : names) ++reads_of[name];
+  const auto fixed = [&](const NodeProto& node, size_t from) {
+    return std::all_of(
+        node.inputs.begin() + static_cast<std::ptrdiff_t>(from), node.inputs.end(),
+        [&](std::string_view name) { return name.empty() || weights.contains(name); });
+  };
+  std::map<std::string_view, size_t> convolutions;  // by their results
+  std::vector<bool> gone(body.steps.size());
+  for (size_t i = 0; i < body.steps.size(); ++i) {
+    Step& step = body.steps[i];
+    const NodeProto& node = *step.node;
+    if (!node.domain.empty() || !step.convert.defined()) continue;
+    if (node.op == "Conv" && node.inputs.size() > 1 && node.outputs.size() == 1 && fixed(node, 1))
+      convolutions[node.outputs[0]] = i;
+    if (node.op != "BatchNormalization" || node.inputs.size() != 5 || !fixed(node, 1)) continue;
+    const auto found = convolutions.find(node.inputs[0]);
+    const AttributeProto* training = node.find("training_mode");
+    if (found == convolutions.end() || reads_of[node.inputs[0]] != 1 ||
+        (training != nullptr && training->i != 0))
+      continue;
+    step.node = &joined_.emplace_back(joined(*body.steps[found->second].node, node));
+    step.convert = Convert(normalised_convolution);
+    gone[found->second] = true;
+  }
+  size_t at = 0;
+  std::erase_if(body.steps, [&](const Step&) { return gone[at++]; });
+}
+
+// Which inputs of each step are the same in each run, and which steps' results are.
+void Loaded::note_constants(Body& body) const {
+  std::set<std::string_view> constant;
+  for (const auto& [name, value] : body.constants) constant.insert(name);
+  for (Step& step : body.steps) {
+    const NodeProto& node = *step.node;
+    bool all = step.convert.defined() && !draws(node);
+    for (const std::string_view name : node.inputs) {
+      step.context.constant.push_back(constant.contains(name));
+      all = all && (name.empty() || step.context.constant.back());
+    }
+    for (const AttributeProto& attribute : node.attributes)
+      all = all && !attribute.graph && attribute.reference.empty();
+    step.constant = all;
+    if (all) constant.insert(node.outputs.begin(), node.outputs.end());
+  }
+}
+
 Loaded::Step Loaded::step(const NodeProto& node, const Opsets& opsets, Check& check) {
-  Step made{&node, {}, nullptr, {}, {}};
+  Step made{&node, {}, nullptr, {}, {}, false};
   made.function = function(node, check);
   if (made.function != nullptr) return made;
   const auto opset = opsets.find(node.domain);
@@ -96,7 +182,7 @@ Loaded::Step Loaded::step(const NodeProto& node, const Opsets& opsets, Check& ch
     return made;
   }
   made.context.opset = opset->second;
-  made.context.place = &place_;
+  made.context.weights = this;
   made.context.files = files_.get();
   if (const Entry* entry = find_entry(node.domain, node.op, opset->second))
     made.convert = entry->convert;

@@ -115,7 +115,7 @@ void Loaded::run(const Step& step, const Body& body, Scope& scope, const NodePro
       context.caller = caller;
       context.function = body.function;
       context.run = &run_body;
-      results = step.convert(Call(node, std::move(inputs), context)).values;
+      results = convert(step, Call(node, std::move(inputs), context));
     }
   } catch (const Error& error) {
     const std::string_view what = error.what();
@@ -130,6 +130,58 @@ void Loaded::run(const Step& step, const Body& body, Scope& scope, const NodePro
                   where() + "its result " + std::to_string(i) + " is not supported");
     scope.values.insert_or_assign(node.outputs[i], std::move(results[i]));
   }
+}
+
+namespace {
+
+// Whether what this thread fills is recorded rather than filled.
+bool recording() { return full({}, 0, DType::F32, Device("cpu")).device() != Device("cpu"); }
+
+uint64_t bytes_of(const std::vector<Value>& values) {
+  uint64_t bytes = 0;
+  for (const Value& value : values)
+    if (value.is_tensor()) bytes += value.tensor().nbytes();
+  return bytes;
+}
+
+}  // namespace
+
+// A step that is constant runs once, unless what it gives is far larger than what it reads.
+std::vector<Value> Loaded::convert(const Step& step, const Call& call) const {
+  if (!step.constant || call.device() != Device("cpu")) return step.convert(call).values;
+  struct Once {
+    std::vector<Value> values;
+    bool large;
+  };
+  constexpr uint64_t kSmall = 1 << 20;
+  uint64_t given = 0;
+  for (size_t i = 0; i < call.size(); ++i)
+    if (call.has(i) && call.value(i).is_tensor()) given += call.value(i).tensor().nbytes();
+  const auto once = call.kept(
+      true,
+      [&] {
+        Once made{step.convert(call).values, false};
+        made.large = bytes_of(made.values) > kSmall + 4 * given;
+        if (made.large) made.values.clear();
+        return made;
+      },
+      -1);
+  return once->large ? step.convert(call).values : once->values;
+}
+
+std::shared_ptr<const void> Loaded::kept(
+    const NodeProto& node, int slot, Device device,
+    const std::function<std::shared_ptr<const void>()>& make) const {
+  const Place place(&node, slot, device.get());
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = kept_.find(place); found != kept_.end()) return found->second;
+  }
+  // Without the lock: what is made may ask for weights. Two threads may make it; one wins.
+  std::shared_ptr<const void> made = make();
+  if (recording()) return made;
+  const std::lock_guard lock(mutex_);
+  return kept_.try_emplace(place, std::move(made)).first->second;
 }
 
 Tensor Loaded::placed(const Tensor& tensor, Device device) const {

@@ -137,6 +137,47 @@ def test_errors_name_the_place(tmp_path):
         tenon.onnx.load(path)
 
 
+def test_a_norm_joins_the_convolution_before_it(tmp_path):
+    rng = np.random.default_rng(0)
+    weights = {'w': rng.normal(size=(4, 3, 3, 3)), 'b': rng.normal(size=4), 'scale': rng.normal(size=4), 'bias': rng.normal(size=4), 'mean': rng.normal(size=4),
+               'var': rng.uniform(0.5, 2, 4)}
+    nodes = [helper.make_node('Conv', ['x', 'w', 'b'], ['c']), helper.make_node('BatchNormalization', ['c', 'scale', 'bias', 'mean', 'var'], ['n'], epsilon=1e-3),
+             helper.make_node('Conv', ['x', 'w'], ['kept']), helper.make_node('BatchNormalization', ['kept', 'scale', 'bias', 'mean', 'var'], ['m']),
+             helper.make_node('Relu', ['kept'], ['r'])]
+    model = model_of(nodes, [('x', TensorProto.FLOAT, [2, 3, 6, 6])], [(name, TensorProto.FLOAT, [2, 4, 4, 4]) for name in 'nmr'],
+                     [numpy_helper.from_array(w.astype('f4'), name) for name, w in weights.items()])
+    onnx.save(model, tmp_path / 'm.onnx')
+    loaded, x = tenon.onnx.load(tmp_path / 'm.onnx'), tenon.randn(2, 3, 6, 6)
+    program = tenon.graph.trace(loaded, x)
+    assert str(program).count('batch_norm(') == 1  # of the convolution that is read twice
+    w = {name: tenon.tensor(value.astype('f4')) for name, value in weights.items()}
+
+    def norm(y, eps):
+        return tenon.batch_norm(y, w['scale'], w['bias'], w['mean'], w['var'], False, eps)[0].numpy()
+    wanted = [norm(tenon.conv(x, w['w'], w['b']), 1e-3), norm(tenon.conv(x, w['w']), 1e-5), tenon.relu(tenon.conv(x, w['w'])).numpy()]
+    for run in loaded, program, loaded:
+        for one, other in zip(run(x), wanted, strict=True):
+            np.testing.assert_allclose(one.numpy(), other, rtol=1e-4, atol=1e-5)
+
+
+def test_what_depends_on_weights_alone_is_computed_once(tmp_path):
+    nodes = [helper.make_node('DequantizeLinear', ['q', 'scale'], ['w']), helper.make_node('Transpose', ['w'], ['t']),
+             helper.make_node('ConstantOfShape', ['shape'], ['zeros']), helper.make_node('Add', ['t', 'zeros'], ['wide']),
+             helper.make_node('MatMul', ['x', 'wide'], ['y']), helper.make_node('RandomUniform', [], ['drawn'], shape=[3])]
+    arrays = {'q': np.arange(8, dtype='i1').reshape(2, 4), 'scale': np.float32(0.5), 'shape': np.array([4, 2])}
+    model = model_of(nodes, [('x', TensorProto.FLOAT, ['n', 4])], [('y', TensorProto.FLOAT, ['n', 2]), ('drawn', TensorProto.FLOAT, [3])],
+                     [numpy_helper.from_array(np.asarray(value), name) for name, value in arrays.items()])
+    onnx.save(model, tmp_path / 'm.onnx')
+    loaded, x = tenon.onnx.load(tmp_path / 'm.onnx'), tenon.ones(3, 4)
+    tenon.graph.trace(lambda x: loaded(x)[0], x)  # what a trace fills is no constant of later runs
+    drawn = loaded(x)[1]
+    with tenon.profiler() as profile:
+        y, again = loaded(x)
+    np.testing.assert_allclose(y.numpy(), np.tile(arrays['q'].sum(1) * 0.5, (3, 1)))
+    assert [event.op for event in profile.events if event.op != 'uniform'] == ['matmul']
+    assert (drawn.numpy() != again.numpy()).any()
+
+
 def test_magika_agrees_with_onnxruntime():
     """A model as people publish them, of the package magika."""
     import importlib.util

@@ -1,0 +1,236 @@
+"""Ops that ONNX Runtime's optimizers and quantizer write, and ensembles of trees: compared with ONNX Runtime."""
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tenon
+
+MS = 'com.microsoft'
+ML = 'ai.onnx.ml'
+rng = np.random.default_rng(0)
+
+
+def f(*shape):
+    return rng.normal(size=shape).astype('f4')
+
+
+def u8(*shape):
+    return rng.integers(0, 256, shape).astype('u1')
+
+
+def i8(*shape):
+    return rng.integers(-128, 128, shape).astype('i1')
+
+
+def check(folder, nodes, inputs, weights=(), results=('y',), tolerance=1e-4, opset=17, steps=0):
+    """Runs a model of nodes both ways: inputs and weights are arrays by name. Integers may differ by `steps`."""
+    inputs, weights = dict(inputs), dict(weights)
+    kinds = {name: helper.np_dtype_to_tensor_dtype(array.dtype) for name, array in inputs.items()}
+    graph = helper.make_graph(nodes, 'test', [helper.make_tensor_value_info(name, kinds[name], None) for name in inputs],
+                              [onnx.ValueInfoProto(name=name) for name in results], [numpy_helper.from_array(w, name) for name, w in weights.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', opset), helper.make_opsetid(MS, 1), helper.make_opsetid(ML, 5 if opset > 20 else 3)],
+                              ir_version=8)
+    path = folder / 'm.onnx'
+    path.write_bytes(model.SerializeToString())
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    wanted = onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider']).run(None, inputs)
+    ours = tenon.onnx.load(path)
+    given = [tenon.tensor(x) for x in inputs.values()]
+    for run in ours, tenon.graph.trace(ours, *given) if nodes[0].domain != ML else ours:
+        found = run(*given)
+        for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+            assert tuple(one.shape) == other.shape
+            assert one.numpy().dtype == other.dtype
+            close = {'rtol': 0, 'atol': steps} if other.dtype.kind in 'iu' else {'rtol': tolerance, 'atol': tolerance}
+            np.testing.assert_allclose(one.numpy().astype('f8'), other.astype('f8'), **close)
+
+
+def ms(op, inputs, outputs=('y',), **attributes):
+    return helper.make_node(op, list(inputs), list(outputs), domain=MS, **attributes)
+
+
+FUSED = {
+    'gelu': ('Gelu', [f(3, 8)], {}), 'bias_gelu': ('BiasGelu', [f(3, 8), f(8)], {}), 'fast_gelu': ('FastGelu', [f(3, 8), f(8)], {}),
+    'quick_gelu': ('QuickGelu', [f(3, 8)], {'alpha': 1.5}),
+    'fused_matmul': ('FusedMatMul', [f(2, 4, 3), f(2, 5, 4)], {'alpha': 0.5, 'transA': 1, 'transB': 1}),
+    'fused_matmul_batches': ('FusedMatMul', [f(3, 2, 4), f(2, 4, 5)], {'transBatchA': 1}),
+    'fused_gemm': ('FusedGemm', [f(3, 4), f(4, 5), f(5)], {'activation': 'LeakyRelu', 'activation_alpha': 0.2, 'alpha': 2.0}),
+    'fused_conv': ('FusedConv', [f(1, 3, 8, 8), f(4, 3, 3, 3), f(4)], {'activation': 'Clip', 'activation_params': [-0.5, 1.5], 'pads': [1, 1, 1, 1]}),
+    'fused_conv_sum': ('FusedConv', [f(1, 3, 8, 8), f(4, 3, 3, 3), f(4), f(1, 4, 6, 6)], {'activation': 'Relu'}),
+}
+
+
+@pytest.mark.parametrize('case', FUSED)
+def test_fused(tmp_path, case):
+    op, operands, attributes = FUSED[case]
+    names = [f'x{k}' for k in range(len(operands))]
+    check(tmp_path, [ms(op, names, **attributes)], zip(names, operands))
+
+
+@pytest.mark.parametrize('simple', [False, True])
+def test_norm_of_a_sum(tmp_path, simple):
+    names = ['x', 'skip', 'scale'] + ([] if simple else ['beta']) + ['bias']
+    op = 'SkipSimplifiedLayerNormalization' if simple else 'SkipLayerNormalization'
+    arrays = {'x': f(2, 3, 8), 'skip': f(2, 3, 8), 'scale': f(8), 'beta': f(8), 'bias': f(8)}
+    check(tmp_path, [ms(op, names, ['y', '', '', 'sum'], epsilon=1e-5)], {name: arrays[name] for name in names}, results=('y', 'sum'))
+
+
+def test_norms_in_old_opsets(tmp_path):
+    nodes = [helper.make_node('LayerNormalization', ['x', 'scale', 'bias'], ['n'], axis=-1),
+             helper.make_node('SimplifiedLayerNormalization', ['n', 'scale'], ['y'], axis=-1, epsilon=1e-5)]
+    check(tmp_path, nodes, {'x': f(2, 8)}, {'scale': f(8), 'bias': f(8)}, opset=14)
+
+
+def test_embeddings(tmp_path):
+    names = ['ids', 'segments', 'words', 'positions', 'types', 'scale', 'bias', 'mask']
+    tables = {'words': f(20, 8), 'positions': f(10, 8), 'types': f(2, 8), 'scale': f(8), 'bias': f(8)}
+    given = {'ids': rng.integers(0, 20, (2, 5)).astype('i4'), 'segments': rng.integers(0, 2, (2, 5)).astype('i4'),
+             'mask': np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], 'i4')}
+    check(tmp_path, [ms('EmbedLayerNormalization', names, ['y', 'lengths', 'sum'])], given, tables, ('y', 'lengths', 'sum'))
+
+
+@pytest.mark.parametrize('mask', ['', 'lengths', 'raw', 'rows'])
+@pytest.mark.parametrize('causal', [0, 1])
+def test_attention(tmp_path, mask, causal):
+    masks = {'lengths': np.array([2, 4], 'i4'), 'raw': np.array([[1, 1, 1, 0], [1, 1, 1, 1]], 'i4'), 'rows': np.ones((2, 4, 4), 'i4')}
+    inputs = {'x': f(2, 4, 8), **({mask: masks[mask]} if mask else {})}
+    check(tmp_path, [ms('Attention', ['x', 'w', 'b', mask], num_heads=2, unidirectional=causal)], inputs, {'w': f(8, 24), 'b': f(24)})
+
+
+def test_attention_with_a_past(tmp_path):
+    check(tmp_path, [ms('Attention', ['x', 'w', 'b', '', 'past'], ['y', 'present'], num_heads=2, unidirectional=1)],
+          {'x': f(2, 3, 8), 'past': f(2, 2, 2, 5, 4)}, {'w': f(8, 24), 'b': f(24)}, ('y', 'present'))
+
+
+@pytest.mark.parametrize('bias', [True, False])
+def test_multi_head_attention(tmp_path, bias):
+    inputs = {'q': f(2, 3, 8), 'k': f(2, 5, 8), 'v': f(2, 5, 8), 'bias': f(24), 'mask': np.array([[1] * 5, [1, 1, 1, 0, 0]], 'i4'), 'more': f(2, 2, 3, 5)}
+    names = ['q', 'k', 'v', 'bias' if bias else '', 'mask', 'more']
+    check(tmp_path, [ms('MultiHeadAttention', names, num_heads=2)], {name: inputs[name] for name in names if name})
+
+
+SCALES = {'xs': np.float32(0.02), 'xz': np.uint8(120), 'zs': np.float32(0.03), 'zz': np.uint8(130), 'ys': np.float32(0.05), 'yz': np.uint8(128)}
+
+
+@pytest.mark.parametrize(('op', 'inputs', 'attributes'), [
+    ('QLinearAdd', 'x xs xz z zs zz ys yz', {}), ('QLinearMul', 'x xs xz z zs zz ys yz', {}), ('QLinearSigmoid', 'x xs xz ss sz', {}),
+    ('QLinearLeakyRelu', 'x xs xz ys yz', {'alpha': 0.1}), ('QLinearGlobalAveragePool', 'x xs xz ys yz', {}), ('QLinearSoftmax', 'x xs xz ss sz', {'axis': -1, 'opset': 13}),
+    ('QLinearAveragePool', 'x xs xz ys yz', {'kernel_shape': [2, 2]}), ('QLinearConcat', 'ys yz x xs xz z zs zz', {'axis': 1})])
+def test_integers(tmp_path, op, inputs, attributes):
+    weights = {**{name: np.array(value) for name, value in SCALES.items()}, 'ss': np.array(1 / 256, 'f4'), 'sz': np.array(0, 'u1')}
+    given = {'x': u8(1, 2, 4, 4), 'z': u8(1, 2, 4, 4)}
+    names = inputs.split()
+    check(tmp_path, [ms(op, names, **attributes)], {name: given[name] for name in names if name in given},
+          {name: weights[name] for name in names if name in weights}, steps=1)
+
+
+@pytest.mark.parametrize('columns', [False, True])
+def test_products_of_integers(tmp_path, columns):
+    scales, zeros = (np.abs(f(6)) + 0.01, i8(6)) if columns else (np.array(0.02, 'f4'), np.array(3, 'i1'))
+    weights = {'b': i8(700, 6), 'bs': scales, 'bz': zeros, 'as': np.array(0.02, 'f4'), 'az': np.array(120, 'u1'), 'bias': f(6)}
+    check(tmp_path, [ms('MatMulIntegerToFloat', ['a', 'b', 'as', 'bs', 'az', 'bz', 'bias'])], {'a': u8(3, 700)}, weights, tolerance=1e-3)
+    check(tmp_path, [ms('DynamicQuantizeMatMul', ['x', 'b', 'bs', 'bz', 'bias'])], {'x': f(3, 700)}, weights, tolerance=2e-3)
+    if not columns:
+        weights['c'] = rng.integers(-99, 99, 6).astype('i4')
+        check(tmp_path, [ms('QGemm', ['a', 'as', 'az', 'b', 'bs', 'bz', 'c'])], {'a': u8(3, 700)}, weights, tolerance=1e-3)
+
+
+def test_long_sums_of_integers_are_exact(tmp_path):
+    """A thousand products of the largest magnitude pass what f32 counts."""
+    nodes = [helper.make_node('MatMulInteger', ['a', 'b', 'az', 'bz'], ['y'])]
+    a = np.concatenate([np.full((1, 1000), 255, 'u1'), u8(1, 1000)])
+    b = np.stack([np.full(1000, 255, 'u1'), u8(1000)], 1)
+    check(tmp_path, nodes, {'a': a}, {'b': b, 'az': np.array(0, 'u1'), 'bz': np.array(0, 'u1')})
+    conv = [helper.make_node('ConvInteger', ['x', 'w', 'xz'], ['y'])]
+    check(tmp_path, conv, {'x': np.full((1, 100, 3, 3), 255, 'u1')}, {'w': np.full((2, 100, 3, 3), 255, 'u1'), 'xz': np.array(0, 'u1')})
+
+
+@pytest.mark.parametrize('mask', ['', 'lengths'])
+def test_attention_of_integers(tmp_path, mask):
+    weights = {'w': i8(8, 24), 'b': f(24), 'xs': np.array(0.02, 'f4'), 'ws': np.array(0.01, 'f4'), 'xz': np.array(125, 'u1'), 'wz': np.array(2, 'i1')}
+    check(tmp_path, [ms('QAttention', ['x', 'w', 'b', 'xs', 'ws', mask, 'xz', 'wz'], num_heads=2)],
+          {'x': u8(2, 4, 8), **({mask: np.array([2, 4], 'i4')} if mask else {})}, weights)
+
+
+@pytest.mark.parametrize(('bits', 'zeros', 'k'), [(4, False, 64), (4, True, 64), (4, True, 48), (8, True, 64), (4, False, 48)])
+def test_weights_of_few_bits(tmp_path, bits, zeros, k):
+    blocks = (k + 31) // 32
+    weights = {'b': u8(5, blocks, 32 * bits // 8), 's': np.abs(f(5, blocks)), 'z': u8(5, (blocks * bits + 7) // 8), 'bias': f(5)}
+    check(tmp_path, [ms('MatMulNBits', ['x', 'b', 's', 'z' if zeros else '', '', 'bias'], K=k, N=5, bits=bits, block_size=32)], {'x': f(2, 3, k)}, weights,
+          tolerance=1e-3)
+
+
+@pytest.mark.parametrize('direction', ['forward', 'reverse', 'bidirectional'])
+def test_recurrent_layers(tmp_path, direction):
+    d = 2 if direction == 'bidirectional' else 1
+    x, h, c = f(5, 2, 3), f(d, 2, 4), f(d, 2, 4)
+    names = ['x', 'w', 'r', 'b', '', 'h', 'c']
+    lstm = helper.make_node('LSTM', names, ['y', 'yh', 'yc'], hidden_size=4, direction=direction)
+    check(tmp_path, [lstm], {'x': x, 'h': h, 'c': c}, {'w': f(d, 16, 3), 'r': f(d, 16, 4), 'b': f(d, 32)}, ('y', 'yh', 'yc'))
+    integers = ms('DynamicQuantizeLSTM', [*names, '', 'ws', 'wz', 'rs', 'rz'], ['y', 'yh', 'yc'], hidden_size=4, direction=direction)
+    weights = {'w': i8(d, 3, 16), 'r': i8(d, 4, 16), 'b': f(d, 32), 'ws': np.full(d, 0.01, 'f4'), 'wz': np.zeros(d, 'i1'), 'rs': np.full(d, 0.02, 'f4'), 'rz': np.zeros(d, 'i1')}
+    check(tmp_path, [integers], {'x': x[:, :1], 'h': h[:, :1], 'c': c[:, :1]}, weights, ('y', 'yh', 'yc'), tolerance=1e-3)
+
+
+def trees(count, features, kind, outputs, depth=3, modes=('BRANCH_LEQ',), positive=False):
+    """Attributes of full trees: leaves have one weight each, of targets or classes."""
+    at = {name: [] for name in 'treeids nodeids featureids values modes truenodeids falsenodeids missing_value_tracks_true'.split()}
+    leaves = {name: [] for name in ('treeids', 'nodeids', 'ids', 'weights')}
+    for tree in range(count):
+        for node in range(2 ** depth - 1):
+            leaf = node >= 2 ** (depth - 1) - 1
+            row = [tree, node, 0 if leaf else int(rng.integers(features)), 0.0 if leaf else float(rng.normal()), 'LEAF' if leaf else str(rng.choice(modes)),
+                   0 if leaf else 2 * node + 1, 0 if leaf else 2 * node + 2, int(rng.integers(2))]
+            for name, value in zip(at, row):
+                at[name].append(value)
+            if leaf:
+                weight = float(rng.normal())
+                for name, value in zip(leaves, [tree, node, int(rng.integers(outputs)), abs(weight) / count if positive else weight]):
+                    leaves[name].append(value)
+    return {**{f'nodes_{name}': values for name, values in at.items()}, **{f'{kind}_{name}': values for name, values in leaves.items()}}
+
+
+ALL_MODES = 'BRANCH_LEQ', 'BRANCH_LT', 'BRANCH_GTE', 'BRANCH_GT'
+
+
+@pytest.mark.parametrize('aggregate', ['SUM', 'AVERAGE', 'MIN', 'MAX'])
+@pytest.mark.parametrize(('targets', 'modes'), [(1, ALL_MODES[:1]), (3, ALL_MODES)])
+def test_regression_by_trees(tmp_path, aggregate, targets, modes):
+    x = f(70, 5)
+    x[3, 2] = np.nan
+    base = {'base_values': [0.5]} if targets == 1 else {}
+    node = helper.make_node('TreeEnsembleRegressor', ['x'], ['y'], domain=ML, n_targets=targets, aggregate_function=aggregate, **base, **trees(9, 5, 'target', targets, modes=modes))
+    check(tmp_path, [node], {'x': x})
+
+
+@pytest.mark.parametrize(('classes', 'used', 'positive', 'how'), [
+    (3, 3, False, 'NONE'), (3, 3, False, 'SOFTMAX'), (3, 3, False, 'LOGISTIC'), (2, 1, True, 'NONE'), (2, 1, False, 'NONE'),
+    (2, 1, False, 'LOGISTIC')])
+def test_classes_by_trees(tmp_path, classes, used, positive, how):
+    node = helper.make_node('TreeEnsembleClassifier', ['x'], ['label', 'scores'], domain=ML, classlabels_int64s=list(range(classes)), post_transform=how,
+                            **trees(60, 5, 'class', used, positive=positive))
+    check(tmp_path, [node], {'x': f(70, 5)}, results=('label', 'scores'))
+
+
+def test_trees_that_lead_nowhere(tmp_path):
+    attributes = trees(1, 5, 'target', 1)
+    attributes['nodes_truenodeids'][0] = 77
+    node = helper.make_node('TreeEnsembleRegressor', ['x'], ['y'], name='bad', domain=ML, n_targets=1, **attributes)
+    graph = helper.make_graph([node], 'test', [helper.make_tensor_value_info('x', TensorProto.FLOAT, None)], [onnx.ValueInfoProto(name='y')])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(ML, 3)], ir_version=8)
+    (tmp_path / 'm.onnx').write_bytes(model.SerializeToString())
+    loaded = tenon.onnx.load(tmp_path / 'm.onnx')
+    with pytest.raises(tenon.Error, match="'bad': node 0 of tree 0 leads to 77, which is not there"):
+        loaded(tenon.zeros(2, 5))
+    attributes = trees(1, 5, 'target', 1)
+    attributes['nodes_truenodeids'][1] = 0
+    node = helper.make_node('TreeEnsembleRegressor', ['x'], ['y'], name='bad', domain=ML, n_targets=1, **attributes)
+    model.graph.node[0].CopyFrom(node)
+    (tmp_path / 'm.onnx').write_bytes(model.SerializeToString())
+    with pytest.raises(tenon.Error, match='a node with two parents'):
+        tenon.onnx.load(tmp_path / 'm.onnx')(tenon.zeros(2, 5))
