@@ -16,7 +16,7 @@ template <class arg>
 tn_dtype queries_keys_values(Frame& frame) {
   for (const uint32_t i : {arg::q, arg::k, arg::v}) {
     operand(frame, i, TN_MASK_FLOAT, "a floating-point dtype");
-    frame.require_rank(i, 4, 4);
+    require_rank(frame, i, 4, 4);
   }
   const tn_tensor &q = frame.tensor(arg::q), &k = frame.tensor(arg::k), &v = frame.tensor(arg::v);
   const int64_t *x = q.shape(), *y = k.shape(), *z = v.shape();

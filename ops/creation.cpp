@@ -152,7 +152,7 @@ TN_RULE(matrix, tril,
         {.dtypes = "any; the result has x's",
          .shapes = "x's, of rank 2 or more: each matrix by itself"}) {
   const tn_tensor& x = operand(frame, arg::x);
-  frame.require_rank(arg::x, 2, TN_MAX_DIMS);
+  require_rank(frame, arg::x, 2, TN_MAX_DIMS);
   frame.result(0, x.dtype(), x.sizes());
 }
 

@@ -16,7 +16,7 @@ TN_RULE(embedding, embedding,
         {.dtypes = "the weight's; the index is an integer",
          .shapes = "the index's, and behind it the weight's columns"}) {
   tn_tensor& weight = operand(frame, arg::weight);
-  frame.require_rank(arg::weight, 2, 2);
+  require_rank(frame, arg::weight, 2, 2);
   tn_tensor& index = index_operand(frame, arg::index);
   Dims shape(index.sizes());
   shape.push(weight.shape()[1]);

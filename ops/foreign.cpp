@@ -63,7 +63,7 @@ tn_dtype promoted(Frame& frame) {
 void reduce_foreign(Frame& frame, tn_dtype dtype) {
   const Schema& schema = frame.op().schema;
   const uint32_t dims = arg_named(schema, "dims"), keepdim = arg_named(schema, "keepdim");
-  frame.reduce(dtype, frame.dim_mask(dims, frame.tensor(kReduced).ndim()),
+  frame.reduce(dtype, dim_mask(frame, dims, frame.tensor(kReduced).ndim()),
                keepdim < frame.nargs() && frame.flag(keepdim));
 }
 

@@ -23,7 +23,7 @@ struct IndexedDim {
   }
   // x's sizes, with as many places along dim as the index, a vector, has elements.
   Dims selected(const Frame& frame) const {
-    frame.require_rank(arg::index, 0, 1);
+    require_rank(frame, arg::index, 0, 1);
     Dims shape(x.sizes());
     if (shape.n != 0)
       shape[dim] = index.numel;

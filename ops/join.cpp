@@ -44,7 +44,7 @@ TN_RULE(roll, roll, {.dtypes = "any; the result has x's", .shapes = "x's"}) {
     frame.require(frame.ints(arg::shifts).size() == dims.size(), "{} shifts for {} dims",
                   frame.ints(arg::shifts).size(), dims.size());
     Dims wrapped;
-    for (int64_t dim : dims) wrapped.push(frame.wrap_dim(dim, x.ndim()));
+    for (int64_t dim : dims) wrapped.push(wrap_dim(frame, dim, x.ndim()));
     frame.set_ints(arg::dims, wrapped);
   } else {
     frame.require(frame.ints(arg::shifts).size() == 1, "{} shifts without dims; one expected",
@@ -117,7 +117,7 @@ TN_DECOMPOSE(stack) {
   std::vector<Tensor> xs = in.tensors(arg::xs);
   in.frame().require(!xs.empty(), "no tensors to stack");
   const uint32_t dim =
-      in.frame().wrap_dim(in.integer(arg::dim), static_cast<uint32_t>(xs[0].ndim()) + 1);
+      wrap_dim(in.frame(), in.integer(arg::dim), static_cast<uint32_t>(xs[0].ndim()) + 1);
   const std::vector<int64_t> first(xs[0].shape().begin(), xs[0].shape().end());
   for (size_t k = 0; k < xs.size(); ++k) {
     in.frame().require(std::ranges::equal(xs[k].shape(), first),
@@ -170,7 +170,7 @@ TN_OP(one_hot) = {
 TN_DECOMPOSE(one_hot) {
   const Tensor index = in.tensor(arg::index);
   const int64_t classes = in.integer(arg::classes);
-  in.frame().require_dtype(arg::index, TN_MASK_INT, "an integer dtype");
+  require_dtype(in.frame(), arg::index, TN_MASK_INT, "an integer dtype");
   in.frame().require(classes >= 0, "{} classes", classes);
   std::vector<int64_t> shape(index.shape().begin(), index.shape().end());
   shape.push_back(classes);

@@ -22,7 +22,7 @@ Tensor reduced(const CompositeArgs& in, const Tensor& loss, std::string_view red
 template <class arg>
 void check_nll(Frame& frame) {
   tn_tensor& x = operand(frame, arg::log_probs);
-  frame.require_dtype(arg::log_probs, TN_MASK_FLOAT, "a floating dtype");
+  require_dtype(frame, arg::log_probs, TN_MASK_FLOAT, "a floating dtype");
   tn_tensor& target = index_operand(frame, arg::target);
   frame.require(x.ndim() >= 1, "log_probs must be (C) or (N, C, …), got rank 0");
   const uint32_t channel = x.ndim() == 1 ? 0 : 1;

@@ -128,7 +128,7 @@ TN_RULE(scaled_matmul, scaled_matmul,
   for (const auto& [matrix, scale] :
        {std::pair{arg::a, arg::scale_a}, std::pair{arg::b, arg::scale_b}}) {
     operand(frame, matrix, TN_MASK_F8, "f8_e4m3 or f8_e5m2");
-    frame.require_rank(matrix, 2, 2);
+    require_rank(frame, matrix, 2, 2);
     parameter(frame, scale, {}, TN_DTYPE_F32);
   }
   const auto a = frame.tensor(arg::a).sizes(), b = frame.tensor(arg::b).sizes();

@@ -7,6 +7,18 @@
 
 namespace tenon::core {
 
+// ---- Checks; each throws "[op] …" ---------------------------------------------------------------
+
+void require_rank(const Frame& frame, uint32_t i, uint32_t low, uint32_t high);
+// What: "an integer dtype".
+void require_dtype(const Frame& frame, uint32_t i, uint64_t mask, std::string_view what);
+// Wraps a negative dimension: "[op] dim 3 out of range for a tensor of rank 2".
+uint32_t wrap_dim(const Frame& frame, int64_t dim, uint32_t rank);
+// The dimensions of an `int[]?` argument as a bit mask; absent: all of them. None may be given twice.
+uint32_t dim_mask(const Frame& frame, uint32_t i, uint32_t rank);
+// A list of one value stands for `n` equal ones (stride, padding, …).
+Dims ints_for(const Frame& frame, uint32_t i, uint32_t n);
+
 // Tensor argument `i`; a number in its place is refused.
 inline tn_tensor& operand(const Frame& frame, uint32_t i) {
   frame.require(frame.is_tensor(i), "{} must be a tensor", frame.op().schema.args[i].name);
@@ -16,7 +28,7 @@ inline tn_tensor& operand(const Frame& frame, uint32_t i) {
 // The same, of a dtype within `mask`.
 inline tn_tensor& operand(const Frame& frame, uint32_t i, uint64_t mask, std::string_view what) {
   tn_tensor& x = operand(frame, i);
-  frame.require_dtype(i, mask, what);
+  require_dtype(frame, i, mask, what);
   return x;
 }
 
@@ -130,14 +142,14 @@ inline tn_tensor& ordered_operand(const Frame& frame, uint32_t i) {
 
 // The dimension that argument `i` names, of a tensor of that rank; kernels see it wrapped.
 inline uint32_t fix_dim(Frame& frame, uint32_t i, uint32_t rank) {
-  const uint32_t dim = frame.wrap_dim(frame.integer(i), rank);
+  const uint32_t dim = wrap_dim(frame, frame.integer(i), rank);
   frame.set_integer(i, dim);
   return dim;
 }
 
 // The same for an op along one dimension, which kernels get as the last and contiguous one.
 inline uint32_t along(Frame& frame, uint32_t i, uint32_t rank) {
-  const uint32_t dim = frame.wrap_dim(frame.integer(i), rank);
+  const uint32_t dim = wrap_dim(frame, frame.integer(i), rank);
   frame.along(i, dim);
   return dim;
 }

@@ -216,10 +216,10 @@ TN_DECOMPOSE(avg_pool_backward) {
   Tensor g = in.tensor(arg::g);
   const auto shape = in.ints(arg::shape);
   const auto n = static_cast<uint32_t>(g.ndim() - 2);
-  const Dims kernel = in.frame().ints_for(arg::kernel, n),
-             padding = in.frame().ints_for(arg::padding, n);
+  const Dims kernel = ints_for(in.frame(), arg::kernel, n),
+             padding = ints_for(in.frame(), arg::padding, n);
   const bool given = in.has(arg::stride) && !in.ints(arg::stride).empty();
-  const Dims stride = given ? in.frame().ints_for(arg::stride, n) : kernel;
+  const Dims stride = given ? ints_for(in.frame(), arg::stride, n) : kernel;
   for (uint32_t d = 0; d < n; ++d) {
     const auto windows = strided_windows(g.shape(d + 2), shape[d + 2], kernel[d], stride[d],
                                          padding[d], in.flag(arg::count_include_pad));
@@ -250,7 +250,7 @@ TN_GRADIENT(adaptive_avg_pool, {}) {
 
 TN_DECOMPOSE(adaptive_avg_pool) {
   Tensor x = in.tensor(arg::x);
-  const Dims size = in.frame().ints_for(arg::size, static_cast<uint32_t>(x.ndim() - 2));
+  const Dims size = ints_for(in.frame(), arg::size, static_cast<uint32_t>(x.ndim() - 2));
   for (int64_t d = 2; d < x.ndim(); ++d)
     x = map_dim(x, d, adaptive_windows(size[d - 2], x.shape(d)).matrix(x));
   out[0] = contiguous(x);

@@ -120,7 +120,7 @@ TN_RULE(linear_int4, linear_int4,
         {.dtypes = "packed u8, x, scale and bias floating and promoted",
          .shapes = "x (…, n), packed (out, n/2), scale (out, groups), bias (out) give (…, out)"}) {
   const tn_tensor& x = operand(frame, arg::x, TN_MASK_FLOAT, "a floating dtype");
-  frame.require_rank(arg::packed, 2, 2);
+  require_rank(frame, arg::packed, 2, 2);
   const Dims weight = unpacked(frame, arg::packed, arg::scale);
   frame.require(x.ndim() != 0 && x.shape()[x.ndim() - 1] == weight[1],
                 "x {} does not fit a weight of shape {}", format_shape(x.sizes()),

@@ -20,7 +20,7 @@ void require_elements(const Frame& frame, const tn_tensor& x, uint32_t mask) {
 // The rule of an op over x's dims, whose `arg` it is, with results of that dtype.
 template <class arg>
 void reduce_dims(Frame& frame, tn_dtype dtype) {
-  frame.reduce(dtype, frame.dim_mask(arg::dims, frame.tensor(arg::x).ndim()),
+  frame.reduce(dtype, dim_mask(frame, arg::dims, frame.tensor(arg::x).ndim()),
                frame.flag(arg::keepdim));
 }
 
@@ -45,7 +45,7 @@ int64_t reduced_count(const GradCall& c, uint32_t dims_arg) {
   return n;
 }
 double reduced_count(const CompositeArgs& in, const Tensor& x, uint32_t dims_arg) {
-  const uint32_t mask = in.frame().dim_mask(dims_arg, static_cast<uint32_t>(x.ndim()));
+  const uint32_t mask = dim_mask(in.frame(), dims_arg, static_cast<uint32_t>(x.ndim()));
   double n = 1;
   for (int64_t d = 0; d < x.ndim(); ++d)
     if ((mask >> d & 1u) != 0) n *= static_cast<double>(x.shape(d));
@@ -125,7 +125,7 @@ TN_OP(min) = {
 
 TN_RULE(reduce_order, min, {.dtypes = "real and bool; the result has x's", .shapes = "as `sum`"}) {
   tn_tensor& x = ordered_operand(frame, arg::x);
-  const uint32_t mask = frame.dim_mask(arg::dims, x.ndim());
+  const uint32_t mask = dim_mask(frame, arg::dims, x.ndim());
   require_elements(frame, x, mask);
   frame.reduce(x.dtype(), mask, frame.flag(arg::keepdim));
 }
@@ -334,7 +334,7 @@ TN_RULE(reduce_arg, argmin,
   tn_tensor& x = ordered_operand(frame, arg::x);
   const uint32_t all = (1u << x.ndim()) - 1;
   const uint32_t mask =
-      frame.has(arg::dim) ? 1u << frame.wrap_dim(frame.integer(arg::dim), x.ndim()) : all;
+      frame.has(arg::dim) ? 1u << wrap_dim(frame, frame.integer(arg::dim), x.ndim()) : all;
   require_elements(frame, x, mask);
   frame.reduce(TN_DTYPE_I64, mask, frame.flag(arg::keepdim));
 }

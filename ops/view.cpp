@@ -7,6 +7,7 @@
 
 #include "dispatch/call.hpp"
 #include "ops/gradients.hpp"
+#include "ops/operands.hpp"
 #include "ops/record.hpp"
 
 namespace {
@@ -137,7 +138,7 @@ TN_VIEW(permute) {
   Dims shape, strides;
   uint32_t seen = 0;
   for (const int64_t dim : dims) {
-    const uint32_t d = frame.wrap_dim(dim, self.ndim());
+    const uint32_t d = wrap_dim(frame, dim, self.ndim());
     frame.require((seen & (1u << d)) == 0, "dim {} is given twice", dim);
     seen |= 1u << d;
     shape.push(self.shape()[d]);
@@ -165,8 +166,8 @@ TN_OP(transpose) = {
 };
 
 TN_VIEW(transpose) {
-  const uint32_t a = frame.wrap_dim(frame.integer(arg::dim0), self.ndim());
-  const uint32_t b = frame.wrap_dim(frame.integer(arg::dim1), self.ndim());
+  const uint32_t a = wrap_dim(frame, frame.integer(arg::dim0), self.ndim());
+  const uint32_t b = wrap_dim(frame, frame.integer(arg::dim1), self.ndim());
   Dims shape(self.sizes()), strides = strides_of(self);
   if (self.ndim() > 0) {
     std::swap(shape[a], shape[b]);
@@ -224,7 +225,7 @@ TN_OP(squeeze) = {
 
 TN_VIEW(squeeze) {
   const bool named = frame.has(arg::dims);
-  const uint32_t mask = frame.dim_mask(arg::dims, self.ndim());
+  const uint32_t mask = dim_mask(frame, arg::dims, self.ndim());
   Dims shape, strides;
   const auto stays = [&](uint32_t d) {
     const bool meant = (mask >> d & 1u) != 0, drop = meant && self.shape()[d] == 1;
@@ -247,7 +248,7 @@ TN_OP(unsqueeze) = {
 
 TN_VIEW(unsqueeze) {
   frame.require(self.ndim() < TN_MAX_DIMS, "a tensor has at most {} dims", TN_MAX_DIMS);
-  const uint32_t at = frame.wrap_dim(frame.integer(arg::dim), self.ndim() + 1);
+  const uint32_t at = wrap_dim(frame, frame.integer(arg::dim), self.ndim() + 1);
   Dims shape, strides;
   for (uint32_t d = 0; d <= self.ndim(); ++d) {
     if (d == at) {
@@ -276,8 +277,8 @@ TN_VIEW(flatten) {
     const int64_t one[] = {1};
     return with_dims(self, Dims(one), Dims(one));
   }
-  const uint32_t start = frame.wrap_dim(frame.integer(arg::start), self.ndim());
-  const uint32_t end = frame.wrap_dim(frame.integer(arg::end), self.ndim());
+  const uint32_t start = wrap_dim(frame, frame.integer(arg::start), self.ndim());
+  const uint32_t end = wrap_dim(frame, frame.integer(arg::end), self.ndim());
   frame.require(start <= end, "start {} lies behind end {}", start, end);
   Dims shape(self.sizes().first(start + 1));
   for (uint32_t d = start + 1; d < self.ndim(); ++d)
@@ -298,7 +299,7 @@ TN_OP(slice) = {
 // Python's rules: negative bounds count from the end, then bounds are cut to the dimension; a
 // negative step walks backwards.
 TN_VIEW(slice) {
-  const uint32_t d = frame.wrap_dim(frame.integer(arg::dim), self.ndim());
+  const uint32_t d = wrap_dim(frame, frame.integer(arg::dim), self.ndim());
   frame.require(self.ndim() > 0, "a tensor of rank 0 has nothing to slice");
   const int64_t n = self.shape()[d], step = frame.integer(arg::step);
   constexpr int64_t kFar = std::numeric_limits<int64_t>::max() / 4;
@@ -358,7 +359,7 @@ TN_OP(select) = {
 
 TN_VIEW(select) {
   frame.require(self.ndim() > 0, "a tensor of rank 0 has nothing to select");
-  const uint32_t at = frame.wrap_dim(frame.integer(arg::dim), self.ndim());
+  const uint32_t at = wrap_dim(frame, frame.integer(arg::dim), self.ndim());
   const int64_t n = self.shape()[at], wanted = frame.integer(arg::index);
   const int64_t index = wanted < 0 ? wanted + n : wanted;
   if (index < 0 || index >= n)
@@ -390,7 +391,7 @@ TN_OP(flip) = {
 };
 
 TN_VIEW(flip) {
-  const uint32_t mask = frame.dim_mask(arg::dims, self.ndim());
+  const uint32_t mask = dim_mask(frame, arg::dims, self.ndim());
   Dims strides = strides_of(self);
   int64_t offset = 0;
   for (uint32_t d = 0; d < self.ndim(); ++d) {
@@ -419,8 +420,8 @@ TN_OP(diagonal) = {
 TN_VIEW(diagonal) {
   frame.require(self.ndim() >= 2, "rank 2 or more is needed, not {}", self.ndim());
   const int64_t k = frame.integer(arg::offset);
-  const uint32_t a = frame.wrap_dim(frame.integer(arg::dim0), self.ndim());
-  const uint32_t b = frame.wrap_dim(frame.integer(arg::dim1), self.ndim());
+  const uint32_t a = wrap_dim(frame, frame.integer(arg::dim0), self.ndim());
+  const uint32_t b = wrap_dim(frame, frame.integer(arg::dim1), self.ndim());
   frame.require(a != b, "dim0 and dim1 are both {}", a);
   const int64_t rows = self.shape()[a], cols = self.shape()[b];
   int64_t count = 0;  // compared before subtracting, as k may be any number

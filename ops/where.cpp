@@ -95,7 +95,7 @@ TN_OP(masked_fill) = {
 // keeps x's dtype, whatever the value's
 TN_DECOMPOSE(masked_fill) {
   const Tensor x = in.tensor(arg::x), mask = in.tensor(arg::mask);
-  in.frame().require_dtype(arg::mask, TN_MASK_BOOL, "a bool mask");
+  require_dtype(in.frame(), arg::mask, TN_MASK_BOOL, "a bool mask");
   const bool other = in.frame().is_tensor(arg::value) && in.tensor(arg::value).dtype() != x.dtype();
   out[0] = other ? where(mask, in.tensor(arg::value).to(x.dtype()), x)
                  : where(mask, in.operand(arg::value), x);

@@ -16,7 +16,7 @@ inline uint32_t spatial_rank(const Frame& frame, std::span<const int64_t> shape,
 
 // An attribute list of n entries, each at least `low`.
 inline Dims checked_list(const Frame& frame, uint32_t i, uint32_t n, int64_t low) {
-  const Dims list = frame.ints_for(i, n);
+  const Dims list = ints_for(frame, i, n);
   for (const int64_t value : list)
     frame.require(value >= low && value <= INT32_MAX, "{} must be {} or more, got {}",
                   frame.op().schema.args[i].name, low, format_shape(list));

@@ -24,7 +24,9 @@ class GradCall {
            tn_tensor** outputs)
       : node_(node), run_(run), saved_(saved), grads_(grads), outputs_(outputs) {}
 
-  const OpNode& node() const { return node_; }
+  const tn_op& op() const;
+  uint32_t nargs() const;
+  uint32_t nresults() const;
   Tensor grad(uint32_t result = 0) const;  // undefined when no gradient arrived
   // A saved argument, or an entry of a list; undefined when it was absent.
   Tensor in(uint32_t arg, uint32_t entry = 0) const;

@@ -3,7 +3,7 @@
 #include <complex>
 #include <mutex>
 
-#include "autograd/foreign.hpp"
+#include "dispatch/foreign.hpp"
 #include "dispatch/record.hpp"
 
 namespace tenon::core {
@@ -109,6 +109,10 @@ Tensor GradCall::unpack(const Saved& saved) const {
 }
 
 // ---- What formulas ask -------------------------------------------------------------------------
+
+const tn_op& GradCall::op() const { return node_.op; }
+uint32_t GradCall::nargs() const { return node_.nargs; }
+uint32_t GradCall::nresults() const { return node_.nresults; }
 
 const tn_value& GradCall::value(uint32_t arg) const {
   if (arg >= node_.nargs)

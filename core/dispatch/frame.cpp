@@ -119,33 +119,6 @@ double Frame::real(uint32_t i) const {
   return static_cast<double>(value.as.i);
 }
 
-Dims Frame::ints_for(uint32_t i, uint32_t n) const {
-  auto given = ints(i);
-  require(given.size() == n || given.size() == 1, "'{}' has {} entries, {} or 1 wanted",
-          op_.schema.args[i].name, given.size(), n);
-  Dims dims;
-  for (uint32_t k = 0; k < n; ++k) dims.push(given.size() == 1 ? given[0] : given[k]);
-  return dims;
-}
-
-uint32_t Frame::wrap_dim(int64_t dim, uint32_t rank) const {
-  int64_t bound = std::max<int64_t>(rank, 1);
-  if (dim < -bound || dim >= bound) [[unlikely]]
-    fail(TN_OUT_OF_RANGE, "dim {} out of range for a tensor of rank {}", dim, rank);
-  return static_cast<uint32_t>(dim < 0 ? dim + bound : dim);
-}
-
-uint32_t Frame::dim_mask(uint32_t i, uint32_t rank) const {
-  if (!has(i)) return (1u << rank) - 1;
-  uint32_t mask = 0;
-  for (int64_t dim : ints(i)) {
-    uint32_t bit = 1u << wrap_dim(dim, rank);
-    require((mask & bit) == 0, "dim {} is given twice", dim);
-    mask |= bit;
-  }
-  return rank == 0 ? 0 : mask;
-}
-
 void Frame::set_integer(uint32_t i, int64_t value) {
   args_[i] = tn_value{TN_VALUE_INT, 0, {}};
   args_[i].as.i = value;
@@ -158,20 +131,6 @@ void Frame::set_ints(uint32_t i, std::span<const int64_t> values) {
   std::copy(values.begin(), values.end(), kept);
   args_[i] = tn_value{TN_VALUE_INTS, static_cast<uint32_t>(values.size()), {}};
   args_[i].as.ints = kept;
-}
-
-void Frame::require_rank(uint32_t i, uint32_t low, uint32_t high) const {
-  uint32_t rank = tensor(i).ndim();
-  if (rank >= low && rank <= high) return;
-  std::string wanted = low == high ? std::to_string(low) : fmt::format("{} to {}", low, high);
-  fail(TN_INVALID_ARGUMENT, "'{}' has shape {}, rank {} wanted", op_.schema.args[i].name,
-       format_shape(tensor(i).sizes()), wanted);
-}
-
-void Frame::require_dtype(uint32_t i, uint64_t mask, std::string_view what) const {
-  if (mask & TN_MASK(tensor(i).dtype())) return;
-  fail(TN_INVALID_ARGUMENT, "'{}' has dtype {}, {} wanted{}", op_.schema.args[i].name,
-       dtype_name(tensor(i).dtype()), what, storage_hint(tensor(i).dtype()));
 }
 
 void Frame::cast_all(tn_dtype dtype) {

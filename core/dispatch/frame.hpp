@@ -71,12 +71,6 @@ class Frame {
   tn_dtype dtype_or(uint32_t i, tn_dtype otherwise) const {
     return has(i) ? static_cast<tn_dtype>(args_[i].as.i) : otherwise;
   }
-  // A list of one value stands for `n` equal ones (stride, padding, …); throws when it has neither 1 nor n entries.
-  Dims ints_for(uint32_t i, uint32_t n) const;
-  // Wraps a negative dimension; throws "[op] dim 3 out of range for a tensor of rank 2".
-  uint32_t wrap_dim(int64_t dim, uint32_t rank) const;
-  // The dimensions of an `int[]?` argument as a bit mask; absent: all of them. Throws on repetition.
-  uint32_t dim_mask(uint32_t i, uint32_t rank) const;
   // Replaces an argument (attributes only); `ints` are copied.
   void set_integer(uint32_t i, int64_t value);
   void set_ints(uint32_t i, std::span<const int64_t> values);
@@ -91,9 +85,6 @@ class Frame {
     if (!condition) [[unlikely]]
       fail_text(TN_INVALID_ARGUMENT, fmt::vformat(format, fmt::make_format_args(args...)));
   }
-  void require_rank(uint32_t i, uint32_t low, uint32_t high) const;
-  // What: "an integer dtype".
-  void require_dtype(uint32_t i, uint64_t mask, std::string_view what) const;
   // All tensor arguments are on this device; rank-0 host tensors may join. Set before the rule runs.
   tn_device& device() const { return *device_; }
   // Asked once no layer has taken the call, which may bring its operands together.

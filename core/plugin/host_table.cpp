@@ -2,10 +2,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "autograd/foreign.hpp"
 #include "boundary.hpp"
 #include "complete.hpp"
 #include "dispatch/execution.hpp"
+#include "dispatch/foreign.hpp"
 #include "memory/device.hpp"
 #include "plugin/layer.hpp"
 #include "plugin/plugin.hpp"

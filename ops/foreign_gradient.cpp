@@ -1,6 +1,6 @@
-#include "autograd/foreign.hpp"
-
-#include "autograd/op_node.hpp"
+// Gradients of ops that plugins define: what tn_op_def.gradient reads and sets through the host's table.
+#include "autograd/formula.hpp"
+#include "dispatch/foreign.hpp"
 
 // Keeps what the callback borrows until it returns.
 struct tn_grad_call {
@@ -33,7 +33,7 @@ auto lending(tn_grad_call* call, Fn&& fn) noexcept -> decltype(fn()) {
 }  // namespace
 
 void apply_foreign(GradCall& call) {
-  const tn_op_def& def = in_service(call.node().op);
+  const tn_op_def& def = in_service(call.op());
   tn_grad_call lent{call, {}};
   const std::exception_ptr outer = std::exchange(t_error, nullptr);
   tn_status* status = def.gradient(def.self, &lent);
@@ -55,42 +55,40 @@ tn_tensor* grad_saved_input(tn_grad_call* call, uint32_t arg) noexcept {
 
 tn_tensor* grad_saved_entry(tn_grad_call* call, uint32_t arg, uint32_t entry) noexcept {
   return lending(call, [&]() -> tn_tensor* {
-    return arg < call->call.node().nargs ? call->lend(call->call.in(arg, entry)) : nullptr;
+    return arg < call->call.nargs() ? call->lend(call->call.in(arg, entry)) : nullptr;
   });
 }
 
 tn_tensor* grad_saved_output(tn_grad_call* call, uint32_t result) noexcept {
   return lending(call, [&]() -> tn_tensor* {
-    return result < call->call.node().nresults ? call->lend(call->call.out(result)) : nullptr;
+    return result < call->call.nresults() ? call->lend(call->call.out(result)) : nullptr;
   });
 }
 
 const tn_value* grad_arg(tn_grad_call* call, uint32_t arg) noexcept {
   return lending(call, [&]() -> const tn_value* {
-    if (arg >= call->call.node().nargs || call->call.is_tensor(arg) || !call->call.has(arg))
+    if (arg >= call->call.nargs() || call->call.is_tensor(arg) || !call->call.has(arg))
       return nullptr;
     return &call->call.value(arg);
   });
 }
 
 uint32_t grad_needed(tn_grad_call* call, uint32_t arg) noexcept {
-  return lending(call,
-                 [&] { return uint32_t{arg < call->call.node().nargs && call->call.needs(arg)}; });
+  return lending(call, [&] { return uint32_t{arg < call->call.nargs() && call->call.needs(arg)}; });
 }
 
 uint32_t grad_entry_needed(tn_grad_call* call, uint32_t arg, uint32_t entry) noexcept {
-  return lending(call, [&] {
-    return uint32_t{arg < call->call.node().nargs && call->call.needs(arg, entry)};
-  });
+  return lending(
+      call, [&] { return uint32_t{arg < call->call.nargs() && call->call.needs(arg, entry)}; });
 }
 
 uint32_t grad_result_count(tn_grad_call* call) noexcept {
-  return lending(call, [&] { return call->call.node().nresults; });
+  return lending(call, [&] { return call->call.nresults(); });
 }
 
 uint32_t grad_entry_count(tn_grad_call* call, uint32_t arg) noexcept {
-  return lending(
-      call, [&] { return arg < call->call.node().nargs ? call->call.count(arg) : uint32_t{0}; });
+  return lending(call,
+                 [&] { return arg < call->call.nargs() ? call->call.count(arg) : uint32_t{0}; });
 }
 
 tn_status* grad_set(tn_grad_call* call, uint32_t arg, tn_tensor* grad) noexcept {

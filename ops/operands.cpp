@@ -1,0 +1,46 @@
+#include "ops/operands.hpp"
+
+namespace tenon::core {
+
+Dims ints_for(const Frame& frame, uint32_t i, uint32_t n) {
+  auto given = frame.ints(i);
+  frame.require(given.size() == n || given.size() == 1, "'{}' has {} entries, {} or 1 wanted",
+                frame.op().schema.args[i].name, given.size(), n);
+  Dims dims;
+  for (uint32_t k = 0; k < n; ++k) dims.push(given.size() == 1 ? given[0] : given[k]);
+  return dims;
+}
+
+uint32_t wrap_dim(const Frame& frame, int64_t dim, uint32_t rank) {
+  int64_t bound = std::max<int64_t>(rank, 1);
+  if (dim < -bound || dim >= bound) [[unlikely]]
+    frame.fail(TN_OUT_OF_RANGE, "dim {} out of range for a tensor of rank {}", dim, rank);
+  return static_cast<uint32_t>(dim < 0 ? dim + bound : dim);
+}
+
+uint32_t dim_mask(const Frame& frame, uint32_t i, uint32_t rank) {
+  if (!frame.has(i)) return (1u << rank) - 1;
+  uint32_t mask = 0;
+  for (int64_t dim : frame.ints(i)) {
+    uint32_t bit = 1u << wrap_dim(frame, dim, rank);
+    frame.require((mask & bit) == 0, "dim {} is given twice", dim);
+    mask |= bit;
+  }
+  return rank == 0 ? 0 : mask;
+}
+
+void require_rank(const Frame& frame, uint32_t i, uint32_t low, uint32_t high) {
+  uint32_t rank = frame.tensor(i).ndim();
+  if (rank >= low && rank <= high) return;
+  std::string wanted = low == high ? std::to_string(low) : fmt::format("{} to {}", low, high);
+  frame.fail(TN_INVALID_ARGUMENT, "'{}' has shape {}, rank {} wanted",
+             frame.op().schema.args[i].name, format_shape(frame.tensor(i).sizes()), wanted);
+}
+
+void require_dtype(const Frame& frame, uint32_t i, uint64_t mask, std::string_view what) {
+  if (mask & TN_MASK(frame.tensor(i).dtype())) return;
+  frame.fail(TN_INVALID_ARGUMENT, "'{}' has dtype {}, {} wanted{}", frame.op().schema.args[i].name,
+             dtype_name(frame.tensor(i).dtype()), what, storage_hint(frame.tensor(i).dtype()));
+}
+
+}  // namespace tenon::core
