@@ -27,6 +27,17 @@ struct ConvGeometry {
   }
 
   // Operands: x and weight, g and weight, or g and x. All three ops have them, and the attributes, where conv has its own.
+  template <class Op>
+  static constexpr bool attributes_as_conv =
+      Op::stride == arg::conv::stride&& Op::padding == arg::conv::padding&& Op::dilation ==
+      arg::conv::dilation&& Op::groups == arg::conv::groups;
+  static_assert(attributes_as_conv<arg::conv_backward_input> &&
+                arg::conv_backward_input::g == arg::conv::x &&
+                arg::conv_backward_input::weight == arg::conv::weight);
+  static_assert(attributes_as_conv<arg::conv_backward_weight> &&
+                arg::conv_backward_weight::g == arg::conv::x &&
+                arg::conv_backward_weight::x == arg::conv::weight);
+
   ConvGeometry(const tn_call& call, ConvPass pass) {
     const tn_view &first = *call.args[arg::conv::x].as.view,
                   &second = *call.args[arg::conv::weight].as.view, &result = *call.outs[0];

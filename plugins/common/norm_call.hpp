@@ -57,7 +57,16 @@ struct ChannelNorm {
   int64_t groups = 1, width = 1;  // of a sample; channels of a group
   bool batch;
 
-  // The norm of batches has x where that of groups has it.
+  // The norm of batches has operands and results where that of groups has them; its backward op has `training` for `groups`.
+  static_assert(arg::batch_norm::x == arg::group_norm::x &&
+                arg::batch_norm::result::mean == arg::group_norm::result::mean &&
+                arg::batch_norm::result::rstd == arg::group_norm::result::rstd);
+  static_assert(arg::batch_norm_backward::g == arg::group_norm_backward::g &&
+                arg::batch_norm_backward::x == arg::group_norm_backward::x &&
+                arg::batch_norm_backward::mean == arg::group_norm_backward::mean &&
+                arg::batch_norm_backward::rstd == arg::group_norm_backward::rstd &&
+                arg::batch_norm_backward::weight == arg::group_norm_backward::weight);
+
   ChannelNorm(const tn_call& call, uint32_t op)
       : x(call.args[is_backward(op) ? arg::group_norm_backward::x : arg::group_norm::x].as.view),
         batch(op == kBatch || op == kBatchBackward) {

@@ -33,8 +33,11 @@ FORBIDDEN = {
 # one above is declared below and defined there (loader.hpp, dispatch/record.hpp).
 CORE_ROOMS = ["memory", "tensor", "print", "dispatch", "autograd", "plugin", "report"]
 # A position of an op's argument has a name: arg::conv::stride.
-POSITIONS = {"ops": re.compile(r"\b(?:frame|in|c)\.(?!grad|out|result|dynamic_result)\w+\(\d+[,)]|\bin_\(\d"),
-             "plugins": re.compile(r"\bcall\.args\[\d")}
+POSITIONS = {"ops": re.compile(r"\b(?:frame|in|c)\.(?!grad|out|result|dynamic_result)\w+\(\d+[,)]|\bin_\(\d|\w\((?:in\.)?frame(?:\(\))?, \d"),
+             "plugins": re.compile(r"\bcall\.args\[\d"),
+             "plugins/*/ops/*": re.compile(r"\b(?:in|out)put(?:_or_null)?\(call, \d|\w+_arg\(call, \d")}
+# A list of an op's arguments in a comment says again what its schema does.
+ARGS_COMMENT = re.compile(r"//\s*(?:args|arguments|outs|results)\s*:")
 BACKENDS = re.compile(r"\b(cuda|rocm|hip|vulkan|metal|dnnl|onednn|cublas|cudnn)\b|__CUDA|__HIP", re.I)
 SAMPLES = "sdk/conformance/samples"
 VENDORED_HEADERS = re.compile(r"\b(fmt|nlohmann|boost|spdlog|hwy|dnnl)[/.]")
@@ -100,6 +103,9 @@ def check_positions(breaches):
         for _, place, line in lines_of(folder, read=code_only):
             if found := literal.search(line):
                 breaches.append(f"{place}: an argument by its number: {found[0]}")
+    for _, place, line in lines_of("ops", "plugins", "sdk"):
+        if ARGS_COMMENT.search(line):
+            breaches.append(f"{place}: a comment lists arguments; name them, arg::OP::NAME")
 
 
 def begins_with(name, family):

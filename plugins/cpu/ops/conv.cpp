@@ -33,8 +33,8 @@ const tn_view* bias_of(const tn_call& call) {
 template <ConvPass P, class T>
 void run(const tn_call& call) {
   const tn_view* bias = bias_of<P>(call);
-  compute<P, T>(ConvGeometry(call, P), data_of<const T>(input(call, 0)),
-                data_of<const T>(input(call, 1)),
+  compute<P, T>(ConvGeometry(call, P), data_of<const T>(input(call, arg::conv::x)),
+                data_of<const T>(input(call, arg::conv::weight)),
                 bias == nullptr ? nullptr : data_of<const T>(*bias), data_of<T>(output(call)));
 }
 
@@ -42,7 +42,8 @@ int64_t padded(const tn_view& view) { return (numel(view) + 15) / 16 * 16; }
 
 template <ConvPass P>
 uint64_t half_scratch(const tn_call& call) {
-  int64_t count = padded(output(call)) + padded(input(call, 0)) + padded(input(call, 1));
+  int64_t count = padded(output(call)) + padded(input(call, arg::conv::x)) +
+                  padded(input(call, arg::conv::weight));
   if (const tn_view* bias = bias_of<P>(call)) count += padded(*bias);
   return static_cast<uint64_t>(count) * sizeof(float);
 }
@@ -57,7 +58,8 @@ void run_half(const tn_call& call) {
     return to;
   };
   const tn_view* bias = bias_of<P>(call);
-  const float *first = widened(input(call, 0)), *second = widened(input(call, 1));
+  const float *first = widened(input(call, arg::conv::x)),
+              *second = widened(input(call, arg::conv::weight));
   const float* offset = bias == nullptr ? nullptr : widened(*bias);
   compute<P, float>(ConvGeometry(call, P), first, second, offset, next);
   round_all(next, data_of<T>(output(call)), numel(output(call)));
@@ -68,7 +70,8 @@ void run_any(const tn_call& call) {
   visit_dtype<kConvAny>(output(call).dtype, [&]<class T>(Tag<T>) {
     const tn_view* bias = bias_of<P>(call);
     const ConvGeometry g(call, P);
-    const T *first = data_of<const T>(input(call, 0)), *second = data_of<const T>(input(call, 1));
+    const T *first = data_of<const T>(input(call, arg::conv::x)),
+            *second = data_of<const T>(input(call, arg::conv::weight));
     T* out = data_of<T>(output(call));
     if constexpr (P == kForward)
       conv_forward_any(g, first, second, bias == nullptr ? nullptr : data_of<const T>(*bias), out);

@@ -253,11 +253,12 @@ void execute(const Part& part, ConvPass pass, const Pointers& p) {
   dnnl_stream().wait();
 }
 
-// The operands of all passes lie at 0 and 1, as ConvGeometry has them.
+// The operands of all passes lie where conv has its own, as ConvGeometry checks.
 template <ConvPass P>
 Pointers pointers_of(const tn_call& call) {
   const auto data = [](const tn_view& view) { return static_cast<char*>(view.data); };
-  char *first = data(input(call, 0)), *second = data(input(call, 1)), *out = data(output(call));
+  char *first = data(input(call, arg::conv::x)), *second = data(input(call, arg::conv::weight)),
+       *out = data(output(call));
   const tn_view* bias = P == kForward ? input_or_null(call, arg::conv::bias) : nullptr;
   char* const offset = bias == nullptr ? nullptr : data(*bias);
   if (P == kForward) return {{first, second, out}, offset};

@@ -49,8 +49,8 @@ CudnnConv conv_of(const tn_call& call, Pass pass) {
   const uint32_t spatial = spatial_of(output(call));
   return {pass,
           output(call).dtype,
-          plane_sizes(input(call, 0)),
-          plane_sizes(input(call, 1)),
+          plane_sizes(input(call, arg::conv::x)),
+          plane_sizes(input(call, arg::conv::weight)),
           plane_sizes(output(call)),
           Geometry::last(g.stride, spatial),
           Geometry::last(g.padding, spatial),
@@ -69,7 +69,8 @@ class Plan final : public LibraryPlan {
     {
       CudnnHandle handle(call.device_index);
       handle.set_stream(stream_of(call).handle());
-      void* const addresses[] = {input(call, 0).data, input(call, 1).data, output(call).data};
+      void* const addresses[] = {input(call, arg::conv::x).data,
+                                 input(call, arg::conv::weight).data, output(call).data};
       graph_->run(handle, addresses, call.scratch);
     }
     Timed::launched();
@@ -94,7 +95,8 @@ class ConvKernel final : public LibraryKernel {
       : LibraryKernel({schema, "cuDNN", TN_MASK_FLOAT}), pass_(pass) {}
 
   bool takes(const tn_call& call) const override {
-    for (const tn_view* view : {&input(call, 0), &input(call, 1), &output(call)})
+    for (const tn_view* view :
+         {&input(call, arg::conv::x), &input(call, arg::conv::weight), &output(call)})
       if (numel(*view) == 0 || !is_aligned_for_cudnn(*view)) return false;
     return Geometry(call, pass_).work() >= least_work() && has_cudnn();
   }

@@ -73,7 +73,6 @@ GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, attend, Problem<T> p) {
 
 constexpr uint32_t kMost = 256;
 
-// args: q, k, v, mask, causal, scale; outs: y, lse
 bool supports(const tn_call& call, uint32_t) {
   using arg = tenon::arg::attention;
   const tn_view &q = input(call, arg::q), &k = input(call, arg::k), &v = input(call, arg::v);

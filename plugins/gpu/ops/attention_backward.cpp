@@ -138,7 +138,6 @@ GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_keys, Problem<T> p, Ptr<T> 
                      to_v);
 }
 
-// args: g, q, k, v, y, lse, glse, mask, causal, scale; outs: gq, gk, gv
 bool supports(const tn_call& call, uint32_t) {
   using arg = tenon::arg::attention_backward;
   const tn_view &q = input(call, arg::q), &k = input(call, arg::k), &v = input(call, arg::v);

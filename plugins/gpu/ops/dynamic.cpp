@@ -133,7 +133,6 @@ struct Broadcast {
   }
 };
 
-// args: x, mask
 void run_masked_select(const tn_call& call, uint32_t) {
   const Broadcast both(call);
   const Compaction compaction{both.count};

@@ -87,7 +87,6 @@ struct Plan {
   uint64_t bytes() const { return starts_at() + static_cast<uint64_t>(sort.count) * 4; }
 };
 
-// outs: values, indices, inverse, counts
 template <class K>
 void unique_of(const tn_call& call, const tn_view& x) {
   using result = arg::unique::result;

@@ -26,7 +26,6 @@ const Axis* only_list(const AdvancedIndex& a) {
   return alone ? &a.axes[0] : nullptr;
 }
 
-// args: x, indices
 void run_index(const tn_call& call, uint32_t) {
   const tn_view& x = input(call, arg::index::x);
   AdvancedIndex a(x, call.args[arg::index::indices]);
@@ -53,7 +52,6 @@ bool adds_to_list(const tn_call& call, const AdvancedIndex& a) {
          std::ranges::equal(sdk::shape(input(call, arg::values)), a.shape);
 }
 
-// args: x, indices, values, accumulate
 Deposit read_put(const tn_call& call, const AdvancedIndex& a) {
   using arg = tenon::arg::index_put;
   const tn_view &x = input(call, arg::x), &values = input(call, arg::values);

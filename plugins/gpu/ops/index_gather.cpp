@@ -23,7 +23,6 @@ GPU_KERNEL gather_elements(uint32_t count, int64_t first, Layout<3> layout, int6
   }
 }
 
-// args: x, dim, index
 void run_gather(const tn_call& call, uint32_t) {
   using arg = tenon::arg::gather;
   const tn_view &x = input(call, arg::x), &index = input(call, arg::index), &out = output(call);

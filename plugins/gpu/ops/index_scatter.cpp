@@ -34,7 +34,11 @@ Layout<1> layout_of(uint32_t ndim, const int64_t* shape, const int64_t* strides)
   return Layout<1>(part);
 }
 
-// args: x, dim, index, src; one number may stand for src
+// Of scatter and scatter_add. One number may stand for src.
+static_assert(arg::scatter_add::x == arg::scatter::x &&
+              arg::scatter_add::dim == arg::scatter::dim &&
+              arg::scatter_add::index == arg::scatter::index &&
+              arg::scatter_add::src == arg::scatter::src);
 Deposit read_scatter(const tn_call& call, uint32_t add) {
   using arg = tenon::arg::scatter;
   const tn_view &x = input(call, arg::x), &index = input(call, arg::index),
@@ -72,7 +76,6 @@ void run_scatter(const tn_call& call, uint32_t add) {
   finish_deposit(call, d);
 }
 
-// args: x, dim, index, src
 Deposit read_index_add(const tn_call& call, uint32_t) {
   using arg = tenon::arg::index_add;
   const Around a = around(output(call), int_arg(call, arg::dim));
@@ -97,7 +100,6 @@ void run_index_add(const tn_call& call, uint32_t) {
   finish_deposit(call, d);
 }
 
-// args: g, index, rows, padding_idx
 Deposit read_embedding_backward(const tn_call& call, uint32_t) {
   Deposit d;
   d.places = output(call).shape[0];
@@ -120,7 +122,6 @@ void run_embedding_backward(const tn_call& call, uint32_t) {
   finish_deposit(call, d);
 }
 
-// args: x, src, shape, strides, offset
 Deposit read_strided(const tn_call& call, uint32_t) {
   using arg = tenon::arg::as_strided_scatter;
   Deposit d;

@@ -91,7 +91,6 @@ void join_rows(const tn_call& call, const Joined& joined, int64_t dim) {
   flush();
 }
 
-// args: xs, dim
 void run_concat(const tn_call& call, uint32_t) {
   const tn_view& out = output(call);
   const int64_t dim = call.args[arg::concat::dim].as.i;
@@ -110,7 +109,7 @@ void run_concat(const tn_call& call, uint32_t) {
   }
 }
 
-// args: x, src, dim, start, end, step; bounds are filled in
+// The core has filled in the bounds.
 void run_slice_scatter(const tn_call& call, uint32_t) {
   using arg = tenon::arg::slice_scatter;
   const tn_view &src = input(call, arg::src), &out = output(call);
@@ -137,7 +136,7 @@ void roll_from(const tn_call& call, uint32_t dim, const int64_t* shifts, Move& m
   move.shape[dim] = size;
 }
 
-// args: x, shifts, dims; dims absent: as if flat
+// Without dims, as if flat.
 void run_roll(const tn_call& call, uint32_t) {
   using arg = tenon::arg::roll;
   const tn_view& x = input(call, arg::x);

@@ -85,7 +85,6 @@ FoldShape plan_of(const tn_call& call) {
   return plan_fold({}, {{numel(input(call, arg::nll_loss::target)), 1}});
 }
 
-// args: log_probs, target, weight, reduction, ignore_index; outs: loss, total_weight
 void run_loss(const tn_call& call, uint32_t) {
   using arg = tenon::arg::nll_loss;
   const tn_view& x = input(call, arg::log_probs);
@@ -106,7 +105,6 @@ void run_loss(const tn_call& call, uint32_t) {
 
 uint64_t scratch_of(const tn_call& call, uint32_t) { return fold_scratch(plan_of(call)); }
 
-// args: g, log_probs, target, weight, total_weight, reduction, ignore_index
 void run_backward(const tn_call& call, uint32_t) {
   using arg = tenon::arg::nll_loss_backward;
   const tn_view& gx = output(call);

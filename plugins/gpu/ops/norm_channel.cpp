@@ -69,7 +69,6 @@ struct Extent : ChannelNorm {
   }
 };
 
-// args: x, weight, bias, running_mean, running_var, training, eps; x, groups, weight, bias, eps. outs: y, mean, rstd
 void run_forward(const tn_call& call, uint32_t op) {
   using batch_arg = arg::batch_norm;
   using group_arg = arg::group_norm;
@@ -96,7 +95,6 @@ void run_forward(const tn_call& call, uint32_t op) {
   run_apply(call, {e.x, &mean, &rstd, weight, bias}, e.statistics_of(), e.parameters_of());
 }
 
-// args: g, x, mean, rstd, weight, training or groups; outs: gx, gweight, gbias
 void run_backward(const tn_call& call, uint32_t op) {
   using arg = tenon::arg::batch_norm_backward;
   const Extent e(call, op);

@@ -44,7 +44,6 @@ GPU_KERNEL add_linked(int64_t places, Ptr<const uint32_t> heads, Ptr<const uint3
   }
 }
 
-// args: g, indices, shape
 void run(const tn_call& call, uint32_t) {
   using arg = tenon::arg::max_pool_backward;
   const tn_view &g = input(call, arg::g), &indices = input(call, arg::indices),

@@ -261,7 +261,6 @@ void run_mean(const tn_call& call, uint32_t) {
   });
 }
 
-// args: x, dims, correction
 void run_var(const tn_call& call, uint32_t) {
   const FoldShape f = plan_loop(call);
   with_float(input(call, arg::var::x).dtype, [&](auto tag) {
@@ -280,7 +279,6 @@ void run_logsumexp(const tn_call& call, uint32_t) {
   });
 }
 
-// args: x, p
 void run_norm(const tn_call& call, uint32_t) {
   const double p = real_arg(call, arg::norm::p);
   Norm how = kPowers;

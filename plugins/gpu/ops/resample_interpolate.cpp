@@ -154,7 +154,10 @@ GPU_KERNEL interpolate_backward(Resampling r, int64_t results, Ptr<const T> g, P
   }
 }
 
-// args: x, size, mode, align_corners (backward: g, shape, …)
+// The backward op has its gradient, mode and align_corners where interpolate has x and these.
+static_assert(arg::interpolate_backward::g == arg::interpolate::x &&
+              arg::interpolate_backward::mode == arg::interpolate::mode &&
+              arg::interpolate_backward::align_corners == arg::interpolate::align_corners);
 void run_interpolate(const tn_call& call, uint32_t backward) {
   const tn_view &x = input(call, arg::interpolate::x), &result = output(call);
   const int64_t n = numel(result);

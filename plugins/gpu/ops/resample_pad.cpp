@@ -105,7 +105,9 @@ GPU_KERNEL pad_backward(Padding p, int64_t results, Ptr<const T> g, Ptr<T> gx) {
   }
 }
 
-// args: x, pads, mode, … (backward: g, pads, mode)
+// Both ops have pads and mode at one place.
+static_assert(arg::pad_backward::pads == arg::pad::pads &&
+              arg::pad_backward::mode == arg::pad::mode);
 Padding padding_of(const tn_call& call, bool backward) {
   const tn_view& small = backward ? output(call) : input(call, arg::pad::x);
   const tn_view& large = backward ? input(call, arg::pad_backward::g) : output(call);

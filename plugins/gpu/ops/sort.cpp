@@ -157,10 +157,11 @@ GPU_KERNEL give_ordered(Rows rows, Ptr<const uint32_t> order) {
 // ---- On the host --------------------------------------------------------------------------------------------------------
 
 enum Op : uint32_t { kSort, kTopk };
+static_assert(arg::topk::x == arg::sort::x &&
+              arg::topk::result::indices == arg::sort::result::indices);
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// args: x, dim, descending, stable; x, k, dim, largest, sorted. outs: values, indices
 struct Plan {
   const tn_view& x;
   int64_t count, n, kept;

@@ -24,7 +24,6 @@ GPU_KERNEL search_rows(int64_t count, int64_t n, int64_t width, bool right, Sour
   }
 }
 
-// args: sorted, values, right
 void run_searchsorted(const tn_call& call, uint32_t) {
   using arg = tenon::arg::searchsorted;
   const tn_view &sorted = input(call, arg::sorted), &values = input(call, arg::values);

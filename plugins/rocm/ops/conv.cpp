@@ -39,7 +39,7 @@ struct Operands {
   const tn_view *a, *b, *result;
 };
 Operands operands_of(const tn_call& call, Pass pass) {
-  const tn_view &first = input(call, 0), &second = input(call, 1);
+  const tn_view &first = input(call, arg::conv::x), &second = input(call, arg::conv::weight);
   if (pass == kForward) return {&second, &first, &output(call)};
   return {&first, &second, &output(call)};
 }

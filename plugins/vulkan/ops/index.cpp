@@ -11,7 +11,6 @@
 namespace tenon::vulkan {
 namespace {
 
-// args: x, indices
 void run_index(const tn_call& call, uint32_t) {
   const tn_view &x = input(call, arg::index::x), &out = output(call);
   const AdvancedIndex a = read_indices(x, call.args[arg::index::indices]);
@@ -34,7 +33,6 @@ uint64_t index_scratch(const tn_call& call, uint32_t) {
          4;
 }
 
-// args: x, indices, values, accumulate
 Deposit read_put(const tn_call& call, const AdvancedIndex& a) {
   using arg = tenon::arg::index_put;
   const tn_view &x = input(call, arg::x), &values = input(call, arg::values);
@@ -106,7 +104,8 @@ uint64_t put_scratch(const tn_call& call, uint32_t) {
 }
 
 bool no_masks(const tn_call& call, uint32_t) {
-  const tn_value& indices = call.args[arg::index::indices];  // index_put has them there, too
+  static_assert(arg::index_put::indices == arg::index::indices);
+  const tn_value& indices = call.args[arg::index::indices];
   return std::none_of(indices.as.views, indices.as.views + indices.count, [](const tn_view* index) {
     return index != nullptr && index->dtype == TN_DTYPE_BOOL;
   });

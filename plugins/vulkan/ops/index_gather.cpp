@@ -8,7 +8,6 @@ namespace {
 
 uint32_t bits_of(int64_t value) { return static_cast<uint32_t>(static_cast<int32_t>(value)); }
 
-// args: x, dim, index
 void run_gather(const tn_call& call, uint32_t) {
   using arg = tenon::arg::gather;
   const tn_view &x = input(call, arg::x), &index = input(call, arg::index), &out = output(call);
@@ -30,7 +29,11 @@ void run_gather(const tn_call& call, uint32_t) {
   launch.table(table).elements(numel(out));
 }
 
-// args: x, dim, index, src; one number may stand for src
+// Of scatter and scatter_add. One number may stand for src.
+static_assert(arg::scatter_add::x == arg::scatter::x &&
+              arg::scatter_add::dim == arg::scatter::dim &&
+              arg::scatter_add::index == arg::scatter::index &&
+              arg::scatter_add::src == arg::scatter::src);
 Deposit read_scatter(const tn_call& call, uint32_t add) {
   using arg = tenon::arg::scatter;
   const tn_view &x = input(call, arg::x), &index = input(call, arg::index),
@@ -70,7 +73,6 @@ uint64_t scatter_scratch(const tn_call& call, uint32_t add) {
 
 bool scatter_fits(const tn_call& call, uint32_t add) { return read_scatter(call, add).fits(); }
 
-// args: x, src, shape, strides, offset
 Deposit read_strided(const tn_call& call) {
   using arg = tenon::arg::as_strided_scatter;
   Deposit d;

@@ -45,7 +45,6 @@ void run_embedding(const tn_call& call, uint32_t) {
          0, false);
 }
 
-// args: x, dim, index, src
 Deposit read_index_add(const tn_call& call) {
   using arg = tenon::arg::index_add;
   const Around a(output(call), call.args[arg::dim].as.i);
@@ -69,7 +68,6 @@ void run_index_add(const tn_call& call, uint32_t) {
   if (numel(output(call)) > 0) finish_deposit(call, d);
 }
 
-// args: g, index, rows, padding_idx
 Deposit read_embedding_backward(const tn_call& call) {
   Deposit d;
   d.places = output(call).shape[0];

@@ -11,7 +11,6 @@ std::vector<int64_t> strides_of(const tn_view& view) {
 }
 std::vector<int64_t> shape_of(const tn_view& view) { return {view.shape, view.shape + view.ndim}; }
 
-// args: xs, dim
 void run_concat(const tn_call& call, uint32_t) {
   const tn_view& out = output(call);
   const int64_t dim = call.args[arg::concat::dim].as.i;
@@ -24,7 +23,7 @@ void run_concat(const tn_call& call, uint32_t) {
   }
 }
 
-// args: x, src, dim, start, end, step; bounds are filled in
+// The core has filled in the bounds.
 void run_slice_scatter(const tn_call& call, uint32_t) {
   using arg = tenon::arg::slice_scatter;
   const tn_view &x = input(call, arg::x), &src = input(call, arg::src), &out = output(call);
@@ -37,7 +36,7 @@ void run_slice_scatter(const tn_call& call, uint32_t) {
   move_elements(call, shape_of(src), {&out, first, std::move(strides)}, {&src, 0, strides_of(src)});
 }
 
-// args: x, shifts, dims; dims absent: as if flat
+// Without dims, as if flat.
 void run_roll(const tn_call& call, uint32_t) {
   using arg = tenon::arg::roll;
   const tn_view &x = input(call, arg::x), &out = output(call);

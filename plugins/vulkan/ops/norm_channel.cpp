@@ -28,7 +28,6 @@ struct Extent : ChannelNorm {
   }  // of each channel and sample
 };
 
-// args: x, weight, bias, running_mean, running_var, training, eps; x, groups, weight, bias, eps. outs: y, mean, rstd
 void run_forward(const tn_call& call, uint32_t op) {
   using batch_arg = arg::batch_norm;
   using group_arg = arg::group_norm;
@@ -65,7 +64,6 @@ void run_forward(const tn_call& call, uint32_t op) {
   run_apply(call, kForward, {e.x, &mean, &rstd, weight, bias, {}}, e.sharing());
 }
 
-// args: g, x, mean, rstd, weight, training or groups; outs: gx, gweight, gbias
 void run_backward(const tn_call& call, uint32_t op) {
   using arg = tenon::arg::batch_norm_backward;
   const Extent e(call, op);

@@ -47,7 +47,6 @@ void run_pool(const tn_call& call, uint32_t op) {
 
 bool pool_supported(const tn_call& call, uint32_t op) { return PoolGeometry(call, op).fits(); }
 
-// args: g, indices, shape
 Deposit read_max_backward(const tn_call& call) {
   Deposit d;
   d.places = numel(output(call));

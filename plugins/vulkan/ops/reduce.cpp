@@ -47,7 +47,6 @@ void run_reduce(const tn_call& call, uint32_t op) {
                 wide && compute_of(in) == Compute::kI32 ? compute_of(out) : compute_of(in), op);
 }
 
-// args: x, dims, correction
 void run_var(const tn_call& call, uint32_t) {
   const double count = static_cast<double>(plan_loop(call).count);
   run_over_loop(call, shaders::moments, compute_of(output(call).dtype), kVar,
@@ -58,7 +57,6 @@ void run_logsumexp(const tn_call& call, uint32_t) {
   run_over_loop(call, shaders::exps, compute_of(output(call).dtype), kLogSum);
 }
 
-// args: x, p
 void run_norm(const tn_call& call, uint32_t) {
   const double p = real_arg(call, arg::norm::p);
   uint32_t code = kPowers;

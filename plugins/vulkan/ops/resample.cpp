@@ -12,7 +12,10 @@ namespace {
 
 enum Direction : uint32_t { kForward, kBackward };
 
-// args: x, size, mode, align_corners (backward: g, shape, …)
+// The backward op has its gradient, mode and align_corners where interpolate has x and these.
+static_assert(arg::interpolate_backward::g == arg::interpolate::x &&
+              arg::interpolate_backward::mode == arg::interpolate::mode &&
+              arg::interpolate_backward::align_corners == arg::interpolate::align_corners);
 void run_interpolate(const tn_call& call, uint32_t direction) {
   const tn_view &x = input(call, arg::interpolate::x), &out = output(call);
   if (numel(out) == 0) return;
@@ -55,7 +58,9 @@ void give_constant(Launch& launch, double value, tn_dtype dtype) {
   }
 }
 
-// args: x, pads, mode, value (backward: g, pads, mode)
+// The backward op has its gradient, pads and mode where pad has x and these.
+static_assert(arg::pad_backward::g == arg::pad::x && arg::pad_backward::pads == arg::pad::pads &&
+              arg::pad_backward::mode == arg::pad::mode);
 void run_pad(const tn_call& call, uint32_t direction) {
   using arg = tenon::arg::pad;
   const tn_view &x = input(call, arg::x), &out = output(call);

@@ -11,11 +11,12 @@ namespace tenon::vulkan {
 namespace {
 
 enum Op : uint32_t { kSort, kTopk };
+static_assert(arg::topk::x == arg::sort::x &&
+              arg::topk::result::indices == arg::sort::result::indices);
 constexpr int64_t kSpan = 1024;  // as shaders/sort.comp
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// args: x, dim, descending, stable; x, k, dim, largest, sorted. outs: values, indices
 struct Rows {
   const tn_view& x;
   int64_t count, n, kept;
@@ -87,7 +88,6 @@ bool is_countable(const tn_call& call, uint32_t) {
   return numel(input(call, arg::sort::x)) <= int64_t{1} << 30;
 }
 
-// args: sorted, values, right
 void run_searchsorted(const tn_call& call, uint32_t) {
   const tn_view &sorted = input(call, arg::searchsorted::sorted),
                 &values = input(call, arg::searchsorted::values);

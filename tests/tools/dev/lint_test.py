@@ -9,9 +9,11 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools/lint"))
+import doors  # noqa: E402
 import lint  # noqa: E402
 import tidy  # noqa: E402
 
@@ -116,6 +118,41 @@ class ThirdParty(Case):
         self.assertIn("lib/more.h has no row", self.faults())
         (self.folder / "lib/LICENSE").unlink()
         self.assertRegex(self.faults(), r"lib/ has no LICENSE\n(.*\n)*.*lib/LICENSE is missing")
+
+
+class Doors(Case):
+    def breaches(self, check, path, text):
+        """What a check says of a tree that has this file alone."""
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        git(self.folder, "init")
+        git(self.folder, "add", ".")
+        found = []
+        with unittest.mock.patch.object(doors, "ROOT", self.folder):
+            check(found)
+        return found
+
+    def test_a_room_includes_only_those_below_it(self):
+        text = '#include "tensor/tensor.hpp"\n#include "autograd/engine.hpp"\n'
+        self.assertEqual(self.breaches(doors.check_order_of_rooms, "core/dispatch/call.cpp", text),
+                         ["core/dispatch/call.cpp:2: includes autograd/engine.hpp, which lies above dispatch/"])
+
+    def test_a_plugin_sees_nothing_of_the_core(self):
+        self.assertEqual(self.breaches(doors.check_includes, "plugins/cpu/ops/join.cpp", '#include "tensor/tensor.hpp"\n'),
+                         ["plugins/cpu/ops/join.cpp:1: includes tensor/tensor.hpp: core internals"])
+
+    def test_arguments_have_names(self):
+        for line in ("const tn_view& x = input(call, 0);", "int_arg(call, 1)", "call.args[2].as.i", "output(call, 1)"):
+            found = self.breaches(doors.check_positions, "plugins/gpu/ops/join.cpp", f"f({line});\n")
+            self.assertEqual(len(found), 1, line)
+            self.assertIn("plugins/gpu/ops/join.cpp:1: an argument by its number", found[0])
+        self.assertEqual(self.breaches(doors.check_positions, "plugins/gpu/ops/join.cpp", "f(input(call, arg::concat::dim));\n"), [])
+
+    def test_no_comment_lists_arguments(self):
+        for comment in ("// args: x, dim", "int y;  // outs: values, indices"):
+            self.assertEqual(self.breaches(doors.check_positions, "plugins/vulkan/ops/join.cpp", comment + "\n"),
+                             ["plugins/vulkan/ops/join.cpp:1: a comment lists arguments; name them, arg::OP::NAME"])
 
 
 if __name__ == "__main__":
