@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Functions of tenon.torch whose time is felt in training and statistics, beside PyTorch's: one process, runs interleaved, f32, CPU.
+"""Functions of tenon.torch whose time is felt in training and statistics, beside PyTorch's: one process, runs interleaved, f32 unless
+a row says so, CPU.
 
-Recurrent layers, bags of embeddings, reductions into places, grid_sample, statistics by order, ctc_loss, eigenvalues, derivatives in
-forward mode. PYTHONPATH must lead to a built package (build/python).
+Recurrent layers, bags of embeddings, reductions into places, grid_sample, statistics by order, ctc_loss, eigenvalues, steps of
+optimizers, derivatives in forward mode. PYTHONPATH must lead to a built package (build/python).
   python benchmarks/heavy.py --only median       the rows whose name contains median
   ./dev bench heavy --write                      the table into benchmarks/heavy.md, under the processor's name
 """
@@ -117,6 +118,16 @@ def jacfwd(t):
     return lambda: t.func.jacfwd(f)(x)
 
 
+def step(kind, dtype, **options):
+    """An optimizer's step over three parameters of a transformer's shapes, 2.4 million elements."""
+    def make(t):
+        parameters = [normal(t, *shape).to(getattr(t, dtype)).requires_grad_() for shape in ((768, 768), (3072, 768 - 192), (768,))]
+        for parameter in parameters:
+            parameter.grad = normal(t, *parameter.shape).to(getattr(t, dtype))
+        return getattr(t.optim, kind)(parameters, lr=1e-4, **options).step
+    return make
+
+
 ROWS = [
     ('GRU 64×16×128→256, forward', recurrent('GRU', 64, 16, 128, 256, False)), ('GRU 64×16×128→256, training', recurrent('GRU', 64, 16, 128, 256, True)),
     ('LSTM 64×16×128→256, forward', recurrent('LSTM', 64, 16, 128, 256, False)), ('LSTM 64×16×128→256, training', recurrent('LSTM', 64, 16, 128, 256, True)),
@@ -128,6 +139,8 @@ ROWS = [
     ('quantile of rows of 1000', of(lambda t, x: t.quantile(x, 0.3, 1), 1000, 1000)),
     ('mode of rows of 1000', whole(lambda t, x: t.mode(x, 1), 50, 200, 1000)), ('unique of a million', whole(lambda t, x: t.unique(x), 1000, 1000000)),
     ('ctc_loss 100×16×40, training', ctc), ('linalg.eig 100×100', of(lambda t, x: t.linalg.eig(x), 100, 100)),
+    *((f'{kind}{words} step, {dtype}', step(kind, dtype, **options)) for kind, words, options in (('AdamW', '', {}), ('SGD', ' with momentum', {'momentum': 0.9}))
+      for dtype in ('float32', 'float16', 'bfloat16')),
     ('func.jvp of a perceptron', jvp), ('func.jacfwd of a perceptron', jacfwd),
 ]
 

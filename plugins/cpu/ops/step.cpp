@@ -3,6 +3,7 @@
 #include "../../common/step.hpp"
 
 #include "kernels.hpp"
+#include "ops/halves.hpp"
 #include "ops/step_lists.hpp"
 #include "tenon/schemas.h"
 
@@ -17,7 +18,6 @@ namespace {
 
 template <class T, class Step>
 void update(const Step& step_reference, const Parameter& parameter, int64_t begin, int64_t end) {
-  using R = Compute<T>;
   constexpr uint32_t kStates = kStatesOf<Step>;
   const Step step = step_reference;
   T* __restrict p = reinterpret_cast<T*>(parameter.data[0]);
@@ -26,15 +26,37 @@ void update(const Step& step_reference, const Parameter& parameter, int64_t begi
   T* __restrict s1 = reinterpret_cast<T*>(parameter.data[3]);
   T* __restrict s2 = reinterpret_cast<T*>(parameter.data[4]);
   for (int64_t i = begin; i < end; ++i) {
-    R value = static_cast<R>(p[i]), state[3] = {};
-    if constexpr (kStates > 0) state[0] = static_cast<R>(s0[i]);
-    if constexpr (kStates > 1) state[1] = static_cast<R>(s1[i]);
-    if constexpr (kStates > 2) state[2] = static_cast<R>(s2[i]);
-    step(value, static_cast<R>(g[i]), state);
-    p[i] = static_cast<T>(value);
-    if constexpr (kStates > 0) s0[i] = static_cast<T>(state[0]);
-    if constexpr (kStates > 1) s1[i] = static_cast<T>(state[1]);
-    if constexpr (kStates > 2) s2[i] = static_cast<T>(state[2]);
+    T value = p[i], state[3] = {};
+    if constexpr (kStates > 0) state[0] = s0[i];
+    if constexpr (kStates > 1) state[1] = s1[i];
+    if constexpr (kStates > 2) state[2] = s2[i];
+    step(value, g[i], state);
+    p[i] = value;
+    if constexpr (kStates > 0) s0[i] = state[0];
+    if constexpr (kStates > 1) s1[i] = state[1];
+    if constexpr (kStates > 2) s2[i] = state[2];
+  }
+}
+
+constexpr uint32_t kGradientList = 1;  // of a Parameter's, the one that is only read
+
+// Half types pass through floats, block by block, which vectors convert.
+template <class T, class Step>
+void update_halves(const Step& step, const Parameter& parameter, int64_t begin, int64_t end) {
+  constexpr int64_t kBlock = 256;
+  constexpr uint32_t kLists = 2 + kStatesOf<Step>;
+  float values[kLists][kBlock];
+  for (int64_t at = begin; at < end; at += kBlock) {
+    const int64_t n = std::min(kBlock, end - at);
+    Parameter block{TN_DTYPE_F32, n, {}};
+    for (uint32_t k = 0; k < kLists; ++k) {
+      widen_range(reinterpret_cast<const T*>(parameter.data[k]) + at, values[k], n);
+      block.data[k] = reinterpret_cast<char*>(values[k]);
+    }
+    update<float>(step, block, 0, n);
+    for (uint32_t k = 0; k < kLists; ++k)
+      if (k != kGradientList)
+        round_range(values[k], reinterpret_cast<T*>(parameter.data[k]) + at, n);
   }
 }
 
@@ -55,9 +77,9 @@ struct Run {
         case TN_DTYPE_F32:
           return update<float>(narrow, parameter, begin, end);
         case TN_DTYPE_F16:
-          return update<F16>(narrow, parameter, begin, end);
+          return update_halves<F16>(narrow, parameter, begin, end);
         default:
-          return update<BF16>(narrow, parameter, begin, end);
+          return update_halves<BF16>(narrow, parameter, begin, end);
       }
     });
     lists.finish();

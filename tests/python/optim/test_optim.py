@@ -22,6 +22,23 @@ def run(kind, steps=5, **options):
     return w.detach().numpy().astype(np.float64)
 
 
+@pytest.mark.parametrize('dtype, ulp', [('float16', 2.0 ** -11), ('bfloat16', 2.0 ** -8)])
+@pytest.mark.parametrize('n', [1, 255, 256, 257, 1000])
+def test_steps_of_half_types_round_once(dtype, ulp, n):
+    rng = np.random.default_rng(n)
+    given = [tenon.tensor(rng.standard_normal(n).astype(np.float32)).to(getattr(tenon, dtype)) for _ in range(4)]
+    given[3] = given[3].abs()
+    w, g, m, v = (x.to(tenon.float64).numpy().copy() for x in given)
+    params, grads, *state = ([x] for x in given)
+    tenon.adam_step(params, grads, *state, [], 3, 0.1)
+    m = 0.9 * m + 0.1 * g
+    v = 0.999 * v + 0.001 * g * g
+    w = w - 0.1 * (m / (1 - 0.9 ** 3)) / (np.sqrt(v / (1 - 0.999 ** 3)) + 1e-8)
+    for x, want in zip(given, (w, g, m, v)):
+        # Half a last place of the result, and what f32 loses where terms cancel.
+        np.testing.assert_allclose(x.to(tenon.float64).numpy(), want, rtol=1.01 * ulp, atol=1e-6)
+
+
 def by_hand(update, steps=5):
     w, state = START.astype(np.float64), {}
     for t in range(1, steps + 1):
