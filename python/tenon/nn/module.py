@@ -221,7 +221,7 @@ class Module(Saving):
         raise NotImplementedError(f'[{type(self).__name__}] share_memory is not offered: send a state_dict() to the other process')
 
     def compile(self, *args, **kwargs):
-        """Changes nothing: modules run as they are written. tenon.graphed records a function and replays it."""
+        """Changes nothing: the module runs as it is written. tenon.compile(module) is one that is recorded."""
 
     # For people --------------------------------------------------------------------------------------------------------------
 

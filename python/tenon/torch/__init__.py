@@ -108,7 +108,7 @@ _IN_PLACE = frozenset('''addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_
 
 # What is not offered, and what to use instead.
 _INSTEAD = {
-    'jit': 'call the function eagerly, or record it once with tenon.graphed',
+    'jit': 'call the function eagerly, or record it with tenon.compile',
     'export': 'record a graph with tenon.capture, or save the weights with tenon.io.save',
     'onnx': 'save the weights with tenon.io.save',
     'quantization': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',

@@ -4,7 +4,7 @@ _QUANTIZED = 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul'
 _AUTOCAST = 'use torch.autocast, or get_autocast_dtype() and is_autocast_enabled() with a kind of device'
 _SPARSE = 'sparse tensors are those of torch.sparse_coo_tensor and torch.sparse_csr_tensor'
 _BACKEND = "it names one of PyTorch's backends: call the function of torch or torch.nn.functional"
-_SCRIPT = "it belongs to PyTorch's compiler of scripts: call the function eagerly, or record it once with tenon.graphed"
+_SCRIPT = "it belongs to PyTorch's compiler of scripts: call the function eagerly, or record it with tenon.compile"
 _CELLS = 'use the modules of torch.nn'
 _REMOVED = 'PyTorch has removed it: use torch.linalg'
 

@@ -5,7 +5,7 @@ __all__ = ['allow_in_graph', 'assume_constant_result', 'compile', 'disable', 'is
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend='inductor', mode=None, options=None, disable=False):
-    """The function or module itself, which gives the same results: calls run op by op. tenon.graphed records one and replays it.
+    """The function or module itself, which gives the same results: calls run op by op. tenon.compile records one.
 
     Without a function it is a decorator.
     """
