@@ -212,6 +212,17 @@ PyObject* shares_memory(PyObject* self, PyObject* other) {
   return PyBool_FromLong(tn_tensor_shares_storage(handle_of(self), handle_of(other)));
 }
 // The very same elements in the same order, whatever the history.
+// From here on this object stands for the tensor of `other`, which gets what this one stood for, with its hooks.
+PyObject* tensor_become(PyObject* self, PyObject* other) {
+  if (!is_tensor(other))
+    return PyErr_Format(PyExc_TypeError, "_become wants a Tensor, not %.200s",
+                        Py_TYPE(other)->tp_name);
+  auto *x = reinterpret_cast<TensorObject*>(self), *y = reinterpret_cast<TensorObject*>(other);
+  std::swap(x->tensor, y->tensor);
+  std::swap(x->callbacks, y->callbacks);
+  Py_RETURN_NONE;
+}
+
 PyObject* same_elements(PyObject* self, PyObject* other) {
   if (!is_tensor(other)) Py_RETURN_FALSE;
   const tn_tensor *x = handle_of(self), *y = handle_of(other);
@@ -261,6 +272,7 @@ PyMethodDef methods[] = {
      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_set_requires_grad)),
      METH_FASTCALL, "requires_grad_(on=True)\n\nAsks for gradients, and returns the tensor."},
     {"_same_elements", same_elements, METH_O, nullptr},
+    {"_become", tensor_become, METH_O, nullptr},
     {"_add_hook", tensor_add_hook, METH_O, nullptr},
     {"_remove_hook", tensor_remove_hook, METH_O, nullptr},
     {"_to_capsule", tensor_to_capsule, METH_VARARGS, nullptr},

@@ -7,6 +7,7 @@ from ._errors import PreconditionError
 
 _local = threading.local()
 _listeners = 0  # of all threads; optimizers look at it before they ask for this thread's
+moves = 0  # how often parameters came to stand for other tensors: who keeps something made of these looks at it
 
 
 class IsStep(PreconditionError):
@@ -30,6 +31,12 @@ def before(optimizer):
     """An optimizer is about to step."""
     if _listeners and (found := listener()) is not None:
         found.before(optimizer)
+
+
+def moved():
+    """Parameters have other dtypes, devices or elements than before (Module.to)."""
+    global moves
+    moves += 1
 
 
 def before_zero_grad():
@@ -158,7 +165,7 @@ class Stepped:
                 if key != 'params':
                     self._add(f'group.{g}.{key}', group, key, value, key == 'lr' or not only_rates)
         self.counts = optimizer._counts()
-        self.memory = optimizer._memory_identity()
+        self.memory, self.moves = optimizer._memory_identity(), moves
         self._states = [(state, dict(state)) for state in optimizer._numbers_beside()]
 
     # What is 0 stays 0: whether there is momentum or decay decides what a step does.
@@ -193,7 +200,7 @@ class Stepped:
         """Appends this run's numbers. Raises Changed where the step is not that of the optimizer any more."""
         optimizer = self.optimizer
         counts = optimizer._counts()
-        good = optimizer._memory_identity() == self.memory and len(counts) == len(self.counts)
+        good = self.moves == moves and optimizer._memory_identity() == self.memory and len(counts) == len(self.counts)
         good = good and [len(group['params']) for group in optimizer.param_groups] == self.sizes
         good = good and all(number.get() == own for number, own in self.fixed)
         if not good or len({now - then for now, then in zip(counts, self.counts)}) > 1:
@@ -215,7 +222,7 @@ class Stepped:
 
     def unchanged(self):
         """Whether this run's numbers are those that the program has."""
-        return self.guard is not None and self.guard.fits(()) and self.optimizer._counts() == self.left
+        return self.guard is not None and self.moves == moves and self.guard.fits(()) and self.optimizer._counts() == self.left
 
     def advance(self):
         """After a run: the steps it has taken count."""

@@ -1,5 +1,6 @@
 """What every network is made of: Module and Parameter."""
 import tenon
+from .. import _steps
 from .._core import Tensor
 from ._hooks import RemovableHandle as RemovableHandle  # optimizers have hooks, too
 from ._state import Saving
@@ -132,7 +133,8 @@ class Module(Saving):
     def to(self, *args, device=None, dtype=None, non_blocking=False, memory_format=None):
         """Moves to a device, or casts floating-point tensors to a dtype, or both as a tensor has them; returns the module.
 
-        Parameters that change become new ones: make optimizers afterwards. non_blocking and memory_format change nothing.
+        Parameters stay the objects that they are, so an optimizer goes on with them; its memory does not move. Hooks on parameters do not
+        go along. non_blocking and memory_format change nothing.
 
         >>> net = tenon.nn.Linear(2, 2).to(tenon.float64)
         >>> net.weight.dtype
@@ -171,6 +173,7 @@ class Module(Saving):
                     if id(x) not in done:
                         done[id(x)] = self._changed(x, fn, is_buffer)
                     module._set(name, done[id(x)])
+        _steps.moved()
         return self
 
     @staticmethod
@@ -179,10 +182,13 @@ class Module(Saving):
         new = fn(plain)
         if new is plain:
             return x
-        new = x._like(new) if hasattr(x, '_like') else new
-        if not is_buffer and x.grad is not None:
+        if is_buffer or not isinstance(x, Parameter):
+            return x._like(new) if hasattr(x, '_like') else new
+        new = new.detach().requires_grad_(x.requires_grad)
+        if x.grad is not None:
             new.grad = fn(x.grad)
-        return new
+        x._become(new)
+        return x
 
     def float(self):
         """Casts floating-point tensors to float32."""

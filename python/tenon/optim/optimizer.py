@@ -25,9 +25,10 @@ class _Bucket:
 class _Plan:
     """The buckets of a group, kept from step to step while the same parameters have gradients."""
 
-    __slots__ = ('pattern', 'buckets')
+    __slots__ = ('pattern', 'buckets', 'moves')
     pattern: list[bool]
     buckets: list[_Bucket]
+    moves: int  # _steps.moves when it was made
 
 
 class Optimizer:
@@ -162,7 +163,7 @@ class Optimizer:
     def _plan_of(self, g, group, grads):
         pattern = [grad is not None for grad in grads]
         plan = self._plans[g]
-        if plan is None or plan.pattern != pattern:
+        if plan is None or plan.pattern != pattern or plan.moves != _steps.moves:
             plan = self._plans[g] = self._make_plan(group, pattern)
         return plan
 
@@ -185,7 +186,7 @@ class Optimizer:
             for slot, x in enumerate(own[1]):
                 if x is not None:
                     bucket.state[slot].append(x)
-        plan.pattern, plan.buckets = pattern, list(buckets.values())
+        plan.pattern, plan.buckets, plan.moves = pattern, list(buckets.values()), _steps.moves
         return plan
 
     def _write_steps(self):

@@ -174,6 +174,14 @@ def test_parameters_may_be_frozen():
     compare(mlp, SETTINGS[5], steps=4, between=change)
 
 
+@pytest.mark.parametrize('optimizer', [SETTINGS[0], SETTINGS[3], SETTINGS[8], SETTINGS[10]])
+def test_parameters_may_be_moved(optimizer):
+    def change(training, i):
+        if i == 5:
+            training.net.to(tenon.float64).to(tenon.float32)  # the same objects, other tensors
+    compare(mlp, optimizer, between=change)
+
+
 def test_state_may_be_loaded():
     def change(training, i):
         if i == 3:

@@ -102,7 +102,7 @@ def test_to_casts_floats_keeps_sharing_and_gradients():
     assert net.to('cpu')[0].weight is weight
     net.to(tenon.float64)
     assert {x.dtype.name for x in net.parameters()} == {'float64'} and net[0].steps.dtype == tenon.int64
-    assert net[0].twice is net[0].weight and net[0].weight is not weight
+    assert net[0].twice is net[0].weight and net[0].weight is weight and weight.requires_grad
     assert isinstance(net[0].weight, nn.Parameter) and net[0].weight.grad.dtype == tenon.float64
     assert net.float()[1].running_mean.dtype == tenon.float32
     net.zero_grad()
@@ -110,6 +110,27 @@ def test_to_casts_floats_keeps_sharing_and_gradients():
     for bad in (3, tenon.int32):
         with pytest.raises(TypeError, match='Module.to'):
             net.to(bad)
+
+
+def test_an_optimizer_goes_on_with_parameters_that_were_cast():
+    net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+    frozen = net[1].bias.requires_grad_(False)
+    optimizer = tenon.optim.SGD(net.parameters(), lr=0.5)
+    x = tenon.ones((4, 2))
+    net(x).sum().backward()
+    optimizer.step()  # which keeps a plan of its parameters
+    kept = net[0].weight.detach()
+    net[1].to(tenon.float64)
+    assert not frozen.requires_grad and frozen.dtype == tenon.float64
+    before = [p.detach().clone() for p in net.parameters()]
+    optimizer.zero_grad()
+    net[1](net[0](x).to(tenon.float64)).sum().backward()
+    optimizer.step()
+    for p, old in zip(net.parameters(), before):
+        assert p.dtype == old.dtype
+        assert (p != old).any() == p.requires_grad
+    net.to(tenon.float64)
+    assert kept.dtype == tenon.float32 and not kept.shares_memory(net[0].weight)  # who held the elements keeps them
 
 
 def test_names_and_types_are_checked():
