@@ -211,7 +211,6 @@ PyObject* shares_memory(PyObject* self, PyObject* other) {
                         Py_TYPE(other)->tp_name);
   return PyBool_FromLong(tn_tensor_shares_storage(handle_of(self), handle_of(other)));
 }
-// The very same elements in the same order, whatever the history.
 // From here on this object stands for the tensor of `other`, which gets what this one stood for, with its hooks.
 PyObject* tensor_become(PyObject* self, PyObject* other) {
   if (!is_tensor(other))
@@ -223,6 +222,14 @@ PyObject* tensor_become(PyObject* self, PyObject* other) {
   Py_RETURN_NONE;
 }
 
+PyObject* has_hooks(PyObject* self, PyObject*) {
+  const auto* hooks = static_cast<Callbacks*>(reinterpret_cast<TensorObject*>(self)->callbacks);
+  return PyBool_FromLong(
+      hooks != nullptr &&
+      std::any_of(hooks->begin(), hooks->end(), [](auto* each) { return each->hook != 0; }));
+}
+
+// The very same elements in the same order, whatever the history.
 PyObject* same_elements(PyObject* self, PyObject* other) {
   if (!is_tensor(other)) Py_RETURN_FALSE;
   const tn_tensor *x = handle_of(self), *y = handle_of(other);
@@ -273,6 +280,7 @@ PyMethodDef methods[] = {
      METH_FASTCALL, "requires_grad_(on=True)\n\nAsks for gradients, and returns the tensor."},
     {"_same_elements", same_elements, METH_O, nullptr},
     {"_become", tensor_become, METH_O, nullptr},
+    {"_has_hooks", has_hooks, METH_NOARGS, nullptr},
     {"_add_hook", tensor_add_hook, METH_O, nullptr},
     {"_remove_hook", tensor_remove_hook, METH_O, nullptr},
     {"_to_capsule", tensor_to_capsule, METH_VARARGS, nullptr},

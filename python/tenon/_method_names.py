@@ -38,7 +38,7 @@ LATER = {topic: names.split() for topic, names in {
         is_same_size is_set_to is_shared is_signed is_sparse is_sparse_csr is_vulkan is_xla is_xpu layout name ndimension nelement
         output_nr retains_grad stride''',
     'autograd': 'detach_ record_stream register_post_accumulate_grad_hook reinforce retain_grad',
-    'in place': '''absolute_ add_ addbmm_ addcdiv_ addcmul_ addmm_ addmv_ addr_ apply_ arccos_ arccosh_ arcsin_ arcsinh_ arctan2_
+    'in place': '''absolute_ add_ addbmm_ addcdiv_ addcmul_ addmm_ addmv_ addr_ apply_ as_strided_ arccos_ arccosh_ arcsin_ arcsinh_ arctan2_
         arctan_ arctanh_ atan2_ baddbmm_ bernoulli_ bitwise_and_ bitwise_left_shift_ bitwise_not_ bitwise_or_ bitwise_right_shift_
         bitwise_xor_ cauchy_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ copysign_ cumprod_ cumsum_ deg2rad_ div_
         divide_ eq_ exponential_ fill_diagonal_ fix_ float_power_ floor_divide_ fmod_ frac_ gcd_ ge_ geometric_ greater_
@@ -46,16 +46,14 @@ LATER = {topic: names.split() for topic, names in {
         less_ less_equal_ log_normal_ logical_and_ logical_not_ logical_or_ logical_xor_ logit_ lt_ map2_ map_ masked_fill_
         masked_scatter_ mul_ multiply_ mvlgamma_ nan_to_num_ ne_ negative_ nextafter_ normal_ not_equal_ polygamma_ pow_ put_
         rad2deg_ random_ remainder_ renorm_ resize_ resize_as_ round_ scatter_ scatter_add_ scatter_reduce_ set_ sgn_ sigmoid_
-        sign_ sinc_ sub_ subtract_ tril_ triu_ true_divide_ uniform_ xlogy_''',
+        sign_ sinc_ squeeze_ sub_ subtract_ swapaxes_ swapdims_ t_ transpose_ tril_ triu_ true_divide_ unsqueeze_ uniform_ xlogy_''',
 }.items()}
 
 _DENSE = 'this tensor is dense, and blocks are not offered: see to_sparse() and to_sparse_csr()'
-_SHAPE = 'a tensor keeps its shape: assign the result of the method without the underscore'
 
 # What is not offered, and what to use instead.
 NOT_OFFERED = {name: why for names, why in {
-    '''as_strided_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_''': _SHAPE,
-    'resize resize_as': 'a tensor keeps its shape: use reshape, or new_empty',
+    'resize resize_as': 'removed from PyTorch: use resize_() or reshape',
     '''ccol_indices coalesce col_indices crow_indices dense_dim indices row_indices smm sparse_dim sspaddmm
         to_sparse_bsc to_sparse_bsr values resize_as_sparse_ sparse_resize_
         sparse_resize_and_clear_ to_padded_tensor''': _DENSE,

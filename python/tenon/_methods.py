@@ -224,9 +224,16 @@ class HookHandle:
         self.remove()
 
 
+RETAINING = {}  # by id, results that keep their gradients: [weak reference, number of the hook, hook]
+
+
 def register_hook(self, hook):
     """Calls hook(gradient) when the gradient of this tensor is complete; a Tensor that it returns replaces it."""
-    return HookHandle(self, self._add_hook(hook))
+    handle = HookHandle(self, self._add_hook(hook))
+    if (kept := RETAINING.get(id(self))) is not None:  # what is kept is what all hooks left
+        self._remove_hook(kept[1])
+        kept[1] = self._add_hook(kept[2])
+    return handle
 
 
 def __len__(self):
@@ -295,10 +302,10 @@ def get_data(self):
 
 
 def set_data(self, value):
-    if self._same_elements(value):  # x.data -= y has written into them already
+    if isinstance(value, Tensor) and self._same_elements(value):  # x.data -= y has written into them already
         return
-    raise _core_error("[data] a tensor keeps its memory: write the values with `with tenon.no_grad(): x.copy_(values)`, or give "
-                      "the module another parameter with `module.name = tenon.nn.Parameter(values)`")
+    from .torch.methods.memory import assigned
+    assigned(self, value)
 
 
 class Count(int):

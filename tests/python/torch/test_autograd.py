@@ -479,6 +479,22 @@ def test_no_name_is_missing_in_silence(torch, name):
                 getattr(mine, each)
 
 
+def hooked(t):
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3
+    y.retain_grad()
+    first = y.register_hook(lambda gradient: gradient * 2)
+    y.register_hook(lambda gradient: gradient + 1)
+    y.sum().backward(retain_graph=True)
+    first.remove()
+    y.sum().backward()
+    return x.grad, y.grad
+
+
+def test_what_is_retained_is_what_hooks_left(torch):
+    same(torch, hooked)
+
+
 def retained(t, change):
     x = t.tensor([1.0, 2.0], requires_grad=True)
     y = x * 2

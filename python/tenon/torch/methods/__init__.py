@@ -9,10 +9,11 @@ from .autograd import Autograd
 from .conversion import Conversion
 from .facts import Facts
 from .in_place import InPlace, written_back
+from .memory import Memory
 from .shapes import Shapes
 from .told import told
 
-_WRITTEN = {name: method for topic in (Autograd, Conversion, Facts, InPlace, Shapes) for name, method in vars(topic).items()
+_WRITTEN = {name: method for topic in (Autograd, Conversion, Facts, InPlace, Memory, Shapes) for name, method in vars(topic).items()
             if name[:1] != '_'}
 
 

@@ -4,33 +4,25 @@ from typing import Any
 
 from ... import _core
 from ..._errors import InvalidArgumentError
-
-_retaining = {}  # by id, results that keep their gradients
-
+from ..._methods import RETAINING
 
 class Autograd:
     """Methods by name."""
-
-    def detach_(self: Any):
-        """Of a leaf: asks for no gradients any longer. The history of another tensor cannot be taken from it."""
-        if not self.is_leaf:
-            raise InvalidArgumentError('[detach_] a result keeps its history: write x = x.detach()')
-        return self.requires_grad_(False)
 
     def retain_grad(self: Any):
         """The result of an op keeps its gradient in x.grad, too; leaves do anyway."""
         if not self.requires_grad:
             raise InvalidArgumentError('[retain_grad] the tensor does not require a gradient')
-        if self.is_leaf or id(self) in _retaining:
+        if self.is_leaf or id(self) in RETAINING:
             return
         key = id(self)
-        _retaining[key] = kept_by = weakref.ref(self, lambda _: _retaining.pop(key, None))
+        kept_by = weakref.ref(self, lambda _: RETAINING.pop(key, None))
 
         def keep(gradient):
             x = kept_by()  # a hook that held the tensor would be held by it
             if x is not None:
                 x.grad = gradient.clone() if x.grad is None else x.grad + gradient
-        self.register_hook(keep)
+        RETAINING[key] = [kept_by, self._add_hook(keep), keep]
 
     def register_post_accumulate_grad_hook(self: Any, hook):
         """Calls hook(leaf) at the end of each backward() that reached the leaf, when x.grad has the gradient."""
@@ -51,4 +43,4 @@ class Autograd:
     def record_stream(self: Any, stream):
         """Nothing to do: the library orders work and memory itself."""
 
-    retains_grad = property(lambda self: id(self) in _retaining, doc='Whether retain_grad() was called for the result of an op.')
+    retains_grad = property(lambda self: id(self) in RETAINING, doc='Whether retain_grad() was called for the result of an op.')

@@ -7,7 +7,7 @@ import tenon.torch
 from ... import _core, _methods
 from ..._core import Tensor, ops
 from ..._errors import InvalidArgumentError
-from .._common import cast, check, rank, shape_of, source_of
+from .._common import cast, check, rank, source_of
 from ..limits import iinfo
 from .told import told
 
@@ -185,22 +185,6 @@ class InPlace:
         """Each element replaced by callable(element, two other elements); slow, on the host."""
         return _each('map2_', self, callable, tensor1, tensor2)
 
-    # Memory, which tensors keep.
-
-    def resize_(self: Any, *sizes, memory_format=None):
-        """Itself, where it has that shape."""
-        return _kept('resize_', self, shape_of(sizes), 'reshape, or new_empty')
-
-    def resize_as_(self: Any, the_template, memory_format=None):
-        """Itself, where it has that shape."""
-        return _kept('resize_as_', self, the_template.shape, 'reshape, or new_empty')
-
-    def set_(self: Any, source=None, storage_offset=0, size=None, stride=None):
-        """Itself, where source is the very same elements."""
-        if not isinstance(source, Tensor) or not self._same_elements(source):
-            raise InvalidArgumentError('[set_] a tensor keeps its memory: write the values with x.copy_(values), or use the other tensor itself')
-        return self
-
 
 _DRAWN = frozenset((_core.float32, _core.float64))  # what the ops that draw write themselves
 
@@ -234,9 +218,3 @@ def _each(name, x, function, *others):
     flat = [each.reshape(-1).tolist() for each in (x, *others)]
     found = [function(*elements) for elements in zip(*flat)]
     return _copy(x, _core._from_data(found, x.dtype, None).reshape(x.shape)) if found else x
-
-
-def _kept(name, x, shape, instead):
-    if x.shape != shape:
-        raise InvalidArgumentError(f'[{name}] from {x.shape} to {shape}: a tensor keeps its shape, use {instead}')
-    return x

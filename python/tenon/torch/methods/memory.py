@@ -1,0 +1,107 @@
+"""Methods that give a tensor other memory or another shape: the object becomes what the function without the underscore gives."""
+import functools
+import math
+from typing import Any
+
+import tenon
+
+from ... import _core, _steps
+from ..._core import ops
+from ..._errors import InvalidArgumentError
+from .._common import check, shape_of
+from ..shape import as_strided, reshape, squeeze, t, transpose, unsqueeze
+
+
+def assigned(x, value, name='data'):
+    """The leaf x with the elements, the shape and the dtype of value; whether it asks for a gradient stays. Without history."""
+    check(value, name)
+    if _core._inside_vmap():
+        raise InvalidArgumentError(f'[{name}] tensors keep their memory within vmap: write the values with x.copy_(values)')
+    _without_hooks(x, name)
+    if not x.is_leaf:
+        raise InvalidArgumentError(f'[{name}] a result keeps its elements: write x = values')
+    if x.grad is not None and (x.grad.shape, x.grad.dtype) != (value.shape, value.dtype):
+        raise InvalidArgumentError(f'[{name}] x.grad has shape {x.grad.shape} and dtype {x.grad.dtype}, the new elements {value.shape} and '
+                                   f'{value.dtype}: write x.grad = None first')
+    made = value.detach().requires_grad_(x.requires_grad)
+    if x.grad is not None:
+        made.grad = x.grad
+    x._become(made)
+    _steps.moved()
+    return x
+
+
+def _without_hooks(x, name):
+    """Hooks belong to the tensor that an object has shown until now."""
+    if x._has_hooks():
+        raise InvalidArgumentError(f'[{name}] a tensor with hooks keeps its memory: remove them first')
+
+
+def _reshaping(function):
+    """The method that gives the tensor the shape of a view of it, which is recorded as the view is."""
+    name = function.__name__ + '_'
+
+    @functools.wraps(function)
+    def method(self: Any, *args, **kwargs):
+        if not self.is_leaf:
+            _without_hooks(self, name)
+            with tenon.enable_grad():  # the history goes on in either mode
+                self._become(function(self, *args, **kwargs))
+            return self
+        if self.requires_grad and tenon.is_grad_enabled():
+            raise InvalidArgumentError(f'[{name}] a leaf that requires a gradient keeps its shape: write it in torch.no_grad()')
+        return assigned(self, function(self.detach(), *args, **kwargs), name)
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f'{function.__name__}(), which the tensor itself becomes.'
+    return method
+
+
+def _resized(name, x, shape):
+    """x in another shape: the same memory where its elements suffice, otherwise new memory, whose other elements are 0."""
+    if x.requires_grad:
+        raise InvalidArgumentError(f'[{name}] a tensor that requires a gradient keeps its size: use reshape')
+    if min(shape, default=0) < 0:
+        raise InvalidArgumentError(f'[{name}] sizes of {shape} must not be negative')
+    if x.shape == shape:
+        return x
+    count, flat = math.prod(shape), reshape(x, (-1,))
+    if count > x.numel():
+        flat = ops['concat']([flat, ops['full']((count - x.numel(),), 0, x.dtype, x.device)], 0)
+    return assigned(x, reshape(ops['slice'](flat, 0, 0, count), shape), name)
+
+
+class Memory:
+    """Methods by name."""
+
+    as_strided_, squeeze_, t_, transpose_, unsqueeze_ = map(_reshaping, (as_strided, squeeze, t, transpose, unsqueeze))
+    swapaxes_ = swapdims_ = transpose_
+
+    def detach_(self: Any):
+        """Itself without history: a leaf that asks for no gradients."""
+        if not self.is_leaf:
+            _without_hooks(self, 'detach_')
+            self._become(self.detach())
+        return self.requires_grad_(False)
+
+    def resize_(self: Any, *sizes, memory_format=None):
+        """Another shape of the same memory, or of new memory where that is too small: the elements stay, others are 0."""
+        return _resized('resize_', self, shape_of(sizes))
+
+    def resize_as_(self: Any, the_template, memory_format=None):
+        """resize_() to the shape of another tensor."""
+        return _resized('resize_as_', self, check(the_template).shape)
+
+    def set_(self: Any, source: Any = None, storage_offset=0, size=None, stride=None):
+        """The memory of source, or a part of it by size and stride."""
+        if source is None:
+            source = ops['full']((0,), 0, self.dtype, self.device)
+        if check(source, 'set_').dtype is not self.dtype:
+            raise InvalidArgumentError(f'[set_] source has dtype {source.dtype}, the tensor {self.dtype}')
+        if size is not None:
+            size = shape_of((size,)) if isinstance(size, (tuple, list)) else (size,)
+            steps = [math.prod(size[i + 1:]) for i in range(len(size))] if stride is None else stride
+            source = as_strided(source, size, steps, storage_offset)
+        elif storage_offset or stride is not None:
+            raise InvalidArgumentError('[set_] an offset and strides need a size')
+        return assigned(self, source, 'set_')
+
