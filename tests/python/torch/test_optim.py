@@ -1,9 +1,14 @@
 """Optimizers and schedules beside PyTorch's, step for step; states that go from one to the other; errors."""
 import math
+import pathlib
+import sys
 
 import pytest
 
 import tenon.torch as ours
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from beside import same
 
 SHAPES = [(4, 3), (3,), (2, 5)]
 LOOSE = {'ASGD': 1e-6}  # PyTorch keeps its rate in float32
@@ -58,6 +63,62 @@ def test_steps(torch, name, options):
         mine.step()
         theirs.step()
         assert twins.difference() < LOOSE.get(name, 1e-9), step
+
+
+def complex_steps(t, name, options):
+    """Parameters after steps downhill from complex and real starts, and the states of the complex one."""
+    z = t.tensor([1 + 2j, -1j, 0.5], dtype=t.complex128, requires_grad=True)
+    w = t.tensor([1.0, -2.0], dtype=t.float64, requires_grad=True)
+    optimizer = getattr(t.optim, name)([z, w], **{'lr': 0.05, **options})
+    for _ in range(8):
+        optimizer.zero_grad()
+        (((z * (1 + 1j) - (2 - 0.8j)).abs() ** 2).sum() + 3 * (w * w).sum()).backward()
+        optimizer.step()
+    state = optimizer.state_dict()['state']
+    return z, w, {key: each.reshape(-1) for key, each in sorted(state.get(0, {}).items()) if each is not None and each.dtype == z.dtype}
+
+
+@pytest.mark.parametrize('name, options', [each for each in OPTIMIZERS if each[0] != 'Adafactor'])
+def test_complex_parameters_step(torch, name, options):
+    same(torch, lambda t: complex_steps(t, name, options))
+
+
+@pytest.mark.parametrize('line_search_fn', [None, 'strong_wolfe'])
+def test_lbfgs_takes_complex_parameters(torch, line_search_fn):
+    def run(t):
+        z = t.tensor([1 + 2j, -1j], dtype=t.complex128, requires_grad=True)
+        w = t.tensor([1.0], dtype=t.float64, requires_grad=True)
+        optimizer = t.optim.LBFGS([z, w], lr=0.5, max_iter=4, line_search_fn=line_search_fn)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = ((z - (2 - 1j)).abs() ** 2).sum() + 3 * (w * w).sum()
+            loss.backward()
+            return loss
+        return [optimizer.step(closure).detach() for _ in range(2)], z, w
+    same(torch, run)
+
+
+def test_the_state_of_an_own_step_is_kept_as_it_is(torch):
+    """`step` of PyTorch's optimizers is saved as a tensor; that of a class of one's own stays an int."""
+    def run(t):
+        class Signs(t.optim.Optimizer):
+            def __init__(self, params, lr=0.1):
+                super().__init__(params, {'lr': lr})
+
+            @t.no_grad()
+            def step(self):
+                for x in self.param_groups[0]['params']:
+                    self.state[x]['step'] = self.state[x].get('step', 0) + 1
+                    x.sub_(x.grad.sign(), alpha=self.param_groups[0]['lr'])
+        x = t.nn.Parameter(t.tensor([1.0, -2.0]))
+        optimizer = Signs([x])
+        (x * x).sum().backward()
+        optimizer.step()
+        again = Signs([x])
+        again.load_state_dict(optimizer.state_dict())
+        return x, optimizer.state_dict()['state'], dict(again.state[x])
+    same(torch, run)
 
 
 @pytest.mark.parametrize('name, options', OPTIMIZERS)

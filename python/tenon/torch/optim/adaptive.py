@@ -1,6 +1,6 @@
 """Adagrad, Adadelta and RMSprop."""
 from ..._core import ops
-from .optimizer import WAYS, Optimizer, check, column, decayed, zeros_like
+from .optimizer import WAYS, Optimizer, both_parts, check, column, decayed, zeros_like
 
 _rmsprop_step, _adagrad_step = ops['rmsprop_step'], ops['adagrad_step']
 
@@ -20,7 +20,7 @@ class Adagrad(Optimizer):
                 self.state[x].update(self._first_state(group, x))
 
     def _first_state(self, group, x):
-        return {'step': 0, 'sum': ops['full_like'](x.detach(), group['initial_accumulator_value'])}
+        return {'step': 0, 'sum': both_parts(x, group['initial_accumulator_value'])}
 
     def _update(self, group, params, grads, states):
         _adagrad_step(params, grads, column(states, 'sum'), states[0]['step'], float(group['lr']), group['lr_decay'], group['eps'],

@@ -1,6 +1,6 @@
 """SGD, ASGD and Rprop."""
 from ..._core import ops
-from .optimizer import WAYS, Optimizer, check, column, decayed, zeros_like
+from .optimizer import WAYS, Optimizer, both_parts, check, column, decayed, zeros_like
 
 _sgd_step = ops['sgd_step']
 
@@ -71,7 +71,7 @@ class Rprop(Optimizer):
                                   'differentiable': differentiable, 'capturable': capturable})
 
     def _first_state(self, group, x):
-        return {'step': 0, 'prev': zeros_like(x), 'step_size': ops['full_like'](x.detach(), float(group['lr']))}
+        return {'step': 0, 'prev': zeros_like(x), 'step_size': both_parts(x, float(group['lr']))}
 
     def _update(self, group, params, grads, states):
         (shorter, longer), bounds = group['etas'], group['step_sizes']

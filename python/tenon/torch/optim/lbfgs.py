@@ -4,7 +4,7 @@ import math
 import tenon
 
 from ..._core import ops
-from .optimizer import Optimizer, check
+from .optimizer import Optimizer, as_complex, as_real, check
 
 
 class LBFGS(Optimizer):
@@ -26,16 +26,16 @@ class LBFGS(Optimizer):
         self._params = self.param_groups[0]['params']
 
     def _gradient(self):
-        return ops['concat']([ops['full']((x.numel(),), 0.0, x.dtype, x.device) if x.grad is None else ops['reshape'](x.grad, (x.numel(),))
-                              for x in self._params], 0)
+        """All gradients in one vector of real numbers; a complex one counts as two."""
+        return ops['concat']([_flat(ops['zeros_like'](x) if x.grad is None else x.grad) for x in self._params], 0)
 
     def _move(self, places, length, direction):
         """The parameters to places + length · direction."""
         at = 0
         for x, place in zip(self._params, places):
-            part = ops['reshape'](ops['slice'](direction, 0, at, at + x.numel()), x.shape)
-            x[...] = place + part * length
-            at += x.numel()
+            count = x.numel() * (2 if x.dtype.is_complex else 1)
+            x[...] = place + _shaped(ops['slice'](direction, 0, at, at + count), x) * length
+            at += count
 
     def step(self, closure=None):
         if closure is None:
@@ -110,6 +110,18 @@ class LBFGS(Optimizer):
         for (y, s, ro), share in zip(kept, reversed(shares)):
             r = r + s * (share - _dot(y, r) * ro)
         return r
+
+
+def _flat(x):
+    """The elements as a vector of real numbers."""
+    return ops['reshape'](as_real(x), (-1,))
+
+
+def _shaped(flat, x):
+    """What _flat() gave, in the shape and kind of x."""
+    if not x.dtype.is_complex:
+        return ops['reshape'](flat, x.shape)
+    return as_complex(ops['reshape'](flat, (*x.shape, 2)))
 
 
 def _dot(x, y):

@@ -86,7 +86,8 @@ class Optimizer:
         with tenon.no_grad():
             for group in self.param_groups:
                 for params, grads, states in self._buckets(group):
-                    self._update(group, params, grads, states)
+                    update = self._update_complex if params[0].dtype.is_complex else self._update
+                    update(group, params, grads, states)
         for hook in list(self._hooks['post'].values()):
             hook(self, (closure,) if closure else (), {})
         return loss
@@ -110,6 +111,14 @@ class Optimizer:
     def _update(self, group, params, grads, states):
         """A step of parameters of one dtype and device whose states are alike."""
         raise NotImplementedError(f'[{type(self).__name__}] defines neither step() nor _update()')
+
+    def _update_complex(self, group, params, grads, states):
+        """_update() of complex parameters: real and imaginary parts are elements of their own, also in the states."""
+        pairs, parts = [as_real(x) for x in params], [{key: as_real(value) for key, value in state.items()} for state in states]
+        self._update(group, pairs, [as_real(x) for x in grads], parts)
+        for x, pair, state, part in zip(params, pairs, states, parts):
+            x[...] = as_complex(pair)
+            state.update((key, as_complex(value) if isinstance(value, Tensor) and value.shape == pair.shape else value) for key, value in part.items())
 
     def _buckets(self, group):
         """(parameters, gradients, states), alike in dtype, device and number of steps."""
@@ -230,13 +239,15 @@ class Optimizer:
         for hook in list(self._hooks['load_post'].values()):
             hook(self)
 
-    @staticmethod
-    def _saved(key, value):
-        return tenon.full((), float(value), dtype=tenon.float32) if key in _SCALARS else value
+    def _is_scalar(self, key):
+        """Whether an entry of the state is one of _SCALARS; the state of an optimizer with a step of its own is its own business."""
+        return key in _SCALARS and type(self)._update is not Optimizer._update
 
-    @staticmethod
-    def _loaded(x, key, value):
-        if key in _SCALARS:
+    def _saved(self, key, value):
+        return tenon.full((), float(value), dtype=tenon.float32) if self._is_scalar(key) else value
+
+    def _loaded(self, x, key, value):
+        if self._is_scalar(key):
             return _SCALARS[key](value)
         if not isinstance(value, Tensor):
             return copy.deepcopy(value)
@@ -254,6 +265,21 @@ def zeros_like(x):
     """Zeros for the state of a parameter."""
     _steps.before_memory()
     return ops['full_like'](x.detach(), 0)
+
+
+def as_real(x) -> Any:
+    """Complex numbers as pairs of real ones in a new last dimension; anything else as it is."""
+    return ops['stack']([ops['real'](x), ops['imag'](x)], -1) if isinstance(x, Tensor) and x.dtype.is_complex else x
+
+
+def as_complex(pairs):
+    """What as_real() made pairs of."""
+    return ops['complex'](*(ops['select'](pairs, -1, part) for part in (0, 1)))
+
+
+def both_parts(x, value):
+    """value in the shape of x, in both parts of complex numbers."""
+    return ops['full_like'](x.detach(), complex(value, value) if x.dtype.is_complex else value)
 
 
 def column(states, key):
