@@ -59,12 +59,18 @@ Index index_of(PyObject* object) {
   if (found < 0) throw PythonError();
   if (found > 0 && number.tag == TN_VALUE_INT) return number.as.i;
   if (found > 0 && number.tag == TN_VALUE_BOOL) return tensor(number.as.i != 0);
+  if (PyObject_CheckBuffer(object) && !PyBytes_Check(object) && !PyByteArray_Check(object)) {
+    // An array, as NumPy's shuffles are. What is no index, the selection itself refuses.
+    const Ref args(PyTuple_Pack(1, object));
+    const Ref made(args ? from_buffer(nullptr, args.get()) : nullptr);
+    if (!made) throw PythonError();
+    if (is_tensor(made.get())) return tensor_of(made.get());
+  }
   PyErr_Format(PyExc_TypeError,
                "[index] an index is an integer, a slice, None, Ellipsis, or a tensor of integers "
                "or bools, not "
-               "%.200s%s",
-               Py_TYPE(object)->tp_name,
-               PyObject_CheckBuffer(object) ? ": make it a tensor with tenon.asarray(...)" : "");
+               "%.200s",
+               Py_TYPE(object)->tp_name);
   throw PythonError();
 }
 

@@ -245,6 +245,9 @@ void add_generators(nb::module_& m) {
                         return nb::borrow(self);
                       },
                       "seed"_a, "Seeds it anew, and returns it.")
+                  .def(
+                      "initial_seed", [](const Generator& g) { return g.state().seed; },
+                      "The seed it was given last.")
                   .def("get_state",
                        [](const Generator& g) {
                          const Generator::State state = g.state();

@@ -1,4 +1,7 @@
 """Tensors out of numbers, lists, arrays and shapes."""
+import functools
+from collections import deque
+
 from . import _core
 from ._core import Tensor, _from_buffer, _from_capsule, _from_data, ops
 from ._names import accept_both_names
@@ -18,6 +21,22 @@ def _place(x, dtype, device):
     return x
 
 
+def _of_arrays(obj):
+    """Whether there are arrays in nested lists, as the states of an environment come."""
+    for _ in range(64):  # a list may hold itself
+        if not isinstance(obj, (list, tuple)) or not obj:
+            break
+        obj = obj[0]
+    return getattr(obj, 'ndim', 0) > 0 and hasattr(obj, '__array_interface__')
+
+
+def _stacked(obj):
+    """Nested lists of arrays of one shape as one tensor, of the dtype that holds all of theirs."""
+    made = [_stacked(each) if isinstance(each, (list, tuple)) else asarray(each) for each in obj]
+    dtype = functools.reduce(_core.promote_types, [x.dtype for x in made])
+    return ops['stack']([_place(x, dtype, None) for x in made], 0)
+
+
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     """A tensor of numbers, nested lists, or anything with a buffer or DLPack.
 
@@ -29,7 +48,12 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     elif isinstance(obj, (float, int, complex, list, tuple)) and not hasattr(obj, 'dtype'):
         if copy is False:
             raise ValueError('[asarray] copy=False, but numbers and lists have to be copied')
-        return _from_data(obj, dtype, device)
+        try:
+            return _from_data(obj, dtype, device)
+        except TypeError:
+            if not _of_arrays(obj):
+                raise
+            return _place(_stacked(obj), dtype, device)
     else:
         made = _from_buffer(obj, True if copy else None if copy is None else False)
         if made is None and hasattr(obj, '__dlpack__'):
@@ -40,7 +64,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
         elif made is None and (array := getattr(obj, '__array__', None)) is not None:
             return asarray(array(), dtype=dtype, device=device, copy=copy)
         if made is None:
-            return _from_data(obj, dtype, device)
+            return _from_data(list(obj) if isinstance(obj, (range, deque)) else obj, dtype, device)
         x = _place(made, dtype, device)
         if copy is False and x is not made:
             raise ValueError('[asarray] copy=False, but another dtype or device was asked for')

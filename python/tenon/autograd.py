@@ -10,6 +10,10 @@ import threading
 from . import _core
 from ._core import Tensor
 
+TYPE_CHECKING = False  # `import tenon` stays light
+if TYPE_CHECKING:
+    from typing import Any
+
 GRAD, INFERENCE, ANOMALY = 1, 2, 4
 
 
@@ -42,9 +46,12 @@ def _stepwise(function, kind):
 class _Mode:
     """Sets modes of the calling thread for a scope; also a decorator, of generators, too. One object may be entered many times."""
     _set = _clear = 0
+    _before: list
 
-    def __init__(self):
-        self._before = []
+    def __new__(cls, function=None) -> Any:
+        made = super().__new__(cls)
+        made._before = []
+        return made if function is None else made(function)  # @no_grad as @no_grad()
 
     def __enter__(self):
         self._before.append(_core._set_modes(self._set, self._clear))

@@ -103,8 +103,9 @@ class TensorDataset(Dataset):
         return self.tensors[0].shape[0]
 
     def __getitem__(self, index):
-        index = check_index(index, len(self))
-        return tuple(x[index] for x in self.tensors)
+        if isinstance(index, int):
+            index = check_index(index, len(self))
+        return tuple(x[index] for x in self.tensors)  # a slice, or a mask, gives rows
 
     def batch(self, indices):
         """The rows of `indices` as one tensor per field."""

@@ -13,7 +13,7 @@ from math import e, inf, nan, pi
 
 from .. import __version__, newaxis
 from .._core import (Tensor, bfloat16, bool, complex64, complex128, dtype, float8_e4m3fn, float8_e5m2, float16, float32, float64,
-                     int8, int16, int32, int64, manual_seed, promote_types, uint8, uint16, uint32, uint64)
+                     int8, int16, int32, int64, promote_types, uint8, uint16, uint32, uint64)
 from .._core import num_threads as get_num_threads
 from .._core import set_num_threads
 from ..autograd import enable_grad, is_grad_enabled, no_grad
@@ -42,7 +42,7 @@ from .modes import (Size, can_cast, device, get_default_device, get_default_dtyp
                     set_default_dtype, set_default_tensor_type, set_grad_enabled, typename)
 from .pointwise import *
 from .pointwise import abs, round
-from .random import (Generator, bernoulli, default_generator, get_rng_state, initial_seed, multinomial, normal, rand, rand_like,
+from .random import (Generator, bernoulli, default_generator, get_rng_state, initial_seed, manual_seed, multinomial, normal, rand, rand_like,
                      randint, randint_like, randn, randn_like, randperm, seed, set_rng_state)
 from .reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, cummax, cummin, cumprod, cumsum,
                      cumulative_trapezoid, diff, gradient, log_softmax, logcumsumexp, logsumexp, max, mean, min, nanmean, nansum,

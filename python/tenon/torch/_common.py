@@ -79,7 +79,10 @@ _RANKS = {dtype: 3 if dtype.is_complex else 2 if dtype.is_floating_point or dtyp
 
 def rank(dtype):
     """0 bool, 1 integer, 2 floating, 3 complex."""
-    return _RANKS[dtype]
+    found = _RANKS.get(dtype) if isinstance(dtype, _core.dtype) else None
+    if found is None:
+        raise TypeError(f'a dtype is needed, not {type(dtype).__name__}')
+    return found
 
 
 def number_dtype(value):

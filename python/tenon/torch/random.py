@@ -1,13 +1,23 @@
 """Random numbers. Sequences are tenon's own: a seed repeats them on every device, but they are not PyTorch's."""
 import contextlib
 import math
+import operator
 from typing import Any
 
 from .. import _core
 from .._core import Generator as _Generator
-from .._core import Tensor, default_generator, manual_seed, ops
+from .._core import Tensor, default_generator, ops
 from ._common import cast, check, defaults, into, rank, shape_of, somewhere
 from .create import device_of, finish, full
+
+
+def manual_seed(seed):
+    """Seeds the default generator, and returns it. A negative seed counts from 2^64 down."""
+    seed = operator.index(seed)
+    if not -2**63 <= seed < 2**64:
+        raise ValueError(f'[manual_seed] the seed is {seed}, must have 64 bits')
+    _core.manual_seed(seed % 2**64)
+    return default_generator()
 
 
 def seed():
@@ -58,10 +68,13 @@ def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
 rand_like, randn_like = _like(rand), _like(randn)
 
 
-def randint(low, high: Any = None, size: Any = None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def randint(low: Any = None, high: Any = None, size: Any = None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Integers from low to high - 1: randint(high, size) or randint(low, high, size)."""
     if size is None:
         low, high, size = 0, low, high
+    low = 0 if low is None else low
+    if size is None:
+        raise TypeError('[randint] misses argument size')
     if high is None or low >= high:
         raise ValueError(f'[randint] from {low} to {high}')
     found = ops['randint'](tuple(size), low, high, _core.int64, device_of(device), generator)

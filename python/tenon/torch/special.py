@@ -74,6 +74,9 @@ def _polynomial(name, start, step):
     return call
 
 
+_DEGREES = 100_000  # a step takes microseconds
+
+
 def _recurrence(x, n, start, step):
     if not isinstance(x, Tensor) and not isinstance(n, Tensor):
         raise TypeError('a Tensor is needed')
@@ -87,6 +90,8 @@ def _recurrence(x, n, start, step):
     n = cast(ops['trunc'](n) if rank(n.dtype) == 2 else n, _core.int64)
     x, n = x + 0 * cast(n, x.dtype), n + cast(0 * x.detach(), _core.int64)
     most = int(largest(n)) if n.size else 0
+    if most > _DEGREES:
+        raise ValueError(f'[special] a polynomial of degree {most}: the recurrence goes to {_DEGREES}')
     before, now = ops['full_like'](x, 1), start(x)
     found = _where(n == 0, before, _where(n < 0, 0 * before, now))
     for k in range(1, most):

@@ -34,7 +34,7 @@ class _Recurrent(Module):
 
     def reset_parameters(self):
         """Uniform numbers up to 1 / √hidden_size."""
-        bound = 1 / math.sqrt(self.hidden_size)
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0
         with tenon.no_grad():
             for parameter in self.parameters():
                 parameter.uniform_(-bound, bound)

@@ -1,5 +1,6 @@
 """Losses; reduction is 'mean', 'sum' or 'none', and size_average and reduce are its older spelling."""
 import math
+import warnings
 
 from .... import _core
 from ....nn import functional as _functional
@@ -27,7 +28,9 @@ def _reduced(x, reduction):
 def _pair(name, input, target):
     """Both in their common shape and dtype."""
     from ...shape import broadcast_tensors
-    return broadcast_tensors(*promoted(check(input, name), check(target, name)))
+    if check(input, name).shape != check(target, name).shape:
+        warnings.warn(f'[{name}] input has shape {input.shape}, target {target.shape}: they broadcast, which is seldom meant', stacklevel=4)
+    return broadcast_tensors(*promoted(input, target))
 
 
 @in_float32

@@ -1,9 +1,10 @@
 """Padding, resampling, and pixels against channels."""
 import math
 
+from .... import _core
 from ....nn import functional as _functional
 from ...._core import ops
-from ..._common import check, full, rank
+from ..._common import cast, check, full, rank
 from .conv import _each
 
 affine_grid = _functional.affine_grid
@@ -183,27 +184,25 @@ def _resized(x, dim, size, factor, mode, align_corners):
     """One dimension at another size: a sum of entries with weights."""
     n = x.shape[dim]
     scale = (n - 1) / (size - 1) if align_corners and size > 1 else 0.0 if align_corners else n / size if factor is None else 1 / factor
+    place = ops['arange'](0, size, 1, _core.float64, 'cpu')  # places in double precision, which not every device has
     if mode.startswith('nearest'):
-        shift = 0.5 if mode == 'nearest-exact' else 0.0
-        at = [min(int((i + shift) * scale), n - 1) for i in range(size)]
-        return ops['index_select'](x, dim, _row(at, x))
-    places = [i * scale if align_corners else (i + 0.5) * scale - 0.5 for i in range(size)]
+        return ops['index_select'](x, dim, _entry((place + (0.5 if mode == 'nearest-exact' else 0.0)) * scale, n, x))
+    place = place * scale if align_corners else (place + 0.5) * scale - 0.5
     if mode != 'bicubic':
-        places = [max(place, 0.0) for place in places]
-    low = [math.floor(place) for place in places]
-    part = [place - at for place, at in zip(places, low)]
-    taps = ((0, [1 - t for t in part]), (1, part)) if mode != 'bicubic' else tuple(zip((-1, 0, 1, 2), zip(*map(_cubic, part))))
+        place = ops['clamp'](place, 0, None)
+    low = ops['floor'](place)
+    part = place - low
+    taps = ((0, 1 - part), (1, part)) if mode != 'bicubic' else tuple(zip((-1, 0, 1, 2), _cubic(part)))
     shape, found = tuple(size if d == dim else 1 for d in range(x.ndim)), None
     for offset, weights in taps:
-        entries = ops['index_select'](x, dim, _row([min(max(at + offset, 0), n - 1) for at in low], x))
-        term = entries * ops['reshape'](_row(list(weights), x, x.dtype), shape)
+        term = ops['index_select'](x, dim, _entry(low + offset, n, x)) * ops['reshape'](ops['to'](cast(weights, x.dtype), x.device), shape)
         found = term if found is None else found + term
     return found
 
 
-def _row(values, x, dtype=None):
-    from .... import _core
-    return _core._from_data(values, dtype or _core.int64, x.device)
+def _entry(place, n, x):
+    """Places on the host as indices from 0 to n - 1 on the device of x."""
+    return ops['to'](cast(ops['clamp'](ops['floor'](place), 0, n - 1), _core.int64), x.device)
 
 
 def _cubic(t, a=-0.75):
