@@ -387,6 +387,18 @@ def test_containers(torch, name):
 
 # Lazy modules ----------------------------------------------------------------------------------------------------------------------
 
+def trained_lazily(t):
+    """An optimizer that is older than the shapes; the parameters are the objects that they were."""
+    m = lazy(t)
+    before, optimizer = list(m.parameters()), t.optim.SGD(m.parameters(), lr=0.1)
+    m(t.ones(2, 4))
+    for p in m.parameters():
+        t.nn.init.constant_(p, 0.5)
+    m(t.ones(2, 4)).sum().backward()
+    optimizer.step()
+    return [all(p is q for p, q in zip(m.parameters(), before)), [p.detach() for p in m.parameters()]]
+
+
 def lazy(torch):
     return torch.nn.Sequential(torch.nn.LazyLinear(3), torch.nn.ReLU(), torch.nn.LazyLinear(2, bias=False))
 
@@ -404,6 +416,7 @@ LAZY = {
     'deepcopy': lambda t: (lambda m: [list(copy.deepcopy(m)(t.ones(1, 4)).shape), m[0].has_uninitialized_params()])(lazy(t)),
     'conv': lambda t: (lambda m: [list(m(t.ones(2, 4, 5, 5)).shape), repr(m), list(m.weight.shape)])(t.nn.LazyConv2d(6, 3, padding=1, groups=2)),
     'norm': lambda t: (lambda m: [repr(m), list(m(t.rand(2, 4, 5, 5)).shape), repr(m), list(m.state_dict())])(t.nn.LazyBatchNorm2d()),
+    'optimizer made before': trained_lazily,
     'given dtype': lambda t: str(t.nn.LazyLinear(2, dtype=t.float64).weight.dtype)[-7:],
 }
 LAZY_ERRORS = {

@@ -16,10 +16,7 @@ def is_lazy(x):
 
 
 class _Waiting(Tensor):
-    """A tensor without a shape. The module that has it gets another one in its place, which materialize() makes.
-
-    Tensors keep their memory, so this object itself stays what it is: make optimizers after the first forward.
-    """
+    """A tensor without a shape, which materialize() gives it: a parameter stays this object, a buffer is another one in its module."""
 
     _owner: Any = None  # (module, name) while a module infers its shapes
 
@@ -34,7 +31,7 @@ class _Waiting(Tensor):
         raise NotImplementedError
 
     def materialize(self, shape, device=None, dtype=None):
-        """The tensor of a shape that takes this one's place in its module; the values are not determined."""
+        """The tensor of a shape that this one becomes, or that takes its place; the values are not determined."""
         made = self._made(tenon.empty(tuple(shape), dtype=dtype or self.dtype, device=device or self.device))
         if self._owner is not None:
             module, name = self._owner
@@ -74,7 +71,9 @@ class UninitializedParameter(_Waiting, Parameter):  # pyright: ignore[reportInco
         Tensor.__init__(self)
 
     def _made(self, data):
-        return Parameter(data, self.requires_grad)
+        self._become(Parameter(data, self.requires_grad))
+        self.__class__ = Parameter
+        return self
 
 
 class UninitializedBuffer(_Waiting):

@@ -70,7 +70,7 @@ def _infer(module, args, kwargs):
         module.initialize_parameters(*args, **kwargs)
     finally:
         for _, x in waiting:
-            x._owner = None
+            x.__dict__.pop('_owner', None)
     if module.has_uninitialized_params():
         raise RuntimeError(f'[{type(module).__name__}] initialize_parameters() left parameters without a shape')
     module._become()
