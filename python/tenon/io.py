@@ -1,4 +1,5 @@
-"""Weights in safetensors files (https://huggingface.co/docs/safetensors) and, to read, GGUF files, by the code of tenon/io.hpp.
+"""Weights in safetensors files (https://huggingface.co/docs/safetensors) and, to read, GGUF files, by the code of tenon/io.hpp;
+arrays in NumPy's .npz files.
 
 >>> import os, tempfile
 >>> path = os.path.join(tempfile.mkdtemp(), 'net.safetensors')
@@ -16,13 +17,21 @@ from ._core import Tensor
 
 
 def load(path, device=None):
-    """All tensors of a file by name, on `device` (None: the host).
+    """All tensors of a file by name, on `device` (None: the host): of a safetensors file, or NumPy's where its name ends in .npz.
 
     Sizes are checked before anything is allocated. Raises tenon.IoError (an OSError) where the file cannot be read or is
     none (a folder, a FIFO, a device), tenon.DataLossError (a ValueError), with the byte and the reason, where it is malformed.
     """
-    tensors = _core._load(os.fsencode(path))
+    if _is_npz(path):
+        from . import _npz
+        tensors = _npz.load(path)
+    else:
+        tensors = _core._load(os.fsencode(path))
     return tensors if device is None else {name: x.to(device) for name, x in tensors.items()}
+
+
+def _is_npz(path):
+    return os.fsdecode(path).endswith('.npz')
 
 
 def load_metadata(path):
@@ -57,7 +66,7 @@ def _check_text(what, text):
 
 
 def save(path, tensors, metadata=None):
-    """Writes tensors by name, such as net.state_dict(). The file is replaced at once, or not at all.
+    """Writes tensors by name, such as net.state_dict(); for NumPy where the path ends in .npz. The file is replaced at once, or not at all.
 
     Links are followed. What is no regular file (a folder, a FIFO, a device) is refused: tenon.IoError (an OSError), as where
     the file cannot be written.
@@ -72,4 +81,10 @@ def save(path, tensors, metadata=None):
     for key, value in metadata.items():
         _check_text('a metadata key', key)
         _check_text(f'the metadata of "{key}"', value)
-    _core._save(os.fsencode(path), tensors, metadata)
+    if not _is_npz(path):
+        _core._save(os.fsencode(path), tensors, metadata)
+        return
+    if metadata:
+        raise ValueError('[save] .npz files have no metadata: save to .safetensors')
+    from . import _npz
+    _npz.save(path, tensors)

@@ -3,7 +3,8 @@ import os
 
 from ... import io
 from ..._core import Tensor
-from .archive import Archive, replacing, write_archive
+from ..._replacing import replacing
+from .archive import Archive, write_archive
 from .errors import LoadError
 from .reader import read_pickle
 from .storages import Storages
@@ -30,7 +31,7 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
     if hasattr(f, 'write'):
         write_archive(f, pickled, storages)
     else:
-        with replacing(f) as file:
+        with replacing(f, 'torch.save') as file:
             write_archive(file, pickled, storages)
 
 

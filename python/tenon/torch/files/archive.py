@@ -1,10 +1,7 @@
 """The zip files of torch.save: records that lie uncompressed in one folder, which data.pkl describes."""
-import contextlib
 import os
-import stat
 import zipfile
 
-from ..._errors import IoError
 from .errors import LoadError
 
 _ALIGN = 64
@@ -93,34 +90,3 @@ def _write(archive, file, name, data):
     info.extra = b'FB' + padding.to_bytes(2, 'little') + bytes(padding)
     with archive.open(info, 'w', force_zip64=large) as record:
         record.write(data)
-
-
-@contextlib.contextmanager
-def replacing(path):
-    """A new file that takes the place of path when all went well: another program sees the old one or the new one, whole."""
-    path = os.path.realpath(os.fspath(path))
-    before = os.stat(path) if os.path.exists(path) else None
-    if before is not None and not stat.S_ISREG(before.st_mode):
-        raise IoError(f'[torch.save] {os.fsdecode(path)} is no regular file: it cannot be replaced')
-    folder, name = os.path.split(path)
-    fresh, opened = _beside(folder)
-    try:
-        with os.fdopen(opened, 'wb') as file:
-            if before is not None:
-                os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(fresh)
-        raise
-
-
-def _beside(folder):
-    """(path, descriptor) of a new file in a folder; the user's mask says who may read it."""
-    while True:
-        fresh = os.path.join(os.fsdecode(folder), '.tenon-' + os.urandom(8).hex())
-        with contextlib.suppress(FileExistsError):
-            return fresh, os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, 'O_CLOEXEC', 0), 0o666)
