@@ -1,12 +1,14 @@
 // tenon/graph.h over the classes.
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <optional>
 
 #include "file/file.hpp"
 #include "run/program.hpp"
 #include "tenon/graph.h"
 #include "trace/fit.hpp"
+#include "trace/fit_sizes.hpp"
 #include "trace/tracer.hpp"
 
 using namespace tenon;  // NOLINT(google-build-using-namespace): this file is the ABI of that namespace
@@ -14,6 +16,12 @@ using namespace tenon;  // NOLINT(google-build-using-namespace): this file is th
 struct tn_trace {
   using Kind = graph::Tracer::Kind;
   explicit tn_trace(Kind of) : kind(of), tracer(std::in_place, of) {}
+  // A pass more.
+  void again() {
+    tracer.reset();
+    tracer.emplace(kind);
+    tracer->source(where);
+  }
   ~tn_trace() {
     tracer.reset();
     for (Tensor& leaf : marked) leaf.zero_grad();
@@ -23,6 +31,11 @@ struct tn_trace {
   // Of a step after its first pass.
   std::optional<graph::Graph> first;
   std::vector<Tensor> marked;
+  // Of one at several sizes.
+  std::optional<graph::SizeFit> fit;
+  std::vector<std::vector<int32_t>> dims;  // by input
+  std::vector<int64_t> example;
+  std::function<std::string()> where;
 };
 
 struct tn_program {
@@ -83,6 +96,11 @@ void give_value(const std::vector<graph::View>& views, const graph::Graph& graph
   value.ndim = static_cast<uint32_t>(view.shape.size());
   value.shape = view.shape.data();
   value.name = detail::to_str(graph.buffers[view.buffer].name);
+  if (!graph.sizes.empty()) {
+    const bool input = &views == &graph.inputs;
+    value.shape = (input ? graph.sizes.input_shapes : graph.sizes.result_shapes)[index].data();
+    if (input) value.dims = graph.sizes.inputs[index].data();
+  }
   give(value, out);
 }
 
@@ -119,8 +137,7 @@ tn_status* tn_trace_again(tn_trace* trace, tn_tensor* const* results, uint32_t n
                   "[graph] only a step is traced again, and once: tn_trace_begin_step");
     trace->first = trace->tracer->finish(shared(results, nresults, "a result"));
     trace->marked = trace->tracer->mark_gradients();
-    trace->tracer.reset();
-    trace->tracer.emplace(trace->kind);
+    trace->again();
   });
 }
 
@@ -129,7 +146,109 @@ tn_status* tn_trace_input(tn_trace* trace, const tn_tensor* like, tn_str name, t
     require(trace, "trace");
     require(like, "like");
     require(out, "out");
-    *out = trace->tracer->input(Tensor::share(const_cast<tn_tensor*>(like)), text_of(name)).take();
+    const tn_view& view = *tn_tensor_view(like);
+    if (trace->fit) trace->dims.emplace_back(view.ndim, -1);
+    *out =
+        trace->tracer->input(static_cast<DType>(view.dtype), {view.shape, view.ndim}, text_of(name))
+            .take();
+  });
+}
+
+tn_status* tn_trace_begin_sizes(const tn_trace_dim* dims, uint32_t ndims, tn_trace** out) {
+  return guarded([&] {
+    require(out, "out");
+    if (ndims != 0) require(dims, "dims");
+    std::vector<graph::Dim> made;
+    std::vector<bool> declared;
+    for (uint32_t i = 0; i < ndims; ++i) {
+      graph::Dim dim{text_of(dims[i].name)};
+      if (dim.name.empty() || std::ranges::count(made, dim.name, &graph::Dim::name) != 0)
+        throw Error(TN_INVALID_ARGUMENT, "[graph] dims need names that differ");
+      declared.push_back(dims[i].min != 0);
+      if (dims[i].min != 0) dim.min = dims[i].min;
+      if (dims[i].max != 0) dim.max = dims[i].max;
+      made.push_back(std::move(dim));
+    }
+    auto trace = std::make_unique<tn_trace>(tn_trace::Kind::Sized);
+    trace->fit.emplace(std::move(made), std::move(declared));
+    trace->example.resize(ndims);
+    *out = trace.release();
+  });
+}
+
+tn_status* tn_trace_input_sized(tn_trace* trace, const tn_tensor* like, tn_str name,
+                                const int32_t* of, tn_tensor** out) {
+  return guarded([&] {
+    require(trace, "trace");
+    require(like, "like");
+    require(of, "of");
+    require(out, "out");
+    if (!trace->fit)
+      throw Error(TN_FAILED_PRECONDITION, "[graph] the trace has no dims: tn_trace_begin_sizes");
+    const tn_view& view = *tn_tensor_view(like);
+    std::vector<int64_t> shape(view.shape, view.shape + view.ndim);
+    for (uint32_t d = 0; d < view.ndim; ++d) {
+      if (of[d] < 0) continue;
+      if (static_cast<size_t>(of[d]) >= trace->example.size())
+        throw Error(TN_OUT_OF_RANGE, "[graph] there is no dim " + std::to_string(of[d]));
+      trace->example[of[d]] = shape[d];
+      shape[d] = trace->fit->next()[of[d]];
+    }
+    trace->dims.emplace_back(of, of + view.ndim);
+    *out = trace->tracer->input(static_cast<DType>(view.dtype), shape, text_of(name)).take();
+  });
+}
+
+namespace {
+
+void next_pass(tn_trace& trace, bool more) {
+  if (!more) return;
+  trace.dims.clear();
+  trace.again();
+}
+
+void require_sizes(const tn_trace* trace, const uint32_t* more) {
+  require(trace, "trace");
+  require(more, "more");
+  if (!trace->fit || !trace->tracer)
+    throw Error(TN_FAILED_PRECONDITION,
+                "[graph] only a trace with dims has passes: tn_trace_begin_sizes");
+}
+
+}  // namespace
+
+tn_status* tn_trace_next(tn_trace* trace, tn_tensor* const* results, uint32_t nresults,
+                         uint32_t* more) {
+  return guarded([&] {
+    require_sizes(trace, more);
+    graph::Traced traced{trace->tracer->finish(shared(results, nresults, "a result")), {}};
+    traced.known = trace->tracer->take_known();
+    trace->tracer.reset();
+    *more = trace->fit->add(std::move(traced)) ? 1 : 0;
+    next_pass(*trace, *more != 0);
+  });
+}
+
+tn_status* tn_trace_failed(tn_trace* trace, uint32_t* more) {
+  return guarded([&] {
+    require_sizes(trace, more);
+    trace->tracer.reset();
+    *more = trace->fit->failed() ? 1 : 0;
+    next_pass(*trace, *more != 0);
+  });
+}
+
+tn_status* tn_trace_source(tn_trace* trace, void (*where)(void* ctx, tn_write_fn write, void* to),
+                           void* ctx) {
+  return guarded([&] {
+    require(trace, "trace");
+    if (where == nullptr) throw Error(TN_INVALID_ARGUMENT, "[graph] where is NULL");
+    trace->where = [where, ctx] {
+      std::string text;
+      where(ctx, &detail::append_text, &text);
+      return text;
+    };
+    if (trace->tracer) trace->tracer->source(trace->where);
   });
 }
 
@@ -150,7 +269,11 @@ tn_status* tn_trace_end(tn_trace* trace, tn_tensor* const* results, uint32_t nre
     if (owned->kind == tn_trace::Kind::Step && !owned->first)
       throw Error(TN_FAILED_PRECONDITION,
                   "[graph] a step is traced twice: call tn_trace_again before tn_trace_end");
-    graph::Graph graph = owned->tracer->finish(shared(results, nresults, "a result"));
+    if (owned->fit && owned->tracer)
+      throw Error(TN_FAILED_PRECONDITION,
+                  "[graph] the trace wants to see more sizes: tn_trace_next before tn_trace_end");
+    graph::Graph graph = owned->fit ? owned->fit->take(owned->dims, owned->example)
+                                    : owned->tracer->finish(shared(results, nresults, "a result"));
     if (owned->first) graph = graph::fit(std::move(*owned->first), graph);
     owned.reset();  // the program traces once more, for its device
     *out = new tn_program{{std::move(graph), device_of(device)}};
@@ -206,6 +329,7 @@ tn_status* tn_program_get_info(tn_program* program, tn_program_info* out) {
     info.state = facts.state;
     info.numbers = static_cast<uint32_t>(graph.symbols.size());
     info.fused = facts.fused;
+    info.dims = static_cast<uint32_t>(graph.sizes.dims.size());
     give(info, out);
   });
 }
@@ -223,6 +347,22 @@ tn_status* tn_program_get_number(tn_program* program, uint32_t index, tn_program
     number.value = program->program.number(index);
     number.name = detail::to_str(symbols[index].name);
     give(number, out);
+  });
+}
+
+tn_status* tn_program_get_dim(const tn_program* program, uint32_t index, tn_trace_dim* out) {
+  return guarded([&] {
+    require(program, "program");
+    require(out, "out");
+    const auto& dims = program->program.graph().sizes.dims;
+    if (index >= dims.size())
+      throw Error(TN_OUT_OF_RANGE, "[graph] " + std::to_string(index) + " of " +
+                                       std::to_string(dims.size()) + " dims");
+    tn_trace_dim dim{};
+    dim.name = detail::to_str(dims[index].name);
+    dim.min = dims[index].min;
+    dim.max = dims[index].max == graph::Dim{}.max ? 0 : dims[index].max;
+    give(dim, out);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "graph.hpp"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "bound.hpp"
@@ -37,11 +38,26 @@ Device place_in(const nb::object& object) {
   return object.is_none() ? Device(static_cast<tn_device*>(nullptr)) : device_in(object, "graph");
 }
 
+// (name, min, max) of each; max is None without an end.
+nb::list dims_of(const graph::Program& program) {
+  nb::list made;
+  for (uint32_t i = 0; i < run([&] { return program.info(); }).dims; ++i) {
+    tn_trace_dim dim{};
+    dim.struct_size = sizeof dim;
+    run([&] { detail::check(tn_program_get_dim(program.get(), i, &dim)); });
+    nb::object max = nb::none();
+    if (dim.max != 0) max = nb::int_(dim.max);
+    made.append(nb::make_tuple(std::string(detail::to_view(dim.name)), dim.min, max));
+  }
+  return made;
+}
+
 using Getter = tn_status* (*)(const tn_program*, uint32_t, tn_program_value*);
 
 // (name, dtype, shape) of each.
 nb::list values_of(const graph::Program& program, uint32_t count, Getter get) {
   nb::list made;
+  const nb::list dims = dims_of(program);
   for (uint32_t i = 0; i < count; ++i) {
     const tn_program_value value = run([&] {
       tn_program_value found{};
@@ -50,7 +66,15 @@ nb::list values_of(const graph::Program& program, uint32_t count, Getter get) {
       return found;
     });
     nb::list shape;
-    for (uint32_t d = 0; d < value.ndim; ++d) shape.append(value.shape[d]);
+    for (uint32_t d = 0; d < value.ndim; ++d) {
+      const int32_t dim = value.dims == nullptr ? -1 : value.dims[d];
+      if (dim >= 0)
+        shape.append(dims[dim][0]);
+      else if (value.shape[d] < 0)
+        shape.append(nb::none());
+      else
+        shape.append(value.shape[d]);
+    }
     made.append(nb::make_tuple(std::string(detail::to_view(value.name)),
                                nb::steal(dtype_object(value.dtype)), nb::tuple(shape)));
   }
@@ -78,6 +102,46 @@ class Tracing {
     run([&] {
       detail::check(tn_trace_again(trace(), TensorList(given).handles(),
                                    static_cast<uint32_t>(given.size())));
+    });
+  }
+  // `dims`: (name, min, max); `where`: a callable that tells where it is called.
+  void begin_sizes(const std::vector<std::tuple<std::string, int64_t, int64_t>>& dims) {
+    std::vector<tn_trace_dim> made;
+    for (const auto& [name, min, max] : dims)
+      made.push_back({sizeof(tn_trace_dim), 0, detail::to_str(name), min, max});
+    run([&] {
+      tn_trace* began = nullptr;
+      detail::check(tn_trace_begin_sizes(made.data(), static_cast<uint32_t>(made.size()), &began));
+      trace_.reset(began);
+    });
+  }
+  void source(nb::callable where) {
+    where_ = std::move(where);
+    run([&] { detail::check(tn_trace_source(trace(), &tell, this)); });
+  }
+  nb::object input_sized(const nb::object& like, const std::string& name,
+                         const std::vector<int32_t>& of) {
+    tn_tensor* const given = required(like, "an input");
+    return nb::steal(wrap(run([&] {
+      tn_tensor* made = nullptr;
+      detail::check(tn_trace_input_sized(trace(), given, detail::to_str(name), of.data(), &made));
+      return Tensor::adopt(made);
+    })));
+  }
+  bool next(const nb::list& results) {
+    const std::vector<Tensor> given = tensors_of(results, "a result");
+    return run([&] {
+      uint32_t more = 0;
+      detail::check(tn_trace_next(trace(), TensorList(given).handles(),
+                                  static_cast<uint32_t>(given.size()), &more));
+      return more != 0;
+    });
+  }
+  bool failed() {
+    return run([&] {
+      uint32_t more = 0;
+      detail::check(tn_trace_failed(trace(), &more));
+      return more != 0;
     });
   }
   nb::object input(const nb::object& like, const std::string& name) {
@@ -110,7 +174,17 @@ class Tracing {
     if (trace_ == nullptr) throw Error(TN_FAILED_PRECONDITION, "[graph] nothing is being traced");
     return trace_.get();
   }
+  static void tell(void* self, tn_write_fn write, void* to) {
+    const nb::gil_scoped_acquire held;
+    try {
+      const auto text = nb::cast<std::string>(static_cast<Tracing*>(self)->where_());
+      write(to, detail::to_str(text));
+    } catch (const nb::python_error&) {
+      write(to, {});  // a trace goes on without places
+    }
+  }
   std::unique_ptr<tn_trace, void (*)(tn_trace*)> trace_;
+  nb::callable where_;
 };
 
 nb::list run_program(const graph::Program& program, const nb::tuple& inputs) {
@@ -167,6 +241,11 @@ void add_graph(nb::module_& m) {
   nb::class_<Tracing>(m, "_Tracing")
       .def(nb::init<>())
       .def("begin", &Tracing::begin, nb::arg("step"))
+      .def("begin_sizes", &Tracing::begin_sizes)
+      .def("source", &Tracing::source)
+      .def("input_sized", &Tracing::input_sized)
+      .def("next", &Tracing::next)
+      .def("failed", &Tracing::failed)
       .def("number", &Tracing::number)
       .def("again", &Tracing::again)
       .def("input", &Tracing::input)
@@ -184,6 +263,7 @@ void add_graph(nb::module_& m) {
       .def_prop_ro(
           "device",
           [](const graph::Program& self) { return nb::steal(device_object(self.device().get())); })
+      .def_prop_ro("dims", &dims_of)
       .def_prop_ro("facts", &facts)
       .def_prop_ro("numbers", &numbers_of)
       .def("set_numbers", &set_numbers)

@@ -5,18 +5,29 @@
 >>> double(tenon.ones(3))
 tensor([2., 2., 2.])
 """
+from __future__ import annotations
+
 import functools
 import inspect
 import os
+import sys
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _core, _steps
 from ._core import Tensor, dtype
 from ._errors import PreconditionError
 from .autograd import is_grad_enabled
 
-__all__ = ['Program', 'compile', 'load', 'trace']
+__all__ = ['Dim', 'Program', 'compile', 'load', 'trace']
+
+
+class Dim(NamedTuple):
+    """A dimension of inputs whose size each run chooses, from `min` to `max`; equal names are one size."""
+
+    name: str
+    min: int | None = None
+    max: int | None = None
 
 
 class Program:
@@ -86,13 +97,18 @@ class Program:
         return self._program.device
 
     @property
+    def dims(self):
+        """(name, min, max) of each dimension whose size a run chooses; max is None where there is none."""
+        return [Dim(*one) for one in self._program.dims]
+
+    @property
     def inputs(self):
-        """(name, dtype, shape) of each tensor that it takes."""
+        """(name, dtype, shape) of each tensor that it takes; a size that a run chooses is the name of its dim."""
         return self._program.inputs
 
     @property
     def results(self):
-        """(name, dtype, shape) of each tensor that it gives."""
+        """(name, dtype, shape) of each tensor that it gives; a size that follows the inputs' is None."""
         return self._program.results
 
     def __str__(self):
@@ -102,7 +118,7 @@ class Program:
         return f'Program({len(self.inputs)} inputs, {len(self.results)} results, {self._program.facts["nodes"]} nodes, {self.device})'
 
 
-def trace(fn, *args, device=None, training=False):
+def trace(fn, *args, device=None, training=False, dynamic=None):
     """The program of fn(*args), which is called once, with tensors that have shapes and dtypes but no elements.
 
     args are tensors, or tuples, lists and dicts of them; what is no tensor is taken as it is, in the trace and in every run.
@@ -115,9 +131,22 @@ def trace(fn, *args, device=None, training=False):
     buffers and the optimizers' memory, which eager code sees. fn is called twice. Each run takes rates, other numbers of the
     optimizers and their counts of steps as they are then; what was computed from them outside of ops is refused. The step has to
     have run once before, as it is written: optimizers make their memory then. `compile` sees to that.
+
+    `dynamic` names dimensions that may have any size in each run: `{'x': {0: 'batch', 1: Dim('length', max=512)}}`, by the name of
+    fn's argument or the position of the tensor. fn is called some ten times then, with inputs of other sizes, and what differs
+    between the calls has to follow the sizes; a branch on one is refused. Equal names are one size.
+
+    >>> import tenon
+    >>> total = tenon.graph.trace(lambda x: x.sum(0), tenon.zeros(3, 2), dynamic={'x': {0: 'rows'}})
+    >>> total(tenon.ones(5, 2))
+    tensor([5., 5.])
     """
     tensors = []
     given = _shape_of(args, tensors)
+    if dynamic:
+        if training:
+            raise PreconditionError('[graph] a training step has fixed sizes: `compile` records one for each shape')
+        return _trace_sizes(fn, given, tensors, device, *_places_of(fn, args, tensors, dynamic))
     if training:
         return _trace_step(fn, given, tensors, device)
     tracing = _core._Tracing()
@@ -130,6 +159,79 @@ def trace(fn, *args, device=None, training=False):
         raise _steps.IsStep('[graph] an optimizer is at work: this is a training step, trace(…, training=True)') from None
     finally:
         tracing.drop()
+
+
+def _trace_sizes(fn, given, tensors, device, dims, places):
+    tracing = _core._Tracing()
+    tracing.begin_sizes([(dim.name, dim.min or 0, dim.max or 0) for dim in dims])
+    gives, more = None, True
+    try:
+        with _steps.FunctionListener():
+            while more:
+                tracing.source(_place)
+                inputs = [tracing.input_sized(x, f'input{i}', of) for i, (x, of) in enumerate(zip(tensors, places))]
+                try:
+                    found, results = _call(tracing, fn, given, inputs)
+                except Exception as error:
+                    try:
+                        more = tracing.failed()
+                    except PreconditionError as refused:
+                        if hasattr(error, 'add_note'):  # Python 3.11
+                            error.add_note(str(refused))
+                        raise error from None
+                    continue
+                if gives is not None and found != gives:
+                    raise PreconditionError('[graph] what the function gives has another structure, or other numbers, at other sizes')
+                gives = found
+                more = tracing.next(results)
+        return Program(tracing.end([], device), given, gives)
+    finally:
+        tracing.drop()
+
+
+def _places_of(fn, args, tensors, dynamic):
+    """The dims, and for each tensor which of them each of its dimensions is, or -1."""
+    dims, places = [], [[-1] * x.ndim for x in tensors]
+    for key, axes in dynamic.items():
+        at = key if isinstance(key, int) else _position_of(fn, args, tensors, key)
+        if not 0 <= at < len(tensors):
+            raise ValueError(f'[graph] dynamic names tensor {at}; there are {len(tensors)}')
+        for axis, dim in axes.items():
+            dim = dim if isinstance(dim, Dim) else Dim(dim)
+            if not -tensors[at].ndim <= axis < tensors[at].ndim:
+                raise ValueError(f'[graph] dynamic names dimension {axis} of a tensor of {tensors[at].ndim}')
+            known = next((i for i, one in enumerate(dims) if one.name == dim.name), None)
+            if known is None:
+                known = len(dims)
+                dims.append(dim)
+            elif dims[known] != dim and dim != Dim(dim.name):
+                raise ValueError(f'[graph] dynamic gives {dim.name!r} two ranges')
+            places[at][axis] = known
+    return dims, places
+
+
+def _position_of(fn, args, tensors, name):
+    """That of the tensor that an argument is."""
+    fn = inspect.unwrap(fn)
+    try:
+        names = list(inspect.signature(getattr(fn, 'forward', fn)).bind(*args).arguments.items())
+    except (TypeError, ValueError):
+        names = []
+    value = dict(names).get(name)
+    if not isinstance(value, Tensor):
+        raise ValueError(f'[graph] dynamic names {name!r}, which is no tensor argument of the function')
+    return next(i for i, x in enumerate(tensors) if x is value)
+
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def _place():
+    """Where, outside of this package, the call comes from: 'model.py:12'."""
+    frame = sys._getframe(1)
+    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HERE):
+        frame = frame.f_back
+    return '' if frame is None else f'{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}'
 
 
 def _trace_step(fn, given, tensors, device, only_rates=False):
@@ -155,11 +257,32 @@ def _trace_step(fn, given, tensors, device, only_rates=False):
 
 def _pass(tracing, fn, given, tensors):
     """The structure and the tensors of what fn gives for inputs like these."""
+    tracing.source(_place)
+    return _call(tracing, fn, given, [tracing.input(x, f'input{i}') for i, x in enumerate(tensors)])
+
+
+def _call(tracing, fn, given, inputs):
     results = []
     for name, weight in _names_of(fn):
         tracing.name(weight, name)
-    inputs = iter([tracing.input(x, f'input{i}') for i, x in enumerate(tensors)])
-    return _shape_of(fn(*_rebuilt(given, inputs)), results), results
+    try:
+        return _shape_of(fn(*_rebuilt(given, iter(inputs))), results), results
+    except PreconditionError as error:
+        place = _place_in(error.__traceback__)
+        if type(error) is PreconditionError and place and place not in str(error):
+            raise PreconditionError(f'{error} ({place})').with_traceback(error.__traceback__) from error.__cause__
+        raise
+
+
+def _place_in(traceback):
+    """The innermost place of a traceback that lies outside of this package."""
+    found = ''
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if not os.path.abspath(code.co_filename).startswith(_HERE):
+            found = f'{os.path.basename(code.co_filename)}:{traceback.tb_lineno}'
+        traceback = traceback.tb_next
+    return found
 
 
 def load(path, device=None):
@@ -170,8 +293,11 @@ def load(path, device=None):
     return Program(_core._load_program(os.fspath(path), device))
 
 
-def compile(fn=None, *, limit=64):
+def compile(fn=None, *, limit=64, dynamic=False):
     """A function, or a module, that traces fn for each new combination of shapes and runs the program from then on.
+
+    With dynamic=True the second combination makes one program for all sizes of what differs from the first, where fn calls the same
+    ops for all; a dict declares these dimensions beforehand, as for `trace`.
 
     Where gradients are wanted of it, under autocast, and where fn cannot be traced, fn itself runs; the last warns once. It keeps
     the programs of the `limit` combinations used last. Without fn it is a decorator.
@@ -183,15 +309,16 @@ def compile(fn=None, *, limit=64):
     numbers and tensors that its parts hold. Anything else that fn reads, such as globals, is what it was when fn was traced.
     """
     if fn is None:
-        return functools.partial(compile, limit=limit)
+        return functools.partial(compile, limit=limit, dynamic=dynamic)
     if not callable(fn):
         raise TypeError(f'[compile] needs a function or a module, not {type(fn).__name__}')
-    return _Compiled(fn, limit)
+    return _Compiled(fn, limit, dynamic)
 
 
 class _Compiled:
-    def __init__(self, fn, limit):
+    def __init__(self, fn, limit, dynamic):
         functools.update_wrapper(self, fn, updated=())
+        self._dynamic, self._sized = dynamic, {}
         self._fn, self._limit, self._programs, self._refused = fn, limit, {}, False
         # A step runs as it is written the first time: optimizers make their memory then.
         self._is_step, self._may_trace, self._ready = _names_optimizer(fn), False, None
@@ -217,7 +344,7 @@ class _Compiled:
         except TypeError:  # a list of numbers in an object of one's own, an array
             return self._fn(*args, **kwargs)
         for _ in range(2):
-            program = self._programs.pop(key, None) or self._traced(given, tensors)
+            program = self._programs.pop(key, None) or self._of_any_size(key, given, tensors) or self._traced(given, tensors)
             if program is None:
                 break
             self._programs[key] = program
@@ -237,11 +364,30 @@ class _Compiled:
     def _modules(self):
         return [module for _, module, _ in _modules_of(self._fn)] if self._is_step else [self._fn]
 
-    def _traced(self, given, tensors):
+    def _of_any_size(self, key, given, tensors):
+        """The program for these shapes among others, or None: for this combination alone one is traced."""
+        if not self._dynamic or self._is_step or not tensors:
+            return None
+        kind = given, tuple((x.dtype, x.ndim, x.device) for x in tensors), key[2]
+        shapes = tuple(x.shape for x in tensors)
+        if kind not in self._sized:
+            self._sized[kind] = known = _Sized(shapes)
+            if self._dynamic is True:  # nothing tells yet what differs
+                return None
+            args, kwargs = _rebuilt(given, iter(tensors))
+            known.declared = _places_of(self._fn, args, tensors, self._dynamic)
+        return self._sized[kind].program(shapes, lambda dims, places: _trace_sizes(
+            self._flat(given), _flat_shape(tensors), tensors, tensors[0].device, dims, places))
+
+    def _flat(self, given):
         def call(*flat):
             args, kwargs = _rebuilt(given, iter(flat))
             return self._fn(*args, **kwargs)
         call.__wrapped__ = self._fn
+        return call
+
+    def _traced(self, given, tensors):
+        call = self._flat(given)
         try:
             return trace(call, *tensors, device=tensors[0].device if tensors else None, training=self._is_step)
         except _steps.IsStep:
@@ -256,6 +402,52 @@ class _Compiled:
 
     def __getattr__(self, name):
         return getattr(self._fn, name)
+
+
+class _Sized:
+    """Arguments of one kind in many shapes, and the program that takes them all, if there is one."""
+
+    def __init__(self, shapes):
+        self.declared, self._first, self._program, self._refused = None, shapes, None, False
+
+    def program(self, shapes, trace_sizes):
+        if self._refused:
+            return None
+        if self._program is None or not self._takes(shapes):
+            self._program = None
+            self._dims, self._places = self.declared or _differing(self._first, shapes, getattr(self, '_places', None))
+            if not self._dims:
+                return None
+            try:
+                self._program = trace_sizes(self._dims, self._places)
+            except Exception:  # each combination is traced alone then, or fn says what is wrong
+                self._refused = True
+                return None
+        return self._program if self._takes(shapes) else None
+
+    def _takes(self, shapes):
+        sizes = {}
+        for shape, first, places in zip(shapes, self._first, self._places):
+            for size, fixed, place in zip(shape, first, places):
+                if place < 0 and size != fixed:
+                    return False
+                if place >= 0 and sizes.setdefault(place, size) != size:
+                    return False
+        ranges = self._program._program.dims
+        return all(ranges[i][1] <= size and (ranges[i][2] is None or size <= ranges[i][2]) for i, size in sizes.items())
+
+
+def _differing(first, shapes, before):
+    """Dims, and places as `_places_of` gives them, where shapes differ or did before: equal pairs of sizes are one dim."""
+    dims, places = {}, []
+    for i, (one, other) in enumerate(zip(first, shapes)):
+        places.append([])
+        for axis, pair in enumerate(zip(one, other)):
+            varies = pair[0] != pair[1]
+            was = before is not None and before[i][axis] >= 0
+            pair = (*pair, before[i][axis]) if was and not varies else pair
+            places[i].append(dims.setdefault(pair, len(dims)) if varies or was else -1)
+    return [Dim(f'size{i}') for i in range(len(dims))], places
 
 
 class _Ready:
@@ -292,6 +484,11 @@ def _shape_of(value, tensors):
         return dict, tuple(value), tuple([_shape_of(one, tensors) for one in value.values()])
     # 1, 1.0 and True are equal, and so are 0.0 and -0.0, but compute other things.
     return None, value, type(value), repr(value) if isinstance(value, (float, complex)) else None
+
+
+def _flat_shape(tensors):
+    """The shape of a list of arguments that are tensors."""
+    return tuple, (_LEAF,) * len(tensors)
 
 
 def _rebuilt(shape, tensors) -> Any:

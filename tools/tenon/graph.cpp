@@ -80,6 +80,21 @@ int run_once(const Program& program, const po::variables_map& given) {
   return kOk;
 }
 
+// Sizes that a run chooses: 8, or the next one that the program takes.
+void choose_sizes(const Program& program, uint32_t input, Value& value) {
+  tn_program_value found{};
+  found.struct_size = sizeof found;
+  detail::check(tn_program_input(program.get(), input, &found));
+  for (uint32_t d = 0; d < found.ndim; ++d) {
+    if (value.shape[d] >= 0) continue;
+    tn_trace_dim dim{};
+    dim.struct_size = sizeof dim;
+    detail::check(tn_program_get_dim(program.get(), static_cast<uint32_t>(found.dims[d]), &dim));
+    value.shape[d] = std::max<int64_t>(8, dim.min);
+    if (dim.max != 0) value.shape[d] = std::min(value.shape[d], dim.max);
+  }
+}
+
 int time_program(const std::string& path, const po::variables_map& given) {
   const Program on_host = graph::load(path);
   if (on_host.info().results == 0)
@@ -88,7 +103,9 @@ int time_program(const std::string& path, const po::variables_map& given) {
     const Program program = graph::load(path, device);
     return [program](const std::vector<Tensor>& inputs) { return program(inputs); };
   };
-  return time_runs(path, inputs_of(on_host), runner, given);
+  std::vector<Value> inputs = inputs_of(on_host);
+  for (uint32_t i = 0; i < inputs.size(); ++i) choose_sizes(on_host, i, inputs[i]);
+  return time_runs(path, inputs, runner, given);
 }
 
 int run(const po::variables_map& given) {

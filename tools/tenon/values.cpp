@@ -8,7 +8,9 @@
 namespace tenon::tool {
 
 std::string Value::type() const {
-  return fmt::format("{}[{}]", name_of(dtype), fmt::join(shape, ", "));
+  std::vector<std::string> sizes;
+  for (const int64_t size : shape) sizes.push_back(size < 0 ? "?" : fmt::to_string(size));
+  return fmt::format("{}[{}]", name_of(dtype), fmt::join(sizes, ", "));
 }
 
 nlohmann::ordered_json to_json(const std::vector<Value>& values) {

@@ -13,8 +13,8 @@ namespace tenon::tool {
 struct Value {
   std::string name;
   DType dtype;
-  std::vector<int64_t> shape;
-  std::string type() const;  // "f32[8, 16]"
+  std::vector<int64_t> shape;  // -1: any
+  std::string type() const;    // "f32[8, 16]", "f32[?, 16]"
 };
 
 nlohmann::ordered_json to_json(const std::vector<Value>& values);

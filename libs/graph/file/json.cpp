@@ -9,8 +9,12 @@ namespace tenon::graph {
 namespace {
 
 using Json = nlohmann::json;
-constexpr int kVersion = 1;
+constexpr int kPlain = 1;   // the version of graphs of fixed sizes
+constexpr int kLatest = 2;  // with dims
 constexpr int64_t kMostElements = int64_t{1} << 48;
+
+// Varying::Form, by its values.
+constexpr std::array<std::string_view, 5> kForms = {"n", "1/n", "sqrt(n)", "1/sqrt(n)", "n/(n-1)"};
 
 // ---- Writing ----------------------------------------------------------------------------------------------------------
 
@@ -71,6 +75,25 @@ struct Write {
   }
 };
 
+Json written(const Sizes& sizes) {
+  Json dims = Json::array(), formulas = Json::array(), varying = Json::array();
+  for (const Dim& dim : sizes.dims)
+    dims.push_back({{"name", dim.name}, {"min", dim.min}, {"max", dim.max}});
+  for (const Size& size : sizes.sizes) {
+    Json terms = Json::array();
+    for (const Size::Term& term : size.terms) terms.push_back(Json::array({term.factor, term.of}));
+    formulas.push_back({{"is", size.kind == Size::Kind::Quotient   ? "floor"
+                               : size.kind == Size::Kind::Least    ? "min"
+                               : size.kind == Size::Kind::Greatest ? "max"
+                                                                   : "sum"},
+                        {"by", size.by},
+                        {"terms", terms}});
+  }
+  for (const Varying& one : sizes.varying)
+    varying.push_back(Json::array({one.place, one.size, kForms[static_cast<size_t>(one.form)]}));
+  return {{"dims", dims}, {"inputs", sizes.inputs}, {"formulas", formulas}, {"varying", varying}};
+}
+
 // ---- Reading ----------------------------------------------------------------------------------------------------------
 
 class Reader {
@@ -80,9 +103,9 @@ class Reader {
 
   Graph graph(const Json& json) {
     const auto version = json.value("version", 0);
-    if (version != kVersion)
-      fail("it is of version " + std::to_string(version) + "; this library reads version " +
-           std::to_string(kVersion));
+    if (version < kPlain || version > kLatest)
+      fail("it is of version " + std::to_string(version) + "; this library reads versions up to " +
+           std::to_string(kLatest));
     for (const Json& one : json.at("buffers")) graph_.buffers.push_back(buffer(one));
     if (json.contains("symbols"))
       for (const Json& one : json["symbols"]) graph_.symbols.push_back(symbol(one));
@@ -90,6 +113,7 @@ class Reader {
     for (const Json& one : json.at("nodes")) graph_.nodes.push_back(node(one));
     for (const Json& one : json.at("results")) graph_.results.push_back(view(one));
     check_roles();
+    if (json.contains("sizes")) sizes(json["sizes"]);
     return std::move(graph_);
   }
 
@@ -118,6 +142,65 @@ class Reader {
     } else if (role != "temporary") {
       fail("a buffer's role is " + role);
     }
+    return made;
+  }
+
+  void sizes(const Json& json) {
+    Sizes& made = graph_.sizes;
+    for (const Json& one : json.at("dims")) made.dims.push_back(dim(one));
+    if (made.dims.empty()) fail("sizes without dims");
+    made.inputs = json.at("inputs").get<std::vector<std::vector<int32_t>>>();
+    if (made.inputs.size() != graph_.inputs.size()) fail("sizes of other inputs");
+    std::vector<bool> given(made.dims.size());
+    for (size_t i = 0; i < made.inputs.size(); ++i) {
+      if (made.inputs[i].size() != graph_.inputs[i].shape.size()) fail("sizes of other inputs");
+      for (const int32_t one : made.inputs[i]) {
+        if (one >= static_cast<int64_t>(made.dims.size())) fail("there is no such dim");
+        if (one >= 0) given[static_cast<size_t>(one)] = true;
+      }
+    }
+    if (std::ranges::find(given, false) != given.end()) fail("a dim is of no input");
+    for (const Json& one : json.at("formulas")) made.sizes.push_back(formula(one));
+    for (const Json& one : json.at("varying")) made.varying.push_back(varying(one));
+    if (!graph_.symbols.empty() || graph_.writes_state()) fail("a training step with dims");
+  }
+
+  Dim dim(const Json& json) const {
+    Dim made{json.at("name").get<std::string>(), json.at("min").get<int64_t>(),
+             json.at("max").get<int64_t>()};
+    if (made.min < 0 || made.max < made.min || made.max > Dim{}.max) fail("the range of a dim");
+    return made;
+  }
+
+  Size formula(const Json& json) const {
+    Size made;
+    const auto kind = json.at("is").get<std::string>();
+    made.kind = kind == "floor" ? Size::Kind::Quotient
+                : kind == "min" ? Size::Kind::Least
+                : kind == "max" ? Size::Kind::Greatest
+                                : Size::Kind::Sum;
+    made.by = json.at("by").get<int64_t>();
+    if (made.kind == Size::Kind::Quotient && made.by < 1) fail("a size that is divided by 0");
+    for (const Json& one : json.at("terms")) {
+      Size::Term& term = made.terms.emplace_back();
+      term.factor = one.at(0).get<int64_t>();
+      term.of = one.at(1).get<std::vector<uint32_t>>();
+      for (const uint32_t factor : term.of)  // of those before it
+        if (factor >= graph_.sizes.dims.size() + graph_.sizes.sizes.size())
+          fail("a size of what does not come before it");
+    }
+    return made;
+  }
+
+  Varying varying(const Json& json) const {
+    Varying made{json.at(0).get<uint32_t>(), json.at(1).get<uint32_t>(), Varying::Form::Plain};
+    const auto form = json.at(2).get<std::string>();
+    size_t at = 0;
+    while (at < kForms.size() && form != kForms[at]) ++at;
+    if (at == kForms.size() || made.size >= graph_.sizes.sizes.size() ||
+        (!graph_.sizes.varying.empty() && graph_.sizes.varying.back().place >= made.place))
+      fail("a number that follows no size");
+    made.form = static_cast<Varying::Form>(at);
     return made;
   }
 
@@ -152,26 +235,10 @@ class Reader {
     if (made.shape.size() != made.strides.size() || made.shape.size() > TN_MAX_DIMS)
       fail("a view of " + std::to_string(made.shape.size()) + " dimensions and " +
            std::to_string(made.strides.size()) + " strides");
-    check_reach(made);
-    return made;
-  }
-
-  // Every element that it reaches is one of its buffer.
-  void check_reach(const View& view) const {
-    const Buffer& buffer = graph_.buffers[view.buffer];
-    int64_t low = view.offset, high = view.offset;
-    bool overflow = view.dtype != buffer.dtype, none = false;
-    for (size_t d = 0; d < view.shape.size(); ++d) {
-      int64_t reach = 0;
-      overflow |= view.shape[d] < 0 ||
-                  __builtin_mul_overflow(std::max<int64_t>(view.shape[d] - 1, 0), view.strides[d],
-                                         &reach) ||
-                  __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high);
-      none |= view.shape[d] == 0;
-    }
-    if (overflow || (!none && (low < 0 || high >= buffer.size)))
-      fail("a view reaches beyond buffer %" + std::to_string(view.buffer) +
+    if (reaches_beyond(made, graph_.buffers[made.buffer]))
+      fail("a view reaches beyond buffer %" + std::to_string(made.buffer) +
            ", or has another dtype");
+    return made;
   }
 
   View input(const Json& json) {
@@ -308,8 +375,13 @@ std::string to_json(const Graph& graph, const std::vector<std::string>& names) {
   for (const Symbol& symbol : graph.symbols)
     symbols.push_back(
         {{"name", symbol.name}, {"value", hex(symbol.value)}, {"counts", symbol.counts}});
-  const Json whole = {{"version", kVersion}, {"symbols", symbols}, {"buffers", buffers},
-                      {"inputs", inputs},    {"nodes", nodes},     {"results", results}};
+  Json whole = {{"version", graph.sizes.empty() ? kPlain : kLatest},
+                {"symbols", symbols},
+                {"buffers", buffers},
+                {"inputs", inputs},
+                {"nodes", nodes},
+                {"results", results}};
+  if (!graph.sizes.empty()) whole["sizes"] = written(graph.sizes);
   return whole.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -8,12 +8,24 @@
 namespace tenon::graph {
 namespace {
 
-template <class Use>
-void each_view(const Argument& argument, Use&& use) {
-  if (const auto* view = std::get_if<View>(&argument)) use(*view);
-  if (const auto* views = std::get_if<Views>(&argument))
-    for (const auto& view : *views)
+// `A`: Argument or const Argument.
+template <class A, class Use>
+void each_view(A& argument, Use&& use) {
+  if (auto* view = std::get_if<View>(&argument)) use(*view);
+  if (auto* views = std::get_if<Views>(&argument))
+    for (auto& view : *views)
       if (view) use(*view);
+}
+
+// `G`: Graph or const Graph.
+template <class G, class Use>
+void each_view_of(G& graph, Use&& use) {
+  for (auto& input : graph.inputs) use(input);
+  for (auto& node : graph.nodes) {
+    for (auto& argument : node.args) each_view(argument, use);
+    for (auto& result : node.results) use(result);
+  }
+  for (auto& result : graph.results) use(result);
 }
 
 }  // namespace
@@ -65,6 +77,11 @@ bool has_symbols(const Node& node) {
       node.args, [](const Argument& one) { return std::holds_alternative<Symbolic>(one); });
 }
 
+std::string described(const Node& node) {
+  const std::string name(node.name());
+  return node.source == nullptr ? name : name + " (" + *node.source + ")";
+}
+
 bool Graph::writes_state() const {
   return std::ranges::any_of(buffers, [](const Buffer& one) { return one.role == Role::State; });
 }
@@ -109,6 +126,49 @@ void drop_dead(Graph& graph) {
   }
   std::ranges::reverse(kept);
   graph.nodes = std::move(kept);
+}
+
+void drop_unused(Graph& graph) {
+  std::vector<bool> used(graph.buffers.size());
+  each_view_of(std::as_const(graph), [&](const View& view) { used[view.buffer] = true; });
+  std::vector<uint32_t> number(graph.buffers.size());
+  std::vector<Buffer> kept;
+  for (size_t b = 0; b < used.size(); ++b) {
+    if (!used[b] && graph.buffers[b].role != Role::Input) continue;
+    number[b] = static_cast<uint32_t>(kept.size());
+    kept.push_back(std::move(graph.buffers[b]));
+  }
+  graph.buffers = std::move(kept);
+  each_view_of(graph, [&](View& view) { view.buffer = number[view.buffer]; });
+}
+
+bool reaches_beyond(const View& view, const Buffer& buffer) {
+  int64_t low = view.offset, high = view.offset;
+  bool overflow = view.dtype != buffer.dtype || view.shape.size() != view.strides.size();
+  bool none = false;
+  for (size_t d = 0; d < view.shape.size() && !overflow; ++d) {
+    int64_t reach = 0;
+    overflow |=
+        view.shape[d] < 0 ||
+        __builtin_mul_overflow(std::max<int64_t>(view.shape[d] - 1, 0), view.strides[d], &reach) ||
+        __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high);
+    none |= view.shape[d] == 0;
+  }
+  return overflow || (!none && (low < 0 || high >= buffer.size));
+}
+
+void check_reach(const Graph& graph) {
+  constexpr int64_t kMostElements = int64_t{1} << 48;
+  for (const Buffer& buffer : graph.buffers)
+    if (buffer.size < 0 || buffer.size > kMostElements ||
+        (is_held(buffer.role) && buffer.constant.numel() != buffer.size))
+      throw Error(TN_OUT_OF_RANGE, "[graph] a buffer of " + std::to_string(buffer.size) +
+                                       " elements, at these sizes of the inputs");
+  each_view_of(graph, [&](const View& view) {
+    if (reaches_beyond(view, graph.buffers[view.buffer]))
+      throw Error(TN_OUT_OF_RANGE, "[graph] at these sizes of the inputs a view reaches beyond %" +
+                                       std::to_string(view.buffer));
+  });
 }
 
 }  // namespace tenon::graph

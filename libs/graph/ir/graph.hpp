@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "ir/sizes.hpp"
 #include "tenon/tensor.hpp"
 
 struct tn_kernel;
@@ -95,6 +96,7 @@ struct Node {
   const tn_kernel* kernel = nullptr;  // NULL: it is called as a program would
   std::optional<Loop> loop = {};
   std::shared_ptr<const Fused> fused = {};  // operands are `args` and `results`, which no op names
+  std::shared_ptr<const std::string> source = {};  // "model.py:12", while it is traced
 
   std::string_view name() const {
     return op == nullptr ? "fused" : detail::to_view(tn_op_name(op));
@@ -107,6 +109,7 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<View> results;
   std::vector<Symbol> symbols = {};
+  Sizes sizes = {};
   bool differentiable = false;  // a weight required a gradient
 
   bool writes_state() const;
@@ -125,9 +128,17 @@ void writes(const Node& node, std::vector<uint32_t>& buffers);
 // Whether it draws from the default generator.
 bool draws(const Node& node);
 bool has_symbols(const Node& node);
+// Its op, and where it was called: "add (model.py:12)".
+std::string described(const Node& node);
 
 // Nodes of which no result is used go.
 void drop_dead(Graph& graph);
+// So do buffers that nothing uses; the others keep their order.
+void drop_unused(Graph& graph);
+// Whether a view shows what is no element of its buffer, or shows it as another dtype.
+bool reaches_beyond(const View& view, const Buffer& buffer);
+// Throws Error(TN_OUT_OF_RANGE) where a view leaves its buffer, as it can where sizes come from a file.
+void check_reach(const Graph& graph);
 
 // As people read it: a line a buffer from outside, a line a node.
 std::string to_text(const Graph& graph);

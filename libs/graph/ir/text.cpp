@@ -17,14 +17,6 @@
 namespace tenon::graph {
 namespace {
 
-std::string list_of(const std::vector<int64_t>& numbers) {
-  return fmt::format("[{}]", fmt::join(numbers, ", "));
-}
-
-std::string type_of(const View& view) {
-  return fmt::format("{}{}", name_of(view.dtype), list_of(view.shape));
-}
-
 std::string real(double number) { return fmt::format("{:.9g}", number); }
 std::string complex(const std::complex<double>& number) {
   return fmt::format("{:.9g}{:+.9g}i", number.real(), number.imag());
@@ -44,20 +36,44 @@ std::string number_text(const Number& number) {
 
 class Writer {
  public:
-  explicit Writer(const Graph& graph) : graph_(graph) {}
+  explicit Writer(const Graph& graph) : graph_(graph), varying_(varying_numbers(graph)) {}
+
+  // As it is, or how it follows the sizes of the inputs.
+  std::string number(const int64_t& value) const {
+    const auto found = varying_.find(&value);
+    return found == varying_.end() ? fmt::to_string(value)
+                                   : to_text(graph_.sizes, found->second->size);
+  }
+  // The same for floating numbers.
+  std::string in_form(const void* value, std::string plain) const {
+    static constexpr const char* kForms[] = {"{}", "1/({})", "sqrt({})", "1/sqrt({})",
+                                             "n/(n-1) of {}"};
+    const auto found = varying_.find(value);
+    if (found == varying_.end()) return plain;
+    return fmt::format(fmt::runtime(kForms[static_cast<size_t>(found->second->form)]),
+                       to_text(graph_.sizes, found->second->size));
+  }
+  std::string list_of(const std::vector<int64_t>& numbers) const {
+    std::vector<std::string> texts;
+    for (const int64_t& one : numbers) texts.push_back(number(one));
+    return fmt::format("[{}]", fmt::join(texts, ", "));
+  }
+  std::string type_of(const View& view) const {
+    return fmt::format("{}{}", name_of(view.dtype), list_of(view.shape));
+  }
 
   // A whole buffer is its number; a part of one says where it lies.
   std::string view(const View& of) const {
     if (of.offset == 0 && of.contiguous() && of.numel() == graph_.buffers[of.buffer].size)
       return fmt::format("%{}", of.buffer);
-    return fmt::format("%{}{{{} + {} by {}}}", of.buffer, of.offset, list_of(of.shape),
+    return fmt::format("%{}{{{} + {} by {}}}", of.buffer, number(of.offset), list_of(of.shape),
                        list_of(of.strides));
   }
 
   std::string operator()(std::monostate) const { return "none"; }
   std::string operator()(bool value) const { return fmt::to_string(value); }
-  std::string operator()(int64_t value) const { return fmt::to_string(value); }
-  std::string operator()(double value) const { return real(value); }
+  std::string operator()(const int64_t& value) const { return number(value); }
+  std::string operator()(const double& value) const { return in_form(&value, real(value)); }
   std::string operator()(const std::complex<double>& value) const { return complex(value); }
   std::string operator()(const std::string& value) const { return fmt::format("\"{}\"", value); }
   std::string operator()(const std::vector<int64_t>& value) const { return list_of(value); }
@@ -68,7 +84,7 @@ class Writer {
   std::string operator()(Here) const { return "here"; }
   std::string operator()(Draw) const { return "drawn"; }
   std::string operator()(const Symbolic& value) const { return fmt::format("${}", value.symbol); }
-  std::string operator()(const Number& value) const { return number_text(value); }
+  std::string operator()(const Number& value) const { return in_form(&value, number_text(value)); }
   std::string operator()(const View& value) const { return view(value); }
   std::string operator()(const Views& value) const {
     std::vector<std::string> views;
@@ -103,6 +119,7 @@ class Writer {
   }
 
   const Graph& graph_;
+  std::unordered_map<const void*, const Varying*> varying_;
 };
 
 }  // namespace
@@ -115,13 +132,18 @@ std::string to_text(const Graph& graph) {
   const auto to = std::back_inserter(text);
   for (const View& input : graph.inputs)
     fmt::format_to(to, "input  %{} {}: {}\n", input.buffer, graph.buffers[input.buffer].name,
-                   type_of(input));
+                   write.type_of(input));
   for (size_t b = 0; b < graph.buffers.size(); ++b) {
     const Buffer& buffer = graph.buffers[b];
     if (is_held(buffer.role))
       fmt::format_to(to, "{} %{} {}: {}[{}]\n", buffer.role == Role::State ? "state " : "weight", b,
                      buffer.name, name_of(buffer.dtype), buffer.size);
   }
+  for (const Dim& dim : graph.sizes.dims)
+    if (dim.max == Dim{}.max)
+      fmt::format_to(to, "size   {}: from {}\n", dim.name, dim.min);
+    else
+      fmt::format_to(to, "size   {}: {} to {}\n", dim.name, dim.min, dim.max);
   for (size_t i = 0; i < graph.symbols.size(); ++i)
     fmt::format_to(to, "number ${} {}\n", i, graph.symbols[i].name);
   for (const Node& node : graph.nodes) text += write.node(node);

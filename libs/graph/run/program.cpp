@@ -31,6 +31,17 @@ std::string described(DType dtype, std::span<const int64_t> shape) {
   return fmt::format("{}[{}]", name_of(dtype), fmt::join(shape, ", "));
 }
 
+// "f32[batch, 64]"
+std::string input_text(const Graph& graph, size_t i) {
+  std::vector<std::string> sizes;
+  const auto& shape = graph.sizes.input_shapes[i];
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const int32_t dim = graph.sizes.inputs[i][d];
+    sizes.push_back(dim < 0 ? fmt::to_string(shape[d]) : graph.sizes.dims[dim].name);
+  }
+  return fmt::format("{}[{}]", name_of(graph.inputs[i].dtype), fmt::join(sizes, ", "));
+}
+
 // Of inputs that are not row-major.
 void run_copies(Instance& instance, std::span<tn_tensor* const> inputs,
                 std::span<const Symbol> symbols, tn_tensor** results) {
@@ -52,6 +63,12 @@ Program::Program(Graph graph, Device device)
                   fmt::format("[graph] {}, which the graph writes to, is on {}, the graph on {}",
                               buffer.name, buffer.constant.device().id(), device_.id()));
     state_.push_back(buffer.constant.get());
+  }
+  if (!graph_.sizes.empty()) {
+    for (Buffer& buffer : graph_.buffers)  // once for all shapes
+      if (is_held(buffer.role) && buffer.constant.device() != device_)
+        buffer.constant = buffer.constant.to(device_);
+    mark_shapes(graph_);
   }
   lowered_ = lowered_now();
 }
@@ -115,6 +132,54 @@ void Program::check_type(size_t i, const tn_view& input) const {
                   described(wanted.dtype, wanted.shape), described(dtype, shape)));
 }
 
+constexpr size_t kMostPlanned = 64;
+
+void Program::check_sized(std::span<tn_tensor* const> inputs) const {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const tn_view& view = *tn_tensor_view(inputs[i]);
+    const View& wanted = graph_.inputs[i];
+    const std::vector<int64_t>& shape = graph_.sizes.input_shapes[i];
+    bool fits = static_cast<DType>(view.dtype) == wanted.dtype && view.ndim == shape.size();
+    for (uint32_t d = 0; d < view.ndim && fits; ++d)
+      fits = shape[d] < 0 || shape[d] == view.shape[d];
+    if (fits) continue;
+    throw Error(TN_INVALID_ARGUMENT,
+                fmt::format("[graph] input {} ({}) is {}, not {}", i,
+                            graph_.buffers[wanted.buffer].name, input_text(graph_, i),
+                            described(static_cast<DType>(view.dtype), {view.shape, view.ndim})));
+  }
+}
+
+std::vector<int64_t> Program::dims_of_inputs(std::span<tn_tensor* const> inputs) const {
+  check_sized(inputs);
+  std::vector<std::span<const int64_t>> shapes;
+  for (const tn_tensor* input : inputs) {
+    const tn_view& view = *tn_tensor_view(input);
+    shapes.emplace_back(view.shape, view.ndim);
+  }
+  return dims_of(graph_, shapes);
+}
+
+void Program::run_sized(std::span<tn_tensor* const> inputs, tn_tensor** results) {
+  std::vector<int64_t> dims = dims_of_inputs(inputs);
+  if (std::ranges::any_of(inputs, &Recorder::traced))
+    return run_traced(concrete(graph_, dims), inputs, results);
+  at(std::move(dims))->run(inputs, results);
+}
+
+std::shared_ptr<Program> Program::at(std::vector<int64_t> dims) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(planned_, dims, &Planned::dims);
+  if (found != planned_.end()) {
+    planned_.splice(planned_.begin(), planned_, found);
+    return planned_.front().program;
+  }
+  auto made = std::make_shared<Program>(concrete(graph_, dims), device_);
+  planned_.push_front({std::move(dims), made});
+  if (planned_.size() > kMostPlanned) planned_.pop_back();
+  return made;
+}
+
 void Program::check_device(size_t i, const tn_tensor* input) const {
   const Device found(tn_tensor_device(input));
   if (found == device_) return;
@@ -126,6 +191,7 @@ void Program::run(std::span<tn_tensor* const> inputs, tn_tensor** results) {
   if (inputs.size() != graph_.inputs.size())
     throw Error(TN_INVALID_ARGUMENT, fmt::format("[graph] {} inputs were given, the graph has {}",
                                                  inputs.size(), graph_.inputs.size()));
+  if (!graph_.sizes.empty()) return run_sized(inputs, results);
   const NoGrad no_grad;
   bool here = true, dense = true;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -135,7 +201,7 @@ void Program::run(std::span<tn_tensor* const> inputs, tn_tensor** results) {
     dense &= (view.flags & TN_VIEW_CONTIGUOUS) != 0;
   }
   if (!here) [[unlikely]] {
-    if (std::ranges::any_of(inputs, &Recorder::traced)) return run_traced(inputs, results);
+    if (std::ranges::any_of(inputs, &Recorder::traced)) return run_traced(graph_, inputs, results);
     for (size_t i = 0; i < inputs.size(); ++i) check_device(i, inputs[i]);
   }
   if (!in_turn_) return run_here(inputs, dense, results);
@@ -174,21 +240,22 @@ Graph Program::snapshot() const {
 }
 
 // Inside another trace the nodes become nodes of that one.
-void Program::run_traced(std::span<tn_tensor* const> inputs, tn_tensor** results) const {
+void Program::run_traced(const Graph& graph, std::span<tn_tensor* const> inputs,
+                         tn_tensor** results) const {
   if (in_turn_)
     throw Error(
         TN_FAILED_PRECONDITION,
         "[graph] a program that writes into state runs inside a trace: trace the whole step");
   std::vector<Tensor> flats;
-  for (const Buffer& buffer : graph_.buffers)
+  for (const Buffer& buffer : graph.buffers)
     flats.push_back(buffer.role == Role::Constant
                         ? buffer.constant
                         : empty(buffer.size, buffer.dtype, Recorder::device()));
   for (size_t i = 0; i < inputs.size(); ++i)
-    flats[graph_.inputs[i].buffer] = Tensor::share(inputs[i]).contiguous();
-  for (const Node& node : graph_.nodes) replay(node, flats, Recorder::device(), {});
+    flats[graph.inputs[i].buffer] = Tensor::share(inputs[i]).contiguous();
+  for (const Node& node : graph.nodes) replay(node, flats, Recorder::device(), {});
   std::vector<Tensor> made;
-  for (const View& view : graph_.results) made.push_back(view_in(view, flats));
+  for (const View& view : graph.results) made.push_back(view_in(view, flats));
   for (size_t k = 0; k < made.size(); ++k) results[k] = made[k].take();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <list>
 #include <memory>
 #include <mutex>
 
@@ -62,8 +63,14 @@ class Program {
   void give(TakenPtr taken);
   void check_type(size_t i, const tn_view& input) const;
   void check_device(size_t i, const tn_tensor* input) const;
+  // That of a graph with dims for these sizes of them; the last few are kept.
+  std::shared_ptr<Program> at(std::vector<int64_t> dims);
+  std::vector<int64_t> dims_of_inputs(std::span<tn_tensor* const> inputs) const;
+  void run_sized(std::span<tn_tensor* const> inputs, tn_tensor** results);
+  void check_sized(std::span<tn_tensor* const> inputs) const;
   void run_here(std::span<tn_tensor* const> inputs, bool dense, tn_tensor** results);
-  void run_traced(std::span<tn_tensor* const> inputs, tn_tensor** results) const;
+  void run_traced(const Graph& graph, std::span<tn_tensor* const> inputs,
+                  tn_tensor** results) const;
 
   Graph graph_;
   Device device_;
@@ -74,6 +81,11 @@ class Program {
       nullptr};  // what the last run gave back, for the next one to take without the lock
   mutable std::mutex turn_;  // of a run that writes into state, or has symbols
   bool in_turn_;
+  struct Planned {
+    std::vector<int64_t> dims;
+    std::shared_ptr<Program> program;
+  };
+  std::list<Planned> planned_;     // the last used first
   std::vector<tn_tensor*> state_;  // what runs write to, which the graph holds
 };
 

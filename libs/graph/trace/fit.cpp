@@ -30,6 +30,11 @@ Symbolic symbolic(const Argument& like, size_t index) {
   return made;
 }
 
+bool is_same_memory(const Tensor& a, const Tensor& b) {
+  const tn_view &x = *tn_tensor_view(a.get()), &y = *tn_tensor_view(b.get());
+  return x.buffer == y.buffer && x.data == y.data && x.offset == y.offset;
+}
+
 class Fitter {
  public:
   Fitter(Graph& first, const Graph& second) : a_(first), b_(second) {}
@@ -96,16 +101,12 @@ class Fitter {
     if (a.role != b.role || a.dtype != b.dtype || a.size != b.size)
       refuse("traced twice, the function used other tensors from outside");
     if (!is_held(a.role)) return;
-    const tn_view &x = *tn_tensor_view(a.constant.get()), &y = *tn_tensor_view(b.constant.get());
-    if (x.buffer == y.buffer && x.data == y.data && x.offset == y.offset) return;
+    if (is_same_memory(a.constant, b.constant)) return;
     if (a.role == Role::State)
       refuse(
           "a tensor that the function makes from numbers of the host is written to: clone() it "
           "first");
-    std::vector<char> left(a.constant.nbytes()), right(left.size());
-    a.constant.to_host(left.data(), left.size());
-    b.constant.to_host(right.data(), right.size());
-    if (left != right)
+    if (!same_tensor(a.constant, b.constant))
       refuse(
           "a tensor that the function makes from numbers of the host holds others when it is "
           "traced again, and would be baked in: make it an argument");
@@ -116,6 +117,15 @@ class Fitter {
 };
 
 }  // namespace
+
+bool same_tensor(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || !std::ranges::equal(a.shape(), b.shape())) return false;
+  if (is_same_memory(a, b) && std::ranges::equal(a.strides(), b.strides())) return true;
+  std::vector<char> left(a.nbytes()), right(left.size());
+  a.to_host(left.data(), left.size());
+  b.to_host(right.data(), right.size());
+  return left == right;
+}
 
 Graph fit(Graph first, const Graph& second) {
   Fitter(first, second).run();

@@ -9,4 +9,7 @@ namespace tenon::graph {
 // else: throws Error(TN_FAILED_PRECONDITION) with the op where they part, or whose argument is computed from such a number.
 Graph fit(Graph first, const Graph& second);
 
+// Whether two tensors from outside are the same memory, or hold the same.
+bool same_tensor(const Tensor& a, const Tensor& b);
+
 }  // namespace tenon::graph

@@ -7,7 +7,7 @@
 
 #define TN_TRACE_ID "trace"
 #define TN_TRACE_NAME "tn.trace"
-#define TN_TRACE_REVISION 1u
+#define TN_TRACE_REVISION 2u
 
 /* Who listens, on the thread that began. Buffers are numbers that are never used twice. */
 typedef struct tn_trace_sink {
@@ -17,6 +17,8 @@ typedef struct tn_trace_sink {
   tn_status* (*called)(void* ctx, const tn_op* op, const tn_call* call, const tn_kernel* kernel);
   tn_status* (*copied_in)(void* ctx, const void* src, uint64_t buffer, uint64_t offset,
                           uint64_t bytes);
+  /* An element of the buffer is asked for: the error, which says of what. */
+  tn_status* (*read)(void* ctx, uint64_t buffer);
 } tn_trace_sink;
 
 typedef struct tn_trace_table {

@@ -127,10 +127,8 @@ class Trace {
   void copy_in(uint32_t, void*, const void* src, void* buffer, uint64_t offset, uint64_t bytes) {
     check(sink().copied_in(sink().ctx, src, number_of(buffer), offset, bytes));
   }
-  void copy_out(uint32_t, void*, void*, uint64_t, void*, uint64_t) {
-    fail(TN_FAILED_PRECONDITION,
-         "[graph] an element is read while a function is traced, when there are none yet (item(), "
-         "bool(), tolist(), numpy(), printing): return it, or compute with tensors (where)");
+  void copy_out(uint32_t, void*, void* buffer, uint64_t, void*, uint64_t) {
+    check(sink().read(sink().ctx, number_of(buffer)));
   }
   void copy_within(uint32_t, void*, void*, uint64_t, void*, uint64_t, uint64_t) {
     fail(TN_UNIMPLEMENTED, "[graph] no copies of bytes");

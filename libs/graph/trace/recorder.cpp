@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 
@@ -79,6 +80,9 @@ Recorder::Recorder(Device target) {
                        uint64_t bytes) {
     return guarded([&] { static_cast<Recorder*>(self)->copied_in(source, number, offset, bytes); });
   };
+  sink_.read = [](void* self, uint64_t number) {
+    return guarded([&] { static_cast<const Recorder*>(self)->refuse_read(number); });
+  };
   tn_generator_get_state(nullptr, &seed_, &offset_);
   tn_device_redirect(recording.get(), stream());
   table().listen(&sink_, target.get());
@@ -118,6 +122,22 @@ Graph Recorder::take() {
 void Recorder::allocated(uint64_t number) {
   indices_[number] = static_cast<uint32_t>(graph_.buffers.size());
   graph_.buffers.push_back({});
+}
+
+void Recorder::refuse_read(uint64_t number) const {
+  const uint32_t buffer = index_of(number);
+  std::string of = graph_.buffers[buffer].name;
+  std::vector<uint32_t> written;
+  for (const Node& node : graph_.nodes) {
+    written.clear();
+    writes(node, written);
+    if (std::ranges::find(written, buffer) != written.end()) of = described(node);
+  }
+  throw Error(TN_FAILED_PRECONDITION,
+              fmt::format("[graph] an element of {} is wanted: an element is read while a function "
+                          "is traced, when there are none yet (item(), bool(), tolist(), numpy(), "
+                          "printing); return it, or compute with tensors (where, graph.cond)",
+                          of.empty() ? "a tensor" : of));
 }
 
 uint32_t Recorder::index_of(uint64_t number) const {
@@ -187,6 +207,7 @@ Argument Recorder::argument(const tn_value& value, bool generator) {
 void Recorder::called(const tn_op& op, const tn_call& call, const tn_kernel* kernel) {
   Node node;
   node.op = &op;
+  node.source = source_;
   const auto& known = parameters(op);
   for (uint32_t i = 0; i < call.nargs; ++i)
     node.args.push_back(argument(call.args[i], known[i].generator));

@@ -36,6 +36,10 @@ class Recorder {
   // The nodes from there on are calls of `node`, with numbers for its symbols: these become symbols again. Where it was made of other
   // ops, or its kernel keeps a plan, it stays a call of its own.
   void keep_symbols(const Node& node, size_t from);
+  // Of the nodes from now on.
+  void set_source(const std::string& text) {
+    if (source_ == nullptr || *source_ != text) source_ = std::make_shared<const std::string>(text);
+  }
   // Ends it.
   Graph take();
 
@@ -43,11 +47,13 @@ class Recorder {
   void allocated(uint64_t number);
   void called(const tn_op& op, const tn_call& call, const tn_kernel* kernel);
   void copied_in(const void* source, uint64_t number, uint64_t offset, uint64_t bytes);
+  [[noreturn]] void refuse_read(uint64_t number) const;
   uint32_t index_of(uint64_t number) const;
   View use(const tn_view& view);
   Argument argument(const tn_value& value, bool generator);
 
   tn_trace_sink sink_;
+  std::shared_ptr<const std::string> source_;
   Graph graph_;
   std::unordered_map<uint64_t, uint32_t> indices_;  // of the device's buffers
   std::unordered_map<uint32_t, std::vector<unsigned char>>

@@ -76,9 +76,8 @@ Tracer::~Tracer() {
     if (is_traced(leaf.tensor.grad().get())) leaf.tensor.zero_grad();
 }
 
-Tensor Tracer::input(const Tensor& like, std::string name) {
-  const std::vector<int64_t> shape(like.shape().begin(), like.shape().end());
-  Tensor made = recorder_.add(Role::Input, like.dtype(), shape, std::move(name));
+Tensor Tracer::input(DType dtype, std::span<const int64_t> shape, std::string name) {
+  Tensor made = recorder_.add(Role::Input, dtype, shape, std::move(name));
   inputs_.push_back(recorder_.use(made));
   return made;
 }
@@ -128,6 +127,10 @@ Tensor Tracer::twin(const Tensor& tensor) {
   differentiable_ |= tensor.requires_grad();
   const auto found = twins_.find(tensor.get());
   if (found != twins_.end()) return found->second.traced;
+  if (Tensor again = traced_again(tensor); again.defined()) {
+    twins_.emplace(tensor.get(), Twin{tensor, again});
+    return again;
+  }
   const bool leaf = kind_ == Kind::Step && tensor.requires_grad();
   if (leaf && !tensor.is_leaf())
     throw Error(TN_FAILED_PRECONDITION,
@@ -184,9 +187,14 @@ Tracer::Arguments Tracer::convert(const tn_op& op, std::span<const tn_value> arg
 
 tn_status* Tracer::call(const tn_op& op, std::span<const tn_value> args, tn_tensor** outs,
                         uint32_t nouts, uint32_t& done) {
-  if (!concerns(op, args)) return nullptr;
+  if (!concerns(op, args)) {
+    if (kind_ != Kind::Sized) return nullptr;
+    done = 1;
+    return call_at_once(op, args, outs, nouts);
+  }
   const Arguments changed = convert(op, args);
   done = 1;
+  if (where_) recorder_.set_source(where_());
   return tn_op_call(&op, changed.values.data(), static_cast<uint32_t>(args.size()), outs, nouts);
 }
 
@@ -202,13 +210,67 @@ tn_status* Tracer::call_into(const tn_op& op, std::span<const tn_value> args,
     if (is_weight(Tensor::share(outs[k])))
       refuse(op, "it writes into a tensor that is a weight of the graph already");
   }
-  if (!step && !std::any_of(outs, outs + nouts, is_traced)) return nullptr;
+  if (!step && !std::any_of(outs, outs + nouts, is_traced)) {
+    for (uint32_t k = 0; k < nouts; ++k) forget_origins(outs[k]);
+    return nullptr;
+  }
   const Arguments changed = convert(op, args);
   for (uint32_t k = 0; k < nouts; ++k)
     targets.push_back(is_traced(outs[k]) ? Tensor::share(outs[k]) : twin(Tensor::share(outs[k])));
   done = 1;
+  if (where_) recorder_.set_source(where_());
   return tn_op_call_into(&op, changed.values.data(), static_cast<uint32_t>(args.size()),
                          TensorList(targets).handles(), nouts);
+}
+
+tn_status* Tracer::call_at_once(const tn_op& op, std::span<const tn_value> args, tn_tensor** outs,
+                                uint32_t nouts) {
+  tn_status* status = tn_op_call(&op, args.data(), static_cast<uint32_t>(args.size()), outs, nouts);
+  if (status != nullptr) return status;
+  const auto& known = parameters(op);
+  for (size_t i = 0; i < args.size(); ++i)
+    if (known[i].written && args[i].tag == TN_VALUE_TENSOR) forget_origins(args[i].as.tensor);
+  const auto held = std::make_shared<const HeldArguments>(args);
+  for (uint32_t k = 0; k < nouts; ++k)
+    if (outs[k] != nullptr)
+      origins_.insert_or_assign(outs[k], Origin{Tensor::share(outs[k]), &op, held, k, nouts});
+  return nullptr;
+}
+
+Tensor Tracer::traced_again(const Tensor& tensor) {
+  const auto found = origins_.find(tensor.get());
+  if (found == origins_.end()) return {};
+  const Origin origin = found->second;
+  std::vector<tn_tensor*> outs(origin.count);
+  const auto args = origin.args->values();
+  try {
+    const Arguments changed = convert(*origin.op, args);
+    detail::check(tn_op_call(origin.op, changed.values.data(), static_cast<uint32_t>(args.size()),
+                             outs.data(), origin.count));
+  } catch (const Error&) {  // it needs elements: what it gave is a constant
+    return {};
+  }
+  std::vector<Tensor> made;
+  for (tn_tensor* out : outs) made.push_back(Tensor::adopt(out));
+  const View view = recorder_.use(made[origin.index]);
+  const Buffer& buffer = recorder_.graph().buffers[view.buffer];
+  // What a view shows is known where its buffer is.
+  if (buffer.role == Role::Temporary && view.contiguous() && view.offset == 0 &&
+      !known_.contains(view.buffer) && view.numel() == buffer.size)
+    known_.emplace(view.buffer, tensor.detach().reshape({tensor.numel()}).contiguous());
+  return made[origin.index];
+}
+
+// What was computed of the memory that is written holds other elements than its call gives now.
+void Tracer::forget_origins(const tn_tensor* written) {
+  const void* memory = tn_tensor_view(written)->buffer;
+  const auto lies_there = [&](const Tensor& tensor) {
+    return tn_tensor_view(tensor.get())->buffer == memory;
+  };
+  std::erase_if(origins_, [&](const auto& one) {
+    return lies_there(one.second.result) ||
+           std::ranges::any_of(one.second.args->tensors(), lies_there);
+  });
 }
 
 bool Tracer::is_weight(const Tensor& tensor) const {
@@ -240,7 +302,7 @@ void Tracer::check_writes() {
     for (const uint32_t b : written) {
       const Buffer& buffer = recorder_.graph().buffers[b];
       if (buffer.role == Role::Temporary || buffer.role == Role::State) continue;
-      if (buffer.role == Role::Input || kind_ == Kind::Function)
+      if (buffer.role == Role::Input || kind_ != Kind::Step)
         refuse(*node.op, std::string("it writes into ") +
                              (buffer.role == Role::Input ? "input " : "weight ") + buffer.name +
                              ": a graph leaves what it is given as it is; clone it first");
@@ -296,7 +358,7 @@ Graph Tracer::finish(std::span<const Tensor> results) {
   graph.inputs = inputs_;
   graph.symbols = symbols_;
   graph.results = std::move(views);
-  drop_dead(graph);
+  if (kind_ != Kind::Sized) drop_dead(graph);  // else when all sizes are traced
   return graph;
 }
 

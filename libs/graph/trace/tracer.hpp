@@ -1,12 +1,22 @@
 // A function of tensors, run once over tensors without elements, as a graph of what it called.
 #pragma once
 
+#include <functional>
 #include <unordered_map>
 
 #include "tenon/autograd.hpp"
+#include "trace/held_arguments.hpp"
 #include "trace/recorder.hpp"
 
 namespace tenon::graph {
+
+// Buffers that were computed at once, as tensors.
+using Known = std::unordered_map<uint32_t, Tensor>;
+// A graph, with what is known of its temporary buffers.
+struct Traced {
+  Graph graph;
+  Known known;
+};
 
 // From its construction to finish() or its end, on one thread. Where a tensor from outside meets what is traced it becomes a weight of
 // the graph, which shares its elements.
@@ -14,6 +24,7 @@ class Tracer {
  public:
   enum class Kind : uint8_t {
     Function,  // no gradients; calls of tensors from outside alone compute as usual
+    Sized,  // as Function, but what was computed at once is recorded too where it meets what is traced
     Step,  // gradients are recorded; every call of tensors is traced, and what is written becomes state
   };
   explicit Tracer(Kind kind);
@@ -22,13 +33,17 @@ class Tracer {
   Tracer& operator=(const Tracer&) = delete;
 
   // What stands for an input like this one.
-  Tensor input(const Tensor& like, std::string name);
+  Tensor input(DType dtype, std::span<const int64_t> shape, std::string name);
   // Names a tensor from outside: its weight is called so.
   void name(const Tensor& tensor, std::string name);
   // A number that the function computes with now, and another one in later runs.
   void number(std::string name, double value, bool counts);
+  // Where calls come from: called before each op that is recorded.
+  void source(std::function<std::string()> where) { where_ = std::move(where); }
   // The graph whose results these are. Throws Error where it would write into what is not its own.
   Graph finish(std::span<const Tensor> results);
+  // Of Kind::Sized, in the graph of finish().
+  Known take_known() { return std::move(known_); }
 
   // Of a step: leaves whose gradient the function left behind get a tensor as their gradient that it must not read: in the next trace, as
   // in the next run, there is a gradient from before. These leaves.
@@ -54,6 +69,18 @@ class Tracer {
   struct Leaf {
     Tensor tensor, before;
   };
+  // The call that computed a tensor at once.
+  struct Origin {
+    Tensor result;  // held: its handle stays its own
+    const tn_op* op;
+    std::shared_ptr<const HeldArguments> args;
+    uint32_t index, count;  // among the call's results
+  };
+  tn_status* call_at_once(const tn_op& op, std::span<const tn_value> args, tn_tensor** outs,
+                          uint32_t nouts);
+  // What the call that made it gives on trace:0; undefined where no call did, or it cannot be traced.
+  Tensor traced_again(const Tensor& tensor);
+  void forget_origins(const tn_tensor* written);
   Arguments convert(const tn_op& op, std::span<const tn_value> args);
   tn_status* call(const tn_op& op, std::span<const tn_value> args, tn_tensor** outs, uint32_t nouts,
                   uint32_t& done);
@@ -81,6 +108,9 @@ class Tracer {
     Tensor original, traced;  // the first is held: its handle stays its own
   };
   std::unordered_map<const tn_tensor*, Twin> twins_;
+  std::unordered_map<const tn_tensor*, Origin> origins_;
+  Known known_;
+  std::function<std::string()> where_;
   std::unordered_map<const void*, std::string> names_;  // by the first element, or the handle
 };
 

@@ -43,5 +43,14 @@ TENON_FUZZ_TARGET(graph) {
   const graph::Graph again = graph::from_json(text, known, "[graph]");
   require(graph::to_json(again, names) == text, "it reads as another graph");
   require(!graph::to_text(again).empty(), "no text");
+  // At any sizes of its dims views stay inside, or are refused.
+  for (const int64_t size : {0, 1, 2, 7, 1 << 20}) {
+    const std::vector<int64_t> dims(read.sizes.dims.size(), size);
+    if (read.sizes.empty()) break;
+    graph::Graph sized;
+    if (!accepted([&] { sized = graph::concrete(read, dims); })) continue;
+    for (const graph::Node& node : sized.nodes)
+      for (const graph::View& view : node.results) check_view(sized, view);
+  }
   graph::drop_dead(read);
 }

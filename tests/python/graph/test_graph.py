@@ -291,7 +291,7 @@ class TestFiles:
         io.save(path, tensors)
 
     @pytest.mark.parametrize(('change', 'message'), [
-        (lambda g: g.update(version=2), 'of version 2; this library reads version 1'),
+        (lambda g: g.update(version=9), 'of version 9; this library reads versions up to 2'),
         (lambda g: g['nodes'][0].update(op='acme.none'), 'acme.none'),
         (lambda g: g['nodes'][0].update(schema='linear() -> Tensor @9'), 'is another here'),
         (lambda g: g['nodes'][0]['results'][0].update(offset=1), 'reaches beyond'),

@@ -17,7 +17,16 @@ typedef struct tn_program tn_program;
 #define TN_PROGRAM_EXPLAINED \
   2u /* the same with kernels, what is fused, places in memory, and why nodes run alone */
 
-/* What an input or a result is. `shape` and `name` live as long as the program. */
+/* A dimension of inputs whose size each run chooses. `name` of a program's lives as long as it. */
+typedef struct tn_trace_dim {
+  uint32_t struct_size;
+  uint32_t reserved;
+  tn_str name;
+  int64_t min; /* 0: 1, or 2 where the function calls other ops for one element */
+  int64_t max; /* 0: none */
+} tn_trace_dim;
+
+/* What an input or a result is. `shape` and `name` live as long as the program; a size that differs from run to run is -1. */
 typedef struct tn_program_value {
   uint32_t struct_size;
   tn_dtype dtype;
@@ -25,6 +34,8 @@ typedef struct tn_program_value {
   uint32_t reserved;
   const int64_t* shape;
   tn_str name; /* of inputs */
+  const int32_t*
+      dims; /* of inputs, by dimension: which of the program's dims it is, -1 for none; NULL where no size varies */
 } tn_program_value;
 
 /* Filled up to struct_size, which the caller sets. */
@@ -42,7 +53,7 @@ typedef struct tn_program_info {
   uint64_t weights;  /* bytes of tensors from outside that it reads */
   uint64_t state;    /* bytes of those that its runs write to */
   uint32_t numbers;
-  uint32_t reserved;
+  uint32_t dims;  /* whose size each run chooses */
   uint64_t fused; /* ops that run inside kernels of several, each of which is one node */
 } tn_program_info;
 
@@ -64,6 +75,25 @@ TN_API tn_status* tn_trace_begin(tn_trace** out);
    the memory of optimizers) become state, which runs of the program write to. The step's function is called twice: tn_trace_again lies
    between. Gradients live inside the step only; after a trace its parameters have none. Errors: as tn_trace_begin. */
 TN_API tn_status* tn_trace_begin_step(tn_trace** out);
+/* Begins a trace of a function whose inputs have dims of any size: it is called at several sizes, tn_trace_next lies between, and what
+   differs has to follow the sizes. `dims`: their names differ. Errors: as tn_trace_begin; TN_INVALID_ARGUMENT: a name, a range. */
+TN_API tn_status* tn_trace_begin_sizes(const tn_trace_dim* dims, uint32_t ndims, tn_trace** out);
+/* An input of such a trace, in each pass anew. `of`: for each dimension of `like` which of the dims it is, or -1: it is as in `like`.
+   The caller owns *out. [tracing] */
+TN_API tn_status* tn_trace_input_sized(tn_trace* trace, const tn_tensor* like, tn_str name,
+                                       const int32_t* of, tn_tensor** out);
+/* Ends a pass. *more is 1 where the function is to be called once more, with inputs of other sizes; else tn_trace_end follows, without
+   results. Errors: as tn_trace_end; TN_FAILED_PRECONDITION with the op: what the function calls, or a number that it calls with, depends
+   on a size in a way that no formula tells. [tracing] */
+TN_API tn_status* tn_trace_next(tn_trace* trace, tn_tensor* const* results, uint32_t nresults,
+                                uint32_t* more);
+/* The same for a pass in which the function failed. At a size of 1 that nobody asked for the trace goes on, and the dim begins at 2.
+   Errors: TN_FAILED_PRECONDITION at other sizes. [tracing] */
+TN_API tn_status* tn_trace_failed(tn_trace* trace, uint32_t* more);
+/* Tells where calls come from, such as "model.py:12", for errors: `where` writes it to `write`. It is called before each op that is
+   recorded, until the trace ends. [tracing] */
+TN_API tn_status* tn_trace_source(tn_trace* trace,
+                                  void (*where)(void* ctx, tn_write_fn write, void* to), void* ctx);
 /* Says that the function computes with `value` now, and with another number in later runs, by name; `counts`: one that is greater by one
    in each. Both passes say the same numbers in the same order, with other values in the second: what follows them there takes a
    run's. [tracing] */
@@ -84,7 +114,8 @@ TN_API tn_status* tn_trace_end(tn_trace* trace, tn_tensor* const* results, uint3
 /* Ends it without a program. NULL is allowed. [tracing] */
 TN_API void tn_trace_drop(tn_trace* trace);
 
-/* Computes the results, which are new tensors, from inputs of the recorded shapes and dtypes on the program's device. Runs of several
+/* Computes the results, which are new tensors, from inputs of the recorded shapes and dtypes on the program's device; its dims may have any
+   size of their range, and the program is planned once for each combination that it meets (the last 64 are kept). Runs of several
    threads work in memory of their own; those that write into state go one after another. Random numbers are drawn anew, from the default generator.
    Errors: TN_INVALID_ARGUMENT: number, shape, dtype or device of an input; those of the ops. [thread-safe] */
 TN_API tn_status* tn_program_run(tn_program* program, tn_tensor* const* inputs, uint32_t ninputs,
@@ -102,6 +133,8 @@ TN_API tn_status* tn_program_input(const tn_program* program, uint32_t index,
 /* Errors: TN_OUT_OF_RANGE. [thread-safe] */
 TN_API tn_status* tn_program_result(const tn_program* program, uint32_t index,
                                     tn_program_value* out);
+/* A dimension whose size each run chooses. Errors: TN_OUT_OF_RANGE. [thread-safe] */
+TN_API tn_status* tn_program_get_dim(const tn_program* program, uint32_t index, tn_trace_dim* out);
 /* Errors: TN_OUT_OF_RANGE. [thread-safe] */
 TN_API tn_status* tn_program_get_number(tn_program* program, uint32_t index,
                                         tn_program_number* out);

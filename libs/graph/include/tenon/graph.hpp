@@ -6,6 +6,7 @@
 #ifndef TENON_GRAPH_HPP
 #define TENON_GRAPH_HPP
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -132,6 +133,64 @@ Program trace(TensorList like, Fn&& fn, Device device = {}) {
   const std::vector<Tensor> inputs = detail::inputs_like(began, like);
   const std::vector<Tensor> results = fn(std::span<const Tensor>(inputs));
   return detail::end_trace(std::move(recording), results, device);
+}
+
+// A dimension of inputs whose size each run chooses. 0: from 1 on, without an end.
+struct Dim {
+  std::string name;
+  int64_t min = 0, max = 0;
+};
+// By input: its dims, by dimension. Equal names are one size.
+using Dims = std::vector<std::map<uint32_t, Dim>>;
+
+// For any sizes of these dims: fn is called at several, and what differs between the calls has to follow the sizes. Throws Error where
+// it does not, as where fn branches on a size.
+template <class Fn>
+Program trace(TensorList like, const Dims& dims, Fn&& fn, Device device = {}) {
+  std::vector<tn_trace_dim> declared;
+  std::vector<std::vector<int32_t>> places;
+  for (size_t i = 0; i < like.size(); ++i) {
+    auto& of = places.emplace_back(like[i].shape().size(), -1);
+    if (i >= dims.size()) continue;
+    for (const auto& [axis, dim] : dims[i]) {
+      if (axis >= of.size())
+        throw Error(TN_OUT_OF_RANGE, "[graph] input " + std::to_string(i) + " has no dimension " +
+                                         std::to_string(axis));
+      const auto same = [&](const tn_trace_dim& one) {
+        return detail::to_view(one.name) == dim.name;
+      };
+      const auto known = std::ranges::find_if(declared, same);
+      of[axis] = static_cast<int32_t>(known - declared.begin());
+      if (known == declared.end())
+        declared.push_back({sizeof(tn_trace_dim), 0, detail::to_str(dim.name), dim.min, dim.max});
+    }
+  }
+  tn_trace* began = nullptr;
+  detail::check(
+      tn_trace_begin_sizes(declared.data(), static_cast<uint32_t>(declared.size()), &began));
+  detail::Recording recording(began, &tn_trace_drop);
+  for (uint32_t more = 1; more != 0;) {
+    std::vector<Tensor> inputs, results;
+    for (size_t i = 0; i < like.size(); ++i) {
+      const std::string name = "input" + std::to_string(i);
+      tn_tensor* made = nullptr;
+      detail::check(tn_trace_input_sized(began, like[i].get(), detail::to_str(name),
+                                         places[i].data(), &made));
+      inputs.push_back(Tensor::adopt(made));
+    }
+    try {
+      results = fn(std::span<const Tensor>(inputs));
+    } catch (...) {
+      if (tn_status* refused = tn_trace_failed(began, &more)) {
+        tn_status_release(refused);
+        throw;  // what the function said
+      }
+      continue;
+    }
+    detail::check(tn_trace_next(began, TensorList(results).handles(),
+                                static_cast<uint32_t>(results.size()), &more));
+  }
+  return detail::end_trace(std::move(recording), {}, device);
 }
 
 }  // namespace tenon::graph

@@ -1,0 +1,192 @@
+#include "trace/formula.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tenon::graph {
+namespace {
+
+constexpr size_t kMostFactors = 12;
+constexpr size_t kDegree = 4;
+constexpr int64_t kMostBy = 128;      // of quotients
+constexpr int64_t kMostMultiple = 8;  // of what they round
+constexpr int64_t kLarge = int64_t{1} << 52;
+
+using Wide = __int128;
+
+// values = factor * of + rest, for all of `at`: the probes.
+bool on_line(const Samples& values, const Samples& of, const std::vector<size_t>& at,
+             int64_t& factor, int64_t& rest) {
+  size_t other = 1;
+  while (other < at.size() && of[at[other]] == of[at[0]]) ++other;
+  if (other >= at.size()) return false;
+  const int64_t run = of[at[other]] - of[at[0]], rise = values[at[other]] - values[at[0]];
+  if (rise % run != 0) return false;
+  factor = rise / run;
+  const Wide constant = values[at[0]] - Wide{factor} * of[at[0]];
+  if (constant > kLarge || constant < -kLarge) return false;
+  rest = static_cast<int64_t>(constant);
+  return std::ranges::all_of(
+      at, [&](size_t p) { return values[p] == Wide{factor} * of[p] + rest; });
+}
+
+std::vector<size_t> all(size_t count) {
+  std::vector<size_t> at(count);
+  std::iota(at.begin(), at.end(), size_t{0});
+  return at;
+}
+
+Size sum_of(std::vector<Size::Term> terms, int64_t rest) {
+  if (rest != 0) terms.push_back({rest, {}});
+  return {Size::Kind::Sum, std::move(terms), 1};
+}
+
+}  // namespace
+
+Formulas::Formulas(size_t dims, const std::vector<std::vector<int64_t>>& probes)
+    : dims_(dims), probes_(probes.size()) {
+  for (uint32_t d = 0; d < dims; ++d) {
+    Samples& values = values_.emplace_back();
+    for (const auto& probe : probes) values.push_back(probe[d]);
+    factors_.push_back(d);
+  }
+  make_products();
+}
+
+// Of up to kDegree factors, the simplest first.
+void Formulas::make_products() {
+  products_ = {};
+  size_t from = 0;
+  for (const uint32_t f : factors_) products_.push_back({{f}, values_[f]});
+  const size_t degrees = factors_.size() <= 6 ? kDegree : kDegree - 1;
+  for (size_t degree = 2; degree <= degrees; ++degree) {
+    const size_t until = products_.size();
+    for (size_t p = from; p < until; ++p)
+      for (const uint32_t f : factors_) {
+        if (f < products_[p].of.back()) continue;
+        Product made = products_[p];
+        made.of.push_back(f);
+        bool fits = true;
+        for (size_t i = 0; i < probes_ && fits; ++i)
+          fits = !__builtin_mul_overflow(made.values[i], values_[f][i], &made.values[i]) &&
+                 made.values[i] < kLarge;
+        if (fits) products_.push_back(std::move(made));
+      }
+    from = until;
+  }
+}
+
+std::optional<uint32_t> Formulas::find(const Samples& values, bool shape) {
+  const auto found = known_.find(values);
+  if (found != known_.end()) return found->second;
+  if (std::ranges::any_of(values, [](int64_t one) { return std::abs(one) > kLarge; }))
+    return std::nullopt;
+  if (auto made = linear(values)) return keep(std::move(*made), values, shape);
+  if (auto made = two_products(values)) return keep(std::move(*made), values, shape);
+  if (auto made = quotient(values)) return keep(std::move(*made), values, true);
+  if (auto made = bounded(values)) return keep(std::move(*made), values, true);
+  return std::nullopt;
+}
+
+uint32_t Formulas::keep(Size size, const Samples& values, bool factor) {
+  const auto index = static_cast<uint32_t>(sizes_.size());
+  const bool plain = size.kind == Size::Kind::Sum && size.terms.size() == 1;
+  sizes_.push_back(std::move(size));
+  values_.push_back(values);
+  known_.emplace(values, index);
+  if (factor && !plain && factors_.size() < kMostFactors) {
+    factors_.push_back(static_cast<uint32_t>(dims_) + index);
+    make_products();
+  }
+  return index;
+}
+
+std::optional<Size> Formulas::linear(const Samples& values) const {
+  const std::vector<size_t> at = all(probes_);
+  std::optional<Size> with_rest;
+  for (const Product& product : products_) {
+    int64_t factor = 0, rest = 0;
+    if (!on_line(values, product.values, at, factor, rest)) continue;
+    if (rest == 0) return sum_of({{factor, product.of}}, 0);
+    if (!with_rest) with_rest = sum_of({{factor, product.of}}, rest);
+  }
+  return with_rest;
+}
+
+// values = a*x + b*y + rest: differences to the first probe solve for a and b.
+std::optional<Size> Formulas::two_products(const Samples& values) const {
+  if (probes_ < 5) return std::nullopt;
+  for (size_t i = 0; i < products_.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const Product &x = products_[i], &y = products_[j];
+      if (x.of.size() > 2 || y.of.size() > 2) continue;
+      const auto step = [&](const Samples& of, size_t p) { return Wide{of[p]} - of[0]; };
+      const Wide divisor = step(x.values, 1) * step(y.values, 2) - step(x.values, 2) * step(y.values, 1);
+      if (divisor == 0) continue;
+      const Wide a = step(values, 1) * step(y.values, 2) - step(values, 2) * step(y.values, 1);
+      const Wide b = step(x.values, 1) * step(values, 2) - step(x.values, 2) * step(values, 1);
+      if (a % divisor != 0 || b % divisor != 0 || a == 0 || b == 0) continue;
+      const Wide fa = a / divisor, fb = b / divisor;
+      const Wide rest = values[0] - fa * x.values[0] - fb * y.values[0];
+      if (std::max({fa, fb, rest}) > kLarge || std::min({fa, fb, rest}) < -kLarge) continue;
+      bool fits = true;
+      for (size_t p = 0; p < probes_ && fits; ++p)
+        fits = values[p] == fa * x.values[p] + fb * y.values[p] + rest;
+      if (fits)
+        return sum_of({{static_cast<int64_t>(fa), x.of}, {static_cast<int64_t>(fb), y.of}},
+                      static_cast<int64_t>(rest));
+    }
+  return std::nullopt;
+}
+
+// values = (a*x + b) / by, rounded down: by * values - a*x lies in an interval of `by` numbers.
+std::optional<Size> Formulas::quotient(const Samples& values) {
+  for (int64_t by = 2; by <= kMostBy; ++by)
+    for (int64_t a = 1; a <= std::min(kMostMultiple, by * 2); ++a) {
+      if (std::gcd(a, by) != 1) continue;
+      for (const uint32_t f : factors_) {
+        int64_t low = -kLarge, high = kLarge;
+        for (size_t p = 0; p < probes_ && low <= high; ++p) {
+          const int64_t rest = by * values[p] - a * values_[f][p];
+          low = std::max(low, rest);
+          high = std::min(high, rest + by - 1);
+        }
+        if (low > high) continue;
+        if (low != high && !ambiguous_) ambiguous_ = Ambiguous{a, f, by, low, high};
+        Size made = sum_of({{a, {f}}}, low);
+        made.kind = Size::Kind::Quotient;
+        made.by = by;
+        return made;
+      }
+    }
+  return std::nullopt;
+}
+
+// Where a number stops growing, as x[:, :64] does.
+std::optional<Size> Formulas::bounded(const Samples& values) const {
+  const auto [least, greatest] = std::ranges::minmax(values);
+  for (const int64_t bound : {greatest, least}) {
+    std::vector<size_t> at;
+    for (size_t p = 0; p < probes_; ++p)
+      if (values[p] != bound) at.push_back(p);
+    if (at.size() < 3 || at.size() + 2 > probes_) continue;
+    const bool upper = bound == greatest;
+    for (const Product& product : products_) {
+      int64_t factor = 0, rest = 0;
+      if (!on_line(values, product.values, at, factor, rest)) continue;
+      bool fits = true;
+      for (size_t p = 0; p < probes_ && fits; ++p) {
+        const Wide line = Wide{factor} * product.values[p] + rest;
+        fits = values[p] == (upper ? std::min<Wide>(line, bound) : std::max<Wide>(line, bound));
+      }
+      if (!fits) continue;
+      Size made = sum_of({{factor, product.of}}, rest);
+      made.kind = upper ? Size::Kind::Least : Size::Kind::Greatest;
+      made.by = bound;
+      return made;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace tenon::graph

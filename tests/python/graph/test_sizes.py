@@ -1,0 +1,210 @@
+"""Graphs of inputs of any size: the bits of eager calls at sizes that no trace saw, and refusals of what depends on a size."""
+import random
+import warnings
+
+import pytest
+
+import tenon
+from tenon import nn
+from tenon.graph import Dim
+from tenon.nn import functional as F
+
+from .test_graph import same
+
+# A module, its example's shape, and its dimensions of any size with their ranges.
+MODULES = [
+    (nn.Linear(4, 3), (2, 5, 4), {0: (1, 40), 1: (1, 90)}),
+    (nn.Conv1d(4, 6, 3), (2, 4, 9), {0: (1, 9), 2: (3, 90)}),
+    (nn.Conv2d(4, 6, 3, stride=2, padding=1), (2, 4, 9, 8), {0: (1, 5), 2: (1, 30), 3: (1, 30)}),
+    (nn.Conv2d(3, 8, 16, stride=16), (2, 3, 64, 48), {0: (1, 3), 2: (16, 160), 3: (16, 160)}),
+    (nn.Conv3d(2, 3, 2), (1, 2, 4, 4, 4), {0: (1, 3), 2: (2, 9), 3: (2, 9)}),
+    (nn.ConvTranspose1d(4, 2, 3, stride=2), (1, 4, 5), {0: (1, 5), 2: (1, 40)}),
+    (nn.ConvTranspose2d(4, 2, 3, stride=2), (1, 4, 5, 5), {0: (1, 5), 2: (1, 9), 3: (1, 9)}),
+    (nn.BatchNorm1d(4), (2, 4, 5), {0: (1, 9), 2: (1, 9)}), (nn.BatchNorm2d(4), (2, 4, 5, 5), {0: (1, 9), 2: (1, 9), 3: (1, 9)}),
+    (nn.GroupNorm(2, 4), (2, 4, 5), {0: (1, 9), 2: (1, 30)}), (nn.LayerNorm(6), (3, 5, 6), {0: (1, 9), 1: (1, 40)}),
+    (nn.RMSNorm(6), (3, 6), {0: (1, 90)}), (nn.InstanceNorm2d(4), (2, 4, 5, 5), {0: (1, 9), 2: (2, 9), 3: (2, 9)}),
+    (nn.MaxPool1d(3), (1, 2, 9), {0: (1, 5), 2: (3, 80)}), (nn.MaxPool2d(2), (1, 2, 6, 6), {0: (1, 5), 2: (2, 30), 3: (2, 30)}),
+    (nn.AvgPool2d(3, 2, padding=1), (1, 2, 6, 6), {0: (1, 5), 2: (1, 30), 3: (1, 30)}),
+    (nn.AdaptiveAvgPool2d(3), (1, 2, 7, 5), {0: (1, 9)}), (nn.Flatten(), (2, 3, 4), {0: (1, 9), 2: (1, 30)}),
+    (nn.ReLU(), (5, 2), {0: (1, 90), 1: (1, 9)}), (nn.GELU(), (5, 2), {0: (1, 90), 1: (1, 9)}), (nn.SiLU(), (5,), {0: (1, 90)}),
+    (nn.Softmax(-1), (3, 5), {0: (1, 9), 1: (1, 40)}), (nn.LogSoftmax(-1), (3, 5), {0: (1, 9), 1: (1, 40)}),
+    (nn.Dropout(0.5), (3, 5), {0: (1, 9), 1: (1, 9)}), (nn.PReLU(), (3, 4), {0: (1, 9), 1: (1, 9)}),
+    (nn.Upsample(scale_factor=2), (1, 2, 4, 4), {0: (1, 5), 2: (1, 20), 3: (1, 20)}),
+    (nn.PixelShuffle(2), (1, 4, 3, 3), {0: (1, 5), 2: (1, 20), 3: (1, 20)}),
+    (nn.LSTM(4, 6, batch_first=True), (2, 5, 4), {0: (1, 9)}), (nn.GRU(4, 6, num_layers=2), (5, 2, 4), {1: (1, 9)}),
+    (nn.RNN(4, 6, bidirectional=True), (5, 2, 4), {1: (1, 9)}),
+    (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), (2, 5, 8), {0: (1, 9), 1: (1, 40)}),
+    (nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4)),
+     (2, 3, 4, 4), {0: (1, 9), 2: (2, 20), 3: (2, 20)}),
+]
+
+
+def unseen(ranges, seed):
+    """20 combinations of sizes, the ends of the ranges among them."""
+    draw = random.Random(seed)
+    ends = [{axis: bounds[i] for axis, bounds in ranges.items()} for i in range(2)]
+    return ends + [{axis: draw.randint(*bounds) for axis, bounds in ranges.items()} for _ in range(18)]
+
+
+@pytest.mark.parametrize(('module', 'shape', 'ranges'), MODULES,
+                         ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else '')
+def test_modules(module, shape, ranges, tmp_path):
+    module.eval()
+    dims = {axis: Dim(f'size{axis}', *bounds) for axis, bounds in ranges.items()}
+    traced = tenon.graph.trace(module, tenon.randn(shape), dynamic={0: dims})
+    traced.save(tmp_path / 'program')
+    loaded = tenon.graph.load(tmp_path / 'program')
+    assert loaded.dims == traced.dims == list(dims.values())
+    assert str(loaded) == str(traced)
+    with tenon.no_grad():
+        for i, sizes in enumerate(unseen(ranges, 1)):
+            x = tenon.randn([sizes.get(axis, size) for axis, size in enumerate(shape)])
+            wanted = module(x)
+            assert same(traced(x), wanted), sizes
+            if i % 5 == 0 and isinstance(wanted, tenon.Tensor):
+                assert same(loaded(x), wanted), sizes
+
+
+class GPT(nn.Module):
+    def __init__(self, longest=64):
+        super().__init__()
+        self.embed, self.places = nn.Embedding(11, 8), nn.Parameter(tenon.randn(longest, 8))
+        self.blocks = nn.ModuleList([nn.ModuleDict({
+            'norm': nn.LayerNorm(8), 'project': nn.Linear(8, 24), 'out': nn.Linear(8, 8), 'after': nn.LayerNorm(8),
+            'mlp': nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.Linear(32, 8))}) for _ in range(2)])
+
+    def forward(self, tokens, own_mask=False):
+        batch, length = tokens.shape
+        x = self.embed(tokens) + self.places[:length] + self.places[tenon.arange(length)]
+        for block in self.blocks:
+            q, k, v = block['project'](block['norm'](x)).reshape(batch, length, 3, 2, 4).permute(2, 0, 3, 1, 4)
+            if own_mask:
+                scores = q @ k.mT / 2 + tenon.where(tenon.ones(length, length).tril() == 0, -tenon.inf, 0.0)
+                y = tenon.softmax(scores, -1) @ v
+            else:
+                y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + block['out'](y.permute(0, 2, 1, 3).reshape(batch, length, 8))
+            x = x + block['mlp'](block['after'](x))
+        return x @ self.embed.weight.T
+
+
+@pytest.mark.parametrize('own_mask', [False, True])
+def test_a_gpt_of_any_batch_and_length(own_mask):
+    net = GPT()
+    program = tenon.graph.trace(lambda tokens: net(tokens, own_mask), tenon.randint((2, 5), 0, 11),
+                                dynamic={'tokens': {0: 'batch', 1: Dim('length', max=64)}})
+    with tenon.no_grad():
+        for sizes in unseen({0: (1, 9), 1: (1, 64)}, 2):
+            tokens = tenon.randint((sizes[0], sizes[1]), 0, 11)
+            assert same(program(tokens), net(tokens, own_mask)), sizes
+    with pytest.raises(ValueError, match='length is 65 in input 0; the program takes 1 to 64'):
+        program(tenon.zeros(2, 65, dtype=tenon.int64))
+    assert program.inputs[0][2] == ('batch', 'length') and program.results[0][2] == (None, None, 11)
+    assert 'f32[batch, length, 11]' in str(program)
+
+
+def test_numbers_that_follow_sizes():
+    def fn(x, y):
+        rows, columns = x.shape
+        half = x[: rows // 2, ::3]
+        scaled = x / rows + x * columns**-0.5 + x.std(0) + float(rows * columns)
+        return half, scaled, x[:10], tenon.cat([x, y]), x[rows - 3:].flatten(), tenon.full((rows + columns, 2), rows)
+
+    program = tenon.graph.trace(fn, tenon.randn(4, 5), tenon.randn(7, 5),
+                                dynamic={'x': {0: Dim('rows', min=3), 1: 'columns'}, 'y': {0: 'more', 1: 'columns'}})
+    for sizes in unseen({0: (3, 70), 1: (1, 33), 2: (1, 9)}, 3):
+        x, y = tenon.randn(sizes[0], sizes[1]), tenon.randn(sizes[2], sizes[1])
+        assert same(program(x, y), fn(x, y)), sizes
+    with pytest.raises(ValueError, match='columns is 5 and, in input 1, 6'):
+        program(tenon.randn(4, 5), tenon.randn(3, 6))
+
+
+def test_what_is_computed_at_once_is_so_for_good_where_no_size_meets_it():
+    table = tenon.arange(6.0)
+    program = tenon.graph.trace(lambda x: x + tenon.sin(table * 2).sum() + tenon.arange(x.shape[0])[:, None], tenon.ones(3, 6),
+                                dynamic={0: {0: 'rows'}})
+    assert 'sin' not in str(program) and 'arange' in str(program)
+    assert same(program(tenon.ones(9, 6)), tenon.ones(9, 6) + tenon.sin(table * 2).sum() + tenon.arange(9)[:, None])
+
+
+def test_a_size_of_one_that_calls_other_ops_is_left_out():
+    def fn(x):
+        return x.exp() if x.shape[0] == 1 else x.sin()
+
+    program = tenon.graph.trace(fn, tenon.ones(1, 3), dynamic={0: {0: 'rows'}})
+    assert program.dims == [Dim('rows', 2)]
+    with pytest.raises(ValueError, match='rows is 1'):
+        program(tenon.ones(1, 3))
+
+
+@pytest.mark.parametrize(('fn', 'message'), [
+    (lambda x: x.exp() if x.shape[0] > 100 else x.log(), r'\[graph\] exp \(test_sizes.py:\d+\) is called at rows = .* in the place of log'),
+    (lambda x: x * tenon.tensor([float(x.shape[0])] * 2)[0], r'holds others at other sizes'),
+    (lambda x: x * (x.shape[0] ** 3 % 7), r'mul \(test_sizes.py:\d+\): .* in a way that no formula tells'),
+    (lambda x: [x + 1] * (x.shape[0] % 3), r'\[graph\]'), (lambda x: [x * i for i in range(x.shape[0])][-1].sum() + x.sum().item(), 'an element of sum .test_sizes.py:.* is wanted'),
+])
+def test_what_depends_on_a_size_is_refused(fn, message):
+    with pytest.raises(tenon.PreconditionError, match=message):
+        tenon.graph.trace(fn, tenon.ones(4, 2), dynamic={0: {0: 'rows'}})
+
+
+def test_arguments():
+    for dynamic, message in [({1: {0: 'a'}}, 'there are 1'), ({'y': {0: 'a'}}, "names 'y'"), ({0: {3: 'a'}}, 'dimension 3'),
+                             ({0: {0: Dim('a', max=3), 1: Dim('a', max=4)}}, 'two ranges')]:
+        with pytest.raises(ValueError, match=message):
+            tenon.graph.trace(lambda x: x, tenon.ones(2, 2), dynamic=dynamic)
+    with pytest.raises(ValueError, match='not f32.*'):
+        tenon.graph.trace(lambda x: x + 1, tenon.ones(2, 3), dynamic={0: {0: 'a'}})(tenon.ones(2, 4))
+
+
+def test_inside_another_trace():
+    inner = tenon.graph.trace(lambda x: x.cumsum(0) / x.shape[0], tenon.ones(3, 2), dynamic={0: {0: 'rows'}})
+    outer = tenon.graph.trace(lambda x: inner(x) + 1, tenon.ones(5, 2))
+    assert same(outer(tenon.ones(5, 2)), tenon.ones(5, 2).cumsum(0) / 5 + 1)
+
+
+def test_compile_for_all_sizes():
+    calls = []
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.LayerNorm(8))
+
+    @tenon.compile(dynamic=True)
+    def fast(x, y):
+        calls.append(x.shape)
+        return net(x) + y
+
+    with tenon.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter('error')
+        for rows in 3, 5:
+            x = tenon.randn(rows, 2, 4)
+            assert same(fast(x, tenon.ones(rows, 1, 1)), net(x) + 1)
+        seen = len(calls)
+        for rows in range(1, 20):
+            x = tenon.randn(rows, 2, 4)
+            assert same(fast(x, tenon.ones(rows, 1, 1)), net(x) + 1)
+        assert len(calls) == seen
+        x = tenon.randn(3, 9, 4)  # another dimension
+        assert same(fast(x, tenon.ones(3, 1, 1)), net(x) + 1)
+
+
+def test_compile_with_declared_dims():
+    calls = []
+
+    @tenon.compile(dynamic={'x': {0: 'rows'}})
+    def fast(x):
+        calls.append(x.shape)
+        return x.softmax(0)
+
+    assert same(fast(tenon.ones(3, 2)), tenon.ones(3, 2).softmax(0))
+    seen = len(calls)
+    for rows in range(2, 9):
+        assert same(fast(tenon.ones(rows, 2)), tenon.ones(rows, 2).softmax(0))
+    assert len(calls) == seen
+
+
+def test_compile_of_what_branches_on_a_size():
+    fast = tenon.compile(lambda x: x.exp() if x.shape[0] > 4 else x.sin(), dynamic=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        for rows in 2, 3, 5, 8:
+            x = tenon.ones(rows)
+            assert same(fast(x), x.exp() if rows > 4 else x.sin())
