@@ -72,8 +72,8 @@ TEST(Sizes, TheCInterfaceTellsAndChecks) {
   ASSERT_NE(status, nullptr);
   EXPECT_EQ(tn_status_code(status), TN_INVALID_ARGUMENT);
   tn_status_release(status);
-  const graph::Program program = graph::trace(
-      {randn({4, 2})}, {{{0, {"rows", 2, 0}}}}, [](In in) { return std::vector{in[0] * 2}; });
+  const graph::Program program = graph::trace({randn({4, 2})}, {{{0, {"rows", 2, 0}}}},
+                                              [](In in) { return std::vector{in[0] * 2}; });
   tn_program_value value{};
   value.struct_size = sizeof value;
   detail::check(tn_program_input(program.get(), 0, &value));
