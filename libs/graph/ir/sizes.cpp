@@ -114,8 +114,9 @@ std::string to_text(const Sizes& sizes, uint32_t index, int depth) {
     std::vector<std::string> factors;
     for (const uint32_t factor : term.of) {
       const auto count = static_cast<uint32_t>(sizes.dims.size());
-      factors.push_back(factor < count ? sizes.dims[factor].name
-                                       : fmt::format("({})", to_text(sizes, factor - count, depth - 1)));
+      factors.push_back(factor < count
+                            ? sizes.dims[factor].name
+                            : fmt::format("({})", to_text(sizes, factor - count, depth - 1)));
     }
     const int64_t shown = sum.empty() ? term.factor : std::abs(term.factor);
     if (shown != 1 || factors.empty()) factors.push_back(std::to_string(shown));
@@ -139,8 +140,7 @@ std::string to_text(const Sizes& sizes, uint32_t index, int depth) {
 
 std::string to_text(const Sizes& sizes, uint32_t size) { return to_text(sizes, size, 3); }
 
-std::vector<int64_t> dims_of(const Graph& graph,
-                             std::span<const std::span<const int64_t>> shapes) {
+std::vector<int64_t> dims_of(const Graph& graph, std::span<const std::span<const int64_t>> shapes) {
   const Sizes& sizes = graph.sizes;
   std::vector<int64_t> found(sizes.dims.size(), -1);
   for (size_t i = 0; i < shapes.size(); ++i)

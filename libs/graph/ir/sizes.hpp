@@ -57,8 +57,7 @@ std::vector<int64_t> evaluate(const Sizes& sizes, std::span<const int64_t> dims)
 // "batch*64 + 2", "(length + 1) // 2".
 std::string to_text(const Sizes& sizes, uint32_t size);
 // The sizes of the dims that inputs of these shapes have. Throws Error where one lies out of its range, or two differ that are one.
-std::vector<int64_t> dims_of(const Graph& graph,
-                             std::span<const std::span<const int64_t>> shapes);
+std::vector<int64_t> dims_of(const Graph& graph, std::span<const std::span<const int64_t>> shapes);
 // Those that vary, by where they stand in `graph`.
 std::unordered_map<const void*, const Varying*> varying_numbers(const Graph& graph);
 // Fills input_shapes and result_shapes.

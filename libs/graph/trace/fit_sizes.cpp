@@ -108,14 +108,16 @@ void check_ops(const Graph& a, const Graph& b, const std::string& when) {
   const size_t count = std::min(a.nodes.size(), b.nodes.size());
   for (size_t i = 0; i < count; ++i)
     if (a.nodes[i].op != b.nodes[i].op)
-      refuse(fmt::format("{} is called at {} in the place of {}: what the function calls depends "
-                         "on a size; leave that one fixed, or branch with tensors (where)",
-                         described(b.nodes[i]), when, described(a.nodes[i])));
+      refuse(
+          fmt::format("{} is called at {} in the place of {}: what the function calls depends "
+                      "on a size; leave that one fixed, or branch with tensors (where)",
+                      described(b.nodes[i]), when, described(a.nodes[i])));
   if (a.nodes.size() != b.nodes.size())
-    refuse(fmt::format("the function calls {} ops at {} and {} at others, {} among them: what it "
-                       "calls depends on a size",
-                       b.nodes.size(), when, a.nodes.size(),
-                       described((a.nodes.size() > count ? a : b).nodes[count])));
+    refuse(
+        fmt::format("the function calls {} ops at {} and {} at others, {} among them: what it "
+                    "calls depends on a size",
+                    b.nodes.size(), when, a.nodes.size(),
+                    described((a.nodes.size() > count ? a : b).nodes[count])));
 }
 
 // But for numbers, both are the same: `b` gets the numbers of `a`, and is compared.
@@ -123,9 +125,10 @@ void check_structure(const Graph& a, Graph b, const std::string& when) {
   check_ops(a, b, when);
   const Numbers in_a(a), in_b(b);
   const auto differs = [&](const Node& node) {
-    refuse(fmt::format("{} is called in another way at {}: with another number of dimensions, "
-                       "other tensors or another choice",
-                       described(node), when));
+    refuse(
+        fmt::format("{} is called in another way at {}: with another number of dimensions, "
+                    "other tensors or another choice",
+                    described(node), when));
   };
   for (size_t i = 0; i < a.nodes.size(); ++i) {
     Graph one, other;
@@ -222,7 +225,8 @@ constexpr size_t kAlike = SIZE_MAX;
 // The first node that is another; the count of nodes where only the ends differ; kAlike.
 size_t difference(const Graph& a, const Graph& b) {
   const auto views = [](const std::vector<View>& x, const std::vector<View>& y) {
-    return std::ranges::equal(x, y, [](const View& one, const View& two) { return alike(one, two); });
+    return std::ranges::equal(x, y,
+                              [](const View& one, const View& two) { return alike(one, two); });
   };
   for (size_t i = 0; i < std::min(a.nodes.size(), b.nodes.size()); ++i) {
     const Node &x = a.nodes[i], &y = b.nodes[i];
@@ -267,9 +271,10 @@ class Numbered {
     std::vector<std::string> values;
     for (const Numbers& one : numbers_)
       values.push_back(real ? fmt::to_string(*one.real[place]) : fmt::to_string(one.whole[place]));
-    refuse(fmt::format("{} varies with the sizes of the inputs in a way that no formula tells ({}): "
-                       "it would be baked in; leave the size fixed, or compute with tensors",
-                       place_text(node, argument), fmt::join(values, ", ")));
+    refuse(
+        fmt::format("{} varies with the sizes of the inputs in a way that no formula tells ({}): "
+                    "it would be baked in; leave the size fixed, or compute with tensors",
+                    place_text(node, argument), fmt::join(values, ", ")));
   }
   bool varies(uint32_t place) const {
     return std::ranges::any_of(numbers_, [&](const Numbers& one) {
@@ -286,15 +291,15 @@ class Numbered {
   // The size that a number in some form is of, if it is of one bit for bit.
   std::optional<Varying> find_real(uint32_t place) {
     using Form = Varying::Form;
-    for (const Form form : {Form::Plain, Form::Reciprocal, Form::Root, Form::ReciprocalRoot,
-                            Form::Unbiased}) {
+    for (const Form form :
+         {Form::Plain, Form::Reciprocal, Form::Root, Form::ReciprocalRoot, Form::Unbiased}) {
       Samples values;
       bool fits = true;
       for (const Numbers& one : numbers_) {
         const double value = one.real[place].value();
-        const double size = form == Form::Plain        ? value
-                            : form == Form::Reciprocal ? 1 / value
-                            : form == Form::Root       ? value * value
+        const double size = form == Form::Plain            ? value
+                            : form == Form::Reciprocal     ? 1 / value
+                            : form == Form::Root           ? value * value
                             : form == Form::ReciprocalRoot ? 1 / (value * value)
                                                            : value / (value - 1);
         fits = fits && std::abs(size) < 1e15;
@@ -321,8 +326,8 @@ SizeFit::SizeFit(std::vector<Dim> dims, std::vector<bool> declared_min)
     : dims_(std::move(dims)), declared_min_(std::move(declared_min)) {
   for (const Dim& dim : dims_)
     if (dim.min < 0 || dim.max < dim.min)
-      throw Error(TN_INVALID_ARGUMENT, fmt::format("[graph] {} of {} to {} sizes", dim.name,
-                                                   dim.min, dim.max));
+      throw Error(TN_INVALID_ARGUMENT,
+                  fmt::format("[graph] {} of {} to {} sizes", dim.name, dim.min, dim.max));
   advance();
 }
 

@@ -26,8 +26,8 @@ bool on_line(const Samples& values, const Samples& of, const std::vector<size_t>
   const Wide constant = values[at[0]] - Wide{factor} * of[at[0]];
   if (constant > kLarge || constant < -kLarge) return false;
   rest = static_cast<int64_t>(constant);
-  return std::ranges::all_of(
-      at, [&](size_t p) { return values[p] == Wide{factor} * of[p] + rest; });
+  return std::ranges::all_of(at,
+                             [&](size_t p) { return values[p] == Wide{factor} * of[p] + rest; });
 }
 
 std::vector<size_t> all(size_t count) {
@@ -121,7 +121,8 @@ std::optional<Size> Formulas::two_products(const Samples& values) const {
       const Product &x = products_[i], &y = products_[j];
       if (x.of.size() > 2 || y.of.size() > 2) continue;
       const auto step = [&](const Samples& of, size_t p) { return Wide{of[p]} - of[0]; };
-      const Wide divisor = step(x.values, 1) * step(y.values, 2) - step(x.values, 2) * step(y.values, 1);
+      const Wide divisor =
+          step(x.values, 1) * step(y.values, 2) - step(x.values, 2) * step(y.values, 1);
       if (divisor == 0) continue;
       const Wide a = step(values, 1) * step(y.values, 2) - step(values, 2) * step(y.values, 1);
       const Wide b = step(x.values, 1) * step(values, 2) - step(x.values, 2) * step(values, 1);
