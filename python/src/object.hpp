@@ -55,17 +55,22 @@ bool to_generator(PyObject* object, tn_generator*& out);
 // A number of Python or NumPy as an argument; `parts` holds a complex one. -1: an exception is set, 0: not a number.
 int to_number(PyObject* object, tn_value& out, double (&parts)[2]);
 
-// Releases the interpreter lock while work goes on that takes longer than letting go.
+// Releases the interpreter lock while work goes on that takes longer than letting go. Tensors that objects stop to show meanwhile
+// live on until the last such work is done.
 class Unlocked {
  public:
-  explicit Unlocked(bool wanted) : state_(wanted ? PyEval_SaveThread() : nullptr) {}
+  explicit Unlocked(bool wanted) : state_(wanted ? leave() : nullptr) {}
   ~Unlocked() {
-    if (state_ != nullptr) PyEval_RestoreThread(state_);
+    if (state_ != nullptr) enter(state_);
   }
+  // With the lock: a reference to a tensor that work without the lock may read is dropped when there is none.
+  static void release_later(tn_tensor* tensor);
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
 
  private:
+  static PyThreadState* leave();
+  static void enter(PyThreadState* state);
   PyThreadState* state_;
 };
 // Elements from which a call releases the lock.

@@ -219,6 +219,7 @@ PyObject* tensor_become(PyObject* self, PyObject* other) {
   auto *x = reinterpret_cast<TensorObject*>(self), *y = reinterpret_cast<TensorObject*>(other);
   std::swap(x->tensor, y->tensor);
   std::swap(x->callbacks, y->callbacks);
+  Unlocked::release_later(tn_tensor_retain(y->tensor));
   Py_RETURN_NONE;
 }
 

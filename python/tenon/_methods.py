@@ -1,5 +1,6 @@
 """Methods of Tensor: what Python expects of an array, every op whose meaning is PyTorch's, and the way to PyTorch's others."""
 import functools
+import threading
 
 from . import _core
 from ._core import Tensor, ops
@@ -57,7 +58,7 @@ def to_device(self, device, /, *, stream=None):
 
 def _laid_out(x, memory_format):
     """x in one of PyTorch's formats of memory, which only tenon.torch knows."""
-    from .torch.methods.facts import laid_out
+    laid_out = later().facts.laid_out
     return laid_out(x, memory_format)
 
 
@@ -96,7 +97,7 @@ def contiguous(self, memory_format=None):
 def is_contiguous(self, memory_format=None):
     """Whether it lies in memory without gaps, row-major unless told."""
     if memory_format is not None:
-        from .torch.methods.facts import arranged
+        arranged = later().facts.arranged
         self = arranged(self, memory_format)
     return _is_contiguous(self)
 
@@ -224,6 +225,16 @@ class HookHandle:
         self.remove()
 
 
+_importing = threading.RLock()
+
+
+def later():
+    """tenon.torch.methods, which threads import one after the other: it and tenon.torch import each other."""
+    with _importing:
+        from .torch import methods
+        return methods
+
+
 RETAINING = {}  # by id, results that keep their gradients: [weak reference, number of the hook, hook]
 
 
@@ -304,8 +315,7 @@ def get_data(self):
 def set_data(self, value):
     if isinstance(value, Tensor) and self._same_elements(value):  # x.data -= y has written into them already
         return
-    from .torch.methods.memory import assigned
-    assigned(self, value)
+    later().memory.assigned(self, value)
 
 
 class Count(int):
@@ -370,8 +380,7 @@ class Later:
         self.name = name
 
     def _method(self):
-        from .torch.methods import find
-        method = find(self.name)
+        method = later().find(self.name)
         setattr(Tensor, self.name, method)
         return method
 

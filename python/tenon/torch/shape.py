@@ -406,6 +406,8 @@ def combinations(input, r=2, with_replacement=False):
     if r == 0:
         return full((0,), 0, input)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    count = math.comb(max(input.size + r - 1, 0), r) if with_replacement else math.comb(input.size, r)
+    _core._empty((min(count, 2**60), r), _core.int64, None)  # memory that there is not is refused here
     found = list(choose(range(input.size), r))
     index = _core._from_data(found, _core.int64, input.device) if found else full((0, r), 0, input, _core.int64)
     return _reshape(ops['index_select'](input, 0, _reshape(index, (len(found) * r,))), (len(found), r))

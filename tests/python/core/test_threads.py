@@ -71,3 +71,38 @@ if child == 0:
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 '''
     assert subprocess.run([sys.executable, '-c', program], timeout=60).returncode == 0
+
+
+REPLACED = '''
+import threading, time
+import tenon
+x, others, end = tenon.zeros(20000), [tenon.full((20000,), float(i)) for i in range(4)], time.time() + 1
+def read():
+    while time.time() < end:
+        x.detach()
+        (x * 2).sum().item()
+def write():
+    i = 0
+    while time.time() < end:
+        x.data = others[i % 4]
+        x.unsqueeze_(0).squeeze_(0).resize_(7 if i % 5 == 0 else 20000)
+        i += 1
+threads = [threading.Thread(target=f) for f in (read, read, write)]
+for each in threads: each.start()
+for each in threads: each.join()
+'''
+LEFT_ALONE = '''
+import threading, time
+import tenon
+def work():
+    while True:
+        (tenon.ones(5000) * 2).sum()
+threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+'''
+
+
+@pytest.mark.parametrize('program', [REPLACED, LEFT_ALONE], ids=['memory is replaced under a reader', 'a daemon computes at exit'])
+def test_threads_do_not_end_the_process(program):
+    done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and not done.stderr, done.stderr

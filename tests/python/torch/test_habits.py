@@ -124,3 +124,9 @@ def test_a_size_beyond_memory_is_refused(mode):
     for size in 2**40, 2**62, 2**63 - 1:
         with pytest.raises((MemoryError, ValueError)):
             ours.nn.functional.interpolate(ours.ones(2, 3, 4), size=size, mode=mode)
+
+
+def test_choices_beyond_memory_are_refused_at_once():
+    for replaced in False, True:
+        with pytest.raises((MemoryError, ValueError)):
+            ours.combinations(ours.ones(100_000), 4, with_replacement=replaced)

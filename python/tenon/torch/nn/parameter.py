@@ -72,7 +72,7 @@ class UninitializedParameter(_Waiting, Parameter):  # pyright: ignore[reportInco
 
     def _made(self, data):
         self._become(Parameter(data, self.requires_grad))
-        self.__class__ = Parameter
+        setattr(self, '__class__', Parameter)
         return self
 
 
