@@ -178,7 +178,9 @@ int check(const CheckOptions& options) {
     run_tasks(options, std::move(tasks), report, progress_line());
     if (isatty(2) != 0) fmt::print(stderr, "\r\033[K");
     if (report.cases() == 1 && report.skips.empty() && report.figures.empty())
-      throw Error(TN_NOT_FOUND, "no case matches --group, --only and --case");
+      throw Error(TN_NOT_FOUND,
+                  "no case matches --group, --only and --case (on a device that is not its own, a "
+                  "plugin is tried with the ops that it has kernels for)");
   }
   if (options.json)
     print_check_json(options, report);

@@ -116,7 +116,8 @@ void add_promotion(Table& t) {
         return Args{random_array(rng, dtype, {3, 4}, 0, 9), Number{Scalar(3), 3}};
       },
       [](const Args& a) {
-        return one(map(array(a, 0), array(a, 0).dtype, [](Complex x) { return x * 3.0; }));
+        return one(map(array(a, arg::mul::x), array(a, arg::mul::x).dtype,
+                       [](Complex x) { return x * 3.0; }));
       });
   t.add(
       "sub", "number first", kFloats,
@@ -133,7 +134,7 @@ void add_promotion(Table& t) {
         return Args{random_array(rng, dtype, {5}, 0, 9), Number{Scalar(0.5), 0.5}};
       },
       [](const Args& a) {
-        return one(map(array(a, 0), DType::F32, [](Complex x) { return x + 0.5; }));
+        return one(map(array(a, arg::add::x), DType::F32, [](Complex x) { return x + 0.5; }));
       });
 }
 

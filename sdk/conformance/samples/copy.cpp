@@ -13,7 +13,7 @@ void add_copies(Table& t) {
       [](DType dtype, Rng& rng) {
         return Args{random_array(rng, dtype, {2, 3}), Device("cpu")};
       },
-      [](const Args& a) { return one(array(a, 0)); });
+      [](const Args& a) { return one(array(a, arg::to::x)); });
 }
 
 void add_casts(Table& t) {
@@ -25,7 +25,7 @@ void add_casts(Table& t) {
            return Args{random_array(rng, dtype, {3, 5}, 0, 9), to};
          },
          [to](const Args& a) {
-           return one(map(array(a, 0), to,
+           return one(map(array(a, arg::cast::x), to,
                           [&](Complex x) { return is_complex(to) ? x : Complex(x.real()); }));
          })
         .gradient = is_floating(to) && size_of(to) == 8;

@@ -23,7 +23,8 @@ void add_creation(Table& t) {
         return Args{random_array(rng, dtype, {2, 3}), Number{Scalar(1), 1}};
       },
       [](const Args& a) {
-        return one(map(array(a, 0), array(a, 0).dtype, [](Complex) { return Complex(1); }));
+        return one(map(array(a, arg::full_like::x), array(a, arg::full_like::x).dtype,
+                       [](Complex) { return Complex(1); }));
       });
   for (const auto& [start, end, step] :
        {std::tuple<double, double, double>{0, 40, 1}, {2, 9, 3}, {9, 2, -2}, {3, 3, 1}})

@@ -18,7 +18,7 @@ void add_dynamic(Table& t) {
         "unique", label_of(shape), kReals | kBool,
         [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, shape, 0, 5)}; },
         [](const Args& a) {
-          const Array& x = array(a, 0);
+          const Array& x = array(a, arg::unique::x);
           std::vector<double> values, first, counts;
           for (Complex v : x.v) values.push_back(v.real());
           std::sort(values.begin(), values.end());
@@ -45,7 +45,7 @@ void add_dynamic(Table& t) {
         "nonzero", label_of(shape), kReals | kBool,
         [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, shape, 0, 2)}; },
         [](const Args& a) {
-          const Array& x = array(a, 0);
+          const Array& x = array(a, arg::nonzero::x);
           std::vector<Complex> found;
           int64_t count = 0;
           for_each_index(x.shape, [&](const Shape& index) {

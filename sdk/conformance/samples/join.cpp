@@ -14,14 +14,14 @@ void add_rolls(Table& t) {
           return Args{random_array(rng, dtype, shape), shifts, dims};
         },
         [shape = shape, shifts = shifts, dims = dims](const Args& a) {
-          Array out = array(a, 0);
+          Array out = array(a, arg::roll::x);
           for_each_index(shape, [&](const Shape& at) {
             Shape to = at;
             for (size_t k = 0; k < dims.size(); ++k) {
               auto d = static_cast<size_t>(dims[k]);
               to[d] = ((at[d] + shifts[k]) % shape[d] + shape[d]) % shape[d];
             }
-            out.v[out.at(to)] = array(a, 0).v[out.at(at)];
+            out.v[out.at(to)] = array(a, arg::roll::x).v[out.at(at)];
           });
           return one(out);
         });
@@ -31,8 +31,8 @@ void add_rolls(Table& t) {
         return Args{random_array(rng, dtype, {2, 3}), Shape{2}, {}};
       },
       [](const Args& a) {
-        Array out = array(a, 0);
-        for (size_t i = 0; i < 6; ++i) out.v[(i + 2) % 6] = array(a, 0).v[i];
+        Array out = array(a, arg::roll::x);
+        for (size_t i = 0; i < 6; ++i) out.v[(i + 2) % 6] = array(a, arg::roll::x).v[i];
         return one(out);
       });
 }
@@ -54,9 +54,9 @@ void add_joins(Table& t) {
           size_t d = dim < 0 ? 2 : static_cast<size_t>(dim);
           Shape shape = {2, 3, 4};
           shape[d] = 5;
-          Array out(arrays(a, 0)[0].dtype, shape);
+          Array out(arrays(a, arg::concat::xs)[0].dtype, shape);
           int64_t start = 0;
-          for (const Array& x : arrays(a, 0)) {
+          for (const Array& x : arrays(a, arg::concat::xs)) {
             for_each_index(x.shape, [&](Shape at) {
               Complex value = x.v[x.at(at)];
               at[d] += start;
@@ -74,9 +74,9 @@ void add_joins(Table& t) {
             int64_t{1}};
       },
       [](const Args& a) {
-        Array out(arrays(a, 0)[0].dtype, {2, 2, 3});
+        Array out(arrays(a, arg::stack::xs)[0].dtype, {2, 2, 3});
         for_each_index(out.shape, [&](const Shape& at) {
-          const Array& x = arrays(a, 0)[static_cast<size_t>(at[1])];
+          const Array& x = arrays(a, arg::stack::xs)[static_cast<size_t>(at[1])];
           out.v[out.at(at)] = x.v[x.at({at[0], at[2]})];
         });
         return one(out);
@@ -103,9 +103,10 @@ void add_repeats(Table& t) {
         return Args{random_array(rng, dtype, {2, 3}), Shape{2}};
       },
       [](const Args& a) {
-        Array out(array(a, 0).dtype, {2, 6});
+        Array out(array(a, arg::tile::x).dtype, {2, 6});
         for_each_index(out.shape, [&](const Shape& at) {
-          out.v[out.at(at)] = array(a, 0).v[array(a, 0).at({at[0], at[1] % 3})];
+          out.v[out.at(at)] =
+              array(a, arg::tile::x).v[array(a, arg::tile::x).at({at[0], at[1] % 3})];
         });
         return one(out);
       });
@@ -117,7 +118,7 @@ void add_repeats(Table& t) {
       [](const Args& a) {
         Array out(DType::I64, {2, 3, 4});
         for (size_t i = 0; i < 24; ++i)
-          out.v[i] = array(a, 0).re(i / 4) == static_cast<double>(i % 4);
+          out.v[i] = array(a, arg::one_hot::index).re(i / 4) == static_cast<double>(i % 4);
         return one(out);
       });
 }

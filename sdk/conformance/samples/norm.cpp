@@ -127,11 +127,12 @@ void add_layer_norms(Table& t) {
                         maybe(affine, random_array(rng, dtype, inner)), kEps};
           },
           [=](const Args& a) {
-            Statistics s = statistics(array(a, 0), g);
-            DType d = statistics_dtype(array(a, 0).dtype);
-            return std::vector<Array>{
-                normalized(array(a, 0), g, s, a, arg::layer_norm::weight, arg::layer_norm::bias),
-                from_reals(d, g.stats, s.mean), from_reals(d, g.stats, s.rstd)};
+            Statistics s = statistics(array(a, arg::layer_norm::x), g);
+            DType d = statistics_dtype(array(a, arg::layer_norm::x).dtype);
+            return std::vector<Array>{normalized(array(a, arg::layer_norm::x), g, s, a,
+                                                 arg::layer_norm::weight, arg::layer_norm::bias),
+                                      from_reals(d, g.stats, s.mean),
+                                      from_reals(d, g.stats, s.rstd)};
           });
       Sample& rms = t.add(
           "rms_norm", label, kFloats,
@@ -140,10 +141,10 @@ void add_layer_norms(Table& t) {
                         maybe(affine, random_array(rng, dtype, inner)), kEps};
           },
           [=](const Args& a) {
-            Statistics s = statistics(array(a, 0), g, false);
+            Statistics s = statistics(array(a, arg::rms_norm::x), g, false);
             return std::vector<Array>{
-                normalized(array(a, 0), g, s, a, arg::rms_norm::weight, 0),
-                from_reals(statistics_dtype(array(a, 0).dtype), g.stats, s.rstd)};
+                normalized(array(a, arg::rms_norm::x), g, s, a, arg::rms_norm::weight, 0),
+                from_reals(statistics_dtype(array(a, arg::rms_norm::x).dtype), g.stats, s.rstd)};
           });
       Sample& layer_back = t.add(
           "layer_norm_backward", label, kFloats,
@@ -213,11 +214,11 @@ void add_channel_norms(Table& t) {
                       random_array(rng, dtype, {x[1]}), kEps};
         },
         [=](const Args& a) {
-          Statistics s = statistics(array(a, 0), g);
-          DType d = statistics_dtype(array(a, 0).dtype);
-          return std::vector<Array>{
-              normalized(array(a, 0), g, s, a, arg::group_norm::weight, arg::group_norm::bias),
-              from_reals(d, g.stats, s.mean), from_reals(d, g.stats, s.rstd)};
+          Statistics s = statistics(array(a, arg::group_norm::x), g);
+          DType d = statistics_dtype(array(a, arg::group_norm::x).dtype);
+          return std::vector<Array>{normalized(array(a, arg::group_norm::x), g, s, a,
+                                               arg::group_norm::weight, arg::group_norm::bias),
+                                    from_reals(d, g.stats, s.mean), from_reals(d, g.stats, s.rstd)};
         });
     group.tolerance = 40;
     Sample& back = t.add(
@@ -263,10 +264,11 @@ void add_channel_norms(Table& t) {
           },
           [=](const Args& a) {
             Statistics s = given(a);
-            DType d = statistics_dtype(array(a, 0).dtype);
-            return std::vector<Array>{
-                normalized(array(a, 0), g, s, a, arg::batch_norm::weight, arg::batch_norm::bias),
-                from_reals(d, g.stats, s.mean), from_reals(d, g.stats, s.rstd)};
+            DType d = statistics_dtype(array(a, arg::batch_norm::x).dtype);
+            return std::vector<Array>{normalized(array(a, arg::batch_norm::x), g, s, a,
+                                                 arg::batch_norm::weight, arg::batch_norm::bias),
+                                      from_reals(d, g.stats, s.mean),
+                                      from_reals(d, g.stats, s.rstd)};
           });
       batch.tolerance = 40, batch.gradient = training, batch.layouts = training;
       Sample& back = t.add(

@@ -110,7 +110,7 @@ void add_windows(Table& t) {
                        w.dilation,
                        w.ceil};
          },
-         [=](const Args& a) { return max_pooled(array(a, 0), w); })
+         [=](const Args& a) { return max_pooled(array(a, arg::max_pool::x), w); })
         .gradient = w.x[0] > 0;
     t.add(
          "max_pool_backward", w.label, kFloats,
@@ -146,10 +146,11 @@ void add_windows(Table& t) {
                         include};
           },
           [=](const Args& a) {
-            Array out(array(a, 0).dtype, w.result());
+            Array out(array(a, arg::avg_pool::x).dtype, w.result());
             auto counts = divisors(w, include);
-            for_each_tap(
-                w, [&](size_t to, size_t from) { out.v[to] += array(a, 0).v[from] / counts[to]; });
+            for_each_tap(w, [&](size_t to, size_t from) {
+              out.v[to] += array(a, arg::avg_pool::x).v[from] / counts[to];
+            });
             return one(out);
           });
       Sample& backward = t.add(
@@ -164,10 +165,11 @@ void add_windows(Table& t) {
                         include};
           },
           [=](const Args& a) {
-            Array out(array(a, 0).dtype, w.x);
+            Array out(array(a, arg::avg_pool_backward::g).dtype, w.x);
             auto counts = divisors(w, include);
-            for_each_tap(
-                w, [&](size_t to, size_t from) { out.v[from] += array(a, 0).v[to] / counts[to]; });
+            for_each_tap(w, [&](size_t to, size_t from) {
+              out.v[from] += array(a, arg::avg_pool_backward::g).v[to] / counts[to];
+            });
             return one(out);
           });
       for (Sample* s : {&forward, &backward}) s->tolerance = 8, s->gradient = w.x[0] > 0;
@@ -210,9 +212,9 @@ void add_adaptive(Table& t) {
           return Args{random_array(rng, dtype, x), size};
         },
         [=, x = x, size = size](const Args& a) {
-          Array out(array(a, 0).dtype, result);
+          Array out(array(a, arg::adaptive_avg_pool::x).dtype, result);
           for_each_bin(x, size, [&](size_t to, size_t from, double n) {
-            out.v[to] += array(a, 0).v[from] / n;
+            out.v[to] += array(a, arg::adaptive_avg_pool::x).v[from] / n;
           });
           return one(out);
         });
@@ -222,9 +224,9 @@ void add_adaptive(Table& t) {
           return Args{random_array(rng, dtype, result), x};
         },
         [=, x = x, size = size](const Args& a) {
-          Array out(array(a, 0).dtype, x);
+          Array out(array(a, arg::adaptive_avg_pool_backward::g).dtype, x);
           for_each_bin(x, size, [&](size_t to, size_t from, double n) {
-            out.v[from] += array(a, 0).v[to] / n;
+            out.v[from] += array(a, arg::adaptive_avg_pool_backward::g).v[to] / n;
           });
           return one(out);
         });
@@ -235,13 +237,15 @@ void add_adaptive(Table& t) {
           return Args{distinct_array(rng, dtype, x), size};
         },
         [=, x = x, size = size](const Args& a) {
-          Array values(array(a, 0).dtype, result), indices(DType::I64, result);
+          Array values(array(a, arg::adaptive_max_pool::x).dtype, result),
+              indices(DType::I64, result);
           std::fill(values.v.begin(), values.v.end(), Complex(-kInf));
           size_t plane = 1;
           for (size_t d = 2; d < x.size(); ++d) plane *= static_cast<size_t>(x[d]);
           for_each_bin(x, size, [&](size_t to, size_t from, double) {
-            if (array(a, 0).re(from) > values.re(to))
-              values.v[to] = array(a, 0).v[from], indices.v[to] = static_cast<double>(from % plane);
+            if (array(a, arg::adaptive_max_pool::x).re(from) > values.re(to))
+              values.v[to] = array(a, arg::adaptive_max_pool::x).v[from],
+              indices.v[to] = static_cast<double>(from % plane);
           });
           return std::vector<Array>{values, indices};
         });

@@ -104,7 +104,7 @@ void add_random(Table& t) {
       [](DType dtype, Rng& rng) {
         return Args{random_array(rng, dtype, {3, 4}), 0.5, false};
       },
-      [](const Args& a) { return one(array(a, 0)); });
+      [](const Args& a) { return one(array(a, arg::dropout::x)); });
 }
 
 }  // namespace

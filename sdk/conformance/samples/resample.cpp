@@ -84,9 +84,9 @@ void add_interpolations(Table& t) {
           return Args{random_array(rng, dtype, r.x), r.size, r.mode, r.align};
         },
         [=](const Args& a) {
-          Array out(array(a, 0).dtype, result);
+          Array out(array(a, arg::interpolate::x).dtype, result);
           for_each_weight(r.mode, r.align, r.x, r.size, [&](size_t to, size_t from, double w) {
-            out.v[to] += w * array(a, 0).v[from];
+            out.v[to] += w * array(a, arg::interpolate::x).v[from];
           });
           return one(out);
         });
@@ -96,9 +96,9 @@ void add_interpolations(Table& t) {
           return Args{random_array(rng, dtype, result), r.x, r.mode, r.align};
         },
         [=](const Args& a) {
-          Array out(array(a, 0).dtype, r.x);
+          Array out(array(a, arg::interpolate_backward::g).dtype, r.x);
           for_each_weight(r.mode, r.align, r.x, r.size, [&](size_t to, size_t from, double w) {
-            out.v[from] += w * array(a, 0).v[to];
+            out.v[from] += w * array(a, arg::interpolate_backward::g).v[to];
           });
           return one(out);
         });
@@ -157,9 +157,10 @@ void add_pads(Table& t) {
           return Args{random_array(rng, dtype, p.x), p.pads, p.mode, 2.0};
         },
         [=](const Args& a) {
-          Array result(array(a, 0).dtype, padded);
+          Array result(array(a, arg::pad::x).dtype, padded);
           for_each_padded(p.mode, p.x, p.pads, [&](const Array&, size_t to, int64_t from) {
-            result.v[to] = from < 0 ? Complex(2.0) : array(a, 0).v[static_cast<size_t>(from)];
+            result.v[to] =
+                from < 0 ? Complex(2.0) : array(a, arg::pad::x).v[static_cast<size_t>(from)];
           });
           return one(result);
         });
@@ -169,9 +170,10 @@ void add_pads(Table& t) {
            return Args{random_array(rng, dtype, padded), p.pads, p.mode};
          },
          [=](const Args& a) {
-           Array result(array(a, 0).dtype, p.x);
+           Array result(array(a, arg::pad_backward::g).dtype, p.x);
            for_each_padded(p.mode, p.x, p.pads, [&](const Array&, size_t to, int64_t from) {
-             if (from >= 0) result.v[static_cast<size_t>(from)] += array(a, 0).v[to];
+             if (from >= 0)
+               result.v[static_cast<size_t>(from)] += array(a, arg::pad_backward::g).v[to];
            });
            return one(result);
          })

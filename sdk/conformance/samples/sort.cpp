@@ -57,10 +57,10 @@ void add_sorts(Table& t) {
         return Args{distinct_array(rng, dtype, row.shape), row.dim, descending, true};
       };
       t.add("sort", label, kReals, make, [=](const Args& a) {
-         return sorted(array(a, 0), row.dim, descending, -1);
+         return sorted(array(a, arg::sort::x), row.dim, descending, -1);
        }).gradient = Array::count(row.shape) < 40;
       t.add("argsort", label, kReals, make, [=](const Args& a) {
-        return std::vector<Array>{sorted(array(a, 0), row.dim, descending, -1)[1]};
+        return std::vector<Array>{sorted(array(a, arg::argsort::x), row.dim, descending, -1)[1]};
       });
     }
   // Ties keep their order; NaN goes last.
@@ -69,7 +69,7 @@ void add_sorts(Table& t) {
        [](DType dtype, Rng& rng) {
          return Args{random_array(rng, dtype, {50}, 0, 3), int64_t{0}, false, true};
        },
-       [](const Args& a) { return sorted(array(a, 0), 0, false, -1); })
+       [](const Args& a) { return sorted(array(a, arg::sort::x), 0, false, -1); })
       .gradient = false;
   t.add(
        "sort", "nan", kFloats,
@@ -79,7 +79,7 @@ void add_sorts(Table& t) {
          std::copy(std::begin(values), std::end(values), x.v.begin());
          return Args{x, int64_t{0}, false, true};
        },
-       [](const Args& a) { return sorted(array(a, 0), 0, false, -1); })
+       [](const Args& a) { return sorted(array(a, arg::sort::x), 0, false, -1); })
       .gradient = false;
   for (const Row& row : {Row{{9}, 0}, Row{{3, 8}, 1}, Row{{6, 2}, 0}, Row{{400}, 0}})
     for (bool largest : {true, false})
@@ -88,7 +88,7 @@ void add_sorts(Table& t) {
            [=](DType dtype, Rng& rng) {
              return Args{distinct_array(rng, dtype, row.shape), int64_t{3}, row.dim, largest, true};
            },
-           [=](const Args& a) { return sorted(array(a, 0), row.dim, largest, 3); })
+           [=](const Args& a) { return sorted(array(a, arg::topk::x), row.dim, largest, 3); })
           .gradient = Array::count(row.shape) < 40;
   for (bool right : {false, true})
     t.add(

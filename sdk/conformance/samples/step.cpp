@@ -185,11 +185,11 @@ void add_others(Table& t) {
         },
         [=](const Args& a) {
           double total = 0;
-          for (const Array& x : arrays(a, 0))
+          for (const Array& x : arrays(a, arg::multi_norm::xs))
             for (size_t i = 0; i < x.size(); ++i)
               total = std::isinf(p) ? std::max(total, std::abs(x.re(i)))
                                     : total + std::pow(std::abs(x.re(i)), p);
-          Array out(arrays(a, 0)[0].dtype, {});
+          Array out(arrays(a, arg::multi_norm::xs)[0].dtype, {});
           if (out.dtype == DType::F16 || out.dtype == DType::BF16) out.dtype = DType::F32;
           out.v[0] = std::isinf(p) ? total : std::pow(total, 1 / p);
           return one(out);
@@ -202,7 +202,8 @@ void add_others(Table& t) {
         return Args{list(rng, dtype), factor};
       },
       [](const Args& a) {
-        return each_element({arrays(a, 0)}, {0}, [](std::vector<double>& v) { v[0] *= 0.5; });
+        return each_element({arrays(a, arg::multi_scale::xs)}, {0},
+                            [](std::vector<double>& v) { v[0] *= 0.5; });
       });
 }
 

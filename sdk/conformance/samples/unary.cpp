@@ -141,7 +141,7 @@ void add_tests(Table& t) {
         return Args{random_array(rng, dtype, {3, 5}, -100, 100)};
       },
       [](const Args& a) {
-        const Array& x = array(a, 0);
+        const Array& x = array(a, arg::bitwise_not::x);
         double mask = is_signed(x.dtype) || x.dtype == DType::Bool
                           ? -1
                           : std::ldexp(1.0, static_cast<int>(8 * size_of(x.dtype))) - 1;

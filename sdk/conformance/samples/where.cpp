@@ -68,7 +68,7 @@ void add_clamp(Table& t) {
              return Args{random_array(rng, dtype, shape), bounds.low, bounds.high};
            },
            [=](const Args& a) {
-             return one(map(array(a, 0), array(a, 0).dtype, [&](Complex x) {
+             return one(map(array(a, arg::clamp::x), array(a, arg::clamp::x).dtype, [&](Complex x) {
                return Complex(std::clamp(x.real(), bounds.lo, bounds.hi));
              }));
            })
