@@ -21,8 +21,7 @@ Tensor activated(const Call& call, const Tensor& x, const std::vector<double>& g
   if (name == "Sigmoid") return sigmoid(x);
   if (name == "LeakyRelu") return leaky_relu(x, parameter(0, 0.01));
   if (name == "Clip") return clamp(x, parameter(0, -INFINITY), parameter(1, INFINITY));
-  if (name == "HardSigmoid")
-    return clamp(x * parameter(0, 0.2) + parameter(1, 0.5), 0.0, 1.0);
+  if (name == "HardSigmoid") return clamp(x * parameter(0, 0.2) + parameter(1, 0.5), 0.0, 1.0);
   call.unsupported("activation " + name);
 }
 
@@ -66,8 +65,8 @@ Tensor sum_with(const Call& call, size_t i, const Tensor& x) {
 // (norm of the sum, mean, 1/deviation, the sum).
 Results skip_layer_norm(const Call& call) {
   const Tensor sum = sum_with(call, 4, call.x(0) + call.x(1));
-  const auto made = layer_norm(sum, {sum.shape(-1)}, call.x(2), call.maybe(3),
-                               call.f("epsilon", 1e-12F));
+  const auto made =
+      layer_norm(sum, {sum.shape(-1)}, call.x(2), call.maybe(3), call.f("epsilon", 1e-12F));
   return {made.y, made.mean, made.rstd, sum};
 }
 
@@ -97,8 +96,7 @@ Results embed_layer_norm(const Call& call) {
                                        : call.x(3).narrow(0, 0, length).unsqueeze(0);
   Tensor sum = rows(words, ids) + positions;
   if (call.has(1) && call.has(4)) sum = sum + rows(call.x(4), call.x(1).to(DType::I64));
-  const Tensor y =
-      layer_norm(sum, {width}, call.x(5), call.x(6), call.f("epsilon", 1e-12F)).y;
+  const Tensor y = layer_norm(sum, {width}, call.x(5), call.x(6), call.f("epsilon", 1e-12F)).y;
   const Tensor lengths = call.has(7) ? call.x(7).to(DType::I32).sum({1}).to(DType::I32)
                                      : zeros({ids.shape(0)}, DType::I32, ids.device());
   return {y, lengths, sum};
@@ -110,8 +108,8 @@ Family fused_ops() {
   static const Entry ops[] = {
       {"BiasGelu", 1, [](const Call& call) { return gelu(call.x(0) + call.x(1)); }, kMicrosoft},
       {"EmbedLayerNormalization", 1, embed_layer_norm, kMicrosoft},
-      {"FastGelu", 1,
-       [](const Call& call) { return gelu(sum_with(call, 1, call.x(0)), "tanh"); }, kMicrosoft},
+      {"FastGelu", 1, [](const Call& call) { return gelu(sum_with(call, 1, call.x(0)), "tanh"); },
+       kMicrosoft},
       {"FusedConv", 1, fused_conv, kMicrosoft},
       {"FusedGemm", 1, fused_gemm, kMicrosoft},
       {"FusedMatMul", 1, fused_matmul, kMicrosoft},

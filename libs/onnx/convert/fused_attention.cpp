@@ -33,7 +33,9 @@ struct Bias {
     add(where(seen.to(DType::Bool), 0.0, low).to(heads.q.dtype()));
   }
   // Keys 0, 1, … as a row.
-  Tensor places() const { return host(range(heads.k.shape(2)), {1, 1, 1, heads.k.shape(2)}, DType::I64, call.device()); }
+  Tensor places() const {
+    return host(range(heads.k.shape(2)), {1, 1, 1, heads.k.shape(2)}, DType::I64, call.device());
+  }
   static Ints range(int64_t count, int64_t from = 0) {
     Ints made;
     for (int64_t i = 0; i < count; ++i) made.push_back(from + i);
@@ -41,7 +43,8 @@ struct Bias {
   }
   void causal() {
     const int64_t queries = heads.q.shape(2);
-    const Tensor at = host(range(queries, heads.past), {1, 1, queries, 1}, DType::I64, call.device());
+    const Tensor at =
+        host(range(queries, heads.past), {1, 1, queries, 1}, DType::I64, call.device());
     hide(less_equal(places(), at), -INFINITY);
   }
   // Lengths (N), ends and starts (2·N), or what is seen: (N, keys), (N, queries, keys), (N, 1, rows, keys).
@@ -49,15 +52,16 @@ struct Bias {
     const int64_t batch = heads.q.shape(0), keys = heads.k.shape(2), queries = heads.q.shape(2);
     const Tensor m = given.to(DType::I64);
     if (m.ndim() == 1 && (m.shape(0) == batch || m.shape(0) == 2 * batch)) {
-      const auto row = [&](int64_t i) { return m.narrow(0, i * batch, batch).reshape({batch, 1, 1, 1}); };
+      const auto row = [&](int64_t i) {
+        return m.narrow(0, i * batch, batch).reshape({batch, 1, 1, 1});
+      };
       Tensor seen = less(places(), row(0));
       if (m.shape(0) == 2 * batch) seen = logical_and(seen, greater_equal(places(), row(1)));
       return hide(seen, low);
     }
     if (m.ndim() == 2) return hide(m.reshape({batch, 1, 1, keys}), low);
     if (m.ndim() == 3) return hide(m.unsqueeze(1), low);
-    if (m.ndim() == 4)
-      return hide(m.narrow(2, heads.past, queries).narrow(3, 0, keys), low);
+    if (m.ndim() == 4) return hide(m.narrow(2, heads.past, queries).narrow(3, 0, keys), low);
     call.unsupported("a mask of rank " + std::to_string(m.ndim()) + " and " +
                      std::to_string(m.numel()) + " elements");
   }
@@ -133,7 +137,8 @@ Results multi_head_attention(const Call& call) {
   };
   const int64_t width = q.shape(2);
   const auto headed = [&](const Tensor& x) { return x.ndim() == 4 ? x : split_heads(x, count); };
-  Heads heads{headed(with_bias(q, 0)), headed(with_bias(k, width)), headed(with_bias(v, 2 * width))};
+  Heads heads{headed(with_bias(q, 0)), headed(with_bias(k, width)),
+              headed(with_bias(v, 2 * width))};
   if (call.has(6)) append_past(heads, call.x(6), call.x(7));
   Bias added{call, heads, {}};
   if (call.has(4)) added.mask(call.x(4), call.f("mask_filter_value", -10000));

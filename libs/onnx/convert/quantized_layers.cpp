@@ -86,16 +86,14 @@ Tensor weight_of(const Call& call, size_t b, size_t scale, size_t zero) {
 
 // a as integers of 8 bits by its own range, times b.
 Tensor dynamic_matmul(const Call& call) {
-  const auto weight =
-      call.kept(call.constant({1, 2, 3}), [&] { return weight_of(call, 1, 2, 3); });
+  const auto weight = call.kept(call.constant({1, 2, 3}), [&] { return weight_of(call, 1, 2, 3); });
   const Tensor y = matmul(through_integers(call.x(0)), *weight);
   return call.has(4) ? y + call.x(4) : y;
 }
 
 // Inputs a, b, their scales, their zero points, bias.
 Tensor scaled_product(const Call& call) {
-  const auto weight =
-      call.kept(call.constant({1, 3, 5}), [&] { return weight_of(call, 1, 3, 5); });
+  const auto weight = call.kept(call.constant({1, 3, 5}), [&] { return weight_of(call, 1, 3, 5); });
   const Tensor q = call.x(0).to(DType::F32);
   const Tensor a = (call.has(4) ? q - call.x(4).to(DType::F32) : q) * call.x(2);
   const Tensor y = matmul(a, *weight);

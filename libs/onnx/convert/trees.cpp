@@ -32,7 +32,7 @@ struct Forest {
   std::vector<double> members, base;
   int64_t targets = 0, features = 0;  // rows have at least so many
   enum { Sum, Average, Min, Max } aggregate = Sum;
-  bool only_le = true;  // as most have
+  bool only_le = true;          // as most have
   std::vector<size_t> first;    // of each leaf's weights, and behind the last
   std::vector<Weight> weights;  // of all leaves
 
@@ -117,8 +117,7 @@ struct Forest {
       const int64_t at = open.back();
       open.pop_back();
       if (at < 0) {
-        if (static_cast<size_t>(-1 - at) + 1 >= first.size())
-          call.fail("a leaf that is not there");
+        if (static_cast<size_t>(-1 - at) + 1 >= first.size()) call.fail("a leaf that is not there");
         continue;
       }
       if (static_cast<size_t>(at) >= nodes.size()) call.fail("a node that is not there");
@@ -368,8 +367,7 @@ Results tree_classifier(const Call& call) {
   if (binary) {
     const Tensor one = scores.narrow(1, used.front(), 1);
     const std::vector<double> weights = numbers(call, "class_weights");
-    const bool positive =
-        std::ranges::none_of(weights, [](double weight) { return weight < 0; });
+    const bool positive = std::ranges::none_of(weights, [](double weight) { return weight < 0; });
     scores = both_classes(one, positive, how);
     best = greater(one, positive ? 0.5 : 0.0).to(DType::I64).reshape({-1});
   } else {
