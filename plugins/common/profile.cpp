@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "dtype_size.hpp"
 #include "tenon/plugin.hpp"
 
 namespace tenon {
@@ -19,6 +20,35 @@ Label& Profile::label() {
   return here;
 }
 
+Label Profile::label_of_span() {
+  const Label told = label();
+  label().bytes = 0;
+  return told;
+}
+
+namespace {
+uint64_t bytes_of(const tn_view& view) {
+  uint64_t bytes = size_of(view.dtype);
+  for (uint32_t d = 0; d < view.ndim; ++d)
+    if (view.strides[d] != 0 || view.shape[d] == 0) bytes *= static_cast<uint64_t>(view.shape[d]);
+  return bytes;
+}
+}  // namespace
+
+uint64_t bytes_of(const tn_call& call) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < call.nargs; ++i) {
+    const tn_value& arg = call.args[i];
+    if (arg.tag == TN_VALUE_VIEW) bytes += bytes_of(*arg.as.view);
+    if (arg.tag == TN_VALUE_VIEWS)
+      for (uint32_t k = 0; k < arg.count; ++k)
+        if (arg.as.views[k] != nullptr) bytes += bytes_of(*arg.as.views[k]);
+  }
+  for (uint32_t k = 0; k < call.nouts; ++k)
+    if (call.outs[k] != nullptr) bytes += bytes_of(*call.outs[k]);
+  return bytes;
+}
+
 double host_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -30,7 +60,7 @@ void Profile::start() {
               "] this thread is profiled already");
   kProfiled.begin();
   const std::lock_guard lock(mutex_);
-  here = {++last_session_, 0, {}};
+  here = {++last_session_, 0, {}, 0};
   heard_[here.session];
   ++listeners_;
 }
@@ -62,7 +92,7 @@ void Profile::add(const Label& label, uint32_t kind, uint32_t device, std::strin
   const auto found = heard_.find(label.session);
   if (found == heard_.end()) return;  // it has ended meanwhile
   found->second.push_back({sizeof(tn_profiler_span), kind, device, 0, label.tag,
-                           sdk::str_of(label.op), sdk::str_of(what), start, end});
+                           sdk::str_of(label.op), sdk::str_of(what), start, end, label.bytes});
 }
 
 const tn_profiler& profiler_table() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tenon/ext/draft/profiler.h"
+#include "tenon/plugin.h"
 
 namespace tenon {
 
@@ -26,13 +27,15 @@ struct Label {
   uint32_t session = 0;  // 0: nobody listens to this thread
   uint64_t tag = 0;
   std::string_view op;  // static storage
+  uint64_t bytes = 0;   // of operands and results that no span has told yet
 };
 
 class Profile {
  public:
   // Whether anybody listens, to whatever thread.
   bool on() const { return listeners_.load(std::memory_order_relaxed) != 0; }
-  static Label& label();  // of this thread
+  static Label& label();         // of this thread
+  static Label label_of_span();  // the same, for a span: the bytes are told once
 
   void start();  // throws sdk::Error
   void stop(void (*tell)(void* ctx, const tn_profiler_span* span), void* ctx);
@@ -52,17 +55,24 @@ const tn_profiler& profiler_table();
 // The table, where a plugin is asked for the profiler's interface; NULL for another.
 const void* profiler_interface(tn_str name, uint32_t revision);
 
-// Within it, what the thread enqueues belongs to an op: a name or a schema of static storage.
+// What a kernel reads and writes at least: each of its operands and results once, an element that is repeated once.
+uint64_t bytes_of(const tn_call& call);
+
+// Within it, what the thread enqueues belongs to a call of an op: a name or a schema of static storage.
 class Labelled {
  public:
-  explicit Labelled(std::string_view op) {
+  Labelled(std::string_view op, const tn_call& call) {
     if (!profile().on()) return;
-    before_ = Profile::label().op;
-    Profile::label().op = op.substr(0, op.find('('));
+    Label& here = Profile::label();
+    before_ = here.op;
+    here.op = op.substr(0, op.find('('));
+    here.bytes = bytes_of(call);
     set_ = true;
   }
   ~Labelled() {
-    if (set_) Profile::label().op = before_;
+    if (!set_) return;
+    Profile::label().op = before_;
+    Profile::label().bytes = 0;
   }
   Labelled(const Labelled&) = delete;
   Labelled& operator=(const Labelled&) = delete;

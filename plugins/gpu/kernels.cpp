@@ -33,12 +33,6 @@ uint64_t scratch(void* self, const tn_call* call, void*) {
 
 }  // namespace
 
-uint32_t size_of(tn_dtype dtype) {
-  static constexpr uint8_t kSizes[TN_DTYPE_COUNT] = {1, 1, 2, 4, 8, 1,  2, 4, 8,
-                                                     2, 2, 4, 8, 8, 16, 1, 1};
-  return dtype < TN_DTYPE_COUNT ? kSizes[dtype] : 0;
-}
-
 tn_dtype bits_of(tn_dtype dtype) {
   switch (size_of(dtype)) {
     case 1:

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../common/dtype_size.hpp"
 #include "backend.hpp"
 #include "tenon/plugin.hpp"
 #include "tenon/schemas.h"
@@ -60,7 +61,6 @@ inline std::string_view text_arg(const tn_call& call, uint32_t arg) {
 inline double real_arg(const tn_call& call, uint32_t arg) { return sdk::Call(call).real(arg); }
 inline int64_t int_arg(const tn_call& call, uint32_t arg) { return call.args[arg].as.i; }
 
-uint32_t size_of(tn_dtype dtype);  // bytes of an element
 tn_dtype bits_of(tn_dtype dtype);  // the one of Sizes (types.hpp) that is as wide
 
 }  // namespace tenon::gpu

@@ -28,7 +28,7 @@ class Running {
  public:
   Running(const tn_call& call, const char* op, const char* what)
       : range_(op),
-        op_(op),
+        op_(op, call),
         timed_(call.device_index, static_cast<Stream*>(call.stream)->handle(), what) {
     rt::use(call.device_index);
   }

@@ -79,7 +79,7 @@ class Timelines {
     const std::lock_guard lock(mutex_);
     Lane& lane = lanes_[device][stream];
     Mark end = record(device, stream);  // with the lock held: the list has the stream's order
-    lane.spans.push_back({Profile::label(), what, begin, end});
+    lane.spans.push_back({Profile::label_of_span(), what, begin, end});
     lane.is_waited_for = false;
     if (lane.spans.size() >= lane.look_at) {
       read(device, lane);

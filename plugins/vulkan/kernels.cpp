@@ -43,7 +43,7 @@ tn_status* supports(void* self, const tn_call* call, uint32_t* yes) {
 
 tn_status* run(void* self, void*, const tn_call* call) {
   return sdk::guard([&] {
-    const Labelled here(spec_of(self).schema);
+    const Labelled here(spec_of(self).schema, *call);
     static_cast<StreamPair*>(call->stream)->take_turns();
     spec_of(self).run(*call, spec_of(self).code);
   });

@@ -26,12 +26,6 @@ Compute compute_of(tn_dtype dtype) {
   }
 }
 
-uint32_t size_of(tn_dtype dtype) {
-  static constexpr uint8_t kSizes[TN_DTYPE_COUNT] = {1, 1, 2, 4, 8, 1,  2, 4, 8,
-                                                     2, 2, 4, 8, 8, 16, 1, 1};
-  return dtype < TN_DTYPE_COUNT ? kSizes[dtype] : 0;
-}
-
 Launch::Launch(const tn_call& call, const Shader& shader, Compute compute)
     : call_(call), stream_(stream_of(call.stream)) {
   dispatch_.key.shader = &shader;

@@ -12,13 +12,13 @@
 #include <bit>
 #include <span>
 
+#include "../common/dtype_size.hpp"
 #include "backend.hpp"
 
 namespace tenon::vulkan {
 
 // In what elements of a dtype are computed: f16 and bf16 in f32, small integers and bool in i32, u32 in i64.
 Compute compute_of(tn_dtype dtype);
-uint32_t size_of(tn_dtype dtype);  // bytes of an element
 
 // The slot of tables that shaders read through table(i).
 inline constexpr uint32_t kTableSlot = kSlots - 1;

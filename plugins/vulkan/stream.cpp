@@ -217,7 +217,7 @@ void Stream::retire(Batch& batch) {
 // A call is told to last from the end of those before it to its own: what overlaps is counted once.
 void Stream::stamp(const char* what) {
   if (current_.clocks == VK_NULL_HANDLE) return;
-  current_.stamps.emplace_back(Profile::label(), what);
+  current_.stamps.emplace_back(Profile::label_of_span(), what);
   device_.vk().vkCmdWriteTimestamp(current_.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
                                    current_.clocks, static_cast<uint32_t>(current_.stamps.size()));
 }

@@ -81,7 +81,7 @@ class Profiler {
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
-  void start(const std::vector<std::string>& libraries) {
+  void start(const std::vector<std::string>& libraries, bool calls) {
     if (running_ != nullptr)
       throw Error(TN_FAILED_PRECONDITION, "[profiler] another one runs on this thread");
     running_ = this;
@@ -95,12 +95,13 @@ class Profiler {
       stop();
       throw;
     }
-    tn_call_hooks_set(&hooks_);
+    calls_ = calls;
+    if (calls) tn_call_hooks_set(&hooks_);
   }
   // Waits for the devices that tell.
   void stop() {
     if (running_ != this) return;
-    tn_call_hooks_set(nullptr);
+    if (std::exchange(calls_, false)) tn_call_hooks_set(nullptr);
     running_ = nullptr;
     tn_status* failed = nullptr;
     for (const tn_profiler* backend : std::exchange(backends_, {})) {
@@ -125,7 +126,7 @@ class Profiler {
     return out;
   }
 
-  // (device, op, what, index of the call or -1, start, end, whether the thread waited) of each span; times in seconds.
+  // (device, op, what, index of the call or -1, start, end, bytes, whether the thread waited) of each span; times in seconds.
   nb::list spans() const {
     std::vector<int64_t> place = {-1};  // of a tag, among the calls that came to their end
     int64_t ended = 0;
@@ -133,7 +134,7 @@ class Profiler {
     nb::list out;
     for (const Span& span : spans_)
       out.append(nb::make_tuple(span.device, span.op, span.what, place.at(span.tag), span.start,
-                                span.end, span.waited));
+                                span.end, span.bytes, span.waited));
     return out;
   }
 
@@ -143,6 +144,7 @@ class Profiler {
     std::string_view op, what;  // static storage
     uint64_t tag;
     double start, end;
+    uint64_t bytes;
     bool waited;
   };
   struct Event {
@@ -194,10 +196,11 @@ class Profiler {
     std::string device(detail::to_view(telling_->device_type));
     device += ':' + std::to_string(span.device_index);
     spans_.push_back({std::move(device), detail::to_view(span.op), detail::to_view(span.what),
-                      span.tag, span.start, span.end, span.kind == TN_PROFILER_WAITED});
+                      span.tag, span.start, span.end, span.bytes, span.kind == TN_PROFILER_WAITED});
   }
 
   static thread_local Profiler* running_;
+  bool calls_ = false;
   tn_call_hooks hooks_{};
   std::vector<Event> events_;
   std::vector<size_t> open_;
@@ -212,10 +215,8 @@ thread_local Profiler* Profiler::running_ = nullptr;
 void add_profiler(nb::module_& m) {
   nb::class_<Profiler>(m, "_Profiler")
       .def(nb::init<>())
-      .def("start",
-           [](Profiler& p, const std::vector<std::string>& libraries) {
-             run([&] { p.start(libraries); });
-           })
+      .def("start", [](Profiler& p, const std::vector<std::string>& libraries,
+                       bool calls) { run([&] { p.start(libraries, calls); }); })
       .def("stop", [](Profiler& p) { run([&] { p.stop(); }); })
       .def("events", &Profiler::events)
       .def("spans", &Profiler::spans);

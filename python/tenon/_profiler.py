@@ -6,9 +6,10 @@ from collections import namedtuple
 from . import _core
 
 
-Span = namedtuple('Span', 'device op what call start end')
+Span = namedtuple('Span', 'device op what call start end bytes')
 Span.__doc__ = """What a device ran, or a wait of this thread for it: the op whose kernel it is ('' for a copy), the shader, the
-family of kernels or the copy, the Event it belongs to (None: a call in place, or no op), start and end in ns."""
+family of kernels or the copy, the Event it belongs to (None: a call in place, or no op), start and end in ns, and the bytes that
+operands and results of the call hold, told with its first span."""
 
 
 def _libraries():
@@ -27,18 +28,22 @@ class profiler:
     scope begins) add `spans`, when the device ran each call, and `waits`, when this thread stood still for a device. The end of the
     scope waits for these devices.
 
+    calls=False leaves the thread's calls unwatched, as they run without a profiler: a gradient that is written in place where nobody
+    looks on stays so. Then there are no `events`, only what devices tell.
+
     >>> with tenon.profiler() as p:
     ...     y = tenon.ones(3) + 1
     >>> [event.op for event in p.events]
     ['full', 'add']
     """
 
-    def __init__(self):
+    def __init__(self, calls=True):
+        self._calls = calls
         self._listener = _core._Profiler()
         self._found = None  # events, spans and waits, once they were asked for
 
     def __enter__(self):
-        self._listener.start(list(_libraries()))
+        self._listener.start(list(_libraries()), self._calls)
         return self
 
     def __exit__(self, *_):
@@ -65,9 +70,9 @@ class profiler:
 
     def _read_spans(self, events):
         spans, waits = [], []
-        for device, op, what, call, start, end, waited in self._listener.spans():
+        for device, op, what, call, start, end, size, waited in self._listener.spans():
             call = events[call] if call >= 0 else None
-            span = Span(device, op, what, call, round(start * 1e9), round(end * 1e9))
+            span = Span(device, op, what, call, round(start * 1e9), round(end * 1e9), size)
             if waited:
                 waits.append(span)
                 continue

@@ -7,10 +7,8 @@
 import argparse
 import collections
 import json
-import math
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -170,17 +168,18 @@ def ceilings(options):
     answer({'brief': '; '.join(f'{a}: {b}' for a, b in rows[:3]), 'table': [['what', 'at most'], *rows]})
 
 
-def bytes_of(operands):
-    """Of "f32[4, 5], bf16[7]", as the profiler names what a call reads."""
-    total = 0
-    for dtype, sizes in re.findall(r'([a-z]+\d+|bool)\w*\[([\d, ]*)\]', operands):
-        width = 1 if dtype in ('bool', 'f8') else int(re.sub(r'\D', '', dtype)) // 8
-        total += width * math.prod(int(size) for size in sizes.split(',') if size.strip())
-    return total
+PRODUCTS = {'matmul', 'linear'}
+
+
+def dry(options):
+    """The simulator launches and does not compute, so it counts the real network in seconds."""
+    if options.device.startswith('gpusim') and not options.rehearse:
+        os.environ['TENON_GPUSIM_DRY'] = '1'  # before the library is loaded
 
 
 def launches(options):
-    """As many as GPT-2 124M has; a rehearsal has its layers, of which each is smaller."""
+    """Of a step of GPT-2 124M, 4 × 1024 tokens in bf16; a rehearsal computes as many layers of a smaller width."""
+    dry(options)
     sys.path.insert(0, str(BENCHMARKS))
     import gpt2
     from sides import Tenon
@@ -188,18 +187,19 @@ def launches(options):
     size, batch = (gpt2.Size(12, 12, 96, 16, 256), 1) if options.rehearse else (gpt2.SIZES['124M'], 4)
     training = gpt2.Training(side, size, batch, 'bfloat16')
     training.step()
-    with side.library.profiler() as profile:
+    with side.library.profiler(calls=False) as profile:
         training.step()
         side.synchronize()
-    count, read = collections.Counter(), collections.Counter()
+    count, moved = collections.Counter(), collections.Counter()
     for span in profile.spans:
-        count[span.what] += 1
-    for event in profile.events:
-        if event.provider == options.device.split(':')[0]:
-            read[next((span.what for span in profile.spans if span.call is event), 'not seen')] += bytes_of(event.operands)
-    rows = [[what, number, f'{read[what] / 1e6:.1f}'] for what, number in count.most_common()]
-    answer({'brief': f'{sum(count.values())} launches, {sum(read.values()) / 1e9:.2f} GB of operands', 'launches': sum(count.values()),
-            'read': sum(read.values()), 'table': [['kernels', 'launches', 'MB of operands'], *rows]}, bool(count))
+        name = span.op or span.what
+        count[name] += 1
+        moved[name] += span.bytes
+    products = sum(moved[name] for name in PRODUCTS)
+    total, rest = sum(count.values()), sum(moved.values()) - products
+    rows = [[name, number, f'{moved[name] / 1e6:,.1f}'] for name, number in sorted(count.items(), key=lambda each: -moved[each[0]])]
+    answer({'brief': f'{total} launches, {rest / 1e9:.2f} GB besides products, {products / 1e9:.2f} GB of products', 'launches': total,
+            'bytes': rest, 'bytes_of_products': products, 'table': [['op', 'launches', 'MB of operands and results'], *rows]}, bool(count))
 
 
 # ---- Others ------------------------------------------------------------------------------------------------------------------

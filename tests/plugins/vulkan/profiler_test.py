@@ -56,6 +56,21 @@ class Profiler(unittest.TestCase):
             self.assertLessEqual(before.end, after.start)
         self.assertGreater(loss.item(), 0)
 
+    def test_spans_tell_what_calls_hold(self):
+        x = tenon.ones(5, 7).to(DEVICE)
+        y = tenon.ones(7).to(DEVICE).to(tenon.float16)
+        for calls in (True, False):
+            with tenon.profiler(calls=calls) as p:
+                x * 2.0 + x.sum()
+                tenon.softmax(y, 0)
+                x + y.to(tenon.float32).expand(5, 7)
+            told = [(span.op, span.bytes) for span in p.spans if span.bytes]
+            self.assertIn(("mul", 2 * 140 + 4), told)  # and the number
+            self.assertIn(("softmax", 2 * 14), told)
+            self.assertIn(("add", 2 * 140 + 28), told)  # what is repeated counts once
+            self.assertEqual(bool(p.events), calls)
+            self.assertEqual([span.op for span in p.spans if span.op == "softmax"], ["softmax"])
+
     def test_a_wait_is_seen(self):
         x = tenon.ones(4).to(DEVICE)
         with tenon.profiler() as p:

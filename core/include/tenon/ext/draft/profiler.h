@@ -25,6 +25,8 @@ typedef struct tn_profiler_span {
   tn_str what;  /* what ran: a shader, "copy in" */
   double start; /* seconds */
   double end;
+  uint64_t
+      bytes; /* that the call's operands and results hold, those it both reads and writes twice; told with the call's first span */
 } tn_profiler_span;
 
 typedef struct tn_profiler {
