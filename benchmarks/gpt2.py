@@ -68,8 +68,8 @@ class Training:
 
     def gradients(self):
         logits = self.net(self.index, self.places)
-        loss = self.side.library.nn.functional.cross_entropy(
-            logits.reshape(-1, logits.shape[-1]).to(self.side.library.float32), self.target)
+        # Of logits as they are: both sides compute the loss of halves in float32 inside, and Tenon gives it so.
+        loss = self.side.library.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), self.target)
         self.optimizer.zero_grad()
         loss.backward()
         return loss.detach()

@@ -99,6 +99,38 @@ Tensor smoothed(const CompositeArgs& in, const Tensor& log_probs, const Tensor& 
          even * (smoothing / static_cast<double>(log_probs.shape(channel)));
 }
 
+// The target has the shape of logits without the classes, the weight one element for each of them.
+void require_classes(const Frame& frame, const Tensor& logits, const Tensor& target,
+                     const Tensor& weight, int64_t channel) {
+  Dims expected;
+  for (int64_t d = 0; d < logits.ndim(); ++d)
+    if (d != channel) expected.push(logits.shape(d));
+  frame.require(std::ranges::equal(target.shape(), expected),
+                "target has shape {}, expected {} for logits of shape {}",
+                format_shape(target.shape()), format_shape(expected), format_shape(logits.shape()));
+  if (!weight.defined()) return;
+  frame.require(weight.ndim() == 1 && weight.numel() == logits.shape(channel),
+                "weight has shape {}, expected ({})", format_shape(weight.shape()),
+                logits.shape(channel));
+}
+
+// Cross entropy against classes, by rows of logits; the mean is weighted.
+Tensor of_rows(const CompositeArgs& in, const Tensor& logits, const Tensor& target,
+               int64_t channel) {
+  using arg = tenon::arg::cross_entropy;
+  std::vector<int64_t> last;
+  for (int64_t d = 0; d < logits.ndim(); ++d)
+    if (d != channel) last.push_back(d);
+  last.push_back(channel);
+  const Tensor rows = channel + 1 == logits.ndim() ? logits : permute(logits, last);
+  const auto each = softmax_cross_entropy(reshape(rows, {target.numel(), logits.shape(channel)}),
+                                          reshape(target, {target.numel()}), in.tensor(arg::weight),
+                                          in.integer(arg::ignore_index));
+  const std::string_view reduction = in.str(arg::reduction);
+  if (reduction == "none") return reshape(each.loss, target.shape());
+  return reduction == "sum" ? sum(each.loss) : sum(each.loss) / sum(each.counted.detach());
+}
+
 }  // namespace
 
 TN_OP(nll_loss) = {
@@ -197,14 +229,100 @@ TN_DECOMPOSE(nll_loss_backward) {
   out[0] = scatter(zeros(x.shape(), x), picks.channel, picks.index, -(picks.weights * g));
 }
 
+TN_OP(softmax_cross_entropy) = {
+    .schema =
+        "(Tensor logits, Tensor target, Tensor? weight=none, int ignore_index=-100) -> Tensor "
+        "loss, Tensor counted, Tensor lse",
+    .gives =
+        "Minus the log probability of each row's class under softmax, times its weight; the "
+        "weights that count; the logarithm of each row's sum of exponentials.",
+    .example = "tenon.softmax_cross_entropy(t([[0., 0.]]), t([1])).loss",
+    .rule = &rule::softmax_cross_entropy,
+    .gradient = &gradient::softmax_cross_entropy,
+    .decompose = &decomposition::softmax_cross_entropy,
+};
+
+TN_RULE(softmax_cross_entropy, softmax_cross_entropy,
+        {.dtypes = "real and bool; f32 for halves, integers and bool; the target is an integer",
+         .shapes = "logits (N, C), target (N) and weight (C) give loss, counted and lse (N)"}) {
+  const tn_tensor& x = float_operand(frame, arg::logits);
+  const tn_tensor& target = index_operand(frame, arg::target);
+  frame.require(x.ndim() == 2, "logits must be (N, C), got rank {}", x.ndim());
+  require_shape(frame, arg::target, x.sizes().first(1));
+  const tn_dtype dtype = statistic(fractional(x.dtype()));
+  parameter(frame, arg::weight, x.sizes().last(1), dtype);
+  for (uint32_t k = 0; k < frame.nresults(); ++k) frame.result(k, dtype, target.sizes());
+}
+
+// From p = e^(x−lse): w·(p − 1 at the class) of the loss, p of lse
+TN_GRADIENT(softmax_cross_entropy,
+            {.always = in_(arg::logits) | in_(arg::target) | out_(arg::result::counted) |
+                       out_(arg::result::lse)}) {
+  if (!c.needs(arg::logits)) return;
+  const Tensor x = c.in(arg::logits), lse = c.out(arg::result::lse);
+  Tensor gx;
+  if (c.grad(arg::result::loss).defined())
+    gx = softmax_cross_entropy_backward(c.grad(arg::result::loss), x, c.in(arg::target),
+                                        c.out(arg::result::counted), lse);
+  if (const Tensor g = c.grad(arg::result::lse); g.defined()) {
+    const Tensor through = (unsqueeze(g, 1) * exp(wide(x) - unsqueeze(lse, 1))).to(x.dtype());
+    gx = gx.defined() ? gx + through : through;
+  }
+  if (gx.defined()) c.set(arg::logits, gx);
+}
+
+TN_DECOMPOSE(softmax_cross_entropy) {
+  const Tensor x = wide(in.tensor(arg::logits));
+  const Picks picks =
+      pick(in.tensor(arg::target), in.tensor(arg::weight), x, in.integer(arg::ignore_index));
+  const Tensor lse = logsumexp(x, 1, true);
+  out[arg::result::loss] = squeeze((lse - gather(x, 1, picks.index)) * picks.weights, 1);
+  out[arg::result::counted] = squeeze(picks.weights, 1);
+  out[arg::result::lse] = squeeze(lse, 1);
+}
+
+TN_OP(softmax_cross_entropy_backward) = {
+    .schema = "(Tensor g, Tensor logits, Tensor target, Tensor counted, Tensor lse) -> Tensor",
+    .gives = "The gradient of softmax_cross_entropy's loss.",
+    .example =
+        "tenon.softmax_cross_entropy_backward(t([1.]), t([[0., 0.]]), t([1]), t([1.]), "
+        "t([0.6931]))",
+    .rule = &rule::softmax_cross_entropy_backward,
+    .through = true,
+    .decompose = &decomposition::softmax_cross_entropy_backward,
+};
+
+TN_RULE(softmax_cross_entropy_backward, softmax_cross_entropy_backward,
+        {.dtypes = "floating; the result has logits'",
+         .shapes = "g (N), logits (N, C), target, counted and lse (N) give (N, C)"}) {
+  const tn_tensor& x = operand(frame, arg::logits, TN_MASK_FLOAT, "a floating dtype");
+  frame.require(x.ndim() == 2, "logits must be (N, C), got rank {}", x.ndim());
+  index_operand(frame, arg::target);
+  require_shape(frame, arg::target, x.sizes().first(1));
+  for (const uint32_t i : {arg::g, arg::counted, arg::lse})
+    parameter(frame, i, x.sizes().first(1), statistic(x.dtype()));
+  frame.result(0, x.dtype(), x.sizes());
+}
+
+// g·w·e^(x−lse), and g·w less at the class; rows that do not count have 0 whatever x is
+TN_DECOMPOSE(softmax_cross_entropy_backward) {
+  const Tensor logits = in.tensor(arg::logits), x = wide(logits), counted = in.tensor(arg::counted);
+  const Tensor counts = unsqueeze(counted != 0, 1);
+  const Tensor scale = unsqueeze(in.tensor(arg::g) * counted, 1);
+  const Tensor terms = exp(x - unsqueeze(in.tensor(arg::lse), 1)) * scale;
+  const Tensor target = where(counts, unsqueeze(in.tensor(arg::target), 1), 0);
+  const Tensor less = scatter(zeros(x.shape(), x), 1, target.to(DType::I64), scale);
+  out[0] = where(counts, terms - less, 0).to(logits.dtype());
+}
+
 TN_OP(cross_entropy) = {
     .schema =
         "(Tensor logits, Tensor target, Tensor? weight=none, str reduction=\"mean\", int "
         "ignore_index=-100, float smoothing=0.0) -> Tensor",
     .gives = "nll_loss of log_softmax(logits), with label smoothing.",
     .example = "tenon.cross_entropy(t([[0., 0.]]), t([1]))",
-    .autocast = "f32",
-    .dtypes = "real and bool; integers and bool give f32; an integer target, or one like logits",
+    .dtypes =
+        "real and bool; f32 for halves, integers and bool; an integer target, or one like logits",
     .shapes =
         "logits (C,), (N, C) or (N, C, …); target without C, or probabilities of the shape of "
         "logits. One number, or with reduction \"none\" the shape of logits without C",
@@ -216,24 +334,20 @@ TN_DECOMPOSE(cross_entropy) {
   const Tensor logits = in.tensor(arg::logits), target = in.tensor(arg::target);
   const double smoothing = in.real(arg::smoothing);
   const Frame& frame = in.frame();
-  const std::string_view reduction = in.str(arg::reduction);
   frame.require(logits.ndim() >= 1, "logits must be (C) or (N, C, …), got rank 0");
   frame.require(smoothing >= 0 && smoothing <= 1, "smoothing must be between 0 and 1, got {}",
                 smoothing);
-  require_reduction(frame, reduction);
+  require_reduction(frame, in.str(arg::reduction));
   const int64_t channel = logits.ndim() == 1 ? 0 : 1;
-  const Tensor log_probs = log_softmax(logits, channel);
   if (is_floating(target.dtype())) {
     frame.require(std::ranges::equal(logits.shape(), target.shape()),
                   "probabilities have shape {}, logits {}", format_shape(target.shape()),
                   format_shape(logits.shape()));
-    out[0] = against_probabilities(in, log_probs, target, channel);
-  } else if (smoothing > 0) {
-    out[0] = smoothed(in, log_probs, target, channel);
+    out[0] = against_probabilities(in, log_softmax(wide(logits), channel), target, channel);
   } else {
-    out[0] = nll_loss(log_probs, target, in.tensor(arg::weight), reduction,
-                      in.integer(arg::ignore_index))
-                 .loss;
+    require_classes(frame, logits, target, in.tensor(arg::weight), channel);
+    out[0] = smoothing > 0 ? smoothed(in, log_softmax(wide(logits), channel), target, channel)
+                           : of_rows(in, logits, target, channel);
   }
 }
 

@@ -2614,7 +2614,7 @@ tensor([[[0.  , 0.  , 0.25, 0.  ]]])
 Normalised over the last dimensions, of the given shape; with mean and 1/std.
 
 Shapes: y is x's; mean and rstd are x's with size 1 along the normalised dimensions.
-Dtypes: real and bool; integers and bool give f32; statistics of half types are f32.
+Dtypes: real and bool; integers and bool give f32; statistics of half types are f32; parameters of x's dtype or of the statistics'.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2627,7 +2627,7 @@ tensor([[-0.999995,  0.999995]])
 The gradients of layer_norm.
 
 Shapes: those of x, weight and bias.
-Dtypes: as in the forward op.
+Dtypes: as in the forward op; gradients of parameters have weight's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2640,7 +2640,7 @@ tensor([[0., 0.]])
 Divided by the root of the mean square over the last dimensions.
 
 Shapes: y is x's; rstd is x's with size 1 along the normalised dimensions.
-Dtypes: real and bool; integers and bool give f32; statistics of half types are f32.
+Dtypes: real and bool; integers and bool give f32; statistics of half types are f32; parameters of x's dtype or of the statistics'.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2653,7 +2653,7 @@ tensor([[0.999995, 0.999995]])
 The gradients of rms_norm.
 
 Shapes: those of x and weight.
-Dtypes: as in the forward op.
+Dtypes: as in the forward op; gradients of parameters have weight's.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2666,7 +2666,7 @@ tensor([[ 0.5, -0.5]])
 Normalised over groups of channels.
 
 Shapes: x (N, C, …); statistics (N, groups).
-Dtypes: real and bool; integers and bool give f32; statistics of half types are f32.
+Dtypes: real and bool; integers and bool give f32; statistics of half types are f32; parameters of x's dtype or of the statistics'.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2692,7 +2692,7 @@ tensor([[[0., 0.]]])
 Normalised per channel: with the batch's statistics in training, else with those given.
 
 Shapes: x (N, C, …); statistics (C).
-Dtypes: real and bool; integers and bool give f32; statistics of half types are f32.
+Dtypes: real and bool; integers and bool give f32; statistics of half types are f32; parameters of x's dtype or of the statistics'.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
@@ -2741,12 +2741,38 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.nll_loss_backward(tenon.tensor(1.), tenon.tensor([[-1., -2.]]), tenon.tensor([1]), None, tenon.tensor(1.))
 tensor([[ 0., -1.]])
 """,
+    'softmax_cross_entropy': """softmax_cross_entropy(Tensor logits, Tensor target, Tensor? weight=none, int ignore_index=-100) -> Tensor loss, Tensor counted, Tensor lse
+
+Minus the log probability of each row's class under softmax, times its weight; the weights that count; the logarithm of each row's sum of exponentials.
+
+Shapes: logits (N, C), target (N) and weight (C) give loss, counted and lse (N).
+Dtypes: real and bool; f32 for halves, integers and bool; the target is an integer.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.softmax_cross_entropy(tenon.tensor([[0., 0.]]), tenon.tensor([1])).loss
+tensor([0.6931472])
+""",
+    'softmax_cross_entropy_backward': """softmax_cross_entropy_backward(Tensor g, Tensor logits, Tensor target, Tensor counted, Tensor lse) -> Tensor
+
+The gradient of softmax_cross_entropy's loss.
+
+Shapes: g (N), logits (N, C), target, counted and lse (N) give (N, C).
+Dtypes: floating; the result has logits'.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.softmax_cross_entropy_backward(tenon.tensor([1.]), tenon.tensor([[0., 0.]]), tenon.tensor([1]), tenon.tensor([1.]), tenon.tensor([0.6931]))
+tensor([[ 0.5000236, -0.4999764]])
+""",
     'cross_entropy': """cross_entropy(Tensor logits, Tensor target, Tensor? weight=none, str reduction="mean", int ignore_index=-100, float smoothing=0.0) -> Tensor
 
 nll_loss of log_softmax(logits), with label smoothing.
 
 Shapes: logits (C,), (N, C) or (N, C, …); target without C, or probabilities of the shape of logits. One number, or with reduction "none" the shape of logits without C.
-Dtypes: real and bool; integers and bool give f32; an integer target, or one like logits.
+Dtypes: real and bool; f32 for halves, integers and bool; an integer target, or one like logits.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.

@@ -90,6 +90,9 @@ void reductions(tenon::DType dtype) {
     const Tensor soft = softmax(x, dim), log_soft = log_softmax(x, dim);
     softmax_backward(g, soft, dim), log_softmax_backward(g, log_soft, dim);
   }
+  const Tensor rows = reshape(x, {12, 5}), classes = tenon::arange(0, 12) % 5;
+  const auto entropy = softmax_cross_entropy(rows, classes, {}, 3);
+  softmax_cross_entropy_backward(entropy.loss, rows, classes, entropy.counted, entropy.lse);
   const Tensor low = full({2, 3}, -INFINITY, dtype);
   logsumexp(low, 1);
 }
@@ -103,6 +106,8 @@ void normalisations(tenon::DType dtype) {
   for (const bool affine : {true, false}) {
     const Tensor weight = affine ? w : Tensor(), bias = affine ? b : Tensor(),
                  cw = affine ? wc : Tensor(), cb = affine ? bc : Tensor();
+    const auto low = layer_norm(x, {6, 5}, w.to(dtype), b.to(dtype));
+    layer_norm_backward(g, x, low.mean, low.rstd, w.to(dtype), {6, 5});
     const auto layer = layer_norm(x, {6, 5}, weight, bias);
     layer_norm_backward(g, x, layer.mean, layer.rstd, weight, {6, 5});
     const auto rms = rms_norm(x, {6, 5}, weight);
@@ -140,6 +145,8 @@ TEST(Fallback, EqualsKernels) {
                            "log_softmax",
                            "softmax_backward",
                            "log_softmax_backward",
+                           "softmax_cross_entropy",
+                           "softmax_cross_entropy_backward",
                            "layer_norm",
                            "layer_norm_backward",
                            "rms_norm",

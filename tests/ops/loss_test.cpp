@@ -8,6 +8,7 @@
 
 namespace {
 
+using tenon::DType;
 using tenon::Tensor;
 using Values = std::vector<double>;
 using Shape = std::vector<int64_t>;
@@ -94,6 +95,77 @@ TEST(CrossEntropy, Classes) {
       c.ignore = 2;
       c.check({4, 3}, {4});
     }
+}
+
+// Halves: read as they are, computed and given in f32.
+TEST(CrossEntropy, OfHalvesIsF32) {
+  const Tensor x = tenon::tensor(random(12, -3, 3, 5), {4, 3}),
+               t = tenon::tensor(std::vector<int64_t>{0, 2, 1, 2});
+  for (const DType dtype : {DType::F16, DType::BF16}) {
+    const Tensor half = x.to(dtype).requires_grad_();
+    const Tensor whole = half.detach().to(DType::F64).requires_grad_();
+    const Tensor loss = tenon::cross_entropy(half, t), want = tenon::cross_entropy(whole, t);
+    EXPECT_EQ(loss.dtype(), DType::F32);
+    EXPECT_NEAR(loss.item<double>(), want.item<double>(), 1e-6);
+    loss.backward(), want.backward();
+    EXPECT_EQ(half.grad().dtype(), dtype);
+    const auto got = half.grad().to(DType::F64).to_vector<double>(),
+               g = whole.grad().to_vector<double>();
+    for (size_t i = 0; i < g.size(); ++i)
+      EXPECT_NEAR(got[i], g[i], (dtype == DType::F16 ? 0x1p-11 : 0x1p-8) * std::abs(g[i]) + 1e-7)
+          << i;
+  }
+}
+
+// What is in a row that does not count changes nothing; a row without finite sums has no loss.
+TEST(CrossEntropy, RowsThatAreNotFinite) {
+  const double inf = INFINITY;
+  const Tensor x =
+      tenon::tensor(Values{1, 2, NAN, inf, -inf, -inf, inf, 0}, Shape{4, 2}).requires_grad_();
+  const Tensor t = tenon::tensor(std::vector<int64_t>{0, -100, 0, 1});
+  const Tensor each = tenon::cross_entropy(x, t, {}, "none");
+  const auto found = each.to_vector<double>();
+  EXPECT_NEAR(found[0], std::log(std::exp(1.) + std::exp(2.)) - 1, 1e-15);
+  EXPECT_EQ(found[1], 0);
+  EXPECT_TRUE(std::isnan(found[2]) && std::isnan(found[3]));
+  tenon::sum(each).backward();
+  const auto g = x.grad().to_vector<double>();
+  EXPECT_EQ(g[2], 0);
+  EXPECT_EQ(g[3], 0);
+}
+
+// The gradient that arrives at the logarithm of the sum, and second gradients, by differences.
+TEST(CrossEntropy, GradientsOfTheSumAndSecondOnes) {
+  const Values start = random(6, -2, 2, 8), a = random(2, -1, 1, 9), b = random(2, -1, 1, 10);
+  const Tensor t = tenon::tensor(std::vector<int64_t>{2, 0}),
+               weight = tenon::tensor({0.5, 2., 1.5});
+  const auto value = [&](const Tensor& x) {
+    const auto rows = tenon::softmax_cross_entropy(x, t, weight);
+    return tenon::sum(rows.loss * rows.lse * tenon::tensor(a) +
+                      tenon::square(rows.lse) * tenon::tensor(b));
+  };
+  const auto gradient = [&](const Values& at, bool second) {
+    const Tensor x = tenon::tensor(at, {2, 3}).requires_grad_();
+    Tensor y = value(x);
+    if (second)
+      y = tenon::sum(tenon::square(tenon::gradient({y}, {x}, {}, {.create_graph = true})[0]));
+    y.backward();
+    return x.grad().to_vector<double>();
+  };
+  const auto of = [&](const Values& at, bool second) {
+    if (!second) return value(tenon::tensor(at, {2, 3})).item<double>();
+    double total = 0;
+    for (const double g : gradient(at, false)) total += g * g;
+    return total;
+  };
+  for (const bool second : {false, true}) {
+    const Values found = gradient(start, second);
+    for (size_t i = 0; i < start.size(); ++i) {
+      Values up = start, down = start;
+      up[i] += 1e-5, down[i] -= 1e-5;
+      EXPECT_NEAR(found[i], (of(up, second) - of(down, second)) / 2e-5, 1e-8) << second << i;
+    }
+  }
 }
 
 TEST(CrossEntropy, ClassesOfPlaces) {

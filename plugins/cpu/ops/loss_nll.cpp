@@ -5,6 +5,7 @@
 
 #include "dispatch.hpp"
 #include "kernels.hpp"
+#include "ops/targets.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
 
@@ -21,19 +22,6 @@ Extent extent_of(const tn_view& x) {
   if (channel == 1) e.n = x.shape[0];
   for (uint32_t d = channel + 1; d < x.ndim; ++d) e.s *= x.shape[d];
   return e;
-}
-
-void check_targets(const char* op, const int64_t* target, int64_t count, int64_t classes,
-                   int64_t ignore) {
-  bool bad = false;
-  for (int64_t i = 0; i < count; ++i)
-    bad |=
-        static_cast<uint64_t>(target[i]) >= static_cast<uint64_t>(classes) && target[i] != ignore;
-  for (int64_t i = 0; bad && i < count; ++i) {
-    if (target[i] != ignore && (target[i] < 0 || target[i] >= classes))
-      fail(TN_OUT_OF_RANGE, "[", op, "] target ", target[i], " at position ", i,
-           " out of range for ", classes, " classes");
-  }
 }
 
 template <class T>

@@ -1,5 +1,5 @@
 """Ops that are linear in some of their arguments, together or in each."""
-from .._core import Tensor, ops
+from .._core import Tensor, int64, ops
 from .call import Call, rule
 
 
@@ -40,6 +40,20 @@ def pad(call):
 def nll_loss(call):
     """Linear in the log-probabilities, which alone have tangents; the total weight is a constant."""
     return call.run(log_probs=call.tangent_or_zeros('log_probs'))[0], None
+
+
+@rule('softmax_cross_entropy')
+def softmax_cross_entropy(call):
+    """Σ p·dx of each row's logarithm, less dx of the class for the loss; the weights are constants."""
+    logits, change = call['logits'], call.tangent('logits')
+    _, counted, lse = call.run()
+    wide = ops['cast'](change, lse.dtype)
+    p = ops['exp'](ops['cast'](logits, lse.dtype) - ops['unsqueeze'](lse, 1))
+    mean = ops['sum'](p * wide, 1)
+    counts = ops['not_equal'](counted, 0)
+    target = ops['unsqueeze'](ops['where'](counts, call['target'], 0), 1)
+    picked = ops['squeeze'](ops['gather'](wide, 1, ops['cast'](target, int64)), 1)
+    return counted * (mean - picked), None, mean
 
 
 @rule('add')

@@ -77,6 +77,16 @@ def cross_entropy(call):
     return reduced(call, rows, rank, ops['sum'](weights, tuple(range(1, rank + 1))) if rank else weights)
 
 
+@rule('softmax_cross_entropy', 'softmax_cross_entropy_backward')
+def softmax_cross_entropy(call):
+    """All rows at once."""
+    if call.name == 'softmax_cross_entropy' and call.is_batch('weight'):
+        return one_by_one(call)
+    rows = {name: folded(call.whole(name)) for name in ('g', 'logits', 'target', 'counted', 'lse') if call.has(name)}
+    found = call.run(**rows)
+    return tuple(unfolded(y, call.size) for y in found) if isinstance(found, tuple) else unfolded(found, call.size)
+
+
 def _of_probabilities(call):
     logits, target = call.whole('logits'), call.whole('target')
     rank = call.rank('logits')

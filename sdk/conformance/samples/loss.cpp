@@ -117,6 +117,79 @@ Array log_softmax_rows(const Array& x) {
   return out;
 }
 
+// What sums of a row are kept in.
+DType statistic_of(DType dtype) {
+  return dtype == DType::F16 || dtype == DType::BF16 ? DType::F32 : dtype;
+}
+Array widened(Array x) {
+  x.dtype = statistic_of(x.dtype);
+  return x;
+}
+
+// Rows of logits: a few, one without a class that counts, and longer than a block of threads takes at a time.
+void add_rows(Table& t) {
+  struct Rows {
+    int64_t n, classes;
+    bool weighted;
+    int64_t ignore;
+  };
+  for (const Rows& r : {Rows{5, 3, false, -100}, Rows{5, 7, true, 2}, Rows{3, 1000, true, -100},
+                        Rows{2, 20000, false, -100}}) {
+    const std::string label = label_of({r.n, r.classes}) + (r.weighted ? " weights" : "") +
+                              (r.ignore >= 0 ? " ignore" : "");
+    const auto make = [=](DType dtype, Rng& rng) {
+      Array target = random_indices(rng, {r.n}, 0, r.classes);
+      if (r.ignore >= 0) target.v[1] = static_cast<double>(r.ignore);
+      return Args{random_array(rng, dtype, {r.n, r.classes}, -3, 3), target,
+                  maybe(r.weighted, random_array(rng, statistic_of(dtype), {r.classes}, 0.5, 2)),
+                  r.ignore};
+    };
+    const auto results = [](const Args& a) {
+      using arg = tenon::arg::softmax_cross_entropy;
+      const Array &x = array(a, arg::logits), &target = array(a, arg::target);
+      const Array logs = log_softmax_rows(x);
+      const auto classes = static_cast<size_t>(x.shape[1]);
+      std::vector<Array> out(3, Array(statistic_of(x.dtype), target.shape));
+      for (size_t i = 0; i < target.size(); ++i) {
+        out[arg::result::lse].v[i] = x.v[i * classes] - logs.v[i * classes];
+        const auto k = static_cast<size_t>(target.re(i));
+        if (static_cast<int64_t>(k) == integer(a, arg::ignore_index)) continue;
+        const double w = has(a, arg::weight) ? array(a, arg::weight).re(k) : 1;
+        out[arg::result::counted].v[i] = w;
+        out[arg::result::loss].v[i] = -w * logs.v[i * classes + k];
+      }
+      return out;
+    };
+    Sample& forward = t.add("softmax_cross_entropy", label, kFloats, make, results);
+    forward.tolerance = 20, forward.layouts = false, forward.gradient = r.classes < 10;
+    forward.fixed = {arg::softmax_cross_entropy::weight};
+    Sample& back = t.add(
+        "softmax_cross_entropy_backward", label, kFloats,
+        [=](DType dtype, Rng& rng) {
+          using arg = tenon::arg::softmax_cross_entropy;
+          Args a = make(dtype, rng);
+          std::vector<Array> made = results(a);
+          for (Array& each : made) round_to_dtype(each);
+          return Args{random_array(rng, statistic_of(dtype), {r.n}, -1, 1), a[arg::logits],
+                      a[arg::target], made[arg::result::counted], made[arg::result::lse]};
+        },
+        [](const Args& a) {
+          using arg = tenon::arg::softmax_cross_entropy_backward;
+          Array out = array(a, arg::logits);
+          const auto classes = static_cast<size_t>(out.shape[1]);
+          for (size_t i = 0; i < out.size(); ++i) {
+            const size_t row = i / classes;
+            const double p = std::exp(out.re(i) - array(a, arg::lse).re(row));
+            const bool at = array(a, arg::target).re(row) == static_cast<double>(i % classes);
+            out.v[i] =
+                array(a, arg::g).re(row) * array(a, arg::counted).re(row) * (p - (at ? 1 : 0));
+          }
+          return one(out);
+        });
+    back.tolerance = 20, back.layouts = false, back.gradient = false;
+  }
+}
+
 void add_classification(Table& t) {
   for (const Nll& n : {Nll{{4, 3}, false, -100, "mean"}, Nll{{4, 3}, true, -100, "mean"},
                        Nll{{4, 3}, true, 1, "sum"}, Nll{{4, 3}, false, 2, "none"},
@@ -145,7 +218,7 @@ void add_classification(Table& t) {
         [=](DType dtype, Rng& rng) { return make(dtype, rng, false); },
         [=](const Args& a) {
           using arg = tenon::arg::cross_entropy;
-          return one(nll(log_softmax_rows(array(a, arg::logits)), array(a, arg::target),
+          return one(nll(widened(log_softmax_rows(array(a, arg::logits))), array(a, arg::target),
                          has(a, arg::weight) ? &array(a, arg::weight) : nullptr, n)[0]);
         });
     entropy.tolerance = 20, entropy.layouts = false;
@@ -193,7 +266,8 @@ void add_classification(Table& t) {
                      std::string("mean")};
        },
        [](const Args& a) {
-         Array logs = log_softmax_rows(array(a, arg::cross_entropy::logits)), out(logs.dtype, {});
+         Array logs = log_softmax_rows(array(a, arg::cross_entropy::logits)),
+               out(statistic_of(logs.dtype), {});
          for (size_t i = 0; i < logs.size(); ++i)
            out.v[0] -= logs.v[i] * array(a, arg::cross_entropy::target).v[i] / 3.0;
          return one(out);
@@ -210,7 +284,8 @@ void add_classification(Table& t) {
                      0.2};
        },
        [](const Args& a) {
-         Array logs = log_softmax_rows(array(a, arg::cross_entropy::logits)), out(logs.dtype, {});
+         Array logs = log_softmax_rows(array(a, arg::cross_entropy::logits)),
+               out(statistic_of(logs.dtype), {});
          for (size_t i = 0; i < logs.size(); ++i) {
            double target =
                0.2 / 4 +
@@ -228,6 +303,7 @@ void add_classification(Table& t) {
 void add_loss_samples(Table& table) {
   add_pointwise_losses(table);
   add_classification(table);
+  add_rows(table);
 }
 
 }  // namespace tenon::conformance

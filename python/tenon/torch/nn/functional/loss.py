@@ -5,7 +5,7 @@ import warnings
 from .... import _core
 from ....nn import functional as _functional
 from ...._core import ops
-from ..._common import Tensor, cast, check, differentiated, floating, in_float32, promoted, rank, somewhere
+from ..._common import Tensor, autocasting, cast, check, differentiated, floating, in_float32, promoted, rank, somewhere
 from ...matrix import distance
 
 _where = ops['where']
@@ -129,8 +129,10 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         raise ValueError(f'[cross_entropy] label_smoothing {label_smoothing} must be 0 to 1')
     if check(input).ndim == 1:
         found = _functional.cross_entropy(ops['unsqueeze'](input, 0), ops['unsqueeze'](target, 0), weight, ignore_index, reduction, label_smoothing)
-        return ops['squeeze'](found, 0) if reduction == 'none' else found
-    return _functional.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+        found = ops['squeeze'](found, 0) if reduction == 'none' else found
+    else:
+        found = _functional.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+    return found if autocasting(input) else found.to(input.dtype)  # halves give f32, as they do within autocast
 
 
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction='mean', ignore_index=None,
