@@ -1,5 +1,6 @@
 // Normalisation.
-// Statistics, affine parameters and their gradients are f32 where x is f16 or bf16, of x's dtype otherwise.
+// Statistics are f32 where x is f16 or bf16, of x's dtype otherwise; so are affine parameters and their gradients, but that kernels of
+// layer_norm and rms_norm read parameters of x's own dtype as they are, and give their gradients so.
 // With x̂ = (x−x̄)·rstd and h = g·w, over the n elements that share statistics: dx = rstd·(h − mean h − x̂·mean(h·x̂)),
 // dw = Σ g·x̂, db = Σ g (Ioffe and Szegedy 2015, Ba et al. 2016). The fused backward op gives the gradients through y; mean and
 // rstd are results too, so that the second gradient reaches x through them: dx̄ = 1/n·dx, d(rstd) = −rstd³·(x−x̄)/n·dx.
@@ -47,6 +48,20 @@ void results(Frame& frame, const tn_tensor& x, std::span<const int64_t> others) 
   for (uint32_t k = 1; k < frame.nresults(); ++k) frame.result(k, statistic(dtype), others);
 }
 
+// A parameter of a row's elements: in x's dtype, or in that of statistics.
+void row_parameter(Frame& frame, uint32_t i, std::span<const int64_t> inner, tn_dtype dtype) {
+  const bool own = frame.has(i) && operand(frame, i).dtype() == dtype;
+  parameter(frame, i, inner, own ? dtype : statistic(dtype));
+}
+
+// The rule of a norm of rows.
+void row_forward(Frame& frame, const tn_tensor& x, uint32_t shape_arg,
+                 std::initializer_list<uint32_t> parameters) {
+  for (const uint32_t i : parameters)
+    row_parameter(frame, i, frame.ints(shape_arg), fractional(x.dtype()));
+  results(frame, x, outer_shape(frame, x, shape_arg));
+}
+
 // A rule over x: parameters of shape `inner`, statistics of shape `outer`.
 void forward(Frame& frame, const tn_tensor& x, std::span<const int64_t> outer,
              std::span<const int64_t> inner, std::initializer_list<uint32_t> parameters) {
@@ -64,6 +79,21 @@ void backward(Frame& frame, std::span<const int64_t> outer, std::span<const int6
   parameter(frame, arg::rstd, outer, statistic(dtype));
   parameter(frame, arg::weight, inner, statistic(dtype));
   results(frame, x, inner);
+}
+
+// The same of rows, whose parameters may have x's dtype: then their gradients do.
+template <class arg>
+void row_backward(Frame& frame, std::span<const int64_t> outer, std::span<const int64_t> inner) {
+  const tn_tensor& x = frame.tensor(arg::x);
+  const tn_dtype dtype = fractional(x.dtype());
+  const bool own = frame.has(arg::weight) && operand(frame, arg::weight).dtype() == dtype;
+  parameter(frame, arg::g, x.sizes(), dtype);
+  if constexpr (requires { arg::mean; }) parameter(frame, arg::mean, outer, statistic(dtype));
+  parameter(frame, arg::rstd, outer, statistic(dtype));
+  row_parameter(frame, arg::weight, inner, dtype);
+  frame.result(0, dtype, x.sizes());
+  for (uint32_t k = 1; k < frame.nresults(); ++k)
+    frame.result(k, own ? dtype : statistic(dtype), inner);
 }
 
 // Gradient to x of mean (may be undefined) and rstd, n elements to each; statistics in a shape that
@@ -99,6 +129,11 @@ Tensor through_y(GradCall& c, Fused&& fused) {
 Tensor shaped(const Tensor& t, IntList shape) { return t.defined() ? reshape(t, shape) : t; }
 
 using Shape = std::vector<int64_t>;
+
+// Of the gradients of a norm's parameters.
+DType parameter_dtype(const CompositeArgs& in, uint32_t weight, const Tensor& rstd) {
+  return in.has(weight) ? in.tensor(weight).dtype() : rstd.dtype();
+}
 
 DType result_dtype(DType dtype) { return is_floating(dtype) ? dtype : DType::F32; }
 
@@ -156,12 +191,14 @@ TN_OP(layer_norm) = {
     .decompose = &decomposition::layer_norm,
 };
 
-TN_RULE(layer_norm, layer_norm,
-        {.dtypes = "real and bool; integers and bool give f32; statistics of half types are f32",
-         .shapes = "y is x's; mean and rstd are x's with size 1 along the normalised dimensions"}) {
+TN_RULE(
+    layer_norm, layer_norm,
+    {.dtypes =
+         "real and bool; integers and bool give f32; statistics of half types are f32; parameters "
+         "of x's dtype or of the statistics'",
+     .shapes = "y is x's; mean and rstd are x's with size 1 along the normalised dimensions"}) {
   const tn_tensor& x = float_operand(frame, arg::x);
-  forward(frame, x, outer_shape(frame, x, arg::shape), frame.ints(arg::shape),
-          {arg::weight, arg::bias});
+  row_forward(frame, x, arg::shape, {arg::weight, arg::bias});
 }
 
 // y = (x−x̄)·rstd·w + b over the last dimensions, Ba et al. 2016
@@ -202,9 +239,10 @@ TN_OP(layer_norm_backward) = {
 };
 
 TN_RULE(layer_norm_backward, layer_norm_backward,
-        {.dtypes = "as in the forward op", .shapes = "those of x, weight and bias"}) {
+        {.dtypes = "as in the forward op; gradients of parameters have weight's",
+         .shapes = "those of x, weight and bias"}) {
   const tn_tensor& x = float_operand(frame, arg::x);
-  backward<arg>(frame, outer_shape(frame, x, arg::shape), frame.ints(arg::shape));
+  row_backward<arg>(frame, outer_shape(frame, x, arg::shape), frame.ints(arg::shape));
 }
 
 TN_DECOMPOSE(layer_norm_backward) {
@@ -216,8 +254,9 @@ TN_DECOMPOSE(layer_norm_backward) {
                h = in.has(arg::weight) ? g * in.tensor(arg::weight) : g;
   out[arg::result::gx] =
       input_gradient(h, xhat, rstd, inner, true).to(result_dtype(in.tensor(arg::x).dtype()));
-  out[arg::result::gweight] = sum(g * xhat, outer);
-  out[arg::result::gbias] = sum(g, outer);
+  const DType own = parameter_dtype(in, arg::weight, rstd);
+  out[arg::result::gweight] = sum(g * xhat, outer).to(own);
+  out[arg::result::gbias] = sum(g, outer).to(own);
 }
 
 TN_OP(rms_norm) = {
@@ -230,11 +269,14 @@ TN_OP(rms_norm) = {
     .decompose = &decomposition::rms_norm,
 };
 
-TN_RULE(rms_norm, rms_norm,
-        {.dtypes = "real and bool; integers and bool give f32; statistics of half types are f32",
-         .shapes = "y is x's; rstd is x's with size 1 along the normalised dimensions"}) {
+TN_RULE(
+    rms_norm, rms_norm,
+    {.dtypes =
+         "real and bool; integers and bool give f32; statistics of half types are f32; parameters "
+         "of x's dtype or of the statistics'",
+     .shapes = "y is x's; rstd is x's with size 1 along the normalised dimensions"}) {
   const tn_tensor& x = float_operand(frame, arg::x);
-  forward(frame, x, outer_shape(frame, x, arg::shape), frame.ints(arg::shape), {arg::weight});
+  row_forward(frame, x, arg::shape, {arg::weight});
 }
 
 // y = x·rstd·w with rstd = (mean x² + ε)^−½, Zhang and Sennrich 2019
@@ -270,9 +312,10 @@ TN_OP(rms_norm_backward) = {
 };
 
 TN_RULE(rms_norm_backward, rms_norm_backward,
-        {.dtypes = "as in the forward op", .shapes = "those of x and weight"}) {
+        {.dtypes = "as in the forward op; gradients of parameters have weight's",
+         .shapes = "those of x and weight"}) {
   const tn_tensor& x = float_operand(frame, arg::x);
-  backward<arg>(frame, outer_shape(frame, x, arg::shape), frame.ints(arg::shape));
+  row_backward<arg>(frame, outer_shape(frame, x, arg::shape), frame.ints(arg::shape));
 }
 
 TN_DECOMPOSE(rms_norm_backward) {
@@ -283,7 +326,7 @@ TN_DECOMPOSE(rms_norm_backward) {
   const Tensor xhat = x * rstd, h = in.has(arg::weight) ? g * in.tensor(arg::weight) : g;
   out[arg::result::gx] =
       input_gradient(h, xhat, rstd, inner, false).to(result_dtype(in.tensor(arg::x).dtype()));
-  out[arg::result::gweight] = sum(g * xhat, outer);
+  out[arg::result::gweight] = sum(g * xhat, outer).to(parameter_dtype(in, arg::weight, rstd));
 }
 
 TN_OP(group_norm) = {
@@ -298,9 +341,12 @@ TN_OP(group_norm) = {
     .decompose = &decomposition::group_norm,
 };
 
-TN_RULE(group_norm, group_norm,
-        {.dtypes = "real and bool; integers and bool give f32; statistics of half types are f32",
-         .shapes = "x (N, C, …); statistics (N, groups)"}) {
+TN_RULE(
+    group_norm, group_norm,
+    {.dtypes =
+         "real and bool; integers and bool give f32; statistics of half types are f32; parameters "
+         "of x's dtype or of the statistics'",
+     .shapes = "x (N, C, …); statistics (N, groups)"}) {
   const tn_tensor& x = float_operand(frame, arg::x);
   forward(frame, x, group_shape(frame, x, frame.integer(arg::groups)), channels(frame, x),
           {arg::weight, arg::bias});
@@ -387,9 +433,12 @@ TN_OP(batch_norm) = {
     .decompose = &decomposition::batch_norm,
 };
 
-TN_RULE(batch_norm, batch_norm,
-        {.dtypes = "real and bool; integers and bool give f32; statistics of half types are f32",
-         .shapes = "x (N, C, …); statistics (C)"}) {
+TN_RULE(
+    batch_norm, batch_norm,
+    {.dtypes =
+         "real and bool; integers and bool give f32; statistics of half types are f32; parameters "
+         "of x's dtype or of the statistics'",
+     .shapes = "x (N, C, …); statistics (C)"}) {
   const tn_tensor& x = float_operand(frame, arg::x);
   const Dims c = channels(frame, x);
   const bool training = frame.flag(arg::training);

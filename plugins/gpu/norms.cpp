@@ -48,11 +48,13 @@ struct Pairs {
     double dot, sum;
   };
   Source g, x;
-  Ptr<const C> mean, rstd, weight;
+  Ptr<const C> mean, rstd;
+  Source weight;
   bool by_element;
   int64_t share;
   double over;
   Ptr<C> dots, sums;
+  Target low_dots, low_sums;  // in their place, of a half type
   GPU_FN State start() const { return {0, 0}; }
   GPU_FN void merge(State& into, const State& other) const {
     into.dot += other.dot;
@@ -75,13 +77,18 @@ struct Pairs {
         if (mean != nullptr) m = mean[at];
         r = rstd[at];
       }
-      if (weight != nullptr) gs[k] *= weight[at];
+      if (weight.at != nullptr) gs[k] *= load_any<C>(weight, at);
       hats[k] = (hats[k] - m) * r * gs[k];
     }
     s.dot += sum_of_block(hats);
     s.sum += sum_of_block(gs);
   }
   GPU_DEVICE void finish(int64_t i, const State& s) const {
+    if (low_dots.at != nullptr) {
+      store_any<C>(low_dots, i, static_cast<C>(s.dot * over));
+      if (low_sums.at != nullptr) store_any<C>(low_sums, i, static_cast<C>(s.sum * over));
+      return;
+    }
     dots[i] = static_cast<C>(s.dot * over);
     if (sums != nullptr) sums[i] = static_cast<C>(s.sum * over);
   }
@@ -91,16 +98,17 @@ template <class T>
 struct Applying {
   using C = Compute<T>;
   Cycle statistics, parameters;
-  Ptr<const C> mean, rstd, weight, bias, a, b;
+  Ptr<const C> mean, rstd, a, b;
+  Source weight, bias;
   Ptr<const T> x, g;
   GPU_DEVICE C operator()(int64_t s, int64_t p, C x_value, C g_value) const {
     const C r = rstd[s];
     C centred = x_value, w = C(1);
     if (mean != nullptr) centred -= mean[s];
-    if (weight != nullptr) w = weight[p];
+    if (weight.at != nullptr) w = load_any<C>(weight, p);
     if (g == nullptr) {
       C shift = C(0);
-      if (bias != nullptr) shift = bias[p];
+      if (bias.at != nullptr) shift = load_any<C>(bias, p);
       return centred * (r * w) + shift;
     }
     C whole = g_value * w;
@@ -165,8 +173,11 @@ void run_pairs(const tn_call& call, const FoldShape& fold, const PairSums& p, ui
     using C = typename decltype(tag)::type;
     run_fold(call, fold, {p.g, p.x},
              Pairs<C>{source(*p.g), source(*p.x), in_or_null<C>(p.mean), in<C>(*p.rstd),
-                      in_or_null<C>(p.weight), p.by_element, p.share, p.over, bind<C>(call, p.dots),
-                      bind<C>(call, p.sums)},
+                      source_or_none(p.weight), p.by_element, p.share, p.over,
+                      p.narrow ? Ptr<C>(nullptr) : bind<C>(call, p.dots),
+                      p.narrow ? Ptr<C>(nullptr) : bind<C>(call, p.sums),
+                      target_or_none(p.narrow ? p.dots.view : nullptr),
+                      target_or_none(p.narrow ? p.sums.view : nullptr)},
              scratch_at);
   });
 }
@@ -183,10 +194,10 @@ void run_apply(const tn_call& call, const Apply& given, const Cycle& statistics,
                          parameters,
                          in_or_null<C>(given.mean),
                          in<C>(*given.rstd),
-                         in_or_null<C>(given.weight),
-                         in_or_null<C>(given.bias),
                          bind<const C>(call, given.a),
                          bind<const C>(call, given.b),
+                         source_or_none(given.weight),
+                         source_or_none(given.bias),
                          in<T>(*given.x),
                          in_or_null<T>(given.g)};
     const bool even =

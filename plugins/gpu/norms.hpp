@@ -47,6 +47,7 @@ struct PairSums {
   int64_t share = 1;                   // results that share one otherwise
   double over = 1;
   Slot dots = {}, sums = {};  // sums may be missing
+  bool narrow = false;        // both are tensors of x's dtype, a half
 };
 void run_pairs(const tn_call& call, const FoldShape& fold, const PairSums& pairs,
                uint64_t scratch_at);

@@ -10,8 +10,9 @@ void run_apply(const tn_call& call, Apply which, const Normalized& operands,
   if (count == 0) return;
   Launch launch(call, shaders::norm_apply, compute_of(operands.x->dtype));
   launch.constant(which).constant(operands.x->dtype);
-  for (const tn_view* given : {operands.weight, operands.last, operands.mean})
-    launch.constant(given != nullptr);
+  launch.constant(parameter_constant(operands.weight))
+      .constant(parameter_constant(operands.last))
+      .constant(operands.mean != nullptr);
   launch.out(output(call)).in(*operands.x);
   for (const tn_view* view : {operands.mean, operands.rstd, operands.weight, operands.last})
     view != nullptr ? launch.in(*view) : launch.none();

@@ -31,4 +31,9 @@ inline tn_dtype statistic_of(const tn_view& x) {
   return x.dtype == TN_DTYPE_F64 ? TN_DTYPE_F64 : TN_DTYPE_F32;
 }
 
+// How shaders are told of a parameter.
+inline uint32_t parameter_constant(const tn_view* view) {
+  return view != nullptr ? 1 + view->dtype : 0;
+}
+
 }  // namespace tenon::vulkan

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "moments-inl.hpp"
+#include "ops/norm_parameter.hpp"
 #include "tenon/schemas.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,15 +21,6 @@ inline int64_t product_of(const tn_value& sizes) {
   for (uint32_t i = 0; i < sizes.count; ++i) n *= sizes.as.ints[i];
   return n;
 }
-// A parameter's data, or a row of `otherwise` in `stand_in` where it is absent.
-template <class S>
-const S* parameter(const tn_call& call, uint32_t arg, int64_t n, S otherwise,
-                   std::vector<S>& stand_in) {
-  if (const tn_view* view = input_or_null(call, arg)) return data_of<const S>(*view);
-  stand_in.assign(static_cast<size_t>(n), otherwise);
-  return stand_in.data();
-}
-
 template <class T>
 HWY_INLINE double mean_square(const T* x, int64_t n) {
   const LaneTag<T> d;
@@ -71,9 +63,9 @@ void norm_rows(const tn_call& call) {
   const int64_t rows = numel(output(call, arg::result::rstd));
   const double eps = real_arg(call, arg::eps);
   std::vector<S> ones, zeros;
-  const S* const weight = parameter<S>(call, arg::weight, n, 1, ones);
+  const S* const weight = norm_parameter<T, S>(input_or_null(call, arg::weight), n, 1, ones);
   const S* const bias = Rms ? (zeros.assign(static_cast<size_t>(n), 0), zeros.data())
-                            : parameter<S>(call, layer::bias, n, 0, zeros);
+                            : norm_parameter<T, S>(input_or_null(call, layer::bias), n, 0, zeros);
   const T* const x = data_of<const T>(input(call, arg::x));
   T* const y = data_of<T>(output(call));
   S* const means = Rms ? nullptr : data_of<S>(output(call, layer::result::mean));

@@ -10,6 +10,7 @@
 
 #include "kernels.hpp"
 #include "lanes-inl.hpp"
+#include "ops/norm_parameter.hpp"
 #include "tenon/schemas.h"
 #include "threads.hpp"
 
@@ -89,9 +90,7 @@ void backward(const tn_call& call) {
   const S* const rstd = data_of<const S>(input(call, arg::rstd));
   T* const gx = data_of<T>(output(call));
   std::vector<S> ones;
-  const tn_view* given = input_or_null(call, arg::weight);
-  if (given == nullptr) ones.assign(static_cast<size_t>(n), 1);
-  const S* const weight = given != nullptr ? data_of<const S>(*given) : ones.data();
+  const S* const weight = norm_parameter<T, S>(input_or_null(call, arg::weight), n, 1, ones);
 
   const int64_t piece = std::max<int64_t>(64, (rows + 31) / 32);
   const int64_t pieces = (rows + piece - 1) / piece;
@@ -111,18 +110,21 @@ void backward(const tn_call& call) {
                                     mine, mine + n);
     }
   });
-  const auto merge = [&](S* out, int64_t which) {
+  const auto merge = [&](const tn_view& out, int64_t which) {
+    const bool half = out.dtype != kDtype<S>;
+    T* const narrow = half ? data_of<T>(out) : nullptr;
+    S* const whole = half ? nullptr : data_of<S>(out);
     parallel_for(n, kGrainMath / std::max<int64_t>(1, pieces), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         double sum = 0;
         for (int64_t p = 0; p < pieces; ++p)
           sum += partial[static_cast<size_t>(n * (2 * p + which) + i)];
-        out[i] = static_cast<S>(sum);
+        half ? void(narrow[i] = static_cast<S>(sum)) : void(whole[i] = static_cast<S>(sum));
       }
     });
   };
-  merge(data_of<S>(output(call, arg::result::gweight)), 0);
-  if constexpr (!Rms) merge(data_of<S>(output(call, layer::result::gbias)), 1);
+  merge(output(call, arg::result::gweight), 0);
+  if constexpr (!Rms) merge(output(call, layer::result::gbias), 1);
 }
 
 // The dtype of the first tensor is that of g, which is x's.

@@ -13,23 +13,28 @@ constexpr uint32_t kFew = 2, kMany = 8;              // vectors of a row that a 
 constexpr uint32_t kFewOfPair = 1, kManyOfPair = 4;  // of each of two rows
 
 // The parameter of element i of a row: `inner` elements share one, beginning with number `first`.
-template <class C>
+template <class T>
 struct Parameter {
-  Ptr<const C> at;
+  Ptr<const Compute<T>> at;
+  Ptr<const T> low;  // in its place, of x's half type
   Divider inner;
   bool even;  // elements of a vector have parameters that lie at the boundary of one
 };
 
 // For the elements of a thread; `otherwise` where there is none.
 template <uint32_t kVectors, class T>
-GPU_DEVICE void load_parameters(const RowShape& shape, const Parameter<Compute<T>>& from,
-                                int64_t first, Compute<T> otherwise, Compute<T>* v) {
+GPU_DEVICE void load_parameters(const RowShape& shape, const Parameter<T>& from, int64_t first,
+                                Compute<T> otherwise, Compute<T>* v) {
   using C = Compute<T>;
   constexpr uint32_t kN = kRowVector<T>, kHere = 16 / sizeof(C);
   GPU_UNROLL
   for (uint32_t j = 0; j < kVectors; ++j) {
     const uint32_t place = row_place<T>(shape, j, 0);
-    if (from.at != nullptr && from.even && place < shape.n) {
+    if (from.low != nullptr && from.even && place < shape.n) {
+      const Vec<T, kN> some = load_vec<kN>(from.low + (first + place));
+      GPU_UNROLL
+      for (uint32_t k = 0; k < kN; ++k) v[j * kN + k] = widen<T>(some.at[k]);
+    } else if (from.at != nullptr && from.even && place < shape.n) {
       GPU_UNROLL
       for (uint32_t k = 0; k < kN; k += kHere) {
         const Vec<C, kHere> some = load_vec<kHere>(from.at + (first + place + k));
@@ -40,8 +45,10 @@ GPU_DEVICE void load_parameters(const RowShape& shape, const Parameter<Compute<T
       GPU_UNROLL
       for (uint32_t k = 0; k < kN; ++k) {
         v[j * kN + k] = otherwise;
-        if (from.at != nullptr && place + k < shape.n)
-          v[j * kN + k] = from.at[first + from.inner.divide(place + k)];
+        if (place + k >= shape.n) continue;
+        const int64_t which = first + from.inner.divide(place + k);
+        if (from.at != nullptr) v[j * kN + k] = from.at[which];
+        if (from.low != nullptr) v[j * kN + k] = load<T>(from.low, which);
       }
     }
   }
@@ -54,7 +61,7 @@ struct Forward {
   Ptr<const T> x;
   Ptr<T> y;
   Ptr<C> mean, rstd;  // mean NULL: rms_norm
-  Parameter<C> weight, bias;
+  Parameter<T> weight, bias;
   int64_t groups, width;
   C eps;
 };
@@ -95,7 +102,7 @@ GPU_KERNEL norm_rows(Forward<T> f) {
     load_parameters<kVectors, T>(shape, f.weight, parameters, C(1), p);
     GPU_UNROLL
     for (uint32_t k = 0; k < kItems; ++k) v[k] *= rstd * p[k];
-    if (f.bias.at != nullptr) {
+    if (f.bias.at != nullptr || f.bias.low != nullptr) {
       load_parameters<kVectors, T>(shape, f.bias, parameters, C(0), p);
       GPU_UNROLL
       for (uint32_t k = 0; k < kItems; ++k) v[k] += p[k];
@@ -112,7 +119,7 @@ struct Backward {
   Ptr<const T> g, x;
   Ptr<T> gx;
   Ptr<const C> mean, rstd;  // mean NULL: rms_norm
-  Parameter<C> weight;
+  Parameter<T> weight;
 };
 
 template <class C>
@@ -165,12 +172,14 @@ GPU_KERNEL norm_backward_rows(Backward<T> f) {
 // ---- On the host --------------------------------------------------------------------------------------------------------
 
 template <class T>
-Parameter<Compute<T>> parameter(const tn_view* view, const RowShape& shape, int64_t inner,
-                                int64_t width) {
+Parameter<T> parameter(const tn_view* view, const RowShape& shape, int64_t inner, int64_t width) {
   using C = Compute<T>;
-  const bool even = view != nullptr && inner == 1 && shape.even != 0 && width % 4 == 0 &&
-                    reinterpret_cast<uintptr_t>(view->data) % 16 == 0;
-  return {in_or_null<C>(view), Divider(static_cast<uint32_t>(std::max<int64_t>(1, inner))), even};
+  const bool low = view != nullptr && view->dtype != kDtype<C>,
+             even = view != nullptr && inner == 1 && shape.even != 0 &&
+                    width % kRowVector<T> == 0 && reinterpret_cast<uintptr_t>(view->data) % 16 == 0;
+  return {low ? Ptr<const C>(nullptr) : in_or_null<C>(view),
+          low ? in<T>(*view) : Ptr<const T>(nullptr),
+          Divider(static_cast<uint32_t>(std::max<int64_t>(1, inner))), even};
 }
 
 template <class T, uint32_t kVectors>
@@ -233,6 +242,7 @@ void run_backward(const tn_call& call, uint32_t op) {
   PairSums sums{.g = c.g, .x = c.x, .mean = c.mean, .rstd = c.rstd};
   sums.by_element = true;
   sums.dots = {&output(call, arg::layer_norm_backward::result::gweight)};
+  sums.narrow = sums.dots.view->dtype != statistic_of(c.x->dtype);
   if (RowNorm::is_centred(op)) sums.sums = {&output(call, arg::layer_norm_backward::result::gbias)};
   run_pairs(call, c.along_columns(), sums, 0);
   if (c.rows == 0 || c.n == 0) return;

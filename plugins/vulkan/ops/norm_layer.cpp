@@ -42,12 +42,11 @@ void run_norm(const tn_call& call, uint32_t op) {
   const Compute compute = compute_of(c.x->dtype);
   if (RowNorm::is_backward(op)) {
     using result = arg::layer_norm_backward::result;
-    const uint32_t own = statistic_of(*c.x);
     run_fold(call, c.along_columns(call),
              {shaders::pairs,
               compute,
               RowNorm::is_centred(op) ? uint32_t{kCentred} : kScaled,
-              {own, c.x->dtype},
+              {output(call, result::gweight).dtype, c.x->dtype},
               {{&output(call, result::gweight)},
                RowNorm::is_centred(op) ? Place{&output(call, result::gbias)} : Place{}},
               {c.g, c.x, c.mean, c.rstd},
@@ -61,8 +60,8 @@ void run_norm(const tn_call& call, uint32_t op) {
                                  {&output(call), c.x, RowNorm::is_backward(op) ? c.g : c.x},
                                  RowNorm::is_backward(op) ? 2 : 1);
   row_constants(launch, op, c.x->dtype, plan)
-      .constant(c.weight != nullptr)
-      .constant(c.bias != nullptr);
+      .constant(parameter_constant(c.weight))
+      .constant(parameter_constant(c.bias));
   if (c.n == 0) {  // no elements, yet statistics
     launch.out(*c.rstd).none();
   } else {

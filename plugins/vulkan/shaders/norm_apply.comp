@@ -9,7 +9,7 @@
 #include "limits.glsl"
 layout(constant_id = 1) const uint CODE = 0;
 layout(constant_id = 2) const uint IN = 11;
-layout(constant_id = 3) const uint WEIGHT = 0;  // given
+layout(constant_id = 3) const uint WEIGHT = 0;  // 1 + its dtype; 0: not given
 layout(constant_id = 4) const uint BIAS = 0;
 layout(constant_id = 5) const uint MEAN = 0;
 const uint FORWARD = 0, BACKWARD = 1;
@@ -32,10 +32,10 @@ void main() {
       store1(DT_C, i, C(1) / m_sqrt(load3(DT_C, i) + eps()));
     } else {
       const uint s = i / push.word[STEP] % push.word[COUNT], c = i / push.word[PARAMETER_STEP] % push.word[PARAMETER_COUNT];
-      const C rstd = load3(DT_C, s), weight = WEIGHT != 0 ? load4(DT_C, c) : C(1);
+      const C rstd = load3(DT_C, s), weight = WEIGHT != 0 ? load4(WEIGHT - 1, c) : C(1);
       const C centred = load1(IN, i) - (MEAN != 0 ? load2(DT_C, s) : C(0));
       if (CODE == FORWARD)
-        store0(IN, i, centred * (rstd * weight) + (BIAS != 0 ? load5(DT_C, c) : C(0)));
+        store0(IN, i, centred * (rstd * weight) + (BIAS != 0 ? load5(BIAS - 1, c) : C(0)));
       else
         store0(IN, i, rstd * (load5(IN, i) * weight - load6(DT_C, s) - centred * rstd * load6(DT_C, push.word[COUNT] + s)));
     }

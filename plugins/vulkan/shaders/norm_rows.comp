@@ -10,7 +10,7 @@
 TN_QUAD_LOAD(5)
 TN_ITEMS(1)
 TN_ITEMS(5)
-layout(constant_id = 4) const uint WEIGHT = 0;  // given
+layout(constant_id = 4) const uint WEIGHT = 0;  // 1 + its dtype; 0: not given
 layout(constant_id = 5) const uint BIAS = 0;
 const uint LAYER = 0, RMS = 1, LAYER_BACKWARD = 2, RMS_BACKWARD = 3;
 const bool CENTRED = CODE == LAYER || CODE == LAYER_BACKWARD, BACKWARD = CODE >= LAYER_BACKWARD;
@@ -27,8 +27,8 @@ C weights[ITEMS], biases[ITEMS];
 void load_parameters(uint first) {
   FOR_ITEMS(k)
     if (exists(first, k)) {
-      if (WEIGHT != 0) weights[k] = load4(DT_C, place(first, k));
-      if (BIAS != 0) biases[k] = load5(DT_C, place(first, k));
+      if (WEIGHT != 0) weights[k] = load4(WEIGHT - 1, place(first, k));
+      if (BIAS != 0) biases[k] = load5(BIAS - 1, place(first, k));
     }
 }
 C weighted(C x, uint k) { return WEIGHT != 0 ? x * weights[k] : x; }

@@ -109,6 +109,14 @@ std::vector<double> reals(const Array& a) {
   return out;
 }
 
+// Gradients of the parameters of rows have the dtype of the weight, where there is one.
+void of_rows(std::vector<Array>& out, const Shape& inner, const Args& args, size_t weight) {
+  for (size_t k = 1; k < out.size(); ++k) {
+    out[k].shape = inner;
+    if (has(args, weight)) out[k].dtype = array(args, weight).dtype;
+  }
+}
+
 void add_layer_norms(Table& t) {
   for (const auto& [x, n] : {std::pair<Shape, size_t>{{3, 5}, 1},
                              {{2, 3, 4}, 2},
@@ -167,7 +175,7 @@ void add_layer_norms(Table& t) {
                 backward(array(a, arg::g), array(a, arg::x), g, reals(array(a, arg::mean)),
                          reals(array(a, arg::rstd)),
                          has(a, arg::weight) ? &array(a, arg::weight) : nullptr, true, false);
-            out[1].shape = out[2].shape = inner;
+            of_rows(out, inner, a, arg::weight);
             return out;
           });
       Sample& rms_back = t.add(
@@ -186,8 +194,8 @@ void add_layer_norms(Table& t) {
                 backward(array(a, arg::g), array(a, arg::x), g, std::vector<double>(g.groups),
                          reals(array(a, arg::rstd)),
                          has(a, arg::weight) ? &array(a, arg::weight) : nullptr, false, false);
-            out[1].shape = inner;
             out.pop_back();
+            of_rows(out, inner, a, arg::weight);
             return out;
           });
       for (Sample* s : {&layer, &rms, &layer_back, &rms_back}) {
