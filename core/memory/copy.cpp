@@ -80,8 +80,7 @@ void copy_bytes(tn_device& dst_device, void* dst_buffer, uint64_t dst_offset, tn
     return;
   }
   if (src_device.is_host()) {
-    checked(to.read(static_cast<const char*>(src_buffer) + src_offset, 0, bytes), from, to);
-    return wait_for(to, from, to);
+    return checked(to.read(static_cast<const char*>(src_buffer) + src_offset, 0, bytes), from, to);
   }
   if (dst_device.is_host()) {
     checked(from.write(static_cast<char*>(dst_buffer) + dst_offset, 0, bytes), from, to);

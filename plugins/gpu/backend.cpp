@@ -80,6 +80,7 @@ void Stream::report() {
 void Backend::start() {
   devices_ = rt::devices(reason_);
   own_.resize(devices_.size());
+  for (uint32_t i = 0; i < devices_.size(); ++i) staging_.push_back(std::make_unique<Staging>(i));
 }
 
 void Backend::quiesce() {
@@ -88,6 +89,7 @@ void Backend::quiesce() {
 
 void Backend::stop() {
   own_.clear();
+  staging_.clear();
   clear_timelines();
   devices_.clear();
 }
@@ -163,13 +165,8 @@ void Backend::copy_in(uint32_t index, void* stream, const void* from, void* buff
                       uint64_t bytes) {
   on_stream(index, stream, [&](Stream& on) {
     refuse_captured(on.handle(), "a copy from host memory, which may be gone when the graph runs,");
-    {
-      const MaybeWait here(index);
-      const Timed timed(index, on.handle(), "copy in");
-      rt::copy_in(at(buffer, offset), from, bytes, on.handle());
-    }
-    // Pinned memory is read while the copy runs, and the caller may reuse it at once.
-    if (rt::is_pinned(from)) wait_for(index, on.handle());
+    const Timed timed(index, on.handle(), "copy in", bytes);
+    staging_[index]->copy_in(at(buffer, offset), from, bytes, on.handle());
   });
 }
 
@@ -182,7 +179,7 @@ void Backend::copy_out(uint32_t index, void* stream, void* buffer, uint64_t offs
     std::optional<StreamWait>
         here;  // a copy into memory that is not pinned is over when it returns
     if (profile().on() && !rt::is_pinned(to)) here.emplace(index, on.handle());
-    const Timed timed(index, on.handle(), "copy out");
+    const Timed timed(index, on.handle(), "copy out", bytes);
     rt::copy_out(to, at(buffer, offset), bytes, on.handle());
   });
 }
@@ -194,7 +191,7 @@ void Backend::copy_within(uint32_t index, void* stream, void* from, uint64_t fro
   on_stream(index, stream, [&](Stream& on) {
     if (source == target) return;
     if (source + bytes <= target || target + bytes <= source) {
-      const Timed timed(index, on.handle(), "copy");
+      const Timed timed(index, on.handle(), "copy", 2 * bytes);
       return rt::copy_within(target, source, bytes, on.handle());
     }
     refuse_captured(on.handle(), "a copy whose ranges overlap");
@@ -203,7 +200,7 @@ void Backend::copy_within(uint32_t index, void* stream, void* from, uint64_t fro
     if (between == nullptr)
       sdk::fail(TN_OUT_OF_MEMORY, "[", rt::kName, "] no ", bytes, " bytes to copy what overlaps");
     {
-      const Timed timed(index, on.handle(), "copy");
+      const Timed timed(index, on.handle(), "copy", 2 * bytes);
       rt::copy_within(between.get(), source, bytes, on.handle());
       rt::copy_within(target, between.get(), bytes, on.handle());
     }
@@ -215,7 +212,7 @@ void Backend::copy_peer(uint32_t from_index, void* from, uint64_t from_offset, u
                         void* to, uint64_t to_offset, uint64_t bytes, void* stream) {
   on_stream(from_index, stream, [&](Stream& on) {
     refuse_captured(on.handle(), "a copy to another device");
-    const Timed timed(from_index, on.handle(), "copy to a peer");
+    const Timed timed(from_index, on.handle(), "copy to a peer", bytes);
     rt::copy_peer(at(to, to_offset), to_index, at(from, from_offset), from_index, bytes,
                   on.handle());
   });
@@ -224,7 +221,7 @@ void Backend::copy_peer(uint32_t from_index, void* from, uint64_t from_offset, u
 void Backend::fill(uint32_t index, void* stream, void* buffer, uint64_t offset, uint64_t bytes,
                    const void* pattern, uint32_t pattern_size) {
   on_stream(index, stream, [&](Stream& on) {
-    const Timed timed(index, on.handle(), "fill");
+    const Timed timed(index, on.handle(), "fill", bytes);
     gpu::fill(on, at(buffer, offset), bytes, pattern, pattern_size);
   });
 }

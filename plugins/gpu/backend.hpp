@@ -9,6 +9,7 @@
 
 #include "dim.hpp"
 #include "runtime.hpp"
+#include "staging.hpp"
 #include "tenon/plugin.hpp"
 
 namespace tenon::gpu {
@@ -107,6 +108,7 @@ class Backend {
   std::string reason_;
   std::mutex mutex_;  // of own_
   std::vector<std::unique_ptr<Stream>> own_;
+  std::vector<std::unique_ptr<Staging>> staging_;
 };
 
 Backend& backend();

@@ -22,7 +22,10 @@ _count, _address, _is_contiguous, _backward, _requires_grad = (
 
 
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
-    """to(dtype), to(device), to(device, dtype), to(other tensor), each with non_blocking and copy behind: itself where it has both."""
+    """to(dtype), to(device), to(device, dtype), to(other tensor), each with non_blocking and copy behind: itself where it has both.
+
+    A copy to a device waits for nothing and one to the host for the device, whatever non_blocking says.
+    """
     flags = []  # non_blocking, copy
     for given in args:
         if isinstance(given, Tensor):

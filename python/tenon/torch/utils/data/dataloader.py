@@ -18,7 +18,8 @@ class DataLoader(_data.DataLoader):
     """`for batch in loader`: every loop is an epoch.
 
     Batches come in order whatever in_order says. Workers are forked for each epoch, with persistent_workers as well: they see the
-    dataset as it is then. pin_memory changes nothing. batch_size None gives examples as they are, arrays as tensors.
+    dataset as it is then. pin_memory changes nothing: copies to devices wait for nothing anyway. batch_size None gives examples as they
+    are, arrays as tensors.
     """
 
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
