@@ -35,7 +35,7 @@ def run_script(name, package):
     text = (SCRIPTS / name).read_text(encoding='utf-8')
     if package != 'torch':
         text = re.sub(r'^import torch$', f'import {package} as torch', text, flags=re.M)
-        text = re.sub(r'^(import|from) torch\.', rf'\1 {package}.', text, flags=re.M)
+        text = re.sub(r'^(import torch\.|from torch(?:\.| import))', lambda found: found[0].replace('torch', package), text, flags=re.M)
         assert not re.search(r'^(import|from) torch\b', text, re.M)
     found = {'__name__': 'script'}
     exec(compile(text, name, 'exec'), found)
