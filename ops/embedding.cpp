@@ -77,3 +77,60 @@ TN_GRADIENT(embedding_backward, {.always = in_(arg::index)}) {
   const int64_t padding = wrapped(c.integer(arg::padding_idx), c.integer(arg::rows));
   c.set(arg::g, where(unsqueeze(equal(index, padding), -1), 0, read));
 }
+
+TN_OP(embedding_bag) = {
+    .schema =
+        "(Tensor weight, Tensor index, Tensor offsets, str mode=\"mean\", Tensor? "
+        "per_sample_weights=none, int? padding_idx=none) -> Tensor",
+    .gives =
+        "The sum, mean or max of the rows of weight that index names, over bags: offsets has the "
+        "places of index where each bag begins, of which the first is 0. Bags without rows give "
+        "0. Rows are multiplied by per_sample_weights; those of padding_idx are left out.",
+    .example = "tenon.embedding_bag(t([[1., 2.], [3., 4.]]), t([1, 1, 0]), t([0, 2]), 'sum')",
+    .rule = &rule::embedding_bag,
+    .through = true,
+    .decompose = &decomposition::embedding_bag,
+};
+
+TN_RULE(
+    embedding_bag, embedding_bag,
+    {.dtypes = "a floating dtype, the weight's; index and offsets are integers",
+     .shapes = "weight (R, W), index (n), per_sample_weights (n) and offsets (B) give (B, W)"}) {
+  const tn_tensor& weight = operand(frame, arg::weight, TN_MASK_FLOAT, "a floating-point dtype");
+  require_rank(frame, arg::weight, 2, 2);
+  tn_tensor &index = index_operand(frame, arg::index),
+            &offsets = index_operand(frame, arg::offsets);
+  require_rank(frame, arg::index, 1, 1);
+  require_rank(frame, arg::offsets, 1, 1);
+  frame.require(offsets.numel > 0 || index.numel == 0, "{} indices and no bag", index.numel);
+  parameter(frame, arg::per_sample_weights, index.sizes(), weight.dtype());
+  const std::string_view mode = frame.str(arg::mode);
+  frame.require(mode == "sum" || mode == "mean" || mode == "max",
+                "mode must be sum, mean or max, got {}", mode);
+  if (frame.has(arg::padding_idx) && frame.integer(arg::padding_idx) < 0)
+    frame.set_integer(arg::padding_idx, frame.integer(arg::padding_idx) + weight.shape()[0]);
+  const int64_t shape[] = {offsets.numel, weight.shape()[1]};
+  frame.result(0, weight.dtype(), shape);
+}
+
+// rows into bags; what is left out goes into a bag more, behind the others
+TN_DECOMPOSE(embedding_bag) {
+  const Tensor weight = in.tensor(arg::weight), index = in.tensor(arg::index),
+               offsets = in.tensor(arg::offsets);
+  const int64_t n = index.numel(), bags = offsets.numel();
+  Tensor bag = searchsorted(offsets, arange(0, n, 1, DType::I64, index.device()), true) - 1;
+  if (in.has(arg::padding_idx)) bag = where(equal(index, in.integer(arg::padding_idx)), bags, bag);
+  Tensor rows = embedding(weight, index);
+  if (in.has(arg::per_sample_weights))
+    rows = rows * unsqueeze(in.tensor(arg::per_sample_weights), 1);
+  const Tensor empty = zeros({bags + 1, weight.shape(1)}, weight);
+  Tensor found =
+      in.str(arg::mode) == "max"
+          ? scatter_reduce(empty, 0, expand(unsqueeze(bag, 1), rows.shape()), rows, "amax", false)
+          : index_add(empty, 0, bag, rows);
+  if (in.str(arg::mode) == "mean") {
+    const Tensor count = index_add(zeros({bags + 1}, weight), 0, bag, ones({n}, weight));
+    found = found / unsqueeze(maximum(count, 1), 1);
+  }
+  out[0] = slice(found, 0, 0, bags);
+}

@@ -77,49 +77,19 @@ void start_as(const tn_view& x, const tn_view& out) {
   });
 }
 
-namespace {
-
-template <class Sum, class T>
-void add_row_range(Sum* to, const T* from, const int64_t* at, int64_t count, int64_t width,
-                   int64_t first_row, int64_t last_row, int64_t first_column, int64_t last_column) {
-  for (int64_t j = 0; j < count; ++j) {
-    if (at[j] < first_row || at[j] >= last_row) continue;
-    Sum* const a = to + at[j] * width;
-    const T* const b = from + j * width;
-    for (int64_t c = first_column; c < last_column; ++c)
-      a[c] = add_values(a[c], static_cast<Sum>(b[c]));
-  }
-}
-
-template <class Sum, class T>
-void add_rows_of(Sum* to, int64_t rows, const T* from, const int64_t* at, int64_t count,
-                 int64_t width) {
-  const int64_t work = std::max<int64_t>(1, count * width);
-  if (width >= 128) {
-    parallel_for(width, std::max<int64_t>(64, kGrainMath * width / work),
-                 [&](int64_t begin, int64_t end) {
-                   add_row_range(to, from, at, count, width, 0, rows, begin, end);
-                 });
-  } else {
-    parallel_for(rows, std::max<int64_t>(1, kGrainMath * rows / work),
-                 [&](int64_t begin, int64_t end) {
-                   add_row_range(to, from, at, count, width, begin, end, 0, width);
-                 });
-  }
-}
-
-}  // namespace
-
 void add_rows(tn_dtype dtype, void* to, int64_t rows, const void* from, const int64_t* at,
               int64_t count, int64_t width) {
   visit_dtype(dtype, [&]<class T>(Tag<T>) {
     T* const out = static_cast<T*>(to);
+    const T* const values = static_cast<const T*>(from);
     if constexpr (is_half_v<T>) {
       std::vector<float> sums(out, out + rows * width);
-      add_rows_of(sums.data(), rows, static_cast<const T*>(from), at, count, width);
+      combine_rows(sums.data(), rows, values, at, count, width,
+                   [](float& sum, const T& value) { sum += static_cast<float>(value); });
       std::copy(sums.begin(), sums.end(), out);
     } else {
-      add_rows_of(out, rows, static_cast<const T*>(from), at, count, width);
+      combine_rows(out, rows, values, at, count, width,
+                   [](T& sum, const T& value) { sum = add_values(sum, value); });
     }
   });
 }

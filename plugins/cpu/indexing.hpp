@@ -1,8 +1,11 @@
 // What the indexing ops share. Indices are checked before anything is read or written through them.
 #pragma once
 
+#include <algorithm>
+
 #include "dispatch.hpp"
 #include "kernels.hpp"
+#include "threads.hpp"
 
 namespace tenon::cpu {
 
@@ -40,9 +43,30 @@ inline Around around(const tn_view& x, int64_t dim) {
   return a;
 }
 
+// f(to[at[j]], from[j]) for the elements of rows of `width`, j in order; rows with a negative `at` are left out. Threads share
+// columns or destinations, so the number of threads changes nothing.
+template <class To, class T, class F>
+void combine_rows(To* to, int64_t rows, const T* from, const int64_t* at, int64_t count,
+                  int64_t width, F&& f) {
+  const auto part = [&](int64_t first_row, int64_t last_row, int64_t first, int64_t last) {
+    for (int64_t j = 0; j < count; ++j) {
+      if (at[j] < first_row || at[j] >= last_row) continue;
+      To* const a = to + at[j] * width;
+      const T* const b = from + j * width;
+      for (int64_t c = first; c < last; ++c) f(a[c], b[c]);
+    }
+  };
+  const int64_t work = std::max<int64_t>(1, count * width);
+  if (width >= 128)
+    parallel_for(width, std::max<int64_t>(64, kGrainMath * width / work),
+                 [&](int64_t begin, int64_t end) { part(0, rows, begin, end); });
+  else
+    parallel_for(rows, std::max<int64_t>(1, kGrainMath * rows / work),
+                 [&](int64_t begin, int64_t end) { part(begin, end, 0, width); });
+}
+
 // to[at[j]] += from[j] for rows of `width` elements, j in order; rows with a negative `at` are
-// left out. Halves are summed in f32. Threads share columns or destinations, so the number of
-// threads changes nothing.
+// left out. Halves are summed in f32.
 void add_rows(tn_dtype dtype, void* to, int64_t rows, const void* from, const int64_t* at,
               int64_t count, int64_t width);
 

@@ -30,8 +30,9 @@ inline Key<T> key_of(T value) {
   }
 }
 
-// Indices of a row in stable order; `descending` turns the order of keys, equal ones stay as they
-// are. Small indices save memory.
-void sort_indices(tn_dtype dtype, const void* row, int64_t n, bool descending, int64_t* indices);
+// Indices of a row in stable order; `descending` turns the order of keys, equal ones stay as they are. begins[i], where wanted,
+// tells whether the i-th in order differs from the one before; no NaN equals another.
+void sort_indices(tn_dtype dtype, const void* row, int64_t n, bool descending, int64_t* indices,
+                  uint8_t* begins = nullptr);
 
 }  // namespace tenon::cpu

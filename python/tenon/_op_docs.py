@@ -2443,6 +2443,20 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.as_strided_scatter(tenon.tensor([1., 2., 3.]), tenon.tensor([9.]), (1,), (1,), 2)
 tensor([1., 2., 9.])
 """,
+    'scatter_reduce': """scatter_reduce(Tensor x, int dim, Tensor index, Tensor src, str reduce, bool include_self=true) -> Tensor
+
+x with the entries that index names along dim replaced by the sum, prod, mean, amax or amin of what src brings to each, and, with include_self, of the entry itself. Means of integers are rounded down.
+
+Shapes: x's; src has the index's, which is not larger than x but along `dim`.
+Dtypes: x's, a mean's not bool, an amax's and amin's not complex; the index is an integer.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises IndexError: a dimension or an index out of range.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.scatter_reduce(tenon.tensor([1., 1.]), 0, tenon.tensor([0, 0]), tenon.tensor([5., 6.]), 'amax')
+tensor([6., 1.])
+""",
     'embedding': """embedding(Tensor weight, Tensor index, int? padding_idx=none) -> Tensor
 
 The rows of weight that index names.
@@ -2472,6 +2486,21 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.embedding_backward(tenon.tensor([[1., 1.]]), tenon.tensor([1]), 2)
 tensor([[0., 0.],
         [1., 1.]])
+""",
+    'embedding_bag': """embedding_bag(Tensor weight, Tensor index, Tensor offsets, str mode="mean", Tensor? per_sample_weights=none, int? padding_idx=none) -> Tensor
+
+The sum, mean or max of the rows of weight that index names, over bags: offsets has the places of index where each bag begins, of which the first is 0. Bags without rows give 0. Rows are multiplied by per_sample_weights; those of padding_idx are left out.
+
+Shapes: weight (R, W), index (n), per_sample_weights (n) and offsets (B) give (B, W).
+Dtypes: a floating dtype, the weight's; index and offsets are integers.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises IndexError: a dimension or an index out of range.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.embedding_bag(tenon.tensor([[1., 2.], [3., 4.]]), tenon.tensor([1, 1, 0]), tenon.tensor([0, 2]), 'sum')
+tensor([[6., 8.],
+        [1., 2.]])
 """,
     'roll': """roll(Tensor x, int[] shifts, int[]? dims=none) -> Tensor
 

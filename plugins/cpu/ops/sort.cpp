@@ -1,4 +1,4 @@
-// sort (always stable), topk and unique. NaN counts as the greatest: last going up,
+// sort (always stable) and topk. NaN counts as the greatest: last going up,
 // first going down.
 #include <algorithm>
 #include <vector>
@@ -25,7 +25,10 @@ void sort(const tn_call& call) {
                  [=, &x](int64_t begin, int64_t end) {
                    for (int64_t r = begin; r < end; ++r) {
                      sort_indices(x.dtype, from + r * n, n, descending, indices + r * n);
-                     for (int64_t i = r * n; i < (r + 1) * n; ++i) to[i] = from[r * n + indices[i]];
+                     parallel_for(n, kGrainMath, [=](int64_t first, int64_t last) {
+                       for (int64_t i = r * n + first; i < r * n + last; ++i)
+                         to[i] = from[r * n + indices[i]];
+                     });
                    }
                  });
   });
@@ -110,47 +113,12 @@ void topk(const tn_call& call) {
   });
 }
 
-// Sorted distinct values, where each first occurs, which one each element is, how often each
-// occurs. No NaN equals another.
-void unique(const tn_call& call) {
-  using arg = tenon::arg::unique;
-  const tn_view& x = input(call, arg::x);
-  const int64_t n = numel(x);
-  std::vector<int64_t> order(static_cast<size_t>(n));
-  if (n > 0) sort_indices(x.dtype, x.data, n, false, order.data());
-  visit_dtype<TN_MASK_REAL | TN_MASK_BOOL>(x.dtype, [&]<class T>(Tag<T>) {
-    const T* const from = data_of<const T>(x);
-    const auto value = [&](int64_t i) {
-      return static_cast<Compute<T>>(from[order[static_cast<size_t>(i)]]);
-    };
-    std::vector<int64_t> starts;
-    int64_t* const inverse = data_of<int64_t>(output(call, arg::result::inverse));
-    for (int64_t i = 0; i < n; ++i) {
-      if (i == 0 || !(value(i) == value(i - 1))) starts.push_back(i);
-      inverse[order[static_cast<size_t>(i)]] = static_cast<int64_t>(starts.size()) - 1;
-    }
-    const int64_t shape[] = {static_cast<int64_t>(starts.size())};
-    const sdk::Call c(call);
-    T* const values = data_of<T>(sdk::make_output(c, arg::result::values, shape));
-    int64_t* const first = data_of<int64_t>(sdk::make_output(c, arg::result::indices, shape));
-    int64_t* const counts = data_of<int64_t>(sdk::make_output(c, arg::result::counts, shape));
-    starts.push_back(n);
-    for (int64_t u = 0; u < shape[0]; ++u) {
-      const size_t at = static_cast<size_t>(u);
-      first[u] = order[static_cast<size_t>(starts[at])];
-      values[u] = from[first[u]];
-      counts[u] = starts[at + 1] - starts[at];
-    }
-  });
-}
-
 }  // namespace
 
 void add_sort_kernels(KernelList& list) {
   constexpr uint64_t kOrdered = TN_MASK_REAL | TN_MASK_BOOL;
   list.add({.schema = TN_SCHEMA_SORT, .dtypes = kOrdered, .run = run_of<sort>});
   list.add({.schema = TN_SCHEMA_TOPK, .dtypes = kOrdered, .run = run_of<topk>});
-  list.add({.schema = TN_SCHEMA_UNIQUE, .dtypes = kOrdered, .run = run_of<unique>});
 }
 
 }  // namespace tenon::cpu

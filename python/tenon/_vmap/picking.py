@@ -8,7 +8,7 @@ def _arange(size, device, rank):
     return unsqueezed(ops['arange'](0, size, 1, 'int64', device), 1, rank - 1)
 
 
-@rule('gather', 'scatter', 'scatter_add')
+@rule('gather', 'scatter', 'scatter_add', 'scatter_reduce')
 def gather(call):
     rank = call.rank('x')
     wholes = {name: call.whole(name) for name in ('x', 'index', 'src') if call.has(name)}
@@ -85,6 +85,29 @@ def embedding(call):
         return found
     blank = unsqueezed(ops['equal'](index, padding % rows), index.ndim)
     return ops['where'](blank, found.detach(), found)
+
+
+@rule('embedding_bag')
+def embedding_bag(call):
+    weight, padding = call['weight'], call['padding_idx']
+    bags = call['offsets'].shape[-1]
+    if not any(call.is_batch(name) for name in ('index', 'offsets', 'per_sample_weights')):
+        rows, width = weight.shape[1:]
+        found = call.run(weight=ops['reshape'](ops['permute'](weight, (1, 0, 2)), (rows, call.size * width)))
+        return ops['permute'](ops['reshape'](found, (bags, call.size, width)), (1, 0, 2))
+    index, offsets = call.whole('index'), call.whole('offsets')
+    entries, count = _arange(call.size, weight.device, 2), index.shape[1]
+    if call.is_batch('weight'):
+        rows = weight.shape[1]
+        moved_index = index + entries * rows
+        # Padding is that of the first entry.
+        index = moved_index if padding is None else ops['where'](ops['equal'](index, padding % rows), padding % rows, moved_index)
+        weight = ops['reshape'](weight, (-1, weight.shape[2]))
+    more = {'per_sample_weights': ops['reshape'](call.whole('per_sample_weights'), (-1,))} if call['per_sample_weights'] is not None else {}
+    padding = None if padding is None else padding % (weight.shape[0] // (call.size if call.is_batch('weight') else 1))
+    found = call.run(weight=weight, index=ops['reshape'](index, (-1,)), offsets=ops['reshape'](offsets + entries * count, (-1,)),
+                     padding_idx=padding, **more)
+    return ops['reshape'](found, (call.size, bags, weight.shape[1]))
 
 
 def _picks(call):

@@ -4,7 +4,7 @@ from typing import Any
 
 from .. import _core
 from .._core import ops
-from ._common import Tensor, arange, at_least_1d, cast, check, differentiated, dim_of, full, into, largest, rank, somewhere
+from ._common import Tensor, at_least_1d, cast, check, dim_of, full, into, rank, somewhere
 from ._shortcuts import short
 
 _where, _reshape, _slice, _transpose = ops['where'], ops['reshape'], ops['slice'], ops['transpose']
@@ -48,16 +48,6 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     return into(out, _reshape(ops['gather'](x, dim, at), index.shape), True)
 
 
-def _region(x, dim, index):
-    """Row-major places of x that index names, (elements of index,)."""
-    place, stride = 0, 1
-    for d in range(x.ndim - 1, -1, -1):
-        own = index if d == dim else _reshape(arange(index.shape[d], x), tuple(n if e == d else 1 for e, n in enumerate(index.shape)))
-        place = own * stride + place
-        stride *= x.shape[d]
-    return _reshape(ops['expand'](place, index.shape), (index.size,))
-
-
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     """input with src, a tensor or a number, written at an index each along a dimension; reduce is 'add' or 'multiply'."""
     src = value if src is None else src
@@ -72,9 +62,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
         src = full(at.shape, src, input)
     if reduce is not None:
         return into(out, scatter_reduce(input, dim, index, _reshape(src, index.shape), 'sum' if reduce == 'add' else 'prod'))
-    _check_range('scatter', at, x.shape[dim])
-    rows = _reshape(x, (x.size,))
-    return into(out, _reshape(ops['scatter'](rows, 0, _region(x, dim, at), _reshape(src, (src.size,))), input.shape))
+    return into(out, _reshape(ops['scatter'](x, dim, at, src), input.shape))
 
 
 def _check_range(name, index, size):
@@ -82,86 +70,34 @@ def _check_range(name, index, size):
         raise IndexError(f'[{name}] an index is out of range for {size} entries')
 
 
-def _scatter_combined(name, input, dim, index, src, out, combine):
-    """combine(elements of input, where each of src goes, elements of src) in input's shape."""
+def _scattered(name, input, dim, index, src, out, *more):
+    """The op `name` of input, index and src."""
     if check(src).dtype is not check(input).dtype:
         raise ValueError(f'[{name}] dtypes {input.dtype} and {src.dtype} differ')
     x, dim, at, src = _along(name, input, dim, index, src)
     if not index.size:
         return into(out, ops['clone'](input))
-    _check_range(name, at, x.shape[dim])
-    found = combine(_reshape(x, (x.size,)), _region(x, dim, at), _reshape(src, (src.size,)))
-    return into(out, _reshape(found, input.shape))
+    return into(out, _reshape(ops[name](x, dim, at, src, *more), input.shape))
 
 
 def scatter_add(input, dim, index, src, *, out=None):
     """input with src added at an index each along a dimension."""
-    return _scatter_combined('scatter_add', input, dim, index, src, out, lambda x, at, add: ops['scatter_add'](x, 0, at, add))
+    return _scattered('scatter_add', input, dim, index, src, out)
 
 
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
     """input with 'sum', 'prod', 'mean', 'amax' or 'amin' of what src brings to each place, and of input where include_self."""
-    return _scatter_combined('scatter_reduce', input, dim, index, src, out,
-                             lambda x, at, more: reduced_rows(x, at, more, reduce, include_self))
+    return _scattered('scatter_reduce', input, dim, index, src, out, reduce, include_self)
 
 
 def reduced_rows(x, at, src, reduce, include_self):
     """Rows x with what rows src bring to places at (n,); elements are rows, too."""
-    number = ops['index_add'](full((x.shape[0],), 0, x, _core.int64), 0, at, full(at.shape, 1, x, _core.int64))
-    count = _reshape(number, (-1, *(1,) * (x.ndim - 1)))
-    if not include_self:
-        neutral = {'sum': 0, 'mean': 0, 'prod': 1}.get(reduce)
-        if neutral is not None:
-            x = _where(count > 0, neutral, x)
-    if reduce == 'sum':
-        return ops['index_add'](x, 0, at, src)
-    if reduce == 'mean':
-        total, many = ops['index_add'](x, 0, at, src), count + (1 if include_self else 0)
-        many = _where(many > 0, many, 1)
-        return total / cast(many, x.dtype) if rank(x.dtype) > 1 else ops['floor_divide'](total, cast(many, x.dtype))
-    if reduce not in ('prod', 'amax', 'amin'):
-        raise ValueError(f'[scatter_reduce] reduce is sum, prod, mean, amax or amin, not {reduce!r}')
-    order = ops['argsort'](at, 0, False, True)
-    place, src = ops['index_select'](at, 0, order), ops['index_select'](src, 0, order)
-    combine = {'prod': ops['mul'], 'amax': ops['maximum'], 'amin': ops['minimum']}[reduce]
-    if reduce == 'prod':
-        total = _of_places(place, src, x.shape[0], combine)
-        return _where(count > 0, x * total, x)  # x is 1 where it is not included
-    values = src.detach()
-    total = _of_places(place, values, x.shape[0], combine)
-    found = _where(count > 0, combine(x.detach(), total) if include_self else total, x.detach())
-    if not differentiated(x, src):
-        return found
-    # The gradient is shared by all that equal the result.
-    mine, theirs = cast(x.detach() == found, x.dtype), cast(values == ops['index_select'](found, 0, place), x.dtype)
-    if not include_self:
-        mine = _where(count > 0, 0, mine)
-    ties = ops['index_add'](mine, 0, place, theirs)
-    ties = _where(ties > 0, ties, 1)
-    return found + ops['index_add'](_nothing(x) * mine / ties, 0, place, _nothing(src) * theirs / ops['index_select'](ties, 0, place))
+    return ops['scatter_reduce'](x, 0, _wide(at, 0, src), src, reduce, include_self)
 
 
-def _nothing(x):
-    """Zeros, whose gradient is that of x where x is finite."""
-    plain = x.detach()
-    return _where(ops['isfinite'](plain), x - plain, 0)
-
-
-def _of_places(place, values, size, combine):
-    """What rows of values combine to at each of `size` places; `place` is sorted. Any number where nothing comes.
-
-    Neighbours of one place are combined over distances 1, 2, 4 …, so that the last of each has all (Hillis and Steele 1986).
-    """
-    n, step = place.size, 1
-    most = int(largest(ops['searchsorted'](place, place, True) - ops['searchsorted'](place, place, False)))
-    while step < most:
-        after, before = _slice(values, 0, step, n), _slice(values, 0, 0, n - step)
-        same = _slice(place, 0, step, n) == _slice(place, 0, 0, n - step)
-        same = _reshape(same, (-1, *(1,) * (values.ndim - 1)))
-        values = ops['concat']([_slice(values, 0, 0, step), _where(same, combine(after, before), after)])
-        step *= 2
-    last = ops['searchsorted'](place, arange(size, place), True) - 1
-    return ops['index_select'](values, 0, ops['maximum'](last, 0))
+def _wide(index, dim, x):
+    """An index along dim, a row, as one for each element of x."""
+    return ops['expand'](_reshape(index, tuple(index.size if d == dim else 1 for d in range(x.ndim))), x.shape)
 
 
 @short
@@ -196,11 +132,6 @@ def _rows_at(name, x, dim, index, source):
     return x1, dim, index, source
 
 
-def _scattered(op, x, dim, index, source):
-    wide = ops['expand'](_reshape(index, tuple(index.size if d == dim else 1 for d in range(x.ndim))), source.shape)
-    return op(x, dim, wide, source) if source.size else ops['clone'](x)
-
-
 def index_add(input, dim, index, source, *, alpha=1, out=None):
     """input with alpha · source added to entries along a dimension."""
     x, dim, index, source = _rows_at('index_add', input, dim, index, source)
@@ -208,13 +139,14 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
         if isinstance(alpha, float) and rank(x.dtype) < 2:
             raise TypeError(f'[index_add] alpha {alpha} for dtype {x.dtype}')
         source = source * alpha
-    return into(out, _reshape(_scattered(ops['scatter_add'], x, dim, index, source), input.shape))
+    return into(out, _reshape(ops['index_add'](x, dim, index, source), input.shape))
 
 
 def index_copy(input, dim, index, source, *, out=None):
     """input with source written into entries along a dimension."""
     x, dim, index, source = _rows_at('index_copy', input, dim, index, source)
-    return into(out, _reshape(_scattered(ops['scatter'], x, dim, index, source), input.shape))
+    found = ops['scatter'](x, dim, _wide(index, dim, source), source) if source.size else ops['clone'](x)
+    return into(out, _reshape(found, input.shape))
 
 
 def index_fill(input, dim, index, value):

@@ -4,7 +4,8 @@ from collections import namedtuple
 
 from .. import _core
 from .._core import ops
-from ._common import Tensor, arange, at_least_1d, cast, check, dim_of, floating, full, into, promoted, rank, result_type, somewhere, values_indices
+from .._levels import levels
+from ._common import Tensor, arange, at_least_1d, cast, check, differentiated, dim_of, floating, full, into, promoted, rank, result_type, somewhere, values_indices
 from .create import linspace
 
 _where = ops['where']
@@ -71,12 +72,34 @@ def nanmedian(input, dim=None, keepdim=False, *, out=None):
     return into(out, _median(input, dim, keepdim, True))
 
 
+_MANY = 1 << 16  # elements that are not sorted for one of them
+
+
+def _selected(x, k):
+    """The k-th smallest of a row, from those between two of a sample that stand around it (Floyd and Rivest 1975); None if it is not found so,
+    or an element is NaN.
+    """
+    n = x.size
+    step = max(n // 4096, 1)
+    sample = ops['sort'](ops['slice'](x, 0, 0, n, step)).values
+    middle, margin = k // step, 2 * math.isqrt(sample.size)
+    low, high = (ops['select'](sample, 0, min(max(at, 0), sample.size - 1)) for at in (middle - margin, middle + margin))
+    below = int(ops['count_nonzero'](x < low))
+    inside = ops['masked_select'](x, (x >= low) & (x <= high))
+    if not below <= k < below + inside.size or inside.size > n // 4 or below + inside.size + int(ops['count_nonzero'](x > high)) != n:
+        return None
+    return ops['select'](ops['sort'](inside).values, 0, k - below)
+
+
 def _median(x, dim, keepdim, skip):
     _real('median', x)
     if dim is None:
         if not x.size:
             return full((), math.nan if rank(x.dtype) == 2 else 0, x)
-        return _median(ops['reshape'](x, (-1,)), 0, False, skip).values
+        flat = ops['reshape'](x, (-1,))
+        plain = x.device.type == 'cpu' and not levels() and not differentiated(x)  # its elements may be looked at
+        found = _selected(flat, (flat.size - 1) // 2) if plain and not skip and flat.size >= _MANY else None
+        return _median(flat, 0, False, skip).values if found is None else found
     dim, ndim = dim_of(dim, x.ndim), x.ndim
     x = at_least_1d(x)
     n = x.shape[dim]

@@ -134,6 +134,11 @@ def scattered(unique):
     return drawn
 
 
+def reduced_places(draw):
+    operands, given = scattered(False)(draw)
+    return operands, {**given, 'reduce': draw(st.sampled_from(['sum', 'prod', 'mean', 'amax', 'amin'])), 'include_self': draw(st.booleans())}
+
+
 def picked(draw):
     shape, at, rows = along(draw)
     return [shape], {'dim': at, 'index': index(draw, shape[at], (rows,))}
@@ -462,6 +467,9 @@ TABLE = {
                                           lambda tenon, x, src, dim, index: tenon.scatter(x, dim, index, src)),
     'scatter_add': Op(scattered(False), lambda torch, x, src, dim, index: torch.scatter_add(x, dim, index, src),
                       lambda tenon, x, src, dim, index: tenon.scatter_add(x, dim, index, src)),
+    'scatter_reduce': Op(reduced_places, lambda torch, x, src, dim, index, reduce, include_self:
+                         torch.scatter_reduce(x, dim, index, src, reduce, include_self=include_self),
+                         lambda tenon, x, src, dim, index, **more: tenon.scatter_reduce(x, dim, index, src, **more)),
     'index_select': Op(picked), 'index_add': Op(index_added, lambda torch, x, src, dim, index: torch.index_add(x, dim, index, src),
                                                 lambda tenon, x, src, dim, index: tenon.index_add(x, dim, index, src)),
     'index': Op(lambda draw: positions(draw, False), lambda torch, x, indices: x[key(indices)]),
@@ -475,6 +483,12 @@ TABLE = {
                                  src.flatten()).reshape(x.shape)),
     'embedding': Op(lambda draw: ([(4, 3)], {'index': index(draw, 4, (draw(sizes), 2)), 'padding_idx': draw(st.none() | st.just(1))}),
                     lambda torch, weight, index, padding_idx: torch.nn.functional.embedding(index, weight, padding_idx)),
+    'embedding_bag': Op(lambda draw: ([(4, 3)], {'index': index(draw, 4, (5,)), 'offsets': np.array([0, 2, 2]), 'mode': draw(st.sampled_from(['sum', 'mean'])),
+                                                 'padding_idx': draw(st.none() | st.just(1))}),
+                        lambda torch, weight, index, offsets, mode, padding_idx:
+                        torch.nn.functional.embedding_bag(index, weight, offsets, mode=mode, padding_idx=padding_idx),
+                        lambda tenon, weight, index, offsets, mode, padding_idx: tenon.embedding_bag(weight, index, offsets, mode, None, padding_idx),
+                        second=False),  # PyTorch has no second gradient
     'take': Op(lambda draw: ([(2, 3)], {'index': index(draw, 6, (draw(sizes),))})),
     'roll': Op(one_with(shifts=st.tuples(st.integers(-5, 5)), dims=lambda draw, shape: (dim(draw, shape),))),
     'concat': Op(lambda draw: joined(draw, False), lambda torch, *xs, dim: torch.concat(xs, dim),

@@ -1,4 +1,5 @@
 """Statistics of many elements: what would need a table of all pairs, or a sort of all, is not done so."""
+import numpy as np
 import pytest
 
 import tenon.torch as ours
@@ -77,3 +78,47 @@ def test_multinomial_of_many(torch):
     shares = [[(row == k).double().mean().item() for k in range(3)] for row in found]
     assert shares[0] == pytest.approx([0, 0.25, 0.75], abs=0.01) and shares[1] == pytest.approx([0.5, 0.5, 0], abs=0.01)
     assert ours.multinomial(ours.ones(100_000), 100_000, replacement=True).unique().size() > (60_000,)
+
+
+@pytest.mark.parametrize('dtype', ['float32', 'float64', 'float16', 'int32', 'int64'])
+@pytest.mark.parametrize('shape, dim', [((3000, 40), 0), ((50, 200), 0), ((4, 300, 7), 1), ((6, 500), 1)])
+def test_index_of_whole_rows(dtype, shape, dim):
+    """An index that was expanded gives the bits of its copy, which goes element by element."""
+    rng = np.random.default_rng(6)
+    x = ours.tensor(rng.integers(-4, 5, tuple(9 if d == dim else n for d, n in enumerate(shape)))).to(getattr(ours, dtype))
+    src = ours.tensor(rng.integers(-4, 5, shape)).to(getattr(ours, dtype))
+    rows = tuple(n if d <= dim else 1 for d, n in enumerate(shape))
+    index = ours.tensor(rng.integers(0, 8, rows)).expand(*shape)
+    assert shape[dim + 1:] == () or 0 in index.stride()
+    for include_self in True, False:
+        for reduce in 'sum', 'mean', 'amax', 'amin':
+            found, expected = (x.scatter_reduce(dim, i, src, reduce, include_self=include_self) for i in (index, index.contiguous()))
+            assert found.equal(expected)
+    assert x.scatter_add(dim, index, src).equal(x.scatter_add(dim, index.contiguous(), src))
+
+
+@pytest.mark.parametrize('n', [65_536, 100_001, 300_000])
+@pytest.mark.parametrize('kind', ['normal', 'ties', 'nan', 'integers', 'wide integers', 'one value', 'in order'])
+def test_many_in_order(n, kind):
+    """The median and the distinct values of rows that several threads sort, or nobody sorts."""
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal(n).astype('float32')
+    x = {'normal': x, 'ties': np.round(x), 'nan': np.where(np.arange(n) == 5, np.nan, x), 'integers': rng.integers(-300, 300, n),
+         'wide integers': rng.integers(-2**62, 2**62, n), 'one value': np.ones(n), 'in order': np.sort(x)}[kind]
+    median = ours.median(ours.tensor(x)).item()
+    assert median == np.sort(x)[(n - 1) // 2] if kind != 'nan' else median != median
+    found = ours.unique(ours.tensor(x), return_inverse=True, return_counts=True)
+    for mine, theirs in zip(found, np.unique(x, return_inverse=True, return_counts=True, equal_nan=False)):
+        np.testing.assert_array_equal(mine.numpy(), theirs)
+    order = ours.sort(ours.tensor(x), descending=True)
+    np.testing.assert_array_equal(order.values.numpy(), np.sort(x)[::-1])
+    np.testing.assert_array_equal(order.indices.numpy(), np.argsort(-x if kind != 'nan' else np.where(np.isnan(x), -np.inf, -x), kind='stable'))
+
+
+def test_offsets_of_bags_are_checked():
+    weight, index = ours.ones(3, 2), ours.tensor([0, 1, 2])
+    for offsets in [1, 2], [0, 4], [0, 2, 1], [0, -1]:
+        with pytest.raises(ValueError, match=r'\[embedding_bag\]'):
+            ours.nn.functional.embedding_bag(index, weight, ours.tensor(offsets))
+    with pytest.raises(IndexError, match=r'\[embedding_bag\] index 3'):
+        ours.nn.functional.embedding_bag(index + 1, weight, ours.tensor([0]))

@@ -138,18 +138,16 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if max_norm is not None and input.size:
         _renormed(weight, input, max_norm, norm_type)
     if scale_grad_by_freq and weight.requires_grad:
-        return _by_frequency(input, weight, padding_idx)
+        weight = _by_frequency(weight, input)
     return ops['embedding'](weight, cast(input, _core.int64), padding_idx)
 
 
-def _by_frequency(index, weight, padding_idx):
-    """Rows whose gradient is divided by how often they are taken."""
-    flat = ops['reshape'](index, (index.size,))
-    count = ops['scatter_add'](full((weight.shape[0],), 0, weight), 0, flat, full(flat.shape, 1, weight))
-    share = ops['unsqueeze'](1 / ops['clamp'](ops['take'](count, index), 1), -1)
-    found = ops['embedding'](weight, index, padding_idx)
-    part = found * share
-    return found.detach() + part - part.detach()
+def _by_frequency(weight, index):
+    """A weight whose rows' gradients are divided by how often index takes them."""
+    flat = ops['reshape'](cast(index, _core.int64), (index.size,))
+    count = ops['index_add'](full((weight.shape[0],), 0, weight), 0, flat, full(flat.shape, 1, weight))
+    part = weight / ops['unsqueeze'](ops['clamp'](count, 1), -1)
+    return weight.detach() + (part - part.detach())
 
 
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: Any = 2, scale_grad_by_freq=False, mode='mean', sparse=False,
@@ -163,34 +161,19 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: Any = 2
         if offsets is not None:
             raise ValueError('[embedding_bag] offsets are for one row of input')
         bags, n = input.shape
-        bag = ops['reshape'](ops['expand'](ops['unsqueeze'](ops['arange'](0, bags, 1, _core.int64, input.device), 1), (bags, n)), (bags * n,))
-    elif input.ndim == 1 and offsets is not None and offsets.ndim == 1:
-        if offsets.size and int(offsets[0]) != 0:
-            raise ValueError('[embedding_bag] the first offset must be 0')
-        bags = offsets.size - include_last_offset
-        starts = offsets[:bags] if include_last_offset else offsets
-        places = ops['arange'](0, input.size, 1, starts.dtype, input.device)
-        bag = cast(ops['searchsorted'](starts, places, True) - 1, _core.int64)
-    else:
+        offsets = ops['arange'](0, bags * n, n, _core.int64, input.device) if n else full((bags,), 0, input, _core.int64)
+        input = ops['reshape'](input, (bags * n,))
+        if per_sample_weights is not None:
+            per_sample_weights = ops['reshape'](per_sample_weights, (bags * n,))
+    elif input.ndim != 1 or offsets is None or offsets.ndim != 1:
         raise ValueError(f'[embedding_bag] input of rank {input.ndim} with offsets {None if offsets is None else offsets.shape}')
-    index = cast(ops['reshape'](input, (input.size,)), _core.int64)
-    rows = embedding(index, weight, None, max_norm, norm_type, scale_grad_by_freq)
-    if per_sample_weights is not None:
-        rows = rows * ops['reshape'](per_sample_weights, (per_sample_weights.size, 1))
-    if padding_idx is not None:
-        kept = ops['select'](ops['nonzero'](index != padding_idx % weight.shape[0]), 1, 0)
-        index, bag, rows = (ops['index_select'](each, 0, kept) for each in (index, bag, rows))
-    empty = full((bags, weight.shape[1]), 0, weight)
-    if not index.size:
-        return empty + 0 * ops['sum'](weight)
-    if mode == 'max':
-        from ...index import reduced_rows
-        return reduced_rows(empty, bag, rows, 'amax', False)
-    found = ops['index_add'](empty, 0, bag, rows)
-    if mode == 'mean':
-        count = ops['scatter_add'](full((bags,), 0, weight), 0, bag, full(bag.shape, 1, weight))
-        found = found / ops['unsqueeze'](ops['clamp'](count, 1), 1)
-    return found
+    elif include_last_offset:
+        offsets = ops['slice'](offsets, 0, 0, offsets.size - 1)
+    if max_norm is not None and input.size:
+        _renormed(weight, input, max_norm, norm_type)
+    if scale_grad_by_freq and weight.requires_grad:
+        weight = _by_frequency(weight, input)
+    return ops['embedding_bag'](weight, input, offsets, mode, per_sample_weights, padding_idx)
 
 
 def one_hot(tensor, num_classes=-1):

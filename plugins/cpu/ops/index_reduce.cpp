@@ -1,0 +1,212 @@
+// scatter_add, scatter_reduce. An index that was expanded from one column moves whole rows. Halves are combined in f32.
+#include <limits>
+#include <vector>
+
+#include "index_loop.hpp"
+#include "tenon/schemas.h"
+
+namespace tenon::cpu {
+namespace {
+
+// What comes to places of the result.
+struct Incoming {
+  const tn_view &index, &src, &out;
+  int64_t dim;
+  bool rows;  // whole rows go to one place each
+
+  Incoming(const tn_view& to, const tn_view& from, const tn_view& places, int64_t d)
+      : index(places), src(from), out(to), dim(d), rows(has_rows()) {}
+
+  // f(element of `to`, which lies as the result does, element of src) for every index.
+  template <class T, class To, class F>
+  void each(To* to, F&& f) const {
+    if (numel(index) == 0) return;
+    if (rows) {
+      const Around a = around(out, dim);
+      const T* const from = data_of<const T>(src);
+      return each_list([&](int64_t o, const std::vector<int64_t>& at) {
+        const auto count = static_cast<int64_t>(at.size());
+        combine_rows(to + o * a.size * a.inner, a.size, from + o * count * a.inner, at.data(),
+                     count, a.inner, f);
+      });
+    }
+    IndexLoop plan(out, index, src, dim, kZeros);
+    Operands<3> operands = operands_for(out, index, src, sizeof(T));
+    operands.data[0] = reinterpret_cast<char*>(to);
+    operands.size[0] = sizeof(To);
+    for_each_index<To, T>(plan, operands, f);
+  }
+
+  // How many come to each element, or to each row.
+  template <class T>
+  std::vector<uint32_t> counts() const {
+    const Around a = around(out, dim);
+    std::vector<uint32_t> found(static_cast<size_t>(a.outer * a.size * (rows ? 1 : a.inner)));
+    if (!rows) {
+      each<T>(found.data(), [](uint32_t& n, const T&) { ++n; });
+    } else {
+      each_list([&](int64_t o, const std::vector<int64_t>& at) {
+        for (const int64_t i : at) ++found[static_cast<size_t>(o * a.size + i)];
+      });
+    }
+    return found;
+  }
+
+ private:
+  // The index is the same along the inner dimensions, and reaches all of the result in others than dim.
+  bool has_rows() const {
+    if ((src.flags & TN_VIEW_CONTIGUOUS) == 0 || index.ndim != out.ndim) return false;
+    for (uint32_t d = 0; d < index.ndim; ++d) {
+      if (d != dim && index.shape[d] != out.shape[d]) return false;
+      if (d > dim && index.strides[d] != 0 && index.shape[d] != 1) return false;
+    }
+    return true;
+  }
+  // f(o, places along dim) for each entry o of the outer dimensions.
+  template <class F>
+  void each_list(F&& f) const {
+    std::vector<int64_t> at(static_cast<size_t>(index.shape[dim]));
+    const int64_t outer = around(out, dim).outer;
+    for (int64_t o = 0; o < outer; ++o) {
+      const int64_t* from = data_of<const int64_t>(index);
+      int64_t rest = o;
+      for (int64_t d = dim; d-- > 0; rest /= index.shape[d])
+        from += rest % index.shape[d] * index.strides[d];
+      for (size_t j = 0; j < at.size(); ++j)
+        at[j] = from[static_cast<int64_t>(j) * index.strides[dim]];
+      f(o, at);
+    }
+  }
+};
+
+// NaN wins.
+template <class T>
+T greater_of(T a, T b) {
+  return b > a || b != b ? b : a;
+}
+template <class T>
+T smaller_of(T a, T b) {
+  return b < a || b != b ? b : a;
+}
+template <class T>
+T product_of(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  else
+    return a * b;
+}
+// Rounded down, of integers.
+template <class T>
+T mean_of(T sum, uint32_t count) {
+  if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+    const int64_t whole = sum / int64_t{count};
+    return static_cast<T>(whole - (sum % int64_t{count} < 0));
+  } else {
+    return static_cast<T>(sum / static_cast<T>(count));
+  }
+}
+
+// What places begin with that do not count themselves.
+template <class T>
+T start_of(std::string_view reduce) {
+  using Limits = std::numeric_limits<T>;
+  if (reduce == "prod") return T(1);
+  if (reduce == "amax") return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  if (reduce == "amin") return Limits::has_infinity ? Limits::infinity() : Limits::max();
+  return T(0);
+}
+
+template <class T>
+void divide(T* to, int64_t n, const std::vector<uint32_t>& counts, bool include_self) {
+  const auto rows = static_cast<int64_t>(counts.size());
+  const int64_t width = n / std::max<int64_t>(1, rows);
+  parallel_for(rows, std::max<int64_t>(1, kGrainMath / std::max<int64_t>(1, width)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t r = begin; r < end; ++r) {
+                   const uint32_t many = counts[static_cast<size_t>(r)] + include_self;
+                   if (many < 2) continue;
+                   for (int64_t i = r * width; i < (r + 1) * width; ++i)
+                     to[i] = mean_of(to[i], many);
+                 }
+               });
+}
+
+template <class T, class To>
+void combine(const Incoming& in, To* to, std::string_view reduce, bool include_self) {
+  if (!include_self) in.each<T>(to, [start = start_of<To>(reduce)](To& a, const T&) { a = start; });
+  const auto with = [&](auto f) {
+    in.each<T>(to, [f](To& a, const T& b) { a = f(a, static_cast<To>(b)); });
+  };
+  if (reduce == "prod") return with([](To a, To b) { return product_of(a, b); });
+  if constexpr (!is_complex_v<To>) {
+    if (reduce == "amax") return with([](To a, To b) { return greater_of(a, b); });
+    if (reduce == "amin") return with([](To a, To b) { return smaller_of(a, b); });
+  }
+  with([](To a, To b) { return add_values(a, b); });
+  if constexpr (!std::is_same_v<To, bool>)
+    if (reduce == "mean") divide(to, numel(in.out), in.counts<T>(), include_self);
+}
+
+// body(Tag<T>, where the result is computed), of `out`, which starts as x.
+template <class Body>
+void with_result(const tn_view& x, const tn_view& out, Body&& body) {
+  start_as(x, out);
+  visit_dtype<TN_MASK_ALL>(out.dtype, [&]<class T>(Tag<T> tag) {
+    T* const to = data_of<T>(out);
+    if constexpr (is_half_v<T>) {
+      std::vector<float> wide(to, to + numel(out));
+      body(tag, wide.data());
+      std::copy(wide.begin(), wide.end(), to);
+    } else {
+      body(tag, to);
+    }
+  });
+}
+
+void scatter_add(const tn_call& call) {
+  using arg = tenon::arg::scatter_add;
+  const int64_t dim = call.args[arg::dim].as.i;
+  const Incoming in(output(call), input(call, arg::src), input(call, arg::index), dim);
+  check_indices("scatter_add", in.index, dim, in.out.shape[dim], false);
+  with_result(input(call, arg::x), in.out, [&]<class T, class To>(Tag<T>, To* to) {
+    in.each<T>(to, [](To& a, const T& b) { a = add_values(a, static_cast<To>(b)); });
+  });
+}
+
+void scatter_reduce(const tn_call& call) {
+  using arg = tenon::arg::scatter_reduce;
+  const int64_t dim = call.args[arg::dim].as.i;
+  const Incoming in(output(call), input(call, arg::src), input(call, arg::index), dim);
+  check_indices("scatter_reduce", in.index, dim, in.out.shape[dim], false);
+  with_result(input(call, arg::x), in.out, [&]<class T, class To>(Tag<T>, To* to) {
+    combine<T>(in, to, text_arg(call, arg::reduce), call.args[arg::include_self].as.i != 0);
+  });
+}
+
+// The index may lie as it likes: it is large where it was expanded.
+template <class arg>
+bool is_dense(const tn_call& call) {
+  return (input(call, arg::x).flags & input(call, arg::src).flags & output(call).flags &
+          TN_VIEW_CONTIGUOUS) != 0;
+}
+
+template <class arg>
+void add_of(KernelList& list, KernelSpec spec) {
+  list.add(spec);
+  spec.flags = TN_KERNEL_STRIDED;
+  spec.priority = 1;
+  spec.supports = supports_of<is_dense<arg>>;
+  list.add(spec);
+}
+
+}  // namespace
+
+void add_index_reduce_kernels(KernelList& list) {
+  add_of<arg::scatter_add>(
+      list, {.schema = TN_SCHEMA_SCATTER_ADD, .dtypes = TN_MASK_ALL, .run = run_of<scatter_add>});
+  add_of<arg::scatter_reduce>(
+      list,
+      {.schema = TN_SCHEMA_SCATTER_REDUCE, .dtypes = TN_MASK_ALL, .run = run_of<scatter_reduce>});
+}
+
+}  // namespace tenon::cpu
