@@ -164,9 +164,8 @@ TN_OP(hardsigmoid) = {
     .schema = "(Tensor x) -> Tensor",
     .gives = "clamp(x/6 + 1/2, 0, 1).",
     .example = "tenon.hardsigmoid(t([-4., 0., 4.]))",
-    .dtypes = "real and bool; integers and bool give f32",
-    .shapes = "x's",
     .in_place = true,
+    .rule = &rule::unary_real,
     .through = true,
     .decompose = &decomposition::hardsigmoid,
 };
@@ -178,9 +177,8 @@ TN_OP(hardswish) = {
     .schema = "(Tensor x) -> Tensor",
     .gives = "x·hardsigmoid(x).",
     .example = "tenon.hardswish(t([-4., 0., 4.]))",
-    .dtypes = "real and bool; integers and bool give f32",
-    .shapes = "x's",
     .in_place = true,
+    .rule = &rule::unary_real,
     .through = true,
     .decompose = &decomposition::hardswish,
 };

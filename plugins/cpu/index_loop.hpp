@@ -59,23 +59,29 @@ struct IndexLoop {
 
 inline constexpr int64_t kZeros[TN_MAX_DIMS] = {};
 
-// f(tensor element, dense element) for every index.
-template <class T, class D, class F>
-void for_each_index(IndexLoop& plan, const Operands<3>& operands, F&& f) {
+// f(tensor element, dense element) for every index. Stretches whose indices are not `good` are passed over.
+struct AllGood {
+  bool operator()(const int64_t*, int64_t, int64_t) const { return true; }
+};
+template <class T, class D, class F, class Good = AllGood>
+void for_each_index(IndexLoop& plan, const Operands<3>& operands, F&& f, const Good& good = {}) {
   plan.over_parts(operands, [&](const tn_loop& loop, const Operands<3>& part) {
     const int64_t along = plan.step;
     walk_rows<3>(loop, part, 0, loop_count(loop),
-                 [=](int64_t n, const auto& data, const auto& step) {
+                 [=, &good](int64_t n, const auto& data, const auto& step) {
                    // Held in locals: a write through f could change them otherwise.
                    T* const tensor = reinterpret_cast<T*>(data[0]);
                    const int64_t* const index = reinterpret_cast<const int64_t*>(data[1]);
                    D* const dense = reinterpret_cast<D*>(data[2]);
                    const int64_t across = step[0] / static_cast<int64_t>(sizeof(T)),
                                  index_step = step[1] / 8;
+                   if (!good(index, n, index_step)) return;
                    const int64_t dense_step = step[2] / static_cast<int64_t>(sizeof(D));
                    if (index_step == 0 && across == 1 && dense_step == 1) {  // one row into another
                      T* const row = tensor + *index * along;
                      for (int64_t i = 0; i < n; ++i) f(row[i], dense[i]);
+                   } else if (index_step == 1 && dense_step == 1 && across == 0 && along == 1) {
+                     for (int64_t i = 0; i < n; ++i) f(tensor[index[i]], dense[i]);
                    } else if (index_step == 1 && dense_step == 1) {
                      for (int64_t i = 0; i < n; ++i)
                        f(tensor[i * across + index[i] * along], dense[i]);

@@ -46,14 +46,7 @@ void check_indices(const char* op, const tn_view& index, int64_t dim, int64_t si
   for_index_rows(index, false, [&](int64_t offset, int64_t n, int64_t step) {
     const int64_t* const row = data + offset;
     parallel_for(n, kGrainCopy, [&](int64_t begin, int64_t end) {
-      bool any = false;
-      if (step == 1) {
-        for (int64_t i = begin; i < end; ++i) any |= static_cast<uint64_t>(row[i]) + shift >= range;
-      } else {
-        for (int64_t i = begin; i < end; ++i)
-          any |= static_cast<uint64_t>(row[i * step]) + shift >= range;
-      }
-      if (any) bad = true;
+      if (!in_range(row + begin * step, end - begin, step, shift, range)) bad = true;
     });
   });
   if (!bad) return;

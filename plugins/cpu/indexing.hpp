@@ -13,6 +13,21 @@ namespace tenon::cpu {
 // row-major. Any strides. `wrap` lets negative indices count from the end.
 void check_indices(const char* op, const tn_view& index, int64_t dim, int64_t size, bool wrap);
 
+// Whether all of n indices lie in [-shift, range - shift): of those that do, neither sign bit is set.
+inline bool in_range(const int64_t* index, int64_t n, int64_t step, uint64_t shift,
+                     uint64_t range) {
+  uint64_t signs = 0;
+  const auto see = [&](int64_t i) {
+    const uint64_t at = static_cast<uint64_t>(index[i]) + shift;
+    signs |= at | (range - 1 - at);
+  };
+  if (step == 1)
+    for (int64_t i = 0; i < n; ++i) see(i);
+  else
+    for (int64_t i = 0; i < n; ++i) see(i * step);
+  return signs >> 63 == 0;
+}
+
 inline int64_t wrapped(int64_t index, int64_t size) { return index < 0 ? index + size : index; }
 
 // The output starts as x, unless it is x (a call in place). Both are contiguous.
@@ -57,7 +72,8 @@ void combine_rows(To* to, int64_t rows, const T* from, const int64_t* at, int64_
     }
   };
   const int64_t work = std::max<int64_t>(1, count * width);
-  if (width >= 128)
+  constexpr int64_t kManyRows = 256;  // so many destinations are shared evenly enough
+  if (width >= 128 && rows < kManyRows)
     parallel_for(width, std::max<int64_t>(64, kGrainMath * width / work),
                  [&](int64_t begin, int64_t end) { part(0, rows, begin, end); });
   else

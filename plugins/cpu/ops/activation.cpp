@@ -82,6 +82,25 @@ struct GeluTanhOp {
     return hn::IfThenZeroElse(hn::Eq(x, number(d, -HUGE_VAL)), hn::Mul(x, s));
   }
 };
+// x / 6 + 1/2 within [0, 1]; NaN stays.
+template <class D, class V>
+HWY_INLINE V hard_sigmoid(D d, V x) {
+  const V line = hn::Add(hn::Div(x, number(d, 6)), number(d, 0.5)), one = number(d, 1);
+  const V limited = hn::IfThenElse(hn::Gt(line, one), one, line);
+  return hn::IfThenZeroElse(hn::Lt(limited, hn::Zero(d)), limited);
+}
+struct HardSigmoidOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hard_sigmoid(d, x);
+  }
+};
+struct HardSwishOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Mul(x, hard_sigmoid(d, x));
+  }
+};
 struct EluOp {
   double alpha;
   explicit EluOp(const tn_call& call) : alpha(real_arg(call, arg::elu::alpha)) {}
@@ -222,6 +241,8 @@ void add_kernels(KernelList& list) {
   add_unary<SigmoidOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_SIGMOID);
   add_unary<SiluOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_SILU);
   add_unary<EluOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_ELU);
+  add_unary<HardSigmoidOp, kGrainCopy>(list, TN_SCHEMA_HARDSIGMOID);
+  add_unary<HardSwishOp, kGrainCopy>(list, TN_SCHEMA_HARDSWISH);
   add_unary<LeakyReluOp, kGrainCopy>(list, TN_SCHEMA_LEAKY_RELU);
   add_unary<SoftplusOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_SOFTPLUS);
   add_gelu_of<float, kGrainMath>(list);

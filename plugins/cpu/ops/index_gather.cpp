@@ -1,22 +1,34 @@
 // gather, scatter. Threads share a dimension other than the indexed one, so what meets
 // in one element is written in row-major order by one thread: the last of equal indices wins.
+#include <atomic>
+
 #include "index_loop.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::cpu {
 namespace {
 
+// Indices are checked a stretch at a time, while they are in a cache; the whole check, which tells the first wrong one, comes
+// where one is wrong.
 void gather(const tn_call& call) {
   using arg = tenon::arg::gather;
   const tn_view& x = input(call, arg::x);
   const tn_view& index = input(call, arg::index);
   const int64_t dim = call.args[arg::dim].as.i, size = size_of(x.dtype);
-  check_indices("gather", index, dim, x.shape[dim], false);
+  std::atomic<bool> bad = false;
+  const auto good = [&, range = static_cast<uint64_t>(x.shape[dim])](const int64_t* row, int64_t n,
+                                                                     int64_t step) {
+    const bool all = in_range(row, n, step, 0, range);
+    if (!all) bad = true;
+    return all;
+  };
   IndexLoop plan(x, index, output(call), dim, kZeros);
   visit_size(static_cast<uint64_t>(size), [&]<class T>(Tag<T>) {
-    for_each_index<T, T>(plan, operands_for(x, index, output(call), size),
-                         [](const T& from, T& to) { to = from; });
+    for_each_index<T, T>(
+        plan, operands_for(x, index, output(call), size), [](const T& from, T& to) { to = from; },
+        good);
   });
+  if (bad) check_indices("gather", index, dim, x.shape[dim], false);
 }
 
 void scatter(const tn_call& call) {
