@@ -238,6 +238,53 @@ tn_status* tn_trace_failed(tn_trace* trace, uint32_t* more) {
   });
 }
 
+namespace {
+
+graph::Tracer& tracing() {
+  graph::Tracer* found = graph::Tracer::current();
+  if (found == nullptr) throw Error(TN_FAILED_PRECONDITION, "[graph] this thread records no trace");
+  return *found;
+}
+
+void give_all(std::vector<Tensor> tensors, tn_tensor** out) {
+  for (size_t i = 0; i < tensors.size(); ++i) out[i] = tensors[i].take();
+}
+
+}  // namespace
+
+uint32_t tn_trace_active(void) { return graph::Tracer::current() == nullptr ? 0 : 1; }
+
+tn_status* tn_trace_body_begin(tn_tensor* const* like, uint32_t count, tn_tensor** inputs) {
+  return guarded([&] {
+    if (count != 0) require(inputs, "inputs");
+    give_all(tracing().begin_block(shared(like, count, "an input")), inputs);
+  });
+}
+
+tn_status* tn_trace_body_end(tn_tensor* const* results, uint32_t count) {
+  return guarded([&] { tracing().end_block(shared(results, count, "a result")); });
+}
+
+tn_status* tn_trace_control(uint32_t kind, tn_tensor* const* operands, uint32_t count,
+                            uint32_t carried, tn_tensor** results, uint32_t nresults) {
+  return guarded([&] {
+    if (kind > TN_CONTROL_SCAN || carried > count)
+      throw Error(TN_INVALID_ARGUMENT, "[graph] there is no such control flow");
+    if (nresults != 0) require(results, "results");
+    using Kind = graph::Control::Kind;
+    const auto of = static_cast<Kind>(kind);
+    if (of == Kind::If) carried = 0;
+    if (of == Kind::Loop) carried = count;
+    const uint32_t scanned = of == Kind::Scan ? count - carried : 0;
+    std::vector<Tensor> made =
+        tracing().control(of, shared(operands, count, "an operand"), carried, scanned);
+    if (made.size() != nresults)
+      throw Error(TN_INVALID_ARGUMENT, "[graph] the bodies give " + std::to_string(made.size()) +
+                                           " tensors, not " + std::to_string(nresults));
+    give_all(std::move(made), results);
+  });
+}
+
 tn_status* tn_trace_source(tn_trace* trace, void (*where)(void* ctx, tn_write_fn write, void* to),
                            void* ctx) {
   return guarded([&] {

@@ -187,6 +187,31 @@ class Tracing {
   nb::callable where_;
 };
 
+nb::list body_begin(const nb::list& like) {
+  const std::vector<Tensor> given = tensors_of(like, "an input");
+  return list_of(run([&] {
+    std::vector<tn_tensor*> handles(given.size());
+    detail::check(tn_trace_body_begin(TensorList(given).handles(),
+                                      static_cast<uint32_t>(given.size()), handles.data()));
+    std::vector<Tensor> inputs;
+    for (tn_tensor* handle : handles) inputs.push_back(Tensor::adopt(handle));
+    return inputs;
+  }));
+}
+
+void body_end(const nb::list& results) {
+  const std::vector<Tensor> given = tensors_of(results, "a result");
+  run([&] {
+    detail::check(
+        tn_trace_body_end(TensorList(given).handles(), static_cast<uint32_t>(given.size())));
+  });
+}
+
+nb::list control(uint32_t kind, const nb::list& operands, size_t carried, size_t count) {
+  const std::vector<Tensor> given = tensors_of(operands, "an operand");
+  return list_of(run([&] { return graph::detail::record_control(kind, given, carried, count); }));
+}
+
 nb::list run_program(const graph::Program& program, const nb::tuple& inputs) {
   const std::vector<Tensor> given = tensors_of(inputs, "an input");
   return list_of(run([&] {
@@ -238,6 +263,10 @@ void add_graph(nb::module_& m) {
         return run([&] { return graph::load(path, place); });
       },
       nb::arg("path"), nb::arg("device").none());
+  m.def("_trace_active", [] { return tn_trace_active() != 0; });
+  m.def("_body_begin", &body_begin);
+  m.def("_body_end", &body_end);
+  m.def("_control", &control);
   nb::class_<Tracing>(m, "_Tracing")
       .def(nb::init<>())
       .def("begin", &Tracing::begin, nb::arg("step"))

@@ -19,7 +19,7 @@ from ._core import Tensor, dtype
 from ._errors import PreconditionError
 from .autograd import is_grad_enabled
 
-__all__ = ['Dim', 'Program', 'compile', 'load', 'trace']
+__all__ = ['Dim', 'Program', 'compile', 'cond', 'load', 'loop', 'scan', 'trace']
 
 
 class Dim(NamedTuple):
@@ -466,6 +466,105 @@ class _Ready:
         self.key, self.program = key, program
         self.guard = _core._Guard(holders, tensors)
         self._held = holders, self.guard.held()
+
+
+# ---- Control flow ----------------------------------------------------------------------------------------------------
+
+_COND, _LOOP, _SCAN = range(3)
+
+
+def cond(pred, then_fn, else_fn, *args):
+    """then_fn(*args) where pred, a tensor of one element, is true, else else_fn(*args).
+
+    In eager mode it is that, and gradients go through it. In a trace both functions are called, and the graph decides in each run: they
+    give the same structure, shapes and dtypes, and write into nothing from outside. What else they refer to is taken as it is then.
+
+    >>> import tenon
+    >>> tenon.graph.cond(tenon.tensor(2.) > 1, lambda x: x * 2, lambda x: -x, tenon.ones(2))
+    tensor([2., 2.])
+    """
+    if not _core._trace_active() or not isinstance(pred, Tensor):
+        return (then_fn if pred else else_fn)(*args)
+    results = []
+    gives = [_branch(then_fn, args, []), _branch(else_fn, args, results)]
+    if gives[0] != gives[1]:
+        raise PreconditionError('[graph.cond] the branches give another structure, or other numbers')
+    return _rebuilt(gives[0], iter(_core._control(_COND, [pred], 0, len(results))))
+
+
+def loop(cond_fn, body_fn, *state):
+    """While cond_fn(*state), of one element, is true: state = body_fn(*state). Gives the last state, one value or a tuple.
+
+    In eager mode it is that, and gradients go through it. In a trace both functions are called once, and the graph repeats them in each
+    run: shapes and dtypes of the state stay what they are.
+
+    >>> import tenon
+    >>> tenon.graph.loop(lambda x: x.sum() < 100, lambda x: x * 2, tenon.ones(3))
+    tensor([64., 64., 64.])
+    """
+    single = len(state) == 1
+    if not _core._trace_active():
+        while cond_fn(*state):
+            state = body_fn(*state)
+            state = (state,) if single else tuple(state)
+        return state[0] if single else state
+    tensors = []
+    given = _shape_of(state, tensors)
+    inputs = _core._body_begin(tensors)
+    flag = cond_fn(*_rebuilt(given, iter(inputs)))
+    if not isinstance(flag, Tensor):
+        raise PreconditionError(f'[graph.loop] the condition gives {flag!r}, which no run could change: it has to be a tensor')
+    _core._body_end([flag])
+    results = []
+    found = body_fn(*_rebuilt(given, iter(_core._body_begin(tensors))))
+    gives = _shape_of((found,) if single else tuple(found), results)
+    if gives != given:
+        raise PreconditionError('[graph.loop] the body gives another structure, or other numbers, than the state has')
+    _core._body_end(results)
+    state = _rebuilt(given, iter(_core._control(_LOOP, tensors, 0, len(tensors))))
+    return state[0] if single else state
+
+
+def scan(fn, carry, xs):
+    """carry, y = fn(carry, x) for each slice x of xs along its first dimension; the last carry, and the ys stacked.
+
+    carry, xs and y are tensors, or tuples, lists and dicts of them. In eager mode gradients go through it. In a trace fn is called once,
+    and the graph repeats it in each run: shapes and dtypes of the carry stay what they are.
+
+    >>> import tenon
+    >>> tenon.graph.scan(lambda total, x: (total + x, total * x), tenon.tensor(0.), tenon.tensor([1., 2., 3.]))
+    (tensor(6.0), tensor([0., 2., 9.]))
+    """
+    carried, scanned = [], []
+    carry_shape, xs_shape = _shape_of(carry, carried), _shape_of(xs, scanned)
+    if not scanned or any(x.ndim == 0 or x.shape[0] != scanned[0].shape[0] for x in scanned) or scanned[0].shape[0] == 0:
+        raise ValueError('[graph.scan] xs has to be tensors with as many slices each, and one at least')
+
+    def step(carried, slices):
+        results, ys = [], []
+        carry, y = fn(_rebuilt(carry_shape, iter(carried)), _rebuilt(xs_shape, iter(slices)))
+        if _shape_of(carry, results) != carry_shape:
+            raise PreconditionError('[graph.scan] the function gives a carry of another structure, or other numbers')
+        return results, _shape_of(y, ys), ys
+
+    if _core._trace_active():
+        inputs = _core._body_begin([*carried, *(x[0] for x in scanned)])
+        results, y_shape, ys = step(inputs[:len(carried)], inputs[len(carried):])
+        _core._body_end([*results, *ys])
+        found = _core._control(_SCAN, [*carried, *scanned], len(carried), len(results) + len(ys))
+        return _rebuilt(carry_shape, iter(found[:len(carried)])), _rebuilt(y_shape, iter(found[len(carried):]))
+    parts = []
+    for i in range(scanned[0].shape[0]):
+        carried, y_shape, ys = step(carried, [x[i] for x in scanned])
+        parts.append(ys)
+    return _rebuilt(carry_shape, iter(carried)), _rebuilt(y_shape, iter([_core.ops['stack'](one) for one in zip(*parts)]))
+
+
+def _branch(fn, args, results):
+    _core._body_begin([])
+    gives = _shape_of(fn(*args), results)
+    _core._body_end(results)
+    return gives
 
 
 # ---- Trees of tensors ------------------------------------------------------------------------------------------------

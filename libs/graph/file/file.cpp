@@ -3,6 +3,7 @@
 #include <map>
 
 #include "file/json.hpp"
+#include "ir/control.hpp"
 #include "tenon/io.hpp"
 
 namespace tenon::graph {
@@ -10,39 +11,52 @@ namespace {
 
 constexpr const char* kGraph = "tenon.graph";
 
-// Weights by the names of the file: those of the buffers, where they have one of their own.
-std::map<std::string, uint32_t> names_of(const Graph& graph) {
-  std::map<std::string, uint32_t> names;
-  for (uint32_t b = 0; b < graph.buffers.size(); ++b) {
-    const Buffer& buffer = graph.buffers[b];
-    if (!is_held(buffer.role)) continue;
-    const std::string plain =
-        (buffer.role == Role::State ? "state." : "weight.") + std::to_string(b);
-    if (buffer.name.empty() || !names.emplace(buffer.name, b).second) names.emplace(plain, b);
+// Tensors from outside by the names of the file: those of their buffers, where they have one of their own.
+class Names {
+ public:
+  explicit Names(const Graph& graph) { add(graph, ""); }
+  const std::map<std::string, Tensor>& tensors() const { return tensors_; }
+  const std::map<const tn_tensor*, std::string>& names() const { return names_; }
+
+ private:
+  void add(const Graph& graph, const std::string& prefix) {
+    for (uint32_t b = 0; b < graph.buffers.size(); ++b) {
+      const Buffer& buffer = graph.buffers[b];
+      if (!is_held(buffer.role) || names_.contains(buffer.constant.get())) continue;
+      std::string name = buffer.name;
+      if (name.empty() || name == kGraph || tensors_.contains(name))
+        name = prefix + (buffer.role == Role::State ? "state." : "weight.") + std::to_string(b);
+      while (tensors_.contains(name)) name += '_';
+      tensors_.emplace(name, buffer.constant);
+      names_.emplace(buffer.constant.get(), name);
+    }
+    for (size_t i = 0; i < graph.nodes.size(); ++i)
+      if (graph.nodes[i].control != nullptr)
+        for (size_t k = 0; k < graph.nodes[i].control->bodies.size(); ++k)
+          add(graph.nodes[i].control->bodies[k],
+              prefix + "body." + std::to_string(i) + '.' + std::to_string(k) + '.');
   }
-  return names;
-}
+  std::map<std::string, Tensor> tensors_;
+  std::map<const tn_tensor*, std::string> names_;
+};
 
 }  // namespace
 
-std::string describe(const Graph& graph) {
-  std::vector<std::string> names(graph.buffers.size());
-  for (const auto& [name, buffer] : names_of(graph)) names[buffer] = name;
-  return to_json(graph, names);
-}
+std::string describe(const Graph& graph) { return to_json(graph, Names(graph).names()); }
 
 Tensor weight(const Graph& graph, const std::string& name) {
-  const auto names = names_of(graph);
-  const auto found = names.find(name);
-  if (found == names.end()) throw Error(TN_NOT_FOUND, "[graph] there is no weight '" + name + "'");
-  return graph.buffers[found->second].constant;
+  const Names names(graph);
+  const auto found = names.tensors().find(name);
+  if (found == names.tensors().end())
+    throw Error(TN_NOT_FOUND, "[graph] there is no weight '" + name + "'");
+  return found->second;
 }
 
 void save(const Graph& graph, const std::string& path) {
   io::TensorMap tensors;
-  for (const auto& [name, buffer] : names_of(graph))
-    tensors.emplace(name, graph.buffers[buffer].constant);
-  const std::string text = describe(graph);
+  const Names names(graph);
+  for (const auto& [name, tensor] : names.tensors()) tensors.emplace(name, tensor);
+  const std::string text = to_json(graph, names.names());
   const auto size = static_cast<int64_t>(text.size());
   tn_tensor* bytes = nullptr;
   detail::check(

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ir/control.hpp"
 #include "ir/schema.hpp"
 #include "tenon/value.h"
 
@@ -98,25 +99,31 @@ Json written(const Sizes& sizes) {
 
 class Reader {
  public:
-  Reader(const std::map<std::string, Tensor>& weights, const std::string& where)
-      : weights_(weights), where_(where) {}
+  Reader(const std::map<std::string, Tensor>& weights, const std::string& where, int depth = 0)
+      : weights_(weights), where_(where), depth_(depth) {}
 
   Graph graph(const Json& json) {
     const auto version = json.value("version", 0);
     if (version < kPlain || version > kLatest)
       fail("it is of version " + std::to_string(version) + "; this library reads versions up to " +
            std::to_string(kLatest));
-    for (const Json& one : json.at("buffers")) graph_.buffers.push_back(buffer(one));
     if (json.contains("symbols"))
       for (const Json& one : json["symbols"]) graph_.symbols.push_back(symbol(one));
-    for (const Json& one : json.at("inputs")) graph_.inputs.push_back(input(one));
-    for (const Json& one : json.at("nodes")) graph_.nodes.push_back(node(one));
-    for (const Json& one : json.at("results")) graph_.results.push_back(view(one));
-    check_roles();
+    read(json);
     if (json.contains("sizes")) sizes(json["sizes"]);
     return std::move(graph_);
   }
 
+ private:
+  void read(const Json& json) {
+    for (const Json& one : json.at("buffers")) graph_.buffers.push_back(buffer(one));
+    for (const Json& one : json.at("inputs")) graph_.inputs.push_back(input(one));
+    for (const Json& one : json.at("nodes")) graph_.nodes.push_back(node(one));
+    for (const Json& one : json.at("results")) graph_.results.push_back(view(one));
+    check_roles();
+  }
+
+ public:
   [[noreturn]] void fail(const std::string& what) const {
     throw Error(TN_DATA_LOSS, where_ + ": " + what);
   }
@@ -249,7 +256,60 @@ class Reader {
     return made;
   }
 
+  // A body of control flow: a graph without numbers, sizes or state of its own.
+  Graph body(const Json& json) const {
+    constexpr int kDeepest = 16;
+    if (depth_ == kDeepest) fail("control flow is nested too deep");
+    Reader reader(weights_, where_, depth_ + 1);
+    reader.read(json);
+    if (reader.graph_.writes_state()) fail("a body of control flow with state");
+    return std::move(reader.graph_);
+  }
+
+  Node control(const Json& json) {
+    using Kind = Control::Kind;
+    Node made;
+    made.control = std::make_shared<Control>();
+    Control& control = *made.control;
+    const auto name = json.at("control").get<std::string>();
+    control.kind = name == "cond" ? Kind::If : name == "loop" ? Kind::Loop : Kind::Scan;
+    if (name != name_of(control.kind)) fail("control flow that is " + name);
+    control.carried = json.at("carried").get<uint32_t>();
+    control.scanned = json.at("scanned").get<uint32_t>();
+    for (const Json& one : json.at("args")) made.args.emplace_back(view(one));
+    for (const Json& one : json.at("results")) made.results.push_back(view(one));
+    for (const Json& one : json.at("bodies")) control.bodies.push_back(body(one));
+    check_control(made);
+    return made;
+  }
+
+  // Counts of operands, results and bodies; a run checks shapes and dtypes.
+  void check_control(const Node& node) const {
+    using Kind = Control::Kind;
+    const Control& of = *node.control;
+    const bool cond = of.kind == Kind::If, scan = of.kind == Kind::Scan;
+    bool fits = of.bodies.size() == (scan ? 1 : 2) && (scan == (of.scanned > 0)) &&
+                (!cond || of.carried == 0) &&
+                node.args.size() >= uint64_t{of.carried} + of.scanned + (cond ? 1 : 0);
+    for (size_t i = 0; i < of.bodies.size() && fits; ++i) {
+      const bool condition = of.kind == Kind::Loop && i == 0;
+      fits = of.bodies[i].inputs.size() + (cond ? 1 : 0) == node.args.size() &&
+             of.bodies[i].results.size() == (condition ? 1 : node.results.size());
+    }
+    fits = fits && node.results.size() >= of.carried &&
+           (of.kind != Kind::Loop || node.results.size() == of.carried);
+    for (uint32_t i = 0; i < of.scanned && fits; ++i) {
+      const View &one = std::get<View>(node.args[of.carried + i]),
+                 &first = std::get<View>(node.args[of.carried]);
+      fits = !one.shape.empty() && one.shape[0] == first.shape[0];
+    }
+    for (size_t k = of.carried; scan && fits && k < node.results.size(); ++k)
+      fits = !node.results[k].shape.empty();
+    if (!fits) fail(std::string("a ") + name_of(of.kind) + " whose bodies do not fit");
+  }
+
   Node node(const Json& json) {
+    if (json.contains("control")) return control(json);
     Node made;
     const std::string name = json.at("op").get<std::string>();
     detail::check(tn_op_require(detail::to_str(name), &made.op));
@@ -341,46 +401,68 @@ class Reader {
 
   const std::map<std::string, Tensor>& weights_;
   const std::string& where_;
+  int depth_;
   Graph graph_;
 };
 
 }  // namespace
 
-std::string to_json(const Graph& graph, const std::vector<std::string>& names) {
+namespace {
+
+using Names = std::map<const tn_tensor*, std::string>;
+
+Json written(const Graph& graph, const Names& names);
+
+Json written(const Node& node, const Names& names) {
+  Json args = Json::array(), results = Json::array();
+  for (const Argument& argument : node.args) args.push_back(std::visit(Write(), argument));
+  for (const View& view : node.results) results.push_back(written(view));
+  if (node.control == nullptr)
+    return {{"op", node.name()},
+            {"schema", detail::to_view(tn_op_schema(node.op))},
+            {"args", args},
+            {"results", results}};
+  Json bodies = Json::array();
+  for (const Graph& body : node.control->bodies) bodies.push_back(written(body, names));
+  return {{"control", name_of(node.control->kind)},
+          {"carried", node.control->carried},
+          {"scanned", node.control->scanned},
+          {"args", args},
+          {"results", results},
+          {"bodies", bodies}};
+}
+
+Json written(const Graph& graph, const Names& names) {
   Json buffers = Json::array(), inputs = Json::array(), nodes = Json::array(),
        results = Json::array();
-  for (size_t b = 0; b < graph.buffers.size(); ++b) {
-    const Buffer& buffer = graph.buffers[b];
+  for (const Buffer& buffer : graph.buffers) {
     Json one = {{"dtype", name_of(buffer.dtype)}, {"size", buffer.size}};
     one["role"] = buffer.role == Role::Input      ? "input"
                   : buffer.role == Role::Constant ? "weight"
                   : buffer.role == Role::State    ? "state"
                                                   : "temporary";
     if (!buffer.name.empty()) one["name"] = buffer.name;
-    if (is_held(buffer.role)) one["tensor"] = names[b];
+    if (is_held(buffer.role)) one["tensor"] = names.at(buffer.constant.get());
     buffers.push_back(std::move(one));
   }
   for (const View& view : graph.inputs) inputs.push_back(written(view));
-  for (const Node& node : graph.nodes) {
-    Json args = Json::array(), outs = Json::array();
-    for (const Argument& argument : node.args) args.push_back(std::visit(Write(), argument));
-    for (const View& view : node.results) outs.push_back(written(view));
-    nodes.push_back({{"op", node.name()},
-                     {"schema", detail::to_view(tn_op_schema(node.op))},
-                     {"args", args},
-                     {"results", outs}});
-  }
+  for (const Node& node : graph.nodes) nodes.push_back(written(node, names));
   for (const View& view : graph.results) results.push_back(written(view));
+  return {{"buffers", buffers}, {"inputs", inputs}, {"nodes", nodes}, {"results", results}};
+}
+
+}  // namespace
+
+std::string to_json(const Graph& graph, const Names& names) {
   Json symbols = Json::array();
   for (const Symbol& symbol : graph.symbols)
     symbols.push_back(
         {{"name", symbol.name}, {"value", hex(symbol.value)}, {"counts", symbol.counts}});
-  Json whole = {{"version", graph.sizes.empty() ? kPlain : kLatest},
-                {"symbols", symbols},
-                {"buffers", buffers},
-                {"inputs", inputs},
-                {"nodes", nodes},
-                {"results", results}};
+  const bool controls =
+      std::ranges::any_of(graph.nodes, [](const Node& node) { return node.control != nullptr; });
+  Json whole = written(graph, names);
+  whole["version"] = graph.sizes.empty() && !controls ? kPlain : kLatest;
+  whole["symbols"] = symbols;
   if (!graph.sizes.empty()) whole["sizes"] = written(graph.sizes);
   return whole.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

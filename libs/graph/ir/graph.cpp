@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/control.hpp"
 #include "ir/schema.hpp"
 
 namespace tenon::graph {
@@ -29,6 +30,20 @@ void each_view_of(G& graph, Use&& use) {
 }
 
 }  // namespace
+
+void each_view_in(Node& node, const std::function<void(View&)>& use) {
+  for (auto& argument : node.args) each_view(argument, use);
+  for (auto& result : node.results) use(result);
+}
+
+std::string_view Node::name() const {
+  if (op != nullptr) return detail::to_view(tn_op_name(op));
+  return control == nullptr ? "fused" : name_of(control->kind);
+}
+
+const char* name_of(Control::Kind kind) {
+  return kind == Control::Kind::If ? "cond" : kind == Control::Kind::Loop ? "loop" : "scan";
+}
 
 int64_t View::numel() const {
   int64_t count = 1;
@@ -68,6 +83,10 @@ void writes(const Node& node, std::vector<uint32_t>& buffers) {
 }
 
 bool draws(const Node& node) {
+  if (node.control != nullptr)
+    return std::ranges::any_of(node.control->bodies, [](const Graph& body) {
+      return std::ranges::any_of(body.nodes, [](const Node& one) { return draws(one); });
+    });
   return std::ranges::any_of(node.args,
                              [](const Argument& one) { return std::holds_alternative<Draw>(one); });
 }
@@ -75,6 +94,13 @@ bool draws(const Node& node) {
 bool has_symbols(const Node& node) {
   return std::ranges::any_of(
       node.args, [](const Argument& one) { return std::holds_alternative<Symbolic>(one); });
+}
+
+std::string described_type(const View& view) {
+  std::string text(name_of(view.dtype));
+  for (size_t d = 0; d < view.shape.size(); ++d)
+    text += (d == 0 ? "[" : ", ") + std::to_string(view.shape[d]);
+  return text + (view.shape.empty() ? "[]" : "]");
 }
 
 std::string described(const Node& node) {
@@ -134,7 +160,7 @@ void drop_unused(Graph& graph) {
   std::vector<uint32_t> number(graph.buffers.size());
   std::vector<Buffer> kept;
   for (size_t b = 0; b < used.size(); ++b) {
-    if (!used[b] && graph.buffers[b].role != Role::Input) continue;
+    if (!used[b]) continue;
     number[b] = static_cast<uint32_t>(kept.size());
     kept.push_back(std::move(graph.buffers[b]));
   }
@@ -164,6 +190,9 @@ void check_reach(const Graph& graph) {
         (is_held(buffer.role) && buffer.constant.numel() != buffer.size))
       throw Error(TN_OUT_OF_RANGE, "[graph] a buffer of " + std::to_string(buffer.size) +
                                        " elements, at these sizes of the inputs");
+  for (const Node& node : graph.nodes)
+    if (node.control != nullptr)
+      for (const Graph& body : node.control->bodies) check_reach(body);
   each_view_of(graph, [&](const View& view) {
     if (reaches_beyond(view, graph.buffers[view.buffer]))
       throw Error(TN_OUT_OF_RANGE, "[graph] at these sizes of the inputs a view reaches beyond %" +

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <complex>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,22 +86,23 @@ struct Loop {
   std::vector<std::vector<int64_t>> strides;
 };
 
-struct Fused;  // fuse/fused.hpp
+struct Fused;    // fuse/fused.hpp
+struct Control;  // ir/control.hpp
 
 // A call of an op with all its arguments, in the schema's order.
 struct Node {
-  const tn_op* op = nullptr;  // NULL: it stands for the nodes of `fused`
+  const tn_op* op =
+      nullptr;  // NULL: it stands for the nodes of `fused`, or runs the graphs of `control`
   std::vector<Argument> args;
   std::vector<View> results;
   // Of a graph that was lowered to a device.
   const tn_kernel* kernel = nullptr;  // NULL: it is called as a program would
   std::optional<Loop> loop = {};
   std::shared_ptr<const Fused> fused = {};  // operands are `args` and `results`, which no op names
+  std::shared_ptr<Control> control = {};
   std::shared_ptr<const std::string> source = {};  // "model.py:12", while it is traced
 
-  std::string_view name() const {
-    return op == nullptr ? "fused" : detail::to_view(tn_op_name(op));
-  }
+  std::string_view name() const;
 };
 
 struct Graph {
@@ -128,8 +130,13 @@ void writes(const Node& node, std::vector<uint32_t>& buffers);
 // Whether it draws from the default generator.
 bool draws(const Node& node);
 bool has_symbols(const Node& node);
+// "f32[2, 3]"
+std::string described_type(const View& view);
 // Its op, and where it was called: "add (model.py:12)".
 std::string described(const Node& node);
+
+// Every view of a node's own, among its arguments and its results.
+void each_view_in(Node& node, const std::function<void(View&)>& use);
 
 // Nodes of which no result is used go.
 void drop_dead(Graph& graph);

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "ir/graph.hpp"
+#include "ir/control.hpp"
 
 namespace tenon::graph {
 
@@ -42,6 +42,12 @@ void each_number(G& graph, Use&& use) {
     for (at = 0; at < each.args.size(); ++at) std::visit(argument, each.args[at]);
     at = SIZE_MAX;
     for (auto& result : each.results) view(result);
+    if (each.control == nullptr) continue;
+    // Graphs share what their nodes run, until it changes.
+    if constexpr (!std::is_const_v<G>) each.control = std::make_shared<Control>(*each.control);
+    using Body = std::conditional_t<std::is_const_v<G>, const Graph, Graph>;
+    for (Body& body : each.control->bodies) each_number(body, use);
+    node = &each;
   }
   node = nullptr;
   for (auto& result : graph.results) view(result);

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "fuse/fused.hpp"
-#include "ir/graph.hpp"
+#include "ir/control.hpp"
 #include "ir/schema.hpp"
 
 namespace tenon::graph {
@@ -36,13 +36,13 @@ std::string number_text(const Number& number) {
 
 class Writer {
  public:
-  explicit Writer(const Graph& graph) : graph_(graph), varying_(varying_numbers(graph)) {}
+  explicit Writer(const Graph& graph)
+      : graph_(graph), sizes_(&graph.sizes), varying_(varying_numbers(graph)) {}
 
   // As it is, or how it follows the sizes of the inputs.
   std::string number(const int64_t& value) const {
     const auto found = varying_.find(&value);
-    return found == varying_.end() ? fmt::to_string(value)
-                                   : to_text(graph_.sizes, found->second->size);
+    return found == varying_.end() ? fmt::to_string(value) : to_text(*sizes_, found->second->size);
   }
   // The same for floating numbers.
   std::string in_form(const void* value, std::string plain) const {
@@ -51,7 +51,7 @@ class Writer {
     const auto found = varying_.find(value);
     if (found == varying_.end()) return plain;
     return fmt::format(fmt::runtime(kForms[static_cast<size_t>(found->second->form)]),
-                       to_text(graph_.sizes, found->second->size));
+                       to_text(*sizes_, found->second->size));
   }
   std::string list_of(const std::vector<int64_t>& numbers) const {
     std::vector<std::string> texts;
@@ -92,7 +92,7 @@ class Writer {
     return fmt::format("[{}]", fmt::join(views, ", "));
   }
 
-  std::string node(const Node& of) const {
+  std::string node(const Node& of, size_t indent = 0) const {
     static const std::vector<Parameter> no_names;
     const auto& known = of.op == nullptr ? no_names : parameters(*of.op);
     std::vector<std::string> results, types, args;
@@ -105,11 +105,36 @@ class Writer {
       const std::string text = std::visit(*this, of.args[i]);
       args.push_back(operand ? text : fmt::format("{}={}", known[i].name, text));
     }
-    return fmt::format("{}{}{}({})  {}\n", fmt::join(results, ", "), results.empty() ? "" : " = ",
-                       name(of), fmt::join(args, ", "), fmt::join(types, ", "));
+    std::string text = fmt::format("{:{}}{}{}{}({})  {}\n", "", indent, fmt::join(results, ", "),
+                                   results.empty() ? "" : " = ", name(of), fmt::join(args, ", "),
+                                   fmt::join(types, ", "));
+    if (of.control != nullptr)
+      for (size_t i = 0; i < of.control->bodies.size(); ++i)
+        text += body(*of.control, i, indent + 2);
+    return text;
   }
 
  private:
+  std::string body(const Control& control, size_t i, size_t indent) const {
+    static constexpr const char* kNames[][2] = {{"then", "else"}, {"while", "do"}, {"each", ""}};
+    const Graph& graph = control.bodies[i];
+    Writer inner(graph);
+    inner.sizes_ = sizes_;
+    inner.varying_ = varying_;
+    std::vector<std::string> inputs, results;
+    for (const View& input : graph.inputs) inputs.push_back(fmt::format("%{}", input.buffer));
+    for (const View& result : graph.results) results.push_back(inner.view(result));
+    std::string text =
+        fmt::format("{:{}}{}({})\n", "", indent, kNames[static_cast<size_t>(control.kind)][i],
+                    fmt::join(inputs, ", "));
+    for (size_t b = 0; b < graph.buffers.size(); ++b)
+      if (is_held(graph.buffers[b].role))
+        text +=
+            fmt::format("{:{}}weight %{} {}: {}[{}]\n", "", indent + 2, b, graph.buffers[b].name,
+                        name_of(graph.buffers[b].dtype), graph.buffers[b].size);
+    for (const Node& each : graph.nodes) text += inner.node(each, indent + 2);
+    return text + fmt::format("{:{}}return {}\n", "", indent + 2, fmt::join(results, ", "));
+  }
   // What was fused, in order: "mul+add+tanh".
   static std::string name(const Node& node) {
     if (node.fused == nullptr) return std::string(node.name());
@@ -119,6 +144,7 @@ class Writer {
   }
 
   const Graph& graph_;
+  const Sizes* sizes_;
   std::unordered_map<const void*, const Varying*> varying_;
 };
 

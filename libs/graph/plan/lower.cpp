@@ -13,6 +13,10 @@ Graph lower(const Graph& graph, const Device& target) {
     flats.push_back(
         recorder.add(buffer.role, buffer.dtype, {&buffer.size, 1}, buffer.name, buffer.constant));
   for (const Node& node : graph.nodes) {
+    if (node.control != nullptr) {
+      recorder.append(node);
+      continue;
+    }
     const size_t from = recorder.graph().nodes.size();
     replay(node, flats, Recorder::device(), graph.symbols);
     if (has_symbols(node)) recorder.keep_symbols(node, from);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "run/control.hpp"
 #include "run/replay.hpp"
 #include "tenon/creation.hpp"
 
@@ -76,7 +77,12 @@ void Instance::add_call(const Node& node) {
   const auto run = [](void* self, void*, const tn_call*) {
     const auto& of = *static_cast<Called*>(self);
     const Instance& in = *of.instance;
-    return detail::guarded("graph", [&] { replay(*of.node, in.flats_, in.device_, in.symbols_); });
+    return detail::guarded("graph", [&] {
+      if (of.node->control != nullptr)
+        run_control(*of.node, in.flats_);
+      else
+        replay(*of.node, in.flats_, in.device_, in.symbols_);
+    });
   };
   steps_.push_back({run, &called, nullptr, nullptr, &node});
 }

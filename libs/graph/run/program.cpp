@@ -6,13 +6,14 @@
 #include <cstdlib>
 
 #include "fuse/fused.hpp"
+#include "ir/control.hpp"
 #include "pass/pass.hpp"
 #include "plan/lower.hpp"
 #include "run/explain.hpp"
 #include "run/replay.hpp"
 #include "tenon/autograd.hpp"
 #include "tenon/creation.hpp"
-#include "trace/recorder.hpp"
+#include "trace/tracer.hpp"
 
 namespace tenon::graph {
 namespace {
@@ -82,6 +83,12 @@ std::shared_ptr<const Program::Lowered> Program::lowered_now() const {
   auto made = std::make_shared<Lowered>();
   made->epoch = Recorder::epoch();
   made->graph = lower(graph_, device_);
+  for (Node& node : made->graph.nodes) {
+    if (node.control == nullptr) continue;
+    node.control = std::make_shared<Control>(*node.control);
+    for (const Graph& body : node.control->bodies)
+      node.control->programs.push_back(std::make_shared<Program>(body, device_));
+  }
   for (Buffer& buffer : made->graph.buffers)
     if (is_held(buffer.role) && buffer.constant.device() != device_)
       buffer.constant = buffer.constant.to(device_);
@@ -239,6 +246,21 @@ Graph Program::snapshot() const {
   return graph_;
 }
 
+namespace {
+
+void record_control(const Node& node, std::span<const Tensor> flats) {
+  Tracer* tracer = Tracer::current();
+  if (tracer == nullptr)
+    throw Error(TN_FAILED_PRECONDITION, "[graph] control flow on trace:0 without a trace");
+  std::vector<View> operands;
+  for (const Argument& argument : node.args)
+    operands.push_back(tracer->use(view_in(std::get<View>(argument), flats)));
+  const std::vector<Tensor> results = tracer->record(node.control, operands);
+  for (size_t k = 0; k < results.size(); ++k) view_in(node.results[k], flats).copy_(results[k]);
+}
+
+}  // namespace
+
 // Inside another trace the nodes become nodes of that one.
 void Program::run_traced(const Graph& graph, std::span<tn_tensor* const> inputs,
                          tn_tensor** results) const {
@@ -253,7 +275,12 @@ void Program::run_traced(const Graph& graph, std::span<tn_tensor* const> inputs,
                         : empty(buffer.size, buffer.dtype, Recorder::device()));
   for (size_t i = 0; i < inputs.size(); ++i)
     flats[graph.inputs[i].buffer] = Tensor::share(inputs[i]).contiguous();
-  for (const Node& node : graph.nodes) replay(node, flats, Recorder::device(), {});
+  for (const Node& node : graph.nodes) {
+    if (node.control != nullptr)
+      record_control(node, flats);
+    else
+      replay(node, flats, Recorder::device(), {});
+  }
   std::vector<Tensor> made;
   for (const View& view : graph.results) made.push_back(view_in(view, flats));
   for (size_t k = 0; k < made.size(); ++k) results[k] = made[k].take();

@@ -45,6 +45,7 @@ std::string sizes_text(const std::vector<Dim>& dims, std::span<const int64_t> si
 // Where an op was called, and of what.
 std::string place_text(const Node* node, size_t argument) {
   if (node == nullptr) return "an input or a result";
+  if (node->op == nullptr) return described(*node) + ": what it takes or gives";
   const auto& known = parameters(*node->op);
   return argument < known.size()
              ? fmt::format("{}: its argument '{}'", described(*node), known[argument].name)
@@ -145,6 +146,13 @@ void check_structure(const Graph& a, Graph b, const std::string& when) {
     for (size_t k = 0; k < one.nodes[0].args.size(); ++k)
       if (!same(one.nodes[0].args[k], other.nodes[0].args[k])) differs(a.nodes[i]);
     if (!same_views(one.nodes[0].results, other.nodes[0].results)) differs(a.nodes[i]);
+    if (a.nodes[i].control == nullptr) continue;
+    const Control &mine = *a.nodes[i].control, &theirs = *b.nodes[i].control;
+    if (mine.kind != theirs.kind || mine.carried != theirs.carried ||
+        mine.scanned != theirs.scanned)
+      differs(a.nodes[i]);
+    for (size_t k = 0; k < mine.bodies.size(); ++k)
+      check_structure(mine.bodies[k], theirs.bodies[k], when);
   }
   if (in_a.whole.size() != in_b.whole.size() || a.buffers.size() != b.buffers.size() ||
       a.results.size() != b.results.size())
@@ -166,6 +174,9 @@ void check_held(const Graph& a, const Graph& b) {
           "sizes, and would be baked in: make it an argument, or compute it with ops (full, "
           "arange)",
           a.buffers[i].name.empty() ? "" : ", " + a.buffers[i].name + ","));
+  for (size_t i = 0; i < a.nodes.size(); ++i)
+    for (size_t k = 0; a.nodes[i].control != nullptr && k < a.nodes[i].control->bodies.size(); ++k)
+      check_held(a.nodes[i].control->bodies[k], b.nodes[i].control->bodies[k]);
 }
 
 // What was computed of tensors from outside alone, and is the same at all sizes: no work for a run.
@@ -221,6 +232,15 @@ bool alike(const Argument& a, const Argument& b) {
 }
 
 constexpr size_t kAlike = SIZE_MAX;
+size_t difference(const Graph& a, const Graph& b);
+
+bool alike_bodies(const Node& a, const Node& b) {
+  if (a.control == nullptr || b.control == nullptr) return a.control == b.control;
+  if (a.control->kind != b.control->kind) return false;
+  for (size_t k = 0; k < a.control->bodies.size(); ++k)
+    if (difference(a.control->bodies[k], b.control->bodies[k]) != kAlike) return false;
+  return true;
+}
 
 // The first node that is another; the count of nodes where only the ends differ; kAlike.
 size_t difference(const Graph& a, const Graph& b) {
@@ -232,7 +252,7 @@ size_t difference(const Graph& a, const Graph& b) {
     const Node &x = a.nodes[i], &y = b.nodes[i];
     const bool args = std::ranges::equal(
         x.args, y.args, [](const Argument& one, const Argument& two) { return alike(one, two); });
-    if (x.op != y.op || !args || !views(x.results, y.results)) return i;
+    if (x.op != y.op || !args || !views(x.results, y.results) || !alike_bodies(x, y)) return i;
   }
   const bool same_ends = a.nodes.size() == b.nodes.size() && views(a.results, b.results) &&
                          a.buffers.size() == b.buffers.size();

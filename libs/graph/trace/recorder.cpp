@@ -105,7 +105,20 @@ Tensor Recorder::add(Role role, DType dtype, std::span<const int64_t> shape, std
   return made;
 }
 
+std::vector<Node> Recorder::cut(size_t from) {
+  const auto begin = graph_.nodes.begin() + static_cast<std::ptrdiff_t>(from);
+  std::vector<Node> nodes(std::make_move_iterator(begin),
+                          std::make_move_iterator(graph_.nodes.end()));
+  graph_.nodes.erase(begin, graph_.nodes.end());
+  return nodes;
+}
+
 Graph Recorder::take() {
+  settle_constants();
+  return std::move(graph_);
+}
+
+void Recorder::settle_constants() {
   for (auto& [index, bytes] : bytes_) {
     Buffer& buffer = graph_.buffers[index];
     bytes.resize(static_cast<size_t>(buffer.size) * size_of(buffer.dtype));
@@ -116,7 +129,7 @@ Graph Recorder::take() {
                                       &made));
     buffer.constant = Tensor::adopt(made);
   }
-  return std::move(graph_);
+  bytes_.clear();
 }
 
 void Recorder::allocated(uint64_t number) {

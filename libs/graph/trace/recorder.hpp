@@ -40,6 +40,11 @@ class Recorder {
   void set_source(const std::string& text) {
     if (source_ == nullptr || *source_ != text) source_ = std::make_shared<const std::string>(text);
   }
+  // Numbers of the host that were copied in so far, as constants.
+  void settle_constants();
+  // Takes the nodes from there on out of the graph.
+  std::vector<Node> cut(size_t from);
+  void append(Node node) { graph_.nodes.push_back(std::move(node)); }
   // Ends it.
   Graph take();
 

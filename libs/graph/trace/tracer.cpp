@@ -15,6 +15,10 @@ std::string_view name_of(const tn_op& op) { return detail::to_view(tn_op_name(&o
   throw Error(TN_FAILED_PRECONDITION, "[graph] " + std::string(name_of(op)) + ": " + why);
 }
 
+[[noreturn]] void refuse_node(const Node& node, const std::string& why) {
+  throw Error(TN_FAILED_PRECONDITION, "[graph] " + described(node) + ": " + why);
+}
+
 bool is_traced(const tn_tensor* tensor) { return tensor != nullptr && Recorder::traced(tensor); }
 
 template <class Test>
@@ -68,9 +72,11 @@ Tracer::Tracer(Kind kind)
     return outer != nullptr ? outer : inner;
   };
   detail::check(tn_call_layer_push(&layer_));
+  outer_ = std::exchange(current_, this);
 }
 
 Tracer::~Tracer() {
+  current_ = outer_;
   tn_status_release(tn_call_layer_pop(&layer_));
   for (Leaf& leaf : leaves_)
     if (is_traced(leaf.tensor.grad().get())) leaf.tensor.zero_grad();
@@ -303,18 +309,18 @@ void Tracer::check_writes() {
       const Buffer& buffer = recorder_.graph().buffers[b];
       if (buffer.role == Role::Temporary || buffer.role == Role::State) continue;
       if (buffer.role == Role::Input || kind_ != Kind::Step)
-        refuse(*node.op, std::string("it writes into ") +
-                             (buffer.role == Role::Input ? "input " : "weight ") + buffer.name +
-                             ": a graph leaves what it is given as it is; clone it first");
+        refuse_node(node, std::string("it writes into ") +
+                              (buffer.role == Role::Input ? "input " : "weight ") + buffer.name +
+                              ": a graph leaves what it is given as it is; clone it first");
       const auto flat = std::ranges::find_if(
           flats_, [&](const Flat& one) { return recorder_.use(one.traced).buffer == b; });
       if (flat == flats_.end())
-        refuse(*node.op, "it writes into numbers that the function holds: clone them first");
+        refuse_node(node, "it writes into numbers that the function holds: clone them first");
       if (flat->copied)
-        refuse(*node.op, "it writes into a tensor that lies as no graph can write it: clone it");
+        refuse_node(node, "it writes into a tensor that lies as no graph can write it: clone it");
       check_shared(*flat);
       if (Recorder::dispatch().wrote(flat->source.get()) == 0)
-        refuse(*node.op, "it writes into a tensor that is read-only: clone it");
+        refuse_node(node, "it writes into a tensor that is read-only: clone it");
       recorder_.make_state(b);
     }
   }
@@ -348,6 +354,9 @@ std::vector<Tensor> Tracer::mark_gradients() {
 }
 
 Graph Tracer::finish(std::span<const Tensor> results) {
+  if (!open_.empty() || !blocks_.empty())
+    throw Error(TN_FAILED_PRECONDITION,
+                "[graph] a body of a cond, loop or scan was begun and is not used");
   std::vector<View> views;
   for (const Tensor& result : results)
     views.push_back(recorder_.use(Recorder::traced(result.get()) ? result : twin(result)));
@@ -359,6 +368,7 @@ Graph Tracer::finish(std::span<const Tensor> results) {
   graph.symbols = symbols_;
   graph.results = std::move(views);
   if (kind_ != Kind::Sized) drop_dead(graph);  // else when all sizes are traced
+  if (has_control_ && kind_ != Kind::Sized) drop_unused(graph);
   return graph;
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "ir/control.hpp"
 #include "tenon/autograd.hpp"
 #include "trace/held_arguments.hpp"
 #include "trace/recorder.hpp"
@@ -16,6 +17,12 @@ using Known = std::unordered_map<uint32_t, Tensor>;
 struct Traced {
   Graph graph;
   Known known;
+};
+
+// A body of control flow, with the buffers around it that it takes behind its other inputs.
+struct Block {
+  Graph graph;
+  std::vector<uint32_t> captures;
 };
 
 // From its construction to finish() or its end, on one thread. Where a tensor from outside meets what is traced it becomes a weight of
@@ -44,6 +51,22 @@ class Tracer {
   Graph finish(std::span<const Tensor> results);
   // Of Kind::Sized, in the graph of finish().
   Known take_known() { return std::move(known_); }
+
+  // That of this thread; NULL for none.
+  static Tracer* current() { return current_; }
+  // A body begins, with tensors that stand for its inputs, which are like these; what is called until its end is part of it.
+  std::vector<Tensor> begin_block(std::span<const Tensor> like);
+  void end_block(std::span<const Tensor> results);
+  // Records what runs the bodies that ended last, and gives its results. Of the operands some are carried and some scanned, in this
+  // order; of Kind::If the one is the predicate. Throws Error where the bodies do not fit.
+  std::vector<Tensor> control(Control::Kind kind, std::span<const Tensor> operands, size_t carried,
+                              size_t scanned);
+
+  // The same for bodies that were recorded before, with all their operands.
+  std::vector<Tensor> record(std::shared_ptr<Control> control, const std::vector<View>& operands);
+  View use(const Tensor& tensor) {
+    return recorder_.use(Recorder::traced(tensor.get()) ? tensor : twin(tensor));
+  }
 
   // Of a step: leaves whose gradient the function left behind get a tensor as their gradient that it must not read: in the next trace, as
   // in the next run, there is a gradient from before. These leaves.
@@ -92,9 +115,19 @@ class Tracer {
   const Flat& flat_of(const Tensor& tensor);
   bool is_weight(const Tensor& tensor) const;
   void check_writes();
+  static std::vector<View> result_shapes(const Control& control, const Node& node);
   void check_shared(const Flat& written) const;
   void check_gradients() const;
 
+  struct Open {
+    size_t nodes, buffers;  // where it began
+    std::vector<View> inputs;
+  };
+  static thread_local Tracer* current_;
+  Tracer* outer_ = nullptr;
+  std::vector<Open> open_;
+  std::vector<Block> blocks_;
+  bool has_control_ = false;
   Kind kind_;
   detail::ModeGuard modes_;
   Recorder recorder_;

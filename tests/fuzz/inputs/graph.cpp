@@ -35,10 +35,8 @@ TENON_FUZZ_TARGET(graph) {
   for (const graph::Node& node : read.nodes)
     for (const graph::View& view : node.results) check_view(read, view);
   for (const graph::View& view : read.results) check_view(read, view);
-  std::vector<std::string> names(read.buffers.size());
-  for (size_t b = 0; b < names.size(); ++b)
-    for (const auto& [name, tensor] : known)
-      if (read.buffers[b].constant.get() == tensor.get()) names[b] = name;
+  std::map<const tn_tensor*, std::string> names;
+  for (const auto& [name, tensor] : known) names.emplace(tensor.get(), name);
   const std::string text = graph::to_json(read, names);
   const graph::Graph again = graph::from_json(text, known, "[graph]");
   require(graph::to_json(again, names) == text, "it reads as another graph");

@@ -26,6 +26,11 @@ typedef struct tn_trace_dim {
   int64_t max; /* 0: none */
 } tn_trace_dim;
 
+/* tn_trace_control */
+#define TN_CONTROL_COND 0u
+#define TN_CONTROL_LOOP 1u
+#define TN_CONTROL_SCAN 2u
+
 /* What an input or a result is. `shape` and `name` live as long as the program; a size that differs from run to run is -1. */
 typedef struct tn_program_value {
   uint32_t struct_size;
@@ -94,6 +99,20 @@ TN_API tn_status* tn_trace_failed(tn_trace* trace, uint32_t* more);
    recorded, until the trace ends. [tracing] */
 TN_API tn_status* tn_trace_source(tn_trace* trace,
                                   void (*where)(void* ctx, tn_write_fn write, void* to), void* ctx);
+/* Whether this thread records a trace. */
+TN_API uint32_t tn_trace_active(void);
+/* Control flow in the trace of this thread: a body's ops are called between its begin and its end, over tensors that stand for its inputs
+   (like those given; `inputs` takes a new reference for each) and whatever else is traced, which the body takes as it is when it runs.
+   Bodies write into nothing from outside. Errors: TN_UNIMPLEMENTED: in a training step. [tracing] */
+TN_API tn_status* tn_trace_body_begin(tn_tensor* const* like, uint32_t count, tn_tensor** inputs);
+TN_API tn_status* tn_trace_body_end(tn_tensor* const* results, uint32_t count);
+/* Records what runs the bodies that ended last, and gives its results, each a new reference. TN_CONTROL_COND: operands: a predicate of one
+   element; bodies without inputs: then, else. TN_CONTROL_LOOP: operands are carried; bodies of these: the condition, and what gives the
+   next ones, which are the results. TN_CONTROL_SCAN: operands: `carried` that are carried, and others that are scanned along their
+   first dimension; one body of both, which gives the next carried and slices; the results are the last carried, and the slices stacked.
+   Errors: TN_FAILED_PRECONDITION: shapes, dtypes or counts that do not fit. [tracing] */
+TN_API tn_status* tn_trace_control(uint32_t kind, tn_tensor* const* operands, uint32_t count,
+                                   uint32_t carried, tn_tensor** results, uint32_t nresults);
 /* Says that the function computes with `value` now, and with another number in later runs, by name; `counts`: one that is greater by one
    in each. Both passes say the same numbers in the same order, with other values in the second: what follows them there takes a
    run's. [tracing] */

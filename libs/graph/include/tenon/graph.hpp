@@ -193,5 +193,95 @@ Program trace(TensorList like, const Dims& dims, Fn&& fn, Device device = {}) {
   return detail::end_trace(std::move(recording), {}, device);
 }
 
+// ---- Control flow: what runs plainly in eager mode, with gradients, and is recorded inside a trace ----------------------------------
+
+namespace detail {
+inline bool holds(const Tensor& flag) { return flag.item<double>() != 0; }
+
+// A body in a trace: body(inputs) over what stands for tensors like these. How many tensors it gives.
+template <class Body>
+size_t record_body(TensorList like, Body&& body) {
+  std::vector<tn_tensor*> handles(like.size());
+  check(tn_trace_body_begin(like.handles(), static_cast<uint32_t>(like.size()), handles.data()));
+  std::vector<Tensor> inputs;
+  for (tn_tensor* handle : handles) inputs.push_back(Tensor::adopt(handle));
+  const std::vector<Tensor> results = body(std::span<const Tensor>(inputs));
+  check(tn_trace_body_end(TensorList(results).handles(), static_cast<uint32_t>(results.size())));
+  return results.size();
+}
+
+inline std::vector<Tensor> record_control(uint32_t kind, TensorList operands, size_t carried,
+                                          size_t count) {
+  std::vector<tn_tensor*> handles(count);
+  check(tn_trace_control(kind, operands.handles(), static_cast<uint32_t>(operands.size()),
+                         static_cast<uint32_t>(carried), handles.data(),
+                         static_cast<uint32_t>(count)));
+  std::vector<Tensor> results;
+  for (tn_tensor* handle : handles) results.push_back(Tensor::adopt(handle));
+  return results;
+}
+}  // namespace detail
+
+// What then_fn() gives where the predicate, of one element, is true, else what else_fn() does: lists of tensors, alike in both.
+template <class Then, class Else>
+std::vector<Tensor> cond(const Tensor& predicate, Then&& then_fn, Else&& else_fn) {
+  if (tn_trace_active() == 0) return detail::holds(predicate) ? then_fn() : else_fn();
+  const auto without = [](auto& fn) { return [&fn](std::span<const Tensor>) { return fn(); }; };
+  detail::record_body({}, without(then_fn));
+  const size_t count = detail::record_body({}, without(else_fn));
+  return detail::record_control(TN_CONTROL_COND, {predicate}, 0, count);
+}
+
+// While condition(state), of one element, is true: state = body(state). Shapes and dtypes of the state stay.
+template <class Condition, class Body>
+std::vector<Tensor> loop(Condition&& condition, Body&& body, std::vector<Tensor> state) {
+  if (tn_trace_active() == 0) {
+    while (detail::holds(condition(std::span<const Tensor>(state))))
+      state = body(std::span<const Tensor>(state));
+    return state;
+  }
+  detail::record_body(
+      state, [&](std::span<const Tensor> in) { return std::vector<Tensor>{condition(in)}; });
+  const size_t count = detail::record_body(state, body);
+  return detail::record_control(TN_CONTROL_LOOP, state, state.size(), count);
+}
+
+// body(carried, slices), one list, for each slice of `scanned` along its first dimension, gives the next carried and other slices: the
+// last carried, and the slices stacked. There has to be a slice.
+template <class Body>
+std::vector<Tensor> scan(Body&& body, std::vector<Tensor> carried,
+                         const std::vector<Tensor>& scanned) {
+  if (scanned.empty() || scanned[0].ndim() == 0 || scanned[0].shape(0) == 0)
+    throw Error(TN_INVALID_ARGUMENT, "[graph.scan] there is nothing to scan");
+  for (const Tensor& one : scanned)
+    if (one.ndim() == 0 || one.shape(0) != scanned[0].shape(0))
+      throw Error(TN_INVALID_ARGUMENT, "[graph.scan] what is scanned differs in length");
+  const size_t count = carried.size();
+  const auto inputs_at = [&](int64_t trip) {
+    std::vector<Tensor> inputs = carried;
+    for (const Tensor& one : scanned) inputs.push_back(one.select(0, trip));
+    return inputs;
+  };
+  if (tn_trace_active() != 0) {
+    const size_t given = detail::record_body(inputs_at(0), body);
+    std::vector<Tensor> operands = carried;
+    operands.insert(operands.end(), scanned.begin(), scanned.end());
+    return detail::record_control(TN_CONTROL_SCAN, operands, count, given);
+  }
+  std::vector<std::vector<Tensor>> stacks;
+  for (int64_t trip = 0; trip < scanned[0].shape(0); ++trip) {
+    const std::vector<Tensor> inputs = inputs_at(trip);
+    std::vector<Tensor> found = body(std::span<const Tensor>(inputs));
+    if (found.size() < count)
+      throw Error(TN_INVALID_ARGUMENT, "[graph.scan] the body gives too few tensors");
+    stacks.resize(found.size() - count);
+    for (size_t k = count; k < found.size(); ++k) stacks[k - count].push_back(found[k]);
+    found.resize(count);
+    carried = std::move(found);
+  }
+  for (const auto& parts : stacks) carried.push_back(stack(parts, 0));
+  return carried;
+}
+
 }  // namespace tenon::graph
 #endif
