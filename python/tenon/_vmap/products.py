@@ -59,20 +59,24 @@ def linear(call):
     return y if call['activation'] == 'none' else ops[call['activation']](y)
 
 
-@rule('quantize_int4')
-def quantize_int4(call):
+@rule('quantize_int4', 'quantize_int8')
+def quantize(call):
     return call.run()
 
 
-@rule('dequantize_int4')
-def dequantize_int4(call):
-    return call.run(packed=call.whole('packed'), scale=call.whole('scale'))
+def _packed(call):
+    return {name: call.whole(name) for name in ('packed', 'scale', 'offset') if call.has(name)}
 
 
-@rule('linear_int4')
-def linear_int4(call):
-    if call.is_batch('packed') or call.is_batch('scale'):
-        return _with_bias(call, _by_own_matrix(call, ops['dequantize_int4'](call.whole('packed'), call.whole('scale'))))
+@rule('dequantize_int4', 'dequantize_int8')
+def dequantize(call):
+    return call.run(**_packed(call))
+
+
+@rule('linear_int4', 'linear_int8')
+def linear_packed(call):
+    if any(call.is_batch(name) for name in ('packed', 'scale', 'offset') if call.has(name)):
+        return _with_bias(call, _by_own_matrix(call, ops[f'de{call.name}'.replace('linear', 'quantize')](**_packed(call))))
     return _with_bias(call, call.run(bias=None)) if call.is_batch('bias') else call.run()
 
 

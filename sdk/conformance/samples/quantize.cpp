@@ -1,96 +1,175 @@
-// Weights in four bits.
+// Weights in four and eight bits.
 #include "helpers.hpp"
 
 namespace tenon::conformance {
 namespace {
 
+// The shape of x of a product, outputs, and entries that share a scale.
+struct Product {
+  const char* name;
+  Shape x;
+  int64_t outputs, group;
+};
+const Product kProducts[] = {
+    {"small groups", {2, 4, 16}, 3, 8}, {"a token", {1, 192}, 7, 32},
+    {"some tokens", {5, 96}, 9, 32},    {"a scale for each row", {3, 64}, 6, 64},
+    {"two rows", {2, 64}, 5, 32},       {"many rows", {40, 64}, 10, 32}};
+
 constexpr int64_t kRows = 3, kColumns = 16, kGroup = 8;
-constexpr double kScales[] = {0.5, 0.25, 2, 1, 0, 0.125};  // of the groups; one has zeros alone
+constexpr double kScales[] = {0.5, 0.25, 2, 1, 0, 0.125};  // of the groups; one has equal entries
+constexpr double kOffsets[] = {-2, 0, 0.5, -16, 3, -1};
 
-// The integer that an entry is.
-int entry(size_t i) { return i % kGroup == 1 ? 7 : static_cast<int>(i * 5 % 15) - 7; }
-
-// A weight that four bits hold exactly: in each group some entry is the largest.
-Array weight(DType dtype) {
-  Array w(dtype, {kRows, kColumns});
-  for (size_t i = 0; i < w.size(); ++i) w.v[i] = entry(i) * kScales[i / kGroup];
-  return w;
-}
-Array scales(DType dtype) {
-  Array s(dtype, {kRows, kColumns / kGroup});
-  std::copy(std::begin(kScales), std::end(kScales), s.v.begin());
-  return s;
-}
-// Where the scale is 0, entries are 0, too.
-Array packed(bool zeros) {
-  Array p(DType::U8, {kRows, kColumns / 2});
-  const auto stored = [&](size_t i) {
-    return 8 + (zeros && kScales[i / kGroup] == 0 ? 0 : entry(i));
-  };
-  for (size_t i = 0; i < p.size(); ++i) p.v[i] = stored(2 * i) + 16 * stored(2 * i + 1);
-  return p;
+Array of_groups(DType dtype, const double (&values)[6]) {
+  Array made(dtype, {kRows, kColumns / kGroup});
+  std::copy(std::begin(values), std::end(values), made.v.begin());
+  return made;
 }
 
-// Entry i of what is packed.
-double unpacked(const Array& packed, size_t i) {
-  const int both = static_cast<int>(packed.re(i / 2));
-  return (i % 2 == 0 ? both & 15 : both >> 4) - 8;
+// Integers from `least` to `most`, of which each group has both, and 0 where the scale is 0.
+int exact(size_t i, int least, int most) {
+  if (kScales[i / kGroup] == 0) return 0;
+  if (i % kGroup < 2) return i % kGroup == 0 ? least : most;
+  return static_cast<int>(i * 37 % static_cast<size_t>(most - least + 1)) + least;
 }
 
-void add_layout(Table& t) {
+Array random_bytes(Rng& rng, DType dtype, int64_t rows, int64_t columns) {
+  Array made = random_array(rng, DType::F64, {rows, columns});
+  made.dtype = dtype;
+  for (Complex& v : made.v) {
+    const double whole = std::clamp(std::round(v.real() * 100), -127.0, 127.0);
+    v = dtype == DType::U8 ? whole + 128 : whole;
+  }
+  return made;
+}
+
+// What stands at (row, column), from arguments of dequantize or linear.
+double weight_int4(const Array& packed, const Array& scale, const Array& offset, size_t at) {
+  const int both = static_cast<int>(packed.re(at / 2));
+  const size_t group = at / (2 * packed.size() / scale.size());
+  return (at % 2 == 0 ? both & 15 : both >> 4) * scale.re(group) + offset.re(group);
+}
+double weight_int8(const Array& packed, const Array& scale, size_t at) {
+  return packed.re(at) * scale.re(at / (packed.size() / scale.size()));
+}
+
+template <class W>
+std::vector<Array> product(const Array& x, const Array& bias, W&& weight) {
+  const size_t columns = static_cast<size_t>(x.shape.back()), outputs = bias.size();
+  Shape shape = x.shape;
+  shape.back() = static_cast<int64_t>(outputs);
+  Array out(x.dtype, shape);
+  for (size_t i = 0; i < out.size(); ++i) {
+    out.v[i] = bias.v[i % outputs];
+    for (size_t k = 0; k < columns; ++k)
+      out.v[i] += x.v[i / outputs * columns + k] * weight(i % outputs * columns + k);
+  }
+  return one(out);
+}
+
+void add_int4(Table& t) {
   t.add(
        "quantize_int4", "exact", kFloats,
        [](DType dtype, Rng&) {
-         return Args{weight(dtype), kGroup};
+         Array w(dtype, {kRows, kColumns});
+         for (size_t i = 0; i < w.size(); ++i)
+           w.v[i] = exact(i, 0, 15) * kScales[i / kGroup] + kOffsets[i / kGroup];
+         return Args{w, kGroup};
        },
        [](const Args& a) {
-         return std::vector<Array>{packed(true), scales(array(a, arg::quantize_int4::w).dtype)};
+         const DType dtype = array(a, arg::quantize_int4::w).dtype;
+         Array packed(DType::U8, {kRows, kColumns / 2});
+         for (size_t i = 0; i < packed.size(); ++i)
+           packed.v[i] = exact(2 * i, 0, 15) + 16 * exact(2 * i + 1, 0, 15);
+         return std::vector<Array>{packed, of_groups(dtype, kScales), of_groups(dtype, kOffsets)};
        })
       .layouts = false;
   t.add(
-      "dequantize_int4", "groups", kFloats,
-      [](DType dtype, Rng& rng) {
-        return Args{packed(false), random_array(rng, dtype, {kRows, kColumns / kGroup})};
-      },
-      [](const Args& a) {
-        const Array& s = array(a, arg::dequantize_int4::scale);
-        Array out(s.dtype, {kRows, kColumns});
-        for (size_t i = 0; i < out.size(); ++i)
-          out.v[i] = unpacked(array(a, arg::dequantize_int4::packed), i) * s.v[i / kGroup];
-        return one(out);
-      });
-}
-
-void add_linear(Table& t) {
-  t.add(
-       "linear_int4", "bias", kFloats,
+       "dequantize_int4", "groups", kFloats,
        [](DType dtype, Rng& rng) {
-         return Args{random_array(rng, dtype, {2, 4, kColumns}), packed(false),
+         return Args{random_bytes(rng, DType::U8, kRows, kColumns / 2),
                      random_array(rng, dtype, {kRows, kColumns / kGroup}),
-                     random_array(rng, dtype, {kRows})};
+                     random_array(rng, dtype, {kRows, kColumns / kGroup})};
        },
        [](const Args& a) {
-         using arg = tenon::arg::linear_int4;
-         Array out(array(a, arg::x).dtype, {2, 4, kRows});
-         for (size_t i = 0; i < out.size(); ++i) {
-           const size_t row = i / kRows, column = i % kRows;
-           out.v[i] = array(a, arg::bias).v[column];
-           for (size_t k = 0; k < kColumns; ++k) {
-             const size_t at = column * kColumns + k;
-             out.v[i] += array(a, arg::x).v[row * kColumns + k] *
-                         unpacked(array(a, arg::packed), at) * array(a, arg::scale).v[at / kGroup];
-           }
-         }
+         using arg = tenon::arg::dequantize_int4;
+         Array out(array(a, arg::scale).dtype, {kRows, kColumns});
+         for (size_t i = 0; i < out.size(); ++i)
+           out.v[i] =
+               weight_int4(array(a, arg::packed), array(a, arg::scale), array(a, arg::offset), i);
          return one(out);
        })
-      .tolerance = 16;
+      .tolerance = 4;
+  for (const Product& p : kProducts)
+    t.add(
+         "linear_int4", p.name, kFloats,
+         [&p](DType dtype, Rng& rng) {
+           const Shape groups = {p.outputs, p.x.back() / p.group};
+           return Args{random_array(rng, dtype, p.x),
+                       random_bytes(rng, DType::U8, p.outputs, p.x.back() / 2),
+                       random_array(rng, dtype, groups), random_array(rng, dtype, groups),
+                       random_array(rng, dtype, {p.outputs})};
+         },
+         [](const Args& a) {
+           using arg = tenon::arg::linear_int4;
+           return product(array(a, arg::x), array(a, arg::bias), [&](size_t at) {
+             return weight_int4(array(a, arg::packed), array(a, arg::scale), array(a, arg::offset),
+                                at);
+           });
+         })
+        .tolerance = 64;
+}
+
+void add_int8(Table& t) {
+  t.add(
+       "quantize_int8", "exact", kFloats,
+       [](DType dtype, Rng&) {
+         Array w(dtype, {kRows, kColumns});
+         for (size_t i = 0; i < w.size(); ++i) w.v[i] = exact(i, -127, 127) * kScales[i / kGroup];
+         return Args{w, kGroup};
+       },
+       [](const Args& a) {
+         Array packed(DType::I8, {kRows, kColumns});
+         for (size_t i = 0; i < packed.size(); ++i) packed.v[i] = exact(i, -127, 127);
+         return std::vector<Array>{packed,
+                                   of_groups(array(a, arg::quantize_int8::w).dtype, kScales)};
+       })
+      .layouts = false;
+  t.add(
+      "dequantize_int8", "groups", kFloats,
+      [](DType dtype, Rng& rng) {
+        return Args{random_bytes(rng, DType::I8, kRows, kColumns),
+                    random_array(rng, dtype, {kRows, kColumns / kGroup})};
+      },
+      [](const Args& a) {
+        using arg = tenon::arg::dequantize_int8;
+        Array out(array(a, arg::scale).dtype, {kRows, kColumns});
+        for (size_t i = 0; i < out.size(); ++i)
+          out.v[i] = weight_int8(array(a, arg::packed), array(a, arg::scale), i);
+        return one(out);
+      });
+  for (const Product& p : kProducts)
+    t.add(
+         "linear_int8", p.name, kFloats,
+         [&p](DType dtype, Rng& rng) {
+           return Args{random_array(rng, dtype, p.x),
+                       random_bytes(rng, DType::I8, p.outputs, p.x.back()),
+                       random_array(rng, dtype, {p.outputs, p.x.back() / p.group}),
+                       random_array(rng, dtype, {p.outputs})};
+         },
+         [](const Args& a) {
+           using arg = tenon::arg::linear_int8;
+           return product(array(a, arg::x), array(a, arg::bias), [&](size_t at) {
+             return weight_int8(array(a, arg::packed), array(a, arg::scale), at);
+           });
+         })
+        .tolerance = 64;
 }
 
 }  // namespace
 
 void add_quantize_samples(Table& table) {
-  add_layout(table);
-  add_linear(table);
+  add_int4(table);
+  add_int8(table);
 }
 
 }  // namespace tenon::conformance

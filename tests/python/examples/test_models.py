@@ -11,6 +11,7 @@ import tenon
 from tenon import io
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / 'examples' / 'python'))
+import common
 import semantic_search
 import smollm2
 
@@ -122,6 +123,16 @@ def test_greedy_text_is_the_reference_s(llama):
     with tenon.no_grad():
         own = net(tenon.tensor([prompt + found[:-1]]))[0, len(prompt) - 1:].numpy()
     np.testing.assert_allclose(own, logits, atol=2e-3, rtol=0)  # logits are some ten; float32 over 30 layers
+
+
+@pytest.mark.parametrize('weights, lost', [('int8', 0.01), ('int4', 0.02)])  # nats a token; in the file there are four bits, too
+def test_packed_weights_lose_little(llama, weights, lost):
+    net, tokenizer, _ = llama
+    packed, _, _ = smollm2.load(smollm2.default_model(), tenon.device('cpu'), weights)
+    text = '\n'.join(verse for _, verse in common.bible()[:8])
+    assert smollm2.nats(packed, tokenizer, text) < smollm2.nats(net, tokenizer, text) + lost
+    found = list(smollm2.generate(packed, tokenizer.encode('The capital of France is'), 8))  # word by word
+    assert b'Paris' in b''.join(map(tokenizer.bytes_of, found))
 
 
 def test_drawn_text_follows_the_seed(llama):

@@ -337,24 +337,27 @@ def test_the_function_of_tenon():
         tenon.func.vmap(lambda x: x, out_dims=(0, 1))(tenon.ones((3, 1)))
 
 
+@pytest.mark.parametrize('bits', [4, 8])
 @pytest.mark.parametrize('batched', [(1, 0, 0, 0), (0, 1, 1, 0), (1, 1, 0, 1), (0, 0, 0, 1), (1, 1, 1, 1)])
 @pytest.mark.parametrize('shape', [(8,), (3, 8), (2, 3, 8)])
-def test_weights_in_four_bits(shape, batched):
-    core = tenon._core.ops
+def test_packed_weights(shape, batched, bits):
+    quantize, dequantize, linear = (tenon._core.ops[f'{name}_int{bits}'] for name in ('quantize', 'dequantize', 'linear'))
 
     def many(make, is_batch):
         return ours.stack([make() for _ in range(ENTRIES)]) if is_batch else make()
-    packed, scale = core['quantize_int4'](ours.randn(ENTRIES, 5, 8), 4)
-    given = [many(lambda: ours.randn(*shape), batched[0]), packed if batched[1] else packed[0], scale if batched[2] else scale[0],
-             many(lambda: ours.randn(5), batched[3])]
-    found = ours.func.vmap(core['linear_int4'], tuple(0 if one else None for one in batched))(*given)
-    entries = [core['linear_int4'](*(x[i] if one else x for x, one in zip(given, batched))) for i in range(ENTRIES)]
+    packed, *groups = quantize(ours.randn(ENTRIES, 5, 8), 4)
+    of_x, of_packed, of_groups, of_bias = batched
+    given = [many(lambda: ours.randn(*shape), of_x), packed if of_packed else packed[0], *(x if of_groups else x[0] for x in groups),
+             many(lambda: ours.randn(5), of_bias)]
+    which = [of_x, of_packed, *[of_groups] * len(groups), of_bias]
+    found = ours.func.vmap(linear, tuple(0 if one else None for one in which))(*given)
+    entries = [linear(*(x[i] if one else x for x, one in zip(given, which))) for i in range(ENTRIES)]
     assert ours.allclose(found, ours.stack(entries), atol=1e-5)
-    weights = ours.func.vmap(core['dequantize_int4'])(packed, scale)
-    if batched[1] == batched[2]:
-        dense = [given[0], weights if batched[1] else weights[0], given[3]]
-        places = tuple(0 if one else None for one in (batched[0], batched[1], batched[3]))
+    weights = ours.func.vmap(dequantize)(packed, *groups)
+    if of_packed == of_groups:
+        dense = [given[0], weights if of_packed else weights[0], given[-1]]
+        places = tuple(0 if one else None for one in (of_x, of_packed, of_bias))
         assert ours.allclose(ours.func.vmap(ours.nn.functional.linear, places)(*dense), ours.stack(entries), atol=1e-5)
-    assert ours.equal(weights, ours.stack([core['dequantize_int4'](*one) for one in zip(packed, scale)]))
-    again = ours.func.vmap(lambda w: core['quantize_int4'](w, 4))(weights)
+    assert ours.allclose(weights, ours.stack([dequantize(*one) for one in zip(packed, *groups)]), rtol=1e-6)
+    again = ours.func.vmap(lambda w: quantize(w, 4))(weights)
     assert ours.equal(again[0], packed)
