@@ -377,6 +377,7 @@ tn_status* tn_program_get_info(tn_program* program, tn_program_info* out) {
     info.numbers = static_cast<uint32_t>(graph.symbols.size());
     info.fused = facts.fused;
     info.dims = static_cast<uint32_t>(graph.sizes.dims.size());
+    info.exact = program->program.exact() ? 1 : 0;
     give(info, out);
   });
 }
@@ -410,6 +411,13 @@ tn_status* tn_program_get_dim(const tn_program* program, uint32_t index, tn_trac
     dim.min = dims[index].min;
     dim.max = dims[index].max == graph::Dim{}.max ? 0 : dims[index].max;
     give(dim, out);
+  });
+}
+
+tn_status* tn_program_set_exact(tn_program* program, uint32_t exact) {
+  return guarded([&] {
+    require(program, "program");
+    program->program.set_exact(exact != 0);
   });
 }
 

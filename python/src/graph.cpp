@@ -238,6 +238,13 @@ void set_numbers(const graph::Program& program, uint32_t first, const std::vecto
   });
 }
 
+void set_exact(graph::Program& program, bool exact) {
+  run([&] {
+    const nb::gil_scoped_release released;
+    program.set_exact(exact);
+  });
+}
+
 nb::dict facts(const graph::Program& program) {
   const tn_program_info info = run([&] { return program.info(); });
   nb::dict made;
@@ -248,6 +255,7 @@ nb::dict facts(const graph::Program& program) {
   made["weights"] = info.weights;
   made["state"] = info.state;
   made["fused"] = info.fused;
+  made["exact"] = info.exact != 0;
   made["differentiable"] = info.differentiable != 0;
   return made;
 }
@@ -295,6 +303,7 @@ void add_graph(nb::module_& m) {
       .def_prop_ro("dims", &dims_of)
       .def_prop_ro("facts", &facts)
       .def_prop_ro("numbers", &numbers_of)
+      .def("set_exact", &set_exact)
       .def("set_numbers", &set_numbers)
       .def_prop_ro("inputs",
                    [](const graph::Program& self) {

@@ -92,6 +92,21 @@ class Program:
             self._program.set_numbers(known.index(name), [float(value)])
 
     @property
+    def exact(self):
+        """Whether results have the bits of the eager calls. It may be set.
+
+        Where it is False, as for programs that write into no state, convolutions on the CPU take in the batch norm, the sum and the
+        activation behind them, and hold their weights in a layout of their own: results differ by rounding, 1e-5 at most. Weights
+        that ops write to, optimizers and load_state_dict among them, are laid out anew; a write through an array of NumPy's that
+        shares their memory is not seen.
+        """
+        return self._program.facts['exact']
+
+    @exact.setter
+    def exact(self, value):
+        self._program.set_exact(bool(value))
+
+    @property
     def device(self):
         """Where it runs."""
         return self._program.device
@@ -293,14 +308,15 @@ def load(path, device=None):
     return Program(_core._load_program(os.fspath(path), device))
 
 
-def compile(fn=None, *, limit=64, dynamic=False):
+def compile(fn=None, *, limit=64, dynamic=False, exact=False):
     """A function, or a module, that traces fn for each new combination of shapes and runs the program from then on.
 
     With dynamic=True the second combination makes one program for all sizes of what differs from the first, where fn calls the same
     ops for all; a dict declares these dimensions beforehand, as for `trace`.
 
     Where gradients are wanted of it, under autocast, and where fn cannot be traced, fn itself runs; the last warns once. It keeps
-    the programs of the `limit` combinations used last. Without fn it is a decorator.
+    the programs of the `limit` combinations used last. Without fn it is a decorator. `exact` is that of `Program.exact`; training steps
+    always are.
 
     fn may be a whole training step: zero_grad(), forward, backward(), optimizer.step(). It runs as it is written the first time and
     is traced the second time; see `trace` with training=True.
@@ -309,16 +325,16 @@ def compile(fn=None, *, limit=64, dynamic=False):
     numbers and tensors that its parts hold. Anything else that fn reads, such as globals, is what it was when fn was traced.
     """
     if fn is None:
-        return functools.partial(compile, limit=limit, dynamic=dynamic)
+        return functools.partial(compile, limit=limit, dynamic=dynamic, exact=exact)
     if not callable(fn):
         raise TypeError(f'[compile] needs a function or a module, not {type(fn).__name__}')
-    return _Compiled(fn, limit, dynamic)
+    return _Compiled(fn, limit, dynamic, exact)
 
 
 class _Compiled:
-    def __init__(self, fn, limit, dynamic):
+    def __init__(self, fn, limit, dynamic, exact):
         functools.update_wrapper(self, fn, updated=())
-        self._dynamic, self._sized = dynamic, {}
+        self._dynamic, self._exact, self._sized = dynamic, exact, {}
         self._fn, self._limit, self._programs, self._refused = fn, limit, {}, False
         # A step runs as it is written the first time: optimizers make their memory then.
         self._is_step, self._may_trace, self._ready = _names_optimizer(fn), False, None
@@ -376,8 +392,12 @@ class _Compiled:
                 return None
             args, kwargs = _rebuilt(given, iter(tensors))
             known.declared = _places_of(self._fn, args, tensors, self._dynamic)
-        return self._sized[kind].program(shapes, lambda dims, places: _trace_sizes(
-            self._flat(given), _flat_shape(tensors), tensors, tensors[0].device, dims, places))
+        return self._sized[kind].program(shapes, lambda dims, places: self._as_exact(_trace_sizes(
+            self._flat(given), _flat_shape(tensors), tensors, tensors[0].device, dims, places)))
+
+    def _as_exact(self, program):
+        program.exact = program.exact or self._exact
+        return program
 
     def _flat(self, given):
         def call(*flat):
@@ -389,7 +409,7 @@ class _Compiled:
     def _traced(self, given, tensors):
         call = self._flat(given)
         try:
-            return trace(call, *tensors, device=tensors[0].device if tensors else None, training=self._is_step)
+            return self._as_exact(trace(call, *tensors, device=tensors[0].device if tensors else None, training=self._is_step))
         except _steps.IsStep:
             self._is_step = self._may_trace = True
             return None

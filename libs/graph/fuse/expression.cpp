@@ -65,15 +65,7 @@ void Expression::add_member(const Member& member) {
       read += view ? 1 : 0;
       continue;
     }
-    struct Maker : PlainValue {
-      using PlainValue::operator();
-      tn_value operator()(Here) { return {}; }
-      tn_value operator()(const Number&) { return {}; }
-      tn_value operator()(const Symbolic&) { return {}; }
-      tn_value operator()(const View&) { return {}; }
-      tn_value operator()(const Views&) { return {}; }
-    };
-    values.push_back(std::visit(Maker(), argument));
+    values.push_back(attribute(argument));
     links.push_back(TN_GRAPH_ATTRIBUTE);
   }
   uint32_t made = links[0];  // of a copy: what it copies

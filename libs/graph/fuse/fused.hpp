@@ -14,6 +14,7 @@ struct Fused {
   std::vector<Node> nodes;
   tn_kernel kernel{};
   const tn_graph* backend = nullptr;
+  uint64_t constants = 0;  // of an anchored kernel: a bit for each operand that it holds a copy of
   ~Fused();
 };
 

@@ -1,4 +1,5 @@
-// Passes over a lowered graph. Each leaves the bits of the results as they are (the payload of signalling NaN aside).
+// Passes over a lowered graph. Each leaves the bits of the results as they are (the payload of signalling NaN aside), but for anchored kernels
+// (fuse/anchored.hpp), which are left out where they are to be exact.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -7,7 +8,7 @@ namespace tenon::graph {
 
 // All of them, in their order. `bound`: nodes run their kernels, which may be fused by the device's plugin, and write over operands; else
 // they are calls. Returns why nodes that might run together do not.
-std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound);
+std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound, bool exact);
 
 // A node that computes what an earlier one has computed goes.
 void share_equal(Graph& graph);

@@ -21,16 +21,16 @@ class ValueMap {
   std::vector<uint32_t> maker_;
 };
 
-// Every view of the graph's nodes and results.
-template <class Use>
-void each_view_of(Node& node, Use&& use) {
-  for (Argument& argument : node.args) {
+// Every view of a node's arguments and results.
+template <class Of, class Use>
+void each_view_of(Of& node, Use&& use) {
+  for (auto& argument : node.args) {
     if (auto* view = std::get_if<View>(&argument)) use(*view);
     if (auto* views = std::get_if<Views>(&argument))
       for (auto& view : *views)
         if (view) use(*view);
   }
-  for (View& view : node.results) use(view);
+  for (auto& view : node.results) use(view);
 }
 
 }  // namespace tenon::graph

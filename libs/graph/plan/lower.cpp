@@ -1,13 +1,17 @@
 #include "plan/lower.hpp"
 
+#include "pass/values.hpp"
 #include "run/replay.hpp"
 #include "trace/recorder.hpp"
 
 namespace tenon::graph {
 
-Graph lower(const Graph& graph, const Device& target) {
+namespace {
+
+// As `graph`, whose buffers keep their numbers. `stays`: nodes that are taken as they are.
+template <class Stays>
+Graph lowered(const Graph& graph, const Device& target, Stays&& stays) {
   Recorder recorder(target);
-  // First of all buffers, in their order: they keep their numbers.
   std::vector<Tensor> flats;
   for (const Buffer& buffer : graph.buffers)
     flats.push_back(
@@ -18,6 +22,10 @@ Graph lower(const Graph& graph, const Device& target) {
       continue;
     }
     const size_t from = recorder.graph().nodes.size();
+    if (stays(node)) {
+      recorder.keep(node);
+      continue;
+    }
     replay(node, flats, Recorder::device(), graph.symbols);
     if (has_symbols(node)) recorder.keep_symbols(node, from);
   }
@@ -27,6 +35,20 @@ Graph lower(const Graph& graph, const Device& target) {
   lowered.symbols = graph.symbols;
   drop_dead(lowered);
   return lowered;
+}
+
+}  // namespace
+
+Graph lower(const Graph& graph, const Device& target) {
+  return lowered(graph, target, [](const Node&) { return false; });
+}
+
+Graph lower_again(Graph graph, const Device& target, const std::vector<bool>& changed) {
+  return lowered(graph, target, [&](const Node& node) {
+    bool same = true;
+    each_view_of(node, [&](const View& view) { same = same && !changed[view.buffer]; });
+    return same || node.fused != nullptr;
+  });
 }
 
 }  // namespace tenon::graph

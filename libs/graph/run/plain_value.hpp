@@ -41,4 +41,17 @@ struct PlainValue {
   }
 };
 
+// What is no operand as the C ABI takes it; of operands nothing.
+inline tn_value attribute(const Argument& argument) {
+  struct Maker : PlainValue {
+    using PlainValue::operator();
+    tn_value operator()(Here) { return {}; }
+    tn_value operator()(const Number&) { return {}; }
+    tn_value operator()(const Symbolic&) { return {}; }
+    tn_value operator()(const View&) { return {}; }
+    tn_value operator()(const Views&) { return {}; }
+  };
+  return std::visit(Maker(), argument);
+}
+
 }  // namespace tenon::graph

@@ -56,7 +56,8 @@ void run_copies(Instance& instance, std::span<tn_tensor* const> inputs,
 Program::Program(Graph graph, Device device)
     : graph_(std::move(graph)),
       device_(device),
-      in_turn_(graph_.writes_state() || !graph_.symbols.empty()) {
+      in_turn_(graph_.writes_state() || !graph_.symbols.empty()),
+      exact_(graph_.writes_state()) {
   for (const Buffer& buffer : graph_.buffers) {
     if (buffer.role != Role::State) continue;
     if (buffer.constant.device() != device_)
@@ -92,19 +93,25 @@ std::shared_ptr<const Program::Lowered> Program::lowered_now() const {
   for (Buffer& buffer : made->graph.buffers)
     if (is_held(buffer.role) && buffer.constant.device() != device_)
       buffer.constant = buffer.constant.to(device_);
-  made->refused = optimise(made->graph, device_, binds());
+  made->exact = exact_;
+  made->refused = optimise(made->graph, device_, binds(), made->exact);
+  made->packing.begin(made->graph);
   made->arena = plan_arena(made->graph);
   return made;
 }
 
 Program::TakenPtr Program::take() {
   TakenPtr taken(handy_.exchange(nullptr, std::memory_order_acquire));
-  if (taken != nullptr && taken->lowered->epoch == Recorder::epoch()) return taken;
+  if (taken != nullptr && taken->lowered->epoch == Recorder::epoch() &&
+      taken->lowered->exact == exact_ && !taken->lowered->packing.stale())
+    return taken;
   const std::lock_guard lock(mutex_);
   if (lowered_->epoch != Recorder::epoch()) {
     idle_.clear();  // their kernels may have gone
     lowered_ = lowered_now();
   }
+  if (lowered_->packing.stale()) lowered_->packing.pack();
+  if (taken != nullptr && taken->lowered == lowered_) return taken;
   if (idle_.empty()) {
     taken = std::make_unique<Taken>();
     taken->lowered = lowered_;
@@ -182,6 +189,7 @@ std::shared_ptr<Program> Program::at(std::vector<int64_t> dims) {
     return planned_.front().program;
   }
   auto made = std::make_shared<Program>(concrete(graph_, dims), device_);
+  made->set_exact(exact_);
   planned_.push_front({std::move(dims), made});
   if (planned_.size() > kMostPlanned) planned_.pop_back();
   return made;
@@ -226,6 +234,14 @@ void Program::run_here(std::span<tn_tensor* const> inputs, bool dense, tn_tensor
   else
     run_copies(*taken->instance, inputs, graph_.symbols, results);
   give(std::move(taken));
+}
+
+void Program::set_exact(bool exact) {
+  const std::lock_guard lock(mutex_);
+  if (exact_.exchange(exact) == exact) return;
+  idle_.clear();
+  planned_.clear();
+  lowered_ = lowered_now();
 }
 
 void Program::set_numbers(size_t first, std::span<const double> values) {

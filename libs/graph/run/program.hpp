@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "run/instance.hpp"
+#include "run/packing.hpp"
 
 namespace tenon::graph {
 
@@ -36,6 +37,9 @@ class Program {
   // [any thread] Inputs have the shapes and dtypes of the graph's; `results` takes a new reference for each of its results, or, on an
   // error, none. Runs that write into state go one after another. Throws Error.
   void run(std::span<tn_tensor* const> inputs, tn_tensor** results);
+  // [any thread] Whether results keep the bits of the recorded calls; else rounding may differ. For the runs that begin later.
+  void set_exact(bool exact);
+  bool exact() const { return exact_; }
   // [any thread] Those from `first` on, for the runs that begin later.
   void set_numbers(size_t first, std::span<const double> values);
   // A symbol's value now.
@@ -49,6 +53,8 @@ class Program {
     Graph graph;
     Arena arena;
     uint64_t epoch;
+    bool exact;
+    mutable Packing packing;           // changed under the lock, while nothing runs that reads it
     std::vector<std::string> refused;  // why nodes were not fused
   };
   struct Taken {
@@ -86,6 +92,7 @@ class Program {
     std::shared_ptr<Program> program;
   };
   std::list<Planned> planned_;     // the last used first
+  std::atomic<bool> exact_;
   std::vector<tn_tensor*> state_;  // what runs write to, which the graph holds
 };
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "anchored.hpp"
 #include "compile.hpp"
 
 namespace tenon::cpu {
@@ -14,19 +15,43 @@ tn_status* run_fused(void* self, void*, const tn_call* call) {
   return sdk::guard([&] { static_cast<const Fused*>(self)->run(*call); });
 }
 
+tn_status* run_anchored(void* self, void*, const tn_call* call) {
+  return sdk::guard([&] { static_cast<const Anchored*>(self)->run(*call); });
+}
+
 tn_status* compile_kernel(void*, uint32_t, const tn_graph_expression* expression, tn_kernel* out) {
   return sdk::guard([&] {
     tn_kernel kernel{};
     kernel.struct_size = sizeof kernel;
     kernel.flags = TN_KERNEL_STRIDED | TN_KERNEL_HOST_SCALARS;
-    kernel.run = run_fused;
-    kernel.self = compile(*expression, *g_kernels).release();
+    const bool anchored = has_anchor(*expression);
+    kernel.run = anchored ? run_anchored : run_fused;
+    kernel.self = anchored ? static_cast<void*>(new Anchored(*expression, *g_kernels))
+                           : compile(*expression, *g_kernels).release();
     *out = kernel;
   });
 }
 
 tn_status* cost(void*, uint32_t, const tn_graph_expression* expression, double* out) {
-  return sdk::guard([&] { *out = compile(*expression, *g_kernels)->nanoseconds; });
+  constexpr double kMultiplications = 200;  // a nanosecond
+  return sdk::guard([&] {
+    *out = has_anchor(*expression)
+               ? read_anchored(*expression, *g_kernels).window.work() / kMultiplications
+               : compile(*expression, *g_kernels)->nanoseconds;
+  });
+}
+
+void release(void*, tn_kernel* kernel) {
+  if (kernel->run == run_anchored)
+    delete static_cast<Anchored*>(kernel->self);
+  else
+    delete static_cast<Fused*>(kernel->self);
+}
+
+tn_status* pack(void*, const tn_kernel* kernel, const tn_view* const* views) {
+  return sdk::guard([&] {
+    if (kernel->run == run_anchored) static_cast<Anchored*>(kernel->self)->pack(views);
+  });
 }
 
 constexpr tn_graph kTable = {
@@ -37,11 +62,13 @@ constexpr tn_graph kTable = {
     [](void*, uint32_t, tn_graph_limits* out) {
       out->operands = kMostOperands;
       out->nodes = kMostNodes;
+      out->channels_last = 1;
       out->row = kLongestRow;
     },
     compile_kernel,
     cost,
-    [](void*, tn_kernel* kernel) { delete static_cast<Fused*>(kernel->self); },
+    release,
+    pack,
     [](void*) { return g_epoch.load(std::memory_order_relaxed); },
 };
 

@@ -41,7 +41,8 @@ struct Example {
   uint32_t inputs[2] = {0, 1};
   uint32_t stored[1] = {2};
   tn_graph_node nodes[kNodes] = {};
-  tn_graph_expression expression{sizeof(tn_graph_expression), 0, &loop, dtypes, 1, kNodes, nodes};
+  tn_graph_expression expression{
+      sizeof(tn_graph_expression), 0, &loop, dtypes, 1, kNodes, nodes, nullptr, 0};
 
   explicit Example(const char* name = "add") {
     const tn_op* op = nullptr;

@@ -85,6 +85,22 @@ def test_weights_are_the_tensors_themselves():
     assert '0.weight' not in str(program) and 'weight' in str(program)
 
 
+def test_exact_programs_have_the_bits_of_eager_calls():
+    tenon.manual_seed(1)
+    net = nn.Sequential(nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU()).eval()
+    x = tenon.randn(2, 16, 20, 20)
+    program, fast = tenon.graph.trace(net, x), tenon.compile(net, exact=True)
+    assert not program.exact and 'conv+batch_norm+relu' in program.explain()
+    with tenon.no_grad():
+        wanted = net(x)
+        assert (program(x) - wanted).abs().max().item() < 1e-5
+        program.exact = True
+        assert program.exact and same(program(x), wanted) and same(fast(x), wanted)
+        net.load_state_dict({name: value * 1.5 for name, value in net.state_dict().items()})
+        program.exact = False
+        assert (program(x) - net(x)).abs().max().item() < 1e-5
+
+
 @pytest.mark.parametrize(('fn', 'message'), [
     (lambda x: x.sum().item(), r'an element is read'), (lambda x: x if x.sum() > 0 else -x, r'an element is read'),
     (lambda x: print(x), r'an element is read'), (lambda x: x.numpy(), r'cannot address'), (lambda x: tenon.nonzero(x), r'depends on elements'),

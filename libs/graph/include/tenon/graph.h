@@ -60,6 +60,8 @@ typedef struct tn_program_info {
   uint32_t numbers;
   uint32_t dims;  /* whose size each run chooses */
   uint64_t fused; /* ops that run inside kernels of several, each of which is one node */
+  uint32_t exact; /* tn_program_set_exact */
+  uint32_t reserved;
 } tn_program_info;
 
 /* A number that may be another in each run, such as an optimizer's rate. `name` lives as long as the program. */
@@ -157,6 +159,11 @@ TN_API tn_status* tn_program_get_dim(const tn_program* program, uint32_t index, 
 /* Errors: TN_OUT_OF_RANGE. [thread-safe] */
 TN_API tn_status* tn_program_get_number(tn_program* program, uint32_t index,
                                         tn_program_number* out);
+/* 1: results have the bits of the recorded calls. 0, which programs without state begin with: convolutions may take in what follows them and
+   hold their weights in layouts of their own, which rounds otherwise (relative errors of 1e-5 and less). Copies of weights follow
+   writes that tn_tensor_version counts; runs of other threads have to be over by such a write. The graph is lowered anew. Errors: as
+   tn_trace_end. [thread-safe] */
+TN_API tn_status* tn_program_set_exact(tn_program* program, uint32_t exact);
 /* Numbers from `first` on, for runs that begin later. Errors: TN_OUT_OF_RANGE. [thread-safe] */
 TN_API tn_status* tn_program_set_numbers(tn_program* program, uint32_t first, const double* values,
                                          uint32_t count);

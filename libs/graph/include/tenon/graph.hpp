@@ -66,6 +66,8 @@ class Program {
     if (i == count) throw Error(TN_NOT_FOUND, "[graph] no number is called " + std::string(name));
     detail::check(tn_program_set_numbers(get(), i, &value, 1));
   }
+  // Whether results have the bits of the recorded calls, or may be rounded otherwise (tn_program_set_exact).
+  void set_exact(bool exact) { detail::check(tn_program_set_exact(get(), exact ? 1 : 0)); }
   // As it was recorded, or as its device runs it.
   std::string text(bool lowered = false) const {
     return print(lowered ? TN_PROGRAM_LOWERED : TN_PROGRAM_RECORDED);

@@ -7,7 +7,7 @@
 #include "tenon/plugin.h"
 
 #define TN_GRAPH_NAME "tn.graph"
-#define TN_GRAPH_REVISION 1u
+#define TN_GRAPH_REVISION 2u
 
 /* tn_graph_node.kind */
 #define TN_GRAPH_LOAD 0u   /* the elements of operand `operand`, an input */
@@ -15,6 +15,8 @@
 #define TN_GRAPH_OP 2u     /* an elementwise op of other nodes */
 #define TN_GRAPH_REDUCE 3u /* a reducing op over the loop's last `reduced` dimensions */
 #define TN_GRAPH_STORE 4u  /* the elements of node inputs[0] go to operand `operand`, an output */
+#define TN_GRAPH_ANCHOR \
+  5u /* an op that is more than a loop (conv, max_pool); what follows goes over its first result */
 
 /* tn_graph_node.inputs: this argument is no node. */
 #define TN_GRAPH_ATTRIBUTE 0xffffffffu
@@ -40,13 +42,17 @@ typedef struct tn_graph_expression {
   uint32_t struct_size;
   uint32_t flags;
   const tn_loop*
-      loop; /* operands: outputs, then inputs. Nodes run over all of it; behind a REDUCE over the kept dimensions, and
+      loop; /* NULL with an ANCHOR. Operands: outputs, then inputs. Nodes run over all of it; behind a REDUCE over the kept dimensions, and
                                where both meet the reduced value is the same for a whole row. An output of reduced values has strides 0
                                in the reduced dimensions */
   const tn_dtype* dtypes; /* by operand */
   uint32_t noutputs;      /* each is stored to by one node */
   uint32_t nnodes;
   const tn_graph_node* nodes;
+  const tn_view* const*
+      views; /* with an ANCHOR: shape and strides of each operand, outputs first; else NULL */
+  uint64_t
+      constants; /* with an ANCHOR: a bit for each operand whose elements change only before `pack` */
 } tn_graph_expression;
 
 /* What an expression may hold at most. */
@@ -54,7 +60,8 @@ typedef struct tn_graph_limits {
   uint32_t struct_size;
   uint32_t operands;
   uint32_t nodes;
-  uint32_t reserved;
+  uint32_t
+      channels_last; /* 1: anchors of images are quickest where the channels of a place lie side by side */
   int64_t row; /* elements of the reduced dimensions; 0: no REDUCE */
 } tn_graph_limits;
 
@@ -78,6 +85,9 @@ typedef struct tn_graph {
                      double* out);
   /* Frees a kernel that nothing runs any more; also once the plugin was quiesced. [thread-safe] */
   void (*release)(void* self, tn_kernel* kernel);
+  /* Takes the constants of a kernel with an ANCHOR into the layout that it wants: before its first run, and whenever they have changed.
+     `views`: of all operands; only those of constants have elements. Not while the kernel runs. Errors: memory. */
+  tn_status* (*pack)(void* self, const tn_kernel* kernel, const tn_view* const* views);
   /* Changes when the plugin is started anew: kernels from before are released, not run. [thread-safe] */
   uint64_t (*epoch)(void* self);
 } tn_graph;

@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fuse/anchored.hpp"
+#include "ir/schema.hpp"
+#include "pass/values.hpp"
+#include "plan/lower.hpp"
+
+namespace tenon::graph {
+namespace {
+
+using Chain =
+    std::vector<uint32_t>;  // an anchor, and nodes that each go over the result of the one before
+
+class Anchors {
+ public:
+  Anchors(Graph& graph, const tn_graph& backend, const Device& device,
+          std::vector<std::string>& refused)
+      : graph_(graph), backend_(backend), device_(device), refused_(refused) {}
+
+  void run() {
+    const ValueMap values(graph_);
+    find(values);
+    if (chains_.empty()) return;
+    tn_graph_limits limits{};
+    limits.struct_size = sizeof limits;
+    backend_.limits(backend_.self, 0, &limits);
+    std::vector<bool> turned(graph_.buffers.size());
+    if (limits.channels_last != 0) turned = images(graph_, chains_);
+    for (Node& node : graph_.nodes)
+      each_view_of(node, [&](View& view) {
+        if (turned[view.buffer]) put_channels_last(view);
+      });
+    replace();
+    if (std::ranges::find(turned, true) != turned.end())
+      graph_ = lower_again(std::move(graph_), device_, turned);
+  }
+
+ private:
+  std::vector<Node> nodes_of(const Chain& chain) const {
+    std::vector<Node> nodes;
+    for (const uint32_t at : chain) nodes.push_back(graph_.nodes[at]);
+    return nodes;
+  }
+
+  // Whether the plugin says that it knows how; it makes nothing yet.
+  bool takes(const Chain& chain) const {
+    const std::vector<Node> nodes = nodes_of(chain);
+    const AnchoredExpression expression(graph_, nodes);
+    double cost = 0;
+    tn_status* status = backend_.cost(backend_.self, 0, &expression.get(), &cost);
+    tn_status_release(status);
+    return status == nullptr;
+  }
+
+  void find(const ValueMap& values) {
+    readers_.resize(graph_.buffers.size());
+    std::vector<uint32_t> touched;
+    for (uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      touched.clear();
+      reads(graph_.nodes[at], touched);
+      for (const uint32_t b : touched) readers_[b].push_back(at);
+    }
+    std::vector<bool> taken(graph_.nodes.size());
+    for (uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      if (taken[at] || !may_begin(at, values)) continue;
+      Chain chain{at};
+      if (!takes(chain)) continue;
+      while (const auto next = behind(chain.back(), values)) {
+        Chain longer = chain;
+        longer.push_back(*next);
+        if (taken[*next] || !takes(longer)) break;
+        chain = std::move(longer);
+      }
+      for (const uint32_t member : chain) taken[member] = true;
+      chains_.push_back(std::move(chain));
+    }
+  }
+
+  // Its operands are whole tensors, which nothing writes to afterwards, and of its results only the first is wanted.
+  bool plain(uint32_t at, const ValueMap& values) const {
+    const Node& node = graph_.nodes[at];
+    if (node.op == nullptr || node.kernel == nullptr || node.results.empty() || draws(node) ||
+        has_symbols(node))
+      return false;
+    for (size_t k = 1; k < node.results.size(); ++k)
+      if (!readers_[node.results[k].buffer].empty() || !values.replaceable(node.results[k].buffer))
+        return false;
+    bool fits = true;
+    each_view_of(node, [&](const View& view) { fits = fits && values.is_value(view.buffer); });
+    return fits && std::ranges::none_of(node.args, [](const Argument& argument) {
+             return std::holds_alternative<Views>(argument);
+           });
+  }
+
+  // What goes element by element is no anchor.
+  bool may_begin(uint32_t at, const ValueMap& values) const {
+    return !graph_.nodes[at].loop && plain(at, values);
+  }
+
+  // The only node that reads the result, element by element as it lies.
+  std::optional<uint32_t> behind(uint32_t at, const ValueMap& values) const {
+    const View& made = graph_.nodes[at].results[0];
+    if (!values.replaceable(made.buffer) || readers_[made.buffer].size() != 1) return std::nullopt;
+    const uint32_t next = readers_[made.buffer][0];
+    const Node& node = graph_.nodes[next];
+    if (!plain(next, values) || node.results[0].shape != made.shape ||
+        node.results[0].dtype != made.dtype)
+      return std::nullopt;
+    bool alike = true;
+    for (const Argument& argument : node.args)
+      if (const auto* view = std::get_if<View>(&argument); view && view->buffer == made.buffer)
+        alike = alike && same(*view, made);
+    return alike ? std::optional(next) : std::nullopt;
+  }
+
+  // The kernel of a chain; none, and why, where the plugin fails at it.
+  std::optional<Node> made(const Chain& chain) {
+    auto fused = std::make_shared<Fused>();
+    fused->nodes = nodes_of(chain);
+    const AnchoredExpression expression(graph_, fused->nodes);
+    tn_status* status = backend_.compile(backend_.self, 0, &expression.get(), &fused->kernel);
+    if (status != nullptr) {
+      refused_.push_back(fmt::format("%{} {}: {}", fused->nodes[0].results[0].buffer,
+                                     fused->nodes[0].name(),
+                                     detail::to_view(tn_status_message(status))));
+      tn_status_release(status);
+      return std::nullopt;
+    }
+    fused->backend = &backend_;
+    fused->constants = expression.constants();
+    Node node = expression.node();
+    node.kernel = &fused->kernel;
+    node.fused = std::move(fused);
+    return node;
+  }
+
+  // A kernel stands where the last node of its chain stood.
+  void replace() {
+    std::vector<std::optional<Node>> kernels(graph_.nodes.size());
+    std::vector<bool> gone(graph_.nodes.size());
+    for (const Chain& chain : chains_) {
+      kernels[chain.back()] = made(chain);
+      if (!kernels[chain.back()]) continue;
+      for (const uint32_t at : chain) gone[at] = true;
+    }
+    std::vector<Node> nodes;
+    for (uint32_t at = 0; at < graph_.nodes.size(); ++at) {
+      if (kernels[at])
+        nodes.push_back(std::move(*kernels[at]));
+      else if (!gone[at])
+        nodes.push_back(std::move(graph_.nodes[at]));
+    }
+    graph_.nodes = std::move(nodes);
+  }
+
+  Graph& graph_;
+  const tn_graph& backend_;
+  const Device& device_;
+  std::vector<std::string>& refused_;
+  std::vector<std::vector<uint32_t>> readers_;  // by buffer
+  std::vector<Chain> chains_;
+};
+
+}  // namespace
+
+void anchor(Graph& graph, const Device& device, std::vector<std::string>& refused) {
+  if (const tn_graph* backend = backend_of(device)) Anchors(graph, *backend, device, refused).run();
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,150 @@
+#include "fuse/anchored.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "kernels.hpp"
+#include "ops/workspace.hpp"
+
+namespace tenon::cpu {
+namespace {
+
+using dnnl::memory;
+constexpr auto kF32 = memory::data_type::f32;
+
+}  // namespace
+
+memory::desc Anchored::Image::inside(int64_t samples, int64_t rows) const {
+  return memory::desc({samples, channels, rows, columns}, kF32, memory::format_tag::nhwc);
+}
+
+memory::desc Anchored::Image::outside(int64_t samples, int64_t rows) const {
+  if (channels_last) return inside(samples, rows);
+  return memory::desc({samples, channels, rows, columns}, kF32,
+                      memory::dims(strides.begin(), strides.end()));
+}
+
+Anchored::Image Anchored::image_of(const tn_view& view) {
+  Image image{true, {}, view.shape[1], view.shape[3]};
+  const std::array<int64_t, 4> dense = {view.shape[1] * view.shape[2] * view.shape[3], 1,
+                                        view.shape[1] * view.shape[3], view.shape[1]};
+  for (uint32_t d = 0; d < 4; ++d) {
+    image.strides[d] = view.shape[d] == 1 ? dense[d] : view.strides[d];
+    image.channels_last = image.channels_last && image.strides[d] == dense[d];
+  }
+  return image;
+}
+
+bool Anchored::Piece::like(const Piece& other) const {
+  return samples == other.samples && rows == other.rows && count == other.count &&
+         (first == 0) == (other.first == 0) && row == other.row;
+}
+
+Anchored::Anchored(const tn_graph_expression& expression, const KnownKernels& kernels)
+    : recipe_(read_anchored(expression, kernels)),
+      x_(image_of(*expression.views[recipe_.x])),
+      y_(image_of(*expression.views[0])) {
+  const OneThread one;
+  for (const Epilogue& epilogue : recipe_.epilogues)
+    if (epilogue.operand != 0) others_.push_back(image_of(*expression.views[epilogue.operand]));
+  cut();
+}
+
+// Each thread gets as many rows of results; pieces end where a sample does, unless they hold whole ones.
+void Anchored::cut() {
+  const ImageWindow& w = recipe_.window;
+  const int64_t rows = w.batch * w.out[0];
+  constexpr double kGrain = 150'000;  // multiplications worth a thread
+  const int64_t threads = std::clamp<int64_t>(
+      std::min<int64_t>(max_threads(), static_cast<int64_t>(w.work() / kGrain)), 1, rows);
+  for (int64_t t = 0; t < threads; ++t) add_pieces(rows * t / threads, rows * (t + 1) / threads);
+  for (Piece& piece : pieces_) {
+    const auto known = std::find_if(pieces_.begin(), pieces_.end(),
+                                    [&](const Piece& other) { return piece.like(other); });
+    if (&*known != &piece) {
+      piece.primitive = known->primitive;
+      continue;
+    }
+    piece.primitive = primitives_.size();
+    primitives_.push_back(make(piece));
+  }
+}
+
+void Anchored::add_pieces(int64_t begin, int64_t end) {
+  const ImageWindow& w = recipe_.window;
+  const int64_t reach = (w.kernel[0] - 1) * w.dilation[0];
+  while (begin < end) {
+    Piece piece{begin / w.out[0], 1, begin % w.out[0], 0, 0, w.in[0], 0};
+    if (piece.row == 0 && end - begin >= w.out[0]) {
+      piece.samples = (end - begin) / w.out[0];
+      piece.rows = w.out[0];
+    } else {
+      piece.rows = std::min(end - begin, w.out[0] - piece.row);
+      const int64_t top = piece.row * w.stride[0] - w.padding[0];
+      piece.first = std::max<int64_t>(top, 0);
+      piece.count =
+          std::min(w.in[0], top + (piece.rows - 1) * w.stride[0] + reach + 1) - piece.first;
+    }
+    pieces_.push_back(piece);
+    begin += piece.samples * piece.rows;
+  }
+}
+
+void Anchored::execute(const Piece& piece, const tn_call& call) const {
+  const Primitive& made = primitives_[piece.primitive];
+  const auto bytes = [](const memory::desc& desc) {
+    return Room::bytes_of<char>(static_cast<int64_t>(desc.get_size()));
+  };
+  size_t room_bytes = bytes(made.scratch) + (x_.channels_last ? 0 : bytes(made.x)) +
+                      (y_.channels_last ? 0 : bytes(made.y));
+  for (const Image& other : others_) room_bytes += other.channels_last ? 0 : bytes(made.y);
+  Room room(Workspace::Columns, room_bytes);
+  const auto take = [&](const memory::desc& desc) {
+    return memory(desc, dnnl_engine(), room.take<char>(static_cast<int64_t>(desc.get_size())));
+  };
+  const auto there = [&](const Image& image, const tn_view& view, int64_t samples, int64_t row,
+                         int64_t rows) {
+    auto* const first =
+        data_of<float>(view) + piece.sample * image.strides[0] + row * image.strides[2];
+    return memory(image.outside(samples, rows), dnnl_engine(), first);
+  };
+  // Arguments are the operands behind the output.
+  const auto given = [&](uint32_t operand) -> const tn_view& {
+    return *call.args[operand - 1].as.view;
+  };
+  std::unordered_map<int, memory> args = {{DNNL_ARG_SCRATCHPAD, take(made.scratch)}};
+  memory x = there(x_, given(recipe_.x), piece.samples, piece.first, piece.count);
+  memory y = there(y_, output(call), piece.samples, piece.row, piece.rows);
+  const auto copied = [&](const dnnl::reorder& copy, memory& from, const memory::desc& to) {
+    memory into = take(to);
+    copy.execute(dnnl_stream(), from, into);
+    return into;
+  };
+  if (!x_.channels_last) x = copied(made.copy_x, x, made.x);
+  args[DNNL_ARG_SRC] = x;
+  memory inner = y_.channels_last ? y : take(made.y);
+  args[DNNL_ARG_DST] = inner;
+  if (packed_) args[DNNL_ARG_WEIGHTS] = packed_;
+  if (bias_) args[DNNL_ARG_BIAS] = bias_;
+  size_t k = 0;
+  for (size_t e = 0; e < recipe_.epilogues.size(); ++e) {
+    if (recipe_.epilogues[e].operand == 0) continue;
+    memory other = there(others_[k], given(recipe_.epilogues[e].operand), piece.samples, piece.row,
+                         piece.rows);
+    if (!others_[k].channels_last) other = copied(made.copy_others[k], other, made.y);
+    args[DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(e)) | DNNL_ARG_SRC_1] = other;
+    ++k;
+  }
+  made.primitive.execute(dnnl_stream(), args);
+  if (!y_.channels_last) made.copy_y.execute(dnnl_stream(), inner, y);
+  dnnl_stream().wait();
+}
+
+void Anchored::run(const tn_call& call) const {
+  parallel_for(static_cast<int64_t>(pieces_.size()), 1, [&](int64_t begin, int64_t end) {
+    const OneThread one;
+    for (int64_t i = begin; i < end; ++i) execute(pieces_[static_cast<size_t>(i)], call);
+  });
+}
+
+}  // namespace tenon::cpu

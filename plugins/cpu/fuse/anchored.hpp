@@ -1,0 +1,95 @@
+// Expressions with an anchor: a convolution or a pooling of images, and what goes over its result, as one primitive of oneDNN's a thread.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "fuse/compile.hpp"
+#include "ops/dnnl.hpp"
+
+namespace tenon::cpu {
+
+// The two spatial dimensions: rows, columns.
+using Two = std::array<int64_t, 2>;
+
+// A window over images, as both kinds of anchors have it.
+struct ImageWindow {
+  int64_t batch = 1, channels = 1, filters = 1, groups = 1;  // all of x and of y
+  Two in{1, 1}, out{1, 1}, kernel{1, 1}, stride{1, 1}, padding{0, 0}, dilation{1, 1};
+  double work() const;  // multiplications, or comparisons
+  dnnl::memory::dims weight_sizes() const;
+};
+
+// What happens to an element of the anchor's result, in order.
+struct Epilogue {
+  dnnl::algorithm op = dnnl::algorithm::undef;
+  float alpha = 0, beta = 0;
+  uint32_t operand = 0;  // of binary_add: the other one; 0 where there is none
+};
+
+// An expression as it was read. Numbers of operands, where 0 says that there is none.
+struct AnchoredRecipe {
+  ImageWindow window;
+  bool pools = false;
+  uint32_t x = 0, weight = 0, bias = 0;
+  // Of a batch norm behind a convolution, which goes into weight and bias.
+  struct Norm {
+    bool is = false;
+    uint32_t weight = 0, bias = 0, mean = 0, var = 0;
+    double eps = 0;
+  } norm;
+  std::vector<Epilogue> epilogues;
+};
+bool has_anchor(const tn_graph_expression& expression);
+// Throws sdk::Error: TN_UNIMPLEMENTED for what there is no kernel for.
+AnchoredRecipe read_anchored(const tn_graph_expression& expression, const KnownKernels& kernels);
+
+class Anchored {
+ public:
+  Anchored(const tn_graph_expression& expression, const KnownKernels& kernels);
+  // Not while it runs. `views`: of all operands.
+  void pack(const tn_view* const* views);
+  void run(const tn_call& call) const;
+
+ private:
+  // An image as it lies, cut into rows.
+  struct Image {
+    bool channels_last;
+    std::array<int64_t, 4> strides;  // samples, channels, rows, columns
+    int64_t channels, columns;
+    dnnl::memory::desc outside(int64_t samples, int64_t rows) const;
+    dnnl::memory::desc inside(int64_t samples, int64_t rows) const;
+  };
+  // Rows of the results of some samples.
+  struct Piece {
+    int64_t sample, samples, row, rows;
+    int64_t first, count;  // rows of x that they read
+    size_t primitive;
+    bool like(const Piece& other) const;
+  };
+  // For pieces that are alike.
+  struct Primitive {
+    dnnl::primitive primitive;
+    dnnl::memory::desc x, y, scratch;
+    dnnl::reorder copy_x, copy_y;
+    std::vector<dnnl::reorder> copy_others;
+  };
+  static Image image_of(const tn_view& view);
+  void cut();
+  void add_pieces(int64_t begin, int64_t end);
+  Primitive make(const Piece& piece);
+  void make_convolution(Primitive& made, const Piece& piece,
+                        const dnnl::primitive_attr& attributes);
+  void make_pooling(Primitive& made, const Piece& piece, const dnnl::primitive_attr& attributes);
+  void execute(const Piece& piece, const tn_call& call) const;
+
+  AnchoredRecipe recipe_;
+  Image x_, y_;
+  std::vector<Image> others_;  // what is added
+  std::vector<Piece> pieces_;
+  std::vector<Primitive> primitives_;
+  dnnl::memory::desc weights_;
+  dnnl::memory packed_, bias_;
+};
+
+}  // namespace tenon::cpu

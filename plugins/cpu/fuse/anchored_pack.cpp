@@ -1,0 +1,53 @@
+// The weights of an anchor in oneDNN's layout, with those of a batch norm behind it.
+#include <algorithm>
+#include <cmath>
+
+#include "fuse/anchored.hpp"
+#include "kernels.hpp"
+
+namespace tenon::cpu {
+
+namespace {
+using dnnl::memory;
+constexpr auto kF32 = memory::data_type::f32;
+}  // namespace
+
+void Anchored::pack(const tn_view* const* views) {
+  if (recipe_.pools) return;
+  const ImageWindow& w = recipe_.window;
+  const auto values = [&](uint32_t operand) {
+    return operand == 0 ? nullptr : data_of<const float>(*views[operand]);
+  };
+  const memory::desc plain(w.weight_sizes(), kF32,
+                           w.groups > 1 ? memory::format_tag::goihw : memory::format_tag::oihw);
+  const int64_t filter = w.channels / w.groups * w.kernel[0] * w.kernel[1];
+  const float* weight = values(recipe_.weight);
+  const float* const bias = values(recipe_.bias);
+  std::vector<float> scaled, shift(static_cast<size_t>(w.filters), 0.0F);
+  if (bias != nullptr) std::copy_n(bias, w.filters, shift.begin());
+  if (recipe_.norm.is) {
+    const auto& norm = recipe_.norm;
+    const float *scale = values(norm.weight), *offset = values(norm.bias),
+                *mean = values(norm.mean), *var = values(norm.var);
+    scaled.assign(weight, weight + w.filters * filter);
+    for (int64_t f = 0; f < w.filters; ++f) {
+      const double by = (scale == nullptr ? 1.0 : scale[f]) / std::sqrt(var[f] + norm.eps);
+      const auto at = static_cast<size_t>(f);
+      shift[at] = static_cast<float>((double{shift[at]} - mean[f]) * by +
+                                     (offset == nullptr ? 0.0 : offset[f]));
+      for (int64_t i = f * filter; i < (f + 1) * filter; ++i)
+        scaled[static_cast<size_t>(i)] = static_cast<float>(weight[i] * by);
+    }
+    weight = scaled.data();
+  }
+  const OneThread one;
+  if (!packed_) packed_ = memory(weights_, dnnl_engine());
+  memory from(plain, dnnl_engine(), const_cast<float*>(weight));
+  dnnl::reorder(from, packed_).execute(dnnl_stream(), from, packed_);
+  dnnl_stream().wait();
+  if (bias == nullptr && !recipe_.norm.is) return;
+  if (!bias_) bias_ = memory(memory::desc({w.filters}, kF32, memory::format_tag::x), dnnl_engine());
+  std::copy(shift.begin(), shift.end(), static_cast<float*>(bias_.get_data_handle()));
+}
+
+}  // namespace tenon::cpu

@@ -1,0 +1,106 @@
+// The primitives of pieces.
+#include "fuse/anchored.hpp"
+#include "kernels.hpp"
+
+namespace tenon::cpu {
+namespace {
+
+using dnnl::memory;
+constexpr auto kF32 = memory::data_type::f32;
+
+memory::dims dims_of(const Two& two) { return {two[0], two[1]}; }
+
+// Padding behind the last row or column that is read.
+int64_t after(int64_t in, int64_t before, int64_t out, int64_t kernel, int64_t stride,
+              int64_t dilation) {
+  return (out - 1) * stride + (kernel - 1) * dilation + 1 - in - before;
+}
+
+// The paddings of a piece: above, left; below, right.
+struct Padding {
+  memory::dims before, behind;
+  Padding(const ImageWindow& w, int64_t row, int64_t rows, int64_t first, int64_t count) {
+    const int64_t above = first - (row * w.stride[0] - w.padding[0]);
+    before = {above, w.padding[1]};
+    behind = {after(count, above, rows, w.kernel[0], w.stride[0], w.dilation[0]),
+              after(w.in[1], w.padding[1], w.out[1], w.kernel[1], w.stride[1], w.dilation[1])};
+  }
+};
+
+void refuse_slow(const char* name) {
+  const std::string_view text(name);
+  if (text.find("ref") != text.npos || text.find("gemm") != text.npos)
+    fail(TN_UNIMPLEMENTED, "oneDNN has no quick kernel for it here");
+}
+
+}  // namespace
+
+memory::dims ImageWindow::weight_sizes() const {
+  memory::dims sizes;
+  if (groups > 1) sizes.push_back(groups);
+  sizes.insert(sizes.end(), {filters / groups, channels / groups, kernel[0], kernel[1]});
+  return sizes;
+}
+
+Anchored::Primitive Anchored::make(const Piece& piece) {
+  Primitive made;
+  made.x = x_.inside(piece.samples, piece.count);
+  made.y = y_.inside(piece.samples, piece.rows);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  dnnl::post_ops ops;
+  for (const Epilogue& epilogue : recipe_.epilogues) {
+    if (epilogue.operand != 0)
+      ops.append_binary(epilogue.op, made.y);
+    else
+      ops.append_eltwise(epilogue.op, epilogue.alpha, epilogue.beta);
+  }
+  attributes.set_post_ops(ops);
+  recipe_.pools ? make_pooling(made, piece, attributes) : make_convolution(made, piece, attributes);
+  const auto copy = [](const memory::desc& from, const memory::desc& to) {
+    return dnnl::reorder(dnnl::reorder::primitive_desc(dnnl_engine(), from, dnnl_engine(), to));
+  };
+  if (!x_.channels_last) made.copy_x = copy(x_.outside(piece.samples, piece.count), made.x);
+  if (!y_.channels_last) made.copy_y = copy(made.y, y_.outside(piece.samples, piece.rows));
+  for (const Image& other : others_)
+    made.copy_others.push_back(other.channels_last
+                                   ? dnnl::reorder()
+                                   : copy(other.outside(piece.samples, piece.rows), made.y));
+  return made;
+}
+
+void Anchored::make_convolution(Primitive& made, const Piece& piece,
+                                const dnnl::primitive_attr& attributes) {
+  const ImageWindow& w = recipe_.window;
+  const Padding padding(w, piece.row, piece.rows, piece.first, piece.count);
+  const memory::desc bias = recipe_.bias != 0 || recipe_.norm.is
+                                ? memory::desc({w.filters}, kF32, memory::format_tag::x)
+                                : memory::desc();
+  // All pieces read the weights as the first one wants them.
+  const memory::desc weights = primitives_.empty()
+                                   ? memory::desc(w.weight_sizes(), kF32, memory::format_tag::any)
+                                   : weights_;
+  const dnnl::convolution_forward::primitive_desc found(
+      dnnl_engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
+      made.x, weights, bias, made.y, dims_of(w.stride), {w.dilation[0] - 1, w.dilation[1] - 1},
+      padding.before, padding.behind, attributes);
+  refuse_slow(found.impl_info_str());
+  weights_ = found.weights_desc();
+  made.scratch = found.scratchpad_desc();
+  made.primitive = dnnl::convolution_forward(found);
+}
+
+void Anchored::make_pooling(Primitive& made, const Piece& piece,
+                            const dnnl::primitive_attr& attributes) {
+  const ImageWindow& w = recipe_.window;
+  const Padding padding(w, piece.row, piece.rows, piece.first, piece.count);
+  const dnnl::pooling_forward::primitive_desc found(
+      dnnl_engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::pooling_max, made.x,
+      made.y, dims_of(w.stride), dims_of(w.kernel), {w.dilation[0] - 1, w.dilation[1] - 1},
+      padding.before, padding.behind, attributes);
+  refuse_slow(found.impl_info_str());
+  made.scratch = found.scratchpad_desc();
+  made.primitive = dnnl::pooling_forward(found);
+}
+
+}  // namespace tenon::cpu

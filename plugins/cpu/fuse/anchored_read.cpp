@@ -1,0 +1,228 @@
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "../../common/conv_geometry.hpp"
+#include "../../common/pool_geometry.hpp"
+#include "dispatch.hpp"
+#include "fuse/anchored.hpp"
+
+namespace tenon::cpu {
+namespace {
+
+// Multiplications below which the fixed cost of a primitive shows.
+constexpr double kLeastWork = 300'000, kLeastDepthwise = 50'000;
+
+Two last_two(const std::array<int64_t, 3>& sizes) { return {sizes[1], sizes[2]}; }
+
+class Reader {
+ public:
+  Reader(const tn_graph_expression& expression, const KnownKernels& kernels)
+      : expression_(expression), kernels_(kernels) {}
+
+  AnchoredRecipe read() {
+    for (uint32_t i = 0; i < expression_.nnodes; ++i) {
+      const tn_graph_node& node = expression_.nodes[i];
+      if (node.kind == TN_GRAPH_ANCHOR)
+        anchor(i);
+      else if (node.kind == TN_GRAPH_OP)
+        epilogue(i);
+    }
+    return std::move(recipe_);
+  }
+
+ private:
+  [[noreturn]] static void cannot(const char* what) { fail(TN_UNIMPLEMENTED, what); }
+
+  std::string_view schema(const tn_graph_node& node) const {
+    const auto* known = kernels_.find(*node.kernel);
+    if (known == nullptr) cannot("its kernel is another plugin's");
+    return sdk::view_of(known->kernel->op);
+  }
+
+  // The operand that an argument is; none where it is something else.
+  std::optional<uint32_t> operand(const tn_graph_node& node, uint32_t arg) const {
+    const uint32_t from = node.inputs[arg];
+    if (from == TN_GRAPH_ATTRIBUTE || expression_.nodes[from].kind != TN_GRAPH_LOAD)
+      return std::nullopt;
+    return expression_.nodes[from].operand;
+  }
+  // A weight; 0 where the argument is none.
+  uint32_t constant(const tn_graph_node& node, uint32_t arg) const {
+    if (node.inputs[arg] == TN_GRAPH_ATTRIBUTE) return 0;
+    const auto found = operand(node, arg);
+    if (!found || (expression_.constants >> *found & 1) == 0)
+      cannot("its weights are no constants");
+    const tn_view& view = *expression_.views[*found];
+    if (view.dtype != TN_DTYPE_F32 || (view.flags & TN_VIEW_CONTIGUOUS) == 0)
+      cannot("its weights are not dense f32");
+    return *found;
+  }
+
+  void anchor(uint32_t at) {
+    const tn_graph_node& node = expression_.nodes[at];
+    const std::string_view op = schema(node);
+    const auto x = operand(node, 0);
+    const tn_view& y = *expression_.views[0];
+    if (!x || y.ndim != 4 || y.dtype != TN_DTYPE_F32 ||
+        expression_.views[*x]->dtype != TN_DTYPE_F32)
+      cannot("it is not of images in f32");
+    recipe_.x = *x;
+    std::vector<tn_value> args(node.args, node.args + node.nargs);
+    for (uint32_t k = 0; k < node.nargs; ++k)
+      if (const auto view = operand(node, k)) {
+        args[k].tag = TN_VALUE_VIEW;
+        args[k].as.view = expression_.views[*view];
+      }
+    const tn_view* const outs[] = {&y};
+    tn_call call{};
+    call.struct_size = sizeof call;
+    call.args = args.data();
+    call.nargs = node.nargs;
+    call.outs = outs;
+    call.nouts = 1;
+    if (op == TN_SCHEMA_CONV)
+      convolution(node, call);
+    else if (op == TN_SCHEMA_MAX_POOL)
+      pooling(call);
+    else
+      cannot("there is no kernel for it with others");
+    before_ = at;
+  }
+
+  void convolution(const tn_graph_node& node, const tn_call& call) {
+    recipe_.weight = constant(node, arg::conv::weight);
+    recipe_.bias = constant(node, arg::conv::bias);
+    const ConvGeometry g(call, kForward);
+    ImageWindow& w = recipe_.window;
+    w = {g.batch,
+         g.channels * g.groups,
+         g.filters * g.groups,
+         g.groups,
+         last_two(g.in),
+         last_two(g.out),
+         last_two(g.kernel),
+         last_two(g.stride),
+         last_two(g.padding),
+         last_two(g.dilation)};
+    check(g.channels == 1 ? kLeastDepthwise : kLeastWork);
+  }
+
+  void pooling(const tn_call& call) {
+    const PoolGeometry g(call, kMaxPool);
+    const tn_view& x = *call.args[0].as.view;
+    recipe_.pools = true;
+    recipe_.window = {x.shape[0],          x.shape[1],         x.shape[1],
+                      x.shape[1],          last_two(g.in),     last_two(g.out),
+                      last_two(g.kernel),  last_two(g.stride), last_two(g.padding),
+                      last_two(g.dilation)};
+    check(kLeastDepthwise);
+  }
+
+  void check(double least) const {
+    const ImageWindow& w = recipe_.window;
+    if (w.work() < least) cannot("it is too small");
+    for (size_t d = 0; d < 2; ++d)
+      if (w.in[d] < 1 || w.out[d] < 1 || w.padding[d] > (w.kernel[d] - 1) * w.dilation[d])
+        cannot("its windows do not fit");
+  }
+
+  void epilogue(uint32_t at) {
+    const tn_graph_node& node = expression_.nodes[at];
+    const std::string_view op = schema(node);
+    if (std::count(node.inputs, node.inputs + node.nargs, before_) != 1)
+      cannot("it does not go over what the anchor gives, once");
+    if (op == TN_SCHEMA_BATCH_NORM)
+      norm(node);
+    else if (op == TN_SCHEMA_ADD)
+      add(node);
+    else
+      activation(node, op);
+    before_ = at;
+  }
+
+  void norm(const tn_graph_node& node) {
+    if (recipe_.pools || recipe_.norm.is || !recipe_.epilogues.empty() ||
+        node.args[arg::batch_norm::training].as.i != 0)
+      cannot("it does not go into the weights");
+    recipe_.norm = {true,
+                    constant(node, arg::batch_norm::weight),
+                    constant(node, arg::batch_norm::bias),
+                    constant(node, arg::batch_norm::running_mean),
+                    constant(node, arg::batch_norm::running_var),
+                    node.args[arg::batch_norm::eps].as.f};
+    if (recipe_.norm.mean == 0 || recipe_.norm.var == 0) cannot("it has no statistics");
+  }
+
+  void add(const tn_graph_node& node) {
+    const auto other = operand(node, node.inputs[0] == before_ ? 1 : 0);
+    if (!other || recipe_.pools) cannot("what it adds is no tensor");
+    const tn_view &y = *expression_.views[0], &z = *expression_.views[*other];
+    if (z.dtype != TN_DTYPE_F32 || z.ndim != y.ndim ||
+        !std::equal(z.shape, z.shape + z.ndim, y.shape))
+      cannot("what it adds has another shape");
+    recipe_.epilogues.push_back({dnnl::algorithm::binary_add, 0, 0, *other});
+  }
+
+  void activation(const tn_graph_node& node, std::string_view op) {
+    using dnnl::algorithm;
+    if (recipe_.pools) cannot("poolings stand alone");
+    Epilogue made;
+    if (op == TN_SCHEMA_RELU)
+      made.op = algorithm::eltwise_relu;
+    else if (op == TN_SCHEMA_SIGMOID)
+      made.op = algorithm::eltwise_logistic;
+    else if (op == TN_SCHEMA_TANH)
+      made.op = algorithm::eltwise_tanh;
+    else if (op == TN_SCHEMA_SILU)
+      made = {algorithm::eltwise_swish, 1};
+    else if (op == TN_SCHEMA_CLAMP)
+      made = {algorithm::eltwise_clip, bound(node, arg::clamp::min), bound(node, arg::clamp::max)};
+    else
+      cannot("it is not among what goes over an anchor");
+    recipe_.epilogues.push_back(made);
+  }
+
+  // A number of clamp's.
+  float bound(const tn_graph_node& node, uint32_t arg) const {
+    const tn_value& value = node.args[arg];
+    if (node.inputs[arg] == TN_GRAPH_ATTRIBUTE) {
+      if (value.tag == TN_VALUE_FLOAT) return static_cast<float>(value.as.f);
+      if (value.tag == TN_VALUE_INT) return static_cast<float>(value.as.i);
+      cannot("it has one bound");
+    }
+    const tn_graph_node& from = expression_.nodes[node.inputs[arg]];
+    if (from.kind != TN_GRAPH_NUMBER || from.dtype != TN_DTYPE_F32) cannot("a bound is no number");
+    float number = 0;
+    std::memcpy(&number, from.number, sizeof number);
+    return number;
+  }
+
+  const tn_graph_expression& expression_;
+  const KnownKernels& kernels_;
+  AnchoredRecipe recipe_;
+  uint32_t before_ = 0;  // the node that the next one goes over
+};
+
+}  // namespace
+
+double ImageWindow::work() const {
+  return static_cast<double>(batch * filters * out[0] * out[1]) *
+         static_cast<double>(channels / groups * kernel[0] * kernel[1]);
+}
+
+bool has_anchor(const tn_graph_expression& expression) {
+  return expression.nodes != nullptr &&
+         std::any_of(expression.nodes, expression.nodes + expression.nnodes,
+                     [](const tn_graph_node& node) { return node.kind == TN_GRAPH_ANCHOR; });
+}
+
+AnchoredRecipe read_anchored(const tn_graph_expression& expression, const KnownKernels& kernels) {
+  if ((expression.flags & TN_GRAPH_CONTRACT) == 0)
+    fail(TN_UNIMPLEMENTED, "anchors round otherwise than their nodes");
+  if (expression.noutputs != 1 || expression.views == nullptr)
+    fail(TN_INVALID_ARGUMENT, "[tn.graph] an anchor has views, and one output");
+  return Reader(expression, kernels).read();
+}
+
+}  // namespace tenon::cpu

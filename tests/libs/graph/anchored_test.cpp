@@ -1,0 +1,234 @@
+// Convolutions and poolings with what goes over their results, as one kernel: results as of eager calls in f64, but for rounding.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <span>
+#include <thread>
+
+#include "tenon/autograd.hpp"
+#include "tenon/creation.hpp"
+#include "tenon/graph.hpp"
+#include "tenon/random.hpp"
+#include "tenon/threads.hpp"
+
+namespace {
+
+using namespace tenon;
+using In = std::span<const Tensor>;
+
+template <class T>
+std::vector<T> elements_of(const Tensor& x) {
+  std::vector<T> elements(static_cast<size_t>(x.numel()));
+  x.contiguous().to_host(elements.data(), x.nbytes());
+  return elements;
+}
+
+double error(const Tensor& found, const Tensor& wanted) {
+  const auto a = elements_of<double>(found.to(DType::F64)), b = elements_of<double>(wanted);
+  double most = 0, size = 1e-30;
+  for (size_t i = 0; i < a.size(); ++i) {
+    most = std::max(most, std::abs(a[i] - b[i]));
+    size = std::max(size, std::abs(b[i]));
+  }
+  return a.size() == b.size() ? most / size : INFINITY;
+}
+
+bool holds(const graph::Program& program, const char* text) {
+  return program.explain().find(text) != std::string::npos;
+}
+
+struct Geometry {
+  int64_t batch, channels, filters, groups, rows, columns, kernel, stride, padding, dilation = 1;
+};
+
+// A convolution with its batch norm's tensors, in any dtype.
+struct Block {
+  explicit Block(const Geometry& geometry) : g(geometry) {
+    weight = randn({g.filters, g.channels / g.groups, g.kernel, g.kernel});
+    for (Tensor* one : {&bias, &scale, &shift, &mean}) *one = randn({g.filters});
+    var = rand({g.filters}) + 0.5;
+  }
+  Block in(DType dtype) const {
+    Block other = *this;
+    for (Tensor* one :
+         {&other.weight, &other.bias, &other.scale, &other.shift, &other.mean, &other.var})
+      *one = one->to(dtype);
+    return other;
+  }
+  Tensor conv(const Tensor& x, bool biased = true) const {
+    const std::array<int64_t, 2> stride{g.stride, g.stride}, padding{g.padding, g.padding},
+        dilation{g.dilation, g.dilation};
+    return tenon::conv(x, weight, biased ? bias : Tensor(), IntList(stride), IntList(padding),
+                       IntList(dilation), g.groups);
+  }
+  Tensor norm(const Tensor& x) const {
+    return batch_norm(x, scale, shift, mean, var, false, 1e-3).y;
+  }
+  Tensor input() const { return randn({g.batch, g.channels, g.rows, g.columns}); }
+
+  Geometry g;
+  Tensor weight, bias, scale, shift, mean, var;
+};
+
+const std::vector<Geometry> kGeometries = {
+    {1, 3, 64, 1, 40, 37, 7, 2, 3},     {1, 64, 64, 1, 20, 19, 3, 1, 1},
+    {1, 64, 96, 1, 13, 17, 1, 1, 0},    {1, 64, 32, 1, 31, 33, 1, 2, 0},
+    {3, 32, 48, 1, 15, 9, 3, 2, 1},     {5, 24, 40, 1, 7, 7, 3, 1, 1},
+    {1, 96, 96, 96, 31, 30, 3, 1, 1},   {2, 64, 64, 64, 29, 31, 3, 2, 1},
+    {2, 32, 64, 4, 14, 15, 3, 1, 1},    {1, 48, 48, 1, 1, 257, 1, 1, 0},
+    {1, 32, 32, 1, 30, 30, 3, 1, 2, 2}, {2, 17, 29, 1, 18, 18, 5, 1, 2},
+    {7, 16, 33, 1, 12, 12, 3, 1, 0},
+};
+
+class Anchored : public testing::Test {
+ protected:
+  void SetUp() override { manual_seed(7); }
+  const NoGrad no_grad_;
+};
+
+TEST_F(Anchored, ConvolutionsWithNormSumAndActivation) {
+  for (const Geometry& g : kGeometries) {
+    const Block block(g), wide = block.in(DType::F64);
+    const Tensor x = block.input(), other = randn(block.conv(x).shape());
+    const auto fn = [](const Block& b) {
+      return [&b](In in) { return std::vector{relu(b.norm(b.conv(in[0])) + in[1])}; };
+    };
+    const graph::Program program = graph::trace({x, other}, fn(block));
+    EXPECT_TRUE(holds(program, "conv+batch_norm+add+relu")) << program.explain();
+    const Tensor wanted = fn(wide)(std::vector{x.to(DType::F64), other.to(DType::F64)})[0];
+    EXPECT_LT(error(program({x, other})[0], wanted), 1e-5) << g.channels << ' ' << g.kernel;
+  }
+}
+
+TEST_F(Anchored, EveryNumberOfThreadsGivesTheSame) {
+  const int before = num_threads();
+  for (const int threads : {1, 3, 8}) {
+    set_num_threads(threads);
+    for (const Geometry& g : kGeometries) {
+      const Block block(g), wide = block.in(DType::F64);
+      const Tensor x = block.input();
+      const auto fn = [](const Block& b) {
+        return [&b](In in) { return std::vector{b.conv(in[0], false)}; };
+      };
+      const graph::Program program = graph::trace({x}, fn(block));
+      EXPECT_LT(error(program({x})[0], fn(wide)(std::vector{x.to(DType::F64)})[0]), 1e-5)
+          << threads << ' ' << g.channels << ' ' << g.kernel;
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST_F(Anchored, ActivationsAreThoseOfTheOps) {
+  const Block block({1, 32, 32, 1, 16, 16, 3, 1, 1}), wide = block.in(DType::F64);
+  const Tensor x = block.input() * 0.05;
+  const std::vector<std::pair<const char*, Tensor (*)(const Tensor&)>> all = {
+      {"conv+relu", [](const Tensor& y) { return relu(y); }},
+      {"conv+sigmoid", [](const Tensor& y) { return sigmoid(y); }},
+      {"conv+tanh", [](const Tensor& y) { return tanh(y); }},
+      {"conv+silu", [](const Tensor& y) { return silu(y); }},
+      {"conv+clamp", [](const Tensor& y) { return clamp(y, 0, 6); }}};
+  for (const auto& [name, activation] : all) {
+    const auto fn = [&](const Block& b) {
+      return [&](In in) { return std::vector{activation(b.conv(in[0]))}; };
+    };
+    const graph::Program program = graph::trace({x}, fn(block));
+    EXPECT_TRUE(holds(program, name)) << program.explain();
+    EXPECT_LT(error(program({x})[0], fn(wide)(std::vector{x.to(DType::F64)})[0]), 1e-5) << name;
+  }
+}
+
+// Convolutions, poolings, a sum around them, an op in the middle that knows nothing of layouts, and a result in the middle.
+std::vector<Tensor> network(const std::vector<Block>& blocks, const Tensor& x) {
+  const Tensor first = relu(blocks[0].norm(blocks[0].conv(x)));
+  const Tensor pooled = max_pool(first, {3, 3}, OptionalInts({2, 2}), {1, 1}).values;
+  const Tensor second = blocks[1].conv(tanh(blocks[1].norm(blocks[1].conv(pooled)))) + pooled;
+  const Tensor turned = relu(softmax(second, 1) * 3.0 + second);
+  const Tensor last = blocks[2].norm(blocks[2].conv(turned));
+  return {last, second, adaptive_avg_pool(last, {1, 1}), last.reshape({x.shape()[0], -1})};
+}
+
+TEST_F(Anchored, NetworksKeepTheirResults) {
+  for (const int64_t batch : {1, 4}) {
+    const std::vector<Block> blocks = {Block({batch, 3, 32, 1, 33, 34, 5, 2, 2}),
+                                       Block({batch, 32, 32, 1, 9, 9, 3, 1, 1}),
+                                       Block({batch, 32, 64, 1, 9, 9, 3, 1, 1})};
+    std::vector<Block> wide;
+    for (const Block& block : blocks) wide.push_back(block.in(DType::F64));
+    const Tensor x = blocks[0].input();
+    const graph::Program program = graph::trace({x}, [&](In in) { return network(blocks, in[0]); });
+    EXPECT_TRUE(holds(program, "conv+batch_norm+relu") && holds(program, "fused   %"));
+    const auto found = program({x}), wanted = network(wide, x.to(DType::F64));
+    for (size_t k = 0; k < wanted.size(); ++k) {
+      EXPECT_LT(error(found[k], wanted[k]), 1e-5) << k;
+      EXPECT_TRUE(found[k].is_contiguous()) << k;
+    }
+  }
+}
+
+TEST_F(Anchored, ExactProgramsHaveTheBitsOfEagerCalls) {
+  const Block block(kGeometries[1]);
+  const Tensor x = block.input();
+  const auto fn = [&](In in) { return std::vector{relu(block.norm(block.conv(in[0])))}; };
+  graph::Program program = graph::trace({x}, fn);
+  EXPECT_EQ(program.info().exact, 0u);
+  program.set_exact(true);
+  EXPECT_EQ(program.info().exact, 1u);
+  EXPECT_FALSE(holds(program, "conv+"));
+  EXPECT_EQ(elements_of<float>(program({x})[0]), elements_of<float>(fn(std::vector{x})[0]));
+  program.set_exact(false);
+  EXPECT_TRUE(holds(program, "conv+batch_norm+relu"));
+  EXPECT_LT(error(program({x})[0], fn(std::vector{x})[0].to(DType::F64)), 1e-5);
+}
+
+TEST_F(Anchored, WeightsThatAreWrittenToAreLaidOutAnew) {
+  Block block(kGeometries[1]);
+  const Tensor x = block.input();
+  const auto fn = [&](In in) { return std::vector{block.norm(block.conv(in[0]))}; };
+  const graph::Program program = graph::trace({x}, fn);
+  program({x});
+  for (Tensor* one : {&block.weight, &block.bias, &block.scale, &block.shift, &block.mean}) {
+    one->copy_(*one * 1.5 + 0.25);
+    const Block wide = block.in(DType::F64);
+    EXPECT_LT(error(program({x})[0], wide.norm(wide.conv(x.to(DType::F64)))), 1e-5);
+  }
+}
+
+TEST_F(Anchored, ThreadsRunOneProgram) {
+  const Block block(kGeometries[1]);
+  const Tensor x = block.input();
+  const graph::Program program =
+      graph::trace({x}, [&](In in) { return std::vector{relu(block.conv(in[0]))}; });
+  const auto wanted = elements_of<float>(program({x})[0]);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) wrong += elements_of<float>(program({x})[0]) != wanted;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+// What has to stay apart: weights that are no constants, a result that others read, statistics of the batch.
+TEST_F(Anchored, WhatDoesNotFitStaysAsItIs) {
+  const Block block(kGeometries[1]);
+  const Tensor x = block.input();
+  const graph::Program given = graph::trace({x, block.weight}, [&](In in) {
+    return std::vector{relu(tenon::conv(in[0], in[1], {}, {1, 1}, {1, 1}))};
+  });
+  EXPECT_FALSE(holds(given, "conv+"));
+  const graph::Program shared = graph::trace({x}, [&](In in) {
+    const Tensor y = block.conv(in[0]);
+    return std::vector{relu(y), y};
+  });
+  EXPECT_FALSE(holds(shared, "conv+"));
+  const auto found = shared({x});
+  EXPECT_EQ(elements_of<float>(found[0]), elements_of<float>(relu(found[1])));
+  const graph::Program training = graph::trace({x}, [&](In in) {
+    return std::vector{batch_norm(block.conv(in[0]), {}, {}, {}, {}, true).y};
+  });
+  EXPECT_FALSE(holds(training, "conv+batch_norm"));
+}
+
+}  // namespace
