@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "batch.hpp"
 #include "bound.hpp"
 #include "tenon/graph.hpp"
 
@@ -213,6 +214,12 @@ nb::list control(uint32_t kind, const nb::list& operands, size_t carried, size_t
 }
 
 nb::list run_program(const graph::Program& program, const nb::tuple& inputs) {
+  if (Batch::any_active())
+    run([] {
+      throw Error(
+          TN_FAILED_PRECONDITION,
+          "[graph] a program does not see batches: inside vmap call the function that was traced");
+    });
   const std::vector<Tensor> given = tensors_of(inputs, "an input");
   return list_of(run([&] {
     const nb::gil_scoped_release released;

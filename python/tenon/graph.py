@@ -46,10 +46,9 @@ class Program:
         self._differentiable = program.facts['differentiable']
 
     def __call__(self, *args):
-        if _core._inside_vmap():
-            raise PreconditionError('[graph] a program does not see batches: inside vmap call the function that was traced')
         if self._plain:
-            return self._results(self._run(args))
+            found = self._run(args)
+            return found[0] if self._single else self._results(found)
         tensors = []
         if _shape_of(args, tensors) != self._given:
             raise ValueError('[graph] the arguments differ from those of the trace in structure, or in what is no tensor')
