@@ -91,7 +91,7 @@ class Program {
     std::vector<int64_t> dims;
     std::shared_ptr<Program> program;
   };
-  std::list<Planned> planned_;     // the last used first
+  std::list<Planned> planned_;  // the last used first
   std::atomic<bool> exact_;
   std::vector<tn_tensor*> state_;  // what runs write to, which the graph holds
 };

@@ -110,7 +110,7 @@ class Reader {
 
   void pooling(const tn_call& call) {
     const PoolGeometry g(call, kMaxPool);
-    const tn_view& x = *call.args[0].as.view;
+    const tn_view& x = *call.args[arg::max_pool::x].as.view;
     recipe_.pools = true;
     recipe_.window = {x.shape[0],          x.shape[1],         x.shape[1],
                       x.shape[1],          last_two(g.in),     last_two(g.out),
