@@ -17,15 +17,11 @@ Graph lowered(const Graph& graph, const Device& target, Stays&& stays) {
     flats.push_back(
         recorder.add(buffer.role, buffer.dtype, {&buffer.size, 1}, buffer.name, buffer.constant));
   for (const Node& node : graph.nodes) {
-    if (node.control != nullptr) {
+    if (node.control != nullptr || stays(node)) {
       recorder.append(node);
       continue;
     }
     const size_t from = recorder.graph().nodes.size();
-    if (stays(node)) {
-      recorder.keep(node);
-      continue;
-    }
     replay(node, flats, Recorder::device(), graph.symbols);
     if (has_symbols(node)) recorder.keep_symbols(node, from);
   }

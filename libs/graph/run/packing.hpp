@@ -15,6 +15,7 @@ class Packing {
   bool stale() const { return versions() != packed_.load(std::memory_order_acquire); }
   // One thread at a time, and not while kernels of the graph run. Throws Error.
   void pack();
+  bool empty() const { return nodes_.empty(); }
 
  private:
   // Versions only grow, so their sum tells of each.

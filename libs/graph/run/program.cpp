@@ -87,8 +87,10 @@ std::shared_ptr<const Program::Lowered> Program::lowered_now() const {
   for (Node& node : made->graph.nodes) {
     if (node.control == nullptr) continue;
     node.control = std::make_shared<Control>(*node.control);
-    for (const Graph& body : node.control->bodies)
+    for (const Graph& body : node.control->bodies) {
       node.control->programs.push_back(std::make_shared<Program>(body, device_));
+      node.control->programs.back()->set_exact(exact_);
+    }
   }
   for (Buffer& buffer : made->graph.buffers)
     if (is_held(buffer.role) && buffer.constant.device() != device_)
@@ -146,7 +148,7 @@ void Program::check_type(size_t i, const tn_view& input) const {
                   described(wanted.dtype, wanted.shape), described(dtype, shape)));
 }
 
-constexpr size_t kMostPlanned = 64;
+constexpr size_t kMostPlanned = 64, kMostPacked = 8;  // the latter hold copies of weights each
 
 void Program::check_sized(std::span<tn_tensor* const> inputs) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -191,7 +193,8 @@ std::shared_ptr<Program> Program::at(std::vector<int64_t> dims) {
   auto made = std::make_shared<Program>(concrete(graph_, dims), device_);
   made->set_exact(exact_);
   planned_.push_front({std::move(dims), made});
-  if (planned_.size() > kMostPlanned) planned_.pop_back();
+  const size_t most = made->lowered_->packing.empty() ? kMostPlanned : kMostPacked;
+  while (planned_.size() > most) planned_.pop_back();
   return made;
 }
 

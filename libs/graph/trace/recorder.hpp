@@ -33,8 +33,6 @@ class Recorder {
   const Graph& graph() const { return graph_; }
   // It holds what nodes write to.
   void make_state(uint32_t buffer) { graph_.buffers[buffer].role = Role::State; }
-  // One that was lowered before.
-  void keep(const Node& node) { graph_.nodes.push_back(node); }
   // The nodes from there on are calls of `node`, with numbers for its symbols: these become symbols again. Where it was made of other
   // ops, or its kernel keeps a plan, it stays a call of its own.
   void keep_symbols(const Node& node, size_t from);
