@@ -114,6 +114,15 @@ Results dynamic_quantize(const Call& call) {
   return {quantized(x, scale, zero, DType::U8), scale, zero};
 }
 
+// With dimension `from` at `to`.
+Tensor moved(const Tensor& x, int64_t from, int64_t to) {
+  Ints order;
+  for (int64_t d = 0; d < x.ndim(); ++d)
+    if (d != from) order.push_back(d);
+  order.insert(order.begin() + to, from);
+  return x.permute(order);
+}
+
 // Operands a and b with their zero points, at such inputs.
 Tensor product_of(const Call& call, size_t a, size_t a_zero, size_t b, size_t b_zero) {
   const auto weight = call.kept(call.constant({b, b_zero}),
@@ -138,6 +147,8 @@ Tensor q_linear_matmul(const Call& call) {
 }
 
 Tensor q_linear_conv(const Call& call) {
+  // The form of the domain com.microsoft may have the channels last.
+  const bool last = call.flag("channels_last");
   const Tensor given = call.x(3), zero = call.x(5);
   const auto each = [&](const Tensor& of, int64_t rank, size_t at) {
     if (of.numel() == 1) return of.to(DType::F32).reshape({});
@@ -148,15 +159,17 @@ Tensor q_linear_conv(const Call& call) {
   const auto weight = call.kept(call.constant({3, 5}),
                                 [&] { return given.to(DType::F32) - each(zero, given.ndim(), 0); });
   const int64_t bound = largest(call.x(0), call.x(2)) * largest(given, zero);
-  Tensor y = integer_convolution(call, centred(call.x(0), call.x(2), true), *weight, bound);
+  const Tensor x = centred(call.x(0), call.x(2), true);
+  Tensor y = integer_convolution(call, last ? moved(x, x.ndim() - 1, 1) : x, *weight, bound);
   if (call.has(8)) {
     Ints sizes(static_cast<size_t>(y.ndim()), 1);
     sizes[1] = call.x(8).numel();
     y = y + call.x(8).reshape(sizes);
   }
   const Tensor scale = call.x(1).reshape({}) * each(call.x(4), y.ndim(), 1);
-  return quantized(y.to(DType::F32) * scale, call.x(6).reshape({}), call.x(7).reshape({}),
-                   call.x(7).dtype());
+  const Tensor made = quantized(y.to(DType::F32) * scale, call.x(6).reshape({}),
+                                call.x(7).reshape({}), call.x(7).dtype());
+  return last ? moved(made, 1, y.ndim() - 1) : made;
 }
 
 }  // namespace
@@ -166,6 +179,7 @@ Family quantize_ops() {
       {"QuantizeLinear", 10, quantize},
       {"QuantizeLinear", 1, quantize, kMicrosoft},
       {"DequantizeLinear", 1, dequantize, kMicrosoft},
+      {"QLinearConv", 1, q_linear_conv, kMicrosoft},
       {"DequantizeLinear", 10, dequantize},
       {"DynamicQuantizeLinear", 11, dynamic_quantize},
       {"MatMulInteger", 10, matmul_integer},

@@ -26,6 +26,20 @@ int64_t product(const Ints& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
+// Whether it shows each of its elements once, with none between them.
+bool dense(const RecordedView& view) {
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
+  for (size_t d = 0; d < view.shape.size(); ++d)
+    if (view.shape[d] != 1) dims.emplace_back(view.strides[d], view.shape[d]);
+  std::ranges::sort(dims);
+  int64_t elements = 1;
+  for (const auto& [stride, size] : dims) {
+    if (stride != elements) return false;
+    elements *= size;
+  }
+  return true;
+}
+
 }  // namespace
 
 Emitter::Emitter(const tn_program* program, const Recorded& from)
@@ -117,15 +131,35 @@ Emitter::Held& Emitter::held(const RecordedView& wanted) {
   const RecordedBuffer& buffer = from_.buffers[wanted.buffer];
   if (buffer.role != RecordedBuffer::Weight)
     throw Error(TN_DATA_LOSS, "[onnx.export] a buffer is read before it is written");
-  tn_tensor* made = nullptr;
-  detail::check(tn_program_weight(program_, detail::to_str(buffer.tensor), &made));
-  const Tensor flat = Tensor::adopt(made);
-  // In the shape that the first reader sees, where that is all of it.
-  const bool whole = wanted.contiguous() && wanted.offset == 0 && wanted.numel() == buffer.size;
-  RecordedView view = wanted;
-  if (!whole) view = {wanted.buffer, buffer.dtype, 0, {buffer.size}, {1}};
-  found = Held{weight(flat.reshape(view.shape), buffer.tensor), view};
+  const RecordedView all{wanted.buffer, buffer.dtype, 0, {buffer.size}, {1}};
+  found = Held{weight(elements(all), buffer.tensor), all};
   return *found;
+}
+
+// A view of a weight.
+Tensor Emitter::elements(const RecordedView& wanted) const {
+  tn_tensor* made = nullptr;
+  detail::check(
+      tn_program_weight(program_, detail::to_str(from_.buffers[wanted.buffer].tensor), &made));
+  return as_strided(Tensor::adopt(made), wanted.shape, wanted.strides, wanted.offset);
+}
+
+// A constant that holds a view of a weight as it is read, so that tools see the operand of a product; "" where those of this weight
+// would have more elements than it has.
+std::string Emitter::piece(const RecordedView& wanted) {
+  const RecordedBuffer& buffer = from_.buffers[wanted.buffer];
+  if (buffer.role != RecordedBuffer::Weight || held_[wanted.buffer]) return "";
+  Pieces& pieces = pieces_[wanted.buffer];
+  for (const Held& one : pieces.list)
+    if (one.view == wanted) return one.name;
+  const int64_t size = wanted.numel();
+  if (size == 0 || pieces.size + size > buffer.size) return "";
+  pieces.size += size;
+  const Held made{weight(elements(wanted), buffer.tensor), wanted};
+  pieces.list.push_back(made);
+  // Other views are made of it, where it is all of the weight.
+  if (size == buffer.size && dense(wanted)) held_[wanted.buffer] = made;
+  return made.name;
 }
 
 std::string Emitter::reshaped(const std::string& name, const Ints& from, const Ints& to) {
@@ -218,8 +252,9 @@ std::string Emitter::value(const RecordedView& view, bool broadcast) {
       once.shape[d] = 1;
       repeats = true;
     }
+  std::string name = piece(once);
+  if (!name.empty()) return repeats && !broadcast ? node("Expand", {name, ints(view.shape)}) : name;
   Held& from = held(once);
-  std::string name;
   if (once.shape == from.view.shape && once.strides == from.view.strides &&
       once.offset == from.view.offset)
     name = from.name;

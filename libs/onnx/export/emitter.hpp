@@ -55,6 +55,8 @@ class Emitter {
   };
   std::string fresh(const std::string& stem);
   Held& held(const RecordedView& wanted);
+  std::string piece(const RecordedView& wanted);
+  Tensor elements(const RecordedView& wanted) const;
   std::string reshaped(const std::string& name, const std::vector<int64_t>& from,
                        const std::vector<int64_t>& to);
   std::string rows(Held& from);  // the buffer as one dimension
@@ -65,6 +67,12 @@ class Emitter {
   const tn_program* program_;
   const Recorded& from_;
   std::vector<std::optional<Held>> held_;  // by buffer
+  // Views of a weight that are constants of their own, and how many elements they have together.
+  struct Pieces {
+    std::vector<Held> list;
+    int64_t size = 0;
+  };
+  std::map<uint32_t, Pieces> pieces_;
   std::map<uint32_t, std::string> flat_;
   std::set<std::string> names_;
   std::set<uint32_t> read_;

@@ -132,6 +132,23 @@ def test_weights_have_their_names(tmp_path):
     assert model.opset_import[0].version == 21
 
 
+def test_weights_are_written_as_they_are_read(tmp_path):
+    """Quantizers look for products by constants; a table that two layers share is written once."""
+    tenon.manual_seed(0)
+    table, packed = nn.Embedding(6, 4), nn.Linear(4, 8)
+
+    def net(index):
+        y = table(index)
+        q, k = (tenon.linear(y, packed.weight[rows], packed.bias[rows]) for rows in (slice(0, 4), slice(4, 8)))
+        return tenon.linear(tenon.relu(q) * k, table.weight)
+    check(net, (tenon.tensor([[1, 5, 2]]),), tmp_path)
+    graph = onnx.load(tmp_path / 'model.onnx').graph
+    constants = {one.name: tuple(one.dims) for one in graph.initializer}
+    products = [node for node in graph.node if node.op_type == 'MatMul']
+    assert [constants.get(node.input[1]) for node in products] == [(4, 4), (4, 4), None]
+    assert sum(np.prod(shape) for shape in constants.values() if len(shape) == 2) == 6 * 4 + 8 * 4
+
+
 def test_what_cannot_be_exported_is_named(tmp_path):
     with pytest.raises(tenon.Error, match=r'\[onnx.export\] op lgamma has no counterpart'):
         tenon.onnx.export(tenon.lgamma, (x(),), tmp_path / 'm.onnx')

@@ -140,6 +140,13 @@ def test_products_of_integers(tmp_path, columns):
         check(tmp_path, [ms('QGemm', ['a', 'as', 'az', 'b', 'bs', 'bz', 'c'])], {'a': u8(3, 700)}, weights, tolerance=1e-3)
 
 
+def test_convolutions_of_integers_with_channels_last(tmp_path):
+    weights = {'w': i8(4, 3, 3, 3), 'ws': np.abs(f(4)) / 50, 'wz': np.zeros(4, 'i1'), 'b': rng.integers(-99, 99, 4).astype('i4'),
+               **{name: np.array(SCALES[name]) for name in ('xs', 'xz', 'ys', 'yz')}}
+    node = ms('QLinearConv', ['x', 'xs', 'xz', 'w', 'ws', 'wz', 'ys', 'yz', 'b'], channels_last=1, pads=[1, 1, 1, 1], kernel_shape=[3, 3])
+    check(tmp_path, [node], {'x': u8(1, 6, 6, 3)}, weights, steps=1)
+
+
 def test_long_sums_of_integers_are_exact(tmp_path):
     """A thousand products of the largest magnitude pass what f32 counts."""
     nodes = [helper.make_node('MatMulInteger', ['a', 'b', 'az', 'bz'], ['y'])]
