@@ -10,6 +10,9 @@ namespace {
 
 bool on_host(const Tensor& x) { return x.device() == Device("cpu"); }
 
+// AttributeProto.AttributeType.
+constexpr int64_t kFloat = 1, kInt = 2, kText = 3, kFloats = 6, kInts = 7, kTexts = 8;
+
 // What is traced meets weights as they are.
 bool traced(const Device& device) { return device.id().starts_with("trace"); }
 
@@ -97,29 +100,37 @@ const AttributeProto* Call::find(std::string_view name) const {
   return nullptr;
 }
 
-int64_t Call::i(std::string_view name, int64_t otherwise) const {
+const AttributeProto* Call::find(std::string_view name, int64_t type) const {
   const AttributeProto* found = find(name);
+  if (found != nullptr && found->type != 0 && found->type != type)
+    fail("attribute " + std::string(name) + " has the type " + std::to_string(found->type) +
+         ", not " + std::to_string(type));
+  return found;
+}
+
+int64_t Call::i(std::string_view name, int64_t otherwise) const {
+  const AttributeProto* found = find(name, kInt);
   return found == nullptr ? otherwise : found->i;
 }
 double Call::f(std::string_view name, double otherwise) const {
-  const AttributeProto* found = find(name);
+  const AttributeProto* found = find(name, kFloat);
   return found == nullptr ? otherwise : static_cast<double>(found->f);
 }
 std::string Call::s(std::string_view name, std::string_view otherwise) const {
-  const AttributeProto* found = find(name);
+  const AttributeProto* found = find(name, kText);
   return std::string(found == nullptr ? otherwise : found->s);
 }
 std::vector<int64_t> Call::list(std::string_view name, std::vector<int64_t> otherwise) const {
-  const AttributeProto* found = find(name);
+  const AttributeProto* found = find(name, kInts);
   return found == nullptr ? otherwise : found->ints;
 }
 std::vector<double> Call::floats(std::string_view name) const {
-  const AttributeProto* found = find(name);
+  const AttributeProto* found = find(name, kFloats);
   return found == nullptr ? std::vector<double>()
                           : std::vector<double>(found->floats.begin(), found->floats.end());
 }
 std::vector<std::string> Call::strings(std::string_view name) const {
-  const AttributeProto* found = find(name);
+  const AttributeProto* found = find(name, kTexts);
   return found == nullptr ? std::vector<std::string>()
                           : std::vector<std::string>(found->strings.begin(), found->strings.end());
 }

@@ -110,6 +110,8 @@ class Call {
   }
 
  private:
+  // Throws where it is of another type.
+  const AttributeProto* find(std::string_view name, int64_t type) const;
   Device home() const;  // where what is computed of weights lies
 
   const NodeProto& node_;

@@ -44,14 +44,51 @@ bool dense(const RecordedView& view) {
 
 Emitter::Emitter(const tn_program* program, const Recorded& from)
     : program_(program), from_(from), held_(from.buffers.size()) {
-  for (const RecordedView& view : from.results) read_.insert(view.buffer);
+  for (const RecordedView& view : from.results) reads_[view.buffer].push_back(view);
   for (const RecordedCall& call : from.calls)
     for (const auto& [name, json] : call.args) {
-      if (json.is_object() && json.contains("%")) read_.insert(json.at("%").get<uint32_t>());
+      if (call.is_view(name)) {
+        const RecordedView view = call.view(name);
+        reads_[view.buffer].push_back(view);
+      }
       if (!json.is_array()) continue;
-      for (const Json& one : json)
-        if (one.is_object()) read_.insert(one.at("%").get<uint32_t>());
+      for (const auto& view : call.views(name))
+        if (view) reads_[view->buffer].push_back(*view);
     }
+  join_products();
+}
+
+// A linear layer whose result only a recurrent one reads is part of that in ONNX.
+void Emitter::join_products() {
+  std::map<uint32_t, const RecordedCall*> products;
+  for (const RecordedCall& call : from_.calls) {
+    if (call.op == "linear" && call.text("activation") == "none" &&
+        call.view("x").shape.size() == 3)
+      products[call.results[0].buffer] = &call;
+    if (call.op != "lstm") continue;
+    const RecordedView x = call.view("x");
+    const auto found = products.find(x.buffer);
+    if (found != products.end() && found->second->results[0] == x && reads_[x.buffer].size() == 1)
+      joined_[x.buffer] = found->second;
+  }
+}
+
+const RecordedCall* Emitter::joined(const RecordedView& x) const {
+  const auto found = joined_.find(x.buffer);
+  return found == joined_.end() ? nullptr : found->second;
+}
+
+bool Emitter::read_within(uint32_t buffer, int64_t begin, int64_t end) const {
+  const auto found = reads_.find(buffer);
+  if (found == reads_.end()) return true;
+  return std::ranges::all_of(found->second, [&](const RecordedView& view) {
+    int64_t low = view.offset, high = view.offset;
+    for (size_t d = 0; d < view.shape.size(); ++d) {
+      const int64_t reach = std::max<int64_t>(0, view.shape[d] - 1) * view.strides[d];
+      (reach < 0 ? low : high) += reach;
+    }
+    return low >= begin && high < end;
+  });
 }
 
 std::string Emitter::expanded(const std::string& name, const RecordedCall& call,
@@ -289,7 +326,8 @@ std::string Emitter::model(int64_t opset) {
     graph_.message(11, port(name, input.dtype, input.shape));
   }
   for (size_t i = 0; i < from_.results.size(); ++i) names_.insert("result" + std::to_string(i));
-  for (const RecordedCall& call : from_.calls) emit(*this, call);
+  for (const RecordedCall& call : from_.calls)
+    if (call.results.empty() || joined(call.results[0]) != &call) emit(*this, call);
   for (size_t i = 0; i < from_.results.size(); ++i) {
     const RecordedView& result = from_.results[i];
     const std::string name = "result" + std::to_string(i);

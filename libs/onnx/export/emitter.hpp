@@ -42,7 +42,11 @@ class Emitter {
   // What ops on operands of one element each must be expanded to, where the operands only repeat it.
   std::string expanded(const std::string& name, const RecordedCall& call, const Names& operands);
   // Whether a result is read later.
-  bool used(const RecordedView& view) const { return read_.contains(view.buffer); }
+  bool used(const RecordedView& view) const { return reads_.contains(view.buffer); }
+  // Whether all that is read of a buffer lies in its elements from `begin` to `end`.
+  bool read_within(uint32_t buffer, int64_t begin, int64_t end) const;
+  // The call that makes x, where it writes nothing itself because x's reader does; else NULL.
+  const RecordedCall* joined(const RecordedView& x) const;
   void give(const RecordedCall& call, const std::string& name) { hold(call.results[0], name); }
 
   // The whole model, of opset `opset`.
@@ -54,6 +58,7 @@ class Emitter {
     RecordedView view;
   };
   std::string fresh(const std::string& stem);
+  void join_products();
   Held& held(const RecordedView& wanted);
   std::string piece(const RecordedView& wanted);
   Tensor elements(const RecordedView& wanted) const;
@@ -75,7 +80,8 @@ class Emitter {
   std::map<uint32_t, Pieces> pieces_;
   std::map<uint32_t, std::string> flat_;
   std::set<std::string> names_;
-  std::set<uint32_t> read_;
+  std::map<uint32_t, std::vector<RecordedView>> reads_;
+  std::map<uint32_t, const RecordedCall*> joined_;  // by the buffers of their results
   std::map<std::string, std::string> constants_;
   Writer graph_;
 };

@@ -90,23 +90,39 @@ void avg_pool(Emitter& out, const RecordedCall& call) {
                            {"count_include_pad", int64_t{call.flag("count_include_pad")}}}));
 }
 
-// Windows of one size, where the sizes divide.
+// Windows of different sizes, or that overlap: one after another, along one dimension.
+std::string pooled_apart(Emitter& out, const std::string& x, int64_t dim, int64_t from,
+                         int64_t size, const char* reduction) {
+  Names parts;
+  const std::string axis = out.ints({dim});
+  for (int64_t i = 0; i < size; ++i) {
+    const int64_t begin = i * from / size, end = ((i + 1) * from + size - 1) / size;
+    const std::string part = out.node("Slice", {x, out.ints({begin}), out.ints({end}), axis});
+    parts.push_back(out.node(reduction, {part, axis}, {{"keepdims", int64_t{1}}}));
+  }
+  return out.node("Concat", parts, {{"axis", dim}});
+}
+
 void adaptive_pool(Emitter& out, const RecordedCall& call) {
   const RecordedView x = call.view("x");
   const Ints size = call.ints("size");
-  Ints kernel;
-  for (size_t d = 0; d < size.size(); ++d) {
-    const int64_t from = x.shape[d + 2];
-    if (size[d] < 1 || from % size[d] != 0)
-      throw Error(TN_UNIMPLEMENTED, "[onnx.export] " + call.op + " of " + std::to_string(from) +
-                                        " elements to " + std::to_string(size[d]));
-    kernel.push_back(from / size[d]);
-  }
   const bool mean = call.op == "adaptive_avg_pool";
   if (!mean && out.used(call.results[1]))
     throw Error(TN_UNIMPLEMENTED, "[onnx.export] positions of adaptive_max_pool");
-  out.give(call, out.node(mean ? "AveragePool" : "MaxPool", {out.value(x)},
-                          {{"kernel_shape", kernel}, {"strides", kernel}}));
+  Ints kernel;
+  bool even = true;
+  for (size_t d = 0; d < size.size(); ++d) {
+    even = even && size[d] > 0 && x.shape[d + 2] % size[d] == 0;
+    if (even) kernel.push_back(x.shape[d + 2] / size[d]);
+  }
+  if (even)
+    return out.give(call, out.node(mean ? "AveragePool" : "MaxPool", {out.value(x)},
+                                   {{"kernel_shape", kernel}, {"strides", kernel}}));
+  std::string y = out.value(x);
+  for (size_t d = 0; d < size.size(); ++d)
+    y = pooled_apart(out, y, static_cast<int64_t>(d + 2), x.shape[d + 2], size[d],
+                     mean ? "ReduceMean" : "ReduceMax");
+  out.give(call, y);
 }
 
 void interpolate(Emitter& out, const RecordedCall& call) {
@@ -236,11 +252,18 @@ void group_norm(Emitter& out, const RecordedCall& call) {
 }
 
 void batch_norm(Emitter& out, const RecordedCall& call) {
+  unused(out, call);
+  const Ints channels = {call.view("x").shape.at(1)};
+  // The statistics of one sample are those of an instance norm.
+  if (call.flag("training") && !call.has("running_mean") && call.view("x").shape[0] == 1)
+    return out.give(call,
+                    out.node("InstanceNormalization",
+                             {out.input(call, "x"), or_filled(out, call, "weight", channels, 1),
+                              or_filled(out, call, "bias", channels, 0)},
+                             {{"epsilon", call.number("eps")}}));
   if (call.flag("training"))
     throw Error(TN_UNIMPLEMENTED,
                 "[onnx.export] batch_norm in training: call eval() before tracing");
-  unused(out, call);
-  const Ints channels = {call.view("x").shape.at(1)};
   out.give(call, out.node("BatchNormalization",
                           {out.input(call, "x"), or_filled(out, call, "weight", channels, 1),
                            or_filled(out, call, "bias", channels, 0),

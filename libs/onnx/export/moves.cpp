@@ -25,6 +25,18 @@ void scatter(Emitter& out, const RecordedCall& call) {
                            out.operand(call, "src", call.view("x").dtype)},
                           {{"axis", call.integer("dim")}, {"reduction", reduction}}));
 }
+// Slices of src are added to those of x that index names.
+void index_add(Emitter& out, const RecordedCall& call) {
+  const RecordedView src = call.view("src");
+  const int64_t given = call.integer("dim"), rank = static_cast<int64_t>(src.shape.size()),
+                dim = given < 0 ? given + rank : given;
+  Ints along(src.shape.size(), 1);
+  along[static_cast<size_t>(dim)] = src.shape[static_cast<size_t>(dim)];
+  const std::string index = out.node("Reshape", {out.input(call, "index"), out.ints(along)});
+  const std::string each = out.node("Expand", {index, out.ints(src.shape)});
+  out.give(call, out.node("ScatterElements", {out.input(call, "x"), each, out.value(src)},
+                          {{"axis", dim}, {"reduction", std::string("add")}}));
+}
 void index_select(Emitter& out, const RecordedCall& call) {
   out.give(call, out.node("Gather", {out.input(call, "x"), out.input(call, "index")},
                           {{"axis", call.integer("dim")}}));
@@ -109,19 +121,30 @@ void full(Emitter& out, const RecordedCall& call) {
                           {out.number(call.number("value"), made.dtype), out.ints(made.shape)}));
 }
 
+void arange_of(Emitter& out, const RecordedCall& call) {
+  const RecordedView& made = call.results[0];
+  const double start = call.number("start"), step = call.number("step");
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < made.shape[0]; ++i)
+    numbers.push_back(start + step * static_cast<double>(i));
+  out.give(call, out.weight(tensor(numbers).to(made.dtype)));
+}
+
 }  // namespace
 
 void add_moves(std::map<std::string, Emit>& table) {
   table["concat"] = concat;
   table["gather"] = gather;
   table["scatter"] = table["scatter_add"] = scatter;
+  table["index_add"] = index_add;
   table["index_select"] = index_select;
   table["embedding"] = embedding;
   table["index"] = index;
   table["pad"] = pad;
   table["roll"] = roll;
   table["tril"] = table["triu"] = triangle;
-  table["full"] = full;
+  table["full"] = table["full_like"] = full;
+  table["arange"] = arange_of;
 }
 
 }  // namespace tenon::onnx

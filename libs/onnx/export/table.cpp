@@ -9,6 +9,7 @@ const std::map<std::string, Emit>& table() {
     add_elementwise(by_name);
     add_layers(by_name);
     add_moves(by_name);
+    add_recurrent(by_name);
     add_reductions(by_name);
     return by_name;
   }();

@@ -10,6 +10,7 @@ using Emit = void (*)(Emitter&, const RecordedCall&);
 void add_elementwise(std::map<std::string, Emit>& table);
 void add_layers(std::map<std::string, Emit>& table);
 void add_moves(std::map<std::string, Emit>& table);
+void add_recurrent(std::map<std::string, Emit>& table);
 void add_reductions(std::map<std::string, Emit>& table);
 
 // x after an activation that `linear` names.

@@ -1,7 +1,10 @@
 // Collects what a model needs and Tenon lacks, for one message that tells all.
 #pragma once
 
+#include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "model/files.hpp"
 
@@ -23,6 +26,37 @@ class Check {
     if (value.type == Type::String) note("tensors of STRING");
     if (value.kind == ValueProto::Other) note("maps, sparse tensors and opaque types");
   }
+  // Versions of ONNX's own ops; what a later one means is not known.
+  void opset(int64_t version) {
+    constexpr int64_t kNewest = 28;
+    if (version > kNewest)
+      note("opset " + std::to_string(version) + " (the newest known is " + std::to_string(kNewest) +
+           ")");
+  }
+
+  // Names of values, of the graph that is read and of those around it. A function sees none of them.
+  using Names = std::vector<std::set<std::string_view>>;
+  Names begin_function() { return std::exchange(names_, {}); }
+  void end_function(Names outer) { names_ = std::move(outer); }
+  void begin_graph() { names_.emplace_back(); }
+  void end_graph() { names_.pop_back(); }
+  void given(std::string_view name) { names_.back().insert(name); }
+  // A node in its turn: what it reads has been made, what it makes has not. Throws Error.
+  void reads(const NodeProto& node) const {
+    for (const std::string_view name : node.inputs)
+      if (!name.empty() && !made(name))
+        fail(node, "nothing before it makes its input '" + std::string(name) + "'");
+  }
+  void makes(const NodeProto& node) {
+    for (const std::string_view name : node.outputs)
+      if (!name.empty() && !names_.back().insert(name).second)
+        fail(node, "its result '" + std::string(name) + "' is there already");
+  }
+  void result(std::string_view name) const {
+    if (!made(name))
+      throw Error(TN_DATA_LOSS, where_ + ": nothing makes the result '" + std::string(name) + "'");
+  }
+
   // What fn returns; what is unimplemented is noted, other errors are thrown.
   template <class Fn>
   Tensor guarded(Fn&& fn) {
@@ -48,11 +82,23 @@ class Check {
   }
 
  private:
+  bool made(std::string_view name) const {
+    return std::ranges::any_of(names_, [&](const auto& names) { return names.contains(name); });
+  }
+  [[noreturn]] void fail(const NodeProto& node, const std::string& reason) const {
+    const std::string_view name = !node.name.empty()     ? node.name
+                                  : node.outputs.empty() ? std::string_view()
+                                                         : node.outputs[0];
+    throw Error(TN_DATA_LOSS, where_ + ": node '" + std::string(name) + "' (" +
+                                  std::string(node.op) + "): " + reason);
+  }
+
   struct Missing {
     uint64_t count = 0;
     std::string_view first;
   };
   std::string where_;
+  Names names_;
   std::map<std::string, Missing> missing_;
 };
 

@@ -56,6 +56,8 @@ Loaded::Loaded(std::unique_ptr<Files> files) : files_(std::move(files)) {
     proto_ = read_model(origin);
   }
   Check check(files_->where());
+  if (const auto opset = proto_.opsets.find(""); opset != proto_.opsets.end())
+    check.opset(opset->second);
   prepare(proto_.graph, proto_.opsets, check, true);
   check.finish();
 }
@@ -66,8 +68,10 @@ void Loaded::prepare(const GraphProto& graph, const Opsets& opsets, Check& check
   if (graph.sparse) check.note("sparse initializers");
   Body body;
   std::set<std::string_view> given;
+  check.begin_graph();
   for (const TensorProto& initializer : graph.initializers) {
     given.insert(initializer.name);
+    check.given(initializer.name);
     if (initializer.strings != 0 || initializer.type == Type::String) {
       check.note("tensors of STRING");
       continue;
@@ -79,6 +83,7 @@ void Loaded::prepare(const GraphProto& graph, const Opsets& opsets, Check& check
     if (outermost) weights_.emplace_back(initializer.name, made);
   }
   for (const ValueProto& input : graph.inputs) {
+    check.given(input.name);
     if (given.contains(input.name)) continue;
     body.inputs.push_back(input.name);
     if (outermost) {
@@ -88,6 +93,8 @@ void Loaded::prepare(const GraphProto& graph, const Opsets& opsets, Check& check
   }
   for (const ValueProto& output : graph.outputs) body.outputs.push_back(output.name);
   prepare(body, graph.nodes, opsets, check);
+  for (const std::string_view name : body.outputs) check.result(name);
+  check.end_graph();
   bodies_.emplace(&graph, std::move(body));
 }
 
@@ -96,6 +103,7 @@ void Loaded::prepare(Body& body, const std::vector<NodeProto>& nodes, const Opse
   for (const NodeProto& node : nodes) {
     ++nodes_;
     ++ops_[{std::string(node.domain), std::string(node.op)}];
+    check.reads(node);
     Step made = step(node, opsets, check);
     const bool constant = node.op == "Constant" && node.domain.empty() && made.convert.defined() &&
                           node.outputs.size() == 1 && node.attributes.size() == 1 &&
@@ -107,10 +115,12 @@ void Loaded::prepare(Body& body, const std::vector<NodeProto>& nodes, const Opse
         constants_.insert(tensor.get());
         body.constants.emplace_back(node.outputs[0], tensor);
       }
+      check.makes(node);
       continue;
     }
     for (const AttributeProto& attribute : node.attributes)
       if (attribute.graph) prepare(*attribute.graph, opsets, check, false);
+    check.makes(node);
     body.steps.push_back(std::move(made));
   }
   join_norms(body);
@@ -209,7 +219,11 @@ const Loaded::Body* Loaded::function(const NodeProto& node, Check& check) {
                                     std::to_string(kDeepest) + " deep");
     body.inputs = function.inputs;
     body.outputs = function.outputs;
+    Check::Names outer = check.begin_function();
+    check.begin_graph();
+    for (const std::string_view name : body.inputs) check.given(name);
     prepare(body, function.nodes, function.opsets, check);
+    check.end_function(std::move(outer));
     body.function = &function;
     --nesting_;
     return &body;

@@ -96,6 +96,13 @@ CASES = {
     'layer_norm': (nn.LayerNorm(4), (x(),)), 'layer_norm_all': (lambda a: tenon.layer_norm(a, (4,)), (x(),)),
     'rms_norm': (nn.RMSNorm(4), (x(),)), 'group_norm': (nn.GroupNorm(2, 4), (x(2, 4, 3, 3),)), 'batch_norm': (nn.BatchNorm2d(3).eval(), (x(1, 3, 4, 4),)),
     'embedding': (nn.Embedding(6, 3), (i(1, 5),)), 'alias': (lambda a: tenon.contiguous(a.transpose(0, 1)) + 0.0, (x(),)),
+    'uneven_pools': (lambda a: (nn.AdaptiveAvgPool2d((3, 2))(a), nn.AdaptiveMaxPool2d(3)(a)), (x(1, 2, 7, 5),)),
+    'threshold': (nn.Threshold(0.1, 2.0), (x(2, 3),)), 'fold': (nn.Fold((4, 4), 2), (x(1, 8, 9),)), 'bag': (nn.EmbeddingBag(6, 3), (tenon.tensor([[1, 2], [3, 5]]),)),
+    'pads': (lambda a: (nn.ReflectionPad2d(1)(a), nn.ReplicationPad2d(1)(a), nn.CircularPad2d(1)(a)), (x(1, 2, 4, 4),)),
+    'instance_norm': (nn.InstanceNorm2d(3, affine=True), (x(1, 3, 4, 4),)),
+    'lstm': (nn.LSTM(4, 5), (x(3, 2, 4),)), 'lstm_both_ways': (nn.LSTM(4, 5, 2, bidirectional=True), (x(3, 2, 4),)),
+    'lstm_batch_first': (nn.LSTM(4, 5, batch_first=True), (x(2, 3, 4),)),
+    'lstm_alone': (lambda a, h, w: tenon.lstm(a, h, h, w)[0], (x(3, 2, 8), x(2, 2), x(8, 2))),
     'sequence': (nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2)), (x(5, 4),)),
 }
 seen = set()

@@ -178,6 +178,33 @@ def test_what_depends_on_weights_alone_is_computed_once(tmp_path):
     assert (drawn.numpy() != again.numpy()).any()
 
 
+@pytest.mark.parametrize(('nodes', 'wrong'), [
+    ([('Add', ['x', 'b'], 'a'), ('Relu', ['a'], 'b'), ('Relu', ['b'], 'y')], r"node 'a' \(Add\): nothing before it makes its input 'b'"),
+    ([('Relu', ['nowhere'], 'y')], r"node 'y' \(Relu\): nothing before it makes its input 'nowhere'"),
+    ([('Relu', ['x'], 'y'), ('Neg', ['x'], 'y')], r"node 'y' \(Neg\): its result 'y' is there already"),
+    ([('Relu', ['x'], 'z')], "nothing makes the result 'y'")])
+def test_graphs_that_cannot_run_are_refused_at_load(tmp_path, nodes, wrong):
+    made = [helper.make_node(op, inputs, [output], name=output) for op, inputs, output in nodes]
+    model = model_of(made, [('x', TensorProto.FLOAT, [2])], [('y', TensorProto.FLOAT, [2])])
+    (tmp_path / 'm.onnx').write_bytes(model.SerializeToString())
+    with pytest.raises(tenon.Error, match=wrong):
+        tenon.onnx.load(tmp_path / 'm.onnx')
+
+
+def test_what_a_later_opset_means_is_not_guessed(tmp_path):
+    model = model_of([helper.make_node('Relu', ['x'], ['y'])], [('x', TensorProto.FLOAT, [2])], [('y', TensorProto.FLOAT, [2])], opset=99)
+    (tmp_path / 'm.onnx').write_bytes(model.SerializeToString())
+    with pytest.raises(tenon.Error, match=r'opset 99 \(the newest known is 28\)'):
+        tenon.onnx.load(tmp_path / 'm.onnx')
+
+
+def test_attributes_of_another_type_are_refused(tmp_path):
+    model = model_of([helper.make_node('Transpose', ['x'], ['y'], name='t', perm='hello')], [('x', TensorProto.FLOAT, [2])], [('y', TensorProto.FLOAT, [2])])
+    (tmp_path / 'm.onnx').write_bytes(model.SerializeToString())
+    with pytest.raises(tenon.Error, match="Transpose 't': attribute perm has the type 3, not 7"):
+        tenon.onnx.load(tmp_path / 'm.onnx')(tenon.zeros(2))
+
+
 def test_magika_agrees_with_onnxruntime():
     """A model as people publish them, of the package magika."""
     import importlib.util
