@@ -56,7 +56,7 @@ Tensor through_integers(const Tensor& x) {
 }
 
 Tensor centred(const Tensor& x, const Tensor& zero, bool rows) {
-  const Tensor wide = x.to(DType::F32);
+  Tensor wide = x.to(DType::F32);
   if (!zero.defined()) return wide;
   const Tensor z = zero.to(DType::F32);
   if (z.numel() == 1) return wide - z.reshape({});

