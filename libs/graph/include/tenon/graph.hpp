@@ -158,8 +158,8 @@ Program trace(TensorList like, const Dims& dims, Fn&& fn, Device device = {}) {
       if (axis >= of.size())
         throw Error(TN_OUT_OF_RANGE, "[graph] input " + std::to_string(i) + " has no dimension " +
                                          std::to_string(axis));
-      const auto same = [&](const tn_trace_dim& one) {
-        return detail::to_view(one.name) == dim.name;
+      const auto same = [&name = dim.name](const tn_trace_dim& one) {
+        return detail::to_view(one.name) == name;
       };
       const auto known = std::ranges::find_if(declared, same);
       of[axis] = static_cast<int32_t>(known - declared.begin());
