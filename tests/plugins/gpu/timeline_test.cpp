@@ -30,6 +30,25 @@ struct Told {
   std::string op, what;
   uint64_t tag;
   double start, end;
+  uint64_t bytes;
+};
+
+// A call on (2, 3) f32, whose rows are one and the same, with a result of two.
+struct Call {
+  int64_t shape[2] = {2, 3}, repeated[2] = {0, 1}, apart[1] = {1};
+  tn_view x = {}, y = {};
+  tn_view* outs[1] = {&y};
+  tn_value args[1] = {};
+  tn_call call = {};
+  Call() {
+    x.dtype = y.dtype = TN_DTYPE_F32;
+    x.ndim = 2, x.shape = shape, x.strides = repeated;
+    y.ndim = 1, y.shape = shape, y.strides = apart;
+    args[0].tag = TN_VALUE_VIEW, args[0].as.view = &x;
+    call.nargs = call.nouts = 1, call.args = args, call.outs = outs;
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
 };
 
 std::vector<Told> stop() {
@@ -38,7 +57,8 @@ std::vector<Told> stop() {
       [](void* to, const tn_profiler_span* span) {
         static_cast<std::vector<Told>*>(to)->push_back(
             {span->kind, std::string(span->op.data, span->op.size),
-             std::string(span->what.data, span->what.size), span->tag, span->start, span->end});
+             std::string(span->what.data, span->what.size), span->tag, span->start, span->end,
+             span->bytes});
       },
       &told);
   return told;
@@ -81,8 +101,9 @@ TEST_F(Timeline, CostsNoEventWhileNobodyListens) {
 TEST_F(Timeline, LaunchesAreToldEach) {
   profile().start();
   Profile::label().tag = 7;
+  const Call sum;
   {
-    const Labelled op("sum(Tensor x)");
+    const Labelled op("sum(Tensor x)", sum.call);
     const Timed call(0, nullptr, "reduce");
     launch();
     launch();
@@ -98,6 +119,8 @@ TEST_F(Timeline, LaunchesAreToldEach) {
   EXPECT_EQ(told[0].op, "sum");
   EXPECT_EQ(told[0].what, "reduce");
   EXPECT_EQ(told[0].tag, 7u);
+  EXPECT_EQ(told[0].bytes, 3u * 4 + 2u * 4);  // each element once, told once
+  EXPECT_EQ(told[1].bytes, 0u);
   EXPECT_EQ(told[1].start, told[0].end);
   EXPECT_EQ(told[1].end - told[0].start, 2);
   EXPECT_EQ(told[2].op, "");
@@ -107,8 +130,9 @@ TEST_F(Timeline, LaunchesAreToldEach) {
 
 TEST_F(Timeline, ACopyWithinACallIsToldByItself) {
   profile().start();
+  const Call nonzero;
   {
-    const Labelled op("nonzero");
+    const Labelled op("nonzero", nonzero.call);
     const Timed call(0, nullptr, "compact");
     launch();
     {
