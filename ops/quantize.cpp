@@ -58,10 +58,11 @@ Dims unpacked8(const Frame& frame, uint32_t packed, uint32_t scale) {
 Dims groups_of(const Frame& frame, const tn_tensor& w, int64_t group, int64_t in_place) {
   frame.require(group > 0 && group % in_place == 0, "group must be {}positive, got {}",
                 in_place == 1 ? "" : "even and ", group);
-  frame.require(w.ndim() != 0 && w.shape()[w.ndim() - 1] % group == 0,
+  const int64_t n = w.ndim() == 0 ? 0 : w.shape()[w.ndim() - 1];
+  frame.require(n != 0 && n % group == 0,
                 "the last dimension of {} does not consist of groups of {}",
                 format_shape(w.sizes()), group);
-  return with_last(w.sizes(), w.shape()[w.ndim() - 1] / group);
+  return with_last(w.sizes(), n / group);
 }
 
 // Rows of groups: (…, n) to (…, groups, group).
