@@ -131,10 +131,11 @@ Tensor matmul_of_few_bits(const Call& call) {
   if (bits != 2 && bits != 4 && bits != 8) call.unsupported(std::to_string(bits) + " bits");
   if (block < 8 || n < 1 || k < 1) call.fail("N, K and block_size are wanted");
   const Tensor x = call.x(0);
-  // The op for weights of four bits has the same bytes.
-  if (bits == 4 && !call.has(3) && k % block == 0)
-    return linear_int4(x, call.x(1).reshape({n, k / 2}), call.x(2).reshape({n, k / block}),
-                       call.maybe(5));
+  // The op for weights of four bits has the same bytes, whose zero is 8.
+  if (bits == 4 && !call.has(3) && k % block == 0) {
+    const Tensor scale = call.x(2).reshape({n, k / block});
+    return linear_int4(x, call.x(1).reshape({n, k / 2}), scale, scale * -8.0, call.maybe(5));
+  }
   const auto weight = call.kept(call.constant({1, 2, 3}),
                                 [&] { return unpacked(call, bits, block).to(x.dtype()); });
   return linear(x, *weight, call.maybe(5));

@@ -53,10 +53,12 @@ struct Incoming {
   }
 
  private:
-  // The index is the same along the inner dimensions, and reaches all of the result in others than dim.
+  // The index is the same along the inner dimensions, and reaches all of src, and of the result in others than dim.
   bool has_rows() const {
-    if ((src.flags & TN_VIEW_CONTIGUOUS) == 0 || index.ndim != out.ndim) return false;
+    if ((src.flags & TN_VIEW_CONTIGUOUS) == 0 || index.ndim != out.ndim || src.ndim != out.ndim)
+      return false;
     for (uint32_t d = 0; d < index.ndim; ++d) {
+      if (src.shape[d] != index.shape[d]) return false;
       if (d != dim && index.shape[d] != out.shape[d]) return false;
       if (d > dim && index.strides[d] != 0 && index.shape[d] != 1) return false;
     }

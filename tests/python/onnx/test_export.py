@@ -78,6 +78,7 @@ CASES = {
     'concat': (lambda a: (tenon.concat([a, a.transpose(0, 1).transpose(0, 1)], 1), tenon.stack([a, a], 1)), (x(),)),
     'repeat': (lambda a: tenon.tile(a, (2, 1)), (x(),)),
     'gather': (lambda a, n: (a.gather(0, n), tenon.scatter(a, 0, n, a), tenon.scatter_add(a, 0, n, a)), (x(2, 3), tenon.tensor([[0, 1, 0], [1, 0, 1]]))),
+    'index_add': (lambda a, n: tenon.index_add(a, 0, n, a), (x(2, 3), tenon.tensor([1, 0]))),
     'select': (lambda a, n: (a.index_select(1, n), a[n], a[:, n], a[n, n]), (x(3, 3, 2), i(2, 0))),
     'pad': (lambda a: (tenon.pad(a, (1, 2)), tenon.pad(a, (1, 0, 2, 1), value=3.0), tenon.pad(a, (1, 1), mode='reflect'), tenon.pad(a, (1, 1), mode='replicate')), (x(1, 3, 4),)),
     'roll': (lambda a: (tenon.roll(a, 1, 1), tenon.roll(a, (-1, 2), (0, 2))), (x(),)), 'one_hot': (lambda n: tenon.one_hot(n, 4), (i(0, 3),)),
