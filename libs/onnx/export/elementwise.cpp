@@ -177,6 +177,10 @@ void formula(Emitter& out, const RecordedCall& call) {
     y = out.node("Elu", {x}, {{"alpha", call.number("alpha")}});
   else if (op == "leaky_relu")
     y = out.node("LeakyRelu", {x}, {{"alpha", call.number("slope")}});
+  else if (op == "hardsigmoid")
+    y = out.node("HardSigmoid", {x}, {{"alpha", 1.0 / 6}, {"beta", 0.5}});
+  else if (op == "hardswish")
+    y = out.node("HardSwish", {x});
   else if (op == "softplus") {
     const double beta = call.number("beta");
     y = beta == 1 ? out.node("Softplus", {x})
@@ -238,8 +242,9 @@ void add_elementwise(std::map<std::string, Emit>& table) {
   for (const Plain& one : kUnary) table[one.ours] = unary;
   for (const Plain& one : kBinary) table[one.ours] = binary;
   for (const Logical& one : kLogical) table[one.ours] = logical;
-  for (const char* op : {"square", "rsqrt", "silu", "gelu", "expm1", "log1p", "exp2", "log2",
-                         "log10", "erfc", "isfinite", "trunc", "elu", "leaky_relu", "softplus"})
+  for (const char* op :
+       {"square", "rsqrt", "silu", "gelu", "expm1", "log1p", "exp2", "log2", "log10", "erfc",
+        "isfinite", "trunc", "elu", "leaky_relu", "hardsigmoid", "hardswish", "softplus"})
     table[op] = formula;
   table["clone"] = same;
   table["not_equal"] = not_equal;

@@ -3,6 +3,9 @@
 #include "model/files.hpp"
 #include "tenon/creation.hpp"
 
+#include <limits>
+#include <numeric>
+
 namespace tenon::onnx {
 namespace {
 
@@ -44,6 +47,50 @@ void index_select(Emitter& out, const RecordedCall& call) {
 void embedding(Emitter& out, const RecordedCall& call) {
   out.give(call, out.node("Gather", {out.input(call, "weight"), out.input(call, "index")},
                           {{"axis", int64_t{0}}}));
+}
+
+// The bag of each row (n, 1): how many bags have begun, less one.
+std::string bags_of(Emitter& out, const RecordedCall& call, int64_t n) {
+  Ints places(static_cast<size_t>(n));
+  std::iota(places.begin(), places.end(), 0);
+  const std::string begun = out.node(
+      "GreaterOrEqual",
+      {out.node("Unsqueeze", {out.ints(places), out.ints({1})}), out.input(call, "offsets")});
+  const std::string ones =
+      out.node("Cast", {begun}, {{"to", static_cast<int64_t>(type_of_dtype(DType::I64))}});
+  return out.node("Sub", {out.node("ReduceSum", {ones, out.ints({1})}), out.number(1, DType::I64)});
+}
+void embedding_bag(Emitter& out, const RecordedCall& call) {
+  if (call.has("padding_idx"))
+    throw Error(TN_UNIMPLEMENTED, "[onnx.export] embedding_bag with padding_idx");
+  const DType dtype = call.view("weight").dtype;
+  const int64_t n = call.view("index").shape[0], bags = call.view("offsets").shape[0],
+                width = call.view("weight").shape[1];
+  const std::string bag = bags_of(out, call, n), mode = call.text("mode");
+  const auto filled = [&](double value, const Ints& shape) {
+    return out.node("Expand", {out.number(value, dtype), out.ints(shape)});
+  };
+  const auto gathered = [&](const std::string& base, const std::string& at, const std::string& rows,
+                            const std::string& reduction) {
+    return out.node("ScatterElements", {base, at, rows},
+                    {{"axis", int64_t{0}}, {"reduction", reduction}});
+  };
+  std::string rows = out.node("Gather", {out.input(call, "weight"), out.input(call, "index")},
+                              {{"axis", int64_t{0}}});
+  if (call.has("per_sample_weights"))
+    rows = out.node(
+        "Mul",
+        {rows, out.node("Unsqueeze", {out.input(call, "per_sample_weights"), out.ints({1})})});
+  const std::string each = out.node("Expand", {bag, out.ints({n, width})});
+  const double start = mode == "max" ? -std::numeric_limits<double>::infinity() : 0;
+  const std::string found =
+      gathered(filled(start, {bags, width}), each, rows, mode == "max" ? "max" : "add");
+  if (mode == "sum") return out.give(call, found);
+  const std::string count = gathered(filled(0, {bags, 1}), bag, filled(1, {n, 1}), "add");
+  if (mode == "mean")
+    return out.give(call, out.node("Div", {found, out.node("Max", {count, out.number(1, dtype)})}));
+  const std::string any = out.node("Greater", {count, out.number(0, dtype)});
+  out.give(call, out.node("Where", {any, found, out.number(0, dtype)}));
 }
 
 // One index anywhere, or several of the first dimensions.
@@ -139,6 +186,7 @@ void add_moves(std::map<std::string, Emit>& table) {
   table["index_add"] = index_add;
   table["index_select"] = index_select;
   table["embedding"] = embedding;
+  table["embedding_bag"] = embedding_bag;
   table["index"] = index;
   table["pad"] = pad;
   table["roll"] = roll;

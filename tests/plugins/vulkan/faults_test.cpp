@@ -50,7 +50,7 @@ TEST(Step, WaitsForNothing) {
   tenon::optim::SGD optimizer(net.parameters(), {.lr = 0.1, .momentum = 0.9});
   const Tensor x = to_gpu(tenon::normal({8, 16})), y = to_gpu(tenon::normal({8, 4}));
   Tensor loss;
-  for (int step = 0; step < 60; ++step) {
+  for (int step = 0; step < 400; ++step) {
     loss = tenon::mse_loss(net(x), y);
     optimizer.zero_grad();
     loss.backward();
