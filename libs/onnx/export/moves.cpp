@@ -1,10 +1,10 @@
 // Joining, indexing, padding, and tensors of one number.
+#include <limits>
+#include <numeric>
+
 #include "export/table.hpp"
 #include "model/files.hpp"
 #include "tenon/creation.hpp"
-
-#include <limits>
-#include <numeric>
 
 namespace tenon::onnx {
 namespace {
