@@ -123,9 +123,10 @@ Tensor of_rows(const CompositeArgs& in, const Tensor& logits, const Tensor& targ
     if (d != channel) last.push_back(d);
   last.push_back(channel);
   const Tensor rows = channel + 1 == logits.ndim() ? logits : permute(logits, last);
-  const auto each = softmax_cross_entropy(reshape(rows, {target.numel(), logits.shape(channel)}),
-                                          reshape(target, {target.numel()}), in.tensor(arg::weight),
-                                          in.integer(arg::ignore_index));
+  const auto each = softmax_cross_entropy(
+      rows.ndim() == 2 ? rows : reshape(rows, {target.numel(), logits.shape(channel)}),
+      target.ndim() == 1 ? target : reshape(target, {target.numel()}), in.tensor(arg::weight),
+      in.integer(arg::ignore_index));
   const std::string_view reduction = in.str(arg::reduction);
   if (reduction == "none") return reshape(each.loss, target.shape());
   return reduction == "sum" ? sum(each.loss) : sum(each.loss) / sum(each.counted.detach());

@@ -37,7 +37,7 @@ def test_what_is_refused(bits):
     quantize, dequantize, linear = of(bits)
     for shape, group in [((3, 0), 8), ((0,), 8), ((), 8), ((3, 12), 8), ((3, 8), 0), ((3, 8), -8)]:
         with pytest.raises(ValueError, match=f'quantize_int{bits}'):
-            quantize(tenon.zeros(*shape), group)
+            quantize(tenon.zeros(shape), group)
     packed, *groups = quantize(tenon.ones(3, 64))
     with pytest.raises(ValueError, match='do not divide'):
         dequantize(packed, *(each[:2] for each in groups))
