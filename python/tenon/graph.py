@@ -427,12 +427,14 @@ class _Sized:
     """Arguments of one kind in many shapes, and the program that takes them all, if there is one."""
 
     def __init__(self, shapes):
-        self.declared, self._first, self._program, self._refused = None, shapes, None, False
+        self.declared: tuple | None = None
+        self._program: Program | None = None
+        self._first, self._refused = shapes, False
 
     def program(self, shapes, trace_sizes):
         if self._refused:
             return None
-        if self._program is None or not self._takes(shapes):
+        if self._program is None or not self._takes(self._program, shapes):
             self._program = None
             self._dims, self._places = self.declared or _differing(self._first, shapes, getattr(self, '_places', None))
             if not self._dims:
@@ -442,9 +444,9 @@ class _Sized:
             except Exception:  # each combination is traced alone then, or fn says what is wrong
                 self._refused = True
                 return None
-        return self._program if self._takes(shapes) else None
+        return self._program if self._takes(self._program, shapes) else None
 
-    def _takes(self, shapes):
+    def _takes(self, program, shapes):
         sizes = {}
         for shape, first, places in zip(shapes, self._first, self._places):
             for size, fixed, place in zip(shape, first, places):
@@ -452,7 +454,7 @@ class _Sized:
                     return False
                 if place >= 0 and sizes.setdefault(place, size) != size:
                     return False
-        ranges = self._program._program.dims
+        ranges = program._program.dims
         return all(ranges[i][1] <= size and (ranges[i][2] is None or size <= ranges[i][2]) for i, size in sizes.items())
 
 
@@ -463,8 +465,9 @@ def _differing(first, shapes, before):
         places.append([])
         for axis, pair in enumerate(zip(one, other)):
             varies = pair[0] != pair[1]
-            was = before is not None and before[i][axis] >= 0
-            pair = (*pair, before[i][axis]) if was and not varies else pair
+            known = -1 if before is None else before[i][axis]
+            was = known >= 0
+            pair = (*pair, known) if was and not varies else pair
             places[i].append(dims.setdefault(pair, len(dims)) if varies or was else -1)
     return [Dim(f'size{i}') for i in range(len(dims))], places
 
@@ -572,7 +575,7 @@ def scan(fn, carry, xs):
         _core._body_end([*results, *ys])
         found = _core._control(_SCAN, [*carried, *scanned], len(carried), len(results) + len(ys))
         return _rebuilt(carry_shape, iter(found[:len(carried)])), _rebuilt(y_shape, iter(found[len(carried):]))
-    parts = []
+    y_shape, parts = None, []
     for i in range(scanned[0].shape[0]):
         carried, y_shape, ys = step(carried, [x[i] for x in scanned])
         parts.append(ys)

@@ -19,7 +19,7 @@ constexpr size_t kProbes = 7;
 constexpr int kMostExtra = 16;
 // Where no greatest size is declared. Odd and even, of every remainder by 3 and 4, and no two in one proportion.
 constexpr std::array<int64_t, kProbes> kSizes = {12, 17, 23, 38, 64, 251, 1030};
-constexpr int64_t kUnlimited = Dim{}.max;
+const int64_t kUnlimited = Dim{}.max;
 
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(TN_FAILED_PRECONDITION, "[graph] " + why);

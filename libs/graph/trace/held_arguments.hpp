@@ -23,9 +23,9 @@ class HeldArguments {
  private:
   template <class T>
   void copy(tn_value& value, const T* from, size_t count) {
-    const auto* bytes = reinterpret_cast<const char*>(from);
-    auto& kept = bytes_.emplace_back(sizeof(T) * count / sizeof(std::max_align_t) + 1);
-    std::memcpy(kept.data(), bytes, sizeof(T) * count);
+    const auto bytes = std::as_bytes(std::span(from, count));
+    auto& kept = bytes_.emplace_back(bytes.size() / sizeof(std::max_align_t) + 1);
+    std::memcpy(kept.data(), bytes.data(), bytes.size());
     value.as.pointer = kept.data();
   }
   void hold(tn_value& value) {

@@ -120,7 +120,8 @@ std::string Call::s(std::string_view name, std::string_view otherwise) const {
   const AttributeProto* found = find(name, kText);
   return std::string(found == nullptr ? otherwise : found->s);
 }
-std::vector<int64_t> Call::list(std::string_view name, std::vector<int64_t> otherwise) const {
+std::vector<int64_t> Call::list(std::string_view name,
+                                const std::vector<int64_t>& otherwise) const {
   const AttributeProto* found = find(name, kInts);
   return found == nullptr ? otherwise : found->ints;
 }

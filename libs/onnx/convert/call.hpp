@@ -95,7 +95,8 @@ class Call {
   bool flag(std::string_view name, bool otherwise = false) const { return i(name, otherwise) != 0; }
   double f(std::string_view name, double otherwise) const;
   std::string s(std::string_view name, std::string_view otherwise) const;
-  std::vector<int64_t> list(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+  std::vector<int64_t> list(std::string_view name,
+                            const std::vector<int64_t>& otherwise = {}) const;
   std::vector<double> floats(std::string_view name) const;
   std::vector<std::string> strings(std::string_view name) const;
   const GraphProto& graph(std::string_view name) const;

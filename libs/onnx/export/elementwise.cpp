@@ -83,7 +83,7 @@ void not_equal(Emitter& out, const RecordedCall& call) {
 }
 
 std::string as_bool(Emitter& out, const RecordedCall& call, const std::string& name) {
-  const std::string x = out.operand(call, name, DType::Bool);
+  std::string x = out.operand(call, name, DType::Bool);
   if (!call.is_view(name) || call.view(name).dtype == DType::Bool) return x;
   return out.node("Cast", {x}, {{"to", static_cast<int64_t>(Type::Bool)}});
 }

@@ -207,8 +207,8 @@ class Reader {
 }  // namespace
 
 double ImageWindow::work() const {
-  return static_cast<double>(batch * filters * out[0] * out[1]) *
-         static_cast<double>(channels / groups * kernel[0] * kernel[1]);
+  const int64_t taps = channels / groups * kernel[0] * kernel[1];
+  return static_cast<double>(batch * filters * out[0] * out[1]) * static_cast<double>(taps);
 }
 
 bool has_anchor(const tn_graph_expression& expression) {

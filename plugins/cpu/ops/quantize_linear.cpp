@@ -29,7 +29,7 @@ HWY_INLINE void dots(const float* x, const Weight<Q, T>& w, int64_t column, floa
     QV part[R][C];
     for (int i = 0; i < R; ++i)
       for (int j = 0; j < C; ++j) part[i][j] = hn::Zero(d);
-    for (int64_t p = g * w.width; p < (g + 1) * w.width; p += lanes)
+    for (int64_t p = g * w.width; p < (g + 1) * w.width; p += lanes) {
 #pragma GCC unroll 4
       for (int j = 0; j < C; ++j) {
         QV entry[Q::kParts];
@@ -40,6 +40,7 @@ HWY_INLINE void dots(const float* x, const Weight<Q, T>& w, int64_t column, floa
             part[i][j] =
                 hn::MulAdd(entry[q], hn::LoadU(d, x + i * row + q * length + p), part[i][j]);
       }
+    }
 #pragma GCC unroll 4
     for (int j = 0; j < C; ++j) {
       const QV scale = hn::Set(d, static_cast<float>(w.scale[(column + j) * w.groups + g]));

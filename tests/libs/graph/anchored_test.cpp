@@ -129,8 +129,8 @@ TEST_F(Anchored, ActivationsAreThoseOfTheOps) {
       {"conv+silu", [](const Tensor& y) { return silu(y); }},
       {"conv+clamp", [](const Tensor& y) { return clamp(y, 0, 6); }}};
   for (const auto& [name, activation] : all) {
-    const auto fn = [&](const Block& b) {
-      return [&](In in) { return std::vector{activation(b.conv(in[0]))}; };
+    const auto fn = [apply = activation](const Block& b) {
+      return [apply, &b](In in) { return std::vector{apply(b.conv(in[0]))}; };
     };
     const graph::Program program = graph::trace({x}, fn(block));
     EXPECT_TRUE(holds(program, name)) << program.explain();
