@@ -39,7 +39,7 @@ Graph lower(const Graph& graph, const Device& target) {
   return lowered(graph, target, [](const Node&) { return false; });
 }
 
-Graph lower_again(Graph graph, const Device& target, const std::vector<bool>& changed) {
+Graph lower_again(const Graph& graph, const Device& target, const std::vector<bool>& changed) {
   return lowered(graph, target, [&](const Node& node) {
     bool same = true;
     each_view_of(node, [&](const View& view) { same = same && !changed[view.buffer]; });

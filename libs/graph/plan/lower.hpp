@@ -12,6 +12,6 @@ Graph lower(const Graph& graph, const Device& target);
 
 // A graph that was lowered, some of whose buffers' views were given other strides: the nodes that touch those become what the device takes
 // for them. Kernels that were made for nodes stay.
-Graph lower_again(Graph graph, const Device& target, const std::vector<bool>& changed);
+Graph lower_again(const Graph& graph, const Device& target, const std::vector<bool>& changed);
 
 }  // namespace tenon::graph
