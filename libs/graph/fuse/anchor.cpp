@@ -34,7 +34,7 @@ class Anchors {
       });
     replace();
     if (std::ranges::find(turned, true) != turned.end())
-      graph_ = lower_again(std::move(graph_), device_, turned);
+      graph_ = lower_again(graph_, device_, turned);
   }
 
  private:
