@@ -189,7 +189,8 @@ void collect(const Place& place, std::vector<Candidate>& found) {
     if (status == nullptr) {
       found.push_back(std::move(candidate));
     } else {
-      refuse(plugin, to_view(tn_status_message(status)));
+      set_outcome(plugin, TN_PLUGIN_REFUSED, candidate.card.id, candidate.card.version,
+                  to_view(tn_status_message(status)));
       tn_status_release(status);
     }
   }

@@ -85,11 +85,12 @@ std::string why_untrusted(const std::string& path) {
   static const std::string own = own_directory() + "/";
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
-  if (error) return error.message();
+  if (error) return fmt::format("{}: {}", path, error.message());
   for (fs::path part = real;; part = part.parent_path()) {
     if (part != real && own.starts_with((part / "").native())) return {};  // libtenon's, too
     struct stat about {};
-    if (lstat(part.c_str(), &about) != 0) return std::strerror(errno);
+    if (lstat(part.c_str(), &about) != 0)
+      return fmt::format("{}: {}", part.native(), std::strerror(errno));
     // In a sticky directory nobody renames what is somebody else's.
     if (part != real && (about.st_mode & S_ISVTX) != 0) about.st_mode &= ~(S_IWGRP | S_IWOTH);
     if (!verdicts::others_may_write(about, own_writers())) continue;

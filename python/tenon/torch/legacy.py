@@ -16,7 +16,8 @@ def make(dtype, data, device=None):
     """Undefined elements in a shape, given by numbers; or the elements of a list, an array or a tensor."""
     if len(data) == 1 and isinstance(data[0], Tensor):
         return ops['alias'](_place(data[0], dtype, device))
-    if len(data) == 1 and not hasattr(data[0], '__index__'):
+    # Arrays have __index__, too, for those of one element.
+    if len(data) == 1 and (hasattr(data[0], '__len__') or not hasattr(data[0], '__index__')):
         return tensor(data[0], dtype=dtype, device=device)
     return empty(*(shape_of(data) if data else (0,)), dtype=dtype, device=device)
 

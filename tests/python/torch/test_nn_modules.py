@@ -248,3 +248,10 @@ def test_the_default_dtype_is_that_of_new_parameters(torch, make):
         finally:
             package.set_default_dtype(package.float32)
     assert kinds[0] == kinds[1] and 'float64' in kinds[0].values()
+
+
+@pytest.mark.parametrize(('name', 'settings'), [('unfold', {'kernel_size': 0}), ('fold', {'output_size': 4, 'kernel_size': (2, 0)}),
+                                                ('fold', {'output_size': 4, 'kernel_size': 2, 'stride': 0})])
+def test_windows_of_no_size_are_refused(name, settings):
+    with pytest.raises(ValueError, match='must be positive'):
+        getattr(tenon.torch.nn.functional, name)(tenon.torch.ones(1, 4, 4, 4), **settings)

@@ -69,15 +69,22 @@ def constant_pad_nd(input, pad, value=0):
     return ops['clone'](input) if found is input else found
 
 
+def _windows(name, *settings):
+    """The kernel, dilation, padding and stride of both dimensions."""
+    kernel, dilation, padding, stride = (_each(each, 2, name) for each in settings)
+    if any(n <= 0 for n in (*kernel, *dilation, *stride)) or any(n < 0 for n in padding):
+        raise ValueError(f'[{name}] kernel {kernel}, dilation {dilation}, padding {padding}, stride {stride}: padding may be 0, '
+                         'the others must be positive')
+    return kernel, dilation, padding, stride
+
+
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """Windows of (N, C, H, W) as columns: (N, C · kh · kw, windows)."""
     single = check(input).ndim == 3
     x = ops['unsqueeze'](input, 0) if single else input
     if x.ndim != 4 or 0 in x.shape[1:]:
         raise ValueError(f'[unfold] input has shape {input.shape}, must be (N, C, H, W) or (C, H, W)')
-    kernel, dilation, padding, stride = (_each(each, 2, 'unfold') for each in (kernel_size, dilation, padding, stride))
-    if any(n <= 0 for n in (*kernel, *dilation, *stride)) or any(n < 0 for n in padding):
-        raise ValueError(f'[unfold] kernel {kernel}, dilation {dilation}, padding {padding}, stride {stride}')
+    kernel, dilation, padding, stride = _windows('unfold', kernel_size, dilation, padding, stride)
     x = constant_pad_nd(x, (padding[1], padding[1], padding[0], padding[0])) if any(padding) else x
     counts = [(n - d * (k - 1) - 1) // s + 1 for n, k, d, s in zip(x.shape[2:], kernel, dilation, stride)]
     if min(counts) < 1:
@@ -93,7 +100,8 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """The sum of windows, the columns (N, C · kh · kw, windows), at their places: (N, C, H, W)."""
     single = check(input).ndim == 2
     x = ops['unsqueeze'](input, 0) if single else input
-    size, kernel, dilation, padding, stride = (_each(each, 2, 'fold') for each in (output_size, kernel_size, dilation, padding, stride))
+    size = _each(output_size, 2, 'fold')
+    kernel, dilation, padding, stride = _windows('fold', kernel_size, dilation, padding, stride)
     wide = [n + 2 * p for n, p in zip(size, padding)]
     counts = [(n - d * (k - 1) - 1) // s + 1 for n, k, d, s in zip(wide, kernel, dilation, stride)]
     k = kernel[0] * kernel[1]

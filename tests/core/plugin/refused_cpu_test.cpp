@@ -1,0 +1,24 @@
+// An op without a kernel tells why the plugin that should have brought it was refused: in a process of its own, as discovery runs once.
+#include "plugins.hpp"
+#include "tenon/tenon.hpp"
+
+namespace tenon::test {
+namespace {
+
+TEST(RefusedCpu, IsNamedByTheOpThatLacksItsKernel) {
+  const Directory here;
+  here.write("cpu.tenon.json", card("cpu", "absent.so"));
+  setenv("TENON_PLUGIN_PATH", here.path().c_str(), 1);
+  setenv("TENON_DISABLE", "cpu/*", 1);  // of one that is found elsewhere
+  try {
+    full({2}, 1.0f);
+    FAIL() << "there is a kernel";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("cpu.tenon.json was refused: "), std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find("absent.so"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace tenon::test
