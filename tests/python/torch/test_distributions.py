@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+import tenon
 import tenon.torch as ours
 
 
@@ -167,6 +168,26 @@ def test_samples(torch, name, number):
         deviation = (b.var(0) / 20000 * 2).sqrt()
         difference = (torch.tensor(a.mean(0).tolist(), dtype=torch.float64) - b.mean(0)).abs()
         assert bool((difference <= 6 * deviation + 1e-9).all()), (difference / deviation)
+
+
+@pytest.mark.parametrize('device', ['gpusim:0', 'vulkan:0'])
+@pytest.mark.parametrize('name', TABLE)
+def test_every_backend_draws_the_same(device, name):
+    """One seed, one sample, and its density, wherever the parameters lie."""
+    if device.partition(':')[0] not in {found.type for found in tenon.devices()}:
+        pytest.skip(f'{device} is not there')
+    given = {key: value(ours).float() if callable(value) else value for key, value in TABLE[name][0].items()}
+
+    def drawn(place):
+        there = getattr(ours.distributions, name)(**{key: x.to(place) if hasattr(x, 'to') else x for key, x in given.items()})
+        ours.manual_seed(5)
+        x = there.sample((20,))
+        found = [x, there.log_prob(x)]
+        assert {str(each.device) for each in found} == {place}
+        return [each.cpu().double().reshape(-1).tolist() for each in found]
+
+    for mine, host in zip(drawn(device), drawn('cpu:0'), strict=True):
+        assert mine == pytest.approx(host, rel=2e-4, abs=2e-4)
 
 
 @pytest.mark.parametrize('concentration', [0.3, 1.0, 4.0, 60.0])

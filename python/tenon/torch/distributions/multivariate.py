@@ -227,7 +227,7 @@ class LKJCholesky(Distribution):
         self.dim = dim
         self.concentration = concentration if isinstance(concentration, torch.Tensor) else torch.tensor(float(concentration))
         # The onion method: a Beta for the radius of each row.
-        offset = torch.cat([torch.zeros(1), torch.arange(dim - 1, dtype=torch.float32)]).to(self.concentration.dtype)
+        offset = torch.cat([torch.zeros(1), torch.arange(dim - 1, dtype=torch.float32)]).to(self.concentration)
         marginal = self.concentration + 0.5 * (dim - 2)
         self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset, False)
         super().__init__(self.concentration.shape, (dim, dim), validate_args)
