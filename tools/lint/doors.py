@@ -14,7 +14,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 # What must not be included, by the room that includes: patterns on the include and the reason.
 FORBIDDEN = {
-    "core": [(r"^(tenon/)?(nn|optim|data|io|graph|onnx|distributed)(/|\.hpp)", "the core never includes libs/"),
+    "core": [(r"^(tenon/)?(nn|optim|data|io|text|graph|onnx|distributed)(/|\.hpp)", "the core never includes libs/"),
              (r"(^|/)(plugins|libs|sdk)/", "the core includes neither plugins, libs nor the SDK")],
     "core/include": [(r"\.hpp$", "a C header includes no C++ header")],
     "ops": [(r"^(plugin|print|memory)/|^autograd/(?!formula\.hpp)", "ops are made of dispatch/, tensor/ and autograd/formula.hpp"),

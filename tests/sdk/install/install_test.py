@@ -58,7 +58,7 @@ class Tree(Case):
         lib = self.prefix.libdir
         for name in ("bin/tenon", "include/tenon/tenon.h", "include/tenon/tenon.hpp", "include/tenon/ops.hpp",
                      "include/tenon/schemas.h", "include/tenon/plugin.h", "include/tenon/plugin.hpp",
-                     "include/tenon/nn.hpp", "include/tenon/optim.hpp", "include/tenon/data.hpp", "include/tenon/io.hpp",
+                     "include/tenon/nn.hpp", "include/tenon/optim.hpp", "include/tenon/data.hpp", "include/tenon/io.hpp", "include/tenon/text.hpp",
                      "include/tenon/graph.h", "include/tenon/graph.hpp", f"{lib}/libtenon_graph.so.1",
                      "include/tenon/onnx.h", "include/tenon/onnx.hpp", f"{lib}/libtenon_onnx.so.1", f"{lib}/pkgconfig/tenon-onnx.pc",
                      f"{lib}/tenon/graph/tenon_trace.so", f"{lib}/tenon/graph/tenon_trace.tenon.json", f"{lib}/pkgconfig/tenon-graph.pc",

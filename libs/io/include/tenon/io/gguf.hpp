@@ -67,5 +67,34 @@ inline Gguf load_gguf(const std::string& path, const GgufOptions& options = {}) 
   });
 }
 
+// A value of a file's metadata, of one of the kinds that GgufValue has. `where` begins what errors say: the file.
+template <class T>
+const T& metadata_value(const GgufMetadata& metadata, const std::string& name,
+                        const std::string& where) {
+  const auto found = metadata.find(name);
+  const T* value = found == metadata.end() ? nullptr : std::get_if<T>(&found->second.value);
+  if (value == nullptr)
+    throw Error(TN_DATA_LOSS,
+                where + ": the metadata \"" + name + "\" is " +
+                    (found == metadata.end() ? "missing" : "not of the kind that it should be"));
+  return *value;
+}
+
+// A list of values of one kind.
+template <class T>
+std::vector<T> metadata_list(const GgufMetadata& metadata, const std::string& name,
+                             const std::string& where) {
+  std::vector<T> list;
+  for (const GgufValue& each : metadata_value<std::vector<GgufValue>>(metadata, name, where)) {
+    const T* value = std::get_if<T>(&each.value);
+    if (value == nullptr)
+      throw Error(TN_DATA_LOSS, where + ": the metadata \"" + name + "\", number " +
+                                    std::to_string(list.size()) +
+                                    ", is not of the kind that it should be");
+    list.push_back(*value);
+  }
+  return list;
+}
+
 }  // namespace tenon::io
 #endif
