@@ -10,7 +10,7 @@ from .activation import (ELU, GELU, SELU, Hardsigmoid, Hardswish, LeakyReLU, Log
                          Softmax, Softplus, Tanh)
 from .container import ModuleDict, ModuleList, ParameterList, Sequential
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from .linear import Dropout, Embedding, Flatten, Identity, Linear, Unflatten
+from .linear import Dropout, Embedding, Flatten, Identity, Linear, QuantizedLinear, Unflatten
 from .loss import (BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, KLDivLoss, L1Loss, MSELoss, NLLLoss, SmoothL1Loss)
 from .module import Module, Parameter
 from .norm import BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, LayerNorm, RMSNorm
@@ -25,7 +25,7 @@ __all__ = ['AdaptiveAvgPool', 'AdaptiveAvgPool1d', 'AdaptiveAvgPool2d', 'Adaptiv
            'Dropout', 'ELU', 'Embedding', 'Flatten', 'GELU', 'GroupNorm', 'Hardsigmoid', 'Hardswish', 'Identity',
            'KLDivLoss', 'L1Loss', 'LayerNorm', 'LeakyReLU', 'Linear', 'LogSigmoid', 'LogSoftmax', 'MSELoss', 'MaxPool',
            'MaxPool1d', 'MaxPool2d', 'MaxPool3d', 'Mish', 'Module', 'ModuleDict', 'ModuleList', 'NLLLoss', 'Parameter',
-           'ParameterList', 'RMSNorm', 'ReLU', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'Softmax',
+           'ParameterList', 'QuantizedLinear', 'RMSNorm', 'ReLU', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'Softmax',
            'Softplus', 'Tanh', 'Unflatten', 'Upsample', 'functional', 'init']
 
 __getattr__ = others(__name__)  # those of PyTorch besides

@@ -1,11 +1,13 @@
 """Layers of matrices and tables, and those that only change a shape."""
+import tenon
+
 from .._core import ops
 from . import functional as F
 from ._check import check_part, check_size, check_tensor
 from .init import _layer_default
 from .module import Module, Parameter
 
-_linear = ops['linear']
+_linear, _linear_int4, _linear_int8 = ops['linear'], ops['linear_int4'], ops['linear_int8']
 
 
 class Linear(Module):
@@ -30,6 +32,66 @@ class Linear(Module):
 
     def extra_repr(self):
         return f'in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}'
+
+
+class QuantizedLinear(Module):
+    """Linear with a weight packed into integers of 8 or 4 bits along in_features, and for each `group_size` of them a scale, with 4 bits an
+    offset, too: the ops quantize_int8, linear_int8 and their like of 4 bits. For inference: x has gradients, the weight has none. Zero
+    until it is loaded, or made of a float one by from_float().
+
+    Buffers: weight (int8 (out, in), or uint8 (out, in/2)), scale and offset (out, in/group_size), bias (out).
+
+    >>> layer = tenon.nn.Linear(64, 2)
+    >>> packed = tenon.nn.QuantizedLinear.from_float(layer, bits=4)
+    >>> packed
+    QuantizedLinear(in_features=64, out_features=2, bias=True, bits=4, group_size=32)
+    >>> x = tenon.ones(64)
+    >>> bool((packed(x) - layer(x)).abs().max() < 0.5)
+    True
+    """
+
+    def __init__(self, in_features, out_features, bias=True, bits=8, group_size=32):
+        super().__init__()
+        check_size('QuantizedLinear', 'in_features', in_features, 1)
+        check_size('QuantizedLinear', 'out_features', out_features, 1)
+        _check_packing(in_features, bits, group_size)
+        self._pack(tenon.zeros(out_features, in_features), tenon.zeros(out_features) if bias else None, bits, group_size)
+
+    @classmethod
+    def from_float(cls, mod, bits=8, group_size=32):
+        """The same layer, packed: of a Linear, or of any module with a weight (out, in) and a bias (out) or None."""
+        _check_packing(mod.weight.shape[-1], bits, group_size)
+        made = cls.__new__(cls)
+        super(QuantizedLinear, made).__init__()
+        made._pack(mod.weight.detach(), None if mod.bias is None else mod.bias.detach(), bits, group_size)
+        return made
+
+    def _pack(self, weight, bias, bits, group_size):
+        self.out_features, self.in_features = weight.shape
+        self.bits, self.group_size = bits, group_size
+        weight, scale, *offset = ops[f'quantize_int{bits}'](weight, group_size)
+        self.register_buffer('weight', weight)
+        self.register_buffer('scale', scale)
+        self.register_buffer('offset', offset[0] if offset else None)
+        self.register_buffer('bias', bias)
+
+    def forward(self, input):
+        if self.bits == 8:
+            return _linear_int8(input, self.weight, self.scale, self.bias)
+        return _linear_int4(input, self.weight, self.scale, self.offset, self.bias)
+
+    def extra_repr(self):
+        return (f'in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}, '
+                f'bits={self.bits}, group_size={self.group_size}')
+
+
+def _check_packing(in_features, bits, group_size):
+    if check_size('QuantizedLinear', 'bits', bits, -2 ** 63) not in (4, 8):
+        raise ValueError(f'[QuantizedLinear] bits is {bits}, must be 8 or 4')
+    check_size('QuantizedLinear', 'group_size', group_size, 1)
+    if in_features % group_size or (bits == 4 and group_size % 2):
+        raise ValueError(f'[QuantizedLinear] {in_features} in_features do not divide into groups of {group_size}'
+                         + (', which must be even' if bits == 4 else ''))
 
 
 class Embedding(Module):

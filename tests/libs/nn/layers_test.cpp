@@ -19,6 +19,28 @@ void check(M module, const Tensor& x, const std::vector<int64_t>& shape,
   recorded(module(x), shape, first, sum, weighted);
 }
 
+TEST(Layers, PackedWeights) {
+  const Tensor x = input().reshape({10, 20})[{Slice(), Slice(0, 16)}].contiguous();
+  nn::Linear layer(16, 3);
+  for (const int64_t bits : {8, 4}) {
+    auto packed = nn::QuantizedLinear::from_float(layer.weight, layer.bias, bits, 8);
+    const Tensor weight = bits == 8 ? dequantize_int8(packed.weight, packed.scale)
+                                    : dequantize_int4(packed.weight, packed.scale, packed.offset);
+    EXPECT_LT((weight - layer.weight).abs().max().item<double>(), 0.5 / (bits == 8 ? 127 : 15));
+    const Tensor expected = linear(x, weight, layer.bias);
+    EXPECT_LT((packed(x) - expected).abs().max().item<double>(), 1e-5);
+    nn::QuantizedLinear other(16, 3, true, bits, 8);
+    EXPECT_EQ(other(x).abs().max().item<double>(), 0);
+    other.load_state_dict(packed.state_dict());
+    EXPECT_EQ(other(x).to_vector<float>(), packed(x).to_vector<float>());
+    EXPECT_TRUE(other.parameters().empty());
+  }
+  EXPECT_EQ(nn::QuantizedLinear(32, 2, false, 4).describe(),
+            "QuantizedLinear(32, 2, no bias, 4 bits in groups of 32)");
+  EXPECT_EQ(error_of([&] { nn::QuantizedLinear::from_float(layer.weight, {}, 8, 12); }),
+            "[QuantizedLinear] 16 in_features do not divide into groups of 12");
+}
+
 TEST(Layers, AsRecorded) {
   const Tensor x = input();
   check(nn::Conv2d(4, 6, 3, {.stride = 2, .padding = 1, .groups = 2}), x, {2, 6, 3, 3},

@@ -27,6 +27,34 @@ def test_linear():
         layer(tenon.ones((2, 7)))
 
 
+@pytest.mark.parametrize('bits, step', [(8, 127), (4, 15)])
+@pytest.mark.parametrize('bias', [True, False])
+def test_quantized_linear(bits, step, bias):
+    x, layer = array(5, 64), nn.Linear(64, 3, bias)
+    packed = nn.QuantizedLinear.from_float(layer, bits, group_size=16)
+    w = layer.weight.detach().numpy().astype(np.float64).reshape(3, 4, 16)
+    low = w.min(-1, keepdims=True) if bits == 4 else 0
+    unit = ((w.max(-1, keepdims=True) - low) if bits == 4 else abs(w).max(-1, keepdims=True)) / step
+    rounded = (np.round((w - low) / unit) * unit + low).reshape(3, 64)
+    expected = x @ rounded.T + (layer.bias.detach().numpy() if bias else 0)
+    assert_close(packed(tenon.asarray(x)), expected.astype(np.float32), rtol=1e-4, atol=1e-4)
+    other = nn.QuantizedLinear(64, 3, bias, bits, 16)
+    assert not other(tenon.asarray(x)).any() and not list(other.parameters())
+    other.load_state_dict(packed.state_dict())
+    assert other(tenon.asarray(x)).tolist() == packed(tenon.asarray(x)).tolist()
+    inputs = tenon.asarray(x).requires_grad_()
+    packed(inputs).sum().backward()
+    assert_close(inputs.grad, np.broadcast_to(rounded.sum(0), (5, 64)).astype(np.float32), rtol=1e-4, atol=1e-4)
+
+
+def test_quantized_linear_takes_floats_only():
+    packed = nn.QuantizedLinear.from_float(nn.Linear(64, 3))
+    with pytest.raises(ValueError, match='quantize_int8'):
+        nn.QuantizedLinear.from_float(packed)
+    with pytest.raises(ValueError, match='bits is 3, must be 8 or 4'):
+        nn.QuantizedLinear.from_float(nn.Linear(64, 3), bits=3)
+
+
 def test_first_values():
     tenon.manual_seed(3)
     layer = nn.Linear(100, 50)

@@ -16,7 +16,7 @@ import signatures
 
 ENTRIES, NAMES = signatures.read()
 MODULES = {'nn': nn, 'torch': tenon.torch.nn, 'init': nn.init, 'optim': optim, 'clip': optim, 'scheduler': optim}
-DTYPES = {'float32': 'f32', 'float64': 'f64', 'int64': 'i64'}
+DTYPES = {'float32': 'f32', 'float64': 'f64', 'int64': 'i64', 'int8': 'i8', 'uint8': 'u8'}
 
 
 def names_of(*sections):

@@ -23,6 +23,7 @@
 #include "tenon/nn/packed.hpp"
 #include "tenon/nn/padding.hpp"
 #include "tenon/nn/pool.hpp"
+#include "tenon/nn/quantized.hpp"
 #include "tenon/nn/recurrent.hpp"
 #include "tenon/nn/spatial.hpp"
 #include "tenon/nn/transformer.hpp"
