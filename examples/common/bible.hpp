@@ -3,12 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "packages.hpp"
 #include "tenon/tenon.hpp"
 
 namespace bible {
@@ -18,36 +17,46 @@ struct Text {
   tenon::Tensor train, test;  // i64
 };
 
-inline std::string whole() {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
-      ::popen("bible -f gen1:1-rev22:21 2>/dev/null", "r"), ::pclose);
-  std::string text;
-  char part[1 << 16];
-  while (pipe != nullptr) {
-    const size_t n = std::fread(part, 1, sizeof part, pipe.get());
-    if (n == 0) break;
-    text.append(part, n);
-  }
-  if (text.empty())
+struct Verse {
+  std::string place, text;  // "Ge1:1", "In the beginning …"
+};
+
+inline std::vector<Verse> verses() {
+  const std::string whole = output_of("bible -f gen1:1-rev22:21");
+  if (whole.empty())
     throw tenon::Error(TN_NOT_FOUND,
                        "the King James Bible is not there: apt-get install bible-kjv");
+  std::vector<Verse> found;
+  for (size_t begin = 0; begin < whole.size();) {
+    const size_t end = whole.find('\n', begin), space = whole.find(' ', begin);
+    found.push_back({whole.substr(begin, space - begin), whole.substr(space + 1, end - space - 1)});
+    begin = end + 1;
+  }
+  return found;
+}
+
+// The first of them, a line each.
+inline std::string beginning(size_t count) {
+  std::string text;
+  for (const Verse& verse : verses())
+    if (count-- > 0)
+      text += (text.empty() ? "" : "\n") + verse.text;
+    else
+      break;
   return text;
 }
 
 inline Text load() {
-  const std::string text = whole();
   std::string parts[2], chapter;
   std::set<char> symbols;
   int64_t chapters = -1;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = text.find('\n', begin), space = text.find(' ', begin);
-    const std::string place = text.substr(begin, text.find(':', begin) - begin);
+  for (const Verse& verse : verses()) {
+    const std::string place = verse.place.substr(0, verse.place.find(':'));
     if (place != chapter) ++chapters;
     chapter = place;
-    const std::string verse = text.substr(space + 1, end - space);  // with the end of its line
-    symbols.insert(verse.begin(), verse.end());
-    parts[chapters % 10 == 9 ? 1 : 0] += verse;
-    begin = end + 1;
+    const std::string line = verse.text + '\n';
+    symbols.insert(line.begin(), line.end());
+    parts[chapters % 10 == 9 ? 1 : 0] += line;
   }
   Text found{std::string(symbols.begin(), symbols.end()), {}, {}};
   const auto indices = [&](const std::string& part) {
@@ -58,6 +67,17 @@ inline Text load() {
   found.train = indices(parts[0]);
   found.test = indices(parts[1]);
   return found;
+}
+
+// The indices of what a text is to go on with, (N).
+inline tenon::Tensor indices_of(const std::string& prompt, const Text& text) {
+  std::vector<int64_t> index;
+  for (const char c : prompt) {
+    if (text.symbols.find(c) == std::string::npos)
+      throw tenon::Error(TN_INVALID_ARGUMENT, std::string("the text has no '") + c + '\'');
+    index.push_back(static_cast<int64_t>(text.symbols.find(c)));
+  }
+  return tenon::tensor(index);
 }
 
 }  // namespace bible

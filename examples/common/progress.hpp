@@ -11,8 +11,8 @@
 
 class Progress {
  public:
-  Progress(std::string title, int64_t total)
-      : title_(std::move(title)), total_(std::max<int64_t>(total, 1)) {}
+  Progress(std::string title, int64_t total, std::string unit = "images")
+      : title_(std::move(title)), unit_(std::move(unit)), total_(std::max<int64_t>(total, 1)) {}
   ~Progress() {
     if (terminal_ && drawn_) std::fputc('\n', stderr);
   }
@@ -28,11 +28,14 @@ class Progress {
     tenth_ = tenth;
     drawn_ = true;
     const double rate = static_cast<double>(items) / std::max(seconds(), 1e-9);
+    const double left = seconds() / static_cast<double>(std::max<int64_t>(done, 1)) *
+                        static_cast<double>(total_ - done);
     const int width = 30, filled = static_cast<int>(done * width / total_);
     const std::string bar = std::string(static_cast<size_t>(filled), '#') +
                             std::string(static_cast<size_t>(width - filled), '.');
-    std::fprintf(stderr, "%s%s [%s] %3d %%  loss %.4f  %.0f images/s%s", terminal_ ? "\r" : "",
-                 title_.c_str(), bar.c_str(), static_cast<int>(done * 100 / total_), loss, rate,
+    std::fprintf(stderr, "%s%s [%s] %3d %%  loss %.4f  %.0f %s/s, %.0f s left%s",
+                 terminal_ ? "\r" : "", title_.c_str(), bar.c_str(),
+                 static_cast<int>(done * 100 / total_), loss, rate, unit_.c_str(), left,
                  terminal_ ? "  " : "\n");
     std::fflush(stderr);
   }
@@ -40,7 +43,7 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
-  std::string title_;
+  std::string title_, unit_;
   int64_t total_;
   Clock::time_point start_ = Clock::now(), shown_{};
   int64_t tenth_ = -1;
