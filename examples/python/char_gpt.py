@@ -105,7 +105,7 @@ def main():
     optimizer = optim.AdamW(net.parameters(), lr=o.lr, betas=(0.9, 0.95), weight_decay=0.1)
     schedule = optim.OneCycleLR(optimizer, o.lr, max(o.steps, 2), pct_start=0.1)
     within = tenon.arange(o.context + 1, device=o.device)
-    with common.Curve(o, 'loss', every=10 if o.short else 100) as curve:
+    with common.Curve(o, 'loss', every=10 if o.short else 100, steps=o.steps, state=net.state_dict) as curve:
         for step in range(1, o.steps + 1):
             starts = tenon.randint((o.batch_size, 1), 0, len(train) - o.context, device=o.device)
             loss = loss_of(net, train[starts + within])

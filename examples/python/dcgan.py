@@ -8,6 +8,7 @@ To reach: a Fréchet distance (common.frechet) of 0.1 to test images; two halves
 Writes drawn.png, images of the same codes each time.
 """
 import common
+import pictures
 import tenon
 from tenon import data, nn, optim
 
@@ -66,7 +67,7 @@ def main():
     optimizers = [optim.Adam(net.parameters(), lr=o.lr, betas=(0.5, 0.999)) for net in (make, tell)]
     codes = tenon.randn(len(test), o.code, 1, 1, device=o.device)
     loader, step = data.DataLoader(data.TensorDataset(images), batch_size=o.batch_size, shuffle=True, seed=o.seed, drop_last=True), 0
-    with common.Curve(o, 'loss', every=10 if o.short else 100) as curve:
+    with common.Curve(o, 'loss', every=10 if o.short else 100, steps=o.steps, state=make.state_dict) as curve:
         while step < o.steps:
             for x, in loader:
                 if step == o.steps:
@@ -83,9 +84,9 @@ def main():
                 optimizers[0].step()
                 curve.add(step, critic=critical.item(), generator=deceived.item())
                 if step % 500 == 0:
-                    common.save_grid(o.output / 'drawn.png', draw(make, codes[:64]), 16)
+                    pictures.save_grid(o.output / 'drawn.png', draw(make, codes[:64]), 16)
     drawn = draw(make, codes)
-    common.save_grid(o.output / 'drawn.png', drawn[:64], 16)
+    pictures.save_grid(o.output / 'drawn.png', drawn[:64], 16)
     common.figure('Fréchet distance', common.frechet(drawn, test), o.reach, at_most=True)
 
 

@@ -8,6 +8,7 @@ two heads: a map at a fourth of the size says where centres are, of which kind a
 To reach: a mean average precision of 0.80 at an overlap of 0.5, and a mean IoU of the pixels' classes of 0.80. Writes scenes with boxes.
 """
 import common
+import pictures
 import tenon
 from tenon import nn, optim
 
@@ -150,7 +151,7 @@ def main():
     net = Net(o.width).to(o.device)
     optimizer = optim.AdamW(net.parameters(), lr=o.lr)
     schedule = optim.OneCycleLR(optimizer, o.lr, max(o.steps, 2))
-    with common.Curve(o, 'loss', every=10 if o.short else 100) as curve:
+    with common.Curve(o, 'loss', every=10 if o.short else 100, steps=o.steps, state=net.state_dict) as curve:
         for step in range(1, o.steps + 1):
             images, classes, objects = scenes(o.batch_size)
             loss = loss_of(net, *(part.to(o.device) for part in (images, classes, *targets(objects))))
@@ -162,7 +163,7 @@ def main():
     net.eval()
     images, classes, objects = scenes(40 if o.short else 400)
     found, pixels = detect(net, images.to(o.device))
-    common.save_grid(o.output / 'scenes.png', outline(images[:16], found), 8, scale=3)
+    pictures.save_grid(o.output / 'scenes.png', outline(images[:16], found), 8, scale=3)
     pixels = pixels.cpu()
     shares = [((pixels == k) & (classes == k)).sum().item() / max(((pixels == k) | (classes == k)).sum().item(), 1) for k in range(4)]
     common.figure('mean IoU of the pixels:', sum(shares) / 4, o.reach)

@@ -10,6 +10,7 @@ To reach: a Fréchet distance (common.frechet) of 0.1 to test images; two halves
 import math
 
 import common
+import pictures
 import tenon
 from tenon import nn, optim
 
@@ -105,7 +106,7 @@ def main():
     print(f'{len(images)} images; {net.parameter_count()} parameters')
     optimizer = optim.AdamW(net.parameters(), lr=o.lr)
     schedule = optim.OneCycleLR(optimizer, o.lr, max(o.steps, 2))
-    with common.Curve(o, 'loss', every=10 if o.short else 100) as curve:
+    with common.Curve(o, 'loss', every=10 if o.short else 100, steps=o.steps, state=net.state_dict) as curve:
         for step in range(1, o.steps + 1):
             some = tenon.randint((o.batch_size,), 0, len(images), device=o.device)
             loss = loss_of(net, images[some], kinds[some])
@@ -117,7 +118,7 @@ def main():
             curve.add(step, loss=loss.item())
     drawn = draw(net, tenon.arange(o.drawn, device=o.device) % 10, o.draw_steps) / 2 + 0.5
     rows = drawn[:min(o.drawn, 120) // 10 * 10].reshape(-1, 10, 1, 28, 28).transpose(0, 1).flatten(0, 1)
-    common.save_grid(o.output / 'drawn.png', rows, len(rows) // 10)
+    pictures.save_grid(o.output / 'drawn.png', rows, len(rows) // 10)
     common.figure('Fréchet distance', common.frechet(drawn, test), o.reach, at_most=True)
 
 

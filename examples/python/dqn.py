@@ -78,7 +78,7 @@ def main():
     schedule = optim.LinearLR(optimizer, 1.0, 0.05, o.steps)
     memory, best, kept = Memory(20000, width), -1.0, net.state_dict()
     seen, _ = env.reset(seed=o.seed)
-    with common.Curve(o, 'loss', every=o.steps // 20 or 1) as curve:
+    with common.Curve(o, 'loss', every=o.steps // 20 or 1, steps=o.steps) as curve:
         for step in range(1, o.steps + 1):
             curious = max(0.05, 1 - step / (0.3 * o.steps))
             if rng.random() < curious:

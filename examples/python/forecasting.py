@@ -8,6 +8,7 @@ all of it and also how high the evening's peak is, and hours depend on the hour 
 To reach: at most 0.65 times the mean absolute error of the same hour a week ago, and no more than that of linear regression over the week.
 """
 import common
+import pictures
 import tenon
 from tenon import nn, optim
 
@@ -67,7 +68,7 @@ def main():
     net = Forecast(o.width).to(o.device)
     optimizer = optim.AdamW(net.parameters(), lr=o.lr)
     schedule = optim.OneCycleLR(optimizer, o.lr, max(o.steps, 2))
-    with common.Curve(o, 'loss', every=10 if o.short else 100) as curve:
+    with common.Curve(o, 'loss', every=10 if o.short else 100, steps=o.steps) as curve:
         for step in range(1, o.steps + 1):
             rows = train[tenon.randint((o.batch_size,), 0, len(train), device=o.device)]
             loss = nn.functional.smooth_l1_loss(net(rows[:, :WEEK]), rows[:, WEEK:])
@@ -84,7 +85,7 @@ def main():
         host = test.cpu()
         linear = error((tenon.concat([host[:, :WEEK], tenon.ones(len(host), 1)], 1).to(tenon.float64) @ line).to(tenon.float32), host)
         naive, own = error(test[:, :DAY], test), error(net(test[:, :WEEK]), test)
-        common.chart(o.output / 'days.png', {'truth': list(enumerate(test[0, WEEK:].tolist())), 'forecast': list(enumerate(net(test[:1, :WEEK])[0].tolist())),
+        pictures.chart(o.output / 'days.png', {'truth': list(enumerate(test[0, WEEK:].tolist())), 'forecast': list(enumerate(net(test[:1, :WEEK])[0].tolist())),
                                              'a week ago': list(enumerate(test[0, :DAY].tolist()))})
     print(f'mean absolute error: {own:.4f}; linear regression {linear:.4f}; the same hour a week ago {naive:.4f}')
     common.figure('error, times that of linear regression:', own / linear, 1.6 if o.short else 1.0, at_most=True)

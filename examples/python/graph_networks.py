@@ -75,7 +75,7 @@ def train(o, name, net, x, labels, known):
     """Learns from the labels of the `known` nodes; share of right answers on all others."""
     net.to(o.device)
     optimizer = optim.Adam(net.parameters(), lr=0.01, weight_decay=5e-4)
-    with common.Curve(o, 'loss' if name == 'GCN' else f'loss-{name}', every=o.steps // 4 or 1) as curve:
+    with common.Curve(o, 'loss' if name == 'GCN' else f'loss-{name}', every=o.steps // 4 or 1, steps=o.steps) as curve:
         for step in range(1, o.steps + 1):
             loss = f.cross_entropy(net(x)[known], labels[known])
             optimizer.zero_grad()

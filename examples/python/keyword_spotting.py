@@ -14,6 +14,7 @@ import subprocess
 import wave
 
 import common
+import pictures
 import tenon
 from tenon import nn, optim
 
@@ -90,7 +91,7 @@ def main():
     filters, net = mel_filters(), network(o.width, len(words)).to(o.device)
     optimizer = optim.AdamW(net.parameters(), lr=o.lr)
     schedule = optim.OneCycleLR(optimizer, o.lr, max(o.steps, 2))
-    with common.Curve(o, 'loss', every=10 if o.short else 50) as curve:
+    with common.Curve(o, 'loss', every=10 if o.short else 50, steps=o.steps, state=net.state_dict) as curve:
         for step in range(1, o.steps + 1):
             some = tenon.randint((o.batch_size,), 0, len(sounds))
             x = spectrogram(disturb(sounds[some]), filters)
@@ -103,7 +104,7 @@ def main():
     net.eval()
     with tenon.no_grad():
         x = spectrogram(test_sounds, filters)
-        common.save_grid(o.output / 'spectrograms.png', x[::max(len(x) // 16, 1)][:16].flip(2) / 2 + 0.5, 4)
+        pictures.save_grid(o.output / 'spectrograms.png', x[::max(len(x) // 16, 1)][:16].flip(2) / 2 + 0.5, 4)
         right = net(x.to(o.device)).argmax(1).cpu() == test_labels
     common.figure('right words:', right.to(tenon.float32).mean().item(), o.reach)
 

@@ -52,6 +52,10 @@ def add_lora(net, rank, scale, checkpointing):
     return [parameter for parameter in net.parameters() if parameter.requires_grad]
 
 
+def learned(net):
+    return {name: x for name, x in net.state_dict().items() if name.endswith(('.a', '.b'))}
+
+
 def peak_memory():
     """MiB that this process has had at most."""
     with open('/proc/self/status') as status:
@@ -79,7 +83,7 @@ def main():
     optimizer = optim.AdamW(parameters, lr=o.lr, weight_decay=0.0)
     schedule = optim.OneCycleLR(optimizer, o.lr, max(o.steps, 2))
     within = tenon.arange(o.length + 1, device=o.device)
-    with common.Curve(o, 'loss', every=1 if o.short else 10) as curve:
+    with common.Curve(o, 'loss', every=1 if o.short else 10, steps=o.steps, state=lambda: learned(net)) as curve:
         for step in range(1, o.steps + 1):
             starts = tenon.randint((o.batch_size, 1), 0, len(tokens) - o.length, device=o.device)
             rows = tokens[starts + within]
@@ -90,8 +94,7 @@ def main():
             optimizer.step()
             schedule.step()
             curve.add(step, loss=loss.item())
-    state = {name: x for name, x in net.state_dict().items() if name.endswith(('.a', '.b'))}
-    io.save(o.output / 'lora.safetensors', state, metadata={'base': metadata['general.name'], 'rank': str(o.rank)})
+    io.save(o.output / 'lora.safetensors', learned(net), metadata={'base': metadata['general.name'], 'rank': str(o.rank)})
     print(f'at most {peak_memory():.0f} MiB; saved {o.output}/lora.safetensors')
     written = generate(net, tokenizer.encode('Psa107:1 O give'), 12 if o.short else 60)
     print('Psa107:1 O give' + b''.join(map(tokenizer.bytes_of, written)).decode(errors='replace'))

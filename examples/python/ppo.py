@@ -134,7 +134,7 @@ def main():
     player = Player(envs.single_observation_space.shape, int(envs.single_action_space.n)).to(o.device)
     optimizer = optim.Adam(player.parameters(), lr=o.lr, eps=1e-5)
     schedule = optim.LinearLR(optimizer, 1.0, 0.05, o.steps)
-    with common.Curve(o, 'loss', every=2 if o.short else 10) as curve:
+    with common.Curve(o, 'loss', every=2 if o.short else 10, steps=o.steps) as curve:
         for step in range(1, o.steps + 1):
             rows, seen = play(player, envs, seen, o.length, o.gamma, 0.95, o.device)
             for _ in range(4):

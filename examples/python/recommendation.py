@@ -81,7 +81,7 @@ def train(o, name, net, features, loss_of, steps):
     net.to(o.device)
     optimizer = optim.Adam(net.parameters(), lr=o.lr)
     schedule = optim.OneCycleLR(optimizer, o.lr, max(steps, 2))
-    with common.Curve(o, name, every=steps // 4 or 1) as curve:
+    with common.Curve(o, name, every=steps // 4 or 1, steps=steps) as curve:
         for step in range(1, steps + 1):
             rows = tenon.randint((o.batch_size,), 0, len(features)).to(o.device)
             loss = loss_of(net, rows)

@@ -89,7 +89,7 @@ def main():
     steps = min(o.steps or o.epochs * len(loader), o.epochs * len(loader))
     schedule = optim.OneCycleLR(optimizer, o.lr, max(steps, 2))
     step, start = 0, time.perf_counter()
-    with common.Curve(o, 'loss', every=5 if o.short else 50) as curve:
+    with common.Curve(o, 'loss', every=5 if o.short else 50, steps=steps, state=net.state_dict) as curve:
         for epoch in range(1, o.epochs + 1):
             for x, y in loader:
                 if step == steps:
@@ -103,7 +103,6 @@ def main():
                 curve.add(step, loss=loss.item())
             found = accuracy(net, test_images, test_labels, o.device)
             print(f'epoch {epoch}: test accuracy {100 * found:.2f} %, {time.perf_counter() - start:.0f} s')
-    tenon.io.save(o.output / 'resnet18.safetensors', net.state_dict())
     common.figure('test accuracy', found, o.reach)
 
 

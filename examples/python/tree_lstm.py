@@ -112,7 +112,7 @@ def train(o, name, kind, trees, test):
     net, rng = kind(o.width).to(o.device), random.Random(o.seed)
     optimizer = optim.Adam(net.parameters(), lr=o.lr)
     schedule = optim.OneCycleLR(optimizer, o.lr, max(o.steps, 2))
-    with common.Curve(o, name, every=o.steps // 5 or 1) as curve:
+    with common.Curve(o, name, every=o.steps // 5 or 1, steps=o.steps) as curve:
         for step in range(1, o.steps + 1):
             some = rng.sample(trees, o.batch_size)
             loss = f.cross_entropy(net(prepare(kind, some, o.device)), tenon.tensor([value(tree) for tree in some], device=o.device))

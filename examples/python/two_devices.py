@@ -58,7 +58,7 @@ def main():
             a[...] = b.to(a.device)
     optimizers = [optim.SGD(net.parameters(), lr=o.lr, momentum=0.9) for net in (split, whole)]
     worst = 0.0
-    with common.Curve(o, 'loss', every=5 if o.short else 50) as curve:
+    with common.Curve(o, 'loss', every=5 if o.short else 50, steps=o.steps) as curve:
         for step in range(1, o.steps + 1):
             some = tenon.randint((o.batch_size,), 0, len(images))
             x, y = images[some].to(o.device), labels[some]

@@ -9,6 +9,7 @@ negative log-likelihood: the pixels' cross entropy, and how far the codes' distr
 To reach: 240 nats an image on the test images. Writes images beside their reconstructions, and images of codes drawn from the prior.
 """
 import common
+import pictures
 import tenon
 from tenon import data, nn, optim
 
@@ -59,7 +60,7 @@ def main():
     optimizer = optim.Adam(net.parameters(), lr=o.lr)
     schedule = optim.OneCycleLR(optimizer, o.lr, max(o.steps, 2))
     loader, step = data.DataLoader(data.TensorDataset(images), batch_size=o.batch_size, shuffle=True, seed=o.seed, drop_last=True), 0
-    with common.Curve(o, 'loss', every=10 if o.short else 200) as curve:
+    with common.Curve(o, 'loss', every=10 if o.short else 200, steps=o.steps, state=net.state_dict) as curve:
         while step < o.steps:
             for x, in loader:
                 if step == o.steps:
@@ -75,10 +76,10 @@ def main():
     with tenon.no_grad():
         some = test[:32].to(o.device)
         again = net(some)[0].sigmoid()
-        common.save_grid(o.output / 'reconstructions.png', tenon.stack([some, again], 1).flatten(0, 1), 16)
+        pictures.save_grid(o.output / 'reconstructions.png', tenon.stack([some, again], 1).flatten(0, 1), 16)
         if not o.plain:
             drawn = net.decoder(tenon.randn(64, o.code, device=o.device)).sigmoid()
-            common.save_grid(o.output / 'drawn.png', drawn, 16)
+            pictures.save_grid(o.output / 'drawn.png', drawn, 16)
         parts = test.split(500)
         found = sum(bound(net, x.to(o.device)).item() * len(x) for x in parts) / len(test)
     common.figure('reconstruction' if o.plain else 'bound', found, o.reach, at_most=True, unit=' nats an image')

@@ -1,5 +1,6 @@
 """Networks that others trained give what they gave there: an independent forward pass in double precision, and tokens of the reference
-implementations (PyPI tokenizers 0.23.3, from the tokenizer.json and the GGUF's metadata)."""
+implementation."""
+import json
 import math
 import pathlib
 import sys
@@ -21,15 +22,13 @@ def encoder():
     return semantic_search.Encoder(semantic_search.model_folder(), tenon.device('cpu'))
 
 
-WORDPIECES = {
-    'Hello, world!': [7592, 1010, 2088, 999], 'Café naïve — RÉSUMÉ': [7668, 15743, 1517, 13746],
-    "don't stop: 3.14 & 2,718": [2123, 1005, 1056, 2644, 1024, 1017, 1012, 2403, 1004, 1016, 1010, 6390, 2620],
-    'unaffable antidisestablishmentarianism': [14477, 20961, 3468, 3424, 10521, 4355, 7875, 13602, 3672, 12199, 2964]}
+# By PyPI tokenizers 0.23.3: tests/libs/text/recorded.hpp says of what.
+TOKENS = json.loads((pathlib.Path(__file__).resolve().parents[2] / 'libs/text/tokens.json').read_text())
 
 
-@pytest.mark.parametrize('text', WORDPIECES)
-def test_wordpieces(encoder, text):
-    assert encoder.tokenizer.encode(text) == [101, *WORDPIECES[text], 102]
+@pytest.mark.parametrize('row', TOKENS, ids=lambda row: ascii(row['text'][:20]))
+def test_wordpieces(encoder, row):
+    assert encoder.tokenizer.encode(row['text']) == row['wordpiece']
 
 
 def test_a_broken_vocabulary_is_named(tmp_path):
@@ -77,15 +76,17 @@ def llama():
     return smollm2.load(smollm2.default_model(), tenon.device('cpu'))
 
 
-BYTE_PAIRS = {'Hello, world! 1234 abc': [19556, 28, 905, 17, 216, 33, 34, 35, 36, 43239], 'a  b   c\n\n\n  d ': [81, 216, 278, 256, 265, 1116, 3805, 287, 216],
-              '<|im_start|>user\nWhy?<|im_end|>\n': [1, 4093, 198, 4898, 47, 2, 198]}
-
-
-@pytest.mark.parametrize('text', BYTE_PAIRS)
-def test_byte_pairs(llama, text):
+@pytest.mark.parametrize('row', TOKENS, ids=lambda row: ascii(row['text'][:20]))
+def test_byte_pairs(llama, row):
     _, tokenizer, _ = llama
-    assert tokenizer.encode(text) == BYTE_PAIRS[text]
-    assert b''.join(map(tokenizer.bytes_of, BYTE_PAIRS[text])).decode() == text
+    found = tokenizer.encode(row['text'])
+    assert found == row['byte_pair']
+    assert tokenizer.unknown in found or b''.join(map(tokenizer.bytes_of, found)).decode() == row['text']
+
+
+def test_control_tokens(llama):
+    _, tokenizer, _ = llama
+    assert tokenizer.encode('<|im_start|>user\nWhy?<|im_end|>\n') == [1, 4093, 198, 4898, 47, 2, 198]
 
 
 def llama_logits(w, meta, tokens):
