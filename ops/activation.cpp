@@ -109,8 +109,7 @@ TN_OP(leaky_relu) = {
 
 // x > 0: dx, otherwise slope·dx
 TN_GRADIENT(leaky_relu, {.always = in_(arg::x)}) {
-  const Tensor g = c.grad();
-  c.set(arg::x, where(greater(c.in(arg::x), 0), g, g * c.real(arg::slope)));
+  c.set(arg::x, leaky_relu_backward(c.grad(), c.in(arg::x), c.real(arg::slope)));
 }
 
 TN_OP(softplus) = {
@@ -179,13 +178,18 @@ TN_OP(hardswish) = {
     .example = "tenon.hardswish(t([-4., 0., 4.]))",
     .in_place = true,
     .rule = &rule::unary_real,
-    .through = true,
+    .gradient = &gradient::hardswish,
     .decompose = &decomposition::hardswish,
 };
 
 TN_DECOMPOSE(hardswish) {
   const Tensor x = in.tensor(arg::x);
   out[0] = x * clamp(x / 6.0 + 0.5, 0.0, 1.0);
+}
+
+// 0 below −3, dx above 3, (x/3 + ½)·dx between
+TN_GRADIENT(hardswish, {.always = in_(arg::x)}) {
+  c.set(arg::x, hardswish_backward(c.grad(), c.in(arg::x)));
 }
 
 TN_OP(log_sigmoid) = {
@@ -246,6 +250,7 @@ TN_OP(silu_backward) = {
     .decompose = &decomposition::silu_backward,
 };
 
+// Of leaky_relu_backward and hardswish_backward, too.
 TN_RULE(silu_backward, silu_backward,
         {.dtypes = "promoted; real and bool; integers and bool give f32",
          .shapes = "broadcast",
@@ -310,3 +315,31 @@ TN_RULE(relu_backward, relu_backward,
 
 // g where y > 0
 TN_DECOMPOSE(relu_backward) { out[0] = where(in.tensor(arg::y) > 0, in.tensor(arg::g), 0); }
+
+TN_OP(leaky_relu_backward) = {
+    .schema = "(Tensor g, Tensor x, float slope=0.01) -> Tensor",
+    .gives = "g where x is above 0, else slope·g.",
+    .example = "tenon.leaky_relu_backward(t([1., 1.]), t([-1., 2.]), 0.1)",
+    .rule = &rule::silu_backward,
+    .through = true,
+    .decompose = &decomposition::leaky_relu_backward,
+};
+
+TN_DECOMPOSE(leaky_relu_backward) {
+  const Tensor g = in.tensor(arg::g);
+  out[0] = where(in.tensor(arg::x) > 0, g, g * in.real(arg::slope));
+}
+
+TN_OP(hardswish_backward) = {
+    .schema = "(Tensor g, Tensor x) -> Tensor",
+    .gives = "g times the derivative of hardswish at x.",
+    .example = "tenon.hardswish_backward(t([1., 1., 1.]), t([-4., 0., 4.]))",
+    .rule = &rule::silu_backward,
+    .through = true,
+    .decompose = &decomposition::hardswish_backward,
+};
+
+TN_DECOMPOSE(hardswish_backward) {
+  const Tensor g = in.tensor(arg::g), x = in.tensor(arg::x);
+  out[0] = where(x < -3, 0, where(x > 3, g, g * (x / 3.0 + 0.5)));
+}

@@ -56,10 +56,40 @@ TN_RULE(clamp, clamp,
 
 // dx between the bounds, 0 outside and at them
 TN_GRADIENT(clamp, {.always = in_(arg::x)}) {
-  const Tensor x = c.in(arg::x);
-  Tensor inside = c.has(arg::min) ? x > c.number(arg::min) : x < c.number(arg::max);
-  if (c.has(arg::min) && c.has(arg::max)) inside = logical_and(inside, x < c.number(arg::max));
-  c.set(arg::x, where(inside, c.grad(), 0));
+  const auto bound = [&](uint32_t i) {
+    return c.has(i) ? OptionalScalar(c.number(i)) : OptionalScalar();
+  };
+  c.set(arg::x, clamp_backward(c.grad(), c.in(arg::x), bound(arg::min), bound(arg::max)));
+}
+
+TN_OP(clamp_backward) = {
+    .schema = "(Tensor g, Tensor x, Scalar? min=none, Scalar? max=none) -> Tensor",
+    .gives = "0 where x is at a bound of clamp or outside, else g.",
+    .example = "tenon.clamp_backward(t([1., 1., 1.]), t([-2., 0.5, 2.]), 0, 1)",
+    .rule = &rule::clamp_backward,
+    .through = true,
+    .decompose = &decomposition::clamp_backward,
+};
+
+TN_RULE(clamp_backward, clamp_backward,
+        {.dtypes = "promoted to a common dtype, which the result has; real",
+         .shapes = "broadcast",
+         .elementwise = true,
+         .numbers = "g x",
+         .unchanged = TN_MASK_FLOAT}) {
+  const tn_dtype dtype = common_number(frame, arg::g, arg::x);
+  frame.require(!is_complex(dtype), "not defined for complex numbers");
+  for (const uint32_t i : {arg::min, arg::max})
+    frame.require(!frame.has(i) || frame.arg(i).tag != TN_VALUE_COMPLEX, "bounds must be real");
+  binary(frame, dtype);
+}
+
+TN_DECOMPOSE(clamp_backward) {
+  const Tensor x = in.tensor(arg::x);
+  Tensor g = in.tensor(arg::g);
+  if (in.has(arg::min)) g = where(less_equal(x, in.operand(arg::min)), 0, g);
+  if (in.has(arg::max)) g = where(greater_equal(x, in.operand(arg::max)), 0, g);
+  out[0] = g;
 }
 
 TN_OP(lerp) = {

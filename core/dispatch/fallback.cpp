@@ -140,7 +140,8 @@ namespace {
 // A plugin is named after the devices that it is for: "cpu".
 std::string why_refused(std::string_view id) {
   for (uint32_t i = 0; i < tn_plugin_count(); ++i) {
-    tn_plugin_info info{.struct_size = sizeof info};
+    tn_plugin_info info{};
+    info.struct_size = sizeof info;
     if (tn_status* failed = tn_plugin_get_info(i, &info))
       tn_status_release(failed);
     else if (to_view(info.id) == id && info.state == TN_PLUGIN_REFUSED)

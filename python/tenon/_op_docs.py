@@ -793,6 +793,32 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.relu_backward(tenon.tensor([1., 1.]), tenon.tensor([0., 3.]))
 tensor([0., 1.])
 """,
+    'leaky_relu_backward': """leaky_relu_backward(Tensor g, Tensor x, float slope=0.01) -> Tensor
+
+g where x is above 0, else slope·g.
+
+Shapes: broadcast.
+Dtypes: promoted; real and bool; integers and bool give f32.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.leaky_relu_backward(tenon.tensor([1., 1.]), tenon.tensor([-1., 2.]), 0.1)
+tensor([0.1, 1. ])
+""",
+    'hardswish_backward': """hardswish_backward(Tensor g, Tensor x) -> Tensor
+
+g times the derivative of hardswish at x.
+
+Shapes: broadcast.
+Dtypes: promoted; real and bool; integers and bool give f32.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.hardswish_backward(tenon.tensor([1., 1., 1.]), tenon.tensor([-4., 0., 4.]))
+tensor([0. , 0.5, 1. ])
+""",
     'add': """add(Tensor x, Tensor y) -> Tensor
 
 x + y.
@@ -1183,6 +1209,19 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 
 >>> tenon.clamp(tenon.tensor([-2., 0.5, 2.]), 0, 1)
 tensor([0. , 0.5, 1. ])
+""",
+    'clamp_backward': """clamp_backward(Tensor g, Tensor x, Scalar? min=none, Scalar? max=none) -> Tensor
+
+0 where x is at a bound of clamp or outside, else g.
+
+Shapes: broadcast.
+Dtypes: promoted to a common dtype, which the result has; real.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.clamp_backward(tenon.tensor([1., 1., 1.]), tenon.tensor([-2., 0.5, 2.]), 0, 1)
+tensor([0., 1., 0.])
 """,
     'lerp': """lerp(Tensor x, Tensor y, Tensor weight) -> Tensor
 

@@ -192,6 +192,25 @@ struct ReluBackwardOp {
     return hn::IfThenElseZero(hn::Gt(y, hn::Zero(d)), g);
   }
 };
+// g where x > 0, else slope g
+struct LeakyReluBackwardOp {
+  double slope;
+  explicit LeakyReluBackwardOp(const tn_call& call)
+      : slope(real_arg(call, arg::leaky_relu_backward::slope)) {}
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V g, V x) const {
+    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), g, hn::Mul(g, number(d, slope)));
+  }
+};
+// 0 below -3, g above 3, g (x / 3 + 1/2) between
+struct HardSwishBackwardOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V g, V x) const {
+    const V three = number(d, 3), line = hn::Add(hn::Div(x, three), number(d, 0.5));
+    const V above = hn::IfThenElse(hn::Gt(x, three), g, hn::Mul(g, line));
+    return hn::IfThenZeroElse(hn::Lt(x, hn::Neg(three)), above);
+  }
+};
 
 // gelu's kernels differ by a text, which decides once a call.
 template <uint32_t Arg>
@@ -253,6 +272,8 @@ void add_kernels(KernelList& list) {
   add_binary<SigmoidBackwardOp, kGrainCopy>(list, TN_SCHEMA_SIGMOID_BACKWARD);
   add_binary<TanhBackwardOp, kGrainCopy>(list, TN_SCHEMA_TANH_BACKWARD);
   add_binary<ReluBackwardOp, kGrainCopy>(list, TN_SCHEMA_RELU_BACKWARD);
+  add_binary<LeakyReluBackwardOp, kGrainCopy>(list, TN_SCHEMA_LEAKY_RELU_BACKWARD);
+  add_binary<HardSwishBackwardOp, kGrainCopy>(list, TN_SCHEMA_HARDSWISH_BACKWARD);
 }
 
 }  // namespace

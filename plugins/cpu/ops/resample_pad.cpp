@@ -49,16 +49,29 @@ Padding read_padding(const tn_view& small, const tn_view& large, const tn_call& 
   return p;
 }
 
-// The line of the small side that line `row` of the large one shows; -1: none. Lines run along
-// the last dimension.
-int64_t line_of(const Padding& p, int64_t row) {
-  int64_t line = 0, step = 1;
-  for (uint32_t d = p.ndim - 1; d-- > 0; row /= p.large[d], step *= p.small[d]) {
-    const int64_t i = p.maps[d][static_cast<size_t>(row % p.large[d])];
+// The first line of the small side's plane that plane `at` of the large one shows; -1: none. A plane has the last two dimensions,
+// a line the last one.
+int64_t first_line(const Padding& p, int64_t at) {
+  int64_t line = 0, step = p.ndim > 1 ? p.small[p.ndim - 2] : 1;
+  for (uint32_t d = p.ndim > 1 ? p.ndim - 2 : 0; d-- > 0; at /= p.large[d], step *= p.small[d]) {
+    const int64_t i = p.maps[d][static_cast<size_t>(at % p.large[d])];
     if (i < 0) return -1;
     line += i * step;
   }
   return line;
+}
+
+// visit(line of the large side, line of the small side that it shows or -1), in order.
+template <class Visit>
+void each_line(const Padding& p, int64_t begin, int64_t end, Visit visit) {
+  const int64_t tall = p.ndim > 1 ? p.large[p.ndim - 2] : 1;
+  for (int64_t row = begin; row < end;) {
+    const int64_t plane = row / tall, top = plane * tall, first = first_line(p, plane);
+    for (const int64_t stop = std::min(end, top + tall); row < stop; ++row) {
+      const int64_t i = p.ndim > 1 ? p.maps[p.ndim - 2][static_cast<size_t>(row - top)] : 0;
+      visit(row, first < 0 || i < 0 ? -1 : first + i);
+    }
+  }
 }
 
 template <class T>
@@ -89,21 +102,33 @@ void pad(const tn_call& call) {
     const int64_t width = p.large[last], rows = numel(out) / width;
     const int64_t* map = p.maps[last].data();
     parallel_for(rows, std::max<int64_t>(1, kGrainCopy / width), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
+      each_line(p, begin, end, [&](int64_t row, int64_t at) {
         T* line = to + row * width;
-        const int64_t at = line_of(p, row);
-        if (at < 0) {
-          std::fill(line, line + width, fill);
-          continue;
-        }
+        if (at < 0) return void(std::fill(line, line + width, fill));
         const T* source_line = from + at * p.small[last];
         for (int64_t o = 0; o < p.begin; ++o) line[o] = map[o] < 0 ? fill : source_line[map[o]];
         if (p.begin < p.end)
           std::copy_n(source_line + map[p.begin], p.end - p.begin, line + p.begin);
         for (int64_t o = p.end; o < width; ++o) line[o] = map[o] < 0 ? fill : source_line[map[o]];
-      }
+      });
     });
   });
+}
+
+// Adds a line of g to the line that it shows.
+template <class T, class C>
+void add_line(const Padding& p, const T* from, C* line) {
+  const std::vector<int64_t>& map = p.maps[p.ndim - 1];
+  const auto add = [&](int64_t begin, int64_t end) {
+    for (int64_t o = begin; o < end; ++o)
+      if (const int64_t at = map[static_cast<size_t>(o)]; at >= 0)
+        line[at] = static_cast<C>(line[at] + static_cast<C>(from[o]));
+  };
+  add(0, p.begin);
+  C* inner = p.begin < p.end ? line + map[static_cast<size_t>(p.begin)] : line;
+  for (int64_t o = p.begin; o < p.end; ++o)
+    inner[o - p.begin] = static_cast<C>(inner[o - p.begin] + static_cast<C>(from[o]));
+  add(p.end, static_cast<int64_t>(map.size()));
 }
 
 // Sums g over the places that show the same input. Threads share the leading dimensions that
@@ -129,20 +154,13 @@ void pad_backward(const tn_call& call) {
     C* sums = nullptr;
     if constexpr (is_half_v<T>) sums = wide.data();
     if constexpr (!is_half_v<T>) sums = to;
-    const int64_t* map = p.maps[last].data();
     parallel_for(blocks, std::max<int64_t>(1, kGrainCopy / std::max<int64_t>(1, each * width)),
                  [&](int64_t begin, int64_t end) {
                    const int64_t share = count / blocks;
                    std::fill(sums + begin * share, sums + end * share, C(0));
-                   for (int64_t row = begin * each; row < end * each; ++row) {
-                     const int64_t at = line_of(p, row);
-                     if (at < 0) continue;
-                     C* line = sums + at * p.small[last];
-                     for (int64_t o = 0; o < width; ++o)
-                       if (map[o] >= 0)
-                         line[map[o]] =
-                             static_cast<C>(line[map[o]] + static_cast<C>(from[row * width + o]));
-                   }
+                   each_line(p, begin * each, end * each, [&](int64_t row, int64_t at) {
+                     if (at >= 0) add_line(p, from + row * width, sums + at * p.small[last]);
+                   });
                  });
     if constexpr (is_half_v<T>) std::copy(wide.begin(), wide.end(), to);
   });

@@ -1,4 +1,4 @@
-// where and clamp.
+// where, clamp and its gradient.
 #include <cmath>
 
 #include "kernels.hpp"
@@ -43,14 +43,16 @@ tn_status* run_where(void* self, void* plan, const tn_call* call) {
   return run_elementwise(const_cast<Elementwise*>(chosen(self, *call)), plan, call);
 }
 
+// An absent bound is `none`.
+double bound(const tn_call& call, uint32_t i, double none) {
+  return call.args[i].tag == TN_VALUE_NONE ? none : real_arg(call, i);
+}
 // NaN stays; where min is above max, max wins.
 struct ClampFloat {
   double low, high;
   explicit ClampFloat(const tn_call& call)
-      : low(call.args[arg::clamp::min].tag == TN_VALUE_NONE ? -HUGE_VAL
-                                                            : real_arg(call, arg::clamp::min)),
-        high(call.args[arg::clamp::max].tag == TN_VALUE_NONE ? HUGE_VAL
-                                                             : real_arg(call, arg::clamp::max)) {}
+      : low(bound(call, arg::clamp::min, -HUGE_VAL)),
+        high(bound(call, arg::clamp::max, HUGE_VAL)) {}
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     using T = hn::TFromD<D>;
@@ -85,6 +87,20 @@ struct ClampInt {
     return raised > high ? high : raised;
   }
 };
+// g except at and outside of the bounds; the comparisons are such that NaN is inside. An absent
+// bound is NaN: nothing is outside of it.
+struct ClampBackward {
+  double low, high;
+  explicit ClampBackward(const tn_call& call)
+      : low(bound(call, arg::clamp_backward::min, NAN)),
+        high(bound(call, arg::clamp_backward::max, NAN)) {}
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V g, V x) const {
+    using T = hn::TFromD<D>;
+    const auto below = hn::Le(x, hn::Set(d, static_cast<T>(low)));
+    return hn::IfThenZeroElse(hn::Or(below, hn::Ge(x, hn::Set(d, static_cast<T>(high)))), g);
+  }
+};
 template <class T>
 void add_clamp(KernelList& list) {
   add_loop<ClampInt<T>, T, T>(list, TN_SCHEMA_CLAMP, TN_MASK(kDtype<T>));
@@ -97,6 +113,7 @@ void add_kernels(KernelList& list) {
             .flags = kElementwiseFlags,
             .stretch = {chosen}});
   add_unary<ClampFloat, kGrainCopy>(list, TN_SCHEMA_CLAMP);
+  add_binary<ClampBackward, kGrainCopy>(list, TN_SCHEMA_CLAMP_BACKWARD);
   add_clamp<uint8_t>(list), add_clamp<uint16_t>(list), add_clamp<uint32_t>(list),
       add_clamp<uint64_t>(list);
   add_clamp<int8_t>(list), add_clamp<int16_t>(list), add_clamp<int32_t>(list),

@@ -98,10 +98,19 @@ void add_backwards(Table& t) {
       {"sigmoid_backward", {}, [](double y) { return y * (1 - y); }, 0.05, 0.95},
       {"tanh_backward", {}, [](double y) { return 1 - y * y; }, -0.9, 0.9},
       {"relu_backward", {}, [](double y) { return y > 0 ? 1.0 : 0.0; }, -2, 2},
+      {"leaky_relu_backward", {0.1}, [](double x) { return x > 0 ? 1.0 : 0.1; }, -2, 2},
+      {"hardswish_backward",
+       {},
+       [](double x) { return x < -3  ? 0.0
+                             : x > 3 ? 1.0
+                                     : x / 3 + 0.5; },
+       -5,
+       5},
   };
   for (const Backward& b : list)
     for (const Shape& shape : {Shape{2, 3, 4}, Shape{37}, Shape{}, Shape{0}}) {
-      std::string kind = b.rest.empty() ? "" : " " + std::get<std::string>(b.rest[0]);
+      const bool named = !b.rest.empty() && std::holds_alternative<std::string>(b.rest[0]);
+      std::string kind = named ? " " + std::get<std::string>(b.rest[0]) : "";
       Sample& s = t.add(
           b.op, label_of(shape) + kind, kFloats,
           [=](DType dtype, Rng& rng) {

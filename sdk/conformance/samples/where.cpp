@@ -52,15 +52,40 @@ void add_choices(Table& t) {
   }
 }
 
+struct Bounds {
+  const char* label;
+  Arg low, high;
+  double lo, hi;
+};
+const std::vector<Bounds>& all_bounds() {
+  static const std::vector<Bounds> all = {
+      {"both", Number{Scalar(-1), -1}, Number{Scalar(1), 1}, -1, 1},
+      {"low", Number{Scalar(0), 0}, {}, 0, kInf},
+      {"high", {}, Number{Scalar(1), 1}, -kInf, 1}};
+  return all;
+}
+
+void add_clamp_backward(Table& t) {
+  using arg = arg::clamp_backward;
+  for (const Bounds& bounds : all_bounds())
+    for (const Shape& shape : usual_shapes())
+      t.add(
+           "clamp_backward", bounds.label + label_of(shape), kFloats,
+           [=](DType dtype, Rng& rng) {
+             return Args{random_array(rng, dtype, shape), random_array(rng, dtype, shape),
+                         bounds.low, bounds.high};
+           },
+           [=](const Args& a) {
+             const auto g_inside = [&](Complex g, Complex x) {
+               return x.real() > bounds.lo && x.real() < bounds.hi ? g : Complex(0);
+             };
+             return one(zip(array(a, arg::g), array(a, arg::x), array(a, arg::g).dtype, g_inside));
+           })
+          .gradient = shape.size() == 3;
+}
+
 void add_clamp(Table& t) {
-  struct Bounds {
-    const char* label;
-    Arg low, high;
-    double lo, hi;
-  };
-  for (const Bounds& bounds : {Bounds{"both", Number{Scalar(-1), -1}, Number{Scalar(1), 1}, -1, 1},
-                               Bounds{"low", Number{Scalar(0), 0}, {}, 0, kInf},
-                               Bounds{"high", {}, Number{Scalar(1), 1}, -kInf, 1}})
+  for (const Bounds& bounds : all_bounds())
     for (const Shape& shape : usual_shapes())
       t.add(
            "clamp", bounds.label + label_of(shape), kFloats | kSigned,
@@ -80,6 +105,7 @@ void add_clamp(Table& t) {
 void add_where_samples(Table& table) {
   add_choices(table);
   add_clamp(table);
+  add_clamp_backward(table);
 }
 
 }  // namespace tenon::conformance

@@ -74,10 +74,12 @@ bool is_dynamic(const std::string& op) {
 constexpr std::string_view kElementwise =
     " "
     "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift "
-    "bitwise_not bitwise_or bitwise_right_shift bitwise_xor cast ceil clamp clone complex "
-    "conj copysign cos cosh digamma div elu equal erf erfc erfinv exp exp2 expm1 floor "
-    "floor_divide gelu gelu_backward greater greater_equal hypot imag isfinite isinf isnan "
-    "leaky_relu less less_equal lgamma log log10 log1p log2 logaddexp logical_and logical_not "
+    "bitwise_not bitwise_or bitwise_right_shift bitwise_xor cast ceil clamp clamp_backward clone "
+    "complex conj copysign cos cosh digamma div elu equal erf erfc erfinv exp exp2 expm1 floor "
+    "floor_divide gelu gelu_backward greater greater_equal hardswish_backward hypot imag isfinite "
+    "isinf isnan "
+    "leaky_relu leaky_relu_backward less less_equal lgamma log log10 log1p log2 logaddexp "
+    "logical_and logical_not "
     "logical_or logical_xor maximum minimum mul neg not_equal pow real reciprocal relu "
     "relu_backward remainder round rsqrt sigmoid sigmoid_backward sign signbit silu "
     "silu_backward sin sinh softplus sqrt square sub tan tanh tanh_backward trunc where ";

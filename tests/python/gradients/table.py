@@ -523,6 +523,7 @@ ELSEWHERE = {
     'conv_backward_input conv_backward_weight max_pool_backward avg_pool_backward adaptive_avg_pool_backward interpolate_backward '
     'grid_sample_backward lstm_backward '
     'pad_backward embedding_backward nll_loss_backward softmax_cross_entropy softmax_cross_entropy_backward gelu_backward silu_backward sigmoid_backward tanh_backward relu_backward '
+    'leaky_relu_backward hardswish_backward clamp_backward '
     'softmax_backward log_softmax_backward attention_backward layer_norm_backward rms_norm_backward group_norm_backward batch_norm_backward':
     'in the second gradient of the op that has it',
 }

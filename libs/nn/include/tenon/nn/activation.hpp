@@ -35,8 +35,7 @@ inline Tensor tanhshrink(const Tensor& x) { return x - x.tanh(); }
 inline Tensor softsign(const Tensor& x) { return x / (1 + x.abs()); }
 // x held between two numbers; the gradient at them is 0.
 inline Tensor hardtanh(const Tensor& x, double min_val = -1, double max_val = 1) {
-  const Tensor outside = logical_or(x <= min_val, x >= max_val);
-  return where(outside, x.detach().clamp(min_val, max_val), x);
+  return x.clamp(min_val, max_val);
 }
 inline Tensor relu6(const Tensor& x) { return hardtanh(x, 0, 6); }
 // x above the threshold, value elsewhere.

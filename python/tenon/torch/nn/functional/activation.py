@@ -41,8 +41,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
         raise ValueError(f'[hardtanh] min_val {min_val} is above max_val {max_val}')
     if rank(check(input).dtype) < 2:
         min_val, max_val = int(min_val), int(max_val)
-    inside = (input > min_val) & (input < max_val)
-    return _written(input, _where(inside | ops['isnan'](input), input, cast(ops['clamp'](input.detach(), min_val, max_val), input.dtype)), inplace)
+    return _written(input, cast(ops['clamp'](input, min_val, max_val), input.dtype), inplace)
 
 
 def elu(input, alpha=1.0, inplace=False):

@@ -24,10 +24,18 @@ def pad(input, pad, mode='constant', value=None):
     dims = len(pad) // 2
     if input.ndim not in (dims + 1, dims + 2) or dims > 3:
         raise ValueError(f'[pad] {mode} of {dims} dimensions of a tensor of rank {input.ndim}')
+    if _fits(input.shape, pad, mode):
+        return ops['pad'](input, pad, mode)
     found = input
     for i in range(dims):
         found = _bent(found, input.ndim - 1 - i, pad[2 * i], pad[2 * i + 1], mode)
     return found
+
+
+def _fits(shape, pad, mode):
+    """Whether one op pads so: nothing is cut, and what is shown lies within the dimension."""
+    sizes = [n for n in shape[::-1][:len(pad) // 2] for _ in range(2)]
+    return min(pad, default=0) >= 0 and min(shape) > 0 and (mode == 'replicate' or all(p <= n - (mode == 'reflect') for p, n in zip(pad, sizes)))
 
 
 def _bent(x, dim, before, after, mode):
@@ -55,6 +63,8 @@ def constant_pad_nd(input, pad, value=0):
     pad = list(pad)
     if len(pad) % 2 or len(pad) > 2 * check(input).ndim:
         raise ValueError(f'[pad] {pad} for a tensor of rank {input.ndim}')
+    if min(pad, default=0) >= 0 and any(pad) and isinstance(value, (int, float)) and float(value) == value:
+        return ops['pad'](input, pad, 'constant', value)
     found = input
     for i in range(len(pad) // 2):
         d, (before, after) = input.ndim - 1 - i, pad[2 * i:2 * i + 2]
