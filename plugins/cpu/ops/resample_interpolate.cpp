@@ -1,6 +1,7 @@
 // interpolate and interpolate_backward: rows are mixed into one line first, then the
 // line is resampled.
 #include <algorithm>
+#include <type_traits>
 
 #include "dispatch.hpp"
 #include "kernels.hpp"
@@ -43,10 +44,46 @@ void for_lines(const Resampling& r, int64_t z, int64_t y, Visit&& visit) {
             tz.weight[static_cast<size_t>(a)] * ty.weight[static_cast<size_t>(b)]);
 }
 
-template <class T>
-void forward_plane(const Resampling& r, const T* x, T* out, Compute<T>* line) {
-  using C = Compute<T>;
-  const Taps& tx = r.taps[2];
+// What each place of the larger line mixes of the smaller one, `count` of each, as narrow as the sums allow.
+template <class C>
+struct LineTaps {
+  explicit LineTaps(const Taps& taps)
+      : count(taps.count),
+        at(taps.at.begin(), taps.at.end()),
+        weight(taps.weight.begin(), taps.weight.end()) {}
+  int64_t count;
+  std::vector<int32_t> at;
+  std::vector<C> weight;
+};
+
+template <int64_t Count, class T, class C>
+void resample_line(const LineTaps<C>& taps, const C* line, T* out, int64_t n) {
+  const int32_t* at = taps.at.data();
+  const C* weight = taps.weight.data();
+  for (int64_t o = 0; o < n; ++o, at += Count, weight += Count) {
+    C sum = weight[0] * line[at[0]];
+    for (int64_t k = 1; k < Count; ++k) sum += weight[k] * line[at[k]];
+    out[o] = static_cast<T>(sum);
+  }
+}
+// Adds a line's gradient to that of what it was mixed from.
+template <int64_t Count, class T, class C>
+void spread_line(const LineTaps<C>& taps, const T* g, C* line, int64_t n) {
+  const int32_t* at = taps.at.data();
+  const C* weight = taps.weight.data();
+  for (int64_t o = 0; o < n; ++o, at += Count, weight += Count)
+    for (int64_t k = 0; k < Count; ++k) line[at[k]] += weight[k] * static_cast<C>(g[o]);
+}
+// use(std::integral_constant) of 1, 2 or 4 taps.
+template <class Use>
+void with_count(int64_t count, Use&& use) {
+  if (count == 1) return use(std::integral_constant<int64_t, 1>());
+  if (count == 2) return use(std::integral_constant<int64_t, 2>());
+  use(std::integral_constant<int64_t, 4>());
+}
+
+template <class T, class C>
+void forward_plane(const Resampling& r, const LineTaps<C>& taps, const T* x, T* out, C* line) {
   for (int64_t z = 0; z < r.out[0]; ++z)
     for (int64_t y = 0; y < r.out[1]; ++y, out += r.out[2]) {
       bool first = true;
@@ -58,28 +95,18 @@ void forward_plane(const Resampling& r, const T* x, T* out, Compute<T>* line) {
           for (int64_t i = 0; i < r.in[2]; ++i) line[i] += w * static_cast<C>(x[at + i]);
         first = false;
       });
-      const int64_t* at = tx.at.data();
-      const double* weight = tx.weight.data();
-      for (int64_t o = 0; o < r.out[2]; ++o) {
-        C sum = static_cast<C>(*weight++) * line[*at++];
-        for (int64_t k = 1; k < tx.count; ++k) sum += static_cast<C>(*weight++) * line[*at++];
-        out[o] = static_cast<T>(sum);
-      }
+      with_count(taps.count,
+                 [&](auto count) { resample_line<count()>(taps, line, out, r.out[2]); });
     }
 }
 
 // gx must be zero.
-template <class T>
-void backward_plane(const Resampling& r, const T* g, Compute<T>* gx, Compute<T>* line) {
-  using C = Compute<T>;
-  const Taps& tx = r.taps[2];
+template <class T, class C>
+void backward_plane(const Resampling& r, const LineTaps<C>& taps, const T* g, C* gx, C* line) {
   for (int64_t z = 0; z < r.out[0]; ++z)
     for (int64_t y = 0; y < r.out[1]; ++y, g += r.out[2]) {
       std::fill(line, line + r.in[2], C(0));
-      for (int64_t o = 0; o < r.out[2]; ++o)
-        for (int64_t k = o * tx.count; k < (o + 1) * tx.count; ++k)
-          line[tx.at[static_cast<size_t>(k)]] +=
-              static_cast<C>(tx.weight[static_cast<size_t>(k)]) * static_cast<C>(g[o]);
+      with_count(taps.count, [&](auto count) { spread_line<count()>(taps, g, line, r.out[2]); });
       for_lines(r, z, y, [&](int64_t at, double weight) {
         const C w = static_cast<C>(weight);
         for (int64_t i = 0; i < r.in[2]; ++i) gx[at + i] += w * line[i];
@@ -98,10 +125,11 @@ void interpolate(const tn_call& call) {
   const Resampling r =
       resampling(x, out, text_arg(call, arg::mode), call.args[arg::align_corners].as.i != 0);
   visit_dtype<TN_MASK_FLOAT>(x.dtype, [&]<class T>(Tag<T>) {
+    const LineTaps<Compute<T>> taps(r.taps[2]);
     parallel_for(r.planes, grain(r), [&](int64_t begin, int64_t end) {
       std::vector<Compute<T>> line(static_cast<size_t>(r.in[2]));
       for (int64_t plane = begin; plane < end; ++plane)
-        forward_plane(r, data_of<const T>(x) + plane * r.in_plane(),
+        forward_plane(r, taps, data_of<const T>(x) + plane * r.in_plane(),
                       data_of<T>(out) + plane * r.out_plane(), line.data());
     });
   });
@@ -115,12 +143,14 @@ void interpolate_backward(const tn_call& call) {
       resampling(gx, g, text_arg(call, arg::mode), call.args[arg::align_corners].as.i != 0);
   visit_dtype<TN_MASK_FLOAT>(g.dtype, [&]<class T>(Tag<T>) {
     using C = Compute<T>;
+    const LineTaps<C> taps(r.taps[2]);
     parallel_for(r.planes, grain(r), [&](int64_t begin, int64_t end) {
       const size_t in = static_cast<size_t>(r.in_plane());
       std::vector<C> line(static_cast<size_t>(r.in[2])), sums(in);
       for (int64_t plane = begin; plane < end; ++plane) {
         std::fill(sums.begin(), sums.end(), C(0));
-        backward_plane(r, data_of<const T>(g) + plane * r.out_plane(), sums.data(), line.data());
+        backward_plane(r, taps, data_of<const T>(g) + plane * r.out_plane(), sums.data(),
+                       line.data());
         std::copy(sums.begin(), sums.end(), data_of<T>(gx) + plane * r.in_plane());
       }
     });

@@ -191,6 +191,9 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest', align_corne
         raise ValueError(f'[interpolate] needs floating numbers, not {input.dtype}')
     if mode == 'area':
         return ops['adaptive_avg_pool'](input, size)
+    # The op goes by the ratio of sizes, which a factor need not be.
+    if mode != 'nearest-exact' and (factors is None or all(n * f == to for n, f, to in zip(input.shape[2:], factors, size))):
+        return ops['interpolate'](input, size, mode, bool(align_corners))
     found = input
     for i in range(dims):
         factor = None if factors is None else factors[i]
