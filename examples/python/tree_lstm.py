@@ -73,14 +73,14 @@ class TreeLSTM(nn.Module):
     def __init__(self, width, classes=10):
         super().__init__()
         self.embed, self.out = nn.Embedding(len(WORDS), width), nn.Linear(width, classes)
-        self.word, self.children = nn.Linear(width, 5 * width), nn.Linear(2 * width, 5 * width, bias=False)
+        self.word, self.below = nn.Linear(width, 5 * width), nn.Linear(2 * width, 5 * width, bias=False)
 
     def forward(self, batch):
         h = c = None
         for index, children in batch.levels:
             gates = self.word(self.embed(index))
             if children is not None:
-                gates = gates + self.children(h[children].flatten(1))
+                gates = gates + self.below(h[children].flatten(1))
             i, o, u, left, right = gates.chunk(5, 1)
             new = i.sigmoid() * u.tanh()
             if children is not None:
