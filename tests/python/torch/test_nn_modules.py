@@ -255,3 +255,18 @@ def test_the_default_dtype_is_that_of_new_parameters(torch, make):
 def test_windows_of_no_size_are_refused(name, settings):
     with pytest.raises(ValueError, match='must be positive'):
         getattr(tenon.torch.nn.functional, name)(tenon.torch.ones(1, 4, 4, 4), **settings)
+
+
+@pytest.mark.parametrize('name', ['ReLU', 'ReLU6', 'Hardtanh', 'Hardswish', 'Hardsigmoid', 'SiLU', 'Mish', 'LeakyReLU', 'ELU', 'CELU', 'SELU',
+                                  'Threshold', 'Dropout'])
+def test_activations_in_place_within_a_network(torch, name):
+    """They write over what others and their own gradients read."""
+    more = {'Threshold': (0.1, 0.0), 'Dropout': (0.0,)}.get(name, ())
+
+    def scenario(library):
+        x = library.tensor([[-4.0, -1.0, 0.5], [0.0, 2.0, 7.0]], dtype=library.float64, requires_grad=True)
+        h = x * 2
+        y = getattr(library.nn, name)(*more, inplace=True)(h)
+        (y * 3 + h).sum().backward()
+        return y.detach(), x.grad, y is h
+    same(torch, scenario)

@@ -41,7 +41,8 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
         raise ValueError(f'[hardtanh] min_val {min_val} is above max_val {max_val}')
     if rank(check(input).dtype) < 2:
         min_val, max_val = int(min_val), int(max_val)
-    return _written(input, cast(ops['clamp'](input, min_val, max_val), input.dtype), inplace)
+    x = source_of(input) if inplace else input
+    return _written(input, cast(ops['clamp'](x, min_val, max_val), input.dtype), inplace)
 
 
 def elu(input, alpha=1.0, inplace=False):
