@@ -108,9 +108,9 @@ _IN_PLACE = frozenset('''addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_
 
 # What is not offered, and what to use instead.
 _INSTEAD = {
-    'jit': 'call the function eagerly, or record it with tenon.compile',
-    'export': 'record a graph with tenon.capture, or save the weights with tenon.io.save',
-    'onnx': 'save the weights with tenon.io.save',
+    'jit': 'call the function eagerly, or record it with torch.compile or tenon.graph.trace, whose programs can be saved',
+    'export': 'record a program with tenon.graph.trace, or write a model with tenon.onnx.export',
+    'onnx': 'write a model with tenon.onnx.export(module, inputs, path)',
     'quantization': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
     'hub': 'download the file, and read it with torch.load',
     'serialization': 'torch.load reads tensors and plain values, whatever a file names besides',

@@ -102,7 +102,7 @@ def test_processes(tmp_path):
     assert ours.multiprocessing.get_sharing_strategy() in ours.multiprocessing.get_all_sharing_strategies()
 
 
-@pytest.mark.parametrize('name, instead', [('utils.tensorboard', 'tensorboard'), ('utils.benchmark', 'tenon bench'), ('jit', 'tenon.compile'),
+@pytest.mark.parametrize('name, instead', [('utils.tensorboard', 'tensorboard'), ('utils.benchmark', 'tenon bench'), ('jit', 'torch.compile'),
                                            ('distributed.init_process_group', 'one process'), ('nn.parallel.DistributedDataParallel', 'one process')])
 def test_what_is_not_offered_says_what_to_use(name, instead):
     found = ours
@@ -115,6 +115,10 @@ def test_tensors_go_through_dlpack(torch):
     x = torch.arange(4.0)
     assert ours.utils.dlpack.from_dlpack(x).tolist() == [0, 1, 2, 3]
     assert torch.utils.dlpack.from_dlpack(ours.utils.dlpack.to_dlpack(ours.ones(2))).tolist() == [1, 1]
+    base = ours.arange(3.0)
+    shared = ours.utils.dlpack.from_dlpack(ours.utils.dlpack.to_dlpack(base))
+    shared[0] = 5
+    assert base.tolist() == [5, 1, 2] and ours.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(torch.ones(2))).tolist() == [1, 1]
 
 
 def test_kernels_of_attention_are_the_backends_choice():

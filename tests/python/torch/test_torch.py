@@ -89,7 +89,7 @@ def test_out(ours):
 
 
 def test_what_is_not_offered_says_what_to_use(ours):
-    for name, instead in (('jit', 'tenon.compile'), ('export', 'tenon.capture')):
+    for name, instead in (('jit', 'torch.compile'), ('export', 'tenon.graph.trace')):
         with pytest.raises(AttributeError, match=instead):
             getattr(ours, name)
     with pytest.raises(AttributeError, match='has no attribute'):
