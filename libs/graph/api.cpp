@@ -265,6 +265,10 @@ tn_status* tn_trace_body_end(tn_tensor* const* results, uint32_t count) {
   return guarded([&] { tracing().end_block(shared(results, count, "a result")); });
 }
 
+tn_status* tn_trace_body_drop(void) {
+  return guarded([&] { tracing().drop_block(); });
+}
+
 tn_status* tn_trace_control(uint32_t kind, tn_tensor* const* operands, uint32_t count,
                             uint32_t carried, tn_tensor** results, uint32_t nresults) {
   return guarded([&] {

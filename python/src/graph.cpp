@@ -281,6 +281,7 @@ void add_graph(nb::module_& m) {
   m.def("_trace_active", [] { return tn_trace_active() != 0; });
   m.def("_body_begin", &body_begin);
   m.def("_body_end", &body_end);
+  m.def("_body_drop", [] { run([] { detail::check(tn_trace_body_drop()); }); });
   m.def("_control", &control);
   nb::class_<Tracing>(m, "_Tracing")
       .def(nb::init<>())

@@ -507,11 +507,10 @@ def cond(pred, then_fn, else_fn, *args):
     """
     if not _core._trace_active() or not isinstance(pred, Tensor):
         return (then_fn if pred else else_fn)(*args)
-    results = []
-    gives = [_branch(then_fn, args, []), _branch(else_fn, args, results)]
-    if gives[0] != gives[1]:
+    (then_gives, _), (else_gives, results) = (_body([], lambda _, fn=fn: _taken_apart(fn(*args))) for fn in (then_fn, else_fn))
+    if then_gives != else_gives:
         raise PreconditionError('[graph.cond] the branches give another structure, or other numbers')
-    return _rebuilt(gives[0], iter(_core._control(_COND, [pred], 0, len(results))))
+    return _rebuilt(then_gives, iter(_core._control(_COND, [pred], 0, len(results))))
 
 
 def loop(cond_fn, body_fn, *state):
@@ -532,17 +531,22 @@ def loop(cond_fn, body_fn, *state):
         return state[0] if single else state
     tensors = []
     given = _shape_of(state, tensors)
-    inputs = _core._body_begin(tensors)
-    flag = cond_fn(*_rebuilt(given, iter(inputs)))
-    if not isinstance(flag, Tensor):
-        raise PreconditionError(f'[graph.loop] the condition gives {flag!r}, which no run could change: it has to be a tensor')
-    _core._body_end([flag])
-    results = []
-    found = body_fn(*_rebuilt(given, iter(_core._body_begin(tensors))))
-    gives = _shape_of((found,) if single else tuple(found), results)
-    if gives != given:
-        raise PreconditionError('[graph.loop] the body gives another structure, or other numbers, than the state has')
-    _core._body_end(results)
+
+    def condition(inputs):
+        flag = cond_fn(*_rebuilt(given, iter(inputs)))
+        if not isinstance(flag, Tensor):
+            raise PreconditionError(f'[graph.loop] the condition gives {flag!r}, which no run could change: it has to be a tensor')
+        return None, [flag]
+
+    def turn(inputs):
+        found = body_fn(*_rebuilt(given, iter(inputs)))
+        gives, results = _taken_apart((found,) if single else tuple(found))
+        if gives != given:
+            raise PreconditionError('[graph.loop] the body gives another structure, or other numbers, than the state has')
+        return gives, results
+
+    _body(tensors, condition)
+    _body(tensors, turn)
     state = _rebuilt(given, iter(_core._control(_LOOP, tensors, 0, len(tensors))))
     return state[0] if single else state
 
@@ -570,10 +574,12 @@ def scan(fn, carry, xs):
         return results, _shape_of(y, ys), ys
 
     if _core._trace_active():
-        inputs = _core._body_begin([*carried, *(x[0] for x in scanned)])
-        results, y_shape, ys = step(inputs[:len(carried)], inputs[len(carried):])
-        _core._body_end([*results, *ys])
-        found = _core._control(_SCAN, [*carried, *scanned], len(carried), len(results) + len(ys))
+        def turn(inputs):
+            results, y_shape, ys = step(inputs[:len(carried)], inputs[len(carried):])
+            return y_shape, [*results, *ys]
+
+        y_shape, results = _body([*carried, *(x[0] for x in scanned)], turn)
+        found = _core._control(_SCAN, [*carried, *scanned], len(carried), len(results))
         return _rebuilt(carry_shape, iter(found[:len(carried)])), _rebuilt(y_shape, iter(found[len(carried):]))
     y_shape, parts = None, []
     for i in range(scanned[0].shape[0]):
@@ -582,11 +588,16 @@ def scan(fn, carry, xs):
     return _rebuilt(carry_shape, iter(carried)), _rebuilt(y_shape, iter([_core.ops['stack'](one) for one in zip(*parts)]))
 
 
-def _branch(fn, args, results):
-    _core._body_begin([])
-    gives = _shape_of(fn(*args), results)
+def _body(like, call):
+    """What call gives, tensors second, recorded as a body over tensors like these; one that raises is forgotten."""
+    inputs = _core._body_begin(like)
+    try:
+        shape, results = call(inputs)
+    except BaseException:
+        _core._body_drop()
+        raise
     _core._body_end(results)
-    return gives
+    return shape, results
 
 
 # ---- Trees of tensors ------------------------------------------------------------------------------------------------
@@ -605,6 +616,12 @@ def _shape_of(value, tensors):
         return dict, tuple(value), tuple([_shape_of(one, tensors) for one in value.values()])
     # 1, 1.0 and True are equal, and so are 0.0 and -0.0, but compute other things.
     return None, value, type(value), repr(value) if isinstance(value, (float, complex)) else None
+
+
+def _taken_apart(value):
+    """Its shape and its tensors."""
+    tensors = []
+    return _shape_of(value, tensors), tensors
 
 
 def _flat_shape(tensors):

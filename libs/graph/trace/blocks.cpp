@@ -124,7 +124,7 @@ std::vector<Tensor> Tracer::begin_block(std::span<const Tensor> like) {
     throw Error(TN_UNIMPLEMENTED,
                 "[graph] cond, loop and scan are not recorded in a training step: gradients go "
                 "through them in eager mode alone");
-  Open open{recorder_.graph().nodes.size(), recorder_.graph().buffers.size(), {}};
+  Open open{recorder_.graph().nodes.size(), recorder_.graph().buffers.size(), blocks_.size(), {}};
   std::vector<Tensor> inputs;
   for (const Tensor& one : like) {
     inputs.push_back(recorder_.add(Role::Temporary, one.dtype(), one.shape(),
@@ -137,21 +137,40 @@ std::vector<Tensor> Tracer::begin_block(std::span<const Tensor> like) {
 
 void Tracer::end_block(std::span<const Tensor> results) {
   if (open_.empty()) throw Error(TN_FAILED_PRECONDITION, "[graph] no block is open");
-  std::vector<View> views;
-  for (const Tensor& result : results)
-    views.push_back(recorder_.use(Recorder::traced(result.get()) ? result : twin(result)));
+  const size_t buffers = open_.back().buffers;
+  try {
+    std::vector<View> views;
+    for (const Tensor& result : results) views.push_back(use(result));
+    recorder_.settle_constants();
+    std::vector<Node> nodes = recorder_.cut(open_.back().nodes);
+    blocks_.push_back(Cut(recorder_.graph(), buffers, open_.back().inputs).take(nodes, views));
+  } catch (...) {
+    drop_block();
+    throw;
+  }
+  open_.pop_back();
+  forget_twins(buffers);
+}
+
+void Tracer::drop_block() {
+  if (open_.empty()) throw Error(TN_FAILED_PRECONDITION, "[graph] no block is open");
   const Open open = std::move(open_.back());
   open_.pop_back();
   recorder_.settle_constants();
-  std::vector<Node> nodes = recorder_.cut(open.nodes);
-  blocks_.push_back(Cut(recorder_.graph(), open.buffers, open.inputs).take(nodes, views));
-  // What the block computed of tensors from outside is not there behind it.
+  recorder_.cut(open.nodes);
+  // Those beside it, which nothing runs yet, go with it.
+  const size_t kept = open_.empty() ? 0 : open_.back().blocks;
+  blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(kept), blocks_.end());
+  forget_twins(open.buffers);
+}
+
+// What a block computed of tensors from outside is not there behind it.
+void Tracer::forget_twins(size_t buffers) {
   std::erase_if(twins_, [&](const auto& one) {
     const View view = recorder_.use(one.second.traced);
-    return view.buffer >= open.buffers &&
-           recorder_.graph().buffers[view.buffer].role == Role::Temporary;
+    return view.buffer >= buffers && recorder_.graph().buffers[view.buffer].role == Role::Temporary;
   });
-  std::erase_if(known_, [&](const auto& one) { return one.first >= open.buffers; });
+  std::erase_if(known_, [&](const auto& one) { return one.first >= buffers; });
 }
 
 std::vector<Tensor> Tracer::control(Control::Kind kind, std::span<const Tensor> operands,

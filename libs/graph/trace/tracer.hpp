@@ -57,6 +57,7 @@ class Tracer {
   // A body begins, with tensors that stand for its inputs, which are like these; what is called until its end is part of it.
   std::vector<Tensor> begin_block(std::span<const Tensor> like);
   void end_block(std::span<const Tensor> results);
+  void drop_block();  // the body that began last is no part of the graph
   // Records what runs the bodies that ended last, and gives its results. Of the operands some are carried and some scanned, in this
   // order; of Kind::If the one is the predicate. Throws Error where the bodies do not fit.
   std::vector<Tensor> control(Control::Kind kind, std::span<const Tensor> operands, size_t carried,
@@ -115,12 +116,13 @@ class Tracer {
   const Flat& flat_of(const Tensor& tensor);
   bool is_weight(const Tensor& tensor) const;
   void check_writes();
+  void forget_twins(size_t buffers);  // of what was computed in buffers from there on
   static std::vector<View> result_shapes(const Control& control, const Node& node);
   void check_shared(const Flat& written) const;
   void check_gradients() const;
 
   struct Open {
-    size_t nodes, buffers;  // where it began
+    size_t nodes, buffers, blocks;  // where it began
     std::vector<View> inputs;
   };
   static thread_local Tracer* current_;

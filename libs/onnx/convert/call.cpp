@@ -18,6 +18,8 @@ bool traced(const Device& device) { return device.id().starts_with("trace"); }
 
 }  // namespace
 
+bool traced(const Value& value) { return value.is_tensor() && traced(value.tensor().device()); }
+
 Call::Call(const NodeProto& node, std::vector<Value> inputs, const Context& context)
     : node_(node), inputs_(std::move(inputs)), context_(context), device_("cpu") {
   for (const Value& value : inputs_)

@@ -47,6 +47,7 @@ class Call {
     const Weights* weights = nullptr;
     Files* files = nullptr;
     std::vector<bool> constant;  // which inputs are the same in each run
+    bool traced = false;         // a node with bodies: something that it or they read is traced
   };
   Call(const NodeProto& node, std::vector<Value> inputs, const Context& context);
 
@@ -56,6 +57,7 @@ class Call {
   bool wants(size_t output) const {
     return output < node_.outputs.size() && !node_.outputs[output].empty();
   }
+  bool reads_traced() const { return context_.traced; }
   // Where it runs: the host where all its inputs lie there.
   const Device& device() const { return device_; }
   [[noreturn]] void fail(const std::string& reason) const {
@@ -121,6 +123,8 @@ class Call {
   Device device_;
 };
 
+// A tensor of a trace, whose elements nobody knows yet.
+bool traced(const Value& value);
 // A dimension, counted from the end where it is negative. Throws Error.
 int64_t wrap(int64_t axis, int64_t rank);
 std::vector<int64_t> wrap(std::vector<int64_t> axes, int64_t rank);

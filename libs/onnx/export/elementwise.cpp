@@ -133,6 +133,8 @@ std::string gelu(const Formula& f, const std::string& x, bool by_tanh) {
   return f.mul(f.mul(x, 0.5), f.add(f.out.node("Tanh", {inner}), f.number(1)));
 }
 
+}  // namespace
+
 std::string activated(Emitter& out, DType dtype, const std::string& x, const std::string& name) {
   const Formula f{out, dtype};
   if (name == "none") return x;
@@ -143,6 +145,8 @@ std::string activated(Emitter& out, DType dtype, const std::string& x, const std
   if (name == "gelu" || name == "gelu_tanh") return gelu(f, x, name == "gelu_tanh");
   throw Error(TN_UNIMPLEMENTED, "[onnx.export] activation " + name);
 }
+
+namespace {
 
 void formula(Emitter& out, const RecordedCall& call) {
   const Formula f{out, call.view("x").dtype};
@@ -233,10 +237,6 @@ void same(Emitter& out, const RecordedCall& call) {
 }
 
 }  // namespace
-
-std::string activate(Emitter& out, DType dtype, const std::string& x, const std::string& name) {
-  return activated(out, dtype, x, name);
-}
 
 void add_elementwise(std::map<std::string, Emit>& table) {
   for (const Plain& one : kUnary) table[one.ours] = unary;

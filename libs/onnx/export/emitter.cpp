@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "model/files.hpp"
 #include "tenon/creation.hpp"
@@ -19,6 +20,7 @@ Writer attribute(const char* name, const Attribute& value) {
     made.single(2, static_cast<float>(*f)).number(20, 1);
   if (const auto* s = std::get_if<std::string>(&value)) made.bytes(4, *s).number(20, 3);
   if (const auto* list = std::get_if<Ints>(&value)) made.numbers(8, *list).number(20, 7);
+  if (const auto* graph = std::get_if<Writer>(&value)) made.message(6, *graph).number(20, 5);
   return made;
 }
 
@@ -42,10 +44,41 @@ bool dense(const RecordedView& view) {
 
 }  // namespace
 
+struct Emitter::Shared {
+  // Views of a weight that are constants of their own, and how many elements they have together.
+  struct Pieces {
+    std::vector<Held> list;
+    int64_t size = 0;
+  };
+  Writer outermost;
+  std::set<std::string> names;
+  std::map<std::string, std::string> constants;
+  std::map<std::string, Pieces> pieces;      // by the weight's name
+  std::map<std::string, std::string> whole;  // of weights, one dimension
+};
+
 Emitter::Emitter(const tn_program* program, const Recorded& from)
-    : program_(program), from_(from), held_(from.buffers.size()) {
-  for (const RecordedView& view : from.results) reads_[view.buffer].push_back(view);
-  for (const RecordedCall& call : from.calls)
+    : program_(program),
+      from_(from),
+      held_(from.buffers.size()),
+      shared_(std::make_shared<Shared>()),
+      graph_(&shared_->outermost) {
+  note_reads();
+}
+
+Emitter::Emitter(Emitter& outer, const Recorded& from, Writer& to)
+    : program_(outer.program_),
+      from_(from),
+      held_(from.buffers.size()),
+      shared_(outer.shared_),
+      graph_(&to) {
+  note_reads();
+}
+
+void Emitter::note_reads() {
+  for (const RecordedView& view : from_.results) reads_[view.buffer].push_back(view);
+  for (const RecordedCall& call : from_.calls) {
+    for (const RecordedView& view : call.operands) reads_[view.buffer].push_back(view);
     for (const auto& [name, json] : call.args) {
       if (call.is_view(name)) {
         const RecordedView view = call.view(name);
@@ -55,6 +88,7 @@ Emitter::Emitter(const tn_program* program, const Recorded& from)
       for (const auto& view : call.views(name))
         if (view) reads_[view->buffer].push_back(*view);
     }
+  }
   join_products();
 }
 
@@ -107,7 +141,7 @@ std::string Emitter::expanded(const std::string& name, const RecordedCall& call,
 
 std::string Emitter::fresh(const std::string& stem) {
   std::string name = stem;
-  for (int i = 1; name.empty() || !names_.insert(name).second; ++i)
+  for (int i = 1; name.empty() || !shared_->names.insert(name).second; ++i)
     name = stem + "_" + std::to_string(i);
   return name;
 }
@@ -120,7 +154,7 @@ Names Emitter::nodes(const char* op, const Names& inputs, const Attributes& attr
   for (size_t i = 0; i < results; ++i) node.bytes(2, outputs.emplace_back(fresh(op)));
   node.bytes(3, outputs[0]).bytes(4, op);
   for (const auto& [name, value] : attributes) node.message(5, attribute(name, value));
-  graph_.message(1, node);
+  graph_->message(1, node);
   return outputs;
 }
 
@@ -139,15 +173,16 @@ std::string Emitter::weight(const Tensor& tensor, std::string name) {
   if (name.empty() && bytes.size() <= 256) {
     key = std::string(name_of(on_host.dtype())) + bytes;
     for (const int64_t size : on_host.shape()) key += "," + std::to_string(size);
-    if (const auto found = constants_.find(key); found != constants_.end()) return found->second;
+    const auto found = shared_->constants.find(key);
+    if (found != shared_->constants.end()) return found->second;
   }
   Writer made;
   for (const int64_t size : on_host.shape()) made.number(1, size);
   made.number(2, static_cast<int64_t>(type_of_dtype(on_host.dtype())));
   name = fresh(name.empty() ? "constant" : name);
   made.bytes(8, name).bytes(9, bytes);
-  graph_.message(5, made);
-  if (!key.empty()) constants_[key] = name;
+  shared_->outermost.message(5, made);
+  if (!key.empty()) shared_->constants[key] = name;
   return name;
 }
 
@@ -169,7 +204,9 @@ Emitter::Held& Emitter::held(const RecordedView& wanted) {
   if (buffer.role != RecordedBuffer::Weight)
     throw Error(TN_DATA_LOSS, "[onnx.export] a buffer is read before it is written");
   const RecordedView all{wanted.buffer, buffer.dtype, 0, {buffer.size}, {1}};
-  found = Held{weight(elements(all), buffer.tensor), all};
+  std::string& name = shared_->whole[buffer.tensor];
+  if (name.empty()) name = weight(elements(all), buffer.tensor);
+  found = Held{name, all};
   return *found;
 }
 
@@ -186,9 +223,11 @@ Tensor Emitter::elements(const RecordedView& wanted) const {
 std::string Emitter::piece(const RecordedView& wanted) {
   const RecordedBuffer& buffer = from_.buffers[wanted.buffer];
   if (buffer.role != RecordedBuffer::Weight || held_[wanted.buffer]) return "";
-  Pieces& pieces = pieces_[wanted.buffer];
-  for (const Held& one : pieces.list)
+  Shared::Pieces& pieces = shared_->pieces[buffer.tensor];
+  for (Held& one : pieces.list) {
+    one.view.buffer = wanted.buffer;  // that of this graph
     if (one.view == wanted) return one.name;
+  }
   const int64_t size = wanted.numel();
   if (size == 0 || pieces.size + size > buffer.size) return "";
   pieces.size += size;
@@ -319,26 +358,36 @@ Writer Emitter::port(const std::string& name, DType dtype, const Ints& shape) {
   return Writer().bytes(1, name).message(2, Writer().message(1, type));
 }
 
-std::string Emitter::model(int64_t opset) {
-  for (const RecordedView& input : from_.inputs) {
-    const std::string name = fresh(from_.buffers[input.buffer].name);
-    held_[input.buffer] = Held{name, input};
-    graph_.message(11, port(name, input.dtype, input.shape));
-  }
-  for (size_t i = 0; i < from_.results.size(); ++i) names_.insert("result" + std::to_string(i));
+Names Emitter::run(const Names& inputs) {
+  for (size_t i = 0; i < from_.inputs.size(); ++i)
+    held_[from_.inputs[i].buffer] = Held{inputs.at(i), from_.inputs[i]};
   for (const RecordedCall& call : from_.calls)
     if (call.results.empty() || joined(call.results[0]) != &call) emit(*this, call);
-  for (size_t i = 0; i < from_.results.size(); ++i) {
+  Names results;
+  for (const RecordedView& result : from_.results) results.push_back(value(result));
+  return results;
+}
+
+std::string Emitter::model(int64_t opset) {
+  Names inputs;
+  for (const RecordedView& input : from_.inputs) {
+    inputs.push_back(fresh(from_.buffers[input.buffer].name));
+    graph_->message(11, port(inputs.back(), input.dtype, input.shape));
+  }
+  for (size_t i = 0; i < from_.results.size(); ++i)
+    shared_->names.insert("result" + std::to_string(i));
+  const Names results = run(inputs);
+  for (size_t i = 0; i < results.size(); ++i) {
     const RecordedView& result = from_.results[i];
     const std::string name = "result" + std::to_string(i);
-    graph_.message(
-        1, Writer().bytes(1, value(result)).bytes(2, name).bytes(3, name).bytes(4, "Identity"));
-    graph_.message(12, port(name, result.dtype, result.shape));
+    graph_->message(
+        1, Writer().bytes(1, results[i]).bytes(2, name).bytes(3, name).bytes(4, "Identity"));
+    graph_->message(12, port(name, result.dtype, result.shape));
   }
-  graph_.bytes(2, "tenon");
+  graph_->bytes(2, "tenon");
   Writer model;
   model.number(1, opset >= 23 ? 11 : opset >= 21 ? 10 : opset >= 19 ? 9 : 8).bytes(2, "tenon");
-  model.message(7, graph_).message(8, Writer().number(2, opset));
+  model.message(7, *graph_).message(8, Writer().number(2, opset));
   return model.text();
 }
 

@@ -1,7 +1,7 @@
 // An ONNX graph that is being written, and which of its values holds which elements of a program's buffers.
 #pragma once
 
-#include <set>
+#include <memory>
 #include <variant>
 
 #include "export/recorded.hpp"
@@ -9,17 +9,22 @@
 
 namespace tenon::onnx {
 
-using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>>;
+// The last is a graph, as it is written.
+using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>, Writer>;
 using Attributes = std::vector<std::pair<const char*, Attribute>>;
 using Names = std::vector<std::string>;
 
 class Emitter {
  public:
   Emitter(const tn_program* program, const Recorded& from);
+  // Of a graph within one: its nodes go into `to`, its constants into the outermost graph, whose values it sees.
+  Emitter(Emitter& outer, const Recorded& from, Writer& to);
 
   // Nodes; the first returns the name of its one result.
   std::string node(const char* op, const Names& inputs, const Attributes& attributes = {});
   Names nodes(const char* op, const Names& inputs, const Attributes& attributes, size_t results);
+  // A name that nothing has yet.
+  std::string fresh(const std::string& stem);
   // Constants.
   std::string ints(const std::vector<int64_t>& numbers);
   std::string number(double value, DType dtype);
@@ -49,6 +54,13 @@ class Emitter {
   const RecordedCall* joined(const RecordedView& x) const;
   void give(const RecordedCall& call, const std::string& name) { hold(call.results[0], name); }
 
+  // Writes all calls, over inputs of these names; the names of the results.
+  Names run(const Names& inputs);
+  // Where its nodes go.
+  Writer& graph() { return *graph_; }
+  // What a graph says of an input or a result.
+  static Writer port(const std::string& name, DType dtype, const std::vector<int64_t>& shape);
+
   // The whole model, of opset `opset`.
   std::string model(int64_t opset);
 
@@ -57,7 +69,9 @@ class Emitter {
     std::string name;
     RecordedView view;
   };
-  std::string fresh(const std::string& stem);
+  // Of a graph and those within it.
+  struct Shared;
+  void note_reads();
   void join_products();
   Held& held(const RecordedView& wanted);
   std::string piece(const RecordedView& wanted);
@@ -67,29 +81,20 @@ class Emitter {
   std::string rows(Held& from);  // the buffer as one dimension
   std::string part(Held& from, const RecordedView& wanted);
   std::string gathered(Held& from, const RecordedView& wanted);
-  static Writer port(const std::string& name, DType dtype, const std::vector<int64_t>& shape);
 
   const tn_program* program_;
   const Recorded& from_;
   std::vector<std::optional<Held>> held_;  // by buffer
-  // Views of a weight that are constants of their own, and how many elements they have together.
-  struct Pieces {
-    std::vector<Held> list;
-    int64_t size = 0;
-  };
-  std::map<uint32_t, Pieces> pieces_;
   std::map<uint32_t, std::string> flat_;
-  std::set<std::string> names_;
   std::map<uint32_t, std::vector<RecordedView>> reads_;
   std::map<uint32_t, const RecordedCall*> joined_;  // by the buffers of their results
-  std::map<std::string, std::string> constants_;
-  Writer graph_;
+  std::shared_ptr<Shared> shared_;
+  Writer* graph_;
 };
 
 // Writes a call's nodes. Throws Error(TN_UNIMPLEMENTED) naming an op that has no counterpart.
 void emit(Emitter& out, const RecordedCall& call);
-// Whether there is a counterpart, and the ops that have one.
-bool can_emit(const std::string& op);
+// The ops that have one.
 Names emitted_ops();
 
 }  // namespace tenon::onnx

@@ -26,7 +26,7 @@ void linear(Emitter& out, const RecordedCall& call) {
     y = out.node("MatMul", {out.value(x), out.value(turned)});
     if (call.has("bias")) y = out.node("Add", {y, out.input(call, "bias")});
   }
-  out.give(call, activate(out, x.dtype, y, call.text("activation")));
+  out.give(call, activated(out, x.dtype, y, call.text("activation")));
 }
 
 Ints twice(const Ints& padding) {

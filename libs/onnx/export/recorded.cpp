@@ -83,35 +83,64 @@ DType RecordedCall::dtype(const std::string& name) const {
   return find_dtype(args.at(name).at("dtype").get<std::string>());
 }
 
+namespace {
+
+RecordedBuffer buffer_of(const Json& json) {
+  const auto role = json.at("role").get<std::string>();
+  if (role == "state")
+    throw Error(TN_UNIMPLEMENTED,
+                "[onnx.export] the program writes into state (" +
+                    json.value("name", std::string()) +
+                    "), as training steps do, which no model can: export the network alone");
+  return {role == "input"    ? RecordedBuffer::Input
+          : role == "weight" ? RecordedBuffer::Weight
+                             : RecordedBuffer::Temporary,
+          find_dtype(json.at("dtype").get<std::string>()), json.at("size").get<int64_t>(),
+          json.value("name", std::string()), json.value("tensor", std::string())};
+}
+
+Recorded graph_of(const Json& json);
+
+RecordedCall call_of(const Json& json) {
+  RecordedCall call;
+  for (const Json& result : json.at("results")) call.results.push_back(view_of(result));
+  if (json.contains("control")) {
+    call.op = json.at("control").get<std::string>();
+    call.carried = json.at("carried").get<size_t>();
+    call.scanned = json.at("scanned").get<size_t>();
+    for (const Json& operand : json.at("args")) call.operands.push_back(view_of(operand));
+    for (const Json& body : json.at("bodies")) call.bodies.push_back(graph_of(body));
+    return call;
+  }
+  call.op = json.at("op").get<std::string>();
+  const std::vector<std::string> names = names_of(json.at("schema").get<std::string>());
+  for (size_t i = 0; i < names.size(); ++i) call.args[names[i]] = json.at("args").at(i);
+  return call;
+}
+
+Recorded graph_of(const Json& json) {
+  Recorded made;
+  for (const Json& one : json.at("buffers")) made.buffers.push_back(buffer_of(one));
+  for (const Json& one : json.at("inputs")) made.inputs.push_back(view_of(one));
+  for (const Json& one : json.at("results")) made.results.push_back(view_of(one));
+  for (const Json& one : json.at("nodes")) made.calls.push_back(call_of(one));
+  return made;
+}
+
+}  // namespace
+
 Recorded recorded(const tn_program* program) {
   std::string text;
   detail::check(tn_program_describe(program, &detail::append_text, &text));
   const Json json = Json::parse(text);
-  Recorded made;
-  for (const Json& one : json.at("buffers")) {
-    const auto role = one.at("role").get<std::string>();
-    if (role == "state")
-      throw Error(TN_UNIMPLEMENTED,
-                  "[onnx.export] the program writes into state (" +
-                      one.value("name", std::string()) +
-                      "), as training steps do, which no model can: export the network alone");
-    made.buffers.push_back({role == "input"    ? RecordedBuffer::Input
-                            : role == "weight" ? RecordedBuffer::Weight
-                                               : RecordedBuffer::Temporary,
-                            find_dtype(one.at("dtype").get<std::string>()),
-                            one.at("size").get<int64_t>(), one.value("name", std::string()),
-                            one.value("tensor", std::string())});
+  if (json.contains("sizes")) {
+    std::string names;
+    for (const Json& dim : json["sizes"].at("dims"))
+      names += (names.empty() ? "" : ", ") + dim.at("name").get<std::string>();
+    throw Error(TN_UNIMPLEMENTED, "[onnx.export] sizes of the program vary (" + names +
+                                      "): trace it at the sizes that the model is to have");
   }
-  for (const Json& one : json.at("inputs")) made.inputs.push_back(view_of(one));
-  for (const Json& one : json.at("results")) made.results.push_back(view_of(one));
-  for (const Json& one : json.at("nodes")) {
-    RecordedCall call{one.at("op").get<std::string>(), {}, {}};
-    const std::vector<std::string> names = names_of(one.at("schema").get<std::string>());
-    for (size_t i = 0; i < names.size(); ++i) call.args[names[i]] = one.at("args").at(i);
-    for (const Json& result : one.at("results")) call.results.push_back(view_of(result));
-    made.calls.push_back(std::move(call));
-  }
-  return made;
+  return graph_of(json);
 }
 
 }  // namespace tenon::onnx

@@ -31,11 +31,17 @@ struct RecordedBuffer {
   std::string tensor;  // of a weight
 };
 
-// A call, with its arguments by their names in the op's schema.
+struct Recorded;
+
+// A call, with its arguments by their names in the op's schema; or control flow ("cond", "loop", "scan"), with operands and bodies.
 struct RecordedCall {
   std::string op;
   std::map<std::string, Json> args;
   std::vector<RecordedView> results;
+  std::vector<RecordedView> operands =
+      {};  // carried, scanned, and what the bodies take from around them
+  size_t carried = 0, scanned = 0;
+  std::vector<Recorded> bodies = {};
 
   bool has(const std::string& name) const {
     return args.contains(name) && !args.at(name).is_null();

@@ -6,6 +6,7 @@ namespace {
 const std::map<std::string, Emit>& table() {
   static const auto made = [] {
     std::map<std::string, Emit> by_name;
+    add_control(by_name);
     add_elementwise(by_name);
     add_layers(by_name);
     add_moves(by_name);
@@ -24,8 +25,6 @@ void emit(Emitter& out, const RecordedCall& call) {
     throw Error(TN_UNIMPLEMENTED, "[onnx.export] op " + call.op + " has no counterpart");
   found->second(out, call);
 }
-
-bool can_emit(const std::string& op) { return table().contains(op); }
 
 Names emitted_ops() {
   Names names;

@@ -7,6 +7,7 @@ namespace tenon::onnx {
 
 using Emit = void (*)(Emitter&, const RecordedCall&);
 
+void add_control(std::map<std::string, Emit>& table);
 void add_elementwise(std::map<std::string, Emit>& table);
 void add_layers(std::map<std::string, Emit>& table);
 void add_moves(std::map<std::string, Emit>& table);
@@ -14,6 +15,6 @@ void add_recurrent(std::map<std::string, Emit>& table);
 void add_reductions(std::map<std::string, Emit>& table);
 
 // x after an activation that `linear` names.
-std::string activate(Emitter& out, DType dtype, const std::string& x, const std::string& name);
+std::string activated(Emitter& out, DType dtype, const std::string& x, const std::string& name);
 
 }  // namespace tenon::onnx

@@ -188,10 +188,14 @@ Tensor Files::listed(const TensorProto& proto, DType dtype, int64_t count) const
     if (found != n)
       fail(proto, std::to_string(found) + " elements, where its shape has " + std::to_string(n));
   };
+  // Where the elements of this dtype are listed; a file may fill other lists, too.
+  const void* from = nullptr;
   if (dtype == DType::F32 || dtype == DType::C64) {
     require(proto.floats.size() / (dtype == DType::C64 ? 2 : 1));
+    from = proto.floats.data();
   } else if (dtype == DType::F64 || dtype == DType::C128) {
     require(proto.doubles.size() / (dtype == DType::C128 ? 2 : 1));
+    from = proto.doubles.data();
   } else {
     require(proto.integers.size());
   }
@@ -199,10 +203,8 @@ Tensor Files::listed(const TensorProto& proto, DType dtype, int64_t count) const
   auto* const to = static_cast<unsigned char*>(tn_tensor_data(made.get()));
   const size_t size = size_of(dtype);
   if (n == 0) return made;
-  if (!proto.floats.empty() && proto.integers.empty()) {
-    std::memcpy(to, proto.floats.data(), n * size);
-  } else if (!proto.doubles.empty() && proto.integers.empty()) {
-    std::memcpy(to, proto.doubles.data(), n * size);
+  if (from != nullptr) {
+    std::memcpy(to, from, n * size);
   } else {
     for (size_t i = 0; i < n; ++i) {
       const int64_t value = dtype == DType::Bool ? proto.integers[i] != 0 : proto.integers[i];

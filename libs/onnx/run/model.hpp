@@ -35,7 +35,8 @@ class Loaded : private Weights {
     const NodeProto* node;
     Convert convert;  // or, where there is none:
     const Body* function;
-    std::vector<std::string_view> last;  // values that nobody reads after it
+    std::vector<std::string_view> last;   // values that nobody reads after it
+    std::vector<std::string_view> reads;  // by it and its bodies, where it has some
     Call::Context context;
     bool constant = false;  // all that it reads is, and it draws nothing: it runs once
   };

@@ -120,6 +120,8 @@ void Loaded::prepare(Body& body, const std::vector<NodeProto>& nodes, const Opse
     }
     for (const AttributeProto& attribute : node.attributes)
       if (attribute.graph) prepare(*attribute.graph, opsets, check, false);
+    if (std::ranges::any_of(node.attributes, [](const auto& one) { return one.graph != nullptr; }))
+      reads(node, made.reads);
     check.makes(node);
     body.steps.push_back(std::move(made));
   }
@@ -183,7 +185,7 @@ void Loaded::note_constants(Body& body) const {
 }
 
 Loaded::Step Loaded::step(const NodeProto& node, const Opsets& opsets, Check& check) {
-  Step made{&node, {}, nullptr, {}, {}, false};
+  Step made{&node, {}, nullptr, {}, {}, {}, false};
   made.function = function(node, check);
   if (made.function != nullptr) return made;
   const auto opset = opsets.find(node.domain);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "run/model.hpp"
 
 namespace tenon::onnx {
@@ -115,6 +117,10 @@ void Loaded::run(const Step& step, const Body& body, Scope& scope, const NodePro
       context.caller = caller;
       context.function = body.function;
       context.run = &run_body;
+      context.traced = std::ranges::any_of(step.reads, [&](std::string_view name) {
+        const Value* found = scope.find(name);
+        return found != nullptr && traced(*found);
+      });
       results = convert(step, Call(node, std::move(inputs), context));
     }
   } catch (const Error& error) {

@@ -105,6 +105,9 @@ CASES = {
     'lstm': (nn.LSTM(4, 5), (x(3, 2, 4),)), 'lstm_both_ways': (nn.LSTM(4, 5, 2, bidirectional=True), (x(3, 2, 4),)),
     'lstm_batch_first': (nn.LSTM(4, 5, batch_first=True), (x(2, 3, 4),)),
     'lstm_alone': (lambda a, h, w: tenon.lstm(a, h, h, w)[0], (x(3, 2, 8), x(2, 2), x(8, 2))),
+    'cond': (lambda a: tenon.graph.cond(a.sum() > 0, lambda: a * 2, lambda: -a), (x(),)),
+    'loop': (lambda a: tenon.graph.loop(lambda b: b.sum() < 50, lambda b: b + a * a, a), (x(),)),
+    'scan': (lambda a: tenon.graph.scan(lambda total, b: (total + b, total * b), a[0], a), (x(),)),
     'sequence': (nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2)), (x(5, 4),)),
 }
 seen = set()

@@ -108,6 +108,9 @@ TN_API uint32_t tn_trace_active(void);
    Bodies write into nothing from outside. Errors: TN_UNIMPLEMENTED: in a training step. [tracing] */
 TN_API tn_status* tn_trace_body_begin(tn_tensor* const* like, uint32_t count, tn_tensor** inputs);
 TN_API tn_status* tn_trace_body_end(tn_tensor* const* results, uint32_t count);
+/* Forgets the body that began last, what was called in it, and those that ended beside it and that nothing runs yet, so that the same can
+   be recorded in another way. A tn_trace_body_end that fails does this, too. Errors: none is open. [tracing] */
+TN_API tn_status* tn_trace_body_drop(void);
 /* Records what runs the bodies that ended last, and gives its results, each a new reference. TN_CONTROL_COND: operands: a predicate of one
    element; bodies without inputs: then, else. TN_CONTROL_LOOP: operands are carried; bodies of these: the condition, and what gives the
    next ones, which are the results. TN_CONTROL_SCAN: operands: `carried` that are carried, and others that are scanned along their

@@ -200,14 +200,20 @@ Program trace(TensorList like, const Dims& dims, Fn&& fn, Device device = {}) {
 namespace detail {
 inline bool holds(const Tensor& flag) { return flag.item<double>() != 0; }
 
-// A body in a trace: body(inputs) over what stands for tensors like these. How many tensors it gives.
+// A body in a trace: body(inputs) over what stands for tensors like these. How many tensors it gives. One that throws is dropped.
 template <class Body>
 size_t record_body(TensorList like, Body&& body) {
   std::vector<tn_tensor*> handles(like.size());
   check(tn_trace_body_begin(like.handles(), static_cast<uint32_t>(like.size()), handles.data()));
   std::vector<Tensor> inputs;
   for (tn_tensor* handle : handles) inputs.push_back(Tensor::adopt(handle));
-  const std::vector<Tensor> results = body(std::span<const Tensor>(inputs));
+  std::vector<Tensor> results;
+  try {
+    results = body(std::span<const Tensor>(inputs));
+  } catch (...) {
+    tn_status_release(tn_trace_body_drop());
+    throw;
+  }
   check(tn_trace_body_end(TensorList(results).handles(), static_cast<uint32_t>(results.size())));
   return results.size();
 }

@@ -1,0 +1,126 @@
+// Control flow: bodies are graphs within the graph. What they take from around them has the same names there.
+#include "export/table.hpp"
+#include "model/files.hpp"
+
+namespace tenon::onnx {
+namespace {
+
+Names values_of(Emitter& out, const RecordedCall& call, size_t from, size_t count) {
+  Names names;
+  for (size_t i = from; i < from + count; ++i) names.push_back(out.value(call.operands[i]));
+  return names;
+}
+
+// All operands behind `from`: whole buffers that the bodies see.
+Names captures_of(Emitter& out, const RecordedCall& call, size_t from) {
+  return values_of(out, call, from, call.operands.size() - from);
+}
+
+Names joined(Names names, const Names& more) {
+  names.insert(names.end(), more.begin(), more.end());
+  return names;
+}
+
+std::string as_bool(Emitter& out, const std::string& flag, const RecordedView& of) {
+  if (of.dtype == DType::Bool) return flag;
+  return out.node("Cast", {flag}, {{"to", static_cast<int64_t>(Type::Bool)}});
+}
+
+// A graph that is an attribute of a node.
+class Subgraph {
+ public:
+  explicit Subgraph(Emitter& outer) : outer_(outer) {}
+  std::string input(DType dtype, const std::vector<int64_t>& shape) {
+    std::string name = outer_.fresh("in");
+    graph_.message(11, Emitter::port(name, dtype, shape));
+    return name;
+  }
+  Names inputs(const Recorded& body, size_t count) {
+    Names names;
+    for (size_t i = 0; i < count; ++i)
+      names.push_back(input(body.inputs[i].dtype, body.inputs[i].shape));
+    return names;
+  }
+  // A result has to be made in the graph that it is of.
+  void result(const std::string& value, DType dtype, const std::vector<int64_t>& shape) {
+    const std::string name = outer_.fresh("out");
+    graph_.message(1, Writer().bytes(1, value).bytes(2, name).bytes(3, name).bytes(4, "Identity"));
+    graph_.message(12, Emitter::port(name, dtype, shape));
+  }
+  void results(const Recorded& body, const Names& values) {
+    for (size_t i = 0; i < values.size(); ++i)
+      result(values[i], body.results[i].dtype, body.results[i].shape);
+  }
+  Writer& nodes() { return graph_; }
+  Attribute finish(const char* name) { return graph_.bytes(2, name); }
+
+ private:
+  Emitter& outer_;
+  Writer graph_;
+};
+
+void give_all(Emitter& out, const RecordedCall& call, const Names& names) {
+  for (size_t i = 0; i < names.size(); ++i) out.hold(call.results[i], names[i]);
+}
+
+void cond(Emitter& out, const RecordedCall& call) {
+  const Names flag = values_of(out, call, 0, 1), captures = captures_of(out, call, 1);
+  Attributes branches;
+  for (size_t i = 0; i < 2; ++i) {
+    const char* const name = i == 0 ? "then_branch" : "else_branch";
+    Subgraph graph(out);
+    graph.results(call.bodies[i], Emitter(out, call.bodies[i], graph.nodes()).run(captures));
+    branches.emplace_back(name, graph.finish(name));
+  }
+  give_all(
+      out, call,
+      out.nodes("If", {as_bool(out, flag[0], call.operands[0])}, branches, call.results.size()));
+}
+
+// ONNX tells at the end of a turn whether there is another one; our condition stands before the first turn, too.
+void loop(Emitter& out, const RecordedCall& call) {
+  const Recorded &condition = call.bodies[0], &turn = call.bodies[1];
+  const Names state = values_of(out, call, 0, call.carried),
+              captures = captures_of(out, call, call.carried);
+  const auto holds = [&](Emitter& in, Writer& to, const Names& carried) {
+    Emitter inner(in, condition, to);
+    const std::string flag = inner.run(joined(carried, captures))[0];
+    return inner.node("Reshape", {as_bool(inner, flag, condition.results[0]), inner.ints({})});
+  };
+  Subgraph graph(out);
+  graph.input(DType::I64, {});  // the number of the turn
+  graph.input(DType::Bool, {});
+  const Names carried = graph.inputs(turn, call.carried);
+  Emitter inner(out, turn, graph.nodes());
+  const Names next = inner.run(joined(carried, captures));
+  graph.result(holds(inner, graph.nodes(), next), DType::Bool, {});
+  graph.results(turn, next);
+  const std::string begins = holds(out, out.graph(), state);
+  give_all(out, call,
+           out.nodes("Loop", joined({"", begins}, state), {{"body", graph.finish("body")}},
+                     call.results.size()));
+}
+
+void scan(Emitter& out, const RecordedCall& call) {
+  const size_t given = call.carried + call.scanned;
+  const Names operands = values_of(out, call, 0, given), captures = captures_of(out, call, given);
+  Subgraph graph(out);
+  const Names inputs = graph.inputs(call.bodies[0], given);
+  graph.results(call.bodies[0],
+                Emitter(out, call.bodies[0], graph.nodes()).run(joined(inputs, captures)));
+  give_all(out, call,
+           out.nodes("Scan", operands,
+                     {{"body", graph.finish("body")},
+                      {"num_scan_inputs", static_cast<int64_t>(call.scanned)}},
+                     call.results.size()));
+}
+
+}  // namespace
+
+void add_control(std::map<std::string, Emit>& table) {
+  table["cond"] = cond;
+  table["loop"] = loop;
+  table["scan"] = scan;
+}
+
+}  // namespace tenon::onnx
