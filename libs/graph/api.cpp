@@ -299,6 +299,10 @@ tn_status* tn_trace_source(tn_trace* trace, void (*where)(void* ctx, tn_write_fn
       where(ctx, &detail::append_text, &text);
       return text;
     };
+tn_status* tn_trace_body_refuse(tn_str why) {
+  return guarded([&] { tracing().refuse_block(text_of(why)); });
+}
+
     if (trace->tracer) trace->tracer->source(trace->where);
   });
 }

@@ -278,6 +278,7 @@ class Reader {
     control.scanned = json.at("scanned").get<uint32_t>();
     for (const Json& one : json.at("args")) made.args.emplace_back(view(one));
     for (const Json& one : json.at("results")) made.results.push_back(view(one));
+    if (json.contains("refused")) control.refused = json["refused"].get<std::vector<std::string>>();
     for (const Json& one : json.at("bodies")) control.bodies.push_back(body(one));
     check_control(made);
     return made;
@@ -288,13 +289,15 @@ class Reader {
     using Kind = Control::Kind;
     const Control& of = *node.control;
     const bool cond = of.kind == Kind::If, scan = of.kind == Kind::Scan;
+                (of.refused.empty() || (cond && of.refused.size() == 2)) &&
     bool fits = of.bodies.size() == (scan ? 1 : 2) && (scan == (of.scanned > 0)) &&
                 (!cond || of.carried == 0) &&
                 node.args.size() >= uint64_t{of.carried} + of.scanned + (cond ? 1 : 0);
     for (size_t i = 0; i < of.bodies.size() && fits; ++i) {
       const bool condition = of.kind == Kind::Loop && i == 0;
       fits = of.bodies[i].inputs.size() + (cond ? 1 : 0) == node.args.size() &&
-             of.bodies[i].results.size() == (condition ? 1 : node.results.size());
+             (is_refused(of, i) ||
+              of.bodies[i].results.size() == (condition ? 1 : node.results.size()));
     }
     fits = fits && node.results.size() >= of.carried &&
            (of.kind != Kind::Loop || node.results.size() == of.carried);
@@ -424,12 +427,14 @@ Json written(const Node& node, const Names& names) {
             {"results", results}};
   Json bodies = Json::array();
   for (const Graph& body : node.control->bodies) bodies.push_back(written(body, names));
-  return {{"control", name_of(node.control->kind)},
-          {"carried", node.control->carried},
-          {"scanned", node.control->scanned},
-          {"args", args},
-          {"results", results},
-          {"bodies", bodies}};
+  Json made = {{"control", name_of(node.control->kind)},
+               {"carried", node.control->carried},
+               {"scanned", node.control->scanned},
+               {"args", args},
+               {"results", results},
+               {"bodies", bodies}};
+  if (!node.control->refused.empty()) made["refused"] = node.control->refused;
+  return made;
 }
 
 Json written(const Graph& graph, const Names& names) {

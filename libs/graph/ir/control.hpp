@@ -18,10 +18,15 @@ struct Control {
   Kind kind = Kind::If;
   uint32_t carried = 0, scanned = 0;
   std::vector<Graph> bodies = {};
+  std::vector<std::string> refused = {};  // of Kind::If, by body: why a run that takes it fails
   std::vector<std::shared_ptr<Program>> programs =
       {};  // of the bodies, where the graph was lowered
 };
 
 const char* name_of(Control::Kind kind);
+// Whether a body stands for one that cannot be computed.
+inline bool is_refused(const Control& control, size_t body) {
+  return body < control.refused.size() && !control.refused[body].empty();
+}
 
 }  // namespace tenon::graph

@@ -117,6 +117,9 @@ class Writer {
  private:
   std::string body(const Control& control, size_t i, size_t indent) const {
     static constexpr const char* kNames[][2] = {{"then", "else"}, {"while", "do"}, {"each", ""}};
+    if (is_refused(control, i))
+      return fmt::format("{:{}}{} is refused: {}\n", "", indent,
+                         kNames[static_cast<size_t>(control.kind)][i], control.refused[i]);
     const Graph& graph = control.bodies[i];
     Writer inner(graph);
     inner.sizes_ = sizes_;

@@ -69,7 +69,12 @@ void run_control(const Node& node, std::span<const Tensor> flats) {
                 Inputs(operands, control.carried, control.scanned), targets);
   Tensors found;
   if (control.kind == Control::Kind::If) {
-    found = run(*control.programs[holds(operands[0]) ? 0 : 1], first(1, operands.size() - 1));
+    const size_t branch = holds(operands[0]) ? 0 : 1;
+    if (is_refused(control, branch))
+      throw Error(TN_FAILED_PRECONDITION,
+                  "[graph.cond] the branch that the predicate tells cannot be computed: " +
+                      control.refused[branch]);
+    found = run(*control.programs[branch], first(1, operands.size() - 1));
   } else {
     const Inputs inputs(operands, control.carried, 0);
     found = first(0, control.carried);

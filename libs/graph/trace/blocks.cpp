@@ -153,14 +153,24 @@ void Tracer::end_block(std::span<const Tensor> results) {
 }
 
 void Tracer::drop_block() {
+  forget_open();
+  // Those beside it, which nothing runs yet, go with it.
+  const size_t kept = open_.empty() ? 0 : open_.back().blocks;
+  blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(kept), blocks_.end());
+}
+
+void Tracer::refuse_block(const std::string& why) {
+  forget_open();
+  blocks_.push_back({{}, {}, why.empty() ? "it cannot be computed" : why});
+}
+
+void Tracer::forget_open() {
   if (open_.empty()) throw Error(TN_FAILED_PRECONDITION, "[graph] no block is open");
   const Open open = std::move(open_.back());
   open_.pop_back();
   recorder_.settle_constants();
   recorder_.cut(open.nodes);
-  // Those beside it, which nothing runs yet, go with it.
-  const size_t kept = open_.empty() ? 0 : open_.back().blocks;
-  blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(kept), blocks_.end());
+  blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(open.blocks), blocks_.end());
   forget_twins(open.buffers);
 }
 
@@ -191,7 +201,11 @@ std::vector<Tensor> Tracer::control(Control::Kind kind, std::span<const Tensor> 
   for (const Tensor& one : operands) all.push_back(use(one));
   for (const uint32_t b : share_captures(recorder_.graph(), blocks))
     all.push_back(whole(b, recorder_.graph().buffers[b]));
-  for (Block& block : blocks) control->bodies.push_back(std::move(block.graph));
+  for (Block& block : blocks) {
+    control->bodies.push_back(std::move(block.graph));
+    control->refused.push_back(std::move(block.refused));
+  }
+  if (std::ranges::all_of(control->refused, &std::string::empty)) control->refused.clear();
   return record(std::move(control), all);
 }
 
@@ -221,7 +235,13 @@ std::vector<View> Tracer::result_shapes(const Control& control, const Node& node
       refuse(of, fmt::format("{} is {}, not one element", what, described_type(view)));
   };
   std::vector<View> shapes = control.bodies.back().results;
-  if (control.kind == Control::Kind::If) {
+  if (!control.refused.empty()) {
+    const size_t sound = is_refused(control, 0) ? 1 : 0;
+    if (control.kind != Control::Kind::If || is_refused(control, sound))
+      refuse(of, control.refused[sound == 0 ? 1 : 0]);
+    is_flag(std::get<View>(node.args[0]), "the predicate");
+    shapes = control.bodies[sound].results;
+  } else if (control.kind == Control::Kind::If) {
     is_flag(std::get<View>(node.args[0]), "the predicate");
     check_same(of, control.bodies[1].results, control.bodies[0].results, "one branch", "the other");
   } else if (control.kind == Control::Kind::Loop) {

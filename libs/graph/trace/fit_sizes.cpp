@@ -149,8 +149,10 @@ void check_structure(const Graph& a, Graph b, const std::string& when) {
     if (a.nodes[i].control == nullptr) continue;
     const Control &mine = *a.nodes[i].control, &theirs = *b.nodes[i].control;
     if (mine.kind != theirs.kind || mine.carried != theirs.carried ||
-        mine.scanned != theirs.scanned)
+        mine.scanned != theirs.scanned || mine.refused.size() != theirs.refused.size())
       differs(a.nodes[i]);
+    for (size_t k = 0; k < mine.bodies.size(); ++k)
+      if (is_refused(mine, k) != is_refused(theirs, k)) differs(a.nodes[i]);
     for (size_t k = 0; k < mine.bodies.size(); ++k)
       check_structure(mine.bodies[k], theirs.bodies[k], when);
   }
@@ -236,7 +238,7 @@ size_t difference(const Graph& a, const Graph& b);
 
 bool alike_bodies(const Node& a, const Node& b) {
   if (a.control == nullptr || b.control == nullptr) return a.control == b.control;
-  if (a.control->kind != b.control->kind) return false;
+  if (a.control->kind != b.control->kind || a.control->refused != b.control->refused) return false;
   for (size_t k = 0; k < a.control->bodies.size(); ++k)
     if (difference(a.control->bodies[k], b.control->bodies[k]) != kAlike) return false;
   return true;

@@ -23,6 +23,7 @@ struct Traced {
 struct Block {
   Graph graph;
   std::vector<uint32_t> captures;
+  std::string refused = {};  // why a run cannot compute it
 };
 
 // From its construction to finish() or its end, on one thread. Where a tensor from outside meets what is traced it becomes a weight of
@@ -57,7 +58,8 @@ class Tracer {
   // A body begins, with tensors that stand for its inputs, which are like these; what is called until its end is part of it.
   std::vector<Tensor> begin_block(std::span<const Tensor> like);
   void end_block(std::span<const Tensor> results);
-  void drop_block();  // the body that began last is no part of the graph
+  void drop_block();                          // the body that began last is no part of the graph
+  void refuse_block(const std::string& why);  // it fails in each run that comes to it
   // Records what runs the bodies that ended last, and gives its results. Of the operands some are carried and some scanned, in this
   // order; of Kind::If the one is the predicate. Throws Error where the bodies do not fit.
   std::vector<Tensor> control(Control::Kind kind, std::span<const Tensor> operands, size_t carried,
@@ -116,6 +118,7 @@ class Tracer {
   const Flat& flat_of(const Tensor& tensor);
   bool is_weight(const Tensor& tensor) const;
   void check_writes();
+  void forget_open();                 // what was called in the body that began last
   void forget_twins(size_t buffers);  // of what was computed in buffers from there on
   static std::vector<View> result_shapes(const Control& control, const Node& node);
   void check_shared(const Flat& written) const;

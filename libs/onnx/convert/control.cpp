@@ -33,14 +33,32 @@ std::vector<Tensor> tensors_of(const std::vector<Value>& values) {
   return made;
 }
 
+// A branch as a body of the trace; how many tensors it gives. One of these shapes that cannot be computed, as where models choose by a
+// rate that goes with a length, is refused in a run that takes it.
+size_t record_branch(const Call& call, const GraphProto& body) {
+  detail::check(tn_trace_body_begin(nullptr, 0, nullptr));
+  std::vector<Tensor> results;
+  try {
+    results = tensors_of(call.run(body, {}));
+  } catch (const Error& error) {
+    const bool by_shape = error.code() == TN_INVALID_ARGUMENT || error.code() == TN_OUT_OF_RANGE;
+    detail::check(by_shape ? tn_trace_body_refuse(detail::to_str(std::string_view(error.what())))
+                           : tn_trace_body_drop());
+    if (!by_shape) throw;
+    return 0;
+  }
+  detail::check(
+      tn_trace_body_end(TensorList(results).handles(), static_cast<uint32_t>(results.size())));
+  return results.size();
+}
+
 // A program decides in each run, by a node with both branches; shapes are the same in both.
 Results if_of(const Call& call) {
   const GraphProto &then_body = call.graph("then_branch"), &else_body = call.graph("else_branch");
   if (!traced(call.value(0))) return call.run(holds(call.value(0)) ? then_body : else_body, {});
   check_flag(call.value(0));
-  return graph::cond(
-      call.x(0), [&] { return tensors_of(call.run(then_body, {})); },
-      [&] { return tensors_of(call.run(else_body, {})); });
+  const size_t thens = record_branch(call, then_body), elses = record_branch(call, else_body);
+  return graph::detail::record_control(TN_CONTROL_COND, {call.x(0)}, 0, std::max(thens, elses));
 }
 
 // What a scan output is where nothing was computed: as the body declares it.

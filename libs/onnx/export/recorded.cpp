@@ -110,6 +110,9 @@ RecordedCall call_of(const Json& json) {
     call.scanned = json.at("scanned").get<size_t>();
     for (const Json& operand : json.at("args")) call.operands.push_back(view_of(operand));
     for (const Json& body : json.at("bodies")) call.bodies.push_back(graph_of(body));
+    if (json.contains("refused"))
+      throw Error(TN_UNIMPLEMENTED,
+                  "[onnx.export] a branch that cannot be computed: " + json["refused"].dump());
     return call;
   }
   call.op = json.at("op").get<std::string>();

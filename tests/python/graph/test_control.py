@@ -135,7 +135,7 @@ def test_what_a_file_says_is_checked(tmp_path):
     for change, message in [
         (lambda node: node.update(bodies=node['bodies'][:1]), 'do not fit'), (lambda node: node.update(control='goto'), 'goto'),
         (lambda node: node.update(carried=1 << 31), 'do not fit'), (lambda node: node['args'].pop(), 'do not fit'),
-        (lambda node: node['bodies'][0]['results'].clear(), 'do not fit'),
+        (lambda node: node['bodies'][0]['results'].clear(), 'do not fit'), (lambda node: node.update(refused=['why']), 'do not fit'),
         (lambda node: node['bodies'][0]['nodes'][0]['results'][0].update(offset=7), 'reaches beyond'),
     ]:
         changed = json.loads(json.dumps(text))

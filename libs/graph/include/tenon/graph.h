@@ -113,6 +113,9 @@ TN_API tn_status* tn_trace_body_end(tn_tensor* const* results, uint32_t count);
 TN_API tn_status* tn_trace_body_drop(void);
 /* Records what runs the bodies that ended last, and gives its results, each a new reference. TN_CONTROL_COND: operands: a predicate of one
    element; bodies without inputs: then, else. TN_CONTROL_LOOP: operands are carried; bodies of these: the condition, and what gives the
+/* Ends the body that began last as a branch of a cond that cannot be computed, for a reason: a run that takes it fails with this. Of two
+   branches one may be so. Errors: none is open. [tracing] */
+TN_API tn_status* tn_trace_body_refuse(tn_str why);
    next ones, which are the results. TN_CONTROL_SCAN: operands: `carried` that are carried, and others that are scanned along their
    first dimension; one body of both, which gives the next carried and slices; the results are the last carried, and the slices stacked.
    Errors: TN_FAILED_PRECONDITION: shapes, dtypes or counts that do not fit. [tracing] */
