@@ -65,16 +65,18 @@ class CAbi(Ops):
 class Bytes(Target):
     """A program of tests/fuzz/inputs/ with libFuzzer's own arguments. What it learns lies in fuzz-NAME/ of the build tree."""
 
+    longest: int = 1024  # bytes of an input: as long as those of the corpus at least
+
     def command(self, options, seed, seconds):
         found = options.build / f"fuzz-{self.name}"
         found.mkdir(exist_ok=True)
         return ["env", f"TENON_PLUGIN_PATH={options.build / 'plugins/cpu'}", "ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1",
-                options.build / self.program, f"-seed={seed}", f"-max_total_time={seconds}", "-max_len=1024", "-verbosity=0",
+                options.build / self.program, f"-seed={seed}", f"-max_total_time={seconds}", f"-max_len={self.longest}", "-verbosity=0",
                 "-print_final_stats=1", f"-artifact_prefix={found}-", found, ROOT / "tests/fuzz/inputs/corpus" / self.name]
 
 
-def from_outside(name, about, needs=()):
-    return Bytes(name, about, f"tests/fuzz/inputs/fuzz_{name}", needs)
+def from_outside(name, about, needs=(), longest=1024):
+    return Bytes(name, about, f"tests/fuzz/inputs/fuzz_{name}", needs, longest)
 
 
 TARGETS = {
@@ -88,7 +90,7 @@ TARGETS = {
         from_outside("csv", "tables, with every option"),
         from_outside("card", "identity cards of plugins"),
         from_outside("schema", "schemas of ops, which plugins bring"),
-        from_outside("graph", "graphs as files hold them"),
+        from_outside("graph", "graphs as files hold them", longest=8192),
         from_outside("onnx", "ONNX models"),
         from_outside("einsum", "equations of einsum, computed", Ops.needs),
     )

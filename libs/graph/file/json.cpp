@@ -169,7 +169,6 @@ class Reader {
     if (std::ranges::find(given, false) != given.end()) fail("a dim is of no input");
     for (const Json& one : json.at("formulas")) made.sizes.push_back(formula(one));
     for (const Json& one : json.at("varying")) made.varying.push_back(varying(one));
-    if (!graph_.symbols.empty() || graph_.writes_state()) fail("a training step with dims");
   }
 
   Dim dim(const Json& json) const {
@@ -278,8 +277,8 @@ class Reader {
     control.scanned = json.at("scanned").get<uint32_t>();
     for (const Json& one : json.at("args")) made.args.emplace_back(view(one));
     for (const Json& one : json.at("results")) made.results.push_back(view(one));
-    if (json.contains("refused")) control.refused = json["refused"].get<std::vector<std::string>>();
     for (const Json& one : json.at("bodies")) control.bodies.push_back(body(one));
+    if (json.contains("refused")) control.refused = json["refused"].get<std::vector<std::string>>();
     check_control(made);
     return made;
   }
@@ -289,8 +288,8 @@ class Reader {
     using Kind = Control::Kind;
     const Control& of = *node.control;
     const bool cond = of.kind == Kind::If, scan = of.kind == Kind::Scan;
-                (of.refused.empty() || (cond && of.refused.size() == 2)) &&
     bool fits = of.bodies.size() == (scan ? 1 : 2) && (scan == (of.scanned > 0)) &&
+                (of.refused.empty() || (cond && of.refused.size() == 2)) &&
                 (!cond || of.carried == 0) &&
                 node.args.size() >= uint64_t{of.carried} + of.scanned + (cond ? 1 : 0);
     for (size_t i = 0; i < of.bodies.size() && fits; ++i) {
@@ -476,7 +475,12 @@ Graph from_json(const std::string& text, const std::map<std::string, Tensor>& we
                 const std::string& where) {
   Reader reader(weights, where);
   try {
-    return reader.graph(Json::parse(text));
+    // Numbers are whole: others are written by their bits, and would be cut off where whole ones are read.
+    return reader.graph(Json::parse(text, [&](int, Json::parse_event_t event, Json& parsed) {
+      if (event == Json::parse_event_t::value && parsed.is_number_float())
+        reader.fail("a number that is not whole: " + parsed.dump());
+      return true;
+    }));
   } catch (const Json::exception& error) {
     reader.fail(error.what());
   }
