@@ -6,6 +6,7 @@ import pytest
 
 import tenon
 from tenon import nn
+from tenon.graph import cond, loop, scan
 
 OUTSIDE, WEIGHT, OWN = tenon.zeros(3, 2), tenon.ones(3, 2), tenon.Generator()
 NORM = nn.BatchNorm1d(2)
@@ -71,4 +72,22 @@ def test_refused_with_op_file_and_line(at):
         tenon.graph.trace(fn, tenon.ones(3, 2), dynamic=DIM if PROGRAMS[at] in SIZES else None)
     said = str(refused.value)
     assert re.search(rf'\b({op})', said), said
+    assert re.search(r'test_refusals\.py:\d+', said), said
+
+
+BODIES = {
+    'cond': lambda fn: lambda x: cond(x.sum() > -1, lambda: fn(x), lambda: x),
+    'loop': lambda fn: lambda x: loop(lambda y: y.sum() < 9, fn, x),
+    'scan': lambda fn: lambda x: scan(lambda carry, row: (carry, fn(carry)), x, x),
+}
+
+
+@pytest.mark.parametrize('kind', BODIES)
+@pytest.mark.parametrize('at', range(len(PROGRAMS) - len(SIZES)))
+def test_refused_so_inside_bodies(at, kind):
+    fn, op = PROGRAMS[at]
+    with pytest.raises(tenon.Error) as refused:
+        tenon.graph.trace(BODIES[kind](fn), tenon.ones(3, 2))
+    said = str(refused.value)
+    assert re.search(rf'\b({op.replace("input0", "(input|arg)0")})', said), said
     assert re.search(r'test_refusals\.py:\d+', said), said
