@@ -1,11 +1,12 @@
-// Functions of tensors made by chance, from a seed: elementwise ops of mixed dtypes, shapes that broadcast, reductions, copies and writes
-// in place.
+// Functions of tensors made by chance, from a seed: elementwise ops of mixed dtypes, shapes that broadcast, reductions, copies, writes
+// in place, branches, loops and scans.
 #pragma once
 
 #include <functional>
 #include <random>
 
 #include "tenon/creation.hpp"
+#include "tenon/graph.hpp"
 #include "tenon/ops.hpp"
 #include "tenon/tensor.hpp"
 
@@ -18,10 +19,29 @@ class Expressions {
         {},    {1},      {7},      {3, 5},       {1, 9},  {4, 1, 6}, {2, 3, 33},
         {600}, {17, 40}, {3, 700}, {5, 2, 3, 4}, {64, 2}, {2, 4100}};
     shape_ = pick(shapes);
-    for (int k = 0, n = 2 + below(3); k < n; ++k) inputs_.push_back(input());
+    for (int k = 0, n = 2 + below(3); k < n; ++k) forms_.push_back(form());
   }
 
-  const std::vector<Tensor>& inputs() const { return inputs_; }
+  const std::vector<int64_t>& shape() const { return shape_; }
+  std::vector<Tensor> inputs() const { return inputs(shape_, 0); }
+  // Other elements, of another shape of as many dimensions.
+  std::vector<Tensor> inputs(const std::vector<int64_t>& shape, uint64_t draw) const {
+    std::mt19937_64 random(seed_ + 2 + draw);
+    std::vector<Tensor> made;
+    for (const Form& one : forms_) made.push_back(input(one, shape, random));
+    return made;
+  }
+  // The dimensions of inputs that are as long as the shape's: named by their places there, where these have more than one element.
+  graph::Dims dims() const {
+    graph::Dims made;
+    for (const Form& one : forms_) {
+      auto& of = made.emplace_back();
+      for (size_t d = 0; d < one.from.size(); ++d)
+        if (one.from[d] >= 0 && shape_[static_cast<size_t>(one.from[d])] > 1)
+          of[static_cast<uint32_t>(d)] = {"size" + std::to_string(one.from[d]), 2, 0};
+    }
+    return made;
+  }
 
   // The same calls each time. Results, some of the values on the way.
   std::vector<Tensor> operator()(std::span<const Tensor> inputs) {
@@ -48,20 +68,35 @@ class Expressions {
     return pick(all);
   }
 
+  // Which dimension of the shape each dimension of an input is; -1: it is 1.
+  struct Form {
+    std::vector<int> from;
+    DType dtype;
+    bool has_nan;
+  };
   // Some dimensions are 1, or not there.
-  Tensor input() {
-    std::vector<int64_t> shape = shape_;
-    if (below(3) == 0)
-      for (int64_t& size : shape)
-        if (below(2) == 0) size = 1;
-    if (below(4) == 0 && !shape.empty()) shape.erase(shape.begin());
+  Form form() {
+    Form made;
+    const bool some = below(3) == 0;
+    for (int d = 0; d < static_cast<int>(shape_.size()); ++d)
+      made.from.push_back(some && below(2) == 0 ? -1 : d);
+    if (below(4) == 0 && !made.from.empty()) made.from.erase(made.from.begin());
+    made.has_nan = below(4) == 0;
+    made.dtype = dtype();
+    return made;
+  }
+  static Tensor input(const Form& form, const std::vector<int64_t>& of, std::mt19937_64& random) {
+    std::vector<int64_t> shape;
     int64_t count = 1;
-    for (const int64_t size : shape) count *= size;
+    for (const int d : form.from) {
+      shape.push_back(d < 0 ? 1 : of[static_cast<size_t>(d)]);
+      count *= shape.back();
+    }
     std::vector<float> numbers(static_cast<size_t>(count));
     std::uniform_real_distribution<float> spread(-3, 3);
-    for (float& number : numbers) number = below(40) == 0 ? 0.0f : spread(random_);
-    if (below(4) == 0 && count > 0) numbers[0] = std::numeric_limits<float>::quiet_NaN();
-    return tensor(numbers).reshape(shape).to(dtype());
+    for (float& number : numbers) number = random() % 40 == 0 ? 0.0f : spread(random);
+    if (form.has_nan && count > 0) numbers[0] = std::numeric_limits<float>::quiet_NaN();
+    return tensor(numbers).reshape(shape).to(form.dtype);
   }
 
   // The same elements, lying elsewhere: transposed, or every second of a longer row.
@@ -77,7 +112,7 @@ class Expressions {
     const Tensor& x = pick(values);
     const Tensor& y = pick(values);
     const bool complex = is_complex(x.dtype()) || is_complex(y.dtype());
-    switch (below(complex ? 8 : 20)) {
+    switch (below(complex ? 8 : 22)) {
       case 0:
         return x + y;
       case 1:
@@ -116,6 +151,10 @@ class Expressions {
         return x.ndim() < 2 ? relu(x) : x.transpose(0, 1).clone().transpose(0, 1);
       case 18:
         return in_place(x.to(DType::F32).clone());
+      case 19:
+        return controlled(x.to(DType::F32), y.to(DType::F32));
+      case 20:
+        return scanned(x.to(DType::F32), y);
       default:
         return sigmoid(x.to(below(2) == 0 ? DType::F32 : DType::BF16));
     }
@@ -144,10 +183,34 @@ class Expressions {
     return x + y;
   }
 
+  // By values: of two branches one, and up to three turns of a loop.
+  Tensor controlled(const Tensor& x, const Tensor& y) {
+    const Tensor some = y.sum() > 0.0;
+    const Tensor chosen = graph::cond(
+        some, [&] { return std::vector{tanh(x) + 1.0}; }, [&] { return std::vector{x * 0.5}; })[0];
+    const auto goes_on = [](std::span<const Tensor> in) { return in[1] < 3.0; };
+    const auto turn = [&](std::span<const Tensor> in) {
+      return std::vector{in[0] * 0.75 + x, in[1] + 1.0 + some.to(DType::F32)};
+    };
+    return graph::loop(goes_on, turn, {chosen, full({}, 0.0, DType::F32)})[0];
+  }
+
+  // Along the first dimension, with another value beside it.
+  Tensor scanned(const Tensor& x, const Tensor& y) {
+    if (x.ndim() == 0) return x + 1.0;
+    const Tensor beside = y.ndim() == 0 ? y.to(DType::F32) : y.to(DType::F32).sum();
+    const auto turn = [&](std::span<const Tensor> in) {
+      const Tensor total = in[0] * 0.5 + in[1];
+      return std::vector{total, total * beside + in[1]};
+    };
+    const std::vector<Tensor> found = graph::scan(turn, {zeros_like(x.select(0, 0))}, {x});
+    return found[0] + found[1];
+  }
+
   uint64_t seed_;
   std::mt19937_64 random_;
   std::vector<int64_t> shape_;
-  std::vector<Tensor> inputs_;
+  std::vector<Form> forms_;
 };
 
 }  // namespace tenon::test

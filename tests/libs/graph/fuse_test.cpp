@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <span>
 
 #include "expressions.hpp"
@@ -47,48 +48,111 @@ bool same(const Tensor& a, const Tensor& b) {
   }
 }
 
-// TENON_FUSE_CASES=10000 for a long search.
-uint64_t cases() {
+// TENON_FUSE_CASES=10000 for a long search; TENON_FUSE_DEVICE=vulkan for another device.
+uint64_t cases(uint64_t otherwise) {
   const char* wanted = std::getenv("TENON_FUSE_CASES");
-  return wanted == nullptr ? 400 : std::strtoull(wanted, nullptr, 10);
+  return wanted == nullptr ? otherwise : std::strtoull(wanted, nullptr, 10);
+}
+Device device() {
+  const char* wanted = std::getenv("TENON_FUSE_DEVICE");
+  return Device(wanted == nullptr ? "cpu" : wanted);
+}
+
+struct Seen {
+  size_t ran = 0, fused = 0, controlled = 0;
+};
+
+Results on(const Device& device, const Results& tensors) {
+  Results made;
+  for (const Tensor& one : tensors) made.push_back(one.to(device));
+  return made;
+}
+
+// Nothing where not every op takes every dtype.
+std::optional<Results> eager(test::Expressions& fn, const Results& inputs) {
+  try {
+    return fn(inputs);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 // Empty, or what differs.
-std::string compare(uint64_t seed, size_t& ran, size_t& fused) {
+std::string difference(const graph::Program& program, const Results& inputs,
+                       const Results& wanted) {
+  const Results found = program(inputs);
+  for (size_t k = 0; k < wanted.size(); ++k)
+    if (!same(found[k].cpu(), wanted[k].cpu()))
+      return "result " + std::to_string(k) + "\n" + program.text() + program.text(true);
+  return {};
+}
+
+std::string compare(uint64_t seed, Seen& seen) {
   const NoGrad no_grad;
   test::Expressions fn(seed);
-  Results wanted;
-  try {
-    wanted = fn(fn.inputs());
-  } catch (const Error&) {
-    return {};  // not every op takes every dtype
-  }
-  const graph::Program program = graph::trace(fn.inputs(), std::ref(fn));
-  ++ran;
-  fused += program.explain().find(" fused ") != std::string::npos ? 1 : 0;
-  for (int run = 0; run < 2; ++run) {
-    const Results found = program(fn.inputs());
-    for (size_t k = 0; k < wanted.size(); ++k)
-      if (!same(found[k], wanted[k]))
-        return "result " + std::to_string(k) + " of run " + std::to_string(run) + "\n" +
-               program.text() + program.text(true);
+  const Results inputs = on(device(), fn.inputs());
+  const std::optional<Results> wanted = eager(fn, inputs);
+  if (!wanted) return {};
+  const graph::Program program = graph::trace(inputs, std::ref(fn), device());
+  const std::string text = program.explain();
+  ++seen.ran;
+  seen.fused += text.find(" fused ") != std::string::npos ? 1 : 0;
+  seen.controlled +=
+      text.find("cond(") != std::string::npos || text.find("scan(") != std::string::npos ? 1 : 0;
+  std::string problem = difference(program, inputs, *wanted);
+  return problem.empty() ? difference(program, inputs, *wanted) : problem;
+}
+
+// The same with a program for all sizes, at those of no trace.
+std::string compare_sizes(uint64_t seed, Seen& seen) {
+  const NoGrad no_grad;
+  test::Expressions fn(seed);
+  if (fn.shape().empty() || !eager(fn, on(device(), fn.inputs()))) return {};
+  const graph::Dims dims = fn.dims();
+  if (std::ranges::all_of(dims, &std::map<uint32_t, graph::Dim>::empty)) return {};
+  const graph::Program program =
+      graph::trace(on(device(), fn.inputs()), dims, std::ref(fn), device());
+  ++seen.ran;
+  for (const int64_t step : {1, 3, 8}) {
+    std::vector<int64_t> shape = fn.shape();
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (shape[d] > 1) shape[d] = 2 + (shape[d] + step * static_cast<int64_t>(d + 1)) % 90;
+    const Results inputs = on(device(), fn.inputs(shape, static_cast<uint64_t>(step)));
+    const std::string problem = difference(program, inputs, fn(inputs));
+    if (!problem.empty()) return "size " + std::to_string(shape[0]) + ", … " + problem;
   }
   return {};
 }
 
-TEST(Fuse, RandomExpressionsAreTheSameBits) {
-  size_t ran = 0, fused = 0;
-  for (uint64_t seed = 1; seed <= cases(); ++seed) {
+template <class Compare>
+Seen search(uint64_t count, Compare&& compare) {
+  Seen seen;
+  for (uint64_t seed = 1; seed <= count; ++seed) {
     std::string problem;
     try {
-      problem = compare(seed, ran, fused);
+      problem = compare(seed, seen);
     } catch (const Error& error) {
       problem = error.what();
     }
-    ASSERT_EQ(problem, "") << "seed " << seed;
+    EXPECT_EQ(problem, "") << "seed " << seed;
+    if (!problem.empty()) break;
   }
-  EXPECT_GT(ran, cases() * 3 / 4);
-  EXPECT_GT(fused, ran / 2);
+  return seen;
+}
+
+TEST(Fuse, RandomExpressionsAreTheSameBits) {
+  const uint64_t count = cases(400);
+  const Seen seen = search(count, compare);
+  EXPECT_GT(seen.ran, count * 3 / 4);
+  if (device() == Device("cpu")) {
+    EXPECT_GT(seen.fused, seen.ran / 2);
+  }
+  EXPECT_GT(seen.controlled, seen.ran / 4);
+}
+
+TEST(Fuse, RandomExpressionsOfAnySize) {
+  const uint64_t count = cases(150);
+  EXPECT_GT(search(count, compare_sizes).ran, count / 2);
 }
 
 // Large enough for several threads, and with outputs that lie in the memory of inputs.
