@@ -24,7 +24,13 @@ struct tn_trace {
   }
   ~tn_trace() {
     tracer.reset();
+    forget_first();
+  }
+  // The first pass of a step at these sizes is over with the second.
+  void forget_first() {
+    first.reset();
     for (Tensor& leaf : marked) leaf.zero_grad();
+    marked.clear();
   }
   Kind kind;
   std::optional<graph::Tracer> tracer;
@@ -137,6 +143,7 @@ tn_status* tn_trace_again(tn_trace* trace, tn_tensor* const* results, uint32_t n
                   "[graph] only a step is traced again, and once: tn_trace_begin_step");
     trace->first = trace->tracer->finish(shared(results, nresults, "a result"));
     trace->marked = trace->tracer->mark_gradients();
+    trace->dims.clear();
     trace->again();
   });
 }
@@ -154,25 +161,40 @@ tn_status* tn_trace_input(tn_trace* trace, const tn_tensor* like, tn_str name, t
   });
 }
 
+namespace {
+
+tn_trace* begin_sizes(tn_trace::Kind kind, const tn_trace_dim* dims, uint32_t ndims) {
+  if (ndims != 0) require(dims, "dims");
+  std::vector<graph::Dim> made;
+  std::vector<bool> declared;
+  for (uint32_t i = 0; i < ndims; ++i) {
+    graph::Dim dim{text_of(dims[i].name)};
+    if (dim.name.empty() || std::ranges::count(made, dim.name, &graph::Dim::name) != 0)
+      throw Error(TN_INVALID_ARGUMENT, "[graph] dims need names that differ");
+    declared.push_back(dims[i].min != 0);
+    if (dims[i].min != 0) dim.min = dims[i].min;
+    if (dims[i].max != 0) dim.max = dims[i].max;
+    made.push_back(std::move(dim));
+  }
+  auto trace = std::make_unique<tn_trace>(kind);
+  trace->fit.emplace(std::move(made), std::move(declared));
+  trace->example.resize(ndims);
+  return trace.release();
+}
+
+}  // namespace
+
 tn_status* tn_trace_begin_sizes(const tn_trace_dim* dims, uint32_t ndims, tn_trace** out) {
   return guarded([&] {
     require(out, "out");
-    if (ndims != 0) require(dims, "dims");
-    std::vector<graph::Dim> made;
-    std::vector<bool> declared;
-    for (uint32_t i = 0; i < ndims; ++i) {
-      graph::Dim dim{text_of(dims[i].name)};
-      if (dim.name.empty() || std::ranges::count(made, dim.name, &graph::Dim::name) != 0)
-        throw Error(TN_INVALID_ARGUMENT, "[graph] dims need names that differ");
-      declared.push_back(dims[i].min != 0);
-      if (dims[i].min != 0) dim.min = dims[i].min;
-      if (dims[i].max != 0) dim.max = dims[i].max;
-      made.push_back(std::move(dim));
-    }
-    auto trace = std::make_unique<tn_trace>(tn_trace::Kind::Sized);
-    trace->fit.emplace(std::move(made), std::move(declared));
-    trace->example.resize(ndims);
-    *out = trace.release();
+    *out = begin_sizes(tn_trace::Kind::Sized, dims, ndims);
+  });
+}
+
+tn_status* tn_trace_begin_step_sizes(const tn_trace_dim* dims, uint32_t ndims, tn_trace** out) {
+  return guarded([&] {
+    require(out, "out");
+    *out = begin_sizes(tn_trace::Kind::Step, dims, ndims);
   });
 }
 
@@ -221,9 +243,16 @@ tn_status* tn_trace_next(tn_trace* trace, tn_tensor* const* results, uint32_t nr
                          uint32_t* more) {
   return guarded([&] {
     require_sizes(trace, more);
+    const bool step = trace->kind == tn_trace::Kind::Step;
+    if (step && !trace->first)
+      throw Error(TN_FAILED_PRECONDITION,
+                  "[graph] a step is traced twice at each size: tn_trace_again before "
+                  "tn_trace_next");
     graph::Traced traced{trace->tracer->finish(shared(results, nresults, "a result")), {}};
     traced.known = trace->tracer->take_known();
     trace->tracer.reset();
+    if (step) traced.graph = graph::fit(std::move(*trace->first), traced.graph);
+    trace->forget_first();
     *more = trace->fit->add(std::move(traced)) ? 1 : 0;
     next_pass(*trace, *more != 0);
   });
@@ -233,6 +262,7 @@ tn_status* tn_trace_failed(tn_trace* trace, uint32_t* more) {
   return guarded([&] {
     require_sizes(trace, more);
     trace->tracer.reset();
+    trace->forget_first();
     *more = trace->fit->failed() ? 1 : 0;
     next_pass(*trace, *more != 0);
   });
@@ -269,6 +299,10 @@ tn_status* tn_trace_body_drop(void) {
   return guarded([&] { tracing().drop_block(); });
 }
 
+tn_status* tn_trace_body_refuse(tn_str why) {
+  return guarded([&] { tracing().refuse_block(text_of(why)); });
+}
+
 tn_status* tn_trace_control(uint32_t kind, tn_tensor* const* operands, uint32_t count,
                             uint32_t carried, tn_tensor** results, uint32_t nresults) {
   return guarded([&] {
@@ -299,10 +333,6 @@ tn_status* tn_trace_source(tn_trace* trace, void (*where)(void* ctx, tn_write_fn
       where(ctx, &detail::append_text, &text);
       return text;
     };
-tn_status* tn_trace_body_refuse(tn_str why) {
-  return guarded([&] { tracing().refuse_block(text_of(why)); });
-}
-
     if (trace->tracer) trace->tracer->source(trace->where);
   });
 }
@@ -321,7 +351,7 @@ tn_status* tn_trace_end(tn_trace* trace, tn_tensor* const* results, uint32_t nre
     require(trace, "trace");
     std::unique_ptr<tn_trace> owned(trace);
     require(out, "out");
-    if (owned->kind == tn_trace::Kind::Step && !owned->first)
+    if (owned->kind == tn_trace::Kind::Step && !owned->fit && !owned->first)
       throw Error(TN_FAILED_PRECONDITION,
                   "[graph] a step is traced twice: call tn_trace_again before tn_trace_end");
     if (owned->fit && owned->tracer)
@@ -463,10 +493,21 @@ tn_status* tn_program_print(tn_program* program, uint32_t form, tn_write_fn writ
     require(program, "program");
     if (write == nullptr) throw Error(TN_INVALID_ARGUMENT, "[graph] write is NULL");
     graph::Program& shown = program->program;
-    const std::string text = form == TN_PROGRAM_RECORDED  ? graph::to_text(shown.graph())
-                             : form == TN_PROGRAM_LOWERED ? shown.text()
-                                                          : shown.explain();
-    write(ctx, detail::to_str(text));
+    const auto text = [&]() -> std::string {
+      switch (form) {
+        case TN_PROGRAM_RECORDED:
+          return graph::to_text(shown.graph());
+        case TN_PROGRAM_LOWERED:
+          return shown.text();
+        case TN_PROGRAM_EXPLAINED:
+          return shown.explain();
+        case TN_PROGRAM_DRAWN:
+          return shown.svg();
+        default:
+          throw Error(TN_INVALID_ARGUMENT, "[graph] there is no form " + std::to_string(form));
+      }
+    };
+    write(ctx, detail::to_str(text()));
   });
 }
 

@@ -106,13 +106,14 @@ class Tracing {
     });
   }
   // `dims`: (name, min, max); `where`: a callable that tells where it is called.
-  void begin_sizes(const std::vector<std::tuple<std::string, int64_t, int64_t>>& dims) {
+  void begin_sizes(const std::vector<std::tuple<std::string, int64_t, int64_t>>& dims, bool step) {
     std::vector<tn_trace_dim> made;
     for (const auto& [name, min, max] : dims)
       made.push_back({sizeof(tn_trace_dim), 0, detail::to_str(name), min, max});
     run([&] {
       tn_trace* began = nullptr;
-      detail::check(tn_trace_begin_sizes(made.data(), static_cast<uint32_t>(made.size()), &began));
+      const auto begin = step ? &tn_trace_begin_step_sizes : &tn_trace_begin_sizes;
+      detail::check(begin(made.data(), static_cast<uint32_t>(made.size()), &began));
       trace_.reset(began);
     });
   }
@@ -303,6 +304,7 @@ void add_graph(nb::module_& m) {
                       const std::string& path) { run([&] { self.save(path); }); })
       .def("text", [](const graph::Program& self,
                       bool lowered) { return run([&] { return self.text(lowered); }); })
+      .def("svg", [](const graph::Program& self) { return run([&] { return self.svg(); }); })
       .def("explain",
            [](const graph::Program& self) { return run([&] { return self.explain(); }); })
       .def_prop_ro(

@@ -74,6 +74,12 @@ class Program:
         return (f'on {self.device}: {facts["nodes"]} nodes, {facts["bound"]} of them kernels that run without a call{fused}\n'
                 f'{facts["weights"]:,} bytes of weights, {facts["arena"]:,} of memory to work in{shared}{state}\n\n{self._program.explain()}')
 
+    def svg(self):
+        """A picture of what `explain` tells, as an SVG document; notebooks show it."""
+        return self._program.svg()
+
+    _repr_svg_ = svg
+
     @property
     def numbers(self):
         """A dict of what each run of a training step may have anew, such as rates; counts of steps grow by themselves."""
@@ -158,11 +164,12 @@ def trace(fn, *args, device=None, training=False, dynamic=None):
     tensors = []
     given = _shape_of(args, tensors)
     if dynamic:
-        if training:
-            raise PreconditionError('[graph] a training step has fixed sizes: `compile` records one for each shape')
-        return _trace_sizes(fn, given, tensors, device, *_places_of(fn, args, tensors, dynamic))
+        places = _places_of(fn, args, tensors, dynamic)
+        if not training:
+            return _trace_sizes(fn, given, tensors, device, *places)
+        return _with_numbers(_trace_step_sizes, fn, given, tensors, device, *places)
     if training:
-        return _trace_step(fn, given, tensors, device)
+        return _with_numbers(_trace_step, fn, given, tensors, device)
     tracing = _core._Tracing()
     tracing.begin(False)
     try:
@@ -176,29 +183,37 @@ def trace(fn, *args, device=None, training=False, dynamic=None):
 
 
 def _trace_sizes(fn, given, tensors, device, dims, places):
+    def one_size(tracing, inputs):
+        return _call(tracing, fn, given, inputs())
+    with _steps.FunctionListener():
+        program, gives = _trace_at_sizes(one_size, tensors, device, dims, places, False)
+    return Program(program, given, gives)
+
+
+def _trace_at_sizes(one_size, tensors, device, dims, places, step):
+    """The program of one_size(tracing, inputs), which is called at several sizes, and what it gives."""
     tracing = _core._Tracing()
-    tracing.begin_sizes([(dim.name, dim.min or 0, dim.max or 0) for dim in dims])
+    tracing.begin_sizes([(dim.name, dim.min or 0, dim.max or 0) for dim in dims], step)
     gives, more = None, True
     try:
-        with _steps.FunctionListener():
-            while more:
-                tracing.source(_place)
-                inputs = [tracing.input_sized(x, f'input{i}', of) for i, (x, of) in enumerate(zip(tensors, places))]
+        while more:
+            tracing.source(_place)
+            try:
+                found, results = one_size(
+                    tracing, lambda: [tracing.input_sized(x, f'input{i}', of) for i, (x, of) in enumerate(zip(tensors, places))])
+            except Exception as error:
                 try:
-                    found, results = _call(tracing, fn, given, inputs)
-                except Exception as error:
-                    try:
-                        more = tracing.failed()
-                    except PreconditionError as refused:
-                        if hasattr(error, 'add_note'):  # Python 3.11
-                            error.add_note(str(refused))
-                        raise error from None
-                    continue
-                if gives is not None and found != gives:
-                    raise PreconditionError('[graph] what the function gives has another structure, or other numbers, at other sizes')
-                gives = found
-                more = tracing.next(results)
-        return Program(tracing.end([], device), given, gives)
+                    more = tracing.failed()
+                except PreconditionError as refused:
+                    if hasattr(error, 'add_note'):  # Python 3.11
+                        error.add_note(str(refused))
+                    raise error from None
+                continue
+            if gives is not None and found != gives:
+                raise PreconditionError('[graph] what the function gives has another structure, or other numbers, at other sizes')
+            gives = found
+            more = tracing.next(results)
+        return tracing.end([], device), gives
     finally:
         tracing.drop()
 
@@ -248,25 +263,47 @@ def _place():
     return '' if frame is None else f'{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}'
 
 
-def _trace_step(fn, given, tensors, device, only_rates=False):
+def _with_numbers(trace_step, *args):
+    """What trace_step records: with all numbers of its optimizers, or, where some compute with options outside of ops, with their rates
+    alone."""
+    stepped = []
+    try:
+        return trace_step(*args, False, stepped)
+    except PreconditionError as error:
+        if not stepped or isinstance(error, (_steps.IsStep, _steps.NotReady)):
+            raise
+    return trace_step(*args, True, stepped)
+
+
+def _trace_step(fn, given, tensors, device, only_rates, stepped):
     tracing = _core._Tracing()
     tracing.begin(True)
     try:
-        with _steps.StepListener(tracing, 1, only_rates):
-            gives, results = _pass(tracing, fn, given, tensors)
-        tracing.again(results)
-        with _steps.StepListener(tracing, 2, only_rates) as second:
-            again, results = _pass(tracing, fn, given, tensors)
-        if again != gives:
-            raise PreconditionError('[graph] traced twice, the step gave results of another structure, or other numbers')
-        try:
-            return Program(tracing.end(results, device), given, gives, second.stepped)
-        except PreconditionError:  # some optimizers compute with options outside of ops
-            if only_rates or not second.stepped:
-                raise
+        gives, results = _twice(tracing, fn, given, lambda: [tracing.input(x, f'input{i}') for i, x in enumerate(tensors)], only_rates, stepped)
+        return Program(tracing.end(results, device), given, gives, stepped)
     finally:
         tracing.drop()
-    return _trace_step(fn, given, tensors, device, only_rates=True)
+
+
+def _trace_step_sizes(fn, given, tensors, device, dims, places, only_rates, stepped):
+    def one_size(tracing, inputs):
+        return _twice(tracing, fn, given, inputs, only_rates, stepped)
+    program, gives = _trace_at_sizes(one_size, tensors, device, dims, places, True)
+    return Program(program, given, gives, stepped)
+
+
+def _twice(tracing, fn, given, inputs, only_rates, stepped):
+    """The structure and the tensors of a step in the second of its two passes; `stepped` becomes its optimizers."""
+    tracing.source(_place)
+    with _steps.StepListener(tracing, 1, only_rates):
+        gives, results = _call(tracing, fn, given, inputs())
+    tracing.again(results)
+    with _steps.StepListener(tracing, 2, only_rates) as second:
+        again, results = _call(tracing, fn, given, inputs())
+    stepped[:] = second.stepped
+    if again != gives:
+        raise PreconditionError('[graph] traced twice, the step gave results of another structure, or other numbers')
+    return gives, results
 
 
 def _pass(tracing, fn, given, tensors):
@@ -344,7 +381,7 @@ class _Compiled:
             try:
                 return ready.program._results(ready.program._run(args))
             except _steps.Changed:
-                self._programs.pop(ready.key, None)
+                self._forget(ready.key)
         tensors = []
         given = _shape_of((args, kwargs), tensors)
         wants_gradients = is_grad_enabled() and any(x.requires_grad for x in tensors)
@@ -370,18 +407,22 @@ class _Compiled:
             try:
                 results = program._run(tuple(tensors))
             except _steps.Changed:  # its optimizers have: it is traced anew
-                self._programs.pop(key, None)
+                self._forget(key)
                 continue
             self._ready = _Ready(self._fn, key, program, args) if not kwargs and len(tensors) == len(args) else None
             return program._results(results)
         return self._fn(*args, **kwargs)
+
+    def _forget(self, key):
+        self._programs.pop(key, None)
+        self._sized.clear()
 
     def _modules(self):
         return [module for _, module, _ in _modules_of(self._fn)] if self._is_step else [self._fn]
 
     def _of_any_size(self, key, given, tensors):
         """The program for these shapes among others, or None: for this combination alone one is traced."""
-        if not self._dynamic or self._is_step or not tensors:
+        if not self._dynamic or not tensors:
             return None
         kind = given, tuple((x.dtype, x.ndim, x.device) for x in tensors), key[2]
         shapes = tuple(x.shape for x in tensors)
@@ -391,7 +432,8 @@ class _Compiled:
                 return None
             args, kwargs = _rebuilt(given, iter(tensors))
             known.declared = _places_of(self._fn, args, tensors, self._dynamic)
-        return self._sized[kind].program(shapes, lambda dims, places: self._as_exact(_trace_sizes(
+        trace_sizes = functools.partial(_with_numbers, _trace_step_sizes) if self._is_step else _trace_sizes
+        return self._sized[kind].program(shapes, lambda dims, places: self._as_exact(trace_sizes(
             self._flat(given), _flat_shape(tensors), tensors, tensors[0].device, dims, places)))
 
     def _as_exact(self, program):

@@ -125,6 +125,8 @@ int run(const po::variables_map& given) {
     show_json(program);
   else if (given["explain"].as<bool>())
     fmt::print("{}", program.explain());
+  else if (given["svg"].as<bool>())
+    fmt::print("{}", program.svg());
   else if (given["print"].as<bool>() || given["lowered"].as<bool>())
     fmt::print("{}", program.text(given["lowered"].as<bool>()));
   else
@@ -142,6 +144,7 @@ Command graph_command() {
       "  tenon graph net.safetensors --print\n"
       "  tenon graph net.safetensors --lowered --device vulkan\n"
       "  tenon graph net.safetensors --explain\n"
+      "  tenon graph net.safetensors --svg > net.svg\n"
       "  tenon graph net.safetensors --run inputs.safetensors --out results.safetensors\n"
       "  tenon graph net.safetensors --time --device cpu --device vulkan\n",
       {},
@@ -155,6 +158,7 @@ Command graph_command() {
       "lowered", po::bool_switch(), "its ops, as the device runs them")(
       "explain", po::bool_switch(),
       "the same with kernels, what is fused, places in memory, and why ops run alone")(
+      "svg", po::bool_switch(), "a picture of that, as an SVG document")(
       "run", po::value<std::string>(), "compute the results of a safetensors file's tensors")(
       "out", po::value<std::string>(), "where the results go: result0, result1 …")(
       "time", po::bool_switch(), "time runs of drawn inputs; compare the devices' results")(

@@ -21,12 +21,18 @@ std::vector<Tensor> any_inputs(const Graph& graph) {
   return made;
 }
 
-std::vector<Tensor> computed(const Graph& graph, const std::vector<Tensor>& inputs) {
+// Results, and what is written to, which is a copy here.
+std::vector<Tensor> computed(Graph graph, const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> state;
+  for (Buffer& buffer : graph.buffers)
+    if (buffer.role == Role::State)
+      state.push_back(buffer.constant = buffer.constant.to(Device("cpu")).clone());
   Program program(graph, Device("cpu"));
   std::vector<tn_tensor*> results(graph.results.size());
   program.run({TensorList(inputs).handles(), inputs.size()}, results.data());
   std::vector<Tensor> made;
   for (tn_tensor* result : results) made.push_back(Tensor::adopt(result));
+  made.insert(made.end(), state.begin(), state.end());
   return made;
 }
 

@@ -5,9 +5,7 @@
 #include "fuse/fused.hpp"
 
 namespace tenon::graph {
-namespace {
 
-// Where a run finds what a view shows.
 std::string place_of(const View& view, const Graph& graph, const Arena& arena) {
   const Buffer& buffer = graph.buffers[view.buffer];
   if (buffer.role != Role::Temporary) return buffer.name;
@@ -16,6 +14,8 @@ std::string place_of(const View& view, const Graph& graph, const Arena& arena) {
   return fmt::format("arena {} at {}, {} bytes", name_of(buffer.dtype),
                      arena.offsets[view.buffer] * size, buffer.size * size);
 }
+
+namespace {
 
 const char* how(const Node& node) {
   if (node.fused != nullptr) return "fused";

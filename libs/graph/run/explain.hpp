@@ -9,4 +9,7 @@ namespace tenon::graph {
 std::string explain(const Graph& graph, const Arena& arena,
                     const std::vector<std::string>& refused);
 
+// Where a run finds what a view shows: "arena f32 at 0, 128 bytes".
+std::string place_of(const View& view, const Graph& graph, const Arena& arena);
+
 }  // namespace tenon::graph

@@ -10,6 +10,7 @@
 #include "pass/pass.hpp"
 #include "plan/lower.hpp"
 #include "run/explain.hpp"
+#include "run/picture.hpp"
 #include "run/replay.hpp"
 #include "tenon/autograd.hpp"
 #include "tenon/creation.hpp"
@@ -180,7 +181,12 @@ void Program::run_sized(std::span<tn_tensor* const> inputs, tn_tensor** results)
   std::vector<int64_t> dims = dims_of_inputs(inputs);
   if (std::ranges::any_of(inputs, &Recorder::traced))
     return run_traced(concrete(graph_, dims), inputs, results);
-  at(std::move(dims))->run(inputs, results);
+  if (!in_turn_) return at(std::move(dims))->run(inputs, results);
+  const std::lock_guard turn(turn_);
+  const std::shared_ptr<Program> planned = at(std::move(dims));
+  planned->set_symbols(graph_.symbols);
+  planned->run(inputs, results);
+  count_up();
 }
 
 std::shared_ptr<Program> Program::at(std::vector<int64_t> dims) {
@@ -226,7 +232,16 @@ void Program::run(std::span<tn_tensor* const> inputs, tn_tensor** results) {
   const std::lock_guard turn(turn_);
   for (tn_tensor* written : state_) Recorder::dispatch().wrote(written);
   run_here(inputs, dense, results);
+  count_up();
+}
+
+void Program::count_up() {
   for (Symbol& symbol : graph_.symbols) symbol.value += symbol.counts ? 1 : 0;
+}
+
+void Program::set_symbols(const std::vector<Symbol>& symbols) {
+  const std::lock_guard turn(turn_);
+  graph_.symbols = symbols;
 }
 
 void Program::run_here(std::span<tn_tensor* const> inputs, bool dense, tn_tensor** results) {
@@ -324,6 +339,11 @@ Facts Program::facts() {
 std::string Program::text() {
   const std::lock_guard lock(mutex_);
   return to_text(lowered_->graph);
+}
+
+std::string Program::svg() {
+  const std::lock_guard lock(mutex_);
+  return to_svg(lowered_->graph, lowered_->arena);
 }
 
 std::string Program::explain() {

@@ -33,6 +33,8 @@ class Program {
   std::string text();
   // With its kernels and memory, and why nodes were not fused.
   std::string explain();
+  // The same as a picture.
+  std::string svg();
 
   // [any thread] Inputs have the shapes and dtypes of the graph's; `results` takes a new reference for each of its results, or, on an
   // error, none. Runs that write into state go one after another. Throws Error.
@@ -74,6 +76,8 @@ class Program {
   std::vector<int64_t> dims_of_inputs(std::span<tn_tensor* const> inputs) const;
   void run_sized(std::span<tn_tensor* const> inputs, tn_tensor** results);
   void check_sized(std::span<tn_tensor* const> inputs) const;
+  void set_symbols(const std::vector<Symbol>& symbols);
+  void count_up();  // a run is over
   void run_here(std::span<tn_tensor* const> inputs, bool dense, tn_tensor** results);
   void run_traced(const Graph& graph, std::span<tn_tensor* const> inputs,
                   tn_tensor** results) const;

@@ -316,25 +316,38 @@ class Numbered {
     for (const Form form :
          {Form::Plain, Form::Reciprocal, Form::Root, Form::ReciprocalRoot, Form::Unbiased}) {
       Samples values;
-      bool fits = true;
       for (const Numbers& one : numbers_) {
-        const double value = one.real[place].value();
-        const double size = form == Form::Plain            ? value
-                            : form == Form::Reciprocal     ? 1 / value
-                            : form == Form::Root           ? value * value
-                            : form == Form::ReciprocalRoot ? 1 / (value * value)
-                                                           : value / (value - 1);
-        fits = fits && std::abs(size) < 1e15;
-        if (!fits) break;
+        const double size = size_in(form, *one.real[place]);
+        if (!(std::abs(size) < 1e15)) break;
         values.push_back(std::llround(size));
-        const auto wanted = number_of(one.dtype[place], value),
-                   made = number_of(one.dtype[place], in_form(form, values.back()));
-        fits = wanted && made && wanted->bytes == made->bytes;
       }
-      if (!fits) continue;
-      if (const auto found = formulas_.find(values, false)) return Varying{place, *found, form};
+      if (values.size() != numbers_.size()) continue;
+      const auto has_bits = [&](const Samples& sizes) { return is_of(place, form, sizes); };
+      auto found = has_bits(values) ? formulas_.find(values, false) : std::nullopt;
+      if (!found && form == Form::Unbiased) found = formulas_.find_near(values, has_bits);
+      if (found) return Varying{place, *found, form};
     }
     return std::nullopt;
+  }
+
+  // Of which size it is, as near as the bits of a number tell.
+  static double size_in(Varying::Form form, double value) {
+    using Form = Varying::Form;
+    return form == Form::Plain            ? value
+           : form == Form::Reciprocal     ? 1 / value
+           : form == Form::Root           ? value * value
+           : form == Form::ReciprocalRoot ? 1 / (value * value)
+                                          : value / (value - 1);
+  }
+  // Whether the number has at every probe the bits that these sizes give.
+  bool is_of(uint32_t place, Varying::Form form, const Samples& sizes) const {
+    for (size_t p = 0; p < sizes.size(); ++p) {
+      const Numbers& one = numbers_[p];
+      const auto wanted = number_of(one.dtype[place], *one.real[place]),
+                 made = number_of(one.dtype[place], in_form(form, sizes[p]));
+      if (!wanted || !made || wanted->bytes != made->bytes) return false;
+    }
+    return true;
   }
 
   Formulas formulas_;

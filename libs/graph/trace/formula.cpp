@@ -58,8 +58,7 @@ void Formulas::make_products() {
   products_ = {};
   size_t from = 0;
   for (const uint32_t f : factors_) products_.push_back({{f}, values_[f]});
-  const size_t degrees = factors_.size() <= 6 ? kDegree : kDegree - 1;
-  for (size_t degree = 2; degree <= degrees; ++degree) {
+  for (size_t degree = 2; degree <= kDegree; ++degree) {
     const size_t until = products_.size();
     for (size_t p = from; p < until; ++p)
       for (const uint32_t f : factors_) {
@@ -85,6 +84,20 @@ std::optional<uint32_t> Formulas::find(const Samples& values, bool shape) {
   if (auto made = two_products(values)) return keep(std::move(*made), values, shape);
   if (auto made = quotient(values)) return keep(std::move(*made), values, true);
   if (auto made = bounded(values)) return keep(std::move(*made), values, true);
+  return std::nullopt;
+}
+
+std::optional<uint32_t> Formulas::find_near(const Samples& near,
+                                            const std::function<bool(const Samples&)>& is) {
+  const auto least = static_cast<size_t>(std::ranges::min_element(near) - near.begin());
+  for (const Product& product : products_) {
+    const int64_t of = product.values[least];
+    const int64_t factor = of < 1 ? 0 : (near[least] + of / 2) / of;
+    if (factor < 1) continue;
+    Samples values;
+    for (const int64_t one : product.values) values.push_back(factor * one);
+    if (is(values)) return find(values, false);
+  }
   return std::nullopt;
 }
 
@@ -116,10 +129,10 @@ std::optional<Size> Formulas::linear(const Samples& values) const {
 // values = a*x + b*y + rest: differences to the first probe solve for a and b.
 std::optional<Size> Formulas::two_products(const Samples& values) const {
   if (probes_ < 5) return std::nullopt;
-  for (size_t i = 0; i < products_.size(); ++i)
+  // Those of up to two factors come first.
+  for (size_t i = 0; i < products_.size() && products_[i].of.size() <= 2; ++i)
     for (size_t j = 0; j < i; ++j) {
       const Product &x = products_[i], &y = products_[j];
-      if (x.of.size() > 2 || y.of.size() > 2) continue;
       const auto step = [&](const Samples& of, size_t p) { return Wide{of[p]} - of[0]; };
       const Wide divisor =
           step(x.values, 1) * step(y.values, 2) - step(x.values, 2) * step(y.values, 1);

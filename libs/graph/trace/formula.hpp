@@ -1,6 +1,7 @@
 // What a number is of sizes, from what it was at some of them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -19,6 +20,9 @@ class Formulas {
   // The index among sizes() of the formula that gives these values; nothing where none does. `shape`: a size of a tensor, of which others
   // are likely to be products.
   std::optional<uint32_t> find(const Samples& values, bool shape);
+  // The same for values that are known by halves: the first multiple of a product that is near the smallest of them, and that `is` takes.
+  std::optional<uint32_t> find_near(const Samples& near,
+                                    const std::function<bool(const Samples&)>& is);
   const std::vector<Size>& sizes() const { return sizes_; }
   // Of dims, and of sizes() behind them.
   const std::vector<Samples>& values() const { return values_; }

@@ -185,7 +185,7 @@ def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, t
             # The running variance is the unbiased one.
             variance = rstd ** -2 - eps
             running_mean[...] = running_mean * (1 - momentum) + mean * momentum
-            running_var[...] = running_var * (1 - momentum) + variance * (momentum * n / max(n - 1, 1))
+            running_var[...] = running_var * (1 - momentum) + variance * (n / max(n - 1, 1)) * momentum
     return y
 
 

@@ -16,6 +16,7 @@ typedef struct tn_program tn_program;
 #define TN_PROGRAM_LOWERED 1u /* to what its device runs */
 #define TN_PROGRAM_EXPLAINED \
   2u /* the same with kernels, what is fused, places in memory, and why nodes run alone */
+#define TN_PROGRAM_DRAWN 3u /* what its device runs as a picture: SVG */
 
 /* A dimension of inputs whose size each run chooses. `name` of a program's lives as long as it. */
 typedef struct tn_trace_dim {
@@ -85,6 +86,10 @@ TN_API tn_status* tn_trace_begin_step(tn_trace** out);
 /* Begins a trace of a function whose inputs have dims of any size: it is called at several sizes, tn_trace_next lies between, and what
    differs has to follow the sizes. `dims`: their names differ. Errors: as tn_trace_begin; TN_INVALID_ARGUMENT: a name, a range. */
 TN_API tn_status* tn_trace_begin_sizes(const tn_trace_dim* dims, uint32_t ndims, tn_trace** out);
+/* The same of a training step (tn_trace_begin_step): at each size it is called twice, with tn_trace_again between the two calls and
+   tn_trace_next behind them. Errors: as tn_trace_begin_sizes. */
+TN_API tn_status* tn_trace_begin_step_sizes(const tn_trace_dim* dims, uint32_t ndims,
+                                            tn_trace** out);
 /* An input of such a trace, in each pass anew. `of`: for each dimension of `like` which of the dims it is, or -1: it is as in `like`.
    The caller owns *out. [tracing] */
 TN_API tn_status* tn_trace_input_sized(tn_trace* trace, const tn_tensor* like, tn_str name,
@@ -108,14 +113,14 @@ TN_API uint32_t tn_trace_active(void);
    Bodies write into nothing from outside. Errors: TN_UNIMPLEMENTED: in a training step. [tracing] */
 TN_API tn_status* tn_trace_body_begin(tn_tensor* const* like, uint32_t count, tn_tensor** inputs);
 TN_API tn_status* tn_trace_body_end(tn_tensor* const* results, uint32_t count);
+/* Ends the body that began last as a branch of a cond that cannot be computed, for a reason: a run that takes it fails with this. Of two
+   branches one may be so. Errors: none is open. [tracing] */
+TN_API tn_status* tn_trace_body_refuse(tn_str why);
 /* Forgets the body that began last, what was called in it, and those that ended beside it and that nothing runs yet, so that the same can
    be recorded in another way. A tn_trace_body_end that fails does this, too. Errors: none is open. [tracing] */
 TN_API tn_status* tn_trace_body_drop(void);
 /* Records what runs the bodies that ended last, and gives its results, each a new reference. TN_CONTROL_COND: operands: a predicate of one
    element; bodies without inputs: then, else. TN_CONTROL_LOOP: operands are carried; bodies of these: the condition, and what gives the
-/* Ends the body that began last as a branch of a cond that cannot be computed, for a reason: a run that takes it fails with this. Of two
-   branches one may be so. Errors: none is open. [tracing] */
-TN_API tn_status* tn_trace_body_refuse(tn_str why);
    next ones, which are the results. TN_CONTROL_SCAN: operands: `carried` that are carried, and others that are scanned along their
    first dimension; one body of both, which gives the next carried and slices; the results are the last carried, and the slices stacked.
    Errors: TN_FAILED_PRECONDITION: shapes, dtypes or counts that do not fit. [tracing] */

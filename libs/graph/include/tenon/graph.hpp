@@ -74,6 +74,8 @@ class Program {
   }
   // As its device runs it: kernels, what is fused, places in memory, and why nodes run alone.
   std::string explain() const { return print(TN_PROGRAM_EXPLAINED); }
+  // What its device runs as a picture: an SVG document.
+  std::string svg() const { return print(TN_PROGRAM_DRAWN); }
 
  private:
   std::string print(uint32_t form) const {

@@ -51,7 +51,7 @@ class BatchNorm : public Module {
     const Tensor variance = rstd.pow(-2) - options_.eps;
     num_batches_tracked->add_(1);
     running_mean->mul_(1 - m).add_(mean * m);
-    running_var->mul_(1 - m).add_(variance * (m * n / std::max(n - 1, 1.0)));
+    running_var->mul_(1 - m).add_(variance * (n / std::max(n - 1, 1.0)) * m);
   }
   BatchNormOptions options_;
 };
