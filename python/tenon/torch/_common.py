@@ -36,6 +36,11 @@ def somewhere(mask):
     return mask.size != 0 and bool(ops['any'](_core._behind(mask)))
 
 
+def broken(mask):
+    """Whether what a function asks of elements fails somewhere; not in a trace, where there are none yet."""
+    return not _core._trace_active() and somewhere(mask)
+
+
 def largest(x):
     """The largest element, as a number; inside vmap of all entries."""
     return ops['max'](_core._behind(x)).item()

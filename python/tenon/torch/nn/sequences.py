@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import tenon
+
+from ... import _core
 from ..._core import Tensor, ops
 from ..join import split, unbind
 from . import functional as F
@@ -71,6 +74,12 @@ MODES = {'RNN_TANH': Mode(1, 1, _rnn_step(_tanh)), 'RNN_RELU': Mode(1, 1, _rnn_s
 # One run: (results (T, B, P), last state) from the input's products (T, B, gates · H) and the state. ----------------------------------
 
 def _run_of_steps(step, x, state, weights, reverse):
+    if _core._trace_active() and not tenon.is_grad_enabled():  # one node of the program, however long x is
+        def turn(state, each):
+            state = step(each, state, weights)
+            return state, state[0]
+        last, y = tenon.graph.scan(turn, tuple(state), ops['flip'](x, [0]) if reverse else x)
+        return ops['flip'](y, [0]) if reverse else y, last
     results = []
     for each in reversed(unbind(x)) if reverse else unbind(x):
         state = step(each, state, weights)

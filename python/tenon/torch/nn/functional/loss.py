@@ -5,7 +5,7 @@ import warnings
 from .... import _core
 from ....nn import functional as _functional
 from ...._core import ops
-from ..._common import Tensor, autocasting, cast, check, differentiated, floating, in_float32, promoted, rank, somewhere
+from ..._common import Tensor, autocasting, cast, check, differentiated, floating, in_float32, promoted, rank, broken
 from ...matrix import distance
 
 _where = ops['where']
@@ -89,7 +89,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     _same_shape('binary_cross_entropy', input, target)
     if rank(input.dtype) != 2:
         raise ValueError(f'[binary_cross_entropy] needs floating numbers, not {input.dtype}')
-    if somewhere((input < 0) | (input > 1)):
+    if broken((input < 0) | (input > 1)):
         raise ValueError('[binary_cross_entropy] needs probabilities from 0 to 1')
     if differentiated(input):  # the slope of the bounded logarithms, which is not that of clamp
         found = _functional.binary_cross_entropy(input, target, None, 'none')
@@ -184,7 +184,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction='mean'
         if var < 0:
             raise ValueError('[gaussian_nll_loss] var must not be negative')
         var = ops['full'](check(input).shape, var, input.dtype, input.device)
-    elif somewhere(var < 0):
+    elif broken(var < 0):
         raise ValueError('[gaussian_nll_loss] var must not be negative')
     if var.shape != input.shape:
         if var.shape == input.shape[:-1]:

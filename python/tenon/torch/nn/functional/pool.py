@@ -3,7 +3,7 @@ import math
 
 from .... import _core
 from ...._core import ops
-from ..._common import cast, check, rank, somewhere
+from ..._common import cast, check, rank, broken
 from .conv import _each
 
 
@@ -140,7 +140,7 @@ def _max_unpool(rank_):
             full_size = wanted
         count = math.prod(full_size)
         rows, at = (ops['reshape'](each, (n * c, math.prod(size))) for each in (x, indices))
-        if somewhere((at < 0) | (at >= count)):
+        if broken((at < 0) | (at >= count)):
             raise IndexError(f'[{name}] an index is out of range for {tuple(full_size)}')
         zeros = ops['full']((n * c, count), 0, x.dtype, x.device)
         found = ops['reshape'](ops['scatter'](zeros, 1, at, rows), (n, c, *full_size))
