@@ -203,7 +203,7 @@ tn_status* tn_trace_input_sized(tn_trace* trace, const tn_tensor* like, tn_str n
   return guarded([&] {
     require(trace, "trace");
     require(like, "like");
-    require(of, "of");
+    if (tn_tensor_view(like)->ndim != 0) require(of, "of");
     require(out, "out");
     if (!trace->fit)
       throw Error(TN_FAILED_PRECONDITION, "[graph] the trace has no dims: tn_trace_begin_sizes");

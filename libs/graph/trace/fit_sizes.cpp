@@ -57,6 +57,8 @@ struct Numbers {
   std::vector<int64_t> whole;
   std::vector<std::optional<double>> real;  // by place
   std::vector<DType> dtype;                 // of the real ones
+  std::vector<std::array<unsigned char, 16>>
+      bits;  // of these: complex ones have no other form, and NaN is not equal to itself
 
   explicit Numbers(const Graph& graph) {
     each_number(graph, [&](const auto& number, const Node*, size_t) { add(number); });
@@ -65,11 +67,13 @@ struct Numbers {
     whole.push_back(number);
     real.emplace_back();
     dtype.push_back(DType::I64);
+    bits.emplace_back();
   }
   void add(double number) {
     whole.push_back(0);
     real.emplace_back(number);
     dtype.push_back(DType::F64);
+    std::memcpy(bits.emplace_back().data(), &number, sizeof number);
   }
   void add(const Number& number) {
     const double value = visit(number.dtype, [&]<class T>(T one) -> double {
@@ -79,6 +83,7 @@ struct Numbers {
     });
     add(value);
     dtype.back() = number.dtype;
+    bits.back() = number.bytes;
   }
 };
 
@@ -301,7 +306,7 @@ class Numbered {
   bool varies(uint32_t place) const {
     return std::ranges::any_of(numbers_, [&](const Numbers& one) {
       return one.whole[place] != numbers_[0].whole[place] ||
-             one.real[place] != numbers_[0].real[place];
+             one.bits[place] != numbers_[0].bits[place];
     });
   }
   std::optional<Varying> find_whole(uint32_t place, bool shape) {
