@@ -58,13 +58,24 @@ TENON_CPU_ANGLE1(AtanOp, WideAtan, std::atan)
 TENON_CPU_ANGLE2(Atan2Op, WideAtan2, std::atan2)
 TENON_CPU_ANGLE2(HypotOp, WideHypot, std::hypot)
 
-// The exponents that programs use most are plain products.
+// The exponents that programs use most are plain products, whatever stands in the lanes beside.
 struct PowOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x, V y) const {
-    if (hn::AllTrue(d, hn::Eq(y, hn::Set(d, 2)))) return hn::Mul(x, x);
-    if (hn::AllTrue(d, hn::Eq(y, hn::Set(d, 3)))) return hn::Mul(hn::Mul(x, x), x);
-    if (hn::AllTrue(d, hn::Eq(y, hn::Set(d, -1)))) return hn::Div(hn::Set(d, 1), x);
+    const V square = hn::Mul(x, x);
+    const auto is_square = hn::Eq(y, hn::Set(d, 2));
+    if (hn::AllTrue(d, is_square)) return square;
+    const auto is_cube = hn::Eq(y, hn::Set(d, 3)), is_inverse = hn::Eq(y, hn::Set(d, -1));
+    const V cube = hn::Mul(square, x), inverse = hn::Div(hn::Set(d, 1), x);
+    if (hn::AllTrue(d, is_cube)) return cube;
+    if (hn::AllTrue(d, is_inverse)) return inverse;
+    const V power = any(d, x, y);
+    return hn::IfThenElse(
+        is_square, square,
+        hn::IfThenElse(is_cube, cube, hn::IfThenElse(is_inverse, inverse, power)));
+  }
+  template <class D, class V>
+  static HWY_INLINE V any(D d, V x, V y) {
     if constexpr (sizeof(hn::TFromD<D>) == 4)
       return in_f64<WidePow>(d, x, y);
     else

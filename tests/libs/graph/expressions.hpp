@@ -183,7 +183,7 @@ class Expressions {
     return x + y;
   }
 
-  // By values: of two branches one, and up to three turns of a loop.
+  // By values: of two branches one, and up to three turns of a loop. Programs hold what they give row by row, which a sum over it tells.
   Tensor controlled(const Tensor& x, const Tensor& y) {
     const Tensor some = y.sum() > 0.0;
     const Tensor chosen = graph::cond(
@@ -192,7 +192,7 @@ class Expressions {
     const auto turn = [&](std::span<const Tensor> in) {
       return std::vector{in[0] * 0.75 + x, in[1] + 1.0 + some.to(DType::F32)};
     };
-    return graph::loop(goes_on, turn, {chosen, full({}, 0.0, DType::F32)})[0];
+    return graph::loop(goes_on, turn, {chosen, full({}, 0.0, DType::F32)})[0].contiguous();
   }
 
   // Along the first dimension, with another value beside it.
@@ -204,7 +204,7 @@ class Expressions {
       return std::vector{total, total * beside + in[1]};
     };
     const std::vector<Tensor> found = graph::scan(turn, {zeros_like(x.select(0, 0))}, {x});
-    return found[0] + found[1];
+    return (found[0] + found[1]).contiguous();
   }
 
   uint64_t seed_;

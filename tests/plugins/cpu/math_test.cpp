@@ -198,4 +198,15 @@ TEST(Gradients, OfActivationsMatchDifferences) {
     EXPECT_NEAR(y[i], gelu_tanh(static_cast<double>(x[i])), 1e-6);
 }
 
+// The square of this number lies between two floats: a logarithm and an exponential may take the other one.
+TEST(Math, PowersDoNotDependOnTheirNeighbours) {
+  const float x = 5.4931640625F;
+  const std::vector<float> y = {2, 0.5F, 2, 2.5F, 3, -1, 2, 1, 2};
+  const std::vector<float> found =
+      tenon::pow(tenon::full({9}, double{x}), tenon::tensor(y)).to_vector<float>();
+  for (const size_t i : {0, 2, 6, 8}) EXPECT_EQ(found[i], x * x) << i;
+  EXPECT_EQ(found[4], x * x * x);
+  EXPECT_EQ(found[5], 1 / x);
+}
+
 }  // namespace
