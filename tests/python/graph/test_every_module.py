@@ -28,7 +28,6 @@ FIXED = {
 }
 # Whose batch and channels may be of any size, and the others not.
 KEEPS = {
-    **dict.fromkeys(('UpsamplingNearest2d', 'UpsamplingBilinear2d'), 'places and weights are computed on the host for the sizes of the picture'),
     **dict.fromkeys(('FractionalMaxPool2d', 'FractionalMaxPool3d'), 'steps are quotients of sizes that numbers of the host hold'),
     **dict.fromkeys(('AdaptiveAvgPool', 'AdaptiveMaxPool'), 'windows of several results begin and end where no formula tells'),
     'Fold': 'the size of the result is an argument',
@@ -46,7 +45,7 @@ SIGNALS = {1: 'b 4 h>8', 2: 'b 4 h>8 w>8', 3: 'b 4 d>8 h>8 w>8'}
 PAIR = 'b c', 'b c'
 CASES = {
     'Bilinear': (lambda: nn.Bilinear(4, 3, 2), 'b 4', 'b 3'), 'Linear': (lambda: nn.Linear(4, 3), 'b l 4'), 'Softmax2d': (nn.Softmax2d, 'b 3 h w'),
-    'LazyLinear': (lambda: nn.LazyLinear(3), 'b l 4'), 'GLU': (nn.GLU, 'b l 6'), 'PReLU': (lambda: nn.PReLU(4), 'b 4 l'),
+    'QuantizedLinear': (lambda: nn.QuantizedLinear.from_float(nn.Linear(64, 3)), 'b l 64'), 'LazyLinear': (lambda: nn.LazyLinear(3), 'b l 4'), 'GLU': (nn.GLU, 'b l 6'), 'PReLU': (lambda: nn.PReLU(4), 'b 4 l'),
     'Softmax': (lambda: nn.Softmax(-1), 'b l'), 'LogSoftmax': (lambda: nn.LogSoftmax(-1), 'b l'), 'Softmin': (lambda: nn.Softmin(-1), 'b l'),
     'Threshold': (lambda: nn.Threshold(0.1, 2.0), 'b l'), 'Embedding': (lambda: nn.Embedding(5, 3), 'i5:b l'), 'EmbeddingBag': (lambda: nn.EmbeddingBag(5, 3), 'i5:b l'),
     'LayerNorm': (lambda: nn.LayerNorm(6), 'b l 6'), 'RMSNorm': (lambda: nn.RMSNorm(6), 'b l 6'), 'GroupNorm': (lambda: nn.GroupNorm(2, 4), 'b 4 l>2'),
@@ -55,8 +54,8 @@ CASES = {
     'ChannelShuffle': (lambda: nn.ChannelShuffle(2), 'b 4 h w'), 'PixelShuffle': (lambda: nn.PixelShuffle(2), 'b 4 h w'),
     'PixelUnshuffle': (lambda: nn.Sequential(nn.PixelShuffle(2), nn.PixelUnshuffle(2)), 'b 4 h w'), 'Flatten': (nn.Flatten, 'b 3 l'),
     'Unflatten': (lambda: nn.Unflatten(1, (2, 3)), 'b 6 l'), 'Fold': (lambda: nn.Fold((4, 4), 2), 'b 8 9'), 'Unfold': (lambda: nn.Unfold(2), 'b 3 h>3 w>3'),
-    'Upsample': (lambda: nn.Upsample(scale_factor=2), 'b 2 h w'), 'UpsamplingNearest2d': (lambda: nn.UpsamplingNearest2d(scale_factor=2), 'b c 5 6'),
-    'UpsamplingBilinear2d': (lambda: nn.UpsamplingBilinear2d(scale_factor=2), 'b c 5 6'), 'Sequential': (lambda: nn.Sequential(nn.Linear(4, 3), nn.ReLU()), 'b l 4'),
+    'Upsample': (lambda: nn.Upsample(scale_factor=2), 'b 2 h w'), 'UpsamplingNearest2d': (lambda: nn.UpsamplingNearest2d(scale_factor=2), 'b 2 h w'),
+    'UpsamplingBilinear2d': (lambda: nn.UpsamplingBilinear2d(scale_factor=2), 'b 2 h w'), 'Sequential': (lambda: nn.Sequential(nn.Linear(4, 3), nn.ReLU()), 'b l 4'),
     'DataParallel': (lambda: nn.DataParallel(nn.Linear(4, 3)), 'b l 4'),
     'AdaptiveAvgPool': (lambda: nn.AdaptiveAvgPool((2,)), 'b 4 7'), 'AdaptiveMaxPool': (lambda: nn.AdaptiveMaxPool((2,)), 'b 4 7'),
     'AvgPool': (lambda: nn.AvgPool((2,)), 'b 4 h>8'), 'MaxPool': (lambda: nn.MaxPool((2,)), 'b 4 h>8'),
