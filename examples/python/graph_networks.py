@@ -35,7 +35,7 @@ def verses(every):
 
 def bag_of_words(texts, count):
     """(N, count): 10 for a text with one word of the most frequent ones, less for each of several and for those that many texts have."""
-    frequent = collections.Counter(word for text in texts for word in set(text)).most_common(count)
+    frequent = collections.Counter(word for text in texts for word in sorted(set(text))).most_common(count)
     column = {word: i for i, (word, _) in enumerate(frequent)}
     x = tenon.zeros(len(texts), count)
     places = [(row, column[word]) for row, text in enumerate(texts) for word in set(text) if word in column]
