@@ -38,6 +38,34 @@ def test_whole_models():
     assert re.search(r'^embedding_backward ', done.stdout, re.MULTILINE), done.stdout
 
 
+def test_examples():
+    done = run('examples.py', '--only', 'dqn', '--rounds', '1', '--cpu-time')
+    assert done.returncode == 0, done.stderr
+    for kind in ('training', 'inference'):
+        assert re.search(rf'^\| dqn, 128; 1, {kind}( \| [\d.]+ [mµ]s \([^|]*\))+ \| ', done.stdout, re.MULTILINE), done.stdout
+
+
+def test_every_example_has_a_step():
+    script = f"""import sys; sys.path.insert(0, {str(BENCHMARKS)!r})
+import numpy as np
+from examples_rows import ROWS, example
+import tenon
+names = {{name.split(',')[0] for name, _ in ROWS}}
+for name, make in ROWS:
+    if 'smollm2' in name or 'lora' in name or 'resnet18' in name:
+        continue
+    net, loss, call, inputs = make(example(name.split(',')[0], tenon), tenon.asarray, np.random.default_rng(0))
+    if loss:
+        loss(*inputs).backward()
+    with tenon.no_grad():
+        call(*inputs)
+print(*sorted(names))"""
+    done = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    with_network = {path.stem for path in (BENCHMARKS.parent / 'examples/python').glob('*.py') if 'common.figure(' in path.read_text()}
+    assert {*done.stdout.split()} >= with_network - {'tabular', 'two_devices'}
+
+
 def test_ops():
     done = run('ops.py', '--only', 'sum of rows', '--rounds', '1')
     assert done.returncode == 0, done.stderr
@@ -59,6 +87,7 @@ assert len({{name for name, _, _ in ROWS}}) == len(ROWS) > 140"""
 @pytest.mark.parametrize('args, words', [(('models.py', '--only', 'no such'), 'part of the name of a row'),
                                          (('models.py', '--only', 'gpt', '--write'), 'leave --only out'),
                                          (('ops.py', '--only', 'no such'), 'part of the name of an op'),
+                                         (('examples.py', '--only', 'no such'), 'part of the name of a row'),
                                          (('gpt2.py', '--steps', '0'), '--steps and --batch'),
                                          (('gpt2.py', '--size', '9T'), 'invalid choice'),
                                          (('gpt2.py', '--device', 'nothing:0', '--only', 'tenon'), 'nothing:0'),
