@@ -58,6 +58,29 @@ void set_grad(tn_tensor& tensor, tn_tensor* grad) {
   leaf_of(tensor).set_grad(Ref::share(grad));
 }
 
+void set_data(tn_tensor& tensor, const tn_tensor& data) {
+  constexpr std::string_view kName = "set_data";
+  if (!is_leaf(tensor) || (tensor.flags & kIsView) != 0)
+    fail(TN_FAILED_PRECONDITION,
+         "[{}] {} is {}: only a leaf that is no view takes other elements; detach() it", kName,
+         describe(tensor), is_leaf(tensor) ? "a view" : "the result of an op");
+  if (!same_dims(tensor.sizes(), data.sizes()))
+    fail(TN_INVALID_ARGUMENT, "[{}] the elements are {}, expected shape {}", kName, describe(data),
+         format_shape(tensor.sizes()));
+  if (tensor.requires_grad() && !is_differentiable(data.dtype()))
+    fail(TN_INVALID_ARGUMENT, "[{}] elements of dtype {} have no gradient, which {} requires",
+         kName, dtype_name(data.dtype()), describe(tensor));
+  if (tensor.requires_grad() && (data.flags & kInference) != 0)
+    fail(
+        TN_FAILED_PRECONDITION,
+        "[{}] elements made in inference mode cannot join a graph; clone them outside of that mode",
+        kName);
+  if (&tensor == &data) return;
+  const bool alike = same_kind(tensor, data);
+  show_elements(tensor, data);
+  if (!alike) renew_leaf(tensor);
+}
+
 uint64_t add_hook(tn_tensor& tensor, tn_grad_hook_fn run, void* ctx, void (*destroy)(void*)) {
   static std::atomic<uint64_t> next{1};
   if (!requires_grad(tensor))
@@ -190,6 +213,11 @@ tn_tensor* tn_tensor_grad(const tn_tensor* tensor) {
 tn_status* tn_tensor_set_grad(tn_tensor* tensor, tn_tensor* grad) {
   TN_REQUIRE(tensor);
   return guarded([&] { set_grad(*tensor, grad); });
+}
+
+tn_status* tn_tensor_set_data(tn_tensor* tensor, const tn_tensor* data) {
+  TN_REQUIRE(tensor, data);
+  return guarded([&] { set_data(*tensor, *data); });
 }
 
 tn_status* tn_tensor_detach(tn_tensor* tensor, tn_tensor** out) {

@@ -90,6 +90,7 @@ void renew_view(tn_tensor& view) {
 void rebase(tn_tensor& view) {
   AutogradMeta& meta = *view.meta;
   tn_tensor& base = *meta.base;
+  if (base.storage != view.storage) return;  // the base shows other elements now
   // The view's history is right as it is.
   meta.base_fn.store(base.grad_fn, std::memory_order_relaxed);
   if (view.requires_grad() || base.requires_grad()) {

@@ -182,6 +182,16 @@ LeafNode& leaf_of(tn_tensor& tensor) {
   return *meta.leaf;
 }
 
+void renew_leaf(tn_tensor& tensor) {
+  AutogradMeta* meta = tensor.meta;
+  if (meta == nullptr || meta->leaf == nullptr) return;
+  const NodeRef before(std::exchange(meta->leaf, nullptr));
+  LeafNode& fresh = leaf_of(tensor);
+  if (std::exchange(meta->borrowed, false)) return;
+  fresh.hooks = before->hooks.exchange(nullptr);
+  static_cast<LeafNode&>(*before).abandon();
+}
+
 Edge gradient_edge(tn_tensor& tensor) {
   if ((tensor.flags & (kRequiresGrad | kIsView)) == 0 || !requires_grad(tensor)) return {};
   if (tensor.grad_fn != nullptr) {

@@ -197,6 +197,8 @@ struct AutogradMeta {
 };
 AutogradMeta& meta_of(tn_tensor& tensor);
 LeafNode& leaf_of(tn_tensor& tensor);
+// A leaf whose dtype or device changed: its hooks stay, its gradient goes, and graphs recorded before no longer lead to it.
+void renew_leaf(tn_tensor& tensor);
 
 // Where the gradient of a tensor goes, with a reference to the node; null when it requires none.
 Edge gradient_edge(tn_tensor& tensor);

@@ -10,8 +10,9 @@ namespace tenon::core {
 
 constexpr uint64_t kInlineBytes = 128;
 
-// tn_tensor.block_class. A header whose storage is tracked has kTracked as well.
-constexpr uint8_t kSmallBlock = 0, kOwnBlock = 1, kViewBlock = 2, kTracked = 4;
+// tn_tensor.block_class. A header whose storage is tracked has kTracked as well; one that shows another storage than that of its
+// block, which it still holds, kMoved.
+constexpr uint8_t kSmallBlock = 0, kOwnBlock = 1, kViewBlock = 2, kTracked = 4, kMoved = 8;
 
 struct OwnBlock {
   tn_tensor header;

@@ -83,19 +83,32 @@ Storage* init_storage(tn_tensor* header, tn_device& device) {
   return storage;
 }
 
+void free_bytes(Storage& storage) noexcept {
+  tn_device& device = *storage.device;
+  if (storage.release != nullptr) {
+    storage.release(storage.release_ctx);
+  } else if (!storage.unowned) {
+    deallocate(device, storage.block);
+    if (!device.is_host()) device.live_storages.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
 void release_storage(Storage* storage) noexcept {
   // The only owner needs no atomic write.
   if (storage->refs.load(std::memory_order_acquire) != 1 &&
       storage->refs.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
-  tn_device& device = *storage->device;
-  if (storage->release != nullptr) {
-    storage->release(storage->release_ctx);
-  } else if (!storage->unowned) {
-    deallocate(device, storage->block);
-    if (!device.is_host()) device.live_storages.fetch_sub(1, std::memory_order_relaxed);
-  }
+  free_bytes(*storage);
   give_block(header_of(storage));
+}
+
+// A header leaves the storage of its block, whose bytes go now if nobody else shows them, and else with the header.
+void leave_block(tn_tensor& tensor, Storage& own) noexcept {
+  tensor.block_class |= kMoved;
+  if (own.refs.load(std::memory_order_acquire) != 1) return;
+  free_bytes(own);
+  own.release = nullptr;
+  own.unowned = 1;
 }
 
 // Header, dims undefined, with memory for `numel` elements.
@@ -247,9 +260,33 @@ void destroy_tensor(tn_tensor* tensor) noexcept {
   if (tensor->block_class >
       kOwnBlock) {  // an own block goes when its storage does, which views may keep alive
     if ((tensor->block_class & kTracked) != 0) forget(*tensor);
+    if ((tensor->block_class & kMoved) != 0) {
+      release_storage(std::exchange(storage, storage_in(tensor)));
+      tensor->block_class &= static_cast<uint8_t>(~kMoved);
+    }
     if (tensor->block_class == kViewBlock) give_block(tensor);
   }
   release_storage(storage);
+}
+
+void show_elements(tn_tensor& tensor, const tn_tensor& of) {
+  if ((tensor.block_class & kTracked) != 0) forget(tensor);
+  of.storage->refs.fetch_add(1, std::memory_order_relaxed);
+  Storage* const before = std::exchange(tensor.storage, of.storage);
+  copy_dims({of.strides(), of.ndim()}, strides_of(&tensor));
+  tn_view& view = tensor.view;
+  view.dtype = of.view.dtype;
+  view.data = of.view.data;
+  view.buffer = of.view.buffer;
+  view.offset = of.view.offset;
+  view.flags = of.view.flags;
+  tensor.device = of.device;
+  if (tensor.block_class <= kOwnBlock)
+    leave_block(tensor, *before);
+  else
+    release_storage(before);
+  if ((of.block_class & kTracked) != 0) show(tensor);
+  g_epoch.fetch_add(1);
 }
 
 }  // namespace tenon::core

@@ -87,7 +87,7 @@ namespace {
 void track(tn_tensor& tensor) {
   if ((tensor.block_class & kTracked) != 0) return;
   Storage& storage = *tensor.storage;
-  const bool inside = header_of(&storage)->block_class == kSmallBlock;
+  const bool inside = (header_of(&storage)->block_class & ~kMoved) == kSmallBlock;
   if (storage.release != nullptr || (storage.unowned != 0 && !inside))
     fail(TN_FAILED_PRECONDITION, "[storage] the memory of {} was wrapped and is somebody else's",
          describe(tensor));

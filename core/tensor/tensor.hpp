@@ -168,6 +168,8 @@ tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape,
                      std::span<const int64_t> strides, int64_t offset);
 // The same, as another header over the same elements: no grad_fn, no meta.
 tn_tensor* make_alias(const tn_tensor& tensor);
+// From here on a header shows the elements of another of the same shape.
+void show_elements(tn_tensor& tensor, const tn_tensor& of);
 // Grows whenever kernels come or go, or bytes of storages do: what holds on to either looks at it.
 extern std::atomic<uint64_t> g_epoch;
 // False where the tensor's storage was released.

@@ -87,6 +87,8 @@ class Tensor {
   Tensor grad() const { return adopt(tn_tensor_grad(handle())); }  // undefined when there is none
   void set_grad(const Tensor& grad) { detail::check(tn_tensor_set_grad(handle(), grad.handle_)); }
   void zero_grad() { set_grad({}); }
+  // From here on this tensor, a leaf, shows the elements of `data`, which has its shape; see tn_tensor_set_data.
+  void set_data(const Tensor& data) { detail::check(tn_tensor_set_data(handle(), data.handle())); }
   Tensor detach() const {
     tn_tensor* out = nullptr;
     detail::check(tn_tensor_detach(handle(), &out));

@@ -26,6 +26,13 @@ TN_API uint32_t tn_tensor_is_leaf(const tn_tensor* tensor);
 TN_API tn_tensor* tn_tensor_grad(const tn_tensor* tensor);
 /* Replaces the gradient (NULL clears it). Errors: another shape, dtype or device. [thread-safe] */
 TN_API tn_status* tn_tensor_set_grad(tn_tensor* tensor, tn_tensor* grad);
+/* From here on the tensor shows the elements of `data`, which has its shape: dtype, strides and device are those of `data`. All that
+   hold the tensor see them: how a parameter moves to another device under an optimizer. Its hooks stay. Where dtype or device change
+   its gradient goes, and backward through graphs that were recorded before no longer reaches it. Views made before show the old
+   elements, which live as long as they do or the tensor. Nobody may be using the tensor.
+   Errors: TN_FAILED_PRECONDITION: a view or the result of an op; TN_INVALID_ARGUMENT: another shape, or a dtype without gradients for
+   a tensor that requires one. Since 1.1. [thread-safe] */
+TN_API tn_status* tn_tensor_set_data(tn_tensor* tensor, const tn_tensor* data);
 /* The same storage without history; the caller owns *out. [thread-safe] */
 TN_API tn_status* tn_tensor_detach(tn_tensor* tensor, tn_tensor** out);
 /* The name of the op that made the tensor ("mul"); empty for a leaf. Static storage. [thread-safe] */

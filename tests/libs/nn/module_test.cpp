@@ -64,8 +64,11 @@ TEST(Module, MovesKeepWhatIsRegistered) {
   const Tensor weight = first.hidden.weight;
   Net net = std::move(first);
   EXPECT_EQ(net.named_parameters()[1].second.get(), weight.get());
+  sum(net(ones({5, 3}))).backward();
   net.to(DType::F64);
-  EXPECT_EQ(net.hidden.weight->dtype(), DType::F64);
+  EXPECT_EQ(net.hidden.weight->get(), weight.get());  // whoever holds it goes along
+  EXPECT_EQ(weight.dtype(), DType::F64);
+  EXPECT_EQ(weight.grad().dtype(), DType::F64);
   EXPECT_EQ(net.norm.running_mean->dtype(), DType::F64);
   EXPECT_TRUE(net.hidden.weight->requires_grad());
   EXPECT_EQ(net(ones({5, 3}, DType::F64)).dtype(), DType::F64);

@@ -3,6 +3,7 @@
 
 #include "../scratch.hpp"
 #include "tenon/io.hpp"
+#include "tenon/nn.hpp"
 #include "tenon/optim.hpp"
 
 namespace tenon::optim {
@@ -149,6 +150,28 @@ TEST(Clip, NormAndValue) {
   EXPECT_NEAR(a.grad()[0].item<double>(), 0.6, 1e-6);
   EXPECT_NEAR(b.grad().item<double>(), 0.7, 1e-6);
   EXPECT_EQ(clip_grad_norm_({none}, 1).item<float>(), 0);
+}
+
+// A module that moves keeps its parameters: an optimizer made before goes on with them.
+TEST(Optimizers, GoOnWhereTheModuleGoes) {
+  const Tensor x = ones({2, 3}, DType::F64);
+  const auto train = [&](bool made_before) {
+    manual_seed(0);
+    nn::Linear net(3, 2);
+    std::optional<Adam> optimizer;
+    const auto make = [&] { optimizer.emplace(net.parameters(), AdamOptions{.lr = 0.1}); };
+    if (made_before) make();
+    net.to(DType::F64);
+    if (!made_before) make();
+    for (int i = 0; i < 3; ++i) {
+      optimizer->zero_grad();
+      sum(square(net(x))).backward();
+      optimizer->step();
+    }
+    EXPECT_EQ(net.weight->dtype(), DType::F64);
+    return net.weight->to_vector<double>();
+  };
+  EXPECT_EQ(train(true), train(false));
 }
 
 }  // namespace

@@ -105,6 +105,7 @@ class AnyModule {
     fn(*this);
     return *this;
   }
+  // Parameters stay the tensors that they are, so an optimizer goes on with them; its memory does not move.
   AnyModule& to(Device device) {
     return replace([device](const Tensor& x) { return x.device() == device ? x : x.to(device); });
   }
@@ -232,6 +233,7 @@ class AnyModule {
     return found;
   }
   AnyModule& replace(const std::function<Tensor(const Tensor&)>& fn);
+  static Tensor move_parameter(Tensor x, const std::function<Tensor(const Tensor&)>& fn);
   template <class Fn, class... Args>
   std::invoke_result_t<Fn&, const Args&...> run_hooked(Fn& fn, Args... own) const {
     const std::vector<detail::Hook> hooks = node_->hooks;  // they may remove themselves
@@ -275,6 +277,14 @@ inline AnyModule::AnyModule(const AnyModule& other) {
   node_->self = this;
 }
 
+inline Tensor AnyModule::move_parameter(Tensor x, const std::function<Tensor(const Tensor&)>& fn) {
+  const Tensor moved = fn(x), grad = x.grad();
+  if (moved.get() == x.get()) return x;
+  x.set_data(moved);
+  x.set_grad(grad.defined() ? fn(grad) : grad);
+  return x;
+}
+
 inline AnyModule& AnyModule::replace(const std::function<Tensor(const Tensor&)>& fn) {
   NoGrad guard;
   std::map<tn_tensor*, Tensor> done;  // shared tensors stay shared
@@ -283,13 +293,7 @@ inline AnyModule& AnyModule::replace(const std::function<Tensor(const Tensor&)>&
       Tensor& x = slot->tensor;
       if (!x.defined()) continue;
       Tensor& moved = done[x.get()];
-      if (!moved.defined()) {
-        moved = fn(x);
-        if (moved.get() != x.get() && x.requires_grad()) {
-          moved = moved.detach().requires_grad_();
-          if (const Tensor grad = x.grad(); grad.defined()) moved.set_grad(fn(grad));
-        }
-      }
+      if (!moved.defined()) moved = slot->buffer ? fn(x) : move_parameter(x, fn);
       x = moved;
     }
   });
@@ -335,7 +339,7 @@ inline void AnyModule::load_state_dict(const StateDict& state, bool strict) {
 //     Tensor forward(const Tensor& x) override { return out(hidden(x.flatten(1)).relu()); }
 //   };
 //
-// Modules move; clone(net) makes a copy. ModuleOf takes or gives more than one tensor. Make optimizers after to().
+// Modules move; clone(net) makes a copy. ModuleOf takes or gives more than one tensor.
 class Module : public AnyModule {
  public:
   virtual Tensor forward(const Tensor&) {
