@@ -123,13 +123,14 @@ Tensor of_rows(const CompositeArgs& in, const Tensor& logits, const Tensor& targ
     if (d != channel) last.push_back(d);
   last.push_back(channel);
   const Tensor rows = channel + 1 == logits.ndim() ? logits : permute(logits, last);
-  const auto each = softmax_cross_entropy(
-      rows.ndim() == 2 ? rows : reshape(rows, {target.numel(), logits.shape(channel)}),
-      target.ndim() == 1 ? target : reshape(target, {target.numel()}), in.tensor(arg::weight),
-      in.integer(arg::ignore_index));
   const std::string_view reduction = in.str(arg::reduction);
-  if (reduction == "none") return reshape(each.loss, target.shape());
-  return reduction == "sum" ? sum(each.loss) : sum(each.loss) / sum(each.counted.detach());
+  const Tensor loss =
+      softmax_cross_entropy(
+          rows.ndim() == 2 ? rows : reshape(rows, {target.numel(), logits.shape(channel)}),
+          target.ndim() == 1 ? target : reshape(target, {target.numel()}), in.tensor(arg::weight),
+          reduction, in.integer(arg::ignore_index))
+          .loss;
+  return reduction == "none" && target.ndim() != 1 ? reshape(loss, target.shape()) : loss;
 }
 
 }  // namespace
@@ -232,11 +233,12 @@ TN_DECOMPOSE(nll_loss_backward) {
 
 TN_OP(softmax_cross_entropy) = {
     .schema =
-        "(Tensor logits, Tensor target, Tensor? weight=none, int ignore_index=-100) -> Tensor "
-        "loss, Tensor counted, Tensor lse",
+        "(Tensor logits, Tensor target, Tensor? weight=none, str reduction=\"mean\", int "
+        "ignore_index=-100) -> Tensor loss, Tensor counted, Tensor lse",
     .gives =
-        "Minus the log probability of each row's class under softmax, times its weight; the "
-        "weights that count; the logarithm of each row's sum of exponentials.",
+        "Minus the log probability of each row's class under softmax, times its weight, or the "
+        "mean or sum of these; the weights that count; the logarithm of each row's sum of "
+        "exponentials.",
     .example = "tenon.softmax_cross_entropy(t([[0., 0.]]), t([1])).loss",
     .rule = &rule::softmax_cross_entropy,
     .gradient = &gradient::softmax_cross_entropy,
@@ -245,26 +247,35 @@ TN_OP(softmax_cross_entropy) = {
 
 TN_RULE(softmax_cross_entropy, softmax_cross_entropy,
         {.dtypes = "real and bool; f32 for halves, integers and bool; the target is an integer",
-         .shapes = "logits (N, C), target (N) and weight (C) give loss, counted and lse (N)"}) {
+         .shapes =
+             "logits (N, C), target (N) and weight (C) give counted and lse (N); the loss is rank "
+             "0, or (N) with reduction \"none\""}) {
   const tn_tensor& x = float_operand(frame, arg::logits);
   const tn_tensor& target = index_operand(frame, arg::target);
   frame.require(x.ndim() == 2, "logits must be (N, C), got rank {}", x.ndim());
   require_shape(frame, arg::target, x.sizes().first(1));
   const tn_dtype dtype = statistic(fractional(x.dtype()));
   parameter(frame, arg::weight, x.sizes().last(1), dtype);
-  for (uint32_t k = 0; k < frame.nresults(); ++k) frame.result(k, dtype, target.sizes());
+  const std::string_view reduction = frame.str(arg::reduction);
+  require_reduction(frame, reduction);
+  frame.result(arg::result::loss, dtype,
+               reduction == "none" ? target.sizes() : std::span<const int64_t>{});
+  frame.result(arg::result::counted, dtype, target.sizes());
+  frame.result(arg::result::lse, dtype, target.sizes());
 }
 
-// From p = e^(x−lse): w·(p − 1 at the class) of the loss, p of lse
+// From p = e^(x−lse): w·(p − 1 at the class) of the loss, by Σw for the mean; p of lse
 TN_GRADIENT(softmax_cross_entropy,
             {.always = in_(arg::logits) | in_(arg::target) | out_(arg::result::counted) |
                        out_(arg::result::lse)}) {
   if (!c.needs(arg::logits)) return;
   const Tensor x = c.in(arg::logits), lse = c.out(arg::result::lse);
   Tensor gx;
-  if (c.grad(arg::result::loss).defined())
-    gx = softmax_cross_entropy_backward(c.grad(arg::result::loss), x, c.in(arg::target),
-                                        c.out(arg::result::counted), lse);
+  if (Tensor g = c.grad(arg::result::loss); g.defined()) {
+    const Tensor counted = c.out(arg::result::counted);
+    if (c.str(arg::reduction) == "mean") g = g / sum(counted);
+    gx = softmax_cross_entropy_backward(g, x, c.in(arg::target), counted, lse);
+  }
   if (const Tensor g = c.grad(arg::result::lse); g.defined()) {
     const Tensor through = (unsqueeze(g, 1) * exp(wide(x) - unsqueeze(lse, 1))).to(x.dtype());
     gx = gx.defined() ? gx + through : through;
@@ -272,7 +283,19 @@ TN_GRADIENT(softmax_cross_entropy,
   if (gx.defined()) c.set(arg::logits, gx);
 }
 
+// Means and sums are of the rows' losses, for which there may be a kernel.
 TN_DECOMPOSE(softmax_cross_entropy) {
+  const std::string_view reduction = in.str(arg::reduction);
+  if (reduction != "none") {
+    const auto each =
+        softmax_cross_entropy(in.tensor(arg::logits), in.tensor(arg::target),
+                              in.tensor(arg::weight), "none", in.integer(arg::ignore_index));
+    const Tensor total = sum(each.loss);
+    out[arg::result::loss] = reduction == "sum" ? total : total / sum(each.counted);
+    out[arg::result::counted] = each.counted;
+    out[arg::result::lse] = each.lse;
+    return;
+  }
   const Tensor x = wide(in.tensor(arg::logits));
   const Picks picks =
       pick(in.tensor(arg::target), in.tensor(arg::weight), x, in.integer(arg::ignore_index));
@@ -295,13 +318,15 @@ TN_OP(softmax_cross_entropy_backward) = {
 
 TN_RULE(softmax_cross_entropy_backward, softmax_cross_entropy_backward,
         {.dtypes = "floating; the result has logits'",
-         .shapes = "g (N), logits (N, C), target, counted and lse (N) give (N, C)"}) {
+         .shapes = "g (N) or one number, logits (N, C), target, counted and lse (N) give (N, C)"}) {
   const tn_tensor& x = operand(frame, arg::logits, TN_MASK_FLOAT, "a floating dtype");
   frame.require(x.ndim() == 2, "logits must be (N, C), got rank {}", x.ndim());
   index_operand(frame, arg::target);
   require_shape(frame, arg::target, x.sizes().first(1));
-  for (const uint32_t i : {arg::g, arg::counted, arg::lse})
-    parameter(frame, i, x.sizes().first(1), statistic(x.dtype()));
+  const auto rows = x.sizes().first(1);
+  const bool one = operand(frame, arg::g).ndim() == 0;
+  parameter(frame, arg::g, one ? std::span<const int64_t>{} : rows, statistic(x.dtype()));
+  for (const uint32_t i : {arg::counted, arg::lse}) parameter(frame, i, rows, statistic(x.dtype()));
   frame.result(0, x.dtype(), x.sizes());
 }
 

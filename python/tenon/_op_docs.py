@@ -2809,24 +2809,24 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.nll_loss_backward(tenon.tensor(1.), tenon.tensor([[-1., -2.]]), tenon.tensor([1]), None, tenon.tensor(1.))
 tensor([[ 0., -1.]])
 """,
-    'softmax_cross_entropy': """softmax_cross_entropy(Tensor logits, Tensor target, Tensor? weight=none, int ignore_index=-100) -> Tensor loss, Tensor counted, Tensor lse
+    'softmax_cross_entropy': """softmax_cross_entropy(Tensor logits, Tensor target, Tensor? weight=none, str reduction="mean", int ignore_index=-100) -> Tensor loss, Tensor counted, Tensor lse
 
-Minus the log probability of each row's class under softmax, times its weight; the weights that count; the logarithm of each row's sum of exponentials.
+Minus the log probability of each row's class under softmax, times its weight, or the mean or sum of these; the weights that count; the logarithm of each row's sum of exponentials.
 
-Shapes: logits (N, C), target (N) and weight (C) give loss, counted and lse (N).
+Shapes: logits (N, C), target (N) and weight (C) give counted and lse (N); the loss is rank 0, or (N) with reduction "none".
 Dtypes: real and bool; f32 for halves, integers and bool; the target is an integer.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.softmax_cross_entropy(tenon.tensor([[0., 0.]]), tenon.tensor([1])).loss
-tensor([0.6931472])
+tensor(0.6931472)
 """,
     'softmax_cross_entropy_backward': """softmax_cross_entropy_backward(Tensor g, Tensor logits, Tensor target, Tensor counted, Tensor lse) -> Tensor
 
 The gradient of softmax_cross_entropy's loss.
 
-Shapes: g (N), logits (N, C), target, counted and lse (N) give (N, C).
+Shapes: g (N) or one number, logits (N, C), target, counted and lse (N) give (N, C).
 Dtypes: floating; the result has logits'.
 Gradient: yes.
 Raises TypeError: an argument of another type.

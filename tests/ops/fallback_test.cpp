@@ -91,8 +91,10 @@ void reductions(tenon::DType dtype) {
     softmax_backward(g, soft, dim), log_softmax_backward(g, log_soft, dim);
   }
   const Tensor rows = reshape(x, {12, 5}), classes = tenon::arange(0, 12) % 5;
-  const auto entropy = softmax_cross_entropy(rows, classes, {}, 3);
-  softmax_cross_entropy_backward(entropy.loss, rows, classes, entropy.counted, entropy.lse);
+  for (const char* reduction : {"none", "sum", "mean"}) {
+    const auto entropy = softmax_cross_entropy(rows, classes, {}, reduction, 3);
+    softmax_cross_entropy_backward(entropy.loss, rows, classes, entropy.counted, entropy.lse);
+  }
   const Tensor low = full({2, 3}, -INFINITY, dtype);
   logsumexp(low, 1);
 }

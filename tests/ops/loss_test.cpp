@@ -139,8 +139,9 @@ TEST(CrossEntropy, GradientsOfTheSumAndSecondOnes) {
   const Values start = random(6, -2, 2, 8), a = random(2, -1, 1, 9), b = random(2, -1, 1, 10);
   const Tensor t = tenon::tensor(std::vector<int64_t>{2, 0}),
                weight = tenon::tensor({0.5, 2., 1.5});
+  std::string reduction;
   const auto value = [&](const Tensor& x) {
-    const auto rows = tenon::softmax_cross_entropy(x, t, weight);
+    const auto rows = tenon::softmax_cross_entropy(x, t, weight, reduction);
     return tenon::sum(rows.loss * rows.lse * tenon::tensor(a) +
                       tenon::square(rows.lse) * tenon::tensor(b));
   };
@@ -158,14 +159,17 @@ TEST(CrossEntropy, GradientsOfTheSumAndSecondOnes) {
     for (const double g : gradient(at, false)) total += g * g;
     return total;
   };
-  for (const bool second : {false, true}) {
-    const Values found = gradient(start, second);
-    for (size_t i = 0; i < start.size(); ++i) {
-      Values up = start, down = start;
-      up[i] += 1e-5, down[i] -= 1e-5;
-      EXPECT_NEAR(found[i], (of(up, second) - of(down, second)) / 2e-5, 1e-8) << second << i;
+  for (const char* each : {"none", "sum", "mean"})
+    for (const bool second : {false, true}) {
+      reduction = each;
+      const Values found = gradient(start, second);
+      for (size_t i = 0; i < start.size(); ++i) {
+        Values up = start, down = start;
+        up[i] += 1e-5, down[i] -= 1e-5;
+        EXPECT_NEAR(found[i], (of(up, second) - of(down, second)) / 2e-5, 1e-8)
+            << reduction << second << i;
+      }
     }
-  }
 }
 
 TEST(CrossEntropy, ClassesOfPlaces) {

@@ -5,6 +5,7 @@
 #include <hwy/foreach_target.h>
 
 #include <cmath>
+#include <string_view>
 
 #include "dispatch.hpp"
 #include "exp-inl.hpp"
@@ -44,24 +45,32 @@ void forward(const tn_call& call) {
   using arg = tenon::arg::softmax_cross_entropy;
   using C = Compute<T>;
   const tn_view& logits = input(call, arg::logits);
-  const int64_t n = logits.shape[1], ignore = call.args[arg::ignore_index].as.i;
+  const int64_t rows = logits.shape[0], n = logits.shape[1];
+  const int64_t ignore = call.args[arg::ignore_index].as.i;
   const T* const x = data_of<const T>(logits);
   const int64_t* const target = data_of<const int64_t>(input(call, arg::target));
   const tn_view* const weights = input_or_null(call, arg::weight);
   const C* const weight = weights != nullptr ? data_of<const C>(*weights) : nullptr;
-  check_targets("softmax_cross_entropy", target, logits.shape[0], n, ignore);
+  check_targets("softmax_cross_entropy", target, rows, n, ignore);
   C* const loss = data_of<C>(output(call, arg::result::loss));
   C* const counted = data_of<C>(output(call, arg::result::counted));
   C* const lse = data_of<C>(output(call, arg::result::lse));
-  for_rows(logits, [=](int64_t row) {
-    const T* const from = x + row * n;
-    lse[row] = log_sum(from, static_cast<size_t>(n));
-    loss[row] = counted[row] = 0;
+  const auto loss_of = [=](int64_t row) {
     const int64_t t = target[row];
-    if (t == ignore) return;
-    counted[row] = weight != nullptr ? weight[t] : C{1};
-    loss[row] = counted[row] * (lse[row] - static_cast<C>(from[t]));
+    return t == ignore ? C{0} : counted[row] * (lse[row] - static_cast<C>(x[row * n + t]));
+  };
+  const std::string_view reduction = text_arg(call, arg::reduction);
+  const bool each = reduction == "none";
+  for_rows(logits, [=](int64_t row) {
+    lse[row] = log_sum(x + row * n, static_cast<size_t>(n));
+    const int64_t t = target[row];
+    counted[row] = t == ignore ? C{0} : weight != nullptr ? weight[t] : C{1};
+    if (each) loss[row] = loss_of(row);
   });
+  if (each) return;
+  double sum = 0, total = 0;
+  for (int64_t row = 0; row < rows; ++row) sum += loss_of(row), total += counted[row];
+  *loss = static_cast<C>(reduction == "mean" ? sum / total : sum);
 }
 
 template <class T>
@@ -72,14 +81,16 @@ void backward(const tn_call& call) {
   const int64_t n = logits.shape[1];
   const T* const x = data_of<const T>(logits);
   const int64_t* const target = data_of<const int64_t>(input(call, arg::target));
-  const C* const g = data_of<const C>(input(call, arg::g));
+  const tn_view& gradient = input(call, arg::g);
+  const C* const g = data_of<const C>(gradient);
+  const int64_t g_step = gradient.ndim;  // one for all, or of each row
   const C* const counted = data_of<const C>(input(call, arg::counted));
   const C* const lse = data_of<const C>(input(call, arg::lse));
   T* const out = data_of<T>(output(call));
   for_rows(logits, [=](int64_t row) {
     const T* const from = x + row * n;
     T* const to = out + row * n;
-    const C scale = g[row] * counted[row];
+    const C scale = g[row * g_step] * counted[row];
     if (counted[row] == 0) return (void)std::fill(to, to + n, T(C{0}));
     const LaneTag<T> d;
     const auto shift = hn::Set(d, lse[row]), times = hn::Set(d, scale);

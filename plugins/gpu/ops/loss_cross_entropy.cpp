@@ -38,6 +38,7 @@ struct Backward {
   using C = Compute<T>;
   int64_t rows;
   uint32_t n, even;  // even: rows lie at boundaries of vectors
+  uint32_t g_step;   // 0: g is one number
   Ptr<const T> x;
   Ptr<const int64_t> target;
   Ptr<const C> g, counted, lse;
@@ -56,7 +57,7 @@ GPU_KERNEL backward_rows(Backward<T> b) {
   constexpr uint32_t kN = kRowVector<T>;
   for (int64_t row = block_index().y; row < b.rows; row += block_count().y) {
     const C lse = b.lse[row], counted = b.counted[row];
-    const C scale = counted == C(0) ? C(0) : b.g[row] * counted;
+    const C scale = counted == C(0) ? C(0) : b.g[row * b.g_step] * counted;
     const int64_t t = b.target[row], begin = row * b.n;
     const uint32_t whole = b.even != 0 ? b.n / kN : 0;
     for (auto i = static_cast<uint32_t>(first_thread()); i < whole;
@@ -96,6 +97,11 @@ void run_forward(const tn_call& call, uint32_t) {
   });
 }
 
+// Means and sums are made of what this gives.
+bool is_of_rows(const tn_call& call, uint32_t) {
+  return text_arg(call, arg::softmax_cross_entropy::reduction) == "none";
+}
+
 uint64_t scratch_of(const tn_call& call, uint32_t) { return fold_scratch(plan_of(call)); }
 
 bool fits(const tn_call& call, uint32_t) {
@@ -113,7 +119,7 @@ void run_backward(const tn_call& call, uint32_t) {
     Grid grid = grid_of(x.shape[1], kRowVector<T>);
     grid.blocks.y = static_cast<uint32_t>(std::min<int64_t>(x.shape[0], 65535));
     launch(call, grid, backward_rows<T>,
-           Backward<T>{x.shape[0], shape.n, shape.even, in<T>(x),
+           Backward<T>{x.shape[0], shape.n, shape.even, input(call, arg::g).ndim, in<T>(x),
                        in<int64_t>(input(call, arg::target)), in<C>(input(call, arg::g)),
                        in<C>(input(call, arg::counted)), in<C>(input(call, arg::lse)), out<T>(gx)});
   });
@@ -125,6 +131,7 @@ void add_loss_cross_entropy_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_SOFTMAX_CROSS_ENTROPY,
             .dtypes = Floats::kMask,
             .run = run_forward,
+            .supports = is_of_rows,
             .scratch = scratch_of});
   list.add({.schema = TN_SCHEMA_SOFTMAX_CROSS_ENTROPY_BACKWARD,
             .dtypes = Floats::kMask,

@@ -33,6 +33,11 @@ void run_forward(const tn_call& call, uint32_t) {
             {"softmax_cross_entropy", 1, x.shape[1]}});
 }
 
+// Means and sums are made of what this gives.
+bool is_of_rows(const tn_call& call, uint32_t) {
+  return text_arg(call, arg::softmax_cross_entropy::reduction) == "none";
+}
+
 uint64_t scratch(const tn_call& call, uint32_t) { return fold_scratch(plan_of(call)); }
 
 void run_backward(const tn_call& call, uint32_t) {
@@ -44,7 +49,7 @@ void run_backward(const tn_call& call, uint32_t) {
   launch.constant(x.dtype).constant(input(call, arg::lse).dtype);
   launch.out(output(call)).in(x).in(input(call, arg::g)).in(input(call, arg::target));
   launch.in(input(call, arg::counted)).in(input(call, arg::lse));
-  launch.word(count).word(x.shape[1]);
+  launch.word(count).word(x.shape[1]).word(input(call, arg::g).ndim);
   launch.elements(count);
 }
 
@@ -54,6 +59,7 @@ void add_loss_cross_entropy_kernels(KernelList& list) {
   list.add({.schema = TN_SCHEMA_SOFTMAX_CROSS_ENTROPY,
             .dtypes = kFloats | kDouble,
             .run = run_forward,
+            .supports = is_of_rows,
             .scratch = scratch});
   list.add({.schema = TN_SCHEMA_SOFTMAX_CROSS_ENTROPY_BACKWARD,
             .dtypes = kFloats | kDouble,

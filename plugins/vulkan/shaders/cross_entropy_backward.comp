@@ -6,7 +6,7 @@
 #include "limits.glsl"
 layout(constant_id = 1) const uint IN = 11;
 layout(constant_id = 2) const uint OF_ROWS = 11;  // the dtype of what there is one of for each row
-const uint ALL = 0, CLASSES = 1;
+const uint ALL = 0, CLASSES = 1, G_STEP = 2;  // 0: g is one number
 
 void main() {
   const uint classes = push.word[CLASSES];
@@ -17,7 +17,7 @@ void main() {
     C gx = C(0);
     if (weight != C(0)) {
       const C p = m_exp(load1(IN, i) - load5(OF_ROWS, row));
-      gx = load2(OF_ROWS, row) * weight * (AT32(3, 2 * row) == i - row * classes ? p - C(1) : p);
+      gx = load2(OF_ROWS, row * push.word[G_STEP]) * weight * (AT32(3, 2 * row) == i - row * classes ? p - C(1) : p);
     }
     store0(IN, i, gx);
   } while ((i += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < push.word[ALL]);

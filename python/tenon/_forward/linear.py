@@ -53,7 +53,12 @@ def softmax_cross_entropy(call):
     counts = ops['not_equal'](counted, 0)
     target = ops['unsqueeze'](ops['where'](counts, call['target'], 0), 1)
     picked = ops['squeeze'](ops['gather'](wide, 1, ops['cast'](target, int64)), 1)
-    return counted * (mean - picked), None, mean
+    loss = counted * (mean - picked)
+    if call['reduction'] != 'none':
+        loss = ops['sum'](loss)
+    if call['reduction'] == 'mean':
+        loss = loss / ops['sum'](counted)
+    return loss, None, mean
 
 
 @rule('add')

@@ -77,14 +77,23 @@ def cross_entropy(call):
     return reduced(call, rows, rank, ops['sum'](weights, tuple(range(1, rank + 1))) if rank else weights)
 
 
-@rule('softmax_cross_entropy', 'softmax_cross_entropy_backward')
+@rule('softmax_cross_entropy')
 def softmax_cross_entropy(call):
     """All rows at once."""
-    if call.name == 'softmax_cross_entropy' and call.is_batch('weight'):
+    if call.is_batch('weight'):
         return one_by_one(call)
-    rows = {name: folded(call.whole(name)) for name in ('g', 'logits', 'target', 'counted', 'lse') if call.has(name)}
-    found = call.run(**rows)
-    return tuple(unfolded(y, call.size) for y in found) if isinstance(found, tuple) else unfolded(found, call.size)
+    rows = {name: folded(call.whole(name)) for name in ('logits', 'target')}
+    loss, counted, lse = (unfolded(y, call.size) for y in call.run(**rows, reduction='none'))
+    return reduced(call, loss, 1, ops['sum'](counted, (1,))), counted, lse
+
+
+@rule('softmax_cross_entropy_backward')
+def softmax_cross_entropy_backward(call):
+    """All rows at once."""
+    rows = {name: call.whole(name) for name in ('g', 'logits', 'target', 'counted', 'lse')}
+    if call.rank('g') == 0:
+        rows['g'] = ops['expand'](ops['unsqueeze'](rows['g'], 1), rows['lse'].shape)
+    return unfolded(call.run(**{name: folded(x) for name, x in rows.items()}), call.size)
 
 
 def _of_probabilities(call):

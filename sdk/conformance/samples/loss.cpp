@@ -132,17 +132,19 @@ void add_rows(Table& t) {
     int64_t n, classes;
     bool weighted;
     int64_t ignore;
+    std::string reduction = "none";
   };
-  for (const Rows& r : {Rows{5, 3, false, -100}, Rows{5, 7, true, 2}, Rows{3, 1000, true, -100},
-                        Rows{2, 20000, false, -100}}) {
+  for (const Rows& r :
+       {Rows{5, 3, false, -100}, Rows{5, 7, true, 2}, Rows{3, 1000, true, -100},
+        Rows{2, 20000, false, -100}, Rows{5, 7, true, 2, "mean"}, Rows{5, 7, true, 2, "sum"}}) {
     const std::string label = label_of({r.n, r.classes}) + (r.weighted ? " weights" : "") +
-                              (r.ignore >= 0 ? " ignore" : "");
+                              (r.ignore >= 0 ? " ignore " : " ") + r.reduction;
     const auto make = [=](DType dtype, Rng& rng) {
       Array target = random_indices(rng, {r.n}, 0, r.classes);
       if (r.ignore >= 0) target.v[1] = static_cast<double>(r.ignore);
       return Args{random_array(rng, dtype, {r.n, r.classes}, -3, 3), target,
                   maybe(r.weighted, random_array(rng, statistic_of(dtype), {r.classes}, 0.5, 2)),
-                  r.ignore};
+                  r.reduction, r.ignore};
     };
     const auto results = [](const Args& a) {
       using arg = tenon::arg::softmax_cross_entropy;
@@ -158,6 +160,12 @@ void add_rows(Table& t) {
         out[arg::result::counted].v[i] = w;
         out[arg::result::loss].v[i] = -w * logs.v[i * classes + k];
       }
+      if (text(a, arg::reduction) == "none") return out;
+      double sum = 0, total = 0;
+      for (size_t i = 0; i < target.size(); ++i)
+        sum += out[arg::result::loss].re(i), total += out[arg::result::counted].re(i);
+      out[arg::result::loss] = Array(statistic_of(x.dtype), {});
+      out[arg::result::loss].v[0] = text(a, arg::reduction) == "mean" ? sum / total : sum;
       return out;
     };
     Sample& forward = t.add("softmax_cross_entropy", label, kFloats, make, results);
@@ -170,8 +178,9 @@ void add_rows(Table& t) {
           Args a = make(dtype, rng);
           std::vector<Array> made = results(a);
           for (Array& each : made) round_to_dtype(each);
-          return Args{random_array(rng, statistic_of(dtype), {r.n}, -1, 1), a[arg::logits],
-                      a[arg::target], made[arg::result::counted], made[arg::result::lse]};
+          return Args{random_array(rng, statistic_of(dtype), made[arg::result::loss].shape, -1, 1),
+                      a[arg::logits], a[arg::target], made[arg::result::counted],
+                      made[arg::result::lse]};
         },
         [](const Args& a) {
           using arg = tenon::arg::softmax_cross_entropy_backward;
@@ -181,8 +190,8 @@ void add_rows(Table& t) {
             const size_t row = i / classes;
             const double p = std::exp(out.re(i) - array(a, arg::lse).re(row));
             const bool at = array(a, arg::target).re(row) == static_cast<double>(i % classes);
-            out.v[i] =
-                array(a, arg::g).re(row) * array(a, arg::counted).re(row) * (p - (at ? 1 : 0));
+            const double g = array(a, arg::g).re(array(a, arg::g).size() == 1 ? 0 : row);
+            out.v[i] = g * array(a, arg::counted).re(row) * (p - (at ? 1 : 0));
           }
           return one(out);
         });

@@ -10,14 +10,21 @@ TARGET = np.array([[0, 4, 2, 1], [3, 3, 0, 2]])
 WEIGHT = tenon.asarray(rng.uniform(0.5, 2, 5))
 
 
-def rows(x, target):
-    return tenon.softmax_cross_entropy(x, target, WEIGHT, 2)
+REDUCTIONS = 'none', 'sum', 'mean'
 
 
-def test_batches_are_loops():
+def of_rows(x, target, reduction):
+    return tenon.softmax_cross_entropy(x, target, WEIGHT, reduction, 2)
+
+
+@pytest.mark.parametrize('reduction', REDUCTIONS)
+def test_batches_are_loops(reduction):
+    def rows(x, target):
+        return of_rows(x, target, reduction)
+
     x, target = tenon.asarray(LOGITS), tenon.asarray(TARGET)
     found = vmap(rows)(x, target)
-    g = tenon.asarray(CHANGE[:, :, 0].copy())
+    g = tenon.asarray(CHANGE[:, :, 0].copy() if reduction == 'none' else CHANGE[:, 0, 0].copy())
     back = vmap(tenon.softmax_cross_entropy_backward)(g, x, target, found[1], found[2])
     for i in range(2):
         each = rows(x[i], target[i])
@@ -27,12 +34,13 @@ def test_batches_are_loops():
                                    rtol=1e-14)
 
 
+@pytest.mark.parametrize('reduction', REDUCTIONS)
 @pytest.mark.parametrize('which', [0, 2])
-def test_tangents_are_differences(which):
+def test_tangents_are_differences(which, reduction):
     target = tenon.asarray(TARGET[0])
 
     def of(x):
-        return rows(x, target)[which]
+        return of_rows(x, target, reduction)[which]
 
     x, change, h = tenon.asarray(LOGITS[0]), tenon.asarray(CHANGE[0]), 1e-5
     _, tangent = jvp(of, (x,), (change,))
