@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "../../common/norm_call.hpp"
 #include "moments-inl.hpp"
 #include "ops/norm_parameter.hpp"
 #include "tenon/schemas.h"
@@ -15,12 +16,6 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
 namespace {
 
-// Elements of an `int[]` argument's shape.
-inline int64_t product_of(const tn_value& sizes) {
-  int64_t n = 1;
-  for (uint32_t i = 0; i < sizes.count; ++i) n *= sizes.as.ints[i];
-  return n;
-}
 template <class T>
 HWY_INLINE double mean_square(const T* x, int64_t n) {
   const LaneTag<T> d;
@@ -57,19 +52,16 @@ HWY_INLINE void apply_row(const T* x, T* y, size_t n, S mean, S rstd, const S* w
 template <bool Rms, class T>
 void norm_rows(const tn_call& call) {
   using S = Compute<T>;
-  using layer = tenon::arg::layer_norm;
-  using arg = std::conditional_t<Rms, tenon::arg::rms_norm, layer>;
-  const int64_t n = product_of(call.args[arg::shape]);
-  const int64_t rows = numel(output(call, arg::result::rstd));
-  const double eps = real_arg(call, arg::eps);
+  const RowNorm norm(call, Rms ? RowNorm::kRootMean : RowNorm::kLayer);
+  const int64_t n = norm.n, rows = norm.rows;
+  const double eps = norm.eps;
   std::vector<S> ones, zeros;
-  const S* const weight = norm_parameter<T, S>(input_or_null(call, arg::weight), n, 1, ones);
-  const S* const bias = Rms ? (zeros.assign(static_cast<size_t>(n), 0), zeros.data())
-                            : norm_parameter<T, S>(input_or_null(call, layer::bias), n, 0, zeros);
-  const T* const x = data_of<const T>(input(call, arg::x));
+  const S* const weight = norm_parameter<T, S>(norm.weight, n, 1, ones);
+  const S* const bias = norm_parameter<T, S>(norm.bias, n, 0, zeros);
+  const T* const x = data_of<const T>(*norm.x);
   T* const y = data_of<T>(output(call));
-  S* const means = Rms ? nullptr : data_of<S>(output(call, layer::result::mean));
-  S* const rstds = data_of<S>(output(call, arg::result::rstd));
+  S* const means = Rms ? nullptr : data_of<S>(*norm.mean);
+  S* const rstds = data_of<S>(*norm.rstd);
   parallel_for(rows, std::max<int64_t>(1, kGrainMath / std::max<int64_t>(n, 1)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t r = begin; r < end; ++r) {

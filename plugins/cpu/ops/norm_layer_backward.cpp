@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "../../common/norm_call.hpp"
 #include "kernels.hpp"
 #include "lanes-inl.hpp"
 #include "ops/norm_parameter.hpp"
@@ -80,17 +81,17 @@ HWY_INLINE void backward_rows(const T* g, const T* x, T* gx, int64_t n, const S*
 template <bool Rms, class T>
 void backward(const tn_call& call) {
   using S = Compute<T>;
-  using layer = tenon::arg::layer_norm_backward;
-  using arg = std::conditional_t<Rms, tenon::arg::rms_norm_backward, layer>;
-  const int64_t n = numel(output(call, arg::result::gweight));
-  const int64_t rows = numel(input(call, arg::rstd));
-  const T* const g = data_of<const T>(input(call, arg::g));
-  const T* const x = data_of<const T>(input(call, arg::x));
-  const S* const mean = Rms ? nullptr : data_of<const S>(input(call, layer::mean));
-  const S* const rstd = data_of<const S>(input(call, arg::rstd));
+  using arg = tenon::arg::layer_norm_backward;
+  static_assert(arg::result::gweight == tenon::arg::rms_norm_backward::result::gweight);
+  const RowNorm norm(call, Rms ? RowNorm::kRootMeanBackward : RowNorm::kLayerBackward);
+  const int64_t n = norm.n, rows = norm.rows;
+  const T* const g = data_of<const T>(*norm.g);
+  const T* const x = data_of<const T>(*norm.x);
+  const S* const mean = Rms ? nullptr : data_of<const S>(*norm.mean);
+  const S* const rstd = data_of<const S>(*norm.rstd);
   T* const gx = data_of<T>(output(call));
   std::vector<S> ones;
-  const S* const weight = norm_parameter<T, S>(input_or_null(call, arg::weight), n, 1, ones);
+  const S* const weight = norm_parameter<T, S>(norm.weight, n, 1, ones);
 
   const int64_t piece = std::max<int64_t>(64, (rows + 31) / 32);
   const int64_t pieces = (rows + piece - 1) / piece;
@@ -124,7 +125,7 @@ void backward(const tn_call& call) {
     });
   };
   merge(output(call, arg::result::gweight), 0);
-  if constexpr (!Rms) merge(output(call, layer::result::gbias), 1);
+  if constexpr (!Rms) merge(output(call, arg::result::gbias), 1);
 }
 
 // The dtype of the first tensor is that of g, which is x's.
