@@ -17,6 +17,7 @@
 
 #include "lanes-inl.hpp"
 #include "reduce_plan.hpp"
+#include "tenon/schemas.h"
 #include "threads.hpp"
 
 #if defined(TENON_CPU_REDUCE_INL) == defined(HWY_TARGET_TOGGLE)
@@ -251,7 +252,8 @@ HWY_INLINE void reduce_call(const tn_call& call, const R& r, const Source<typena
   const bool row = loop.ndim == 1 && loop.reduced == 1 && loop.strides[1][0] == 1;
   if (row && source.direct && loop.shape[0] <= kChunk &&
       loop.shape[0] > 0) {  // a short row needs no plan
-    const auto state = r.run(data_of<const typename R::Elem>(input(call, 0)), loop.shape[0], 0);
+    const auto state =
+        r.run(data_of<const typename R::Elem>(input(call, arg::sum::x)), loop.shape[0], 0);
     return put(r, data_of<char>(output(call)), 0, state, loop.shape[0]);
   }
   const ReducePlan plan = plan_reduction(call, R::ordered);

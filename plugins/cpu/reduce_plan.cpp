@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "dispatch.hpp"
+#include "tenon/schemas.h"
 
 namespace tenon::cpu {
 namespace {
@@ -89,9 +90,10 @@ ReducePlan plan_reduction(const tn_call& call, bool ordered) {
       plan.step[d - plan.nkept] = loop.strides[1][d];
     }
   }
-  plan.x = data_of<char>(input(call, 0));
+  const tn_view& x = input(call, arg::sum::x);  // of every reduction
+  plan.x = data_of<char>(x);
   plan.out = data_of<char>(output(call));
-  finish(plan, ordered, size_of(input(call, 0).dtype));
+  finish(plan, ordered, size_of(x.dtype));
   return plan;
 }
 

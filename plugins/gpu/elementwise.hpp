@@ -146,7 +146,7 @@ void run_alike(const tn_call& call) {
 template <class List, template <class> class Fn, uint32_t kInputs, class Result = void>
 void add_elementwise(KernelList& list, std::string_view schema) {
   list.add_strided(schema, List::kMask, [](const tn_call& call, uint32_t) {
-    with_type(List{}, input(call, 0).dtype, [&](auto tag) {
+    with_type(List{}, dtype_of(call), [&](auto tag) {
       run_alike<typename decltype(tag)::type, Fn, kInputs, Result>(call);
     });
   });
@@ -156,7 +156,7 @@ void add_elementwise(KernelList& list, std::string_view schema) {
 template <template <class> class Fn, uint32_t kInputs, class Result = void>
 void add_bitwise(KernelList& list, std::string_view schema, uint64_t dtypes) {
   list.add_strided(schema, dtypes, [](const tn_call& call, uint32_t) {
-    with_type(Sizes{}, bits_of(input(call, 0).dtype), [&](auto tag) {
+    with_type(Sizes{}, bits_of(dtype_of(call)), [&](auto tag) {
       run_alike<typename decltype(tag)::type, Fn, kInputs, Result>(call);
     });
   });

@@ -55,6 +55,8 @@ inline const tn_view* input_or_null(const tn_call& call, uint32_t arg) {
   return call.args[arg].tag == TN_VALUE_VIEW ? call.args[arg].as.view : nullptr;
 }
 inline const tn_view& output(const tn_call& call, uint32_t k = 0) { return *call.outs[k]; }
+// The dtype by which the kernel was chosen: that of the first operand.
+inline tn_dtype dtype_of(const tn_call& call) { return call.args->as.view->dtype; }
 inline std::string_view text_arg(const tn_call& call, uint32_t arg) {
   return {call.args[arg].as.str, call.args[arg].count};
 }

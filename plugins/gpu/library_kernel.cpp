@@ -37,7 +37,7 @@ struct Made {
 // Whether the core could have chosen it with the very arguments that the library's was given.
 bool can_follow(const tn_kernel& kernel, const LibraryKernel::About& about, const tn_call& call) {
   return sdk::view_of(kernel.op) == about.schema && kernel.priority < about.priority &&
-         (kernel.dtypes & TN_MASK(input(call, 0).dtype)) != 0 &&
+         (kernel.dtypes & TN_MASK(dtype_of(call))) != 0 &&
          (kernel.flags & about.flags) == about.flags;
 }
 

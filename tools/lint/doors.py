@@ -34,12 +34,15 @@ FORBIDDEN = {
 CORE_ROOMS = ["memory", "tensor", "print", "dispatch", "autograd", "plugin", "report"]
 # A position of an op's argument has a name: arg::conv::stride.
 POSITIONS = {"ops": re.compile(r"\b(?:frame|in|c)\.(?!grad|out|result|dynamic_result)\w+\(\d+[,)]|\bin_\(\d|\w\((?:in\.)?frame(?:\(\))?, \d"),
-             "plugins": re.compile(r"\bcall\.args\[\d"),
-             "plugins/*/ops/*": re.compile(r"\b(?:in|out)put(?:_or_null)?\(call, \d|\w+_arg\(call, \d")}
+             "plugins": re.compile(r"\bargs\[\d|\b(?:in|out)put(?:_or_null)?\(\*?call, \d|\w+_arg\(\*?call, \d"),
+             "sdk/conformance/samples": re.compile(r"\b(?:arrays?|dtype|flag|has|integer|real|text)\(a(?:rgs)?, \d|(?<![.\w])a(?:rgs)?\[\d")}
 # A list of an op's arguments in a comment says again what its schema does.
 ARGS_COMMENT = re.compile(r"//\s*(?:args|arguments|outs|results)\s*:")
 BACKENDS = re.compile(r"\b(cuda|rocm|hip|vulkan|metal|dnnl|onednn|cublas|cudnn)\b|__CUDA|__HIP", re.I)
 SAMPLES = "sdk/conformance/samples"
+# Families whose kernels may lie with another's, as one loop or one copy of rows serves both.
+LIES_WITH = {"activation": {"unary", "binary"}, "binary": {"unary"}, "compare": {"binary"}, "embedding": {"index"}, "index": {"join"},
+             "unary": {"binary", "compare"}}
 VENDORED_HEADERS = re.compile(r"\b(fmt|nlohmann|boost|spdlog|hwy|dnnl)[/.]")
 
 
@@ -123,6 +126,19 @@ def check_families(breaches):
                 breaches.append(f"{table.relative_to(ROOT)}:{number}: {found[1]} begins with no family of ops/")
 
 
+def check_kernels(breaches):
+    """A kernel of an op lies in a file that begins with its family."""
+    family_of = {}
+    for path, _, line in lines_of("ops"):
+        if op := re.match(r"TN_OP\((\w+)\)", line):
+            family_of[op[1].upper()] = path.stem
+    for path, place, line in lines_of("plugins/*/ops/*"):
+        for op in re.findall(r"\bTN_SCHEMA_(\w+)", line):
+            family = family_of.get(op)
+            if family and not any(begins_with(path.stem, name) for name in {family, *LIES_WITH.get(family, ())}):
+                breaches.append(f"{place}: {op.lower()} is of the family {family}")
+
+
 def check_samples(breaches):
     """An op is named among the samples of its family."""
     samples = {path.stem: path.read_text() for path in tracked(SAMPLES) if path.suffix == ".cpp"}
@@ -169,6 +185,7 @@ def main():
     check_order_of_rooms(breaches)
     check_positions(breaches)
     check_families(breaches)
+    check_kernels(breaches)
     check_samples(breaches)
     check_backend_names(breaches)
     check_public_headers(breaches)

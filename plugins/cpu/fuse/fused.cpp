@@ -110,8 +110,8 @@ class Worker {
     std::array<tn_value, kMostArguments> args;
     const auto& given = fused_.attributes[step.attributes];
     std::copy(given.begin(), given.end(), args.begin());
-    args[0].tag = TN_VALUE_VIEW;
-    args[0].as.view = &from;
+    args.front().tag = TN_VALUE_VIEW;  // what a step is of comes first
+    args.front().as.view = &from;
     tn_call call{};
     call.struct_size = sizeof call;
     call.args = args.data();

@@ -15,6 +15,7 @@
 
 #include "dispatch.hpp"
 #include "elementwise.hpp"
+#include "tenon/schemas.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
@@ -127,7 +128,7 @@ tn_status* run1(void* self, void* plan, const tn_call* call) {
     const int64_t n = flat_count(*call);
     if (n <= Grain && !(n > 1 && is_one_value(*call, 1))) [[likely]] {
       const Op op = op_from<Op>(*call);
-      const void* in[] = {call->args[0].as.view->data};
+      const void* in[] = {call->args[arg::neg::x].as.view->data};
       stretch1<Op, T>(&op, call->outs[0]->data, in, n);
       return nullptr;
     }
@@ -140,7 +141,8 @@ tn_status* run2(void* self, void* plan, const tn_call* call) {
     const int64_t n = flat_count(*call);
     if (n > 0 && n <= Grain) [[likely]] {
       const Op op = op_from<Op>(*call);
-      const void* in[] = {call->args[0].as.view->data, call->args[1].as.view->data};
+      const void* in[] = {call->args[arg::add::x].as.view->data,
+                          call->args[arg::add::y].as.view->data};
       void* out = call->outs[0]->data;
       const bool x_is_one = is_one_value(*call, 1), y_is_one = is_one_value(*call, 2);
       if (!x_is_one && !y_is_one) [[likely]]

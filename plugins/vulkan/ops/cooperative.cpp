@@ -1,6 +1,7 @@
 // Whether matrix units are used. What a driver says of them is not taken for granted: no hardware was at hand to try it on.
 #include "ops/cooperative.hpp"
 
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -92,8 +93,8 @@ bool agree(uint32_t index, bool a_by_k, bool b_by_k) {
   const int64_t b_strides[] = {b_by_k ? 1 : kColumns, b_by_k ? kDepth : 1};
   const tn_view a = view_of(halves(kRows * kDepth, 1), a_shape, a_strides);
   const tn_view b = view_of(halves(kDepth * kColumns, 2), b_shape, b_strides);
-  tn_value args[2]{};
-  args[0].tag = args[1].tag = TN_VALUE_VIEW;
+  std::array<tn_value, 2> args{};
+  for (tn_value& each : args) each.tag = TN_VALUE_VIEW;
   args[arg::matmul::x].as.view = &a;
   args[arg::matmul::y].as.view = &b;
 
@@ -105,8 +106,8 @@ bool agree(uint32_t index, bool a_by_k, bool b_by_k) {
     const tn_view* outs[] = {&c};
     tn_call call{};
     call.struct_size = sizeof call;
-    call.args = args;
-    call.nargs = 2;
+    call.args = args.data();
+    call.nargs = static_cast<uint32_t>(args.size());
     call.outs = outs;
     call.nouts = 1;
     call.stream = trial.stream();

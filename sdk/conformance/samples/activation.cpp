@@ -59,8 +59,8 @@ void add_activations(Table& t) {
             return args;
           },
           [=](const Args& a) {
-            return one(map(array(a, 0), array(a, 0).dtype,
-                           [&](Complex v) { return Complex(p.fn(v.real())); }));
+            const Array& x = array(a, arg::gelu::x);
+            return one(map(x, x.dtype, [&](Complex v) { return Complex(p.fn(v.real())); }));
           });
       s.tolerance = 2;
       s.gradient = shape.size() == 3;
@@ -120,8 +120,11 @@ void add_backwards(Table& t) {
             return args;
           },
           [=](const Args& a) {
-            return one(zip(array(a, 0), array(a, 1), array(a, 0).dtype,
-                           [&](Complex g, Complex x) { return g * b.derivative(x.real()); }));
+            using arg = tenon::arg::gelu_backward;
+            const Array& g = array(a, arg::g);
+            return one(zip(g, array(a, arg::x), g.dtype, [&](Complex arrived, Complex x) {
+              return arrived * b.derivative(x.real());
+            }));
           });
       s.tolerance = 3;
       s.gradient = shape.size() == 3;

@@ -64,7 +64,8 @@ void add_special(Table& t) {
           return Args{x, y};
         },
         [fn = special.fn](const Args& a) {
-          return one(zip(array(a, 0), array(a, 1), array(a, 0).dtype, of_reals(fn)));
+          const Array& x = array(a, arg::add::x);
+          return one(zip(x, array(a, arg::add::y), x.dtype, of_reals(fn)));
         });
     s.gradient = false;
   }

@@ -32,8 +32,8 @@ void binary(Table& t, const std::string& op, Fn fn, Domains d = {}) {
                       random_array(rng, dtype, b, d.low2, d.high2)};
         },
         [=](const Args& args) {
-          const Array& x = array(args, 0);
-          return one(zip(x, array(args, 1), d.result(x.dtype), fn));
+          const Array& x = array(args, arg::add::x);
+          return one(zip(x, array(args, arg::add::y), d.result(x.dtype), fn));
         });
     s.tolerance = d.tolerance;
     s.gradient = d.gradient && a.size() != 1;

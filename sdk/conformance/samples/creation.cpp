@@ -74,7 +74,7 @@ void add_creation(Table& t) {
               return Args{random_array(rng, dtype, shape), k};
             },
             [=](const Args& a) {
-              Array out = array(a, 0);
+              Array out = array(a, arg::tril::x);
               for_each_index(shape, [&](const Shape& at) {
                 int64_t above = at[at.size() - 1] - at[at.size() - 2];
                 if (op == "tril" ? above > k : above < k) out.v[out.at(at)] = 0;

@@ -91,9 +91,10 @@ void add_repeats(Table& t) {
           return Args{random_array(rng, dtype, {2, 3}), Shape{2, 1, 2}};
         },
         [](const Args& a) {
-          Array out(array(a, 0).dtype, {2, 2, 6});
+          const Array& x = array(a, arg::repeat::x);
+          Array out(x.dtype, {2, 2, 6});
           for_each_index(out.shape, [&](const Shape& at) {
-            out.v[out.at(at)] = array(a, 0).v[array(a, 0).at({at[1], at[2] % 3})];
+            out.v[out.at(at)] = x.v[x.at({at[1], at[2] % 3})];
           });
           return one(out);
         });

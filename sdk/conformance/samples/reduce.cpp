@@ -94,7 +94,7 @@ void reduction(Table& t, const Reduction& r) {
           return args;
         },
         [=](const Args& args) {
-          const Array& x = array(args, 0);
+          const Array& x = array(args, arg::sum::x);
           return one(gather_groups(x, a, r.result(x.dtype), r.fold));
         });
     s.tolerance = r.tolerance * (a.shape.size() == 1 ? 8 : 2);
@@ -203,10 +203,11 @@ void add_folds(Table& t) {
           return Args{random_array(rng, dtype, a.shape, 0, 2), dims_arg(a), false};
         },
         [=](const Args& args) {
-          return one(gather_groups(array(args, 0), a, DType::I64, [](const Group& g) {
-            return Complex(static_cast<double>(
-                std::count_if(g.begin(), g.end(), [](Complex v) { return v != 0.0; })));
-          }));
+          return one(
+              gather_groups(array(args, arg::count_nonzero::x), a, DType::I64, [](const Group& g) {
+                return Complex(static_cast<double>(
+                    std::count_if(g.begin(), g.end(), [](Complex v) { return v != 0.0; })));
+              }));
         });
   }
 }
@@ -222,8 +223,8 @@ void add_variances(Table& t) {
               return Args{random_array(rng, dtype, a.shape), dims_arg(a), correction, a.keepdim};
             },
             [=](const Args& args) {
-              return one(
-                  gather_groups(array(args, 0), a, array(args, 0).dtype, [&](const Group& g) {
+              return one(gather_groups(
+                  array(args, arg::var::x), a, array(args, arg::var::x).dtype, [&](const Group& g) {
                     double mean = mean_of(g).real(), total = 0;
                     for (Complex v : g) total += (v.real() - mean) * (v.real() - mean);
                     double variance =
@@ -245,12 +246,13 @@ void add_variances(Table& t) {
           },
           [=](const Args& args) {
             Axes a{{3, 4, 5}, dim ? std::optional<Shape>(Shape{*dim}) : std::nullopt, false};
-            return one(gather_groups(array(args, 0), a, DType::I64, [&](const Group& g) {
-              auto less = [](Complex x, Complex y) { return x.real() < y.real(); };
-              auto found = op == "argmin" ? std::min_element(g.begin(), g.end(), less)
-                                          : std::max_element(g.begin(), g.end(), less);
-              return Complex(static_cast<double>(found - g.begin()));
-            }));
+            return one(
+                gather_groups(array(args, arg::argmin::x), a, DType::I64, [&](const Group& g) {
+                  auto less = [](Complex x, Complex y) { return x.real() < y.real(); };
+                  auto found = op == "argmin" ? std::min_element(g.begin(), g.end(), less)
+                                              : std::max_element(g.begin(), g.end(), less);
+                  return Complex(static_cast<double>(found - g.begin()));
+                }));
           });
 }
 
@@ -261,7 +263,7 @@ void add_zeros(Table& t) {
          [=](DType dtype, Rng& rng) {
            return Args{with_zeros(dtype, rng, zeros), Shape{0}, false};
          },
-         [=](const Args& args) { return one(Array(array(args, 0).dtype, {})); })
+         [=](const Args& args) { return one(Array(array(args, arg::prod::x).dtype, {})); })
         .layouts = false;
 }
 
@@ -278,7 +280,7 @@ void add_special(Table& t) {
           return args;
         },
         [=](const Args& args) {
-          Array out(result == DType::F64 ? array(args, 0).dtype : result,
+          Array out(result == DType::F64 ? array(args, arg::sum::x).dtype : result,
                     wanted.size() == 1 ? Shape{} : Shape{static_cast<int64_t>(wanted.size())});
           std::copy(wanted.begin(), wanted.end(), out.v.begin());
           return one(out);

@@ -39,7 +39,7 @@ Sample& along(Table& t, const std::string& op, const Shape& shape, int64_t dim, 
         return Args{random_array(rng, dtype, shape, 0.4, 2), dim};
       },
       [=](const Args& args) {
-        const Array& x = array(args, 0);
+        const Array& x = array(args, arg::cumsum::x);
         Array out(result(x.dtype), x.shape);
         for_each_row(x, dim, [&](const std::vector<size_t>& row) { fill(x, row, out); });
         return one(out);

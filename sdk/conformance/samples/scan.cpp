@@ -27,7 +27,7 @@ void add_scans(Table& t) {
            return Args{with_zeros(dtype, rng, zeros), int64_t{0}};
          },
          [=](const Args& args) {
-           const Array& x = array(args, 0);
+           const Array& x = array(args, arg::cumprod::x);
            Array out(x.dtype, x.shape);
            Complex total = 1;
            for (size_t i = 0; i < x.size(); ++i) out.v[i] = total *= x.v[i];

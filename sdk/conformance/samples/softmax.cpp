@@ -56,7 +56,7 @@ void add_rows(Table& t) {
         return Args{x, int64_t{0}};
       },
       [](const Args& args) {
-        Array out(array(args, 0).dtype, {3});
+        Array out(array(args, arg::softmax::x).dtype, {3});
         std::fill(out.v.begin(), out.v.end(), Complex(kNan));
         return one(out);
       });

@@ -100,7 +100,7 @@ void with_poles(Table& t, const std::string& op, double (*fn)(double)) {
         return Args{x};
       },
       [fn](const Args& a) {
-        const Array& x = array(a, 0);
+        const Array& x = array(a, arg::lgamma::x);
         return one(map(x, x.dtype, [&](Complex v) { return Complex(fn(v.real())); }));
       });
 }
@@ -112,7 +112,7 @@ void add_tests(Table& t) {
           op, label_of(shape), dtypes,
           [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, shape, -1, 1)}; },
           [=](const Args& a) {
-            return one(map(array(a, 0), DType::Bool,
+            return one(map(array(a, arg::isnan::x), DType::Bool,
                            [&](Complex v) { return Complex(to_bool(fn(v.real()))); }));
           });
   };

@@ -23,7 +23,7 @@ void real(Table& t, const std::string& op, Fn fn, Domain d = {}) {
         op, label_of(shape), d.dtypes,
         [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, shape, d.low, d.high)}; },
         [=](const Args& a) {
-          const Array& x = array(a, 0);
+          const Array& x = array(a, arg::neg::x);
           return one(map(x, d.fraction ? fractional(x.dtype) : x.dtype,
                          [&](Complex v) { return Complex(fn(v.real())); }));
         });
@@ -46,7 +46,7 @@ void special(
         return Args{x};
       },
       [fn, result](const Args& a) {
-        const Array& x = array(a, 0);
+        const Array& x = array(a, arg::neg::x);
         return one(map(x, result(x.dtype),
                        [&](Complex v) { return Complex(static_cast<double>(fn(v.real()))); }));
       });
@@ -61,7 +61,7 @@ void complex_valued(Table& t, const std::string& op, Fn fn, bool to_real = false
         op, "complex " + label_of(shape), kComplex,
         [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, shape, low, high)}; },
         [=](const Args& a) {
-          const Array& x = array(a, 0);
+          const Array& x = array(a, arg::neg::x);
           return one(map(x, to_real ? real_of(x.dtype) : x.dtype,
                          [&](Complex v) { return Complex(fn(v)); }));
         });

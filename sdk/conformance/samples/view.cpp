@@ -16,10 +16,10 @@ void view(Table& t, const std::string& op, const std::string& label, const Shape
         return args;
       },
       [=](const Args& a) {
-        Array out(array(a, 0).dtype, result);
-        for_each_index(result, [&](const Shape& at) {
-          out.v[out.at(at)] = array(a, 0).v[array(a, 0).at(fn(at))];
-        });
+        const Array& from = array(a, arg::reshape::x);
+        Array out(from.dtype, result);
+        for_each_index(result,
+                       [&](const Shape& at) { out.v[out.at(at)] = from.v[from.at(fn(at))]; });
         return one(out);
       });
 }

@@ -121,11 +121,12 @@ class ThirdParty(Case):
 
 
 class Doors(Case):
-    def breaches(self, check, path, text):
-        """What a check says of a tree that has this file alone."""
-        file = self.folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+    def breaches(self, check, path, text, others=None):
+        """What a check says of a tree that has this file, and others by their path."""
+        for name, content in {path: text, **(others or {})}.items():
+            file = self.folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content)
         git(self.folder, "init")
         git(self.folder, "add", ".")
         found = []
@@ -148,6 +149,27 @@ class Doors(Case):
             self.assertEqual(len(found), 1, line)
             self.assertIn("plugins/gpu/ops/join.cpp:1: an argument by its number", found[0])
         self.assertEqual(self.breaches(doors.check_positions, "plugins/gpu/ops/join.cpp", "f(input(call, arg::concat::dim));\n"), [])
+
+    def test_arguments_have_names_in_what_kernels_share_and_in_samples(self):
+        for path, line in {"plugins/cpu/simd/map-inl.hpp": "call->args[0].as.view", "plugins/gpu/elementwise.hpp": "input(call, 0).dtype",
+                           "sdk/conformance/samples/unary.hpp": "array(a, 0)", "sdk/conformance/samples/view.cpp": "text(args, 1)"}.items():
+            found = self.breaches(doors.check_positions, path, f"f({line});\n")
+            self.assertIn(f"{path}:1: an argument by its number", found[0])
+            (self.folder / path).unlink()
+
+    def test_a_kernel_lies_in_a_file_of_its_family(self):
+        ops = {"ops/sort.cpp": "TN_OP(unique) = {};\n", "ops/compare.cpp": "TN_OP(less) = {};\n"}
+        self.assertEqual(self.breaches(doors.check_kernels, "plugins/cpu/ops/index_any.cpp", "add(TN_SCHEMA_UNIQUE);\nadd(TN_SCHEMA_LESS);\n", ops),
+                         ["plugins/cpu/ops/index_any.cpp:1: unique is of the family sort",
+                          "plugins/cpu/ops/index_any.cpp:2: less is of the family compare"])
+        (self.folder / "plugins/cpu/ops/index_any.cpp").unlink()
+        for path, op in {"plugins/cpu/ops/sort_unique.cpp": "UNIQUE", "plugins/gpu/ops/binary.cpp": "LESS"}.items():
+            self.assertEqual(self.breaches(doors.check_kernels, path, f"add(TN_SCHEMA_{op});\n", ops), [])
+
+    def test_files_of_kernels_and_samples_have_the_names_of_families(self):
+        tables = {"ops/where.cpp": "", "plugins/gpu/families.def": "FAMILY(where)\nFAMILY(choose)\n"}
+        self.assertEqual(self.breaches(doors.check_families, "sdk/conformance/samples/families.def", "FAMILY(where_masked)\n", tables),
+                         ["plugins/gpu/families.def:2: choose begins with no family of ops/"])
 
     def test_no_comment_lists_arguments(self):
         for comment in ("// args: x, dim", "int y;  // outs: values, indices"):
