@@ -8,7 +8,7 @@ namespace tenon::core {
 namespace {
 
 constexpr int64_t kHalf = 4;  // bits
-constexpr double kMost4 = 15, kMost8 = 127;
+constexpr double kMost4 = 15, kMost8 = 127, kMostU8 = 255;
 
 // A shape with another last dimension, or two in its place.
 Dims with_last(std::span<const int64_t> shape, int64_t last) {
@@ -254,4 +254,88 @@ TN_RULE(linear_int8, linear_int8,
 TN_DECOMPOSE(linear_int8) {
   out[0] = linear(in.tensor(arg::x), dequantize_int8(in.tensor(arg::packed), in.tensor(arg::scale)),
                   in.tensor(arg::bias));
+}
+
+TN_OP(linear_w8a8) = {
+    .schema =
+        "(Tensor x, Tensor packed, Tensor scale, Tensor? bias=none, Tensor? x_range=none) -> "
+        "Tensor",
+    .gives =
+        "linear with a weight that quantize_int8 packed in one group a row, and with x in eight "
+        "bits, too: for each row, or for all by x_range, (low, high), integers from 0 to 255 "
+        "stand for low to high, 0 included. Sums of products are exact where processors "
+        "multiply such integers.",
+    .example = "tenon.linear_w8a8(t([[1., 2.]]), t([[3, -4]]).to('int8'), t([[0.5]]))",
+    .rule = &rule::linear_w8a8,
+    .decompose = &decomposition::linear_w8a8,
+};
+
+TN_RULE(linear_w8a8, linear_w8a8,
+        {.dtypes = "packed i8, x, scale, bias and x_range floating and promoted",
+         .shapes = "x (…, n), packed (out, n), scale (out, 1), bias (out), x_range (2) give "
+                   "(…, out)"}) {
+  require_rank(frame, arg::packed, 2, 2);
+  const Dims weight = unpacked8(frame, arg::packed, arg::scale);
+  frame.require(frame.tensor(arg::scale).shape()[1] == 1,
+                "a scale for each row of the weight is wanted, (out, 1), got {}",
+                format_shape(frame.tensor(arg::scale).sizes()));
+  if (!frame.has(arg::x_range)) return product(frame, arg::x, arg::bias, weight, {arg::scale});
+  const tn_tensor& range = operand(frame, arg::x_range, TN_MASK_FLOAT, "a floating dtype");
+  frame.require(range.ndim() == 1 && range.shape()[0] == 2, "x_range is (low, high), got {}",
+                format_shape(range.sizes()));
+  product(frame, arg::x, arg::bias, weight, {arg::scale, arg::x_range});
+}
+
+TN_DECOMPOSE(linear_w8a8) {
+  const Tensor x = in.tensor(arg::x), packed = in.tensor(arg::packed);
+  const Tensor scale = in.tensor(arg::scale), bias = in.tensor(arg::bias);
+  const Tensor range = in.tensor(arg::x_range);
+  if (x.dtype() == DType::F16 || x.dtype() == DType::BF16) {  // their sums would overflow or round
+    const auto wide = [](const Tensor& of) { return of.defined() ? cast(of, DType::F32) : of; };
+    out[0] = cast(linear_w8a8(wide(x), packed, wide(scale), wide(bias), wide(range)), x.dtype());
+    return;
+  }
+  const bool given = range.defined();
+  const Tensor low = minimum(given ? select(range, 0, 0) : min(x, {-1}, true), 0);
+  const Tensor width = maximum(given ? select(range, 0, 1) : max(x, {-1}, true), 0) - low;
+  const Tensor steps = kMostU8 / divisor(width);  // in a unit of x
+  const Tensor zero = round(-low * steps);
+  const Tensor entries = clamp(round(x * steps) + zero, 0, kMostU8) - zero;
+  const Tensor sums =
+      linear(entries, cast(packed, x.dtype())) * (width / kMostU8 * squeeze(scale, {-1}));
+  out[0] = bias.defined() ? sums + bias : sums;
+}
+
+TN_OP(linear_integer) = {
+    .schema = "(Tensor x, Tensor weight) -> Tensor",
+    .gives = "x times the transpose of weight, integers of eight bits, exactly, modulo 2^32.",
+    .example = "tenon.linear_integer(t([[1, 200]]).to('uint8'), t([[3, -4]]).to('int8'))",
+    .rule = &rule::linear_integer,
+    .decompose = &decomposition::linear_integer,
+};
+
+TN_RULE(linear_integer, linear_integer,
+        {.dtypes = "x u8 or i8, weight i8; i32 results",
+         .shapes = "x (…, n) and weight (out, n) give (…, out)"}) {
+  const tn_tensor& x =
+      operand(frame, arg::x, TN_MASK(TN_DTYPE_U8) | TN_MASK(TN_DTYPE_I8), "u8 or i8");
+  const tn_tensor& weight = operand(frame, arg::weight, TN_MASK(TN_DTYPE_I8), "i8");
+  require_rank(frame, arg::weight, 2, 2);
+  frame.require(x.ndim() != 0 && x.shape()[x.ndim() - 1] == weight.shape()[1],
+                "x {} does not fit a weight of shape {}", format_shape(x.sizes()),
+                format_shape(weight.sizes()));
+  frame.result(0, TN_DTYPE_I32, with_last(x.sizes(), weight.shape()[0]));
+}
+
+// Sums of up to 2^24 are exact in f32: so many terms at a time.
+TN_DECOMPOSE(linear_integer) {
+  constexpr int64_t kTerms = (int64_t{1} << 24) / (255 * 128);
+  const Tensor x = in.tensor(arg::x), weight = in.tensor(arg::weight);
+  for (int64_t at = 0; at == 0 || at < x.shape(-1); at += kTerms) {
+    const auto part = [&](const Tensor& of) {
+      return cast(of.narrow(-1, at, std::min(kTerms, x.shape(-1) - at)), DType::F32);
+    };
+    const Tensor sum = cast(linear(part(x), part(weight)), DType::I32);
+    out[0] = at == 0 ? sum : out[0] + sum;
+  }
 }

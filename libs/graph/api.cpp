@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "file/file.hpp"
+#include "pass/quantize.hpp"
 #include "run/program.hpp"
 #include "tenon/graph.h"
 #include "trace/fit.hpp"
@@ -456,6 +457,41 @@ tn_status* tn_program_set_exact(tn_program* program, uint32_t exact) {
   return guarded([&] {
     require(program, "program");
     program->program.set_exact(exact != 0);
+  });
+}
+
+namespace {
+
+// Runs the program on samples, and lets the quantizer see what its products read.
+void observe(graph::Quantizer& quantizer, const graph::Program& program,
+             std::span<tn_tensor* const> samples) {
+  const size_t inputs = program.graph().inputs.size(), results = program.graph().results.size();
+  if (inputs == 0 || samples.size() % inputs != 0)
+    throw Error(TN_INVALID_ARGUMENT, "[graph] " + std::to_string(samples.size()) +
+                                         " tensors are no samples of " + std::to_string(inputs) +
+                                         " inputs each");
+  graph::Program watched(quantizer.observed(), program.device());
+  std::vector<tn_tensor*> handles(watched.graph().results.size());
+  for (size_t at = 0; at < samples.size(); at += inputs) {
+    watched.run(samples.subspan(at, inputs), handles.data());
+    std::vector<Tensor> made;
+    for (tn_tensor* one : handles) made.push_back(Tensor::adopt(one));
+    quantizer.observe(std::span(made).subspan(results));
+  }
+}
+
+}  // namespace
+
+tn_status* tn_program_quantize(tn_program* program, tn_tensor* const* samples, uint32_t nsamples,
+                               tn_program** out) {
+  return guarded([&] {
+    require(program, "program");
+    require(out, "out");
+    for (uint32_t i = 0; i < nsamples; ++i) require(samples[i], "a sample");
+    graph::Quantizer quantizer(program->program.graph());
+    if (nsamples != 0) observe(quantizer, program->program, {samples, nsamples});
+    *out = new tn_program{{quantizer.quantized(), program->program.device()}};
+    (*out)->program.set_exact(program->program.exact());
   });
 }
 

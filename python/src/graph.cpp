@@ -253,6 +253,15 @@ void set_exact(graph::Program& program, bool exact) {
   });
 }
 
+graph::Program quantized(const graph::Program& program, const std::vector<nb::list>& samples) {
+  std::vector<std::vector<Tensor>> given;
+  for (const nb::list& inputs : samples) given.push_back(tensors_of(inputs, "an input"));
+  return run([&] {
+    const nb::gil_scoped_release released;
+    return program.quantize(given);
+  });
+}
+
 nb::dict facts(const graph::Program& program) {
   const tn_program_info info = run([&] { return program.info(); });
   nb::dict made;
@@ -314,6 +323,7 @@ void add_graph(nb::module_& m) {
       .def_prop_ro("facts", &facts)
       .def_prop_ro("numbers", &numbers_of)
       .def("set_exact", &set_exact)
+      .def("quantize", &quantized)
       .def("set_numbers", &set_numbers)
       .def_prop_ro("inputs",
                    [](const graph::Program& self) {

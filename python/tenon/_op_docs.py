@@ -3004,6 +3004,32 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.linear_int8(tenon.tensor([[1., 2.]]), tenon.tensor([[3, -4]]).to('int8'), tenon.tensor([[0.5]]))
 tensor([[-2.5]])
 """,
+    'linear_w8a8': """linear_w8a8(Tensor x, Tensor packed, Tensor scale, Tensor? bias=none, Tensor? x_range=none) -> Tensor
+
+linear with a weight that quantize_int8 packed in one group a row, and with x in eight bits, too: for each row, or for all by x_range, (low, high), integers from 0 to 255 stand for low to high, 0 included. Sums of products are exact where processors multiply such integers.
+
+Shapes: x (…, n), packed (out, n), scale (out, 1), bias (out), x_range (2) give (…, out).
+Dtypes: packed i8, x, scale, bias and x_range floating and promoted.
+Gradient: none.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.linear_w8a8(tenon.tensor([[1., 2.]]), tenon.tensor([[3, -4]]).to('int8'), tenon.tensor([[0.5]]))
+tensor([[-2.4941177]])
+""",
+    'linear_integer': """linear_integer(Tensor x, Tensor weight) -> Tensor
+
+x times the transpose of weight, integers of eight bits, exactly, modulo 2^32.
+
+Shapes: x (…, n) and weight (out, n) give (…, out).
+Dtypes: x u8 or i8, weight i8; i32 results.
+Gradient: none.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.linear_integer(tenon.tensor([[1, 200]]).to('uint8'), tenon.tensor([[3, -4]]).to('int8'))
+tensor([[-797]], dtype=int32)
+""",
     'sgd_step': """sgd_step(Tensor![] params, Tensor[] grads, Tensor![] momenta, float lr, float momentum=0.0, float dampening=0.0, float weight_decay=0.0, bool nesterov=false, bool first=false) -> ()
 
 One step of stochastic gradient descent, written into the parameters.

@@ -29,4 +29,20 @@ int64_t largest(const Tensor& x, const Tensor& zero);
 // a·b of integers in f32, exact: `bound` is the largest magnitude of a product of two. In i32.
 Tensor integer_product(const Tensor& a, const Tensor& b, int64_t bound);
 
+// A matrix b (k, n) of 8 bits as linear_integer takes it.
+struct IntegerWeight {
+  Tensor rows;  // (n, k), i8
+  Tensor zero;  // the zero point of all, or (n), in i32, which `shift` is added to; undefined: 0
+  int64_t shift;
+  Tensor sums;  // (n), i32: of the columns less their zero points
+};
+IntegerWeight integer_weight(const Tensor& b, const Tensor& zero);
+// (a - a_zero)·(b - zero), exact, in i32; a_zero is of all or of each row, or undefined.
+Tensor integer_product(const Tensor& a, const Tensor& a_zero, const IntegerWeight& b);
+// x in u8 by the range that it has, 0 included; that scale and zero point (DynamicQuantizeLinear).
+struct OwnRange {
+  Tensor entries, scale, zero;
+};
+OwnRange by_own_range(const Tensor& x);
+
 }  // namespace tenon::onnx

@@ -82,6 +82,38 @@ Tensor integer_product(const Tensor& a, const Tensor& b, int64_t bound) {
   return sum;
 }
 
+IntegerWeight integer_weight(const Tensor& b, const Tensor& zero) {
+  const int64_t shift = b.dtype() == DType::U8 ? 128 : 0;  // into i8
+  const Tensor wide = b.to(DType::I32) - shift;
+  IntegerWeight made{wide.to(DType::I8).t().contiguous(), {}, -shift, {}};
+  Tensor centred = wide + shift;
+  if (zero.defined()) {
+    made.zero = zero.to(DType::I32).reshape(zero.numel() == 1 ? Ints{} : Ints{-1});
+    centred = centred - made.zero;
+  }
+  made.sums = centred.sum({0}).to(DType::I32);
+  return made;
+}
+
+Tensor integer_product(const Tensor& a, const Tensor& a_zero, const IntegerWeight& b) {
+  Tensor y = linear_integer(a, b.rows);
+  if (b.zero.defined() || b.shift != 0) {
+    const Tensor rows = a.to(DType::I32).sum({-1}, true).to(DType::I32);
+    y = y - (b.zero.defined() ? rows * (b.zero + b.shift) : rows * b.shift);
+  }
+  if (!a_zero.defined()) return y;
+  const Tensor z = a_zero.to(DType::I32);
+  return y - (z.numel() == 1 ? z.reshape({}) : z.ndim() == 1 ? z.unsqueeze(1) : z) * b.sums;
+}
+
+OwnRange by_own_range(const Tensor& x) {
+  const Tensor low = minimum(x.min(), 0.0), high = maximum(x.max(), 0.0);
+  const Tensor scale = (high - low) / 255.0;
+  const Tensor step = where(equal(scale, 0), 1.0, scale);
+  const Tensor zero = clamp(round(-low / step), 0.0, 255.0).to(DType::U8);
+  return {quantized(x, step, zero, DType::U8), scale, zero};
+}
+
 namespace {
 
 Tensor quantize(const Call& call) {
@@ -105,13 +137,9 @@ Tensor dequantize(const Call& call) {
   return (y * spread(given, x, axis, block).to(DType::F32)).to(dtype);
 }
 
-// To U8, by the range that x has, 0 included.
 Results dynamic_quantize(const Call& call) {
-  const Tensor x = call.x(0);
-  const Tensor low = minimum(x.min(), 0.0), high = maximum(x.max(), 0.0);
-  const Tensor scale = (high - low) / 255.0;
-  const Tensor zero = clamp(round(-low / scale), 0.0, 255.0).to(DType::U8);
-  return {quantized(x, scale, zero, DType::U8), scale, zero};
+  const auto [entries, scale, zero] = by_own_range(call.x(0));
+  return {entries, scale, zero};
 }
 
 // With dimension `from` at `to`.
@@ -125,6 +153,11 @@ Tensor moved(const Tensor& x, int64_t from, int64_t to) {
 
 // Operands a and b with their zero points, at such inputs.
 Tensor product_of(const Call& call, size_t a, size_t a_zero, size_t b, size_t b_zero) {
+  if (call.constant({b, b_zero}) && call.x(b).ndim() == 2) {
+    const auto weight =
+        call.kept(true, [&] { return integer_weight(call.x(b), call.maybe(b_zero)); });
+    return integer_product(call.x(a), call.maybe(a_zero), *weight);
+  }
   const auto weight = call.kept(call.constant({b, b_zero}),
                                 [&] { return centred(call.x(b), call.maybe(b_zero), false); });
   const int64_t bound =

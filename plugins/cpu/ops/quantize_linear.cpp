@@ -97,19 +97,37 @@ void products(const Rows& r, const Weight<Q, T>& w, int64_t begin, int64_t end) 
   if constexpr (Q::kOffsets) add_offsets(r, w, begin, end);
 }
 
+// A row of x as dots() wants it.
+template <class Q, class T>
+void spread(const T* from, const Weight<Q, T>& w, float* x) {
+  const int64_t length = w.length();
+  for (int64_t p = 0; p < length; ++p)
+    for (int q = 0; q < Q::kParts; ++q)
+      x[q * length + p] = static_cast<float>(from[p * Q::kParts + q]);
+}
+
+// The sums of its groups.
+template <class Q, class T>
+void sum_groups(const float* x, const Weight<Q, T>& w, float* sums) {
+  const QD d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t g = 0; g < w.groups; ++g) {
+    QV sum = hn::Zero(d);
+    for (int64_t p = g * w.width; p < (g + 1) * w.width; p += lanes)
+      for (int q = 0; q < Q::kParts; ++q) sum = hn::Add(sum, hn::LoadU(d, x + q * w.length() + p));
+    sums[g] = hn::GetLane(hn::SumOfLanes(d, sum));
+  }
+}
+
 template <class Q, class T>
 Rows rows_of(const tn_view& given, const Weight<Q, T>& w) {
-  const int64_t row = w.row(), m = numel(given) / row, in_group = w.width * Q::kParts;
+  const int64_t row = w.row(), m = numel(given) / row;
   auto* const x = workspace<float>(Workspace::Sums, m * (row + w.groups + w.outputs));
   const Rows r = {m, x, x + m * row, x + m * (row + w.groups)};
-  const T* const from = data_of<const T>(given);
-  std::fill_n(r.groups, m * w.groups, 0.0f);
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t p = 0; p < row; ++p) {
-      const auto value = static_cast<float>(from[i * row + p]);
-      x[i * row + p % Q::kParts * w.length() + p / Q::kParts] = value;
-      r.groups[i * w.groups + p / in_group] += value;
-    }
+  for (int64_t i = 0; i < m; ++i) {
+    spread(data_of<const T>(given) + i * row, w, x + i * row);
+    if constexpr (Q::kOffsets) sum_groups(x + i * row, w, r.groups + i * w.groups);
+  }
   return r;
 }
 

@@ -165,11 +165,73 @@ void add_int8(Table& t) {
         .tolerance = 64;
 }
 
+// Whole numbers of rows whose range is 255 long, from -55 to 200, times `step`.
+Array whole_rows(Rng& rng, DType dtype, const Shape& shape, double step) {
+  Array made = random_bytes(rng, DType::I8, 1, static_cast<int64_t>(Array(dtype, shape).size()));
+  made.dtype = dtype, made.shape = shape;
+  const size_t row = static_cast<size_t>(shape.back());
+  for (size_t i = 0; i < made.size(); ++i)
+    made.v[i] = step * (i % row == 0 ? -55 : i % row == 1 ? 200 : std::abs(made.re(i)) - 55);
+  return made;
+}
+
+// x is whole numbers times its step, so nothing is rounded; a range that is given cuts off some.
+void add_w8a8(Table& t) {
+  for (const Product& p : kProducts)
+    for (const bool given : {false, true})
+      t.add(
+           "linear_w8a8", std::string(p.name) + (given ? ", a given range" : ""), kFloats,
+           [&p, given](DType dtype, Rng& rng) {
+             Args args{whole_rows(rng, dtype, p.x, 0.125),
+                       random_bytes(rng, DType::I8, p.outputs, p.x.back()),
+                       random_array(rng, dtype, {p.outputs, 1}),
+                       random_array(rng, dtype, {p.outputs})};
+             if (!given) return args;
+             Array range(dtype, {2});
+             range.v[0] = -3.875, range.v[1] = 12.0625;  // 255 sixteenths
+             args.push_back(range);
+             return args;
+           },
+           [](const Args& a) {
+             using arg = tenon::arg::linear_w8a8;
+             Array x = array(a, arg::x);
+             if (a.size() > arg::x_range)
+               for (Complex& v : x.v) v = std::clamp(v.real(), -3.875, 12.0625);
+             return product(x, array(a, arg::bias), [&](size_t at) {
+               return weight_int8(array(a, arg::packed), array(a, arg::scale), at);
+             });
+           })
+          .tolerance = 64;
+}
+
+void add_integer(Table& t) {
+  for (const Product& p : kProducts)
+    t.add(
+        "linear_integer", p.name, TN_MASK(TN_DTYPE_U8) | TN_MASK(TN_DTYPE_I8),
+        [&p](DType dtype, Rng& rng) {
+          const int64_t rows = static_cast<int64_t>(Array(dtype, p.x).size()) / p.x.back();
+          Array x = random_bytes(rng, dtype, rows, p.x.back());
+          x.shape = p.x;
+          return Args{x, random_bytes(rng, DType::I8, p.outputs, p.x.back())};
+        },
+        [](const Args& a) {
+          using arg = tenon::arg::linear_integer;
+          const Array& weight = array(a, arg::weight);
+          Array none(DType::I32, {weight.shape[0]});
+          std::vector<Array> found =
+              product(array(a, arg::x), none, [&](size_t at) { return weight.re(at); });
+          found[0].dtype = DType::I32;
+          return found;
+        });
+}
+
 }  // namespace
 
 void add_quantize_samples(Table& table) {
   add_int4(table);
   add_int8(table);
+  add_w8a8(table);
+  add_integer(table);
 }
 
 }  // namespace tenon::conformance

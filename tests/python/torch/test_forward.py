@@ -25,7 +25,8 @@ def test_ops_without_a_rule_are_named():
         isnan isinf isfinite signbit logical_not bitwise_not bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift equal
         not_equal less less_equal greater greater_equal logical_and logical_or logical_xor full full_like arange linspace eye uniform normal
         randint randperm dropout_mask any all count_nonzero argmin argmax argsort searchsorted unique nonzero one_hot sgd_step adam_step
-        rmsprop_step adagrad_step multi_norm multi_scale quantize_int4 quantize_int8""".split())
+        rmsprop_step adagrad_step multi_norm multi_scale quantize_int4 quantize_int8
+        linear_w8a8 linear_integer""".split())
     assert set(ops) - set(_forward.RULES) - has_no_tangents == WITHOUT_RULE
 
 

@@ -175,6 +175,13 @@ TN_API tn_status* tn_program_get_number(tn_program* program, uint32_t index,
    writes that tn_tensor_version counts; runs of other threads have to be over by such a write. The graph is lowered anew. Errors: as
    tn_trace_end. [thread-safe] */
 TN_API tn_status* tn_program_set_exact(tn_program* program, uint32_t exact);
+/* A program whose products of f32 by constant matrices (linear without an activation, matmul; 4,096 entries or more) take integers of
+   eight bits: each row of a weight has a scale, and sums are exact (linear_w8a8). Without samples each row of what a weight meets is
+   scaled by its own range, in each run; with samples, lists of inputs one after another, one range holds for each product, that of runs of
+   them. Its weights are copies, which see no later writes. The caller owns *out. Errors: TN_FAILED_PRECONDITION:
+   there is no such product, or runs write into state; TN_INVALID_ARGUMENT: samples that are no inputs. [thread-safe] */
+TN_API tn_status* tn_program_quantize(tn_program* program, tn_tensor* const* samples,
+                                      uint32_t nsamples, tn_program** out);
 /* Numbers from `first` on, for runs that begin later. Errors: TN_OUT_OF_RANGE. [thread-safe] */
 TN_API tn_status* tn_program_set_numbers(tn_program* program, uint32_t first, const double* values,
                                          uint32_t count);

@@ -44,6 +44,16 @@ class Program {
   void save(const std::string& path) const {
     detail::check(tn_program_save(get(), detail::to_str(path)));
   }
+  // Products by weights of some size in integers of eight bits; `samples`, lists of inputs, fix how what they meet is scaled (tn_program_quantize).
+  Program quantize(const std::vector<std::vector<Tensor>>& samples = {}) const {
+    std::vector<tn_tensor*> handles;
+    for (const auto& inputs : samples)
+      for (const Tensor& input : inputs) handles.push_back(input.get());
+    tn_program* made = nullptr;
+    detail::check(
+        tn_program_quantize(get(), handles.data(), static_cast<uint32_t>(handles.size()), &made));
+    return adopt(made);
+  }
   tn_program_info info() const {
     tn_program_info info{};
     info.struct_size = sizeof info;

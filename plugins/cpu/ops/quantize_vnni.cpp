@@ -1,0 +1,125 @@
+// Products of integers of eight bits where the processor has VNNI with AVX-512: linear_w8a8, which makes them of x, and linear_integer.
+#include "kernels.hpp"
+#include "tenon/schemas.h"
+
+#if defined(__x86_64__)
+#include "ops/quantize_vnni.hpp"
+#include "ops/workspace.hpp"
+
+namespace tenon::cpu {
+namespace {
+
+constexpr int64_t kMostTerms = 65536;  // whose sums 32 bits hold
+
+// Times both scales, plus the bias.
+struct Scaled {
+  const float *steps, *scale, *bias;
+  float* out;
+  int64_t outputs;
+  TENON_VNNI void store(__m512i sums, const Piece& at) const {
+    const __m512 step = _mm512_castsi512_ps(by_rows(steps + at.row, at.rows));
+    __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), _mm512_mul_ps(step, by_columns(scale, at)));
+    if (bias != nullptr) y = _mm512_add_ps(y, by_columns(bias, at));
+    store_rows(_mm512_castps_si512(y), at, out, outputs);
+  }
+};
+struct Whole {
+  int32_t* out;
+  int64_t outputs;
+  TENON_VNNI void store(__m512i sums, const Piece& at) const { store_rows(sums, at, out, outputs); }
+};
+
+// Memory for rows of x in eight bits, with a zero point and a step each.
+struct Rows {
+  Rows(int64_t rows, int64_t n)
+      : count(rows),
+        stride((n + kVnniLanes - 1) / kVnniLanes * kVnniLanes),
+        room(Workspace::Packed, Room::bytes_of<uint8_t>(rows * stride) +
+                                    Room::bytes_of<int32_t>(rows) + Room::bytes_of<float>(rows)) {}
+  Bytes bytes() const { return {data, zeros, count, stride}; }
+  int64_t count, stride;
+  Room room;
+  uint8_t* data = room.take<uint8_t>(count * stride);
+  int32_t* zeros = room.take<int32_t>(count);
+  float* steps = room.take<float>(count);
+};
+
+void run_w8a8(const tn_call& call) {
+  using arg = arg::linear_w8a8;
+  const tn_view &x = input(call, arg::x), &packed = input(call, arg::packed);
+  const tn_view* const bias = input_or_null(call, arg::bias);
+  const tn_view* const given = input_or_null(call, arg::x_range);
+  const ByteWeight w = {data_of<const int8_t>(packed), packed.shape[0], packed.shape[1]};
+  const Rows rows(numel(x) / w.n, w.n);
+  parallel_for(rows.count, std::max<int64_t>(1, kGrainMath / w.n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float* const row = data_of<const float>(x) + i * w.n;
+      Range range;
+      if (given == nullptr) {
+        range = range_of(row, w.n);
+      } else {
+        const auto* const ends = data_of<const float>(*given);
+        range = {std::min(ends[0], 0.0f), std::max(ends[1], 0.0f)};
+      }
+      rows.steps[i] =
+          quantize(row, w.n, range, rows.data + i * rows.stride, rows.stride, rows.zeros[i]);
+    }
+  });
+  vnni_product(rows.bytes(), w,
+               Scaled{rows.steps, data_of<const float>(input(call, arg::scale)),
+                      bias == nullptr ? nullptr : data_of<const float>(*bias),
+                      data_of<float>(output(call)), w.outputs});
+}
+
+void run_integer(const tn_call& call) {
+  using arg = arg::linear_integer;
+  const tn_view &x = input(call, arg::x), &weight = input(call, arg::weight);
+  const ByteWeight w = {data_of<const int8_t>(weight), weight.shape[0], weight.shape[1]};
+  const Rows rows(numel(x) / w.n, w.n);
+  const uint8_t zero = x.dtype == TN_DTYPE_I8 ? 128 : 0;  // its sign bit turned: 128 more
+  for (int64_t i = 0; i < rows.count; ++i) {
+    const uint8_t* const from = data_of<const uint8_t>(x) + i * w.n;
+    uint8_t* const to = rows.data + i * rows.stride;
+    for (int64_t p = 0; p < w.n; ++p) to[p] = from[p] ^ zero;
+    std::fill(to + w.n, to + rows.stride, uint8_t{0});
+    rows.zeros[i] = zero;
+  }
+  vnni_product(rows.bytes(), w, Whole{data_of<int32_t>(output(call)), w.outputs});
+}
+
+template <class Arg>
+bool fits(const tn_call& call, const tn_view& weight) {
+  return numel(weight) > 0 && numel(input(call, Arg::x)) > 0 && weight.shape[1] <= kMostTerms;
+}
+bool w8a8_fits(const tn_call& call) {
+  return fits<arg::linear_w8a8>(call, input(call, arg::linear_w8a8::packed));
+}
+bool integer_fits(const tn_call& call) {
+  return fits<arg::linear_integer>(call, input(call, arg::linear_integer::weight));
+}
+
+bool has_vnni() {
+  return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+}
+
+}  // namespace
+
+void add_quantize_vnni_kernels(KernelList& list) {
+  if (!has_vnni()) return;  // f32 products, by decomposition
+  list.add({.schema = TN_SCHEMA_LINEAR_W8A8,
+            .dtypes = TN_MASK(TN_DTYPE_F32),
+            .run = run_of<run_w8a8>,
+            .supports = supports_of<w8a8_fits>});
+  list.add({.schema = TN_SCHEMA_LINEAR_INTEGER,
+            .dtypes = TN_MASK(TN_DTYPE_I8) | TN_MASK(TN_DTYPE_U8),
+            .run = run_of<run_integer>,
+            .supports = supports_of<integer_fits>});
+}
+
+}  // namespace tenon::cpu
+#else
+namespace tenon::cpu {
+void add_quantize_vnni_kernels(KernelList&) {}
+}  // namespace tenon::cpu
+#endif
