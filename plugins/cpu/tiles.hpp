@@ -2,6 +2,10 @@
 // whole cache lines are used on both sides.
 #pragma once
 
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
 #include "loops.hpp"
 
 namespace tenon::cpu {
@@ -78,6 +82,33 @@ inline void pack_columns(const char* from, int64_t step, T* to, int64_t rows, in
   }
 }
 
+// A whole tile, in squares that registers of 16 bytes hold: log2 n times the first half of the lines is interleaved with the second.
+template <int64_t kRows, int64_t kColumns, class T>
+inline void pack_squares(const char* from, int64_t step, T* to) {
+  constexpr int64_t n = 16 / sizeof(T);
+  static_assert(kRows % n == 0 && kColumns % n == 0);
+  typedef T Line __attribute__((vector_size(16)));
+  const auto interleave = [&]<int... I>(const Line* in, Line* out,
+                                        std::integer_sequence<int, I...>) {
+    for (int64_t k = 0; k < n / 2; ++k) {
+      out[2 * k] = __builtin_shufflevector(in[k], in[k + n / 2], (I / 2 + I % 2 * n)...);
+      out[2 * k + 1] =
+          __builtin_shufflevector(in[k], in[k + n / 2], (n / 2 + I / 2 + I % 2 * n)...);
+    }
+  };
+  for (int64_t j = 0; j < kColumns; j += n)
+    for (int64_t i = 0; i < kRows; i += n) {
+      Line lines[2][n];
+      for (int64_t k = 0; k < n; ++k)
+        std::memcpy(&lines[0][k], from + (j + k) * step + i * sizeof(T), sizeof(Line));
+      int now = 0;
+      for (int64_t k = 1; k < n; k *= 2, now ^= 1)
+        interleave(lines[now], lines[now ^ 1], std::make_integer_sequence<int, int{n}>());
+      for (int64_t k = 0; k < n; ++k)
+        std::memcpy(to + (i + k) * kColumns + j, &lines[now][k], sizeof(Line));
+    }
+}
+
 // A tile of operand k into packed rows; whole tiles have kRows by kColumns, which the compiler then knows.
 template <int64_t kRows, int64_t kColumns, class T, size_t K>
 inline void pack_tile(const Tile<K>& tile, size_t k, T* to) {
@@ -85,8 +116,11 @@ inline void pack_tile(const Tile<K>& tile, size_t k, T* to) {
   const int64_t row_step = tile.row_step[k], column_step = tile.column_step[k];
   const int64_t rows = tile.rows, columns = tile.columns;
   if (row_step == static_cast<int64_t>(sizeof(T))) {  // each line that is read becomes a column
-    if (rows == kRows && columns == kColumns)
+    if (rows == kRows && columns == kColumns) {
+      if constexpr (std::is_integral_v<T>)
+        return pack_squares<kRows, kColumns>(from, column_step, to);
       return pack_columns(from, column_step, to, kRows, kColumns, kColumns);
+    }
     return pack_columns(from, column_step, to, rows, columns, columns);
   }
   for (int64_t i = 0; i < rows; ++i)

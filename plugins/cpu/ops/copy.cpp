@@ -8,14 +8,13 @@
 namespace tenon::cpu {
 namespace {
 
-// A square that both sides hold in the first cache.
-constexpr int64_t kTile = 32;
-
+// Tiles of one cache line of each line that is read, and of four of each that is written.
 template <class T>
 void copy_transposed(const tn_loop& loop, const Operands<2>& operands, uint32_t across) {
-  each_tile<2>(loop, operands, across, kTile, kTile, kGrainCopy, [](const Tile<2>& tile) {
-    T packed[kTile * kTile];
-    pack_tile<kTile, kTile, T>(tile, 1, packed);
+  constexpr int64_t kRows = 64 / sizeof(T), kColumns = 4 * kRows;
+  each_tile<2>(loop, operands, across, kRows, kColumns, kGrainCopy, [](const Tile<2>& tile) {
+    T packed[kRows * kColumns];
+    pack_tile<kRows, kColumns, T>(tile, 1, packed);
     for (int64_t i = 0; i < tile.rows; ++i)
       std::memcpy(tile.data[0] + i * tile.row_step[0], packed + i * tile.columns,
                   static_cast<size_t>(tile.columns) * sizeof(T));

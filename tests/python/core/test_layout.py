@@ -45,3 +45,41 @@ def test_gradients_of_columns():
     x = tenon.tensor(np.arange(6.).reshape(2, 3)).requires_grad_()
     (tenon.exp(x.T) * tenon.tensor(np.arange(6.).reshape(3, 2))).sum().backward()
     np.testing.assert_allclose(np.asarray(x.grad), np.exp(np.arange(6.).reshape(2, 3)) * np.arange(6.).reshape(3, 2).T)
+
+
+@pytest.mark.parametrize('dtype', ['bool', 'uint8', 'int16', 'float32', 'float64', 'complex128'])
+@pytest.mark.parametrize('shape', [(64, 256), (130, 67), (3, 70, 40)])
+def test_transposed_copies_in_whole_tiles_and_rests(dtype, shape):
+    values = (np.random.default_rng(1).standard_normal(shape) * 50).astype(dtype)
+    x = tenon.asarray(values)
+    np.testing.assert_array_equal(np.asarray(x.transpose(-1, -2).contiguous()), values.swapaxes(-1, -2))
+    np.testing.assert_array_equal(np.asarray(x.transpose(0, -1).contiguous()), values.swapaxes(0, -1))
+
+
+@pytest.mark.parametrize('transposed', [False, True])
+@pytest.mark.parametrize('name', ['gather', 'scatter', 'scatter_add'])
+def test_a_wrong_index_among_many_is_refused(name, transposed):
+    values, index = np.ones((80, 50), 'float32'), np.random.default_rng(1).integers(0, 50, (80, 50))
+    index[70, 3] = 50
+
+    def lay(a):
+        return tenon.asarray(np.ascontiguousarray(a.T)).T if transposed else tenon.asarray(a)
+    x, operands = lay(values), [lay(index), lay(2 * values)][:1 if name == 'gather' else 2]
+    with pytest.raises(IndexError, match='index 50 at position 3503 out of range for dimension 1 of size 50'):
+        getattr(tenon, name)(x, 1, *operands)
+    if name != 'gather':  # in place nothing is written
+        with pytest.raises(IndexError):
+            getattr(x, name + '_')(1, *operands)
+        np.testing.assert_array_equal(np.asarray(x), values)
+
+
+def test_running_extremes_of_long_rows():
+    values = np.random.default_rng(1).standard_normal((3, 100)).astype('float32')
+    values[1] = np.sort(values[1])
+    values[2, 40] = np.nan
+    for name, extreme in (('cummax', np.fmax), ('cummin', np.fmin)):
+        found = getattr(tenon, name)(tenon.asarray(values), 1)
+        want = extreme.accumulate(values, 1)
+        want[2, 40:] = np.nan
+        np.testing.assert_array_equal(np.asarray(found.values), want)
+        np.testing.assert_array_equal(np.take_along_axis(values, np.asarray(found.indices), 1), want)
