@@ -56,25 +56,46 @@ HWY_INLINE V exp_f64(D d, V x) {
   const V limited = hn::Min(hn::Set(d, 700.0), hn::Max(hn::Set(d, -700.0), x));
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, limited));
 }
+// What a logarithm of x gives where x is not a positive finite number.
 template <class D, class V>
-HWY_INLINE V log_f64(D d, V x) {
+HWY_INLINE V log_edges(D d, V x, V result) {
   const V zero = hn::Zero(d), infinity = hn::Set(d, __builtin_inf());
-  V result = hn::Log(d, x);
   result = hn::IfThenElse(hn::Lt(x, infinity), result, x);
   result = hn::IfThenElse(hn::Lt(x, zero), hn::Set(d, __builtin_nan("")), result);
   return hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), result);
+}
+template <class D, class V>
+HWY_INLINE V log_f64(D d, V x) {
+  return log_edges(d, x, hn::Log(d, x));
+}
+// ln x to some 1e-12, enough for what is rounded to f32; x a positive normal number. By 2 artanh((m − 1)/(m + 1)), m in [√½, √2):
+// Abramowitz and Stegun 4.1.27.
+template <class D, class V>
+HWY_INLINE V log_positive(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  const auto bits = hn::BitCast(di, x);
+  const auto exponent = hn::ShiftRight<52>(hn::Sub(bits, hn::Set(di, 0x3fe6a09e667f3bcd)));
+  const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<52>(exponent))), one = hn::Set(d, 1.0);
+  const V s = hn::Div(hn::Sub(m, one), hn::Add(m, one)), z = hn::Mul(s, s);
+  const V p = poly(d, z, 2.0 / 13, 2.0 / 11, 2.0 / 9, 2.0 / 7, 2.0 / 5, 2.0 / 3);
+  const V fraction = hn::MulAdd(hn::Mul(s, z), p, hn::Add(s, s));
+  return hn::MulAdd(hn::ConvertTo(d, exponent), hn::Set(d, 0.693147180559945309417), fraction);
+}
+template <class D, class V>
+HWY_INLINE V log_near(D d, V x) {
+  return log_edges(d, x, log_positive(d, x));
 }
 
 struct WideLog2 {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    return hn::Mul(log_f64(d, x), hn::Set(d, 1.44269504088896340736));
+    return hn::Mul(log_near(d, x), hn::Set(d, 1.44269504088896340736));
   }
 };
 struct WideLog10 {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    return hn::Mul(log_f64(d, x), hn::Set(d, 0.43429448190325182765));
+    return hn::Mul(log_near(d, x), hn::Set(d, 0.43429448190325182765));
   }
 };
 struct WideSinh {
@@ -97,7 +118,7 @@ struct WideAsinh {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     const V a = hn::Abs(x), root = hn::Sqrt(hn::MulAdd(a, a, hn::Set(d, 1.0)));
-    const V large = log_f64(d, hn::Add(a, root));
+    const V large = log_near(d, hn::Add(a, root));
     const V small = hn::NegMulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, 1.0 / 6), x);
     return hn::CopySign(hn::IfThenElse(hn::Lt(a, hn::Set(d, 1e-3)), small, large), x);
   }
@@ -106,7 +127,7 @@ struct WideAcosh {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     const V one = hn::Set(d, 1.0);
-    const V result = log_f64(d, hn::Add(x, hn::Sqrt(hn::Mul(hn::Sub(x, one), hn::Add(x, one)))));
+    const V result = log_near(d, hn::Add(x, hn::Sqrt(hn::Mul(hn::Sub(x, one), hn::Add(x, one)))));
     return hn::IfThenElse(hn::Lt(x, one), hn::Set(d, __builtin_nan("")), result);
   }
 };
@@ -114,28 +135,71 @@ struct WideAtanh {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     const V one = hn::Set(d, 1.0);
-    const V large = hn::Mul(hn::Set(d, 0.5), log_f64(d, hn::Div(hn::Add(one, x), hn::Sub(one, x))));
+    const V large =
+        hn::Mul(hn::Set(d, 0.5), log_near(d, hn::Div(hn::Add(one, x), hn::Sub(one, x))));
     const V small = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, 1.0 / 3), x);
     return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 1e-3)), small, large);
   }
 };
+// The angle whose tangent is q, 0 <= q <= 1, to 5e-11: the series in q² as its interpolation at Chebyshev's points.
+template <class D, class V>
+HWY_INLINE V atan_unit(D d, V q) {
+  const V z = hn::Mul(q, q);
+  const V p = poly(d, z, 0.0005930437556365282, -0.0042216579909296476, 0.014072923344697239,
+                   -0.029913111945516959, 0.047294798621813336, -0.062463151941283171,
+                   0.075866528336466704, -0.090735531189764088, 0.11109392308322223,
+                   -0.14285624891483525, 0.19999998154086215, -0.33333333326944142);
+  return hn::MulAdd(hn::Mul(q, z), p, q);
+}
+// The same of asin for |x| <= 1/2, to 6e-11; z is x².
+template <class D, class V>
+HWY_INLINE V asin_half(D d, V x, V z) {
+  const V p =
+      poly(d, z, 0.030974540371355073, 0.010574415516912909, 0.023611817008891752,
+           0.030269138728589183, 0.044647663888134848, 0.074999924044018382, 0.16666666686085643);
+  return hn::MulAdd(hn::Mul(x, z), p, x);
+}
+// asin |x| for |x| <= 1/2, and acos |x| beyond, as twice the asin of √((1 − |x|)/2): Abramowitz and Stegun 4.4.
+template <class D, class V>
+struct ArcSine {
+  V angle;
+  hn::Mask<D> steep;
+  HWY_INLINE ArcSine(D d, V magnitude) {
+    const V half = hn::Set(d, 0.5);
+    steep = hn::Gt(magnitude, half);
+    const V rest = hn::NegMulAdd(half, magnitude, half);
+    const V z = hn::IfThenElse(steep, rest, hn::Mul(magnitude, magnitude));
+    const V s = asin_half(d, hn::IfThenElse(steep, hn::Sqrt(z), magnitude), z);
+    angle = hn::IfThenElse(steep, hn::Add(s, s), s);
+  }
+};
+constexpr double kHalfPi = 1.57079632679489661923;
+
 struct WideAtan {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    return hn::IfThenElse(hn::IsNaN(x), x, hn::Atan(d, x));
+    const V a = hn::Abs(x), one = hn::Set(d, 1.0);
+    const auto steep = hn::Gt(a, one);
+    const V q = atan_unit(d, hn::IfThenElse(steep, hn::Div(one, a), a));
+    const V angle = hn::IfThenElse(steep, hn::Sub(hn::Set(d, kHalfPi), q), q);
+    return hn::CopySign(angle, x);
   }
 };
 struct WideAsin {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    const V one = hn::Set(d, 1.0), root = hn::Sqrt(hn::Mul(hn::Sub(one, x), hn::Add(one, x)));
-    return WideAtan()(d, hn::Div(x, root));
+    const ArcSine<D, V> arc(d, hn::Abs(x));
+    const V angle = hn::IfThenElse(arc.steep, hn::Sub(hn::Set(d, kHalfPi), arc.angle), arc.angle);
+    return hn::CopySign(angle, x);
   }
 };
 struct WideAcos {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
-    return hn::Sub(hn::Set(d, 1.57079632679489661923), WideAsin()(d, x));
+    const V half_pi = hn::Set(d, kHalfPi);
+    const ArcSine<D, V> arc(d, hn::Abs(x));
+    const V angle = hn::IfThenElse(arc.steep, arc.angle, hn::Sub(half_pi, arc.angle));
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Add(half_pi, half_pi), angle), angle);
   }
 };
 
@@ -208,11 +272,12 @@ struct WideAtan2 {
   HWY_INLINE V operator()(D d, V y, V x) const {
     const V zero = hn::Zero(d), ax = hn::Abs(x), ay = hn::Abs(y);
     const auto steep = hn::Gt(ay, ax);
-    const V q = hn::IfThenElse(steep, hn::Div(ax, ay), hn::Div(ay, ax));
+    const V lower = hn::IfThenElse(steep, ax, ay), upper = hn::IfThenElse(steep, ay, ax);
     // 0/0 stands for 0, infinity/infinity for 1.
     const V equal = hn::IfThenElse(hn::Eq(ax, zero), zero, hn::Set(d, 1.0));
-    V angle = hn::Atan(d, hn::IfThenElse(hn::Eq(ax, ay), equal, q));
-    angle = hn::IfThenElse(steep, hn::Sub(hn::Set(d, 1.57079632679489661923), angle), angle);
+    const V q = hn::IfThenElse(hn::Eq(ax, ay), equal, hn::Div(lower, upper));
+    V angle = atan_unit(d, q);
+    angle = hn::IfThenElse(steep, hn::Sub(hn::Set(d, kHalfPi), angle), angle);
     const V sign = hn::CopySign(hn::Set(d, 1.0), x);
     angle = hn::IfThenElse(hn::Lt(sign, zero), hn::Sub(hn::Set(d, 3.14159265358979323846), angle),
                            angle);
@@ -222,19 +287,7 @@ struct WideAtan2 {
   }
 };
 
-// ln x and e^t to some 1e-12, enough for a power that is rounded to f32; x a positive normal number, |t| up to 700.
-// ln by 2 artanh((m − 1)/(m + 1)), m in [√½, √2): Abramowitz and Stegun 4.1.27.
-template <class D, class V>
-HWY_INLINE V log_positive(D d, V x) {
-  const hn::RebindToSigned<D> di;
-  const auto bits = hn::BitCast(di, x);
-  const auto exponent = hn::ShiftRight<52>(hn::Sub(bits, hn::Set(di, 0x3fe6a09e667f3bcd)));
-  const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<52>(exponent))), one = hn::Set(d, 1.0);
-  const V s = hn::Div(hn::Sub(m, one), hn::Add(m, one)), z = hn::Mul(s, s);
-  const V p = poly(d, z, 2.0 / 13, 2.0 / 11, 2.0 / 9, 2.0 / 7, 2.0 / 5, 2.0 / 3);
-  const V fraction = hn::MulAdd(hn::Mul(s, z), p, hn::Add(s, s));
-  return hn::MulAdd(hn::ConvertTo(d, exponent), hn::Set(d, 0.693147180559945309417), fraction);
-}
+// e^t to some 1e-12, |t| up to 700.
 template <class D, class V>
 HWY_INLINE V exp_limited(D d, V t) {
   const hn::RebindToSigned<D> di;
