@@ -52,7 +52,7 @@ struct Extremum {
     if constexpr (std::is_floating_point_v<T>) {
       const int64_t whole = n - n % (2 * static_cast<int64_t>(hn::Lanes(d)));
       T found;
-      if (n >= 256 && quick(x, whole, found)) {
+      if (whole > 0 && quick(x, whole, found)) {
         if (whole < n) merge(found, run(x + whole, n - whole, at));
         return found;
       }
@@ -66,10 +66,23 @@ struct Extremum {
   }
   void columns(const T* x, int64_t stride, int64_t rows, int64_t cols, int64_t, T* s) const {
     const hn::ScalableTag<T> d;
+    const auto into = into_states(d, s, [](T a, T b) { return better(b, a) ? b : a; });
+    const auto first = hn::Set(d, start());
+    // x − x is 0 but for NaN and infinities: those are looked at once more, with care.
+    if constexpr (std::is_floating_point_v<T>) {
+      auto spoilt = hn::Zero(d);
+      fold_columns(
+          d, x, stride, rows, cols, first,
+          [&](auto a, auto b) HWY_ATTR {
+            spoilt = hn::Or(spoilt, hn::Sub(b, b));
+            return Max ? hn::Max(a, b) : hn::Min(a, b);
+          },
+          into);
+      if (hn::AllFalse(d, hn::IsNaN(spoilt))) return;
+    }
     fold_columns(
-        d, x, stride, rows, cols, hn::Set(d, start()),
-        [d](auto a, auto b) HWY_ATTR { return step(d, a, b); },
-        into_states(d, s, [](T a, T b) { return better(b, a) ? b : a; }));
+        d, x, stride, rows, cols, first, [d](auto a, auto b) HWY_ATTR { return step(d, a, b); },
+        into);
   }
 };
 

@@ -71,11 +71,38 @@ void scan_any(const tn_call& call) {
 // Whether x takes the place of the most extreme so far: of equal ones the last, and NaN for good.
 template <bool Largest, class T>
 bool takes_over(T x, T best) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (x != x) return true;
-    if (best != best) return false;
+  const bool reached = Largest ? x >= best : x <= best;  // never with NaN
+  if constexpr (std::is_floating_point_v<T>) return reached | (x != x);
+  return reached;
+}
+
+// Blocks in which nothing takes over, as are most of a long row, are looked at by vectors and filled.
+template <bool Largest, class T>
+void extreme_row(const T* x, int64_t n, T* values, int64_t* indices) {
+  constexpr int64_t kBlock = 16;
+  int64_t best = 0;
+  const auto beaten = [&](int64_t i) {
+    return takes_over<Largest>(static_cast<Compute<T>>(x[i]), static_cast<Compute<T>>(x[best]));
+  };
+  for (int64_t i = 0; i < n;) {
+    const int64_t end = std::min(i + kBlock, n);
+    bool some = end - i < kBlock;
+    if (!some) {
+      const auto top = static_cast<Compute<T>>(x[best]);
+      for (int64_t k = 0; k < kBlock; ++k)
+        some |= takes_over<Largest>(static_cast<Compute<T>>(x[i + k]), top);
+    }
+    if (!some) {
+      std::fill_n(values + i, kBlock, x[best]);
+      std::fill_n(indices + i, kBlock, best);
+      i = end;
+    }
+    for (; i < end; ++i) {
+      if (beaten(i)) best = i;
+      values[i] = x[best];
+      indices[i] = best;
+    }
   }
-  return Largest ? x >= best : x <= best;
 }
 
 template <bool Largest>
@@ -91,16 +118,8 @@ void extremes(const tn_call& call) {
       T* const values = data_of<T>(output(call, arg::result::values));
       parallel_for(numel(view) / n, std::max<int64_t>(1, kGrainMath / n),
                    [=](int64_t begin, int64_t end) {
-                     for (int64_t r = begin; r < end; ++r) {
-                       int64_t best = r * n;
-                       for (int64_t i = best; i < (r + 1) * n; ++i) {
-                         if (takes_over<Largest>(static_cast<Compute<T>>(x[i]),
-                                                 static_cast<Compute<T>>(x[best])))
-                           best = i;
-                         values[i] = x[best];
-                         indices[i] = best - r * n;
-                       }
-                     }
+                     for (int64_t r = begin; r < end; ++r)
+                       extreme_row<Largest>(x + r * n, n, values + r * n, indices + r * n);
                    });
     }
   });
