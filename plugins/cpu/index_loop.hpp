@@ -2,6 +2,8 @@
 // combined in row-major order by one thread: the number of threads changes nothing.
 #pragma once
 
+#include <atomic>
+
 #include "indexing.hpp"
 #include "loops.hpp"
 
@@ -59,37 +61,57 @@ struct IndexLoop {
 
 inline constexpr int64_t kZeros[TN_MAX_DIMS] = {};
 
-// f(tensor element, dense element) for every index. Stretches whose indices are not `good` are passed over.
-struct AllGood {
-  bool operator()(const int64_t*, int64_t, int64_t) const { return true; }
+// Whether an index may be used; one that may not is told to `bad`.
+struct InRange {
+  uint64_t size;
+  std::atomic<bool>& bad;
+  bool operator()(int64_t index) const {
+    if (static_cast<uint64_t>(index) < size) [[likely]]
+      return true;
+    bad.store(true, std::memory_order_relaxed);
+    return false;
+  }
 };
+struct AllGood {
+  bool operator()(int64_t) const { return true; }
+};
+
+// f(tensor element, dense element) for every index; a stretch ends where one is not `good`.
 template <class T, class D, class F, class Good = AllGood>
 void for_each_index(IndexLoop& plan, const Operands<3>& operands, F&& f, const Good& good = {}) {
   plan.over_parts(operands, [&](const tn_loop& loop, const Operands<3>& part) {
     const int64_t along = plan.step;
-    walk_rows<3>(loop, part, 0, loop_count(loop),
-                 [=, &good](int64_t n, const auto& data, const auto& step) {
-                   // Held in locals: a write through f could change them otherwise.
-                   T* const tensor = reinterpret_cast<T*>(data[0]);
-                   const int64_t* const index = reinterpret_cast<const int64_t*>(data[1]);
-                   D* const dense = reinterpret_cast<D*>(data[2]);
-                   const int64_t across = step[0] / static_cast<int64_t>(sizeof(T)),
-                                 index_step = step[1] / 8;
-                   if (!good(index, n, index_step)) return;
-                   const int64_t dense_step = step[2] / static_cast<int64_t>(sizeof(D));
-                   if (index_step == 0 && across == 1 && dense_step == 1) {  // one row into another
-                     T* const row = tensor + *index * along;
-                     for (int64_t i = 0; i < n; ++i) f(row[i], dense[i]);
-                   } else if (index_step == 1 && dense_step == 1 && across == 0 && along == 1) {
-                     for (int64_t i = 0; i < n; ++i) f(tensor[index[i]], dense[i]);
-                   } else if (index_step == 1 && dense_step == 1) {
-                     for (int64_t i = 0; i < n; ++i)
-                       f(tensor[i * across + index[i] * along], dense[i]);
-                   } else {
-                     for (int64_t i = 0; i < n; ++i)
-                       f(tensor[i * across + index[i * index_step] * along], dense[i * dense_step]);
-                   }
-                 });
+    walk_rows<3>(
+        loop, part, 0, loop_count(loop), [=](int64_t n, const auto& data, const auto& step) {
+          // Held in locals: a write through f could change them otherwise.
+          T* const tensor = reinterpret_cast<T*>(data[0]);
+          const int64_t* const index = reinterpret_cast<const int64_t*>(data[1]);
+          D* const dense = reinterpret_cast<D*>(data[2]);
+          const int64_t across = step[0] / static_cast<int64_t>(sizeof(T)),
+                        index_step = step[1] / 8;
+          const int64_t dense_step = step[2] / static_cast<int64_t>(sizeof(D));
+          const auto each = [&](auto place, auto at, auto lies) {
+            for (int64_t i = 0; i < n; ++i) {
+              const int64_t to = index[at(i)];
+              if (!good(to)) return;
+              f(tensor[place(i, to)], dense[lies(i)]);
+            }
+          };
+          const auto itself = [](int64_t i) { return i; };
+          if (index_step == 0 && across == 1 && dense_step == 1) {  // one row into another
+            if (n == 0 || !good(*index)) return;
+            T* const row = tensor + *index * along;
+            for (int64_t i = 0; i < n; ++i) f(row[i], dense[i]);
+          } else if (index_step == 1 && dense_step == 1 && across == 0 && along == 1) {
+            each([](int64_t, int64_t to) { return to; }, itself, itself);
+          } else if (index_step == 1 && dense_step == 1) {
+            each([=](int64_t i, int64_t to) { return i * across + to * along; }, itself, itself);
+          } else {
+            each([=](int64_t i, int64_t to) { return i * across + to * along; },
+                 [=](int64_t i) { return i * index_step; },
+                 [=](int64_t i) { return i * dense_step; });
+          }
+        });
   });
 }
 

@@ -8,42 +8,40 @@
 namespace tenon::cpu {
 namespace {
 
-// Indices are checked a stretch at a time, while they are in a cache; the whole check, which tells the first wrong one, comes
-// where one is wrong.
+// Indices are checked as they are used; the whole check, which tells the first wrong one, comes where one is wrong.
 void gather(const tn_call& call) {
   using arg = tenon::arg::gather;
   const tn_view& x = input(call, arg::x);
   const tn_view& index = input(call, arg::index);
   const int64_t dim = call.args[arg::dim].as.i, size = size_of(x.dtype);
   std::atomic<bool> bad = false;
-  const auto good = [&, range = static_cast<uint64_t>(x.shape[dim])](const int64_t* row, int64_t n,
-                                                                     int64_t step) {
-    const bool all = in_range(row, n, step, 0, range);
-    if (!all) bad = true;
-    return all;
-  };
   IndexLoop plan(x, index, output(call), dim, kZeros);
   visit_size(static_cast<uint64_t>(size), [&]<class T>(Tag<T>) {
     for_each_index<T, T>(
         plan, operands_for(x, index, output(call), size), [](const T& from, T& to) { to = from; },
-        good);
+        InRange{static_cast<uint64_t>(x.shape[dim]), bad});
   });
   if (bad) check_indices("gather", index, dim, x.shape[dim], false);
 }
 
+// In place nothing may be written before all indices are known to be right.
 void scatter(const tn_call& call) {
   using arg = tenon::arg::scatter;
+  const tn_view& x = input(call, arg::x);
   const tn_view& index = input(call, arg::index);
   const tn_view& src = input(call, arg::src);
   const tn_view& out = output(call);
   const int64_t dim = call.args[arg::dim].as.i, size = size_of(out.dtype);
-  check_indices("scatter", index, dim, out.shape[dim], false);
-  start_as(input(call, arg::x), out);
+  if (x.data == out.data) check_indices("scatter", index, dim, out.shape[dim], false);
+  start_as(x, out);
+  std::atomic<bool> bad = false;
   IndexLoop plan(out, index, src, dim, kZeros);
   visit_size(static_cast<uint64_t>(size), [&]<class T>(Tag<T>) {
-    for_each_index<T, T>(plan, operands_for(out, index, src, size),
-                         [](T& to, const T& from) { to = from; });
+    for_each_index<T, T>(
+        plan, operands_for(out, index, src, size), [](T& to, const T& from) { to = from; },
+        InRange{static_cast<uint64_t>(out.shape[dim]), bad});
   });
+  if (bad) check_indices("scatter", index, dim, out.shape[dim], false);
 }
 
 }  // namespace

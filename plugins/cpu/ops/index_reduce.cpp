@@ -55,7 +55,8 @@ struct Incoming {
  private:
   // The index is the same along the inner dimensions, and reaches all of src, and of the result in others than dim.
   bool has_rows() const {
-    if ((src.flags & TN_VIEW_CONTIGUOUS) == 0 || index.ndim != out.ndim || src.ndim != out.ndim)
+    if ((src.flags & TN_VIEW_CONTIGUOUS) == 0 || index.ndim != out.ndim || src.ndim != out.ndim ||
+        around(out, dim).inner == 1)
       return false;
     for (uint32_t d = 0; d < index.ndim; ++d) {
       if (src.shape[d] != index.shape[d]) return false;
