@@ -30,10 +30,16 @@ _MODULES = 'nn', 'optim', 'data', 'func', 'testing', 'io', 'linalg', 'fft', 'gra
 _LAZY = {'summary': '_summary', 'profiler': '_profiler', 'Graph': '_capture', 'capture': '_capture', 'graphed': '_capture', 'compile': 'graph'}
 
 
+_OTHERS = {}  # PyTorch's names that were asked for
+
+
 def __getattr__(name):
+    if name in _OTHERS:
+        return _OTHERS[name]
     if name not in _MODULES and name not in _LAZY:
         from ._generous import named
-        return named(__name__, name)
+        found = _OTHERS[name] = named(__name__, name)
+        return found
     from importlib import import_module
     if name in _MODULES:
         return import_module('.' + name, __name__)

@@ -31,6 +31,9 @@ def round(x, /):
     return ops['round'](x)
 
 
+round = _core.Shortcut(round, ops['round'], 'F', {})
+
+
 def clip(x, /, min=None, max=None):
     """x held between two bounds, numbers or tensors that broadcast; the dtype is that of x."""
     _check(x, 'clip')
