@@ -11,14 +11,14 @@ PYTHONPATH must lead to a built package (build/python). PyTorch is measured wher
 import argparse
 import pathlib
 import statistics
-import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 from device import cell
 from examples_rows import ROWS, example
-from models import forget_peak, resident
+from models import forget_peak, memory, resident
 from python_overhead import describe
 from sections import begin, chosen, command_line, write_section
 from sides import Tenon, Torch, sides
@@ -69,12 +69,14 @@ class Work:
 def captured(side, row, train):
     """The same as a graph, or None and why."""
     work = Work(side, row, train)
-    try:
-        work.function = side.library.compile(work.function)
-        work(), work()
-        return work, None
-    except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
-        return None, str(error).splitlines()[0]
+    work.function = side.library.compile(work.function)
+    with warnings.catch_warnings():
+        warnings.simplefilter('error', UserWarning)  # what cannot be traced runs as it is written
+        try:
+            work(), work()
+        except UserWarning as warning:
+            return None, str(warning)
+    return work, None
 
 
 def seconds(work, count, clock):
@@ -121,19 +123,6 @@ def memory_child(row, train, only):
     print(resident()[1] - before)
 
 
-def memory(row, train, found):
-    """MiB by side."""
-    grown = []
-    for side in found:
-        command = [sys.executable, __file__, '--memory-of', row[0], '--side', type(side).__name__.lower(), *(['--train'] if train else [])]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise SystemExit(f'{row[0]} in {side.name}: {done.stderr.strip()}')
-        grown.append(float(done.stdout))
-    return grown
-
-
-
 def line(name, times, memories):
     """Its text, and PyTorch's time and memory over Tenon's, the faster of eager and captured."""
     mine = min(statistics.median(own) for own in times[:2] if own)
@@ -162,7 +151,7 @@ def report(options, rows):
             times = measure(row, train, options, found)
             if times is None:
                 continue
-            text, ratio = line(f'{row[0]}, {"training" if train else "inference"}', times, memory(row, train, found))
+            text, ratio = line(f'{row[0]}, {"training" if train else "inference"}', times, memory(__file__, row, found, *(['--train'] if train else [])))
             lines.append(text)
             print(text, flush=True)
             ratios += [ratio] if ratio else []

@@ -280,11 +280,11 @@ def memory_child(row, dtype, only):
     print(resident()[1] - before)
 
 
-def memory(row, dtype, found):
-    """MiB by side, each in a process of its own."""
+def memory(program, row, found, *more):
+    """MiB by side, each in a process of its own: the program with --memory-of."""
     grown = []
     for side in found:
-        command = [sys.executable, __file__, '--memory-of', row[0], '--dtype', dtype, '--side', type(side).__name__.lower()]
+        command = [sys.executable, program, '--memory-of', row[0], '--side', type(side).__name__.lower(), *more]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f'{row[0]} in {side.name}: {done.stderr.strip()}')
@@ -330,7 +330,7 @@ def report(options, rows):
     for row in rows:
         works, times = measure(row, options.dtype, options.rounds, found)
         flops = flops_of(works[1]) if len(works) > 1 else 0
-        text, ratio = line(row, times, memory(row, options.dtype, found), flops, peaks)
+        text, ratio = line(row, times, memory(__file__, row, found, '--dtype', options.dtype), flops, peaks)
         lines.append(text)
         print(text, flush=True)
         ratios += [ratio] if ratio else []

@@ -88,9 +88,12 @@ std::vector<T> metadata_list(const GgufMetadata& metadata, const std::string& na
   for (const GgufValue& each : metadata_value<std::vector<GgufValue>>(metadata, name, where)) {
     const T* value = std::get_if<T>(&each.value);
     if (value == nullptr)
-      throw Error(TN_DATA_LOSS, where + ": the metadata \"" + name + "\", number " +
-                                    std::to_string(list.size()) +
-                                    ", is not of the kind that it should be");
+      throw Error(TN_DATA_LOSS, std::string(where)
+                                    .append(": the metadata \"")
+                                    .append(name)
+                                    .append("\", number ")
+                                    .append(std::to_string(list.size()))
+                                    .append(", is not of the kind that it should be"));
     list.push_back(*value);
   }
   return list;

@@ -10,8 +10,12 @@ inline BytePair::BytePair(BytePairModel model, const std::string& where)
     : is_control_(model.tokens.size()), digits_alone_(model.digits_alone) {
   for (size_t i = 0; i < model.tokens.size(); ++i)
     if (!vocabulary_.add(model.tokens[i]))
-      throw Error(TN_DATA_LOSS, where + ": token " + std::to_string(i) + ", \"" + model.tokens[i] +
-                                    "\", is there already");
+      throw Error(TN_DATA_LOSS, std::string(where)
+                                    .append(": token ")
+                                    .append(std::to_string(i))
+                                    .append(", \"")
+                                    .append(model.tokens[i])
+                                    .append("\", is there already"));
   for (size_t i = 0; i < model.merges.size(); ++i) {
     const std::string& pair = model.merges[i];
     const std::string line = where + ": merge " + std::to_string(i) + ", \"" + pair + '"';
