@@ -2,6 +2,7 @@
 // registers.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/quantize_linear.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 
 #include "ops/quantize-inl.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int64_t kMostRows = 16;  // more are worth unpacking the weight for
 constexpr int kAtOnce = 4;         // rows whose sums stay in registers
+constexpr int64_t kAhead = 8192;   // bytes of the weight that are on their way
 
 // R rows of x times C rows of the weight from `column` on, without offsets; sums lie `outputs` apart. Each row of x consists of kParts stretches:
 // the entries that lie first in a packed element, then those that lie second.
@@ -32,8 +34,10 @@ HWY_INLINE void dots(const float* x, const Weight<Q, T>& w, int64_t column, floa
     for (int64_t p = g * w.width; p < (g + 1) * w.width; p += lanes) {
 #pragma GCC unroll 4
       for (int j = 0; j < C; ++j) {
+        const auto* const from = w.packed + (column + j) * length + p;
+        if (p % 64 == 0) hwy::Prefetch(from + kAhead);  // behind the end it does nothing
         QV entry[Q::kParts];
-        Q::entries(d, w.packed + (column + j) * length + p, entry);
+        Q::entries(d, from, entry);
 #pragma GCC unroll 4
         for (int i = 0; i < R; ++i)
           for (int q = 0; q < Q::kParts; ++q)

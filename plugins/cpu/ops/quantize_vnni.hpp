@@ -10,8 +10,9 @@
 
 namespace tenon::cpu {
 
-constexpr int kVnniColumns = 4;  // of the weight, and of the result, at once
-constexpr int kVnniRows = 4;     // of x at once
+constexpr int kVnniColumns = 4;       // of the weight, and of the result, at once
+constexpr int kVnniRows = 4;          // of x at once
+constexpr int64_t kVnniAhead = 8192;  // bytes of the weight that are on their way
 
 // Rows of x, each less its zero point, `stride` bytes apart with zeros up to there.
 struct Bytes {
@@ -105,8 +106,10 @@ TENON_VNNI inline __m512i row_sums(const int8_t* const* weight, int64_t n) {
   for (__m512i& one : sum) one = _mm512_setzero_si512();
   for (int64_t p = 0; p < n; p += kVnniLanes)
 #pragma GCC unroll 4
-    for (int j = 0; j < kVnniColumns; ++j)
+    for (int j = 0; j < kVnniColumns; ++j) {
+      _mm_prefetch(weight[j] + p + kVnniAhead, _MM_HINT_T0);  // behind the end it does nothing
       sum[j] = _mm512_dpbusd_epi32(sum[j], ones, entries_at(weight[j], p, n));
+    }
   const __m512i all = partial_sums(sum);
   return add_quarters(all, all, all, all);
 }
