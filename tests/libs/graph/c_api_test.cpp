@@ -35,6 +35,7 @@ TEST(GraphInC, NullIsNamed) {
   EXPECT_EQ(take(tn_program_run(nullptr, nullptr, 0, nullptr, 0)), "[graph] program is NULL");
   EXPECT_EQ(take(tn_program_save(nullptr, name)), "[graph] program is NULL");
   EXPECT_EQ(take(tn_program_load(name, nullptr, nullptr)), "[graph] out is NULL");
+  EXPECT_EQ(take(tn_program_quantize(nullptr, nullptr, 0, &program)), "[graph] program is NULL");
   EXPECT_EQ(take(tn_program_get_info(nullptr, &info)), "[graph] program is NULL");
   EXPECT_EQ(take(tn_program_input(nullptr, 0, &value)), "[graph] program is NULL");
   EXPECT_EQ(take(tn_program_result(nullptr, 0, &value)), "[graph] program is NULL");
@@ -56,6 +57,7 @@ TEST(GraphInC, NullIsNamed) {
   EXPECT_EQ(take(tn_program_run(known.get(), nullptr, 1, &made, 1)), "[graph] an input is NULL");
   EXPECT_EQ(take(tn_program_run(known.get(), none, 1, &made, 1)), "[graph] an input is NULL");
   EXPECT_EQ(take(tn_program_run(known.get(), none, 1, nullptr, 1)), "[graph] results is NULL");
+  EXPECT_EQ(take(tn_program_quantize(known.get(), nullptr, 0, nullptr)), "[graph] out is NULL");
   EXPECT_EQ(take(tn_program_run(known.get(), none, 1, nullptr, 0)),
             "[graph] 0 results asked for, the graph has 1");
   EXPECT_EQ(take(tn_program_get_info(known.get(), nullptr)), "[graph] out is NULL");
