@@ -70,6 +70,19 @@ void start_as(const tn_view& x, const tn_view& out) {
   });
 }
 
+ByRange::ByRange(const int64_t* at, int64_t count, int64_t rows, int64_t most) {
+  int shift = 0;
+  while (((rows - 1) >> shift) >= most) ++shift;
+  begin_.resize(static_cast<size_t>(std::max<int64_t>(0, rows - 1) >> shift) + 2);
+  for (int64_t j = 0; j < count; ++j)
+    if (at[j] >= 0) ++begin_[static_cast<size_t>(at[j] >> shift) + 1];
+  for (size_t i = 1; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
+  order_.resize(static_cast<size_t>(begin_.back()));
+  std::vector<int64_t> next = begin_;
+  for (int64_t j = 0; j < count; ++j)
+    if (at[j] >= 0) order_[static_cast<size_t>(next[static_cast<size_t>(at[j] >> shift)]++)] = j;
+}
+
 void add_rows(tn_dtype dtype, void* to, int64_t rows, const void* from, const int64_t* at,
               int64_t count, int64_t width) {
   visit_dtype(dtype, [&]<class T>(Tag<T>) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include "dispatch.hpp"
 #include "kernels.hpp"
@@ -58,27 +60,45 @@ inline Around around(const tn_view& x, int64_t dim) {
   return a;
 }
 
+// Positions of a list of destinations, by ranges of these: in each the positions are in order. Negative destinations are left out.
+class ByRange {
+ public:
+  // At most `most` ranges of [0, rows).
+  ByRange(const int64_t* at, int64_t count, int64_t rows, int64_t most);
+  int64_t ranges() const { return static_cast<int64_t>(begin_.size()) - 1; }
+  std::span<const int64_t> of(int64_t range) const {
+    const auto i = static_cast<size_t>(range);
+    return {order_.data() + begin_[i], order_.data() + begin_[i + 1]};
+  }
+
+ private:
+  std::vector<int64_t> begin_, order_;
+};
+
 // f(to[at[j]], from[j]) for the elements of rows of `width`, j in order; rows with a negative `at` are left out. Threads share
-// columns or destinations, so the number of threads changes nothing.
+// columns or, where rows are short, destinations: the number of threads changes nothing.
 template <class To, class T, class F>
 void combine_rows(To* to, int64_t rows, const T* from, const int64_t* at, int64_t count,
                   int64_t width, F&& f) {
-  const auto part = [&](int64_t first_row, int64_t last_row, int64_t first, int64_t last) {
-    for (int64_t j = 0; j < count; ++j) {
-      if (at[j] < first_row || at[j] >= last_row) continue;
-      To* const a = to + at[j] * width;
-      const T* const b = from + j * width;
-      for (int64_t c = first; c < last; ++c) f(a[c], b[c]);
-    }
+  const auto combine = [&](int64_t j, int64_t first, int64_t last) {
+    To* const a = to + at[j] * width;
+    const T* const b = from + j * width;
+    for (int64_t c = first; c < last; ++c) f(a[c], b[c]);
   };
-  const int64_t work = std::max<int64_t>(1, count * width);
-  constexpr int64_t kManyRows = 256;  // so many destinations are shared evenly enough
-  if (width >= 128 && rows < kManyRows)
-    parallel_for(width, std::max<int64_t>(64, kGrainMath * width / work),
-                 [&](int64_t begin, int64_t end) { part(0, rows, begin, end); });
-  else
-    parallel_for(rows, std::max<int64_t>(1, kGrainMath * rows / work),
-                 [&](int64_t begin, int64_t end) { part(begin, end, 0, width); });
+  constexpr int64_t kColumns = 128 / sizeof(T);  // two lines of the cache
+  constexpr int64_t kRangesOfThread = 8;         // they are not equally full
+  constexpr int64_t kShort = 8;                  // elements: not worth a sort
+  const int64_t threads =
+      width < kShort ? 1 : std::min<int64_t>(max_threads(), count * width / kGrainMath);
+  if (threads < 2 || width >= threads * kColumns)
+    return parallel_for(width, threads < 2 ? width : kColumns, [&](int64_t begin, int64_t end) {
+      for (int64_t j = 0; j < count; ++j)
+        if (at[j] >= 0) combine(j, begin, end);
+    });
+  const ByRange shares(at, count, rows, threads * kRangesOfThread);
+  parallel_each(shares.ranges(), [&](int64_t range) {
+    for (const int64_t j : shares.of(range)) combine(j, 0, width);
+  });
 }
 
 // to[at[j]] += from[j] for rows of `width` elements, j in order; rows with a negative `at` are

@@ -4,6 +4,8 @@
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 
+#include <atomic>
+
 #include "indexing.hpp"
 #include "lanes-inl.hpp"
 #include "tenon/schemas.h"
@@ -104,25 +106,34 @@ struct Bags {
     for (; c + lanes <= width; c += lanes) columns<1, kMode>(b, c, 0);
     if (c < width) columns<1, kMode>(b, c, static_cast<size_t>(width - c));
   }
+  // False where an index is out of range: threads check those of their bags before they read.
   template <Mode kMode>
-  void run() const {
+  bool run() const {
     const int64_t work = (count + bags) * width / std::max<int64_t>(1, bags);
+    std::atomic<bool> good = true;
     parallel_for(bags, std::max<int64_t>(1, kGrainCopy / std::max<int64_t>(1, work)),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t b = begin; b < end; ++b) bag<kMode>(b);
+                   const int64_t first = offsets[begin];
+                   const int64_t last = std::min(count, end_of(end - 1) + kAhead);
+                   if (!in_range(index + first, last - first, 1, 0, static_cast<uint64_t>(rows)))
+                     good = false;
+                   else
+                     for (int64_t b = begin; b < end; ++b) bag<kMode>(b);
                  });
+    return good;
   }
 };
 
 template <class T>
 void embedding_bag(const tn_call& call) {
   const Bags<T> bags(call);
-  check_indices("embedding_bag", input(call, tenon::arg::embedding_bag::index), 0, bags.rows,
-                false);
   bags.check();
-  if (bags.mode == Mode::kSum) return bags.template run<Mode::kSum>();
-  if (bags.mode == Mode::kMean) return bags.template run<Mode::kMean>();
-  bags.template run<Mode::kMax>();
+  const bool good = bags.mode == Mode::kSum    ? bags.template run<Mode::kSum>()
+                    : bags.mode == Mode::kMean ? bags.template run<Mode::kMean>()
+                                               : bags.template run<Mode::kMax>();
+  if (!good || bags.bags == 0)
+    check_indices("embedding_bag", input(call, tenon::arg::embedding_bag::index), 0, bags.rows,
+                  false);
 }
 
 template <class T>
@@ -132,10 +143,7 @@ void add_of(KernelList& list) {
             .run = run_of<embedding_bag<T>>});
 }
 void add_kernels(KernelList& list) {
-  add_of<float>(list);
-  add_of<double>(list);
-  add_of<F16>(list);
-  add_of<BF16>(list);
+  add_of<float>(list), add_of<double>(list), add_of<F16>(list), add_of<BF16>(list);
 }
 
 }  // namespace

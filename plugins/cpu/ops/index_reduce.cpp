@@ -1,86 +1,11 @@
 // scatter_add, scatter_reduce. An index that was expanded from one column moves whole rows. Halves are combined in f32.
 #include <limits>
-#include <vector>
 
-#include "index_loop.hpp"
+#include "ops/index_incoming.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::cpu {
 namespace {
-
-// What comes to places of the result.
-struct Incoming {
-  const tn_view &index, &src, &out;
-  int64_t dim;
-  bool rows;  // whole rows go to one place each
-
-  Incoming(const tn_view& to, const tn_view& from, const tn_view& places, int64_t d)
-      : index(places), src(from), out(to), dim(d), rows(has_rows()) {}
-
-  // f(element of `to`, which lies as the result does, element of src) for every index.
-  template <class T, class To, class F>
-  void each(To* to, F&& f) const {
-    if (numel(index) == 0) return;
-    if (rows) {
-      const Around a = around(out, dim);
-      const T* const from = data_of<const T>(src);
-      return each_list([&](int64_t o, const std::vector<int64_t>& at) {
-        const auto count = static_cast<int64_t>(at.size());
-        combine_rows(to + o * a.size * a.inner, a.size, from + o * count * a.inner, at.data(),
-                     count, a.inner, f);
-      });
-    }
-    IndexLoop plan(out, index, src, dim, kZeros);
-    Operands<3> operands = operands_for(out, index, src, sizeof(T));
-    operands.data[0] = reinterpret_cast<char*>(to);
-    operands.size[0] = sizeof(To);
-    for_each_index<To, T>(plan, operands, f);
-  }
-
-  // How many come to each element, or to each row.
-  template <class T>
-  std::vector<uint32_t> counts() const {
-    const Around a = around(out, dim);
-    std::vector<uint32_t> found(static_cast<size_t>(a.outer * a.size * (rows ? 1 : a.inner)));
-    if (!rows) {
-      each<T>(found.data(), [](uint32_t& n, const T&) { ++n; });
-    } else {
-      each_list([&](int64_t o, const std::vector<int64_t>& at) {
-        for (const int64_t i : at) ++found[static_cast<size_t>(o * a.size + i)];
-      });
-    }
-    return found;
-  }
-
- private:
-  // The index is the same along the inner dimensions, and reaches all of src, and of the result in others than dim.
-  bool has_rows() const {
-    if ((src.flags & TN_VIEW_CONTIGUOUS) == 0 || index.ndim != out.ndim || src.ndim != out.ndim ||
-        around(out, dim).inner == 1)
-      return false;
-    for (uint32_t d = 0; d < index.ndim; ++d) {
-      if (src.shape[d] != index.shape[d]) return false;
-      if (d != dim && index.shape[d] != out.shape[d]) return false;
-      if (d > dim && index.strides[d] != 0 && index.shape[d] != 1) return false;
-    }
-    return true;
-  }
-  // f(o, places along dim) for each entry o of the outer dimensions.
-  template <class F>
-  void each_list(F&& f) const {
-    std::vector<int64_t> at(static_cast<size_t>(index.shape[dim]));
-    const int64_t outer = around(out, dim).outer;
-    for (int64_t o = 0; o < outer; ++o) {
-      const int64_t* from = data_of<const int64_t>(index);
-      int64_t rest = o;
-      for (int64_t d = dim; d-- > 0; rest /= index.shape[d])
-        from += rest % index.shape[d] * index.strides[d];
-      for (size_t j = 0; j < at.size(); ++j)
-        at[j] = from[static_cast<int64_t>(j) * index.strides[dim]];
-      f(o, at);
-    }
-  }
-};
 
 // NaN wins.
 template <class T>
