@@ -172,7 +172,7 @@ struct GridSpot {
     x.read(at_x, g.in[2], g.padding, g.align);
     y.read(at_y, g.in[1], g.padding, g.align);
     z.set(0, 0, C(1), C(0));
-    if (g.spatial == 3) z.read(at_z, g.in[0], g.padding, g.align);
+    if (kDepth > 1 || g.spatial == 3) z.read(at_z, g.in[0], g.padding, g.align);
   }
   // In x's plane; −1: nothing is read.
   TENON_SHARED_INLINE_FN int32_t at(uint32_t k) const {

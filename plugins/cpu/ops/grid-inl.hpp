@@ -1,0 +1,136 @@
+// What calls of grid_sample and of its gradient read, a block of outputs at a time: worked out once for all channels.
+#include <algorithm>
+#include <vector>
+
+#include "../../common/grid.hpp"
+#include "kernels.hpp"
+#include "lanes-inl.hpp"
+#include "ops/halves.hpp"
+#include "threads.hpp"
+
+#if defined(TENON_CPU_GRID_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENON_CPU_GRID_INL
+#undef TENON_CPU_GRID_INL
+#else
+#define TENON_CPU_GRID_INL
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::cpu::HWY_NAMESPACE {
+
+constexpr int64_t kBlock = 128;  // outputs
+
+// A call's operands, in what it computes in.
+template <class C>
+struct Operands {
+  GridGeometry of;
+  const C *x, *grid;
+  int64_t blocks() const { return (of.out_plane + kBlock - 1) / kBlock; }
+  int64_t grain(int64_t elements) const {
+    return std::max<int64_t>(1, kGrainMath / std::max<int64_t>(1, elements * of.taps_of_output()));
+  }
+};
+
+// The outputs of one sample from `first` on.
+struct Block {
+  int64_t sample, first, count;
+  template <class C>
+  Block(const Operands<C>& operands, int64_t i)
+      : sample(i / operands.blocks()),
+        first(i % operands.blocks() * kBlock),
+        count(std::min(kBlock, operands.of.out_plane - first)) {}
+};
+
+// How the weights of a block's taps change with each coordinate of the grid.
+template <class Spot, class C>
+struct Slopes {
+  HWY_ALIGN C of[3][Spot::kCount][kBlock];
+};
+
+// Taps of a block's outputs; behind the last of them they read the first element, for nothing.
+template <class Spot, class C>
+struct Taps {
+  static constexpr uint32_t kCount = Spot::kCount;
+  using Index = hwy::MakeSigned<C>;
+  HWY_ALIGN Index at[kCount][kBlock];  // in a plane of x; −1: nothing is read
+  HWY_ALIGN C weight[kCount][kBlock];
+  bool whole;  // every tap reads something
+
+  HWY_INLINE void read(const Operands<C>& operands, const Block& block,
+                       Slopes<Spot, C>* slopes = nullptr) {
+    const GridGeometry& g = operands.of;
+    const C* place = operands.grid + (block.sample * g.out_plane + block.first) * g.spatial;
+    Index least = 0;
+    for (int64_t i = 0; i < block.count; ++i, place += g.spatial) {
+      const Spot spot(g, place[0], place[1], g.spatial == 3 ? place[2] : C(0));
+      for (uint32_t k = 0; k < kCount; ++k) {
+        at[k][i] = spot.at(k);
+        weight[k][i] = spot.weight(k);
+        least = std::min(least, at[k][i]);
+        for (uint32_t c = 0; slopes != nullptr && c < g.spatial; ++c)
+          slopes->of[c][k][i] = spot.slope(k, c);
+      }
+    }
+    for (uint32_t k = 0; k < kCount; ++k) {
+      std::fill(at[k] + block.count, at[k] + kBlock, Index(0));
+      std::fill(weight[k] + block.count, weight[k] + kBlock, C(0));
+    }
+    whole = least == 0;
+  }
+  // What tap k of the outputs from i on reads of a plane; 0 outside.
+  template <class D>
+  HWY_INLINE hn::Vec<D> values(D d, const C* plane, uint32_t k, int64_t i) const {
+    const hn::RebindToSigned<D> signs;
+    const auto index = hn::Load(signs, at[k] + i);
+    if (whole) return hn::GatherIndex(d, plane, index);
+    const auto none = hn::Zero(signs);
+    return hn::IfThenElseZero(hn::RebindMask(d, hn::Gt(index, hn::Set(signs, -1))),
+                              hn::GatherIndex(d, plane, hn::Max(index, none)));
+  }
+};
+
+// An operand or result in what is computed in: halves by way of a copy.
+template <class T>
+const Compute<T>* widened(const tn_view& view, std::vector<Compute<T>>& copy) {
+  if constexpr (is_half_v<T>) {
+    copy.resize(static_cast<size_t>(numel(view)));
+    widen_all(data_of<const T>(view), copy.data(), numel(view));
+    return copy.data();
+  } else {
+    return data_of<const T>(view);
+  }
+}
+template <class T>
+struct Result {
+  const tn_view& view;
+  std::vector<Compute<T>> copy;
+  explicit Result(const tn_view& to) : view(to), copy(is_half_v<T> ? size_t(numel(to)) : 0) {}
+  Compute<T>* data() {
+    if constexpr (is_half_v<T>) return copy.data();
+    if constexpr (!is_half_v<T>) return data_of<T>(view);
+  }
+  void finish() {
+    if constexpr (is_half_v<T>) round_all(copy.data(), data_of<T>(view), numel(view));
+  }
+};
+
+// run(Tag<Spot>, operands) for the call's dtype and taps; T is the dtype's type.
+template <class arg, class T, class Run>
+void with_operands(const tn_call& call, const Run& run) {
+  using C = Compute<T>;
+  std::vector<C> x, grid;
+  const Operands<C> operands{GridGeometry::of<arg>(call), widened<T>(input(call, arg::x), x),
+                             widened<T>(input(call, arg::grid), grid)};
+  with_grid_taps(operands.of,
+                 [&]<class Taps>(Taps) { run(Tag<typename Taps::template spot<C>>(), operands); });
+}
+
+template <class arg>
+bool fits(const tn_call& call) {
+  return GridGeometry::of<arg>(call).fits();
+}
+
+}  // namespace tenon::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
