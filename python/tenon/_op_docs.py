@@ -2926,6 +2926,32 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.kl_div_loss(tenon.log(tenon.tensor([[0.5, 0.5]])), tenon.tensor([[0.5, 0.5]]), 'sum')
 tensor(0.0)
 """,
+    'ctc_loss': """ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool normalized=false) -> Tensor
+
+Minus the logarithm of the probability of each sample's labels over all their alignments with its steps, infinity where there is none (Graves et al. 2006). normalized says that log_probs come from log_softmax: their gradient is then that of its operand. No gradient comes from an infinite loss.
+
+Shapes: log_probs (T, N, C), targets (N, S) and lengths (N) give (N).
+Dtypes: floating; f32 for halves; labels and lengths are integers.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.ctc_loss(tenon.tensor([[[-1., -1.]], [[-1., -1.]]]), tenon.tensor([[1]]), tenon.tensor([2]), tenon.tensor([1]))
+tensor([0.9013877])
+""",
+    'ctc_loss_backward': """ctc_loss_backward(Tensor g, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, bool normalized) -> Tensor
+
+The gradient of ctc_loss, which takes the way forwards once more.
+
+Shapes: g (N) and the operands of `ctc_loss` give (T, N, C).
+Dtypes: floating; the result has log_probs'.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.ctc_loss_backward(tenon.tensor([1.]), tenon.tensor([[[-1., -1.]]]), tenon.tensor([[1]]), tenon.tensor([1]), tenon.tensor([1]), 0, False)
+tensor([[[ 0., -1.]]])
+""",
     'quantize_int4': """quantize_int4(Tensor w, int group=32) -> Tensor packed, Tensor scale, Tensor offset
 
 w in four bits: for each group of entries along the last dimension an offset, min w, a scale, (max w - min w)/15, and (w - offset)/scale rounded, two in a byte.

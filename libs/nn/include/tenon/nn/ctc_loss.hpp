@@ -9,53 +9,12 @@
 namespace tenon::nn {
 
 namespace detail {
-// Stands for log 0: finite, so that gradients of sums of nothing are 0.
-inline constexpr double kNever = -1e30;
-
-// x (N, S) moved right, log 0 coming in.
-inline Tensor moved_right(const Tensor& x, int64_t by) {
-  const int64_t width = x.shape(1), in = std::min(by, width);
-  return concat({full({x.shape(0), in}, kNever, x.dtype(), x.device()), x.slice(1, 0, width - in)},
-                1);
-}
-
-// Blanks before, between and behind the labels (N, S): (N, 2 S + 1).
-inline Tensor with_blanks(const Tensor& labels, int64_t blank) {
-  const Tensor blanks = full_like(labels, blank);
-  const Tensor pairs = stack({blanks, labels}, 2).reshape({labels.shape(0), 2 * labels.shape(1)});
-  return concat({pairs, full({labels.shape(0), 1}, blank, labels.dtype(), labels.device())}, 1);
-}
-
 // Labels (N, S), of rows joined into one, too; `most` of each.
 inline Tensor padded_labels(const Tensor& targets, const Tensor& lengths, int64_t most) {
-  if (targets.ndim() == 2) return targets.slice(1, 0, most);
+  if (targets.ndim() == 2) return targets;
   const Tensor starts = lengths.cumsum(0) - lengths;
   const Tensor at = starts.unsqueeze(1) + arange(0, most, 1, DType::I64, targets.device());
   return take(targets, at.clamp(0, std::max<int64_t>(targets.numel() - 1, 0)));
-}
-
-// The logarithms of all alignments that end at each place of the path (N, 2 S + 1), when `lengths` steps of x (T, N, C) have passed.
-inline Tensor ctc_alignments(const Tensor& x, const Tensor& path, const Tensor& lengths,
-                             int64_t blank) {
-  const int64_t batch = path.shape(0), width = path.shape(1), back = std::min<int64_t>(2, width);
-  const Tensor two_back = concat(
-      {full({batch, back}, blank, path.dtype(), path.device()), path.slice(1, 0, width - back)}, 1);
-  const Tensor jumps = logical_and(path != blank, path != two_back),
-               places = arange(0, width, 1, DType::I64, x.device());
-  const Tensor never = full({}, kNever, x.dtype(), x.device());
-  Tensor alpha = where(places < 1, 0.0, full({batch, width}, kNever, x.dtype(), x.device()));
-  for (int64_t t = 0; t < x.shape(0); ++t) {
-    const Tensor emitted = x.select(0, t).gather(1, path);
-    Tensor next = where(places < 2, emitted, never);
-    if (t > 0) {
-      next = emitted +
-             stack({alpha, moved_right(alpha, 1), where(jumps, moved_right(alpha, 2), never)}, 0)
-                 .logsumexp(0);
-      next = where(next < kNever, never, next);
-    }
-    alpha = where((lengths > t).unsqueeze(1), next, alpha);
-  }
-  return alpha;
 }
 }  // namespace detail
 
@@ -75,19 +34,13 @@ class CTCLoss : public detail::LossOf<Tensor, Tensor, Tensor, Tensor> {
     const Tensor labels =
         (single && targets.ndim() == 1 ? targets.unsqueeze(0) : targets).to(DType::I64);
     const int64_t most = x.shape(1) > 0 ? lengths.max().item<int64_t>() : 0;
-    const Tensor path = detail::with_blanks(detail::padded_labels(labels, lengths, most), blank_);
-    const Tensor alpha = detail::ctc_alignments(x, path, inputs, blank_);
-    const Tensor end = (2 * lengths).unsqueeze(1);
-    const Tensor before =
-        where(lengths > 0, alpha.gather(1, (end - 1).clamp(0)).squeeze(1), detail::kNever);
-    Tensor loss = -logaddexp(alpha.gather(1, end).squeeze(1), before);
-    if (x.requires_grad()) {  // what log_softmax adds to the gradient of its results, whose value is 0
-      const Tensor used = arange(0, x.shape(0), 1, DType::I64, x.device()).unsqueeze(1) < inputs;
-      const Tensor part = where(used, x.exp().sum(2), 0.0).sum(0);
-      loss = loss + (part - part.detach());
-    }
-    loss = where(loss > -detail::kNever / 10,
-                 zero_infinity_ ? 0.0 : std::numeric_limits<double>::infinity(), loss);
+    if (labels.ndim() == 2 && (labels.shape(0) != x.shape(1) || labels.shape(1) < most))
+      detail::refuse(name_, "targets " + detail::text_of(labels.shape()) + " for a batch of " +
+                                std::to_string(x.shape(1)) + " and " + std::to_string(most) +
+                                " labels");
+    Tensor loss = ctc_loss(x, detail::padded_labels(labels, lengths, most), inputs, lengths, blank_,
+                           /*normalized=*/true);
+    if (zero_infinity_) loss = where(loss == std::numeric_limits<double>::infinity(), 0.0, loss);
     if (reduction_ == "mean") return (loss / lengths.clamp(1).to(loss.dtype())).mean();
     return single ? reduced(loss.squeeze(0)) : reduced(loss);
   }
