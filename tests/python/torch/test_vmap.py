@@ -23,7 +23,7 @@ NOT_MAPPED = set('''
     nn.functional.batch_norm nn.functional.embedding nn.functional.embedding_bag nn.functional.instance_norm nonzero nonzero_static
     tensor_split unique unique_consecutive'''.split())
 # Ops that run entry by entry, with a warning, or write into what they are given.
-WITHOUT_RULE = set('''as_strided as_strided_scatter lstm lstm_backward scaled_matmul arange linspace eye full
+WITHOUT_RULE = set('''as_strided as_strided_scatter scaled_matmul arange linspace eye full
     sgd_step adam_step rmsprop_step adagrad_step multi_norm multi_scale'''.split())
 SAMPLES, ENTRIES = 6, 3
 
