@@ -18,7 +18,7 @@ PICTURES = {
     'keyword_spotting': ['loss.png', 'spectrograms.png'], 'lora': ['loss.png', 'lora.safetensors'], 'ppo': ['loss.png'],
     'recommendation': ['loss.png'], 'resnet18': ['loss.png', 'resnet18.safetensors'], 'semantic_search': [], 'smollm2': [],
     'stereo': ['loss.png', 'depth.png'], 'tree_lstm': ['loss.png'], 'two_devices': ['loss.png'], 'vae': ['loss.png', 'reconstructions.png', 'drawn.png']}
-ON_THE_SIMULATOR = 'recommendation', 'two_devices'  # those that take seconds there; ./dev examples --device gpusim:0 --steps 2 runs any
+ON_THE_SIMULATOR = 'dqn', 'forecasting', 'recommendation', 'two_devices'  # those that take seconds there; ./dev examples --device gpusim:0 --steps 2 runs any
 
 
 def run(name, folder, *args, code=0):
