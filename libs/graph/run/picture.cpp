@@ -39,10 +39,10 @@ struct Drawing {
 
 struct Box {
   const char* style = "node";
-  std::vector<std::string> lines;
-  std::string tooltip;
-  Drawing inside;
-  std::vector<size_t> above;  // boxes that it reads
+  std::vector<std::string> lines = {};
+  std::string tooltip = {};
+  Drawing inside = {};
+  std::vector<size_t> above = {};  // boxes that it reads
   size_t layer = 0;
   double x = 0, y = 0, width = 0, height = 0;
   double middle() const { return x + width / 2; }
