@@ -83,7 +83,7 @@ Storage* init_storage(tn_tensor* header, tn_device& device) {
   return storage;
 }
 
-void free_bytes(Storage& storage) noexcept {
+[[gnu::always_inline]] inline void free_bytes(Storage& storage) noexcept {
   tn_device& device = *storage.device;
   if (storage.release != nullptr) {
     storage.release(storage.release_ctx);
@@ -93,7 +93,7 @@ void free_bytes(Storage& storage) noexcept {
   }
 }
 
-void release_storage(Storage* storage) noexcept {
+[[gnu::always_inline]] inline void release_storage(Storage* storage) noexcept {
   // The only owner needs no atomic write.
   if (storage->refs.load(std::memory_order_acquire) != 1 &&
       storage->refs.fetch_sub(1, std::memory_order_acq_rel) != 1)
@@ -253,6 +253,12 @@ tn_tensor* make_alias(const tn_tensor& tensor) {
   return make_view(tensor, tensor.sizes(), {tensor.strides(), tensor.ndim()}, 0);
 }
 
+[[gnu::noinline, gnu::cold]] static void destroy_moved(tn_tensor* tensor) noexcept {
+  release_storage(tensor->storage);
+  tensor->block_class &= static_cast<uint8_t>(~kMoved);
+  release_storage(storage_in(tensor));
+}
+
 void destroy_tensor(tn_tensor* tensor) noexcept {
   if (tensor->grad_fn != nullptr || tensor->meta != nullptr) release_autograd(tensor);
   free_dims(tensor);
@@ -260,10 +266,8 @@ void destroy_tensor(tn_tensor* tensor) noexcept {
   if (tensor->block_class >
       kOwnBlock) {  // an own block goes when its storage does, which views may keep alive
     if ((tensor->block_class & kTracked) != 0) forget(*tensor);
-    if ((tensor->block_class & kMoved) != 0) {
-      release_storage(std::exchange(storage, storage_in(tensor)));
-      tensor->block_class &= static_cast<uint8_t>(~kMoved);
-    }
+    if ((tensor->block_class & kMoved) != 0) [[unlikely]]
+      return destroy_moved(tensor);
     if (tensor->block_class == kViewBlock) give_block(tensor);
   }
   release_storage(storage);
