@@ -119,6 +119,20 @@ void index(Emitter& out, const RecordedCall& call) {
   out.give(call, out.node("GatherND", {x, out.node("Concat", given, {{"axis", int64_t{-1}}})}));
 }
 
+// What Pad calls "wrap", which opset 18 does not have: each dimension by its indices.
+std::string wrapped(Emitter& out, const RecordedView& view, const Ints& pads) {
+  std::string x = out.value(view);
+  const size_t rank = view.shape.size();
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t before = pads[d], size = view.shape[d], after = pads[rank + d];
+    if (before == 0 && after == 0) continue;
+    Ints places;
+    for (int64_t i = -before; i < size + after; ++i) places.push_back((i % size + size) % size);
+    x = out.node("Gather", {x, out.ints(places)}, {{"axis", static_cast<int64_t>(d)}});
+  }
+  return x;
+}
+
 // Pads are (before, after) of the last dimension, then of the one before it.
 void pad(Emitter& out, const RecordedCall& call) {
   const Ints pads = call.ints("pads");
@@ -130,7 +144,7 @@ void pad(Emitter& out, const RecordedCall& call) {
     theirs[2 * rank - 1 - i] = pads[2 * i + 1];
   }
   const std::string mode = call.text("mode");
-  if (mode == "circular") throw Error(TN_UNIMPLEMENTED, "[onnx.export] circular padding");
+  if (mode == "circular") return out.give(call, wrapped(out, view, theirs));
   Names inputs = {out.value(view), out.ints(theirs)};
   if (mode == "constant") inputs.push_back(out.number(call.number("value"), view.dtype));
   out.give(call,
