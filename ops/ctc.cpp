@@ -113,9 +113,11 @@ TN_OP(ctc_loss) = {
     .decompose = &decomposition::ctc_loss,
 };
 
-TN_RULE(ctc_loss, ctc_loss,
-        {.dtypes = "floating; f32 for halves; labels and lengths are integers",
-         .shapes = "log_probs (T, N, C), targets (N, S) and lengths (N) give (N)"}) {
+TN_RULE(
+    ctc_loss, ctc_loss,
+    {.dtypes = "floating; f32 for halves; labels and lengths are integers",
+     .shapes =
+         "log_probs (T, N, C), targets (N, S), input_lengths and target_lengths (N) give (N)"}) {
   const int64_t batch = check_ctc<arg>(frame);
   frame.result(0, statistic(frame.tensor(arg::log_probs).dtype()), std::span(&batch, 1));
 }

@@ -2930,7 +2930,7 @@ tensor(0.0)
 
 Minus the logarithm of the probability of each sample's labels over all their alignments with its steps, infinity where there is none (Graves et al. 2006). normalized says that log_probs come from log_softmax: their gradient is then that of its operand. No gradient comes from an infinite loss.
 
-Shapes: log_probs (T, N, C), targets (N, S) and lengths (N) give (N).
+Shapes: log_probs (T, N, C), targets (N, S), input_lengths and target_lengths (N) give (N).
 Dtypes: floating; f32 for halves; labels and lengths are integers.
 Gradient: yes.
 Raises TypeError: an argument of another type.
