@@ -2813,7 +2813,7 @@ tensor([[ 0., -1.]])
 
 Minus the log probability of each row's class under softmax, times its weight, or the mean or sum of these; the weights that count; the logarithm of each row's sum of exponentials.
 
-Shapes: logits (N, C), target (N) and weight (C) give counted and lse (N); the loss is rank 0, or (N) with reduction "none".
+Shapes: logits (N, C), target (N) and weight (C) give counted and lse (N); the loss is one number, with reduction "none" one of each row.
 Dtypes: real and bool; f32 for halves, integers and bool; the target is an integer.
 Gradient: yes.
 Raises TypeError: an argument of another type.

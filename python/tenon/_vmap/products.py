@@ -1,6 +1,6 @@
 """Products of matrices, and what works on batches of matrices by itself."""
 from .._core import ops
-from .call import rule, unsqueezed
+from .call import one_by_one, rule, unsqueezed
 from .elementwise import aligned
 
 _LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -78,6 +78,14 @@ def linear_packed(call):
     if any(call.is_batch(name) for name in ('packed', 'scale', 'offset') if call.has(name)):
         return _with_bias(call, _by_own_matrix(call, ops[f'de{call.name}'.replace('linear', 'quantize')](**_packed(call))))
     return _with_bias(call, call.run(bias=None)) if call.is_batch('bias') else call.run()
+
+
+@rule('linear_w8a8', 'linear_integer')
+def linear_of_bytes(call):
+    """Weights that differ between entries have no product of their own."""
+    if any(call.is_batch(name) for name in ('packed', 'scale', 'x_range', 'weight') if call.has(name)):
+        return one_by_one(call)
+    return _with_bias(call, call.run(bias=None)) if call.has('bias') and call.is_batch('bias') else call.run()
 
 
 @rule('einsum')
