@@ -245,11 +245,11 @@ TN_OP(softmax_cross_entropy) = {
     .decompose = &decomposition::softmax_cross_entropy,
 };
 
-TN_RULE(softmax_cross_entropy, softmax_cross_entropy,
-        {.dtypes = "real and bool; f32 for halves, integers and bool; the target is an integer",
-         .shapes =
-             "logits (N, C), target (N) and weight (C) give counted and lse (N); the loss is one "
-             "number, with reduction \"none\" one of each row"}) {
+TN_RULE(
+    softmax_cross_entropy, softmax_cross_entropy,
+    {.dtypes = "real and bool; f32 for halves, integers and bool; the target is an integer",
+     .shapes = "logits (N, C), target (N) and weight (C) give counted and lse (N); the loss is one "
+               "number, with reduction \"none\" one of each row"}) {
   const tn_tensor& x = float_operand(frame, arg::logits);
   const tn_tensor& target = index_operand(frame, arg::target);
   frame.require(x.ndim() == 2, "logits must be (N, C), got rank {}", x.ndim());

@@ -175,6 +175,16 @@ Array whole_rows(Rng& rng, DType dtype, const Shape& shape, double step) {
   return made;
 }
 
+// Each element by its nearest step of 255 from low to high, which 0 widens and lies on.
+void round_to_range(Array& x, const Array& range) {
+  const double low = std::min(range.re(0), 0.0), high = std::max(range.re(1), 0.0);
+  const double step = (high - low) / 255;
+  if (step == 0) return void(x.v.assign(x.v.size(), 0));
+  const double zero = std::round(-low / step);
+  for (Complex& v : x.v)
+    v = (std::clamp(std::round(v.real() / step) + zero, 0.0, 255.0) - zero) * step;
+}
+
 // x is whole numbers times its step, so nothing is rounded; a range that is given cuts off some.
 void add_w8a8(Table& t) {
   for (const Product& p : kProducts)
@@ -195,8 +205,7 @@ void add_w8a8(Table& t) {
            [](const Args& a) {
              using arg = tenon::arg::linear_w8a8;
              Array x = array(a, arg::x);
-             if (a.size() > arg::x_range)
-               for (Complex& v : x.v) v = std::clamp(v.real(), -3.875, 12.0625);
+             if (a.size() > arg::x_range) round_to_range(x, array(a, arg::x_range));
              return product(x, array(a, arg::bias), [&](size_t at) {
                return weight_int8(array(a, arg::packed), array(a, arg::scale), at);
              });
