@@ -42,14 +42,15 @@ TENON_VNNI inline __m512i by_rows(const void* numbers, int rows) {
 TENON_VNNI inline __m512 by_columns(const float* numbers, const Piece& at) {
   return _mm512_broadcast_f32x4(_mm_maskz_loadu_ps(at.columns, numbers + at.column));
 }
-// The quarters of a vector into rows of a result.
+// The quarters of a vector into rows of a result. Whole vectors are stored under a mask: of quarters GCC makes VEXTRACTI32X4,
+// which touches what its mask leaves out.
 TENON_VNNI inline void store_rows(__m512i v, const Piece& at, void* out, int64_t outputs) {
   auto* to = static_cast<int32_t*>(out) + at.row * outputs + at.column;
-  _mm_mask_storeu_epi32(to, at.columns, _mm512_castsi512_si128(v));
+  _mm512_mask_storeu_epi32(to, at.columns, v);
   if (at.rows == 1) return;
-  _mm_mask_storeu_epi32(to + outputs, at.columns, _mm512_extracti32x4_epi32(v, 1));
-  _mm_mask_storeu_epi32(to + 2 * outputs, at.columns, _mm512_extracti32x4_epi32(v, 2));
-  _mm_mask_storeu_epi32(to + 3 * outputs, at.columns, _mm512_extracti32x4_epi32(v, 3));
+  _mm512_mask_storeu_epi32(to + outputs, at.columns, _mm512_shuffle_i32x4(v, v, 1));
+  _mm512_mask_storeu_epi32(to + 2 * outputs, at.columns, _mm512_shuffle_i32x4(v, v, 2));
+  _mm512_mask_storeu_epi32(to + 3 * outputs, at.columns, _mm512_shuffle_i32x4(v, v, 3));
 }
 
 // Four quarters with the sums of the lanes of four vectors, in parts.
