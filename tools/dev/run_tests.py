@@ -60,9 +60,11 @@ def select(tests, name, suite):
 
 
 def beside_pytorch(tests, python):
-    """Tests of pytest twice: without what compares with PyTorch, and that alone, by the Python that has it."""
+    """Tests of pytest twice: without what compares with PyTorch, and that alone, by the Python that has it. Those of the suite `alone`
+    have nothing to compare, and import what that Python lacks.
+    """
     for test in tests:
-        if not is_pytest(test):
+        if not is_pytest(test) or in_suite(test, "alone"):
             yield test
             continue
         yield {**test, "cmd": [*test["cmd"], "-m", "not pytorch"]}

@@ -67,9 +67,10 @@ def test_tabular(tmp_path):
         assert 'not reached' not in run('tabular', tmp_path)
 
 
-@pytest.mark.skipif('gpusim' not in {device.type for device in tenon.devices()}, reason='the simulator is not built')
+@pytest.mark.skipif('TENON_SIMULATOR' not in os.environ, reason='the simulator is not built')
 @pytest.mark.parametrize('name', ON_THE_SIMULATOR)
-def test_the_simulator_computes_the_same(name, tmp_path):
+def test_the_simulator_computes_the_same(name, tmp_path, monkeypatch):
+    monkeypatch.setenv('TENON_PLUGIN_PATH', os.environ['TENON_SIMULATOR'], prepend=':')
     found = []
     for device in ('cpu:0', 'gpusim:0'):
         (tmp_path / device).mkdir()

@@ -1,6 +1,8 @@
 """torch.distributions beside PyTorch's: densities, moments, samples' statistics, transforms and divergences."""
 import itertools
 import math
+import os
+import pathlib
 
 import pytest
 
@@ -174,6 +176,8 @@ def test_samples(torch, name, number):
 @pytest.mark.parametrize('name', TABLE)
 def test_every_backend_draws_the_same(device, name):
     """One seed, one sample, and its density, wherever the parameters lie."""
+    if device == 'gpusim:0' and 'TENON_SIMULATOR' in os.environ:
+        tenon.load_plugin(str(pathlib.Path(os.environ['TENON_SIMULATOR']) / 'tenon_gpusim.tenon.json'))
     if device.partition(':')[0] not in {found.type for found in tenon.devices()}:
         pytest.skip(f'{device} is not there')
     given = {key: value(ours).float() if callable(value) else value for key, value in TABLE[name][0].items()}
