@@ -38,10 +38,9 @@ struct RecordedCall {
   std::string op;
   std::map<std::string, Json> args;
   std::vector<RecordedView> results;
-  std::vector<RecordedView> operands =
-      {};  // carried, scanned, and what the bodies take from around them
+  std::vector<RecordedView> operands;  // carried, scanned, and what bodies take from around them
   size_t carried = 0, scanned = 0;
-  std::vector<Recorded> bodies = {};
+  std::vector<Recorded> bodies;
 
   bool has(const std::string& name) const {
     return args.contains(name) && !args.at(name).is_null();
