@@ -143,7 +143,6 @@ void train(CharGPT& net, const Tensor& text, const Options& o) {
   optim::OneCycleLR schedule(optimizer, o.lr, std::max<int64_t>(o.steps, 2), {.pct_start = 0.1});
   const Tensor within = arange(0, o.context + 1, 1, DType::I64, o.device);
   Progress progress("training", o.steps, "characters");
-  double recent = 0;
   for (int64_t step = 1; step <= o.steps; ++step) {
     const Tensor starts = randint({o.batch, 1}, 0, text.shape(0) - o.context, DType::I64, o.device);
     const Tensor loss = loss_of(net, text[starts + within]);
@@ -152,9 +151,7 @@ void train(CharGPT& net, const Tensor& text, const Options& o) {
     optim::clip_grad_norm_(net.parameters(), 1.0);
     optimizer.step();
     schedule.step();
-    const double value = loss.item<double>();
-    recent = step == 1 ? value : 0.95 * recent + 0.05 * value;
-    progress.update(step, step * o.batch * o.context, recent);
+    progress.update(step, step * o.batch * o.context, loss.item<double>());
   }
 }
 
@@ -162,9 +159,8 @@ int run(const Options& o) {
   const bible::Text text = bible::load();
   CharGPT net(static_cast<int64_t>(text.symbols.size()), o);
   net.to(o.device);
-  std::cout << text.train.shape(0) << " characters to learn from, " << text.test.shape(0)
-            << " to test with; " << text.symbols.size() << " symbols, " << net.parameter_count()
-            << " parameters, " << o.device << std::endl;
+  std::cout << bible::sizes_of(text) << ", " << net.parameter_count() << " parameters, " << o.device
+            << std::endl;
   train(net, text.train.to(o.device), o);
   io::save_safetensors(o.output, net.state_dict(), {{"network", "char_gpt"}});
   write(net, text, o);

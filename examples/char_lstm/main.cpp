@@ -105,7 +105,6 @@ void train(CharLSTM& net, const Tensor& rows, const Options& o) {
   optim::OneCycleLR schedule(optimizer, o.lr, std::max<int64_t>(o.steps, 2));
   Progress progress("training", o.steps, "characters");
   nn::LSTMState state;
-  double recent = 0;
   for (int64_t step = 1, at = 0; step <= o.steps; ++step, at += o.length) {
     if (at + o.length >= rows.shape(1)) {
       state = {};
@@ -118,9 +117,7 @@ void train(CharLSTM& net, const Tensor& rows, const Options& o) {
     optim::clip_grad_norm_(net.parameters(), 1.0);
     optimizer.step();
     schedule.step();
-    const double value = loss.item<double>();
-    recent = step == 1 ? value : 0.95 * recent + 0.05 * value;
-    progress.update(step, step * o.batch * o.length, recent);
+    progress.update(step, step * o.batch * o.length, loss.item<double>());
   }
 }
 
@@ -128,9 +125,8 @@ int run(const Options& o) {
   const bible::Text text = bible::load();
   CharLSTM net(static_cast<int64_t>(text.symbols.size()), o.width, o.layers);
   net.to(o.device);
-  std::cout << text.train.shape(0) << " characters to learn from, " << text.test.shape(0)
-            << " to test with; " << text.symbols.size() << " symbols, " << net.parameter_count()
-            << " parameters, " << o.device << std::endl;
+  std::cout << bible::sizes_of(text) << ", " << net.parameter_count() << " parameters, " << o.device
+            << std::endl;
   train(net, streams(text.train, o.batch).to(o.device), o);
   io::save_safetensors(o.output, net.state_dict(), {{"network", "char_lstm"}});
   write(net, text, o);

@@ -69,10 +69,10 @@ void run(const Options& options) {
         loss.backward();
         optimizer.step();
         schedule.step();
-        recent = step == 0 ? loss.item<double>() : 0.95 * recent + 0.05 * loss.item<double>();
         images += batch[0].shape(0);
-        progress.update(++step, images, recent);
+        progress.update(++step, images, loss.item<double>());
       }
+      recent = progress.loss();
     }
     std::cout << "epoch " << epoch << ": loss " << std::fixed << std::setprecision(4) << recent
               << ", test accuracy " << std::setprecision(2) << 100 * accuracy(net, test_set, device)

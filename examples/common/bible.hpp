@@ -69,6 +69,12 @@ inline Text load() {
   return found;
 }
 
+inline std::string sizes_of(const Text& text) {
+  return std::to_string(text.train.shape(0)) + " characters to learn from, " +
+         std::to_string(text.test.shape(0)) + " to test with; " +
+         std::to_string(text.symbols.size()) + " symbols";
+}
+
 // The indices of what a text is to go on with, (N).
 inline tenon::Tensor indices_of(const std::string& prompt, const Text& text) {
   std::vector<int64_t> index;

@@ -17,8 +17,10 @@ class Progress {
     if (terminal_ && drawn_) std::fputc('\n', stderr);
   }
 
-  // `items` have been worked on so far.
+  // `items` have been worked on so far; shows the mean loss of late.
   void update(int64_t done, int64_t items, double loss) {
+    loss_ = seen_ ? 0.95 * loss_ + 0.05 * loss : loss;
+    seen_ = true;
     const auto now = Clock::now();
     const bool last = done >= total_;
     const int64_t tenth = done * 10 / total_;
@@ -35,10 +37,11 @@ class Progress {
                             std::string(static_cast<size_t>(width - filled), '.');
     std::fprintf(stderr, "%s%s [%s] %3d %%  loss %.4f  %.0f %s/s, %.0f s left%s",
                  terminal_ ? "\r" : "", title_.c_str(), bar.c_str(),
-                 static_cast<int>(done * 100 / total_), loss, rate, unit_.c_str(), left,
+                 static_cast<int>(done * 100 / total_), loss_, rate, unit_.c_str(), left,
                  terminal_ ? "  " : "\n");
     std::fflush(stderr);
   }
+  double loss() const { return loss_; }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
  private:
@@ -47,5 +50,6 @@ class Progress {
   int64_t total_;
   Clock::time_point start_ = Clock::now(), shown_{};
   int64_t tenth_ = -1;
-  bool terminal_ = ::isatty(STDERR_FILENO) != 0, drawn_ = false;
+  double loss_ = 0;
+  bool terminal_ = ::isatty(STDERR_FILENO) != 0, drawn_ = false, seen_ = false;
 };

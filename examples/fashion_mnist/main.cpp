@@ -55,7 +55,7 @@ double accuracy(Net& net, const data::Dataset& images, Device device) {
 // One pass over the images; the mean loss of its second half.
 double train_epoch(Net& net, data::DataLoader& loader, optim::Optimizer& optimizer,
                    optim::LRScheduler& schedule, Device device, Progress& progress) {
-  double recent = 0, sum = 0;
+  double sum = 0;
   int64_t step = 0, images = 0, counted = 0;
   for (data::Example& batch : loader) {
     const Tensor loss =
@@ -65,13 +65,12 @@ double train_epoch(Net& net, data::DataLoader& loader, optim::Optimizer& optimiz
     optimizer.step();
     schedule.step();
     const double value = loss.item<double>();
-    recent = step == 0 ? value : 0.95 * recent + 0.05 * value;
     images += batch[0].shape(0);
     if (++step > loader.size() / 2) {
       sum += value;
       ++counted;
     }
-    progress.update(step, images, recent);
+    progress.update(step, images, value);
   }
   return sum / static_cast<double>(std::max<int64_t>(counted, 1));
 }
