@@ -19,7 +19,7 @@ import models
 import numpy as np
 from device import cell
 from python_overhead import describe
-from sections import begin, chosen, command_line, write_section
+from sections import begin, command_line, run_report
 from sides import Tenon, Torch
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'engines.md'
@@ -220,9 +220,7 @@ def main():
     if options.load:
         load_child(options.engine, options.load, options.threads)
         return
-    section = report(options, chosen(parser, options, ROWS, 'a row'))
-    if options.write:
-        write_section(REPORT, INTRODUCTION, section)
+    run_report(parser, options, ROWS, report, REPORT, INTRODUCTION)
 
 
 if __name__ == '__main__':

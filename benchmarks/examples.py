@@ -20,7 +20,7 @@ from device import cell
 from examples_rows import ROWS, example
 from models import forget_peak, memory, resident
 from python_overhead import describe
-from sections import begin, chosen, command_line, write_section
+from sections import begin, command_line, run_report
 from sides import Tenon, Torch, sides
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'examples.md'
@@ -174,9 +174,7 @@ def main():
     if options.memory_of:
         memory_child(next(row for row in ROWS if row[0] == options.memory_of), options.train, options.side)
         return
-    section = report(options, chosen(parser, options, ROWS, 'a row'))
-    if options.write:
-        write_section(REPORT, INTRODUCTION, section)
+    run_report(parser, options, ROWS, report, REPORT, INTRODUCTION)
 
 
 if __name__ == '__main__':

@@ -15,7 +15,7 @@ import time
 import numpy as np
 from device import cell
 from python_overhead import describe
-from sections import begin, chosen, command_line, write_section
+from sections import begin, command_line, run_report
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'heavy.md'
 INTRODUCTION = """# Functions whose time is felt
@@ -186,9 +186,7 @@ def report(options, rows):
 def main():
     parser = command_line(__doc__, 'heavy.md', 9)
     options = parser.parse_args()
-    section = report(options, chosen(parser, options, ROWS, 'a row'))
-    if options.write:
-        write_section(REPORT, INTRODUCTION, section)
+    run_report(parser, options, ROWS, report, REPORT, INTRODUCTION)
 
 
 if __name__ == '__main__':

@@ -21,7 +21,7 @@ import numpy as np
 from device import cell
 from peaks import Peaks
 from python_overhead import describe
-from sections import begin, chosen, command_line, write_section
+from sections import begin, command_line, run_report
 from sides import Compiled, Tenon, Torch, sides
 from transformer import transformer
 
@@ -355,9 +355,7 @@ def main():
     if options.memory_of:
         memory_child(next(row for row in ROWS if row[0] == options.memory_of), options.dtype, options.side)
         return
-    section = report(options, chosen(parser, options, ROWS, 'a row'))
-    if options.write:
-        write_section(REPORT, INTRODUCTION, section)
+    run_report(parser, options, ROWS, report, REPORT, INTRODUCTION)
 
 
 if __name__ == '__main__':

@@ -15,7 +15,7 @@ import time
 from ops_rows import ROWS, Operands, size_of
 from peaks import Peaks
 from python_overhead import describe
-from sections import begin, chosen, command_line, write_section
+from sections import begin, command_line, run_report
 from sides import sides
 
 REPORT = pathlib.Path(__file__).resolve().parent / 'ops.md'
@@ -136,9 +136,7 @@ def main():
     parser = command_line(__doc__, 'ops.md', 7, 'ops')
     parser.add_argument('--dtype', choices=['float32', 'float64', 'bfloat16', 'float16'], default='float32')
     options = parser.parse_args()
-    section = report(options, chosen(parser, options, ROWS, 'an op', ', '))
-    if options.write:
-        write_section(REPORT, INTRODUCTION, section)
+    run_report(parser, options, ROWS, report, REPORT, INTRODUCTION, 'an op', ', ')
 
 
 if __name__ == '__main__':

@@ -29,6 +29,13 @@ def command_line(doc, report, rounds, rows='rows'):
     return parser
 
 
+def run_report(parser, options, rows, report, path, introduction, what='a row', separator='; '):
+    """Runs report(options, the rows that --only chooses); its section goes into the file where --write says so."""
+    section = report(options, chosen(parser, options, rows, what, separator))
+    if options.write:
+        write_section(path, introduction, section)
+
+
 def chosen(parser, options, rows, what, separator='; '):
     """The rows whose name contains --only. `what` such a name belongs to, for the error."""
     found = [row for row in rows if options.only in row[0]]
