@@ -308,9 +308,7 @@ TN_RULE(relu_backward, relu_backward,
          .elementwise = true,
          .numbers = "all",
          .unchanged = TN_MASK_FLOAT}) {
-  const tn_dtype dtype = common_number(frame, arg::g, arg::y);
-  frame.require(!is_complex(dtype), "not defined for complex numbers");
-  binary(frame, dtype);
+  binary(frame, common_real_number(frame, arg::g, arg::y));
 }
 
 // g where y > 0

@@ -92,6 +92,13 @@ inline tn_dtype common_number(const Frame& frame, uint32_t x, uint32_t y) {
   return dtype;
 }
 
+// That of real numbers.
+inline tn_dtype common_real_number(const Frame& frame, uint32_t x, uint32_t y) {
+  const tn_dtype dtype = common_number(frame, x, y);
+  frame.require(!is_complex(dtype), "not defined for complex numbers");
+  return dtype;
+}
+
 // The common dtype of fractions: integers and bool are made f32.
 inline tn_dtype common_fraction(const Frame& frame, uint32_t x, uint32_t y) {
   return fractional(common_dtype(frame, x, y));

@@ -77,8 +77,7 @@ TN_RULE(clamp_backward, clamp_backward,
          .elementwise = true,
          .numbers = "g x",
          .unchanged = TN_MASK_FLOAT}) {
-  const tn_dtype dtype = common_number(frame, arg::g, arg::x);
-  frame.require(!is_complex(dtype), "not defined for complex numbers");
+  const tn_dtype dtype = common_real_number(frame, arg::g, arg::x);
   for (const uint32_t i : {arg::min, arg::max})
     frame.require(!frame.has(i) || frame.arg(i).tag != TN_VALUE_COMPLEX, "bounds must be real");
   binary(frame, dtype);
