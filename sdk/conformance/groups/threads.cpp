@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <ctime>
+#include <latch>
 #include <thread>
 
 #include "groups/groups.hpp"
@@ -60,13 +61,15 @@ class Shaker {
   }
 };
 
-// Runs `body(thread)` on four threads; the first problem.
+// Runs `body(thread)` on four threads that begin together; the first problem.
 template <class Body>
 std::string on_threads(Body&& body) {
   std::vector<std::string> problems(kThreads);
   std::vector<std::thread> threads;
+  std::latch all_here(kThreads);  // on a busy machine the first would be done before the last begins
   for (size_t t = 0; t < kThreads; ++t)
     threads.emplace_back([&, t] {
+      all_here.arrive_and_wait();
       try {
         problems[t] = body(t);
       } catch (const std::exception& error) {
