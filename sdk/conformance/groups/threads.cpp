@@ -66,7 +66,8 @@ template <class Body>
 std::string on_threads(Body&& body) {
   std::vector<std::string> problems(kThreads);
   std::vector<std::thread> threads;
-  std::latch all_here(kThreads);  // on a busy machine the first would be done before the last begins
+  // On a busy machine the first thread would otherwise be done before the last one begins.
+  std::latch all_here(kThreads);
   for (size_t t = 0; t < kThreads; ++t)
     threads.emplace_back([&, t] {
       all_here.arrive_and_wait();

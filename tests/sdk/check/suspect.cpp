@@ -367,7 +367,8 @@ Status run_on_host(void*, void*, const tn_call* call) {
       const int64_t some = std::min<int64_t>(64, n - i);
       for (int64_t k = 0; k < some; ++k) scratch[k] = from[i + k] * from[i + k];
       std::atomic_signal_fence(std::memory_order_seq_cst);
-      if (scratch == shared) std::this_thread::sleep_for(std::chrono::microseconds(20));  // however busy the machine is, others run here
+      // Lets other threads run here, however busy the machine is.
+      if (scratch == shared) std::this_thread::sleep_for(std::chrono::microseconds(20));
       for (int64_t k = 0; k < some; ++k) to[i + k] = faulty("host_value") ? 1 : scratch[k];
     }
   });
