@@ -1,5 +1,5 @@
 // How the families of kernels hand in what they have. To add a family: a file in ops/ that defines
-// `void add_NAME_kernels(KernelList& list)`, and its name in families.def and meson.build.
+// `void add_NAME_kernels(KernelList& list)`, and its name in families.def.
 //
 // A SIMD family is compiled once for each instruction set, and registers straight the functions of
 // the best one:

@@ -25,8 +25,9 @@ def main():
     faults = [f"{path.relative_to(ROOT)} has kernels and is not built by the simulator" for path in kernels
               if path.resolve() not in simulated]
     listed = (GPU / "meson.build").read_text()
-    faults += [f"{path.relative_to(ROOT)} is not in plugins/gpu/meson.build" for path in kernels
-               if f"'{path.relative_to(GPU)}'" not in listed]
+    families = (GPU / "families.def").read_text()
+    faults += [f"{path.relative_to(ROOT)} is in neither meson.build nor families.def of plugins/gpu" for path in kernels
+               if f"'{path.relative_to(GPU)}'" not in listed and f"FAMILY({path.stem})" not in families]
     for path in sorted(GPU.glob("**/*.[ch]pp")):
         if path.name in PORTABLE or path.parent.name == "sim":
             continue
