@@ -120,6 +120,7 @@ TN_OP(conv_backward_input) = {
         "dilation=[1], int groups=1) -> Tensor",
     .gives = "The gradient of conv for its input of the given shape.",
     .example = "tenon.conv_backward_input(t([[[1., 1.]]]), t([[[1., 1.]]]), (1, 1, 3))",
+    .linear = "g, weight",
     .rule = &rule::conv_backward_input,
     .gradient = &gradient::conv_backward_input,
 };
@@ -146,6 +147,7 @@ TN_OP(conv_backward_weight) = {
         "dilation=[1], int groups=1) -> Tensor",
     .gives = "The gradient of conv for its weight of the given shape.",
     .example = "tenon.conv_backward_weight(t([[[1., 1.]]]), t([[[1., 2., 3.]]]), (1, 1, 2))",
+    .linear = "g, x",
     .rule = &rule::conv_backward_weight,
     .gradient = &gradient::conv_backward_weight,
 };

@@ -10,6 +10,7 @@ TN_OP(cast) = {
         "As another dtype; floats are cut towards zero for integers. What is too large becomes "
         "NaN in float8_e4m3fn, infinity in other floats.",
     .example = "tenon.cast(t([1.7, -1.7]), tenon.int32)",
+    .linear = "x",
     .rule = &rule::cast,
     .gradient = &gradient::cast,
 };
@@ -30,6 +31,7 @@ TN_OP(clone) = {
     .schema = "(Tensor x) -> Tensor",
     .gives = "A copy of the elements; gradients flow through.",
     .example = "tenon.clone(t([1., 2.]))",
+    .linear = "x",
     .rule = &rule::clone,
     .gradient = &gradient::identity,
 };
@@ -48,6 +50,8 @@ TN_OP(contiguous) = {
     .example = "tenon.contiguous(t([[1., 2.], [3., 4.]]).T)",
     .dtypes = "any; the result has x's",
     .shapes = "x's",
+    .linear = "x",
+    .elementwise = true,
     .gradient = &gradient::identity,
     .run = &run::contiguous,
 };
@@ -70,6 +74,8 @@ TN_OP(to) = {
     .example = "tenon.to(t([1., 2.]), 'cpu')",
     .dtypes = "any; the result has x's",
     .shapes = "x's",
+    .linear = "x",
+    .elementwise = true,
     .gradient = &gradient::to,
     .run = &run::to,
 };

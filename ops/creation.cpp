@@ -72,6 +72,7 @@ TN_OP(full_like) = {
     .schema = "(Tensor x, Scalar value, dtype? dtype=none) -> Tensor",
     .gives = "One value everywhere, in the shape of x.",
     .example = "tenon.full_like(t([1., 2.]), 7)",
+    .elementwise = true,
     .rule = &rule::full_like,
 };
 
@@ -142,6 +143,7 @@ TN_OP(tril) = {
     .schema = "(Tensor x, int k=0) -> Tensor",
     .gives = "The lower triangle up to the k-th diagonal of the last two dimensions.",
     .example = "tenon.tril(t([[1., 2.], [3., 4.]]))",
+    .linear = "x",
     .in_place = true,
     .rule = &rule::matrix,
     .gradient = &gradient::tril,
@@ -165,6 +167,7 @@ TN_OP(triu) = {
     .schema = "(Tensor x, int k=0) -> Tensor",
     .gives = "The upper triangle from the k-th diagonal of the last two dimensions.",
     .example = "tenon.triu(t([[1., 2.], [3., 4.]]))",
+    .linear = "x",
     .in_place = true,
     .rule = &rule::matrix,
     .gradient = &gradient::triu,

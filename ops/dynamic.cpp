@@ -40,6 +40,7 @@ TN_OP(masked_select) = {
     .schema = "(Tensor x, Tensor mask) -> Tensor",
     .gives = "The elements where the mask holds.",
     .example = "tenon.masked_select(t([1., 2., 3.]), t([True, False, True]))",
+    .linear = "x",
     .rule = &rule::masked_select,
     .gradient = &gradient::masked_select,
 };

@@ -7,6 +7,7 @@ TN_OP(embedding) = {
     .schema = "(Tensor weight, Tensor index, int? padding_idx=none) -> Tensor",
     .gives = "The rows of weight that index names.",
     .example = "tenon.embedding(t([[1., 2.], [3., 4.]]), t([1, 1]))",
+    .linear = "weight",
     .rule = &rule::embedding,
     .gradient = &gradient::embedding,
     .decompose = &decomposition::embedding,
@@ -50,6 +51,7 @@ TN_OP(embedding_backward) = {
     .schema = "(Tensor g, Tensor index, int rows, int? padding_idx=none) -> Tensor",
     .gives = "The gradient of embedding for a weight of so many rows.",
     .example = "tenon.embedding_backward(t([[1., 1.]]), t([1]), 2)",
+    .linear = "g",
     .rule = &rule::embedding_backward,
     .gradient = &gradient::embedding_backward,
 };

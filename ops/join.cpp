@@ -31,6 +31,7 @@ TN_OP(roll) = {
     .schema = "(Tensor x, int[] shifts, int[]? dims=none) -> Tensor",
     .gives = "Shifted along dims; what falls off comes in again.",
     .example = "tenon.roll(t([1., 2., 3.]), 1)",
+    .linear = "x",
     .rule = &rule::roll,
     .gradient = &gradient::roll,
 };
@@ -65,6 +66,7 @@ TN_OP(concat) = {
     .gives = "Tensors joined along dim.",
     .example = "tenon.concat([t([1., 2.]), t([3.])])",
     .autocast = "widest",
+    .linear = "xs",
     .rule = &rule::concat,
     .gradient = &gradient::concat,
 };
@@ -109,6 +111,7 @@ TN_OP(stack) = {
     .autocast = "widest",
     .dtypes = "any, promoted",
     .shapes = "All have one shape; the result has their number at `dim`",
+    .linear = "xs",
     .through = true,
     .decompose = &decomposition::stack,
 };
@@ -134,6 +137,7 @@ TN_OP(repeat) = {
     .example = "t([1., 2.]).repeat(2)",
     .dtypes = "any",
     .shapes = "Each size times its repeat, which may name new leading dimensions",
+    .linear = "x",
     .through = true,
     .decompose = &decomposition::repeat,
 };
@@ -151,6 +155,7 @@ TN_OP(tile) = {
     .example = "tenon.tile(t([1., 2.]), 2)",
     .dtypes = "any",
     .shapes = "Each size times its repeat; missing repeats at the front are 1",
+    .linear = "x",
     .through = true,
     .decompose = &decomposition::tile,
 };

@@ -192,6 +192,7 @@ TN_OP(nll_loss_backward) = {
         "reduction=\"mean\", int ignore_index=-100) -> Tensor",
     .gives = "The gradient of nll_loss.",
     .example = "tenon.nll_loss_backward(t(1.), t([[-1., -2.]]), t([1]), None, t(1.))",
+    .linear = "g",
     .rule = &rule::nll_loss_backward,
     .gradient = &gradient::nll_loss_backward,
     .decompose = &decomposition::nll_loss_backward,

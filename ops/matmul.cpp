@@ -48,6 +48,7 @@ TN_OP(matmul) = {
     .gives = "Matrix product; leading dimensions broadcast.",
     .example = "tenon.matmul(t([[1., 2.]]), t([[3.], [4.]]))",
     .autocast = "low",
+    .linear = "x, y",
     .rule = &rule::matmul,
     .gradient = &gradient::matmul,
 };

@@ -67,6 +67,7 @@ TN_OP(sum) = {
     .gives = "Sum over dims, or over all.",
     .example = "tenon.sum(t([[1., 2.], [3., 4.]]), 0)",
     .autocast = "f32 on GPUs",
+    .linear = "x",
     .rule = &rule::reduce_sum,
     .gradient = &gradient::sum,
 };
@@ -149,6 +150,7 @@ TN_OP(mean) = {
     .schema = "(Tensor x, int[]? dims=none, bool keepdim=false) -> Tensor",
     .gives = "Mean over dims, or over all.",
     .example = "tenon.mean(t([[1., 2.], [3., 4.]]), 0)",
+    .linear = "x",
     .rule = &rule::mean,
     .gradient = &gradient::mean,
     .decompose = &decomposition::mean,

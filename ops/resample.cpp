@@ -220,6 +220,7 @@ TN_OP(interpolate) = {
     .schema = "(Tensor x, int[] size, str mode=\"nearest\", bool align_corners=false) -> Tensor",
     .gives = "Resampled to a size: nearest, linear, …",
     .example = "tenon.interpolate(t([[[1., 2.]]]), 4)",
+    .linear = "x",
     .rule = &rule::interpolate,
     .gradient = &gradient::interpolate,
 };
@@ -242,6 +243,7 @@ TN_OP(interpolate_backward) = {
     .schema = "(Tensor g, int[] shape, str mode=\"nearest\", bool align_corners=false) -> Tensor",
     .gives = "The gradient of interpolate for its input of the given shape.",
     .example = "tenon.interpolate_backward(t([[[1., 1., 1., 1.]]]), (1, 1, 2))",
+    .linear = "g",
     .rule = &rule::interpolate_backward,
     .gradient = &gradient::interpolate_backward,
 };
@@ -370,6 +372,7 @@ TN_OP(pad_backward) = {
     .schema = "(Tensor g, int[] pads, str mode=\"constant\") -> Tensor",
     .gives = "The gradient of pad.",
     .example = "tenon.pad_backward(t([[1., 2., 3., 4.]]), (1, 1))",
+    .linear = "g",
     .rule = &rule::pad_backward,
     .gradient = &gradient::pad_backward,
 };

@@ -53,6 +53,7 @@ TN_OP(cumsum) = {
     .gives = "Running sum along dim.",
     .example = "tenon.cumsum(t([1., 2., 3.]), 0)",
     .autocast = "f32 on GPUs",
+    .linear = "x",
     .in_place = true,
     .rule = &rule::scan,
     .gradient = &gradient::cumsum,

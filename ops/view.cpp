@@ -541,6 +541,7 @@ TN_OP(alias) = {
     .example = "tenon.alias(t([1., 2.]))",
     .dtypes = "any; the result has x's",
     .shapes = "a view of x's memory wherever strides can say it",
+    .elementwise = true,
     .gradient = &gradient::identity,
     .view = &view::alias,
 };

@@ -17,7 +17,7 @@ OPENING = re.compile(r'^TN_(?:OP\((?P<op>\w+)\) = |RULE\(\s*(?P<rule>\w+),\s*\w+
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 FACTS = {  # of a record, and how each is written
     'schema': 'string', 'gives': 'string', 'example': 'string', 'autocast': 'string', 'dtypes': 'string', 'shapes': 'string', 'numbers': 'string',
-    'rule': '&rule::', 'gradient': '&gradient::', 'decompose': '&decomposition::', 'view': '&view::', 'run': '&run::',
+    'linear': 'string', 'elementwise': 'true', 'rule': '&rule::', 'gradient': '&gradient::', 'decompose': '&decomposition::', 'view': '&view::', 'run': '&run::',
     'through': 'true', 'updates_first': 'true', 'in_place': 'true', 'revision': 'number'}
 # How autocast computes an op, by the fact's text: what the C++ header calls it, and the documents.
 PRECISIONS = {'low': ('low', 'in bf16 or f16, as the scope says'), 'f32': ('f32', 'in f32'),
@@ -52,6 +52,10 @@ class Op:
     def text_of(self, fact):
         """A text of the record, else of its rule."""
         return self.facts.get(fact) or self.rule.get(fact, '')
+
+    @property
+    def elementwise(self):
+        return 'elementwise' in self.facts or 'elementwise' in self.rule
 
     @property
     def text(self):
@@ -189,6 +193,10 @@ def parse_record(name, text, section):
     if 'gradient' in facts and 'through' in facts or 'through' in facts and 'decompose' not in facts:
         raise TableError(f'{name}: .through wants .decompose, and no .gradient')
     args, results = parse_schema(facts['schema'])
+    tensors = [a.name for a in args if a.type == 'Tensor']
+    for argument in facts.get('linear', '').replace(',', ' ').split():
+        if argument not in tensors:
+            raise TableError(f'{name}: .linear names {argument}, which is no tensor argument')
     return Op(name, section, facts, {}, args, results)
 
 
@@ -397,6 +405,19 @@ inline constexpr PrecisionOf kPrecisions[] = {{
 '''
 
 
+def make_elementwise(ops):
+    names = ',\n'.join(f'    "{op.name}"' for op in ops if 'elementwise' in op.rule)
+    return f'''// Generated from ops/: what has a rule for each element by itself.
+#pragma once
+
+#include <string_view>
+
+inline constexpr std::string_view kElementwise[] = {{
+{names},
+}};
+'''
+
+
 def make_declarations(ops):
     def declared(namespace, names, pattern):
         lines = '\n'.join(pattern.format(name) for name in names)
@@ -482,6 +503,7 @@ def write_if_changed(path, text):
 
 KINDS = {'hpp': (make_hpp, 'the C++ functions'), 'autocast': (make_autocast, 'the C++ table of precisions'),
          'schemas': (make_schemas, 'the C header of schemas and positions'),
+         'elementwise': (make_elementwise, 'the C++ list of ops that go element by element'),
          'declarations': (make_declarations, 'what the files of ops/ declare'), 'table': (make_table, 'the table of records'),
          'docs': (make_docs, 'the Markdown list of ops')}
 

@@ -35,7 +35,9 @@ struct OpRecord {
   const char* schema;  // without name and revision: "(Tensor x, Tensor y) -> Tensor"
   Text gives = {}, example = {}, autocast = {};  // autocast: low, f32, f32 on GPUs, or widest
   Text dtypes = {}, shapes = {}, numbers = {};   // where there is no rule to say it
-  bool in_place = false;                         // Tensor has a method NAME_ (for the generator)
+  Text linear = {};          // tensor arguments it is linear in: together "x src", in each "x, y"
+  bool elementwise = false;  // where there is no rule to say it (for the generator)
+  bool in_place = false;     // Tensor has a method NAME_ (for the generator)
   const Rule* rule = nullptr;
   const GradFormula* gradient = nullptr;
   bool through = false;             // the decomposition is differentiated

@@ -6,7 +6,7 @@ from . import _core
 from ._core import Tensor, ops
 from ._creation import _place
 from ._errors import NotFoundError
-from ._in_place import IN_PLACE
+from ._op_facts import IN_PLACE
 from ._method_names import LATER, NOT_OFFERED
 
 for _name, _op in ops.items():

@@ -79,6 +79,11 @@ class Generated(unittest.TestCase):
         self.assertIn('\n## Two sums\n', docs)
         self.assertIn('a } " \\| , b; c', docs)
 
+    def test_elementwise_ops_are_those_of_such_rules(self):
+        facts = '.dtypes = "any", .shapes = "x\'s", .elementwise = true, .decompose = &decomposition::lerp'
+        [names] = generate(RULE + record('add', '(Tensor x) -> Tensor') + record('lerp', '(Tensor x) -> Tensor', facts), 'elementwise')
+        self.assertIn('kElementwise[] = {\n    "add",\n};', names)
+
     def test_pieces_are_declared(self):
         facts = '.rule = &rule::any, .gradient = &gradient::sum, .decompose = &decomposition::add'
         declared, table = generate(RULE + record('add', '(Tensor x) -> Tensor', facts), 'declarations', 'table')
@@ -118,6 +123,8 @@ class Errors(unittest.TestCase):
                 (record('neg', good, '.rule = &rule::any, .in_place = 1'), '.in_place = 1: expected true'),
                 (record('neg', good, '.rule = &rule::any, .revision = two'), '.revision = two: expected a number'),
                 (record('neg', good, '.rule = &rule::any, .through = true'), '.through wants .decompose'),
+                (record('neg', good, '.rule = &rule::any, .linear = "x, w"'), '.linear names w, which is no tensor argument'),
+                (record('neg', good, '.rule = &rule::any, .elementwise = false'), '.elementwise = false: expected true'),
                 ('TN_OP(neg) = {.schema = "', 'a brace without a partner')):
             with self.subTest(text):
                 self.check(text, reason)

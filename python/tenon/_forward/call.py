@@ -7,17 +7,6 @@ from .._vmap.call import NamedCall
 RULES = {}
 
 
-# Ops that are recorded as those they consist of: then these have tangents each, which gradients within the level ask for.
-THROUGH = frozenset("""
-    mish selu hardsigmoid log_sigmoid gelu_backward silu_backward sigmoid_backward tanh_backward relu_backward
-    leaky_relu_backward hardswish_backward clamp_backward lerp
-    masked_fill dropout std softmax_backward log_softmax_backward einsum conv_transpose grid_sample_backward take stack repeat tile
-    attention_backward embedding_bag lstm_backward layer_norm_backward rms_norm_backward group_norm_backward batch_norm_backward cross_entropy
-    mse_loss l1_loss smooth_l1_loss bce_loss bce_with_logits_loss kl_div_loss
-    linear_int4 dequantize_int4 linear_int8 dequantize_int8 softmax_cross_entropy_backward ctc_loss_backward
-""".split())
-
-
 def rule(*names):
     """Makes a function the rule of ops."""
     def add(function):

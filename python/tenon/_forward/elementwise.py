@@ -1,8 +1,8 @@
 """Ops that compute each element for itself."""
 from .. import _vmap
 from .._core import Tensor, ops
-from .._vmap.elementwise import NAMES
 from .._levels import ended
+from .._op_facts import ELEMENTWISE
 from ..autograd import enable_grad
 from .call import RULES, has_history, rule
 
@@ -51,7 +51,7 @@ def _broadcast(shapes):
     return tuple(column[0] if column else 1 for column in sizes)
 
 
-for _name in NAMES:
+for _name in ELEMENTWISE:
     RULES.setdefault(_name, diagonal)
 
 

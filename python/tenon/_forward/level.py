@@ -2,8 +2,9 @@
 from .. import _core, _vmap
 from .._core import Tensor, ops
 from .._levels import below, ended, levels
+from .._op_facts import THROUGH
 from ..autograd import enable_grad
-from .call import RULES, THROUGH, Call, has_history, is_differentiable
+from .call import RULES, Call, has_history, is_differentiable
 from .functions import pushed_through
 
 
@@ -110,6 +111,7 @@ class Level:
         with below(self):
             if not any(t is not None and t is not False for t in _tensors(tangents)) and targets is None:
                 return None
+            # Recorded as its parts, which then have tangents each: gradients within the level ask for them.
             if name in THROUGH and targets is None and has_history(*_tensors(args)):
                 return None
             results, found = tangents_of(name, args, [None if t is False else t for t in tangents], self)

@@ -1,5 +1,6 @@
 """Ops that are linear in some of their arguments, together or in each."""
 from .._core import Tensor, int64, ops
+from .._op_facts import LINEAR, VIEWS
 from .call import Call, rule
 
 
@@ -10,22 +11,7 @@ def _linear(*names):
     return tangents
 
 
-rule('neg', 'real', 'imag', 'conj', 'cast', 'clone', 'contiguous', 'to', 'tril', 'triu', 'roll', 'repeat', 'tile', 'sum', 'mean', 'cumsum',
-     'avg_pool', 'adaptive_avg_pool', 'interpolate', 'gather', 'index_select', 'index', 'take', 'masked_select')(_linear('x'))
-rule('avg_pool_backward', 'adaptive_avg_pool_backward', 'max_pool_backward', 'interpolate_backward', 'pad_backward', 'embedding_backward',
-     'nll_loss_backward')(_linear('g'))
-rule('sub')(_linear('x', 'y'))
-rule('complex')(_linear('re', 'im'))
-rule('where')(_linear('x', 'y'))
-rule('masked_fill')(_linear('x', 'value'))
-rule('scatter', 'scatter_add', 'index_add', 'slice_scatter', 'as_strided_scatter')(_linear('x', 'src'))
-rule('index_put')(_linear('x', 'values'))
-rule('concat', 'stack')(_linear('xs'))
-rule('embedding')(_linear('weight'))
-rule('fft.c2c', 'fft.r2c', 'fft.c2r')(_linear('x'))
-
-
-@rule('reshape', 'permute', 'transpose', 'expand', 'squeeze', 'unsqueeze', 'flatten', 'slice', 'select', 'flip', 'diagonal', 'as_strided', 'alias')
+@rule(*VIEWS)
 def view(call):
     """The tangent of a view is a view of the tangent, so that what is written to one is seen by the other."""
     return call.run(x=call.tangent('x'))
@@ -87,10 +73,9 @@ def _products(*names):
     return lambda call: _multilinear(*names)(call)[0]
 
 
-rule('mul')(_products('x', 'y'))
-rule('matmul')(_products('x', 'y'))
-rule('conv_backward_input')(_products('g', 'weight'))
-rule('conv_backward_weight')(_products('g', 'x'))
+for _name, _arguments in LINEAR.items():
+    rule(_name)(_products(*_arguments.split(', ')) if ',' in _arguments else _linear(*_arguments.split()))
+rule('fft.c2c', 'fft.r2c', 'fft.c2r')(_linear('x'))
 
 
 @rule('conv', 'conv_transpose')

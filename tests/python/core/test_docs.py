@@ -54,8 +54,8 @@ def test_stubs_are_those_of_the_table(tmp_path):
     ops = generate_ops.parse_ops([ROOT / 'ops'])
     generate_python.write_stubs(ops, tmp_path / '_ops.pyi')
     generate_python.write_core_stub(ops, ROOT / 'tools/python_core.pyi.in', tmp_path / '_core.pyi')
-    generate_python.write_in_place(ops, tmp_path / '_in_place.py')
-    for name in ('_ops.pyi', '_core.pyi', '_in_place.py'):
+    generate_python.write_facts(ops, tmp_path / '_op_facts.py')
+    for name in ('_ops.pyi', '_core.pyi', '_op_facts.py'):
         assert (tmp_path / name).read_text() == (ROOT / 'python/tenon' / name).read_text(), 'run ./dev docs'
 
 

@@ -515,15 +515,10 @@ TABLE = {
     'bce_with_logits_loss': loss('binary_cross_entropy_with_logits', domain=(REAL, FRACTION)),
     'kl_div_loss': loss('kl_div', domain=(REAL, FRACTION)),
 }
-# Differentiable ops of core/ops.def that are not here, and why.
+# Differentiable ops of ops/ that are not here, and why. NAME_backward… is in the second gradient of NAME.
 ELSEWHERE = {
     'floor_divide': 'PyTorch has no gradient of it', 'bernoulli': 'random', 'dropout': 'random', 'to': 'one device',
     'scaled_matmul': 'of its bias alone, in core/test_float8.py', 'ctc_loss': 'in torch/test_ctc.py',
     'dequantize_int4 linear_int4 dequantize_int8 linear_int8': 'PyTorch has no such layout; against differences in the conformance suite',
-    'conv_backward_input conv_backward_weight max_pool_backward avg_pool_backward adaptive_avg_pool_backward interpolate_backward '
-    'grid_sample_backward lstm_backward ctc_loss_backward '
-    'pad_backward embedding_backward nll_loss_backward softmax_cross_entropy softmax_cross_entropy_backward gelu_backward silu_backward sigmoid_backward tanh_backward relu_backward '
-    'leaky_relu_backward hardswish_backward clamp_backward '
-    'softmax_backward log_softmax_backward attention_backward layer_norm_backward rms_norm_backward group_norm_backward batch_norm_backward':
-    'in the second gradient of the op that has it',
+    'softmax_cross_entropy': 'in cross_entropy',
 }

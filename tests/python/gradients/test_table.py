@@ -14,4 +14,5 @@ def test_every_differentiable_op_is_compared():
     ops = {re.match(r'\| `(\w+)\(', line)[1] for line in lines if line.endswith(('| yes |', '| through |', '| *through* |'))}
     assert len(ops) > 100
     named = set(TABLE) | {name for names in ELSEWHERE for name in names.split()}
-    assert ops - named == set() and named - ops == set()
+    assert named - ops == set()
+    assert {op for op in ops if op.partition('_backward')[0] not in named} == set()
