@@ -9,10 +9,6 @@
 namespace tenon::graph {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) {
-  throw Error(TN_FAILED_PRECONDITION, "[graph] " + why);
-}
-
 // What an argument is where it stands for a symbol with this value; nothing where it cannot.
 std::optional<Argument> as_argument(const Argument& like, double value) {
   if (std::holds_alternative<double>(like)) return Argument(value);

@@ -12,4 +12,9 @@ Graph fit(Graph first, const Graph& second);
 // Whether two tensors from outside are the same memory, or hold the same.
 bool same_tensor(const Tensor& a, const Tensor& b);
 
+// Throws Error(TN_FAILED_PRECONDITION).
+[[noreturn]] inline void refuse(const std::string& why) {
+  throw Error(TN_FAILED_PRECONDITION, "[graph] " + why);
+}
+
 }  // namespace tenon::graph

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
+#include <array>
 
-#include "ir/numbers.hpp"
-#include "ir/schema.hpp"
 #include "run/agree.hpp"
 #include "trace/fit.hpp"
-#include "trace/formula.hpp"
+#include "trace/fit_numbers.hpp"
+#include "trace/fit_structure.hpp"
 
 namespace tenon::graph {
 namespace {
@@ -20,10 +18,6 @@ constexpr int kMostExtra = 16;
 // Where no greatest size is declared. Odd and even, of every remainder by 3 and 4, and no two in one proportion.
 constexpr std::array<int64_t, kProbes> kSizes = {12, 17, 23, 38, 64, 251, 1030};
 const int64_t kUnlimited = Dim{}.max;
-
-[[noreturn]] void refuse(const std::string& why) {
-  throw Error(TN_FAILED_PRECONDITION, "[graph] " + why);
-}
 
 // A size of the dim at one of the probes: all over its range, and never 1, at which other ops are called.
 int64_t probe_size(const Dim& dim, size_t probe) {
@@ -40,150 +34,6 @@ std::string sizes_text(const std::vector<Dim>& dims, std::span<const int64_t> si
   for (size_t d = 0; d < dims.size(); ++d)
     all.push_back(fmt::format("{} = {}", dims[d].name, sizes[d]));
   return fmt::format("{}", fmt::join(all, ", "));
-}
-
-// Where an op was called, and of what.
-std::string place_text(const Node* node, size_t argument) {
-  if (node == nullptr) return "an input or a result";
-  if (node->op == nullptr) return described(*node) + ": what it takes or gives";
-  const auto& known = parameters(*node->op);
-  return argument < known.size()
-             ? fmt::format("{}: its argument '{}'", described(*node), known[argument].name)
-             : fmt::format("{}: its result", described(*node));
-}
-
-// The numbers of one graph: whole ones as they are, the others beside them.
-struct Numbers {
-  std::vector<int64_t> whole;
-  std::vector<std::optional<double>> real;  // by place
-  std::vector<DType> dtype;                 // of the real ones
-  std::vector<std::array<unsigned char, 16>>
-      bits;  // of these: complex ones have no other form, and NaN is not equal to itself
-
-  explicit Numbers(const Graph& graph) {
-    each_number(graph, [&](const auto& number, const Node*, size_t) { add(number); });
-  }
-  void add(int64_t number) {
-    whole.push_back(number);
-    real.emplace_back();
-    dtype.push_back(DType::I64);
-    bits.emplace_back();
-  }
-  void add(double number) {
-    whole.push_back(0);
-    real.emplace_back(number);
-    dtype.push_back(DType::F64);
-    std::memcpy(bits.emplace_back().data(), &number, sizeof number);
-  }
-  void add(const Number& number) {
-    const double value = visit(number.dtype, [&]<class T>(T one) -> double {
-      std::memcpy(&one, number.bytes.data(), sizeof one);
-      if constexpr (std::is_convertible_v<T, double>) return static_cast<double>(one);
-      return std::nan("");
-    });
-    add(value);
-    dtype.back() = number.dtype;
-    bits.back() = number.bytes;
-  }
-};
-
-struct Copier {
-  const Graph& from;
-  std::vector<int64_t> whole{};
-  std::vector<double> real{};
-  std::vector<Number> numbers{};
-  size_t at_whole = 0, at_real = 0, at_number = 0;
-
-  void collect() {
-    each_number(from, [&](const auto& one, const Node*, size_t) { push(one); });
-  }
-  void push(int64_t one) { whole.push_back(one); }
-  void push(double one) { real.push_back(one); }
-  void push(const Number& one) { numbers.push_back(one); }
-  void operator()(int64_t& one, const Node*, size_t) { one = whole.at(at_whole++); }
-  void operator()(double& one, const Node*, size_t) { one = real.at(at_real++); }
-  void operator()(Number& one, const Node*, size_t) { one = numbers.at(at_number++); }
-};
-
-bool same_views(const std::vector<View>& a, const std::vector<View>& b) {
-  return std::ranges::equal(a, b, [](const View& x, const View& y) { return same(x, y); });
-}
-
-// The same ops with as many numbers each.
-void check_ops(const Graph& a, const Graph& b, const std::string& when) {
-  const size_t count = std::min(a.nodes.size(), b.nodes.size());
-  for (size_t i = 0; i < count; ++i)
-    if (a.nodes[i].op != b.nodes[i].op)
-      refuse(
-          fmt::format("{} is called at {} in the place of {}: what the function calls depends "
-                      "on a size; leave that one fixed, or branch with tensors (where)",
-                      described(b.nodes[i]), when, described(a.nodes[i])));
-  if (a.nodes.size() != b.nodes.size())
-    refuse(
-        fmt::format("the function calls {} ops at {} and {} at others, {} among them: what it "
-                    "calls depends on a size",
-                    b.nodes.size(), when, a.nodes.size(),
-                    described((a.nodes.size() > count ? a : b).nodes[count])));
-}
-
-// But for numbers, both are the same: `b` gets the numbers of `a`, and is compared.
-void check_structure(const Graph& a, Graph b, const std::string& when) {
-  check_ops(a, b, when);
-  const Numbers in_a(a), in_b(b);
-  const auto differs = [&](const Node& node) {
-    refuse(
-        fmt::format("{} is called in another way at {}: with another number of dimensions, "
-                    "other tensors or another choice",
-                    described(node), when));
-  };
-  for (size_t i = 0; i < a.nodes.size(); ++i) {
-    Graph one, other;
-    one.nodes = {a.nodes[i]};
-    other.nodes = {b.nodes[i]};
-    if (Numbers(one).whole.size() != Numbers(other).whole.size()) differs(a.nodes[i]);
-    Copier numbers{one};
-    numbers.collect();
-    bool fits = one.nodes[0].args.size() == other.nodes[0].args.size();
-    for (size_t k = 0; k < one.nodes[0].args.size() && fits; ++k)
-      fits = one.nodes[0].args[k].index() == other.nodes[0].args[k].index();
-    if (!fits) differs(a.nodes[i]);
-    each_number(other, std::ref(numbers));
-    for (size_t k = 0; k < one.nodes[0].args.size(); ++k)
-      if (!same(one.nodes[0].args[k], other.nodes[0].args[k])) differs(a.nodes[i]);
-    if (!same_views(one.nodes[0].results, other.nodes[0].results)) differs(a.nodes[i]);
-    if (a.nodes[i].control == nullptr) continue;
-    const Control &mine = *a.nodes[i].control, &theirs = *b.nodes[i].control;
-    if (mine.kind != theirs.kind || mine.carried != theirs.carried ||
-        mine.scanned != theirs.scanned || mine.refused.size() != theirs.refused.size())
-      differs(a.nodes[i]);
-    for (size_t k = 0; k < mine.bodies.size(); ++k)
-      if (is_refused(mine, k) != is_refused(theirs, k)) differs(a.nodes[i]);
-    for (size_t k = 0; k < mine.bodies.size(); ++k)
-      check_structure(mine.bodies[k], theirs.bodies[k], when);
-  }
-  if (in_a.whole.size() != in_b.whole.size() || a.buffers.size() != b.buffers.size() ||
-      a.results.size() != b.results.size())
-    refuse(fmt::format("the function gives or uses other tensors at {}", when));
-  for (size_t i = 0; i < a.buffers.size(); ++i)
-    if (a.buffers[i].role != b.buffers[i].role || a.buffers[i].dtype != b.buffers[i].dtype)
-      refuse(fmt::format("the function uses other tensors from outside at {}", when));
-  for (size_t i = 0; i < a.results.size(); ++i)
-    if (a.results[i].buffer != b.results[i].buffer)
-      refuse(fmt::format("the function gives another tensor at {}", when));
-}
-
-// Tensors from outside are one at all sizes, or hold the same.
-void check_held(const Graph& a, const Graph& b) {
-  for (size_t i = 0; i < a.buffers.size(); ++i)
-    if (is_held(a.buffers[i].role) && !same_tensor(a.buffers[i].constant, b.buffers[i].constant))
-      refuse(fmt::format(
-          "a tensor that the function makes from numbers of the host{} holds others at other "
-          "sizes, and would be baked in: make it an argument, or compute it with ops (full, "
-          "arange)",
-          a.buffers[i].name.empty() ? "" : ", " + a.buffers[i].name + ","));
-  for (size_t i = 0; i < a.nodes.size(); ++i)
-    for (size_t k = 0; a.nodes[i].control != nullptr && k < a.nodes[i].control->bodies.size(); ++k)
-      check_held(a.nodes[i].control->bodies[k], b.nodes[i].control->bodies[k]);
 }
 
 // What was computed of tensors from outside alone, and is the same at all sizes: no work for a run.
@@ -218,147 +68,6 @@ void fold(Graph& graph, const Known& constants) {
   drop_dead(graph);
   drop_unused(graph);
 }
-
-// Like `same`, where steps over dimensions of one element tell nothing.
-bool alike(const View& a, const View& b) {
-  if (a.buffer != b.buffer || a.dtype != b.dtype || a.shape != b.shape) return false;
-  if (a.numel() == 0) return true;
-  for (size_t d = 0; d < a.shape.size(); ++d)
-    if (a.shape[d] != 1 && a.strides[d] != b.strides[d]) return false;
-  return a.offset == b.offset;
-}
-
-bool alike(const Argument& a, const Argument& b) {
-  if (a.index() != b.index()) return false;
-  if (const auto* view = std::get_if<View>(&a)) return alike(*view, std::get<View>(b));
-  if (const auto* views = std::get_if<Views>(&a))
-    return std::ranges::equal(*views, std::get<Views>(b), [](const auto& x, const auto& y) {
-      return x.has_value() == y.has_value() && (!x || alike(*x, *y));
-    });
-  return same(a, b);
-}
-
-constexpr size_t kAlike = SIZE_MAX;
-size_t difference(const Graph& a, const Graph& b);
-
-bool alike_bodies(const Node& a, const Node& b) {
-  if (a.control == nullptr || b.control == nullptr) return a.control == b.control;
-  if (a.control->kind != b.control->kind || a.control->refused != b.control->refused) return false;
-  for (size_t k = 0; k < a.control->bodies.size(); ++k)
-    if (difference(a.control->bodies[k], b.control->bodies[k]) != kAlike) return false;
-  return true;
-}
-
-// The first node that is another; the count of nodes where only the ends differ; kAlike.
-size_t difference(const Graph& a, const Graph& b) {
-  const auto views = [](const std::vector<View>& x, const std::vector<View>& y) {
-    return std::ranges::equal(x, y,
-                              [](const View& one, const View& two) { return alike(one, two); });
-  };
-  for (size_t i = 0; i < std::min(a.nodes.size(), b.nodes.size()); ++i) {
-    const Node &x = a.nodes[i], &y = b.nodes[i];
-    const bool args = std::ranges::equal(
-        x.args, y.args, [](const Argument& one, const Argument& two) { return alike(one, two); });
-    if (x.op != y.op || !args || !views(x.results, y.results) || !alike_bodies(x, y)) return i;
-  }
-  const bool same_ends = a.nodes.size() == b.nodes.size() && views(a.results, b.results) &&
-                         a.buffers.size() == b.buffers.size();
-  return same_ends ? kAlike : std::min(a.nodes.size(), b.nodes.size());
-}
-
-// The numbers of graphs that differ in nothing else, as formulas.
-class Numbered {
- public:
-  Numbered(const std::vector<Graph>& graphs, const std::vector<std::vector<int64_t>>& probes,
-           size_t dims)
-      : formulas_(dims, probes) {
-    for (const Graph& graph : graphs) numbers_.emplace_back(graph);
-    // What nodes give first, then what is found at once: what else varies is made of these.
-    for (const Pass pass : {Pass::Results, Pass::Easy, Pass::All}) {
-      uint32_t place = 0;
-      each_number(graphs[0], [&](const auto&, const Node* node, size_t argument) {
-        if (pass != Pass::Results || (node != nullptr && argument == SIZE_MAX))
-          find(place, node, argument, pass);
-        ++place;
-      });
-    }
-  }
-  const Formulas& formulas() const { return formulas_; }
-  const std::vector<Varying>& varying() const { return varying_; }
-
- private:
-  enum class Pass : uint8_t { Results, Easy, All };
-  void find(uint32_t place, const Node* node, size_t argument, Pass pass) {
-    const bool first = pass != Pass::All;
-    const bool real = numbers_[0].real[place].has_value();
-    if (!varies(place) || (first && real)) return;
-    const auto found = real ? find_real(place) : find_whole(place, pass == Pass::Results);
-    if (found && !first) varying_.push_back({place, found->size, found->form});
-    if (found || first) return;
-    std::vector<std::string> values;
-    for (const Numbers& one : numbers_)
-      values.push_back(real ? fmt::to_string(*one.real[place]) : fmt::to_string(one.whole[place]));
-    refuse(
-        fmt::format("{} varies with the sizes of the inputs in a way that no formula tells ({}): "
-                    "it would be baked in; leave the size fixed, or compute with tensors",
-                    place_text(node, argument), fmt::join(values, ", ")));
-  }
-  bool varies(uint32_t place) const {
-    return std::ranges::any_of(numbers_, [&](const Numbers& one) {
-      return one.whole[place] != numbers_[0].whole[place] ||
-             one.bits[place] != numbers_[0].bits[place];
-    });
-  }
-  std::optional<Varying> find_whole(uint32_t place, bool shape) {
-    Samples values;
-    for (const Numbers& one : numbers_) values.push_back(one.whole[place]);
-    const auto found = formulas_.find(values, shape);
-    return found ? std::optional(Varying{place, *found, Varying::Form::Plain}) : std::nullopt;
-  }
-  // The size that a number in some form is of, if it is of one bit for bit.
-  std::optional<Varying> find_real(uint32_t place) {
-    using Form = Varying::Form;
-    for (const Form form :
-         {Form::Plain, Form::Reciprocal, Form::Root, Form::ReciprocalRoot, Form::Unbiased}) {
-      Samples values;
-      for (const Numbers& one : numbers_) {
-        const double size = size_in(form, *one.real[place]);
-        if (!(std::abs(size) < 1e15)) break;
-        values.push_back(std::llround(size));
-      }
-      if (values.size() != numbers_.size()) continue;
-      const auto has_bits = [&](const Samples& sizes) { return is_of(place, form, sizes); };
-      auto found = has_bits(values) ? formulas_.find(values, false) : std::nullopt;
-      if (!found && form == Form::Unbiased) found = formulas_.find_near(values, has_bits);
-      if (found) return Varying{place, *found, form};
-    }
-    return std::nullopt;
-  }
-
-  // Of which size it is, as near as the bits of a number tell.
-  static double size_in(Varying::Form form, double value) {
-    using Form = Varying::Form;
-    return form == Form::Plain            ? value
-           : form == Form::Reciprocal     ? 1 / value
-           : form == Form::Root           ? value * value
-           : form == Form::ReciprocalRoot ? 1 / (value * value)
-                                          : value / (value - 1);
-  }
-  // Whether the number has at every probe the bits that these sizes give.
-  bool is_of(uint32_t place, Varying::Form form, const Samples& sizes) const {
-    for (size_t p = 0; p < sizes.size(); ++p) {
-      const Numbers& one = numbers_[p];
-      const auto wanted = number_of(one.dtype[place], *one.real[place]),
-                 made = number_of(one.dtype[place], in_form(form, sizes[p]));
-      if (!wanted || !made || wanted->bytes != made->bytes) return false;
-    }
-    return true;
-  }
-
-  Formulas formulas_;
-  std::vector<Numbers> numbers_;
-  std::vector<Varying> varying_;
-};
 
 }  // namespace
 
@@ -468,8 +177,7 @@ bool SizeFit::is_as_fitted(const Traced& traced) const {
   fold(graph, known ? constants_ : Known());
   try {
     const Graph expected = concrete(fitted_, next_);
-    return (known && difference(expected, graph) == kAlike) ||
-           (checked_.size == 1 && agree(expected, graph));
+    return (known && alike(expected, graph)) || (checked_.size == 1 && agree(expected, graph));
   } catch (const Error&) {  // a number that follows the sizes is another here
     return false;
   }

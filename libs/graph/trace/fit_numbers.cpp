@@ -1,0 +1,143 @@
+#include "trace/fit_numbers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ir/numbers.hpp"
+#include "ir/schema.hpp"
+#include "trace/fit.hpp"
+
+namespace tenon::graph {
+namespace {
+
+// Where an op was called, and of what.
+std::string place_text(const Node* node, size_t argument) {
+  if (node == nullptr) return "an input or a result";
+  if (node->op == nullptr) return described(*node) + ": what it takes or gives";
+  const auto& known = parameters(*node->op);
+  return argument < known.size()
+             ? fmt::format("{}: its argument '{}'", described(*node), known[argument].name)
+             : fmt::format("{}: its result", described(*node));
+}
+
+// Of which size it is, as near as the bits of a number tell.
+double size_in(Varying::Form form, double value) {
+  using Form = Varying::Form;
+  return form == Form::Plain            ? value
+         : form == Form::Reciprocal     ? 1 / value
+         : form == Form::Root           ? value * value
+         : form == Form::ReciprocalRoot ? 1 / (value * value)
+                                        : value / (value - 1);
+}
+
+}  // namespace
+
+Numbers::Numbers(const Graph& graph) {
+  each_number(graph, [&](const auto& number, const Node*, size_t) { add(number); });
+}
+
+void Numbers::add(int64_t number) {
+  whole.push_back(number);
+  real.emplace_back();
+  dtype.push_back(DType::I64);
+  bits.emplace_back();
+}
+
+void Numbers::add(double number) {
+  whole.push_back(0);
+  real.emplace_back(number);
+  dtype.push_back(DType::F64);
+  std::memcpy(bits.emplace_back().data(), &number, sizeof number);
+}
+
+void Numbers::add(const Number& number) {
+  const double value = visit(number.dtype, [&]<class T>(T one) -> double {
+    std::memcpy(&one, number.bytes.data(), sizeof one);
+    if constexpr (std::is_convertible_v<T, double>) return static_cast<double>(one);
+    return std::nan("");
+  });
+  add(value);
+  dtype.back() = number.dtype;
+  bits.back() = number.bytes;
+}
+
+Numbered::Numbered(const std::vector<Graph>& graphs,
+                   const std::vector<std::vector<int64_t>>& probes, size_t dims)
+    : formulas_(dims, probes) {
+  for (const Graph& graph : graphs) numbers_.emplace_back(graph);
+  // What nodes give first, then what is found at once: what else varies is made of these.
+  for (const Pass pass : {Pass::Results, Pass::Easy, Pass::All}) {
+    uint32_t place = 0;
+    each_number(graphs[0], [&](const auto&, const Node* node, size_t argument) {
+      if (pass != Pass::Results || (node != nullptr && argument == SIZE_MAX))
+        find(place, node, argument, pass);
+      ++place;
+    });
+  }
+}
+
+void Numbered::find(uint32_t place, const Node* node, size_t argument, Pass pass) {
+  const bool first = pass != Pass::All;
+  const bool real = numbers_[0].real[place].has_value();
+  if (!varies(place) || (first && real)) return;
+  const auto found = real ? find_real(place) : find_whole(place, pass == Pass::Results);
+  if (found && !first) varying_.push_back({place, found->size, found->form});
+  if (found || first) return;
+  std::vector<std::string> values;
+  for (const Numbers& one : numbers_)
+    values.push_back(real ? fmt::to_string(*one.real[place]) : fmt::to_string(one.whole[place]));
+  refuse(
+      fmt::format("{} varies with the sizes of the inputs in a way that no formula tells ({}): "
+                  "it would be baked in; leave the size fixed, or compute with tensors",
+                  place_text(node, argument), fmt::join(values, ", ")));
+}
+
+bool Numbered::varies(uint32_t place) const {
+  return std::ranges::any_of(numbers_, [&](const Numbers& one) {
+    return one.whole[place] != numbers_[0].whole[place] ||
+           one.bits[place] != numbers_[0].bits[place];
+  });
+}
+
+std::optional<Varying> Numbered::find_whole(uint32_t place, bool shape) {
+  Samples values;
+  for (const Numbers& one : numbers_) values.push_back(one.whole[place]);
+  const auto found = formulas_.find(values, shape);
+  return found ? std::optional(Varying{place, *found, Varying::Form::Plain}) : std::nullopt;
+}
+
+// The size that a number in some form is of, if it is of one bit for bit.
+std::optional<Varying> Numbered::find_real(uint32_t place) {
+  using Form = Varying::Form;
+  for (const Form form :
+       {Form::Plain, Form::Reciprocal, Form::Root, Form::ReciprocalRoot, Form::Unbiased}) {
+    Samples values;
+    for (const Numbers& one : numbers_) {
+      const double size = size_in(form, *one.real[place]);
+      if (!(std::abs(size) < 1e15)) break;
+      values.push_back(std::llround(size));
+    }
+    if (values.size() != numbers_.size()) continue;
+    const auto has_bits = [&](const Samples& sizes) { return is_of(place, form, sizes); };
+    auto found = has_bits(values) ? formulas_.find(values, false) : std::nullopt;
+    if (!found && form == Form::Unbiased) found = formulas_.find_near(values, has_bits);
+    if (found) return Varying{place, *found, form};
+  }
+  return std::nullopt;
+}
+
+// Whether the number has at every probe the bits that these sizes give.
+bool Numbered::is_of(uint32_t place, Varying::Form form, const Samples& sizes) const {
+  for (size_t p = 0; p < sizes.size(); ++p) {
+    const Numbers& one = numbers_[p];
+    const auto wanted = number_of(one.dtype[place], *one.real[place]),
+               made = number_of(one.dtype[place], in_form(form, sizes[p]));
+    if (!wanted || !made || wanted->bytes != made->bytes) return false;
+  }
+  return true;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,48 @@
+// The numbers of graphs that differ in nothing else, as formulas of sizes.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "ir/graph.hpp"
+#include "trace/formula.hpp"
+
+namespace tenon::graph {
+
+// The numbers of one graph: whole ones as they are, the others beside them. All are by place, in the order of each_number.
+struct Numbers {
+  explicit Numbers(const Graph& graph);
+  void add(int64_t number);
+  void add(double number);
+  void add(const Number& number);
+
+  std::vector<int64_t> whole;
+  std::vector<std::optional<double>> real;
+  std::vector<DType> dtype;  // of the real ones
+  // Of these: complex ones have no other form, and NaN is not equal to itself.
+  std::vector<std::array<unsigned char, 16>> bits;
+};
+
+// Throws Error(TN_FAILED_PRECONDITION) with the op whose number no formula tells.
+class Numbered {
+ public:
+  // `probes`: the dims' sizes, by graph.
+  Numbered(const std::vector<Graph>& graphs, const std::vector<std::vector<int64_t>>& probes,
+           size_t dims);
+  const Formulas& formulas() const { return formulas_; }
+  const std::vector<Varying>& varying() const { return varying_; }
+
+ private:
+  enum class Pass : uint8_t { Results, Easy, All };
+  void find(uint32_t place, const Node* node, size_t argument, Pass pass);
+  bool varies(uint32_t place) const;
+  std::optional<Varying> find_whole(uint32_t place, bool shape);
+  std::optional<Varying> find_real(uint32_t place);
+  bool is_of(uint32_t place, Varying::Form form, const Samples& sizes) const;
+
+  Formulas formulas_;
+  std::vector<Numbers> numbers_;
+  std::vector<Varying> varying_;
+};
+
+}  // namespace tenon::graph
