@@ -2,11 +2,11 @@
 """Writes a plugin's identity card, which the loader reads before it opens the library.
 
 usage: identity_card.py LIBRARY --out tenon_mine.tenon.json
-       identity_card.py LIBRARY --card tenon_mine.tenon.json --out build/tenon_mine.tenon.json    what it needs, from a card
-       identity_card.py --refresh CARD...    the hash of the library beside it, after it was stripped or got another run path
+       identity_card.py LIBRARY --card tenon_mine.tenon.json --out build/tenon_mine.tenon.json    takes other fields from a card
+       identity_card.py --refresh CARD...    updates the hash after the library beside CARD was stripped or got another run path
 
-Id, version and ABI come from the library itself, which a process of its own opens and asks (tn_plugin_query). What is given as
-well must agree. A library that cannot be opened here, as one for another CPU, needs --id and --version.
+Id, version and ABI come from the library itself, which a separate process opens and queries (tn_plugin_query). --id and --version
+must agree with it. They are needed for a library that cannot be opened here, such as one for another CPU.
 """
 
 import argparse
@@ -84,13 +84,13 @@ def read_card(parser, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library", type=pathlib.Path)
-    parser.add_argument("--card", type=pathlib.Path, help="a card in the source tree; what is not given here comes from it")
+    parser.add_argument("--card", type=pathlib.Path, help="a card in the source tree; options that are not given come from it")
     parser.add_argument("--id")
     parser.add_argument("--version")
     parser.add_argument("--header", type=pathlib.Path, default=HEADER, help="base.h that the plugin was built with")
     parser.add_argument("--min-host-minor", type=int)
-    parser.add_argument("--cpu-features", nargs="*", help="without which the library must not be opened")
-    parser.add_argument("--needs", nargs="*", help="native libraries, for the message when one is missing")
+    parser.add_argument("--cpu-features", nargs="*", help="CPU features that the library needs; without them it is not opened")
+    parser.add_argument("--needs", nargs="*", help="native libraries that the plugin needs; named if one is missing")
     parser.add_argument("--only-devices", action="store_true", default=None,
                         help="it brings devices of its own and nothing for others: opened when a device is asked for")
     parser.add_argument("--sha256", action="store_true", help="another content of the library is refused; not for a build tree, "

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes one archive that runs on another machine: programs, libraries, plugins, the Python package, what they need, benchmarks.
+"""Makes one archive that runs on another machine: programs, libraries, plugins, the Python package, their dependencies, benchmarks.
 
-It needs glibc, libstdc++ and zlib there, as any distribution of the last years has them, and for Python one of the versions that the
-package was built for. Nothing in it is compiled when it is used; it may be unpacked anywhere and moved.
+The other machine needs glibc, libstdc++ and zlib, as any recent distribution has them, and for Python one of the versions that the
+package was built for. It needs no compiler. The archive may be unpacked anywhere and moved.
 """
 import argparse
 import os
@@ -212,8 +212,8 @@ def make(build, others, archive, only_cpu_and_vulkan):
 
 def parse(words=None):
     parser = argparse.ArgumentParser(prog="./dev bundle", description=__doc__)
-    parser.add_argument("--archs", default="75,80,90,100", help="of the CUDA plugin, as sm_N; PTX of the last for newer ones (default: %(default)s)")
-    parser.add_argument("--cpu-vulkan", action="store_true", help="without CUDA and ROCm: smaller, and built in minutes")
+    parser.add_argument("--archs", default="75,80,90,100", help="compute capabilities for the CUDA plugin (sm_N); newer GPUs use the last one's PTX (default: %(default)s)")
+    parser.add_argument("--cpu-vulkan", action="store_true", help="leave out CUDA and ROCm: smaller, and built in minutes")
     parser.add_argument("--python", action="append", default=[], metavar="PROGRAM",
                         help="one more Python, with its headers, that the package is built for; may be given again")
     parser.add_argument("--out", type=pathlib.Path, help="the archive; default: dist/tenon-VERSION-….tar.xz")

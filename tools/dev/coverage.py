@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs tests in a build for gcov and says which lines and branches they reach, room by room.
+"""Runs tests in a build for gcov and shows which lines and branches they reach, room by room.
 
 examples:
   ./dev coverage                     all tests
-  ./dev coverage core_memory ops_    these only; NAME as in ./dev test
+  ./dev coverage core_memory ops_    only these; NAME as in ./dev test
 
 The summary is printed and written to build-coverage/coverage/summary.txt; index.html beside it shows every line.
 """

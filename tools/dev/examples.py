@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the short versions of the examples in Python and prints what each reached beside what it aims at, as a table.
+"""Runs the short versions of the Python examples and prints a table of what each reached beside its aim.
 
 examples:
   ./dev examples                          all of them, on the CPU
@@ -7,7 +7,7 @@ examples:
   ./dev examples --device vulkan:0 --steps 3   a few steps elsewhere
   ./dev examples --write                  the table into docs/examples.md
 
-The exit status is 1 where a figure was not reached or an example failed.
+The exit status is 1 if an example failed or did not reach its figure.
 """
 import argparse
 import os
@@ -52,7 +52,7 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME", help="which examples; default: all")
     parser.add_argument("--device", default="cpu:0")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--steps", type=int, help="so many steps of training only: figures are not reached then")
+    parser.add_argument("--steps", type=int, help="stop training after STEPS steps; the figures are then not reached")
     parser.add_argument("--write", action="store_true", help="put the table into docs/examples.md")
     parser.add_argument("--build", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs fuzzers, in turns until it is stopped; each finding names what repeats it.
+"""Runs fuzzers in turn until stopped; each finding comes with the command that repeats it.
 
 examples:
   ./dev fuzz                           all targets, until Ctrl-C
   ./dev fuzz ops --seconds 60          one target, a minute
-  ./dev fuzz ops --op gather --seed 7  one op, from a seed of your own
+  ./dev fuzz ops --op gather --seed 7  one op, from your own seed
   ./dev fuzz --list                    the targets, and what each does
 
-The exit status is 1 where anything was found.
+The exit status is 1 if anything was found.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def parse(arguments):
     parser.add_argument("--list", action="store_true", help="list the targets")
     parser.add_argument("--seconds", type=int, metavar="N", help="stop after about N seconds, split among the targets")
     parser.add_argument("--forever", action="store_true", help="run until Ctrl-C (the default)")
-    parser.add_argument("--seed", type=int, default=1, help="of the first turn; each later turn adds one (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first round; each later round adds one (default: 1)")
     parser.add_argument("--op", metavar="NAME", help="only this op (target ops)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help=argparse.SUPPRESS)
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"), help=argparse.SUPPRESS)

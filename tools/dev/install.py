@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Installs headers, libtenon, plugins, the packages for CMake and pkg-config and the `tenon` command below a prefix.
+"""Installs headers, libtenon, plugins, the packages for CMake and pkg-config and the `tenon` command into a prefix.
 
 Everything in it is found relative to itself, so the prefix may be moved afterwards. A file that an earlier installation
 put there and this one lacks is removed.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Builds and runs the tests that Meson knows, and counts single cases of GoogleTest and pytest.
+"""Builds and runs the tests of the Meson project, and counts single cases of GoogleTest and pytest.
 
-Tests of software devices that are slow (suite `sampled`: lavapipe, the simulator) run one in eight of the pairs of op and
-dtype, drawn by the commit, unless --whole is given. The last line is always `N passed, N failed, N skipped`; the exit status is 0 only if none failed.
+Tests on slow software devices (suite `sampled`: lavapipe, the simulator) run one in eight pairs of op and dtype, chosen by the
+commit, unless --whole is given. The last line is always `N passed, N failed, N skipped`; the exit status is 0 only if none failed.
 """
 
 import argparse
@@ -203,13 +203,13 @@ def run_all(build, tests, pattern, jobs, slow):
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev test", description=__doc__)
-    parser.add_argument("name", nargs="?", help="part of a program's name, or a GoogleTest filter")
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--slow", type=float, default=1.0, help="factor on every time limit (sanitizers)")
-    parser.add_argument("--whole", action="store_true", help="every case on slow devices, too, not a sample")
-    parser.add_argument("--pytorch", type=pathlib.Path, metavar="DIR", help="also run what compares with PyTorch, by DIR/python")
-    parser.add_argument("--suite", help="only tests of this Meson suite")
+    parser.add_argument("name", nargs="?", help="part of a test program's name, or a GoogleTest filter")
+    parser.add_argument("--build", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help=argparse.SUPPRESS)
+    parser.add_argument("--slow", type=float, default=1.0, help="multiply every time limit by this (for sanitizers)")
+    parser.add_argument("--whole", action="store_true", help="run every case on slow devices, too, instead of a sample")
+    parser.add_argument("--pytorch", type=pathlib.Path, metavar="DIR", help="also run the tests that compare with PyTorch, with DIR/python")
+    parser.add_argument("--suite", help="run only tests of this Meson suite")
     options = parser.parse_args()
 
     if run_ninja.run(["-C", options.build, "-j", options.jobs, "build.ninja"]):

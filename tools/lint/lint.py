@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""All static checks: doors, Python (ruff, types), generated pages, headers of other projects, clang-format, clang-tidy.
+"""Runs all static checks: doors, Python (ruff, types), generated pages, headers of other projects, clang-format, clang-tidy.
 
-clang-tidy runs on the sources that differ from main, with --all on every one, with --newest on those of the newest commits; a
+clang-tidy runs on the sources that differ from main; with --all on every source, with --newest on those of the newest commits. A
 source that passed is remembered by the hash of its text and headers (build/lint-cache) and skipped until one of them changes.
 """
 
@@ -45,7 +45,7 @@ def check_docs():
             fresh = pathlib.Path(folder) / "page.md"
             subprocess.run([sys.executable, *command, str(fresh)], cwd=ROOT, check=True)
             if fresh.read_text() != (ROOT / page).read_text():
-                print(f"{page} is not what its sources say: ./dev docs writes it anew")
+                print(f"{page} does not match its sources: run ./dev docs")
                 fine = False
     return fine
 
@@ -73,7 +73,7 @@ def check_format():
         if "error:" in line:
             print(line)
     if done.returncode:
-        print("./dev format corrects these")
+        print("run ./dev format to correct these")
     return done.returncode == 0
 
 
@@ -89,12 +89,12 @@ def generate(build):
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev lint", description=__doc__)
-    parser.add_argument("--all", action="store_true", help="clang-tidy on every source")
+    parser.add_argument("--all", action="store_true", help="run clang-tidy on every source")
     parser.add_argument("--newest", type=float, metavar="SECONDS",
                         help="clang-tidy on the sources of the newest commits, the latest first, until so much time has passed")
-    parser.add_argument("--fast", action="store_true", help="without clang-tidy and the check of types")
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--fast", action="store_true", help="leave out clang-tidy and the check of types")
+    parser.add_argument("--build", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help=argparse.SUPPRESS)
     options = parser.parse_args()
 
     results = {"doors": check_doors(), "python": check_python(), "docs": check_docs(), "third_party": check_third_party(),
