@@ -1,5 +1,5 @@
-// What the functions of the C ABI ask of their arguments before they look at them. tests/fuzz/c_abi.py calls each of them with NULL
-// for each pointer.
+// Checks that the functions of the C ABI make before they use their arguments. tests/fuzz/c_abi.py calls each function with NULL for
+// each pointer.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace tenon::core {
 
-// `names` are those of all arguments that were looked at, with commas between.
+// `names` lists the checked arguments, separated by commas.
 tn_status* null_argument(const char* function, std::string_view names, size_t index) noexcept;
 
 template <class... Pointers>
@@ -32,7 +32,7 @@ std::vector<uint8_t> to_bools(const void* data, uint64_t count);
 
 }  // namespace tenon::core
 
-// Leaves a function that returns a status with the error that names it and its argument which is NULL.
+// Returns from a function with an error status that names the function and the argument that is NULL.
 #define TN_REQUIRE(...) \
   if (tn_status* null = tenon::core::find_null(__func__, #__VA_ARGS__, __VA_ARGS__)) return null
 // The same for an array, which may be NULL when it has no entries.

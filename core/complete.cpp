@@ -85,7 +85,7 @@ tn_stream_table complete(const tn_stream_table* from) {
 tn_plugin complete(const tn_plugin* from) {
   tn_plugin table = copy_known(from);
   fill<"plugin.start">(table.start);
-  // Nothing to wait for, nothing to stop: leaving these out is in order.
+  // A plugin with nothing to wait for and nothing to stop may leave these out.
   if (table.quiesce == nullptr) table.quiesce = [](void*) -> tn_status* { return nullptr; };
   if (table.stop == nullptr) table.stop = [](void*) {};
   fill<"plugin.get_interface">(table.get_interface);

@@ -1,4 +1,4 @@
-// Tables of plugins, brought to full size: what a plugin leaves out becomes a thunk that returns TN_UNIMPLEMENTED.
+// Completes the tables of plugins: a slot that a plugin leaves out becomes a thunk that returns TN_UNIMPLEMENTED.
 #pragma once
 
 #include "tenon/plugin.h"

@@ -1,4 +1,4 @@
-// A number of values that is known once, of which a few take no memory of their own.
+// An array whose size is set once; a few values need no allocation.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class Few {
   Few(const Few&) = delete;
   Few& operator=(const Few&) = delete;
 
-  // To be called once. Pointers and numbers begin as 0, others as their constructors say.
+  // Call it once. Pointers and numbers start as 0, other types as their default constructors say.
   void make(uint32_t n) {
     if (n > kInside) [[unlikely]]
       data_ = static_cast<T*>(::operator new(n* kSize));

@@ -1,5 +1,5 @@
-// The formatting library, compiled once and hidden: a host, a plugin or a test may carry its own. What its header declares
-// `extern` is made here.
+// The formatting library, compiled once and hidden, because a host, a plugin or a test may carry its own. This file instantiates
+// what its header declares `extern`.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

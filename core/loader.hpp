@@ -1,4 +1,4 @@
-// What the rooms below ask of the loader, which lies above them all: declared here, defined in plugin/.
+// What the rooms below call in the loader, which is above them all: declared here, defined in plugin/.
 #pragma once
 
 #include <atomic>
@@ -22,12 +22,12 @@ inline void ensure_discovered() {
     plugins::discover_now();
 }
 
-// The same; true when this call has just done it.
+// The same; true if this call did the scan.
 inline bool discover_if_new() {
   return !plugins::g_discovered.load(std::memory_order_acquire) && plugins::discover_now();
 }
 
-// The same, for those who ask for devices: opens also the plugins that bring nothing else, as their drivers take long to load.
+// The same for calls that need devices: also opens the plugins that bring only devices, whose drivers take long to load.
 inline void ensure_devices() {
   ensure_discovered();
   if (plugins::g_waiting.load(std::memory_order_acquire)) [[unlikely]]
@@ -40,7 +40,7 @@ const tn_layer* layer();
 const void* plugin_interface(std::string_view id, tn_str name, uint32_t revision);
 // As tn_host.log. [any thread]
 void log_message(uint32_t level, std::string_view message);
-// An environment variable; NULL in a process with rights that its user does not have. [any thread]
+// An environment variable; NULL in a privileged (setuid) process. [any thread]
 const char* environment(const char* name);
 
 }  // namespace tenon::core

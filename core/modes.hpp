@@ -8,7 +8,7 @@ namespace tenon::core {
 // Thread-local modes (TN_MODE_*, and internal bits above them); read on every call.
 extern thread_local constinit uint32_t t_modes __attribute__((tls_model("initial-exec")));
 
-// This thread without some modes, for what the core computes on behalf of an op.
+// Switches modes of this thread off while the core computes on behalf of an op.
 class Without {
  public:
   explicit Without(uint32_t modes) : before_(t_modes) { t_modes = before_ & ~modes; }

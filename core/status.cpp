@@ -11,7 +11,7 @@ struct tn_status {
 
 namespace tenon::core {
 namespace {
-// What is handed out when not even a status can be allocated; never freed.
+// Returned when not even a status can be allocated; never freed.
 tn_status* out_of_memory() {
   static tn_status status{TN_OUT_OF_MEMORY, "out of host memory"};
   return &status;
@@ -69,7 +69,7 @@ std::string nearest_name(std::string_view wanted, const std::vector<std::string_
   std::string_view best;
   size_t distance = wanted.size() / 2 + 1;
   for (std::string_view name : names) {
-    // At least as far apart as their lengths: a long text is compared with no name at all.
+    // The distance is at least the difference in length, so a long text is compared with no name.
     if (std::max(wanted.size(), name.size()) - std::min(wanted.size(), name.size()) >= distance)
       continue;
     if (uint32_t d = edit_distance(wanted, name); d < distance) distance = d, best = name;

@@ -35,7 +35,7 @@ tn_status* guarded(Body&& body) noexcept {
   }
 }
 
-// What `body` gives, or `otherwise` where it throws: for functions that have no status.
+// The result of `body`, or `otherwise` if it throws: for functions that return no status.
 template <class Answer, class Body>
 Answer answer(Answer otherwise, Body&& body) noexcept {
   try {

@@ -14,7 +14,7 @@ constexpr uint32_t kPublicModes = TN_MODE_GRAD | TN_MODE_INFERENCE | TN_MODE_ANO
 
 bool is_leaf(tn_tensor& tensor) { return !requires_grad(tensor) || tensor.grad_fn == nullptr; }
 
-// A view that becomes a leaf goes its own way.
+// A view that becomes a leaf no longer follows its base.
 void leave_base(tn_tensor& tensor) {
   if ((tensor.flags & kIsView) == 0) return;
   tensor.flags &= static_cast<uint8_t>(~kIsView);

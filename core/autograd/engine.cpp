@@ -10,22 +10,22 @@
 namespace tenon::core {
 namespace {
 
-constexpr size_t kKeepCells = 1u << 14;  // what a thread keeps of its scratch memory between runs
+constexpr size_t kKeepCells = 1u << 14;  // scratch memory that a thread keeps between runs
 
 // One for each level of nesting.
 thread_local std::vector<std::unique_ptr<Scratch>> t_scratch;
 
-// What is called when the outermost run of a thread is over.
+// Callbacks for the end of a thread's outermost run.
 struct EndCall {
   tn_status* (*done)(void* ctx);
   void* ctx;
   void (*destroy)(void* ctx);
 };
 struct Ends {
-  uint32_t runs = 0;  // that are under way
+  uint32_t runs = 0;  // in progress
   std::vector<EndCall> calls;
 
-  void call_all() {  // more may be asked for meanwhile
+  void call_all() {  // a callback may add more
     for (size_t i = 0; i < calls.size(); ++i) check(calls[i].done(calls[i].ctx));
   }
   void drop_all() noexcept {

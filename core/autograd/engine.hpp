@@ -22,10 +22,10 @@ struct Pending {
   tn_tensor** grads() { return many != nullptr ? many : few; }
 };
 
-// What gradient() wants of a node.
+// What gradient() needs from a node.
 struct Mark {
   uint32_t capture = 0;  // index + 1 of the first capture at this node
-  bool execute = false;  // a node behind it is wanted
+  bool execute = false;  // a node further back is needed
   bool reached = false;
 };
 
@@ -83,9 +83,9 @@ class Run {
   // null when it is not reached.
   Ref captured(uint32_t input);
 
-  // Adds two gradients, in place where one is nobody else's.
+  // Adds two gradients, in place if nobody else holds one of them.
   Ref sum(Ref a, Ref b);
-  // Takes what has arrived out, to be delivered again with more; null where it is not ours to write.
+  // Takes out the gradient that has arrived, to add to it and deliver it again; null if others hold it.
   Ref take_sum(Edge edge);
   void accumulate(LeafNode& leaf, Ref gradient);
 

@@ -47,7 +47,7 @@ class GradCall {
   int64_t integer(uint32_t arg) const { return value(arg).as.i; }
   // Of a Float or Scalar, or of a number given for a Tensor.
   double real(uint32_t arg) const;
-  // A number was given where the schema says Tensor.
+  // True if a number was given where the schema says Tensor.
   bool is_number(uint32_t arg) const;
   // That number; complex where it was.
   Scalar number(uint32_t arg) const;
@@ -61,7 +61,7 @@ class GradCall {
   // formula need not. Undefined means zero.
   void set(uint32_t arg, Tensor gradient) { set(arg, 0, std::move(gradient)); }
   void set(uint32_t arg, uint32_t entry, Tensor gradient);
-  // Takes out what has arrived for an argument where nobody else sees it: to be written and set again. Else undefined.
+  // Takes out the gradient that has arrived for an argument, to write to it and set it again; undefined if others hold it.
   Tensor arrived(uint32_t arg);
 
  private:
@@ -85,7 +85,7 @@ constexpr uint32_t out_(uint32_t result) { return 1u << (16 + result); }
 struct Saves {
   uint32_t always = 0;
   uint32_t if_needs[3] = {0, 0, 0};  // what is also read when argument 0, 1, 2 needs a gradient
-  // What a call (defaults filled in) does not need after all.
+  // What a particular call (defaults filled in) does not need after all.
   uint32_t (*unread)(const tn_value* args) = nullptr;
 };
 

@@ -13,7 +13,7 @@
 namespace tenon::core {
 namespace {
 
-// Nobody else sees these elements, which lie in memory of their own.
+// Nobody else uses these elements, and they have their own memory.
 bool is_sole(const tn_tensor& gradient) {
   const Storage& storage = *gradient.storage;
   return gradient.refs.load(std::memory_order_acquire) == 1 &&
@@ -119,8 +119,8 @@ Ref Run::take_sum(Edge edge) {
   return there != nullptr && is_ours(*there) ? Ref(std::exchange(there, nullptr)) : Ref();
 }
 
-// No lock is held while an op runs: what is there is taken out, added to, and put back; what
-// another thread put there meanwhile is added as well.
+// No lock is held while an op runs: the gradient is taken out, added to and put back; if another
+// thread put one there meanwhile, that is added as well.
 void Run::accumulate(LeafNode& leaf, Ref gradient) {
   Ref sum = std::move(gradient);
   bool owned = is_own(*sum), held = false;
@@ -140,7 +140,7 @@ void Run::accumulate(LeafNode& leaf, Ref gradient) {
       owned = true;
       continue;
     }
-    // The tensor that the user may hold stays the gradient, unless a graph needs its old value.
+    // The user may hold the gradient's tensor, so it stays the same one, unless a graph needs its old value.
     if (held) std::swap(there, sum);
     if (create_graph() || there->requires_grad()) {
       sum = add(*there, *sum);

@@ -153,7 +153,7 @@ void check_target(const Frame& frame, const tn_tensor& target, bool recorded) {
     frame.fail(
         TN_FAILED_PRECONDITION,
         "a tensor made in inference mode cannot join a graph; clone it outside of that mode");
-  // When nobody else sees these elements, nobody misses the write.
+  // If nobody else uses these elements, nobody's history misses the write.
   if ((target.flags & kUntracked) && target.storage->refs.load(std::memory_order_acquire) != 1)
     frame.fail(TN_FAILED_PRECONDITION,
                "a view made with recording off cannot be changed in place with recording on: the "

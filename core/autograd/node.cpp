@@ -52,7 +52,7 @@ void bury(Node* node) noexcept {
   Tape& tape = t_tape;
   node->next_dead = tape.dead;
   tape.dead = node;
-  if (tape.freeing) return;  // the loop below, further up the stack, gets to it
+  if (tape.freeing) return;  // the loop below is already running, further up the stack
   tape.freeing = true;
   while (tape.dead != nullptr) {
     Node* dead = tape.dead;

@@ -24,7 +24,7 @@ struct Edge {
   uint32_t nr = 0;
 };
 
-// What is known of a tensor after it is gone.
+// What a node remembers of a tensor that may be freed.
 struct TensorMeta {
   const int64_t* shape;
   tn_device* device;
@@ -105,7 +105,7 @@ struct NodeRelease {
 };
 using NodeRef = std::unique_ptr<Node, NodeRelease>;
 
-// For a run that comes after the one which took out what the node held.
+// Throws for a second run over a node whose saved tensors an earlier one took.
 [[noreturn]] void fail_freed(const Node& node);
 
 // How many of these can have a gradient; and the node, which they own from here on, made theirs.

@@ -99,7 +99,7 @@ Tensor GradCall::unpack(const Saved& saved) const {
   if (edge.node == nullptr || !is_differentiable(saved.alias->dtype()))
     return Tensor::share(saved.alias);
   if (saved.alias->grad_fn != nullptr) return Tensor::share(saved.alias);  // tied before
-  // What hooks unpacked is ours, and a layer may know it by its handle.
+  // Tensors that hooks unpacked are ours, and a layer may know them by their handles.
   Ref tied = node_.hooks != nullptr ? Ref::share(saved.alias) : Ref(make_alias(*saved.alias));
   retain(edge.node);
   tied->grad_fn = edge.node;

@@ -47,7 +47,7 @@ Masks widest(const tn_op& op) {
   return split(f.always | f.if_needs[0] | f.if_needs[1] | f.if_needs[2]);
 }
 
-// What a plugin's op says of one call, within what it said of all.
+// The masks of a plugin's op for one call, within those for all calls.
 Masks narrowed(const tn_op& op, const tn_value* args, uint32_t needed) {
   const tn_op_def& def = op.foreign->def;
   const Masks all = widest(op);
@@ -277,8 +277,8 @@ class Builder {
         if (outs_[k] == &tensor && originals_[k]) source = originals_[k].get();
       for (uint32_t k = 0; k < nouts_; ++k) overwritten |= source->storage == outs_[k]->storage;
     }
-    // What the op has overwritten by way of another view is gone: an older version makes that an
-    // error when it is asked for.
+    // If the op overwrote the tensor through another view, the old elements are lost: an older version
+    // makes reading it an error.
     const uint32_t version = source->storage->version.load(std::memory_order_relaxed) - overwritten;
     Ref kept(make_alias(*source));
     if (node_->hooks != nullptr) kept = packed(tensor, kept);

@@ -68,7 +68,7 @@ tn_device* tn_device_best(tn_write_fn write, void* ctx) {
       device->allocator->stats(memory);
       candidate.held = memory.held;
       tn_status* status = tn_device_get_info(device, &candidate.info);
-      // A device that cannot say what it is is not chosen.
+      // A device that cannot describe itself is not chosen.
       if (status == nullptr) found.push_back(candidate);
       tn_status_release(status);
     }

@@ -17,8 +17,8 @@ struct Candidate {
   bool computes = false;
 };
 
-// Best first; how two differ decides in this order: kernels of its own, kind, half of its memory taken by others, declared f32
-// rate, free memory, compute units. Returns why the first is, in a few words.
+// Sorts the best first, comparing in this order: own kernels, kind, half of the memory taken by others, declared f32 rate, free
+// memory, compute units. Returns in a few words why the first was chosen.
 std::string rank(std::span<Candidate> candidates);
 
 }  // namespace tenon::core

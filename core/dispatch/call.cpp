@@ -1,5 +1,5 @@
-// The path of a call: a short one for small elementwise ops with nothing to convert, and
-// the general one.
+// The path of a call: a short one for elementwise ops with nothing to convert (fast.cpp), and the
+// general one.
 #include "dispatch/call.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 // Call hooks of this thread; t_modes has kModeHooks while they are set.
 thread_local constinit const tn_call_hooks* t_hooks TN_TLS = nullptr;
 
-// As they are now, as far as they go.
+// A copy of the current hooks; slots beyond the caller's struct_size are NULL.
 tn_call_hooks current_hooks() {
   tn_call_hooks hooks{};
   if ((t_modes & kModeHooks) != 0 && t_hooks != nullptr)
@@ -58,7 +58,7 @@ bool copy_without_kernel(Frame& frame, tn_tensor* const* into, tn_tensor** outs)
   return true;
 }
 
-// Errors from below an op (sizes, memory, the device) get its name.
+// Adds the op's name to errors from below it (sizes, memory, the device).
 template <class Body>
 auto named(const tn_op& op, Body&& body) {
   try {
@@ -80,7 +80,7 @@ std::string_view compute_unnamed(Frame& frame, tn_tensor* const* into, tn_tensor
       execution.finish(outs);
       return provider;
     }
-    // What is loaded does not support the call; a plugin that nobody has looked for yet may.
+    // No loaded plugin supports the call; one that has not been scanned for yet may.
     searched = !discover_if_new();
     if (searched && op.decompose == nullptr && frame.device().is_host()) {
       if (copy_without_kernel(frame, into, outs)) return "core";
@@ -104,7 +104,7 @@ std::string_view compute(Frame& frame, tn_tensor* const* into, tn_tensor** outs)
 
 namespace {
 
-// Computes and records; who did it. Outputs are new, or `into`.
+// Computes and records a call; returns who computed it.
 std::string_view run_frame(Frame& frame, tn_tensor** outs) {
   const tn_op& op = frame.op();
   frame.require_one_device();
@@ -185,8 +185,8 @@ Ref call_one(const tn_op& op, const tn_value* args, uint32_t nargs) {
   return Ref(out);
 }
 
-// In place by way of other ops. Their gradients may read an argument after it was overwritten, so
-// they get a copy of it.
+// A call in place that is made of other ops. Their gradients may read an argument after it was
+// overwritten, so they get a copy of it.
 void write_through(const Frame& frame, tn_tensor* const* outs, uint32_t nouts) {
   static const tn_op& clone = builtin("clone");
   tn_value args[kMaxArgs];
@@ -255,7 +255,7 @@ using namespace tenon::core;
 
 namespace {
 
-// The barrier of a call.
+// Where exceptions of a call become statuses.
 template <class Body>
 tn_status* guarded_call(const tn_op* op, Body&& body) noexcept {
   return guarded([&] { named(*op, body); });

@@ -7,7 +7,7 @@ namespace tenon::core {
 
 // [any thread]
 bool is_disabled(std::string_view plugin, std::string_view op);
-// Says once which entries fit no kernel that was registered, and what they may mean; not yet of plugins that are still to come.
+// Warns once of entries that match no registered kernel, and suggests names; skips plugins that may still be loaded.
 void warn_of_unused_disables(const std::vector<std::string>& to_come);
 
 struct DisabledKernel {
@@ -16,7 +16,7 @@ struct DisabledKernel {
   const KernelEntry* kernel;
 };
 std::vector<DisabledKernel> disabled_kernels();
-// Those that a call may get, each once.
+// The kernels that calls may use, each once.
 std::vector<std::pair<const tn_op*, const KernelEntry*>> kernels_in_service();
 
 }  // namespace tenon::core

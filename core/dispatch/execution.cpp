@@ -61,7 +61,7 @@ void Execution::take_list(uint32_t i) {
 const tn_view* Execution::take_tensor(uint32_t i, tn_tensor& tensor) {
   if (!has_elements(tensor)) fail_released(tensor);
   tn_dtype dtype = frame_.cast_of(i) == kNoCast ? tensor.dtype() : frame_.cast_of(i);
-  if (tensor.device != &frame_.device()) {  // a rank-0 host tensor that joined
+  if (tensor.device != &frame_.device()) {  // a rank-0 host tensor, which may join any device
     if (nscalars_ < std::size(scalars_)) return scalar(dtype, tensor.view.data, tensor.dtype());
     frame_.fail(TN_INVALID_ARGUMENT, "more than {} host scalars", std::size(scalars_));
   }
@@ -89,7 +89,7 @@ const tn_view* Execution::number(uint32_t i) {
   return &view;
 }
 
-// At rank 0 as one of shape (1,). A number from the host stays one.
+// Shows a rank-0 view as shape (1,). A number from the host stays a number.
 const tn_view* Execution::raised(const tn_view* view) {
   if (view->ndim != 0 || (view->flags & TN_VIEW_SCALAR) != 0) return view;
   // tn_tensor begins with its view.
@@ -112,7 +112,7 @@ Ref Execution::move_last(const tn_tensor& tensor) const {
   return Ref(make_view(tensor, shape, strides, 0));
 }
 
-// Whether the caller's destination can be written by the kernel itself.
+// Whether the kernel can write the caller's destination directly.
 bool Execution::writes_directly(uint32_t k) const {
   const tn_tensor& target = *into_[k];
   if (frame_.raises_results() && target.ndim() == 0) return false;
@@ -133,7 +133,7 @@ bool Execution::writes_directly(uint32_t k) const {
   return true;
 }
 
-// Results of elementwise ops lie as their first operand of that shape does: its strides, or NULL where it is row-major.
+// The layout of an elementwise op's result: the strides of its first operand of that shape, or NULL if that is row-major.
 const int64_t* Execution::layout(std::span<const int64_t> shape) const {
   if (frame_.form != Form::Elementwise || frame_.row_major) return nullptr;
   for (uint32_t i = 0; i < frame_.nargs(); ++i) {
@@ -313,7 +313,7 @@ bool Execution::try_kernel(const KernelEntry& entry) {
     plan = find_plan(entry, call_);
     handle = plan->handle;
   }
-  // Not before: the host, which may take the call instead, reserves draws of its own.
+  // Not earlier: if the host takes the call instead, it reserves its own draws.
   if (generator_) {
     const tn_tensor* first = outputs_.size() > 0 ? outputs_[0].target : nullptr;
     draws_ = reserve_draws(*generator_, first != nullptr ? static_cast<uint64_t>(first->numel) : 0);

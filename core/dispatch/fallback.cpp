@@ -68,10 +68,10 @@ Ref to_device(tn_tensor& tensor, tn_device& device) {
   return copy;
 }
 
-// Writes `source`, on the host, to where `target` lies.
+// Copies `source`, on the host, into `target`.
 void write_back(tn_tensor& target, tn_tensor& source) {
   if (target.numel == 0) return;
-  if (!target.contiguous()) {  // the elements are changed on the host, among the bytes they span
+  if (!target.contiguous()) {  // change its elements among the bytes they span
     const HostSpan span(target);
     copy_strided_host(source.view, span.elements);
     copy_bytes(*target.device, target.view.buffer, span.offset, host_device(),

@@ -1,4 +1,4 @@
-// What happens where a device has no kernel, and who ran what.
+// What happens when a device has no kernel, and counts of where ops ran.
 #pragma once
 
 #include "dispatch/frame.hpp"

@@ -1,5 +1,5 @@
-// The short path: one or two operands of one floating dtype, shape and device, contiguous, or one of them a number; a kernel that
-// needs neither plan nor scratch memory. Anything else takes the general path.
+// The short path: one or two contiguous operands of one floating dtype, shape and device, of which one may be a number, and a kernel
+// that needs neither plan nor scratch memory. All other calls take the general path.
 #include "dispatch/call.hpp"
 #include "dispatch/record.hpp"
 #include "dispatch/scalar.hpp"
@@ -9,13 +9,13 @@ namespace {
 
 constexpr int64_t kOne = 1, kZero = 0;
 
-// Row-major, with elements that nobody released.
+// Row-major, and its storage has not been released.
 bool lies_plain(const tn_tensor& x) {
   constexpr uint32_t kSeen = TN_VIEW_CONTIGUOUS | TN_VIEW_RELEASED;
   return (x.view.flags & kSeen) == TN_VIEW_CONTIGUOUS;
 }
 
-// The first operand; others are like it.
+// Tests the first operand; the others must match it.
 bool is_plain(const tn_tensor& x, const tn_op& op) {
   return x.numel != 0 && (op.fast_dtypes & TN_MASK(x.dtype())) != 0;
 }
@@ -29,7 +29,7 @@ const tn_kernel* plain_kernel(const tn_op& op, const tn_tensor& x) {
   return plain ? &kernel : nullptr;
 }
 
-// Integers fit every float; a float number would promote nothing but itself.
+// Numbers of these kinds change no floating dtype; a complex one would.
 bool is_plain_number(const tn_value& value) {
   return value.tag == TN_VALUE_FLOAT || value.tag == TN_VALUE_INT || value.tag == TN_VALUE_BOOL;
 }

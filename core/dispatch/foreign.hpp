@@ -9,7 +9,7 @@ class GradCall;
 
 // Defined in ops/foreign.cpp, which shares the rules of our own ops: results and operands as form, promotion and `infer` say.
 void rule_foreign(Frame& frame);
-// Likewise: what a form asks of the schema. Throws Error.
+// Likewise: checks the schema against the form. Throws Error.
 void check_foreign(const Schema& schema, const tn_op_def& def, std::string_view plugin);
 // Likewise: of a call whose last result is a list. Throws Error.
 uint32_t count_results(const Frame& frame);

@@ -100,7 +100,7 @@ void Frame::find_device() {
     if (value.tag == TN_VALUE_TENSOR) visit(value.as.tensor);
     if (value.tag == TN_VALUE_TENSORS)
       for (tn_tensor* tensor : tensors(i)) visit(tensor);
-    // A factory's device; `to` names its destination, which is not where it runs.
+    // The device argument of a factory. That of `to` is its destination, not where it runs.
     if (value.tag == TN_VALUE_DEVICE && op_.schema.args[0].type != ArgType::Tensor)
       device_ = value.as.device;
   }

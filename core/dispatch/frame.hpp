@@ -1,4 +1,4 @@
-// One call while the core works on it: checked arguments, what the shape rule says of results, the canonical form.
+// One call in progress: checked arguments, the results that the shape rule declares, the canonical form.
 #pragma once
 
 #include <fmt/core.h>
@@ -49,7 +49,7 @@ class Frame {
   // ---- arguments
   const tn_value& arg(uint32_t i) const { return args_[i]; }
   bool has(uint32_t i) const { return args_[i].tag != TN_VALUE_NONE; }
-  // Not a number standing in for one.
+  // False if a number was given in place of a tensor.
   bool is_tensor(uint32_t i) const { return args_[i].tag == TN_VALUE_TENSOR; }
   // Throws where a number or nothing was given.
   tn_tensor& tensor(uint32_t i) const {
@@ -87,7 +87,7 @@ class Frame {
   }
   // All tensor arguments are on this device; rank-0 host tensors may join. Set before the rule runs.
   tn_device& device() const { return *device_; }
-  // Asked once no layer has taken the call, which may bring its operands together.
+  // Called after the layers, one of which might have brought the operands together.
   void require_one_device() const;
 
   // ---- what a rule says
@@ -101,8 +101,8 @@ class Frame {
   // Form::Elementwise: result 0 has the broadcast shape of the tensor arguments.
   void elementwise(tn_dtype dtype);
   void reduce(tn_dtype dtype, uint32_t mask, bool keepdim);  // Form::Reduce over argument 0
-  // The op works along a dimension of argument i, which at rank 0 is taken for one of shape (1,): kernels see it, and results of
-  // rank 0, so.
+  // The op works along a dimension of argument i. Kernels see a rank-0 argument, and rank-0 results, as
+  // shape (1,).
   void raise(uint32_t i) { raised_ |= static_cast<uint32_t>(tensor(i).ndim() == 0) << i; }
   bool raises(uint32_t i) const { return (raised_ >> i & 1) != 0; }
   bool raises_results() const { return raised_ != 0; }
@@ -126,7 +126,7 @@ class Frame {
   const tn_op& op_;
   uint32_t nargs_;
   tn_device* device_ = nullptr;
-  tn_device* stray_ = nullptr;  // another one that an operand is on
+  tn_device* stray_ = nullptr;  // a second device, that of another operand
   uint32_t reduced_ = 0;
   uint32_t raised_ = 0;
   uint32_t along_ = 0;

@@ -20,7 +20,7 @@ struct Store {
   std::mutex mutex;
   std::deque<KernelEntry> entries;  // stable addresses, kept for good
   std::vector<DisabledKernel> disabled;
-  // A running call may still read an old one.
+  // Old tables are kept, because a running call may still read one.
   std::deque<std::unique_ptr<const KernelTable>> tables;
   uint64_t next_serial = 1;
 };
@@ -100,13 +100,13 @@ void register_kernels(std::string_view plugin_id, std::string_view device_type,
   std::vector<const tn_op*> ops;
   for (const tn_kernel& kernel : kernels) ops.push_back(&check_kernel(plugin_id, kernel));
 
-  // Nothing can be refused from here on.
+  // From here on registration cannot fail.
   Store& s = store();
   std::lock_guard lock(s.mutex);
   std::map<const tn_op*, std::unique_ptr<KernelTable>> changed;
   for (size_t i = 0; i < kernels.size(); ++i) {
     s.entries.push_back({kernels[i], std::string(plugin_id), s.next_serial++});
-    s.entries.back().table.op = to_str(ops[i]->schema.text);  // the caller's text may go
+    s.entries.back().table.op = to_str(ops[i]->schema.text);  // the caller may free its text
     if (is_disabled(plugin_id, ops[i]->name())) {
       s.disabled.push_back({ops[i], type->id, &s.entries.back()});
       continue;

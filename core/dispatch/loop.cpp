@@ -87,7 +87,7 @@ void Loop::elementwise(std::span<const int64_t> shape, std::span<const tn_view* 
   }
   sort(0, n, 0);
   loop_.ndim = merge(0, n, 0);
-  // Operands that lie alike without gaps are one run of memory, in whatever order their dimensions are.
+  // Dense operands of one layout are a single run of memory, whatever the order of their dimensions.
   contiguous_ = loop_.ndim == 1;
   for (size_t k = 0; contiguous_ && k < operands.size(); ++k)
     contiguous_ = strides_[k][0] == (is_scalar(*operands[k]) ? 0 : 1);

@@ -19,7 +19,7 @@ class Frame;
 struct GradFormula;
 
 enum class ArgType : uint8_t { Tensor, Int, Float, Bool, Str, Scalar, Dtype, Device, Generator };
-// By ArgType: how schemas write it, the tag of its values (numbers apart), how errors call one.
+// By ArgType: its spelling in schemas, the tag of its values (numbers apart), its name in errors.
 struct ArgTypeFacts {
   std::string_view text;
   uint32_t tag;
@@ -59,7 +59,7 @@ struct Schema {
 };
 // Throws Error(TN_INVALID_ARGUMENT) that points at the place.
 Schema parse_schema(std::string_view text);
-// What stands before the arguments; no check.
+// The name before the arguments, unchecked.
 inline std::string_view name_in(std::string_view schema) {
   return schema.substr(0, schema.find('('));
 }
@@ -78,7 +78,7 @@ using DecomposeFn = void (*)(Frame& frame, tn_tensor** outs);
 // A new header over elements of x, argument 0; a copy where no strides can express it. Records nothing. Throws Error.
 using ViewFn = tn_tensor* (*)(Frame& frame, tn_tensor& x);
 
-// What a plugin or host said of its op. Out of service it answers with an error; its plugin may come back and say the same.
+// The definition that a plugin or host gave of its op. Out of service it answers with an error; its plugin may register it again.
 struct ForeignOp {
   std::string plugin;
   tn_op_def def{};
@@ -136,7 +136,7 @@ const tn_op& require_op(std::string_view name);
 std::vector<const tn_op*> all_ops();
 // The op of ops/ of that name, for use inside the core: `static const tn_op& op = builtin("add");`
 const tn_op& builtin(std::string_view name);
-// What a plugin says of its op. Throws Error while it is out of service.
+// A plugin's definition of its op. Throws Error while the op is out of service.
 const tn_op_def& in_service(const tn_op& op);
 // Whether register_op would take the op. Throws Error.
 void check_new_op(const tn_op_def& def, std::string_view plugin_id);

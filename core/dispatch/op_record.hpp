@@ -1,5 +1,5 @@
-// What a file of ops/ says of an op. The core reads the records once, into tn_op; the generator reads the same text
-// (tools/generate_ops.py) for the C++ functions, the positions of arguments and the documents.
+// The record of an op in ops/. The core reads the records once, into tn_op; the generator (tools/generate_ops.py) reads the same
+// text for the C++ functions, the positions of arguments and the docs.
 #pragma once
 
 #include <span>
@@ -8,15 +8,15 @@
 
 namespace tenon::core {
 
-// Read by the generator alone; nothing of it is in the library.
+// Read by the generator only; not compiled into the library.
 struct Text {
   constexpr Text() = default;
   consteval Text(const char*) {}
 };
 
-// What is so for every op with a shape rule.
+// Facts of every op that uses a shape rule.
 struct RuleFacts {
-  Text dtypes = {}, shapes = {};  // what it takes, and what it gives where that is another
+  Text dtypes = {}, shapes = {};  // of arguments, and of results where they differ
   // The result has the broadcast shape of the operands: in place is safe.
   bool elementwise = false;
   Text numbers = {};     // tensor arguments that may be numbers: "x y", or "all"

@@ -100,7 +100,7 @@ std::shared_ptr<Plan> find_plan(const KernelEntry& kernel, const tn_call& call) 
   plan->kernel = &kernel;
   std::shared_ptr<Plan> evicted;  // released outside the lock
   std::lock_guard lock(c.mutex);
-  if (c.by_key.contains(key.text())) return plan;  // another thread was faster
+  if (c.by_key.contains(key.text())) return plan;  // another thread inserted it first
   c.recent.push_front({std::string(key.text()), plan});
   c.by_key.emplace(c.recent.front().key, c.recent.begin());
   if (c.recent.size() > kKeep) {

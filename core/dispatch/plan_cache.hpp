@@ -1,4 +1,4 @@
-// Plans that kernels prepared, by what they were prepared for.
+// The plans that kernels prepared, keyed by kernel and call.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What dispatch calls to put an op on the tape: declared here, defined in autograd/, which lies above.
+// What dispatch calls to put an op on the tape: declared here, defined in autograd/, a room above.
 #pragma once
 
 #include "dispatch/frame.hpp"
@@ -6,8 +6,8 @@
 
 namespace tenon::core {
 
-// A view's history follows its base: brings it up to date, then tells whether it
-// requires a gradient.
+// A view's history follows its base: brings it up to date, then returns whether
+// it requires a gradient.
 bool view_requires_grad(tn_tensor& view);
 inline bool requires_grad(tn_tensor& tensor) {
   return (tensor.flags & kIsView) ? view_requires_grad(tensor) : tensor.requires_grad();

@@ -126,7 +126,7 @@ bool same_facts(const tn_op_def& a, const tn_op_def& b) {
   return facts(a) == facts(b);
 }
 
-// The op of that name, which must be what an earlier life of the plugin said; NULL where it is new. Wants the lock.
+// The op of that name, whose definition must equal that of an earlier load of the plugin; NULL if new. The lock must be held.
 tn_op* find_retired(Registry& r, const Schema& schema, const tn_op_def& def,
                     std::string_view plugin_id) {
   const auto found = r.by_name.find(schema.name);
@@ -177,7 +177,7 @@ void register_op(const tn_op_def& def, std::string_view plugin_id) {
   tn_op* op = find_retired(r, schema, def, plugin_id);
   if (op == nullptr) define(*(op = &r.add(std::move(schema))), def, plugin_id);
   op->foreign->def = def;
-  op->foreign->def.schema = to_str(op->schema.text);  // the plugin's text may go
+  op->foreign->def.schema = to_str(op->schema.text);  // the plugin may free its text
   op->foreign->live = true;
 }
 

@@ -158,7 +158,7 @@ class Parser {
 
 Schema parse_schema(std::string_view text) {
   Schema schema = Parser(text).parse();
-  // Defaults that own memory point into their ArgSpec, which has reached its place only now.
+  // Defaults that own memory point into their ArgSpec, which has its final address only now.
   for (ArgSpec& arg : schema.args) {
     tn_value& value = arg.default_value;
     if (value.tag == TN_VALUE_INTS) {

@@ -102,7 +102,7 @@ tn_status* tn_tensor_to_host(const tn_tensor* tensor, void* data, uint64_t bytes
   return guarded([&] { read_tensor(*tensor, data, bytes); });
 }
 
-// These have no status: NULL is answered with 0, NULL or an unknown dtype.
+// These return no status: for NULL they return 0, NULL or an unknown dtype.
 static constinit const tn_tensor kNone{};
 static const tn_tensor& or_none(const tn_tensor* tensor) { return tensor ? *tensor : kNone; }
 

@@ -22,8 +22,8 @@ void each_written(const Frame& frame, Visit&& visit) {
   }
 }
 
-// The bytes from a tensor's first element to its last: addresses, or places in a buffer that has
-// none. Two tensors may have wrapped the same host memory, so storages do not tell.
+// The bytes from a tensor's first element to its last: addresses, or offsets in a buffer without
+// one. Two tensors may wrap the same host memory, so comparing storages is not enough.
 struct Extent {
   const tn_tensor* tensor;
   uint32_t arg;
@@ -41,8 +41,8 @@ struct Extent {
   }
 };
 
-// Strided ones may lie between each other's elements, as columns do; from the same place
-// they do not.
+// Strided tensors may interleave without sharing elements, as columns do, unless both
+// start at one place.
 bool clash(const Extent& a, const Extent& b) {
   return b.begin < a.end &&
          (a.begin == b.begin || a.tensor->contiguous() || b.tensor->contiguous());

@@ -1,4 +1,4 @@
-// What a call writes to besides the results that it makes: the given outputs and the arguments that its schema marks with '!'.
+// What a call writes to besides new results: given outputs, and the arguments that its schema marks with '!'.
 #pragma once
 
 #include "dispatch/frame.hpp"

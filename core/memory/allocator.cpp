@@ -9,7 +9,7 @@
 
 namespace tenon::core {
 
-constexpr uint64_t kSlack = 64 << 20;  // cached bytes that are never given back unasked
+constexpr uint64_t kSlack = 64 << 20;  // cached bytes that are only given back on request
 constexpr uint32_t kWindow = 4096;     // central calls over which a peak of use is remembered
 constexpr uint32_t kSpareClasses = 2;  // a request may take a block two classes larger: 25 %
 
@@ -259,7 +259,7 @@ Block CachingAllocator::allocate(uint64_t bytes) {
     try {
       block = from_device(index, bytes);
     } catch (const Error& error) {
-      // What this thread keeps to itself may be what is missing.
+      // The missing memory may be in this thread's own lists.
       if (t_lists == nullptr || !device_.is_host() || error.code() != TN_OUT_OF_MEMORY) throw;
       access.spill_all(*t_lists);
       evict_down_to(0);
@@ -293,7 +293,7 @@ void CachingAllocator::deallocate(const Block& block) noexcept {
       }
     }
     keep(block);
-  } catch (...) {  // no memory to remember it by
+  } catch (...) {  // no memory for the bookkeeping
     return to_device(block);
   }
   shrink_if_large();

@@ -42,7 +42,7 @@ static_assert(size_class(kSmallBytes) == kSmallClasses - 1 &&
 
 class CachingAllocator {
  public:
-  // `caching` off: every call goes to the device, so that a sanitizer sees each use after free.
+  // Without `caching` every call goes to the device, so that a sanitizer sees each use after free.
   CachingAllocator(tn_device& device, bool caching);
 
   Block allocate(uint64_t bytes);
@@ -84,7 +84,7 @@ class CachingAllocator {
   uint32_t oldest_ = kNone, newest_ = kNone;
   uint64_t cached_ = 0;  // in the central bins
   uint64_t held_ = 0, held_peak_ = 0;
-  int64_t used_ = 0;  // without what the threads have not reported yet
+  int64_t used_ = 0;  // not counting what threads have yet to report
   int64_t used_peak_ = 0;
   int64_t live_ = 0;
   int64_t window_peak_ = 0, last_window_peak_ = 0;  // of use, over some thousand calls

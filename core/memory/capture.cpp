@@ -32,7 +32,7 @@ struct tn_graph {
 
 namespace {
 
-// What the device's plugin offers; NULL where it offers nothing, or has gone.
+// The capture interface of the device's plugin; NULL if it has none or is no longer loaded.
 const tn_capture* find_capture(const tn_device& device) {
   const auto* table = static_cast<const tn_capture*>(
       plugin_interface(device.type->plugin, to_str(TN_CAPTURE_NAME), TN_CAPTURE_REVISION));
@@ -78,7 +78,7 @@ tn_status* tn_graph::finish(const tn_capture& table, bool keep) {
 
 tn_graph::~tn_graph() {
   const tn_capture* table = stream == nullptr ? nullptr : find_capture(*device);
-  if (table == nullptr) return;  // its plugin took it along
+  if (table == nullptr) return;  // freed with its plugin
   if (records()) {
     tn_status_release(finish(*table, false));
     return;

@@ -88,7 +88,7 @@ void copy_bytes(tn_device& dst_device, void* dst_buffer, uint64_t dst_offset, tn
   }
   if (src_device.type == dst_device.type) {
     const InOrder order(src_device);
-    wait_for(to, from, to);  // what still uses the target, on its own stream
+    wait_for(to, from, to);  // work on the target's own stream that still uses it
     if (offered(from.memory().copy_peer(from.self(), src_device.index, src_buffer, src_offset,
                                         dst_device.index, dst_buffer, dst_offset, bytes,
                                         src_device.queue()),

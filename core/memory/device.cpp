@@ -52,7 +52,7 @@ void destroy_streams(Registry& registry, DeviceType& type) noexcept {
   }
 }
 
-// Makes device `index` of the type, or revives the one that an earlier life of the plugin had.
+// Makes device `index` of the type, or reuses the one from an earlier load of the plugin.
 void add_device(Registry& registry, DeviceType& type, uint32_t index) {
   static const bool caching = caching_allowed();
   tn_device* device = find_slot(registry, type, index);
@@ -151,7 +151,7 @@ tn_device_info info_of(tn_device& device) {
   return info;
 }
 
-// A device that can still be worked on.
+// A device that is still usable.
 tn_device& live(tn_device* device) {
   if (!device->type->live)
     fail(TN_FAILED_PRECONDITION, "{} is gone: its plugin was quiesced", device->id);
@@ -190,7 +190,7 @@ thread_local constinit Redirect t_redirect = {};
 
 namespace {
 
-// A stream fails without a word on which op: the core knows what came last.
+// A stream's error does not say which op failed, so the core adds the one enqueued last.
 tn_status* named(tn_status* status, const tn_op* latest) {
   const std::string_view text = to_view(tn_status_message(status));
   if (status == nullptr || latest == nullptr || text.starts_with('[')) return status;

@@ -34,7 +34,7 @@ struct DeviceType {
   std::string reason;             // why it offers no device
 };
 
-// Host tensors of at most so many bytes lie in their header's block; none with a layer, which is to see them all.
+// Host tensors of at most so many bytes are stored in their header's block; none under a layer, which must see all blocks.
 extern uint64_t g_inline_bytes;
 
 // A block of device memory; `buffer` and `data` as tn_view has them.
@@ -45,7 +45,7 @@ struct Block {
   uint32_t bin = 0;    // the allocator's own
 };
 
-// Where the calling thread's work for a device goes in place of the default stream.
+// Where the calling thread's work for a device goes instead of to the default stream.
 struct Redirect {
   tn_device* device;
   void* stream;
@@ -63,7 +63,7 @@ struct tn_device {
   bool addressable = false;            // the host may touch its memory
   std::recursive_mutex order;          // what enqueues on its stream
   std::atomic<const tn_op*> latest{};  // enqueued since somebody waited; NULL where none was
-  // What a wait inside the allocator met: the next synchronise tells.
+  // An error that a wait inside the allocator met; the next synchronise reports it.
   std::atomic<tn_status*> deferred{};
   std::unique_ptr<tenon::core::CachingAllocator> allocator;
   std::atomic<int64_t> live_storages{0};  // quiesce refuses while tensors live
@@ -112,7 +112,7 @@ void publish_device_types(std::string_view plugin_id) noexcept;
 // Takes the types out again. Throws Error(TN_FAILED_PRECONDITION) while tensors live on their devices, then nothing changes.
 void retire_device_types(std::string_view plugin_id);
 uint32_t count_devices(std::string_view plugin_id);
-// What the plugin's types gave as reason for having no devices; empty when they have some.
+// The reason that the plugin's types gave for having no devices; empty if they have some.
 std::string why_no_device(std::string_view plugin_id);
 
 // Memory from the caching allocator of a device, at least 64-byte aligned. Throws Error(TN_OUT_OF_MEMORY) with size, free and held

@@ -41,7 +41,7 @@ void tn_generator_release(tn_generator* generator) {
 }
 
 tn_generator* tn_generator_default(void) {
-  static tn_generator generator;  // its own reference is never given up
+  static tn_generator generator;  // keeps a reference to itself for good
   return &generator;
 }
 

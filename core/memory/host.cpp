@@ -88,7 +88,7 @@ tn_status* info(void*, uint32_t, tn_device_info* out) {
 tn_status* synchronize(void*, uint32_t) { return nullptr; }
 
 tn_status* allocate_host(void*, uint32_t, uint64_t bytes, void** buffer, void** address) {
-  // Linux would promise more than there is and kill the process later.
+  // Linux would promise more memory than it has and kill the process later.
   if (bytes > (uint64_t{1} << 30) && bytes > memory_total())
     return make_status(TN_OUT_OF_MEMORY, "more than the machine has");
   const bool huge = bytes >= kHugePage;

@@ -1,4 +1,4 @@
-// Identity cards: what a plugin says of itself without being opened.
+// Identity cards: what is known of a plugin before it is opened.
 #pragma once
 
 #include <cstdint>

@@ -93,7 +93,7 @@ tn_status* try_load(Plugin& plugin, const Card* card) {
   return status;
 }
 
-// The card that lies beside a library and speaks of it; false when there is none.
+// The card beside a library that names it; false if there is none.
 bool card_beside(const fs::path& library, Card& card) {
   const fs::path path =
       library.parent_path() / (library.stem().string() + std::string(kCardSuffix));
@@ -144,7 +144,7 @@ void check_trust(const std::string& path) {
     fail(TN_INVALID_ARGUMENT, "{}", reason);
 }
 
-// What the program opened by its path, in or out of service.
+// A plugin that the program loaded by its path, in or out of service.
 const Plugin* opened_from(const fs::path& library) {
   std::error_code error;
   const fs::path real = fs::canonical(library, error);
@@ -154,7 +154,7 @@ const Plugin* opened_from(const fs::path& library) {
   return nullptr;
 }
 
-// A library that no card speaks of is not opened: what it is, only running it would tell.
+// A library without a card is not opened, because only running it would show what it is.
 void note_unclaimed(const fs::path& path) {
   if (opened_from(path) != nullptr) return;
   tn_status* status = guarded([&] { check_library_file(Pinned(path.string())); });

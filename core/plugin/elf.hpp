@@ -1,4 +1,4 @@
-// What a library's file tells before it is opened.
+// What a library's file shows before it is opened.
 #pragma once
 
 #include "plugin/pinned.hpp"

@@ -46,7 +46,7 @@ tn_status* slot_register_op(void* token, const tn_op_def* def) {
 
 // ---- Kernels and devices ------------------------------------------------------------------------
 
-// Of this plugin, or, as a name with a dot is no op of the core's, of one that may come.
+// An op of this plugin or, because only plugins' ops have a dot, of one that may come later.
 bool is_op_to_come(const Plugin& plugin, std::string_view schema) {
   const std::string_view name = name_in(schema);
   for (const tn_op_def& def : plugin.staged_ops)
@@ -54,7 +54,7 @@ bool is_op_to_come(const Plugin& plugin, std::string_view schema) {
   return name.find('.') != name.npos && find_op(name) == nullptr;
 }
 
-// Wants the loader's lock.
+// The loader's lock must be held.
 struct WaitingKernel {
   std::string plugin, device, schema;
   tn_kernel kernel;
@@ -64,7 +64,7 @@ std::vector<WaitingKernel>& waiting_kernels() {
   return kernels;
 }
 
-// True when its op is there now: the kernel is in service then, or the op is another than it was written for.
+// True if its op exists now: the kernel is then in service, or refused because the op has another schema.
 bool end_wait(WaitingKernel& waiting) {
   const tn_op* op = find_op(name_in(waiting.schema));
   if (op == nullptr) return false;

@@ -9,7 +9,7 @@ namespace tenon::core {
 
 // The host's table as plugins get it.
 const tn_host& layered_host();
-// Tells the layer where a plugin is in its life.
+// Tells the layer which stage of its life a plugin has reached.
 void enter_phase(std::string_view plugin_id, uint32_t phase);
 
 }  // namespace tenon::core

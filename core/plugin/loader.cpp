@@ -44,7 +44,7 @@ struct Quiescing {
   ~Quiescing() { enter_phase(id, outcome); }
 };
 
-// Calls into a plugin. An exception that gets out is its defect, and a refusal.
+// Calls into a plugin. If an exception escapes, the plugin is at fault and is refused.
 template <class Call>
 void call_plugin(const char* what, Call&& call) {
   try {
@@ -176,7 +176,7 @@ void load(Plugin& plugin, const Card* card) {
       fail(TN_INVALID_ARGUMENT, "{}", reason);
     check_identity(plugin, card, card->id, card->version);
   }
-  // Whoever replaces the file meanwhile starts the checks anew; what was said of one that is gone does not count.
+  // If the file is replaced meanwhile, the checks start again; verdicts on the old file do not count.
   for (int left = is_probe() ? 1 : 5;; --left) {
     const Pinned library(plugin.library);
     try {

@@ -17,7 +17,7 @@ namespace {
 struct Mapped {
   std::string key, content;
 };
-// Wants the loader's lock.
+// The loader's lock must be held.
 std::map<void*, Mapped>& mapped() {
   static auto& made = *new std::map<void*, Mapped>;
   return made;

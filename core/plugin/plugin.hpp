@@ -1,4 +1,4 @@
-// Plugins that were seen, and what the loader does with one. Everything here wants the loader's lock, except where it says so.
+// Plugins that were seen, and what the loader does with them. The loader's lock must be held, except where marked [any thread].
 #pragma once
 
 #include <mutex>
@@ -27,7 +27,7 @@ struct Plugin {
   uint32_t state = TN_PLUGIN_REFUSED;
   tn_plugin table{};
   void* instance = nullptr;
-  bool wants_device_type = false;  // failed for want of one that another plugin may bring
+  bool wants_device_type = false;  // failed because another plugin's device type was missing
   std::vector<tn_op_def> staged_ops;
   std::vector<StagedKernels> staged_kernels;
   tn_plugin_info info{};  // strings are interned; under the list's own lock

@@ -39,7 +39,7 @@ std::string probe_program() {
              : (own / "tenon/tenon-probe").string();
 }
 
-// What the child writes, until it ends or `seconds` are over; nothing then, nor where it is no verdict by its size.
+// The child's output, until it ends or `seconds` have passed; empty on a timeout or if it is too large for a verdict.
 std::string answer_of(int from, unsigned seconds) {
   using std::chrono::steady_clock;
   const auto end = steady_clock::now() + std::chrono::seconds(seconds);
@@ -57,7 +57,7 @@ std::string answer_of(int from, unsigned seconds) {
   }
 }
 
-// What the program says of the library. A host may have threads, so nothing is forked here.
+// Runs tenon-probe on the library. A host may have threads, so this does not fork.
 std::string run(std::vector<std::string> words, const Pinned& library, unsigned seconds) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) fail(TN_IO, "cannot be probed: {}", std::strerror(errno));

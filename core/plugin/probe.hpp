@@ -1,4 +1,4 @@
-// Libraries are tried in a child process before this one opens them. Wants the loader's lock.
+// Libraries are tried in a child process before this one opens them. The loader's lock must be held.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tenon::core {
 
-// What a library that may be opened says of itself; empty where probing is off.
+// What a usable library reported about itself; empty if probing is off.
 struct Probed {
   std::string id, version;
 };

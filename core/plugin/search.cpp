@@ -91,7 +91,7 @@ std::string why_untrusted(const std::string& path) {
     struct stat about {};
     if (lstat(part.c_str(), &about) != 0)
       return fmt::format("{}: {}", part.native(), std::strerror(errno));
-    // In a sticky directory nobody renames what is somebody else's.
+    // In a sticky directory users cannot rename other users' files.
     if (part != real && (about.st_mode & S_ISVTX) != 0) about.st_mode &= ~(S_IWGRP | S_IWOTH);
     if (!verdicts::others_may_write(about, own_writers())) continue;
     const std::string what = (about.st_mode & S_IWOTH) != 0   ? "is world-writable"

@@ -16,8 +16,8 @@ struct Place {
 // Existing directories in order of precedence, each once: TENON_PLUGIN_PATH, the user's, those next to libtenon, the system's.
 // The first level of subdirectories belongs to a place.
 std::vector<Place> search_places();
-// Why others than the user, root and those who may replace libtenon itself could change what lies at a path, or put something else
-// in its place: by its owner and mode, or those of a directory above it. Empty when they could not.
+// Why users other than this one, root and those who may replace libtenon could change the file at a path, or put another in its
+// place: its owner and mode, or those of a directory above it. Empty if they could not.
 std::string why_untrusted(const std::string& path);
 // The directory of libtenon, however it was found; empty when it cannot be told.
 std::string own_directory();

@@ -42,7 +42,7 @@ uint32_t first_limit() {
 
 std::atomic<uint32_t>& limit() {
   static std::atomic<uint32_t> number = [] {
-    // A child has the thread that forked, and its parent has the cores.
+    // A child has only the thread that forked, and its parent uses the cores.
     pthread_atfork(nullptr, nullptr, [] { limit().store(1, std::memory_order_relaxed); });
     return first_limit();
   }();

@@ -23,8 +23,8 @@ using Lines = std::array<std::string, kLines>;
 // The descriptor by which tenon-probe gets the library: the path may lead elsewhere by then.
 constexpr int kLibrary = 3;
 
-// What TENON_PROBE_TIMEOUT allows the plugin. tenon-probe ends itself after twice as long, and the
-// host gives it up a while after that.
+// The time that TENON_PROBE_TIMEOUT gives the plugin. tenon-probe ends itself after twice as long, and
+// the host stops waiting some time after that.
 inline unsigned allowed_seconds(const char* given) {
   const int seconds = given == nullptr ? 10 : std::atoi(given);
   return seconds < 1 ? 1 : seconds > 3600 ? 3600 : static_cast<unsigned>(seconds);

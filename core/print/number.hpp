@@ -9,7 +9,7 @@
 
 namespace tenon::core {
 
-// A real number with the type whose shortest digits are wanted (F16, BF16, F32 or F64).
+// A real number, with the type that decides its shortest digits (F16, BF16, F32 or F64).
 struct Real {
   double value = 0;
   tn_dtype type = TN_DTYPE_F64;

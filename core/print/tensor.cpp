@@ -132,7 +132,7 @@ class Printer {
     for (size_t k = 0; k < positions.size(); ++k) {
       const std::string word =
           positions[k] < 0 ? "..." : format_(offset + positions[k] * array_.strides[dim]);
-      // A line that holds nothing yet is not broken: that would not help.
+      // An empty line is not broken, because that would not help.
       if (line.size() + word.size() > width && line.size() > indent.size()) {
         line.erase(line.find_last_not_of(' ') + 1);
         done += line + '\n';

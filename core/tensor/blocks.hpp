@@ -1,4 +1,4 @@
-// The blocks that tensor headers lie in.
+// The memory blocks that hold tensor headers.
 //   view block   header                       shares another tensor's storage
 //   own block    header + storage             bytes from the caching allocator, or wrapped
 //   small block  header + storage + bytes     up to kInlineBytes on the host, one allocation for all
@@ -30,7 +30,7 @@ inline tn_tensor* header_of(Storage* storage) {
                                       offsetof(OwnBlock, storage));
 }
 
-// Of a tracked storage: a header that shows it comes or goes.
+// Tell a tracked storage that a header starts or stops using it.
 void show(tn_tensor& fresh);
 void forget(tn_tensor& dying) noexcept;
 

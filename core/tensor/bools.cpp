@@ -1,4 +1,4 @@
-// Bools in memory of others.
+// Bools in memory that the core does not own.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -13,7 +13,7 @@ struct Dim {
   int64_t size, stride;
 };
 
-// The bits that any of the bytes has; without a way out, so that it is quick.
+// All bytes combined by OR; without an early exit, so that it vectorises.
 uint8_t join(const uint8_t* at, std::span<const Dim> dims) {
   if (dims.empty()) return *at;
   const auto [size, stride] = dims[0];

@@ -29,7 +29,7 @@ Dims contiguous_strides(std::span<const int64_t> shape) {
   int64_t step = 1;
   for (size_t d = shape.size(); d-- > 0;) {
     strides[d] = step;
-    // Of a shape that no memory holds: whoever allocates counts first, and nobody else walks by these.
+    // Overflow: no memory holds such a shape. Allocation checks the size first, and nothing else uses these strides.
     if (__builtin_mul_overflow(step, std::max<int64_t>(shape[d], 1), &step)) step = INT64_MAX;
   }
   return strides;

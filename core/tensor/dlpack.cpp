@@ -27,7 +27,7 @@ tn_dtype from_dl(DLDataType type) {
        type.code, type.bits);
 }
 
-// What an export keeps alive.
+// What an exported tensor keeps alive.
 struct Export {
   DLManagedTensorVersioned managed{};
   Ref tensor;
@@ -86,7 +86,7 @@ tn_status* tn_tensor_to_dlpack(tn_tensor* tensor, DLManagedTensorVersioned** out
   return guarded([&] {
     if (tensor->requires_grad())
       fail(TN_FAILED_PRECONDITION, "[to_dlpack] the tensor requires a gradient; detach it first");
-    // A code for other devices is theirs to tell: the core names no backend.
+    // Other devices' codes are unknown here, because the core names no backend.
     if (!tensor->device->is_host())
       fail(TN_UNIMPLEMENTED, "[to_dlpack] {} has no DLPack code; copy to the host first",
            tensor->device->id);

@@ -19,7 +19,7 @@ constexpr std::string_view kLongNames[TN_DTYPE_COUNT] = {
 
 enum class Kind { Bool, Unsigned, Signed, Float, Complex };
 
-// Codes lie by kind: bool, then four of each. Not of 8-bit floats.
+// Codes are grouped by kind: bool, then four of each kind. Not valid for 8-bit floats.
 Kind kind_of(tn_dtype dtype) { return static_cast<Kind>((dtype + 3) / 4); }
 
 }  // namespace

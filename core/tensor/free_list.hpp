@@ -1,4 +1,4 @@
-// Thread-local free lists of equal blocks: what the hot path allocates costs a few instructions.
+// Thread-local free lists of blocks of one size: an allocation on the hot path costs a few instructions.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Where tensor headers come from and how they go: blocks of three sizes on thread-local free lists.
+// Allocates and frees tensor headers: blocks of three sizes on thread-local free lists.
 #include <algorithm>
 #include <cstdlib>
 
@@ -51,7 +51,7 @@ void place_dims(tn_tensor* tensor, uint32_t n) {
       throw std::bad_alloc();
     }
   }
-  // What looks along the only dimension that rank 0 is given finds one element there.
+  // Code that looks at a first dimension finds one element there, even at rank 0.
   if (n == 0) [[unlikely]]
     dims[0] = dims[kInlineDims] = 1;
   tensor->view.ndim = n;
@@ -102,7 +102,7 @@ Storage* init_storage(tn_tensor* header, tn_device& device) {
   give_block(header_of(storage));
 }
 
-// A header leaves the storage of its block, whose bytes go now if nobody else shows them, and else with the header.
+// A header stops using its block's storage. The bytes are freed now if no other header uses them, otherwise with the header.
 void leave_block(tn_tensor& tensor, Storage& own) noexcept {
   tensor.block_class |= kMoved;
   if (own.refs.load(std::memory_order_acquire) != 1) return;

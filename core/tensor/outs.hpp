@@ -1,4 +1,4 @@
-// Results on their way to a caller: what an error leaves there is released.
+// Results on their way to a caller; released if an error occurs first.
 #pragma once
 
 #include "few.hpp"

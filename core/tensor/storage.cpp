@@ -1,5 +1,5 @@
-// Storage whose bytes go and come back. It knows all headers that show it, as each has the address for itself; only those that ask
-// for this pay for it.
+// Storage whose bytes can be released and restored. It knows all headers that use it, because each holds the address itself; only
+// tracked storages pay for that.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -20,7 +20,7 @@ struct Tracked {
   std::mutex mutex;
   std::vector<tn_tensor*> headers;
   bool released = false;
-  uint32_t version = 0;  // when the bytes went
+  uint32_t version = 0;  // when the bytes were released
 
   bool inside() const { return storage.unowned != 0; }  // the bytes of a small block stay
 };
@@ -37,7 +37,7 @@ Tracked& tracked(const tn_tensor& tensor) {
   return *static_cast<Tracked*>(tensor.storage->release_ctx);
 }
 
-// All headers show the bytes where they are now, or that there are none.
+// Points all headers at the bytes' new address, or marks them as released.
 void move_headers(Tracked& of, bool released) {
   const std::lock_guard lock(of.mutex);
   of.released = released;

@@ -27,12 +27,12 @@ struct Storage {
   Block block;                 // unused for wrapped and inline bytes
   void (*release)(void* ctx);  // of wrapped memory
   void* release_ctx;
-  // No block to give back: the bytes lie in the header's, or belong to somebody else.
+  // No block to give back: the bytes are in the header's block, or the core does not own them.
   uint8_t unowned;
   uint8_t read_only;
 };
 
-// Few dimensions are quicker than a call of memcpy.
+// For few dimensions this is faster than calling memcpy.
 inline void copy_dims(std::span<const int64_t> from, int64_t* to) {
   if (from.size() > 4) return static_cast<void>(std::memcpy(to, from.data(), from.size_bytes()));
   if (!from.empty()) to[0] = from[0];
@@ -67,7 +67,7 @@ struct Dims {
   bool operator==(const Dims& other) const;
 };
 
-// Few dimensions are quicker than a call of memcmp.
+// For few dimensions this is faster than calling memcmp.
 inline bool same_dims(std::span<const int64_t> a, std::span<const int64_t> b) {
   if (a.size() != b.size()) return false;
   for (size_t d = 0; d < a.size(); ++d)
@@ -133,7 +133,7 @@ inline bool is_floating(tn_dtype dtype) { return (TN_MASK(dtype) & TN_MASK_FLOAT
 inline bool is_complex(tn_dtype dtype) { return (TN_MASK(dtype) & TN_MASK_COMPLEX) != 0; }
 inline bool is_integral(tn_dtype dtype) { return (TN_MASK(dtype) & TN_MASK_INT) != 0; }
 inline bool is_float8(tn_dtype dtype) { return (TN_MASK(dtype) & TN_MASK_F8) != 0; }
-// What an error adds where an 8-bit float meets arithmetic, which it is not for.
+// What an error adds when arithmetic gets an 8-bit float, which is for storage only.
 inline std::string_view storage_hint(tn_dtype dtype) {
   return is_float8(dtype) ? "; 8-bit floats are storage: cast() them, or use scaled_matmul()" : "";
 }
@@ -159,7 +159,7 @@ tn_tensor* make_tensor(tn_dtype dtype, std::span<const int64_t> shape, tn_device
                        const int64_t* like = nullptr);
 // Like `like` in dtype, shape and device, which must be contiguous: the quick way on the hot path.
 tn_tensor* make_like(const tn_tensor& like);
-// A tensor over host memory that belongs to somebody else; `release` may be NULL.
+// A tensor over host memory that the core does not own; `release` may be NULL.
 tn_tensor* make_wrapped(void* data, tn_dtype dtype, std::span<const int64_t> shape,
                         std::span<const int64_t> strides, void (*release)(void*), void* ctx,
                         bool read_only);
@@ -168,9 +168,9 @@ tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape,
                      std::span<const int64_t> strides, int64_t offset);
 // The same, as another header over the same elements: no grad_fn, no meta.
 tn_tensor* make_alias(const tn_tensor& tensor);
-// From here on a header shows the elements of another of the same shape.
+// Makes a header use the elements of another one of the same shape.
 void show_elements(tn_tensor& tensor, const tn_tensor& of);
-// Grows whenever kernels come or go, or bytes of storages do: what holds on to either looks at it.
+// Grows whenever kernels are added or removed or a storage's bytes move; whoever caches either compares it.
 extern std::atomic<uint64_t> g_epoch;
 // False where the tensor's storage was released.
 inline bool has_elements(const tn_tensor& tensor) {
@@ -192,7 +192,7 @@ inline void release(tn_tensor* tensor) noexcept {
 
 // Row-major strides of a shape.
 Dims contiguous_strides(std::span<const int64_t> shape);
-// Where elements lie from the first one on: the first and the last place, in elements. Of a tensor that has some.
+// The offsets of a tensor's first and last element in memory, in elements from its data pointer. The tensor must not be empty.
 struct Reach {
   int64_t low = 0, high = 0;
 };
@@ -233,7 +233,7 @@ class Ref {
 
 }  // namespace tenon::core
 
-// They are written as their texts, without options: so few lines spare every source the whole of <fmt/format.h>.
+// Formatted as their texts, without options: these few lines save every source from including <fmt/format.h>.
 namespace tenon::core {
 struct TextFormatter {
   constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
