@@ -7,7 +7,7 @@
 
 namespace tenon::core {
 
-// A frame's arguments as the C++ API has them.
+// A frame's arguments as types of the C++ API.
 class CompositeArgs {
  public:
   explicit CompositeArgs(Frame& frame) : frame_(frame) {}

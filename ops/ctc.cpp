@@ -1,5 +1,5 @@
 // Connectionist temporal classification.
-// A loss of labels whose places in a sequence nobody told (Graves et al. 2006).
+// A loss for labels whose positions in a sequence are unknown (Graves et al. 2006).
 #include <algorithm>
 #include <limits>
 #include <vector>

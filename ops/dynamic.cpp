@@ -1,4 +1,4 @@
-// Results whose size depends on the data.
+// Ops whose results' sizes depend on data.
 #include "ops/gradients.hpp"
 #include "ops/operands.hpp"
 #include "ops/record.hpp"

@@ -55,7 +55,7 @@ bool add_part(GradCall& c, uint32_t arg, View&& view) {
   if (fresh) sum = zeros(c.shape(arg), c.grad());
   Tensor part = view(sum);
   fresh ? part.copy_(c.grad()) : part += c.grad();
-  part = Tensor();  // who adds next must see that the sum is nobody else's
+  part = Tensor();  // so that the next addition finds the sum unshared
   c.set(arg, std::move(sum));
   return true;
 }

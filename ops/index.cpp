@@ -55,7 +55,7 @@ Advanced advanced_shape(const Frame& frame, const tn_tensor& x,
   return out;
 }
 
-// x with src in the place of a part that has this shape, checked by the caller.
+// x with a part replaced by src; the caller has checked the part's shape.
 void put_part(Frame& frame, const tn_tensor& x, std::span<const int64_t> part) {
   using arg = tenon::arg::slice_scatter;  // as_strided_scatter begins with x and src as well
   require_shape(frame, arg::src, part);

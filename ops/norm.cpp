@@ -1,6 +1,6 @@
 // Normalisation.
-// Statistics are f32 where x is f16 or bf16, of x's dtype otherwise; so are affine parameters and their gradients, but that kernels of
-// layer_norm and rms_norm read parameters of x's own dtype as they are, and give their gradients so.
+// Statistics are f32 if x is f16 or bf16, otherwise of x's dtype. So are affine parameters and their gradients, except that layer_norm
+// and rms_norm also take parameters in x's own dtype, and then give their gradients in it.
 // With x̂ = (x−x̄)·rstd and h = g·w, over the n elements that share statistics: dx = rstd·(h − mean h − x̂·mean(h·x̂)),
 // dw = Σ g·x̂, db = Σ g (Ioffe and Szegedy 2015, Ba et al. 2016). The fused backward op gives the gradients through y; mean and
 // rstd are results too, so that the second gradient reaches x through them: dx̄ = 1/n·dx, d(rstd) = −rstd³·(x−x̄)/n·dx.
@@ -48,7 +48,7 @@ void results(Frame& frame, const tn_tensor& x, std::span<const int64_t> others) 
   for (uint32_t k = 1; k < frame.nresults(); ++k) frame.result(k, statistic(dtype), others);
 }
 
-// A parameter of a row's elements: in x's dtype, or in that of statistics.
+// A parameter with one value for each element of a row, in x's dtype or in that of statistics.
 void row_parameter(Frame& frame, uint32_t i, std::span<const int64_t> inner, tn_dtype dtype) {
   const bool own = frame.has(i) && operand(frame, i).dtype() == dtype;
   parameter(frame, i, inner, own ? dtype : statistic(dtype));
@@ -69,7 +69,7 @@ void forward(Frame& frame, const tn_tensor& x, std::span<const int64_t> outer,
   results(frame, x, outer);
 }
 
-// A rule over g, x, statistics and weight, the arguments of the op whose `arg` it is -> gx, gradients of the parameters.
+// A rule over g, x, statistics and weight -> gx and gradients of the parameters; `arg` names the op's arguments.
 template <class arg>
 void backward(Frame& frame, std::span<const int64_t> outer, std::span<const int64_t> inner) {
   const tn_tensor& x = frame.tensor(arg::x);
@@ -81,7 +81,7 @@ void backward(Frame& frame, std::span<const int64_t> outer, std::span<const int6
   results(frame, x, inner);
 }
 
-// The same of rows, whose parameters may have x's dtype: then their gradients do.
+// The same for norms of rows, whose parameters, and then their gradients, may have x's dtype.
 template <class arg>
 void row_backward(Frame& frame, std::span<const int64_t> outer, std::span<const int64_t> inner) {
   const tn_tensor& x = frame.tensor(arg::x);
@@ -114,7 +114,7 @@ Tensor plus(const Tensor& a, const Tensor& b) {
   return !a.defined() ? b : !b.defined() ? a : a + b;
 }
 
-// What the fused op gives: parameters' gradients are set, x's is returned; undefined where no gradient of y arrived.
+// Runs the fused op: sets the gradients of parameters and returns that of x, undefined if no gradient of y arrived.
 template <class arg, class Fused>
 Tensor through_y(GradCall& c, Fused&& fused) {
   if (!c.grad(arg::result::y).defined()) return {};
@@ -130,7 +130,7 @@ Tensor shaped(const Tensor& t, IntList shape) { return t.defined() ? reshape(t, 
 
 using Shape = std::vector<int64_t>;
 
-// Of the gradients of a norm's parameters.
+// The dtype of the gradients of a norm's parameters.
 DType parameter_dtype(const CompositeArgs& in, uint32_t weight, const Tensor& rstd) {
   return in.has(weight) ? in.tensor(weight).dtype() : rstd.dtype();
 }

@@ -34,7 +34,7 @@ inline tn_dtype raised(tn_dtype dtype, Kind kind) {
   return default_dtype(kind);
 }
 
-// Whether an integer can be written in the dtype; others than integer dtypes take any.
+// Whether an integer fits the dtype; dtypes that are not integers hold any.
 inline bool holds(tn_dtype dtype, int64_t value) {
   const bool is_signed = (TN_MASK(dtype) & TN_MASK_SIGNED) != 0;
   if (!is_integral(dtype)) return true;
@@ -79,7 +79,7 @@ inline tn_dtype common_dtype(const Frame& frame, uint32_t x, uint32_t y) {
   return common_dtype(frame, std::array{x, y});
 }
 
-// What an elementwise op of two operands says of a common dtype it does not take.
+// The error of an elementwise op for a common dtype that it does not support.
 [[noreturn]] inline void refuse(const Frame& frame, tn_dtype dtype, std::string_view wanted) {
   frame.fail(TN_INVALID_ARGUMENT, "operands have dtype {}, {} wanted", dtype_name(dtype), wanted);
 }

@@ -1,4 +1,4 @@
-// What several rules ask of their operands.
+// Checks of operands that several rules share.
 #pragma once
 
 #include <algorithm>
@@ -54,14 +54,14 @@ inline tn_tensor& float_operand(Frame& frame, uint32_t i,
   return x;
 }
 
-// What sums of a dtype are kept in.
+// The dtype in which sums of a dtype are kept.
 inline tn_dtype widened(tn_dtype dtype) {
   if ((TN_MASK(dtype) & TN_MASK_UNSIGNED) != 0) return TN_DTYPE_U64;
   if ((TN_MASK(dtype) & (TN_MASK_SIGNED | TN_MASK_BOOL)) != 0) return TN_DTYPE_I64;
   return dtype;
 }
 
-// What statistics and affine parameters of a normalisation are kept in.
+// The dtype of statistics and affine parameters of a normalisation.
 inline tn_dtype statistic(tn_dtype dtype) {
   return (TN_MASK(dtype) & TN_MASK_HALF) != 0 ? TN_DTYPE_F32 : dtype;
 }

@@ -1,4 +1,4 @@
-// How an op is written. A file of this folder holds a family; of each op
+// How an op is written. A file of this folder holds a family of ops; each op looks like this:
 //
 //   TN_OP(lerp) = {.schema = "(Tensor x, Tensor y, Tensor weight) -> Tensor",
 //                  .gives = "x + weight·(y - x).",
@@ -12,7 +12,7 @@
 //   TN_VIEW(alias) { return …; }
 //
 // In these bodies arg::NAME is the position of the op's argument, arg::result::NAME that of a result. Where several ops share a
-// rule or a formula, its second name is the op whose arguments it speaks of.
+// rule or a formula, its second name is the op whose arguments it uses.
 #pragma once
 
 #include "autograd/formula.hpp"
@@ -87,6 +87,6 @@
   void tenon::core::run::name(Frame& frame, tn_tensor** outs) { Run_##name::run(frame, outs); } \
   void Run_##name::run(::tenon::core::Frame& frame, tn_tensor** outs)
 
-// Ops are written as a user's program is.
+// Formulas and decompositions are written like a user's program.
 using namespace tenon;
 using namespace tenon::core;

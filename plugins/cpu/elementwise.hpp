@@ -14,12 +14,12 @@ using StretchFn = void (*)(const void* params, void* out, const void* const* in,
 
 // What a kernel's `self` points at. Static.
 struct Elementwise {
-  StretchFn fn[4];   // by which inputs are one value for the whole stretch (bit k: input k); fn[0]
-                     // is all contiguous. A NULL entry: such inputs are written out first.
+  StretchFn fn[4];   // indexed by the inputs that are one value for the whole stretch (bit k: input
+                     // k); fn[0]: all contiguous. NULL: such an input is expanded first.
   uint8_t inputs;    // views among args[0..inputs)
   uint8_t out_size;  // bytes of an element
   uint8_t in_size[kMaxInputs];
-  int64_t grain;                                              // elements worth a thread
+  int64_t grain;                                              // elements that pay for a thread
   void (*read)(const tn_call& call, void* params) = nullptr;  // attributes into at most kParamBytes
 };
 constexpr size_t kParamBytes = 64;
@@ -31,7 +31,7 @@ tn_status* run_elementwise(void* self, void* plan, const tn_call* call);
 tn_status* run_elementwise_f16(void* self, void* plan, const tn_call* call);
 tn_status* run_elementwise_bf16(void* self, void* plan, const tn_call* call);
 
-// n elements as they lie in memory, like a call of the kernel would: conversions of the half types are part of it.
+// Computes n contiguous elements as a call of the kernel would, conversions of the half types included.
 using ComputeFn = void (*)(const Elementwise& self, const void* params, uint32_t ones, char* out,
                            const char* const* in, int64_t n);
 ComputeFn compute_through(Through through);

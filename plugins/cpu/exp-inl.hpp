@@ -1,5 +1,5 @@
 // exp of numbers that are not above 0, as softmax and logsumexp need it: at most 1.3 ulp off for f32.
-// Far below it gives 0, of NaN NaN.
+// Far below 0 the result is 0; NaN gives NaN.
 #include <hwy/contrib/math/math-inl.h>
 
 #include "lanes-inl.hpp"
@@ -67,7 +67,7 @@ HWY_INLINE Compute<T> exp_sum(const T* x, T* y, size_t n, Compute<T> max) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
 }
 
-// The greatest element, not minding NaN: one makes the sum NaN, and with it the whole row.
+// The greatest element. NaN needs no care here: it makes the sum NaN, and with it the whole row.
 template <class T>
 HWY_INLINE Compute<T> greatest(const T* x, size_t n) {
   const LaneTag<T> d;

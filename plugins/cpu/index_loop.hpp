@@ -61,7 +61,7 @@ struct IndexLoop {
 
 inline constexpr int64_t kZeros[TN_MAX_DIMS] = {};
 
-// Whether an index may be used; one that may not is told to `bad`.
+// Whether an index is in range; one that is not is reported to `bad`.
 struct InRange {
   uint64_t size;
   std::atomic<bool>& bad;

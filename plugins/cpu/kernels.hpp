@@ -1,8 +1,8 @@
-// How the families of kernels hand in what they have. To add a family: a file in ops/ that defines
-// `void add_NAME_kernels(KernelList& list)`, and its name in families.def.
+// How families of kernels register. To add a family, write a file in ops/ that defines
+// `void add_NAME_kernels(KernelList& list)`, and put its name into families.def.
 //
-// A SIMD family is compiled once for each instruction set, and registers straight the functions of
-// the best one:
+// A SIMD family is compiled once for each instruction set, and registers the functions of the best
+// one:
 //   #undef HWY_TARGET_INCLUDE
 //   #define HWY_TARGET_INCLUDE "ops/NAME.cpp"
 //   #include <hwy/foreach_target.h>
@@ -16,8 +16,8 @@
 //   void add_NAME_kernels(KernelList& list) { HWY_DYNAMIC_DISPATCH(add_kernels)(list); }
 //   }
 //   #endif
-// Other headers come above foreach_target.h: what they hold is compiled for the baseline. A template
-// that lies outside HWY_NAMESPACE is as well, and calls of it are not inlined.
+// Other headers come above foreach_target.h; they are compiled for the baseline. So is a template
+// outside HWY_NAMESPACE, and calls of it are not inlined.
 #pragma once
 
 #include <string_view>
@@ -28,11 +28,11 @@
 
 namespace tenon::cpu {
 
-// What an elementwise kernel does with a stretch of memory: kernels of expressions (fuse/) run it tile by tile.
+// How an elementwise kernel computes a stretch of memory; fused kernels (fuse/) run it tile by tile.
 struct Elementwise;
 enum class Through : uint8_t { kMemory, kF16, kBF16 };  // the halves are converted to f32 and back
 struct Stretch {
-  // The one for a call, of which it sees attributes and the dtypes of outputs.
+  // Chooses the one for a call, by its attributes and the dtypes of its outputs.
   const Elementwise* (*choose)(const void* self, const tn_call& call) = nullptr;
   Through through = Through::kMemory;
 };
@@ -69,7 +69,7 @@ class KernelList {
 // Every kernel of the plugin, for the best instruction set of this processor.
 KernelList all_kernels();
 
-// Short hands for reading a call.
+// Shorthands for reading a call.
 using sdk::numel;
 inline const tn_view& input(const tn_call& call, uint32_t arg) { return *call.args[arg].as.view; }
 inline const tn_view* input_or_null(const tn_call& call, uint32_t arg) {
@@ -83,7 +83,7 @@ T* data_of(const tn_view& view) {
 inline std::string_view text_arg(const tn_call& call, uint32_t arg) {
   return {call.args[arg].as.str, call.args[arg].count};
 }
-// A Scalar or float argument, whatever number was given.
+// A Scalar or float argument as a double, whatever kind of number was given.
 inline double real_arg(const tn_call& call, uint32_t arg) { return sdk::Call(call).real(arg); }
 
 }  // namespace tenon::cpu

@@ -12,7 +12,7 @@
 namespace tenon::cpu {
 namespace {
 
-// TENON_CPU_SIMD=avx2 or =baseline keeps to an older instruction set: for tests and comparisons.
+// TENON_CPU_SIMD=avx2 or =baseline selects an older instruction set, for tests and comparisons.
 void limit_targets() {
   const char* wanted = std::getenv("TENON_CPU_SIMD");
   if (wanted == nullptr) return;
@@ -22,7 +22,7 @@ void limit_targets() {
   if (keep != 0) hwy::SetSupportedTargetsForTest(keep);
 }
 
-// Kernels of expressions refer to them for good.
+// Fused kernels keep references to these for good.
 const KernelList& kernels() {
   static const KernelList list = all_kernels();
   return list;

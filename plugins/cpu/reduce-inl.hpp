@@ -7,11 +7,11 @@
 //   using Elem = …;   // what runs are made of
 //   using State = …;  // of any number of elements
 //   State start() const;
-//   State run(const Elem* x, int64_t n, int64_t at) const;  // 0 < n <= kChunk; `at`: position of
-//   x[0] among the reduced void columns(const Elem* x, int64_t step, int64_t rows, int64_t cols,
-//   int64_t at, State* s) const;  // s[c] merges column c void merge(State& into, const State&
-//   other) const;      // `other` stands behind `into` static constexpr bool ordered = false; //
-//   positions count
+//   State run(const Elem* x, int64_t n, int64_t at) const;  // 0 < n <= kChunk; x[0] is element `at`
+//   void columns(const Elem* x, int64_t step, int64_t rows, int64_t cols, int64_t at,
+//                State* s) const;                       // merges column c into s[c]
+//   void merge(State& into, const State& other) const;  // `other` comes after `into`
+//   static constexpr bool ordered = false;              // true if positions matter
 // };
 #include <memory>
 

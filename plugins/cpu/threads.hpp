@@ -13,7 +13,7 @@ constexpr int64_t kGrainCopy = 131072;
 constexpr int64_t kGrainMath = 32768;
 constexpr int64_t kGrainHeavy = 2048;
 
-// How many threads a parallel loop may use here and now.
+// How many threads a parallel loop may use at this moment.
 int max_threads();
 
 // When the plugin starts: asks the host for the number. A child of fork() has one thread.

@@ -12,16 +12,16 @@ class Graph:
         self.device = device
 
     def replay(self):
-        """Enqueues all of it, in order with the device's other work."""
+        """Enqueues all captured work, in order with the device's other work."""
         self._recorder.replay()
 
     def reset(self):
-        """Waits for its replays and gives its memory back; it cannot be replayed afterwards."""
+        """Waits for replays and frees the graph's memory; it cannot be replayed afterwards."""
         self._recorder.reset()
 
     @property
     def nodes(self):
-        """Pieces of work: kernels, copies, fills."""
+        """The number of kernels, copies and fills."""
         return self._recorder.nodes
 
     @property

@@ -1,4 +1,4 @@
-"""Tensors out of numbers, lists, arrays and shapes."""
+"""Tensors from numbers, lists, arrays and shapes."""
 import functools
 from collections import deque
 
@@ -11,7 +11,7 @@ _uniform, _normal, _cast, _to, _clone = ops['uniform'], ops['normal'], ops['cast
 
 
 def _place(x, dtype, device):
-    """x with a dtype and on a device, itself where it has them."""
+    """x with a dtype and on a device; x itself if it has both already."""
     if dtype is not None:
         dtype = _core.as_dtype(dtype)
         if x.dtype is not dtype:
@@ -22,7 +22,7 @@ def _place(x, dtype, device):
 
 
 def _of_arrays(obj):
-    """Whether there are arrays in nested lists, as the states of an environment come."""
+    """Whether nested lists contain arrays, as observations of environments do."""
     for _ in range(64):  # a list may hold itself
         if not isinstance(obj, (list, tuple)) or not obj:
             break
@@ -31,7 +31,7 @@ def _of_arrays(obj):
 
 
 def _stacked(obj):
-    """Nested lists of arrays of one shape as one tensor, of the dtype that holds all of theirs."""
+    """Nested lists of arrays of one shape as one tensor, of their common dtype."""
     made = [_stacked(each) if isinstance(each, (list, tuple)) else asarray(each) for each in obj]
     dtype = functools.reduce(_core.promote_types, [x.dtype for x in made])
     return ops['stack']([_place(x, dtype, None) for x in made], 0)
@@ -93,18 +93,18 @@ def full(shape, fill_value, *, dtype=None, device=None):
 
 
 def empty(shape, *more, dtype=None, device=None):
-    """A tensor of undefined elements, float32 unless told."""
+    """A tensor with undefined elements, float32 by default."""
     return _core._empty(_shape_of(shape, more), dtype, device)
 
 
 def zeros(shape, *more, dtype=None, device=None, requires_grad=False):
-    """zeros((2, 3)) or zeros(2, 3), float32 unless told."""
+    """zeros((2, 3)) or zeros(2, 3), float32 by default."""
     x = _full(_shape_of(shape, more), 0, _core.float32 if dtype is None else dtype, device)
     return x.requires_grad_() if requires_grad else x
 
 
 def ones(shape, *more, dtype=None, device=None, requires_grad=False):
-    """ones((2, 3)) or ones(2, 3), float32 unless told."""
+    """ones((2, 3)) or ones(2, 3), float32 by default."""
     x = _full(_shape_of(shape, more), 1, _core.float32 if dtype is None else dtype, device)
     return x.requires_grad_() if requires_grad else x
 

@@ -7,7 +7,7 @@ _POLICIES = ('allow', 'warn', 'deny')
 
 
 def explain(op, device='auto', dtype='float32'):
-    """Tells, line by line, what would run an op (by name or as a function) on a device for a dtype, and why."""
+    """Describes, line by line, what would run an op (by name or as a function) on a device for a dtype, and why."""
     name = getattr(op, '__name__', op)
     if not isinstance(name, str):
         raise TypeError(f'[explain] op is a name or an op, not {type(op).__name__}')

@@ -1,4 +1,4 @@
-"""Exceptions of the library. Each is a tenon.Error, and what a Python program would expect besides."""
+"""Exceptions of the library. Each is a tenon.Error and also the exception that a Python program would expect."""
 
 import builtins
 
@@ -8,7 +8,7 @@ class Error(RuntimeError):
 
 
 class InvalidArgumentError(Error, ValueError):
-    """A value, shape or dtype that the function does not take."""
+    """A value, shape or dtype that the function does not accept."""
 
 
 class OutOfRangeError(Error, IndexError, ValueError):
@@ -36,7 +36,7 @@ class PreconditionError(Error):
 
 
 class DeviceLostError(Error):
-    """The device stopped working; other devices go on."""
+    """The device stopped working; other devices are not affected."""
 
 
 class IoError(Error, OSError):
@@ -56,11 +56,11 @@ class CancelledError(Error):
 
 
 class TimeoutError(Error, builtins.TimeoutError):
-    """It took longer than it may."""
+    """Something took longer than allowed."""
 
 
 class PeerLostError(Error, ConnectionError):
-    """Another process of the job does not answer any more."""
+    """Another process of the job no longer answers."""
 
 
 for _error in list(globals().values()):

@@ -1,4 +1,4 @@
-"""Functions with a gradient of their own, written in Python."""
+"""Functions with custom gradients, written in Python."""
 import functools
 
 from . import _core
@@ -7,7 +7,7 @@ from .autograd import is_grad_enabled, no_grad
 
 
 class Context:
-    """What forward() leaves for backward(); attributes of one's own may be set."""
+    """Carries what forward() saves for backward(); you may set attributes on it."""
 
     def __init__(self, materialize):
         self._saved: tuple[Tensor | None, ...] = ()
@@ -34,7 +34,7 @@ class Context:
 
     @property
     def saved_tensors(self):
-        """What save_for_backward() kept; RuntimeError where one has been written to since. In jvp() what save_for_forward() kept."""
+        """The tensors of save_for_backward(); a RuntimeError if one was written to since. In jvp() those of save_for_forward()."""
         if self._in_jvp and self._for_forward is not None:
             return self._for_forward
         if self._packed is not None:
@@ -51,15 +51,15 @@ class Context:
         return tuple(self._again[i]() if i in self._again else x for i, x in enumerate(self._saved))
 
     def mark_dirty(self, *tensors):
-        """Says which arguments forward() wrote to; it must return them."""
+        """Marks the arguments that forward() wrote to; it must return them."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors):
-        """Says which results have no gradient."""
+        """Marks results that have no gradient."""
         self._constants = tensors
 
     def set_materialize_grads(self, value):
-        """Whether backward() gets zeros, or None, for results that were not used."""
+        """Sets whether backward() gets zeros or None for results that were not used."""
         self._materialize = value
 
 
@@ -184,7 +184,7 @@ class _Call:
         return (y.dtype.is_floating_point or y.dtype.is_complex) and not _is_among(y, self.ctx._constants)
 
     def _keep(self, places, outputs, tied):
-        """Saved outputs without their history: a circle that nothing could take apart."""
+        """Saved outputs without their history, which would be a reference cycle that nothing can break."""
         ctx, kept = self.ctx, list(self.ctx._saved)
         for place, x in enumerate(kept):
             index = places.get(id(x))
@@ -217,7 +217,7 @@ class _Call:
                            'outside of the hooks')
 
     def _anew(self, index, value, inputs):
-        """A saved output with the history that it had: a result of this call."""
+        """A saved output with its history as a result of this call."""
         return _tie(self.name, lambda gradients: self.run([index], gradients), inputs, [value.detach()])[0]
 
     def _refuse_anew(self):

@@ -1,4 +1,4 @@
-"""What only PyTorch knows means what PyTorch says.
+"""Names and keywords that only PyTorch has mean what they mean in PyTorch.
 
 A keyword that a function of tenon has not makes it PyTorch's function of that name, tenon.std(x, unbiased=False), and a name that a
 module of tenon has not is that of tenon.torch: tenon.allclose, tenon.nn.LSTM. All else means what the Array API standard says.
@@ -22,7 +22,7 @@ def pytorchs(name, keywords):
 
 
 def named(module, name):
-    """What tenon.torch has under a name that this module of tenon has not; an AttributeError where there is none, either."""
+    """The member of tenon.torch for a name that this module of tenon lacks; an AttributeError if that lacks it, too."""
     if name[:1] == '_':
         raise AttributeError(f'module {module!r} has no attribute {name!r}')
     theirs = import_module(module.replace('tenon', 'tenon.torch', 1))
@@ -38,7 +38,7 @@ def named(module, name):
 
 
 def others(module):
-    """The __getattr__ of a module of tenon that has PyTorch's other names."""
+    """A __getattr__ that adds PyTorch's other names to a module of tenon."""
     found = {}
 
     def __getattr__(name):

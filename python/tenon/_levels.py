@@ -1,4 +1,4 @@
-"""The levels of vmap and of forward mode that a thread is in, in one order: an op goes to the newest first."""
+"""The levels of vmap and forward mode that are active in a thread, in one order: an op goes to the newest first."""
 import contextlib
 import threading
 
@@ -9,25 +9,25 @@ _threads = threading.local()
 
 
 def levels():
-    """Those of this thread, the newest last. Each has `is_batch`."""
+    """The levels of this thread, newest last. Each has `is_batch`."""
     if not hasattr(_threads, 'levels'):
         _threads.levels = []
     return _threads.levels
 
 
 def batches():
-    """Those of vmap."""
+    """The levels of vmap."""
     return [level for level in levels() if level.is_batch]
 
 
 def directions():
-    """Those of forward mode."""
+    """The levels of forward mode."""
     return [level for level in levels() if not level.is_batch]
 
 
 @contextlib.contextmanager
 def below(level):
-    """Within, the thread is in the levels that are older than this one: where its rules run."""
+    """A scope in which only levels older than this one are active; rules of this level run there."""
     every = levels()
     _threads.levels = every[:every.index(level)]
     try:

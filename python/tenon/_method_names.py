@@ -1,4 +1,4 @@
-"""Which methods of Tensor are PyTorch's functions, and what of PyTorch's is not offered.
+"""The methods of Tensor that are PyTorch's functions, and those of PyTorch that are not offered.
 
 The one rule: functions of tenon mean what the Array API standard says, functions of tenon.torch and methods of Tensor what PyTorch
 says. Where both agree the method is the op itself and needs no line here.

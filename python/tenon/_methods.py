@@ -1,4 +1,4 @@
-"""Methods of Tensor: what Python expects of an array, every op whose meaning is PyTorch's, and the way to PyTorch's others."""
+"""Methods of Tensor: Python's protocols, every op with PyTorch's meaning, and access to PyTorch's other methods."""
 import functools
 import threading
 
@@ -53,20 +53,20 @@ def _is_dtype(name):
 
 
 def to_device(self, device, /, *, stream=None):
-    """On a device; itself where it lies there already."""
+    """This tensor on a device; itself if it is there already."""
     if stream is not None:
         raise ValueError('[to_device] stream must be None: copies are ordered by the library')
     return _place(self, None, device)
 
 
 def _laid_out(x, memory_format):
-    """x in one of PyTorch's formats of memory, which only tenon.torch knows."""
+    """x in one of PyTorch's memory formats, which only tenon.torch knows."""
     laid_out = later().facts.laid_out
     return laid_out(x, memory_format)
 
 
 def cpu(self, memory_format=None):
-    """On the host; itself where it lies there already."""
+    """This tensor on the host; itself if it is there already."""
     x = _place(self, None, 'cpu')
     return x if memory_format is None else _laid_out(x, memory_format)
 
@@ -93,12 +93,12 @@ def clone(self, *, memory_format=None):
 
 
 def contiguous(self, memory_format=None):
-    """The same elements without gaps in memory, itself where they lie so; row-major unless told."""
+    """A contiguous tensor with the same elements, itself if it is contiguous; row-major by default."""
     return _contiguous(self) if memory_format is None else _laid_out(self, memory_format)
 
 
 def is_contiguous(self, memory_format=None):
-    """Whether it lies in memory without gaps, row-major unless told."""
+    """Whether the tensor is contiguous in memory; row-major by default."""
     if memory_format is not None:
         arranged = later().facts.arranged
         self = arranged(self, memory_format)
@@ -106,7 +106,7 @@ def is_contiguous(self, memory_format=None):
 
 
 def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-    """Accumulates gradients into the leaves, or into `inputs` alone. The graph is kept where retain_graph, or else create_graph."""
+    """Accumulates gradients into the leaves, or only into `inputs`. retain_graph (default: create_graph) keeps the graph."""
     retain_graph = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         _backward(self, gradient, retain_graph, create_graph)
@@ -119,7 +119,7 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
 
 
 def requires_grad_(self, requires_grad=True):
-    """Asks for gradients of a leaf, or no longer, and returns it."""
+    """Sets whether a leaf collects gradients, and returns it."""
     return _requires_grad(self, requires_grad)
 
 
@@ -187,7 +187,7 @@ def copy_(self, other, non_blocking=False):
 
 
 def fill_(self, value):
-    """Writes one value, a number or a tensor of rank 0, everywhere."""
+    """Sets every element to a value, a number or a tensor of rank 0."""
     if isinstance(value, Tensor):
         if value.ndim:
             raise _core_error(f'[fill_] value has rank {value.ndim}, must be a number or of rank 0')
@@ -196,22 +196,22 @@ def fill_(self, value):
 
 
 def zero_(self):
-    """Writes 0 everywhere."""
+    """Sets every element to 0."""
     return _full_into(self, 0, self.dtype, out=self)
 
 
 def uniform_(self, low=0.0, high=1.0, generator=None):
-    """Writes uniform numbers."""
+    """Fills the tensor with uniform random numbers."""
     return _uniform(self.shape, low, high, self.dtype, self.device, generator, out=self)
 
 
 def normal_(self, mean=0.0, std=1.0, generator=None):
-    """Writes normal numbers."""
+    """Fills the tensor with normally distributed random numbers."""
     return _normal(self.shape, mean, std, self.dtype, self.device, generator, out=self)
 
 
 class HookHandle:
-    """Removes a hook again, by remove() or as a context manager."""
+    """Removes a hook, by remove() or as a context manager."""
 
     def __init__(self, tensor, number):
         self._tensor, self._number = tensor, number
@@ -285,7 +285,7 @@ def __copy__(self):
 
 
 def _rebuild(kind, data, dtype, shape, device, requires_grad, state=None):
-    """What a pickle calls: plain data becomes a tensor. Nothing of the file is run."""
+    """Called by a pickle to make a tensor of plain data. Runs no code from the file."""
     x = _core._from_bytes(data, dtype, shape)
     if device != 'cpu':
         try:
@@ -375,7 +375,7 @@ setattr(Tensor, '__array_ufunc__', None)
 
 
 class Later:
-    """Stands for a method of PyTorch's: the first look at it imports tenon.torch, and puts the method itself in its place."""
+    """Stands for a method of PyTorch: the first access imports tenon.torch and replaces this by the method itself."""
 
     __slots__ = ('name',)
 
@@ -396,7 +396,7 @@ class Later:
 
 
 class NotOffered:
-    """Stands for a method of PyTorch's that is not offered: the error says what to use instead."""
+    """Stands for a method of PyTorch that is not offered: the error says what to use instead."""
 
     __slots__ = ('name',)
 

@@ -1,4 +1,4 @@
-"""Functions of Python take arguments by the table's names and by those of the Array API, as ops do."""
+"""Lets Python functions take arguments by the op table's names and by those of the Array API, as ops do."""
 import functools
 
 from ._core import synonyms
@@ -11,7 +11,7 @@ def _parameters(function):
 
 
 def _other_names(names):
-    """What else each parameter may be called."""
+    """The other names of each parameter."""
     found = {}
     for group in synonyms:
         real = next((name for name in group if name in names), None)
@@ -21,7 +21,7 @@ def _other_names(names):
 
 
 def known_names(function):
-    """What its arguments may be called."""
+    """The names that its arguments may have."""
     names, _ = _parameters(function)
     return {*names, *_other_names(names)}
 
@@ -36,7 +36,7 @@ def _pytorchs(function, keywords):
 
 
 def both_names(function):
-    """The function, which also knows its parameters by their other names, and those that are positional by name."""
+    """The function, which also accepts its parameters by their other names, and positional-only ones by name."""
     names, positional = _parameters(function)
     others, direct = _other_names(names), frozenset(names[positional:])
     if not others and not positional:

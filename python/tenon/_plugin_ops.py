@@ -1,4 +1,4 @@
-"""Ops that a plugin brings, found when they are first called."""
+"""Ops of plugins, found when they are first called."""
 from . import _core, _errors
 
 _found = {}

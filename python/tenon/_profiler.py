@@ -1,4 +1,4 @@
-"""with tenon.profiler() as p: what ran, for how long, where, and how much memory it held."""
+"""with tenon.profiler() as p: records what ran, where, for how long, and how much memory it held."""
 import json
 import os
 from collections import namedtuple
@@ -83,16 +83,16 @@ class profiler:
 
     @property
     def spans(self):
-        """What devices ran, as Span; times are of their clocks."""
+        """The work that devices ran, as Span; times are those of the devices' clocks."""
         return self._read()[1]
 
     @property
     def waits(self):
-        """When this thread waited for a device, as Span; times as those of events."""
+        """This thread's waits for devices, as Span; times as in events."""
         return self._read()[2]
 
     def table(self, limit=20):
-        """Ops by the time they took themselves, on the device where one tells, as text."""
+        """A table of ops by their own time, on the device where it is measured."""
         rows = {}
         for event in self.events:
             row = rows.setdefault((event.op, event.provider), [0, 0, 0, 0])

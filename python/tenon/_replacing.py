@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 import contextlib
 import os
 import stat
@@ -8,7 +8,7 @@ from ._errors import IoError
 
 @contextlib.contextmanager
 def replacing(path, where):
-    """A new file that takes the place of path when all went well: another program sees the old one or the new one, whole."""
+    """A new file that replaces path if all went well: another program sees either the old or the new file, complete."""
     path = os.path.realpath(os.fspath(path))
     before = os.stat(path) if os.path.exists(path) else None
     if before is not None and not stat.S_ISREG(before.st_mode):

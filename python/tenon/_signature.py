@@ -1,4 +1,4 @@
-"""Signatures and texts of ops, made when they are asked for: help(), inspect, an editor."""
+"""Signatures and texts of ops, made on demand for help(), inspect and editors."""
 import inspect
 
 

@@ -11,19 +11,19 @@ moves = 0  # how often parameters came to stand for other tensors: who keeps som
 
 
 class IsStep(PreconditionError):
-    """What is traced as a function is a training step."""
+    """The traced function turned out to be a training step."""
 
 
 class NotReady(PreconditionError):
-    """An optimizer has no memory yet: it makes it in its first step, which has to run as it is written."""
+    """An optimizer has no state yet: its first step creates it and must run as it is written."""
 
 
 class Changed(PreconditionError):
-    """A recorded step is not that of its optimizers any more."""
+    """A recorded step no longer matches its optimizers."""
 
 
 def listener():
-    """Who is told of the steps of this thread; None where nobody is."""
+    """The listener for this thread's steps, or None."""
     return getattr(_local, 'listener', None) if _listeners else None
 
 

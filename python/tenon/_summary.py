@@ -1,4 +1,4 @@
-"""tenon.summary: what a network is made of."""
+"""tenon.summary: a table of a network's layers."""
 import tenon
 from ._core import Tensor
 from .nn.module import Module
@@ -64,7 +64,7 @@ def _is_shape(value):
 
 
 def _zeros(model, shape, dtype, device):
-    """What forward is given: zeros of each shape; a Tensor's dtype and device are those of its zeros."""
+    """The inputs of forward: zeros of each shape; zeros for a Tensor have its dtype and device."""
     given = [shape] if isinstance(shape, Tensor) or _is_shape(shape) else shape
     if not isinstance(given, (tuple, list)) or not all(isinstance(each, Tensor) or _is_shape(each) for each in given):
         raise TypeError('[summary] shape must be a shape such as (1, 784), a Tensor, or a list of those, not '

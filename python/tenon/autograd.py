@@ -1,4 +1,4 @@
-"""Gradients: modes, grad(), and functions with a backward of their own."""
+"""Gradients: modes, grad(), and functions with a custom backward."""
 from __future__ import annotations
 
 import contextlib
@@ -21,7 +21,7 @@ _GENERATOR = 0x20  # inspect.CO_GENERATOR
 
 
 def _stepwise(function, kind):
-    """A generator function whose body runs in the mode; who goes through what it yields does not."""
+    """A generator function whose body runs in the mode; code that iterates over it does not."""
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
         generator = function(*args, **kwargs)
@@ -73,17 +73,17 @@ class _Mode:
 
 
 class no_grad(_Mode):
-    """No op is recorded in this scope."""
+    """A scope in which ops are not recorded."""
     _clear = GRAD
 
 
 class enable_grad(_Mode):
-    """Ops are recorded in this scope, also inside no_grad."""
+    """A scope in which ops are recorded, even inside no_grad."""
     _set = GRAD
 
 
 class inference_mode(_Mode):
-    """Results of this scope can never join a graph; cheaper than no_grad."""
+    """A scope whose results can never join a graph; cheaper than no_grad."""
     _set, _clear = INFERENCE, GRAD
 
 
@@ -129,7 +129,7 @@ def _with_line(message):
 
 @contextlib.contextmanager
 def set_grad_enabled(on):
-    """Records ops in this scope, or does not."""
+    """Switches recording on or off in a scope."""
     with enable_grad() if on else no_grad():
         yield
 
@@ -144,7 +144,7 @@ def _as_list(tensors):
 
 
 def _gradient(*args):
-    """As _core._gradient, also inside vmap."""
+    """Like _core._gradient, but also works inside vmap."""
     if not _core._inside_vmap():
         return _core._gradient(*args)
     from . import _vmap

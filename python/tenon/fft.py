@@ -69,7 +69,7 @@ def _axes_of(x, s, axes, name):
 
 
 def _resized(x, axis, n):
-    """x with n entries along an axis: cut, or filled up with zeros."""
+    """x with n entries along an axis: truncated or padded with zeros."""
     has = x.shape[axis]
     if n is None or n == has:
         return x

@@ -1,4 +1,4 @@
-"""Functions of functions: gradients, Jacobians and batches, for functions of tensors without side effects.
+"""Transformations of functions: gradients, Jacobians and batches, for functions of tensors without side effects.
 
 grad, value_and_grad, vjp, jacrev and hessian run backward passes; jvp and jacfwd compute derivatives beside the values, in forward mode;
 vmap calls the function once, with tensors that stand for all entries of a batch, and ops compute on the whole batch.
@@ -66,7 +66,7 @@ def _recording():
 
 
 def _is_nested(args):
-    """Whether results shall have a history: something around this call may want their gradients."""
+    """Whether results need a history, because something around this call may want their gradients."""
     if not tenon.is_grad_enabled():
         return False
     return getattr(_level, 'depth', 0) > 0 or any(isinstance(x, Tensor) and x.requires_grad for x in args)

@@ -82,7 +82,7 @@ void stretch1(const void* params, void* out_bytes, const void* const* in_bytes, 
   if (i < n) store_some(op(d, load_some(d, in + i, n - i)), d, out + i, n - i);
 }
 
-// Ones says which inputs are one value, as Elementwise::fn does.
+// Ones is a mask of the inputs that are one value, as in Elementwise::fn.
 template <class Op, class T, int Ones>
 void stretch2(const void* params, void* out_bytes, const void* const* in_bytes, int64_t n) {
   const hn::ScalableTag<T> d;
@@ -121,7 +121,7 @@ inline constexpr Elementwise kBinary = {
     Grain,
     reader_of<Op>()};
 
-// tn_kernel.run: small contiguous calls take the short way.
+// tn_kernel.run, with a short path for small contiguous calls.
 template <class Op, class T, int64_t Grain>
 tn_status* run1(void* self, void* plan, const tn_call* call) {
   if ((call->flags & TN_CALL_CONTIGUOUS) != 0) [[likely]] {

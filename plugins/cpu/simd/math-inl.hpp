@@ -15,7 +15,7 @@ namespace tenon::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // The coefficients from the highest power down.
-// Long ones as two chains, of the even and of the odd powers: half as much waiting for the unit before.
+// Long ones are evaluated as two chains, of even and odd powers, which halves the latency.
 template <class D, class V, class... C>
 HWY_INLINE V poly(D d, V x, C... coefficients) {
   constexpr size_t kCount = sizeof...(C), kStep = kCount > 5 ? 2 : 1;

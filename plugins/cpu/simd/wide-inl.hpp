@@ -50,7 +50,7 @@ HWY_INLINE hn::Vec<D> in_f64(D d, V... x) {
 #endif
 }
 
-// Highway's functions with the edges they leave open.
+// Highway's functions, with the edge cases that they leave undefined.
 template <class D, class V>
 HWY_INLINE V exp_f64(D d, V x) {
   const V limited = hn::Min(hn::Set(d, 700.0), hn::Max(hn::Set(d, -700.0), x));
