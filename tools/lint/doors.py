@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the architecture's doors by reading includes and names; prints every breach as FILE:LINE: reason."""
+"""Checks the architecture's doors by reading includes and names, and the length of functions; prints every breach as FILE:LINE: reason."""
 
 import pathlib
 import re
@@ -7,40 +7,43 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Lines of code of the mechanism. What is known of single ops grows with the table and is counted apart.
+# Lines of code of the mechanism. What the core knows of single ops grows with the op table and is counted separately.
 CORE_LIMIT = 9_000
+# Lines of one function; 60 is usual (CONTRIBUTING.md).
+FUNCTION_LIMIT = 80
+FUNCTIONS_IN = ("core", "ops", "plugins", "sdk/conformance/groups", "sdk/include", "sdk/validate", "libs", "python/src", "tools", "examples")
 SOURCE = {".c", ".h", ".cpp", ".hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
-# What must not be included, by the room that includes: patterns on the include and the reason.
+# Includes that a room must not have: patterns of the include, and the reason.
 FORBIDDEN = {
     "core": [(r"^(tenon/)?(nn|optim|data|io|text|graph|onnx|distributed)(/|\.hpp)", "the core never includes libs/"),
              (r"(^|/)(plugins|libs|sdk)/", "the core includes neither plugins, libs nor the SDK")],
     "core/include": [(r"\.hpp$", "a C header includes no C++ header")],
     "ops": [(r"^(plugin|print|memory)/|^autograd/(?!formula\.hpp)", "ops are made of dispatch/, tensor/ and autograd/formula.hpp"),
             (r"(^|/)(plugins|libs|sdk)/", "ops include neither plugins, libs nor the SDK")],
-    "plugins": [(r"^(tensor|dispatch|plugin|memory|autograd|ops)/", "core internals"),
+    "plugins": [(r"^(tensor|dispatch|plugin|memory|autograd|ops)/", "a plugin does not use the core's internals"),
                 (r"^tenon/(tensor|ops|tenon)\.hpp$", "a plugin does not use the host's C++ API"),
                 (r"(^|/)core/", "a plugin sees public headers by <tenon/...> only"),
                 (r"(^|/)libs/", "a plugin does not use libs/")],
-    "sdk": [(r"^(tensor|dispatch|plugin|memory|autograd)/", "core internals"),
+    "sdk": [(r"^(tensor|dispatch|plugin|memory|autograd)/", "the SDK does not use the core's internals"),
             (r"(^|/)core/", "the SDK sees public headers by <tenon/...> only")],
-    "libs": [(r"^(tensor|dispatch|plugin|memory|autograd)/", "core internals"),
+    "libs": [(r"^(tensor|dispatch|plugin|memory|autograd)/", "libs do not use the core's internals"),
              (r"(^|/)core/", "libs see public headers by <tenon/...> only")],
     "examples": [(r"(^|/)core/", "examples use public headers only")],
 }
-# The core's rooms from the lowest: each includes its own headers, those below, and what lies in core/ itself. What a room needs of
-# one above is declared below and defined there (loader.hpp, dispatch/record.hpp).
+# The core's rooms from the lowest up. Each includes its own headers, those of rooms below, and those in core/ itself. A function that a
+# room calls in one above is declared below and defined there (loader.hpp, dispatch/record.hpp).
 CORE_ROOMS = ["memory", "tensor", "print", "dispatch", "autograd", "plugin", "report"]
 # A position of an op's argument has a name: arg::conv::stride.
 POSITIONS = {"ops": re.compile(r"\b(?:frame|in|c)\.(?!grad|out|result|dynamic_result)\w+\(\d+[,)]|\bin_\(\d|\w\((?:in\.)?frame(?:\(\))?, \d"),
              "plugins": re.compile(r"\bargs\[\d|\b(?:in|out)put(?:_or_null)?\(\*?call, \d|\w+_arg\(\*?call, \d"),
              "sdk/conformance/samples": re.compile(r"\b(?:arrays?|dtype|flag|has|integer|real|text)\(a(?:rgs)?, \d|(?<![.\w])a(?:rgs)?\[\d")}
-# A list of an op's arguments in a comment says again what its schema does.
+# A list of an op's arguments in a comment repeats the schema.
 ARGS_COMMENT = re.compile(r"//\s*(?:args|arguments|outs|results)\s*:")
 BACKENDS = re.compile(r"\b(cuda|rocm|hip|vulkan|metal|dnnl|onednn|cublas|cudnn)\b|__CUDA|__HIP", re.I)
 SAMPLES = "sdk/conformance/samples"
-# Families whose kernels may lie with another's, as one loop or one copy of rows serves both.
+# Families whose kernels may be in a file of another one, because one loop serves both.
 LIES_WITH = {"activation": {"unary", "binary"}, "binary": {"unary"}, "compare": {"binary"}, "embedding": {"index"}, "index": {"join"},
              "unary": {"binary", "compare"}}
 VENDORED_HEADERS = re.compile(r"\b(fmt|nlohmann|boost|spdlog|hwy|dnnl)[/.]")
@@ -105,7 +108,7 @@ def check_positions(breaches):
     for folder, literal in POSITIONS.items():
         for _, place, line in lines_of(folder, read=code_only):
             if found := literal.search(line):
-                breaches.append(f"{place}: an argument by its number: {found[0]}")
+                breaches.append(f"{place}: an argument by its number: {found[0]}: write arg::OP::NAME")
     for _, place, line in lines_of("ops", "plugins", "sdk"):
         if ARGS_COMMENT.search(line):
             breaches.append(f"{place}: a comment lists arguments; name them, arg::OP::NAME")
@@ -123,7 +126,7 @@ def check_families(breaches):
         for found in re.finditer(r"^FAMILY\((\w+)\)", text, re.M):
             if not any(begins_with(found[1], family) for family in families):
                 number = 1 + text.count("\n", 0, found.start())
-                breaches.append(f"{table.relative_to(ROOT)}:{number}: {found[1]} begins with no family of ops/")
+                breaches.append(f"{table.relative_to(ROOT)}:{number}: {found[1]} does not begin with a family, a file of ops/")
 
 
 def check_kernels(breaches):
@@ -136,7 +139,7 @@ def check_kernels(breaches):
         for op in re.findall(r"\bTN_SCHEMA_(\w+)", line):
             family = family_of.get(op)
             if family and not any(begins_with(path.stem, name) for name in {family, *LIES_WITH.get(family, ())}):
-                breaches.append(f"{place}: {op.lower()} is of the family {family}")
+                breaches.append(f"{place}: {op.lower()} belongs to the family {family}: put its kernel into a file that begins so")
 
 
 def check_samples(breaches):
@@ -145,7 +148,7 @@ def check_samples(breaches):
     for path, place, line in lines_of("ops"):
         op = re.match(r"TN_OP\((\w+)\)", line)
         if op and not any(f'"{op[1]}"' in text for name, text in samples.items() if begins_with(name, path.stem)):
-            breaches.append(f"{place}: {op[1]} is in no file of {SAMPLES}/ that begins with {path.stem}")
+            breaches.append(f"{place}: {op[1]} has no sample in a file of {SAMPLES}/ that begins with {path.stem}")
 
 
 def check_backend_names(breaches):
@@ -161,6 +164,17 @@ def check_public_headers(breaches):
         allowed = path.parts[len(ROOT.parts)] == "libs" and include.startswith("nlohmann")
         if VENDORED_HEADERS.match(include) and not allowed:
             breaches.append(f"{place}: a public header includes {include}")
+
+
+def check_function_lengths(breaches):
+    """A function that is not a member inside a class: formatted code begins and ends it in the first column."""
+    for path in tracked(*FUNCTIONS_IN):
+        begin = 0
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if line == "}" and number - begin >= FUNCTION_LIMIT:
+                breaches.append(f"{path.relative_to(ROOT)}:{begin}: a function of {number - begin + 1} lines; at most {FUNCTION_LIMIT}")
+            if re.match(r"\w", line):
+                begin = number
 
 
 def part_of_core(path):
@@ -189,6 +203,7 @@ def main():
     check_samples(breaches)
     check_backend_names(breaches)
     check_public_headers(breaches)
+    check_function_lengths(breaches)
     lines = core_lines()
     if lines["mechanism"] > CORE_LIMIT:
         breaches.append(f"core:1: {lines['mechanism']} lines of mechanism; at most {CORE_LIMIT}")

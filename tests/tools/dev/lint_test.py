@@ -141,7 +141,7 @@ class Doors(Case):
 
     def test_a_plugin_sees_nothing_of_the_core(self):
         self.assertEqual(self.breaches(doors.check_includes, "plugins/cpu/ops/join.cpp", '#include "tensor/tensor.hpp"\n'),
-                         ["plugins/cpu/ops/join.cpp:1: includes tensor/tensor.hpp: core internals"])
+                         ["plugins/cpu/ops/join.cpp:1: includes tensor/tensor.hpp: a plugin does not use the core's internals"])
 
     def test_arguments_have_names(self):
         for line in ("const tn_view& x = input(call, 0);", "int_arg(call, 1)", "call.args[2].as.i", "output(call, 1)"):
@@ -160,8 +160,8 @@ class Doors(Case):
     def test_a_kernel_lies_in_a_file_of_its_family(self):
         ops = {"ops/sort.cpp": "TN_OP(unique) = {};\n", "ops/compare.cpp": "TN_OP(less) = {};\n"}
         self.assertEqual(self.breaches(doors.check_kernels, "plugins/cpu/ops/index_any.cpp", "add(TN_SCHEMA_UNIQUE);\nadd(TN_SCHEMA_LESS);\n", ops),
-                         ["plugins/cpu/ops/index_any.cpp:1: unique is of the family sort",
-                          "plugins/cpu/ops/index_any.cpp:2: less is of the family compare"])
+                         ["plugins/cpu/ops/index_any.cpp:1: unique belongs to the family sort: put its kernel into a file that begins so",
+                          "plugins/cpu/ops/index_any.cpp:2: less belongs to the family compare: put its kernel into a file that begins so"])
         (self.folder / "plugins/cpu/ops/index_any.cpp").unlink()
         for path, op in {"plugins/cpu/ops/sort_unique.cpp": "UNIQUE", "plugins/gpu/ops/binary.cpp": "LESS"}.items():
             self.assertEqual(self.breaches(doors.check_kernels, path, f"add(TN_SCHEMA_{op});\n", ops), [])
@@ -169,12 +169,20 @@ class Doors(Case):
     def test_files_of_kernels_and_samples_have_the_names_of_families(self):
         tables = {"ops/where.cpp": "", "plugins/gpu/families.def": "FAMILY(where)\nFAMILY(choose)\n"}
         self.assertEqual(self.breaches(doors.check_families, "sdk/conformance/samples/families.def", "FAMILY(where_masked)\n", tables),
-                         ["plugins/gpu/families.def:2: choose begins with no family of ops/"])
+                         ["plugins/gpu/families.def:2: choose does not begin with a family, a file of ops/"])
 
     def test_no_comment_lists_arguments(self):
         for comment in ("// args: x, dim", "int y;  // outs: values, indices"):
             self.assertEqual(self.breaches(doors.check_positions, "plugins/vulkan/ops/join.cpp", comment + "\n"),
                              ["plugins/vulkan/ops/join.cpp:1: a comment lists arguments; name them, arg::OP::NAME"])
+
+    def test_a_function_has_an_end(self):
+        def function(lines):
+            return "namespace tenon {\n\nint sum(int x,\n        int y) {\n" + "  x += y;\n" * (lines - 3) + "}\n\n}  // namespace tenon\n"
+
+        self.assertEqual(self.breaches(doors.check_function_lengths, "core/sum.cpp", function(80)), [])
+        self.assertEqual(self.breaches(doors.check_function_lengths, "core/sum.cpp", function(81)),
+                         ["core/sum.cpp:3: a function of 81 lines; at most 80"])
 
 
 if __name__ == "__main__":
