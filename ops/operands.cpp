@@ -4,7 +4,7 @@ namespace tenon::core {
 
 Dims ints_for(const Frame& frame, uint32_t i, uint32_t n) {
   auto given = frame.ints(i);
-  frame.require(given.size() == n || given.size() == 1, "'{}' has {} entries, {} or 1 wanted",
+  frame.require(given.size() == n || given.size() == 1, "'{}' has {} entries, expected {} or 1",
                 frame.op().schema.args[i].name, given.size(), n);
   Dims dims;
   for (uint32_t k = 0; k < n; ++k) dims.push(given.size() == 1 ? given[0] : given[k]);
@@ -33,14 +33,15 @@ void require_rank(const Frame& frame, uint32_t i, uint32_t low, uint32_t high) {
   uint32_t rank = frame.tensor(i).ndim();
   if (rank >= low && rank <= high) return;
   std::string wanted = low == high ? std::to_string(low) : fmt::format("{} to {}", low, high);
-  frame.fail(TN_INVALID_ARGUMENT, "'{}' has shape {}, rank {} wanted",
+  frame.fail(TN_INVALID_ARGUMENT, "'{}' has shape {}, expected rank {}",
              frame.op().schema.args[i].name, format_shape(frame.tensor(i).sizes()), wanted);
 }
 
 void require_dtype(const Frame& frame, uint32_t i, uint64_t mask, std::string_view what) {
   if (mask & TN_MASK(frame.tensor(i).dtype())) return;
-  frame.fail(TN_INVALID_ARGUMENT, "'{}' has dtype {}, {} wanted{}", frame.op().schema.args[i].name,
-             dtype_name(frame.tensor(i).dtype()), what, storage_hint(frame.tensor(i).dtype()));
+  frame.fail(TN_INVALID_ARGUMENT, "'{}' has dtype {}, expected {}{}",
+             frame.op().schema.args[i].name, dtype_name(frame.tensor(i).dtype()), what,
+             storage_hint(frame.tensor(i).dtype()));
 }
 
 }  // namespace tenon::core

@@ -71,7 +71,7 @@ TN_RULE(randint, randint,
   const tn_dtype dtype = integer_dtype(frame, arg::dtype);
   require_sizes(frame, frame.ints(arg::shape));
   const int64_t low = frame.integer(arg::low), high = frame.integer(arg::high);
-  frame.require(low < high, "nothing in the range from {} to below {}", low, high);
+  frame.require(low < high, "low is {}, must be below high, which is {}", low, high);
   frame.require(holds(dtype, low) && holds(dtype, high - 1), "{} to {} does not fit {}", low,
                 high - 1, dtype_name(dtype));
   frame.result(0, dtype, frame.ints(arg::shape));

@@ -97,7 +97,7 @@ Dims complete_shape(const Frame& frame, const tn_tensor& x, std::span<const int6
                "the -1 in {} could be any size, as the other sizes hold no element",
                format_shape(wanted));
   }
-  frame.require(known == x.numel, "a tensor of shape {} ({} elements) has no shape {}",
+  frame.require(known == x.numel, "a tensor of shape {} ({} elements) cannot have shape {}",
                 format_shape(x.sizes()), x.numel, format_shape(wanted));
   return shape;
 }

@@ -110,7 +110,8 @@ void CachingAllocator::out_of_memory(uint64_t wanted, const std::string& reason)
   const uint64_t cached =
       held_ - std::min(held_, static_cast<uint64_t>(std::max<int64_t>(used_, 0)));
   fail(TN_OUT_OF_MEMORY,
-       "out of memory on {}: {} wanted ({} bytes), {} free ({} bytes), {} held by Tenon ({} bytes; "
+       "out of memory on {}: {} requested ({} bytes), {} free ({} bytes), {} held by Tenon ({} "
+       "bytes; "
        "{} cached){}{}",
        device_.id, format_bytes(wanted), wanted, format_bytes(info.memory_free), info.memory_free,
        format_bytes(held_), held_, format_bytes(cached), reason.empty() ? "" : ": ", reason);

@@ -1,4 +1,4 @@
-// Who would run an op, and why.
+// Which kernel would run an op, and why.
 #include "boundary.hpp"
 #include "dispatch/call.hpp"
 #include "dispatch/disabled.hpp"
@@ -48,7 +48,7 @@ std::string explain(const tn_op& op, tn_device& device, tn_dtype dtype) {
   if (!list.empty())
     explain_kernels(text, list);
   else
-    text += "  no kernel is in service\n";
+    text += "  no kernel is available\n";
   for (const auto& [other, type, kernel] : disabled_kernels())
     if (other == &op && type == device.type->id && (kernel->table.dtypes & TN_MASK(dtype)) != 0)
       text += fmt::format("  -  kernel of plugin '{}', priority {}: disabled by TENON_DISABLE\n",

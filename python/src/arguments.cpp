@@ -103,8 +103,9 @@ bool refuse(const Schema& schema, size_t index, PyObject* object, const char* hi
         PyObject_HasAttrString(object, "__dlpack__"))
       hint = ": make it a tensor with tenon.asarray(...)";
   }
+  const std::string type = p.text.substr(0, p.text.find(' '));
   PyErr_Format(PyExc_TypeError, "[%s] argument %U must be %s, not %.200s%s; the op is %s",
-               schema.name.c_str(), p.name, p.text.c_str(), Py_TYPE(object)->tp_name, hint,
+               schema.name.c_str(), p.name, type.c_str(), Py_TYPE(object)->tp_name, hint,
                schema.text.c_str());
   return false;
 }
@@ -334,8 +335,8 @@ bool Arguments::parse(const Schema& schema, PyObject* const* args, size_t nargs,
   for (size_t i = 0; i < n; ++i) {
     const Parameter& p = schema.parameters[i];
     if ((given >> i & 1) || p.may_be_absent()) continue;
-    PyErr_Format(PyExc_TypeError, "[%s] misses argument %U (%s); the op is %s", schema.name.c_str(),
-                 p.name, p.text.c_str(), schema.text.c_str());
+    PyErr_Format(PyExc_TypeError, "[%s] argument %U is missing; the op is %s", schema.name.c_str(),
+                 p.name, schema.text.c_str());
     return false;
   }
   return true;

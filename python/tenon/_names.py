@@ -57,7 +57,7 @@ def both_names(function):
             args.append(given.pop(names[len(args)]))
         for name in names[len(args):positional]:
             if name in given:
-                raise TypeError(f'[{function.__name__}] misses argument {names[len(args)]}')
+                raise TypeError(f'[{function.__name__}] argument {names[len(args)]} is missing')
         return args, given
 
     @functools.wraps(function)

@@ -12,6 +12,6 @@ def plugin_op(name):
             op = _found[name] = _core.op(name)
         except _errors.NotFoundError:
             raise _errors.UnimplementedError(
-                f'[{name}] the plugin {name.split(".")[0]} is not loaded: tenon.plugins() tells which were found, and why others '
+                f'[{name}] the plugin {name.split(".")[0]} is not loaded: tenon.plugins() lists those that were found, and why others '
                 'were refused') from None
     return op

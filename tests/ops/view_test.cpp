@@ -128,7 +128,7 @@ TEST(View, ReshapeInfersOneSize) {
   EXPECT_EQ(message_of([&] {
               tenon::reshape(x, {5, 5});
             }),
-            "[reshape] a tensor of shape (2, 3, 4) (24 elements) has no shape (5, 5)");
+            "[reshape] a tensor of shape (2, 3, 4) (24 elements) cannot have shape (5, 5)");
   EXPECT_EQ(message_of([&] {
               tenon::reshape(x, {-1, -1});
             }),

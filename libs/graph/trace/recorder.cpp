@@ -146,11 +146,12 @@ void Recorder::refuse_read(uint64_t number) const {
     writes(node, written);
     if (std::ranges::find(written, buffer) != written.end()) of = described(node);
   }
-  throw Error(TN_FAILED_PRECONDITION,
-              fmt::format("[graph] an element of {} is wanted: an element is read while a function "
-                          "is traced, when there are none yet (item(), bool(), tolist(), numpy(), "
-                          "printing); return it, or compute with tensors (where, graph.cond)",
-                          of.empty() ? "a tensor" : of));
+  throw Error(
+      TN_FAILED_PRECONDITION,
+      fmt::format("[graph] an element of {} is read while a function is traced, but traced "
+                  "tensors have no elements (item(), bool(), tolist(), numpy() and printing "
+                  "read them); return the tensor, or compute with tensors (where, graph.cond)",
+                  of.empty() ? "a tensor" : of));
 }
 
 uint32_t Recorder::index_of(uint64_t number) const {

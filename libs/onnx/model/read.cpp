@@ -303,7 +303,7 @@ ModelProto read_model(Origin& origin) {
       default:
         break;
     }
-  if (!has_graph) message.fail("no graph: it is no ONNX model, or it was cut off");
+  if (!has_graph) message.fail("no graph: it is not an ONNX model, or it is incomplete");
   if (model.opsets.empty()) message.fail("the model names no opset");
   return model;
 }

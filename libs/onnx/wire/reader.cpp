@@ -33,8 +33,8 @@ void Message::require(uint32_t wire) const {
 
 Bytes Message::fixed(size_t size) {
   if (size > static_cast<size_t>(end_ - at_))
-    fail(std::to_string(size) + " bytes of field " + std::to_string(field_) + ", where " +
-         std::to_string(end_ - at_) + " are left");
+    fail("field " + std::to_string(field_) + " should have " + std::to_string(size) +
+         " bytes, but " + std::to_string(end_ - at_) + " are left");
   const Bytes found(at_, size);
   at_ += size;
   return found;

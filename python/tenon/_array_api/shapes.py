@@ -124,7 +124,7 @@ def repeat(x, repeats, /, axis=None):
     if isinstance(repeats, bool) or not hasattr(repeats, '__index__'):
         raise TypeError(f'[repeat] repeats must be an int or a Tensor of integers, not {type(repeats).__name__}')
     if repeats < 0:
-        raise ValueError(f'[repeat] {repeats} repeats')
+        raise ValueError(f'[repeat] repeats is {repeats}, must be at least 0')
     before, after = x.shape[:axis + 1], x.shape[axis + 1:]
     wide = _expand(_unsqueeze(x, axis + 1), (*before, repeats, *after))
     return _reshape(wide, (*before[:-1], before[-1] * repeats, *after))

@@ -54,7 +54,7 @@ class DataLoader:
         self._streams = isinstance(dataset, IterableDataset)
         has_length = hasattr(dataset, '__len__') or sampler is not None or batch_sampler is not None
         if not self._streams and not (has_length and (hasattr(dataset, '__getitem__') or hasattr(dataset, 'batch'))):
-            raise TypeError(f'[DataLoader] a dataset has len() and indices; {type(dataset).__name__} has not')
+            raise TypeError(f'[DataLoader] a dataset needs len() and indexing, which {type(dataset).__name__} lacks')
         _check_count('batch_size', batch_size, 1)
         _check_count('num_workers', num_workers, 0, 256)
         _check_count('prefetch_factor', prefetch_factor, 1)

@@ -100,7 +100,7 @@ def number_dtype(value):
         return defaults.dtype
     if isinstance(value, complex):
         return defaults.complex
-    raise TypeError(f'a Tensor or a number is needed, not {type(value).__name__}')
+    raise TypeError(f'an operand must be a Tensor or a number, not {type(value).__name__}')
 
 
 def _weaker(strong, weak):
@@ -215,7 +215,7 @@ def dims_of(dim, ndim):
         return tuple(range(ndim))
     found = tuple(dim_of(each, ndim) for each in (dim if isinstance(dim, (tuple, list)) else (dim,)))
     if len(set(found)) != len(found):
-        raise ValueError(f'a dim is given twice in {dim}')
+        raise ValueError(f'a dimension occurs twice in dim={dim}')
     return tuple(d for d in found if d < ndim)
 
 

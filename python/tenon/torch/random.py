@@ -74,7 +74,7 @@ def randint(low: Any = None, high: Any = None, size: Any = None, *, generator=No
         low, high, size = 0, low, high
     low = 0 if low is None else low
     if size is None:
-        raise TypeError('[randint] misses argument size')
+        raise TypeError('[randint] argument size is missing')
     if high is None or low >= high:
         raise ValueError(f'[randint] from {low} to {high}')
     found = ops['randint'](tuple(size), low, high, _core.int64, device_of(device), generator)

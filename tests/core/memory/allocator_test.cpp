@@ -142,7 +142,7 @@ TEST(Allocator, TheErrorTellsSizeFreeAndHeld) {
   const Block kept = allocate(device, 4 * kMiB);
   const std::string message = error_of([&] { allocate(device, 7 * kMiB); }, TN_OUT_OF_MEMORY);
   EXPECT_EQ(message,
-            "out of memory on full:0: 7.0 MiB wanted (7340032 bytes), 6.0 MiB free (6291456 "
+            "out of memory on full:0: 7.0 MiB requested (7340032 bytes), 6.0 MiB free (6291456 "
             "bytes), 4.0 MiB held by Tenon "
             "(4194304 bytes; 0 bytes cached): the fake is full");
   deallocate(device, allocate(device, 6 * kMiB));  // it goes on working

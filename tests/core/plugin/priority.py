@@ -47,7 +47,7 @@ def explain(folder):
         both = disable.startswith("*/")
         expect([r[1] for r in rows if r[0] == "1."] == ([] if both else ["cpu"]), f"{disable} leaves the rest", text)
     text, _ = tenon(folder, "*/softmax", "explain", "softmax")
-    expect("no kernel is in service" in text, "nothing is left", text)
+    expect("no kernel is available" in text, "nothing is left", text)
     text, _ = tenon(folder, "cpu/*", "explain", "softmax")
     expect([r[1] for r in kernels(text) if r[0] == "1."] == ["test.faster"], "only the CPU plugin is off", text)
 

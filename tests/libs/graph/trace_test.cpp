@@ -125,7 +125,7 @@ TEST(Trace, ReadingAnElementIsRefused) {
   const std::string said = error_of([] {
     graph::trace({randn({3})}, [](In in) { return Results{in[0] * in[0].sum().item<float>()}; });
   });
-  EXPECT_NE(said.find("an element is read while a function is traced"), said.npos) << said;
+  EXPECT_NE(said.find("is read while a function is traced"), said.npos) << said;
   EXPECT_NO_THROW(randn({3}).sum().item<float>());  // the trace has ended
 }
 

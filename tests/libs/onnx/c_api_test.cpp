@@ -80,7 +80,7 @@ TEST(Onnx, MalformedFilesAreToldByTheirPlace) {
   using namespace test;  // NOLINT(google-build-using-namespace): the words of the wire format
   EXPECT_NE(error_of("").find("no graph"), std::string::npos);
   EXPECT_NE(error_of("\x0f").find("wire type"), std::string::npos);
-  EXPECT_NE(error_of(bytes(7, "") + "\x3a\x7f").find("byte 4: 127 bytes of field 7"),
+  EXPECT_NE(error_of(bytes(7, "") + "\x3a\x7f").find("byte 4: field 7 should have 127 bytes"),
             std::string::npos);
   EXPECT_NE(error_of(std::string(11, '\xff')).find("more than ten bytes"), std::string::npos);
   EXPECT_NE(error_of(model(bytes(1, bytes(1, "x")))).find("a node without an op"),

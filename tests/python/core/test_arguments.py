@@ -91,7 +91,7 @@ def test_names_give_the_same_as_places():
     (lambda x: tenon.sort(x, axe=0), r"\[sort\] has no argument 'axe'; its arguments are x, axis"),
     (lambda x: tenon.sort(x, axis=0, dim=0), r'\[sort\] got argument axis twice'),
     (lambda x: tenon.sort(x, x=x), r'\[sort\] got argument x twice'),
-    (lambda x: tenon.searchsorted(values=x), r'\[searchsorted\] misses argument x1'),
+    (lambda x: tenon.searchsorted(values=x), r'\[searchsorted\] argument x1 is missing'),
     (lambda x: tenon.sum(x, axis=0, dims=0), r'\[sum\] got argument dims twice'),
     (lambda x: tenon.sum(x, axe=0), r"\[sum\] has no argument 'axe'")])
 def test_other_names_are_refused(call, text):

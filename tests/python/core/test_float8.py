@@ -139,7 +139,7 @@ def test_scaled_matmul(result, biased):
 def test_scaled_matmul_refuses():
     a, b, scale_a, scale_b = operands()
     wide = a.to('float16')
-    for args, message in (((wide, b, scale_a, scale_b), "'a' has dtype f16, f8_e4m3 or f8_e5m2 wanted"),
+    for args, message in (((wide, b, scale_a, scale_b), "'a' has dtype f16, expected f8_e4m3 or f8_e5m2"),
                           ((a, b.T, scale_a, scale_b), r'inner sizes differ: shapes \(3, 5\) and \(4, 5\)'),
                           ((a[0], b, scale_a, scale_b), "'a' has shape"),
                           ((a, b, tenon.ones(3), scale_b), r'scale_a has shape \(3,?\)'),

@@ -202,7 +202,7 @@ def test_large_ops_work_in_a_forked_process():
 def test_options_are_checked(options, error, message):
     with pytest.raises(error, match=message):
         data.DataLoader(range(3), **options)
-    with pytest.raises(TypeError, match='has len'):
+    with pytest.raises(TypeError, match='needs len'):
         data.DataLoader(3)
 
 

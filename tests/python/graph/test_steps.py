@@ -325,7 +325,7 @@ class TestRefusals:
             loss.backward()
             training.optimizer.step()
             return loss.item()
-        assert 'an element is read' in self.refused(change)
+        assert 'is read while a function is traced' in self.refused(change)
 
     def test_numbers_that_vary(self):
         calls = []
@@ -417,7 +417,7 @@ def test_what_cannot_be_recorded_trains_eagerly():
     def step(x, y):
         loss = training.step(x, y)
         return loss.item()
-    with pytest.warns(UserWarning, match='an element is read'):
+    with pytest.warns(UserWarning, match='is read while a function is traced'):
         losses = [step(*batch(1, mlp)) for _ in range(4)]
     assert losses[3] < losses[0]
     wanted = Training(mlp, SETTINGS[1])

@@ -13,7 +13,7 @@ from ..shape import adjoint, expand, flip, permute, repeat, squeeze, sum_to_size
 
 
 def _spread(function, name, listed=False):
-    """The function as a method whose numbers come one by one, as a tuple, or by name; listed: the function wants them as one."""
+    """The function as a method that takes its numbers one by one, as a tuple, or by name; listed: the function takes them as a tuple."""
     others = frozenset(('axis', 'axes')) if name == 'dims' else ()
 
     @functools.wraps(function)
@@ -23,7 +23,7 @@ def _spread(function, name, listed=False):
                 raise TypeError(f'[{function.__name__}] got argument {name} twice')
             numbers = (named.pop(each),)
         if not numbers:
-            raise TypeError(f'[{function.__name__}] misses argument {name}')
+            raise TypeError(f'[{function.__name__}] argument {name} is missing')
         return function(self, shape_of(numbers), **named) if listed else function(self, *numbers, **named)
     return method
 

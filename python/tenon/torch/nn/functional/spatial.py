@@ -168,7 +168,8 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest', align_corne
     """(N, C, …) at another size, or at its size times scale_factor."""
     dims = check(input).ndim - 2
     if mode not in _MODES or (_MODES[mode] or dims) != dims or not 1 <= dims <= 3:
-        raise ValueError(f'[interpolate] mode {mode!r} of {dims} dimensions')
+        raise ValueError(f'[interpolate] mode {mode!r} does not fit input of shape {input.shape}: (N, C, …) with 1 to 3 dimensions to '
+                         'resize, 2 for bilinear and bicubic, 1 for linear, 3 for trilinear')
     if align_corners is not None and _MODES[mode] is None:
         raise ValueError(f'[interpolate] align_corners is not for mode {mode}')
     if antialias:
