@@ -94,7 +94,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
   // The host's table as this plugin's headers know it. Filled by adopt_host at start; the same for the life of the process.
   inline tn_host g_host{};
 
-  // A slot that an older host does not have: says so instead of crashing.
+  // A slot that an older host lacks: fails with a message instead of crashing.
   template <class Result, class... Args>
   Result missing_slot(Args...) noexcept {
     if constexpr (std::is_same_v<Result, Status>) {
@@ -110,7 +110,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
     if (slot == nullptr) slot = &missing_slot<Result, Args...>;
   }
 
-  // Copies the host's table, which may be of another minor version, and fills what it lacks.
+  // Copies the host's table, which may be of another minor version, and fills missing slots.
   inline const tn_host* adopt_host(const tn_host* from) {
     std::memset(static_cast<void*>(&g_host), 0, sizeof g_host);
     std::memcpy(static_cast<void*>(&g_host), from,

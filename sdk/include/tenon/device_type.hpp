@@ -8,7 +8,7 @@
 //   };
 //
 // Members have the names and parameters of the slots of tn_device_table, tn_memory_table and tn_stream_table without `self`, and
-// return void; what a member throws becomes a status, what the class lacks stays a missing slot. Streams: stream_create,
+// return void. An exception becomes a status; a member that the class lacks stays a missing slot. Streams: stream_create,
 // stream_destroy, stream_synchronize, event_create, …, in place of create, destroy and synchronize. Include tenon/plugin.hpp.
 #ifndef TENON_SDK_DEVICE_TYPE_HPP
 #define TENON_SDK_DEVICE_TYPE_HPP
@@ -29,7 +29,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
         return guard([&] { (static_cast<T*>(self)->*member)(args...); });
       };
     }
-    // A slot that returns nothing has nobody to tell: the log does.
+    // A slot that returns nothing cannot report an error, so it is logged.
     static void call(void (*&slot)(void*, Args...)) {
       slot = [](void* self, Args... args) {
         if (Status status = guard([&] { (static_cast<T*>(self)->*member)(args...); })) {
@@ -57,7 +57,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
   tn_device_table devices() {
     tn_device_table table{};
     table.struct_size = sizeof table;
-    // One device and work that is done when a call returns, unless the class says otherwise.
+    // By default there is one device, and its work is done when a call returns.
     table.count = [](void*, uint32_t* count, tn_str* reason) -> Status {
       *count = 1;
       *reason = str_of("");

@@ -1,4 +1,4 @@
-/* C sugar for authors of plugins: what every plugin in C would write again. Inline only; C++ has tenon/plugin.hpp. */
+/* Conveniences for plugins in C, which each would otherwise write again. Inline only; C++ has tenon/plugin.hpp. */
 #ifndef TENON_SDK_KERNEL_H
 #define TENON_SDK_KERNEL_H
 
@@ -42,7 +42,7 @@ static inline int64_t tn_view_numel(const tn_view* view) {
   return count;
 }
 
-/* For tn_kernel.supports: says yes where a kernel may walk flat arrays, that is where the operands of an elementwise op lie
+/* For tn_kernel.supports: accepts a call if a kernel may walk flat arrays, that is if the operands of an elementwise op lie
    without gaps, loop->shape[0] elements each, and for every op without a loop, whose inputs arrive contiguous. [thread-safe] */
 static inline tn_status* tn_supports_dense(void* self, const tn_call* call, uint32_t* yes) {
   (void)self;

@@ -6,7 +6,7 @@
 //     g.set(0, g.grad() * (s + x * s * (1.0 - s)));
 //   }
 //
-// The core records what they call, so gradients of gradients follow. Without a gradient the decomposition is differentiated.
+// The core records the ops that they call, so gradients of gradients follow. Without a gradient it differentiates the decomposition.
 #ifndef TENON_SDK_NEW_OP_HPP
 #define TENON_SDK_NEW_OP_HPP
 
@@ -19,7 +19,7 @@
 namespace tenon {
 namespace sdk __attribute__((visibility("hidden"))) {
 
-  // A reference to a tensor of the host, dropped when the handle goes. Empty by default.
+  // A reference to a tensor of the host, released by the destructor. Empty by default.
   class Handle {
    public:
     Handle() = default;
@@ -143,7 +143,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
     std::span<const tn_value> args_;
   };
 
-  // What a gradient reads and sets. Saved tensors are those of the masks given to new_op.
+  // The values that a gradient reads and sets. Saved tensors are those in the masks given to new_op.
   class GradCall {
    public:
     explicit GradCall(tn_grad_call* raw) : raw_(raw) {}

@@ -3,7 +3,7 @@
 //
 // A generator is a seed and an offset in blocks. Block b of a seed is philox4x32-10 with key {seed low, seed high} and counter
 // {b low, b high, 0, 0}. An op over n elements starts at the offset that the core gives it and owns (n + 1) / 2 blocks,
-// whatever it uses of them. Element i is in row-major order of the result.
+// however many of them it uses. Element i is in row-major order of the result.
 //   draw32(i)   lane i % 4 of block offset + i / 4
 //   draw64(i)   lanes j and j + 1 (low, high) of block offset + i / 2, with j = 2 * (i % 2)
 //   uniform     f32: upper 24 bits of draw32 / 2^24; f16: 11 bits; bf16: 8 bits; f64: upper 53 bits of draw64 / 2^53.
@@ -20,7 +20,7 @@
 #include <cmath>
 #include <cstdint>
 
-// A GPU compiler's plugin defines it as its host-and-device marks.
+// A plugin compiled for GPUs defines it as __host__ __device__.
 #ifndef TENON_PHILOX_FN
 #define TENON_PHILOX_FN
 #endif

@@ -1,5 +1,5 @@
-// C++ sugar over tenon/plugin.h for authors of plugins: an exception barrier, typed access to a call's arguments, registration.
-// Everything is hidden and inline, so two plugins in one process share nothing and nothing of the C++ library crosses the ABI.
+// A C++ layer over tenon/plugin.h for plugin authors: an exception barrier, typed access to a call's arguments, registration.
+// Everything is hidden and inline: two plugins in one process share nothing, and no type of the C++ library crosses the ABI.
 #ifndef TENON_SDK_PLUGIN_HPP
 #define TENON_SDK_PLUGIN_HPP
 
@@ -87,12 +87,12 @@ namespace sdk __attribute__((visibility("hidden"))) {
     return made;
   }
 
-  // What a start function registers through. Throws Error.
+  // A plugin's start function registers through this. Throws Error.
   class Registry {
    public:
     Registry(const tn_host* host, void* plugin, std::string_view directory)
         : host_(host), plugin_(plugin), directory_(directory) {}
-    std::string_view directory() const { return directory_; }  // where the library lies
+    std::string_view directory() const { return directory_; }  // that holds the library
     void device_type(const tn_device_type& type) {
       check(host_, host_->register_device_type(plugin_, &type));
     }

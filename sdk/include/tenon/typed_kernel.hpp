@@ -5,7 +5,7 @@
 // Parameters follow the schema: its arguments, then its results. A tensor is a span, or an Array where the shape matters; const
 // elements for an argument, others for a result; std::optional of either where the schema says Tensor?. Attributes are int64_t,
 // double, bool, std::string_view, tn_dtype or a span of const int64_t. The dtypes in the signature are those the kernel is
-// registered for, and calls that lie otherwise (gaps, broadcasts) go to the next kernel. Include tenon/plugin.hpp.
+// registered for, and calls with other layouts (gaps, broadcasts) go to the next kernel. Include tenon/plugin.hpp.
 #ifndef TENON_SDK_TYPED_KERNEL_HPP
 #define TENON_SDK_TYPED_KERNEL_HPP
 
@@ -136,7 +136,7 @@ namespace sdk __attribute__((visibility("hidden"))) {
       return [&]<size_t... K>(std::index_sequence<K...>) { return fn(take<P>(from, place(K))...); }
       (std::index_sequence_for<P...>());
     }
-    // Flat arrays: what is elementwise must lie without gaps; other inputs arrive contiguous.
+    // Flat arrays: elementwise operands must have no gaps; other inputs arrive contiguous.
     static bool fit(const tn_call& call) {
       if (call.loop != nullptr && (call.flags & TN_CALL_CONTIGUOUS) == 0) return false;
       return [&]<size_t... K>(std::index_sequence<K...>) {
