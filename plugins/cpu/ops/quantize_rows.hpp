@@ -36,11 +36,14 @@ TENON_VNNI inline Range range_of(const float* x, int64_t n) {
   return {_mm512_reduce_min_ps(low), _mm512_reduce_max_ps(high)};
 }
 
-// A row of reals in eight bits, with zeros behind. Returns what one of the integers stands for, and sets the zero point.
+// A row of reals in eight bits, with zeros behind. Returns what one of the integers stands for, and sets the zero point. A row whose
+// range is not finite becomes NaN; one whose range is too narrow to be divided by becomes 0.
 TENON_VNNI inline float quantize(const float* x, int64_t n, Range range, uint8_t* out,
                                  int64_t stride, int32_t& zero) {
-  const float width = range.high - range.low, steps = 255 / (width == 0 ? 1 : width);
-  zero = static_cast<int32_t>(std::nearbyint(-range.low * steps));
+  const float width = range.high - range.low, exact = 255 / width;
+  const bool usable = std::isfinite(width) && std::isfinite(exact);
+  const float steps = usable ? exact : 1;
+  zero = usable ? static_cast<int32_t>(std::nearbyint(-range.low * steps)) : 0;
   const __m512 by = _mm512_set1_ps(steps);
   const __m512i shift = _mm512_set1_epi32(zero);
   for (int64_t p = 0; p < stride; p += 16) {
@@ -52,7 +55,7 @@ TENON_VNNI inline float quantize(const float* x, int64_t n, Range range, uint8_t
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + p),
                      _mm512_maskz_cvtusepi32_epi8(there, entries));
   }
-  return width / 255;
+  return std::isfinite(width) ? width / 255 : NAN;
 }
 
 }  // namespace tenon::cpu

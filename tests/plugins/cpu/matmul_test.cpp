@@ -350,6 +350,18 @@ TEST(Linear, KeepsNotANumber) {
   EXPECT_EQ(y[4], 3);
 }
 
+TEST(Linear, RowsInEightBitsThatAreNotFiniteAreNotANumber) {
+  constexpr double kInf = INFINITY, kMost = 3e38;  // twice that is no f32
+  const Tensor packed = tenon::full({3, 4}, 2, DType::I8), scale = tenon::full({3, 1}, 0.5);
+  const auto row = [&](const std::vector<double>& x) {
+    return values(linear_w8a8(tenon::tensor(x, {1, 4}, DType::F32), packed, scale));
+  };
+  for (const double y : row({1, 2, 3, 4})) EXPECT_NEAR(y, 10, 0.1);
+  for (const auto& x : {row({1, kInf, 3, 4}), row({1, -kInf, 3, 4}), row({kMost, -kMost, 3, 4})})
+    for (const double y : x) EXPECT_TRUE(std::isnan(y));
+  EXPECT_EQ(row({0, 0, 0, 0}), (std::vector<double>{0, 0, 0}));
+}
+
 TEST(Linear, Errors) {
   const Tensor x = tenon::zeros({2, 3}), w = tenon::zeros({4, 3});
   EXPECT_NE(error_of([&] {
