@@ -1,11 +1,11 @@
-"""Graphs of a device's work: recorded once, replayed as one piece. See docs/capture.md."""
+"""Capture of a device's work: recorded once, replayed as a whole. See docs/capture.md."""
 from . import _core
 from .autograd import no_grad
 
 
 class Graph:
-    """What was captured. Memory that its work uses, of tensors that were made while it was captured, goes to nobody else as long as
-    it lives; tensors from before (inputs, parameters) are the program's to keep. Made by `tenon.capture`."""
+    """Captured work, made by `tenon.capture`. The graph keeps the memory of tensors that were made during the capture as long as it
+    lives; the program must keep tensors from before (inputs, parameters)."""
 
     def __init__(self, device):
         self._recorder = _core._Recorder()
@@ -26,7 +26,7 @@ class Graph:
 
     @property
     def memory(self):
-        """Bytes on the device that it keeps, its results' included; `device.memory()` counts only what tensors hold of it."""
+        """Bytes on the device that it keeps, results included; `device.memory()` counts only the part that tensors hold."""
         return self._recorder.memory
 
     def __repr__(self):
@@ -35,11 +35,11 @@ class Graph:
 
 
 class capture:
-    """Within it nothing that this thread enqueues on the device runs: it is recorded, and replayed by the Graph that the scope
-    gives. An exception drops what was recorded. Other threads are not affected.
+    """A scope that records the work that this thread enqueues on the device, instead of running it; the Graph that the scope gives
+    replays it. An exception drops the recording. Other threads are not affected.
 
     Decided on the host, and so the same at every replay: shapes, numbers among the operands (a learning rate), which ops run.
-    Random numbers are drawn anew by each replay, from the default generator.
+    Each replay draws new random numbers from the default generator.
     Refused with PreconditionError: reading elements, copies from or to the host, results whose shape depends on data, draws from
     other generators, an optimizer's steps that count (Adam's: take them between replays).
 
@@ -64,9 +64,9 @@ class capture:
 
 def graphed(fn, *inputs, warmup=1):
     """fn(*inputs) as a graph: a function that copies its arguments into tensors of the graph, replays it and returns what fn returned,
-    in the graph's own tensors: the next call writes them anew. Arguments have the shapes and dtypes of `inputs`, which are tensors
-    of one device. `fn` runs `warmup` times as usual first, so that what is prepared at first use is there; it may hold a whole
-    step of training.
+    in the graph's own tensors, which the next call overwrites. Arguments must have the shapes and dtypes of `inputs`, which are
+    tensors on one device. `fn` first runs `warmup` times as usual, so that everything prepared at first use exists; it may be a
+    whole training step.
 
     >>> step = tenon.graphed(train, x, y)  # doctest: +SKIP
     >>> for x, y in batches: loss = step(x, y)  # doctest: +SKIP

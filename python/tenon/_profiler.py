@@ -21,8 +21,8 @@ def _libraries():
 
 
 class profiler:
-    """Records each op that this thread calls, backward included. Ops that an op is made of count for themselves: `self` times
-    do not hold those of the calls inside. Read it when the scope has ended.
+    """Records each op that this thread calls, backward included. Ops inside another op are counted separately: `self` times do
+    not include calls inside. Read the results after the scope has ended.
 
     Where work is asynchronous, host times are those of enqueueing. Backends that tell (Vulkan, CUDA, ROCm; those loaded when the
     scope begins) add `spans`, when the device ran each call, and `waits`, when this thread stood still for a device. The end of the
@@ -118,7 +118,7 @@ class profiler:
         return '\n'.join(lines)
 
     def memory(self):
-        """(seconds since the first call, bytes in live tensors) behind each call."""
+        """(seconds since the first call, bytes in live tensors) after each call."""
         first = self.events[0].start if self.events else 0
         return [((event.end - first) / 1e9, event.used) for event in sorted(self.events, key=lambda event: event.end)]
 

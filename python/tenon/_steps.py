@@ -70,7 +70,7 @@ class _Listener:
 
 
 class FunctionListener(_Listener):
-    """Of a trace without gradients: an optimizer says that it is none."""
+    """Listens during a trace without gradients: if an optimizer steps, the function is a training step."""
 
     def before(self, optimizer):
         raise IsStep
@@ -148,9 +148,9 @@ def _is_number(value):
 
 
 class Stepped:
-    """An optimizer as it was when a step was recorded, and what of it each run has anew: rates, and its other options if they may be.
+    """An optimizer as it was when a step was recorded, and the numbers that each run reads again: rates and, where allowed, other options.
 
-    Where one of these changes that may not, the step has to be recorded anew.
+    If an option changes that is not among these, the step must be recorded again.
     """
 
     def __init__(self, optimizer, only_rates):

@@ -31,10 +31,10 @@ class Dim(NamedTuple):
 
 
 class Program:
-    """A graph of ops on a device, made by `trace` or `load`. Calling it runs it; any number of threads may.
+    """A graph of ops on a device, made by `trace` or `load`. Call it to run it; any number of threads may do so.
 
-    Results are new tensors without history. Random numbers are drawn anew by each run. Runs of a training step write into its
-    parameters, buffers and optimizers' memory, one run after another.
+    Results are new tensors without history. Each run draws new random numbers. Runs of a training step write into its parameters,
+    buffers and optimizers' state, one run after another.
     """
 
     def __init__(self, program, given=None, gives=None, stepped=()):
@@ -66,7 +66,7 @@ class Program:
         self._program.save(os.fspath(path))
 
     def quantize(self, samples=()):
-        """A program whose products by weights take integers of eight bits: a quarter of the memory and, where the processor multiplies such
+        """A program that multiplies by weights in integers of eight bits: a quarter of the memory and, on processors that multiply such
         integers (AVX-512 VNNI), a fraction of the time.
 
         These are linear and matmul of float32 by a matrix from outside, of 4,096 entries or more. Each row of a weight has a scale
@@ -90,7 +90,7 @@ class Program:
         return Program(self._program.quantize(lists), self._given, self._gives)
 
     def explain(self):
-        """What the device runs, and what it takes: kernels in order, which ops run as one, places in memory, and why ops run alone."""
+        """Describes what the device runs: kernels in order, fused ops, places in memory, and why ops run alone."""
         facts = self._program.facts
         shared = f', {facts["unshared"]:,} without sharing' if facts['unshared'] != facts['arena'] else ''
         state = f', {facts["state"]:,} of state that runs write to' if facts['state'] else ''
@@ -99,18 +99,18 @@ class Program:
                 f'{facts["weights"]:,} bytes of weights, {facts["arena"]:,} of memory to work in{shared}{state}\n\n{self._program.explain()}')
 
     def svg(self):
-        """A picture of what `explain` tells, as an SVG document; notebooks show it."""
+        """A picture of what `explain` describes, as an SVG document; notebooks display it."""
         return self._program.svg()
 
     _repr_svg_ = svg
 
     @property
     def numbers(self):
-        """A dict of what each run of a training step may have anew, such as rates; counts of steps grow by themselves."""
+        """The numbers that each run of a training step may change, such as rates, as a dict; step counts advance by themselves."""
         return dict(self._program.numbers)
 
     def set_numbers(self, **numbers):
-        """Sets some for the runs that follow, of a program that a file held: `set_numbers(**{'optimizer0.group.0.lr': 0.1})`."""
+        """Sets numbers for later runs of a loaded program: `set_numbers(**{'optimizer0.group.0.lr': 0.1})`."""
         if self._stepped:
             raise PreconditionError('[graph] its optimizers give this program its numbers: set their options')
         known = [name for name, _ in self._program.numbers]
@@ -122,12 +122,11 @@ class Program:
 
     @property
     def exact(self):
-        """Whether results have the bits of the eager calls. It may be set.
+        """Whether results have the same bits as eager calls; may be set.
 
-        Where it is False, as for programs that write into no state, convolutions on the CPU take in the batch norm, the sum and the
-        activation behind them, and hold their weights in a layout of their own: results differ by rounding, 1e-5 at most. Weights
-        that ops write to, optimizers and load_state_dict among them, are laid out anew; a write through an array of NumPy's that
-        shares their memory is not seen.
+        If False, the default for programs that write into no state, a convolution on the CPU absorbs the batch norm, the sum and the
+        activation after it, and stores its weights in a layout of its own. Results then differ by rounding, 1e-5 at most. The stored
+        weights follow writes by ops, optimizers and load_state_dict, but not writes through a NumPy array that shares their memory.
         """
         return self._program.facts['exact']
 
@@ -137,22 +136,22 @@ class Program:
 
     @property
     def device(self):
-        """Where it runs."""
+        """The device that it runs on."""
         return self._program.device
 
     @property
     def dims(self):
-        """(name, min, max) of each dimension whose size a run chooses; max is None where there is none."""
+        """(name, min, max) of each dimension whose size a run chooses; max is None if there is no limit."""
         return [Dim(*one) for one in self._program.dims]
 
     @property
     def inputs(self):
-        """(name, dtype, shape) of each tensor that it takes; a size that a run chooses is the name of its dim."""
+        """(name, dtype, shape) of each input; a size that a run chooses is given by its name."""
         return self._program.inputs
 
     @property
     def results(self):
-        """(name, dtype, shape) of each tensor that it gives; a size that follows the inputs' is None."""
+        """(name, dtype, shape) of each result; a size that depends on the inputs' is None."""
         return self._program.results
 
     def __str__(self):
@@ -264,7 +263,7 @@ def _places_of(fn, args, tensors, dynamic):
 
 
 def _position_of(fn, args, tensors, name):
-    """That of the tensor that an argument is."""
+    """The position of an argument among the tensors."""
     fn = inspect.unwrap(fn)
     try:
         names = list(inspect.signature(getattr(fn, 'forward', fn)).bind(*args).arguments.items())
@@ -361,15 +360,15 @@ def _place_in(traceback):
 
 
 def load(path, device=None):
-    """The program of a file that `Program.save` wrote. Nothing in a file runs but ops of the table.
+    """Loads a program that `Program.save` wrote. A file can run nothing but ops.
 
-    It takes tensors in the order of the trace, and gives one, or a tuple.
+    The program takes tensors in the order of the trace and returns a tensor or a tuple.
     """
     return Program(_core._load_program(os.fspath(path), device))
 
 
 def compile(fn=None, *, limit=64, dynamic=False, exact=False, quantize=None):
-    """A function, or a module, that traces fn for each new combination of shapes and runs the program from then on.
+    """A function that traces fn, a function or module, for each new combination of shapes and then runs the program.
 
     With dynamic=True the second combination makes one program for all sizes of what differs from the first, where fn calls the same
     ops for all; a dict declares these dimensions beforehand, as for `trace`.

@@ -19,8 +19,8 @@ from ._core import Tensor
 def load(path, device=None):
     """All tensors of a file by name, on `device` (None: the host): of a safetensors file, or NumPy's where its name ends in .npz.
 
-    Sizes are checked before anything is allocated. Raises tenon.IoError (an OSError) where the file cannot be read or is
-    none (a folder, a FIFO, a device), tenon.DataLossError (a ValueError), with the byte and the reason, where it is malformed.
+    Sizes are checked before anything is allocated. Raises tenon.IoError (an OSError) if the file cannot be read or is not a
+    regular file, and tenon.DataLossError (a ValueError), with the byte and the reason, if it is malformed.
     """
     if _is_npz(path):
         from . import _npz
@@ -40,7 +40,7 @@ def load_metadata(path):
 
 
 class Gguf(NamedTuple):
-    """What a GGUF file holds: tensors by name, and metadata by key (bool, int, float, str, and lists of them)."""
+    """The content of a GGUF file: tensors by name, and metadata by key (bool, int, float, str, and lists of these)."""
     tensors: dict
     metadata: dict
 
@@ -48,9 +48,9 @@ class Gguf(NamedTuple):
 def load_gguf(path, device=None, dtype='float32'):
     """Tensors and metadata of a GGUF file (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), as llama.cpp has them.
 
-    Quantised tensors (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K) are unpacked to `dtype`; others keep theirs. A shape has the
-    slowest dimension first, so a linear layer's weight is (out, in). Raises what load() raises. A text of the metadata that is not
-    UTF-8 has lone surrogates for its bytes, as os.fsdecode() makes them.
+    Quantised tensors (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K) are unpacked to `dtype`; others keep theirs. Shapes have the
+    slowest dimension first, so a linear layer's weight is (out, in). Raises the same errors as load(). Metadata text that is not
+    UTF-8 is decoded with lone surrogates, as by os.fsdecode().
     """
     tensors, metadata = _core._load_gguf(os.fsencode(path), _core.as_dtype(dtype))
     return Gguf(tensors if device is None else {name: x.to(device) for name, x in tensors.items()}, metadata)
@@ -66,10 +66,10 @@ def _check_text(what, text):
 
 
 def save(path, tensors, metadata=None):
-    """Writes tensors by name, such as net.state_dict(); for NumPy where the path ends in .npz. The file is replaced at once, or not at all.
+    """Writes tensors by name, such as net.state_dict(); in NumPy's format for a path in .npz. The file is replaced whole or not at all.
 
-    Links are followed. What is no regular file (a folder, a FIFO, a device) is refused: tenon.IoError (an OSError), as where
-    the file cannot be written.
+    Links are followed. Raises tenon.IoError (an OSError) if the file cannot be written or is not a regular file (a folder, a FIFO,
+    a device).
     """
     if not hasattr(tensors, 'items'):
         raise TypeError(f'[save] wants a dict of tensors by name, not {type(tensors).__name__}')

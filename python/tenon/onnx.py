@@ -13,10 +13,10 @@ __all__ = ['Model', 'converters', 'export', 'exported_ops', 'load']
 
 
 class Model:
-    """A model that `load` read. Calling it computes its results; any number of threads may.
+    """A model that `load` read. Call it to compute its results; any number of threads may do so.
 
-    Arguments are those of the graph, in order: tensors; lists of tensors for sequences; None for optionals that are empty. It gives
-    one value, or a tuple. What it computes is recorded as any call is: by autograd, and by `tenon.graph.trace`.
+    Arguments are those of the graph, in order: tensors, lists of tensors for sequences, None for empty optionals. It returns one value
+    or a tuple. Autograd and `tenon.graph.trace` record what it computes, as for any call.
     """
 
     def __init__(self, model):
@@ -28,7 +28,7 @@ class Model:
 
     @property
     def inputs(self):
-        """(name, dtype, shape) of each argument. A size is a number, or a name or None where any will do; shape is None likewise."""
+        """(name, dtype, shape) of each argument. A size that may vary is a name or None; shape is None if any will do."""
         return self._model.inputs
 
     @property
@@ -38,7 +38,7 @@ class Model:
 
     @property
     def ops(self):
-        """How many nodes there are of each op; those of other domains than ONNX's are called domain::op."""
+        """The number of nodes of each op; ops of domains other than ONNX's are named domain::op."""
         found = {}
         for line in self._model.ops().splitlines():
             domain, op, count = line.split('\t')
@@ -51,11 +51,11 @@ class Model:
         return self._model.facts['opset']
 
     def named_parameters(self):
-        """(name, tensor) of each weight: programs and their files call them so."""
+        """(name, tensor) of each weight, by the names that programs and their files use."""
         return self._model.weights
 
     def named_buffers(self):
-        """Nothing: what the file holds are weights."""
+        """Nothing: all tensors of the file are weights."""
         return []
 
     def modules(self):
@@ -69,7 +69,7 @@ class Model:
 
 
 def load(path):
-    """The model of a file, and of files beside it that hold weights.
+    """Loads a model from a file, and from files beside it that hold weights.
 
     Raises an error that names every op, opset and dtype of it that Tenon does not have.
     """
@@ -77,10 +77,10 @@ def load(path):
 
 
 def export(fn, inputs, path, *, opset=18):
-    """Writes what fn(*inputs) computes as a model: fn is a function or module, which is traced, or a program (inputs are not looked at).
+    """Writes what fn(*inputs) computes as a model. fn is a function or module, which is traced, or a program (inputs are then ignored).
 
-    Sizes are those of the inputs. Raises an error that names an op which ONNX has no counterpart of. Weights have the names of the
-    module's parameters, results are called result0, result1 and so on.
+    Sizes are those of the inputs. An op without an ONNX counterpart raises an error that names it. Weights have the names of the
+    module's parameters; results are named result0, result1 and so on.
     """
     program = fn if isinstance(fn, graph.Program) else graph.trace(fn, *inputs)
     _core._export_onnx(program._program, os.fspath(path), opset)
@@ -92,6 +92,6 @@ def exported_ops():
 
 
 def converters():
-    """The ops that models may have, in order of their names; those of other domains than ONNX's are called domain::op."""
+    """The ops that models may use, sorted by name; ops of domains other than ONNX's are named domain::op."""
     names = [line.split('\t') for line in _core._onnx_converters().splitlines()]
     return [f'{domain}::{op}' if domain else op for domain, op in names]

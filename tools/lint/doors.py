@@ -211,7 +211,7 @@ def main():
         print(breach)
     print(f"core: {lines['mechanism']} lines of mechanism (at most {CORE_LIMIT}), {lines['ops']} of ops, {lines['printing']} of printing, "
           f"{lines['public headers']} of public headers")
-    print("doors: " + (f"{len(breaches)} breaches" if breaches else "shut"))
+    print("doors: " + (f"{len(breaches)} breach{'es' * (len(breaches) > 1)}" if breaches else "shut"))
     return 1 if breaches else 0
 
 

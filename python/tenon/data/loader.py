@@ -1,4 +1,4 @@
-"""Batches of a dataset, made ahead by worker processes, in an order that the seed decides."""
+"""Batches of a dataset, prepared ahead by worker processes, in an order that the seed decides."""
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -33,7 +33,7 @@ class _Cut:
 
 
 class DataLoader:
-    """`for batch in loader`: every loop is an epoch, with an order of its own if shuffled.
+    """`for batch in loader`: every loop is an epoch, with its own order if shuffled.
 
     Orders follow tenon.manual_seed(): each shuffled epoch takes a number of the default generator. With a `seed` they are
     apart from it, and the seed and the number of the epoch (`set_epoch`) decide them.
@@ -86,7 +86,7 @@ class DataLoader:
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
 
     def set_epoch(self, epoch):
-        """The epoch that the next loop is, to go on where a run with a `seed` was interrupted."""
+        """Sets the number of the next epoch, to resume an interrupted run with a `seed`."""
         self._epoch = _check_count('epoch', epoch, 0)
 
     def _batches(self):

@@ -30,7 +30,7 @@ _live = weakref.WeakSet()
 
 
 class WorkerInfo:
-    """What get_worker_info() gives inside a worker: id, num_workers, seed, and dataset, which is the worker's own copy."""
+    """The result of get_worker_info() inside a worker: id, num_workers, seed, and dataset, the worker's own copy."""
 
     def __init__(self, number, count, seed, dataset):
         self.id, self.num_workers, self.seed, self.dataset = number, count, seed, dataset
@@ -45,7 +45,7 @@ def get_worker_info():
 
 
 class _Remote(Exception):
-    """The traceback of a worker, as text: the cause of what the loader raises."""
+    """The traceback of a worker, as text: the cause of the loader's exception."""
 
     def __str__(self):
         return '\n' + self.args[0]
@@ -175,7 +175,7 @@ def _seed(seed):
 
 
 def _describe(error):
-    """An exception as what a message can hold."""
+    """An exception in a form that a message can hold."""
     text = ''.join(traceback.format_exception(type(error), error, error.__traceback__))
     try:
         pickle.loads(pickle.dumps(error))

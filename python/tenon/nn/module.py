@@ -1,4 +1,4 @@
-"""What every network is made of: Module and Parameter."""
+"""The building blocks of networks: Module and Parameter."""
 import tenon
 from .. import _steps
 from .._core import Tensor
@@ -77,7 +77,7 @@ class Module(Saving):
             object.__setattr__(self, name, value)
 
     def _check_assigned(self, name, old, value):
-        """What has the name of a parameter, a buffer or a part stays one, or becomes another of these."""
+        """A name of a parameter, buffer or submodule can only be assigned another of these."""
         where, given = type(self).__name__, type(value).__name__
         if isinstance(value, (Parameter, Module, Buffer)):
             self._forget(name)
@@ -97,7 +97,7 @@ class Module(Saving):
     # Modes -------------------------------------------------------------------------------------------------------------------
 
     def train(self, mode=True):
-        """Switches layers that behave otherwise while training, such as Dropout; returns the module."""
+        """Switches layers that behave differently during training, such as Dropout; returns the module."""
         if not isinstance(mode, bool):
             raise TypeError(f'[train] mode is True or False, not {type(mode).__name__}')
         self._set('training', mode)
@@ -110,7 +110,7 @@ class Module(Saving):
         return self.train(False)
 
     def requires_grad_(self, requires_grad=True):
-        """Whether gradients flow to the parameters; returns the module."""
+        """Sets whether parameters collect gradients; returns the module."""
         for x in self.parameters():
             x.requires_grad_(requires_grad)
         return self
@@ -124,7 +124,7 @@ class Module(Saving):
                 x.grad = tenon._core.ops['full_like'](x.grad.detach(), 0)
 
     def apply(self, fn):
-        """Calls fn(module) for the parts, innermost first, then for this module, and returns it."""
+        """Calls fn(module) for the submodules, innermost first, then for this module, and returns it."""
         for part in self.children():
             part.apply(fn)
         fn(self)
@@ -133,8 +133,8 @@ class Module(Saving):
     def to(self, *args, device=None, dtype=None, non_blocking=False, memory_format=None):
         """Moves to a device, or casts floating-point tensors to a dtype, or both as a tensor has them; returns the module.
 
-        Parameters stay the objects that they are, so an optimizer goes on with them; its memory does not move. Hooks on parameters do not
-        go along. non_blocking and memory_format change nothing.
+        Parameters stay the same objects, so an optimizer keeps working with them; its state does not move. Hooks on parameters are not
+        kept. non_blocking and memory_format have no effect.
 
         >>> net = tenon.nn.Linear(2, 2).to(tenon.float64)
         >>> net.weight.dtype
@@ -165,7 +165,7 @@ class Module(Saving):
         return self._apply(change)
 
     def _apply(self, fn, recurse=True):
-        """Puts fn(tensor) in place of each parameter, its gradient and each buffer."""
+        """Replaces each parameter, its gradient and each buffer by fn(tensor)."""
         done = {}  # shared tensors stay shared
         with tenon.no_grad():
             for module in self.modules() if recurse else (self,):

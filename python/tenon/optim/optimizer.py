@@ -1,4 +1,4 @@
-"""What every optimizer has: groups of parameters with options of their own, state, saving and restoring."""
+"""The base of all optimizers: groups of parameters with their own options, state, saving and loading."""
 from __future__ import annotations
 
 import tenon
@@ -91,10 +91,10 @@ class Optimizer:
                 raise ValueError(f'[{where}] {name}[{i}] is {value}, must be at least 0 and below 1')
 
     def _check_group(self, group):
-        """Options that do not go together."""
+        """Refuses options that do not go together."""
 
     def add_param_group(self, group):
-        """Adds a dict with "params" and options that differ from the first ones."""
+        """Adds a group: a dict with "params" and the options that differ from the defaults."""
         if not isinstance(group, dict) or 'params' not in group:
             raise TypeError('[optim] a group is a dict with "params" and options')
         params = [group['params']] if isinstance(group['params'], Tensor) else self._list_of(group['params'])
@@ -143,7 +143,7 @@ class Optimizer:
                 x.grad = None
 
     def step(self, closure=None):
-        """One step with the gradients there are; parameters without one stay as they are.
+        """Takes one step; parameters without a gradient stay as they are.
 
         `closure`, if given, computes the loss and its gradients first, and its result is returned.
         """

@@ -1,4 +1,4 @@
-// Load and quiesce in one process, again and again: whatever is counted returns to where it was.
+// Loads and quiesces a plugin repeatedly in one process: heap, mappings, files and threads must return to where they were.
 #include <malloc.h>
 
 #include <algorithm>
@@ -148,8 +148,8 @@ std::map<std::string, bool> kernel_ops(const Subject& subject) {
   return found;
 }
 
-// A new start forgets every plan, so that running the op anew makes as many as before: what they leave behind is what grows more
-// than it does with an op that has none.
+// A new start drops every plan, so running the op again makes as many as before. Plans leak if memory grows more than with an op
+// that has none.
 void check_plans(Subject subject, Sink& sink) {
   const std::map<std::string, bool> kernels = kernel_ops(subject);
   load_subject(subject);

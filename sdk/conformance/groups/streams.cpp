@@ -123,8 +123,8 @@ class TwoStreams {
     for (size_t i = 0; i < copies; ++i) a.copy_to(producer, 0, b, 0, kLong);
     ready.record(producer);
   }
-  // How many copies another stream overtakes when nobody tells it to wait; 0 when it never does. Each device has a pace of its
-  // own, and without that figure a stream that did not wait would often come late enough all the same.
+  // How many copies another stream overtakes if it is not made to wait; 0 if it never does. Devices differ in speed: with too few
+  // copies, a stream that fails to wait would often be late enough all the same.
   size_t overtaken(uint64_t seed) const {
     constexpr size_t kMost = 2048;
     for (size_t copies = 8; copies <= kMost; copies *= 4) {

@@ -23,8 +23,8 @@ std::vector<Device> devices_of_type(Device device) {
   return found;
 }
 
-// Interrupts threads at places of no choice of theirs, where another then runs: state that calls share is met half done, on one
-// core as well. The thread that makes it is left alone.
+// Interrupts threads at arbitrary points and lets others run there, so that shared state is seen half updated, even on one core.
+// The thread that creates it is not interrupted.
 class Shaker {
  public:
   Shaker() {
