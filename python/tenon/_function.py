@@ -72,6 +72,11 @@ def _tie(name, backward, inputs, outputs):
     return outputs
 
 
+def _in_trace(x):
+    """A tensor from outside as the trace has it, so that its gradient is of the trace's device; all others as they are."""
+    return _core.ops['alias'](x) if isinstance(x, Tensor) and x.requires_grad and x.device.type != 'trace' else x
+
+
 def _is_among(x, tensors):
     return any(x is other for other in tensors)
 
@@ -130,6 +135,8 @@ class Function:
 
     @classmethod
     def _apply(cls, ctx, args, kwargs):
+        if _core._trace_active() and is_grad_enabled():
+            args = tuple(map(_in_trace, args))
         ctx.needs_input_grad = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
         results = cls._forward(ctx, args, kwargs)
         if results is None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from .. import _core
 from .._core import ops
-from ._common import Tensor, at_least_1d, cast, check, dim_of, full, into, rank, somewhere
+from ._common import Tensor, at_least_1d, broken, cast, check, dim_of, full, into, rank
 from ._shortcuts import short
 
 _where, _reshape, _slice, _transpose = ops['where'], ops['reshape'], ops['slice'], ops['transpose']
@@ -66,7 +66,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
 
 
 def _check_range(name, index, size):
-    if somewhere((index < 0) | (index >= size)):
+    if broken((index < 0) | (index >= size)):
         raise IndexError(f'[{name}] an index is out of range for {size} entries')
 
 

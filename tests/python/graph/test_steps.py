@@ -60,8 +60,8 @@ class Characters(nn.Module):
 
 def batch(seed, kind):
     tenon.manual_seed(seed)
-    x = {mlp: lambda: tenon.randn(7, 12), Pictures: lambda: tenon.randn(7, 2, 6, 6),
-         Characters: lambda: tenon.randint((3, 6), 0, 11)}[kind]()
+    x = {Pictures: lambda: tenon.randn(7, 2, 6, 6),
+         Characters: lambda: tenon.randint((3, 6), 0, 11)}.get(kind, lambda: tenon.randn(7, 12))()
     return x, tenon.randint((3, 6) if kind is Characters else (7,), 0, 5)
 
 
@@ -408,6 +408,49 @@ class TestRefusals:
         training.optimizer.load_state_dict(training.optimizer.state_dict())
         with pytest.raises(tenon.PreconditionError, match='other parameters, memory or choices'):
             program(*given)
+
+
+class Scaled(tenon.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, weight = ctx.saved_tensors
+        return gradient * weight, (gradient * x).sum(0)
+
+
+class OwnFunction(nn.Module):
+    """A function with a gradient of its own, whose argument is a parameter."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.last = nn.Parameter(tenon.randn(12)), nn.Linear(12, 5)
+
+    def forward(self, x):
+        return self.last(Scaled.apply(x, self.weight))
+
+
+class Summed(nn.Module):
+    """Rows chosen by indices of its own, and added up by others: what a graph network does."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(12, 8), nn.Linear(8, 5)
+        self.a, self.b = tenon.tensor([0, 1, 1, 6, 3]), tenon.tensor([2, 2, 4, 5, 0])
+
+    def forward(self, x):
+        y = self.first(x)
+        weight = (y[self.a] - y[self.b]).exp()
+        whole = tenon.zeros(7, 8, device=x.device).index_add(0, self.b, weight)
+        return self.last(tenon.zeros_like(y).index_add(0, self.b, weight / whole[self.b]))
+
+
+@pytest.mark.parametrize('kind', [OwnFunction, Summed])
+def test_functions_and_indices_of_its_own(kind):
+    compare(kind, SETTINGS[5])
 
 
 def test_what_cannot_be_recorded_trains_eagerly():

@@ -182,3 +182,48 @@ def test_errors_of_the_function_come_out(torch):
     with pytest.raises(ValueError, match='0 segments of 2 functions'):
         wrong(ours, 'segments')
     assert (ours.ones(2) + 1).sum().item() == 4  # no witness is left behind
+
+
+class Blocks(tenon.nn.Module):
+    """Blocks that are computed again in backward, or not, and are wide within."""
+
+    def __init__(self, checkpointing, inner=tenon.nn.GELU):
+        super().__init__()
+        tenon.manual_seed(1)
+        self.blocks = tenon.nn.ModuleList([tenon.nn.Sequential(tenon.nn.Linear(16, 512), inner(), tenon.nn.Linear(512, 16)) for _ in range(6)])
+        self.checkpointing = checkpointing
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + (checkpoint(ours, block, x) if self.checkpointing else block(x))
+        return x
+
+
+def trained(net, compiled, steps=4):
+    """Losses and weights of some steps, and the memory that is in use behind them: of a graph, all that its runs need."""
+    optimizer, device = tenon.optim.Adam(net.parameters(), lr=1e-3), tenon.device('cpu')
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+    run, x, before = tenon.compile(step) if compiled else step, tenon.randn(512, 16), device.memory()['used']
+    losses = [run(x).item() for _ in range(steps)]
+    return losses, [p.detach().numpy().tobytes() for p in net.parameters()], device.memory()['used'] - before
+
+
+@pytest.mark.filterwarnings('error')
+def test_captured_steps_are_those_of_eager_mode():
+    assert trained(Blocks(True), True)[:2] == trained(Blocks(True), False)[:2]
+
+
+def test_a_captured_step_keeps_as_little():
+    assert trained(Blocks(True), True)[2] * 2 < trained(Blocks(False), True)[2]
+
+
+def test_a_graph_cannot_draw_again():
+    with pytest.warns(UserWarning, match='draws random numbers, which a graph cannot draw again'):
+        found = trained(Blocks(True, tenon.nn.Dropout), True)
+    assert found[:2] == trained(Blocks(True, tenon.nn.Dropout), False)[:2]

@@ -4,6 +4,7 @@ import threading
 
 from ... import _core
 from ..._core import default_generator
+from ..._errors import PreconditionError
 from ..._function import Function
 from ...autograd import enable_grad, is_grad_enabled, no_grad
 from .._common import absent
@@ -66,6 +67,12 @@ class _Settings:
         self.rng = default_generator().get_state() if preserve_rng_state else None
         self.autocast = {kind: _core._get_autocast(kind) for kind in {device.type for device in _core.devices()}}
 
+    def refuse_draws(self):
+        """In a trace, whose draws each run makes anew, in their order: none can be made again."""
+        if self.rng is not None and default_generator().get_state() != self.rng:
+            raise PreconditionError('[checkpoint] the function draws random numbers, which a graph cannot draw again: leave checkpoint() '
+                                    'out of what is traced, or dropout out of the function')
+
     @contextlib.contextmanager
     def again(self):
         """Within, they are as they were."""
@@ -93,10 +100,12 @@ class _Checkpoint(Function):
 
     @staticmethod
     def backward(ctx, *gradients):
-        create_graph, needed = is_grad_enabled(), ctx.needs_input_grad[3:]
+        create_graph, needed, saved = is_grad_enabled(), ctx.needs_input_grad[3:], ctx.saved_tensors
+        if _core._trace_active():  # of copies, or the graph would share what is computed again with the first pass, which is kept
+            saved = [*map(_core.ops['clone'], saved[:ctx.count]), *saved[ctx.count:]]
         with enable_grad():  # tensors of its own: the history of what is computed again ends at them
             inputs = [_core.ops['alias'](x) if create_graph and need else x.detach().requires_grad_(need)
-                      for x, need in zip(ctx.saved_tensors, needed)]
+                      for x, need in zip(saved, needed)]
             results = ctx.again(inputs[:ctx.count], inputs[ctx.count:])
             if len(results) != len(gradients):
                 raise CheckpointError(f'[checkpoint] the function gave {len(gradients)} tensors, and {len(results)} when it was computed again')
@@ -138,6 +147,8 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True, con
         inner_args, inner_kwargs = with_tensors((args, kwargs), iter(tensors))
         with settings.again(), second, _in_place_of(captured, others) as other:
             return [other.get(_core._handle(y), y) for y in tensors_of(function(*inner_args, **inner_kwargs))]
+    if _core._trace_active():
+        settings.refuse_draws()
     results = iter(_Checkpoint.apply(again, tensors_of(result), len(given), *given, *tied))
     return with_tensors(result, results)
 
