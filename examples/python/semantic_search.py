@@ -138,13 +138,13 @@ def main():
     p = common.parser(__doc__)
     p.add_argument('query', nargs='*')
     p.add_argument('--books', default='Ge', help='books to search, such as Ge,Mat, or all (31,102 verses: some minutes)')
+    p.add_argument('--every', type=int, default=1, metavar='N', help='search each Nth verse alone; on a slow device: --every 50')
     p.add_argument('--top', type=int, default=5)
     p.add_argument('--reach', type=float, default=0.6)
-    o = common.parse(p, short={})
+    o = common.parse(p, short=dict(every=5))
     kept = None if o.books == 'all' else o.books.split(',')
     verses = [(place, text) for place, text in common.bible() if kept is None or re.match(r'\d*\D+', place)[0] in kept]
-    if o.short:
-        verses = [verse for i, verse in enumerate(verses) if i % 5 == 0 or verse[0] in PARAPHRASES.values()]
+    verses = [verse for i, verse in enumerate(verses) if i % o.every == 0 or verse[0] in PARAPHRASES.values()]
     encoder = Encoder(model_folder(), o.device)
     index = encoder([text for _, text in verses], progress=True)
     queries = [' '.join(o.query)] if o.query else list(PARAPHRASES)

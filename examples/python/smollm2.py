@@ -137,12 +137,15 @@ def load(path, device, dtype='float32', context=2048):
     tensors, metadata = io.load_gguf(path)
     packed = dtype in ('int8', 'int4')
     whole = tenon.float32 if packed else getattr(tenon, dtype)
-    net = Llama({name: x.to(whole).to(device) for name, x in tensors.items()}, metadata, context)
+    try:
+        tokenizer, net = Tokenizer(metadata), Llama({name: x.to(whole).to(device) for name, x in tensors.items()}, metadata, context)
+    except KeyError as missing:
+        raise ValueError(f'{path} lacks {missing}: these are not the weights of a Llama') from None
     for name, part in list(net.named_modules()) if packed else ():
         if isinstance(part, Matrix):
             owner, _, own = name.rpartition('.')
             setattr(net.get_submodule(owner), own, nn.QuantizedLinear.from_float(part, 8 if name == 'logits' or dtype == 'int8' else 4))
-    return net, Tokenizer(metadata), metadata
+    return net, tokenizer, metadata
 
 
 @tenon.no_grad()
@@ -177,6 +180,7 @@ def main():
     p.add_argument('--temperature', type=float, default=0.0, help='0: the likeliest token each time')
     p.add_argument('--top-k', type=int, default=40)
     p.add_argument('--weights', default='float32', choices=['float32', 'bfloat16', 'float16', 'int8', 'int4'])
+    p.add_argument('--verses', type=int, default=8, help='over which the loss is told; on a slow device: --tokens 2 --verses 1')
     p.add_argument('--reach', type=float, default=1.4)
     o = common.parse(p, short=dict(tokens=12))
     net, tokenizer, metadata = load(o.model or default_model(), o.device, o.weights)
@@ -188,9 +192,8 @@ def main():
     for count, token in enumerate(generate(net, tokenizer.encode(prompt), o.tokens, o.temperature, o.top_k, [metadata['tokenizer.ggml.eos_token_id']]), 1):
         first = time.perf_counter() if count == 1 else first
         print(decoder.decode(tokenizer.bytes_of(token)), end='', flush=True)
-    end = time.perf_counter()
-    print(f'\n{first - begin:.2f} s to the first token, then {(count - 1) / max(end - first, 1e-9):.1f} tokens a second')
-    common.figure('loss', nats(net, tokenizer, '\n'.join(text for _, text in common.bible()[:8])), o.reach, at_most=True, unit=' nats a token')
+    print(f'\n{first - begin:.2f} s to the first token, then {(count - 1) / max(time.perf_counter() - first, 1e-9):.1f} tokens a second')
+    common.figure('loss', nats(net, tokenizer, '\n'.join(text for _, text in common.bible()[:o.verses])), o.reach, at_most=True, unit=' nats a token')
 
 
 if __name__ == '__main__':

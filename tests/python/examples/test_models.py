@@ -3,6 +3,7 @@ implementation."""
 import json
 import math
 import pathlib
+import struct
 import sys
 
 import numpy as np
@@ -35,6 +36,12 @@ def test_a_broken_vocabulary_is_named(tmp_path):
     (tmp_path / 'vocab.txt').write_text('the\n##s\n[PAD]\n')
     with pytest.raises(ValueError, match=r'vocab\.txt: \[CLS\], \[SEP\], \[UNK\] missing'):
         semantic_search.WordPiece(tmp_path / 'vocab.txt')
+
+
+def test_a_file_of_no_llama_is_named(tmp_path):
+    (tmp_path / 'empty.gguf').write_bytes(b'GGUF' + struct.pack('<IQQ', 3, 0, 0))
+    with pytest.raises(ValueError, match=r"empty\.gguf lacks '\w+.*': these are not the weights of a Llama"):
+        smollm2.load(tmp_path / 'empty.gguf', 'cpu')
 
 
 def softmax(x):
