@@ -555,6 +555,20 @@ tn_status* tn_program_describe(const tn_program* program, tn_write_fn write, voi
   });
 }
 
+tn_status* tn_program_describe_at(const tn_program* program, const int64_t* sizes, uint32_t ndims,
+                                  tn_write_fn write, void* ctx) {
+  return guarded([&] {
+    require(program, "program");
+    if (write == nullptr) throw Error(TN_INVALID_ARGUMENT, "[graph] write is NULL");
+    const graph::Graph& graph = program->program.graph();
+    if (ndims != graph.sizes.dims.size())
+      throw Error(TN_INVALID_ARGUMENT, "[graph] " + std::to_string(ndims) + " sizes of " +
+                                           std::to_string(graph.sizes.dims.size()) + " dims");
+    if (ndims != 0) require(sizes, "sizes");
+    write(ctx, detail::to_str(graph::describe(graph::concrete(graph, {sizes, ndims}))));
+  });
+}
+
 tn_status* tn_program_weight(const tn_program* program, tn_str name, tn_tensor** out) {
   return guarded([&] {
     require(program, "program");

@@ -110,6 +110,14 @@ std::vector<onnx::Value> values_of(const tn_onnx_value* values, uint32_t count, 
   return made;
 }
 
+onnx::Names names_of(const tn_str* names, uint32_t count, const char* what) {
+  if (count != 0) require(names, what);
+  onnx::Names made;
+  for (uint32_t i = 0; i < count; ++i)
+    made.emplace_back(names[i].data == nullptr ? std::string_view() : detail::to_view(names[i]));
+  return made;
+}
+
 tn_onnx_value given(const onnx::Value& value) {
   if (value.is_tensor()) return {TN_ONNX_TENSOR, 0, Tensor(value.tensor()).take(), nullptr};
   if (!value.is_sequence()) return {};
@@ -220,15 +228,20 @@ tn_status* tn_onnx_list_converters(tn_write_fn write, void* ctx) {
   });
 }
 
-tn_status* tn_onnx_export(const tn_program* program, tn_str path, int64_t opset) {
+tn_status* tn_onnx_export(const tn_program* program, tn_str path,
+                          const tn_onnx_export_options* options) {
   return guarded([&] {
     require(program, "program");
-    if (opset == 0) opset = 18;
+    tn_onnx_export_options told{};
+    if (options != nullptr)
+      std::memcpy(&told, options, std::min<size_t>(options->struct_size, sizeof told));
+    const int64_t opset = told.opset == 0 ? 18 : told.opset;
     if (opset < 18 || opset > 25)
       throw Error(TN_OUT_OF_RANGE, "[onnx.export] opset " + std::to_string(opset) +
                                        "; models are written in 18 to 25");
-    const onnx::Recorded recorded = onnx::recorded(program);
-    const std::string text = onnx::Emitter(program, recorded).model(opset);
+    const std::string text =
+        onnx::exported(program, names_of(told.inputs, told.ninputs, "inputs"),
+                       names_of(told.results, told.nresults, "results"), opset);
     if (text.size() > INT32_MAX)
       throw Error(TN_OUT_OF_RANGE, "[onnx.export] " + std::to_string(text.size()) +
                                        " bytes, more than a file of this format holds");

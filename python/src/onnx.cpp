@@ -1,6 +1,7 @@
 #include "onnx.hpp"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "bound.hpp"
 #include "tenon/onnx.hpp"
@@ -103,9 +104,11 @@ nb::dict facts(const onnx::Model& model) {
 void add_onnx(nb::module_& m) {
   m.def("_load_onnx",
         [](const std::string& path) { return run([&] { return onnx::load(path); }); });
-  m.def("_export_onnx", [](const graph::Program& program, const std::string& path, int64_t opset) {
-    run([&] { onnx::save(program, path, opset); });
-  });
+  m.def("_export_onnx",
+        [](const graph::Program& program, const std::string& path, int64_t opset,
+           const std::vector<std::string>& inputs, const std::vector<std::string>& results) {
+          run([&] { onnx::save(program, path, {opset, inputs, results}); });
+        });
   m.def("_onnx_exported", [] {
     return run([] {
       std::string text;

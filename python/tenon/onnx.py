@@ -76,14 +76,26 @@ def load(path):
     return Model(_core._load_onnx(os.fspath(path)))
 
 
-def export(fn, inputs, path, *, opset=18):
+def export(fn, inputs, path, *, opset=18, input_names=None, output_names=None, dynamic=None):
     """Writes what fn(*inputs) computes as a model. fn is a function or module, which is traced, or a program (inputs are then ignored).
 
-    Sizes are those of the inputs. An op without an ONNX counterpart raises an error that names it. Weights have the names of the
-    module's parameters; results are named result0, result1 and so on.
+    Weights have the names of the module's parameters. Inputs and results are named input0, …, result0, … unless names are given, one
+    for each tensor or fewer. Sizes are those of the inputs, except those that `dynamic` names for each run to choose, as in
+    `tenon.graph.trace`: `{'x': {0: 'batch'}}`. An op without an ONNX counterpart raises an error that names it, as does one whose nodes
+    would differ at other sizes.
     """
-    program = fn if isinstance(fn, graph.Program) else graph.trace(fn, *inputs)
-    _core._export_onnx(program._program, os.fspath(path), opset)
+    program = fn if isinstance(fn, graph.Program) else graph.trace(fn, *inputs, dynamic=dynamic)
+    named = [_names(given, count, what) for given, count, what in (
+        (input_names, len(program.inputs), 'input_names'), (output_names, len(program.results), 'output_names'))]
+    _core._export_onnx(program._program, os.fspath(path), opset, *named)
+
+
+def _names(given, count, what):
+    """Names of `count` inputs or results; '' where none is given."""
+    given = [] if given is None else list(given)
+    if len(given) > count:
+        raise ValueError(f'[onnx.export] {what} has {len(given)} names, for {count} tensors')
+    return given + [''] * (count - len(given))
 
 
 def exported_ops():

@@ -32,7 +32,7 @@ class Subgraph {
   explicit Subgraph(Emitter& outer) : outer_(outer) {}
   std::string input(DType dtype, const std::vector<int64_t>& shape) {
     std::string name = outer_.fresh("in");
-    graph_.message(11, Emitter::port(name, dtype, shape));
+    graph_.message(11, outer_.inner_port(name, dtype, shape));
     return name;
   }
   Names inputs(const Recorded& body, size_t count) {
@@ -45,7 +45,7 @@ class Subgraph {
   void result(const std::string& value, DType dtype, const std::vector<int64_t>& shape) {
     const std::string name = outer_.fresh("out");
     graph_.message(1, Writer().bytes(1, value).bytes(2, name).bytes(3, name).bytes(4, "Identity"));
-    graph_.message(12, Emitter::port(name, dtype, shape));
+    graph_.message(12, outer_.inner_port(name, dtype, shape));
   }
   void results(const Recorded& body, const Names& values) {
     for (size_t i = 0; i < values.size(); ++i)

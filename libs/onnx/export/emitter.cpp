@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
+#include "export/shared.hpp"
 #include "model/files.hpp"
 #include "tenon/creation.hpp"
 
@@ -44,25 +44,13 @@ bool dense(const RecordedView& view) {
 
 }  // namespace
 
-struct Emitter::Shared {
-  // Views of a weight that are constants of their own, and how many elements they have together.
-  struct Pieces {
-    std::vector<Held> list;
-    int64_t size = 0;
-  };
-  Writer outermost;
-  std::set<std::string> names;
-  std::map<std::string, std::string> constants;
-  std::map<std::string, Pieces> pieces;      // by the weight's name
-  std::map<std::string, std::string> whole;  // of weights, one dimension
-};
-
-Emitter::Emitter(const tn_program* program, const Recorded& from)
+Emitter::Emitter(const tn_program* program, const Recorded& from, const Following* following)
     : program_(program),
       from_(from),
       held_(from.buffers.size()),
       shared_(std::make_shared<Shared>()),
       graph_(&shared_->outermost) {
+  shared_->following = following;
   note_reads();
 }
 
@@ -164,30 +152,11 @@ std::string Emitter::node(const char* op, const Names& inputs, const Attributes&
   return nodes(op, kept, attributes, 1)[0];
 }
 
-std::string Emitter::weight(const Tensor& tensor, std::string name) {
-  const Tensor on_host = tensor.cpu().contiguous();
-  std::string bytes(on_host.nbytes(), '\0');
-  on_host.to_host(bytes.data(), bytes.size());
-  // Small constants are written once.
-  std::string key;
-  if (name.empty() && bytes.size() <= 256) {
-    key = std::string(name_of(on_host.dtype())) + bytes;
-    for (const int64_t size : on_host.shape()) key += "," + std::to_string(size);
-    const auto found = shared_->constants.find(key);
-    if (found != shared_->constants.end()) return found->second;
-  }
-  Writer made;
-  for (const int64_t size : on_host.shape()) made.number(1, size);
-  made.number(2, static_cast<int64_t>(type_of_dtype(on_host.dtype())));
-  name = fresh(name.empty() ? "constant" : name);
-  made.bytes(8, name).bytes(9, bytes);
-  shared_->outermost.message(5, made);
-  if (!key.empty()) shared_->constants[key] = name;
-  return name;
-}
-
 std::string Emitter::ints(const Ints& numbers) { return weight(tensor(numbers)); }
 std::string Emitter::number(double value, DType dtype) { return weight(tensor(value).to(dtype)); }
+std::string Emitter::range(int64_t n) {
+  return node("Range", {weight(tensor(int64_t{0})), weight(tensor(n)), weight(tensor(int64_t{1}))});
+}
 
 void Emitter::hold(const RecordedView& view, const std::string& name) {
   const RecordedBuffer& buffer = from_.buffers[view.buffer];
@@ -222,7 +191,7 @@ Tensor Emitter::elements(const RecordedView& wanted) const {
 // would have more elements than it has.
 std::string Emitter::piece(const RecordedView& wanted) {
   const RecordedBuffer& buffer = from_.buffers[wanted.buffer];
-  if (buffer.role != RecordedBuffer::Weight || held_[wanted.buffer]) return "";
+  if (buffer.role != RecordedBuffer::Weight || held_[wanted.buffer] || wanted.varies) return "";
   Shared::Pieces& pieces = shared_->pieces[buffer.tensor];
   for (Held& one : pieces.list) {
     one.view.buffer = wanted.buffer;  // that of this graph
@@ -309,6 +278,28 @@ std::string Emitter::part(Held& from, const RecordedView& wanted) {
   return reshaped(name, now, wanted.shape);
 }
 
+// A view in the held value's own dimensions, each with a step, which may go backwards. "" where it is not.
+std::string Emitter::stepped(const Held& from, const RecordedView& wanted) {
+  const RecordedView& all = from.view;
+  if (!all.contiguous() || all.shape.size() != wanted.shape.size() || all.numel() == 0) return "";
+  Ints starts, ends, axes, steps;
+  int64_t rest = wanted.offset - all.offset;
+  for (size_t d = 0; d < all.shape.size(); ++d) {
+    const int64_t stride = std::max<int64_t>(all.strides[d], 1), count = wanted.shape[d];
+    if (count > 1 && (wanted.strides[d] == 0 || wanted.strides[d] % stride != 0)) return "";
+    const int64_t step = count > 1 ? wanted.strides[d] / stride : 1, start = rest / stride,
+                  last = start + step * (count - 1);
+    if (rest < 0 || std::max(start, last) >= all.shape[d] || last < 0) return "";
+    rest %= stride;
+    starts.push_back(start);
+    ends.push_back(step < 0 && last + step < 0 ? INT64_MIN : last + (step < 0 ? -1 : 1));
+    axes.push_back(static_cast<int64_t>(d));
+    steps.push_back(step);
+  }
+  if (rest != 0) return "";
+  return node("Slice", {from.name, ints(starts), ints(ends), ints(axes), ints(steps)});
+}
+
 // Any view, element by element.
 std::string Emitter::gathered(Held& from, const RecordedView& wanted) {
   Ints places(static_cast<size_t>(wanted.numel()), wanted.offset);
@@ -341,6 +332,7 @@ std::string Emitter::value(const RecordedView& view, bool broadcast) {
     name = reshaped(from.name, from.view.shape, once.shape);
   else
     name = part(from, once);
+  if (name.empty()) name = stepped(from, once);
   if (name.empty()) name = gathered(from, once);
   return repeats && !broadcast ? node("Expand", {name, ints(view.shape)}) : name;
 }
@@ -350,45 +342,23 @@ std::string Emitter::operand(const RecordedCall& call, const std::string& name, 
   return call.is_view(name) ? value(call.view(name), broadcast) : number(call.number(name), dtype);
 }
 
-Writer Emitter::port(const std::string& name, DType dtype, const Ints& shape) {
-  Writer sizes;
-  for (const int64_t size : shape) sizes.message(1, Writer().number(1, size));
-  const Writer type =
-      Writer().number(1, static_cast<int64_t>(type_of_dtype(dtype))).message(2, sizes);
-  return Writer().bytes(1, name).message(2, Writer().message(1, type));
-}
-
 Names Emitter::run(const Names& inputs) {
   for (size_t i = 0; i < from_.inputs.size(); ++i)
     held_[from_.inputs[i].buffer] = Held{inputs.at(i), from_.inputs[i]};
-  for (const RecordedCall& call : from_.calls)
-    if (call.results.empty() || joined(call.results[0]) != &call) emit(*this, call);
+  const std::string around = shared_->op;
+  for (const RecordedCall& call : from_.calls) {
+    if (!call.results.empty() && joined(call.results[0]) == &call) continue;
+    const size_t before = graph_->text().size();
+    shared_->op = call.op;
+    emit(*this, call);
+    if (shared_->sketch)
+      shared_->sketch->calls.emplace_back(call.op, graph_->text().substr(before));
+  }
+  shared_->op = "return";
   Names results;
   for (const RecordedView& result : from_.results) results.push_back(value(result));
+  shared_->op = around;
   return results;
-}
-
-std::string Emitter::model(int64_t opset) {
-  Names inputs;
-  for (const RecordedView& input : from_.inputs) {
-    inputs.push_back(fresh(from_.buffers[input.buffer].name));
-    graph_->message(11, port(inputs.back(), input.dtype, input.shape));
-  }
-  for (size_t i = 0; i < from_.results.size(); ++i)
-    shared_->names.insert("result" + std::to_string(i));
-  const Names results = run(inputs);
-  for (size_t i = 0; i < results.size(); ++i) {
-    const RecordedView& result = from_.results[i];
-    const std::string name = "result" + std::to_string(i);
-    graph_->message(
-        1, Writer().bytes(1, results[i]).bytes(2, name).bytes(3, name).bytes(4, "Identity"));
-    graph_->message(12, port(name, result.dtype, result.shape));
-  }
-  graph_->bytes(2, "tenon");
-  Writer model;
-  model.number(1, opset >= 23 ? 11 : opset >= 21 ? 10 : opset >= 19 ? 9 : 8).bytes(2, "tenon");
-  model.message(7, *graph_).message(8, Writer().number(2, opset));
-  return model.text();
 }
 
 }  // namespace tenon::onnx

@@ -4,7 +4,7 @@
 #include <memory>
 #include <variant>
 
-#include "export/recorded.hpp"
+#include "export/sizes.hpp"
 #include "wire/writer.hpp"
 
 namespace tenon::onnx {
@@ -14,9 +14,28 @@ using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t
 using Attributes = std::vector<std::pair<const char*, Attribute>>;
 using Names = std::vector<std::string>;
 
+// An input or a result of the model. A size is named where it varies, "" where no name is that of a formula.
+struct Port {
+  std::string name;
+  DType dtype = DType::F32;
+  std::vector<std::variant<int64_t, std::string>> shape;
+};
+
+// What was written for some sizes: constants without a name, in order, with the ops that read them, and the nodes of each call.
+struct Sketch {
+  std::vector<std::pair<std::string, Tensor>> constants;
+  std::vector<std::pair<std::string, std::string>> calls;
+};
+
+// The constants that follow sizes, by their number, element by element.
+struct Following {
+  const Sizes* sizes = nullptr;
+  std::map<size_t, std::vector<Follows>> constants = {};
+};
+
 class Emitter {
  public:
-  Emitter(const tn_program* program, const Recorded& from);
+  Emitter(const tn_program* program, const Recorded& from, const Following* following = nullptr);
   // Of a graph within one: its nodes go into `to`, its constants into the outermost graph, whose values it sees.
   Emitter(Emitter& outer, const Recorded& from, Writer& to);
 
@@ -29,6 +48,8 @@ class Emitter {
   std::string ints(const std::vector<int64_t>& numbers);
   std::string number(double value, DType dtype);
   std::string weight(const Tensor& tensor, std::string name = "");
+  // 0, 1, … n - 1 as INT64.
+  std::string range(int64_t n);
 
   // The value of a view; of dimensions that only repeat elements one, with `broadcast`.
   std::string value(const RecordedView& view, bool broadcast = false);
@@ -59,10 +80,15 @@ class Emitter {
   // Where its nodes go.
   Writer& graph() { return *graph_; }
   // What a graph says of an input or a result.
-  static Writer port(const std::string& name, DType dtype, const std::vector<int64_t>& shape);
+  static Writer port(const Port& port);
+  // The same of a graph within one: where sizes vary, only their number is told.
+  Writer inner_port(const std::string& name, DType dtype, const std::vector<int64_t>& shape) const;
 
   // The whole model, of opset `opset`.
-  std::string model(int64_t opset);
+  std::string model(const std::vector<Port>& inputs, const std::vector<Port>& results,
+                    int64_t opset);
+  // What the model consists of, for comparison with that of other sizes.
+  Sketch sketch();
 
  private:
   struct Held {
@@ -80,7 +106,14 @@ class Emitter {
                        const std::vector<int64_t>& to);
   std::string rows(Held& from);  // the buffer as one dimension
   std::string part(Held& from, const RecordedView& wanted);
+  std::string stepped(const Held& from, const RecordedView& wanted);
   std::string gathered(Held& from, const RecordedView& wanted);
+  std::string initializer(const Tensor& on_host, const std::string& name);
+  // Nodes that compute a constant from the sizes of a run.
+  std::string followed(const Tensor& like, const std::vector<Follows>& elements);
+  std::string size(uint32_t index);
+  std::string sum_of(const Json& terms);
+  std::string product_of(int64_t factor, const std::vector<uint32_t>& of);
 
   const tn_program* program_;
   const Recorded& from_;
@@ -91,6 +124,10 @@ class Emitter {
   std::shared_ptr<Shared> shared_;
   Writer* graph_;
 };
+
+// The model of a program. Names of inputs and results: "" or none for the program's.
+std::string exported(const tn_program* program, const Names& inputs, const Names& results,
+                     int64_t opset);
 
 // Writes a call's nodes. Throws Error(TN_UNIMPLEMENTED) naming an op that has no counterpart.
 void emit(Emitter& out, const RecordedCall& call);

@@ -1,4 +1,5 @@
 // Products, convolutions, pooling, attention and normalisations.
+#include <algorithm>
 #include <cmath>
 
 #include "export/table.hpp"
@@ -109,6 +110,8 @@ void adaptive_pool(Emitter& out, const RecordedCall& call) {
   const bool mean = call.op == "adaptive_avg_pool";
   if (!mean && out.used(call.results[1]))
     throw Error(TN_UNIMPLEMENTED, "[onnx.export] positions of adaptive_max_pool");
+  if (std::ranges::all_of(size, [](int64_t one) { return one == 1; }))
+    return out.give(call, out.node(mean ? "GlobalAveragePool" : "GlobalMaxPool", {out.value(x)}));
   Ints kernel;
   bool even = true;
   for (size_t d = 0; d < size.size(); ++d) {
@@ -174,11 +177,10 @@ void attention(Emitter& out, const RecordedCall& call) {
                  : out.node("Add", {scores, given});
   }
   if (call.flag("causal")) {
-    Ints seen;
-    for (int64_t i = 0; i < q.shape[2]; ++i)
-      for (int64_t j = 0; j < k.shape[2]; ++j) seen.push_back(j <= i ? 1 : 0);
-    scores = out.node("Where", {out.weight(tensor(seen, {q.shape[2], k.shape[2]}).to(DType::Bool)),
-                                scores, out.number(-INFINITY, dtype)});
+    const std::string seen = out.node(
+        "LessOrEqual",
+        {out.range(k.shape[2]), out.node("Unsqueeze", {out.range(q.shape[2]), out.ints({1})})});
+    scores = out.node("Where", {seen, scores, out.number(-INFINITY, dtype)});
   }
   out.hold(call.results[0],
            out.node("MatMul",
@@ -196,9 +198,10 @@ void unused(const Emitter& out, const RecordedCall& call) {
 
 std::string or_filled(Emitter& out, const RecordedCall& call, const char* name, const Ints& shape,
                       double value) {
-  return call.has(name)
-             ? out.input(call, name)
-             : out.weight(tenon::full(shape, value, call.view("x").dtype, Device("cpu")));
+  const RecordedView x = call.view("x");
+  if (call.has(name)) return out.input(call, name);
+  if (x.varies) return out.node("Expand", {out.number(value, x.dtype), out.ints(shape)});
+  return out.weight(tenon::full(shape, value, x.dtype, Device("cpu")));
 }
 
 void layer_norm(Emitter& out, const RecordedCall& call) {

@@ -1,6 +1,5 @@
 // Joining, indexing, padding, and tensors of one number.
 #include <limits>
-#include <numeric>
 
 #include "export/table.hpp"
 #include "model/files.hpp"
@@ -51,11 +50,9 @@ void embedding(Emitter& out, const RecordedCall& call) {
 
 // The bag of each row (n, 1): how many bags have begun, less one.
 std::string bags_of(Emitter& out, const RecordedCall& call, int64_t n) {
-  Ints places(static_cast<size_t>(n));
-  std::iota(places.begin(), places.end(), 0);
-  const std::string begun = out.node(
-      "GreaterOrEqual",
-      {out.node("Unsqueeze", {out.ints(places), out.ints({1})}), out.input(call, "offsets")});
+  const std::string begun =
+      out.node("GreaterOrEqual",
+               {out.node("Unsqueeze", {out.range(n), out.ints({1})}), out.input(call, "offsets")});
   const std::string ones =
       out.node("Cast", {begun}, {{"to", static_cast<int64_t>(type_of_dtype(DType::I64))}});
   return out.node("Sub", {out.node("ReduceSum", {ones, out.ints({1})}), out.number(1, DType::I64)});
@@ -182,13 +179,21 @@ void full(Emitter& out, const RecordedCall& call) {
                           {out.number(call.number("value"), made.dtype), out.ints(made.shape)}));
 }
 
+// In double precision, where it is no count from 0.
 void arange_of(Emitter& out, const RecordedCall& call) {
   const RecordedView& made = call.results[0];
   const double start = call.number("start"), step = call.number("step");
-  std::vector<double> numbers;
-  for (int64_t i = 0; i < made.shape[0]; ++i)
-    numbers.push_back(start + step * static_cast<double>(i));
-  out.give(call, out.weight(tensor(numbers).to(made.dtype)));
+  const auto as = [&](const std::string& x, DType dtype) {
+    return out.node("Cast", {x}, {{"to", static_cast<int64_t>(type_of_dtype(dtype))}});
+  };
+  std::string numbers = out.range(made.shape[0]);
+  const DType within = is_floating(made.dtype) ? DType::F64 : DType::I64;
+  if (start == 0 && step == 1)
+    return out.give(call, made.dtype == DType::I64 ? numbers : as(numbers, made.dtype));
+  if (within == DType::F64) numbers = as(numbers, within);
+  numbers = out.node(
+      "Add", {out.node("Mul", {numbers, out.number(step, within)}), out.number(start, within)});
+  out.give(call, made.dtype == within ? numbers : as(numbers, made.dtype));
 }
 
 }  // namespace

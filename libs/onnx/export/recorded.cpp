@@ -4,9 +4,12 @@ namespace tenon::onnx {
 namespace {
 
 RecordedView view_of(const Json& json) {
-  return {json.at("%").get<uint32_t>(), find_dtype(json.at("dtype").get<std::string>()),
-          json.at("offset").get<int64_t>(), json.at("shape").get<std::vector<int64_t>>(),
-          json.at("strides").get<std::vector<int64_t>>()};
+  return {json.at("%").get<uint32_t>(),
+          find_dtype(json.at("dtype").get<std::string>()),
+          json.at("offset").get<int64_t>(),
+          json.at("shape").get<std::vector<int64_t>>(),
+          json.at("strides").get<std::vector<int64_t>>(),
+          json.value("varies", false)};
 }
 
 // Names of a schema's parameters: "op(Tensor x, int[] dims=[1, 2], …) -> …".
@@ -132,18 +135,12 @@ Recorded graph_of(const Json& json) {
 
 }  // namespace
 
-Recorded recorded(const tn_program* program) {
+Json described(const tn_program* program) {
   std::string text;
   detail::check(tn_program_describe(program, &detail::append_text, &text));
-  const Json json = Json::parse(text);
-  if (json.contains("sizes")) {
-    std::string names;
-    for (const Json& dim : json["sizes"].at("dims"))
-      names += (names.empty() ? "" : ", ") + dim.at("name").get<std::string>();
-    throw Error(TN_UNIMPLEMENTED, "[onnx.export] sizes of the program vary (" + names +
-                                      "): trace it at the sizes that the model is to have");
-  }
-  return graph_of(json);
+  return Json::parse(text);
 }
+
+Recorded recorded(const Json& description) { return graph_of(description); }
 
 }  // namespace tenon::onnx

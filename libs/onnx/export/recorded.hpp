@@ -17,6 +17,7 @@ struct RecordedView {
   DType dtype = DType::F32;
   int64_t offset = 0;
   std::vector<int64_t> shape, strides;
+  bool varies = false;  // with the sizes that runs choose
 
   int64_t numel() const;
   bool contiguous() const;
@@ -66,6 +67,9 @@ struct Recorded {
   std::vector<RecordedCall> calls;
 };
 
-Recorded recorded(const tn_program* program);
+// A program's description, which says of which sizes it is.
+Json described(const tn_program* program);
+// What a description without sizes that vary tells.
+Recorded recorded(const Json& description);
 
 }  // namespace tenon::onnx

@@ -237,9 +237,3 @@ def leaves(value):
     if isinstance(value, dict):
         value = tuple(value.values())
     return [one for part in value for one in leaves(part)] if isinstance(value, (tuple, list)) else [value]
-
-
-def test_sizes_that_vary_are_not_exported(tmp_path):
-    program = tenon.graph.trace(lambda a: a.sum(0), tenon.ones(2, 3), dynamic={0: {0: 'rows'}})
-    with pytest.raises(tenon.Error, match=r'\[onnx.export\] sizes of the program vary \(rows\): trace it at the sizes that the model is to have'):
-        tenon.onnx.export(program, (), tmp_path / 'm.onnx')

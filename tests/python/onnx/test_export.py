@@ -161,6 +161,18 @@ def test_weights_are_written_as_they_are_read(tmp_path):
     assert sum(np.prod(shape) for shape in constants.values() if len(shape) == 2) == 6 * 4 + 8 * 4
 
 
+def test_names_are_those_that_are_given(tmp_path):
+    tenon.onnx.export(nn.Linear(4, 3), (x(2, 4),), tmp_path / 'm.onnx', input_names=['weight'], output_names=['y'])
+    graph = onnx.load(tmp_path / 'm.onnx').graph
+    assert [one.name for one in graph.input] == ['weight'] and [one.name for one in graph.output] == ['y']
+    onnx.checker.check_model(onnx.load(tmp_path / 'm.onnx'), full_check=True)
+    tenon.onnx.export(lambda a, b: (a, b), (x(2), x(3)), tmp_path / 'm.onnx', input_names=['a'])
+    assert [one.name for one in onnx.load(tmp_path / 'm.onnx').graph.input] == ['a', 'input1']
+    for names in (['a', 'b'], ['result0']):
+        with pytest.raises(ValueError, match=r'input_names has 2 names|names two inputs or results'):
+            tenon.onnx.export(nn.Linear(4, 3), (x(2, 4),), tmp_path / 'm.onnx', input_names=names)
+
+
 def test_what_cannot_be_exported_is_named(tmp_path):
     with pytest.raises(tenon.Error, match=r'\[onnx.export\] op lgamma has no counterpart'):
         tenon.onnx.export(tenon.lgamma, (x(),), tmp_path / 'm.onnx')

@@ -192,6 +192,10 @@ TN_API tn_status* tn_program_print(tn_program* program, uint32_t form, tn_write_
                                    void* ctx);
 /* The graph as it was recorded, as files hold it: JSON (docs/guide/graphs.md). [thread-safe] */
 TN_API tn_status* tn_program_describe(const tn_program* program, tn_write_fn write, void* ctx);
+/* The same for these sizes of its dims, one of each: no number varies. Errors: TN_INVALID_ARGUMENT: their count; TN_OUT_OF_RANGE: a view
+   that reaches beyond its buffer at these sizes. [thread-safe] */
+TN_API tn_status* tn_program_describe_at(const tn_program* program, const int64_t* sizes,
+                                         uint32_t ndims, tn_write_fn write, void* ctx);
 /* The elements of a weight, flat, by the name that the description gives it ("tensor"); the caller owns *out.
    Errors: TN_NOT_FOUND. [thread-safe] */
 TN_API tn_status* tn_program_weight(const tn_program* program, tn_str name, tn_tensor** out);

@@ -39,6 +39,17 @@ typedef struct tn_onnx_info {
   tn_str producer, producer_version;
 } tn_onnx_info;
 
+/* How a program is written. Zeros are the defaults. */
+typedef struct tn_onnx_export_options {
+  uint32_t struct_size;
+  uint32_t ninputs;      /* names of inputs; 0: those of the program */
+  uint32_t nresults;     /* names of results; 0: result0, result1 … */
+  uint32_t reserved;     /* 0 */
+  int64_t opset;         /* 0: 18; from 18 to 25 */
+  const tn_str* inputs;  /* by position; an empty one: the program's */
+  const tn_str* results; /* by position */
+} tn_onnx_export_options;
+
 TN_EXTERN_C_BEGIN
 
 /* Reads a model; weights stay in the file, which is mapped, where they are aligned. The caller owns *out.
@@ -63,9 +74,12 @@ TN_API tn_status* tn_onnx_run(const tn_onnx_model* model, const tn_onnx_value* i
 TN_API void tn_onnx_release_values(tn_onnx_value* values, uint32_t count);
 /* The ops that models may have, one line each: domain, op. [thread-safe] */
 TN_API tn_status* tn_onnx_list_converters(tn_write_fn write, void* ctx);
-/* Writes a program as a model of `opset` (0: 18; from 18 on), at once or not at all. Inputs keep their names; results are result0, result1 ….
-   Errors: TN_UNIMPLEMENTED: an op that ONNX has no counterpart of; TN_OUT_OF_RANGE: the opset, or more than 2 GiB; TN_IO. [thread-safe] */
-TN_API tn_status* tn_onnx_export(const tn_program* program, tn_str path, int64_t opset);
+/* Writes a program as a model, at once or not at all. A size that runs choose has the name of the program's dim in the model, too.
+   `options`: NULL for the defaults.
+   Errors: TN_UNIMPLEMENTED: an op that ONNX has no counterpart of, or whose nodes would follow a size that varies; TN_OUT_OF_RANGE: the
+   opset, or more than 2 GiB; TN_INVALID_ARGUMENT: number of names, or one twice; TN_IO. [thread-safe] */
+TN_API tn_status* tn_onnx_export(const tn_program* program, tn_str path,
+                                 const tn_onnx_export_options* options);
 /* The ops of Tenon that can be exported, one a line. [thread-safe] */
 TN_API tn_status* tn_onnx_list_exported(tn_write_fn write, void* ctx);
 /* Adds a reference and returns its argument; NULL is allowed. [thread-safe] */

@@ -127,9 +127,31 @@ class Model {
   uint32_t results_ = 0;
 };
 
+// How a program is written.
+struct SaveOptions {
+  int64_t opset = 0;  // 18 where it is 0
+  std::vector<std::string> inputs = {},
+                           results =
+                               {};  // names; none: those of the program, and result0, result1 …
+};
+
 // Writes a program as a model. Throws Error, which names an op that ONNX has no counterpart of.
-inline void save(const graph::Program& program, const std::string& path, int64_t opset = 0) {
-  tenon::detail::check(tn_onnx_export(program.get(), tenon::detail::to_str(path), opset));
+inline void save(const graph::Program& program, const std::string& path,
+                 const SaveOptions& options = {}) {
+  const auto texts = [](const std::vector<std::string>& names) {
+    std::vector<tn_str> made;
+    for (const std::string& name : names) made.push_back(tenon::detail::to_str(name));
+    return made;
+  };
+  const std::vector<tn_str> inputs = texts(options.inputs), results = texts(options.results);
+  tn_onnx_export_options told{};
+  told.struct_size = sizeof told;
+  told.ninputs = static_cast<uint32_t>(inputs.size());
+  told.nresults = static_cast<uint32_t>(results.size());
+  told.opset = options.opset;
+  told.inputs = inputs.data();
+  told.results = results.data();
+  tenon::detail::check(tn_onnx_export(program.get(), tenon::detail::to_str(path), &told));
 }
 
 // Throws Error, which names what Tenon does not have of it.

@@ -1,0 +1,123 @@
+"""Models whose sizes runs choose: written once, run by onnxruntime and read again at several sizes."""
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import tenon
+from tenon import nn
+from tenon.graph import Dim
+
+
+def made(*shape):
+    rng = np.random.default_rng(sum(shape))
+    return tenon.tensor(rng.uniform(-2, 2, shape).astype('f4'))
+
+
+def leaves(value):
+    return [one for part in value for one in leaves(part)] if isinstance(value, (tuple, list)) else [value]
+
+
+def check(fn, shapes, dynamic, path, make=made):
+    """Exports fn at the first of the shapes of its inputs, and compares what runs of the file give at all of them."""
+    tenon.onnx.export(fn, [make(*shape) for shape in shapes[0]], path, dynamic=dynamic)
+    onnx.checker.check_model(onnx.load(path), full_check=True)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider'])
+    loaded = tenon.onnx.load(path)
+    for each in shapes:
+        inputs = [make(*shape) for shape in each]
+        with tenon.no_grad():
+            wanted = leaves(fn(*inputs))
+        found = session.run(None, {port.name: one.numpy() for port, one in zip(session.get_inputs(), inputs, strict=True)})
+        back = leaves(loaded(*inputs))
+        for one, other, again in zip(found, wanted, back, strict=True):
+            assert one.shape == tuple(other.shape) and one.dtype == other.numpy().dtype
+            np.testing.assert_allclose(one, other.numpy(), rtol=1e-4, atol=1e-4)
+            np.testing.assert_allclose(again.numpy(), other.numpy(), rtol=1e-4, atol=1e-4)
+    return onnx.load(path).graph
+
+
+class Attention(nn.Module):
+    """A block of a GPT with learnt positions and a mask that is cut."""
+
+    def __init__(self, causal):
+        super().__init__()
+        self.positions, self.qkv, self.out = nn.Embedding(32, 8), nn.Linear(8, 24), nn.Linear(8, 8)
+        self.causal, self.seen = causal, tenon.tril(tenon.ones((32, 32)))
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        x = x + self.positions(tenon.arange(length))
+        q, k, v = (each.reshape((batch, length, 2, 4)).transpose(1, 2) for each in tenon.split(self.qkv(x), 8, -1))
+        if self.causal:
+            y = tenon.attention(q, k, v, causal=True)[0]
+        else:
+            scores = (q @ k.mT / 2).masked_fill(self.seen[:length, :length] == 0, -1e9)
+            y = tenon.softmax(scores, -1) @ v
+        return self.out(y.transpose(1, 2).reshape((batch, length, width)))
+
+
+B, BL = {0: {0: 'b'}}, {0: {0: 'b', 1: 'l'}}
+LONG = {0: {0: 'b', 1: Dim('l', max=32)}}
+CASES = {
+    'linear': (nn.Linear(4, 3), [[(2, 4)], [(5, 4)], [(1, 4)]], B),
+    'linear of three dimensions': (nn.Linear(4, 3), [[(2, 3, 4)], [(5, 7, 4)], [(1, 1, 4)]], BL),
+    'reshape': (lambda a: a.reshape((a.shape[0], -1)), [[(2, 3, 4)], [(5, 7, 4)]], BL),
+    'flat': (lambda a: (a.reshape((-1, 4)), a.reshape((-1,))), [[(2, 3, 4)], [(5, 7, 4)]], BL),
+    'turned': (lambda a: (a.transpose(0, 1), a.permute(2, 0, 1) * 2), [[(2, 3, 4)], [(5, 7, 4)]], BL),
+    'cut': (lambda a: (a[1:, :-1], a[:, ::2], a[-1], a[..., 1:3], a.flip(1), a.flip((0, 2))), [[(3, 4, 4)], [(5, 8, 4)]], BL),
+    'half': (lambda a: a[:, :a.shape[1] // 2], [[(2, 4)], [(3, 9)]], BL),
+    'joined': (lambda a, b: tenon.concat([a, b], 1), [[(2, 3), (2, 4)], [(5, 1), (5, 7)]], {0: {0: 'b', 1: 'l'}, 1: {0: 'b', 1: 'm'}}),
+    'filled': (lambda a: (a + tenon.ones((a.shape[0], 1)), tenon.zeros((a.shape[1], 2))), [[(2, 3)], [(5, 7)]], BL),
+    'counted': (lambda a: a * tenon.arange(a.shape[1], dtype='f32') + tenon.arange(1, 2 * a.shape[0], 2)[:, None], [[(2, 3)], [(5, 7)]], BL),
+    'number': (lambda a: (a / a.shape[1], a * a.shape[0] ** 0.5, a.sum(1) / (a.shape[0] * a.shape[1]), a + a.shape[1]), [[(2, 3)], [(5, 7)]], BL),
+    'statistics': (lambda a: (a.mean(1), a.var(1), a.sum(), a.max(1), tenon.softmax(a, 1), tenon.norm(a, 2.0, 0)), [[(2, 3)], [(5, 7)]], BL),
+    'order': (lambda a: (tenon.sort(a, 1)[0], tenon.argmax(a), tenon.topk(a, 2, 1)[0], tenon.cumsum(a, 1)), [[(2, 3)], [(5, 7)]], BL),
+    'spread': (lambda a: (a[:, None].expand(a.shape[0], 3, a.shape[1]) + 0, tenon.tile(a, (2, 1))), [[(2, 3)], [(5, 7)]], BL),
+    'shifted': (lambda a: (tenon.roll(a, 1, 1), tenon.pad(a, (1, 2)), tenon.tril(a)), [[(2, 3)], [(5, 7)]], BL),
+    'convolution': (nn.Sequential(nn.Conv2d(3, 4, 3, 2, 1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)).eval(),
+                    [[(2, 3, 16, 16)], [(1, 3, 20, 24)], [(3, 3, 33, 17)]], {0: {0: 'b', 2: 'h', 3: 'w'}}),
+    'resize': (lambda a: (nn.Upsample(scale_factor=2.0)(a), tenon.interpolate(a, (8, 6), 'bilinear')), [[(1, 2, 4, 3)], [(3, 2, 5, 7)]], {0: {0: 'b', 2: 'h', 3: 'w'}}),
+    'norms': (lambda a: (nn.GroupNorm(2, 4)(a), nn.InstanceNorm2d(4)(a), tenon.layer_norm(a.permute(0, 2, 3, 1), (4,))), [[(2, 4, 3, 5)], [(3, 4, 6, 7)]], {0: {0: 'b', 2: 'h', 3: 'w'}}),
+    'attention': (Attention(True), [[(2, 5, 8)], [(1, 1, 8)], [(3, 32, 8)]], LONG),
+    'attention by a mask': (Attention(False), [[(2, 5, 8)], [(1, 1, 8)], [(3, 32, 8)]], LONG),
+    'lstm': (nn.LSTM(4, 5, batch_first=True), [[(2, 3, 4)], [(5, 7, 4)]], BL),
+    'loop': (lambda a: tenon.graph.loop(lambda b: b.sum() < 50, lambda b: b + a * a, a), [[(2, 3)], [(5, 7)]], BL),
+    'scan': (lambda a: tenon.graph.scan(lambda total, b: (total + b, total * b), a[0], a), [[(2, 3)], [(5, 7)]], BL),
+}
+
+
+@pytest.mark.parametrize('name', CASES)
+def test_sizes_vary(name, tmp_path):
+    tenon.manual_seed(0)
+    fn, shapes, dynamic = CASES[name]
+    check(fn, shapes, dynamic, tmp_path / 'm.onnx')
+
+
+def test_tokens(tmp_path):
+    tenon.manual_seed(0)
+    net = nn.Sequential(nn.Embedding(50, 8), nn.Linear(8, 50))
+    check(net, [[(2, 3)], [(4, 9)]], BL, tmp_path / 'm.onnx', lambda *shape: tenon.tensor(np.random.default_rng(0).integers(0, 50, shape)))
+
+
+def test_sizes_have_their_names(tmp_path):
+    graph = check(lambda a, b: (a + b, a.sum(1), tenon.concat([a, b], 0)), [[(2, 3), (2, 3)], [(5, 7), (5, 7)]],
+                  {0: {0: 'batch', 1: 'length'}, 1: {0: 'batch', 1: 'length'}}, tmp_path / 'm.onnx')
+    shapes = [[d.dim_param or d.dim_value or None for d in port.type.tensor_type.shape.dim] for port in (*graph.input, *graph.output)]
+    assert shapes == [['batch', 'length'], ['batch', 'length'], ['batch', 'length'], ['batch'], [None, 'length']]
+
+
+REFUSED = {
+    'adaptive_avg_pool': lambda a: nn.AdaptiveAvgPool2d(2)(a),
+    'pad': lambda a: nn.CircularPad2d(1)(a),
+}
+
+
+@pytest.mark.parametrize('op', REFUSED)
+def test_what_would_be_others_is_named(op, tmp_path):
+    with pytest.raises(tenon.Error, match=f'op {op}: its nodes would follow a size that varies'):
+        tenon.onnx.export(REFUSED[op], [made(1, 2, 8, 8)], tmp_path / 'm.onnx', dynamic={0: {2: 'h', 3: 'w'}})
+    assert not (tmp_path / 'm.onnx').exists()
