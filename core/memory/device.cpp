@@ -161,11 +161,17 @@ tn_device& live(tn_device* device) {
 [[noreturn]] void no_such_device(std::string_view name) {
   std::string there, reasons;
   for (const tn_device* device : devices()) there += (there.empty() ? "" : ", ") + device->id;
+  const std::string_view kind = name.substr(0, name.find(':'));
+  bool offered = false;
   const std::lock_guard lock(registry().mutex);
-  for (const DeviceType* type : registry().types)
-    if (type->live && !type->reason.empty())
+  for (const DeviceType* type : registry().types) {
+    if (!type->live) continue;
+    offered = offered || type->name == kind;
+    if (!type->reason.empty())
       reasons +=
           fmt::format("; plugin \"{}\" offers no {}: {}", type->plugin, type->name, type->reason);
+  }
+  if (!offered) reasons += fmt::format("; no plugin with devices \"{}\" is loaded", kind);
   fail(TN_NOT_FOUND, "no device \"{}\"; there are {}{}", name, there, reasons);
 }
 

@@ -35,6 +35,7 @@ PyMethodDef functions[] = {{"_from_data", from_data, METH_VARARGS, nullptr},
                            {"_restore_modes", restore_modes, METH_O, nullptr},
                            {"_anomaly_scopes", count_anomaly_scopes, METH_O, nullptr},
                            {"_get_modes", get_modes, METH_NOARGS, nullptr},
+                           {"_set_shape_type", set_shape_type, METH_O, nullptr},
                            {"_after_backward", after_backward, METH_O, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 

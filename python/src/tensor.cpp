@@ -116,8 +116,14 @@ PyObject* int_tuple(const int64_t* items, uint32_t count) {
   return tuple;
 }
 
+// A subclass of tuple that shapes are of, once PyTorch's vocabulary asks for one.
+PyTypeObject* shape_type = nullptr;
+
 PyObject* get_shape(PyObject* self, void*) {
-  return int_tuple(tn_tensor_shape(handle_of(self)), tn_tensor_ndim(handle_of(self)));
+  PyObject* sizes = int_tuple(tn_tensor_shape(handle_of(self)), tn_tensor_ndim(handle_of(self)));
+  if (shape_type == nullptr || sizes == nullptr) return sizes;
+  const Ref plain(sizes), arguments(PyTuple_Pack(1, sizes));
+  return arguments ? PyTuple_Type.tp_new(shape_type, arguments.get(), nullptr) : nullptr;
 }
 PyObject* get_strides(PyObject* self, void*) {
   return int_tuple(tn_tensor_strides(handle_of(self)), tn_tensor_ndim(handle_of(self)));
@@ -386,6 +392,16 @@ PyObject* wrap_as(PyTypeObject* type, tn_tensor* tensor) {
   else
     reinterpret_cast<TensorObject*>(self)->tensor = tensor;
   return self;
+}
+
+PyObject* set_shape_type(PyObject*, PyObject* type) {
+  if (type != Py_None && (!PyType_Check(type) ||
+                          !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), &PyTuple_Type)))
+    return PyErr_Format(PyExc_TypeError, "[shape] not a subclass of tuple: %R", type);
+  auto* const before = reinterpret_cast<PyObject*>(shape_type);
+  shape_type = type == Py_None ? nullptr : reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
+  Py_XDECREF(before);
+  Py_RETURN_NONE;
 }
 
 bool add_tensor_type(PyObject* module) {

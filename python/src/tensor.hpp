@@ -7,6 +7,8 @@ namespace tenon::python {
 
 // Makes the type and adds it to the module.
 bool add_tensor_type(PyObject* module);
+// Shapes are of this subclass of tuple from here on; None: plain tuples.
+PyObject* set_shape_type(PyObject*, PyObject* type);
 
 // arithmetic.cpp: finds the handles the operators call.
 bool find_operators();

@@ -1,5 +1,7 @@
 """Tests that compare with PyTorch ask for the fixture `torch`, and have the mark `pytorch` by it."""
 import importlib.util
+import pathlib
+import sys
 
 import pytest
 
@@ -9,6 +11,15 @@ def torch():
     import torch
     torch.set_num_threads(1)
     return torch
+
+
+@pytest.fixture(autouse=True)
+def printing(request):
+    """Tensors print as PyTorch's in the tests of tenon.torch alone, whichever test imported it first."""
+    found = sys.modules.get('tenon.torch.printing')
+    if found is not None:
+        in_folder = (pathlib.Path(__file__).parent / 'torch') in request.path.parents
+        (found.install if in_folder else found.uninstall)()
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects

@@ -42,7 +42,7 @@ class Parameter(Tensor):
         return Parameter, (self.detach(), self.requires_grad)
 
     def __repr__(self):
-        return 'Parameter containing:\n' + repr(self.detach())
+        return 'Parameter containing:\n' + Tensor.__repr__(self)
 
 
 class Buffer(Tensor):

@@ -63,7 +63,7 @@ globals().update({name: _numpys(found) for name, found in globals().items() if n
 
 # Imported when they are first used.
 _MODULES = frozenset('''nn optim utils linalg fft special cuda signal backends autograd func testing accelerator mps cpu distributions amp
-    compiler version xpu distributed multiprocessing sparse profiler'''.split())
+    compiler version xpu distributed multiprocessing sparse profiler onnx export'''.split())
 _LAZY = {name: module for module, names in {
     'linalg': 'logdet slogdet matrix_power matrix_exp pinverse triangular_solve',
     'special': 'mvlgamma polygamma i0',
@@ -82,13 +82,14 @@ _LAZY = {name: module for module, names in {
     'sparse': 'sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_compressed_tensor',
     'sparse.products': 'spmm',
     'compiler': 'compile',
+    'printing': 'set_printoptions',
     'amp.autocast_mode': '''autocast get_autocast_dtype set_autocast_dtype is_autocast_enabled set_autocast_enabled
         is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache''',
     'amp.old_names': '''get_autocast_cpu_dtype get_autocast_gpu_dtype is_autocast_cpu_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled
         set_autocast_gpu_dtype''',
     'switches': '''are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision
         get_num_interop_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_deterministic_debug_mode
-        set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_printoptions set_warn_always
+        set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_warn_always
         use_deterministic_algorithms''',
     'extra': '''affine_grid_generator conv_tbc detach detach_copy adaptive_max_pool1d frobenius_norm from_dlpack get_device grid_sampler_2d
         grid_sampler_3d max_pool1d_with_indices norm_except_dim nuclear_norm orgqr range segment_reduce select_copy slice_copy
@@ -109,13 +110,23 @@ _IN_PLACE = frozenset('''addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_
 # What is not offered, and what to use instead.
 _INSTEAD = {
     'jit': 'call the function eagerly, or record it with torch.compile or tenon.graph.trace, whose programs can be saved',
-    'export': 'record a program with tenon.graph.trace, or write a model with tenon.onnx.export',
-    'onnx': 'write a model with tenon.onnx.export(module, inputs, path)',
     'quantization': 'cast with to(torch.float8_e4m3fn), and see tenon.scaled_matmul',
     'hub': 'download the file, and read it with torch.load',
     'serialization': 'torch.load reads tensors and plain values, whatever a file names besides',
     'Storage': 'tensors keep their memory: see Tensor.data_ptr',
 }
+
+
+def _asked_for():
+    """Whether the import of this module that is going on was written outside of tenon."""
+    from sys import _getframe
+    frame = _getframe(1)
+    while frame is not None:
+        name = str(frame.f_globals.get('__name__'))
+        if name != __name__ and not name.startswith(('importlib', '_frozen_importlib')):
+            return name.split('.')[0] != 'tenon'
+        frame = frame.f_back
+    return True
 
 
 def __getattr__(name):
@@ -140,3 +151,9 @@ def __getattr__(name):
 
 def __dir__():
     return sorted([*globals(), *_MODULES, *_LAZY, *_DECOMPOSITIONS, *_IN_PLACE])
+
+
+if _asked_for():
+    # Tensors, shapes, dtypes and devices print as PyTorch's from here on.
+    from .printing import install as _install
+    _install()

@@ -12,6 +12,18 @@ from ..autograd import GRAD
 values_indices = namedtuple('values_indices', 'values indices')
 
 
+def _named(self):
+    fields = ',\n'.join(f'{name}={value!r}' for name, value in zip(self._fields, self, strict=True))
+    return f'torch.return_types.{type(self).__name__}(\n{fields})'
+
+
+@functools.cache
+def returned(name, fields='values indices') -> Any:
+    """The named tuple that a function gives, which reads as PyTorch's: torch.return_types.max(…)."""
+    base = values_indices if fields == 'values indices' else namedtuple(name, fields)
+    return type(name, (base,), {'__slots__': (), '__repr__': _named, '__module__': 'torch.return_types'})
+
+
 def absent(module, instead):
     """The __getattr__ of a module: a name that is not offered says what to use instead."""
     def __getattr__(name):

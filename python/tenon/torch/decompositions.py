@@ -1,13 +1,12 @@
 """The decompositions of torch itself, which torch.linalg has with other arguments."""
-from collections import namedtuple
 
 from . import linalg
-from ._common import into
+from ._common import into, returned
 from .lu_factors import torch_lu as lu
 from .lu_factors import torch_lu_solve as lu_solve
 from .shape import adjoint
 
-_SVD, _QR = namedtuple('svd', 'U S V'), namedtuple('qr', 'Q R')
+_SVD, _QR = returned('svd', 'U S V'), returned('qr', 'Q R')
 
 
 def cholesky(input, upper=False, *, out=None):

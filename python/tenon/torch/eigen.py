@@ -1,10 +1,9 @@
 """Eigenvalues of general matrices."""
-from collections import namedtuple
 
 from .._plugin_ops import plugin_op
-from ._common import check, into
+from ._common import check, into, returned
 
-_Eig = namedtuple('eig', 'eigenvalues eigenvectors')
+_Eig = returned('linalg_eig', 'eigenvalues eigenvectors')
 
 
 def _general(name, A):

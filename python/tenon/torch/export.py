@@ -24,5 +24,6 @@ class Dim:
         return graph.Dim(name, min, max)
 
 
-__getattr__ = absent(__name__, {name: 'record a program with tenon.graph.trace, whose programs can be saved, or write a model with torch.onnx.export'
-                                for name in ('export', 'save', 'load', 'draft_export', 'ExportedProgram', 'dims', 'register_dataclass', 'unflatten')})
+_INSTEAD = 'record a program with tenon.graph.trace, whose programs can be saved, or write a model with torch.onnx.export'
+_ABSENT = 'export save load draft_export ExportedProgram dims register_dataclass unflatten'.split()
+__getattr__ = absent(__name__, dict.fromkeys(_ABSENT, _INSTEAD))

@@ -1,11 +1,10 @@
 """QR decompositions as LAPACK keeps them: reflections I - tau v vᴴ, the columns v below the diagonal."""
-from collections import namedtuple
 
 from .._core import ops
-from ._common import check, full, into, rank
+from ._common import check, full, into, rank, returned
 from .shape import adjoint
 
-_Geqrf = namedtuple('geqrf', 'a tau')
+_Geqrf = returned('geqrf', 'a tau')
 
 
 def geqrf(input, *, out=None):

@@ -3,17 +3,16 @@
 Matrix by matrix and column by column: for matrices of moderate size.
 """
 import math
-from collections import namedtuple
 
 from .. import _core
 from .. import linalg as _linalg
 from .._core import ops
-from ._common import check, full, into, rank, somewhere
+from ._common import check, full, into, rank, returned, somewhere
 from .linalg import _square
 from .lu_factors import _size
 from .shape import adjoint
 
-_Factor, _FactorEx = namedtuple('ldl_factor', 'LD pivots'), namedtuple('ldl_factor_ex', 'LD pivots info')
+_Factor, _FactorEx = returned('linalg_ldl_factor', 'LD pivots'), returned('linalg_ldl_factor_ex', 'LD pivots info')
 _slice, _matmul, _reshape = ops['slice'], ops['matmul'], ops['reshape']
 _ALPHA = (1 + math.sqrt(17)) / 8
 

@@ -1,8 +1,13 @@
 """Limits of dtypes with PyTorch's attributes: `dtype` is a name, and finfo() has `tiny` and `resolution`, too."""
 import math
+from typing import Any
 
 from .._array_api import dtypes as _dtypes
 from ._common import defaults
+
+
+def _name(dtype: Any) -> str:
+    return dtype.name
 
 
 class finfo(_dtypes.finfo):
@@ -11,7 +16,7 @@ class finfo(_dtypes.finfo):
 
     def __init__(self, type=None, /):
         super().__init__(defaults.dtype if type is None else type)
-        self.tiny, self.dtype = self.smallest_normal, _dtypes._PARTS.get(str(self.dtype), str(self.dtype))
+        self.tiny, self.dtype = self.smallest_normal, _dtypes._PARTS.get(_name(self.dtype), _name(self.dtype))
         self.resolution = 10.0 ** -math.floor(-math.log10(self.eps) + 1e-9)
 
     def __repr__(self):
@@ -31,7 +36,7 @@ class iinfo(_dtypes.iinfo):
 
     def __init__(self, type, /):
         super().__init__(type)
-        self.dtype = str(self.dtype)
+        self.dtype = _name(self.dtype)
 
     def __repr__(self):
         return f'iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})'

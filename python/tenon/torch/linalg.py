@@ -1,21 +1,20 @@
 """torch.linalg: tenon.linalg with PyTorch's arguments, and compositions of it."""
 import math
-from collections import namedtuple
 from typing import Any
 
 from .. import _core
 from .. import linalg as _linalg
 from .._core import ops
-from ._common import Tensor, cast, check, differentiated, dim_of, dims_of, full, into, largest, promoted, rank, somewhere
+from ._common import Tensor, cast, check, differentiated, dim_of, dims_of, full, into, largest, promoted, rank, returned, somewhere
 from ._shortcuts import numpys
 from .shape import adjoint, diagonal as _diagonal
 from .matrix import matmul as matmul  # offered here, too
 from .shape import movedim as _movedim
 
 _reshape, _matmul = ops['reshape'], ops['matmul']
-_Slogdet, _Eigh = namedtuple('slogdet', 'sign logabsdet'), namedtuple('eigh', 'eigenvalues eigenvectors')
-_QR, _SVD = namedtuple('qr', 'Q R'), namedtuple('svd', 'U S Vh')
-_CholeskyEx, _InvEx, _SolveEx = namedtuple('cholesky_ex', 'L info'), namedtuple('inv_ex', 'inverse info'), namedtuple('solve_ex', 'result info')
+_Slogdet, _Eigh = returned('linalg_slogdet', 'sign logabsdet'), returned('linalg_eigh', 'eigenvalues eigenvectors')
+_QR, _SVD = returned('linalg_qr', 'Q R'), returned('linalg_svd', 'U S Vh')
+_CholeskyEx, _InvEx, _SolveEx = returned('linalg_cholesky_ex', 'L info'), returned('linalg_inv_ex', 'inverse info'), returned('linalg_solve_ex', 'result info')
 LinAlgError = ValueError
 
 
@@ -165,7 +164,7 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
         A_used, upper = _transposed(A), not upper
     else:
         A_used = A
-    kind = namedtuple('triangular_solve', 'solution cloned_coefficient')
+    kind = returned('triangular_solve', 'solution cloned_coefficient')
     return into(out, kind(solve_triangular(A_used, b, upper=upper, unitriangular=unitriangular), ops['clone'](A)))
 
 
@@ -421,7 +420,7 @@ def polar(A, *, out=None):
     if _matrices('polar', A).shape[-2] < A.shape[-1]:
         raise ValueError(f'[linalg.polar] {A.shape} has fewer rows than columns')
     U, S, Vh = svd(A, False)
-    return into(out, namedtuple('polar', 'U H')(_matmul(U, Vh), _matmul(adjoint(Vh) * ops['unsqueeze'](S, -2), Vh)))
+    return into(out, returned('linalg_polar', 'U H')(_matmul(U, Vh), _matmul(adjoint(Vh) * ops['unsqueeze'](S, -2), Vh)))
 
 
 def matrix_sqrth(A):
@@ -449,7 +448,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
         found = _matmul(Q, _linalg.solve_triangular(adjoint(R), B, upper=False))
     else:
         found = _matmul(pinv(A, rcond), B)
-    kind = namedtuple('lstsq', 'solution residuals rank singular_values')
+    kind = returned('linalg_lstsq', 'solution residuals rank singular_values')
     real = svdvals(A.detach())
     left = m > n and full_rank and driver not in (None, 'gelsy')
     rest = ops['sum'](ops['abs'](B - _matmul(A, found)) ** 2, -2) if left else full((0,), 0, real)

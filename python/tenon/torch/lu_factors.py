@@ -1,14 +1,13 @@
 """LU decompositions with pivots, column by column in ops: for matrices of moderate size."""
-from collections import namedtuple
 
 from .. import _core
 from .._core import ops
-from ._common import arange, cast, check, full, into, rank, somewhere
+from ._common import arange, cast, check, full, into, rank, returned, somewhere
 from .linalg import solve_triangular
 from .shape import adjoint
 
-_Factor, _FactorEx = namedtuple('lu_factor', 'LU pivots'), namedtuple('lu_factor_ex', 'LU pivots info')
-_LU, _Unpacked = namedtuple('lu', 'P L U'), namedtuple('lu_unpack', 'P L U')
+_Factor, _FactorEx = returned('linalg_lu_factor', 'LU pivots'), returned('linalg_lu_factor_ex', 'LU pivots info')
+_LU, _Unpacked = returned('linalg_lu', 'P L U'), returned('lu_unpack', 'P L U')
 
 
 def _rows(x, index):

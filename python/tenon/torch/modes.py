@@ -1,10 +1,12 @@
 """Dtypes, devices, shapes and modes as PyTorch spells them."""
 import math
+from typing import Any
 
 import tenon
 
 from .. import _core
 from .._core import Tensor, dtype
+from .._errors import NotFoundError
 from ._common import check, defaults, rank
 
 
@@ -36,13 +38,46 @@ class Size(tuple, metaclass=_AnyTuple):
         return f'torch.Size({list(self)})'
 
 
-def device(type, index=None):
-    """A device by name, 'cpu' or 'cuda:1', or by type and index."""
-    if isinstance(type, _core.Device):
-        return type
-    if isinstance(type, int):
-        type, index = 'cuda', type
-    return _core.device(type if index is None else f'{type}:{index}')
+# Kinds of devices that PyTorch knows.
+_KINDS = frozenset('cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone'.split())
+
+
+class _AnyDevice(type):
+    def __instancecheck__(cls, obj):
+        return isinstance(obj, (_core.Device, _Elsewhere))
+
+
+class device(metaclass=_AnyDevice):
+    """A device by name, 'cpu' or 'cuda:1', or by type and index. One that is not there is a value, too: its first use is an error."""
+
+    def __new__(cls, type, index=None) -> Any:
+        if isinstance(type, cls):
+            return type
+        if isinstance(type, int):
+            type, index = 'cuda', type
+        name = type if index is None else f'{type}:{index}'
+        try:
+            return _core.device(name)
+        except NotFoundError:
+            if name.partition(':')[0] not in _KINDS:
+                raise
+            return _Elsewhere(name)
+
+
+class _Elsewhere(str):
+    """The name of a device that is not there: what is given it finds the device, or says what is missing."""
+
+    type: Any = property(lambda self: str(self).partition(':')[0], doc='The kind of device.')
+    index: Any = property(lambda self: int(str(self).partition(':')[2]) if ':' in self else None, doc='Which of its kind; None: not told.')
+
+    def __repr__(self):
+        return f"device(type='{self.type}'" + ('' if self.index is None else f', index={self.index}') + ')'
+
+    def __str__(self):
+        return str.__str__(self)
+
+    def __reduce__(self):
+        return device, (str(self),)
 
 
 def get_default_dtype():
@@ -89,8 +124,9 @@ def _leave(self, *_):
 
 
 # `with torch.device('cuda'):` makes new tensors there.
-for _name, _function in (('__enter__', _enter), ('__exit__', _leave)):
-    setattr(_core.Device, _name, _function)
+for _kind in (_core.Device, _Elsewhere):
+    setattr(_kind, '__enter__', _enter)
+    setattr(_kind, '__exit__', _leave)
 
 
 def get_device_module(device=None):

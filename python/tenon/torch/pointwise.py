@@ -1,15 +1,14 @@
 """Functions of elements: one operand."""
 import math
 from builtins import abs as builtin_abs
-from collections import namedtuple
 
 from .. import _core
 from .._core import ops
-from ._common import Tensor, cast, check, floating, into, rank, unary
+from ._common import Tensor, cast, check, floating, into, rank, returned, unary
 from ._shortcuts import short
 
 _where = ops['where']
-_FrExp = namedtuple('frexp', 'mantissa exponent')
+_FrExp = returned('frexp', 'mantissa exponent')
 
 # Where PyTorch's meaning is the table's, the function is the op itself.
 abs, exp, exp2, expm1, log, log2, log10, log1p, sqrt, rsqrt, square = (ops[name] for name in (

@@ -1,18 +1,17 @@
 """Sums, extrema and norms over dimensions, and running ones along a dimension."""
 import builtins
 import math
-from collections import namedtuple
 from typing import Any
 
 from .. import _core
 from .._core import ops
 from ._common import (Tensor, at_least_1d, cast, check, dim_of, dims_of, floating, full, into, rank,
-                      values_indices)
+                      returned)
 from ._shortcuts import short
 from .arithmetic import maximum, minimum
 
 _where, _gather = ops['where'], ops['gather']
-_MinMax = namedtuple('aminmax', 'min max')
+_MinMax = returned('aminmax', 'min max')
 
 
 def _over(op, x, dim, keepdim, *more):
@@ -97,13 +96,15 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
     return into(out, _MinMax(amin(input, dim, keepdim), amax(input, dim, keepdim)), True)
 
 
-def _at(x, index, dim, keepdim):
+def _at(kind, x, index, dim, keepdim):
     """Elements at an index along dim, the index having that dim."""
     found = _gather(x, dim, index)
-    return values_indices(found, index) if keepdim else values_indices(ops['squeeze'](found, dim), ops['squeeze'](index, dim))
+    return kind(found, index) if keepdim else kind(ops['squeeze'](found, dim), ops['squeeze'](index, dim))
 
 
 def _extreme(name, op, arg, elementwise):
+    kind = returned(name)
+
     def call(input, dim=None, keepdim=False, *, other=None, out=None):
         if other is not None or isinstance(dim, Tensor):
             return elementwise(input, dim if other is None else other, out=out)
@@ -112,9 +113,9 @@ def _extreme(name, op, arg, elementwise):
             return into(out, op(input))
         dim = dim_of(dim, check(input).ndim)
         if not input.ndim:
-            return into(out, values_indices(ops['clone'](input), full((), 0, input, _core.int64)))
+            return into(out, kind(ops['clone'](input), full((), 0, input, _core.int64)))
         _filled(input, (dim,), name)
-        return into(out, _at(input, arg(input, dim, True), dim, keepdim))
+        return into(out, _at(kind, input, arg(input, dim, True), dim, keepdim))
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f'{name}(input): of all elements; {name}(input, dim): (values, indices); {name}(input, other): of two.'
     return short(call)
@@ -265,19 +266,20 @@ cumsum, cumprod = _running('cumsum'), _running('cumprod')
 
 def cummax(input, dim, *, out=None):
     """The largest elements so far along a dimension: (values, indices)."""
-    return into(out, _running_extreme(ops['cummax'], input, dim))
+    return into(out, _running_extreme('cummax', input, dim))
 
 
 def cummin(input, dim, *, out=None):
     """The smallest elements so far along a dimension: (values, indices)."""
-    return into(out, _running_extreme(ops['cummin'], input, dim))
+    return into(out, _running_extreme('cummin', input, dim))
 
 
-def _running_extreme(op, x, dim):
+def _running_extreme(name, x, dim):
+    kind = returned(name)
     dim = dim_of(dim, check(x).ndim)
     if not x.ndim:
-        return values_indices(ops['clone'](x), full((), 0, x, _core.int64))
-    return values_indices(*op(x, dim))
+        return kind(ops['clone'](x), full((), 0, x, _core.int64))
+    return kind(*ops[name](x, dim))
 
 
 def logcumsumexp(input, dim, *, out=None):

@@ -1,24 +1,23 @@
 """Order and frequency: sorting, medians, quantiles, histograms, distinct values, covariance."""
 import math
-from collections import namedtuple
 
 from .. import _core
 from .._core import ops
 from .._levels import levels
-from ._common import Tensor, arange, at_least_1d, cast, check, differentiated, dim_of, floating, full, into, promoted, rank, result_type, somewhere, values_indices
+from ._common import Tensor, arange, at_least_1d, cast, check, differentiated, dim_of, floating, full, into, promoted, rank, result_type, returned, somewhere
 from .create import linspace
 
 _where = ops['where']
-_Histogram = namedtuple('histogram', 'hist bin_edges')
-_HistogramDD = namedtuple('histogramdd', 'hist bin_edges')
+_Histogram = returned('histogram', 'hist bin_edges')
+_HistogramDD = returned('histogramdd', 'hist bin_edges')
 
 
 def sort(input, dim=-1, descending=False, stable=False, *, out=None):
     """(values, indices) in order along a dimension."""
     dim = dim_of(dim, _real('sort', input).ndim)
     if not input.ndim:
-        return into(out, values_indices(ops['clone'](input), full((), 0, input, _core.int64)))
-    return into(out, values_indices(*ops['sort'](input, dim, bool(descending), True)))
+        return into(out, returned('sort')(ops['clone'](input), full((), 0, input, _core.int64)))
+    return into(out, returned('sort')(*ops['sort'](input, dim, bool(descending), True)))
 
 
 def argsort(input, dim=-1, descending=False, stable=False):
@@ -38,7 +37,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     if not 0 <= k <= x.shape[dim]:
         raise IndexError(f'[topk] k {k} out of range for {x.shape[dim]} entries')
     found = ops['topk'](x, k, dim, bool(largest), bool(sorted))
-    return into(out, values_indices(*([ops['reshape'](each, ()) for each in found] if not input.ndim and k else found)))
+    return into(out, returned('topk')(*([ops['reshape'](each, ()) for each in found] if not input.ndim and k else found)))
 
 
 def _real(name, x):
@@ -53,13 +52,13 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     x = at_least_1d(input)
     if not 1 <= k <= x.shape[dim]:
         raise IndexError(f'[kthvalue] k {k} out of range for {x.shape[dim]} entries')
-    return into(out, _pick(ops['sort'](x, dim), dim, k - 1, keepdim, input.ndim))
+    return into(out, _pick('kthvalue', ops['sort'](x, dim), dim, k - 1, keepdim, input.ndim))
 
 
-def _pick(order, dim, at, keepdim, ndim):
+def _pick(name, order, dim, at, keepdim, ndim):
     """Entry `at` of what is sorted, an int for all rows."""
     found = [ops['slice'](each, dim, at, at + 1) for each in order]
-    return values_indices(*(each if keepdim and ndim else ops['squeeze'](each, dim) for each in found))
+    return returned(name)(*(each if keepdim and ndim else ops['squeeze'](each, dim) for each in found))
 
 
 def median(input, dim=None, keepdim=False, *, out=None):
@@ -100,14 +99,14 @@ def _median(x, dim, keepdim, skip):
         plain = x.device.type == 'cpu' and not levels() and not differentiated(x)  # its elements may be looked at
         found = _selected(flat, (flat.size - 1) // 2) if plain and not skip and flat.size >= _MANY else None
         return _median(flat, 0, False, skip).values if found is None else found
-    dim, ndim = dim_of(dim, x.ndim), x.ndim
+    name, dim, ndim = 'nanmedian' if skip else 'median', dim_of(dim, x.ndim), x.ndim
     x = at_least_1d(x)
     n = x.shape[dim]
     if not n:
         raise IndexError(f'[median] dim {dim} has no entries')
     order = ops['sort'](x, dim)  # NaN last
     if rank(x.dtype) < 2:
-        return _pick(order, dim, (n - 1) // 2, keepdim, ndim)
+        return _pick(name, order, dim, (n - 1) // 2, keepdim, ndim)
     nan = ops['count_nonzero'](ops['isnan'](x), dim, True)
     if skip:
         left = n - nan
@@ -115,7 +114,7 @@ def _median(x, dim, keepdim, skip):
     else:
         at = _where(nan > 0, n - nan, (n - 1) // 2)
     found = [ops['gather'](each, dim, at) for each in order]
-    return values_indices(*(each if keepdim and ndim else ops['squeeze'](each, dim) for each in found))
+    return returned(name)(*(each if keepdim and ndim else ops['squeeze'](each, dim) for each in found))
 
 
 def mode(input, dim=-1, keepdim=False, *, out=None):
@@ -132,7 +131,7 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     places = ops['reshape'](arange(n, x), tuple(n if d == dim else 1 for d in range(x.ndim)))
     index = ops['max'](_where(x.detach() == value, places, 0), dim, True)
     found = ops['gather'](x, dim, index), index
-    return into(out, values_indices(*(each if keepdim and ndim else ops['squeeze'](each, dim) for each in found)))
+    return into(out, returned('mode')(*(each if keepdim and ndim else ops['squeeze'](each, dim) for each in found)))
 
 
 def _longest_run(rows):

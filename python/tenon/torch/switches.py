@@ -4,7 +4,7 @@ _settings = {'deterministic': (False, False), 'warn_always': False, 'interop_thr
 __all__ = ['are_deterministic_algorithms_enabled', 'get_deterministic_debug_mode', 'get_float32_matmul_precision',
            'get_num_interop_threads', 'is_deterministic_algorithms_warn_only_enabled', 'is_warn_always_enabled',
            'set_deterministic_debug_mode', 'set_float32_matmul_precision', 'set_flush_denormal', 'set_num_interop_threads',
-           'set_printoptions', 'set_warn_always', 'use_deterministic_algorithms']
+           'set_warn_always', 'use_deterministic_algorithms']
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
@@ -76,7 +76,3 @@ def is_warn_always_enabled():
 def set_flush_denormal(mode):
     """False: the processor's mode stays as it is."""
     return False
-
-
-def set_printoptions(**options):
-    """Accepted: tensors are printed in one way."""

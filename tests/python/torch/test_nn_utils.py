@@ -151,7 +151,7 @@ def test_a_copy_loses_its_parametrisations_alone():
     other = copy.deepcopy(m)
     parametrize.remove_parametrizations(other, 'weight')
     assert parametrize.is_parametrized(m) and m.weight.tolist() == other.weight.tolist() and type(other) is t.nn.Linear
-    with pytest.raises(ValueError, match='original is float32'):  # tensors keep their memory
+    with pytest.raises(ValueError, match='original is torch.float32'):  # tensors keep their memory
         m.weight = t.ones(3, 4)
 
 

@@ -182,6 +182,9 @@ class MixtureSameFamily(Distribution):
         torch.broadcast_shapes(mixture_distribution.batch_shape, shape[:-1])
         super().__init__(shape[:-1], component_distribution.event_shape, validate_args)
 
+    def __repr__(self):
+        return f'MixtureSameFamily(\n  {self._mixture_distribution},\n  {self._component_distribution})'
+
     def expand(self, batch_shape, _instance=None):
         component = self._component_distribution
         return MixtureSameFamily(self._mixture_distribution.expand(batch_shape), component.expand((*batch_shape, component.batch_shape[-1])), False)

@@ -73,7 +73,7 @@ class Storages:
         if isinstance(wanted, dict):
             wanted = wanted.get(location, location)
         try:
-            return device_of(wanted)
+            return tenon.device(device_of(wanted))
         except tenon.Error as error:
             raise RuntimeError(f'[torch.load] no device {wanted} for tensors of {location}: give map_location="cpu" ({error})') from None
 

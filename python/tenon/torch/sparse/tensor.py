@@ -85,8 +85,15 @@ class SparseTensor:
         raise TypeError('[bool] of a sparse tensor: use to_dense()')
 
     def __repr__(self):
-        parts = ', '.join(f'{name}={part!r}' for name, part in self._parts())
-        return f'tensor({parts}, size={tuple(self.shape)}, nnz={self._nnz()}, layout={self.layout})'
+        from ..printing import elements_text, history, is_usual, joined
+        parts = []
+        for name, part in self._parts():
+            head = f'{name}=tensor('
+            size = '' if part.numel() else f', size={tuple(part.shape)}'
+            parts.append(f'{head}{elements_text(part, len("tensor(" + head))}{size})')
+        told = [f'size={tuple(self.shape)}', f'nnz={self._nnz()}', *([] if is_usual(self.dtype) else [f'dtype=torch.{self.dtype.name}']),
+                f'layout={self.layout}', *history(self._data)]
+        return joined('tensor(' + ',\n       '.join(parts), told, len('tensor('), apart=self.is_sparse)
 
     # Conversions ------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,26 @@
+"""What PyTorch calls the history of an op: AddBackward0 of add."""
+
+# Where it is not the op's name in camel case with Backward0 behind it.
+_NAMES = {op: name for name, ops in {
+    'Cat': 'concat', 'ToCopy': 'cast', 'View': 'reshape flatten', 'Convolution': 'conv conv_backward_input', 'Pow': 'square',
+    'NativeBatchNorm': 'batch_norm', 'NativeLayerNorm': 'layer_norm', 'NativeGroupNorm': 'group_norm', 'NllLoss': 'softmax_cross_entropy',
+    'MaxPool2DWithIndices': 'max_pool', 'AvgPool2D': 'avg_pool', 'AdaptiveAvgPool2D': 'adaptive_avg_pool',
+    'UpsampleNearest2D': 'interpolate', 'GridSampler2D': 'grid_sample', 'ConstantPadNd': 'pad', 'LinalgVectorNorm': 'norm', 'Log1P': 'log1p',
+    'LogSigmoid': 'log_sigmoid', 'Amax': 'max', 'Amin': 'min', 'LinalgCholeskyEx': 'linalg.cholesky', 'LinalgInvEx': 'linalg.inv',
+    'LinalgSolveEx': 'linalg.solve', 'FftC2C': 'fft.c2c', 'FftR2C': 'fft.r2c', 'FftC2R': 'fft.c2r',
+    'ScaledDotProductFlashAttentionForCpu': 'attention',
+}.items() for op in ops.split()}
+_NUMBERED = {'clamp': 1, 'squeeze': 1}
+# Of the result's number of dimensions.
+_PRODUCTS = {0: 'Dot', 1: 'Mv', 2: 'Mm'}
+_REDUCED = {'sum': 'Sum', 'mean': 'Mean', 'prod': 'Prod', 'max': 'Max', 'min': 'Min'}
+
+
+def backward_name(op, ndim):
+    """PyTorch's name for the history of a result of an op that has `ndim` dimensions."""
+    if op in ('matmul', 'linear'):
+        return ('Addmm' if op == 'linear' and ndim == 2 else _PRODUCTS.get(ndim, 'UnsafeView')) + 'Backward0'
+    if op in _REDUCED and (ndim == 0 or op in ('sum', 'mean', 'prod')):
+        return _REDUCED[op] + f'Backward{int((ndim > 0) != (op in ("max", "min")))}'
+    name = _NAMES.get(op) or ''.join(part[:1].upper() + part[1:] for part in op.replace('.', '_').split('_'))
+    return f'{name}Backward{_NUMBERED.get(op, 0)}'
