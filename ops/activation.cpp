@@ -1,5 +1,6 @@
 // Activations.
 // Second gradients of the fused backward ops go through their decompositions.
+#include <limits>
 #include <numbers>
 
 #include "ops/gradients.hpp"
@@ -161,15 +162,78 @@ TN_OP(selu) = {
 // λ·elu(x, α) with the constants of Klambauer et al. 2017
 TN_DECOMPOSE(selu) { out[0] = elu(in.tensor(arg::x), 1.6732632423543772) * 1.0507009873554805; }
 
+TN_OP(prelu) = {
+    .schema = "(Tensor x, Tensor weight) -> Tensor",
+    .gives = "x above 0, weight·x below.",
+    .example = "tenon.prelu(t([-1., 2.]), t([0.25]))",
+    .rule = &rule::prelu,
+    .gradient = &gradient::prelu,
+    .decompose = &decomposition::prelu,
+};
+
+TN_RULE(prelu, prelu,
+        {.dtypes = "promoted; real and bool; integers and bool give f32",
+         .shapes = "broadcast",
+         .elementwise = true,
+         .numbers = "weight",
+         .unchanged = TN_MASK_FLOAT}) {
+  binary(frame, common_real_fraction(frame, arg::x, arg::weight));
+}
+
+// x > 0: dx, otherwise w·dx + x·dw; He et al. 2015
+TN_GRADIENT(prelu, {.always = in_(arg::x), .if_needs = {in_(arg::weight)}}) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const Tensor x = c.in(arg::x), g = c.grad();
+  if (c.needs(arg::x))
+    c.set(arg::x, where_between(x, mul(g, Value(c, arg::weight)), g, -kInf, 0.0));
+  if (c.needs(arg::weight)) c.set(arg::weight, where_between(x, g * x, 0, -kInf, 0.0));
+}
+
+TN_DECOMPOSE(prelu) {
+  const Tensor x = in.tensor(arg::x);
+  out[0] = where(x > 0, x, mul(x, in.operand(arg::weight)));
+}
+
+TN_OP(shrink) = {
+    .schema = "(Tensor x, float lambd=0.5, float bias=0.0) -> Tensor",
+    .gives =
+        "x - bias above lambd, x + bias below -lambd, 0 between. hardshrink has no bias, "
+        "softshrink "
+        "the bias lambd.",
+    .example = "tenon.shrink(t([-1., 0.2, 2.]), 0.5, 0.5)",
+    .in_place = true,
+    .rule = &rule::unary_real,
+    .gradient = &gradient::shrink,
+    .decompose = &decomposition::shrink,
+};
+
+// dx beyond ±λ, 0 between
+TN_GRADIENT(shrink, {.always = in_(arg::x)}) {
+  const double lambd = c.real(arg::lambd);
+  c.set(arg::x, where_between(c.in(arg::x), 0, c.grad(), -lambd, lambd));
+}
+
+TN_DECOMPOSE(shrink) {
+  const Tensor x = in.tensor(arg::x);
+  const double lambd = in.real(arg::lambd), bias = in.real(arg::bias);
+  const Tensor moved = bias == 0 ? x : x - sign(x) * bias;
+  out[0] = where_between(x, 0, moved, -lambd, lambd);
+}
+
 TN_OP(hardsigmoid) = {
     .schema = "(Tensor x) -> Tensor",
     .gives = "clamp(x/6 + 1/2, 0, 1).",
     .example = "tenon.hardsigmoid(t([-4., 0., 4.]))",
     .in_place = true,
     .rule = &rule::unary_real,
-    .through = true,
+    .gradient = &gradient::hardsigmoid,
     .decompose = &decomposition::hardsigmoid,
 };
+
+// dx/6 between −3 and 3, 0 outside and at them
+TN_GRADIENT(hardsigmoid, {.always = in_(arg::x)}) {
+  c.set(arg::x, clamp_backward(c.grad() / 6.0, c.in(arg::x), -3.0, 3.0));
+}
 
 // x/6 + ½ within [0, 1]
 TN_DECOMPOSE(hardsigmoid) { out[0] = clamp(in.tensor(arg::x) / 6.0 + 0.5, 0.0, 1.0); }

@@ -1,8 +1,10 @@
 // Losses.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "ops/gradients.hpp"
+#include "ops/number.hpp"
 #include "ops/operands.hpp"
 #include "ops/record.hpp"
 
@@ -16,6 +18,46 @@ void require_reduction(const Frame& frame, std::string_view reduction) {
 Tensor reduced(const CompositeArgs& in, const Tensor& loss, std::string_view reduction) {
   require_reduction(in.frame(), reduction);
   return reduction == "none" ? loss : reduction == "sum" ? sum(loss) : mean(loss);
+}
+
+// The elements of the broadcast shape.
+int64_t pair_count(std::span<const int64_t> a, std::span<const int64_t> b) {
+  if (a.size() < b.size()) std::swap(a, b);
+  int64_t n = product(a.first(a.size() - b.size()));
+  for (size_t d = 1; d <= b.size(); ++d) {
+    const int64_t size = a[a.size() - d];
+    n *= size == 1 ? b[b.size() - d] : size;
+  }
+  return n;
+}
+
+// A loss of the difference of two operands, which broadcast: rank 0, or their shape where nothing is reduced.
+void pair_loss(Frame& frame, tn_dtype dtype) {
+  using arg = tenon::arg::mse_loss;
+  const auto x = operand(frame, arg::x, kNumbers, "a numeric dtype").sizes();
+  const auto target = operand(frame, arg::target).sizes();
+  const std::string_view reduction = frame.str(arg::reduction);
+  require_reduction(frame, reduction);
+  frame.cast_all(dtype);
+  const Dims shape = broadcast_shapes(frame, x, target);
+  frame.result(0, dtype, reduction == "none" ? std::span(shape) : std::span<const int64_t>{});
+}
+
+tn_dtype real_pair(const Frame& frame) {
+  using arg = tenon::arg::mse_loss;
+  return fractional(common_real_number(frame, arg::x, arg::target));
+}
+
+// Sets the gradients of such a loss: scale·clamp(x − target, ±delta), divided by the number of elements for the mean.
+void set_pair_gradients(GradCall& c, std::optional<double> delta, double scale) {
+  using arg = tenon::arg::mse_loss;
+  const Tensor x = c.in(arg::x), target = c.in(arg::target), g = c.grad();
+  if (c.str(arg::reduction) == "mean")
+    scale /= static_cast<double>(pair_count(c.shape(arg::x), c.shape(arg::target)));
+  Tensor gx;
+  if (c.needs(arg::x)) c.set(arg::x, gx = huber_loss_backward(g, x, target, delta, scale));
+  if (!c.needs(arg::target)) return;
+  c.set(arg::target, gx.defined() ? -gx : huber_loss_backward(g, target, x, delta, scale));
 }
 
 // The arguments of nll_loss or its backward op: log_probs is (C) or (N, C, …), target the same without C.
@@ -383,14 +425,25 @@ TN_OP(mse_loss) = {
     .gives = "(x - target)².",
     .example = "tenon.mse_loss(t([1., 3.]), t([1., 1.]))",
     .autocast = "f32",
-    .dtypes = "numeric, promoted; integers give f32",
-    .shapes = "x and target broadcast together. One number, or with reduction \"none\" that shape",
-    .through = true,
+    .rule = &rule::mse_loss,
+    .gradient = &gradient::mse_loss,
     .decompose = &decomposition::mse_loss,
 };
 
+TN_RULE(
+    mse_loss, mse_loss,
+    {.dtypes = "numeric, promoted; integers give f32",
+     .shapes =
+         "x and target broadcast together. One number, or with reduction \"none\" that shape"}) {
+  pair_loss(frame, fractional(common_number(frame, arg::x, arg::target)));
+}
+
+// d(d²) = 2·d
+TN_GRADIENT(mse_loss, {.always = in_(arg::x) | in_(arg::target)}) { set_pair_gradients(c, {}, 2); }
+
 TN_DECOMPOSE(mse_loss) {
-  out[0] = reduced(in, square(in.tensor(arg::x) - in.tensor(arg::target)), in.str(arg::reduction));
+  const Tensor d = fraction(in.tensor(arg::x)) - fraction(in.tensor(arg::target));
+  out[0] = reduced(in, square(d), in.str(arg::reduction));
 }
 
 TN_OP(l1_loss) = {
@@ -413,21 +466,102 @@ TN_OP(smooth_l1_loss) = {
     .gives = "Squared below beta, linear above.",
     .example = "tenon.smooth_l1_loss(t([1., 3.]), t([1., 1.]))",
     .autocast = "f32",
-    .dtypes = "real, promoted; integers give f32",
-    .shapes = "x and target broadcast together. One number, or with reduction \"none\" that shape",
-    .through = true,
+    .rule = &rule::smooth_l1_loss,
+    .gradient = &gradient::smooth_l1_loss,
     .decompose = &decomposition::smooth_l1_loss,
 };
 
+TN_RULE(
+    smooth_l1_loss, smooth_l1_loss,
+    {.dtypes = "real, promoted; integers give f32",
+     .shapes =
+         "x and target broadcast together. One number, or with reduction \"none\" that shape"}) {
+  const double beta = frame.real(arg::beta);
+  frame.require(beta >= 0, "beta must not be negative, got {}", beta);
+  pair_loss(frame, real_pair(frame));
+}
+
+// d/β up to |d| = β, the sign of d beyond
+TN_GRADIENT(smooth_l1_loss, {.always = in_(arg::x) | in_(arg::target)}) {
+  const double beta = c.real(arg::beta);
+  if (beta > 0) return set_pair_gradients(c, beta, 1 / beta);
+  Tensor g = c.grad() * sign(c.in(arg::x)-c.in(arg::target));
+  if (c.str(arg::reduction) == "mean") g = g / static_cast<double>(g.numel());
+  if (c.needs(arg::x)) c.set(arg::x, g);
+  if (c.needs(arg::target)) c.set(arg::target, -g);
+}
+
 // ½d²/β up to |d| = β, |d| − ½β beyond; Girshick 2015
 TN_DECOMPOSE(smooth_l1_loss) {
-  const Tensor d = in.tensor(arg::x) - in.tensor(arg::target), size = abs(d);
+  const Tensor d = fraction(in.tensor(arg::x)) - fraction(in.tensor(arg::target)), size = abs(d);
   const double beta = in.real(arg::beta);
-  in.frame().require(beta >= 0, "beta must not be negative, got {}", beta);
-  in.frame().require(!is_complex(d.dtype()), "not defined for complex numbers");
   const Tensor loss =
       beta == 0 ? size : where(size < beta, square(d) * (0.5 / beta), size - 0.5 * beta);
   out[0] = reduced(in, loss, in.str(arg::reduction));
+}
+
+TN_OP(huber_loss) = {
+    .schema = "(Tensor x, Tensor target, str reduction=\"mean\", float delta=1.0) -> Tensor",
+    .gives = "Half of the square up to delta, linear above with the slope delta.",
+    .example = "tenon.huber_loss(t([1., 3.]), t([1., 1.]))",
+    .autocast = "f32",
+    .rule = &rule::huber_loss,
+    .gradient = &gradient::huber_loss,
+    .decompose = &decomposition::huber_loss,
+};
+
+TN_RULE(
+    huber_loss, huber_loss,
+    {.dtypes = "real, promoted; integers give f32",
+     .shapes =
+         "x and target broadcast together. One number, or with reduction \"none\" that shape"}) {
+  const double delta = frame.real(arg::delta);
+  frame.require(delta > 0, "delta must be positive, got {}", delta);
+  pair_loss(frame, real_pair(frame));
+}
+
+// d within ±δ
+TN_GRADIENT(huber_loss, {.always = in_(arg::x) | in_(arg::target)}) {
+  set_pair_gradients(c, c.real(arg::delta), 1);
+}
+
+// ½d² up to |d| = δ, δ·(|d| − ½δ) beyond; Huber 1964
+TN_DECOMPOSE(huber_loss) {
+  const Tensor d = fraction(in.tensor(arg::x)) - fraction(in.tensor(arg::target)), size = abs(d);
+  const double delta = in.real(arg::delta);
+  const Tensor loss = where(size <= delta, square(d) * 0.5, (size - 0.5 * delta) * delta);
+  out[0] = reduced(in, loss, in.str(arg::reduction));
+}
+
+TN_OP(huber_loss_backward) = {
+    .schema = "(Tensor g, Tensor x, Tensor target, float? delta=none, float scale=1.0) -> Tensor",
+    .gives =
+        "scale·g·(x - target), the difference held within ±delta where that is given. The "
+        "gradients of mse_loss, smooth_l1_loss and huber_loss are made of it.",
+    .example = "tenon.huber_loss_backward(t(1.), t([1., 3.]), t([1., 1.]))",
+    .rule = &rule::huber_loss_backward,
+    .through = true,
+    .decompose = &decomposition::huber_loss_backward,
+};
+
+TN_RULE(huber_loss_backward, huber_loss_backward,
+        {.dtypes = "numeric, promoted; integers give f32; with delta real",
+         .shapes = "broadcast",
+         .elementwise = true}) {
+  for (const uint32_t i : {arg::g, arg::x, arg::target})
+    operand(frame, i, kNumbers, "a numeric dtype");
+  const tn_dtype dtype = common_dtype(frame, std::array{arg::g, arg::x, arg::target});
+  if (dtype == TN_DTYPE_BOOL) refuse(frame, dtype, "a numeric dtype");
+  if (is_complex(dtype) && frame.has(arg::delta)) refuse(frame, dtype, "a real dtype");
+  binary(frame, fractional(dtype));
+}
+
+TN_DECOMPOSE(huber_loss_backward) {
+  Tensor d = conj_of(fraction(in.tensor(arg::x)) - fraction(in.tensor(arg::target)));
+  const double scale = in.real(arg::scale);
+  if (in.has(arg::delta)) d = clamp(d, -in.real(arg::delta), in.real(arg::delta));
+  d = in.tensor(arg::g) * d;
+  out[0] = scale == 1 ? d : d * scale;
 }
 
 TN_OP(bce_loss) = {

@@ -32,6 +32,9 @@ inline tn_tensor& operand(const Frame& frame, uint32_t i, uint64_t mask, std::st
   return x;
 }
 
+// What is promoted to a numeric dtype beside others: bools as well, but no 8-bit floats.
+constexpr uint64_t kNumbers = TN_MASK_REAL | TN_MASK_COMPLEX | TN_MASK_BOOL;
+
 // Sizes of a tensor argument; a number has none.
 inline std::span<const int64_t> sizes_of(const Frame& frame, uint32_t i) {
   return frame.is_tensor(i) ? frame.tensor(i).sizes() : std::span<const int64_t>{};

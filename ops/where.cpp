@@ -1,7 +1,26 @@
 // Elementwise, chosen and clamped.
+#include <limits>
+
 #include "ops/gradients.hpp"
 #include "ops/number.hpp"
 #include "ops/record.hpp"
+
+namespace {
+
+double greatest_finite(DType dtype) {
+  switch (dtype) {
+    case DType::F16:
+      return 65504;
+    case DType::BF16:
+      return 0x1.fep127;
+    case DType::F32:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
+}  // namespace
 
 TN_OP(where) = {
     .schema = "(Tensor condition, Tensor x, Tensor y) -> Tensor",
@@ -92,23 +111,73 @@ TN_DECOMPOSE(clamp_backward) {
   out[0] = g;
 }
 
-TN_OP(lerp) = {
-    .schema = "(Tensor x, Tensor y, Tensor weight) -> Tensor",
-    .gives = "x + weight·(y - x).",
-    .example = "tenon.lerp(t([0., 10.]), t([10., 20.]), 0.25)",
-    .dtypes = "numeric, promoted; integers give f32",
-    .shapes = "broadcast",
-    .numbers = "y weight",
-    .elementwise = true,
-    .in_place = true,
-    .through = true,
-    .decompose = &decomposition::lerp,
+TN_OP(where_between) = {
+    .schema = "(Tensor x, Tensor inside, Tensor outside, float low, float high) -> Tensor",
+    .gives = "inside where low ≤ x ≤ high, else outside, which NaN takes.",
+    .example = "tenon.where_between(t([-2., 0.5, 2.]), 0, t([1., 1., 1.]), -1, 1)",
+    .linear = "inside outside",
+    .rule = &rule::where_between,
+    .gradient = &gradient::where_between,
+    .decompose = &decomposition::where_between,
 };
 
-// x + weight·(y−x)
-TN_DECOMPOSE(lerp) {
+TN_RULE(where_between, where_between,
+        {.dtypes = "promoted; real and bool; integers and bool give f32",
+         .shapes = "broadcast",
+         .elementwise = true,
+         .numbers = "inside outside"}) {
+  operand(frame, arg::x, TN_MASK_REAL | TN_MASK_BOOL, "a real dtype");
+  const tn_dtype dtype =
+      fractional(common_dtype(frame, std::array{arg::x, arg::inside, arg::outside}));
+  if (is_complex(dtype)) refuse(frame, dtype, "a real dtype");
+  binary(frame, dtype);
+}
+
+// each place hands on to the operand that it took; x has no slope
+TN_GRADIENT(where_between, {.always = in_(arg::x)}) {
+  const Tensor x = c.in(arg::x), g = c.grad();
+  const double low = c.real(arg::low), high = c.real(arg::high);
+  if (c.needs(arg::inside)) c.set(arg::inside, where_between(x, g, 0, low, high));
+  if (c.needs(arg::outside)) c.set(arg::outside, where_between(x, 0, g, low, high));
+}
+
+TN_DECOMPOSE(where_between) {
   const Tensor x = in.tensor(arg::x);
-  out[0] = x + mul(sub(in.operand(arg::y), x), in.operand(arg::weight));
+  const Tensor within =
+      logical_and(greater_equal(x, in.real(arg::low)), less_equal(x, in.real(arg::high)));
+  // Of two numbers one has x's dtype.
+  out[0] = where(within, in.operand(arg::inside), in.tensor(arg::outside));
+}
+
+TN_OP(nan_to_num) = {
+    .schema = "(Tensor x, float nan=0.0, float? posinf=none, float? neginf=none) -> Tensor",
+    .gives =
+        "NaN, ∞ and -∞ replaced, the infinities by the largest finite numbers of the dtype unless "
+        "told.",
+    .example = "tenon.nan_to_num(t([float('nan'), 1., float('inf')]), 0.0, 9.0)",
+    .rule = &rule::nan_to_num,
+    .gradient = &gradient::nan_to_num,
+    .decompose = &decomposition::nan_to_num,
+};
+
+TN_RULE(nan_to_num, nan_to_num,
+        {.dtypes = "floating; the result has x's", .shapes = "x's", .elementwise = true}) {
+  frame.elementwise(operand(frame, arg::x, TN_MASK_FLOAT, "a floating dtype").dtype());
+}
+
+// dx where x is finite
+TN_GRADIENT(nan_to_num, {.always = in_(arg::x)}) {
+  c.set(arg::x, where(isfinite(c.in(arg::x)), c.grad(), 0));
+}
+
+TN_DECOMPOSE(nan_to_num) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const Tensor x = in.tensor(arg::x);
+  const double most = greatest_finite(x.dtype());
+  const double high = in.has(arg::posinf) ? in.real(arg::posinf) : most;
+  const double low = in.has(arg::neginf) ? in.real(arg::neginf) : -most;
+  const Tensor finite = where(equal(x, kInf), high, where(equal(x, -kInf), low, x));
+  out[0] = where(isnan(x), in.real(arg::nan), finite);
 }
 
 TN_OP(masked_fill) = {

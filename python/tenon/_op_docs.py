@@ -689,6 +689,32 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.selu(tenon.tensor([-1., 2.]))
 tensor([-1.1113307,  2.101402 ])
 """,
+    'prelu': """prelu(Tensor x, Tensor weight) -> Tensor
+
+x above 0, weight·x below.
+
+Shapes: broadcast.
+Dtypes: promoted; real and bool; integers and bool give f32.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.prelu(tenon.tensor([-1., 2.]), tenon.tensor([0.25]))
+tensor([-0.25,  2.  ])
+""",
+    'shrink': """shrink(Tensor x, float lambd=0.5, float bias=0.0) -> Tensor
+
+x - bias above lambd, x + bias below -lambd, 0 between. hardshrink has no bias, softshrink the bias lambd.
+
+Shapes: x's.
+Dtypes: real and bool; integers and bool give f32.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.shrink(tenon.tensor([-1., 0.2, 2.]), 0.5, 0.5)
+tensor([-0.5,  0. ,  1.5])
+""",
     'hardsigmoid': """hardsigmoid(Tensor x) -> Tensor
 
 clamp(x/6 + 1/2, 0, 1).
@@ -1067,6 +1093,45 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.bitwise_right_shift(tenon.tensor([8, -8]), 2)
 tensor([ 2, -2])
 """,
+    'lerp': """lerp(Tensor x, Tensor y, Tensor weight) -> Tensor
+
+x + weight·(y - x).
+
+Shapes: broadcast.
+Dtypes: numeric, promoted; integers give f32.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.lerp(tenon.tensor([0., 10.]), tenon.tensor([10., 20.]), 0.25)
+tensor([ 2.5, 12.5])
+""",
+    'addcmul': """addcmul(Tensor x, Tensor y, Tensor z, float value=1.0) -> Tensor
+
+x + value·y·z.
+
+Shapes: broadcast.
+Dtypes: numeric, promoted; of integers and another value than 1 f32.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.addcmul(tenon.tensor([1., 2.]), tenon.tensor([3., 4.]), tenon.tensor([5., 6.]), 0.5)
+tensor([ 8.5, 14. ])
+""",
+    'addcdiv': """addcdiv(Tensor x, Tensor y, Tensor z, float value=1.0) -> Tensor
+
+x + value·y/z.
+
+Shapes: broadcast.
+Dtypes: numeric, promoted; integers give f32.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.addcdiv(tenon.tensor([1., 2.]), tenon.tensor([3., 4.]), tenon.tensor([5., 8.]), 0.5)
+tensor([1.3 , 2.25])
+""",
     'equal': """equal(Tensor x, Tensor y) -> Tensor
 
 x == y.
@@ -1223,18 +1288,31 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.clamp_backward(tenon.tensor([1., 1., 1.]), tenon.tensor([-2., 0.5, 2.]), 0, 1)
 tensor([0., 1., 0.])
 """,
-    'lerp': """lerp(Tensor x, Tensor y, Tensor weight) -> Tensor
+    'where_between': """where_between(Tensor x, Tensor inside, Tensor outside, float low, float high) -> Tensor
 
-x + weight·(y - x).
+inside where low ≤ x ≤ high, else outside, which NaN takes.
 
 Shapes: broadcast.
-Dtypes: numeric, promoted; integers give f32.
+Dtypes: promoted; real and bool; integers and bool give f32.
 Gradient: yes.
 Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
->>> tenon.lerp(tenon.tensor([0., 10.]), tenon.tensor([10., 20.]), 0.25)
-tensor([ 2.5, 12.5])
+>>> tenon.where_between(tenon.tensor([-2., 0.5, 2.]), 0, tenon.tensor([1., 1., 1.]), -1, 1)
+tensor([1., 0., 1.])
+""",
+    'nan_to_num': """nan_to_num(Tensor x, float nan=0.0, float? posinf=none, float? neginf=none) -> Tensor
+
+NaN, ∞ and -∞ replaced, the infinities by the largest finite numbers of the dtype unless told.
+
+Shapes: x's.
+Dtypes: floating; the result has x's.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.nan_to_num(tenon.tensor([float('nan'), 1., float('inf')]), 0.0, 9.0)
+tensor([0., 1., 9.])
 """,
     'masked_fill': """masked_fill(Tensor x, Tensor mask, Tensor value) -> Tensor
 
@@ -2886,6 +2964,32 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 
 >>> tenon.smooth_l1_loss(tenon.tensor([1., 3.]), tenon.tensor([1., 1.]))
 tensor(0.75)
+""",
+    'huber_loss': """huber_loss(Tensor x, Tensor target, str reduction="mean", float delta=1.0) -> Tensor
+
+Half of the square up to delta, linear above with the slope delta.
+
+Shapes: x and target broadcast together. One number, or with reduction "none" that shape.
+Dtypes: real, promoted; integers give f32.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.huber_loss(tenon.tensor([1., 3.]), tenon.tensor([1., 1.]))
+tensor(0.75)
+""",
+    'huber_loss_backward': """huber_loss_backward(Tensor g, Tensor x, Tensor target, float? delta=none, float scale=1.0) -> Tensor
+
+scale·g·(x - target), the difference held within ±delta where that is given. The gradients of mse_loss, smooth_l1_loss and huber_loss are made of it.
+
+Shapes: broadcast.
+Dtypes: numeric, promoted; integers give f32; with delta real.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.huber_loss_backward(tenon.tensor(1.), tenon.tensor([1., 3.]), tenon.tensor([1., 1.]))
+tensor([0., 2.])
 """,
     'bce_loss': """bce_loss(Tensor x, Tensor target, Tensor? weight=none, str reduction="mean") -> Tensor
 

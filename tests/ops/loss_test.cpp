@@ -244,6 +244,12 @@ TEST(Losses, AgreeWithTheirDefinitions) {
         return d < 1.5 ? 0.5 * d * d / 1.5 : d - 0.75;
       });
   compare(
+      "huber", [&](const char* r) { return tenon::huber_loss(tx, tt, r, 1.5); },
+      [&](size_t i) {
+        const double d = std::abs(x[i] - t[i]);
+        return d < 1.5 ? 0.5 * d * d : 1.5 * (d - 0.75);
+      });
+  compare(
       "bce", [&](const char* r) { return tenon::bce_loss(tp, tt, tw, r); },
       [&](size_t i) { return -w[i] * (t[i] * std::log(p[i]) + (1 - t[i]) * std::log(1 - p[i])); });
   compare(
@@ -259,6 +265,48 @@ TEST(Losses, AgreeWithTheirDefinitions) {
   compare(
       "kl_div of logarithms", [&](const char* r) { return tenon::kl_div_loss(tx, tt, r, true); },
       [&](size_t i) { return std::exp(t[i]) * (t[i] - x[i]); });
+}
+
+// Longer than what a kernel adds up at once, and not a multiple of it.
+TEST(Losses, OfPairsAreReducedInAnyLayout) {
+  constexpr int64_t kRows = 379, kColumns = 367;
+  const Values x = random(kRows * kColumns, -3, 3, 1), t = random(kRows * kColumns, -3, 3, 2);
+  double squares = 0, bent = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double d = std::abs(x[i] - t[i]);
+    squares += d * d;
+    bent += d < 2 ? 0.25 * d * d : d - 1;
+  }
+  const Tensor tx = tenon::tensor(x, {kRows, kColumns}), tt = tenon::tensor(t, {kRows, kColumns});
+  const Tensor turned = tx.t().contiguous().t();
+  for (const auto& [a, b] : {std::pair(tx, tt), std::pair(tx.t(), tt.t()), std::pair(turned, tt)}) {
+    EXPECT_NEAR(tenon::mse_loss(a, b, "sum").item<double>(), squares, 1e-8 * squares);
+    EXPECT_NEAR(tenon::smooth_l1_loss(a, b, "sum", 2).item<double>(), bent, 1e-8 * bent);
+    EXPECT_NEAR(tenon::huber_loss(a, b, "sum", 2).item<double>(), 2 * bent, 1e-8 * bent);
+    const Tensor f = a.to(tenon::DType::F32), g = b.to(tenon::DType::F32);
+    EXPECT_NEAR(tenon::mse_loss(f, g).item<float>(), squares / (kRows * kColumns), 1e-5);
+  }
+}
+
+TEST(Losses, GradientsOfPairsAreThoseOfTheirShapes) {
+  const Values x = random(6, -3, 3, 1), t = random(3, -3, 3, 2);
+  const Tensor gaps = tenon::tensor(x, {2, 3}) - tenon::tensor(t);
+  const auto expect = [&](auto loss, const Tensor& wanted) {
+    const Tensor a = tenon::tensor(x, {2, 3}).requires_grad_();
+    const Tensor b = tenon::tensor(t).requires_grad_();
+    loss(a, b).backward();
+    EXPECT_LT(tenon::max(tenon::abs(a.grad() - wanted)).item<double>(), 1e-14);
+    EXPECT_LT(tenon::max(tenon::abs(b.grad() + tenon::sum(wanted, 0))).item<double>(), 1e-14);
+  };
+  for (const std::string reduction : {"mean", "sum"}) {
+    const double share = reduction == "mean" ? 6 : 1;
+    const Tensor held = tenon::clamp(gaps, -0.5, 0.5) / share;
+    expect([&](auto a, auto b) { return tenon::mse_loss(a, b, reduction); }, gaps * (2 / share));
+    expect([&](auto a, auto b) { return tenon::huber_loss(a, b, reduction, 0.5); }, held);
+    expect([&](auto a, auto b) { return tenon::smooth_l1_loss(a, b, reduction, 0.5); }, held * 2);
+    expect([&](auto a, auto b) { return tenon::smooth_l1_loss(a, b, reduction, 0.0); },
+           tenon::sign(gaps) / share);
+  }
 }
 
 TEST(Losses, EdgesStayFinite) {
@@ -286,6 +334,10 @@ TEST(Losses, RefuseBadArguments) {
                t = tenon::tensor({int64_t{0}, int64_t{1}});
   EXPECT_EQ(message([&] { tenon::mse_loss(x, x, "max"); }),
             "[mse_loss] reduction must be none, mean or sum, got \"max\"");
+  EXPECT_EQ(message([&] { tenon::smooth_l1_loss(x, x, "mean", -1); }),
+            "[smooth_l1_loss] beta must not be negative, got -1");
+  EXPECT_EQ(message([&] { tenon::huber_loss(x, x, "mean", 0); }),
+            "[huber_loss] delta must be positive, got 0");
   EXPECT_EQ(message([&] { tenon::cross_entropy(x, t, {}, "mean", -100, 1.5); }),
             "[cross_entropy] smoothing must be between 0 and 1, got 1.5");
   EXPECT_EQ(message([&] { tenon::cross_entropy(x, x.t().contiguous()); }),

@@ -8,6 +8,7 @@ const std::map<std::string, Emit>& table() {
     std::map<std::string, Emit> by_name;
     add_control(by_name);
     add_elementwise(by_name);
+    add_formulas(by_name);
     add_layers(by_name);
     add_moves(by_name);
     add_recurrent(by_name);

@@ -9,6 +9,7 @@ using Emit = void (*)(Emitter&, const RecordedCall&);
 
 void add_control(std::map<std::string, Emit>& table);
 void add_elementwise(std::map<std::string, Emit>& table);
+void add_formulas(std::map<std::string, Emit>& table);
 void add_layers(std::map<std::string, Emit>& table);
 void add_moves(std::map<std::string, Emit>& table);
 void add_recurrent(std::map<std::string, Emit>& table);

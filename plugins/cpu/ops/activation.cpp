@@ -117,6 +117,23 @@ struct LeakyReluOp {
     return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(x, number(d, slope)));
   }
 };
+struct PreluOp {
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V weight) const {
+    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(x, weight));
+  }
+};
+// NaN stays.
+struct ShrinkOp {
+  double lambd, bias;
+  explicit ShrinkOp(const tn_call& call)
+      : lambd(real_arg(call, arg::shrink::lambd)), bias(real_arg(call, arg::shrink::bias)) {}
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    const auto small = hn::Le(hn::Abs(x), number(d, lambd));
+    return hn::IfThenZeroElse(small, hn::Sub(x, hn::CopySign(number(d, bias), x)));
+  }
+};
 // log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold.
 struct SoftplusOp {
   double beta, threshold;
@@ -263,6 +280,8 @@ void add_kernels(KernelList& list) {
   add_unary<HardSigmoidOp, kGrainCopy>(list, TN_SCHEMA_HARDSIGMOID);
   add_unary<HardSwishOp, kGrainCopy>(list, TN_SCHEMA_HARDSWISH);
   add_unary<LeakyReluOp, kGrainCopy>(list, TN_SCHEMA_LEAKY_RELU);
+  add_unary<ShrinkOp, kGrainCopy>(list, TN_SCHEMA_SHRINK);
+  add_binary<PreluOp, kGrainCopy>(list, TN_SCHEMA_PRELU);
   add_unary<SoftplusOp, kGrainMath, kGrainHeavy>(list, TN_SCHEMA_SOFTPLUS);
   add_gelu_of<float, kGrainMath>(list);
   add_gelu_of<double, kGrainHeavy>(list);

@@ -1,5 +1,6 @@
-// where, clamp and its gradient.
+// where, where_between, clamp and its gradient, nan_to_num.
 #include <cmath>
+#include <limits>
 
 #include "kernels.hpp"
 #include "tenon/schemas.h"
@@ -101,6 +102,49 @@ struct ClampBackward {
     return hn::IfThenZeroElse(hn::Or(below, hn::Ge(x, hn::Set(d, static_cast<T>(high)))), g);
   }
 };
+// Both bounds belong to the inside; NaN is outside.
+struct WhereBetween {
+  double low, high;
+  explicit WhereBetween(const tn_call& call)
+      : low(real_arg(call, arg::where_between::low)),
+        high(real_arg(call, arg::where_between::high)) {}
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x, V inside, V outside) const {
+    using T = hn::TFromD<D>;
+    const auto above = hn::Ge(x, hn::Set(d, static_cast<T>(low)));
+    const auto below = hn::Le(x, hn::Set(d, static_cast<T>(high)));
+    return hn::IfThenElse(hn::And(above, below), inside, outside);
+  }
+};
+double greatest_finite(tn_dtype dtype) {
+  switch (dtype) {
+    case TN_DTYPE_F16:
+      return 65504;
+    case TN_DTYPE_BF16:
+      return 0x1.fep127;
+    case TN_DTYPE_F32:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+struct NanToNum {
+  double nan, high, low;
+  explicit NanToNum(const tn_call& call) : nan(real_arg(call, arg::nan_to_num::nan)) {
+    const double most = greatest_finite(call.outs[0]->dtype);
+    high = bound(call, arg::nan_to_num::posinf, most);
+    low = bound(call, arg::nan_to_num::neginf, -most);
+  }
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    using T = hn::TFromD<D>;
+    const V infinity = hn::Set(d, std::numeric_limits<T>::infinity());
+    const V upper = hn::IfThenElse(hn::Eq(x, infinity), hn::Set(d, static_cast<T>(high)), x);
+    const V both =
+        hn::IfThenElse(hn::Eq(x, hn::Neg(infinity)), hn::Set(d, static_cast<T>(low)), upper);
+    return hn::IfThenElse(hn::Eq(x, x), both, hn::Set(d, static_cast<T>(nan)));
+  }
+};
 template <class T>
 void add_clamp(KernelList& list) {
   add_loop<ClampInt<T>, T, T>(list, TN_SCHEMA_CLAMP, TN_MASK(kDtype<T>));
@@ -112,6 +156,8 @@ void add_kernels(KernelList& list) {
             .run = run_where,
             .flags = kElementwiseFlags,
             .stretch = {chosen}});
+  add_ternary<WhereBetween, kGrainCopy>(list, TN_SCHEMA_WHERE_BETWEEN);
+  add_unary<NanToNum, kGrainCopy>(list, TN_SCHEMA_NAN_TO_NUM);
   add_unary<ClampFloat, kGrainCopy>(list, TN_SCHEMA_CLAMP);
   add_binary<ClampBackward, kGrainCopy>(list, TN_SCHEMA_CLAMP_BACKWARD);
   add_clamp<uint8_t>(list), add_clamp<uint16_t>(list), add_clamp<uint32_t>(list),

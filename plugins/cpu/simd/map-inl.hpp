@@ -105,6 +105,30 @@ void stretch2(const void* params, void* out_bytes, const void* const* in_bytes, 
   }
 }
 
+// Of three inputs; Ones is 0, 1 or 2.
+template <class Op, class T, int Ones>
+void stretch3(const void* params, void* out_bytes, const void* const* in_bytes, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const int64_t step = static_cast<int64_t>(hn::Lanes(d));
+  const Op op = op_of<Op>(params);
+  const T* x = static_cast<const T*>(in_bytes[0]);
+  const T* y = static_cast<const T*>(in_bytes[1]);
+  const T* z = static_cast<const T*>(in_bytes[2]);
+  T* out = static_cast<T*>(out_bytes);
+  auto vx = hn::Set(d, *x), vy = hn::Set(d, *y);
+  int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    if constexpr (Ones != 1) vx = hn::LoadU(d, x + i);
+    if constexpr (Ones != 2) vy = hn::LoadU(d, y + i);
+    hn::StoreU(op(d, vx, vy, hn::LoadU(d, z + i)), d, out + i);
+  }
+  if (i < n) {
+    if constexpr (Ones != 1) vx = load_some(d, x + i, n - i);
+    if constexpr (Ones != 2) vy = load_some(d, y + i, n - i);
+    store_some(op(d, vx, vy, load_some(d, z + i, n - i)), d, out + i, n - i);
+  }
+}
+
 template <class Op, class T, int64_t Grain>
 inline constexpr Elementwise kUnary = {{stretch1<Op, T>, nullptr, nullptr, nullptr},
                                        1,
@@ -118,6 +142,15 @@ inline constexpr Elementwise kBinary = {
     2,
     sizeof(T),
     {sizeof(T), sizeof(T)},
+    Grain,
+    reader_of<Op>()};
+
+template <class Op, class T, int64_t Grain>
+inline constexpr Elementwise kTernary = {
+    {stretch3<Op, T, 0>, stretch3<Op, T, 1>, stretch3<Op, T, 2>, nullptr},
+    3,
+    sizeof(T),
+    {sizeof(T), sizeof(T), sizeof(T)},
     Grain,
     reader_of<Op>()};
 
@@ -176,6 +209,16 @@ void add_binary(KernelList& list, std::string_view schema) {
   add_elementwise(list, schema, TN_MASK(TN_DTYPE_F16), kBinary<Op, float, Grain>,
                   run_elementwise_f16);
   add_elementwise(list, schema, TN_MASK(TN_DTYPE_BF16), kBinary<Op, float, Grain>,
+                  run_elementwise_bf16);
+}
+
+template <class Op, int64_t Grain>
+void add_ternary(KernelList& list, std::string_view schema) {
+  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F32), kTernary<Op, float, Grain>);
+  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F64), kTernary<Op, double, Grain>);
+  add_elementwise(list, schema, TN_MASK(TN_DTYPE_F16), kTernary<Op, float, Grain>,
+                  run_elementwise_f16);
+  add_elementwise(list, schema, TN_MASK(TN_DTYPE_BF16), kTernary<Op, float, Grain>,
                   run_elementwise_bf16);
 }
 

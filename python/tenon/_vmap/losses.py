@@ -18,7 +18,7 @@ def reduced(call, y, rank, total=None):
     return y / total
 
 
-@rule('mse_loss', 'l1_loss', 'smooth_l1_loss', 'bce_loss', 'bce_with_logits_loss', 'kl_div_loss')
+@rule('mse_loss', 'l1_loss', 'smooth_l1_loss', 'huber_loss', 'bce_loss', 'bce_with_logits_loss', 'kl_div_loss')
 def elementwise_loss(call):
     given = [x.ndim - mark for x, mark in zip(call.args, call.marks) if hasattr(x, 'ndim')]
     rank = max(given)

@@ -242,14 +242,24 @@ def lerp(input, end, weight, *, out=None):
     return into(out, ops['lerp'](input, end, weight))
 
 
+def _alike(value, *operands):
+    """Whether operands are floating tensors of one dtype, and value a number that leaves it."""
+    return type(value) in (int, float) and all(isinstance(x, Tensor) and x.dtype is operands[0].dtype for x in operands) \
+        and rank(operands[0].dtype) == 2
+
+
 def addcmul(input, tensor1, tensor2, *, value=1, out=None):
     """input + value · tensor1 · tensor2."""
+    if _alike(value, input, tensor1, tensor2):
+        return into(out, ops['addcmul'](input, tensor1, tensor2, value))
     product = mul(tensor1, tensor2)
     return into(out, add(input, product if isinstance(value, int) and value == 1 else mul(product, _alpha('addcmul', value, input, product))))
 
 
 def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
     """input + value · tensor1 / tensor2."""
+    if _alike(value, input, tensor1, tensor2):
+        return into(out, ops['addcdiv'](input, tensor1, tensor2, value))
     if rank(result_type(tensor1, tensor2)) < 2:
         raise ValueError('[addcdiv] integers are not divided: cast them to a floating dtype first')
     return into(out, add(input, mul(div(tensor1, tensor2), value)))

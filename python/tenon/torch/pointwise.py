@@ -151,11 +151,7 @@ def nan_to_num(input, nan=0.0, posinf=None, neginf=None, *, out=None):
     if rank(input.dtype) == 3:
         parts = [nan_to_num(ops[part](input), nan, posinf, neginf) for part in ('real', 'imag')]
         return into(out, ops['complex'](*parts))
-    from .._array_api.dtypes import finfo
-    most = finfo(input.dtype).max
-    x = _where(ops['isnan'](input), 0.0 if nan is None else nan, input)
-    x = _where(input == math.inf, most if posinf is None else posinf, x)
-    return into(out, _where(input == -math.inf, -most if neginf is None else neginf, x))
+    return into(out, ops['nan_to_num'](input, 0.0 if nan is None else nan, posinf, neginf))
 
 
 @unary

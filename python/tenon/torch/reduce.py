@@ -37,7 +37,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """sum() with NaN taken as 0."""
     if rank(check(input).dtype) == 3:
         raise ValueError('[nansum] is not defined for complex numbers')
-    x = input if rank(input.dtype) < 2 else _where(ops['isnan'](input), 0, input)
+    x = input if rank(input.dtype) < 2 else ops['nan_to_num'](input, 0.0, math.inf, -math.inf)
     return sum(x, dim, keepdim, dtype=dtype, out=out)
 
 

@@ -1,4 +1,5 @@
 // Activations and their gradients.
+#include "binary.hpp"
 #include "unary.hpp"
 
 namespace tenon::conformance {
@@ -41,6 +42,10 @@ void add_activations(Table& t) {
       {"gelu", {std::string("tanh")}, gelu_tanh},
       {"elu", {0.7}, [](double x) { return x > 0 ? x : 0.7 * std::expm1(x); }},
       {"leaky_relu", {0.1}, [](double x) { return x > 0 ? x : 0.1 * x; }},
+      {"shrink", {0.7}, [](double x) { return std::abs(x) <= 0.7 ? 0 : x; }},
+      {"shrink",
+       {0.5, 0.25},
+       [](double x) { return std::abs(x) <= 0.5 ? 0 : x - std::copysign(0.25, x); }},
       {"softplus",
        {2.0, 5.0},
        [](double x) { return 2 * x > 5 ? x : std::log1p(std::exp(2 * x)) / 2; }},
@@ -65,6 +70,21 @@ void add_activations(Table& t) {
       s.tolerance = 2;
       s.gradient = shape.size() == 3;
     }
+}
+
+void add_prelu(Table& t) {
+  for (const auto& [a, b] : pairs())
+    t.add(
+         "prelu", label_of(a) + label_of(b), kFloats,
+         [a = a, b = b](DType dtype, Rng& rng) {
+           return Args{random_array(rng, dtype, a), random_array(rng, dtype, b)};
+         },
+         [](const Args& args) {
+           const Array& x = array(args, arg::prelu::x);
+           return one(zip(x, array(args, arg::prelu::weight), x.dtype,
+                          [](Complex v, Complex w) { return v.real() > 0 ? v : v * w; }));
+         })
+        .gradient = a.size() != 1;
 }
 
 // g·f'(x), written with the derivative in closed form.
@@ -135,6 +155,7 @@ void add_backwards(Table& t) {
 
 void add_activation_samples(Table& table) {
   add_activations(table);
+  add_prelu(table);
   add_backwards(table);
 }
 

@@ -52,6 +52,12 @@ void add_pointwise_losses(Table& t) {
               return d < 0.5 ? d * d / 1.0 : d - 0.25;
             },
             -2, 2, -2, 2, {0.5});
+  pointwise(t, "huber_loss",
+            [](double x, double y) {
+              double d = std::abs(x - y);
+              return d < 0.5 ? d * d / 2 : 0.5 * (d - 0.25);
+            },
+            -2, 2, -2, 2, {0.5});
   pointwise(
       t, "bce_loss",
       [](double x, double y) { return -(y * std::log(x) + (1 - y) * std::log(1 - x)); }, 0.1, 0.9,
@@ -64,6 +70,28 @@ void add_pointwise_losses(Table& t) {
       -3, 3, 0.1, 0.9);
   pointwise(t, "kl_div_loss", [](double x, double y) { return y * (std::log(y) - x); }, -3, -0.1,
             0.1, 0.9, {false});
+}
+
+// scale·g·(x − target), held within ±delta; g is of each element, or one number.
+void add_pair_backward(Table& t) {
+  using arg = arg::huber_loss_backward;
+  for (const double delta : {0.6, kInf})
+    for (const auto& [g, x] : {std::pair<Shape, Shape>{{2, 3, 4}, {2, 3, 4}}, {{}, {37}}, {{}, {}}})
+      t.add(
+           "huber_loss_backward", label_of(g) + label_of(x) + (delta < kInf ? " held" : ""),
+           kFloats,
+           [=, g = g, x = x](DType dtype, Rng& rng) {
+             return Args{random_array(rng, dtype, g), random_array(rng, dtype, x),
+                         random_array(rng, dtype, x), delta < kInf ? Arg(delta) : Arg(), 0.5};
+           },
+           [=](const Args& a) {
+             const Array gap = zip(array(a, arg::x), array(a, arg::target), array(a, arg::x).dtype,
+                                   [](Complex x, Complex y) { return x - y; });
+             return one(zip(array(a, arg::g), gap, gap.dtype, [&](Complex g, Complex d) {
+               return g * 0.5 * std::clamp(d.real(), -delta, delta);
+             }));
+           })
+          .tolerance = 4;
 }
 
 struct Nll {
@@ -311,6 +339,7 @@ void add_classification(Table& t) {
 
 void add_loss_samples(Table& table) {
   add_pointwise_losses(table);
+  add_pair_backward(table);
   add_classification(table);
   add_rows(table);
 }

@@ -36,19 +36,6 @@ void add_choices(Table& t) {
           return one(zip(array(args, arg::x), array(args, arg::mask), array(args, arg::x).dtype,
                          [&](Complex x, Complex m) { return m != 0.0 ? value.v[0] : x; }));
         });
-    t.add(
-         "lerp", label_of(a) + label_of(b), kFloats,
-         [a = a, b = b](DType dtype, Rng& rng) {
-           return Args{random_array(rng, dtype, a), random_array(rng, dtype, b),
-                       random_array(rng, dtype, {}, 0, 1)};
-         },
-         [](const Args& args) {
-           using arg = tenon::arg::lerp;
-           Complex w = array(args, arg::weight).v[0];
-           return one(zip(array(args, arg::x), array(args, arg::y), array(args, arg::x).dtype,
-                          [&](Complex x, Complex y) { return x + w * (y - x); }));
-         })
-        .tolerance = 4;
   }
 }
 
@@ -100,10 +87,87 @@ void add_clamp(Table& t) {
           .gradient = shape.size() == 3;
 }
 
+// Both bounds are inside; NaN is outside.
+void add_where_between(Table& t) {
+  using arg = arg::where_between;
+  for (const auto& [a, b] : pairs())
+    t.add(
+        "where_between", label_of(a) + label_of(b), kFloats,
+        [a = a, b = b](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, a), random_array(rng, dtype, b),
+                      random_array(rng, dtype, a), -0.7, 0.9};
+        },
+        [](const Args& args) {
+          const Array &x = array(args, arg::x), &inside = array(args, arg::inside),
+                      &outside = array(args, arg::outside);
+          Array out(x.dtype, broadcast(x.shape, inside.shape));
+          size_t i = 0;
+          for_each_index(out.shape, [&](const Shape& at) {
+            const double v = broadcast_at(x, at).real();
+            out.v[i++] = broadcast_at(v >= -0.7 && v <= 0.9 ? inside : outside, at);
+          });
+          return one(out);
+        });
+  t.add(
+       "where_between", "edges", kFloats,
+       [](DType dtype, Rng&) {
+         Array x(dtype, {6});
+         const double values[] = {-1, 0, 0.5, 1, kNan, -kInf};
+         std::copy(std::begin(values), std::end(values), x.v.begin());
+         return Args{x, Number{Scalar(7), 7}, Number{Scalar(-7), -7}, -kInf, 0.5};
+       },
+       [](const Args& args) {
+         const Array& x = array(args, arg::x);
+         return one(map(x, x.dtype, [](Complex v) { return Complex(v.real() <= 0.5 ? 7 : -7); }));
+       })
+      .gradient = false;
+}
+
+void add_nan_to_num(Table& t) {
+  struct Replacements {
+    const char* label;
+    Args rest;
+    double nan, high, low;  // a high of 0: the greatest number of the dtype
+  };
+  for (const Replacements& r :
+       {Replacements{"largest", {}, 0, 0, 0}, Replacements{"given", {2.0, 3.0, -4.0}, 2, 3, -4}})
+    t.add(
+         "nan_to_num", r.label, kFloats,
+         [rest = r.rest](DType dtype, Rng& rng) {
+           Array x = random_array(rng, dtype, {37});
+           x.v[0] = kNan, x.v[5] = kInf, x.v[36] = -kInf;
+           Args args = {x};
+           args.insert(args.end(), rest.begin(), rest.end());
+           return args;
+         },
+         [=](const Args& args) {
+           const Array& x = array(args, arg::nan_to_num::x);
+           const double most = x.dtype == DType::F16    ? 65504
+                               : x.dtype == DType::BF16 ? 0x1.fep127
+                               : x.dtype == DType::F32  ? 0x1.fffffep127
+                                                        : 0x1.fffffffffffffp1023;
+           return one(map(x, x.dtype, [&](Complex v) {
+             return Complex(std::isnan(v.real()) ? r.nan
+                            : v.real() == kInf   ? (r.high != 0 ? r.high : most)
+                            : v.real() == -kInf  ? (r.low != 0 ? r.low : -most)
+                                                 : v.real());
+           }));
+         })
+        .gradient = false;
+  for (const Shape& shape : usual_shapes())
+    t.add(
+         "nan_to_num", label_of(shape), kFloats,
+         [=](DType dtype, Rng& rng) { return Args{random_array(rng, dtype, shape)}; },
+         [](const Args& args) { return one(array(args, arg::nan_to_num::x)); })
+        .gradient = shape.size() == 3;
+}
+
 }  // namespace
 
 void add_where_samples(Table& table) {
   add_choices(table);
+  add_where_between(table);
+  add_nan_to_num(table);
   add_clamp(table);
   add_clamp_backward(table);
 }

@@ -10,19 +10,19 @@ import tenon
 def test_calls_are_recorded_with_those_inside():
     x = tenon.randn(8, 8).requires_grad_()
     with tenon.profiler() as p:
-        y = tenon.mse_loss(x, tenon.zeros(8, 8))
+        y = tenon.l1_loss(x, tenon.zeros(8, 8))
         y.backward()
         with pytest.raises(ValueError):
             x + tenon.ones(3)
         x.detach().neg()
     ops = [event.op for event in p.events]
-    assert 'mse_loss' in ops and ops[-1] == 'neg' and ops.count('add') == 0
-    whole = next(event for event in p.events if event.op == 'mse_loss')
+    assert 'l1_loss' in ops and ops[-1] == 'neg' and ops.count('add') == 0
+    whole = next(event for event in p.events if event.op == 'l1_loss')
     within = [event for event in p.events if event.depth > 0 and whole.start <= event.start and event.end <= whole.end]
     assert within and 0 < whole.inside <= whole.duration and whole.operands == 'f32[8, 8], f32[8, 8]'
     assert any(event.provider == 'cpu' for event in p.events)
     text = p.table()
-    assert 'mse_loss' in text and 'self ms' in text and str(p) == text and '… and' in p.table(limit=1)
+    assert 'l1_loss' in text and 'self ms' in text and str(p) == text and '… and' in p.table(limit=1)
 
 
 def test_memory_and_chrome_trace(tmp_path):

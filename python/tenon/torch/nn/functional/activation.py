@@ -1,4 +1,6 @@
 """Activations."""
+import math
+
 from .... import _core
 from ...._core import ops
 from ..._common import cast, check, dim_of, lowered, rank, source_of
@@ -55,7 +57,10 @@ def celu(input, alpha=1.0, inplace=False):
     if alpha == 0:
         raise ValueError('[celu] alpha must not be 0')
     x = _floating('celu', input, inplace)
-    found = _where(x > 0, x, alpha * ops['expm1'](_where(x > 0, 0, x) / alpha))
+    if alpha > 0:
+        found = ops['elu'](x) if alpha == 1 else ops['where_between'](x, ops['elu'](x / alpha, alpha), x, -math.inf, 0.0)
+    else:
+        found = _where(x > 0, x, alpha * ops['expm1'](_where(x > 0, 0, x) / alpha))
     return _written(input, found, inplace)
 
 
@@ -104,7 +109,7 @@ def prelu(input, weight):
             raise ValueError(f'[prelu] {weight.size} weights for {channels} channels')
     if weight.ndim:
         weight = ops['reshape'](weight, tuple(weight.size if d == (1 if x.ndim > 1 else 0) else 1 for d in range(x.ndim)))
-    return _where(x > 0, x, weight * x)
+    return ops['prelu'](x, weight)
 
 
 def rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False):
@@ -115,7 +120,7 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False):
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     slope = ops['uniform'](x.shape, lower, upper, x.dtype, x.device)
-    return _written(input, _where(x >= 0, x, x * slope), inplace)
+    return _written(input, ops['prelu'](x, slope), inplace)
 
 
 def softplus(input, beta=1.0, threshold=20.0):
@@ -127,21 +132,22 @@ def threshold(input, threshold, value, inplace=False):
     """x above the threshold, value elsewhere."""
     if rank(check(input).dtype) == 3:
         raise ValueError('[threshold] is not defined for complex numbers')
+    if rank(input.dtype) == 2:
+        x = source_of(input) if inplace else input
+        return _written(input, ops['where_between'](x, value, x, -math.inf, threshold), inplace)
     return _written(input, cast(_where(input <= threshold, ops['full_like'](input, value), input), input.dtype), inplace)
 
 
 def hardshrink(input, lambd=0.5):
     """x where |x| is above lambd, 0 elsewhere."""
-    x = _floating('hardshrink', input)
-    return _where((x >= -lambd) & (x <= lambd), 0, x)
+    return ops['shrink'](_floating('hardshrink', input), lambd)
 
 
 def softshrink(input, lambd=0.5):
     """x moved towards 0 by lambd, 0 where it is within."""
     if lambd < 0:
         raise ValueError(f'[softshrink] lambd {lambd} must not be negative')
-    x = _floating('softshrink', input)
-    return _where(x > lambd, x - lambd, _where(x < -lambd, x + lambd, x * 0))
+    return ops['shrink'](_floating('softshrink', input), lambd, lambd)
 
 
 def tanhshrink(input):
@@ -156,7 +162,7 @@ def softsign(input):
 
 def hardsigmoid(input, inplace=False):
     """clamp(x / 6 + 1 / 2, 0, 1)."""
-    return _written(input, ops['hardsigmoid'](_floating('hardsigmoid', input)), inplace)
+    return _written(input, ops['hardsigmoid'](_floating('hardsigmoid', input, inplace)), inplace)
 
 
 def hardswish(input, inplace=False):

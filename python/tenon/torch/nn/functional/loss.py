@@ -36,9 +36,12 @@ def _pair(name, input, target):
 @in_float32
 def mse_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None):
     """(x - target)²."""
+    reduction = _reduction(reduction, size_average, reduce)
     x, target = _pair('mse_loss', input, target)
+    if weight is None and rank(x.dtype) == 2:
+        return ops['mse_loss'](x, target, reduction)
     gap = x - target
-    return _weighted(gap * gap, weight, _reduction(reduction, size_average, reduce))
+    return _weighted(gap * gap, weight, reduction)
 
 
 def _weighted(x, weight, reduction):
@@ -62,8 +65,8 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mea
         raise ValueError(f'[smooth_l1_loss] beta {beta} must not be negative')
     reduction = _reduction(reduction, size_average, reduce)
     x, target = _pair('smooth_l1_loss', input, target)
-    if beta == 0:
-        return _reduced(ops['abs'](x - target), reduction)
+    if rank(x.dtype) == 2:
+        return ops['smooth_l1_loss'](x, target, reduction, beta)
     size = ops['abs'](x - target)
     return _reduced(_where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
 
@@ -73,9 +76,12 @@ def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
     """Squared below delta, absolute above, without a step in the slope."""
     if delta <= 0:
         raise ValueError(f'[huber_loss] delta {delta} must be positive')
+    reduction = _reduction(reduction)
     x, target = _pair('huber_loss', input, target)
+    if weight is None and rank(x.dtype) == 2:
+        return ops['huber_loss'](x, target, reduction, delta)
     size = ops['abs'](x - target)
-    return _weighted(_where(size <= delta, size * size * 0.5, delta * (size - 0.5 * delta)), weight, _reduction(reduction))
+    return _weighted(_where(size <= delta, size * size * 0.5, delta * (size - 0.5 * delta)), weight, reduction)
 
 
 def _same_shape(name, input, target):

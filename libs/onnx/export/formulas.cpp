@@ -1,0 +1,114 @@
+// Ops of several operands or attributes, as the nodes that their formulas take.
+#include <limits>
+
+#include "export/table.hpp"
+
+namespace tenon::onnx {
+namespace {
+
+// A call whose operands are computed in one dtype, which the result has.
+struct Terms {
+  Emitter& out;
+  const RecordedCall& call;
+  const DType dtype = call.results[0].dtype;
+
+  std::string operand(const char* name) const { return out.operand(call, name, dtype, true); }
+  std::string number(double value) const { return out.number(value, dtype); }
+  std::string attribute(const char* name) const { return number(call.number(name)); }
+  // Operands may all repeat what the result has in full.
+  void give(const std::string& made, const Names& operands) const {
+    out.give(call, out.expanded(made, call, operands));
+  }
+};
+
+void lerp(Emitter& out, const RecordedCall& call) {
+  const Terms t{out, call};
+  const std::string x = t.operand("x");
+  const std::string way = out.node("Sub", {t.operand("y"), x});
+  t.give(out.node("Add", {x, out.node("Mul", {t.operand("weight"), way})}), {"x", "y", "weight"});
+}
+
+void addc(Emitter& out, const RecordedCall& call) {
+  const Terms t{out, call};
+  std::string term =
+      out.node(call.op == "addcmul" ? "Mul" : "Div", {t.operand("y"), t.operand("z")});
+  if (call.number("value") != 1) term = out.node("Mul", {term, t.attribute("value")});
+  t.give(out.node("Add", {t.operand("x"), term}), {"x", "y", "z"});
+}
+
+void prelu(Emitter& out, const RecordedCall& call) {
+  const Terms t{out, call};
+  const std::string x = t.operand("x");
+  const std::string below = out.node("Mul", {x, t.operand("weight")});
+  const std::string above = out.node("Greater", {x, t.number(0)});
+  t.give(out.node("Where", {above, x, below}), {"x", "weight"});
+}
+
+void where_between(Emitter& out, const RecordedCall& call) {
+  const Terms t{out, call};
+  const std::string x = t.operand("x");
+  const std::string within = out.node("And", {out.node("GreaterOrEqual", {x, t.attribute("low")}),
+                                              out.node("LessOrEqual", {x, t.attribute("high")})});
+  t.give(out.node("Where", {within, t.operand("inside"), t.operand("outside")}),
+         {"x", "inside", "outside"});
+}
+
+void shrink(Emitter& out, const RecordedCall& call) {
+  out.give(call, out.node("Shrink", {out.input(call, "x")},
+                          {{"bias", call.number("bias")}, {"lambd", call.number("lambd")}}));
+}
+
+double greatest(DType dtype) {
+  return dtype == DType::F64    ? std::numeric_limits<double>::max()
+         : dtype == DType::F16  ? 65504
+         : dtype == DType::BF16 ? 0x1.fep127
+                                : std::numeric_limits<float>::max();
+}
+
+void nan_to_num(Emitter& out, const RecordedCall& call) {
+  const Terms t{out, call};
+  const std::string x = out.input(call, "x");
+  const double infinity = std::numeric_limits<double>::infinity(), most = greatest(t.dtype);
+  const auto replaced = [&](const std::string& where, double by, const std::string& rest) {
+    return out.node("Where", {where, t.number(by), rest});
+  };
+  std::string y = replaced(out.node("Equal", {x, t.number(infinity)}),
+                           call.has("posinf") ? call.number("posinf") : most, x);
+  y = replaced(out.node("Equal", {x, t.number(-infinity)}),
+               call.has("neginf") ? call.number("neginf") : -most, y);
+  out.give(call, replaced(out.node("IsNaN", {x}), call.number("nan"), y));
+}
+
+// Losses of the difference of two operands; `bend` is where two of them become straight.
+void pair_loss(Emitter& out, const RecordedCall& call) {
+  const Terms t{out, call};
+  const std::string d = out.node("Sub", {out.input(call, "x"), out.input(call, "target")});
+  std::string loss = out.node("Mul", {d, d});
+  if (call.op != "mse_loss") {
+    const bool huber = call.op == "huber_loss";
+    const double bend = call.number(huber ? "delta" : "beta"), slope = huber ? bend : 1;
+    const std::string size = out.node("Abs", {d});
+    const std::string small = out.node("Mul", {loss, t.number(0.5 * slope / bend)});
+    const std::string large =
+        out.node("Mul", {out.node("Sub", {size, t.number(0.5 * bend)}), t.number(slope)});
+    loss = out.node("Where", {out.node("Less", {size, t.number(bend)}), small, large});
+  }
+  const std::string reduction = call.text("reduction");
+  if (reduction == "none") return out.give(call, loss);
+  out.give(call, out.node(reduction == "sum" ? "ReduceSum" : "ReduceMean", {loss},
+                          {{"keepdims", int64_t{0}}}));
+}
+
+}  // namespace
+
+void add_formulas(std::map<std::string, Emit>& table) {
+  table["lerp"] = lerp;
+  table["addcmul"] = table["addcdiv"] = addc;
+  table["prelu"] = prelu;
+  table["where_between"] = where_between;
+  table["shrink"] = shrink;
+  table["nan_to_num"] = nan_to_num;
+  table["mse_loss"] = table["smooth_l1_loss"] = table["huber_loss"] = pair_loss;
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,136 @@
+// The means and sums of mse_loss, smooth_l1_loss and huber_loss over operands of one shape: each element is read once and nothing is
+// written but the result. Pieces of fixed size are merged in order, in f64.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/loss_pair.cpp"
+#include <hwy/foreach_target.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernels.hpp"
+#include "lanes-inl.hpp"
+#include "simd/map-inl.hpp"
+#include "tenon/schemas.h"
+#include "threads.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::cpu::HWY_NAMESPACE {
+namespace {
+
+// Terms of the difference of two elements; 0 of 0.
+struct Square {
+  explicit Square(const tn_call&) {}
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return hn::Mul(x, x);
+  }
+};
+// ½x² up to |x| = edge, edge·(|x| − ½edge) beyond; both times `scale`
+struct Bent {
+  double edge, scale;
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    using T = hn::TFromD<D>;
+    const V size = hn::Abs(x), knee = hn::Set(d, static_cast<T>(edge));
+    const V small = hn::Mul(hn::Mul(x, x), hn::Set(d, static_cast<T>(0.5 * scale)));
+    const V large = hn::Mul(hn::Sub(size, hn::Set(d, static_cast<T>(0.5 * edge))),
+                            hn::Set(d, static_cast<T>(edge * scale)));
+    return hn::IfThenElse(hn::Lt(size, knee), small, large);
+  }
+};
+struct SmoothL1 : Bent {
+  explicit SmoothL1(const tn_call& call) {
+    edge = real_arg(call, arg::smooth_l1_loss::beta), scale = 1 / edge;
+  }
+};
+struct Huber : Bent {
+  explicit Huber(const tn_call& call) { edge = real_arg(call, arg::huber_loss::delta), scale = 1; }
+};
+
+template <class Term, class T>
+void loss(const tn_call& call) {
+  using arg = tenon::arg::mse_loss;
+  constexpr int64_t kChunk = 4096, kPiece = 16 * kChunk;
+  const tn_view& view = input(call, arg::x);
+  const T* const x = data_of<const T>(view);
+  const T* const target = data_of<const T>(input(call, arg::target));
+  const int64_t n = numel(view), pieces = (n + kPiece - 1) / kPiece;
+  const Term term(call);
+  const auto sum_of_piece = [=](int64_t p) {
+    const LaneTag<T> d;
+    double sum = 0;
+    for (int64_t i = p * kPiece; i < std::min(n, (p + 1) * kPiece); i += kChunk)
+      sum += sum_pairs(d, x + i, target + i, static_cast<size_t>(std::min(kChunk, n - i)),
+                       [&](auto a, auto b) HWY_ATTR { return term(d, hn::Sub(a, b)); });
+    return sum;
+  };
+  double total = 0;
+  if (pieces == 1) {
+    total = sum_of_piece(0);
+  } else {
+    std::vector<double> sums(static_cast<size_t>(pieces));
+    parallel_for(pieces, 2, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) sums[static_cast<size_t>(p)] = sum_of_piece(p);
+    });
+    for (const double sum : sums) total += sum;
+  }
+  if (text_arg(call, arg::reduction) == "mean") total /= static_cast<double>(n);
+  *data_of<T>(output(call)) = static_cast<T>(static_cast<Compute<T>>(total));
+}
+
+bool fits(const tn_call& call) {
+  using arg = tenon::arg::mse_loss;
+  const tn_view &x = input(call, arg::x), &target = input(call, arg::target);
+  return text_arg(call, arg::reduction) != "none" && numel(x) != 0 &&
+         std::equal(x.shape, x.shape + x.ndim, target.shape, target.shape + target.ndim);
+}
+// A beta of 0 is left to the decomposition.
+bool smooth_fits(const tn_call& call) {
+  return real_arg(call, arg::smooth_l1_loss::beta) > 0 && fits(call);
+}
+
+// scale·g·(x − target), the difference held within ±delta; NaN stays.
+struct Backward {
+  double delta, scale;
+  explicit Backward(const tn_call& call)
+      : delta(call.args[arg::huber_loss_backward::delta].tag == TN_VALUE_NONE
+                  ? HUGE_VAL
+                  : real_arg(call, arg::huber_loss_backward::delta)),
+        scale(real_arg(call, arg::huber_loss_backward::scale)) {}
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V g, V x, V target) const {
+    using T = hn::TFromD<D>;
+    const V most = hn::Set(d, static_cast<T>(delta)), gap = hn::Sub(x, target);
+    const V held = hn::IfThenElse(hn::Gt(hn::Abs(gap), most), hn::CopySign(most, gap), gap);
+    return hn::Mul(hn::Mul(g, hn::Set(d, static_cast<T>(scale))), held);
+  }
+};
+
+template <class T>
+void add_of(KernelList& list) {
+  const auto add = [&](std::string_view schema, auto run, auto supports) {
+    list.add({.schema = schema, .dtypes = TN_MASK(kDtype<T>), .run = run, .supports = supports});
+  };
+  add(TN_SCHEMA_MSE_LOSS, run_of<loss<Square, T>>, supports_of<fits>);
+  add(TN_SCHEMA_SMOOTH_L1_LOSS, run_of<loss<SmoothL1, T>>, supports_of<smooth_fits>);
+  add(TN_SCHEMA_HUBER_LOSS, run_of<loss<Huber, T>>, supports_of<fits>);
+}
+void add_kernels(KernelList& list) {
+  add_of<float>(list);
+  add_of<double>(list);
+  add_of<F16>(list);
+  add_of<BF16>(list);
+  add_ternary<Backward, kGrainCopy>(list, TN_SCHEMA_HUBER_LOSS_BACKWARD);
+}
+
+}  // namespace
+}  // namespace tenon::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::cpu {
+HWY_EXPORT(add_kernels);
+void add_loss_pair_kernels(KernelList& list) { HWY_DYNAMIC_DISPATCH(add_kernels)(list); }
+}  // namespace tenon::cpu
+#endif
