@@ -167,11 +167,17 @@ def measure(found, row, scale, rounds):
     return times
 
 
+def digits(x):
+    """Three of them, without an exponent."""
+    return f'{x:.0f}' if x >= 999.5 else f'{x:.3g}'
+
+
 def cell(times):
     if not times:
         return '–'
     scale, unit = (1e3, 'ms') if statistics.median(times) >= 1e-3 else (1e6, 'µs')
-    return f'{scale * statistics.median(times):.3g} {unit} ({scale * min(times):.3g}–{scale * max(times):.3g})'
+    middle, least, most = (digits(scale * x) for x in (statistics.median(times), min(times), max(times)))
+    return f'{middle} {unit} ({least}–{most})'
 
 
 def line(row, times):
