@@ -16,7 +16,7 @@ class _AnyTuple(type):
 
 
 class Size(tuple, metaclass=_AnyTuple):
-    """A shape. Those of tensors are plain tuples, which count as sizes."""
+    """A shape. Those of tensors are plain tuples until a program imports tenon.torch; these count as sizes, too."""
 
     def numel(self):
         """The product of all sizes."""
@@ -27,7 +27,12 @@ class Size(tuple, metaclass=_AnyTuple):
         return type(self)(found) if isinstance(index, slice) else found
 
     def __add__(self, other):
-        return type(self)(tuple(self) + tuple(other))
+        if not isinstance(other, tuple):
+            raise TypeError(f'can only concatenate tuple (not {type(other).__name__}) to torch.Size')
+        return Size((*self, *other))
+
+    def __radd__(self, other):
+        return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, times):
         return type(self)(tuple(self) * times)

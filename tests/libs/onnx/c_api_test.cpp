@@ -54,6 +54,26 @@ TEST(Onnx, TellsWhatItIs) {
   EXPECT_EQ(small.opset, 0);
 }
 
+TEST(Onnx, ExportsNamesAndSizes) {
+  const Scratch folder;
+  const std::string path = folder.path("sized.onnx");
+  const Tensor rows = arange(4).reshape({2, 2}).to(DType::F32);
+  const graph::Program program =
+      graph::trace({rows}, {{{0, {"rows"}}}},
+                   [](std::span<const Tensor> in) { return std::vector{in[0] / in[0].shape(0)}; });
+  onnx::save(program, path, {21, {"x"}, {"y"}});
+  const onnx::Model model = onnx::load(path);
+  EXPECT_EQ(model.info().opset, 21);
+  EXPECT_EQ(detail::to_view(model.input(0).name), "x");
+  EXPECT_EQ(detail::to_view(model.result(0).name), "y");
+  EXPECT_EQ(model.input(0).shape[0], -1);
+  EXPECT_EQ(detail::to_view(model.input(0).symbols[0]), "rows");
+  const Tensor more = ones({5, 2});
+  EXPECT_EQ(model({more})[0].to_vector<float>(), (more / 5).to_vector<float>());
+  EXPECT_THROW(onnx::save(program, path, {0, {"x", "z"}, {}}), Error);
+  EXPECT_THROW(onnx::save(program, path, {0, {"x"}, {"x"}}), Error);
+}
+
 TEST(Onnx, NullIsRefused) {
   for (tn_status* status :
        {tn_onnx_load({}, nullptr), tn_onnx_get_info(nullptr, nullptr),

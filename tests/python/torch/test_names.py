@@ -85,6 +85,10 @@ def test_default_device():
 def test_sizes():
     size = ours.Size([2, 3, 4])
     assert size.numel() == 24 and repr(size[:2]) == 'torch.Size([2, 3])' and repr(size + (5,)) == 'torch.Size([2, 3, 4, 5])'
+    assert repr((1,) + size) == 'torch.Size([1, 2, 3, 4])' and type((1,) + size) is type(size * 2) is type(size[::-1]) is ours.Size
+    for add in (lambda: size + [1], lambda: [1] + size):
+        with pytest.raises(TypeError):
+            add()
     assert isinstance(ours.zeros(2).shape, ours.Size) and size[0] == 2 and not isinstance([2], ours.Size)
 
 
