@@ -236,8 +236,8 @@ class Reader {
       fail("there is no buffer %" + std::to_string(made.buffer));
     made.dtype = dtype(json.at("dtype"));
     made.offset = json.at("offset").get<int64_t>();
-    made.shape = json.at("shape").get<std::vector<int64_t>>();
-    made.strides = json.at("strides").get<std::vector<int64_t>>();
+    made.shape = Dims(json.at("shape").get<std::vector<int64_t>>());
+    made.strides = Dims(json.at("strides").get<std::vector<int64_t>>());
     if (made.shape.size() != made.strides.size() || made.shape.size() > TN_MAX_DIMS)
       fail("a view of " + std::to_string(made.shape.size()) + " dimensions and " +
            std::to_string(made.strides.size()) + " strides");

@@ -19,10 +19,10 @@ class Anchors {
           std::vector<std::string>& refused)
       : graph_(graph), backend_(backend), device_(device), refused_(refused) {}
 
-  void run() {
+  bool run() {
     const ValueMap values(graph_);
     find(values);
-    if (chains_.empty()) return;
+    if (chains_.empty()) return false;
     tn_graph_limits limits{};
     limits.struct_size = sizeof limits;
     backend_.limits(backend_.self, 0, &limits);
@@ -35,6 +35,7 @@ class Anchors {
     replace();
     if (std::ranges::find(turned, true) != turned.end())
       graph_ = lower_again(graph_, device_, turned);
+    return true;
   }
 
  private:
@@ -165,8 +166,9 @@ class Anchors {
 
 }  // namespace
 
-void anchor(Graph& graph, const Device& device, std::vector<std::string>& refused) {
-  if (const tn_graph* backend = backend_of(device)) Anchors(graph, *backend, device, refused).run();
+bool anchor(Graph& graph, const Device& device, std::vector<std::string>& refused) {
+  const tn_graph* backend = backend_of(device);
+  return backend != nullptr && Anchors(graph, *backend, device, refused).run();
 }
 
 }  // namespace tenon::graph

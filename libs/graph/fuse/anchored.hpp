@@ -7,8 +7,8 @@ namespace tenon::graph {
 
 // Convolutions and poolings of images take in what follows them, their weights are laid out when the program is made, and images between
 // them lie with channels side by side where the plugin wants them so. Results may differ from those of the nodes by rounding. Changes the
-// graph, lowered to the device; adds to `refused` why nodes stay as they are.
-void anchor(Graph& graph, const Device& device, std::vector<std::string>& refused);
+// graph, lowered to the device; adds to `refused` why nodes stay as they are. False where there are none of them.
+bool anchor(Graph& graph, const Device& device, std::vector<std::string>& refused);
 
 // An anchor and the nodes behind it, as the plugin takes them. It points into them.
 class AnchoredExpression {

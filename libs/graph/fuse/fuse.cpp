@@ -37,14 +37,29 @@ bool read_alike(const Node& a, const Node& b, uint32_t buffer) {
          x->strides == y->strides;
 }
 
+// A group as a node, with its kernel; none where the plugin does not make it.
+std::optional<Node> fused_node(const Graph& graph, const tn_graph& backend, const Group& group,
+                               const Expression& expression, std::string& why) {
+  auto fused = std::make_shared<Fused>();
+  fused->backend = &backend;
+  tn_status* status = backend.compile(backend.self, 0, &expression.get(), &fused->kernel);
+  if (status != nullptr) return why = message_of(status), std::nullopt;
+  Node node = expression.node();
+  for (const Member& member : group.members) fused->nodes.push_back(graph.nodes[member.node]);
+  node.kernel = &fused->kernel;
+  node.fused = std::move(fused);
+  return node;
+}
+
 class Fuser {
  public:
-  Fuser(Graph& graph, const tn_graph& backend) : graph_(graph), backend_(backend) {
+  Fuser(Graph& graph, const tn_graph& backend, Decisions& decisions)
+      : graph_(graph), backend_(backend), decisions_(decisions), refused_(decisions.refused) {
     limits_.struct_size = sizeof limits_;
     backend_.limits(backend_.self, 0, &limits_);
   }
 
-  std::vector<std::string> run() {
+  void run() {
     Partition partition(graph_, candidates(), limits_);
     for (const Pair& pair : pairs()) {
       std::string why;
@@ -52,7 +67,6 @@ class Fuser {
         refuse(pair.first, pair.second, why);
     }
     replace(partition);
-    return std::move(refused_);
   }
 
  private:
@@ -135,16 +149,8 @@ class Fuser {
       return refuse(group.members.front().node, group.members.back().node,
                     fmt::format("together they take {:.0f} ns, apart {:.0f}", cost, apart)),
              std::nullopt;
-    auto fused = std::make_shared<Fused>();
-    fused->backend = &backend_;
-    tn_status* status = backend_.compile(backend_.self, 0, &expression.get(), &fused->kernel);
-    if (status != nullptr)
-      return refuse(group.members.front().node, group.members.back().node, message_of(status)),
-             std::nullopt;
-    Node node = expression.node();
-    for (const Member& member : group.members) fused->nodes.push_back(graph_.nodes[member.node]);
-    node.kernel = &fused->kernel;
-    node.fused = std::move(fused);
+    auto node = fused_node(graph_, backend_, group, expression, why);
+    if (!node) refuse(group.members.front().node, group.members.back().node, why);
     return node;
   }
 
@@ -157,8 +163,14 @@ class Fuser {
       if (!kernels[at]) partition.dissolve(at);
     }
     std::vector<Node> nodes;
-    for (const uint32_t root : partition.order())
+    for (const uint32_t root : partition.order()) {
+      std::vector<uint32_t>& step = decisions_.steps.emplace_back();
+      if (kernels[root])
+        for (const Member& member : partition.group(root)->members) step.push_back(member.node);
+      else
+        step = {root};
       nodes.push_back(kernels[root] ? std::move(*kernels[root]) : std::move(graph_.nodes[root]));
+    }
     graph_.nodes = std::move(nodes);
   }
 
@@ -166,14 +178,71 @@ class Fuser {
   const tn_graph& backend_;
   tn_graph_limits limits_{};
   std::vector<double> costs_;  // by node
-  std::vector<std::string> refused_;
+  Decisions& decisions_;
+  std::vector<std::string>& refused_;
 };
 
 }  // namespace
 
-std::vector<std::string> fuse(Graph& graph, const Device& device) {
+void fuse(Graph& graph, const Device& device, Decisions& made) {
+  if (const tn_graph* backend = backend_of(device)) return Fuser(graph, *backend, made).run();
+  for (uint32_t at = 0; at < graph.nodes.size(); ++at) made.steps.push_back({at});
+}
+
+namespace {
+
+// By buffer: whether more than one step touches it, or something outside.
+std::vector<bool> handed_on(const Graph& graph, const std::vector<std::vector<uint32_t>>& steps) {
+  std::vector<bool> handed(graph.buffers.size());
+  for (size_t b = 0; b < handed.size(); ++b) handed[b] = graph.buffers[b].role != Role::Temporary;
+  for (const View& result : graph.results) handed[result.buffer] = true;
+  std::vector<uint32_t> by(graph.buffers.size(), UINT32_MAX), touched;
+  for (uint32_t step = 0; step < steps.size(); ++step)
+    for (const uint32_t at : steps[step]) {
+      touched.clear();
+      reads(graph.nodes[at], touched);
+      writes(graph.nodes[at], touched);
+      for (const uint32_t b : touched) {
+        if (by[b] != UINT32_MAX && by[b] != step) handed[b] = true;
+        by[b] = step;
+      }
+    }
+  return handed;
+}
+
+std::optional<Node> made_again(const Graph& graph, const tn_graph& backend,
+                               const std::vector<uint32_t>& step, const std::vector<bool>& handed) {
+  std::string why;
+  std::vector<Group> groups;
+  for (const uint32_t at : step) {
+    auto group = group_of(graph.nodes[at], at, why);
+    if (!group) return std::nullopt;
+    groups.push_back(std::move(*group));
+  }
+  const auto group = joined(std::move(groups), why);
+  if (!group) return std::nullopt;
+  const Expression expression(graph, *group, handed);
+  return expression.has_plain_rows() ? fused_node(graph, backend, *group, expression, why)
+                                     : std::nullopt;
+}
+
+}  // namespace
+
+bool fuse_again(Graph& graph, const Device& device,
+                const std::vector<std::vector<uint32_t>>& steps) {
   const tn_graph* backend = backend_of(device);
-  return backend == nullptr ? std::vector<std::string>() : Fuser(graph, *backend).run();
+  const std::vector<bool> handed = handed_on(graph, steps);
+  std::vector<std::optional<Node>> kernels(steps.size());
+  for (size_t s = 0; s < steps.size(); ++s)
+    if (steps[s].size() > 1 &&
+        (backend == nullptr || !(kernels[s] = made_again(graph, *backend, steps[s], handed))))
+      return false;
+  std::vector<Node> nodes;
+  nodes.reserve(steps.size());
+  for (size_t s = 0; s < steps.size(); ++s)
+    nodes.push_back(kernels[s] ? std::move(*kernels[s]) : std::move(graph.nodes[steps[s].front()]));
+  graph.nodes = std::move(nodes);
+  return true;
 }
 
 }  // namespace tenon::graph

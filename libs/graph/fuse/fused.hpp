@@ -44,7 +44,7 @@ class Expression {
 
   const Graph& graph_;
   std::vector<Operand> outputs_, inputs_;
-  std::vector<int64_t> shape_;
+  Dims shape_;
   size_t kept_ = 0;
   bool plain_rows_ = true;
   std::vector<tn_graph_node> nodes_;

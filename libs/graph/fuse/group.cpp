@@ -1,7 +1,7 @@
 #include "fuse/group.hpp"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <numeric>
 
 #include "ir/schema.hpp"
@@ -33,8 +33,8 @@ std::vector<Access*> accesses_of(Group& group) {
 
 // Takes dimensions in the order that `order` lists them.
 void reorder(Group& group, const std::vector<size_t>& order) {
-  const auto picked = [&](const std::vector<int64_t>& from) {
-    std::vector<int64_t> to;
+  const auto picked = [&](const Dims& from) {
+    Dims to;
     for (const size_t d : order) to.push_back(from[d]);
     return to;
   };
@@ -66,12 +66,13 @@ std::vector<bool> reduced_dimensions(const Node& node, size_t rank) {
 bool make_reduction(const Node& node, Group& group, std::string& why) {
   const auto* x = std::get_if<View>(&node.args[0]);
   if (x == nullptr) return why = "it reduces a number", false;
+  if (x->numel() == 0) return why = "it has no elements", false;
   const size_t rank = x->shape.size();
   const std::vector<bool> reduced = reduced_dimensions(node, rank);
   Member& member = group.members[0];
   member.kind = Member::Kind::Reduce;
   member.reads = {access_of(*x, x->shape)};
-  member.result = {node.results[0].buffer, node.results[0].offset, std::vector<int64_t>(rank, 0)};
+  member.result = {node.results[0].buffer, node.results[0].offset, Dims(rank)};
   const bool keeps = node.results[0].shape.size() == rank;
   size_t next = 0;
   std::vector<size_t> order;
@@ -106,8 +107,8 @@ void make_elementwise(const Node& node, Group& group) {
 }
 
 // The dimensions of both, each cut where the other has an end; none where their ends do not fit.
-std::optional<std::vector<int64_t>> common(std::vector<int64_t> a, std::vector<int64_t> b) {
-  std::vector<int64_t> cut;  // innermost first
+std::optional<Dims> common(Dims a, Dims b) {
+  Dims cut;  // innermost first
   while (!a.empty() && !b.empty()) {
     const int64_t size = std::min(a.back(), b.back());
     if (a.back() % size != 0 || b.back() % size != 0) return std::nullopt;
@@ -123,9 +124,10 @@ std::optional<std::vector<int64_t>> common(std::vector<int64_t> a, std::vector<i
 }
 
 // Cuts the first dimensions of the group, which make up `shape` together, into those of `shape`.
-void cut(Group& group, const std::vector<int64_t>& shape) {
-  const auto cut_strides = [&](const std::vector<int64_t>& strides) {
-    std::vector<int64_t> made(shape.size());
+void cut(Group& group, const Dims& shape) {
+  if (group.shape == shape) return;
+  const auto cut_strides = [&](const Dims& strides) {
+    Dims made(shape.size());
     size_t d = shape.size();
     for (size_t own = group.shape.size(); own-- > 0;) {
       int64_t size = group.shape[own], step = strides[own];
@@ -145,48 +147,58 @@ void cut(Group& group, const std::vector<int64_t>& shape) {
 void repeat_over(Group& group, std::span<const int64_t> row) {
   for (Access* access : accesses_of(group))
     access->strides.resize(access->strides.size() + row.size(), 0);
-  group.shape.insert(group.shape.end(), row.begin(), row.end());
+  group.shape.insert(group.shape.size(), row);
   group.reduced = row.size();
 }
 
-bool bring_together(Group& a, Group& b, std::string& why) {
-  if (a.reduced == 0 && b.reduced != 0) return bring_together(b, a, why);
-  const bool rows =
-      a.reduced != 0 && b.reduced == 0 && product(b.shape) == a.kept() && a.row() != 1;
-  if (rows) {
-    const std::vector<int64_t> row(a.shape.end() - static_cast<std::ptrdiff_t>(a.reduced),
-                                   a.shape.end());
-    const std::vector<int64_t> kept(a.shape.begin(),
-                                    a.shape.end() - static_cast<std::ptrdiff_t>(a.reduced));
-    auto shape = common(kept, b.shape);
-    if (!shape) return why = "their dimensions end at different places", false;
-    cut(b, *shape);
-    repeat_over(b, row);
-    shape->insert(shape->end(), row.begin(), row.end());
-    cut(a, *shape);
-    return true;
+// All groups over the same dimensions: those over all elements, and, beside a reduction, those with one element for each of its rows.
+std::optional<Group> over_same_dimensions(std::vector<Group>& groups, std::string& why) {
+  const auto found =
+      std::ranges::find_if(groups, [](const Group& one) { return one.reduced != 0; });
+  const bool rows = found != groups.end();
+  const Group& first = rows ? *found : groups.front();
+  const int64_t all = product(first.shape), kept = first.kept(), row = first.row();
+  const auto once_a_row = [&](const Group& one) {
+    return rows && one.reduced == 0 && row != 1 && product(one.shape) == kept;
+  };
+  const auto refuse = [&](const char* reason) { return why = reason, std::nullopt; };
+  constexpr const char* kEnds = "their dimensions end at different places";
+  std::optional<Dims> shape = first.shape;
+  for (const Group& one : groups) {
+    if (once_a_row(one)) continue;
+    if (product(one.shape) != all || (one.reduced != 0 && one.row() != row))
+      return refuse("they run over different numbers of elements");
+    if (!(shape = common(*shape, one.shape))) return refuse(kEnds);
   }
-  if (product(a.shape) != product(b.shape) || (b.reduced != 0 && a.row() != b.row()))
-    return why = "they run over different numbers of elements", false;
-  const int64_t row = a.row();
-  const auto shape = common(a.shape, b.shape);
-  if (!shape) return why = "their dimensions end at different places", false;
-  cut(a, *shape);
-  cut(b, *shape);
-  size_t reduced = 0;
-  for (int64_t inner = 1; a.reduced != 0 && inner < row; ++reduced)
-    inner *= (*shape)[shape->size() - 1 - reduced];
-  a.reduced = b.reduced = reduced;
-  return true;
+  Group made;
+  for (int64_t inner = 1; rows && inner < row; ++made.reduced)
+    inner *= (*shape)[shape->size() - 1 - made.reduced];
+  const auto split = shape->end() - static_cast<std::ptrdiff_t>(made.reduced);
+  std::optional<Dims> places = Dims(shape->begin(), split);
+  const Dims of_row(split, shape->end());
+  for (const Group& one : groups)
+    if (once_a_row(one) && !(places = common(*places, one.shape))) return refuse(kEnds);
+  made.shape = *places;
+  made.shape.insert(made.shape.size(), of_row);
+  for (Group& one : groups) {
+    const bool repeats = once_a_row(one);
+    cut(one, repeats ? *places : made.shape);
+    if (repeats) repeat_over(one, of_row);
+    std::ranges::move(one.members, std::back_inserter(made.members));
+  }
+  std::ranges::sort(made.members, {}, &Member::node);
+  return made;
 }
 
 // Elements that some member writes are touched by the others at the same turn.
 bool same_turns(Group& group) {
-  std::map<uint32_t, const Access*> written;
-  for (const Member& member : group.members) written.emplace(member.result.buffer, &member.result);
+  std::vector<const Access*> written;
+  for (const Member& member : group.members) written.push_back(&member.result);
+  const auto buffer_of = [](const Access* access) { return access->buffer; };
+  std::ranges::stable_sort(written, {}, buffer_of);
   return std::ranges::all_of(accesses_of(group), [&](const Access* access) {
-    const auto found = written.find(access->buffer);
-    return found == written.end() || *found->second == *access;
+    const auto found = std::ranges::lower_bound(written, access->buffer, {}, buffer_of);
+    return found == written.end() || (*found)->buffer != access->buffer || **found == *access;
   });
 }
 
@@ -195,8 +207,7 @@ bool same_turns(Group& group) {
 int64_t Group::kept() const { return product(std::span(shape).first(shape.size() - reduced)); }
 int64_t Group::row() const { return product(std::span(shape).last(reduced)); }
 
-size_t merge_dimensions(std::vector<int64_t>& shape, const std::vector<Access*>& accesses,
-                        size_t kept) {
+size_t merge_dimensions(Dims& shape, const std::vector<Access*>& accesses, size_t kept) {
   size_t n = 0, kept_now = 0;
   for (size_t d = 0; d < shape.size(); ++d) {
     bool joins = n > 0 && !(d >= kept && n <= kept_now);
@@ -235,17 +246,13 @@ std::optional<Group> group_of(const Node& node, uint32_t at, std::string& why) {
   return group;
 }
 
-std::optional<Group> joined(const Group& a, const Group& b, std::string& why) {
-  Group first = a, second = b;
-  if (!bring_together(first, second, why)) return std::nullopt;
-  std::vector<Member> members;
-  std::ranges::merge(first.members, second.members, std::back_inserter(members), {}, &Member::node,
-                     &Member::node);
-  first.members = std::move(members);
-  if (!same_turns(first))
+std::optional<Group> joined(std::vector<Group> groups, std::string& why) {
+  auto made = over_same_dimensions(groups, why);
+  if (!made) return std::nullopt;
+  if (!same_turns(*made))
     return why = "one reads the other's result in another order, or repeats it", std::nullopt;
-  merge(first);
-  return first;
+  merge(*made);
+  return made;
 }
 
 }  // namespace tenon::graph

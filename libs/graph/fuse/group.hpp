@@ -8,8 +8,8 @@ namespace tenon::graph {
 // A view as a loop walks it.
 struct Access {
   uint32_t buffer = 0;
-  int64_t offset = 0;                 // elements
-  std::vector<int64_t> strides = {};  // by dimension of the loop; 0 repeats
+  int64_t offset = 0;  // elements
+  Dims strides = {};   // by dimension of the loop; 0 repeats
   bool operator==(const Access&) const = default;
 };
 
@@ -22,7 +22,7 @@ struct Member {
 };
 
 struct Group {
-  std::vector<int64_t> shape;   // of the loop; no dimension of size 1
+  Dims shape;                   // of the loop; no dimension of size 1
   size_t reduced = 0;           // its last dimensions, over which members of the kind reduce
   std::vector<Member> members;  // in the order of their nodes
 
@@ -33,13 +33,12 @@ struct Group {
 // One node; `why` says what stands against it.
 std::optional<Group> group_of(const Node& node, uint32_t at, std::string& why);
 
-// Both in one loop, where each element that one writes and another touches is touched at the same turn. Whether other nodes would have to
+// All in one loop, where each element that one writes and another touches is touched at the same turn. Whether other nodes would have to
 // run in between is not asked.
-std::optional<Group> joined(const Group& a, const Group& b, std::string& why);
+std::optional<Group> joined(std::vector<Group> groups, std::string& why);
 
 // Dimensions that all of the accesses walk as one become one; the first `kept` ones stay apart from the rest. Returns how many of
 // those there are.
-size_t merge_dimensions(std::vector<int64_t>& shape, const std::vector<Access*>& accesses,
-                        size_t kept);
+size_t merge_dimensions(Dims& shape, const std::vector<Access*>& accesses, size_t kept);
 
 }  // namespace tenon::graph

@@ -11,7 +11,7 @@ constexpr size_t kRank = 4;  // samples, channels, rows, columns
 // What is known of a buffer's views.
 struct Seen {
   bool fits = true;
-  std::vector<int64_t> shape;
+  Dims shape;
 };
 
 void see(Seen& seen, const View& view, const Buffer& buffer) {
@@ -22,7 +22,7 @@ void see(Seen& seen, const View& view, const Buffer& buffer) {
 }
 
 // Whether the order of channels and places makes a difference.
-bool has_order(const std::vector<int64_t>& shape) {
+bool has_order(const Dims& shape) {
   return shape.size() == kRank && shape[1] > 1 && shape[2] * shape[3] > 1;
 }
 

@@ -82,7 +82,7 @@ bool Partition::join(uint32_t a, uint32_t b, std::string& why) {
   const uint32_t first = root_[a], second = root_[b];
   if (first == second) return true;
   if (!groups_[first] || !groups_[second]) return why.clear(), false;
-  auto both = joined(*groups_[first], *groups_[second], why);
+  auto both = joined({*groups_[first], *groups_[second]}, why);
   if (!both) return false;
   if (both->reduced != 0 && both->row() > limits_.row)
     return why = "rows of " + std::to_string(both->row()) + " elements are longer than its " +

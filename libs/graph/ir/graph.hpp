@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "ir/dims.hpp"
 #include "ir/sizes.hpp"
 #include "tenon/tensor.hpp"
 
@@ -40,8 +41,8 @@ struct View {
   uint32_t buffer = 0;
   DType dtype = DType::F32;
   int64_t offset = 0;  // elements
-  std::vector<int64_t> shape = {};
-  std::vector<int64_t> strides = {};  // elements
+  Dims shape = {};
+  Dims strides = {};  // elements
 
   int64_t numel() const;
   bool contiguous() const;
@@ -82,8 +83,8 @@ using Argument = std::variant<std::monostate, bool, int64_t, double, std::comple
 struct Loop {
   uint32_t flags = 0;
   uint32_t reduced = 0;
-  std::vector<int64_t> shape;
-  std::vector<std::vector<int64_t>> strides;
+  Dims shape;
+  std::vector<Dims> strides;
 };
 
 struct Fused;    // fuse/fused.hpp

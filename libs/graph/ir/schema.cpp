@@ -41,7 +41,9 @@ std::vector<Parameter> parse_all(std::string_view schema) {
 
 }  // namespace
 
-const std::vector<Parameter>& parameters(const tn_op& op) {
+namespace {
+
+const std::vector<Parameter>& shared_parameters(const tn_op& op) {
   static std::mutex mutex;
   static auto& known = *new std::unordered_map<const tn_op*, std::vector<Parameter>>;
   const std::lock_guard lock(mutex);
@@ -50,6 +52,15 @@ const std::vector<Parameter>& parameters(const tn_op& op) {
   const tn_str schema = tn_op_schema(&op);
   return known.emplace(&op, parse_all({schema.data, static_cast<size_t>(schema.size)}))
       .first->second;
+}
+
+}  // namespace
+
+const std::vector<Parameter>& parameters(const tn_op& op) {
+  thread_local std::unordered_map<const tn_op*, const std::vector<Parameter>*> known;
+  const std::vector<Parameter>*& found = known[&op];
+  if (found == nullptr) found = &shared_parameters(op);
+  return *found;
 }
 
 }  // namespace tenon::graph

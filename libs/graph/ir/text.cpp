@@ -53,7 +53,7 @@ class Writer {
     return fmt::format(fmt::runtime(kForms[static_cast<size_t>(found->second->form)]),
                        to_text(*sizes_, found->second->size));
   }
-  std::string list_of(const std::vector<int64_t>& numbers) const {
+  std::string list_of(std::span<const int64_t> numbers) const {
     std::vector<std::string> texts;
     for (const int64_t& one : numbers) texts.push_back(number(one));
     return fmt::format("[{}]", fmt::join(texts, ", "));

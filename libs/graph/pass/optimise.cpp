@@ -1,23 +1,57 @@
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 #include "fuse/anchored.hpp"
 #include "fuse/fuse.hpp"
 #include "pass/pass.hpp"
 
 namespace tenon::graph {
+namespace {
 
-std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound, bool exact) {
+// Takes nodes in the order that `order` lists them.
+void put_in_order(std::vector<Node>& nodes, const std::vector<uint32_t>& order) {
+  std::vector<Node> made;
+  made.reserve(nodes.size());
+  for (const uint32_t at : order) made.push_back(std::move(nodes[at]));
+  nodes = std::move(made);
+}
+
+// What was decided at other sizes, where it holds at these.
+bool take_over(Graph& graph, const Device& device, const Decisions& known) {
+  if (!fuse_again(graph, device, known.steps)) return false;
+  reuse_operands(graph);
+  if (structure_of(graph) == known.behind)
+    put_in_order(graph.nodes, known.order);
+  else
+    put_in_order(graph.nodes, best_order(graph));
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound, bool exact,
+                                  Decided* decided) {
   share_equal(graph);
   simplify(graph);
   drop_dead(graph);
-  std::vector<std::string> refused;
-  if (bound) {
-    if (!exact) anchor(graph, device, refused);
-    std::ranges::move(fuse(graph, device), std::back_inserter(refused));
-    reuse_operands(graph);
+  if (!bound) {
+    put_in_order(graph.nodes, best_order(graph));
+    return {};
   }
-  reorder(graph);
+  if (const Decisions* known = decided == nullptr ? nullptr : decided->find(graph))
+    if (take_over(graph, device, *known)) return known->refused;
+  Decisions made;
+  if (decided != nullptr) made = {structure_of(graph), {}, {}, {}, {}, elements_of(graph)};
+  const bool anchored = !exact && anchor(graph, device, made.refused);
+  fuse(graph, device, made);
+  reuse_operands(graph);
+  made.behind = structure_of(graph);
+  made.order = best_order(graph);
+  put_in_order(graph.nodes, made.order);
+  if (decided == nullptr || anchored) return made.refused;
+  std::vector<std::string> refused = made.refused;
+  decided->keep(std::move(made));
   return refused;
 }
 

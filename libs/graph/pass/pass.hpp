@@ -2,13 +2,15 @@
 // (fuse/anchored.hpp), which are left out where they are to be exact.
 #pragma once
 
-#include "ir/graph.hpp"
+#include "pass/decisions.hpp"
 
 namespace tenon::graph {
 
 // All of them, in their order. `bound`: nodes run their kernels, which may be fused by the device's plugin, and write over operands; else
-// they are calls. Returns why nodes that might run together do not.
-std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound, bool exact);
+// they are calls. `decided`, NULL or of this program alone: what holds at other sizes is taken from there, and what is decided added. Returns why
+// nodes that might run together do not.
+std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound, bool exact,
+                                  Decided* decided);
 
 // A node that computes what an earlier one has computed goes.
 void share_equal(Graph& graph);
@@ -17,6 +19,6 @@ void simplify(Graph& graph);
 // Results of elementwise nodes lie where an operand lay that nothing wants any more.
 void reuse_operands(Graph& graph);
 // The order that takes the smallest arena, of three: as recorded, depth first, whatever frees most next.
-void reorder(Graph& graph);
+std::vector<uint32_t> best_order(const Graph& graph);
 
 }  // namespace tenon::graph

@@ -21,8 +21,8 @@ View add_constant(Graph& graph, const Tensor& value, std::string name, int64_t (
   View view{static_cast<uint32_t>(graph.buffers.size()), value.dtype(), fixed(0), {}, {}};
   int64_t step = 1;
   for (size_t d = value.shape().size(); d-- > 0; step *= value.shape()[d]) {
-    view.shape.insert(view.shape.begin(), fixed(value.shape()[d]));
-    view.strides.insert(view.strides.begin(), fixed(step));
+    view.shape.insert(0, fixed(value.shape()[d]));
+    view.strides.insert(0, fixed(step));
   }
   graph.buffers.push_back({Role::Constant, value.dtype(), fixed(value.numel()), std::move(name),
                            value.reshape({value.numel()})});

@@ -87,26 +87,20 @@ Order freeing_most(const Graph& graph, const Dependence& dependence) {
   return order;
 }
 
-std::vector<Node> in_order(const std::vector<Node>& nodes, const Order& order) {
-  std::vector<Node> made;
-  for (const uint32_t at : order) made.push_back(nodes[at]);
-  return made;
-}
-
 }  // namespace
 
-void reorder(Graph& graph) {
+std::vector<uint32_t> best_order(const Graph& graph) {
   const Dependence dependence(graph);
-  const std::vector<Node> recorded = graph.nodes;
-  uint64_t least = plan_arena(graph).bytes;
-  for (const Order& order : {DepthFirst(dependence).run(), freeing_most(graph, dependence)}) {
-    std::vector<Node> best = std::exchange(graph.nodes, in_order(recorded, order));
-    const uint64_t bytes = plan_arena(graph).bytes;
-    if (bytes < least)
-      least = bytes;
-    else
-      graph.nodes = std::move(best);
+  Order best(graph.nodes.size());
+  std::iota(best.begin(), best.end(), 0u);
+  uint64_t least = plan_arena(graph, best).bytes;
+  for (Order& order : std::array{DepthFirst(dependence).run(), freeing_most(graph, dependence)}) {
+    const uint64_t bytes = plan_arena(graph, order).bytes;
+    if (bytes >= least) continue;
+    least = bytes;
+    best = std::move(order);
   }
+  return best;
 }
 
 }  // namespace tenon::graph

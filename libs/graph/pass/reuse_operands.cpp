@@ -10,7 +10,7 @@ namespace {
 // Operands of the loop that are views: results, then arguments, each with its strides in the loop.
 struct Operand {
   View* view;
-  const std::vector<int64_t>* strides;
+  const Dims* strides;
 };
 
 std::vector<Operand> operands_of(Node& node) {

@@ -1,6 +1,7 @@
 #include "plan/arena.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tenon::graph {
 namespace {
@@ -18,13 +19,13 @@ struct Life {
   bool meets(const Life& other) const { return first <= other.last && other.first <= last; }
 };
 
-std::vector<Life> lives_of(const Graph& graph) {
+std::vector<Life> lives_of(const Graph& graph, std::span<const uint32_t> order) {
   std::vector<Life> lives(graph.buffers.size());
   std::vector<uint32_t> touched;
-  for (size_t at = 0; at < graph.nodes.size(); ++at) {
+  for (size_t at = 0; at < order.size(); ++at) {
     touched.clear();
-    reads(graph.nodes[at], touched);
-    writes(graph.nodes[at], touched);
+    reads(graph.nodes[order[at]], touched);
+    writes(graph.nodes[order[at]], touched);
     for (const uint32_t buffer : touched) lives[buffer].touch(at);
   }
   return lives;
@@ -55,7 +56,13 @@ int64_t lowest(const std::vector<Placed>& placed, const std::vector<Life>& lives
 }  // namespace
 
 Arena plan_arena(const Graph& graph) {
-  const std::vector<Life> lives = lives_of(graph);
+  std::vector<uint32_t> order(graph.nodes.size());
+  std::iota(order.begin(), order.end(), 0u);
+  return plan_arena(graph, order);
+}
+
+Arena plan_arena(const Graph& graph, std::span<const uint32_t> nodes) {
+  const std::vector<Life> lives = lives_of(graph, nodes);
   std::vector<bool> elsewhere(graph.buffers.size());
   for (const View& result : graph.results) elsewhere[result.buffer] = true;
 

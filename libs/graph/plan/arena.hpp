@@ -18,5 +18,7 @@ struct Arena {
 // The largest buffers first, each at the lowest offset that is free while it lives
 // (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020: greedy by size).
 Arena plan_arena(const Graph& graph);
+// For nodes that run in this order.
+Arena plan_arena(const Graph& graph, std::span<const uint32_t> order);
 
 }  // namespace tenon::graph

@@ -6,7 +6,24 @@
 
 namespace tenon::graph {
 
+void BoundCall::make_room() {
+  size_t views = node_.results.size(), numbers = 0, lists = 0;
+  for (const Argument& argument : node_.args) {
+    views += std::holds_alternative<View>(argument);
+    numbers +=
+        std::holds_alternative<Number>(argument) || std::holds_alternative<Symbolic>(argument);
+    if (const auto* list = std::get_if<Views>(&argument)) views += list->size(), ++lists;
+  }
+  places_.reserve(views);
+  numbers_.reserve(numbers);
+  lists_.reserve(lists);
+  args_.reserve(node_.args.size());
+  outs_.reserve(node_.results.size());
+  if (node_.loop) strides_.reserve(node_.loop->strides.size());
+}
+
 BoundCall::BoundCall(const Node& node) : node_(node) {
+  make_room();
   for (const Argument& argument : node.args) args_.push_back(value(argument));
   for (const View& result : node.results) outs_.push_back(add(result));
   call_.struct_size = sizeof call_;

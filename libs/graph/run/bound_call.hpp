@@ -1,8 +1,6 @@
 // A kernel's call, built once: a run changes the pointers of inputs and results in it, and nothing else.
 #pragma once
 
-#include <deque>
-
 #include "ir/graph.hpp"
 #include "tenon/plugin.h"
 
@@ -58,11 +56,12 @@ class BoundCall {
   void* plan_ = nullptr;
   tn_call call_{};
   tn_loop loop_{};
-  // Addresses in them stay: nothing is added after the constructor, and deques do not move.
-  std::deque<Place> places_;
-  std::deque<tn_view> numbers_;
+  // Addresses in them stay: there is room for all that the constructor adds, and nothing is added after it.
+  void make_room();
+  std::vector<Place> places_;
+  std::vector<tn_view> numbers_;
   std::vector<tn_value> args_;
-  std::deque<std::vector<const tn_view*>> lists_;
+  std::vector<std::vector<const tn_view*>> lists_;
   std::vector<const tn_view*> outs_;
   std::vector<const int64_t*> strides_;
   std::vector<Varying> symbolic_;

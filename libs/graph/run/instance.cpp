@@ -19,6 +19,19 @@ tn_status* named(const Node& node, tn_status* status) {
   return made;
 }
 
+void check_there(const tn_view& base) {
+  if ((base.flags & TN_VIEW_RELEASED) != 0)
+    throw Error(TN_FAILED_PRECONDITION,
+                "[graph] the storage of an input or a weight was released; restore it first");
+}
+
+// Where the elements lie from now on.
+void put(const Patch& patch, const tn_view& base) {
+  patch.view->data = static_cast<char*>(base.data) + patch.offset;
+  patch.view->buffer = base.buffer;
+  patch.view->offset = base.offset + patch.offset;
+}
+
 }  // namespace
 
 Instance::Instance(const Graph& graph, const Arena& arena, const Device& device, bool bind)
@@ -34,15 +47,20 @@ Instance::Instance(const Graph& graph, const Arena& arena, const Device& device,
     steps_.push_back({made.kernel().run, made.kernel().self, made.plan(), &made.call(), &node});
     if (made.has_symbols()) varying_.push_back(&made);
     scratch = std::max(scratch, made.scratch_size());
-    made.each_view([&](uint32_t buffer, const Patch& patch) { patches_[buffer].push_back(patch); });
+    made.each_view([&](uint32_t buffer, const Patch& patch) {
+      if (flats_[buffer].defined())
+        put(patch, *tn_tensor_view(flats_[buffer].get()));
+      else
+        patches_[buffer].push_back(patch);
+    });
   }
   if (scratch != 0) {
     scratch_ = empty(static_cast<int64_t>(scratch), DType::U8, device_);
     const tn_view* view = tn_tensor_view(scratch_.get());
     for (auto& call : bound_) call->set_scratch(view->data, view->buffer);
   }
-  for (uint32_t b = 0; b < flats_.size(); ++b)
-    if (flats_[b].defined()) set(b, flats_[b].get());
+  for (const Tensor& flat : flats_)
+    if (flat.defined()) check_there(*tn_tensor_view(flat.get()));
   const auto is_input = [&](const View& view) {
     return graph.buffers[view.buffer].role == Role::Input;
   };
@@ -66,8 +84,7 @@ void Instance::place(const Arena& arena) {
     const bool whole = result.contiguous() && result.numel() == buffer.size;
     auto known = std::ranges::find(made_, result.buffer, &Made::buffer);
     if (buffer.role == Role::Temporary && known == made_.end())
-      known = made_.insert(made_.end(),
-                           {result.buffer, whole ? result.shape : std::vector{buffer.size}});
+      known = made_.insert(made_.end(), {result.buffer, whole ? result.shape : Dims{buffer.size}});
     whole_.push_back(known != made_.end() && whole && known->shape == result.shape);
   }
 }
@@ -89,14 +106,8 @@ void Instance::add_call(const Node& node) {
 
 void Instance::set(uint32_t buffer, const tn_tensor* tensor) {
   const tn_view& base = *tn_tensor_view(tensor);
-  if ((base.flags & TN_VIEW_RELEASED) != 0)
-    throw Error(TN_FAILED_PRECONDITION,
-                "[graph] the storage of an input or a weight was released; restore it first");
-  for (const Patch& patch : patches_[buffer]) {
-    patch.view->data = static_cast<char*>(base.data) + patch.offset;
-    patch.view->buffer = base.buffer;
-    patch.view->offset = base.offset + patch.offset;
-  }
+  check_there(base);
+  for (const Patch& patch : patches_[buffer]) put(patch, base);
 }
 
 tn_status* Instance::run_steps() const {

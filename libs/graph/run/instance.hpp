@@ -30,7 +30,7 @@ class Instance {
   // A buffer of results, which each run makes anew.
   struct Made {
     uint32_t buffer;
-    std::vector<int64_t> shape;
+    Dims shape;
   };
   void place(const Arena& arena);
   void give_results(tn_tensor** results) const;
@@ -53,7 +53,7 @@ class Instance {
     Instance* instance;
   };
   std::vector<std::unique_ptr<Called>> called_;
-  std::vector<std::vector<Patch>> patches_;  // by buffer
+  std::vector<std::vector<Patch>> patches_;  // by buffer, of those that each run sets anew
   Tensor scratch_;
 };
 

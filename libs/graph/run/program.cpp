@@ -54,11 +54,11 @@ void run_copies(Instance& instance, std::span<tn_tensor* const> inputs,
 
 }  // namespace
 
-Program::Program(Graph graph, Device device)
+Program::Program(Graph graph, Device device, bool exact, Decided* decided)
     : graph_(std::move(graph)),
       device_(device),
       in_turn_(graph_.writes_state() || !graph_.symbols.empty()),
-      exact_(graph_.writes_state()) {
+      exact_(exact) {
   for (const Buffer& buffer : graph_.buffers) {
     if (buffer.role != Role::State) continue;
     if (buffer.constant.device() != device_)
@@ -73,7 +73,7 @@ Program::Program(Graph graph, Device device)
         buffer.constant = buffer.constant.to(device_);
     mark_shapes(graph_);
   }
-  lowered_ = lowered_now();
+  lowered_ = lowered_now(decided);
 }
 
 bool Program::binds() const {
@@ -81,23 +81,21 @@ bool Program::binds() const {
   return device_ == host && !validating();
 }
 
-std::shared_ptr<const Program::Lowered> Program::lowered_now() const {
+std::shared_ptr<const Program::Lowered> Program::lowered_now(Decided* decided) const {
   auto made = std::make_shared<Lowered>();
   made->epoch = Recorder::epoch();
   made->graph = lower(graph_, device_);
   for (Node& node : made->graph.nodes) {
     if (node.control == nullptr) continue;
     node.control = std::make_shared<Control>(*node.control);
-    for (const Graph& body : node.control->bodies) {
-      node.control->programs.push_back(std::make_shared<Program>(body, device_));
-      node.control->programs.back()->set_exact(exact_);
-    }
+    for (const Graph& body : node.control->bodies)
+      node.control->programs.push_back(std::make_shared<Program>(body, device_, exact_, nullptr));
   }
   for (Buffer& buffer : made->graph.buffers)
     if (is_held(buffer.role) && buffer.constant.device() != device_)
       buffer.constant = buffer.constant.to(device_);
   made->exact = exact_;
-  made->refused = optimise(made->graph, device_, binds(), made->exact);
+  made->refused = optimise(made->graph, device_, binds(), made->exact, decided);
   made->packing.begin(made->graph);
   made->arena = plan_arena(made->graph);
   return made;
@@ -196,8 +194,7 @@ std::shared_ptr<Program> Program::at(std::vector<int64_t> dims) {
     planned_.splice(planned_.begin(), planned_, found);
     return planned_.front().program;
   }
-  auto made = std::make_shared<Program>(concrete(graph_, dims), device_);
-  made->set_exact(exact_);
+  auto made = std::make_shared<Program>(concrete(graph_, dims), device_, exact_, &decided_);
   planned_.push_front({std::move(dims), made});
   const size_t most = made->lowered_->packing.empty() ? kMostPlanned : kMostPacked;
   while (planned_.size() > most) planned_.pop_back();
@@ -259,6 +256,7 @@ void Program::set_exact(bool exact) {
   if (exact_.exchange(exact) == exact) return;
   idle_.clear();
   planned_.clear();
+  decided_ = {};
   lowered_ = lowered_now();
 }
 

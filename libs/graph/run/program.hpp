@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 
+#include "pass/decisions.hpp"
 #include "run/instance.hpp"
 #include "run/packing.hpp"
 
@@ -23,7 +24,9 @@ struct Facts {
 
 class Program {
  public:
-  Program(Graph graph, Device device);
+  Program(Graph graph, Device device) : Program(graph, device, graph.writes_state(), nullptr) {}
+  // `decided`: for a program at one of several sizes, what they share; only the constructor uses it.
+  Program(Graph graph, Device device, bool exact, Decided* decided);
   ~Program() { delete handy_.load(); }
 
   const Graph& graph() const { return graph_; }
@@ -65,7 +68,7 @@ class Program {
   };
   // Whether nodes run their kernels, without a call.
   bool binds() const;
-  std::shared_ptr<const Lowered> lowered_now() const;
+  std::shared_ptr<const Lowered> lowered_now(Decided* decided = nullptr) const;
   using TakenPtr = std::unique_ptr<Taken>;
   TakenPtr take();
   void give(TakenPtr taken);
@@ -96,6 +99,7 @@ class Program {
     std::shared_ptr<Program> program;
   };
   std::list<Planned> planned_;  // the last used first
+  Decided decided_;             // for them
   std::atomic<bool> exact_;
   std::vector<tn_tensor*> state_;  // what runs write to, which the graph holds
 };

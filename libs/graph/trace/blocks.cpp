@@ -249,12 +249,13 @@ std::vector<View> Tracer::result_shapes(const Control& control, const Node& node
     is_flag(control.bodies[0].results[0], "the condition");
     check_same(of, shapes, carried, "the body", "what is carried");
   } else {
-    const int64_t trips = std::get<View>(node.args[control.carried]).shape.at(0);
+    const Dims& scanned = std::get<View>(node.args[control.carried]).shape;
+    if (scanned.empty()) refuse(of, "what is scanned has no dimension");
+    const int64_t trips = scanned[0];
     if (shapes.size() < carried.size()) refuse(of, "the body gives too few tensors");
     check_same(of, {shapes.begin(), shapes.begin() + static_cast<std::ptrdiff_t>(carried.size())},
                carried, "the body", "what is carried");
-    for (size_t k = carried.size(); k < shapes.size(); ++k)
-      shapes[k].shape.insert(shapes[k].shape.begin(), trips);
+    for (size_t k = carried.size(); k < shapes.size(); ++k) shapes[k].shape.insert(0, trips);
   }
   return shapes;
 }

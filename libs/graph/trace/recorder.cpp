@@ -133,7 +133,7 @@ void Recorder::settle_constants() {
 }
 
 void Recorder::allocated(uint64_t number) {
-  indices_[number] = static_cast<uint32_t>(graph_.buffers.size());
+  numbers_.push_back(number);
   graph_.buffers.push_back({});
 }
 
@@ -155,10 +155,13 @@ void Recorder::refuse_read(uint64_t number) const {
 }
 
 uint32_t Recorder::index_of(uint64_t number) const {
-  const auto found = indices_.find(number);
-  if (found == indices_.end())
+  // Other threads' lie between them at most.
+  const uint64_t guess = numbers_.empty() ? 0 : number - numbers_.front();
+  if (guess < numbers_.size() && numbers_[guess] == number) return static_cast<uint32_t>(guess);
+  const auto found = std::ranges::lower_bound(numbers_, number);
+  if (found == numbers_.end() || *found != number)
     throw Error(TN_FAILED_PRECONDITION, "[graph] a tensor of another trace was used");
-  return found->second;
+  return static_cast<uint32_t>(found - numbers_.begin());
 }
 
 View Recorder::use(const tn_view& view) {
@@ -223,6 +226,7 @@ void Recorder::called(const tn_op& op, const tn_call& call, const tn_kernel* ker
   node.op = &op;
   node.source = source_;
   const auto& known = parameters(op);
+  node.args.reserve(call.nargs);
   for (uint32_t i = 0; i < call.nargs; ++i)
     node.args.push_back(argument(call.args[i], known[i].generator));
   for (uint32_t k = 0; k < call.nouts; ++k) node.results.push_back(use(*call.outs[k]));
@@ -233,6 +237,7 @@ void Recorder::called(const tn_op& op, const tn_call& call, const tn_kernel* ker
     Loop& copy = node.loop.emplace();
     copy.reduced = loop.reduced;
     copy.shape.assign(loop.shape, loop.shape + loop.ndim);
+    copy.strides.reserve(loop.noperands);
     for (uint32_t k = 0; k < loop.noperands; ++k)
       copy.strides.emplace_back(loop.strides[k], loop.strides[k] + loop.ndim);
     copy.flags = call.flags;

@@ -60,7 +60,7 @@ class Recorder {
   tn_trace_sink sink_;
   std::shared_ptr<const std::string> source_;
   Graph graph_;
-  std::unordered_map<uint64_t, uint32_t> indices_;  // of the device's buffers
+  std::vector<uint64_t> numbers_;  // of the device's buffers, which grow; by buffer
   std::unordered_map<uint32_t, std::vector<unsigned char>>
       bytes_;                       // of constants that came as such
   uint64_t seed_ = 0, offset_ = 0;  // where the default generator was

@@ -113,7 +113,7 @@ std::string compare_sizes(uint64_t seed, Seen& seen) {
   const graph::Program program =
       graph::trace(on(device(), fn.inputs()), dims, std::ref(fn), device());
   ++seen.ran;
-  for (const int64_t step : {1, 3, 8}) {
+  for (const int64_t step : {1, 2, 3, 8, 60}) {
     std::vector<int64_t> shape = fn.shape();
     for (size_t d = 0; d < shape.size(); ++d)
       if (shape[d] > 1) shape[d] = 2 + (shape[d] + step * static_cast<int64_t>(d + 1)) % 90;
@@ -153,6 +153,32 @@ TEST(Fuse, RandomExpressionsAreTheSameBits) {
 TEST(Fuse, RandomExpressionsOfAnySize) {
   const uint64_t count = cases(150);
   EXPECT_GT(search(count, compare_sizes).ran, count / 2);
+}
+
+// What was fused at one size is fused at others nearby; rows of more than 4,096 elements are not.
+TEST(Fuse, OneSizeAfterAnother) {
+  const auto norm = [](In in) {
+    const Tensor x = in[0] + in[1];
+    const Tensor scaled = x / (x * x).mean({-1}, true).sqrt();
+    return Results{scaled * 1.5 + in[0], scaled.sum({-1}).exp(), x.narrow(0, 0, 1) * 2};
+  };
+  const NoGrad no_grad;
+  const graph::Program program = graph::trace(
+      {randn({3, 5}), randn({5})}, {{{0, {"rows"}}, {1, {"columns"}}}, {{0, {"columns"}}}}, norm);
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{8, 64},
+                                      {9, 65},
+                                      {1, 128},
+                                      {30, 1},
+                                      {16, 64},
+                                      {2, 2048},
+                                      {3, 4096},
+                                      {3, 4097},
+                                      {2, 4096},
+                                      {40, 300},
+                                      {8, 64}}) {
+    const Results inputs = {randn({rows, columns}), randn({columns})};
+    EXPECT_EQ(difference(program, inputs, norm(inputs)), "") << rows << " by " << columns;
+  }
 }
 
 // Large enough for several threads, and with outputs that lie in the memory of inputs.
