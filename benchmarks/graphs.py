@@ -26,6 +26,9 @@ Made by `benchmarks/graphs.py` (`./dev bench graphs --write`). A network in `eva
 `tenon.graph.trace` and run, the same network called eagerly, and PyTorch's eager mode; a step of training, forward, loss, backward and SGD
 with momentum, recorded by `tenon.compile`. One process, runs interleaved, medians. Ratios are times over the graph's. The last columns are what the graph works in beside weights, inputs and results, and what that were if no two
 intermediate results shared memory.
+
+Below them is what a new combination of sizes takes: the first run at sizes that a program has not met, minus the second, over the ops that
+were recorded. It is processor time of one thread, the median of 40 sizes.
 """
 
 
@@ -69,6 +72,62 @@ ROWS = [('mlp 64-64-10, 1', mlp, rows_of(1, 64), False), ('mlp 64-64-10, 32', ml
         ('8 cheap ops, 4 Mi floats', cheap, rows_of(4 << 20), False), ('8 cheap ops, 16,384 floats', cheap, rows_of(16384), False),
         ('norm of rows, 512×1024', norm, rows_of(512, 1024), False), ('norm of rows, 64×64', norm, rows_of(64, 64), False),
         *(row for row in models.ROWS if not row[3] or row[0] in ('resnet18, training, 8×64²', 'char-gpt, training, 8×64'))]
+
+
+def rms(nn, _):
+    """The norm above, 50 times."""
+    class Norms(nn.Module):
+        def forward(self, x):
+            for _ in range(50):
+                x = (x / (x * x).mean(-1, keepdim=True).sqrt() * 1.5 + 0.5).tanh()
+            return x
+    return Norms()
+
+
+def residual(nn, _):
+    """43 blocks of seven ops, of which fusion takes four."""
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.up, self.down = nn.LayerNorm(32), nn.Linear(32, 32), nn.Linear(32, 32)
+
+        def forward(self, x):
+            return x + self.down((self.up(self.norm(x)) * 1.5).tanh()) * 0.5
+    return nn.Sequential(*[Block() for _ in range(43)])
+
+
+def encoder(nn, _):
+    return nn.Sequential(*[nn.TransformerEncoderLayer(64, 4, 128, batch_first=True) for _ in range(6)])
+
+
+NEW_SIZES = [('300 cheap ops, n×8', chain, (5, 8), {0: 'n'}), ('50 norms of rows, n×64', rms, (5, 64), {0: 'n'}),
+             ('43 residual blocks, n×32', residual, (5, 32), {0: 'n'}), ('6 encoder layers, n×5×64', encoder, (2, 5, 64), {0: 'n', 1: 'length'})]
+
+
+def new_size(library, build, shape, dynamic):
+    """Ops that are recorded, and seconds that sizes take which the program has not met."""
+    net = build(library.nn, library).eval()
+    with library.no_grad():
+        program = library.graph.trace(lambda x: net(x), library.zeros(*shape), dynamic={'x': dynamic})
+        program(library.zeros(*shape))
+        extra = []
+        for n in range(7, 47):
+            x = library.zeros(n, *shape[1:])
+            times = [time.process_time()]
+            for _ in range(2):
+                program(x)
+                times.append(time.process_time())
+            extra.append((times[1] - times[0]) - (times[2] - times[1]))
+    return str(program).count(' = '), statistics.median(extra)
+
+
+def new_sizes(library):
+    lines = ['', '| a new combination of sizes | ops | time | an op |', '|---|---|---|---|']
+    for name, *what in NEW_SIZES:
+        count, time_of_all = new_size(library, *what)
+        lines.append(f'| {name} | {count} | {time_of_all * 1e6:,.0f} µs | {time_of_all / count * 1e6:.2f} µs |')
+    print('\n'.join(lines), flush=True)
+    return lines
 
 
 def seconds(fn, count):
@@ -118,6 +177,7 @@ def report(options, rows):
         means = [f'{statistics.geometric_mean(column):.2f}' for column in zip(*ratios)]
         lines += ['', f'Geometric means of the ratios: {", ".join(means)}.']
         print('\n'.join(lines[-2:]))
+        lines += new_sizes(found[0].library)
     return '\n'.join(lines)
 
 
