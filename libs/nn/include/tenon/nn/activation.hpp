@@ -22,13 +22,11 @@ inline Tensor glu(const Tensor& x, int64_t dim = -1) {
   return halves[0] * halves[1].sigmoid();
 }
 // x where |x| is above lambd, 0 elsewhere.
-inline Tensor hardshrink(const Tensor& x, double lambd = 0.5) {
-  return where(logical_and(x >= -lambd, x <= lambd), 0, x);
-}
+inline Tensor hardshrink(const Tensor& x, double lambd = 0.5) { return shrink(x, lambd); }
 // x moved towards 0 by lambd, 0 where it is within.
 inline Tensor softshrink(const Tensor& x, double lambd = 0.5) {
   nn::detail::check_least("softshrink", "lambd", lambd, 0);
-  return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0));
+  return shrink(x, lambd, lambd);
 }
 inline Tensor tanhshrink(const Tensor& x) { return x - x.tanh(); }
 // x / (1 + |x|)
@@ -52,7 +50,7 @@ inline Tensor prelu(const Tensor& x, const Tensor& weight) {
                                       std::to_string(channels) + " channels");
     shape[x.ndim() > 1 ? 1 : 0] = channels;
   }
-  return where(x > 0, x, weight.reshape(shape) * x);
+  return tenon::prelu(x, weight.reshape(shape));
 }
 // leaky_relu with random slopes in training, their mean otherwise.
 inline Tensor rrelu(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3,

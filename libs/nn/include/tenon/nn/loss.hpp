@@ -136,8 +136,7 @@ class HuberLoss : public detail::Loss {
       : LossOf("HuberLoss", std::move(reduction)),
         delta_(detail::check_positive("HuberLoss", "delta", delta)) {}
   Tensor forward(const Tensor& x, const Tensor& target) const override {
-    const Tensor gap = (x - target).abs();
-    return reduced(where(gap <= delta_, gap * gap * 0.5, (gap - 0.5 * delta_) * delta_));
+    return huber_loss(x, target, reduction_, delta_);
   }
 
  private:
