@@ -1,5 +1,8 @@
 // concat and roll: stretches of bytes copied to other places.
+#include <bit>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "indexing.hpp"
 #include "loops.hpp"
@@ -27,29 +30,60 @@ void copy_strided(const tn_view& x, char* to, const int64_t* out_strides) {
   });
 }
 
+// A contiguous tensor: so many bytes of each stretch of the result.
+struct Part {
+  const char* from;
+  char* to;  // in the first stretch
+  int64_t bytes;
+};
+
+constexpr int64_t kNarrow = 16;
+
+// A few bytes of each stretch, as one value: a call of memcpy would take longer than the copy.
+void scatter_narrow(const Part& part, int64_t outer, int64_t stretch) {
+  visit_size(static_cast<uint64_t>(part.bytes), [&]<class T>(Tag<T>) {
+    parallel_for(outer, kGrainCopy, [=](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o)
+        std::memcpy(part.to + o * stretch, part.from + o * part.bytes, sizeof(T));
+    });
+  });
+}
+
+// Stretch by stretch, so that the result is written in order.
+void interleave(std::span<const Part> parts, int64_t outer, int64_t stretch) {
+  parallel_for(outer, std::max<int64_t>(1, 4 * kGrainCopy / stretch),
+               [=](int64_t begin, int64_t end) {
+                 for (int64_t o = begin; o < end; ++o)
+                   for (const Part& part : parts)
+                     std::memcpy(part.to + o * stretch, part.from + o * part.bytes,
+                                 static_cast<size_t>(part.bytes));
+               });
+}
+
 void concat(const tn_call& call) {
   using arg = tenon::arg::concat;
   const tn_view& out = output(call);
   if (numel(out) == 0) return;
   const int64_t dim = call.args[arg::dim].as.i, size = size_of(out.dtype);
   const Around a = around(out, dim);
+  const int64_t stretch = a.size * a.inner * size;
   char* to = data_of<char>(out);
+  std::vector<Part> parts;
+  parts.reserve(call.args[arg::xs].count);
   for (uint32_t k = 0; k < call.args[arg::xs].count; ++k) {
     const tn_view& x = *call.args[arg::xs].as.views[k];
-    const int64_t bytes = x.shape[dim] * a.inner * size, stride = a.size * a.inner * size;
+    const int64_t bytes = x.shape[dim] * a.inner * size;
     if (bytes == 0) continue;
-    if ((x.flags & TN_VIEW_CONTIGUOUS) != 0) {
-      const char* const from = data_of<const char>(x);
-      parallel_for(a.outer, std::max<int64_t>(1, 4 * kGrainCopy / bytes),
-                   [=](int64_t begin, int64_t end) {
-                     for (int64_t o = begin; o < end; ++o)
-                       std::memcpy(to + o * stride, from + o * bytes, static_cast<size_t>(bytes));
-                   });
-    } else {
+    const Part part{data_of<const char>(x), to, bytes};
+    if ((x.flags & TN_VIEW_CONTIGUOUS) == 0)
       copy_strided(x, to, out.strides);
-    }
+    else if (bytes <= kNarrow && std::has_single_bit(static_cast<uint64_t>(bytes)))
+      scatter_narrow(part, a.outer, stretch);
+    else
+      parts.push_back(part);
     to += bytes;
   }
+  interleave(parts, a.outer, stretch);
 }
 
 // Rows of the last rolled dimension are two stretches each; the dimensions before it are looked up.

@@ -16,6 +16,7 @@
 #include <hwy/highway.h>
 
 #include "ops/matmul_gemm_dot-inl.h"
+#include "ops/matmul_gemm_lines-inl.h"
 #include "ops/matmul_gemm_pack-inl.h"
 #include "ops/matmul_gemm_tile-inl.h"
 
@@ -156,6 +157,7 @@ void gemm_block(const Gemm<T>& g, const GemmBlock& block) {
   alignas(64) T buffer[kPanelBytes / sizeof(T)];
   // With few rows b is read once: in slices of some lines, so that each line is read on and on.
   const bool by_lines = m <= 4 && g.b_col == 1 && g.b_row * static_cast<int64_t>(sizeof(T)) >= 1024;
+  if (by_lines && m == 1) return gemm_lines(g, block);
   const int64_t depth = by_lines ? 4 : kPanelBytes / (panel * static_cast<int64_t>(sizeof(T)));
   const int64_t slices = std::max<int64_t>(1, (g.k + depth - 1) / depth);
   const int64_t step = rows_at_once(g, m, n);

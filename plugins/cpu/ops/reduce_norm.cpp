@@ -23,6 +23,7 @@ struct Norm {
   double start() const { return top() && p < 0 ? std::numeric_limits<double>::infinity() : 0; }
   double power(double x) const {
     if (p == 0) return x != 0 ? 1 : 0;
+    if (p == 3) return x * x * std::abs(x);
     return std::pow(std::abs(x), p);
   }
   void merge(double& into, double other) const {
@@ -44,6 +45,11 @@ struct Norm {
     if (p == 1) {
       const auto step = [](auto acc, auto v) HWY_ATTR { return hn::Add(acc, hn::Abs(v)); };
       return hn::GetLane(hn::SumOfLanes(d, fold(d, x, n, hn::Zero(d), 0, step, add)));
+    }
+    if (p == 3) {
+      const auto step = [](auto acc, auto v)
+                            HWY_ATTR { return hn::MulAdd(hn::Mul(v, v), hn::Abs(v), acc); };
+      return hn::GetLane(hn::SumOfLanes(d64, fold(d64, x, n, hn::Zero(d64), 0, step, add)));
     }
     if (top() && p > 0) {
       const auto step = [d](auto acc, auto v) HWY_ATTR { return max_nan(d, acc, hn::Abs(v)); };

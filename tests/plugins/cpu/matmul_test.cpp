@@ -137,6 +137,23 @@ TEST(Matmul, LargeEnoughForThreadsAndCacheBlocks) {
     }
 }
 
+// Lines of a matrix that are added to one row of sums, eight at a time and one by one.
+TEST(Matmul, ARowTimesAWideMatrix) {
+  for (const DType dtype : {DType::F32, DType::F64})
+    for (const auto& [n, k] : {std::pair<int64_t, int64_t>{701, 603}, {300, 3}, {1040, 64}}) {
+      const Array x = whole_numbers({1, k}, 41), y = whole_numbers({k, n}, 42),
+                  b = whole_numbers({n}, 43), want = product(x, y);
+      const Tensor tx = to_tensor(x, dtype), ty = to_tensor(y, dtype);
+      expect_close(matmul(tx, ty), want, 0, name(x.shape, y.shape, dtype));
+      const Tensor column = matmul(ty.transpose(0, 1), tx.transpose(0, 1));
+      expect_close(column.transpose(0, 1).contiguous(), want, 0, "as a column");
+      Array biased = want;
+      for (int64_t j = 0; j < n; ++j) biased[j] = std::max(0.0, biased[j] + b[j]);
+      expect_close(linear(tx, ty.transpose(0, 1), to_tensor(b, dtype), "relu"), biased, 0,
+                   "linear");
+    }
+}
+
 // Products of halves large enough for oneDNN.
 TEST(Matmul, LargeHalves) {
   for (const DType dtype : {DType::BF16, DType::F16})
