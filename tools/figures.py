@@ -154,7 +154,7 @@ def main():
     if options.only:
         print("\n".join(table))
     else:
-        options.out.write_text("# Figures\n\nWritten by `./dev figures`, which measures all of them anew; times are of this machine: "
+        options.out.write_text("# Figures\n\nWritten by `./dev figures`, which measures them all; times are those of this machine: "
                                f"{machine()}.\n\n" + "\n".join(table) + "\n")
         print(f"wrote {options.out}", file=sys.stderr)
     return 1 if missing else 0
