@@ -29,6 +29,9 @@ def parse(p, short, **defaults):
     if '--short' in sys.argv:
         p.set_defaults(**short)
     o = p.parse_args()
+    for name in 'steps', 'batch_size', 'length', 'width', 'every':
+        if getattr(o, name, 1) < 1:
+            p.error(f'argument --{name.replace("_", "-")}: must be 1 or more, not {getattr(o, name)}')
     tenon.manual_seed(o.seed)
     o.device = tenon.device(o.device)
     o.output.mkdir(parents=True, exist_ok=True)

@@ -67,7 +67,7 @@ def main():
     test = common.clothes(o, train=False, count=1000 if o.short else 5000)[0]
     make, tell = begin(generator(o.code, o.width)).to(o.device), begin(critic(o.width)).to(o.device)
     optimizers = [optim.Adam(net.parameters(), lr=lr, betas=(0.5, 0.999)) for net, lr in ((make, o.lr), (tell, o.critic_lr))]
-    schedules = [optim.LambdaLR(optimizer, lambda step: min(1, 2 - 2 * step / max(o.steps, 1))) for optimizer in optimizers]
+    schedules = [optim.LambdaLR(optimizer, lambda step: min(1, 2 - 2 * step / o.steps)) for optimizer in optimizers]
     codes = tenon.randn(len(test), o.code, 1, 1, device=o.device)
     loader, step = data.DataLoader(data.TensorDataset(images), batch_size=o.batch_size, shuffle=True, seed=o.seed, drop_last=True), 0
     with common.Curve(o, 'loss', every=10 if o.short else 100, steps=o.steps, state=make.state_dict) as curve:

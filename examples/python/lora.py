@@ -77,6 +77,8 @@ def main():
     test = '\n'.join(line for line in lines if line.startswith('Psa107:'))
     train = '\n'.join(line for line in lines if line.startswith('Psa') and not line.startswith('Psa107:'))
     tokens = tenon.tensor(tokenizer.encode(train[:20000 if o.short else 200000]), device=o.device)
+    if len(tokens) <= o.length:
+        raise ValueError(f'--length {o.length} is more than the text has: {len(tokens)} tokens')
     before = nats(net, tokenizer, test[:600 if o.short else None])
     parameters = add_lora(net, o.rank, 2.0, o.checkpointing)
     print(f'{len(tokens)} tokens; {sum(x.numel() for x in parameters)} weights to learn; held-out loss {before:.3f} before')

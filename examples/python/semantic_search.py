@@ -109,9 +109,13 @@ class Encoder:
 
     def __init__(self, folder, device):
         self.tokenizer, self.net, self.device = WordPiece(folder / 'vocab.txt'), MiniLM(), device
-        state = io.load(folder / 'model.safetensors')
+        file = folder / 'model.safetensors'
+        state = io.load(file)
         kept = {name: x for name, x in state.items() if not name.startswith('pooler.') and not name.endswith('position_ids')}
-        self.net.load_state_dict(kept)
+        try:
+            self.net.load_state_dict(kept)
+        except tenon.InvalidArgumentError as error:
+            raise ValueError(f'{file}: {error}') from None
         self.net.to(device).eval()
 
     @tenon.no_grad()

@@ -60,6 +60,11 @@ def test_the_table_of_figures():
     assert done.returncode == 2 and "no example 'nothing'" in done.stderr
 
 
+@pytest.mark.parametrize('name, option', [('char_gpt', '--batch-size'), ('dcgan', '--steps'), ('semantic_search', '--every')])
+def test_a_number_that_makes_no_sense_is_named(name, option, tmp_path):
+    assert f'argument {option}: must be 1 or more, not 0' in run(name, tmp_path, option, 0, code=2)
+
+
 def test_tabular(tmp_path):
     if importlib.util.find_spec('sklearn') is None:
         assert 'pip install scikit-learn' in run('tabular', tmp_path, code=1)

@@ -3,6 +3,7 @@ implementation."""
 import json
 import math
 import pathlib
+import shutil
 import struct
 import sys
 
@@ -36,6 +37,13 @@ def test_a_broken_vocabulary_is_named(tmp_path):
     (tmp_path / 'vocab.txt').write_text('the\n##s\n[PAD]\n')
     with pytest.raises(ValueError, match=r'vocab\.txt: \[CLS\], \[SEP\], \[UNK\] missing'):
         semantic_search.WordPiece(tmp_path / 'vocab.txt')
+
+
+def test_weights_of_another_network_are_named(tmp_path):
+    shutil.copy(semantic_search.model_folder() / 'vocab.txt', tmp_path)
+    io.save(tmp_path / 'model.safetensors', {'x': tenon.ones(2)})
+    with pytest.raises(ValueError, match=r'model\.safetensors: .*"embeddings\.word_embeddings\.weight" is missing'):
+        semantic_search.Encoder(tmp_path, 'cpu')
 
 
 def test_a_file_of_no_llama_is_named(tmp_path):
