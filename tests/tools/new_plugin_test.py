@@ -123,7 +123,7 @@ class Refusals(Base):
     def test_names(self):
         self.refuse("new-plugin needs a name, as in: tenon new-plugin acme")
         for name in ("9lives", "Big", "a-b", "a b", "a/b", "../up", "é", "", "x" * 41, "a\nb"):
-            self.refuse("is no name for a plugin", name)
+            self.refuse("is not a valid plugin name", name)
         for name in ("cpu", "core", "auto", "tenon"):
             self.refuse(f"the name '{name}' is reserved", name)
         self.refuse("too many arguments", "one", "two")
@@ -134,7 +134,7 @@ class Refusals(Base):
             self.refuse("reverse DNS in lower case is expected", "acme", "--id", name)
 
     def test_languages(self):
-        self.refuse("no language 'cppp'; did you mean 'cpp'? (c, cpp and rust)", "acme", "--language", "cppp")
+        self.refuse("unknown language 'cppp'; did you mean 'cpp'? (c, cpp or rust)", "acme", "--language", "cppp")
 
     def test_nothing_is_overwritten(self):
         (self.folder / "full").mkdir()

@@ -69,7 +69,7 @@ int run(const po::variables_map& given) {
 
 Command bench_command() {
   Command command{"bench",
-                  "the same work on each device side by side",
+                  "compare devices side by side on the same work",
                   "  tenon bench\n"
                   "  tenon bench --devices cpu --suite models\n"
                   "  tenon bench --json bench.json --html bench.html\n"
@@ -79,13 +79,13 @@ Command bench_command() {
                   &run};
   command.options.add_options()("help,h", "show this help")(
       "devices", po::value<std::vector<std::string>>()->composing(),
-      "devices, separated by commas (default: every one)")(
+      "devices, separated by commas (default: all)")(
       "suite", po::value<std::string>()->default_value("all"), "ops, models or all")(
       "rounds", po::value<int>()->default_value(7),
-      "rounds of each measurement; medians are shown")(
+      "rounds of each measurement; the report shows medians")(
       "json", po::value<std::string>(), "write the figures of every round to a file")(
       "html", po::value<std::string>(), "write a page with a chart")(
-      "against", po::value<std::string>(), "also compare with the figures of an earlier run");
+      "against", po::value<std::string>(), "also compare with an earlier run's --json file");
   return command;
 }
 

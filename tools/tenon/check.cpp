@@ -215,18 +215,18 @@ Command check_command() {
       "plugin", po::value<std::string>(), "a library, an identity card, or a plugin's id")(
       "mode", po::value<std::string>()->default_value("test,grad,support"),
       "what to run: test, grad, support, perf")("group", po::value<std::string>(),
-                                                "one group of --list")(
-      "only", po::value<std::string>(), "one op, in the groups that go by op")(
+                                                "one of the groups that --list shows")(
+      "only", po::value<std::string>(), "one op, in the groups that test ops")(
       "case", po::value<std::string>(), "one case, or those below it: softmax/rows/f32")(
       "sample", po::value<std::string>(),
-      "of the pairs of op and dtype one in K: K, or K:SALT to draw others (8:monday)")(
-      "seed", po::value<uint64_t>()->default_value(1), "of the numbers that are drawn")(
+      "test one in K pairs of op and dtype; K:SALT draws other ones (8:monday)")(
+      "seed", po::value<uint64_t>()->default_value(1), "seed of the random numbers")(
       "device", po::value<std::string>(), "where ops run (default: the plugin's first)")(
-      "jobs", po::value<int>()->default_value(1), "processes at once")(
+      "jobs", po::value<int>()->default_value(1), "number of processes at once")(
       "timeout", po::value<double>()->default_value(120),
-      "seconds without a sign of life that are a hang; a process's first case has three times as "
-      "long")("json", po::bool_switch(), "machine-readable report on stdout")(
-      "list", po::bool_switch(), "the groups, and what they check");
+      "seconds of silence that count as a hang; three times that for a process's first case")(
+      "json", po::bool_switch(), "machine-readable report on stdout")(
+      "list", po::bool_switch(), "show the groups and what they check");
   command.positional.add("plugin", 1);
   return command;
 }

@@ -128,7 +128,7 @@ class Process {
     }
     std::string text;
     if (hung_)
-      text = fmt::format("hung: no sign of life for {:g} s; stopped", timeout);
+      text = fmt::format("hung: it reported nothing for {:g} s and was stopped", timeout);
     else if (WIFSIGNALED(status))
       text = fmt::format("crashed with SIG{} ({})", signal_name(WTERMSIG(status)),
                          strsignal(WTERMSIG(status)));

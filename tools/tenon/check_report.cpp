@@ -114,8 +114,8 @@ void print_check(const CheckOptions& options, const CheckReport& report) {
                           : group.cases > 0 ? "ok"
                                             : "nothing ran";
     if (group.skipped > 0) outcome += fmt::format(", {} skipped", group.skipped);
-    fmt::print("  {:<10} {:>6} cases  {:>8}  {}\n", group.name, group.cases, seconds(group.seconds),
-               outcome);
+    fmt::print("  {:<10} {:>6} {:<5}  {:>8}  {}\n", group.name, group.cases,
+               group.cases == 1 ? "case" : "cases", seconds(group.seconds), outcome);
   }
   if (!report.skips.empty()) fmt::print("\nskipped:\n");
   for (const CheckSkip& skip : report.skips)

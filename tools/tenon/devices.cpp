@@ -88,7 +88,7 @@ std::vector<Json> collect() {
     if (found.device_count > 0 && found.state == TN_PLUGIN_LOADED) continue;
     std::string reason(to_view(found.reason));
     if (reason.empty() && found.kernel_count > 0)
-      reason = fmt::format("{} kernels for devices of others", found.kernel_count);
+      reason = fmt::format("{} kernels for devices of other plugins", found.kernel_count);
     rows.push_back({{"plugin", to_view(found.id)},
                     {"version", to_view(found.version)},
                     {"path", to_view(found.path)},
@@ -147,14 +147,14 @@ int run(const po::variables_map& given) {
 
 Command devices_command() {
   Command command{"devices",
-                  "plugins and devices that were found, or why not",
+                  "list plugins and devices, and why a plugin cannot be used",
                   "  tenon devices\n  tenon devices --json | python3 -m json.tool\n",
                   {},
                   {},
                   &run};
   command.options.add_options()("help,h", "show this help")(
       "json", po::bool_switch(),
-      "machine-readable: plugin, version, path, device, kind, memory, status, reason, libraries");
+      "print JSON: plugin, version, path, device, kind, memory, status, reason, libraries");
   return command;
 }
 

@@ -114,7 +114,7 @@ int run(const po::variables_map& given) {
   const std::string path = given["file"].as<std::string>();
   const auto devices = given["device"].as<std::vector<std::string>>();
   const bool timed = given["time"].as<bool>();
-  if (devices.size() > 1 && !timed) throw UsageError("several devices are for --time");
+  if (devices.size() > 1 && !timed) throw UsageError("several devices need --time");
   if (given.contains("out") && !given.contains("run"))
     throw UsageError(
         "--out is for --run, as in: --run inputs.safetensors --out results.safetensors");
@@ -139,7 +139,7 @@ int run(const po::variables_map& given) {
 Command graph_command() {
   Command command{
       "graph",
-      "a graph's file: what it takes and gives, its ops, its results, its speed",
+      "show, run and time a saved graph",
       "  tenon graph net.safetensors\n"
       "  tenon graph net.safetensors --print\n"
       "  tenon graph net.safetensors --lowered --device vulkan\n"
@@ -151,19 +151,19 @@ Command graph_command() {
       {},
       &run};
   command.options.add_options()("help,h", "show this help")("file", po::value<std::string>(),
-                                                            "what Program.save wrote")(
+                                                            "a file that Program.save wrote")(
       "device", po::value<std::vector<std::string>>()->composing()->default_value({"cpu"}, "cpu"),
-      "where it runs; several with --time")("print", po::bool_switch(),
-                                            "its ops, as they were recorded")(
-      "lowered", po::bool_switch(), "its ops, as the device runs them")(
+      "device to run on; give several with --time")("print", po::bool_switch(),
+                                                    "show its ops as they were recorded")(
+      "lowered", po::bool_switch(), "show its ops as the device runs them")(
       "explain", po::bool_switch(),
-      "the same with kernels, what is fused, places in memory, and why ops run alone")(
-      "svg", po::bool_switch(), "a picture of that, as an SVG document")(
-      "run", po::value<std::string>(), "compute the results of a safetensors file's tensors")(
-      "out", po::value<std::string>(), "where the results go: result0, result1 …")(
-      "time", po::bool_switch(), "time runs of drawn inputs; compare the devices' results")(
-      "rounds", po::value<int>()->default_value(7), "rounds of --time; medians are shown")(
-      "json", po::bool_switch(), "machine-readable: inputs, results, nodes, bytes");
+      "like --lowered, with kernels, fused ops, places in memory, and why ops run alone")(
+      "svg", po::bool_switch(), "draw it as an SVG document")(
+      "run", po::value<std::string>(), "compute results from the tensors of a safetensors file")(
+      "out", po::value<std::string>(), "file for the results of --run: result0, result1 …")(
+      "time", po::bool_switch(), "time runs with random inputs and compare the devices' results")(
+      "rounds", po::value<int>()->default_value(7), "rounds of --time; the report shows medians")(
+      "json", po::bool_switch(), "print JSON: inputs, results, nodes, bytes");
   command.positional.add("file", 1);
   return command;
 }

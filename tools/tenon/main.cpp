@@ -22,16 +22,17 @@ constexpr const char* kIntroduction =
 constexpr const char* kClosing =
     "\n"
     "examples:\n"
-    "  tenon devices                       what was found, and why something was not\n"
-    "  tenon explain softmax --device cpu  what would run, and why\n"
+    "  tenon devices                       what is here, and what cannot be used\n"
+    "  tenon explain softmax --device cpu  which kernel runs, and why\n"
     "  tenon bench --html bench.html       the same work on every device, with a chart\n"
-    "  tenon graph net.safetensors         what a saved graph takes, gives and holds\n"
-    "  tenon check ./tenon_mine.so         the conformance suite over a plugin\n"
-    "  tenon new-plugin acme               a project for a backend of your own\n"
+    "  tenon graph net.safetensors         inputs, results and ops of a saved graph\n"
+    "  tenon check ./tenon_mine.so         run the conformance suite over a plugin\n"
+    "  tenon new-plugin acme               start your own backend\n"
     "\n"
-    "Plugins are looked for in TENON_PLUGIN_PATH, the user's directory, next to libtenon, and the "
+    "Plugins are searched for in TENON_PLUGIN_PATH, the user's directory, next to libtenon, and "
+    "the "
     "system's directory.\n"
-    "exit codes: 0 done, 1 a device or check failed, or results disagree, 2 wrong command line, "
+    "exit codes: 0 success, 1 a device or check failed, or results disagree, 2 wrong command line, "
     "3 no such op, device or file\n";
 
 std::vector<Command> all_commands() {
@@ -54,7 +55,7 @@ void print_help(const std::vector<Command>& commands) {
   std::fputs(kClosing, stdout);
 }
 
-// The conformance suite is a program of its own beside this one, so that who only runs models need not build it.
+// The conformance suite is a separate program beside this one, so that those who only run models need not build it.
 int run_check(const std::vector<std::string>& words) {
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tenon-check";

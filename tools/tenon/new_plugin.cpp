@@ -42,7 +42,7 @@ bool is_identifier(std::string_view name) {
 void check_name(const std::string& name) {
   if (!is_identifier(name))
     throw UsageError(fmt::format(
-        "'{}' is no name for a plugin: it names a device and a C identifier, so use a "
+        "'{}' is not a valid plugin name: it becomes a device and a C identifier, so use a "
         "lower-case letter, then up to 39 of a-z, 0-9 and _, as in: tenon new-plugin acme",
         name));
   if (std::ranges::count(kReserved, std::string_view(name)) != 0)
@@ -90,11 +90,17 @@ std::string camel(const std::string& name) {
   return result;
 }
 
-// Where this command is installed, for the lines a person copies.
-std::string own_prefix() {
+fs::path own_path() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  return error ? "/usr/local" : self.parent_path().parent_path().string();
+  return error ? fs::path("tenon") : self;
+}
+
+// Where this command is installed, for the lines that a person copies; from a build tree, where it would usually be.
+std::string own_prefix() {
+  const fs::path prefix = own_path().parent_path().parent_path();
+  std::error_code error;
+  return fs::is_directory(prefix / "include/tenon", error) ? prefix.string() : "/usr/local";
 }
 
 class Project {
@@ -154,7 +160,7 @@ const Language& find_language(const std::string& name) {
     names.emplace_back(language.name);
   }
   throw UsageError(
-      fmt::format("no language '{}'{} (c, cpp and rust)", name, suggestion(name, names)));
+      fmt::format("unknown language '{}'{} (c, cpp or rust)", name, suggestion(name, names)));
 }
 
 // Nothing that exists is overwritten.
@@ -186,9 +192,9 @@ int run(const po::variables_map& given) {
   const Project project(name, id, language);
   for (const fs::path& path : project.write(directory)) fmt::print("{}\n", path.string());
   fmt::print(
-      "\nnext:\n  cd {0}\n  TENON_PREFIX={1} ./ci.sh\n  TENON_PLUGIN_PATH=$PWD/build {1}/bin/tenon "
-      "devices\n",
-      directory.string(), own_prefix());
+      "\nnext, with Tenon installed in {1}:\n  cd {0}\n  TENON_PREFIX={1} ./ci.sh\n"
+      "  TENON_PLUGIN_PATH=$PWD/build {2} devices\n",
+      directory.string(), own_prefix(), own_path().string());
   return kOk;
 }
 
@@ -196,7 +202,7 @@ int run(const po::variables_map& given) {
 
 Command new_plugin_command() {
   Command command{"new-plugin",
-                  "write a project for a backend of your own",
+                  "write a project for your own backend",
                   "  tenon new-plugin acme\n"
                   "  tenon new-plugin acme --language cpp --id com.acme.npu\n"
                   "  tenon new-plugin acme --language rust --directory ~/src/tenon-acme\n"
@@ -205,7 +211,7 @@ Command new_plugin_command() {
                   {},
                   &run};
   command.options.add_options()("help,h", "show this help")(
-      "name", po::value<std::string>(), "names device, library and files: a-z, 0-9, _")(
+      "name", po::value<std::string>(), "the name of device, library and files: a-z, 0-9, _")(
       "language", po::value<std::string>()->default_value("c"), "c, cpp or rust")(
       "directory", po::value<std::string>(), "where to write it, new or empty; default: NAME")(
       "id", po::value<std::string>(), "the plugin's id, reverse DNS; default: org.example.NAME");

@@ -146,7 +146,7 @@ int run(const po::variables_map& given) {
   const std::string path = given["file"].as<std::string>();
   const auto devices = given["device"].as<std::vector<std::string>>();
   const bool timed = given["time"].as<bool>();
-  if (devices.size() > 1 && !timed) throw UsageError("several devices are for --time");
+  if (devices.size() > 1 && !timed) throw UsageError("several devices need --time");
   if (given.contains("out") != given.contains("run"))
     throw UsageError(
         "--run and --out go together: --run inputs.safetensors --out results.safetensors");
@@ -180,8 +180,7 @@ int run(const po::variables_map& given) {
 
 Command onnx_command() {
   Command command{"onnx",
-                  "an ONNX model: whether it runs here, what it takes and gives, its results, its "
-                  "speed; as a graph",
+                  "show, run and time an ONNX model, or convert it to a graph",
                   "  tenon onnx net.onnx\n"
                   "  tenon onnx net.onnx --run inputs.safetensors --out results.safetensors\n"
                   "  tenon onnx net.onnx --time --size batch=8 --device cpu --device vulkan\n"
@@ -192,16 +191,15 @@ Command onnx_command() {
   command.options.add_options()("help,h", "show this help")("file", po::value<std::string>(),
                                                             "the model")(
       "device", po::value<std::vector<std::string>>()->composing()->default_value({"cpu"}, "cpu"),
-      "where it runs; several with --time")(
+      "device to run on; give several with --time")(
       "size", po::value<std::vector<std::string>>()->composing()->default_value({}, ""),
-      "a size that the model leaves open, as NAME=N; 1 if not given")(
-      "run", po::value<std::string>(), "compute the results of a safetensors file's tensors")(
-      "out", po::value<std::string>(), "where the results go: result0, result1 …")(
-      "to", po::value<std::string>(),
-      "write it as a graph, which tenon graph and tn_program_load read")(
-      "time", po::bool_switch(), "time runs of drawn inputs; compare the devices' results")(
-      "rounds", po::value<int>()->default_value(7), "rounds of --time; medians are shown")(
-      "json", po::bool_switch(), "machine-readable: inputs, results, ops, bytes");
+      "a size that the model leaves open, as NAME=N (default: 1)")(
+      "run", po::value<std::string>(), "compute results from the tensors of a safetensors file")(
+      "out", po::value<std::string>(), "file for the results of --run: result0, result1 …")(
+      "to", po::value<std::string>(), "convert it to a graph for tenon graph and tn_program_load")(
+      "time", po::bool_switch(), "time runs with random inputs and compare the devices' results")(
+      "rounds", po::value<int>()->default_value(7), "rounds of --time; the report shows medians")(
+      "json", po::bool_switch(), "print JSON: inputs, results, ops, bytes");
   command.positional.add("file", 1);
   return command;
 }

@@ -77,7 +77,7 @@ int run_explain(const po::variables_map& given) {
 
 Command ops_command() {
   Command command{"ops",
-                  "every op, and which backend has a kernel for it",
+                  "list every op and the backends that have a kernel for it",
                   "  tenon ops\n  tenon ops --dtype bf16\n  tenon ops --json\n",
                   {},
                   {},
@@ -85,20 +85,20 @@ Command ops_command() {
   command.options.add_options()("help,h", "show this help")(
       "dtype", po::value<std::string>(),
       "dtype of the first operand; default: f32, or what the op takes")(
-      "json", po::bool_switch(), "machine-readable: name, schema, differentiable, providers");
+      "json", po::bool_switch(), "print JSON: name, schema, differentiable, providers");
   return command;
 }
 
 Command explain_command() {
   Command command{"explain",
-                  "what would run an op on a device, and why",
+                  "show which kernel would run an op on a device, and why",
                   "  tenon explain softmax\n  tenon explain conv --device cpu --dtype bf16\n",
                   {},
                   {},
                   &run_explain};
   command.options.add_options()("help,h", "show this help")("op", po::value<std::string>(),
                                                             "the op's name")(
-      "device", po::value<std::string>()->default_value("cpu"), "cpu, cpu:0, auto")(
+      "device", po::value<std::string>()->default_value("cpu"), "a device: cpu, cpu:0, auto")(
       "dtype", po::value<std::string>(),
       "dtype of the first operand; default: f32, or what the op takes");
   command.positional.add("op", 1);

@@ -69,7 +69,7 @@ def test_runs_are_timed_side_by_side(folder, name):
     (1, 'holds weights, but no graph', ['x']),
     (2, 'as in: --out results', ['net', '--run', 'x']),
     (2, '--out is for --run', ['net', '--out', 'z']),
-    (2, 'several devices are for --time', ['net', '--device', 'cpu', '--device', 'cpu']),
+    (2, 'several devices need --time', ['net', '--device', 'cpu', '--device', 'cpu']),
     (2, '--rounds must be at least 1', ['net', '--time', '--rounds', '0']),
     (2, "did you mean '--print'?", ['net', '--prnt']),
     (3, 'no device "cqu"', ['net', '--device', 'cqu']),

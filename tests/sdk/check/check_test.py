@@ -98,7 +98,7 @@ class Faults(unittest.TestCase):
     def test_a_hang_is_stopped(self):
         code, found = report(SUSPECT, "--group", "values", "--only", "mul", "--timeout", "2", fault="hang")
         self.assertEqual(code, 1)
-        self.assertIn("hung: no sign of life for 6 s", found["failures"][0]["text"])  # three times, as it is the first case
+        self.assertIn("hung: it reported nothing for 6 s", found["failures"][0]["text"])  # three times, as it is the first case
 
     def test_a_failure_on_a_further_device_is_repeated_there(self):
         _, found = report(SUSPECT, "--group", "values", "--only", "square", fault="host_value")
