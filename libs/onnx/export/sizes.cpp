@@ -51,11 +51,13 @@ void Sizes::probe() {
   for (size_t k = 0; k < kProbes; ++k) {
     std::vector<int64_t> sizes;
     for (size_t d = 0; d < dims_.size(); ++d) {
-      const int64_t range = dims_[d].max - dims_[d].min + 1;
+      // One element, and as many as there may be, are special to many nodes.
+      const int64_t low = std::clamp<int64_t>(2, dims_[d].min, dims_[d].max),
+                    range = std::max<int64_t>(dims_[d].max - low, 1);
       // Each dim goes another way through the numbers: none is a formula of the others.
       int64_t size = kUnusual.at((k * (2 * d + 1) + 5 * d) % kUnusual.size());
       for (int64_t tries = 0; tries < range; ++tries, ++size) {
-        const int64_t in_range = dims_[d].min + ((size - dims_[d].min) % range + range) % range;
+        const int64_t in_range = low + ((size - low) % range + range) % range;
         if (std::ranges::find(sizes, in_range) != sizes.end() && tries + 1 < range) continue;
         sizes.push_back(in_range);
         break;
@@ -112,12 +114,14 @@ std::optional<Follows> Sizes::linear(const std::vector<double>& y) const {
     if (other != 0) found.terms.push_back({static_cast<int64_t>(other), q.of});
     return found;
   };
-  const double y1 = y[1] - y[0], y2 = y[2] - y[0];
   for (const Product& p : products_) {
-    const double slope = y1 / (p.values[1] - p.values[0]);
-    if (!std::isfinite(slope)) continue;
+    size_t k = 1;
+    while (k < y.size() && p.values[k] == p.values[0]) ++k;
+    if (k == y.size()) continue;
+    const double slope = (y[k] - y[0]) / (p.values[k] - p.values[0]);
     if (auto found = made(y[0] - slope * p.values[0], slope, p, 0, p)) return found;
   }
+  const double y1 = y[1] - y[0], y2 = y[2] - y[0];
   for (const Product& p : products_)
     for (const Product& q : products_) {
       const double p1 = p.values[1] - p.values[0], p2 = p.values[2] - p.values[0],

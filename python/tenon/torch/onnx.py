@@ -14,6 +14,7 @@ from ..graph import Dim, trace
 from ..nn import Module
 
 __all__ = ['ONNXProgram', 'OperatorExportTypes', 'TrainingMode', 'export', 'is_in_onnx_export', 'select_model_mode_for_export']
+_FEWEST = 8  # sizes that tell formulas apart
 _OLDEST = 18  # the opset that is written where an older one is asked for
 
 
@@ -95,7 +96,7 @@ def export(model, args=(), f=None, *, kwargs=None, verbose=None, input_names=Non
     before, _exporting = _exporting, True
     try:
         with select_model_mode_for_export(model, training), tenon.no_grad():
-            program = trace(model, *args, dynamic={at: axes for at, axes in dims.items() if axes} or None)
+            program = _traced(model, args, tensors, dims)
             wanted = model(*args) if verify else None
     finally:
         _exporting = before
@@ -109,6 +110,27 @@ def export(model, args=(), f=None, *, kwargs=None, verbose=None, input_names=Non
     if verbose:
         print(program)
     return made
+
+
+def _traced(model, args, tensors, dims):
+    """The program of model(*args). A module may have a longest input: sizes without a range are tried without a limit first, then one
+    of them, or all, up to a few times that of args."""
+    dims = {at: {axis: dim if isinstance(dim, Dim) else Dim(dim) for axis, dim in axes.items()} for at, axes in dims.items() if axes}
+    sizes = {dim.name: tensors[at].shape[axis] for at, axes in dims.items() for axis, dim in axes.items() if dim.max is None}
+    failure = None
+    for limits in [{}, *({name: times * sizes[name] for name in names}
+                         for names in [[name] for name in sizes] + [list(sizes)] * (len(sizes) > 1) for times in (8, 4, 2, 1))]:
+        if any(limit < _FEWEST for limit in limits.values()):
+            continue
+        limited = {at: {axis: dim._replace(max=limits[dim.name]) if dim.name in limits else dim for axis, dim in axes.items()}
+                   for at, axes in dims.items()}
+        try:
+            return trace(model, *args, dynamic=limited or None)
+        except (tenon.Error, AssertionError, LookupError, RuntimeError, ValueError) as error:
+            if not limited:
+                raise
+            failure = failure or error
+    raise failure  # pyright: ignore[reportGeneralTypeIssues]
 
 
 def _opset(version):

@@ -88,6 +88,27 @@ def test_arguments_by_name_and_in_structures(tmp_path):
         np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-4, atol=1e-5)
 
 
+class Bounded(nn.Module):
+    """Its positions end at 16, as a GPT's do."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.positions = nn.Embedding(10, 4), nn.Parameter(torch.randn(16, 4))
+
+    def forward(self, index):
+        assert index.shape[1] <= 16
+        return self.embed(index) + self.positions[:index.shape[1]] + nn.functional.one_hot(index, 10).float()[..., :4]
+
+
+def test_modules_with_a_longest_input(tmp_path):
+    torch.manual_seed(0)
+    model = Bounded()
+    torch.onnx.export(model, torch.randint(0, 10, (2, 6)), tmp_path / 'm.onnx', dynamic_axes={'index': {0: 'batch', 1: 'length'}})
+    for shape in ((1, 1), (3, 16)):
+        index = torch.randint(0, 10, shape)
+        np.testing.assert_allclose(ran(tmp_path / 'm.onnx', index)[0], model(index).detach().numpy(), rtol=1e-5)
+
+
 def test_programs_and_files():
     model, x = nn.Linear(3, 2), torch.randn(4, 3)
     file = io.BytesIO()

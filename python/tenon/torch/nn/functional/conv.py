@@ -176,6 +176,18 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: Any = 2
     return ops['embedding_bag'](weight, input, offsets, mode, per_sample_weights, padding_idx)
 
 
+def _classes_of(labels, num_classes):
+    """As many as the labels need, or num_classes where it is enough."""
+    if smallest(labels) < 0:
+        raise ValueError('[one_hot] labels must not be negative')
+    most = int(largest(labels)) + 1
+    if num_classes == -1:
+        return most
+    if most > num_classes:
+        raise ValueError(f'[one_hot] label {most - 1} for {num_classes} classes')
+    return num_classes
+
+
 def one_hot(tensor, num_classes=-1):
     """1 at the place of each label, 0 elsewhere: (…, classes) of int64, as many as the labels need unless told."""
     if check(tensor).dtype is not _core.int64:
@@ -184,13 +196,8 @@ def one_hot(tensor, num_classes=-1):
         if num_classes <= 0:
             raise ValueError('[one_hot] without labels num_classes must be given')
         return full((*tensor.shape, num_classes), 0, tensor)
-    if smallest(tensor) < 0:
-        raise ValueError('[one_hot] labels must not be negative')
-    most = int(largest(tensor)) + 1
-    if num_classes == -1:
-        num_classes = most
-    if most > num_classes:
-        raise ValueError(f'[one_hot] label {most - 1} for {num_classes} classes')
+    if num_classes <= 0 or not _core._trace_active():  # labels of a trace are not there yet
+        num_classes = _classes_of(tensor, num_classes)
     places = ops['arange'](0, num_classes, 1, _core.int64, tensor.device)
     return cast(ops['unsqueeze'](tensor, -1) == places, _core.int64)
 
