@@ -50,7 +50,8 @@ class Training:
         self.side, self.with_graph, self.graph = side, graph, None
         library = side.library
         rng = np.random.default_rng(1)
-        net = transformer(library.nn, size.layers, size.heads, size.width, size.vocabulary, size.context, causal=True)
+        net = transformer(library.nn, size.layers, size.heads, size.width, size.vocabulary, size.context, causal=True,
+                          fused=isinstance(side, Tenon))
         with library.no_grad():
             for name, parameter in net.named_parameters():
                 parameter[...] = library.asarray(first_weights(name, tuple(parameter.shape), rng))

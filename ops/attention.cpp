@@ -10,6 +10,17 @@
 
 namespace {
 
+// What is added to scores, or allows them, where it is given.
+void check_mask(Frame& frame, uint32_t i, std::span<const int64_t> scores, tn_dtype dtype) {
+  if (!frame.has(i)) return;
+  const tn_tensor& m =
+      operand(frame, i, TN_MASK_FLOAT | TN_MASK_BOOL, "a bool or floating-point dtype");
+  frame.require(same_shape(broadcast_shapes(frame, m.sizes(), scores), scores),
+                "mask of shape {} does not broadcast to {}", format_shape(m.sizes()),
+                format_shape(scores));
+  if (m.dtype() != TN_DTYPE_BOOL) frame.cast(i, dtype);
+}
+
 // q (B, H, L, E), k (B, K, S, E) and v (B, K, S, F), and what broadcasts to (B, H, L, S) as a mask; arguments of the op whose
 // `arg` it is. Gives their dtype.
 template <class arg>
@@ -27,16 +38,37 @@ tn_dtype queries_keys_values(Frame& frame) {
                 "{} heads of q do not divide among {} of k and v", x[1], y[1]);
   const tn_dtype dtype = promote(promote(q.dtype(), k.dtype()), v.dtype());
   for (const uint32_t i : {arg::q, arg::k, arg::v}) frame.cast(i, dtype);
-  if (!frame.has(arg::mask)) return dtype;
-  const tn_tensor& m =
-      operand(frame, arg::mask, TN_MASK_FLOAT | TN_MASK_BOOL, "a bool or floating-point dtype");
   const int64_t scores[] = {x[0], x[1], x[2], y[2]};
-  frame.require(same_shape(broadcast_shapes(frame, m.sizes(), scores), scores),
-                "mask of shape {} does not broadcast to {}", format_shape(m.sizes()),
-                format_shape(scores));
-  if (m.dtype() != TN_DTYPE_BOOL) frame.cast(arg::mask, dtype);
+  check_mask(frame, arg::mask, scores, dtype);
   return dtype;
 }
+
+// qkv (B, L, 3, H, E) with its mask. Gives its dtype.
+template <class arg>
+tn_dtype packed(Frame& frame) {
+  const tn_tensor& qkv = operand(frame, arg::qkv, TN_MASK_FLOAT, "a floating-point dtype");
+  require_rank(frame, arg::qkv, 5, 5);
+  const int64_t* n = qkv.shape();
+  frame.require(n[2] == 3, "qkv {} is not (B, L, 3, H, E)", format_shape(qkv.sizes()));
+  const int64_t scores[] = {n[0], n[3], n[1], n[1]};
+  check_mask(frame, arg::mask, scores, qkv.dtype());
+  return qkv.dtype();
+}
+
+// Of qkv: of y, and of lse.
+Dims packed_output(const tn_tensor& qkv) {
+  const int64_t* n = qkv.shape();
+  return Dims{{{n[0], n[1], n[3], n[4]}}};
+}
+Dims packed_rows(const tn_tensor& qkv) {
+  const int64_t* n = qkv.shape();
+  return Dims{{{n[0], n[3], n[1]}}};
+}
+
+// (B, L, H, E) as (B, H, L, E), and back.
+Tensor heads_first(const Tensor& x) { return transpose(x, 1, 2); }
+// q, k or v of a packed operand.
+Tensor unpacked(const Tensor& qkv, int64_t which) { return heads_first(select(qkv, 2, which)); }
 
 Dims output_shape(const tn_tensor& q, const tn_tensor& v) {
   Dims shape(q.sizes());
@@ -93,12 +125,16 @@ double default_scale(const Tensor& q) {
   return 1 / std::sqrt(static_cast<double>(std::max<int64_t>(q.shape(3), 1)));
 }
 
+std::optional<double> real_or_none(const CompositeArgs& in, uint32_t i) {
+  return in.has(i) ? std::optional(in.real(i)) : std::nullopt;
+}
+
 template <class arg>
 Attention of_arguments(const CompositeArgs& in) {
   const Tensor q = in.tensor(arg::q);
   return make_attention(q, in.tensor(arg::k), in.tensor(arg::v), in.tensor(arg::mask),
                         in.flag(arg::causal),
-                        in.has(arg::scale) ? in.real(arg::scale) : default_scale(q));
+                        real_or_none(in, arg::scale).value_or(default_scale(q)));
 }
 
 }  // namespace
@@ -192,4 +228,88 @@ TN_DECOMPOSE(attention_backward) {
   out[arg::result::gq] = matmul(ds, a.k).to(g.dtype());
   out[arg::result::gk] = summed_groups(matmul(transpose(ds, -2, -1), a.q), heads).to(g.dtype());
   out[arg::result::gv] = summed_groups(matmul(transpose(p, -2, -1), wide(g)), heads).to(g.dtype());
+}
+
+TN_OP(attention_packed) = {
+    .schema =
+        "(Tensor qkv, Tensor? mask=none, bool causal=false, float? scale=none) -> Tensor y, Tensor "
+        "lse",
+    .gives =
+        "attention of q, k and v that lie in one tensor, as one product gives them, with y as the "
+        "next product reads it. Its gradient is written once, into one tensor.",
+    .example = "tenon.attention_packed(tenon.ones(1, 2, 3, 1, 4)).y.shape",
+    .autocast = "low",
+    .rule = &rule::attention_packed,
+    .gradient = &gradient::attention_packed,
+    .decompose = &decomposition::attention_packed,
+};
+
+TN_RULE(attention_packed, attention_packed,
+        {.dtypes = "floating; the mask also bool",
+         .shapes = "qkv (B, L, 3, H, E) gives y (B, L, H, E) and lse (B, H, L)"}) {
+  const tn_dtype dtype = packed<arg>(frame);
+  const tn_tensor& qkv = frame.tensor(arg::qkv);
+  frame.result(arg::result::y, dtype, packed_output(qkv));
+  frame.result(arg::result::lse, statistic(dtype), packed_rows(qkv));
+}
+
+// As in attention; q's, k's and v's lie in one tensor
+TN_GRADIENT(attention_packed, {.always = in_(arg::qkv) | in_(arg::mask) | out_(arg::result::y) |
+                                         out_(arg::result::lse)}) {
+  const Tensor qkv = c.in(arg::qkv), mask = c.in(arg::mask), y = c.out(arg::result::y),
+               lse = c.out(arg::result::lse), glse = c.grad(arg::result::lse);
+  const Tensor g = c.grad(arg::result::y).defined() ? c.grad(arg::result::y) : zeros(y.shape(), y);
+  const auto scale = c.has(arg::scale) ? std::optional(c.real(arg::scale)) : std::nullopt;
+  if (c.needs(arg::mask)) {
+    const Tensor q = unpacked(qkv, 0);
+    const Attention a = make_attention(q, unpacked(qkv, 1), unpacked(qkv, 2), mask,
+                                       c.flag(arg::causal), scale.value_or(default_scale(q)));
+    c.set(arg::mask, a.score_gradient(Attention::weights(a.scores(), lse), heads_first(g),
+                                      heads_first(y), glse));
+  }
+  if (c.needs(arg::qkv))
+    c.set(arg::qkv,
+          attention_packed_backward(g, qkv, y, lse, glse, mask, c.flag(arg::causal), scale));
+}
+
+TN_DECOMPOSE(attention_packed) {
+  const Tensor qkv = in.tensor(arg::qkv);
+  const auto found =
+      attention(unpacked(qkv, 0), unpacked(qkv, 1), unpacked(qkv, 2), in.tensor(arg::mask),
+                in.flag(arg::causal), real_or_none(in, arg::scale));
+  out[arg::result::y] = contiguous(heads_first(found.y));
+  out[arg::result::lse] = found.lse;
+}
+
+TN_OP(attention_packed_backward) = {
+    .schema =
+        "(Tensor g, Tensor qkv, Tensor y, Tensor lse, Tensor? glse, Tensor? mask, bool causal, "
+        "float? scale) -> Tensor",
+    .gives = "The gradient of attention_packed from its results; glse is the gradient to lse.",
+    .example =
+        "tenon.attention_packed_backward(t([[[[1.]]]]), t([[[[[1.]], [[1.]], [[2.]]]]]), "
+        "t([[[[2.]]]]), "
+        "t([[[1.]]]), None, None, False, None).flatten()",
+    .rule = &rule::attention_packed_backward,
+    .through = true,
+    .decompose = &decomposition::attention_packed_backward,
+};
+
+TN_RULE(attention_packed_backward, attention_packed_backward,
+        {.dtypes = "as in `attention_packed`", .shapes = "that of qkv"}) {
+  const tn_dtype dtype = packed<arg>(frame);
+  const tn_tensor& qkv = frame.tensor(arg::qkv);
+  for (const uint32_t i : {arg::g, arg::y}) parameter(frame, i, packed_output(qkv), dtype);
+  for (const uint32_t i : {arg::lse, arg::glse})
+    parameter(frame, i, packed_rows(qkv), statistic(dtype));
+  frame.result(0, dtype, qkv.sizes());
+}
+
+TN_DECOMPOSE(attention_packed_backward) {
+  const Tensor qkv = in.tensor(arg::qkv);
+  const auto grads = attention_backward(
+      heads_first(in.tensor(arg::g)), unpacked(qkv, 0), unpacked(qkv, 1), unpacked(qkv, 2),
+      heads_first(in.tensor(arg::y)), in.tensor(arg::lse), in.tensor(arg::glse),
+      in.tensor(arg::mask), in.flag(arg::causal), real_or_none(in, arg::scale));
+  out[0] = stack({heads_first(grads.gq), heads_first(grads.gk), heads_first(grads.gv)}, 2);
 }

@@ -1,4 +1,5 @@
 // Matrix products.
+#include "dispatch/op.hpp"
 #include "ops/gradients.hpp"
 #include "ops/operands.hpp"
 #include "ops/record.hpp"
@@ -13,6 +14,13 @@ Tensor rows(const Tensor& x) {
   return x.ndim() == 2 ? x
                        : reshape(x, {x.numel() == 0 ? product(x.shape().first(x.ndim() - 1)) : -1,
                                      x.shape(-1)});
+}
+
+// Whether the device gives a bias's gradient along with the weight's; elsewhere the decomposition would be one call more.
+bool sums_beside_products(const Tensor& g) {
+  static const tn_op& op = builtin("linear_backward_weight");
+  const tn_tensor& like = *detail::value(g).as.tensor;
+  return !candidates(op, *like.device, like.dtype()).empty();
 }
 
 // What no activation, or this one, needs: gelu and silu start from x·weightᵀ + bias, which
@@ -203,6 +211,12 @@ TN_GRADIENT(linear, {.always = in_(arg::x) | in_(arg::weight) | in_(arg::bias) |
                      .unread = linear_unread}) {
   const Tensor g = before_activation(c);
   if (c.needs(arg::x)) c.set(arg::x, matmul(g, conj_of(c.in(arg::weight))));
+  if (c.needs(arg::weight) && c.needs(arg::bias) && sums_beside_products(g)) {
+    const auto grads = linear_backward_weight(g, c.in(arg::x));
+    c.set(arg::weight, grads.gweight);
+    c.set(arg::bias, grads.gbias);
+    return;
+  }
   if (c.needs(arg::weight)) {
     const Tensor x = c.in(arg::x);
     const bool vector = x.ndim() == 1;
@@ -225,4 +239,37 @@ TN_DECOMPOSE(linear) {
            : activation == "silu"      ? silu(y)
            : activation == "sigmoid"   ? sigmoid(y)
                                        : tanh(y);
+}
+
+TN_OP(linear_backward_weight) = {
+    .schema = "(Tensor g, Tensor x) -> Tensor gweight, Tensor gbias",
+    .gives = "The gradients of linear's weight and bias.",
+    .example = "tenon.linear_backward_weight(t([[1.], [2.]]), t([[3., 4.], [5., 6.]])).gweight",
+    .rule = &rule::linear_backward_weight,
+    .through = true,
+    .decompose = &decomposition::linear_backward_weight,
+};
+
+TN_RULE(linear_backward_weight, linear_backward_weight,
+        {.dtypes = "floating, promoted",
+         .shapes = "g (…, out), x (…, in) give gweight (out, in) and gbias (out)"}) {
+  const tn_tensor& g = operand(frame, arg::g, TN_MASK_FLOAT, "a floating-point dtype");
+  const tn_tensor& x = operand(frame, arg::x, TN_MASK_FLOAT, "a floating-point dtype");
+  const auto of_g = g.sizes(), of_x = x.sizes();
+  const bool fits = !of_g.empty() && of_g.size() == of_x.size() &&
+                    same_shape(of_g.first(of_g.size() - 1), of_x.first(of_x.size() - 1));
+  frame.require(fits, "g of shape {} and x of shape {} are not (…, out) and (…, in)",
+                format_shape(of_g), format_shape(of_x));
+  const tn_dtype dtype = promote(g.dtype(), x.dtype());
+  frame.cast_all(dtype);
+  frame.result(arg::result::gweight, dtype, Dims{{{of_g.back(), of_x.back()}}});
+  frame.result(arg::result::gbias, dtype, of_g.last(1));
+}
+
+// gᵀ·x and Σ g over all rows
+TN_DECOMPOSE(linear_backward_weight) {
+  const auto matrix = [](const Tensor& x) { return x.ndim() == 1 ? unsqueeze(x, 0) : rows(x); };
+  const Tensor g = matrix(in.tensor(arg::g));
+  out[arg::result::gweight] = matmul(transpose(g, 0, 1), matrix(in.tensor(arg::x)));
+  out[arg::result::gbias] = sum(g, 0);
 }

@@ -83,8 +83,9 @@ void backward(Frame& frame, std::span<const int64_t> outer, std::span<const int6
 
 // The same for norms of rows, whose parameters, and then their gradients, may have x's dtype.
 template <class arg>
-void row_backward(Frame& frame, std::span<const int64_t> outer, std::span<const int64_t> inner) {
-  const tn_tensor& x = frame.tensor(arg::x);
+void row_backward(Frame& frame, uint32_t of_x, std::span<const int64_t> outer,
+                  std::span<const int64_t> inner) {
+  const tn_tensor& x = frame.tensor(of_x);
   const tn_dtype dtype = fractional(x.dtype());
   const bool own = frame.has(arg::weight) && operand(frame, arg::weight).dtype() == dtype;
   parameter(frame, arg::g, x.sizes(), dtype);
@@ -242,7 +243,7 @@ TN_RULE(layer_norm_backward, layer_norm_backward,
         {.dtypes = "as in the forward op; gradients of parameters have weight's",
          .shapes = "those of x, weight and bias"}) {
   const tn_tensor& x = float_operand(frame, arg::x);
-  row_backward<arg>(frame, outer_shape(frame, x, arg::shape), frame.ints(arg::shape));
+  row_backward<arg>(frame, arg::x, outer_shape(frame, x, arg::shape), frame.ints(arg::shape));
 }
 
 TN_DECOMPOSE(layer_norm_backward) {
@@ -257,6 +258,94 @@ TN_DECOMPOSE(layer_norm_backward) {
   const DType own = parameter_dtype(in, arg::weight, rstd);
   out[arg::result::gweight] = sum(g * xhat, outer).to(own);
   out[arg::result::gbias] = sum(g, outer).to(own);
+}
+
+TN_OP(add_layer_norm) = {
+    .schema =
+        "(Tensor x, Tensor residual, int[] shape, Tensor? weight=none, Tensor? bias=none, float "
+        "eps=1e-5) -> Tensor y, Tensor sum, Tensor mean, Tensor rstd",
+    .gives =
+        "layer_norm of x + residual, and the sum itself: what stands between two branches of a "
+        "network with residuals.",
+    .example = "tenon.add_layer_norm(t([[1., 1.]]), t([[0., 2.]]), (2,)).sum",
+    .autocast = "f32 on GPUs",
+    .rule = &rule::add_layer_norm,
+    .gradient = &gradient::add_layer_norm,
+    .decompose = &decomposition::add_layer_norm,
+};
+
+TN_RULE(add_layer_norm, add_layer_norm,
+        {.dtypes = "as in `layer_norm`; x and residual are promoted",
+         .shapes = "x and residual have one shape, y and sum as well; mean and rstd are x's with "
+                   "size 1 along the normalised dimensions"}) {
+  const tn_tensor &x = float_operand(frame, arg::x),
+                  &residual = float_operand(frame, arg::residual);
+  require_shape(frame, arg::residual, x.sizes());
+  const tn_dtype dtype = promote(fractional(x.dtype()), fractional(residual.dtype()));
+  for (const uint32_t i : {arg::x, arg::residual}) frame.cast(i, dtype);
+  for (const uint32_t i : {arg::weight, arg::bias})
+    row_parameter(frame, i, frame.ints(arg::shape), dtype);
+  const Dims outer = outer_shape(frame, x, arg::shape);
+  for (const uint32_t k : {arg::result::y, arg::result::sum}) frame.result(k, dtype, x.sizes());
+  for (const uint32_t k : {arg::result::mean, arg::result::rstd})
+    frame.result(k, statistic(dtype), outer);
+}
+
+// of layer_norm at the sum, and what arrives at the sum itself; the same to both
+TN_GRADIENT(add_layer_norm, {.always = in_(arg::weight) | out_(arg::result::sum) |
+                                       out_(arg::result::mean) | out_(arg::result::rstd)}) {
+  const Tensor sum = c.out(arg::result::sum), mean = c.out(arg::result::mean),
+               rstd = c.out(arg::result::rstd), gsum = c.grad(arg::result::sum);
+  const auto shape = c.ints(arg::shape);
+  Tensor gx = through_y<arg>(c, [&](const Tensor& g) {
+    return add_layer_norm_backward(g, gsum, sum, mean, rstd, c.in(arg::weight), shape);
+  });
+  if (!c.needs(arg::x) && !c.needs(arg::residual)) return;
+  if (!gx.defined()) gx = gsum;
+  gx = plus(gx, through_statistics(sum, mean, rstd, c.grad(arg::result::mean),
+                                   c.grad(arg::result::rstd), static_cast<double>(product(shape))));
+  for (const uint32_t i : {arg::x, arg::residual})
+    if (c.needs(i)) c.set(i, gx);
+}
+
+TN_DECOMPOSE(add_layer_norm) {
+  const Tensor sum = in.tensor(arg::x) + in.tensor(arg::residual);
+  const auto normed = layer_norm(sum, in.ints(arg::shape), in.tensor(arg::weight),
+                                 in.tensor(arg::bias), in.real(arg::eps));
+  out[arg::result::y] = normed.y;
+  out[arg::result::sum] = sum;
+  out[arg::result::mean] = normed.mean;
+  out[arg::result::rstd] = normed.rstd;
+}
+
+TN_OP(add_layer_norm_backward) = {
+    .schema =
+        "(Tensor g, Tensor? gsum, Tensor sum, Tensor mean, Tensor rstd, Tensor? weight, int[] "
+        "shape) -> Tensor gx, Tensor gweight, Tensor gbias",
+    .gives = "The gradients of add_layer_norm; gsum is the gradient to its sum.",
+    .example =
+        "tenon.add_layer_norm_backward(t([[1., 0.]]), t([[1., 1.]]), t([[1., 3.]]), t([[2.]]), "
+        "t([[1.]]), None, (2,)).gx",
+    .rule = &rule::add_layer_norm_backward,
+    .through = true,
+    .decompose = &decomposition::add_layer_norm_backward,
+};
+
+TN_RULE(add_layer_norm_backward, add_layer_norm_backward,
+        {.dtypes = "as in the forward op; gradients of parameters have weight's",
+         .shapes = "those of x, weight and bias"}) {
+  const tn_tensor& sum = float_operand(frame, arg::sum);
+  parameter(frame, arg::gsum, sum.sizes(), fractional(sum.dtype()));
+  row_backward<arg>(frame, arg::sum, outer_shape(frame, sum, arg::shape), frame.ints(arg::shape));
+}
+
+TN_DECOMPOSE(add_layer_norm_backward) {
+  const auto grads =
+      layer_norm_backward(in.tensor(arg::g), in.tensor(arg::sum), in.tensor(arg::mean),
+                          in.tensor(arg::rstd), in.tensor(arg::weight), in.ints(arg::shape));
+  out[arg::result::gx] = plus(grads.gx, in.tensor(arg::gsum));
+  out[arg::result::gweight] = grads.gweight;
+  out[arg::result::gbias] = grads.gbias;
 }
 
 TN_OP(rms_norm) = {
@@ -315,7 +404,7 @@ TN_RULE(rms_norm_backward, rms_norm_backward,
         {.dtypes = "as in the forward op; gradients of parameters have weight's",
          .shapes = "those of x and weight"}) {
   const tn_tensor& x = float_operand(frame, arg::x);
-  row_backward<arg>(frame, outer_shape(frame, x, arg::shape), frame.ints(arg::shape));
+  row_backward<arg>(frame, arg::x, outer_shape(frame, x, arg::shape), frame.ints(arg::shape));
 }
 
 TN_DECOMPOSE(rms_norm_backward) {

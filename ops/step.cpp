@@ -36,6 +36,16 @@ void require_counted(const Frame& frame, uint32_t step) {
   frame.require(frame.integer(step) >= 1, "step is {}, counting starts at 1", frame.integer(step));
 }
 
+// The lists of adam_step, which adam_step_counted has in the same places.
+void require_adam(const Frame& frame) {
+  using arg = tenon::arg::adam_step;
+  require_floats(frame, arg::params);
+  require_match(frame, arg::grads);
+  require_match(frame, arg::exp_avg);
+  require_match(frame, arg::exp_avg_sq);
+  require_match(frame, arg::max_exp_avg_sq, true);
+}
+
 }  // namespace
 
 TN_OP(sgd_step) = {
@@ -70,12 +80,32 @@ TN_OP(adam_step) = {
 TN_RULE(adam_step, adam_step,
         {.dtypes = "floating; each parameter with its gradient and state",
          .shapes = "written in place, each list entry by itself"}) {
-  require_floats(frame, arg::params);
-  require_match(frame, arg::grads);
-  require_match(frame, arg::exp_avg);
-  require_match(frame, arg::exp_avg_sq);
-  require_match(frame, arg::max_exp_avg_sq, true);
+  require_adam(frame);
   require_counted(frame, arg::step);
+}
+
+TN_OP(adam_step_counted) = {
+    .schema =
+        "(Tensor![] params, Tensor[] grads, Tensor![] exp_avg, Tensor![] exp_avg_sq, Tensor![] "
+        "max_exp_avg_sq, Tensor! step, Tensor lr, float beta1=0.9, float beta2=0.999, float "
+        "eps=1e-8, float weight_decay=0.0, bool decoupled=false) -> ()",
+    .gives =
+        "adam_step whose number and rate lie in tensors: step is raised by one first. So a step "
+        "that was captured as a graph counts on when it is replayed, by the rate of the day.",
+    .example =
+        "tenon.adam_step_counted([t([1.])], [t([1.])], [t([0.])], [t([0.])], [], t(0), t(0.1))",
+    .rule = &rule::adam_step_counted,
+};
+
+TN_RULE(adam_step_counted, adam_step_counted,
+        {.dtypes = "floating; each parameter with its gradient and state, lr as f64; step is i64",
+         .shapes = "written in place, each list entry by itself; step and lr have one element"}) {
+  require_adam(frame);
+  const tn_tensor& step = operand(frame, arg::step, TN_MASK(TN_DTYPE_I64), "i64");
+  const tn_tensor& lr = operand(frame, arg::lr, TN_MASK_FLOAT, "a floating-point dtype");
+  frame.require(step.numel == 1 && lr.numel == 1, "step {} and lr {} must have one element each",
+                format_shape(step.sizes()), format_shape(lr.sizes()));
+  if (lr.dtype() != TN_DTYPE_F64) frame.cast(arg::lr, TN_DTYPE_F64);
 }
 
 TN_OP(rmsprop_step) = {

@@ -7,13 +7,24 @@
 
 namespace tenon {
 
-// layer_norm, rms_norm and their backward ops: rows of n elements, each with statistics of its own.
+// layer_norm, rms_norm, add_layer_norm and their backward ops: rows of n elements, each with statistics of its own.
 struct RowNorm {
-  enum Op : uint32_t { kLayer, kRootMean, kLayerBackward, kRootMeanBackward };
-  static bool is_centred(uint32_t op) { return op == kLayer || op == kLayerBackward; }
-  static bool is_backward(uint32_t op) { return op >= kLayerBackward; }
+  enum Op : uint32_t {
+    kLayer,
+    kRootMean,
+    kLayerBackward,
+    kRootMeanBackward,
+    kAddLayer,
+    kAddLayerBackward
+  };
+  static bool is_centred(uint32_t op) { return op != kRootMean && op != kRootMeanBackward; }
+  static bool is_backward(uint32_t op) {
+    return op == kLayerBackward || op == kRootMeanBackward || op == kAddLayerBackward;
+  }
 
   const tn_view *x, *g = nullptr, *mean = nullptr, *rstd, *weight, *bias = nullptr;
+  // Of add_layer_norm: what is added to x, and where the sum goes; what arrives at the sum, which then is x, or NULL.
+  const tn_view *residual = nullptr, *sum = nullptr, *gsum = nullptr;
   int64_t rows, n = 1;
   double eps = 0;
 
@@ -22,7 +33,27 @@ struct RowNorm {
       return call.args[i].tag == TN_VALUE_VIEW ? call.args[i].as.view : nullptr;
     };
     const bool both = is_centred(op);
-    if (is_backward(op)) {
+    if (op == kAddLayer) {
+      using names = arg::add_layer_norm;
+      x = input(names::x);
+      residual = input(names::residual);
+      sum = call.outs[names::result::sum];
+      mean = call.outs[names::result::mean];
+      rstd = call.outs[names::result::rstd];
+      weight = input(names::weight);
+      bias = input(names::bias);
+      n = product(call.args[names::shape]);
+      eps = sdk::Call(call).real(names::eps);
+    } else if (op == kAddLayerBackward) {
+      using names = arg::add_layer_norm_backward;
+      g = input(names::g);
+      gsum = input(names::gsum);
+      x = input(names::sum);
+      mean = input(names::mean);
+      rstd = input(names::rstd);
+      weight = input(names::weight);
+      n = sdk::numel(*call.outs[names::result::gweight]);
+    } else if (is_backward(op)) {
       using layer = arg::layer_norm_backward;
       using root_mean = arg::rms_norm_backward;
       g = input(layer::g);
@@ -39,11 +70,17 @@ struct RowNorm {
       rstd = call.outs[both ? layer::result::rstd : root_mean::result::rstd];
       weight = input(layer::weight);
       if (both) bias = input(layer::bias);
-      for (uint32_t i = 0; i < call.args[layer::shape].count; ++i)
-        n *= call.args[layer::shape].as.ints[i];
+      n = product(call.args[layer::shape]);
       eps = sdk::Call(call).real(both ? layer::eps : root_mean::eps);
     }
     rows = sdk::numel(*rstd);
+  }
+
+ private:
+  static int64_t product(const tn_value& sizes) {
+    int64_t all = 1;
+    for (uint32_t i = 0; i < sizes.count; ++i) all *= sizes.as.ints[i];
+    return all;
   }
 };
 

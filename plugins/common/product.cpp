@@ -117,6 +117,21 @@ Product read_linear(const tn_call& call) {
   return p;
 }
 
+Product read_weight_gradient(const tn_call& call) {
+  using names = arg::linear_backward_weight;
+  Product p;
+  p.a.view = &input(call, names::g);
+  p.b.view = &input(call, names::x);
+  p.m = call.outs[names::result::gweight]->shape[0];
+  p.n = call.outs[names::result::gweight]->shape[1];
+  p.k = 1;
+  for (uint32_t d = 0; d + 1 < p.a.view->ndim; ++d) p.k *= p.a.view->shape[d];
+  p.a.row = p.b.column = 1;
+  p.a.column = p.m;
+  p.b.row = p.n;
+  return p;
+}
+
 Product read_scaled_matmul(const tn_call& call) {
   Product p = read_matmul(call);  // a and b are where matmul has x and y
   p.bias = input_or_null(call, arg::scaled_matmul::bias);

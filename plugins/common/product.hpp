@@ -44,6 +44,8 @@ struct Product {
 Product read_matmul(const tn_call& call);
 Product read_linear(const tn_call& call);
 Product read_scaled_matmul(const tn_call& call);
+// gᵀ·x of linear_backward_weight, whose operands are contiguous.
+Product read_weight_gradient(const tn_call& call);
 
 // What linear applies to its result, in the order that kernels and shaders/product.glsl know.
 enum Activation : uint32_t { kNone, kRelu, kGelu, kSilu, kSigmoid, kTanh, kGeluTanh };

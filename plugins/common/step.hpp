@@ -27,23 +27,39 @@ struct SgdNumbers {
   }
 };
 
+// What depends on the number of a step and its rate: the share of a parameter that is kept, the step's size, and the factor of √.
+struct AdamOfStep {
+  double keep, size, root;
+};
 struct AdamNumbers {
-  double beta1, beta2, eps, decay, keep, size, root;  // keep: of the parameter
+  double beta1, beta2, eps, decay, keep, size, root;
+  double shrink;  // decoupled decay, by the rate
   bool amsgrad;
-  explicit AdamNumbers(const tn_call& raw) {
+  explicit AdamNumbers(const tn_call& raw)
+      : AdamNumbers(raw, static_cast<double>(sdk::Call(raw).integer(arg::adam_step::step)),
+                    sdk::Call(raw).real(arg::adam_step::lr)) {}
+  // Of adam_step, or of adam_step_counted, whose arguments are in the same places.
+  AdamNumbers(const tn_call& raw, double step, double lr) {
     using arg = tenon::arg::adam_step;
+    static_assert(arg::lr == tenon::arg::adam_step_counted::lr &&
+                  arg::decoupled == tenon::arg::adam_step_counted::decoupled);
     const sdk::Call call(raw);
-    const double step = static_cast<double>(call.integer(arg::step)), lr = call.real(arg::lr),
-                 weight_decay = call.real(arg::weight_decay);
+    const double weight_decay = call.real(arg::weight_decay);
     const bool decoupled = call.flag(arg::decoupled);
     beta1 = call.real(arg::beta1);
     beta2 = call.real(arg::beta2);
     eps = call.real(arg::eps);
     decay = decoupled ? 0 : weight_decay;
-    keep = decoupled ? 1 - lr * weight_decay : 1;
-    size = lr / (1 - std::pow(beta1, step));
-    root = 1 / std::sqrt(1 - std::pow(beta2, step));
+    shrink = decoupled ? weight_decay : 0;
     amsgrad = !call.ins(arg::max_exp_avg_sq).empty();
+    const AdamOfStep now = of_step(step, lr);
+    keep = now.keep;
+    size = now.size;
+    root = now.root;
+  }
+  TENON_SHARED_FN AdamOfStep of_step(double step, double lr) const {
+    return {1 - lr * shrink, lr / (1 - std::pow(beta1, step)),
+            1 / std::sqrt(1 - std::pow(beta2, step))};
   }
 };
 
@@ -206,8 +222,7 @@ void with_sgd(const tn_call& call, const Run& run) {
                : run(StepOf<Sgd, true, false, false>(), n);
 }
 template <class Run>
-void with_adam(const tn_call& call, const Run& run) {
-  const AdamNumbers n(call);
+void with_adam(const AdamNumbers& n, const Run& run) {
   n.amsgrad ? run(StepOf<Adam, true>(), n) : run(StepOf<Adam, false>(), n);
 }
 template <class Run>

@@ -23,10 +23,12 @@ struct CudnnAttention {
   };
   bool is_backward = false;
   tn_dtype dtype = TN_DTYPE_BF16;
-  Operand q, k, v, y, g;  // g is the gradient of y; gradients are dense
+  Operand q, k, v, y, g;  // g is the gradient of y
   bool causal = false;
   float scale = 1;
   bool deterministic = true;  // of gradients
+  // Of gradients; dense where nothing is said.
+  Operand gq = {}, gk = {}, gv = {};
 };
 // Operands: q, k, v, y, lse; g, q, k, v, y, lse, gq, gk, gv. ops/attention.cpp.
 std::unique_ptr<CudnnGraph> describe(const CudnnAttention& attention);

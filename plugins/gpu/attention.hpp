@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../common/attention_call.hpp"
+#include "../common/attention_packed.hpp"
 #include "kernels.hpp"
 #include "matmul.hpp"
 
@@ -57,6 +58,21 @@ Heads<T> heads(const tn_view& x, int64_t queries_heads) {
           static_cast<uint32_t>(x.shape[3]),
           std::max(group, 1u),
           even};
+}
+
+// A (B, H, N, W) result whose rows lie without gaps, wherever they are.
+template <class T>
+struct HeadRows {
+  Ptr<T> at;
+  int64_t batch, head, row;
+
+#if !defined(TENON_GPU_HOST_ONLY)
+  GPU_DEVICE Ptr<T> of(uint32_t b, uint32_t h) const { return at + (b * batch + h * head); }
+#endif
+};
+template <class T>
+HeadRows<T> head_rows(const tn_view& x) {
+  return {out<T>(x), x.strides[0], x.strides[1], x.strides[2]};
 }
 
 // From products of queries and keys to scores; −∞ where the mask or causality forbids.
@@ -185,16 +201,16 @@ GPU_DEVICE void add_product(const Ptr<C>& weights, Source& right, uint32_t first
   }
 }
 
-// A thread's sums, times `factor`, to rows from `first` on of a dense (rows, columns) matrix.
+// A thread's sums, times `factor`, to rows from `first` on of a (rows, columns) matrix whose rows are `pitch` apart.
 template <class Sum, class T, class C>
-GPU_DEVICE void store_sums(const Ptr<T>& to, uint32_t first, uint32_t rows, uint32_t columns,
-                           const C* factors, const C* sums) {
+GPU_DEVICE void store_sums(const Ptr<T>& to, int64_t pitch, uint32_t first, uint32_t rows,
+                           uint32_t columns, const C* factors, const C* sums) {
   GPU_UNROLL for (uint32_t i = 0; i < Sum::kOfRow; ++i) {
     const uint32_t row = first + tile_row<Sum, C>(i);
     GPU_UNROLL for (uint32_t j = 0; j < Sum::kOfColumn; ++j) {
       const uint32_t column = tile_column<Sum, C>(j);
       if (row < rows && column < columns)
-        store<T>(to, int64_t{row} * columns + column, sums[i * Sum::kOfColumn + j] * factors[i]);
+        store<T>(to, row * pitch + column, sums[i * Sum::kOfColumn + j] * factors[i]);
     }
   }
 }

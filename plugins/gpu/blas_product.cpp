@@ -42,11 +42,17 @@ BlasProduct linear_of(const tn_call& call) {
   return made;
 }
 
+BlasProduct weight_gradient_of(const tn_call& call) {
+  BlasProduct made = with_sides(read_weight_gradient(call));
+  made.sums = call.outs[arg::linear_backward_weight::result::gbias];
+  return made;
+}
+
 class BlasKernel final : public LibraryKernel {
  public:
   BlasKernel(const BlasVendor& vendor, std::string_view schema,
-             BlasProduct (*read)(const tn_call& call))
-      : LibraryKernel({schema, vendor.library, vendor.dtypes, TN_KERNEL_STRIDED, vendor.priority}),
+             BlasProduct (*read)(const tn_call& call), uint32_t flags)
+      : LibraryKernel({schema, vendor.library, vendor.dtypes, flags, vendor.priority}),
         vendor_(vendor),
         read_(read),
         least_(number_from(vendor.least_variable, 1 << 15)) {}
@@ -64,8 +70,11 @@ class BlasKernel final : public LibraryKernel {
   }
 
   std::unique_ptr<LibraryPlan> prepare(const tn_call& call) const override {
-    std::unique_ptr<BlasPlan> plan = vendor_.prepare(call, read_(call));
+    const BlasProduct product = read_(call);
+    std::unique_ptr<BlasPlan> plan = vendor_.prepare(call, product);
     plan->read = read_;
+    if (product.sums != nullptr && !plan->adds_up)
+      plan->workspace = std::max(plan->workspace, sum_columns_scratch(*product.product.a.view));
     if (plan->takes_any_memory()) return plan;
     plan->otherwise = plan_of_next(*this, call);
     if (plan->otherwise == nullptr)
@@ -97,13 +106,17 @@ void BlasPlan::run(const tn_call& call) const {
   multiply(call, product);
   Timed::launched();
   if (product.activation != kNone && !activates) activate(call, output(call), product.activation);
+  if (product.sums != nullptr && !adds_up)
+    sum_columns(call, *product.product.a.view, *product.sums);
 }
 
 std::vector<tn_kernel> blas_kernels(const BlasVendor& vendor) {
   static std::deque<BlasKernel>& kept = *new std::deque<BlasKernel>;
   return {
-      library_kernel(kept.emplace_back(vendor, TN_SCHEMA_MATMUL, matmul_of)),
-      library_kernel(kept.emplace_back(vendor, TN_SCHEMA_LINEAR, linear_of)),
+      library_kernel(kept.emplace_back(vendor, TN_SCHEMA_MATMUL, matmul_of, TN_KERNEL_STRIDED)),
+      library_kernel(kept.emplace_back(vendor, TN_SCHEMA_LINEAR, linear_of, TN_KERNEL_STRIDED)),
+      library_kernel(
+          kept.emplace_back(vendor, TN_SCHEMA_LINEAR_BACKWARD_WEIGHT, weight_gradient_of, 0)),
   };
 }
 

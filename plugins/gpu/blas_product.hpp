@@ -1,4 +1,4 @@
-// matmul and linear over a vendor's BLAS: what every such library is asked for, and when a product is left to the plugin's own
+// matmul, linear and the gradient of its weight over a vendor's BLAS: what every such library is asked for, and when a product is left to the plugin's own
 // kernels. A plugin adds a BlasVendor.
 #pragma once
 
@@ -24,6 +24,9 @@ struct BlasProduct {
   BlasSide a, b;
   int64_t copies = 1, a_step = 0, b_step = 0;  // the batch's last dimension, in one call
   uint32_t outer = 0;                          // dimensions of the batch that calls loop over
+  const tn_view* sums = nullptr;               // a result: Σ of each row of a
+  // The bias, or those sums: what a library has one pointer for.
+  const tn_view* beside() const { return sums != nullptr ? sums : product.bias; }
 };
 
 class BlasPlan : public LibraryPlan {
@@ -33,6 +36,7 @@ class BlasPlan : public LibraryPlan {
   virtual bool takes_any_memory() const { return true; }
 
   bool activates = false;                              // the library applies the activation, too
+  bool adds_up = false;                                // and gives the sums of rows
   BlasProduct (*read)(const tn_call& call) = nullptr;  // set by blas_kernels, as the next is
   std::unique_ptr<LibraryPlan> otherwise;
 
@@ -54,7 +58,7 @@ struct BlasVendor {
   std::unique_ptr<BlasPlan> (*prepare)(const tn_call& call, const BlasProduct& product);
 };
 
-// matmul and linear of floats. `vendor` is kept.
+// matmul, linear and linear_backward_weight of floats. `vendor` is kept.
 std::vector<tn_kernel> blas_kernels(const BlasVendor& vendor);
 
 // Where the operands and the result of one call to the library begin.

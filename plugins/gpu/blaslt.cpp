@@ -19,12 +19,12 @@ enum Alignment { kLoose, kVector, kAlignments };
 class Plan final : public BlasPlan {
  public:
   // Throws TN_UNIMPLEMENTED where the library has no algorithm for it with either alignment.
-  Plan(const tn_call& call, const BlasProduct& product, Activation fused);
+  Plan(const tn_call& call, const BlasProduct& product, Activation fused, bool sums = false);
 
  private:
   void multiply(const tn_call& call, const BlasProduct& product) const override;
   void enqueue(const tn_call& call, const BlasProduct& product) const;
-  void fuse(const tn_call& call, const BlasProduct& product, Activation activation);
+  void fuse(const tn_call& call, const BlasProduct& product, Activation activation, bool sums);
   void choose_for(const tn_call& call, Alignment alignment, uint32_t bytes);
   bool takes_any_memory() const override { return has_[kLoose]; }
   bool suits(const tn_call& call, const BlasProduct& product) const override;
@@ -33,8 +33,8 @@ class Plan final : public BlasPlan {
   MatrixLayout a_, b_, c_;
   BLASLT(MatmulAlgo_t) algorithms_[kAlignments] = {};
   bool has_[kAlignments] = {};
-  bool biased_ = false;
-  mutable std::mutex bias_;  // the one of the description, which threads share
+  bool has_pointer_ = false;    // to a bias, or to where sums go
+  mutable std::mutex pointer_;  // the one of the description, which threads share
 };
 
 // The library's gelu is the approximation by tanh.
@@ -48,12 +48,12 @@ BLASLT(Epilogue_t) epilogue_of(bool biased, Activation activation) {
   return biased ? BLASLT_VALUE(EPILOGUE_BIAS) : BLASLT_VALUE(EPILOGUE_DEFAULT);
 }
 
-Plan::Plan(const tn_call& call, const BlasProduct& product, Activation fused) {
+Plan::Plan(const tn_call& call, const BlasProduct& product, Activation fused, bool sums) {
   const Product& p = product.product;
   const tn_dtype dtype = output(call).dtype;
   const Types types = types_of(dtype);
   description_ = make_description(types, product.b, product.a);
-  fuse(call, product, fused);
+  fuse(call, product, fused, sums);
   a_ = make_layout(types.element, product.a, p.k, p.m, product.copies, product.a_step);
   b_ = make_layout(types.element, product.b, p.n, p.k, product.copies, product.b_step);
   c_ = make_layout(types.element, p.n, p.m, p.n, product.copies, p.m * p.n);
@@ -66,7 +66,7 @@ Plan::Plan(const tn_call& call, const BlasProduct& product, Activation fused) {
 void Plan::choose_for(const tn_call& call, Alignment alignment, uint32_t bytes) try {
   // Some look whether there is a bias, and how it is aligned.
   const void* const somewhere = reinterpret_cast<const void*>(uintptr_t{bytes});
-  if (biased_) set(description_, BLASLT_VALUE(MATMUL_DESC_BIAS_POINTER), somewhere);
+  if (has_pointer_) set(description_, BLASLT_VALUE(MATMUL_DESC_BIAS_POINTER), somewhere);
   const auto found = choose(call, description_, b_, a_, c_, bytes);
   algorithms_[alignment] = found.algo;
   has_[alignment] = true;
@@ -75,14 +75,17 @@ void Plan::choose_for(const tn_call& call, Alignment alignment, uint32_t bytes) 
   if (error.code() != TN_UNIMPLEMENTED) throw;
 }
 
-void Plan::fuse(const tn_call& call, const BlasProduct& product, Activation activation) {
+void Plan::fuse(const tn_call& call, const BlasProduct& product, Activation activation, bool sums) {
   const tn_view* const bias = product.product.bias;
   activates = activation != kNone;
-  set(description_, BLASLT_VALUE(MATMUL_DESC_EPILOGUE), epilogue_of(bias != nullptr, activation));
-  if (bias == nullptr) return;
+  adds_up = sums;
+  // The library's B is our a, of which it sums what it sums over.
+  set(description_, BLASLT_VALUE(MATMUL_DESC_EPILOGUE),
+      sums ? BLASLT_VALUE(EPILOGUE_BGRADB) : epilogue_of(bias != nullptr, activation));
+  has_pointer_ = sums || bias != nullptr;
+  if (!has_pointer_) return;
   const DataType element = types_of(output(call).dtype).element;
   set(description_, BLASLT_VALUE(MATMUL_DESC_BIAS_DATA_TYPE), static_cast<int32_t>(element));
-  biased_ = true;
 }
 
 // ---- Runs ---------------------------------------------------------------------------------------------------------------
@@ -92,32 +95,31 @@ bool suits_vectors(const void* address) {
 }
 
 void Plan::multiply(const tn_call& call, const BlasProduct& product) const {
-  if (product.product.bias == nullptr) return enqueue(call, product);
-  const std::lock_guard lock(bias_);
-  const void* const bias = product.product.bias->data;
-  set(description_, BLASLT_VALUE(MATMUL_DESC_BIAS_POINTER), bias);
+  if (!has_pointer_) return enqueue(call, product);
+  const std::lock_guard lock(pointer_);
+  const void* const beside = product.beside()->data;
+  set(description_, BLASLT_VALUE(MATMUL_DESC_BIAS_POINTER), beside);
   enqueue(call, product);
 }
 
-bool are_vectors(const BlasPlace& at, const tn_view* bias) {
+bool are_vectors(const BlasPlace& at, const tn_view* beside) {
   return suits_vectors(at.a) && suits_vectors(at.b) && suits_vectors(at.c) &&
-         (bias == nullptr || suits_vectors(bias->data));
+         (beside == nullptr || suits_vectors(beside->data));
 }
 
 bool Plan::suits(const tn_call& call, const BlasProduct& product) const {
   for (int64_t i = 0; i < blas_calls(product) && !has_[kLoose]; ++i)
-    if (!are_vectors(blas_place(call, product, i), product.product.bias)) return false;
+    if (!are_vectors(blas_place(call, product, i), product.beside())) return false;
   return true;
 }
 
 void Plan::enqueue(const tn_call& call, const BlasProduct& product) const {
-  const tn_view* const bias = product.product.bias;
   const float one = 1, zero = 0;
   const double long_one = 1, long_zero = 0;
   const bool is_double = output(call).dtype == TN_DTYPE_F64;
   for (int64_t i = 0; i < blas_calls(product); ++i) {
     const BlasPlace at = blas_place(call, product, i);
-    const bool vectors = has_[kVector] && are_vectors(at, bias);
+    const bool vectors = has_[kVector] && are_vectors(at, product.beside());
     check(BLASLT_CALL(Matmul)(
               handle_of(call), description_.get(),
               is_double ? static_cast<const void*>(&long_one) : &one, at.b, b_.get(), at.a,
@@ -182,8 +184,9 @@ bool takes_bias(const BlasProduct& product) {
 }
 
 std::unique_ptr<BlasPlan> prepare(const tn_call& call, const BlasProduct& product) {
-  if (can_fuse(product.activation)) try {
-      return std::make_unique<Plan>(call, product, product.activation);
+  const bool sums = product.sums != nullptr;
+  if (sums || can_fuse(product.activation)) try {
+      return std::make_unique<Plan>(call, product, product.activation, sums);
     } catch (const sdk::Error& error) {
       if (error.code() != TN_UNIMPLEMENTED) throw;
     }

@@ -126,9 +126,15 @@ GPU_DEVICE uint32_t sum_place(uint32_t i, uint32_t t, uint32_t threads) {
   return (i / kN * threads + t) * kN + i % kN;
 }
 
-template <class S, class C>
+// What else is done with row i's element of a in each product.
+struct NothingElse {
+  template <class C>
+  GPU_DEVICE void operator()(uint32_t, const C&) const {}
+};
+
+template <class S, class C, class Rows = NothingElse>
 GPU_DEVICE void multiply_step(const Ptr<C>& a, const Ptr<C>& b, uint32_t a_pitch, uint32_t b_pitch,
-                              C (&sums)[S::kOfRow * S::kOfColumn]) {
+                              C (&sums)[S::kOfRow * S::kOfColumn], Rows&& rows = {}) {
   constexpr uint32_t kA = kFragment<S::kOfRow, C>, kB = kFragment<S::kOfColumn, C>;
   const uint32_t x = thread_index().x % S::kAcross, y = thread_index().x / S::kAcross;
   GPU_UNROLL for (uint32_t p = 0; p < S::kDepth; ++p) {
@@ -136,7 +142,10 @@ GPU_DEVICE void multiply_step(const Ptr<C>& a, const Ptr<C>& b, uint32_t a_pitch
     GPU_UNROLL for (uint32_t i = 0; i < S::kOfRow; i += kA) {
       const Vec<C, kA> got =
           load_vec<kA>(a + (p * a_pitch + sum_place<S::kOfRow, C>(i, y, S::kThreads / S::kAcross)));
-      GPU_UNROLL for (uint32_t e = 0; e < kA; ++e) left[i + e] = got.at[e];
+      GPU_UNROLL for (uint32_t e = 0; e < kA; ++e) {
+        left[i + e] = got.at[e];
+        rows(i + e, left[i + e]);
+      }
     }
     GPU_UNROLL for (uint32_t j = 0; j < S::kOfColumn; j += kB) {
       const Vec<C, kB> got =
@@ -150,9 +159,9 @@ GPU_DEVICE void multiply_step(const Ptr<C>& a, const Ptr<C>& b, uint32_t a_pitch
 }
 
 // Sums of rows from m and columns from n over the products k to end. Every thread of the block calls it.
-template <class S, class C, class A, class B>
+template <class S, class C, class A, class B, class Rows = NothingElse>
 GPU_DEVICE void multiply(A& a, B& b, uint32_t m, uint32_t n, uint32_t k, uint32_t end,
-                         C (&sums)[S::kOfRow * S::kOfColumn]) {
+                         C (&sums)[S::kOfRow * S::kOfColumn], Rows&& rows = {}) {
   using FeedA = Feed<S, S::kRows, A, C>;
   using FeedB = Feed<S, S::kColumns, B, C>;
   GPU_SHARED(C, tile_a, 2 * S::kDepth * FeedA::kPitch);
@@ -173,9 +182,54 @@ GPU_DEVICE void multiply(A& a, B& b, uint32_t m, uint32_t n, uint32_t k, uint32_
       feed_a.fetch(a, m, k + S::kDepth, end);
       feed_b.fetch(b, n, k + S::kDepth, end);
     }
-    multiply_step<S>(to_a, to_b, FeedA::kPitch, FeedB::kPitch, sums);
+    multiply_step<S>(to_a, to_b, FeedA::kPitch, FeedB::kPitch, sums, rows);
   }
 }
+
+// Where tile `which` of a result of m × n begins. Bands of rows, column by column: blocks that run together share what they read.
+struct TilePlace {
+  uint32_t row, column;
+};
+template <class S>
+GPU_DEVICE TilePlace tile_place(int64_t which, uint32_t m, uint32_t n) {
+  constexpr uint32_t kBand = 8;  // rows of tiles
+  const uint32_t across = (n + S::kColumns - 1) / S::kColumns, down = (m + S::kRows - 1) / S::kRows;
+  const auto band = static_cast<uint32_t>(which / (int64_t{kBand} * across)) * kBand,
+             high = down - band < kBand ? down - band : kBand,
+             at = static_cast<uint32_t>(which - int64_t{band} * across);
+  return {(band + at % high) * S::kRows, at / high * S::kColumns};
+}
+
+// finish(sum, column) of a tile's sums to a dense matrix of m × n, whose rows begin at boundaries of vectors where n allows it.
+template <class S, class T, class C, class Finish>
+GPU_DEVICE void store_tile(const C (&sums)[S::kOfRow * S::kOfColumn], const TilePlace& place,
+                           uint32_t m, uint32_t n, const Ptr<T>& to, const Finish& finish) {
+  constexpr uint32_t kN = kFragment<S::kOfColumn, C>;
+  const uint32_t x = thread_index().x % S::kAcross, y = thread_index().x / S::kAcross;
+  GPU_UNROLL for (uint32_t i = 0; i < S::kOfRow; ++i) {
+    const uint32_t row = place.row + sum_place<S::kOfRow, C>(i, y, S::kThreads / S::kAcross);
+    GPU_UNROLL for (uint32_t j = 0; j < S::kOfColumn; j += kN) {
+      const uint32_t column = place.column + sum_place<S::kOfColumn, C>(j, x, S::kAcross);
+      if (row >= m || column >= n) continue;
+      const int64_t first = int64_t{row} * n + column;
+      Vec<T, kN> made;
+      GPU_UNROLL for (uint32_t e = 0; e < kN; ++e) if (column + e < n) made.at[e] =
+          finish(sums[i * S::kOfColumn + j + e], column + e);
+      if (n % kN == 0) {
+        store_vec<kN>(to + first, made);
+      } else {
+        GPU_UNROLL for (uint32_t e = 0; e < kN; ++e) if (column + e < n) to[first + e] = made.at[e];
+      }
+    }
+  }
+}
+// For store_tile: sums as they are, and rounded.
+struct AsTheyAre {
+  template <class C>
+  GPU_DEVICE C operator()(const C& sum, uint32_t) const {
+    return sum;
+  }
+};
 
 // ---- What becomes of a sum ----------------------------------------------------------------------------------------------
 

@@ -72,6 +72,7 @@ struct NormRows {
   int64_t rows, n;
   double eps;
   int64_t groups = 1, width = 0, inner = 1;
+  const tn_view *residual = nullptr, *sum = nullptr;  // added to x first; where that goes
 };
 bool norm_rows_fit(tn_dtype dtype, int64_t rows, int64_t n);
 void run_norm_rows(const tn_call& call, const NormRows& rows);

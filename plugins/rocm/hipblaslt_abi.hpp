@@ -44,6 +44,7 @@ enum hipblasLtEpilogue_t : uint32_t {
   HIPBLASLT_EPILOGUE_RELU_BIAS = 6,
   HIPBLASLT_EPILOGUE_GELU = 32,
   HIPBLASLT_EPILOGUE_GELU_BIAS = 36,
+  HIPBLASLT_EPILOGUE_BGRADB = 512,
 };
 enum hipblasLtMatrixLayoutAttribute_t : int32_t {
   HIPBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 0,           // int32_t

@@ -2184,6 +2184,19 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.linear(tenon.tensor([[1., 2.]]), tenon.tensor([[3., 4.]]), tenon.tensor([1.]))
 tensor([[12.]])
 """,
+    'linear_backward_weight': """linear_backward_weight(Tensor g, Tensor x) -> Tensor gweight, Tensor gbias
+
+The gradients of linear's weight and bias.
+
+Shapes: g (…, out), x (…, in) give gweight (out, in) and gbias (out).
+Dtypes: floating, promoted.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.linear_backward_weight(tenon.tensor([[1.], [2.]]), tenon.tensor([[3., 4.], [5., 6.]])).gweight
+tensor([[13., 16.]])
+""",
     'einsum': """einsum(str equation, Tensor[] xs) -> Tensor
 
 A sum over products, as the equation says.
@@ -2729,6 +2742,32 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 >>> tenon.attention_backward(tenon.tensor([[[[1.]]]]), tenon.tensor([[[[1.]]]]), tenon.tensor([[[[1.]]]]), tenon.tensor([[[[2.]]]]), tenon.tensor([[[[2.]]]]), tenon.tensor([[[1.]]]), None, None, False, None).gv
 tensor([[[[1.]]]])
 """,
+    'attention_packed': """attention_packed(Tensor qkv, Tensor? mask=none, bool causal=false, float? scale=none) -> Tensor y, Tensor lse
+
+attention of q, k and v that lie in one tensor, as one product gives them, with y as the next product reads it. Its gradient is written once, into one tensor.
+
+Shapes: qkv (B, L, 3, H, E) gives y (B, L, H, E) and lse (B, H, L).
+Dtypes: floating; the mask also bool.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.attention_packed(tenon.ones(1, 2, 3, 1, 4)).y.shape
+(1, 2, 1, 4)
+""",
+    'attention_packed_backward': """attention_packed_backward(Tensor g, Tensor qkv, Tensor y, Tensor lse, Tensor? glse, Tensor? mask, bool causal, float? scale) -> Tensor
+
+The gradient of attention_packed from its results; glse is the gradient to lse.
+
+Shapes: that of qkv.
+Dtypes: as in `attention_packed`.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.attention_packed_backward(tenon.tensor([[[[1.]]]]), tenon.tensor([[[[[1.]], [[1.]], [[2.]]]]]), tenon.tensor([[[[2.]]]]), tenon.tensor([[[1.]]]), None, None, False, None).flatten()
+tensor([0., 0., 1.])
+""",
     'lstm': """lstm(Tensor x, Tensor h0, Tensor c0, Tensor weight, bool reverse=false) -> Tensor y, Tensor c, Tensor gates
 
 A layer of long short-term memory over a sequence: from a = x[t] + h·weightᵀ the gates i, f and o by sigmoid and g by tanh, then c = f·c + i·g and h = o·tanh(c), which are the results' rows t. x is the input's product with its weight, plus biases; reverse begins at the end.
@@ -2780,6 +2819,32 @@ Raises ValueError: shapes, dtypes or devices that do not fit; the message names 
 
 >>> tenon.layer_norm_backward(tenon.tensor([[1., 0.]]), tenon.tensor([[1., 3.]]), tenon.tensor([[2.]]), tenon.tensor([[1.]]), None, (2,)).gx
 tensor([[0., 0.]])
+""",
+    'add_layer_norm': """add_layer_norm(Tensor x, Tensor residual, int[] shape, Tensor? weight=none, Tensor? bias=none, float eps=1e-5) -> Tensor y, Tensor sum, Tensor mean, Tensor rstd
+
+layer_norm of x + residual, and the sum itself: what stands between two branches of a network with residuals.
+
+Shapes: x and residual have one shape, y and sum as well; mean and rstd are x's with size 1 along the normalised dimensions.
+Dtypes: as in `layer_norm`; x and residual are promoted.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.add_layer_norm(tenon.tensor([[1., 1.]]), tenon.tensor([[0., 2.]]), (2,)).sum
+tensor([[1., 3.]])
+""",
+    'add_layer_norm_backward': """add_layer_norm_backward(Tensor g, Tensor? gsum, Tensor sum, Tensor mean, Tensor rstd, Tensor? weight, int[] shape) -> Tensor gx, Tensor gweight, Tensor gbias
+
+The gradients of add_layer_norm; gsum is the gradient to its sum.
+
+Shapes: those of x, weight and bias.
+Dtypes: as in the forward op; gradients of parameters have weight's.
+Gradient: yes.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.add_layer_norm_backward(tenon.tensor([[1., 0.]]), tenon.tensor([[1., 1.]]), tenon.tensor([[1., 3.]]), tenon.tensor([[2.]]), tenon.tensor([[1.]]), None, (2,)).gx
+tensor([[1., 1.]])
 """,
     'rms_norm': """rms_norm(Tensor x, int[] shape, Tensor? weight=none, float eps=1e-5) -> Tensor y, Tensor rstd
 
@@ -3183,6 +3248,18 @@ Raises TypeError: an argument of another type.
 Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
 
 >>> tenon.adam_step([tenon.tensor([1.])], [tenon.tensor([1.])], [tenon.tensor([0.])], [tenon.tensor([0.])], [], 1, 0.1)
+""",
+    'adam_step_counted': """adam_step_counted(Tensor![] params, Tensor[] grads, Tensor![] exp_avg, Tensor![] exp_avg_sq, Tensor![] max_exp_avg_sq, Tensor! step, Tensor lr, float beta1=0.9, float beta2=0.999, float eps=1e-8, float weight_decay=0.0, bool decoupled=false) -> ()
+
+adam_step whose number and rate lie in tensors: step is raised by one first. So a step that was captured as a graph counts on when it is replayed, by the rate of the day.
+
+Shapes: written in place, each list entry by itself; step and lr have one element.
+Dtypes: floating; each parameter with its gradient and state, lr as f64; step is i64.
+Gradient: none.
+Raises TypeError: an argument of another type.
+Raises ValueError: shapes, dtypes or devices that do not fit; the message names them.
+
+>>> tenon.adam_step_counted([tenon.tensor([1.])], [tenon.tensor([1.])], [tenon.tensor([0.])], [tenon.tensor([0.])], [], tenon.tensor(0), tenon.tensor(0.1))
 """,
     'rmsprop_step': """rmsprop_step(Tensor![] params, Tensor[] grads, Tensor![] square_avg, Tensor![] grad_avg, Tensor![] momenta, float lr, float alpha=0.99, float eps=1e-8, float weight_decay=0.0, float momentum=0.0) -> ()
 

@@ -168,7 +168,7 @@ def ceilings(options):
     answer({'brief': '; '.join(f'{a}: {b}' for a, b in rows[:3]), 'table': [['what', 'at most'], *rows]})
 
 
-PRODUCTS = {'matmul', 'linear'}
+PRODUCTS = {'matmul', 'linear', 'linear_backward_weight'}
 
 
 def dry(options):

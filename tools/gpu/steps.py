@@ -15,7 +15,8 @@ NO_THRESHOLDS = {'TENON_CUDA_CUBLASLT_LEAST': '0', 'TENON_CUDA_CUDNN_LEAST': '0'
 NO_LIBRARIES = {'TENON_CUDA_CUBLASLT': '0', 'TENON_CUDA_CUDNN': '0', 'TENON_ROCM_HIPBLASLT': '0', 'TENON_ROCM_ROCBLAS': '0',
                 'TENON_ROCM_MIOPEN': '0'}
 # Ops that libraries compute, or would.
-OF_LIBRARIES = ('matmul', 'linear', 'scaled_matmul', 'conv', 'conv_backward_input', 'conv_backward_weight', 'attention', 'attention_backward')
+OF_LIBRARIES = ('matmul', 'linear', 'linear_backward_weight', 'scaled_matmul', 'conv', 'conv_backward_input', 'conv_backward_weight', 'attention',
+                'attention_backward', 'attention_packed', 'attention_packed_backward')
 
 
 @dataclasses.dataclass

@@ -87,7 +87,13 @@ struct Run {
 };
 
 void sgd_step(const tn_call& call) { with_sgd(call, Run{call}); }
-void adam_step(const tn_call& call) { with_adam(call, Run{call}); }
+void adam_step(const tn_call& call) { with_adam(AdamNumbers(call), Run{call}); }
+void adam_step_counted(const tn_call& call) {
+  using arg = tenon::arg::adam_step_counted;
+  const double rate = *static_cast<const double*>(call.args[arg::lr].as.view->data);
+  const int64_t step = ++*static_cast<int64_t*>(call.args[arg::step].as.view->data);
+  with_adam(AdamNumbers(call, static_cast<double>(step), rate), Run{call});
+}
 void rmsprop_step(const tn_call& call) { with_rmsprop(call, Run{call}); }
 void adagrad_step(const tn_call& call) { with_adagrad(call, Run{call}); }
 
@@ -97,6 +103,7 @@ void add_kernels(KernelList& list) {
   };
   add(TN_SCHEMA_SGD_STEP, run_of<sgd_step>);
   add(TN_SCHEMA_ADAM_STEP, run_of<adam_step>);
+  add(TN_SCHEMA_ADAM_STEP_COUNTED, run_of<adam_step_counted>);
   add(TN_SCHEMA_RMSPROP_STEP, run_of<rmsprop_step>);
   add(TN_SCHEMA_ADAGRAD_STEP, run_of<adagrad_step>);
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <memory>
 
+#include "../../common/attention_packed.hpp"
 #include "../cudnn_plans.hpp"
 #include "../numerics.hpp"
 #include "backend.hpp"
@@ -45,9 +46,12 @@ void describe_backward(CudnnGraph& graph, const CudnnAttention& a, const Operand
                                            .set_causal_mask(a.causal)
                                            .set_attn_scale(a.scale)
                                            .set_deterministic_algorithm(a.deterministic));
-  add_result(graph, gq, dense(a.q.sizes), a.dtype);
-  add_result(graph, gk, dense(a.k.sizes), a.dtype);
-  add_result(graph, gv, dense(a.v.sizes), a.dtype);
+  const auto or_dense = [](const Operand& result, const Operand& like) {
+    return result.sizes.empty() ? dense(like.sizes) : result;
+  };
+  add_result(graph, gq, or_dense(a.gq, a.q), a.dtype);
+  add_result(graph, gk, or_dense(a.gk, a.k), a.dtype);
+  add_result(graph, gv, or_dense(a.gv, a.v), a.dtype);
 }
 
 }  // namespace
@@ -104,7 +108,12 @@ CudnnAttention attention_of(const Call& at) {
   CudnnAttention made{
       at.is_backward,     at.q().dtype, operand_of(at.q()), operand_of(at.k()), operand_of(at.v()),
       operand_of(at.y()), {},           at.causal(),        at.scale()};
-  if (at.is_backward) made.g = operand_of(input(at.call, backward_arg::g));
+  if (at.is_backward) {
+    made.g = operand_of(input(at.call, backward_arg::g));
+    made.gq = operand_of(output(at.call, backward_arg::result::gq));
+    made.gk = operand_of(output(at.call, backward_arg::result::gk));
+    made.gv = operand_of(output(at.call, backward_arg::result::gv));
+  }
   made.deterministic = !allows_nondeterminism();
   return made;
 }
@@ -145,13 +154,41 @@ bool fits(const tn_view& view) {
   return view.shape[3] % kVector == 0;
 }
 
+// A plan for the call that one with packed operands stands for.
+class PackedPlan final : public LibraryPlan {
+ public:
+  PackedPlan(const tn_call& call, bool is_backward)
+      : is_backward_(is_backward),
+        plan_(Call{UnpackedAttention(call, is_backward).call(), is_backward}) {
+    workspace = plan_.workspace;
+  }
+  void run(const tn_call& call) const override {
+    plan_.run(UnpackedAttention(call, is_backward_).call());
+  }
+
+ private:
+  bool is_backward_;
+  Plan plan_;
+};
+
 class AttentionKernel final : public LibraryKernel {
  public:
-  AttentionKernel(std::string_view schema, bool is_backward)
+  AttentionKernel(std::string_view schema, bool is_backward, bool is_packed)
       : LibraryKernel({schema, "cuDNN", TN_MASK_HALF, TN_KERNEL_STRIDED}),
-        is_backward_(is_backward) {}
+        is_backward_(is_backward),
+        is_packed_(is_packed) {}
 
   bool takes(const tn_call& call) const override {
+    return is_packed_ ? takes_plain(UnpackedAttention(call, is_backward_).call())
+                      : takes_plain(call);
+  }
+  std::unique_ptr<LibraryPlan> prepare(const tn_call& call) const override {
+    if (is_packed_) return std::make_unique<PackedPlan>(call, is_backward_);
+    return std::make_unique<Plan>(Call{call, is_backward_});
+  }
+
+ private:
+  bool takes_plain(const tn_call& call) const {
     const Call at{call, is_backward_};
     if (at.has_mask() || at.has_lse_gradient()) return false;
     for (const tn_view* view : {&at.q(), &at.k(), &at.v(), &at.y()})
@@ -161,19 +198,17 @@ class AttentionKernel final : public LibraryKernel {
       return false;
     return has_cudnn();
   }
-  std::unique_ptr<LibraryPlan> prepare(const tn_call& call) const override {
-    return std::make_unique<Plan>(Call{call, is_backward_});
-  }
 
- private:
-  bool is_backward_;
+  bool is_backward_, is_packed_;
 };
 
 }  // namespace
 
 std::vector<tn_kernel> cudnn_attention_kernels() {
-  static const AttentionKernel kernels[] = {{TN_SCHEMA_ATTENTION, false},
-                                            {TN_SCHEMA_ATTENTION_BACKWARD, true}};
+  static const AttentionKernel kernels[] = {{TN_SCHEMA_ATTENTION, false, false},
+                                            {TN_SCHEMA_ATTENTION_BACKWARD, true, false},
+                                            {TN_SCHEMA_ATTENTION_PACKED, false, true},
+                                            {TN_SCHEMA_ATTENTION_PACKED_BACKWARD, true, true}};
   std::vector<tn_kernel> made;
   for (const AttentionKernel& kernel : kernels) made.push_back(library_kernel(kernel));
   return made;

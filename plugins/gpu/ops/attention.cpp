@@ -10,7 +10,7 @@ template <class T>
 struct Problem {
   Heads<T> q, k, v;
   Scores<T> scores;
-  Ptr<T> y;
+  HeadRows<T> y;
   Ptr<Compute<T>> lse;
   uint32_t heads, tiles;  // tiles of queries
 };
@@ -67,30 +67,37 @@ GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, attend, Problem<T> p) {
           total[i] == C(0) ? kNone : most[i] + std::log(total[i]);
     total[i] = total[i] == C(0) ? C(0) : C(1) / total[i];
   }
-  store_sums<Sum, T>(p.y + int64_t{copy} * p.q.rows * p.v.columns, first, p.q.rows, p.v.columns,
-                     total, out);
+  store_sums<Sum, T>(p.y.of(b, h), p.y.row, first, p.q.rows, p.v.columns, total, out);
 }
 
 constexpr uint32_t kMost = 256;
 
-bool supports(const tn_call& call, uint32_t) {
+enum Op : uint32_t { kPlain, kPacked };
+
+bool supports(const tn_call& call, uint32_t op) {
   using arg = tenon::arg::attention;
+  if (op == kPacked) return supports(UnpackedAttention(call, false).call(), kPlain);
   const tn_view &q = input(call, arg::q), &k = input(call, arg::k), &v = input(call, arg::v);
   return attention_width(q, v, kMost) != 0 && attention_fits(q, k);
 }
 
-void run(const tn_call& call, uint32_t) {
+void run(const tn_call& call, uint32_t op) {
   using arg = tenon::arg::attention;
+  if (op == kPacked) return run(UnpackedAttention(call, false).call(), kPlain);
   const tn_view &q = input(call, arg::q), &k = input(call, arg::k), &v = input(call, arg::v);
   const int64_t h = q.shape[1];
   with_attention<kMost>(q.dtype, attention_width(q, v, kMost), [&](auto tag, auto width) {
     using T = typename decltype(tag)::type;
     using S = ScoreTile<Compute<T>>;
     const auto tiles = static_cast<uint32_t>((q.shape[2] + S::kRows - 1) / S::kRows);
-    const Problem<T> p{heads<T>(q, h),           heads<T>(k, h),
-                       heads<T>(v, h),           read_scores<T>(AttentionCall::read<arg>(call)),
-                       out<T>(output(call)),     out<Compute<T>>(output(call, arg::result::lse)),
-                       static_cast<uint32_t>(h), tiles};
+    const Problem<T> p{heads<T>(q, h),
+                       heads<T>(k, h),
+                       heads<T>(v, h),
+                       read_scores<T>(AttentionCall::read<arg>(call)),
+                       head_rows<T>(output(call)),
+                       out<Compute<T>>(output(call, arg::result::lse)),
+                       static_cast<uint32_t>(h),
+                       tiles};
     launch(call, {{tiles * static_cast<uint32_t>(q.shape[0] * h), 1, 1}, {S::kThreads, 1, 1}},
            attend<T, width>, p);
   });
@@ -99,11 +106,16 @@ void run(const tn_call& call, uint32_t) {
 }  // namespace
 
 void add_attention_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_ATTENTION,
-            .dtypes = Floats::kMask,
-            .run = run,
-            .flags = TN_KERNEL_STRIDED,
-            .supports = supports});
+  const auto add = [&](std::string_view schema, Op op) {
+    list.add({.schema = schema,
+              .dtypes = Floats::kMask,
+              .run = run,
+              .code = op,
+              .flags = TN_KERNEL_STRIDED,
+              .supports = supports});
+  };
+  add(TN_SCHEMA_ATTENTION, kPlain);
+  add(TN_SCHEMA_ATTENTION_PACKED, kPacked);
 }
 
 }  // namespace tenon::gpu

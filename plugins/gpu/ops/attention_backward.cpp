@@ -68,7 +68,7 @@ GPU_DEVICE void weigh(const Problem<T>& p, uint32_t b, uint32_t h, uint32_t quer
 
 // gq of the queries of a block.
 template <class T, uint32_t kWidth>
-GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_queries, Problem<T> p, Ptr<T> gq) {
+GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_queries, Problem<T> p, HeadRows<T> gq) {
   using C = Compute<T>;
   using S = ScoreTile<C>;
   using Sum = SumTile<C, kWidth>;
@@ -91,13 +91,13 @@ GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_queries, Problem<T> p, Ptr<
     put_weights<C>(weights, ds);
     add_product<Sum, C>(weights, right, key, end, out);
   }
-  store_sums<Sum, T>(gq + int64_t{copy} * p.q.rows * p.q.columns, first, p.q.rows, p.q.columns,
-                     scale, out);
+  store_sums<Sum, T>(gq.of(b, h), gq.row, first, p.q.rows, p.q.columns, scale, out);
 }
 
 // gk and gv of the keys of a block, from all heads that share them.
 template <class T, uint32_t kWidth>
-GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_keys, Problem<T> p, Ptr<T> gk, Ptr<T> gv) {
+GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_keys, Problem<T> p, HeadRows<T> gk,
+                 HeadRows<T> gv) {
   using C = Compute<T>;
   using S = ScoreTile<C>;
   using Sum = SumTile<C, kWidth>;
@@ -132,20 +132,24 @@ GPU_SIZED_KERNEL(ScoreTile<Compute<T>>::kThreads, to_keys, Problem<T> p, Ptr<T> 
       add_product<Sum, C>(weights, queries, query, p.q.rows, to_k);
     }
   }
-  store_sums<Sum, T>(gk + int64_t{copy} * p.k.rows * p.k.columns, first, p.k.rows, p.k.columns,
-                     scale, to_k);
-  store_sums<Sum, T>(gv + int64_t{copy} * p.v.rows * p.v.columns, first, p.v.rows, p.v.columns, one,
-                     to_v);
+  const uint32_t own = copy % kept;
+  store_sums<Sum, T>(gk.of(b, own), gk.row, first, p.k.rows, p.k.columns, scale, to_k);
+  store_sums<Sum, T>(gv.of(b, own), gv.row, first, p.v.rows, p.v.columns, one, to_v);
 }
 
-bool supports(const tn_call& call, uint32_t) {
+enum Op : uint32_t { kPlain, kPacked };
+
+bool supports(const tn_call& call, uint32_t op) {
   using arg = tenon::arg::attention_backward;
+  if (op == kPacked) return supports(UnpackedAttention(call, true).call(), kPlain);
   const tn_view &q = input(call, arg::q), &k = input(call, arg::k), &v = input(call, arg::v);
   return attention_width(q, v, kMost) != 0 && attention_fits(q, k);
 }
 
-uint64_t scratch_bytes(const tn_call& call, uint32_t) {
-  return 2 * static_cast<uint64_t>(numel(input(call, arg::attention_backward::lse))) * 8;
+uint64_t scratch_bytes(const tn_call& call, uint32_t op) {
+  const uint32_t lse =
+      op == kPacked ? arg::attention_packed_backward::lse : arg::attention_backward::lse;
+  return 2 * static_cast<uint64_t>(numel(input(call, lse))) * 8;
 }
 
 Rows3 strides_of(const tn_view* x) {
@@ -177,14 +181,15 @@ void run_of(const tn_call& call) {
   const auto tiles = [](int64_t n) { return static_cast<uint32_t>((n + S::kRows - 1) / S::kRows); };
   p.tiles = tiles(q.shape[2]);
   launch(call, {{p.tiles * copies, 1, 1}, {S::kThreads, 1, 1}}, to_queries<T, kWidth>, p,
-         out<T>(output(call)));
+         head_rows<T>(output(call)));
   p.tiles = tiles(k.shape[2]);
   launch(call, {{p.tiles * kept, 1, 1}, {S::kThreads, 1, 1}}, to_keys<T, kWidth>, p,
-         out<T>(output(call, arg::result::gk)), out<T>(output(call, arg::result::gv)));
+         head_rows<T>(output(call, arg::result::gk)), head_rows<T>(output(call, arg::result::gv)));
 }
 
-void run(const tn_call& call, uint32_t) {
+void run(const tn_call& call, uint32_t op) {
   using arg = tenon::arg::attention_backward;
+  if (op == kPacked) return run(UnpackedAttention(call, true).call(), kPlain);
   const tn_view& q = input(call, arg::q);
   with_attention<kMost>(
       q.dtype, attention_width(q, input(call, arg::v), kMost),
@@ -194,12 +199,17 @@ void run(const tn_call& call, uint32_t) {
 }  // namespace
 
 void add_attention_backward_kernels(KernelList& list) {
-  list.add({.schema = TN_SCHEMA_ATTENTION_BACKWARD,
-            .dtypes = Floats::kMask,
-            .run = run,
-            .flags = TN_KERNEL_STRIDED,
-            .supports = supports,
-            .scratch = scratch_bytes});
+  const auto add = [&](std::string_view schema, Op op) {
+    list.add({.schema = schema,
+              .dtypes = Floats::kMask,
+              .run = run,
+              .code = op,
+              .flags = TN_KERNEL_STRIDED,
+              .supports = supports,
+              .scratch = scratch_bytes});
+  };
+  add(TN_SCHEMA_ATTENTION_BACKWARD, kPlain);
+  add(TN_SCHEMA_ATTENTION_PACKED_BACKWARD, kPacked);
 }
 
 }  // namespace tenon::gpu

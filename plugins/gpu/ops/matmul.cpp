@@ -7,8 +7,7 @@ namespace tenon::gpu {
 namespace {
 
 enum Op : uint32_t { kMatmul, kLinear };
-constexpr int64_t kThin = 4;   // rows
-constexpr uint32_t kBand = 8;  // rows of tiles
+constexpr int64_t kThin = 4;  // rows
 
 // What a call is made of, the same for its scratch memory and its run.
 struct Plan {
@@ -65,19 +64,12 @@ struct ProductArgs {
 template <class T, class S>
 GPU_SIZED_KERNEL(S::kThreads, multiply_tiles, ProductArgs<T> g) {
   using C = Compute<T>;
-  constexpr uint32_t kN = kFragment<S::kOfColumn, C>;
-  const uint32_t across = (g.n + S::kColumns - 1) / S::kColumns;
-  const uint32_t down = (g.m + S::kRows - 1) / S::kRows;
-  const int64_t tiles = int64_t{across} * down;
-  const uint32_t x = thread_index().x % S::kAcross, y = thread_index().x / S::kAcross;
+  const int64_t tiles =
+      int64_t{(g.n + S::kColumns - 1) / S::kColumns} * ((g.m + S::kRows - 1) / S::kRows);
   for (int64_t w = block_index().x; w < g.work; w += block_count().x) {
     const auto part = static_cast<uint32_t>(w % g.part_count);
-    const int64_t tile = w / g.part_count % tiles, batch = w / g.part_count / tiles;
-    // Bands of rows, column by column: blocks that run together share what they read.
-    const auto band = static_cast<uint32_t>(tile / (int64_t{kBand} * across)) * kBand,
-               high = down - band < kBand ? down - band : kBand,
-               at = static_cast<uint32_t>(tile - int64_t{band} * across);
-    const uint32_t m = (band + at % high) * S::kRows, n = at / high * S::kColumns;
+    const int64_t batch = w / g.part_count / tiles, first = batch * g.m * g.n;
+    const TilePlace place = tile_place<S>(w / g.part_count % tiles, g.m, g.n);
     int64_t places[2];
     g.batches.find(static_cast<uint32_t>(batch), places);
     Matrix<T> a = g.a, b = g.b;
@@ -85,31 +77,12 @@ GPU_SIZED_KERNEL(S::kThreads, multiply_tiles, ProductArgs<T> g) {
     b.at += places[1];
     const uint32_t k = part * g.part_length, left = g.k - k;
     C sums[S::kOfRow * S::kOfColumn];
-    multiply<S>(a, b, m, n, k, k + (g.part_length < left ? g.part_length : left), sums);
-    GPU_UNROLL for (uint32_t i = 0; i < S::kOfRow; ++i) {
-      const uint32_t row = m + sum_place<S::kOfRow, C>(i, y, S::kThreads / S::kAcross);
-      GPU_UNROLL for (uint32_t j = 0; j < S::kOfColumn; j += kN) {
-        const uint32_t column = n + sum_place<S::kOfColumn, C>(j, x, S::kAcross);
-        if (row >= g.m || column >= g.n) continue;
-        const int64_t to = (batch * g.m + row) * g.n + column;
-        Vec<T, kN> made;
-        GPU_UNROLL for (uint32_t e = 0; e < kN; ++e) {
-          const C sum = sums[i * S::kOfColumn + j + e];
-          if (column + e >= g.n) continue;
-          if (g.part_count > 1)
-            g.partial[part * g.results + to + e] = sum;
-          else
-            made.at[e] = g.finish(sum, column + e);
-        }
-        if (g.part_count > 1) continue;
-        if (g.n % kN == 0) {
-          store_vec<kN>(g.out + to, made);
-        } else {
-          GPU_UNROLL for (uint32_t e = 0; e < kN; ++e) if (column + e < g.n) g.out[to + e] =
-              made.at[e];
-        }
-      }
-    }
+    multiply<S>(a, b, place.row, place.column, k, k + (g.part_length < left ? g.part_length : left),
+                sums);
+    if (g.part_count > 1)
+      store_tile<S>(sums, place, g.m, g.n, g.partial + (part * g.results + first), AsTheyAre());
+    else
+      store_tile<S>(sums, place, g.m, g.n, g.out + first, g.finish);
   }
 }
 

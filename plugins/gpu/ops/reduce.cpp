@@ -4,6 +4,7 @@
 
 #include "fold.hpp"
 #include "moments.hpp"
+#include "product.hpp"
 
 namespace tenon::gpu {
 namespace {
@@ -297,6 +298,21 @@ uint64_t scratch_of(const tn_call& call, uint32_t op) {
 }
 
 }  // namespace
+
+namespace {
+FoldShape columns_of(const tn_view& x) {
+  const int64_t n = x.shape[x.ndim - 1];
+  return plan_fold({{n, 1}}, {{n == 0 ? 0 : numel(x) / n, n}});
+}
+}  // namespace
+
+void sum_columns(const tn_call& call, const tn_view& x, const tn_view& sums) {
+  with_float(x.dtype, [&](auto tag) {
+    using C = typename decltype(tag)::type;
+    run_fold(call, columns_of(x), {&x}, Adding<C>{source(x), target(sums), 0});
+  });
+}
+uint64_t sum_columns_scratch(const tn_view& x) { return fold_scratch(columns_of(x)); }
 
 void add_reduce_kernels(KernelList& list) {
   const auto add = [&](std::string_view schema, uint64_t dtypes,

@@ -35,17 +35,6 @@ def grid_sample_backward(call):
     return tuple(unfolded(y, call.size) for y in call.run(**{name: folded(call.whole(name)) for name in ('g', 'x', 'grid')}))
 
 
-@rule('attention_backward')
-def attention_backward(call):
-    size, batch = call.size, call.shape('q')[0]
-    names = [name for name in ('g', 'q', 'k', 'v', 'y', 'lse', 'glse') if call.has(name)]
-    mask = call['mask']
-    if mask is not None:
-        mask = unsqueezed(call.whole('mask'), 1, 5 - call.whole('mask').ndim)
-        mask = folded(ops['expand'](mask, (size, batch, *mask.shape[2:])))
-    return tuple(unfolded(y, size) for y in call.run(**{name: folded(call.whole(name)) for name in names}, mask=mask))
-
-
 @rule('embedding_backward')
 def embedding_backward(call):
     rows, index, g = call['rows'], call.whole('index'), call.whole('g')
@@ -76,6 +65,13 @@ def layer_norm_backward(call):
     dims = tuple(range(1, 1 + lead))
     sums = [ops['sum'](y, dims) if dims else y for y in (g * normal, g)]
     return (gx, *sums) if 'mean' in statistics else (gx, sums[0])
+
+
+@rule('add_layer_norm_backward')
+def add_layer_norm_backward(call):
+    """Of the norm of the sum, and what arrives at the sum itself."""
+    gx, *parameters = layer_norm_backward(call.of('layer_norm_backward', {'x': 'sum'}))
+    return (gx + call.whole('gsum') if call.has('gsum') else gx, *parameters)
 
 
 @rule('group_norm_backward')

@@ -118,6 +118,13 @@ class Call(NamedCall):
         at = self._at[name]
         return [x if x is None or mark else expanded(x, self.size) for x, mark in zip(self.args[at], self.marks[at])]
 
+    def of(self, name, renamed, **batches):
+        """The call of another op with this one's arguments, some of them under other names, and batches in place of some."""
+        sources = [renamed.get(parameter, parameter) for parameter in places_of(name)]
+        args = [batches.get(source, self.args[self._at[source]]) for source in sources]
+        marks = [source in batches or self.marks[self._at[source]] for source in sources]
+        return Call(name, args, marks, self.size, self.randomness)
+
     def dim(self, dim, rank):
         """A dimension of one entry, counted from the front."""
         if not -max(rank, 1) <= dim < max(rank, 1):

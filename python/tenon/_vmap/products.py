@@ -128,14 +128,29 @@ def one_hot(call):
     return call.run()
 
 
-@rule('attention')
-def attention(call):
-    """Entries and examples are one dimension."""
-    size, names = call.size, ('q', 'k', 'v')
-    flat = {name: ops['reshape'](call.whole(name), (-1, *call.shape(name)[1:])) for name in names}
-    mask, batch = call['mask'], call.shape('q')[0]
+def _folded_mask(call, batch):
+    """The mask of attention, its entries and examples in one dimension."""
+    mask = call['mask']
     if mask is not None:
         mask = call.whole('mask')
         mask = unsqueezed(mask, 1, 5 - mask.ndim)
-        mask = ops['reshape'](ops['expand'](mask, (size, batch, *mask.shape[2:])), (size * batch, *mask.shape[2:]))
-    return tuple(ops['reshape'](y, (size, batch, *y.shape[1:])) for y in call.run(**flat, mask=mask))
+        mask = ops['reshape'](ops['expand'](mask, (call.size, batch, *mask.shape[2:])), (call.size * batch, *mask.shape[2:]))
+    return mask
+
+
+@rule('attention', 'attention_backward', 'attention_packed', 'attention_packed_backward')
+def attention(call):
+    """Entries and examples are one dimension."""
+    names = [name for name in ('g', 'q', 'k', 'v', 'qkv', 'y', 'lse', 'glse') if call.has(name)]
+    flat = {name: ops['reshape'](call.whole(name), (-1, *call.shape(name)[1:])) for name in names}
+    batch = call.shape('qkv' if call.has('qkv') else 'q')[0]
+    found = call.run(**flat, mask=_folded_mask(call, batch))
+    apart = [ops['reshape'](y, (call.size, batch, *y.shape[1:])) for y in (found if isinstance(found, tuple) else (found,))]
+    return apart[0] if len(apart) == 1 else tuple(apart)
+
+
+@rule('linear_backward_weight')
+def linear_backward_weight(call):
+    """One product for each entry."""
+    g, x = (ops['reshape'](call.whole(name), (call.size, -1, call.shape(name)[-1])) for name in ('g', 'x'))
+    return ops['matmul'](ops['transpose'](g, 1, 2), x), ops['sum'](g, 1)

@@ -73,6 +73,14 @@ def layer_norm(call):
     return (_scaled(call, y, (*(1,) * (x.ndim - 1 - len(size)), *size)), *rest)
 
 
+@rule('add_layer_norm')
+def add_layer_norm(call):
+    """The sum, and the norm of it."""
+    total = call.whole('x') + call.whole('residual')
+    y, mean, rstd = layer_norm(call.of('layer_norm', {}, x=total))
+    return y, total, mean, rstd
+
+
 @rule('group_norm')
 def group_norm(call):
     x, size = call.whole('x'), call.size

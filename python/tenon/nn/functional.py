@@ -41,6 +41,7 @@ conv_transpose = ops['conv_transpose']
 _dropout, _embedding, _max_pool = ops['dropout'], ops['embedding'], ops['max_pool']
 _adaptive_max_pool, _nll_loss = ops['adaptive_max_pool'], ops['nll_loss']
 _cross_entropy, _bce_with_logits, _kl_div = ops['cross_entropy'], ops['bce_with_logits_loss'], ops['kl_div_loss']
+_attention_packed, _add_layer_norm = ops['attention_packed'], ops['add_layer_norm']
 _attention, _layer_norm, _rms_norm, _group_norm, _batch_norm = ops['attention'], ops['layer_norm'], ops['rms_norm'], ops['group_norm'], ops['batch_norm']
 
 
@@ -134,6 +135,19 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     return _attention(q, k, v, attn_mask, is_causal, scale).y.reshape(lead + (query.shape[-2], value.shape[-1]))
 
 
+def attention_packed(qkv, attn_mask=None, is_causal=False, scale=None):
+    """scaled_dot_product_attention of query, key and value that lie in one tensor, as one projection gives them.
+
+    qkv (batch, length, 3, heads, width) gives (batch, length, heads, width). What precedes and follows are views, and the gradient
+    is written once, into one tensor, where a backend can. The rest is as in scaled_dot_product_attention.
+
+    >>> x = tenon.ones(1, 2, 3 * 8)
+    >>> tenon.nn.functional.attention_packed(x.reshape(1, 2, 3, 2, 4)).reshape(1, 2, 8).shape
+    (1, 2, 8)
+    """
+    return _attention_packed(qkv, attn_mask, is_causal, scale).y
+
+
 def _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, scale, generator):
     """The weights must exist to be dropped: attention by its definition."""
     groups = query.shape[-3] // key.shape[-3] if query.ndim > 2 else 1
@@ -155,6 +169,17 @@ def _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, 
 def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
     """Zero mean and unit variance over the last dimensions, those of `normalized_shape`."""
     return _layer_norm(x, normalized_shape, weight, bias, eps).y
+
+
+def add_layer_norm(x, residual, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """layer_norm of x + residual, and that sum: (normalised, sum). One pass where a backend can, forward and backward.
+
+    >>> y, total = tenon.nn.functional.add_layer_norm(tenon.tensor([1., 1.]), tenon.tensor([0., 2.]), 2)
+    >>> total.tolist()
+    [1.0, 3.0]
+    """
+    found = _add_layer_norm(x, residual, normalized_shape, weight, bias, eps)
+    return found.y, found.sum
 
 
 def rms_norm(x, normalized_shape, weight=None, eps=None):

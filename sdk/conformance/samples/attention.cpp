@@ -165,6 +165,101 @@ void add_case(Table& t, const Case& c) {
   back.layouts = tiny && !c.forbids_rows();
 }
 
+// ---- q, k and v in one operand ------------------------------------------------------------------------------------------
+
+// q, k or v (B, H, L, E) of qkv (B, L, 3, H, E).
+Array part(const Array& qkv, int64_t which) {
+  const Shape& n = qkv.shape;
+  Array made(qkv.dtype, {n[0], n[3], n[1], n[4]});
+  for_each_index(made.shape, [&](const Shape& at) {
+    made.v[made.at(at)] = qkv.v[qkv.at({at[0], at[2], which, at[1], at[3]})];
+  });
+  return made;
+}
+// (B, H, L, E) as (B, L, H, E), and back.
+Array swapped(const Array& x) {
+  const Shape& n = x.shape;
+  Array made(x.dtype, {n[0], n[2], n[1], n[3]});
+  for_each_index(n, [&](const Shape& at) {
+    made.v[made.at({at[0], at[2], at[1], at[3]})] = x.v[x.at(at)];
+  });
+  return made;
+}
+Array packed(const std::vector<Array>& parts) {
+  const Shape& n = parts[0].shape;
+  Array made(parts[0].dtype, {n[0], n[2], 3, n[1], n[3]});
+  for (int64_t which = 0; which < 3; ++which)
+    for_each_index(n, [&](const Shape& at) {
+      const Array& from = parts[static_cast<size_t>(which)];
+      made.v[made.at({at[0], at[2], which, at[1], at[3]})] = from.v[from.at(at)];
+    });
+  return made;
+}
+
+std::vector<Array> packed_forward(const Case& c, const Array& qkv, const Array* mask) {
+  std::vector<Array> out = forward(c, part(qkv, 0), part(qkv, 1), part(qkv, 2), mask);
+  out[0] = swapped(out[0]);
+  return out;
+}
+
+// Queries and keys are as many, values as wide as keys, heads are not shared.
+void add_packed(Table& t, const Case& c) {
+  const Shape shape = {c.b, c.queries, 3, c.heads, c.width};
+  const bool tiny = c.b * c.heads * c.queries * c.keys < 13;
+  Sample& fused = t.add(
+      "attention_packed", label_of(shape) + c.label(), kFloats,
+      [=](DType dtype, Rng& rng) {
+        return Args{random_array(rng, dtype, shape), mask_of(c, dtype, rng), c.causal, scale_of(c)};
+      },
+      [=](const Args& a) {
+        using arg = tenon::arg::attention_packed;
+        return packed_forward(c, array(a, arg::qkv),
+                              has(a, arg::mask) ? &array(a, arg::mask) : nullptr);
+      });
+  Sample& back = t.add(
+      "attention_packed_backward", label_of(shape) + c.label(), kFloats,
+      [=](DType dtype, Rng& rng) {
+        const Array qkv = random_array(rng, dtype, shape);
+        const Arg mask = mask_of(c, dtype, rng);
+        auto out = packed_forward(c, qkv, c.mask == Mask::None ? nullptr : &std::get<Array>(mask));
+        round_to_dtype(out[0]), round_to_dtype(out[1]);
+        const bool has_glse = c.causal && c.width % 8 != 0;  // as above
+        const Arg glse = has_glse ? Arg(random_array(rng, out[1].dtype, c.lse())) : Arg();
+        const Array g = random_array(rng, dtype, out[0].shape);
+        return Args{g, qkv, out[0], out[1], glse, mask, c.causal, scale_of(c)};
+      },
+      [=](const Args& a) {
+        using arg = tenon::arg::attention_packed_backward;
+        const Array& qkv = array(a, arg::qkv);
+        const Args apart = {swapped(array(a, arg::g)),
+                            part(qkv, 0),
+                            part(qkv, 1),
+                            part(qkv, 2),
+                            swapped(array(a, arg::y)),
+                            a[arg::lse],
+                            a[arg::glse],
+                            a[arg::mask],
+                            a[arg::causal],
+                            a[arg::scale]};
+        return std::vector<Array>{packed(backward(c, apart))};
+      });
+  fused.tolerance = back.tolerance = 60;
+  fused.gradient = tiny && !c.forbids_rows();
+  back.gradient = tiny && c.causal && c.mask == Mask::None;
+  fused.layouts = c.keys < 10;
+  back.layouts = tiny && !c.forbids_rows();
+}
+
+void add_packed_samples(Table& t) {
+  const Case cases[] = {{1, 2, 2, 2, 2, 3, 3, Mask::None, {}, true, 0.3},
+                        {1, 1, 1, 3, 3, 2, 2, Mask::Additive, {3, 3}},
+                        {2, 2, 2, 4, 4, 8, 8, Mask::None, {}, true},
+                        {2, 3, 3, 5, 5, 4, 4, Mask::Bool, {2, 1, 5, 5}},
+                        {1, 2, 2, 0, 0, 2, 2},
+                        {1, 2, 2, 66, 66, 33, 33, Mask::None, {}, true}};
+  for (const Case& c : cases) add_packed(t, c);
+}
+
 }  // namespace
 
 void add_attention_samples(Table& t) {
@@ -192,6 +287,7 @@ void add_attention_samples(Table& t) {
                         {1, 2, 1, 200, 140, 8, 8, Mask::None, {}, true},
                         {1, 1, 1, 20, 40, 96, 130, Mask::Additive, {1, 40}}};
   for (const Case& c : cases) add_case(t, c);
+  add_packed_samples(t);
 }
 
 }  // namespace tenon::conformance

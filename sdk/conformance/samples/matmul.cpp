@@ -117,6 +117,41 @@ void add_linears(Table& t) {
     }
 }
 
+// gᵀ·x and Σ g over rows; of sizes that fill tiles, that leave some open, and that split long sums.
+void add_weight_gradients(Table& t) {
+  for (const auto& [lead, out, in] : {std::tuple<Shape, int64_t, int64_t>{{3}, 2, 4},
+                                      {{2, 3}, 5, 6},
+                                      {{}, 5, 6},
+                                      {{0}, 5, 6},
+                                      {{7}, 1, 3},
+                                      {{40}, 33, 70},
+                                      {{3, 25}, 72, 36},
+                                      {{700}, 9, 12}}) {
+    Shape g = lead, x = lead;
+    g.push_back(out), x.push_back(in);
+    Sample& s = t.add(
+        "linear_backward_weight", label_of(g) + label_of(x), kFloats,
+        [=](DType dtype, Rng& rng) {
+          return Args{random_array(rng, dtype, g), random_array(rng, dtype, x)};
+        },
+        [](const Args& args) {
+          using arg = tenon::arg::linear_backward_weight;
+          const Array &of_g = array(args, arg::g), &of_x = array(args, arg::x);
+          const auto m = static_cast<size_t>(of_g.dim(-1)), n = static_cast<size_t>(of_x.dim(-1));
+          Array weight(of_g.dtype, {of_g.dim(-1), of_x.dim(-1)}), bias(of_g.dtype, {of_g.dim(-1)});
+          for (size_t row = 0; row * m < of_g.size(); ++row)
+            for (size_t i = 0; i < m; ++i) {
+              bias.v[i] += of_g.v[row * m + i];
+              for (size_t j = 0; j < n; ++j)
+                weight.v[i * n + j] += of_g.v[row * m + i] * of_x.v[row * n + j];
+            }
+          return std::vector<Array>{weight, bias};
+        });
+    s.tolerance = 60;
+    s.gradient = Array::count(g) < 40;
+  }
+}
+
 // Both formats on the left, E4M3 and E5M2 on the right; sizes that libraries take (multiples of 16) and others.
 void add_scaled_products(Table& t) {
   struct Scaled {
@@ -170,6 +205,7 @@ void add_scaled_products(Table& t) {
 
 void add_matmul_samples(Table& table) {
   add_products(table);
+  add_weight_gradients(table);
   add_linears(table);
   add_scaled_products(table);
 }

@@ -122,6 +122,7 @@ void add_layer_norms(Table& t) {
                              {{2, 3, 4}, 2},
                              {{2, 3, 4}, 1},
                              {{4, 130}, 1},
+                             {{45, 264}, 1},
                              {{7}, 1}})
     for (bool affine : {true, false}) {
       Shape inner(x.end() - static_cast<std::ptrdiff_t>(n), x.end());
@@ -205,6 +206,74 @@ void add_layer_norms(Table& t) {
       }
       // The backwards' statistics are inputs of their own there: the gradient would treat them as independent.
       layer_back.gradient = rms_back.gradient = false;
+    }
+}
+
+// The norm of x + residual: its statistics are those of the sum as it is kept.
+void add_residual_norms(Table& t) {
+  for (const auto& [x, n] : {std::pair<Shape, size_t>{{3, 5}, 1},
+                             {{2, 3, 4}, 2},
+                             {{4, 130}, 1},
+                             {{520, 264}, 1},
+                             {{2, 4400}, 1}})
+    for (bool affine : {true, false}) {
+      const bool large = Array::count(x) > 1000;
+      if (large && !affine) continue;
+      Shape inner(x.end() - static_cast<std::ptrdiff_t>(n), x.end());
+      std::string label = label_of(x) + label_of(inner) + (affine ? " affine" : "");
+      Grouping g = trailing(x, n);
+      Sample& layer = t.add(
+          "add_layer_norm", label, kFloats,
+          [=, x = x](DType dtype, Rng& rng) {
+            return Args{random_array(rng, dtype, x),
+                        random_array(rng, dtype, x),
+                        inner,
+                        maybe(affine, random_array(rng, dtype, inner)),
+                        maybe(affine, random_array(rng, dtype, inner)),
+                        kEps};
+          },
+          [=](const Args& a) {
+            using arg = tenon::arg::add_layer_norm;
+            Array sum = array(a, arg::x);
+            for (size_t i = 0; i < sum.size(); ++i) sum.v[i] += array(a, arg::residual).v[i];
+            round_to_dtype(sum);
+            const Statistics s = statistics(sum, g);
+            const DType d = statistics_dtype(sum.dtype);
+            return std::vector<Array>{normalized(sum, g, s, a, arg::weight, arg::bias), sum,
+                                      from_reals(d, g.stats, s.mean),
+                                      from_reals(d, g.stats, s.rstd)};
+          });
+      layer.tolerance = 40;
+      layer.gradient = Array::count(x) < 20;
+      layer.layouts = Array::count(x) < 60;
+      for (bool arrives : {true, false}) {
+        if (large && !arrives) continue;
+        Sample& back = t.add(
+            "add_layer_norm_backward", label + (arrives ? " sum" : ""), kFloats,
+            [=, x = x](DType dtype, Rng& rng) {
+              const Array sum = random_array(rng, dtype, x);
+              const Statistics s = statistics(sum, g);
+              const DType d = statistics_dtype(dtype);
+              Array mean = from_reals(d, g.stats, s.mean), rstd = from_reals(d, g.stats, s.rstd);
+              round_to_dtype(mean), round_to_dtype(rstd);
+              const Array to_y = random_array(rng, dtype, x);
+              return Args{to_y, maybe(arrives, random_array(rng, dtype, x)),    sum,  mean,
+                          rstd, maybe(affine, random_array(rng, dtype, inner)), inner};
+            },
+            [=](const Args& a) {
+              using arg = tenon::arg::add_layer_norm_backward;
+              auto out =
+                  backward(array(a, arg::g), array(a, arg::sum), g, reals(array(a, arg::mean)),
+                           reals(array(a, arg::rstd)),
+                           has(a, arg::weight) ? &array(a, arg::weight) : nullptr, true, false);
+              if (has(a, arg::gsum))
+                for (size_t i = 0; i < out[0].size(); ++i) out[0].v[i] += array(a, arg::gsum).v[i];
+              of_rows(out, inner, a, arg::weight);
+              return out;
+            });
+        back.tolerance = 60;
+        back.gradient = back.layouts = false;
+      }
     }
 }
 
@@ -303,6 +372,7 @@ void add_channel_norms(Table& t) {
 
 void add_norm_samples(Table& table) {
   add_layer_norms(table);
+  add_residual_norms(table);
   add_channel_norms(table);
 }
 

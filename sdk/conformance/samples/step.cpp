@@ -82,45 +82,64 @@ void add_adam(Table& t) {
     double decay;
     bool decoupled, amsgrad;
   };
+  // The same formula, its number and rate given as numbers or as tensors.
+  const auto formula = [](const Adam& o, const Args& a) {
+    using arg = tenon::arg::adam_step;
+    return each_element({arrays(a, arg::params), arrays(a, arg::grads), arrays(a, arg::exp_avg),
+                         arrays(a, arg::exp_avg_sq), arrays(a, arg::max_exp_avg_sq)},
+                        {0, 2, 3, 4}, [&](std::vector<double>& v) {
+                          double g = v[1];
+                          if (o.decoupled)
+                            v[0] *= 1 - 0.01 * o.decay;
+                          else
+                            g += o.decay * v[0];
+                          v[2] = 0.9 * v[2] + 0.1 * g;
+                          v[3] = 0.99 * v[3] + 0.01 * g * g;
+                          double second = v[3];
+                          if (o.amsgrad) second = v[4] = std::max(v[4], v[3]);
+                          double m = v[2] / (1 - std::pow(0.9, 3)),
+                                 s = second / (1 - std::pow(0.99, 3));
+                          v[0] -= 0.01 * m / (std::sqrt(s) + 1e-6);
+                        });
+  };
   for (const Adam& o : {Adam{0, false, false}, Adam{0.1, false, false}, Adam{0.1, true, false},
-                        Adam{0, false, true}})
+                        Adam{0, false, true}}) {
+    const std::string label = std::string(o.decoupled ? "decoupled " : "") +
+                              (o.amsgrad ? "amsgrad " : "") + std::to_string(o.decay);
+    const auto make = [=](DType dtype, Rng& rng) {
+      return Args{list(rng, dtype),
+                  list(rng, dtype),
+                  list(rng, dtype),
+                  list(rng, dtype, 0.1, 1),
+                  o.amsgrad ? list(rng, dtype, 0.1, 1) : std::vector<Array>{},
+                  int64_t{3},
+                  0.01,
+                  0.9,
+                  0.99,
+                  1e-6,
+                  o.decay,
+                  o.decoupled};
+    };
+    step(t, "adam_step", label, make, [=](const Args& a) { return formula(o, a); });
     step(
-        t, "adam_step",
-        std::string(o.decoupled ? "decoupled " : "") + (o.amsgrad ? "amsgrad " : "") +
-            std::to_string(o.decay),
+        t, "adam_step_counted", label,
         [=](DType dtype, Rng& rng) {
-          return Args{list(rng, dtype),
-                      list(rng, dtype),
-                      list(rng, dtype),
-                      list(rng, dtype, 0.1, 1),
-                      o.amsgrad ? list(rng, dtype, 0.1, 1) : std::vector<Array>{},
-                      int64_t{3},
-                      0.01,
-                      0.9,
-                      0.99,
-                      1e-6,
-                      o.decay,
-                      o.decoupled};
+          Args args = make(dtype, rng);
+          Array count(DType::I64, {}), rate(DType::F64, {});
+          count.v[0] = 2;
+          rate.v[0] = 0.01;
+          args[arg::adam_step_counted::step] = count;
+          args[arg::adam_step_counted::lr] = rate;
+          return args;
         },
         [=](const Args& a) {
-          using arg = tenon::arg::adam_step;
-          return each_element(
-              {arrays(a, arg::params), arrays(a, arg::grads), arrays(a, arg::exp_avg),
-               arrays(a, arg::exp_avg_sq), arrays(a, arg::max_exp_avg_sq)},
-              {0, 2, 3, 4}, [&](std::vector<double>& v) {
-                double g = v[1];
-                if (o.decoupled)
-                  v[0] *= 1 - 0.01 * o.decay;
-                else
-                  g += o.decay * v[0];
-                v[2] = 0.9 * v[2] + 0.1 * g;
-                v[3] = 0.99 * v[3] + 0.01 * g * g;
-                double second = v[3];
-                if (o.amsgrad) second = v[4] = std::max(v[4], v[3]);
-                double m = v[2] / (1 - std::pow(0.9, 3)), s = second / (1 - std::pow(0.99, 3));
-                v[0] -= 0.01 * m / (std::sqrt(s) + 1e-6);
-              });
+          std::vector<Array> written = formula(o, a);
+          Array count(DType::I64, {});
+          count.v[0] = 3;
+          written.push_back(count);
+          return written;
         });
+  }
 }
 
 void add_others(Table& t) {

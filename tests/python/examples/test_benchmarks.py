@@ -20,7 +20,7 @@ def test_gpt2_learns(dtype):
     assert done.returncode == 0, done.stderr
     first, last = map(float, re.search(r'([\d.]+) → ([\d.]+) \|', done.stdout).groups())
     assert 5.4 < first < 5.7 and last < first - 0.2
-    for op in ('attention', 'attention_backward', 'adam_step'):
+    for op in ('attention_packed', 'attention_packed_backward', 'adam_step'):
         assert re.search(rf'^{op} ', done.stdout, re.MULTILINE), done.stdout
 
 

@@ -15,7 +15,8 @@ WITHOUT_RULE = set("""
     prod norm cumprod scaled_matmul dropout grid_sample grid_sample_backward attention attention_backward lstm lstm_backward layer_norm
     layer_norm_backward rms_norm rms_norm_backward group_norm group_norm_backward batch_norm batch_norm_backward cross_entropy mse_loss
     l1_loss smooth_l1_loss huber_loss bce_loss bce_with_logits_loss kl_div_loss scatter_reduce embedding_bag softmax_backward log_softmax_backward linear_int4
-    softmax_cross_entropy_backward ctc_loss ctc_loss_backward
+    softmax_cross_entropy_backward ctc_loss ctc_loss_backward attention_packed attention_packed_backward add_layer_norm
+    add_layer_norm_backward linear_backward_weight
     dequantize_int4 linear_int8 dequantize_int8""".split())
 
 
@@ -25,7 +26,7 @@ def test_ops_without_a_rule_are_named():
         isnan isinf isfinite signbit logical_not bitwise_not bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift equal
         not_equal less less_equal greater greater_equal logical_and logical_or logical_xor full full_like arange linspace eye uniform normal
         randint randperm dropout_mask any all count_nonzero argmin argmax argsort searchsorted unique nonzero one_hot sgd_step adam_step
-        rmsprop_step adagrad_step multi_norm multi_scale quantize_int4 quantize_int8
+        adam_step_counted rmsprop_step adagrad_step multi_norm multi_scale quantize_int4 quantize_int8
         linear_w8a8 linear_integer""".split())
     assert set(ops) - set(_forward.RULES) - has_no_tangents == WITHOUT_RULE
 

@@ -24,7 +24,7 @@ NOT_MAPPED = set('''
     tensor_split unique unique_consecutive'''.split())
 # Ops that run entry by entry, with a warning, or write into what they are given.
 WITHOUT_RULE = set('''as_strided as_strided_scatter scaled_matmul arange linspace eye full
-    sgd_step adam_step rmsprop_step adagrad_step multi_norm multi_scale'''.split())
+    sgd_step adam_step adam_step_counted rmsprop_step adagrad_step multi_norm multi_scale'''.split())
 SAMPLES, ENTRIES = 6, 3
 
 

@@ -168,6 +168,19 @@ TEST_P(CudnnPlans, AttentionOfHalfTypes) {
         }
 }
 
+// q, k and v of one (B, L, 3, H, E), y of (B, L, H, E), gradients in one tensor again.
+TEST_P(CudnnPlans, PackedAttention) {
+  if (GetParam().architecture < 80 || !has_compiler()) return;
+  const std::vector<int64_t> sizes = {4, 12, 1024, 64};
+  const CudnnAttention::Operand part{sizes, {1024 * 3 * 768, 64, 3 * 768, 1}},
+      y{sizes, {1024 * 768, 64, 768, 1}};
+  for (const bool is_backward : {false, true}) {
+    CudnnAttention attention{is_backward, TN_DTYPE_BF16, part, part, part, y, y, true, 0.125f};
+    attention.gq = attention.gk = attention.gv = part;
+    EXPECT_EQ(plan(attention), "") << "backward " << is_backward;
+  }
+}
+
 TEST_P(CudnnPlans, WhatMayBeFaster) {
   constexpr CudnnFreedom kAll = {.tf32 = true, .nondeterministic = true};
   EXPECT_EQ(plan(make_conv(kWeight, TN_DTYPE_F32, {8, 64, 28, 28}, {64, 64, 3, 3}, 1, 1), kAll),

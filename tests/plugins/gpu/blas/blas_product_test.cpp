@@ -67,6 +67,22 @@ TEST(BlasProduct, ManyRows) {
   EXPECT_EQ(floats(tenon::linear(to_gpu(from(x, {kRows, 1})), w, b)), want);
 }
 
+// The gradient of a bias along with that of the weight: by the library where it has the epilogue, else by a sum behind the product.
+// Sums of 33 terms are for who comes next, those of 35 in memory that begins anywhere, too.
+TEST(BlasProduct, SumsBesideTheProduct) {
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16, DType::F64})
+    for (const int64_t rows : {40, 33, 35, 200})
+      for (const int64_t first : {0, 1}) {
+        const Array g = whole_numbers({rows + 1, 7}, 1), x = whole_numbers({rows + 1, 9}, 2);
+        expect_same(dtype, std::to_string(rows) + " from " + std::to_string(first),
+                    [&](const Place& on) {
+                      const auto found = tenon::linear_backward_weight(
+                          on(g).slice(0, first, first + rows), on(x).slice(0, first, first + rows));
+                      return tenon::concat({found.gweight, found.gbias.unsqueeze(1)}, 1);
+                    });
+      }
+}
+
 // What lies in the result's memory is not looked at.
 TEST(BlasProduct, OldMemoryDoesNotMatter) {
   for (int i = 0; i < 4; ++i) {

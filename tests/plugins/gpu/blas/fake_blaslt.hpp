@@ -71,6 +71,9 @@ inline bool has_epilogue(const Description& d, int bit) {
   return (static_cast<int>(d.epilogue) & bit) != 0;
 }
 
+// Beside the product, Σ of op(B) over k for each column of C, to where a bias would be read.
+inline bool sums_b(const Description& d) { return has_epilogue(d, BLASLT_VALUE(EPILOGUE_BGRADB)); }
+
 // op(A) is m × k, op(B) k × n, C m × n; pitches reach over columns.
 inline bool fits(const Description& d, const Layout& a, const Layout& b, const Layout& c) {
   const bool at = d.a == BLAS_VALUE(OP_T), bt = d.b == BLAS_VALUE(OP_T);
@@ -82,7 +85,7 @@ inline bool fits(const Description& d, const Layout& a, const Layout& b, const L
     if (layout->rows == 0 || layout->columns == 0 ||
         layout->pitch < static_cast<int64_t>(layout->rows))
       return false;
-  if (has_epilogue(d, BLASLT_VALUE(EPILOGUE_BIAS)) &&
+  if ((has_epilogue(d, BLASLT_VALUE(EPILOGUE_BIAS)) || sums_b(d)) &&
       (d.bias == nullptr || d.bias_type != static_cast<int32_t>(c.type)))
     return false;
   return d.scale == scale_of(a.type) && d.compute == compute_of(a.type) && d.extra.fits(d, a, b, c);
@@ -182,7 +185,7 @@ Status BLASLT(MatmulAlgoGetHeuristic)(BLASLT(Handle_t) handle, BLASLT(MatmulDesc
   *count = 0;
   // Not every type has every epilogue.
   if (element_of(a.type) == fake_blas::Element::kDouble &&
-      has_epilogue(how, BLASLT_VALUE(EPILOGUE_GELU)))
+      (has_epilogue(how, BLASLT_VALUE(EPILOGUE_GELU)) || sums_b(how)))
     return STATUS(NOT_SUPPORTED);
   // Nothing for some sums, as the real one may have nothing: another kernel computes them.
   const uint64_t terms = how.a == BLAS_VALUE(OP_T) ? a.rows : a.columns;
@@ -208,7 +211,8 @@ Status BLASLT(Matmul)(BLASLT(Handle_t) handle, BLASLT(MatmulDesc_t) description,
   if (workspace_bytes < chosen.workspace || (chosen.workspace > 0 && workspace == nullptr))
     return STATUS(INVALID_VALUE);
   const bool biased = has_epilogue(how, BLASLT_VALUE(EPILOGUE_BIAS));
-  for (const void* address : {a, b, static_cast<const void*>(d), biased ? how.bias : a})
+  for (const void* address :
+       {a, b, static_cast<const void*>(d), biased || sums_b(how) ? how.bias : a})
     if (reinterpret_cast<uintptr_t>(address) % chosen.alignment != 0) return STATUS(INVALID_VALUE);
   if (load(alpha, how.scale, 0) != 1 || load(beta, how.scale, 0) != 0) return STATUS(NOT_SUPPORTED);
   std::memset(workspace, 0x5a, chosen.workspace);
@@ -228,6 +232,18 @@ Status BLASLT(Matmul)(BLASLT(Handle_t) handle, BLASLT(MatmulDesc_t) description,
                                          copy * lc.step + column * lc.pitch + row,
                                          finish(how, sum));
                       });
+  if (sums_b(how)) {
+    static const bool once = fake_blas::note("sums");
+    static_cast<void>(once);
+    const bool transposed = how.b == BLAS_VALUE(OP_T);
+    const int64_t terms = size(transposed ? lb.columns : lb.rows);
+    for (int64_t column = 0; column < size(lc.columns); ++column) {
+      double sum = 0;
+      for (int64_t k = 0; k < terms; ++k)
+        sum += load(b, lb.type, transposed ? k * lb.pitch + column : column * lb.pitch + k);
+      fake_blas::store(const_cast<void*>(how.bias), element_of(lc.type), column, sum);
+    }
+  }
   return STATUS(SUCCESS);
 }
 
