@@ -6,7 +6,7 @@ PYTHONPATH must lead to a built package (build/python). PyTorch is measured wher
   python benchmarks/gpt2.py --size 124M --dtype bfloat16 --device cuda:0 --graph --torch-compile      beside torch.compile
   python benchmarks/gpt2.py                                                   a small one on the CPU, in float32
   python benchmarks/gpt2.py --device cuda:0 --only tenon --profile            where a step's time goes
-  python benchmarks/gpt2.py --device cuda:0 --graph                           Tenon's forward and backward as a graph (tenon.capture)
+  python benchmarks/gpt2.py --device cuda:0 --graph                           Tenon's step as a graph (tenon.capture)
 """
 import argparse
 import dataclasses
@@ -67,25 +67,23 @@ class Training:
         self.places = side.array(np.arange(size.context))
         self.losses, self.times = [], []
 
-    def gradients(self):
+    def whole(self):
         logits = self.net(self.index, self.places)
         # Of logits as they are: both sides compute the loss of halves in float32 inside, and Tenon gives it so.
         loss = self.side.library.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), self.target)
         self.optimizer.zero_grad()
         loss.backward()
+        self.optimizer.step()
         return loss.detach()
 
     def step(self):
-        if self.with_graph and self.losses:  # the first step is taken as usual
-            if self.graph is None:
-                with self.side.library.capture(self.side.device) as self.graph:
-                    self.replayed = self.gradients()
-            self.graph.replay()
-            loss = self.replayed
-        else:
-            loss = self.gradients()
-        self.optimizer.step()
-        return loss
+        if not self.with_graph or not self.losses:  # the first step is taken as usual
+            return self.whole()
+        if self.graph is None:
+            with self.side.library.capture(self.side.device) as self.graph:
+                self.replayed = self.whole()
+        self.graph.replay()
+        return self.replayed
 
     def timed(self):
         self.side.synchronize()
@@ -119,7 +117,7 @@ def main():
     parser.add_argument('--device', default='cpu')
     parser.add_argument('--steps', type=int, default=9)
     parser.add_argument('--only', choices=['tenon', 'torch'])
-    parser.add_argument('--graph', action='store_true', help="Tenon's forward and backward are captured and replayed")
+    parser.add_argument('--graph', action='store_true', help="Tenon's step is captured and replayed")
     parser.add_argument('--torch-compile', action='store_true', help="PyTorch's by torch.compile, with its fused AdamW")
     parser.add_argument('--profile', action='store_true', help="Tenon's step by op")
     options = parser.parse_args()

@@ -1,6 +1,24 @@
 """Capture of a device's work: recorded once, replayed as a whole. See docs/capture.md."""
+import threading
+import weakref
+
 from . import _core
 from .autograd import no_grad
+
+_local = threading.local()
+_told = weakref.WeakSet()  # who is told of each capture before it begins
+_lock = threading.Lock()
+
+
+def captured():
+    """The Graph that this thread captures; None where it captures nothing."""
+    return getattr(_local, 'graph', None)
+
+
+def tell(listener):
+    """From now on listener._before_capture(device) is called before each capture begins: what it needs then cannot be made within."""
+    with _lock:
+        _told.add(listener)
 
 
 class Graph:
@@ -10,14 +28,18 @@ class Graph:
     def __init__(self, device):
         self._recorder = _core._Recorder()
         self.device = device
+        self._before = []  # called before each replay: what optimizers that were captured keep up to date
 
     def replay(self):
         """Enqueues all captured work, in order with the device's other work."""
+        for before in self._before:
+            before()
         self._recorder.replay()
 
     def reset(self):
         """Waits for replays and frees the graph's memory; it cannot be replayed afterwards."""
         self._recorder.reset()
+        self._before.clear()
 
     @property
     def nodes(self):
@@ -38,10 +60,10 @@ class capture:
     """A scope that records the work that this thread enqueues on the device, instead of running it; the Graph that the scope gives
     replays it. An exception drops the recording. Other threads are not affected.
 
-    Decided on the host, and so the same at every replay: shapes, numbers among the operands (a learning rate), which ops run.
-    Each replay draws new random numbers from the default generator.
+    Decided on the host, and so the same at every replay: shapes, numbers among the operands, which ops run.
+    Each replay draws new random numbers from the default generator. Adam and AdamW count on, by the rate that they have then.
     Refused with PreconditionError: reading elements, copies from or to the host, results whose shape depends on data, draws from
-    other generators, an optimizer's steps that count (Adam's: take them between replays).
+    other generators, the first step with momentum, Adagrad's with a decay of its rate.
 
     >>> with tenon.capture(device) as graph:  # doctest: +SKIP
     ...     loss = step(x)
@@ -52,10 +74,16 @@ class capture:
         self._graph = Graph(_core.device(device))
 
     def __enter__(self):
+        with _lock:
+            told = list(_told)
+        for listener in told:
+            listener._before_capture(self._graph.device)
         self._graph._recorder.begin(self._graph.device)
+        _local.graph = self._graph
         return self._graph
 
     def __exit__(self, kind, *_):
+        _local.graph = None
         if kind is None:
             self._graph._recorder.end()
         else:

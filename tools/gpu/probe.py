@@ -190,6 +190,13 @@ def launches(options):
     with side.library.profiler(calls=False) as profile:
         training.step()
         side.synchronize()
+    nodes = None
+    try:
+        with side.library.capture(side.device) as graph:
+            training.whole()
+        nodes = graph.nodes
+    except side.library.UnimplementedError:
+        pass  # Vulkan's devices capture nothing
     count, moved = collections.Counter(), collections.Counter()
     for span in profile.spans:
         name = span.op or span.what
@@ -198,8 +205,9 @@ def launches(options):
     products = sum(moved[name] for name in PRODUCTS)
     total, rest = sum(count.values()), sum(moved.values()) - products
     rows = [[name, number, f'{moved[name] / 1e6:,.1f}'] for name, number in sorted(count.items(), key=lambda each: -moved[each[0]])]
-    answer({'brief': f'{total} launches, {rest / 1e9:.2f} GB besides products, {products / 1e9:.2f} GB of products', 'launches': total,
-            'bytes': rest, 'bytes_of_products': products, 'table': [['op', 'launches', 'MB of operands and results'], *rows]}, bool(count))
+    whole = '' if nodes is None else f', {nodes} nodes as one graph'
+    answer({'brief': f'{total} launches{whole}, {rest / 1e9:.2f} GB besides products, {products / 1e9:.2f} GB of products', 'launches': total,
+            'nodes': nodes, 'bytes': rest, 'bytes_of_products': products, 'table': [['op', 'launches', 'MB of operands and results'], *rows]}, bool(count))
 
 
 # ---- Others ------------------------------------------------------------------------------------------------------------------

@@ -16,10 +16,11 @@ def _as_tensor(option):
 class _Bucket:
     """Parameters of one dtype, device and age with their state: what one multi-tensor op takes."""
 
-    __slots__ = ('numbers', 'params', 'state', 'step')
+    __slots__ = ('clock', 'numbers', 'params', 'state', 'step')
 
     def __init__(self, step, slots):
         self.numbers, self.params, self.state, self.step = [], [], [[] for _ in range(slots)], step
+        self.clock = None  # of optimizers whose captured steps count
 
 
 class _Plan:
@@ -157,8 +158,11 @@ class Optimizer:
     def _step_group(self, g, group):
         grads = [x.grad for x in group['params']]
         for bucket in self._plan_of(g, group, grads).buckets:
-            bucket.step += 1
-            self._run(group, bucket.params, [grads[i] for i in bucket.numbers], bucket.state, bucket.step)
+            self._step_bucket(g, group, bucket, [grads[i] for i in bucket.numbers])
+
+    def _step_bucket(self, g, group, bucket, grads):
+        bucket.step += 1
+        self._run(group, bucket.params, grads, bucket.state, bucket.step)
 
     def _plan_of(self, g, group, grads):
         pattern = [grad is not None for grad in grads]

@@ -1,8 +1,11 @@
 """SGD, Adam, AdamW, RMSprop and Adagrad: whole lists of parameters in one call."""
+import tenon
+from .._capture import captured, tell
 from .._core import ops
+from .._errors import PreconditionError
 from .optimizer import Optimizer
 
-_sgd_step, _adam_step = ops['sgd_step'], ops['adam_step']
+_sgd_step, _adam_step, _adam_step_counted = ops['sgd_step'], ops['adam_step'], ops['adam_step_counted']
 _rmsprop_step, _adagrad_step = ops['rmsprop_step'], ops['adagrad_step']
 
 
@@ -36,6 +39,31 @@ class SGD(Optimizer):
                   group['nesterov'], step == 1)
 
 
+def _is_captured(x):
+    """Whether this thread captures what is done with a tensor."""
+    return (graph := captured()) is not None and str(graph.device) == str(x.device)
+
+
+class _Clock:
+    """The number of a bucket's steps and its rate in memory of the device, where a captured step reads them; and what is there by now."""
+
+    __slots__ = ('lr', 'number', 'rate', 'step')
+
+    def __init__(self, device):
+        self.step = tenon.full((), 0, dtype=tenon.int64, device=device)
+        self.rate = tenon.full((), 0.0, dtype=tenon.float64, device=device)
+        self.number, self.lr = 0, 0.0
+
+    def set(self, number, lr):
+        """Writes what differs."""
+        with tenon.no_grad():
+            if number != self.number:
+                self.step.fill_(number)
+            if lr != self.lr:
+                self.rate.fill_(lr)
+        self.number, self.lr = number, lr
+
+
 class Adam(Optimizer):
     """Kingma & Ba 2015; amsgrad by Reddi et al. 2018."""
 
@@ -52,6 +80,39 @@ class Adam(Optimizer):
     def _run(self, group, params, grads, state, step):
         _adam_step(params, grads, state[0], state[1], state[2], step, group['lr'], *group['betas'], group['eps'],
                    group['weight_decay'], self._decoupled)
+
+    def _make_plan(self, group, pattern):
+        if any(_is_captured(x) for x in group['params']):
+            raise PreconditionError(f'[{type(self).__name__}] the first step of these parameters makes its memory: take one as usual before the '
+                                    'capture')
+        tell(self)
+        return super()._make_plan(group, pattern)
+
+    def _before_capture(self, device):
+        if captured() is not None:
+            return  # the capture will be refused
+        for plan in self._plans:
+            for bucket in plan.buckets if plan is not None else ():
+                if bucket.clock is None and str(bucket.params[0].device) == str(device):
+                    bucket.clock = _Clock(device)
+
+    def _step_bucket(self, g, group, bucket, grads):
+        if not _is_captured(bucket.params[0]):
+            super()._step_bucket(g, group, bucket, grads)
+            return
+        _adam_step_counted(bucket.params, grads, *bucket.state, bucket.clock.step, bucket.clock.rate, *group['betas'], group['eps'],
+                           group['weight_decay'], self._decoupled)
+        captured()._before.append(lambda: self._before_replay(g, group, bucket))
+
+    def _before_replay(self, g, group, bucket):
+        """The device counts by itself; it is told of steps that were taken otherwise, and of a new rate."""
+        plan = self._plans[g]
+        if plan is None or all(bucket is not other for other in plan.buckets):
+            raise PreconditionError(f'[{type(self).__name__}] other parameters have gradients than when its step was captured, or its state '
+                                    'was loaded: capture it again')
+        bucket.clock.set(bucket.step, group['lr'])
+        bucket.step += 1
+        bucket.clock.number = bucket.step
 
 
 class AdamW(Adam):

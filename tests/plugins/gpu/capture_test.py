@@ -45,6 +45,39 @@ class Capture(unittest.TestCase):
         for a, b in zip(eager.net.parameters(), other.net.parameters()):
             self.assertEqual(a.tolist(), b.tolist())
 
+    def test_adam_counts_in_replays(self):
+        """Whole steps beside eager ones: a new rate, eager steps between replays, what is saved."""
+        for amsgrad, kind in ((False, optim.AdamW), (True, optim.Adam)):
+            eager, other = Training(), Training()
+            for each in (eager, other):
+                each.optimizer = kind(each.net.parameters(), lr=0.05, weight_decay=0.1, amsgrad=amsgrad)
+            x, y = ramp(3, 4, 6), ramp(4, 4, 3)
+            step = tenon.graphed(other.step, x, y)
+            eager.step(x, y)  # as the other's warm-up
+            for number in range(6):
+                if number == 3:
+                    for each in (eager, other):
+                        each.optimizer.param_groups[0]['lr'] = 0.2
+                if number == 4:  # not by the graph
+                    self.assertEqual(other.step(x, y).item(), eager.step(x, y).item())
+                self.assertEqual(step(x, y).item(), eager.step(x, y).item())
+            mine, theirs = other.optimizer.state_dict(), eager.optimizer.state_dict()
+            self.assertEqual(mine['state.0.step'].item(), 8)
+            for name in theirs:
+                self.assertEqual(mine[name].tolist(), theirs[name].tolist(), name)
+            for a, b in zip(eager.net.parameters(), other.net.parameters()):
+                self.assertEqual(a.tolist(), b.tolist())
+
+    def test_adam_is_captured_again_where_its_gradients_are_others(self):
+        training = Training()
+        training.optimizer = optim.Adam(training.net.parameters(), lr=0.05)
+        with self.assertRaisesRegex(tenon.PreconditionError, 'take one as usual'):
+            tenon.graphed(training.step, ramp(3, 4, 6), ramp(4, 4, 3), warmup=0)
+        step = tenon.graphed(training.step, ramp(3, 4, 6), ramp(4, 4, 3))
+        training.optimizer.load_state_dict(training.optimizer.state_dict())
+        with self.assertRaisesRegex(tenon.PreconditionError, 'capture it again'):
+            step(ramp(3, 4, 6), ramp(4, 4, 3))
+
     def test_a_graph_keeps_its_inputs(self):
         double = tenon.graphed(lambda x: x * 2, ramp(0, 5))
         kept = [ramp(k, 5) for k in range(20)]
