@@ -39,14 +39,27 @@ int64_t elements_of(const Graph& graph) {
   return count;
 }
 
+namespace {
+
+bool serves(const Decisions& one, const Structure& structure, int64_t elements) {
+  return one.elements / 4 <= elements && elements / 4 <= one.elements && one.before == structure;
+}
+
+}  // namespace
+
 const Decisions* Decided::find(const Graph& graph) const {
   if (all_.empty()) return nullptr;
   const int64_t elements = elements_of(graph);
   const Structure structure = structure_of(graph);
-  const auto found = std::ranges::find_if(all_, [&](const Decisions& one) {
-    return one.elements / 4 <= elements && elements / 4 <= one.elements && one.before == structure;
-  });
+  const auto found = std::ranges::find_if(
+      all_, [&](const Decisions& one) { return serves(one, structure, elements); });
   return found == all_.end() ? nullptr : &*found;
+}
+
+void Decided::keep(Decisions made) {
+  std::erase_if(all_,
+                [&](const Decisions& one) { return serves(one, made.before, made.elements); });
+  all_.push_back(std::move(made));
 }
 
 }  // namespace tenon::graph

@@ -25,7 +25,8 @@ class Decided {
  public:
   // NULL where nothing was decided yet.
   const Decisions* find(const Graph& graph) const;
-  void keep(Decisions made) { all_.push_back(std::move(made)); }
+  // In place of those that would have been found.
+  void keep(Decisions made);
 
  private:
   std::vector<Decisions> all_;
