@@ -1,6 +1,8 @@
 """The base of all optimizers: groups of parameters with their own options, state, saving and loading."""
 from __future__ import annotations
 
+from typing import Any
+
 import tenon
 from .. import _steps
 from .._core import Tensor, ops
@@ -20,7 +22,7 @@ class _Bucket:
 
     def __init__(self, step, slots):
         self.numbers, self.params, self.state, self.step = [], [], [[] for _ in range(slots)], step
-        self.clock = None  # of optimizers whose captured steps count
+        self.clock: Any = None  # of optimizers whose captured steps count
 
 
 class _Plan:

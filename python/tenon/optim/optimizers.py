@@ -39,9 +39,9 @@ class SGD(Optimizer):
                   group['nesterov'], step == 1)
 
 
-def _is_captured(x):
-    """Whether this thread captures what is done with a tensor."""
-    return (graph := captured()) is not None and str(graph.device) == str(x.device)
+def _graph_of(x):
+    """The graph that this thread captures, where that is of the tensor's device; else None."""
+    return graph if (graph := captured()) is not None and str(graph.device) == str(x.device) else None
 
 
 class _Clock:
@@ -82,7 +82,7 @@ class Adam(Optimizer):
                    group['weight_decay'], self._decoupled)
 
     def _make_plan(self, group, pattern):
-        if any(_is_captured(x) for x in group['params']):
+        if any(_graph_of(x) is not None for x in group['params']):
             raise PreconditionError(f'[{type(self).__name__}] the first step of these parameters makes its memory: take one as usual before the '
                                     'capture')
         tell(self)
@@ -97,12 +97,12 @@ class Adam(Optimizer):
                     bucket.clock = _Clock(device)
 
     def _step_bucket(self, g, group, bucket, grads):
-        if not _is_captured(bucket.params[0]):
+        if (graph := _graph_of(bucket.params[0])) is None:
             super()._step_bucket(g, group, bucket, grads)
             return
         _adam_step_counted(bucket.params, grads, *bucket.state, bucket.clock.step, bucket.clock.rate, *group['betas'], group['eps'],
                            group['weight_decay'], self._decoupled)
-        captured()._before.append(lambda: self._before_replay(g, group, bucket))
+        graph._before.append(lambda: self._before_replay(g, group, bucket))
 
     def _before_replay(self, g, group, bucket):
         """The device counts by itself; it is told of steps that were taken otherwise, and of a new rate."""
