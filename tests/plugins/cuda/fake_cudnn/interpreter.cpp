@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "../../gpu/blas/fake_blas.hpp"
 
@@ -301,10 +302,8 @@ Tensor::Tensor(const Descriptor& d)
   if (!d.has(CUDNN_ATTR_TENSOR_DIMENSIONS)) return;
   sizes = d.list<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
   strides = d.list<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
-  // What has no memory may have strides that make no sense.
-  int64_t count = 1;
-  for (const int64_t size : sizes) count *= size;
-  if (!is_virtual || extent() == count) return;
+  // What has no memory may have strides that make no sense; a reshape of what has some has its strides.
+  if (!is_virtual || has_places()) return;
   for (size_t i = sizes.size(); i-- > 0;)
     strides[i] = i + 1 == sizes.size() ? 1 : strides[i + 1] * sizes[i + 1];
 }
@@ -313,6 +312,20 @@ int64_t Tensor::place(const Index& at, const Index& whole) const {
   int64_t sum = 0;
   for (size_t d = 0; d < sizes.size(); ++d) sum += at[d] * sizes[d] / whole[d] * strides[d];
   return sum;
+}
+bool Tensor::has_places() const {
+  Index dims(sizes.size());
+  std::iota(dims.begin(), dims.end(), 0);
+  std::sort(dims.begin(), dims.end(), [&](int64_t a, int64_t b) {
+    return strides[static_cast<size_t>(a)] < strides[static_cast<size_t>(b)];
+  });
+  int64_t last = 0;  // of the dimensions so far
+  for (const int64_t dim : dims) {
+    const auto d = static_cast<size_t>(dim);
+    if (sizes[d] > 1 && strides[d] <= last) return false;
+    last += (sizes[d] - 1) * strides[d];
+  }
+  return true;
 }
 int64_t Tensor::extent() const {
   int64_t last = 0;

@@ -22,7 +22,8 @@ struct Tensor {
   // Of an element of a result of `whole` sizes: a dimension that is smaller repeats, or serves groups.
   int64_t place(const Index& at, const Index& whole) const;
   int64_t place(const Index& at) const { return place(at, sizes); }
-  int64_t extent() const;  // elements of memory
+  int64_t extent() const;   // elements of memory
+  bool has_places() const;  // whether each element has one of its own
 };
 
 // Row-major.
