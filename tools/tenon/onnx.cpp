@@ -81,7 +81,7 @@ std::vector<std::pair<std::string, std::string>> ops_of(const Model& model) {
                  end = text.find('\n', second);
     const std::string domain = text.substr(at, first - at),
                       op = text.substr(first + 1, second - first - 1);
-    ops.emplace_back(domain.empty() ? op : domain + "::" + op,
+    ops.emplace_back(domain.empty() ? op : std::string(domain).append("::").append(op),
                      text.substr(second + 1, end - second - 1));
     at = end + 1;
   }

@@ -5,6 +5,7 @@
 
 #include "ir/numbers.hpp"
 #include "tenon/autograd.hpp"
+#include "tenon/creation.hpp"
 #include "tenon/ops.hpp"
 
 namespace tenon::graph {

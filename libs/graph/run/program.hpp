@@ -24,7 +24,8 @@ struct Facts {
 
 class Program {
  public:
-  Program(Graph graph, Device device) : Program(graph, device, graph.writes_state(), nullptr) {}
+  Program(const Graph& graph, Device device)
+      : Program(graph, device, graph.writes_state(), nullptr) {}
   // `decided`: for a program at one of several sizes, what they share; only the constructor uses it.
   Program(Graph graph, Device device, bool exact, Decided* decided);
   ~Program() { delete handy_.load(); }

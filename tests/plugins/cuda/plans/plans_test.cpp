@@ -139,7 +139,7 @@ TEST_P(CudnnPlans, ConvolutionsInGroupsWithStridesAndDilation) {
 
 CudnnAttention make_attention(bool is_backward, tn_dtype dtype, int64_t width, int64_t groups,
                               bool causal) {
-  const auto dense = [](std::vector<int64_t> sizes) -> CudnnAttention::Operand {
+  const auto dense = [](const std::vector<int64_t>& sizes) -> CudnnAttention::Operand {
     return {sizes, dense_strides(sizes)};
   };
   const auto q = dense({4, 12, 512, width}), k = dense({4, 12 / groups, 512, width});

@@ -20,7 +20,7 @@ TEST(BlasProduct, AddsTheBiasBeforeItRounds) {
       {DType::F16, 2048.0f}, {DType::BF16, 256.0f}, {DType::F32, 16777216.0f / 2}};
   for (const auto& [dtype, large] : cases)
     for (const std::string activation : {"none", "relu"}) {
-      const auto on = [&](const std::vector<float>& values, tenon::IntList shape) {
+      const auto on = [dtype = dtype](const std::vector<float>& values, tenon::IntList shape) {
         return to_gpu(tenon::cast(from(values, shape), dtype));
       };
       const Tensor x = on(std::vector<float>(6, 1), {3, 2}), w = on({large, 1, large, 1}, {2, 2}),
