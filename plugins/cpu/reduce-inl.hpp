@@ -36,6 +36,20 @@ constexpr int64_t kColumns = 1024;  // memory is read along rows as far as folde
 constexpr int64_t kColumnRows = 64;
 constexpr int64_t kBufferRows = 16, kBufferColumns = 256;  // converted at a time
 
+// range(begin, end) of `count` elements, in pieces of fixed size that are merged in order: threads change no bit.
+template <class State, class Range, class Merge>
+State fold_pieces(int64_t count, Range&& range, Merge&& merge) {
+  const int64_t pieces = (count + kPiece - 1) / kPiece;
+  if (pieces <= 1) return range(0, count);
+  const auto states = std::make_unique<State[]>(static_cast<size_t>(pieces));
+  parallel_for(pieces, 2, [&](int64_t first, int64_t last) {
+    for (int64_t p = first; p < last; ++p)
+      states[p] = range(p * kPiece, std::min(count, (p + 1) * kPiece));
+  });
+  for (int64_t p = 1; p < pieces; ++p) merge(states[0], states[p]);
+  return states[0];
+}
+
 // The next n columns of a row, at most a vector of them; lanes behind are 0.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_columns(D d, const T* x, int64_t n) {
@@ -156,15 +170,9 @@ struct Reduction {
   }
 
   State one(const char* x) const {
-    const int64_t pieces = (plan.count + kPiece - 1) / kPiece;
-    if (pieces <= 1) return range(x, 0, plan.count);
-    const auto states = std::make_unique<State[]>(static_cast<size_t>(pieces));
-    parallel_for(pieces, 2, [&](int64_t first, int64_t last) {
-      for (int64_t p = first; p < last; ++p)
-        states[p] = range(x, p * kPiece, std::min(plan.count, (p + 1) * kPiece));
-    });
-    for (int64_t p = 1; p < pieces; ++p) r.merge(states[0], states[p]);
-    return states[0];
+    return fold_pieces<State>(
+        plan.count, [&](int64_t begin, int64_t end) { return range(x, begin, end); },
+        [&](State& into, const State& other) { r.merge(into, other); });
   }
 
   // Rows [begin, end) of the reduced elements into the states of `cols` columns from x on.

@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "kernels.hpp"
 #include "lanes-inl.hpp"
+#include "reduce-inl.hpp"
 #include "simd/map-inl.hpp"
 #include "tenon/schemas.h"
-#include "threads.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
@@ -51,30 +50,20 @@ struct Huber : Bent {
 template <class Term, class T>
 void loss(const tn_call& call) {
   using arg = tenon::arg::mse_loss;
-  constexpr int64_t kChunk = 4096, kPiece = 16 * kChunk;
   const tn_view& view = input(call, arg::x);
   const T* const x = data_of<const T>(view);
   const T* const target = data_of<const T>(input(call, arg::target));
-  const int64_t n = numel(view), pieces = (n + kPiece - 1) / kPiece;
+  const int64_t n = numel(view);
   const Term term(call);
-  const auto sum_of_piece = [=](int64_t p) {
+  const auto sum_of = [=](int64_t begin, int64_t end) {
     const LaneTag<T> d;
     double sum = 0;
-    for (int64_t i = p * kPiece; i < std::min(n, (p + 1) * kPiece); i += kChunk)
-      sum += sum_pairs(d, x + i, target + i, static_cast<size_t>(std::min(kChunk, n - i)),
+    for (int64_t i = begin; i < end; i += kChunk)
+      sum += sum_pairs(d, x + i, target + i, static_cast<size_t>(std::min(kChunk, end - i)),
                        [&](auto a, auto b) HWY_ATTR { return term(d, hn::Sub(a, b)); });
     return sum;
   };
-  double total = 0;
-  if (pieces == 1) {
-    total = sum_of_piece(0);
-  } else {
-    std::vector<double> sums(static_cast<size_t>(pieces));
-    parallel_for(pieces, 2, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) sums[static_cast<size_t>(p)] = sum_of_piece(p);
-    });
-    for (const double sum : sums) total += sum;
-  }
+  double total = fold_pieces<double>(n, sum_of, [](double& into, double other) { into += other; });
   if (text_arg(call, arg::reduction) == "mean") total /= static_cast<double>(n);
   *data_of<T>(output(call)) = static_cast<T>(static_cast<Compute<T>>(total));
 }
