@@ -10,7 +10,7 @@ using namespace tenon;  // NOLINT(google-build-using-namespace): this file is th
 
 namespace {
 
-// An input or result as the C ABI shows it.
+// Fills in an input or result for the C ABI.
 struct Port {
   const onnx::ValueProto* proto;
   std::vector<int64_t> shape;
@@ -45,7 +45,7 @@ struct tn_onnx_model {
 
 namespace {
 
-// The barrier; what is no Error of ours becomes one.
+// The exception barrier. Exceptions other than Error become one.
 template <class Body>
 tn_status* guarded(Body&& body) noexcept {
   return detail::guarded("onnx", [&] {
@@ -62,7 +62,7 @@ void require(const void* pointer, const char* what) {
     throw Error(TN_INVALID_ARGUMENT, std::string("[onnx] ") + what + " is NULL");
 }
 
-// As far as the caller's struct goes.
+// Copies as much as the caller's struct holds.
 template <class Struct>
 void give(Struct value, Struct* out) {
   const uint32_t size = out->struct_size;

@@ -8,9 +8,9 @@
 
 namespace tenon::graph {
 
-// `names`: of the weights, by buffer.
+// `names`: the names of weights, by buffer.
 std::string to_json(const Graph& graph, const std::map<const tn_tensor*, std::string>& names);
-// `where` begins the message of every error. Throws Error(TN_DATA_LOSS), Error(TN_NOT_FOUND) for an op that nobody has.
+// Every error begins with `where`. Throws Error(TN_DATA_LOSS), or Error(TN_NOT_FOUND) for an unknown op.
 Graph from_json(const std::string& text, const std::map<std::string, Tensor>& weights,
                 const std::string& where);
 

@@ -1,23 +1,23 @@
-// Ops that are more than a loop, with what goes over their results, as one kernel of the device's plugin.
+// Fuses a convolution or pooling (the anchor) with the elementwise nodes behind it into one kernel of the device's plugin.
 #pragma once
 
 #include "fuse/fused.hpp"
 
 namespace tenon::graph {
 
-// Convolutions and poolings of images take in what follows them, their weights are laid out when the program is made, and images between
-// them lie with channels side by side where the plugin wants them so. Results may differ from those of the nodes by rounding. Changes the
-// graph, lowered to the device; adds to `refused` why nodes stay as they are. False where there are none of them.
+// Lays out constant weights when the program is made, and keeps images between anchors channels-last where the plugin prefers that. Results
+// may differ from the nodes' by rounding. Changes a graph that was lowered to the device, and adds to `refused` why nodes stay single.
+// Returns false if nothing was fused.
 bool anchor(Graph& graph, const Device& device, std::vector<std::string>& refused);
 
-// An anchor and the nodes behind it, as the plugin takes them. It points into them.
+// An anchor and the nodes behind it, in the form that the plugin reads. It points into those nodes.
 class AnchoredExpression {
  public:
   AnchoredExpression(const Graph& graph, const std::vector<Node>& nodes);
   AnchoredExpression(const AnchoredExpression&) = delete;
 
   const tn_graph_expression& get() const { return expression_; }
-  // The node that stands for them, without its kernel.
+  // The node that replaces them, still without a kernel.
   Node node() const;
   uint64_t constants() const { return expression_.constants; }
 
@@ -28,9 +28,9 @@ class AnchoredExpression {
 
   View output_;
   std::vector<View> inputs_;
-  std::vector<uint32_t> loads_;     // by input: its node
-  uint32_t last_ = 0;               // what the next one goes over
-  std::optional<uint32_t> before_;  // the buffer that the node before made
+  std::vector<uint32_t> loads_;     // by input: the node that loads it
+  uint32_t last_ = 0;               // the result that the next node reads
+  std::optional<uint32_t> before_;  // the buffer that the previous node wrote
   std::vector<tn_graph_node> nodes_;
   std::vector<std::vector<tn_value>> values_;
   std::vector<std::vector<uint32_t>> links_;
@@ -40,10 +40,10 @@ class AnchoredExpression {
   tn_graph_expression expression_{};
 };
 
-// By buffer: images that anchors touch, and what goes element by element with them, may lie with channels side by side: each view shows all
-// of the buffer, which is the graph's alone.
+// By buffer: may it be channels-last? True for images that only anchors and elementwise nodes touch, if every view shows the whole buffer
+// and the buffer is the graph's own.
 std::vector<bool> images(const Graph& graph, const std::vector<std::vector<uint32_t>>& chains);
-// The strides of such a view.
+// The strides of a channels-last view.
 void put_channels_last(View& view);
 
 }  // namespace tenon::graph

@@ -1,4 +1,4 @@
-// Nodes that run over the same elements become one kernel, where the device's plugin makes it.
+// Fuses nodes that run over the same elements into one kernel, if the device's plugin can make it.
 #pragma once
 
 #include "fuse/fused.hpp"
@@ -6,9 +6,11 @@
 
 namespace tenon::graph {
 
-// Changes the graph, lowered to the device. Tells which nodes run as one, and, a line each, why others do not that might have.
+// Changes a graph that was lowered to the device. `made` gets which nodes run as one, and a line for each reason why others might have but
+// do not.
 void fuse(Graph& graph, const Device& device, Decisions& made);
-// Fuses the nodes that were fused in a graph of the same structure. False, and the graph as it was, where they cannot at these sizes.
+// Fuses the same nodes as in another graph of the same structure. If that is impossible at these sizes, returns false and leaves the graph
+// unchanged.
 bool fuse_again(Graph& graph, const Device& device,
                 const std::vector<std::vector<uint32_t>>& steps);
 

@@ -6,35 +6,35 @@
 
 namespace tenon::graph {
 
-// What a device's plugin offers by tn.graph; NULL where it offers nothing. Found anew each time: plugins come and go.
+// The tn.graph interface of the device's plugin, or NULL. Looked up each time, because plugins come and go.
 const tn_graph* backend_of(const Device& device);
 
-// What a node stands for that several became. Frees the kernel.
+// A fused kernel, and the nodes that it computes. Frees the kernel.
 struct Fused {
   std::vector<Node> nodes;
   tn_kernel kernel{};
   const tn_graph* backend = nullptr;
-  uint64_t constants = 0;  // of an anchored kernel: a bit for each operand that it holds a copy of
+  uint64_t constants = 0;  // of an anchored kernel: a bit for each operand that it keeps a copy of
   ~Fused();
 };
 
-// A group as the plugin takes it. `stored`: by buffer, whether its elements are wanted behind the group.
+// A group in the form that the plugin reads. `stored`: by buffer, whether a later node reads it.
 class Expression {
  public:
   Expression(const Graph& graph, const Group& group, const std::vector<bool>& stored);
   Expression(const Expression&) = delete;
 
   const tn_graph_expression& get() const { return expression_; }
-  // The rows are one dimension, without gaps between what is reduced.
+  // Whether the rows form one dimension, and what is reduced has no gaps.
   bool has_plain_rows() const;
-  // The node that stands for the group, without its kernel.
+  // The node that replaces the group, still without a kernel.
   Node node() const;
 
  private:
   struct Operand {
     Access access;
     DType dtype;
-    bool made = false;  // by a member; else loaded
+    bool made = false;  // written by a member; otherwise it is loaded
   };
   uint32_t add(tn_graph_node node);
   uint32_t value_of(const Argument& argument, const Access* access);
@@ -49,7 +49,7 @@ class Expression {
   bool plain_rows_ = true;
   std::vector<tn_graph_node> nodes_;
   std::vector<std::pair<uint32_t, Operand>>
-      current_;                                // nodes that give what lies in a buffer by now
+      current_;  // what views of buffers hold now: the expression's node that gives it
   std::vector<std::vector<tn_value>> values_;  // arguments of nodes
   std::vector<std::vector<uint32_t>> links_;
   std::vector<const int64_t*> strides_;

@@ -1,15 +1,15 @@
-// Nodes that run over the same elements in the same order, and so may run as one loop.
+// Groups of nodes that run over the same elements in the same order and so can run as one loop.
 #pragma once
 
 #include "ir/graph.hpp"
 
 namespace tenon::graph {
 
-// A view as a loop walks it.
+// How a loop walks a view.
 struct Access {
   uint32_t buffer = 0;
   int64_t offset = 0;  // elements
-  Dims strides = {};   // by dimension of the loop; 0 repeats
+  Dims strides = {};   // by dimension of the loop; 0: the element repeats
   bool operator==(const Access&) const = default;
 };
 
@@ -18,27 +18,27 @@ struct Member {
   Kind kind = Kind::Op;
   uint32_t node = 0;
   Access result = {};
-  std::vector<Access> reads = {};  // of the arguments that are views, in their order
+  std::vector<Access> reads = {};  // of the arguments that are views, in order
 };
 
 struct Group {
-  Dims shape;                   // of the loop; no dimension of size 1
-  size_t reduced = 0;           // its last dimensions, over which members of the kind reduce
-  std::vector<Member> members;  // in the order of their nodes
+  Dims shape;                   // of the loop; dimensions of size 1 are left out
+  size_t reduced = 0;           // how many of the last dimensions are reduced
+  std::vector<Member> members;  // in node order
 
-  int64_t kept() const;  // elements of the other dimensions
-  int64_t row() const;   // of the reduced ones
+  int64_t kept() const;  // the product of the dimensions that are not reduced
+  int64_t row() const;   // the product of the reduced dimensions
 };
 
-// One node; `why` says what stands against it.
+// A group of one node. If there is none, `why` says what prevents it.
 std::optional<Group> group_of(const Node& node, uint32_t at, std::string& why);
 
-// All in one loop, where each element that one writes and another touches is touched at the same turn. Whether other nodes would have to
-// run in between is not asked.
+// Joins two groups into one loop. Every element that one group writes and the other touches must be touched in the same iteration. Does not
+// ask whether other nodes must run in between.
 std::optional<Group> joined(std::vector<Group> groups, std::string& why);
 
-// Dimensions that all of the accesses walk as one become one; the first `kept` ones stay apart from the rest. Returns how many of
-// those there are.
+// Merges dimensions that every access walks as one. The first `kept` dimensions are not merged with the rest. Returns how many of the first
+// are left.
 size_t merge_dimensions(Dims& shape, const std::vector<Access*>& accesses, size_t kept);
 
 }  // namespace tenon::graph

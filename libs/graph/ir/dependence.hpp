@@ -5,10 +5,10 @@
 
 namespace tenon::graph {
 
-// What touches a buffer keeps its order with what writes it; so do nodes that draw.
+// A node keeps its order with every node that writes what it touches, and with every other node that draws random numbers.
 struct Dependence {
   explicit Dependence(const Graph& graph);
-  std::vector<std::vector<uint32_t>> before, after;  // by node: others, each once
+  std::vector<std::vector<uint32_t>> before, after;  // by node: the other nodes, each once
 };
 
 }  // namespace tenon::graph

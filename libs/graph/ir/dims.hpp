@@ -12,8 +12,8 @@
 
 namespace tenon::graph {
 
-// Like std::vector<int64_t>, with room for a few in the object itself: graphs have several for each operand, and are copied for each
-// combination of sizes. (Boost 1.74's small_vector does not compile without warnings under g++ 12, nor turns into a std::span.)
+// A std::vector<int64_t> with room for a few elements inside the object. A graph has several of these for each operand and is copied for
+// each combination of sizes. (Boost 1.74's small_vector warns under g++ 12 and does not convert to std::span.)
 class Dims {
  public:
   using value_type = int64_t;

@@ -7,8 +7,8 @@
 
 namespace tenon::graph {
 
-// use(number, node, argument): int64_t, double or Number; `node` is NULL outside of nodes, `argument` is that of the node, or
-// SIZE_MAX for its results. `G`: Graph or const Graph.
+// Calls use(number, node, argument) for each int64_t, double or Number. `node` is NULL outside of nodes. `argument` is the node's argument,
+// or SIZE_MAX for its results. `G`: Graph or const Graph.
 template <class G, class Use>
 void each_number(G& graph, Use&& use) {
   const Node* node = nullptr;
@@ -43,7 +43,7 @@ void each_number(G& graph, Use&& use) {
     at = SIZE_MAX;
     for (auto& result : each.results) view(result);
     if (each.control == nullptr) continue;
-    // Graphs share what their nodes run, until it changes.
+    // Graphs share the nodes' contents until one of them changes.
     if constexpr (!std::is_const_v<G>) each.control = std::make_shared<Control>(*each.control);
     using Body = std::conditional_t<std::is_const_v<G>, const Graph, Graph>;
     for (Body& body : each.control->bodies) each_number(body, use);

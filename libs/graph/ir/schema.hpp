@@ -1,4 +1,4 @@
-// What an op's schema says of its arguments.
+// What an op's schema says about its arguments.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct Parameter {
   bool generator = false;  // "generator? generator=none"
 };
 
-// By argument; parsed once for each op. [any thread]
+// By argument. Each op is parsed once. [any thread]
 const std::vector<Parameter>& parameters(const tn_op& op);
 
 }  // namespace tenon::graph

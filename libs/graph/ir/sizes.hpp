@@ -1,4 +1,4 @@
-// Numbers of a graph that follow sizes of its inputs.
+// Numbers of a graph that depend on the sizes of its inputs.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,28 @@ namespace tenon::graph {
 
 struct Graph;
 
-// A dimension of inputs whose size each run chooses.
+// A dimension of the inputs whose size may differ from run to run.
 struct Dim {
   std::string name;
   int64_t min = 1;
   int64_t max = int64_t{1} << 40;
 };
 
-// A sum of products, or what becomes of it beside `by`: quotient rounded down, least, greatest.
+// A formula: a sum of products. `by` turns it into a quotient rounded down, a minimum or a maximum.
 struct Size {
   enum class Kind : uint8_t { Sum, Quotient, Least, Greatest };
   struct Term {
     int64_t factor = 0;
-    std::vector<uint32_t> of = {};  // dims, and from their count on: sizes before this one
+    std::vector<uint32_t> of = {};  // indices of dims, and beyond their count of earlier formulas
   };
   Kind kind = Kind::Sum;
   std::vector<Term> terms = {};
   int64_t by = 1;
 };
 
-// A number of the graph, counted in the order of each_number, that is another at other sizes.
+// A number of the graph that depends on sizes. Its place is counted in the order of each_number.
 struct Varying {
-  // What a floating number is of its size n: n, 1/n, sqrt(n), 1/sqrt(n), n/(n-1).
+  // How a floating-point number depends on n: n, 1/n, sqrt(n), 1/sqrt(n) or n/(n-1).
   enum class Form : uint8_t { Plain, Reciprocal, Root, ReciprocalRoot, Unbiased };
   uint32_t place = 0;
   uint32_t size = 0;
@@ -43,26 +43,26 @@ struct Sizes {
   std::vector<Dim> dims = {};
   std::vector<std::vector<int32_t>> inputs = {};  // by input and dimension: a dim, or -1
   std::vector<Size> sizes = {};
-  std::vector<Varying> varying = {};  // by place
+  std::vector<Varying> varying = {};  // in order of their places
 
-  // With -1 where a size varies: of Graph::inputs and Graph::results.
+  // Shapes of Graph::inputs and Graph::results, with -1 where a size varies.
   std::vector<std::vector<int64_t>> input_shapes = {}, result_shapes = {};
 
   bool empty() const { return dims.empty(); }
 };
 
 double in_form(Varying::Form form, int64_t size);
-// Of every entry of `sizes`, for these sizes of the dims. Throws Error(TN_OUT_OF_RANGE) where one is too large for 64 bits.
+// The value of every formula in `sizes` at these dims. Throws Error(TN_OUT_OF_RANGE) if one does not fit into 64 bits.
 std::vector<int64_t> evaluate(const Sizes& sizes, std::span<const int64_t> dims);
 // "batch*64 + 2", "(length + 1) // 2".
 std::string to_text(const Sizes& sizes, uint32_t size);
-// The sizes of the dims that inputs of these shapes have. Throws Error where one lies out of its range, or two differ that are one.
+// The dims that inputs of these shapes imply. Throws Error if one is out of range, or if two sizes of one dim differ.
 std::vector<int64_t> dims_of(const Graph& graph, std::span<const std::span<const int64_t>> shapes);
-// Those that vary, by where they stand in `graph`.
+// The numbers of `graph` that vary, by their place.
 std::unordered_map<const void*, const Varying*> varying_numbers(const Graph& graph);
 // Fills input_shapes and result_shapes.
 void mark_shapes(Graph& graph);
-// The graph for these sizes of its dims: none of its numbers varies. Throws Error where a view would leave its buffer.
+// The graph at these dims, with every number fixed. Throws Error if a view would leave its buffer.
 Graph concrete(const Graph& graph, std::span<const int64_t> dims);
 
 }  // namespace tenon::graph

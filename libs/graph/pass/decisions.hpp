@@ -1,4 +1,4 @@
-// What passes decided about a graph, for graphs of the same nodes at other sizes.
+// What the passes decided, for reuse in graphs of the same nodes at other sizes.
 #pragma once
 
 #include <memory>
@@ -7,32 +7,32 @@
 
 namespace tenon::graph {
 
-// All of a graph but its numbers: two of one structure call the same ops and kernels on the same buffers.
+// Everything about a graph except its numbers. Two graphs of one structure call the same ops and kernels on the same buffers.
 using Structure = std::vector<uint64_t>;
 Structure structure_of(const Graph& graph);
 
 struct Decisions {
-  Structure before, behind;  // of the graph that was fused; with results in the places of operands
-  std::vector<std::vector<uint32_t>>
-      steps;                    // nodes that run as one kernel or alone, in their order
-  std::vector<uint32_t> order;  // of the steps, as they run
+  Structure before,
+      behind;  // of the fused graph; the same after results took over operands' memory
+  std::vector<std::vector<uint32_t>> steps;  // nodes that run as one kernel or alone, in order
+  std::vector<uint32_t> order;               // in which the steps run
   std::vector<std::string> refused;
-  int64_t elements = 0;  // of what is computed
+  int64_t elements = 0;  // how many elements are computed
 };
 
-// Those of one program. What pays at one size need not at another: decisions serve sizes up to four times apart.
+// The decisions of one program. What pays at one size may not at another, so a decision is reused only at sizes up to four times apart.
 class Decided {
  public:
-  // NULL where nothing was decided yet.
+  // NULL if nothing was decided yet.
   const Decisions* find(const Graph& graph) const;
-  // In place of those that would have been found.
+  // Replaces the decisions that were found.
   void keep(Decisions made);
 
  private:
   std::vector<Decisions> all_;
 };
 
-// Elements that the nodes write.
+// How many elements the nodes write.
 int64_t elements_of(const Graph& graph);
 
 }  // namespace tenon::graph

@@ -1,24 +1,24 @@
-// Passes over a lowered graph. Each leaves the bits of the results as they are (the payload of signalling NaN aside), but for anchored kernels
-// (fuse/anchored.hpp), which are left out where they are to be exact.
+// Passes over a lowered graph. Each keeps the exact bits of the results (except the payload of signalling NaNs). Anchored kernels
+// (fuse/anchored.hpp) round differently and are left out when results must be exact.
 #pragma once
 
 #include "pass/decisions.hpp"
 
 namespace tenon::graph {
 
-// All of them, in their order. `bound`: nodes run their kernels, which may be fused by the device's plugin, and write over operands; else
-// they are calls. `decided`, NULL or of this program alone: what holds at other sizes is taken from there, and what is decided added. Returns why
-// nodes that might run together do not.
+// Runs all passes in order. `bound`: nodes run their kernels, so the plugin may fuse them and results may overwrite operands; otherwise
+// nodes are calls. `decided`: NULL, or the program's own decisions, which are reused and added to. Returns why nodes that might have been
+// fused were not.
 std::vector<std::string> optimise(Graph& graph, const Device& device, bool bound, bool exact,
                                   Decided* decided);
 
-// A node that computes what an earlier one has computed goes.
+// Removes a node that repeats an earlier one.
 void share_equal(Graph& graph);
-// Nodes whose result is an operand, or that of an earlier node, go: x * 1, -(-x), copies that lie alike.
+// Removes nodes whose result equals an operand or an earlier result: x * 1, -(-x), copies with the same layout.
 void simplify(Graph& graph);
-// Results of elementwise nodes lie where an operand lay that nothing wants any more.
+// Puts results of elementwise nodes into the memory of operands that nothing reads any more.
 void reuse_operands(Graph& graph);
-// The order that takes the smallest arena, of three: as recorded, depth first, whatever frees most next.
+// Chooses the order with the smallest arena from three: as recorded, depth first, and freeing the most memory next.
 std::vector<uint32_t> best_order(const Graph& graph);
 
 }  // namespace tenon::graph

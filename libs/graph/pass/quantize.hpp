@@ -1,35 +1,34 @@
-// Products with weights in eight bits.
+// Replaces products with constant weights by products of 8-bit weights.
 #pragma once
 
 #include "ir/graph.hpp"
 
 namespace tenon::graph {
 
-// linear and matmul of f32 by a constant matrix of some size, which become linear_w8a8.
+// Turns each linear and matmul of f32 by a sufficiently large constant matrix into linear_w8a8.
 class Quantizer {
  public:
-  // A recorded graph, which outlives it. Throws Error where nothing is to be done, or where runs write into state.
+  // A recorded graph, which must outlive this. Throws Error if nothing can be quantised, or if runs write to state.
   explicit Quantizer(const Graph& graph);
 
-  // The graph whose results are followed by what each product reads beside its weight.
+  // The graph with additional results: what each product reads besides its weight.
   Graph observed() const;
-  // Takes those of a run in.
+  // Adds those results of one run to the ranges.
   void observe(std::span<const Tensor> read);
-  // The graph with such products. What was observed is quantised by the range that was seen; if nothing was, by that of each row in
-  // each run.
+  // The graph with quantised products. Uses the observed ranges, or without any, the range of each row in each run.
   Graph quantized() const;
 
  private:
   struct Product {
     size_t node;
     View weight;               // (out, n)
-    double low = 0, high = 0;  // of what it was seen to read
+    double low = 0, high = 0;  // the range of what it was seen to read
   };
   struct Packed {
     View weight;
     Tensor entries, scale;
   };
-  // Numbers of the graph that follow sizes stay with what they stand in: `edit` changes a graph, with numbers of its own by `fixed`.
+  // Numbers that depend on sizes keep their place: `edit` changes a graph through `fixed`, which supplies its numbers.
   using Fixed = int64_t (*)(int64_t);
   template <class Edit>
   Graph edited(Edit&& edit) const;

@@ -1,4 +1,4 @@
-// Buffers as values: those that hold one thing only.
+// Buffers that hold the same elements from the moment they are made.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -9,11 +9,11 @@ class ValueMap {
  public:
   explicit ValueMap(const Graph& graph);
 
-  // Whenever it is read it holds the same: one node wrote it, or none.
+  // Whether it holds the same elements at every read: at most one node writes it.
   bool is_value(uint32_t buffer) const { return value_[buffer]; }
-  // It is made by one node and lives in the graph alone, so another may stand for it.
+  // Whether one node makes it and only the graph uses it, so that another buffer may replace it.
   bool replaceable(uint32_t buffer) const { return value_[buffer] && inside_[buffer]; }
-  // The node that made it; UINT32_MAX for none.
+  // The node that wrote it, or UINT32_MAX.
   uint32_t maker(uint32_t buffer) const { return maker_[buffer]; }
 
  private:

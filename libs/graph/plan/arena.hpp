@@ -1,4 +1,4 @@
-// Where the buffers that live only inside a graph lie.
+// Places in memory for the buffers that live only inside a graph.
 #pragma once
 
 #include <map>
@@ -7,18 +7,18 @@
 
 namespace tenon::graph {
 
-// One arena a dtype: buffers whose lives do not meet share its elements.
+// One arena for each dtype. Buffers whose lifetimes do not overlap share its elements.
 struct Arena {
-  std::vector<int64_t> offsets;    // by buffer, in elements of its dtype; -1: it lies elsewhere
+  std::vector<int64_t> offsets;    // by buffer, in elements of its dtype; -1: not in an arena
   std::map<DType, int64_t> sizes;  // elements
-  uint64_t bytes = 0;              // of all arenas
-  uint64_t apart = 0;              // what the buffers take if none shares
+  uint64_t bytes = 0;              // total of all arenas
+  uint64_t apart = 0;              // what the buffers would take without sharing
 };
 
-// The largest buffers first, each at the lowest offset that is free while it lives
-// (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020: greedy by size).
+// Places the largest buffers first, each at the lowest offset that is free during its life (Pisarchyk and Lee, "Efficient Memory Management
+// for Deep Neural Net Inference", 2020: greedy by size).
 Arena plan_arena(const Graph& graph);
-// For nodes that run in this order.
+// `order`: the order in which nodes run.
 Arena plan_arena(const Graph& graph, std::span<const uint32_t> order);
 
 }  // namespace tenon::graph

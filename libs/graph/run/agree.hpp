@@ -5,8 +5,8 @@
 
 namespace tenon::graph {
 
-// Runs both on the host, on the same inputs of any elements (integers are 0), and compares bits. For graphs that differ in how they say
-// it, as where a tensor of one element along a dimension needs no copy. False where one fails.
+// Runs both on the host with the same made-up inputs (integers are 0) and compares bits. For graphs that say the same in different ways,
+// for example where a dimension of one element makes a copy unnecessary. False if either fails.
 bool agree(const Graph& a, const Graph& b);
 
 }  // namespace tenon::graph

@@ -1,4 +1,4 @@
-// A kernel's call, built once: a run changes the pointers of inputs and results in it, and nothing else.
+// A kernel's call, built once. A run only changes the pointers of inputs and results in it.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -6,10 +6,10 @@
 
 namespace tenon::graph {
 
-// A view whose elements lie elsewhere in each run.
+// A view whose memory changes from run to run.
 struct Patch {
   tn_view* view;
-  int64_t offset;  // bytes from the buffer's first element
+  int64_t offset;  // in bytes, from the buffer's first element
 };
 
 class BoundCall {
@@ -26,7 +26,7 @@ class BoundCall {
     for (Place& place : places_) use(place.buffer, Patch{&place.view, place.offset});
   }
   uint64_t scratch_size() const;
-  // Puts the symbols' values in their places.
+  // Writes the symbols' values into the call.
   void set_symbols(std::span<const Symbol> symbols);
   bool has_symbols() const { return !symbolic_.empty(); }
   void set_scratch(void* data, void* buffer) {
@@ -56,7 +56,7 @@ class BoundCall {
   void* plan_ = nullptr;
   tn_call call_{};
   tn_loop loop_{};
-  // Addresses in them stay: there is room for all that the constructor adds, and nothing is added after it.
+  // The constructor reserves all the room it needs, so addresses in here stay valid.
   void make_room();
   std::vector<Place> places_;
   std::vector<tn_view> numbers_;

@@ -1,4 +1,4 @@
-// A lowered graph with memory: what one thread runs.
+// A lowered graph with memory, which one thread can run.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,13 @@ namespace tenon::graph {
 
 class Instance {
  public:
-  // `graph`, whose weights are on the device, outlives it. `bind`: nodes run their kernels, on the host; else they are called.
+  // `graph` must outlive this, and its weights must be on the device. `bind`: nodes run their kernels, on the host; otherwise nodes are
+  // called.
   Instance(const Graph& graph, const Arena& arena, const Device& device, bool bind);
   Instance(const Instance&) = delete;
 
-  // Inputs are contiguous, on the device. `symbols`: the graph's, with this run's values. `results` takes a new reference for each
-  // result, or, on an error, none.
+  // Inputs are contiguous, on the device. `symbols`: the graph's, with this run's values. On success each entry of `results` is a new
+  // reference.
   void run(std::span<tn_tensor* const> inputs, std::span<const Symbol> symbols,
            tn_tensor** results);
 
@@ -27,7 +28,7 @@ class Instance {
     const tn_call* call;
     const Node* node;
   };
-  // A buffer of results, which each run makes anew.
+  // A buffer of results, made anew in each run.
   struct Made {
     uint32_t buffer;
     Dims shape;
@@ -40,20 +41,20 @@ class Instance {
 
   const Graph& graph_;
   Device device_;
-  std::vector<Tensor> flats_;  // by buffer, contiguous; of inputs and results those of this run
+  std::vector<Tensor> flats_;  // by buffer, contiguous; inputs and results are this run's
   std::vector<Made> made_;
-  std::vector<bool> whole_;    // by result: it is the buffer as it was made
-  bool keeps_inputs_ = false;  // a call or a result wants them as tensors
+  std::vector<bool> whole_;    // by result: it is a whole buffer
+  bool keeps_inputs_ = false;  // a call or a result uses them as tensors
   std::vector<Step> steps_;
   std::vector<std::unique_ptr<BoundCall>> bound_;
-  std::vector<BoundCall*> varying_;  // those with symbols
+  std::vector<BoundCall*> varying_;  // the calls that have symbols
   std::span<const Symbol> symbols_;  // of this run
   struct Called {
     const Node* node;
     Instance* instance;
   };
   std::vector<std::unique_ptr<Called>> called_;
-  std::vector<std::vector<Patch>> patches_;  // by buffer, of those that each run sets anew
+  std::vector<std::vector<Patch>> patches_;  // by buffer: the pointers that each run sets
   Tensor scratch_;
 };
 

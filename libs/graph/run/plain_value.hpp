@@ -1,4 +1,4 @@
-// Arguments without tensors as the C ABI takes them: they point into the node.
+// Arguments other than tensors in the form of the C ABI. They point into the node.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -14,7 +14,7 @@ inline tn_value tagged(uint32_t tag, size_t count, const void* pointer) {
   return value;
 }
 
-// For std::visit: who calls with tensors, numbers and devices adds those.
+// For std::visit. Callers with tensors, numbers or devices add those cases.
 struct PlainValue {
   tn_value operator()(std::monostate) const { return {}; }
   tn_value operator()(Draw) const { return {}; }
@@ -41,7 +41,7 @@ struct PlainValue {
   }
 };
 
-// What is no operand as the C ABI takes it; of operands nothing.
+// Fills in an argument that is no operand; ignores operands.
 inline tn_value attribute(const Argument& argument) {
   struct Maker : PlainValue {
     using PlainValue::operator();

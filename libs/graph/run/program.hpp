@@ -1,4 +1,4 @@
-// A graph on a device, run by any number of threads.
+// A graph on a device. Any number of threads may run it.
 #pragma once
 
 #include <atomic>
@@ -14,19 +14,19 @@ namespace tenon::graph {
 
 struct Facts {
   size_t nodes = 0;
-  size_t bound = 0;      // of those, nodes that run a kernel without a call
-  uint64_t arena = 0;    // bytes that a thread's run works in
-  uint64_t apart = 0;    // what they were if no two buffers shared
+  size_t bound = 0;      // how many nodes run a kernel without a call
+  uint64_t arena = 0;    // bytes that one thread's run works in
+  uint64_t apart = 0;    // the same if no two buffers shared memory
   uint64_t weights = 0;  // bytes
   uint64_t state = 0;    // bytes that runs write to
-  size_t fused = 0;      // ops that run inside kernels of several
+  size_t fused = 0;      // how many ops run inside fused kernels
 };
 
 class Program {
  public:
   Program(const Graph& graph, Device device)
       : Program(graph, device, graph.writes_state(), nullptr) {}
-  // `decided`: for a program at one of several sizes, what they share; only the constructor uses it.
+  // `decided`: shared decisions, if this is a program for one of several sizes; only the constructor uses them.
   Program(Graph graph, Device device, bool exact, Decided* decided);
   ~Program() { delete handy_.load(); }
 
@@ -35,39 +35,39 @@ class Program {
   Facts facts();
   // The graph as the device runs it.
   std::string text();
-  // With its kernels and memory, and why nodes were not fused.
+  // The graph with kernels and memory, and why nodes were not fused.
   std::string explain();
   // The same as a picture.
   std::string svg();
 
-  // [any thread] Inputs have the shapes and dtypes of the graph's; `results` takes a new reference for each of its results, or, on an
-  // error, none. Runs that write into state go one after another. Throws Error.
+  // [any thread] Inputs have the graph's shapes and dtypes. On success each entry of `results` is a new reference. Runs that write to state
+  // go one after another. Throws Error.
   void run(std::span<tn_tensor* const> inputs, tn_tensor** results);
-  // [any thread] Whether results keep the bits of the recorded calls; else rounding may differ. For the runs that begin later.
+  // [any thread] Whether later runs give exactly the bits of the recorded calls, or may round differently.
   void set_exact(bool exact);
   bool exact() const { return exact_; }
-  // [any thread] Those from `first` on, for the runs that begin later.
+  // [any thread] Sets the values of symbols from `first` on, for later runs.
   void set_numbers(size_t first, std::span<const double> values);
-  // A symbol's value now.
+  // The current value of a symbol.
   double number(size_t i) const;
-  // The graph with the values that its symbols have now.
+  // The graph with the current values of its symbols.
   Graph snapshot() const;
 
  private:
-  // What all instances share, until kernels come or go.
+  // Shared by all instances until kernels come or go.
   struct Lowered {
     Graph graph;
     Arena arena;
     uint64_t epoch;
     bool exact;
-    mutable Packing packing;           // changed under the lock, while nothing runs that reads it
+    mutable Packing packing;           // changed under the lock, while no run reads it
     std::vector<std::string> refused;  // why nodes were not fused
   };
   struct Taken {
     std::shared_ptr<const Lowered> lowered;
     std::unique_ptr<Instance> instance;
   };
-  // Whether nodes run their kernels, without a call.
+  // Whether nodes run their kernels directly, without a call.
   bool binds() const;
   std::shared_ptr<const Lowered> lowered_now(Decided* decided = nullptr) const;
   using TakenPtr = std::unique_ptr<Taken>;
@@ -75,13 +75,13 @@ class Program {
   void give(TakenPtr taken);
   void check_type(size_t i, const tn_view& input) const;
   void check_device(size_t i, const tn_tensor* input) const;
-  // That of a graph with dims for these sizes of them; the last few are kept.
+  // The program for these dims of a graph that has some. The last few are kept.
   std::shared_ptr<Program> at(std::vector<int64_t> dims);
   std::vector<int64_t> dims_of_inputs(std::span<tn_tensor* const> inputs) const;
   void run_sized(std::span<tn_tensor* const> inputs, tn_tensor** results);
   void check_sized(std::span<tn_tensor* const> inputs) const;
   void set_symbols(const std::vector<Symbol>& symbols);
-  void count_up();  // a run is over
+  void count_up();  // called after each run
   void run_here(std::span<tn_tensor* const> inputs, bool dense, tn_tensor** results);
   void run_traced(const Graph& graph, std::span<tn_tensor* const> inputs,
                   tn_tensor** results) const;
@@ -92,17 +92,17 @@ class Program {
   std::shared_ptr<const Lowered> lowered_;
   std::vector<TakenPtr> idle_;
   std::atomic<Taken*> handy_{
-      nullptr};  // what the last run gave back, for the next one to take without the lock
-  mutable std::mutex turn_;  // of a run that writes into state, or has symbols
+      nullptr};  // the last instance that was given back; the next run takes it without a lock
+  mutable std::mutex turn_;  // held by a run that writes to state or has symbols
   bool in_turn_;
   struct Planned {
     std::vector<int64_t> dims;
     std::shared_ptr<Program> program;
   };
-  std::list<Planned> planned_;  // the last used first
-  Decided decided_;             // for them
+  std::list<Planned> planned_;  // the most recently used first
+  Decided decided_;             // shared by `planned_`
   std::atomic<bool> exact_;
-  std::vector<tn_tensor*> state_;  // what runs write to, which the graph holds
+  std::vector<tn_tensor*> state_;  // tensors of the graph that runs write to
 };
 
 }  // namespace tenon::graph

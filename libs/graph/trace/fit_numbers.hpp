@@ -1,4 +1,4 @@
-// The numbers of graphs that differ in nothing else, as formulas of sizes.
+// Expresses the numbers in which graphs differ as formulas of sizes.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace tenon::graph {
 
-// The numbers of one graph: whole ones as they are, the others beside them. All are by place, in the order of each_number.
+// The numbers of one graph, by place, in the order of each_number. Integers are stored as they are, floating-point numbers beside them.
 struct Numbers {
   explicit Numbers(const Graph& graph);
   void add(int64_t number);
@@ -18,15 +18,15 @@ struct Numbers {
 
   std::vector<int64_t> whole;
   std::vector<std::optional<double>> real;
-  std::vector<DType> dtype;  // of the real ones
-  // Of these: complex ones have no other form, and NaN is not equal to itself.
+  std::vector<DType> dtype;  // of the floating-point numbers
+  // Their bits: a complex number has no other form here, and NaN is not equal to itself.
   std::vector<std::array<unsigned char, 16>> bits;
 };
 
-// Throws Error(TN_FAILED_PRECONDITION) with the op whose number no formula tells.
+// Throws Error(TN_FAILED_PRECONDITION) with an op whose number fits no formula.
 class Numbered {
  public:
-  // `probes`: the dims' sizes, by graph.
+  // `probes`: the sizes of the dims, by graph.
   Numbered(const std::vector<Graph>& graphs, const std::vector<std::vector<int64_t>>& probes,
            size_t dims);
   const Formulas& formulas() const { return formulas_; }

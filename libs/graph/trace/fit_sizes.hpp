@@ -1,4 +1,4 @@
-// Traces of one function at several sizes of its inputs, as one graph.
+// Merges traces of one function at several input sizes into one graph.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -13,20 +13,20 @@ struct Probe {
   Traced traced;
 };
 
-// Which sizes to trace at, and what numbers of the graph are of them. Each number that differs between traces is fitted: a sum of
-// products of dims, and of what it is rounded down, or no more or less than. Traces that were not used to find it have to agree.
+// Chooses the sizes to trace at and finds how the graph's numbers depend on them. Each number that differs between traces is fitted by a
+// sum of products of dims, or by such a sum rounded down or limited. Traces that the fit did not use must agree with it.
 class SizeFit {
  public:
   SizeFit(std::vector<Dim> dims, std::vector<bool> declared_min);
 
-  // The sizes of the next trace.
+  // The sizes for the next trace.
   const std::vector<int64_t>& next() const { return next_; }
-  // Takes that trace; whether another one is wanted. Throws Error(TN_FAILED_PRECONDITION) with the op that calls for other ops, or
-  // another number than its sizes tell, at other sizes.
+  // Takes that trace. Returns whether another one is needed. Throws Error(TN_FAILED_PRECONDITION) with the op, if the function calls other
+  // ops at other sizes or a number follows no formula.
   bool add(Traced traced);
-  // The function failed at these sizes. Where they are a check that nobody asked for, the dim begins behind it; else this throws.
+  // The function failed at these sizes. If they were only a check, the dim's range begins after them; otherwise this throws.
   bool failed();
-  // After the last one: for the sizes of `example` where the dims may have them. `inputs`: Sizes::inputs.
+  // After the last trace: the graph, at the sizes of `example` if the dims allow them. `inputs`: Sizes::inputs.
   Graph take(std::vector<std::vector<int32_t>> inputs, std::span<const int64_t> example);
 
  private:
@@ -43,13 +43,13 @@ class SizeFit {
   std::vector<bool> declared_min_;
   std::vector<Probe> probes_;
   Known constants_;
-  // A size at which one dim is traced, with the others as usual, to see whether the formulas hold.
+  // A check of the formulas: one dim is traced at this size, the others at their usual ones.
   struct Check {
     uint32_t dim;
     int64_t size;
   };
-  std::vector<Check> checks_;  // the next one last
-  std::vector<Check> wanted_;  // sizes that are fitted too, as formulas do not hold there
+  std::vector<Check> checks_;  // the next one is last
+  std::vector<Check> wanted_;  // sizes to fit as well, because the formulas do not hold there
   Check checked_{};
   std::vector<int64_t> next_;
   bool checking_ = false;

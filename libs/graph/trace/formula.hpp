@@ -1,4 +1,4 @@
-// What a number is of sizes, from what it was at some of them.
+// Finds formulas of sizes for numbers that are known at a few sizes.
 #pragma once
 
 #include <functional>
@@ -9,27 +9,27 @@
 
 namespace tenon::graph {
 
-// Values of one number: by probe.
+// The values of one number, by probe.
 using Samples = std::vector<int64_t>;
 
 class Formulas {
  public:
-  // `probes`: the dims' sizes, by probe.
+  // `probes`: the sizes of the dims, by probe.
   Formulas(size_t dims, const std::vector<std::vector<int64_t>>& probes);
 
-  // The index among sizes() of the formula that gives these values; nothing where none does. `shape`: a size of a tensor, of which others
-  // are likely to be products.
+  // Index among sizes() of a formula that gives these values, or nothing. `shape`: this is a tensor's size, of which other numbers are
+  // likely to be products.
   std::optional<uint32_t> find(const Samples& values, bool shape);
-  // The same for values that are known by halves: the first multiple of a product that is near the smallest of them, and that `is` takes.
+  // The same for values that are only known approximately: tries products near the smallest value until `is` accepts a multiple of one.
   std::optional<uint32_t> find_near(const Samples& near,
                                     const std::function<bool(const Samples&)>& is);
   const std::vector<Size>& sizes() const { return sizes_; }
-  // Of dims, and of sizes() behind them.
+  // Indices of dims, followed by sizes().
   const std::vector<Samples>& values() const { return values_; }
-  // Formulas between which the probes do not tell: the number `of`, rounded down by `by` with anything from `low` to `high` added.
+  // Formulas that the probes cannot tell apart: (`of` + c) / `by`, rounded down, for any c from `low` to `high`.
   struct Ambiguous {
     int64_t factor;
-    uint32_t of;  // a dim, or from their count on a size
+    uint32_t of;  // a dim, or beyond their count a size
     int64_t by, low, high;
   };
   const std::optional<Ambiguous>& ambiguous() const { return ambiguous_; }

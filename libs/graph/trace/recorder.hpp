@@ -1,4 +1,4 @@
-// What this thread calls on trace:0, as a graph.
+// Records this thread's calls on trace:0 as a graph.
 #pragma once
 
 #include <unordered_map>
@@ -8,44 +8,44 @@
 
 namespace tenon::graph {
 
-// Listens from its construction to take(), on one thread, which must not capture or trace already.
+// Listens from its construction to take(), on one thread that must not be capturing or tracing already.
 class Recorder {
  public:
-  // With a target calls arrive as its kernels want them, and nodes know their kernels.
+  // With a target, calls arrive in the form that its kernels want, and nodes know their kernels.
   explicit Recorder(Device target = {});
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // trace:0; its plugin is loaded at the first use.
+  // trace:0. Loads its plugin at the first use.
   static Device device();
-  // What the host tells of calls and tensors.
+  // The host's interface for what calls and tensors are.
   static const tn_dispatch& dispatch();
   // Grows whenever kernels of any device come or go.
   static uint64_t epoch();
   static bool traced(const tn_tensor* tensor) { return tn_tensor_device(tensor) == device().get(); }
 
-  // A tensor without elements that stands for a buffer from outside.
+  // A tensor without elements that stands for an outside buffer.
   Tensor add(Role role, DType dtype, std::span<const int64_t> shape, std::string name,
              Tensor constant = {});
-  // Where a traced tensor lies.
+  // The view that a traced tensor shows.
   View use(const Tensor& traced) { return use(*tn_tensor_view(traced.get())); }
   const Graph& graph() const { return graph_; }
-  // It holds what nodes write to.
+  // Marks a buffer that nodes write to.
   void make_state(uint32_t buffer) { graph_.buffers[buffer].role = Role::State; }
-  // The nodes from there on are calls of `node`, with numbers for its symbols: these become symbols again. Where it was made of other
-  // ops, or its kernel keeps a plan, it stays a call of its own.
+  // The nodes from there on came from calling `node` with numbers in place of its symbols; puts the symbols back. If it was decomposed, or
+  // its kernel keeps a plan, the node stays a call.
   void keep_symbols(const Node& node, size_t from);
-  // Of the nodes from now on.
+  // Where the nodes from now on were called.
   void set_source(const std::string& text) {
     if (source_ == nullptr || *source_ != text) source_ = std::make_shared<const std::string>(text);
   }
-  // Numbers of the host that were copied in so far, as constants.
+  // Turns the host numbers that were copied in so far into constants.
   void settle_constants();
-  // Takes the nodes from there on out of the graph.
+  // Removes the nodes from there on from the graph and returns them.
   std::vector<Node> cut(size_t from);
   void append(Node node) { graph_.nodes.push_back(std::move(node)); }
-  // Ends it.
+  // Ends the recording.
   Graph take();
 
  private:
@@ -60,10 +60,10 @@ class Recorder {
   tn_trace_sink sink_;
   std::shared_ptr<const std::string> source_;
   Graph graph_;
-  std::vector<uint64_t> numbers_;  // of the device's buffers, which grow; by buffer
+  std::vector<uint64_t> numbers_;  // by buffer: its number on the device; ascending
   std::unordered_map<uint32_t, std::vector<unsigned char>>
-      bytes_;                       // of constants that came as such
-  uint64_t seed_ = 0, offset_ = 0;  // where the default generator was
+      bytes_;                       // of constants that were given as bytes
+  uint64_t seed_ = 0, offset_ = 0;  // the state of the default generator at the start
 };
 
 }  // namespace tenon::graph

@@ -1,4 +1,4 @@
-// A function of tensors, run once over tensors without elements, as a graph of what it called.
+// Runs a function once on tensors without elements and records what it calls as a graph.
 #pragma once
 
 #include <functional>
@@ -11,100 +11,101 @@
 
 namespace tenon::graph {
 
-// Buffers that were computed at once, as tensors.
+// Tensors of the buffers that were computed at once.
 using Known = std::unordered_map<uint32_t, Tensor>;
-// A graph, with what is known of its temporary buffers.
+// A graph, and what is known about its temporary buffers.
 struct Traced {
   Graph graph;
   Known known;
 };
 
-// A body of control flow, with the buffers around it that it takes behind its other inputs.
+// A body of control flow, and the outer buffers it captures.
 struct Block {
   Graph graph;
   std::vector<uint32_t> captures;
   std::string refused = {};  // why a run cannot compute it
 };
 
-// From its construction to finish() or its end, on one thread. Where a tensor from outside meets what is traced it becomes a weight of
-// the graph, which shares its elements.
+// Traces on one thread, from its construction to finish() or its end. An outside tensor that meets a traced one becomes a weight of the
+// graph and shares its elements.
 class Tracer {
  public:
   enum class Kind : uint8_t {
-    Function,  // no gradients; calls of tensors from outside alone compute as usual
-    Sized,  // as Function, but what was computed at once is recorded too where it meets what is traced
-    Step,  // gradients are recorded; every call of tensors is traced, and what is written becomes state
+    Function,  // no gradients; calls on outside tensors alone compute as usual
+    Sized,     // like Function, but also records such a call if its result meets a traced tensor
+    Step,  // gradients are recorded; every tensor call is traced, and whatever is written becomes state
   };
   explicit Tracer(Kind kind);
   ~Tracer();
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
 
-  // What stands for an input like this one.
+  // A tensor that stands for an input like this one.
   Tensor input(DType dtype, std::span<const int64_t> shape, std::string name);
-  // Names a tensor from outside: its weight is called so.
+  // Gives the weight of an outside tensor a name.
   void name(const Tensor& tensor, std::string name);
-  // A number that the function computes with now, and another one in later runs.
+  // The function computes with this number now, and with another in later runs.
   void number(std::string name, double value, bool counts);
-  // Where calls come from: called before each op that is recorded.
+  // Called before each recorded op, to say where it is called from.
   void source(std::function<std::string()> where) { where_ = std::move(where); }
-  // The graph whose results these are. Throws Error where it would write into what is not its own.
+  // The graph that computes these results. Throws Error if it would write to memory that is not its own.
   Graph finish(std::span<const Tensor> results);
-  // Of Kind::Sized, in the graph of finish().
+  // What is known of buffers of finish()'s graph, for Kind::Sized.
   Known take_known() { return std::move(known_); }
 
-  // That of this thread; NULL for none.
+  // The tracer of this thread, or NULL.
   static Tracer* current() { return current_; }
-  // A body begins, with tensors that stand for its inputs, which are like these; what is called until its end is part of it.
+  // Begins a body and returns tensors that stand for its inputs, which are like these. Everything called until the end belongs to the body.
   std::vector<Tensor> begin_block(std::span<const Tensor> like);
   void end_block(std::span<const Tensor> results);
-  void drop_block();                          // the body that began last is no part of the graph
-  void refuse_block(const std::string& why);  // it fails in each run that comes to it
-  // Records what runs the bodies that ended last, and gives its results. Of the operands some are carried and some scanned, in this
-  // order; of Kind::If the one is the predicate. Throws Error where the bodies do not fit.
+  void drop_block();  // the last body that began is not part of the graph
+  void refuse_block(
+      const std::string& why);  // the last body fails with this in every run that takes it
+  // Records the node that runs the bodies that ended last, and returns its results. The operands are first the carried, then the scanned
+  // ones; for Kind::If just the predicate. Throws Error if the bodies do not fit together.
   std::vector<Tensor> control(Control::Kind kind, std::span<const Tensor> operands, size_t carried,
                               size_t scanned);
 
-  // The same for bodies that were recorded before, with all their operands.
+  // The same for bodies that were recorded earlier, with all their operands.
   std::vector<Tensor> record(std::shared_ptr<Control> control, const std::vector<View>& operands);
   View use(const Tensor& tensor) {
     return recorder_.use(Recorder::traced(tensor.get()) ? tensor : twin(tensor));
   }
 
-  // Of a step: leaves whose gradient the function left behind get a tensor as their gradient that it must not read: in the next trace, as
-  // in the next run, there is a gradient from before. These leaves.
+  // For steps: each leaf that still has a gradient when the function ends gets an unreadable tensor as its gradient. In the next trace, as
+  // in the next run, a gradient from before exists but must not be read. Returns these leaves.
   std::vector<Tensor> mark_gradients();
 
  private:
-  // Of a call, changed, and what they point at.
+  // The arguments of a call, changed, and what they point at.
   struct Arguments {
     std::vector<tn_value> values;
     std::vector<Tensor> held;
     std::vector<std::vector<tn_tensor*>> lists;
   };
-  // Memory from outside that is a buffer of the graph.
+  // Outside memory that is a buffer of the graph.
   struct Flat {
     const void* space;  // what `begin` counts in: NULL for addresses
     uintptr_t begin, end;
     DType dtype;
-    bool copied;    // it lies as no flat view can show
-    Tensor source;  // held: its memory stays its own
+    bool copied;    // no flat view could show it
+    Tensor source;  // held, so that its memory is not reused
     Tensor traced;
   };
-  // A leaf whose gradients come from this trace, and the gradient that it had before.
+  // A leaf whose gradients this trace makes, and its gradient from before.
   struct Leaf {
     Tensor tensor, before;
   };
   // The call that computed a tensor at once.
   struct Origin {
-    Tensor result;  // held: its handle stays its own
+    Tensor result;  // held, so that its handle is not reused
     const tn_op* op;
     std::shared_ptr<const HeldArguments> args;
-    uint32_t index, count;  // among the call's results
+    uint32_t index, count;  // the position among the call's results
   };
   tn_status* call_at_once(const tn_op& op, std::span<const tn_value> args, tn_tensor** outs,
                           uint32_t nouts);
-  // What the call that made it gives on trace:0; undefined where no call did, or it cannot be traced.
+  // The result of that call on trace:0. Undefined if no call made it or if it cannot be traced.
   Tensor traced_again(const Tensor& tensor);
   void forget_origins(const tn_tensor* written);
   Arguments convert(const tn_op& op, std::span<const tn_value> args);
@@ -113,19 +114,19 @@ class Tracer {
   tn_status* call_into(const tn_op& op, std::span<const tn_value> args, tn_tensor* const* outs,
                        uint32_t nouts, uint32_t& done);
   bool concerns(const tn_op& op, std::span<const tn_value> args) const;
-  // The traced tensor for one from outside.
+  // The traced tensor that stands for an outside one.
   Tensor twin(const Tensor& tensor);
   const Flat& flat_of(const Tensor& tensor);
   bool is_weight(const Tensor& tensor) const;
   void check_writes();
-  void forget_open();                 // what was called in the body that began last
-  void forget_twins(size_t buffers);  // of what was computed in buffers from there on
+  void forget_open();                 // drops what was called in the last open body
+  void forget_twins(size_t buffers);  // drops the twins of buffers from there on
   static std::vector<View> result_shapes(const Control& control, const Node& node);
   void check_shared(const Flat& written) const;
   void check_gradients() const;
 
   struct Open {
-    size_t nodes, buffers, blocks;  // where it began
+    size_t nodes, buffers, blocks;  // counts when it began
     std::vector<View> inputs;
   };
   static thread_local Tracer* current_;
@@ -143,13 +144,13 @@ class Tracer {
   std::vector<Leaf> leaves_;
   bool differentiable_ = false;
   struct Twin {
-    Tensor original, traced;  // the first is held: its handle stays its own
+    Tensor original, traced;  // the original is held, so that its handle is not reused
   };
   std::unordered_map<const tn_tensor*, Twin> twins_;
   std::unordered_map<const tn_tensor*, Origin> origins_;
   Known known_;
   std::function<std::string()> where_;
-  std::unordered_map<const void*, std::string> names_;  // by the first element, or the handle
+  std::unordered_map<const void*, std::string> names_;  // by the first element, or by the handle
 };
 
 }  // namespace tenon::graph

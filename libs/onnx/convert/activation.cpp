@@ -27,7 +27,7 @@ Tensor shrink(const Call& call) {
   const Tensor x = call.x(0);
   const double lambda = call.f("lambd", 0.5), bias = call.f("bias", 0);
   const Tensor zero = zeros_like(x);
-  // Numbers take the tensor's dtype: integers see theirs cut.
+  // Numbers are converted to the tensor's dtype; for integers that truncates.
   const Tensor below = (x + bias).to(x.dtype()), above = (x - bias).to(x.dtype());
   return where(less(x, -lambda), below, where(greater(x, lambda), above, zero));
 }
@@ -41,14 +41,14 @@ Tensor hard_sigmoid(const Call& call) {
   return clamp(x * call.f("alpha", 0.2) + call.f("beta", 0.5), 0.0, 1.0);
 }
 
-// The dimensions before `axis` as one, and those from it on as another.
+// Reshapes to two dimensions: those before `axis`, and the rest.
 Tensor as_rows(const Tensor& x, int64_t axis) {
   int64_t rows = 1, columns = 1;
   for (int64_t d = 0; d < x.ndim(); ++d) (d < axis ? rows : columns) *= x.shape(d);
   return x.reshape({rows, columns});
 }
 
-// 1 at the first largest of each row, else 0.
+// 1 at the first maximum of each row, 0 elsewhere.
 Tensor hardmax(const Call& call) {
   const Tensor x = call.x(0);
   const auto of_rows = [](const Tensor& rows, int64_t axis) {
@@ -59,7 +59,7 @@ Tensor hardmax(const Call& call) {
   return of_rows(as_rows(x, wrap(call.i("axis", 1), x.ndim())), 1).reshape(x.shape());
 }
 
-// Before opset 13 over all dimensions from `axis` on, at once.
+// Before opset 13, these ran over all dimensions from `axis` on at once.
 template <Tensor (*kOp)(const Tensor&, int64_t)>
 Tensor softmax_of(const Call& call) {
   const Tensor x = call.x(0);
@@ -72,7 +72,7 @@ Tensor dropped(const Tensor& x, double ratio, const Tensor& mask) {
   return where(mask, x / (1 - ratio), zeros_like(x));
 }
 
-// Nothing is dropped but in training, where the mask is drawn from the default generator.
+// Drops elements only in training, with a mask from the default generator.
 Results dropout_of(const Call& call) {
   const Tensor x = call.x(0);
   const double ratio = call.opset() < 12 ? call.f("ratio", 0.5)

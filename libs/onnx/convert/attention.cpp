@@ -1,4 +1,4 @@
-// Attention and what comes with it.
+// Attention and its companions: rotary embeddings, linear attention.
 #include <cmath>
 
 #include "convert/table.hpp"
@@ -13,7 +13,7 @@ using Ints = std::vector<int64_t>;
 Tensor heads_of(const Tensor& x, int64_t heads) {
   return x.reshape({x.shape(0), x.shape(1), heads, x.shape(2) / heads}).transpose(1, 2);
 }
-// Key and value heads, each for `group` heads of queries.
+// Repeats each key or value head for its `group` of query heads.
 Tensor shared_heads(const Tensor& x, int64_t group) {
   if (group == 1) return x;
   return x.unsqueeze(2)
@@ -21,12 +21,12 @@ Tensor shared_heads(const Tensor& x, int64_t group) {
       .reshape({x.shape(0), x.shape(1) * group, x.shape(2), x.shape(3)});
 }
 
-// Which keys a query may see by its place: causal, within windows, and not beyond a sequence's length.
+// Which keys a query may see by position: causal, windowed, within a sequence's length.
 struct Visible {
   bool causal;
   int64_t left, right;
-  Ints lengths;  // of each sequence in the batch, or none
-  int64_t past;  // keys ahead of the first query's
+  Ints lengths;  // of each sequence in the batch, or empty
+  int64_t past;  // how many keys precede the first query's own
 
   bool all() const { return !causal && left < 0 && right < 0 && lengths.empty(); }
   Tensor mask(int64_t queries, int64_t keys, Device device) const {
@@ -47,7 +47,7 @@ struct Visible {
   }
 };
 
-// What is added to the scores: 0 where a key is seen, -inf where not, and a float mask as it is.
+// The bias for the scores: 0 where a key is visible, -inf elsewhere; a float mask is added as it is.
 Tensor bias_of(const Call& call, const Visible& visible, const Tensor& q, int64_t keys,
                DType dtype) {
   Tensor bias;
@@ -64,7 +64,7 @@ Tensor bias_of(const Call& call, const Visible& visible, const Tensor& q, int64_
   return bias.defined() ? bias + hidden : hidden;
 }
 
-// A row in which nothing is seen is 0.
+// A row without visible keys gives 0.
 Tensor probabilities(const Tensor& scores) {
   const Tensor nothing = equal(scores.max(-1, true), -INFINITY);
   return where(nothing, zeros_like(scores),
@@ -120,7 +120,7 @@ Results attention_of(const Call& call) {
   return finished(matmul(p, v), stages[mode]);
 }
 
-// With bodies that change scores and probabilities.
+// The variant with bodies that modify scores and probabilities.
 Tensor flex_attention(const Call& call) {
   const Tensor q = call.x(0);
   const int64_t group = q.shape(1) / std::max<int64_t>(1, call.x(1).shape(1));
@@ -137,7 +137,7 @@ Tensor flex_attention(const Call& call) {
   return matmul(changed("prob_mod", softmax(scores, -1)), v.to(precision)).to(q.dtype());
 }
 
-// A state (d_k, d_v) of each head that decays and learns, token after token.
+// Linear attention: each head has a state (d_k, d_v) that decays and is updated token by token.
 Results linear_attention(const Call& call) {
   const int64_t q_heads = call.i("q_num_heads", 1), kv_heads = call.i("kv_num_heads", 1);
   const Tensor q = heads_of(call.x(0), q_heads), k = heads_of(call.x(1), kv_heads),
@@ -172,7 +172,7 @@ Results linear_attention(const Call& call) {
           call.has(3) ? state.to(call.x(3).dtype()) : state.to(q.dtype())};
 }
 
-// Pairs of elements turned by an angle that grows with the position.
+// Rotates pairs of elements by an angle that grows with the position.
 Tensor rotary(const Call& call) {
   const Tensor given = call.x(0);
   const bool flat = given.ndim() == 3;

@@ -13,7 +13,7 @@ bool on_host(const Tensor& x) { return x.device() == Device("cpu"); }
 // AttributeProto.AttributeType.
 constexpr int64_t kFloat = 1, kInt = 2, kText = 3, kFloats = 6, kInts = 7, kTexts = 8;
 
-// What is traced meets weights as they are.
+// A traced tensor uses weights as they are: copies would not fold.
 bool traced(const Device& device) { return device.id().starts_with("trace"); }
 
 }  // namespace
@@ -93,7 +93,7 @@ double Call::number(size_t i) const {
 const AttributeProto* Call::find(std::string_view name) const {
   const AttributeProto* found = node_.find(name);
   if (found == nullptr || found->reference.empty()) return found;
-  // Of the function that this node is in: the caller's value, or the default.
+  // An attribute of the surrounding function: the caller's value, or the default.
   if (context_.caller != nullptr)
     if (const AttributeProto* given = context_.caller->find(found->reference)) return given;
   if (context_.function != nullptr)

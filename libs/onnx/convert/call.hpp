@@ -1,4 +1,4 @@
-// One node of a model that runs: what its converter sees.
+// One running node of a model, as its converter sees it.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace tenon::onnx {
 
 class Files;
 
-// What a converter returns, by position; what is left out behind the last is not there.
+// A converter's results, by position. Results at the end may be left out.
 struct Results {
   std::vector<Value> values;
   Results(Tensor tensor) { values.emplace_back(std::move(tensor)); }
@@ -22,16 +22,16 @@ struct Results {
   Results(const std::vector<Tensor>& list) : values(list.begin(), list.end()) {}
 };
 
-// Runs a node's body (of If, Loop, Scan …) within its graph.
+// Runs a body of a node (If, Loop, Scan …) inside its graph.
 using RunBody = std::function<std::vector<Value>(const GraphProto&, std::vector<Value>)>;
 
-// The model's weights, and what is computed of them alone.
+// The model's weights, and tensors computed from them alone.
 class Weights {
  public:
   virtual ~Weights() = default;
-  // A weight on another device, copied there once; any other tensor is copied each time.
+  // A copy on that device. A weight is copied once, any other tensor each time.
   virtual Tensor placed(const Tensor& x, Device device) const = 0;
-  // What `make` gave for that node, slot and device the first time. [any thread]
+  // The result of the first `make` for that node, slot and device. [any thread]
   virtual std::shared_ptr<const void> kept(
       const NodeProto& node, int slot, Device device,
       const std::function<std::shared_ptr<const void>()>& make) const = 0;
@@ -41,13 +41,13 @@ class Call {
  public:
   struct Context {
     int64_t opset = 0;                  // of the node's domain
-    const NodeProto* caller = nullptr;  // of the function that the node is in
+    const NodeProto* caller = nullptr;  // set if the node is inside a function
     const FunctionProto* function = nullptr;
     const RunBody* run = nullptr;
     const Weights* weights = nullptr;
     Files* files = nullptr;
-    std::vector<bool> constant;  // which inputs are the same in each run
-    bool traced = false;         // a node with bodies: something that it or they read is traced
+    std::vector<bool> constant;  // by input: it is the same in each run
+    bool traced = false;         // for nodes with bodies: the node or a body reads something traced
   };
   Call(const NodeProto& node, std::vector<Value> inputs, const Context& context);
 
@@ -58,7 +58,7 @@ class Call {
     return output < node_.outputs.size() && !node_.outputs[output].empty();
   }
   bool reads_traced() const { return context_.traced; }
-  // Where it runs: the host where all its inputs lie there.
+  // The device it runs on: the host if all its inputs lie there.
   const Device& device() const { return device_; }
   [[noreturn]] void fail(const std::string& reason) const {
     throw Error(TN_INVALID_ARGUMENT, reason);
@@ -71,18 +71,18 @@ class Call {
   size_t size() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && !inputs_[i].is_none(); }
   const Value& value(size_t i) const;
-  Tensor x(size_t i) const;  // where the node runs
+  Tensor x(size_t i) const;  // on the node's device
   Tensor maybe(size_t i) const { return has(i) ? x(i) : Tensor(); }
-  std::vector<Tensor> tensors(size_t from = 0) const;  // from this one on
+  std::vector<Tensor> tensors(size_t from = 0) const;  // from that input on
   std::vector<Value> sequence(size_t i) const;
-  // Numbers that shapes depend on: read on the host.
+  // Numbers that shapes depend on, read on the host.
   std::vector<int64_t> ints(size_t i) const;
   int64_t integer(size_t i) const;
   double number(size_t i) const;
 
-  // Whether all of these inputs are the same in each run (those that are left out are).
+  // Whether these inputs, as far as they are given, are the same in each run.
   bool constant(std::initializer_list<size_t> inputs) const;
-  // What `make` returns: of attributes and of inputs that are `constant`, made once; else each time.
+  // Returns make(), which may use attributes and `constant` inputs. If all of these inputs are constant, it runs only once.
   template <class Make>
   auto kept(bool constant, Make make, int slot = 0) const {
     using T = decltype(make());
@@ -102,7 +102,7 @@ class Call {
   std::vector<double> floats(std::string_view name) const;
   std::vector<std::string> strings(std::string_view name) const;
   const GraphProto& graph(std::string_view name) const;
-  Tensor tensor(std::string_view name) const;  // undefined where there is none
+  Tensor tensor(std::string_view name) const;  // undefined if absent
   DType dtype(std::string_view name, DType otherwise) const;
   std::vector<Value> run(const GraphProto& body, std::vector<Value> inputs) const {
     return (*context_.run)(body, std::move(inputs));
@@ -113,9 +113,9 @@ class Call {
   }
 
  private:
-  // Throws where it is of another type.
+  // Throws if its type differs.
   const AttributeProto* find(std::string_view name, int64_t type) const;
-  Device home() const;  // where what is computed of weights lies
+  Device home() const;  // the device for what is computed from weights
 
   const NodeProto& node_;
   std::vector<Value> inputs_;
@@ -123,16 +123,16 @@ class Call {
   Device device_;
 };
 
-// A tensor of a trace, whose elements nobody knows yet.
+// Whether it belongs to a trace, so that its elements are still unknown.
 bool traced(const Value& value);
-// A dimension, counted from the end where it is negative. Throws Error.
+// Counts a negative dimension from the end. Throws Error.
 int64_t wrap(int64_t axis, int64_t rank);
 std::vector<int64_t> wrap(std::vector<int64_t> axes, int64_t rank);
 std::vector<int64_t> shape_of(const Tensor& x);
-// Integers on the host, as Shape gives them.
+// A host tensor of integers, such as Shape returns.
 Tensor host(const std::vector<int64_t>& numbers);
 Tensor host(const std::vector<int64_t>& numbers, IntList shape, DType dtype, Device device);
-// Elements of a tensor on the host as T, whatever its dtype.
+// The elements of a host tensor, converted to T.
 template <class T>
 std::vector<T> read(const Tensor& x);
 

@@ -1,4 +1,4 @@
-// Bodies: what is chosen or repeated by values is decided when the model, or a program of it, runs.
+// Control flow. Values decide which body runs and how often: the model's values, or those of each run of a program.
 #include <algorithm>
 #include <exception>
 #include <numeric>
@@ -33,8 +33,8 @@ std::vector<Tensor> tensors_of(const std::vector<Value>& values) {
   return made;
 }
 
-// A branch as a body of the trace; how many tensors it gives. One of these shapes that cannot be computed, as where models choose by a
-// rate that goes with a length, is refused in a run that takes it.
+// Records a branch as a body of the trace and returns how many tensors it gives. A branch that cannot be computed for these shapes is
+// recorded as a refusal: some models choose by a sampling rate that goes with a length.
 size_t record_branch(const Call& call, const GraphProto& body) {
   detail::check(tn_trace_body_begin(nullptr, 0, nullptr));
   std::vector<Tensor> results;
@@ -52,7 +52,7 @@ size_t record_branch(const Call& call, const GraphProto& body) {
   return results.size();
 }
 
-// A program decides in each run, by a node with both branches; shapes are the same in both.
+// A program decides in each run, by a node with both branches. Both must give the same shapes.
 Results if_of(const Call& call) {
   const GraphProto &then_body = call.graph("then_branch"), &else_body = call.graph("else_branch");
   if (!traced(call.value(0))) return call.run(holds(call.value(0)) ? then_body : else_body, {});
@@ -61,7 +61,7 @@ Results if_of(const Call& call) {
   return graph::detail::record_control(TN_CONTROL_COND, {call.x(0)}, 0, std::max(thens, elses));
 }
 
-// What a scan output is where nothing was computed: as the body declares it.
+// The empty scan output when no iteration ran, as the body declares it.
 Tensor nothing(const ValueProto& port) {
   std::vector<int64_t> shape = {0};
   for (const Dimension& dimension : port.shape)
@@ -76,8 +76,8 @@ Tensor stacked(const std::vector<Tensor>& parts, const ValueProto& port) {
 
 std::vector<Value> values_of(In tensors) { return {tensors.begin(), tensors.end()}; }
 
-// Turns are counted, and a condition may end them. In a trace a program repeats the body: so often as its operands tell, or as values
-// do; a body that takes other sizes in each turn, or reads elements, is unrolled.
+// Loop counts iterations and may end on a condition. A trace records a body that a program repeats, as often as its operands or values say.
+// A body that needs other sizes in each iteration, or reads elements, is unrolled instead.
 class Loop {
  public:
   explicit Loop(const Call& call) : call_(call), body_(call.graph("body")) {
@@ -109,7 +109,7 @@ class Loop {
   bool is_traced(size_t input) const { return call_.has(input) && traced(call_.value(input)); }
   int64_t trips() const { return call_.has(0) ? call_.integer(0) : INT64_MAX; }
   bool begins() const { return !call_.has(1) || holds(call_.value(1)); }
-  // The condition, what is carried, and what is stacked.
+  // The condition, the carried values, and the values to stack.
   std::vector<Value> turn(const Tensor& trip, const Tensor& going, std::vector<Value> state) const {
     state.insert(state.begin(), {trip, going});
     return call_.run(body_, std::move(state));
@@ -133,7 +133,7 @@ class Loop {
     return results;
   }
 
-  // Nothing where the body's values decide whether to go on.
+  // Nothing if the body's values decide how long to go on.
   std::optional<Results> counted() const {
     bool decides = false;
     const auto body = [&](In in) {
@@ -151,7 +151,7 @@ class Loop {
     return std::nullopt;
   }
 
-  // As long as values tell.
+  // Repeats for as long as values say.
   Results repeated() const {
     if (stacks_ != 0)
       call_.unsupported("to stack what a loop gives in as many turns as values tell");
@@ -176,7 +176,7 @@ class Loop {
   const GraphProto& body_;
   std::vector<Value> state_;
   size_t stacks_ = 0;
-  std::exception_ptr refused_;  // why it is no loop of the program
+  std::exception_ptr refused_;  // why it cannot be a loop of the program
 };
 
 Results loop(const Call& call) { return Loop(call).run(); }
@@ -191,7 +191,7 @@ Tensor moved(const Tensor& x, int64_t from, int64_t to) {
   return from == to ? x : x.permute(order);
 }
 
-// What the body gives for each slice along the first dimension: the last carried, and what is stacked there.
+// Runs the body for each slice along the first dimension. Returns the last carried and the stacked slices.
 std::vector<Tensor> scanned(const Call& call, const GraphProto& body, std::vector<Tensor> carried,
                             const std::vector<Tensor>& slices) {
   if (body.outputs.size() < carried.size()) call.fail("a body of too few results");
@@ -229,7 +229,7 @@ Results scan(const Call& call) {
   return results;
 }
 
-// Before opset 9 every operand begins with the batch, whose entries are scanned by themselves along dimension 1.
+// Before opset 9, every operand began with the batch; each entry is scanned separately along dimension 1.
 Results batched_scan(const Call& call) {
   const GraphProto& body = call.graph("body");
   if (call.has(0)) call.unsupported("Scan of sequences of different lengths");
@@ -252,7 +252,7 @@ Results batched_scan(const Call& call) {
   return results;
 }
 
-// Other inputs than the first may be tensors, which every element of the sequence sees.
+// Inputs other than the first may be plain tensors, which every element of the sequence gets.
 Results sequence_map(const Call& call) {
   const GraphProto& body = call.graph("body");
   const std::vector<Value> first = call.sequence(0);

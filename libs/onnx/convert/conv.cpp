@@ -27,7 +27,7 @@ Tensor convolution_of(const Call& call, const Tensor& given, const Tensor& weigh
   return conv(x, weight, bias, windows.stride, windows.begin, windows.dilation, call.i("group", 1));
 }
 
-// Sums of up to 2²⁴ are exact in f32: so many channels at a time, or all of them in f64.
+// f32 sums are exact up to 2²⁴, so this many channels are added at a time; otherwise f64 is used.
 Tensor integer_convolution(const Call& call, const Tensor& x, const Tensor& weight, int64_t bound) {
   int64_t area = 1;
   for (const int64_t size : kernel_of(weight)) area *= size;
@@ -49,7 +49,7 @@ Tensor integer_convolution(const Call& call, const Tensor& x, const Tensor& weig
 
 namespace {
 
-// The plain result's elements from `begin` on; in front of and behind them zeros, if need be.
+// The elements of the plain result from `begin` on, padded with zeros on both sides if necessary.
 Tensor conv_transposed(const Call& call) {
   const Tensor x = call.x(0), weight = call.x(1);
   if (x.ndim() < 3 || weight.ndim() != x.ndim())
@@ -89,7 +89,7 @@ Tensor conv_transposed(const Call& call) {
   return cut + bias.reshape(along);
 }
 
-// Of integers of 8 bits, less their zero points: one of x, one of each output channel of the weight.
+// A convolution of 8-bit integers minus their zero points: one of x, one for each output channel of the weight.
 Tensor conv_integer(const Call& call) {
   const Tensor zero = call.maybe(3);
   const auto weight = call.kept(call.constant({1, 3}), [&] {
@@ -100,7 +100,7 @@ Tensor conv_integer(const Call& call) {
   return integer_convolution(call, centred(call.x(0), call.maybe(2), true), *weight, bound);
 }
 
-// Depthwise, looking at the past alone, which may come from a call before.
+// A causal depthwise convolution. The past may come from an earlier call.
 Results causal_conv(const Call& call) {
   const Tensor x = call.x(0), weight = call.x(1);
   const int64_t channels = x.shape(1), past = weight.shape(2) - 1;
@@ -113,7 +113,7 @@ Results causal_conv(const Call& call) {
   return {y, all.narrow(2, all.shape(2) - past, past)};
 }
 
-// Columns (N, C·kernel, windows) added up into the image they were taken from.
+// Adds columns (N, C·kernel, windows) up into the image that they came from.
 Tensor col_to_im(const Call& call) {
   const Tensor columns = call.x(0);
   const Ints image = call.ints(1), kernel = call.ints(2);
@@ -123,7 +123,7 @@ Tensor col_to_im(const Call& call) {
   Ints sizes = {columns.shape(0), channels};
   sizes.insert(sizes.end(), image.begin(), image.end());
   Windows windows = windows_of(call, tenon::empty(sizes), kernel);
-  // The gradient of taking the columns: each kernel position is a channel that lands at its offset.
+  // The gradient of im2col: each position in the kernel is a channel that is placed at its offset.
   Ints padded_sizes = sizes, counts;
   for (size_t d = 0; d < kernel.size(); ++d) {
     counts.push_back(window_count(windows, d, image[d], false));
@@ -154,7 +154,7 @@ Tensor col_to_im(const Call& call) {
 
 }  // namespace
 
-// The norm scales and shifts each output channel, so the weights can.
+// Folds the norm's scale and shift for each output channel into the weights.
 Tensor normalised_convolution(const Call& call) {
   using Weights = std::pair<Tensor, Tensor>;
   const auto weights = call.kept(call.constant({1, 2, 3, 4, 5, 6}), [&]() -> Weights {

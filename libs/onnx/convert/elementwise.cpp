@@ -17,7 +17,7 @@ template <Binary kOp>
 Results binary(const Call& call) {
   return kOp(call.x(0), call.x(1));
 }
-// Of any number of inputs.
+// Takes any number of inputs.
 template <Binary kOp>
 Results folded(const Call& call) {
   Tensor sum = call.x(0);
@@ -29,7 +29,7 @@ Results negated(const Call& call) {
   return logical_not(kOp(call.x(0), call.x(1)));
 }
 
-// Integers are cut towards zero, as C does.
+// Integer division truncates, as in C.
 Tensor divide(const Tensor& x, const Tensor& y) {
   if (!is_integral(x.dtype())) return x / y;
   const Tensor quotient = floor_divide(x, y);
@@ -83,7 +83,7 @@ Tensor clip(const Call& call) {
   return call.has(2) ? minimum(x, call.x(2)) : x;
 }
 
-// Floats become integers by way of 64 bits, so that what is too large wraps; -1.0 as UINT8 is 255.
+// Floats go through 64-bit integers, so that large values wrap: -1.0 as UINT8 is 255.
 Tensor converted(const Tensor& x, DType to) {
   if (is_floating(x.dtype()) && is_integral(to) && size_of(to) < 4) return x.to(DType::I64).to(to);
   return x.to(to);

@@ -1,4 +1,4 @@
-// What the optimizers of ONNX Runtime make of several ops: activations, norms and products in one.
+// Fused ops that ONNX Runtime's optimizers write: activations, norms and products in one.
 #include <cmath>
 
 #include "convert/layers.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// As named by FusedConv and FusedGemm; `given` are its parameters, if any.
+// Activation names of FusedConv and FusedGemm; `given` are the activation's parameters, if any.
 Tensor activated(const Call& call, const Tensor& x, const std::vector<double>& given) {
   const std::string name = call.s("activation", "");
   const auto parameter = [&](size_t i, double otherwise) {
@@ -39,7 +39,7 @@ Tensor fused_gemm(const Call& call) {
 
 Tensor fused_matmul(const Call& call) {
   Tensor a = call.x(0), b = call.x(1);
-  // A batch that lies before the last but one dimension, behind the rows: (rows, …, batch, columns).
+  // Moves a batch that precedes the last but one dimension behind the rows: (rows, …, batch, columns).
   const auto turned = [&](const Tensor& x, const char* batch, const char* flag) {
     Tensor y = x;
     if (call.flag(batch)) {
@@ -62,7 +62,7 @@ Tensor sum_with(const Call& call, size_t i, const Tensor& x) {
   return call.has(i) ? x + call.x(i) : x;
 }
 
-// (norm of the sum, mean, 1/deviation, the sum).
+// Returns (norm of the sum, mean, 1/deviation, the sum).
 Results skip_layer_norm(const Call& call) {
   const Tensor sum = sum_with(call, 4, call.x(0) + call.x(1));
   const auto made =
@@ -76,7 +76,7 @@ Results skip_rms_norm(const Call& call) {
   return {made.y, Value(), Value(made.rstd), Value(sum)};
 }
 
-// (norm, 1/root of the mean square); in ONNX's own domain, though ONNX calls it RMSNormalization.
+// Returns (norm, 1/root of the mean square). It stands in ONNX's own domain, though ONNX's name is RMSNormalization.
 Results simplified_layer_norm(const Call& call) {
   const Tensor x = call.x(0);
   const int64_t axis = wrap(call.i("axis", -1), x.ndim());
@@ -85,7 +85,7 @@ Results simplified_layer_norm(const Call& call) {
   return {made.y, made.rstd};
 }
 
-// (norm of the embeddings' sum, lengths of the sequences, the sum).
+// Returns (norm of the sum of embeddings, lengths of the sequences, the sum).
 Results embed_layer_norm(const Call& call) {
   const Tensor ids = call.x(0).to(DType::I64), words = call.x(2);
   const int64_t length = ids.shape(1), width = words.shape(1);

@@ -21,14 +21,14 @@ struct Heads {
   int64_t past = 0;
 };
 
-// What is added to scores (N, heads, queries, keys), or nothing.
+// The bias for scores (N, heads, queries, keys), or nothing.
 struct Bias {
   const Call& call;
   const Heads& heads;
   Tensor sum;
 
   void add(const Tensor& more) { sum = sum.defined() ? sum + more : more; }
-  // `low` where `seen` is 0.
+  // `low` where `seen` is 0, else 0.
   void hide(const Tensor& seen, double low) {
     add(where(seen.to(DType::Bool), 0.0, low).to(heads.q.dtype()));
   }
@@ -47,7 +47,7 @@ struct Bias {
         host(range(queries, heads.past), {1, 1, queries, 1}, DType::I64, call.device());
     hide(less_equal(places(), at), -INFINITY);
   }
-  // Lengths (N), ends and starts (2·N), or what is seen: (N, keys), (N, queries, keys), (N, 1, rows, keys).
+  // The mask may hold lengths (N), ends and starts (2·N), or visibility: (N, keys), (N, queries, keys), (N, 1, rows, keys).
   void mask(const Tensor& given, double low) {
     const int64_t batch = heads.q.shape(0), keys = heads.k.shape(2), queries = heads.q.shape(2);
     const Tensor m = given.to(DType::I64);
@@ -79,7 +79,7 @@ void append_past(Heads& heads, const Tensor& k, const Tensor& v) {
   heads.v = concat({v, heads.v}, 2);
 }
 
-// Of q, k and v side by side in (N, T, 3·D), or as wide as qkv_hidden_sizes says.
+// Splits (N, T, 3·D), or the widths in qkv_hidden_sizes, into q, k and v.
 Results attend(const Call& call, const Tensor& qkv, size_t mask, size_t past, size_t bias) {
   const int64_t count = call.i("num_heads", 0), width = qkv.shape(2) / 3;
   if (count < 1) call.fail("num_heads is wanted");
@@ -100,13 +100,13 @@ Results attend(const Call& call, const Tensor& qkv, size_t mask, size_t past, si
           call.wants(1) ? Value(stack({heads.k, heads.v}, 0)) : Value()};
 }
 
-// Inputs x, weight (in, 3·D), bias, mask, past (2, N, heads, T, size), bias of scores.
+// Inputs: x, weight (in, 3·D), bias, mask, past (2, N, heads, T, size), bias for the scores.
 Results attention_of_input(const Call& call) {
   const Tensor product = matmul(call.x(0), call.x(1));
   return attend(call, call.has(2) ? product + call.x(2) : product, 3, 4, 5);
 }
 
-// The same of integers: x, weight, bias, scales of both, mask, zero points of both, past.
+// The integer form: x, weight, bias, scales of x and weight, mask, zero points of x and weight, past.
 Results attention_of_integers(const Call& call) {
   const auto real = [&](size_t x, size_t scale, size_t zero) {
     const Tensor q = call.x(x).to(DType::F32);
@@ -116,7 +116,7 @@ Results attention_of_integers(const Call& call) {
   return attend(call, matmul(real(0, 3, 6), *weight) + call.x(2), 5, 8, call.size());
 }
 
-// Query (N, T, D), key and value likewise or with their heads; packed they are (N, T, heads, 3 or 2, size).
+// Query (N, T, D); key and value of the same form or split into heads. Packed: (N, T, heads, 3 or 2, size).
 Results multi_head_attention(const Call& call) {
   const int64_t count = call.i("num_heads", 0);
   if (count < 1) call.fail("num_heads is wanted");

@@ -1,4 +1,4 @@
-// Tensors that come of nothing: constants, ranges, random numbers, windows.
+// Tensors made from nothing: constants, ranges, random numbers, windows.
 #include <cmath>
 #include <numbers>
 
@@ -20,7 +20,7 @@ Tensor constant(const Call& call) {
   call.unsupported("a constant that is neither numbers nor a dense tensor of them");
 }
 
-// A weight of one element, repeated: what is traced folds.
+// Repeats a weight of one element, so that it folds in a trace.
 Tensor constant_of_shape(const Call& call) {
   const Tensor value = call.tensor("value");
   const Tensor one = value.defined() ? value.reshape({1}) : zeros({1});
@@ -53,7 +53,7 @@ Results random_normal(const std::vector<int64_t>& shape, const Call& call, DType
   return normal(shape, call.f("mean", 0), call.f("scale", 1), dtype, call.device());
 }
 
-// Classes drawn with the weights exp(x): the Gumbel-max trick.
+// Draws classes with probabilities proportional to exp(x), by the Gumbel-max trick.
 Tensor multinomial(const Call& call) {
   const Tensor x = call.x(0);
   const int64_t samples = call.i("sample_size", 1);
@@ -63,7 +63,7 @@ Tensor multinomial(const Call& call) {
   return argmax(scores, 2).to(call.dtype("dtype", DType::I32));
 }
 
-// a0 - a1·cos(2πn/N) + a2·cos(4πn/N), N being one less where the window is symmetric.
+// a0 - a1·cos(2πn/N) + a2·cos(4πn/N), where N is one less for a symmetric window.
 Results window(const Call& call, double a0, double a1, double a2) {
   const int64_t size = call.integer(0);
   const double period = static_cast<double>(call.flag("periodic", true) ? size : size - 1);

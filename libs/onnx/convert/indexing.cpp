@@ -1,4 +1,4 @@
-// Elements by their places.
+// Reads and writes elements by index.
 #include <algorithm>
 
 #include "convert/table.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// -1 stands for the last.
+// -1 means the last.
 Tensor from_front(const Tensor& index, int64_t size) {
   const Tensor wide = index.to(DType::I64);
   return where(less(wide, 0), wide + size, wide);
@@ -29,7 +29,7 @@ Tensor gather_elements(const Call& call) {
   return x.gather(axis, from_front(call.x(1), x.shape(axis)));
 }
 
-// Of a tensor of positions (…, k) each coordinate by itself, behind `batch` dimensions that count up.
+// Splits positions (…, k) into one tensor per coordinate, after `batch` dimensions that count up.
 std::vector<Tensor> coordinates(const Tensor& x, const Tensor& index, int64_t batch) {
   std::vector<Tensor> list;
   const int64_t rank = index.ndim() - 1;
@@ -64,7 +64,7 @@ Combine combine_of(const Call& call) {
   call.fail("reduction " + name);
 }
 
-// x with updates combined into the places that `places`, row-major positions, name; on the host, one after the other.
+// Combines updates into x at the row-major positions in `places`, one after the other on the host.
 Tensor combined(const Tensor& x, const Tensor& places, const Tensor& updates, Combine combine) {
   Tensor made = x.cpu().contiguous().clone();
   const std::vector<int64_t> at = places.cpu().contiguous().to_vector<int64_t>();
@@ -90,7 +90,7 @@ Tensor combined(const Tensor& x, const Tensor& places, const Tensor& updates, Co
   return made.to(x.device());
 }
 
-// Row-major positions of x's elements, in x's shape.
+// The row-major position of each element of x, in x's shape.
 Tensor positions_of(const Tensor& x) {
   Ints counted(static_cast<size_t>(x.numel()));
   for (size_t i = 0; i < counted.size(); ++i) counted[i] = static_cast<int64_t>(i);
@@ -104,7 +104,7 @@ Tensor scatter_elements(const Call& call) {
   const Combine combine = combine_of(call);
   if (combine == Combine::Replace) return scatter(x, axis, index, updates);
   if (combine == Combine::Add) return scatter_add(x, axis, index, updates);
-  // Positions along the axis come from the index, along the others from where an update stands.
+  // Positions along the axis come from the index, those along other dimensions from the update's own place.
   Tensor places = positions_of(x);
   for (int64_t d = 0; d < x.ndim(); ++d)
     if (d != axis) places = places.narrow(d, 0, index.shape(d));
@@ -143,7 +143,7 @@ Tensor one_hot_of(const Call& call) {
   return where(hot.permute(order), values[1], values[0]);
 }
 
-// The numbers of where the condition holds, on the host: how many there are depends on them.
+// The indices where the condition holds. On the host, because their number depends on the values.
 Tensor held(const Tensor& condition) { return nonzero(condition.reshape({-1})).reshape({-1}); }
 
 Tensor compressed(const Call& call) {
@@ -171,7 +171,7 @@ Tensor reverse_sequence(const Call& call) {
   return time == 0 ? made : made.transpose(0, 1);
 }
 
-// Rows along an axis, each once: in rising order, or in the order in which they first appear.
+// Unique rows along an axis, sorted or in order of first appearance.
 Results unique_of(const Call& call) {
   const Tensor given = call.x(0);
   const bool flat = call.find("axis") == nullptr;
@@ -218,7 +218,7 @@ Results unique_of(const Call& call) {
           host(counts)};
 }
 
-// New keys or values of each sequence of a cache, from a position of its own on.
+// Writes new keys or values into each sequence of a cache, at its own position.
 Tensor tensor_scatter(const Call& call) {
   const Tensor cache = call.x(0), update = call.x(1);
   const int64_t axis = wrap(call.i("axis", -2), cache.ndim()), size = cache.shape(axis),

@@ -22,7 +22,7 @@ Tensor gemm_of(const Call& call) {
 
 namespace {
 
-// Determinants of the last two dimensions by elimination with pivots, in double precision on the host.
+// Determinants of the last two dimensions, by elimination with pivoting in double precision on the host.
 Tensor determinant(const Call& call) {
   const Tensor x = call.x(0);
   const int64_t n = x.ndim() < 2 ? -1 : x.shape(-1);

@@ -1,4 +1,4 @@
-// The few ops of classical machine learning that are functions of numbers alone.
+// The few ops of classical machine learning that only use numbers.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -8,7 +8,7 @@
 namespace tenon::onnx {
 namespace {
 
-// Numbers by numbers; a key of NaN stands for NaN.
+// Maps numbers to numbers; a NaN key matches NaN.
 Tensor label_encoder(const Call& call) {
   const Tensor x = call.x(0).cpu();
   const auto numbers = [&](const char* kind) -> std::vector<double> {
@@ -40,7 +40,7 @@ Tensor label_encoder(const Call& call) {
   return tensor(found, x.shape()).to(dtype).to(call.device());
 }
 
-// How often n-grams of a pool of integers occur in each row, or whether, weighted.
+// Counts the n-grams of a pool in each row (or whether they occur), with weights.
 Tensor tf_idf(const Call& call) {
   if (call.find("pool_strings") != nullptr) call.unsupported("a vocabulary of strings");
   const Tensor x = call.x(0);
@@ -50,7 +50,7 @@ Tensor tf_idf(const Call& call) {
   const std::vector<double> weights = call.floats("weights");
   const int64_t shortest = call.i("min_gram_length", 1), longest = call.i("max_gram_length", 1),
                 most_skips = call.i("max_skip_count", 0);
-  std::map<std::vector<int64_t>, size_t> grams;  // by their elements: which in the pool
+  std::map<std::vector<int64_t>, size_t> grams;  // its position in the pool, by its elements
   for (size_t n = 0, at = 0, k = 0; n < starts.size(); ++n) {
     const size_t end = n + 1 < starts.size() ? static_cast<size_t>(starts[n + 1]) : pool.size();
     for (at = static_cast<size_t>(starts[n]); at + n + 1 <= end && end <= pool.size();

@@ -13,7 +13,7 @@ Results batch_norm_of(const Call& call) {
     return batch_norm(x, scale.to(x.dtype()), bias.to(x.dtype()), mean.to(x.dtype()),
                       var.to(x.dtype()), false, eps)
         .y;
-  // The running statistics move by 1 - momentum towards the batch's, whose variance is not corrected.
+  // The running statistics move towards the batch's by 1 - momentum. The batch variance is the biased one.
   const double momentum = call.f("momentum", 0.9F);
   std::vector<int64_t> dims;
   for (int64_t d = 0; d < x.ndim(); ++d)
@@ -24,13 +24,13 @@ Results batch_norm_of(const Call& call) {
           var * momentum + batch_var * (1 - momentum)};
 }
 
-// Per instance and channel.
+// Normalises each channel of each instance.
 Tensor instance_norm(const Call& call) {
   const Tensor x = call.x(0);
   return group_norm(x, x.shape(1), call.x(1), call.x(2), call.f("epsilon", 1e-5F)).y;
 }
 
-// Before opset 21 scale and bias are per group.
+// Before opset 21, there was one scale and bias for each group.
 Tensor group_norm_of(const Call& call) {
   const Tensor x = call.x(0);
   const int64_t groups = call.i("num_groups", 1);
@@ -50,7 +50,7 @@ std::vector<int64_t> last_dims(const Call& call, const Tensor& x) {
   return {x.shape().begin() + axis, x.shape().end()};
 }
 
-// scale and bias may be of any shape that broadcasts.
+// scale and bias may have any shape that broadcasts.
 Results layer_norm_of(const Call& call) {
   const Tensor x = call.x(0);
   const std::vector<int64_t> dims = last_dims(call, x);
@@ -100,7 +100,7 @@ Tensor local_response_norm(const Call& call) {
   return x / pow(sum * (alpha / static_cast<double>(size)) + bias, beta);
 }
 
-// 0 where the norm is.
+// 0 where the norm is 0.
 Tensor lp_normalization(const Call& call) {
   const Tensor x = call.x(0);
   const int64_t axis = wrap(call.i("axis", -1), x.ndim()), p = call.i("p", 2);

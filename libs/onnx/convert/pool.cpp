@@ -1,4 +1,4 @@
-// Pooling: windows are laid over an input that is padded beforehand, so that padding may be uneven and the last window cut.
+// Pooling. The input is padded beforehand, so padding may be uneven and the last window may be cut.
 #include <cmath>
 
 #include "convert/layers.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// What must be added behind so that the last window is whole.
+// The padding behind that completes the last window.
 Ints behind(const Windows& windows, const Tensor& x, bool ceil) {
   Ints made;
   for (size_t d = 0; d < windows.rank(); ++d) {
@@ -48,7 +48,7 @@ Tensor average_pool_of(const Call& call, const Tensor& x) {
     plain = plain && 2 * windows.begin[d] <= windows.kernel[d];
   if (plain) return avg_pool(x, windows.kernel, windows.stride, windows.begin, false, counts_pads);
   const Ints end = behind(windows, x, ceil), none(windows.rank(), 0);
-  // How many elements each window has: padding counts where told, what only fills up the last window never does.
+  // The number of elements in each window. Padding counts if the node says so; what only completes the last window never does.
   Ints sizes = {1, 1}, beyond;
   sizes.insert(sizes.end(), x.shape().begin() + 2, x.shape().end());
   for (size_t d = 0; d < end.size(); ++d) beyond.push_back(end[d] - windows.end[d]);
@@ -74,7 +74,7 @@ double lowest(DType dtype) {
   return is_signed(dtype) ? -std::ldexp(1.0, static_cast<int>(size_of(dtype)) * 8 - 1) : 0;
 }
 
-// Positions in the padded planes as positions in the whole tensor (N, C, spatial…).
+// Converts positions in padded planes to positions in the whole tensor (N, C, spatial…).
 Tensor unpadded(const Tensor& indices, const Tensor& x, const Tensor& padded,
                 const Windows& windows, bool columns) {
   Tensor rest = indices, place = full_like(indices, 0);

@@ -1,4 +1,4 @@
-// Integers that stand for real numbers: (q - zero point) · scale.
+// Quantised integers: (q - zero point) · scale.
 #include <algorithm>
 
 #include "convert/layers.hpp"
@@ -67,7 +67,7 @@ int64_t largest(const Tensor& x, const Tensor& zero) {
   return x.dtype() == DType::I8 && !zero.defined() ? 128 : 255;
 }
 
-// Sums of up to 2²⁴ are exact in f32: so many terms at a time.
+// f32 sums are exact up to 2²⁴, so this many terms are added at a time.
 Tensor integer_product(const Tensor& a, const Tensor& b, int64_t bound) {
   const int64_t terms = a.shape(-1), step = (int64_t{1} << 24) / bound;
   if (terms <= step || a.ndim() < 2 || b.ndim() < 2)
@@ -83,7 +83,7 @@ Tensor integer_product(const Tensor& a, const Tensor& b, int64_t bound) {
 }
 
 IntegerWeight integer_weight(const Tensor& b, const Tensor& zero) {
-  const int64_t shift = b.dtype() == DType::U8 ? 128 : 0;  // into i8
+  const int64_t shift = b.dtype() == DType::U8 ? 128 : 0;  // moves u8 into i8
   const Tensor wide = b.to(DType::I32) - shift;
   IntegerWeight made{wide.to(DType::I8).t().contiguous(), {}, -shift, {}};
   Tensor centred = wide + shift;
@@ -142,7 +142,7 @@ Results dynamic_quantize(const Call& call) {
   return {entries, scale, zero};
 }
 
-// With dimension `from` at `to`.
+// Moves dimension `from` to `to`.
 Tensor moved(const Tensor& x, int64_t from, int64_t to) {
   Ints order;
   for (int64_t d = 0; d < x.ndim(); ++d)
@@ -151,7 +151,7 @@ Tensor moved(const Tensor& x, int64_t from, int64_t to) {
   return x.permute(order);
 }
 
-// Operands a and b with their zero points, at such inputs.
+// Reads operands a and b with their zero points from these inputs.
 Tensor product_of(const Call& call, size_t a, size_t a_zero, size_t b, size_t b_zero) {
   if (call.constant({b, b_zero}) && call.x(b).ndim() == 2) {
     const auto weight =
@@ -180,7 +180,7 @@ Tensor q_linear_matmul(const Call& call) {
 }
 
 Tensor q_linear_conv(const Call& call) {
-  // The form of the domain com.microsoft may have the channels last.
+  // In the domain com.microsoft, channels may come last.
   const bool last = call.flag("channels_last");
   const Tensor given = call.x(3), zero = call.x(5);
   const auto each = [&](const Tensor& of, int64_t rank, size_t at) {

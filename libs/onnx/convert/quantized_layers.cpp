@@ -1,4 +1,4 @@
-// Ops over integers that ONNX Runtime's quantizer writes: operands come with their scales and zero points, and so do results.
+// The integer ops of ONNX Runtime's quantizer: operands and results come with scales and zero points.
 #include "convert/layers.hpp"
 #include "convert/table.hpp"
 
@@ -7,26 +7,26 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// (q - zero)·scale of the inputs x, scale, zero, which follow one another from `at` on.
+// (q - zero)·scale of three consecutive inputs from `at` on: x, scale, zero.
 Tensor real(const Call& call, size_t at, int64_t axis = -1) {
   const Tensor q = call.x(at), x = q.to(DType::F32);
   const Tensor y = call.has(at + 2) ? x - spread(call.x(at + 2), q, axis, 0).to(DType::F32) : x;
   return y * spread(call.x(at + 1), q, axis, 0).to(DType::F32);
 }
 
-// By the scale and zero point at `at` and behind it; in the zero point's dtype.
+// Quantises with the scale at `at` and the zero point after it, to the zero point's dtype.
 Tensor result(const Call& call, const Tensor& y, size_t at) {
   const Tensor zero = call.maybe(at + 1);
   return quantized(y, call.x(at).reshape({}), zero.defined() ? zero.reshape({}) : zero,
                    zero.defined() ? zero.dtype() : call.x(0).dtype());
 }
 
-// A function of one operand: x, its scale and zero point, those of the result.
+// For functions of one operand: x, its scale and zero point, those of the result.
 template <Tensor (*kFn)(const Call&, const Tensor&)>
 Tensor of_one(const Call& call) {
   return result(call, kFn(call, real(call, 0)), 3);
 }
-// The same of two.
+// The same for two operands.
 template <Tensor (*kFn)(const Tensor&, const Tensor&)>
 Tensor of_two(const Call& call) {
   return result(call, kFn(real(call, 0), real(call, 3)), 6);
@@ -56,14 +56,14 @@ Tensor average(const Call& call, const Tensor& x) {
   return average_pool_of(call, x);
 }
 
-// The result's scale and zero point come first, then x, scale, zero of each part.
+// Inputs: the result's scale and zero point, then x, scale and zero of each part.
 Tensor concat_of(const Call& call) {
   std::vector<Tensor> parts;
   for (size_t at = 2; at + 2 < call.size(); at += 3) parts.push_back(real(call, at));
   return result(call, concat(parts, call.i("axis", 0)), 0);
 }
 
-// a·b + c, where c is in units of both scales; in reals where no scale of the result is given.
+// a·b + c, where c is in units of both scales. Without a scale for the result, it is real.
 Tensor gemm_of_integers(const Call& call) {
   Tensor a = real(call, 0);
   const bool rows = call.flag("transB");
@@ -77,14 +77,14 @@ Tensor gemm_of_integers(const Call& call) {
   return call.has(7) ? result(call, y, 7) : y;
 }
 
-// Scales and zero points of b are of all, or of each column.
+// b has one scale and zero point, or one for each column.
 Tensor weight_of(const Call& call, size_t b, size_t scale, size_t zero) {
   const Tensor q = call.x(b).to(DType::F32);
   return (call.has(zero) ? q - spread(call.x(zero), q, -1, 0).to(DType::F32) : q) *
          spread(call.x(scale), q, -1, 0);
 }
 
-// Integers times a constant matrix b at input 1, by both scales, plus the bias at the last input.
+// Integers times a constant matrix b at input 1, times both scales, plus the bias at the last input.
 Tensor scaled(const Call& call, const Tensor& a, const Tensor& a_zero, const Tensor& a_scale,
               size_t b_scale, size_t b_zero, size_t bias) {
   const auto weight =
@@ -95,7 +95,7 @@ Tensor scaled(const Call& call, const Tensor& a, const Tensor& a_zero, const Ten
   return call.has(bias) ? y + call.x(bias) : y;
 }
 
-// a as integers of 8 bits by its own range, times b.
+// a, converted to 8-bit integers by its own range, times b.
 Tensor dynamic_matmul(const Call& call) {
   if (call.constant({1, 3}) && call.x(1).ndim() == 2) {
     const OwnRange a = by_own_range(call.x(0));
@@ -106,7 +106,7 @@ Tensor dynamic_matmul(const Call& call) {
   return call.has(4) ? y + call.x(4) : y;
 }
 
-// Inputs a, b, their scales, their zero points, bias.
+// Inputs: a, b, their scales, their zero points, bias.
 Tensor scaled_product(const Call& call) {
   if (call.constant({1, 5}) && call.x(1).ndim() == 2)
     return scaled(call, call.x(0), call.maybe(4), call.x(2), 3, 5, 6);
@@ -117,7 +117,7 @@ Tensor scaled_product(const Call& call) {
   return call.has(6) ? y + call.x(6) : y;
 }
 
-// Rows of b (N, blocks, bytes) whose entries have 2, 4 or 8 bits, low ones first, as reals (N, K).
+// Unpacks rows of b (N, blocks, bytes), whose entries have 2, 4 or 8 bits, low bits first, to real numbers (N, K).
 Tensor unpacked(const Call& call, int64_t bits, int64_t block) {
   const int64_t n = call.i("N", 0), k = call.i("K", 0), blocks = (k + block - 1) / block;
   const auto entries = [&](const Tensor& packed, int64_t columns) {
@@ -140,7 +140,7 @@ Tensor unpacked(const Call& call, int64_t bits, int64_t block) {
   return real.reshape({n, blocks * block}).narrow(1, 0, k).contiguous();
 }
 
-// a·bᵀ with b in few bits, in blocks of columns that have a scale each.
+// a·bᵀ, where b has few bits and one scale for each block of columns.
 Tensor matmul_of_few_bits(const Call& call) {
   const int64_t bits = call.i("bits", 4), block = call.i("block_size", 32);
   const int64_t n = call.i("N", 0), k = call.i("K", 0);
@@ -148,7 +148,7 @@ Tensor matmul_of_few_bits(const Call& call) {
   if (bits != 2 && bits != 4 && bits != 8) call.unsupported(std::to_string(bits) + " bits");
   if (block < 8 || n < 1 || k < 1) call.fail("N, K and block_size are wanted");
   const Tensor x = call.x(0);
-  // The op for weights of four bits has the same bytes, whose zero is 8.
+  // The 4-bit op has the same bytes, with a zero point of 8.
   if (bits == 4 && !call.has(3) && k % block == 0) {
     const Tensor scale = call.x(2).reshape({n, k / block});
     return linear_int4(x, call.x(1).reshape({n, k / 2}), scale, scale * -8.0, call.maybe(5));

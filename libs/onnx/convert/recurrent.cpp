@@ -1,4 +1,4 @@
-// RNN, GRU and LSTM as ONNX defines them: weights of each direction by themselves, gates in the orders i-o-f-c and z-r-h.
+// RNN, GRU and LSTM as ONNX defines them: separate weights for each direction, gates in the orders i-o-f-c and z-r-h.
 #include <algorithm>
 
 #include "convert/layers.hpp"
@@ -28,7 +28,7 @@ Function activation(const Call& call, const std::string& name, double alpha, dou
   call.fail("activation " + name);
 }
 
-// What ONNX gives an activation where the model does not.
+// ONNX's default parameters for an activation.
 std::pair<double, double> defaults_of(const std::string& name) {
   if (name == "LeakyRelu") return {0.01, 0};
   if (name == "HardSigmoid") return {0.2, 0.5};
@@ -51,12 +51,12 @@ std::vector<Function> activations(const Call& call, const std::vector<std::strin
   return made;
 }
 
-// One direction of a layer: its weights, and where it begins.
+// The weights and the initial state of one direction of a layer.
 struct Layer {
   Tensor w, r, wb, rb, h, c, p;  // (gates·H, in), (gates·H, H), biases, (N, H) twice, peepholes
   std::vector<Function> f;
   int64_t hidden;
-  bool integers;  // the state passes through integers on its way to r
+  bool integers;  // the state is quantised before it meets r
 
   Tensor part(const Tensor& of, int64_t gate, int64_t dim) const {
     return of.narrow(dim, gate * hidden, hidden);
@@ -68,7 +68,7 @@ struct State {
   Tensor h, c;
 };
 using Step = State (*)(const Call&, const Layer&, const Tensor& x,
-                       const State&);  // x: already W·x + biases
+                       const State&);  // x is already W·x + biases
 
 double clip_of(const Call& call) { return call.f("clip", 0); }
 Tensor clipped(const Call& call, const Tensor& x) {
@@ -107,7 +107,7 @@ State lstm_step(const Call& call, const Layer& layer, const Tensor& x, const Sta
   return {o * layer.f[2](c), c};
 }
 
-// Runs a direction over (T, N, in); steps beyond a sequence's length keep its state and give 0.
+// Runs one direction over (T, N, in). Steps beyond a sequence's length keep the state and give 0.
 struct Ran {
   Tensor ys, h, c;
 };
@@ -133,7 +133,7 @@ Ran run(const Call& call, const Layer& layer, const Tensor& x, bool backward, co
   return {stack(ys, 0), state.h, state.c};
 }
 
-// What an LSTM is that the op of that name runs: its usual activations, every step of every sequence, no extras.
+// Whether the lstm op covers this LSTM: standard activations, all steps of all sequences, no extras.
 bool plain_lstm(const Call& call) {
   const std::vector<std::string> named = call.strings("activations");
   bool usual = true;
@@ -142,7 +142,7 @@ bool plain_lstm(const Call& call) {
   return usual && !call.has(4) && !call.has(7) && clip_of(call) == 0 && !call.flag("input_forget");
 }
 
-// The op's weights have the gates i, f, c, o.
+// The op orders the gates i, f, c, o.
 Ran run_lstm(const Call& call, const Layer& layer, size_t direction, const Tensor& x,
              bool backward) {
   struct Weights {
@@ -164,10 +164,10 @@ Ran run_lstm(const Call& call, const Layer& layer, size_t direction, const Tenso
   return {made.y, made.y.select(0, last), made.c.select(0, last)};
 }
 
-// Weights of a layer with its directions first: (D, gates·H, in), (D, gates·H, H).
+// Layer weights, directions first: (D, gates·H, in), (D, gates·H, H).
 struct Given {
   Tensor w, r;
-  bool integers = false;  // what they are multiplied with passes through integers, too
+  bool integers = false;  // inputs and states are quantised before the products
 };
 
 template <Step kStep, int64_t kGates, size_t kStates>
@@ -217,7 +217,7 @@ Results recurrent(const Call& call, const Given& given, const std::vector<std::s
 
 Given plain(const Call& call) { return {call.x(1), call.x(2)}; }
 
-// Weights in 8 bits (D, in, 4·H), with a scale and a zero point of each direction or each column.
+// 8-bit weights (D, in, 4·H), with a scale and zero point for each direction or each column.
 Results quantized_lstm(const Call& call) {
   const auto real = [&](size_t weight, size_t scale) {
     const Tensor q = call.x(weight).to(DType::F32);

@@ -1,4 +1,4 @@
-// Reductions; the axes were an attribute before opset 13 (ReduceSum) and 18 (all others).
+// Reductions. The axes were an attribute before opset 13 (ReduceSum) and 18 (all others).
 #include "convert/table.hpp"
 
 namespace tenon::onnx {
@@ -17,7 +17,7 @@ Axes axes_of(const Call& call, int64_t rank) {
   return {wrap(std::move(dims), rank), call.flag("keepdims", true), nothing};
 }
 
-// Integers stay what they are.
+// Integers keep their dtype.
 template <Tensor (*kReduce)(const Tensor&, const Axes&), Tensor (*kBefore)(const Tensor&) = nullptr>
 Results reduced(const Call& call) {
   const Tensor given = call.x(0);
@@ -34,7 +34,7 @@ Tensor log_sum(const Tensor& x, const Axes& a) { return log(sum(x, a.dims, a.kee
 Tensor log_sum_exp(const Tensor& x, const Axes& a) { return logsumexp(x, a.dims, a.keep); }
 Tensor root_of_sum(const Tensor& x, const Axes& a) { return sqrt(sum(x, a.dims, a.keep)); }
 
-// Of nothing: the smallest, or the largest, that there is.
+// For an empty reduction: the smallest or largest value of the dtype.
 template <bool kLargest>
 Tensor extreme(const Tensor& x, const Axes& a) {
   bool none = false;
@@ -50,7 +50,7 @@ Tensor extreme(const Tensor& x, const Axes& a) {
   return full_like(shape, kLargest ? low : -(low + 1), x.dtype());
 }
 
-// Position of the first, or last, of the largest or smallest.
+// The first or last position of the maximum or minimum.
 template <bool kLargest>
 Results position(const Call& call) {
   const Tensor x = call.x(0);
@@ -63,7 +63,7 @@ Results position(const Call& call) {
   return x.shape(axis) - 1 - of(x.flip(axis));
 }
 
-// Running sums: the axis is an input, `exclusive` leaves out the element itself, `reverse` begins at the end.
+// Running sums. The axis is an input; `exclusive` leaves out the element itself; `reverse` starts at the end.
 template <Tensor (*kRun)(const Tensor&, int64_t, std::optional<DType>), int64_t kFirst>
 Results running(const Call& call) {
   Tensor x = call.x(0);
@@ -84,7 +84,7 @@ Results top_k(const Call& call) {
   const int64_t k = call.opset() < 10 ? call.i("k", 1) : call.integer(1);
   if (k < 0 || k > x.shape(axis))
     call.fail(std::to_string(k) + " of " + std::to_string(x.shape(axis)) + " elements");
-  // Of equal elements the first comes first: a stable order.
+  // A stable order: of equal elements the first comes first.
   const auto [values, indices] = sort(x, axis, call.flag("largest", true), true);
   return {values.narrow(axis, 0, k), indices.narrow(axis, 0, k)};
 }

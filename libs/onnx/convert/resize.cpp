@@ -1,4 +1,4 @@
-// Resize and Upsample: one dimension after the other, each a sum of a few shifted reads.
+// Resize and Upsample, one dimension after the other, each as a weighted sum of a few gathers.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,7 +10,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// One dimension: its size, what it becomes, and the part of it that is taken.
+// One dimension: its size, its new size, and the part of it that is used.
 struct Axis {
   int64_t in, out;
   double scale, start = 0, end = 1;
@@ -22,7 +22,7 @@ struct Options {
   bool antialias = false, exclude_outside = false;
 };
 
-// Where an element of the result lies in the operand.
+// The operand's coordinate for an element of the result.
 double original(double x, const Axis& axis, const Options& options) {
   const double in = static_cast<double>(axis.in), out = static_cast<double>(axis.out),
                width = axis.scale * in;
@@ -48,7 +48,7 @@ int64_t nearest(double x, const std::string& mode) {
   return static_cast<int64_t>(found);
 }
 
-// The kernels at a distance: the triangle, and Keys' cubic convolution (IEEE ASSP 1981, equation 4).
+// The interpolation kernels: the triangle, and Keys' cubic convolution (IEEE ASSP 1981, equation 4).
 double kernel(double distance, const Options& options) {
   const double d = std::abs(distance), a = options.cubic;
   if (options.mode == "linear") return std::max(0.0, 1 - d);
@@ -56,7 +56,7 @@ double kernel(double distance, const Options& options) {
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-// For each tap an index and a weight of each element of the result.
+// For each tap: an index and a weight for each element of the result.
 struct Taps {
   std::vector<Ints> index;
   std::vector<std::vector<double>> weight;
@@ -118,7 +118,7 @@ Tensor resized(const Tensor& x, int64_t dim, const Axis& axis, const Options& op
   return sum;
 }
 
-// Whether each element of a dimension lies within the operand; what does not gets extrapolation_value.
+// Whether each element of a dimension lies within the operand; the others get extrapolation_value.
 Tensor inside(const Axis& axis, const Options& options) {
   Ints found;
   for (int64_t i = 0; i < axis.out; ++i) {

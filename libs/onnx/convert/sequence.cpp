@@ -53,7 +53,7 @@ Tensor concatenated(const Call& call) {
                                : concat(parts, axis);
 }
 
-// One number: parts of that size; a list: of those sizes; nothing: of one each, whose dimension may go.
+// One number: pieces of that size. A list: pieces of those sizes. Nothing: pieces of one, whose dimension may be dropped.
 Value split_to_sequence(const Call& call) {
   const Tensor x = call.x(0);
   const int64_t axis = wrap(call.i("axis", 0), x.ndim());

@@ -1,4 +1,4 @@
-// Shapes, and moves of elements that need no look at them.
+// Shapes, and ops that move elements without reading them.
 #include <algorithm>
 #include <numeric>
 
@@ -9,7 +9,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// On the host: what is computed of shapes alone folds when a model is traced.
+// On the host: what is computed from shapes alone folds in a trace.
 Tensor shape(const Call& call) {
   const Value& given = call.value(0);
   const Ints sizes = shape_of(given.tensor());
@@ -27,7 +27,7 @@ Tensor reshaped(const Call& call) {
   Ints sizes = call.opset() < 5 ? call.list("shape") : call.ints(1);
   for (size_t d = 0; d < sizes.size(); ++d)
     if (sizes[d] == 0 && !call.flag("allowzero")) sizes[d] = x.shape(static_cast<int64_t>(d));
-  // -1 beside a size of 0 is decided by the others.
+  // The other sizes determine a -1 beside a size of 0.
   const auto open = std::ranges::find(sizes, -1);
   if (x.numel() == 0 && open != sizes.end()) {
     int64_t others = 1;
@@ -128,7 +128,7 @@ Tensor slice_of(const Call& call) {
 Tensor expanded(const Call& call) {
   const Tensor x = call.x(0);
   Ints sizes = call.ints(1);
-  // Broadcast both ways: a 1 keeps the tensor's size.
+  // Broadcasts both ways: a 1 keeps the tensor's size.
   const auto rank = static_cast<int64_t>(sizes.size());
   if (rank < x.ndim()) sizes.insert(sizes.begin(), static_cast<size_t>(x.ndim() - rank), 1);
   const auto ahead = static_cast<int64_t>(sizes.size()) - x.ndim();
@@ -139,14 +139,14 @@ Tensor expanded(const Call& call) {
   return x.expand(sizes);
 }
 
-// Pads in ONNX's order: all begins, then all ends.
+// ONNX's order of pads: all begins, then all ends.
 Tensor padded(const Tensor& x, const Ints& begins, const Ints& ends, const std::string& mode,
               double value) {
   Ints pads, cut_axes;
   Tensor y = x;
   const int64_t rank = x.ndim();
   Ints begin = begins, end = ends;
-  for (int64_t d = 0; d < rank; ++d) {  // negative ones cut
+  for (int64_t d = 0; d < rank; ++d) {  // negative pads cut
     const auto at = static_cast<size_t>(d);
     const int64_t low = std::max<int64_t>(0, -begin[at]), high = std::max<int64_t>(0, -end[at]);
     if (low + high > 0) y = y.narrow(d, low, y.shape(d) - low - high);
@@ -169,7 +169,7 @@ Tensor padded(const Tensor& x, const Ints& begins, const Ints& ends, const std::
   throw Error(TN_INVALID_ARGUMENT, "mode " + mode);
 }
 
-// Other modes than constant one dimension at a time, by index: the op has them for some ranks only.
+// Modes other than constant pad one dimension at a time, by index: the op supports them for some ranks only.
 Tensor padded_by_index(const Tensor& x, int64_t axis, int64_t before, int64_t after,
                        const std::string& mode) {
   const int64_t size = x.shape(axis);

@@ -1,4 +1,4 @@
-// Fourier transforms as products with the matrix of e^(-2πi·kn/N), and the mel scale.
+// Fourier transforms as products with the matrix e^(-2πi·kn/N), and the mel scale.
 #include <cmath>
 #include <numbers>
 
@@ -7,7 +7,7 @@
 namespace tenon::onnx {
 namespace {
 
-// cos and sin of 2π·kn/N, (rows, columns), in the operand's dtype and where it lies.
+// cos and sin of 2π·kn/N, (rows, columns), with the operand's dtype and device.
 Tensor table(int64_t rows, int64_t columns, int64_t period, double (*of)(double),
              const Tensor& like) {
   std::vector<double> elements;
@@ -22,7 +22,7 @@ Tensor table(int64_t rows, int64_t columns, int64_t period, double (*of)(double)
 double cosine(double x) { return std::cos(x); }
 double sine(double x) { return std::sin(x); }
 
-// Of the second last dimension of (…, length, 1 or 2): real numbers, or their parts.
+// Over the second last dimension of (…, length, 1 or 2): real numbers, or real and imaginary parts.
 Tensor transformed(const Tensor& given, int64_t size, bool inverse, bool onesided) {
   const int64_t dim = given.ndim() - 2, length = given.shape(dim);
   Tensor x = given;
@@ -32,7 +32,7 @@ Tensor transformed(const Tensor& given, int64_t size, bool inverse, bool oneside
   if (length < wanted) x = pad(x, {0, 0, 0, wanted - length});
   Tensor re = x.select(dim + 1, 0),
          im = x.shape(dim + 1) == 2 ? x.select(dim + 1, 1) : zeros_like(re);
-  if (!whole) {  // the other half is the conjugate of this one, backwards
+  if (!whole) {  // the second half is the conjugate of the first, reversed
     const int64_t rest = size - wanted;
     re = concat({re, re.narrow(dim, 1, rest).flip(dim)}, dim);
     im = concat({im, -im.narrow(dim, 1, rest).flip(dim)}, dim);
@@ -65,7 +65,7 @@ Tensor dft(const Call& call) {
   return axis == last ? y : y.transpose(axis, last);
 }
 
-// (N, length, 1 or 2) as (N, frames, frequencies, 2).
+// (N, length, 1 or 2) to (N, frames, frequencies, 2).
 Tensor stft(const Call& call) {
   const Tensor x = call.x(0);
   const int64_t step = call.integer(1), length = x.shape(1);

@@ -1,4 +1,4 @@
-// The converters: for each op of ONNX a function over tensors.
+// The converters: for each ONNX op a function of tensors.
 #pragma once
 
 #include <limits>
@@ -9,7 +9,7 @@
 
 namespace tenon::onnx {
 
-// A converter: a function that returns a tensor, a value, or several.
+// A converter is a function that returns a tensor, a value, or several.
 class Convert {
  public:
   Convert() = default;
@@ -34,7 +34,7 @@ class Convert {
       fn_;
 };
 
-// An op in the opsets from `from` to `to` of its domain.
+// An op for the opsets `from` to `to` of its domain.
 struct Entry {
   const char* op;
   int64_t from;
@@ -50,12 +50,12 @@ struct Entry {
 };
 using Family = std::span<const Entry>;
 
-inline constexpr const char* kMicrosoft = "com.microsoft";  // what ONNX Runtime's tools write
+inline constexpr const char* kMicrosoft = "com.microsoft";  // the domain of ONNX Runtime's tools
 inline constexpr const char* kMl = "ai.onnx.ml";
 inline constexpr const char* kPreview = "ai.onnx.preview";
 inline constexpr const char* kTraining = "ai.onnx.preview.training";
 
-// Each in the file of its name.
+// Each is defined in the file of its name.
 Family activation_ops();
 Family attention_ops();
 Family control_ops();
@@ -82,9 +82,9 @@ Family training_ops();
 Family tree_ops();
 Family vision_ops();
 
-// NULL where no converter covers that opset.
+// NULL if no converter covers that opset.
 const Entry* find_entry(std::string_view domain, std::string_view op, int64_t opset);
-// All, in order of their names.
+// All converters, ordered by name.
 std::vector<const Entry*> entries();
 
 }  // namespace tenon::onnx

@@ -1,10 +1,10 @@
-// Optimizer steps, of ONNX's training preview: for each parameter a new one, then its new state.
+// Optimizer steps from ONNX's training preview. Each returns for every parameter a new value, then its new state.
 #include "convert/table.hpp"
 
 namespace tenon::onnx {
 namespace {
 
-// Inputs behind R and T are lists of n parameters, their gradients and states.
+// The inputs after R and T are lists of n parameters, their gradients and their states.
 template <size_t kKinds>
 size_t parameters(const Call& call) {
   if (call.size() < 2 + kKinds || (call.size() - 2) % kKinds != 0)

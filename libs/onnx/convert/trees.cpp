@@ -1,4 +1,4 @@
-// Ensembles of decision trees, which run on the host: each row goes from the root of every tree to a leaf, whose weights are gathered.
+// Ensembles of decision trees, on the host: each row descends every tree from root to leaf and collects the leaf's weights.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -15,10 +15,10 @@ enum class Mode : uint8_t { Le, Lt, Ge, Gt, Eq, Ne, Member };
 struct Node {
   double split = 0;
   int64_t feature = 0;
-  int32_t yes = -1, no = -1;  // nodes; leaves are counted down from -1
+  int32_t yes = -1, no = -1;  // indices of nodes; leaves count down from -1
   Mode mode = Mode::Le;
   bool missing_is_true = false;
-  uint32_t members = 0, members_end = 0;  // in Forest::members
+  uint32_t members = 0, members_end = 0;  // a range of Forest::members
 };
 struct Weight {
   int64_t target;
@@ -27,14 +27,14 @@ struct Weight {
 
 struct Forest {
   std::vector<Node> nodes;
-  Ints roots;  // as Node::yes
+  Ints roots;  // as in Node::yes
   std::vector<std::vector<Weight>> leaves;
   std::vector<double> members, base;
-  int64_t targets = 0, features = 0;  // rows have at least so many
+  int64_t targets = 0, features = 0;  // rows have at least this many features
   enum { Sum, Average, Min, Max } aggregate = Sum;
-  bool only_le = true;          // as most have
-  std::vector<size_t> first;    // of each leaf's weights, and behind the last
-  std::vector<Weight> weights;  // of all leaves
+  bool only_le = true;          // true for most models
+  std::vector<size_t> first;    // by leaf: its first weight; one more entry for the end
+  std::vector<Weight> weights;  // of all leaves, one after another
 
   bool holds(const Node& node, double x) const {
     switch (node.mode) {
@@ -68,7 +68,7 @@ struct Forest {
     }
     return static_cast<size_t>(-1 - at);
   }
-  // Adds what a tree says of rows (count, columns) to scores (count, targets); `seen` likewise, for extremes.
+  // Adds one tree's weights for rows (count, columns) to scores (count, targets). `seen`: which scores got any, for min and max.
   template <bool kOnlyLe>
   void vote(int64_t root, const double* rows, int64_t count, int64_t columns, double* scores,
             uint8_t* seen) const {
@@ -87,7 +87,7 @@ struct Forest {
       }
     }
   }
-  // What all trees say of rows.
+  // The sum over all trees, for each row.
   void vote(const double* rows, int64_t count, int64_t columns, double* scores) const {
     std::vector<uint8_t> seen(static_cast<size_t>(count * targets));
     for (const int64_t root : roots)
@@ -109,7 +109,7 @@ struct Forest {
   }
 
  private:
-  // Throws where a row would lead nowhere, or in a circle.
+  // Throws if a row could get lost or go in a circle.
   void check(const Call& call) {
     std::vector<uint8_t> reached(nodes.size());
     Ints open = roots;
@@ -138,7 +138,7 @@ struct Forest {
   }
 };
 
-// A list of numbers, which is an attribute of floats or, as `name`_as_tensor, a tensor.
+// A list of numbers: an attribute of floats, or a tensor named `name`_as_tensor.
 std::vector<double> numbers(const Call& call, const std::string& name) {
   const Tensor given = call.tensor(name + "_as_tensor");
   return given.defined() ? read<double>(given) : call.floats(name);
@@ -159,10 +159,10 @@ Mode mode_of(const Call& call, const std::string& name) {
   call.unsupported("mode " + name);
 }
 
-// Where a node with such ids lies: the index of a node, or of a leaf counted down from -1.
+// Finds a node by its ids: its index, or for a leaf a number counted down from -1.
 using Places = std::map<std::pair<int64_t, int64_t>, int64_t>;
 
-// The nodes of TreeEnsembleRegressor and TreeEnsembleClassifier, which have ids of trees and of nodes in them.
+// The nodes of TreeEnsembleRegressor and TreeEnsembleClassifier, which are identified by tree id and node id.
 Places read_named_nodes(const Call& call, Forest& forest) {
   const Ints trees = call.list("nodes_treeids"), ids = call.list("nodes_nodeids"),
              features = call.list("nodes_featureids"), yes = call.list("nodes_truenodeids"),
@@ -182,7 +182,7 @@ Places read_named_nodes(const Call& call, Forest& forest) {
       forest.leaves.emplace_back();
     else
       inner.push_back(i);
-    // The first node of a tree is its root.
+    // A tree's first node is its root.
     if (i == 0 || trees[i] != trees[i - 1]) forest.roots.push_back(leaf ? -1 - at : at);
   }
   for (const size_t i : inner) {
@@ -204,7 +204,7 @@ Places read_named_nodes(const Call& call, Forest& forest) {
   return places;
 }
 
-// Weights of leaves; `kind`: target or class.
+// Weights of the leaves; `kind` is "target" or "class".
 void read_named_weights(const Call& call, const Places& places, const std::string& kind,
                         Forest& forest) {
   const Ints trees = call.list(kind + "_treeids"), ids = call.list(kind + "_nodeids"),
@@ -232,7 +232,7 @@ Forest named_forest(const Call& call, const std::string& kind, int64_t targets) 
   return forest;
 }
 
-// TreeEnsemble: nodes and leaves in lists of their own.
+// TreeEnsemble, which lists nodes and leaves separately.
 Forest listed_forest(const Call& call) {
   Forest forest;
   forest.targets = call.i("n_targets", 1);
@@ -252,7 +252,7 @@ Forest listed_forest(const Call& call) {
     if (id < 0 || id > INT32_MAX - 1) call.fail("a node of number " + std::to_string(id));
     return static_cast<int32_t>(leaf != 0 ? -1 - id : id);
   };
-  size_t set = 0;  // members of one node end with a NaN
+  size_t set = 0;  // a NaN ends the members of one node
   for (size_t i = 0; i < features.size(); ++i) {
     Node& node = forest.nodes.emplace_back();
     node.feature = features[i];
@@ -293,14 +293,14 @@ Tensor scores_of(const Call& call, const Forest& forest) {
               std::to_string(forest.features) + " are read");
   const std::vector<double> features = read<double>(x);
   std::vector<double> scores(static_cast<size_t>(rows * forest.targets));
-  constexpr int64_t kBlock = 64;  // rows for which a tree stays in the cache
+  constexpr int64_t kBlock = 64;  // rows at a time, so that a tree stays in the cache
   for (int64_t row = 0; row < rows; row += kBlock)
     forest.vote(features.data() + row * columns, std::min(kBlock, rows - row), columns,
                 scores.data() + row * forest.targets);
   return tensor(scores, {rows, forest.targets});
 }
 
-// 0 keeps zeros: among the classes that have a score.
+// Leaves zeros alone: applies to classes that have a score.
 Tensor softmax_zero(const Tensor& x) {
   const Tensor none = equal(x, 0);
   const Tensor y = softmax(where(none, full_like(x, -INFINITY), x), -1);
@@ -344,7 +344,7 @@ Tensor tree_regressor(const Call& call) {
       .to(call.device());
 }
 
-// Two classes of which only one has weights: the other's score is what is left, as ONNX Runtime has it.
+// If only one of two classes has weights, the other gets the complement, as in ONNX Runtime.
 Tensor both_classes(const Tensor& one, bool positive, const std::string& how) {
   if (how == "PROBIT") return probit(one);
   if (positive) return concat({1 - one, one}, 1);
@@ -352,7 +352,7 @@ Tensor both_classes(const Tensor& one, bool positive, const std::string& how) {
   return concat({-one, one}, 1);
 }
 
-// (labels, scores).
+// Returns (labels, scores).
 Results tree_classifier(const Call& call) {
   if (call.find("classlabels_strings") != nullptr) call.unsupported("labels that are strings");
   const Ints labels = call.list("classlabels_int64s");

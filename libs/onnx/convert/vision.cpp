@@ -1,4 +1,4 @@
-// Boxes, regions and grids of images.
+// Boxes, regions of interest and sampling grids.
 #include <algorithm>
 #include <cmath>
 
@@ -18,7 +18,7 @@ Tensor sampled(const Call& call) {
   return grid_sample(call.x(0), call.x(1), ours, padding, call.flag("align_corners"));
 }
 
-// Points (N, spatial…, coordinates) of an affine map of the cube from -1 to 1; coordinates begin with x.
+// Points (N, spatial…, coordinates) of an affine map of the cube from -1 to 1. The first coordinate is x.
 Tensor affine_grid(const Call& call) {
   const Tensor theta = call.x(0);
   const Ints sizes = call.ints(1);
@@ -68,7 +68,7 @@ double overlap(const Box& a, const Box& b) {
   return both > 0 ? h * w / both : 0;
 }
 
-// Greedy, on the host: how many boxes stay depends on them.
+// Greedy, on the host, because the number of remaining boxes depends on the values.
 Tensor non_max_suppression(const Call& call) {
   const Tensor boxes = call.x(0), scores = call.x(1);
   const std::vector<double> box = read<double>(boxes.cpu().contiguous()),
@@ -101,7 +101,7 @@ Tensor non_max_suppression(const Call& call) {
   return tensor(found, {static_cast<int64_t>(found.size()) / 3, 3});
 }
 
-// The four neighbours of a point of a plane with their weights; none where it lies more than one element outside.
+// The four neighbours of a point of a plane with their weights; none if it lies more than one element outside.
 struct Bilinear {
   int64_t low_y, low_x, high_y, high_x;
   double y, x;
@@ -126,8 +126,7 @@ Bilinear bilinear(double y, double x, int64_t height, int64_t width) {
   return made;
 }
 
-// Mask R-CNN, section 3: each bin is the mean, or largest, of points read between elements. Each of the four neighbours of all points is
-// one gather.
+// Mask R-CNN, section 3: each bin is the mean or maximum of interpolated points. Each of the four neighbours is one gather for all points.
 Tensor roi_align(const Call& call) {
   const Tensor x = call.x(0);
   const std::vector<double> rois = read<double>(call.value(1).tensor());
@@ -188,8 +187,8 @@ Tensor roi_align(const Call& call) {
                       : stack(made, 0);
 }
 
-// Deformable convolution (arXiv:1703.06211, with masks arXiv:1811.11168): each kernel position reads between elements, moved by its offset;
-// what is read is multiplied as the columns of a plain convolution are.
+// Deformable convolution (arXiv:1703.06211, with masks arXiv:1811.11168): each kernel position is shifted by an offset and interpolated;
+// the results are multiplied like the columns of a plain convolution.
 Tensor deform_conv(const Call& call) {
   const Tensor x = call.x(0), weight = call.x(1), offset = call.x(2);
   if (x.ndim() != 4) call.unsupported("deformable convolution of other than two dimensions");
@@ -215,7 +214,7 @@ Tensor deform_conv(const Call& call) {
     const Tensor dy = moves.select(2, k).select(2, 0), dx = moves.select(2, k).select(2, 1);
     const Tensor y = dy + along(out_h, 0, k / kw, {1, 1, out_h, 1}),
                  at = dx + along(out_w, 1, k % kw, {1, 1, 1, out_w});
-    // grid_sample's coordinates: -1 to 1 from the first element to the last.
+    // grid_sample's coordinates: -1 to 1 from the first to the last element.
     const auto normal = [](const Tensor& of, int64_t size) {
       return size > 1 ? of * (2.0 / static_cast<double>(size - 1)) - 1.0 : of * 2.0 - 1.0;
     };

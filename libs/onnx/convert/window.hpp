@@ -1,4 +1,4 @@
-// The windows of convolutions and poolings: what ONNX's attributes say of each spatial dimension.
+// The windows of convolutions and poolings, from ONNX's attributes for each spatial dimension.
 #pragma once
 
 #include "convert/call.hpp"
@@ -9,16 +9,16 @@ struct Windows {
   std::vector<int64_t> kernel, stride, dilation, begin, end;
 
   size_t rank() const { return kernel.size(); }
-  // Elements from a window's first to its last.
+  // Number of elements from the first to the last that a window covers.
   int64_t reach(size_t d) const { return dilation[d] * (kernel[d] - 1) + 1; }
   bool symmetric() const { return begin == end; }
 };
 
-// Of an operand (N, C, spatial…). Throws Error where lists are too long or too short.
+// For an operand (N, C, spatial…). Throws Error if a list is too long or too short.
 Windows windows_of(const Call& call, const Tensor& x, std::vector<int64_t> kernel);
-// So many windows along a dimension; one more where `ceil` and it begins before the padding behind.
+// How many windows fit along a dimension. `ceil` allows one more, if it begins before the padding behind.
 int64_t window_count(const Windows& windows, size_t d, int64_t size, bool ceil);
-// x padded with `value`, in front and behind, along its spatial dimensions; negative numbers cut.
+// Pads x with `value` on both sides of its spatial dimensions; negative pads cut.
 Tensor padded_spatially(const Tensor& x, const std::vector<int64_t>& begin,
                         const std::vector<int64_t>& end, double value);
 

@@ -1,4 +1,4 @@
-// Constants: weights, numbers, and those that follow sizes of a run, which nodes compute.
+// Constants: weights, numbers, and numbers that nodes compute from the sizes of a run.
 #include "export/shared.hpp"
 #include "model/files.hpp"
 #include "tenon/creation.hpp"
@@ -17,7 +17,7 @@ std::string Emitter::weight(const Tensor& tensor, std::string name) {
     if (found != shared_->following->constants.end()) return followed(on_host, found->second);
   }
   if (on_host.nbytes() > 256) return initializer(on_host, "constant");
-  // Small constants are written once.
+  // Small constants are written once and shared.
   std::string key(on_host.nbytes(), '\0');
   on_host.to_host(key.data(), key.size());
   key += name_of(on_host.dtype());
@@ -39,7 +39,7 @@ std::string Emitter::initializer(const Tensor& on_host, const std::string& name)
   return made;
 }
 
-// Sizes are vectors of one element, all in the outermost graph: those within it see them.
+// Sizes are vectors of one element in the outermost graph, where all inner graphs see them.
 std::string Emitter::size(uint32_t index) {
   if (shared_->sizes.contains(index)) return shared_->sizes[index];
   const Sizes& sizes = *shared_->following->sizes;
@@ -86,7 +86,7 @@ std::string Emitter::followed(const Tensor& like, const std::vector<Follows>& el
   Writer* const here = std::exchange(graph_, &shared_->outermost);
   shared_->computes_sizes = true;
   Names parts;
-  std::vector<int64_t> plain;  // elements side by side that follow nothing
+  std::vector<int64_t> plain;  // consecutive elements that do not vary
   const auto put_plain = [&] {
     if (!plain.empty()) parts.push_back(ints(std::exchange(plain, {})));
   };

@@ -1,4 +1,4 @@
-// Control flow: bodies are graphs within the graph. What they take from around them has the same names there.
+// Control flow: bodies are inner graphs. Values of the outer graph keep their names in them.
 #include "export/table.hpp"
 #include "model/files.hpp"
 
@@ -11,7 +11,7 @@ Names values_of(Emitter& out, const RecordedCall& call, size_t from, size_t coun
   return names;
 }
 
-// All operands behind `from`: whole buffers that the bodies see.
+// All operands after `from`: whole buffers that the bodies may read.
 Names captures_of(Emitter& out, const RecordedCall& call, size_t from) {
   return values_of(out, call, from, call.operands.size() - from);
 }
@@ -26,7 +26,7 @@ std::string as_bool(Emitter& out, const std::string& flag, const RecordedView& o
   return out.node("Cast", {flag}, {{"to", static_cast<int64_t>(Type::Bool)}});
 }
 
-// A graph that is an attribute of a node.
+// A graph as an attribute of a node.
 class Subgraph {
  public:
   explicit Subgraph(Emitter& outer) : outer_(outer) {}
@@ -41,7 +41,7 @@ class Subgraph {
       names.push_back(input(body.inputs[i].dtype, body.inputs[i].shape));
     return names;
   }
-  // A result has to be made in the graph that it is of.
+  // ONNX requires that a graph's result is made in that graph.
   void result(const std::string& value, DType dtype, const std::vector<int64_t>& shape) {
     const std::string name = outer_.fresh("out");
     graph_.message(1, Writer().bytes(1, value).bytes(2, name).bytes(3, name).bytes(4, "Identity"));
@@ -77,7 +77,7 @@ void cond(Emitter& out, const RecordedCall& call) {
       out.nodes("If", {as_bool(out, flag[0], call.operands[0])}, branches, call.results.size()));
 }
 
-// ONNX tells at the end of a turn whether there is another one; our condition stands before the first turn, too.
+// ONNX decides at the end of an iteration whether to go on; our condition is also checked before the first.
 void loop(Emitter& out, const RecordedCall& call) {
   const Recorded &condition = call.bodies[0], &turn = call.bodies[1];
   const Names state = values_of(out, call, 0, call.carried),
@@ -88,7 +88,7 @@ void loop(Emitter& out, const RecordedCall& call) {
     return inner.node("Reshape", {as_bool(inner, flag, condition.results[0]), inner.ints({})});
   };
   Subgraph graph(out);
-  graph.input(DType::I64, {});  // the number of the turn
+  graph.input(DType::I64, {});  // the iteration number
   graph.input(DType::Bool, {});
   const Names carried = graph.inputs(turn, call.carried);
   Emitter inner(out, turn, graph.nodes());

@@ -1,4 +1,4 @@
-// Element by element: ops with a counterpart, and those that take a few.
+// Elementwise ops: those with an ONNX counterpart, and those that take a few nodes.
 #include <numbers>
 
 #include "export/table.hpp"
@@ -43,7 +43,7 @@ constexpr Plain kBinary[] = {{"add", "Add"},         {"sub", "Sub"},
                              {"minimum", "Min"},     {"equal", "Equal"},
                              {"less", "Less"},       {"less_equal", "LessOrEqual"},
                              {"greater", "Greater"}, {"greater_equal", "GreaterOrEqual"}};
-// Of bools and of integers.
+// Counterparts that take bools and integers.
 struct Logical {
   const char *ours, *of_bools, *of_integers;
 };
@@ -52,7 +52,7 @@ constexpr Logical kLogical[] = {
     {"bitwise_xor", "Xor", "BitwiseXor"}, {"logical_and", "And", nullptr},
     {"logical_or", "Or", nullptr},        {"logical_xor", "Xor", nullptr}};
 
-// What the operands are computed in: the tensor's dtype.
+// The dtype of the computation: the tensor operand's.
 DType dtype_of_operands(const RecordedCall& call) {
   return call.view(call.is_view("x") ? "x" : "y").dtype;
 }
@@ -71,7 +71,7 @@ void binary(Emitter& out, const RecordedCall& call) {
     if (call.op == one.ours) op = one.theirs;
   if (dtype == DType::Bool)
     op = op == "Add" || op == "Max" ? "Or" : op == "Mul" || op == "Min" ? "And" : op;
-  // Two numbers that repeat alike make a result that is smaller than told.
+  // If two numbers repeat alike, the result must be expanded to its recorded shape.
   const std::string made = out.node(op.c_str(), {x, y});
   out.give(call, out.expanded(made, call, {"x", "y"}));
 }
@@ -109,7 +109,7 @@ void bitwise_not(Emitter& out, const RecordedCall& call) {
                           {out.input(call, "x")}));
 }
 
-// With helpers for formulas: numbers are of the operand's dtype.
+// Helpers for formulas; numbers get the operand's dtype.
 struct Formula {
   Emitter& out;
   DType dtype;
@@ -204,7 +204,7 @@ void remainder(Emitter& out, const RecordedCall& call) {
 void floor_divide(Emitter& out, const RecordedCall& call) {
   const DType dtype = dtype_of_operands(call);
   const std::string x = out.operand(call, "x", dtype), y = out.operand(call, "y", dtype);
-  // Of integers what is left over is taken off first, so that the division is exact.
+  // For integers the remainder is subtracted first, so that the division is exact.
   if (!is_floating(dtype))
     return out.give(call, out.node("Div", {out.node("Sub", {x, out.node("Mod", {x, y})}), y}));
   out.give(call, out.node("Floor", {out.node("Div", {x, y})}));
@@ -231,7 +231,7 @@ void cast(Emitter& out, const RecordedCall& call) {
                           {{"to", static_cast<int64_t>(type_of_dtype(call.results[0].dtype))}}));
 }
 
-// The same elements: another name is enough.
+// The elements are the same, so the value just gets another name.
 void same(Emitter& out, const RecordedCall& call) {
   out.give(call, out.node("Identity", {out.input(call, "x")}));
 }

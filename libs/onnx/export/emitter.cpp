@@ -28,7 +28,7 @@ int64_t product(const Ints& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
-// Whether it shows each of its elements once, with none between them.
+// Whether the view shows each element of a dense range once.
 bool dense(const RecordedView& view) {
   std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
   for (size_t d = 0; d < view.shape.size(); ++d)
@@ -80,7 +80,7 @@ void Emitter::note_reads() {
   join_products();
 }
 
-// A linear layer whose result only a recurrent one reads is part of that in ONNX.
+// Merges a linear layer into the recurrent layer that alone reads its result, because ONNX's op includes it.
 void Emitter::join_products() {
   std::map<uint32_t, const RecordedCall*> products;
   for (const RecordedCall& call : from_.calls) {
@@ -187,14 +187,14 @@ Tensor Emitter::elements(const RecordedView& wanted) const {
   return as_strided(Tensor::adopt(made), wanted.shape, wanted.strides, wanted.offset);
 }
 
-// A constant that holds a view of a weight as it is read, so that tools see the operand of a product; "" where those of this weight
-// would have more elements than it has.
+// A constant with a weight's elements in the order in which they are read, so that tools recognise the operand of a product. "" if such
+// constants of one weight would have more elements than the weight.
 std::string Emitter::piece(const RecordedView& wanted) {
   const RecordedBuffer& buffer = from_.buffers[wanted.buffer];
   if (buffer.role != RecordedBuffer::Weight || held_[wanted.buffer] || wanted.varies) return "";
   Shared::Pieces& pieces = shared_->pieces[buffer.tensor];
   for (Held& one : pieces.list) {
-    one.view.buffer = wanted.buffer;  // that of this graph
+    one.view.buffer = wanted.buffer;  // the buffer in this graph
     if (one.view == wanted) return one.name;
   }
   const int64_t size = wanted.numel();
@@ -202,7 +202,7 @@ std::string Emitter::piece(const RecordedView& wanted) {
   pieces.size += size;
   const Held made{weight(elements(wanted), buffer.tensor), wanted};
   pieces.list.push_back(made);
-  // Other views are made of it, where it is all of the weight.
+  // If this view covers the whole weight, other views are made from it.
   if (size == buffer.size && dense(wanted)) held_[wanted.buffer] = made;
   return made.name;
 }
@@ -224,10 +224,10 @@ std::string Emitter::rows(Held& from) {
   return flat = node("Reshape", {name, ints({-1})});
 }
 
-// A view of a dense buffer is a reshape of it, of which each dimension is cut, and the dimensions come in another order. "" where it is not.
+// A view of a dense buffer: a reshape, a slice of each dimension, and a transposition. "" if that does not describe the view.
 std::string Emitter::part(Held& from, const RecordedView& wanted) {
   const int64_t size = from_.buffers[wanted.buffer].size;
-  Ints order;  // dimensions of more than one element, the slowest first
+  Ints order;  // dimensions of more than one element, the outermost first
   for (size_t d = 0; d < wanted.shape.size(); ++d)
     if (wanted.shape[d] != 1) order.push_back(static_cast<int64_t>(d));
   std::ranges::stable_sort(order, [&](int64_t a, int64_t b) {
@@ -246,7 +246,7 @@ std::string Emitter::part(Held& from, const RecordedView& wanted) {
     rest %= stride;
     outer = stride;
   }
-  if (outer > 1 || order.empty()) {  // steps, and what lies between
+  if (outer > 1 || order.empty()) {  // there are steps or gaps
     extents.push_back(outer);
     starts.push_back(rest);
     ends.push_back(rest + 1);
@@ -278,7 +278,7 @@ std::string Emitter::part(Held& from, const RecordedView& wanted) {
   return reshaped(name, now, wanted.shape);
 }
 
-// A view in the held value's own dimensions, each with a step, which may go backwards. "" where it is not.
+// A view that is a slice of the held value's own dimensions, with steps that may be negative. "" if it is not.
 std::string Emitter::stepped(const Held& from, const RecordedView& wanted) {
   const RecordedView& all = from.view;
   if (!all.contiguous() || all.shape.size() != wanted.shape.size() || all.numel() == 0) return "";
@@ -300,7 +300,7 @@ std::string Emitter::stepped(const Held& from, const RecordedView& wanted) {
   return node("Slice", {from.name, ints(starts), ints(ends), ints(axes), ints(steps)});
 }
 
-// Any view, element by element.
+// Any view, by gathering each element.
 std::string Emitter::gathered(Held& from, const RecordedView& wanted) {
   Ints places(static_cast<size_t>(wanted.numel()), wanted.offset);
   for (size_t i = 0; i < places.size(); ++i) {
@@ -312,7 +312,7 @@ std::string Emitter::gathered(Held& from, const RecordedView& wanted) {
 }
 
 std::string Emitter::value(const RecordedView& view, bool broadcast) {
-  RecordedView once = view;  // repeated elements once
+  RecordedView once = view;  // without repetition
   bool repeats = false;
   for (size_t d = 0; d < view.shape.size(); ++d)
     if (view.strides[d] == 0 && view.shape[d] > 1) {

@@ -1,4 +1,4 @@
-// Ops of several operands or attributes, as the nodes that their formulas take.
+// Ops without an ONNX counterpart, written as the nodes of their formulas.
 #include <limits>
 
 #include "export/table.hpp"
@@ -6,7 +6,7 @@
 namespace tenon::onnx {
 namespace {
 
-// A call whose operands are computed in one dtype, which the result has.
+// A call whose operands are computed in one dtype, that of the result.
 struct Terms {
   Emitter& out;
   const RecordedCall& call;
@@ -15,7 +15,7 @@ struct Terms {
   std::string operand(const char* name) const { return out.operand(call, name, dtype, true); }
   std::string number(double value) const { return out.number(value, dtype); }
   std::string attribute(const char* name) const { return number(call.number(name)); }
-  // Operands may all repeat what the result has in full.
+  // All operands may be smaller than the result that they broadcast to.
   void give(const std::string& made, const Names& operands) const {
     out.give(call, out.expanded(made, call, operands));
   }
@@ -79,7 +79,7 @@ void nan_to_num(Emitter& out, const RecordedCall& call) {
   out.give(call, replaced(out.node("IsNaN", {x}), call.number("nan"), y));
 }
 
-// Losses of the difference of two operands; `bend` is where two of them become straight.
+// Losses of the difference of two operands. `bend`: where two of them change from curved to straight.
 void pair_loss(Emitter& out, const RecordedCall& call) {
   const Terms t{out, call};
   const std::string d = out.node("Sub", {out.input(call, "x"), out.input(call, "target")});

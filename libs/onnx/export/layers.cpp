@@ -51,7 +51,7 @@ void conv(Emitter& out, const RecordedCall& call) {
   out.give(call, out.node("Conv", inputs, windows_of(call)));
 }
 
-// What a transposed convolution is made of: its size says how much is added at the end.
+// A transposed convolution. The result's size tells how much padding the end gets.
 void conv_backward_input(Emitter& out, const RecordedCall& call) {
   const RecordedView g = call.view("g"), weight = call.view("weight");
   const Ints shape = call.ints("shape"), stride = call.ints("stride"),
@@ -78,8 +78,9 @@ void max_pool(Emitter& out, const RecordedCall& call) {
   out.hold(call.results[0], found[0]);
   int64_t plane = 1;
   for (size_t d = 2; d < x.shape.size(); ++d) plane *= x.shape[d];
-  out.hold(call.results[1],
-           out.node("Mod", {found[1], out.ints({plane})}));  // within a plane, not the whole tensor
+  out.hold(
+      call.results[1],
+      out.node("Mod", {found[1], out.ints({plane})}));  // within a plane, not in the whole tensor
 }
 
 void avg_pool(Emitter& out, const RecordedCall& call) {
@@ -91,7 +92,7 @@ void avg_pool(Emitter& out, const RecordedCall& call) {
                            {"count_include_pad", int64_t{call.flag("count_include_pad")}}}));
 }
 
-// Windows of different sizes, or that overlap: one after another, along one dimension.
+// Adaptive pooling with uneven or overlapping windows: pools each window separately, along one dimension.
 std::string pooled_apart(Emitter& out, const std::string& x, int64_t dim, int64_t from,
                          int64_t size, const char* reduction) {
   Names parts;
@@ -148,7 +149,7 @@ void interpolate(Emitter& out, const RecordedCall& call) {
                           attributes));
 }
 
-// softmax(scale·q·kᵀ + mask)·v, with heads of keys repeated for their queries.
+// softmax(scale·q·kᵀ + mask)·v, with key heads repeated for their queries.
 void attention(Emitter& out, const RecordedCall& call) {
   const RecordedView q = call.view("q"), k = call.view("k"), v = call.view("v");
   const DType dtype = q.dtype;
@@ -157,7 +158,7 @@ void attention(Emitter& out, const RecordedCall& call) {
   const auto shared = [&](const RecordedView& of, bool turned) {
     RecordedView view = of;
     const int64_t group = q.shape[1] / of.shape[1];
-    if (group > 1) {  // (B, K, group, S, E), which repeats
+    if (group > 1) {  // (B, K, group, S, E), where group repeats
       view.shape.insert(view.shape.begin() + 2, group);
       view.strides.insert(view.strides.begin() + 2, 0);
     }
@@ -257,7 +258,7 @@ void group_norm(Emitter& out, const RecordedCall& call) {
 void batch_norm(Emitter& out, const RecordedCall& call) {
   unused(out, call);
   const Ints channels = {call.view("x").shape.at(1)};
-  // The statistics of one sample are those of an instance norm.
+  // The statistics of a single sample are those of an instance norm.
   if (call.flag("training") && !call.has("running_mean") && call.view("x").shape[0] == 1)
     return out.give(call,
                     out.node("InstanceNormalization",

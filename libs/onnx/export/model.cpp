@@ -1,4 +1,4 @@
-// A program as a whole model. Where sizes vary it is written for some of them, and what differs has to follow the sizes.
+// Writes a whole model. If sizes vary, the program is written for several of them, and the differences must follow from the sizes.
 #include <algorithm>
 
 #include "export/shared.hpp"
@@ -76,7 +76,7 @@ double element(const Tensor& tensor, int64_t i) {
   return tensor.to(DType::F64).reshape({-1}).to_vector<double>()[static_cast<size_t>(i)];
 }
 
-// How a constant follows the sizes, of which it was one of these each.
+// How a constant depends on the sizes, given its value for each probe.
 std::vector<Follows> followed_by(const std::vector<Tensor>& made, const Sizes& sizes,
                                  const std::string& op) {
   const Tensor& like = made[0];
@@ -147,7 +147,7 @@ std::vector<Port> results_of(const Recorded& from, const Names& names) {
   return ports;
 }
 
-// The name of the dim that a size is, "" where it is a formula.
+// The name of the dim that a size is, or "" if it is a formula.
 std::string symbol_of(const std::vector<double>& values, const Sizes& sizes) {
   const auto found = sizes.find(values, DType::I64);
   if (!found || found->offset != 0 || found->terms.size() != 1) return "";

@@ -1,4 +1,4 @@
-// Joining, indexing, padding, and tensors of one number.
+// Joining, indexing, padding, and tensors made from one number.
 #include <limits>
 
 #include "export/table.hpp"
@@ -27,7 +27,7 @@ void scatter(Emitter& out, const RecordedCall& call) {
                            out.operand(call, "src", call.view("x").dtype)},
                           {{"axis", call.integer("dim")}, {"reduction", reduction}}));
 }
-// Slices of src are added to those of x that index names.
+// Adds slices of src to the slices of x that index names.
 void index_add(Emitter& out, const RecordedCall& call) {
   const RecordedView src = call.view("src");
   const int64_t given = call.integer("dim"), rank = static_cast<int64_t>(src.shape.size()),
@@ -48,7 +48,7 @@ void embedding(Emitter& out, const RecordedCall& call) {
                           {{"axis", int64_t{0}}}));
 }
 
-// The bag of each row (n, 1): how many bags have begun, less one.
+// The bag of each row (n, 1): the number of bags begun so far, minus one.
 std::string bags_of(Emitter& out, const RecordedCall& call, int64_t n) {
   const std::string begun =
       out.node("GreaterOrEqual",
@@ -90,7 +90,7 @@ void embedding_bag(Emitter& out, const RecordedCall& call) {
   out.give(call, out.node("Where", {any, found, out.number(0, dtype)}));
 }
 
-// One index anywhere, or several of the first dimensions.
+// One index anywhere, or several for the first dimensions.
 void index(Emitter& out, const RecordedCall& call) {
   const auto indices = call.views("indices");
   Names given;
@@ -116,7 +116,7 @@ void index(Emitter& out, const RecordedCall& call) {
   out.give(call, out.node("GatherND", {x, out.node("Concat", given, {{"axis", int64_t{-1}}})}));
 }
 
-// What Pad calls "wrap", which opset 18 does not have: each dimension by its indices.
+// Pad's mode "wrap" is missing from opset 18, so each dimension is gathered by indices.
 std::string wrapped(Emitter& out, const RecordedView& view, const Ints& pads) {
   std::string x = out.value(view);
   const size_t rank = view.shape.size();
@@ -130,7 +130,7 @@ std::string wrapped(Emitter& out, const RecordedView& view, const Ints& pads) {
   return x;
 }
 
-// Pads are (before, after) of the last dimension, then of the one before it.
+// Our pads are (before, after) of the last dimension, then of the one before it.
 void pad(Emitter& out, const RecordedCall& call) {
   const Ints pads = call.ints("pads");
   const RecordedView view = call.view("x");
@@ -179,7 +179,7 @@ void full(Emitter& out, const RecordedCall& call) {
                           {out.number(call.number("value"), made.dtype), out.ints(made.shape)}));
 }
 
-// In double precision, where it is no count from 0.
+// Computed in double precision, unless it counts from 0.
 void arange_of(Emitter& out, const RecordedCall& call) {
   const RecordedView& made = call.results[0];
   const double start = call.number("start"), step = call.number("step");

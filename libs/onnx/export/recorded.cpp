@@ -12,7 +12,7 @@ RecordedView view_of(const Json& json) {
           json.value("varies", false)};
 }
 
-// Names of a schema's parameters: "op(Tensor x, int[] dims=[1, 2], …) -> …".
+// Parameter names of a schema: "op(Tensor x, int[] dims=[1, 2], …) -> …".
 std::vector<std::string> names_of(const std::string& schema) {
   std::vector<std::string> names;
   std::string word;

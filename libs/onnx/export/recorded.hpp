@@ -1,4 +1,4 @@
-// A program as its description tells it: what is exported.
+// A program, read from its description, for export.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ struct RecordedView {
   DType dtype = DType::F32;
   int64_t offset = 0;
   std::vector<int64_t> shape, strides;
-  bool varies = false;  // with the sizes that runs choose
+  bool varies = false;  // depends on sizes that runs choose
 
   int64_t numel() const;
   bool contiguous() const;
@@ -34,12 +34,12 @@ struct RecordedBuffer {
 
 struct Recorded;
 
-// A call, with its arguments by their names in the op's schema; or control flow ("cond", "loop", "scan"), with operands and bodies.
+// A call with its arguments by name; or control flow ("cond", "loop", "scan") with operands and bodies.
 struct RecordedCall {
   std::string op;
   std::map<std::string, Json> args;
   std::vector<RecordedView> results;
-  std::vector<RecordedView> operands;  // carried, scanned, and what bodies take from around them
+  std::vector<RecordedView> operands;  // carried, scanned, captured
   size_t carried = 0, scanned = 0;
   std::vector<Recorded> bodies;
 
@@ -57,7 +57,7 @@ struct RecordedCall {
   std::vector<int64_t> ints(const std::string& name) const {
     return args.at(name).at("ints").get<std::vector<int64_t>>();
   }
-  double number(const std::string& name) const;  // of a float, an integer or a number of the host
+  double number(const std::string& name) const;  // a float, an integer or a host number
   DType dtype(const std::string& name) const;
 };
 
@@ -67,9 +67,9 @@ struct Recorded {
   std::vector<RecordedCall> calls;
 };
 
-// A program's description, which says of which sizes it is.
+// A program's description, which also says for which sizes it is.
 Json described(const tn_program* program);
-// What a description without sizes that vary tells.
+// Reads a description without varying sizes.
 Recorded recorded(const Json& description);
 
 }  // namespace tenon::onnx

@@ -7,7 +7,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// Rows of four gates i, f, g, o as ONNX has them: i, o, f, g.
+// Reorders four gates from i, f, g, o to ONNX's i, o, f, g.
 std::string ordered(Emitter& out, const std::string& name, int64_t width) {
   Ints order;
   for (const int64_t gate : {0, 3, 1, 2})
@@ -15,7 +15,7 @@ std::string ordered(Emitter& out, const std::string& name, int64_t width) {
   return out.node("Gather", {name, out.ints(order)}, {{"axis", int64_t{0}}});
 }
 
-// The op takes the input's product with its weight; ONNX's takes both. Where no linear layer makes it, the weight is the identity.
+// Our op takes the product of input and weight; ONNX's takes both. If no linear layer makes the product, the weight is the identity.
 void lstm(Emitter& out, const RecordedCall& call) {
   const RecordedView x = call.view("x"), c = call.results[1];
   const int64_t steps = x.shape[0], width = x.shape[2] / 4;
@@ -52,7 +52,7 @@ void lstm(Emitter& out, const RecordedCall& call) {
       "LSTM", inputs,
       {{"hidden_size", width}, {"direction", std::string(backward ? "reverse" : "forward")}}, 3);
   out.hold(call.results[0], out.node("Squeeze", {made[0], out.ints({1})}));
-  // Of the cells only those that the last step gives are read.
+  // Only the last step's cell state can be read.
   if (out.used(c)) out.hold(c, out.node("Expand", {made[2], out.ints(c.shape)}));
 }
 

@@ -33,7 +33,7 @@ void reduce(Emitter& out, const RecordedCall& call) {
 constexpr char kSum[] = "ReduceSum", kMean[] = "ReduceMean", kProd[] = "ReduceProd",
                kMax[] = "ReduceMax", kMin[] = "ReduceMin", kLogSumExp[] = "ReduceLogSumExp";
 
-// Whether elements are not 0, as INT32, reduced.
+// Reduces INT32 flags that say whether elements are not 0.
 void truth(Emitter& out, const RecordedCall& call) {
   const DType dtype = call.view("x").dtype;
   const std::string holds =

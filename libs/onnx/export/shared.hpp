@@ -1,4 +1,4 @@
-// What the emitters of a graph and of those within it share.
+// State that the emitters of a graph and of its inner graphs share.
 #pragma once
 
 #include <set>
@@ -8,7 +8,7 @@
 namespace tenon::onnx {
 
 struct Emitter::Shared {
-  // Views of a weight that are constants of their own, and how many elements they have together.
+  // Views of a weight that became constants, and their total number of elements.
   struct Pieces {
     std::vector<Held> list;
     int64_t size = 0;
@@ -16,14 +16,14 @@ struct Emitter::Shared {
   Writer outermost;
   std::set<std::string> names;
   std::map<std::string, std::string> constants;
-  std::map<std::string, Pieces> pieces;      // by the weight's name
-  std::map<std::string, std::string> whole;  // of weights, one dimension
+  std::map<std::string, Pieces> pieces;      // by the name of the weight
+  std::map<std::string, std::string> whole;  // weights as vectors
   std::string op;                            // whose nodes are being written
-  // Sizes that vary: what is noted of constants, or which of them follow sizes, and the sizes that are there by now.
+  // For varying sizes: notes about constants (or which of them depend on sizes), and the sizes computed so far.
   std::optional<Sketch> sketch;
   const Following* following = nullptr;
-  size_t unnamed = 0;           // constants so far
-  bool computes_sizes = false;  // constants of formulas are not counted
+  size_t unnamed = 0;           // number of unnamed constants so far
+  bool computes_sizes = false;  // constants inside formulas do not count
   Names inputs;
   std::map<uint32_t, std::string> sizes;
 };

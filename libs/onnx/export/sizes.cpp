@@ -7,7 +7,7 @@
 namespace tenon::onnx {
 namespace {
 
-// Sizes that few layers have, so that a probe looks like no other dimension.
+// Sizes that few layers have, so that a probe is not mistaken for another dimension.
 constexpr std::array<int64_t, 16> kUnusual = {101, 103, 107, 109, 113, 127, 131, 137,
                                               139, 149, 151, 157, 163, 167, 173, 179};
 constexpr size_t kProbes = 8;
@@ -51,10 +51,10 @@ void Sizes::probe() {
   for (size_t k = 0; k < kProbes; ++k) {
     std::vector<int64_t> sizes;
     for (size_t d = 0; d < dims_.size(); ++d) {
-      // One element, and as many as there may be, are special to many nodes.
+      // Many nodes treat one element, and the maximum, specially.
       const int64_t low = std::clamp<int64_t>(2, dims_[d].min, dims_[d].max),
                     range = std::max<int64_t>(dims_[d].max - low, 1);
-      // Each dim goes another way through the numbers: none is a formula of the others.
+      // Each dim takes the numbers in another order, so that none is a formula of the others.
       int64_t size = kUnusual.at((k * (2 * d + 1) + 5 * d) % kUnusual.size());
       for (int64_t tries = 0; tries < range; ++tries, ++size) {
         const int64_t in_range = low + ((size - low) % range + range) % range;
@@ -102,7 +102,7 @@ bool whole(double value) { return value == std::round(value); }
 
 }  // namespace
 
-// One product, else two; the first probes tell the factors, and all have to agree.
+// Tries one product, then two. The first probes determine the factors, and all must agree.
 std::optional<Follows> Sizes::linear(const std::vector<double>& y) const {
   const auto made = [&](double offset, double one, const Product& p, double other,
                         const Product& q) -> std::optional<Follows> {

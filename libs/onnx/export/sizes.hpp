@@ -1,16 +1,16 @@
-// Sizes that each run of a program chooses, and how numbers follow them.
+// Sizes that each run of a program chooses, and formulas of them.
 #pragma once
 
 #include "export/recorded.hpp"
 
 namespace tenon::onnx {
 
-// What a number is of sizes: an offset and multiples of products; or the root of that, or 1 by one of them.
+// A formula: a sum of products and an offset, or its root, or the reciprocal of one.
 struct Follows {
   enum class Form : uint8_t { Plain, Reciprocal, Root, ReciprocalRoot };
   struct Term {
     int64_t factor = 0;
-    std::vector<uint32_t> of = {};  // dims, and from their count on formulas
+    std::vector<uint32_t> of = {};  // indices of dims, and beyond their count of formulas
   };
   Form form = Form::Plain;
   int64_t offset = 0;
@@ -23,17 +23,17 @@ class Sizes {
     std::string name;
     int64_t min = 1, max = 1;
   };
-  // Of a program's description; empty where none varies.
+  // From a program's description; empty if no size varies.
   explicit Sizes(const Json& description);
 
   bool empty() const { return dims_.empty(); }
   const std::vector<Dim>& dims() const { return dims_; }
-  // Which dim each dimension of each input is, or -1.
+  // The dim of each dimension of each input, or -1.
   const std::vector<std::vector<int32_t>>& inputs() const { return inputs_; }
   const Json& formula(size_t index) const { return formulas_.at(index); }
-  // Sizes of the dims that tell formulas apart.
+  // Sizes of the dims at which different formulas have different values.
   const std::vector<std::vector<int64_t>>& probes() const { return probes_; }
-  // What has these values, one of each probe; nothing where no formula tells. `dtype`: what they were rounded to.
+  // The formula with these values at the probes, or nothing. `dtype`: what the values were rounded to.
   std::optional<Follows> find(const std::vector<double>& values, DType dtype) const;
 
  private:
@@ -51,12 +51,12 @@ class Sizes {
     std::vector<double> values;  // by probe
   };
   std::vector<std::vector<double>> values_;  // of dims and formulas, by probe
-  std::vector<Product> products_;            // those of one factor first
+  std::vector<Product> products_;            // those with one factor first
 };
 
-// The description of a program for sizes of its dims.
+// A program's description at these sizes of its dims.
 Json described(const tn_program* program, const std::vector<int64_t>& sizes);
-// Notes at the views that differ among descriptions of one program that they vary.
+// Marks the views that differ between descriptions of one program.
 void mark_varying(std::vector<Json>& descriptions);
 
 }  // namespace tenon::onnx

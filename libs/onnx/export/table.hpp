@@ -1,4 +1,4 @@
-// For each op of Tenon the nodes of ONNX that compute it, in opset 18 and later ones.
+// For each op of Tenon, the ONNX nodes that compute it (opset 18 and later).
 #pragma once
 
 #include "export/emitter.hpp"
@@ -15,7 +15,7 @@ void add_moves(std::map<std::string, Emit>& table);
 void add_recurrent(std::map<std::string, Emit>& table);
 void add_reductions(std::map<std::string, Emit>& table);
 
-// x after an activation that `linear` names.
+// x after the activation that `linear` names.
 std::string activated(Emitter& out, DType dtype, const std::string& x, const std::string& name);
 
 }  // namespace tenon::onnx

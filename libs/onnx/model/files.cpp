@@ -81,7 +81,7 @@ const TypeName kTypes[] = {
     {Type::I2, "INT2", {}},
 };
 
-// Integers of less than a byte, which become I8 or U8.
+// Unpacks integers of less than a byte to I8 or U8.
 int bits_of(Type type) {
   if (type == Type::U4 || type == Type::I4) return 4;
   if (type == Type::U2 || type == Type::I2) return 2;
@@ -181,14 +181,14 @@ Tensor Files::in_place(const TensorProto& proto, DType dtype, const Part& part) 
   return Tensor::adopt(made);
 }
 
-// Elements in the fields of their types; those of 16 bits and less are integers, floats by their bits.
+// Elements stored in typed fields: those of up to 16 bits as integers, floats by their bits.
 Tensor Files::listed(const TensorProto& proto, DType dtype, int64_t count) const {
   const auto n = static_cast<size_t>(count);
   const auto require = [&](size_t found) {
     if (found != n)
       fail(proto, std::to_string(found) + " elements, where its shape has " + std::to_string(n));
   };
-  // Where the elements of this dtype are listed; a file may fill other lists, too.
+  // The field for elements of this dtype; a file may fill other fields, too.
   const void* from = nullptr;
   if (dtype == DType::F32 || dtype == DType::C64) {
     require(proto.floats.size() / (dtype == DType::C64 ? 2 : 1));

@@ -1,4 +1,4 @@
-// A model's file and those beside it that hold its weights, mapped.
+// Maps a model's file and the files beside it that hold its weights.
 #pragma once
 
 #include <map>
@@ -11,10 +11,10 @@
 
 namespace tenon::onnx {
 
-// A file's bytes, private to this process: writes into them are not seen by the file.
+// A file, mapped privately: writing to the memory does not change the file.
 class Mapping {
  public:
-  // `where` begins every message.
+  // Every message begins with `where`.
   Mapping(const std::string& path, const std::string& where);
   ~Mapping();
   Mapping(const Mapping&) = delete;
@@ -29,17 +29,17 @@ class Mapping {
 class Files {
  public:
   explicit Files(const std::string& path);
-  // Of memory, which lives as long as this: no files beside it.
+  // For a model in memory, which must outlive this. It may not refer to files.
   Files(Bytes memory, std::string where) : where_(std::move(where)), memory_(memory) {}
 
   const std::string& where() const { return where_; }
   Bytes bytes() const { return main_ ? main_->bytes() : memory_; }
-  // The elements of a tensor, in place where they lie as memory has them, else copied. Throws Error.
+  // The elements of a tensor: in place if their layout allows it, otherwise a copy. Throws Error.
   Tensor tensor(const TensorProto& proto);
 
  private:
   struct Part {
-    std::shared_ptr<const Mapping> file;  // null: memory
+    std::shared_ptr<const Mapping> file;  // null if in memory
     Bytes bytes;
   };
   [[noreturn]] void fail(const TensorProto& proto, const std::string& reason) const;
@@ -57,13 +57,13 @@ class Files {
   std::map<std::string, std::shared_ptr<const Mapping>, std::less<>> beside_;
 };
 
-// Of ONNX's type; throws Error(TN_UNIMPLEMENTED) naming `what` where Tenon has none.
+// The dtype for an ONNX type. Throws Error(TN_UNIMPLEMENTED) with `what` if Tenon has none.
 DType dtype_of_type(Type type, const std::string& what);
 // ONNX's name: "FLOAT", "INT64", …
 std::string name_of_type(Type type);
-// What holds elements of that type here: INT8 for INT4, itself for most.
+// The type that elements are stored as here: INT8 for INT4, unchanged for most.
 Type storage_of(Type type);
-// The type of a dtype.
+// The ONNX type for a dtype.
 Type type_of_dtype(DType dtype);
 
 }  // namespace tenon::onnx

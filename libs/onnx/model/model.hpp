@@ -1,5 +1,5 @@
-// What an ONNX file holds (onnx.proto, IR version 13), as far as Tenon reads it. Texts and bytes are those of the file, which `Model`
-// keeps mapped.
+// The contents of an ONNX file (onnx.proto, IR version 13), as far as Tenon reads them. Strings and bytes point into the file, which
+// `Model` keeps mapped.
 #pragma once
 
 #include <deque>
@@ -50,16 +50,17 @@ struct TensorProto {
   Bytes raw;
   bool has_raw = false;
   std::vector<float> floats;
-  std::vector<int64_t> integers;  // of int32_data, int64_data and uint64_data
+  std::vector<int64_t> integers;  // from int32_data, int64_data and uint64_data
   std::vector<double> doubles;
   size_t strings = 0;
   bool external = false;
   std::string_view location;
-  std::string_view offset, length;  // in digits
+  std::string_view offset, length;  // as decimal digits
 };
 
 struct AttributeProto {
-  std::string_view name, reference;  // of a function's attribute, whose value it takes
+  std::string_view name,
+      reference;  // `reference`: the function's attribute that provides the value
   int64_t type = 0;
   int64_t i = 0;
   float f = 0;
@@ -69,14 +70,15 @@ struct AttributeProto {
   std::vector<std::string_view> strings;
   std::unique_ptr<TensorProto> tensor;
   std::shared_ptr<GraphProto> graph;
-  bool other = false;  // lists of tensors or graphs, sparse tensors
+  bool other =
+      false;  // a kind that Tenon does not read: lists of tensors or graphs, sparse tensors
 };
 
 struct NodeProto {
   std::string_view op, domain, overload, name;
   std::vector<std::string_view> inputs, outputs;
   std::vector<AttributeProto> attributes;
-  const unsigned char* at = nullptr;  // in the file
+  const unsigned char* at = nullptr;  // into the file
 
   const AttributeProto* find(std::string_view name) const {
     for (const AttributeProto& attribute : attributes)
@@ -95,7 +97,7 @@ struct ValueProto {
   enum Kind : uint8_t { Unknown, Tensor, Sequence, Optional, Other };
   std::string_view name;
   Kind kind = Unknown;
-  Type type = Type::Undefined;  // of the tensor, or of those in it
+  Type type = Type::Undefined;  // of the tensor, or of those in a sequence
   bool ranked = false;
   std::vector<Dimension> shape;
 };
@@ -128,7 +130,7 @@ struct ModelProto {
 
 // Throws Error(TN_DATA_LOSS) with the place.
 ModelProto read_model(Origin& origin);
-// A TensorProto in a file of its own, as onnx's tests have them.
+// Parses a file that is a single TensorProto, as in onnx's tests.
 TensorProto read_tensor(Origin& origin);
 
 }  // namespace tenon::onnx

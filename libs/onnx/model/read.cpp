@@ -166,7 +166,7 @@ void read_tensor_type(Message message, ValueProto& value) {
   }
 }
 
-// TypeProto; of sequences and optionals the innermost tensor's type.
+// Reads a TypeProto; for sequences and optionals the type of the innermost tensor.
 void read_type(Message message, ValueProto& value, bool inner) {
   const auto note = [&](ValueProto::Kind kind) {
     if (!inner) value.kind = kind;

@@ -1,4 +1,4 @@
-// Collects what a model needs and Tenon lacks, for one message that tells all.
+// Collects everything that a model needs and Tenon lacks, for a single message.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,12 @@ class Check {
     if (missing.count++ == 0)
       missing.first = node.name.empty() ? node.outputs.empty() ? "" : node.outputs[0] : node.name;
   }
-  // The types of inputs.
+  // Checks the types of inputs.
   void type(const ValueProto& value) {
     if (value.type == Type::String) note("tensors of STRING");
     if (value.kind == ValueProto::Other) note("maps, sparse tensors and opaque types");
   }
-  // Versions of ONNX's own ops; what a later one means is not known.
+  // Checks the opsets of ONNX's own domains: newer versions may change meanings.
   void opset(int64_t version) {
     constexpr int64_t kNewest = 28;
     if (version > kNewest)
@@ -34,14 +34,14 @@ class Check {
            ")");
   }
 
-  // Names of values, of the graph that is read and of those around it. A function sees none of them.
+  // Names of the values in a graph and the graphs around it. A function sees none of them.
   using Names = std::vector<std::set<std::string_view>>;
   Names begin_function() { return std::exchange(names_, {}); }
   void end_function(Names outer) { names_ = std::move(outer); }
   void begin_graph() { names_.emplace_back(); }
   void end_graph() { names_.pop_back(); }
   void given(std::string_view name) { names_.back().insert(name); }
-  // A node in its turn: what it reads has been made, what it makes has not. Throws Error.
+  // Checks one node: its inputs must exist, its results must not. Throws Error.
   void reads(const NodeProto& node) const {
     for (const std::string_view name : node.inputs)
       if (!name.empty() && !made(name))
@@ -57,7 +57,7 @@ class Check {
       throw Error(TN_DATA_LOSS, where_ + ": nothing makes the result '" + std::string(name) + "'");
   }
 
-  // What fn returns; what is unimplemented is noted, other errors are thrown.
+  // Returns fn(). Notes whatever is unimplemented; throws other errors.
   template <class Fn>
   Tensor guarded(Fn&& fn) {
     try {

@@ -14,15 +14,15 @@ class Check;
 
 class Loaded : private Weights {
  public:
-  // Throws Error with the place of what is malformed, and with all that is not supported.
+  // Throws Error with the place of anything malformed, and with everything that is not supported.
   explicit Loaded(std::unique_ptr<Files> files);
   ~Loaded() override;
 
   const ModelProto& proto() const { return proto_; }
-  // Those that must be given: the graph's inputs that no initializer fills.
+  // The inputs to pass: those of the graph that no initializer fills.
   const std::vector<const ValueProto*>& inputs() const { return inputs_; }
   const std::vector<std::pair<std::string, Tensor>>& weights() const { return weights_; }
-  // Nodes by domain and op, those of bodies and of functions that are called included.
+  // Nodes by domain and op, including bodies and called functions.
   const std::map<std::pair<std::string, std::string>, uint64_t>& ops() const { return ops_; }
   uint64_t nodes() const { return nodes_; }
 
@@ -33,14 +33,15 @@ class Loaded : private Weights {
   struct Body;
   struct Step {
     const NodeProto* node;
-    Convert convert;  // or, where there is none:
+    Convert convert;  // NULL if it calls a function:
     const Body* function;
-    std::vector<std::string_view> last;   // values that nobody reads after it
-    std::vector<std::string_view> reads;  // by it and its bodies, where it has some
+    std::vector<std::string_view> last;  // values that no later step reads
+    std::vector<std::string_view>
+        reads;  // names that the node and its bodies read, if it has bodies
     Call::Context context;
-    bool constant = false;  // all that it reads is, and it draws nothing: it runs once
+    bool constant = false;  // it reads only constants and draws nothing, so it runs once
   };
-  // Nodes in order, with what they start from.
+  // Steps in order, and the values they start from.
   struct Body {
     std::vector<Step> steps;
     std::vector<std::pair<std::string_view, Value>> constants;
@@ -73,15 +74,16 @@ class Loaded : private Weights {
   std::map<std::pair<std::string, std::string>, uint64_t> ops_;
   uint64_t nodes_ = 0;
   static constexpr int kDeepest = 64;
-  int nesting_ = 0;  // of functions that are being prepared
+  int nesting_ = 0;  // depth of function calls while preparing
   std::unordered_map<const GraphProto*, Body> bodies_;
   std::map<const FunctionProto*, Body> functions_;
-  std::deque<NodeProto> joined_;  // made of two of the file's
+  std::deque<NodeProto> joined_;  // nodes that were merged from two of the file's
   mutable std::mutex mutex_;
-  mutable std::map<std::pair<const tn_tensor*, const tn_device*>, Tensor> copies_;  // of weights
+  mutable std::map<std::pair<const tn_tensor*, const tn_device*>, Tensor>
+      copies_;  // of weights, by device
   using Place = std::tuple<const NodeProto*, int, const tn_device*>;
   mutable std::map<Place, std::shared_ptr<const void>> kept_;
-  std::set<const tn_tensor*> constants_;  // weights, by their handles
+  std::set<const tn_tensor*> constants_;  // handles of weights
 };
 
 }  // namespace tenon::onnx

@@ -1,4 +1,4 @@
-// From what a file holds to what runs: converters are found, weights made, and all that is not supported is told at once.
+// Prepares a model to run: finds converters, makes weights, and reports everything unsupported at once.
 #include <algorithm>
 #include <set>
 
@@ -9,7 +9,7 @@
 namespace tenon::onnx {
 namespace {
 
-// Names that a node reads, those of its bodies included.
+// The names that a node and its bodies read.
 void reads(const NodeProto& node, std::vector<std::string_view>& names) {
   names.insert(names.end(), node.inputs.begin(), node.inputs.end());
   for (const AttributeProto& attribute : node.attributes) {
@@ -19,13 +19,13 @@ void reads(const NodeProto& node, std::vector<std::string_view>& names) {
   }
 }
 
-// Whether its results differ from run to run.
+// Whether a node's results may differ from run to run.
 bool draws(const NodeProto& node) {
   return node.op.starts_with("Random") || node.op == "Bernoulli" || node.op == "Multinomial" ||
          node.op == "Dropout";
 }
 
-// A convolution and the norm behind it as one node: inputs of the one, then of the other; attributes of both.
+// A convolution and the norm after it as one node, with the inputs and attributes of both.
 NodeProto joined(const NodeProto& convolution, const NodeProto& norm) {
   NodeProto made;
   made.op = convolution.op;
@@ -130,7 +130,7 @@ void Loaded::prepare(Body& body, const std::vector<NodeProto>& nodes, const Opse
   note_last_uses(body);
 }
 
-// A convolution whose result only a batch norm reads, with weights on both, becomes one step.
+// Merges a convolution with the batch norm that alone reads its result, if both have weights.
 void Loaded::join_norms(Body& body) {
   std::set<std::string_view> weights;
   for (const auto& [name, value] : body.constants) weights.insert(name);
@@ -144,7 +144,7 @@ void Loaded::join_norms(Body& body) {
         node.inputs.begin() + static_cast<std::ptrdiff_t>(from), node.inputs.end(),
         [&](std::string_view name) { return name.empty() || weights.contains(name); });
   };
-  std::map<std::string_view, size_t> convolutions;  // by their results
+  std::map<std::string_view, size_t> convolutions;  // by the name of their result
   std::vector<bool> gone(body.steps.size());
   for (size_t i = 0; i < body.steps.size(); ++i) {
     Step& step = body.steps[i];
@@ -166,7 +166,7 @@ void Loaded::join_norms(Body& body) {
   std::erase_if(body.steps, [&](const Step&) { return gone[at++]; });
 }
 
-// Which inputs of each step are the same in each run, and which steps' results are.
+// Finds which inputs of each step are the same in each run, and which steps' results are.
 void Loaded::note_constants(Body& body) const {
   std::set<std::string_view> constant;
   for (const auto& [name, value] : body.constants) constant.insert(name);
@@ -239,7 +239,7 @@ void Loaded::note_last_uses(Body& body) {
   for (size_t i = body.steps.size(); i-- > 0;) {
     names.clear();
     reads(*body.steps[i].node, names);
-    // What it makes and nobody reads goes at once.
+    // Results that nobody reads are dropped at once.
     names.insert(names.end(), body.steps[i].node->outputs.begin(),
                  body.steps[i].node->outputs.end());
     for (const std::string_view name : names)

@@ -4,7 +4,7 @@
 
 namespace tenon::onnx {
 
-// Values by name, of a graph that runs; those of the graph around it are seen.
+// The values of a running graph by name. It sees those of the graphs around it.
 struct Loaded::Scope {
   const Scope* outer;
   std::unordered_map<std::string_view, Value> values;
@@ -140,7 +140,7 @@ void Loaded::run(const Step& step, const Body& body, Scope& scope, const NodePro
 
 namespace {
 
-// Whether what this thread fills is recorded rather than filled.
+// Whether this thread records ops that fill tensors instead of running them.
 bool recording() { return full({}, 0, DType::F32, Device("cpu")).device() != Device("cpu"); }
 
 uint64_t bytes_of(const std::vector<Value>& values) {
@@ -152,7 +152,7 @@ uint64_t bytes_of(const std::vector<Value>& values) {
 
 }  // namespace
 
-// A step that is constant runs once, unless what it gives is far larger than what it reads.
+// A constant step runs once, unless its result is much larger than what it reads.
 std::vector<Value> Loaded::convert(const Step& step, const Call& call) const {
   if (!step.constant || call.device() != Device("cpu")) return step.convert(call).values;
   struct Once {
@@ -183,7 +183,7 @@ std::shared_ptr<const void> Loaded::kept(
     const std::lock_guard lock(mutex_);
     if (const auto found = kept_.find(place); found != kept_.end()) return found->second;
   }
-  // Without the lock: what is made may ask for weights. Two threads may make it; one wins.
+  // Not under the lock, because `make` may ask for weights. If two threads make it, one result is dropped.
   std::shared_ptr<const void> made = make();
   if (recording()) return made;
   const std::lock_guard lock(mutex_);

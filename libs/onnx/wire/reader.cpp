@@ -99,7 +99,7 @@ void Message::append(std::vector<int64_t>& list) {
     return;
   }
   Message packed(*origin_, bytes(), depth_);
-  // A number ends where a byte has no high bit, so the room is known beforehand.
+  // The last byte of a number has no high bit, so counting these gives the number of elements.
   size_t count = 0;
   for (const unsigned char* at = packed.at_; at != packed.end_; ++at) count += *at < 128 ? 1 : 0;
   origin_->take(count * sizeof(int64_t), packed.at_);

@@ -1,5 +1,5 @@
-// Protocol Buffers' wire format (protobuf.dev/programming-guides/encoding), read in place: every length and number is checked against
-// the bytes that are there, and nothing is copied.
+// Reads the wire format of Protocol Buffers (protobuf.dev/programming-guides/encoding) in place. Checks each length and number against the
+// available bytes and copies nothing.
 #pragma once
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace tenon::onnx {
 
 using Bytes = std::span<const unsigned char>;
 
-// What a file's messages share: where an error is, and how much memory their structs have taken.
+// What all messages of a file share: the place for errors, and how much memory their structs take.
 class Origin {
  public:
   Origin(std::string where, Bytes file)
@@ -25,7 +25,7 @@ class Origin {
   }
   const std::string& where() const { return where_; }
   Bytes file() const { return file_; }
-  // Called before a struct or elements are made. Many tiny messages must not take many times the file's size.
+  // Called before structs or elements are made, so that many tiny messages cannot take many times the file's size.
   void take(size_t bytes, const unsigned char* at) {
     if (bytes > left_)
       fail(at, "the messages up to here take more memory than four times the file");
@@ -39,13 +39,13 @@ class Origin {
   size_t left_;
 };
 
-// The fields of one message, in the order of the file: while (message.next()) switch (message.field()) { … }
+// The fields of one message, in the file's order: while (message.next()) switch (message.field()) { … }
 class Message {
  public:
   Message(Origin& origin, Bytes bytes, int depth = 0)
       : origin_(&origin), at_(bytes.data()), end_(bytes.data() + bytes.size()), depth_(depth) {}
 
-  // To the next field; fields whose value nobody asked for are passed over.
+  // Goes to the next field, past the value of the last if nobody read it.
   bool next();
   uint32_t field() const { return field_; }
 
@@ -55,18 +55,18 @@ class Message {
   Bytes bytes();
   std::string_view text();
   Message message();
-  // One element, or many of a packed field.
+  // One element, or the elements of a packed field.
   void append(std::vector<int64_t>& list);
   void append(std::vector<float>& list);
   void append(std::vector<double>& list);
 
-  // Room for another T, which the file's size limits.
+  // Reserves another T; the file's size limits how many.
   template <class T>
   T& add(std::vector<T>& list) {
     origin_->take(sizeof(T), at_);
     return list.emplace_back();
   }
-  // Room for a struct that lies elsewhere.
+  // Accounts for a struct that lies elsewhere.
   void take(size_t size) { origin_->take(size, at_); }
   [[noreturn]] void fail(const std::string& reason) const { origin_->fail(at_, reason); }
 
@@ -85,7 +85,7 @@ class Message {
   const unsigned char *at_, *end_;
   int depth_;
   uint32_t field_ = 0, wire_ = 0;
-  bool pending_ = false;  // the value of this field was not read yet
+  bool pending_ = false;  // this field's value was not read yet
 };
 
 }  // namespace tenon::onnx

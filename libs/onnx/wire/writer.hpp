@@ -1,4 +1,4 @@
-// Messages of Protocol Buffers, written.
+// Writes messages in the wire format of Protocol Buffers.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Mixed precision: products in half the bits, and gradients that do not vanish in them (Micikevicius et al. 2018).
+// Mixed precision: products in 16 bits, with a scaled loss so that gradients do not underflow (Micikevicius et al. 2018).
 #ifndef TENON_AMP_HPP
 #define TENON_AMP_HPP
 

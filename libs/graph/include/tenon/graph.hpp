@@ -1,4 +1,4 @@
-// Programs: functions of tensors recorded once as a graph of ops, and run without what they were written in. In C: tenon/graph.h.
+// Programs: functions of tensors, recorded once as a graph of ops, that then run without the code that made them. In C: tenon/graph.h.
 //
 //   Program program = graph::trace({x}, [&](std::span<const Tensor> in) { return std::vector{net(in[0])}; });
 //   Tensor y = program({x})[0];
@@ -17,7 +17,7 @@
 
 namespace tenon::graph {
 
-// A graph of ops on a device; copies share it. Any thread may run it.
+// A graph of ops on a device. Copies share it, and any thread may run it.
 class Program {
  public:
   Program() noexcept = default;
@@ -32,7 +32,7 @@ class Program {
   tn_program* get() const noexcept { return handle_.get(); }
   Device device() const { return Device(tn_program_device(get())); }
 
-  // New tensors. Inputs have the recorded shapes and dtypes, and lie on the program's device.
+  // Returns new tensors. Inputs need the recorded shapes and dtypes, on the program's device.
   std::vector<Tensor> operator()(TensorList inputs) const {
     std::vector<tn_tensor*> results(results_);
     detail::check(tn_program_run(get(), inputs.handles(), static_cast<uint32_t>(inputs.size()),
@@ -44,7 +44,8 @@ class Program {
   void save(const std::string& path) const {
     detail::check(tn_program_save(get(), detail::to_str(path)));
   }
-  // Products by weights of some size in integers of eight bits; `samples`, lists of inputs, fix how what they meet is scaled (tn_program_quantize).
+  // A program whose products by large constant weights use 8-bit integers. `samples`, a list of lists of inputs, fixes the ranges
+  // (tn_program_quantize).
   Program quantize(const std::vector<std::vector<Tensor>>& samples = {}) const {
     std::vector<tn_tensor*> handles;
     for (const auto& inputs : samples)
@@ -60,7 +61,7 @@ class Program {
     detail::check(tn_program_get_info(get(), &info));
     return info;
   }
-  // Those that each run may have anew, by name; counts grow by themselves.
+  // Numbers that each run may change, by name. Counts grow by themselves.
   std::map<std::string, double> numbers() const {
     std::map<std::string, double> all;
     for (uint32_t i = 0; i < info().numbers; ++i) {
@@ -76,15 +77,15 @@ class Program {
     if (i == count) throw Error(TN_NOT_FOUND, "[graph] no number is called " + std::string(name));
     detail::check(tn_program_set_numbers(get(), i, &value, 1));
   }
-  // Whether results have the bits of the recorded calls, or may be rounded otherwise (tn_program_set_exact).
+  // Whether results have exactly the bits of the recorded calls, or may round differently (tn_program_set_exact).
   void set_exact(bool exact) { detail::check(tn_program_set_exact(get(), exact ? 1 : 0)); }
-  // As it was recorded, or as its device runs it.
+  // The graph as it was recorded, or lowered to its device.
   std::string text(bool lowered = false) const {
     return print(lowered ? TN_PROGRAM_LOWERED : TN_PROGRAM_RECORDED);
   }
-  // As its device runs it: kernels, what is fused, places in memory, and why nodes run alone.
+  // The lowered graph with kernels, fusion, places in memory, and why nodes run alone.
   std::string explain() const { return print(TN_PROGRAM_EXPLAINED); }
-  // What its device runs as a picture: an SVG document.
+  // The lowered graph as a picture: an SVG document.
   std::string svg() const { return print(TN_PROGRAM_DRAWN); }
 
  private:
@@ -105,7 +106,7 @@ class Program {
   uint32_t results_ = 0;
 };
 
-// The program of a file. Undefined device: the host.
+// Loads a program from a file. Undefined device: the host.
 inline Program load(const std::string& path, Device device = {}) {
   tn_program* program = nullptr;
   detail::check(tn_program_load(detail::to_str(path), device.get(), &program));
@@ -137,8 +138,8 @@ inline Program end_trace(Recording recording, const std::vector<Tensor>& results
 }
 }  // namespace detail
 
-// What fn(std::span<const Tensor>) computes of inputs like these: it is called once, with tensors that have no elements, and returns
-// a list of tensors. Throws Error where it reads an element or writes into what is not its own.
+// Records fn(std::span<const Tensor>), which returns a list of tensors. It is called once, with tensors that have no elements. Throws Error
+// if fn reads an element or writes to memory that is not its own.
 template <class Fn>
 Program trace(TensorList like, Fn&& fn, Device device = {}) {
   tn_trace* began = nullptr;
@@ -149,7 +150,7 @@ Program trace(TensorList like, Fn&& fn, Device device = {}) {
   return detail::end_trace(std::move(recording), results, device);
 }
 
-// A dimension of inputs whose size each run chooses. 0: from 1 on, without an end.
+// A dimension of the inputs whose size each run chooses. 0: at least 1, no upper limit.
 struct Dim {
   std::string name;
   int64_t min = 0, max = 0;
@@ -157,8 +158,8 @@ struct Dim {
 // By input: its dims, by dimension. Equal names are one size.
 using Dims = std::vector<std::map<uint32_t, Dim>>;
 
-// For any sizes of these dims: fn is called at several, and what differs between the calls has to follow the sizes. Throws Error where
-// it does not, as where fn branches on a size.
+// The same for any sizes of these dims: fn is called at several sizes, and whatever differs must follow from the sizes. Throws Error if it
+// does not, for example if fn branches on a size.
 template <class Fn>
 Program trace(TensorList like, const Dims& dims, Fn&& fn, Device device = {}) {
   std::vector<tn_trace_dim> declared;
@@ -197,7 +198,7 @@ Program trace(TensorList like, const Dims& dims, Fn&& fn, Device device = {}) {
     } catch (...) {
       if (tn_status* refused = tn_trace_failed(began, &more)) {
         tn_status_release(refused);
-        throw;  // what the function said
+        throw;  // rethrows what the function threw
       }
       continue;
     }
@@ -207,12 +208,12 @@ Program trace(TensorList like, const Dims& dims, Fn&& fn, Device device = {}) {
   return detail::end_trace(std::move(recording), {}, device);
 }
 
-// ---- Control flow: what runs plainly in eager mode, with gradients, and is recorded inside a trace ----------------------------------
+// ---- Control flow: runs plainly in eager mode, with gradients, and is recorded inside a trace ------------------------------------
 
 namespace detail {
 inline bool holds(const Tensor& flag) { return flag.item<double>() != 0; }
 
-// A body in a trace: body(inputs) over what stands for tensors like these. How many tensors it gives. One that throws is dropped.
+// Records body(inputs), called with stand-ins for tensors like these, and returns how many tensors it gives. A body that throws is dropped.
 template <class Body>
 size_t record_body(TensorList like, Body&& body) {
   std::vector<tn_tensor*> handles(like.size());
@@ -242,7 +243,7 @@ inline std::vector<Tensor> record_control(uint32_t kind, TensorList operands, si
 }
 }  // namespace detail
 
-// What then_fn() gives where the predicate, of one element, is true, else what else_fn() does: lists of tensors, alike in both.
+// then_fn() if the predicate, of one element, is true, else else_fn(). Both return lists of tensors of the same shapes and dtypes.
 template <class Then, class Else>
 std::vector<Tensor> cond(const Tensor& predicate, Then&& then_fn, Else&& else_fn) {
   if (tn_trace_active() == 0) return detail::holds(predicate) ? then_fn() : else_fn();
@@ -252,7 +253,7 @@ std::vector<Tensor> cond(const Tensor& predicate, Then&& then_fn, Else&& else_fn
   return detail::record_control(TN_CONTROL_COND, {predicate}, 0, count);
 }
 
-// While condition(state), of one element, is true: state = body(state). Shapes and dtypes of the state stay.
+// While condition(state), of one element, is true: state = body(state). The state keeps its shapes and dtypes.
 template <class Condition, class Body>
 std::vector<Tensor> loop(Condition&& condition, Body&& body, std::vector<Tensor> state) {
   if (tn_trace_active() == 0) {
@@ -266,8 +267,8 @@ std::vector<Tensor> loop(Condition&& condition, Body&& body, std::vector<Tensor>
   return detail::record_control(TN_CONTROL_LOOP, state, state.size(), count);
 }
 
-// body(carried, slices), one list, for each slice of `scanned` along its first dimension, gives the next carried and other slices: the
-// last carried, and the slices stacked. There has to be a slice.
+// Calls body(carried, slices) for each slice of `scanned` along the first dimension, at least one. It returns one list: the next carried
+// and any slices to stack. Returns the last carried and the stacked slices.
 template <class Body>
 std::vector<Tensor> scan(Body&& body, std::vector<Tensor> carried,
                          const std::vector<Tensor>& scanned) {

@@ -21,7 +21,7 @@ namespace tenon::graph {
 
 namespace detail {
 
-// What a step of an optimizer computes with, as it is at one time.
+// What a step of an optimizer computes with, at one moment.
 struct Moment {
   std::vector<std::string> names;     // of numbers
   std::vector<double> numbers;        // options
@@ -29,7 +29,7 @@ struct Moment {
   std::vector<size_t> groups;         // of parameters
   std::vector<int64_t> steps;         // of parameters
   std::vector<const void*> identity;  // parameters and their memory
-  std::vector<bool> lacks_memory;     // of parameters: it has a gradient, and has not taken a step
+  std::vector<bool> lacks_memory;     // by parameter: it has a gradient but has not taken a step
 
   static Moment of(optim::Optimizer& optimizer);
   void restore(optim::Optimizer& optimizer) const;
@@ -71,28 +71,29 @@ inline void Moment::restore(optim::Optimizer& optimizer) const {
   optimizer.visit(write);
 }
 
-// An optimizer that a step uses, and what of it each run has anew.
+// An optimizer that a step uses, and which of its values each run supplies.
 struct Stepped {
   optim::Optimizer* optimizer;
-  Moment before;                // as it was when the step was recorded
-  std::vector<size_t> varying;  // numbers that are symbols: those that were not 0
-  std::vector<size_t> counted;  // for each count that is a symbol, a parameter that has it
-  std::vector<int64_t> taken;   // steps that a run takes, by parameter
+  Moment before;                // when the step was recorded
+  std::vector<size_t> varying;  // the numbers that are symbols: those that were not 0
+  std::vector<size_t> counted;  // for each count that is a symbol, a parameter with that count
+  std::vector<int64_t> taken;   // by parameter: steps that one run takes
 
-  // Whether the recorded step is that of the optimizer as it is now.
+  // Whether the recorded step still suits the optimizer.
   bool fits(const Moment& now) const {
     if (now.flags != before.flags || now.identity != before.identity ||
         now.numbers.size() != before.numbers.size())
       return false;
     for (size_t i = 0; i < now.numbers.size(); ++i)
       if ((before.numbers[i] == 0) != (now.numbers[i] == 0)) return false;
-    for (size_t i = 1; i < now.steps.size(); ++i)  // parameters in step stay in step
+    for (size_t i = 1; i < now.steps.size(); ++i)  // parameters with equal counts keep them equal
       if (now.steps[i] - before.steps[i] != now.steps[0] - before.steps[0]) return false;
     return true;
   }
 };
 
-// Notes the optimizers that step while it is recorded, and gives them numbers by which their places in the graph are found.
+// Watches the optimizers that step while the function is recorded, and gives them recognisable numbers, so that these can be found in the
+// graph.
 class StepRecorder final : public optim::StepListener {
  public:
   explicit StepRecorder(tn_trace* trace) : trace_(trace), outer_(optim::step_listener) {
@@ -109,7 +110,7 @@ class StepRecorder final : public optim::StepListener {
     index_ = 0;
     stepped_.clear();
   }
-  // After the last pass, as the optimizers were.
+  // After the last pass; puts the optimizers back as they were.
   std::vector<Stepped> take() {
     for (Stepped& one : stepped_) {
       const Moment after = Moment::of(*one.optimizer);
@@ -132,7 +133,8 @@ class StepRecorder final : public optim::StepListener {
     Stepped stepped{&optimizer, now, {}, {}, {}};
     const std::string prefix = "optimizer" + std::to_string(stepped_.size()) + '.';
     for (size_t i = 0; i < now.numbers.size(); ++i) {
-      if (now.numbers[i] == 0) continue;  // others may depend on that: Stepped::fits
+      if (now.numbers[i] == 0)
+        continue;  // a 0 may have changed what was recorded: see Stepped::fits
       stepped.varying.push_back(i);
       now.numbers[i] *= 1 - static_cast<double>(pass_ * ++index_) / 8192;
       say(prefix + now.names[i], now.numbers[i], false);
@@ -173,11 +175,11 @@ class StepRecorder final : public optim::StepListener {
 
 }  // namespace detail
 
-// A training step, fn(std::span<const Tensor>) -> std::vector<Tensor>, which computes gradients and lets optimizers step. It is called as
-// it is the first time, recorded the second time, and its program runs from then on: on the same parameters, buffers and memory of
-// optimizers, bit for bit as fn would. Rates and other options of the optimizers may change between steps, and steps of fn itself may
-// lie between. Inputs of other shapes are recorded anew, and so is a step whose optimizer got other parameters, memory or choices.
-// Not from several threads at once. What fn refers to must outlive the step.
+// A training step: fn(std::span<const Tensor>) -> std::vector<Tensor> computes gradients and lets optimizers step. The first call runs it
+// plainly, the second records it, and later calls run the program, on the same parameters, buffers and optimizer state, with the same bits.
+// Options such as rates may change between steps, and plain calls of fn may lie between. Inputs of other shapes are recorded anew, as is a
+// step whose optimizer got other parameters, state or options that choose ops. Not for several threads at once. Whatever fn refers to must
+// outlive the step.
 class Step {
  public:
   using Function = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
@@ -203,8 +205,8 @@ class Step {
     return results;
   }
 
-  // That of inputs like these; undefined where none was recorded. Program::save writes it with parameters and memory; a program of a file
-  // trains on by itself.
+  // The program for inputs like these; undefined if none was recorded. Program::save writes it with parameters and optimizer state, and a
+  // program loaded from a file goes on training.
   Program program(TensorList inputs) const {
     const auto found = recorded_.find(key_of(inputs));
     return found == recorded_.end() ? Program() : found->second.program;

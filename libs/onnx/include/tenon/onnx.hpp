@@ -15,7 +15,7 @@
 
 namespace tenon::onnx {
 
-// What a model takes or gives: a tensor, a sequence of values, or nothing (an optional that is empty).
+// A model's input or result: a tensor, a sequence of values, or nothing (an empty optional).
 class Value {
  public:
   Value() = default;
@@ -38,7 +38,7 @@ class Value {
 
 namespace tenon::detail {
 
-// Values as the C ABI has them, as long as this lives.
+// Values in the form of the C ABI, for as long as this lives.
 class OnnxValues {
  public:
   explicit OnnxValues(const std::vector<onnx::Value>& values) {
@@ -73,7 +73,7 @@ inline onnx::Value onnx_value(const tn_onnx_value& value) {
 
 namespace tenon::onnx {
 
-// Copies share the model. Any thread may run it.
+// Copies share the model, and any thread may run it.
 class Model {
  public:
   Model() noexcept = default;
@@ -96,7 +96,7 @@ class Model {
     tn_onnx_release_values(found.data(), results_);
     return results;
   }
-  // Of a model whose inputs and results are tensors.
+  // For models whose inputs and results are all tensors.
   std::vector<Tensor> operator()(TensorList inputs) const {
     std::vector<Tensor> results;
     for (const Value& value : run({inputs.begin(), inputs.end()})) {
@@ -127,15 +127,15 @@ class Model {
   uint32_t results_ = 0;
 };
 
-// How a program is written.
+// How to write a program.
 struct SaveOptions {
   int64_t opset = 0;  // 18 where it is 0
   std::vector<std::string> inputs = {},
                            results =
-                               {};  // names; none: those of the program, and result0, result1 …
+                               {};  // names; empty: those of the program, and result0, result1 …
 };
 
-// Writes a program as a model. Throws Error, which names an op that ONNX has no counterpart of.
+// Writes a program as a model. Throws Error with the op if it has no ONNX counterpart.
 inline void save(const graph::Program& program, const std::string& path,
                  const SaveOptions& options = {}) {
   const auto texts = [](const std::vector<std::string>& names) {
@@ -154,7 +154,7 @@ inline void save(const graph::Program& program, const std::string& path,
   tenon::detail::check(tn_onnx_export(program.get(), tenon::detail::to_str(path), &told));
 }
 
-// Throws Error, which names what Tenon does not have of it.
+// Throws Error with everything in the model that Tenon lacks.
 inline Model load(const std::string& path) {
   tn_onnx_model* model = nullptr;
   tenon::detail::check(tn_onnx_load(tenon::detail::to_str(path), &model));

@@ -1,4 +1,4 @@
-// Tokenizers: text as numbers of a vocabulary, as the networks that were trained with it want them.
+// Tokenizers: turn text into the token numbers that trained networks expect.
 #ifndef TENON_TEXT_HPP
 #define TENON_TEXT_HPP
 

@@ -1,4 +1,4 @@
-// Autocast: within its scope, ops compute in the precision that suits them.
+// Autocast: inside its scope, each op computes in the precision that suits it.
 #ifndef TENON_AMP_AUTOCAST_HPP
 #define TENON_AMP_AUTOCAST_HPP
 
@@ -30,7 +30,7 @@ class Autocast {
   detail::Scope scope_;
 };
 
-// What holds on this thread for devices of a kind; not enabled outside of every scope.
+// The settings of this thread for devices of a kind; not enabled outside of all scopes.
 inline Setting autocast_setting(std::string_view kind) {
   return detail::AutocastLayer::of_this_thread().setting(kind);
 }

@@ -37,8 +37,8 @@ class GradScaler {
   // loss · scale
   Tensor scale(const Tensor& loss) const { return options_.enabled ? loss * scale_ : loss; }
 
-  // Divides an optimizer's gradients by the scale, for clipping; step() does it otherwise. Throws Error(TN_FAILED_PRECONDITION) when
-  // done twice between updates.
+  // Divides an optimizer's gradients by the scale, so that you can clip them; otherwise step() does it. Throws
+  // Error(TN_FAILED_PRECONDITION) if called twice between updates.
   void unscale_(optim::Optimizer& optimizer) {
     if (!options_.enabled) return;
     if (!seen_.try_emplace(&optimizer, false).second)
@@ -56,14 +56,14 @@ class GradScaler {
     seen_[&optimizer] = !std::isfinite(largest);
     multi_scale(grads, tensor(1 / scale_).to(grads.front().device()));
   }
-  // The optimizer's step, unless a gradient is inf or NaN; returns whether it was made.
+  // Takes the optimizer's step, unless a gradient is inf or NaN. Returns whether it did.
   bool step(optim::Optimizer& optimizer) {
     if (options_.enabled && seen_.find(&optimizer) == seen_.end()) unscale_(optimizer);
     if (options_.enabled && seen_[&optimizer]) return false;
     optimizer.step();
     return true;
   }
-  // The scale of the next steps; once behind the steps of all optimizers.
+  // Adjusts the scale. Call it once, after the steps of all optimizers.
   void update() {
     if (!options_.enabled) return;
     require(!seen_.empty(), "update() without a step() since the last");
@@ -113,7 +113,7 @@ class GradScaler {
   double scale_ = 65536;
   int64_t good_steps_ = 0;
   std::unordered_map<optim::Optimizer*, bool>
-      seen_;  // unscaled since the last update; whether one was infinite
+      seen_;  // optimizers unscaled since the last update, and whether one of their gradients was infinite
 };
 
 }  // namespace tenon::amp

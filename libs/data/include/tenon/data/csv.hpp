@@ -22,7 +22,7 @@ struct CsvOptions {
   std::vector<int64_t> text = {};  // columns that are kept as text; all others are numbers
   bool empty_is_nan = false;       // otherwise an empty number is an error
   DType dtype = DType::F32;        // of the numbers
-  // Bytes that a compressed file may unpack to; more is an error, as memory has to hold them.
+  // The most bytes that a compressed file may unpack to, since memory must hold them.
   uint64_t max_unpacked = uint64_t{4} << 30;
 };
 
@@ -35,7 +35,7 @@ struct CsvTable {
 
 namespace detail {
 
-// Cuts a text into rows of fields and remembers where each began.
+// Splits text into rows of fields and remembers where each began.
 class CsvReader {
  public:
   struct Field {
@@ -48,7 +48,7 @@ class CsvReader {
     if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;
   }
   [[noreturn]] void fail(size_t at, const std::string& reason) const { file_.fail(at, reason); }
-  // False at the end. Empty lines are skipped.
+  // False at the end. Skips empty lines.
   bool row(std::vector<Field>& fields) {
     fields.clear();
     while (at_ < text_.size() && (text_[at_] == '\n' || text_[at_] == '\r')) ++at_;
@@ -120,7 +120,7 @@ inline double parse_number(const CsvReader& reader, const CsvReader::Field& fiel
 inline std::string read_text(const io::detail::Source& file, uint64_t max_unpacked) {
   Stream stream(file);
   std::string text;
-  // Twice the packed size is a first guess; text mostly packs better than that.
+  // A first guess: twice the packed size. Text usually packs better.
   uint64_t step = file.size() * (stream.is_compressed() ? 2 : 1) + 1;
   while (true) {
     const size_t begin = text.size();
@@ -149,7 +149,7 @@ inline void check_options(const CsvOptions& options, const std::string& where) {
                     where + ": text column " + std::to_string(options.text[i]) + " is named twice");
 }
 
-// Puts each field of a row into the numbers or into its column of text.
+// Stores each field of a row as a number or in its text column.
 inline void add_row(const CsvReader& reader, std::vector<CsvReader::Field>& fields,
                     const CsvOptions& options, CsvTable& table, std::vector<double>& numbers) {
   for (size_t c = 0; c < fields.size(); ++c) {
@@ -197,7 +197,7 @@ inline CsvTable parse_csv(const io::detail::Source& file, const CsvOptions& opti
 
 }  // namespace detail
 
-// Errors name the file, the byte (of the unpacked text) and the reason.
+// Errors name the file, the byte in the unpacked text, and the reason.
 inline CsvTable read_csv(const std::string& path, const CsvOptions& options = {}) {
   return io::detail::with_memory_errors("[read_csv] " + path, [&] {
     return detail::parse_csv(io::detail::InputFile(path, "read_csv"), options);

@@ -16,7 +16,7 @@ using Example = std::vector<Tensor>;
 
 namespace detail {
 
-// Rows of a host tensor, copied one by one: workers shall not start teams of threads of their own.
+// Copies rows of a host tensor one by one. An op would start threads, and workers should not.
 inline Tensor take_rows(const Tensor& x, std::span<const int64_t> rows) {
   std::vector<int64_t> shape(x.shape().begin(), x.shape().end());
   shape[0] = static_cast<int64_t>(rows.size());
@@ -35,7 +35,7 @@ inline Tensor take_rows(const Tensor& x, std::span<const int64_t> rows) {
               "[dataset] example " + std::to_string(index) + " of " + std::to_string(size));
 }
 
-// Examples of equal shapes as one tensor per field.
+// Stacks examples of equal shapes into one tensor for each field.
 inline Example collate(const std::vector<Example>& examples) {
   Example batch;
   for (size_t field = 0; field < examples.at(0).size(); ++field) {
@@ -54,8 +54,8 @@ inline Example collate(const std::vector<Example>& examples) {
 
 }  // namespace detail
 
-// Derive and write size() and get(); batch() too where many examples come cheaper than one by one.
-// Called from several threads.
+// Derive from this and write size() and get(). Write batch() too if many examples at once are cheaper than one by one. Several threads may
+// call these.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -69,7 +69,7 @@ class Dataset {
   }
 };
 
-// Rows of tensors that have the same number of them.
+// Rows of tensors with equal first dimensions.
 class TensorDataset : public Dataset {
  public:
   explicit TensorDataset(std::vector<Tensor> tensors) {
@@ -100,7 +100,7 @@ class TensorDataset : public Dataset {
   std::vector<Tensor> tensors_;
 };
 
-// Some examples of another dataset, which must outlive it.
+// Some examples of another dataset, which must outlive this.
 class Subset : public Dataset {
  public:
   Subset(const Dataset& whole, std::vector<int64_t> indices)

@@ -81,7 +81,7 @@ inline Tensor read_idx_elements(const io::detail::Source& source) {
     file.read(data, header.bytes, "the elements");
     swap_bytes(data, header.bytes / size_of(header.dtype), size_of(header.dtype));
   }
-  // Looking for more also checks that compressed data is whole.
+  // Reading on also checks that compressed data is complete.
   char more;
   if (file.read_some(&more, 1) != 0) file.fail("bytes behind the elements");
   return out;
@@ -89,8 +89,8 @@ inline Tensor read_idx_elements(const io::detail::Source& source) {
 
 }  // namespace detail
 
-// The tensor of an IDX file. The header says how many bytes are unpacked, and no more ever are.
-// Errors name the file, the byte (of the unpacked data) and the reason.
+// Reads an IDX file into a tensor. Never unpacks more bytes than the header declares.
+// Errors name the file, the byte (in the unpacked data) and the reason.
 inline Tensor read_idx(const std::string& path) {
   return io::detail::with_memory_errors("[read_idx] " + path, [&] {
     return detail::read_idx_elements(io::detail::InputFile(path, "read_idx"));

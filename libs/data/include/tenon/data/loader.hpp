@@ -1,4 +1,4 @@
-// Batches of a dataset, made ahead by worker threads, in an order that the seed decides.
+// Batches of a dataset, prepared by worker threads in an order that the seed decides.
 #ifndef TENON_DATA_LOADER_HPP
 #define TENON_DATA_LOADER_HPP
 
@@ -19,17 +19,17 @@ namespace tenon::data {
 struct LoaderOptions {
   int64_t batch_size = 1;
   bool shuffle = false;
-  // Of the shuffled orders, together with the number of the epoch; without one they follow manual_seed().
+  // Seeds the shuffling, together with the epoch's number. Without a seed, manual_seed() decides.
   std::optional<uint64_t> seed = {};
-  int64_t workers = 0;     // threads; 0: batches are made when they are asked for
-  int64_t prefetch = 2;    // batches each worker keeps ready
-  bool drop_last = false;  // leave out a last batch that is not full
+  int64_t workers = 0;                             // threads; 0: batches are made when asked for
+  int64_t prefetch = 2;                            // batches each worker keeps ready
+  bool drop_last = false;                          // leave out a last batch that is not full
   std::function<Example(Example)> transform = {};  // runs on each batch, in the workers
 };
 
 namespace detail {
 
-// SplitMix64 (Steele et al. 2014): one definition everywhere, unlike std::shuffle.
+// SplitMix64 (Steele et al. 2014). Unlike std::shuffle, it gives the same order with every standard library.
 inline uint64_t next_random(uint64_t& state) {
   uint64_t z = (state += 0x9e3779b97f4a7c15u);
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -52,7 +52,7 @@ inline uint64_t draw_seed() {
   return static_cast<uint64_t>(randint({}, 0, INT64_MAX, DType::I64).item<int64_t>());
 }
 
-// One pass over the data. Batches come in order, whichever worker made them.
+// One pass over the data. Batches come in order, no matter which worker made them.
 class Epoch {
  public:
   Epoch(const Dataset& dataset, const LoaderOptions& options, std::vector<int64_t> order)
@@ -75,8 +75,7 @@ class Epoch {
   Epoch(const Epoch&) = delete;
   Epoch& operator=(const Epoch&) = delete;
 
-  // The next batch, or false at the end. Rethrows what a worker threw, at the batch
-  // where it happened.
+  // Gets the next batch, or returns false at the end. Rethrows a worker's exception at the batch where it happened.
   bool next(Example& out) {
     if (taken_ == batches_) return false;
     if (workers_.empty()) {
@@ -151,7 +150,7 @@ class Epoch {
 }  // namespace detail
 
 // for (data::Example& batch : loader) { … batch[0] … batch[1] … }
-// The dataset must outlive it. Every loop is an epoch; leaving one early is fine.
+// The dataset must outlive the loader. Each loop is an epoch, which you may leave early.
 class DataLoader {
  public:
   DataLoader(const Dataset& dataset, LoaderOptions options)
@@ -205,7 +204,7 @@ class DataLoader {
     const int64_t n = dataset_.size(), size = options_.batch_size;
     return options_.drop_last ? n / size : (n + size - 1) / size;
   }
-  // The epoch that the next loop is, to go on where a run was interrupted.
+  // The epoch of the next loop; set it to continue an interrupted run.
   void set_epoch(uint64_t epoch) { epoch_ = epoch; }
 
  private:

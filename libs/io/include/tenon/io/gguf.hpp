@@ -1,4 +1,4 @@
-// Weights in GGUF files, as llama.cpp has them, plain or quantised
+// Reads weights from GGUF files, llama.cpp's format, plain or quantised
 // (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md).
 #ifndef TENON_IO_GGUF_HPP
 #define TENON_IO_GGUF_HPP
@@ -10,7 +10,7 @@
 
 namespace tenon::io {
 
-// What a file holds.
+// The contents of a file.
 struct Gguf {
   TensorMap tensors;
   GgufMetadata metadata;
@@ -18,12 +18,12 @@ struct Gguf {
 
 struct GgufOptions {
   Device device = {};        // undefined: the host
-  DType dtype = DType::F32;  // of tensors that the file holds quantised; others keep theirs
+  DType dtype = DType::F32;  // of quantised tensors; others keep theirs
 };
 
 namespace detail {
 
-// Elements of blocks, a piece of the file at a time.
+// Reads blocks, a piece of the file at a time.
 inline void unpack_gguf(const Source& file, const GgufEntry& entry, float* x) {
   const GgufType& type = *entry.type;
   const uint64_t piece = (1u << 20) / type.bytes * type.bytes;
@@ -67,7 +67,7 @@ inline Gguf load_gguf(const std::string& path, const GgufOptions& options = {}) 
   });
 }
 
-// A value of a file's metadata, of one of the kinds that GgufValue has. `where` begins what errors say: the file.
+// Gets a metadata value of one of GgufValue's kinds. Errors begin with `where`: the file.
 template <class T>
 const T& metadata_value(const GgufMetadata& metadata, const std::string& name,
                         const std::string& where) {

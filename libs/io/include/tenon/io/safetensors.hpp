@@ -1,5 +1,4 @@
-// Weights in safetensors files (https://huggingface.co/docs/safetensors): a JSON header, then
-// the elements, row-major.
+// Weights in safetensors files (https://huggingface.co/docs/safetensors): a JSON header, then row-major elements.
 #ifndef TENON_IO_SAFETENSORS_HPP
 #define TENON_IO_SAFETENSORS_HPP
 
@@ -16,7 +15,7 @@ namespace tenon::io {
 
 using TensorMap = std::map<std::string, Tensor>;
 
-// What a file holds.
+// The contents of a file.
 struct SafeTensors {
   TensorMap tensors;
   Metadata metadata;
@@ -49,7 +48,7 @@ inline void check_name(const std::string& where, const std::string& what, const 
 
 using Order = std::vector<const TensorMap::value_type*>;
 
-// Wide elements first, so that all are aligned.
+// Wide elements come first, so that all are aligned.
 inline Order order_of(const TensorMap& tensors, const std::string& where) {
   Order order;
   for (const auto& entry : tensors) {
@@ -101,7 +100,7 @@ inline std::string header_of(const Order& order, const Metadata& metadata,
   return header;
 }
 
-// `function` is what the caller's errors name: Python's has another name.
+// `function`: the name that errors begin with; Python's name differs.
 inline void save(const std::string& path, const TensorMap& tensors, const Metadata& metadata,
                  const std::string& function) {
   const std::string where = "[" + function + "] " + path;
@@ -138,8 +137,7 @@ inline SafeTensors load_safetensors(const std::string& path, Device device = {})
   });
 }
 
-// Writes all tensors. The file is replaced at once, or not at all; links are followed, and what is
-// no regular file is refused.
+// Writes all tensors. The file is replaced as a whole or not at all. Follows links, and refuses anything but a regular file.
 inline void save_safetensors(const std::string& path, const TensorMap& tensors,
                              const Metadata& metadata = {}) {
   detail::save(path, tensors, metadata, "save_safetensors");

@@ -1,4 +1,4 @@
-// Activations as modules, for Sequential; functional has those that are no ops.
+// Activations as modules, and in `functional` those that are no ops.
 #ifndef TENON_NN_ACTIVATION_HPP
 #define TENON_NN_ACTIVATION_HPP
 
@@ -13,7 +13,7 @@ inline Tensor celu(const Tensor& x, double alpha = 1) {
   if (alpha == 0) nn::detail::refuse("celu", "alpha must not be 0");
   return where(x > 0, x, alpha * expm1(minimum(x, 0) / alpha));
 }
-// One half along a dimension times the sigmoid of the other.
+// One half of a dimension times the sigmoid of the other half.
 inline Tensor glu(const Tensor& x, int64_t dim = -1) {
   if (x.shape(dim) % 2 != 0)
     nn::detail::refuse("glu", "dim " + std::to_string(dim) + " has " +
@@ -23,7 +23,7 @@ inline Tensor glu(const Tensor& x, int64_t dim = -1) {
 }
 // x where |x| is above lambd, 0 elsewhere.
 inline Tensor hardshrink(const Tensor& x, double lambd = 0.5) { return shrink(x, lambd); }
-// x moved towards 0 by lambd, 0 where it is within.
+// Moves x towards 0 by lambd, without crossing 0.
 inline Tensor softshrink(const Tensor& x, double lambd = 0.5) {
   nn::detail::check_least("softshrink", "lambd", lambd, 0);
   return shrink(x, lambd, lambd);
@@ -31,7 +31,7 @@ inline Tensor softshrink(const Tensor& x, double lambd = 0.5) {
 inline Tensor tanhshrink(const Tensor& x) { return x - x.tanh(); }
 // x / (1 + |x|)
 inline Tensor softsign(const Tensor& x) { return x / (1 + x.abs()); }
-// x held between two numbers; the gradient at them is 0.
+// Clamps x; the gradient at the bounds is 0.
 inline Tensor hardtanh(const Tensor& x, double min_val = -1, double max_val = 1) {
   return x.clamp(min_val, max_val);
 }
@@ -40,7 +40,7 @@ inline Tensor relu6(const Tensor& x) { return hardtanh(x, 0, 6); }
 inline Tensor threshold(const Tensor& x, double threshold, double value) {
   return where(x <= threshold, value, x).to(x.dtype());
 }
-// leaky_relu with slopes that are learned: one, or one for each channel (dimension 1).
+// leaky_relu with learned slopes: one, or one for each channel (dimension 1).
 inline Tensor prelu(const Tensor& x, const Tensor& weight) {
   std::vector<int64_t> shape(static_cast<size_t>(x.ndim()), 1);
   if (weight.numel() != 1) {
@@ -61,7 +61,7 @@ inline Tensor rrelu(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 
   if (!training) return leaky_relu(x, (lower + upper) / 2);
   return where(x >= 0, x, x * uniform(x.shape(), lower, upper, x.dtype(), x.device()));
 }
-// softmax of -x; without a dim along dimension 0 of rank 0, 1 and 3, 1 of others, as PyTorch's.
+// softmax of -x. Without a dim: along dimension 0 for rank 0, 1 and 3, else along 1, as in PyTorch.
 inline Tensor softmin(const Tensor& x, std::optional<int64_t> dim = {}) {
   return softmax(-x, dim.value_or(x.ndim() <= 1 || x.ndim() == 3 ? 0 : 1));
 }
@@ -87,7 +87,7 @@ TENON_ACTIVATION(Softsign, functional::softsign)
 TENON_ACTIVATION(Tanhshrink, functional::tanhshrink)
 #undef TENON_ACTIVATION
 
-// With one option.
+// Activations with one option.
 #define TENON_ACTIVATION_1(Name, Type, option, usual, function)                 \
   class Name : public Module {                                                  \
    public:                                                                      \
@@ -155,7 +155,7 @@ class RReLU : public Module {
   double lower_, upper_;
 };
 
-// Slopes that are learned: one, or one for each channel.
+// Learned slopes: one, or one for each channel.
 class PReLU : public Module {
  public:
   explicit PReLU(int64_t num_parameters = 1, double init = 0.25)

@@ -1,4 +1,4 @@
-// An approximate softmax for many classes of which few are frequent (Grave et al. 2017).
+// An approximate softmax for many classes, most of them rare (Grave et al. 2017).
 #ifndef TENON_NN_ADAPTIVE_HPP
 #define TENON_NN_ADAPTIVE_HPP
 
@@ -8,12 +8,12 @@
 namespace tenon::nn {
 
 struct AdaptiveLogSoftmaxWithLossOptions {
-  double div_value = 4;  // each cluster's layer is that much narrower than the one before
+  double div_value = 4;  // each cluster's layer is narrower than the previous one by this factor
   bool head_bias = false;
 };
 
-// Classes are sorted by frequency and cut at `cutoffs`: the first are in the head, each further part is a cluster. Of x
-// (N, in_features) and labels (N), or (in_features) and (): log-probabilities of the labels, and the loss, their negative mean.
+// Classes are sorted by frequency and divided at `cutoffs`: the first part is in the head, each further part is a cluster. Takes x (N,
+// in_features) and labels (N), or (in_features) and (). Returns the log-probabilities of the labels, and the loss, their negative mean.
 class AdaptiveLogSoftmaxWithLoss
     : public ModuleOf<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&)> {
  public:
@@ -76,7 +76,7 @@ class AdaptiveLogSoftmaxWithLoss
       detail::refuse(kName, "labels must be 0 to " + std::to_string(cutoffs_.back() - 1));
   }
   int64_t shortlist() const { return cutoffs_[0]; }
-  // Of labels (N): in the head, and within their cluster for those that are in one.
+  // For labels (N): the class in the head, and the class within the cluster if the label is in one.
   Tensor of_labels(const Tensor& x, const Tensor& labels) {
     Tensor place = labels.to(DType::I64), within;
     for (size_t i = 0; i < tail.size(); ++i) {
@@ -94,7 +94,7 @@ class AdaptiveLogSoftmaxWithLoss
     const Tensor found = log_softmax(head(x), 1).gather(1, place.unsqueeze(1)).squeeze(1);
     return within.defined() ? found + within : found;
   }
-  std::vector<int64_t> cutoffs_;  // and the number of classes
+  std::vector<int64_t> cutoffs_;  // followed by the number of classes
 
  public:
   Linear head;

@@ -1,4 +1,4 @@
-// Attention over several heads.
+// Multi-head attention.
 #ifndef TENON_NN_ATTENTION_HPP
 #define TENON_NN_ATTENTION_HPP
 
@@ -18,21 +18,21 @@ struct MultiheadAttentionOptions {
   bool batch_first = false;
 };
 
-// Masks are bool, true forbids, or floating and added to the scores.
+// Masks are bool, where true forbids, or floating-point and added to the scores.
 struct MultiheadAttentionForwardOptions {
   Tensor key_padding_mask = {};  // (B, S)
   bool need_weights = true;
   Tensor attn_mask = {};  // (L, S) or (B · num_heads, L, S)
   bool average_attn_weights = true;
-  bool is_causal = false;  // attn_mask hides what comes later and nothing else, which saves work
+  bool is_causal = false;  // says that attn_mask is causal, which saves work
 };
 
-// Attention over num_heads parts of embed_dim (Vaswani et al. 2017, section 3.2.2) of query (L, B, embed_dim), key (S, B, kdim) and
-// value (S, B, vdim); (B, L, …) where batch_first; or all without a batch:
+// Multi-head attention (Vaswani et al. 2017, section 3.2.2) of query (L, B, embed_dim), key (S, B, kdim) and value (S, B, vdim); (B, L, …)
+// with batch_first; or all without a batch:
 //
 //   auto [y, weights] = attention(query, key, value, {.attn_mask = mask});
 //
-// The weights are (B, L, S), of each head (B, num_heads, L, S), or undefined where they are not needed.
+// The weights are averaged over heads (B, L, S), for each head (B, num_heads, L, S), or undefined if not needed.
 class MultiheadAttention
     : public ModuleOf<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&,
                                                  const MultiheadAttentionForwardOptions&)> {
@@ -79,12 +79,13 @@ class MultiheadAttention
   }
   bool batch_first() const { return options_.batch_first; }
 
-  Parameter in_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight;  // the first, or the three
+  Parameter in_proj_weight, q_proj_weight, k_proj_weight,
+      v_proj_weight;  // only the first, or the other three
   Parameter in_proj_bias, bias_k, bias_v;
   Linear out_proj;
 
  private:
-  // embed_dim, when all is as it must be.
+  // Returns embed_dim after checking the options.
   static int64_t checked(int64_t embed_dim, int64_t num_heads,
                          const MultiheadAttentionOptions& options) {
     const char* const where = "MultiheadAttention";
@@ -113,7 +114,7 @@ class MultiheadAttention
     return {linear(query, q_proj_weight, biases[0]), linear(key, k_proj_weight, biases[1]),
             linear(value, v_proj_weight, biases[2])};
   }
-  // A key and a value behind the others, of which no mask forbids any.
+  // Appends a key and a value that no mask hides.
   void grow(std::vector<Tensor>& qkv) const {
     for (size_t i : {1, 2}) {
       std::vector<Tensor> rows{qkv[i]};

@@ -1,4 +1,4 @@
-// Modules made of modules.
+// Modules that contain modules.
 #ifndef TENON_NN_CONTAINER_HPP
 #define TENON_NN_CONTAINER_HPP
 
@@ -7,7 +7,7 @@
 namespace tenon::nn {
 
 namespace detail {
-// A part held by pointer, so that it stays where it is; it is copied with its owner.
+// A part held by pointer, so that its address stays the same. It is copied with its owner.
 class Held {
  public:
   template <std::derived_from<AnyModule> Part>
@@ -32,7 +32,7 @@ class Held {
   std::unique_ptr<AnyModule> part_;
   AnyModule* (*copy_)(const AnyModule&);
 };
-// Things by name, in the order in which they came.
+// Named values in insertion order.
 template <class Thing>
 class Named {
  public:
@@ -62,8 +62,8 @@ class Named {
 };
 }  // namespace detail
 
-// One after another, the result of each given to the next. Parts are named "0", "1", … or as push() says. Sequential takes and
-// gives one tensor; SequentialOf<Tensor(const Tensor&, const Tensor&)> begins with a part that takes two.
+// Calls its parts in order, each with the result of the previous one. Parts are named "0", "1", … or as push() says. Sequential takes and
+// returns one tensor; SequentialOf<Tensor(const Tensor&, const Tensor&)> begins with a part that takes two.
 template <class Signature>
 class SequentialOf;
 template <class Result, class... Args>
@@ -114,7 +114,7 @@ class SequentialOf<Result(Args...)> : public ModuleOf<Result(Args...)> {
 };
 using Sequential = SequentialOf<Tensor(const Tensor&)>;
 
-// A list of parts of one type, used as the owner likes.
+// A list of parts of one type; their owner calls them.
 template <std::derived_from<AnyModule> Part>
 class ModuleList : public Module {
  public:
@@ -132,7 +132,7 @@ class ModuleList : public Module {
   std::vector<detail::Held> parts_;
 };
 
-// Parts of one type by name, in the order in which they came.
+// Named parts of one type, in insertion order.
 template <std::derived_from<AnyModule> Part>
 class ModuleDict : public Module {
  public:
@@ -154,7 +154,7 @@ class ModuleDict : public Module {
   detail::Named<detail::Held> parts_;
 };
 
-// Parameters named "0", "1", …, used as the owner likes.
+// Parameters named "0", "1", …; their owner uses them.
 class ParameterList : public Module {
  public:
   ParameterList() = default;
@@ -173,7 +173,7 @@ class ParameterList : public Module {
   std::vector<Parameter> parameters_;
 };
 
-// Parameters by name, in the order in which they came.
+// Named parameters, in insertion order.
 class ParameterDict : public Module {
  public:
   ParameterDict() = default;
@@ -192,8 +192,7 @@ class ParameterDict : public Module {
   detail::Named<Parameter> parameters_;
 };
 
-// A function as a module: Functional([](const Tensor& x) { return x.square(); }), or with arguments behind x:
-// Functional(leaky_relu, 0.2).
+// A function as a module: Functional([](const Tensor& x) { return x.square(); }), or with further arguments: Functional(leaky_relu, 0.2).
 template <class Signature>
 class FunctionalOf;
 template <class Result, class... Args>

@@ -9,7 +9,7 @@
 namespace tenon::nn {
 
 namespace detail {
-// Labels (N, S), of rows joined into one, too; `most` of each.
+// Labels (N, S), also if given as one concatenated row; `most` is the length of the longest.
 inline Tensor padded_labels(const Tensor& targets, const Tensor& lengths, int64_t most) {
   if (targets.ndim() == 2) return targets;
   const Tensor starts = lengths.cumsum(0) - lengths;
@@ -18,8 +18,8 @@ inline Tensor padded_labels(const Tensor& targets, const Tensor& lengths, int64_
 }
 }  // namespace detail
 
-// -log of the probability of labels (N, S), or of rows joined into one, over all their alignments with log-probabilities (T, N, C), the
-// results of log_softmax; with the lengths of both (N). The gradient is that of logits before the log_softmax, as in PyTorch.
+// -log of the probability of labels (N, S), or of one concatenated row, summed over all alignments with log-probabilities (T, N, C) from
+// log_softmax. Both lengths are (N). As in PyTorch, the gradient is that of the logits before the log_softmax.
 class CTCLoss : public detail::LossOf<Tensor, Tensor, Tensor, Tensor> {
  public:
   explicit CTCLoss(int64_t blank = 0, std::string reduction = "mean", bool zero_infinity = false)

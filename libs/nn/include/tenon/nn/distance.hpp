@@ -7,7 +7,7 @@
 namespace tenon::nn {
 
 namespace functional {
-// x₁ · x₂ / (|x₁| |x₂|) along a dimension, each length eps at least.
+// x₁ · x₂ / (|x₁| |x₂|) along a dimension; each length counts as at least eps.
 inline Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim = 1,
                                 double eps = 1e-8) {
   const auto unit = [&](const Tensor& x) { return x / x.norm(2, dim, true).clamp(eps); };

@@ -1,4 +1,4 @@
-// Elements, or channels, zeroed by chance while training.
+// Random zeroing of elements or channels in training.
 #ifndef TENON_NN_DROPOUT_HPP
 #define TENON_NN_DROPOUT_HPP
 
@@ -17,7 +17,7 @@ class DropoutBase : public Module {
  protected:
   DropoutBase(const char* name, double p) : name_(name), p_(check_part(name, "p", p)) {}
   bool on() const { return training() && p_ > 0; }
-  // x's, but of dimensions behind the channels 1.
+  // x's shape, with size 1 for the dimensions after the channels.
   static std::vector<int64_t> of_channels(const Tensor& x) {
     std::vector<int64_t> shape(x.shape().begin(), x.shape().end());
     for (size_t d = 2; d < shape.size(); ++d) shape[d] = 1;
@@ -28,14 +28,14 @@ class DropoutBase : public Module {
 };
 }  // namespace detail
 
-// Zeroes elements, and scales the others up by 1/(1-p).
+// Zeroes elements and scales the others by 1/(1-p).
 class Dropout : public detail::DropoutBase {
  public:
   explicit Dropout(double p = 0.5) : DropoutBase("Dropout", p) {}
   Tensor forward(const Tensor& x) override { return on() ? dropout(x, p_, true) : x; }
 };
 
-// Zeroes channels of (N, C, …) or (C, …) with so many dimensions behind them.
+// Zeroes whole channels of (N, C, …) or (C, …), with the given number of dimensions after C.
 template <size_t Dims>
 class DropoutNd : public detail::DropoutBase {
  public:
@@ -64,7 +64,7 @@ namespace detail {
 // Dropout that keeps the mean and variance of SELU's results (Klambauer et al. 2017, section 3).
 inline Tensor alpha_dropout(const Tensor& x, double p, IntList shape) {
   if (p == 1) return x * 0;
-  const double floor = -1.7580993408473766;  // where SELU goes far below 0
+  const double floor = -1.7580993408473766;  // SELU's limit for very negative x
   const double scale = 1 / std::sqrt((1 - p) * (1 + p * floor * floor));
   const Tensor keep = (uniform(shape, 0, 1, DType::F32, x.device()) >= p).to(x.dtype());
   return (x * keep + floor * (1 - keep)) * scale - scale * p * floor;
@@ -78,7 +78,7 @@ class AlphaDropout : public detail::DropoutBase {
     return on() ? detail::alpha_dropout(x, p_, x.shape()) : x;
   }
 };
-// Of whole channels (N, C, …).
+// Zeroes whole channels of (N, C, …).
 class FeatureAlphaDropout : public detail::DropoutBase {
  public:
   explicit FeatureAlphaDropout(double p = 0.5) : DropoutBase("FeatureAlphaDropout", p) {}

@@ -1,4 +1,4 @@
-// Sums, means and maxima over bags of rows of a table.
+// Sums, means and maxima over bags of rows from a table.
 #ifndef TENON_NN_EMBEDDING_BAG_HPP
 #define TENON_NN_EMBEDDING_BAG_HPP
 
@@ -9,11 +9,11 @@ namespace tenon::nn {
 struct EmbeddingBagOptions {
   std::string mode = "mean";  // "sum", "mean" or "max"
   bool include_last_offset = false;
-  std::optional<int64_t> padding_idx = {};  // counts in no bag
+  std::optional<int64_t> padding_idx = {};  // this row does not count
 };
 
-// Over bags of rows of a weight: those of each row of input (bags, n), or of a row that is cut at offsets. per_sample_weights, of the
-// shape of input, are for mode "sum".
+// Each bag is a row of input (bags, n), or a part of a one-dimensional input that is divided at offsets. per_sample_weights, for mode
+// "sum", has the shape of input.
 class EmbeddingBag : public ModuleOf<Tensor(const Tensor&, const Tensor&, const Tensor&)> {
  public:
   EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim,
@@ -31,7 +31,7 @@ class EmbeddingBag : public ModuleOf<Tensor(const Tensor&, const Tensor&, const 
     const bool cut = input.ndim() == 1;
     Tensor places, there = ones(input.shape(), DType::Bool, input.device());
     if (cut) std::tie(places, there) = bags_of(input, offsets);
-    // Where bags are of different sizes, they are filled up to the largest.
+    // Bags of different sizes are padded to the largest.
     const auto gathered = [&](const Tensor& x) { return cut ? take(x, places) : x; };
     const Tensor index = gathered(input);
     if (options_.padding_idx) there = logical_and(there, index != *options_.padding_idx);
@@ -60,7 +60,7 @@ class EmbeddingBag : public ModuleOf<Tensor(const Tensor&, const Tensor&, const 
       detail::refuse("EmbeddingBag",
                      "per_sample_weights are for mode \"sum\", in the shape of input");
   }
-  // (places in input, whether there is one), both (bags, size of the largest).
+  // (positions in input, whether each is used), both (bags, size of the largest).
   std::pair<Tensor, Tensor> bags_of(const Tensor& input, const Tensor& offsets) const {
     const int64_t count = offsets.shape(0) - (options_.include_last_offset ? 1 : 0);
     if (offsets.numel() > 0 && offsets[0].item<int64_t>() != 0)

@@ -1,4 +1,4 @@
-// Fractional max pooling (Graham 2014): windows of one size whose starts lie a random, fractional step apart.
+// Fractional max pooling (Graham 2014): windows of equal size at random, fractional distances.
 #ifndef TENON_NN_FRACTIONAL_POOL_HPP
 #define TENON_NN_FRACTIONAL_POOL_HPP
 
@@ -7,13 +7,13 @@
 namespace tenon::nn {
 
 struct FractionalMaxPoolOptions {
-  std::optional<Sizes> output_size = {};     // either this
-  std::optional<Factors> output_ratio = {};  // or parts of the input's sizes
-  Tensor _random_samples = {};  // (N, C, dimensions), 0 to 1; drawn in each forward where absent
+  std::optional<Sizes> output_size = {};     // set this
+  std::optional<Factors> output_ratio = {};  // or this, relative to the input's size
+  Tensor _random_samples = {};  // (N, C, dimensions), from 0 to 1; drawn in each forward if absent
 };
 
 namespace detail {
-// Where windows begin along a dimension (N, C, count), of samples u (N, C): ⌊(i + u) α⌋ - ⌊u α⌋, the last at the end.
+// First elements of the windows along a dimension (N, C, count), from samples u (N, C): ⌊(i + u) α⌋ - ⌊u α⌋; the last window is at the end.
 inline Tensor window_starts(const Tensor& samples, int64_t size, int64_t kernel, int64_t count) {
   const Tensor index = arange(0, count, 1, DType::I64, samples.device());
   const double step = count > 1 ? static_cast<double>(size - kernel) / (count - 1) : 0;
@@ -23,7 +23,7 @@ inline Tensor window_starts(const Tensor& samples, int64_t size, int64_t kernel,
 }
 }  // namespace detail
 
-// The largest element of each window over the last Dims dimensions of (N, C, …), without a batch, too.
+// The maximum of each window over the last Dims dimensions of (N, C, …) or (C, …).
 template <size_t Dims>
 class FractionalMaxPool : public Module {
  public:
@@ -43,7 +43,7 @@ class FractionalMaxPool : public Module {
                          "must be between 0 and 1");
   }
   Tensor forward(const Tensor& x) override { return forward_with_indices(x).values; }
-  // With the place of each value in its plane, as MaxUnpool takes them.
+  // Also gives the position of each value in its plane, as MaxUnpool takes it.
   MaxPoolResult forward_with_indices(const Tensor& input) const {
     const bool single = input.ndim() == Dims + 1;
     const Tensor x = single ? input.unsqueeze(0) : input;
@@ -100,7 +100,7 @@ class FractionalMaxPool : public Module {
     for (size_t d = 0; d < Dims; ++d) {
       const int64_t n = x.shape(static_cast<int64_t>(d) + 2), at = static_cast<int64_t>(d);
       const Tensor own =
-          samples.select(2, Dims == 2 ? 1 - at : at);  // in 2d the first is the width's
+          samples.select(2, Dims == 2 ? 1 - at : at);  // in 2d the first sample is for the width
       const Tensor seen = detail::window_starts(own, n, kernel_[d], sizes[d]).unsqueeze(-1) +
                           arange(0, kernel_[d], 1, DType::I64, x.device());
       std::vector<int64_t> wide(2 + 2 * Dims, 1);

@@ -14,7 +14,7 @@ namespace tenon::nn::init {
 struct Fans {
   double in, out;
 };
-// Inputs and outputs of one element of a weight (out, in, kernel…).
+// The number of inputs and outputs that an element of a weight (out, in, kernel…) connects.
 inline Fans fans(const Tensor& tensor) {
   if (tensor.ndim() < 2)
     throw Error(TN_INVALID_ARGUMENT, "[init] a tensor of rank " + std::to_string(tensor.ndim()) +
@@ -25,7 +25,7 @@ inline Fans fans(const Tensor& tensor) {
           static_cast<double>(tensor.shape(0)) * kernel};
 }
 
-// The factor that keeps the variance through a nonlinearity; `param` is leaky_relu's slope, else 0.01.
+// The factor that keeps the variance through a nonlinearity. `param`: the slope of leaky_relu, by default 0.01.
 inline double calculate_gain(std::string_view nonlinearity, std::optional<double> param = {}) {
   if (nonlinearity == "linear" || nonlinearity == "sigmoid") return 1;
   if (nonlinearity == "tanh") return 5.0 / 3;
@@ -90,7 +90,7 @@ inline Tensor& kaiming_normal_(Tensor& tensor, double a = 0, std::string mode = 
 }
 
 namespace detail {
-// What Linear and convolutions begin with: uniform within 1/√fan_in, for weights and biases.
+// The initial values of Linear and convolutions: uniform within 1/√fan_in, for weights and biases.
 inline Tensor layer_default(IntList shape, double fan_in) {
   const double bound = fan_in > 0 ? 1 / std::sqrt(fan_in) : 0;
   return uniform(shape, -bound, bound);

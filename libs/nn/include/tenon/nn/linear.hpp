@@ -1,4 +1,4 @@
-// Layers of matrices and tables, and those that only change a shape.
+// Linear layers, embeddings, and layers that only change a shape.
 #ifndef TENON_NN_LINEAR_HPP
 #define TENON_NN_LINEAR_HPP
 
@@ -29,7 +29,7 @@ class Linear : public Module {
   Parameter weight, bias;
 };
 
-// y = x₁·W·x₂ + b: for each output a matrix (in1_features, in2_features).
+// y = x₁·W·x₂ + b, with one matrix (in1_features, in2_features) for each output.
 class Bilinear : public ModuleOf<Tensor(const Tensor&, const Tensor&)> {
  public:
   Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, bool bias = true) {
@@ -52,7 +52,7 @@ class Bilinear : public ModuleOf<Tensor(const Tensor&, const Tensor&)> {
 };
 
 namespace detail {
-// The row, counted from the front, that is padding.
+// The index of the padding row, counted from the front.
 inline std::optional<int64_t> check_table(const char* name, int64_t rows, int64_t width,
                                           std::optional<int64_t> row) {
   check_least(name, "num_embeddings", rows);
@@ -69,7 +69,7 @@ inline Tensor table_of(int64_t rows, int64_t width, std::optional<int64_t> paddi
 }
 }  // namespace detail
 
-// Rows of a table by index; gradients of row `padding_idx` stay zero.
+// Looks up rows of a table. Row `padding_idx` gets no gradient.
 class Embedding : public Module {
  public:
   Embedding(int64_t num_embeddings, int64_t embedding_dim, std::optional<int64_t> padding_idx = {})
@@ -114,7 +114,7 @@ class Unflatten : public Module {
   Tensor forward(const Tensor& x) override {
     std::vector<int64_t> shape(x.shape().begin(), x.shape().end());
     const int64_t dim = dim_ < 0 ? dim_ + x.ndim() : dim_;
-    x.shape(dim);  // checks it
+    x.shape(dim);  // also checks dim
     shape.erase(shape.begin() + dim);
     shape.insert(shape.begin() + dim, shape_.begin(), shape_.end());
     return x.reshape(shape);

@@ -1,4 +1,4 @@
-// Losses; reduction is "mean", "sum" or "none". A weight is a buffer: to() moves it, and it is saved.
+// Losses; reduction is "mean", "sum" or "none". Class weights are buffers: to() moves them, and they are saved.
 #ifndef TENON_NN_LOSS_HPP
 #define TENON_NN_LOSS_HPP
 
@@ -8,7 +8,7 @@
 namespace tenon::nn {
 
 namespace detail {
-// Of as many tensors as Inputs are; a call changes nothing.
+// A loss of `Inputs` tensors. A call changes nothing in it.
 template <class... Inputs>
 class LossOf : public AnyModule {
  public:
@@ -44,7 +44,7 @@ class LossOf : public AnyModule {
 using Loss = LossOf<Tensor, Tensor>;
 using LossOfThree = LossOf<Tensor, Tensor, Tensor>;
 
-// max(0, x), whose slope at 0 is 1.
+// max(0, x) with slope 1 at 0.
 inline Tensor above_0(const Tensor& x) { return where(x < 0, zeros({}, x.dtype(), x.device()), x); }
 }  // namespace detail
 

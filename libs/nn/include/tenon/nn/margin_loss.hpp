@@ -1,4 +1,4 @@
-// Losses with a margin, and those of several labels.
+// Margin losses and multi-label losses.
 #ifndef TENON_NN_MARGIN_LOSS_HPP
 #define TENON_NN_MARGIN_LOSS_HPP
 
@@ -67,7 +67,7 @@ struct TripletMarginLossOptions {
   double margin = 1;
   double p = 2;
   double eps = 1e-6;
-  bool swap = false;  // the negative one's distance is that to the nearer of the other two
+  bool swap = false;  // uses the negative's distance to the nearer of the other two
   std::string reduction = "mean";
 };
 using DistanceFunction = std::function<Tensor(const Tensor&, const Tensor&)>;
@@ -126,7 +126,7 @@ class TripletMarginLoss : public TripletMarginWithDistanceLoss {
 };
 
 namespace detail {
-// x (N, C) or (C), and labels of the shape `labels`, which is (N) or () for one each.
+// Checks x (N, C) or (C) and labels of shape `labels`, which is (N) or () for one label each.
 inline void check_classes(const char* name, const Tensor& x, const Tensor& target,
                           std::span<const int64_t> labels) {
   if ((x.ndim() != 1 && x.ndim() != 2) || !std::ranges::equal(target.shape(), labels))
@@ -170,7 +170,7 @@ class MultiMarginLoss : public detail::Loss {
   double margin_;
 };
 
-// Σ max(0, 1 - x[label] + x[i]) / C over labels, which end at the first -1, and the classes that are none; of (N, C) both, or (C).
+// Σ max(0, 1 - x[label] + x[i]) / C over the labels, which end at the first -1, and all other classes i. Both are (N, C), or both (C).
 class MultiLabelMarginLoss : public detail::Loss {
  public:
   explicit MultiLabelMarginLoss(std::string reduction = "mean")
@@ -189,7 +189,7 @@ class MultiLabelMarginLoss : public detail::Loss {
   }
 };
 
-// Binary cross-entropy of logits, the mean over classes, which are the last dimension.
+// Binary cross-entropy of logits, averaged over the last dimension, the classes.
 class MultiLabelSoftMarginLoss : public detail::Loss {
  public:
   explicit MultiLabelSoftMarginLoss(Tensor weight = {}, std::string reduction = "mean")

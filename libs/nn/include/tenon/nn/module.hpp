@@ -1,4 +1,4 @@
-// A network, or a part of one: named parameters, buffers and parts.
+// Modules: networks or parts of one, with named parameters, buffers and parts.
 #ifndef TENON_NN_MODULE_HPP
 #define TENON_NN_MODULE_HPP
 
@@ -14,15 +14,14 @@ namespace tenon::nn {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 using StateDict = std::map<std::string, Tensor>;
 
-// A registered tensor of a module: a field that is used like a Tensor, and that to()
-// and load_state_dict() reach.
+// A registered tensor of a module: a field that works like a Tensor and that to() and load_state_dict() can replace.
 class Parameter {
  public:
   Parameter() = default;
   Parameter(Parameter&&) noexcept = default;
   Parameter& operator=(Parameter&&) noexcept = default;
   Parameter& operator=(const Parameter&) = default;
-  // In the copy of a module: the copy of the tensor.
+  // For the copy of a module: the copy of the tensor.
   Parameter(const Parameter& other) : slot_(other.slot_) {
     if (const auto* copying = detail::Copying::current()) slot_ = copying->copy_of(slot_);
   }
@@ -31,7 +30,7 @@ class Parameter {
   Tensor* operator->() const { return &slot().tensor; }
   bool defined() const { return slot_ != nullptr && slot_->tensor.defined(); }
   const Tensor& get() const { return slot().tensor; }
-  // Puts another tensor in its place. Optimizers hold the old one.
+  // Replaces the tensor. Optimizers keep the old one.
   void set(Tensor tensor) const { slot().tensor = std::move(tensor); }
 
  private:
@@ -45,7 +44,7 @@ class Parameter {
   detail::Slot* slot_ = nullptr;
 };
 
-// What all modules are, whatever their forward takes and gives: Module and ModuleOf derive from it.
+// What all modules share, whatever their forward takes and returns. Module and ModuleOf derive from it.
 class AnyModule {
  public:
   AnyModule() : node_(std::make_unique<detail::Node>()) { node_->self = this; }
@@ -58,11 +57,11 @@ class AnyModule {
   AnyModule& operator=(const AnyModule&) = delete;
   virtual ~AnyModule() = default;
 
-  // A call with one tensor, of a module that gives one.
+  // Calls a module that takes and returns one tensor.
   Tensor operator()(const Tensor& x) { return call_one(x); }
-  // A call with tensors whose number is known at run time only: the tensors of the result.
+  // Calls the module with tensors whose number is only known at run time. Returns the tensors of the result.
   virtual std::vector<Tensor> call(std::span<const Tensor> inputs) = 0;
-  // One line for people: "Linear(784, 10)".
+  // A one-line description: "Linear(784, 10)".
   virtual std::string describe() const { return "Module"; }
 
   // Names are paths: "hidden.weight".
@@ -75,7 +74,7 @@ class AnyModule {
     for (const auto& [name, tensor] : named_parameters()) count += tensor.numel();
     return count;
   }
-  // Parts of this module by name, without their parts.
+  // The direct parts of this module, by name.
   std::vector<std::pair<std::string, AnyModule*>> named_parts() const {
     std::vector<std::pair<std::string, AnyModule*>> found;
     for (const auto& [name, part] : node_->parts) found.emplace_back(name, part->self);
@@ -99,17 +98,17 @@ class AnyModule {
   }
   AnyModule& eval() { return train(false); }
   bool training() const { return node_->training; }
-  // Calls fn for the parts, innermost first, then for this module.
+  // Calls fn for all parts, innermost first, and then for this module.
   AnyModule& apply(const std::function<void(AnyModule&)>& fn) {
     for (const auto& [name, part] : node_->parts) part->self->apply(fn);
     fn(*this);
     return *this;
   }
-  // Parameters stay the tensors that they are, so an optimizer goes on with them; its memory does not move.
+  // Parameters remain the same tensors, so optimizers continue with them. An optimizer's state does not move.
   AnyModule& to(Device device) {
     return replace([device](const Tensor& x) { return x.device() == device ? x : x.to(device); });
   }
-  // Floating-point tensors only.
+  // Converts floating-point tensors only.
   AnyModule& to(DType dtype) {
     return replace(
         [dtype](const Tensor& x) { return tenon::is_floating(x.dtype()) ? x.to(dtype) : x; });
@@ -123,7 +122,7 @@ class AnyModule {
     return *this;
   }
 
-  // Parameters and buffers by path, sharing their elements.
+  // Parameters and buffers by path; they share their elements.
   StateDict state_dict() const {
     StateDict state;
     each_slot([&](const std::string& path, const detail::Slot& slot) {
@@ -131,12 +130,10 @@ class AnyModule {
     });
     return state;
   }
-  // Copies into the parameters and buffers. Everything is checked first. `strict`: names must
-  // be the same.
+  // Copies into the parameters and buffers. Checks everything first. `strict`: the names must be the same.
   void load_state_dict(const StateDict& state, bool strict = true);
 
-  // Functions that a call, net(x), runs before and after forward, in the order in which they were registered. remove_hook() takes
-  // them out again by the number that they give.
+  // Registers a function that runs before or after forward in a call net(x), in order of registration. Returns a number for remove_hook().
   uint64_t register_forward_pre_hook(ForwardPreHook hook) {
     return add_hook({0, std::move(hook), {}});
   }
@@ -154,10 +151,10 @@ class AnyModule {
                                               std::to_string(found.size()) + " tensors, not one");
     return found[0];
   }
-  // Part of a clone(), and of nothing else.
+  // Only for clone().
   AnyModule(const AnyModule& other);
 
-  // Registers a tensor that is trained; undefined: the name is kept for none.
+  // Registers a tensor that is trained. If undefined, it only reserves the name.
   Parameter add_parameter(const std::string& name, Tensor tensor) {
     if (tensor.defined() && !tensor.requires_grad()) tensor.requires_grad_();
     return add_slot({name, std::move(tensor)});
@@ -167,7 +164,7 @@ class AnyModule {
                        WhenMissing when_missing = WhenMissing::kRefuse) {
     return add_slot({name, std::move(tensor), true, when_missing});
   }
-  // Registers a part and gives it back, to initialise the field that holds it.
+  // Registers a part and returns it, for the field that holds it.
   template <class M>
   M add(const std::string& name, M part) {
     add_part(name, part);
@@ -178,8 +175,7 @@ class AnyModule {
     node_->parts.emplace_back(name, part.node_.get());
   }
 
-  // What a call of this module does: fn(args...), which is forward, between the hooks. An error tells in which layer of this
-  // module it arose.
+  // A call of this module: runs fn(args...), its forward, between the hooks. Errors say in which layer they arose.
   template <class Fn, class... Args>
   std::invoke_result_t<Fn&, const Args&...> run(Fn&& fn, const Args&... args) const {
     try {
@@ -195,7 +191,7 @@ class AnyModule {
     visitor(prefix, node);
     for (const auto& [name, part] : node.parts) visit(prefix + name + '.', *part, visitor);
   }
-  // Those that hold a tensor, by path.
+  // The registered tensors that are defined, by path.
   template <class Fn>
   void each_slot(Fn&& fn) const {
     visit("", *node_, [&](const std::string& prefix, detail::Node& node) {
@@ -217,7 +213,7 @@ class AnyModule {
     node_->slots.push_back(std::make_unique<detail::Slot>(std::move(slot)));
     return Parameter(node_->slots.back().get());
   }
-  // A tensor registered twice is listed once.
+  // Lists a tensor that is registered twice only once.
   NamedTensors named(bool buffers) const {
     NamedTensors found;
     std::set<const void*> seen;
@@ -248,7 +244,7 @@ class AnyModule {
     detail::set_tensors(outputs, result);
     return result;
   }
-  // The error that is being handled, with the layer where it arose.
+  // The error that is being handled, extended by the layer where it arose.
   [[noreturn]] void rethrow() const {
     try {
       throw;
@@ -359,8 +355,8 @@ class Module : public AnyModule {
   Tensor call_one(const Tensor& x) override { return (*this)(x); }
 };
 
-// A copy with parameters and buffers of its own; those that are shared in the module are shared in its copy. Gradients are not
-// copied, hooks are. Fields are copied as C++ copies them, so a plain pointer still points to the old place.
+// A copy with its own parameters and buffers. What the module shares, the copy shares. Hooks are copied, gradients are not. Other fields
+// are copied as C++ does, so a plain pointer still points to the original.
 template <std::derived_from<AnyModule> M>
 M clone(const M& module) {
   detail::Copying copying;

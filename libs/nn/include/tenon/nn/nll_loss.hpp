@@ -54,7 +54,7 @@ class GaussianNLLLoss : public detail::LossOfThree {
                                 std::ranges::equal(var.shape(), x.shape().first(var.shape().size()))
                             ? var.unsqueeze(-1)
                             : var;
-    // Held from below, with the slope of what it was.
+    // Clamps from below, but keeps the gradient.
     const Tensor held = wide + (wide.clamp(options_.eps) - wide).detach();
     const Tensor found = 0.5 * (held.log() + (x - target).square() / held);
     return reduced(options_.full ? found + 0.5 * std::log(2 * std::numbers::pi) : found);

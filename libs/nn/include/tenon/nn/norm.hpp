@@ -14,7 +14,7 @@ struct BatchNormOptions {
   bool track_running_stats = true;  // keep them and use them in eval mode
 };
 
-// Over all dimensions but the channels (dimension 1); one class serves every rank.
+// Normalises over all dimensions except the channels (dimension 1), for every rank.
 class BatchNorm : public Module {
  public:
   explicit BatchNorm(int64_t num_features, const BatchNormOptions& options = {})
@@ -25,7 +25,7 @@ class BatchNorm : public Module {
     bias = add_parameter("bias", options.affine ? zeros({num_features}) : Tensor());
     running_mean = add_buffer("running_mean", tracks ? zeros({num_features}) : Tensor());
     running_var = add_buffer("running_var", tracks ? ones({num_features}) : Tensor());
-    // Files of the time before it was counted lack it.
+    // Files from before this counter existed lack it.
     num_batches_tracked = add_buffer("num_batches_tracked",
                                      tracks ? zeros({}, DType::I64) : Tensor(), WhenMissing::kKeep);
   }
@@ -66,7 +66,7 @@ struct InstanceNormOptions {
   bool track_running_stats = false;  // keep them and use them in eval mode
 };
 
-// Over each channel of each example of (N, num_features, …) with `dims` dimensions behind, or (num_features, …).
+// Over each channel of each example. x is (N, num_features, …) or (num_features, …), with `dims` further dimensions.
 template <size_t Dims>
 class InstanceNorm : public Module {
  public:
@@ -133,7 +133,7 @@ class LocalResponseNorm : public Module {
     if (x.ndim() < 3)
       detail::refuse(describe(),
                      "input has rank " + std::to_string(x.ndim()) + ", must be 3 at least");
-    // Channels as the length of a window of one dimension.
+    // Treats the channels as the length of a one-dimensional window.
     const Tensor squares = x.square().flatten(2).transpose(1, 2);
     const Tensor mean = avg_pool(pad(squares, {size_ / 2, (size_ - 1) / 2}), size_, 1)
                             .transpose(1, 2)
@@ -147,7 +147,7 @@ class LocalResponseNorm : public Module {
   double alpha_, beta_, k_;
 };
 
-// The same of (N, C, H, W). PyTorch's own keeps the first channel in the window for ever, and has the gradient of another window.
+// The same for (N, C, H, W). PyTorch never lets the first channel leave the window, and its gradient belongs to another window.
 class CrossMapLRN2d : public LocalResponseNorm {
  public:
   explicit CrossMapLRN2d(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1)
@@ -166,7 +166,7 @@ struct LayerNormOptions {
   bool bias = true;  // where elementwise_affine is
 };
 
-// Over the last dimensions, those of `normalized_shape`.
+// Over the last dimensions; their sizes are `normalized_shape`.
 class LayerNorm : public Module {
  public:
   explicit LayerNorm(IntList normalized_shape, const LayerNormOptions& options = {})
@@ -190,11 +190,11 @@ class LayerNorm : public Module {
 };
 
 struct RMSNormOptions {
-  std::optional<double> eps = {};  // that of x's dtype where absent
+  std::optional<double> eps = {};  // absent: that of x's dtype
   bool elementwise_affine = true;
 };
 
-// By the root of the mean square, over the dimensions of `normalized_shape`.
+// Divides by the root mean square over the last dimensions, of sizes `normalized_shape`.
 class RMSNorm : public Module {
  public:
   explicit RMSNorm(IntList normalized_shape, const RMSNormOptions& options = {})
@@ -213,7 +213,7 @@ class RMSNorm : public Module {
   Parameter weight;
 
  private:
-  // The distance from 1 to the next number.
+  // The distance from 1 to the next larger number.
   static double epsilon_of(DType dtype) {
     switch (dtype) {
       case DType::F16:

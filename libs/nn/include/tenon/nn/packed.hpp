@@ -1,4 +1,4 @@
-// Sequences of several lengths: padded to one, or packed step by step.
+// Sequences of different lengths: padded to one length, or packed step by step.
 #ifndef TENON_NN_PACKED_HPP
 #define TENON_NN_PACKED_HPP
 
@@ -9,8 +9,8 @@
 
 namespace tenon::nn::utils::rnn {
 
-// The rows of all sequences, step by step, longest sequence first: data (rows, …), and how many rows each step has, on the host.
-// sorted_indices puts a batch into this order, unsorted_indices back into its own; both undefined where it has it already.
+// The rows of all sequences, step by step, longest sequence first: data (rows, …), and on the host the number of rows in each step.
+// sorted_indices puts a batch into this order, and unsorted_indices back; both are undefined if the batch was already sorted.
 struct PackedSequence {
   Tensor data, batch_sizes, sorted_indices, unsorted_indices;
 };
@@ -19,7 +19,7 @@ namespace detail {
 using nn::detail::refuse;
 using nn::detail::Run;
 
-// How many of some falling numbers are above 0, 1, 2, …: batch sizes from lengths, lengths from batch sizes.
+// For descending numbers: how many are above 0, 1, 2, …. Turns lengths into batch sizes, and back.
 inline std::vector<int64_t> conjugate(const std::vector<int64_t>& falling) {
   std::vector<int64_t> found;
   for (size_t i = falling.size(); i > 0; --i)
@@ -27,7 +27,7 @@ inline std::vector<int64_t> conjugate(const std::vector<int64_t>& falling) {
                  static_cast<int64_t>(i));
   return found;
 }
-// x with a dimension filled up to a size.
+// Pads a dimension of x to a size.
 inline Tensor filled_up(const Tensor& x, int64_t dim, int64_t size, double value) {
   std::vector<int64_t> pads(2 * static_cast<size_t>(x.ndim() - dim), 0);
   pads.back() = size - x.shape(dim);
@@ -35,8 +35,8 @@ inline Tensor filled_up(const Tensor& x, int64_t dim, int64_t size, double value
 }
 }  // namespace detail
 
-// Of the sequences in input (T, B, …), or (B, T, …) where batch_first, as long as `lengths` (B) tell, which fall unless
-// enforce_sorted is false: then they are sorted.
+// Packs input (T, B, …), or (B, T, …) with batch_first, whose sequences have `lengths` (B). These must descend, or with enforce_sorted =
+// false are sorted here.
 inline PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths,
                                            bool batch_first = false, bool enforce_sorted = true) {
   const char* const where = "pack_padded_sequence";
@@ -74,7 +74,7 @@ inline PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& le
   return {concat(parts, 0), tensor(sizes), sorted, unsorted};
 }
 
-// (sequences padded to one length (T, B, …), or (B, T, …) where batch_first, their lengths (B)).
+// Returns the sequences padded to one length (T, B, …), or (B, T, …) with batch_first, and their lengths (B).
 inline std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence,
                                                       bool batch_first = false,
                                                       double padding_value = 0,
@@ -103,7 +103,7 @@ inline std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequ
   return {batch_first ? x.transpose(0, 1) : x, lengths};
 }
 
-// Sequences (Tᵢ, …) padded to the longest: (T, B, …), or (B, T, …) where batch_first.
+// Pads sequences (Tᵢ, …) to the longest: (T, B, …), or (B, T, …) with batch_first.
 inline Tensor pad_sequence(const std::vector<Tensor>& sequences, bool batch_first = false,
                            double padding_value = 0) {
   if (sequences.empty()) detail::refuse("pad_sequence", "needs one sequence at least");
@@ -115,7 +115,7 @@ inline Tensor pad_sequence(const std::vector<Tensor>& sequences, bool batch_firs
   return stack(padded, batch_first ? 0 : 1);
 }
 
-// Of sequences (Tᵢ, …).
+// Packs sequences (Tᵢ, …).
 inline PackedSequence pack_sequence(const std::vector<Tensor>& sequences,
                                     bool enforce_sorted = true) {
   std::vector<int64_t> lengths;

@@ -8,7 +8,7 @@
 namespace tenon::nn {
 
 namespace detail {
-// (left, right, top, bottom, front, back) of the last `dims` dimensions, or one number for all.
+// (left, right, top, bottom, front, back) of the last `dims` dimensions, or one number for all sides.
 class Padding : public Module {
  public:
   static constexpr std::string_view kConstant = "constant";
@@ -20,7 +20,7 @@ class Padding : public Module {
              std::to_string(dims) + " dimensions of a tensor of rank " + std::to_string(x.ndim()));
     Tensor y = x;
     std::vector<int64_t> pads = pads_;
-    for (size_t i = 0; i < pads.size(); i += 2) {  // negative ones cut
+    for (size_t i = 0; i < pads.size(); i += 2) {  // negative pads cut
       const int64_t dim = x.ndim() - 1 - static_cast<int64_t>(i / 2), n = x.shape(dim);
       const int64_t start = std::max<int64_t>(-pads[i], 0),
                     end = n + std::min<int64_t>(pads[i + 1], 0);
@@ -54,7 +54,7 @@ class Padding : public Module {
 };
 }  // namespace detail
 
-// One value around.
+// Pads with one value.
 template <size_t Dims>
 class ConstantPad : public detail::Padding {
  public:
@@ -66,7 +66,7 @@ using ConstantPad1d = ConstantPad<1>;
 using ConstantPad2d = ConstantPad<2>;
 using ConstantPad3d = ConstantPad<3>;
 
-// Zeros; entries mirrored at the edge; the entry at the edge, repeated; entries of the other end.
+// Zeros; entries reflected at the edge; the edge entry repeated; entries from the other end.
 #define TENON_PADDING(Kind, mode)                                                               \
   template <size_t Dims>                                                                        \
   class Kind##Pad : public detail::Padding {                                                    \

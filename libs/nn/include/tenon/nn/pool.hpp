@@ -1,4 +1,4 @@
-// Pooling and resampling over the dimensions behind (N, C); one class serves every number of them.
+// Pooling and resampling over the dimensions after (N, C). One class serves any number of them.
 #ifndef TENON_NN_POOL_HPP
 #define TENON_NN_POOL_HPP
 
@@ -8,7 +8,7 @@
 namespace tenon::nn {
 
 struct MaxPoolOptions {
-  std::optional<Sizes> stride = {};  // that of the kernel where absent
+  std::optional<Sizes> stride = {};  // the kernel's if absent
   Sizes padding = 0;
   Sizes dilation = 1;
   bool ceil_mode = false;
@@ -24,7 +24,7 @@ class MaxPool : public Module {
     detail::check_sizes("MaxPool", "dilation", options.dilation.list(), 1);
   }
   Tensor forward(const Tensor& x) override { return forward_with_indices(x).values; }
-  // With the place of each value in its plane, as MaxUnpool takes them.
+  // Also gives the position of each value in its plane, as MaxUnpool takes it.
   MaxPoolResult forward_with_indices(const Tensor& x) const {
     return max_pool(x, kernel_.list(), options_.stride.value_or(kernel_).list(),
                     options_.padding.list(), options_.dilation.list(), options_.ceil_mode);
@@ -40,7 +40,7 @@ using MaxPool2d = MaxPool;
 using MaxPool3d = MaxPool;
 
 struct AvgPoolOptions {
-  std::optional<Sizes> stride = {};  // that of the kernel where absent
+  std::optional<Sizes> stride = {};  // the kernel's if absent
   Sizes padding = 0;
   bool ceil_mode = false;
   bool count_include_pad = true;
@@ -102,7 +102,7 @@ using AdaptiveMaxPool2d = AdaptiveMaxPool;
 using AdaptiveMaxPool3d = AdaptiveMaxPool;
 
 struct LPPoolOptions {
-  std::optional<Sizes> stride = {};  // that of the kernel where absent
+  std::optional<Sizes> stride = {};  // the kernel's if absent
   bool ceil_mode = false;
 };
 
@@ -133,8 +133,7 @@ using LPPool1d = LPPool<1>;
 using LPPool2d = LPPool<2>;
 using LPPool3d = LPPool<3>;
 
-// Values put back to where MaxPool found them, 0 elsewhere: of values and indices, and the size of the result where several would
-// give these.
+// Puts values back where MaxPool found them, with 0 elsewhere. Takes values and indices, and the result's size if several are possible.
 template <size_t Dims>
 class MaxUnpool
     : public ModuleOf<Tensor(const Tensor&, const Tensor&, const std::vector<int64_t>&)> {
@@ -160,7 +159,7 @@ class MaxUnpool
   std::string describe() const override { return "MaxUnpool" + std::to_string(Dims) + 'd'; }
 
  private:
-  // output_size: of the plane, or of the whole result.
+  // output_size: of a plane, or of the whole result.
   std::vector<int64_t> shape_of(const Tensor& x, const std::vector<int64_t>& wanted) const {
     if (!wanted.empty() && wanted.size() != Dims && wanted.size() != Dims + 2)
       detail::refuse(describe(), "output_size " + detail::text_of(wanted) + " has not " +
@@ -186,7 +185,7 @@ struct UpsampleOptions {
   std::optional<Sizes> size = {};
   std::optional<Factors> scale_factor = {};
   std::string mode = "nearest";
-  std::optional<bool> align_corners = {};  // false where absent
+  std::optional<bool> align_corners = {};  // false if absent
 };
 
 // Resamples to a size, or by factors; mode "nearest", "linear", "bilinear", "trilinear" or "bicubic".
@@ -235,7 +234,7 @@ class Upsample : public Module {
   UpsampleOptions options_;
 };
 
-// Upsample of (N, C, H, W) by the nearest element, and between the four around, whose corners are kept.
+// For (N, C, H, W): the nearest element, or bilinear with aligned corners.
 class UpsamplingNearest2d : public Upsample {
  public:
   explicit UpsamplingNearest2d(std::optional<Sizes> size = {},
@@ -252,8 +251,8 @@ class UpsamplingBilinear2d : public Upsample {
                                           .align_corners = true}) {}
 };
 
-// The grid with which grid_sample takes x (N, C, H, W) or (N, C, D, H, W), `size`, through theta (N, 2, 3) or (N, 3, 4): each
-// place of the result is read where its sample's matrix puts it.
+// The grid for grid_sample of x (N, C, H, W) or (N, C, D, H, W), given `size`. theta (N, 2, 3) or (N, 3, 4) maps each position of the
+// result to where it is read.
 inline Tensor affine_grid(const Tensor& theta, IntList size, bool align_corners = false) {
   const auto dims = static_cast<int64_t>(size.size()) - 2;
   if (dims != 2 && dims != 3)
@@ -269,7 +268,7 @@ inline Tensor affine_grid(const Tensor& theta, IntList size, bool align_corners 
   column.front() = size[0];
   column.back() = dims;
   Tensor grid = reshape(select(theta, 2, dims), column);
-  for (int64_t d = 0; d < dims; ++d) {  // the last dimension's coordinate is the first
+  for (int64_t d = 0; d < dims; ++d) {  // the first coordinate is that of the last dimension
     const int64_t at = dims - d, n = size[static_cast<size_t>(at) + 1];
     const int64_t whole = align_corners ? std::max<int64_t>(n - 1, 1) : n;
     std::vector<int64_t> row(column.size(), 1);

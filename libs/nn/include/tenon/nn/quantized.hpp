@@ -7,9 +7,9 @@
 
 namespace tenon::nn {
 
-// Linear with a weight packed into integers of 8 or 4 bits along in_features, and for each `group_size` of them a scale, with 4 bits an
-// offset, too: the ops quantize_int8, linear_int8 and their like of 4 bits. For inference: x has gradients, the weight has none. Zero until
-// it is loaded, or made of a float one by from_float().
+// Linear with a weight packed into 8-bit or 4-bit integers along in_features. Each `group_size` of them share a scale and, with 4 bits, an
+// offset (ops quantize_int8, linear_int8 and the 4-bit ones). For inference: x gets gradients, the weight does not. Weights are zero until
+// loaded or made from a float layer by from_float().
 // Buffers: weight (i8 (out, in), or u8 (out, in/2)), scale and offset (out, in/group_size), bias (out).
 class QuantizedLinear : public Module {
  public:
@@ -21,7 +21,7 @@ class QuantizedLinear : public Module {
     check_packing(in_features, bits, group_size);
     pack(zeros({out_features, in_features}), bias ? zeros({out_features}) : Tensor());
   }
-  // weight (out, in) and bias (out) of a Linear; the bias may be undefined.
+  // Packs weight (out, in) and bias (out) of a Linear; the bias may be undefined.
   static QuantizedLinear from_float(const Tensor& weight, const Tensor& bias = {}, int64_t bits = 8,
                                     int64_t group_size = 32) {
     check_packing(weight.shape(-1), bits, group_size);

@@ -1,4 +1,4 @@
-// RNN, LSTM and GRU over sequences, and their cells, which make one step.
+// RNN, LSTM and GRU over sequences, and their single-step cells.
 #ifndef TENON_NN_RECURRENT_HPP
 #define TENON_NN_RECURRENT_HPP
 
@@ -30,7 +30,7 @@ struct LSTMOptions {
   bool batch_first = false;
   double dropout = 0;  // between layers
   bool bidirectional = false;
-  int64_t proj_size = 0;  // results are projected to so many; 0: they are not
+  int64_t proj_size = 0;  // size that results are projected to; 0: none
 };
 struct GRUOptions {
   int64_t num_layers = 1;
@@ -42,7 +42,7 @@ struct GRUOptions {
 
 namespace detail {
 
-// What layers and cells share: how parameters begin, and checks of what they are given.
+// What layers and cells share: initial values and argument checks.
 template <class Signature>
 class Recurrent : public ModuleOf<Signature> {
  protected:
@@ -53,7 +53,7 @@ class Recurrent : public ModuleOf<Signature> {
   }
   std::string sizes() const { return std::to_string(input_) + ", " + std::to_string(hidden_); }
 
-  // Undefined where it is not there; uniform up to 1 / √hidden_size.
+  // Undefined if absent; otherwise uniform up to 1 / √hidden_size.
   Parameter parameter(const std::string& key, bool there, IntList shape) {
     return this->add_parameter(
         key, there ? init::detail::layer_default(shape, static_cast<double>(hidden_)) : Tensor());
@@ -69,7 +69,7 @@ class Recurrent : public ModuleOf<Signature> {
     return {w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, w.weight_hr};
   }
 
-  // x has rank `least` or one more.
+  // x must have rank `least` or one more.
   void check_input(const Tensor& x, const Tensor& weight, int64_t least) const {
     if (x.ndim() != least && x.ndim() != least + 1)
       refuse(name_, "input has rank " + std::to_string(x.ndim()) + ", must be " +
@@ -81,7 +81,7 @@ class Recurrent : public ModuleOf<Signature> {
       refuse(name_, "input is " + std::string(name_of(x.dtype())) + ", the weights are " +
                         std::string(name_of(weight.dtype())) + ": cast one of them with to()");
   }
-  // The states that a call begins with: those given, or zeros.
+  // The initial states: those given, or zeros.
   CellState first_state(const CellState& given, const std::vector<std::vector<int64_t>>& shapes,
                         const Tensor& x) const {
     CellState state;
@@ -122,7 +122,7 @@ class RecurrentLayers : public Recurrent<std::tuple<Tensor, State>(const Tensor&
     set_tensors(last, end);
     return {single ? y.squeeze(1) : swap ? y.transpose(0, 1) : y, end};
   }
-  // Over sequences of several lengths; hooks are for the other form. States are in the order of the batch before it was packed.
+  // For packed sequences. Hooks only see the other form. States are in the batch's order before packing.
   std::tuple<utils::rnn::PackedSequence, State> forward_with_packed_input(
       const utils::rnn::PackedSequence& input, const State& state = {}) {
     this->check_input(input.data, weights[0].weight_ih, 1);
@@ -144,7 +144,7 @@ class RecurrentLayers : public Recurrent<std::tuple<Tensor, State>(const Tensor&
            (directions_ > 1 ? ", bidirectional)" : ")");
   }
 
-  std::vector<RNNWeights> weights;  // of each layer and direction
+  std::vector<RNNWeights> weights;  // by layer and direction
 
  protected:
   RecurrentLayers(const char* name, CellKind kind, int64_t input_size, int64_t hidden_size,
@@ -176,7 +176,7 @@ class RecurrentLayers : public Recurrent<std::tuple<Tensor, State>(const Tensor&
     return run_layers(this->kind_, x, runs, first, tensors, directions_,
                       this->training() ? dropout_ : 0);
   }
-  // (layers · directions, B, size) each; without a batch the states that are given have none.
+  // (layers · directions, B, size) each. Without a batch, the given states have none either.
   CellState begin(const State& state, int64_t batch, const Tensor& x, bool single) const {
     CellState given = tensors_of(state);
     for (Tensor& each : given)
@@ -191,13 +191,13 @@ class RecurrentLayers : public Recurrent<std::tuple<Tensor, State>(const Tensor&
 
 }  // namespace detail
 
-// The three take input (T, B, input_size), (B, T, input_size) where batch_first, or (T, input_size), and a state
-// (num_layers · directions, B, hidden_size) or none, which is zeros. They give the results of the last layer and the last state:
+// All three take input (T, B, input_size), (B, T, input_size) with batch_first, or (T, input_size), and a state (num_layers · directions,
+// B, hidden_size), by default zeros. They return the results of the last layer and the last state:
 //
 //   auto [y, h] = gru(x);
 //   auto [y, state] = lstm(x, {h, c});
 
-// tanh, or relu, of W_ih x + b_ih + W_hh h + b_hh, step by step (Elman 1990).
+// tanh or relu of W_ih x + b_ih + W_hh h + b_hh, step by step (Elman 1990).
 class RNN : public detail::RecurrentLayers<Tensor> {
  public:
   RNN(int64_t input_size, int64_t hidden_size, const RNNOptions& options = {})
@@ -207,14 +207,14 @@ class RNN : public detail::RecurrentLayers<Tensor> {
                          options.bidirectional}) {}
 };
 
-// Long short-term memory (Hochreiter & Schmidhuber 1997, Gers et al. 2000); gates lie in the order input, forget, cell, output.
+// Long short-term memory (Hochreiter & Schmidhuber 1997, Gers et al. 2000). Order of gates: input, forget, cell, output.
 class LSTM : public detail::RecurrentLayers<LSTMState> {
  public:
   LSTM(int64_t input_size, int64_t hidden_size, const LSTMOptions& options = {})
       : RecurrentLayers("LSTM", detail::CellKind::kLSTM, input_size, hidden_size, options) {}
 };
 
-// Gated recurrent units (Cho et al. 2014); gates lie in the order reset, update, new.
+// Gated recurrent units (Cho et al. 2014). Order of gates: reset, update, new.
 class GRU : public detail::RecurrentLayers<Tensor> {
  public:
   GRU(int64_t input_size, int64_t hidden_size, const GRUOptions& options = {})
@@ -252,7 +252,7 @@ class RecurrentCell : public Recurrent<State(const Tensor&, const State&)>, publ
 };
 }  // namespace detail
 
-// A step of each: input (B, input_size) or (input_size) and a state (B, hidden_size), or none, give the next state.
+// Single steps: input (B, input_size) or (input_size) and a state (B, hidden_size), by default zeros, give the next state.
 class RNNCell : public detail::RecurrentCell<Tensor> {
  public:
   RNNCell(int64_t input_size, int64_t hidden_size, bool bias = true,

@@ -1,4 +1,4 @@
-// Pixels against channels, and windows as columns.
+// Moves between pixels and channels, and between windows and columns.
 #ifndef TENON_NN_SPATIAL_HPP
 #define TENON_NN_SPATIAL_HPP
 
@@ -21,7 +21,7 @@ inline void check_factor(const char* where, const Tensor& x, int64_t r, bool div
     nn::detail::refuse(
         where, "shape " + nn::detail::text_of(x.shape()) + " by a factor of " + std::to_string(r));
 }
-// x with its last three dimensions given as five, in another order, as three again.
+// Splits the last three dimensions of x into five, permutes these, and joins them to three again.
 inline Tensor shuffled(const Tensor& x, std::initializer_list<int64_t> five,
                        std::initializer_list<int64_t> order, std::initializer_list<int64_t> three) {
   std::vector<int64_t> lead(x.shape().begin(), x.shape().end() - 3), dims;
@@ -34,12 +34,12 @@ inline Tensor shuffled(const Tensor& x, std::initializer_list<int64_t> five,
   for (const int64_t d : order) dims.push_back(n + d);
   return x.reshape(behind(lead, five)).permute(dims).reshape(behind(lead, three));
 }
-// How many windows there are along dimension d of `n` entries.
+// The number of windows along dimension d, which has `n` entries.
 inline int64_t windows(int64_t n, const Sizes& kernel, const FoldOptions& o, size_t d) {
   const int64_t room = n + 2 * o.padding[d] - o.dilation[d] * (kernel[d] - 1) - 1;
   return room < 0 ? 0 : room / o.stride[d] + 1;
 }
-// The entries that element `at` of the windows' kernels sees.
+// The entries that kernel element `at` sees, by window.
 inline Tensor seen(const Tensor& x, int64_t dim, int64_t at, int64_t count, const FoldOptions& o,
                    size_t d) {
   const int64_t start = at * o.dilation[d];
@@ -62,7 +62,7 @@ inline Tensor pixel_unshuffle(const Tensor& x, int64_t downscale_factor) {
   const int64_t c = x.shape(-3), h = x.shape(-2) / r, w = x.shape(-1) / r;
   return detail::shuffled(x, {c, h, r, w, r}, {0, 2, 4, 1, 3}, {c * r * r, h, w});
 }
-// Channels of (N, C, …), one of each group after the other.
+// Interleaves the groups of channels of (N, C, …).
 inline Tensor channel_shuffle(const Tensor& x, int64_t groups) {
   detail::check_factor("channel_shuffle", x, groups,
                        groups > 0 && x.ndim() > 2 && x.shape(1) % groups == 0);
@@ -71,7 +71,7 @@ inline Tensor channel_shuffle(const Tensor& x, int64_t groups) {
       .reshape(x.shape());
 }
 
-// Windows of (N, C, H, W) as columns (N, C · kh · kw, windows), without a batch, too.
+// The windows of (N, C, H, W) as columns (N, C · kh · kw, windows), also without a batch.
 inline Tensor unfold(const Tensor& input, const Sizes& kernel, const UnfoldOptions& o = {}) {
   if (input.ndim() != 3 && input.ndim() != 4)
     nn::detail::refuse("unfold", "input has rank " + std::to_string(input.ndim()) +
@@ -91,7 +91,7 @@ inline Tensor unfold(const Tensor& input, const Sizes& kernel, const UnfoldOptio
       stack(parts, 2).reshape({x.shape(0), x.shape(1) * kernel[0] * kernel[1], high * wide});
   return input.ndim() == 3 ? columns.squeeze(0) : columns;
 }
-// The sum of windows, the columns (N, C · kh · kw, windows), at their places: (N, C, H, W), without a batch, too.
+// Adds columns (N, C · kh · kw, windows) up at the places of their windows: (N, C, H, W), also without a batch.
 inline Tensor fold(const Tensor& input, const Sizes& size, const Sizes& kernel,
                    const FoldOptions& o = {}) {
   const Tensor x = input.ndim() == 2 ? input.unsqueeze(0) : input;
@@ -103,7 +103,7 @@ inline Tensor fold(const Tensor& input, const Sizes& size, const Sizes& kernel,
                                    std::to_string(high * wide) + " windows are needed");
   const int64_t n = x.shape(0), c = x.shape(1) / k, h = size[0] + 2 * o.padding[0],
                 w = size[1] + 2 * o.padding[1];
-  // Every entry's place in the padded plane.
+  // The position of every entry in the padded plane.
   const Tensor places = arange(0, h * w, 1, DType::I64, x.device()).reshape({1, 1, h, w});
   const Tensor at = unfold(places, kernel, {.dilation = o.dilation, .stride = o.stride})
                         .reshape({1, -1})

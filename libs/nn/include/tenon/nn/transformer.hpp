@@ -31,12 +31,12 @@ struct TransformerEncoderLayerOptions {
   Activation activation = "relu";
   double layer_norm_eps = 1e-5;
   bool batch_first = false;
-  bool norm_first = false;  // norms before each part, not behind it
+  bool norm_first = false;  // normalise before each part instead of after it
   bool bias = true;
 };
 using TransformerDecoderLayerOptions = TransformerEncoderLayerOptions;
 
-// Masks are those of MultiheadAttention; is_causal tells that the mask hides what comes later and nothing else.
+// Masks are those of MultiheadAttention. is_causal says that the mask is causal, which saves work.
 struct TransformerEncoderLayerForwardOptions {
   Tensor src_mask = {};
   Tensor src_key_padding_mask = {};
@@ -76,7 +76,7 @@ inline void check_transformer(const char* name, int64_t d_model, int64_t nhead,
   check_part(name, "dropout", dropout);
 }
 
-// What both layers share.
+// What encoder and decoder layers share.
 template <class Signature>
 class TransformerLayer : public ModuleOf<Signature> {
  public:
@@ -110,7 +110,7 @@ class TransformerLayer : public ModuleOf<Signature> {
         d_model, nhead,
         {.dropout = options.dropout, .bias = options.bias, .batch_first = options.batch_first});
   }
-  // In PyTorch's order, in which optimizers number parameters; the last two are a decoder's.
+  // In PyTorch's order, by which optimizers number parameters. Only a decoder has the last two.
   void add_parts(MultiheadAttention* multihead_attn = nullptr, LayerNorm* norm3 = nullptr) {
     this->add_part("self_attn", self_attn);
     if (multihead_attn != nullptr) this->add_part("multihead_attn", *multihead_attn);
@@ -122,7 +122,7 @@ class TransformerLayer : public ModuleOf<Signature> {
     if (norm3 != nullptr) this->add_part("norm3", *norm3);
   }
 
-  // x with the result of a part added to it, and its norm.
+  // Adds the result of a part to x and normalises.
   template <class Part>
   Tensor with(const Tensor& x, LayerNorm& norm, Part&& part) {
     return norm_first_ ? x + dropout(part(norm(x))) : norm(x + dropout(part(x)));
@@ -139,8 +139,7 @@ class TransformerLayer : public ModuleOf<Signature> {
 };
 }  // namespace detail
 
-// Attention of a sequence to itself and a feed-forward part; src is (S, B, d_model), (B, S, d_model) where batch_first, or
-// (S, d_model).
+// Self-attention and a feed-forward part. src is (S, B, d_model), (B, S, d_model) with batch_first, or (S, d_model).
 class TransformerEncoderLayer : public detail::TransformerLayer<Tensor(
                                     const Tensor&, const TransformerEncoderLayerForwardOptions&)> {
  public:
@@ -159,7 +158,7 @@ class TransformerEncoderLayer : public detail::TransformerLayer<Tensor(
   }
 };
 
-// An encoder's layer that also attends to memory, an encoder's result.
+// An encoder layer that also attends to memory, the encoder's result.
 class TransformerDecoderLayer
     : public detail::TransformerLayer<Tensor(const Tensor&, const Tensor&,
                                              const TransformerDecoderForwardOptions&)> {
@@ -189,7 +188,7 @@ class TransformerDecoderLayer
 };
 
 namespace detail {
-// Copies of a layer one behind the other, and a norm where there is one.
+// A stack of copies of a layer, with an optional norm at the end.
 template <class Layer, class Signature>
 class TransformerStack : public ModuleOf<Signature> {
  public:
@@ -268,7 +267,7 @@ struct TransformerOptions {
   bool bias = true;
 };
 
-// An encoder of src and a decoder of tgt that attends to its result.
+// An encoder for src, and a decoder for tgt that attends to the encoder's result.
 class Transformer
     : public ModuleOf<Tensor(const Tensor&, const Tensor&, const TransformerForwardOptions&)> {
  public:
@@ -301,7 +300,7 @@ class Transformer
          options.memory_key_padding_mask, options.tgt_is_causal, options.memory_is_causal});
   }
   std::string describe() const override { return "Transformer"; }
-  // 0 where a place may look, -inf for what comes later: (sz, sz).
+  // 0 where attention is allowed, -inf for later positions: (sz, sz).
   static Tensor generate_square_subsequent_mask(int64_t sz, DType dtype = DType::F32,
                                                 Device device = {}) {
     return triu(full({sz, sz}, -std::numeric_limits<double>::infinity(), dtype, device), 1);

@@ -7,8 +7,8 @@
 
 namespace tenon::optim {
 
-// Scales the gradients of all parameters down together so that their norm is at most `max_norm`.
-// Gives the norm before, without waiting for the device.
+// Scales the gradients of all parameters by one factor so that their norm is at most `max_norm`.
+// Returns the norm before, without waiting for the device.
 inline Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
                               double norm_type = 2) {
   NoGrad guard;
@@ -21,7 +21,7 @@ inline Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_
   return norm;
 }
 
-// Limits every element of the gradients to [-clip_value, clip_value].
+// Clamps each element of the gradients to [-clip_value, clip_value].
 inline void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
   nn::detail::check_least("clip_grad_value_", "clip_value", clip_value, 0);
   NoGrad guard;

@@ -1,5 +1,4 @@
-// What every optimizer has: groups of parameters with options of their own, state,
-// saving and restoring.
+// What all optimizers share: parameter groups with their own options, state, saving and loading.
 #ifndef TENON_OPTIM_OPTIMIZER_HPP
 #define TENON_OPTIM_OPTIMIZER_HPP
 
@@ -19,23 +18,23 @@ namespace tenon::optim {
 
 using StateDict = std::map<std::string, Tensor>;
 
-// Sees, one after another, what a step of an optimizer computes with beside gradients, and may change it: graphs of training steps ask.
+// Visits everything that a step computes with besides gradients, and may change it. Graphs of training steps use this.
 class StepVisitor {
  public:
   virtual ~StepVisitor() = default;
   // An option, by group and name ("group.0.lr").
   virtual void number(const std::string& name, double& value) = 0;
   virtual void flag(const std::string& name, bool value) = 0;
-  // A parameter with its memory, which is empty before its first step, and how many steps it has taken.
+  // A parameter with its state (empty before its first step), and the number of its steps.
   virtual void parameter(size_t group, const Tensor& param, std::span<const Tensor> memory,
                          int64_t& steps) = 0;
 };
 
-// The side of an optimizer that schedules and training loops use.
+// The interface for schedules and training loops.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  // One step with the gradients there are; parameters without one stay as they are.
+  // Takes one step. Skips parameters without a gradient.
   virtual void step() = 0;
   virtual void zero_grad() = 0;
   // Those of all groups, in their order.
@@ -44,14 +43,13 @@ class Optimizer {
   virtual double lr(size_t group = 0) const = 0;
   virtual void set_lr(double lr) = 0;  // of all groups
   virtual void set_lr(size_t group, double lr) = 0;
-  // The rate of a group before the first schedule changed it: that schedule asks first.
+  // A group's rate before any schedule changed it. The first schedule asks for it first.
   double initial_lr(size_t group) {
     initial_lrs_.resize(std::max(initial_lrs_.size(), group + 1));
     if (!initial_lrs_[group]) initial_lrs_[group] = lr(group);
     return *initial_lrs_[group];
   }
-  // Options and state as tensors, fit for a safetensors file. Parameters are numbered
-  // in their order.
+  // Options and state as tensors, for a safetensors file. Parameters are numbered in order.
   virtual StateDict state_dict() const = 0;
   virtual void load_state_dict(const StateDict& state) = 0;
   virtual void visit(StepVisitor& visitor) = 0;
@@ -60,7 +58,7 @@ class Optimizer {
   std::vector<std::optional<double>> initial_lrs_;
 };
 
-// Told of each step on its thread before anything is computed.
+// Called before each step, on its thread.
 class StepListener {
  public:
   virtual ~StepListener() = default;
@@ -68,13 +66,12 @@ class StepListener {
 };
 inline thread_local StepListener* step_listener = nullptr;
 
-// The running averages' weights of the past: of the gradient and of its square.
+// The decay rates of the running averages of the gradient and of its square.
 using Betas = std::array<double, 2>;
 
 namespace detail {
 
-// Parameters of one dtype, device and age, with their gradients and state: what one
-// multi-tensor op takes.
+// Parameters of one dtype, device and age, with gradients and state: the input of one multi-tensor op.
 struct Bucket {
   DType dtype;
   Device device;
@@ -110,7 +107,7 @@ inline void visit_option(StepVisitor& visitor, const std::string& name, Betas& b
     visitor.number(name + '.' + std::to_string(i), betas[i]);
 }
 
-// An option as it is saved.
+// An option in the form in which it is saved.
 inline Tensor option_tensor(double value) { return tensor(value); }
 inline Tensor option_tensor(const Betas& betas) {
   return tensor(std::vector<double>(betas.begin(), betas.end()));
@@ -126,7 +123,7 @@ inline void load_option(const Tensor& saved, Betas& betas) {
 
 }  // namespace detail
 
-// Derived names its state (state_names), says which it needs, and runs one op on a bucket.
+// Derived names its state (state_names), says which parts it needs, and runs one op on each bucket.
 template <class Derived, class Options>
 class OptimizerOf : public Optimizer {
  public:
@@ -204,8 +201,7 @@ class OptimizerOf : public Optimizer {
   void load_state_dict(const StateDict& state) override;
 
  private:
-  // Puts a parameter with a gradient into the bucket it fits; the lists keep their memory from
-  // step to step.
+  // Adds a parameter to the bucket it fits. The lists keep their memory from step to step.
   void place(Group& group, size_t i, size_t& used) {
     const Tensor& param = group.params[i];
     Tensor grad = param.grad();

@@ -1,4 +1,4 @@
-// SGD, Adam, AdamW, RMSprop and Adagrad: whole lists of parameters in one call.
+// SGD, Adam, AdamW, RMSprop and Adagrad. Each updates whole lists of parameters in one call.
 #ifndef TENON_OPTIM_OPTIMIZERS_HPP
 #define TENON_OPTIM_OPTIMIZERS_HPP
 
@@ -57,7 +57,7 @@ struct AdamOptions {
   void check() const {}
 };
 
-// Its weight decay is decoupled from the gradient (Loshchilov & Hutter 2019).
+// Weight decay is decoupled from the gradient (Loshchilov & Hutter 2019).
 struct AdamWOptions {
   double lr = 1e-3;
   Betas betas = {0.9, 0.999};

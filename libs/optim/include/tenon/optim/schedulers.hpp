@@ -1,4 +1,4 @@
-// Schedules of the learning rate. Call step() after each epoch, or batch, as the schedule counts.
+// Learning-rate schedules. Call step() after each epoch or batch, depending on what the schedule counts.
 #ifndef TENON_OPTIM_SCHEDULERS_HPP
 #define TENON_OPTIM_SCHEDULERS_HPP
 
@@ -21,13 +21,12 @@ inline double state_at(const char* where, const SchedulerState& state, const std
 }
 }  // namespace detail
 
-// Sets the rate of every group as a function of the number of steps and the rate that it had
-// before any schedule.
+// Sets each group's rate as a function of the number of steps and of its rate before any schedule.
 class LRScheduler {
  public:
   virtual ~LRScheduler() = default;
   void step() { set(last_epoch_ + 1); }
-  // Steps taken.
+  // Number of steps taken.
   int64_t last_epoch() const { return last_epoch_; }
   // The rates of all groups.
   std::vector<double> get_last_lr() const {
@@ -55,9 +54,9 @@ class LRScheduler {
     for (size_t g = 0; g < optimizer.group_count(); ++g)
       base_lrs_.push_back(optimizer.initial_lr(g));
   }
-  // The rate after `epoch` steps of a group that began with `base`.
+  // The rate after `epoch` steps for a group that began with `base`.
   virtual double rate(double base, int64_t epoch) const = 0;
-  // For constructors, too: rates that differ from the beginning.
+  // Also for constructors, if the initial rate differs.
   virtual void set(int64_t epoch) {
     last_epoch_ = epoch;
     for (size_t g = 0; g < base_lrs_.size(); ++g) optimizer_.set_lr(g, rate(base_lrs_[g], epoch));
@@ -75,7 +74,7 @@ class LRScheduler {
   int64_t last_epoch_ = 0;
 };
 
-// Times gamma every `step_size` steps.
+// Multiplies by gamma every `step_size` steps.
 class StepLR : public LRScheduler {
  public:
   StepLR(Optimizer& optimizer, int64_t step_size, double gamma = 0.1)
@@ -92,7 +91,7 @@ class StepLR : public LRScheduler {
   double gamma_;
 };
 
-// Times gamma at each milestone.
+// Multiplies by gamma at each milestone.
 class MultiStepLR : public LRScheduler {
  public:
   MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma = 0.1)
@@ -107,7 +106,7 @@ class MultiStepLR : public LRScheduler {
   double gamma_;
 };
 
-// Times gamma every step.
+// Multiplies by gamma at every step.
 class ExponentialLR : public LRScheduler {
  public:
   ExponentialLR(Optimizer& optimizer, double gamma)
@@ -120,7 +119,7 @@ class ExponentialLR : public LRScheduler {
   double gamma_;
 };
 
-// Half a cosine from the first rate to `eta_min` over `T_max` steps, and back.
+// Half a cosine from the initial rate to `eta_min` in `T_max` steps, and back.
 class CosineAnnealingLR : public LRScheduler {
  public:
   CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min = 0)
@@ -138,7 +137,7 @@ class CosineAnnealingLR : public LRScheduler {
   double eta_min_;
 };
 
-// From `start_factor` times the rate to `end_factor` times it in `total_iters` steps: a warm-up.
+// From `start_factor` to `end_factor` times the rate in `total_iters` steps: a warm-up.
 class LinearLR : public LRScheduler {
  public:
   explicit LinearLR(Optimizer& optimizer, double start_factor = 1.0 / 3, double end_factor = 1.0,
@@ -163,7 +162,7 @@ class LinearLR : public LRScheduler {
   int64_t length_;
 };
 
-// Times lr_lambda(steps).
+// Multiplies the initial rate by lr_lambda(steps).
 class LambdaLR : public LRScheduler {
  public:
   LambdaLR(Optimizer& optimizer, std::function<double(int64_t)> lr_lambda)
@@ -177,12 +176,12 @@ class LambdaLR : public LRScheduler {
 };
 
 struct OneCycleLROptions {
-  double pct_start = 0.3;         // part of the steps in which the rate rises
+  double pct_start = 0.3;         // share of the steps in which the rate rises
   double div_factor = 25;         // begins at max_lr / div_factor
-  double final_div_factor = 1e4;  // ends at the beginning / final_div_factor
+  double final_div_factor = 1e4;  // ends at the initial rate / final_div_factor
 };
 
-// Rises to `max_lr` and falls far below the beginning, both along cosines (Smith & Topin 2018).
+// Rises to `max_lr` and then falls far below the initial rate, along cosines (Smith & Topin 2018).
 class OneCycleLR : public LRScheduler {
  public:
   OneCycleLR(Optimizer& optimizer, double max_lr, int64_t total_steps,
@@ -216,8 +215,8 @@ class OneCycleLR : public LRScheduler {
   OneCycleLROptions options_;
 };
 
-// One schedule after another, each from its beginning: schedule i + 1 takes over at milestones[i],
-// such as CosineAnnealingLR after a warm-up by LinearLR. The schedules must outlive it.
+// Runs one schedule after another, each from its start. Schedule i + 1 takes over at milestones[i], such as CosineAnnealingLR after a
+// LinearLR warm-up. The schedules must outlive this.
 class SequentialLR : public LRScheduler {
  public:
   SequentialLR(Optimizer& optimizer, std::vector<std::reference_wrapper<LRScheduler>> schedulers,
@@ -269,17 +268,17 @@ class SequentialLR : public LRScheduler {
 };
 
 struct ReduceLROnPlateauOptions {
-  std::string mode = "min";  // the value is better when smaller, or with "max" when larger
+  std::string mode = "min";  // "min": smaller values are better; "max": larger ones
   double factor = 0.1;
-  int64_t patience = 10;               // steps without a better value before the rate falls
-  double threshold = 1e-4;             // how much better
-  std::string threshold_mode = "rel";  // relative to the best value, or with "abs" by itself
-  int64_t cooldown = 0;                // steps after a fall in which nothing is counted
+  int64_t patience = 10;               // steps without a better value before the rate is lowered
+  double threshold = 1e-4;             // how much better a value must be
+  std::string threshold_mode = "rel";  // relative to the best value; "abs": absolute
+  int64_t cooldown = 0;                // steps after a reduction during which nothing counts
   double min_lr = 0;
-  double eps = 1e-8;  // a smaller fall is left out
+  double eps = 1e-8;  // smaller reductions are skipped
 };
 
-// Lowers the rate when a value stops getting better.
+// Lowers the rate when a value stops improving.
 class ReduceLROnPlateau {
  public:
   explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {})
@@ -291,7 +290,7 @@ class ReduceLROnPlateau {
     nn::detail::check_one_of(kName, "threshold_mode", options_.threshold_mode, {"rel", "abs"});
     best_ = worst();
   }
-  // `metrics` is what this epoch came to, such as the validation loss.
+  // `metrics`: this epoch's value, such as the validation loss.
   void step(double metrics) {
     ++last_epoch_;
     if (better(metrics)) {

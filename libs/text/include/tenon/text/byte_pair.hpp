@@ -1,4 +1,4 @@
-// Byte-level byte-pair encoding, the tokens of GPT-2 and of what came after it (Sennrich et al. 2016, arXiv:1508.07909; Radford et al. 2019).
+// Byte-level byte-pair encoding, as in GPT-2 and its successors (Sennrich et al. 2016, arXiv:1508.07909; Radford et al. 2019).
 #ifndef TENON_TEXT_BYTE_PAIR_HPP
 #define TENON_TEXT_BYTE_PAIR_HPP
 
@@ -12,24 +12,24 @@
 
 namespace tenon::text {
 
-// What a tokenizer is made of.
+// The data of a tokenizer.
 struct BytePairModel {
-  std::vector<std::string> tokens;   // bytes as letters, as GPT-2 writes them: "Ġ" is a space
-  std::vector<std::string> merges;   // "a b", in the order in which they were learned
-  std::vector<std::string> control;  // those of `tokens` that stand for no text, such as <|im_end|>
-  bool digits_alone = false;         // whether each numeral is a word of its own
+  std::vector<std::string> tokens;   // bytes are written as letters, as in GPT-2: "Ġ" is a space
+  std::vector<std::string> merges;   // "a b", in the order they were learned
+  std::vector<std::string> control;  // tokens that stand for no text, such as <|im_end|>
+  bool digits_alone = false;         // whether each digit is a word of its own
   std::optional<int64_t> unknown{};  // the token for bytes that have none
 };
 
-// Reading is safe from many threads.
+// Several threads may read it at once.
 class BytePair {
  public:
-  // `where` begins what errors say: the file.
+  // Errors begin with `where`: the file.
   explicit BytePair(BytePairModel model, const std::string& where = "[BytePair]");
 
-  // Tokens of text in UTF-8. `control`: whether control tokens in it count as such; say false for text of strangers.
+  // Encodes UTF-8 text. `control`: whether control tokens in the text are recognised; pass false for untrusted text.
   std::vector<int64_t> encode(std::string_view text, bool control = true) const;
-  // The bytes that a token stands for; a letter may be in two of them. None for a control token.
+  // The bytes of a token; none for a control token. A character may be split over two tokens.
   std::string decode(int64_t token) const;
   std::optional<int64_t> find(std::string_view token) const { return vocabulary_.find(token); }
   size_t size() const { return vocabulary_.size(); }
@@ -65,10 +65,10 @@ class BytePair {
   bool digits_alone_ = false;
   std::unordered_map<std::pair<int64_t, int64_t>, Merge, PairHash> merges_;
   std::array<std::optional<int64_t>, 256> letters_{};   // tokens of single bytes
-  std::unordered_map<utf8proc_int32_t, char> bytes_{};  // of letters
+  std::unordered_map<utf8proc_int32_t, char> bytes_{};  // byte that each letter stands for
 };
 
-// The tokenizer that a GGUF file brings with it, one of GPT-2's kind. `path` begins what errors say.
+// Reads the tokenizer from a GGUF file, if it is of GPT-2's kind. Errors begin with `path`.
 BytePair byte_pair_of(const io::GgufMetadata& metadata, const std::string& path);
 
 }  // namespace tenon::text

@@ -1,4 +1,4 @@
-// WordPiece, the tokens of BERT (Devlin et al. 2019, arXiv:1810.04805).
+// WordPiece tokenization, as in BERT (Devlin et al. 2019, arXiv:1810.04805).
 #ifndef TENON_TEXT_WORDPIECE_HPP
 #define TENON_TEXT_WORDPIECE_HPP
 
@@ -11,11 +11,12 @@
 
 namespace tenon::text {
 
-// Cuts text into words and punctuation, and each word into the longest pieces that the vocabulary has: as BERT's uncased tokenizers do,
-// in lower case, without accents and control characters. Reading is safe from many threads.
+// Splits text into words and punctuation, and each word into the longest pieces in the vocabulary. Like BERT's uncased tokenizers,
+// lowercases and drops accents and control characters. Several threads may read it at once.
 class WordPiece {
  public:
-  // A vocabulary of one piece a line, its number that of the line; "##" begins those that go on with a word. Errors name file and line.
+  // Reads a vocabulary with one piece in each line; the line number is the token. "##" marks pieces that continue a word. Errors name file
+  // and line.
   explicit WordPiece(const std::string& path) {
     const io::detail::InputFile file(path, "WordPiece");
     std::string text(file.size(), '\0');
@@ -30,7 +31,7 @@ class WordPiece {
     for (size_t i = 0; i < kSpecial.size(); ++i) special_[i] = find_special(i, file.where());
   }
 
-  // [CLS], the tokens of the text, [SEP]: at most `longest`, what is beyond is cut off. What looks like [SEP] in the text is text.
+  // Returns [CLS], the tokens of the text, [SEP], cut to `longest` tokens. "[SEP]" in the text is ordinary text.
   std::vector<int64_t> encode(std::string_view text, size_t longest = 512) const {
     if (longest < 2)
       throw Error(TN_INVALID_ARGUMENT,
@@ -58,7 +59,7 @@ class WordPiece {
  private:
   static constexpr std::array<const char*, 4> kSpecial = {"[CLS]", "[SEP]", "[UNK]", "[PAD]"};
   enum : size_t { kCls, kSep, kUnk, kPad };
-  static constexpr size_t kLongestWord = 100;  // code points; BERT takes what is longer for unknown
+  static constexpr size_t kLongestWord = 100;  // code points; BERT treats longer words as unknown
 
   void add(std::string piece, const std::string& where) {
     const std::string line = where + ": line " + std::to_string(vocabulary_.size() + 1) + ": ";
@@ -91,7 +92,7 @@ class WordPiece {
     return std::ranges::any_of(
         kBlocks, [c](const auto& block) { return c >= block.first && c <= block.second; });
   }
-  // ASCII's symbols are punctuation, too.
+  // ASCII symbols count as punctuation.
   static bool is_punctuation(utf8proc_int32_t c) {
     const char kind = detail::kind_of(c);
     return kind == 'P' || (c < 128 && kind == 'S');
@@ -101,7 +102,7 @@ class WordPiece {
   }
   static std::vector<detail::CodePoints> words(std::string_view text) {
     std::vector<detail::CodePoints> found;
-    bool open = false;  // whether the next letter goes on with the last word
+    bool open = false;  // whether the next letter continues the last word
     const auto put = [&](utf8proc_int32_t c, bool alone) {
       if (!open || alone) found.emplace_back();
       found.back().push_back(utf8proc_tolower(c));
@@ -124,7 +125,7 @@ class WordPiece {
     return found;
   }
 
-  // The longest piece first; a word of which something remains is unknown as a whole.
+  // Takes the longest piece first. If the rest of a word cannot be matched, the whole word is unknown.
   void append_pieces(const detail::CodePoints& word, std::vector<int64_t>& tokens) const {
     std::string bytes;
     std::vector<size_t> ends;

@@ -1,4 +1,4 @@
-// The layer that casts the operands of the calls it sees (tn_call_layer).
+// The call layer that casts operands (tn_call_layer).
 #ifndef TENON_AMP_DETAIL_AUTOCAST_LAYER_HPP
 #define TENON_AMP_DETAIL_AUTOCAST_LAYER_HPP
 
@@ -44,7 +44,7 @@ inline std::optional<Precision> precision_of(const tn_op* op) {
 constexpr bool is_half(DType dtype) { return dtype == DType::BF16 || dtype == DType::F16; }
 inline DType dtype_of(const tn_tensor* x) { return static_cast<DType>(tn_tensor_dtype(x)); }
 
-// Arguments of a call as handles, those in lists included.
+// The tensors among a call's arguments, including those in lists.
 template <class Visit>
 void each_tensor(const tn_value& arg, Visit&& visit) {
   if (arg.tag == TN_VALUE_TENSOR) visit(arg.as.tensor);
@@ -72,7 +72,7 @@ class Casts {
 
  private:
   struct Entry {
-    Tensor source, result;  // the source is held: its address stays its own
+    Tensor source, result;  // the source is held, so that its address is not reused
     uint32_t version = 0;
     bool recorded = false;
   };
@@ -84,7 +84,7 @@ class CastArguments {
  public:
   CastArguments(const tn_value* args, uint32_t nargs) : args_(args, args + nargs) {}
 
-  // Casts every tensor that `wanted` names another dtype for.
+  // Casts every tensor for which `wanted` gives another dtype.
   template <class Wanted>
   bool cast(Casts& casts, bool keep, Wanted&& wanted) {
     bool changed = false;
@@ -118,7 +118,7 @@ class CastArguments {
   std::vector<Tensor> held_;
 };
 
-// One thread's settings, and the layer that acts by them; it is there while one is enabled.
+// The settings of one thread, and its layer, which exists while any of them is enabled.
 class AutocastLayer {
  public:
   static AutocastLayer& of_this_thread() {
@@ -151,10 +151,10 @@ class AutocastLayer {
     settings_ = std::move(settings);
   }
   void clear_cache() { casts_.clear(); }
-  // Whether it sees calls.
+  // Whether the layer sees calls.
   bool active() const { return there_ && !paused_; }
 
-  // While it lives the layer lets calls pass, or does no longer. A backward pass has the precision of its forward pass: it pauses.
+  // Pauses or resumes the layer for a scope. Backward passes run without it, because they use the precision of the forward pass.
   class Paused {
    public:
     explicit Paused(bool on = true) : before_(std::exchange(of_this_thread().paused_, on)) {}
@@ -165,7 +165,7 @@ class AutocastLayer {
     bool before_;
   };
 
-  uint32_t depth = 0;  // scopes within each other
+  uint32_t depth = 0;  // nested scopes
 
  private:
   AutocastLayer() {
@@ -220,7 +220,7 @@ class AutocastLayer {
   bool there_ = false, paused_ = false;
 };
 
-// A setting from here to its end.
+// Sets something until the end of the scope.
 class Scope {
  public:
   Scope(std::string_view kind, const Setting& setting)
@@ -233,7 +233,7 @@ class Scope {
     if (--layer.depth == 0) layer.clear_cache();
     try {
       layer.set(kind_, before_);
-    } catch (const Error&) {  // another layer was left on top: this one goes with the thread
+    } catch (const Error&) {  // someone left another layer on top: it ends with the thread
     }
   }
   Scope(const Scope&) = delete;

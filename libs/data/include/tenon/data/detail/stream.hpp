@@ -1,4 +1,4 @@
-// The bytes of a file one after another, unpacked where it is compressed by gzip.
+// Reads a file's bytes in order, and unpacks it if it is compressed by gzip.
 #ifndef TENON_DATA_DETAIL_STREAM_HPP
 #define TENON_DATA_DETAIL_STREAM_HPP
 
@@ -14,7 +14,7 @@
 
 namespace tenon::data::detail {
 
-// Inflates gzip's members; that the last one is whole is known when the end was read.
+// Unpacks gzip's members. Only reading to the end shows that the last one is complete.
 class GzipSource {
  public:
   explicit GzipSource(const io::detail::Source& file) : file_(file), buffer_(1 << 16) {
@@ -26,7 +26,7 @@ class GzipSource {
   GzipSource(const GzipSource&) = delete;
   GzipSource& operator=(const GzipSource&) = delete;
 
-  // Some bytes, at least one; none at the end.
+  // Returns at least one byte, or none at the end.
   uint64_t read_some(char* destination, uint64_t bytes) {
     const auto wanted = static_cast<unsigned>(std::min<uint64_t>(bytes, 1u << 30));
     zip_.next_out = reinterpret_cast<unsigned char*>(destination);
@@ -55,7 +55,7 @@ class GzipSource {
     zip_.avail_in = static_cast<unsigned>(n);
     return n > 0;
   }
-  // Members may follow each other, and zeros that fill a tape's block may stand behind them.
+  // Several members may follow each other, or zeros that fill a tape block.
   bool begin_member() {
     if (*zip_.next_in == 0) {
       ++zip_.next_in;
@@ -91,7 +91,7 @@ class Stream {
       gzip_ = std::make_unique<GzipSource>(file);
   }
   bool is_compressed() const { return gzip_ != nullptr; }
-  // No more bytes than this can follow: deflate never gives more than 1032 for one.
+  // The most bytes that can still follow: deflate never gives more than 1032 for one.
   uint64_t most() const {
     return gzip_ ? 1032 * file_.size() : file_.size() - std::min(position_, file_.size());
   }
@@ -99,7 +99,7 @@ class Stream {
   // `position` counts unpacked bytes.
   [[noreturn]] void fail(const std::string& reason) const { file_.fail(position_, reason); }
 
-  // Fewer bytes than asked for only at the end.
+  // Returns fewer bytes than asked for only at the end.
   uint64_t read_some(void* destination, uint64_t bytes) {
     char* to = static_cast<char*>(destination);
     uint64_t done = 0;

@@ -1,4 +1,4 @@
-// Reading files that are regular ones, and nothing else, at any place.
+// Reads regular files, and only those, at any position.
 #ifndef TENON_IO_DETAIL_FILE_HPP
 #define TENON_IO_DETAIL_FILE_HPP
 
@@ -17,14 +17,14 @@
 
 namespace tenon::io::detail {
 
-// `where` is "[function] path", which every message begins with.
+// `where` is "[function] path". Every message begins with it.
 [[noreturn]] inline void fail_system(const std::string& where, const std::string& what) {
   const int code = errno;
   throw Error(code == ENOENT ? TN_NOT_FOUND : TN_IO,
               where + ": " + what + ": " + std::strerror(code));
 }
 
-// A FIFO would wait for its other end, and a device may act on being opened: both are refused.
+// A FIFO would block, and opening a device may have effects, so both are refused.
 inline void require_regular(const struct stat& info, const std::string& where) {
   const mode_t mode = info.st_mode;
   if (S_ISREG(mode)) return;
@@ -37,7 +37,7 @@ inline void require_regular(const struct stat& info, const std::string& where) {
   throw Error(TN_IO, where + ": it is " + kind + ", not a regular file");
 }
 
-// C functions would see only what comes before a zero byte.
+// A path with a zero byte would be cut off there.
 inline void require_path(const std::string& path, const std::string& where) {
   if (!path.empty() && path.find('\0') == std::string::npos) return;
   const char* const up_to_zero = where.c_str();
@@ -45,7 +45,7 @@ inline void require_path(const std::string& path, const std::string& where) {
               std::string(up_to_zero) + ": a path is at least one byte, none of them zero");
 }
 
-// What fn returns; memory that it cannot get is an Error like any other.
+// Returns fn(). Failing to get memory becomes an Error like any other.
 template <class Fn>
 decltype(auto) with_memory_errors(const std::string& where, Fn&& fn) {
   try {
@@ -57,7 +57,7 @@ decltype(auto) with_memory_errors(const std::string& where, Fn&& fn) {
   }
 }
 
-// An open file, closed at the end of its scope.
+// An open file. Closes it at the end of the scope.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -74,7 +74,7 @@ class Descriptor {
   int fd_;
 };
 
-// Bytes that can be read at any place: a file's, or in tests memory's.
+// Bytes that can be read at any position: of a file, or in tests of memory.
 class Source {
  public:
   explicit Source(std::string where) : where_(std::move(where)) {}
@@ -89,7 +89,7 @@ class Source {
   [[noreturn]] void fail(uint64_t byte, const std::string& reason) const {
     throw Error(TN_DATA_LOSS, where_ + ": byte " + std::to_string(byte) + ": " + reason);
   }
-  // Exactly `bytes`.
+  // Reads exactly `bytes`.
   void read(void* destination, uint64_t bytes, uint64_t offset) const {
     const uint64_t n = read_some(destination, bytes, offset);
     if (n != bytes) fail(offset + n, "the file ends here");
@@ -107,7 +107,7 @@ class InputFile : public Source {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) fail_system(where(), "cannot be opened");
     require_regular(info, where());
-    // Whatever took its place since: opening does not wait, and is looked at again.
+    // The path may have changed since it was checked, so this opens without blocking and checks again.
     fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (fd_.get() < 0) fail_system(where(), "cannot be opened");
     if (::fstat(fd_.get(), &info) != 0) fail_system(where(), "cannot be examined");

@@ -1,4 +1,4 @@
-// What the elements of GGUF tensors are, plain or quantised in blocks, and how a block unpacks.
+// The element formats of GGUF tensors, plain or quantised in blocks, and how to unpack a block.
 // Layouts: the structs block_* of ggml (https://github.com/ggml-org/ggml, src/ggml-common.h).
 #ifndef TENON_IO_DETAIL_GGUF_BLOCKS_HPP
 #define TENON_IO_DETAIL_GGUF_BLOCKS_HPP
@@ -11,12 +11,12 @@
 
 namespace tenon::io::detail {
 
-// A binary16 at any address, little-endian.
+// A little-endian binary16 at any address.
 inline float half_at(const uint8_t* p) {
   return tn_f16_to_f32(static_cast<uint16_t>(p[0] | p[1] << 8));
 }
 
-// x = d·(q − 8), or with a minimum m, d·q + m: 32 quants of 4 bits, the low halves first.
+// x = d·(q − 8), or with a minimum m, d·q + m: 32 quants of 4 bits, the low nibbles first.
 template <bool minimum>
 void unpack_q4(const uint8_t* block, float* x) {
   const float d = half_at(block), m = minimum ? half_at(block + 2) : -8 * d;
@@ -27,7 +27,7 @@ void unpack_q4(const uint8_t* block, float* x) {
   }
 }
 
-// The same with 5 bits: the fifth ones are 32 bits of their own.
+// The same with 5 bits: the fifth bits are a separate 32-bit word.
 template <bool minimum>
 void unpack_q5(const uint8_t* block, float* x) {
   const float d = half_at(block), m = minimum ? half_at(block + 2) : -16 * d;
@@ -44,7 +44,7 @@ inline void unpack_q8_0(const uint8_t* block, float* x) {
   for (int i = 0; i < 32; ++i) x[i] = d * static_cast<float>(static_cast<int8_t>(block[2 + i]));
 }
 
-// Of the k-quants: scale and minimum of the i-th of eight groups, 6 bits each in 12 bytes.
+// For k-quants: scale and minimum of the i-th of eight groups, 6 bits each, packed into 12 bytes.
 struct GroupScale {
   float scale, minimum;
 };
@@ -71,7 +71,7 @@ void unpack_q45_k(const uint8_t* block, float* x) {
   }
 }
 
-// 256 quants of 6 bits, 4 in `low` and 2 in `high`: x = d·scale·(q − 32), a scale for each 16.
+// 256 quants of 6 bits, 4 in `low` and 2 in `high`: x = d·scale·(q − 32), with one scale for every 16.
 inline void unpack_q6_k(const uint8_t* block, float* x) {
   const uint8_t *low = block, *high = block + 128, *scales = block + 192;
   const float d = half_at(block + 208);
@@ -89,8 +89,8 @@ struct GgufType {
   uint32_t code;
   const char* name;
   uint32_t elements, bytes;                        // of a block
-  DType dtype;                                     // as it is loaded
-  void (*unpack)(const uint8_t* block, float* x);  // none: elements as they lie in memory
+  DType dtype;                                     // after loading
+  void (*unpack)(const uint8_t* block, float* x);  // none if elements are stored as in memory
 };
 
 inline constexpr GgufType kGgufTypes[] = {{0, "F32", 1, 4, DType::F32, nullptr},

@@ -1,4 +1,4 @@
-// The header of a GGUF file, read and checked before any element.
+// Reads and checks the header of a GGUF file before any element.
 #ifndef TENON_IO_DETAIL_GGUF_HEADER_HPP
 #define TENON_IO_DETAIL_GGUF_HEADER_HPP
 
@@ -15,7 +15,7 @@
 
 namespace tenon::io {
 
-// A value of a GGUF file's metadata. Integers are as wide as they can be, floats are doubles.
+// A value of a GGUF file's metadata. Integers have the widest type, and floats are doubles.
 struct GgufValue {
   std::variant<bool, uint64_t, int64_t, double, std::string, std::vector<GgufValue>> value;
 };
@@ -25,7 +25,7 @@ namespace detail {
 
 static_assert(std::endian::native == std::endian::little, "GGUF is read as it lies in memory");
 
-// Goes through a source from its beginning, by a window of it: the header has many small parts.
+// Reads a source sequentially through a window, because the header has many small parts.
 class GgufCursor {
  public:
   explicit GgufCursor(const Source& file) : file_(file) {}
@@ -71,7 +71,7 @@ class GgufCursor {
 };
 
 inline constexpr uint32_t kGgufBool = 7, kGgufText = 8, kGgufArray = 9, kGgufDeepest = 4;
-// The least bytes of a value of each kind; kinds: u8 i8 u16 i16 u32 i32 f32 bool text array u64 i64 f64.
+// The fewest bytes that a value of each kind takes; kinds: u8 i8 u16 i16 u32 i32 f32 bool text array u64 i64 f64.
 inline constexpr uint64_t kGgufLeast[] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
 
 inline GgufValue read_gguf_value(GgufCursor& file, uint32_t kind, uint32_t depth = 0);
@@ -134,10 +134,10 @@ inline GgufValue read_gguf_value(GgufCursor& file, uint32_t kind, uint32_t depth
 // A tensor as the header describes it.
 struct GgufEntry {
   std::string name;
-  std::vector<int64_t> shape;  // the slowest dimension first; the file has them the other way round
+  std::vector<int64_t> shape;  // slowest dimension first; the file has the opposite order
   const GgufType* type = nullptr;
   uint64_t begin = 0, bytes = 0;  // in the file
-  uint64_t at = 0;                // where the header speaks of it
+  uint64_t at = 0;                // where the header describes it
 };
 
 struct GgufHeader {
@@ -191,8 +191,7 @@ inline uint64_t gguf_alignment(const GgufCursor& file, const GgufMetadata& metad
   return *value;
 }
 
-// Places within the elements become places in the file; each lies inside it, aligned, and none
-// shares a byte with another.
+// Turns offsets of tensors into positions in the file. Each tensor is inside, aligned, and overlaps no other.
 inline void check_gguf_layout(const GgufCursor& file, GgufHeader& header) {
   const uint64_t step = gguf_alignment(file, header.metadata);
   const uint64_t base = file.at() + (step - file.at() % step) % step;

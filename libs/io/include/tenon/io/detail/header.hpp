@@ -1,4 +1,4 @@
-// The header of a safetensors file, read and checked before any element.
+// Reads and checks the header of a safetensors file before any element.
 #ifndef TENON_IO_DETAIL_HEADER_HPP
 #define TENON_IO_DETAIL_HEADER_HPP
 
@@ -20,7 +20,7 @@ using Metadata = std::map<std::string, std::string>;
 
 namespace detail {
 
-inline constexpr uint64_t kMaxHeader = 100'000'000;  // as the reference implementation has it
+inline constexpr uint64_t kMaxHeader = 100'000'000;  // the reference implementation's limit
 
 struct DTypeName {
   const char* name;
@@ -41,7 +41,7 @@ struct Entry {
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
   uint64_t begin = 0, end = 0;  // within the elements
-  size_t at = 0;                // where the header speaks of it
+  size_t at = 0;                // where the header describes it
 };
 
 inline Entry read_entry(JsonReader& json, const std::string& name, size_t at) {
@@ -103,8 +103,7 @@ inline uint64_t bytes_of(const JsonReader& json, const Entry& entry) {
   return is_empty ? 0 : bytes;
 }
 
-// Every entry inside the file and as long as its shape says; together they cover the elements
-// without holes or overlaps.
+// Every entry is inside the file and as long as its shape says. Together they cover the elements without gaps or overlaps.
 inline void check_layout(const JsonReader& json, const std::vector<Entry>& entries,
                          uint64_t available) {
   for (const Entry& e : entries) {
@@ -146,7 +145,7 @@ struct Header {
   uint64_t base = 0;  // where the elements begin
 };
 
-// What people also take for a file of weights, by its first bytes.
+// Recognises common other weight files by their first bytes.
 inline std::string hint(uint64_t head) {
   const bool zip = (head & 0xffffffff) == 0x04034b50, pickle = (head & 0xf8ff) == 0x80;
   if (!zip && !pickle) return "";

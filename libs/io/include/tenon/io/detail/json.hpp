@@ -1,5 +1,4 @@
-// As much of JSON as a safetensors header holds, read strictly: objects, strings, arrays
-// of whole numbers.
+// A strict reader for the part of JSON that a safetensors header uses: objects, strings, arrays of whole numbers.
 #ifndef TENON_IO_DETAIL_JSON_HPP
 #define TENON_IO_DETAIL_JSON_HPP
 
@@ -26,7 +25,7 @@ class JsonReader {
   }
   size_t position() const { return at_; }
 
-  // Calls entry(key) for each key; it must read the value.
+  // Calls entry(key) for each key; entry must read the value.
   void object(const std::function<void(const std::string& key, size_t key_at)>& entry) {
     expect('{', "an object");
     if (accept('}')) return;
@@ -73,7 +72,7 @@ class JsonReader {
     return out;
   }
 
-  // Nothing but spaces may follow.
+  // Only white space may follow.
   void end() {
     skip_space();
     if (at_ != text_.size()) fail("text behind the end of the header");

@@ -1,4 +1,4 @@
-// Writing that replaces a file at once, or not at all.
+// Replaces a file as a whole, or not at all.
 #ifndef TENON_IO_DETAIL_REPLACE_HPP
 #define TENON_IO_DETAIL_REPLACE_HPP
 
@@ -10,8 +10,8 @@
 
 namespace tenon::io::detail {
 
-// Writes into a file that has no name, which commit() gives it: whatever ends the process before
-// leaves nothing behind. Where the file system has no such files, into one named .tenon-* beside it.
+// Writes to a nameless file, to which commit() gives the name. If the process dies before, nothing is left behind. If the file system has
+// no nameless files, a file .tenon-* beside it is used.
 class ReplacedFile {
  public:
   ReplacedFile(const std::string& path, const std::string& function, bool may_lack_a_name = true)
@@ -27,7 +27,7 @@ class ReplacedFile {
       throw Error(TN_IO, where_ + ": it leads to a file that has no name to replace");
     replaces_ = exists;
     open(may_lack_a_name);
-    // Before the first byte is there for others to read.
+    // Called before others can read the first byte.
     if (exists && ::fchmod(fd_.get(), old.st_mode & 07777) != 0)
       fail_system(where_, "its mode cannot be kept");
   }
@@ -49,12 +49,12 @@ class ReplacedFile {
     }
   }
 
-  // On disk first, then under its name, then the name on disk.
+  // First the content goes to disk, then the file gets its name, then the name goes to disk.
   void commit() {
     if (::fsync(fd_.get()) != 0) fail_system(where_, "cannot be flushed");
     take_the_place();
     const Descriptor folder(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    // One that may be written but not listed cannot be opened; some file systems flush no folders.
+    // A directory that is writable but not listable cannot be opened, and some file systems cannot sync one.
     if (folder.get() >= 0 && ::fsync(folder.get()) != 0 && errno != EINVAL && errno != ENOTSUP)
       fail_system(where_, "its folder cannot be flushed");
   }
@@ -64,7 +64,7 @@ class ReplacedFile {
     const size_t slash = path.rfind('/');
     return slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
   }
-  // Where the path's links end; what they lead to need not exist yet.
+  // The path with links resolved. The target need not exist yet.
   std::string follow_links(std::string path) const {
     for (int links = 0; links < 40; ++links) {
       char to[PATH_MAX];
@@ -76,14 +76,14 @@ class ReplacedFile {
     errno = ELOOP;
     fail_system(where_, "cannot be opened");
   }
-  // A name beside the file that nobody has.
+  // An unused name beside the file.
   std::string fresh_name() const {
     uint64_t number = 0;
     if (::getrandom(&number, sizeof number, 0) != sizeof number)
       fail_system(where_, "no name for a temporary file");
     return folder_of(path_) + "/.tenon-" + std::to_string(number);
   }
-  // Both ways the user's mask says who may read the file, as for any new one.
+  // In both cases the umask decides who may read the file, as for any new one.
   void open(bool may_lack_a_name) {
     if (may_lack_a_name && ::access("/proc/self/fd", X_OK) == 0)
       fd_.reset(::open(folder_of(path_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666));
@@ -104,7 +104,7 @@ class ReplacedFile {
   void take_the_place() {
     if (name_.empty()) {
       if (!replaces_ && link_to(path_)) return;
-      // Only renaming replaces; a name is needed from here to the next call.
+      // Only a rename replaces a file, so from here to the next call the file needs a name.
       std::string name = fresh_name();
       while (!link_to(name)) name = fresh_name();
       name_ = name;
@@ -113,7 +113,7 @@ class ReplacedFile {
     name_.clear();
   }
 
-  std::string where_, path_, name_;  // name_: that of the temporary file, while it has one
+  std::string where_, path_, name_;  // name_: of the temporary file, while it has one
   Descriptor fd_;
   bool replaces_ = false;
 };

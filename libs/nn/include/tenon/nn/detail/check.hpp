@@ -1,5 +1,4 @@
-// Checks of what constructors are given: an error names the class, the argument, the value and
-// what is taken.
+// Checks of constructor arguments. An error names the class, the argument, the value and what is accepted.
 #ifndef TENON_NN_DETAIL_CHECK_HPP
 #define TENON_NN_DETAIL_CHECK_HPP
 
@@ -21,7 +20,7 @@ namespace tenon::nn::detail {
   refuse(where, std::string(name) + " is " + value + ", " + wanted);
 }
 
-// The fewest digits that give the number again; 2.0, not 2, as Python writes it.
+// The fewest digits that read back as the same number; 2.0, not 2, as Python writes it.
 inline std::string text_of(double value) {
   char digits[32];
   std::string text(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
@@ -50,7 +49,7 @@ inline double check_positive(std::string_view where, std::string_view name, doub
   if (!(value > 0)) refuse(where, name, text_of(value), "must be positive");
   return value;
 }
-// From 0 to 1, both taken.
+// From 0 to 1, inclusive.
 inline double check_part(std::string_view where, std::string_view name, double value) {
   if (!(value >= 0 && value <= 1)) refuse(where, name, text_of(value), "must be 0 to 1");
   return value;
@@ -59,7 +58,7 @@ inline void check_sizes(std::string_view where, std::string_view name, IntList s
                         int64_t least = 0) {
   for (const int64_t size : sizes) check_least(where, name, size, least);
 }
-// `channels`: those that must divide, all named where one does not.
+// `channels` must divide; names all of them if one does not.
 inline void check_groups(std::string_view where, std::initializer_list<int64_t> channels,
                          int64_t groups) {
   std::string text;

@@ -1,4 +1,4 @@
-// What MultiheadAttention computes between its projections.
+// What MultiheadAttention computes between its input and output projections.
 #ifndef TENON_NN_DETAIL_MULTIHEAD_HPP
 #define TENON_NN_DETAIL_MULTIHEAD_HPP
 
@@ -10,7 +10,7 @@
 
 namespace tenon::nn::detail {
 
-// A mask as what is added to scores: of a bool one, true forbids.
+// Converts a mask to what is added to scores; true in a bool mask forbids.
 inline Tensor additive_mask(const Tensor& mask, DType dtype, const char* name) {
   if (!mask.defined() || is_floating(mask.dtype())) return mask.defined() ? mask.to(dtype) : mask;
   if (mask.dtype() != DType::Bool)
@@ -20,7 +20,7 @@ inline Tensor additive_mask(const Tensor& mask, DType dtype, const char* name) {
       .masked_fill(mask, -std::numeric_limits<double>::infinity());
 }
 
-// The masks of queries (B, H, L, E) and keys (B, H, S, E), added together where there are both.
+// Combines the masks for queries (B, H, L, E) and keys (B, H, S, E).
 inline Tensor merged_masks(const Tensor& mask, const Tensor& padding, const Tensor& q) {
   Tensor by_head = mask.defined() && mask.ndim() == 3
                        ? mask.reshape({q.shape(0), q.shape(1), mask.shape(1), mask.shape(2)})
@@ -30,12 +30,11 @@ inline Tensor merged_masks(const Tensor& mask, const Tensor& padding, const Tens
   return by_head.defined() ? by_head + wide : wide;
 }
 
-// The projections of query, key and value, whose weights lie one below the other: one product where all are one tensor, two where
-// key and value are.
+// Projects query, key and value, whose weights are stacked. Uses one product if all are the same tensor, two if key and value are.
 inline std::vector<Tensor> project(const Tensor& query, const Tensor& key, const Tensor& value,
                                    const Tensor& weight, const Tensor& bias) {
   const int64_t width = query.shape(-1);
-  // The product with the weights `from` to `to`, in parts.
+  // Multiplies by the weights `from` to `to` and splits the result.
   const auto parts = [&](const Tensor& x, int64_t from, int64_t to) {
     return linear(x, weight.slice(0, from * width, to * width),
                   bias.defined() ? bias.slice(0, from * width, to * width) : bias)

@@ -1,4 +1,4 @@
-// What a module has: tensors, parts, hooks; and how it is copied.
+// The tensors, parts and hooks of a module, and how it is copied.
 #ifndef TENON_NN_DETAIL_NODE_HPP
 #define TENON_NN_DETAIL_NODE_HPP
 
@@ -16,11 +16,11 @@ namespace tenon::nn {
 
 class AnyModule;
 
-// What a strict load does about a buffer that the state lacks: older files may not have it.
+// What a strict load does if the state lacks a buffer. Older files may not have it.
 enum class WhenMissing { kRefuse, kKeep };
 
-// Called with the tensors among the arguments of a call before forward, and also with those of its result after it. Assigning to
-// one of the last span replaces it.
+// Called with the tensors among a call's arguments before forward, and also with those of the result afterwards. Assigning to an element of
+// the last span replaces that tensor.
 using ForwardPreHook = std::function<void(AnyModule& module, std::span<Tensor> inputs)>;
 using ForwardHook = std::function<void(AnyModule& module, std::span<const Tensor> inputs,
                                        std::span<Tensor> outputs)>;
@@ -33,7 +33,7 @@ struct Slot {
   bool buffer = false;
   WhenMissing when_missing = WhenMissing::kRefuse;
 };
-struct Hook {  // one of the two
+struct Hook {  // one of the two is set
   uint64_t id;
   ForwardPreHook before;
   ForwardHook after;
@@ -44,7 +44,7 @@ struct NodeData {
   uint64_t hook_count = 0;
   bool training = true;
 };
-// It stays where it is when the module is moved.
+// The node's address stays the same when its module moves.
 struct Node : NodeData {
   Node() = default;
   explicit Node(const NodeData& data) : NodeData(data) {}
@@ -52,7 +52,7 @@ struct Node : NodeData {
   AnyModule* self = nullptr;
 };
 
-// "0.hidden", or nothing where it is not within.
+// A path such as "0.hidden", or nothing if it is not inside.
 inline std::string path_of(const Node& within, const Node* wanted) {
   for (const auto& [name, part] : within.parts) {
     if (part == wanted) return name;
@@ -62,8 +62,7 @@ inline std::string path_of(const Node& within, const Node* wanted) {
   return {};
 }
 
-// A clone() at work. Copies of modules, which C++ makes field by field, find in it what stands for the nodes and slots of the
-// original.
+// A clone() in progress. C++ copies modules field by field; the copies look up here which nodes and slots replace the original ones.
 class Copying {
  public:
   Copying() : outer_(std::exchange(current_, this)) {}
@@ -72,7 +71,7 @@ class Copying {
   ~Copying() { current_ = outer_; }
   static Copying* current() { return current_; }
 
-  // For the copy of a module: the copy of its node. The first copies all that is within the module.
+  // The node for the copy of a module. The first call copies everything inside the module.
   std::unique_ptr<Node> take(const Node& node) {
     const void* made = find(&node);
     for (auto& waiting : waiting_)
@@ -80,12 +79,12 @@ class Copying {
     copy(node);
     return take(node);
   }
-  // That of a module that is not copied is its own.
+  // A module outside of what is cloned keeps its node.
   Slot* copy_of(Slot* slot) const {
     void* made = find(slot);
     return made == nullptr ? slot : static_cast<Slot*>(made);
   }
-  // When all have been made.
+  // Called after all copies were made.
   void finish() const {
     for (const auto& waiting : waiting_)
       if (waiting != nullptr)
@@ -125,12 +124,12 @@ class Copying {
   inline static thread_local Copying* current_ = nullptr;
   Copying* outer_;
   const Node* root_ = nullptr;
-  std::vector<std::unique_ptr<Node>> waiting_;  // for the copies of their modules
-  std::map<const void*, void*> copies_;         // of nodes and slots
+  std::vector<std::unique_ptr<Node>> waiting_;  // until the copies of their modules take them
+  std::map<const void*, void*> copies_;         // original to copy: nodes and slots
   std::map<tn_tensor*, Tensor> tensors_;
 };
 
-// An error on its way out of the modules that were called: it names the layer where it arose by its path from the outermost.
+// An error on its way out through modules. It names the layer where it arose by its path from the outermost module.
 class LayerError : public Error {
  public:
   LayerError(const Error& cause, std::string layer, const Node& at)
@@ -149,7 +148,7 @@ class LayerError : public Error {
         path_(std::move(path)),
         at_(&at) {}
   std::string cause_, layer_, path_;
-  const Node* at_;  // where the path begins
+  const Node* at_;  // the module where the path begins
 };
 
 }  // namespace detail

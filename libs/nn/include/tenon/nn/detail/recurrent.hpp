@@ -1,5 +1,5 @@
-// What recurrent layers compute over rows (rows, I), which lie step by step, longest sequence first: the products of all steps with the input's weights are one product; each step adds
-// one of its state. A direction of an LSTM without a projection is one op.
+// Recurrent layers over rows (rows, I), stored step by step, longest sequence first. One product multiplies all steps by the input weights;
+// each step then adds one product of its state. One direction of an LSTM without a projection is a single op.
 #ifndef TENON_NN_DETAIL_RECURRENT_HPP
 #define TENON_NN_DETAIL_RECURRENT_HPP
 
@@ -14,7 +14,7 @@ namespace tenon::nn::detail {
 enum class CellKind { kTanh, kRelu, kLSTM, kGRU };
 using CellState = std::vector<Tensor>;  // h, and c of an LSTM
 
-// Of one direction of one layer; the last three may be undefined.
+// The weights of one direction of one layer; the last three may be undefined.
 struct CellTensors {
   Tensor weight_ih, weight_hh, bias_ih, bias_hh, weight_hr;
 };
@@ -28,25 +28,25 @@ inline int64_t gates_of(CellKind kind) {
   return kind == CellKind::kLSTM ? 4 : kind == CellKind::kGRU ? 3 : 1;
 }
 
-// Gate i of x (B, gates · H).
+// Gate number i of x (B, gates · H).
 inline Tensor gate(const Tensor& x, int64_t i, int64_t gates) {
   const int64_t size = x.shape(1) / gates;
   return x.slice(1, i * size, (i + 1) * size);
 }
-// Hochreiter & Schmidhuber 1997 with forget gates (Gers et al. 2000); weight_hr: of the results (Sak et al. 2014).
+// Hochreiter & Schmidhuber 1997, with forget gates (Gers et al. 2000). weight_hr projects the result (Sak et al. 2014).
 inline CellState lstm_step(const Tensor& a, const Tensor& c, const Tensor& weight_hr) {
   const Tensor next = gate(a, 1, 4).sigmoid() * c + gate(a, 0, 4).sigmoid() * gate(a, 2, 4).tanh();
   const Tensor h = gate(a, 3, 4).sigmoid() * next.tanh();
   return {weight_hr.defined() ? linear(h, weight_hr) : h, next};
 }
-// Cho et al. 2014, the reset gate behind the product as in cuDNN; x and a are the products of the input and of the state h.
+// Cho et al. 2014, with the reset gate after the product, as in cuDNN. x and a are the products of the input and of the state h.
 inline CellState gru_step(const Tensor& x, const Tensor& a, const Tensor& h) {
   const Tensor reset = (gate(x, 0, 3) + gate(a, 0, 3)).sigmoid(),
                update = (gate(x, 1, 3) + gate(a, 1, 3)).sigmoid();
   const Tensor next = (gate(x, 2, 3) + reset * gate(a, 2, 3)).tanh();
   return {next + update * (h - next)};
 }
-// The next state; x (B, gates · H) are the products of the input.
+// The next state. x (B, gates · H): the products of the input.
 inline CellState step(CellKind kind, const Tensor& x, const CellState& state,
                       const CellTensors& w) {
   const Tensor a = linear(state[0], w.weight_hh, w.bias_hh);
@@ -55,11 +55,11 @@ inline CellState step(CellKind kind, const Tensor& x, const CellState& state,
   return {kind == CellKind::kTanh ? (x + a).tanh() : (x + a).relu()};
 }
 
-// Steps with equally many rows.
+// A run of steps with equally many rows.
 struct Run {
   int64_t steps, rows;
 };
-// From the number of rows of each step.
+// Runs, from the number of rows in each step.
 inline std::vector<Run> runs_of(const std::vector<int64_t>& sizes) {
   std::vector<Run> runs;
   for (const int64_t rows : sizes) {
@@ -69,7 +69,7 @@ inline std::vector<Run> runs_of(const std::vector<int64_t>& sizes) {
   return runs;
 }
 
-// Results (T, B, P) and the last state of a run, from the input's products (T, B, gates · H).
+// Results (T, B, P) and last state of a run, from the input's products (T, B, gates · H).
 inline std::pair<Tensor, CellState> run_steps(CellKind kind, const Tensor& products,
                                               CellState state, const CellTensors& w, bool reverse) {
   if (kind == CellKind::kLSTM && !w.weight_hr.defined()) {
@@ -97,13 +97,14 @@ inline void add_rows(CellState& state, const CellState& more) {
   for (size_t i = 0; i < state.size(); ++i) state[i] = concat({state[i], more[i]}, 0);
 }
 
-// Results (rows, P) and the last state of one direction. Forward, rows leave the state where their sequence ends; backward they join
-// it there.
+// Results (rows, P) and last state of one direction. Forward, rows leave the state where their sequence ends; backward, they enter it
+// there.
 inline std::pair<Tensor, CellState> run_direction(CellKind kind, const Tensor& x,
                                                   const std::vector<Run>& runs,
                                                   const CellState& first, CellTensors w,
                                                   bool reverse) {
-  if (kind != CellKind::kGRU && w.bias_hh.defined()) {  // both biases are only added: once
+  if (kind != CellKind::kGRU &&
+      w.bias_hh.defined()) {  // Both biases are only added, so they are added once
     w.bias_ih = w.bias_ih + w.bias_hh;
     w.bias_hh = {};
   }
@@ -135,7 +136,7 @@ inline std::pair<Tensor, CellState> run_direction(CellKind kind, const Tensor& x
   return {results.size() == 1 ? results[0] : concat(results, 0), state};
 }
 
-// Results (rows, …) of the last layer and the last states (layers · directions, B, size); weights are of each layer and direction.
+// Results (rows, …) of the last layer, and the last states (layers · directions, B, size). There are weights for each layer and direction.
 inline std::pair<Tensor, CellState> run_layers(CellKind kind, Tensor x,
                                                const std::vector<Run>& runs, const CellState& state,
                                                const std::vector<CellTensors>& weights,

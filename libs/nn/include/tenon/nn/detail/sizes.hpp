@@ -11,7 +11,7 @@
 
 namespace tenon::nn {
 
-// One number for every spatial dimension, or one each: 3 or {3, 5}.
+// One number for all spatial dimensions, or one for each: 3 or {3, 5}.
 template <class T>
 class PerDimension {
  public:
@@ -35,7 +35,7 @@ using Sizes = PerDimension<int64_t>;
 using Factors = PerDimension<double>;
 
 namespace detail {
-// For `dims` dimensions, of at least `least` each.
+// Checks for `dims` dimensions, each at least `least`.
 inline void check_sizes(std::string_view where, std::string_view name, const Sizes& sizes,
                         int64_t least, size_t dims) {
   if (sizes.count() != 1 && sizes.count() != dims)

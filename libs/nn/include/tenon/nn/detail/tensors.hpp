@@ -1,4 +1,4 @@
-// The tensors among the arguments and results of a module. Templates here are made for every signature: they are kept small.
+// Finds the tensors among a module's arguments and results. These templates are instantiated for every signature, so they are kept small.
 #ifndef TENON_NN_DETAIL_TENSORS_HPP
 #define TENON_NN_DETAIL_TENSORS_HPP
 
@@ -11,7 +11,7 @@
 
 namespace tenon::nn::detail {
 
-// Tensors on their way out of a module, or into one, whose `next` is to come.
+// Tensors on their way into or out of a module; `next` is the position of the next one.
 struct Tensors {
   std::vector<Tensor> list;
   size_t next = 0;
@@ -27,8 +27,8 @@ concept TupleLike = requires {
   std::tuple_size<T>::value;
 };
 
-// Takes the tensors of a value in order, or puts others in their place: the value itself, or those of a tuple, pair, optional, array or
-// vector. Other types have none.
+// Takes the tensors out of a value in order, or puts others in their place. The value is a tensor, a tuple, pair, optional, array or vector
+// of such values; other types contain none.
 template <class T>
 void pass(Tensors& tensors, T& value) {
   if constexpr (std::is_same_v<T, const Tensor>)
@@ -49,7 +49,7 @@ std::vector<Tensor> tensors_of(const T&... values) {
   (pass(tensors, values), ...);
   return std::move(tensors.list);
 }
-// How many were used.
+// Returns how many were used.
 template <class... T>
 size_t set_tensors(std::span<const Tensor> list, T&... values) {
   Tensors tensors{{list.begin(), list.end()}};

@@ -1,4 +1,4 @@
-// How BytePair encodes: text into words, words into bytes, and bytes merged by the pairs that were learned first.
+// How BytePair encodes: splits text into words and words into bytes, then merges pairs in the order they were learned.
 #ifndef TENON_TEXT_DETAIL_BYTE_PAIR_HPP
 #define TENON_TEXT_DETAIL_BYTE_PAIR_HPP
 
@@ -38,7 +38,7 @@ inline BytePair::BytePair(BytePairModel model, const std::string& where)
     if (!letter.has_value()) letter = model.unknown;
 }
 
-// Bytes that are visible letters of Latin-1 stand for themselves, the others are letters from U+0100 on.
+// Bytes that are visible Latin-1 letters stand for themselves; the others become letters from U+0100 on.
 inline void BytePair::make_letters() {
   for (int byte = 0, next = 256; byte < 256; ++byte) {
     const bool seen = (byte >= 33 && byte < 127) || (byte >= 161 && byte != 173);
@@ -50,7 +50,7 @@ inline void BytePair::make_letters() {
   }
 }
 
-// The tokens of a word while they merge: a list through `next` and `last`, whose ends are those of the vector.
+// The tokens of a word while they merge: a list linked by `next` and `last`. The ends are those of the vector.
 class BytePair::Word {
  public:
   Word(const BytePair& owner, const std::string& bytes) : owner_(owner) {
@@ -91,7 +91,7 @@ class BytePair::Word {
   struct Offer {
     size_t rank, place;
     int64_t left, right, merged;
-    // What was learned first comes first, of these the leftmost.
+    // The pair learned first comes first, and of equal pairs the leftmost.
     bool operator<(const Offer& other) const {
       return std::pair(rank, place) > std::pair(other.rank, other.place);
     }
@@ -129,7 +129,7 @@ inline size_t word_end(const CodePoints& p, size_t at, size_t end) {
   const size_t begin = at + (led ? 1 : 0);
   size_t i = begin;
   while (i < end && kind(i) == kind(begin)) ++i;
-  // The last of some spaces leads the word behind them.
+  // The last of several spaces belongs to the next word.
   return kind(begin) == Kind::kSpace && i < end && i - begin > 1 ? i - 1 : i;
 }
 
@@ -204,7 +204,7 @@ inline BytePair byte_pair_of(const io::GgufMetadata& metadata, const std::string
   if (word("model") != "gpt2")
     throw Error(TN_UNIMPLEMENTED, path + ": its tokenizer is \"" + word("model") +
                                       "\", not byte-level byte pairs (\"gpt2\")");
-  // What cuts text into words: of the patterns that files name, these.
+  // The patterns for splitting text that this class supports, of those that files name.
   const std::string& cut = word("pre");
   if (cut != "gpt-2" && cut != "smollm")
     throw Error(TN_UNIMPLEMENTED, path + ": its tokenizer cuts words as \"" + cut +

@@ -1,4 +1,4 @@
-// Code points of text in UTF-8, and what Unicode says of them, by the library utf8proc.
+// Code points of UTF-8 text and their Unicode properties, from the library utf8proc.
 #ifndef TENON_TEXT_DETAIL_UNICODE_HPP
 #define TENON_TEXT_DETAIL_UNICODE_HPP
 
@@ -14,7 +14,7 @@ namespace tenon::text::detail {
 
 using CodePoints = std::vector<utf8proc_int32_t>;
 
-// `where` is "[class]", which the error of text that is not UTF-8 begins with.
+// `where` is "[class]". The error for invalid UTF-8 begins with it.
 inline CodePoints code_points(std::string_view text, const std::string& where) {
   CodePoints found;
   found.reserve(text.size());
@@ -38,11 +38,11 @@ inline void append_utf8(std::string& text, utf8proc_int32_t point) {
   text.append(reinterpret_cast<const char*>(bytes), n);
 }
 
-// The canonical decomposition (NFD): letters apart from their accents.
+// The canonical decomposition (NFD), which separates letters from accents.
 inline CodePoints decomposed(const CodePoints& points) {
   CodePoints found;
   for (const utf8proc_int32_t point : points) {
-    utf8proc_int32_t parts[8];  // Unicode's longest has four
+    utf8proc_int32_t parts[8];  // the longest decomposition has four
     const utf8proc_ssize_t n =
         utf8proc_decompose_char(point, parts, std::size(parts), UTF8PROC_DECOMPOSE, nullptr);
     found.insert(found.end(), parts, parts + std::max<utf8proc_ssize_t>(n, 0));
@@ -50,7 +50,7 @@ inline CodePoints decomposed(const CodePoints& points) {
   return found;
 }
 
-// General categories by the letter that begins their names: Lu, Ll, … are 'L'.
+// The first letter of the general category: 'L' for Lu, Ll, …
 inline char kind_of(utf8proc_int32_t point) { return *utf8proc_category_string(point); }
 inline bool is_nonspacing_mark(utf8proc_int32_t point) {
   return utf8proc_category(point) == UTF8PROC_CATEGORY_MN;

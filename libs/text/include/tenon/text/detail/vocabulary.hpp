@@ -1,4 +1,4 @@
-// Texts and their numbers, both ways.
+// Tokens and their numbers, in both directions.
 #ifndef TENON_TEXT_DETAIL_VOCABULARY_HPP
 #define TENON_TEXT_DETAIL_VOCABULARY_HPP
 
@@ -14,7 +14,7 @@ namespace tenon::text::detail {
 
 class Vocabulary {
  public:
-  // False where the text is there already.
+  // False if the token is already there.
   bool add(std::string text) {
     const bool added = index_.emplace(text, static_cast<int64_t>(texts_.size())).second;
     if (added) texts_.push_back(std::move(text));
