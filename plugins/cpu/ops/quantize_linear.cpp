@@ -17,13 +17,57 @@ constexpr int64_t kMostRows = 16;  // more are worth unpacking the weight for
 constexpr int kAtOnce = 4;         // rows whose sums stay in registers
 constexpr int64_t kAhead = 8192;   // bytes of the weight that are on their way
 
-// R rows of x times C rows of the weight from `column` on, without offsets; sums lie `outputs` apart. Each row of x consists of kParts stretches:
-// the entries that lie first in a packed element, then those that lie second.
+// Rows of x for a call, the sums of their groups, and what is computed. Each row of x consists of kParts stretches: the entries that lie first
+// in a packed element, then those that lie second.
+struct Rows {
+  int64_t m;
+  float *x, *groups, *sums;
+};
+
+#if HWY_TARGET != HWY_SCALAR
+// The blocks of 128 bits of a vector added up.
+template <class V>
+HWY_INLINE auto sum_of_blocks(V v) {
+  using D = hn::DFromV<V>;
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    return v;
+  } else {
+    const hn::Half<D> half;
+    return sum_of_blocks(hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+
+// The sums of the lanes of four vectors, in four lanes.
+template <class D, class V>
+HWY_INLINE auto sums_of_four(D d, const V (&v)[4]) {
+  const hn::RepartitionToWide<D> pairs;
+  const auto two = [&](V a, V b) HWY_ATTR {
+    return hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
+  };
+  const auto ab = two(v[0], v[1]), cd = two(v[2], v[3]);
+  return sum_of_blocks(hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, ab, cd)),
+                               hn::BitCast(d, hn::InterleaveUpper(pairs, ab, cd))));
+}
+#endif
+
+// Sums of C vectors into C numbers.
+template <int C>
+HWY_INLINE void store_sums(const QV (&sum)[C], float* out) {
+  const QD d;
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (C == 4) return hn::StoreU(sums_of_four(d, sum), hn::FixedTag<float, 4>(), out);
+#endif
+  for (int j = 0; j < C; ++j) out[j] = hn::GetLane(hn::SumOfLanes(d, sum[j]));
+}
+
+// R rows of x times C rows of the weight from `column` on; sums lie `outputs` apart.
 template <int R, int C, class Q, class T>
-HWY_INLINE void dots(const float* x, const Weight<Q, T>& w, int64_t column, float* out) {
+HWY_INLINE void dots(const Rows& r, int64_t first, const Weight<Q, T>& w, int64_t column) {
   const QD d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t length = w.length(), row = w.row();
+  const float* const x = r.x + first * row;
+  const float* const groups = r.groups + first * w.groups * lanes;
   QV sum[R][C];
   for (int i = 0; i < R; ++i)
     for (int j = 0; j < C; ++j) sum[i][j] = hn::Zero(d);
@@ -47,58 +91,44 @@ HWY_INLINE void dots(const float* x, const Weight<Q, T>& w, int64_t column, floa
     }
 #pragma GCC unroll 4
     for (int j = 0; j < C; ++j) {
-      const QV scale = hn::Set(d, static_cast<float>(w.scale[(column + j) * w.groups + g]));
+      const int64_t at = (column + j) * w.groups + g;
+      const QV scale = hn::Set(d, static_cast<float>(w.scale[at]));
+#pragma GCC unroll 4
       for (int i = 0; i < R; ++i) sum[i][j] = hn::MulAdd(scale, part[i][j], sum[i][j]);
+      if constexpr (Q::kOffsets) {
+        const QV offset = hn::Set(d, static_cast<float>(w.offset[at]));
+#pragma GCC unroll 4
+        for (int i = 0; i < R; ++i)
+          sum[i][j] =
+              hn::MulAdd(offset, hn::LoadU(d, groups + (i * w.groups + g) * lanes), sum[i][j]);
+      }
     }
   }
-  for (int i = 0; i < R; ++i)
-    for (int j = 0; j < C; ++j)
-      out[i * w.outputs + column + j] = hn::GetLane(hn::SumOfLanes(d, sum[i][j]));
+  for (int i = 0; i < R; ++i) store_sums<C>(sum[i], r.sums + (first + i) * w.outputs + column);
 }
 
-// Columns [begin, end) of R rows: C at once, then one by one.
+// Columns [begin, end) of R rows from `first` on: C at once, then one by one.
 template <int R, int C, class Q, class T>
-void columns(const float* x, const Weight<Q, T>& w, int64_t begin, int64_t end, float* out) {
-  for (; begin + C <= end; begin += C) dots<R, C>(x, w, begin, out);
-  for (; begin < end; ++begin) dots<R, 1>(x, w, begin, out);
-}
-
-// Rows of x for a call, as dots() wants them, the sums of their groups, and what is computed.
-struct Rows {
-  int64_t m;
-  float *x, *groups, *sums;
-};
-
-// Offsets times the sums of x over their groups.
-template <class Q, class T>
-void add_offsets(const Rows& r, const Weight<Q, T>& w, int64_t begin, int64_t end) {
-  const QD d;
-  for (int64_t i = 0; i < r.m; ++i)
-    for (int64_t j = begin; j < end; ++j)
-      r.sums[i * w.outputs + j] += sum_pairs(d, r.groups + i * w.groups, w.offset + j * w.groups,
-                                             static_cast<size_t>(w.groups),
-                                             [](auto a, auto b) HWY_ATTR { return hn::Mul(a, b); });
+void columns(const Rows& r, int64_t first, const Weight<Q, T>& w, int64_t begin, int64_t end) {
+  for (; begin + C <= end; begin += C) dots<R, C>(r, first, w, begin);
+  for (; begin < end; ++begin) dots<R, 1>(r, first, w, begin);
 }
 
 template <class Q, class T>
 void products(const Rows& r, const Weight<Q, T>& w, int64_t begin, int64_t end) {
-  const float* x = r.x;
-  float* out = r.sums;
-  for (int64_t i = 0; i < r.m; i += kAtOnce, x += kAtOnce * w.row(), out += kAtOnce * w.outputs)
-    switch (r.m - i) {
+  for (int64_t i = 0; i < r.m; i += kAtOnce) switch (r.m - i) {
       case 1:
-        columns<1, 4>(x, w, begin, end, out);
+        columns<1, 4>(r, i, w, begin, end);
         break;
       case 2:
-        columns<2, 2>(x, w, begin, end, out);
+        columns<2, 2>(r, i, w, begin, end);
         break;
       case 3:
-        columns<3, 1>(x, w, begin, end, out);
+        columns<3, 1>(r, i, w, begin, end);
         break;
       default:
-        columns<kAtOnce, 1>(x, w, begin, end, out);
+        columns<kAtOnce, 1>(r, i, w, begin, end);
     }
-  if constexpr (Q::kOffsets) add_offsets(r, w, begin, end);
 }
 
 // A row of x as dots() wants it.
@@ -110,27 +140,28 @@ void spread(const T* from, const Weight<Q, T>& w, float* x) {
       x[q * length + p] = static_cast<float>(from[p * Q::kParts + q]);
 }
 
-// The sums of its groups.
+// The sums of its groups, lane by lane.
 template <class Q, class T>
 void sum_groups(const float* x, const Weight<Q, T>& w, float* sums) {
   const QD d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t g = 0; g < w.groups; ++g) {
+  for (int64_t g = 0; g < w.groups; ++g, sums += lanes) {
     QV sum = hn::Zero(d);
     for (int64_t p = g * w.width; p < (g + 1) * w.width; p += lanes)
       for (int q = 0; q < Q::kParts; ++q) sum = hn::Add(sum, hn::LoadU(d, x + q * w.length() + p));
-    sums[g] = hn::GetLane(hn::SumOfLanes(d, sum));
+    hn::StoreU(sum, d, sums);
   }
 }
 
 template <class Q, class T>
 Rows rows_of(const tn_view& given, const Weight<Q, T>& w) {
   const int64_t row = w.row(), m = numel(given) / row;
-  auto* const x = workspace<float>(Workspace::Sums, m * (row + w.groups + w.outputs));
-  const Rows r = {m, x, x + m * row, x + m * (row + w.groups)};
+  const int64_t sums = Q::kOffsets ? w.groups * static_cast<int64_t>(hn::Lanes(QD())) : 0;
+  auto* const x = workspace<float>(Workspace::Sums, m * (row + sums + w.outputs));
+  const Rows r = {m, x, x + m * row, x + m * (row + sums)};
   for (int64_t i = 0; i < m; ++i) {
     spread(data_of<const T>(given) + i * row, w, x + i * row);
-    if constexpr (Q::kOffsets) sum_groups(x + i * row, w, r.groups + i * w.groups);
+    if constexpr (Q::kOffsets) sum_groups(x + i * row, w, r.groups + i * sums);
   }
   return r;
 }

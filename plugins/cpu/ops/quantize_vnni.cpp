@@ -3,7 +3,7 @@
 #include "tenon/schemas.h"
 
 #if defined(__x86_64__)
-#include "ops/quantize_vnni.hpp"
+#include "ops/quantize_packed.hpp"
 #include "ops/workspace.hpp"
 
 namespace tenon::cpu {
@@ -22,11 +22,22 @@ struct Scaled {
     if (bias != nullptr) y = _mm512_add_ps(y, by_columns(bias, at));
     store_rows(_mm512_castps_si512(y), at, out, outputs);
   }
+  TENON_VNNI void store_strip(__m512i sums, int64_t row, int64_t column) const {
+    const __mmask16 there = first_of(outputs - column);
+    const __m512 by =
+        _mm512_mul_ps(_mm512_set1_ps(steps[row]), _mm512_maskz_loadu_ps(there, scale + column));
+    __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), by);
+    if (bias != nullptr) y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(there, bias + column));
+    _mm512_mask_storeu_ps(out + row * outputs + column, there, y);
+  }
 };
 struct Whole {
   int32_t* out;
   int64_t outputs;
   TENON_VNNI void store(__m512i sums, const Piece& at) const { store_rows(sums, at, out, outputs); }
+  TENON_VNNI void store_strip(__m512i sums, int64_t row, int64_t column) const {
+    _mm512_mask_storeu_epi32(out + row * outputs + column, first_of(outputs - column), sums);
+  }
 };
 
 // Memory for rows of x in eight bits, with a zero point and a step each.
@@ -43,6 +54,21 @@ struct Rows {
   int32_t* zeros = room.take<int32_t>(count);
   float* steps = room.take<float>(count);
 };
+
+// From so many rows on, laying the weight out anew pays.
+constexpr int64_t kPackRows = 12;
+
+template <class Out>
+void multiply(const Bytes& x, const ByteWeight& w, const Out& out) {
+  if (x.rows < kPackRows) return vnni_product(x, w, out);
+  PackedBytes packed = {nullptr, nullptr, w.outputs, w.n};
+  Room room(Workspace::Weights,
+            Room::bytes_of<int8_t>(packed.bytes()) + Room::bytes_of<int32_t>(packed.columns()));
+  packed.data = room.take<int8_t>(packed.bytes());
+  packed.sums = room.take<int32_t>(packed.columns());
+  pack_bytes(w, packed);
+  packed_product(x, packed, out);
+}
 
 void run_w8a8(const tn_call& call) {
   using arg = arg::linear_w8a8;
@@ -65,10 +91,10 @@ void run_w8a8(const tn_call& call) {
           quantize(row, w.n, range, rows.data + i * rows.stride, rows.stride, rows.zeros[i]);
     }
   });
-  vnni_product(rows.bytes(), w,
-               Scaled{rows.steps, data_of<const float>(input(call, arg::scale)),
-                      bias == nullptr ? nullptr : data_of<const float>(*bias),
-                      data_of<float>(output(call)), w.outputs});
+  multiply(rows.bytes(), w,
+           Scaled{rows.steps, data_of<const float>(input(call, arg::scale)),
+                  bias == nullptr ? nullptr : data_of<const float>(*bias),
+                  data_of<float>(output(call)), w.outputs});
 }
 
 void run_integer(const tn_call& call) {
@@ -84,7 +110,7 @@ void run_integer(const tn_call& call) {
     std::fill(to + w.n, to + rows.stride, uint8_t{0});
     rows.zeros[i] = zero;
   }
-  vnni_product(rows.bytes(), w, Whole{data_of<int32_t>(output(call)), w.outputs});
+  multiply(rows.bytes(), w, Whole{data_of<int32_t>(output(call)), w.outputs});
 }
 
 template <class Arg>

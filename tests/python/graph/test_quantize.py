@@ -20,7 +20,7 @@ def random(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
-@pytest.mark.parametrize('rows, n, outputs', [(1, 64, 64), (3, 100, 70), (5, 577, 9), (37, 384, 65), (200, 64, 130)])
+@pytest.mark.parametrize('rows, n, outputs', [(1, 64, 64), (3, 100, 70), (5, 577, 9), (12, 65, 17), (13, 1, 1), (37, 384, 65), (43, 1538, 49), (200, 64, 130)])
 def test_linear_w8a8(rows, n, outputs):
     x, w, bias = random(rows, n), random(outputs, n, seed=1), random(outputs, seed=2)
     packed, scale = tenon.quantize_int8(tenon.tensor(w), n)
@@ -31,7 +31,7 @@ def test_linear_w8a8(rows, n, outputs):
 
 
 @pytest.mark.parametrize('dtype', ['int8', 'uint8'])
-@pytest.mark.parametrize('rows, n, outputs', [(1, 1, 1), (2, 63, 3), (9, 64, 5), (33, 1500, 66)])
+@pytest.mark.parametrize('rows, n, outputs', [(1, 1, 1), (2, 63, 3), (9, 64, 5), (12, 3, 15), (33, 1500, 66), (800, 257, 81)])
 def test_linear_integer_is_exact(dtype, rows, n, outputs):
     draw = np.random.default_rng(rows)
     limits = np.iinfo(dtype)
