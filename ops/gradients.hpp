@@ -60,10 +60,12 @@ bool add_part(GradCall& c, uint32_t arg, View&& view) {
   return true;
 }
 
-// What has arrived for an argument, to put the gradient into that is `g` at some places; undefined where nothing may be
-// written. Halves are summed apart: added one by one to a large sum, small ones would be rounded away.
+// What has arrived for an argument, to put the gradient into that is `g` at some places; undefined while that is recorded. Watched
+// calls put it into a copy: terms are added in the same order. Halves are summed apart: added one by one to a large sum, small ones
+// would be rounded away.
 inline Tensor sum_so_far(GradCall& c, uint32_t arg, const Tensor& g) {
-  return may_write() && size_of(g.dtype()) >= 4 ? c.arrived(arg) : Tensor();
+  const bool recorded = (t_modes & TN_MODE_GRAD) != 0;
+  return !recorded && size_of(g.dtype()) >= 4 ? c.arrived(arg) : Tensor();
 }
 inline Tensor sum_or_zeros(GradCall& c, uint32_t arg, const Tensor& g) {
   const Tensor sum = sum_so_far(c, arg, g);

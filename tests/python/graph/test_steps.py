@@ -448,7 +448,25 @@ class Summed(nn.Module):
         return self.last(tenon.zeros_like(y).index_add(0, self.b, weight / whole[self.b]))
 
 
-@pytest.mark.parametrize('kind', [OwnFunction, Summed])
+class Chosen(nn.Module):
+    """The same rows, some of them several times, chosen more than once in each way: gradients meet in one sum."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(12, 8), nn.Linear(8, 5)
+        self.a = tenon.tensor([0, 1, 1, 6, 3, 1, 0])
+        self.places = tenon.tensor([[0, 3, 1, 1, 3, 2, 1, 5]] * 7)
+
+    def forward(self, x):
+        y = self.first(x)
+        by_index = y[self.a]
+        by_index = by_index * y[self.a]
+        by_select = y.index_select(0, self.a) * y.index_select(0, self.a).exp()
+        by_gather = y.gather(1, self.places) * y.gather(1, self.places).sin()
+        return self.last(by_index + by_select * by_gather)
+
+
+@pytest.mark.parametrize('kind', [OwnFunction, Summed, Chosen])
 def test_functions_and_indices_of_its_own(kind):
     compare(kind, SETTINGS[5])
 
