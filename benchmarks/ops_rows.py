@@ -38,6 +38,12 @@ class Operands:
     def whole(self, high, *shape):
         return self.keep(self.laid(self.rng.integers(0, high, shape or (self.rows, self.columns))))
 
+    def gaps(self):
+        """Numbers, a tenth of them NaN."""
+        values = self.rng.uniform(-3, 3, (self.rows, self.columns)).astype(np.float32)
+        values[self.rng.random(values.shape) < 0.1] = np.nan
+        return self.keep(self.laid(values).to(self.dtype))
+
     def truths(self):
         return self.keep(self.laid(self.rng.random((self.rows, self.columns)) < 0.5))
 
@@ -79,11 +85,24 @@ def reduction(name, call):
     return [of(f'{name} of {title}', lambda o, x, dim=dim: call(o.t, x, dim)) for title, dim in (('rows', 1), ('columns', 0))]
 
 
-def loss(name):
+def loss(name, reduction='mean'):
     def make(o):
         op, x, y = getattr(o.f, name), o.numbers(low=0.1, high=0.9), o.numbers(low=0.1, high=0.9)
-        return lambda: op(x, y)
-    return name, make, None
+        return lambda: op(x, y, reduction=reduction)
+    return name if reduction == 'mean' else f'{name}, {reduction}', make, None
+
+
+def loss_gradient(name, reduction='mean'):
+    def make(o):
+        op, x, y = getattr(o.f, name), o.numbers(low=0.1, high=0.9).detach().requires_grad_(), o.numbers(low=0.1, high=0.9)
+        weight = o.numbers().detach()
+
+        def step():
+            x.grad = None
+            found = op(x, y, reduction=reduction)
+            found.backward(weight if found.ndim else None)
+        return step
+    return (name if reduction == 'mean' else f'{name}, {reduction}') + ' and its gradient', make, None
 
 
 def with_gradient(name, call):
@@ -131,6 +150,11 @@ def columns_of(o):
     return o.whole(o.columns)
 
 
+def few(o):
+    """Whole numbers, each many times."""
+    return o.whole(50)
+
+
 def products(name, call, shape_a, shape_b, flops):
     def make(o):
         n = o.square
@@ -173,24 +197,44 @@ def attention(o):
 
 
 ROWS = [
-    *(binary(name) for name in ('add', 'subtract', 'multiply', 'maximum', 'remainder', 'atan2', 'hypot', 'logaddexp', 'copysign', 'less')),
-    binary('divide', 1.0), binary('pow', 0.1),
+    *(binary(name) for name in ('add', 'subtract', 'multiply', 'maximum', 'remainder', 'atan2', 'hypot', 'logaddexp', 'copysign', 'less',
+                                'fmod', 'logaddexp2', 'fmax', 'nextafter', 'eq', 'le', 'logical_and', 'isclose')),
+    binary('divide', 1.0), binary('pow', 0.1), binary('xlogy', 0.1),
+    of('x ** 2', lambda o, x: x ** 2), of('x ** 0.5', lambda o, x: x ** 0.5, first=lambda o: o.numbers(low=0.1)),
+    of('fmod by a number', lambda o, x: o.t.fmod(x, 0.7)),
+    of('lerp', lambda o, x, y: o.t.lerp(x, y, 0.3), Operands.numbers),
+    of('addcmul', lambda o, x, y: o.t.addcmul(x, x, y), Operands.numbers),
+    *(of(f'{name} of {what}', lambda o, x, y, name=name: getattr(o.t, name)(x, y), first, first=first)
+      for name in ('bitwise_and', 'bitwise_or', 'bitwise_xor') for what, first in (('bools', Operands.truths), ('integers', few))),
+    of('bitwise_not of integers', lambda o, x: o.t.bitwise_not(x), first=few),
     *(unary(name) for name in ('neg', 'abs', 'sign', 'square', 'floor', 'round', 'trunc', 'reciprocal', 'isnan', 'isfinite', 'exp', 'exp2',
-                               'expm1', 'sin', 'cos', 'tan', 'sinh', 'tanh', 'atan', 'asinh', 'sigmoid', 'erf')),
+                               'expm1', 'sin', 'cos', 'tan', 'sinh', 'tanh', 'atan', 'asinh', 'sigmoid', 'erf',
+                               'frac', 'sinc', 'isinf', 'logical_not')),
     *(unary(name, 0.1) for name in ('sqrt', 'rsqrt', 'log', 'log2', 'log1p', 'lgamma', 'digamma')),
     *(unary(name, -0.9, 0.9) for name in ('asin', 'acos', 'atanh', 'erfinv')),
+    unary('logit', 0.1, 0.9), of('nan_to_num', lambda o, x: o.t.nan_to_num(x), first=Operands.gaps),
     of('clamp', lambda o, x: o.t.clamp(x, -1, 1)),
     of('x + 1', lambda o, x: x + 1),
     of('x + row', lambda o, x: x + x[:1]),
     of('where', lambda o, x, mask: o.t.where(mask, x, 0.0), Operands.truths),
     of('masked_fill', lambda o, x, mask: x.masked_fill(mask, 0.0), Operands.truths),
     of('masked_select', lambda o, x, mask: o.t.masked_select(x, mask), Operands.truths),
-    *(activation(name) for name in ('relu', 'gelu', 'silu', 'elu', 'leaky_relu', 'softplus', 'hardswish', 'mish', 'logsigmoid')),
+    *(activation(name) for name in ('relu', 'gelu', 'silu', 'elu', 'leaky_relu', 'softplus', 'hardswish', 'mish', 'logsigmoid',
+                                    'hardshrink', 'softshrink', 'hardtanh', 'softsign', 'glu')),
     of('gelu, by tanh', lambda o, x: o.f.gelu(x, approximate='tanh')),
     with_gradient('gelu', lambda o, x: o.f.gelu(x)),
     with_gradient('tanh', lambda o, x: o.t.tanh(x)),
     of('sum', lambda o, x: x.sum()),
     of('max', lambda o, x: x.max()),
+    *(of(name, lambda o, x, name=name: getattr(o.t, name)(x), first=Operands.gaps) for name in ('nansum', 'nanmean')),
+    *(of(f'{name} of {what}', lambda o, x, name=name: getattr(o.t, name)(x), first=first)
+      for name in ('sum', 'count_nonzero', 'any', 'all') for what, first in (('bools', Operands.truths), ('integers', few))),
+    of('count_nonzero', lambda o, x: o.t.count_nonzero(x)),
+    *reduction('nansum', lambda t, x, dim: t.nansum(x, dim)),
+    *reduction('count_nonzero', lambda t, x, dim: t.count_nonzero(x, dim)),
+    *reduction('any', lambda t, x, dim: t.any(x, dim)),
+    *reduction('all', lambda t, x, dim: t.all(x, dim)),
+    *reduction('std', lambda t, x, dim: x.std(dim)),
     *reduction('sum', lambda t, x, dim: x.sum(dim)),
     *reduction('mean', lambda t, x, dim: x.mean(dim)),
     *reduction('var', lambda t, x, dim: x.var(dim)),
@@ -202,11 +246,18 @@ ROWS = [
     *reduction('softmax', lambda t, x, dim: t.softmax(x, dim)),
     *reduction('log_softmax', lambda t, x, dim: t.log_softmax(x, dim)),
     *reduction('cumsum', lambda t, x, dim: x.cumsum(dim)),
+    *reduction('cumprod', lambda t, x, dim: x.cumprod(dim)),
     *reduction('cummax', lambda t, x, dim: t.cummax(x, dim)),
     *reduction('sort', lambda t, x, dim: x.sort(dim)),
     *reduction('topk 8', lambda t, x, dim: t.topk(x, 8, dim)),
+    of('mode of rows', lambda o, x: o.t.mode(x, 1), first=few),
+    of('kthvalue of rows', lambda o, x: o.t.kthvalue(x, 3, 1)),
     of('argsort', lambda o, x: x.argsort(1)),
     of('searchsorted', lambda o, x: o.t.searchsorted(x[0].contiguous().sort()[0], x)),
+    with_gradient('cumprod of rows', lambda o, x: o.t.cumprod(x, 1)),
+    with_gradient('prod of rows', lambda o, x: o.t.prod(x, 1)),
+    with_gradient('x ** 0.5', lambda o, x: o.t.abs(x) ** 0.5),
+    with_gradient('logit', lambda o, x: o.t.logit(o.t.sigmoid(x))),
     with_gradient('softmax', lambda o, x: o.t.softmax(x, 1)),
     with_gradient('layer_norm', layer_norm),
     of('layer_norm', layer_norm),
@@ -214,7 +265,9 @@ ROWS = [
     planes('group_norm', lambda o, x: o.f.group_norm(x, 4)),
     planes('batch_norm', lambda o, x: o.f.batch_norm(x, None, None, training=True)),
     ('cross_entropy and its gradient', cross_entropy, None),
-    loss('mse_loss'), loss('l1_loss'), loss('smooth_l1_loss'), loss('binary_cross_entropy_with_logits'),
+    loss('binary_cross_entropy_with_logits'), loss('binary_cross_entropy'), loss('kl_div'), loss('kl_div', 'none'),
+    *(make(name, reduction) for name in ('mse_loss', 'l1_loss', 'smooth_l1_loss', 'huber_loss') for reduction in ('mean', 'none')
+      for make in (loss, loss_gradient)),
     of('embedding', lambda o, weight, index: o.f.embedding(index, weight), rows_of),
     ('embedding and its gradient', embedding_gradient, None),
     of('index_select', lambda o, x, index: o.t.index_select(x, 0, index), rows_of),

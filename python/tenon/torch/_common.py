@@ -140,19 +140,26 @@ def result_type(*operands):
     return _weaker(_weaker(wide, zero), number)
 
 
+def _alike(operands):
+    """Whether all are tensors of one dtype."""
+    dtype = getattr(operands[0], 'dtype', None)
+    return builtins.all(isinstance(x, Tensor) and x.dtype is dtype for x in operands)
+
+
 def promoted(*operands):
     """Operands of one dtype; a Python number stays one where it does not decide."""
-    dtypes = {x.dtype.name for x in operands if isinstance(x, Tensor)}
-    if not dtypes:
-        raise TypeError('one operand at least must be a Tensor')
-    if len(dtypes) == 1 and builtins.all(isinstance(x, Tensor) for x in operands):
+    if _alike(operands):
         return operands
+    if not builtins.any(isinstance(x, Tensor) for x in operands):
+        raise TypeError('one operand at least must be a Tensor')
     dtype = result_type(*operands)
     return tuple(_place(x, dtype, None) if isinstance(x, Tensor) else x for x in operands)
 
 
 def to_tensors(*operands):
     """Operands as tensors of one dtype and device."""
+    if _alike(operands):
+        return operands
     operands, dtype = promoted(*operands), result_type(*operands)
     device = next(x.device for x in operands if isinstance(x, Tensor))
     return tuple(x if isinstance(x, Tensor) else ops['full']((), x, dtype, device) for x in operands)

@@ -116,8 +116,7 @@ def fmod(input, other, *, out=None):
         raise ValueError('[fmod] is not defined for complex numbers')
     if rank(input.dtype) < 2:
         return into(out, input - div(input, other, rounding_mode='trunc') * other)
-    found = ops['remainder'](ops['abs'](input), ops['abs'](other))
-    return into(out, _where(input < 0, -found, found))
+    return into(out, ops['remainder'](input, ops['copysign'](other, input)))  # which has the divisor's sign
 
 
 @short

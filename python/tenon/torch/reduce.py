@@ -63,8 +63,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     x = cast(check(input), dtype)
     if rank(x.dtype) != 2:
         raise ValueError(f'[nanmean] needs floating numbers, not {x.dtype}')
-    here = cast(~ops['isnan'](x), x.dtype)
-    return into(out, nansum(x, dim, keepdim) / sum(here, dim, keepdim))
+    return into(out, nansum(x, dim, keepdim) / sum(x == x, dim, keepdim))  # how many are not NaN
 
 
 def _filled(x, dims, name):

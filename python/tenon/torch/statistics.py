@@ -46,13 +46,17 @@ def _real(name, x):
     return x
 
 
+_FEW = 32  # entries that are found without a sort of all
+
+
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     """The k-th smallest along a dimension, from 1: (values, indices)."""
     dim = dim_of(dim, _real('kthvalue', input).ndim)
     x = at_least_1d(input)
     if not 1 <= k <= x.shape[dim]:
         raise IndexError(f'[kthvalue] k {k} out of range for {x.shape[dim]} entries')
-    return into(out, _pick('kthvalue', ops['sort'](x, dim), dim, k - 1, keepdim, input.ndim))
+    order = ops['topk'](x, k, dim, False) if k <= _FEW else ops['sort'](x, dim)
+    return into(out, _pick('kthvalue', order, dim, k - 1, keepdim, input.ndim))
 
 
 def _pick(name, order, dim, at, keepdim, ndim):
@@ -127,9 +131,7 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     order = ops['sort'](x, dim)
     at = _longest_run(ops['transpose'](order.values.detach(), dim, -1))
     at = ops['transpose'](at, dim, -1)
-    value = ops['gather'](order.values.detach(), dim, at)
-    places = ops['reshape'](arange(n, x), tuple(n if d == dim else 1 for d in range(x.ndim)))
-    index = ops['max'](_where(x.detach() == value, places, 0), dim, True)
+    index = ops['gather'](order.indices, dim, at)  # equal elements keep their order
     found = ops['gather'](x, dim, index), index
     return into(out, returned('mode')(*(each if keepdim and ndim else ops['squeeze'](each, dim) for each in found)))
 

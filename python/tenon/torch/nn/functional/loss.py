@@ -30,7 +30,8 @@ def _pair(name, input, target):
     from ...shape import broadcast_tensors
     if check(input, name).shape != check(target, name).shape:
         warnings.warn(f'[{name}] input has shape {input.shape}, target {target.shape}: they broadcast, which is seldom meant', stacklevel=4)
-    return broadcast_tensors(*promoted(input, target))
+    x, target = promoted(input, target)
+    return (x, target) if x.shape == target.shape else broadcast_tensors(x, target)
 
 
 @in_float32
@@ -54,8 +55,9 @@ def _weighted(x, weight, reduction):
 @in_float32
 def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None):
     """|x - target|."""
+    reduction = _reduction(reduction, size_average, reduce)
     x, target = _pair('l1_loss', input, target)
-    return _weighted(ops['abs'](x - target), weight, _reduction(reduction, size_average, reduce))
+    return _weighted(ops['abs'](x - target), weight, reduction)
 
 
 @in_float32
