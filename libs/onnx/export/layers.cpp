@@ -149,9 +149,9 @@ void interpolate(Emitter& out, const RecordedCall& call) {
                           attributes));
 }
 
-// softmax(scale·q·kᵀ + mask)·v, with key heads repeated for their queries.
-void attention(Emitter& out, const RecordedCall& call) {
-  const RecordedView q = call.view("q"), k = call.view("k"), v = call.view("v");
+// softmax(scale·q·kᵀ + mask)·v of (B, H, L, E), with key heads repeated for their queries; and lse, where it is used.
+std::string attended(Emitter& out, const RecordedCall& call, const RecordedView& q,
+                     const RecordedView& k, const RecordedView& v) {
   const DType dtype = q.dtype;
   const double scale =
       call.has("scale") ? call.number("scale") : 1 / std::sqrt(static_cast<double>(q.shape[3]));
@@ -183,12 +183,27 @@ void attention(Emitter& out, const RecordedCall& call) {
         {out.range(k.shape[2]), out.node("Unsqueeze", {out.range(q.shape[2]), out.ints({1})})});
     scores = out.node("Where", {seen, scores, out.number(-INFINITY, dtype)});
   }
-  out.hold(call.results[0],
-           out.node("MatMul",
-                    {out.node("Softmax", {scores}, {{"axis", int64_t{-1}}}), shared(v, false)}));
   if (out.used(call.results[1]))
     out.hold(call.results[1],
              out.node("ReduceLogSumExp", {scores, out.ints({-1})}, {{"keepdims", int64_t{0}}}));
+  return out.node("MatMul",
+                  {out.node("Softmax", {scores}, {{"axis", int64_t{-1}}}), shared(v, false)});
+}
+void attention(Emitter& out, const RecordedCall& call) {
+  out.hold(call.results[0], attended(out, call, call.view("q"), call.view("k"), call.view("v")));
+}
+// Of (B, L, 3, H, E), with y (B, L, H, E).
+void attention_packed(Emitter& out, const RecordedCall& call) {
+  const RecordedView qkv = call.view("qkv");
+  const auto part = [&](int64_t i) {
+    RecordedView view = qkv;
+    view.offset += i * qkv.strides[2];
+    view.shape = {qkv.shape[0], qkv.shape[3], qkv.shape[1], qkv.shape[4]};
+    view.strides = {qkv.strides[0], qkv.strides[3], qkv.strides[1], qkv.strides[4]};
+    return view;
+  };
+  out.hold(call.results[0], out.node("Transpose", {attended(out, call, part(0), part(1), part(2))},
+                                     {{"perm", Ints{0, 2, 1, 3}}}));
 }
 
 void unused(const Emitter& out, const RecordedCall& call) {
@@ -205,18 +220,27 @@ std::string or_filled(Emitter& out, const RecordedCall& call, const char* name, 
   return out.weight(tenon::full(shape, value, x.dtype, Device("cpu")));
 }
 
-void layer_norm(Emitter& out, const RecordedCall& call) {
+// x normalised, and its statistics where they are used: results from `mean` on.
+std::string normalised(Emitter& out, const RecordedCall& call, const std::string& x, size_t mean) {
   const Ints shape = call.ints("shape");
-  const Names inputs = {out.input(call, "x"), or_filled(out, call, "weight", shape, 1),
-                        out.optional(call, "bias")};
+  const Names inputs = {x, or_filled(out, call, "weight", shape, 1), out.optional(call, "bias")};
   const Attributes attributes = {{"axis", -static_cast<int64_t>(shape.size())},
                                  {"epsilon", call.number("eps")}};
-  if (!out.used(call.results[1]) && !out.used(call.results[2]))
-    return out.give(call, out.node("LayerNormalization", inputs, attributes));
+  if (!out.used(call.results[mean]) && !out.used(call.results[mean + 1]))
+    return out.node("LayerNormalization", inputs, attributes);
   const Names found =
       out.nodes("LayerNormalization", inputs[2].empty() ? Names{inputs[0], inputs[1]} : inputs,
                 attributes, 3);
-  for (size_t i = 0; i < 3; ++i) out.hold(call.results[i], found[i]);
+  for (size_t i = 0; i < 2; ++i) out.hold(call.results[mean + i], found[1 + i]);
+  return found[0];
+}
+void layer_norm(Emitter& out, const RecordedCall& call) {
+  out.hold(call.results[0], normalised(out, call, out.input(call, "x"), 1));
+}
+void add_layer_norm(Emitter& out, const RecordedCall& call) {
+  const std::string sum = out.node("Add", {out.input(call, "x"), out.input(call, "residual")});
+  out.hold(call.results[1], sum);
+  out.hold(call.results[0], normalised(out, call, sum, 2));
 }
 
 void rms_norm(Emitter& out, const RecordedCall& call) {
@@ -288,7 +312,9 @@ void add_layers(std::map<std::string, Emit>& table) {
   table["adaptive_avg_pool"] = table["adaptive_max_pool"] = adaptive_pool;
   table["interpolate"] = interpolate;
   table["attention"] = attention;
+  table["attention_packed"] = attention_packed;
   table["layer_norm"] = layer_norm;
+  table["add_layer_norm"] = add_layer_norm;
   table["rms_norm"] = rms_norm;
   table["group_norm"] = group_norm;
   table["batch_norm"] = batch_norm;

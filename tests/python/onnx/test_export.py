@@ -95,6 +95,8 @@ CASES = {
     'resize': (lambda a: (tenon.interpolate(a, (8, 6), 'nearest'), tenon.interpolate(a, (8, 6), 'bilinear'), tenon.interpolate(a, (7, 9), 'bilinear', True)), (x(1, 2, 4, 3),)),
     'attention': (lambda q, k: (tenon.attention(q, k, k), tenon.attention(q, q, q, causal=True)[0]), (x(1, 4, 3, 8), x(1, 2, 5, 8))),
     'attention_mask': (lambda q, m: tenon.attention(q, q, q, mask=m > -1)[0], (x(1, 2, 4, 8), x(4, 4))),
+    'attention_packed': (lambda q: (tenon.attention_packed(q, scale=0.3), tenon.attention_packed(q, causal=True)[0]), (x(2, 5, 3, 2, 4),)),
+    'add_layer_norm': (lambda a, b: (tenon.add_layer_norm(a, b, (4,)), tenon.add_layer_norm(a, b, (4,), b[0, 0], b[0, 1])[0]), (x(), x())),
     'layer_norm': (nn.LayerNorm(4), (x(),)), 'layer_norm_all': (lambda a: tenon.layer_norm(a, (4,)), (x(),)),
     'rms_norm': (nn.RMSNorm(4), (x(),)), 'group_norm': (nn.GroupNorm(2, 4), (x(2, 4, 3, 3),)), 'batch_norm': (nn.BatchNorm2d(3).eval(), (x(1, 3, 4, 4),)),
     'embedding': (nn.Embedding(6, 3), (i(1, 5),)), 'alias': (lambda a: tenon.contiguous(a.transpose(0, 1)) + 0.0, (x(),)),

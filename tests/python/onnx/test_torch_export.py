@@ -53,6 +53,17 @@ def test_the_line_of_every_tutorial(tmp_path):
         np.testing.assert_allclose(ran(path, x)[0], model(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize('norm_first', [False, True])
+def test_layers_of_transformers(norm_first, tmp_path):
+    """Whose attention to itself and norms of sums are ops of several steps."""
+    torch.manual_seed(0)
+    layer, path = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=norm_first).eval(), tmp_path / 'layer.onnx'
+    torch.onnx.export(layer, (torch.randn(2, 5, 8),), path, dynamic_axes={'src': {0: 'batch'}})
+    for batch in (1, 3):
+        x = torch.randn(batch, 5, 8)
+        np.testing.assert_allclose(ran(path, x)[0], layer(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
 DYNAMIC = {
     'names': {'dynamic_shapes': {'image': {0: 'n', 2: 'h', 3: 'w'}}},
     'dims': {'dynamic_shapes': {'image': {0: torch.export.Dim('n', min=1, max=64), 2: torch.export.Dim('h'), 3: torch.export.Dim('w')}, 'scale': None}},

@@ -101,6 +101,19 @@ def test_transformers(torch, batch_first):
     compare_calls(torch, mine, theirs, lambda *xs: mine(*xs, tgt_mask=moved(causal)), lambda *xs: theirs(*xs, tgt_mask=causal), inputs)
 
 
+@pytest.mark.parametrize('norm_first', [False, True])
+def test_norms_that_are_others_or_have_hooks_are_called(norm_first):
+    """Not taken together with the sum before them."""
+    nn = ours.nn
+    layer, x = nn.TransformerEncoderLayer(WIDTH, HEADS, 12, 0.0, norm_first=norm_first), ours.randn(LENGTH, BATCH, WIDTH)
+    expected, seen = layer(x), []
+    with layer.norm2.register_forward_hook(lambda module, args, result: seen.append(args[0])):
+        assert ours.allclose(layer(x), expected, atol=1e-6)
+    assert len(seen) == 1 and seen[0].shape == x.shape
+    layer.norm2 = nn.Identity()
+    assert not ours.allclose(layer(x), expected, atol=1e-3)
+
+
 def test_encoders_take_norms_and_copies():
     nn = ours.nn
     layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 12, 0.0)

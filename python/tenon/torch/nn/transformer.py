@@ -41,6 +41,15 @@ def _is_causal(mask, is_causal, size):
     return allowed and bool(ops['all'](ops['equal'](forbidden, later)).item())
 
 
+def _add_and_norm(norm, x, branch):
+    """norm(x + branch), and the sum: one op where the norm is a plain one."""
+    if type(norm) is not LayerNorm or norm._hooked or x.shape != branch.shape:
+        total = x + branch
+        return norm(total), total
+    found = ops['add_layer_norm'](x, branch, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+    return found.y, found.sum
+
+
 class _Layer(Module):
     """What both layers share: attention to themselves, the feed-forward part, norms before or behind each part."""
 
@@ -74,9 +83,16 @@ class _Layer(Module):
 
     def _with(self, x, parts):
         """x with each (norm, part) added to it."""
-        for norm, part in parts:
-            x = x + part(norm(x)) if self.norm_first else norm(x + part(x))
-        return x
+        if not self.norm_first:
+            for norm, part in parts:
+                x, _ = _add_and_norm(norm, x, part(x))
+            return x
+        normed, branch = parts[0][0](x), None
+        for i, (_, part) in enumerate(parts):
+            branch = part(normed)
+            if i + 1 < len(parts):
+                normed, x = _add_and_norm(parts[i + 1][0], x, branch)
+        return x + branch
 
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
         """Attention of x to itself; subclasses may replace it, as the other blocks."""

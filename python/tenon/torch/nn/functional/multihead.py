@@ -51,6 +51,19 @@ def _merged(attn_mask, padding, batch, heads):
     return attn_mask + padding
 
 
+def _attend_packed(x, weight, bias, heads, attn_mask, key_padding_mask, is_causal):
+    """Attention of x (L, B, E) to itself, before the last projection: query, key and value stay in the tensor that one product gives."""
+    length, batch, width = x.shape
+    steps_first = x.is_contiguous()  # else the view of a (B, L, E)
+    qkv = _linear(x if steps_first else _transpose(x, 0, 1), weight, bias)
+    qkv = _reshape(qkv, (*qkv.shape[:2], 3, heads, width // heads))
+    mask = _merged(additive_mask(attn_mask, qkv.dtype), additive_mask(key_padding_mask, qkv.dtype, 'key_padding_mask'), batch, heads)
+    y = ops['attention_packed'](_transpose(qkv, 0, 1) if steps_first else qkv, mask, is_causal).y
+    if steps_first:
+        return _reshape(_transpose(y, 0, 1), (length, batch, width))
+    return _transpose(_reshape(y, (batch, length, width)), 0, 1)
+
+
 def _check_masks(attn_mask, key_padding_mask, length, source, batch, heads):
     """batch () where there is none."""
     name = '[multi_head_attention]'
@@ -103,12 +116,19 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         value = key if same_value else ops['unsqueeze'](value, 1)
         key_padding_mask = None if key_padding_mask is None else ops['unsqueeze'](key_padding_mask, 0)
     (length, batch, width), heads = query.shape, num_heads
+    dropout_p = dropout_p if training else 0.0
+    is_causal = is_causal and key_padding_mask is None and bias_k is None and not add_zero_attn and not need_weights
+    attn_mask = None if is_causal else attn_mask
+    if (query is key is value and bias_k is bias_v is static_k is static_v is None and dropout_p == 0
+            and not (need_weights or add_zero_attn or use_separate_proj_weight)):
+        found = _attend_packed(query, in_proj_weight, in_proj_bias, heads, attn_mask, key_padding_mask, is_causal)
+        found = _linear(found, out_proj_weight, out_proj_bias)
+        return ops['squeeze'](found, 1) if single else found, None
     if use_separate_proj_weight:
         q, k, v = _separately((query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias, width)
     else:
         q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
-    is_causal = is_causal and key_padding_mask is None and bias_k is None and not add_zero_attn and not need_weights
-    attn_mask = None if is_causal else additive_mask(attn_mask, q.dtype)
+    attn_mask = additive_mask(attn_mask, q.dtype)
     padding = additive_mask(key_padding_mask, q.dtype, 'key_padding_mask')
     grown = 0  # keys and values behind the others, of which no mask forbids any
     if bias_k is not None and bias_v is not None:
@@ -126,7 +146,6 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         attn_mask, padding = (None if x is None else pad(x, (0, grown)) for x in (attn_mask, padding))
     q, k, v = (_reshape(x, (batch, heads, *x.shape[1:])) for x in (q, k, v))
     mask = _merged(attn_mask, padding, batch, heads)
-    dropout_p = dropout_p if training else 0.0
     weights = None
     if need_weights:
         scores = ops['matmul'](q * (1 / math.sqrt(width // heads)), _transpose(k, -2, -1))
