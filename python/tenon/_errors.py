@@ -1,6 +1,8 @@
 """Exceptions of the library. Each is a tenon.Error and also the exception that a Python program would expect."""
 
 import builtins
+import errno
+import os
 
 
 class Error(RuntimeError):
@@ -43,6 +45,10 @@ class IoError(Error, OSError):
     """A file could not be read or written."""
 
 
+class FileNotFoundError(builtins.FileNotFoundError, IoError):
+    """A file to read is not there; its path is `filename`."""
+
+
 class DataLossError(Error, ValueError):
     """A file or buffer is malformed."""
 
@@ -66,3 +72,11 @@ class PeerLostError(Error, ConnectionError):
 for _error in list(globals().values()):
     if isinstance(_error, type) and issubclass(_error, Error):
         _error.__module__ = 'tenon'
+
+
+def present(path):
+    """The path of a file to read, which must be there; paths with a zero byte are left to the reader."""
+    name = os.fspath(path)
+    if not os.path.exists(name) and 0 not in os.fsencode(name):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    return name

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from . import _core, _steps
 from ._core import Tensor, dtype
-from ._errors import PreconditionError
+from ._errors import PreconditionError, present
 from .autograd import is_grad_enabled
 
 __all__ = ['Dim', 'Program', 'compile', 'cond', 'load', 'loop', 'scan', 'trace']
@@ -364,7 +364,7 @@ def load(path, device=None):
 
     The program takes tensors in the order of the trace and returns a tensor or a tuple.
     """
-    return Program(_core._load_program(os.fspath(path), device))
+    return Program(_core._load_program(present(path), device))
 
 
 def compile(fn=None, *, limit=64, dynamic=False, exact=False, quantize=None):

@@ -14,15 +14,16 @@ from typing import NamedTuple
 
 from . import _core
 from ._core import Tensor
+from ._errors import present
 
 
 def load(path, device=None):
     """All tensors of a file by name, on `device` (None: the host): of a safetensors file, or NumPy's where its name ends in .npz.
 
-    Sizes are checked before anything is allocated. Raises tenon.IoError (an OSError) if the file cannot be read or is not a
-    regular file, and tenon.DataLossError (a ValueError), with the byte and the reason, if it is malformed.
+    Sizes are checked before anything is allocated. Raises FileNotFoundError if there is no file, tenon.IoError (an OSError) if it cannot be
+    read or is not a regular file, and tenon.DataLossError (a ValueError), with the byte and the reason, if it is malformed.
     """
-    if _is_npz(path):
+    if _is_npz(present(path)):
         from . import _npz
         tensors = _npz.load(path)
     else:
@@ -36,7 +37,7 @@ def _is_npz(path):
 
 def load_metadata(path):
     """The metadata of a file: strings by name."""
-    return _core._load_metadata(os.fsencode(path))
+    return _core._load_metadata(os.fsencode(present(path)))
 
 
 class Gguf(NamedTuple):
@@ -52,7 +53,7 @@ def load_gguf(path, device=None, dtype='float32'):
     slowest dimension first, so a linear layer's weight is (out, in). Raises the same errors as load(). Metadata text that is not
     UTF-8 is decoded with lone surrogates, as by os.fsdecode().
     """
-    tensors, metadata = _core._load_gguf(os.fsencode(path), _core.as_dtype(dtype))
+    tensors, metadata = _core._load_gguf(os.fsencode(present(path)), _core.as_dtype(dtype))
     return Gguf(tensors if device is None else {name: x.to(device) for name, x in tensors.items()}, metadata)
 
 

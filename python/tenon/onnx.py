@@ -8,6 +8,7 @@
 import os
 
 from . import _core, graph
+from ._errors import present
 
 __all__ = ['Model', 'converters', 'export', 'exported_ops', 'load']
 
@@ -73,7 +74,7 @@ def load(path):
 
     Raises an error that names every op, opset and dtype of it that Tenon does not have.
     """
-    return Model(_core._load_onnx(os.fspath(path)))
+    return Model(_core._load_onnx(present(path)))
 
 
 def export(fn, inputs, path, *, opset=18, input_names=None, output_names=None, dynamic=None):

@@ -1,9 +1,10 @@
 """IDX files (http://yann.lecun.com/exdb/mnist), plain or compressed by gzip, and Fashion-MNIST, which comes in them."""
+import errno
 import os
 
 from .. import _core
 from .._core import ops
-from .._errors import DataLossError, IoError
+from .._errors import DataLossError, FileNotFoundError, present
 from .dataset import TensorDataset
 
 
@@ -11,9 +12,9 @@ def read_idx(path):
     """The tensor of an IDX file.
 
     The file's header says how many bytes are unpacked; no more ever are. Raises tenon.IoError (an OSError) where the file
-    cannot be read or is none (a folder, a FIFO, a device), tenon.DataLossError where it is malformed or cut off.
+    cannot be read or is none (a folder, a FIFO, a device), its FileNotFoundError where there is none, tenon.DataLossError where it is malformed or cut off.
     """
-    return _core._read_idx(os.fsencode(path))
+    return _core._read_idx(os.fsencode(present(path)))
 
 
 class FashionMNIST(TensorDataset):
@@ -30,8 +31,8 @@ class FashionMNIST(TensorDataset):
         paths = part + '-images-idx3-ubyte.gz', part + '-labels-idx1-ubyte.gz'
         for path in paths:
             if not os.path.exists(path):
-                raise IoError(f'[FashionMNIST] {path} is not there: install Debian\'s dataset-fashion-mnist, or give '
-                                        'the folder of the files as root')
+                raise FileNotFoundError(errno.ENOENT, "[FashionMNIST] the file is not there: install Debian's dataset-fashion-mnist, or give "
+                                        'the folder of the files as root', path)
         images, labels = map(read_idx, paths)
         if images.ndim != 3 or labels.ndim != 1 or images.shape[0] != labels.shape[0]:
             raise DataLossError(f'[FashionMNIST] {root}: images and labels do not match')

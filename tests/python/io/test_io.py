@@ -221,3 +221,15 @@ def test_weights_and_optimizers_cross_between_python_and_cpp(tmp_path):
     got = io.load(tmp_path / 'py.out')
     assert got['step'].item() == 5
     np.testing.assert_allclose(theirs.eval()(images()).detach().numpy(), got['y'].numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize('read', [io.load, io.load_metadata, io.load_gguf, tenon.onnx.load, tenon.graph.load, tenon.data.read_idx, tenon.torch.load])
+@pytest.mark.parametrize('name', ['missing', 'missing.npz', 'nowhere/missing.safetensors'])
+def test_every_reader_says_which_file_is_missing(read, name, tmp_path):
+    for path in tmp_path / name, str(tmp_path / name):
+        with pytest.raises(FileNotFoundError, match=name) as raised:
+            read(path)
+        assert os.fspath(raised.value.filename) == os.fspath(path)
+    if read is not tenon.torch.load:
+        with pytest.raises(tenon.IoError):
+            read(tmp_path / name)
