@@ -356,7 +356,6 @@ def test_hooks_and_groups():
     (lambda o, w: o.Rprop([w], etas=(1, 2)), ValueError, 'etas'),
     (lambda o, w: o.Muon([w]), ValueError, 'must be a matrix'),
     (lambda o, w: o.LBFGS([w]).step(), RuntimeError, 'needs a function'),
-    (lambda o, w: o.SparseAdam([w]), AttributeError, 'use Adam'),
     (lambda o, w: o.SGD([w]).load_state_dict({'state': {}, 'param_groups': [{'params': [0, 1]}]}), ValueError, r'groups of \[2\]'),
     (lambda o, w: o.lr_scheduler.StepLR(w, 3), TypeError, 'wants an optimizer'),
     (lambda o, w: o.lr_scheduler.StepLR(o.SGD([w]), 3, last_epoch=4), KeyError, 'initial_lr'),
@@ -367,3 +366,49 @@ def test_hooks_and_groups():
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
         call(ours.optim, ours.nn.Parameter(ours.ones(2)))
+
+
+@pytest.mark.parametrize('options', [{}, {'lr': 0.1, 'betas': (0.8, 0.9)}, {'maximize': True}])
+def test_sparse_adam_leaves_rows_alone(torch, options):
+    def train(t):
+        table = t.nn.Embedding(6, 3, sparse=True)
+        with t.no_grad():
+            table.weight.copy_(t.arange(18.0).reshape(6, 3).sin())
+        optimizer, found = t.optim.SparseAdam(table.parameters(), **options), []
+        for rows in ([1, 1, 3], [3, 5], [0]):
+            optimizer.zero_grad()
+            (table(t.tensor(rows)) ** 2).sum().backward()
+            optimizer.step()
+            found.append(table.weight.detach().clone())
+        state = optimizer.state[table.weight]
+        return found, state['exp_avg'], state['exp_avg_sq'], int(state['step'])
+    same(torch, train)
+
+
+def test_sparse_adam_refuses():
+    for bad in ({'lr': 0}, {'eps': 0}, {'betas': (1, 0)}):
+        with pytest.raises(ValueError, match='SparseAdam'):
+            ours.optim.SparseAdam([ours.zeros(2, 2, requires_grad=True)], **bad)
+    with pytest.raises(ValueError, match='complex'):
+        ours.optim.SparseAdam([ours.zeros(2, dtype=ours.complex64, requires_grad=True)])
+
+
+@pytest.mark.parametrize('line_search', [None, 'strong_wolfe'])
+def test_lbfgs_ascends(torch, line_search):
+    def climb(t):
+        x = t.tensor([1.5, -0.5], dtype=t.float64, requires_grad=True)
+        optimizer = t.optim.LBFGS([x], lr=0.5, max_iter=6, line_search_fn=line_search, maximize=True)
+
+        def closure():
+            optimizer.zero_grad()
+            height = -((x - t.tensor([0.25, 2.0])) ** 4).sum()
+            height.backward()
+            return height
+        return optimizer.step(closure), x
+    same(torch, climb)
+
+
+@pytest.mark.parametrize('name', ['SGD', 'Adam', 'AdamW', 'Adamax', 'NAdam', 'RAdam', 'RMSprop', 'Adagrad', 'Adadelta', 'ASGD', 'Rprop', 'Adafactor',
+                                  'LBFGS', 'SparseAdam'])
+def test_options_print_alike(torch, name):
+    same(torch, lambda t: repr(getattr(t.optim, name)([t.nn.Parameter(t.ones(2, 2))])))

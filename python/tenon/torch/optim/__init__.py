@@ -6,12 +6,7 @@ from .descent import ASGD, SGD, Rprop
 from .lbfgs import LBFGS
 from .matrices import Adafactor, Muon
 from .optimizer import Optimizer
+from .sparse import SparseAdam
 
 __all__ = ['ASGD', 'SGD', 'Adadelta', 'Adafactor', 'Adagrad', 'Adam', 'AdamW', 'Adamax', 'LBFGS', 'Muon', 'NAdam', 'Optimizer', 'RAdam',
-           'RMSprop', 'Rprop', 'lr_scheduler', 'swa_utils']
-
-
-def __getattr__(name):
-    if name == 'SparseAdam':
-        raise AttributeError('[torch.optim.SparseAdam] is not offered here: gradients are dense, use Adam')
-    raise AttributeError(f"module 'tenon.torch.optim' has no attribute {name!r}")
+           'RMSprop', 'Rprop', 'SparseAdam', 'lr_scheduler', 'swa_utils']

@@ -11,23 +11,29 @@ class LBFGS(Optimizer):
     """Takes a closure that computes the loss and its gradients anew, several times a step; all parameters are one group.
 
     line_search_fn='strong_wolfe' searches along each direction (Nocedal & Wright 2006, algorithms 3.5 and 3.6), None takes lr.
+    maximize=True ascends.
     """
 
     def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9, history_size=100,
-                 line_search_fn=None):
+                 line_search_fn=None, *, maximize=False):
         check('LBFGS', lr=lr)
         if line_search_fn not in (None, 'strong_wolfe'):
             raise RuntimeError(f"[LBFGS] line_search_fn must be None or 'strong_wolfe', not {line_search_fn!r}")
         super().__init__(params, {'lr': lr, 'max_iter': max_iter, 'max_eval': max_iter * 5 // 4 if max_eval is None else max_eval,
                                   'tolerance_grad': tolerance_grad, 'tolerance_change': tolerance_change, 'history_size': history_size,
-                                  'line_search_fn': line_search_fn})
+                                  'line_search_fn': line_search_fn, 'maximize': maximize})
         if len(self.param_groups) != 1:
             raise ValueError('[LBFGS] takes one group of parameters')
         self._params = self.param_groups[0]['params']
 
     def _gradient(self):
-        """All gradients in one vector of real numbers; a complex one counts as two."""
-        return ops['concat']([_flat(ops['zeros_like'](x) if x.grad is None else x.grad) for x in self._params], 0)
+        """All gradients of what is minimised in one vector of real numbers; a complex one counts as two."""
+        found = ops['concat']([_flat(ops['zeros_like'](x) if x.grad is None else x.grad) for x in self._params], 0)
+        return -found if self.param_groups[0]['maximize'] else found
+
+    def _height(self, loss):
+        """What is minimised: the loss, or its negative."""
+        return -float(loss) if self.param_groups[0]['maximize'] else float(loss)
 
     def _move(self, places, length, direction):
         """The parameters to places + length · direction."""
@@ -45,7 +51,7 @@ class LBFGS(Optimizer):
 
     def _evaluate(self, closure):
         """(loss, gradient) where the parameters are."""
-        loss = float(self._loss_of(closure))
+        loss = self._height(self._loss_of(closure))
         self.state[self._params[0]]['func_evals'] += 1
         return loss, self._gradient()
 
@@ -54,7 +60,7 @@ class LBFGS(Optimizer):
         for key in ('func_evals', 'n_iter'):
             state.setdefault(key, 0)
         first = self._loss_of(closure)
-        loss, gradient = float(first), self._gradient()
+        loss, gradient = self._height(first), self._gradient()
         state['func_evals'] += 1
         evaluations = state['func_evals']
         if _largest(gradient) <= group['tolerance_grad']:

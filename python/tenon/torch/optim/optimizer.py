@@ -11,7 +11,7 @@ from ..._core import Tensor, ops
 from ...nn._hooks import RemovableHandle
 
 # Choices of how a step is computed that change no result; here one way serves all.
-WAYS = {'foreach': None, 'fused': None, 'capturable': False, 'differentiable': False}
+WAYS = {'foreach': None, 'capturable': False, 'differentiable': False}
 
 # State that is a number here, and a float32 tensor where it is saved, as PyTorch's.
 _SCALARS = {'step': int, 'eta': float, 'mu': float, 'mu_product': float}
@@ -59,7 +59,7 @@ class Optimizer:
             if not isinstance(x, Tensor):
                 raise TypeError(f'[{name}] parameters must be Tensors, not {type(x).__name__}')
             if not x.is_leaf:
-                raise ValueError(f'[{name}] a parameter that is no leaf: {x.grad_fn} made it')
+                raise ValueError(f'[{name}] a parameter that is no leaf: {str.__str__(x.grad_fn)} made it')
             if id(x) in known:
                 raise ValueError(f'[{name}] some parameters are in more than one place')
             known.add(id(x))
