@@ -3,6 +3,7 @@ import functools
 
 from . import _core
 from ._core import Tensor
+from ._errors import InvalidArgumentError
 from .autograd import is_grad_enabled, no_grad
 
 
@@ -247,7 +248,7 @@ class _Call:
         if got == (None,):
             raise TypeError(f'[{self.name}] backward returned None: return a gradient, or None, for each of the {self.count} '
                             'arguments of forward')
-        raise ValueError(f'[{self.name}] backward returned {len(got)} gradients for {self.count} arguments')
+        raise InvalidArgumentError(f'[{self.name}] backward returned {len(got)} gradients for {self.count} arguments')
 
 
 def once_differentiable(backward):

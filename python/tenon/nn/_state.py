@@ -12,7 +12,9 @@ class IncompatibleKeys(namedtuple('IncompatibleKeys', 'missing_keys unexpected_k
     __slots__ = ()
 
     def __repr__(self):
-        return '<All keys matched successfully>' if not any(self) else super().__repr__()
+        if not any(self):
+            return '<All keys matched successfully>'
+        return f'_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})'
 
 
 def _shape(x):

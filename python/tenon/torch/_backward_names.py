@@ -1,4 +1,7 @@
-"""What PyTorch calls the history of an op: AddBackward0 of add."""
+"""What PyTorch calls the history of an op, AddBackward0 of add, and the object that stands for it."""
+import functools
+
+from .._core import ops
 
 # Where it is not the op's name in camel case with Backward0 behind it.
 _NAMES = {op: name for name, ops in {
@@ -22,5 +25,40 @@ def backward_name(op, ndim):
         return ('Addmm' if op == 'linear' and ndim == 2 else _PRODUCTS.get(ndim, 'UnsafeView')) + 'Backward0'
     if op in _REDUCED and (ndim == 0 or op in ('sum', 'mean', 'prod')):
         return _REDUCED[op] + f'Backward{int((ndim > 0) != (op in ("max", "min")))}'
+    if op not in ops and '.' not in op:  # a Function of the program's
+        return op + 'Backward'
     name = _NAMES.get(op) or ''.join(part[:1].upper() + part[1:] for part in op.replace('.', '_').split('_'))
     return f'{name}Backward{_NUMBERED.get(op, 0)}'
+
+
+class Node(str):
+    """The last step of a tensor's history: the name of the op that made it, with PyTorch's name and way of printing."""
+
+    __slots__ = ()
+
+    def name(self):
+        """PyTorch's name of the step: AddBackward0."""
+        return type(self).__name__
+
+    def __repr__(self):
+        return f'<{type(self).__name__} object at {id(self):#x}>'
+
+    __str__ = __repr__
+
+    def __format__(self, spec):
+        return format(repr(self), spec)
+
+    def __getattr__(self, name):
+        if name in ('next_functions', 'register_hook', 'register_prehook', 'metadata') or name.startswith('_saved_'):
+            raise AttributeError(f'[grad_fn.{name}] is not offered here: the history belongs to the core; tensors have register_hook()')
+        raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}')
+
+
+@functools.cache
+def _kind(name):
+    return type(name, (Node,), {'__slots__': ()})
+
+
+def node(op, ndim):
+    """The Node of a result of `ndim` dimensions of an op; None of None."""
+    return None if op is None else _kind(backward_name(op, ndim))(op)

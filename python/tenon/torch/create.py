@@ -1,4 +1,5 @@
 """Tensors out of numbers, shapes and data."""
+import functools
 import math
 from typing import Any
 
@@ -46,11 +47,38 @@ def _device_for(data, device):
 
 
 def _dtype_of(data, dtype):
-    """dtype, or for Python's floats the default where that is another than tenon's float32."""
-    if dtype is None and defaults.dtype is not _core.float32 and isinstance(data, (float, complex, list, tuple)):
+    """dtype, or that of NumPy's scalars among the numbers, or for Python's floats the default where that is another than tenon's float32."""
+    if dtype is not None:
+        return dtype
+    scalars = _scalar_dtypes(data)
+    if scalars:
+        return functools.reduce(_core.promote_types, scalars)
+    if defaults.dtype is not _core.float32 and isinstance(data, (float, complex, list, tuple)):
         plain = _tensor(data).dtype
         return defaults.dtype if plain is _core.float32 else defaults.complex if plain is _core.complex64 else None
-    return dtype
+    return None
+
+
+def _scalar_dtypes(data):
+    """The dtypes of nested numbers, where the first row has a scalar of NumPy's: its float64 is a Python float, too, yet keeps its dtype."""
+    row = data
+    while isinstance(row, (list, tuple)) and row and isinstance(row[0], (list, tuple)):
+        row = row[0]
+    kinds = set(map(type, row)) if isinstance(row, (list, tuple)) else {type(row)}
+    if not any(kind.__module__ == 'numpy' and hasattr(kind, 'itemsize') and kind.__name__ != 'ndarray' for kind in kinds):
+        return ()
+    leaves = list(_leaves(data))
+    if any(getattr(x, 'ndim', 0) for x in leaves):
+        return ()
+    return {_core.as_dtype(str(x.dtype).removeprefix('torch.')) if hasattr(x, 'dtype') else number_dtype(x) for x in leaves}
+
+
+def _leaves(data):
+    if isinstance(data, (list, tuple)):
+        for each in data:
+            yield from _leaves(each)
+    else:
+        yield data
 
 
 def as_tensor(data, dtype=None, device=None):

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 from .. import _core
 from .._core import Tensor
-from ._backward_names import backward_name
+from ._backward_names import backward_name, node
 from ._common import defaults
 
 __all__ = ['get_printoptions', 'printoptions', 'set_printoptions']
@@ -197,7 +197,12 @@ def _formatted(x, spec):
     return _before[Tensor, '__format__'](x, spec) if spec else str(x)
 
 
-_before = {}
+_before: dict = {}
+
+
+def _grad_fn(x):
+    """The last step of the history of a tensor that an op made, or None."""
+    return node(_before[Tensor, 'grad_fn'].__get__(x), x.ndim)
 
 
 def install():
@@ -206,7 +211,7 @@ def install():
     if _before:
         return
     ours = {
-        Tensor: {'__repr__': tensor_text, '__str__': lambda self: repr(self), '__format__': _formatted},
+        Tensor: {'grad_fn': property(_grad_fn), '__repr__': tensor_text, '__str__': lambda self: repr(self), '__format__': _formatted},
         _core.dtype: {'__repr__': lambda self: f'torch.{self.name}', '__str__': lambda self: f'torch.{self.name}'},
         _core.Device: {'__repr__': _device_text,
                        '__str__': lambda self: self.type if self.type == 'cpu' else f'{self.type}:{self.index}'},

@@ -327,3 +327,11 @@ def test_errors(call, error, text):
 def test_validation_can_be_left_out():
     distribution = ours.distributions.Normal(0.0, -1.0, validate_args=False)
     assert math.isnan(distribution.log_prob(ours.tensor(0.0)).item())
+
+
+def test_constraints_print_alike(torch):
+    def texts(t):
+        c = t.distributions.constraints
+        return [repr(x) for x in (c.positive, c.nonnegative, c.unit_interval, c.interval(0, 2), c.less_than(3.0), c.real, c.simplex, c.nonnegative_integer,
+                                  c.integer_interval(0, 4), c.half_open_interval(0.0, 1.0), c.positive_integer)]
+    assert texts(ours) == texts(torch)

@@ -51,12 +51,18 @@ def of_sequences(t):
                                         [np.array([True])], (np.array(2.0), 1), [np.float64(1.5)], [np.arange(2, dtype=np.int32), np.arange(2)])]
 
 
+def of_scalars(t):
+    lists = ([[np.float64(1.0)]], [1.0, np.float64(2)], (np.float64(1), 2), [np.float32(1)], [1, np.float32(2)], [np.int32(1)], np.int16(3), [np.bool_(True)],
+             [np.float16(1), 2.0], [np.float64(1), np.float32(1)], [np.float32(1), 1j], [np.float64(2), t.tensor(1.0)])
+    return [t.tensor(each) for each in lists], t.as_tensor([np.float64(1)]), t.tensor([np.float64(1)], dtype=t.float32)
+
+
 def seeded(t):
     return (t.manual_seed(3).initial_seed(), t.initial_seed(), t.Generator().manual_seed(5).initial_seed(), tuple(t.randint(high=3, size=(2,)).shape),
             t.manual_seed(-1).initial_seed(), t.randint(1, (2,)))
 
 
-@pytest.mark.parametrize('run', [decorated, shuffled, of_sequences, seeded])
+@pytest.mark.parametrize('run', [decorated, shuffled, of_sequences, of_scalars, seeded])
 def test_habits(torch, run):
     same(torch, run)
 

@@ -463,3 +463,10 @@ def test_what_is_not_offered_says_what_to_use():
         with pytest.raises(NotImplementedError, match=text):
             call()
     assert tenon.torch.nn.SyncBatchNorm.convert_sync_batchnorm(m) is m
+
+
+def test_what_a_load_says_prints_alike(torch):
+    def texts(t):
+        net = t.nn.Linear(2, 1)
+        return repr(net.load_state_dict(net.state_dict())), repr(net.load_state_dict({'weight': net.weight.detach(), 'more': t.ones(1)}, strict=False))
+    assert texts(tenon.torch) == texts(torch)

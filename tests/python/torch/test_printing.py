@@ -1,12 +1,17 @@
 """Tensors, shapes, dtypes and devices as PyTorch prints them."""
 import math
+import pathlib
 import random
+import re
 import subprocess
 import sys
 
 import pytest
 
 import tenon.torch as ours
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from beside import same
 
 SHAPES = [(), (1,), (3,), (0,), (2, 0), (2, 3), (3, 1, 2), (2, 2, 2, 2), (30,), (1200,), (40, 40), (3, 400), (7, 7, 30), (100, 1, 20), (5, 5, 5, 9)]
 DTYPES = 'float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 complex128 float32 float32'.split()
@@ -125,3 +130,28 @@ def test_who_imports_decides(name):
     program, wanted = PROGRAMS[name]
     done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == wanted
+
+
+def histories(t):
+    x = t.ones(3, requires_grad=True)
+
+    class Twice(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+    found = [y.grad_fn for y in (x + 1, x * x, x.exp(), x.sum(), x[0], x.view(1, 3), t.cat([x, x]), t.relu(x), Twice.apply(x))]
+    assert all(re.fullmatch(rf'<[a-z.]*{node.name()} object at 0x[0-9a-f]+>', text) for node in found for text in (repr(node), str(node), f'{node}'))
+    return [(type(node).__name__, node.name()) for node in found], repr(Twice.apply(x)), x.grad_fn
+
+
+def test_the_last_step_of_a_history(torch):
+    same(torch, histories)
+    node = (ours.ones(2, requires_grad=True) + 1).grad_fn
+    assert isinstance(node, ours.autograd.graph.Node) and node == 'add'
+    with pytest.raises(AttributeError, match=r'grad_fn\.next_functions.*register_hook'):
+        node.next_functions
+    assert not hasattr(node, 'no_such_name')

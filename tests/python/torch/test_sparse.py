@@ -200,3 +200,13 @@ def test_types_of_a_program_compute_themselves(torch):
                 self.x = x
         return t.add(Scaled(t.ones(2)), 1), t.sum(Scaled(t.ones(2, 3)), dim=0), t.exp(Scaled(t.zeros(2)))
     same(torch, run)
+
+
+def old_names(t):
+    found = [getattr(t.sparse, name)(t.tensor([[0, 1], [1, 0]]), t.tensor([2, 3]).to(dtype), t.Size([2, 2])) for name, dtype in
+             (('FloatTensor', t.float32), ('DoubleTensor', t.float64), ('LongTensor', t.int64))]
+    return [(x.to_dense(), str(x.shape), str(x.size()), x.size().numel()) for x in (*found, found[0].to_sparse_csr())]
+
+
+def test_shapes_and_the_old_names(torch):
+    same(torch, old_names)

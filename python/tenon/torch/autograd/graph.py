@@ -4,9 +4,10 @@ import threading
 
 from ... import _core
 from ..._core import ops
+from .._backward_names import Node
 from .._common import absent
 
-__all__ = ['disable_saved_tensors_hooks', 'save_on_cpu', 'saved_tensors_hooks']
+__all__ = ['Node', 'disable_saved_tensors_hooks', 'save_on_cpu', 'saved_tensors_hooks']
 
 _threads = threading.local()  # disabled: what an error says
 
@@ -77,7 +78,6 @@ _INSTEAD = {
     'allow_mutation_on_saved_tensors': 'clone() a tensor before it is changed',
     'register_multi_grad_hook': 'register_hook() of each tensor',
     'node_creation_hook': 'register_hook() of a tensor',
-    'Node': 'grad_fn of a tensor is the name of its op',
     'GradientEdge': 'give grad() tensors',
     'get_gradient_edge': 'give grad() tensors',
     'increment_version': 'write to the tensor',

@@ -77,11 +77,13 @@ class _OfElements(Constraint):
 
 
 def _interval(name, test, is_discrete=False):
+    kind = ''.join(part.capitalize() for part in name.split('_'))
+
     def make(*bounds):
-        text = f'{name}({", ".join(map(str, bounds))})'
+        named = dict(zip(('lower_bound', 'upper_bound') if len(bounds) == 2 or 'less' not in name else ('upper_bound',), bounds))
+        text = f'{kind}({", ".join(f"{key}={bound}" for key, bound in named.items())})'
         made = _OfElements(text, lambda value: test(value, *bounds), is_discrete)
-        for key, bound in zip(('lower_bound', 'upper_bound') if len(bounds) == 2 or 'less' not in name else ('upper_bound',), bounds):
-            setattr(made, key, bound)
+        vars(made).update(named)
         return made
     make.__name__ = name
     make.__doc__ = 'The numbers of an interval, by its bounds.'

@@ -1,4 +1,5 @@
 """torch.sparse: tensors by coordinates (COO) and compressed rows or columns (CSR, CSC), over dense ones; gradients as of any function."""
+from ... import _core
 from .._common import absent
 from . import reductions
 from .compressed import CompressedTensor, sparse_compressed_tensor, sparse_csc_tensor, sparse_csr_tensor
@@ -8,9 +9,21 @@ from .reductions import log_softmax, softmax, sum
 from .spdiags import spdiags
 from .tensor import SparseTensor, is_sparse
 
-__all__ = ['CompressedTensor', 'CooTensor', 'SparseTensor', 'addmm', 'check_sparse_tensor_invariants', 'is_sparse', 'log_softmax', 'mm',
+__all__ = ['CompressedTensor', 'CooTensor', 'DoubleTensor', 'FloatTensor', 'IntTensor', 'LongTensor', 'SparseTensor', 'addmm', 'check_sparse_tensor_invariants', 'is_sparse', 'log_softmax', 'mm',
            'reductions', 'sampled_addmm', 'softmax', 'sparse_compressed_tensor', 'sparse_coo_tensor', 'sparse_csc_tensor', 'sparse_csr_tensor',
            'spdiags', 'sum', 'to_sparse']
+
+
+def _of_dtype(name, dtype):
+    def make(indices, values, size=None):
+        return sparse_coo_tensor(indices, values, size, dtype=dtype)
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f'A sparse tensor of {dtype.name} by coordinates, in the old way of PyTorch: see torch.sparse_coo_tensor.'
+    return make
+
+
+FloatTensor, DoubleTensor = _of_dtype('FloatTensor', _core.float32), _of_dtype('DoubleTensor', _core.float64)
+LongTensor, IntTensor = _of_dtype('LongTensor', _core.int64), _of_dtype('IntTensor', _core.int32)
 
 
 class check_sparse_tensor_invariants:

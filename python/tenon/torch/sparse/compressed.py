@@ -2,6 +2,7 @@
 from ... import _core
 from ..._core import ops
 from .._common import cast, full, largest, smallest
+from ..modes import Size
 from .coo import CooTensor, flat_indices
 from .tensor import SparseTensor
 
@@ -10,7 +11,7 @@ class CompressedTensor(SparseTensor):
     """A matrix by rows (CSR) or columns (CSC): starts (rows + 1,), others (n,), values (n,)."""
 
     def __init__(self, layout, starts, others, values, shape):
-        self.layout, self._starts, self._others, self._data, self.shape = layout, starts, others, values, tuple(shape)
+        self.layout, self._starts, self._others, self._data, self.shape = layout, starts, others, values, Size(shape)
 
     by_rows = property(lambda self: self.layout == 'torch.sparse_csr')
     is_sparse_csr = by_rows

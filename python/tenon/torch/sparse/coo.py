@@ -5,6 +5,7 @@ from typing import Any
 from ... import _core
 from ..._core import Tensor, ops
 from .._common import cast, check, full, largest, smallest
+from ..modes import Size
 from .tensor import SparseTensor, computes, is_sparse
 
 
@@ -14,7 +15,7 @@ class CooTensor(SparseTensor):
     layout, is_sparse = 'torch.sparse_coo', True
 
     def __init__(self, indices, values, shape, is_coalesced=False):
-        self._places, self._data, self.shape, self._coalesced = indices, values, tuple(shape), is_coalesced
+        self._places, self._data, self.shape, self._coalesced = indices, values, Size(shape), is_coalesced
 
     def _with(self, values):
         return CooTensor(self._places, values, self.shape, self._coalesced)
