@@ -1,4 +1,4 @@
-// What surrounds what a library computes: the bias that a product is added to, the one that a convolution lacks, activations.
+// Passes after a library's product or convolution: bias and activation.
 #include "blas_product.hpp"
 #include "conv_geometry.hpp"
 #include "matmul.hpp"

@@ -1,4 +1,4 @@
-// Arithmetic that every op means the same by: integers wrap, NaN is seen, signs are bits.
+// Arithmetic that means the same in every op: integers wrap, NaN propagates, signs are taken from the bits.
 #pragma once
 
 #include "types.hpp"
@@ -56,7 +56,7 @@ GPU_FN C times(C x, C y) {
                           static_cast<std::make_unsigned_t<C>>(y));
 }
 
-// The larger and the smaller; NaN wins.
+// Maximum and minimum; NaN wins.
 template <class C>
 GPU_FN C larger(C x, C y) {
   return is_nan(x) || (!is_nan(y) && x > y) ? x : y;
@@ -66,11 +66,11 @@ GPU_FN C smaller(C x, C y) {
   return is_nan(x) || (!is_nan(y) && x < y) ? x : y;
 }
 
-// The quotient rounded down; integers: 0 where y is 0.
+// The quotient rounded down; for integers 0 if y is 0.
 template <class C>
 GPU_FN C floor_divided(C x, C y) {
   if constexpr (kIsReal<C>) {
-    // As Python has it, but for infinities, where the quotient is rounded down.
+    // Python's floor division, except that an infinite quotient stays infinite.
     if (y == C(0) || is_inf(x) || is_inf(y)) return std::floor(x / y);
     const C r = std::fmod(x, y);
     C q = (x - r) / y;
@@ -88,7 +88,7 @@ GPU_FN C floor_divided(C x, C y) {
   }
 }
 
-// With the sign of y; integers: 0 where y is 0.
+// Takes the sign of y; for integers 0 if y is 0.
 template <class C>
 GPU_FN C python_remainder(C x, C y) {
   if constexpr (kIsReal<C>) {
@@ -100,7 +100,7 @@ GPU_FN C python_remainder(C x, C y) {
   }
 }
 
-// By squaring; a negative exponent gives the integer part: 0, or 1 or -1 for those.
+// By squaring. For a negative exponent gives the integer part of the result: 0, or for 1 and -1 a power of these.
 template <class C>
 GPU_FN C whole_power(C x, C y) {
   if constexpr (std::is_signed_v<C>)

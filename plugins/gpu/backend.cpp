@@ -11,14 +11,14 @@
 namespace tenon::gpu {
 
 Backend& backend() {
-  // Never destroyed: when a process ends, drivers go before their users.
+  // Never destroyed: at the end of a process, drivers go before their users.
   static Backend& one = *new Backend;
   return one;
 }
 
 namespace {
 
-// The devices that something was asked of: the others have nothing to wait for, and are not opened for it.
+// Only the devices that were used. The others have nothing to wait for, so they are not opened.
 constexpr uint32_t kMostDevices = 256;
 std::array<std::atomic<bool>, kMostDevices> used;
 
@@ -36,7 +36,7 @@ using Owned = std::unique_ptr<void, Gone<kGiveBack>>;
 
 }  // namespace
 
-// What fails leaves nothing behind, and the next use tries again.
+// A failure leaves nothing behind, so the next use tries again.
 void Stream::open() const {
   const std::lock_guard lock(opening_);
   if (is_open()) return;
@@ -113,7 +113,7 @@ void Backend::info(uint32_t index, tn_device_info* out) {
 }
 
 void Backend::synchronize(uint32_t index) {
-  // A device with a captured stream cannot be waited for as a whole; what others enqueued has been, stream by stream.
+  // A device cannot be waited for as a whole while one of its streams is captured. Other work has been waited for stream by stream.
   if (used.at(index) && !is_device_captured(index, "a wait for the device")) wait_for_device(index);
 }
 
@@ -150,7 +150,7 @@ void Backend::host_free(uint32_t index, void* address) {
   rt::host_free(address);
 }
 
-// A call without a stream is done when it returns: it goes through one of the device's own.
+// A call without a stream finishes before it returns, on one of the device's own streams.
 template <class Fn>
 void Backend::on_stream(uint32_t index, void* stream, Fn&& enqueue) {
   use(index);
@@ -176,8 +176,7 @@ void Backend::copy_out(uint32_t index, void* stream, void* buffer, uint64_t offs
     refuse_captured(
         on.handle(),
         "a copy to the host, as reading an element or a size that depends on data needs it,");
-    std::optional<StreamWait>
-        here;  // a copy into memory that is not pinned is over when it returns
+    std::optional<StreamWait> here;  // a copy into pageable memory finishes before it returns
     if (profile().on() && !rt::is_pinned(to)) here.emplace(index, on.handle());
     const Timed timed(index, on.handle(), "copy out", bytes);
     rt::copy_out(to, at(buffer, offset), bytes, on.handle());
@@ -195,7 +194,7 @@ void Backend::copy_within(uint32_t index, void* stream, void* from, uint64_t fro
       return rt::copy_within(target, source, bytes, on.handle());
     }
     refuse_captured(on.handle(), "a copy whose ranges overlap");
-    // What overlaps goes through memory of its own, given back once nothing reads it.
+    // Overlapping copies go through temporary memory, which is freed when nothing reads it any more.
     const std::unique_ptr<void, decltype(&rt::free)> between(rt::allocate(bytes), &rt::free);
     if (between == nullptr)
       sdk::fail(TN_OUT_OF_MEMORY, "[", rt::kName, "] no ", bytes, " bytes to copy what overlaps");

@@ -1,5 +1,5 @@
-// A GPU's device type as the core sees it, over the vendor's runtime (runtime.hpp): sdk/include/tenon/device_type.hpp makes
-// tables of these members.
+// A GPU as a device type of the core, over the vendor's runtime (runtime.hpp). sdk/include/tenon/device_type.hpp makes the C tables from
+// these members.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace tenon::gpu {
 
-// Where a kernel notes an index out of range: host memory that the device writes. The first one stays.
+// Where a kernel reports an index out of range: host memory that the device can write. Only the first report stays.
 struct IndexNote {
   uint32_t set;
   uint32_t dim;
@@ -24,7 +24,7 @@ struct IndexNote {
   uint64_t op;  // address of a static name
 };
 
-// A stream handle of the core. The device is opened when the stream is first used: a machine's other devices stay as they are.
+// The core's handle for a stream. Its first use opens the device, so the machine's other devices stay closed.
 class Stream {
  public:
   explicit Stream(uint32_t device) : device_(device) {}
@@ -35,12 +35,12 @@ class Stream {
   rt::Stream handle() const { return opened().handle; }
   uint32_t device() const { return device_; }
   IndexNote* note() const { return opened().note; }
-  // A word of the device's memory: who sets it writes the note.
+  // A word in device memory. The thread that sets it writes the note.
   uint32_t* claim() const { return opened().claim; }
   bool is_open() const { return is_open_.load(std::memory_order_acquire); }
-  // Waits, then throws what went wrong on the way.
+  // Waits, then throws any error that occurred meanwhile.
   void synchronize();
-  // Throws TN_OUT_OF_RANGE, once, where a kernel met an index out of range. After a wait.
+  // Throws TN_OUT_OF_RANGE, once, if a kernel met an index out of range. Call it after a wait.
   void report();
 
  private:

@@ -1,5 +1,5 @@
-// matmul, linear and the gradient of its weight over a vendor's BLAS: what every such library is asked for, and when a product is left to the plugin's own
-// kernels. A plugin adds a BlasVendor.
+// matmul, linear and the gradient of linear's weight by a vendor's BLAS: what we ask of every such library, and when a product is left to
+// the plugin's own kernels. A plugin adds a BlasVendor.
 #pragma once
 
 #include <memory>
@@ -10,33 +10,33 @@
 
 namespace tenon::gpu {
 
-// An operand for a library that stores by columns: a matrix of `pitch` elements a column, as it lies or transposed.
+// An operand for a column-major library: `pitch` elements from column to column, as it is or transposed.
 struct BlasSide {
   bool transposed = false;
   int64_t pitch = 0;
 };
 
-// The rows of our result are columns of such a library, so it is given Cᵀ = Bᵀ Aᵀ: its first operand is our b, its result has
-// n rows, m columns and a pitch of n.
+// Our row-major result is such a library's transposed result, so it computes Cᵀ = Bᵀ Aᵀ: its first operand is our b; its result has n rows,
+// m columns and a pitch of n.
 struct BlasProduct {
   Product product;
   Activation activation = kNone;
   BlasSide a, b;
   int64_t copies = 1, a_step = 0, b_step = 0;  // the batch's last dimension, in one call
-  uint32_t outer = 0;                          // dimensions of the batch that calls loop over
+  uint32_t outer = 0;                          // dimensions of the batch that need separate calls
   const tn_view* sums = nullptr;               // a result: Σ of each row of a
-  // The bias, or those sums: what a library has one pointer for.
+  // The bias, or those sums. Libraries have one pointer for both.
   const tn_view* beside() const { return sums != nullptr ? sums : product.bias; }
 };
 
 class BlasPlan : public LibraryPlan {
  public:
   void run(const tn_call& call) const final;
-  // Whether it multiplies wherever the operands lie; otherwise `otherwise` computes what it does not suit.
+  // Whether the library multiplies operands at any alignment; if not, `otherwise` computes those it refuses.
   virtual bool takes_any_memory() const { return true; }
 
-  bool activates = false;                              // the library applies the activation, too
-  bool adds_up = false;                                // and gives the sums of rows
+  bool activates = false;                              // the library also applies the activation
+  bool adds_up = false;                                // the library also sums the rows
   BlasProduct (*read)(const tn_call& call) = nullptr;  // set by blas_kernels, as the next is
   std::unique_ptr<LibraryPlan> otherwise;
 
@@ -47,21 +47,22 @@ class BlasPlan : public LibraryPlan {
 };
 
 struct BlasVendor {
-  const char* library;  // as people call it; static storage
+  const char* library;  // its name in messages; static storage
   uint64_t dtypes;
-  int32_t priority;  // where a plugin has several
-  // Environment: multiplications below which a product is left to the plugin's own kernels.
+  int32_t priority;  // for plugins that have several
+  // Environment variable: below this many multiplications, the plugin's own kernels compute the product.
   const char* least_variable;
-  // Whether the library is there and takes this, beyond what all of them ask for. Asked last: it may open the library.
+  // Whether the library is present and takes this product, beyond what every library must satisfy. Asked last, because it may open the
+  // library.
   bool (*takes)(const tn_call& call, const BlasProduct& product);
-  // TN_UNIMPLEMENTED, thrown, leaves the product to the next kernel.
+  // If it throws TN_UNIMPLEMENTED, the next kernel computes the product.
   std::unique_ptr<BlasPlan> (*prepare)(const tn_call& call, const BlasProduct& product);
 };
 
-// matmul, linear and linear_backward_weight of floats. `vendor` is kept.
+// Kernels for matmul, linear and linear_backward_weight of floats. Keeps `vendor`.
 std::vector<tn_kernel> blas_kernels(const BlasVendor& vendor);
 
-// Where the operands and the result of one call to the library begin.
+// The first elements of the operands and the result of one call.
 struct BlasPlace {
   const char* a;
   const char* b;
@@ -70,8 +71,8 @@ struct BlasPlace {
 BlasPlace blas_place(const tn_call& call, const BlasProduct& product, int64_t index);
 inline int64_t blas_calls(const BlasProduct& p) { return p.product.batches / p.copies; }
 
-// Each row of a dense result becomes `row`, whose elements are `step` apart: for libraries that add
-// to what is there. activate.cpp. [stream-ordered]
+// Sets each row of a dense result to `row`, whose elements are `step` apart, for libraries that add to the result. activate.cpp.
+// [stream-ordered]
 void repeat_row(const tn_call& call, const tn_view& result, const tn_view& row, int64_t step,
                 int64_t columns);
 

@@ -12,13 +12,12 @@ constexpr uint64_t kMostWorkspace = 32 << 20;
 
 // ---- Plans --------------------------------------------------------------------------------------------------------------
 
-// Algorithms may ask for alignment that the memory of a call has or has not, so there is one for each. The library may have none for
-// loose memory, or for both.
+// One algorithm for aligned memory and one for the rest, because algorithms may require alignment. The library may lack either.
 enum Alignment { kLoose, kVector, kAlignments };
 
 class Plan final : public BlasPlan {
  public:
-  // Throws TN_UNIMPLEMENTED where the library has no algorithm for it with either alignment.
+  // Throws TN_UNIMPLEMENTED if the library has no algorithm with either alignment.
   Plan(const tn_call& call, const BlasProduct& product, Activation fused, bool sums = false);
 
  private:
@@ -33,11 +32,11 @@ class Plan final : public BlasPlan {
   MatrixLayout a_, b_, c_;
   BLASLT(MatmulAlgo_t) algorithms_[kAlignments] = {};
   bool has_[kAlignments] = {};
-  bool has_pointer_ = false;    // to a bias, or to where sums go
-  mutable std::mutex pointer_;  // the one of the description, which threads share
+  bool has_pointer_ = false;    // to a bias, or to where the sums go
+  mutable std::mutex pointer_;  // guards the pointer in the description, which threads share
 };
 
-// The library's gelu is the approximation by tanh.
+// The library's gelu is the tanh approximation.
 bool can_fuse(Activation activation) { return activation == kRelu || activation == kGeluTanh; }
 
 BLASLT(Epilogue_t) epilogue_of(bool biased, Activation activation) {
@@ -64,7 +63,7 @@ Plan::Plan(const tn_call& call, const BlasProduct& product, Activation fused, bo
 }
 
 void Plan::choose_for(const tn_call& call, Alignment alignment, uint32_t bytes) try {
-  // Some look whether there is a bias, and how it is aligned.
+  // Some heuristics look at whether there is a bias and how it is aligned.
   const void* const somewhere = reinterpret_cast<const void*>(uintptr_t{bytes});
   if (has_pointer_) set(description_, BLASLT_VALUE(MATMUL_DESC_BIAS_POINTER), somewhere);
   const auto found = choose(call, description_, b_, a_, c_, bytes);
@@ -79,7 +78,7 @@ void Plan::fuse(const tn_call& call, const BlasProduct& product, Activation acti
   const tn_view* const bias = product.product.bias;
   activates = activation != kNone;
   adds_up = sums;
-  // The library's B is our a, of which it sums what it sums over.
+  // The library's B is our a; it sums B over the dimension of the product.
   set(description_, BLASLT_VALUE(MATMUL_DESC_EPILOGUE),
       sums ? BLASLT_VALUE(EPILOGUE_BGRADB) : epilogue_of(bias != nullptr, activation));
   has_pointer_ = sums || bias != nullptr;

@@ -49,13 +49,13 @@ MatrixLayout make_layout(DataType element, int64_t rows, int64_t columns, int64_
 MatrixLayout make_layout(DataType element, const BlasSide& side, int64_t along, int64_t across,
                          int64_t copies, int64_t step);
 
-// What the library's heuristic puts first, where addresses are multiples of `alignment` bytes.
-// Throws TN_UNIMPLEMENTED where it has nothing.
+// The heuristic's first choice for addresses that are multiples of `alignment` bytes.
+// Throws TN_UNIMPLEMENTED if it has none.
 BLASLT(MatmulHeuristicResult_t)
 choose(const tn_call& call, const Description& description, const MatrixLayout& a,
        const MatrixLayout& b, const MatrixLayout& c, uint32_t alignment);
 
-// What a BlasVendor takes and prepares: matmul, and linear with a bias and activations of the library's.
+// What a BlasVendor takes and prepares: matmul, and linear with bias and activations.
 bool takes_bias(const BlasProduct& product);
 std::unique_ptr<BlasPlan> prepare(const tn_call& call, const BlasProduct& product);
 

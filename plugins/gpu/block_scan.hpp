@@ -1,11 +1,11 @@
-// Sums before each thread of a block. All its threads call these together.
+// Prefix sums over the threads of a block. All threads of the block must call these.
 #pragma once
 
 #include "portable.hpp"
 
 namespace tenon::gpu {
 
-// The sum over the threads before this one, and over all. The block's threads lie along x, in whole warps.
+// The sum over all earlier threads, and over all threads. The block has whole warps along x.
 GPU_DEVICE uint32_t block_sum_before(uint32_t value, uint32_t& total) {
   GPU_SHARED(uint32_t, sums, kMostWarps);
   uint32_t sum = value;

@@ -15,16 +15,16 @@
 namespace tenon::gpu {
 namespace {
 
-// A recording, and the graph it becomes.
+// A recording, and the graph that it becomes.
 struct Captured {
-  Stream& recorded;       // whose note its kernels write
-  uint64_t seed, offset;  // of the default generator when it began
+  Stream& recorded;       // its kernels report to this stream's note
+  uint64_t seed, offset;  // of the default generator at the start
   std::thread::id thread = std::this_thread::get_id();
   bool open = true;
   rt::Graph graph = nullptr;
-  std::map<void*, uint64_t> used = {};        // bytes of memory in hands of the core
-  std::multimap<uint64_t, void*> spare = {};  // what came back
-  std::set<Stream*> launched = {};            // on which
+  std::map<void*, uint64_t> used = {};        // memory that the core holds, with sizes
+  std::multimap<uint64_t, void*> spare = {};  // memory that came back
+  std::set<Stream*> launched = {};            // the streams it was launched on
   uint64_t* draws = nullptr;                  // on the device
 
   uint64_t bytes() const {
@@ -53,7 +53,7 @@ Captured* open_on(rt::Stream stream) {
   return nullptr;
 }
 
-// Gives back what is spare; the rest is as if it had never been a graph's. Nothing runs in it any more.
+// Returns spare memory to the device; the rest now counts as ordinary memory. Nothing in the graph runs any more.
 void erase(Captured& gone) {
   std::multimap<uint64_t, void*> spare;
   uint64_t* const draws = gone.draws;
@@ -124,7 +124,7 @@ void launch(Captured& captured, Stream& stream, uint64_t seed, uint64_t offset) 
   rt::graph_launch(captured.graph, stream.handle());
 }
 
-// The note of a graph that goes, to the stream that ran it.
+// Hands the note of a graph that ends to the stream that ran it.
 void hand_note(const Stream& from, const Stream& to) {
   if (from.note()->set == 0 || to.note()->set != 0) return;
   *to.note() = *from.note();
@@ -140,7 +140,7 @@ void destroy(Captured& captured) {
   for (const Stream* stream : launched) {
     try {
       rt::synchronize(stream->handle());
-    } catch (const sdk::Error&) {  // told again where the stream is waited for
+    } catch (const sdk::Error&) {  // reported again when the stream is waited for
     }
     hand_note(captured.recorded, *stream);
   }
@@ -158,7 +158,7 @@ bool is_captured(rt::Stream stream) {
 
 void refuse_captured(rt::Stream stream, std::string_view what) {
   if (is_captured(stream))
-    // The core puts the op's name before it.
+    // The core prefixes the op's name.
     sdk::fail(TN_FAILED_PRECONDITION, "a graph of ", rt::kName, " is being captured, and ", what,
               " cannot be part of it: do it before the capture, or after it");
 }
@@ -236,7 +236,7 @@ void take_notes(Stream& stream) {
     if (one.launched.count(&stream) == 0 || one.recorded.note()->set == 0) continue;
     hand_note(one.recorded, stream);
     *one.recorded.note() = {};
-    // In order with the launches to come, as the stream that recorded is not.
+    // Ordered with later launches, unlike the stream that recorded.
     rt::fill(one.recorded.claim(), 0, sizeof(uint32_t), stream.handle());
   }
 }
@@ -273,7 +273,7 @@ const void* capture_interface(tn_str name, uint32_t revision) {
         });
       },
       [](void*, void* graph) {
-        // Nobody is there to be told.
+        // Nobody could be told.
         sdk::host()->status_release(sdk::guard([&] { destroy(*static_cast<Captured*>(graph)); }));
       }};
   if (sdk::view_of(name) != TN_CAPTURE_NAME || revision != TN_CAPTURE_REVISION) return nullptr;

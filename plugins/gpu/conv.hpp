@@ -1,4 +1,4 @@
-// Convolution as a product of matrices that is never laid out.
+// Convolution as a product of matrices that are never stored:
 //   forward: out[f, (image, o)] = sum over (c, tap) of w[f, (c, tap)] x[c, (image, o), tap]
 //   input:   gx[c, (image, i)]  = sum over (f, tap) of w[(f, tap), c] g[f, (image, i), tap]
 //   weight:  gw[f, (c, tap)]    = sum over (image, o) of g[f, (image, o)] x[c, (image, o), tap]
@@ -10,20 +10,20 @@
 
 namespace tenon::gpu {
 
-// The plane that is walked over (outputs; in the input pass, inputs), the one that is read there, and how they meet.
+// The plane that is iterated (outputs; in the input pass, inputs), the plane that is read, and how their positions correspond.
 struct Planes {
   int32_t across[3], source[3], kernel[3], stride[3], padding[3], dilation[3];
-  Divider plane, slice, line;  // of what is walked over
+  Divider plane, slice, line;  // of the iterated plane
   Divider taps, kernel_slice, kernel_line;
   Divider strides[3];
-  uint32_t groups, channels, filters;  // the last two of a group
+  uint32_t groups, channels, filters;  // the last two are per group
   int64_t source_plane;
   bool strided;
 };
 
 #if !defined(TENON_GPU_HOST_ONLY)
 
-// A place of the plane: what its first tap reads, before it is divided by the stride in the input pass.
+// A position in the plane: what its first tap reads (in the input pass, before dividing by the stride).
 struct ConvPlace {
   uint32_t image, at;
   int32_t from[3];
@@ -46,7 +46,7 @@ GPU_DEVICE ConvPlace conv_place(const Planes& g, uint32_t i) {
   return p;
 }
 
-// Where tap k reads along a dimension; -1: nowhere.
+// The index that tap k reads along a dimension, or -1.
 template <Pass kPass>
 GPU_DEVICE int32_t tap_at(const Planes& g, uint32_t d, int32_t from, int32_t k) {
   int32_t at = kPass == kInput ? from - k * g.dilation[d] : from + k * g.dilation[d];
@@ -59,13 +59,13 @@ GPU_DEVICE int32_t tap_at(const Planes& g, uint32_t d, int32_t from, int32_t k) 
   return at >= 0 && at < g.source[d] ? at : -1;
 }
 
-// The number of the source's plane that a channel has; `channels` of them in a group.
+// The index of a channel's plane in the source; a group has `channels` of them.
 GPU_DEVICE int64_t plane_of(const Planes& g, const ConvPlace& p, uint32_t group, uint32_t channels,
                             uint32_t channel) {
   return (static_cast<int64_t>(p.image) * g.groups + group) * channels + channel;
 }
 
-// What the taps read: channel and tap in one number. Along k in the weight pass, otherwise along the places.
+// What the taps read: channel and tap in one index. In the weight pass this is along k, otherwise along the positions.
 template <class T, Pass kPass>
 struct Gathered {
   static constexpr uint32_t kTogether = 1;
@@ -96,7 +96,7 @@ struct Gathered {
   }
 };
 
-// The weights of the input pass: rows are channels, and k is filter and tap.
+// The weights in the input pass: rows are channels, k is filter and tap.
 template <class T>
 struct TurnedWeights {
   static constexpr uint32_t kTogether = 1;
@@ -113,7 +113,7 @@ struct TurnedWeights {
   }
 };
 
-// The gradients of the weight pass: rows are filters, and k is image and place.
+// The gradients in the weight pass: rows are filters, k is image and position.
 template <class T>
 struct Gradients {
   static constexpr uint32_t kTogether = 1;
@@ -130,7 +130,7 @@ struct Gradients {
   }
 };
 
-// The sum of one channel's taps at a place. `x` begins at the channel's plane, `w` at its taps.
+// The sum over one channel's taps at a position. `x` begins at the channel's plane, `w` at its taps.
 template <class T, Pass kPass>
 GPU_DEVICE Compute<T> sum_taps(const Planes& g, const ConvPlace& p, const Ptr<const T>& x,
                                const Ptr<const T>& w) {

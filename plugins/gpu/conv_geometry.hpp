@@ -1,4 +1,4 @@
-// How libraries are told of a convolution; how its call is read.
+// Describes convolutions to libraries, and reads their calls.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace tenon::gpu {
 using Pass = ConvPass;
 using Geometry = ConvGeometry;
 
-// A dense tensor of a convolution as libraries take it, with two or three spatial dimensions: a line is a plane that is one high.
+// A dense tensor in the form that libraries take, with two or three spatial dimensions: a line becomes a plane of height one.
 inline uint32_t spatial_of(const tn_view& view) { return std::max(view.ndim - 2, 2u); }
 inline std::vector<int64_t> plane_sizes(const tn_view& view) {
   std::vector<int64_t> sizes(view.shape, view.shape + view.ndim);
@@ -25,8 +25,7 @@ inline std::vector<int64_t> dense_strides(const std::vector<int64_t>& sizes) {
   return strides;
 }
 
-// Adds a value for each channel to a dense result (N, C, ...) of floats: for libraries that leave
-// the bias out. activate.cpp. [stream-ordered]
+// Adds a value for each channel to a dense result (N, C, ...) of floats, for libraries without a bias. activate.cpp. [stream-ordered]
 void add_to_planes(const tn_call& call, const tn_view& result, const tn_view& bias);
 
 }  // namespace tenon::gpu

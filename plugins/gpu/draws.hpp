@@ -1,4 +1,4 @@
-// Where a random kernel's numbers begin: where the call's generator was; in a graph, where the default generator is at its launch.
+// The first random number of a kernel: the state of the call's generator; in a graph, that of the default generator at the launch.
 #pragma once
 
 #include "capture.hpp"
@@ -20,7 +20,7 @@ struct Draws {
   }
 };
 
-// Of the call's argument `generator`. Throws where a graph cannot draw from it.
+// From the call's argument `generator`. Throws if a graph cannot draw from it.
 inline Draws draws_of(const tn_call& call, uint32_t generator) {
   const sdk::Call args(call);
   const uint64_t seed = args.seed(generator), offset = args.offset(generator);

@@ -14,7 +14,7 @@
 
 namespace tenon::gpu {
 
-// An input: a value of the host, one element for all, or an element for each.
+// An input: a host value, one element for all, or one element for each.
 template <class T>
 struct Operand {
   Ptr<const T> at{};
@@ -32,14 +32,14 @@ struct Operands<First, Rest...> {
   Operands<Rest...> rest;
 };
 
-// Elements that a thread takes at a time from dense rows: 16 bytes of the widest type, at most 8.
+// How many elements a thread takes at a time from dense rows: 16 bytes of the widest type, at most 8.
 template <class... T>
 inline constexpr uint32_t kElementsAtOnce = [] {
   const uint32_t widest = std::max({uint32_t{2}, static_cast<uint32_t>(sizeof(T))...});
   return 16 / widest;
 }();
 
-// Calls fn with the values of the operands at the places 1, 2, … of `places`.
+// Calls fn with the operands' values at the positions 1, 2, … of `places`.
 template <class Fn, class... Values>
 GPU_DEVICE auto apply_at(const Fn& fn, const int64_t*, const Operands<>&, Values... values) {
   return fn(values...);
@@ -62,7 +62,7 @@ GPU_KERNEL elementwise_strided(Fn fn, uint32_t count, Layout<1 + sizeof...(In)> 
   }
 }
 
-// kN elements of an operand from element i on.
+// kN elements of an operand, from element i on.
 template <uint32_t kN, class T>
 GPU_DEVICE Vec<T, kN> load_elements(const Operand<T>& in, uint32_t i, uint32_t count) {
   if (in.is_dense && i + kN <= count) return load_vec<kN>(in.at + i);
@@ -96,7 +96,7 @@ GPU_KERNEL elementwise_dense(Fn fn, uint32_t count, Ptr<Out> out, Operands<In...
 
 // ---- On the host --------------------------------------------------------------------------------------------------------
 
-// Moves an operand to its part of the loop and says how it is read.
+// Applies a part's offset to an operand and decides how it is read.
 inline void set_operands(const LoopPart&, const tn_view* const*, uint32_t, uint32_t, Operands<>&) {}
 template <class First, class... Rest>
 void set_operands(const LoopPart& part, const tn_view* const* views, uint32_t k, uint32_t dense,
@@ -112,7 +112,7 @@ void set_operands(const LoopPart& part, const tn_view* const* views, uint32_t k,
   set_operands(part, views, k + 1, dense, in.rest);
 }
 
-// out = fn(in…) over the call's loop, whose operands are the output and the tensor arguments.
+// out = fn(in…) over the call's loop. The operands are the output and the tensor arguments.
 template <class Out, class... In, class Fn>
 void run_elementwise(const tn_call& call, const Fn& fn) {
   constexpr uint32_t kCount = 1 + sizeof...(In);
@@ -142,7 +142,7 @@ void run_alike(const tn_call& call) {
   if constexpr (kInputs == 3) run_elementwise<Out, T, T, T>(call, Fn<Compute<T>>{});
 }
 
-// Any layout, and numbers as operands.
+// Any layout; operands may be numbers.
 template <class List, template <class> class Fn, uint32_t kInputs, class Result = void>
 void add_elementwise(KernelList& list, std::string_view schema) {
   list.add_strided(schema, List::kMask, [](const tn_call& call, uint32_t) {
@@ -152,7 +152,7 @@ void add_elementwise(KernelList& list, std::string_view schema) {
   });
 }
 
-// The same for what only looks at bits: one kernel for all dtypes of a size, of which `dtypes` are taken.
+// For functors that only look at bits: one kernel for all dtypes of a size, among `dtypes`.
 template <template <class> class Fn, uint32_t kInputs, class Result = void>
 void add_bitwise(KernelList& list, std::string_view schema, uint64_t dtypes) {
   list.add_strided(schema, dtypes, [](const tn_call& call, uint32_t) {
@@ -162,7 +162,7 @@ void add_bitwise(KernelList& list, std::string_view schema, uint64_t dtypes) {
   });
 }
 
-// To bool, of what asks only which elements are 0: whole numbers by their size.
+// To bool, for functors that only ask whether elements are 0: integers go by size.
 template <template <class> class Fn, uint32_t kInputs>
 void add_logical(KernelList& list, std::string_view schema) {
   add_elementwise<Floats, Fn, kInputs, bool>(list, schema);

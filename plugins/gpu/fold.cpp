@@ -8,8 +8,8 @@ namespace tenon::gpu {
 namespace {
 
 constexpr int64_t kManyBlocks = 1024;  // enough for any device
-constexpr int64_t kFull = 1 << 18;     // threads at once that fill any device
-constexpr int64_t kAlongside = 32;     // results side by side that fill a stretch of memory
+constexpr int64_t kFull = 1 << 18;     // threads that fill any device
+constexpr int64_t kAlongside = 32;     // neighbouring results that fill a stretch of memory
 constexpr int64_t kBlock = kFoldBlock;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -17,7 +17,7 @@ uint32_t power_of_two(int64_t at_least, int64_t most) {
   return std::bit_ceil(static_cast<uint32_t>(std::clamp<int64_t>(at_least, 1, most)));
 }
 
-// Elements for a thread: few while the device is not full, never so few that joining them is most of the work.
+// Elements for each thread: few while the device is not full, but enough that joining the results is not most of the work.
 int64_t elements_each(int64_t results, int64_t count) {
   const double all = static_cast<double>(results) * static_cast<double>(count);
   return std::clamp<int64_t>(static_cast<int64_t>(all / kFull) / kBlock * kBlock, kBlock,

@@ -1,4 +1,4 @@
-// How reductions are spread over the device, and the launches of the kernels in reduce.hpp.
+// Distributes reductions over the device and launches the kernels in reduce.hpp.
 #pragma once
 
 #include "../common/walks.hpp"
@@ -6,25 +6,25 @@
 
 namespace tenon::gpu {
 
-// `ordered` keeps the order of the reduced elements, for what reports positions.
+// `ordered` keeps the order of the reduced elements, for reductions that report positions.
 FoldShape plan_fold(Walks kept, Walks reduced, bool ordered = false);
 FoldShape plan_loop(const tn_call& call, bool ordered = false);  // of the call's loop
 
-// Whether kFoldBlock elements of a view can be read as vectors wherever the plan begins them.
+// Whether kFoldBlock elements of a view can be read as a vector wherever the plan begins one.
 bool starts_even(const tn_view& view);
 
 inline constexpr uint64_t kMostStateBytes = 32;
-// Scratch bytes that a fold needs; 0 where no result is cut.
+// Bytes of scratch that a fold needs; 0 if no result is cut.
 inline uint64_t fold_scratch(const FoldShape& f) {
   return f.chunks == 1 ? 0 : static_cast<uint64_t>(f.results * f.chunks) * kMostStateBytes;
 }
 uint32_t lanes_of_columns(int64_t results, int64_t shares);
-// So many blocks of kFoldThreads; kernels stride over more.
+// A number of blocks of kFoldThreads; kernels loop if there is more work.
 inline Grid fold_grid(int64_t blocks) {
   return {{static_cast<uint32_t>(std::min<int64_t>(blocks, 1 << 20)), 1, 1}, {kFoldThreads, 1, 1}};
 }
 
-// `views` lie as the plan says; `at`: where the fold's scratch memory begins.
+// `views` are laid out as the plan says; the fold's scratch memory begins at `at`.
 template <class R>
 void run_fold(const tn_call& call, FoldShape f, std::initializer_list<const tn_view*> views,
               const R& r, uint64_t at = 0) {

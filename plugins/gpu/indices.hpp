@@ -1,5 +1,5 @@
-// Indices read and checked by kernels. One that is out of range is noted, nothing is read or written through it, and
-// Stream::report() tells the first one that was met.
+// Reads and checks indices in kernels. An index out of range is reported and not used; Stream::report() throws for the first one that was
+// met.
 //
 //   const int64_t at = place_of(check, index[i], i);
 //   if (at == kNowhere) continue;
@@ -11,7 +11,7 @@ namespace tenon::gpu {
 
 inline constexpr int64_t kNowhere = -1;
 
-// What an index of an op must keep to.
+// The limits that an op's index must keep to.
 struct IndexCheck {
   Ptr<IndexNote> note;
   Ptr<uint32_t> claim;
@@ -29,9 +29,9 @@ inline IndexCheck check_of(const tn_call& call, const char* op, int64_t dim, int
           static_cast<uint32_t>(dim),         wrap};
 }
 
-// Indices of any integer dtype, dense.
+// Dense indices of any integer dtype.
 struct IndexList {
-  Ptr<const uint8_t> bytes1;  // the one of these that is as wide
+  Ptr<const uint8_t> bytes1;  // the one with that width is used
   Ptr<const uint16_t> bytes2;
   Ptr<const uint32_t> bytes4;
   Ptr<const uint64_t> bytes8;
@@ -51,7 +51,7 @@ inline IndexList index_list(const tn_view& view) {
   return list;
 }
 
-// Element i; what is beyond int64_t becomes its largest.
+// Element i; values beyond int64_t become its maximum.
 GPU_DEVICE int64_t read_index(const IndexList& list, int64_t i) {
   switch (list.dtype) {
     case TN_DTYPE_U8:
@@ -74,7 +74,7 @@ GPU_DEVICE int64_t read_index(const IndexList& list, int64_t i) {
   }
 }
 
-// Where the index points, or kNowhere and a note. `position`: its place among the indices.
+// The position an index points to; or kNowhere, and a report. `position`: the index's own position among the indices.
 GPU_DEVICE int64_t place_of(const IndexCheck& check, int64_t index, int64_t position) {
   if (static_cast<uint64_t>(index) < static_cast<uint64_t>(check.size)) return index;
   if (check.wrap && index < 0 && index + check.size >= 0) return index + check.size;

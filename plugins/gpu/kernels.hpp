@@ -1,5 +1,5 @@
-// How the families of kernels hand in what they have. To add a family: a file in ops/ that defines
-// `void add_NAME_kernels(KernelList& list)`, and its name in families.def.
+// How families of kernels register. To add a family, write a file in ops/ that defines
+// `void add_NAME_kernels(KernelList& list)`, and put its name into families.def.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,7 @@ struct KernelSpec {
   std::string_view schema;  // TN_SCHEMA_… of tenon/schemas.h
   uint64_t dtypes = 0;      // mask over the first tensor input after promotion
   void (*run)(const tn_call& call, uint32_t code);  // may throw sdk::Error
-  uint32_t code = 0;                                // which op, where a function serves several
+  uint32_t code = 0;                                // which op, if a function serves several
   uint32_t flags = 0;                               // TN_KERNEL_…
   bool (*supports)(const tn_call& call, uint32_t code) = nullptr;
   uint64_t (*scratch)(const tn_call& call, uint32_t code) = nullptr;
@@ -26,7 +26,7 @@ struct KernelSpec {
 class KernelList {
  public:
   void add(const KernelSpec& spec) { specs_.push_back(spec); }
-  // An elementwise kernel: any layout, numbers as operands.
+  // An elementwise kernel: takes any layout, and numbers as operands.
   void add_strided(std::string_view schema, uint64_t dtypes,
                    void (*run)(const tn_call& call, uint32_t code)) {
     add({.schema = schema,
@@ -44,11 +44,11 @@ class KernelList {
 #include "families.def"
 #undef FAMILY
 
-// Every kernel of plugins/gpu, as the core takes them, and those over a vendor's libraries, of a higher priority. Static.
+// Every kernel of plugins/gpu in the core's form, and those of a vendor's libraries with a higher priority. Static.
 const std::vector<tn_kernel>& all_kernels();
 const std::vector<tn_kernel>& vendor_kernels();
 
-// Short hands for reading a call.
+// Shorthands for reading a call.
 using sdk::numel;
 inline const tn_view& input(const tn_call& call, uint32_t arg) { return *call.args[arg].as.view; }
 inline const tn_view* input_or_null(const tn_call& call, uint32_t arg) {
@@ -63,6 +63,6 @@ inline std::string_view text_arg(const tn_call& call, uint32_t arg) {
 inline double real_arg(const tn_call& call, uint32_t arg) { return sdk::Call(call).real(arg); }
 inline int64_t int_arg(const tn_call& call, uint32_t arg) { return call.args[arg].as.i; }
 
-tn_dtype bits_of(tn_dtype dtype);  // the one of Sizes (types.hpp) that is as wide
+tn_dtype bits_of(tn_dtype dtype);  // the dtype of Sizes (types.hpp) with the same width
 
 }  // namespace tenon::gpu

@@ -1,4 +1,4 @@
-// Launches of kernels on a call's stream, and what they are given.
+// Launches kernels on a call's stream and makes their arguments.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct Grid {
   uint32_t shared_bytes = 0;
 };
 
-// kernel(args…) over a grid, enqueued. An empty grid launches nothing. Throws sdk::Error.
+// Enqueues kernel(args…) over a grid. An empty grid launches nothing. Throws sdk::Error.
 template <class... P, class... A>
 void launch(Stream& stream, const Grid& grid, void (*kernel)(P...), const A&... args) {
   if (grid.blocks.x == 0 || grid.blocks.y == 0 || grid.blocks.z == 0) return;
@@ -27,13 +27,13 @@ void launch(const tn_call& call, const Grid& grid, void (*kernel)(P...), const A
   launch(stream_of(call), grid, kernel, args...);
 }
 
-// Blocks for so many elements, `each` in a thread; kernels stride over more.
+// Blocks for a number of elements, with `each` for a thread; kernels loop if there are more.
 inline Grid grid_of(int64_t elements, uint32_t each = 1, uint32_t threads = kBlockThreads) {
   const int64_t blocks = (elements + int64_t{each} * threads - 1) / (int64_t{each} * threads);
   return {{static_cast<uint32_t>(std::min<int64_t>(blocks, 1 << 20)), 1, 1}, {threads, 1, 1}, 0};
 }
 
-// Elements of a view from its first on, as a kernel takes them. A host scalar has none on the device: see Operand.
+// The elements of a view from its first on, as a kernel argument. A host scalar has no device memory: see Operand.
 template <class T>
 Ptr<T> pointer(const tn_view& view, int64_t offset = 0) {
   int64_t low = 0, high = 0;  // of the elements that the view reaches, from the first on
@@ -56,7 +56,7 @@ template <class T>
 Ptr<const T> in_or_null(const tn_view* view) {
   return view != nullptr ? pointer<const T>(*view) : Ptr<const T>(nullptr);
 }
-// `count` elements of the call's scratch memory.
+// `count` elements in the call's scratch memory.
 template <class T>
 Ptr<T> scratch(const tn_call& call, uint64_t offset_bytes, int64_t count) {
   T* const first = reinterpret_cast<T*>(static_cast<char*>(call.scratch) + offset_bytes);

@@ -21,7 +21,7 @@ void visit(LoopPart& part, const int64_t* shape, const std::function<void(const 
     for (uint32_t d = 0; d < part.ndim; ++d) part.shape[d] = static_cast<uint32_t>(shape[d]);
     return fn(part);
   }
-  // In two along the longest dimension, at a place that keeps alignment.
+  // Splits along the longest dimension, where alignment is kept.
   int64_t sizes[TN_MAX_DIMS];
   std::copy_n(shape, part.ndim, sizes);
   const int64_t half = shape[longest] / 2 > 64 ? shape[longest] / 2 / 64 * 64 : shape[longest] / 2;
@@ -50,7 +50,7 @@ void for_parts(const tn_loop& loop, uint32_t operands,
   int64_t shape[TN_MAX_DIMS] = {1};
   std::copy_n(loop.shape, loop.ndim, shape);
   for (uint32_t k = 0; k < operands; ++k) {
-    part.strides[k][0] = k == 0 ? 1 : 0;  // of a loop without dimensions: one element
+    part.strides[k][0] = k == 0 ? 1 : 0;  // a loop without dimensions has one element
     std::copy_n(loop.strides[k], loop.ndim, part.strides[k]);
   }
   visit(part, shape, fn);

@@ -1,4 +1,4 @@
-// Strided loops: parts that 32 bits count, and where the operands of an element lie.
+// Strided loops, split into parts with 32-bit indices, and the positions of an element in the operands.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace tenon::gpu {
 
-// Division by a number that is known before the launch: multiplication and shift.
+// Division by a number known before the launch, as multiplication and shift.
 // After T. Granlund and P. L. Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994, Fig. 4.1.
 struct Divider {
   uint32_t divisor = 1, multiplier = 1, first_shift = 0, shift = 0;
@@ -22,7 +22,7 @@ struct Divider {
 
 inline constexpr uint32_t kMostOperands = 6;
 
-// A piece of a loop with less than 2^31 elements, dimensions outermost first.
+// A part of a loop with fewer than 2^31 elements; outermost dimension first.
 struct LoopPart {
   uint32_t ndim = 0, operands = 0;
   uint32_t count = 0;
@@ -30,16 +30,16 @@ struct LoopPart {
   int64_t strides[kMostOperands][TN_MAX_DIMS];
   int64_t start[kMostOperands] = {};  // elements from the operand's first
 };
-// Calls fn for each part; not at all for a loop without elements.
+// Calls fn for each part; never for an empty loop.
 void for_parts(const tn_loop& loop, uint32_t operands,
                const std::function<void(const LoopPart&)>& fn);
 
-// Bit k: operand k lies densely, and `together` elements of it are aligned; other operands are one element throughout. 0: the
-// part is not like that.
+// Bit k: operand k is dense and every `together` elements of it are aligned; the other operands have a single element. 0: the part does not
+// have this form.
 uint32_t dense_operands(const LoopPart& part, const tn_view* const* views,
                         const uint32_t* element_bytes, uint32_t together);
 
-// A part as a kernel takes it.
+// A part as a kernel argument.
 template <uint32_t kOperands>
 struct Layout {
   uint32_t ndim;
@@ -52,7 +52,7 @@ struct Layout {
     for (uint32_t k = 0; k < kOperands; ++k)
       for (uint32_t d = 0; d < ndim; ++d) strides[k][d] = part.strides[k][d];
   }
-  // Places of element i, in elements.
+  // The positions of element i, in elements.
   GPU_FN void find(uint32_t i, int64_t* places) const {
     for (uint32_t k = 0; k < kOperands; ++k) places[k] = 0;
     for (uint32_t d = ndim; d-- > 0;) {

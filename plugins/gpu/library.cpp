@@ -26,14 +26,14 @@ Concluded& concluded() {
   return one;
 }
 
-// Of a file that is there: NULL and what the loader says of it where it cannot be loaded.
+// Opens a file that exists. Returns NULL and the loader's message if that fails.
 void* load(const std::string& path, std::string& problem) {
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) problem = dlerror();
   return library;
 }
 
-// One of the names in a folder.
+// Tries the names in one folder.
 void* load_from(const std::string& folder, const LibraryAbout& about, std::string& problem) {
   for (const std::string& file : about.files) {
     const std::string path = folder + "/" + file;
@@ -44,7 +44,7 @@ void* load_from(const std::string& folder, const LibraryAbout& about, std::strin
   return nullptr;
 }
 
-// Folders in the order of the search; the loader's own path comes behind the first `before_loader`.
+// Tries folders in order; the loader's own search comes after the first `before_loader`.
 struct Places {
   std::vector<std::string> folders;
   size_t before_loader = 0;
@@ -69,7 +69,7 @@ void* load_by_name(const LibraryAbout& about, int more) {
   return nullptr;
 }
 
-// "; there is /…/libcudnn.so.8", where only another version lies in one of the places.
+// "; there is /…/libcudnn.so.8", if one of the places only has another version.
 std::string other_version(const LibraryAbout& about, const Places& places) {
   const std::string stem = about.files.front().substr(0, about.files.front().find(".so") + 3);
   for (const std::string& folder : places.folders)
@@ -94,7 +94,7 @@ void* search(const LibraryAbout& about, std::string& reason) {
   return nullptr;
 }
 
-// The file or the folder that the environment names, and nothing else.
+// Tries the file or folder that the environment names, and nothing else.
 void* open_named(const LibraryAbout& about, const std::string& path, std::string& reason) {
   std::error_code error;
   std::string problem;

@@ -9,7 +9,7 @@ namespace {
 
 const LibraryKernel& kernel_of(void* self) { return *static_cast<const LibraryKernel*>(self); }
 
-// The kernel that comes after a library's for its op, with a plan of that kernel's own.
+// The next kernel for the op after a library's, with a plan of its own.
 class LeftPlan final : public LibraryPlan {
  public:
   LeftPlan(const tn_kernel& next, const tn_call& call) : next_(next) {
@@ -28,20 +28,20 @@ class LeftPlan final : public LibraryPlan {
   void* plan_ = nullptr;
 };
 
-// By the library, which profilers see.
+// Named after the library, for profilers.
 struct Made {
   std::unique_ptr<LibraryPlan> plan;
   bool by_library;
 };
 
-// Whether the core could have chosen it with the very arguments that the library's was given.
+// Whether the core could have chosen it for exactly the arguments that the library's kernel got.
 bool can_follow(const tn_kernel& kernel, const LibraryKernel::About& about, const tn_call& call) {
   return sdk::view_of(kernel.op) == about.schema && kernel.priority < about.priority &&
          (kernel.dtypes & TN_MASK(dtype_of(call))) != 0 &&
          (kernel.flags & about.flags) == about.flags;
 }
 
-// The highest that takes the call.
+// The kernel with the highest priority that takes the call.
 const tn_kernel* next_kernel(const LibraryKernel& kernel, const tn_call& call) {
   const tn_kernel* best = nullptr;
   for (const auto* list : {&vendor_kernels(), &all_kernels()})
@@ -74,7 +74,7 @@ std::string words_of(const LibraryKernel& kernel, const tn_call& call) {
   return text;
 }
 
-// A plan is made once for shapes, so this is told once for them.
+// A plan is made once for a set of shapes, so this is logged once for them.
 void tell_left(const LibraryKernel& kernel, const tn_call& call, const sdk::Error& error) {
   const bool failed = error.code() != TN_UNIMPLEMENTED;
   const std::string message = words_of(kernel, call) +

@@ -1,5 +1,6 @@
-// Kernels by a vendor's library: what the library turns out, when a plan is made, to have no way for goes to the next kernel of the
-// op: another library's, or the plugin's own. To add one: a LibraryKernel per op, its tn_kernel in vendor_kernels().
+// Kernels that use a vendor's library. If the library turns out, while planning, to have no way to compute a call, the op's next kernel
+// gets it: that of another library, or the plugin's own. To add one, write a LibraryKernel for each op and put its tn_kernel into
+// vendor_kernels().
 #pragma once
 
 #include <memory>
@@ -10,25 +11,25 @@
 
 namespace tenon::gpu {
 
-// What is made once per shapes and kept by the core. Several threads may use it.
+// Made once for a set of shapes and kept by the core. Several threads may use it.
 class LibraryPlan {
  public:
   virtual ~LibraryPlan() = default;
   // Enqueues the call. May throw sdk::Error. [stream-ordered]
   virtual void run(const tn_call& call) const = 0;
 
-  uint64_t workspace = 0;  // bytes of call.scratch
+  uint64_t workspace = 0;  // bytes in call.scratch
 };
 
 class LibraryKernel {
  public:
-  // The strings live as long as the kernel: static storage.
+  // The strings have static storage.
   struct About {
     std::string_view schema;  // TN_SCHEMA_… of tenon/schemas.h
-    const char* library;      // as people call it
+    const char* library;      // its name in messages
     uint64_t dtypes;          // mask over the first tensor input
     uint32_t flags = 0;       // TN_KERNEL_…
-    // Above 0, which the plugin's own kernels have; the library to be asked first has the highest.
+    // Above 0, the priority of the plugin's own kernels. The library to try first has the highest.
     int32_t priority = 10;
   };
   explicit LibraryKernel(const About& about);
@@ -37,11 +38,11 @@ class LibraryKernel {
   const About& about() const { return about_; }
   const char* op() const { return op_.c_str(); }
 
-  // Whether the library is there and may take the call. Look at the call first: to ask whether it
-  // is there may open it. [thread-safe]
+  // Whether the library is present and may take the call. Look at the call first, because asking whether the library is present may open
+  // it. [thread-safe]
   virtual bool takes(const tn_call& call) const = 0;
-  // The device is chosen. What is thrown leaves the call to the next kernel, which the log tells: TN_UNIMPLEMENTED where the library
-  // has no way for it (info), TN_FAILED_PRECONDITION where it should have one and failed (a warning, with what to do). [thread-safe]
+  // The device is already chosen. Anything thrown leaves the call to the next kernel and is logged: TN_UNIMPLEMENTED if the library has no
+  // way to compute it (info), TN_FAILED_PRECONDITION if it should have one but failed (a warning, with what to do). [thread-safe]
   virtual std::unique_ptr<LibraryPlan> prepare(const tn_call& call) const = 0;
 
  private:
@@ -49,23 +50,23 @@ class LibraryKernel {
   std::string op_;
 };
 
-// A plan of the kernel that comes after it for the call; NULL where none does. [thread-safe]
+// A plan of the op's next kernel for the call; NULL if none takes it. [thread-safe]
 std::unique_ptr<LibraryPlan> plan_of_next(const LibraryKernel& kernel, const tn_call& call);
 
-// As the core takes it. `kernel` is kept.
+// In the core's form. Keeps `kernel`.
 tn_kernel library_kernel(const LibraryKernel& kernel);
 
-// As vectors of a library's kernels ask for it.
+// The alignment that library kernels require for vectors.
 inline bool is_aligned(const void* address, uintptr_t bytes) {
   return reinterpret_cast<uintptr_t>(address) % bytes == 0;
 }
 
-// The number that a variable of the environment says, as work below which a library is not worth its fixed cost.
+// A number from an environment variable: below this much work, a library does not repay its fixed cost.
 double number_from(const char* variable, double otherwise);
 
-// The plugin's own kernel of the op; its prepare is NULL: it runs without a plan. [thread-safe]
+// The plugin's own kernel for the op. Its prepare is NULL: it needs no plan. [thread-safe]
 const tn_kernel& own_kernel(std::string_view schema);
-// Whether the kernel takes the call; an error counts as no.
+// Whether the kernel takes the call; an error means no.
 bool is_taken_by(const tn_kernel& kernel, const tn_call& call);
 
 }  // namespace tenon::gpu

@@ -25,14 +25,14 @@ void add(std::vector<std::string>& list, const std::string& folder) {
     list.push_back(folder);
 }
 
-// Where the shell would find a program; empty where it would not.
+// The program that the shell would run; empty if none.
 std::string on_path(const std::string& program) {
   for (const std::string& folder : folders_of("PATH"))
     if (const std::string at = folder + "/" + program; access(at.c_str(), X_OK) == 0) return at;
   return "";
 }
 
-// How the process was called: "/venv/bin/python3", which /proc/self/exe no longer tells.
+// The name that the process was called by, such as "/venv/bin/python3"; /proc/self/exe no longer has it.
 std::string own_program() {
   std::ifstream line("/proc/self/cmdline");
   std::string first;
@@ -40,7 +40,7 @@ std::string own_program() {
   return first.empty() || first.find('/') != std::string::npos ? first : on_path(first);
 }
 
-// The folder that holds bin/, of a program and of what it is a link to.
+// The folders above bin/ of a program and of the file it links to.
 void add_prefixes(std::vector<std::string>& prefixes, const std::string& program) {
   if (program.empty()) return;
   std::error_code error;
@@ -60,7 +60,7 @@ std::vector<std::string> prefixes() {
   return found;
 }
 
-// The file that this code is in.
+// The file that contains this code.
 std::string own_file() {
   Dl_info info{};
   return dladdr(reinterpret_cast<const void*>(&own_file), &info) != 0 && info.dli_fname != nullptr
@@ -92,7 +92,7 @@ std::vector<std::string> matches(const std::string& pattern) {
 
 std::vector<std::string> package_folders() {
   std::vector<std::string> folders = folders_of("PYTHONPATH");
-  // A plugin in a wheel lies some folders below the packages.
+  // In a wheel, the plugin lies a few folders below the packages.
   for (fs::path at = fs::path(own_file()).parent_path(); at.has_relative_path();
        at = at.parent_path())
     add(folders, at.string());

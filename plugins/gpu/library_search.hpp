@@ -1,4 +1,4 @@
-// Where a vendor's library may lie on a machine: beside the packages of the Python at hand, and in the vendor's own installation.
+// Where a vendor's library may be installed: beside the packages of the current Python, or in the vendor's own folders.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace tenon::gpu {
 
-// Folders of Python packages: PYTHONPATH, those above the plugin itself, and site-packages of the environment that is active, of the
-// Python that runs the process, of the one on PATH, and of the user.
+// Folders of Python packages: PYTHONPATH, those above the plugin, and site-packages of the active environment, of the Python that runs this
+// process, of the one on PATH, and of the user.
 std::vector<std::string> package_folders();
-// Folders of a variable such as LD_LIBRARY_PATH.
+// The folders in a variable such as LD_LIBRARY_PATH.
 std::vector<std::string> folders_of(const char* variable);
-// What is there of a path with '*', in the order of the alphabet.
+// The existing paths that match a pattern with '*', sorted.
 std::vector<std::string> matches(const std::string& pattern);
 
 }  // namespace tenon::gpu

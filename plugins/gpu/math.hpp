@@ -1,12 +1,12 @@
-// Functions of floats as elementwise kernels. Their arithmetic outweighs a conversion, so one kernel serves both half types, told
-// apart at run time: three kernels for four dtypes.
+// Float functions as elementwise kernels. Their arithmetic costs more than a conversion, so one kernel serves both half types and tells
+// them apart at run time: three kernels for four dtypes.
 #pragma once
 
 #include "elementwise.hpp"
 
 namespace tenon::gpu {
 
-// fn of floats on the bits of halves.
+// Applies fn to floats, given the bits of halves.
 template <class Fn>
 struct OnHalves {
   Fn fn;
@@ -28,7 +28,7 @@ void run_on(const tn_call& call, const Fn& fn) {
   if constexpr (kInputs == 2) run_elementwise<T, T, T>(call, fn);
 }
 
-// make(TypeTag<C>) gives the functor over C, float or double: over the call's loop, whose operands have the output's dtype.
+// make(TypeTag<C>) returns the functor for C, float or double. Runs it over the call's loop, whose operands all have the output's dtype.
 template <uint32_t kInputs, class Make>
 void run_math(const tn_call& call, const Make& make) {
   const tn_dtype dtype = output(call).dtype;

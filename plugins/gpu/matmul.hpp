@@ -1,10 +1,10 @@
-// Tiles of matrix products for kernels: sums in registers, operands in shared memory, of which one half is filled while the
-// other is multiplied. Operands are read through sources, so that a convolution's matrix need not be laid out:
+// Tiles of matrix products: sums in registers; operands in shared memory, where one half is filled while the other is multiplied. Operands
+// are read through sources, so that a convolution's matrix need not be stored:
 //
 //   struct Source {
-//     static constexpr uint32_t kTogether;   // elements of a fetch
-//     bool by_k;                             // a fetch runs along k, or along the rows of a (columns of b)
-//     Vec<C, kTogether> fetch(uint32_t i, uint32_t k, uint32_t end);   // 0 beyond the matrix, and from `end` on along k
+//     static constexpr uint32_t kTogether;   // elements in a fetch
+//     bool by_k;                             // a fetch runs along k, or else along the rows of a (columns of b)
+//     Vec<C, kTogether> fetch(uint32_t i, uint32_t k, uint32_t end);   // 0 outside the matrix, and from `end` on along k
 //   };
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace tenon::gpu {
 
-// A tile of kRows × kColumns sums, kOfRow × kOfColumn of them in a thread; kDepth products between barriers.
+// A tile of kRows × kColumns sums, kOfRow × kOfColumn in each thread; kDepth products between barriers.
 template <uint32_t rows, uint32_t columns, uint32_t depth, uint32_t of_row, uint32_t of_column>
 struct Tile {
   static constexpr uint32_t kRows = rows, kColumns = columns, kDepth = depth, kOfRow = of_row,
@@ -25,7 +25,7 @@ struct Tile {
     return ((m + rows - 1) / rows) * ((n + columns - 1) / columns);
   }
 };
-// For computed values of 4 bytes, or of 8.
+// For computed values of 4 bytes, and of 8.
 template <class C>
 inline constexpr uint32_t kDeep = sizeof(C) == 8 ? 8 : 16;
 using LargeTile = Tile<128, 128, 8, 8, 8>;
@@ -56,7 +56,7 @@ void with_tile(TileSize size, Fn&& fn) {
 
 #if !defined(TENON_GPU_HOST_ONLY)
 
-// A matrix of any strides as a source.
+// A matrix with any strides, as a source.
 template <class T>
 struct Matrix {
   static constexpr uint32_t kTogether = sizeof(T) == 8 ? 2 : 4;
@@ -64,7 +64,7 @@ struct Matrix {
   int64_t step = 0, k_step = 0;  // along the rows of a (columns of b); along k
   uint32_t size = 0;             // rows of a, columns of b
   bool by_k = false;
-  bool aligned = false;  // fetches are, wherever they begin at a multiple of kTogether
+  bool aligned = false;  // fetches that begin at a multiple of kTogether are aligned
 
   GPU_DEVICE Vec<Compute<T>, kTogether> fetch(uint32_t i, uint32_t k, uint32_t end) const {
     Vec<Compute<T>, kTogether> got;
@@ -83,7 +83,7 @@ struct Matrix {
   }
 };
 
-// A thread's share of one operand's tile, on its way from the source to shared memory.
+// One thread's part of an operand's tile, on its way from the source to shared memory.
 template <class S, uint32_t kSide, class Source, class C>
 struct Feed {
   static constexpr uint32_t kN = Source::kTogether, kPitch = kSide + 16 / sizeof(C);
@@ -107,26 +107,26 @@ struct Feed {
         store_vec<kN>(tile + (e / kSide * kPitch + e % kSide), held[f]);
     }
   }
-  // What was side by side along k lies in as many rows.
+  // Neighbours along k go to different rows.
   GPU_DEVICE static void put_apart(const Ptr<C>& to, const Vec<C, kN>& values) {
     GPU_UNROLL for (uint32_t j = 0; j < kN; ++j) to[j * kPitch] = values.at[j];
   }
 };
 
-// Sums that lie side by side in a thread: those of fragments that are loaded at once.
+// Neighbouring sums in a thread: those whose operands are loaded together.
 template <uint32_t kCount, class C>
 inline constexpr uint32_t kFragment = kCount < 16 / sizeof(C)
                                           ? kCount
                                           : static_cast<uint32_t>(16 / sizeof(C));
 
-// Where sum i of kCount lies in a tile's side, for the thread at place `t` of `threads`.
+// The position in the tile of sum i of kCount, for thread `t` of `threads`.
 template <uint32_t kCount, class C>
 GPU_DEVICE uint32_t sum_place(uint32_t i, uint32_t t, uint32_t threads) {
   constexpr uint32_t kN = kFragment<kCount, C>;
   return (i / kN * threads + t) * kN + i % kN;
 }
 
-// What else is done with row i's element of a in each product.
+// Hook: what else to do with row i's element of a in each product.
 struct NothingElse {
   template <class C>
   GPU_DEVICE void operator()(uint32_t, const C&) const {}
@@ -158,7 +158,7 @@ GPU_DEVICE void multiply_step(const Ptr<C>& a, const Ptr<C>& b, uint32_t a_pitch
   }
 }
 
-// Sums of rows from m and columns from n over the products k to end. Every thread of the block calls it.
+// Sums of the rows from m and columns from n over the products from k to end. All threads of the block call it.
 template <class S, class C, class A, class B, class Rows = NothingElse>
 GPU_DEVICE void multiply(A& a, B& b, uint32_t m, uint32_t n, uint32_t k, uint32_t end,
                          C (&sums)[S::kOfRow * S::kOfColumn], Rows&& rows = {}) {
@@ -171,7 +171,7 @@ GPU_DEVICE void multiply(A& a, B& b, uint32_t m, uint32_t n, uint32_t k, uint32_
   FeedB feed_b;
   feed_a.fetch(a, m, k, end);
   feed_b.fetch(b, n, k, end);
-  sync_threads();  // the tiles of a product before this one are read
+  sync_threads();  // the previous product's tiles were read
   for (uint32_t half = 0; k < end; k += S::kDepth, half ^= 1) {
     const Ptr<C> to_a = tile_a + half * S::kDepth * FeedA::kPitch,
                  to_b = tile_b + half * S::kDepth * FeedB::kPitch;
@@ -186,7 +186,8 @@ GPU_DEVICE void multiply(A& a, B& b, uint32_t m, uint32_t n, uint32_t k, uint32_
   }
 }
 
-// Where tile `which` of a result of m × n begins. Bands of rows, column by column: blocks that run together share what they read.
+// The first element of tile `which` in a result of m × n. Tiles go in bands of rows, column by column, so that blocks running at the same
+// time share what they read.
 struct TilePlace {
   uint32_t row, column;
 };
@@ -200,7 +201,7 @@ GPU_DEVICE TilePlace tile_place(int64_t which, uint32_t m, uint32_t n) {
   return {(band + at % high) * S::kRows, at / high * S::kColumns};
 }
 
-// finish(sum, column) of a tile's sums to a dense matrix of m × n, whose rows begin at boundaries of vectors where n allows it.
+// Stores finish(sum, column) for a tile's sums in a dense matrix of m × n. Rows are aligned to vectors if n allows it.
 template <class S, class T, class C, class Finish>
 GPU_DEVICE void store_tile(const C (&sums)[S::kOfRow * S::kOfColumn], const TilePlace& place,
                            uint32_t m, uint32_t n, const Ptr<T>& to, const Finish& finish) {
@@ -223,7 +224,7 @@ GPU_DEVICE void store_tile(const C (&sums)[S::kOfRow * S::kOfColumn], const Tile
     }
   }
 }
-// For store_tile: sums as they are, and rounded.
+// For store_tile: sums unchanged, or rounded.
 struct AsTheyAre {
   template <class C>
   GPU_DEVICE C operator()(const C& sum, uint32_t) const {
@@ -252,7 +253,7 @@ GPU_DEVICE C activated(C x, uint32_t activation) {
   return activation == kRelu && x < C(0) ? C(0) : x;
 }
 
-// Bias and activation. Whole numbers are taken by their size: `is_signed` says what relu needs.
+// Bias and activation. Integers are handled by size; `is_signed` matters for relu.
 template <class T>
 struct Epilogue {
   Ptr<const T> bias;
@@ -271,7 +272,7 @@ struct Epilogue {
   }
 };
 
-// The result of `parts` × `results` partial sums, added in order; `columns` in a row.
+// Adds `parts` × `results` partial sums in order; a row has `columns`.
 template <class T>
 GPU_KERNEL add_parts(Ptr<const Compute<T>> partial, Ptr<T> out, uint32_t parts, int64_t results,
                      uint32_t columns, Epilogue<T> finish) {

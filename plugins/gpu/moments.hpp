@@ -1,11 +1,11 @@
-// Reducers that several families use: moments, sums of exponentials, sums over two tensors.
+// Reducers that several families share: moments, sums of exponentials, sums over two tensors.
 #pragma once
 
 #include "reduce.hpp"
 
 namespace tenon::gpu {
 
-// Mean and Σ (x - mean)², by Chan. One element is taken from all before, so that a large mean costs no accuracy.
+// Mean and Σ (x - mean)², by Chan's method. One element is subtracted from all first, so that a large mean costs no accuracy.
 template <class C>
 struct Moments {
   struct State {
@@ -38,7 +38,7 @@ struct Moments {
   }
 };
 
-// The greatest x and Σ exp(x - greatest); an infinite or NaN greatest decides alone.
+// The maximum and Σ exp(x - maximum). An infinite or NaN maximum alone decides.
 template <class C>
 struct Exps {
   struct State {

@@ -1,4 +1,4 @@
-// For plugins that use no library of their vendor.
+// For plugins without vendor libraries.
 #include "kernels.hpp"
 #include "library.hpp"
 

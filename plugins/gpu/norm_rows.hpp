@@ -1,4 +1,4 @@
-// What layer_norm, rms_norm and their backwards share: parameters of rows that stay in registers, and how their calls are read.
+// What layer_norm, rms_norm and their backwards share: row parameters in registers, and reading their calls.
 #pragma once
 
 #include "../common/norm_call.hpp"
@@ -7,16 +7,16 @@
 
 namespace tenon::gpu {
 
-// The parameter of element i of a row: `inner` elements share one, beginning with number `first`.
+// The parameter of element i in a row: `inner` neighbouring elements share one, the first is number `first`.
 template <class T>
 struct Parameter {
   Ptr<const Compute<T>> at;
-  Ptr<const T> low;  // in its place, of x's half type
+  Ptr<const T> low;  // instead, of x's half type
   Divider inner;
-  bool even;  // elements of a vector have parameters that lie at the boundary of one
+  bool even;  // the parameters of a vector of elements are aligned as one
 };
 
-// For the elements of a thread; `otherwise` where there is none.
+// The parameters of a thread's elements; `otherwise` if there are none.
 template <uint32_t kVectors, class T>
 GPU_DEVICE void load_parameters(const RowShape& shape, const Parameter<T>& from, int64_t first,
                                 Compute<T> otherwise, Compute<T>* v) {
@@ -65,7 +65,7 @@ struct RowNormCall : RowNorm {
   uint32_t op;
   RowNormCall(const tn_call& call, uint32_t which) : RowNorm(call, which), op(which) {}
 
-  // Whether a row fits threads that hold `vectors` of it each.
+  // Whether a row fits into threads that hold `vectors` of it each.
   bool fits(uint32_t vectors) const {
     bool fit = false;
     with_type(Floats{}, x->dtype,

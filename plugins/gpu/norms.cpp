@@ -54,7 +54,7 @@ struct Pairs {
   int64_t share;
   double over;
   Ptr<C> dots, sums;
-  Target low_dots, low_sums;  // in their place, of a half type
+  Target low_dots, low_sums;  // instead, of a half type
   GPU_FN State start() const { return {0, 0}; }
   GPU_FN void merge(State& into, const State& other) const {
     into.dot += other.dot;
@@ -117,7 +117,7 @@ struct Applying {
   }
 };
 
-// kN elements that lie in one vector, and in one place of both cycles where `same`.
+// kN elements of one vector; if `same`, all have the same position in both cycles.
 template <class T, uint32_t kN>
 GPU_KERNEL norm_apply(Applying<T> fn, int64_t count, bool same, Ptr<T> y) {
   using C = Compute<T>;

@@ -1,14 +1,14 @@
-// What the normalisations share: statistics, sums for gradients, and the pass that follows once they are known.
+// What the normalisations share: statistics, sums for gradients, and the final pass over the elements.
 #pragma once
 
 #include "fold.hpp"
 
 namespace tenon::gpu {
 
-// The dtype of statistics and parameters beside x: what is computed in.
+// The dtype of statistics and parameters: the one in which x is computed.
 inline tn_dtype statistic_of(tn_dtype x) { return x == TN_DTYPE_F64 ? TN_DTYPE_F64 : TN_DTYPE_F32; }
 
-// Element i has number i / step % count.
+// Element i uses parameter number i / step % count.
 struct Cycle {
   int64_t step = 1, count = 1;
   Divider by_step, by_count;
@@ -21,7 +21,7 @@ struct Cycle {
   }
 };
 
-// A tensor, or scratch memory that holds elements of what is computed in, or nothing.
+// A tensor, or scratch memory in the computed type, or nothing.
 struct Slot {
   const tn_view* view = nullptr;
   int64_t offset = -1;  // bytes
@@ -35,19 +35,19 @@ Ptr<C> bind(const tn_call& call, const Slot& place) {
   return scratch<Value>(call, static_cast<uint64_t>(place.offset), place.count);
 }
 
-// The mean of each result, if it has a place, and 1 / √(variance + eps) — without it 1 / √(mean x² + eps).
+// The mean of each result, if wanted, and 1 / √(variance + eps); if not wanted, 1 / √(mean x² + eps).
 void run_statistics(const tn_call& call, const FoldShape& fold, const tn_view& x, const Slot& mean,
                     const Slot& rstd, double eps, uint64_t scratch_at = 0);
 
-// Σ g·weight·x̂ and Σ g·weight, each times `over`.
+// Σ g·weight·x̂ and Σ g·weight, each multiplied by `over`.
 struct PairSums {
-  const tn_view *g, *x, *mean, *rstd;  // mean may be NULL: 0
+  const tn_view *g, *x, *mean, *rstd;  // mean NULL: 0
   const tn_view* weight = nullptr;     // by reduced element, or NULL
-  bool by_element = false;             // statistics go by reduced element
-  int64_t share = 1;                   // results that share one otherwise
+  bool by_element = false;             // statistics belong to reduced elements
+  int64_t share = 1;                   // otherwise this many results share one
   double over = 1;
   Slot dots = {}, sums = {};  // sums may be missing
-  bool narrow = false;        // both are tensors of x's dtype, a half
+  bool narrow = false;        // both are tensors of x's half type
 };
 void run_pairs(const tn_call& call, const FoldShape& fold, const PairSums& pairs,
                uint64_t scratch_at);
@@ -65,14 +65,14 @@ struct Apply {
 void run_apply(const tn_call& call, const Apply& apply, const Cycle& statistics,
                const Cycle& parameters);
 
-// Normalises rows that fit a block, in one pass; false where they do not. The parameters of element i of row r are
-// r % groups · width + i / inner.
+// Normalises rows that fit into a block in one pass; false if they do not fit. Element i of row r has parameter r % groups · width + i /
+// inner.
 struct NormRows {
   const tn_view *x, *y, *mean, *rstd, *weight, *bias;  // mean NULL: rms_norm
   int64_t rows, n;
   double eps;
   int64_t groups = 1, width = 0, inner = 1;
-  const tn_view *residual = nullptr, *sum = nullptr;  // added to x first; where that goes
+  const tn_view *residual = nullptr, *sum = nullptr;  // added to x first; where the sum goes
 };
 bool norm_rows_fit(tn_dtype dtype, int64_t rows, int64_t n);
 void run_norm_rows(const tn_call& call, const NormRows& rows);

@@ -1,4 +1,4 @@
-// The entry of a plugin over plugins/gpu. The driver is asked for when it starts; without one it has no devices and says why.
+// The entry point of a plugin built from plugins/gpu. On start it looks for the driver; without one it has no devices and says why.
 #include "capture.hpp"
 #include "kernels.hpp"
 #include "library.hpp"
@@ -33,7 +33,7 @@ const void* get_interface(void*, tn_str name, uint32_t revision) {
   return capture != nullptr ? capture : libraries_interface(sdk::view_of(name), revision);
 }
 
-// Waits, then has the times read, whether or not a device failed.
+// Waits, then reports the times, whether or not a device failed.
 void settle() {
   tn_status* const failed = sdk::guard([] { backend().quiesce(); });
   try {

@@ -23,11 +23,11 @@
 
 namespace tenon::gpu {
 
-// The widest warp: sizes of what is kept for each warp, or lane, of a block.
+// The widest warp, for arrays with an entry for each warp or lane of a block.
 inline constexpr uint32_t kMostLanes = 64;
 inline constexpr uint32_t kMostWarps = kMostThreads / 32;
 
-// N elements that are loaded and stored together, aligned to their size.
+// N elements that are loaded and stored as one, aligned to their total size.
 template <class T, uint32_t N>
 struct alignas(sizeof(T) * N) Vec {
   T at[N];
@@ -40,14 +40,14 @@ struct alignas(sizeof(T) * N) Vec {
 #elif defined(__CUDACC__) || defined(__HIP__)
 #include "portable_device.hpp"
 #else
-#define GPU_FN inline  // a source without kernels, for the host's own compiler
+#define GPU_FN inline  // for host-only sources
 #define TENON_GPU_HOST_ONLY
 #endif
 
 #if !defined(TENON_GPU_HOST_ONLY)
 namespace tenon::gpu {
 
-// This thread among all of a launch in one dimension, and how many there are.
+// The index of this thread in a one-dimensional launch, and the number of threads.
 GPU_DEVICE uint32_t first_thread() { return block_index().x * block_size().x + thread_index().x; }
 GPU_DEVICE uint32_t thread_count() { return block_count().x * block_size().x; }
 GPU_DEVICE uint32_t lane() { return thread_index().x % warp_width(); }

@@ -1,4 +1,4 @@
-// portable.hpp for nvcc and hipcc: what the vendors name differently.
+// portable.hpp for nvcc and hipcc: everything that the vendors name differently.
 #pragma once
 
 #include "backend.hpp"
@@ -30,7 +30,7 @@ using DeviceStream = cudaStream_t;
 
 template <class T>
 using Ptr = T*;
-// The same memory as elements of another type; not for shared memory.
+// The same memory as elements of another type. Not for shared memory.
 template <class To, class From>
 GPU_FN To* ptr_cast(From* from) {
   return reinterpret_cast<To*>(from);
@@ -44,7 +44,7 @@ GPU_DEVICE void sync_threads() { __syncthreads(); }
 
 #if defined(__HIP__)
 GPU_DEVICE uint32_t warp_width() { return warpSize; }
-// The barrier alone orders no memory: without fences the compiler may keep what it has read.
+// The barrier alone does not order memory: without fences the compiler may keep old values.
 GPU_DEVICE void sync_warp() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
   __builtin_amdgcn_wave_barrier();
@@ -90,7 +90,7 @@ GPU_DEVICE T shuffle_up(T value, uint32_t by) {
 GPU_DEVICE uint64_t ballot(bool yes) { return __ballot_sync(kAllLanes, yes); }
 #endif
 
-// Each returns what was there before.
+// Each returns the old value.
 GPU_DEVICE uint32_t atomic_cas(uint32_t* at, uint32_t expected, uint32_t value) {
   return atomicCAS(at, expected, value);
 }
@@ -104,7 +104,7 @@ GPU_DEVICE uint64_t atomic_add(uint64_t* at, uint64_t value) {
   return atomicAdd(reinterpret_cast<unsigned long long*>(at), value);
 }
 
-// Where several threads may store to one place.
+// For stores that several threads may make to one address.
 GPU_DEVICE void atomic_set(uint32_t* at, uint32_t value) { atomicExch(at, value); }
 GPU_DEVICE uint32_t atomic_max(uint32_t* at, uint32_t value) { return atomicMax(at, value); }
 
@@ -120,7 +120,7 @@ GPU_DEVICE void store_vec(T* at, const Vec<T, N>& value) {
   *reinterpret_cast<Vec<T, N>*>(at) = value;
 }
 
-// A product that is rounded before it is added to something.
+// A product that is rounded before it is added, so never fused.
 template <class R>
 GPU_FN R rounded_product(R x, R y) {
 #if defined(__HIP__)
@@ -136,7 +136,7 @@ GPU_FN R rounded_product(R x, R y) {
 #endif
 }
 
-// The bits of binary16 as a float, and the nearest one, ties to even.
+// The bits of binary16 as a float, and back to nearest even.
 #if defined(__HIP__)
 GPU_FN float half_to_float(uint16_t bits) {
   _Float16 half;
@@ -156,7 +156,7 @@ GPU_FN uint16_t float_to_half(float value) { return __half_as_ushort(__float2hal
 
 // ---- On the host --------------------------------------------------------------------------------------------------------
 
-// Throws sdk::Error where the last launch was refused. The vendor's runtime.cpp defines it.
+// Throws sdk::Error if the last launch was refused. Defined by the vendor's runtime.cpp.
 void check_launch();
 
 template <class... P, class... A>

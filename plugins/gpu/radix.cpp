@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kThreads = kBlockThreads, kItems = 8, kDigits = 256, kDigitBits = 8;
 constexpr uint32_t kTile = kThreads * kItems;
 
-// Bits above those that are sorted by are 0.
+// Bits above the sorted ones are 0.
 template <class Key>
 GPU_DEVICE uint32_t digit_of(Key key, uint32_t shift) {
   return static_cast<uint32_t>(key >> shift) & (kDigits - 1);
@@ -32,7 +32,7 @@ GPU_KERNEL count_digits(Ptr<const Key> keys, uint32_t count, uint32_t shift, Ptr
   counts[int64_t{t} * block_count().x + b] = tally[t];
 }
 
-// A block for each digit: its counts become how many stand before them, totals[digit] their sum.
+// One block for each digit replaces its counts by prefix sums; totals[digit] is their sum.
 GPU_KERNEL sum_counts(Ptr<uint32_t> counts, uint32_t blocks, Ptr<uint32_t> totals) {
   const Ptr<uint32_t> mine = counts + int64_t{block_index().x} * blocks;
   uint32_t before = 0;
@@ -47,7 +47,7 @@ GPU_KERNEL sum_counts(Ptr<uint32_t> counts, uint32_t blocks, Ptr<uint32_t> total
   if (thread_index().x == 0) totals[block_index().x] = before;
 }
 
-// The lanes of the warp that hold the same digit, this one among them.
+// The lanes of the warp with the same digit, including this one.
 GPU_DEVICE uint64_t lanes_with(bool valid, uint32_t digit, uint32_t bits) {
   uint64_t same = ballot(valid);
   for (uint32_t bit = 0; bit < bits; ++bit) {
@@ -58,7 +58,7 @@ GPU_DEVICE uint64_t lanes_with(bool valid, uint32_t digit, uint32_t bits) {
   return same;
 }
 
-// A block alone needs no counts. No `order`: the numbers 0, 1, ….
+// A single block needs no counts. Without `order`: the numbers 0, 1, ….
 template <class Key>
 GPU_KERNEL place_pairs(Ptr<const Key> keys, Ptr<const uint32_t> order, uint32_t count,
                        uint32_t shift, uint32_t bits, Ptr<const uint32_t> counts,

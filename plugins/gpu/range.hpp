@@ -1,4 +1,4 @@
-// What profilers see of a call: a vendor's by ranges, tn.profiler by times of the device.
+// What profilers see of a call: ranges for a vendor's profiler, device times for tn.profiler.
 #pragma once
 
 #include "backend.hpp"
@@ -7,13 +7,13 @@
 namespace tenon::gpu {
 namespace rt {
 
-// What the profiler shows of the calling thread; ranges lie in each other. Defined beside the other functions of runtime.hpp.
+// Ranges of the calling thread in the vendor's profiler; they nest. Defined with the other functions of runtime.hpp.
 void range_push(const char* name) noexcept;
 void range_pop() noexcept;
 
 }  // namespace rt
 
-// While it lives, what the thread does belongs to `name`.
+// While it lives, the thread's work belongs to `name`.
 class Range {
  public:
   explicit Range(const char* name) { rt::range_push(name); }
@@ -22,8 +22,7 @@ class Range {
   Range& operator=(const Range&) = delete;
 };
 
-// A kernel of an op while it runs, on its device. `what` says whose kernels these are: the family,
-// or a vendor's library. Static storage.
+// An op's kernel while it runs on its device. `what` says whose kernels these are: the family, or a vendor's library. Static storage.
 class Running {
  public:
   Running(const tn_call& call, const char* op, const char* what)

@@ -1,7 +1,7 @@
-// Reductions: of a warp, of a block, and of tensors (the kernels; fold.hpp spreads them over the device).
+// Reductions of a warp, of a block, and of tensors (the kernels; fold.hpp distributes them over the device).
 //
-// A state is any struct without initialisers; join(into, other) merges what stands behind into what stands before. The order is the
-// same in every run, so results are too.
+// A state is any struct without initialisers. join(into, other) merges a later state into an earlier one. The order is the same in every
+// run, so results are too.
 #pragma once
 
 #include "arithmetic.hpp"
@@ -21,15 +21,15 @@ struct Span {
 
 struct FoldShape {
   int64_t results, count;  // count: elements of a result
-  int64_t chunk, chunks;   // a result is put together of so many, each of `chunk` elements
+  int64_t chunk, chunks;   // a result is combined from this many chunks of `chunk` elements
   uint32_t lanes;          // threads that share a result
-  uint32_t columns;        // threads side by side hold results that lie side by side
-  uint32_t together;       // the elements of a thread lie side by side, at boundaries of vectors
+  uint32_t columns;        // neighbouring threads hold neighbouring results
+  uint32_t together;       // a thread's elements are contiguous and aligned to vectors
   uint32_t nkept, nreduced;
   Span kept[TN_MAX_DIMS], reduced[TN_MAX_DIMS];
 };
 
-// The value of the lane whose number differs in the bits of `mask`, of any type of whole words.
+// The value of the lane whose number differs in the bits of `mask`; for any type made of 32-bit words.
 template <class S>
 GPU_DEVICE S swap_lanes(const S& value, uint32_t mask) {
   constexpr uint32_t kWordBytes = sizeof(S) % 8 == 0 ? 8 : 4;
@@ -43,8 +43,8 @@ GPU_DEVICE S swap_lanes(const S& value, uint32_t mask) {
   return other;
 }
 
-// What `lanes` threads side by side have together, given to each of them; `lanes` is a power of two, at most the block. All threads
-// of the block take part. Lanes join pairwise, so what is floating-point is the same in all of them.
+// Combines the values of `lanes` neighbouring threads and gives each the result. `lanes` is a power of two, at most the block; all threads
+// of the block take part. Lanes combine in pairs, so floating-point results are the same in all of them.
 template <class S, class Join>
 GPU_DEVICE S group_reduce(S mine, uint32_t lanes, const Join& join) {
   for (uint32_t mask = 1; mask < lanes && mask < warp_width(); mask *= 2) {
@@ -88,7 +88,8 @@ struct Largest {
   }
 };
 
-// What the threads t, t + per, t + 2·per … of the block have together, in those below `per`. `lanes` of them, a power of two.
+// Combines the values of threads t, t + per, t + 2·per … of the block, for the threads below `per`. There are `lanes` of them, a power of
+// two.
 template <class S, class Join>
 GPU_DEVICE S column_reduce(S mine, uint32_t lanes, uint32_t per, const Join& join) {
   if (lanes == 1) return mine;
@@ -111,7 +112,8 @@ GPU_DEVICE S column_reduce(S mine, uint32_t lanes, uint32_t per, const Join& joi
 struct Places {
   int64_t at[kFoldBlock];  // in elements
   int64_t base;            // of the result's first element
-  int64_t position, step;  // the first's number among the reduced elements; from one to the next
+  int64_t position,
+      step;  // the index of the first among the reduced elements; the distance to the next
   uint32_t n;
   bool together;
 };
@@ -128,7 +130,7 @@ GPU_DEVICE int64_t locate(const Span* spans, uint32_t n, int64_t i) {
   return place + i * spans[0].step;
 }
 
-// The elements of a block; `otherwise` where there are fewer.
+// The elements of a block; `otherwise` fills up a short block.
 template <class C>
 GPU_DEVICE void load_block(const Source& from, const Places& p, C otherwise, C* v) {
   visit_types(TypesIn<C>{}, from.dtype, [&](auto tag) {
@@ -226,7 +228,7 @@ struct Merging {
   }
 };
 
-// Results, or the states of chunks, [chunk][result].
+// Stores results, or the states of chunks as [chunk][result].
 template <class R>
 GPU_KERNEL fold_elements(R r, FoldShape f, Ptr<typename R::State> states) {
   const uint32_t t = thread_index().x, per = kFoldThreads / f.lanes;
@@ -250,7 +252,7 @@ GPU_KERNEL fold_elements(R r, FoldShape f, Ptr<typename R::State> states) {
   }
 }
 
-// Results out of the states of chunks.
+// Combines the states of chunks into results.
 template <class R>
 GPU_KERNEL fold_states(R r, int64_t results, int64_t chunks, uint32_t lanes,
                        Ptr<const typename R::State> states) {

@@ -1,4 +1,4 @@
-// Kernels that keep whole rows of memory in registers: a row is read and written once.
+// Kernels that keep whole rows in registers, so that a row is read and written once.
 #pragma once
 
 #include <bit>
@@ -9,20 +9,20 @@ namespace tenon::gpu {
 
 inline constexpr uint32_t kRowThreads = kBlockThreads;
 
-// Rows of n elements, `lanes` threads to each.
+// Rows of n elements, `lanes` threads for each.
 struct RowShape {
   int64_t rows;
   uint32_t n, lanes;
-  uint32_t even;  // rows lie at boundaries of vectors
+  uint32_t even;  // rows are aligned to vectors
 };
 
 template <class T>
 inline constexpr uint32_t kRowVector = 16 / sizeof(T);
 
-// Too few rows to fill a device with, and long: better cut into chunks.
+// Too few rows to fill a device, and long: better cut into chunks.
 inline bool few_long_rows(int64_t rows, int64_t n) { return rows < 64 && n >= 16384; }
 
-// Rows that threads hold in `vectors` vectors each.
+// Rows whose threads hold `vectors` vectors each.
 template <class T>
 bool rows_fit(int64_t rows, int64_t n, uint32_t vectors) {
   return n <= int64_t{vectors} * kRowVector<T> * kRowThreads && !few_long_rows(rows, n);
@@ -41,17 +41,17 @@ inline Grid row_grid(const RowShape& shape) {
   return fold_grid((shape.rows * shape.lanes + kRowThreads - 1) / kRowThreads);
 }
 
-// The row of this thread, when the block begins at `first`; and which of its threads this is.
+// The row of this thread, if the block begins at `first`, and the thread's lane in the row.
 GPU_DEVICE uint32_t row_lane(const RowShape& shape) { return thread_index().x % shape.lanes; }
 GPU_DEVICE uint32_t rows_of_block(const RowShape& shape) { return kRowThreads / shape.lanes; }
 
-// Element k of vector j of a lane.
+// Element k of a lane's vector j.
 template <class T>
 GPU_DEVICE uint32_t row_place(const RowShape& shape, uint32_t j, uint32_t k) {
   return (j * shape.lanes + row_lane(shape)) * kRowVector<T> + k;
 }
 
-// A thread's elements of the row that begins at `at`; `otherwise` beyond its end, or without a row.
+// A thread's elements of the row that begins at `at`; `otherwise` after its end, or if there is no row.
 template <uint32_t kVectors, class T>
 GPU_DEVICE void load_row(const RowShape& shape, bool any, const Ptr<const T>& at,
                          Compute<T> otherwise, Compute<T>* v) {

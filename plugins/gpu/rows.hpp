@@ -1,4 +1,4 @@
-// Rows of units that threads of a block share: threads along x take columns, those along y rows. The grid's y counts outer planes.
+// Rows of units, shared by the threads of a block: x counts columns, y rows. The grid's y counts outer planes.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace tenon::gpu {
 
-// A dense array seen as outer × size × inner around one dimension.
+// A dense array as outer × size × inner around one dimension.
 struct Around {
   int64_t outer = 1, size = 1, inner = 1;
 };
@@ -21,13 +21,13 @@ inline Around around(const tn_view& x, int64_t dim) {
 
 struct Rows {
   int64_t outer, count, inner;
-  uint32_t width = 1;  // threads along a row, a power of 2
+  uint32_t width = 1;  // threads for each row, a power of 2
 
   static constexpr uint32_t kThreads = kBlockThreads;
   Rows(int64_t planes, int64_t rows, int64_t columns) : outer(planes), count(rows), inner(columns) {
     const auto most = static_cast<uint64_t>(std::clamp<int64_t>(inner, 1, kThreads));
     width = static_cast<uint32_t>(std::bit_ceil(most));
-    // Two rounds of half the threads are as good where the last ones would idle.
+    // Half the threads in two rounds do as well, if otherwise many would idle in the last.
     if (width > 32 && most * 4 <= width * 3) width /= 2;
   }
   Grid grid() const {

@@ -1,5 +1,5 @@
-// What a vendor's runtime does, under names of our own: plugins/cuda, plugins/rocm and sim/ each define these functions. All of
-// them throw sdk::Error with the vendor's words. "The device" is the one that use() chose for the calling thread.
+// A vendor's runtime under our own names: plugins/cuda, plugins/rocm and sim/ each define these functions. All throw sdk::Error with the
+// vendor's message. "The device" is the one that use() chose for the calling thread.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ struct Device {
   uint64_t memory = 0;
   uint32_t compute_units = 1, warp_width = 32;
   uint32_t shared_bytes = 48 << 10;  // of a block
-  uint64_t peak_flops = 0;           // f32, 0 where it is not known
-  uint32_t architecture = 0;         // 90: sm_90; 0x90a: gfx90a; 0 where it is not known
+  uint64_t peak_flops = 0;           // f32; 0 if unknown
+  uint32_t architecture = 0;         // 90: sm_90; 0x90a: gfx90a; 0 if unknown
 };
 
-// Opens the driver. No device is no error: `reason` says why there is none.
+// Opens the driver. Finding no device is not an error: `reason` says why.
 std::vector<Device> devices(std::string& reason);
-// Chooses the device of the calling thread, whoever chose before; costs little where it is chosen already.
+// Chooses the calling thread's device, whoever chose before. Cheap if it is already chosen.
 void use(uint32_t index);
 
 void memory_info(uint64_t* free, uint64_t* total);
-void* allocate(uint64_t bytes);  // NULL where memory is out
+void* allocate(uint64_t bytes);  // NULL if memory is exhausted
 void free(void* address) noexcept;
 void* host_allocate(uint64_t bytes);
 void host_free(void* address) noexcept;
@@ -38,7 +38,7 @@ bool is_pinned(const void* address);
 using Stream = void*;
 using Event = void*;
 
-// Enqueued; host memory that is not pinned may be reused when it returns.
+// Enqueues a copy. Pageable host memory may be reused on return.
 void copy_in(void* to, const void* from, uint64_t bytes, Stream stream);
 void copy_out(void* to, const void* from, uint64_t bytes, Stream stream);
 void copy_within(void* to, const void* from, uint64_t bytes, Stream stream);  // no overlap

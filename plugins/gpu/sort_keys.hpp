@@ -1,4 +1,4 @@
-// Elements as unsigned keys in their order: NaN last, -0 equal to 0.
+// Elements as unsigned keys of the same order: NaN last, -0 equal to 0.
 #pragma once
 
 #include "source.hpp"
@@ -22,7 +22,7 @@ GPU_FN K key_of(T value) {
   }
 }
 
-// K is uint32_t for elements of up to four bytes, uint64_t for those of eight.
+// K is uint32_t for elements of up to four bytes, otherwise uint64_t.
 template <class K>
 GPU_DEVICE K load_key(const Source& from, int64_t i) {
   K key = 0;
@@ -36,14 +36,14 @@ GPU_DEVICE K load_key(const Source& from, int64_t i) {
   return key;
 }
 
-// Calls fn with what keys of this dtype are.
+// Calls fn with the key type for this dtype.
 template <class Fn>
 void with_key(tn_dtype dtype, Fn&& fn) {
   if (size_of(dtype) == 8) return fn(TypeTag<uint64_t>{});
   fn(TypeTag<uint32_t>{});
 }
 
-// Bits of these dtypes as they are.
+// The bits of these dtypes, unchanged.
 GPU_DEVICE void copy_element(const Target& to, int64_t i, const Source& from, int64_t j,
                              uint32_t bytes) {
   if (bytes == 8)

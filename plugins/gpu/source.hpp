@@ -1,5 +1,5 @@
-// Elements whose dtype a kernel learns when it runs, where one instance for each would cost more than the branch: halves and f32
-// are computed in float, f64 in double, whole numbers in int64_t; uint64_t takes the bits of elements by their size.
+// Elements whose dtype the kernel learns at run time, for kernels where an instance for each dtype would cost more than the branch. Halves
+// and f32 are computed in float, f64 in double, integers in int64_t; uint64_t takes elements as bits, by size.
 #pragma once
 
 #include "kernels.hpp"
@@ -26,7 +26,7 @@ struct TypesInOf<uint64_t> {
 template <class C>
 using TypesIn = typename TypesInOf<C>::type;
 
-// Calls fn(TypeTag<C>) with what elements of this dtype are computed in.
+// Calls fn(TypeTag<C>), where C is the type that this dtype is computed in.
 template <class Fn>
 void with_compute(tn_dtype dtype, Fn&& fn) {
   if ((Whole::kMask & TN_MASK(dtype)) != 0) return fn(TypeTag<int64_t>{});
@@ -60,7 +60,7 @@ inline Source source_or_none(const tn_view* view) {
   return view != nullptr ? source(*view) : Source{Ptr<const uint8_t>(nullptr), 0};
 }
 
-// Where results go; NULL: nowhere.
+// Where results go; NULL: they are dropped.
 struct Target {
   Ptr<uint8_t> at;
   tn_dtype dtype;
@@ -90,7 +90,7 @@ GPU_DEVICE C load_any(const Source& from, int64_t i) {
   });
   return value;
 }
-// Halves are rounded by way of f32, whole numbers lose their high bits.
+// Halves are rounded through f32; integers lose their high bits.
 template <class C>
 GPU_DEVICE void store_any(const Target& to, int64_t i, C value) {
   visit_types(TypesIn<C>{}, to.dtype, [&](auto tag) {

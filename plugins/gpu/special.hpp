@@ -1,11 +1,11 @@
-// Functions of floats that <cmath> lacks, or has not as accurate as activations want them.
+// Float functions that <cmath> lacks or computes too inaccurately for activations.
 #pragma once
 
 #include "arithmetic.hpp"
 
 namespace tenon::gpu {
 
-// s = 1 / (1 + e^-x), and 1 - s, neither with cancellation.
+// s = 1 / (1 + e^-x), and 1 - s, both without cancellation.
 template <class C>
 GPU_FN C sigmoid(C x, C& complement) {
   const C e = std::exp(-std::fabs(x)), r = C(1) / (C(1) + e);
@@ -18,7 +18,7 @@ GPU_FN C sigmoid(C x) {
   return sigmoid(x, complement);
 }
 
-// x / (1 + e^-x), e^-|x| as a square so that small results lose nothing; minus infinity gives 0.
+// x / (1 + e^-x), with e^-|x| as a square so that small results keep their digits; minus infinity gives 0.
 template <class C>
 GPU_FN C silu(C x) {
   if (is_inf(x)) return x < C(0) ? C(0) : x;
@@ -56,7 +56,7 @@ GPU_FN float normal_tail(float u, float& density) {
   return p * r * density;
 }
 
-// The normal distribution function Phi(x), and exp(-x^2 / 2) by the way.
+// The normal distribution function Phi(x), and exp(-x^2 / 2) as a by-product.
 template <class C>
 GPU_FN C normal_cdf(C x, C& density) {
   const C tail = normal_tail(std::fabs(x), density);
@@ -81,7 +81,7 @@ GPU_FN C gelu_tanh(C x) {
   return x * sigmoid(std::fma(x * x * x, C(kGeluCube), x) * C(kGeluScale));
 }
 
-// The derivatives, 0 or 1 where nothing else is left of them.
+// The derivatives; 0 or 1 where nothing else is left of them.
 template <class C>
 GPU_FN C gelu_slope(C x) {
   if (std::fabs(x) > C(40)) return x > C(0) ? C(1) : C(0);

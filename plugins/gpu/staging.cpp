@@ -15,7 +15,7 @@ void Staging::give_back() {
   pieces_.pop_front();
 }
 
-// So many bytes in one stretch, at a boundary of 256.
+// Finds `bytes` of contiguous memory, aligned to 256.
 char* Staging::take(uint64_t bytes) {
   if (memory_ == nullptr) memory_ = static_cast<char*>(rt::host_allocate(kBytes));
   uint64_t begin = (head_ + 255) / 256 * 256;

@@ -1,5 +1,5 @@
-// One launch over lists of tensors: parameters with their gradients and states, gradients to clip. Where each tensor lies is said
-// in the kernel's parameters, which hold a chunk of a list; a longer list takes more launches.
+// One launch over lists of tensors: parameters with gradients and states, or gradients to clip. The kernel's parameters hold the addresses
+// of one chunk of a list; longer lists take more launches.
 #pragma once
 
 #include <vector>
@@ -18,15 +18,15 @@ struct TensorTable {
   int64_t count[kTensorsAtOnce];
   uint32_t first_block[kTensorsAtOnce + 1];
   uint32_t tensors = 0;
-  uint32_t blocks_before = 0;  // of chunks before this one
-  uint64_t aligned = 0;        // bit k: elements of tensor k come by 16 bytes
+  uint32_t blocks_before = 0;  // in earlier chunks
+  uint64_t aligned = 0;        // bit k: tensor k can be accessed in vectors of 16 bytes
 
-  // The tensor of a block, and its first element there.
+  // The tensor that a block works on, and its first element there.
   GPU_FN uint32_t find(uint32_t block, int64_t& begin) const {
     uint32_t low = 0, high = tensors;
     while (high - low > 1) {
       const uint32_t middle = (low + high) / 2;
-      // Not one of them by reference: both would live in memory.
+      // Not by reference: both would then live in memory.
       const bool before = first_block[middle] <= block;
       low = before ? middle : low;
       high = before ? high : middle;
@@ -41,13 +41,12 @@ void with_each_type(Types<T...>, Fn&& fn) {
   (fn(TypeTag<T>{}), ...);
 }
 
-// Blocks for a tensor.
+// Number of blocks for a tensor.
 inline int64_t blocks_of(const tn_view& view) {
   return (numel(view) + kElementsOfBlock - 1) / kElementsOfBlock;
 }
 
-// Calls fn(table, blocks) for each chunk of the tensors of dtype T, whose places in all `lists` are said. Blocks are counted on
-// from `blocks_before`, which is advanced.
+// Calls fn(table, blocks) for each chunk of the tensors of dtype T in `lists`. Block numbers start at `blocks_before`, which is advanced.
 template <class T, uint32_t kLists, class Fn>
 void for_tables(const tn_call& call, const uint32_t (&lists)[kLists], uint32_t& blocks_before,
                 const Fn& fn) {
@@ -81,8 +80,8 @@ void for_tables(const tn_call& call, const uint32_t (&lists)[kLists], uint32_t& 
   flush();
 }
 
-// Calls fn(values, n) for elements of this block's share of a tensor, those of all lists together: values[l] holds kN of them, of
-// which n count. Those of the first kWritten lists are stored again.
+// Calls fn(values, n) for elements in this block's part of a tensor, of all lists together: values[l] holds kN elements, of which n count.
+// Stores those of the first kWritten lists again.
 template <uint32_t kWritten, class T, uint32_t kLists, class Fn>
 GPU_DEVICE void each_elements(const TensorTable<T, kLists>& table, const Fn& fn) {
   constexpr uint32_t kN = 16 / sizeof(T);

@@ -1,5 +1,5 @@
-// Products of up to four rows, where every element of b is read once: by teams of threads for a column where b lies along k,
-// otherwise side by side along the columns.
+// Products of up to four rows, where every element of b is read once. If b is contiguous along k, a team of threads computes a column;
+// otherwise neighbouring threads compute neighbouring columns.
 #pragma once
 
 #include "matmul.hpp"
@@ -9,8 +9,8 @@ namespace tenon::gpu {
 enum class ThinShape { kAlongK, kAlongColumns };
 
 inline constexpr uint32_t kThinThreads = kBlockThreads;
-inline constexpr uint32_t kThinTeams = 4;     // of a block along k: as many columns
-inline constexpr uint32_t kThinColumns = 64;  // of a block along columns
+inline constexpr uint32_t kThinTeams = 4;     // in a block, one column each
+inline constexpr uint32_t kThinColumns = 64;  // in a block
 
 GPU_FN int64_t thin_blocks(ThinShape shape, int64_t n) {
   const int64_t columns = shape == ThinShape::kAlongK ? int64_t{kThinTeams} : int64_t{kThinColumns};
@@ -19,7 +19,7 @@ GPU_FN int64_t thin_blocks(ThinShape shape, int64_t n) {
 
 #if !defined(TENON_GPU_HOST_ONLY)
 
-// put(row, column, sum) for the columns of this block. a and b are read along k.
+// Calls put(row, column, sum) for the columns of this block. Reads a and b along k.
 template <class T, uint32_t kRows, class Put>
 GPU_DEVICE void thin_along_k(const Matrix<T>& a, const Matrix<T>& b, uint32_t block, uint32_t k,
                              uint32_t end, const Put& put) {
@@ -35,7 +35,7 @@ GPU_DEVICE void thin_along_k(const Matrix<T>& a, const Matrix<T>& b, uint32_t bl
       GPU_UNROLL for (uint32_t e = 0; e < kN; ++e) sums[r] += left.at[e] * right.at[e];
     }
   }
-  // A team is one warp, or two of them.
+  // A team is one or two warps.
   GPU_SHARED(C, halves, kRows * kThinThreads / kHalf);
   sync_threads();
   GPU_UNROLL for (uint32_t r = 0; r < kRows; ++r) {
@@ -51,7 +51,7 @@ GPU_DEVICE void thin_along_k(const Matrix<T>& a, const Matrix<T>& b, uint32_t bl
   }
 }
 
-// The same where b is read along its columns, and slices of the block share the products.
+// The same, reading b along its columns. Slices of the block divide the products.
 template <class T, uint32_t kRows, class Put>
 GPU_DEVICE void thin_along_columns(const Matrix<T>& a, const Matrix<T>& b, uint32_t block,
                                    uint32_t k, uint32_t end, const Put& put) {

@@ -11,7 +11,7 @@
 namespace tenon::gpu {
 namespace {
 
-// Spans of a stream that are kept before it is asked which of them are over.
+// Spans that a stream collects before it checks which have finished.
 constexpr size_t kLookEvery = 256;
 
 class Events {
@@ -55,7 +55,7 @@ struct Span {
   Mark begin, end;
 };
 
-// A clock counts milliseconds in 32 bits, so times are sums of short stretches from one mark to the next.
+// A clock counts milliseconds in 32 bits, so times are sums of short distances between marks.
 struct Instant {
   Mark at;
   double seconds = 0;
@@ -63,7 +63,7 @@ struct Instant {
 
 struct Lane {
   std::deque<Span> spans;  // in the order of their ends
-  Instant last;            // the end of the one before the first of them
+  Instant last;            // the end of the span before the first of them
   size_t look_at = kLookEvery;
   bool is_waited_for = false;
 };
@@ -74,11 +74,11 @@ class Timelines {
     const std::lock_guard lock(mutex_);
     return record(device, stream);
   }
-  // A span from `begin` to a mark of now, which it returns.
+  // A span from `begin` to a new mark at the current end, which is returned.
   Mark add(uint32_t device, rt::Stream stream, const char* what, const Mark& begin) {
     const std::lock_guard lock(mutex_);
     Lane& lane = lanes_[device][stream];
-    Mark end = record(device, stream);  // with the lock held: the list has the stream's order
+    Mark end = record(device, stream);  // under the lock, so that the list has the stream's order
     lane.spans.push_back({Profile::label_of_span(), what, begin, end});
     lane.is_waited_for = false;
     if (lane.spans.size() >= lane.look_at) {
@@ -95,7 +95,7 @@ class Timelines {
         std::erase_if(lanes, [](const auto& each) { return each.second.spans.empty(); });
       }
     } catch (...) {
-      lanes_.clear();  // a device that failed has no more to tell
+      lanes_.clear();  // a failed device reports no more
       throw;
     }
   }
@@ -136,7 +136,7 @@ class Timelines {
     return made;
   }
 
-  // Tells those that are over.
+  // Reports the finished spans.
   void read(uint32_t device, Lane& lane) {
     while (!lane.spans.empty()) {
       const Span& span = lane.spans.front();
@@ -170,7 +170,7 @@ thread_local constinit Timed* Timed::innermost_ = nullptr;
 
 void Timed::begin() noexcept {
   try {
-    if (is_captured(stream_)) return;  // its graph's launches are told
+    if (is_captured(stream_)) return;  // launches of its graph are reported instead
     Timed* const outer = innermost_;
     const bool inside = outer != nullptr && outer->device_ == device_ && outer->stream_ == stream_;
     last_ = inside ? outer->last_ : timelines().mark(device_, stream_);

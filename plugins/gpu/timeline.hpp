@@ -1,5 +1,5 @@
-// Device times for a profiler (plugins/common/profile.hpp), by events around what is enqueued, and waits for a device. Events are
-// read once they are reached; nothing waits for them but the end of a profile. While nobody listens a scope costs a look at one number.
+// Device times for a profiler (plugins/common/profile.hpp), from events around enqueued work, and waits for a device. Finished events are
+// read as they come; only the end of a profile waits for them. If nobody listens, a scope costs one check.
 #pragma once
 
 #include <memory>
@@ -10,18 +10,18 @@
 
 namespace tenon::gpu {
 
-// An event that was recorded; reused when nobody needs it.
+// A recorded event, reused when nobody needs it.
 using Mark = std::shared_ptr<void>;
 
-// What the thread enqueues on a stream while it lives: a span for each launch of a kernel, from the one before to its own end, or one
-// for all of it where none is launched. What an inner scope encloses is told by that one. `what` has static storage.
+// The thread's work on a stream while this lives: a span for each kernel launch, from the end of the previous one to its own; or a single
+// span if no kernel is launched. An inner scope reports its own part. `what` has static storage.
 class Timed {
  public:
   Timed(uint32_t device, rt::Stream stream, const char* what)
       : device_(device), stream_(stream), what_(what) {
     if (profile().on()) begin();
   }
-  // Of a copy, which moves so many bytes in all.
+  // For a copy of this many bytes in all.
   Timed(uint32_t device, rt::Stream stream, const char* what, uint64_t bytes)
       : Timed(device, stream, what) {
     if (last_ != nullptr) Profile::label().bytes = bytes;
@@ -32,13 +32,13 @@ class Timed {
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
 
-  // Behind every launch.
+  // Called after every launch.
   static void launched() noexcept {
     if (innermost_ != nullptr) innermost_->stamp();
   }
 
  private:
-  // A profiler makes no call fail: where events cannot be had, a span is missing.
+  // A profiler never makes a call fail: if there are no events, the span is missing.
   void begin() noexcept;
   void stamp() noexcept;
   void end() noexcept;
@@ -52,7 +52,7 @@ class Timed {
   bool is_told_ = false;
 };
 
-// While it lives the thread waits for all of a stream. Told unless an earlier wait left nothing to wait for.
+// While this lives, the thread waits for a stream. Reported unless an earlier wait left nothing to wait for.
 class StreamWait {
  public:
   StreamWait(uint32_t device, rt::Stream stream);
@@ -66,13 +66,12 @@ class StreamWait {
   bool on_;
   std::optional<Waited> told_;
 };
-// Each waits, and tells it. Throws sdk::Error.
+// Each waits, and reports that. Throws sdk::Error.
 void wait_for(uint32_t device, rt::Stream stream);
 void wait_for_device(uint32_t device);
 void wait_for_event(uint32_t device, rt::Event event);
 
-// A call of the runtime that may wait for the device, as some do by the driver's leave: told where the device was at work before it
-// and has nothing left to do behind it.
+// A runtime call that may wait for the device, as drivers are free to do. Reported if the device was busy before it and idle after it.
 class MaybeWait {
  public:
   explicit MaybeWait(uint32_t device) : device_(device) {
@@ -92,9 +91,9 @@ class MaybeWait {
   double begin_ = 0;
 };
 
-// Has every span told that is enqueued so far, which the devices have run. Throws sdk::Error where events cannot be read.
+// Reports all spans enqueued so far; the devices must have run them. Throws sdk::Error if events cannot be read.
 void read_timelines();
-// Gives the events back, before the runtime goes.
+// Frees the events before the runtime ends.
 void clear_timelines();
 
 }  // namespace tenon::gpu

@@ -1,4 +1,4 @@
-// Element types as they lie in memory, and in what they are computed: halves in float, small integers and bool in int32_t.
+// Element types in memory, and the types they are computed in: float for halves, int32_t for small integers and bool.
 #pragma once
 
 #include "portable.hpp"
@@ -51,7 +51,7 @@ GPU_FN float widen(BFloat16 value) {
   return tn_bf16_to_f32(value.bits);
 }
 
-// The nearest value of T, ties to even; integers wrap, bool asks whether it is 0.
+// The nearest value of T, ties to even. Integers wrap; bool is whether it is not 0.
 template <class T, class C>
 GPU_FN T narrow(C value) {
   if constexpr (std::is_same_v<T, Half>) {
@@ -109,10 +109,10 @@ using Ints = Types<uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32
 using Whole = Join<Ints, Types<bool>>;
 using Reals = Join<Floats, Ints>;
 using All = Join<Floats, Whole>;
-// Of kernels that only move elements by their size; 16 bytes apart from them.
+// For kernels that only move elements: by size. 16 bytes separately.
 inline constexpr uint64_t kMovable = All::kMask | TN_MASK(TN_DTYPE_C64) | TN_MASK_F8;
 inline constexpr uint64_t kMovableAll = TN_MASK_ALL | TN_MASK_F8;
-// Elements of so many bytes, where arithmetic and sign do not matter.
+// Elements of a given size, if neither arithmetic nor sign matters.
 using Sizes = Types<uint8_t, uint16_t, uint32_t, uint64_t>;
 
 template <class T>
@@ -120,7 +120,7 @@ struct TypeTag {
   using type = T;
 };
 
-// Calls fn(TypeTag<T>) with the type of the list that has this dtype; false where none has.
+// Calls fn(TypeTag<T>) with the type in the list that has this dtype; false if none has.
 template <class... T, class Fn>
 bool with_type(Types<T...>, tn_dtype dtype, Fn&& fn) {
   return ((kDtype<T> == dtype ? (fn(TypeTag<T>{}), true) : false) || ...);

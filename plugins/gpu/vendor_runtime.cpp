@@ -1,4 +1,4 @@
-// The functions of runtime.hpp over a vendor's runtime: CUDA and HIP have the same under two prefixes.
+// The functions of runtime.hpp over a vendor's runtime. CUDA and HIP only differ in prefixes.
 #include "vendor_runtime.hpp"
 
 #include <memory>
@@ -37,7 +37,7 @@ const char* advice(VENDOR(Error_t) error) {
   return vendor::is_taken(error) ? "; another process has the device to itself" : "";
 }
 
-// For what is given back: an error of earlier work, which a wait tells.
+// For releasing calls: ignores an error of earlier work, which a wait reports.
 void ignore(VENDOR(Error_t)) {}
 
 }  // namespace
@@ -57,7 +57,7 @@ void check_launch() {
 namespace rt {
 
 void use(uint32_t index) {
-  // Asked each time: other frameworks choose for this thread, too.
+  // Asked each time, because other frameworks also choose a device for this thread.
   int chosen = -1;
   if (VENDOR_CALL(GetDevice)(&chosen) == VENDOR(Success) && chosen == static_cast<int>(index))
     return;
@@ -163,7 +163,7 @@ double seconds_between(Event start, Event end) {
   return milliseconds * 1e-3;
 }
 
-// Relaxed: the calling thread may ask for memory meanwhile, and other threads may do as they like.
+// Relaxed mode: the calling thread may allocate meanwhile, and other threads are not affected.
 void capture_begin(Stream stream) {
   check(VENDOR_CALL(StreamBeginCapture)(of(stream), VENDOR(StreamCaptureModeRelaxed)),
         "capturing a graph");

@@ -8,9 +8,9 @@
 
 namespace tenon::gpu {
 
-// Throws sdk::Error with the vendor's words where a call failed.
+// Throws sdk::Error with the vendor's message if a call failed.
 void check(VENDOR(Error_t) error, const char* what);
-// The error of the last call, which the next one would report again.
+// Clears the error of the last call, which the next one would report again.
 inline void forget_error() { static_cast<void>(VENDOR_CALL(GetLastError)()); }
 
 }  // namespace tenon::gpu

@@ -7,7 +7,7 @@
 namespace tenon::vulkan {
 
 Backend& backend() {
-  // Never destroyed: when a process ends, drivers go before their users.
+  // Never destroyed: at the end of a process, drivers go before their users.
   static Backend& one = *new Backend;
   return one;
 }
@@ -82,7 +82,7 @@ Device* Backend::opened(uint32_t index) {
 }
 
 void Backend::synchronize(uint32_t index) {
-  if (index >= instance_->devices().size()) device(index);  // says so
+  if (index >= instance_->devices().size()) device(index);  // throws, with the reason
   if (Device* on = opened(index)) on->synchronize();
 }
 
@@ -205,7 +205,7 @@ void Backend::event_create(uint32_t index, void** event) {
 
 void Backend::event_destroy(void* handle) {
   const std::unique_ptr<Event> event(static_cast<Event*>(handle));
-  // The clock is written by commands that may still run.
+  // The clock is written by commands that may still be running.
   if (event->stream != nullptr && event->clock != VK_NULL_HANDLE) event->stream->wait(event->value);
   event->device->vk().vkDestroyQueryPool(event->device->handle(), event->clock, nullptr);
 }

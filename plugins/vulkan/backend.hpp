@@ -12,34 +12,34 @@
 
 namespace tenon::vulkan {
 
-// A place on a timeline.
+// A point on a timeline.
 struct Event {
   Device* device = nullptr;
   std::mutex mutex;
-  std::shared_ptr<Stream> stream;  // that recorded it last; empty: never recorded
+  std::shared_ptr<Stream> stream;  // the stream that recorded it last; empty: never recorded
   uint64_t value = 0;
   std::shared_ptr<Stream> twin;  // of two streams, the one whose turn it was not
   uint64_t twin_value = 0;
   VkQueryPool clock = VK_NULL_HANDLE;
 };
 
-// What a stream handle of the core holds; a stream may outlive it while events refer to it.
+// The core's handle for a stream. The stream itself may outlive the handle while events refer to it.
 struct StreamPair {
-  std::shared_ptr<Stream> streams[2];  // the second: with TENON_VULKAN_STREAMS=2 only
+  std::shared_ptr<Stream> streams[2];  // the second one only with TENON_VULKAN_STREAMS=2
   std::atomic<uint32_t> turn{0};
   Stream& now() const { return *streams[turn]; }
-  // What comes next goes to the other stream, behind all that is recorded. [stream-ordered]
+  // What follows goes to the other stream, after everything recorded so far. [stream-ordered]
   void take_turns();
 };
 inline Stream& stream_of(void* handle) { return static_cast<StreamPair*>(handle)->now(); }
 
 class Backend {
  public:
-  // Opens the loader once and keeps it: drivers do not survive being unloaded.
+  // Opens the loader once and keeps it open: drivers do not survive being unloaded.
   void start();
   void stop();
 
-  // The device of a call, opened when it is first used. Throws sdk::Error.
+  // The device for a call; its first use opens it. Throws sdk::Error.
   Device& device(uint32_t index);
   const Physical& physical(uint32_t index) const { return instance_->devices()[index]; }
 
@@ -74,8 +74,8 @@ class Backend {
   void event_elapsed(void* start, void* end, double* seconds);
 
  private:
-  Device* opened(uint32_t index);  // NULL where nothing was ever asked of it
-  // A call without a stream is done when it returns: it goes through this one.
+  Device* opened(uint32_t index);  // NULL if it was never used
+  // For calls without a stream, which finish before they return.
   Stream& own_stream(uint32_t index);
   template <class Fn>
   void on_stream(uint32_t index, void* stream, Fn&& record);

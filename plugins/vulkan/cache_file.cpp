@@ -12,7 +12,7 @@
 namespace tenon::vulkan {
 namespace {
 
-// Ahead of the driver's data: a driver must not see what was cut off, altered, or made for another.
+// Precedes the driver's data: a driver must not see data that was cut off, changed, or made for another.
 struct Header {
   char magic[8];
   uint64_t bytes;
@@ -33,14 +33,14 @@ Header header_of(std::string_view name, std::string_view data) {
   return header;
 }
 
-// The rule of the core's cache of verdicts (core/plugin/verdicts.hpp), which a plugin does not see.
+// The same rule as in the core's cache of verdicts (core/plugin/verdicts.hpp), which a plugin cannot include.
 bool is_ours(int descriptor, mode_t kind, struct stat& about) {
   return fstat(descriptor, &about) == 0 && (about.st_mode & S_IFMT) == kind &&
          (about.st_uid == geteuid() || about.st_uid == 0) &&
          (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// A descriptor that is closed at the end of its scope.
+// Closes a descriptor at the end of its scope.
 struct Descriptor {
   int value;
   ~Descriptor() {
@@ -59,7 +59,7 @@ bool write_all(int file, std::string_view data) {
 
 }  // namespace
 
-// -1 when there is none, or others could write there.
+// -1 if there is none, or if others could write there.
 int CacheFile::open_folder() const {
   if (folder_.empty()) return -1;
   const int folder = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -88,7 +88,7 @@ std::string CacheFile::read() const {
   return std::memcmp(text.data(), &wanted, sizeof wanted) == 0 ? data : std::string();
 }
 
-// To a file beside it that is then renamed, so a reader sees the old one or the new one.
+// Writes a file beside it and renames that, so a reader sees either the old or the new one.
 void CacheFile::write(std::string_view data) const {
   if (folder_.empty()) return;
   std::error_code ignored;

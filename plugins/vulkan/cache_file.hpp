@@ -1,5 +1,5 @@
-// A file of compiled pipelines. Drivers trust what they are given: it comes from a file that nobody but the user and root can have
-// written, under the name of this device and driver, whole.
+// A file of compiled pipelines. Drivers trust what they are given, so the file must be complete, made for this device and driver, and
+// writable only by the user and root.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@ namespace tenon::vulkan {
 
 class CacheFile {
  public:
-  // An empty folder: none is kept.
+  // An empty folder: no cache.
   CacheFile(std::string folder, std::string name)
       : folder_(std::move(folder)), name_(std::move(name)) {}
 
-  // Empty when there is none to be trusted.
+  // Empty if there is none that can be trusted.
   std::string read() const;
-  // Whole or not at all. Failing is no error: it is a cache.
+  // Replaces the file as a whole or not at all. Failing is not an error, since it is only a cache.
   void write(std::string_view data) const;
 
  private:

@@ -18,20 +18,20 @@ namespace tenon::vulkan {
 
 class Stream;
 
-// What a stream submits through. Used again by later streams and never destroyed before the device: a driver may still look at a
-// semaphore that it has just signalled.
+// What a stream needs to submit. Later streams use it again; it lives as long as the device, because a driver may still look at a semaphore
+// it has just signalled.
 struct Lane {
   VkSemaphore timeline = VK_NULL_HANDLE;
   VkCommandPool pool = VK_NULL_HANDLE;
-  uint64_t value = 0;  // of the timeline
+  uint64_t value = 0;  // the timeline's
   std::vector<VkCommandBuffer> commands;
 };
 
 class Device {
  public:
-  // `physical` and `options` outlive the device.
+  // `physical` and `options` must outlive the device.
   Device(const Physical& physical, const Options& options);
-  // Waits for what runs; a lost device is left to the driver.
+  // Waits for running work, but not on a lost device.
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -44,7 +44,7 @@ class Device {
   // Shaders get addresses; otherwise buffers are bound.
   bool addresses() const { return addresses_; }
   uint32_t group_size() const { return group_size_; }
-  // So many at once keep any such device busy. A CPU is busy with few, and each costs it time.
+  // This many invocations keep any such device busy. A CPU needs few, and each costs it time.
   int64_t invocations() const { return is_cpu() ? 1 << 13 : 1 << 17; }
   bool is_cpu() const {
     return physical_.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && !options_.spread;
@@ -56,38 +56,38 @@ class Device {
   Pinned& pinned() { return *pinned_; }
   Pipelines& pipelines() { return *pipelines_; }
 
-  // Streams share the queues; each keeps one. [thread-safe]
+  // Streams share the queues; each stays on one. [thread-safe]
   uint32_t next_queue() { return next_queue_++ % queue_count_; }
   void submit(uint32_t queue, const VkSubmitInfo& info, const std::string& work);
-  // What a submission waits for that is made to hang; VK_NULL_HANDLE otherwise.
+  // A hang on purpose waits for this; otherwise VK_NULL_HANDLE.
   VkSemaphore stuck();
-  // Waits until the timeline reaches `value`; a hang is a lost device. [thread-safe]
+  // Waits until the timeline reaches `value`. A hang counts as a lost device. [thread-safe]
   void wait(VkSemaphore timeline, uint64_t value, const std::string& work);
   uint64_t reached(VkSemaphore timeline);
 
   // A lane with nothing left to do. [thread-safe]
   Lane take_lane();
-  // `is_idle`: nothing of it runs any more, so it may be taken again.
+  // `is_idle`: none of its work runs any more, so it can be reused.
   void give_back(Lane&& lane, bool is_idle) noexcept;
 
   void add(const std::shared_ptr<Stream>& stream);
   void remove(Stream* stream);
-  // Whether matrix units are used: `try_them` is asked once. [thread-safe]
+  // Whether matrix units are used. Calls `try_them` once. [thread-safe]
   template <class Try>
   bool cooperative(Try&& try_them) {
     std::call_once(tried_cooperative_, [&] { cooperative_ = try_them(); });
     return cooperative_;
   }
 
-  // Submits what all streams have recorded; waits for all of them. [thread-safe]
+  // Submits everything that streams have recorded, and waits for it. [thread-safe]
   void flush();
   void synchronize();
 
-  // Throws TN_DEVICE_LOST where the device has stopped working.
+  // Throws TN_DEVICE_LOST if the device has stopped working.
   void check_alive() const;
-  // As check_vk, and remembers a lost device. `work`: what was running.
+  // Like check_vk, but remembers a lost device. `work`: what was running.
   void check(VkResult result, std::string_view what, const std::string& work = {});
-  // Counts towards a failure made on purpose, and fails where it is due.
+  // Counts towards a failure on purpose, and fails when it is due.
   void inject(Fault::Kind kind);
 
  private:
@@ -120,7 +120,7 @@ class Device {
   std::atomic<bool> lost_{false};
   std::string lost_reason_;
   std::atomic<uint64_t> injected_{0};
-  VkSemaphore never_ = VK_NULL_HANDLE;  // what a hang made on purpose waits for
+  VkSemaphore never_ = VK_NULL_HANDLE;  // a hang on purpose waits for this
 };
 
 }  // namespace tenon::vulkan

@@ -7,13 +7,13 @@ namespace {
 
 constexpr uint32_t kMostOperands = 4;
 
-// Four elements begin at a multiple of 16 bytes, or of their own size together.
+// Four elements are aligned to 16 bytes, or to their own total size if that is smaller.
 bool on_boundary(const tn_view& view) {
   return view.offset % std::min<uint64_t>(16, uint64_t{4} * size_of(view.dtype)) == 0;
 }
 
-// Bit k: rows of operand k may be read by fours; other operands are one value along a row. 0: an operand is neither, or rows do
-// not consist of fours (the last of a flat loop may).
+// Bit k: operand k can be read four elements at a time; the other operands have one value along a row. 0: an operand is neither, or rows do
+// not consist of fours (except the last of a flat loop).
 uint32_t dense_operands(const tn_loop& loop, const tn_view* const* operands, uint32_t count,
                         bool flat) {
   if (loop.ndim == 0) return 0;
@@ -31,7 +31,7 @@ uint32_t dense_operands(const tn_loop& loop, const tn_view* const* operands, uin
   return dense;
 }
 
-// One dimension, and nothing runs backwards: places are multiples of the element's number.
+// One dimension without negative strides: positions are multiples of the element number.
 bool is_flat(const tn_loop& loop, uint32_t count) {
   for (uint32_t k = 0; loop.ndim == 1 && k < count; ++k)
     if (loop.strides[k][0] < 0) return false;

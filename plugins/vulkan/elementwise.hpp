@@ -1,4 +1,4 @@
-// Elementwise kernels: one dispatch over a loop, whatever its layout.
+// Elementwise kernels: one dispatch over a loop of any layout.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace tenon::vulkan {
 
-// Such a kernel, as KernelSpec describes it: any layout, numbers as operands.
+// An elementwise kernel as KernelSpec describes it: takes any layout, and numbers as operands.
 inline void add_elementwise(KernelList& list, std::string_view schema, uint64_t dtypes,
                             void (*run)(const tn_call& call, uint32_t code), uint32_t code = 0,
                             bool (*supports)(const tn_call& call, uint32_t code) = nullptr) {
@@ -25,7 +25,7 @@ inline void add_elementwise(KernelList& list, std::string_view schema, uint64_t 
 void run_elementwise(const tn_call& call, const Shader& shader, Compute compute, uint32_t code,
                      std::span<const uint32_t> words = {});
 
-// Attributes as a shader's C, two words each: f64, or f32 and nothing.
+// Attributes as the shader's C, two words each: an f64, or an f32 and padding.
 template <class... Real>
 std::array<uint32_t, 2 * sizeof...(Real)> attributes(Compute compute, Real... values) {
   std::array<uint32_t, 2 * sizeof...(Real)> words{};

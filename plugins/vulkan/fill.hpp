@@ -1,4 +1,4 @@
-// Memory set to a repeated pattern.
+// Fills memory with a repeated pattern.
 #pragma once
 
 #include "stream.hpp"

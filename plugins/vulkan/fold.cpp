@@ -7,8 +7,9 @@
 namespace tenon::vulkan {
 namespace {
 
-constexpr int64_t kBlock = 4;  // elements an invocation takes at a time, as shaders/reduce.glsl
-constexpr int64_t kAlongside = 32;    // results side by side that fill a stretch of memory
+constexpr int64_t kBlock =
+    4;  // elements that an invocation takes at a time, as in shaders/reduce.glsl
+constexpr int64_t kAlongside = 32;    // neighbouring results that fill a stretch of memory
 constexpr int64_t kTogether = 8;      // invocations that read a row together: 128 bytes at a time
 constexpr uint64_t kStateBytes = 32;  // three elements and a position, at most
 
@@ -18,20 +19,20 @@ uint32_t power_of_two(int64_t at_least, int64_t most) {
 }
 uint32_t log_of(uint32_t power) { return static_cast<uint32_t>(std::countr_zero(power)); }
 
-// Elements for an invocation: few while the device is not full of invocations, never so few that joining them is most of the work.
+// Elements for each invocation: few while the device is not full, but enough that joining the results is not most of the work.
 int64_t elements_each(int64_t results, int64_t count, int64_t full) {
   return std::clamp<int64_t>(results * count / full / kBlock * kBlock, kBlock, 64 * kBlock);
 }
 
-// Invocations of a workgroup that share a result (or four, `wide`) whose parts lie `count` deep beside other results.
-// A CPU has all of them side by side, so that it reads each line of memory once.
+// How many invocations of a workgroup share a result (or four, if `wide`) with `count` elements that have other results as neighbours. On a
+// CPU all of them, so that it reads each cache line once.
 uint32_t lanes_of_columns(int64_t results, int64_t count, const Device& device, bool wide) {
   const int64_t each = wide ? kBlock : 1, most = device.group_size();
   return power_of_two(
       count, most / power_of_two(results / each, device.is_cpu() ? most : kAlongside / each));
 }
 
-// Into how many chunks a result is cut, when a workgroup has `rows` of them.
+// The number of chunks to cut a result into, if a workgroup has `rows` results.
 int64_t chunks_of(const FoldPlan& plan, int64_t rows, int64_t lanes, const Device& device) {
   const int64_t blocks = ceil_div(plan.results, rows), many = device.invocations() / 128;
   return std::clamp<int64_t>(plan.count / (8 * lanes * kBlock), 1,

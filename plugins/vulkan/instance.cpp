@@ -46,7 +46,7 @@ std::string pci_address(VkPhysicalDevice device) {
   return text;
 }
 
-// The family that computes and is free of graphics where there is one, so that a desktop is not held up.
+// Prefers a compute family without graphics, so that a desktop stays responsive.
 bool choose_queues(Physical& device) {
   const auto families =
       list_of<VkQueueFamilyProperties>([&](uint32_t* count, VkQueueFamilyProperties* out) {
@@ -67,7 +67,7 @@ bool choose_queues(Physical& device) {
   return found;
 }
 
-// What shaders/cooperative.comp asks for, beside f16 and Vulkan's memory model.
+// What shaders/cooperative.comp requires, besides f16 and Vulkan's memory model.
 bool multiplies_halves(const Physical& device) {
   const auto& limits = device.properties.limits;
   if (vkGetPhysicalDeviceCooperativeMatrixPropertiesNV == nullptr || device.subgroup_size != 32 ||
@@ -92,7 +92,7 @@ bool multiplies_halves(const Physical& device) {
   return offered.cooperativeMatrix != 0 && std::any_of(all.begin(), all.end(), fits);
 }
 
-// Reads what the device offers; says what it lacks that no kernel here does without.
+// Reads what the device offers, and names anything missing that all kernels need.
 std::string examine(Physical& device) {
   vkGetPhysicalDeviceProperties(device.handle, &device.properties);
   if (device.properties.apiVersion < VK_API_VERSION_1_2) return "it offers no Vulkan 1.2";
@@ -211,7 +211,7 @@ bool Instance::create(const Options& options) {
   return true;
 }
 
-// One device that cannot be used does not hide the others.
+// A device that cannot be used does not hide the others.
 void Instance::enumerate() {
   const auto handles = list_of<VkPhysicalDevice>([&](uint32_t* count, VkPhysicalDevice* out) {
     vkEnumeratePhysicalDevices(handle_, count, out);

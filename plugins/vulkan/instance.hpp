@@ -1,4 +1,4 @@
-// The Vulkan loader, opened when it is first asked for, and the devices behind it.
+// The Vulkan loader, opened when first needed, and its devices.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace tenon::vulkan {
 
-// What a physical device is and can do, as far as this plugin asks.
+// The properties of a physical device that this plugin uses.
 struct Physical {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   uint32_t index = 0;  // among the devices of the plugin
@@ -29,12 +29,12 @@ struct Physical {
   uint64_t dtypes = 0;
 };
 
-// Throws the first message of the validation layer, where one listens and has complained: no call goes on as if nothing were.
+// If the validation layer is on and has complained, throws its first message, so that no call continues silently.
 void check_validation();
 
 class Instance {
  public:
-  // Never throws for a missing driver: devices() is empty then, and reason() says why.
+  // Does not throw if there is no driver: devices() is then empty, and reason() says why.
   explicit Instance(const Options& options);
   ~Instance();
   Instance(const Instance&) = delete;

@@ -5,7 +5,7 @@
 namespace tenon::vulkan {
 namespace {
 
-// What shaders count with is 32 bits wide.
+// Shaders count with 32 bits.
 bool fits(const tn_view& view, uint64_t dtypes) {
   if ((dtypes & TN_MASK(view.dtype)) == 0) return false;
   int64_t reach = 1, count = 1;

@@ -1,5 +1,5 @@
-// How the families of kernels hand in what they have. To add a family: a file in ops/ that defines
-// `void add_NAME_kernels(KernelList& list)`, and its name in families.def.
+// How families of kernels register. To add a family, write a file in ops/ that defines
+// `void add_NAME_kernels(KernelList& list)`, and put its name into families.def.
 #pragma once
 
 #include <string_view>
@@ -14,9 +14,9 @@ struct KernelSpec {
   std::string_view schema;  // TN_SCHEMA_… of tenon/schemas.h
   uint64_t dtypes = 0;      // mask over the first tensor input after promotion
   void (*run)(const tn_call& call, uint32_t code);  // may throw sdk::Error
-  uint32_t code = 0;                                // which op, where a function serves several
+  uint32_t code = 0;                                // which op, if a function serves several
   uint32_t flags = 0;                               // TN_KERNEL_…
-  // Beside what every kernel asks: dtypes the device has, and sizes that 32 bits count.
+  // Besides what every kernel requires: dtypes that the device supports, and sizes below 2^32.
   bool (*supports)(const tn_call& call, uint32_t code) = nullptr;
   uint64_t (*scratch)(const tn_call& call, uint32_t code) = nullptr;
   int32_t priority = 0;
@@ -35,7 +35,7 @@ class KernelList {
 #include "families.def"
 #undef FAMILY
 
-// Every kernel of the plugin, as the core takes them. Static.
+// Every kernel of the plugin in the core's form. Static.
 const std::vector<tn_kernel>& all_kernels();
 
 inline constexpr uint64_t kFloats = TN_MASK_HALF | TN_MASK(TN_DTYPE_F32);  // computed in f32
@@ -48,10 +48,10 @@ inline constexpr uint64_t kLongInts = TN_MASK(TN_DTYPE_U32) | TN_MASK(TN_DTYPE_I
 inline constexpr uint64_t kInts = kSmallInts | kLongInts;
 inline constexpr uint64_t kReals = kFloats | kDouble | kInts;
 inline constexpr uint64_t kAll = kReals | TN_MASK_BOOL;
-// What can be summed up: unsigned integers make u64, which is not computed here.
+// What can be summed: unsigned integers would give u64, which is not computed here.
 inline constexpr uint64_t kSummed = kAll & ~TN_MASK_UNSIGNED;
 
-// Short hands for reading a call.
+// Shorthands for reading a call.
 using sdk::numel;
 inline const Device& device_of(const tn_call& call) { return backend().device(call.device_index); }
 inline const tn_view& input(const tn_call& call, uint32_t arg) { return *call.args[arg].as.view; }

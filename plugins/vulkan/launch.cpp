@@ -6,7 +6,7 @@
 namespace tenon::vulkan {
 namespace {
 
-constexpr uint32_t kMostGroups = 65535;  // what every device takes in one dimension
+constexpr uint32_t kMostGroups = 65535;  // every device takes this many in one dimension
 
 }  // namespace
 
@@ -87,7 +87,7 @@ Launch& Launch::slot(const tn_view& view, bool write) {
 }
 
 Launch& Launch::none() {
-  // Something must be bound; the first slot is.
+  // Something must be bound, so the first slot's buffer is.
   dispatch_.slots[slots_] = dispatch_.slots[0];
   dispatch_.slots[slots_].write = false;
   dispatch_.slot_count = std::max(dispatch_.slot_count, ++slots_);

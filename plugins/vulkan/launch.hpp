@@ -1,4 +1,4 @@
-// One dispatch of a kernel, put together in the order in which its shader reads it:
+// One dispatch of a kernel, assembled in the order in which its shader reads it:
 //
 //   Launch launch(call, shaders::softmax, compute_of(x.dtype));
 //   launch.constant(x.dtype).constant(log);         // specialization constants, ids from 1
@@ -17,10 +17,10 @@
 
 namespace tenon::vulkan {
 
-// In what elements of a dtype are computed: f16 and bf16 in f32, small integers and bool in i32, u32 in i64.
+// The type that a dtype is computed in: f32 for f16 and bf16, i32 for small integers and bool, i64 for u32.
 Compute compute_of(tn_dtype dtype);
 
-// The slot of tables that shaders read through table(i).
+// The slot of the tables that shaders read through table(i).
 inline constexpr uint32_t kTableSlot = kSlots - 1;
 
 class Launch {
@@ -34,30 +34,30 @@ class Launch {
   Launch& word(float value) { return word(std::bit_cast<uint32_t>(value)); }
   Launch& real(double value);  // two words: low, high
 
-  // A view in the next slot, reaching from its lowest element to its highest. A host scalar lies in the upload ring.
+  // Binds a view to the next slot, from its lowest element to its highest. A host scalar goes into the upload ring.
   Launch& in(const tn_view& view) { return slot(view, false); }
   Launch& out(const tn_view& view) { return slot(view, true); }  // written, or read and written
-  Launch& none();  // a slot that the shader does not touch
-  // Bytes of the call's scratch memory in the next slot.
+  Launch& none();  // a slot that the shader does not use
+  // Binds bytes of the call's scratch memory to the next slot.
   Launch& scratch(uint64_t offset, uint64_t bytes);
-  // The next slot notes an index that is out of range: it becomes an error when the stream is synchronised. `op` is static.
+  // Indices out of range are reported in the next slot, and throw an error when the stream is synchronised. `op` is static.
   Launch& check(const char* op, int64_t dim, int64_t size);
-  // How far, in elements, the first element of the view in a slot lies from the slot's begin: not 0 with negative strides.
+  // The distance in elements from the beginning of a slot to the first element of its view: not 0 with negative strides.
   int64_t bias(uint32_t slot) const { return bias_[slot]; }
 
-  // Numbers for table(0), table(1), …; up to Dispatch::kLocal / 4 of them. Throws sdk::Error
+  // Numbers for table(0), table(1), …, up to Dispatch::kLocal / 4. Throws sdk::Error
   Launch& table(std::span<const uint32_t> values);
-  // The table of a strided loop, as layout.glsl reads it: sizes, biases, strides of the slots 0 … operands - 1.
+  // The table of a strided loop as layout.glsl reads it: sizes, biases, and the strides of slots 0 … operands - 1.
   Launch& layout(const tn_loop& loop);
-  // For views that come without a loop: the same of one view in slot k.
+  // The same for a single view in slot k, without a loop.
   void append_layout(std::vector<uint32_t>& table, const tn_view& view, uint32_t slot) const;
 
-  // So many workgroups; the shader strides over more work than that.
+  // Records the dispatch with this many workgroups; the shader loops if there is more work.
   void groups(int64_t x, int64_t y = 1, int64_t z = 1);
-  // An invocation for each element.
+  // Records the dispatch with an invocation for each element.
   void elements(int64_t count);
   uint32_t group_size() const { return dispatch_.key.group_size; }
-  Launch& group_size(uint32_t size);  // another than the device's usual one
+  Launch& group_size(uint32_t size);  // instead of the device's usual one
 
  private:
   Launch& slot(const tn_view& view, bool write);

@@ -7,10 +7,10 @@
 namespace tenon::vulkan {
 namespace {
 
-// Small requests share a block of this size; a larger one gets a block of its own.
+// Small requests share blocks of this size; a larger one gets its own block.
 constexpr VkDeviceSize kBlock = VkDeviceSize{64} << 20;
 
-// A buffer as a heap makes them all. Those of one usage may lie in the same types of memory, whatever their size
+// A buffer like all of a heap's. Buffers of one usage accept the same memory types, whatever their size
 // (VkMemoryRequirements).
 VkBuffer make_buffer(const Device& device, VkDeviceSize bytes) {
   VkBufferCreateInfo wanted{};
@@ -149,7 +149,7 @@ void Heap::free(Buffer* buffer) noexcept {
       gap = before;
     }
   }
-  // The core caches, so what comes back whole is meant for others.
+  // The core caches, so a block that comes back empty is meant for others.
   if (gap->second != buffer->block->size) return;
   const auto block = std::find_if(blocks_.begin(), blocks_.end(),
                                   [&](const auto& one) { return one.get() == buffer->block; });

@@ -1,4 +1,4 @@
-// Memory of one kind, cut out of large blocks, so that the driver sees few allocations.
+// Memory of one kind, carved out of large blocks so that the driver sees few allocations.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ namespace tenon::vulkan {
 
 class Device;
 
-// One allocation of the driver, covered by one VkBuffer.
+// One driver allocation, covered by one VkBuffer.
 struct Block {
   VkDeviceMemory memory = VK_NULL_HANDLE;
   VkBuffer buffer = VK_NULL_HANDLE;
   VkDeviceSize size = 0;
-  VkDeviceAddress address = 0;                // 0 where buffers have none
+  VkDeviceAddress address = 0;                // 0 if buffers have no addresses
   char* mapped = nullptr;                     // host memory only
-  std::map<VkDeviceSize, VkDeviceSize> gaps;  // offset → size of what is free
+  std::map<VkDeviceSize, VkDeviceSize> gaps;  // offset → size of the free parts
 };
 
-// What the core holds as a buffer handle: a stretch of a block.
+// The core's buffer handle: a part of a block.
 struct Buffer {
   Block* block = nullptr;
   VkDeviceSize offset = 0;  // in the block, a multiple of Heap::kAlignment
@@ -36,7 +36,7 @@ struct Buffer {
 
 class Heap {
  public:
-  // Above every alignment that Vulkan may ask of a bound buffer (VkPhysicalDeviceLimits, table 53: at most 256).
+  // At least every alignment that Vulkan may require of a bound buffer (VkPhysicalDeviceLimits, table 53: at most 256).
   static constexpr VkDeviceSize kAlignment = 256;
 
   Heap(Device& device, MemoryKind kind);
@@ -44,7 +44,7 @@ class Heap {
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  // Throws sdk::Error (TN_OUT_OF_MEMORY) naming the sizes. [thread-safe]
+  // Throws sdk::Error (TN_OUT_OF_MEMORY) with the sizes. [thread-safe]
   Buffer* allocate(VkDeviceSize bytes);
   // [thread-safe]
   void free(Buffer* buffer) noexcept;

@@ -1,4 +1,4 @@
-// Which of a device's types of memory buffers are put into.
+// Chooses the memory type for buffers.
 #pragma once
 
 #include <bit>
@@ -8,7 +8,7 @@
 
 namespace tenon::vulkan {
 
-// Which memory a heap takes: the first type for buffers that has all of `needed`, those with `wanted` before others.
+// What a heap requires: the first type that has all of `needed`; those that also have `wanted` come first.
 struct MemoryKind {
   VkMemoryPropertyFlags needed;
   VkMemoryPropertyFlags wanted;
@@ -20,7 +20,7 @@ inline constexpr MemoryKind kReadBackMemory{
     VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
     VK_MEMORY_PROPERTY_HOST_CACHED_BIT};
 
-// Of the types whose bits are set in `allowed`. Throws TN_UNIMPLEMENTED where none is of the kind.
+// From the types whose bits are set in `allowed`. Throws TN_UNIMPLEMENTED if none fits.
 inline uint32_t choose_type(const VkPhysicalDeviceMemoryProperties& memory, MemoryKind kind,
                             uint32_t allowed) {
   int best = -1, best_score = -1;

@@ -1,4 +1,4 @@
-// What the normalisations share: the passes that follow once statistics are known.
+// What the normalisations share: the passes after the statistics are known.
 #pragma once
 
 #include "fold.hpp"
@@ -8,7 +8,7 @@ namespace tenon::vulkan {
 enum Apply : uint32_t { kForward, kBackward, kRunning };  // as shaders/norm_apply.comp
 enum Sums : uint32_t { kMeans, kParameters };             // as shaders/norm_sums.comp
 
-// Which statistics and which parameters an element has: its place / step % count.
+// Element i uses statistics and parameters number i / step % count.
 struct Sharing {
   int64_t step, count, parameter_step, parameter_count;
 };
@@ -18,20 +18,20 @@ struct Normalized {
   const tn_view* mean;  // NULL: 0
   const tn_view* rstd;
   const tn_view* weight;  // or NULL
-  const tn_view* last;    // bias, or NULL; the gradient
-  Place means;            // of the gradient: a and b, one behind the other
+  const tn_view* last;    // forward: bias, or NULL; backward: the gradient
+  Place means;            // backward: a, followed by b
 };
 
 // y of x, or gx.
 void run_apply(const tn_call& call, Apply which, const Normalized& operands,
                const Sharing& sharing);
 
-// The dtype of statistics beside x: what is computed in.
+// The dtype of statistics: the one in which x is computed.
 inline tn_dtype statistic_of(const tn_view& x) {
   return x.dtype == TN_DTYPE_F64 ? TN_DTYPE_F64 : TN_DTYPE_F32;
 }
 
-// How shaders are told of a parameter.
+// Describes a parameter to shaders.
 inline uint32_t parameter_constant(const tn_view* view) {
   return view != nullptr ? 1 + view->dtype : 0;
 }

@@ -9,7 +9,7 @@
 namespace tenon::vulkan {
 namespace {
 
-// None in a setuid process: who started it must not choose the files it reads and writes.
+// Ignored in a setuid process: its caller must not choose which files it reads and writes.
 std::string variable(const char* name) {
   const char* value = secure_getenv(name);
   return value == nullptr ? std::string() : std::string(value);
@@ -58,7 +58,7 @@ Fault fault() {
   return made;
 }
 
-// Beside other programs' caches, where the user has a place for them.
+// Beside other programs' caches, if the user has a place for them.
 std::string cache_directory() {
   if (secure_getenv("TENON_VULKAN_CACHE") != nullptr) return variable("TENON_VULKAN_CACHE");
   if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty() && base[0] == '/')

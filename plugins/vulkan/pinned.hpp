@@ -1,4 +1,4 @@
-// Host memory that a program asked for (memory table, host_allocate): the device writes read-backs straight into it.
+// Host memory that a program allocated (memory table, host_allocate). The device writes read-backs straight into it.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ class Pinned {
     buffers_.erase(found);
     --count_;
   }
-  // The buffer that holds all of a range of host memory; NULL where it is other memory.
+  // The buffer that contains a whole range of host memory; NULL for other memory.
   const Buffer* find(const void* address, VkDeviceSize bytes) const {
     if (count_.load(std::memory_order_relaxed) == 0) return nullptr;
     const char* begin = static_cast<const char*>(address);

@@ -63,7 +63,7 @@ VkPipeline Pipelines::get(const PipelineKey& key) {
     const std::shared_lock lock(mutex_);
     if (const auto found = made_.find(key); found != made_.end()) return found->second;
   }
-  // Compiled outside the lock: other threads go on. Two that compile the same keep the first.
+  // Compiles outside the lock, so that other threads can continue. If two compile the same, the first is kept.
   const VkPipeline pipeline = create(key);
   const std::unique_lock lock(mutex_);
   const auto [place, is_new] = made_.emplace(key, pipeline);
@@ -110,7 +110,7 @@ VkPipeline Pipelines::create(const PipelineKey& key) {
 
 // ---- On disk ------------------------------------------------------------------------------------------------------------
 
-// One for each device and driver: data of another driver is never offered to it.
+// A separate file for each device and driver: no driver is given another's data.
 CacheFile Pipelines::cache_file() const {
   const auto& physical = device_.physical();
   char name[96];
@@ -122,7 +122,7 @@ CacheFile Pipelines::cache_file() const {
           name + std::string(device_.addresses() ? "" : "-bound") + ".pipelines"};
 }
 
-// Failing is no error: it is a cache.
+// Failing is not an error, since it is only a cache.
 void Pipelines::save() noexcept {
   try {
     if (device_.options().cache.empty() || saved_ == made_.size()) return;

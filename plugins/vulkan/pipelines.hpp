@@ -1,4 +1,4 @@
-// Compute pipelines, made when first used and kept on disk between runs.
+// Compute pipelines, made when first used and stored on disk between runs.
 #pragma once
 
 #include <array>
@@ -18,9 +18,9 @@ namespace tenon::vulkan {
 
 class Device;
 
-inline constexpr uint32_t kSlots = 8;   // buffers of one dispatch
-inline constexpr uint32_t kWords = 16;  // 32-bit numbers of one dispatch
-// Specialization constants, beside the size of a workgroup.
+inline constexpr uint32_t kSlots = 8;   // buffers for one dispatch
+inline constexpr uint32_t kWords = 16;  // 32-bit numbers for one dispatch
+// Specialization constants, besides the workgroup size.
 inline constexpr uint32_t kConstants = 10;
 
 // A shader with its specialization constants.
@@ -44,7 +44,7 @@ class Pipelines {
 
   // [thread-safe]
   VkPipeline get(const PipelineKey& key);
-  // Writes what is new to disk, at most once a second: a process may end without a word.
+  // Writes new pipelines to disk, at most once a second, because a process may end without notice.
   void save_now_and_then() noexcept;
   VkPipelineLayout layout() const { return layout_; }
   VkDescriptorSetLayout set_layout() const { return set_layout_; }
@@ -55,13 +55,13 @@ class Pipelines {
   void save() noexcept;
 
   Device& device_;
-  VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;  // only where buffers are bound
+  VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;  // only if buffers are bound
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkPipelineCache cache_ = VK_NULL_HANDLE;
   std::shared_mutex mutex_;
   std::unordered_map<PipelineKey, VkPipeline, PipelineHash> made_;
   std::atomic<size_t> count_{0},
-      saved_{0};  // pipelines, and how many there were when they were last written
+      saved_{0};  // number of pipelines, and that number at the last write
   std::chrono::steady_clock::time_point saved_at_;
 };
 

@@ -1,4 +1,4 @@
-// The plugin's entry. A Vulkan loader is asked for when the plugin starts; without one it has no devices and says why.
+// The plugin's entry point. On start it looks for a Vulkan loader; without one it has no devices and says why.
 #include "../common/profile.hpp"
 #include "backend.hpp"
 #include "kernels.hpp"
@@ -31,7 +31,7 @@ const void* get_interface(void*, tn_str name, uint32_t revision) {
 }  // namespace
 }  // namespace tenon::vulkan
 
-// A batch is timed whole or not at all, so what is recorded goes before a profile begins.
+// A batch is timed as a whole or not at all, so recorded work is submitted before a profile begins.
 const tenon::Profiled tenon::kProfiled = {"vulkan", [] { vulkan::backend().flush_all(); },
                                           [] { vulkan::backend().synchronize_all(); }};
 

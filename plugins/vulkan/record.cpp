@@ -1,4 +1,4 @@
-// What a stream records: barriers where stretches of memory meet, dispatches, copies, fills.
+// What a stream records: dispatches, copies, fills, and barriers between conflicting uses of memory.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@ namespace tenon::vulkan {
 namespace {
 
 constexpr VkDeviceSize kNoteBytes = 16;
-// Beyond this many stretches a barrier is cheaper than looking through them.
+// With more stretches than this, a barrier is cheaper than searching them.
 constexpr size_t kMostTouched = 48;
 
 bool overlap(const Use& a, const Use& b) {
@@ -32,7 +32,7 @@ void Stream::barrier() {
   touched_.clear();
 }
 
-// A barrier where one of the uses meets an earlier one since the last barrier and either writes.
+// Adds a barrier if one of the uses overlaps an earlier one since the last barrier, and either writes.
 void Stream::use(const Use* uses, uint32_t count) {
   const auto meets = [&](const Use& earlier) {
     for (uint32_t i = 0; i < count; ++i)
@@ -81,7 +81,7 @@ void Stream::bind(const Dispatch& dispatch, VkDeviceSize local, VkDeviceSize not
       push.slots[k] = buffer.address() + offset;
       continue;
     }
-    // From the last place that may be bound; the shader gets the rest.
+    // Binds from the last aligned offset; the shader gets the rest.
     const VkDeviceSize from = offset / Heap::kAlignment * Heap::kAlignment;
     const VkDeviceSize range = std::max<VkDeviceSize>(offset - from + slot.bytes, 16);
     push.slots[k] = offset - from;
@@ -122,7 +122,7 @@ void Stream::dispatch(const Dispatch& dispatch) {
   const std::lock_guard lock(mutex_);
   VkDeviceSize local = 0, note = 0;
   const bool checks = dispatch.check.op != nullptr;
-  // Both anew after a wait: what was taken before it belongs to the batch that was submitted.
+  // Both are fetched again after a wait: older ones belong to the batch that was submitted.
   for (;;) {
     if (dispatch.local_size != 0) local = uploads_.take(dispatch.local_size);
     if (checks) note = read_backs_.take(kNoteBytes);
@@ -143,7 +143,7 @@ void Stream::dispatch(const Dispatch& dispatch) {
     const auto& slot = dispatch.slots[k];
     if (slot.buffer == nullptr) continue;
     VkDeviceSize begin = slot.buffer->offset + slot.offset, end = begin + slot.bytes;
-    // What is bound counts as used, and as written where other constants would: validation cannot know better.
+    // Bound slots count as used, and as written if other constants would write them: validation cannot know better.
     bool write = slot.write;
     if (!device_.addresses()) {
       begin = begin / Heap::kAlignment * Heap::kAlignment;
@@ -229,7 +229,7 @@ void Stream::copy_within(const Buffer& from, VkDeviceSize from_offset, const Buf
   const VkDeviceSize read = from.offset + from_offset, write = to.offset + to_offset;
   const bool crossing =
       overlap({from.block, read, read + bytes, false}, {to.block, write, write + bytes, true});
-  // Vulkan copies no range onto itself: by way of another place then.
+  // Vulkan cannot copy a range onto itself, so the copy goes through temporary memory.
   Buffer* between = crossing ? device_.memory().allocate(bytes) : nullptr;
   Batch& batch = open();
   if (between != nullptr) {

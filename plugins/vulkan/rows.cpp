@@ -9,9 +9,9 @@ RowPlan plan_rows(int64_t rows, int64_t n, const Device& device,
                   std::initializer_list<const tn_view*> operands, uint32_t arrays) {
   RowPlan plan{rows, n};
   plan.quads = n % 4 == 0 && std::all_of(operands.begin(), operands.end(), starts_even);
-  // Kept in registers; a CPU keeps more in its cache than it takes to join the lanes of a row.
+  // Kept in registers. A CPU's cache holds more elements than joining the lanes of a row is worth.
   const uint32_t most = (device.is_cpu() ? 64 : 16 / arrays), group_size = device.group_size();
-  // More for each invocation once the device is full of them.
+  // More for each invocation once the device is full.
   const bool full = rows * n >= device.invocations() * 8;
   const int64_t each = device.is_cpu() ? most : full ? most / 2 : most / 4;
   const uint32_t lanes = std::bit_ceil(

@@ -1,4 +1,4 @@
-// What compile_shader.py makes of a file in shaders/: one module for each way to compute and to reach memory.
+// The output of compile_shader.py for a file in shaders/: one module for each compute type and way to reach memory.
 #pragma once
 
 #include <cstddef>
@@ -6,13 +6,13 @@
 
 namespace tenon::vulkan {
 
-// In what a module computes; what it reads and writes is converted. Names as in shaders/tenon.glsl.
+// The type that a module computes in. What it reads and writes is converted. Names as in shaders/tenon.glsl.
 enum class Compute : uint32_t { kF32, kF64, kI32, kI64, kCount };
 
 struct ShaderModule {
   const uint32_t* words = nullptr;
   size_t bytes = 0;
-  // Bits of the bindings that some constants let it write; only where buffers are bound.
+  // The bindings that it may write under some constants; only if buffers are bound.
   uint32_t written = 0;
 };
 

@@ -1,4 +1,4 @@
-// Batches: opened, submitted, waited for, and what they took given back. record.cpp fills them.
+// Batches: opened, submitted, waited for, and cleaned up. record.cpp fills them.
 #include "stream.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace tenon::vulkan {
 namespace {
 
 constexpr VkDeviceSize kUploadRing = VkDeviceSize{8} << 20, kReadBackRing = VkDeviceSize{4} << 20;
-// A batch is submitted when it holds this much, or earlier where the device has nothing else to do.
+// A batch is submitted when it holds this much, or earlier if the device would be idle.
 constexpr uint32_t kMostOps = 256, kLookEvery = 16;
 constexpr uint32_t kSetsOfPool = kMostOps;
 
@@ -36,7 +36,7 @@ Stream::Stream(Device& device)
 Stream::~Stream() {
   const auto& vk = device_.vk();
   device_.remove(this);
-  // A device that is lost does not answer; one that works has nothing left to do here.
+  // A lost device does not answer; a working one has nothing left to do here.
   try {
     if (!running_.empty()) reap(device_.reached(lane_.timeline));
   } catch (const sdk::Error&) {
@@ -112,7 +112,7 @@ VkQueryPool Stream::new_clocks() {
 Stream::Batch& Stream::open() {
   if (is_open_) return current_;
   device_.check_alive();
-  // What has been done meanwhile gives back its memory.
+  // Frees the memory of batches that have finished meanwhile.
   if (!running_.empty()) reap(device_.reached(lane_.timeline));
   auto waits = std::move(current_.waits);
   current_ = Batch();
@@ -214,7 +214,7 @@ void Stream::retire(Batch& batch) {
   if (batch.sets != VK_NULL_HANDLE) free_sets_.push_back(batch.sets);
 }
 
-// A call is told to last from the end of those before it to its own: what overlaps is counted once.
+// A call's time is from the end of the previous calls to its own end, so overlaps count once.
 void Stream::stamp(const char* what) {
   if (current_.clocks == VK_NULL_HANDLE) return;
   current_.stamps.emplace_back(Profile::label_of_span(), what);
@@ -272,7 +272,7 @@ void Stream::recorded(const Shader* shader, const char* what) {
 
 uint64_t Stream::mark(VkQueryPool clock) {
   const std::lock_guard lock(mutex_);
-  if (!current_.waits.empty()) open();  // the mark lies behind what is waited for
+  if (!current_.waits.empty()) open();  // the mark comes after what is waited for
   if (clock != VK_NULL_HANDLE) {
     Batch& batch = open();
     device_.vk().vkCmdResetQueryPool(batch.commands, clock, 0, 1);
@@ -286,7 +286,7 @@ void Stream::wait_for(const std::shared_ptr<Stream>& other, uint64_t value) {
   if (other.get() == this) return;
   other->flush();
   const std::lock_guard lock(mutex_);
-  // What is recorded so far does not wait: two streams that wait for each other's earlier work would never end.
+  // Submits without waiting: two streams waiting for each other's earlier work would never end.
   submit();
   current_.waits.emplace_back(other, value);
 }

@@ -1,4 +1,4 @@
-// A stream: work is recorded into large command buffers, submitted in batches, and counted on a timeline semaphore.
+// A stream: records work into large command buffers, submits them in batches, and counts them on a timeline semaphore.
 #pragma once
 
 #include <cstddef>
@@ -23,30 +23,30 @@ struct Use {
   bool write;
 };
 
-// What a shader checks: indices along a dimension. It notes one that is out of range; shaders/indices.glsl says how.
+// A check that a shader makes: indices along a dimension. Reports one that is out of range; see shaders/indices.glsl.
 struct IndexCheck {
-  const char* op = nullptr;  // static; NULL: nothing is checked
+  const char* op = nullptr;  // static; NULL: no check
   int64_t dim = 0, size = 0;
 };
 
-// One dispatch, as launch.hpp builds it.
+// One dispatch, built by launch.hpp.
 struct Dispatch {
   PipelineKey key;
   uint32_t groups[3] = {1, 1, 1};
   struct Slot {
     const Buffer* buffer = nullptr;  // NULL: bytes of `local`
-    VkDeviceSize offset = 0;         // in the buffer, or in `local`
-    VkDeviceSize bytes = 0;          // what is touched, from `offset`
+    VkDeviceSize offset = 0;         // in the buffer or in `local`
+    VkDeviceSize bytes = 0;          // how much is touched from `offset` on
     bool write = false;
   } slots[kSlots];
   uint32_t slot_count = 0;
   uint32_t words[kWords] = {};
-  // Parameters that do not fit into words: layouts, host scalars.
+  // Parameters too large for words: layouts, host scalars.
   static constexpr uint32_t kLocal = 1536;
   alignas(16) std::byte local[kLocal];
   uint32_t local_size = 0;
   IndexCheck check;
-  uint32_t check_slot = 0;  // where the shader notes it
+  uint32_t check_slot = 0;  // where the shader reports
 };
 
 class Stream : public std::enable_shared_from_this<Stream> {
@@ -64,21 +64,21 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void copy_out(const Buffer& from, VkDeviceSize offset, void* to, VkDeviceSize bytes);
   void copy_within(const Buffer& from, VkDeviceSize from_offset, const Buffer& to,
                    VkDeviceSize to_offset, VkDeviceSize bytes);
-  // A pattern of 4 bytes over whole words.
+  // Fills whole words with a pattern of 4 bytes.
   void fill_words(const Buffer& to, VkDeviceSize offset, VkDeviceSize bytes, uint32_t pattern);
 
-  // The timeline's value once everything recorded so far is done; notes the time in `clock` where it is given.
+  // The timeline's value when everything recorded so far is done. Records the time in `clock` if given.
   uint64_t mark(VkQueryPool clock);
-  // What is recorded later waits for the other stream. [stream-ordered]
+  // Later work waits for the other stream. [stream-ordered]
   void wait_for(const std::shared_ptr<Stream>& other, uint64_t value);
 
-  // Submits what is recorded. [thread-safe]
+  // Submits the recorded work. [thread-safe]
   void flush();
-  // Whether the value was reached; waits for it. [thread-safe]
+  // Whether the value was reached; wait until it is. [thread-safe]
   bool reached(uint64_t value);
   void wait(uint64_t value);
   void finish();  // waits for everything recorded so far
-  // Throws TN_OUT_OF_RANGE, once, where a shader met an index out of range.
+  // Throws TN_OUT_OF_RANGE, once, if a shader met an index out of range.
   void report();
   void synchronize() {
     finish();
@@ -100,20 +100,20 @@ class Stream : public std::enable_shared_from_this<Stream> {
     VkDescriptorPool sets = VK_NULL_HANDLE;
     uint64_t value = 0;
     uint32_t ops = 0;
-    uint32_t bound = 0;  // sets taken from the pool
+    uint32_t bound = 0;  // descriptor sets taken from the pool
     uint64_t upload_end = 0, read_back_end = 0;
     std::vector<ReadBack> read_backs;
-    bool writes_host = false;  // straight into pinned memory
+    bool writes_host = false;  // writes straight into pinned memory
     std::vector<Note> notes;
     std::vector<Buffer*> kept;  // freed when the batch is done
     std::vector<std::pair<std::shared_ptr<Stream>, uint64_t>> waits;
-    // While a profiler listens: a time before the first call and one behind each.
+    // While a profiler listens: a time before the first call and one after each.
     VkQueryPool clocks = VK_NULL_HANDLE;
     std::vector<std::pair<Label, const char*>> stamps;  // whose call it was, and what ran
     const Shader* last = nullptr;
   };
 
-  // All of these with the lock held.
+  // These require the lock.
   Batch& open();
   void use(const Use* uses, uint32_t count);
   void barrier();
@@ -137,8 +137,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::mutex mutex_;
   uint32_t queue_ = 0;
   Lane lane_;
-  uint64_t submitted_;  // the last value given to the queue
-  uint64_t done_;       // the last value seen
+  uint64_t submitted_;  // the last value that was submitted
+  uint64_t done_;       // the last value that was seen
   bool is_open_ = false;
   Batch current_;
   std::deque<Batch> running_;
@@ -146,7 +146,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::vector<VkQueryPool> free_clocks_;
   std::vector<Use> touched_;  // since the last barrier
   Ring uploads_, read_backs_;
-  std::string out_of_range_;  // the first that was noted, until it is reported
+  std::string out_of_range_;  // the first report, until it is thrown
   VkPipeline bound_ = VK_NULL_HANDLE;
 };
 

@@ -1,4 +1,4 @@
-// Vulkan through volk, and its errors as the plugin's.
+// Vulkan through volk; its errors become the plugin's.
 #pragma once
 
 #include <volk.h>
@@ -9,15 +9,15 @@
 
 namespace tenon::vulkan {
 
-// "VK_ERROR_DEVICE_LOST"; the number where the name is not known.
+// "VK_ERROR_DEVICE_LOST", or the number if the name is unknown.
 std::string result_name(VkResult result);
-// Out of memory, a lost device or an internal error, saying what was tried. Throws sdk::Error.
+// Reports out of memory, a lost device or an internal error, with what was tried. Throws sdk::Error.
 [[noreturn]] void fail_vk(VkResult result, std::string_view what);
 inline void check_vk(VkResult result, std::string_view what) {
   if (result < 0) fail_vk(result, what);
 }
 
-// Lists that Vulkan gives in two calls: how many, then which.
+// For lists that Vulkan returns in two calls: the count, then the elements.
 template <class T, class Fn>
 std::vector<T> list_of(Fn&& ask) {
   uint32_t count = 0;

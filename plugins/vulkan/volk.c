@@ -1,3 +1,3 @@
-/* The one place that holds volk's function pointers; the loader is opened when the plugin starts, nothing is linked. */
+/* The one place that contains volk's function pointers. The loader is opened when the plugin starts; nothing is linked. */
 #define VOLK_IMPLEMENTATION
 #include <volk.h>

@@ -60,7 +60,7 @@ void run_shift(const tn_call& call, uint32_t) {
 }  // namespace
 
 void add_binary_kernels(KernelList& list) {
-  // Of bools a sum is "or", which any number but 0 says, and a product is "and".
+  // Adding bools is "or", where any number but 0 is true; multiplying them is "and".
   add_elementwise<All, Add, 2>(list, TN_SCHEMA_ADD);
   add_elementwise<Reals, Sub, 2>(list, TN_SCHEMA_SUB);
   add_elementwise<All, Mul, 2>(list, TN_SCHEMA_MUL);

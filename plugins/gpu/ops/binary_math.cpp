@@ -13,14 +13,14 @@ namespace {
 
 TENON_GPU_MATH2(Atan2, std::atan2(x, y));
 TENON_GPU_MATH2(Hypot, std::hypot(x, y));
-// By the larger of the two; of two infinities as well.
+// Factors out the larger of the two; correct for two infinities as well.
 TENON_GPU_MATH2(Logaddexp, larger(x, y) + softplus_rest(x == y ? C(0) : x - y));
 TENON_GPU_MATH2(GeluBackward, x* gelu_slope(y));
 TENON_GPU_MATH2(GeluTanhBackward, x* gelu_tanh_slope(y));
 TENON_GPU_MATH2(SigmoidBackward, x* y*(C(1) - y));
 TENON_GPU_MATH2(TanhBackward, x* std::fma(-y, y, C(1)));
 
-// The exponents that programs use most are plain products.
+// Common exponents become plain products.
 template <class C>
 struct Pow {
   GPU_FN C operator()(C x, C y) const {

@@ -1,5 +1,5 @@
-// conv, conv_backward_input and conv_backward_weight: products of gathered matrices by tiles; directly where those would have
-// few rows (depthwise), and for integers.
+// conv, conv_backward_input and conv_backward_weight: tiled products of gathered matrices. Computed directly for integers, and where the
+// matrices would have few rows (depthwise).
 #include "conv.hpp"
 
 namespace tenon::gpu {
@@ -8,14 +8,14 @@ namespace {
 using Three = Geometry::Three;
 int64_t product(const Three& sizes) { return Geometry::product(sizes); }
 
-// Products from which on tiles pay, and of a sum that is not shared by a block.
+// From how many products on tiles pay off, and below which length a block does not share a sum.
 constexpr int64_t kSmallWork = 1 << 15, kShortSum = 512;
 
-// What a call is made of, the same for its scratch memory and its run.
+// Derived from a call, the same for its scratch size and its run.
 struct Plan {
   Geometry g;
   Pass pass;
-  bool whole, wide;  // integers; computed in 8 bytes
+  bool whole, wide;  // integers; 8-byte arithmetic
   int64_t m = 0, n = 0, k = 0;
   bool direct = false;
   TileSize tile = TileSize::kSmall;
@@ -49,7 +49,7 @@ struct Plan {
 template <class T>
 struct ConvArgs {
   Planes planes;
-  Ptr<const T> weight, x, bias;  // weight pass: g, x
+  Ptr<const T> weight, x, bias;  // in the weight pass: g, x
   bool aligned;                  // of the weights
   uint32_t m, n, k, part_count, part_length;
   int64_t work, results;
@@ -57,7 +57,7 @@ struct ConvArgs {
   Ptr<Compute<T>> partial;
 };
 
-// Where sum (row, column) goes.
+// Where sum (row, column) is stored.
 template <Pass kPass, class T>
 GPU_DEVICE int64_t result_place(const ConvArgs<T>& g, uint32_t group, uint32_t row,
                                 uint32_t column) {
@@ -98,7 +98,7 @@ GPU_SIZED_KERNEL(S::kThreads, conv_tiles, ConvArgs<T> g) {
   for (int64_t w = block_index().x; w < g.work; w += block_count().x) {
     const auto part = static_cast<uint32_t>(w % g.part_count),
                group = static_cast<uint32_t>(w / g.part_count / tiles);
-    // Tiles that read the same places follow each other.
+    // Tiles that read the same positions are consecutive.
     const int64_t tile = w / g.part_count % tiles;
     const uint32_t m = static_cast<uint32_t>(tile % down) * S::kRows,
                    n = static_cast<uint32_t>(tile / down) * S::kColumns, k = part * g.part_length,
@@ -125,7 +125,7 @@ GPU_SIZED_KERNEL(S::kThreads, conv_tiles, ConvArgs<T> g) {
   }
 }
 
-// A thread for each result of the forward and the input pass.
+// One thread for each result of the forward and input pass.
 template <class T, Pass kPass>
 GPU_KERNEL conv_direct(ConvArgs<T> g) {
   const Planes& planes = g.planes;
@@ -152,14 +152,14 @@ GPU_KERNEL conv_direct(ConvArgs<T> g) {
   }
 }
 
-// One product of a weight's sum.
+// One product of the sum for a weight.
 template <class T>
 GPU_DEVICE Compute<T> weight_product(const Gradients<T>& g, Gathered<T, kWeight>& x, uint32_t row,
                                      uint32_t column, uint32_t k, uint32_t end) {
   return times(g.fetch(row, k, end).at[0], x.fetch(column, k, end).at[0]);
 }
 
-// A thread for each weight, where sums are short.
+// One thread for each weight, for short sums.
 template <class T>
 GPU_KERNEL conv_serial_weight(ConvArgs<T> g) {
   for (int64_t i = first_thread(); i < g.results; i += thread_count()) {
@@ -173,7 +173,7 @@ GPU_KERNEL conv_serial_weight(ConvArgs<T> g) {
   }
 }
 
-// A block for each weight.
+// One block for each weight.
 template <class T>
 GPU_KERNEL conv_direct_weight(ConvArgs<T> g) {
   using C = Compute<T>;
@@ -235,7 +235,7 @@ template <class T>
 ConvArgs<T> args_of(const tn_call& call, const Plan& plan) {
   ConvArgs<T> args;
   args.planes = planes_of(plan);
-  using conv_arg = arg::conv;  // conv_backward_input has g where this has x
+  using conv_arg = arg::conv;  // conv_backward_input has g in the position of x
   using weight_arg = arg::conv_backward_weight;
   const tn_view &weight = input(call, plan.pass == kWeight ? weight_arg::g : conv_arg::weight),
                 &x = input(call, plan.pass == kWeight ? weight_arg::x : conv_arg::x);
@@ -304,7 +304,7 @@ uint64_t scratch_bytes(const tn_call& call, uint32_t code) {
   return Plan(call, code).partial_bytes();
 }
 
-// Places and products are counted in 32 bits.
+// Positions and products are counted in 32 bits.
 bool supports(const tn_call& call, uint32_t code) {
   const Plan plan(call, code);
   const Geometry& g = plan.g;

@@ -1,5 +1,5 @@
-// clone and contiguous, and what other ops move: elements from one layout to another, by their size. Rows move by up to 16 bytes;
-// where the dimension that lies densest differs, tiles go through shared memory.
+// clone, contiguous, and moves for other ops: copies elements between layouts, by element size. Rows move in units of up to 16 bytes. If
+// the densest dimension differs between the two, tiles go through shared memory.
 #include <algorithm>
 
 #include "elementwise.hpp"
@@ -26,7 +26,7 @@ GPU_KERNEL move_strided(uint32_t count, Layout<2> layout, Ptr<U> to, Ptr<const U
   }
 }
 
-// A matrix for each batch: elements of `to` lie side by side along its rows, those of `from` along its columns.
+// A matrix for each batch: its rows are contiguous in `to`, its columns in `from`.
 struct Turned {
   uint32_t batches, rows, columns;
   Divider tiles_across;
@@ -54,7 +54,7 @@ GPU_KERNEL move_turned(Turned m, Layout<2> batches, Ptr<U> to, Ptr<const U> from
   }
 }
 
-// Dimensions of size 1 go, those that lie on one line become one.
+// Drops dimensions of size 1 and merges those that form one line.
 void merge(Move& m) {
   uint32_t kept = 0;
   for (uint32_t d = 0; d < m.ndim; ++d) {
@@ -78,7 +78,7 @@ uint64_t address_of(const Place& place, int64_t size) {
          static_cast<uint64_t>(place.first) * static_cast<uint64_t>(size);
 }
 
-// Bytes that lie side by side on both sides wherever a row begins.
+// How many bytes are contiguous on both sides wherever a row begins.
 uint32_t common_unit(const Move& m, const Place& to, const Place& from, uint32_t size) {
   const uint32_t last = m.ndim - 1;
   if (m.to[last] != 1 || m.from[last] != 1) return size;
@@ -89,7 +89,7 @@ uint32_t common_unit(const Move& m, const Place& to, const Place& from, uint32_t
   return std::max(unit_of(bits), size);
 }
 
-// The dimension along which `from` lies dense, where that is not the one of `to`; the last one: none.
+// The dimension along which `from` is dense, unless `to` is dense along it too; then the last dimension, for none.
 uint32_t turned_dimension(const Move& m) {
   const uint32_t last = m.ndim - 1;
   if (m.to[last] != 1 || m.from[last] == 1 || m.shape[last] < kTileRows ||

@@ -1,5 +1,5 @@
-// Conversions between dtypes. Floats to integers are truncated and limited to the range, NaN gives 0; anything but 0 is true. One
-// kernel for a pair of sizes, where the kinds of elements are told apart at run time; f32 and the half types have their own.
+// Conversions between dtypes. Floats are truncated to integers and clamped to the range, NaN gives 0, and anything but 0 is true. One
+// kernel for each pair of sizes decides the kind of element at run time; f32 and the half types have kernels of their own.
 #include "elementwise.hpp"
 #include "tenon/float_formats.h"
 
@@ -39,18 +39,18 @@ Kind kind_of(tn_dtype dtype) {
   }
 }
 
-// To f32 on the way to a narrower type: what is lost makes the last bit odd, so that rounding twice is rounding once.
+// Converts to f32 on the way to a narrower type. Lost bits make the last bit odd, so that rounding twice equals rounding once.
 GPU_FN float to_float_odd(double x) {
   const auto nearest = static_cast<float>(x);
   const double error = x - static_cast<double>(nearest);
   const auto bits = bits_as<uint32_t>(nearest);
-  // Of infinities and NaN the error is NaN, or infinite beyond f32's range.
+  // For infinities and NaN the error is NaN, or infinite beyond f32's range.
   if (!(error > 0 || error < 0) || (bits & 1) != 0) return nearest;
   return bits_as<float>((error > 0) == (x > 0) ? bits + 1 : bits - 1);
 }
 GPU_FN float to_float_odd(float x) { return x; }
 
-// The bits of an element of a size, from a number.
+// The bits of an element of some size, from a number.
 template <class To>
 struct Target {
   Kind kind;
@@ -132,7 +132,7 @@ struct Same {
   GPU_FN float operator()(float x) const { return x; }
 };
 
-// Training in mixed precision casts these all the time. False where others meet.
+// Casts that training in mixed precision does all the time. False for other pairs.
 using Singles = Types<Half, BFloat16, float>;
 bool run_singles(const tn_call& call) {
   const tn_dtype from_dtype = input(call, arg::cast::x).dtype, to_dtype = output(call).dtype;

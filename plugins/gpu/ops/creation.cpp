@@ -1,4 +1,4 @@
-// Tensors from numbers: full, arange, linspace, eye, and triangles of matrices.
+// Creates tensors from numbers: full, arange, linspace, eye; and takes triangles of matrices.
 #include <algorithm>
 
 #include "../../common/number_bits.hpp"
@@ -26,7 +26,7 @@ uint64_t bits_of_number(tn_dtype dtype, const tn_value& value) {
                                      : number_bits(dtype, value.as.i);
 }
 
-// full_like has its value where full has it.
+// full_like has its value in the same position as full.
 void run_full(const tn_call& call, uint32_t) {
   const tn_view& out = output(call);
   const uint64_t bits = bits_of_number(out.dtype, call.args[arg::full::value]);
@@ -37,14 +37,14 @@ void run_full(const tn_call& call, uint32_t) {
 
 // ---- Ranges -------------------------------------------------------------------------------------------------------------
 
-// start + i step, each by itself, so that errors don't add up.
+// start + i step, computed independently, so that errors don't add up.
 struct WholeRange {
   uint64_t start, step;
   GPU_FN int64_t at(int64_t i) const {
     return static_cast<int64_t>(start + static_cast<uint64_t>(i) * step);
   }
 };
-// From `upper` on counted down from the end, so that the last number is exact.
+// From index `upper` on counts down from the end, so that the last number is exact.
 struct RealRange {
   double start, step, end;
   int64_t upper, intervals;
@@ -62,7 +62,7 @@ template <class T>
 GPU_FN T ranged(double value) {
   if constexpr (kIsFloat<T>) {
     return narrow<T>(static_cast<Compute<T>>(value));
-  } else {  // limited to the range, NaN gives 0, as cast has it
+  } else {  // clamped to the range; NaN gives 0, as in cast
     constexpr double kEnd =
         2.0 * static_cast<double>(uint64_t{1} << (std::numeric_limits<T>::digits - 1));
     if (!(value > static_cast<double>(std::numeric_limits<T>::min())))
@@ -94,7 +94,7 @@ void run_arange(const tn_call& call, uint32_t) {
                RealRange{real_arg(call, arg::start), real_arg(call, arg::step), 0, INT64_MAX, 0});
 }
 
-// From both ends towards the middle. Without the endpoint: the same but for the last.
+// Computed from both ends towards the middle. Without the endpoint, only from the beginning.
 void run_linspace(const tn_call& call, uint32_t) {
   using arg = tenon::arg::linspace;
   const double start = real_arg(call, arg::start), end = real_arg(call, arg::end);
@@ -108,7 +108,7 @@ void run_linspace(const tn_call& call, uint32_t) {
 
 enum class Kept : uint32_t { kDiagonal, kLower, kUpper };
 
-// A block for a row after the other: `one` or the input's elements where they are kept, else 0.
+// A block handles one row after another: keeps `one` or the input's elements on one side, 0 elsewhere.
 template <class T>
 GPU_KERNEL keep_part(Kept kept, int64_t all_rows, int64_t rows, int64_t columns, int64_t diagonal,
                      T one, Ptr<const T> in, Ptr<T> out) {

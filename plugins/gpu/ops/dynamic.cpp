@@ -10,14 +10,14 @@
 namespace tenon::gpu {
 namespace {
 
-// Where elements are set: those with any of these bits.
+// Elements with any of these bits set count.
 template <class U>
 struct Bits {
   Ptr<const U> at;
   U mask;
   GPU_DEVICE bool operator()(uint32_t i) const { return (at[i] & mask) != 0; }
 };
-// Of a mask that is broadcast with x: places 0 and 1 of the layout, unless both lie alike.
+// For a mask broadcast against x: positions 0 and 1 of the layout, unless both have the same layout.
 struct Masked {
   Ptr<const uint8_t> at;
   bool is_dense;
@@ -36,7 +36,7 @@ struct Masked {
   }
 };
 
-// One block: each count becomes the sum before it; one more, the sum of all.
+// A single block replaces each count by the sum of those before it, and appends the total.
 GPU_SIZED_KERNEL(kMostThreads, sum_tiles, Ptr<uint32_t> counts, uint32_t tiles) {
   uint32_t before = 0;
   for (uint32_t first = 0; first < tiles; first += block_size().x) {

@@ -1,4 +1,4 @@
-// Elements that are not 0, in order: how many, and where. How many is known on the host only after a wait.
+// Finds the elements that are not 0: how many, and where. The host only knows how many after a wait.
 #pragma once
 
 #include "block_scan.hpp"
@@ -7,7 +7,7 @@
 
 namespace tenon::gpu {
 
-// Tiles of elements and how many of each are set, in scratch memory.
+// Tiles of elements, with the count for each tile in scratch memory.
 struct Compaction {
   static constexpr uint32_t kTile = 2048, kThreads = kBlockThreads, kEach = kTile / kThreads;
 
@@ -18,11 +18,11 @@ struct Compaction {
   Ptr<uint32_t> counts(const tn_call& call, uint64_t offset) const {
     return scratch<uint32_t>(call, offset, tiles() + 1);
   }
-  // Counts become how many stand before a tile; returns how many there are in all. Waits for the stream.
+  // Replaces counts by the number of elements before each tile, and returns the total. Waits for the stream.
   int64_t total(const tn_call& call, uint64_t offset) const;
 };
 
-// The elements of this thread: kEach of each tile.
+// This thread's elements: kEach of each tile.
 template <class Set>
 GPU_DEVICE uint32_t count_mine(const Set& set, uint32_t count) {
   const uint32_t begin = block_index().x * Compaction::kTile + thread_index().x * Compaction::kEach;
@@ -31,7 +31,7 @@ GPU_DEVICE uint32_t count_mine(const Set& set, uint32_t count) {
   return mine;
 }
 
-// Set(i): whether element i is.
+// Set(i): whether element i counts.
 template <class Set>
 GPU_KERNEL count_tiles(Set set, uint32_t count, Ptr<uint32_t> counts) {
   uint32_t total = 0;
@@ -39,7 +39,7 @@ GPU_KERNEL count_tiles(Set set, uint32_t count, Ptr<uint32_t> counts) {
   if (thread_index().x == 0) counts[block_index().x] = total;
 }
 
-// write(i, to) for each element that is set, `to` counting them.
+// Calls write(i, to) for each element that counts; `to` numbers them.
 template <class Set, class Write>
 GPU_DEVICE void for_set(const Set& set, uint32_t count, const Ptr<const uint32_t>& before,
                         const Write& write) {
@@ -50,9 +50,9 @@ GPU_DEVICE void for_set(const Set& set, uint32_t count, const Ptr<const uint32_t
     if (set(i)) write(i, to++);
 }
 
-// How many elements of a dense x are not 0; waits for the stream.
+// How many elements of a dense x are not 0. Waits for the stream.
 int64_t count_set(const tn_call& call, uint64_t offset, const tn_view& x);
-// Then their positions, row-major: flat, or a coordinate for each dimension.
+// Then writes their row-major positions: flat, or one coordinate for each dimension.
 void write_set(const tn_call& call, uint64_t offset, const tn_view& x, bool flat,
                Ptr<int64_t> positions);
 

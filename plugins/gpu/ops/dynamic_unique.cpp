@@ -1,5 +1,5 @@
-// unique: sorted by digits; where a key differs from the one before, a value begins. How many there are is known on the host only
-// after a wait.
+// unique: sorts by digits; a value begins wherever a key differs from the previous one. The host only knows how many there are after a
+// wait.
 #include "block_scan.hpp"
 #include "ops/dynamic.hpp"
 #include "radix.hpp"
@@ -18,7 +18,7 @@ GPU_KERNEL keys_of(int64_t count, Source x, Ptr<K> to) {
   }
 }
 
-// The sorted elements; each of key `alone` (NaN) is a value of its own.
+// The sorted elements. Each with the key `alone` (NaN) is a value of its own.
 template <class K>
 struct Ordered {
   Ptr<const K> keys;
@@ -31,7 +31,7 @@ struct Ordered {
     const K key = keys[i];
     return key != keys[i - 1] || (has_alone && key == alone);
   }
-  // Of this thread's elements.
+  // Among this thread's elements.
   GPU_DEVICE uint32_t begins_of(uint32_t first) const {
     uint32_t sum = 0;
     for (uint32_t i = first; i < first + kEach && i < count; ++i) sum += begins(i) ? 1 : 0;
@@ -132,7 +132,7 @@ uint64_t scratch_of(const tn_call& call, uint32_t) {
   return size_of(x.dtype) == 8 ? Plan<uint64_t>(x).bytes() : Plan<uint32_t>(x).bytes();
 }
 
-// Places are counted with 32 bits.
+// Positions are counted in 32 bits.
 bool is_countable(const tn_call& call, uint32_t) {
   return numel(input(call, arg::unique::x)) <= INT32_MAX;
 }

@@ -1,4 +1,4 @@
-// index and index_put: NumPy's indexing by several tensors.
+// index and index_put: NumPy's advanced indexing.
 #include <algorithm>
 
 #include "ops/index_advanced.hpp"
@@ -20,7 +20,7 @@ GPU_KERNEL index_rows(Rows rows, RowFinder finder, Ptr<U> out, Ptr<const U> x) {
   }
 }
 
-// A single list of i64 selects slices, or has them added to: no places are needed. NULL: another call.
+// A single i64 list selects slices, or adds to them, without computing positions first. NULL: another kind of call.
 const Axis* only_list(const AdvancedIndex& a) {
   const bool alone = a.axes.size() == 1 && a.axes[0].index->dtype == TN_DTYPE_I64;
   return alone ? &a.axes[0] : nullptr;
@@ -86,7 +86,7 @@ Deposit read_put(const tn_call& call, const AdvancedIndex& a) {
   return d;
 }
 
-// What a mask sets is known late, and so is whether the values fit.
+// Only here is it known how many elements a mask selects, and whether the values fit.
 void check_values(const tn_view& values, const std::vector<int64_t>& shape) {
   if (values.ndim > shape.size())
     sdk::fail(TN_INVALID_ARGUMENT, "[index_put] values of rank ", values.ndim,
@@ -106,7 +106,7 @@ GPU_KERNEL row_keys(uint32_t rows, uint32_t places, RowFinder finder, Ptr<uint32
   }
 }
 
-// The mask of a call that puts one value by a mask behind slices; NULL: another call. What is set needs no count then.
+// The mask of a call that puts a single value at one mask after slices; NULL: another call. It needs no count.
 const tn_view* only_mask(const tn_call& call) {
   using arg = tenon::arg::index_put;
   const tn_value& indices = call.args[arg::indices];
@@ -150,7 +150,7 @@ void run_index_put(const tn_call& call, uint32_t) {
   using arg = tenon::arg::index_put;
   if (const tn_view* mask = only_mask(call)) return run_put_by_mask(call, *mask);
   AdvancedIndex a(input(call, arg::x), call.args[arg::indices]);
-  // The deposit comes first, with room for as many rows as there may be.
+  // The deposit's scratch comes first, with room for the largest possible number of rows.
   const uint64_t offset = (read_put(call, a).bytes(output(call).dtype) + 255) / 256 * 256;
   a.count_masks(call, "index_put", offset);
   if (a.has_mask) check_values(input(call, arg::values), a.shape);

@@ -7,7 +7,7 @@
 namespace tenon::gpu {
 namespace {
 
-// place[b] (+)= step · index[b]; nowhere stays nowhere.
+// place[b] (+)= step · index[b]; kNowhere stays kNowhere.
 GPU_KERNEL add_places(uint32_t count, Layout<1> layout, IndexList index, IndexCheck check,
                       int64_t step, bool is_first, Ptr<int64_t> places) {
   for (uint32_t b = first_thread(); b < count; b += thread_count()) {
@@ -90,7 +90,7 @@ AdvancedIndex::AdvancedIndex(const tn_view& x, const tn_value& indices) {
   for (uint32_t d = dim; d-- > 0; step *= x.shape[d]) steps[d] = step;
   for (Axis& axis : axes) axis.step = axis.step < 0 ? 0 : steps[static_cast<size_t>(axis.step)];
   for (Kept& k : kept) k.step = steps[static_cast<size_t>(k.step)];
-  // A slice between index tensors puts their shape first.
+  // If a slice separates index tensors, their shape comes first.
   if (runs != 1) place = 0;
   const auto split = kept.begin() + static_cast<std::ptrdiff_t>(place);
   before.assign(kept.begin(), split);
@@ -102,7 +102,7 @@ AdvancedIndex::AdvancedIndex(const tn_view& x, const tn_value& indices) {
   broadcast(nullptr);
 }
 
-// Without a name of the op, sizes are the most there may be.
+// Without an op name, assumes the largest possible sizes.
 void AdvancedIndex::broadcast(const char* op) {
   positions.clear();
   for (const Axis& axis : axes) {

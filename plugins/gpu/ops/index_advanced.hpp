@@ -1,4 +1,4 @@
-// NumPy's indexing by several tensors in one form: where rows of elements begin. A mask stands for the positions where it is set,
+// NumPy's advanced indexing in one form: the positions where rows of elements begin. A mask stands for the positions where it is true,
 // which are counted first.
 #pragma once
 
@@ -10,35 +10,35 @@
 
 namespace tenon::gpu {
 
-// Indices along one dimension, or along those of a mask.
+// Indices along one dimension, or along the dimensions of a mask.
 struct Axis {
   const tn_view* index;
-  int64_t dim, size, step;  // step: in rows of `inner` elements
+  int64_t dim, size, step;  // step counts rows of `inner` elements
   bool is_mask() const { return index->dtype == TN_DTYPE_BOOL; }
-  int64_t set = 0;         // of a mask: how many; before they are counted, how many there may be
-  uint64_t positions = 0;  // of a mask: where its flat positions lie in the scratch memory
+  int64_t set = 0;         // for a mask: how many positions; before counting, the most there may be
+  uint64_t positions = 0;  // for a mask: where its positions lie in scratch memory
 };
 struct Kept {
   int64_t size, step;
 };
 
-// A row of the result is found in row before + place[b] + mid of x, each of `inner` elements that lie side by side.
+// A row of the result comes from row before + place[b] + mid of x; each row has `inner` contiguous elements.
 struct AdvancedIndex {
   std::vector<Axis> axes;
   std::vector<Kept> before, mid;
-  std::vector<int64_t> positions;  // shape of the index tensors, broadcast
+  std::vector<int64_t> positions;  // the broadcast shape of the index tensors
   int64_t inner = 1;
   std::vector<int64_t> shape;  // of the result
   bool has_mask = false;
 
-  // x is contiguous.
+  // x must be contiguous.
   AdvancedIndex(const tn_view& x, const tn_value& indices);
   int64_t places() const;
   int64_t rows() const;
-  bool fits() const;  // whether 32 bits count its rows
-  // Of scratch memory, masks included, for as many positions as there may be.
+  bool fits() const;  // whether 32 bits can count its rows
+  // Bytes of scratch memory, with masks, for the largest possible number of positions.
   uint64_t bytes() const;
-  // Counts what masks set, which waits for the stream, and writes their positions. Throws where they do not broadcast.
+  // Counts the masks' positions, which waits for the stream, and writes them. Throws if they do not broadcast.
   void count_masks(const tn_call& call, const char* op, uint64_t offset);
 
  private:
@@ -46,17 +46,17 @@ struct AdvancedIndex {
   std::vector<int64_t> tail_;  // sizes that `inner` is made of
 };
 
-// What kernels find rows with.
+// Kernel arguments for finding rows.
 struct RowFinder {
   Ptr<const int64_t> places;
   Divider positions, mids;
   Layout<1> before, mid;
 };
-// Adds up the places of all axes, checked, in scratch memory; `offset` as for count_masks().
+// Adds up the checked positions of all axes in scratch memory; `offset` as in count_masks().
 RowFinder find_places(const tn_call& call, const char* op, const AdvancedIndex& index,
                       uint64_t offset);
 
-// The row of x that is row i of the result; kNowhere where an index is out of range.
+// The row of x for row i of the result; kNowhere if an index is out of range.
 GPU_DEVICE int64_t row_of(const RowFinder& finder, uint32_t i) {
   const uint32_t rest = finder.mids.divide(i), b = finder.positions.divide(rest);
   const int64_t place = finder.places[rest - b * finder.positions.divisor];

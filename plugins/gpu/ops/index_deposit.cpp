@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t kChunk = 32;  // sorted rows that a thread adds up
 constexpr uint32_t kThreads = kBlockThreads;
 
-// Sums by the size of whole numbers, whose sign does not matter.
+// Integers are summed by size; their sign does not matter.
 using Sums = Types<bool, uint8_t, uint16_t, uint32_t, uint64_t, Half, BFloat16, float, double>;
 tn_dtype sum_type(tn_dtype dtype) {
   return (Ints::kMask >> dtype & 1) != 0 ? bits_of(dtype) : dtype;
@@ -73,12 +73,12 @@ GPU_KERNEL put_rows(Rows rows, uint32_t places, Ptr<const uint32_t> keys,
 // ---- Sums over rows that are sorted by place ----------------------------------------------------------------------------
 
 struct SortedRows {
-  Ptr<const uint32_t> keys, order;  // no order: as they are
+  Ptr<const uint32_t> keys, order;  // order NULL: already in order
   uint32_t count, places;
 };
 
-// Each chunk adds up its rows; where a place's rows reach over the chunk's ends, the sum is kept apart: partials[chunk, 0] of a
-// place that began before it, [chunk, 1] of one that begins here.
+// Each chunk adds up its rows. Sums of places that reach beyond the chunk are kept separately: partials[chunk, 0] for a place that began
+// earlier, [chunk, 1] for one that begins here and continues.
 template <class T>
 struct Adding {
   SortedRows sorted;
@@ -134,14 +134,14 @@ GPU_KERNEL add_chunks(Rows rows, Adding<T> adding) {
         add_chunk(adding, static_cast<uint32_t>(chunk), o, c);
 }
 
-// The place whose rows begin in this chunk and reach beyond it, and its last chunk; the number of places: there is none.
+// The place whose rows begin in this chunk and continue beyond it, and its last chunk; or the number of places, for none.
 GPU_DEVICE uint32_t spanning_place(const SortedRows& sorted, uint32_t chunk, uint32_t& last) {
   const uint32_t begin = chunk * kChunk, end = begin + kChunk;
   if (end >= sorted.count) return sorted.places;
   const uint32_t key = sorted.keys[end];
   if (key >= sorted.places || sorted.keys[end - 1] != key) return sorted.places;
   if (begin > 0 && sorted.keys[begin - 1] == key) return sorted.places;
-  uint32_t low = end, high = sorted.count;  // the last row is from low on and before high
+  uint32_t low = end, high = sorted.count;  // the last row is in [low, high)
   while (high - low > 1) {
     const uint32_t middle = low + (high - low) / 2;
     if (sorted.keys[middle] == key)
@@ -153,7 +153,7 @@ GPU_DEVICE uint32_t spanning_place(const SortedRows& sorted, uint32_t chunk, uin
   return key;
 }
 
-// A block for each chunk, 32 columns: those of its threads that share a column take turns with the chunks.
+// One block for each chunk and 32 columns; threads that share a column take chunks in turn.
 template <class T>
 GPU_KERNEL add_spans(Adding<T> adding, uint32_t width) {
   GPU_SHARED(Compute<T>, sums, kThreads);

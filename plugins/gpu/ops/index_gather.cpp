@@ -1,4 +1,4 @@
-// gather, index_select, embedding: elements, or whole rows, by an index.
+// gather, index_select, embedding: reads elements or whole rows by index.
 #include "ops/index_gather.hpp"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ GPU_KERNEL select_rows(Rows rows, int64_t size, IndexCheck check, Ptr<U> out, Pt
 
 }  // namespace
 
-// index has x, and embedding its weight, where index_select has x.
+// x of index and the weight of embedding have the position of index_select's x.
 void select(const tn_call& call, const char* op, const tn_view& index, int64_t dim, bool wrap) {
   const tn_view &x = input(call, arg::index_select::x), &out = output(call);
   if (numel(out) == 0) return;

@@ -1,4 +1,4 @@
-// scatter, scatter_add, index_add, embedding_backward, as_strided_scatter: rows put where an index, or a stride, says.
+// scatter, scatter_add, index_add, embedding_backward, as_strided_scatter: writes rows to positions from an index or from strides.
 #include <algorithm>
 #include <cstdlib>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kSummed = All::kMask;
 
-// A place for each element of a layout, moved along one dimension by the index if there is one.
+// The position of each element of a layout, moved along one dimension by the index, if any.
 GPU_KERNEL layout_keys(uint32_t rows, uint32_t places, Layout<1> layout, int64_t first,
                        IndexCheck check, int64_t step, Ptr<const int64_t> index,
                        Ptr<uint32_t> keys) {
@@ -34,7 +34,7 @@ Layout<1> layout_of(uint32_t ndim, const int64_t* shape, const int64_t* strides)
   return Layout<1>(part);
 }
 
-// Of scatter and scatter_add. One number may stand for src.
+// For scatter and scatter_add. src may be a single number.
 static_assert(arg::scatter_add::x == arg::scatter::x &&
               arg::scatter_add::dim == arg::scatter::dim &&
               arg::scatter_add::index == arg::scatter::index &&
@@ -132,7 +132,7 @@ Deposit read_strided(const tn_call& call, uint32_t) {
   return d;
 }
 
-// Whether no two places of a layout are the same: each stride steps over what the smaller ones reach.
+// Whether all positions of a layout differ: each stride is larger than what the smaller ones reach.
 bool is_apart(uint32_t ndim, const int64_t* shape, const int64_t* strides) {
   std::pair<int64_t, int64_t> steps[TN_MAX_DIMS];  // how far, how often
   for (uint32_t d = 0; d < ndim; ++d) steps[d] = {std::abs(strides[d]), shape[d] - 1};

@@ -1,4 +1,4 @@
-// concat, slice_scatter, roll: stretches of elements moved to other places.
+// concat, slice_scatter, roll: moves stretches of elements.
 #include <algorithm>
 
 #include "layout.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kMostPieces = 16;  // of a launch
 
-// A dense tensor that fills part of each row of the result, in units.
+// A dense tensor that fills part of each result row, in units.
 template <class U>
 struct Piece {
   Ptr<const U> from{};
@@ -38,7 +38,7 @@ bool is_dense(const tn_view& x) {
   return true;
 }
 
-// Whether whole rows of all tensors can be joined with 32-bit counters, and in which units.
+// Whether whole rows of all tensors can be joined with 32-bit counters, and with which unit.
 struct Joined {
   int64_t outer = 1, inner = 1;
   bool fits = true;
@@ -109,7 +109,7 @@ void run_concat(const tn_call& call, uint32_t) {
   }
 }
 
-// The core has filled in the bounds.
+// The core has already filled in the bounds.
 void run_slice_scatter(const tn_call& call, uint32_t) {
   using arg = tenon::arg::slice_scatter;
   const tn_view &src = input(call, arg::src), &out = output(call);
@@ -122,7 +122,7 @@ void run_slice_scatter(const tn_call& call, uint32_t) {
   move_elements(call, move, {&out, start * out.strides[dim]}, {&src});
 }
 
-// Each rolled dimension parts x in two: 2 to the number of such dimensions stretches are moved.
+// Each rolled dimension divides x in two, so 2^(rolled dimensions) stretches move.
 void roll_from(const tn_call& call, uint32_t dim, const int64_t* shifts, Move& move, int64_t to,
                int64_t from) {
   while (dim < move.ndim && shifts[dim] == 0) ++dim;
@@ -136,7 +136,7 @@ void roll_from(const tn_call& call, uint32_t dim, const int64_t* shifts, Move& m
   move.shape[dim] = size;
 }
 
-// Without dims, as if flat.
+// Without dims, rolls x as if it were flat.
 void run_roll(const tn_call& call, uint32_t) {
   using arg = tenon::arg::roll;
   const tn_view& x = input(call, arg::x);

@@ -1,5 +1,5 @@
-// softmax_cross_entropy and its backward: logits are read once each way, in their own dtype; the logarithm of each row's sum, and what
-// else is kept of a row, is f32 or f64. Targets are checked on the device.
+// softmax_cross_entropy and its backward: read the logits once each, in their own dtype. Row results such as the logarithm of the sum are
+// f32 or f64. Targets are checked on the device.
 #include <cmath>
 
 #include "indices.hpp"
@@ -37,7 +37,7 @@ template <class T>
 struct Backward {
   using C = Compute<T>;
   int64_t rows;
-  uint32_t n, even;  // even: rows lie at boundaries of vectors
+  uint32_t n, even;  // even: rows are aligned to vectors
   uint32_t g_step;   // 0: g is one number
   Ptr<const T> x;
   Ptr<const int64_t> target;
@@ -45,7 +45,7 @@ struct Backward {
   Ptr<T> gx;
 };
 
-// g·w·(p − 1 at the class), 0 in rows that do not count.
+// g·w·(p − 1 at the class); 0 in rows that do not count.
 template <class C>
 GPU_DEVICE C slope(C x, C lse, C scale, bool is_class) {
   return scale == C(0) ? C(0) : scale * (is_class ? std::expm1(x - lse) : std::exp(x - lse));
@@ -97,7 +97,7 @@ void run_forward(const tn_call& call, uint32_t) {
   });
 }
 
-// Means and sums are made of what this gives.
+// Means and sums are made from this kernel's results.
 bool is_of_rows(const tn_call& call, uint32_t) {
   return text_arg(call, arg::softmax_cross_entropy::reduction) == "none";
 }

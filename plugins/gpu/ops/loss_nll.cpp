@@ -1,4 +1,4 @@
-// nll_loss and its backward over log_probs (N, C, S); sums are kept in double. Targets are checked on the device.
+// nll_loss and its backward over log_probs (N, C, S), summed in double. Targets are checked on the device.
 #include "fold.hpp"
 #include "indices.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 enum Reduction : uint32_t { kNone, kMean, kTotal };
 
-// Where the elements of a target lie.
+// The elements that belong to a target.
 struct Classes {
   int64_t c, s;
   int64_t ignore;
@@ -22,7 +22,7 @@ struct Losses {
   };
   Classes classes;
   Source x, weight;  // weight may be missing
-  Target each;       // of the reduction "none"
+  Target each;       // for reduction "none"
   Target loss, total;
   bool mean;
   GPU_FN State start() const { return {0, 0}; }

@@ -1,4 +1,4 @@
-// matmul and linear: by tiles, or row by row where there are few; operands are read where they lie, whatever their strides.
+// matmul and linear: tiled, or row by row if there are few rows. Operands may have any strides and are not copied.
 #include "matmul.hpp"
 #include "layout.hpp"
 #include "thin.hpp"
@@ -9,10 +9,10 @@ namespace {
 enum Op : uint32_t { kMatmul, kLinear };
 constexpr int64_t kThin = 4;  // rows
 
-// What a call is made of, the same for its scratch memory and its run.
+// Derived from a call, the same for its scratch size and its run.
 struct Plan {
   Product product;
-  bool whole, wide;  // integers; computed in 8 bytes
+  bool whole, wide;  // integers; 8-byte arithmetic
   bool thin;
   ThinShape shape = ThinShape::kAlongColumns;
   TileSize tile = TileSize::kMiddle;
@@ -28,7 +28,7 @@ struct Plan {
     thin = p.m <= kThin && !whole;
     if (p.empty()) return;
     if (thin) {
-      // Neighbours read b side by side: along k, or along the columns.
+      // Neighbouring threads read neighbours in b: along k, or along the columns.
       shape = p.b.row == 1 && p.k >= 64 ? ThinShape::kAlongK : ThinShape::kAlongColumns;
       blocks = thin_blocks(shape, p.n) * p.batches;
     } else {
@@ -54,10 +54,10 @@ struct ProductArgs {
   Matrix<T> a, b;
   Layout<2> batches;  // where each begins in a and b
   uint32_t m, n, k, part_count, part_length;
-  int64_t work;  // blocks' worth of it
+  int64_t work;  // number of blocks
   int64_t results;
   Ptr<T> out;
-  Ptr<Compute<T>> partial;  // of results, where sums are split
+  Ptr<Compute<T>> partial;  // partial results, if sums are split
   Epilogue<T> finish;
 };
 
@@ -86,7 +86,7 @@ GPU_SIZED_KERNEL(S::kThreads, multiply_tiles, ProductArgs<T> g) {
   }
 }
 
-// Where the sums of a batch's copy go. By value: a reference to a kernel's parameters makes hipcc copy them all to memory.
+// Where a batch entry's sums go. Passed by value: a reference to kernel parameters makes hipcc copy them all to memory.
 template <class T>
 struct ThinTarget {
   Ptr<T> out;
@@ -133,7 +133,7 @@ GPU_KERNEL multiply_thin(ProductArgs<T> g) {
 
 // ---- On the host --------------------------------------------------------------------------------------------------------
 
-// How an operand is walked: `step` along its rows (columns of b), `k_step` along k.
+// How an operand is traversed: `step` along its rows (columns of b), `k_step` along k.
 struct Walk {
   int64_t size, step, k_step;
   bool by_k() const { return k_step == 1 || step != 1; }

@@ -1,18 +1,18 @@
-// scaled_matmul by tiles: 8-bit floats become f32 on their way to shared memory. The formats are told apart when the kernel runs.
+// scaled_matmul by tiles: converts 8-bit floats to f32 on the way to shared memory. The kernel learns the formats at run time.
 #include "matmul.hpp"
 #include "tenon/float_formats.h"
 
 namespace tenon::gpu {
 namespace {
 
-// A matrix of 8-bit floats as a source of tiles, of any strides.
+// A matrix of 8-bit floats with any strides, as a source for tiles.
 struct Float8Matrix {
   static constexpr uint32_t kTogether = 4;
   Ptr<const uint8_t> at;
   int64_t step = 0, k_step = 0;  // along the rows of a (columns of b); along k
   uint32_t size = 0;             // rows of a, columns of b
   bool by_k = false;
-  bool aligned = false;  // fetches are, wherever they begin at a multiple of kTogether
+  bool aligned = false;  // fetches that begin at a multiple of kTogether are aligned
   bool wide = false;     // E5M2
 
   GPU_FN float widened(uint8_t bits) const {

@@ -1,4 +1,4 @@
-// linear_backward_weight: gᵀ·x by tiles, and Σ g by the blocks of the first column of tiles, which have read g all the same.
+// linear_backward_weight: tiles compute gᵀ·x. The blocks in the first column of tiles also sum g, which they read anyway.
 #include "matmul.hpp"
 
 namespace tenon::gpu {
@@ -9,14 +9,14 @@ struct Problem {
   using C = Compute<T>;
   Matrix<T> g, x;  // its columns are rows of the product
   uint32_t m, n, k, part_count, part_length;
-  int64_t work;  // tiles and their parts
+  int64_t work;  // tiles, times their parts
   Ptr<T> gweight, gbias;
-  Ptr<C> products, sums;  // of each part, where sums are split
+  Ptr<C> products, sums;  // for each part, if sums are split
 
   int64_t results() const { return int64_t{m} * n; }
 };
 
-// Sums of the rows of a tile, on the side.
+// Also sums the rows of a tile.
 template <class S, class C>
 struct RowSums {
   C at[S::kOfRow] = {};
@@ -60,7 +60,7 @@ GPU_SIZED_KERNEL(S::kThreads, multiply_and_sum, Problem<T> p) {
   }
 }
 
-// Of all parts, in order: gweight, and behind it gbias.
+// Adds all parts in order: gweight, followed by gbias.
 template <class T>
 GPU_KERNEL add_parts_of_both(Problem<T> p) {
   using C = Compute<T>;
@@ -80,7 +80,7 @@ GPU_KERNEL add_parts_of_both(Problem<T> p) {
 
 // ---- On the host --------------------------------------------------------------------------------------------------------
 
-// The same for a call's scratch memory and its run.
+// Derived from a call, the same for its scratch size and its run.
 struct Plan {
   Product product;
   TileSize tile;
@@ -154,7 +154,7 @@ uint64_t scratch_bytes(const tn_call& call, uint32_t) {
   return plan.parts.count == 1 ? 0 : each * static_cast<uint64_t>(plan.products() + plan.sums());
 }
 
-// All that a library may be asked for, and leave to it.
+// Everything that a library may be asked for and may refuse.
 bool supports(const tn_call& call, uint32_t) {
   const Product p = read_weight_gradient(call);
   return p.fits() && p.n > 0 && p.k > 0;

@@ -1,4 +1,4 @@
-// Elements of one layout moved to another, as bits.
+// Copies elements between layouts, as bits.
 #pragma once
 
 #include "kernels.hpp"
@@ -6,7 +6,7 @@
 
 namespace tenon::gpu {
 
-// What is moved together where bytes lie side by side: 1, 2, 4, 8 or 16 of them.
+// Units in which contiguous bytes move: 1, 2, 4, 8 or 16 bytes.
 using Sixteen = Vec<uint64_t, 2>;
 template <class Fn>
 void with_unit(uint32_t bytes, Fn&& fn) {
@@ -23,7 +23,7 @@ void with_unit(uint32_t bytes, Fn&& fn) {
       return fn(TypeTag<Sixteen>{});
   }
 }
-// The largest unit that divides all of these numbers of bytes, addresses among them; `bits` is their "or".
+// The largest unit that divides all of these byte counts and addresses; `bits` is their bitwise or.
 inline uint32_t unit_of(uint64_t bits) {
   uint32_t unit = 16;
   while (bits % unit != 0) unit /= 2;
@@ -55,13 +55,13 @@ struct Move {
     from[ndim++] = from_stride;
   }
 };
-// Places within the memory of views, counted from their first elements. The views have one element size.
+// Positions in the memory of views, counted from their first elements. Both views have the same element size.
 struct Place {
   const tn_view* view;
   int64_t first = 0;
 };
 void move_elements(const tn_call& call, const Move& move, const Place& to, const Place& from);
-// All of a contiguous view onto another; nothing where they are the same memory.
+// Copies a whole contiguous view to another; does nothing if they are the same memory.
 void move_all(const tn_call& call, const tn_view& to, const tn_view& from);
 
 }  // namespace tenon::gpu

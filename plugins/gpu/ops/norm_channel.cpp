@@ -1,5 +1,5 @@
-// batch_norm, group_norm and their backwards over (N, C, S): folds for what is shared, then one pass over the elements. Groups that
-// fit a block are normalised in one pass.
+// batch_norm, group_norm and their backwards over (N, C, S): folds for shared values, then one pass over the elements. Groups that fit into
+// a block take a single pass.
 #include <cmath>
 
 #include "../../common/norm_call.hpp"
@@ -18,7 +18,7 @@ GPU_KERNEL running_statistics(int64_t count, Ptr<const C> running_mean, Ptr<cons
   }
 }
 
-// From the sums of a channel, Σ g·x̂ and Σ g, to means over what shares statistics: groups of `width` channels.
+// Turns the sums of a channel, Σ g·x̂ and Σ g, into means over the `width` channels that share statistics.
 template <class C>
 GPU_KERNEL group_means(int64_t groups, int64_t width, int64_t channels, C over, Ptr<const C> dots,
                        Ptr<const C> sums, Ptr<const C> weight, Ptr<C> a, Ptr<C> b) {
@@ -34,7 +34,7 @@ GPU_KERNEL group_means(int64_t groups, int64_t width, int64_t channels, C over, 
     b[i] = dot * over;
   }
 }
-// To gradients of parameters, over all samples.
+// Turns them into gradients of parameters, over all samples.
 template <class C>
 GPU_KERNEL sample_sums(int64_t channels, int64_t samples, Ptr<const C> dots, Ptr<const C> sums,
                        Ptr<C> gweight, Ptr<C> gbias) {
@@ -54,14 +54,14 @@ struct Extent : ChannelNorm {
   bool fit() const { return !batch && norm_rows_fit(x->dtype, n * groups, width * s); }
   Cycle statistics_of() const { return {batch ? s : width * s, statistics()}; }
   Cycle parameters_of() const { return {s, c}; }
-  // By what shares statistics; by channel, of each sample where there are groups.
+  // For each set that shares statistics; for each channel, and for group_norm each sample.
   FoldShape shared() const {
     return batch ? channels() : plan_fold({{n * groups, width * s}}, {{width * s, 1}});
   }
   FoldShape channels() const {
     return batch ? plan_fold({{c, s}}, {{n, c * s}, {s, 1}}) : plan_fold({{n * c, s}}, {{s, 1}});
   }
-  // Scratch: a, b; the sums of each channel and sample, where there are groups; the folds'.
+  // Layout of scratch: a, b; for group_norm the sums of each channel and sample; then the folds'.
   Slot means(int64_t which) const { return {nullptr, 8 * which * statistics(), statistics()}; }
   Slot sums(int64_t which) const { return {nullptr, 16 * statistics() + 8 * which * n * c, n * c}; }
   uint64_t fold_at() const {
@@ -109,7 +109,7 @@ void run_backward(const tn_call& call, uint32_t op) {
   pairs.sums = e.batch ? gbias : e.sums(1);
   run_pairs(call, e.channels(), pairs, e.fold_at());
   const int64_t shared = e.batch ? e.n * e.s : e.width * e.s;
-  // Then the gradient does not flow through the means.
+  // In eval mode no gradient flows through the statistics.
   const bool fixed = (e.batch && int_arg(call, arg::training) == 0) || shared == 0;
   with_float(e.x->dtype, [&](auto tag) {
     using C = typename decltype(tag)::type;

@@ -1,5 +1,5 @@
-// layer_norm, rms_norm and add_layer_norm. Rows stay in registers; what is longer, or few and long, is folded first and then read
-// again, but for add_layer_norm, which is its decomposition there.
+// layer_norm, rms_norm and add_layer_norm. Rows stay in registers. Longer rows, and few long rows, are folded first and then read again;
+// add_layer_norm uses its decomposition for those.
 #include <cmath>
 
 #include "norm_rows.hpp"
@@ -38,7 +38,7 @@ GPU_KERNEL norm_rows(Forward<T> f) {
     if (f.residual != nullptr) {
       C more[kItems];
       load_row<kVectors, T>(shape, any, f.residual + at, C(0), more);
-      // Rounded as the sum that is kept, which the backward op reads.
+      // Rounded like the stored sum, which the backward op reads.
       GPU_UNROLL
       for (uint32_t k = 0; k < kItems; ++k) v[k] = widen<T>(narrow<T>(v[k] + more[k]));
       store_row<kVectors, T>(shape, any, f.sum + at, v);

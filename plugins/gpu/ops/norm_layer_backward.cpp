@@ -1,25 +1,25 @@
-// The backward ops of layer_norm, rms_norm and add_layer_norm. Where rows fit few registers and there are many, one pass gives the
-// gradient of x and what each group of rows adds to the gradients of the parameters; a second adds these up. Elsewhere the parameters'
-// gradients are folds along columns.
+// The backward ops of layer_norm, rms_norm and add_layer_norm. For many rows that fit into few registers, one pass computes the gradient of
+// x and each group's contribution to the parameters' gradients, and a second pass adds these up. Otherwise the parameters' gradients are
+// folds along columns.
 #include "norm_rows.hpp"
 
 namespace tenon::gpu {
 namespace {
 
 constexpr uint32_t kFew = 1, kSome = 2, kMany = 4;  // vectors of g and of x that a thread holds
-constexpr uint32_t kLeastLanes = 32;                // threads to a row that adds up columns, too
-constexpr int64_t kMostBlocks = 256;                // which do
+constexpr uint32_t kLeastLanes = 32;                // threads for a row that also sums columns
+constexpr int64_t kMostBlocks = 256;                // the most of such blocks
 
-// gx = rstd·(ĝ - mean(ĝ) - x̂·mean(ĝ·x̂)) + what arrived for x, ĝ being g·weight; rms_norm: without the means of x and ĝ.
+// gx = rstd·(ĝ - mean(ĝ) - x̂·mean(ĝ·x̂)) + any other gradient of x, where ĝ = g·weight; rms_norm: without the means of x and ĝ.
 template <class T>
 struct Backward {
   using C = Compute<T>;
   RowShape shape;
-  Ptr<const T> g, x, more;  // more NULL: nothing arrived
+  Ptr<const T> g, x, more;  // more NULL: no other gradient
   Ptr<T> gx;
   Ptr<const C> mean, rstd;  // mean NULL: rms_norm
   Parameter<T> weight;
-  Ptr<C> dots, sums;  // of each group of rows, Σ g·x̂ and Σ g by column; NULL: not summed
+  Ptr<C> dots, sums;  // for each group of rows, Σ g·x̂ and Σ g by column; NULL: not wanted
 };
 
 template <class C>
@@ -90,7 +90,7 @@ GPU_KERNEL norm_backward_rows(Backward<T> f) {
   }
 }
 
-// What the groups of rows have by column, in the order of the groups. Columns of dots and then of sums; kAcross of them to a block.
+// Adds up the groups' columns, in order. Columns of dots, then of sums; a block has kAcross.
 constexpr uint32_t kAcross = 32;
 template <class C, class G>
 GPU_KERNEL add_groups(Ptr<const C> parts, int64_t groups, int64_t n, int64_t columns, Ptr<G> dots,
@@ -116,7 +116,7 @@ GPU_KERNEL add_groups(Ptr<const C> parts, int64_t groups, int64_t n, int64_t col
 
 // ---- On the host --------------------------------------------------------------------------------------------------------
 
-// How one pass goes over the rows of a call; groups 0: it does not.
+// How one pass covers the rows of a call; groups 0: it does not.
 struct OnePass {
   int64_t blocks = 0, groups = 0;
 };
@@ -128,7 +128,7 @@ OnePass one_pass(const RowNormCall& c, uint32_t vectors) {
   const int64_t blocks = std::min((c.rows + each - 1) / each, kMostBlocks);
   return {blocks, blocks * each};
 }
-// The same, with the vectors of a row that a thread holds then.
+// The same, with the number of vectors of a row that a thread then holds.
 OnePass one_pass(const RowNormCall& c, uint32_t* vectors = nullptr) {
   OnePass found;
   with_type(Floats{}, c.x->dtype, [&](auto tag) {

@@ -1,4 +1,4 @@
-// Pooling and its gradients: a thread for each result, a warp where an average has a large window.
+// Pooling and its gradients: one thread for each result, or a warp if an average has a large window.
 #include "arithmetic.hpp"
 #include "kernels.hpp"
 #include "launch.hpp"
@@ -9,7 +9,7 @@
 namespace tenon::gpu {
 namespace {
 
-// How windows lie, brought to three spatial dimensions. The last of `results` is what a thread makes one of.
+// The geometry of the windows, extended to three spatial dimensions. A thread makes one of the last of `results`.
 struct Windows {
   int32_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1},
           padding[3] = {0, 0, 0}, dilation[3] = {1, 1, 1};
@@ -18,7 +18,7 @@ struct Windows {
   Divider slice, line;  // of the plane of results
 };
 
-// The inputs begin, begin + dilation, … below end that an output reads along a dimension; `size` counts for averages.
+// The inputs begin, begin + dilation, … before end that an output reads along a dimension; `size` is the count for averages.
 struct Window {
   int32_t begin, end, size;
 };
@@ -37,7 +37,7 @@ GPU_DEVICE Window window_of(const Windows& w, uint32_t d, int32_t o) {
   return {begin, end, w.include_pad ? smaller(reach, w.in[d] + w.padding[d]) - start : end - begin};
 }
 
-// Where result i lies: in which plane, and its place there.
+// The plane of result i, and its position there.
 struct Spot {
   int64_t plane;
   int32_t at[3];
@@ -70,7 +70,7 @@ GPU_KERNEL max_pool(Windows w, int64_t results, Ptr<const T> x, Ptr<T> values,
     const Spot s = spot_of(w, i, w.out_plane);
     const Window z = window_of(w, 0, s.at[0]), y = window_of(w, 1, s.at[1]),
                  v = window_of(w, 2, s.at[2]);
-    // With dilation a window may miss the input altogether; its index stays inside the plane.
+    // A dilated window may miss the input; its index still stays inside the plane.
     int64_t best_at = (int64_t{z.begin} * w.in[1] + y.begin) * w.in[2] + v.begin;
     best_at = larger<int64_t>(0, smaller<int64_t>(best_at, w.in_plane - 1));
     C best = lowest<T>();
@@ -136,7 +136,7 @@ GPU_KERNEL avg_pool_together(Windows w, int64_t results, Ptr<const T> x, Ptr<T> 
   }
 }
 
-// The outputs whose windows hold an input.
+// The outputs whose windows contain an input.
 struct Range {
   int32_t first, last;
 };
@@ -187,7 +187,7 @@ Windows windows_of(const PoolGeometry& g) {
   return w;
 }
 
-// From this many elements of a window on, a warp shares it.
+// From this window size on, a warp shares a window.
 constexpr int64_t kLargeWindow = 32;
 
 void run(const tn_call& call, uint32_t op) {
@@ -216,7 +216,7 @@ void run(const tn_call& call, uint32_t op) {
   });
 }
 
-// Places and products of sizes are counted in 32 bits.
+// Positions and products of sizes are counted in 32 bits.
 bool supports(const tn_call& call, uint32_t op) {
   const PoolGeometry g(call, op);
   return g.fits() && g.in_plane() <= INT32_MAX && g.out_plane() <= INT32_MAX;

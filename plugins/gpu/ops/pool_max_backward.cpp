@@ -1,5 +1,5 @@
-// max_pool_backward: each gradient goes to the place its maximum came from. Outputs are linked to their places in any order, and
-// each place adds up its own in ascending order, so that sums are the same every time.
+// max_pool_backward: each gradient goes to where its maximum came from. Outputs are put into a linked list for each position, in any order,
+// and each position adds up its own in ascending order, so that sums are reproducible.
 #include "arithmetic.hpp"
 #include "fill.hpp"
 #include "indices.hpp"
@@ -8,7 +8,7 @@
 namespace tenon::gpu {
 namespace {
 
-// Outputs are numbered from 1: a list of 0 has ended.
+// Outputs are numbered from 1; 0 ends a list.
 GPU_KERNEL link_outputs(int64_t rows, int64_t out_plane, int64_t in_plane, IndexCheck check,
                         Ptr<const int64_t> indices, Ptr<uint32_t> heads, Ptr<uint32_t> next) {
   for (int64_t i = first_thread(); i < rows; i += thread_count()) {

@@ -1,4 +1,4 @@
-// Random numbers: the very numbers of sdk/include/tenon/philox.hpp; only normal ones are rounded differently in their last bits.
+// Random numbers, the same as in sdk/include/tenon/philox.hpp; only the last bits of normal ones are rounded differently.
 #include "arithmetic.hpp"
 #include "draws.hpp"
 #include "kernels.hpp"
@@ -7,8 +7,7 @@
 namespace tenon::gpu {
 namespace {
 
-// A block a thread: fn.write(block, j) gives number j of it, at the place where it belongs. `together`: those of a block are
-// stored at once.
+// One Philox block for each thread: fn.write(block, j) writes its number j. `together`: the numbers of a block are stored at once.
 template <class T, uint32_t kDraws, class Fn>
 GPU_KERNEL fill_random(Fn fn, Draws draws, int64_t count, bool together, Ptr<T> out) {
   for (int64_t b = first_thread(); b < (count + kDraws - 1) / kDraws; b += thread_count()) {
@@ -36,7 +35,7 @@ void run(const tn_call& call, uint32_t generator, const Fn& fn) {
 template <class T>
 inline constexpr uint32_t kDrawsOf = sizeof(T) == 8 ? 2 : 4;
 
-// In [0, 1), with as many bits as the dtype holds exactly.
+// In [0, 1), with as many bits as the dtype represents exactly.
 template <class T>
 GPU_FN Compute<T> unit(const philox::Block& block, uint32_t j) {
   if constexpr (std::is_same_v<T, double>)
@@ -56,17 +55,17 @@ struct Uniform {
     const Compute<T> u = unit<T>(block, j);
     if (low == Compute<T>(0) && high == Compute<T>(1)) return narrow<T>(u);
     const T y = narrow<T>(philox::uniform_between(u, low, high));
-    return widen(y) < high ? y : narrow<T>(low);  // rounding to a half type may reach the end
+    return widen(y) < high ? y : narrow<T>(low);  // rounding to a half type may reach `high`
   }
 };
 
-// Box and Muller on the draws 2k and 2k + 1: the radius times the cosine and the sine.
+// Box-Muller on draws 2k and 2k + 1: the radius times cosine and sine.
 GPU_FN double normal_of(const philox::Block& block, uint32_t j, double) {
   double even, odd;
   philox::normal_pair<double>(philox::draw64(block, 0), philox::draw64(block, 1), even, odd);
   return j == 0 ? even : odd;
 }
-// The nearest quarter turn is taken off exactly, so that small angles are left, which are quick and accurate.
+// Subtracts the nearest quarter turn exactly; sine and cosine of the remaining small angle are quick and accurate.
 GPU_FN float normal_of(const philox::Block& block, uint32_t j, float) {
   const uint32_t first = (block.lane[j & 2] >> 8) + 1, second = block.lane[(j & 2) + 1] >> 8;
   const float radius = std::sqrt(-2.0f * std::log(static_cast<float>(first) * 0x1p-24f));
@@ -87,7 +86,7 @@ struct Normal {
   }
 };
 
-// Of integers by their size: the lower bits of low + the upper 64 bits of draw x range.
+// For integers by size: low + the upper 64 bits of draw x range, truncated.
 template <class T>
 struct Randint {
   int64_t low, high;
@@ -118,7 +117,7 @@ struct DropoutMask {
 
 template <template <class> class Fn>
 void run_real(const tn_call& call, uint32_t) {
-  using arg = tenon::arg::uniform;  // normal has mean and std where this has low and high
+  using arg = tenon::arg::uniform;  // normal has mean and std in the positions of low and high
   with_type(Floats{}, output(call).dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = Compute<T>;

@@ -1,4 +1,4 @@
-// A random permutation: the stable argsort of draws of 64 bits, as sdk/include/tenon/philox.hpp has it.
+// A random permutation: the stable argsort of 64-bit draws, as in sdk/include/tenon/philox.hpp.
 #include "draws.hpp"
 #include "kernels.hpp"
 #include "launch.hpp"
@@ -7,7 +7,7 @@
 namespace tenon::gpu {
 namespace {
 
-// A block of two draws a thread.
+// Each thread makes a block of two draws.
 GPU_KERNEL draw_keys(Draws draws, int64_t count, Ptr<uint64_t> keys) {
   for (int64_t b = first_thread(); 2 * b < count; b += thread_count()) {
     const philox::Block block = draws.block(b);
@@ -43,7 +43,7 @@ void run_randperm(const tn_call& call, uint32_t) {
   });
 }
 
-// Numbers of elements are 32 bits wide in the sort.
+// The sort numbers elements with 32 bits.
 bool supports_randperm(const tn_call& call, uint32_t) { return numel(output(call)) <= INT32_MAX; }
 
 }  // namespace

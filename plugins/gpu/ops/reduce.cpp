@@ -1,5 +1,5 @@
-// Reductions: sums, extrema, moments, norms. Blocks of floats are summed in float, and blocks in double; whole numbers wrap around
-// in 64 bits.
+// Reductions: sums, extrema, moments, norms. Blocks of floats are summed in float, and these sums in double; integers wrap around in 64
+// bits.
 #include <cmath>
 
 #include "fold.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 enum Op : uint32_t { kSum, kProd, kMin, kMax, kMean, kAny, kEvery, kArgmin, kArgmax };
 
-constexpr int64_t kTop = INT64_MIN;  // turns the order of u64 into that of int64_t
+constexpr int64_t kTop = INT64_MIN;  // maps u64 to the order of int64_t
 
 template <class C>
 using Total = std::conditional_t<std::is_same_v<C, int64_t>, int64_t, double>;
@@ -21,7 +21,7 @@ struct Adding {
   using State = Total<C>;
   Source x;
   Target y;
-  double over;  // what the sum is divided by; 0: nothing
+  double over;  // what the sum is divided by; 0: not divided
   GPU_FN State start() const { return State(0); }
   GPU_FN void merge(State& into, const State& other) const { into = plus(into, other); }
   GPU_DEVICE void take(State& s, const Places& p, int64_t) const {
@@ -119,7 +119,7 @@ struct Position {
   GPU_DEVICE void finish(int64_t i, const State& s) const { store_any<int64_t>(y, i, s.at); }
 };
 
-// Whether one is not 0, or none is. Of floats the sign does not count.
+// Whether one is not 0, or none is. For floats the sign bit does not count.
 struct Truth {
   using State = uint32_t;
   Source x;  // bits
@@ -163,7 +163,7 @@ struct LogSum : Exps<C> {
 
 enum Norm : uint32_t { kCounted, kAbsolute, kRoot, kGreatest, kSmallest, kPowers };
 
-// Squares and powers are summed in double, so that f32 neither overflows nor vanishes.
+// Squares and powers are summed in double, so that f32 neither overflows nor underflows.
 template <class C>
 struct NormOf {
   using State = double;
@@ -197,7 +197,7 @@ struct NormOf {
       s += sum_of_block(v);
     }
   }
-  // In C where no square overflows or loses digits.
+  // In C, if no square overflows or loses digits.
   GPU_FN void add_squares(State& s, C* v) const {
     C top = v[0];
     for (uint32_t k = 1; k < kFoldBlock; ++k) top = larger(top, v[k]);
@@ -217,7 +217,7 @@ struct NormOf {
   }
 };
 
-// All reductions have x first.
+// The first argument of all reductions is x.
 template <class R>
 void fold_loop(const tn_call& call, const R& r, bool ordered = false) {
   run_fold(call, plan_loop(call, ordered), {&input(call, arg::sum::x)}, r);

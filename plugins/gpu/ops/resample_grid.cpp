@@ -1,5 +1,5 @@
-// grid_sample and its gradients. To the grid: a thread for each output. To x: taps are sorted by the places they read, and each place
-// adds up its own in their order, so that sums are the same every time.
+// grid_sample and its gradients. For the grid's gradient, one thread for each output. For the gradient of x, taps are sorted by the
+// positions they read, and each position adds up its own in order, so that sums are reproducible.
 #include "arithmetic.hpp"
 #include "kernels.hpp"
 #include "launch.hpp"
@@ -10,7 +10,7 @@
 namespace tenon::gpu {
 namespace {
 
-// The outputs are counted over all samples, without their channels.
+// Outputs of all samples, without channels.
 template <class Spot, class T>
 GPU_DEVICE Spot spot_of(const GridGeometry& g, Ptr<const T> grid, uint32_t output) {
   const int64_t first = int64_t{output} * g.spatial;
@@ -18,14 +18,14 @@ GPU_DEVICE Spot spot_of(const GridGeometry& g, Ptr<const T> grid, uint32_t outpu
               g.spatial == 3 ? load<T>(grid, first + 2) : Compute<T>(0));
 }
 
-// The sample that an output or element belongs to, and its place in a plane.
+// The sample that an output or element belongs to, and its position in the plane.
 struct InSample {
   int64_t sample, rest;
   GPU_DEVICE InSample(uint32_t i, int64_t plane)
       : sample(i / static_cast<uint32_t>(plane)), rest(i % static_cast<uint32_t>(plane)) {}
 };
 
-// The grid's y shares out the channels.
+// The launch's y dimension divides the channels.
 template <class Spot, class T>
 GPU_KERNEL grid_sample(GridGeometry g, Ptr<const T> x, Ptr<const T> grid, Ptr<T> out) {
   const auto outputs = static_cast<uint32_t>(g.batch * g.out_plane);
@@ -70,7 +70,7 @@ GPU_KERNEL grid_gradient(GridGeometry g, Ptr<const T> gradient, Ptr<const T> x, 
   }
 }
 
-// The place that each tap reads, counted over all samples; behind them all: none.
+// The position that each tap reads, over all samples; one past the end for none.
 template <class Spot, class T>
 GPU_KERNEL read_taps(GridGeometry g, Ptr<const T> grid, Ptr<uint32_t> keys,
                      Ptr<Compute<T>> weights) {
@@ -126,7 +126,7 @@ GPU_KERNEL input_gradient(GridGeometry g, SortedTaps taps, Ptr<const Compute<T>>
   }
 }
 
-// A thread for each of so many places, and for a share of their channels where the places are few.
+// One thread for a number of positions, and for a part of their channels if positions are few.
 Grid grid_for(const GridGeometry& g, int64_t places) {
   Grid grid = grid_of(places);
   const int64_t shares = (int64_t{1} << 18) / std::max<int64_t>(places, 1);
@@ -140,7 +140,7 @@ RadixSort<uint32_t> sorting_of(const GridGeometry& g) {
           static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>(g.batch * g.in_plane)))};
 }
 
-// run(TypeTag<T>, TypeTag<Spot>) for the call's dtype and taps
+// Calls run(TypeTag<T>, TypeTag<Spot>) for the call's dtype and taps
 template <class Run>
 void with_spot(const GridGeometry& g, tn_dtype dtype, const Run& run) {
   with_type(Floats{}, dtype, [&](auto tag) {

@@ -1,4 +1,4 @@
-// interpolate and its gradient: a thread for each result.
+// interpolate and its gradient: one thread for each result.
 #include "arithmetic.hpp"
 #include "kernels.hpp"
 #include "launch.hpp"
@@ -7,15 +7,15 @@
 namespace tenon::gpu {
 namespace {
 
-// Along each dimension an output is a weighted sum of up to four inputs, at places that are fractions of whole numbers.
+// Along each dimension an output is a weighted sum of up to four inputs, at positions that are fractions of integers.
 struct Resampling {
   int32_t in[3], out[3];
-  uint32_t taps;  // inputs of an output along a dimension: 1 nearest, 2 linear, 4 cubic
+  uint32_t taps;  // inputs for an output along a dimension: 1 nearest, 2 linear, 4 cubic
   bool align;
   Divider slice, line;  // of the plane of results
 };
 
-// The first input of an output, and what lies behind it as a fraction.
+// The first input for an output, and the fraction that remains.
 template <class C>
 GPU_DEVICE int32_t base_of(const Resampling& r, uint32_t d, int32_t o, C& t) {
   const int32_t n = r.in[d], m = r.out[d];
@@ -96,7 +96,7 @@ GPU_KERNEL interpolate(Resampling r, int64_t results, Ptr<const T> x, Ptr<T> out
   }
 }
 
-// Outputs that may read an input: some more than do, whose share is then 0.
+// Outputs that may read an input. Some do not, and their weight is 0.
 struct Range {
   int32_t first, last;
 };
@@ -154,7 +154,7 @@ GPU_KERNEL interpolate_backward(Resampling r, int64_t results, Ptr<const T> g, P
   }
 }
 
-// The backward op has its gradient, mode and align_corners where interpolate has x and these.
+// The backward op has g, mode and align_corners in the positions of interpolate's x, mode and align_corners.
 static_assert(arg::interpolate_backward::g == arg::interpolate::x &&
               arg::interpolate_backward::mode == arg::interpolate::mode &&
               arg::interpolate_backward::align_corners == arg::interpolate::align_corners);
@@ -182,7 +182,7 @@ void run_interpolate(const tn_call& call, uint32_t backward) {
   });
 }
 
-// Fractions are of products of the sizes, in 32 bits.
+// Fractions contain products of sizes, in 32 bits.
 bool interpolate_supported(const tn_call& call, uint32_t) {
   const tn_view &x = input(call, arg::interpolate::x), &result = output(call);
   int64_t slice = 1;

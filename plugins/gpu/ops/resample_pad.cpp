@@ -1,4 +1,4 @@
-// pad and its gradient, a sum for each input: a thread for each result.
+// pad and its gradient (a sum for each input): one thread for each result.
 #include "arithmetic.hpp"
 #include "kernels.hpp"
 #include "launch.hpp"
@@ -9,13 +9,13 @@ namespace {
 
 enum Mode : uint32_t { kConstant, kReflect, kReplicate, kCircular };
 
-// Dimensions without padding in front are one; innermost last.
+// Leading dimensions without padding are merged; innermost last.
 struct Padding {
   uint32_t ndim, mode;
   int64_t small[TN_MAX_DIMS], large[TN_MAX_DIMS], before[TN_MAX_DIMS];
 };
 
-// The place of the small side that a place of the large one shows; -1: the constant.
+// The position on the small side for a position on the large one; -1: the constant.
 GPU_DEVICE int64_t source_of(const Padding& p, uint32_t d, int64_t o) {
   const int64_t n = p.small[d], i = o - p.before[d];
   if (i >= 0 && i < n) return i;
@@ -25,7 +25,7 @@ GPU_DEVICE int64_t source_of(const Padding& p, uint32_t d, int64_t o) {
   return -1;
 }
 
-// i / n and what is left, in 32 bits where they do.
+// i / n and the remainder, in 32 bits if they fit.
 GPU_DEVICE int64_t split_off(int64_t& i, int64_t n) {
   if ((i | n) >> 32 == 0) {
     const auto low = static_cast<uint32_t>(i), by = static_cast<uint32_t>(n), rest = low / by;
@@ -52,7 +52,7 @@ GPU_KERNEL pad(Padding p, int64_t results, Ptr<const T> x, Ptr<T> out, T constan
   }
 }
 
-// The places of the large side that show place i: itself, a stretch on its left, a stretch on its right.
+// The positions on the large side that show position i: itself, and a stretch on each side.
 struct Shown {
   int64_t own, left, lefts, right, rights;
   GPU_FN int64_t count() const { return (own >= 0 ? 1 : 0) + lefts + rights; }
@@ -105,7 +105,7 @@ GPU_KERNEL pad_backward(Padding p, int64_t results, Ptr<const T> g, Ptr<T> gx) {
   }
 }
 
-// Both ops have pads and mode at one place.
+// Both ops have pads and mode in the same positions.
 static_assert(arg::pad_backward::pads == arg::pad::pads &&
               arg::pad_backward::mode == arg::pad::mode);
 Padding padding_of(const tn_call& call, bool backward) {
@@ -123,7 +123,7 @@ Padding padding_of(const tn_call& call, bool backward) {
   p.mode = static_cast<uint32_t>(
       std::find(std::begin(kModes), std::end(kModes), text_arg(call, arg::pad::mode)) -
       std::begin(kModes));
-  bool joins = false;  // the dimension before is the same on both sides
+  bool joins = false;  // the previous dimension is the same on both sides
   for (uint32_t d = 0; d < small.ndim; ++d) {
     const bool same = before_of(d) == 0 && small.shape[d] == large.shape[d];
     if (same && joins) {
@@ -139,7 +139,7 @@ Padding padding_of(const tn_call& call, bool backward) {
   return p;
 }
 
-// Beyond the range of an integer: the nearest 64-bit value, then its low bits. Of complex numbers: the real part.
+// Clamps a number beyond the integer range to 64 bits and takes the low bits. For complex numbers, takes the real part.
 template <class T>
 T constant_of(double value, tn_dtype dtype) {
   const auto as_bits = [](auto made) { return static_cast<T>(bits_as<T>(made)); };

@@ -1,5 +1,5 @@
 // cumsum and cumprod along the last dimension, in double or wrapping around in 64 bits. A long row is cut into chunks: the first pass
-// finds what each comes to, in the second each begins with what those before it come to.
+// computes each chunk's total, and in the second each chunk starts from the totals before it.
 #include <bit>
 
 #include "fold.hpp"
@@ -16,7 +16,7 @@ struct Join {
   GPU_FN A operator()(A x, A y) const { return product ? times(x, y) : plus(x, y); }
 };
 
-// What the threads before this one of its `lanes` have together, and all of them.
+// The combined value of the earlier threads among its `lanes`, and of all of them.
 template <class A>
 GPU_DEVICE A scan_lanes(A mine, uint32_t lanes, const Join<A>& join, A& all) {
   const uint32_t width = lanes < warp_width() ? lanes : warp_width();
@@ -49,12 +49,12 @@ struct Shape {
   int64_t rows, n;
   int64_t chunk, chunks;
   uint32_t lanes;
-  uint32_t even;  // blocks of elements lie at boundaries of vectors
+  uint32_t even;  // blocks of elements are aligned to vectors
 };
 
 enum Stage : uint32_t { kWhole, kTotals, kChunks };
 
-// Elements are read as C and joined as A.
+// Elements are read as C and combined as A.
 template <class C, class A>
 GPU_KERNEL scan_rows(Shape s, Stage stage, bool product, Source x, Target y, Ptr<A> totals) {
   const Join<A> join{product};

@@ -1,5 +1,5 @@
-// softmax, log_softmax and their backwards, along the last dimension. Rows stay in registers; what is longer, or few and long, is
-// folded first and then read again.
+// softmax, log_softmax and their backwards along the last dimension. Rows stay in registers. Longer rows, and few long rows, are folded
+// first and then read again.
 #include <cmath>
 
 #include "moments.hpp"
@@ -26,7 +26,7 @@ GPU_KERNEL softmax_rows(RowShape shape, Ptr<const T> x, Ptr<T> y, bool log) {
     C top = lowest;
     GPU_UNROLL
     for (uint32_t k = 0; k < kItems; ++k) top = v[k] > top ? v[k] : top;
-    top = group_reduce(top, shape.lanes, Largest());  // not minding NaN: the sum does
+    top = group_reduce(top, shape.lanes, Largest());  // may ignore NaN, because the sum does not
     C sum = C(0);
     GPU_UNROLL
     for (uint32_t k = 0; k < kItems; ++k) {
@@ -78,7 +78,7 @@ GPU_KERNEL softmax_backward_rows(RowShape shape, Ptr<const T> g, Ptr<const T> y,
 template <class C>
 struct RowExps : Exps<C> {
   using typename Exps<C>::State;
-  Ptr<C> parts;  // top and sum of each row
+  Ptr<C> parts;  // maximum and sum of each row
   GPU_DEVICE void finish(int64_t row, const State& s) const {
     parts[2 * row] = s.top;
     parts[2 * row + 1] = this->is_finite(s.top) ? s.sum : std::numeric_limits<C>::quiet_NaN();
@@ -130,7 +130,7 @@ struct Rows {
   int64_t count, n;
   bool fit = false;
   Rows(const tn_call& call, uint32_t op) {
-    const tn_view& x = input(call, arg::softmax::x);  // g of a backward
+    const tn_view& x = input(call, arg::softmax::x);  // in a backward: g
     n = x.ndim == 0 ? 1 : x.shape[x.ndim - 1];
     count = n == 0 ? 0 : numel(x) / n;
     with_type(Floats{}, x.dtype, [&](auto tag) {

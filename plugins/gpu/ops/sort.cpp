@@ -1,5 +1,5 @@
-// sort and topk along the last dimension; always stable. Stretches are sorted in shared memory, short rows several at a time, and
-// merged pair by pair; where only the first are wanted, runs keep no more than those. Long rows go by digits, all together.
+// sort and topk along the last dimension, always stable. Stretches are sorted in shared memory (several short rows at a time) and merged in
+// pairs; topk keeps no more of each run than it needs. Long rows are all sorted together by radix.
 #include <bit>
 
 #include "fold.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kSpan = 1024, kThreads = kBlockThreads;
 
-// Rows of n elements, `kept` of each; `flip` turns bits over where the order is.
+// Rows of n elements, `kept` of each; `flip` inverts the bits of keys for descending order.
 struct Rows {
   int64_t count, n, kept;
   uint64_t flip;
@@ -21,7 +21,7 @@ struct Rows {
   uint32_t bytes;  // of an element
 };
 
-// Sorted runs of a row, the last of which may be shorter: `length` entries in all.
+// The sorted runs of a row: `length` entries in all; the last run may be shorter.
 struct Runs {
   int64_t run, length;
 };
@@ -43,7 +43,7 @@ GPU_DEVICE void give(const Rows& rows, int64_t row, int64_t i, uint32_t place) {
   copy_element(rows.values, to, rows.x, row * rows.n + place, rows.bytes);
 }
 
-// Each stretch of `span` entries of the block, a power of two.
+// Sorts each stretch of `span` entries in the block; span is a power of two.
 template <class K>
 GPU_DEVICE void sort_shared(const Ptr<K>& keys, const Ptr<uint32_t>& places, uint32_t span) {
   for (uint32_t size = 2; size <= span; size *= 2) {
@@ -64,7 +64,7 @@ GPU_DEVICE void sort_shared(const Ptr<K>& keys, const Ptr<uint32_t>& places, uin
   sync_threads();
 }
 
-// `to` NULL: a row is one stretch, and goes to results.
+// `to` NULL: a row is one stretch and goes directly to the results.
 template <class K>
 GPU_KERNEL sort_stretches(Rows rows, uint32_t span, Runs made, Entries<K> to) {
   GPU_SHARED(K, keys, kSpan);
@@ -100,7 +100,7 @@ GPU_KERNEL sort_stretches(Rows rows, uint32_t span, Runs made, Entries<K> to) {
   }
 }
 
-// Pairs of runs become one, each entry finding its place in the other run.
+// Merges pairs of runs: each entry finds its position in the other run.
 template <class K>
 GPU_KERNEL merge_runs(int64_t count, Runs from, Runs made, Entries<K> entries, Entries<K> to) {
   const int64_t all = count * from.length;
@@ -137,7 +137,7 @@ GPU_KERNEL give_sorted(Rows rows, int64_t length, Ptr<const uint32_t> places) {
   }
 }
 
-// The row stands above the key.
+// The row number is in the bits above the key.
 template <class K, class Wide>
 GPU_KERNEL keys_of_rows(Rows rows, uint32_t bits, Ptr<Wide> to) {
   for (int64_t i = first_thread(); i < rows.count * rows.n; i += thread_count()) {
@@ -192,7 +192,7 @@ struct Plan {
   RadixSort<Wide> digits() const {
     return {count * n, bits()};
   }
-  // Of all rows behind the first stage; no later one has more.
+  // For all rows after the first stage; later stages have no more.
   int64_t entries() const { return count * first_runs().length; }
   uint64_t bytes() const { return whole() ? 0 : static_cast<uint64_t>(entries()) * 16; }
 };
@@ -264,7 +264,7 @@ uint64_t scratch_of(const tn_call& call, uint32_t op) {
   return plan.bits() <= 32 ? plan.digits<uint32_t>().bytes() : plan.digits<uint64_t>().bytes();
 }
 
-// Places are counted with 32 bits.
+// Positions are counted in 32 bits.
 bool is_countable(const tn_call& call, uint32_t) {
   const tn_view& x = input(call, arg::sort::x);
   return x.ndim == 0 || x.shape[x.ndim - 1] <= INT32_MAX;

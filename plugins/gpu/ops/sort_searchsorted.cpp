@@ -4,7 +4,7 @@
 namespace tenon::gpu {
 namespace {
 
-// Where each value would stand in its row.
+// The position that each value would have in its row.
 template <class K>
 GPU_KERNEL search_rows(int64_t count, int64_t n, int64_t width, bool right, Source sorted,
                        Source values, Ptr<int64_t> out) {

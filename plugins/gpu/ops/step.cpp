@@ -1,5 +1,5 @@
-// Optimizer steps: all parameters of a dtype in one launch, one pass over them. Half types compute in f32. Lists
-// arrive contiguous: the core writes back what was not.
+// Optimizer steps: one launch updates all parameters of a dtype in one pass. Half types compute in f32. Lists arrive contiguous; the core
+// writes back what was not.
 #include "capture.hpp"
 #include "tensor_list.hpp"
 
@@ -28,7 +28,7 @@ GPU_KERNEL step_parameters(Step step, TensorTable<T, kStatesOf<Step> + 2> table)
   take_step(step, table);
 }
 
-// Of Adam: what depends on the step's number and rate lies in memory, where count_step has put it.
+// For Adam: what depends on the step's number and rate lies in device memory, where count_step put it.
 template <class T, class Step>
 GPU_KERNEL step_by_count(Step step, Ptr<const double> now,
                          TensorTable<T, kStatesOf<Step> + 2> table) {
@@ -51,7 +51,7 @@ GPU_KERNEL count_step(AdamNumbers numbers, Ptr<int64_t> step, Ptr<const double> 
   now[2] = found.root;
 }
 
-// Calls fn(table, blocks) for all of a dtype. Parameters and gradients are where sgd_step has them.
+// Calls fn(table, blocks) for all parameters of a dtype. The arguments of all steps have sgd_step's positions for parameters and gradients.
 template <class T, class Step, class Fn>
 void for_parameters(const tn_call& call, const Fn& fn) {
   constexpr uint32_t kStates = kStatesOf<Step>;
@@ -61,7 +61,7 @@ void for_parameters(const tn_call& call, const Fn& fn) {
   for_tables<T>(call, lists, blocks_before, fn);
 }
 
-// A formula of step.hpp over the parameters of all dtypes.
+// Applies a formula of step.hpp to the parameters of all dtypes.
 struct Run {
   const tn_call& call;
   template <class Formula, class Numbers>
@@ -92,7 +92,7 @@ struct RunByCount {
   }
 };
 
-// A graph would take the step of this number again and again.
+// A graph would repeat the step with this number.
 void refuse_counted(const tn_call& call) {
   refuse_captured(
       stream_of(call).handle(),
@@ -110,7 +110,7 @@ void run_adam(const tn_call& call, uint32_t) {
 }
 void run_adam_counted(const tn_call& call, uint32_t) {
   using arg = tenon::arg::adam_step_counted;
-  const AdamNumbers numbers(call, 1, 0);  // those of its step are on the device
+  const AdamNumbers numbers(call, 1, 0);  // the numbers of its step are on the device
   launch(call, {{1, 1, 1}, {1, 1, 1}}, count_step, numbers, out<int64_t>(input(call, arg::step)),
          in<double>(input(call, arg::lr)), scratch<double>(call, 0, 3));
   with_adam(numbers, RunByCount{call});

@@ -1,5 +1,5 @@
-// The norm of a whole list of tensors, and their scaling: what clipping of gradients needs. Sums run in f64, over pieces of fixed
-// length, so that a list has the same norm on every device.
+// The norm of a list of tensors, and scaling: together they clip gradients. Sums run in f64 over pieces of fixed length, so that a list has
+// the same norm on every device.
 #include "arithmetic.hpp"
 #include "tensor_list.hpp"
 
@@ -26,7 +26,7 @@ struct NormOf {
 
 constexpr uint32_t kThreads = kBlockThreads;
 
-// That of all threads, for the first.
+// The total over all threads, for the first.
 GPU_DEVICE double over_block(const NormOf& norm, double own) {
   GPU_SHARED(double, parts, kThreads);
   const uint32_t me = thread_index().x;
@@ -100,7 +100,7 @@ void run_norm(const tn_call& call, uint32_t) {
 
 // ---- Scaling ------------------------------------------------------------------------------------------------------------
 
-// The factor lies on the device, or is the host's number.
+// The factor is in device memory, or a host number.
 struct Factor {
   Ptr<const uint16_t> half, brain;
   Ptr<const float> single;

@@ -40,14 +40,14 @@ struct Sign {
   GPU_FN C operator()(C x) const { return is_nan(x) ? x : C(x > C(0)) - C(x < C(0)); }
 };
 
-// Whole numbers are rounded already.
+// Integers need no rounding.
 template <template <class> class Fn>
 void add_rounding(KernelList& list, std::string_view schema) {
   add_elementwise<Floats, Fn, 1>(list, schema);
   add_bitwise<Same, 1>(list, schema, Whole::kMask);
 }
 
-// Whole numbers all give the same answer.
+// Integers all give the same answer.
 template <template <class> class Fn>
 void add_test(KernelList& list, std::string_view schema) {
   add_elementwise<Floats, Fn, 1, bool>(list, schema);

@@ -7,7 +7,7 @@
 namespace tenon::gpu {
 namespace {
 
-// Elements are only moved, so their size says all.
+// Elements only move, so their size is enough.
 struct Choose {
   template <class C>
   GPU_FN C operator()(int32_t condition, C x, C y) const {
@@ -15,7 +15,7 @@ struct Choose {
   }
 };
 
-// The condition is the first tensor, so any dtype may be chosen from.
+// Kernels are chosen by the first tensor, the condition, so the others may have any dtype.
 void run_where(const tn_call& call, uint32_t) {
   with_type(Sizes{}, bits_of(output(call).dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -35,7 +35,7 @@ struct Clamp {
   }
 };
 
-// A bound outside the dtype's range is the range's end.
+// A bound outside the dtype's range becomes the end of the range.
 template <class T>
 Compute<T> bound(const tn_call& call, uint32_t arg, bool is_low) {
   const tn_value& value = call.args[arg];

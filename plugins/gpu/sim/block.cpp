@@ -25,8 +25,8 @@ struct Thread {
 };
 
 struct Warp {
-  uint32_t barrier = 0;  // when its lanes last went on together
-  // Which of the two boards the next exchange uses: lanes may be one exchange apart.
+  uint32_t barrier = 0;  // when its lanes last continued together
+  // Which of the two boards the next exchange uses, because lanes may be one exchange apart.
   uint32_t turn = 0;
   unsigned char boards[2][kMostLanes * kSlotBytes];
 };
@@ -36,7 +36,7 @@ struct SharedArray {
   std::vector<Cell> cells;
 };
 
-// One of a host thread: kernels do not launch kernels.
+// One for each host thread: kernels do not launch kernels.
 class Block {
  public:
   void run(const Launch& launch, const std::function<void()>& body);
@@ -73,7 +73,7 @@ class Block {
 };
 
 thread_local std::unique_ptr<Block> own_block;
-// Read at every access, so without a call; the room that a process keeps for such variables is small.
+// Read at every access, so it must not need a call; a process keeps little room for such variables.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Block* running = nullptr;
 
 // A kernel's line, for messages.
@@ -92,7 +92,7 @@ void Block::let_run(uint32_t thread) {
   order.warp_barrier = warps[thread >> order.lane_bits].barrier;
 }
 
-// Starts threads one after another until one of them waits; then it carries that thread alone.
+// Starts threads in turn until one waits; then that one gets a fiber of its own.
 void Block::run_threads(Fiber& fiber) {
   while (next_ < threads.size() && !fault_) {
     const uint32_t mine = next_++;
@@ -148,7 +148,7 @@ void Block::start_threads() {
   }
 }
 
-// Lets the warps go on whose threads have all come to the same place. Whether there were any.
+// Resumes the warps whose threads have all reached the same point. Returns whether there were any.
 bool Block::release_warps() {
   bool released = false;
   for (uint32_t w = 0; w < warps.size() && !fault_; ++w) {
@@ -218,7 +218,7 @@ void Block::begin(const Launch& launch) {
   threads.assign(count, Thread{});
   warps.resize((threads.size() + lanes - 1) / lanes);
   geometry = {n, {0, 0, 0}, launch.blocks};
-  if (order.now >> 31 != 0) {  // long before the clock is full
+  if (order.now >> 31 != 0) {  // restart long before the clock overflows
     shadow.clear();
     arrays.clear();
     for (Warp& warp : warps) warp.barrier = 0;
@@ -239,7 +239,7 @@ void Block::run(const Launch& launch, const std::function<void()>& body) {
         run_block();
       }
   body_ = nullptr;
-  if (fault_) {  // threads that still wait are unwound
+  if (fault_) {  // waiting threads are unwound
     for (Thread& thread : threads) thread.fiber = nullptr;
     idle_.clear();
     fibers_.clear();

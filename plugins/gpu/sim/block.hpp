@@ -1,5 +1,5 @@
-// The threads of one block as fibers on the calling thread: they run one after another and change over where a kernel waits.
-// What goes wrong is thrown as Fault from the launch: nothing of a block runs on after it.
+// Runs the threads of a block as fibers of the calling thread: one after another, switching where a kernel waits. An error is thrown as
+// Fault from the launch, and the block stops.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,12 @@ const Geometry& geometry();
 // Of the running thread.
 uint32_t thread_number();
 uint32_t warp_lanes();  // how wide warps are
-// Throws a Fault that says where in the source, in which block and thread.
+// Throws a Fault that names the source line, block and thread.
 [[noreturn]] void fault(FaultKind kind, const Site& site, std::string_view what);
 
 void wait_for_block(const Site& site);
 void wait_for_warp(const Site& site);
-// Gives each lane what the others have: deposits up to 16 bytes, waits, and returns the deposits of the warp, 16 bytes a lane.
+// Exchanges up to 16 bytes between the lanes of a warp: deposits them, waits, and returns all deposits, 16 bytes for each lane.
 const unsigned char* exchange(const void* value, uint32_t bytes, const Site& site);
 
 // ---- Shared memory ------------------------------------------------------------------------------------------------------
@@ -45,14 +45,14 @@ struct SharedMemory {
   Cell* cells;
   uint64_t count;
 };
-// The block's array of this name; the same for all its threads. `tag` is one address for each declaration.
+// The block's array of this name, the same for all its threads. `tag` is a unique address for each declaration.
 SharedMemory shared_memory(const void* tag, uint64_t count, uint32_t element_bytes);
-// What the launch asked for beside the declared arrays.
+// Shared memory that the launch asked for, besides declared arrays.
 SharedMemory dynamic_shared_memory(uint32_t element_bytes);
 
 // ---- Checks -------------------------------------------------------------------------------------------------------------
 
-// Of `count` elements from element `index` of an array of `size`, for messages. Each throws a Fault, or notes the access.
+// Check an access to `count` elements from `index` in an array of `size`. Each throws a Fault or records the access.
 struct Elements {
   int64_t index, size;
   uint32_t count;
@@ -67,9 +67,9 @@ struct Launch {
   Dim blocks, threads;
   uint32_t shared_bytes = 0;
   uint32_t lanes = 32;
-  uint32_t most_threads = kMostThreads;  // of a block of this kernel
+  uint32_t most_threads = kMostThreads;  // in a block of this kernel
 };
-// Runs `body` once for each thread. Throws Fault.
+// Runs `body` for each thread. Throws Fault.
 void run(const Launch& launch, const std::function<void()>& body);
 
 }  // namespace tenon::gpu::sim

@@ -1,4 +1,4 @@
-// portable.hpp for the host simulator: the same names, with every access through a Ptr checked.
+// portable.hpp for the host simulator: the same names, but every access through a Ptr is checked.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace tenon::gpu {
 
 namespace sim {
-// The last parameter of kernels that say how many threads their blocks have at most.
+// The last parameter of kernels that declare their largest block.
 template <uint32_t most>
 struct Threads {
   static constexpr uint32_t kMost = most;
@@ -36,7 +36,7 @@ class Ptr;
 template <class T>
 class Ref;
 
-// A pointer that knows which elements it may reach: those of the view, or of the array in shared memory.
+// A pointer that knows which elements it may access: those of the view, or of the array in shared memory.
 template <class T>
 class Ptr {
  public:
@@ -50,7 +50,7 @@ class Ptr {
     return Ptr<const T>(at_, begin_, end_, cells_);
   }
 
-  // The same memory as elements of another type; not for shared memory.
+  // The same memory as elements of another type. Not for shared memory.
   template <class To>
   Ptr<To> as() const {
     const auto begin = reinterpret_cast<uintptr_t>(begin_);
@@ -67,7 +67,7 @@ class Ptr {
     return p;
   }
   Ptr& operator+=(int64_t by) { return *this = *this + by; }
-  struct Index {  // carries where the access stands in the source
+  struct Index {  // records the source position of the access
     int64_t value;
     sim::Site site;
     template <class I>
@@ -102,7 +102,7 @@ class Ptr {
                      std::to_string(end_ - begin_));
     return first;
   }
-  // Checks an access of `count` elements from element i on.
+  // Checks an access to `count` elements from element i on.
   T* touch(int64_t i, uint32_t count, sim::Access access, const sim::Site& site) const {
     T* const first = check(i, count, site);
     const sim::Elements elements{first - begin_, end_ - begin_, count};
@@ -123,7 +123,7 @@ Ptr<To> ptr_cast(const Ptr<From>& from) {
   return from.template as<To>();
 }
 
-// An element that is read or written through a Ptr.
+// An element being read or written through a Ptr.
 template <class T>
 class Ref {
  public:
@@ -206,7 +206,7 @@ T shuffle_xor(T value, uint32_t mask, const sim::Site& site = sim::Site::current
   const uint32_t from = (sim::thread_number() % warp_width()) ^ mask;
   return sim::exchanged(value, from < warp_width() ? from : from ^ mask, site);
 }
-// Beyond the warp's ends a lane keeps its own.
+// Beyond the warp's ends a lane keeps its own value.
 template <class T>
 T shuffle_down(T value, uint32_t by, const sim::Site& site = sim::Site::current()) {
   const uint32_t me = sim::thread_number() % warp_width();
@@ -226,7 +226,7 @@ inline uint64_t ballot(bool yes, const sim::Site& site = sim::Site::current()) {
   return lanes;
 }
 
-// Each returns what was there before. Threads take turns, so nothing comes between.
+// Each returns the old value. Threads take turns, so nothing comes in between.
 template <class T>
 T atomic_cas(const Ptr<T>& at, T expected, T value, const sim::Site& site = sim::Site::current()) {
   T& target = at.atomic(site);
@@ -290,10 +290,10 @@ inline uint16_t float_to_half(float value) { return tn_f32_to_f16(value); }
 
 class Stream;
 namespace sim {
-// Throws sdk::Error where the simulator finds a fault.
+// Throws sdk::Error if the simulator finds a fault.
 void run_on(Stream& stream, const Launch& launch, const std::function<void()>& body);
 
-// fn(most threads of a block, what runs one thread) of a kernel with these arguments, which it owns.
+// Calls fn(largest block, function for one thread) for a kernel with these arguments, which it owns.
 template <class... P, class... A, class Fn>
 void with_kernel(void (*kernel)(P...), const std::tuple<A...>& args, const Fn& fn) {
   if constexpr (sizeof...(P) == sizeof...(A)) {
@@ -315,7 +315,7 @@ void run_grid(Stream& stream, Dim blocks, Dim threads, uint32_t shared_bytes, vo
   });
 }
 
-// The elements from begin to end, counted from the first, may be reached.
+// Only elements from begin to end, counted from the first, may be accessed.
 template <class T>
 Ptr<T> pointer_to(T* first, int64_t offset, int64_t begin, int64_t end) {
   return Ptr<T>(first + offset, first + begin, first + end);

@@ -1,4 +1,4 @@
-// A stack of its own to run on: Boost.Context, and what AddressSanitizer is told when stacks change.
+// Separate stacks to run on: Boost.Context, with notices to AddressSanitizer when stacks change.
 #pragma once
 
 #include <boost/context/fiber.hpp>
@@ -24,20 +24,20 @@ struct Stack {
 };
 
 #if defined(TENON_FIBERS_ASAN)
-// Lives while another stack runs; ends when this one runs on, or is unwound.
+// Lives while another stack runs, and ends when this one resumes or is unwound.
 class Away {
  public:
   explicit Away(const Stack& to) { __sanitizer_start_switch_fiber(&own_, to.bottom, to.bytes); }
   ~Away() { __sanitizer_finish_switch_fiber(own_, nullptr, nullptr); }
   Away(const Away&) = delete;
 
-  // The first thing on a new stack: gives the one that it was started from.
+  // First call on a new stack: returns the stack that started it.
   static Stack arrive() {
     Stack from;
     __sanitizer_finish_switch_fiber(nullptr, &from.bottom, &from.bytes);
     return from;
   }
-  // The last thing on a stack.
+  // Last call on a stack.
   static void leave(const Stack& to) {
     __sanitizer_start_switch_fiber(nullptr, to.bottom, to.bytes);
   }
@@ -46,7 +46,7 @@ class Away {
   void* own_ = nullptr;
 };
 
-// Lives while a stack is made: its first frame is not one of the stack that makes it, whose frames an exception looks through.
+// Lives while a stack is created: its first frame is outside the creator's stack, whose frames an exception looks through.
 class Making {
  public:
   explicit Making(const Stack& made) {
@@ -67,7 +67,7 @@ class Making {
 class Away {
  public:
   explicit Away(const Stack&) {}
-  ~Away() {}  // not trivial, so that its users need not name it
+  ~Away() {}  // not trivial, so that its users cause no unused warning
   static Stack arrive() { return {}; }
   static void leave(const Stack&) {}
 };
@@ -78,7 +78,7 @@ class Fiber {
  public:
   using Stacks = boost::context::pooled_fixedsize_stack;
 
-  // body() never returns; it is unwound where it waits when the fiber goes.
+  // body() never returns. It is unwound where it waits when the fiber is destroyed.
   template <class Body>
   Fiber(Stacks& stacks, Body body) {
     const boost::context::stack_context stack = stacks.allocate();
@@ -101,12 +101,12 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Until it waits. From outside.
+  // Runs it until it waits. Called from outside.
   void run() {
     const Away away(stack_);
     self_ = std::move(self_).resume();
   }
-  // Until it is run again. From inside.
+  // Waits until it is run again. Called from inside.
   void wait() {
     const Away away(caller_stack_);
     caller_ = std::move(caller_).resume();
@@ -119,8 +119,8 @@ class Fiber {
   };
 
   Stack stack_, caller_stack_;
-  boost::context::fiber self_;    // while others run
-  boost::context::fiber caller_;  // while it runs
+  boost::context::fiber self_;    // while another runs
+  boost::context::fiber caller_;  // while this one runs
 };
 
 }  // namespace tenon::gpu::sim

@@ -25,7 +25,7 @@ Shadow::Page& Shadow::find(uintptr_t number) {
   return *page;
 }
 
-// Gives the page cells for `unit`: new ones for a new launch, else each becomes several.
+// Gives the page cells of size `unit`: fresh ones for a new launch, otherwise it splits each cell.
 void Shadow::split(Page& page, uint32_t unit, uint32_t launch) {
   const uint64_t count = kPageBytes >> unit;
   if (page.cells.size() < count) {

@@ -1,5 +1,6 @@
-// Races: two threads use the same memory, one of them writes, and nothing orders the two. Found by what is ordered (barriers, warp
-// functions), not by what happens. Each element of memory that a kernel touches remembers its last writer and its last readers.
+// Data races: two threads access the same memory, one of them writes, and nothing orders the two. They are found from what is ordered (by
+// barriers and warp functions), not from what happens to occur. Each element that a kernel touches remembers its last writer and last
+// readers.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 
 namespace tenon::gpu::sim {
 
-// Where a kernel's source calls what is given this by default.
+// The default argument that records where a kernel's source calls something.
 struct Site {
   const char* file;
   uint32_t line;
@@ -22,44 +23,44 @@ struct Site {
 
 enum class Access : uint8_t { kRead, kWrite, kAtomic };
 
-// One clock for a host thread, which every barrier moves on, and when there was what for the running thread of a kernel: what is
-// older than its block's barrier, or its warp's, is done.
+// A clock for each host thread, which every barrier advances, with the times of the running thread: accesses before its block's barrier, or
+// its warp's, are ordered.
 struct Order {
   uint32_t now = 1;
-  uint32_t launch = 1, block = 1;          // they began
+  uint32_t launch = 1, block = 1;          // when they began
   uint32_t barrier = 1, warp_barrier = 1;  // the last ones
   uint32_t thread = 0;
   uint32_t lane_bits = 5;  // of a thread's number
 };
 
-// An access, and what older ones it stands for.
+// An access, and the older accesses that it also represents:
 struct Mark {
   uint32_t when = 0;
   uint32_t thread : 10 = 0;
   uint32_t line : 12 = 0;
   uint32_t file : 6 = 0;
   uint32_t atomic : 1 = 0;
-  uint32_t lanes : 1 = 0;   // other threads of the warp, not ordered
-  uint32_t warps : 1 = 0;   // other warps, since the block's barrier
-  uint32_t blocks : 1 = 0;  // other blocks of the launch
+  uint32_t lanes : 1 = 0;   // by other lanes of the warp, not ordered
+  uint32_t warps : 1 = 0;   // by other warps since the block's barrier
+  uint32_t blocks : 1 = 0;  // by other blocks of the launch
 };
 struct Cell {
   Mark writer, reader;
 };
 
-// Cells of the device's memory, made where a kernel touches it.
+// Cells for device memory that kernels touch.
 class Shadow {
  public:
   void begin_launch() {
     files_used_ = 0;
     last_name_ = nullptr;
   }
-  // Beyond kMostCells what earlier blocks did is forgotten.
+  // Beyond kMostCells, forgets what earlier blocks did.
   void begin_block();
   void clear();
   uint32_t file(const char* name) { return name == last_name_ ? last_file_ : find_file(name); }
   const char* file(uint32_t number) const { return number < files_used_ ? files_[number] : "?"; }
-  // fn(cell) for each cell of these bytes; stops where it gives false. Cells are as small as what the launch has used.
+  // Calls fn(cell) for the cells of these bytes until it returns false. Cells are as small as the launch's smallest access.
   template <class Fn>
   bool for_cells(uintptr_t address, uint32_t bytes, uint32_t element_bytes, uint32_t launch,
                  const Fn& fn) {
@@ -114,7 +115,7 @@ inline bool same_warp(const Mark& mark, const Order& order) {
   return (uint32_t{mark.thread} >> order.lane_bits) == (order.thread >> order.lane_bits);
 }
 
-// Whether all that the mark stands for is done when the running thread comes.
+// Whether everything that the mark represents is ordered before the running thread.
 inline bool ordered(const Mark& mark, const Order& order, uint32_t since) {
   if (mark.when < since) return true;
   if (mark.blocks != 0 || mark.when < order.block) return false;
@@ -124,7 +125,7 @@ inline bool ordered(const Mark& mark, const Order& order, uint32_t since) {
   return mark.thread == order.thread && mark.lanes == 0;
 }
 
-// `mark`, the running thread's, so that it stands for the older one, too.
+// Extends `mark`, the running thread's, to represent the older one, too.
 inline Mark joined(const Mark& old, Mark mark, const Order& order, uint32_t since) {
   if (old.when < since) return mark;
   mark.blocks = old.blocks != 0 || old.when < order.block;
@@ -136,12 +137,12 @@ inline Mark joined(const Mark& old, Mark mark, const Order& order, uint32_t sinc
   return mark;
 }
 
-// What an access meets: nothing, or the older one that it is not ordered with.
+// The earlier access that this one conflicts with, or nothing.
 struct Conflict {
   const Mark* with = nullptr;
   bool with_write = false;
 };
-// Notes the access where there is no conflict. Marks before `since` are of other memory.
+// Records the access if there is no conflict. Marks before `since` belong to other memory.
 inline Conflict note_access(Cell& cell, Access access, Mark mark, const Order& order,
                             uint32_t since) {
   Mark& writer = cell.writer;

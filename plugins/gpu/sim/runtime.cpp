@@ -1,5 +1,5 @@
-// The simulator's runtime: device memory is host memory, and work is done when a call returns. It has two devices, which differ in
-// the width of their warps.
+// The simulator's runtime: device memory is host memory, and work is done when a call returns. Its two devices differ in the width of
+// warps.
 #include "../runtime.hpp"
 
 #include <chrono>
@@ -19,17 +19,17 @@ namespace tenon::gpu {
 namespace rt {
 namespace {
 
-// TENON_GPUSIM_DRY=1: kernels are launched and not run, so that networks of any size can be counted; results hold anything.
+// TENON_GPUSIM_DRY=1: launches kernels without running them, so that networks of any size can be counted. Results are arbitrary.
 const bool kDry = [] {
   const char* const value = std::getenv("TENON_GPUSIM_DRY");
   return value != nullptr && std::strcmp(value, "1") == 0;
 }();
 // A dry run touches none of it.
 const uint64_t kMemory = uint64_t{kDry ? 80u : 4u} << 30;
-constexpr uint64_t kAlignment = 256;  // as devices give it
+constexpr uint64_t kAlignment = 256;  // as on real devices
 using Clock = std::chrono::steady_clock;
 
-// For the plans of libraries that stand-ins take the place of.
+// For library plans, which stand-ins execute.
 uint32_t architecture() {
   const char* const value = std::getenv("TENON_GPUSIM_ARCHITECTURE");
   return value != nullptr ? static_cast<uint32_t>(std::strtoul(value, nullptr, 0)) : 90;
@@ -37,7 +37,7 @@ uint32_t architecture() {
 
 using Recording = std::vector<std::function<void()>>;
 struct Queue {
-  std::unique_ptr<Recording> recording;  // NULL: work is done at once
+  std::unique_ptr<Recording> recording;  // NULL: work is done immediately
 };
 template <class Work>
 void enqueue(Stream stream, Work&& work) {

@@ -45,7 +45,7 @@ void add_binary_kernels(KernelList& list) {
     add_elementwise(list, schema, dtypes, run_binary, op);
   };
   constexpr uint64_t kRealFloats = kFloats | kDouble, kBits = kInts | TN_MASK_BOOL;
-  // Of bools a sum is "or", which any number but 0 says, and a product is "and".
+  // Adding bools is "or", where any number but 0 is true; multiplying them is "and".
   add(TN_SCHEMA_ADD, kAdd, kAll);
   add(TN_SCHEMA_SUB, kSub, kReals);
   add(TN_SCHEMA_MUL, kMul, kAll);

@@ -17,7 +17,7 @@ using Geometry = ConvGeometry;
 using Three = Geometry::Three;
 int64_t product(const Three& sizes) { return Geometry::product(sizes); }
 
-// What a call is made of, the same for its scratch memory and its run.
+// Derived from a call, the same for its scratch size and its run.
 struct Plan {
   Geometry g;
   Pass pass;
@@ -49,7 +49,7 @@ struct Plan {
   }
 };
 
-// As shaders/conv.glsl reads them: constants from the third on, words from the fourth on, table.
+// In the order that shaders/conv.glsl reads: constants from the third on, words from the fourth on, table.
 void give_constants(Launch& launch, const Plan& plan, tn_dtype dtype) {
   launch.constant(dtype)
       .constant(plan.parts.count > 1 ? sum_dtype(plan.compute) : dtype)
@@ -91,7 +91,7 @@ void run(const tn_call& call, uint32_t code) {
     launch.scratch(0, plan.partial_bytes());
   else
     launch.out(out);
-  // The operand that is gathered comes last. conv_backward_input has g where conv has x.
+  // The gathered operand comes last. conv_backward_input has g in the position of conv's x.
   in_or_none(launch,
              input(call, plan.pass == kWeight ? arg::conv_backward_weight::g : arg::conv::weight));
   in_or_none(launch,
@@ -114,7 +114,7 @@ void run(const tn_call& call, uint32_t code) {
 
 uint64_t scratch(const tn_call& call, uint32_t code) { return Plan(call, code).partial_bytes(); }
 
-// A kernel beyond what specialization and the tables of a plane count with.
+// Too large for specialization constants and the tables of a plane.
 bool supports(const tn_call& call, uint32_t code) {
   const Geometry g(call, static_cast<Pass>(code));
   for (uint32_t d = 0; d < 3; ++d)

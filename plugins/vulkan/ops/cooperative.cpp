@@ -1,4 +1,4 @@
-// Whether matrix units are used. What a driver says of them is not taken for granted: no hardware was at hand to try it on.
+// Whether matrix units are used. The driver's claim is tested first, because the code was never run on such hardware.
 #include "ops/cooperative.hpp"
 
 #include <array>
@@ -13,7 +13,7 @@ namespace tenon::vulkan {
 namespace {
 
 using Choice = Options::Cooperative;
-constexpr int64_t kSmallest = 64;  // rows and columns: below it most of a tile is zeros
+constexpr int64_t kSmallest = 64;  // rows and columns; below, most of a tile would be zeros
 
 Choice choice_of(const tn_call& call) {
   return backend().device(call.device_index).options().cooperative;
@@ -37,7 +37,7 @@ bool in_eights(const Product::Operand& operand, const Product& p, int64_t along,
   return fits;
 }
 
-// Memory and a stream for the trial, given back at its end.
+// Memory and a stream for the test, freed at its end.
 class Trial {
  public:
   explicit Trial(uint32_t index) : index_(index) { backend().stream_create(index, &stream_); }
@@ -61,12 +61,12 @@ class Trial {
   std::vector<void*> buffers_;
 };
 
-constexpr int64_t kRows = 150, kColumns = 140, kDepth = 72;  // edges in every direction
+constexpr int64_t kRows = 150, kColumns = 140, kDepth = 72;  // with edges in every direction
 
-// One layout of the operands, both ways; true where they agree.
+// Computes one layout of the operands both ways; true if they agree.
 bool agree(uint32_t index, bool a_by_k, bool b_by_k) {
   Trial trial(index);
-  // Multiples of 1/8 up to 2 in magnitude: sums are exact in f32, so both ways must give the same bits.
+  // Multiples of 1/8 up to magnitude 2: sums are exact in f32, so both ways must give the same bits.
   const auto halves = [&](int64_t count, uint32_t seed) {
     static constexpr uint16_t kValues[] = {0x3000, 0x3400, 0x3800, 0x3c00, 0x4000, 0xb400, 0xbc00};
     std::vector<uint16_t> values(static_cast<size_t>(count));

@@ -6,25 +6,24 @@
 
 namespace tenon::vulkan {
 
-// How a product may be computed. The tiles of matmul.comp are what the units are compared with.
+// How to compute a product. The tiles of matmul.comp are the reference for the units.
 enum class Way { kAny, kTiles, kCooperative };
 
 struct Cooperative {
   static constexpr int64_t kTile = 128;
   static constexpr uint32_t kInvocations = 256;
   static int64_t groups(const Product& p);
-  // Bits of word 15 beside matmul's: eight neighbours of an operand lie on a boundary of 16 bytes.
+  // Bits of word 15 besides matmul's: eight neighbours in an operand are aligned to 16 bytes.
   static uint32_t flags(const Product& p);
 };
 
-// Whether the device of a call has units, they give what tiles give (tried once, with a product of its own), and the product is large
-// enough for them.
+// Whether the device has matrix units, they agree with tiles (tested once, by a separate product), and the product is large enough.
 bool takes_cooperative(const tn_call& call, const Product& p);
 const Shader& cooperative_shader(const tn_call& call);
-// What is added to every sum: 0, but where a test wants the units refused.
+// Added to every sum: 0, unless a test wants the units to be refused.
 uint32_t cooperative_error(const tn_call& call);
 
-// ops/matmul.cpp's
+// defined in ops/matmul.cpp
 void run_matmul(const tn_call& call, Way way);
 
 }  // namespace tenon::vulkan

@@ -1,4 +1,4 @@
-// clone and contiguous: elements from one layout to another.
+// clone and contiguous: copies elements between layouts.
 #include "shaders/copy.hpp"
 #include "elementwise.hpp"
 #include "fold.hpp"
@@ -7,8 +7,7 @@
 namespace tenon::vulkan {
 namespace {
 
-// The dimension that lies side by side in the input, where the last one does in the output and both come in blocks of 4 x 4;
-// otherwise the last.
+// The dimension that is contiguous in the input, if the output's last one is another and both come in blocks of 4 x 4; otherwise the last.
 uint32_t transposed_rows(const tn_call& call) {
   const tn_loop& loop = *call.loop;
   const uint32_t last = loop.ndim - 1;

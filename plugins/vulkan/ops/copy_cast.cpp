@@ -1,4 +1,4 @@
-// Conversions between dtypes, each in the narrowest arithmetic that holds both.
+// Conversions between dtypes, each in the narrowest arithmetic that can represent both.
 #include "elementwise.hpp"
 #include "shaders/cast.hpp"
 #include "tenon/schemas.h"

@@ -19,7 +19,7 @@ enum Range : uint32_t { kWhole, kReal, kFromBothEnds };
 
 void run_full(const tn_call& call, uint32_t) {
   const tn_view& out = output(call);
-  const tn_value& value = call.args[arg::full::value];  // full_like has it there, too
+  const tn_value& value = call.args[arg::full::value];  // full_like has it in the same position
   const uint64_t bits = value.tag == TN_VALUE_FLOAT     ? number_bits(out.dtype, value.as.f)
                         : value.tag == TN_VALUE_COMPLEX ? number_bits(out.dtype, value.as.floats[0])
                                                         : number_bits(out.dtype, value.as.i);
@@ -67,7 +67,7 @@ void run_linspace(const tn_call& call, uint32_t) {
 bool has_f64(const tn_call& call) {
   return (backend().physical(call.device_index).dtypes & kDouble) != 0;
 }
-// In f64, as on the CPU, for every dtype: a device without it leaves them to the host.
+// In f64 for every dtype, as on the CPU; a device without f64 leaves them to the host.
 bool supports_arange(const tn_call& call, uint32_t) {
   return (is_whole(call) && (TN_MASK(output(call).dtype) & kInts) != 0) || has_f64(call);
 }

@@ -1,5 +1,5 @@
-// index and index_put, NumPy's indexing by several tensors: the places of all index tensors are added up in scratch memory, then
-// blocks are moved. A mask decides how many places there are: such calls are left to the host, but for one value put by one mask.
+// index and index_put, NumPy's advanced indexing: adds up the positions from all index tensors in scratch memory, then moves blocks. A mask
+// decides how many positions there are, so calls with masks are left to the host, except a single value put by one mask.
 #include <algorithm>
 
 #include "ops/index_advanced.hpp"
@@ -53,7 +53,7 @@ Deposit read_put(const tn_call& call, const AdvancedIndex& a) {
   return d;
 }
 
-// The mask of a call that puts one value by a mask behind slices; NULL: another call.
+// The mask of a call that puts a single value at one mask after slices; NULL: another call.
 const tn_view* only_mask(const tn_call& call) {
   using arg = tenon::arg::index_put;
   const tn_value& indices = call.args[arg::indices];

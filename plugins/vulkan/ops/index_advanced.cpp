@@ -35,7 +35,7 @@ AdvancedIndex read_indices(const tn_view& x, const tn_value& indices) {
     }
     inside = index != nullptr;
   }
-  // A slice between index tensors puts their shape first.
+  // If a slice separates index tensors, their shape comes first.
   if (runs != 1) place = 0;
   const auto split = kept.begin() + static_cast<std::ptrdiff_t>(place);
   a.before.assign(kept.begin(), split);

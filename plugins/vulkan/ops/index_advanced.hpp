@@ -1,11 +1,11 @@
-// NumPy's indexing by several tensors, brought into one form: where blocks of elements begin.
+// NumPy's advanced indexing in one form: the positions where blocks of elements begin.
 #pragma once
 
 #include "kernels.hpp"
 
 namespace tenon::vulkan {
 
-// A result element is found at before + at[b] + mid + c, with c inside a block of `inner` elements that lie side by side.
+// A result element comes from before + at[b] + mid + c, where c is inside a contiguous block of `inner` elements.
 struct Axis {
   const tn_view* index;
   int64_t dim, size, step;
@@ -16,7 +16,7 @@ struct Kept {
 struct AdvancedIndex {
   std::vector<Axis> axes;
   std::vector<Kept> before, mid;
-  std::vector<int64_t> positions;  // shape of the index tensors, broadcast
+  std::vector<int64_t> positions;  // the broadcast shape of the index tensors
   int64_t inner = 1;
   std::vector<int64_t> shape;  // of the result
 
@@ -33,9 +33,9 @@ struct AdvancedIndex {
   int64_t blocks() const { return count(before) * places() * count(mid); }
 };
 
-// x is contiguous, the indices hold no mask.
+// x must be contiguous, and the indices contain no mask.
 AdvancedIndex read_indices(const tn_view& x, const tn_value& indices);
-// at[b] into the call's scratch memory, from byte `offset` on; every index is checked.
+// Writes at[b] into the call's scratch memory from byte `offset` on, and checks every index.
 void find_places(const tn_call& call, const char* op, const AdvancedIndex& index, uint64_t offset);
 // Words and table as shaders/blocks.glsl reads them.
 void give_blocks(Launch& launch, const AdvancedIndex& index);

@@ -1,4 +1,4 @@
-// gather, scatter, scatter_add, as_strided_scatter: an index, or a stride, for every element.
+// gather, scatter, scatter_add, as_strided_scatter: a position for every element, from an index or from strides.
 #include "ops/index_deposit.hpp"
 #include "shaders/gather.hpp"
 #include "tenon/schemas.h"
@@ -29,7 +29,7 @@ void run_gather(const tn_call& call, uint32_t) {
   launch.table(table).elements(numel(out));
 }
 
-// Of scatter and scatter_add. One number may stand for src.
+// For scatter and scatter_add. src may be a single number.
 static_assert(arg::scatter_add::x == arg::scatter::x &&
               arg::scatter_add::dim == arg::scatter::dim &&
               arg::scatter_add::index == arg::scatter::index &&

@@ -1,4 +1,4 @@
-// index_select, embedding, index_add, embedding_backward: whole rows by one list of indices.
+// index_select, embedding, index_add, embedding_backward: whole rows, by one list of indices.
 #include "ops/index_deposit.hpp"
 #include "shaders/select.hpp"
 #include "tenon/schemas.h"
@@ -6,7 +6,7 @@
 namespace tenon::vulkan {
 namespace {
 
-// A dense array seen as outer × size × inner around one dimension.
+// A dense array as outer × size × inner around one dimension.
 struct Around {
   int64_t outer = 1, size = 1, inner = 1;
   Around(const tn_view& x, int64_t dim) {
@@ -21,7 +21,7 @@ void select(const tn_call& call, const char* op, const tn_view& x, const tn_view
   if (numel(out) == 0) return;
   const Around a(x, dim);
   int64_t unit = size_of(x.dtype), inner = a.inner;
-  // Rows of small elements are moved four bytes at a time.
+  // Rows of small elements move four bytes at a time.
   if (unit < 4 && inner * unit % 4 == 0 && out.offset % 4 == 0 && x.offset % 4 == 0) {
     inner = inner * unit / 4;
     unit = 4;

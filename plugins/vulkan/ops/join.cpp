@@ -1,4 +1,4 @@
-// concat, slice_scatter, roll: stretches of elements moved to other places.
+// concat, slice_scatter, roll: moves stretches of elements.
 #include "ops/move.hpp"
 #include "shaders/roll.hpp"
 #include "tenon/schemas.h"
@@ -23,7 +23,7 @@ void run_concat(const tn_call& call, uint32_t) {
   }
 }
 
-// The core has filled in the bounds.
+// The core has already filled in the bounds.
 void run_slice_scatter(const tn_call& call, uint32_t) {
   using arg = tenon::arg::slice_scatter;
   const tn_view &x = input(call, arg::x), &src = input(call, arg::src), &out = output(call);
@@ -36,7 +36,7 @@ void run_slice_scatter(const tn_call& call, uint32_t) {
   move_elements(call, shape_of(src), {&out, first, std::move(strides)}, {&src, 0, strides_of(src)});
 }
 
-// Without dims, as if flat.
+// Without dims, rolls x as if it were flat.
 void run_roll(const tn_call& call, uint32_t) {
   using arg = tenon::arg::roll;
   const tn_view &x = input(call, arg::x), &out = output(call);

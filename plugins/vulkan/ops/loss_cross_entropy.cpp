@@ -1,4 +1,4 @@
-// softmax_cross_entropy and its backward: logits are read once each way, in their own dtype. Targets are checked on the device.
+// softmax_cross_entropy and its backward: read the logits once each, in their own dtype. Targets are checked on the device.
 #include "fold.hpp"
 #include "shaders/cross_entropy.hpp"
 #include "shaders/cross_entropy_backward.hpp"
@@ -33,7 +33,7 @@ void run_forward(const tn_call& call, uint32_t) {
             {"softmax_cross_entropy", 1, x.shape[1]}});
 }
 
-// Means and sums are made of what this gives.
+// Means and sums are made from this kernel's results.
 bool is_of_rows(const tn_call& call, uint32_t) {
   return text_arg(call, arg::softmax_cross_entropy::reduction) == "none";
 }

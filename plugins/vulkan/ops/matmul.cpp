@@ -1,4 +1,4 @@
-// matmul and linear: by tiles, or column by column where there are few rows; transposed operands are read where they lie.
+// matmul and linear: tiled, or column by column if there are few rows. Transposed operands are not copied.
 #include <algorithm>
 
 #include "../common/product.hpp"
@@ -17,7 +17,7 @@ constexpr int64_t kThin = 4;
 
 enum Quads : uint32_t { kSingle, kAlongK, kAlongColumns };  // as shaders/thin.comp
 
-// Whether four elements along `along` lie on a boundary wherever a row of the operand begins.
+// Whether four elements along `along` are aligned wherever a row of the operand begins.
 bool in_quads(const Product::Operand& operand, const Product& p, int64_t along, int64_t across) {
   const int64_t size = size_of(operand.view->dtype);
   bool fits =
@@ -35,16 +35,16 @@ Quads quads_of(const Product& p) {
   return kSingle;
 }
 
-// What a call is made of, the same for its scratch memory and its run.
+// Derived from a call, the same for its scratch size and its run.
 struct Plan {
   Product product;
   Compute compute;
   bool thin;
   bool cooperative = false;
-  uint32_t columns = 1;  // of a workgroup, where it is thin
+  uint32_t columns = 1;  // in a workgroup, for thin products
   Quads quads = kSingle;
   Tiles tiles{};
-  int64_t groups = 0;  // workgroups, before sums are split
+  int64_t groups = 0;  // number of workgroups before sums are split
   Parts parts;
 
   Plan(const tn_call& call, uint32_t op, Way way = Way::kAny)
@@ -57,7 +57,7 @@ struct Plan {
     if (cooperative) {
       groups = Cooperative::groups(product);
     } else if (thin) {
-      // Neighbours read b side by side: along k, or along the columns.
+      // Neighbouring invocations read neighbours in b: along k, or along the columns.
       columns = product.b.row == 1 && size.k >= 64 ? 1 : 32;
       quads = quads_of(product);
       if (quads == kAlongK && columns != 1) quads = kSingle;
@@ -76,7 +76,7 @@ struct Plan {
   }
 };
 
-// Constants from the third on, and words, as shaders/product.glsl reads them. `last`: nothing is left to be added.
+// Constants from the third on, and words, as shaders/product.glsl reads them. `last`: no further pass adds to the result.
 void give_product(Launch& launch, const Plan& plan, const tn_call& call, Activation activation,
                   bool last) {
   const Product& p = plan.product;

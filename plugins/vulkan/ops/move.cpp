@@ -5,7 +5,7 @@
 namespace tenon::vulkan {
 namespace {
 
-// Dimensions of size 1 go, those that lie on one line become one.
+// Drops dimensions of size 1 and merges those that form one line.
 void merge(std::vector<int64_t>& shape, std::vector<int64_t>& a, std::vector<int64_t>& b) {
   size_t kept = 0;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -25,7 +25,7 @@ void merge(std::vector<int64_t>& shape, std::vector<int64_t>& a, std::vector<int
   b.resize(kept);
 }
 
-// How many elements make four bytes wherever a row begins; 1 where they do not.
+// How many elements make four aligned bytes wherever a row begins; 1 if none do.
 int64_t widening(const std::vector<int64_t>& shape, const Placed& to, const Placed& from,
                  int64_t size) {
   const int64_t n = 4 / size;
@@ -38,7 +38,7 @@ int64_t widening(const std::vector<int64_t>& shape, const Placed& to, const Plac
   return n;
 }
 
-// The part of the view's buffer that is touched, as a view of its own.
+// The touched part of the view's buffer, as a view.
 tn_view part_of(const Placed& p, const std::vector<int64_t>& shape, int64_t size) {
   tn_view view = *p.view;
   view.offset += p.first * size;

@@ -1,4 +1,4 @@
-// batch_norm, group_norm and their backwards over (N, C, S): folds for what is shared, then one pass over the elements.
+// batch_norm, group_norm and their backwards over (N, C, S): folds for shared values, then one pass over the elements.
 #include "../../common/norm_call.hpp"
 #include "norms.hpp"
 #include "shaders/moments.hpp"
@@ -13,7 +13,7 @@ namespace {
 struct Extent : ChannelNorm {
   using ChannelNorm::ChannelNorm;
   Sharing sharing() const { return {batch ? s : width * s, statistics(), s, c}; }
-  // By what shares statistics; by channel, of each sample where there are groups.
+  // For each set that shares statistics; for each channel, and for group_norm each sample.
   FoldPlan shared(const tn_call& call) const {
     if (!batch) return plan_fold({{n * groups, width * s}}, {{width * s, 1}}, device_of(call));
     return channels(call);

@@ -1,4 +1,4 @@
-// layer_norm, rms_norm and their backwards: a part of a workgroup to a row; few long rows are cut.
+// layer_norm, rms_norm and their backwards: part of a workgroup handles a row; few long rows are cut.
 #include "../../common/norm_call.hpp"
 #include "norms.hpp"
 #include "rows.hpp"
@@ -62,7 +62,7 @@ void run_norm(const tn_call& call, uint32_t op) {
   row_constants(launch, op, c.x->dtype, plan)
       .constant(parameter_constant(c.weight))
       .constant(parameter_constant(c.bias));
-  if (c.n == 0) {  // no elements, yet statistics
+  if (c.n == 0) {  // no elements, but there are statistics
     launch.out(*c.rstd).none();
   } else {
     launch.out(output(call)).in(*c.x);
@@ -78,7 +78,8 @@ void run_norm(const tn_call& call, uint32_t op) {
     view != nullptr&& c.n != 0 ? launch.in(*view) : launch.none();
   row_words(launch, plan);
   for (const uint32_t word : real_words(c.eps)) launch.word(word);
-  row_groups(launch, plan, device_of(call).invocations() / 128);  // few: parameters are kept
+  row_groups(launch, plan,
+             device_of(call).invocations() / 128);  // few, so that they keep parameters
 }
 
 uint64_t scratch(const tn_call& call, uint32_t op) {

@@ -1,4 +1,4 @@
-// Pooling and its gradients: an invocation for each result; max_pool_backward is a scatter of sums.
+// Pooling and its gradients: one invocation for each result. max_pool_backward is a scatter that adds.
 #include "shaders/pool.hpp"
 #include "../common/pool_geometry.hpp"
 #include "ops/index_deposit.hpp"
@@ -14,7 +14,7 @@ enum Code : uint32_t {
   kAverageBackward
 };  // as shaders/pool.comp
 
-// Elements of a window from which on a workgroup shares it.
+// From this window size on, a workgroup shares a window.
 constexpr int64_t kLargeWindow = 256;
 
 Code code_of(const PoolGeometry& g) {
@@ -25,7 +25,7 @@ Code code_of(const PoolGeometry& g) {
 
 void run_pool(const tn_call& call, uint32_t op) {
   using arg = tenon::arg::max_pool;
-  const tn_view &x = input(call, arg::x), &out = output(call);  // x: g of a gradient
+  const tn_view &x = input(call, arg::x), &out = output(call);  // x: g in a gradient
   if (numel(out) == 0) return;
   const PoolGeometry g(call, op);
   const Code code = code_of(g);

@@ -1,4 +1,4 @@
-// Random numbers: the very numbers of sdk/include/tenon/philox.hpp. randperm, a sort of draws, is left to the host.
+// Random numbers, the same as in sdk/include/tenon/philox.hpp. randperm sorts draws and is left to the host.
 #include "shaders/random.hpp"
 #include "elementwise.hpp"
 #include "tenon/philox.hpp"
@@ -15,7 +15,7 @@ enum Op : uint32_t {
   kDropoutMask
 };  // as shaders/random.comp
 
-// `draws`: in a block.
+// `draws`: numbers in a block.
 void run(const tn_call& call, Op op, Compute compute, uint32_t generator, int64_t draws,
          const tn_view* from, std::span<const uint32_t> words) {
   const tn_view& out = output(call);
@@ -31,7 +31,7 @@ void run(const tn_call& call, Op op, Compute compute, uint32_t generator, int64_
 }
 
 void run_real(const tn_call& call, uint32_t op) {
-  using arg = tenon::arg::uniform;  // normal has mean and std where this has low and high
+  using arg = tenon::arg::uniform;  // normal has mean and std in the positions of low and high
   const Compute compute = compute_of(output(call).dtype);
   run(call, static_cast<Op>(op), compute, arg::generator, compute == Compute::kF64 ? 2 : 4, nullptr,
       attributes(compute, real_arg(call, arg::low), real_arg(call, arg::high)));

@@ -24,7 +24,7 @@ enum Op : uint32_t {
   kArgmax
 };  // as shaders/reduce.comp
 
-// All reductions have x first.
+// The first argument of all reductions is x.
 void run_over_loop(const tn_call& call, const Shader& shader, Compute compute, uint32_t code,
                    const std::vector<uint32_t>& words = {}) {
   const tn_view &x = input(call, arg::sum::x), &y = output(call);
@@ -39,7 +39,7 @@ void run_over_loop(const tn_call& call, const Shader& shader, Compute compute, u
             .heavy = &shader == &shaders::exps || (&shader == &shaders::norm && code == kPowers)});
 }
 
-// Whole numbers are added in the width of the result, which wraps around; 64 bits also read those of fewer.
+// Integers are added in the result's width, which wraps around; the 64-bit module also reads narrower ones.
 void run_reduce(const tn_call& call, uint32_t op) {
   const tn_dtype in = input(call, arg::sum::x).dtype, out = output(call).dtype;
   const bool wide = op == kTotal || op == kProd;

@@ -1,4 +1,4 @@
-// interpolate, pad and their gradients: an invocation for each result.
+// interpolate, pad and their gradients: one invocation for each result.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace {
 
 enum Direction : uint32_t { kForward, kBackward };
 
-// The backward op has its gradient, mode and align_corners where interpolate has x and these.
+// The backward op has g, mode and align_corners in the positions of interpolate's x, mode and align_corners.
 static_assert(arg::interpolate_backward::g == arg::interpolate::x &&
               arg::interpolate_backward::mode == arg::interpolate::mode &&
               arg::interpolate_backward::align_corners == arg::interpolate::align_corners);
@@ -33,7 +33,7 @@ void run_interpolate(const tn_call& call, uint32_t direction) {
   launch.table(table).elements(numel(out));
 }
 
-// Places are fractions of products of the sizes, in 32 bits.
+// Positions are fractions with products of sizes, in 32 bits.
 bool interpolate_supported(const tn_call& call, uint32_t) {
   const tn_view &x = input(call, arg::interpolate::x), &out = output(call);
   for (uint32_t d = 2; d < x.ndim; ++d)
@@ -41,7 +41,7 @@ bool interpolate_supported(const tn_call& call, uint32_t) {
   return true;
 }
 
-// The constant as shaders/pad.comp reads it; beyond the range of an integer: the nearest 64-bit value, then its low bits.
+// The constant as shaders/pad.comp reads it. Clamps a number beyond the integer range to 64 bits and takes the low bits.
 void give_constant(Launch& launch, double value, tn_dtype dtype) {
   const Compute compute = compute_of(dtype);
   if (compute == Compute::kF32) {
@@ -58,7 +58,7 @@ void give_constant(Launch& launch, double value, tn_dtype dtype) {
   }
 }
 
-// The backward op has its gradient, pads and mode where pad has x and these.
+// The backward op has g, pads and mode in the positions of pad's x, pads and mode.
 static_assert(arg::pad_backward::g == arg::pad::x && arg::pad_backward::pads == arg::pad::pads &&
               arg::pad_backward::mode == arg::pad::mode);
 void run_pad(const tn_call& call, uint32_t direction) {

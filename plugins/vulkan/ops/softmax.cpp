@@ -18,11 +18,11 @@ enum Op : uint32_t {
 
 struct Rows {
   int64_t count, n;
-  FoldPlan fold;         // along the rows, where they are cut
-  uint64_t results = 0;  // bytes of a result for each row
+  FoldPlan fold;         // along the rows, if they are cut
+  uint64_t results = 0;  // bytes of one result for each row
   bool cut;
   explicit Rows(const tn_call& call) {
-    const tn_view& x = input(call, arg::softmax::x);  // g of a backward
+    const tn_view& x = input(call, arg::softmax::x);  // in a backward: g
     n = x.ndim == 0 ? 1 : x.shape[x.ndim - 1];
     count = n == 0 ? 0 : numel(x) / n;
     cut = few_long_rows(count, n);
@@ -32,7 +32,7 @@ struct Rows {
   }
 };
 
-// What runs along the rows, into the begin of the scratch memory.
+// Reduces along the rows into the beginning of scratch memory.
 void fold_rows(const tn_call& call, uint32_t op, const Rows& rows, Compute compute) {
   const tn_view& x = input(call, arg::softmax::x);
   const uint32_t whole = compute == Compute::kF64 ? TN_DTYPE_F64 : TN_DTYPE_F32;

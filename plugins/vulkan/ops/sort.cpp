@@ -1,4 +1,4 @@
-// sort, topk and searchsorted along the last dimension. Stretches are sorted in shared memory and merged pair by pair.
+// sort, topk and searchsorted along the last dimension. Stretches are sorted in shared memory and merged in pairs.
 #include <algorithm>
 #include <bit>
 
@@ -29,7 +29,7 @@ struct Rows {
     down = call.args[op == kTopk ? arg::topk::largest : arg::sort::descending].as.i != 0;
   }
   bool whole() const { return n <= kSpan; }
-  // Entries of all rows behind the first stage, of which no later one has more.
+  // Entries of all rows after the first stage; later stages have no more.
   int64_t entries() const {
     return count * std::min(n, ceil_div(n, kSpan) * std::min(kept, kSpan));
   }
@@ -38,7 +38,7 @@ struct Rows {
   }
 };
 
-// Sorted runs of a row, the last of which may be shorter.
+// The sorted runs of a row; the last may be shorter.
 struct Runs {
   int64_t run, length;
   Runs merged(int64_t kept) const {
@@ -83,7 +83,7 @@ void run_sort(const tn_call& call, uint32_t op) {
 
 uint64_t scratch(const tn_call& call, uint32_t op) { return 2 * Rows(call, op).bytes(); }
 
-// Three words an entry are counted with 32 bits.
+// Entries take three words each, counted in 32 bits.
 bool is_countable(const tn_call& call, uint32_t) {
   return numel(input(call, arg::sort::x)) <= int64_t{1} << 30;
 }

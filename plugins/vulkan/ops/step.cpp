@@ -1,5 +1,5 @@
-// Optimizer steps: a dispatch for each parameter, all in one batch. The formulas are those of torch.optim; half types compute in
-// f32. Lists arrive contiguous: the core writes back what was not.
+// Optimizer steps: one dispatch for each parameter, all in one batch. The formulas are those of torch.optim; half types compute in f32.
+// Lists arrive contiguous; the core writes back what was not.
 #include <initializer_list>
 
 #include "../common/step.hpp"
@@ -23,7 +23,7 @@ enum Step : uint32_t {  // as shaders/step.comp
   kAdagrad
 };
 
-// Over parameters and gradients, which all steps have where sgd_step has them, and the lists of `states`.
+// Runs over parameters, gradients and the lists in `states`. All steps have sgd_step's positions for parameters and gradients.
 template <class... Real>
 void each_parameter(const tn_call& call, Step step, std::initializer_list<uint32_t> states,
                     Real... numbers) {

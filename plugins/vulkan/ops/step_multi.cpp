@@ -1,5 +1,4 @@
-// The norm of a whole list of tensors, and their scaling: what clipping of gradients needs. Sums run in f64 where the device has
-// it, else in f32.
+// The norm of a list of tensors, and scaling: together they clip gradients. Sums run in f64 if the device has it, otherwise in f32.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +11,7 @@ namespace {
 
 enum Code : uint32_t { kSums, kNorm, kScale };  // as shaders/multi.comp
 
-// Workgroups, and so partial sums, of a tensor.
+// Workgroups for a tensor, and so its number of partial sums.
 int64_t sums_of(const tn_view& x) { return std::clamp<int64_t>((numel(x) + 4095) / 4096, 0, 256); }
 
 int64_t all_sums(const tn_call& call) {
@@ -63,7 +62,7 @@ void run_scale(const tn_call& call, uint32_t) {
   }
 }
 
-// The factor is read in what a tensor is computed in.
+// The factor is read in the type that the tensor is computed in.
 bool reads_factor(const tn_call& call, uint32_t) {
   const tn_dtype factor = input(call, arg::multi_scale::factor).dtype;
   for (uint32_t k = 0; k < call.args[arg::multi_scale::xs].count; ++k) {

@@ -8,7 +8,7 @@
 namespace tenon::vulkan {
 namespace {
 
-// Workgroups that keep a device busy: some for each of its compute units, whose number Vulkan does not tell.
+// The number of workgroups that keeps a device busy: a few for each compute unit, whose number Vulkan does not say.
 int64_t busy(const Device& device) { return device.invocations() / 512; }
 constexpr int64_t kShortestPart = 256;
 
@@ -28,7 +28,7 @@ Tiles choose_tiles(const Extent& size, int64_t copies, Compute compute, const De
                    Operands operands) {
   const bool wide = compute == Compute::kF64 || compute == Compute::kI64;
   const uint32_t depth = wide ? 8 : 16;
-  const bool many = device.is_cpu() && operands == kMatrices;  // it keeps sums in its cache
+  const bool many = device.is_cpu() && operands == kMatrices;  // a CPU keeps sums in its cache
   const Tiles large = many ? Tiles{128, 128, 16, 8, 12} : Tiles{128, 128, 8, 8, 8};
   const Tiles middle{64, 64, 8, 8, depth}, small{32, 32, 4, 4, depth};
   const int64_t enough = busy(device);
@@ -61,7 +61,7 @@ void add_parts(const tn_call& call, Compute compute, int64_t results, const Part
   Launch launch(call, shaders::product_sum, compute);
   launch.constant(sum_dtype(compute)).constant(0).constant(out.dtype).constant(out.dtype);
   launch.out(out).scratch(0, static_cast<uint64_t>(parts.count * results) * sum_bytes(compute));
-  // One row of as many columns, as shaders/product.glsl reads words.
+  // A single row with that many columns, as shaders/product.glsl reads words.
   launch.word(1u).word(results);
   for (int i = 2; i < 7; ++i) launch.word(0u);
   launch.word(1u).word(0u).word(0u).word(parts.count);

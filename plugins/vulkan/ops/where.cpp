@@ -10,7 +10,7 @@
 namespace tenon::vulkan {
 namespace {
 
-// The condition is the first tensor, so any dtype may be chosen from.
+// Kernels are chosen by the first tensor, the condition, so the others may have any dtype.
 void run_where(const tn_call& call, uint32_t) {
   run_elementwise(call, shaders::choose, Compute::kI32, size_of(output(call).dtype));
 }

@@ -25,7 +25,7 @@ C apply_own(C x, C y) {
 uint width() { return IN1 == DT_I64 ? 64 : IN1 == DT_I32 || IN1 == DT_U32 ? 32 : IN1 == DT_U16 || IN1 == DT_I16 ? 16 : 8; }
 bool shifts(C y) { return y >= C(0) && y < C(width()); }
 
-// Rounded down; by -1 without the overflow of the smallest number.
+// Rounds down; avoids overflow when the smallest number is divided by -1.
 C floor_divide(C x, C y) {
   if (y == C(0)) return C(0);
   if (y == C(-1)) return -x;
@@ -33,7 +33,7 @@ C floor_divide(C x, C y) {
   return q - C(q * y != x && (x < C(0)) != (y < C(0)));
 }
 
-// By squaring; a negative exponent gives the integer part: 0, or 1 or -1 for those.
+// By squaring. For a negative exponent gives the integer part of the result: 0, or for 1 and -1 a power of these.
 C power(C x, C y) {
   if (y < C(0)) return x == C(1) ? C(1) : x == C(-1) ? ((y & C(1)) != C(0) ? C(-1) : C(1)) : C(0);
   C result = C(1);
@@ -59,7 +59,7 @@ C apply_own(C x, C y) {
 }
 #endif
 
-// NaN is unequal to everything, and wins where the larger or smaller is asked for.
+// NaN is unequal to everything, and wins in maximum and minimum.
 C apply(C x, C y) {
   const bool ordered = !is_nan(x) && !is_nan(y);
   const bool less = order_of(x) < order_of(y), more = order_of(x) > order_of(y);

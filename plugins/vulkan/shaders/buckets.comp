@@ -1,7 +1,7 @@
 #version 460
-// Source rows sorted by where they go, in a fixed order whatever the order in which invocations run. CODE 0: ends[place] = where the
-// bucket of a place begins; 1: rows into their buckets, in any order, which moves ends to the ends; 2: each bucket in order of rows.
-// Slot: scratch: counts (places), ends (places), the room that is taken (1), keys, buckets, sorted (rows each). Words: places, rows.
+// Sorts source rows by destination, in an order that does not depend on invocations. CODE 0: ends[place] = where a place's bucket begins;
+// 1: puts rows into their buckets in any order, which moves ends to the ends; 2: sorts each bucket by row.
+// Slot: scratch: counts (places), ends (places), the room taken so far (1), keys, buckets, sorted (rows each). Words: places, rows.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 layout(constant_id = 1) const uint CODE = 0;
@@ -15,7 +15,7 @@ layout(constant_id = 1) const uint CODE = 0;
 
 shared uint room, first;
 
-// One atomic addition on the device's memory for a whole workgroup.
+// One atomic addition to device memory for a whole workgroup.
 void begin_buckets() {
   const uint group = gl_WorkGroupSize.x, rounds = (PLACES + group - 1) / group;
   uint r = gl_WorkGroupID.x;

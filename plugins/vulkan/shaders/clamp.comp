@@ -1,6 +1,5 @@
 #version 460
-// Between two bounds, which are words behind the layout's. NaN stays; where min is above max, max wins; a bound that is NaN is the
-// result.
+// Clamps between two bounds, which are words after the layout's. NaN stays; if min is above max, max wins; a NaN bound is the result.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #define TN_OPERANDS 2

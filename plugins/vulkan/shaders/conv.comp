@@ -10,7 +10,7 @@
 uint group, known = 0xffffffffu;
 Place place;
 
-// An invocation asks for the same place again and again.
+// An invocation asks for the same position repeatedly.
 void look_up(uint i) {
   if (i == known) return;
   known = i;
@@ -44,7 +44,7 @@ void main() {
   if (w < tiles * GROUPS * SPLITS) do {
     const uint part = w % SPLITS, tile = w / SPLITS % tiles;
     group = w / SPLITS / tiles;
-    // Tiles that read the same places follow each other.
+    // Tiles that read the same positions are consecutive.
     const uint rows = tiles / columns, m = tile % rows * BM, n = tile / rows * BN, k = part * SPLIT_K;
     multiply(size, m, n, k, min(k + SPLIT_K, size.k));
     FOR_EACH_SUM(size, m, n, put(part, size, row, column, sum))

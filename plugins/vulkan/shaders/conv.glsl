@@ -1,8 +1,8 @@
-// Convolution as a product of matrices that is never laid out. Passes: 0 forward, 1 the gradient of the input, 2 of the weight.
-//   0: out[f, (image, o)] = sum over (c, tap) of w[f, (c, tap)] x[c, (image, o), tap]
-//   1: gx[c, (image, i)]  = sum over (f, tap) of w[(f, tap), c] g[f, (image, i), tap]
-//   2: gw[f, (c, tap)]    = sum over (image, o) of g[f, (image, o)] x[c, (image, o), tap]
-// Slots: result, weight (pass 2: g), x (pass 1: g), bias. Words and table as ops/conv.cpp gives them.
+// Convolution as a product of matrices that are never stored. Passes: 0 forward, 1 the gradient of the input, 2 of the weight.
+// 0: out[f, (image, o)] = sum over (c, tap) of w[f, (c, tap)] x[c, (image, o), tap]
+// 1: gx[c, (image, i)]  = sum over (f, tap) of w[(f, tap), c] g[f, (image, i), tap]
+// 2: gw[f, (c, tap)]    = sum over (image, o) of g[f, (image, o)] x[c, (image, o), tap]
+// Slots: result, weight (pass 2: g), x (pass 1: g), bias. Words and table as ops/conv.cpp passes them.
 layout(constant_id = 3) const uint IN = 11;
 layout(constant_id = 4) const uint OUT = 11;
 layout(constant_id = 5) const uint PASS = 0;
@@ -20,13 +20,13 @@ const uint TAPS = KERNEL_Z * KERNEL_Y * KERNEL_X;
 #define SPLIT_K push.word[9]
 
 ivec3 entry(uint i) { return ivec3(table(i), table(i + 1), table(i + 2)); }
-ivec3 across = entry(0);     // the plane of places: outputs in passes 0 and 2, inputs in pass 1
-ivec3 source = entry(3);     // the plane that is read there
+ivec3 across = entry(0);     // the iterated plane: outputs in passes 0 and 2, inputs in pass 1
+ivec3 source = entry(3);     // the plane that is read
 ivec3 stride = entry(6), padding = entry(9), dilation = entry(12);
 uint plane = uint(across.x * across.y * across.z), source_plane = uint(source.x * source.y * source.z);
 uint source_channels = PASS == 1 ? FILTERS : CHANNELS;
 
-// A place of a plane: what its first tap reads, before it is divided by the stride in pass 1.
+// A position in the plane: what its first tap reads (in pass 1, before dividing by the stride).
 struct Place {
   uint image, at;
   ivec3 from;
@@ -42,7 +42,7 @@ Place place_of(uint i) {
   return p;
 }
 
-// What a tap reads there: channel and tap in one number.
+// What a tap reads at a position; channel and tap in one index.
 C fetch(Place p, uint group, uint channel_tap) {
   const uint channel = channel_tap / TAPS, tap = channel_tap % TAPS;
   const ivec3 k = ivec3(tap / (KERNEL_Y * KERNEL_X), tap / KERNEL_X % KERNEL_Y, tap % KERNEL_X) * dilation;
@@ -58,14 +58,14 @@ C fetch(Place p, uint group, uint channel_tap) {
   return load2(IN, first + uint((at.x * source.y + at.y) * source.z + at.z));
 }
 
-// The weight of a row of the product: filters in pass 0, channels in pass 1.
+// The weight for a row of the product: filters in pass 0, channels in pass 1.
 C weight(uint group, uint row, uint channel_tap) {
   if (PASS == 0) return load1(IN, (group * FILTERS + row) * CHANNELS * TAPS + channel_tap);
   const uint from = group * FILTERS + channel_tap / TAPS;
   return load1(IN, (from * CHANNELS + row) * TAPS + channel_tap % TAPS);
 }
 
-// Pass 2: g of a filter at a place.
+// Pass 2: g for a filter at a position.
 C gradient(uint group, uint row, Place p) {
   return load1(IN, ((p.image * GROUPS + group) * FILTERS + row) * plane + p.at);
 }

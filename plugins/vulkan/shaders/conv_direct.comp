@@ -1,6 +1,6 @@
 #version 460
-// Convolution of few channels or filters in a group: an invocation for each result; a workgroup for each weight. Words: results, unused,
-// places (batch × plane), then as conv.glsl.
+// Convolution with few channels or filters in a group: an invocation for each result, a workgroup for each weight. Words: results, unused,
+// positions (batch × plane), then as in conv.glsl.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "conv.glsl"

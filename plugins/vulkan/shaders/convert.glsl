@@ -1,5 +1,5 @@
-// From numbers to the bits of dtype OUT, lower and upper 32, as plugins/cpu/ops/copy_cast.cpp converts: floats to integers are truncated
-// and limited to the range, NaN gives 0, anything but 0 is true. Included behind layout.glsl and quads.glsl.
+// Converts numbers to the bits of dtype OUT, low and high 32, like plugins/cpu/ops/copy_cast.cpp: floats are truncated to integers and
+// clamped to the range, NaN gives 0, anything but 0 is true. Include after layout.glsl and quads.glsl.
 
 bool is_signed(uint dtype) { return dtype >= DT_I8 && dtype <= DT_I64; }
 uint width_of(uint dtype) { return 8u * quad_words(dtype); }
@@ -10,7 +10,7 @@ uvec2 limits(bool upper) {
   return upper ? most : is_signed(OUT) ? ~most : uvec2(0u);
 }
 
-// Both ends as the nearest F inside or just outside the range.
+// Both ends of the range, as the nearest F inside or just outside.
 #define TN_TO_INTEGER(F, Wide)                                                                   \
   uvec2 to_integer(F x) {                                                                        \
     const uint bits = width_of(OUT) - (is_signed(OUT) ? 1u : 0u);                                \
@@ -28,7 +28,7 @@ TN_TO_INTEGER(float, uvec2(uint(int(x)), 0u))
 #ifdef TN_F64
 TN_TO_INTEGER(double, words_of(int64_t(x)))
 
-// On the way to a half type: what is lost makes the last bit odd, so that rounding twice is rounding once.
+// On the way to a half type: lost bits make the last bit odd, so that rounding twice equals rounding once.
 float round_to_odd(double x) {
   const float nearest = float(x);
   const uint bits = floatBitsToUint(nearest);

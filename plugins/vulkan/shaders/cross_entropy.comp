@@ -1,6 +1,6 @@
 #version 460
-// Of each row of logits, by its class: log Σ exp(x), and weight·(log Σ exp(x) − x) of the class in slot 6, its weight behind the first.
-// A target that is no class is noted in slot 7; its loss is NaN.
+// For each row of logits and its class: log Σ exp(x); in slot 6 weight·(log Σ exp(x) − x) of the class, and its weight after the first.
+// A target that is no class is reported in slot 7; its loss is NaN.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

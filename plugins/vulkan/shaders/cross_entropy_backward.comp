@@ -1,11 +1,11 @@
 #version 460
-// The gradient of rows of logits: g·weight·(exp(x − log Σ exp(x)) − 1 at the class), 0 in rows that do not count.
+// The gradient for rows of logits: g·weight·(exp(x − log Σ exp(x)) − 1 at the class), 0 in rows that do not count.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"
 #include "limits.glsl"
 layout(constant_id = 1) const uint IN = 11;
-layout(constant_id = 2) const uint OF_ROWS = 11;  // the dtype of what there is one of for each row
+layout(constant_id = 2) const uint OF_ROWS = 11;  // the dtype of per-row values
 const uint ALL = 0, CLASSES = 1, G_STEP = 2;  // 0: g is one number
 
 void main() {

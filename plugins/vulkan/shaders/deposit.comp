@@ -1,7 +1,7 @@
 #version 460
-// What scatters put into place: out[o, place, c] = x there, or 0, plus the source rows of its bucket in order (MODE 0), or the last
-// source row if there is one (MODE 1). Slots: out, x, source, scratch as keys.comp and buckets.comp leave it. Words: elements of out,
-// places, elements of a row, rows, whether there is x, dimensions and bias of a strided source. Table: its shape and strides.
+// The last step of a scatter: out[o, place, c] = x there, or 0, plus the source rows in its bucket in order (MODE 0), or its last source
+// row if any (MODE 1). Slots: out, x, source, scratch as keys.comp and buckets.comp leave it. Words: elements of out, places, elements in a
+// row, rows, whether there is x, dimensions and bias of a strided source. Table: its shape and strides.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 layout(constant_id = 1) const uint DTYPE = 11;

@@ -1,5 +1,5 @@
-// main() of an elementwise shader: store0(OUT) of apply(load1(IN1), …) for each element; four at a time where DENSE says so,
-// the rest of the division one by one. Included last, behind apply().
+// main() of an elementwise shader: store0(OUT) of apply(load1(IN1), …) for each element. If DENSE allows, four at a time, and the remainder
+// one by one. Include last, after apply().
 #include "quads.glsl"
 
 bool is_dense(uint k) { return ((DENSE >> k) & 1u) != 0u; }
@@ -17,7 +17,7 @@ void one_quad(uint q) {
   const Place p = place_of(4u * q);
   Quad y, x1, x2;
   [[unroll]] for (uint j = 0; j < 8; ++j) y.w[j] = 0u;
-  // What is not dense is one value along a row.
+  // An operand that is not dense has one value along a row.
   C one1 = C(0), one2 = C(0);
   if (is_dense(1)) x1 = load_quad1(quad_words(IN1), p.at[1] >> 2);
   else one1 = load1(IN1, p.at[1]);

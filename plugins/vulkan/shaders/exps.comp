@@ -1,5 +1,5 @@
 #version 460
-// By CODE, the order of Exps in fold.hpp: log Σ exp(x), or the greatest x and Σ exp(x - greatest).
+// By CODE, the order of Exps in fold.hpp: log Σ exp(x), or the maximum and Σ exp(x - maximum).
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

@@ -1,4 +1,4 @@
-// The state of a sum of exponentials: the greatest x and Σ exp(x - greatest), of elements in slot 3.
+// The state of a sum of exponentials over slot 3: the maximum and Σ exp(x - maximum).
 #define TN_PARTS 2
 #define TN_AT false
 #include "state.glsl"
@@ -7,7 +7,7 @@
 State start() { return State(C_LEAST, C(0), C(0), 0u); }
 bool is_finite(State s) { return !is_nan(s.a) && !is_inf(s.a); }
 
-// An infinite or NaN greatest decides alone.
+// An infinite or NaN maximum alone decides.
 void merge(inout State s, State t) {
   if (is_nan(s.a) || is_nan(t.a)) {
     s.a = is_nan(s.a) ? s.a : t.a;

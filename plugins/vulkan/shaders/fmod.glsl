@@ -44,7 +44,7 @@ C m_fmod(C x, C y) {
   return m_copysign(of_bits(fraction | (exponent << kFraction)), x);
 }
 
-// The sign of the divisor, as in Python.
+// Takes the divisor's sign, as in Python.
 C python_remainder(C x, C y) {
   C r = m_fmod(x, y);
   if (is_nan(r)) return r;
@@ -52,7 +52,7 @@ C python_remainder(C x, C y) {
   return m_signbit(r) != m_signbit(y) ? r + y : r;
 }
 
-// As in Python, but for infinities, where the quotient is rounded down.
+// Python's floor division, except that an infinite quotient stays infinite.
 C floor_divide(C x, C y) {
   const bool x_zero = to_bits(x) == TN_M(0), y_zero = to_bits(y) == TN_M(0);
   const C side = m_signbit(x) != m_signbit(y) ? C(-1.0) : C(1.0);

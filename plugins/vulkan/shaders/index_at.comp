@@ -1,7 +1,7 @@
 #version 460
-// Advanced indexing: at[b] = sum over index tensors of step · index[b], tensor after tensor. Slots: at, index, note.
-// Words: positions b, size and step of the indexed dimension, whether this is the first tensor. Table: the positions' shape, the
-// index's strides.
+// Advanced indexing: at[b] = sum over index tensors of step · index[b], one tensor after the other. Slots: at, index, note.
+// Words: positions b, size and step of the indexed dimension, whether this is the first tensor. Table: shape of the positions, strides of
+// the index.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "indices.glsl"

@@ -1,5 +1,5 @@
-// Indices of any integer dtype, checked. One that is out of range is noted in a slot that Launch::check() gave: word 0 is set, then
-// come the index, low and high, and its position.
+// Checked indices of any integer dtype. An index out of range is reported in the slot from Launch::check(): sets word 0, then writes the
+// index, low and high, and its position.
 const uint NOWHERE = 0xffffffffu;
 
 // The 64 bits of an index.
@@ -16,7 +16,7 @@ const uint NOWHERE = 0xffffffffu;
   }
 TN_INDEX(0) TN_INDEX(1) TN_INDEX(2) TN_INDEX(3) TN_INDEX(4) TN_INDEX(5) TN_INDEX(6)
 
-// Where the index points below `size`, negative ones counted from the end if `wrap`; NOWHERE if out of range.
+// The position that the index points to below `size`; with `wrap`, negative ones count from the end. NOWHERE if out of range.
 uint place_at(uvec2 bits, uint size, bool wrap) {
   if (wrap && bits.y == 0xffffffffu && bits.x + size < size) return bits.x + size;
   return bits.y == 0u && bits.x < size ? bits.x : NOWHERE;

@@ -1,18 +1,18 @@
 #version 460
-// Resampling: along each dimension an output is a weighted sum of up to four inputs, at places that are fractions of whole numbers.
+// Resampling: along each dimension an output is a weighted sum of up to four inputs, at positions that are fractions of integers.
 // CODE: 0 forward, 1 the gradient, a sum for each input. Slots: out, x (1: gx, g). Word: results. Table: sizes of x, of out.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"
 layout(constant_id = 1) const uint CODE = 0;
 layout(constant_id = 2) const uint DTYPE = 11;
-layout(constant_id = 3) const uint MODE = 0;  // inputs of an output along a dimension: 1 nearest, 2 linear, 4 cubic
+layout(constant_id = 3) const uint MODE = 0;  // inputs for an output along a dimension: 1 nearest, 2 linear, 4 cubic
 layout(constant_id = 4) const uint ALIGN = 0;
 
 #define IN(d) int(table(d))
 #define OUT(d) int(table(3 + (d)))
 
-// The first input of an output, and what lies behind it as a fraction.
+// The first input for an output, and the fraction that remains.
 int base_of(uint d, int o, out C t) {
   const int n = IN(d), m = OUT(d);
   t = C(0);
@@ -56,7 +56,7 @@ void forward(uint i, ivec3 at, uint first) {
   store0(DTYPE, i, sum);
 }
 
-// Outputs that may read an input: some more than do, whose share is then 0.
+// Outputs that may read an input. Some do not, and their weight is 0.
 ivec2 outputs_of(uint d, int i) {
   const int n = IN(d), m = OUT(d);
   if (MODE == 1) return ivec2((i * m + n - 1) / n, ((i + 1) * m + n - 1) / n - 1);

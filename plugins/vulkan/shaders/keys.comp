@@ -1,6 +1,6 @@
 #version 460
-// Where each source row of a scatter goes: keys[j], NOWHERE for none, and how many rows each place gets (MODE 0), or the last of them,
-// counted from 1 (MODE 1). CODE: 0 a layout, 1 a layout with an index along a dimension, 2 a list of indices, 3 blocks of advanced
+// The destination of each source row of a scatter: keys[j], NOWHERE for none; and how many rows each place gets (MODE 0), or the last of
+// them, counted from 1 (MODE 1). CODE: 0 a layout, 1 a layout with an index along a dimension, 2 a list of indices, 3 blocks of advanced
 // indexing. Slots: scratch, index or `at`, note. Words: rows, where keys begin in the scratch, then by CODE.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
@@ -32,7 +32,7 @@ uint by_layout(uint j) {
   return to + at * push.word[5];
 }
 
-// 2: words size, indices of a plane, whether negative ones count from the end, one that is left out (low, high).
+// 2: words size, indices in a plane, whether negative ones count from the end, one to skip (low, high).
 uint by_list(uint j) {
   const uvec2 bits = index_bits1(INDEX, j);
   const uint size = push.word[2], at = place_at(bits, size, push.word[4] != 0u);

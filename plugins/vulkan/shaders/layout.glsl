@@ -1,7 +1,7 @@
-// Elementwise shaders: where an element lies in each operand. Constants and words as run_elementwise() of elementwise.hpp gives
-// them; TN_OPERANDS is how many there are, the output included.
+// For elementwise shaders: the position of an element in each operand. Constants and words as run_elementwise() of elementwise.hpp passes
+// them. TN_OPERANDS is the number of operands with the output.
 layout(constant_id = 1) const uint CODE = 0;
-layout(constant_id = 2) const uint NDIM = 0;  // 0: every operand is flat, with a step
+layout(constant_id = 2) const uint NDIM = 0;  // 0: flat, with a step for each operand
 layout(constant_id = 3) const uint OUT = 11;
 layout(constant_id = 4) const uint IN1 = 11;
 layout(constant_id = 5) const uint IN2 = 11;

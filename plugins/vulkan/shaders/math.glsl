@@ -21,7 +21,7 @@ float m_ldexp(float x, int n) {
   return y;
 }
 
-// What the product of a and b leaves of c: c - a b (Dekker's product).
+// The rounding error of c as the product of a and b: c - a b (Dekker's product).
 float m_residue(float c, float a, float b) {
   const float ah = m_upper(a), bh = m_upper(b);
   precise float al = a - ah, bl = b - bh;
@@ -35,7 +35,7 @@ float m_residue(float c, float a, float b) {
 // Far from where a product of parts would overflow, or lose bits.
 bool m_is_middling(float x) { return (floatBitsToUint(x) & 0x7fffffffu) - 0x20000000u < 0x40000000u; }
 
-// Rounded to nearest but for rare ties; a driver's quotient may be 2.5 ulp off.
+// Correctly rounded except for rare ties; a driver's quotient may be 2.5 ulp off.
 float m_div(float x, float y) {
   const float q = x / y;
   if (m_is_middling(x) && m_is_middling(y) && m_is_middling(q)) return q + m_residue(x, q, y) / y;
@@ -132,7 +132,7 @@ float m_split(float x, out float n) {
   return uintBitsToFloat(bits - (uint(exponent) << 23)) - 1.0;
 }
 
-// y, the logarithm of x, or what a logarithm gives at the edges.
+// y, the logarithm of x, or the result for special x.
 float m_log_edges(float x, float y) {
   const uint bits = floatBitsToUint(x);
   if ((bits << 1) == 0u) return -M_INF;

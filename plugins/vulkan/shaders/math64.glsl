@@ -127,7 +127,7 @@ double m_log1p_reduced(double f, double n, double c) {
   return n * 6.93147180369123816490e-01lf - ((0.5lf * f * f - rest) - f);
 }
 
-// Positive x as 2^n (1 + f), 1 + f between the roots of 1/2 and 2: gives f.
+// Positive x as 2^n (1 + f), 1 + f between the roots of 1/2 and 2: returns f.
 double m_split(double x, out double n) {
   uvec2 b = unpackDouble2x32(x);
   n = 0.0lf;

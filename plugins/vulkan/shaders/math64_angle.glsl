@@ -42,7 +42,7 @@ uint m_reduce_large(double x, out double r) {
     ++quadrant;
     for (uint i = 0; i < 5; ++i) f[i] = ~f[i];
   }
-  // The fraction as a sum of words: the first that is not 0 decides what counts.
+  // The fraction as a sum of words; the first non-zero one determines the precision.
   double fraction = 0.0lf, scale = 2.3283064365386962890625e-10lf, turn = 0.0lf, lost = 0.0lf;
   for (uint i = 0; i < 5; ++i) {
     const double part = double(f[i]) * scale;
@@ -57,7 +57,7 @@ uint m_reduce_large(double x, out double r) {
   return m_signbit(x) ? 0u - quadrant : quadrant;
 }
 
-// x less the nearest multiple of pi / 2. Up to a million the multiple, split into parts of 33, 33 and 53 bits, is taken off.
+// x minus the nearest multiple of pi / 2. Up to a million subtracts the multiple in parts of 33, 33 and 53 bits.
 uint m_reduce_angle(double x, out double r) {
   if (m_abs(x) > 1e6lf) return m_reduce_large(x, r);
   const double n = roundEven(x * 6.36619772367581382433e-01lf);

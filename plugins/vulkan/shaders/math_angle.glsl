@@ -4,9 +4,9 @@
 const uint kTwoOverPi[8] =
     uint[8](0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu);
 
-// x less the nearest multiple of pi / 2, exact before it is rounded (Payne and Hanek); gives the multiple modulo 4.
-// For 64 <= |x| < infinity. With x = m 2^k, bits of 2 / pi above 2^(1 - k) only add multiples of 4: the 96 bits from there
-// on are multiplied by m.
+// x minus the nearest multiple of pi / 2, exact before it is rounded (Payne and Hanek); returns the multiple modulo 4.
+// For 64 <= |x| < infinity. With x = m 2^k, the bits of 2 / pi above 2^(1 - k) only add multiples of 4, so m is multiplied by the 96 bits
+// from there on.
 uint m_reduce_large(float x, out float r) {
   const uint bits = floatBitsToUint(x), m = (bits & 0x7fffffu) | 0x800000u;
   const uint begin = ((bits >> 23) & 0xffu) - 150u + 30u, word = begin >> 5, shift = begin & 31u;
@@ -40,7 +40,7 @@ uint m_reduce_large(float x, out float r) {
   return m_signbit(x) ? 0u - quadrant : quadrant;
 }
 
-// The same for any finite x. Up to 128 the multiple of pi / 2, split into parts of 16, 17 and 24 bits, is taken off.
+// The same for any finite x. Up to 128 subtracts the multiple of pi / 2 in parts of 16, 17 and 24 bits.
 uint m_reduce_angle(float x, out float r) {
   if (m_abs(x) > 128.0) return m_reduce_large(x, r);
   const float n = roundEven(x * 0.636619772);
@@ -62,7 +62,7 @@ float m_cos_reduced(float r) {
   const float z = r * r;
   float p = fma(z, 2.443315711809948e-5, -1.388731625493765e-3);
   p = fma(p, z, 4.166664568298827e-2);
-  // 1 - z / 2 with what the difference loses.
+  // 1 - z / 2, and the rounding error of the difference.
   precise float less = 0.5 * z, most = 1.0 - less, lost = (1.0 - most) - less;
   return most + fma(z * z, p, lost);
 }
@@ -153,7 +153,7 @@ float m_atan(float x) {
   return m_copysign(m_atan_middle(a), x);
 }
 
-// By the quotient of the smaller to the larger magnitude; 0 / 0 stands for 0, infinity / infinity for 1.
+// Uses the quotient of the smaller to the larger magnitude; 0 / 0 counts as 0, infinity / infinity as 1.
 float m_atan2(float y, float x) {
   if (m_is_nan(x) || m_is_nan(y)) return M_NAN;
   const float ax = m_abs(x), ay = m_abs(y);

@@ -73,7 +73,7 @@ float m_scaled_tail(float u) {
   return p * r;
 }
 
-// exp(-s x^2) for 0 <= x <= 15, the rounding error of the square made good; s is 1 or 1/2.
+// exp(-s x^2) for 0 <= x <= 15, corrected for the rounding error of the square; s is 1 or 1/2.
 float m_exp_minus_square(float x, float s) {
   const float square = x * x, error = -m_residue(square, x, x);
   float n;
@@ -81,14 +81,14 @@ float m_exp_minus_square(float x, float s) {
   return m_ldexp(m_expm1_reduced(fma(-s, error, r)) + 1.0, int(n));
 }
 
-// x Phi(x), as max(x, 0) less |x| times the upper tail at |x|; minus infinity gives 0.
+// x Phi(x), as max(x, 0) minus |x| times the upper tail at |x|; minus infinity gives 0.
 float m_gelu(float x) {
   if (m_is_nan(x)) return x;
   const float u = min(15.0, m_abs(x));
   return max(x, 0.0) - u * m_scaled_tail(u) * m_exp_minus_square(u, 0.5);
 }
 
-// The normal distribution function, and exp(-x^2 / 2) by the way. x is no NaN.
+// The normal distribution function, and exp(-x^2 / 2) as a by-product. x is not NaN.
 float m_normal_cdf(float x, out float density) {
   const float u = min(15.0, m_abs(x));
   density = m_exp_minus_square(u, 0.5);

@@ -70,7 +70,7 @@ float m_atanh(float x) {
 float m_hypot(float x, float y) {
   const float a = m_abs(x), b = m_abs(y);
   if (!m_is_finite(x) || !m_is_finite(y)) return a == M_INF || b == M_INF ? M_INF : M_NAN;
-  // Squares that neither overflow nor vanish.
+  // The squares neither overflow nor underflow.
   const float larger = max(a, b), smaller = min(a, b);
   const int n = larger > 1e18 ? -64 : larger < 1e-18 ? 64 : 0;
   const float p = m_ldexp(larger, n), q = m_ldexp(smaller, n);
@@ -135,12 +135,12 @@ float m_power(float x, float y) {
   if (z < -150.5) return 0.0;
   const float n = roundEven(z);
   precise float f = (high - n) + low;
-  // f ln 2, and what it loses.
+  // f ln 2, and its rounding error.
   precise float r = f * 0.693147181;
   return m_ldexp(m_expm1_reduced(r) + 1.0, int(n));
 }
 
-// With the exceptions of C's pow.
+// With the special cases of C's pow.
 float m_pow(float x, float y) {
   if (y == 0.0 || x == 1.0) return 1.0;
   if (m_is_nan(x) || m_is_nan(y)) return M_NAN;

@@ -19,7 +19,7 @@ const uint VAR = 0, MOMENTS = 1;
 #define P real_word(WORDS)
 #endif
 
-// (mean, Σ (x - mean)², n), by Chan.
+// (mean, Σ (x - mean)², n), by Chan's method.
 void merge_moments(inout State s, State t) {
   const C n = s.c + t.c, delta = t.a - s.a, share = t.c / max(n, C(1));
   s.a += delta * share;
@@ -31,7 +31,7 @@ State start() { return State(C(0), C(0), C(0), 0u); }
 
 void merge(inout State s, State t) { merge_moments(s, t); }
 
-// Each block from its own mean. One element is taken from all before, so that a large mean costs no accuracy.
+// Each block has its own mean. One element is subtracted from all first, so that a large mean costs no accuracy.
 void take(inout State s, uint o, uint base, uint r, uint step, uint n) {
   const C origin = load3(IN, base), over = C(1) / C(n);
   C v[BLOCK];

@@ -11,7 +11,7 @@ layout(constant_id = 3) const uint IN1 = 11;
 layout(constant_id = 4) const uint KIND = 2;
 
 #ifdef TN_F64
-const uint kSum = DT_F64;  // in what partial sums are kept
+const uint kSum = DT_F64;  // the dtype of partial sums
 C param(uint k) { return packDouble2x32(uvec2(push.word[k], push.word[k + 1u])); }
 C load_any(uint dtype, uint i) {
   if (dtype == DT_F16) return C(from_half(uint(AT16(1, i))));

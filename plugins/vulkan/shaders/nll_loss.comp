@@ -1,6 +1,6 @@
 #version 460
 // The negative log-likelihood over (N, C, S) and the weight of its targets, by CODE: the order of Reduction in ops/loss_nll.cpp.
-// A target that is no class is noted in slot 7; its loss is NaN.
+// A target that is no class is reported in slot 7; its loss is NaN.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "indices.glsl"

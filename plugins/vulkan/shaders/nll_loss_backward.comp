@@ -1,5 +1,5 @@
 #version 460
-// The gradient of nll_loss, element by element: -weight·g of the target's class, over the total weight where the mean was taken.
+// The gradient of nll_loss for each element: -weight·g at the target's class, divided by the total weight for the mean.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "indices.glsl"

@@ -22,7 +22,7 @@ const bool TOTAL = CODE == COUNTED || CODE == SUM || CODE == RMS;
 #define P real_word(WORDS)
 #endif
 
-// Squares of what lies beyond these are kept apart, scaled, so that none overflows or vanishes.
+// Squares of numbers beyond these are summed separately, scaled, so that none overflows or underflows.
 #ifdef TN_F32
 const C BIG = 1.40737488355328e14, SMALL = 8.8817841970012523e-16;            // 2^47, 2^-50
 const C LESS = 8.4703294725430034e-22, MORE = 1.2379400392853803e27;  // 2^-70, 2^90
@@ -41,7 +41,7 @@ C root(State s) {
   return m_sqrt(s.b) / MORE;
 }
 
-// Σ (x / a)^p, a being the greatest magnitude (the least where p is negative).
+// Σ (x / a)^p, where a is the greatest magnitude (the least if p is negative).
 void add_power(inout State s, C x, C p) {
   x = abs(x);
   if (is_nan(s.a) || is_nan(x)) {

@@ -22,7 +22,7 @@ C eps() {
 #endif
 }
 
-// A lane has the same places of every row: where it keeps elements, it keeps their parameters from row to row.
+// A lane has the same positions in every row. If it keeps elements, it keeps their parameters from row to row.
 C weights[ITEMS], biases[ITEMS];
 void load_parameters(uint first) {
   FOR_ITEMS(k)
@@ -68,7 +68,7 @@ void forward_row(uint row, bool here) {
   NEXT_BLOCK(first)
 }
 
-// ĝ and x̂ of a block.
+// ĝ and x̂ for a block.
 void load_pairs(uint begin, uint first, C mean, C rstd, out C gs[ITEMS], out C hats[ITEMS]) {
   if (KEEP == 0) load_parameters(first);
   load_items5(begin, first, C(0), gs);

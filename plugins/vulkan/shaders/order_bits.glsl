@@ -1,4 +1,4 @@
-// Order, signs and zeros of numbers by their bits: drivers may take subnormal numbers for zeros and assume that there is no NaN.
+// Order, signs and zeros of numbers from their bits: drivers may treat subnormal numbers as zero and assume that there is no NaN.
 #if defined(TN_F32)
 // Ascending with x; 0 for both zeros. NaN lies beyond the infinities.
 int order_of(float x) {

@@ -1,4 +1,4 @@
-// Elements as unsigned numbers in their order, (high, low): NaN last, -0 equal to 0. Needs bits only, so any element's.
+// Elements as unsigned numbers of the same order, (high, low): NaN last, -0 equal to 0. Works on bits, so it serves every dtype.
 uvec2 float_key(uint bits) {
   if (is_nan_bits(bits)) return uvec2(0u, ~0u);
   if (bits == 0x80000000u) bits = 0u;

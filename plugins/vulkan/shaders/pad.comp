@@ -26,7 +26,7 @@ C constant() {
 #endif
 }
 
-// The place of the small side that a place of the large one shows; -1: the constant.
+// The position on the small side for a position on the large one; -1: the constant.
 int source(uint d, int o) {
   const int n = SMALL(d), i = o - BEFORE(d);
   if (i >= 0 && i < n) return i;
@@ -51,7 +51,7 @@ void forward(uint i) {
   store0(DTYPE, i, load1(DTYPE, from));
 }
 
-// The places of the large side that show place i: itself, a stretch on its left, a stretch on its right.
+// The positions on the large side that show position i: itself, and a stretch on each side.
 struct Shown { int own, left, lefts, right, rights; };
 
 Shown shown(uint d, int i) {

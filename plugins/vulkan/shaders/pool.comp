@@ -18,7 +18,7 @@ layout(constant_id = 3) const uint ADAPTIVE = 0;
 #define PADDING(d) int(table(12 + (d)))
 #define DILATION(d) int(table(15 + (d)))
 
-// The inputs begin, begin + dilation, … below end that an output reads along a dimension; `size` counts for averages.
+// The inputs begin, begin + dilation, … before end that an output reads along a dimension; `size` is the count for averages.
 struct Window { int begin, end, size; };
 
 Window window(uint d, int o) {
@@ -32,7 +32,7 @@ Window window(uint d, int o) {
   return Window(begin, end, push.word[1] != 0u ? min(reach, IN(d) + PADDING(d)) - start : end - begin);
 }
 
-// The outputs whose windows hold an input.
+// The outputs whose windows contain an input.
 ivec2 outputs_of(uint d, int i) {
   if (ADAPTIVE != 0) return ivec2(i * OUT(d) / IN(d), ((i + 1) * OUT(d) - 1) / IN(d));
   const int at = i + PADDING(d), first = at - KERNEL(d) + 1;

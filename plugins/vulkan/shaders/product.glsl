@@ -1,13 +1,13 @@
-// What the shaders of matrix products share: words and table as ops/matmul.cpp gives them, and what is done with a sum.
+// What the shaders for matrix products share: words and table as ops/matmul.cpp passes them, and how a sum is finished.
 #ifdef TN_FLOATING
 #include "math.glsl"
 #include "gelu_tanh.glsl"
 #endif
 layout(constant_id = 3) const uint IN = 11;
-layout(constant_id = 4) const uint OUT = 11;         // of c; of partial sums where products are split
+layout(constant_id = 4) const uint OUT = 11;         // of c; of partial sums if sums are split
 layout(constant_id = 5) const uint LAST = 0;
 const uint ACTIVATION = LAST & 255u;    // the order of Activation in plugins/common/product.hpp
-const bool BIAS = (LAST & 256u) != 0u;  // slot 3 holds a value for each column
+const bool BIAS = (LAST & 256u) != 0u;  // slot 3 has a value for each column
 
 #define M push.word[0]
 #define N push.word[1]
@@ -20,14 +20,14 @@ const bool BIAS = (LAST & 256u) != 0u;  // slot 3 holds a value for each column
 #define A_START push.word[8]
 #define B_START push.word[9]
 #define SPLITS push.word[10]
-#define SPLIT_K push.word[11]  // products of a part
+#define SPLIT_K push.word[11]  // products in a part
 #define BIAS_START push.word[12]
 #define BIAS_STEP push.word[13]
 #define NDIM push.word[14]      // dimensions of the batch
-#define A_BY_K ((push.word[15] & 1u) != 0u)  // neighbours along k lie side by side
+#define A_BY_K ((push.word[15] & 1u) != 0u)  // neighbours along k are contiguous
 #define B_BY_K ((push.word[15] & 2u) != 0u)
 
-// Where the batch begins in a and b. table: sizes, steps of a, steps of b.
+// The first elements of the batch entry in a and b. table: sizes, strides of a, strides of b.
 uvec2 batch_place(uint batch) {
   uvec2 at = uvec2(A_START, B_START);
   for (uint d = NDIM; d-- > 0;) {
@@ -48,7 +48,7 @@ C activate(C x) {
     case 6: return gelu_tanh(x);
   }
 #endif
-  // A driver may make a maximum of the comparison, which loses NaN.
+  // A driver may turn the comparison into a maximum, which loses NaN.
   return ACTIVATION == 1 && x < C(0) && !is_nan(x) ? C(0) : x;
 }
 

@@ -1,6 +1,6 @@
-// Four elements at a time, for operands that are contiguous from a boundary of four elements (16 bytes at most): words of memory,
-// and elements in them. Elements are C, or bits.
-struct Quad { uint w[8]; };  // as many words as the dtype takes
+// Four elements at a time, for contiguous operands that are aligned to four elements (16 bytes at most): words of memory, and the elements
+// in them. Elements are C, or bits.
+struct Quad { uint w[8]; };  // the dtype decides how many words are used
 
 uint quad_words(uint dtype) {
   switch (dtype) {
@@ -67,7 +67,7 @@ C element(uint dtype, Quad x, uint j) {
 #endif
 }
 
-// Of words that were 0.
+// For words that were 0.
 void put_element(uint dtype, inout Quad x, uint j, C y) {
   if (dtype == DT_BOOL) x.w[0] |= y != C(0) ? 1u << (8u * j) : 0u;
 #if defined(TN_F32)

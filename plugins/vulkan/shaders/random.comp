@@ -13,14 +13,14 @@ layout(constant_id = 3) const uint IN1 = 11;
 #include "fused.glsl"
 
 #ifdef TN_F64
-const uint kDraws = 2;  // in a block
+const uint kDraws = 2;  // numbers in a block
 C param(uint k) { return packDouble2x32(uvec2(push.word[5u + 2u * k], push.word[6u + 2u * k])); }
 C unit_of(uvec4 b, uint j) { return double((packUint2x32(uvec2(b[2 * j], b[2 * j + 1])) >> 11)) * 1.1102230246251565404e-16lf; }
 C rounded(C x) { return x; }
 #else
 const uint kDraws = 4;
 C param(uint k) { return real_word(5u + 2u * k); }
-// As many bits as the dtype holds exactly.
+// As many bits as the dtype represents exactly.
 C unit_of(uvec4 b, uint j) {
   if (OUT == DT_F16) return float(b[j] >> 21) * 4.8828125e-4;
   if (OUT == DT_BF16) return float(b[j] >> 24) * 3.90625e-3;
@@ -29,7 +29,7 @@ C unit_of(uvec4 b, uint j) {
 C rounded(C x) { return OUT == DT_F16 ? from_half(to_half(x)) : OUT == DT_BF16 ? from_bfloat(to_bfloat(x)) : x; }
 #endif
 
-// To [low, high), an empty range giving low; rounding to a half type may reach the end once more.
+// Maps to [low, high); an empty range gives low. Rounding to a half type may reach the end again.
 C uniform_of(uvec4 b, uint j) {
   const C low = param(0), high = param(1), range = high - low, u = unit_of(b, j);
   if (low == C(0.0) && range == C(1.0)) return u;
@@ -37,7 +37,7 @@ C uniform_of(uvec4 b, uint j) {
   return x < high && rounded(x) < high ? x : low;
 }
 
-// Box and Muller on the draws 2k and 2k + 1: the radius times the cosine and the sine.
+// Box-Muller on draws 2k and 2k + 1: the radius times cosine and sine.
 #ifdef TN_F64
 C normal_of(uvec4 b, uint j) {
   const C u = double((packUint2x32(b.xy) >> 11) + 1ul) * 1.1102230246251565404e-16lf;
@@ -48,7 +48,7 @@ C normal_of(uvec4 b, uint j) {
 C normal_of(uvec4 b, uint j) {
   const uint first = (b[j & 2u] >> 8) + 1u, second = b[(j & 2u) + 1u] >> 8;
   const float radius = m_sqrt(-2.0 * m_log(float(first) * 5.9604644775390625e-8));
-  // The nearest quarter turn is taken off exactly.
+  // Subtracts the nearest quarter turn exactly.
   const uint quarter = (second + (1u << 21)) >> 22;
   const float r = float(int(second) - int(quarter << 22)) * 3.74507027e-7;  // pi / 2 / 2^22
   const bool cosine = ((quarter ^ j) & 1u) == 0u;
@@ -69,7 +69,7 @@ C number_of(uvec4 b, uint j, uint i) {
   }
   return (b[j] >> 8) < push.word[9] ? C(0.0) : param(0);  // dropout_mask
 }
-uint draws() { return CODE >= 3 ? 4u : kDraws; }  // those of 32 bits
+uint draws() { return CODE >= 3 ? 4u : kDraws; }  // 32-bit numbers
 
 #else
 // Upper half of the 128-bit product, without a 128-bit type.
@@ -91,7 +91,7 @@ void main() {
   uint k = gl_GlobalInvocationID.x;
   if (k < blocks) do {
     const uvec4 b = block_at(k);
-    [[unroll]] for (uint j = 0; j < 4; ++j)  // numbers of a pair share what they are made of
+    [[unroll]] for (uint j = 0; j < 4; ++j)  // both numbers of a pair come from the same draws
       if (j < each && each * k + j < n) store0(OUT, each * k + j, number_of(b, j, each * k + j));
   } while ((k += gl_NumWorkGroups.x * gl_WorkGroupSize.x) < blocks);
 }

@@ -1,5 +1,5 @@
 #version 460
-// arange and linspace: start + i step, each by itself. CODE 0: whole numbers, 1: floats, 2: floats from both ends towards the middle.
+// arange and linspace: start + i step, computed independently. CODE 0: integers, 1: floats, 2: floats from both ends towards the middle.
 // Words: elements, then start, step, end as integers or doubles of two words.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"

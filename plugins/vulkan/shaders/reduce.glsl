@@ -5,17 +5,17 @@
 // The includer says what a State is made of and defines start(), merge(), take() and finish() behind.
 // Slots: results in 0 and 1, states in 2, inputs from 3 on. Words and table as FoldPlan of fold.hpp gives them.
 layout(constant_id = 1) const uint CODE = 0;
-layout(constant_id = 2) const uint FLAT = 1;   // kept and reduced elements lie at even steps
+layout(constant_id = 2) const uint FLAT = 1;   // kept and reduced elements have constant strides
 layout(constant_id = 3) const uint STAGE = 0;  // 0: elements to results, 1: elements to states, 2: states to results
 layout(constant_id = 4) const uint BLOCKS = 0;
-const bool QUADS = (BLOCKS & 1u) != 0;  // elements lie side by side, each result's from a boundary of four
-const bool WHOLE = (BLOCKS & 2u) != 0;  // no lane has a block of less than four
-const bool HEAVY = (BLOCKS & 8u) != 0;  // take() is long: it stands here once
-const bool IN_STEP = (BLOCKS & 16u) != 0;  // a workgroup's invocations go through memory together
-const uint WIDE = (BLOCKS & 4u) != 0 ? 4 : 1;  // results of a lane: those side by side whose elements are read together
+const bool QUADS = (BLOCKS & 1u) != 0;  // elements are contiguous, each result's aligned to four
+const bool WHOLE = (BLOCKS & 2u) != 0;  // every block of a lane has four
+const bool HEAVY = (BLOCKS & 8u) != 0;  // take() is long, so it is instantiated once
+const bool IN_STEP = (BLOCKS & 16u) != 0;  // the invocations of a workgroup walk through memory together
+const uint WIDE = (BLOCKS & 4u) != 0 ? 4 : 1;  // results in a lane: neighbours whose elements are read together
 const uint KEPT = 0, COUNT = 1, CHUNK = 2, CHUNKS = 3, LOG_ROWS = 4, COLUMNS = 5, KEPT_STEP = 6, STEP = 7, NKEPT = 8,
            NREDUCED = 9, BIAS = 10;
-const uint WORDS = 11;  // what the op adds begins here
+const uint WORDS = 11;  // the op's own words begin here
 const uint BLOCK = 4;   // elements taken at a time
 const uint TOGETHER = 8;
 #define TN_OPERANDS 1
@@ -24,13 +24,13 @@ const uint TOGETHER = 8;
 struct State { C a, b, c; uint at; };  // state.glsl stores the parts that are used
 
 State start();
-void merge(inout State s, State t);  // t stands for other elements of the same result
-// Elements r, r + step, … of result o, n <= BLOCK of them; `base` is where the result's elements begin.
+void merge(inout State s, State t);  // t covers other elements of the same result
+// Takes elements r, r + step, … of result o, n <= BLOCK of them; `base` is where the result's elements begin.
 void take(inout State s, uint o, uint base, uint r, uint step, uint n);
 void finish(uint o, State s);
 void park(uint i, State s);  // into shared memory
 State fetch(uint i);
-void put(uint i, uint size, State s);  // state i of so many into slot 2
+void put(uint i, uint size, State s);  // stores state i of `size` into slot 2
 State get(uint i, uint size);
 
 uint kept_place(uint o) {
@@ -56,9 +56,9 @@ uint reduced_place(uint r) {
   return at + r * table(2 * first + 1);
 }
 
-uint wide_column = 0;  // which of its results a lane takes elements for: the first reads those of all
+uint wide_column = 0;  // the result that a lane currently takes elements for; the first reads the elements of all
 
-// Elements of a block as take() has them, `none` for those behind n.
+// The elements of a block for take(), with `none` after n.
 #define TN_BLOCK(k)                                                                                          \
   TN_QUAD_LOAD(k)                                                                                            \
   Quad block##k[BLOCK];                                                                                      \
@@ -82,7 +82,7 @@ uint wide_column = 0;  // which of its results a lane takes elements for: the fi
 TN_BLOCK(3)
 TN_BLOCK(4)
 
-// Lane 0 gets the state of all: eight become one, until one is left.
+// Lane 0 gets the combined state: repeatedly combines eight into one.
 void merge_lanes(inout State s, uint row, uint rows, uint lane, uint lanes) {
   do {
     const uint left = (lanes + 7) / 8;
@@ -112,7 +112,7 @@ void take_all(inout State s[WIDE], uint o, uint r, uint end, uint lanes) {
   if (!WHOLE && !HEAVY && r < end) take_wide(s, o, base, r, step, (end - r + step - 1) / step);
 }
 
-// Of elements side by side, eight lanes walk along a stretch of their own: they read whole lines, one behind the other.
+// For contiguous elements, eight lanes walk along one stretch: they read whole cache lines in order.
 void take_chunk(inout State s[WIDE], uint o, uint begin, uint end, uint lane, uint lanes) {
   if (push.word[COLUMNS] == 0 && lanes > TOGETHER) {
     const uint turn = BLOCK * TOGETHER, stretch = (push.word[CHUNK] / (lanes / TOGETHER) + turn - 1) / turn * turn;

@@ -5,10 +5,10 @@ layout(constant_id = 1) const uint CODE = 0;
 layout(constant_id = 2) const uint IN = 11;
 layout(constant_id = 3) const uint HOW = 4;
 const uint KEEP = HOW & 255u;
-const bool QUADS = (HOW & 256u) != 0;  // elements are taken by fours from boundaries of fours
+const bool QUADS = (HOW & 256u) != 0;  // elements are taken in aligned fours
 const bool FULL = (HOW & 512u) != 0;   // every lane has KEEP elements
 const uint ROWS = 0, N = 1, LOG_ROWS = 2;
-const uint WORDS = 3;  // what the op adds begins here
+const uint WORDS = 3;  // the op's own words begin here
 const uint ITEMS = KEEP == 0 ? 4 : KEEP;
 #define TN_OPERANDS 1
 #include "quads.glsl"
@@ -16,16 +16,16 @@ const uint ITEMS = KEEP == 0 ? 4 : KEEP;
 uint lanes() { return gl_WorkGroupSize.x >> push.word[LOG_ROWS]; }
 uint lane() { return gl_LocalInvocationID.x & (lanes() - 1); }
 
-// Between the two, `first` goes through the blocks of the row, or is passed once where elements are kept.
+// The code between the two runs for each block of the row, which begins at `first`. If elements are kept, there is one block.
 #define FOR_BLOCKS(first, here) { uint first = QUADS ? 4 * lane() : lane(); if ((here) && first < push.word[N]) do {
 #define NEXT_BLOCK(first) first += lanes() * ITEMS; } while (KEEP == 0 && first < push.word[N]); }
 #define FOR_ITEMS(k) [[unroll]] for (uint k = 0; k < ITEMS; ++k)
-// Where item k of a block lies in the row.
+// The position of a block's item k in the row.
 uint place(uint first, uint k) { return QUADS ? first + (k & ~3u) * lanes() + (k & 3u) : first + k * lanes(); }
 bool exists(uint first, uint k) { return FULL || place(first, k) < push.word[N]; }
 bool is_kept(uint k) { return exists(QUADS ? 4 * lane() : lane(), k); }
 
-// The items of a block, `none` for those behind the row's end.
+// The items of a block, with `none` after the row's end.
 #define TN_ITEMS(slot)                                                                                     \
   void load_items##slot(uint begin, uint first, C none, out C v[ITEMS]) {                                  \
     FOR_ITEMS(k) v[k] = none;                                                                              \
@@ -53,7 +53,7 @@ void store_items(uint begin, uint first, C v[ITEMS]) {
   }
 }
 
-// Between the two, the rows of this invocation.
+// Code between the two runs for each row of this invocation.
 #define FOR_ROWS(row)                                                                        \
   uint work = gl_WorkGroupID.x;                                                              \
   if (work << push.word[LOG_ROWS] < push.word[ROWS]) do {                                    \
@@ -62,7 +62,8 @@ void store_items(uint begin, uint first, C v[ITEMS]) {
 
 shared C row_shared[gl_WorkGroupSize.x];
 
-// Every lane gets what the lanes of its row have together, in two steps where they are many. All invocations come here.
+// Combines the values of all lanes of a row and gives the result to each, in two steps if there are many lanes. All invocations must call
+// it.
 #define TN_TREE(name, pick)                                                                     \
   C name(C x) {                                                                                 \
     const uint all = lanes(), parts = all <= 8 ? all : 1u << (findMSB(all) / 2);                \

@@ -1,13 +1,13 @@
 #version 460
-// Running sums and products of rows, by CODE, the order of Op in ops/scan.cpp. A long row is cut into chunks: the first pass finds
-// what each comes to, in slot 2; in the second each begins with what those before it come to.
+// Running sums and products of rows, by CODE, the order of Op in ops/scan.cpp. A long row is cut into chunks: the first pass stores each
+// chunk's total in slot 2; in the second each chunk starts from the totals before it.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "limits.glsl"
 layout(constant_id = 1) const uint CODE = 0;
 layout(constant_id = 2) const uint OUT = 11;
 layout(constant_id = 3) const uint IN = 11;
-layout(constant_id = 4) const uint STAGE = 0;  // 0: whole rows, 1: totals of chunks, 2: chunks behind their totals
+layout(constant_id = 4) const uint STAGE = 0;  // 0: whole rows, 1: totals of chunks, 2: chunks after their totals
 const uint ROWS = 0, N = 1, LOG_ROWS = 2, CHUNK = 3, CHUNKS = 4;
 const uint ITEMS = 4;
 
@@ -16,7 +16,7 @@ const C NONE = CODE == 0 ? C(0) : C(1);
 
 shared C parts[gl_WorkGroupSize.x];
 
-// What the lanes before this one have together, and all of them.
+// The combined value of the earlier lanes, and of all lanes.
 C scan_lanes(C mine, uint lane, uint lanes, out C all) {
   const uint me = gl_LocalInvocationID.x;
   C sum = mine;

@@ -1,9 +1,9 @@
 #version 460
-// How many of a sorted row stand before each value. Slots: indices, rows, values.
+// How many elements of a sorted row come before each value. Slots: indices, rows, values.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "order_keys.glsl"
-layout(constant_id = 1) const uint RIGHT = 0;  // equal ones stand before, too
+layout(constant_id = 1) const uint RIGHT = 0;  // equal ones come before, too
 layout(constant_id = 2) const uint IN = 11;
 const uint ALL = 0, N = 1, WIDTH = 2;  // values; elements of a row; values that share a row
 TN_KEY(1)

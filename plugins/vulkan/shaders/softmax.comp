@@ -1,6 +1,6 @@
 #version 460
 // softmax and log_softmax of rows, and their backwards, by CODE: the order of Op in ops/softmax.cpp.
-// Where one workgroup to a row is too few, what runs along a row was found before (GIVEN) and lies in slots 3 and 4.
+// If one workgroup for a row is too few, the reductions along rows were computed before (GIVEN) and are in slots 3 and 4.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"

@@ -1,7 +1,7 @@
 #version 460
-// Stable sorting of rows. Stage 0: stretches of 2^LOG_SPAN elements in shared memory, short rows several at a time; to results where
-// a row is one stretch, to entries of key and place otherwise. Stage 1: pairs of sorted runs become one, each entry finding its place
-// in the other run. Stage 2: entries to results. Where only the first are wanted, runs keep no more than those.
+// Stable sorting of rows. Stage 0 sorts stretches of 2^LOG_SPAN elements in shared memory, several short rows at a time; writes results if
+// a row is one stretch, otherwise entries of key and position. Stage 1 merges pairs of sorted runs; each entry finds its position in the
+// other run. Stage 2 turns entries into results. topk keeps no more of each run than it needs.
 // Slots: values, indices, x, entries to, entries from.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
@@ -11,7 +11,7 @@ layout(constant_id = 2) const uint IN = 11;
 layout(constant_id = 3) const uint WIDE = 0;       // keys of 64 bits
 layout(constant_id = 4) const uint WHOLE = 1;      // stage 0: to results
 const uint SPAN = 1024;
-// rows of n elements; what is kept of each; bits turned over where the order is
+// rows of n elements; how many are kept of each; bits to invert for descending order
 const uint ROWS = 0, N = 1, KEPT = 2, FLIP = 3, LOG_SPAN = 4;
 // Entries: a row has LENGTH of them in runs of RUN, and TO_LENGTH in runs of TO_RUN behind a stage; all of them SIZE and TO_SIZE.
 const uint RUN = 5, LENGTH = 6, TO_RUN = 7, TO_LENGTH = 8, SIZE = 9, TO_SIZE = 10;

@@ -1,4 +1,4 @@
-// How the parts of a State that a shader uses, TN_PARTS of a, b, c and TN_AT for `at`, are stored by the engine of reduce.glsl.
+// How the engine of reduce.glsl stores the used parts of a State: TN_PARTS of a, b, c, and `at` if TN_AT.
 shared C shared_a[gl_WorkGroupSize.x], shared_b[gl_WorkGroupSize.x], shared_c[gl_WorkGroupSize.x];
 shared uint shared_at[gl_WorkGroupSize.x];
 

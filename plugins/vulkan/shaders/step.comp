@@ -1,6 +1,6 @@
 #version 460
-// One parameter's step of an optimizer, by CODE: the order of Step in ops/step.cpp. Slots: parameter, gradient, states. Words:
-// elements, then the numbers of a step.
+// An optimizer's step for one parameter, by CODE: the order of Step in ops/step.cpp. Slots: parameter, gradient, states. Words: elements,
+// then the numbers of a step.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #include "math.glsl"
@@ -18,13 +18,13 @@ C param(uint k) { return real_word(1u + 2u * k); }
 void sgd(inout C p, C g, inout C s) {
   g += param(3) * p;
   if (CODE != 0) {
-    s = (param(5) != C(0.0) ? C(0.0) : param(1) * s) + param(2) * g;  // at first the memory is undefined
+    s = (param(5) != C(0.0) ? C(0.0) : param(1) * s) + param(2) * g;  // the buffer is undefined in the first step
     g = CODE == 2 ? g + param(4) * s : s;
   }
   p -= param(0) * g;
 }
 
-// Numbers: beta1, beta2, eps, weight decay, what is kept of the parameter, step size, root of the second's correction.
+// Numbers: beta1, beta2, eps, weight decay, the factor that decays the parameter, step size, square root of the second moment's correction.
 void adam(inout C p, C g, inout C s0, inout C s1, inout C s2) {
   p *= param(4);
   g += param(3) * p;

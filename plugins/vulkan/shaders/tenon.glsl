@@ -1,7 +1,7 @@
-// What every shader begins with: how it reaches memory, and in what it computes.
+// The beginning of every shader: how it reaches memory, and the type it computes in.
 //
-// Compiled with -DTN_F32, TN_F64, TN_I32 or TN_I64 (what `C` is), and with -DTN_BOUND where buffers are bound, not addressed.
-// Loops test at their end where they can: a driver that masks what does not run (a software device) has no turn in vain.
+// Compiled with -DTN_F32, TN_F64, TN_I32 or TN_I64 (what `C` is), and with -DTN_BOUND if buffers are bound instead of addressed.
+// Loops test at their end if possible: a driver that masks inactive lanes (a software device) then runs no iteration in vain.
 // load0(dtype, i) … load6 read element i of a slot and convert it to C; store0 … write one. table(i) is slot 7.
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_8bit_storage : require
@@ -36,7 +36,7 @@ const uint DT_F16 = 9, DT_BF16 = 10, DT_F32 = 11, DT_F64 = 12;
 #endif
 
 layout(push_constant) uniform Push {
-  uvec2 slot[8];  // the address of each buffer; where they are bound: x is the byte at which it begins
+  uvec2 slot[8];  // the address of each buffer; if bound, x is the byte where it begins
   uint word[16];
 } push;
 float real_word(uint i) { return uintBitsToFloat(push.word[i]); }
@@ -65,8 +65,8 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer P4x32 { uve
 #define AT8(k, i) P8(push.slot[k]).v[i]
 #define AT16(k, i) P16(push.slot[k]).v[i]
 #define AT32(k, i) P32(push.slot[k]).v[i]
-#define AT2x32(k, i) P2x32(push.slot[k]).v[i]  // of slots that begin at a multiple of 8 bytes
-#define AT4x32(k, i) P4x32(push.slot[k]).v[i]  // of 16 bytes
+#define AT2x32(k, i) P2x32(push.slot[k]).v[i]  // for slots aligned to 8 bytes
+#define AT4x32(k, i) P4x32(push.slot[k]).v[i]  // for slots aligned to 16 bytes
 #endif
 
 #ifdef TN_HAS_64
@@ -175,7 +175,7 @@ TN_SLOT(0) TN_SLOT(1) TN_SLOT(2) TN_SLOT(3) TN_SLOT(4) TN_SLOT(5) TN_SLOT(6)
 bool is_nan(double x) { return (packUint2x32(unpackDouble2x32(x)) & 0x7ffffffffffffffful) > 0x7ff0000000000000ul; }
 bool is_inf(double x) { return (packUint2x32(unpackDouble2x32(x)) & 0x7ffffffffffffffful) == 0x7ff0000000000000ul; }
 #elif defined(TN_F32)
-// By their bits: a driver may assume that isnan() is never true.
+// From their bits: a driver may assume that isnan() is never true.
 bool is_nan(float x) { return is_nan_bits(floatBitsToUint(x)); }
 bool is_inf(float x) { return (floatBitsToUint(x) & 0x7fffffffu) == 0x7f800000u; }
 #else

@@ -1,6 +1,6 @@
 #version 460
-// Matrix products of up to 4 rows: every element of b is read once. A workgroup makes COLUMNS columns, or as many times four; its slices
-// share the products.
+// Matrix products of up to 4 rows: every element of b is read once. A workgroup computes COLUMNS columns, or four times as many; its slices
+// divide the products.
 #extension GL_GOOGLE_include_directive : require
 #include "tenon.glsl"
 #define TN_OPERANDS 3
@@ -9,12 +9,12 @@ layout(constant_id = 1) const uint COLUMNS = 32;
 layout(constant_id = 2) const uint ROWS = 1;
 #include "product.glsl"
 layout(constant_id = 6) const uint QUADS = 0;  // read four elements at once: 1 along k, 2 along the columns of b
-const uint WIDTH = QUADS == 2 ? 4 : 1;         // columns of an invocation
+const uint WIDTH = QUADS == 2 ? 4 : 1;         // columns for each invocation
 
 shared C parts[WIDTH * gl_WorkGroupSize.x];
 C sums[ROWS * WIDTH];
 
-// Products k, k + step, … below end.
+// Products k, k + step, … before end.
 void add_products(uvec2 begin, uint column, uint k, uint step, uint end) {
   const uint words = quad_words(IN);
   if (QUADS == 1) {
@@ -41,7 +41,7 @@ void add_products(uvec2 begin, uint column, uint k, uint step, uint end) {
   }
 }
 
-// The slices' sums of a row, added up in the first slice.
+// Adds the slices' sums of a row in the first slice.
 void join(uint r, uint t, uint slice, uint slices) {
   [[unroll]] for (uint j = 0; j < WIDTH; ++j) parts[t * WIDTH + j] = sums[r * WIDTH + j];
   barrier();

@@ -1,8 +1,8 @@
 // A tile of a matrix product: BM × BN sums in the registers of a workgroup, operands in shared memory, KT products deep.
-// The shader that includes it defines load_a(row, k) and load_b(k, column), called inside m × n × k only, and A_BY_K and B_BY_K:
-// whether neighbours along k lie side by side.
-layout(constant_id = 1) const uint TILE = 0;  // as tile_code() of ops/tiles.hpp packs it
-const uint RM = TILE & 31u, RN = (TILE >> 5) & 31u;                    // sums of an invocation
+// The including shader defines load_a(row, k) and load_b(k, column), which are only called inside m × n × k, and A_BY_K and B_BY_K: whether
+// neighbours along k are contiguous.
+layout(constant_id = 1) const uint TILE = 0;  // packed by tile_code() of ops/tiles.hpp
+const uint RM = TILE & 31u, RN = (TILE >> 5) & 31u;                    // sums in an invocation
 const uint TX = (TILE >> 10) & 255u, KT = (TILE >> 18) & 255u;         // invocations along a row; depth
 const uint BN = RN * TX;
 
@@ -12,12 +12,12 @@ C load_a(uint row, uint k);
 C load_b(uint k, uint column);
 
 layout(constant_id = 2) const uint BM = 64;
-const uint A_PITCH = BM + 1u, B_PITCH = BN + 1u;  // odd: neighbours never meet in one bank
+const uint A_PITCH = BM + 1u, B_PITCH = BN + 1u;  // odd, so that neighbours never share a bank
 shared C tile_a[KT * A_PITCH];
 shared C tile_b[KT * B_PITCH];
 C sums[RM * RN];
 
-// Sums of rows from m, columns from n, over products k to end. Every invocation of the workgroup calls it.
+// Sums of the rows from m and columns from n over the products from k to end. All invocations of the workgroup must call it.
 void multiply(Extent size, uint m, uint n, uint k, uint end) {
   const uint t = gl_LocalInvocationID.x, x = t % TX, y = t / TX, ty = BM / RM, group = TX * ty;
   [[unroll]] for (uint i = 0; i < RM * RN; ++i) sums[i] = C(0);
@@ -45,7 +45,7 @@ void multiply(Extent size, uint m, uint n, uint k, uint end) {
   } while ((k += KT) < end);
 }
 
-// body with `row`, `column` and `sum` for each sum of this invocation.
+// Runs `body` with `row`, `column` and `sum` for each sum of this invocation.
 #define FOR_EACH_SUM(size, m0, n0, body)                                                         \
   [[unroll]] for (uint i_ = 0; i_ < RM; ++i_)                                                    \
     [[unroll]] for (uint j_ = 0; j_ < RN; ++j_) {                                                \

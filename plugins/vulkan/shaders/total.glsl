@@ -1,10 +1,10 @@
-// Sums that lose as little as sums in twice the precision would.
+// Sums almost as accurate as in twice the precision.
 C sum_of(C v[BLOCK]) {
   return (v[0] + v[1]) + (v[2] + v[3]);
 }
 
 #ifdef TN_FLOATING
-// To (a, b): the sum, and what rounding took from it.
+// Adds to (a, b): the sum, and its rounding error.
 void add(inout State s, C x) {
   precise C sum = s.a + x;
   precise C part = sum - s.a;
