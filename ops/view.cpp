@@ -518,6 +518,35 @@ static bool overlaps(std::span<const int64_t> shape, std::span<const int64_t> st
   return false;
 }
 
+// Adds g to x's elements that the strides reach, entry by entry along one dimension, between whose entries alone elements meet.
+// False where there is none, or one of too many entries.
+static bool add_entries(GradCall& c, uint32_t arg, std::span<const int64_t> shape,
+                        std::span<const int64_t> strides, int64_t offset) {
+  constexpr int64_t kFew = 64;
+  const Tensor g = c.grad();
+  int best = -1;
+  Sizes kept_shape, kept_strides;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] > kFew || (best >= 0 && shape[d] >= shape[static_cast<size_t>(best)])) continue;
+    Sizes sizes, steps;
+    for (size_t e = 0; e < shape.size(); ++e)
+      if (e != d) sizes.push(shape[e]), steps.push(strides[e]);
+    if (overlaps(sizes, steps)) continue;
+    best = static_cast<int>(d);
+    kept_shape = sizes;
+    kept_strides = steps;
+  }
+  if (best < 0 || !may_write()) return false;
+  const Tensor sum = zeros(c.shape(arg), g);
+  for (int64_t i = 0; i < shape[static_cast<size_t>(best)]; ++i) {
+    Tensor part =
+        as_strided(sum, kept_shape, kept_strides, offset + i * strides[static_cast<size_t>(best)]);
+    part += select(g, best, i);
+  }
+  c.set(arg, sum);
+  return true;
+}
+
 // g where the view reaches, summed where it reaches more than once
 TN_GRADIENT(as_strided, {}) {
   const Tensor g = c.grad();
@@ -527,6 +556,8 @@ TN_GRADIENT(as_strided, {}) {
     return c.set(arg::x,
                  put(detail::op_as_strided_scatter, zeros(shape, g), g, IntList(c.ints(arg::shape)),
                      IntList(c.ints(arg::strides)), c.integer(arg::offset)));
+  if (add_entries(c, arg::x, c.ints(arg::shape), c.ints(arg::strides), c.integer(arg::offset)))
+    return;
   const int64_t n = product(shape);
   const Tensor places = arange(0, n, 1, DType::I64, g.device());
   const Tensor index = reshape(

@@ -1,5 +1,6 @@
 #include "elementwise.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "convert.hpp"
@@ -15,6 +16,11 @@ constexpr int64_t kBlock = 512;
 template <class T>
 void gather_as(const char* from, int64_t step, char* to, int64_t n) {
   T* out = reinterpret_cast<T*>(to);
+  if (step == -static_cast<int64_t>(sizeof(T))) {
+    const T* last = reinterpret_cast<const T*>(from) + 1;
+    std::reverse_copy(last - n, last, out);
+    return;
+  }
   for (int64_t i = 0; i < n; ++i) out[i] = *reinterpret_cast<const T*>(from + i * step);
 }
 template <class T>
@@ -133,12 +139,50 @@ void run_tiles(const Elementwise& self, const void* params, const tn_loop& loop,
   });
 }
 
+// A loop whose rows are short: several rows at a time, packed unless they lie so.
+template <class Path, size_t K>
+void run_narrow(const Elementwise& self, const void* params, const tn_loop& loop,
+                const Operands<K>& operands, uint32_t beside) {
+  const int64_t rows = kBlock / std::max<int64_t>(1, loop.shape[loop.ndim - 1]);
+  each_tile<K>(loop, operands, beside, rows, kNarrow, self.grain, [&](const Tile<K>& tile) {
+    alignas(64) char packed[K][kBlock * 16];
+    const auto dense = [&](size_t k) {
+      return tile.column_step[k] == operands.size[k] &&
+             tile.row_step[k] == tile.columns * operands.size[k];
+    };
+    const char* in[K - 1];
+    uint32_t ones = 0;
+    for (size_t k = 1; k < K; ++k)
+      if (tile.column_step[k] == 0 && tile.row_step[k] == 0) ones |= 1u << (k - 1);
+    if (ones >= 4 || self.fn[ones] == nullptr) ones = 0;
+    for (size_t k = 1; k < K; ++k) {
+      in[k - 1] = tile.data[k];
+      if ((ones >> (k - 1) & 1) != 0 || dense(k)) continue;
+      visit_size(static_cast<uint64_t>(operands.size[k]), [&]<class T>(Tag<T>) {
+        move_narrow<T>(tile.data[k], tile.row_step[k], tile.column_step[k], packed[k],
+                       tile.columns * operands.size[k], operands.size[k], tile.rows, tile.columns);
+      });
+      in[k - 1] = packed[k];
+    }
+    char* const out = dense(0) ? tile.data[0] : packed[0];
+    Path::stretch(self, params, ones, out, in, tile.rows * tile.columns);
+    if (out == packed[0])
+      visit_size(static_cast<uint64_t>(operands.size[0]), [&]<class T>(Tag<T>) {
+        move_narrow<T>(packed[0], tile.columns * operands.size[0], operands.size[0], tile.data[0],
+                       tile.row_step[0], tile.column_step[0], tile.rows, tile.columns);
+      });
+  });
+}
+
 template <class Path, size_t K>
 void run_loop(const Elementwise& self, const void* params, const tn_call& call) {
   const Operands<K> operands = operands_of<K>(call);
   const int across = transposed_dim<K>(*call.loop);
   if (across >= 0)
     return run_tiles<Path, K>(self, params, *call.loop, operands, static_cast<uint32_t>(across));
+  const int beside = beside_narrow(*call.loop);
+  if (beside >= 0)
+    return run_narrow<Path, K>(self, params, *call.loop, operands, static_cast<uint32_t>(beside));
   for_each_row<K>(*call.loop, operands, self.grain,
                   [&](int64_t n, const auto& data, const auto& step) {
                     row<Path, K>(self, params, n, data, step);

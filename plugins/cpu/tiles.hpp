@@ -2,6 +2,7 @@
 // whole cache lines are used on both sides.
 #pragma once
 
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -10,20 +11,32 @@
 
 namespace tenon::cpu {
 
-// The outer dimension along which some input is contiguous while the output is along the last; -1
-// when rows do as well.
+// The outer dimension along which some input is contiguous, forwards or backwards, while the output is along the last, where it may
+// have gaps if told so; -1 when rows do as well.
 template <size_t K>
-inline int transposed_dim(const tn_loop& loop) {
+inline int transposed_dim(const tn_loop& loop, bool gaps = false) {
   constexpr int64_t kWorthwhile = 8;
-  if (loop.ndim < 2 || loop.strides[0][loop.ndim - 1] != 1) return -1;
+  if (loop.ndim < 2 || (!gaps && loop.strides[0][loop.ndim - 1] != 1)) return -1;
   const uint32_t last = loop.ndim - 1;
   if (loop.shape[last] < kWorthwhile) return -1;
   for (size_t k = 1; k < K; ++k) {
-    if (loop.strides[k][last] == 1 || loop.strides[k][last] == 0) continue;
+    if (std::abs(loop.strides[k][last]) <= 1) continue;
     for (uint32_t d = 0; d < last; ++d)
-      if (loop.strides[k][d] == 1 && loop.shape[d] >= kWorthwhile) return static_cast<int>(d);
+      if (std::abs(loop.strides[k][d]) == 1 && loop.shape[d] >= kWorthwhile)
+        return static_cast<int>(d);
   }
   return -1;
+}
+
+constexpr int64_t kNarrow = 16;
+
+// Where the last dimension is so short that a row would not pay for its start: the dimension to walk together with it; else -1.
+inline int beside_narrow(const tn_loop& loop) {
+  if (loop.ndim < 2 || loop.shape[loop.ndim - 1] >= kNarrow) return -1;
+  uint32_t best = loop.ndim - 2;
+  for (uint32_t d = best; loop.shape[best] < kNarrow && d-- > 0;)
+    if (loop.shape[d] > loop.shape[best]) best = d;
+  return static_cast<int>(best);
 }
 
 // A tile of dimension `across` (rows) and the last one (columns). Steps in bytes.
@@ -82,6 +95,13 @@ inline void pack_columns(const char* from, int64_t step, T* to, int64_t rows, in
   }
 }
 
+// The same of lines that are read backwards, rows from the last.
+template <class T>
+inline void pack_reversed(const char* from, int64_t step, T* to, int64_t rows, int64_t columns) {
+  const char* const last = from - (rows - 1) * static_cast<int64_t>(sizeof(T));
+  pack_columns(last, step, to + (rows - 1) * columns, rows, columns, -columns);
+}
+
 // A whole tile, in squares that registers of 16 bytes hold: log2 n times the first half of the lines is interleaved with the second.
 template <int64_t kRows, int64_t kColumns, class T>
 inline void pack_squares(const char* from, int64_t step, T* to) {
@@ -123,9 +143,40 @@ inline void pack_tile(const Tile<K>& tile, size_t k, T* to) {
     }
     return pack_columns(from, column_step, to, rows, columns, columns);
   }
+  if (row_step == -static_cast<int64_t>(sizeof(T)))
+    return pack_reversed(from, column_step, to, rows, columns);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
       to[i * columns + j] = *reinterpret_cast<const T*>(from + i * row_step + j * column_step);
+}
+
+// Elements of a tile from operand `from` to other places; few columns.
+template <class T, class Columns>
+inline void move_columns(const char* from, int64_t row_step, int64_t column_step, char* to,
+                         int64_t to_row, int64_t to_column, int64_t rows, Columns columns) {
+  for (int64_t i = 0; i < rows; ++i, from += row_step, to += to_row)
+    for (int64_t j = 0; j < columns; ++j)
+      *reinterpret_cast<T*>(to + j * to_column) =
+          *reinterpret_cast<const T*>(from + j * column_step);
+}
+template <class T>
+inline void move_narrow(const char* from, int64_t row_step, int64_t column_step, char* to,
+                        int64_t to_row, int64_t to_column, int64_t rows, int64_t columns) {
+  constexpr int64_t kSize = sizeof(T);
+  const auto move = [&](auto step, auto to_step, auto count) {
+    move_columns<T>(from, row_step, step, to, to_row, to_step, rows, count);
+  };
+  const auto by_count = [&](auto step, auto to_step) {
+    if (columns == 2) return move(step, to_step, std::integral_constant<int64_t, 2>());
+    if (columns == 3) return move(step, to_step, std::integral_constant<int64_t, 3>());
+    if (columns == 4) return move(step, to_step, std::integral_constant<int64_t, 4>());
+    move(step, to_step, columns);
+  };
+  constexpr std::integral_constant<int64_t, kSize> kNext;
+  if (to_column != kSize) return move(column_step, to_column, columns);
+  if (column_step == kSize) return by_count(kNext, kNext);
+  if (column_step == 0) return by_count(std::integral_constant<int64_t, 0>(), kNext);
+  by_count(column_step, kNext);
 }
 
 }  // namespace tenon::cpu

@@ -1,6 +1,8 @@
 // clone and contiguous: elements from one layout to another.
+#include <algorithm>
 #include <cstring>
 
+#include "copy_loop.hpp"
 #include "dispatch.hpp"
 #include "tenon/schemas.h"
 #include "tiles.hpp"
@@ -15,9 +17,25 @@ void copy_transposed(const tn_loop& loop, const Operands<2>& operands, uint32_t 
   each_tile<2>(loop, operands, across, kRows, kColumns, kGrainCopy, [](const Tile<2>& tile) {
     T packed[kRows * kColumns];
     pack_tile<kRows, kColumns, T>(tile, 1, packed);
-    for (int64_t i = 0; i < tile.rows; ++i)
-      std::memcpy(tile.data[0] + i * tile.row_step[0], packed + i * tile.columns,
-                  static_cast<size_t>(tile.columns) * sizeof(T));
+    const int64_t step = tile.column_step[0];
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      char* const to = tile.data[0] + i * tile.row_step[0];
+      const T* const row = packed + i * tile.columns;
+      if (step == sizeof(T)) {
+        std::memcpy(to, row, static_cast<size_t>(tile.columns) * sizeof(T));
+        continue;
+      }
+      for (int64_t j = 0; j < tile.columns; ++j) *reinterpret_cast<T*>(to + j * step) = row[j];
+    }
+  });
+}
+
+template <class T>
+void copy_narrow(const tn_loop& loop, const Operands<2>& operands, uint32_t beside) {
+  constexpr int64_t kRows = 1024;
+  each_tile<2>(loop, operands, beside, kRows, kNarrow, kGrainCopy, [](const Tile<2>& tile) {
+    move_narrow<T>(tile.data[1], tile.row_step[1], tile.column_step[1], tile.data[0],
+                   tile.row_step[0], tile.column_step[0], tile.rows, tile.columns);
   });
 }
 
@@ -34,10 +52,26 @@ void copy_rows(const tn_loop& loop, const Operands<2>& operands) {
       T* to = reinterpret_cast<T*>(data[0]);
       std::fill(to, to + n, *reinterpret_cast<const T*>(data[1]));
       return;
+    } else if (step[0] == kSize && step[1] == -kSize) {
+      const T* from = reinterpret_cast<const T*>(data[1]) + 1;
+      std::reverse_copy(from - n, from, reinterpret_cast<T*>(data[0]));
+      return;
     }
     for (int64_t i = 0; i < n; ++i)
       *reinterpret_cast<T*>(data[0] + i * step[0]) =
           *reinterpret_cast<const T*>(data[1] + i * step[1]);
+  });
+}
+
+void copy_loop(const tn_loop& loop, const Operands<2>& operands) {
+  const int across = transposed_dim<2>(loop, true), beside = across < 0 ? beside_narrow(loop) : -1;
+  visit_size(static_cast<uint64_t>(operands.size[0]), [&]<class T>(Tag<T>) {
+    if (across >= 0)
+      copy_transposed<T>(loop, operands, static_cast<uint32_t>(across));
+    else if (beside >= 0)
+      copy_narrow<T>(loop, operands, static_cast<uint32_t>(beside));
+    else
+      copy_rows<T>(loop, operands);
   });
 }
 
@@ -52,16 +86,28 @@ void copy(const tn_call& call) {
     });
     return;
   }
-  const int across = transposed_dim<2>(loop);
-  visit_size(static_cast<uint64_t>(size), [&]<class T>(Tag<T>) {
-    if (across >= 0)
-      copy_transposed<T>(loop, operands, static_cast<uint32_t>(across));
-    else
-      copy_rows<T>(loop, operands);
-  });
+  copy_loop(loop, operands);
 }
 
 }  // namespace
+
+void copy_strided(std::span<const int64_t> shape, int64_t size, char* to, const int64_t* to_strides,
+                  const char* from, const int64_t* from_strides) {
+  int64_t sizes[TN_MAX_DIMS], steps[2][TN_MAX_DIMS];
+  const int64_t* const strides[] = {steps[0], steps[1]};
+  tn_loop loop{};
+  loop.struct_size = sizeof loop;
+  loop.noperands = 2;
+  loop.shape = sizes;
+  loop.strides = strides;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1) continue;
+    sizes[loop.ndim] = shape[d];
+    steps[0][loop.ndim] = to_strides[d];
+    steps[1][loop.ndim++] = from_strides[d];
+  }
+  copy_loop(loop, {{to, const_cast<char*>(from)}, {size, size}});
+}
 
 void add_copy_kernels(KernelList& list) {
   constexpr uint32_t kFlags = TN_KERNEL_STRIDED | TN_KERNEL_HOST_SCALARS;

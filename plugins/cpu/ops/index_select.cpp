@@ -1,4 +1,5 @@
 // index_select, index_add, embedding, embedding_backward: whole rows by one list of indices.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -9,23 +10,29 @@
 namespace tenon::cpu {
 namespace {
 
-// to[o][j] = from[o][at[j]] for rows of `width` elements of T.
+// to[o][j] = from[o][at[j]] for rows of `width` elements of T; f(to, from) copies one.
+template <class T, class F>
+void copy_each(T* to, const T* from, const int64_t* at, int64_t outer, int64_t count, int64_t size,
+               int64_t width, F&& f) {
+  parallel_for(outer * count, std::max<int64_t>(1, kGrainCopy / width),
+               [=](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end;) {
+                   const int64_t o = i / count, j = i % count, n = std::min(count - j, end - i);
+                   const T* const rows = from + o * size * width;
+                   for (int64_t k = 0; k < n; ++k)
+                     f(to + (i + k) * width, rows + wrapped(at[j + k], size) * width);
+                   i += n;
+                 }
+               });
+}
+
 template <class T>
 void copy_rows(T* to, const T* from, const int64_t* at, int64_t outer, int64_t count, int64_t size,
                int64_t width) {
-  parallel_for(outer * count, std::max<int64_t>(1, kGrainCopy / width),
-               [=](int64_t begin, int64_t end) {
-                 int64_t o = begin / count, j = begin % count;
-                 for (int64_t i = begin; i < end; ++i) {
-                   const T* const row = from + (o * size + wrapped(at[j], size)) * width;
-                   if (width == 1) {
-                     to[i] = *row;
-                   } else {
-                     std::memcpy(to + i * width, row, static_cast<size_t>(width) * sizeof(T));
-                   }
-                   if (++j == count) j = 0, ++o;
-                 }
-               });
+  if (width == 1)
+    return copy_each(to, from, at, outer, count, size, 1, [](T* a, const T* b) { *a = *b; });
+  copy_each(to, from, at, outer, count, size, width,
+            [=](T* a, const T* b) { std::memcpy(a, b, static_cast<size_t>(width) * sizeof(T)); });
 }
 
 void select_rows(const tn_view& x, const tn_view& index, const tn_view& out, int64_t dim) {

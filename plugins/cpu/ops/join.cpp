@@ -4,31 +4,13 @@
 #include <span>
 #include <vector>
 
+#include "copy_loop.hpp"
 #include "indexing.hpp"
 #include "loops.hpp"
 #include "tenon/schemas.h"
 
 namespace tenon::cpu {
 namespace {
-
-// One tensor of any strides into its place, element by element.
-void copy_strided(const tn_view& x, char* to, const int64_t* out_strides) {
-  visit_size(size_of(x.dtype), [&]<class T>(Tag<T>) {
-    const int64_t* const strides[] = {out_strides, x.strides};
-    tn_loop loop{};
-    loop.struct_size = sizeof loop;
-    loop.ndim = x.ndim;
-    loop.noperands = 2;
-    loop.shape = x.shape;
-    loop.strides = strides;
-    const Operands<2> operands{{to, data_of<char>(x)}, {sizeof(T), sizeof(T)}};
-    for_each_row<2>(loop, operands, kGrainCopy, [](int64_t n, const auto& data, const auto& step) {
-      for (int64_t i = 0; i < n; ++i)
-        *reinterpret_cast<T*>(data[0] + i * step[0]) =
-            *reinterpret_cast<const T*>(data[1] + i * step[1]);
-    });
-  });
-}
 
 // A contiguous tensor: so many bytes of each stretch of the result.
 struct Part {
@@ -37,7 +19,7 @@ struct Part {
   int64_t bytes;
 };
 
-constexpr int64_t kNarrow = 16;
+constexpr int64_t kNarrow = 16, kShortRow = 64;  // bytes
 
 // A few bytes of each stretch, as one value: a call of memcpy would take longer than the copy.
 void scatter_narrow(const Part& part, int64_t outer, int64_t stretch) {
@@ -76,7 +58,7 @@ void concat(const tn_call& call) {
     if (bytes == 0) continue;
     const Part part{data_of<const char>(x), to, bytes};
     if ((x.flags & TN_VIEW_CONTIGUOUS) == 0)
-      copy_strided(x, to, out.strides);
+      copy_strided({x.shape, x.ndim}, size, to, out.strides, data_of<char>(x), x.strides);
     else if (bytes <= kNarrow && std::has_single_bit(static_cast<uint64_t>(bytes)))
       scatter_narrow(part, a.outer, stretch);
     else
@@ -86,17 +68,32 @@ void concat(const tn_call& call) {
   interleave(parts, a.outer, stretch);
 }
 
+// Rows of a few elements: both stretches as columns of a matrix.
+void roll_narrow(const char* from, char* to, int64_t rows, int64_t row, int64_t head,
+                 int64_t size) {
+  const int64_t steps[] = {row / size, 1};
+  const auto move = [&](int64_t bytes, int64_t source, int64_t target) {
+    const int64_t shape[] = {rows, bytes / size};
+    copy_strided(shape, size, to + target, steps, from + source, steps);
+  };
+  move(row - head, 0, head);
+  move(head, row - head, 0);
+}
+
 // Rows of the last rolled dimension are two stretches each; the dimensions before it are looked up.
 void roll_dims(const tn_view& x, char* to, const int64_t* shifts, const int64_t* shape,
                uint32_t ndim) {
   const int64_t size = size_of(x.dtype);
-  uint32_t last = 0;
-  for (uint32_t d = 0; d < ndim; ++d) last = shifts[d] != 0 ? d : last;
+  uint32_t last = 0, rolled = 0;
+  for (uint32_t d = 0; d < ndim; ++d) {
+    if (shifts[d] != 0) last = d, ++rolled;
+  }
   int64_t inner = size, outer = 1;
   for (uint32_t d = last + 1; d < ndim; ++d) inner *= shape[d];
   for (uint32_t d = 0; d < last; ++d) outer *= shape[d];
   const int64_t n = shape[last], head = shifts[last] * inner, row = n * inner;
   const char* const from = data_of<const char>(x);
+  if (rolled == 1 && row < kShortRow) return roll_narrow(from, to, outer, row, head, size);
   parallel_for(outer, std::max<int64_t>(1, kGrainCopy / row), [=](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o) {
       int64_t rest = o, source = 0, step = 1;

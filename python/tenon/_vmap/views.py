@@ -1,4 +1,6 @@
 """Views, and what copies elements to other places by dimension."""
+import math
+
 from .._core import ops
 from .call import rule, unsqueezed
 
@@ -66,6 +68,17 @@ def slice_scatter(call):
 def diagonal(call):
     rank = call.rank('x')
     return call.run(dim0=call.dim(call['dim0'], rank) + 1, dim1=call.dim(call['dim1'], rank) + 1)
+
+
+@rule('as_strided')
+def as_strided(call):
+    shape, strides, offset = call['shape'], call['strides'], call['offset']
+    entry = math.prod(call.shape('x'))
+    ends = [(size - 1) * stride for size, stride in zip(shape, strides)]
+    first, last = (offset + sum(most(end, 0) for end in ends) for most in (min, max))
+    if math.prod(shape) and (first < 0 or last >= entry):
+        raise IndexError(f'[as_strided] shape {shape} with strides {strides} and offset {offset} reaches outside the {entry} elements')
+    return call.run(shape=(call.size, *shape), strides=(entry, *strides))
 
 
 @rule('flip')

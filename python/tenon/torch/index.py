@@ -187,10 +187,7 @@ def take(input, index):
         raise IndexError('[take] of a tensor without elements')
     if not index.size:
         return full(index.shape, 0, input)
-    index = _where(index < 0, index + input.size, index)
-    _check_range('take', index, input.size)
-    found = ops['index_select'](_reshape(input, (input.size,)), 0, _reshape(index, (index.size,)))
-    return _reshape(found, index.shape)
+    return ops['take'](input, index)
 
 
 def put(input, index, source, accumulate=False):

@@ -45,13 +45,15 @@ def stack(tensors, dim=0, *, out=None):
 
 def hstack(tensors, *, out=None):
     """Joined along the second dimension, rows along their only one."""
-    tensors = [atleast_1d(x) for x in _listed(tensors, 'hstack')]
-    return cat(tensors, 0 if tensors[0].ndim == 1 else 1, out=out)
+    tensors = [x if x.ndim else atleast_1d(x) for x in _listed(tensors, 'hstack')]
+    dim = 0 if tensors[0].ndim == 1 else 1
+    return cat(tensors, dim) if out is None else cat(tensors, dim, out=out)
 
 
 def vstack(tensors, *, out=None):
     """Joined along the first dimension, rows as rows of a matrix."""
-    return cat([atleast_2d(x) for x in _listed(tensors, 'vstack')], 0, out=out)
+    tensors = [x if x.ndim > 1 else atleast_2d(x) for x in _listed(tensors, 'vstack')]
+    return cat(tensors) if out is None else cat(tensors, out=out)
 
 
 row_stack = vstack

@@ -320,7 +320,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
             if part.ndim != x.ndim and part.ndim:
                 raise ValueError('[diff] prepend and append need the rank of input')
             parts.append(part if part.ndim else ops['expand'](part, (*x.shape[:dim], 1, *x.shape[dim + 1:])))
-    x = ops['concat'](parts, dim)
+    x = ops['concat'](parts, dim) if len(parts) > 1 else x
     for _ in range(builtins.min(n, x.shape[dim])):
         size = x.shape[dim]
         later, earlier = ops['slice'](x, dim, 1, size), ops['slice'](x, dim, 0, size - 1)
@@ -328,8 +328,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     return into(out, x)
 
 
-def _areas(name, y, x, dx, dim):
-    """The trapezoids between neighbours, and dim."""
+def _sides(name, y, x, dx, dim):
+    """Of neighbours the sums and how far they are apart, and dim."""
     dim = dim_of(dim, check(y).ndim)
     if not y.ndim:
         raise IndexError(f'[{name}] needs one dimension at least')
@@ -347,15 +347,18 @@ def _areas(name, y, x, dx, dim):
             m = x.shape[at]
             dx = ops['slice'](x, at, 1, m) - ops['slice'](x, at, 0, m - 1)
     if not n:
-        return ops['slice'](y, dim, 0, 0) * 1.0, dim
-    both = ops['slice'](y, dim, 1, n) + ops['slice'](y, dim, 0, n - 1)
-    return (both * dx) / 2, dim
+        return ops['slice'](y, dim, 0, 0) * 1.0, 1, dim
+    return ops['slice'](y, dim, 1, n) + ops['slice'](y, dim, 0, n - 1), dx, dim
 
 
 def trapezoid(y, x=None, *, dx=1, dim=-1):
     """The integral along a dimension by trapezoids between places x, or dx apart."""
-    area, dim = _areas('trapezoid', y, x, dx, dim)
-    return ops['sum'](area, dim - y.ndim)
+    if x is None and check(y).ndim and rank(y.dtype) >= 2 and y.shape[dim]:  # inner entries count twice
+        dim = dim_of(dim, y.ndim)
+        ends = ops['select'](y, dim, 0) + ops['select'](y, dim, y.shape[dim] - 1)
+        return (ops['sum'](y, dim) - ends / 2) * dx
+    both, dx, dim = _sides('trapezoid', y, x, dx, dim)
+    return ops['sum'](both * dx, dim - y.ndim) / 2
 
 
 trapz = trapezoid
@@ -363,8 +366,8 @@ trapz = trapezoid
 
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
     """The running integral along a dimension by trapezoids."""
-    area, dim = _areas('cumulative_trapezoid', y, x, dx, dim)
-    return ops['cumsum'](area, dim - y.ndim)
+    both, dx, dim = _sides('cumulative_trapezoid', y, x, dx, dim)
+    return ops['cumsum']((both * dx) / 2, dim - y.ndim)
 
 
 def gradient(input, *, spacing: Any = 1, dim=None, edge_order=1):

@@ -313,13 +313,16 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
         raise ValueError('[diag_embed] needs one dimension, and two places for it')
     if dim1 > dim2:
         dim1, dim2, offset = dim2, dim1, -offset
-    n = input.shape[-1]
+    batch, n = input.shape[:-1], input.shape[-1]
     size = n + abs(offset)
-    at = arange(size, input)
-    mask = ops['unsqueeze'](at, 1) + offset == ops['unsqueeze'](at, 0)
-    rows = ops['pad'](input, (max(-offset, 0), max(offset, 0))) if offset else input
-    zero = full((), 0, input)
-    return movedim(ops['where'](mask, ops['unsqueeze'](rows, -1), zero), (-2, -1), (dim1, dim2))
+    # Row by row, each element is followed by `size` zeros.
+    flat = _reshape(ops['pad'](ops['unsqueeze'](input, -1), (0, size)), (*batch, n * (size + 1)))
+    before = offset if offset > 0 else -offset * size
+    flat = _slice(flat, -1, 0, size * size - before)
+    if offset:
+        flat = ops['pad'](flat, (before, size * size - before - flat.shape[-1]))
+    found = _reshape(ops['contiguous'](flat), (*batch, size, size))
+    return found if (dim1, dim2) == (ndim - 2, ndim - 1) else movedim(found, (-2, -1), (dim1, dim2))
 
 
 def diag(input, diagonal=0, *, out=None):
@@ -371,10 +374,14 @@ def unfold(input, dimension, size, step):
     n = x.shape[dim]
     if size < 0 or size > n or step <= 0:
         raise ValueError(f'[unfold] windows of {size}, {step} apart, in {n} entries')
-    count = (n - size) // step + 1
-    index = ops['unsqueeze'](arange(count, x) * step, 1) + ops['unsqueeze'](arange(size, x), 0)
-    found = ops['index_select'](x, dim, _reshape(index, (count * size,)))
-    found = movedim(_reshape(found, (*x.shape[:dim], count, size, *x.shape[dim + 1:])), dim + 1, -1)
+    # A view of the elements in the order in which they lie, as far as that is an order of dimensions.
+    order = sorted(range(x.ndim), key=lambda d: -x.strides[d])
+    lying = _permute(x, order)
+    steps = [math.prod(lying.shape[d + 1:]) for d in range(x.ndim)]
+    at = order.index(dim)
+    windows = ops['as_strided'](lying, (*lying.shape[:at], (n - size) // step + 1, *lying.shape[at + 1:], size),
+                                (*steps[:at], steps[at] * step, *steps[at + 1:], steps[at]))
+    found = _permute(windows, (*(order.index(d) for d in range(x.ndim)), x.ndim))
     return _reshape(found, (size,)) if not input.ndim else found
 
 

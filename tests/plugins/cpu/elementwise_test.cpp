@@ -89,6 +89,53 @@ TEST(Layouts, TilesOfTransposedInputs) {
               tenon::where(packed(turned) > 0.0, packed(turned), y));
 }
 
+// Rows of a few elements are taken several at a time, whatever stride they have and however many there are.
+TEST(Layouts, ShortRows) {
+  for (int64_t width : {1, 2, 3, 4, 5, 15, 16}) {
+    for (int64_t rows : {1, 7, 300, 2000}) {
+      const Tensor x = matrix(rows, width), twice = matrix(rows, 2 * width), row = matrix(1, width),
+                   column = matrix(rows, 1);
+      const Tensor gaps = tenon::slice(twice, 1, 0, 2 * width, 2),
+                   parts = twice[{Slice(), Slice(0, width)}];
+      check_layout(gaps, x);
+      check_layout(parts, x);
+      check_layout(x, tenon::flip(parts, {1}));
+      check_layout(tenon::flip(x, {0}), gaps);
+      check_layout(tenon::expand(column, {rows, width}), parts);
+      check_layout(tenon::expand(row, {rows, width}), gaps);
+      Tensor target = twice + 0.0;
+      Tensor places = tenon::slice(target, 1, 1, 2 * width, 2);
+      places.copy_(x);
+      places *= 2.0;
+      expect_same(tenon::slice(target, 1, 1, 2 * width, 2), x * 2.0);
+      expect_same(tenon::slice(target, 1, 0, 2 * width, 2), gaps);
+    }
+  }
+  const Tensor x = tenon::tensor(ramp(20 * 3 * 2 * 30), {20, 3, 2, 30});
+  check_layout(tenon::permute(x, {3, 0, 2, 1}), tenon::permute(x, {3, 0, 2, 1}) * 0.5);
+  check_layout(tenon::transpose(tenon::permute(x, {0, 3, 1, 2}), 2, 3), matrix(2, 3));
+}
+
+// A transposed matrix whose lines are read backwards, and one that is written with gaps.
+TEST(Layouts, ReversedAndSpacedTiles) {
+  for (int64_t n : {8, 17, 64, 150}) {
+    const Tensor x = matrix(n, n + 3), turned = tenon::transpose(x, 0, 1);
+    check_layout(tenon::flip(turned, {0}), matrix(n + 3, n));
+    check_layout(tenon::flip(turned, {1}), matrix(n + 3, n));
+    check_layout(tenon::flip(turned, {0, 1}), matrix(n + 3, n));
+    check_layout(tenon::flip(x, {1}), matrix(n, n + 3));
+    Tensor wide = matrix(n + 3, 2 * n);
+    tenon::slice(wide, 1, 0, 2 * n, 2).copy_(turned);
+    expect_same(tenon::slice(wide, 1, 0, 2 * n, 2), turned);
+    expect_same(tenon::slice(wide, 1, 1, 2 * n, 2),
+                tenon::slice(matrix(n + 3, 2 * n), 1, 1, 2 * n, 2));
+    const Tensor joined = tenon::stack({turned, turned * 2.0}, 2);
+    expect_same(tenon::select(joined, 2, 0), turned);
+    expect_same(tenon::select(joined, 2, 1), turned * 2.0);
+    expect_same(tenon::slice(tenon::concat({turned, turned}, 1), 1, n, 2 * n), turned);
+  }
+}
+
 TEST(Layouts, EmptyAndRankZero) {
   const Tensor none = tenon::tensor(std::vector<float>{}, {0, 3});
   EXPECT_EQ((none + none).numel(), 0);
