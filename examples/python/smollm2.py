@@ -117,7 +117,7 @@ class Llama(nn.Module):
         speed = meta['llama.rope.freq_base'] ** (-tenon.arange(0, size, 2, dtype=tenon.float64) / size)
         angle = (tenon.arange(context, dtype=tenon.float64)[:, None] * speed)[:, None, :, None]  # place, heads, pair, its two
         sign = tenon.tensor([-1.0, 1.0], dtype=tenon.float64)
-        self.turn = angle.cos().to(dtype).to(device), (angle.sin() * sign).to(dtype).to(device)
+        self.turn = (angle.cos() * sign.abs()).to(dtype).to(device), (angle.sin() * sign).to(dtype).to(device)
         self.shape = 2, 1, meta['llama.attention.head_count_kv'], context, size
 
     def new_cache(self):

@@ -66,7 +66,7 @@ class Llama {
 
   int64_t heads_, groups_, context_;
   double eps_;
-  Tensor embedding_, norm_, cos_, sin_;  // rotations by place: (context, 1, size / 2, 1), (…, 2)
+  Tensor embedding_, norm_, cos_, sin_;  // rotations by place: (context, 1, size / 2, 2)
   std::vector<Block> blocks_;
   Matrix logits_;
 };
@@ -114,7 +114,7 @@ Llama::Llama(const io::Gguf& file, const std::string& path, const Options& o)
       pow(full({}, number("rope.freq_base"), DType::F64), arange(0, size, 2, DType::F64) / -size);
   const Tensor angle =
       (arange(0, context_, 1, DType::F64).unsqueeze(1) * speed).unsqueeze(1).unsqueeze(-1);
-  cos_ = angle.cos().to(dtype).to(o.device);
+  cos_ = (angle.cos() * tensor({1.0, 1.0})).to(dtype).to(o.device);
   sin_ = (angle.sin() * tensor({-1.0, 1.0}, DType::F64)).to(dtype).to(o.device);
 }
 

@@ -5,7 +5,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 
-#include "ops/quantize-inl.hpp"
+#include "ops/quantize_sums-inl.hpp"
 #include "ops/workspace.hpp"
 #include "threads.hpp"
 
@@ -13,52 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kMostRows = 16;  // more are worth unpacking the weight for
-constexpr int kAtOnce = 4;         // rows whose sums stay in registers
-constexpr int64_t kAhead = 8192;   // bytes of the weight that are on their way
-
-// Rows of x for a call, the sums of their groups, and what is computed. Each row of x consists of kParts stretches: the entries that lie first
-// in a packed element, then those that lie second.
-struct Rows {
-  int64_t m;
-  float *x, *groups, *sums;
-};
-
-#if HWY_TARGET != HWY_SCALAR
-// The blocks of 128 bits of a vector added up.
-template <class V>
-HWY_INLINE auto sum_of_blocks(V v) {
-  using D = hn::DFromV<V>;
-  if constexpr (hn::MaxLanes(D()) == 4) {
-    return v;
-  } else {
-    const hn::Half<D> half;
-    return sum_of_blocks(hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
-  }
-}
-
-// The sums of the lanes of four vectors, in four lanes.
-template <class D, class V>
-HWY_INLINE auto sums_of_four(D d, const V (&v)[4]) {
-  const hn::RepartitionToWide<D> pairs;
-  const auto two = [&](V a, V b) HWY_ATTR {
-    return hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
-  };
-  const auto ab = two(v[0], v[1]), cd = two(v[2], v[3]);
-  return sum_of_blocks(hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, ab, cd)),
-                               hn::BitCast(d, hn::InterleaveUpper(pairs, ab, cd))));
-}
-#endif
-
-// Sums of C vectors into C numbers.
-template <int C>
-HWY_INLINE void store_sums(const QV (&sum)[C], float* out) {
-  const QD d;
-#if HWY_TARGET != HWY_SCALAR
-  if constexpr (C == 4) return hn::StoreU(sums_of_four(d, sum), hn::FixedTag<float, 4>(), out);
-#endif
-  for (int j = 0; j < C; ++j) out[j] = hn::GetLane(hn::SumOfLanes(d, sum[j]));
-}
+constexpr int kAtOnce = 4;  // rows whose sums stay in registers
 
 // R rows of x times C rows of the weight from `column` on; sums lie `outputs` apart.
 template <int R, int C, class Q, class T>
@@ -131,7 +86,7 @@ void products(const Rows& r, const Weight<Q, T>& w, int64_t begin, int64_t end) 
     }
 }
 
-// A row of x as dots() wants it.
+// A row of x as dots() wants it: kParts stretches, the entries that lie first in a packed element, then those that lie second.
 template <class Q, class T>
 void spread(const T* from, const Weight<Q, T>& w, float* x) {
   const int64_t length = w.length();
@@ -172,16 +127,7 @@ void run(const tn_call& call) {
   const Rows r = rows_of(input(call, Q::Linear::x), w);
   parallel_for(w.outputs, std::max<int64_t>(4, kGrainMath / w.row()),
                [&](int64_t begin, int64_t end) { products(r, w, begin, end); });
-  const tn_view* const bias = input_or_null(call, Q::Linear::bias);
-  const auto outputs = static_cast<size_t>(w.outputs);
-  T* out = data_of<T>(output(call));
-  for (int64_t i = 0; i < r.m; ++i, out += w.outputs) {
-    float* const sums = r.sums + i * w.outputs;
-    if (bias != nullptr)
-      map_rows(sums, data_of<const T>(*bias), sums, outputs,
-               [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
-    map_row(sums, out, outputs, [](auto v) HWY_ATTR { return v; });
-  }
+  finish<T>(r, w.outputs, input_or_null(call, Q::Linear::bias), output(call));
 }
 
 template <class Q, class T>

@@ -64,13 +64,6 @@ TENON_VNNI inline void pack_strip(const ByteWeight& w, int64_t strip, const Pack
   _mm512_storeu_si512(to.sums + first, sum);
 }
 
-inline void pack_bytes(const ByteWeight& w, const PackedBytes& to) {
-  parallel_for(to.strips(), std::max<int64_t>(1, kGrainCopy / to.strip_bytes()),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t strip = begin; strip < end; ++strip) pack_strip(w, strip, to);
-               });
-}
-
 // Sums for R rows of x and S strips; out.store_strip(sums, row, column) takes those of a row and a strip, less what zero points add.
 template <int R, int S, class Out>
 TENON_VNNI inline void packed_tile(const Bytes& x, int64_t row, const PackedBytes& w, int64_t strip,
@@ -116,37 +109,47 @@ TENON_VNNI void packed_strips(const Bytes& x, int64_t row, int64_t last, const P
   if (row < last) packed_tile<1, S>(x, row, w, strip, out);
 }
 
-// All of it, over the threads.
+// All of them times a block of kTileStrips strips.
 template <class Out>
-void packed_product(const Bytes& x, const PackedBytes& w, const Out& out) {
-  constexpr int64_t kRowBytes = 192 << 10;  // of x, which stay in the second cache
+void packed_block(const Bytes& x, int64_t row, int64_t last, const PackedBytes& w, int64_t strip,
+                  const Out& out) {
+  switch (std::min<int64_t>(kTileStrips, w.strips() - strip)) {
+    case 4:
+      return packed_strips<4>(x, row, last, w, strip, out);
+    case 3:
+      return packed_strips<3>(x, row, last, w, strip, out);
+    case 2:
+      return packed_strips<2>(x, row, last, w, strip, out);
+    default:
+      return packed_strips<1>(x, row, last, w, strip, out);
+  }
+}
+
+// Lays `from` out in `w` and multiplies, over the threads. If all of x stays in the second cache, a block of the weight is laid out by who
+// uses it next.
+template <class Out>
+void packed_product(const Bytes& x, const ByteWeight& from, const PackedBytes& w, const Out& out) {
+  constexpr int64_t kRowBytes = 192 << 10;  // of x, which stay there
   const int64_t wanted = std::max<int64_t>(1, kRowBytes / x.stride / kTileRows) * kTileRows;
   const int64_t pieces = (x.rows + wanted - 1) / wanted;
   const int64_t height = ((x.rows + pieces - 1) / pieces + kTileRows - 1) / kTileRows * kTileRows;
   const int64_t across = (w.strips() + kTileStrips - 1) / kTileStrips;
-  const int64_t work =
-      std::min(height, x.rows) * std::min<int64_t>(kTileStrips * kStripColumns, w.outputs) * w.n;
-  const int64_t grain = std::max<int64_t>(1, 16 * kGrainMath / work);
-  const auto piece = [&](int64_t at) {
-    const int64_t row = at / across * height, last = std::min(x.rows, row + height);
-    const int64_t strip = at % across * kTileStrips;
-    const int64_t strips = std::min<int64_t>(kTileStrips, w.strips() - strip);
-    switch (strips) {
-      case 4:
-        packed_strips<4>(x, row, last, w, strip, out);
-        break;
-      case 3:
-        packed_strips<3>(x, row, last, w, strip, out);
-        break;
-      case 2:
-        packed_strips<2>(x, row, last, w, strip, out);
-        break;
-      default:
-        packed_strips<1>(x, row, last, w, strip, out);
-    }
+  const auto pack = [&](int64_t strip) {
+    const int64_t last = std::min(w.strips(), strip + kTileStrips);
+    for (; strip < last; ++strip) pack_strip(from, strip, w);
   };
-  parallel_for((x.rows + height - 1) / height * across, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end; ++at) piece(at);
+  const int64_t block = kTileStrips * w.strip_bytes();
+  if (pieces > 1)
+    parallel_for(across, std::max<int64_t>(1, kGrainCopy / block), [&](int64_t begin, int64_t end) {
+      for (; begin < end; ++begin) pack(begin * kTileStrips);
+    });
+  const int64_t grain = std::max<int64_t>(1, 16 * kGrainMath / (std::min(height, x.rows) * block));
+  parallel_for(pieces * across, grain, [&](int64_t begin, int64_t end) {
+    for (; begin < end; ++begin) {
+      const int64_t row = begin / across * height, strip = begin % across * kTileStrips;
+      if (pieces == 1) pack(strip);
+      packed_block(x, row, std::min(x.rows, row + height), w, strip, out);
+    }
   });
 }
 

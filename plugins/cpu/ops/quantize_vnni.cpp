@@ -66,8 +66,7 @@ void multiply(const Bytes& x, const ByteWeight& w, const Out& out) {
             Room::bytes_of<int8_t>(packed.bytes()) + Room::bytes_of<int32_t>(packed.columns()));
   packed.data = room.take<int8_t>(packed.bytes());
   packed.sums = room.take<int32_t>(packed.columns());
-  pack_bytes(w, packed);
-  packed_product(x, packed, out);
+  packed_product(x, w, packed, out);
 }
 
 void run_w8a8(const tn_call& call) {

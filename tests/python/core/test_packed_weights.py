@@ -1,4 +1,9 @@
 """Weights in four and eight bits: their error, products of few and many rows, what is refused."""
+import os
+import pathlib
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -23,13 +28,43 @@ def test_error_is_half_a_step(bits, steps, group):
 @pytest.mark.parametrize('bits', [4, 8])
 @pytest.mark.parametrize('rows', [1, 2, 3, 4, 5, 16, 17, 64])  # those of the kernel, and more
 def test_products(bits, rows):
+    errors(bits, rows, 13, 128, 32)
+
+
+def errors(bits, rows, outputs, n, group, dtype='float32', eps=2 ** -24):
+    """Asserts that a product is right but for its rounding."""
     quantize, dequantize, linear = of(bits)
-    random = np.random.default_rng(rows)
-    packed = quantize(tenon.tensor(random.normal(size=(13, 128)).astype(np.float32)))
-    x, bias = random.normal(size=(rows, 128)).astype(np.float32), random.normal(size=13).astype(np.float32)
-    wanted = x.astype(np.float64) @ dequantize(*packed).numpy().astype(np.float64).T + bias
-    found = linear(tenon.tensor(x), *packed, tenon.tensor(bias))
-    np.testing.assert_allclose(found.numpy(), wanted, atol=2e-5)
+    random = np.random.default_rng(rows + n)
+
+    def draw(*shape):
+        return tenon.tensor(random.normal(size=shape).astype(np.float32)).to(dtype)
+
+    def exact(x):
+        return x.to(tenon.float64).numpy()
+
+    packed, *scales = quantize(draw(outputs, n), group)
+    weight = dequantize(packed, *(each.to(tenon.float64) for each in scales)).numpy()
+    x, bias = draw(rows, n), draw(outputs)
+    found = exact(linear(x, packed, *scales, bias))
+    wanted = exact(x) @ weight.T + exact(bias)
+    most = np.abs(exact(x)) @ np.abs(weight).T + np.abs(exact(bias))
+    assert (np.abs(found - wanted) <= 16 * eps * most).all(), (bits, rows, outputs, n, group, dtype)
+
+
+SIZES = [(32, 32), (96, 32), (160, 32), (576, 32), (1536, 32), (64, 16), (128, 64), (192, 96), (40, 8), (64, 2)]
+
+
+@pytest.mark.parametrize('simd', ['', 'avx2', 'baseline'])  # the plugin reads it as it starts; one that is not built is the best
+def test_products_of_each_instruction_set(simd):
+    code = ('import test_packed_weights as t\n'
+            'for n, group in t.SIZES:\n'
+            '  for bits, rows, outputs in ((4, 1, 9), (8, 1, 9), (4, 2, 5), (8, 2, 5), (4, 3, 3), (4, 7, 6), (8, 7, 6)):\n'
+            '    t.errors(bits, rows, outputs, n, group)\n'
+            '    t.errors(bits, rows, outputs, n, group, "bfloat16", 2 ** -8)\n'
+            '    t.errors(bits, rows, outputs, n, group, "float16", 2 ** -11)\n')
+    path = os.pathsep.join([str(pathlib.Path(__file__).parent), *filter(None, sys.path)])
+    run = subprocess.run([sys.executable, '-c', code], env={**os.environ, 'TENON_CPU_SIMD': simd, 'PYTHONPATH': path}, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize('bits', [4, 8])
