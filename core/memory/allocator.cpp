@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "loader.hpp"
 #include "memory/thread_lists.hpp"
@@ -18,9 +19,15 @@ CachingAllocator::CachingAllocator(tn_device& device, bool caching)
   heads_.fill(kNone);
 }
 
+// The largest class whose requests a block of so many bytes serves.
+static uint32_t class_within(uint64_t bytes) {
+  const uint32_t index = size_class(bytes);
+  return class_bytes(index) > bytes ? index - 1 : index;
+}
+
 // ---- The central bins; the lock is held ---------------------------------------------------------
 
-void CachingAllocator::keep(const Block& block) {
+uint32_t CachingAllocator::make_node(const Block& block) {
   uint32_t index = free_nodes_;
   if (index == kNone) {
     index = static_cast<uint32_t>(nodes_.size());
@@ -28,41 +35,97 @@ void CachingAllocator::keep(const Block& block) {
   } else {
     free_nodes_ = nodes_[index].class_next;
   }
-  const uint32_t head = heads_[block.bin];
-  nodes_[index] = {block, kNone, head, newest_, kNone};
-  if (head != kNone) nodes_[head].class_prev = index;
-  heads_[block.bin] = index;
-  if (newest_ != kNone) nodes_[newest_].newer = index;
-  newest_ = index;
-  if (oldest_ == kNone) oldest_ = index;
-  cached_ += block.bytes;
+  nodes_[index] = {block};
+  if (block.bytes > kSmallBytes) nodes_[index].block.bin = kNodes + index;
+  return index;
 }
 
-void CachingAllocator::unlink(uint32_t index) {
-  const Node& node = nodes_[index];
-  (node.class_prev == kNone ? heads_[node.block.bin] : nodes_[node.class_prev].class_next) =
-      node.class_next;
-  if (node.class_next != kNone) nodes_[node.class_next].class_prev = node.class_prev;
-  (node.older == kNone ? oldest_ : nodes_[node.older].newer) = node.newer;
-  (node.newer == kNone ? newest_ : nodes_[node.newer].older) = node.older;
-  cached_ -= node.block.bytes;
+void CachingAllocator::drop_node(uint32_t index) noexcept {
   nodes_[index].class_next = free_nodes_;
   free_nodes_ = index;
 }
 
-Block CachingAllocator::take_cached(uint32_t index) {
-  // Thread lists hold blocks of exactly their class, so small host blocks are never
-  // taken for another.
-  const bool exact = index < kSmallClasses;
-  const uint32_t last = exact ? index : std::min(index + kSpareClasses, kClasses - 1);
-  for (uint32_t i = index; i <= last; ++i) {
-    if (const uint32_t node = heads_[i]; node != kNone) {
-      const Block block = nodes_[node].block;
-      unlink(node);
-      return block;
-    }
+void CachingAllocator::link(uint32_t index) noexcept {
+  Node& node = nodes_[index];
+  uint32_t& head = heads_[class_within(node.block.bytes)];
+  node.class_prev = kNone;
+  node.class_next = head;
+  if (head != kNone) nodes_[head].class_prev = index;
+  head = index;
+  node.free = true;
+  cached_ += node.block.bytes;
+  if (!node.whole()) return;
+  node.newer = kNone;
+  node.older = newest_;
+  (newest_ == kNone ? oldest_ : nodes_[newest_].newer) = index;
+  newest_ = index;
+}
+
+void CachingAllocator::unlink(uint32_t index) noexcept {
+  Node& node = nodes_[index];
+  (node.class_prev == kNone ? heads_[class_within(node.block.bytes)]
+                            : nodes_[node.class_prev].class_next) = node.class_next;
+  if (node.class_next != kNone) nodes_[node.class_next].class_prev = node.class_prev;
+  node.free = false;
+  cached_ -= node.block.bytes;
+  if (!node.whole()) return;
+  (node.older == kNone ? oldest_ : nodes_[node.older].newer) = node.newer;
+  (node.newer == kNone ? newest_ : nodes_[node.newer].older) = node.older;
+}
+
+// Takes a free block out of its list, but for the part behind `bytes` where that is large enough for others.
+void CachingAllocator::cut(uint32_t index, uint64_t bytes) {
+  const Block whole = nodes_[index].block;
+  uint32_t rest = kNone;
+  if (device_.is_host() && whole.bytes - bytes > kSmallBytes) {
+    char* const at = static_cast<char*>(whole.data) + bytes;
+    rest = make_node({at, at, whole.bytes - bytes});
   }
-  return {};
+  unlink(index);
+  if (rest == kNone) return;
+  Node &node = nodes_[index], &behind = nodes_[rest];
+  node.block.bytes = bytes;
+  behind.before = index;
+  behind.after = std::exchange(node.after, rest);
+  if (behind.after != kNone) nodes_[behind.after].before = rest;
+  link(rest);
+}
+
+// Makes one of two pieces that lie side by side, both out of their lists.
+void CachingAllocator::join(uint32_t index, uint32_t behind) noexcept {
+  Node& node = nodes_[index];
+  node.block.bytes += nodes_[behind].block.bytes;
+  node.after = nodes_[behind].after;
+  if (node.after != kNone) nodes_[node.after].before = index;
+  drop_node(behind);
+}
+
+void CachingAllocator::keep(const Block& block) {
+  uint32_t index = block.bin < kNodes ? make_node(block) : block.bin - kNodes;
+  if (const uint32_t before = nodes_[index].before; before != kNone && nodes_[before].free) {
+    unlink(before);
+    join(before, index);
+    index = before;
+  }
+  if (const uint32_t after = nodes_[index].after; after != kNone && nodes_[after].free) {
+    unlink(after);
+    join(index, after);
+  }
+  link(index);
+}
+
+Block CachingAllocator::take_cached(uint32_t index) {
+  // Thread lists hold blocks of exactly their class, so small host blocks are never taken for another.
+  const uint32_t larger = index < kSmallClasses ? 0 : device_.is_host() ? kClasses : kSpareClasses;
+  const uint32_t end = std::min(index + larger + 1, kClasses);
+  uint32_t from = index;
+  while (from < end && heads_[from] == kNone) ++from;
+  if (from == end) return {};
+  const uint32_t node = heads_[from];
+  cut(node, class_bytes(index));
+  const Block block = nodes_[node].block;
+  if (block.bin < kNodes) drop_node(node);
+  return block;
 }
 
 void CachingAllocator::to_device(const Block& block) noexcept {
@@ -79,8 +142,10 @@ void CachingAllocator::evict_down_to(uint64_t cached) {
   if (cached_ <= cached) return;
   synchronize_stream();
   while (cached_ > cached && oldest_ != kNone) {
-    const Block block = nodes_[oldest_].block;
-    unlink(oldest_);
+    const uint32_t index = oldest_;
+    const Block block = nodes_[index].block;
+    unlink(index);
+    drop_node(index);
     to_device(block);
   }
 }
@@ -145,16 +210,22 @@ Block CachingAllocator::from_device(uint32_t index, uint64_t wanted) {
       status = ask();
     }
   }
-  if (status != nullptr) {
-    const uint32_t code = tn_status_code(status);
-    const std::string reason(to_view(tn_status_message(status)));
-    tn_status_release(status);
-    if (code == TN_OUT_OF_MEMORY) out_of_memory(wanted, reason);
-    fail(code, "{}: allocating {}: {}", device_.id, format_bytes(bytes), reason);
+  try {
+    check(status);
+  } catch (const Error& error) {
+    if (error.code() == TN_OUT_OF_MEMORY) out_of_memory(wanted, error.what());
+    fail(error.code(), "{}: allocating {}: {}", device_.id, format_bytes(bytes), error.what());
   }
   held_ += bytes;
   held_peak_ = std::max(held_peak_, held_);
-  return block;
+  if (device_.redirected()) block.bin = kUncached;
+  if (!caching_ || device_.redirected() || index < kSmallClasses) return block;
+  try {
+    return nodes_[make_node(block)].block;
+  } catch (...) {
+    to_device(block);
+    throw;
+  }
 }
 
 // ---- Thread lists -------------------------------------------------------------------------------
@@ -268,7 +339,6 @@ Block CachingAllocator::allocate(uint64_t bytes) {
     }
   }
   if (lists != nullptr) access.refill(*lists, index);
-  if (device_.redirected()) block.bin = kUncached;
   ++allocations_;
   ++live_;
   count_use(static_cast<int64_t>(block.bytes));

@@ -2,9 +2,12 @@
 //
 // Sizes are rounded up to classes, eight to a doubling, so at most 12.5 % is lost. Freed blocks are kept:
 //  - host blocks of at most 64 KiB in lists of the freeing thread, without a lock; full lists spill to central ones,
-//  - all others in central bins under a mutex, where a request takes the smallest block that fits with at most 25 % to spare.
+//  - larger ones of the host in central bins under a mutex. A request takes the smallest that fits and leaves the rest as a block
+//    of its own; free pieces that lie side by side are joined again,
+//  - those of other devices, whose buffers may be handles, in bins as well, but whole: with at most 25 % to spare.
 // What is kept is bounded: used and cached bytes together stay below 1.25 × the recent peak of use + 64 MiB; the blocks unused
-// for longest go back to the device. A training run of varying sizes therefore settles at its own peak.
+// for longest go back to the device, those that were cut once all their pieces are free. A training run of varying sizes therefore
+// settles at its own peak.
 //
 // Streams: a freed block may be handed out again at once. That is right because all work on a device is enqueued on its default
 // stream, in order; before blocks go back to the device that stream is synchronised. What a thread allocates while its work is
@@ -23,8 +26,11 @@ namespace tenon::core {
 constexpr uint64_t kSmallBytes = 64 << 10;  // largest block of the thread lists
 constexpr uint32_t kSmallClasses = 64;
 constexpr uint32_t kClasses = 8 + 8 * 45;
-constexpr uint32_t kUncached = kClasses;  // Block.bin of what goes back to the device at once
 constexpr uint64_t kLargestBlock = uint64_t{1} << 50;
+
+// Block.bin: below kNodes the class of a small block, else kNodes + the node of a large one, or:
+constexpr uint32_t kNodes = kSmallClasses;
+constexpr uint32_t kUncached = ~0u;  // goes back to the device at once
 
 // Index of the smallest class that holds `bytes`, and the size of a class.
 constexpr uint32_t size_class(uint64_t bytes) {
@@ -57,17 +63,26 @@ class CachingAllocator {
 
  private:
   friend struct ListsAccess;
-  // A cached block: in the list of its class (latest first) and in the order of release.
+  static constexpr uint32_t kNone = ~0u;
+  // A free block, or a large one in use. Free ones are in the list of the largest class that they hold, latest first; those that
+  // the device gave whole are in the order of release, too.
   struct Node {
     Block block;
-    uint32_t class_prev, class_next, older, newer;
+    uint32_t class_prev = kNone, class_next = kNone, older = kNone, newer = kNone;
+    uint32_t before = kNone, after = kNone;  // the pieces beside it
+    bool free = false;
+    bool whole() const { return before == kNone && after == kNone; }
   };
-  static constexpr uint32_t kNone = ~0u;
 
   Block take_cached(uint32_t index);  // the following need the lock
   Block from_device(uint32_t index, uint64_t wanted);
   void keep(const Block& block);
-  void unlink(uint32_t node);
+  uint32_t make_node(const Block& block);
+  void drop_node(uint32_t index) noexcept;
+  void link(uint32_t index) noexcept;
+  void unlink(uint32_t index) noexcept;
+  void cut(uint32_t index, uint64_t bytes);
+  void join(uint32_t index, uint32_t behind) noexcept;
   void evict_down_to(uint64_t cached);
   void to_device(const Block& block) noexcept;
   void synchronize_stream() noexcept;

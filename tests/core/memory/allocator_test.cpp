@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -83,6 +84,162 @@ TEST(Allocator, ALargerBlockServesWhenItIsNotMuchLarger) {
   EXPECT_EQ(fake.calls, 2u);
   deallocate(device, near);
   deallocate(device, far);
+  fake.remove();
+}
+
+// ---- Large host blocks, which are cut and joined ------------------------------------------------
+
+// A free block of the host that later requests are cut from.
+Block free_block(uint64_t bytes) {
+  core::check(tn_memory_trim(&host_device()));
+  const Block block = allocate(host_device(), bytes);
+  deallocate(host_device(), block);
+  return block;
+}
+
+bool lies_in(const Block& piece, const Block& whole) {
+  const char *at = static_cast<char*>(piece.data), *begin = static_cast<char*>(whole.data);
+  return at >= begin && at + piece.bytes <= begin + whole.bytes;
+}
+
+TEST(Pieces, ARequestLeavesTheRestToOthers) {
+  NEEDS_CACHING();
+  const uint64_t used = stats_of(host_device()).used;
+  const Block whole = free_block(8 * kMiB);
+  const uint64_t asked = stats_of(host_device()).device_allocations;
+  std::vector<Block> pieces;
+  for (uint64_t bytes : {kMiB, 3 * kMiB + 1, 100 * uint64_t{1000}, 2 * kMiB}) {
+    pieces.push_back(allocate(host_device(), bytes));
+    const Block& piece = pieces.back();
+    EXPECT_TRUE(lies_in(piece, whole)) << bytes;
+    EXPECT_EQ(piece.bytes, class_bytes(size_class(bytes)));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(piece.data) % 64, 0u);
+    EXPECT_EQ(piece.buffer, piece.data);
+    std::memset(piece.data, static_cast<int>(pieces.size()), piece.bytes);
+  }
+  EXPECT_EQ(stats_of(host_device()).device_allocations, asked);
+  uint64_t in_use = 0;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const auto* bytes = static_cast<unsigned char*>(pieces[i].data);
+    EXPECT_EQ(bytes[0], i + 1);
+    EXPECT_EQ(bytes[pieces[i].bytes - 1], i + 1);
+    in_use += pieces[i].bytes;
+  }
+  EXPECT_EQ(stats_of(host_device()).used, used + in_use);
+  for (const Block& piece : pieces) deallocate(host_device(), piece);
+  EXPECT_EQ(stats_of(host_device()).used, used);
+}
+
+TEST(Pieces, FreeNeighboursBecomeOneInAnyOrder) {
+  NEEDS_CACHING();
+  std::vector<size_t> order = {0, 1, 2, 3};
+  do {
+    const Block whole = free_block(8 * kMiB);
+    std::vector<Block> quarters;
+    for (int i = 0; i < 4; ++i) quarters.push_back(allocate(host_device(), 2 * kMiB));
+    for (size_t i : order) deallocate(host_device(), quarters[i]);
+    const uint64_t asked = stats_of(host_device()).device_allocations;
+    const Block again = allocate(host_device(), 8 * kMiB);
+    EXPECT_EQ(again.data, whole.data);
+    EXPECT_EQ(stats_of(host_device()).device_allocations, asked);
+    deallocate(host_device(), again);
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST(Pieces, TheSmallestThatFitsIsTaken) {
+  NEEDS_CACHING();
+  const Block large = free_block(16 * kMiB);
+  const Block first = allocate(host_device(), 4 * kMiB);
+  const Block between = allocate(host_device(), kMiB);  // 11 MiB lie behind it
+  deallocate(host_device(), first);
+  const Block near = allocate(host_device(), 3 * kMiB);
+  EXPECT_EQ(near.data, first.data);
+  const Block far = allocate(host_device(), 5 * kMiB);
+  EXPECT_TRUE(lies_in(far, large));
+  for (const Block& block : {near, between, far}) deallocate(host_device(), block);
+}
+
+TEST(Pieces, WhatIsLeftOfACutBlockStaysUntilAllIsFree) {
+  NEEDS_CACHING();
+  const uint64_t before =
+      (core::check(tn_memory_trim(&host_device())), stats_of(host_device()).held);
+  free_block(8 * kMiB);
+  const Block piece = allocate(host_device(), kMiB);
+  core::check(tn_memory_trim(&host_device()));
+  EXPECT_EQ(stats_of(host_device()).held, before + 8 * kMiB);
+  std::memset(piece.data, 1, piece.bytes);
+  deallocate(host_device(), piece);
+  core::check(tn_memory_trim(&host_device()));
+  EXPECT_EQ(stats_of(host_device()).held, before);
+}
+
+TEST(Pieces, WholeBlocksGoBackWhenMemoryIsShort) {
+  NEEDS_CACHING();
+  free_block(12 * kMiB);
+  const Block piece = allocate(host_device(), kMiB);
+  tn_memory_set_limit(&host_device(), stats_of(host_device()).held + 2 * kMiB);
+  EXPECT_NE(error_of([&] { allocate(host_device(), 13 * kMiB); }, TN_OUT_OF_MEMORY).find("limit"),
+            std::string::npos);
+  const Block rest =
+      allocate(host_device(), 10 * kMiB);  // what is free of the cut block still serves
+  deallocate(host_device(), piece);
+  deallocate(host_device(), rest);
+  const Block large = allocate(host_device(), 13 * kMiB);  // now the 12 MiB go back for it
+  EXPECT_LE(stats_of(host_device()).held, stats_of(host_device()).limit);
+  tn_memory_set_limit(&host_device(), 0);
+  deallocate(host_device(), large);
+}
+
+// Against a model: what is in use, with its contents.
+TEST(Pieces, BlocksNeverOverlapAndKeepWhatIsWritten) {
+  const tn_memory_stats before = stats_of(host_device());
+  std::mt19937 random(11);
+  std::map<char*, std::pair<Block, unsigned char>> live;  // by address
+  uint64_t in_use = 0;
+  for (int step = 0; step < 20000; ++step) {
+    if (live.size() < 40 && random() % 5 < 3) {
+      const uint64_t bytes = 1 + random() % (uint64_t{1} << (12 + random() % 11));
+      const Block block = allocate(host_device(), bytes);
+      char* const at = static_cast<char*>(block.data);
+      ASSERT_GE(block.bytes, bytes);
+      ASSERT_EQ(reinterpret_cast<uintptr_t>(at) % 64, 0u);
+      const auto next = live.lower_bound(at);
+      ASSERT_TRUE(next == live.end() || at + block.bytes <= next->first);
+      if (next != live.begin()) {
+        const auto& [begin, prior] = *std::prev(next);
+        ASSERT_LE(begin + prior.first.bytes, at);
+      }
+      const auto mark = static_cast<unsigned char>(random());
+      at[0] = at[block.bytes / 2] = at[block.bytes - 1] = static_cast<char>(mark);
+      live[at] = {block, mark};
+      in_use += block.bytes;
+    } else if (!live.empty()) {
+      const auto picked = std::next(live.begin(), random() % live.size());
+      const auto [block, mark] = picked->second;
+      const auto* at = static_cast<unsigned char*>(block.data);
+      ASSERT_TRUE(at[0] == mark && at[block.bytes / 2] == mark && at[block.bytes - 1] == mark);
+      deallocate(host_device(), block);
+      in_use -= block.bytes;
+      live.erase(picked);
+    }
+    if (step % 1000 == 999) core::check(tn_memory_trim(&host_device()));
+    ASSERT_EQ(stats_of(host_device()).used, before.used + in_use);
+    ASSERT_GE(stats_of(host_device()).held, stats_of(host_device()).used);
+  }
+  for (const auto& [at, entry] : live) deallocate(host_device(), entry.first);
+  core::check(tn_memory_trim(&host_device()));
+  EXPECT_EQ(stats_of(host_device()).held, stats_of(host_device()).used);
+}
+
+TEST(Pieces, OtherDevicesKeepTheirBlocksWhole) {
+  NEEDS_CACHING();
+  FakeDevice fake("whole");
+  tn_device& device = fake.add();
+  deallocate(device, allocate(device, 8 * kMiB));
+  const Block other = allocate(device, kMiB);
+  EXPECT_EQ(fake.calls, 2u);
+  EXPECT_EQ(fake.blocks.at(other.buffer), kMiB);
+  deallocate(device, other);
   fake.remove();
 }
 
@@ -208,7 +365,7 @@ TEST(Allocator, ThreadsShareAndHandOver) {
   const auto work = [&](int id) {
     std::mt19937 random(static_cast<unsigned>(id));
     for (int i = 0; i < 4000; ++i) {
-      const uint64_t bytes = uint64_t{1} << (random() % 18);
+      const uint64_t bytes = uint64_t{1} << (random() % 20);
       const Block block = allocate(host_device(), bytes);
       const auto mark = static_cast<unsigned char>(random());
       std::memset(block.data, mark, bytes);
