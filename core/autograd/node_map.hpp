@@ -13,8 +13,6 @@ struct Node;
 template <class Value>
 class NodeMap {
  public:
-  size_t size() const { return used_; }
-
   Value* find(const Node* node) {
     if (used_ == 0) return nullptr;
     for (size_t i = home(node);; i = next(i)) {
@@ -52,13 +50,6 @@ class NodeMap {
     cells_[hole].node = nullptr;
     --used_;
     return value;
-  }
-
-  template <class Fn>
-  void for_each(Fn&& fn) {
-    if (used_ == 0) return;
-    for (Cell& cell : cells_)
-      if (cell.node != nullptr) fn(cell.value);
   }
 
   // Empties it; memory beyond `keep` cells goes.

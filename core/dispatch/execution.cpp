@@ -62,30 +62,27 @@ const tn_view* Execution::take_tensor(uint32_t i, tn_tensor& tensor) {
   if (!has_elements(tensor)) fail_released(tensor);
   tn_dtype dtype = frame_.cast_of(i) == kNoCast ? tensor.dtype() : frame_.cast_of(i);
   if (tensor.device != &frame_.device()) {  // a rank-0 host tensor, which may join any device
-    if (nscalars_ < std::size(scalars_)) return scalar(dtype, tensor.view.data, tensor.dtype());
-    frame_.fail(TN_INVALID_ARGUMENT, "more than {} host scalars", std::size(scalars_));
+    tn_view& view = next_scalar();
+    make_scalar_view(view, dtype, tensor.view.data, tensor.dtype());
+    return &view;
   }
   if (dtype == tensor.dtype()) return &tensor.view;
   kept_.push_back(cast_tensor(tensor, dtype));
   return &kept_.back()->view;
 }
 
-const tn_view* Execution::scalar(tn_dtype dtype, const void* bytes, tn_dtype from) {
-  tn_view& view = scalars_[nscalars_++];
-  make_scalar_view(view, dtype, bytes, from);
-  has_scalars_ = true;
-  return &view;
+tn_view& Execution::next_scalar() {
+  if (nscalars_ == std::size(scalars_))
+    frame_.fail(TN_INVALID_ARGUMENT, "more than {} numbers among the operands",
+                std::size(scalars_));
+  return scalars_[nscalars_++];
 }
 
 const tn_view* Execution::number(uint32_t i) {
   const tn_value& value = frame_.arg(i);
-  if (nscalars_ == std::size(scalars_))
-    frame_.fail(TN_INVALID_ARGUMENT, "more than {} numbers among the operands",
-                std::size(scalars_));
-  tn_view& view = scalars_[nscalars_++];
+  tn_view& view = next_scalar();
   tn_dtype dtype = frame_.cast_of(i) == kNoCast ? default_dtype(value) : frame_.cast_of(i);
   make_scalar_view(view, dtype, value);
-  has_scalars_ = true;
   return &view;
 }
 
@@ -298,7 +295,7 @@ void Execution::put_scalars_on_device() {
 
 bool Execution::try_kernel(const KernelEntry& entry) {
   const tn_kernel& kernel = entry.table;
-  if (has_scalars_ && !scalars_done_ && (kernel.flags & TN_KERNEL_HOST_SCALARS) == 0)
+  if (nscalars_ != 0 && !scalars_done_ && (kernel.flags & TN_KERNEL_HOST_SCALARS) == 0)
     put_scalars_on_device();
   bool strided = (kernel.flags & TN_KERNEL_STRIDED) != 0 && frame_.form != Form::AlongDim;
   if (call_.loop == nullptr && !strided && !contiguous_done_) make_inputs_contiguous();

@@ -29,7 +29,7 @@ class Execution {
   void take_argument(uint32_t i);
   void take_list(uint32_t i);
   const tn_view* take_tensor(uint32_t i, tn_tensor& tensor);
-  const tn_view* scalar(tn_dtype dtype, const void* bytes, tn_dtype from);
+  tn_view& next_scalar();
   const tn_view* number(uint32_t i);
   const tn_view* raised(const tn_view* view);
   void make_outputs();
@@ -57,7 +57,6 @@ class Execution {
   tn_call call_;
   Loop loop_;
   bool contiguous_done_ = false;
-  bool has_scalars_ = false;
   bool scalars_done_ = false;
   uint32_t nscalars_ = 0;
   std::optional<tn_generator*> generator_;  // of a call that draws; NULL: the default

@@ -29,7 +29,7 @@ class Parser {
       do schema.results.push_back(result(schema.list_result));
       while (!schema.list_result && accept(","));
     }
-    if (accept("@")) schema.revision = static_cast<uint32_t>(integer());
+    if (accept("@")) schema.revision = number<uint32_t>();
     skip();
     if (at_ != text_.size()) error("the end");
     return schema;
@@ -59,9 +59,10 @@ class Parser {
     if (at_ == start) error("a name");
     return text_.substr(start, at_ - start);
   }
-  int64_t integer() {
+  template <class Number>
+  Number number() {
     skip();
-    int64_t value = 0;
+    Number value{};
     auto [end, code] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
     if (code != std::errc()) error("a number");
     at_ = static_cast<size_t>(end - text_.data());
@@ -103,7 +104,7 @@ class Parser {
       value.tag = TN_VALUE_INTS;
       expect("[");
       while (!accept("]")) {
-        arg.default_ints.push_back(integer());
+        arg.default_ints.push_back(number<int64_t>());
         accept(",");
       }
       return;
@@ -125,17 +126,12 @@ class Parser {
       }
       case ArgType::Int:
         value.tag = TN_VALUE_INT;
-        value.as.i = integer();
+        value.as.i = number<int64_t>();
         return;
-      case ArgType::Float: {
-        skip();
+      case ArgType::Float:
         value.tag = TN_VALUE_FLOAT;
-        auto [end, code] =
-            std::from_chars(text_.data() + at_, text_.data() + text_.size(), value.as.f);
-        if (code != std::errc()) error("a number");
-        at_ = static_cast<size_t>(end - text_.data());
+        value.as.f = number<double>();
         return;
-      }
       default:
         error("none");
     }

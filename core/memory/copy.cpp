@@ -29,13 +29,12 @@ struct End {
 
 // Throws with both ends in the message.
 void checked(tn_status* status, const End& from, const End& to) {
-  if (status == nullptr) return;
-  const uint32_t code = tn_status_code(status);
-  const std::string_view why = to_view(tn_status_message(status));
-  const std::string ends = fmt::format("[copy] {} to {}: ", from.device.id, to.device.id);
-  const std::string message = (why.starts_with('[') ? "" : ends) + std::string(why);
-  tn_status_release(status);
-  throw Error(code, message);
+  try {
+    check(status);
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).starts_with('[')) throw;
+    fail(error.code(), "[copy] {} to {}: {}", from.device.id, to.device.id, error.what());
+  }
 }
 
 // False when the plugin has no such slot.

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "memory/allocator.hpp"
 #include "status.hpp"
@@ -50,12 +51,6 @@ uint64_t memory_free() {
   return std::min(meminfo("MemAvailable"), memory_total() - std::min(used, memory_total()));
 }
 
-uint32_t cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<uint32_t>(CPU_COUNT(&set)) : 1;
-}
-
 const std::string& cpu_name() {
   static const std::string name = [] {
     for (const char* key : {"model name", "Model", "cpu model", "uarch"})
@@ -77,7 +72,7 @@ tn_status* info(void*, uint32_t, tn_device_info* out) {
     out->name = to_str(cpu_name());
     out->memory_total = memory_total();
     out->memory_free = memory_free();
-    out->compute_units = cores();
+    out->compute_units = usable_cores();
     out->subgroup_size = 1;
     out->dtypes = TN_MASK_ALL | TN_MASK_F8;
     out->pci_id = {"", 0};
@@ -170,5 +165,13 @@ constexpr tn_device_type kHost = {
 }  // namespace
 
 const tn_device_type& host_device_type() { return kHost; }
+
+uint32_t usable_cores() {
+  cpu_set_t set;
+  const int count = sched_getaffinity(0, sizeof set, &set) == 0
+                        ? CPU_COUNT(&set)
+                        : static_cast<int>(std::thread::hardware_concurrency());
+  return static_cast<uint32_t>(std::max(count, 1));
+}
 
 }  // namespace tenon::core

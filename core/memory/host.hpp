@@ -6,5 +6,7 @@
 namespace tenon::core {
 
 const tn_device_type& host_device_type();
+// That this process may run on.
+uint32_t usable_cores();
 
 }  // namespace tenon::core

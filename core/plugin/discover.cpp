@@ -86,11 +86,15 @@ void refuse(Plugin& plugin, std::string_view reason) {
               reason);
 }
 
-// Loads, and keeps the reason when that fails.
-tn_status* try_load(Plugin& plugin, const Card* card) {
-  tn_status* status = guarded([&] { load(plugin, card); });
-  if (status != nullptr) refuse(plugin, to_view(tn_status_message(status)));
-  return status;
+// Why `body` failed; empty where it did not.
+template <class Body>
+std::string why_not(Body&& body) {
+  try {
+    body();
+    return {};
+  } catch (const std::exception& error) {
+    return error.what();
+  }
 }
 
 // The card beside a library that names it; false if there is none.
@@ -112,29 +116,22 @@ void load_explicitly(std::string_view given) {
          "\"{}\" is a directory; put it into TENON_PLUGIN_PATH, or name a library", given);
   Plugin& plugin = plugin_at(path.string());
   if (plugin.state == TN_PLUGIN_LOADED) return;
-  Card card;
-  bool has_card = path.string().ends_with(kCardSuffix);
-  tn_status* status = guarded([&] {
-    if (has_card) {
+  try {
+    Card card;
+    bool has_card = path.string().ends_with(kCardSuffix);
+    if (has_card)
       card = read_card(path.string());
-    } else if (!is_probe()) {
+    else if (!is_probe())
       has_card = card_beside(path, card);
-    }
-  });
-  if (status != nullptr) {
-    refuse(plugin, to_view(tn_status_message(status)));
-  } else {
     // The same library by its card or by its own path is one plugin.
     if (const Plugin* other = has_card ? find_loaded(card.id) : nullptr;
         other != nullptr && other->library == card.library)
       return;
-    status = try_load(plugin, has_card ? &card : nullptr);
+    load(plugin, has_card ? &card : nullptr);
+  } catch (const Error& error) {
+    refuse(plugin, error.what());
+    fail(error.code(), "plugin {}: {}", plugin.path, error.what());
   }
-  if (status == nullptr) return;
-  const uint32_t code = tn_status_code(status);
-  const std::string reason(to_view(tn_status_message(status)));
-  tn_status_release(status);
-  fail(code, "plugin {}: {}", plugin.path, reason);
 }
 
 // ---- Scanning -----------------------------------------------------------------------------------
@@ -157,11 +154,9 @@ const Plugin* opened_from(const fs::path& library) {
 // A library without a card is not opened, because only running it would show what it is.
 void note_unclaimed(const fs::path& path) {
   if (opened_from(path) != nullptr) return;
-  tn_status* status = guarded([&] { check_library_file(Pinned(path.string())); });
-  if (status == nullptr)
+  if (why_not([&] { check_library_file(Pinned(path.string())); }).empty())
     refuse(plugin_at(path.string()),
            "has no identity card (NAME.tenon.json beside it); load it by its path");
-  tn_status_release(status);
 }
 
 // Cards of one directory, in the order of their names.
@@ -180,19 +175,16 @@ void collect(const Place& place, std::vector<Candidate>& found) {
     Plugin& plugin = plugin_at(path.string());
     if (plugin.state == TN_PLUGIN_LOADED) continue;
     Candidate candidate{&plugin, {}};
-    tn_status* status = guarded([&] {
+    const std::string reason = why_not([&] {
       candidate.card = read_card(path.string());
       claimed.insert(candidate.card.library);
       check_trust(path.string());
       check_trust(candidate.card.library);
     });
-    if (status == nullptr) {
+    if (reason.empty())
       found.push_back(std::move(candidate));
-    } else {
-      set_outcome(plugin, TN_PLUGIN_REFUSED, candidate.card.id, candidate.card.version,
-                  to_view(tn_status_message(status)));
-      tn_status_release(status);
-    }
+    else
+      set_outcome(plugin, TN_PLUGIN_REFUSED, candidate.card.id, candidate.card.version, reason);
   }
   for (const fs::path& path : libraries)
     if (!claimed.contains(path.string())) note_unclaimed(path);
@@ -221,11 +213,11 @@ std::vector<Candidate> load_all(std::vector<Candidate> waiting) {
     std::vector<Candidate> again;
     for (Candidate& candidate : waiting) {
       if (candidate.plugin->state == TN_PLUGIN_LOADED) continue;  // by its path, meanwhile
-      tn_status* status = try_load(*candidate.plugin, &candidate.card);
-      progress = progress || status == nullptr;
-      if (status != nullptr && candidate.plugin->wants_device_type)
-        again.push_back(std::move(candidate));
-      tn_status_release(status);
+      const std::string reason = why_not([&] { load(*candidate.plugin, &candidate.card); });
+      progress = progress || reason.empty();
+      if (reason.empty()) continue;
+      refuse(*candidate.plugin, reason);
+      if (candidate.plugin->wants_device_type) again.push_back(std::move(candidate));
     }
     waiting = std::move(again);
   }

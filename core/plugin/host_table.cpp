@@ -1,6 +1,8 @@
 // The table of functions that plugins get, and registration through it.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 #include "boundary.hpp"
 #include "complete.hpp"
@@ -55,22 +57,22 @@ bool is_op_to_come(const Plugin& plugin, std::string_view schema) {
 }
 
 // The loader's lock must be held.
-struct WaitingKernel {
-  std::string plugin, device, schema;
-  tn_kernel kernel;
-};
 std::vector<WaitingKernel>& waiting_kernels() {
   static auto& kernels = *new std::vector<WaitingKernel>;
   return kernels;
+}
+
+void put_in_service(WaitingKernel& waiting) {
+  waiting.kernel.op = to_str(waiting.schema);
+  register_kernels(waiting.plugin, waiting.device, {&waiting.kernel, 1});
 }
 
 // True if its op exists now: the kernel is then in service, or refused because the op has another schema.
 bool end_wait(WaitingKernel& waiting) {
   const tn_op* op = find_op(name_in(waiting.schema));
   if (op == nullptr) return false;
-  waiting.kernel.op = to_str(waiting.schema);
   if (waiting.schema == op->schema.text)
-    register_kernels(waiting.plugin, waiting.device, {&waiting.kernel, 1});
+    put_in_service(waiting);
   else
     log_message(2, fmt::format("plugin \"{}\": its kernel for '{}' is left out, as the op is '{}'",
                                waiting.plugin, waiting.schema, op->schema.text));
@@ -93,7 +95,7 @@ tn_status* slot_register_kernels(void* token, tn_str device, const tn_kernel* ke
            text_of(device));
     }
     std::vector<tn_kernel> now;
-    StagedKernels later{std::string(text_of(device)), {}, {}};
+    std::vector<WaitingKernel> later;
     for (uint32_t i = 0; i < count; ++i) {
       tn_kernel kernel = complete(kernels, i, stride);
       if (kernel.struct_size < kLeast || kernel.op.data == nullptr)
@@ -101,15 +103,14 @@ tn_status* slot_register_kernels(void* token, tn_str device, const tn_kernel* ke
              kernel.struct_size);
       if (layer() != nullptr && layer()->kernel != nullptr)
         layer()->kernel(to_str(plugin.id), device, &kernel);
-      if (is_op_to_come(plugin, to_view(kernel.op))) {
-        later.kernels.push_back(kernel);
-        later.schemas.emplace_back(to_view(kernel.op));
-      } else {
+      const std::string schema(to_view(kernel.op));
+      if (is_op_to_come(plugin, schema))
+        later.push_back({plugin.id, std::string(text_of(device)), schema, kernel});
+      else
         now.push_back(kernel);
-      }
     }
     register_kernels(plugin.id, text_of(device), now);
-    if (!later.kernels.empty()) plugin.staged_kernels.push_back(std::move(later));
+    std::ranges::move(later, std::back_inserter(plugin.staged_kernels));
   });
 }
 
@@ -164,18 +165,11 @@ const void* get_interface(tn_str name, uint32_t revision) {
 void commit_ops(Plugin& plugin) {
   for (const tn_op_def& def : plugin.staged_ops) register_op(def, plugin.id);
   plugin.staged_ops.clear();
-  for (StagedKernels& staged : std::exchange(plugin.staged_kernels, {})) {
-    std::vector<tn_kernel> now;
-    for (size_t i = 0; i < staged.kernels.size(); ++i) {
-      tn_kernel& kernel = staged.kernels[i];
-      kernel.op = to_str(staged.schemas[i]);
-      if (find_op(name_in(staged.schemas[i])) != nullptr)
-        now.push_back(kernel);
-      else
-        waiting_kernels().push_back({plugin.id, staged.device, staged.schemas[i], kernel});
-    }
-    register_kernels(plugin.id, staged.device, now);
-  }
+  for (WaitingKernel& staged : std::exchange(plugin.staged_kernels, {}))
+    if (find_op(name_in(staged.schema)) != nullptr)
+      put_in_service(staged);
+    else
+      waiting_kernels().push_back(std::move(staged));
   std::erase_if(waiting_kernels(), end_wait);
 }
 

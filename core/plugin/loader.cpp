@@ -60,8 +60,11 @@ void call_plugin(const char* what, Call&& call) {
 }
 
 tn_plugin_query_fn open_library(const Pinned& library) {
-  probe_stage("static constructors");
-  void* const query = dlsym(library.load(), "tn_plugin_query");
+  void* query = nullptr;
+  call_plugin("static constructors", [&]() -> tn_status* {
+    query = dlsym(library.load(), "tn_plugin_query");
+    return nullptr;
+  });
   if (query == nullptr)
     fail(TN_INVALID_ARGUMENT, "does not export tn_plugin_query: not a Tenon plugin");
   return reinterpret_cast<tn_plugin_query_fn>(query);

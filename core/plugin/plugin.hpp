@@ -12,11 +12,10 @@
 
 namespace tenon::core {
 
-// A kernel or op whose registration waits until start has succeeded.
-struct StagedKernels {
-  std::string device;
-  std::vector<tn_kernel> kernels;
-  std::vector<std::string> schemas;
+// A kernel that waits for its op: of this plugin, until start has succeeded, or of one that may come later.
+struct WaitingKernel {
+  std::string plugin, device, schema;
+  tn_kernel kernel;
 };
 
 // A library that was seen. Never freed; its address is the token a plugin gets for registration.
@@ -29,7 +28,7 @@ struct Plugin {
   void* instance = nullptr;
   bool wants_device_type = false;  // failed because another plugin's device type was missing
   std::vector<tn_op_def> staged_ops;
-  std::vector<StagedKernels> staged_kernels;
+  std::vector<WaitingKernel> staged_kernels;
   tn_plugin_info info{};  // strings are interned; under the list's own lock
 };
 

@@ -1,31 +1,22 @@
 #include "plugin/threads.hpp"
 
 #include <pthread.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
-#include <thread>
 
 #include "loader.hpp"
+#include "memory/host.hpp"
 #include "status.hpp"
 
 namespace tenon::core {
 namespace {
 
-uint32_t usable_cores() {
-  cpu_set_t set;
-  const int count = sched_getaffinity(0, sizeof set, &set) == 0
-                        ? CPU_COUNT(&set)
-                        : static_cast<int>(std::thread::hardware_concurrency());
-  return static_cast<uint32_t>(std::clamp(count, 1, static_cast<int>(TN_THREADS_MOST)));
-}
-
 // OpenMP's variable may be a list, whose first number is that of loops outside of others.
-uint32_t first_limit() {
+[[gnu::cold]] uint32_t first_limit() {
   for (const char* name : {"TENON_NUM_THREADS", "OMP_NUM_THREADS"}) {
     const char* value = std::getenv(name);
     if (value == nullptr) continue;
@@ -37,7 +28,7 @@ uint32_t first_limit() {
       return std::min(n, TN_THREADS_MOST);
     log_message(2, fmt::format("{}={} is no number of threads and is ignored", name, value));
   }
-  return usable_cores();
+  return std::min<uint32_t>(usable_cores(), TN_THREADS_MOST);
 }
 
 std::atomic<uint32_t>& limit() {

@@ -1,9 +1,10 @@
-// Which kernel would run an op, and why.
+// Which kernel would run an op, and why; or why none did.
 #include "boundary.hpp"
 #include "dispatch/call.hpp"
 #include "dispatch/disabled.hpp"
 #include "dispatch/fallback.hpp"
 #include "loader.hpp"
+#include "tenon/plugins.h"
 
 namespace tenon::core {
 namespace {
@@ -68,7 +69,40 @@ std::string explain(const tn_op& op, tn_device& device, tn_dtype dtype) {
   return text;
 }
 
+// A plugin is named after the devices that it is for: "cpu".
+std::string why_refused(std::string_view id) {
+  for (uint32_t i = 0; i < tn_plugin_count(); ++i) {
+    tn_plugin_info info{};
+    info.struct_size = sizeof info;
+    if (tn_status* failed = tn_plugin_get_info(i, &info))
+      tn_status_release(failed);
+    else if (to_view(info.id) == id && info.state == TN_PLUGIN_REFUSED)
+      return fmt::format("plugin {} was refused: {}", to_view(info.path), to_view(info.reason));
+  }
+  return {};
+}
+
 }  // namespace
+
+void fail_no_kernel(const Frame& frame, tn_dtype dtype) {
+  std::string dtypes;
+  for (tn_dtype d = 0; d < TN_DTYPE_COUNT; ++d)
+    if (!candidates(frame.op(), frame.device(), d).empty())
+      dtypes += fmt::format("{}{}", dtypes.empty() ? "" : ", ", dtype_name(d));
+  if (dtypes.empty()) {
+    const std::string refused = why_refused(frame.device().type->name);
+    frame.fail(TN_UNIMPLEMENTED, "no kernel on {}: no plugin that is loaded has this op; {}",
+               frame.device().id,
+               !refused.empty()
+                   ? refused
+                   : "install the CPU plugin or set TENON_PLUGIN_PATH to its directory "
+                     "(`tenon devices` lists what was found)");
+  }
+  frame.fail(TN_UNIMPLEMENTED, "no kernel for {} on {} (there are kernels for {}){}",
+             dtype_name(dtype), frame.device().id, dtypes,
+             is_float8(dtype) ? storage_hint(dtype) : "; convert with cast()");
+}
+
 }  // namespace tenon::core
 
 using namespace tenon::core;

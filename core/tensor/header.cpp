@@ -138,14 +138,15 @@ tn_tensor* make_raw(tn_dtype dtype, uint32_t ndim, int64_t numel, tn_device& dev
   return tensor;
 }
 
-bool is_contiguous(std::span<const int64_t> shape, std::span<const int64_t> strides) {
+// The flag of a row-major layout, or none.
+uint32_t layout_flags(std::span<const int64_t> shape, std::span<const int64_t> strides) {
   int64_t step = 1;
   for (size_t d = shape.size(); d-- > 0;) {
-    if (shape[d] == 0) return true;
-    if (shape[d] != 1 && strides[d] != step) return false;
+    if (shape[d] == 0) return TN_VIEW_CONTIGUOUS;
+    if (shape[d] != 1 && strides[d] != step) return 0;
     step *= shape[d];
   }
-  return true;
+  return TN_VIEW_CONTIGUOUS;
 }
 
 // Strides of a fresh tensor whose dimensions lie in the order of `like`; equal ones as they are.
@@ -161,8 +162,7 @@ void lay_like(tn_tensor* tensor, const int64_t* like) {
   for (uint32_t i = tensor->ndim(); i-- > 0;
        step *= std::max<int64_t>(tensor->shape()[order[i]], 1))
     strides_of(tensor)[order[i]] = step;
-  tensor->view.flags =
-      is_contiguous(tensor->sizes(), {tensor->strides(), tensor->ndim()}) ? TN_VIEW_CONTIGUOUS : 0;
+  tensor->view.flags = layout_flags(tensor->sizes(), {tensor->strides(), tensor->ndim()});
 }
 
 }  // namespace
@@ -218,7 +218,7 @@ tn_tensor* make_wrapped(void* data, tn_dtype dtype, std::span<const int64_t> sha
   tensor->numel = numel;
   std::copy(shape.begin(), shape.end(), shape_of(tensor));
   std::copy(strides.begin(), strides.end(), strides_of(tensor));
-  tensor->view.flags = is_contiguous(shape, strides) ? TN_VIEW_CONTIGUOUS : 0;
+  tensor->view.flags = layout_flags(shape, strides);
   return tensor;
 }
 
@@ -239,7 +239,7 @@ tn_tensor* make_view(const tn_tensor& base, std::span<const int64_t> shape,
       base.view.data == nullptr ? nullptr : static_cast<char*>(base.view.data) + bytes;
   view->view.buffer = base.view.buffer;
   view->view.offset = base.view.offset + bytes;
-  view->view.flags = is_contiguous(shape, strides) ? TN_VIEW_CONTIGUOUS : 0;
+  view->view.flags = layout_flags(shape, strides);
   view->numel = numel;
   view->device = base.device;
   view->storage = base.storage;
