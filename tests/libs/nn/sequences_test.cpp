@@ -309,6 +309,21 @@ TEST(Transformer, AsRecorded) {
            {3, 2, 4}, {-0.2264538, 0.1416386, -0.2696042, -0.8936523}, -7.48814896, -93.7265148);
 }
 
+// Without a hook the norm is taken together with the sum before it.
+TEST(Transformer, AHookSeesTheNormOfASum) {
+  for (const bool norm_first : {false, true}) {
+    TransformerEncoderLayer layer =
+        in_eval(TransformerEncoderLayer(4, 2, {.dim_feedforward = 3, .norm_first = norm_first}));
+    const Tensor x = steps({5, 2, 4}), expected = layer(x);
+    std::vector<Tensor> seen;
+    layer.norm2.register_forward_hook([&](AnyModule&, std::span<const Tensor> inputs,
+                                          std::span<Tensor>) { seen.push_back(inputs[0]); });
+    EXPECT_LT((layer(x) - expected).abs().max().item<float>(), 1e-6);
+    ASSERT_EQ(seen.size(), 1u);
+    EXPECT_TRUE(std::ranges::equal(seen[0].shape(), x.shape()));
+  }
+}
+
 TEST(Transformer, Parts) {
   TransformerEncoder encoder(
       TransformerEncoderLayer(

@@ -129,24 +129,33 @@ class MultiheadAttention
   // Of (L, B, E), (S, B, …) and (S, B, …).
   std::tuple<Tensor, Tensor> attend(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const MultiheadAttentionForwardOptions& options) {
+    const int64_t length = query.shape(0), batch = query.shape(1), width = query.shape(2),
+                  grown = int64_t{options_.add_bias_kv} + int64_t{options_.add_zero_attn};
+    const double dropout_p = training() ? options_.dropout : 0;
+    const bool fused = !options.need_weights && dropout_p == 0,
+               causal =
+                   options.is_causal && !options.key_padding_mask.defined() && grown == 0 && fused;
+    const auto mask_for = [&](DType dtype) {
+      const auto mask_of = [&](const Tensor& mask, const char* name) {
+        const Tensor added = detail::additive_mask(mask, dtype, name);
+        return added.defined() && grown > 0 ? pad(added, {0, grown}) : added;
+      };
+      return detail::merged_masks(causal ? Tensor() : mask_of(options.attn_mask, "attn_mask"),
+                                  mask_of(options.key_padding_mask, "key_padding_mask"), batch,
+                                  heads_);
+    };
+    if (fused && grown == 0 && in_proj_weight.defined() && query.get() == key.get() &&
+        key.get() == value.get())
+      return {out_proj(detail::attend_packed(query, in_proj_weight, in_proj_bias, heads_, mask_for,
+                                             causal)),
+              Tensor()};
     std::vector<Tensor> qkv = project(query, key, value);
     grow(qkv);
-    const int64_t length = query.shape(0), batch = query.shape(1), width = query.shape(2),
-                  grown = qkv[1].shape(0) - key.shape(0);
     for (Tensor& x : qkv)
       x = x.reshape({x.shape(0), batch, heads_, width / heads_}).permute({1, 2, 0, 3});
-    const double dropout_p = training() ? options_.dropout : 0;
-    const bool causal = options.is_causal && !options.key_padding_mask.defined() && grown == 0 &&
-                        !options.need_weights && dropout_p == 0;
-    const auto mask_of = [&](const Tensor& mask, const char* name) {
-      const Tensor added = detail::additive_mask(mask, qkv[0].dtype(), name);
-      return added.defined() && grown > 0 ? pad(added, {0, grown}) : added;
-    };
-    const Tensor mask =
-        detail::merged_masks(causal ? Tensor() : mask_of(options.attn_mask, "attn_mask"),
-                             mask_of(options.key_padding_mask, "key_padding_mask"), qkv[0]);
+    const Tensor mask = mask_for(qkv[0].dtype());
     Tensor y, weights;
-    if (options.need_weights || dropout_p > 0) {
+    if (!fused) {
       weights = detail::attention_weights(qkv[0], qkv[1], mask, dropout_p);
       y = weights.matmul(qkv[2]);
     } else {

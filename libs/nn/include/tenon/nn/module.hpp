@@ -138,6 +138,7 @@ class AnyModule {
     return add_hook({0, std::move(hook), {}});
   }
   uint64_t register_forward_hook(ForwardHook hook) { return add_hook({0, {}, std::move(hook)}); }
+  bool has_hooks() const { return !node_->hooks.empty(); }
   void remove_hook(uint64_t id) {
     if (std::erase_if(node_->hooks, [id](const detail::Hook& hook) { return hook.id == id; }) == 0)
       throw Error(TN_NOT_FOUND, "[nn] " + describe() + " has no hook " + std::to_string(id));

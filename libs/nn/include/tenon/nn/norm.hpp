@@ -2,6 +2,10 @@
 #ifndef TENON_NN_NORM_HPP
 #define TENON_NN_NORM_HPP
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "tenon/nn/detail/check.hpp"
 #include "tenon/nn/module.hpp"
 
@@ -180,6 +184,19 @@ class LayerNorm : public Module {
                      const LayerNormOptions& options = {})
       : LayerNorm(IntList(normalized_shape), options) {}
   Tensor forward(const Tensor& x) override { return layer_norm(x, shape_, weight, bias, eps_).y; }
+  // Of x + branch, and that sum: as one op, unless a hook is to see the norm alone.
+  std::pair<Tensor, Tensor> of_sum(const Tensor& x, const Tensor& branch) {
+    if (has_hooks() || !std::ranges::equal(x.shape(), branch.shape())) {
+      const Tensor sum = x + branch;
+      return {(*this)(sum), sum};
+    }
+    const auto found = run(
+        [this](const auto&... parts) {
+          return add_layer_norm(parts..., shape_, weight, bias, eps_);
+        },
+        x, branch);
+    return {found.y, found.sum};
+  }
   std::string describe() const override { return "LayerNorm"; }
 
   Parameter weight, bias;

@@ -2,6 +2,11 @@
 #ifndef TENON_NN_TRANSFORMER_HPP
 #define TENON_NN_TRANSFORMER_HPP
 
+#include <functional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
 #include "tenon/nn/attention.hpp"
 #include "tenon/nn/container.hpp"
 #include "tenon/nn/dropout.hpp"
@@ -122,10 +127,20 @@ class TransformerLayer : public ModuleOf<Signature> {
     if (norm3 != nullptr) this->add_part("norm3", *norm3);
   }
 
-  // Adds the result of a part to x and normalises.
-  template <class Part>
-  Tensor with(const Tensor& x, LayerNorm& norm, Part&& part) {
-    return norm_first_ ? x + dropout(part(norm(x))) : norm(x + dropout(part(x)));
+  // A part and the norm before or behind it.
+  using Part = std::function<Tensor(const Tensor&)>;
+  using Parts = std::vector<std::pair<LayerNorm*, Part>>;
+
+  // Adds the result of each part to x and normalises; each sum and the norm that follows are one op.
+  Tensor with(Tensor x, const Parts& parts) {
+    if (!norm_first_) {
+      for (const auto& [norm, part] : parts) x = norm->of_sum(x, dropout(part(x))).first;
+      return x;
+    }
+    Tensor normed = (*parts[0].first)(x);
+    for (size_t i = 0; i + 1 < parts.size(); ++i)
+      std::tie(normed, x) = parts[i + 1].first->of_sum(x, dropout(parts[i].second(normed)));
+    return x + dropout(parts.back().second(normed));
   }
   static Tensor attend(MultiheadAttention& attention, const Tensor& x, const Tensor& memory,
                        const Tensor& mask, const Tensor& padding, bool is_causal) {
@@ -150,11 +165,12 @@ class TransformerEncoderLayer : public detail::TransformerLayer<Tensor(
   }
   Tensor forward(const Tensor& src,
                  const TransformerEncoderLayerForwardOptions& options = {}) override {
-    const Tensor x = with(src, norm1, [&](const Tensor& y) {
+    const Part to_itself = [&](const Tensor& y) {
       return attend(self_attn, y, y, options.src_mask, options.src_key_padding_mask,
                     options.is_causal);
-    });
-    return with(x, norm2, [&](const Tensor& y) { return feed_forward(y); });
+    };
+    return with(src,
+                {{&norm1, to_itself}, {&norm2, [&](const Tensor& y) { return feed_forward(y); }}});
   }
 };
 
@@ -172,15 +188,17 @@ class TransformerDecoderLayer
   }
   Tensor forward(const Tensor& tgt, const Tensor& memory,
                  const TransformerDecoderForwardOptions& options = {}) override {
-    Tensor x = with(tgt, norm1, [&](const Tensor& y) {
+    const Part to_itself = [&](const Tensor& y) {
       return attend(self_attn, y, y, options.tgt_mask, options.tgt_key_padding_mask,
                     options.tgt_is_causal);
-    });
-    x = with(x, norm2, [&](const Tensor& y) {
+    };
+    const Part to_memory = [&](const Tensor& y) {
       return attend(multihead_attn, y, memory, options.memory_mask, options.memory_key_padding_mask,
                     options.memory_is_causal);
-    });
-    return with(x, norm3, [&](const Tensor& y) { return feed_forward(y); });
+    };
+    return with(tgt, {{&norm1, to_itself}, {&norm2, to_memory}, {&norm3, [&](const Tensor& y) {
+                                                                   return feed_forward(y);
+                                                                 }}});
   }
 
   MultiheadAttention multihead_attn;

@@ -20,13 +20,14 @@ inline Tensor additive_mask(const Tensor& mask, DType dtype, const char* name) {
       .masked_fill(mask, -std::numeric_limits<double>::infinity());
 }
 
-// Combines the masks for queries (B, H, L, E) and keys (B, H, S, E).
-inline Tensor merged_masks(const Tensor& mask, const Tensor& padding, const Tensor& q) {
+// Combines the masks for scores (B, H, L, S).
+inline Tensor merged_masks(const Tensor& mask, const Tensor& padding, int64_t batch,
+                           int64_t heads) {
   Tensor by_head = mask.defined() && mask.ndim() == 3
-                       ? mask.reshape({q.shape(0), q.shape(1), mask.shape(1), mask.shape(2)})
+                       ? mask.reshape({batch, heads, mask.shape(1), mask.shape(2)})
                        : mask;
   if (!padding.defined()) return by_head;
-  const Tensor wide = padding.reshape({q.shape(0), 1, 1, padding.shape(-1)});
+  const Tensor wide = padding.reshape({batch, 1, 1, padding.shape(-1)});
   return by_head.defined() ? by_head + wide : wide;
 }
 
@@ -45,6 +46,21 @@ inline std::vector<Tensor> project(const Tensor& query, const Tensor& key, const
   if (query.get() == key.get()) return parts(query, 0, 3);
   const std::vector<Tensor> rest = parts(key, 1, 3);
   return {parts(query, 0, 1)[0], rest[0], rest[1]};
+}
+
+// Attention of x (L, B, E) to itself, before the last projection: query, key and value stay in the tensor that one product gives.
+// mask_for(dtype) is what is added to scores.
+template <class MaskFor>
+Tensor attend_packed(const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t heads,
+                     MaskFor&& mask_for, bool causal) {
+  const int64_t length = x.shape(0), batch = x.shape(1), width = x.shape(2);
+  const bool steps_first = x.is_contiguous();  // else the view of a (B, L, E)
+  Tensor qkv = linear(steps_first ? x : x.transpose(0, 1), weight, bias);
+  qkv = qkv.reshape({qkv.shape(0), qkv.shape(1), 3, heads, width / heads});
+  const Tensor y =
+      attention_packed(steps_first ? qkv.transpose(0, 1) : qkv, mask_for(qkv.dtype()), causal).y;
+  if (steps_first) return y.transpose(0, 1).reshape({length, batch, width});
+  return y.reshape({batch, length, width}).transpose(0, 1);
 }
 
 // softmax(q · kᵀ / √E + mask), after dropout.
