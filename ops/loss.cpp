@@ -38,9 +38,10 @@ void pair_loss(Frame& frame, tn_dtype dtype) {
   const auto target = operand(frame, arg::target).sizes();
   const std::string_view reduction = frame.str(arg::reduction);
   require_reduction(frame, reduction);
+  if (reduction == "none") return binary(frame, dtype);
+  broadcast_shapes(frame, x, target);
   frame.cast_all(dtype);
-  const Dims shape = broadcast_shapes(frame, x, target);
-  frame.result(0, dtype, reduction == "none" ? std::span(shape) : std::span<const int64_t>{});
+  frame.result(0, dtype, {});
 }
 
 tn_dtype real_pair(const Frame& frame) {
