@@ -124,10 +124,31 @@ void load_run(const char* from, int64_t step, int64_t n, Elem* y) {
     for (int64_t i = 0; i < n; ++i) y[i] = convert<T, Elem>(x[i]);
   }
 }
+// Integers of one size have the same bits, but for those that an order was made of.
+template <class T, class Elem>
+constexpr bool kSameBits = std::is_same_v<T, Elem> ||
+                           (std::is_integral_v<T> && std::is_unsigned_v<Elem> &&
+                            sizeof(T) == sizeof(Elem));
 template <class Elem, uint64_t Mask>
 Source<Elem> source_of(tn_dtype dtype) {
   return visit_dtype<Mask>(dtype, [&]<class T>(Tag<T>) {
-    return Source<Elem>{sizeof(T), std::is_same_v<T, Elem>, &load_run<T, Elem>};
+    return Source<Elem>{sizeof(T), kSameBits<T, Elem>, &load_run<T, Elem>};
+  });
+}
+
+// Whether elements are not zero, as bytes 0 and 1.
+template <class T>
+void load_truth(const char* from, int64_t step, int64_t n, uint8_t* y) {
+  const T* x = reinterpret_cast<const T*>(from);
+  if (step == 1) {
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] != T(0);
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i * step] != T(0);
+  }
+}
+inline Source<uint8_t> truth_of(tn_dtype dtype) {
+  return visit_dtype(dtype, []<class T>(Tag<T>) {
+    return Source<uint8_t>{sizeof(T), std::is_same_v<T, bool>, &load_truth<T>};
   });
 }
 

@@ -10,38 +10,25 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
 namespace {
 
-struct Truth {
-  uint8_t value;
-};
-
 template <bool All>
 struct Test {
-  using Elem = Truth;
+  using Elem = uint8_t;
   using State = uint8_t;
   static constexpr bool ordered = false;
   State start() const { return All ? 1 : 0; }
   void merge(State& into, State other) const { into = All ? into & other : into | other; }
-  State run(const Truth* x, int64_t n, int64_t) const {
+  State run(const uint8_t* x, int64_t n, int64_t) const {
     State state = start();
-    for (int64_t i = 0; i < n; ++i) merge(state, x[i].value);
+    for (int64_t i = 0; i < n; ++i) merge(state, x[i]);
     return state;
   }
-  void columns(const Truth* x, int64_t step, int64_t rows, int64_t cols, int64_t, State* s) const {
+  void columns(const uint8_t* x, int64_t step, int64_t rows, int64_t cols, int64_t,
+               State* s) const {
     for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t c = 0; c < cols; ++c) merge(s[c], x[r * step + c].value);
+      for (int64_t c = 0; c < cols; ++c) merge(s[c], x[r * step + c]);
     }
   }
 };
-
-template <class T>
-void load_truth(const char* from, int64_t step, int64_t n, Truth* y) {
-  const T* x = reinterpret_cast<const T*>(from);
-  if (step == 1) {
-    for (int64_t i = 0; i < n; ++i) y[i].value = x[i] != T(0);
-  } else {
-    for (int64_t i = 0; i < n; ++i) y[i].value = x[i * step] != T(0);
-  }
-}
 
 template <bool All>
 void put(const Test<All>&, char* out, int64_t at, const uint8_t& state, int64_t) {
@@ -50,10 +37,7 @@ void put(const Test<All>&, char* out, int64_t at, const uint8_t& state, int64_t)
 
 template <bool All>
 void test(const tn_call& call) {
-  const auto source = visit_dtype(input(call, arg::any::x).dtype, []<class T>(Tag<T>) {
-    return Source<Truth>{sizeof(T), std::is_same_v<T, bool>, &load_truth<T>};
-  });
-  reduce_call(call, Test<All>(), source, &put<All>);
+  reduce_call(call, Test<All>(), truth_of(input(call, arg::any::x).dtype), &put<All>);
 }
 
 void add_kernels(KernelList& list) {

@@ -46,6 +46,42 @@ struct Sum {
   }
 };
 
+// Bytes, eight into one lane of 64 bits. Down a column they fit into 16 bits, since 64 rows come at a time.
+template <>
+struct Sum<uint8_t> {
+  using Elem = uint8_t;
+  using State = uint64_t;
+  static constexpr bool ordered = false;
+  State start() const { return 0; }
+  void merge(State& into, State other) const { into += other; }
+  HWY_INLINE State run(const uint8_t* x, int64_t n, int64_t) const {
+    State sum = 0;
+    int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+    const hn::ScalableTag<uint8_t> d;
+    const hn::Repartition<uint64_t, decltype(d)> wide;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    auto a = hn::Zero(wide), b = a;
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      a = hn::Add(a, hn::SumsOf8(hn::LoadU(d, x + i)));
+      b = hn::Add(b, hn::SumsOf8(hn::LoadU(d, x + i + lanes)));
+    }
+    sum = hn::GetLane(hn::SumOfLanes(wide, hn::Add(a, b)));
+#endif
+    for (; i < n; ++i) sum += x[i];
+    return sum;
+  }
+  void columns(const uint8_t* x, int64_t step, int64_t rows, int64_t cols, int64_t,
+               State* s) const {
+    static_assert(kColumnRows * 255 <= 65535);
+    uint16_t folded[kColumns] = {};
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < cols; ++c)
+        folded[c] = static_cast<uint16_t>(folded[c] + x[r * step + c]);
+    for (int64_t c = 0; c < cols; ++c) s[c] += folded[c];
+  }
+};
+
 // Complex numbers as pairs of reals.
 template <class T>
 struct Sum<std::complex<T>> {
@@ -129,7 +165,8 @@ void put_mean(const R& r, char* out, int64_t at, const typename R::State& state,
 
 template <class Elem, uint64_t Mask, template <class> class R>
 HWY_INLINE void total(const tn_call& call) {
-  const auto finish = visit_dtype<Mask & ~TN_MASK_BOOL>(
+  constexpr uint64_t kOut = std::is_integral_v<Elem> ? TN_MASK_INT : Mask;
+  const auto finish = visit_dtype<kOut>(
       output(call).dtype, []<class Out>(Tag<Out>) -> PutFn<R<Elem>> { return &put<Out, R<Elem>>; });
   reduce_call(call, R<Elem>(), source_of<Elem, Mask>(input(call, arg::sum::x).dtype), finish);
 }
@@ -147,8 +184,11 @@ HWY_INLINE void total_of(const tn_call& call) {
     case TN_DTYPE_F16:
     case TN_DTYPE_BF16:
       return total<float, TN_MASK(TN_DTYPE_F32) | TN_MASK_HALF, R>(call);
+    case TN_DTYPE_BOOL:
+    case TN_DTYPE_U8:
+      return total<uint8_t, TN_MASK_BOOL | TN_MASK(TN_DTYPE_U8), R>(call);
     default:
-      return total<uint64_t, TN_MASK_INT | TN_MASK_BOOL, R>(call);
+      return total<uint64_t, TN_MASK_INT, R>(call);
   }
 }
 

@@ -222,14 +222,17 @@ void add_ternary(KernelList& list, std::string_view schema) {
                   run_elementwise_bf16);
 }
 
-// Kernels from scalar functors, which the compiler vectorises where it can: F(In...) -> Out.
+// Kernels from scalar functors, which the compiler vectorises where it can: F(In...) -> Out. The pointers are values of their own:
+// in the array that they come in, a store of bytes might change them.
 template <class F, class Out, class... In>
-void loop_stretch(const void* params, void* out_bytes, const void* const* in, int64_t n) {
+HWY_INLINE void loop_over(const F& f, int64_t n, Out* __restrict out, const In*... in) {
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<Out>(f(in[i]...));
+}
+template <class F, class Out, class... In>
+void loop_stretch(const void* params, void* out, const void* const* in, int64_t n) {
   const F f = op_of<F>(params);
-  Out* __restrict out = static_cast<Out*>(out_bytes);
   [&]<size_t... K>(std::index_sequence<K...>) HWY_ATTR {
-    for (int64_t i = 0; i < n; ++i)
-      out[i] = static_cast<Out>(f(static_cast<const In*>(in[K])[i]...));
+    loop_over(f, n, static_cast<Out*>(out), static_cast<const In*>(in[K])...);
   }
   (std::index_sequence_for<In...>());
 }

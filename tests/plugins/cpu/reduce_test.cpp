@@ -15,6 +15,9 @@ using V = std::vector<double>;
 double total(const V& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
 double product(const V& v) { return std::accumulate(v.begin(), v.end(), 1.0, std::multiplies<>()); }
 double mean(const V& v) { return total(v) / static_cast<double>(v.size()); }
+double nonzeros(const V& v) {
+  return static_cast<double>(std::ranges::count_if(v, [](double x) { return x != 0; }));
+}
 double variance(const V& v, double correction) {
   double sum = 0;
   for (double x : v) sum += (x - mean(v)) * (x - mean(v));
@@ -67,6 +70,7 @@ TEST_P(Reduce, EveryLayoutAndDimension) {
         expect_close(tenon::sum(x, d, keep), want(total), 8 * tol, "sum " + what);
         expect_close(tenon::mean(x, d, keep), want(mean), tol, "mean " + what);
         expect_close(tenon::prod(x, d, keep), want(product), 8 * tol, "prod " + what);
+        expect_close(tenon::count_nonzero(x, d, keep), want(nonzeros), 0, "nonzeros " + what);
         expect_close(tenon::var(x, d, 1.0, keep), want([](const V& v) { return variance(v, 1); }),
                      tol, "var " + what);
         expect_close(tenon::var(x, d, 0.0, keep), want([](const V& v) { return variance(v, 0); }),
@@ -113,6 +117,7 @@ TEST_P(ReduceWhole, SumsWidenAndOrderHolds) {
       expect_close(sum, want(total), 0, "sum " + layout);
       expect_close(tenon::sum(x, d, false, DType::I32), want(total), 0, "sum as i32 " + layout);
       expect_close(tenon::mean(x, d), want(mean), 1e-6, "mean " + layout);
+      expect_close(tenon::count_nonzero(x, d), want(nonzeros), 0, "nonzeros " + layout);
       expect_close(tenon::max(x, d),
                    want([](const V& v) { return *std::max_element(v.begin(), v.end()); }), 0,
                    "max " + layout);
@@ -174,6 +179,48 @@ TEST(ReduceSizes, RowsAndColumns) {
     }
     expect_close(tenon::sum(x), reduced(a, 3, false, total), 1e-4, "sum of all");
   }
+}
+
+// Many large bytes, in one and several vectors and pieces, and down columns.
+TEST(ReduceSizes, Bytes) {
+  for (const int64_t n : {1, 63, 64, 127, 129, 4097, 200001}) {
+    const Tensor x = tenon::full({n}, 255, DType::U8);
+    EXPECT_EQ(tenon::sum(x).item<uint64_t>(), static_cast<uint64_t>(255 * n)) << n;
+    EXPECT_EQ(tenon::count_nonzero(x).item<int64_t>(), n);
+    EXPECT_EQ(tenon::sum(x.to(DType::Bool)).item<int64_t>(), n);
+    const Tensor columns = tenon::sum(tenon::full({n, 5}, 255, DType::U8), {0});
+    expect_close(columns, Array({5}, static_cast<double>(255 * n)), 0, "columns of bytes");
+    expect_close(tenon::sum(tenon::full({3, n}, -1, DType::I64), {1}),
+                 Array({3}, static_cast<double>(-n)), 0, "rows of i64");
+  }
+}
+
+// Losses of pairs, of operands that lie alike and of others.
+TEST(Losses, EveryPairOfLayouts) {
+  const auto squared = [](double d) { return d * d; };
+  const auto smooth = [](double d) { return std::abs(d) < 1 ? d * d / 2 : std::abs(d) - 0.5; };
+  for (const DType dtype : {DType::BF16, DType::F32, DType::F64})
+    for (const auto& [layout, x] : layouts(dtype, 7))
+      for (const auto& [other, target] : layouts(dtype, 9)) {
+        const Array a = array_of(x), b = array_of(target);
+        const auto expect = [&, what = layout + " and " + other](const auto& loss, auto term) {
+          Array each = a;
+          for (size_t i = 0; i < each.v.size(); ++i) each.v[i] = term(a.v[i] - b.v[i]);
+          const double tol = 8 * tolerance(dtype), sum = total(each.v);
+          expect_close(loss("none"), each, tol, "each of " + what);
+          expect_close(loss("sum"), Array({}, sum), tol * std::max(1.0, sum), "sum of " + what);
+          expect_close(loss("mean"), Array({}, mean(each.v)), tol, "mean of " + what);
+        };
+        expect(
+            [&, &x = x, &target = target](const char* r) { return tenon::mse_loss(x, target, r); },
+            squared);
+        expect([&, &x = x,
+                &target = target](const char* r) { return tenon::smooth_l1_loss(x, target, r); },
+               smooth);
+        expect([&, &x = x,
+                &target = target](const char* r) { return tenon::huber_loss(x, target, r); },
+               smooth);
+      }
 }
 
 TEST(ReduceAccuracy, LargeMeanAndLongSums) {
