@@ -81,19 +81,19 @@ template <class T>
 void sort_row(const T* row, int64_t n, bool descending, int64_t* indices, uint8_t* begins) {
   using K = Key<T>;
   using E = Entry<K>;
-  constexpr int64_t kFew = 256;
-  E few[kFew];
-  const bool small = n <= kFew;
+  constexpr int64_t kFew = 256;                               // fit on the stack
+  constexpr int64_t kByComparing = sizeof(K) < 8 ? 64 : 128;  // counters cost more than so many
+  E few[2 * kFew];
   const auto memory =
-      small ? nullptr : std::make_unique_for_overwrite<E[]>(static_cast<size_t>(2 * n));
-  E* const entries = small ? few : memory.get();
+      n <= kFew ? nullptr : std::make_unique_for_overwrite<E[]>(static_cast<size_t>(2 * n));
+  E* const entries = n <= kFew ? few : memory.get();
   parallel_for(n, kGrainSort, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const K key = key_of(row[i]);
       entries[i] = {descending ? static_cast<K>(~key) : key, static_cast<decltype(E::index)>(i)};
     }
   });
-  if (small) {
+  if (n <= kByComparing) {
     std::sort(entries, entries + n, [](const E& a, const E& b) {
       return a.key < b.key || (a.key == b.key && a.index < b.index);
     });

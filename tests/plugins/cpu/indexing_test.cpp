@@ -372,6 +372,14 @@ TEST(SortEdges, NaNZeroAndSigns) {
   EXPECT_EQ(tenon::searchsorted(tenon::tensor({1.f, 2.f}), tenon::tensor({float(NAN), 0.f}))
                 .to_vector<int64_t>(),
             (std::vector<int64_t>{2, 0}));
+  const Tensor rows = tenon::tensor({1.f, 3.f, 5.f, 2.f, 4.f, 6.f}).reshape({2, 3}),
+               wanted = tenon::tensor({5.f, 0.f, 5.f, 2.f}).reshape({2, 2});
+  EXPECT_EQ(tenon::searchsorted(rows, wanted).to_vector<int64_t>(),
+            (std::vector<int64_t>{2, 0, 2, 0}));
+  EXPECT_EQ(tenon::searchsorted(rows, wanted, true).to_vector<int64_t>(),
+            (std::vector<int64_t>{3, 0, 2, 1}));
+  EXPECT_EQ(tenon::searchsorted(tenon::zeros({0}), wanted).to_vector<int64_t>(),
+            (std::vector<int64_t>{0, 0, 0, 0}));
   EXPECT_EQ(tenon::unique(tenon::zeros({0})).values.numel(), 0);
   EXPECT_EQ(tenon::nonzero(tenon::zeros({0, 3})).shape()[1], 2);
   EXPECT_EQ(tenon::sort(tenon::zeros({3, 0}), 1).values.numel(), 0);
