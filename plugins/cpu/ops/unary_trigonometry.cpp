@@ -58,21 +58,35 @@ TENON_CPU_ANGLE1(AtanOp, WideAtan, std::atan)
 TENON_CPU_ANGLE2(Atan2Op, WideAtan2, std::atan2)
 TENON_CPU_ANGLE2(HypotOp, WideHypot, std::hypot)
 
-// The exponents that programs use most are plain products, whatever stands in the lanes beside.
+// The exponents that programs use most are plain products and roots, whatever stands in the lanes beside.
 struct PowOp {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x, V y) const {
     const V square = hn::Mul(x, x);
-    const auto is_square = hn::Eq(y, hn::Set(d, 2));
+    const auto is = [&](double number) HWY_ATTR {
+      return hn::Eq(y, hn::Set(d, static_cast<hn::TFromD<D>>(number)));
+    };
+    const auto is_square = is(2), is_cube = is(3), is_inverse = is(-1);
     if (hn::AllTrue(d, is_square)) return square;
-    const auto is_cube = hn::Eq(y, hn::Set(d, 3)), is_inverse = hn::Eq(y, hn::Set(d, -1));
-    const V cube = hn::Mul(square, x), inverse = hn::Div(hn::Set(d, 1), x);
+    const V cube = hn::Mul(square, x), one = hn::Set(d, 1), inverse = hn::Div(one, x);
     if (hn::AllTrue(d, is_cube)) return cube;
     if (hn::AllTrue(d, is_inverse)) return inverse;
-    const V power = any(d, x, y);
-    return hn::IfThenElse(
-        is_square, square,
-        hn::IfThenElse(is_cube, cube, hn::IfThenElse(is_inverse, inverse, power)));
+    const auto is_root = is(0.5), is_inverse_root = is(-0.5);
+    const V root = positive_root(d, x), inverse_root = hn::Div(one, root);
+    if (hn::AllTrue(d, is_root)) return root;
+    if (hn::AllTrue(d, is_inverse_root)) return inverse_root;
+    V power = any(d, x, y);
+    power = hn::IfThenElse(is_root, root, power);
+    power = hn::IfThenElse(is_inverse_root, inverse_root, power);
+    power = hn::IfThenElse(is_inverse, inverse, power);
+    return hn::IfThenElse(is_square, square, hn::IfThenElse(is_cube, cube, power));
+  }
+  // Of minus infinity the power is infinity, of -0 it is 0.
+  template <class D, class V>
+  static HWY_INLINE V positive_root(D d, V x) {
+    const V infinity = hn::Set(d, static_cast<hn::TFromD<D>>(HUGE_VAL));
+    const V root = hn::Sqrt(hn::Add(x, hn::Zero(d)));
+    return hn::IfThenElse(hn::Eq(x, hn::Neg(infinity)), infinity, root);
   }
   template <class D, class V>
   static HWY_INLINE V any(D d, V x, V y) {

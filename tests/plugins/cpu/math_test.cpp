@@ -201,12 +201,28 @@ TEST(Gradients, OfActivationsMatchDifferences) {
 // The square of this number lies between two floats: a logarithm and an exponential may take the other one.
 TEST(Math, PowersDoNotDependOnTheirNeighbours) {
   const float x = 5.4931640625F;
-  const std::vector<float> y = {2, 0.5F, 2, 2.5F, 3, -1, 2, 1, 2};
+  const std::vector<float> y = {2, 0.5F, 2, 2.5F, 3, -1, 2, -0.5F, 2};
   const std::vector<float> found =
       tenon::pow(tenon::full({9}, double{x}), tenon::tensor(y)).to_vector<float>();
   for (const size_t i : {0, 2, 6, 8}) EXPECT_EQ(found[i], x * x) << i;
   EXPECT_EQ(found[4], x * x * x);
   EXPECT_EQ(found[5], 1 / x);
+  EXPECT_EQ(found[1], std::sqrt(x));
+  EXPECT_EQ(found[7], 1 / std::sqrt(x));
+}
+
+TEST(Math, RootsAreThoseOfC) {
+  const std::vector<float> x = {0.0F, -0.0F, 2.25F, -1.0F, INFINITY, -INFINITY, NAN, 1e-40F};
+  for (const double power : {0.5, -0.5}) {
+    const std::vector<float> found = tenon::pow(tenon::tensor(x), power).to_vector<float>();
+    for (size_t i = 0; i < x.size(); ++i) {
+      const float wanted = std::pow(x[i], static_cast<float>(power));
+      EXPECT_EQ(std::isnan(found[i]), std::isnan(wanted)) << x[i];
+      if (std::isnan(wanted)) continue;
+      EXPECT_FLOAT_EQ(found[i], wanted) << x[i];
+      EXPECT_EQ(std::signbit(found[i]), std::signbit(wanted)) << x[i];
+    }
+  }
 }
 
 }  // namespace
