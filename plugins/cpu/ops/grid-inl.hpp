@@ -89,6 +89,53 @@ struct Taps {
   }
 };
 
+// Two taps along each row of x, read as one number of 64 bits, since gathers cost by the number of their lanes: (bi)linear taps of f32.
+template <class Spot, class C>
+constexpr bool kInPairs = HWY_TARGET != HWY_SCALAR&& std::is_same_v<C, float> &&
+                          (Spot::kCount == 4 || Spot::kCount == 8);
+// At an edge a tap's neighbour is read beside it, and masked.
+template <class Spot>
+struct Pairs {
+  static constexpr uint32_t kRows = Spot::kCount / 2;
+  HWY_ALIGN int64_t at[kRows][kBlock];         // bytes from the plane's begin
+  HWY_ALIGN float weight[kRows][2 * kBlock];   // of an output's first and second element
+  HWY_ALIGN uint32_t read[kRows][2 * kBlock];  // all bits where the element counts
+  bool swapped[kRows][kBlock];                 // the first element is the second tap
+  bool whole;
+
+  // Whether there are two elements side by side.
+  static bool fit(const GridGeometry& g) { return g.in[2] > 1; }
+  explicit Pairs(const Taps<Spot, float>& taps) : whole(taps.whole) {
+    for (uint32_t r = 0; r < kRows; ++r)
+      for (int64_t i = 0; i < kBlock; ++i) {
+        const int32_t a = taps.at[2 * r][i], b = taps.at[2 * r + 1][i];
+        const bool later = a >= 0 && b < 0, sooner = a < 0 && b >= 0;
+        at[r][i] = int64_t{4} * (later ? a - 1 : sooner ? b : std::max(a, 0));
+        const uint32_t first = later || sooner ? 1 : 0, second = 1 - first;
+        swapped[r][i] = first == 1;
+        float* const w = weight[r] + 2 * i;
+        uint32_t* const counts = read[r] + 2 * i;
+        w[0] = w[1] = 0, counts[0] = counts[1] = 0;
+        if (a >= 0) w[first] = taps.weight[2 * r][i], counts[first] = ~0u;
+        if (b >= 0) w[second] = taps.weight[2 * r + 1][i], counts[second] = ~0u;
+      }
+  }
+  // The elements of the outputs from i on, as many as fill a vector by twos; 0 where none counts.
+  template <class D>
+  HWY_INLINE hn::Vec<D> values(D d, const float* plane, uint32_t r, int64_t i) const {
+#if HWY_TARGET == HWY_SCALAR
+    return hn::Zero(d);
+#else
+    const hn::Repartition<uint64_t, D> two;
+    const hn::RebindToSigned<decltype(two)> offset;
+    const auto* const begin = reinterpret_cast<const uint64_t*>(plane);
+    const auto v = hn::BitCast(d, hn::GatherOffset(two, begin, hn::Load(offset, at[r] + i)));
+    if (whole) return v;
+    return hn::And(v, hn::BitCast(d, hn::Load(hn::RebindToUnsigned<D>(), read[r] + 2 * i)));
+#endif
+  }
+};
+
 // An operand or result in what is computed in: halves by way of a copy.
 template <class T>
 const Compute<T>* widened(const tn_view& view, std::vector<Compute<T>>& copy) {

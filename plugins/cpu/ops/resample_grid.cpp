@@ -9,6 +9,41 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::cpu::HWY_NAMESPACE {
 namespace {
 
+template <class D, class C>
+HWY_INLINE void put(D d, hn::Vec<D> v, C* to, int64_t at, const Block& block) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (at + lanes <= block.count)
+    hn::StoreU(v, d, to + at);
+  else
+    store_first(v, d, to + at, static_cast<size_t>(block.count - at));
+}
+
+// The same of taps in pairs.
+template <class Spot>
+void sample_pairs(const Operands<float>& operands, const Taps<Spot, float>& taps,
+                  const Block& block, float* out) {
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<float> d;
+  const GridGeometry& g = operands.of;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const Pairs<Spot> pairs(taps);
+  for (int64_t c = block.sample * g.channels; c < (block.sample + 1) * g.channels; ++c) {
+    const float* const plane = operands.x + c * g.in_plane;
+    float* const to = out + c * g.out_plane + block.first;
+    for (int64_t at = 0; at < block.count; at += lanes) {
+      auto low = hn::Zero(d), high = low;
+      for (uint32_t r = 0; r < Pairs<Spot>::kRows; ++r) {
+        const float* const weight = pairs.weight[r] + 2 * at;
+        low = hn::MulAdd(hn::Load(d, weight), pairs.values(d, plane, r, at), low);
+        high = hn::MulAdd(hn::Load(d, weight + lanes), pairs.values(d, plane, r, at + lanes / 2),
+                          high);
+      }
+      put(d, hn::Add(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low)), to, at, block);
+    }
+  }
+#endif
+}
+
 template <class Spot, class C>
 void sample_block(const Operands<C>& operands, int64_t i, C* out) {
   const hn::ScalableTag<C> d;
@@ -17,6 +52,8 @@ void sample_block(const Operands<C>& operands, int64_t i, C* out) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   Taps<Spot, C> taps;
   taps.read(operands, block);
+  if constexpr (kInPairs<Spot, C>)
+    if (Pairs<Spot>::fit(g)) return sample_pairs(operands, taps, block, out);
   for (int64_t c = block.sample * g.channels; c < (block.sample + 1) * g.channels; ++c) {
     const C* plane = operands.x + c * g.in_plane;
     C* to = out + c * g.out_plane + block.first;
@@ -24,10 +61,7 @@ void sample_block(const Operands<C>& operands, int64_t i, C* out) {
       auto sum = hn::Mul(hn::Load(d, taps.weight[0] + at), taps.values(d, plane, 0, at));
       for (uint32_t k = 1; k < Spot::kCount; ++k)
         sum = hn::MulAdd(hn::Load(d, taps.weight[k] + at), taps.values(d, plane, k, at), sum);
-      if (at + lanes <= block.count)
-        hn::StoreU(sum, d, to + at);
-      else
-        store_first(sum, d, to + at, static_cast<size_t>(block.count - at));
+      put(d, sum, to, at, block);
     }
   }
 }

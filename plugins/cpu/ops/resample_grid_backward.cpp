@@ -30,6 +30,41 @@ HWY_INLINE void input_part(const Operands<C>& operands, const Taps<Spot, C>& tap
   }
 }
 
+// What grid_part sums, of taps in pairs.
+template <class Spot>
+void sum_pairs_along(const Operands<float>& operands, const Taps<Spot, float>& taps,
+                     const Block& block, const float* gradient, float (*along)[kBlock]) {
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<float> d;
+  const hn::Repartition<uint64_t, decltype(d)> two;
+  const hn::Rebind<uint32_t, decltype(two)> half;
+  const GridGeometry& g = operands.of;
+  const auto step = static_cast<int64_t>(hn::Lanes(half));
+  const Pairs<Spot> pairs(taps);
+  HWY_ALIGN float sums[Pairs<Spot>::kRows][2 * kBlock] = {}, copy[kBlock] = {};
+  for (int64_t c = block.sample * g.channels; c < (block.sample + 1) * g.channels; ++c) {
+    const float* const plane = operands.x + c * g.in_plane;
+    const float* from = gradient + c * g.out_plane + block.first;
+    if (block.count < kBlock) from = std::copy_n(from, block.count, copy) - block.count;
+    for (int64_t at = 0; at < block.count; at += step) {
+      const auto bits = hn::LoadU(half, reinterpret_cast<const uint32_t*>(from) + at);
+      const auto once = hn::PromoteTo(two, bits);
+      const auto arrives = hn::BitCast(d, hn::Or(once, hn::ShiftLeft<32>(once)));
+      for (uint32_t r = 0; r < Pairs<Spot>::kRows; ++r) {
+        float* const sum = sums[r] + 2 * at;
+        hn::Store(hn::MulAdd(arrives, pairs.values(d, plane, r, at), hn::Load(d, sum)), d, sum);
+      }
+    }
+  }
+  for (uint32_t r = 0; r < Pairs<Spot>::kRows; ++r)
+    for (int64_t i = 0; i < block.count; ++i) {
+      const uint32_t first = pairs.swapped[r][i] ? 1 : 0;
+      along[2 * r][i] = sums[r][2 * i + first];
+      along[2 * r + 1][i] = sums[r][2 * i + 1 - first];
+    }
+#endif
+}
+
 // The grid's gradient of a block: g times what each tap reads, summed over the channels, is what the tap's weight adds.
 template <class Spot, class C>
 HWY_INLINE void grid_part(const Operands<C>& operands, const Taps<Spot, C>& taps,
@@ -39,7 +74,10 @@ HWY_INLINE void grid_part(const Operands<C>& operands, const Taps<Spot, C>& taps
   const GridGeometry& g = operands.of;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   HWY_ALIGN C along[Spot::kCount][kBlock] = {};
-  for (int64_t c = block.sample * g.channels; c < (block.sample + 1) * g.channels; ++c) {
+  bool summed = false;
+  if constexpr (kInPairs<Spot, C>)
+    if ((summed = Pairs<Spot>::fit(g))) sum_pairs_along(operands, taps, block, gradient, along);
+  for (int64_t c = block.sample * g.channels; !summed && c < (block.sample + 1) * g.channels; ++c) {
     const C* plane = operands.x + c * g.in_plane;
     const C* from = gradient + c * g.out_plane + block.first;
     for (int64_t at = 0; at < block.count; at += lanes) {
