@@ -111,7 +111,8 @@ remainder = _remainder
 
 def fmod(input, other, *, out=None):
     """What is left of input after other was taken from it whole times; it has input's sign."""
-    input, other = to_tensors(check(input), other)
+    if type(other) not in (int, float) or rank(check(input).dtype) != 2:
+        input, other = to_tensors(check(input), other)
     if rank(input.dtype) == 3:
         raise ValueError('[fmod] is not defined for complex numbers')
     if rank(input.dtype) < 2:
