@@ -10,7 +10,7 @@ from ._core import (Device, Generator, Op, Tensor, default_generator, device, de
                     num_threads, plugins, promote_types, set_num_threads)
 from ._core import (bool, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, bfloat16, float32, float64,
                     complex64, complex128, float8_e4m3fn, float8_e5m2)
-from ._errors import (AlreadyExistsError, CancelledError, DataLossError, DeviceLostError, Error, FileNotFoundError, InternalError,
+from ._errors import (AlreadyExistsError, CancelledError, DataLossError, DeviceLostError, DtypeError, Error, FileNotFoundError, InternalError,
                       InvalidArgumentError, IoError, NotFoundError, OutOfMemoryError, OutOfRangeError,
                       PeerLostError, PreconditionError, TimeoutError, UnimplementedError)
 from ._creation import (arange, asarray, empty, empty_like, from_dlpack, full, ones, ones_like, rand, randn, tensor,

@@ -4,6 +4,7 @@ from collections import deque
 
 from . import _core
 from ._core import Tensor, _from_buffer, _from_capsule, _from_data, ops
+from ._errors import DtypeError, InvalidArgumentError
 from ._names import accept_both_names
 
 _full, _full_like, _arange = ops['full'], ops['full_like'], ops['arange']
@@ -47,7 +48,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
         x = _place(obj, dtype, device)
     elif isinstance(obj, (float, int, complex, list, tuple)) and not hasattr(obj, 'dtype'):
         if copy is False:
-            raise ValueError('[asarray] copy=False, but numbers and lists have to be copied')
+            raise InvalidArgumentError('[asarray] copy=False, but numbers and lists have to be copied')
         try:
             return _from_data(obj, dtype, device)
         except TypeError:
@@ -60,19 +61,19 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
             try:
                 made = from_dlpack(obj, copy=copy)
             except BufferError as error:  # NumPy's for elements that are no numbers, or of another byte order
-                raise TypeError(f'[asarray] {type(obj).__name__} of dtype {getattr(obj, "dtype", "?")}: {error}') from None
+                raise DtypeError(f'[asarray] {type(obj).__name__} of dtype {getattr(obj, "dtype", "?")}: {error}') from None
         elif made is None and (array := getattr(obj, '__array__', None)) is not None:
             return asarray(array(), dtype=dtype, device=device, copy=copy)
         if made is None:
             return _from_data(list(obj) if isinstance(obj, (range, deque)) else obj, dtype, device)
         x = _place(made, dtype, device)
         if copy is False and x is not made:
-            raise ValueError('[asarray] copy=False, but another dtype or device was asked for')
+            raise InvalidArgumentError('[asarray] copy=False, but another dtype or device was asked for')
         return x
     if copy and x is obj:
         return _clone(x)
     if copy is False and x is not obj:
-        raise ValueError('[asarray] copy=False, but another dtype or device was asked for')
+        raise InvalidArgumentError('[asarray] copy=False, but another dtype or device was asked for')
     return x
 
 
@@ -168,7 +169,7 @@ def from_dlpack(x, /, *, device=None, copy=None):
     made = _from_capsule(capsule, copy is not False)
     placed = _place(made, None, device)
     if copy is False and placed is not made:
-        raise ValueError('[from_dlpack] copy=False, but another device was asked for')
+        raise InvalidArgumentError('[from_dlpack] copy=False, but another device was asked for')
     return placed
 
 

@@ -13,6 +13,10 @@ class InvalidArgumentError(Error, ValueError):
     """A value, shape or dtype that the function does not accept."""
 
 
+class DtypeError(Error, TypeError):
+    """A dtype that the function does not accept."""
+
+
 class OutOfRangeError(Error, IndexError, ValueError):
     """An index or a dimension outside its range."""
 

@@ -5,7 +5,7 @@ import threading
 from . import _core
 from ._core import Tensor, ops
 from ._creation import _place
-from ._errors import NotFoundError
+from ._errors import InvalidArgumentError, NotFoundError
 from ._op_facts import IN_PLACE
 from ._method_names import LATER, NOT_OFFERED
 
@@ -55,7 +55,7 @@ def _is_dtype(name):
 def to_device(self, device, /, *, stream=None):
     """This tensor on a device; itself if it is there already."""
     if stream is not None:
-        raise ValueError('[to_device] stream must be None: copies are ordered by the library')
+        raise InvalidArgumentError('[to_device] stream must be None: copies are ordered by the library')
     return _place(self, None, device)
 
 
@@ -154,7 +154,7 @@ def __array__(self, dtype=None, copy=None):
     array = self.detach().numpy()
     if dtype is not None and array.dtype != np.dtype(dtype):
         if copy is False:
-            raise ValueError('[__array__] copy=False, but another dtype was asked for')
+            raise InvalidArgumentError('[__array__] copy=False, but another dtype was asked for')
         return array.astype(dtype)
     return array.copy() if copy else array
 

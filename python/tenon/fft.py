@@ -8,6 +8,7 @@ up with zeros before the transform. `norm` is where the factor 1/n goes: 'backwa
 Errors are TypeError for arguments of other types, `tenon.InvalidArgumentError` or ValueError for dtypes, sizes and norms that do not
 fit, `tenon.OutOfRangeError` (an IndexError) for an axis that is not there.
 """
+from ._errors import InvalidArgumentError
 from ._generous import others
 from . import _core
 from ._array_api.dtypes import kind_of
@@ -31,7 +32,7 @@ def _checked(x, name, dtypes=_ALL):
         _check(x, f'fft.{name}')
     dtype = x.dtype
     if dtype not in dtypes:
-        raise ValueError(f'[fft.{name}] x has dtype {dtype}; {", ".join(map(str, dtypes))} are possible: cast it first')
+        raise InvalidArgumentError(f'[fft.{name}] x has dtype {dtype}; {", ".join(map(str, dtypes))} are possible: cast it first')
     return _place(x, _COMPLEX[dtype], None) if dtypes is _ALL and dtype in _COMPLEX else x
 
 
@@ -40,7 +41,7 @@ def _size(n, name):
         raise TypeError(f'[fft.{name}] a size must be an int, not {type(n).__name__}')
     n = n.__index__()
     if n < 1:
-        raise ValueError(f'[fft.{name}] a size must be at least 1, not {n}')
+        raise InvalidArgumentError(f'[fft.{name}] a size must be at least 1, not {n}')
     return n
 
 
@@ -54,17 +55,17 @@ def _axes_of(x, s, axes, name):
     if axes is None:
         count = x.ndim if s is None else len(s)
         if count > x.ndim:
-            raise ValueError(f'[fft.{name}] {count} sizes for a tensor of rank {x.ndim}')
+            raise InvalidArgumentError(f'[fft.{name}] {count} sizes for a tensor of rank {x.ndim}')
         axes = range(x.ndim - count, x.ndim)
     axes = [dim_of(axis, x.ndim, f'fft.{name}') for axis in axes]
     if len(set(axes)) != len(axes):
-        raise ValueError(f'[fft.{name}] an axis is given twice in {tuple(axes)}')
+        raise InvalidArgumentError(f'[fft.{name}] an axis is given twice in {tuple(axes)}')
     if not axes:
-        raise ValueError(f'[fft.{name}] a tensor of rank {x.ndim} and no axis: nothing to transform')
+        raise InvalidArgumentError(f'[fft.{name}] a tensor of rank {x.ndim} and no axis: nothing to transform')
     if s is None:
         return [None] * len(axes), axes
     if len(s) != len(axes):
-        raise ValueError(f'[fft.{name}] {len(s)} sizes for {len(axes)} axes')
+        raise InvalidArgumentError(f'[fft.{name}] {len(s)} sizes for {len(axes)} axes')
     return [None if n in (None, -1) else _size(n, name) for n in s], axes
 
 
@@ -85,7 +86,7 @@ def _scale(norm, count, inverse, name):
     if norm == 'ortho':
         return count ** -0.5
     if norm not in ('forward', 'backward'):
-        raise ValueError(f"[fft.{name}] norm is 'backward', 'ortho' or 'forward', not {norm!r}")
+        raise InvalidArgumentError(f"[fft.{name}] norm is 'backward', 'ortho' or 'forward', not {norm!r}")
     return 1.0
 
 
@@ -231,10 +232,10 @@ def _frequencies(n, d, dtype, device, count, start, name):
     if isinstance(d, bool) or not isinstance(d, (int, float)):
         raise TypeError(f'[fft.{name}] d must be a number, not {type(d).__name__}')
     if d == 0:
-        raise ValueError(f'[fft.{name}] d is the distance of samples and cannot be 0')
+        raise InvalidArgumentError(f'[fft.{name}] d is the distance of samples and cannot be 0')
     dtype = _core.float32 if dtype is None else _core.as_dtype(dtype)
     if kind_of(dtype) != 'real floating':
-        raise ValueError(f'[fft.{name}] dtype must be a real floating one, not {dtype}')
+        raise InvalidArgumentError(f'[fft.{name}] dtype must be a real floating one, not {dtype}')
     k = ops['arange'](start(n), start(n) + count(n), 1, _core.float64, 'cpu')
     return _place(k / (n * d), dtype, device)
 

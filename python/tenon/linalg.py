@@ -7,6 +7,7 @@ called ``linalg.NAME`` (``tenon.op("linalg.inv")``, in C++ ``tenon::Op("linalg.i
 Errors are `tenon.InvalidArgumentError` (a ValueError) for shapes, dtypes and matrices that have no such decomposition; of a batch
 they tell which matrix. `tenon.PreconditionError` says that an iteration did not converge.
 """
+from ._errors import InvalidArgumentError
 from ._generous import others
 from . import _core
 from ._array_api.dtypes import kind_of, result_type
@@ -31,7 +32,7 @@ _DOUBLE = (_core.float64, _core.complex128)
 def _matrices(x, name):
     _check(x, name)
     if x.ndim < 2:
-        raise ValueError(f'[{name}] x has shape {x.shape}; it must be a matrix or a batch of them')
+        raise InvalidArgumentError(f'[{name}] x has shape {x.shape}; it must be a matrix or a batch of them')
     return x
 
 
@@ -68,11 +69,11 @@ def cross(x1, x2, /, axis=-1):
     """
     x1, x2 = _joined(x1, x2, 'linalg.cross')
     if x1.dtype is _core.bool:
-        raise ValueError('[linalg.cross] not defined for bool')
+        raise InvalidArgumentError('[linalg.cross] not defined for bool')
     low = min(x1.ndim, x2.ndim)
     axis = dim_of(axis, low, 'linalg.cross') - low
     if x1.shape[axis] != 3 or x2.shape[axis] != 3:
-        raise ValueError(f'[linalg.cross] axis {axis} of shapes {x1.shape} and {x2.shape} must have 3 entries')
+        raise InvalidArgumentError(f'[linalg.cross] axis {axis} of shapes {x1.shape} and {x2.shape} must have 3 entries')
 
     def next_(x):  # entry i + 1 at i
         return _roll(x, (-1,), (axis,))
@@ -147,7 +148,7 @@ def matrix_norm(x, /, ord='fro', *, keepdims=False):
         sums = _sum(_abs(x), (-2,) if ord in (1, -1) else (-1,))
         out = ops['max' if ord > 0 else 'min'](sums, (-1,))
     else:
-        raise ValueError(f"[linalg.matrix_norm] ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {ord!r}")
+        raise InvalidArgumentError(f"[linalg.matrix_norm] ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {ord!r}")
     return _unsqueeze(_unsqueeze(out, -1), -1) if keepdims else out
 
 
@@ -162,7 +163,7 @@ def matrix_power(x, n, /):
         raise TypeError(f'[linalg.matrix_power] n must be an int, not {type(n).__name__}')
     n = n.__index__()
     if _matrices(x, 'linalg.matrix_power').shape[-1] != x.shape[-2]:
-        raise ValueError(f'[linalg.matrix_power] x has shape {x.shape}; its last two dimensions must be equal')
+        raise InvalidArgumentError(f'[linalg.matrix_power] x has shape {x.shape}; its last two dimensions must be equal')
     if n == 0:
         return ops['clone'](ops['expand'](ops['eye'](x.shape[-1], None, 0, x.dtype, x.device), x.shape))
     square, n = (x, n) if n > 0 else (inv(x), -n)
@@ -216,7 +217,7 @@ def outer(x1, x2, /):
     _check(x1, 'linalg.outer')
     _check(x2, 'linalg.outer')
     if x1.ndim != 1 or x2.ndim != 1:
-        raise ValueError(f'[linalg.outer] shapes {x1.shape} and {x2.shape}; one dimension each is needed')
+        raise InvalidArgumentError(f'[linalg.outer] shapes {x1.shape} and {x2.shape}; one dimension each is needed')
     return _unsqueeze(x1, 1) * _unsqueeze(x2, 0)
 
 
@@ -329,7 +330,7 @@ def vector_norm(x, /, ord=2, axis=None, keepdims=False):
     if axis is not None:
         axis = dims_of(axis, x.ndim, 'linalg.vector_norm')
     if kind_of(x.dtype) not in ('real floating', 'complex floating'):
-        raise ValueError(f'[linalg.vector_norm] x has dtype {x.dtype}; a floating or complex one is needed: cast it first')
+        raise InvalidArgumentError(f'[linalg.vector_norm] x has dtype {x.dtype}; a floating or complex one is needed: cast it first')
     return _norm(x, float(ord), axis, keepdims)
 
 

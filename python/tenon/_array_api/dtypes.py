@@ -2,6 +2,7 @@
 from .. import _core
 from .._core import Tensor, as_dtype, promote_types
 from .._creation import _check, _place
+from .._errors import DtypeError, InvalidArgumentError
 from .._names import accept_both_names
 
 _KINDS = {
@@ -25,7 +26,7 @@ def kind_of(dtype):
     if dtype.name in _HALF:
         return 'real floating'
     if dtype.name in _STORAGE:
-        raise TypeError(f'{dtype} is for storage: cast it to a floating dtype first, or use scaled_matmul')
+        raise DtypeError(f'{dtype} is for storage: cast it to a floating dtype first, or use scaled_matmul')
     return next(kind for kind, names in _KINDS.items() if dtype.name in names)
 
 
@@ -37,9 +38,9 @@ def names_of(kind):
         wanted = {name for each in kind for name in names_of(each)}
         return tuple(name for name in STANDARD if name in wanted)
     if not isinstance(kind, str):
-        raise TypeError(f'a kind of dtypes is a str or a tuple of them, not {type(kind).__name__}')
+        raise DtypeError(f'a kind of dtypes is a str or a tuple of them, not {type(kind).__name__}')
     if kind not in _KINDS:
-        raise ValueError(f'no kind of dtypes is called {kind!r}: {", ".join(_KINDS)}')
+        raise InvalidArgumentError(f'no kind of dtypes is called {kind!r}: {", ".join(_KINDS)}')
     return _KINDS[kind]
 
 
@@ -99,7 +100,7 @@ def result_type(*arrays_and_dtypes):
         else:
             dtypes.append(_as_dtype(each, 'result_type'))
     if not dtypes:
-        raise ValueError('[result_type] needs at least one tensor or dtype')
+        raise InvalidArgumentError('[result_type] needs at least one tensor or dtype')
     out = dtypes[0]
     for dtype in dtypes[1:]:
         out = promote_types(out, dtype)
@@ -130,7 +131,7 @@ class finfo(_Limits):
         dtype = type.dtype if isinstance(type, Tensor) else _as_dtype(type, 'finfo')
         name = _PARTS.get(dtype.name, dtype.name)
         if name not in _FLOATS:
-            raise ValueError(f'[finfo] {dtype} is not a floating dtype: iinfo has the limits of integers')
+            raise InvalidArgumentError(f'[finfo] {dtype} is not a floating dtype: iinfo has the limits of integers')
         self.bits, top, digits, bottom = _FLOATS[name]
         self.eps = 2.0 ** (1 - digits)
         self.max = 448.0 if name == 'float8_e4m3fn' else (2.0 - self.eps) * 2.0 ** (top - 1)  # its last code is NaN
@@ -146,7 +147,7 @@ class iinfo(_Limits):
     def __init__(self, type, /):
         dtype = type.dtype if isinstance(type, Tensor) else _as_dtype(type, 'iinfo')
         if dtype.name not in _KINDS['integral']:
-            raise ValueError(f'[iinfo] {dtype} is not an integer dtype: finfo has the limits of floats')
+            raise InvalidArgumentError(f'[iinfo] {dtype} is not an integer dtype: finfo has the limits of floats')
         self.bits, self.dtype = 8 * dtype.itemsize, dtype
         signed = dtype.name in _KINDS['signed integer']
         self.max = 2 ** (self.bits - signed) - 1

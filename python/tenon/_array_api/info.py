@@ -1,5 +1,6 @@
 """What the namespace can do, for libraries that ask."""
 from .. import _core
+from .._errors import InvalidArgumentError
 from .dtypes import names_of
 
 VERSION = '2024.12'
@@ -42,6 +43,6 @@ def __array_namespace_info__():
 def __array_namespace__(self, /, *, api_version=None):
     """The module tenon."""
     if api_version is not None and api_version != VERSION and api_version not in _BEFORE:
-        raise ValueError(f'[__array_namespace__] version {api_version!r} is not known; this is {VERSION}')
+        raise InvalidArgumentError(f'[__array_namespace__] version {api_version!r} is not known; this is {VERSION}')
     import tenon
     return tenon

@@ -2,7 +2,7 @@
 from .. import _core
 from .._core import Tensor, ops
 from .._creation import _check, _place
-from .._errors import OutOfRangeError
+from .._errors import InvalidArgumentError, OutOfRangeError
 from .._names import accept_both_names
 from .dtypes import kind_of
 
@@ -24,7 +24,7 @@ def dims_of(axes, ndim, name):
     """axes, one or a tuple, from the front, none of them twice."""
     found = [dim_of(axis, ndim, name) for axis in (axes if isinstance(axes, (tuple, list)) else (axes,))]
     if len(set(found)) != len(found):
-        raise ValueError(f'[{name}] an axis is given twice in {axes}')
+        raise InvalidArgumentError(f'[{name}] an axis is given twice in {axes}')
     return found
 
 
@@ -44,7 +44,7 @@ def common_shape(shapes, name):
         for i in range(1, len(shape) + 1):
             if shape[-i] != 1 and out[-i] != shape[-i]:
                 if out[-i] != 1:
-                    raise ValueError(f'[{name}] shapes {", ".join(map(str, map(tuple, shapes)))} do not broadcast')
+                    raise InvalidArgumentError(f'[{name}] shapes {", ".join(map(str, map(tuple, shapes)))} do not broadcast')
                 out[-i] = shape[-i]
     return tuple(out)
 
@@ -58,7 +58,7 @@ def broadcast_arrays(*arrays):
 def broadcast_to(x, /, shape):
     """A view of x in a shape that it broadcasts to."""
     if isinstance(shape, (tuple, list)) and any(isinstance(size, int) and size < 0 for size in shape):
-        raise ValueError(f'[broadcast_to] a size of {tuple(shape)} is negative')
+        raise InvalidArgumentError(f'[broadcast_to] a size of {tuple(shape)} is negative')
     return _expand(x, shape)
 
 
@@ -84,7 +84,7 @@ def moveaxis(x, source, destination, /):
     _check(x, 'moveaxis')
     source, destination = dims_of(source, x.ndim, 'moveaxis'), dims_of(destination, x.ndim, 'moveaxis')
     if len(source) != len(destination):
-        raise ValueError(f'[moveaxis] {len(source)} axes to {len(destination)} places')
+        raise InvalidArgumentError(f'[moveaxis] {len(source)} axes to {len(destination)} places')
     order = [i for i in range(x.ndim) if i not in source]
     for to, at in sorted(zip(destination, source)):
         order.insert(to, at)
@@ -94,14 +94,14 @@ def moveaxis(x, source, destination, /):
 def _repeat_each(x, repeats, axis):
     """Each entry along an axis as often as its number says."""
     if repeats.ndim > 1 or kind_of(repeats.dtype) not in ('signed integer', 'unsigned integer'):
-        raise ValueError(f'[repeat] repeats must be one row of integers, not {repeats.dtype} of shape {repeats.shape}')
+        raise InvalidArgumentError(f'[repeat] repeats must be one row of integers, not {repeats.dtype} of shape {repeats.shape}')
     repeats = _place(repeats, _core.int64, x.device)
     if repeats.size == 1:
         repeats = _expand(_reshape(repeats, (1,)), (x.shape[axis],))
     if repeats.size != x.shape[axis]:
-        raise ValueError(f'[repeat] {repeats.size} repeats for the {x.shape[axis]} entries of axis {axis}')
+        raise InvalidArgumentError(f'[repeat] {repeats.size} repeats for the {x.shape[axis]} entries of axis {axis}')
     if ops['any'](repeats < 0):
-        raise ValueError('[repeat] repeats must not be negative')
+        raise InvalidArgumentError('[repeat] repeats must not be negative')
     ends = ops['cumsum'](repeats, 0)
     total = int(ends[-1]) if ends.size else 0
     index = ops['searchsorted'](ends, ops['arange'](0, total, 1, _core.int64, x.device), True)
@@ -124,7 +124,7 @@ def repeat(x, repeats, /, axis=None):
     if isinstance(repeats, bool) or not hasattr(repeats, '__index__'):
         raise TypeError(f'[repeat] repeats must be an int or a Tensor of integers, not {type(repeats).__name__}')
     if repeats < 0:
-        raise ValueError(f'[repeat] repeats is {repeats}, must be at least 0')
+        raise InvalidArgumentError(f'[repeat] repeats is {repeats}, must be at least 0')
     before, after = x.shape[:axis + 1], x.shape[axis + 1:]
     wide = _expand(_unsqueeze(x, axis + 1), (*before, repeats, *after))
     return _reshape(wide, (*before[:-1], before[-1] * repeats, *after))
@@ -135,7 +135,7 @@ def reshape(x, /, shape, *more, copy=None):
     out = _reshape(x, (shape, *more) if more else shape)
     shares = out.shares_memory(x)
     if copy is False and not shares and x.size:
-        raise ValueError('[reshape] copy=False, but the strides do not allow this shape without a copy')
+        raise InvalidArgumentError('[reshape] copy=False, but the strides do not allow this shape without a copy')
     return _clone(out) if copy and shares else out
 
 
@@ -173,7 +173,7 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
         return ops['linspace'](start, stop, num, endpoint, dtype, device)
     dtype = _core.complex64 if dtype is None else _core.as_dtype(dtype)
     if kind_of(dtype) != 'complex floating':
-        raise ValueError(f'[linspace] complex bounds do not fit dtype {dtype}')
+        raise InvalidArgumentError(f'[linspace] complex bounds do not fit dtype {dtype}')
     part = _core.float32 if dtype is _core.complex64 else _core.float64
     start, stop = complex(start), complex(stop)
     return ops['complex'](ops['linspace'](start.real, stop.real, num, endpoint, part, device),
@@ -183,12 +183,12 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
 def meshgrid(*arrays, indexing='xy'):
     """Coordinate grids of rows of coordinates; 'xy' exchanges the first two dimensions, 'ij' does not."""
     if indexing not in ('xy', 'ij'):
-        raise ValueError(f"[meshgrid] indexing is 'xy' or 'ij', not {indexing!r}")
+        raise InvalidArgumentError(f"[meshgrid] indexing is 'xy' or 'ij', not {indexing!r}")
     check_all(arrays, 'meshgrid')
     if len({x.dtype.name for x in arrays}) > 1:
-        raise ValueError('[meshgrid] all tensors must have one dtype')
+        raise InvalidArgumentError('[meshgrid] all tensors must have one dtype')
     if any(x.ndim > 1 for x in arrays):
-        raise ValueError('[meshgrid] each tensor must have one dimension')
+        raise InvalidArgumentError('[meshgrid] each tensor must have one dimension')
     n = len(arrays)
     at = list(range(n))
     if indexing == 'xy' and n > 1:
@@ -208,7 +208,7 @@ def take_along_axis(x, indices, /, axis=-1):
     """Elements along an axis at an index each; the other dimensions broadcast."""
     check_all((x, indices), 'take_along_axis')
     if x.ndim != indices.ndim:
-        raise ValueError(f'[take_along_axis] indices have rank {indices.ndim}, the tensor {x.ndim}')
+        raise InvalidArgumentError(f'[take_along_axis] indices have rank {indices.ndim}, the tensor {x.ndim}')
     axis = dim_of(axis, x.ndim, 'take_along_axis')
     sizes = [list(x.shape), list(indices.shape)]
     sizes[0][axis] = sizes[1][axis] = 1

@@ -5,6 +5,7 @@ from collections import namedtuple
 from .. import _core
 from .._core import Tensor, ops
 from .._creation import _check, _from_buffer, _place
+from .._errors import InvalidArgumentError
 from .._names import accept_both_names
 from .dtypes import kind_of, result_type
 from .shapes import check_all, common_shape, dim_of
@@ -20,7 +21,7 @@ def positive(x, /):
     """A copy of x."""
     _check(x, 'positive')
     if x.dtype is _core.bool:
-        raise ValueError('[positive] not defined for bool')
+        raise InvalidArgumentError('[positive] not defined for bool')
     return ops['clone'](x)
 
 
@@ -59,7 +60,7 @@ def nextafter(x1, x2, /):
     """The number of the dtype next to each of x1, towards x2. Runs on the host; no gradient."""
     dtype = result_type(x1, x2)
     if dtype.name not in _BITS:
-        raise ValueError(f'[nextafter] needs float16, float32 or float64, not {dtype}')
+        raise InvalidArgumentError(f'[nextafter] needs float16, float32 or float64, not {dtype}')
     given = [x for x in (x1, x2) if isinstance(x, Tensor)]
     if not given:
         raise TypeError('[nextafter] needs a Tensor')
@@ -82,7 +83,7 @@ def nonzero(x, /):
     """Indices of the elements that are not 0: a row of integers for each dimension."""
     _check(x, 'nonzero')
     if x.ndim == 0:
-        raise ValueError('[nonzero] needs at least one dimension')
+        raise InvalidArgumentError('[nonzero] needs at least one dimension')
     found = ops['nonzero'](x)
     return tuple(ops['select'](found, 1, i) for i in range(x.ndim))
 
@@ -95,7 +96,7 @@ def searchsorted(x1, x2, /, *, side='left', sorter=None, right=None):
     if right is not None:
         side = 'right' if right else 'left'
     if side not in ('left', 'right'):
-        raise ValueError(f"[searchsorted] side is 'left' or 'right', not {side!r}")
+        raise InvalidArgumentError(f"[searchsorted] side is 'left' or 'right', not {side!r}")
     if sorter is not None:
         x1 = ops['index_select'](x1, 0, sorter)
     return ops['searchsorted'](x1, x2, side == 'right')
@@ -172,7 +173,7 @@ def _cumulative(op, first, x, axis, dtype, include_initial):
     _check(x, name)
     if axis is None:
         if x.ndim != 1:
-            raise ValueError(f'[{name}] a tensor of rank {x.ndim} needs an axis')
+            raise InvalidArgumentError(f'[{name}] a tensor of rank {x.ndim} needs an axis')
         axis = 0
     axis = dim_of(axis, x.ndim, name)
     out = op(x, axis, dtype)
@@ -199,7 +200,7 @@ def diff(x, /, n=1, axis=-1, prepend=None, append=None):
     if isinstance(n, bool) or not isinstance(n, int):
         raise TypeError(f'[diff] n must be an int, not {type(n).__name__}')
     if n < 0:
-        raise ValueError(f'[diff] n is {n}, not at least 0')
+        raise InvalidArgumentError(f'[diff] n is {n}, not at least 0')
     parts = [each for each in (prepend, x, append) if each is not None]
     if len(parts) > 1:
         x = ops['concat'](check_all(parts, 'diff'), axis)
@@ -219,16 +220,16 @@ def matrix_transpose(x, /):
 def _axes_of(axes, x1, x2):
     if isinstance(axes, (tuple, list)):
         if len(axes) != 2:
-            raise ValueError(f'[tensordot] axes are an int or two sequences, not {len(axes)}')
+            raise InvalidArgumentError(f'[tensordot] axes are an int or two sequences, not {len(axes)}')
         pairs = [[dim_of(axis, x.ndim, 'tensordot') for axis in each] for each, x in zip(axes, (x1, x2))]
     else:
         if isinstance(axes, bool) or not isinstance(axes, int):
             raise TypeError(f'[tensordot] axes must be an int or two sequences, not {type(axes).__name__}')
         if not 0 <= axes <= min(x1.ndim, x2.ndim):
-            raise ValueError(f'[tensordot] {axes} axes of tensors of rank {x1.ndim} and {x2.ndim}')
+            raise InvalidArgumentError(f'[tensordot] {axes} axes of tensors of rank {x1.ndim} and {x2.ndim}')
         pairs = [list(range(x1.ndim - axes, x1.ndim)), list(range(axes))]
     if [x1.shape[i] for i in pairs[0]] != [x2.shape[i] for i in pairs[1]]:
-        raise ValueError(f'[tensordot] axes {axes} of shapes {x1.shape} and {x2.shape} differ in size')
+        raise InvalidArgumentError(f'[tensordot] axes {axes} of shapes {x1.shape} and {x2.shape} differ in size')
     return pairs
 
 
@@ -251,7 +252,7 @@ def vecdot(x1, x2, /, axis=-1):
     low = min(x1.ndim, x2.ndim)
     axis = dim_of(axis, low, 'vecdot') - low
     if x1.shape[axis] != x2.shape[axis]:
-        raise ValueError(f'[vecdot] axis {axis} of shapes {x1.shape} and {x2.shape} differs in size')
+        raise InvalidArgumentError(f'[vecdot] axis {axis} of shapes {x1.shape} and {x2.shape} differs in size')
     rows, columns = ([*range(x.ndim + axis), *range(x.ndim + axis + 1, x.ndim), x.ndim + axis] for x in (x1, x2))
     if kind_of(x1.dtype) == 'complex floating':
         x1 = ops['conj'](x1)

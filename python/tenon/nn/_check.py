@@ -1,5 +1,6 @@
 """Checks that layers share: errors name the class, the argument, the value and what is taken, as those of C++ do."""
 from .._core import Tensor
+from .._errors import InvalidArgumentError
 
 
 def check_tensor(where, x):
@@ -13,7 +14,7 @@ def check_size(where, name, value, least=0):
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f'[{where}] {name} must be an int, not {type(value).__name__}')
     if value < least:
-        raise ValueError(f'[{where}] {name} is {value}, must be at least {least}')
+        raise InvalidArgumentError(f'[{where}] {name} is {value}, must be at least {least}')
     return value
 
 
@@ -22,7 +23,7 @@ def check_sizes(where, name, value, least=0, dims=None):
     many = isinstance(value, (tuple, list))
     each = tuple(value) if many else (value,) * (dims or 1)
     if dims is not None and len(each) not in (1, dims):
-        raise ValueError(f'[{where}] {name} {each} has {len(each)} sizes for {dims} dimensions: give one, or {dims}')
+        raise InvalidArgumentError(f'[{where}] {name} {each} has {len(each)} sizes for {dims} dimensions: give one, or {dims}')
     each = tuple(check_size(where, name, size, least) for size in each)
     if dims is None:
         return each if many else value
@@ -39,28 +40,28 @@ def check_number(where, name, value):
 def check_least(where, name, value, least):
     """A number of at least `least`."""
     if not check_number(where, name, value) >= least:
-        raise ValueError(f'[{where}] {name} is {value}, must be at least {least}')
+        raise InvalidArgumentError(f'[{where}] {name} is {value}, must be at least {least}')
     return value
 
 
 def check_positive(where, name, value):
     """A number above 0."""
     if not check_number(where, name, value) > 0:
-        raise ValueError(f'[{where}] {name} is {value}, must be positive')
+        raise InvalidArgumentError(f'[{where}] {name} is {value}, must be positive')
     return value
 
 
 def check_part(where, name, value):
     """A number from 0 to 1, both taken."""
     if not 0 <= check_number(where, name, value) <= 1:
-        raise ValueError(f'[{where}] {name} is {value}, must be 0 to 1')
+        raise InvalidArgumentError(f'[{where}] {name} is {value}, must be 0 to 1')
     return value
 
 
 def check_between(where, name, value):
     """A number from 0 to 1, neither taken."""
     if not 0 < check_number(where, name, value) < 1:
-        raise ValueError(f'[{where}] {name} is {value}, must be between 0 and 1')
+        raise InvalidArgumentError(f'[{where}] {name} is {value}, must be between 0 and 1')
     return value
 
 
@@ -68,7 +69,7 @@ def check_groups(where, channels, groups):
     """Numbers of channels that all divide into groups."""
     if any(count % groups for count in channels):
         text = ' and '.join(map(str, channels))
-        raise ValueError(f'[{where}] {text} channels do not divide into {groups} groups')
+        raise InvalidArgumentError(f'[{where}] {text} channels do not divide into {groups} groups')
 
 
 def check_one_of(where, name, value, taken):
@@ -77,5 +78,5 @@ def check_one_of(where, name, value, taken):
         raise TypeError(f'[{where}] {name} must be a str, not {type(value).__name__}')
     if value not in taken:
         quoted = [f'"{word}"' for word in taken]
-        raise ValueError(f'[{where}] {name} is "{value}", must be {", ".join(quoted[:-1])} or {quoted[-1]}')
+        raise InvalidArgumentError(f'[{where}] {name} is "{value}", must be {", ".join(quoted[:-1])} or {quoted[-1]}')
     return value

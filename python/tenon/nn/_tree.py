@@ -3,6 +3,7 @@ from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from .._core import Tensor
+from .._errors import InvalidArgumentError
 from .parameter import Parameter
 
 
@@ -242,9 +243,9 @@ class Tree:
     def set_submodule(self, target, module, strict=False):
         """Puts a module at a path such as "layers.0"; `strict`: in the place of one that is there."""
         if not isinstance(module, Tree):
-            raise ValueError(f'[{type(self).__name__}] "{target}" must be a Module, not {type(module).__name__}')
+            raise InvalidArgumentError(f'[{type(self).__name__}] "{target}" must be a Module, not {type(module).__name__}')
         if not target:
-            raise ValueError(f'[{type(self).__name__}] the path of a module to replace must not be empty')
+            raise InvalidArgumentError(f'[{type(self).__name__}] the path of a module to replace must not be empty')
         owner, name = self._owner(target)
         there = owner._named('modules')
         if name not in there and (strict or hasattr(owner, name)):

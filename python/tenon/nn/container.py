@@ -4,6 +4,7 @@ import operator
 from collections.abc import Iterable, Mapping
 
 from .._core import Tensor
+from .._errors import InvalidArgumentError, OutOfRangeError
 from .module import Module, Parameter
 
 
@@ -69,7 +70,7 @@ def _place(kind, index, count, what):
         raise TypeError(f'[{kind}] an index is an int or a slice, not {type(index).__name__}')
     index = operator.index(index)
     if not -count <= index < count:
-        raise IndexError(f'[{kind}] index {index} out of range for {count} {what}')
+        raise OutOfRangeError(f'[{kind}] index {index} out of range for {count} {what}')
     return index % count
 
 
@@ -121,7 +122,7 @@ class _List(_Container):
             raise TypeError(f'[{type(self).__name__}] a part must be a Module, not {type(module).__name__}')
         count = len(self)
         if not -count <= index <= count:
-            raise IndexError(f'[{type(self).__name__}] index {index} out of range for {count} parts')
+            raise OutOfRangeError(f'[{type(self).__name__}] index {index} out of range for {count} parts')
         parts = list(self)
         parts.insert(index, module)
         self._all(parts)
@@ -177,7 +178,7 @@ class Sequential(_List):
         if not isinstance(times, int):
             return NotImplemented
         if times <= 0:
-            raise ValueError(f'[Sequential] {times} repetitions: must be 1 at least')
+            raise InvalidArgumentError(f'[Sequential] {times} repetitions: must be 1 at least')
         return type(self)(*itertools.chain.from_iterable([list(self)] * times))
 
     __rmul__ = __mul__
@@ -221,7 +222,7 @@ def _pairs(where, given):
             raise TypeError(f'[{where}] element {i} must be a pair, not {type(pair).__name__}')
         pair = tuple(pair)
         if len(pair) != 2:
-            raise ValueError(f'[{where}] element {i} has {len(pair)} entries, must be a pair')
+            raise InvalidArgumentError(f'[{where}] element {i} has {len(pair)} entries, must be a pair')
         pairs.append(pair)
     return pairs
 

@@ -2,6 +2,7 @@
 import math
 
 from .._core import ops
+from .._errors import InvalidArgumentError
 from ._check import check_groups, check_size, check_sizes, check_tensor
 from .init import _layer_default
 from .module import Module, Parameter
@@ -36,8 +37,8 @@ class _ConvBase(Module):
     def _check(self, x):
         check_tensor(type(self).__name__, x)
         if x.ndim != self._dims + 2 or x.shape[1] != self.in_channels:
-            raise ValueError(f'[{type(self).__name__}] x has shape {x.shape}, must be (N, {self.in_channels}'
-                             + ', size' * self._dims + ')')
+            raise InvalidArgumentError(f'[{type(self).__name__}] x has shape {x.shape}, must be (N, {self.in_channels}'
+                                       + ', size' * self._dims + ')')
 
     def extra_repr(self):
         text = f'{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}'

@@ -5,6 +5,7 @@ Each is an op of the library; help() of one gives its arguments. Those with seve
 from __future__ import annotations
 
 import tenon
+from .._errors import InvalidArgumentError
 from .._generous import others
 from .._core import ops
 from ._check import check_sizes, check_tensor
@@ -48,7 +49,7 @@ _attention, _layer_norm, _rms_norm, _group_norm, _batch_norm = ops['attention'],
 def dropout(x, p=0.5, training=True, generator=None):
     """Zeroes elements at random, each with probability `p`, and scales the others by 1/(1-p)."""
     if not 0 <= p <= 1:
-        raise ValueError(f'[dropout] p is {p}, must be 0 to 1')
+        raise InvalidArgumentError(f'[dropout] p is {p}, must be 0 to 1')
     return _dropout(x, p, training, generator) if training and p > 0 else x
 
 
@@ -87,11 +88,11 @@ def affine_grid(theta, size, align_corners=False):
     check_tensor('affine_grid', theta)
     dims = len(size) - 2
     if dims not in (2, 3):
-        raise ValueError(f'[affine_grid] size must be (N, C, H, W) or (N, C, D, H, W), got {tuple(size)}')
+        raise InvalidArgumentError(f'[affine_grid] size must be (N, C, H, W) or (N, C, D, H, W), got {tuple(size)}')
     size = check_sizes('affine_grid', 'size', tuple(size), 1)
     wanted = (size[0], dims, dims + 1)
     if theta.shape != wanted or not theta.dtype.is_floating_point:
-        raise ValueError(f'[affine_grid] theta must be floating and of shape {wanted}, got {theta.dtype} {theta.shape}')
+        raise InvalidArgumentError(f'[affine_grid] theta must be floating and of shape {wanted}, got {theta.dtype} {theta.shape}')
     column = (size[0],) + (1,) * dims + (dims,)
     grid = theta[:, :, dims].reshape(column)
     for d, n in enumerate(reversed(size[2:])):  # the last dimension's coordinate is the first
@@ -118,9 +119,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     for name, x in (('query', query), ('key', key), ('value', value)):
         check_tensor('scaled_dot_product_attention', x)
         if x.ndim < 2 or x.ndim != query.ndim:
-            raise ValueError(f'[scaled_dot_product_attention] {name} has rank {x.ndim}, must be (…, length, width) of one rank')
+            raise InvalidArgumentError(f'[scaled_dot_product_attention] {name} has rank {x.ndim}, must be (…, length, width) of one rank')
     if not 0 <= dropout_p < 1:
-        raise ValueError(f'[scaled_dot_product_attention] dropout_p is {dropout_p}, must be 0 to 1')
+        raise InvalidArgumentError(f'[scaled_dot_product_attention] dropout_p is {dropout_p}, must be 0 to 1')
     if dropout_p > 0:
         return _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, scale, generator)
     if query.ndim == 4:
@@ -201,7 +202,7 @@ def batch_norm(x, running_mean=None, running_var=None, weight=None, bias=None, t
     While training it takes the batch's statistics and lets them into the running ones, in place, with weight `momentum`.
     """
     if (running_mean is None) != (running_var is None):
-        raise ValueError('[batch_norm] running_mean and running_var belong together: give both or neither')
+        raise InvalidArgumentError('[batch_norm] running_mean and running_var belong together: give both or neither')
     use_batch = training or running_mean is None
     y, mean, rstd = _batch_norm(x, weight, bias, running_mean, running_var, use_batch, eps)
     if training and running_mean is not None and running_var is not None:
@@ -234,7 +235,7 @@ def kl_div(x, target, reduction='mean', log_target=False):
         return _kl_div(x, target, reduction, log_target)
     check_tensor('kl_div', x)
     if x.ndim == 0:
-        raise ValueError('[kl_div] reduction "batchmean" needs x of rank 1 or more')
+        raise InvalidArgumentError('[kl_div] reduction "batchmean" needs x of rank 1 or more')
     return _kl_div(x, target, 'sum', log_target) / x.shape[0]
 
 
@@ -254,7 +255,7 @@ def _of_rank(fn, count, rank, name):
     def checked(x, *args, **kwargs):
         check_tensor(name, x)
         if x.ndim not in (rank + 1, rank + 2):
-            raise ValueError(f'[{name}] x has rank {x.ndim}, must be (N, C, {rank} more), or without N')
+            raise InvalidArgumentError(f'[{name}] x has rank {x.ndim}, must be (N, C, {rank} more), or without N')
         words = any(isinstance(each, str) for each in (*args, *kwargs.values()))  # padding='same'
         if x.ndim == rank + 1 or words or len(args) >= count or _ONLY_PYTORCHS.intersection(kwargs):
             return getattr(tenon.torch.nn.functional, name)(x, *args, **kwargs)

@@ -8,6 +8,7 @@ import math
 
 import tenon
 from .._core import Tensor, ops
+from .._errors import InvalidArgumentError
 from ._check import check_least, check_one_of
 
 _GAINS = {'linear': 1.0, 'sigmoid': 1.0, 'tanh': 5 / 3, 'relu': math.sqrt(2), 'selu': 0.75}
@@ -23,7 +24,7 @@ def fans(tensor):
     """(inputs, outputs) of one element of a weight (out, in, kernel…)."""
     _check('init', tensor)
     if tensor.ndim < 2:
-        raise ValueError(f'[init] a tensor of rank {tensor.ndim} has no fan-in and fan-out: it needs rank 2 or more')
+        raise InvalidArgumentError(f'[init] a tensor of rank {tensor.ndim} has no fan-in and fan-out: it needs rank 2 or more')
     kernel = math.prod(tensor.shape[2:])
     return tensor.shape[1] * kernel, tensor.shape[0] * kernel
 
@@ -34,7 +35,7 @@ def calculate_gain(nonlinearity, param=None):
         slope = 0.01 if param is None else param
         return math.sqrt(2 / (1 + slope * slope))
     if nonlinearity not in _GAINS:
-        raise ValueError(f'[calculate_gain] no gain is known for "{nonlinearity}": linear, sigmoid, tanh, relu, leaky_relu or selu')
+        raise InvalidArgumentError(f'[calculate_gain] no gain is known for "{nonlinearity}": linear, sigmoid, tanh, relu, leaky_relu or selu')
     return _GAINS[nonlinearity]
 
 

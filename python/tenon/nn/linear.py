@@ -2,6 +2,7 @@
 import tenon
 
 from .._core import ops
+from .._errors import InvalidArgumentError, OutOfRangeError
 from . import functional as F
 from ._check import check_part, check_size, check_tensor
 from .init import _layer_default
@@ -87,11 +88,11 @@ class QuantizedLinear(Module):
 
 def _check_packing(in_features, bits, group_size):
     if check_size('QuantizedLinear', 'bits', bits, -2 ** 63) not in (4, 8):
-        raise ValueError(f'[QuantizedLinear] bits is {bits}, must be 8 or 4')
+        raise InvalidArgumentError(f'[QuantizedLinear] bits is {bits}, must be 8 or 4')
     check_size('QuantizedLinear', 'group_size', group_size, 1)
     if in_features % group_size or (bits == 4 and group_size % 2):
-        raise ValueError(f'[QuantizedLinear] {in_features} in_features do not divide into groups of {group_size}'
-                         + (', which must be even' if bits == 4 else ''))
+        raise InvalidArgumentError(f'[QuantizedLinear] {in_features} in_features do not divide into groups of {group_size}'
+                                   + (', which must be even' if bits == 4 else ''))
 
 
 class Embedding(Module):
@@ -106,7 +107,7 @@ class Embedding(Module):
         check_size('Embedding', 'num_embeddings', num_embeddings)
         check_size('Embedding', 'embedding_dim', embedding_dim)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ValueError(f'[Embedding] padding_idx {padding_idx} is outside the {num_embeddings} rows')
+            raise InvalidArgumentError(f'[Embedding] padding_idx {padding_idx} is outside the {num_embeddings} rows')
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = padding_idx % num_embeddings if padding_idx is not None else None
         table = ops['normal']((num_embeddings, embedding_dim))
@@ -162,7 +163,7 @@ class Unflatten(Module):
         check_tensor('Unflatten', x)
         dim = self.dim + x.ndim if self.dim < 0 else self.dim
         if not 0 <= dim < x.ndim:
-            raise IndexError(f'[Unflatten] dim {self.dim} out of range for a tensor of rank {x.ndim}')
+            raise OutOfRangeError(f'[Unflatten] dim {self.dim} out of range for a tensor of rank {x.ndim}')
         return ops['reshape'](x, (*x.shape[:dim], *self.unflattened_size, *x.shape[dim + 1:]))
 
     def extra_repr(self):

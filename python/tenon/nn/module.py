@@ -2,6 +2,7 @@
 import tenon
 from .. import _steps
 from .._core import Tensor
+from .._errors import DtypeError
 from ._hooks import RemovableHandle as RemovableHandle  # optimizers have hooks, too
 from ._state import Saving
 from .parameter import Buffer, Parameter
@@ -148,11 +149,11 @@ class Module(Saving):
             elif isinstance(given, (str, tenon.Device)):
                 device = given
             elif not (isinstance(given, bool) and i or given is None and len(args) > 1):  # non_blocking by place, no device
-                raise TypeError(f'[Module.to] wants a device, a dtype or a Tensor, not {type(given).__name__}')
+                raise DtypeError(f'[Module.to] wants a device, a dtype or a Tensor, not {type(given).__name__}')
         if dtype is not None:
             dtype = tenon._core.as_dtype(dtype)
             if not (dtype.is_floating_point or dtype.is_complex):
-                raise TypeError(f'[Module.to] {dtype} is no floating-point dtype')
+                raise DtypeError(f'[Module.to] {dtype} is no floating-point dtype')
         if device is not None:
             device = tenon.device(device) if isinstance(device, str) else device
         cast, move = tenon._core.ops['cast'], tenon._core.ops['to']

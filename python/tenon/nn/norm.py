@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import tenon
 from .._core import Tensor, ops
+from .._errors import InvalidArgumentError
 from . import functional as F
 from ._check import check_groups, check_size, check_sizes, check_tensor
 from .module import Module, Parameter
@@ -47,7 +48,7 @@ class BatchNorm(Module):
     def forward(self, x):
         check_tensor('BatchNorm', x)
         if x.ndim < 2 or x.shape[1] != self.num_features:
-            raise ValueError(f'[BatchNorm] x has shape {x.shape}, must be (N, {self.num_features}, …)')
+            raise InvalidArgumentError(f'[BatchNorm] x has shape {x.shape}, must be (N, {self.num_features}, …)')
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked += 1
         return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.training, self.momentum,

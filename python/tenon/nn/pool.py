@@ -1,4 +1,5 @@
 """Pooling and resampling over the dimensions behind (N, C); one class serves every number of them."""
+from .._errors import InvalidArgumentError
 from . import functional as F
 from ._check import check_one_of, check_positive, check_sizes, check_tensor
 from .module import Module
@@ -77,7 +78,7 @@ class Upsample(Module):
     def __init__(self, size=None, scale_factor=None, mode='nearest', align_corners=None):
         super().__init__()
         if (size is None) == (scale_factor is None):
-            raise ValueError('[Upsample] give either size or scale_factor')
+            raise InvalidArgumentError('[Upsample] give either size or scale_factor')
         self.size = size if size is None else check_sizes('Upsample', 'size', size, 1)
         self.scale_factor = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else scale_factor
         if size is None:
@@ -85,7 +86,7 @@ class Upsample(Module):
                 check_positive('Upsample', 'scale_factor', factor)
         self.mode = check_one_of('Upsample', 'mode', mode, ('nearest', 'linear', 'bilinear', 'trilinear', 'bicubic'))
         if mode == 'nearest' and align_corners is not None:
-            raise ValueError('[Upsample] align_corners is for the modes that interpolate, not "nearest"')
+            raise InvalidArgumentError('[Upsample] align_corners is for the modes that interpolate, not "nearest"')
         self.align_corners = align_corners
 
     def forward(self, x):
@@ -98,10 +99,10 @@ class Upsample(Module):
             return check_sizes('Upsample', 'size', self.size, 1, dims)
         factors = self.scale_factor if isinstance(self.scale_factor, tuple) else (self.scale_factor,) * dims
         if len(factors) != dims:
-            raise ValueError(f'[Upsample] {len(factors)} factors for {dims} dimensions')
+            raise InvalidArgumentError(f'[Upsample] {len(factors)} factors for {dims} dimensions')
         sizes = [n * factor for n, factor in zip(x.shape[2:], factors)]
         if not all(size < 1e18 for size in sizes):
-            raise ValueError(f'[Upsample] scale_factor is {self.scale_factor}, makes no size')
+            raise InvalidArgumentError(f'[Upsample] scale_factor is {self.scale_factor}, makes no size')
         return [int(size) for size in sizes]
 
     def extra_repr(self):

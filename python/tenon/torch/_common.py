@@ -7,6 +7,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor, ops, promote_types
 from .._creation import _place
+from .._errors import DtypeError, InvalidArgumentError, OutOfRangeError
 from ..autograd import GRAD
 
 values_indices = namedtuple('values_indices', 'values indices')
@@ -183,16 +184,16 @@ def into(out, value, exact=False) -> Any:
         return value
     if isinstance(value, tuple):
         if len(out) != len(value):
-            raise ValueError(f'[out] {len(out)} tensors for {len(value)} results')
+            raise InvalidArgumentError(f'[out] {len(out)} tensors for {len(value)} results')
         made = [into(to, each, exact) for to, each in zip(out, value)]
         return type(value)(*made) if hasattr(value, '_fields') else tuple(made)
     check(out, 'out')
     if out.shape != value.shape:
-        raise ValueError(f'[out] has shape {out.shape}, the result {value.shape}: tensors keep their shape')
+        raise InvalidArgumentError(f'[out] has shape {out.shape}, the result {value.shape}: tensors keep their shape')
     if rank(value.dtype) > rank(out.dtype) or (exact and value.dtype is not out.dtype):
-        raise TypeError(f'[out] of dtype {out.dtype} cannot hold a result of dtype {value.dtype}')
+        raise DtypeError(f'[out] of dtype {out.dtype} cannot hold a result of dtype {value.dtype}')
     if out.requires_grad:
-        raise ValueError('[out] requires a gradient: functions with out= are not differentiated')
+        raise InvalidArgumentError('[out] requires a gradient: functions with out= are not differentiated')
     out[...] = value.detach()
     return out
 
@@ -211,7 +212,7 @@ def in_double(function):
     def call(input, *, out=None):
         x = floating(input)
         if rank(x.dtype) == 3:
-            raise ValueError(f'[{call.__name__}] is not defined for complex numbers')
+            raise InvalidArgumentError(f'[{call.__name__}] is not defined for complex numbers')
         return into(out, cast(function(cast(x, _core.float64)), x.dtype))
     call.__name__ = call.__qualname__ = function.__name__.strip('_')
     call.__doc__ = function.__doc__
@@ -224,7 +225,7 @@ def dim_of(dim, ndim):
         raise TypeError(f'dim must be an int, not {type(dim).__name__}')
     dim, most = dim.__index__(), builtins.max(ndim, 1)
     if not -most <= dim < most:
-        raise IndexError(f'dim {dim} is out of range for a tensor of rank {ndim}')
+        raise OutOfRangeError(f'dim {dim} is out of range for a tensor of rank {ndim}')
     return dim % most
 
 
@@ -234,7 +235,7 @@ def dims_of(dim, ndim):
         return tuple(range(ndim))
     found = tuple(dim_of(each, ndim) for each in (dim if isinstance(dim, (tuple, list)) else (dim,)))
     if len(set(found)) != len(found):
-        raise ValueError(f'a dimension occurs twice in dim={dim}')
+        raise InvalidArgumentError(f'a dimension occurs twice in dim={dim}')
     return tuple(d for d in found if d < ndim)
 
 

@@ -1,5 +1,6 @@
 """torch.accelerator: the devices beside the host, of whichever plugin there are any."""
 from .. import _core
+from .._errors import InvalidArgumentError
 
 __all__ = ['current_accelerator', 'current_device_idx', 'current_device_index', 'device_count', 'empty_cache', 'is_available',
            'set_device_idx', 'set_device_index', 'synchronize']
@@ -36,7 +37,7 @@ def current_device_index():
 def set_device_index(device, /):
     """0 is taken; use torch.set_default_device() for another."""
     if device not in (0, None) and getattr(device, 'index', device) != 0:
-        raise ValueError(f'[accelerator] device {device}: use torch.set_default_device()')
+        raise InvalidArgumentError(f'[accelerator] device {device}: use torch.set_default_device()')
 
 
 current_device_idx, set_device_idx = current_device_index, set_device_index

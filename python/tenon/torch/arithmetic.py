@@ -3,7 +3,7 @@ import math
 
 from .. import _core
 from .._core import ops
-from .._errors import InvalidArgumentError
+from .._errors import DtypeError, InvalidArgumentError
 from ._common import Tensor, cast, check, differentiated, into, number_dtype, promoted, rank, result_type, somewhere, to_tensors
 from ._shortcuts import short
 
@@ -40,7 +40,7 @@ def _alpha(name, alpha, *operands):
     if isinstance(alpha, bool) and any(isinstance(x, Tensor) and x.dtype is not _core.bool for x in operands):
         raise TypeError(f'[{name}] a bool alpha is for bools')
     if not isinstance(alpha, Tensor) and rank(number_dtype(alpha)) > max(rank(result_type(*operands)), 1):
-        raise TypeError(f'[{name}] alpha {alpha} does not fit operands of dtype {result_type(*operands)}')
+        raise DtypeError(f'[{name}] alpha {alpha} does not fit operands of dtype {result_type(*operands)}')
     return alpha
 
 
@@ -74,10 +74,10 @@ def div(input, other, *, rounding_mode=None, out=None):
     if rounding_mode is None:
         return _div(input, other, out=out)
     if rounding_mode not in ('trunc', 'floor'):
-        raise ValueError(f"[div] rounding_mode is None, 'trunc' or 'floor', not {rounding_mode!r}")
+        raise InvalidArgumentError(f"[div] rounding_mode is None, 'trunc' or 'floor', not {rounding_mode!r}")
     dtype = result_type(input, other)
     if rank(dtype) == 3:
-        raise ValueError('[div] complex quotients are not rounded')
+        raise InvalidArgumentError('[div] complex quotients are not rounded')
     if rounding_mode == 'floor':
         return floor_divide(input, other, out=out)
     if rank(dtype) == 2:
@@ -114,7 +114,7 @@ def fmod(input, other, *, out=None):
     if type(other) not in (int, float) or rank(check(input).dtype) != 2:
         input, other = to_tensors(check(input), other)
     if rank(input.dtype) == 3:
-        raise ValueError('[fmod] is not defined for complex numbers')
+        raise InvalidArgumentError('[fmod] is not defined for complex numbers')
     if rank(input.dtype) < 2:
         return into(out, input - div(input, other, rounding_mode='trunc') * other)
     return into(out, ops['remainder'](input, ops['copysign'](other, input)))  # which has the divisor's sign
@@ -141,7 +141,7 @@ def _nan_aware(name):
     def call(input, other, *, out=None):
         input, other = to_tensors(check(input), check(other))
         if rank(input.dtype) == 3:
-            raise ValueError(f'[{call.__name__}] is not defined for complex numbers')
+            raise InvalidArgumentError(f'[{call.__name__}] is not defined for complex numbers')
         if rank(input.dtype) < 2:
             return into(out, op(input, other))
         found = op(_where(ops['isnan'](input), other, input), _where(ops['isnan'](other), input, other))
@@ -204,7 +204,7 @@ def _x_times(input, other, shift):
 def heaviside(input, values, *, out=None):
     """0 below 0, 1 above, `values` at 0."""
     if check(input).dtype is not check(values).dtype or rank(input.dtype) == 3:
-        raise ValueError('[heaviside] needs two real tensors of one dtype')
+        raise InvalidArgumentError('[heaviside] needs two real tensors of one dtype')
     above = _where(input < 0, cast(input * 0, input.dtype), ops['full_like'](input, 1))
     return into(out, _where(ops['isnan'](input), input * 0 if rank(input.dtype) < 2 else ops['full_like'](input, 0), _where(input == 0, values, above)))
 
@@ -212,7 +212,7 @@ def heaviside(input, values, *, out=None):
 def _integers(name, input, other):
     input, other = to_tensors(check(input), check(other))
     if rank(input.dtype) != 1:
-        raise ValueError(f'[{name}] needs integers, not {input.dtype}')
+        raise InvalidArgumentError(f'[{name}] needs integers, not {input.dtype}')
     return input, other
 
 
@@ -236,9 +236,9 @@ def lcm(input, other, *, out=None):
 def lerp(input, end, weight, *, out=None):
     """input + weight · (end - input)."""
     if isinstance(end, Tensor) and end.dtype is not check(input).dtype:
-        raise ValueError(f'[lerp] dtypes {input.dtype} and {end.dtype} differ')
+        raise InvalidArgumentError(f'[lerp] dtypes {input.dtype} and {end.dtype} differ')
     if isinstance(weight, Tensor) and weight.dtype is not input.dtype:
-        raise ValueError(f'[lerp] dtypes {input.dtype} and {weight.dtype} differ')
+        raise InvalidArgumentError(f'[lerp] dtypes {input.dtype} and {weight.dtype} differ')
     return into(out, ops['lerp'](input, end, weight))
 
 
@@ -261,7 +261,7 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
     if _alike(value, input, tensor1, tensor2):
         return into(out, ops['addcdiv'](input, tensor1, tensor2, value))
     if rank(result_type(tensor1, tensor2)) < 2:
-        raise ValueError('[addcdiv] integers are not divided: cast them to a floating dtype first')
+        raise InvalidArgumentError('[addcdiv] integers are not divided: cast them to a floating dtype first')
     return into(out, add(input, mul(div(tensor1, tensor2), value)))
 
 
@@ -269,9 +269,9 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
 def clamp(input, min=None, max=None, *, out=None):
     """input held between two bounds, numbers or tensors; NaN stays."""
     if min is None and max is None:
-        raise ValueError('[clamp] needs min or max')
+        raise InvalidArgumentError('[clamp] needs min or max')
     if rank(check(input).dtype) == 3:
-        raise ValueError('[clamp] is not defined for complex numbers')
+        raise InvalidArgumentError('[clamp] is not defined for complex numbers')
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
         if rank(input.dtype) < 2:
             input = cast(input, result_type(input, *(each for each in (min, max) if each is not None)))
@@ -303,7 +303,7 @@ def where(condition, input=None, other=None, *, out=None):
         from .index import nonzero
         return nonzero(condition, as_tuple=True)
     if check(condition).dtype.name not in ('bool', 'uint8'):
-        raise TypeError(f'[where] condition has dtype {condition.dtype}, must be bool')
+        raise DtypeError(f'[where] condition has dtype {condition.dtype}, must be bool')
     dtype = result_type(input, other)
     made = [cast(x, dtype) if isinstance(x, Tensor) else ops['full']((), x, dtype, condition.device) for x in (input, other)]
     return into(out, _where(cast(condition, _core.bool), *made))
@@ -312,9 +312,9 @@ def where(condition, input=None, other=None, *, out=None):
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Where |input - other| ≤ atol + rtol · |other|."""
     if check(input).dtype is not check(other).dtype:
-        raise TypeError(f'[isclose] dtypes {input.dtype} and {other.dtype} differ')
+        raise DtypeError(f'[isclose] dtypes {input.dtype} and {other.dtype} differ')
     if rtol < 0 or atol < 0:
-        raise ValueError(f'[isclose] rtol {rtol} and atol {atol} must not be negative')
+        raise InvalidArgumentError(f'[isclose] rtol {rtol} and atol {atol} must not be negative')
     close = input == other
     if equal_nan and rank(input.dtype) >= 2:
         close = close | (ops['isnan'](input) & ops['isnan'](other))
@@ -341,14 +341,14 @@ def equal(input, other):
 def complex(real, imag, *, out=None):
     """Complex numbers of their parts."""
     if check(real).dtype is not check(imag).dtype or rank(real.dtype) != 2:
-        raise TypeError('[complex] needs two floating tensors of one dtype')
+        raise DtypeError('[complex] needs two floating tensors of one dtype')
     return into(out, ops['complex'](real, imag), True)
 
 
 def polar(abs, angle, *, out=None):
     """Complex numbers of absolute value and angle."""
     if check(abs).dtype is not check(angle).dtype or rank(abs.dtype) != 2:
-        raise TypeError('[polar] needs two floating tensors of one dtype')
+        raise DtypeError('[polar] needs two floating tensors of one dtype')
     return into(out, ops['complex'](abs * ops['cos'](angle), abs * ops['sin'](angle)))
 
 

@@ -3,6 +3,7 @@ import math
 
 from .. import _core, no_grad
 from .._core import ops
+from .._errors import InvalidArgumentError
 from ._common import cast, check, rank
 
 _where, _log = ops['where'], ops['log']
@@ -52,7 +53,7 @@ def _by_rejection(rate, generator):
 def poisson(input, generator=None):
     """A Poisson variable of each rate, with the dtype of the rates."""
     if rank(check(input).dtype) != 2:
-        raise ValueError(f'[poisson] rates must be floating numbers, not {input.dtype}')
+        raise InvalidArgumentError(f'[poisson] rates must be floating numbers, not {input.dtype}')
     rate = cast(input.detach(), _core.float64)
     if not ops['all'](rate >= 0).item():
         raise RuntimeError('[poisson] rates must be at least 0')
@@ -65,7 +66,7 @@ def poisson(input, generator=None):
 def binomial(count, prob, generator=None):
     """How many of `count` draws succeed with probability prob; both of one floating dtype."""
     if rank(check(count).dtype) != 2 or check(prob).dtype is not count.dtype:
-        raise ValueError(f'[binomial] count and prob must be of one floating dtype, not {count.dtype} and {prob.dtype}')
+        raise InvalidArgumentError(f'[binomial] count and prob must be of one floating dtype, not {count.dtype} and {prob.dtype}')
     shape, dtype = (count + prob).shape, count.dtype
     count, prob = (cast(ops['expand'](x.detach(), shape), _core.float64) for x in (count, prob))
     most = int(ops['max'](count).item()) if count.size else 0

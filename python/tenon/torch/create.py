@@ -7,6 +7,7 @@ from .. import _core
 from .._core import ops
 from .._creation import asarray as _asarray
 from .._creation import tensor as _tensor
+from .._errors import DtypeError, InvalidArgumentError
 from ._common import Tensor, cast, check, defaults, into, number_dtype, rank, shape_of
 
 _full = ops['full']
@@ -32,7 +33,7 @@ def finish(x, requires_grad, out=None):
 def _sizes(size, more=()) -> Any:
     size = shape_of((size, *more)) if not isinstance(size, (tuple, list)) or more else tuple(size)
     if size and min(size) < 0:
-        raise ValueError(f'[size] a size of {size} is negative')
+        raise InvalidArgumentError(f'[size] a size of {size} is negative')
     return size
 
 
@@ -99,11 +100,11 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     view = memoryview(buffer).cast('B')
     rest = len(view) - offset
     if not len(view) or not 0 <= offset < len(view) or count == 0 or count < -1:
-        raise ValueError(f'[frombuffer] count {count} from offset {offset} of {len(view)} bytes')
+        raise InvalidArgumentError(f'[frombuffer] count {count} from offset {offset} of {len(view)} bytes')
     if count == -1 and rest % dtype.itemsize or count * dtype.itemsize > rest:
-        raise ValueError(f'[frombuffer] {rest} bytes do not hold {"whole elements" if count == -1 else f"{count} elements"} of {dtype}')
+        raise InvalidArgumentError(f'[frombuffer] {rest} bytes do not hold {"whole elements" if count == -1 else f"{count} elements"} of {dtype}')
     if dtype.name not in _FORMATS:
-        raise TypeError(f"[frombuffer] Python's buffers have no {dtype}: the dtype is one of {', '.join(_FORMATS)}")
+        raise DtypeError(f"[frombuffer] Python's buffers have no {dtype}: the dtype is one of {', '.join(_FORMATS)}")
     x = _asarray(view[offset:offset + (rest if count == -1 else count * dtype.itemsize)].cast(_FORMATS[dtype.name]))
     return x.requires_grad_() if requires_grad else x
 
@@ -123,6 +124,8 @@ def from_file(filename, shared=False, size=0, *, dtype=None, layout=None, device
 
 def from_numpy(ndarray):
     """A tensor that shares the memory of a NumPy array."""
+    if not hasattr(ndarray, '__array_interface__'):
+        raise TypeError(f'[from_numpy] needs an array of NumPy, not {type(ndarray).__name__}: use torch.tensor')
     return _asarray(ndarray, copy=False)
 
 
@@ -134,7 +137,7 @@ def scalar_tensor(s, *, dtype=None, device=None, layout=None, pin_memory=False, 
 def check_strided(name, layout):
     """Refuses the layouts of sparse tensors."""
     if layout not in (None, strided):
-        raise ValueError(f'[{name}] makes dense tensors, not those of layout {layout}: see torch.sparse_coo_tensor and to_sparse()')
+        raise InvalidArgumentError(f'[{name}] makes dense tensors, not those of layout {layout}: see torch.sparse_coo_tensor and to_sparse()')
 
 
 def _filling(name, value):
@@ -167,7 +170,7 @@ def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=F
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Undefined elements in a shape with strides."""
     if len(size) != len(stride) or any(n < 0 for n in (*size, *stride)):
-        raise ValueError(f'[empty_strided] size {tuple(size)} and stride {tuple(stride)} do not fit')
+        raise InvalidArgumentError(f'[empty_strided] size {tuple(size)} and stride {tuple(stride)} do not fit')
     count = 1 + sum((n - 1) * step for n, step in zip(size, stride)) if all(size) else 0
     x = ops['as_strided'](empty(count, dtype=dtype, device=device), tuple(size), tuple(stride))
     return x.requires_grad_() if requires_grad else x
@@ -176,7 +179,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Undefined elements whose dimensions lie in memory in another order."""
     if sorted(physical_layout) != list(range(len(size))):
-        raise ValueError(f'[empty_permuted] {tuple(physical_layout)} is no order of {len(size)} dimensions')
+        raise InvalidArgumentError(f'[empty_permuted] {tuple(physical_layout)} is no order of {len(size)} dimensions')
     stride, step = [0] * len(size), 1
     for d in reversed(physical_layout):
         stride[d], step = step, step * max(size[d], 1)
@@ -247,7 +250,7 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
             return ops['arange'](0, start, 1, _core.int64, defaults.device)
         start, end = 0, start
     if step == 0 or not all(math.isfinite(each) for each in (start, end, step)) or (end - start) * step < 0:
-        raise ValueError(f'[arange] from {start} to {end} by {step}')
+        raise InvalidArgumentError(f'[arange] from {start} to {end} by {step}')
     dtype = dtype or (out.dtype if out is not None else None)
     if dtype is None:
         dtype = defaults.dtype if any(isinstance(each, float) for each in (start, end, step)) else _core.int64
@@ -268,7 +271,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
         found = spaced(complex(start), complex(end), steps, dtype=dtype, device=device_of(device))
     else:
         if isinstance(start, complex) or isinstance(end, complex):
-            raise TypeError(f'[linspace] complex bounds do not fit dtype {dtype}')
+            raise DtypeError(f'[linspace] complex bounds do not fit dtype {dtype}')
         if rank(dtype) < 2:
             start, end = int(start), int(end)
         found = _steps(start, end, steps, device)
@@ -286,11 +289,11 @@ def _steps(start, end, steps, device):
 def _ends(start, end, steps) -> Any:
     for each in (start, end):
         if isinstance(each, Tensor) and each.ndim:
-            raise ValueError('[linspace] bounds must be numbers or of rank 0')
+            raise InvalidArgumentError('[linspace] bounds must be numbers or of rank 0')
     if isinstance(steps, bool) or not hasattr(steps, '__index__'):
         raise TypeError(f'[linspace] steps must be an int, not {type(steps).__name__}')
     if steps < 0:
-        raise ValueError(f'[linspace] {steps} steps')
+        raise InvalidArgumentError(f'[linspace] {steps} steps')
     return (each.item() if isinstance(each, Tensor) else each for each in (start, end))
 
 
@@ -311,5 +314,5 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     """Ones on the diagonal, zeros elsewhere."""
     m = n if m is None else m
     if n < 0 or m < 0:
-        raise ValueError(f'[eye] {n} rows and {m} columns')
+        raise InvalidArgumentError(f'[eye] {n} rows and {m} columns')
     return finish(ops['eye'](n, m, 0, dtype or (out.dtype if out is not None else defaults.dtype), device_of(device)), requires_grad, out)

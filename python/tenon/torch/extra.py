@@ -5,6 +5,7 @@ from typing import Any
 from .. import _core
 from .._core import ops
 from .._creation import from_dlpack
+from .._errors import InvalidArgumentError
 from ._common import arange, cast, check, dim_of, full, into, number_dtype, somewhere
 from .create import arange as _arange
 from .join import split as _split
@@ -106,17 +107,17 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     """Sums, means, maxima, minima or products of parts that lie one behind the other along the last dimension of lengths or offsets."""
     from .index import reduced_rows, scatter_reduce
     if reduce not in _SEGMENTS:
-        raise ValueError(f'[segment_reduce] reduce is one of {tuple(_SEGMENTS)}, not {reduce!r}')
+        raise InvalidArgumentError(f'[segment_reduce] reduce is one of {tuple(_SEGMENTS)}, not {reduce!r}')
     if (lengths is None) == (offsets is None) or indices is not None:
-        raise ValueError('[segment_reduce] give lengths or offsets')
+        raise InvalidArgumentError('[segment_reduce] give lengths or offsets')
     if axis != check(lengths if offsets is None else offsets).ndim - 1:
-        raise ValueError(f'[segment_reduce] axis {axis} must be the last dimension of lengths or offsets')
+        raise InvalidArgumentError(f'[segment_reduce] axis {axis} must be the last dimension of lengths or offsets')
     if offsets is None:
         offsets = ops['pad'](ops['cumsum'](cast(lengths, _core.int64), -1), (1, 0))
     count, size = offsets.shape[-1] - 1, check(data).shape[axis]
     # Elements behind the last part go to one more, which is dropped.
     if not unsafe and somewhere(ops['select'](offsets, -1, count) != size):
-        raise ValueError(f'[segment_reduce] lengths must add up to {size}')
+        raise InvalidArgumentError(f'[segment_reduce] lengths must add up to {size}')
     # Behind how many ends an element lies is the number of its part.
     ends = ops['slice'](offsets, -1, 1, count + 1)
     part = ops['searchsorted'](ends, ops['expand'](arange(size, data), (*ends.shape[:-1], size)), True)

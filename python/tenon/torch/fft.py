@@ -4,6 +4,7 @@ from typing import Any
 from .. import _core
 from .. import fft as _fft
 from .._core import ops
+from .._errors import DtypeError, InvalidArgumentError, OutOfRangeError
 from ._common import cast, check, dim_of, dims_of, floating, into, rank
 from .create import finish
 
@@ -11,7 +12,7 @@ from .create import finish
 def _checked(x, name):
     x = floating(x)
     if not x.ndim:
-        raise IndexError(f'[fft.{name}] needs one dimension at least')
+        raise OutOfRangeError(f'[fft.{name}] needs one dimension at least')
     return x
 
 
@@ -21,7 +22,7 @@ def _one(name, real_only=False):
     def call(input, n=None, dim=-1, norm=None, *, out=None):
         x = _checked(input, name)
         if real_only and rank(x.dtype) == 3:
-            raise ValueError(f'[fft.{name}] needs real numbers')
+            raise DtypeError(f'[fft.{name}] needs real numbers')
         return into(out, transform(x, n=n, axis=dim_of(dim, x.ndim), norm=norm or 'backward'))
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f'tenon.fft.{name}() along `dim`.'
@@ -39,9 +40,9 @@ def _places(x, s, dim, name) -> Any:
     if dim is None:
         dim = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
         if s is not None and len(s) > x.ndim:
-            raise ValueError(f'[fft.{name}] {len(s)} sizes for a tensor of rank {x.ndim}')
+            raise InvalidArgumentError(f'[fft.{name}] {len(s)} sizes for a tensor of rank {x.ndim}')
     if dim and not x.ndim:
-        raise IndexError(f'[fft.{name}] a tensor of rank 0 has no dims')
+        raise OutOfRangeError(f'[fft.{name}] a tensor of rank 0 has no dims')
     return s, dims_of(tuple(dim), x.ndim) if dim else ()
 
 
@@ -51,11 +52,11 @@ def _many(name, real_only=False):
     def call(input, s=None, dim=None, norm=None, *, out=None):
         x = floating(input)
         if real_only and rank(x.dtype) == 3:
-            raise ValueError(f'[fft.{name}] needs real numbers')
+            raise DtypeError(f'[fft.{name}] needs real numbers')
         s, dims = _places(x, s, dim, name)
         if not dims:
             if name in ('rfftn', 'irfftn'):
-                raise ValueError(f'[fft.{name}] needs one dimension at least')
+                raise InvalidArgumentError(f'[fft.{name}] needs one dimension at least')
             return into(out, cast(x, _core.complex128 if x.dtype is _core.float64 else _core.complex64) if rank(x.dtype) < 3 else ops['clone'](x))
         return into(out, transform(x, s=s, axes=dims, norm=norm or 'backward'))
     call.__name__ = call.__qualname__ = name
@@ -82,7 +83,7 @@ def _last_apart(input, s, dim, name):
     x = floating(input)
     s, dims = _places(x, s, dim, name)
     if not dims:
-        raise ValueError(f'[fft.{name}] needs one dimension at least')
+        raise InvalidArgumentError(f'[fft.{name}] needs one dimension at least')
     return x, None if s is None else s[:-1], dims[:-1], None if s is None or s[-1] == -1 else s[-1], dims[-1]
 
 

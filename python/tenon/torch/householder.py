@@ -1,6 +1,7 @@
 """QR decompositions as LAPACK keeps them: reflections I - tau v vᴴ, the columns v below the diagonal."""
 
 from .._core import ops
+from .._errors import InvalidArgumentError
 from ._common import check, full, into, rank, returned
 from .shape import adjoint
 
@@ -10,7 +11,7 @@ _Geqrf = returned('geqrf', 'a tau')
 def geqrf(input, *, out=None):
     """(a, tau): R in and above the diagonal of a, reflections below it."""
     if check(input).ndim < 2 or rank(input.dtype) < 2:
-        raise ValueError(f'[geqrf] needs floating or complex matrices, not {input.dtype} of shape {input.shape}')
+        raise InvalidArgumentError(f'[geqrf] needs floating or complex matrices, not {input.dtype} of shape {input.shape}')
     lead, (m, n) = input.shape[:-2], input.shape[-2:]
     rest, taus, rows, below = input, [], [], []
     for j in range(min(m, n)):
@@ -40,11 +41,11 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
     """Q other, or other Q with left=False, Q the product of reflections; transpose: of Qᴴ."""
     for x in (input, tau, other):
         if check(x).dtype is not input.dtype:
-            raise ValueError(f'[ormqr] dtypes {input.dtype}, {tau.dtype} and {other.dtype} differ')
+            raise InvalidArgumentError(f'[ormqr] dtypes {input.dtype}, {tau.dtype} and {other.dtype} differ')
     m, k = other.shape[-2 if left else -1] if other.ndim > 1 else -1, tau.shape[-1] if tau.ndim else -1
     if input.ndim < 2 or other.ndim < 2 or k < 0 or input.shape[-2] != m or k > input.shape[-1] or k > m or not (
             input.shape[:-2] == tau.shape[:-1] == other.shape[:-2]):
-        raise ValueError(f'[ormqr] shapes {input.shape}, {tau.shape} and {other.shape} do not fit')
+        raise InvalidArgumentError(f'[ormqr] shapes {input.shape}, {tau.shape} and {other.shape} do not fit')
     v = ops['tril'](ops['slice'](input, -1, 0, k), -1) + ops['eye'](m, k, 0, input.dtype, input.device)
     found = other
     for i in range(k) if left == transpose else reversed(range(k)):

@@ -4,6 +4,7 @@ from typing import Any
 
 from .. import _core
 from .._core import ops
+from .._errors import DtypeError, InvalidArgumentError, OutOfRangeError
 from ._common import Tensor, at_least_1d, broken, cast, check, dim_of, full, into, rank
 from ._shortcuts import short
 
@@ -12,7 +13,7 @@ _where, _reshape, _slice, _transpose = ops['where'], ops['reshape'], ops['slice'
 
 def _index(name, index, dtypes=(_core.int64,)):
     if check(index).dtype not in dtypes:
-        raise ValueError(f'[{name}] index has dtype {index.dtype}, must be {" or ".join(map(str, dtypes))}')
+        raise InvalidArgumentError(f'[{name}] index has dtype {index.dtype}, must be {" or ".join(map(str, dtypes))}')
     return index
 
 
@@ -24,15 +25,15 @@ def _along(name, x, dim, index, src=None) -> Any:
     dim = dim_of(dim, check(x).ndim)
     x1, index1 = at_least_1d(x), at_least_1d(_index(name, index, _INTS))
     if x1.ndim != index1.ndim and index.size:
-        raise ValueError(f'[{name}] index has rank {index.ndim}, the tensor {x.ndim}')
+        raise InvalidArgumentError(f'[{name}] index has rank {index.ndim}, the tensor {x.ndim}')
     if isinstance(src, Tensor):
         src = at_least_1d(src)
         if src.ndim != index1.ndim or any(n < m for n, m in zip(src.shape, index1.shape)):
-            raise ValueError(f'[{name}] index of shape {index.shape} does not fit src of shape {src.shape}')
+            raise InvalidArgumentError(f'[{name}] index of shape {index.shape} does not fit src of shape {src.shape}')
         for d, n in enumerate(index1.shape):
             src = ops['slice'](src, d, 0, n) if src.shape[d] != n else src
     if any(n > m for d, (n, m) in enumerate(zip(index1.shape, x1.shape)) if d != dim):
-        raise ValueError(f'[{name}] index of shape {index.shape} does not fit {x.shape}')
+        raise InvalidArgumentError(f'[{name}] index of shape {index.shape} does not fit {x.shape}')
     return x1, dim, cast(index1, _core.int64), src
 
 
@@ -52,9 +53,9 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     """input with src, a tensor or a number, written at an index each along a dimension; reduce is 'add' or 'multiply'."""
     src = value if src is None else src
     if isinstance(src, Tensor) and src.dtype is not check(input).dtype:
-        raise ValueError(f'[scatter] dtypes {input.dtype} and {src.dtype} differ')
+        raise InvalidArgumentError(f'[scatter] dtypes {input.dtype} and {src.dtype} differ')
     if reduce not in (None, 'add', 'multiply'):
-        raise ValueError(f"[scatter] reduce is 'add' or 'multiply', not {reduce!r}")
+        raise InvalidArgumentError(f"[scatter] reduce is 'add' or 'multiply', not {reduce!r}")
     x, dim, at, src = _along('scatter', input, dim, index, src)
     if not index.size:
         return into(out, ops['clone'](input))
@@ -67,13 +68,13 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
 
 def _check_range(name, index, size):
     if broken((index < 0) | (index >= size)):
-        raise IndexError(f'[{name}] an index is out of range for {size} entries')
+        raise OutOfRangeError(f'[{name}] an index is out of range for {size} entries')
 
 
 def _scattered(name, input, dim, index, src, out, *more):
     """The op `name` of input, index and src."""
     if check(src).dtype is not check(input).dtype:
-        raise ValueError(f'[{name}] dtypes {input.dtype} and {src.dtype} differ')
+        raise InvalidArgumentError(f'[{name}] dtypes {input.dtype} and {src.dtype} differ')
     x, dim, at, src = _along(name, input, dim, index, src)
     if not index.size:
         return into(out, ops['clone'](input))
@@ -106,9 +107,9 @@ def index_select(input, dim, index, *, out=None):
     dim = dim_of(dim, check(input).ndim)
     index = _index('index_select', index, _INTS)
     if index.ndim > 1:
-        raise IndexError('[index_select] index must be a row')
+        raise OutOfRangeError('[index_select] index must be a row')
     if not input.ndim and index.size != 1:
-        raise IndexError('[index_select] of rank 0 takes one index')
+        raise OutOfRangeError('[index_select] of rank 0 takes one index')
     found = ops['index_select'](at_least_1d(input), dim, cast(at_least_1d(index), _core.int64))
     return into(out, _reshape(found, ()) if not input.ndim else found)
 
@@ -117,15 +118,15 @@ def _rows_at(name, x, dim, index, source):
     """x of rank 1 at least, dim, a row of indices, and source of the shape of what they name."""
     dim = dim_of(dim, check(x).ndim)
     if index.ndim > 1:
-        raise IndexError(f'[{name}] index must be a row')
+        raise OutOfRangeError(f'[{name}] index must be a row')
     index = cast(at_least_1d(_index(name, index, _INTS)), _core.int64)
     x1 = at_least_1d(x)
     if isinstance(source, Tensor):
         if source.dtype is not x.dtype:
-            raise ValueError(f'[{name}] dtypes {x.dtype} and {source.dtype} differ')
+            raise InvalidArgumentError(f'[{name}] dtypes {x.dtype} and {source.dtype} differ')
         want = (*x1.shape[:dim], index.size, *x1.shape[dim + 1:])
         if source.ndim and source.shape != want or source.size != math.prod(want):
-            raise ValueError(f'[{name}] source of shape {source.shape}, must be {want}')
+            raise InvalidArgumentError(f'[{name}] source of shape {source.shape}, must be {want}')
         source = _reshape(source, want)
     index = _where(index < 0, index + x1.shape[dim], index) if name in ('index_fill', 'index_copy') and index.size else index
     _check_range(name, index, x1.shape[dim])
@@ -137,7 +138,7 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
     x, dim, index, source = _rows_at('index_add', input, dim, index, source)
     if alpha != 1:
         if isinstance(alpha, float) and rank(x.dtype) < 2:
-            raise TypeError(f'[index_add] alpha {alpha} for dtype {x.dtype}')
+            raise DtypeError(f'[index_add] alpha {alpha} for dtype {x.dtype}')
         source = source * alpha
     return into(out, _reshape(ops['index_add'](x, dim, index, source), input.shape))
 
@@ -152,7 +153,7 @@ def index_copy(input, dim, index, source, *, out=None):
 def index_fill(input, dim, index, value):
     """input with one value in entries along a dimension."""
     if isinstance(value, Tensor) and value.ndim:
-        raise ValueError('[index_fill] value must be a number or of rank 0')
+        raise InvalidArgumentError('[index_fill] value must be a number or of rank 0')
     x, dim, index, _ = _rows_at('index_fill', input, dim, index, None)
     mask = full((x.shape[dim],), False, x, _core.bool)
     mask = ops['scatter'](mask, 0, index, full(index.shape, True, x, _core.bool)) if index.size else mask
@@ -164,7 +165,7 @@ def index_fill(input, dim, index, value):
 def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
     """input with 'prod', 'mean', 'amax' or 'amin' of what source brings to entries along a dimension."""
     if reduce not in ('prod', 'mean', 'amax', 'amin'):
-        raise ValueError(f'[index_reduce] reduce is prod, mean, amax or amin, not {reduce!r}')
+        raise InvalidArgumentError(f'[index_reduce] reduce is prod, mean, amax or amin, not {reduce!r}')
     x, dim, index, source = _rows_at('index_reduce', input, dim, index, source)
     if not source.size:
         return into(out, ops['clone'](input))
@@ -176,7 +177,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
 def index_put(input, indices, values, accumulate=False):
     """input with values at indices, one tensor for each of the first dimensions."""
     if values.dtype is not check(input).dtype:
-        raise ValueError(f'[index_put] dtypes {input.dtype} and {values.dtype} differ')
+        raise InvalidArgumentError(f'[index_put] dtypes {input.dtype} and {values.dtype} differ')
     return ops['index_put'](input, list(indices), values, accumulate)
 
 
@@ -184,7 +185,7 @@ def take(input, index):
     """Elements counted in row-major order, in the shape of index."""
     index = _index('take', index)
     if not check(input).size and index.size:
-        raise IndexError('[take] of a tensor without elements')
+        raise OutOfRangeError('[take] of a tensor without elements')
     if not index.size:
         return full(index.shape, 0, input)
     return ops['take'](input, index)
@@ -194,7 +195,7 @@ def put(input, index, source, accumulate=False):
     """input with source written, or added, at places counted in row-major order."""
     index = _index('put', index)
     if check(source).dtype is not check(input).dtype or source.size != index.size:
-        raise ValueError(f'[put] source {source.dtype} {source.shape} for index {index.shape} and input {input.dtype}')
+        raise InvalidArgumentError(f'[put] source {source.dtype} {source.shape} for index {index.shape} and input {input.dtype}')
     if not index.size:
         return ops['clone'](input)
     flat, at, source = (_reshape(x, (x.size,)) for x in (input, index, source))
@@ -209,7 +210,7 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     if dim is None:
         return into(out, ops['gather'](_reshape(check(input), (input.size,)), 0, _reshape(indices, (indices.size,))))
     if check(input).ndim != indices.ndim:
-        raise ValueError(f'[take_along_dim] indices have rank {indices.ndim}, the tensor {input.ndim}')
+        raise InvalidArgumentError(f'[take_along_dim] indices have rank {indices.ndim}, the tensor {input.ndim}')
     from .._array_api.shapes import take_along_axis
     return into(out, take_along_axis(input, indices, axis=dim_of(dim, input.ndim)))
 
@@ -228,7 +229,7 @@ def nonzero(input, *, out=None, as_tuple=False) -> Any:
 def nonzero_static(input, *, size, fill_value=-1, out=None):
     """nonzero() cut or filled up to `size` rows."""
     if size < 0:
-        raise ValueError(f'[nonzero_static] size {size} must not be negative')
+        raise InvalidArgumentError(f'[nonzero_static] size {size} must not be negative')
     found = nonzero(input)[:size]
     more = full((size - found.shape[0], input.ndim), fill_value, input, _core.int64)
     return into(out, ops['concat']([found, more]))
@@ -243,9 +244,9 @@ def unravel_index(indices, shape):
     """Places counted in row-major order as one tensor for each dimension."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if rank(check(indices).dtype) != 1:
-        raise TypeError(f'[unravel_index] needs integers, not {indices.dtype}')
+        raise DtypeError(f'[unravel_index] needs integers, not {indices.dtype}')
     if any(n < 0 for n in shape):
-        raise ValueError(f'[unravel_index] a size of {shape} is negative')
+        raise InvalidArgumentError(f'[unravel_index] a size of {shape} is negative')
     found, left = [], indices
     for n in reversed(shape):
         found.append(ops['remainder'](left, n))
@@ -257,16 +258,16 @@ def unravel_index(indices, shape):
 def masked_fill(input, mask, value):
     """input with one value where mask is true."""
     if check(mask).dtype is not _core.bool:
-        raise TypeError(f'[masked_fill] mask has dtype {mask.dtype}, must be bool')
+        raise DtypeError(f'[masked_fill] mask has dtype {mask.dtype}, must be bool')
     if isinstance(value, Tensor):
         if value.ndim:
-            raise ValueError('[masked_fill] value must be a number or of rank 0')
+            raise InvalidArgumentError('[masked_fill] value must be a number or of rank 0')
         if rank(value.dtype) == 3 and rank(check(input).dtype) < 3:
-            raise TypeError(f'[masked_fill] value of dtype {value.dtype} for dtype {input.dtype}')
+            raise DtypeError(f'[masked_fill] value of dtype {value.dtype} for dtype {input.dtype}')
         value = cast(value, check(input).dtype)
     elif isinstance(value, complex) and rank(check(input).dtype) < 3 or (
             rank(check(input).dtype) < 2 and isinstance(value, float) and value != int(value)):
-        raise TypeError(f'[masked_fill] value {value} for dtype {input.dtype}')
+        raise DtypeError(f'[masked_fill] value {value} for dtype {input.dtype}')
     else:
         value = full((), value, input)
     return _where(mask, value, input)
@@ -275,18 +276,18 @@ def masked_fill(input, mask, value):
 def masked_select(input, mask, *, out=None):
     """The elements where mask is true, in a row."""
     if check(mask).dtype is not _core.bool:
-        raise TypeError(f'[masked_select] mask has dtype {mask.dtype}, must be bool')
+        raise DtypeError(f'[masked_select] mask has dtype {mask.dtype}, must be bool')
     from .shape import broadcast_tensors
     input, mask = broadcast_tensors(check(input), mask)
     if out is not None and (out.shares_memory(input) or out.shares_memory(mask)):
-        raise ValueError('[masked_select] out shares memory with an argument')
+        raise InvalidArgumentError('[masked_select] out shares memory with an argument')
     return into(out, ops['masked_select'](at_least_1d(input), at_least_1d(mask)))
 
 
 def masked_scatter(input, mask, source):
     """input with the first elements of source, in order, where mask is true."""
     if check(mask).dtype is not _core.bool or check(source).dtype is not check(input).dtype:
-        raise TypeError(f'[masked_scatter] mask {mask.dtype} must be bool, source {source.dtype} of dtype {input.dtype}')
+        raise DtypeError(f'[masked_scatter] mask {mask.dtype} must be bool, source {source.dtype} of dtype {input.dtype}')
     from .shape import broadcast_tensors
     input, mask = broadcast_tensors(input, mask)
     flat = _reshape(mask, (mask.size,)) if mask.size else mask
@@ -295,7 +296,7 @@ def masked_scatter(input, mask, source):
     number = ops['cumsum'](cast(flat, _core.int64), 0)
     need = int(number[-1])
     if need > source.size:
-        raise ValueError(f'[masked_scatter] {source.size} elements for {need} places')
+        raise InvalidArgumentError(f'[masked_scatter] {source.size} elements for {need} places')
     if not need:
         return ops['clone'](input)
     values = ops['index_select'](_reshape(source, (source.size,)), 0, _where(flat, number - 1, 0))
@@ -307,7 +308,7 @@ def select_scatter(input, src, dim, index):
     dim = dim_of(dim, check(input).ndim)
     index = index + input.shape[dim] if index < 0 else index
     if not 0 <= index < input.shape[dim]:
-        raise IndexError(f'[select_scatter] index {index} out of range for {input.shape[dim]} entries')
+        raise OutOfRangeError(f'[select_scatter] index {index} out of range for {input.shape[dim]} entries')
     return ops['slice_scatter'](input, ops['unsqueeze'](cast(src, input.dtype), dim), dim, index, index + 1)
 
 
@@ -321,7 +322,7 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     from .shape import diag_embed, movedim
     here = ops['diagonal'](check(input), offset, dim1, dim2)
     if src.shape != here.shape:
-        raise ValueError(f'[diagonal_scatter] src has shape {src.shape}, the diagonal {here.shape}')
+        raise InvalidArgumentError(f'[diagonal_scatter] src has shape {src.shape}, the diagonal {here.shape}')
     dims = dim_of(dim1, input.ndim), dim_of(dim2, input.ndim)
     rows, columns = (input.shape[d] for d in dims)
 
@@ -346,7 +347,7 @@ def fill(input, value):
     """One value everywhere in the shape of input."""
     if isinstance(value, Tensor):
         if value.ndim:
-            raise ValueError('[fill] value must be a number or of rank 0')
+            raise InvalidArgumentError('[fill] value must be a number or of rank 0')
         value = cast(value, check(input).dtype)
     else:
         value = full((), value, check(input))

@@ -3,6 +3,7 @@ from typing import Any
 
 from .. import _core
 from .._core import ops
+from .._errors import InvalidArgumentError, OutOfRangeError
 from ._common import Tensor, check, dim_of, full, into, promoted
 from ._shortcuts import short
 from .shape import atleast_1d, atleast_2d, atleast_3d
@@ -15,7 +16,7 @@ def _listed(tensors, name):
     if not isinstance(tensors, (tuple, list)):
         raise TypeError(f'[{name}] needs a list or tuple of Tensors, not {type(tensors).__name__}')
     if not tensors:
-        raise ValueError(f'[{name}] needs one tensor at least')
+        raise InvalidArgumentError(f'[{name}] needs one tensor at least')
     return [check(x, name) for x in tensors]
 
 
@@ -24,12 +25,12 @@ def cat(tensors, dim=0, *, out=None):
     """Tensors joined along a dimension; an empty row joins with everything."""
     tensors = _listed(tensors, 'cat')
     if any(not x.ndim for x in tensors):
-        raise ValueError('[cat] tensors of rank 0 are not joined: use stack')
+        raise InvalidArgumentError('[cat] tensors of rank 0 are not joined: use stack')
     tensors = promoted(*tensors)
     kept = [x for x in tensors if x.shape != (0,)] or list(tensors[:1])
     dim = dim_of(dim, kept[0].ndim)
     if out is not None and any(out.shares_memory(x) for x in tensors):
-        raise ValueError('[cat] out shares memory with an argument')
+        raise InvalidArgumentError('[cat] out shares memory with an argument')
     return into(out, ops['concat'](kept, dim))
 
 
@@ -72,9 +73,9 @@ def column_stack(tensors, *, out=None):
 def block_diag(*tensors):
     """Matrices along the diagonal of a larger one, 0 elsewhere."""
     if not tensors:
-        raise ValueError('[block_diag] needs one tensor at least')
+        raise InvalidArgumentError('[block_diag] needs one tensor at least')
     if any(x.ndim > 2 for x in tensors):
-        raise ValueError('[block_diag] needs two dimensions at most')
+        raise InvalidArgumentError('[block_diag] needs two dimensions at most')
     tensors = promoted(*(_reshape(x, (1,) * (2 - x.ndim) + tuple(x.shape)) for x in tensors))
     width, before, rows = sum(x.shape[1] for x in tensors), 0, []
     for x in tensors:
@@ -90,12 +91,12 @@ def split(tensor, split_size_or_sections, dim=0):
     """Parts of a size along a dimension, or of the sizes in a list."""
     dim = dim_of(dim, check(tensor).ndim)
     if not tensor.ndim:
-        raise ValueError('[split] needs one dimension at least')
+        raise InvalidArgumentError('[split] needs one dimension at least')
     total, sizes = tensor.shape[dim], split_size_or_sections
     if isinstance(sizes, (tuple, list)):
         return split_with_sizes(tensor, sizes, dim)
     if sizes < 0 or (sizes == 0 and total):
-        raise ValueError(f'[split] size {sizes} must be positive')
+        raise InvalidArgumentError(f'[split] size {sizes} must be positive')
     return tuple(_slice(tensor, dim, i, min(i + sizes, total)) for i in range(0, total, sizes or 1)) or (tensor,)
 
 
@@ -103,7 +104,7 @@ def split_with_sizes(input, split_sizes, dim=0):
     """Parts of sizes along a dimension."""
     dim = dim_of(dim, check(input).ndim)
     if any(size < 0 for size in split_sizes) or sum(split_sizes) != input.shape[dim]:
-        raise ValueError(f'[split] sizes {tuple(split_sizes)} do not add up to {input.shape[dim]}')
+        raise InvalidArgumentError(f'[split] sizes {tuple(split_sizes)} do not add up to {input.shape[dim]}')
     parts, at = [], 0
     for size in split_sizes:
         parts.append(_slice(input, dim, at, at + size))
@@ -115,7 +116,7 @@ def chunk(input, chunks, dim=0):
     """At most `chunks` parts along a dimension."""
     dim = dim_of(dim, check(input).ndim)
     if not 0 < chunks <= _MOST_PARTS or not input.ndim:
-        raise ValueError(f'[chunk] {chunks} chunks of rank {input.ndim}')
+        raise InvalidArgumentError(f'[chunk] {chunks} chunks of rank {input.ndim}')
     total = input.shape[dim]
     size = -(-total // chunks)
     return split(input, size, dim) if size else (input,) * chunks
@@ -124,16 +125,16 @@ def chunk(input, chunks, dim=0):
 def tensor_split(input, indices_or_sections: Any, dim=0):
     """Parts along a dimension: so many, as even as can be, or cut at indices."""
     if not check(input).ndim:
-        raise ValueError('[tensor_split] needs one dimension at least')
+        raise InvalidArgumentError('[tensor_split] needs one dimension at least')
     dim = dim_of(dim, input.ndim)
     total, cuts = input.shape[dim], indices_or_sections
     if isinstance(cuts, Tensor):
         if cuts.dtype is not _core.int64 or cuts.ndim > 1:
-            raise ValueError('[tensor_split] indices must be int64 of rank 0 or 1')
+            raise InvalidArgumentError('[tensor_split] indices must be int64 of rank 0 or 1')
         cuts: Any = cuts.tolist() if cuts.ndim else cuts.item()
     if isinstance(cuts, int):
         if not 0 < cuts <= _MOST_PARTS:
-            raise ValueError(f'[tensor_split] {cuts} parts, must be 1 to {_MOST_PARTS}')
+            raise InvalidArgumentError(f'[tensor_split] {cuts} parts, must be 1 to {_MOST_PARTS}')
         small, more = divmod(total, cuts)
         return split_with_sizes(input, [small + (i < more) for i in range(cuts)], dim)
     ends = [0, *cuts, total]
@@ -148,10 +149,10 @@ def _bounds(begin, end, total):
 def _split_along(name, rank_needed, dim_for):
     def call(input, indices_or_sections):
         if check(input).ndim < rank_needed:
-            raise ValueError(f'[{name}] needs {rank_needed} dimensions, not {input.ndim}')
+            raise InvalidArgumentError(f'[{name}] needs {rank_needed} dimensions, not {input.ndim}')
         dim = dim_for(input.ndim)
         if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or input.shape[dim] % indices_or_sections):
-            raise ValueError(f'[{name}] {input.shape[dim]} entries do not divide into {indices_or_sections} parts')
+            raise InvalidArgumentError(f'[{name}] {input.shape[dim]} entries do not divide into {indices_or_sections} parts')
         return tensor_split(input, indices_or_sections, dim)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f'tensor_split() {dict(hsplit="of columns", vsplit="of rows", dsplit="along the third dimension")[name]}.'
@@ -166,6 +167,6 @@ unsafe_split, unsafe_chunk, unsafe_split_with_sizes = split, chunk, split_with_s
 def unbind(input, dim=0):
     """The entries along a dimension."""
     if not check(input).ndim:
-        raise IndexError('[unbind] needs one dimension at least')
+        raise OutOfRangeError('[unbind] needs one dimension at least')
     dim = dim_of(dim, input.ndim)
     return tuple(ops['select'](input, dim, i) for i in range(input.shape[dim]))

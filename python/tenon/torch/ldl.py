@@ -7,6 +7,7 @@ import math
 from .. import _core
 from .. import linalg as _linalg
 from .._core import ops
+from .._errors import InvalidArgumentError
 from ._common import check, full, into, rank, returned, somewhere
 from .linalg import _square
 from .lu_factors import _size
@@ -91,7 +92,7 @@ def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
         shapes = A.shape, (*lead, n), lead
         made = _FactorEx(*(_reshape(ops['stack'](list(part)), shape) for part, shape in zip(zip(*found), shapes)))
     if check_errors and somewhere(made.info != 0):
-        raise ValueError('[linalg.ldl_factor] a matrix is singular')
+        raise InvalidArgumentError('[linalg.ldl_factor] a matrix is singular')
     return into(out, made)
 
 
@@ -121,9 +122,9 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
     """The X of A X = B, A given as ldl_factor() gave it."""
     _square('ldl_solve', check(LD))
     if LD.dtype is not check(B).dtype or check(pivots).dtype is not _core.int32:
-        raise ValueError(f'[linalg.ldl_solve] dtypes {LD.dtype}, {pivots.dtype} and {B.dtype}')
+        raise InvalidArgumentError(f'[linalg.ldl_solve] dtypes {LD.dtype}, {pivots.dtype} and {B.dtype}')
     if B.ndim < 2 or B.shape[-2] != LD.shape[-1] or pivots.shape != LD.shape[:-1]:
-        raise ValueError(f'[linalg.ldl_solve] shapes {LD.shape}, {pivots.shape} and {B.shape} do not fit')
+        raise InvalidArgumentError(f'[linalg.ldl_solve] shapes {LD.shape}, {pivots.shape} and {B.shape} do not fit')
     hermitian = hermitian and rank(LD.dtype) == 3
     if not LD.size:
         from .shape import broadcast_shapes

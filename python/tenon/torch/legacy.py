@@ -2,6 +2,7 @@
 from .. import _core
 from .._core import Tensor, ops
 from .._creation import _place
+from .._errors import InvalidArgumentError
 from ._common import defaults, shape_of
 from .create import empty, tensor
 
@@ -56,5 +57,5 @@ def dtype_and_device(name):
     *where, kind = name.removeprefix('torch.').split('.')
     dtype = DTYPES.get(kind.removesuffix('Tensor'))
     if dtype is None:
-        raise ValueError(f'[type] {name!r} is no type of tensors: the kinds are {", ".join(DTYPES)}')
+        raise InvalidArgumentError(f'[type] {name!r} is no type of tensors: the kinds are {", ".join(DTYPES)}')
     return dtype, where[0] if where else 'cpu'

@@ -5,6 +5,7 @@ from typing import Any
 from .. import _core
 from .. import linalg as _linalg
 from .._core import ops
+from .._errors import InvalidArgumentError
 from ._common import Tensor, cast, check, differentiated, dim_of, dims_of, full, into, largest, promoted, rank, returned, somewhere
 from ._shortcuts import numpys
 from .shape import adjoint, diagonal as _diagonal
@@ -21,15 +22,15 @@ LinAlgError = ValueError
 def _square(name, A):
     _matrices(name, A)
     if A.shape[-1] != A.shape[-2]:
-        raise ValueError(f'[linalg.{name}] needs square matrices, not {A.shape}')
+        raise InvalidArgumentError(f'[linalg.{name}] needs square matrices, not {A.shape}')
     return A
 
 
 def _matrices(name, A):
     if check(A).ndim < 2:
-        raise ValueError(f'[linalg.{name}] needs matrices, not shape {A.shape}')
+        raise InvalidArgumentError(f'[linalg.{name}] needs matrices, not shape {A.shape}')
     if rank(A.dtype) < 2 or A.dtype not in (_core.float32, _core.float64, _core.complex64, _core.complex128):
-        raise ValueError(f'[linalg.{name}] needs float32, float64, complex64 or complex128, not {A.dtype}')
+        raise InvalidArgumentError(f'[linalg.{name}] needs float32, float64, complex64 or complex128, not {A.dtype}')
     return A
 
 
@@ -74,7 +75,7 @@ def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
 def qr(A, mode='reduced', *, out=None):
     """(Q, R); mode is 'reduced', 'complete', or 'r' for R alone."""
     if mode not in ('reduced', 'complete', 'r'):
-        raise ValueError(f"[linalg.qr] mode is 'reduced', 'complete' or 'r', not {mode!r}")
+        raise InvalidArgumentError(f"[linalg.qr] mode is 'reduced', 'complete' or 'r', not {mode!r}")
     found = _linalg.qr(_matrices('qr', A), mode='reduced' if mode == 'r' else mode)
     return into(out, _QR(full((0,), 0, A) if mode == 'r' else found.Q, found.R))
 
@@ -110,7 +111,7 @@ def eigvalsh(A, UPLO='L', *, out=None):
 
 def _symmetric(name, A, UPLO):
     if UPLO not in ('L', 'U', 'l', 'u'):
-        raise ValueError(f"[linalg.{name}] UPLO is 'L' or 'U', not {UPLO!r}")
+        raise InvalidArgumentError(f"[linalg.{name}] UPLO is 'L' or 'U', not {UPLO!r}")
     lower = UPLO in ('L', 'l')
     half = ops['tril' if lower else 'triu'](_square(name, A))
     other = ops['tril' if lower else 'triu'](A, -1 if lower else 1)
@@ -126,7 +127,7 @@ def solve(A, B, *, left=True, out=None):
     vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
     if vector:
         if not left:
-            raise ValueError('[linalg.solve] left=False needs matrices B')
+            raise InvalidArgumentError('[linalg.solve] left=False needs matrices B')
         return into(out, ops['squeeze'](_linalg.solve(A, ops['unsqueeze'](B, -1)), -1))
     found = _linalg.solve(A, B) if left else _transposed(_linalg.solve(_transposed(A), _transposed(B)))
     return into(out, found)
@@ -139,7 +140,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
 
 def _same_dtype(name, A, B):
     if A.dtype is not check(B).dtype:
-        raise ValueError(f'[linalg.{name}] dtypes {A.dtype} and {B.dtype} differ')
+        raise InvalidArgumentError(f'[linalg.{name}] dtypes {A.dtype} and {B.dtype} differ')
 
 
 def _transposed(x):
@@ -150,7 +151,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     """The X of A X = B, A triangular, or of X A = B with left=False; unitriangular: A has ones on its diagonal."""
     _same_dtype('solve_triangular', _square('solve_triangular', A), B)
     if B.ndim < 2:
-        raise ValueError('[linalg.solve_triangular] B must be matrices')
+        raise InvalidArgumentError('[linalg.solve_triangular] B must be matrices')
     if not left:
         return into(out, _transposed(solve_triangular(_transposed(A), _transposed(B), upper=not upper, unitriangular=unitriangular)))
     if unitriangular:
@@ -226,12 +227,12 @@ def vector_norm(x, ord: Any = 2, dim=None, keepdim=False, *, dtype=None, out=Non
     """(Σ |x|^ord)^(1/ord) over dimensions, of all elements unless told; ±∞ and 0 as limits."""
     x = cast(check(x), dtype)
     if rank(x.dtype) < 2:
-        raise ValueError(f'[linalg.vector_norm] needs floating or complex numbers, not {x.dtype}')
+        raise InvalidArgumentError(f'[linalg.vector_norm] needs floating or complex numbers, not {x.dtype}')
     if isinstance(ord, (bool, str, complex)):
         raise TypeError(f'[linalg.vector_norm] ord must be a real number, not {ord!r}')
     dims = dims_of(dim, x.ndim)
     if not x.size and (ord < 0 or ord == math.inf) and any(x.shape[d] == 0 for d in dims):
-        raise ValueError(f'[linalg.vector_norm] of no elements for ord {ord}')
+        raise InvalidArgumentError(f'[linalg.vector_norm] of no elements for ord {ord}')
     if not x.ndim:
         x = _reshape(x, (1,))
         return into(out, _reshape(_vector_norm(x, float(ord), (0,), False), ()))
@@ -250,14 +251,14 @@ def matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     """Norms of matrices: 'fro', 'nuc', ±1, ±2, ±∞."""
     A = cast(check(A), dtype)
     if len(dim) != 2 or A.ndim < 2:
-        raise ValueError(f'[linalg.matrix_norm] needs two dims, not {tuple(dim)}, of a tensor of rank {A.ndim}')
+        raise InvalidArgumentError(f'[linalg.matrix_norm] needs two dims, not {tuple(dim)}, of a tensor of rank {A.ndim}')
     if rank(A.dtype) < 2:
-        raise ValueError(f'[linalg.matrix_norm] needs floating or complex numbers, not {A.dtype}')
+        raise InvalidArgumentError(f'[linalg.matrix_norm] needs floating or complex numbers, not {A.dtype}')
     dims = dims_of(tuple(dim), A.ndim)
     if ord == 'fro':
         return vector_norm(A, 2, dims, keepdim, out=out)
     if ord not in ('nuc', 1, -1, 2, -2, math.inf, -math.inf):
-        raise ValueError(f"[linalg.matrix_norm] ord is 'fro', 'nuc', ±1, ±2 or ±inf, not {ord!r}")
+        raise InvalidArgumentError(f"[linalg.matrix_norm] ord is 'fro', 'nuc', ±1, ±2 or ±inf, not {ord!r}")
     A = _movedim(A, dims, (-2, -1))
     if ord in ('nuc', 2, -2):
         values = svdvals(A)
@@ -275,13 +276,13 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
     """vector_norm() of one dimension or of all, matrix_norm() of two or of a matrix with ord."""
     many = isinstance(dim, (tuple, list))
     if dim is not None and many and len(dim) > 2 and ord is not None:
-        raise ValueError(f'[linalg.norm] dim must be one or two, not {tuple(dim)}')
+        raise InvalidArgumentError(f'[linalg.norm] dim must be one or two, not {tuple(dim)}')
     if ord is not None and ((many and len(dim) == 2) or (dim is None and check(A).ndim == 2)):
         return matrix_norm(A, ord, dim if many else (-2, -1), keepdim, dtype=dtype, out=out)
     if ord is not None and dim is None and A.ndim not in (1, 2):
-        raise ValueError(f'[linalg.norm] of rank {A.ndim} needs dim=')
+        raise InvalidArgumentError(f'[linalg.norm] of rank {A.ndim} needs dim=')
     if isinstance(ord, str):
-        raise ValueError(f'[linalg.norm] ord {ord!r} is for matrices: dim= of two')
+        raise InvalidArgumentError(f'[linalg.norm] ord {ord!r} is for matrices: dim= of two')
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
 
 
@@ -292,7 +293,7 @@ def cond(A, p=None, *, out=None):
         values = svdvals(A)
         n = values.shape[-1]
         if not n:
-            raise ValueError('[linalg.cond] of matrices without elements')
+            raise InvalidArgumentError('[linalg.cond] of matrices without elements')
         first, last = ops['select'](values, -1, 0), ops['select'](values, -1, n - 1)
         return into(out, last / first if p == -2 else first / last)
     return into(out, matrix_norm(A, p) * matrix_norm(inv(_square('cond', A)), p))
@@ -302,13 +303,13 @@ def multi_dot(tensors, *, out=None):
     """The product of several matrices, in the cheapest order; the first and the last may be vectors."""
     tensors = list(tensors)
     if len(tensors) < 2:
-        raise ValueError('[linalg.multi_dot] needs two tensors at least')
+        raise InvalidArgumentError('[linalg.multi_dot] needs two tensors at least')
     last = len(tensors) - 1
     for i, x in enumerate(tensors):
         if check(x).ndim != 2 and not (x.ndim == 1 and i in (0, last)):
-            raise ValueError(f'[linalg.multi_dot] tensor {i} has rank {x.ndim}')
+            raise InvalidArgumentError(f'[linalg.multi_dot] tensor {i} has rank {x.ndim}')
         if x.dtype is not tensors[0].dtype:
-            raise ValueError('[linalg.multi_dot] dtypes differ')
+            raise InvalidArgumentError('[linalg.multi_dot] dtypes differ')
     row, column = tensors[0].ndim == 1, tensors[last].ndim == 1
     tensors[0] = ops['unsqueeze'](tensors[0], 0) if row else tensors[0]
     tensors[last] = ops['unsqueeze'](tensors[last], 1) if column else tensors[last]
@@ -322,10 +323,10 @@ def multi_dot(tensors, *, out=None):
 def cross(input, other, *, dim=-1, out=None):
     """The cross product along a dimension of size 3; the others broadcast."""
     if check(input).ndim != check(other).ndim:
-        raise ValueError(f'[linalg.cross] ranks {input.ndim} and {other.ndim} differ')
+        raise InvalidArgumentError(f'[linalg.cross] ranks {input.ndim} and {other.ndim} differ')
     dim_of(dim, input.ndim)
     if input.shape[dim] != 3 or other.shape[dim] != 3:
-        raise ValueError(f'[linalg.cross] dim {dim} of {input.shape} and {other.shape} must have size 3')
+        raise InvalidArgumentError(f'[linalg.cross] dim {dim} of {input.shape} and {other.shape} must have size 3')
     input, other = promoted(input, other)
     a, b = ([ops['select'](x, dim, i) for i in range(3)] for x in (input, other))
     parts = [a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3] for i in range(3)]
@@ -349,10 +350,10 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
 def tensorinv(A, ind=2, *, out=None):
     """The inverse of tensordot(A, ·, ind)."""
     if ind <= 0:
-        raise ValueError(f'[linalg.tensorinv] ind {ind} must be positive')
+        raise InvalidArgumentError(f'[linalg.tensorinv] ind {ind} must be positive')
     rows, columns = check(A).shape[:ind], A.shape[ind:]
     if math.prod(rows) != math.prod(columns):
-        raise ValueError(f'[linalg.tensorinv] shape {A.shape} is not square at {ind}')
+        raise InvalidArgumentError(f'[linalg.tensorinv] shape {A.shape} is not square at {ind}')
     return into(out, _reshape(inv(_reshape(A, (math.prod(rows), math.prod(columns)))), (*columns, *rows)))
 
 
@@ -362,7 +363,7 @@ def tensorsolve(A, B, dims=None, *, out=None):
         A = _movedim(A, tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     shape = A.shape[check(B).ndim:]
     if math.prod(A.shape[:B.ndim]) != math.prod(shape):
-        raise ValueError(f'[linalg.tensorsolve] shape {A.shape} is not square for B of rank {B.ndim}')
+        raise InvalidArgumentError(f'[linalg.tensorsolve] shape {A.shape} is not square for B of rank {B.ndim}')
     found = solve(_reshape(A, (B.size, math.prod(shape))), _reshape(B, (B.size,)))
     return into(out, _reshape(found, shape))
 
@@ -373,7 +374,7 @@ def vander(x, *, N=None):
         x = _reshape(x, (1,))
     n = x.shape[-1] if N is None else N
     if n <= 1 and N is not None:
-        raise ValueError(f'[linalg.vander] N {n} must be greater than 1')
+        raise InvalidArgumentError(f'[linalg.vander] N {n} must be greater than 1')
     x = cast(x, _core.int64) if rank(x.dtype) < 2 else x
     wide = ops['expand'](ops['unsqueeze'](x, -1), (*x.shape, max(n - 1, 0)))
     ones = full((*x.shape, 1), 1, x)
@@ -404,7 +405,7 @@ def householder_product(A, tau, *, out=None):
     m, n = A.shape[-2:]
     k = tau.shape[-1] if tau.ndim else -1
     if m < n or k > n or k < 0 or tau.shape[:-1] != A.shape[:-2]:
-        raise ValueError(f'[linalg.householder_product] A {A.shape} and tau {tau.shape} do not fit')
+        raise InvalidArgumentError(f'[linalg.householder_product] A {A.shape} and tau {tau.shape} do not fit')
     one = ops['eye'](m, n, 0, A.dtype, A.device)
     found = ops['expand'](one, A.shape)
     v = ops['tril'](A, -1) + one
@@ -418,7 +419,7 @@ def householder_product(A, tau, *, out=None):
 def polar(A, *, out=None):
     """(U, H) with A = U H, U with orthonormal columns and H positive semidefinite; A (…, m, n) with m ≥ n."""
     if _matrices('polar', A).shape[-2] < A.shape[-1]:
-        raise ValueError(f'[linalg.polar] {A.shape} has fewer rows than columns')
+        raise InvalidArgumentError(f'[linalg.polar] {A.shape} has fewer rows than columns')
     U, S, Vh = svd(A, False)
     return into(out, returned('linalg_polar', 'U H')(_matmul(U, Vh), _matmul(adjoint(Vh) * ops['unsqueeze'](S, -2), Vh)))
 
@@ -437,7 +438,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     if vector:
         B = ops['unsqueeze'](B, -1)
     if B.ndim < 2 or B.shape[-2] != A.shape[-2]:
-        raise ValueError(f'[linalg.lstsq] A {A.shape} and B {B.shape} do not fit')
+        raise InvalidArgumentError(f'[linalg.lstsq] A {A.shape} and B {B.shape} do not fit')
     m, n = A.shape[-2:]
     full_rank = not somewhere(matrix_rank(A.detach(), rtol=rcond) != min(m, n))
     if full_rank and m >= n > 0:

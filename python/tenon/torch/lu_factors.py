@@ -2,6 +2,7 @@
 
 from .. import _core
 from .._core import ops
+from .._errors import InvalidArgumentError
 from ._common import arange, cast, check, full, into, rank, returned, somewhere
 from .linalg import solve_triangular
 from .shape import adjoint
@@ -29,7 +30,7 @@ def _size(x):
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """(LU, pivots, info): L below the diagonal, U from it on; row i was exchanged with row pivots[i], from 1."""
     if check(A).ndim < 2 or rank(A.dtype) < 2:
-        raise ValueError(f'[linalg.lu_factor] needs floating or complex matrices, not {A.dtype} of shape {A.shape}')
+        raise InvalidArgumentError(f'[linalg.lu_factor] needs floating or complex matrices, not {A.dtype} of shape {A.shape}')
     lead, (m, n) = A.shape[:-2], A.shape[-2:]
     k, rest, pivots, top = min(m, n), A, [], []
     info = full(lead, 0, A, _core.int32)
@@ -55,7 +56,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     found = ops['concat'](parts, -2) if parts else ops['clone'](A)
     pivots = cast(ops['stack'](pivots, -1), _core.int32) if pivots else full((*lead, 0), 0, A, _core.int32)
     if check_errors and somewhere(info != 0):
-        raise ValueError('[linalg.lu_factor] a matrix is singular')
+        raise InvalidArgumentError('[linalg.lu_factor] a matrix is singular')
     return into(out, _FactorEx(found, pivots, cast(info, _core.int32)))
 
 
@@ -90,11 +91,11 @@ def _order(pivots, m):
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
     """(P, L, U) of what lu_factor() gave."""
     if check(LU_pivots).dtype is not _core.int32:
-        raise ValueError(f'[lu_unpack] pivots have dtype {LU_pivots.dtype}, must be int32')
+        raise InvalidArgumentError(f'[lu_unpack] pivots have dtype {LU_pivots.dtype}, must be int32')
     m, n = check(LU_data).shape[-2:]
     k = min(m, n)
     if LU_pivots.shape != (*LU_data.shape[:-2], k):
-        raise ValueError(f'[lu_unpack] pivots of shape {LU_pivots.shape} for {LU_data.shape}')
+        raise InvalidArgumentError(f'[lu_unpack] pivots of shape {LU_pivots.shape} for {LU_data.shape}')
     none = full((0,), 0, LU_data)
     P = L = U = none
     if unpack_pivots:
@@ -108,9 +109,9 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     """The X of A X = B, or of X A = B with left=False, A given as lu_factor() gave it; adjoint: of Aᴴ."""
     if check(LU).dtype is not check(B).dtype or check(pivots).dtype is not _core.int32:
-        raise ValueError(f'[linalg.lu_solve] dtypes {LU.dtype}, {pivots.dtype} and {B.dtype}')
+        raise InvalidArgumentError(f'[linalg.lu_solve] dtypes {LU.dtype}, {pivots.dtype} and {B.dtype}')
     if LU.ndim < 2 or LU.shape[-1] != LU.shape[-2] or B.ndim < 2:
-        raise ValueError(f'[linalg.lu_solve] shapes {LU.shape} and {B.shape} do not fit')
+        raise InvalidArgumentError(f'[linalg.lu_solve] shapes {LU.shape} and {B.shape} do not fit')
     if not left:
         return into(out, _adjoint(lu_solve(LU, pivots, _adjoint(B), adjoint=not adjoint)))
     P, L, U = lu_unpack(LU, pivots)

@@ -4,6 +4,7 @@ from typing import Any
 
 from .. import _core
 from .._core import ops
+from .._errors import InvalidArgumentError
 from ._common import Tensor, arange, autocasting, cast, check, dims_of, full, into, promoted, rank
 from ._shortcuts import short
 from .arithmetic import add
@@ -15,13 +16,13 @@ def _same(name, *tensors):
     """Operands of one dtype: products do not promote."""
     for x in tensors:
         if check(x).dtype is not tensors[0].dtype and not autocasting(x):
-            raise ValueError(f'[{name}] dtypes {tensors[0].dtype} and {x.dtype} differ')
+            raise InvalidArgumentError(f'[{name}] dtypes {tensors[0].dtype} and {x.dtype} differ')
 
 
 def _ranks(name, tensors, ranks):
     for x, want in zip(tensors, ranks):
         if check(x).ndim != want:
-            raise ValueError(f'[{name}] needs tensors of rank {", ".join(map(str, ranks))}, got {", ".join(str(x.ndim) for x in tensors)}')
+            raise InvalidArgumentError(f'[{name}] needs tensors of rank {", ".join(map(str, ranks))}, got {", ".join(str(x.ndim) for x in tensors)}')
     _same(name, *tensors)
 
 
@@ -43,7 +44,7 @@ def bmm(input, mat2, *, out=None):
     """The products of two batches of matrices, (b, n, m) and (b, m, p)."""
     _ranks('bmm', (input, mat2), (3, 3))
     if input.shape[0] != mat2.shape[0]:
-        raise ValueError(f'[bmm] batches of {input.shape[0]} and {mat2.shape[0]}')
+        raise InvalidArgumentError(f'[bmm] batches of {input.shape[0]} and {mat2.shape[0]}')
     return into(out, _matmul(input, mat2))
 
 
@@ -57,7 +58,7 @@ def dot(input, tensor, *, out=None):
     """The product of two vectors."""
     _ranks('dot', (input, tensor), (1, 1))
     if input.size != tensor.size:
-        raise ValueError(f'[dot] vectors of {input.size} and {tensor.size} elements')
+        raise InvalidArgumentError(f'[dot] vectors of {input.size} and {tensor.size} elements')
     return into(out, _matmul(input, tensor))
 
 
@@ -71,14 +72,14 @@ def inner(input, other, *, out=None):
     if not check(input).ndim or not check(other).ndim:
         return into(out, input * other)
     if input.shape[-1] != other.shape[-1]:
-        raise ValueError(f'[inner] last dimensions of {input.shape} and {other.shape} differ')
+        raise InvalidArgumentError(f'[inner] last dimensions of {input.shape} and {other.shape} differ')
     return tensordot(input, other, ([-1], [-1]), out=out)
 
 
 def outer(input, vec2, *, out=None):
     """All products of two vectors' elements."""
     if check(input).ndim != 1 or check(vec2).ndim != 1:
-        raise ValueError(f'[outer] needs two vectors, not rank {input.ndim} and {vec2.ndim}')
+        raise InvalidArgumentError(f'[outer] needs two vectors, not rank {input.ndim} and {vec2.ndim}')
     input, vec2 = promoted(input, vec2)
     return into(out, ops['unsqueeze'](input, 1) * ops['unsqueeze'](vec2, 0))
 
@@ -145,11 +146,11 @@ def tensordot(a, b, dims: Any = 2, out=None):
         dims = dims.tolist() if dims.ndim else dims.item()
     if isinstance(dims, int):
         if dims < 0 or dims > min(a.ndim, b.ndim):
-            raise ValueError(f'[tensordot] {dims} dims of tensors of rank {a.ndim} and {b.ndim}')
+            raise InvalidArgumentError(f'[tensordot] {dims} dims of tensors of rank {a.ndim} and {b.ndim}')
         dims = range(a.ndim - dims, a.ndim), range(dims)
     first, second = (dims_of(list(d), x.ndim) if len(d) else () for d, x in zip(dims, (a, b)))
     if len(first) != len(second) or any(a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]) for i, j in zip(first, second)):
-        raise ValueError(f'[tensordot] dims {dims} of shapes {a.shape} and {b.shape} differ in size')
+        raise InvalidArgumentError(f'[tensordot] dims {dims} of shapes {a.shape} and {b.shape} differ in size')
     for i, j in zip(first, second):  # a dimension of size 1 meets the sum of the other
         if a.shape[i] == 1 != b.shape[j]:
             b = ops['sum'](b, j, True)
@@ -193,7 +194,7 @@ def _from_lists(arguments):
 def trace(input):
     """The sum of a matrix's diagonal."""
     if check(input).ndim != 2:
-        raise ValueError(f'[trace] needs a matrix, not rank {input.ndim}')
+        raise InvalidArgumentError(f'[trace] needs a matrix, not rank {input.ndim}')
     return ops['sum'](ops['diagonal'](input), None, False, _core.int64 if rank(input.dtype) < 2 else None)
 
 
@@ -212,20 +213,20 @@ def cross(input, other, dim=None, *, out=None):
     if dim is None:
         dim = next((d for d, n in enumerate(check(input).shape) if n == 3), None)
         if dim is None:
-            raise ValueError(f'[cross] no dimension of {input.shape} has size 3')
+            raise InvalidArgumentError(f'[cross] no dimension of {input.shape} has size 3')
     if input.ndim != other.ndim:
-        raise ValueError(f'[cross] ranks {input.ndim} and {other.ndim} differ')
+        raise InvalidArgumentError(f'[cross] ranks {input.ndim} and {other.ndim} differ')
     return along(input, other, dim=dim, out=out)
 
 
 def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary'):
     """p-norm distances of all rows of x1 (…, n, d) to all rows of x2 (…, m, d): (…, n, m)."""
     if check(x1).ndim < 2 or check(x2).ndim < 2 or x1.shape[-1] != x2.shape[-1]:
-        raise ValueError(f'[cdist] shapes {x1.shape} and {x2.shape}: (…, n, d) and (…, m, d) are needed')
+        raise InvalidArgumentError(f'[cdist] shapes {x1.shape} and {x2.shape}: (…, n, d) and (…, m, d) are needed')
     if rank(x1.dtype) != 2 or rank(x2.dtype) != 2:
-        raise ValueError(f'[cdist] needs floating numbers, not {x1.dtype} and {x2.dtype}')
+        raise InvalidArgumentError(f'[cdist] needs floating numbers, not {x1.dtype} and {x2.dtype}')
     if p < 0:
-        raise ValueError(f'[cdist] p {p} must not be negative')
+        raise InvalidArgumentError(f'[cdist] p {p} must not be negative')
     x1, x2 = promoted(x1, x2)
     many = max(x1.shape[-2], x2.shape[-2]) > 25  # as PyTorch chooses
     if p == 2 and x1.shape[-1] and (compute_mode == 'use_mm_for_euclid_dist' or many and compute_mode == 'use_mm_for_euclid_dist_if_necessary'):
@@ -267,10 +268,10 @@ def _safe_power(x, p):
 def vander(x, N=None, increasing=False):
     """Powers of a row as columns, the highest first unless increasing."""
     if check(x).ndim != 1:
-        raise ValueError(f'[vander] needs a row, not rank {x.ndim}')
+        raise InvalidArgumentError(f'[vander] needs a row, not rank {x.ndim}')
     n = x.size if N is None else N
     if n < 0:
-        raise ValueError(f'[vander] N {n} must not be negative')
+        raise InvalidArgumentError(f'[vander] N {n} must not be negative')
     powers = arange(n, x)
     x = cast(x, _core.int64) if rank(x.dtype) < 2 else x
     found = ops['unsqueeze'](x, 1) ** ops['unsqueeze'](cast(powers, x.dtype), 0)
@@ -290,6 +291,6 @@ def cholesky_inverse(L, upper=False, *, out=None):
     """The inverse of A, L its Cholesky factor."""
     from .create import eye
     if check(L).ndim < 2 or L.shape[-1] != L.shape[-2]:
-        raise ValueError(f'[cholesky_inverse] needs square matrices, not {L.shape}')
+        raise InvalidArgumentError(f'[cholesky_inverse] needs square matrices, not {L.shape}')
     one = ops['expand'](eye(L.shape[-1], dtype=L.dtype, device=L.device), L.shape)
     return cholesky_solve(one, L, upper, out=out)

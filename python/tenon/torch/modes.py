@@ -6,7 +6,7 @@ import tenon
 
 from .. import _core
 from .._core import Tensor, dtype
-from .._errors import NotFoundError
+from .._errors import DtypeError, NotFoundError
 from ._common import check, defaults, rank
 
 
@@ -93,7 +93,7 @@ def get_default_dtype():
 def set_default_dtype(d):
     """What floats are in new tensors from now on; what ops of tenon make of integers, and modules without dtype=, stay float32."""
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise TypeError(f'[set_default_dtype] {d} is no floating dtype')
+        raise DtypeError(f'[set_default_dtype] {d} is no floating dtype')
     defaults.dtype, defaults.complex = d, _core.complex128 if d is _core.float64 else _core.complex64
 
 

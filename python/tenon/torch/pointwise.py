@@ -4,6 +4,7 @@ from builtins import abs as builtin_abs
 
 from .. import _core
 from .._core import ops
+from .._errors import InvalidArgumentError
 from ._common import Tensor, cast, check, floating, into, rank, returned, unary
 from ._shortcuts import short
 
@@ -27,7 +28,7 @@ negative, fix, conj_physical = neg, trunc, ops['conj']
 def sign(input, *, out=None):
     """-1, 0 or 1; of real numbers only."""
     if rank(check(input).dtype) == 3:
-        raise ValueError('[sign] is not defined for complex numbers: use sgn')
+        raise InvalidArgumentError('[sign] is not defined for complex numbers: use sgn')
     return into(out, ops['sign'](input))
 
 
@@ -77,7 +78,7 @@ def real(input):
 def imag(input):
     """The imaginary part of complex numbers."""
     if rank(check(input).dtype) < 3:
-        raise ValueError('[imag] needs complex numbers')
+        raise InvalidArgumentError('[imag] needs complex numbers')
     return ops['imag'](input)
 
 
@@ -93,7 +94,7 @@ def angle(input):
 def round(input, *, decimals=0, out=None):
     """To the nearest integer, halves to the even one; or to a number of decimals, which may be negative."""
     if rank(check(input).dtype) < 2 and decimals:
-        raise ValueError('[round] decimals are for floating numbers')
+        raise InvalidArgumentError('[round] decimals are for floating numbers')
     if not decimals:
         return into(out, ops['round'](input))
     scale = 10.0 ** builtin_abs(decimals)
@@ -105,7 +106,7 @@ def round(input, *, decimals=0, out=None):
 def frac(input):
     """input - trunc(input)."""
     if rank(check(input).dtype) != 2:
-        raise ValueError('[frac] needs floating numbers')
+        raise InvalidArgumentError('[frac] needs floating numbers')
     return input - ops['trunc'](input)
 
 
@@ -123,7 +124,7 @@ def rad2deg(input):
 
 def _real(x, name):
     if rank(check(x).dtype) == 3:
-        raise ValueError(f'[{name}] is not defined for complex numbers')
+        raise InvalidArgumentError(f'[{name}] is not defined for complex numbers')
     return floating(x)
 
 
@@ -168,7 +169,7 @@ def isneginf(input):
 
 def _real_compare(x, value):
     if rank(check(x).dtype) == 3:
-        raise ValueError('[isposinf] is not defined for complex numbers')
+        raise InvalidArgumentError('[isposinf] is not defined for complex numbers')
     return x == value if rank(x.dtype) == 2 else ops['full'](x.shape, False, _core.bool, x.device)
 
 
@@ -182,7 +183,7 @@ def isreal(input):
 def frexp(input, *, out=None):
     """(mantissa, exponent) with |mantissa| in [0.5, 1) and input = mantissa · 2^exponent."""
     if rank(check(input).dtype) != 2:
-        raise ValueError('[frexp] needs floating numbers')
+        raise InvalidArgumentError('[frexp] needs floating numbers')
     plain = ops['isfinite'](input) & (input != 0)
     size = _where(plain, ops['abs'](input.detach()), 1)
     exponent = ops['floor'](ops['log2'](size)) + 1
@@ -203,14 +204,14 @@ def _scaled(x, exponent):
 def view_as_real(input):
     """Complex numbers as pairs of real ones, (…, 2)."""
     if rank(check(input).dtype) != 3:
-        raise ValueError('[view_as_real] needs complex numbers')
+        raise InvalidArgumentError('[view_as_real] needs complex numbers')
     return ops['stack']([ops['real'](input), ops['imag'](input)], -1)
 
 
 def view_as_complex(input):
     """Pairs of real numbers, (…, 2), as complex ones."""
     if rank(check(input).dtype) != 2 or not input.ndim or input.shape[-1] != 2:
-        raise ValueError('[view_as_complex] needs floating numbers of shape (…, 2)')
+        raise InvalidArgumentError('[view_as_complex] needs floating numbers of shape (…, 2)')
     return ops['complex'](ops['select'](input, -1, 0), ops['select'](input, -1, 1))
 
 
@@ -232,7 +233,7 @@ def is_complex(input):
 def is_nonzero(input):
     """Whether the one element is not 0."""
     if check(input).size != 1:
-        raise ValueError(f'[is_nonzero] needs one element, not {input.size}')
+        raise InvalidArgumentError(f'[is_nonzero] needs one element, not {input.size}')
     return bool(input.item() != 0)
 
 

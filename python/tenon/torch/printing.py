@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 from .. import _core
 from .._core import Tensor
+from .._errors import InvalidArgumentError
 from ._backward_names import backward_name, node
 from ._common import defaults
 
@@ -20,7 +21,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     print as PyTorch's do, if they did not yet."""
     if profile is not None:
         if profile not in _PROFILES:
-            raise ValueError(f'[set_printoptions] profile {profile!r} is none of {", ".join(_PROFILES)}')
+            raise InvalidArgumentError(f'[set_printoptions] profile {profile!r} is none of {", ".join(_PROFILES)}')
         _options.update(zip(_NAMES, _PROFILES[profile], strict=True))
     given = zip(_NAMES, (precision, threshold, edgeitems, linewidth), strict=True)
     _options.update({name: value for name, value in given if value is not None}, sci_mode=sci_mode)

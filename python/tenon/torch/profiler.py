@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 
+from .._errors import InvalidArgumentError
 from .._profiler import profiler as _profiler
 
 __all__ = ['FunctionEvent', 'ProfilerAction', 'ProfilerActivity', 'profile', 'record_function', 'schedule', 'supported_activities',
@@ -35,8 +36,8 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
     """A function from the number of a step to its action: skip_first steps, then cycles of wait, warmup and active ones, `repeat` times
     or, where that is 0, for ever."""
     if min(wait, warmup, repeat, skip_first, skip_first_wait) < 0 or active < 1:
-        raise ValueError(f'[schedule] wait {wait}, warmup {warmup}, active {active}, repeat {repeat}, skip_first {skip_first}: active must be '
-                         'positive, the others not negative')
+        raise InvalidArgumentError(f'[schedule] wait {wait}, warmup {warmup}, active {active}, repeat {repeat}, skip_first {skip_first}: active must be '
+                                   'positive, the others not negative')
     length = wait + warmup + active
 
     def action(step):
@@ -145,8 +146,8 @@ class _Averages(list):
         if sort_by is not None:
             by = sort_by.replace('cuda', 'device')
             if not hasattr(FunctionEvent(''), by):
-                raise ValueError(f'[table] sort_by is {sort_by!r}: cpu_time, cpu_time_total, self_cpu_time_total, device_time_total and count '
-                                 'are possible')
+                raise InvalidArgumentError(f'[table] sort_by is {sort_by!r}: cpu_time, cpu_time_total, self_cpu_time_total, device_time_total and count '
+                                           'are possible')
             rows.sort(key=lambda event: getattr(event, by), reverse=True)
         rows = rows[:row_limit] if row_limit >= 0 else rows
         total = self.self_cpu_time_total or 1.0

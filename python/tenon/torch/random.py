@@ -7,6 +7,7 @@ from typing import Any
 from .. import _core
 from .._core import Generator as _Generator
 from .._core import Tensor, default_generator, ops
+from .._errors import InvalidArgumentError
 from ._common import cast, check, defaults, into, rank, shape_of, somewhere
 from .create import device_of, finish, full
 
@@ -15,7 +16,7 @@ def manual_seed(seed):
     """Seeds the default generator, and returns it. A negative seed counts from 2^64 down."""
     seed = operator.index(seed)
     if not -2**63 <= seed < 2**64:
-        raise ValueError(f'[manual_seed] the seed is {seed}, must have 64 bits')
+        raise InvalidArgumentError(f'[manual_seed] the seed is {seed}, must have 64 bits')
     _core.manual_seed(seed % 2**64)
     return default_generator()
 
@@ -47,7 +48,7 @@ def _like(function):
 def _drawn(op, size, dtype, device, generator):
     """Standard numbers of an op; those of complex dtypes have both parts."""
     if dtype is not None and rank(dtype) < 2:
-        raise ValueError(f'[random] needs a floating or complex dtype, not {dtype}')
+        raise InvalidArgumentError(f'[random] needs a floating or complex dtype, not {dtype}')
     if dtype is not None and rank(dtype) == 3:
         part = _core.float32 if dtype is _core.complex64 else _core.float64
         scale = math.sqrt(0.5) if op is ops['normal'] else 1
@@ -76,7 +77,7 @@ def randint(low: Any = None, high: Any = None, size: Any = None, *, generator=No
     if size is None:
         raise TypeError('[randint] argument size is missing')
     if high is None or low >= high:
-        raise ValueError(f'[randint] from {low} to {high}')
+        raise InvalidArgumentError(f'[randint] from {low} to {high}')
     found = ops['randint'](tuple(size), low, high, _core.int64, device_of(device), generator)
     return finish(cast(found, dtype or _core.int64), requires_grad, out)
 
@@ -98,14 +99,14 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     if p is not None:
         input = full(check(input).shape, p, dtype=input.dtype if rank(input.dtype) == 2 else defaults.dtype, device=input.device)
     if rank(check(input).dtype) != 2 or somewhere((input < 0) | (input > 1)):
-        raise ValueError('[bernoulli] needs probabilities from 0 to 1')
+        raise InvalidArgumentError('[bernoulli] needs probabilities from 0 to 1')
     return into(out, cast(ops['bernoulli'](input.detach(), generator), input.dtype))
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Normal numbers with mean and std, tensors or numbers; of two numbers in a size."""
     if not isinstance(std, Tensor) and std < 0 or isinstance(std, Tensor) and somewhere(std < 0):
-        raise ValueError('[normal] std must not be negative')
+        raise InvalidArgumentError('[normal] std must not be negative')
     if size is not None:
         return finish(randn(*size, generator=generator, dtype=dtype, device=device) * std + mean, requires_grad, out)
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
@@ -118,13 +119,13 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, out=No
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """num_samples indices drawn by weights (n,) or, for each row, (m, n)."""
     if check(input).ndim not in (1, 2) or rank(input.dtype) != 2:
-        raise ValueError(f'[multinomial] needs weights (n,) or (m, n), not {input.dtype} of shape {input.shape}')
+        raise InvalidArgumentError(f'[multinomial] needs weights (n,) or (m, n), not {input.dtype} of shape {input.shape}')
     n = input.shape[-1]
     if num_samples <= 0 or (not replacement and num_samples > n):
-        raise ValueError(f'[multinomial] {num_samples} of {n}')
+        raise InvalidArgumentError(f'[multinomial] {num_samples} of {n}')
     x = input.detach()
     if somewhere((x < 0) | ~ops['isfinite'](x)) or somewhere(ops['sum'](x, -1) <= 0):
-        raise ValueError('[multinomial] weights must be finite, not negative, and not all 0')
+        raise InvalidArgumentError('[multinomial] weights must be finite, not negative, and not all 0')
     if replacement:
         ends = ops['cumsum'](x, -1)
         draw = _uniform((*x.shape[:-1], num_samples), x, generator) * ops['slice'](ends, -1, n - 1, n)

@@ -5,6 +5,7 @@ from typing import Any
 
 from .. import _core
 from .._core import ops
+from .._errors import InvalidArgumentError, OutOfRangeError
 from ._common import (Tensor, at_least_1d, cast, check, dim_of, dims_of, floating, full, into, rank,
                       returned)
 from ._shortcuts import short
@@ -36,7 +37,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """sum() with NaN taken as 0."""
     if rank(check(input).dtype) == 3:
-        raise ValueError('[nansum] is not defined for complex numbers')
+        raise InvalidArgumentError('[nansum] is not defined for complex numbers')
     x = input if rank(input.dtype) < 2 else ops['nan_to_num'](input, 0.0, math.inf, -math.inf)
     return sum(x, dim, keepdim, dtype=dtype, out=out)
 
@@ -54,7 +55,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean over dimensions of floating or complex numbers."""
     x = cast(check(input), dtype)
     if rank(x.dtype) < 2:
-        raise ValueError(f'[mean] needs floating or complex numbers, not {x.dtype}: give dtype=')
+        raise InvalidArgumentError(f'[mean] needs floating or complex numbers, not {x.dtype}: give dtype=')
     return into(out, _over(ops['mean'], x, dim, keepdim))
 
 
@@ -62,15 +63,15 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """mean() of what is not NaN."""
     x = cast(check(input), dtype)
     if rank(x.dtype) != 2:
-        raise ValueError(f'[nanmean] needs floating numbers, not {x.dtype}')
+        raise InvalidArgumentError(f'[nanmean] needs floating numbers, not {x.dtype}')
     return into(out, nansum(x, dim, keepdim) / sum(x == x, dim, keepdim))  # how many are not NaN
 
 
 def _filled(x, dims, name):
     if not x.size and (not dims or builtins.any(x.shape[d] == 0 for d in dims)):
-        raise IndexError(f'[{name}] over no elements has no result: shape {x.shape}')
+        raise OutOfRangeError(f'[{name}] over no elements has no result: shape {x.shape}')
     if rank(x.dtype) == 3:
-        raise ValueError(f'[{name}] is not defined for complex numbers')
+        raise InvalidArgumentError(f'[{name}] is not defined for complex numbers')
 
 
 @short
@@ -166,7 +167,7 @@ def count_nonzero(input, dim=None):
 
 def _spread(op, input, dim, unbiased, correction, keepdim, name):
     if rank(check(input).dtype) < 2:
-        raise ValueError(f'[{name}] needs floating or complex numbers, not {input.dtype}')
+        raise InvalidArgumentError(f'[{name}] needs floating or complex numbers, not {input.dtype}')
     if isinstance(dim, bool):  # var(x, unbiased)
         dim, unbiased = None, dim
     if unbiased is not None and correction is not None:
@@ -230,7 +231,7 @@ def norm(input, p: Any = 'fro', dim=None, keepdim=False, out=None, dtype=None):
             dim = (0, 1) if dim is None else dim
             return into(out, linalg.matrix_norm(x, 'nuc', dim, keepdim))
         if p != 'fro':
-            raise ValueError(f"[norm] p is a number, 'fro' or 'nuc', not {p!r}")
+            raise InvalidArgumentError(f"[norm] p is a number, 'fro' or 'nuc', not {p!r}")
         p = 2
     if dim is not None and not isinstance(dim, (tuple, list)):
         dim = (dim,)
@@ -240,9 +241,9 @@ def norm(input, p: Any = 'fro', dim=None, keepdim=False, out=None, dtype=None):
 def renorm(input, p, dim, maxnorm, *, out=None):
     """input with each slice along dim scaled down to a p-norm of maxnorm where it is larger."""
     if check(input).ndim < 2:
-        raise ValueError('[renorm] needs two dimensions at least')
+        raise InvalidArgumentError('[renorm] needs two dimensions at least')
     if p <= 0 or maxnorm < 0:
-        raise ValueError(f'[renorm] p {p} must be positive and maxnorm {maxnorm} not negative')
+        raise InvalidArgumentError(f'[renorm] p {p} must be positive and maxnorm {maxnorm} not negative')
     dim = dim_of(dim, input.ndim)
     size = norm(input, p, tuple(d for d in range(input.ndim) if d != dim), True)
     return into(out, input * cast(_where(size > maxnorm, maxnorm / (size + 1e-7), 1.0), input.dtype))
@@ -285,7 +286,7 @@ def logcumsumexp(input, dim, *, out=None):
     """log of the running sums of exp(x) along a dimension."""
     x = check(input)
     if rank(x.dtype) < 2:
-        raise ValueError('[logcumsumexp] needs floating numbers')
+        raise InvalidArgumentError('[logcumsumexp] needs floating numbers')
     dim = dim_of(dim, x.ndim)
     if not x.ndim or not x.size:
         return into(out, ops['clone'](x))
@@ -308,17 +309,17 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     """Differences of neighbours along a dimension, n times."""
     x = check(input)
     if not x.ndim:
-        raise ValueError('[diff] needs one dimension at least')
+        raise InvalidArgumentError('[diff] needs one dimension at least')
     dim = dim_of(dim, x.ndim)
     if n < 0:
-        raise ValueError(f'[diff] n is {n}, must not be negative')
+        raise InvalidArgumentError(f'[diff] n is {n}, must not be negative')
     if not n:
         return into(out, x)
     parts = []
     for part in (prepend, x, append):
         if part is not None:
             if part.ndim != x.ndim and part.ndim:
-                raise ValueError('[diff] prepend and append need the rank of input')
+                raise InvalidArgumentError('[diff] prepend and append need the rank of input')
             parts.append(part if part.ndim else ops['expand'](part, (*x.shape[:dim], 1, *x.shape[dim + 1:])))
     x = ops['concat'](parts, dim) if len(parts) > 1 else x
     for _ in range(builtins.min(n, x.shape[dim])):
@@ -332,14 +333,14 @@ def _sides(name, y, x, dx, dim):
     """Of neighbours the sums and how far they are apart, and dim."""
     dim = dim_of(dim, check(y).ndim)
     if not y.ndim:
-        raise IndexError(f'[{name}] needs one dimension at least')
+        raise OutOfRangeError(f'[{name}] needs one dimension at least')
     if y.dtype is _core.bool or (isinstance(x, Tensor) and x.dtype is _core.bool):
-        raise ValueError(f'[{name}] is not defined for bool')
+        raise InvalidArgumentError(f'[{name}] is not defined for bool')
     n = y.shape[dim]
     if x is not None:
         if x.ndim == 1 and y.ndim > 1:
             if x.shape[0] != n:
-                raise ValueError(f'[{name}] {x.shape[0]} places for {n} entries')
+                raise InvalidArgumentError(f'[{name}] {x.shape[0]} places for {n} entries')
             x = ops['reshape'](x, tuple(x.shape[0] if d == dim else 1 for d in range(y.ndim)))
             dx = ops['slice'](x, dim, 1, n) - ops['slice'](x, dim, 0, n - 1)
         else:
@@ -374,27 +375,27 @@ def gradient(input, *, spacing: Any = 1, dim=None, edge_order=1):
     """Central differences along dimensions, one tensor for each; spacing are numbers, or rows of coordinates."""
     x, spacing = check(input), 1 if spacing is None else spacing
     if edge_order not in (1, 2):
-        raise ValueError('[gradient] edge_order is 1 or 2')
+        raise InvalidArgumentError('[gradient] edge_order is 1 or 2')
     dims = dims_of(dim, x.ndim) if dim != () else ()
     many = isinstance(spacing, (tuple, list))
     if many and len(spacing) != len(dims):
-        raise ValueError(f'[gradient] {len(spacing)} spacings for {len(dims)} dimensions')
+        raise InvalidArgumentError(f'[gradient] {len(spacing)} spacings for {len(dims)} dimensions')
     if x.dtype is _core.uint8:
-        raise ValueError('[gradient] is not defined for uint8')
+        raise InvalidArgumentError('[gradient] is not defined for uint8')
     return tuple(_slope(x, d, spacing[i] if many else spacing, edge_order) for i, d in enumerate(dims))
 
 
 def _slope(x, dim, spacing, edge_order):
     n = x.shape[dim]
     if n < edge_order + 1:
-        raise ValueError(f'[gradient] dim {dim} has {n} entries, must have {edge_order + 1} at least')
+        raise InvalidArgumentError(f'[gradient] dim {dim} has {n} entries, must have {edge_order + 1} at least')
     x = floating(x)
 
     def part(begin, end):
         return ops['slice'](x, dim, begin, end)
     if isinstance(spacing, Tensor) and spacing.ndim:
         if spacing.shape != (n,):
-            raise ValueError(f'[gradient] {spacing.shape} coordinates for {n} entries')
+            raise InvalidArgumentError(f'[gradient] {spacing.shape} coordinates for {n} entries')
         gap = ops['reshape'](spacing[1:] - spacing[:-1], tuple(n - 1 if d == dim else 1 for d in range(x.ndim)))
         before, after = ops['slice'](gap, dim, 0, n - 2), ops['slice'](gap, dim, 1, n - 1)
         first, last = ops['slice'](gap, dim, 0, 1), ops['slice'](gap, dim, n - 2, n - 1)
@@ -431,6 +432,6 @@ def log_softmax(input, dim, dtype=None, *, out=None):
 def _normal(name, x, dim, dtype):
     x = cast(check(x), dtype)
     if rank(x.dtype) != 2:
-        raise ValueError(f'[{name}] needs floating numbers, not {x.dtype}')
+        raise InvalidArgumentError(f'[{name}] needs floating numbers, not {x.dtype}')
     dim = dim_of(dim, x.ndim)
     return ops[name](x, dim) if x.ndim else ops['reshape'](ops[name](at_least_1d(x), 0), ())

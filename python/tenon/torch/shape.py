@@ -3,6 +3,7 @@ import math
 
 from .. import _core
 from .._core import ops
+from .._errors import InvalidArgumentError, OutOfRangeError
 from ._common import Tensor, arange, cast, check, dim_of, dims_of, full, into, rank, shape_of
 from ._shortcuts import short
 
@@ -25,7 +26,7 @@ def flatten(input, start_dim=0, end_dim=-1):
     """Dimensions from start_dim to end_dim as one."""
     start, end = dim_of(start_dim, check(input).ndim), dim_of(end_dim, input.ndim)
     if start > end:
-        raise ValueError(f'[flatten] start_dim {start_dim} comes behind end_dim {end_dim}')
+        raise InvalidArgumentError(f'[flatten] start_dim {start_dim} comes behind end_dim {end_dim}')
     if not input.ndim:
         return _reshape(input, (1,))
     if start == end:
@@ -38,11 +39,11 @@ def unflatten(input, dim, sizes):
     dim = dim_of(dim, check(input).ndim)
     sizes = list(sizes) if isinstance(sizes, (tuple, list)) else [sizes]
     if not sizes:
-        raise ValueError('[unflatten] sizes must not be empty')
+        raise InvalidArgumentError('[unflatten] sizes must not be empty')
     known = math.prod(size for size in sizes if size != -1)
     sizes = [input.shape[dim] // known if size == -1 and known else size for size in sizes]
     if math.prod(sizes) != input.shape[dim]:
-        raise ValueError(f'[unflatten] sizes {tuple(sizes)} do not multiply to {input.shape[dim]}')
+        raise InvalidArgumentError(f'[unflatten] sizes {tuple(sizes)} do not multiply to {input.shape[dim]}')
     return _reshape(input, (*input.shape[:dim], *sizes, *input.shape[dim + 1:]))
 
 
@@ -82,7 +83,7 @@ swapaxes = swapdims = transpose
 def t(input):
     """A matrix transposed; rows and rank 0 stay."""
     if check(input).ndim > 2:
-        raise ValueError(f'[t] needs two dimensions at most, not {input.ndim}')
+        raise InvalidArgumentError(f'[t] needs two dimensions at most, not {input.ndim}')
     return ops['transpose'](input, 0, 1) if input.ndim == 2 else ops['alias'](input)
 
 
@@ -97,12 +98,12 @@ def movedim(input, source, destination):
     many = isinstance(source, (tuple, list))
     source, destination = (tuple(each) if many else (each,) for each in (source, destination))
     if len(source) != len(destination):
-        raise ValueError(f'[movedim] {len(source)} dims to {len(destination)} places')
+        raise InvalidArgumentError(f'[movedim] {len(source)} dims to {len(destination)} places')
     if not check(input).ndim:
         for each in (*source, *destination):
             dim_of(each, 0)
         if len(source) > 1:
-            raise ValueError('[movedim] a dim is given twice')
+            raise InvalidArgumentError('[movedim] a dim is given twice')
         return ops['alias'](input)
     source, destination = dims_of(source, input.ndim) if source else (), dims_of(destination, input.ndim) if destination else ()
     order = [d for d in range(input.ndim) if d not in source]
@@ -119,7 +120,7 @@ def broadcast_shapes(*shapes):
     from .._array_api.shapes import common_shape
     shapes = [tuple(each) if isinstance(each, (tuple, list)) else (each,) for each in shapes]
     if any(size < 0 for shape in shapes for size in shape):
-        raise ValueError('[broadcast_shapes] a size is negative')
+        raise InvalidArgumentError('[broadcast_shapes] a size is negative')
     return common_shape(shapes, 'broadcast_shapes')
 
 
@@ -134,10 +135,10 @@ def broadcast_to(input, size):
     """A view of input in a shape that it broadcasts to; -1 keeps a size."""
     size = shape_of((size,))
     if len(size) < check(input).ndim:
-        raise ValueError(f'[broadcast_to] shape {input.shape} does not fit {size}')
+        raise InvalidArgumentError(f'[broadcast_to] shape {input.shape} does not fit {size}')
     lead = len(size) - input.ndim
     if any(n < 0 and (n != -1 or i < lead) for i, n in enumerate(size)):
-        raise ValueError(f'[broadcast_to] a size of {size} is negative')
+        raise InvalidArgumentError(f'[broadcast_to] a size of {size} is negative')
     return ops['expand'](input, tuple(input.shape[i - lead] if n == -1 else n for i, n in enumerate(size)))
 
 
@@ -157,7 +158,7 @@ def sum_to_size(input, *size):
     size = shape_of(size)
     lead = check(input).ndim - len(size)
     if lead < 0 or any(n not in (1, m) for n, m in zip(size, input.shape[lead:])):
-        raise ValueError(f'[sum_to_size] shape {size} does not broadcast to {input.shape}')
+        raise InvalidArgumentError(f'[sum_to_size] shape {size} does not broadcast to {input.shape}')
     dims = (*range(lead), *(lead + i for i, n in enumerate(size) if n == 1 and input.shape[lead + i] != 1))
     return _reshape(ops['sum'](input, dims, True), size) if dims else input
 
@@ -171,11 +172,11 @@ def view(input, *shape):
     """The same elements in another shape, or with the dtype of a same-sized one; never a copy."""
     if len(shape) == 1 and isinstance(shape[0], _core.dtype):
         if shape[0] is not input.dtype:
-            raise ValueError('[view] elements are not read as another dtype: use to(dtype)')
+            raise InvalidArgumentError('[view] elements are not read as another dtype: use to(dtype)')
         return ops['alias'](input)
     found = _reshape(input, shape_of(shape))
     if input.size and not found.shares_memory(input):
-        raise ValueError('[view] the strides do not allow this shape without a copy: use reshape')
+        raise InvalidArgumentError('[view] the strides do not allow this shape without a copy: use reshape')
     return found
 
 
@@ -194,14 +195,14 @@ def flip(input, dims):
 def fliplr(input):
     """flip() of the second dimension."""
     if check(input).ndim < 2:
-        raise ValueError('[fliplr] needs two dimensions')
+        raise InvalidArgumentError('[fliplr] needs two dimensions')
     return ops['flip'](input, (1,))
 
 
 def flipud(input):
     """flip() of the first dimension."""
     if not check(input).ndim:
-        raise ValueError('[flipud] needs one dimension')
+        raise InvalidArgumentError('[flipud] needs one dimension')
     return ops['flip'](input, (0,))
 
 
@@ -210,14 +211,14 @@ def roll(input, shifts, dims=None):
     shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
     dims = () if dims is None else tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
     if not shifts:
-        raise ValueError('[roll] needs shifts')
+        raise InvalidArgumentError('[roll] needs shifts')
     if not dims and len(shifts) == 1:
         return _reshape(ops['roll'](ravel(input), shifts, (0,)), input.shape) if check(input).size else ops['clone'](input)
     if len(dims) != len(shifts):
-        raise ValueError(f'[roll] {len(shifts)} shifts for {len(dims)} dims')
+        raise InvalidArgumentError(f'[roll] {len(shifts)} shifts for {len(dims)} dims')
     for shift, dim in zip(shifts, dims):
         if not check(input).ndim:
-            raise IndexError('[roll] of rank 0 has no dims')
+            raise OutOfRangeError('[roll] of rank 0 has no dims')
         dim = dim_of(dim, input.ndim)
         input = ops['roll'](input, (shift,), (dim,)) if input.size else ops['clone'](input)
     return input
@@ -226,10 +227,10 @@ def roll(input, shifts, dims=None):
 def rot90(input, k=1, dims=(0, 1)):
     """Turned k times by 90° in the plane of two dimensions, from the first towards the second."""
     if len(dims) != 2:
-        raise ValueError(f'[rot90] needs two dims, not {len(dims)}')
+        raise InvalidArgumentError(f'[rot90] needs two dims, not {len(dims)}')
     a, b = dims_of(tuple(dims), check(input).ndim)
     if input.ndim < 2:
-        raise ValueError('[rot90] needs two dimensions')
+        raise InvalidArgumentError('[rot90] needs two dimensions')
     k %= 4
     if k == 0:
         return ops['clone'](input)
@@ -273,7 +274,7 @@ def repeat(input, *repeats):
     repeats = shape_of(repeats)
     lead = len(repeats) - check(input).ndim
     if lead < 0 or any(n < 0 for n in repeats):
-        raise ValueError(f'[repeat] {repeats} for a tensor of rank {input.ndim}')
+        raise InvalidArgumentError(f'[repeat] {repeats} for a tensor of rank {input.ndim}')
     if not repeats:
         return ops['clone'](input)
     shape = (1,) * lead + tuple(input.shape)
@@ -292,7 +293,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     if not input.ndim:
         input = _reshape(input, (1,))
     if isinstance(repeats, Tensor) and repeats.dtype not in (_core.int32, _core.int64):
-        raise ValueError(f'[repeat_interleave] repeats has dtype {repeats.dtype}')
+        raise InvalidArgumentError(f'[repeat_interleave] repeats has dtype {repeats.dtype}')
     if isinstance(repeats, Tensor) and not repeats.ndim:
         repeats = int(repeats)
     return repeat_each(input, repeats, axis=dim)
@@ -310,7 +311,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     ndim = check(input).ndim + 1
     dim1, dim2 = dim_of(dim1, ndim), dim_of(dim2, ndim)
     if dim1 == dim2 or not input.ndim:
-        raise ValueError('[diag_embed] needs one dimension, and two places for it')
+        raise InvalidArgumentError('[diag_embed] needs one dimension, and two places for it')
     if dim1 > dim2:
         dim1, dim2, offset = dim2, dim1, -offset
     batch, n = input.shape[:-1], input.shape[-1]
@@ -328,7 +329,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 def diag(input, diagonal=0, *, out=None):
     """The diagonal of a matrix, or a matrix with a row on its diagonal."""
     if check(input).ndim not in (1, 2):
-        raise ValueError(f'[diag] needs one or two dimensions, not {input.ndim}')
+        raise InvalidArgumentError(f'[diag] needs one or two dimensions, not {input.ndim}')
     return into(out, ops['clone'](ops['diagonal'](input, diagonal)) if input.ndim == 2 else diag_embed(input, diagonal))
 
 
@@ -346,24 +347,24 @@ def narrow(input, dim, start, length):
     """`length` entries from `start` along a dimension; a view."""
     dim = dim_of(dim, check(input).ndim)
     if not input.ndim:
-        raise ValueError('[narrow] needs one dimension at least')
+        raise InvalidArgumentError('[narrow] needs one dimension at least')
     if isinstance(start, Tensor):
         if start.ndim or rank(start.dtype) != 1:
-            raise ValueError('[narrow] start must be one integer')
+            raise InvalidArgumentError('[narrow] start must be one integer')
         start = int(start)
     size = input.shape[dim]
     if not -size <= start <= size:
-        raise IndexError(f'[narrow] start {start} out of range for {size} entries')
+        raise OutOfRangeError(f'[narrow] start {start} out of range for {size} entries')
     start = start + size if start < 0 else start
     if length < 0 or start + length > size:
-        raise ValueError(f'[narrow] {length} entries from {start} on do not fit into {size}')
+        raise InvalidArgumentError(f'[narrow] {length} entries from {start} on do not fit into {size}')
     return _slice(input, dim, start, start + length)
 
 
 def select(input, dim, index):
     """Entry `index` along a dimension."""
     if not check(input).ndim:
-        raise IndexError('[select] needs one dimension at least')
+        raise OutOfRangeError('[select] needs one dimension at least')
     return ops['select'](input, dim_of(dim, input.ndim), index)
 
 
@@ -373,7 +374,7 @@ def unfold(input, dimension, size, step):
     x = _reshape(input, (1,)) if not input.ndim else input
     n = x.shape[dim]
     if size < 0 or size > n or step <= 0:
-        raise ValueError(f'[unfold] windows of {size}, {step} apart, in {n} entries')
+        raise InvalidArgumentError(f'[unfold] windows of {size}, {step} apart, in {n} entries')
     # A view of the elements in the order in which they lie, as far as that is an order of dimensions.
     order = sorted(range(x.ndim), key=lambda d: -x.strides[d])
     lying = _permute(x, order)
@@ -390,14 +391,14 @@ def meshgrid(*tensors, indexing='ij'):
     from .._array_api.shapes import meshgrid as grid
     tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     if not tensors:
-        raise ValueError('[meshgrid] needs one tensor at least')
+        raise InvalidArgumentError('[meshgrid] needs one tensor at least')
     return tuple(grid(*(_reshape(x, (1,)) if not x.ndim else x for x in tensors), indexing=indexing or 'ij'))
 
 
 def cartesian_prod(*tensors):
     """All combinations of one element of each row: (number, rows)."""
     if any(x.ndim != 1 for x in tensors):
-        raise ValueError('[cartesian_prod] needs rows')
+        raise InvalidArgumentError('[cartesian_prod] needs rows')
     if len(tensors) == 1:
         return tensors[0]
     return ops['stack']([_reshape(x, (x.size,)) for x in meshgrid(*tensors)], 1)
@@ -407,9 +408,9 @@ def combinations(input, r=2, with_replacement=False):
     """All choices of r elements of a row, in order."""
     import itertools
     if check(input).ndim != 1:
-        raise ValueError(f'[combinations] needs a row, not rank {input.ndim}')
+        raise InvalidArgumentError(f'[combinations] needs a row, not rank {input.ndim}')
     if r < 0:
-        raise ValueError(f'[combinations] r {r} must not be negative')
+        raise InvalidArgumentError(f'[combinations] r {r} must not be negative')
     if r == 0:
         return full((0,), 0, input)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
@@ -432,9 +433,9 @@ def tril_indices(row, col, offset=0, *, dtype=_core.int64, device=None, layout=N
 
 def _triangle(op, row, col, offset, dtype, device):
     if row < 0 or col < 0:
-        raise ValueError(f'[triangle] {row} rows and {col} columns')
+        raise InvalidArgumentError(f'[triangle] {row} rows and {col} columns')
     if dtype not in (_core.int32, _core.int64):
-        raise ValueError(f'[triangle] dtype must be int32 or int64, not {dtype}')
+        raise InvalidArgumentError(f'[triangle] dtype must be int32 or int64, not {dtype}')
     found = ops['nonzero'](op(ops['full']((row, col), 1, _core.int32, device), offset))
     return cast(ops['contiguous'](ops['transpose'](found, 0, 1)), dtype)
 

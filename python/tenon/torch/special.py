@@ -3,6 +3,7 @@ import math
 
 from .. import _core
 from .._core import ops
+from .._errors import InvalidArgumentError
 from ._common import Tensor, cast, defaults, floating, in_double, into, largest, rank, smallest, to_tensors, unary
 from .arithmetic import _x_times, xlogy
 from .bessel import (airy_ai, bessel_j0, bessel_j1, bessel_y0, bessel_y1, modified_bessel_k0, modified_bessel_k1,
@@ -56,7 +57,7 @@ def multigammaln(input, p, *, out=None):
     """The logarithm of the multivariate gamma function of dimension p."""
     x = floating(input)
     if p < 1:
-        raise ValueError(f'[mvlgamma] p {p} must be at least 1')
+        raise InvalidArgumentError(f'[mvlgamma] p {p} must be at least 1')
     places = ops['arange'](0, p, 1, x.dtype, x.device) * -0.5
     found = ops['sum'](ops['lgamma'](ops['unsqueeze'](x, -1) + places), -1) + p * (p - 1) / 4 * math.log(math.pi)
     return into(out, found)
@@ -91,7 +92,7 @@ def _recurrence(x, n, start, step):
     x, n = x + 0 * cast(n, x.dtype), n + cast(0 * x.detach(), _core.int64)
     most = int(largest(n)) if n.size else 0
     if most > _DEGREES:
-        raise ValueError(f'[special] a polynomial of degree {most}: the recurrence goes to {_DEGREES}')
+        raise InvalidArgumentError(f'[special] a polynomial of degree {most}: the recurrence goes to {_DEGREES}')
     before, now = ops['full_like'](x, 1), start(x)
     found = _where(n == 0, before, _where(n < 0, 0 * before, now))
     for k in range(1, most):
@@ -232,7 +233,7 @@ def _hurwitz(s, q):
 def polygamma(n, input, *, out=None):
     """The n-th derivative of digamma()."""
     if not 0 <= n <= 170:
-        raise ValueError(f'[polygamma] n is {n}, must be 0 to 170: n! has to fit into a float64')
+        raise InvalidArgumentError(f'[polygamma] n is {n}, must be 0 to 170: n! has to fit into a float64')
     x = floating(input)
     if n == 0:
         return into(out, ops['digamma'](x))

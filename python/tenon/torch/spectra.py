@@ -1,6 +1,7 @@
 """Short-time Fourier transforms."""
 from .. import fft as _fft
 from .._core import ops
+from .._errors import InvalidArgumentError
 from ._common import arange, check, full, rank
 from .pointwise import view_as_real
 from .shape import unfold
@@ -9,9 +10,9 @@ from .shape import unfold
 def _window(window, win_length, n_fft, x):
     """The window in the middle of n_fft entries."""
     if window is not None and window.shape != (win_length,):
-        raise ValueError(f'[stft] window has shape {window.shape}, must be ({win_length},)')
+        raise InvalidArgumentError(f'[stft] window has shape {window.shape}, must be ({win_length},)')
     if not 0 < win_length <= n_fft:
-        raise ValueError(f'[stft] win_length {win_length} must be 1 to {n_fft}')
+        raise InvalidArgumentError(f'[stft] win_length {win_length} must be 1 to {n_fft}')
     window = full((win_length,), 1, x) if window is None else window
     before = (n_fft - win_length) // 2
     return ops['pad'](window, (before, n_fft - win_length - before)) if win_length < n_fft else window
@@ -25,12 +26,12 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     is_complex = rank(x.dtype) == 3 or (window is not None and rank(window.dtype) == 3)
     if return_complex is None:
         if not is_complex:
-            raise ValueError('[stft] real input needs return_complex=')
+            raise InvalidArgumentError('[stft] real input needs return_complex=')
         return_complex = True
     if rank(x.dtype) < 2 or x.ndim not in (1, 2):
-        raise ValueError(f'[stft] needs floating or complex numbers (time,) or (batch, time), not {x.dtype} of shape {x.shape}')
+        raise InvalidArgumentError(f'[stft] needs floating or complex numbers (time,) or (batch, time), not {x.dtype} of shape {x.shape}')
     if align_to_window is not None and center:
-        raise ValueError('[stft] align_to_window is for center=False')
+        raise InvalidArgumentError('[stft] align_to_window is for center=False')
     hop_length = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
     single = x.ndim == 1
@@ -41,11 +42,11 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     elif align_to_window is False:
         x = pad(x, ((n_fft - win_length) // 2,) * 2)
     if not 0 < n_fft <= x.shape[-1] or hop_length <= 0:
-        raise ValueError(f'[stft] n_fft {n_fft} and hop_length {hop_length} for {x.shape[-1]} entries')
+        raise InvalidArgumentError(f'[stft] n_fft {n_fft} and hop_length {hop_length} for {x.shape[-1]} entries')
     frames = unfold(x, -1, n_fft, hop_length) * _window(window, win_length, n_fft, x)
     onesided = not is_complex if onesided is None else onesided
     if onesided and is_complex:
-        raise ValueError('[stft] complex numbers have no onesided transform')
+        raise InvalidArgumentError('[stft] complex numbers have no onesided transform')
     norm = 'ortho' if normalized else 'backward'
     found = _fft.rfft(frames, norm=norm) if onesided else _fft.fft(frames, norm=norm)
     found = ops['transpose'](found, -2, -1)
@@ -58,14 +59,14 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     """The inverse of stft(): windows added up, over the sum of the squared windows."""
     x = check(input)
     if rank(x.dtype) != 3 or x.ndim not in (2, 3) or not x.size:
-        raise ValueError(f'[istft] needs complex numbers (frequencies, windows) or with a batch, not {x.dtype} of shape {x.shape}')
+        raise InvalidArgumentError(f'[istft] needs complex numbers (frequencies, windows) or with a batch, not {x.dtype} of shape {x.shape}')
     hop_length = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
     onesided = x.shape[-2] != n_fft if onesided is None else onesided
     if x.shape[-2] != (n_fft // 2 + 1 if onesided else n_fft) or not 0 < hop_length <= win_length:
-        raise ValueError(f'[istft] {x.shape[-2]} frequencies for n_fft {n_fft}, hop_length {hop_length}, win_length {win_length}')
+        raise InvalidArgumentError(f'[istft] {x.shape[-2]} frequencies for n_fft {n_fft}, hop_length {hop_length}, win_length {win_length}')
     if onesided and return_complex:
-        raise ValueError('[istft] onesided transforms are of real numbers')
+        raise InvalidArgumentError('[istft] onesided transforms are of real numbers')
     single = x.ndim == 2
     x = ops['transpose'](ops['unsqueeze'](x, 0) if single else x, -2, -1)  # (batch, windows, frequencies)
     norm = 'ortho' if normalized else 'backward'
@@ -85,7 +86,7 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     end = begin + length if length is not None else total - (n_fft // 2 if center else 0)
     found, weight = ops['slice'](found, 1, begin, min(end, total)), ops['slice'](weight, 0, begin, min(end, total))
     if float(ops['min'](ops['abs'](weight))) < 1e-11:
-        raise ValueError('[istft] the windows leave a place without weight')
+        raise InvalidArgumentError('[istft] the windows leave a place without weight')
     found = found / weight
     if length is not None and end > total:
         found = ops['concat']([found, full((batch, end - total), 0, found)], 1)

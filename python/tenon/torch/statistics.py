@@ -3,6 +3,7 @@ import math
 
 from .. import _core
 from .._core import ops
+from .._errors import DtypeError, InvalidArgumentError, OutOfRangeError
 from .._levels import levels
 from ._common import Tensor, arange, at_least_1d, cast, check, differentiated, dim_of, floating, full, into, promoted, rank, result_type, returned, somewhere
 from .create import linspace
@@ -35,14 +36,14 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     dim = dim_of(dim, _real('topk', input).ndim)
     x = at_least_1d(input)
     if not 0 <= k <= x.shape[dim]:
-        raise IndexError(f'[topk] k {k} out of range for {x.shape[dim]} entries')
+        raise OutOfRangeError(f'[topk] k {k} out of range for {x.shape[dim]} entries')
     found = ops['topk'](x, k, dim, bool(largest), bool(sorted))
     return into(out, returned('topk')(*([ops['reshape'](each, ()) for each in found] if not input.ndim and k else found)))
 
 
 def _real(name, x):
     if rank(check(x).dtype) == 3:
-        raise ValueError(f'[{name}] is not defined for complex numbers')
+        raise InvalidArgumentError(f'[{name}] is not defined for complex numbers')
     return x
 
 
@@ -54,7 +55,7 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     dim = dim_of(dim, _real('kthvalue', input).ndim)
     x = at_least_1d(input)
     if not 1 <= k <= x.shape[dim]:
-        raise IndexError(f'[kthvalue] k {k} out of range for {x.shape[dim]} entries')
+        raise OutOfRangeError(f'[kthvalue] k {k} out of range for {x.shape[dim]} entries')
     order = ops['topk'](x, k, dim, False) if k <= _FEW else ops['sort'](x, dim)
     return into(out, _pick('kthvalue', order, dim, k - 1, keepdim, input.ndim))
 
@@ -107,7 +108,7 @@ def _median(x, dim, keepdim, skip):
     x = at_least_1d(x)
     n = x.shape[dim]
     if not n:
-        raise IndexError(f'[median] dim {dim} has no entries')
+        raise OutOfRangeError(f'[median] dim {dim} has no entries')
     order = ops['sort'](x, dim)  # NaN last
     if rank(x.dtype) < 2:
         return _pick(name, order, dim, (n - 1) // 2, keepdim, ndim)
@@ -127,7 +128,7 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     x = at_least_1d(input)
     n = x.shape[dim]
     if not n:
-        raise IndexError(f'[mode] dim {dim} has no entries')
+        raise OutOfRangeError(f'[mode] dim {dim} has no entries')
     order = ops['sort'](x, dim)
     at = _longest_run(ops['transpose'](order.values.detach(), dim, -1))
     at = ops['transpose'](at, dim, -1)
@@ -163,19 +164,19 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', ou
 
 def _quantile(x, q, dim, keepdim, interpolation, skip):
     if not check(x).size:
-        raise ValueError('[quantile] needs elements')
+        raise InvalidArgumentError('[quantile] needs elements')
     if x.dtype not in (_core.float32, _core.float64):
-        raise TypeError(f'[quantile] needs float32 or float64, not {x.dtype}')
+        raise DtypeError(f'[quantile] needs float32 or float64, not {x.dtype}')
     if interpolation not in _INTERPOLATIONS:
-        raise ValueError(f'[quantile] interpolation is one of {", ".join(_INTERPOLATIONS)}, not {interpolation!r}')
+        raise InvalidArgumentError(f'[quantile] interpolation is one of {", ".join(_INTERPOLATIONS)}, not {interpolation!r}')
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
-            raise ValueError(f'[quantile] q is {q}, must be 0 to 1')
+            raise InvalidArgumentError(f'[quantile] q is {q}, must be 0 to 1')
         q = full((), q, x)
     elif q.ndim > 1 or q.dtype is not x.dtype:
-        raise ValueError(f'[quantile] q must be a number or a row of dtype {x.dtype}')
+        raise InvalidArgumentError(f'[quantile] q must be a number or a row of dtype {x.dtype}')
     elif somewhere((q < 0) | (q > 1)):
-        raise ValueError('[quantile] q must be 0 to 1')
+        raise InvalidArgumentError('[quantile] q must be 0 to 1')
     ndim = x.ndim
     if dim is None:
         kept = (1,) * ndim
@@ -238,7 +239,7 @@ def _unique_slices(x, dim):
     n = x.shape[dim]
     if not x.size:
         if n and math.prod(s for d, s in enumerate(x.shape) if d != dim) == 0:
-            raise ValueError('[unique] slices without elements cannot be told apart')
+            raise InvalidArgumentError('[unique] slices without elements cannot be told apart')
         return x, arange(0, x), arange(0, x)
     rows, order = _rows(x, dim), arange(n, x)
     for column in range(rows.shape[1] - 1, -1, -1):  # stable sorts, the last column first
@@ -276,13 +277,13 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
 def bincount(input, weights=None, minlength=0):
     """How often 0, 1, … are found in a row of integers, or the sums of their weights."""
     if check(input).ndim != 1 or rank(input.dtype) != 1:
-        raise ValueError(f'[bincount] needs a row of integers, not {input.dtype} of shape {input.shape}')
+        raise InvalidArgumentError(f'[bincount] needs a row of integers, not {input.dtype} of shape {input.shape}')
     if minlength < 0:
-        raise ValueError(f'[bincount] minlength {minlength} must not be negative')
+        raise InvalidArgumentError(f'[bincount] minlength {minlength} must not be negative')
     if somewhere(input < 0):
-        raise ValueError('[bincount] elements must not be negative')
+        raise InvalidArgumentError('[bincount] elements must not be negative')
     if weights is not None and weights.shape != input.shape:
-        raise ValueError(f'[bincount] weights of shape {weights.shape} for {input.shape}')
+        raise InvalidArgumentError(f'[bincount] weights of shape {weights.shape} for {input.shape}')
     n = max(int(ops['max'](input)) + 1 if input.size else 0, minlength)
     if weights is None:
         weights = full(input.shape, 1, input, _core.int64)
@@ -295,16 +296,16 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     """How many elements lie in each of equal bins from min to max, the range of the elements unless told."""
     x = ops['reshape'](_real('histc', input).detach(), (-1,)) if input.size else input.detach()
     if bins <= 0:
-        raise ValueError(f'[histc] {bins} bins')
+        raise InvalidArgumentError(f'[histc] {bins} bins')
     low, high = float(min), float(max)
     if low == high and input.size:
         low, high = float(ops['min'](x)), float(ops['max'](x))
     if low == high:
         low, high = low - 1, high + 1
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise ValueError(f'[histc] the range from {low} to {high} is not finite')
+        raise InvalidArgumentError(f'[histc] the range from {low} to {high} is not finite')
     if low > high:
-        raise ValueError('[histc] max must be larger than min')
+        raise InvalidArgumentError('[histc] max must be larger than min')
     if not input.size:
         return into(out, full((bins,), 0, input))
     inside = (x >= low) & (x <= high)
@@ -326,7 +327,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
     x = ops['reshape'](input.detach(), (math.prod(input.shape[:-1]), d))
     bins = [bins] * d if isinstance(bins, int) else list(bins)
     if len(bins) != d:
-        raise ValueError(f'[histogramdd] {len(bins)} bins for {d} coordinates')
+        raise InvalidArgumentError(f'[histogramdd] {len(bins)} bins for {d} coordinates')
     ranges = None if range is None else [range[2 * i:2 * i + 2] for i in builtin_range(d)]
     hist, edges = _histogram([ops['select'](x, 1, i) for i in builtin_range(d)], bins, ranges, weight, density)
     return _HistogramDD(hist, edges)
@@ -368,26 +369,26 @@ builtin_range = range
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, out=None, sorter=None):
     """Where in sorted rows (…, n) values (…, m) belong: before equal ones, or behind them (right=True, side='right')."""
     if side not in (None, 'left', 'right'):
-        raise ValueError(f"[searchsorted] side is 'left' or 'right', not {side!r}")
+        raise InvalidArgumentError(f"[searchsorted] side is 'left' or 'right', not {side!r}")
     if side == 'left' and right:
-        raise ValueError('[searchsorted] side and right contradict each other')
+        raise InvalidArgumentError('[searchsorted] side and right contradict each other')
     right = right or side == 'right'
     rows = check(sorted_sequence)
     number = not isinstance(input, Tensor)
     values = full((), input, rows) if number else input
     if sorter is not None:
         if sorter.shape != rows.shape or sorter.dtype is not _core.int64:
-            raise ValueError('[searchsorted] sorter must be int64 of the shape of sorted_sequence')
+            raise InvalidArgumentError('[searchsorted] sorter must be int64 of the shape of sorted_sequence')
         rows = ops['gather'](rows, -1, sorter)
     if not isinstance(input, Tensor) and rows.ndim > 1:
-        raise ValueError('[searchsorted] a number is searched in one row only')
+        raise InvalidArgumentError('[searchsorted] a number is searched in one row only')
     if rows.dtype is not values.dtype and not number:
-        raise ValueError(f'[searchsorted] dtypes {rows.dtype} and {values.dtype} differ')
+        raise InvalidArgumentError(f'[searchsorted] dtypes {rows.dtype} and {values.dtype} differ')
     if rows.ndim == 1:
         found = ops['searchsorted'](rows, values, right)
     else:
         if rows.shape[:-1] != values.shape[:-1]:
-            raise ValueError(f'[searchsorted] rows of shape {rows.shape} and values of shape {values.shape}')
+            raise InvalidArgumentError(f'[searchsorted] rows of shape {rows.shape} and values of shape {values.shape}')
         wide, each = ops['unsqueeze'](rows, -2), ops['unsqueeze'](values, -1)
         found = ops['count_nonzero'](wide <= each if right else wide < each, -1)
     return into(out, cast(found, _core.int32 if out_int32 else _core.int64))
@@ -396,7 +397,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """In which bucket between the boundaries each element lies."""
     if check(boundaries).ndim != 1:
-        raise ValueError('[bucketize] boundaries must be one row')
+        raise InvalidArgumentError('[bucketize] boundaries must be one row')
     if isinstance(input, Tensor) and input.dtype is not boundaries.dtype:
         dtype = result_type(at_least_1d(input), boundaries)
         input, boundaries = cast(input, dtype), cast(boundaries, dtype)
@@ -428,9 +429,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     """Covariances of variables, the rows of (variables, observations)."""
     x = check(input)
     if x.ndim > 2:
-        raise ValueError(f'[cov] needs at most two dimensions, not {x.ndim}')
+        raise InvalidArgumentError(f'[cov] needs at most two dimensions, not {x.ndim}')
     if x.dtype is _core.bool:
-        raise ValueError('[cov] is not defined for bool')
+        raise InvalidArgumentError('[cov] is not defined for bool')
     one = x.ndim < 2
     x = floating(ops['reshape'](x, (1, x.size)) if one else x)
     n = x.shape[1]
@@ -465,11 +466,11 @@ def _observations(fweights, aweights, n):
         if weights is None:
             continue
         if weights.ndim > 1 or weights.size != n:
-            raise ValueError(f'[cov] {name} of shape {weights.shape} for {n} observations')
+            raise InvalidArgumentError(f'[cov] {name} of shape {weights.shape} for {n} observations')
         if (rank(weights.dtype) != 1) if name == 'fweights' else (rank(weights.dtype) != 2):
-            raise TypeError(f'[cov] {name} has dtype {weights.dtype}')
+            raise DtypeError(f'[cov] {name} has dtype {weights.dtype}')
         if somewhere(weights < 0):
-            raise ValueError(f'[cov] {name} must not be negative')
+            raise InvalidArgumentError(f'[cov] {name} must not be negative')
     if fweights is None or aweights is None:
         return aweights if fweights is None else fweights
     return fweights * aweights

@@ -1,4 +1,6 @@
 """Settings of PyTorch that change nothing here: what was set is given back."""
+from .._errors import InvalidArgumentError
+
 _settings = {'deterministic': (False, False), 'warn_always': False, 'interop_threads': 1}
 
 __all__ = ['are_deterministic_algorithms_enabled', 'get_deterministic_debug_mode', 'get_float32_matmul_precision',
@@ -28,7 +30,7 @@ _DEBUG = ('default', 'warn', 'error')
 def set_deterministic_debug_mode(debug_mode):
     """use_deterministic_algorithms() as 0, 1, 2 or 'default', 'warn', 'error'."""
     if debug_mode not in (0, 1, 2, *_DEBUG):
-        raise ValueError(f'[set_deterministic_debug_mode] the mode is 0, 1, 2 or one of {_DEBUG}, not {debug_mode!r}')
+        raise InvalidArgumentError(f'[set_deterministic_debug_mode] the mode is 0, 1, 2 or one of {_DEBUG}, not {debug_mode!r}')
     mode = _DEBUG.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
     use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
 
@@ -42,7 +44,7 @@ def get_deterministic_debug_mode():
 def set_float32_matmul_precision(precision):
     """'highest', 'high' or 'medium': accepted, products of float32 stay exact to their rounding."""
     if precision not in ('highest', 'high', 'medium'):
-        raise ValueError(f"[set_float32_matmul_precision] 'highest', 'high' or 'medium', not {precision!r}")
+        raise InvalidArgumentError(f"[set_float32_matmul_precision] 'highest', 'high' or 'medium', not {precision!r}")
     _settings['precision'] = precision
 
 
@@ -54,7 +56,7 @@ def get_float32_matmul_precision():
 def set_num_interop_threads(n):
     """Accepted: ops run one after the other, each on as many threads as set_num_threads() says."""
     if n < 1:
-        raise ValueError(f'[set_num_interop_threads] {n} threads')
+        raise InvalidArgumentError(f'[set_num_interop_threads] {n} threads')
     _settings['interop_threads'] = n
 
 

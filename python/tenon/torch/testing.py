@@ -1,6 +1,7 @@
 """torch.testing: comparing tensors, and making them for tests."""
 from .. import _core
 from .._core import Tensor, ops
+from .._errors import InvalidArgumentError
 from ..testing import assert_close as _assert_close
 from ._common import rank, shape_of
 from .create import device_of
@@ -33,9 +34,9 @@ def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False,
     least, most = (0, 2) if kind == 0 else (-9, 10) if kind == 1 and dtype.is_signed else (0, 10) if kind == 1 else (-9, 9)
     low, high = least if low is None else low, most if high is None else high
     if low >= high:
-        raise ValueError(f'[make_tensor] low {low} must be below high {high}')
+        raise InvalidArgumentError(f'[make_tensor] low {low} must be below high {high}')
     if requires_grad and kind < 2:
-        raise ValueError(f'[make_tensor] {dtype} has no gradient')
+        raise InvalidArgumentError(f'[make_tensor] {dtype} has no gradient')
     wide = (*size[:-1], 2 * size[-1]) if noncontiguous and size else size
     x = _drawn(wide, low, high, dtype, device_of(device))
     if exclude_zero:

@@ -4,6 +4,7 @@ import math
 
 from .. import _core
 from .._core import ops
+from .._errors import InvalidArgumentError
 from ._common import cast, defaults
 from .create import check_strided, device_of, finish
 
@@ -21,7 +22,7 @@ def _window(size, sym, dtype, device, requires_grad, formula):
     """formula of 0, 1, … size - 1 and of the last place, in float64; periodic windows lack their last entry."""
     dtype = dtype or defaults.dtype
     if size < 0 or dtype not in (_core.float32, _core.float64):
-        raise ValueError(f'[window] of {size} entries and dtype {dtype}')
+        raise InvalidArgumentError(f'[window] of {size} entries and dtype {dtype}')
     at = ops['arange'](0, size, 1, _core.float64, device_of(device))
     last = size - 1 if sym else size
     found = formula(at, last) if size > 1 else at * 0 + 1
@@ -38,7 +39,7 @@ def _cosines(at, last, parts):
 def general_cosine(M, *, a, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """A sum of cosines with weights a, their signs alternating."""
     if not a:
-        raise ValueError('[general_cosine] a must not be empty')
+        raise InvalidArgumentError('[general_cosine] a must not be empty')
     return _window(M, sym, dtype, device, requires_grad, lambda at, last: _cosines(at, last, list(a)))
 
 
@@ -72,7 +73,7 @@ def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=F
 def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """exp(-|n - center| / tau)."""
     if tau <= 0 or (sym and center is not None):
-        raise ValueError('[exponential] tau must be positive, and center is for sym=False')
+        raise InvalidArgumentError('[exponential] tau must be positive, and center is for sym=False')
     return _window(M, sym, dtype, device, requires_grad,
                    lambda at, last: ops['exp'](ops['abs'](at - (last / 2 if center is None else center)) * (-1 / tau)))
 
@@ -80,14 +81,14 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, d
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """A bell of width std."""
     if std <= 0:
-        raise ValueError(f'[gaussian] std {std} must be positive')
+        raise InvalidArgumentError(f'[gaussian] std {std} must be positive')
     return _window(M, sym, dtype, device, requires_grad, lambda at, last: ops['exp'](((at - last / 2) / std) ** 2 * -0.5))
 
 
 def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """The Kaiser window."""
     if beta < 0:
-        raise ValueError(f'[kaiser] beta {beta} must not be negative')
+        raise InvalidArgumentError(f'[kaiser] beta {beta} must not be negative')
     return _window(M, sym, dtype, device, requires_grad,
                    lambda at, last: _bessel(beta * ops['sqrt'](ops['clamp'](1 - (at * 2 / last - 1) ** 2, 0))) / _bessel(at * 0 + beta))
 

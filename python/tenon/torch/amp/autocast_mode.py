@@ -3,6 +3,7 @@ import functools
 import warnings
 
 from ... import _core
+from ..._errors import InvalidArgumentError
 from ..func.trees import tree_map
 
 __all__ = ['autocast', 'custom_bwd', 'custom_fwd', 'is_autocast_available']
@@ -15,7 +16,7 @@ _cache = [True]
 
 def _check(device_type):
     if not isinstance(device_type, str):
-        raise ValueError(f'[autocast] device_type is a str such as "cuda", not {type(device_type).__name__}')
+        raise InvalidArgumentError(f'[autocast] device_type is a str such as "cuda", not {type(device_type).__name__}')
     return device_type.partition(':')[0]
 
 

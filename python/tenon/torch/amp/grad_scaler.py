@@ -4,6 +4,7 @@ import math
 import warnings
 
 from ..._core import Tensor, float32, ops
+from ..._errors import InvalidArgumentError
 from ..func.trees import tree_map
 from .autocast_mode import is_autocast_available
 
@@ -43,7 +44,7 @@ class GradScaler:
 
         def scaled(x):
             if not isinstance(x, Tensor):
-                raise ValueError(f'[GradScaler] outputs must be Tensors or lists of them, not {type(x).__name__}')
+                raise InvalidArgumentError(f'[GradScaler] outputs must be Tensors or lists of them, not {type(x).__name__}')
             return x * self._scale
         return tree_map(scaled, outputs if isinstance(outputs, (Tensor, list, tuple)) else list(outputs))
 
@@ -67,7 +68,7 @@ class GradScaler:
             for x in group['params']:
                 if x.grad is not None:
                     if x.grad.dtype.name == 'float16':
-                        raise ValueError('[GradScaler] a gradient is float16: keep parameters in float32 under autocast')
+                        raise InvalidArgumentError('[GradScaler] a gradient is float16: keep parameters in float32 under autocast')
                     grads.setdefault(x.grad.device, []).append(x.grad.detach())
         found = None
         for device, of_device in grads.items():
@@ -123,7 +124,7 @@ class GradScaler:
     def set_growth_factor(self, new_factor):
         """By how much the scale grows."""
         if not new_factor > 1:
-            raise ValueError(f'[GradScaler] growth_factor is {new_factor}, must be above 1')
+            raise InvalidArgumentError(f'[GradScaler] growth_factor is {new_factor}, must be above 1')
         self._growth_factor = new_factor
 
     def get_backoff_factor(self):
@@ -133,7 +134,7 @@ class GradScaler:
     def set_backoff_factor(self, new_factor):
         """By how much it falls."""
         if not new_factor < 1:
-            raise ValueError(f'[GradScaler] backoff_factor is {new_factor}, must be below 1')
+            raise InvalidArgumentError(f'[GradScaler] backoff_factor is {new_factor}, must be below 1')
         self._backoff_factor = new_factor
 
     def get_growth_interval(self):

@@ -1,5 +1,6 @@
 """Searching for the op whose gradient is NaN."""
 from ... import _core
+from ..._errors import InvalidArgumentError
 from ...autograd import ANOMALY, anomaly_mode
 
 __all__ = ['detect_anomaly', 'set_detect_anomaly']
@@ -7,7 +8,7 @@ __all__ = ['detect_anomaly', 'set_detect_anomaly']
 
 def _check(check_nan):
     if not check_nan:
-        raise ValueError('[detect_anomaly] check_nan must be True: looking for NaN is what the mode does')
+        raise InvalidArgumentError('[detect_anomaly] check_nan must be True: looking for NaN is what the mode does')
 
 
 class detect_anomaly(anomaly_mode):

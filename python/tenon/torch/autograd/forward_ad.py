@@ -3,6 +3,7 @@ import contextlib
 import threading
 from collections import namedtuple
 
+from ..._errors import InvalidArgumentError
 from ..._forward import Level
 from ..._forward.call import is_differentiable
 from .._common import absent
@@ -67,7 +68,7 @@ def make_dual(tensor, tangent, *, level=None):
     for name, x in (('tensor', tensor), ('tangent', tangent)):
         if not is_differentiable(x):
             what = x.dtype if hasattr(x, 'dtype') else type(x).__name__
-            raise ValueError(f'[make_dual] expects {name} to be a floating or complex Tensor, not {what}')
+            raise InvalidArgumentError(f'[make_dual] expects {name} to be a floating or complex Tensor, not {what}')
     if tensor.shape != tangent.shape or tensor.dtype != tangent.dtype or tensor.device != tangent.device:
         raise RuntimeError(f'[make_dual] a tangent {tangent.dtype} {tuple(tangent.shape)} on {tangent.device} for a tensor {tensor.dtype} '
                            f'{tuple(tensor.shape)} on {tensor.device}')

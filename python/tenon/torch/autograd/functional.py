@@ -9,6 +9,7 @@ import tenon
 
 from ... import _core
 from ..._core import Tensor, ops
+from ..._errors import InvalidArgumentError
 from ...autograd import _gradient
 from .gradients import as_tuple, zeros_like
 
@@ -107,7 +108,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy='reverse-mode'):
     """The derivatives of each result by each input, (…of the result, …of the input); tuples where there are several."""
     if strategy not in ('reverse-mode', 'forward-mode'):
-        raise ValueError(f'[jacobian] strategy is {strategy!r}, must be "reverse-mode" or "forward-mode"')
+        raise InvalidArgumentError(f'[jacobian] strategy is {strategy!r}, must be "reverse-mode" or "forward-mode"')
     if strategy == 'forward-mode' and (create_graph or strict or not vectorize):
         raise NotImplementedError('[jacobian] strategy="forward-mode" goes with vectorize=True alone, without create_graph and strict')
     if strict and vectorize:

@@ -1,6 +1,7 @@
 """Gradients beside central differences, by tenon.testing."""
 from ... import testing
 from ..._core import Tensor, ops
+from ..._errors import InvalidArgumentError
 from .gradients import as_tuple, grad
 
 __all__ = ['GradcheckError', 'gradcheck', 'gradgradcheck']
@@ -33,7 +34,7 @@ def _real_parts(func, inputs):
 def _refuse(fast_mode=False, **asked):
     for name, value in asked.items():
         if value:
-            raise ValueError(f'[gradcheck] {name} must be False: derivatives in a direction are computed from backward passes')
+            raise InvalidArgumentError(f'[gradcheck] {name} must be False: derivatives in a direction are computed from backward passes')
 
 
 def _run(check, func, inputs, options, raise_exception):

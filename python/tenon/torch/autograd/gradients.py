@@ -3,6 +3,7 @@ from typing import Any
 
 from ... import _core
 from ..._core import Tensor, ops
+from ..._errors import InvalidArgumentError
 from ...autograd import _gradient
 
 __all__ = ['backward', 'grad']
@@ -48,9 +49,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     grad_outputs have a dimension in front, and so have the gradients, by one backward pass for all.
     """
     if not only_inputs:
-        raise ValueError('[grad] only_inputs must be True: use backward() to accumulate into leaves')
+        raise InvalidArgumentError('[grad] only_inputs must be True: use backward() to accumulate into leaves')
     if materialize_grads and allow_unused is False:
-        raise ValueError('[grad] materialize_grads gives zeros where allow_unused=False wants an error: leave out one')
+        raise InvalidArgumentError('[grad] materialize_grads gives zeros where allow_unused=False wants an error: leave out one')
     names = list(inputs) if isinstance(inputs, dict) else None
     outputs, inputs = as_tuple('grad', outputs), as_tuple('grad', inputs.values() if isinstance(inputs, dict) else inputs)
     allow = bool(allow_unused) or materialize_grads

@@ -2,6 +2,7 @@
 import tenon
 
 from ... import _core
+from ..._errors import InvalidArgumentError
 
 
 def _devices():
@@ -57,7 +58,7 @@ manual_seed_all = manual_seed
 def set_device(device):
     """0 is taken; give functions and modules device='cuda:1' for another."""
     if _device(device).index != 0:
-        raise ValueError(f"[set_device] {device}: give device='cuda:{_device(device).index}', or torch.set_default_device()")
+        raise InvalidArgumentError(f"[set_device] {device}: give device='cuda:{_device(device).index}', or torch.set_default_device()")
 
 
 def is_initialized():

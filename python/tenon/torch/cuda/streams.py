@@ -3,6 +3,7 @@ import contextlib
 import time
 
 import tenon.torch.cuda as cuda
+from ..._errors import InvalidArgumentError
 
 __all__ = ['Event', 'Stream', 'StreamContext', 'current_stream', 'default_stream', 'set_stream', 'stream']
 
@@ -65,7 +66,7 @@ class Event:
     def elapsed_time(self, end_event):
         """Milliseconds to another event."""
         if self._time is None or end_event._time is None:
-            raise ValueError('[Event] elapsed_time() of events that were not recorded: call record() first')
+            raise InvalidArgumentError('[Event] elapsed_time() of events that were not recorded: call record() first')
         return (end_event._time - self._time) * 1e3
 
 

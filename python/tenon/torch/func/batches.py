@@ -3,6 +3,7 @@ import functools
 
 from ... import _vmap
 from ..._core import Tensor, default_generator, ops
+from ..._errors import InvalidArgumentError, OutOfRangeError
 from .derivatives import _check_chunk
 from .trees import filled, leaves_of, spread
 
@@ -11,10 +12,10 @@ def _spread(where, dims, value):
     try:
         found = spread(dims, value)
     except ValueError as error:
-        raise ValueError(f'[vmap] {where}: {error}') from None
+        raise InvalidArgumentError(f'[vmap] {where}: {error}') from None
     for dim in found:
         if isinstance(dim, bool):
-            raise ValueError(f'[vmap] {where} is {dim}, must be an int or None')
+            raise InvalidArgumentError(f'[vmap] {where} is {dim}, must be an int or None')
     return found
 
 
@@ -23,19 +24,19 @@ def _mapped(args, dims):
     sizes, places = set(), []
     for x, dim in zip(leaves_of(args), dims):
         if dim is not None and not isinstance(x, Tensor):
-            raise ValueError(f'[vmap] in_dims is {dim} for a {type(x).__name__}: None leaves it whole')
+            raise InvalidArgumentError(f'[vmap] in_dims is {dim} for a {type(x).__name__}: None leaves it whole')
         if dim is not None and not -x.ndim <= dim < x.ndim:
-            raise ValueError(f'[vmap] in_dims {dim} is out of range for a tensor of rank {x.ndim}')
+            raise InvalidArgumentError(f'[vmap] in_dims {dim} is out of range for a tensor of rank {x.ndim}')
         places.append(None if dim is None else dim % x.ndim)
         if dim is not None:
             sizes.add(x.shape[dim])
     if not sizes:
-        raise ValueError('[vmap] in_dims names no tensor to map over')
+        raise InvalidArgumentError('[vmap] in_dims names no tensor to map over')
     if len(sizes) > 1:
-        raise ValueError(f'[vmap] tensors of {sorted(sizes)} entries to map over')
+        raise InvalidArgumentError(f'[vmap] tensors of {sorted(sizes)} entries to map over')
     count = sizes.pop()
     if count == 0:
-        raise ValueError('[vmap] nothing to map over: a dimension of size 0')
+        raise InvalidArgumentError('[vmap] nothing to map over: a dimension of size 0')
     return places, count
 
 
@@ -49,11 +50,11 @@ def _joined(results, dims, form):
     for (batch, single), dim in zip(results, dims):
         if dim is None:
             if batch is not None:
-                raise ValueError('[vmap] out_dims is None for a result that differs from entry to entry')
+                raise InvalidArgumentError('[vmap] out_dims is None for a result that differs from entry to entry')
             found.append(single)
             continue
         if not -batch.ndim <= dim < batch.ndim:
-            raise IndexError(f'[vmap] out_dims {dim} is out of range for results of rank {batch.ndim}')
+            raise OutOfRangeError(f'[vmap] out_dims {dim} is out of range for results of rank {batch.ndim}')
         found.append(_vmap.moved(batch, 0, dim % batch.ndim))
     return filled(form, iter(found))
 
@@ -67,7 +68,7 @@ def _run(func, args, kwargs, places, size, randomness, out_dims):
         leaves = leaves_of(result)
         for y in leaves:
             if not isinstance(y, Tensor):
-                raise ValueError(f'[vmap] the function must return Tensors, not {type(y).__name__}')
+                raise InvalidArgumentError(f'[vmap] the function must return Tensors, not {type(y).__name__}')
         dims = _spread('out_dims', out_dims, result)
         found = [(level.find(y) if dim is None else level.whole(y), y) for dim, y in zip(dims, leaves)]
     return _joined(found, dims, result)
@@ -107,9 +108,9 @@ def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None):
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
         if not args:
-            raise ValueError('[vmap] no arguments to map over')
+            raise InvalidArgumentError('[vmap] no arguments to map over')
         if not isinstance(in_dims, (int, tuple, list)):
-            raise ValueError(f'[vmap] in_dims must be an int or a tuple, not {type(in_dims).__name__}')
+            raise InvalidArgumentError(f'[vmap] in_dims must be an int or a tuple, not {type(in_dims).__name__}')
         dims = _spread('in_dims', tuple(in_dims) if isinstance(in_dims, list) else in_dims, args)
         places, count = _mapped(args, dims)
         if chunk_size is not None and chunk_size < count:

@@ -10,6 +10,7 @@ import tenon
 from ... import _forward, _vmap
 from ... import func as _func
 from ..._core import Tensor, ops
+from ..._errors import InvalidArgumentError
 from ..._levels import ended
 from .trees import filled, leaves_of, tensors_of, tree_map, with_tensors
 
@@ -159,7 +160,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
 
 def _check_chunk(where, chunk_size):
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
-        raise ValueError(f'[{where}] chunk_size is {chunk_size!r}, must be a positive int or None')
+        raise InvalidArgumentError(f'[{where}] chunk_size is {chunk_size!r}, must be a positive int or None')
 
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):

@@ -2,6 +2,7 @@
 import contextlib
 
 from ..._core import Tensor, ops
+from ..._errors import InvalidArgumentError
 from ...nn.module import Module
 
 
@@ -21,7 +22,7 @@ def _merged(dicts):
     for each in dicts:
         twice = found.keys() & each.keys()
         if twice:
-            raise ValueError(f'[functional_call] {sorted(twice)} come in more than one dict')
+            raise InvalidArgumentError(f'[functional_call] {sorted(twice)} come in more than one dict')
         found.update(each)
     return found
 
@@ -35,7 +36,7 @@ def _with_ties(owners, given):
     for paths in ties.values():
         values = {id(given[path]): given[path] for path in paths if path in given}
         if len(values) > 1:
-            raise ValueError(f'[functional_call] {paths} are one tensor, and got {len(values)}: give one, or say tie_weights=False')
+            raise InvalidArgumentError(f'[functional_call] {paths} are one tensor, and got {len(values)}: give one, or say tie_weights=False')
         for value in values.values():
             found.update(dict.fromkeys(paths, value))
     return found

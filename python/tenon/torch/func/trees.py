@@ -3,6 +3,7 @@ import collections
 from typing import Any
 
 from ..._core import Tensor
+from ..._errors import InvalidArgumentError
 
 
 def _is_named(value):
@@ -61,5 +62,5 @@ def spread(prefix, value):
     elif isinstance(value, (list, tuple)) and isinstance(prefix, (list, tuple)) and len(prefix) == len(value):
         below = prefix
     else:
-        raise ValueError(f'{prefix!r} has not the structure of a {type(value).__name__}')
+        raise InvalidArgumentError(f'{prefix!r} has not the structure of a {type(value).__name__}')
     return [entry for part, entries in zip(children(value), below) for entry in spread(entries, part)]

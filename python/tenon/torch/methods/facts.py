@@ -2,6 +2,7 @@
 from typing import Any
 
 from ..._core import ops
+from ..._errors import InvalidArgumentError
 from .._common import check, dim_of
 from ..create import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 
@@ -16,7 +17,7 @@ def order_of(memory_format, ndim):
     if memory_format not in CHANNELS:
         raise TypeError(f'[memory_format] {memory_format!r} is none of torch.contiguous_format, preserve_format, channels_last, channels_last_3d')
     if ndim != CHANNELS[memory_format]:
-        raise ValueError(f'[memory_format] {memory_format} needs rank {CHANNELS[memory_format]}, not {ndim}')
+        raise InvalidArgumentError(f'[memory_format] {memory_format} needs rank {CHANNELS[memory_format]}, not {ndim}')
     return (0, *range(2, ndim), 1)
 
 

@@ -5,6 +5,7 @@ import warnings
 
 import tenon
 
+from ..._errors import InvalidArgumentError
 from ...nn.init import (calculate_gain, constant_, kaiming_normal_, kaiming_uniform_, normal_, ones_, uniform_, xavier_normal_,
                         xavier_uniform_, zeros_)
 from ..._core import Tensor, ops
@@ -23,7 +24,7 @@ def _check(name, tensor, ranks):
     if not isinstance(tensor, Tensor):
         raise TypeError(f'[{name}] wants a Tensor, not {type(tensor).__name__}')
     if tensor.ndim not in ranks:
-        raise ValueError(f'[{name}] tensor has rank {tensor.ndim}, must be ' + ' or '.join(map(str, ranks)))
+        raise InvalidArgumentError(f'[{name}] tensor has rank {tensor.ndim}, must be ' + ' or '.join(map(str, ranks)))
 
 
 def eye_(tensor):
@@ -46,7 +47,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
 def orthogonal_(tensor, gain=1, generator=None):
     """A matrix, dimensions behind the first taken as one, whose rows or columns are orthonormal."""
     if tensor.ndim < 2:
-        raise ValueError(f'[orthogonal_] tensor has rank {tensor.ndim}, must be 2 at least')
+        raise InvalidArgumentError(f'[orthogonal_] tensor has rank {tensor.ndim}, must be 2 at least')
     if not tensor.size:
         return tensor
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
@@ -70,7 +71,7 @@ def dirac_(tensor, groups=1):
     """A convolution that gives back its input: 1 in the middle of the kernel between channels of one number."""
     _check('dirac_', tensor, (3, 4, 5))
     if tensor.shape[0] % groups:
-        raise ValueError(f'[dirac_] {tensor.shape[0]} channels do not divide into {groups} groups')
+        raise InvalidArgumentError(f'[dirac_] {tensor.shape[0]} channels do not divide into {groups} groups')
     middle = ops['eye'](tensor.shape[0] // groups, tensor.shape[1], 0, tensor.dtype, tensor.device)
     with tenon.no_grad():
         tensor[...] = 0

@@ -5,6 +5,7 @@ from typing import Any
 
 from ... import _core
 from ..._core import Tensor, ops
+from ..._errors import InvalidArgumentError
 from .._common import check
 from ..create import tensor
 from ..index import index_select
@@ -51,10 +52,10 @@ class PackedSequence(_Fields):
     def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
         if batch_sizes is None:
             if not isinstance(data, (tuple, list)) or len(data) != 2:
-                raise ValueError('[PackedSequence] batch_sizes is missing: pack_sequence() and pack_padded_sequence() make it')
+                raise InvalidArgumentError('[PackedSequence] batch_sizes is missing: pack_sequence() and pack_padded_sequence() make it')
             data, batch_sizes = data
         if batch_sizes.device.type != 'cpu':
-            raise ValueError('[PackedSequence] batch_sizes must lie on the host')
+            raise InvalidArgumentError('[PackedSequence] batch_sizes must lie on the host')
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
@@ -142,7 +143,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     data, sizes = sequence.data, sequence.batch_sizes.tolist()
     missing = 0 if total_length is None else total_length - len(sizes)
     if missing < 0:
-        raise ValueError(f'[pad_packed_sequence] total_length {total_length} is below the longest sequence, {len(sizes)}')
+        raise InvalidArgumentError(f'[pad_packed_sequence] total_length {total_length} is below the longest sequence, {len(sizes)}')
     shapes = runs(sizes)
     parts = [ops['reshape'](part, (*shape, *data.shape[1:])) for part, shape in zip(split(data, [a * b for a, b in shapes]), shapes)]
     x = _padded(ops['concat']([_padded(part, 1, sizes[0], padding_value) for part in parts], 0), 0, len(sizes) + missing, padding_value)

@@ -5,6 +5,7 @@ import warnings
 import tenon
 
 from ..._core import Tensor, ops
+from ..._errors import InvalidArgumentError
 from ...nn import Module, Parameter
 from .._common import defaults
 from ..index import index_select
@@ -16,7 +17,7 @@ __all__ = ['GRU', 'GRUCell', 'LSTM', 'LSTMCell', 'RNN', 'RNNBase', 'RNNCell', 'R
 
 def _check_nonlinearity(name, nonlinearity):
     if nonlinearity not in ('tanh', 'relu'):
-        raise ValueError(f"[{name}] nonlinearity must be 'tanh' or 'relu', not {nonlinearity!r}")
+        raise InvalidArgumentError(f"[{name}] nonlinearity must be 'tanh' or 'relu', not {nonlinearity!r}")
 
 
 class _Recurrent(Module):
@@ -44,11 +45,11 @@ class _Recurrent(Module):
         if not isinstance(x, Tensor):
             raise TypeError(f'[{name}] input must be a Tensor, not {type(x).__name__}')
         if x.ndim not in ranks:
-            raise ValueError(f'[{name}] input has rank {x.ndim}, must be {shapes}')
+            raise InvalidArgumentError(f'[{name}] input has rank {x.ndim}, must be {shapes}')
         if x.shape[-1] != self.input_size:
             raise RuntimeError(f'[{name}] the last dimension of input is {x.shape[-1]}, must be input_size {self.input_size}')
         if x.dtype is not weight.dtype:
-            raise ValueError(f'[{name}] input is {x.dtype}, the weights are {weight.dtype}: cast one of them with to()')
+            raise InvalidArgumentError(f'[{name}] input is {x.dtype}, the weights are {weight.dtype}: cast one of them with to()')
 
     def _check_states(self, state, shapes, dtype):
         """state: one tensor or a tuple of them; returns a list."""
@@ -88,9 +89,9 @@ class RNNBase(_Recurrent):
     def _check_options(self):
         name, dropout = type(self).__name__, self.dropout
         if self.mode not in MODES:
-            raise ValueError(f'[{name}] mode must be one of {", ".join(MODES)}, not {self.mode!r}')
+            raise InvalidArgumentError(f'[{name}] mode must be one of {", ".join(MODES)}, not {self.mode!r}')
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
-            raise ValueError(f'[{name}] dropout is {dropout!r}, must be a number from 0 to 1')
+            raise InvalidArgumentError(f'[{name}] dropout is {dropout!r}, must be a number from 0 to 1')
         if dropout > 0 and self.num_layers == 1:
             warnings.warn(f'[{name}] dropout lies between layers: with num_layers=1 it does nothing', stacklevel=4)
         for key in ('input_size', 'hidden_size', 'num_layers'):
@@ -98,11 +99,11 @@ class RNNBase(_Recurrent):
             if not isinstance(value, int):
                 raise TypeError(f'[{name}] {key} must be an int, not {type(value).__name__}')
             if value <= 0:
-                raise ValueError(f'[{name}] {key} is {value}, must be above 0')
+                raise InvalidArgumentError(f'[{name}] {key} is {value}, must be above 0')
         if not 0 <= self.proj_size < self.hidden_size:
-            raise ValueError(f'[{name}] proj_size {self.proj_size} must be at least 0 and below hidden_size')
+            raise InvalidArgumentError(f'[{name}] proj_size {self.proj_size} must be at least 0 and below hidden_size')
         if self.proj_size and self.mode != 'LSTM':
-            raise ValueError(f'[{name}] proj_size is an LSTM\'s')
+            raise InvalidArgumentError(f'[{name}] proj_size is an LSTM\'s')
 
     @property
     def _directions(self):

@@ -1,6 +1,7 @@
 """Compressed rows or columns of a matrix: where each begins, the other index of each element, and its value."""
 from ... import _core
 from ..._core import ops
+from ..._errors import InvalidArgumentError
 from .._common import cast, full, largest, smallest
 from ..modes import Size
 from .coo import CooTensor, flat_indices
@@ -88,7 +89,7 @@ class CompressedTensor(SparseTensor):
 def compressed(x, layout):
     """A matrix by coordinates in compressed rows or columns."""
     if x.ndim != 2 or x.dense_dim():
-        raise ValueError(f'[to_sparse] layout {layout} is that of matrices, not of shape {x.shape}')
+        raise InvalidArgumentError(f'[to_sparse] layout {layout} is that of matrices, not of shape {x.shape}')
     x = x.coalesce()
     line, other = (0, 1) if layout == 'torch.sparse_csr' else (1, 0)
     values, lines, others = x._data, x._places[line], x._places[other]
@@ -106,15 +107,15 @@ def _make(layout, name, starts, others, values, size, dtype, device, requires_gr
     values = torch.as_tensor(values, dtype=dtype, device=device)
     line = 0 if layout == 'torch.sparse_csr' else 1
     if starts.ndim != 1 or others.ndim != 1 or values.ndim != 1 or others.shape != values.shape or not starts.size:
-        raise ValueError(f'[{name}] shapes {tuple(starts.shape)}, {tuple(others.shape)} and {tuple(values.shape)}: must be (lines + 1,), (n,) and (n,)')
+        raise InvalidArgumentError(f'[{name}] shapes {tuple(starts.shape)}, {tuple(others.shape)} and {tuple(values.shape)}: must be (lines + 1,), (n,) and (n,)')
     count = int(largest(others)) + 1 if others.size else 0
     shape = tuple(size) if size is not None else (starts.shape[0] - 1, count) if line == 0 else (count, starts.shape[0] - 1)
     if len(shape) != 2 or shape[line] != starts.shape[0] - 1:
-        raise ValueError(f'[{name}] size {shape} for {starts.shape[0] - 1} compressed lines')
+        raise InvalidArgumentError(f'[{name}] size {shape} for {starts.shape[0] - 1} compressed lines')
     if int(starts[0]) != 0 or int(starts[-1]) != values.shape[0] or (starts.size > 1 and smallest(starts[1:] - starts[:-1]) < 0):
-        raise ValueError(f'[{name}] the starts must begin with 0, not fall, and end with {values.shape[0]}, the number of values')
+        raise InvalidArgumentError(f'[{name}] the starts must begin with 0, not fall, and end with {values.shape[0]}, the number of values')
     if others.size and (smallest(others) < 0 or count > shape[1 - line]):
-        raise ValueError(f'[{name}] an index is not within size {shape[1 - line]}')
+        raise InvalidArgumentError(f'[{name}] an index is not within size {shape[1 - line]}')
     if requires_grad:
         values = values.detach().clone().requires_grad_()
     return CompressedTensor(layout, starts, others, values, shape)

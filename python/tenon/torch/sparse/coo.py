@@ -4,6 +4,7 @@ from typing import Any
 
 from ... import _core
 from ..._core import Tensor, ops
+from ..._errors import InvalidArgumentError, OutOfRangeError
 from .._common import cast, check, full, largest, smallest
 from ..modes import Size
 from .tensor import SparseTensor, computes, is_sparse
@@ -129,19 +130,19 @@ def sparse_coo_tensor(indices, values=None, size=None, *, dtype=None, device=Non
     indices = cast(torch.as_tensor(indices, device=device), _core.int64)
     values = torch.as_tensor(values, dtype=dtype, device=device)
     if indices.ndim != 2:
-        raise ValueError(f'[sparse_coo_tensor] indices have rank {indices.ndim}, must be (sparse dimensions, n)')
+        raise InvalidArgumentError(f'[sparse_coo_tensor] indices have rank {indices.ndim}, must be (sparse dimensions, n)')
     if not values.ndim or values.shape[0] != indices.shape[1]:
-        raise ValueError(f'[sparse_coo_tensor] values of shape {tuple(values.shape)} for {indices.shape[1]} columns of indices')
+        raise InvalidArgumentError(f'[sparse_coo_tensor] values of shape {tuple(values.shape)} for {indices.shape[1]} columns of indices')
     shape = _size(indices, values) if size is None else tuple(size)
     if len(shape) != indices.shape[0] + values.ndim - 1:
-        raise ValueError(f'[sparse_coo_tensor] size {shape} for {indices.shape[0]} sparse and {values.ndim - 1} dense dimensions')
+        raise InvalidArgumentError(f'[sparse_coo_tensor] size {shape} for {indices.shape[0]} sparse and {values.ndim - 1} dense dimensions')
     if shape[indices.shape[0]:] != tuple(values.shape[1:]):
-        raise ValueError(f'[sparse_coo_tensor] size {shape} does not end as the values {tuple(values.shape)} do')
+        raise InvalidArgumentError(f'[sparse_coo_tensor] size {shape} does not end as the values {tuple(values.shape)} do')
     if indices.size and smallest(indices) < 0:
-        raise ValueError('[sparse_coo_tensor] an index is negative')
+        raise InvalidArgumentError('[sparse_coo_tensor] an index is negative')
     for dim, limit in enumerate(shape[:indices.shape[0]]):
         if indices.size and largest(indices[dim]) >= limit:
-            raise ValueError(f'[sparse_coo_tensor] an index of dimension {dim} is not within size {limit}')
+            raise InvalidArgumentError(f'[sparse_coo_tensor] an index of dimension {dim} is not within size {limit}')
     if requires_grad:
         values = values.detach().clone().requires_grad_()
     return CooTensor(indices, values, shape, bool(is_coalesced))
@@ -162,7 +163,7 @@ def to_sparse(x, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None
         raise NotImplementedError(f'[to_sparse] layout {layout} is not offered: torch.sparse_coo, sparse_csr and sparse_csc are')
     count = check(x).ndim if sparse_dim is None else sparse_dim
     if not 0 <= count <= x.ndim or (count == 0 and x.ndim):
-        raise ValueError(f'[to_sparse] {sparse_dim} sparse dimensions of a tensor of rank {x.ndim}')
+        raise InvalidArgumentError(f'[to_sparse] {sparse_dim} sparse dimensions of a tensor of rank {x.ndim}')
     there = ops['not_equal'](x.detach(), 0)
     if count < x.ndim:
         there = ops['any'](there, tuple(range(count, x.ndim)))
@@ -174,7 +175,7 @@ def to_sparse(x, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None
 
 def _same_shape(name, a, b):
     if a.shape != b.shape:
-        raise ValueError(f'[{name}] sparse tensors of shapes {a.shape} and {b.shape}')
+        raise InvalidArgumentError(f'[{name}] sparse tensors of shapes {a.shape} and {b.shape}')
 
 
 def _coo(x: Any) -> Any:
@@ -199,7 +200,7 @@ def add(input, other, *, alpha=1, out=None):
     a, b = _coo(input), _coo(other)
     values = cast(b._data, a.dtype) if a.dtype is not b.dtype else b._data
     if a.sparse_dim() != b.sparse_dim():
-        raise ValueError(f'[add] {a.sparse_dim()} and {b.sparse_dim()} sparse dimensions')
+        raise InvalidArgumentError(f'[add] {a.sparse_dim()} and {b.sparse_dim()} sparse dimensions')
     joined = CooTensor(ops['concat']([a._places, b._places], 1), ops['concat']([a._data, values * alpha if alpha != 1 else values]), a.shape)
     return _as(joined.coalesce(), input)
 
@@ -224,7 +225,7 @@ def masked(dense, mask):
     if not is_sparse(mask):
         raise TypeError('[sparse_mask] the mask must be a sparse tensor')
     if tuple(dense.shape) != mask.shape:
-        raise ValueError(f'[sparse_mask] a mask of shape {mask.shape} for a tensor of shape {tuple(dense.shape)}')
+        raise InvalidArgumentError(f'[sparse_mask] a mask of shape {mask.shape} for a tensor of shape {tuple(dense.shape)}')
     return _stored('sparse_mask', mask, dense, lambda values, picked: picked)
 
 
@@ -280,7 +281,7 @@ def transpose(input, dim0, dim1):
 @computes('t')
 def t(input):
     if input.ndim > 2:
-        raise ValueError(f'[t] of a sparse tensor of rank {input.ndim}')
+        raise InvalidArgumentError(f'[t] of a sparse tensor of rank {input.ndim}')
     return transpose(input, 0, 1) if input.ndim == 2 else input
 
 
@@ -288,7 +289,7 @@ def t(input):
 def unsqueeze(input, dim):
     rank = input.ndim + 1
     if not -rank <= dim < rank:
-        raise IndexError(f'[unsqueeze] dim {dim} is out of range for rank {input.ndim}')
+        raise OutOfRangeError(f'[unsqueeze] dim {dim} is out of range for rank {input.ndim}')
     dim %= rank
     if not input.is_sparse or dim > input.sparse_dim():
         raise NotImplementedError('[unsqueeze] among dense dimensions, or of a compressed tensor: use to_dense()')
@@ -324,7 +325,7 @@ def cat(tensors, dim=0, *, out=None):
     indices, at = [], 0
     for x in tensors:
         if x.shape[:dim] + x.shape[dim + 1:] != tensors[0].shape[:dim] + tensors[0].shape[dim + 1:]:
-            raise ValueError(f'[cat] shapes {x.shape} and {tensors[0].shape} differ beside dimension {dim}')
+            raise InvalidArgumentError(f'[cat] shapes {x.shape} and {tensors[0].shape} differ beside dimension {dim}')
         indices.append(ops['stack']([x._places[d] + at if d == dim else x._places[d] for d in range(x.sparse_dim())]))
         at += x.shape[dim]
     shape = (*tensors[0].shape[:dim], at, *tensors[0].shape[dim + 1:])

@@ -1,6 +1,7 @@
 """Products of sparse matrices: by gathering rows of the other operand and adding them where they belong."""
 from ... import _core
 from ..._core import Tensor, ops
+from ..._errors import DtypeError, InvalidArgumentError
 from .._common import full
 from .coo import CooTensor, _as, _coo, add
 from .tensor import computes, is_sparse
@@ -8,9 +9,9 @@ from .tensor import computes, is_sparse
 
 def _check(name, a, b, ranks):
     if (a.ndim, b.ndim) != ranks or a.shape[-1] != b.shape[0]:
-        raise ValueError(f'[{name}] shapes {tuple(a.shape)} and {tuple(b.shape)} do not fit')
+        raise InvalidArgumentError(f'[{name}] shapes {tuple(a.shape)} and {tuple(b.shape)} do not fit')
     if a.dtype is not b.dtype:
-        raise TypeError(f'[{name}] dtypes {a.dtype} and {b.dtype} differ')
+        raise DtypeError(f'[{name}] dtypes {a.dtype} and {b.dtype} differ')
 
 
 def _rows_by(x, dense, reduce=None):
@@ -50,7 +51,7 @@ def mm(input, mat2, reduce=None, *, out=None):
         _check('mm', input, mat2, (2, 2))
         x = _coo(input)
         if reduce not in (None, 'sum', 'mean', 'amax', 'amin'):
-            raise ValueError(f'[sparse.mm] reduce is {reduce!r}, must be "sum", "mean", "amax" or "amin"')
+            raise InvalidArgumentError(f'[sparse.mm] reduce is {reduce!r}, must be "sum", "mean", "amax" or "amin"')
         if x.dense_dim():
             raise NotImplementedError('[mm] of sparse tensors with dense dimensions: use to_dense()')
         return _rows_by(x, mat2, reduce)
@@ -89,7 +90,7 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
         raise TypeError('[sparse.sampled_addmm] input must be sparse')
     x = _coo(input)
     if (mat1.shape[0], mat2.shape[1]) != x.shape or mat1.shape[1] != mat2.shape[0]:
-        raise ValueError(f'[sparse.sampled_addmm] shapes {tuple(mat1.shape)} and {tuple(mat2.shape)} for {x.shape}')
+        raise InvalidArgumentError(f'[sparse.sampled_addmm] shapes {tuple(mat1.shape)} and {tuple(mat2.shape)} for {x.shape}')
     left = ops['index_select'](mat1, 0, x._places[0])
     right = ops['index_select'](ops['transpose'](mat2, 0, 1), 0, x._places[1])
     values = ops['sum'](left * right, 1) * alpha + x._data * beta

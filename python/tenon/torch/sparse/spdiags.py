@@ -1,5 +1,6 @@
 """Sparse matrices of diagonals."""
 from ..._core import ops
+from ..._errors import InvalidArgumentError
 from .coo import sparse_coo_tensor
 
 
@@ -9,9 +10,9 @@ def spdiags(diagonals, offsets, shape, layout=None):
     diagonals = ops['unsqueeze'](diagonals, 0) if diagonals.ndim == 1 else diagonals
     offsets = ops['reshape'](torch.as_tensor(offsets), (-1,))
     if offsets.shape[0] != diagonals.shape[0]:
-        raise ValueError(f'[sparse.spdiags] {offsets.shape[0]} offsets for {diagonals.shape[0]} diagonals')
+        raise InvalidArgumentError(f'[sparse.spdiags] {offsets.shape[0]} offsets for {diagonals.shape[0]} diagonals')
     if len(set(offsets.tolist())) != offsets.shape[0]:
-        raise ValueError('[sparse.spdiags] an offset comes twice')
+        raise InvalidArgumentError('[sparse.spdiags] an offset comes twice')
     rows, columns, values = [], [], []
     for k, offset in enumerate(offsets.tolist()):
         first, last = max(0, offset), min(shape[1], shape[0] + offset, diagonals.shape[1])

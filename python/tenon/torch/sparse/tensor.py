@@ -2,6 +2,7 @@
 import functools
 
 from ..._core import Tensor, ops
+from ..._errors import InvalidArgumentError
 
 # Functions of torch by name that compute on sparse tensors; filled by the other files.
 FUNCTIONS = {}
@@ -200,7 +201,7 @@ for _name in '''abs neg sqrt square sin sinh asin asinh tan tanh atan atanh expm
 @computes('pow')
 def power(input, exponent):
     if not isinstance(exponent, (int, float)) or exponent <= 0:
-        raise ValueError(f'[pow] the exponent of a sparse tensor is a positive number, not {exponent!r}')
+        raise InvalidArgumentError(f'[pow] the exponent of a sparse tensor is a positive number, not {exponent!r}')
     x = input.coalesce() if input.is_sparse else input
     return x._with(ops['pow'](x._data, exponent))
 

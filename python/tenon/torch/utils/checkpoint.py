@@ -4,7 +4,7 @@ import threading
 
 from ... import _core
 from ..._core import default_generator
-from ..._errors import PreconditionError
+from ..._errors import InvalidArgumentError, PreconditionError
 from ..._function import Function
 from ...autograd import enable_grad, is_grad_enabled, no_grad
 from .._common import absent
@@ -157,7 +157,7 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, preser
     """A Sequential, or a list of functions, in `segments` parts, each a checkpoint but the last."""
     functions = list(functions.children()) if hasattr(functions, 'children') else list(functions)
     if not 0 < segments <= len(functions):
-        raise ValueError(f'[checkpoint_sequential] {segments} segments of {len(functions)} functions')
+        raise InvalidArgumentError(f'[checkpoint_sequential] {segments} segments of {len(functions)} functions')
 
     def of(part):
         def run(x):

@@ -3,6 +3,7 @@ import math
 
 from .... import _core
 from ...._core import ops
+from ...._errors import InvalidArgumentError
 from ..._common import cast, check, dim_of, lowered, rank, source_of
 from ..._shortcuts import short
 from ...reduce import log_softmax as _log_softmax
@@ -15,7 +16,7 @@ sigmoid, tanh = ops['sigmoid'], ops['tanh']
 def _floating(name, x, inplace=False):
     """What an activation reads: x, or a copy of it where the result is written into x and a gradient may ask for it."""
     if rank(check(x).dtype) != 2:
-        raise ValueError(f'[{name}] needs floating numbers, not {x.dtype}')
+        raise InvalidArgumentError(f'[{name}] needs floating numbers, not {x.dtype}')
     return source_of(x) if inplace else x
 
 
@@ -28,7 +29,7 @@ def _written(x, found, inplace):
 def relu(input, inplace=False):
     """max(x, 0)."""
     if rank(check(input).dtype) == 3 or input.dtype is _core.bool:
-        raise ValueError(f'[relu] is not defined for {input.dtype}')
+        raise InvalidArgumentError(f'[relu] is not defined for {input.dtype}')
     return _written(input, ops['relu'](input), inplace)
 
 
@@ -40,7 +41,7 @@ def relu6(input, inplace=False):
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """x held between two numbers."""
     if min_val > max_val:
-        raise ValueError(f'[hardtanh] min_val {min_val} is above max_val {max_val}')
+        raise InvalidArgumentError(f'[hardtanh] min_val {min_val} is above max_val {max_val}')
     if rank(check(input).dtype) < 2:
         min_val, max_val = int(min_val), int(max_val)
     x = source_of(input) if inplace else input
@@ -55,7 +56,7 @@ def elu(input, alpha=1.0, inplace=False):
 def celu(input, alpha=1.0, inplace=False):
     """x above 0, alpha · (exp(x / alpha) - 1) below."""
     if alpha == 0:
-        raise ValueError('[celu] alpha must not be 0')
+        raise InvalidArgumentError('[celu] alpha must not be 0')
     x = _floating('celu', input, inplace)
     if alpha > 0:
         found = ops['elu'](x) if alpha == 1 else ops['where_between'](x, ops['elu'](x / alpha, alpha), x, -math.inf, 0.0)
@@ -73,7 +74,7 @@ def selu(input, inplace=False):
 def silu(input, inplace=False):
     """x · sigmoid(x)."""
     if rank(check(input).dtype) < 2:
-        raise ValueError(f'[silu] needs floating numbers, not {input.dtype}')
+        raise InvalidArgumentError(f'[silu] needs floating numbers, not {input.dtype}')
     x = source_of(input) if inplace else input
     found = ops['silu'](x) if rank(x.dtype) == 2 else x / (1 + ops['exp'](-x))
     return _written(input, found, inplace)
@@ -99,14 +100,14 @@ def prelu(input, weight):
     """leaky_relu() with learned slopes: one, or one for each channel (dimension 1)."""
     x = _floating('prelu', input)
     if check(weight).ndim > 1:
-        raise ValueError(f'[prelu] weight has rank {weight.ndim}, must be 0 or 1')
+        raise InvalidArgumentError(f'[prelu] weight has rank {weight.ndim}, must be 0 or 1')
     x, weight = lowered(x, weight)
     if weight.dtype is not x.dtype:
-        raise ValueError(f'[prelu] dtypes {x.dtype} and {weight.dtype} differ')
+        raise InvalidArgumentError(f'[prelu] dtypes {x.dtype} and {weight.dtype} differ')
     if weight.size != 1:
         channels = x.shape[1] if x.ndim > 1 else 1
         if not x.ndim or weight.size != channels:
-            raise ValueError(f'[prelu] {weight.size} weights for {channels} channels')
+            raise InvalidArgumentError(f'[prelu] {weight.size} weights for {channels} channels')
     if weight.ndim:
         weight = ops['reshape'](weight, tuple(weight.size if d == (1 if x.ndim > 1 else 0) else 1 for d in range(x.ndim)))
     return ops['prelu'](x, weight)
@@ -116,7 +117,7 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False):
     """leaky_relu() with random slopes in training, their mean otherwise."""
     x = _floating('rrelu', input, inplace)
     if lower > upper:
-        raise ValueError(f'[rrelu] lower {lower} is above upper {upper}')
+        raise InvalidArgumentError(f'[rrelu] lower {lower} is above upper {upper}')
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     slope = ops['uniform'](x.shape, lower, upper, x.dtype, x.device)
@@ -131,7 +132,7 @@ def softplus(input, beta=1.0, threshold=20.0):
 def threshold(input, threshold, value, inplace=False):
     """x above the threshold, value elsewhere."""
     if rank(check(input).dtype) == 3:
-        raise ValueError('[threshold] is not defined for complex numbers')
+        raise InvalidArgumentError('[threshold] is not defined for complex numbers')
     if rank(input.dtype) == 2:
         x = source_of(input) if inplace else input
         return _written(input, ops['where_between'](x, value, x, -math.inf, threshold), inplace)
@@ -146,7 +147,7 @@ def hardshrink(input, lambd=0.5):
 def softshrink(input, lambd=0.5):
     """x moved towards 0 by lambd, 0 where it is within."""
     if lambd < 0:
-        raise ValueError(f'[softshrink] lambd {lambd} must not be negative')
+        raise InvalidArgumentError(f'[softshrink] lambd {lambd} must not be negative')
     return ops['shrink'](_floating('softshrink', input), lambd, lambd)
 
 
@@ -179,10 +180,10 @@ def glu(input, dim=-1):
     """One half along a dimension times the sigmoid of the other."""
     x = _floating('glu', input)
     if not x.ndim:
-        raise ValueError('[glu] needs one dimension at least')
+        raise InvalidArgumentError('[glu] needs one dimension at least')
     dim = dim_of(dim, x.ndim)
     if x.shape[dim] % 2:
-        raise ValueError(f'[glu] dim {dim} has {x.shape[dim]} entries, must be even')
+        raise InvalidArgumentError(f'[glu] dim {dim} has {x.shape[dim]} entries, must be even')
     half = x.shape[dim] // 2
     return ops['slice'](x, dim, 0, half) * ops['sigmoid'](ops['slice'](x, dim, half, 2 * half))
 

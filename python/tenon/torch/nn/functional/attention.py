@@ -1,5 +1,6 @@
 """Attention."""
 from ...._core import ops
+from ...._errors import InvalidArgumentError
 from ....nn import functional as _functional
 from ..._common import check
 from ...shape import broadcast_shapes, repeat_interleave
@@ -10,9 +11,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     for x in (query, key, value):
         check(x)
     if min(query.ndim, key.ndim, value.ndim) < 2:
-        raise ValueError(f'[scaled_dot_product_attention] ranks {query.ndim}, {key.ndim} and {value.ndim}')
+        raise InvalidArgumentError(f'[scaled_dot_product_attention] ranks {query.ndim}, {key.ndim} and {value.ndim}')
     if attn_mask is not None and is_causal:
-        raise ValueError('[scaled_dot_product_attention] attn_mask and is_causal exclude each other')
+        raise InvalidArgumentError('[scaled_dot_product_attention] attn_mask and is_causal exclude each other')
     if enable_gqa:
         key, value = (repeat_interleave(x, query.shape[-3] // x.shape[-3], -3) for x in (key, value))
     lead = broadcast_shapes(*(x.shape[:-2] for x in (query, key, value)))

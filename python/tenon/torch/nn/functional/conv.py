@@ -3,7 +3,8 @@ from typing import Any
 
 from .... import _core
 from ...._core import ops
-from ..._common import autocasting, cast, check, full, largest, rank, smallest
+from ...._errors import DtypeError, InvalidArgumentError
+from ..._common import autocasting, broken, cast, check, full, largest, rank, smallest
 from ..._shortcuts import short
 
 
@@ -19,7 +20,7 @@ def linear(input, weight, bias=None):
 def bilinear(input1, input2, weight, bias=None):
     """x₁ weight x₂ for each output; x₁ (…, in₁), x₂ (…, in₂), weight (out, in₁, in₂)."""
     if input1.shape[:-1] != input2.shape[:-1] or check(weight).ndim != 3 or weight.shape[1:] != (input1.shape[-1], input2.shape[-1]):
-        raise ValueError(f'[bilinear] shapes {input1.shape}, {input2.shape} and {weight.shape} do not fit')
+        raise InvalidArgumentError(f'[bilinear] shapes {input1.shape}, {input2.shape} and {weight.shape} do not fit')
     lead, (out, n, m) = input1.shape[:-1], weight.shape
     x1, x2 = (ops['reshape'](x, (-1 if x.size else 0, x.shape[-1])) for x in (input1, input2))
     left = ops['reshape'](ops['matmul'](x1, ops['reshape'](ops['permute'](weight, (1, 0, 2)), (n, out * m))), (x1.shape[0], out, m))
@@ -33,16 +34,16 @@ def _each(value, rank_, name) -> Any:
     if len(values) == 1:
         values *= rank_
     if len(values) != rank_:
-        raise ValueError(f'[{name}] {values} for {rank_} dimensions')
+        raise InvalidArgumentError(f'[{name}] {values} for {rank_} dimensions')
     return values
 
 
 def _batched(name, x, weight, bias, rank_):
     if check(x).ndim not in (rank_ + 1, rank_ + 2):
-        raise ValueError(f'[{name}] input has rank {x.ndim}, must be {rank_ + 1} or {rank_ + 2}')
+        raise InvalidArgumentError(f'[{name}] input has rank {x.ndim}, must be {rank_ + 1} or {rank_ + 2}')
     for other in (check(weight), bias):
         if other is not None and other.dtype is not x.dtype and not autocasting(x):
-            raise ValueError(f'[{name}] dtypes {x.dtype} and {other.dtype} differ')
+            raise InvalidArgumentError(f'[{name}] dtypes {x.dtype} and {other.dtype} differ')
     return x.ndim == rank_ + 1, x if x.ndim == rank_ + 2 else ops['unsqueeze'](x, 0)
 
 
@@ -62,14 +63,14 @@ def _conv(rank_):
         stride, dilation = _each(stride, rank_, name), _each(dilation, rank_, name)
         if isinstance(padding, str):
             if padding not in ('same', 'valid') or (padding == 'same' and any(n != 1 for n in stride)):
-                raise ValueError(f"[{name}] padding is 'valid', 'same' with stride 1, or numbers, not {padding!r}")
+                raise InvalidArgumentError(f"[{name}] padding is 'valid', 'same' with stride 1, or numbers, not {padding!r}")
             whole = [d * (k - 1) if padding == 'same' else 0 for d, k in zip(dilation, weight.shape[2:])]
             if any(n % 2 for n in whole):
                 x = ops['pad'](x, [n for d in reversed(range(rank_)) for n in (0, whole[d] % 2)])
             padding = [n // 2 for n in whole]
         padding = _each(padding, rank_, name)
         if any(n < 0 for n in padding) or any(n < 1 for n in (*stride, *dilation)):
-            raise ValueError(f'[{name}] stride {stride}, padding {padding} or dilation {dilation}')
+            raise InvalidArgumentError(f'[{name}] stride {stride}, padding {padding} or dilation {dilation}')
         if rank(x.dtype) == 3:
             found = _complex(lambda a, b: ops['conv'](a, b, None, stride, padding, dilation, groups), x, weight, bias)
         else:
@@ -86,7 +87,7 @@ conv1d, conv2d, conv3d = _conv(1), _conv(2), _conv(3)
 def _far(x, weight, bias, stride, padding, output_padding, groups, dilation):
     """A transposed convolution whose output_padding reaches over a stride: the whole plane, filled up and cut."""
     if any(more >= max(step, wide) for more, step, wide in zip(output_padding, stride, dilation)):
-        raise ValueError(f'[conv_transpose] output_padding {output_padding} must be smaller than stride {stride} or dilation {dilation}')
+        raise InvalidArgumentError(f'[conv_transpose] output_padding {output_padding} must be smaller than stride {stride} or dilation {dilation}')
     zero = (0,) * len(stride)
     found = ops['conv_transpose'](x, weight, None, stride, zero, zero, dilation, groups)
     from .spatial import constant_pad_nd
@@ -128,12 +129,12 @@ def _renormed(weight, index, max_norm, norm_type):
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """Rows of weight (rows, width) by an index (…): (…, width)."""
     if rank(check(input).dtype) != 1:
-        raise ValueError(f'[embedding] needs integers, not {input.dtype}')
+        raise InvalidArgumentError(f'[embedding] needs integers, not {input.dtype}')
     if check(weight).ndim != 2:
-        raise ValueError(f'[embedding] weight has rank {weight.ndim}, must be 2')
+        raise InvalidArgumentError(f'[embedding] weight has rank {weight.ndim}, must be 2')
     if padding_idx is not None:
         if not -weight.shape[0] <= padding_idx < weight.shape[0]:
-            raise ValueError(f'[embedding] padding_idx {padding_idx} out of range for {weight.shape[0]} rows')
+            raise InvalidArgumentError(f'[embedding] padding_idx {padding_idx} out of range for {weight.shape[0]} rows')
         padding_idx %= weight.shape[0]
     if max_norm is not None and input.size:
         _renormed(weight, input, max_norm, norm_type)
@@ -154,21 +155,23 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: Any = 2
                   per_sample_weights=None, include_last_offset=False, padding_idx=None):
     """Sums, means or maxima over bags of rows of weight: of each row of input (bags, n), or of a row cut at offsets."""
     if mode not in ('sum', 'mean', 'max'):
-        raise ValueError(f"[embedding_bag] mode is 'sum', 'mean' or 'max', not {mode!r}")
+        raise InvalidArgumentError(f"[embedding_bag] mode is 'sum', 'mean' or 'max', not {mode!r}")
     if per_sample_weights is not None and (mode != 'sum' or per_sample_weights.shape != input.shape):
-        raise ValueError("[embedding_bag] per_sample_weights are for mode 'sum', in the shape of input")
+        raise InvalidArgumentError("[embedding_bag] per_sample_weights are for mode 'sum', in the shape of input")
     if check(input).ndim == 2:
         if offsets is not None:
-            raise ValueError('[embedding_bag] offsets are for one row of input')
+            raise InvalidArgumentError('[embedding_bag] offsets are for one row of input')
         bags, n = input.shape
         offsets = ops['arange'](0, bags * n, n, _core.int64, input.device) if n else full((bags,), 0, input, _core.int64)
         input = ops['reshape'](input, (bags * n,))
         if per_sample_weights is not None:
             per_sample_weights = ops['reshape'](per_sample_weights, (bags * n,))
     elif input.ndim != 1 or offsets is None or offsets.ndim != 1:
-        raise ValueError(f'[embedding_bag] input of rank {input.ndim} with offsets {None if offsets is None else offsets.shape}')
+        raise InvalidArgumentError(f'[embedding_bag] input of rank {input.ndim} with offsets {None if offsets is None else offsets.shape}')
     elif include_last_offset:
         offsets = ops['slice'](offsets, 0, 0, offsets.size - 1)
+    if offsets.device.type == 'cpu' and offsets.size and broken(offsets[0] != 0):
+        raise InvalidArgumentError(f'[embedding_bag] offsets begin with {offsets[0].item()}, must begin with 0')
     if max_norm is not None and input.size:
         _renormed(weight, input, max_norm, norm_type)
     if scale_grad_by_freq and weight.requires_grad:
@@ -179,22 +182,22 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: Any = 2
 def _classes_of(labels, num_classes):
     """As many as the labels need, or num_classes where it is enough."""
     if smallest(labels) < 0:
-        raise ValueError('[one_hot] labels must not be negative')
+        raise InvalidArgumentError('[one_hot] labels must not be negative')
     most = int(largest(labels)) + 1
     if num_classes == -1:
         return most
     if most > num_classes:
-        raise ValueError(f'[one_hot] label {most - 1} for {num_classes} classes')
+        raise InvalidArgumentError(f'[one_hot] label {most - 1} for {num_classes} classes')
     return num_classes
 
 
 def one_hot(tensor, num_classes=-1):
     """1 at the place of each label, 0 elsewhere: (…, classes) of int64, as many as the labels need unless told."""
     if check(tensor).dtype is not _core.int64:
-        raise TypeError(f'[one_hot] needs int64, not {tensor.dtype}')
+        raise DtypeError(f'[one_hot] needs int64, not {tensor.dtype}')
     if not tensor.size:
         if num_classes <= 0:
-            raise ValueError('[one_hot] without labels num_classes must be given')
+            raise InvalidArgumentError('[one_hot] without labels num_classes must be given')
         return full((*tensor.shape, num_classes), 0, tensor)
     if num_classes <= 0 or not _core._trace_active():  # labels of a trace are not there yet
         num_classes = _classes_of(tensor, num_classes)

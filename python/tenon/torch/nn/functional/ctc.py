@@ -1,6 +1,7 @@
 """Connectionist temporal classification; Graves et al. 2006."""
 from .... import _core
 from ...._core import ops
+from ...._errors import InvalidArgumentError
 from ..._common import Tensor, arange, cast, check, in_float32, largest, rank, somewhere
 from .loss import _reduction
 
@@ -10,7 +11,7 @@ def _lengths(name, lengths, batch, x):
     made = lengths if isinstance(lengths, Tensor) else _core._from_data(list(lengths) if hasattr(lengths, '__len__') else [lengths], _core.int64, x.device)
     made = ops['reshape'](cast(made, _core.int64), (made.size,))
     if made.size != batch:
-        raise ValueError(f'[ctc_loss] {made.size} {name} for a batch of {batch}')
+        raise InvalidArgumentError(f'[ctc_loss] {made.size} {name} for a batch of {batch}')
     return made
 
 
@@ -31,19 +32,19 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     """
     reduction = _reduction(reduction)
     if check(log_probs).ndim not in (2, 3) or rank(log_probs.dtype) != 2 or rank(check(targets).dtype) != 1:
-        raise ValueError(f'[ctc_loss] log_probs {log_probs.dtype} {log_probs.shape} and targets {targets.dtype}: (T, N, C) and integers are needed')
+        raise InvalidArgumentError(f'[ctc_loss] log_probs {log_probs.dtype} {log_probs.shape} and targets {targets.dtype}: (T, N, C) and integers are needed')
     single = log_probs.ndim == 2
     x = ops['unsqueeze'](log_probs, 1) if single else log_probs
     steps, batch, classes = x.shape
     if not 0 <= blank < classes:
-        raise ValueError(f'[ctc_loss] blank {blank} of {classes} classes')
+        raise InvalidArgumentError(f'[ctc_loss] blank {blank} of {classes} classes')
     inputs, labels = _lengths('input_lengths', input_lengths, batch, x), _lengths('target_lengths', target_lengths, batch, x)
     most = int(largest(labels)) if batch else 0
     if somewhere(inputs > steps) or somewhere(inputs < 0) or somewhere(labels < 0):
-        raise ValueError(f'[ctc_loss] input_lengths must be 0 to {steps}, target_lengths not negative')
+        raise InvalidArgumentError(f'[ctc_loss] input_lengths must be 0 to {steps}, target_lengths not negative')
     targets = cast(ops['unsqueeze'](targets, 0) if single and targets.ndim == 1 else targets, _core.int64)
     if targets.ndim == 2 and targets.shape[0] != batch or targets.shape[-1] < most:
-        raise ValueError(f'[ctc_loss] targets of shape {targets.shape} for a batch of {batch} and {most} labels')
+        raise InvalidArgumentError(f'[ctc_loss] targets of shape {targets.shape} for a batch of {batch} and {most} labels')
     loss = ops['ctc_loss'](x, _padded(targets, labels, most), inputs, labels, blank, True)
     if zero_infinity:
         loss = ops['where'](ops['equal'](loss, float('inf')), 0.0, loss)

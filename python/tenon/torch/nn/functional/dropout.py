@@ -2,6 +2,7 @@
 import math
 
 from ...._core import ops
+from ...._errors import InvalidArgumentError
 from ..._common import cast, check, rank
 from .activation import _written
 
@@ -11,7 +12,7 @@ _FLOOR = -1.7580993408473766
 
 def _probability(p):
     if not 0 <= p <= 1:
-        raise ValueError(f'[dropout] p is {p}, must be 0 to 1')
+        raise InvalidArgumentError(f'[dropout] p is {p}, must be 0 to 1')
     return p
 
 
@@ -42,7 +43,7 @@ def feature_dropout(input, p, train):
     """dropout() of whole channels (N, C, …)."""
     _probability(p)
     if check(input).ndim < 2:
-        raise ValueError('[feature_dropout] needs two dimensions at least')
+        raise InvalidArgumentError('[feature_dropout] needs two dimensions at least')
     if not train or p == 0:
         return input
     keep = _kept((*input.shape[:2], *(1,) * (input.ndim - 2)), p, input)

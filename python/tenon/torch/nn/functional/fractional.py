@@ -2,6 +2,7 @@
 import math
 
 from ...._core import ops
+from ...._errors import InvalidArgumentError
 from ..._common import arange, cast, check, rank
 from .conv import _each
 from .pool import _batched
@@ -22,16 +23,16 @@ def _starts(sample, size, kernel, count):
 
 def _sizes(name, shape, kernel, output_size, output_ratio):
     if (output_size is None) == (output_ratio is None):
-        raise ValueError(f'[{name}] give either output_size or output_ratio')
+        raise InvalidArgumentError(f'[{name}] give either output_size or output_ratio')
     if output_size is None:
         ratio = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * len(shape)
         if len(ratio) != len(shape) or not all(0 < each < 1 for each in ratio):
-            raise ValueError(f'[{name}] output_ratio {output_ratio} must be {len(shape)} numbers between 0 and 1')
+            raise InvalidArgumentError(f'[{name}] output_ratio {output_ratio} must be {len(shape)} numbers between 0 and 1')
         sizes = tuple(int(n * each) for n, each in zip(shape, ratio))
     else:
         sizes = tuple(_each(output_size, len(shape), name))
     if any(k < 1 or m < 1 or k + m - 1 > n for n, k, m in zip(shape, kernel, sizes)):
-        raise ValueError(f'[{name}] {sizes} windows of {tuple(kernel)} do not fit into {tuple(shape)}')
+        raise InvalidArgumentError(f'[{name}] {sizes} windows of {tuple(kernel)} do not fit into {tuple(shape)}')
     return sizes
 
 
@@ -39,13 +40,13 @@ def _pool(name, input, rank_, kernel_size, output_size, output_ratio, samples):
     """(values, indices): positions of all windows at once, (N, C, windows, kernel)."""
     single, x = _batched(name, input, rank_)
     if rank(x.dtype) != 2:
-        raise ValueError(f'[{name}] needs floating numbers, not {x.dtype}')
+        raise InvalidArgumentError(f'[{name}] needs floating numbers, not {x.dtype}')
     kernel, (N, C, *shape) = _each(kernel_size, rank_, name), x.shape
     sizes = _sizes(name, shape, kernel, output_size, output_ratio)
     if samples is None:
         samples = ops['uniform']((N, C, rank_), 0.0, 1.0, x.dtype, x.device)
     elif samples.ndim != 3 or samples.shape[0] < N or samples.shape[1:] != (C, rank_):
-        raise ValueError(f'[{name}] _random_samples has shape {samples.shape}, must be ({N}, {C}, {rank_})')
+        raise InvalidArgumentError(f'[{name}] _random_samples has shape {samples.shape}, must be ({N}, {C}, {rank_})')
     places = ops['reshape'](arange(1, x), (1,) * (2 + 2 * rank_))
     for d in range(rank_):
         sample = ops['select'](ops['slice'](samples, 0, 0, N), -1, rank_ - 1 - d if rank_ == 2 else d)  # the first is the width's in 2d

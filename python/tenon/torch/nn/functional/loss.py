@@ -3,6 +3,7 @@ import math
 import warnings
 
 from .... import _core
+from ...._errors import InvalidArgumentError
 from ....nn import functional as _functional
 from ...._core import ops
 from ..._common import Tensor, autocasting, cast, check, differentiated, floating, in_float32, promoted, rank, broken
@@ -15,7 +16,7 @@ def _reduction(reduction, size_average=None, reduce=None, more=()):
     if size_average is not None or reduce is not None:
         reduction = 'none' if reduce is False else 'sum' if size_average is False else 'mean'
     if reduction not in ('none', 'mean', 'sum', *more):
-        raise ValueError(f"[loss] reduction is 'none', 'mean' or 'sum', not {reduction!r}")
+        raise InvalidArgumentError(f"[loss] reduction is 'none', 'mean' or 'sum', not {reduction!r}")
     return reduction
 
 
@@ -64,7 +65,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', wei
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mean', beta=1.0):
     """Squared below beta, absolute above."""
     if beta < 0:
-        raise ValueError(f'[smooth_l1_loss] beta {beta} must not be negative')
+        raise InvalidArgumentError(f'[smooth_l1_loss] beta {beta} must not be negative')
     reduction = _reduction(reduction, size_average, reduce)
     x, target = _pair('smooth_l1_loss', input, target)
     if rank(x.dtype) == 2:
@@ -77,7 +78,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mea
 def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
     """Squared below delta, absolute above, without a step in the slope."""
     if delta <= 0:
-        raise ValueError(f'[huber_loss] delta {delta} must be positive')
+        raise InvalidArgumentError(f'[huber_loss] delta {delta} must be positive')
     reduction = _reduction(reduction)
     x, target = _pair('huber_loss', input, target)
     if weight is None and rank(x.dtype) == 2:
@@ -88,7 +89,7 @@ def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
 
 def _same_shape(name, input, target):
     if check(input).shape != check(target).shape:
-        raise ValueError(f'[{name}] shapes {input.shape} and {target.shape} differ')
+        raise InvalidArgumentError(f'[{name}] shapes {input.shape} and {target.shape} differ')
 
 
 @in_float32
@@ -96,9 +97,9 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     """Of probabilities; logarithms are held above -100."""
     _same_shape('binary_cross_entropy', input, target)
     if rank(input.dtype) != 2:
-        raise ValueError(f'[binary_cross_entropy] needs floating numbers, not {input.dtype}')
+        raise InvalidArgumentError(f'[binary_cross_entropy] needs floating numbers, not {input.dtype}')
     if broken((input < 0) | (input > 1)):
-        raise ValueError('[binary_cross_entropy] needs probabilities from 0 to 1')
+        raise InvalidArgumentError('[binary_cross_entropy] needs probabilities from 0 to 1')
     if differentiated(input):  # the slope of the bounded logarithms, which is not that of clamp
         found = _functional.binary_cross_entropy(input, target, None, 'none')
     else:
@@ -123,7 +124,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     """Of log-probabilities (N, C, …) or (C,) and labels (N, …) or ()."""
     reduction = _reduction(reduction, size_average, reduce)
     if not check(input).ndim or check(target).ndim != max(input.ndim - 1, 0):
-        raise ValueError(f'[nll_loss] shapes {input.shape} and {target.shape} do not fit')
+        raise InvalidArgumentError(f'[nll_loss] shapes {input.shape} and {target.shape} do not fit')
     if input.ndim == 1:
         found = _functional.nll_loss(ops['unsqueeze'](input, 0), ops['unsqueeze'](target, 0), weight, ignore_index, reduction)
         return ops['squeeze'](found, 0) if reduction == 'none' else found
@@ -134,7 +135,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     """Of logits (N, C, …) or (C,) and labels (N, …) or (), or probabilities in the shape of the logits."""
     reduction = _reduction(reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
-        raise ValueError(f'[cross_entropy] label_smoothing {label_smoothing} must be 0 to 1')
+        raise InvalidArgumentError(f'[cross_entropy] label_smoothing {label_smoothing} must be 0 to 1')
     if check(input).ndim == 1:
         found = _functional.cross_entropy(ops['unsqueeze'](input, 0), ops['unsqueeze'](target, 0), weight, ignore_index, reduction, label_smoothing)
         found = ops['squeeze'](found, 0) if reduction == 'none' else found
@@ -147,14 +148,14 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
                          label_smoothing=0.0, options=None):
     """cross_entropy() of linear(input); linear_weight (C, …, in). options, of memory against speed, change nothing."""
     if check(input).ndim not in (1, 2) or check(linear_weight).ndim < 2 or linear_weight.shape[-1] != input.shape[-1]:
-        raise ValueError(f'[linear_cross_entropy] input {input.shape} and linear_weight {linear_weight.shape} do not fit')
+        raise InvalidArgumentError(f'[linear_cross_entropy] input {input.shape} and linear_weight {linear_weight.shape} do not fit')
     outer, width = tuple(linear_weight.shape[:-1]), linear_weight.shape[-1]
     if len(outer) > 1 and input.ndim == 1:
-        raise ValueError(f'[linear_cross_entropy] linear_weight {linear_weight.shape} needs a batch')
+        raise InvalidArgumentError(f'[linear_cross_entropy] linear_weight {linear_weight.shape} needs a batch')
     if ignore_index is not None and rank(check(target).dtype) == 2:
-        raise ValueError('[linear_cross_entropy] ignore_index is for labels')
+        raise InvalidArgumentError('[linear_cross_entropy] ignore_index is for labels')
     if linear_bias is not None and linear_bias.shape != outer:
-        raise ValueError(f'[linear_cross_entropy] linear_bias has shape {linear_bias.shape}, must be {outer}')
+        raise InvalidArgumentError(f'[linear_cross_entropy] linear_bias has shape {linear_bias.shape}, must be {outer}')
     bias = None if linear_bias is None else ops['reshape'](linear_bias, (linear_bias.size,))
     logits = ops['linear'](input, ops['reshape'](linear_weight, (math.prod(outer), width)), bias)
     logits = ops['reshape'](logits, (*input.shape[:-1], *outer))
@@ -190,15 +191,15 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction='mean'
     """(log var + (x - target)² / var) / 2; full: with the constant."""
     if not isinstance(var, Tensor):
         if var < 0:
-            raise ValueError('[gaussian_nll_loss] var must not be negative')
+            raise InvalidArgumentError('[gaussian_nll_loss] var must not be negative')
         var = ops['full'](check(input).shape, var, input.dtype, input.device)
     elif broken(var < 0):
-        raise ValueError('[gaussian_nll_loss] var must not be negative')
+        raise InvalidArgumentError('[gaussian_nll_loss] var must not be negative')
     if var.shape != input.shape:
         if var.shape == input.shape[:-1]:
             var = ops['unsqueeze'](var, -1)
         elif var.ndim != input.ndim or any(a not in (1, b) for a, b in zip(var.shape, input.shape)):
-            raise ValueError(f'[gaussian_nll_loss] var has shape {var.shape}, input {input.shape}')
+            raise InvalidArgumentError(f'[gaussian_nll_loss] var has shape {var.shape}, input {input.shape}')
     held = ops['clamp'](var.detach(), eps)
     var = var + (held - var).detach()
     found = 0.5 * (ops['log'](var) + (input - target) ** 2 / var)
@@ -218,7 +219,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
 def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction='mean'):
     """max(0, -target · (x₁ - x₂) + margin)."""
     if not input1.ndim == input2.ndim == target.ndim:
-        raise ValueError(f'[margin_ranking_loss] ranks {input1.ndim}, {input2.ndim} and {target.ndim} differ')
+        raise InvalidArgumentError(f'[margin_ranking_loss] ranks {input1.ndim}, {input2.ndim} and {target.ndim} differ')
     return _reduced(_above_0(-target * (input1 - input2) + margin), _reduction(reduction, size_average, reduce))
 
 
@@ -239,7 +240,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='m
 def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction='mean'):
     """1 - cos where target is 1, max(0, cos - margin) where it is -1; of vectors (N, D) or (D,)."""
     if input1.ndim != input2.ndim or target.ndim + 1 != input1.ndim or target.ndim > 1:
-        raise ValueError(f'[cosine_embedding_loss] shapes {input1.shape}, {input2.shape} and {target.shape} do not fit')
+        raise InvalidArgumentError(f'[cosine_embedding_loss] shapes {input1.shape}, {input2.shape} and {target.shape} do not fit')
     eps = 1e-12
     input1, input2 = map(floating, promoted(input1, input2))
     products = (ops['sum'](a * b, -1) for a, b in ((input1, input2), (input1, input1), (input2, input2)))
@@ -254,9 +255,9 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction='mean'):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) of p-norm distances."""
     if not anchor.ndim == positive.ndim == negative.ndim:
-        raise ValueError(f'[triplet_margin_loss] ranks {anchor.ndim}, {positive.ndim} and {negative.ndim} differ')
+        raise InvalidArgumentError(f'[triplet_margin_loss] ranks {anchor.ndim}, {positive.ndim} and {negative.ndim} differ')
     if margin <= 0:
-        raise ValueError(f'[triplet_margin_loss] margin {margin} must be positive')
+        raise InvalidArgumentError(f'[triplet_margin_loss] margin {margin} must be positive')
 
     def apart(a, b):
         return distance((a - b if rank(a.dtype) > 1 else cast(a - b, _core.float32)) + eps, p)
@@ -274,20 +275,20 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
     """triplet_margin_loss() with any distance."""
     from .distance import pairwise_distance
     if margin <= 0:
-        raise ValueError(f'[triplet_margin_with_distance_loss] margin {margin} must be positive')
+        raise InvalidArgumentError(f'[triplet_margin_with_distance_loss] margin {margin} must be positive')
     if not anchor.ndim == positive.ndim == negative.ndim:
-        raise ValueError(f'[triplet_margin_with_distance_loss] ranks {anchor.ndim}, {positive.ndim} and {negative.ndim} differ')
+        raise InvalidArgumentError(f'[triplet_margin_with_distance_loss] ranks {anchor.ndim}, {positive.ndim} and {negative.ndim} differ')
     return _triplet(distance_function or pairwise_distance, anchor, positive, negative, margin, swap, _reduction(reduction))
 
 
 def _classes(name, input, target, many):
     """x (N, C), labels (N,) or, with many, (N, C); and whether there was a batch."""
     if check(input).ndim not in (1, 2) or not input.shape[-1]:
-        raise ValueError(f'[{name}] input has shape {input.shape}, must be (N, C) or (C,)')
+        raise InvalidArgumentError(f'[{name}] input has shape {input.shape}, must be (N, C) or (C,)')
     single = input.ndim == 1
     want = tuple(input.shape) if many else tuple(input.shape[:-1])
     if target.shape != want and not (single and not many and target.shape == (1,)):
-        raise ValueError(f'[{name}] target has shape {target.shape}, must be {want}')
+        raise InvalidArgumentError(f'[{name}] target has shape {target.shape}, must be {want}')
     if single:
         target = ops['reshape'](target, (1, *input.shape) if many else (1,))
         input = ops['unsqueeze'](input, 0)
@@ -298,12 +299,12 @@ def _classes(name, input, target, many):
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction='mean'):
     """Σ max(0, margin - x[label] + x[i])^p / C over the other classes."""
     if p not in (1, 2):
-        raise ValueError(f'[multi_margin_loss] p is 1 or 2, not {p}')
+        raise InvalidArgumentError(f'[multi_margin_loss] p is 1 or 2, not {p}')
     scalar = check(input).ndim == 0
     if scalar:
         input = ops['reshape'](input, (1,))
     if weight is not None and weight.shape != (input.shape[-1],):
-        raise ValueError(f'[multi_margin_loss] weight has shape {weight.shape} for {input.shape[-1]} classes')
+        raise InvalidArgumentError(f'[multi_margin_loss] weight has shape {weight.shape} for {input.shape[-1]} classes')
     x, label, single = _classes('multi_margin_loss', input, target, False)
     at = ops['unsqueeze'](label, 1)
     gap = _above_0(margin - ops['gather'](x, 1, at) + x) ** p

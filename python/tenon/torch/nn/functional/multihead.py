@@ -2,6 +2,7 @@
 import math
 
 from ...._core import ops
+from ...._errors import DtypeError, InvalidArgumentError
 from ..._common import cast, check, full
 from .attention import scaled_dot_product_attention
 from .dropout import dropout
@@ -15,7 +16,7 @@ def additive_mask(mask, dtype, name='attn_mask'):
     if mask is None or mask.dtype.is_floating_point:
         return mask if mask is None else cast(mask, dtype)
     if mask.dtype.name != 'bool':
-        raise TypeError(f'[multi_head_attention] {name} must be bool or floating, not {mask.dtype}')
+        raise DtypeError(f'[multi_head_attention] {name} must be bool or floating, not {mask.dtype}')
     return ops['masked_fill'](full(mask.shape, 0.0, mask, dtype), mask, -math.inf)
 
 
@@ -69,29 +70,29 @@ def _check_masks(attn_mask, key_padding_mask, length, source, batch, heads):
     name = '[multi_head_attention]'
     if attn_mask is not None:
         if attn_mask.ndim not in (2, 3):
-            raise ValueError(f'{name} attn_mask has rank {attn_mask.ndim}, must be 2 or 3')
+            raise InvalidArgumentError(f'{name} attn_mask has rank {attn_mask.ndim}, must be 2 or 3')
         shape = (length, source) if attn_mask.ndim == 2 else (math.prod(batch) * heads, length, source)
         if tuple(attn_mask.shape) != shape:
             raise RuntimeError(f'{name} attn_mask has shape {attn_mask.shape}, must be {shape}')
     if key_padding_mask is not None and tuple(key_padding_mask.shape) != (*batch, source):
-        raise ValueError(f'{name} key_padding_mask has shape {key_padding_mask.shape}, must be {(*batch, source)}')
+        raise InvalidArgumentError(f'{name} key_padding_mask has shape {key_padding_mask.shape}, must be {(*batch, source)}')
 
 
 def _check(query, key, value, embed_dim, heads, key_padding_mask, attn_mask, is_causal):
     name = '[multi_head_attention]'
     if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
-        raise ValueError(f'{name} query, key and value have ranks {query.ndim}, {key.ndim} and {value.ndim}, must be all 3 or all 2')
+        raise InvalidArgumentError(f'{name} query, key and value have ranks {query.ndim}, {key.ndim} and {value.ndim}, must be all 3 or all 2')
     if is_causal and attn_mask is None:
         raise RuntimeError(f'{name} is_causal tells how attn_mask is: give that, too')
     if query.shape[-1] != embed_dim:
-        raise ValueError(f'{name} the last dimension of query is {query.shape[-1]}, must be {embed_dim}')
+        raise InvalidArgumentError(f'{name} the last dimension of query is {query.shape[-1]}, must be {embed_dim}')
     if embed_dim % heads:
-        raise ValueError(f'{name} embed_dim {embed_dim} must be a multiple of num_heads {heads}')
+        raise InvalidArgumentError(f'{name} embed_dim {embed_dim} must be a multiple of num_heads {heads}')
     if key.shape[:-1] != value.shape[:-1]:
-        raise ValueError(f'{name} key and value have shapes {key.shape} and {value.shape}: lengths and batches must agree')
+        raise InvalidArgumentError(f'{name} key and value have shapes {key.shape} and {value.shape}: lengths and batches must agree')
     batch = tuple(query.shape[1:-1])
     if tuple(key.shape[1:-1]) != batch:
-        raise ValueError(f'{name} batches of {query.shape[1]} and {key.shape[1]} in query and key, must be equal')
+        raise InvalidArgumentError(f'{name} batches of {query.shape[1]} and {key.shape[1]} in query and key, must be equal')
     _check_masks(attn_mask, key_padding_mask, query.shape[0], key.shape[0], batch, heads)
 
 

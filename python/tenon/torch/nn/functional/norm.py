@@ -1,6 +1,7 @@
 """Normalisation."""
 import math
 
+from ...._errors import InvalidArgumentError
 from ....nn import functional as _functional
 from ...._core import ops
 from ..._common import check, full, rank
@@ -12,12 +13,12 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if check(input).ndim == 1 and not input.size:
         return ops['clone'](input)
     if input.ndim < 2:
-        raise ValueError(f'[batch_norm] input has rank {input.ndim}, must be (N, C, …)')
+        raise InvalidArgumentError(f'[batch_norm] input has rank {input.ndim}, must be (N, C, …)')
     if training and input.size == input.shape[1] and input.size:
-        raise ValueError(f'[batch_norm] one value for each channel has no variance: shape {input.shape}')
+        raise InvalidArgumentError(f'[batch_norm] one value for each channel has no variance: shape {input.shape}')
     if running_mean is None or running_var is None:
         if not training:
-            raise ValueError('[batch_norm] running_mean and running_var must be given, except in training')
+            raise InvalidArgumentError('[batch_norm] running_mean and running_var must be given, except in training')
         running_mean = running_var = None
     if training and not input.size and input.shape[1]:  # no batch: the statistics stay, gradients of weight and bias are 0
         training, found = False, full((input.shape[1],), 0, input)
@@ -28,13 +29,13 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):
     """Zero mean and unit variance over each channel of each example of (N, C, …)."""
     if check(input).ndim < 2:
-        raise ValueError(f'[instance_norm] input has rank {input.ndim}, must be (N, C, …)')
+        raise InvalidArgumentError(f'[instance_norm] input has rank {input.ndim}, must be (N, C, …)')
     if not use_input_stats:
         if running_mean is None or running_var is None:
-            raise ValueError('[instance_norm] without use_input_stats running_mean and running_var must be given')
+            raise InvalidArgumentError('[instance_norm] without use_input_stats running_mean and running_var must be given')
         return _functional.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     if input.ndim > 2 and input.size == input.shape[0] * input.shape[1] and input.size:
-        raise ValueError(f'[instance_norm] one value for each channel has no variance: shape {input.shape}')
+        raise InvalidArgumentError(f'[instance_norm] one value for each channel has no variance: shape {input.shape}')
     n, c = input.shape[:2]
     rows = ops['reshape'](input, (1, n * c, *input.shape[2:]))
     if running_mean is not None and running_var is not None:
@@ -69,22 +70,22 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 def _last(x, shape, name):
     shape = tuple(shape)
     if not shape or tuple(check(x).shape[-len(shape):]) != shape:
-        raise ValueError(f'[{name}] normalized_shape {shape} is not the end of {x.shape}')
+        raise InvalidArgumentError(f'[{name}] normalized_shape {shape} is not the end of {x.shape}')
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """Zero mean and unit variance over groups of channels of (N, C, …)."""
     if check(input).ndim < 2 or num_groups <= 0 or input.shape[1] % num_groups:
-        raise ValueError(f'[group_norm] {num_groups} groups of shape {input.shape}')
+        raise InvalidArgumentError(f'[group_norm] {num_groups} groups of shape {input.shape}')
     if not input.shape[1] or not math.prod(input.shape[2:]):
-        raise ValueError(f'[group_norm] of no elements: shape {input.shape}')
+        raise InvalidArgumentError(f'[group_norm] of no elements: shape {input.shape}')
     return _functional.group_norm(input, num_groups, weight, bias, eps)
 
 
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """x / (k + alpha · mean of the squares of `size` neighbouring channels)^beta; x (N, C, …)."""
     if check(input).ndim < 3:
-        raise ValueError(f'[local_response_norm] input has rank {input.ndim}, must be 3 at least')
+        raise InvalidArgumentError(f'[local_response_norm] input has rank {input.ndim}, must be 3 at least')
     if not input.size:
         return input
     squares = ops['unsqueeze'](input * input, 1)

@@ -3,15 +3,16 @@ import math
 
 from .... import _core
 from ...._core import ops
+from ...._errors import InvalidArgumentError, OutOfRangeError
 from ..._common import cast, check, rank, broken
 from .conv import _each
 
 
 def _batched(name, x, rank_):
     if check(x).ndim not in (rank_ + 1, rank_ + 2):
-        raise ValueError(f'[{name}] input has rank {x.ndim}, must be {rank_ + 1} or {rank_ + 2}')
+        raise InvalidArgumentError(f'[{name}] input has rank {x.ndim}, must be {rank_ + 1} or {rank_ + 2}')
     if any(n == 0 for n in x.shape[x.ndim - rank_ - (x.ndim == rank_ + 1):]):
-        raise ValueError(f'[{name}] only the batch may be empty: {x.shape}')
+        raise InvalidArgumentError(f'[{name}] only the batch may be empty: {x.shape}')
     return x.ndim == rank_ + 1, ops['unsqueeze'](x, 0) if x.ndim == rank_ + 1 else x
 
 
@@ -20,7 +21,7 @@ def _windows(name, kernel_size, stride, padding, rank_, dilation=1):
     stride = kernel if stride is None or stride == [] or stride == () else _each(stride, rank_, name)
     padding, dilation = _each(padding, rank_, name), _each(dilation, rank_, name)
     if any(n <= 0 for n in (*kernel, *stride, *dilation)) or any(p < 0 or p > ((k - 1) * d + 1) // 2 for p, k, d in zip(padding, kernel, dilation)):
-        raise ValueError(f'[{name}] kernel {kernel}, stride {stride}, padding {padding} and dilation {dilation} do not fit')
+        raise InvalidArgumentError(f'[{name}] kernel {kernel}, stride {stride}, padding {padding} and dilation {dilation} do not fit')
     return kernel, stride, padding, dilation
 
 
@@ -53,7 +54,7 @@ def _avg_pool(rank_):
         if divisor_override is None:
             found = ops['avg_pool'](x, kernel, stride, padding, ceil_mode, count_include_pad)
         elif divisor_override == 0:
-            raise ValueError(f'[{name}] divisor_override must not be 0')
+            raise InvalidArgumentError(f'[{name}] divisor_override must not be 0')
         else:  # sums are means over the whole window: cells that hang over the edge count 0
             out = [-(-(n + 2 * p - k) // s) if ceil_mode else (n + 2 * p - k) // s for n, k, s, p in zip(x.shape[2:], kernel, stride, padding)]
             out = [m - (m * s >= n + p) for m, n, s, p in zip(out, x.shape[2:], stride, padding)] if ceil_mode else out
@@ -82,7 +83,7 @@ def _adaptive(kind, rank_):
         size = _each(output_size, rank_, name)
         size = tuple(n if want is None else want for n, want in zip(x.shape[2:], size))
         if any(n < 0 for n in size):
-            raise ValueError(f'[{name}] output_size {size}')
+            raise InvalidArgumentError(f'[{name}] output_size {size}')
         found = op(x, size)
         found = found if kind == 'max' else (found,)
         found = tuple(ops['squeeze'](each, 0) if single else each for each in found)
@@ -129,19 +130,19 @@ def _max_unpool(rank_):
     def call(input, indices, kernel_size, stride=None, padding=0, output_size=None):
         kernel, stride, padding, _ = _windows(name, kernel_size, stride, padding, rank_)
         if check(indices).dtype is not _core.int64 or indices.shape != check(input).shape:
-            raise ValueError(f'[{name}] indices {indices.dtype} {indices.shape} for input {input.shape}')
+            raise InvalidArgumentError(f'[{name}] indices {indices.dtype} {indices.shape} for input {input.shape}')
         single, x = _batched(name, input, rank_)
         n, c, *size = x.shape
         full_size = [(m - 1) * s - 2 * p + k for m, s, p, k in zip(size, stride, padding, kernel)]
         if output_size is not None:
             wanted = list(output_size)[-rank_:]
             if any(not m - s < w < m + s for w, m, s in zip(wanted, full_size, stride)):
-                raise ValueError(f'[{name}] output_size {tuple(wanted)} does not fit {tuple(full_size)}')
+                raise InvalidArgumentError(f'[{name}] output_size {tuple(wanted)} does not fit {tuple(full_size)}')
             full_size = wanted
         count = math.prod(full_size)
         rows, at = (ops['reshape'](each, (n * c, math.prod(size))) for each in (x, indices))
         if broken((at < 0) | (at >= count)):
-            raise IndexError(f'[{name}] an index is out of range for {tuple(full_size)}')
+            raise OutOfRangeError(f'[{name}] an index is out of range for {tuple(full_size)}')
         zeros = ops['full']((n * c, count), 0, x.dtype, x.device)
         found = ops['reshape'](ops['scatter'](zeros, 1, at, rows), (n, c, *full_size))
         return ops['squeeze'](found, 0) if single else found

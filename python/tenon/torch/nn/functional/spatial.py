@@ -2,6 +2,7 @@
 import math
 
 from .... import _core
+from ...._errors import InvalidArgumentError
 from ....nn import functional as _functional
 from ...._core import ops
 from ..._common import cast, check, full, rank
@@ -14,16 +15,16 @@ def pad(input, pad, mode='constant', value=None):
     """Entries before and after the last dimensions: (left, right, top, bottom, …); negative ones cut."""
     pad = list(pad)
     if len(pad) % 2 or len(pad) > 2 * check(input).ndim:
-        raise ValueError(f'[pad] {pad} for a tensor of rank {input.ndim}')
+        raise InvalidArgumentError(f'[pad] {pad} for a tensor of rank {input.ndim}')
     if mode == 'constant':
         return constant_pad_nd(input, pad, 0 if value is None else value)
     if value is not None and value != 0:
-        raise ValueError(f'[pad] value is for mode constant, not {mode}')
+        raise InvalidArgumentError(f'[pad] value is for mode constant, not {mode}')
     if mode not in ('reflect', 'replicate', 'circular'):
-        raise ValueError(f"[pad] mode is 'constant', 'reflect', 'replicate' or 'circular', not {mode!r}")
+        raise InvalidArgumentError(f"[pad] mode is 'constant', 'reflect', 'replicate' or 'circular', not {mode!r}")
     dims = len(pad) // 2
     if input.ndim not in (dims + 1, dims + 2) or dims > 3:
-        raise ValueError(f'[pad] {mode} of {dims} dimensions of a tensor of rank {input.ndim}')
+        raise InvalidArgumentError(f'[pad] {mode} of {dims} dimensions of a tensor of rank {input.ndim}')
     if _fits(input.shape, pad, mode):
         return ops['pad'](input, pad, mode)
     found = input
@@ -45,7 +46,7 @@ def _bent(x, dim, before, after, mode):
         before, after = max(before, 0), max(after, 0)
     n = x.shape[dim]
     if mode != 'replicate' and max(before, after) > n - (mode == 'reflect') or n + before + after < 1 and x.size or not n:
-        raise ValueError(f'[pad] {mode} by {before} and {after} of {n} entries')
+        raise InvalidArgumentError(f'[pad] {mode} by {before} and {after} of {n} entries')
     if not before and not after:
         return x
     at = ops['arange'](-before, n + after, 1, None, x.device)
@@ -62,7 +63,7 @@ def constant_pad_nd(input, pad, value=0):
     """pad() with one value."""
     pad = list(pad)
     if len(pad) % 2 or len(pad) > 2 * check(input).ndim:
-        raise ValueError(f'[pad] {pad} for a tensor of rank {input.ndim}')
+        raise InvalidArgumentError(f'[pad] {pad} for a tensor of rank {input.ndim}')
     if min(pad, default=0) >= 0 and any(pad) and isinstance(value, (int, float)) and float(value) == value:
         return ops['pad'](input, pad, 'constant', value)
     found = input
@@ -70,7 +71,7 @@ def constant_pad_nd(input, pad, value=0):
         d, (before, after) = input.ndim - 1 - i, pad[2 * i:2 * i + 2]
         n = input.shape[d]
         if n + before + after < 0:
-            raise ValueError(f'[pad] by {before} and {after} of {n} entries')
+            raise InvalidArgumentError(f'[pad] by {before} and {after} of {n} entries')
         if before < 0 or after < 0:
             found = ops['slice'](found, d, max(-before, 0), n + min(after, 0))
         parts = [full((*found.shape[:d], k, *found.shape[d + 1:]), value, found) for k in (max(before, 0), max(after, 0))]
@@ -83,8 +84,8 @@ def _windows(name, *settings):
     """The kernel, dilation, padding and stride of both dimensions."""
     kernel, dilation, padding, stride = (_each(each, 2, name) for each in settings)
     if any(n <= 0 for n in (*kernel, *dilation, *stride)) or any(n < 0 for n in padding):
-        raise ValueError(f'[{name}] kernel {kernel}, dilation {dilation}, padding {padding}, stride {stride}: padding may be 0, '
-                         'the others must be positive')
+        raise InvalidArgumentError(f'[{name}] kernel {kernel}, dilation {dilation}, padding {padding}, stride {stride}: padding may be 0, '
+                                   'the others must be positive')
     return kernel, dilation, padding, stride
 
 
@@ -93,12 +94,12 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     single = check(input).ndim == 3
     x = ops['unsqueeze'](input, 0) if single else input
     if x.ndim != 4 or 0 in x.shape[1:]:
-        raise ValueError(f'[unfold] input has shape {input.shape}, must be (N, C, H, W) or (C, H, W)')
+        raise InvalidArgumentError(f'[unfold] input has shape {input.shape}, must be (N, C, H, W) or (C, H, W)')
     kernel, dilation, padding, stride = _windows('unfold', kernel_size, dilation, padding, stride)
     x = constant_pad_nd(x, (padding[1], padding[1], padding[0], padding[0])) if any(padding) else x
     counts = [(n - d * (k - 1) - 1) // s + 1 for n, k, d, s in zip(x.shape[2:], kernel, dilation, stride)]
     if min(counts) < 1:
-        raise ValueError(f'[unfold] no window of {kernel} fits into {x.shape[2:]}')
+        raise InvalidArgumentError(f'[unfold] no window of {kernel} fits into {x.shape[2:]}')
     parts = [ops['slice'](ops['slice'](x, 2, i * dilation[0], i * dilation[0] + stride[0] * (counts[0] - 1) + 1, stride[0]),
                           3, j * dilation[1], j * dilation[1] + stride[1] * (counts[1] - 1) + 1, stride[1])
              for i in range(kernel[0]) for j in range(kernel[1])]
@@ -116,7 +117,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     counts = [(n - d * (k - 1) - 1) // s + 1 for n, k, d, s in zip(wide, kernel, dilation, stride)]
     k = kernel[0] * kernel[1]
     if x.ndim != 3 or x.shape[1] % k or x.shape[2] != counts[0] * counts[1]:
-        raise ValueError(f'[fold] input has shape {input.shape}: {k} entries of {counts[0] * counts[1]} windows are needed')
+        raise InvalidArgumentError(f'[fold] input has shape {input.shape}: {k} entries of {counts[0] * counts[1]} windows are needed')
     n, c = x.shape[0], x.shape[1] // k
     # Every entry's place in the padded plane.
     places = ops['reshape'](ops['arange'](0, wide[0] * wide[1], 1, None, x.device), (1, 1, *wide))
@@ -132,7 +133,7 @@ def pixel_shuffle(input, upscale_factor):
     """(…, C · r², H, W) as (…, C, H · r, W · r)."""
     r = upscale_factor
     if check(input).ndim < 3 or r <= 0 or input.shape[-3] % (r * r):
-        raise ValueError(f'[pixel_shuffle] shape {input.shape} by a factor of {r}')
+        raise InvalidArgumentError(f'[pixel_shuffle] shape {input.shape} by a factor of {r}')
     *lead, c, h, w = input.shape
     x = ops['reshape'](input, (*lead, c // (r * r), r, r, h, w))
     n = len(lead)
@@ -144,7 +145,7 @@ def pixel_unshuffle(input, downscale_factor):
     """(…, C, H · r, W · r) as (…, C · r², H, W)."""
     r = downscale_factor
     if check(input).ndim < 3 or r <= 0 or input.shape[-1] % r or input.shape[-2] % r:
-        raise ValueError(f'[pixel_unshuffle] shape {input.shape} by a factor of {r}')
+        raise InvalidArgumentError(f'[pixel_unshuffle] shape {input.shape} by a factor of {r}')
     *lead, c, h, w = input.shape
     x = ops['reshape'](input, (*lead, c, h // r, r, w // r, r))
     n = len(lead)
@@ -155,7 +156,7 @@ def pixel_unshuffle(input, downscale_factor):
 def channel_shuffle(input, groups):
     """Channels of (N, C, …), one of each group after the other."""
     if check(input).ndim < 3 or groups <= 0 or input.shape[1] % groups:
-        raise ValueError(f'[channel_shuffle] {groups} groups of shape {input.shape}')
+        raise InvalidArgumentError(f'[channel_shuffle] {groups} groups of shape {input.shape}')
     n, c, *rest = input.shape
     x = ops['transpose'](ops['reshape'](input, (n, groups, c // groups, *rest)), 1, 2)
     return ops['reshape'](x, (n, c, *rest))
@@ -168,14 +169,14 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest', align_corne
     """(N, C, …) at another size, or at its size times scale_factor."""
     dims = check(input).ndim - 2
     if mode not in _MODES or (_MODES[mode] or dims) != dims or not 1 <= dims <= 3:
-        raise ValueError(f'[interpolate] mode {mode!r} does not fit input of shape {input.shape}: (N, C, …) with 1 to 3 dimensions to '
-                         'resize, 2 for bilinear and bicubic, 1 for linear, 3 for trilinear')
+        raise InvalidArgumentError(f'[interpolate] mode {mode!r} does not fit input of shape {input.shape}: (N, C, …) with 1 to 3 dimensions to '
+                                   'resize, 2 for bilinear and bicubic, 1 for linear, 3 for trilinear')
     if align_corners is not None and _MODES[mode] is None:
-        raise ValueError(f'[interpolate] align_corners is not for mode {mode}')
+        raise InvalidArgumentError(f'[interpolate] align_corners is not for mode {mode}')
     if antialias:
         raise NotImplementedError('[interpolate] antialias is not offered: blur first')
     if (size is None) == (scale_factor is None):
-        raise ValueError('[interpolate] needs size or scale_factor, one of them')
+        raise InvalidArgumentError('[interpolate] needs size or scale_factor, one of them')
     factors = None
     if size is None:
         factors = _each(scale_factor, dims, 'interpolate')
@@ -185,11 +186,11 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest', align_corne
     else:
         size = _each(size, dims, 'interpolate')
         if recompute_scale_factor:
-            raise ValueError('[interpolate] recompute_scale_factor needs scale_factor')
+            raise InvalidArgumentError('[interpolate] recompute_scale_factor needs scale_factor')
     if any(n <= 0 for n in size) or any(n <= 0 for n in input.shape[1:]):
-        raise ValueError(f'[interpolate] from {input.shape[2:]} to {size}')
+        raise InvalidArgumentError(f'[interpolate] from {input.shape[2:]} to {size}')
     if rank(input.dtype) != 2:
-        raise ValueError(f'[interpolate] needs floating numbers, not {input.dtype}')
+        raise InvalidArgumentError(f'[interpolate] needs floating numbers, not {input.dtype}')
     if mode == 'area':
         return ops['adaptive_avg_pool'](input, size)
     # The op goes by the ratio of sizes, which a factor need not be.

@@ -2,6 +2,7 @@
 import math
 
 from ...._core import ops
+from ...._errors import InvalidArgumentError
 from ..._common import arange, cast, check
 
 _where = ops['where']
@@ -42,9 +43,9 @@ def _axis(place, size, padding_mode, align_corners):
 def tricubic(input, grid, padding_mode, align_corners):
     """input (N, C, D, H, W) at grid (N, …, 3), whose last dimension is x, y, z."""
     if padding_mode not in ('zeros', 'border', 'reflection'):
-        raise ValueError(f"[grid_sample] padding_mode is 'zeros', 'border' or 'reflection', not {padding_mode!r}")
+        raise InvalidArgumentError(f"[grid_sample] padding_mode is 'zeros', 'border' or 'reflection', not {padding_mode!r}")
     if check(grid).ndim != 5 or grid.shape[0] != input.shape[0] or grid.shape[-1] != 3 or grid.dtype is not input.dtype:
-        raise ValueError(f'[grid_sample] input {input.shape} and grid {grid.shape} of {grid.dtype} do not fit')
+        raise InvalidArgumentError(f'[grid_sample] input {input.shape} and grid {grid.shape} of {grid.dtype} do not fit')
     (N, C, *size), places = input.shape, math.prod(grid.shape[1:-1])
     points = ops['reshape'](grid, (N, places, 3))
     index = weight = None

@@ -4,6 +4,7 @@ from functools import partial
 import tenon
 
 from ...._core import ops
+from ...._errors import InvalidArgumentError
 from ....nn.module import Module, Parameter
 from ..._common import defaults
 from .. import functional as F
@@ -47,7 +48,7 @@ class Hardtanh(Module):
         self.max_val = max_val if max_value is None else max_value
         self.inplace = inplace
         if self.max_val <= self.min_val:
-            raise ValueError(f'[{type(self).__name__}] max_val {self.max_val} must be above min_val {self.min_val}')
+            raise InvalidArgumentError(f'[{type(self).__name__}] max_val {self.max_val} must be above min_val {self.min_val}')
 
     def forward(self, input):
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
@@ -71,7 +72,7 @@ class Softmax2d(Module):
 
     def forward(self, input):
         if input.ndim not in (3, 4):
-            raise ValueError(f'[Softmax2d] input has rank {input.ndim}, must be 3 or 4')
+            raise InvalidArgumentError(f'[Softmax2d] input has rank {input.ndim}, must be 3 or 4')
         return F.softmax(input, -3)
 
 

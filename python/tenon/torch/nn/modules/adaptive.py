@@ -3,6 +3,7 @@ import math
 from collections import namedtuple
 
 from ...._core import ops
+from ...._errors import InvalidArgumentError
 from ....nn.module import Module
 from ..._common import cast, full
 from .. import functional as F
@@ -25,7 +26,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs = list(cutoffs)
         rising = cutoffs and cutoffs == sorted(set(cutoffs)) and all(int(each) == each for each in cutoffs)
         if not rising or cutoffs[0] < 1 or cutoffs[-1] >= n_classes:
-            raise ValueError(f'[{type(self).__name__}] cutoffs {cutoffs} must be rising whole numbers from 1 to {n_classes - 1}')
+            raise InvalidArgumentError(f'[{type(self).__name__}] cutoffs {cutoffs} must be rising whole numbers from 1 to {n_classes - 1}')
         self.in_features, self.n_classes, self.div_value, self.head_bias = in_features, n_classes, div_value, head_bias
         self.cutoffs = [*cutoffs, n_classes]
         self.shortlist_size, self.n_clusters = cutoffs[0], len(cutoffs)

@@ -2,6 +2,7 @@
 import tenon
 
 from ...._core import ops
+from ...._errors import InvalidArgumentError
 from ....nn.functional import batch_norm as _batch_norm
 from ....nn.module import Module, Parameter
 from ..._common import defaults
@@ -55,7 +56,7 @@ class _NormBase(Module):
     def _check_input_dim(self, input):
         if input.ndim not in self._ranks:
             ranks = ' or '.join(map(str, self._ranks))
-            raise ValueError(f'[{type(self).__name__}] input has rank {input.ndim}, must be {ranks}')
+            raise InvalidArgumentError(f'[{type(self).__name__}] input has rank {input.ndim}, must be {ranks}')
 
     def extra_repr(self):
         return (f'{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, '

@@ -3,6 +3,7 @@ import inspect
 import math
 from typing import Any
 
+from ...._errors import InvalidArgumentError
 from ....nn.conv import _ConvBase
 from .. import functional as F
 from ._make import family, place
@@ -21,13 +22,13 @@ class _ConvNd(_ConvBase):
                  device, dtype):
         name, named = type(self).__name__, isinstance(padding, str)
         if named and padding not in ('same', 'valid'):
-            raise ValueError(f"[{name}] padding is 'same', 'valid' or numbers, not {padding!r}")
+            raise InvalidArgumentError(f"[{name}] padding is 'same', 'valid' or numbers, not {padding!r}")
         if padding_mode not in _MODES:
-            raise ValueError(f"[{name}] padding_mode is 'zeros', 'reflect', 'replicate' or 'circular', not {padding_mode!r}")
+            raise InvalidArgumentError(f"[{name}] padding_mode is 'zeros', 'reflect', 'replicate' or 'circular', not {padding_mode!r}")
         sizes: Any = 0 if named else padding
         super().__init__(in_channels, out_channels, kernel_size, stride, sizes, dilation, groups, bias, output_padding)
         if padding == 'same' and any(step != 1 for step in self.stride):
-            raise ValueError(f"[{name}] padding='same' needs stride 1, not {stride}")
+            raise InvalidArgumentError(f"[{name}] padding='same' needs stride 1, not {stride}")
         self.padding_mode, self.padding = padding_mode, padding if named else self.padding
         place(self, device, dtype)
 
@@ -83,7 +84,7 @@ class _TransposedNd(_ConvNd):
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
                  padding_mode='zeros', device=None, dtype=None):
         if padding_mode != 'zeros':
-            raise ValueError(f"[{type(self).__name__}] padding_mode is 'zeros', not {padding_mode!r}")
+            raise InvalidArgumentError(f"[{type(self).__name__}] padding_mode is 'zeros', not {padding_mode!r}")
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, output_padding,
                          device, dtype)
 
@@ -94,12 +95,12 @@ class _TransposedNd(_ConvNd):
         n, name = self._dims, type(self).__name__
         size = tuple(output_size)
         if len(size) not in (n, len(shape)):
-            raise ValueError(f'[{name}] output_size {size} must have {n} sizes, or {len(shape)}')
+            raise InvalidArgumentError(f'[{name}] output_size {size} must have {n} sizes, or {len(shape)}')
         least = [(m - 1) * s - 2 * p + d * (k - 1) + 1
                  for m, s, p, d, k in zip(shape[-n:], self.stride, self.padding, self.dilation, self.kernel_size)]
         if any(not low <= want < low + step for want, low, step in zip(size[-n:], least, self.stride)):
             most = [low + step - 1 for low, step in zip(least, self.stride)]
-            raise ValueError(f'[{name}] output_size {size[-n:]} must lie between {least} and {most}')
+            raise InvalidArgumentError(f'[{name}] output_size {size[-n:]} must lie between {least} and {most}')
         return tuple(want - low for want, low in zip(size[-n:], least))
 
     def forward(self, input, output_size=None):
@@ -118,7 +119,7 @@ class _LazyConvMixin(LazyModuleMixin):
             raise RuntimeError(f'[{name}] input has rank {input.ndim}, must be {n + 1} or {n + 2}')
         self.in_channels = input.shape[-n - 1]
         if self.in_channels % self.groups:
-            raise ValueError(f'[{name}] in_channels {self.in_channels} do not divide into {self.groups} groups')
+            raise InvalidArgumentError(f'[{name}] in_channels {self.in_channels} do not divide into {self.groups} groups')
         outer, inner = (self.in_channels, self.out_channels) if self.transposed else (self.out_channels, self.in_channels)
         self._materialize({'weight': (outer, inner // self.groups, *self.kernel_size), 'bias': (self.out_channels,)})
 

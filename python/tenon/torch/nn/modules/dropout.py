@@ -1,6 +1,7 @@
 """Dropout."""
 from functools import partial
 
+from ...._errors import InvalidArgumentError
 from ....nn.module import Module
 from .. import functional as F
 from ._make import function_module
@@ -12,7 +13,7 @@ class _DropoutNd(Module):
 
 def _probability(module):
     if not 0 <= module.p <= 1:
-        raise ValueError(f'[{type(module).__name__}] p is {module.p}, must be 0 to 1')
+        raise InvalidArgumentError(f'[{type(module).__name__}] p is {module.p}, must be 0 to 1')
 
 
 _module = partial(function_module, __name__, show='p inplace', order='p inplace', settle=_probability, base=_DropoutNd)

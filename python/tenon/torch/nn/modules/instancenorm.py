@@ -1,5 +1,6 @@
 """Normalisation of each channel of each example."""
 from ...._core import ops
+from ...._errors import InvalidArgumentError
 from .. import functional as F
 from ._make import family
 from .batchnorm import _NormBase, lazy_norm
@@ -26,10 +27,10 @@ class _InstanceNorm(_NormBase):
 
     def forward(self, input):
         if input.ndim not in (self._dims + 1, self._dims + 2):
-            raise ValueError(f'[{type(self).__name__}] input has rank {input.ndim}, must be {self._dims + 1} or {self._dims + 2}')
+            raise InvalidArgumentError(f'[{type(self).__name__}] input has rank {input.ndim}, must be {self._dims + 1} or {self._dims + 2}')
         channels = input.shape[self._channel_dim(input)]
         if channels != self.num_features and self.affine:
-            raise ValueError(f'[{type(self).__name__}] input has {channels} channels, must be {self.num_features}')
+            raise InvalidArgumentError(f'[{type(self).__name__}] input has {channels} channels, must be {self.num_features}')
         single = input.ndim == self._dims + 1
         x = ops['unsqueeze'](input, 0) if single else input
         own = self.training or not self.track_running_stats

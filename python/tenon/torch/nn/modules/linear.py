@@ -4,6 +4,7 @@ import math
 import tenon
 
 from .... import nn as _nn
+from ...._errors import InvalidArgumentError
 from ....nn.module import Module, Parameter
 from ..._common import defaults
 from .. import functional as F
@@ -71,7 +72,7 @@ class Bilinear(Module):
     def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
         super().__init__()
         if in1_features <= 0:
-            raise ValueError(f'[Bilinear] in1_features is {in1_features}, must be above 0')
+            raise InvalidArgumentError(f'[Bilinear] in1_features is {in1_features}, must be above 0')
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         dtype, device = defaults.settle(dtype, device)
         self.weight = Parameter(tenon.empty((out_features, in1_features, in2_features), dtype=dtype, device=device))

@@ -1,6 +1,7 @@
 """Losses."""
 from functools import partial
 
+from ...._errors import InvalidArgumentError
 from ....nn.module import Module
 from .. import functional as F
 from ._make import function_module, reduction_of
@@ -26,7 +27,7 @@ class _WeightedLoss(_Loss):
 def _positive(name):
     def settle(module):
         if getattr(module, name) <= 0:
-            raise ValueError(f'[{type(module).__name__}] {name} is {getattr(module, name)}, must be above 0')
+            raise InvalidArgumentError(f'[{type(module).__name__}] {name} is {getattr(module, name)}, must be above 0')
     return settle
 
 
@@ -38,9 +39,9 @@ def _distance(module):
 
 def _p_of_margin(module):
     if module.p not in (1, 2):
-        raise ValueError(f'[MultiMarginLoss] p is {module.p}, must be 1 or 2')
+        raise InvalidArgumentError(f'[MultiMarginLoss] p is {module.p}, must be 1 or 2')
     if module.weight is not None and module.weight.ndim != 1:
-        raise ValueError(f'[MultiMarginLoss] weight has rank {module.weight.ndim}, must be 1')
+        raise InvalidArgumentError(f'[MultiMarginLoss] weight has rank {module.weight.ndim}, must be 1')
 
 
 _module = partial(function_module, __name__, inputs=2, base=_Loss)

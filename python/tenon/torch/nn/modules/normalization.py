@@ -4,6 +4,7 @@ from functools import partial
 import tenon
 
 from .... import nn as _nn
+from ...._errors import InvalidArgumentError
 from .. import functional as F
 from ._make import function_module, place
 
@@ -23,7 +24,7 @@ def _cross_map(input, size, alpha=1e-4, beta=0.75, k=1):
     PyTorch's own keeps the first channel in the window for ever, and has the gradient of another window.
     """
     if input.ndim != 4:
-        raise ValueError(f'[CrossMapLRN2d] input has rank {input.ndim}, must be 4')
+        raise InvalidArgumentError(f'[CrossMapLRN2d] input has rank {input.ndim}, must be 4')
     return F.local_response_norm(input, size, alpha, beta, k)
 
 

@@ -1,6 +1,7 @@
 """Pooling and its inverse."""
 from functools import partial
 
+from ...._errors import InvalidArgumentError
 from ....nn.module import Module
 from .. import functional as F
 from ._make import family, function_module, shown
@@ -71,13 +72,13 @@ class _FractionalMaxPoolNd(Module):
         super().__init__()
         parse, name = _tuple_of(self._dims), type(self).__name__
         if (output_size is None) == (output_ratio is None):
-            raise ValueError(f'[{name}] give either output_size or output_ratio')
+            raise InvalidArgumentError(f'[{name}] give either output_size or output_ratio')
         self.kernel_size, self.return_indices = parse(kernel_size), return_indices
         self.output_size = None if output_size is None else parse(output_size)
         self.output_ratio = None if output_ratio is None else parse(output_ratio)
         self.register_buffer('_random_samples', _random_samples)
         if self.output_ratio is not None and not all(0 < part < 1 for part in self.output_ratio):
-            raise ValueError(f'[{name}] output_ratio {output_ratio} must be between 0 and 1')
+            raise InvalidArgumentError(f'[{name}] output_ratio {output_ratio} must be between 0 and 1')
 
     def forward(self, input):
         return getattr(F, f'fractional_max_pool{self._dims}d')(input, self.kernel_size, self.output_size, self.output_ratio,

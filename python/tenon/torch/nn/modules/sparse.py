@@ -3,6 +3,7 @@ from typing import Any
 
 import tenon
 
+from ...._errors import InvalidArgumentError
 from ....nn.module import Module, Parameter
 from ..._common import defaults
 from .. import functional as F
@@ -20,11 +21,11 @@ class _Table(Module):
         name, shape = type(self).__name__, (self.num_embeddings, self.embedding_dim)
         if self.padding_idx is not None:
             if not -shape[0] <= self.padding_idx < shape[0]:
-                raise ValueError(f'[{name}] padding_idx {self.padding_idx} is outside the {shape[0]} rows')
+                raise InvalidArgumentError(f'[{name}] padding_idx {self.padding_idx} is outside the {shape[0]} rows')
             self.padding_idx %= max(shape[0], 1)
         if weight is not None:
             if tuple(weight.shape) != shape:
-                raise ValueError(f'[{name}] _weight has shape {weight.shape}, must be {shape}')
+                raise InvalidArgumentError(f'[{name}] _weight has shape {weight.shape}, must be {shape}')
             self.weight = Parameter(weight, not freeze)
         else:
             dtype, device = defaults.settle(dtype, device)
@@ -47,7 +48,7 @@ class _Table(Module):
 def _given(cls, embeddings, freeze, **options):
     """A layer with given rows, which are not trained where `freeze`."""
     if embeddings.ndim != 2:
-        raise ValueError(f'[{cls.__name__}] embeddings have rank {embeddings.ndim}, must be 2')
+        raise InvalidArgumentError(f'[{cls.__name__}] embeddings have rank {embeddings.ndim}, must be 2')
     rows, width = embeddings.shape
     made = cls(rows, width, _weight=embeddings, **options)
     made.weight.requires_grad_(not freeze)

@@ -3,6 +3,7 @@ import copy
 
 from .... import no_grad
 from ...._core import ops
+from ...._errors import InvalidArgumentError
 from ....nn.module import Parameter
 
 __all__ = ['fuse_conv_bn_eval', 'fuse_conv_bn_weights', 'fuse_linear_bn_eval', 'fuse_linear_bn_weights']
@@ -33,9 +34,9 @@ def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 def _join(where, layer, bn, dim):
     if layer.training or bn.training:
-        raise ValueError(f'[{where}] both layers must evaluate: call eval() first')
+        raise InvalidArgumentError(f'[{where}] both layers must evaluate: call eval() first')
     if bn.running_mean is None or bn.running_var is None:
-        raise ValueError(f'[{where}] the batch norm keeps no running statistics')
+        raise InvalidArgumentError(f'[{where}] the batch norm keeps no running statistics')
     made = copy.deepcopy(layer)
     made.weight, made.bias = _fused(layer.weight, layer.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, dim)
     return made
@@ -49,5 +50,5 @@ def fuse_conv_bn_eval(conv, bn, transpose=False):
 def fuse_linear_bn_eval(linear, bn):
     """A linear layer that computes bn(linear(x)), both evaluating."""
     if linear.out_features != bn.num_features and bn.num_features != 1:
-        raise ValueError(f'[fuse_linear_bn_eval] out_features {linear.out_features} and num_features {bn.num_features} differ')
+        raise InvalidArgumentError(f'[fuse_linear_bn_eval] out_features {linear.out_features} and num_features {bn.num_features} differ')
     return _join('fuse_linear_bn_eval', linear, bn, 0)

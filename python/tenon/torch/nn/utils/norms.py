@@ -3,6 +3,7 @@ import warnings
 
 from .... import no_grad
 from ...._core import ops
+from ...._errors import InvalidArgumentError
 from ....nn.module import Parameter
 from .spectral import check_power_iterations, default_dim, sigma, start
 
@@ -17,7 +18,7 @@ def norm_except(v, dim):
 
 def _tensor_of(where, module, name):
     if name not in module._parameters or module._parameters[name] is None:
-        raise ValueError(f'[{where}] {type(module).__name__} has no parameter {name!r}')
+        raise InvalidArgumentError(f'[{where}] {type(module).__name__} has no parameter {name!r}')
     return module._parameters[name]
 
 
@@ -25,7 +26,7 @@ def _find(where, kind, module, name):
     for number, hook in module._forward_pre_hooks.items():
         if isinstance(hook, kind) and hook.name == name:
             return number, hook
-    raise ValueError(f'[{where}] {name!r} of {module!r} has none')
+    raise InvalidArgumentError(f'[{where}] {name!r} of {module!r} has none')
 
 
 def _register(where, hook, module):

@@ -2,6 +2,7 @@
 from .... import linalg as _linalg
 from .... import no_grad
 from ...._core import ops
+from ...._errors import InvalidArgumentError, OutOfRangeError
 from ....nn.module import Module
 from ..functional import normalize
 from .norms import norm_except
@@ -14,7 +15,7 @@ __all__ = ['orthogonal', 'spectral_norm', 'weight_norm']
 def _weight(where, module, name):
     weight = getattr(module, name, None)
     if weight is None or not hasattr(weight, 'ndim'):
-        raise ValueError(f'[{where}] {type(module).__name__} has no parameter or buffer {name!r}')
+        raise InvalidArgumentError(f'[{where}] {type(module).__name__} has no parameter or buffer {name!r}')
     return weight
 
 
@@ -54,7 +55,7 @@ class _SpectralNorm(Module):
     def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
         super().__init__()
         if not -weight.ndim <= dim < weight.ndim:
-            raise IndexError(f'[spectral_norm] dim {dim} is out of range for a tensor of rank {weight.ndim}')
+            raise OutOfRangeError(f'[spectral_norm] dim {dim} is out of range for a tensor of rank {weight.ndim}')
         check_power_iterations(n_power_iterations)
         self.dim, self.eps, self.n_power_iterations = dim % weight.ndim, eps, n_power_iterations
         if weight.ndim > 1:
@@ -146,7 +147,7 @@ class _Orthogonal(Module):
     def __init__(self, weight, orthogonal_map, use_trivialization=True):
         super().__init__()
         if weight.dtype.is_complex and orthogonal_map == 'householder':
-            raise ValueError('[orthogonal] householder is for real tensors')
+            raise InvalidArgumentError('[orthogonal] householder is for real tensors')
         self.shape, self.orthogonal_map, self.use_trivialization = weight.shape, orthogonal_map, use_trivialization
         if use_trivialization:
             self.register_buffer('base', None)
@@ -162,7 +163,7 @@ class _Orthogonal(Module):
     def right_inverse(self, Q):
         with no_grad():
             if Q.shape != self.shape:
-                raise ValueError(f'[orthogonal] the value has shape {Q.shape}, must be {self.shape}')
+                raise InvalidArgumentError(f'[orthogonal] the value has shape {Q.shape}, must be {self.shape}')
             wide = Q.shape[-2] < Q.shape[-1]
             q = ops['transpose'](Q, -2, -1) if wide else Q
             x = self._turned_by_nothing(q) if self.use_trivialization else self._reflections(q)
@@ -199,9 +200,9 @@ def orthogonal(module, name='weight', orthogonal_map=None, *, use_trivialization
     """
     weight = _weight('orthogonal', module, name)
     if weight.ndim < 2:
-        raise ValueError(f'[orthogonal] {name!r} has rank {weight.ndim}, must be 2 at least')
+        raise InvalidArgumentError(f'[orthogonal] {name!r} has rank {weight.ndim}, must be 2 at least')
     if orthogonal_map is None:
         orthogonal_map = 'matrix_exp' if weight.shape[-2] == weight.shape[-1] or weight.dtype.is_complex else 'householder'
     if orthogonal_map not in ('matrix_exp', 'cayley', 'householder'):
-        raise ValueError(f"[orthogonal] orthogonal_map is 'matrix_exp', 'cayley' or 'householder', not {orthogonal_map!r}")
+        raise InvalidArgumentError(f"[orthogonal] orthogonal_map is 'matrix_exp', 'cayley' or 'householder', not {orthogonal_map!r}")
     return register_parametrization(module, name, _Orthogonal(weight, orthogonal_map, use_trivialization), unsafe=True)

@@ -8,6 +8,7 @@ import copy
 
 from .... import no_grad
 from ...._core import Tensor
+from ...._errors import InvalidArgumentError
 from ....nn.container import ModuleDict, ModuleList
 from ....nn.module import Parameter
 
@@ -41,7 +42,7 @@ class ParametrizationList(ModuleList):
     def __init__(self, modules, original, unsafe=False):
         modules = list(modules)
         if not modules:
-            raise ValueError('[ParametrizationList] needs one module at least')
+            raise InvalidArgumentError('[ParametrizationList] needs one module at least')
         super().__init__(modules)
         self.unsafe = unsafe
         with no_grad():
@@ -51,7 +52,7 @@ class ParametrizationList(ModuleList):
         self.is_tensor = isinstance(value, Tensor)
         given = _as_list(value)
         if not all(isinstance(x, Tensor) for x in given):
-            raise ValueError(f'[parametrize] right_inverse() must return a Tensor or several, not {type(value).__name__}')
+            raise InvalidArgumentError(f'[parametrize] right_inverse() must return a Tensor or several, not {type(value).__name__}')
         self.ntensors = len(given)
         for name, x in zip(self._names(), given):
             self._keep(name, x, original)
@@ -78,10 +79,10 @@ class ParametrizationList(ModuleList):
         with no_grad():
             found = self()
         if not isinstance(found, Tensor):
-            raise ValueError(f'[parametrize] a parametrisation must return a Tensor, not {type(found).__name__}')
+            raise InvalidArgumentError(f'[parametrize] a parametrisation must return a Tensor, not {type(found).__name__}')
         if found.dtype is not original.dtype or found.shape != original.shape:
-            raise ValueError(f'[parametrize] a parametrisation must keep dtype and shape: {original.dtype} {original.shape} became '
-                             f'{found.dtype} {found.shape}; unsafe=True lets it')
+            raise InvalidArgumentError(f'[parametrize] a parametrisation must keep dtype and shape: {original.dtype} {original.shape} became '
+                                       f'{found.dtype} {found.shape}; unsafe=True lets it')
 
     @staticmethod
     def _inverse(part, value):
@@ -100,11 +101,11 @@ class ParametrizationList(ModuleList):
                 value = part.right_inverse(value)
             given = _as_list(value)
             if len(given) != self.ntensors:
-                raise ValueError(f'[parametrize] right_inverse() returned {len(given)} tensors for {self.ntensors}')
+                raise InvalidArgumentError(f'[parametrize] right_inverse() returned {len(given)} tensors for {self.ntensors}')
             for name, x in zip(self._names(), given):
                 to = getattr(self, name)
                 if x.shape != to.shape or x.dtype is not to.dtype:
-                    raise ValueError(f'[parametrize] {name} is {to.dtype} {to.shape}, the value {x.dtype} {x.shape}')
+                    raise InvalidArgumentError(f'[parametrize] {name} is {to.dtype} {to.shape}, the value {x.dtype} {x.shape}')
                 to.copy_(x)
 
     def forward(self):
@@ -182,7 +183,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
         module.parametrizations[tensor_name] = made
         _set_class(module, list(module.parametrizations))
     else:
-        raise ValueError(f'[register_parametrization] {type(module).__name__} has no parameter or buffer {tensor_name!r}')
+        raise InvalidArgumentError(f'[register_parametrization] {type(module).__name__} has no parameter or buffer {tensor_name!r}')
     return module
 
 
@@ -198,8 +199,8 @@ def _append(module, name, parametrization, unsafe):
     if not unsafe:
         for x in (value, after):
             if not isinstance(x, Tensor) or x.shape != before.shape or x.dtype is not before.dtype:
-                raise ValueError(f'[register_parametrization] a parametrisation must keep dtype and shape: {before.dtype} {before.shape}; '
-                                 'unsafe=True lets it')
+                raise InvalidArgumentError(f'[register_parametrization] a parametrisation must keep dtype and shape: {before.dtype} {before.shape}; '
+                                           'unsafe=True lets it')
     parts.append(parametrization)
     parts.unsafe |= unsafe
 
@@ -207,10 +208,10 @@ def _append(module, name, parametrization, unsafe):
 def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     """Takes the parametrisations of a tensor away; it keeps its value, or with leave_parametrized=False what was trained."""
     if not is_parametrized(module, tensor_name):
-        raise ValueError(f'[remove_parametrizations] {type(module).__name__} has no parametrisation of {tensor_name!r}')
+        raise InvalidArgumentError(f'[remove_parametrizations] {type(module).__name__} has no parametrisation of {tensor_name!r}')
     parts = module.parametrizations[tensor_name]
     if not leave_parametrized and not parts.is_tensor:
-        raise ValueError(f'[remove_parametrizations] {tensor_name!r} is made of {parts.ntensors} tensors: leave_parametrized must be True')
+        raise InvalidArgumentError(f'[remove_parametrizations] {tensor_name!r} is made of {parts.ntensors} tensors: leave_parametrized must be True')
     first = getattr(parts, parts._names()[0])
     trained = first
     if leave_parametrized:

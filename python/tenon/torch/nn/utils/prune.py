@@ -8,6 +8,7 @@ from typing import Any
 
 from .... import no_grad
 from ...._core import ops
+from ...._errors import InvalidArgumentError, OutOfRangeError
 from ..._common import cast, full
 
 __all__ = ['BasePruningMethod', 'CustomFromMask', 'Identity', 'L1Unstructured', 'LnStructured', 'PruningContainer', 'RandomStructured',
@@ -20,22 +21,22 @@ def _check_amount(amount):
     if isinstance(amount, bool) or not isinstance(amount, (int, float)):
         raise TypeError(f'[prune] amount must be an int or a float, not {type(amount).__name__}')
     if amount < 0 or isinstance(amount, float) and not amount <= 1:
-        raise ValueError(f'[prune] amount {amount} must be a count, or a float from 0 to 1')
+        raise InvalidArgumentError(f'[prune] amount {amount} must be a count, or a float from 0 to 1')
 
 
 def _count(amount, size):
     """How many of `size` are pruned."""
     count = round(amount * size) if isinstance(amount, float) else amount
     if count > size:
-        raise ValueError(f'[prune] amount {amount} is more than the {size} there are')
+        raise InvalidArgumentError(f'[prune] amount {amount} is more than the {size} there are')
     return count
 
 
 def _dim(t, dim):
     if t.ndim < 2:
-        raise ValueError(f'[prune] structured pruning needs rank 2 at least, not {t.ndim}')
+        raise InvalidArgumentError(f'[prune] structured pruning needs rank 2 at least, not {t.ndim}')
     if not -t.ndim <= dim < t.ndim:
-        raise IndexError(f'[prune] dim {dim} is out of range for a tensor of rank {t.ndim}')
+        raise OutOfRangeError(f'[prune] dim {dim} is out of range for a tensor of rank {t.ndim}')
     return dim % t.ndim
 
 
@@ -94,7 +95,7 @@ class BasePruningMethod(ABC):
         method._tensor_name = name
         original = getattr(module, name if found is None else name + '_orig')
         if importance_scores is not None and importance_scores.shape != original.shape:
-            raise ValueError(f'[prune] importance_scores have shape {importance_scores.shape}, the parameter {original.shape}')
+            raise InvalidArgumentError(f'[prune] importance_scores have shape {importance_scores.shape}, the parameter {original.shape}')
         scores = (getattr(module, name) if importance_scores is None else importance_scores).detach()
         if found is None:
             mask = method.compute_mask(scores, full(original.shape, 1, original))
@@ -114,7 +115,7 @@ class BasePruningMethod(ABC):
         """A pruned copy of a tensor."""
         scores = t if importance_scores is None else importance_scores
         if scores.shape != t.shape:
-            raise ValueError(f'[prune] importance_scores have shape {scores.shape}, the tensor {t.shape}')
+            raise InvalidArgumentError(f'[prune] importance_scores have shape {scores.shape}, the tensor {t.shape}')
         mask = full(t.shape, 1, t) if default_mask is None else default_mask
         return t * self.compute_mask(scores.detach(), mask)
 
@@ -148,7 +149,7 @@ class PruningContainer(BasePruningMethod):
             raise TypeError(f'[prune] {type(method).__name__} is no pruning method')
         name = getattr(method, '_tensor_name', None)
         if name != self._tensor_name:
-            raise ValueError(f'[prune] the container is for {self._tensor_name!r}, the method for {name!r}')
+            raise InvalidArgumentError(f'[prune] the container is for {self._tensor_name!r}, the method for {name!r}')
         self._pruning_methods += (method,)
 
     def __len__(self):
@@ -178,7 +179,7 @@ class PruningContainer(BasePruningMethod):
             return index_copy(default_mask, dim, left, cast(part, default_mask.dtype))
         if kind == 'global':
             return method.compute_mask(t, default_mask)
-        raise ValueError(f'[prune] PRUNING_TYPE {kind!r} is not known')
+        raise InvalidArgumentError(f'[prune] PRUNING_TYPE {kind!r} is not known')
 
 
 class Identity(BasePruningMethod):
@@ -322,7 +323,7 @@ def remove(module, name):
     """Makes the pruned values the parameter again; returns the module."""
     found = _hook_of(module, name)
     if found is None:
-        raise ValueError(f'[prune] {name!r} of {type(module).__name__} is not pruned')
+        raise InvalidArgumentError(f'[prune] {name!r} of {type(module).__name__} is not pruned')
     number, hook = found
     hook.remove(module)
     del module._forward_pre_hooks[number]

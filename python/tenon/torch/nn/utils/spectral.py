@@ -1,6 +1,7 @@
 """The largest singular value of a weight by the power method, whose vectors are kept from call to call."""
 from .... import no_grad
 from ...._core import ops
+from ...._errors import InvalidArgumentError
 from ..functional import normalize
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 
@@ -12,7 +13,7 @@ def default_dim(module):
 
 def check_power_iterations(count):
     if count <= 0:
-        raise ValueError(f'[spectral_norm] n_power_iterations is {count}, must be above 0')
+        raise InvalidArgumentError(f'[spectral_norm] n_power_iterations is {count}, must be above 0')
 
 
 def as_matrix(weight, dim):
