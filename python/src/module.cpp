@@ -11,6 +11,7 @@
 #include "onnx.hpp"
 #include "op.hpp"
 #include "profiler.hpp"
+#include "program.hpp"
 #include "saved.hpp"
 #include "shortcut.hpp"
 #include "tangents.hpp"
@@ -79,6 +80,7 @@ NB_MODULE(_core, m) {
   require(add_tensor_type(m.ptr()));
   require(add_synonyms(m.ptr()));
   require(add_ops(m.ptr()));
+  require(add_program_type(m.ptr()));
   require(add_shortcut(m.ptr()));
   require(PyModule_AddFunctions(m.ptr(), functions) == 0);
   tn_str version{};

@@ -30,7 +30,7 @@ class Dim(NamedTuple):
     max: int | None = None
 
 
-class Program:
+class Program(_core._ProgramCall):
     """A graph of ops on a device, made by `trace` or `load`. Call it to run it; any number of threads may do so.
 
     Results are new tensors without history. Each run draws new random numbers. Runs of a training step write into its parameters,
@@ -44,8 +44,10 @@ class Program:
         self._plain = given is None or given == (tuple, (_LEAF,) * len(given[1]))
         self._single = gives is _LEAF
         self._differentiable = program.facts['differentiable']
+        if self._plain and not stepped and (gives is None or self._single):
+            self._set_program(program)
 
-    def __call__(self, *args):
+    def _call(self, *args):
         if self._plain:
             found = self._run(args)
             return found[0] if self._single else self._results(found)
@@ -405,7 +407,7 @@ class _Compiled:
         ready = self._ready
         if ready is not None and not kwargs and ready.guard.fits(args):
             try:
-                return ready.program._results(ready.program._run(args))
+                return ready.program(*args)
             except _steps.Changed:
                 self._forget(ready.key)
         tensors = []

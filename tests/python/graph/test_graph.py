@@ -77,6 +77,24 @@ def test_structures_go_in_and_come_out():
             program(*other)
 
 
+@pytest.mark.parametrize('size', [1, 16, 200_000])
+def test_tensors_alone_go_in_and_come_out(size):
+    x, y = tenon.randn(size), tenon.randn(size)
+    y.requires_grad_()
+    for fn in (lambda x, y: x + y, lambda x, y: (x + y, x * y, x + y), lambda x, y: (x - y,), lambda x, y: [x, y * 2, x],
+               lambda x, y: (x[:1], x + y, (x + y)[:1])):
+        program = tenon.graph.trace(fn, x, y)
+        with tenon.no_grad():
+            wanted = fn(x, y)
+        for _ in range(3):
+            found = program(x, y)
+            assert type(found) is type(wanted)
+            for one, other in zip(*((given,) if isinstance(given, tenon.Tensor) else given for given in (found, wanted)), strict=True):
+                assert same(one, other) and not one.requires_grad
+        with pytest.raises(TypeError):
+            program(x, y=y)
+
+
 def test_weights_are_the_tensors_themselves():
     net = nn.Linear(3, 2)
     program = tenon.graph.trace(net, tenon.ones(1, 3))
