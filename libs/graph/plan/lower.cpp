@@ -16,13 +16,14 @@ Graph lowered(const Graph& graph, const Device& target, Stays&& stays) {
   for (const Buffer& buffer : graph.buffers)
     flats.push_back(
         recorder.add(buffer.role, buffer.dtype, {&buffer.size, 1}, buffer.name, buffer.constant));
+  FlatViews views = FlatViews::kept(flats);
   for (const Node& node : graph.nodes) {
     if (node.control != nullptr || stays(node)) {
       recorder.append(node);
       continue;
     }
     const size_t from = recorder.graph().nodes.size();
-    replay(node, flats, Recorder::device(), graph.symbols);
+    replay(node, views, Recorder::device(), graph.symbols);
     if (has_symbols(node)) recorder.keep_symbols(node, from);
   }
   Graph lowered = recorder.take();

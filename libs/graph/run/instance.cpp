@@ -1,6 +1,7 @@
 #include "run/instance.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include "run/control.hpp"
 #include "run/replay.hpp"
@@ -64,6 +65,8 @@ Instance::Instance(const Graph& graph, const Arena& arena, const Device& device,
   const auto is_input = [&](const View& view) {
     return graph.buffers[view.buffer].role == Role::Input;
   };
+  const bool views = std::ranges::find(gives_, Gives::kView) != gives_.end();
+  calls_nothing_ = called_.empty() && !views;
   keeps_inputs_ = !called_.empty() || std::ranges::any_of(graph.results, is_input);
 }
 
@@ -85,7 +88,15 @@ void Instance::place(const Arena& arena) {
     auto known = std::ranges::find(made_, result.buffer, &Made::buffer);
     if (buffer.role == Role::Temporary && known == made_.end())
       known = made_.insert(made_.end(), {result.buffer, whole ? result.shape : Dims{buffer.size}});
-    whole_.push_back(known != made_.end() && whole && known->shape == result.shape);
+    const bool same = known != made_.end() && whole && known->shape == result.shape;
+    gives_.push_back(same ? Gives::kSame : Gives::kView);
+  }
+  for (size_t k = 0; k < gives_.size(); ++k) {
+    const auto later = [&](size_t other) {
+      return graph_.results[other].buffer == graph_.results[k].buffer;
+    };
+    const auto behind = std::views::iota(k + 1, gives_.size());
+    if (gives_[k] == Gives::kSame && std::ranges::none_of(behind, later)) gives_[k] = Gives::kLast;
   }
 }
 
@@ -94,11 +105,12 @@ void Instance::add_call(const Node& node) {
   const auto run = [](void* self, void*, const tn_call*) {
     const auto& of = *static_cast<Called*>(self);
     const Instance& in = *of.instance;
+    FlatViews views(in.flats_);
     return detail::guarded("graph", [&] {
       if (of.node->control != nullptr)
         run_control(*of.node, in.flats_);
       else
-        replay(*of.node, in.flats_, in.device_, in.symbols_);
+        replay(*of.node, views, in.device_, in.symbols_);
     });
   };
   steps_.push_back({run, &called, nullptr, nullptr, &node});
@@ -117,13 +129,16 @@ tn_status* Instance::run_steps() const {
   return nullptr;
 }
 
-void Instance::give_results(tn_tensor** results) const {
-  std::vector<Tensor> views;  // of those that are no whole buffers: what can fail comes first
-  for (size_t k = 0; k < graph_.results.size(); ++k)
-    if (!whole_[k]) views.push_back(view_in(graph_.results[k], flats_));
-  for (size_t k = 0, at = 0; k < graph_.results.size(); ++k)
-    results[k] =
-        whole_[k] ? tn_tensor_retain(flats_[graph_.results[k].buffer].get()) : views[at++].take();
+void Instance::give_results(tn_tensor** results) {
+  std::vector<Tensor> views;  // what can fail comes first
+  for (size_t k = 0; k < gives_.size(); ++k)
+    if (gives_[k] == Gives::kView) views.push_back(view_in(graph_.results[k], flats_));
+  for (size_t k = 0, at = 0; k < gives_.size(); ++k) {
+    Tensor& flat = flats_[graph_.results[k].buffer];
+    results[k] = gives_[k] == Gives::kView   ? views[at++].take()
+                 : gives_[k] == Gives::kSame ? tn_tensor_retain(flat.get())
+                                             : flat.take();
+  }
 }
 
 void Instance::run(std::span<tn_tensor* const> inputs, std::span<const Symbol> symbols,

@@ -15,6 +15,8 @@ class Instance {
   Instance(const Graph& graph, const Arena& arena, const Device& device, bool bind);
   Instance(const Instance&) = delete;
 
+  // Whether a run calls no op. Then nothing in it could be recorded for gradients.
+  bool calls_nothing() const { return calls_nothing_; }
   // Inputs are contiguous, on the device. `symbols`: the graph's, with this run's values. On success each entry of `results` is a new
   // reference.
   void run(std::span<tn_tensor* const> inputs, std::span<const Symbol> symbols,
@@ -34,7 +36,7 @@ class Instance {
     Dims shape;
   };
   void place(const Arena& arena);
-  void give_results(tn_tensor** results) const;
+  void give_results(tn_tensor** results);
   void add_call(const Node& node);
   tn_status* run_steps() const;
   void set(uint32_t buffer, const tn_tensor* tensor);
@@ -43,8 +45,11 @@ class Instance {
   Device device_;
   std::vector<Tensor> flats_;  // by buffer, contiguous; inputs and results are this run's
   std::vector<Made> made_;
-  std::vector<bool> whole_;    // by result: it is a whole buffer
+  // What a result is: a part of a buffer, a whole buffer, or a whole buffer that no later result needs.
+  enum class Gives : uint8_t { kView, kSame, kLast };
+  std::vector<Gives> gives_;   // by result
   bool keeps_inputs_ = false;  // a call or a result uses them as tensors
+  bool calls_nothing_ = false;
   std::vector<Step> steps_;
   std::vector<std::unique_ptr<BoundCall>> bound_;
   std::vector<BoundCall*> varying_;  // the calls that have symbols

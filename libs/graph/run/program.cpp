@@ -213,7 +213,6 @@ void Program::run(std::span<tn_tensor* const> inputs, tn_tensor** results) {
     throw Error(TN_INVALID_ARGUMENT, fmt::format("[graph] {} inputs were given, the graph has {}",
                                                  inputs.size(), graph_.inputs.size()));
   if (!graph_.sizes.empty()) return run_sized(inputs, results);
-  const NoGrad no_grad;
   bool here = true, dense = true;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const tn_view& view = *tn_tensor_view(inputs[i]);
@@ -222,7 +221,10 @@ void Program::run(std::span<tn_tensor* const> inputs, tn_tensor** results) {
     dense &= (view.flags & TN_VIEW_CONTIGUOUS) != 0;
   }
   if (!here) [[unlikely]] {
-    if (std::ranges::any_of(inputs, &Recorder::traced)) return run_traced(graph_, inputs, results);
+    if (std::ranges::any_of(inputs, &Recorder::traced)) {
+      const NoGrad no_grad;
+      return run_traced(graph_, inputs, results);
+    }
     for (size_t i = 0; i < inputs.size(); ++i) check_device(i, inputs[i]);
   }
   if (!in_turn_) return run_here(inputs, dense, results);
@@ -244,10 +246,15 @@ void Program::set_symbols(const std::vector<Symbol>& symbols) {
 void Program::run_here(std::span<tn_tensor* const> inputs, bool dense, tn_tensor** results) {
   TakenPtr taken = take();
   // An instance whose run failed is not used again.
-  if (dense) [[likely]]
+  if (dense && taken->instance->calls_nothing()) [[likely]] {
     taken->instance->run(inputs, graph_.symbols, results);
-  else
-    run_copies(*taken->instance, inputs, graph_.symbols, results);
+  } else {
+    const NoGrad no_grad;
+    if (dense)
+      taken->instance->run(inputs, graph_.symbols, results);
+    else
+      run_copies(*taken->instance, inputs, graph_.symbols, results);
+  }
   give(std::move(taken));
 }
 
@@ -307,11 +314,12 @@ void Program::run_traced(const Graph& graph, std::span<tn_tensor* const> inputs,
                         : empty(buffer.size, buffer.dtype, Recorder::device()));
   for (size_t i = 0; i < inputs.size(); ++i)
     flats[graph.inputs[i].buffer] = Tensor::share(inputs[i]).contiguous();
+  FlatViews views(flats);
   for (const Node& node : graph.nodes) {
     if (node.control != nullptr)
       record_control(node, flats);
     else
-      replay(node, flats, Recorder::device(), {});
+      replay(node, views, Recorder::device(), {});
   }
   std::vector<Tensor> made;
   for (const View& view : graph.results) made.push_back(view_in(view, flats));

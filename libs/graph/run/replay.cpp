@@ -10,8 +10,8 @@ namespace {
 // Arguments as the C ABI takes them, and what they point at.
 class Values : public PlainValue {
  public:
-  Values(std::span<const Tensor> flats, const Device& device, std::span<const Symbol> symbols)
-      : flats_(flats), device_(device), symbols_(symbols) {}
+  Values(FlatViews& views, const Device& device, std::span<const Symbol> symbols)
+      : views_(views), device_(device), symbols_(symbols) {}
 
   void add(const Argument& argument) { values_.push_back(std::visit(*this, argument)); }
   const tn_value* data() const { return values_.data(); }
@@ -43,11 +43,11 @@ class Values : public PlainValue {
                                       &made));
     return hold(Tensor::adopt(made));
   }
-  tn_value operator()(const View& view) { return hold(view_in(view, flats_)); }
+  tn_value operator()(const View& view) { return hold(views_.at(view)); }
   tn_value operator()(const Views& views) {
     auto& list = lists_.emplace_back();
     for (const auto& view : views) {
-      if (view) hold(view_in(*view, flats_));
+      if (view) hold(views_.at(*view));
       list.push_back(view ? held_.back().get() : nullptr);
     }
     return tagged(TN_VALUE_TENSORS, list.size(), list.data());
@@ -59,7 +59,7 @@ class Values : public PlainValue {
     return detail::value(held_.back());
   }
 
-  std::span<const Tensor> flats_;
+  FlatViews& views_;
   Device device_;
   std::span<const Symbol> symbols_;
   std::vector<tn_value> values_;
@@ -73,17 +73,24 @@ Tensor view_in(const View& view, std::span<const Tensor> flats) {
   return as_strided(flats[view.buffer], view.shape, view.strides, view.offset);
 }
 
-void replay(const Node& node, std::span<const Tensor> flats, const Device& device,
+Tensor FlatViews::at(const View& view) {
+  if (last_.empty()) return view_in(view, flats_);
+  Last& last = last_[view.buffer];
+  if (last.view == nullptr || !same(*last.view, view)) last = {&view, view_in(view, flats_)};
+  return last.tensor;
+}
+
+void replay(const Node& node, FlatViews& views, const Device& device,
             std::span<const Symbol> symbols) {
   const NoGrad no_grad;
-  Values args(flats, device, symbols);
+  Values args(views, device, symbols);
   for (const Argument& argument : node.args) args.add(argument);
   if (node.results.empty())
     return detail::check(tn_op_call(node.op, args.data(), args.size(), nullptr, 0));
   std::vector<Tensor> results;
   std::vector<tn_tensor*> handles;
   for (const View& result : node.results) {
-    results.push_back(view_in(result, flats));
+    results.push_back(views.at(result));
     handles.push_back(results.back().get());
   }
   detail::check(tn_op_call_into(node.op, args.data(), args.size(), handles.data(),
