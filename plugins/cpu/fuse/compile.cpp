@@ -28,6 +28,7 @@ class Compiler {
     steps_.begin();
     for (uint32_t i = 0; i < expression_.nnodes; ++i) node(i);
     steps_.store_all(stored_);
+    make_chains(*fused_, steps_.end());
     assign_places(*fused_, steps_.end());
     estimate(*fused_);
     return std::move(fused_);
@@ -122,9 +123,19 @@ class Compiler {
     for (uint32_t k = 0; k < step.inputs; ++k)
       step.spread = std::max(step.spread, values_[node.inputs[k]].spread);
     choose_inputs(node, step);
+    step.cheap = cheap(node, step);
     step.to.place = steps_.new_place();
     step.size = size_of(node.dtype);
     finish(i, step);
+  }
+
+  // What the node is in a chain.
+  ChainCode cheap(const tn_graph_node& node, const Step& step) const {
+    bool fits =
+        step.spread == Spread::kAll && step.self->read == nullptr && node.dtype == TN_DTYPE_F32;
+    for (uint32_t k = 0; fits && k < step.inputs; ++k)
+      fits = values_[node.inputs[k]].dtype == TN_DTYPE_F32;
+    return fits ? cheap_op(sdk::view_of(known(node).kernel->op)) : ChainCode::kNone;
   }
 
   void check_types(uint32_t i, const Elementwise& self, bool narrow) const {

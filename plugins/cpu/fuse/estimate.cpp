@@ -5,18 +5,18 @@ namespace tenon::cpu {
 
 // Memory at the speed of the first caches, or beyond them; a few ns a step and tile; what each kernel's grain says of its work.
 void estimate(Fused& fused) {
-  constexpr double kCall = 30, kStep = 6, kNear = 0.02, kFar = 0.1, kCache = 1 << 20, kCheap = 0.03;
+  constexpr double kCall = 30, kStep = 6, kNear = 0.02, kFar = 0.1, kCache = 1 << 20, kCheap = 0.03,
+                   kChained = 0.4;
   double elements = 1, bytes = 0, work = 0;
   for (const int64_t size : fused.shape) elements *= static_cast<double>(size);
-  for (const Operand& operand : fused.operands) {
-    double own = static_cast<double>(operand.size);
-    for (size_t d = 0; d < fused.shape.size(); ++d)
-      if (operand.step[d] != 0) own *= static_cast<double>(fused.shape[d]);
-    bytes += own;
-  }
+  for (const Operand& operand : fused.operands) bytes += bytes_of(fused, operand);
   for (const Step& step : fused.steps)  // in cheap steps
-    work += static_cast<double>(kGrainCopy) /
-            static_cast<double>(step.kind == Step::Kind::kCompute ? step.self->grain : kGrainCopy);
+    if (step.kind == Step::Kind::kChain)
+      work += kChained * static_cast<double>(fused.chains[step.chain].size());
+    else
+      work +=
+          static_cast<double>(kGrainCopy) /
+          static_cast<double>(step.kind == Step::Kind::kCompute ? step.self->grain : kGrainCopy);
   const auto tiles = static_cast<double>(fused.tiling.count());
   fused.nanoseconds = kCall + tiles * kStep * static_cast<double>(fused.steps.size()) +
                       bytes * (bytes > kCache ? kFar : kNear) + elements * work * kCheap;

@@ -1,5 +1,7 @@
 #include "fused.hpp"
 
+#include <hwy/cache_control.h>
+
 #include "move.hpp"
 #include "ops/workspace.hpp"
 #include "threads.hpp"
@@ -66,6 +68,10 @@ class Worker {
       }
       case Step::Kind::kReduce:
         return reduce(step);
+      case Step::Kind::kChain: {
+        const auto& ops = fused_.chains[step.chain];
+        return run_chain_(ops.data(), ops.size(), places_, count(step.spread));
+      }
     }
   }
 
@@ -124,6 +130,7 @@ class Worker {
 
   const Fused& fused_;
   char* const* base_;
+  const RunChain run_chain_ = chain_runner();
   int64_t rows_, columns_;
   char* places_[kMostPlaces];
 };
@@ -138,6 +145,7 @@ void Fused::run(const tn_call& call) const {
   parallel_for(tiling.count(), grain, [&](int64_t begin, int64_t end) {
     Worker worker(*this, base);
     for (int64_t i = begin; i < end; ++i) worker.tile(i);
+    if (streams) hwy::FlushStream();
   });
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "chain.hpp"
 #include "elementwise.hpp"
 
 namespace tenon::cpu {
@@ -42,7 +43,7 @@ struct Side {
 };
 
 struct Step {
-  enum class Kind : uint8_t { kMove, kCompute, kReduce };
+  enum class Kind : uint8_t { kMove, kCompute, kReduce, kChain };
   Kind kind;
   Spread spread;  // of what it writes
   uint8_t inputs = 1;
@@ -52,6 +53,8 @@ struct Step {
   std::array<uint16_t, kMaxInputs> in{};
   const Elementwise* self = nullptr;
   ComputeFn compute = nullptr;
+  ChainCode cheap = ChainCode::kNone;  // kCompute: what it is in a chain
+  uint32_t chain = 0;                  // kChain: which
   alignas(16) std::array<unsigned char, kParamBytes> params{};
   const tn_kernel* kernel = nullptr;  // kReduce
   uint32_t attributes = 0;            // kReduce: where its arguments begin
@@ -69,6 +72,8 @@ struct Fused {
   std::vector<Operand> operands;
   std::vector<Step> once;   // by each thread before its first tile: what all tiles share
   std::vector<Step> steps;  // for each tile
+  std::vector<std::vector<ChainOp>> chains;
+  bool streams = false;  // a chain has stores past the caches
   // Places: operands, numbers, then those in a thread's own memory.
   std::vector<std::array<unsigned char, 16>> numbers;
   std::vector<int64_t> offsets;  // of the third kind
@@ -79,5 +84,33 @@ struct Fused {
   std::vector<std::vector<tn_value>> attributes;
   std::vector<std::vector<int64_t>> lists;
 };
+
+// read(place) of all that a step reads.
+template <class Read>
+void each_read(const Fused& fused, const Step& step, Read&& read) {
+  if (step.kind == Step::Kind::kCompute) {
+    for (uint32_t k = 0; k < step.inputs; ++k) read(step.in[k]);
+  } else if (step.kind == Step::Kind::kChain) {
+    for (const ChainOp& op : fused.chains[step.chain])
+      if (op.reads()) read(op.place);
+  } else {
+    read(step.from.place);
+  }
+}
+// write(place) of all that it writes.
+template <class Write>
+void each_write(const Fused& fused, const Step& step, Write&& write) {
+  if (step.kind != Step::Kind::kChain) return write(step.to.place);
+  for (const ChainOp& op : fused.chains[step.chain])
+    if (op.writes()) write(op.place);
+}
+
+// Of all that the loop touches of an operand.
+inline double bytes_of(const Fused& fused, const Operand& operand) {
+  auto bytes = static_cast<double>(operand.size);
+  for (size_t d = 0; d < fused.shape.size(); ++d)
+    if (operand.step[d] != 0) bytes *= static_cast<double>(fused.shape[d]);
+  return bytes;
+}
 
 }  // namespace tenon::cpu

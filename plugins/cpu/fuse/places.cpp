@@ -13,12 +13,6 @@ struct Life {
   int64_t bytes = 0;
 };
 
-template <class Read>
-void each_read(const Step& step, Read&& read) {
-  if (step.kind != Step::Kind::kCompute) return read(step.from.place);
-  for (uint32_t k = 0; k < step.inputs; ++k) read(step.in[k]);
-}
-
 }  // namespace
 
 void assign_places(Fused& fused, size_t end) {
@@ -29,12 +23,12 @@ void assign_places(Fused& fused, size_t end) {
   for (size_t s = 0; s < fused.steps.size(); ++s) {
     const Step& step = fused.steps[s];
     const auto at = static_cast<int>(s);
-    each_read(step, [&](uint16_t place) {
+    each_read(fused, step, [&](uint16_t place) {
       if (place >= begin) lives[place - begin].last = at;
     });
-    if (step.to.place < begin) continue;
-    Life& life = lives[step.to.place - begin];
-    life = {at, at, elements * step.size};
+    each_write(fused, step, [&](uint16_t place) {
+      if (place >= begin) lives[place - begin] = {at, at, elements * step.size};
+    });
   }
   fused.offsets.assign(lives.size(), 0);
   std::multimap<int64_t, int64_t> free;  // bytes, offset
@@ -53,7 +47,7 @@ void assign_places(Fused& fused, size_t end) {
   for (size_t s = 0; s < fused.steps.size(); ++s) {
     const auto at = static_cast<int>(s);
     const auto release = [&](size_t p) { free.emplace(lives[p].bytes, fused.offsets[p]); };
-    // A stretch may write where it reads; a reduction or a move may not.
+    // A stretch may write where it reads; a reduction, a move or a chain may not.
     const bool in_place = fused.steps[s].kind == Step::Kind::kCompute;
     const auto dying = [&](const Life& life) {
       return life.first != kAlways && life.first < at && life.last == at;

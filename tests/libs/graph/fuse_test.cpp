@@ -202,4 +202,45 @@ TEST(Fuse, LargeOperandsInPlace) {
   }
 }
 
+// Cheap ops of f32 behind one another run in registers; sizes that end within vectors and tiles, operands on both sides, single values,
+// values that are used again, two outputs, and special numbers.
+TEST(Fuse, ChainsOfCheapOps) {
+  const auto chain = [](In in) {
+    const Tensor& x = in[0];
+    const Tensor& y = in[1];
+    const Tensor one = in[2].sum() * 0.01;
+    const Tensor first = (x * 0.5 + 0.25) * y - 0.1;
+    const Tensor second = abs(first) * first + 1;
+    const Tensor third = 2 / (3 - relu(-second)) - second * second;
+    const Tensor fourth = sqrt(abs(third + third)) / (y - third) * one;
+    return Results{one / (one - (y - x)), third, fourth - fourth, fourth, second.tanh() + 1 - x};
+  };
+  const NoGrad no_grad;
+  for (const int64_t size : {1, 2, 7, 15, 16, 17, 63, 127, 128, 129, 255, 511, 513, 1000, 5000}) {
+    const Results inputs = {randn({size}) * 3, randn({size}), randn({4})};
+    const graph::Program program = graph::trace(inputs, chain);
+    EXPECT_GE(program.info().fused, 20u) << program.explain();
+    EXPECT_EQ(difference(program, inputs, chain(inputs)), "") << size;
+  }
+  const float special[] = {0, -0.F, INFINITY, -INFINITY, NAN, 1e-45F, -1e-45F, 3e38F, -1, 1};
+  const Tensor x = tensor(std::vector<float>(special, special + 10)), by_row = x.reshape({10, 1});
+  const Results inputs = {by_row.expand({10, 10}).contiguous(), x.expand({10, 10}).contiguous(),
+                          ones({4})};
+  EXPECT_EQ(difference(graph::trace(inputs, chain), inputs, chain(inputs)), "");
+}
+
+// Outputs that no cache holds are stored past them.
+TEST(Fuse, LargeOutputsOfChains) {
+  const auto chain = [](In in) {
+    const Tensor y = (in[0] * 0.5 + 0.25) * in[0];
+    return Results{abs(y) * y + 1, y - in[0]};
+  };
+  const NoGrad no_grad;
+  const Results inputs = {randn({1 << 21, 3}).narrow(0, 1, (1 << 21) - 5).contiguous()};
+  const graph::Program program = graph::trace(inputs, chain);
+  EXPECT_EQ(program.info().nodes, 1u) << program.explain();
+  const Results wanted = chain(inputs);
+  for (int run = 0; run < 3; ++run) EXPECT_EQ(difference(program, inputs, wanted), "");
+}
+
 }  // namespace
